@@ -4,6 +4,7 @@
 package backend
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -17,27 +18,27 @@ import (
 	"github.com/hashicorp/hcl/v2"
 	"github.com/zclconf/go-cty/cty"
 	"github.com/zclconf/go-cty/cty/convert"
+	ctyjson "github.com/zclconf/go-cty/cty/json"
 
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/internal/config"
+	"github.com/tombolo-iac/tombolo/internal/ctyfast"
 	"github.com/tombolo-iac/tombolo/internal/regular"
 	"github.com/tombolo-iac/tombolo/internal/replace"
 	"github.com/tombolo-iac/tombolo/internal/store"
+	"github.com/tombolo-iac/tombolo/internal/store/remote"
+	"github.com/tombolo-iac/tombolo/provider"
 	"github.com/tombolo-iac/tombolo/state"
 )
 
 // Backend says where states are: the settings of a backend block, or what init recorded of them.
 type Backend struct {
-	Type   string
-	Config map[string]*string // every setting of the type; nil is null
+	Type string
+	// Config has a value for every argument of the type; null for what is not set. For a type that there is not it is
+	// cty.NilVal. It may hold passwords.
+	Config cty.Value
 	// Hash stands for the block as it is written. It is Terraform's, so that both accept the record of the other.
 	Hash uint64
-}
-
-// backendTypes are the backends that there are, with their settings, which all are strings.
-var backendTypes = map[string][]string{
-	"local": {"path", "workspace_dir"},
-	"inmem": {"lock_id"}, // states live as long as the process; with lock_id there is a lock that nobody gives back
 }
 
 // Of returns what the backend block of a root module says, or nil where there is none.
@@ -48,27 +49,72 @@ func Of(root *config.Module) (*Backend, diag.List) {
 		return nil, diags.Errorf(&root.Cloud.Range, "Unsupported cloud block", "%s", noCloud("A cloud block"))
 	case root.Backend == nil:
 		return nil, nil
-	case backendTypes[root.Backend.Type] == nil:
+	case kinds[root.Backend.Type] == nil:
 		return nil, diags.Errorf(&root.Backend.Range, "Unsupported backend type", "%s", noBackend(root.Backend.Type))
 	}
 	attrs, hclDiags := root.Backend.Body.JustAttributes()
 	diags = diags.AppendHCL(hclDiags)
-	b := &Backend{Type: root.Backend.Type, Config: map[string]*string{}}
-	for _, name := range backendTypes[b.Type] {
-		b.Config[name] = nil
-	}
+	b := &Backend{Type: root.Backend.Type}
 	diags = diags.Extend(b.Set(attrs))
-	b.Hash = b.hash()
+	b.Hash = uint64(cty.TupleVal([]cty.Value{cty.StringVal(b.Type), b.recorded()}).Hash())
 	return b, diags
+}
+
+// kind is nil for a type that there is not.
+func (b *Backend) kind() *remote.Kind { return kinds[b.Type] }
+
+// attributes are the arguments of the type.
+func (b *Backend) attributes() map[string]*provider.Attribute {
+	all := maps.Clone(b.kind().Schema.Attributes)
+	maps.Copy(all, b.kind().More)
+	return all
+}
+
+// Arguments are the names of all arguments of the type.
+func (b *Backend) Arguments() []string { return slices.Sorted(maps.Keys(b.attributes())) }
+
+// recorded is the configuration as Terraform has it: arguments that are not its own only when they are set.
+func (b *Backend) recorded() cty.Value {
+	values := b.Config.AsValueMap()
+	for name := range b.kind().More {
+		if values[name].IsNull() {
+			delete(values, name)
+		}
+	}
+	return cty.ObjectVal(values)
+}
+
+// Simple reports whether an argument takes a text, a number or a truth value, so that the command line gives it as
+// text.
+func (b *Backend) Simple(name string) bool {
+	a := b.attributes()[name]
+	return a == nil || a.ImpliedType().IsPrimitiveType()
+}
+
+// Text is the value of an argument that is a string; "" when it is not set.
+func (b *Backend) Text(name string) string {
+	if v := b.Config.GetAttr(name); !v.IsNull() {
+		return v.AsString()
+	}
+	return ""
 }
 
 // Set takes over settings: those of a block, of a file or of the command line.
 func (b *Backend) Set(attrs hcl.Attributes) (diags diag.List) {
+	schema := b.attributes()
+	values := map[string]cty.Value{}
+	for name, a := range schema {
+		if values[name] = cty.NullVal(a.ImpliedType()); b.Config != cty.NilVal {
+			values[name] = b.Config.GetAttr(name)
+		}
+	}
 	for _, name := range slices.Sorted(maps.Keys(attrs)) {
 		attr := attrs[name]
-		if names := backendTypes[b.Type]; !slices.Contains(names, name) {
+		a := schema[name]
+		if a == nil {
+			names := b.Arguments()
 			diags = diags.Errorf(&attr.NameRange, "Unsupported argument",
-				"The backend %q has no argument named %q, only %s.%s", b.Type, name, strings.Join(names, " and "),
+				"The backend %q has no argument named %q. It has %s.%s", b.Type, name, listed(names),
 				diag.DidYouMean(name, names))
 			continue
 		}
@@ -76,19 +122,49 @@ func (b *Backend) Set(attrs hcl.Attributes) (diags diag.List) {
 		if diags = diags.AppendHCL(hclDiags); hclDiags.HasErrors() {
 			continue
 		}
-		v, err := convert.Convert(v, cty.String)
-		switch {
-		case err != nil:
+		v, err := convert.Convert(v, a.ConfigType())
+		if err != nil {
 			diags = diags.Errorf(attr.Expr.Range().Ptr(), "Incorrect attribute value type",
-				"The argument %s of the backend must be a string.", name)
-		case v.IsNull():
-			b.Config[name] = nil
-		default:
-			text := v.AsString()
-			b.Config[name] = &text
+				"The argument %s of the backend has another type: %s.", name, wanted(a.ImpliedType(), err))
+			continue
+		}
+		values[name] = v
+	}
+	b.Config = cty.ObjectVal(values)
+	return diags
+}
+
+// listed names arguments; a few of many.
+func listed(names []string) string {
+	const few = 8
+	switch {
+	case len(names) == 0:
+		return "none"
+	case len(names) > few:
+		return strings.Join(names[:few], ", ") + fmt.Sprintf(" and %d others", len(names)-few)
+	}
+	return strings.Join(names, " and ")
+}
+
+// wanted says what type an argument has, and where a value has another.
+func wanted(want cty.Type, err error) string {
+	if want.IsPrimitiveType() {
+		return "it must be a " + want.FriendlyName()
+	}
+	var at cty.PathError
+	if errors.As(err, &at) {
+		return fmt.Sprintf("%s%s", ctypath(at.Path), at.Error())
+	}
+	return err.Error()
+}
+
+func ctypath(p cty.Path) (text string) {
+	for _, step := range p {
+		if name, ok := step.(cty.GetAttrStep); ok {
+			text += name.Name + ": "
 		}
 	}
-	return diags
+	return text
 }
 
 // Check finds settings that cannot be meant, once the command line has had its say.
@@ -100,7 +176,7 @@ func (b *Backend) Check(block *config.Backend) (diags diag.List) {
 	for _, one := range [][2]string{{"path", "Invalid local state file path"},
 		{"workspace_dir", "Invalid local workspace directory path"}} {
 		name, summary := one[0], one[1]
-		if text := b.Config[name]; text == nil || *text != "" {
+		if v := b.Config.GetAttr(name); v.IsNull() || v.AsString() != "" {
 			continue
 		}
 		at := block.Range
@@ -113,44 +189,34 @@ func (b *Backend) Check(block *config.Backend) (diags diag.List) {
 	return diags
 }
 
-func (b *Backend) hash() uint64 {
-	values := map[string]cty.Value{}
-	for _, name := range backendTypes[b.Type] {
-		values[name] = cty.NullVal(cty.String)
-		if text := b.Config[name]; text != nil {
-			values[name] = cty.StringVal(*text)
-		}
-	}
-	return uint64(cty.TupleVal([]cty.Value{cty.StringVal(b.Type), cty.ObjectVal(values)}).Hash())
-}
-
 // SamePlace reports whether two backends keep their states at the same place.
 func (b *Backend) SamePlace(other *Backend) bool {
 	if b == nil || other == nil {
 		return b == other
 	}
-	same := func(x, y *string) bool { return x == nil && y == nil || x != nil && y != nil && *x == *y }
-	return b.Type == other.Type && maps.EqualFunc(b.Config, other.Config, same)
+	return b.Type == other.Type && b.kind() != nil && ctyfast.RawEquals(b.Config, other.Config)
 }
 
 // InMemory reports that states end with the process.
 func (b *Backend) InMemory() bool { return b != nil && b.Type == "inmem" }
 
-// Readable reports whether the states of a backend can be read: a record may be of one that only Terraform has.
-func (b *Backend) Readable() bool { return b == nil || backendTypes[b.Type] != nil }
+// InService reports whether states are kept by a service, which a driver reaches.
+func (b *Backend) InService() bool { return b != nil && b.kind() != nil && b.kind().Open != nil }
 
-// Options are those of the store. No backend at all is the layout of the working directory.
+// Readable reports whether the states of a backend can be read: a record may be of one that only Terraform has.
+func (b *Backend) Readable() bool { return b == nil || b.kind() != nil }
+
+// Driver opens the way to the service.
+func (b *Backend) Driver(ctx context.Context, o remote.Surroundings) (remote.Driver, diag.List) {
+	return b.kind().Open(ctx, b.Config, o)
+}
+
+// Options are those of the store in files. No backend at all is the layout of the working directory.
 func (b *Backend) Options() (o BackendOptions) {
-	if b == nil {
+	if b == nil || b.Type != "local" {
 		return o
 	}
-	if text := b.Config["path"]; text != nil {
-		o.Path = *text
-	}
-	if text := b.Config["workspace_dir"]; text != nil {
-		o.WorkspaceDir = *text
-	}
-	return o
+	return BackendOptions{Path: b.Text("path"), WorkspaceDir: b.Text("workspace_dir")}
 }
 
 // BackendOptions are the part of a store's options that a backend decides.
@@ -169,9 +235,9 @@ type backendFile struct {
 }
 
 type backendSection struct {
-	Type   string         `json:"type"`
-	Config map[string]any `json:"config"`
-	Hash   uint64         `json:"hash"`
+	Type   string          `json:"type"`
+	Config json.RawMessage `json:"config"`
+	Hash   uint64          `json:"hash"`
 }
 
 // recordName is the record's name in the data folder.
@@ -194,32 +260,70 @@ func Recorded(dataDir string) (*Backend, error) {
 	if file.Backend == nil || file.Backend.Type == "" {
 		return nil, nil
 	}
-	b := &Backend{Type: file.Backend.Type, Hash: file.Backend.Hash, Config: map[string]*string{}}
-	for _, name := range backendTypes[b.Type] {
-		b.Config[name] = nil
-		if text, ok := file.Backend.Config[name].(string); ok {
-			b.Config[name] = &text
-		}
+	b := &Backend{Type: file.Backend.Type, Hash: file.Backend.Hash}
+	if !b.Readable() {
+		return b, nil
+	}
+	if b.Config, err = recordedConfig(file.Backend.Config, b.attributes()); err != nil {
+		return nil, fmt.Errorf("the record of the backend in %s: %w. Set the directory up once more with init "+
+			"-reconfigure", name, err)
 	}
 	return b, nil
+}
+
+// recordedConfig reads what was recorded. Another program may have more arguments, or fewer.
+func recordedConfig(text json.RawMessage, schema map[string]*provider.Attribute) (cty.Value, error) {
+	var recorded map[string]json.RawMessage
+	if err := json.Unmarshal(text, &recorded); err != nil {
+		return cty.NilVal, err
+	}
+	values := map[string]cty.Value{}
+	for name, a := range schema {
+		values[name] = cty.NullVal(a.ImpliedType())
+		if recorded[name] == nil {
+			continue
+		}
+		v, err := ctyjson.Unmarshal(recorded[name], a.ImpliedType())
+		if err != nil {
+			return cty.NilVal, fmt.Errorf("the argument %s has another type", name)
+		}
+		values[name] = v
+	}
+	return cty.ObjectVal(values), nil
 }
 
 // Record writes down where states are; a nil backend is the layout of the working directory. Links in the name of the
 // data folder may not lead out of base.
 func Record(base, dataDir string, b *Backend) error {
 	file := backendFile{Version: 3, TerraformVersion: state.LanguageVersion}
+	perm := fs.FileMode(0o666)
 	if b != nil {
-		file.Backend = &backendSection{Type: b.Type, Hash: b.Hash, Config: map[string]any{}}
-		for _, name := range backendTypes[b.Type] {
-			file.Backend.Config[name] = b.Config[name]
+		value := b.recorded()
+		config, err := ctyjson.Marshal(value, value.Type())
+		if err != nil {
+			return err
+		}
+		file.Backend = &backendSection{Type: b.Type, Hash: b.Hash, Config: config}
+		if b.secret() {
+			perm = 0o600
 		}
 	}
 	text, err := json.MarshalIndent(file, "", "  ")
 	if err != nil {
 		return err
 	}
-	return replace.Own(base, filepath.Join(dataDir, recordName), 0o666, func(w io.Writer) error {
+	return replace.Own(base, filepath.Join(dataDir, recordName), perm, func(w io.Writer) error {
 		_, err := w.Write(text)
 		return err
 	})
+}
+
+// secret reports whether an argument that must not be shown is set.
+func (b *Backend) secret() bool {
+	for name, a := range b.attributes() {
+		if a.Sensitive && !b.Config.GetAttr(name).IsNull() {
+			return true
+		}
+	}
+	return false
 }

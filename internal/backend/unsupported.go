@@ -13,8 +13,7 @@ import (
 var elsewhere = map[string]string{
 	"azurerm": "Azure Blob Storage", "consul": "Consul", "cos": "Tencent Cloud Object Storage",
 	"gcs": "Google Cloud Storage", "http": "an HTTP service",
-	"kubernetes": "secrets of Kubernetes", "oss": "Alibaba Cloud Object Storage", "pg": "a PostgreSQL database",
-	"s3": "Amazon S3",
+	"kubernetes": "secrets of Kubernetes", "oss": "Alibaba Cloud Object Storage", "s3": "Amazon S3",
 }
 
 // gone are backends that Terraform had once.
@@ -30,15 +29,15 @@ func noBackend(name string) string {
 	case name == "remote":
 		return noCloud("The backend \"remote\"")
 	case elsewhere[name] != "":
-		return fmt.Sprintf("The backend %q keeps states in %s. This version keeps them in local files, or in memory "+
-			"for a single run.%s", name, elsewhere[name], fetchFirst)
+		return fmt.Sprintf("The backend %q keeps states in %s. This version has the backends %s.%s", name,
+			elsewhere[name], listed(slices.Sorted(maps.Keys(kinds))), fetchFirst)
 	case slices.Contains(gone, name):
 		return fmt.Sprintf("The backend %q was dropped from the language with version 1.3. Get the state out with "+
 			"the last version that had it, and use the backend \"local\".", name)
 	}
 	return fmt.Sprintf("There is no backend type named %q. This version has: %s.%s", name,
-		strings.Join(slices.Sorted(maps.Keys(backendTypes)), " and "),
-		diag.DidYouMean(name, slices.Concat(slices.Sorted(maps.Keys(backendTypes)),
+		strings.Join(slices.Sorted(maps.Keys(kinds)), " and "),
+		diag.DidYouMean(name, slices.Concat(slices.Sorted(maps.Keys(kinds)),
 			slices.Sorted(maps.Keys(elsewhere)))))
 }
 

@@ -27,7 +27,6 @@ var remarks = map[string]Remark{
 	"backend http":       {Refused, oneOfOurs},
 	"backend kubernetes": {Refused, oneOfOurs},
 	"backend oss":        {Refused, oneOfOurs},
-	"backend pg":         {Refused, oneOfOurs},
 	"backend remote": {
 		Refused, "There is no service that runs plans: remove the block, or keep states with the backend `local`."},
 	"backend s3": {Refused, oneOfOurs},
@@ -52,5 +51,5 @@ const (
 	notAShell = "Signs of shells such as `;`, `&` and `>` stand for themselves, quoted or not; Terraform drops what " +
 		"follows when they are not quoted."
 	noRemote  = "Nothing is run on other machines: a `local-exec` provisioner can call ssh or scp."
-	oneOfOurs = "States are kept by the backends `local` and `inmem`; the message says so."
+	oneOfOurs = "States are kept by the backends `local`, `inmem` and `pg`; the message says so."
 )

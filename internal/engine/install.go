@@ -199,7 +199,7 @@ func (s *Surroundings) recordNewBackend(root *config.Module) diag.List {
 
 // storedState reads the state of the selected workspace without its lock.
 func (s *Surroundings) storedState(ctx context.Context, root *config.Module) (*state.State, diag.List) {
-	st, diags := s.StoreOf(root, StateFiles{})
+	st, diags := s.StoreOf(ctx, root, StateFiles{})
 	if diags.HasErrors() {
 		return nil, diags
 	}

@@ -55,9 +55,9 @@ func (s *Surroundings) Project(ctx context.Context, o LoadOptions) (*Project, di
 	var st state.Store
 	var more diag.List
 	if o.Saved != nil {
-		st, more = s.StoreOfPlan(project.Config().Root, o.Files)
+		st, more = s.StoreOfPlan(ctx, project.Config().Root, o.Files)
 	} else {
-		st, more = s.StoreOf(project.Config().Root, o.Files)
+		st, more = s.StoreOf(ctx, project.Config().Root, o.Files)
 	}
 	if !more.HasErrors() {
 		_, more = s.Selected(st)

@@ -10,6 +10,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/config"
 	"github.com/tombolo-iac/tombolo/internal/store"
 	"github.com/tombolo-iac/tombolo/internal/store/mem"
+	"github.com/tombolo-iac/tombolo/internal/store/remote"
 	"github.com/tombolo-iac/tombolo/state"
 )
 
@@ -29,14 +30,14 @@ func (s *Surroundings) RootModule(ctx context.Context) (*config.Config, diag.Lis
 }
 
 // StoreOf returns the store that a root module asks for.
-func (s *Surroundings) StoreOf(root *config.Module, files StateFiles) (state.Store, diag.List) {
+func (s *Surroundings) StoreOf(ctx context.Context, root *config.Module, files StateFiles) (state.Store, diag.List) {
 	b, diags := s.Backend(root)
 	if diags.HasErrors() {
 		return nil, diags
 	}
 	o := s.storeOptions(b)
 	files.Apply(&o)
-	return s.Store(b, o), nil
+	return s.Store(ctx, b, o)
 }
 
 // storeOptions returns the options of the store of a backend, with names that the process can use.
@@ -61,23 +62,50 @@ func (s *Surroundings) RecordBackend(b *backend.Backend) error {
 }
 
 // Store returns the store of a backend. Options say where files are, if it has any.
-func (s *Surroundings) Store(b *backend.Backend, o store.Options) state.Store {
-	if !b.InMemory() {
+func (s *Surroundings) Store(ctx context.Context, b *backend.Backend, o store.Options) (state.Store, diag.List) {
+	switch {
+	case b.InService():
+		return s.sharedStore(ctx, b)
+	case !b.InMemory():
 		o.Version = s.StateVersion()
-		return store.New(o)
+		return store.New(o), nil
 	}
 	if s.memory == nil {
 		s.memory = mem.New()
-		if id := b.Config["lock_id"]; id != nil {
-			s.memory = mem.Held(state.LockInfo{ID: *id, Operation: "test", Info: "test config"})
+		if id := b.Text("lock_id"); id != "" {
+			s.memory = mem.Held(state.LockInfo{ID: id, Operation: "test", Info: "test config"})
 		}
 	}
-	return s.memory
+	return s.memory, nil
+}
+
+// sharedStore returns the store of a backend that a service keeps.
+func (s *Surroundings) sharedStore(ctx context.Context, b *backend.Backend) (state.Store, diag.List) {
+	for _, known := range s.shared {
+		if known.backend.SamePlace(b) {
+			return known.store, nil
+		}
+	}
+	dir := s.In(".")
+	driver, diags := b.Driver(ctx, remote.Surroundings{Getenv: s.Getenv, Dir: dir, Version: s.StateVersion()})
+	if diags.HasErrors() {
+		return nil, diags
+	}
+	st := remote.New(remote.Options{Driver: driver, Rescue: store.RescueFolders(), Journals: dir, Answers: dir,
+		Version: s.StateVersion(), Commit: commitOf(dir)})
+	s.shared = append(s.shared, sharedStore{b, st})
+	return st, diags
+}
+
+// sharedStore is a store of a service that was opened.
+type sharedStore struct {
+	backend *backend.Backend
+	store   *remote.Store
 }
 
 // StoreOfRecord returns the store that init recorded, whatever the configuration says now; nil if it is of a type that
 // there is not.
-func (s *Surroundings) StoreOfRecord() (state.Store, diag.List) {
+func (s *Surroundings) StoreOfRecord(ctx context.Context) (state.Store, diag.List) {
 	recorded, err := s.RecordedBackend()
 	switch {
 	case err != nil:
@@ -85,11 +113,12 @@ func (s *Surroundings) StoreOfRecord() (state.Store, diag.List) {
 	case !recorded.Readable():
 		return nil, nil
 	}
-	return s.Store(recorded, s.storeOptions(recorded)), nil
+	return s.Store(ctx, recorded, s.storeOptions(recorded))
 }
 
 // StoreOfPlan returns the store of a saved plan: what counts is where the state was when the plan was made.
-func (s *Surroundings) StoreOfPlan(root *config.Module, files StateFiles) (state.Store, diag.List) {
+func (s *Surroundings) StoreOfPlan(ctx context.Context, root *config.Module, files StateFiles) (state.Store,
+	diag.List) {
 	b, diags := backend.Of(root)
 	if diags.HasErrors() {
 		return nil, diags
@@ -99,7 +128,7 @@ func (s *Surroundings) StoreOfPlan(root *config.Module, files StateFiles) (state
 	}
 	o := s.storeOptions(b)
 	files.Apply(&o)
-	return s.Store(b, o), nil
+	return s.Store(ctx, b, o)
 }
 
 // Selected returns the selected workspace of a store.

@@ -38,6 +38,7 @@ type Surroundings struct {
 	ProviderLog, CoreLog *slog.Logger
 
 	memory   state.Store        // that of the backend "inmem", once somebody has asked for it
+	shared   []sharedStore      // those of services that were opened
 	settings *settings.Settings // see Settings
 	problems diag.List
 	web      *web.Client // see Web

@@ -26,7 +26,7 @@ func (c *Call) Open(ctx context.Context, files engine.StateFiles) (state.Store, 
 	if diags.HasErrors() {
 		return nil, diags
 	}
-	return c.StoreOf(root, files)
+	return c.StoreOf(ctx, root, files)
 }
 
 // Snapshot reads the state of the selected workspace without its lock, and warns of what is open in it.

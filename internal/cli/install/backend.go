@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -106,14 +105,17 @@ func (s *backendSetup) run(ctx context.Context, c *command.Call, root *config.Mo
 func (s *backendSetup) override(c *command.Call, b *backend.Backend) (diags diag.List) {
 	for _, text := range s.settings {
 		if name, value, ok := strings.Cut(text, "="); ok {
-			if _, known := b.Config[name]; !known {
+			if !slices.Contains(b.Arguments(), name) {
 				diags = diags.Errorf(nil, "Invalid backend configuration argument",
 					"The option -backend-config sets %q, but the backend %q has no argument of that name.%s", name,
-					b.Type, diag.DidYouMean(name, slices.Sorted(maps.Keys(b.Config))))
+					b.Type, diag.DidYouMean(name, b.Arguments()))
 				continue
 			}
-			attr := &hcl.Attribute{Name: name, Expr: hcl.StaticExpr(cty.StringVal(value), hcl.Range{
-				Filename: "<value for -backend-config=" + name + ">"})}
+			expr, hclDiags := settingExpr(b, name, value)
+			if diags = diags.AppendHCL(hclDiags); hclDiags.HasErrors() {
+				continue
+			}
+			attr := &hcl.Attribute{Name: name, Expr: expr}
 			diags = diags.Extend(b.Set(hcl.Attributes{name: attr}))
 			continue
 		}
@@ -138,10 +140,30 @@ func (s *backendSetup) override(c *command.Call, b *backend.Backend) (diags diag
 	return diags
 }
 
+// settingExpr is the value of an argument on the command line: text, or an expression where no text can be meant.
+func settingExpr(b *backend.Backend, name, value string) (hcl.Expression, hcl.Diagnostics) {
+	at := "<value for -backend-config=" + name + ">"
+	if b.Simple(name) {
+		return hcl.StaticExpr(cty.StringVal(value), hcl.Range{Filename: at}), nil
+	}
+	if diags := nesting.Check([]byte(value), at); diags.HasErrors() {
+		return nil, hcl.Diagnostics{{Severity: hcl.DiagError, Summary: "Invalid expression",
+			Detail: "The value of -backend-config=" + name + " is nested too deeply."}}
+	}
+	return hclsyntax.ParseExpression([]byte(value), at, hcl.InitialPos)
+}
+
 // copyStates copies all states that are not empty from one place to another, after asking. The old ones stay where they
 // are, as backups.
 func (s *backendSetup) copyStates(ctx context.Context, c *command.Call, from, to *backend.Backend) diag.List {
-	old, new := c.Store(from, from.Options().Store()), c.Store(to, to.Options().Store())
+	old, diags := c.Store(ctx, from, from.Options().Store())
+	if diags.HasErrors() {
+		return diags
+	}
+	new, diags := c.Store(ctx, to, to.Options().Store())
+	if diags.HasErrors() {
+		return diags
+	}
 	names, err := old.Workspaces(ctx)
 	if err != nil {
 		return diag.FromError("Failed to list the workspaces", err)
@@ -235,7 +257,7 @@ func (s *backendSetup) makeWorkspace(ctx context.Context, c *command.Call, root 
 	if _, overridden, err := c.Workspace(); err != nil || !overridden {
 		return diag.FromError("Cannot tell which workspace is selected", err)
 	}
-	st, diags := c.StoreOf(root, command.StateFiles{})
+	st, diags := c.StoreOf(ctx, root, command.StateFiles{})
 	if diags.HasErrors() {
 		return diags
 	}
@@ -255,5 +277,8 @@ func (s *backendSetup) makeWorkspace(ctx context.Context, c *command.Call, root 
 	if err != nil {
 		return engine.LockProblem(err)
 	}
-	return diag.FromError("Failed to create the workspace", session.Unlock())
+	if made, ok := session.(state.Creator); ok {
+		err = made.Create()
+	}
+	return diag.FromError("Failed to create the workspace", errors.Join(err, session.Unlock()))
 }

@@ -113,9 +113,10 @@ func wantedByTests(ctx context.Context, c *command.Call, dir string, wanted plug
 
 // stored reads the state, whose objects may have providers that the configuration does not mention any more.
 func (i *initing) stored(ctx context.Context, c *command.Call, project *engine.Project) (*state.State, diag.List) {
-	find := c.StoreOfRecord // who leaves the backend alone goes by the record, not by the block
+	// Who leaves the backend alone goes by the record, not by the block.
+	find := func() (state.Store, diag.List) { return c.StoreOfRecord(ctx) }
 	if i.backend {
-		find = func() (state.Store, diag.List) { return c.StoreOf(project.Config().Root, command.StateFiles{}) }
+		find = func() (state.Store, diag.List) { return c.StoreOf(ctx, project.Config().Root, command.StateFiles{}) }
 	}
 	store, diags := find()
 	if diags.HasErrors() || store == nil {

@@ -83,12 +83,16 @@ func lock(ctx context.Context, c *command.Call, e editing) (state.Session, diag.
 	o := b.Options().Store()
 	e.StateFiles.Apply(&o)
 	o.Apart = e.apart
-	if e.stamped && e.Backup == "" {
+	if e.stamped && e.Backup == "" && !b.InService() {
 		if o.BackupTo, diags = stampedBackup(c, o); diags.HasErrors() {
 			return nil, diags
 		}
 	}
-	ws, diags := c.Selected(c.Store(b, o))
+	st, diags := c.Store(ctx, b, o)
+	if diags.HasErrors() {
+		return nil, diags
+	}
+	ws, diags := c.Selected(st)
 	if diags.HasErrors() {
 		return nil, diags
 	}

@@ -177,8 +177,10 @@ func createWorkspace(ctx context.Context, c *command.Call, w workspaces, name st
 	if diags.HasErrors() {
 		return c.End(diags)
 	}
-	if copied != nil {
+	if made, ok := session.(state.Creator); copied != nil {
 		err = session.Replace(ctx, copied)
+	} else if ok {
+		err = made.Create()
 	}
 	if err = errors.Join(err, session.Unlock()); err == nil {
 		err = choose(c, name)

@@ -26,17 +26,21 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// Kind describes the backend "pg". Its schema is Terraform's. The values that Open takes may have two more attributes,
-// strings, which OpenTofu has: table_name and index_name.
+// Kind describes the backend "pg". Its schema is Terraform's; table_name and index_name are OpenTofu's.
 func Kind() remote.Kind {
 	optional := func(ty cty.Type, text string) *provider.Attribute {
 		return &provider.Attribute{Type: ty, Optional: true, Description: text}
+	}
+	secret := func(ty cty.Type, text string) *provider.Attribute {
+		a := optional(ty, text)
+		a.Sensitive = true // it may hold a password
+		return a
 	}
 	return remote.Kind{
 		Name:  "pg",
 		Place: "a PostgreSQL database",
 		Schema: &provider.Block{Attributes: map[string]*provider.Attribute{
-			"conn_str": optional(cty.String, "Connection string of the database: an address that begins with "+
+			"conn_str": secret(cty.String, "Connection string of the database: an address that begins with "+
 				"postgres://, or words such as host=... dbname=.... What it leaves out is taken from PGHOST, "+
 				"PGPASSWORD and the other variables of PostgreSQL's programs."),
 			"schema_name":          optional(cty.String, "Name of the schema that has the tables."),
@@ -44,6 +48,10 @@ func Kind() remote.Kind {
 			"skip_table_creation":  optional(cty.Bool, "If set, the tables must exist: they are not created."),
 			"skip_index_creation":  optional(cty.Bool, "If set, the index of the table of states is not created."),
 		}},
+		More: map[string]*provider.Attribute{
+			"table_name": optional(cty.String, "Name of the table of states; states unless it is set."),
+			"index_name": optional(cty.String, "Name of the table's index; states_by_name unless it is set."),
+		},
 		Open: open,
 	}
 }

@@ -18,6 +18,9 @@ type Kind struct {
 	// Schema is that of the block, and Terraform's: the record of a set-up directory has a hash over its values. All
 	// arguments are optional there; what must be set, by argument or environment, is for Open to say.
 	Schema *provider.Block
+	// More are arguments that Terraform has not: OpenTofu's, or ours. While they are not set, the record does not
+	// mention them, so that Terraform takes it for its own.
+	More map[string]*provider.Attribute
 	// Open makes a driver of the values of a block, which conform to the schema. It may look at environment and files,
 	// and asks the service only what cannot wait: wrong arguments are reported here, with attribute paths in the
 	// diagnostics where there are any. Config is never logged or shown: it may hold passwords.

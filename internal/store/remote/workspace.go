@@ -31,7 +31,7 @@ func (w *workspace) Answers() string {
 		return ""
 	}
 	sum := sha256.Sum256([]byte(w.place.String()))
-	return filepath.Join(w.o.Answers, hex.EncodeToString(sum[:8]))
+	return filepath.Join(w.o.Answers, "terraform.tfstate."+hex.EncodeToString(sum[:8])+".answers")
 }
 
 // stored is a state and its journal as they were read.

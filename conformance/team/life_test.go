@@ -1,0 +1,246 @@
+package team
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// place is a backend with its server.
+type place struct {
+	block string   // the backend block
+	env   []string // of both programs
+	// noWorkspaces: the backend has one state. noForce: Terraform cannot free a lock there.
+	noWorkspaces, noForce bool
+}
+
+// member is a program with a working directory of its own, on a machine of its own as it were.
+type member struct {
+	t    *testing.T
+	name string
+	bin  string
+	dir  string
+	env  []string
+}
+
+var ours string // the binary under test
+
+func TestMain(m *testing.M) {
+	dir, err := os.MkdirTemp("", "team")
+	if err != nil {
+		panic(err)
+	}
+	ours = filepath.Join(dir, "tombolo")
+	build := exec.Command("go", "build", "-o", ours, "../../cmd/tombolo")
+	if out, err := build.CombinedOutput(); err != nil {
+		println(string(out))
+		os.Exit(1)
+	}
+	code := m.Run()
+	os.RemoveAll(dir)
+	os.Exit(code)
+}
+
+// theirs is the path of another program; the test is skipped where it is missing.
+func theirs(t *testing.T, name, variable string) string {
+	t.Helper()
+	if bin := os.Getenv(variable); bin != "" {
+		return bin
+	}
+	bin, err := exec.LookPath(name)
+	if err != nil {
+		t.Skipf("%s is not on PATH: this test shares a state with it. Name one with %s.", name, variable)
+	}
+	return bin
+}
+
+const configuration = `
+variable "names" {
+  type    = set(string)
+  default = ["a", "b"]
+}
+variable "wait" {
+  type    = number
+  default = 0
+}
+resource "terraform_data" "thing" {
+  for_each = var.names
+  input    = "${terraform.workspace}/${each.key}"
+}
+resource "terraform_data" "slow" {
+  count            = var.wait == 0 ? 0 : 1
+  triggers_replace = var.wait
+  provisioner "local-exec" {
+    command = "touch started; while [ ! -e go ]; do sleep 0.05; done"
+  }
+}
+output "ids" {
+  value = { for k, v in terraform_data.thing : k => v.id }
+}
+`
+
+func (p place) member(t *testing.T, name, bin string) *member {
+	t.Helper()
+	m := &member{t: t, name: name, bin: bin, dir: t.TempDir()}
+	empty := filepath.Join(m.dir, "cli.tfrc")
+	for file, text := range map[string]string{"main.tf": "terraform {\n" + p.block + "\n}\n" + configuration,
+		"cli.tfrc": ""} {
+		if err := os.WriteFile(filepath.Join(m.dir, file), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	m.env = append(os.Environ(), "CHECKPOINT_DISABLE=1", "TF_CLI_CONFIG_FILE="+empty, "TF_IN_AUTOMATION=1",
+		"TF_INPUT=0", "HOME="+m.dir)
+	m.env = append(m.env, p.env...)
+	m.run("init", "-no-color")
+	return m
+}
+
+// try runs a command and returns what it printed.
+func (m *member) try(args ...string) (string, error) {
+	ctx, cancel := context.WithTimeout(m.t.Context(), 3*time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, m.bin, args...)
+	cmd.Dir, cmd.Env = m.dir, m.env
+	out, err := cmd.CombinedOutput()
+	return string(out), err
+}
+
+func (m *member) run(args ...string) string {
+	m.t.Helper()
+	out, err := m.try(args...)
+	if err != nil {
+		m.t.Fatalf("%s %s: %v\n%s", m.name, strings.Join(args, " "), err, out)
+	}
+	return out
+}
+
+// fails runs a command that must not end well, and returns what it printed.
+func (m *member) fails(args ...string) string {
+	m.t.Helper()
+	out, err := m.try(args...)
+	if exit := (*exec.ExitError)(nil); !errors.As(err, &exit) {
+		m.t.Fatalf("%s %s ended with %v\n%s", m.name, strings.Join(args, " "), err, out)
+	}
+	return out
+}
+
+// ids are the objects as the program knows them.
+func (m *member) ids() map[string]string {
+	m.t.Helper()
+	var ids map[string]string
+	if err := json.Unmarshal([]byte(m.run("output", "-json", "ids")), &ids); err != nil {
+		m.t.Fatal(err)
+	}
+	return ids
+}
+
+// idle checks that a program finds nothing to do.
+func (m *member) idle(args ...string) {
+	m.t.Helper()
+	out, err := m.try(append([]string{"plan", "-no-color", "-detailed-exitcode"}, args...)...)
+	if err != nil {
+		m.t.Errorf("%s plans changes: %v\n%s", m.name, err, out)
+	}
+}
+
+func (m *member) has(file string) bool {
+	_, err := os.Stat(filepath.Join(m.dir, file))
+	return err == nil
+}
+
+func (m *member) touch(file string) {
+	if err := os.WriteFile(filepath.Join(m.dir, file), nil, 0o600); err != nil {
+		m.t.Error(err)
+	}
+}
+
+// live is the life of a state that two programs share.
+func (p place) live(t *testing.T, other string) {
+	a, b := p.member(t, "tombolo", ours), p.member(t, "the other", other)
+	for _, turn := range [][2]*member{{a, b}, {b, a}} {
+		one, two := turn[0], turn[1]
+		one.run("apply", "-auto-approve", "-no-color")
+		two.idle()
+		before := one.ids()
+		two.run("apply", "-auto-approve", "-no-color", `-var=names=["b","c"]`)
+		after := one.ids()
+		if len(after) != 2 || after["b"] != before["b"] || after["c"] == "" {
+			t.Errorf("%s made %v of %v", two.name, after, before)
+		}
+		one.idle(`-var=names=["b","c"]`)
+		p.conflict(t, one, two)
+		if !p.noWorkspaces {
+			p.workspaces(t, one, two)
+		}
+		one.run("destroy", "-auto-approve", "-no-color")
+		if list := two.run("state", "list"); strings.TrimSpace(list) != "" {
+			t.Errorf("%s still knows\n%s", two.name, list)
+		}
+	}
+}
+
+var lockID = regexp.MustCompile(`ID:\s+([0-9a-f-]{36})`)
+
+// conflict has one hold the lock while two wants it.
+func (p place) conflict(t *testing.T, one, two *member) {
+	t.Helper()
+	ended := make(chan string)
+	go func() {
+		out, err := one.try("apply", "-auto-approve", "-no-color", "-var=wait=1", `-var=names=["b","c"]`)
+		if err != nil {
+			t.Errorf("%s under its lock: %v\n%s", one.name, err, out)
+		}
+		ended <- out
+	}()
+	waitFor(t, func() bool { return one.has("started") })
+	out := two.fails("plan", "-no-color", `-var=names=["b","c"]`)
+	if !strings.Contains(out, "Error acquiring the state lock") {
+		t.Errorf("%s is refused with\n%s", two.name, out)
+	}
+	if two.bin == ours && !lockID.MatchString(out) && !strings.Contains(out, "PostgreSQL") {
+		t.Errorf("the holder has no name:\n%s", out)
+	}
+	one.touch("go")
+	<-ended
+	for _, file := range []string{"go", "started"} {
+		os.Remove(filepath.Join(one.dir, file))
+	}
+	two.run("apply", "-auto-approve", "-no-color", `-var=names=["b","c"]`)
+}
+
+func waitFor(t *testing.T, done func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(2 * time.Minute); !done(); time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("it did not come to that within two minutes")
+		}
+	}
+}
+
+func (p place) workspaces(t *testing.T, one, two *member) {
+	t.Helper()
+	one.run("workspace", "new", "blue")
+	if !slices.Contains(strings.Fields(two.run("workspace", "list")), "blue") {
+		t.Errorf("%s does not see the workspace", two.name)
+	}
+	two.run("workspace", "select", "blue")
+	two.run("apply", "-auto-approve", "-no-color", `-var=names=["w"]`)
+	one.idle(`-var=names=["w"]`)
+	one.run("destroy", "-auto-approve", "-no-color")
+	for _, m := range []*member{one, two} {
+		m.run("workspace", "select", "default")
+	}
+	two.run("workspace", "delete", "blue")
+	if slices.Contains(strings.Fields(one.run("workspace", "list")), "blue") {
+		t.Errorf("%s still sees the workspace", one.name)
+	}
+}

@@ -1,0 +1,26 @@
+package backend
+
+import (
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/tombolo-iac/tombolo/internal/store/pg"
+	"github.com/tombolo-iac/tombolo/internal/store/remote"
+	"github.com/tombolo-iac/tombolo/provider"
+)
+
+// kinds are the types of backends that there are.
+var kinds = map[string]*remote.Kind{
+	"local": {Name: "local", Place: "local files", Schema: texts("path", "workspace_dir")},
+	// States live as long as the process; with lock_id there is a lock that nobody gives back.
+	"inmem": {Name: "inmem", Place: "memory, for a single run", Schema: texts("lock_id")},
+	"pg":    new(pg.Kind()),
+}
+
+// texts is the schema of a block whose arguments are all strings.
+func texts(names ...string) *provider.Block {
+	b := &provider.Block{Attributes: map[string]*provider.Attribute{}}
+	for _, name := range names {
+		b.Attributes[name] = &provider.Attribute{Type: cty.String, Optional: true}
+	}
+	return b
+}
