@@ -138,6 +138,8 @@ func (p *external) run(ctx context.Context, typ string, c *command) (*program.Re
 		Env:   p.opts.Env,
 		Stdin: c.stdin,
 		Grace: p.opts.Grace,
+		// Half a change is worse than one that nobody waits for.
+		Outlives: c.action != "" && c.action != "read",
 	}
 	if c.spool.Dir != "" {
 		cmd.Spool = c.spool

@@ -7,6 +7,8 @@ import (
 	"os"
 	"os/exec"
 	"time"
+
+	guarded "github.com/tombolo-iac/tombolo/internal/host/process"
 )
 
 // process is one running program. The goroutine that calls wait owns it; besides, there is one goroutine for each pipe
@@ -23,7 +25,14 @@ type process struct {
 	answer    *limited
 	message   *ends
 	lines     *lines
-	children  []*os.File // the child's ends of the pipes
+	children  []*os.File     // the child's ends of the pipes
+	watch     *guarded.Watch // nil: the program outlives us
+}
+
+func (p *process) unwatch() {
+	if p.watch != nil {
+		p.watch.End()
+	}
 }
 
 // openPipes makes pipes of our own rather than using those of os/exec: os/exec can only wait for their end or for a
@@ -236,6 +245,7 @@ func (p *process) bothEnded() bool { return p.stdout.ended && p.stderr.ended }
 
 // release ends what still serves the pipes and closes them.
 func (p *process) release() {
+	p.unwatch()
 	p.stdout.interrupt()
 	p.stderr.interrupt()
 	p.stdin.Close() // ends a write that a surviving child does not read

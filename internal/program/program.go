@@ -29,6 +29,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	guarded "github.com/tombolo-iac/tombolo/internal/host/process"
 )
 
 const (
@@ -71,6 +73,10 @@ type Command struct {
 
 	// Final ends what the program has left running in the background, once its answer is there.
 	Final bool
+
+	// Outlives lets the program go on to its end when this process dies; otherwise it is asked to end then, and made to
+	// end after two seconds. What has a Spool goes on in any case. (On Windows programs end with this process.)
+	Outlives bool
 
 	// MaxMemory is how many bytes the program, and each of those that it starts, may allocate. 0 means no limit;
 	// systems other than Linux know none.
@@ -300,11 +306,18 @@ func launch(path, dir string, c Command) (*process, error) {
 	if err := p.openPipes(); err != nil {
 		return nil, err
 	}
+	if !c.Outlives {
+		p.watch = guarded.NewWatch()
+	}
 	err := cmd.Start()
 	p.closeChildEnds()
 	if err != nil {
+		p.unwatch()
 		p.closeOurEnds()
 		return nil, err
+	}
+	if p.watch != nil {
+		p.watch.Group(cmd.Process.Pid)
 	}
 	p.group = groupOf(cmd.Process)
 	if c.MaxMemory > 0 {

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/tombolo-iac/tombolo/internal/fetch/unpack"
+	"github.com/tombolo-iac/tombolo/internal/host/process"
 	"github.com/tombolo-iac/tombolo/internal/program"
 )
 
@@ -65,6 +66,9 @@ func (g *Getter) git(ctx context.Context, u *url.URL, dir string) error {
 	c.env = c.environment()
 	if key != nil {
 		name := dir + ".key"
+		watch := process.NewWatch()
+		defer watch.End()
+		watch.File(name)
 		if err := os.WriteFile(name, key, 0o600); err != nil {
 			return err
 		}

@@ -5,6 +5,8 @@
 // script. A guard in the same group ends all of it when this process dies, however it dies. Only descendants that leave
 // the group, as daemons do, escape.
 //
+// Programs that others start, and files that are there only while something runs, are guarded by a Watch.
+//
 //	p, err := process.Start(process.Spec{Path: program, Env: env})
 //	defer p.Kill()
 //

@@ -26,6 +26,9 @@ func TestMain(m *testing.M) {
 	if os.Getenv("PROCESS_TEST_ENGINE") == "" {
 		os.Exit(m.Run())
 	}
+	if name := os.Getenv("PROCESS_TEST_WATCHED"); name != "" {
+		watched(name)
+	}
 	script := wrapper
 	if os.Getenv("PROCESS_TEST_STOPPED") != "" {
 		script = stubborn
@@ -124,6 +127,74 @@ func nothingStays(t *testing.T, stopped string) {
 		if time.Now().After(deadline) {
 			t.Fatal("the directory is still there")
 		}
+	}
+}
+
+// watched plays an engine with two groups and two files of its own: one of each is forgotten before the engine waits for
+// its end.
+func watched(name string) {
+	guard, kept := process.NewWatch(), process.NewWatch()
+	guard.File(name)
+	kept.File(name + " kept")
+	for _, w := range []*process.Watch{guard, kept} {
+		cmd := exec.Command("/bin/sh", "-c", stubborn)
+		cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+		cmd.Stdout = os.Stdout
+		if err := cmd.Start(); err != nil {
+			fmt.Println(err)
+			os.Exit(1)
+		}
+		w.Group(cmd.Process.Pid)
+	}
+	kept.End()
+	select {}
+}
+
+func TestWatchedGroupsAndFilesGoWithTheEngine(t *testing.T) {
+	engine := exec.Command(os.Args[0])
+	name := filepath.Join(t.TempDir(), `a 'key' \with "marks`)
+	engine.Env = append(os.Environ(), "PROCESS_TEST_ENGINE=1", "PROCESS_TEST_WATCHED="+name)
+	if err := errors.Join(os.WriteFile(name, nil, 0o600), os.WriteFile(name+" kept", nil, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	out, err := engine.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := engine.Start(); err != nil {
+		t.Fatal(err)
+	}
+	lines := bufio.NewReader(out)
+	one, two := readPids(t, lines), readPids(t, lines)
+	defer func() {
+		for _, pid := range append(one, two...) {
+			syscall.Kill(pid, syscall.SIGKILL)
+		}
+	}()
+	engine.Process.Signal(syscall.SIGKILL)
+	engine.Wait()
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
+		gone := 0
+		for _, pid := range append(one, two...) {
+			if !programtest.Alive(pid) {
+				gone++
+			}
+		}
+		if gone == 2 {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("of %v and %v, %d are gone", one, two, gone)
+		}
+	}
+	if programtest.Alive(one[0]) == programtest.Alive(two[0]) || programtest.Alive(one[1]) == programtest.Alive(two[1]) {
+		t.Error("not the processes of one group are gone")
+	}
+	if _, err := os.Stat(name); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the file that was watched is there: %v", err)
+	}
+	if _, err := os.Stat(name + " kept"); err != nil {
+		t.Error(err)
 	}
 }
 

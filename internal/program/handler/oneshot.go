@@ -103,6 +103,7 @@ func (c *oneShot) Call(ctx context.Context, call Call) (*Answer, error) {
 	cmd := program.Command{
 		Argv: append(slices.Clone(start.Argv), call.Action), Base: c.surroundings.Dir, Env: start.Env,
 		Stdin: call.Params, Stderr: call.Line, Grace: c.surroundings.Grace,
+		Outlives: call.Intent != "",
 	}
 	if call.Type != "" {
 		cmd.Argv = append(cmd.Argv, call.Type)

@@ -1,0 +1,134 @@
+//go:build unix
+
+package process
+
+import (
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+)
+
+// Watch is what ends when this process dies, however it dies: groups of programs, and files. All watches of a process
+// share one guard, a shell that waits for the end of a pipe whose other end only this process has. The guard ends with
+// the last watch.
+//
+// A Watch protects nothing when no guard can be started, as where there is no room for one more process: the work
+// itself goes on. Nor does it protect from what kills this process between the start of a program and Group.
+type Watch struct {
+	lines []string // that the guard was told
+}
+
+// guarding is the one guard. The goroutine that waits for the shell ends with it.
+var guarding struct {
+	sync.Mutex
+	watches map[*Watch]bool
+	pipe    *os.File // nil: there is no guard
+}
+
+// watching is the guard's script. A line of its input adds or removes a group or a file.
+const watching = `trap '' TERM HUP INT QUIT PIPE
+groups=' '
+while IFS= read -r line; do
+	what=${line#??}
+	case $line in
+	'+g'*) groups="$groups$what " ;;
+	'-g'*) case $groups in *" $what "*) groups="${groups%%" $what "*} ${groups#*" $what "}" ;; esac ;;
+	'+f'*) set -- "$@" "$what" ;;
+	'-f'*) for file; do shift; [ "$file" = "$what" ] || set -- "$@" "$file"; done ;;
+	esac
+done
+[ $# = 0 ] || rm -f -- "$@"
+[ "$groups" = ' ' ] && exit
+for g in $groups; do kill -s TERM -- "-$g"; kill -s CONT -- "-$g"; done
+sleep 2
+for g in $groups; do kill -s KILL -- "-$g"; done
+[ $# = 0 ] || rm -f -- "$@"
+`
+
+// NewWatch begins to watch, so that the guard is there before what it is to guard.
+func NewWatch() *Watch {
+	w := &Watch{}
+	guarding.Lock()
+	defer guarding.Unlock()
+	if guarding.watches == nil {
+		guarding.watches = map[*Watch]bool{}
+	}
+	guarding.watches[w] = true
+	if guarding.pipe == nil {
+		startGuard()
+	}
+	return w
+}
+
+// Group adds the group of processes that a program leads.
+func (w *Watch) Group(pid int) { w.tell("g" + strconv.Itoa(pid)) }
+
+// File adds a file, which need not be there yet.
+func (w *Watch) File(name string) {
+	if !strings.ContainsAny(name, "\n\x00") {
+		w.tell("f" + name)
+	}
+}
+
+// End ends the watch: its groups and files are left alone from now on.
+func (w *Watch) End() {
+	guarding.Lock()
+	defer guarding.Unlock()
+	if !guarding.watches[w] {
+		return
+	}
+	delete(guarding.watches, w)
+	for _, line := range w.lines {
+		write("-" + line)
+	}
+	if len(guarding.watches) == 0 && guarding.pipe != nil {
+		guarding.pipe.Close()
+		guarding.pipe = nil
+	}
+}
+
+func (w *Watch) tell(line string) {
+	guarding.Lock()
+	defer guarding.Unlock()
+	w.lines = append(w.lines, line)
+	write("+" + line)
+}
+
+// write sends the guard a line. A guard that somebody has ended is replaced by one that knows all that it knew.
+func write(line string) {
+	if guarding.pipe == nil {
+		return
+	}
+	if _, err := guarding.pipe.WriteString(line + "\n"); err != nil {
+		guarding.pipe.Close()
+		guarding.pipe = nil
+		startGuard()
+	}
+}
+
+func startGuard() {
+	r, w, err := os.Pipe()
+	if err != nil {
+		return
+	}
+	defer r.Close()
+	cmd := exec.Command("/bin/sh", "-c", watching, "guard")
+	cmd.Stdin, cmd.Env = r, []string{}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	if cmd.Start() != nil {
+		w.Close()
+		return
+	}
+	go cmd.Wait() //nolint:errcheck // how a guard ends says nothing
+	guarding.pipe = w
+	var text strings.Builder
+	for watch := range guarding.watches {
+		for _, line := range watch.lines {
+			text.WriteString("+" + line + "\n")
+		}
+	}
+	_, _ = w.WriteString(text.String())
+}
