@@ -156,6 +156,12 @@ func (b *bad) Schema(ctx context.Context) (*provider.Schema, diag.List) {
 	case "schema-panic":
 		go panic("no schema")
 		select {}
+	case "schema-hang":
+		if err := os.WriteFile(os.Getenv("PIDS")+".hung", []byte("schema"), 0o666); err != nil {
+			panic(err)
+		}
+		<-ctx.Done()
+		return nil, diag.FromError("Ended", ctx.Err())
 	case "schema-exit":
 		os.Exit(7)
 	case "schema-words":

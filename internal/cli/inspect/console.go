@@ -56,15 +56,19 @@ type consoleCommand struct {
 	plan      bool
 }
 
+// run evaluates until the input ends. Nothing is changed, so the first interrupt ends everything that is under way. The
+// state is locked once nothing stands in the way of the first expression.
 func (k *consoleCommand) run(ctx context.Context) command.Outcome {
 	c := k.call
-	project, diags := c.Project(ctx, command.ProjectOptions{Files: k.files, Terse: true})
+	ctx, running := c.Interruptible(ctx)
+	defer running.End()
+	project, diags := c.Project(ctx, command.ProjectOptions{Files: k.files, Terse: true, Abort: ctx})
 	if !c.Report(diags) {
 		return command.Failed
 	}
 	defer project.Close()
 	values, diags := k.values(project.Config().Root)
-	if !c.Report(diags) {
+	if !c.Report(diags) || !c.Report(project.Prepare()) {
 		return command.Failed
 	}
 	run, diags := project.Open(ctx, engine.OpenOptions{Operation: state.OperationPlan})
@@ -107,9 +111,9 @@ func (k *consoleCommand) converse(ctx context.Context, run *engine.Run, values m
 	session := console.NewSession(evaluator.Evaluate)
 	var outcome command.Outcome
 	if terminal := c.In.Terminal(); terminal != nil {
-		outcome = k.dialogue(session, terminal)
+		outcome = k.dialogue(ctx, session, terminal)
 	} else {
-		outcome = k.pipe(session)
+		outcome = k.pipe(ctx, session)
 	}
 	if !c.Report(evaluator.Close()) {
 		return command.Failed
@@ -118,10 +122,13 @@ func (k *consoleCommand) converse(ctx context.Context, run *engine.Run, values m
 }
 
 // pipe evaluates all of standard input. As in Terraform, the last value is printed and the first error ends it.
-func (k *consoleCommand) pipe(session *console.Session) command.Outcome {
+func (k *consoleCommand) pipe(ctx context.Context, session *console.Session) command.Outcome {
 	var last string
 	for end := false; !end; {
-		line, err := k.call.In.Reader.ReadString('\n')
+		line, err := awaited(ctx, func() (string, error) { return k.call.In.Reader.ReadString('\n') })
+		if ctx.Err() != nil {
+			return command.Failed
+		}
 		if err != nil && err != io.EOF {
 			return k.call.Finish("Cannot read the input", err)
 		}
@@ -145,8 +152,28 @@ func (k *consoleCommand) pipe(session *console.Session) command.Outcome {
 	return command.Done
 }
 
+// awaited returns what a reader returns, or the end of the context. Nothing ends the reading itself: what waits for
+// input then waits until the process ends.
+func awaited(ctx context.Context, read func() (string, error)) (string, error) {
+	type answer struct {
+		line string
+		err  error
+	}
+	answers := make(chan answer, 1)
+	go func() {
+		line, err := read()
+		answers <- answer{line, err}
+	}()
+	select {
+	case a := <-answers:
+		return a.line, a.err
+	case <-ctx.Done():
+		return "", context.Cause(ctx)
+	}
+}
+
 // dialogue evaluates what someone types at a terminal. An error is answered and goes by.
-func (k *consoleCommand) dialogue(session *console.Session, terminal *os.File) command.Outcome {
+func (k *consoleCommand) dialogue(ctx context.Context, session *console.Session, terminal *os.File) command.Outcome {
 	c := k.call
 	lines := newEditor(terminal, c.In.Reader, c.Out)
 	for {
@@ -154,7 +181,10 @@ func (k *consoleCommand) dialogue(session *console.Session, terminal *os.File) c
 		if session.Open() {
 			prompt = console.Continuing
 		}
-		line, err := lines.read(prompt)
+		line, err := lines.read(ctx, prompt)
+		if ctx.Err() != nil {
+			return command.Failed
+		}
 		if errors.Is(err, io.EOF) {
 			fmt.Fprintln(c.Out)
 			return command.Done
@@ -189,7 +219,7 @@ func newEditor(terminal *os.File, in *bufio.Reader, out io.Writer) *editor {
 
 // read has the terminal in raw mode only while a line is typed, so that everything else can print and be interrupted as
 // usual.
-func (e *editor) read(prompt string) (string, error) {
+func (e *editor) read(ctx context.Context, prompt string) (string, error) {
 	fd := int(e.terminal.Fd())
 	before, err := term.MakeRaw(fd)
 	if err != nil {
@@ -200,7 +230,7 @@ func (e *editor) read(prompt string) (string, error) {
 		_ = e.lines.SetSize(width, height)
 	}
 	e.lines.SetPrompt(prompt)
-	line, err := e.lines.ReadLine()
+	line, err := awaited(ctx, e.lines.ReadLine)
 	if errors.Is(err, term.ErrPasteIndicator) {
 		err = nil
 	}
