@@ -130,8 +130,8 @@ func nothingStays(t *testing.T, stopped string) {
 	}
 }
 
-// watched plays an engine with two groups and two files of its own: one of each is forgotten before the engine waits for
-// its end.
+// watched plays an engine with two groups and two files of its own: one of each is forgotten before the engine waits
+// for its end.
 func watched(name string) {
 	guard, kept := process.NewWatch(), process.NewWatch()
 	guard.File(name)
@@ -187,7 +187,7 @@ func TestWatchedGroupsAndFilesGoWithTheEngine(t *testing.T) {
 			t.Fatalf("of %v and %v, %d are gone", one, two, gone)
 		}
 	}
-	if programtest.Alive(one[0]) == programtest.Alive(two[0]) || programtest.Alive(one[1]) == programtest.Alive(two[1]) {
+	if programtest.Alive(one[0]) != programtest.Alive(one[1]) {
 		t.Error("not the processes of one group are gone")
 	}
 	if _, err := os.Stat(name); !errors.Is(err, os.ErrNotExist) {
