@@ -1,6 +1,7 @@
 package compat
 
 import (
+	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -34,6 +35,19 @@ func cases(t *testing.T, f Facts) usage {
 				t.Fatal(err)
 			}
 			u.read(f, name, prefix == "cli/", archive)
+		}
+	}
+	lives, err := filepath.Glob(filepath.FromSlash("../../conformance/team/*_test.go"))
+	if err != nil || len(lives) == 0 {
+		t.Fatal("there are no states that are shared with terraform")
+	}
+	for _, file := range lives {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, found := range regexp.MustCompile(`backend "([a-z0-9]+)"`).FindAllSubmatch(text, -1) {
+			u.add("team/"+strings.TrimSuffix(filepath.Base(file), "_test.go"), Item{Backend, "", string(found[1])})
 		}
 	}
 	for key := range u {
