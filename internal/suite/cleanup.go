@@ -16,7 +16,7 @@ import (
 func (r *fileRun) tearDown() {
 	var list []*keyed
 	for _, k := range r.states {
-		if k.last != nil {
+		if len(k.applied) > 0 {
 			list = append(list, k)
 		}
 	}
@@ -32,26 +32,44 @@ func (r *fileRun) tearDown() {
 
 // destroy empties one state, and tells whether that is done.
 func (r *fileRun) destroy(k *keyed) bool {
-	if !holds(k.current) {
+	if k.empty() {
 		return true
 	}
-	run := k.last.run
+	run := k.applied[len(k.applied)-1].run
 	r.o.Report.Destroying(r.file, run)
 	watch := r.watch(run, true)
-	left, diags := r.destroyWith(k)
+	diags := r.destroyWithAll(k)
 	watch()
-	if len(diags) > 0 || holds(left) {
-		r.o.Report.Destroyed(Left{File: r.file, Run: run, State: left, Path: k.place.Path, Diags: diags})
+	if len(diags) > 0 || !k.empty() {
+		r.o.Report.Destroyed(Left{File: r.file, Run: run, State: k.current, Open: k.open, Path: k.place.Path,
+			Diags: diags})
 	}
-	if diags.HasErrors() || holds(left) {
+	if diags.HasErrors() || !k.empty() {
 		r.result.Status = Error
 		return false
 	}
 	return true
 }
 
-func (r *fileRun) destroyWith(k *keyed) (*state.State, diag.List) {
-	a := k.last
+// destroyWithAll destroys what is in a state as the run that changed it last sees it. When that run has a mock for what
+// a real provider has made, runs before it do the rest.
+func (r *fileRun) destroyWithAll(k *keyed) (diags diag.List) {
+	mine := func(d *diag.Diagnostic) bool { _, not := d.Extra.(notMade); return !not }
+	for i, a := range slices.Backward(k.applied) {
+		all := r.destroyWith(k, a)
+		kept := slices.DeleteFunc(slices.Clone(all), func(d *diag.Diagnostic) bool { return !mine(d) })
+		if len(kept) == len(all) || i == 0 { // nothing is left to a run before
+			return diags.Extend(all)
+		}
+		if diags = diags.Extend(kept); kept.HasErrors() {
+			return diags
+		}
+	}
+	return diags
+}
+
+// destroyWith destroys what is in a state with the configuration of a run.
+func (r *fileRun) destroyWith(k *keyed, a *attempt) diag.List {
 	r.variables, r.broken = a.outer, a.broken
 	ctx := context.WithoutCancel(r.ctx)
 	ctx, cancel := context.WithCancel(ctx)
@@ -59,19 +77,23 @@ func (r *fileRun) destroyWith(k *keyed) (*state.State, diag.List) {
 	defer cancel()
 	held, diags := a.project.WithStore(k.place.Store).Open(ctx, engine.OpenOptions{Operation: state.OperationDestroy})
 	if diags.HasErrors() {
-		return k.current, diags
+		return diags
 	}
+	a.standIns.before = k.origins.now()
+	standIns := ending{a.standIns}
 	pl, more := held.Plan(ctx, engine.PlanOptions{Mode: plan.Destroy, Variables: a.options.Variables,
-		VariableRanges: a.options.VariableRanges, StandIns: a.options.StandIns})
+		VariableRanges: a.options.VariableRanges, StandIns: standIns})
 	diags = diags.Extend(more)
 	if pl != nil && !diags.HasErrors() {
-		_, more = held.ApplyWith(ctx, pl, engine.ApplyOptions{Ephemeral: a.options.Variables,
-			StandIns: a.options.StandIns})
+		_, more = held.ApplyWith(ctx, pl, engine.ApplyOptions{Ephemeral: a.options.Variables, StandIns: standIns})
 		diags = diags.Extend(more)
 	}
-	left := held.State()
-	return left, diags.Extend(held.Close(ctx))
+	k.current, k.open = held.State(), held.Snapshot().InFlight
+	return diags.Extend(held.Close(ctx))
 }
+
+// empty reports whether a state has no objects that are, or may be, somewhere in the world.
+func (k *keyed) empty() bool { return !holds(k.current) && len(k.open) == 0 }
 
 // holds reports whether a state has objects that are somewhere in the world.
 func holds(s *state.State) bool {
@@ -83,7 +105,7 @@ func holds(s *state.State) bool {
 	return false
 }
 
-// Objects lists what is left in a state.
+// Objects lists what is left in a state, and what may be beside it.
 func (l Left) Objects() (out []addr.Object) {
 	for _, r := range l.State.Resources() {
 		if r.Addr.Resource.Mode != addr.Managed {
@@ -97,6 +119,11 @@ func (l Left) Objects() (out []addr.Object) {
 			for _, d := range inst.DeposedKeys() {
 				out = append(out, addr.Object{Instance: r.Addr.Instance(key), Deposed: d})
 			}
+		}
+	}
+	for _, f := range l.Open {
+		if !slices.Contains(out, f.Object) {
+			out = append(out, f.Object)
 		}
 	}
 	return out

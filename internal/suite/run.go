@@ -45,7 +45,12 @@ func (r *fileRun) execute(out *Outcome) {
 	if out.Diags = out.Diags.Extend(diags); diags.HasErrors() {
 		return
 	}
-	defer func() { out.Diags = out.Diags.Extend(held.Close(r.o.Abort)) }()
+	defer func() {
+		diags := held.Close(r.o.Abort)
+		if out.Diags = out.Diags.Extend(diags); diags.HasErrors() {
+			out.Status = Error
+		}
+	}()
 	scope := &engine.Scope{}
 	a.options.Scope = scope
 	pl, diags := held.Plan(r.ctx, a.options)
@@ -58,10 +63,10 @@ func (r *fileRun) execute(out *Outcome) {
 		if !planned || pl == nil {
 			return
 		}
-		key.last, key.order = a, r.next()
+		key.applied, key.order = append(key.applied, a), r.next()
 		_, diags = held.ApplyWith(r.ctx, pl, engine.ApplyOptions{Ephemeral: a.options.Variables,
 			StandIns: a.options.StandIns, Scope: scope})
-		key.current = held.State()
+		key.current, key.open = held.State(), held.Snapshot().InFlight
 		out.State = key.current
 		out.Diags = out.Diags.Extend(a.expect(diags, true))
 	}
@@ -134,7 +139,7 @@ func (a *attempt) prepare() (diags diag.List) {
 	a.options.Variables, a.options.VariableRanges = given.values, given.ranges
 	a.variables, a.outer, a.broken = given.all, given.outer, given.broken
 	a.file.variables, a.file.broken = a.outer, a.broken
-	a.standIns = newStandIns(a.file.file, a.run, a.project)
+	a.standIns = newStandIns(a.file.file, a.run, a.project, &a.file.stateOf(a.run).origins)
 	a.options.StandIns = a.standIns
 	return diags
 }

@@ -18,10 +18,13 @@ type standIns struct {
 	// overrides are those of the run, then those of the file: the first that fits counts.
 	overrides []*testfile.Override
 	mocks     map[addr.AbsProviderConfig]*testfile.Mock
+	// origins are of the state that the run works on; before is what was made up when the run began.
+	origins *origins
+	before  map[addr.AbsResourceInstance]bool
 }
 
-func newStandIns(f *testfile.File, run *testfile.Run, project *engine.Project) *standIns {
-	s := &standIns{project: project, mocks: map[addr.AbsProviderConfig]*testfile.Mock{}}
+func newStandIns(f *testfile.File, run *testfile.Run, project *engine.Project, o *origins) *standIns {
+	s := &standIns{project: project, mocks: map[addr.AbsProviderConfig]*testfile.Mock{}, origins: o, before: o.now()}
 	s.overrides = append(append(s.overrides, run.Overrides...), f.Overrides...)
 	root := project.Config().Root
 	for _, p := range chosen(f, run) {
@@ -55,26 +58,35 @@ func defaults(from map[string]*testfile.Default) map[string]mock.Values {
 // Instance implements engine.StandIns.
 func (s *standIns) Instance(a addr.AbsResourceInstance, cfg addr.AbsProviderConfig,
 	p provider.Provider) provider.Provider {
-	o := find(s.overrides, a)
-	if m := s.mocks[cfg]; o == nil && m != nil {
+	o, m := find(s.overrides, a), s.mocks[cfg]
+	if o == nil && m != nil {
 		o = find(m.Overrides, a)
 	}
-	if o == nil {
-		return p
+	w := &witness{Provider: p, instance: a, origins: s.origins, standIn: m != nil, madeUp: s.before[a]}
+	if rt := s.typeOf(a, cfg); o != nil && rt != nil {
+		w.Provider = mock.NewObject(p, rt, mock.Values{Attributes: o.Values, AtPlan: o.AtPlan}, random)
+		w.standIn = true
+		if m == nil {
+			w.real = p
+		}
 	}
+	if a.Resource.Mode != addr.Managed || !w.standIn && !w.madeUp {
+		return w.Provider
+	}
+	return w
+}
+
+// typeOf returns the type of an instance; nil when its provider has no such type.
+func (s *standIns) typeOf(a addr.AbsResourceInstance, cfg addr.AbsProviderConfig) *provider.ResourceType {
 	schema, _ := s.project.Schema(cfg.Provider)
 	if schema == nil {
-		return p
+		return nil
 	}
 	kind := provider.ManagedResource
 	if a.Resource.Mode == addr.Data {
 		kind = provider.DataSource
 	}
-	rt := schema.Type(kind, a.Resource.Type)
-	if rt == nil {
-		return p
-	}
-	return mock.NewObject(p, rt, mock.Values{Attributes: o.Values, AtPlan: o.AtPlan}, random)
+	return schema.Type(kind, a.Resource.Type)
 }
 
 // find returns the override of an instance: one for just this instance comes before one for all of its block.

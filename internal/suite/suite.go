@@ -121,6 +121,7 @@ type Left struct {
 	File  *testfile.File
 	Run   *testfile.Run
 	State *state.State
+	Open  []state.InFlight // operations of which nobody knows what came of them
 	Path  string
 	Diags diag.List
 }
@@ -182,10 +183,12 @@ type fileRun struct {
 // keyed is the state of one key.
 type keyed struct {
 	place Place
-	// last is the run that changed it last, with what is needed to destroy it; order is its number.
-	last    *attempt
+	// applied are the runs that changed it, the last one at the end; order is the number of that.
+	applied []*attempt
 	order   int
 	current *state.State
+	open    []state.InFlight // operations of which nobody knows what came of them
+	origins origins
 }
 
 func (r *fileRun) run() {

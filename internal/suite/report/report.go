@@ -222,8 +222,13 @@ func Kept(l suite.Left) string {
 	if l.Path == "" {
 		return ""
 	}
-	return fmt.Sprintf("\nTheir state is kept in the file %s: it tells their ids, and a configuration with\ntheir "+
+	text := fmt.Sprintf("\nTheir state is kept in the file %s: it tells their ids, and a configuration with\ntheir "+
 		"providers destroys them with \"destroy -state=%[1]s\".\n", view.CleanLine(l.Path))
+	for _, f := range l.Open {
+		text += fmt.Sprintf("What became of the %s of %s is not known: \"recover -state=%s\" gets told.\n", f.Action,
+			view.CleanLine(f.Object.String()), view.CleanLine(l.Path))
+	}
+	return text
 }
 
 // FileEnds implements suite.Report.

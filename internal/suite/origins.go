@@ -1,0 +1,99 @@
+package suite
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"sync"
+
+	"github.com/tombolo-iac/tombolo/addr"
+	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/internal/engine"
+	"github.com/tombolo-iac/tombolo/internal/suite/mock"
+	"github.com/tombolo-iac/tombolo/provider"
+)
+
+// origins remembers which objects of a state were made up by stand-ins. All others are somewhere in the world, whatever
+// stands in for their provider in a later run, and only that provider can destroy them.
+type origins struct {
+	mu     sync.Mutex
+	madeUp map[addr.AbsResourceInstance]bool // guarded by mu
+}
+
+func (o *origins) note(a addr.AbsResourceInstance, madeUp bool) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.madeUp == nil {
+		o.madeUp = map[addr.AbsResourceInstance]bool{}
+	}
+	o.madeUp[a] = madeUp
+}
+
+// now returns the objects that are made up at this moment.
+func (o *origins) now() map[addr.AbsResourceInstance]bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return maps.Clone(o.madeUp)
+}
+
+// witness answers for one instance, notes who makes its object, and keeps stand-ins from forgetting one that they have
+// not made.
+type witness struct {
+	provider.Provider
+	instance addr.AbsResourceInstance
+	origins  *origins
+	// real deletes an object that stands-ins have not made; nil when the whole configuration is mocked.
+	real    provider.Provider
+	standIn bool // the provider is none
+	madeUp  bool // the object that was there before is none
+}
+
+// Apply implements provider.Provider.
+func (w *witness) Apply(ctx context.Context, req provider.ApplyRequest) provider.ApplyResponse {
+	if req.Planned.IsNull() {
+		switch {
+		case !w.standIn || w.madeUp:
+			return w.Provider.Apply(ctx, req)
+		case w.real != nil:
+			return w.real.Apply(ctx, req)
+		}
+		return provider.ApplyResponse{State: req.Prior, Private: req.PlannedPrivate, Diagnostics: notMadeUp(w.instance)}
+	}
+	resp := w.Provider.Apply(ctx, req)
+	if req.Prior.IsNull() || !w.standIn { // whatever the answer says, the object may exist
+		w.origins.note(w.instance, w.standIn)
+	}
+	return resp
+}
+
+// notMade marks the problem of a mock that is to delete what it has not made.
+type notMade struct{}
+
+func notMadeUp(a addr.AbsResourceInstance) diag.List {
+	return diag.List{{Severity: diag.Error, Summary: "Mocks cannot destroy real objects", Extra: notMade{},
+		Detail: fmt.Sprintf("An earlier run has made %s with its real provider. Here the provider is mocked, and a "+
+			"mock cannot destroy what is somewhere in the world. Give this run another state_key, or the provider "+
+			"that the other run has.", a)}}
+}
+
+// ending answers while what runs have made is destroyed: stand-ins for what they made, and providers for all else.
+// Overrides are for what a run makes, and have no part in it.
+type ending struct{ *standIns }
+
+var _ engine.StandIns = ending{}
+
+// Instance implements engine.StandIns.
+func (e ending) Instance(a addr.AbsResourceInstance, cfg addr.AbsProviderConfig,
+	p provider.Provider) provider.Provider {
+	mocked := e.mocks[cfg] != nil
+	if a.Resource.Mode != addr.Managed {
+		return e.standIns.Instance(a, cfg, p)
+	}
+	madeUp := e.before[a]
+	if madeUp && !mocked {
+		if rt := e.typeOf(a, cfg); rt != nil {
+			p = mock.NewObject(p, rt, mock.Values{}, random)
+		}
+	}
+	return &witness{Provider: p, instance: a, origins: e.origins, standIn: mocked || madeUp, madeUp: madeUp}
+}
