@@ -5,6 +5,7 @@ package pgtest
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -23,7 +24,8 @@ import (
 
 // server is a PostgreSQL server for the tests of one package. It listens on a socket in a folder of its own.
 type server struct {
-	dir, log string
+	bin, dir string
+	attr     *syscall.SysProcAttr
 	lifeline io.WriteCloser // while it is open, the server runs
 	cmd      *exec.Cmd
 }
@@ -100,6 +102,14 @@ func Programs() string {
 // startServer makes a database cluster and starts a server, as another user when this one is root, whom the server
 // refuses.
 func startServer() (*server, string) {
+	s, problem := newServer()
+	if problem == "" {
+		problem = s.start()
+	}
+	return s, problem
+}
+
+func newServer() (*server, string) {
 	bin := Programs()
 	if bin == "" {
 		return nil, "no PostgreSQL server is installed"
@@ -119,37 +129,47 @@ func startServer() (*server, string) {
 		}
 		attr.Credential = &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}
 	}
-	command := func(name string, args ...string) *exec.Cmd {
-		cmd := exec.Command(name, args...)
-		cmd.Dir, cmd.SysProcAttr = dir, attr
-		cmd.Env = append(os.Environ(), "LC_ALL=C", "TZ=UTC")
-		return cmd
-	}
-	data := filepath.Join(dir, "data")
-	if out, err := command(filepath.Join(bin, "initdb"), "-D", data, "-U", "tester", "-A", "trust", "-N", "-E",
+	s := &server{bin: bin, dir: dir, attr: attr}
+	if out, err := s.command("initdb", "-D", s.data(), "-U", "tester", "-A", "trust", "-N", "-E",
 		"UTF8").CombinedOutput(); err != nil {
 		return nil, fmt.Sprintf("initdb: %s\n%s", err, out)
 	}
+	return s, ""
+}
+
+func (s *server) data() string { return filepath.Join(s.dir, "data") }
+
+func (s *server) command(name string, args ...string) *exec.Cmd {
+	if !filepath.IsAbs(name) {
+		name = filepath.Join(s.bin, name)
+	}
+	cmd := exec.Command(name, args...)
+	cmd.Dir, cmd.SysProcAttr = s.dir, s.attr
+	cmd.Env = append(os.Environ(), "LC_ALL=C", "TZ=UTC")
+	return cmd
+}
+
+func (s *server) start() string {
 	// The shell ends the server, and removes everything, when the other end of its standard input is gone: also when
-	// this process was killed.
+	// this process was killed. A signal's name, before that, ends the server alone.
 	const script = `"$1" -D "$2" -k "$3" -c listen_addresses= -c fsync=off -c max_connections=200 >"$3/log" 2>&1 &
-pid=$!; cat >/dev/null; kill -INT $pid; wait $pid; rm -rf "$3"`
-	s := &server{dir: dir, log: filepath.Join(dir, "log")}
-	s.cmd = command("/bin/sh", "-c", script, "sh", filepath.Join(bin, "postgres"), data, dir)
+pid=$!; how=; read -r how; kill -${how:-INT} $pid; wait $pid; [ -n "$how" ] || rm -rf "$3"`
+	s.cmd = s.command("/bin/sh", "-c", script, "sh", filepath.Join(s.bin, "postgres"), s.data(), s.dir)
+	var err error
 	if s.lifeline, err = s.cmd.StdinPipe(); err == nil {
 		err = s.cmd.Start()
 	}
 	if err != nil {
-		return nil, err.Error()
+		return err.Error()
 	}
 	for deadline := time.Now().Add(time.Minute); ; time.Sleep(50 * time.Millisecond) {
 		if err = Execute(s.dsn("postgres"), "SELECT 1"); err == nil {
-			return s, ""
+			return ""
 		}
 		if time.Now().After(deadline) {
-			text, _ := os.ReadFile(s.log)
+			text, _ := os.ReadFile(filepath.Join(s.dir, "log"))
 			s.stop()
-			return nil, fmt.Sprintf("the server does not start: %s\n%s", err, text)
+			return fmt.Sprintf("the server does not start: %s\n%s", err, text)
 		}
 	}
 }
@@ -167,6 +187,42 @@ func somebody() (uid, gid int, err error) {
 		}
 	}
 	return 0, 0, err
+}
+
+// Server is a server for one test, which may end it.
+type Server struct{ s *server }
+
+// Private starts a server for one test. It has a database called "postgres".
+func Private(t *testing.T) *Server {
+	t.Helper()
+	if Programs() == "" {
+		t.Skip("no PostgreSQL server is installed")
+	}
+	s, problem := startServer()
+	if problem != "" {
+		t.Skip(problem)
+	}
+	t.Cleanup(s.stop)
+	return &Server{s}
+}
+
+// Address returns the address of its database.
+func (s *Server) Address() string { return s.s.dsn("postgres") }
+
+// End ends the server by a signal: "INT" ends connections and stops in good order, "QUIT" stops as if the machine had
+// lost its power.
+func (s *Server) End(signal string) {
+	fmt.Fprintln(s.s.lifeline, signal)
+	s.s.lifeline.Close()
+	_ = s.s.cmd.Wait() // it ends the server, and says nothing else
+}
+
+// Start starts the server again with what it had.
+func (s *Server) Start() error {
+	if problem := s.s.start(); problem != "" {
+		return errors.New(problem)
+	}
+	return nil
 }
 
 func (s *server) stop() {

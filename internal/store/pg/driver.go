@@ -63,22 +63,14 @@ func (d *driver) give(s *session) {
 	}
 }
 
-// borrow returns the turn on a connection that holds a lock, if one is free: nobody has to connect once more to read
-// what was just locked.
+// borrow returns a connection that holds a lock, if nothing is being written there: nobody has to connect once more to
+// read what was just locked.
 func (d *driver) borrow() *session {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if len(d.idle) > 0 || d.closed {
-		return nil
-	}
 	for s := range d.holds {
-		select {
-		case s.turn <- struct{}{}:
-			if !s.gone.Load() {
-				return s
-			}
-			<-s.turn
-		default:
+		if len(d.idle) == 0 && !s.writing.Load() && !s.gone.Load() {
+			return s
 		}
 	}
 	return nil
@@ -90,17 +82,8 @@ func (d *driver) ask(ctx context.Context, sql string, args ...arg) (r rows, err 
 		return nil, err
 	}
 	if s := d.borrow(); s != nil {
-		got := make(chan rows, 1)
-		err := s.inTurn(ctx, false, func(ctx context.Context) error {
-			r, err := s.query(ctx, sql, args...)
-			got <- r
-			return err
-		})
-		if err == nil {
-			return <-got, nil
-		}
-		if !s.gone.Load() {
-			return nil, d.o.explain(err)
+		if r, err = s.ask(ctx, sql, args...); err == nil || !s.gone.Load() {
+			return r, d.o.explain(err)
 		}
 	}
 	for {

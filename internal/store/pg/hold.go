@@ -71,7 +71,7 @@ func (h *hold) run(ctx context.Context, sql string, args ...arg) (rows, error) {
 // settle waits, for a while, until the server has ended what it did for a connection that broke. Who looks then sees
 // what has become of it.
 func (h *hold) settle() {
-	ctx, cancel := context.WithTimeout(context.Background(), grace)
+	ctx, cancel := context.WithTimeout(context.Background(), h.p.o.times.grace)
 	defer cancel()
 	for {
 		r, err := h.p.d.ask(ctx, "SELECT EXISTS (SELECT FROM pg_locks l WHERE l.pid = $1 AND "+lockIs(h.id)+")::text",
@@ -247,9 +247,6 @@ SELECT held.ok::text, EXISTS (SELECT FROM up)::text FROM held`, h.held(), o.stat
 	return err == nil && r.true(0, 1), err
 }
 
-// checkTime is how long an answer is waited for before nobody knows.
-const checkTime = 20 * time.Second
-
 // Check implements remote.Hold. A server that is silent for long has lost us: then the connection is closed, unless
 // something large is being written there.
 func (h *hold) Check(ctx context.Context) error {
@@ -264,7 +261,7 @@ func (h *hold) Check(ctx context.Context) error {
 	case over:
 		return remote.ErrLost
 	}
-	limited, cancel := context.WithTimeout(ctx, checkTime)
+	limited, cancel := context.WithTimeout(ctx, h.p.o.times.check)
 	defer cancel()
 	r, err := h.s.ask(limited, "SELECT ("+h.held()+")::text")
 	switch {
@@ -276,7 +273,7 @@ func (h *hold) Check(ctx context.Context) error {
 		return ctx.Err()
 	case limited.Err() != nil:
 		silent := time.Since(time.Unix(0, h.s.heard.Load()))
-		if silent > patience && !h.s.writing.Load() {
+		if silent > h.p.o.times.patience && !h.s.writing.Load() {
 			h.s.cut()
 			return remote.ErrLost
 		}
@@ -349,9 +346,9 @@ func (h *hold) endCreation() {
 			return // Unlock gives them back
 		case <-h.s.ctx.Done():
 			return
-		case <-time.After(creationKept):
+		case <-time.After(h.p.o.times.kept):
 		}
-		ctx, cancel := context.WithTimeout(h.s.ctx, grace)
+		ctx, cancel := context.WithTimeout(h.s.ctx, h.p.o.times.grace)
 		defer cancel()
 		_, _ = h.s.change(ctx, "SELECT pg_advisory_unlock($1)::text, pg_advisory_unlock($2)::text",
 			number(terraformCreation), number(h.p.o.tofuCreation())) // or the end of the connection does

@@ -28,7 +28,7 @@ var (
 // Lock implements remote.Place. With a row there is, it takes two round trips: one for the lock, one that makes sure
 // that the row is still the same, that nobody just created it under a creation lock, and says who holds it.
 func (p *place) Lock(ctx context.Context, info state.LockInfo) (remote.Hold, error) {
-	for deadline := time.Now().Add(creationTime); ; {
+	for deadline := time.Now().Add(p.o.times.creation); ; {
 		h, err := p.lockOnce(ctx, info)
 		switch {
 		case err == nil:
@@ -51,13 +51,6 @@ func (p *place) Lock(ctx context.Context, info state.LockInfo) (remote.Hold, err
 		}
 	}
 }
-
-// creationTime is how long a creation lock is waited for: Terraform takes it for a moment with each lock. creationKept
-// is how long one is kept after the row is there, for those who looked for the row before.
-const (
-	creationTime = 4 * time.Second
-	creationKept = time.Second
-)
 
 func (p *place) lockOnce(ctx context.Context, info state.LockInfo) (_ *hold, err error) {
 	s, old, err := p.d.take(ctx)
@@ -237,7 +230,7 @@ func (p *place) confirm(ctx context.Context, h *hold, info state.LockInfo) error
 // drop frees what was taken of a lock that did not come about.
 func (h *hold) drop() {
 	if (h.id != 0 || h.creation) && !h.s.gone.Load() {
-		ctx, cancel := context.WithTimeout(context.Background(), grace)
+		ctx, cancel := context.WithTimeout(context.Background(), h.p.o.times.grace)
 		defer cancel()
 		err := h.sweep(ctx)
 		if err == nil {

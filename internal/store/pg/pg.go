@@ -66,6 +66,7 @@ type options struct {
 	keep      int   // former states of each workspace that are kept
 	keepBytes int64 // and how much they may take together
 	log       func(format string, args ...any)
+	times     times
 }
 
 // What a history keeps unless the environment says otherwise.
@@ -123,6 +124,7 @@ func open(_ context.Context, config cty.Value, s remote.Surroundings) (remote.Dr
 		keep:       defaultKeep,
 		keepBytes:  keepBytes,
 		log:        s.Log,
+		times:      usualTimes,
 	}
 	if o.log == nil {
 		o.log = func(string, ...any) {}

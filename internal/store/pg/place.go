@@ -189,9 +189,6 @@ func (p *place) Holder(ctx context.Context) (*state.LockInfo, error) {
 	return &h.info, nil
 }
 
-// freed is how long the server may take to end a session.
-const freed = 15 * time.Second
-
 // ForceUnlock implements remote.Place. It ends the session that holds the lock.
 func (p *place) ForceUnlock(ctx context.Context, lockID string) error {
 	h, err := p.now(ctx)
@@ -217,7 +214,7 @@ func (p *place) ForceUnlock(ctx context.Context, lockID string) error {
 	if len(r) == 0 {
 		return errors.New("the state is not locked any more")
 	}
-	for deadline := time.Now().Add(freed); ; {
+	for deadline := time.Now().Add(p.o.times.freed); ; {
 		next, err := p.now(ctx)
 		if err != nil || next == nil || next.pid != h.pid {
 			return err

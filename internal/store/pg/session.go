@@ -32,21 +32,29 @@ type session struct {
 // errGone says that nothing was asked, because the connection was closed before.
 var errGone = errors.New("the connection to the database is closed")
 
-// How long things may take.
-const (
-	connectTime = 30 * time.Second // to connect, unless connect_timeout says otherwise
+// times are how long things may take.
+type times struct {
+	connect time.Duration // unless connect_timeout says otherwise
 	// grace is how long the outcome of a write is waited for after its caller wanted to leave. Then the connection is
 	// cut.
-	grace = 10 * time.Second
-	// patience is how long a server may be silent while a lock is checked, before the connection is given up.
-	patience = 2 * time.Minute
-)
+	grace time.Duration
+	// check is how long an answer is waited for when a lock is checked, before nobody knows. After patience without an
+	// answer the connection is given up.
+	check, patience time.Duration
+	// creation is how long a creation lock is waited for: Terraform takes it for a moment with each lock. kept is how
+	// long one is kept after the row is there, for those who looked for the row before.
+	creation, kept time.Duration
+	freed          time.Duration // for the server to end a session
+}
+
+var usualTimes = times{connect: 30 * time.Second, grace: 10 * time.Second, check: 20 * time.Second,
+	patience: 2 * time.Minute, creation: 4 * time.Second, kept: time.Second, freed: 15 * time.Second}
 
 func (o *options) connect(ctx context.Context) (*session, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	limit := connectTime
+	limit := o.times.connect
 	if o.config.ConnectTimeout > 0 {
 		limit = o.config.ConnectTimeout
 	}
@@ -76,11 +84,6 @@ func (s *session) do(ctx context.Context, writes bool, call func(context.Context
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-	return s.inTurn(ctx, writes, call)
-}
-
-// inTurn makes a call for who has the turn, and gives that up.
-func (s *session) inTurn(ctx context.Context, writes bool, call func(context.Context) error) error {
 	if s.gone.Load() {
 		<-s.turn
 		return errGone
@@ -106,7 +109,7 @@ func (s *session) inTurn(ctx context.Context, writes bool, call func(context.Con
 	if !writes {
 		return ctx.Err()
 	}
-	timer := time.NewTimer(grace)
+	timer := time.NewTimer(s.o.times.grace)
 	defer timer.Stop()
 	select {
 	case err := <-done:
@@ -177,18 +180,17 @@ func (s *session) query(ctx context.Context, sql string, args ...arg) (rows, err
 }
 
 // ask is a query that changes nothing.
-func (s *session) ask(ctx context.Context, sql string, args ...arg) (r rows, err error) {
-	err = s.do(ctx, false, func(ctx context.Context) error {
-		got, err := s.query(ctx, sql, args...)
-		if err == nil {
-			r = got
-		}
+func (s *session) ask(ctx context.Context, sql string, args ...arg) (rows, error) {
+	answer := make(chan rows, 1) // which nobody may be waiting for any more
+	err := s.do(ctx, false, func(ctx context.Context) error {
+		r, err := s.query(ctx, sql, args...)
+		answer <- r
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
-	return r, nil
+	return <-answer, nil
 }
 
 // change is a query that changes something.

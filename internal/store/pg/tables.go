@@ -136,8 +136,11 @@ func (o *options) ensureOnce(ctx context.Context, s *session) (bool, error) {
 		return err
 	})
 	if code(err, "42501") {
-		err = fmt.Errorf("%w: the user %s may not make what is missing. Somebody who may has to run once: %s",
-			err, quote(o.config.User), strings.Join(todo, "; "))
+		var e *pgconn.PgError
+		errors.As(err, &e)
+		err = &problem{
+			fmt.Sprintf("the user %s may not make what is missing (%s). Somebody who may has to run once: %s",
+				quote(o.config.User), e.Message, strings.Join(todo, ";\n")), err}
 	}
 	return own, err
 }

@@ -1,0 +1,178 @@
+//go:build unix
+
+package pg
+
+import (
+	"errors"
+	"net"
+	"sync"
+	"testing"
+
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgproto3"
+
+	"github.com/tombolo-iac/tombolo/internal/pgtest"
+	"github.com/tombolo-iac/tombolo/internal/store/remote/drivertest"
+)
+
+// pool is a pooler, which has connections to the server of its own and gives them to clients: each for a transaction,
+// or for as long as the client stays.
+type pool struct {
+	t       *testing.T
+	dsn     string
+	session bool // a connection for each client
+	oldest  bool // the one that was not used for longest is next, else the one that was used last
+
+	mu   sync.Mutex
+	more sync.Cond // there is one more that is free
+	free []*pgconn.HijackedConn
+}
+
+func newPool(t *testing.T, dsn string, session, oldest bool, connections int) (p *pool, conn string) {
+	p = &pool{t: t, dsn: dsn, session: session, oldest: oldest}
+	p.more.L = &p.mu
+	for range connections {
+		c, err := pgconn.Connect(t.Context(), dsn)
+		if err != nil {
+			t.Fatal(err)
+		}
+		h, err := c.Hijack()
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { h.Conn.Close() })
+		p.free = append(p.free, h)
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			wg.Go(func() { p.serve(c) })
+		}
+	})
+	t.Cleanup(func() { l.Close(); wg.Wait() })
+	return p, "postgres://tester@" + l.Addr().String() + "/any?sslmode=disable"
+}
+
+func (p *pool) take() *pgconn.HijackedConn {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for len(p.free) == 0 {
+		p.more.Wait()
+	}
+	at := len(p.free) - 1
+	if p.oldest {
+		at = 0
+	}
+	h := p.free[at]
+	p.free = append(p.free[:at:at], p.free[at+1:]...)
+	return h
+}
+
+func (p *pool) serve(c net.Conn) {
+	defer c.Close()
+	client := pgproto3.NewBackend(c, c)
+	if _, err := client.ReceiveStartupMessage(); err != nil {
+		return
+	}
+	client.Send(&pgproto3.AuthenticationOk{})
+	client.Send(&pgproto3.ParameterStatus{Name: "client_encoding", Value: "UTF8"})
+	client.Send(&pgproto3.BackendKeyData{ProcessID: 7777777, SecretKey: []byte{1, 2, 3, 4}})
+	client.Send(&pgproto3.ReadyForQuery{TxStatus: 'I'})
+	if client.Flush() != nil {
+		return
+	}
+	var server *pgconn.HijackedConn
+	release := func() {
+		if server != nil {
+			p.mu.Lock()
+			p.free = append(p.free, server)
+			p.mu.Unlock()
+			p.more.Signal()
+			server = nil
+		}
+	}
+	defer release()
+	for {
+		m, err := client.Receive()
+		if err != nil {
+			return
+		}
+		if _, over := m.(*pgproto3.Terminate); over {
+			return
+		}
+		if server == nil {
+			server = p.take()
+		}
+		server.Frontend.Send(m)
+		switch m.(type) {
+		case *pgproto3.Sync, *pgproto3.Query:
+			if server.Frontend.Flush() != nil || !p.answer(client, server) {
+				return
+			}
+			if !p.session {
+				release()
+			}
+		}
+	}
+}
+
+// answer forwards what the server says until the transaction is over.
+func (p *pool) answer(client *pgproto3.Backend, server *pgconn.HijackedConn) bool {
+	for {
+		m, err := server.Frontend.Receive()
+		if err != nil {
+			return false
+		}
+		client.Send(m)
+		if _, ready := m.(*pgproto3.ReadyForQuery); ready {
+			return client.Flush() == nil
+		}
+	}
+}
+
+// A pooler that gives each transaction another connection is refused, however it picks one and however many there are.
+// No lock stays behind in its connections.
+func TestPoolers(t *testing.T) {
+	dsn := pgtest.Database(t)
+	for _, oldest := range []bool{false, true} {
+		for connections := 1; connections <= 5; connections++ {
+			_, conn := newPool(t, dsn, false, oldest, connections)
+			p := placed(t, opened(t, conn), "default")
+			for range 2 {
+				h, err := p.Lock(t.Context(), drivertest.Info("x"))
+				if !contains(err, "pooler", "pool_mode=session") {
+					t.Errorf("oldest %v, %d connections: %v", oldest, connections, err)
+				}
+				if h != nil {
+					_ = h.Unlock(t.Context())
+				}
+				written(t, placed(t, opened(t, dsn), "default"))
+			}
+		}
+	}
+	// One that gives each client a connection for as long as it stays is fine.
+	_, conn := newPool(t, dsn, true, false, 4)
+	d := opened(t, conn)
+	p := placed(t, d, "default")
+	written(t, p)
+	h := lock(t, p, "mine")
+	if info := refused(t, placed(t, opened(t, dsn), "default")); info.ID != "mine" {
+		t.Errorf("holder %+v", info)
+	}
+	if err := placed(t, opened(t, dsn), "default").ForceUnlock(t.Context(), "mine"); err != nil {
+		t.Error(err)
+	}
+	if err := h.Check(t.Context()); err == nil {
+		t.Error("the lock is gone, and nobody noticed")
+	} else if err := h.Unlock(t.Context()); err == nil || errors.Is(err, t.Context().Err()) {
+		t.Errorf("unlock: %v", err)
+	}
+}
