@@ -1,0 +1,251 @@
+package s3
+
+import (
+	"bytes"
+	"context"
+	"crypto/md5"
+	"crypto/sha256"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/aws-sdk-go-v2/service/s3/types"
+	"github.com/aws/smithy-go"
+)
+
+// bucket does what is asked of a bucket, with the settings that all objects share.
+type bucket struct {
+	client     *s3.Client
+	s          *settings
+	log        func(format string, args ...any)
+	conditions conditions
+}
+
+// stored is an object as it was read.
+type stored struct {
+	data []byte
+	etag string
+	meta map[string]string
+}
+
+// condition says what has to stand under a name for it to be written. The zero value asks for nothing.
+type condition struct {
+	absent bool   // nothing
+	etag   string // this
+}
+
+// errUnmet says that a condition does not hold, so that nothing was written.
+var errUnmet = errors.New("something else stands there")
+
+// bodyTries bounds how often an object is read whose transfer breaks off.
+const bodyTries = 4
+
+// get returns an object; nil when it is not there.
+func (b *bucket) get(ctx context.Context, key string) (*stored, error) {
+	return b.version(ctx, key, nil)
+}
+
+// version returns an object as it was once.
+func (b *bucket) version(ctx context.Context, key string, id *string) (o *stored, err error) {
+	defer b.trace("get", key, time.Now(), &err)
+	for try := 1; ; try++ {
+		out, err := b.client.GetObject(ctx, &s3.GetObjectInput{Bucket: &b.s.bucket, Key: &key, VersionId: id,
+			SSECustomerAlgorithm: b.algorithm(), SSECustomerKey: optional(b.s.customerKey),
+			SSECustomerKeyMD5: b.keyDigest()})
+		if missing(err) {
+			return nil, nil
+		}
+		if err != nil {
+			return nil, b.failed(ctx, "read", key, err)
+		}
+		data, err := io.ReadAll(out.Body)
+		out.Body.Close()
+		if err == nil && out.ContentLength != nil && *out.ContentLength != int64(len(data)) {
+			err = io.ErrUnexpectedEOF
+		}
+		if err == nil {
+			return &stored{data: data, etag: aws.ToString(out.ETag), meta: out.Metadata}, nil
+		}
+		if ctx.Err() != nil || try == bodyTries {
+			return nil, b.failed(ctx, "read", key, err)
+		}
+	}
+}
+
+// head returns the tag of an object; "" when it is not there.
+func (b *bucket) head(ctx context.Context, key string) (etag string, err error) {
+	defer b.trace("head", key, time.Now(), &err)
+	out, err := b.client.HeadObject(ctx, &s3.HeadObjectInput{Bucket: &b.s.bucket, Key: &key,
+		SSECustomerAlgorithm: b.algorithm(), SSECustomerKey: optional(b.s.customerKey),
+		SSECustomerKeyMD5: b.keyDigest()})
+	if missing(err) {
+		return "", nil
+	}
+	if err != nil {
+		return "", b.failed(ctx, "look for", key, err)
+	}
+	return aws.ToString(out.ETag), nil
+}
+
+// put writes an object, and returns its tag. The data must differ from all that others write under this name: when the
+// condition does not hold and these very data stand there, it was us, and the first answer was lost.
+func (b *bucket) put(ctx context.Context, key string, data []byte, meta map[string]string, c condition) (string,
+	error) {
+	if c, err := b.observed(ctx, key, c); err != nil {
+		return "", err
+	} else if etag, err := b.putOnce(ctx, key, data, meta, c); !errors.Is(err, errUnmet) {
+		return etag, err
+	}
+	there, err := b.get(ctx, key)
+	if err != nil {
+		return "", err
+	}
+	if there != nil && bytes.Equal(there.data, data) {
+		return there.etag, nil
+	}
+	return "", errUnmet
+}
+
+// observed returns the conditions that the service looks at. The others are looked at here: between that and the write
+// another may come.
+func (b *bucket) observed(ctx context.Context, key string, c condition) (condition, error) {
+	if !b.conditions.ignored(c) {
+		return c, nil
+	}
+	etag, err := b.head(ctx, key)
+	if err != nil {
+		return c, err
+	}
+	if etag != c.etag {
+		return c, errUnmet
+	}
+	return condition{}, nil
+}
+
+// putOnce is put without a look at what stands there.
+func (b *bucket) putOnce(ctx context.Context, key string, data []byte, meta map[string]string, c condition) (_ string,
+	err error) {
+	defer b.trace("put", key, time.Now(), &err)
+	in := &s3.PutObjectInput{Bucket: &b.s.bucket, Key: &key, Body: bytes.NewReader(data), Metadata: meta,
+		ContentLength: aws.Int64(int64(len(data))), ContentType: aws.String("application/json"),
+		ACL: types.ObjectCannedACL(b.s.acl), SSECustomerAlgorithm: b.algorithm(),
+		SSECustomerKey: optional(b.s.customerKey), SSECustomerKeyMD5: b.keyDigest(), IfMatch: optional(c.etag)}
+	if c.absent {
+		in.IfNoneMatch = aws.String("*")
+	}
+	switch {
+	case b.s.customerKey != "":
+	case b.s.kmsKey != "":
+		in.ServerSideEncryption, in.SSEKMSKeyId = types.ServerSideEncryptionAwsKms, &b.s.kmsKey
+	case b.s.encrypt:
+		in.ServerSideEncryption = types.ServerSideEncryptionAes256
+	}
+	if !b.s.skipChecksum {
+		sum := sha256.Sum256(data)
+		in.ChecksumSHA256 = aws.String(base64.StdEncoding.EncodeToString(sum[:]))
+	}
+	out, err := b.client.PutObject(ctx, in)
+	switch {
+	case err == nil:
+		return aws.ToString(out.ETag), nil
+	case status(err) == http.StatusPreconditionFailed, c.etag != "" && missing(err):
+		return "", errUnmet
+	}
+	return "", b.failed(ctx, "write", key, err)
+}
+
+// remove removes an object, when it still has the given tag. What is not there is no error.
+func (b *bucket) remove(ctx context.Context, key, etag string) (err error) {
+	defer b.trace("delete", key, time.Now(), &err)
+	_, err = b.client.DeleteObject(ctx, &s3.DeleteObjectInput{Bucket: &b.s.bucket, Key: &key, IfMatch: optional(etag)})
+	if code := status(err); etag != "" && (code == http.StatusNotImplemented || code == http.StatusBadRequest) {
+		_, err = b.client.DeleteObject(ctx, &s3.DeleteObjectInput{Bucket: &b.s.bucket, Key: &key})
+	}
+	switch {
+	case err == nil, missing(err):
+		return nil
+	case status(err) == http.StatusPreconditionFailed:
+		return errUnmet
+	}
+	return b.failed(ctx, "delete", key, err)
+}
+
+// list calls a function with the name of every object that begins so.
+func (b *bucket) list(ctx context.Context, prefix string, each func(key string)) (err error) {
+	defer b.trace("list", prefix, time.Now(), &err)
+	pages := s3.NewListObjectsV2Paginator(b.client, &s3.ListObjectsV2Input{Bucket: &b.s.bucket, Prefix: &prefix})
+	for pages.HasMorePages() {
+		page, err := pages.NextPage(ctx)
+		if err != nil {
+			return b.failed(ctx, "list", prefix, err)
+		}
+		for _, o := range page.Contents {
+			each(aws.ToString(o.Key))
+		}
+	}
+	return nil
+}
+
+func (b *bucket) algorithm() *string {
+	if b.s.customerKey == "" {
+		return nil
+	}
+	return aws.String("AES256")
+}
+
+func (b *bucket) keyDigest() *string {
+	if b.s.customerKey == "" {
+		return nil
+	}
+	key, _ := base64.StdEncoding.DecodeString(b.s.customerKey) // read has looked at it
+	sum := md5.Sum(key)
+	return aws.String(base64.StdEncoding.EncodeToString(sum[:]))
+}
+
+// trace logs a request.
+func (b *bucket) trace(what, key string, began time.Time, err *error) {
+	answer := "done"
+	if *err != nil {
+		answer = (*err).Error()
+	}
+	b.log("s3: %s %s in %s: %s", what, b.name(key), time.Since(began).Round(time.Millisecond), answer)
+}
+
+// name is how messages call an object.
+func (b *bucket) name(key string) string { return fmt.Sprintf("s3://%s/%s", b.s.bucket, key) }
+
+// status is the status of the answer that an error stands for; 0 without one.
+func status(err error) int {
+	var answer *awshttp.ResponseError
+	if errors.As(err, &answer) {
+		return answer.HTTPStatusCode()
+	}
+	return 0
+}
+
+// code is the service's name for an error.
+func code(err error) string {
+	var named smithy.APIError
+	if errors.As(err, &named) {
+		return named.ErrorCode()
+	}
+	return ""
+}
+
+// missing reports whether an error says that there is no such object. A bucket that is not there is another matter.
+func missing(err error) bool {
+	if status(err) != http.StatusNotFound {
+		return false
+	}
+	switch code(err) {
+	case "NoSuchKey", "NotFound", "NoSuchVersion":
+		return true
+	}
+	return false
+}

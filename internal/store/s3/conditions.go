@@ -1,0 +1,80 @@
+package s3
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"net/http"
+	"sync"
+)
+
+// conditions is what is known of how a service takes conditional requests. AWS keeps them. Some services refuse them,
+// and some accept and ignore them, which nobody would notice before two runs have the same lock.
+type conditions struct {
+	trusted bool // AWS
+
+	mu    sync.Mutex
+	asked bool
+	noAbsent,
+	noEtag bool // ignored or refused
+}
+
+// ignored reports whether a condition is none to this service.
+func (c *conditions) ignored(cond condition) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.noAbsent && cond.absent || c.noEtag && cond.etag != ""
+}
+
+// never is the tag of no object.
+const never = `"00000000000000000000000000000000"`
+
+// probe finds out, once, whether conditions are kept. It uses an object of its own, so that nothing that matters is
+// written without a condition that was to hold.
+func (b *bucket) probe(ctx context.Context, key string) error {
+	c := &b.conditions
+	if c.trusted {
+		return nil
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.asked {
+		return nil
+	}
+	var errs [2]error
+	var wg sync.WaitGroup
+	wg.Go(func() { c.noAbsent, errs[0] = b.overlooks(ctx, key, condition{absent: true}) })
+	wg.Go(func() { c.noEtag, errs[1] = b.overlooks(ctx, key, condition{etag: never}) })
+	wg.Wait()
+	if err := errors.Join(errs[:]...); err != nil {
+		return err
+	}
+	c.asked = true
+	if c.noAbsent || c.noEtag {
+		b.log("s3: %s does not keep conditions: If-None-Match ignored %t, If-Match ignored %t", b.s.bucket, c.noAbsent,
+			c.noEtag)
+	}
+	return nil
+}
+
+// overlooks writes under a condition that does not hold, and reports whether the service writes all the same. The
+// condition that nothing stands there holds the first time.
+func (b *bucket) overlooks(ctx context.Context, key string, c condition) (bool, error) {
+	for range 2 {
+		data := []byte(`{"about":"Tombolo tries here whether conditional requests are kept.","try":"` + rand.Text() +
+			`"}`)
+		_, err := b.putOnce(ctx, key, data, nil, c)
+		var answer *problem
+		switch {
+		case errors.Is(err, errUnmet):
+			return false, nil
+		case errors.As(err, &answer) && status(answer.err) == http.StatusNotImplemented:
+			return true, nil
+		case err != nil:
+			return false, err
+		case c.etag != "":
+			return true, nil
+		}
+	}
+	return true, nil
+}

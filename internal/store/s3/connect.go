@@ -1,0 +1,307 @@
+package s3
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"net/http"
+	"net/url"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/aws/retry"
+	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
+	"github.com/aws/aws-sdk-go-v2/config"
+	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/aws/aws-sdk-go-v2/credentials/stscreds"
+	"github.com/aws/aws-sdk-go-v2/feature/ec2/imds"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/aws-sdk-go-v2/service/sso"
+	"github.com/aws/aws-sdk-go-v2/service/sts"
+	"github.com/aws/aws-sdk-go-v2/service/sts/types"
+	"golang.org/x/net/http/httpproxy"
+
+	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/internal/store/remote"
+)
+
+// How long to wait for a service that says nothing: for a connection, for an answer, for the next bytes of one.
+const (
+	dialTimeout   = 15 * time.Second
+	answerTimeout = 60 * time.Second
+	silence       = 30 * time.Second
+)
+
+// connect makes the driver: it finds the credentials' source, and what the clients need.
+func connect(ctx context.Context, s *settings, o remote.Surroundings) (*driver, diag.List) {
+	var diags diag.List
+	client, err := s.client()
+	if err != nil {
+		return nil, diags.Errorf(nil, "Invalid settings of the backend \"s3\"", "%s", s.clean(err.Error()))
+	}
+	cfg, err := config.LoadDefaultConfig(ctx, s.load(client, o)...)
+	if err != nil {
+		return nil, diags.Errorf(nil, "No access to the backend \"s3\"", "%s",
+			s.clean("The settings of AWS cannot be used: "+err.Error()))
+	}
+	s.roles(&cfg)
+	if cfg.Region == "" {
+		return nil, diags.Append(&diag.Diagnostic{Severity: diag.Error, Summary: "Missing region value",
+			Detail: `The argument "region" or one of the environment variables AWS_REGION and AWS_DEFAULT_REGION must be ` +
+				"set."})
+	}
+	if err := s.account(ctx, cfg); err != nil {
+		return nil, diags.Errorf(nil, "Wrong account for the backend \"s3\"", "%s", s.clean(err.Error()))
+	}
+	return newDriver(s, cfg, o), diags
+}
+
+// client makes the HTTP client.
+func (s *settings) client() (*awshttp.BuildableClient, error) {
+	var roots *x509.CertPool
+	if s.caBundle != "" {
+		pem, err := os.ReadFile(s.caBundle)
+		if err != nil {
+			return nil, err
+		}
+		if roots = x509.NewCertPool(); !roots.AppendCertsFromPEM(pem) {
+			return nil, errors.New("custom_ca_bundle: there is no certificate in PEM in " + s.caBundle)
+		}
+	}
+	return awshttp.NewBuildableClient().WithReadTimeout(silence).WithTransportOptions(func(t *http.Transport) {
+		t.Proxy = s.proxies()
+		t.ResponseHeaderTimeout = answerTimeout
+		if t.TLSClientConfig == nil {
+			t.TLSClientConfig = &tls.Config{MinVersion: tls.VersionTLS12}
+		}
+		if roots != nil {
+			t.TLSClientConfig.RootCAs = roots
+		}
+		t.TLSClientConfig.InsecureSkipVerify = s.insecure
+	}), nil
+}
+
+// proxies chooses the proxy of a request: what the block says comes before the environment.
+func (s *settings) proxies() func(*http.Request) (*url.URL, error) {
+	c := httpproxy.FromEnvironment()
+	if s.proxy != nil {
+		c.HTTPProxy = *s.proxy
+		if s.secureProxy == nil && c.HTTPSProxy == "" {
+			c.HTTPSProxy = *s.proxy
+		}
+	}
+	if s.secureProxy != nil {
+		c.HTTPSProxy = *s.secureProxy
+	}
+	if s.noProxy != nil {
+		c.NoProxy = *s.noProxy
+	}
+	f := c.ProxyFunc()
+	return func(r *http.Request) (*url.URL, error) { return f(r.URL) }
+}
+
+// load returns how the SDK is to find its settings.
+func (s *settings) load(client *awshttp.BuildableClient, o remote.Surroundings) []func(*config.LoadOptions) error {
+	opts := []func(*config.LoadOptions) error{
+		config.WithHTTPClient(client),
+		config.WithRetryer(s.retryer(o)),
+		config.WithServiceOptions(func(_ string, options any) {
+			if so, ok := options.(*sso.Options); ok && s.endpoints["sso"] != "" {
+				so.BaseEndpoint = aws.String(s.endpoints["sso"])
+			}
+			if st, ok := options.(*sts.Options); ok {
+				s.stsOptions(st)
+			}
+		}),
+	}
+	if s.region != "" {
+		opts = append(opts, config.WithRegion(s.region))
+	}
+	if s.profile != "" {
+		opts = append(opts, config.WithSharedConfigProfile(s.profile))
+	}
+	if len(s.configs) > 0 {
+		opts = append(opts, config.WithSharedConfigFiles(s.configs))
+	}
+	if len(s.credentials) > 0 {
+		opts = append(opts, config.WithSharedCredentialsFiles(s.credentials))
+	}
+	if s.access != "" {
+		opts = append(opts, config.WithCredentialsProvider(
+			credentials.NewStaticCredentialsProvider(s.access, s.secret, s.token)))
+	}
+	if s.skipMetadata {
+		opts = append(opts, config.WithEC2IMDSClientEnableState(imds.ClientDisabled))
+	}
+	if s.metadata != "" {
+		opts = append(opts, config.WithEC2IMDSEndpoint(s.metadata))
+	}
+	switch {
+	case strings.EqualFold(s.metadataMode, "IPv4"):
+		opts = append(opts, config.WithEC2IMDSEndpointMode(imds.EndpointModeStateIPv4))
+	case strings.EqualFold(s.metadataMode, "IPv6"):
+		opts = append(opts, config.WithEC2IMDSEndpointMode(imds.EndpointModeStateIPv6))
+	}
+	if s.dualStack {
+		opts = append(opts, config.WithUseDualStackEndpoint(aws.DualStackEndpointStateEnabled))
+	}
+	if s.fips {
+		opts = append(opts, config.WithUseFIPSEndpoint(aws.FIPSEndpointStateEnabled))
+	}
+	if s.skipChecksum {
+		opts = append(opts, config.WithRequestChecksumCalculation(aws.RequestChecksumCalculationWhenRequired),
+			config.WithResponseChecksumValidation(aws.ResponseChecksumValidationWhenRequired))
+	}
+	return opts
+}
+
+// defaultRetries is how often a request is tried again.
+const defaultRetries = 5
+
+// maxBackoff bounds the pause before a request is tried again.
+const maxBackoff = 5 * time.Second
+
+func (s *settings) retryer(o remote.Surroundings) func() aws.Retryer {
+	attempts, mode := s.retries+1, s.retryMode
+	if s.retries < 0 {
+		attempts = defaultRetries + 1
+		if n, err := strconv.Atoi(o.Getenv("AWS_MAX_ATTEMPTS")); err == nil && n > 0 {
+			attempts = n
+		}
+	}
+	if mode == "" {
+		mode = o.Getenv("AWS_RETRY_MODE")
+	}
+	standard := func(so *retry.StandardOptions) {
+		so.MaxAttempts, so.MaxBackoff = attempts, maxBackoff
+		so.Retryables = append(slices.Clone(so.Retryables),
+			retry.RetryableHTTPStatusCode{Codes: map[int]struct{}{http.StatusTooManyRequests: {}}},
+			retry.RetryableErrorCode{Codes: map[string]struct{}{"ConditionalRequestConflict": {},
+				"OperationAborted": {},
+				"TooManyRequests":  {}, "ServiceUnavailable": {}, "InternalError": {}}})
+	}
+	return func() aws.Retryer {
+		if mode == string(aws.RetryModeAdaptive) {
+			return retry.NewAdaptiveMode(func(a *retry.AdaptiveModeOptions) {
+				a.StandardOptions = append(a.StandardOptions, standard)
+			})
+		}
+		return retry.NewStandard(standard)
+	}
+}
+
+func (s *settings) stsOptions(st *sts.Options) {
+	if s.stsRegion != "" {
+		st.Region = s.stsRegion
+	}
+	if s.endpoints["sts"] != "" {
+		st.BaseEndpoint = aws.String(s.endpoints["sts"])
+	}
+}
+
+// roles lays the roles of the block over the credentials that were found.
+func (s *settings) roles(cfg *aws.Config) {
+	if w := s.web; w != nil {
+		var token stscreds.IdentityTokenRetriever = stscreds.IdentityTokenFile(w.tokenFile)
+		if w.token != "" {
+			token = literal(w.token)
+		}
+		cfg.Credentials = aws.NewCredentialsCache(stscreds.NewWebIdentityRoleProvider(sts.NewFromConfig(*cfg), w.arn,
+			token, func(o *stscreds.WebIdentityRoleOptions) {
+				o.RoleSessionName, o.Duration = w.session, w.duration
+				o.PolicyARNs, o.Policy = descriptors(w.policies), optional(w.policy)
+			}))
+	}
+	if a := s.assume; a != nil {
+		base := *cfg
+		cfg.Credentials = aws.NewCredentialsCache(stscreds.NewAssumeRoleProvider(sts.NewFromConfig(base), a.arn,
+			func(o *stscreds.AssumeRoleOptions) {
+				if a.session != "" {
+					o.RoleSessionName = a.session
+				}
+				o.Duration, o.ExternalID, o.SourceIdentity = a.duration, optional(a.externalID), optional(a.source)
+				o.PolicyARNs, o.Policy, o.TransitiveTagKeys = descriptors(a.policies), optional(a.policy), a.transitive
+				for k, v := range a.tags {
+					o.Tags = append(o.Tags, types.Tag{Key: aws.String(k), Value: aws.String(v)})
+				}
+			}))
+	}
+}
+
+// literal is a token that stands in the block.
+type literal string
+
+// GetIdentityToken implements stscreds.IdentityTokenRetriever.
+func (l literal) GetIdentityToken() ([]byte, error) { return []byte(l), nil }
+
+func descriptors(arns []string) (out []types.PolicyDescriptorType) {
+	for _, arn := range arns {
+		out = append(out, types.PolicyDescriptorType{Arn: aws.String(arn)})
+	}
+	return out
+}
+
+func optional(s string) *string {
+	if s == "" {
+		return nil
+	}
+	return &s
+}
+
+// account makes sure that the account is one that may be used. Without such settings nobody is asked.
+func (s *settings) account(ctx context.Context, cfg aws.Config) error {
+	if len(s.allowed)+len(s.forbidden) == 0 || s.skipAccount && len(s.allowed) == 0 {
+		return nil
+	}
+	if s.skipAccount {
+		return errors.New(
+			"allowed_account_ids names accounts, and skip_requesting_account_id says not to ask for the " +
+				"account. Take one of the two out")
+	}
+	who, err := sts.NewFromConfig(cfg).GetCallerIdentity(ctx, &sts.GetCallerIdentityInput{})
+	if err != nil {
+		return errors.New("the account cannot be found out, for allowed_account_ids or forbidden_account_ids: " +
+			err.Error())
+	}
+	id := aws.ToString(who.Account)
+	if slices.Contains(s.forbidden, id) || len(s.allowed) > 0 && !slices.Contains(s.allowed, id) {
+		return errors.New("the credentials are those of the account " + id + ", which allowed_account_ids or " +
+			"forbidden_account_ids rules out. Use credentials of another account")
+	}
+	return nil
+}
+
+// clients makes the clients of the services.
+func (s *settings) clients(cfg aws.Config) (*s3.Client, *dynamodb.Client) {
+	objects := s3.NewFromConfig(cfg, func(o *s3.Options) {
+		o.UsePathStyle = s.pathStyle
+		o.DisableLogOutputChecksumValidationSkipped = true
+		if e := s.endpoints["s3"]; e != "" {
+			o.BaseEndpoint = aws.String(e)
+		}
+	})
+	if s.table == "" {
+		return objects, nil
+	}
+	return objects, dynamodb.NewFromConfig(cfg, func(o *dynamodb.Options) {
+		if e := s.endpoints["dynamodb"]; e != "" {
+			o.BaseEndpoint = aws.String(e)
+		}
+	})
+}
+
+// clean takes secrets out of a text.
+func (s *settings) clean(text string) string {
+	for _, secret := range s.secrets {
+		if len(secret) > 3 {
+			text = strings.ReplaceAll(text, secret, "(hidden)")
+		}
+	}
+	return text
+}

@@ -1,0 +1,97 @@
+package s3
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+
+	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
+	"github.com/aws/smithy-go"
+)
+
+// problem is an error with a text that people can read, without secrets.
+type problem struct {
+	text string
+	err  error
+}
+
+func (p *problem) Error() string { return p.text }
+func (p *problem) Unwrap() error { return p.err }
+
+// failed says what could not be done, why, and what to do.
+func (b *bucket) failed(ctx context.Context, what, key string, err error) error {
+	return b.s.explain(ctx, what+" "+b.name(key), err, objectHint(what, err))
+}
+
+// explain makes an error for people.
+func (s *settings) explain(ctx context.Context, what string, err error, hint string) error {
+	if ctx.Err() != nil {
+		return &problem{text: what + ": " + context.Cause(ctx).Error(), err: ctx.Err()}
+	}
+	text := what + ": " + reason(err)
+	if hint != "" {
+		text += ". " + hint
+	}
+	return &problem{text: s.clean(text), err: err}
+}
+
+// reason is what the service said, or why nothing was heard of it.
+func reason(err error) string {
+	var named smithy.APIError
+	var answer *awshttp.ResponseError
+	isAnswer := errors.As(err, &answer)
+	switch {
+	case errors.As(err, &named) && isAnswer:
+		text := named.ErrorCode()
+		if m := named.ErrorMessage(); m != "" && m != text {
+			text += ": " + strings.TrimSuffix(m, ".")
+		}
+		text += fmt.Sprintf(" (status %d", answer.HTTPStatusCode())
+		if id := answer.ServiceRequestID(); id != "" {
+			text += ", request " + id
+		}
+		return text + ")"
+	case isAnswer:
+		return fmt.Sprintf("the service answered with status %d", answer.HTTPStatusCode())
+	}
+	var op *smithy.OperationError
+	if errors.As(err, &op) {
+		err = op.Err
+	}
+	return strings.TrimSuffix(err.Error(), ".")
+}
+
+// objectHint says what to do about an error of a bucket.
+func objectHint(what string, err error) string {
+	switch code(err) {
+	case "NoSuchBucket":
+		return "The backend does not create buckets: create it, or look whether bucket, region and endpoints are right"
+	case "ExpiredToken", "ExpiredTokenException", "TokenRefreshRequired":
+		return "The credentials have expired. Get new ones, and run again: the journal in the bucket has what was done"
+	case "InvalidAccessKeyId", "SignatureDoesNotMatch":
+		return "The credentials are wrong, or belong to another service. Look at the arguments, the variables AWS_* " +
+			"and " +
+			"the profile"
+	case "RequestTimeTooSkewed":
+		return "The clock of this machine is wrong. Set it"
+	case "PermanentRedirect", "AuthorizationHeaderMalformed", "IllegalLocationConstraintException":
+		return "The bucket seems to be in another region: look at the argument region"
+	}
+	switch status(err) {
+	case http.StatusMovedPermanently, http.StatusTemporaryRedirect:
+		return "The bucket seems to be in another region: look at the argument region"
+	case http.StatusForbidden:
+		action := map[string]string{"read": "s3:GetObject", "look for": "s3:GetObject", "write": "s3:PutObject",
+			"delete": "s3:DeleteObject", "list": "s3:ListBucket"}[what]
+		hint := "Allow " + action + " to these credentials"
+		if what == "read" || what == "look for" {
+			hint += ", and s3:ListBucket for the bucket: without it an object that does not exist cannot be told " +
+				"from one " +
+				"that is not to be seen"
+		}
+		return hint
+	}
+	return ""
+}

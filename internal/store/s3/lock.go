@@ -1,0 +1,194 @@
+package s3
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/tombolo-iac/tombolo/internal/store/remote"
+	"github.com/tombolo-iac/tombolo/state"
+)
+
+// lockTries bounds how often a lock is tried that goes away while it is looked at.
+const lockTries = 5
+
+// Lock implements remote.Place. Where both are set, the object is taken before the item of the table, as others do.
+func (p *place) Lock(ctx context.Context, info state.LockInfo) (remote.Hold, error) {
+	body, err := json.Marshal(info)
+	if err != nil {
+		return nil, err
+	}
+	h := &hold{p: p, id: info.ID}
+	etag := ""
+	if p.d.s.lockFile {
+		if etag, err = p.takeFile(ctx, body); err != nil {
+			return nil, err
+		}
+	}
+	if p.d.table == nil {
+		return h, nil
+	}
+	if err := p.takeItem(ctx, string(body)); err != nil {
+		if p.d.s.lockFile {
+			err = errors.Join(err, p.d.bucket.remove(context.WithoutCancel(ctx), p.lockKey(), etag))
+		}
+		return nil, err
+	}
+	return h, nil
+}
+
+// takeFile makes the object that is the lock.
+func (p *place) takeFile(ctx context.Context, body []byte) (etag string, err error) {
+	if err := p.ready(ctx); err != nil {
+		return "", err
+	}
+	if p.d.bucket.conditions.ignored(condition{absent: true}) {
+		return "",
+			fmt.Errorf("%s cannot be locked by an object: the service does not keep the condition that nothing is "+
+				"there yet (If-None-Match), so that two runs would have the lock. Use dynamodb_table in place of "+
+				"use_lockfile, or another service", p)
+	}
+	for try := 1; ; try++ {
+		etag, err := p.d.bucket.put(ctx, p.lockKey(), body, nil, condition{absent: true})
+		if !errors.Is(err, errUnmet) {
+			return etag, err
+		}
+		there, err := p.file(ctx)
+		if err != nil {
+			return "", err
+		}
+		if there != nil || try == lockTries {
+			return "", there.locked()
+		}
+	}
+}
+
+// takeItem makes the item that is the lock.
+func (p *place) takeItem(ctx context.Context, info string) error {
+	for try := 1; ; try++ {
+		err := p.d.table.lock(ctx, p.item(), info)
+		if !errors.Is(err, errUnmet) {
+			return err
+		}
+		there, err := p.entry(ctx)
+		if err != nil {
+			return err
+		}
+		if there != nil || try == lockTries {
+			return there.locked()
+		}
+	}
+}
+
+// found is a lock that somebody holds.
+type found struct {
+	info state.LockInfo
+	raw  string // as it stands there
+	etag string // of the object
+}
+
+func parseLock(raw, etag string) *found {
+	f := &found{raw: raw, etag: etag}
+	if err := json.Unmarshal([]byte(raw), &f.info); err != nil {
+		f.info = state.LockInfo{} // nothing is known but that it is held
+	}
+	return f
+}
+
+func (f *found) locked() error {
+	if f == nil {
+		return &state.LockedError{}
+	}
+	info := f.info
+	return &state.LockedError{Info: &info}
+}
+
+// file returns who holds the lock that is an object; nil when nobody does.
+func (p *place) file(ctx context.Context) (*found, error) {
+	o, err := p.d.bucket.get(ctx, p.lockKey())
+	if err != nil || o == nil {
+		return nil, err
+	}
+	return parseLock(string(o.data), o.etag), nil
+}
+
+// entry returns who holds the lock that is an item; nil when nobody does.
+func (p *place) entry(ctx context.Context) (*found, error) {
+	raw, err := p.d.table.text(ctx, p.item(), itemInfo)
+	if err != nil || raw == "" {
+		return nil, err
+	}
+	return parseLock(raw, ""), nil
+}
+
+// holders returns who holds the lock; both are nil where there is no such lock or nobody holds it.
+func (p *place) holders(ctx context.Context) (file, entry *found, err error) {
+	var errs [2]error
+	var wg sync.WaitGroup
+	if p.d.table != nil {
+		wg.Go(func() { entry, errs[1] = p.entry(ctx) })
+	}
+	if p.d.s.lockFile {
+		file, errs[0] = p.file(ctx)
+	}
+	wg.Wait()
+	return file, entry, errors.Join(errs[:]...)
+}
+
+// Holder implements remote.Place.
+func (p *place) Holder(ctx context.Context) (*state.LockInfo, error) {
+	file, entry, err := p.holders(ctx)
+	switch {
+	case err != nil:
+		return nil, err
+	case file != nil:
+		return &file.info, nil
+	case entry != nil:
+		return &entry.info, nil
+	}
+	return nil, nil
+}
+
+// ForceUnlock implements remote.Place. What is held under another id stays.
+func (p *place) ForceUnlock(ctx context.Context, id string) error {
+	file, entry, err := p.holders(ctx)
+	if err != nil {
+		return err
+	}
+	freed := false
+	var other *found
+	if entry != nil && entry.info.ID == id {
+		if err := handsOff(p.d.table.unlock(ctx, p.item(), entry.raw)); err != nil {
+			return err
+		}
+		freed = true
+	} else if entry != nil {
+		other = entry
+	}
+	if file != nil && file.info.ID == id {
+		if err := handsOff(p.d.bucket.remove(ctx, p.lockKey(), file.etag)); err != nil {
+			return err
+		}
+		freed = true
+	} else if file != nil {
+		other = file
+	}
+	switch {
+	case freed:
+		return nil
+	case other == nil && !p.d.s.lockFile && p.d.table == nil:
+		return errors.New("the state has no lock: neither use_lockfile nor dynamodb_table is set")
+	case other == nil:
+		return errors.New("the state is not locked")
+	}
+	return fmt.Errorf("lock id %q does not match the id of the existing lock, %q", id, other.info.ID)
+}
+
+func handsOff(err error) error {
+	if errors.Is(err, errUnmet) {
+		return errors.New("the lock has changed hands just now. Look who holds it")
+	}
+	return err
+}

@@ -1,0 +1,99 @@
+package s3
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/tombolo-iac/tombolo/internal/store/remote"
+)
+
+// place is one state.
+type place struct {
+	d       *driver
+	key     string
+	journal *journal
+}
+
+// String implements remote.Place.
+func (p *place) String() string { return p.d.bucket.name(p.key) }
+
+// lockKey is the object that is the lock.
+func (p *place) lockKey() string { return p.key + ".tflock" }
+
+// item is the name of the item of the table that is the lock.
+func (p *place) item() string { return p.d.s.bucket + "/" + p.key }
+
+// replacedDigest is the metadata of a state with the digest of the one that it has taken the place of.
+const replacedDigest = "tombolo-replaced-md5"
+
+// A state may not fit its digest for a moment, while somebody writes. Others wait as long.
+const (
+	digestWait  = 10 * time.Second
+	digestPause = time.Second
+)
+
+// Read implements remote.Place.
+func (p *place) Read(ctx context.Context) (remote.Content, error) {
+	for began := time.Now(); ; {
+		o, want, err := p.readBoth(ctx)
+		if err != nil {
+			return remote.Content{}, err
+		}
+		var c remote.Content
+		if o != nil {
+			c = remote.Content{Data: o.data, Version: o.etag}
+		}
+		got := digest(c.Data)
+		// A writer that ended between the state and its digest has left word of it.
+		if want == "" || want == got || o != nil && o.meta[replacedDigest] == want {
+			return c, nil
+		}
+		if time.Since(began) > p.d.patience {
+			return remote.Content{}, p.badDigest(got, want)
+		}
+		select {
+		case <-ctx.Done():
+			return remote.Content{}, ctx.Err()
+		case <-time.After(min(digestPause, p.d.patience/4)):
+		}
+	}
+}
+
+// readBoth returns the state and the digest that it should have; "" when that is not known.
+func (p *place) readBoth(ctx context.Context) (o *stored, want string, err error) {
+	var wg sync.WaitGroup
+	wg.Go(func() { o, err = p.d.bucket.get(ctx, p.key) })
+	if p.d.table != nil {
+		var digestErr error
+		want, digestErr = p.d.table.text(ctx, p.item()+digestSuffix, itemDigest)
+		if digestErr != nil { // as others do: who may only read states often may not read the table
+			p.d.bucket.log("s3: the digest of %s cannot be read, and is not compared: %v", p, digestErr)
+		}
+	}
+	wg.Wait()
+	return o, want, err
+}
+
+func (p *place) badDigest(got, want string) error {
+	found := "it has the digest " + got
+	if got == "" {
+		found = "it is not there"
+	}
+	return fmt.Errorf("%s is not the state that was written last: %s, and the item %s of the table %s says %s. Either "+
+		"something else has written the state, or a run ended between the two. Look at the state and at its older "+
+		"versions. When it is the right one, delete that item, or set its attribute %s to the digest found", p, found,
+		p.item()+digestSuffix, p.d.s.table, want, itemDigest)
+}
+
+// ReadJournal implements remote.Place.
+func (p *place) ReadJournal(ctx context.Context) (remote.Journal, error) { return p.journal.read(ctx) }
+
+// Unlocked implements remote.Place.
+func (p *place) Unlocked(context.Context) (remote.Hold, error) { return &hold{p: p}, nil }
+
+// ready makes sure that conditions are known to be kept, or known not to be.
+func (p *place) ready(ctx context.Context) error {
+	return p.d.bucket.probe(ctx, p.journal.folder+"probe")
+}

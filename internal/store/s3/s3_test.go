@@ -1,0 +1,58 @@
+package s3_test
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"testing"
+
+	"github.com/johannesboyne/gofakes3"
+	"github.com/johannesboyne/gofakes3/backend/s3mem"
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/tombolo-iac/tombolo/internal/store/remote"
+	"github.com/tombolo-iac/tombolo/internal/store/remote/drivertest"
+	"github.com/tombolo-iac/tombolo/internal/store/s3"
+)
+
+// serve starts a server with an empty bucket "b".
+func serve(t *testing.T) http.Handler {
+	t.Helper()
+	backend := s3mem.New()
+	if err := backend.CreateBucket("b"); err != nil {
+		t.Fatal(err)
+	}
+	return gofakes3.New(backend).Server()
+}
+
+// settings are those of a block that reaches a server.
+func settings(address string, more map[string]cty.Value) map[string]cty.Value {
+	s := map[string]cty.Value{
+		"bucket": cty.StringVal("b"), "key": cty.StringVal("some/state"), "region": cty.StringVal("us-east-1"),
+		"access_key": cty.StringVal("AKIDCANARY"), "secret_key": cty.StringVal("secret-canary"),
+		"use_path_style": cty.True, "use_lockfile": cty.True, "skip_metadata_api_check": cty.True,
+		"endpoints": cty.ObjectVal(map[string]cty.Value{"s3": cty.StringVal(address)}),
+	}
+	for name, v := range more {
+		s[name] = v
+	}
+	return s
+}
+
+// open makes a driver of settings.
+func open(t *testing.T, s map[string]cty.Value) remote.Driver {
+	t.Helper()
+	d, diags := s3.Kind().Open(t.Context(), cty.ObjectVal(s), remote.Surroundings{})
+	if diags.HasErrors() {
+		t.Fatal(diags.Err())
+	}
+	return d
+}
+
+func TestDriver(t *testing.T) {
+	drivertest.Run(t, drivertest.Options{}, func(t *testing.T) (a, b remote.Driver) {
+		server := httptest.NewServer(serve(t))
+		t.Cleanup(server.Close)
+		s := settings(server.URL, nil)
+		return open(t, s), open(t, s)
+	})
+}

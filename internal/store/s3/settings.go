@@ -1,0 +1,291 @@
+package s3
+
+import (
+	"fmt"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/internal/store/remote"
+)
+
+// settings are what the block and the environment say.
+type settings struct {
+	bucket, key, prefix string
+	region, stsRegion   string
+	lockFile            bool
+	table               string
+
+	access, secret, token    string
+	profile                  string
+	configs, credentials     []string // files
+	allowed, forbidden       []string // accounts
+	skipAccount              bool
+	skipMetadata             bool
+	metadata                 string // address
+	metadataMode             string
+	assume                   *assumed
+	web                      *assumed
+	endpoints                map[string]string // by service
+	pathStyle                bool
+	dualStack, fips          bool
+	encrypt                  bool
+	kmsKey, customerKey, acl string
+
+	proxy, secureProxy, noProxy *string
+	caBundle                    string
+	insecure                    bool
+	retries                     int // -1: not said
+	retryMode                   string
+	skipChecksum                bool
+
+	secrets []string // what no message may show
+}
+
+// assumed is a role to assume.
+type assumed struct {
+	arn, externalID, policy, session, source string
+	duration                                 time.Duration
+	policies, transitive                     []string
+	tags                                     map[string]string
+	token, tokenFile                         string
+}
+
+// reader takes values out of a block and collects what is wrong with them.
+type reader struct {
+	v     cty.Value
+	path  cty.Path
+	dir   string
+	diags *diag.List
+}
+
+// wrong reports what is wrong with an argument.
+func (r reader) wrong(name, summary, format string, args ...any) {
+	path := r.path.GetAttr(name)
+	if name == "" {
+		path = r.path
+	}
+	*r.diags = r.diags.Append(&diag.Diagnostic{Severity: diag.Error, Summary: summary,
+		Detail: fmt.Sprintf(format, args...), Path: path})
+}
+
+func (r reader) value(name string) (v cty.Value, ok bool) {
+	if r.v == cty.NilVal || r.v.IsNull() || !r.v.Type().HasAttribute(name) {
+		return cty.NilVal, false
+	}
+	v, _ = r.v.GetAttr(name).UnmarkDeep()
+	return v, !v.IsNull() && v.IsWhollyKnown()
+}
+
+func (r reader) is(name string) bool {
+	v, ok := r.value(name)
+	return ok && v.True()
+}
+
+func (r reader) text(name string) string {
+	if v, ok := r.value(name); ok {
+		return v.AsString()
+	}
+	return ""
+}
+
+// set returns a text that is there, even when it is empty.
+func (r reader) set(name string) *string {
+	if v, ok := r.value(name); ok {
+		s := v.AsString()
+		return &s
+	}
+	return nil
+}
+
+func (r reader) texts(name string) (out []string) {
+	v, ok := r.value(name)
+	if !ok {
+		return nil
+	}
+	for _, e := range v.AsValueSlice() {
+		if !e.IsNull() {
+			out = append(out, e.AsString())
+		}
+	}
+	return out
+}
+
+// file returns a file name; relative ones are relative to the working directory.
+func (r reader) file(name string) string {
+	if name == "" || filepath.IsAbs(name) || r.dir == "" || strings.HasPrefix(name, "~") {
+		return name
+	}
+	return filepath.Join(r.dir, name)
+}
+
+func (r reader) files(names []string) []string {
+	for i, name := range names {
+		names[i] = r.file(name)
+	}
+	return names
+}
+
+func (r reader) nested(name string) (reader, bool) {
+	v, ok := r.value(name)
+	return reader{v: v, path: r.path.GetAttr(name), dir: r.dir, diags: r.diags}, ok
+}
+
+// duration returns a length of time of an argument, which has to be within what the service allows.
+func (r reader) duration(name string) time.Duration {
+	s := r.text(name)
+	if s == "" {
+		return 0
+	}
+	d, err := time.ParseDuration(s)
+	if err != nil || d < 15*time.Minute || d > 12*time.Hour {
+		r.wrong(name, "Invalid Duration", "%q is not a duration between 15 minutes (15m) and 12 hours (12h).", s)
+	}
+	return d
+}
+
+// conflict reports arguments of which only one may be set.
+func (r reader) conflict(names ...string) {
+	n := 0
+	for _, name := range names {
+		if _, ok := r.value(name); ok {
+			n++
+		}
+	}
+	if n > 1 {
+		r.wrong("", "Invalid Attribute Combination", "Only one of %s can be set.", strings.Join(names, ", "))
+	}
+}
+
+// regionName is what names of regions look like: no list of them lasts.
+var regionName = regexp.MustCompile(`^[a-z]{2,5}(-[a-z]+)+-\d+$`)
+
+// read takes the settings from the values of a block and from the environment.
+func read(config cty.Value, o remote.Surroundings) (*settings, diag.List) {
+	var diags diag.List
+	r := reader{v: config, dir: o.Dir, diags: &diags}
+	s := &settings{
+		bucket: r.text("bucket"), key: r.text("key"), prefix: "env:", lockFile: r.is("use_lockfile"),
+		table: r.text("dynamodb_table"), region: r.text("region"), stsRegion: r.text("sts_region"),
+		access: r.text("access_key"), secret: r.text("secret_key"), token: r.text("token"),
+		profile:     r.text("profile"),
+		configs:     r.files(r.texts("shared_config_files")),
+		credentials: r.files(r.texts("shared_credentials_files")),
+		allowed:     r.texts("allowed_account_ids"), forbidden: r.texts("forbidden_account_ids"),
+		skipAccount: r.is("skip_requesting_account_id"), skipMetadata: r.is("skip_metadata_api_check"),
+		metadata:     r.text("ec2_metadata_service_endpoint"),
+		metadataMode: r.text("ec2_metadata_service_endpoint_mode"),
+		pathStyle:    r.is("use_path_style") || r.is("force_path_style"),
+		dualStack:    r.is("use_dualstack_endpoint"), fips: r.is("use_fips_endpoint"),
+		encrypt: r.is("encrypt"), kmsKey: r.text("kms_key_id"), customerKey: r.text("sse_customer_key"),
+		acl: r.text("acl"), proxy: r.set("http_proxy"), secureProxy: r.set("https_proxy"), noProxy: r.set("no_proxy"),
+		caBundle: r.file(r.text("custom_ca_bundle")), insecure: r.is("insecure"), retries: -1,
+		retryMode: r.text("retry_mode"), skipChecksum: r.is("skip_s3_checksum"),
+	}
+	if p := r.set("workspace_key_prefix"); p != nil {
+		s.prefix = *p
+	}
+	if file := r.text("shared_credentials_file"); file != "" && len(s.credentials) == 0 {
+		s.credentials = []string{r.file(file)}
+	}
+	if v, ok := r.value("max_retries"); ok {
+		n, _ := v.AsBigFloat().Int64()
+		s.retries = int(n)
+		if n < 0 || n > 1000 {
+			r.wrong("max_retries", "Invalid Value", "The value must be a number from 0 to 1000.")
+		}
+	}
+	r.names(s)
+	r.access(s, o)
+	r.services(s, o)
+	r.encryption(s, o)
+	if !s.lockFile && s.table == "" && !diags.HasErrors() {
+		diags = diags.Append(&diag.Diagnostic{Severity: diag.Warning, Summary: "The state has no lock",
+			Detail: "Two runs at the same time both change real objects, and the first one cannot keep its results. " +
+				"Set use_lockfile = true: Terraform from 1.10 and OpenTofu from 1.10 have it too."})
+	}
+	return s, diags
+}
+
+// names checks what objects are called.
+func (r reader) names(s *settings) {
+	for name, value := range map[string]string{"bucket": s.bucket, "key": s.key} {
+		set := r.set(name)
+		switch {
+		case set == nil:
+			r.wrong(name, "Missing Required Value", "The backend \"s3\" needs the argument %q.", name)
+		case strings.TrimSpace(value) == "":
+			r.wrong(name, "Invalid Value", "The value cannot be empty or all whitespace.")
+		}
+	}
+	for name, value := range map[string]string{"key": s.key, "workspace_key_prefix": s.prefix} {
+		switch {
+		case strings.HasPrefix(value, "/") || strings.HasSuffix(value, "/"):
+			r.wrong(name, "Invalid Value", `The value must not start or end with "/".`)
+		case strings.Contains(value, "//"):
+			r.wrong(name, "Invalid Value", `The value must not contain "//".`)
+		}
+	}
+}
+
+// access reads where credentials come from.
+func (r reader) access(s *settings, o remote.Surroundings) {
+	if s.region == "" {
+		s.region = first(o.Getenv("AWS_REGION"), o.Getenv("AWS_DEFAULT_REGION"))
+	}
+	if s.region != "" && !r.is("skip_region_validation") && !regionName.MatchString(s.region) {
+		r.wrong("region", "Invalid region value", "%q does not look like a region of AWS, such as eu-central-1. For "+
+			"another service set skip_region_validation = true.", s.region)
+	}
+	if (s.access == "") != (s.secret == "") {
+		r.wrong("", "Incomplete credentials", "access_key and secret_key are only useful together. Set both or "+
+			"neither: without them, the environment, shared files and roles of this machine are tried.")
+	}
+	r.conflict("shared_credentials_file", "shared_credentials_files")
+	r.conflict("allowed_account_ids", "forbidden_account_ids")
+	s.metadata = first(s.metadata, o.Getenv("AWS_EC2_METADATA_SERVICE_ENDPOINT"), o.Getenv("AWS_METADATA_URL"))
+	s.metadataMode = first(s.metadataMode, o.Getenv("AWS_EC2_METADATA_SERVICE_ENDPOINT_MODE"))
+	if m := s.metadataMode; m != "" && !strings.EqualFold(m, "IPv4") && !strings.EqualFold(m, "IPv6") {
+		r.wrong("ec2_metadata_service_endpoint_mode", "Invalid Value", "The value must be IPv4 or IPv6.")
+	}
+	if a, ok := r.nested("assume_role"); ok {
+		s.assume = a.role()
+		s.assume.externalID, s.assume.source = a.text("external_id"), a.text("source_identity")
+		s.assume.transitive = a.texts("transitive_tag_keys")
+		if tags, ok := a.value("tags"); ok {
+			s.assume.tags = map[string]string{}
+			for k, v := range tags.AsValueMap() {
+				if !v.IsNull() {
+					s.assume.tags[k] = v.AsString()
+				}
+			}
+		}
+	}
+	if w, ok := r.nested("assume_role_with_web_identity"); ok {
+		s.web = w.role()
+		s.web.session = first(s.web.session, o.Getenv("AWS_ROLE_SESSION_NAME"))
+		s.web.token, s.web.tokenFile = w.text("web_identity_token"), w.file(w.text("web_identity_token_file"))
+		if s.web.token == "" && s.web.tokenFile == "" {
+			s.web.tokenFile = o.Getenv("AWS_WEB_IDENTITY_TOKEN_FILE")
+		}
+		if (s.web.token == "") == (s.web.tokenFile == "") {
+			w.wrong("", "Missing Required Value", "Exactly one of web_identity_token, web_identity_token_file must be "+
+				"set.")
+		}
+		s.secrets = append(s.secrets, s.web.token)
+	}
+	s.secrets = append(s.secrets, s.access, s.secret, s.token)
+}
+
+func (r reader) role() *assumed {
+	a := &assumed{arn: r.text("role_arn"), policy: r.text("policy"), session: r.text("session_name"),
+		duration: r.duration("duration"), policies: r.texts("policy_arns")}
+	if a.arn == "" {
+		r.wrong("role_arn", "Missing Required Value", "The ARN of the role cannot be empty.")
+	}
+	return a
+}
