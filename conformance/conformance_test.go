@@ -201,19 +201,26 @@ func (h *harness) dropMeant(c *Case, step int, terraform, tombolo Document) {
 		if intended, ends := h.isIntended(d, c.Steps[step]); !intended || ends {
 			continue
 		}
-		side, what := tombolo, d.Tombolo
-		if d.Tombolo == nothing {
-			side, what = terraform, d.Terraform
-		}
-		stream, _ := side["stream"].([]any)
-		at := slices.IndexFunc(stream, func(v any) bool {
-			event, _ := v.(map[string]any)
-			return event["diagnostic"] != nil && compact(event["diagnostic"]) == what
-		})
-		if at >= 0 {
-			side["stream"] = slices.Delete(slices.Clone(stream), at, at+1)
-		}
+		dropExcess(terraform, tombolo, d.Terraform)
+		dropExcess(tombolo, terraform, d.Tombolo)
 	}
+}
+
+// dropExcess removes a diagnostic from the stream of one side as often as the other side does not have it.
+func dropExcess(from, other Document, diagnostic string) {
+	is := func(v any) bool {
+		event, _ := v.(map[string]any)
+		return event["diagnostic"] != nil && compact(event["diagnostic"]) == diagnostic
+	}
+	list, _ := from["stream"].([]any)
+	there, _ := other["stream"].([]any)
+	keep := len(slices.DeleteFunc(slices.Clone(there), func(v any) bool { return !is(v) }))
+	from["stream"] = slices.DeleteFunc(slices.Clone(list), func(v any) bool {
+		if is(v) {
+			keep--
+		}
+		return is(v) && keep < 0
+	})
 }
 
 // describeStep writes a report about the differences of a step.

@@ -82,9 +82,11 @@ func (r *fileRun) next() int { r.order++; return r.order }
 // judge runs the assertions, and keeps the output values for later runs.
 func (a *attempt) judge(scope *engine.Scope, current *state.State, out *Outcome) Status {
 	outputs := scope.Outputs(current)
-	if !a.run.PlanOnly { // what is unknown even now, as after one that only refreshes, is null as it is in the state
+	if !a.run.PlanOnly { // what is unknown inside even now, as after a run that only refreshes, is null
 		for name, v := range outputs {
-			outputs[name] = value.UnknownAsNull(v)
+			if v.IsKnown() {
+				outputs[name] = value.UnknownAsNull(v)
+			}
 		}
 	}
 	beside := a.file.beside(a.variables, outputs)
