@@ -149,6 +149,16 @@ func TestUsersWithoutRights(t *testing.T) {
 	if err := h.Unlock(t.Context()); err != nil {
 		t.Error(err)
 	}
+	writer := role + "w"
+	for _, sql := range []string{"CREATE ROLE %s LOGIN", "GRANT USAGE ON SCHEMA terraform_remote_state TO %s",
+		"GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA terraform_remote_state TO %s",
+		"GRANT USAGE ON SEQUENCE public.global_states_id_seq TO %s"} {
+		run(t, admin, fmt.Sprintf(sql, writer))
+	}
+	m := newModel(t, opened(t, strings.Replace(dsn, "user=tester", "user="+writer, 1)), "theirs")
+	if m.life(func(int) {}); m.lost || len(m.may) != 1 || m.may[0].data == "" {
+		t.Error("these permissions are not enough to write")
+	}
 	// The role may not make anything either.
 	_, err = placed(t, reader.d, "new").Lock(t.Context(), drivertest.Info("reading"))
 	if !contains(err, "permission denied") {
