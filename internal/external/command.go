@@ -139,7 +139,8 @@ func (p *external) run(ctx context.Context, typ string, c *command) (*program.Re
 		Stdin: c.stdin,
 		Grace: p.opts.Grace,
 		// Half a change is worse than one that nobody waits for.
-		Outlives: c.action != "" && c.action != "read",
+		MaxStderr: diag.MaxText / 2,
+		Outlives:  c.action != "" && c.action != "read",
 	}
 	if c.spool.Dir != "" {
 		cmd.Spool = c.spool
@@ -257,7 +258,8 @@ func sentence(format string, args ...any) string { return fmt.Sprintf(format, ar
 
 // problem is an error at the program attribute.
 func problem(summary, detail string) *diag.Diagnostic {
-	return &diag.Diagnostic{Severity: diag.Error, Summary: summary, Detail: detail, Path: cty.GetAttrPath("program")}
+	return &diag.Diagnostic{Severity: diag.Error, Summary: summary, Detail: diag.Shortened(detail),
+		Path: cty.GetAttrPath("program")}
 }
 
 func missingArgument(name string) *diag.Diagnostic {

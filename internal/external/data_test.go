@@ -18,6 +18,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 	"github.com/zclconf/go-cty/cty/convert"
 
+	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/internal/program/programtest"
 	"github.com/tombolo-iac/tombolo/provider"
 )
@@ -438,4 +439,26 @@ func TestExampleInPython(t *testing.T) {
 		"program": cty.StringVal(testdata(t, "example.py")), "interpreter": cty.StringVal("python3"), "query": query,
 	})
 	expectResult(t, got, map[string]string{"bar": "xyxy"})
+}
+
+// What a program says or answers may be of any length; what a person is shown of it is not.
+func TestProblemsOfProgramsAreCut(t *testing.T) {
+	for name, script := range map[string]string{
+		"message": `head -c 9000000 /dev/zero | tr '\0' e >&2; echo "at the end" >&2; exit 3`,
+		"key":     `printf '{"'; head -c 9000000 /dev/zero | tr '\0' k; printf '": 1}'`,
+		"answer":  `head -c 9000000 /dev/zero | tr '\0' x`,
+	} {
+		_, diags := readData(t, New(Options{}), "external", attrs{"program": list("sh", "-c", script)})
+		if !diags.HasErrors() {
+			t.Errorf("%s: no error", name)
+			continue
+		}
+		text := diags.Err().Error()
+		if len(text) > diag.MaxText+4096 {
+			t.Errorf("%s: %d bytes", name, len(text))
+		}
+		if name == "message" && !strings.Contains(text, "at the end") {
+			t.Errorf("the end of the message is missing:\n%.2000s", text)
+		}
+	}
 }

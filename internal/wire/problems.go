@@ -32,56 +32,26 @@ func encodeDiagnostics(list diag.List) []*plugin6.Diagnostic {
 	return out
 }
 
-// What of an answer's problems a person can be shown: more of a severity, or longer texts, are none that anybody reads.
-const (
-	maxProblems    = 1000
-	maxProblemText = 256 << 10
-)
-
 // decodeDiagnostics takes a severity that it does not know for an error: the worst that can be meant. What it leaves
 // out, it counts.
 func decodeDiagnostics(in []*plugin6.Diagnostic) diag.List {
-	if len(in) == 0 {
-		return nil
-	}
-	out := make(diag.List, 0, min(len(in), 2*maxProblems+2))
-	count := map[diag.Severity]int{}
+	var out diag.OfAnswer
 	for _, m := range in {
 		severity := diag.Error
 		if m.GetSeverity() == plugin6.Diagnostic_WARNING {
 			severity = diag.Warning
 		}
-		if count[severity]++; count[severity] > maxProblems {
-			continue
-		}
-		d := &diag.Diagnostic{Severity: severity, Summary: shortened(m.GetSummary()), Detail: shortened(m.GetDetail()),
-			Path: decodePath(m.GetPath())}
+		d := &diag.Diagnostic{Severity: severity, Summary: diag.Shortened(m.GetSummary()),
+			Detail: diag.Shortened(m.GetDetail()), Path: decodePath(m.GetPath())}
 		switch { // nothing is shown without a headline
 		case d.Summary == "" && d.Detail == "":
 			d.Summary = "The provider reported a problem without saying which"
 		case d.Summary == "":
 			d.Summary = "The provider reported a problem"
 		}
-		out = append(out, d)
+		out.Add(d)
 	}
-	for _, severity := range []diag.Severity{diag.Warning, diag.Error} {
-		if more := count[severity] - maxProblems; more > 0 {
-			out = append(out, &diag.Diagnostic{
-				Severity: severity, Summary: "The provider reported more problems than are shown",
-				Detail: fmt.Sprintf(
-					"The answer holds %d problems as severe as this one. The first %d of them are shown.",
-					count[severity], maxProblems)})
-		}
-	}
-	return out
-}
-
-// shortened cuts a text of a problem that would bury all others, and says so.
-func shortened(s string) string {
-	if len(s) <= maxProblemText {
-		return s
-	}
-	return strings.ToValidUTF8(s[:maxProblemText], "") + fmt.Sprintf("... (%d bytes more)", len(s)-maxProblemText)
+	return out.List("The provider")
 }
 
 // encodePath writes a path up to the first step that messages cannot express: an element of a set, whose key is an

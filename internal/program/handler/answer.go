@@ -315,38 +315,11 @@ func (r *request) diagnostics(a *answer) diag.List {
 	if given.Kind != strictjson.Array {
 		return diag.List{r.badAnswer(a, fmt.Sprintf(`"diagnostics" must be an array of objects, not %s`, given.Kind))}
 	}
-	var diags diag.List
-	count := map[diag.Severity]int{}
+	var diags diag.OfAnswer
 	for _, item := range given.Items {
-		d := r.diagnostic(a, item)
-		if count[d.Severity]++; count[d.Severity] <= maxProblems {
-			diags = diags.Append(d)
-		}
+		diags.Add(r.diagnostic(a, item))
 	}
-	for _, severity := range []diag.Severity{diag.Warning, diag.Error} {
-		if count[severity] > maxProblems {
-			d := r.problem("The program reported more problems than are shown", fmt.Sprintf(
-				"The answer holds %d problems as severe as this one. The first %d of them are shown.",
-				count[severity], maxProblems))
-			d.Severity = severity
-			diags = diags.Append(d)
-		}
-	}
-	return diags
-}
-
-// What of an answer's problems a person can be shown, as for plugins.
-const (
-	maxProblems    = 1000
-	maxProblemText = 256 << 10
-)
-
-// shortened cuts a text of a problem that would bury all others, and says so.
-func shortened(s string) string {
-	if len(s) <= maxProblemText {
-		return s
-	}
-	return strings.ToValidUTF8(s[:maxProblemText], "") + fmt.Sprintf("... (%d bytes more)", len(s)-maxProblemText)
+	return diags.List("The program")
 }
 
 func (r *request) diagnostic(a *answer, given *strictjson.Value) *diag.Diagnostic {
@@ -357,7 +330,7 @@ func (r *request) diagnostic(a *answer, given *strictjson.Value) *diag.Diagnosti
 	}
 	text := func(name string) string {
 		if v := given.Get(name); v != nil && v.Kind == strictjson.String {
-			return shortened(r.quote(v.Text))
+			return diag.Shortened(r.quote(v.Text))
 		}
 		return ""
 	}
