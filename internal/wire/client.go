@@ -1,8 +1,13 @@
 package wire
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"math"
+	"regexp"
+	"strconv"
 	"sync"
 
 	"github.com/zclconf/go-cty/cty"
@@ -26,6 +31,8 @@ type Options struct {
 	// Explain returns what became of the plugin, in full sentences, when a call got no answer; nil or "" when there is
 	// nothing to tell.
 	Explain func() string
+	// MaxAnswer is the size of the largest answer that is accepted; 0 means MaxMessage.
+	MaxAnswer int
 	// Close ends the plugin and frees the connection.
 	Close func() error
 }
@@ -58,9 +65,57 @@ type client struct {
 func (c *client) invoke(ctx context.Context, method string, req, resp proto.Message) (sent bool, err error) {
 	var to peer.Peer
 	err = c.conn.Invoke(ctx, c.version.path(method), req, resp,
-		grpc.MaxCallRecvMsgSize(MaxMessage), grpc.MaxCallSendMsgSize(MaxMessage), grpc.Peer(&to))
+		grpc.MaxCallRecvMsgSize(cmp.Or(c.opts.MaxAnswer, MaxMessage)), grpc.MaxCallSendMsgSize(math.MaxInt32),
+		grpc.Peer(&to))
+	if large := tooLarge(err); large != nil {
+		large.request = large.size == proto.Size(req)
+		return !large.request, large
+	}
 	sent = err == nil || to.Addr != nil || status.Code(err) != codes.Unavailable
 	return sent, err
+}
+
+// sizeError says that one side of a connection refuses a message for its size.
+type sizeError struct {
+	size, limit int
+	request     bool // the plugin refuses what it was asked; else it is its answer that is refused
+	err         error
+}
+
+func (e *sizeError) Error() string { return e.err.Error() }
+func (e *sizeError) Unwrap() error { return e.err }
+
+// sizes are in the words of all implementations of gRPC: those in other languages took them over.
+var sizes = regexp.MustCompile(`larger than max \((\d+) vs\. (\d+)\)`)
+
+func tooLarge(err error) *sizeError {
+	if status.Code(err) != codes.ResourceExhausted {
+		return nil
+	}
+	found := sizes.FindStringSubmatch(status.Convert(err).Message())
+	if found == nil {
+		return nil
+	}
+	e := &sizeError{err: err}
+	e.size, _ = strconv.Atoi(found[1])
+	e.limit, _ = strconv.Atoi(found[2])
+	return e
+}
+
+// problem words the refusal.
+func (e *sizeError) problem(name, method string) *diag.Diagnostic {
+	d := &diag.Diagnostic{Severity: diag.Error, Summary: "Object is too large for the provider"}
+	if !e.request {
+		d.Summary = "Answer of the provider is too large"
+		d.Detail = fmt.Sprintf("Provider %s answered the call %s with %d bytes; at most %d are accepted. Keep large "+
+			"contents in files or in several objects.", name, method, e.size, e.limit)
+		return d
+	}
+	d.Detail = fmt.Sprintf("The call %s of provider %s needs a message of %d bytes, and the provider accepts at most "+
+		"%d, so it was not called. A message may hold the object as it is, as it is configured and as it is to be. "+
+		"Make the object smaller: keep large contents in files or in several objects. Or ask the authors of the "+
+		"provider to accept larger messages.", method, name, e.size, e.limit)
+	return d
 }
 
 // call makes a call and gives the problem when there is no answer.
@@ -75,6 +130,9 @@ func (c *client) failed(method string, err error) diag.List {
 		return nil
 	}
 	method = c.version.method(method)
+	if large := (*sizeError)(nil); errors.As(err, &large) {
+		return diag.List{large.problem(c.opts.Name, method)}
+	}
 	s := status.Convert(err)
 	more := ""
 	switch s.Code() {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"sync"
 	"time"
@@ -41,7 +42,7 @@ func config(servers map[int]*wire.Server) *plugin.ServeConfig {
 // newServer makes the gRPC server, for go-plugin.
 func (p *running) newServer(more ...grpc.ServerOption) func([]grpc.ServerOption) *grpc.Server {
 	return func(opts []grpc.ServerOption) *grpc.Server {
-		opts = append(opts, grpc.MaxRecvMsgSize(wire.MaxMessage), grpc.MaxSendMsgSize(wire.MaxMessage))
+		opts = append(opts, grpc.MaxRecvMsgSize(math.MaxInt32), grpc.MaxSendMsgSize(wire.MaxMessage))
 		g := grpc.NewServer(append(opts, more...)...)
 		p.mu.Lock()
 		defer p.mu.Unlock()

@@ -7,6 +7,7 @@ package wiretest
 import (
 	"context"
 	"errors"
+	"math"
 	"net"
 
 	"google.golang.org/grpc"
@@ -29,7 +30,7 @@ func Connect(factory provider.Factory, protocol int, o wire.Options) (provider.P
 	if err != nil {
 		return nil, err
 	}
-	g := grpc.NewServer(grpc.MaxRecvMsgSize(wire.MaxMessage))
+	g := grpc.NewServer(grpc.MaxRecvMsgSize(math.MaxInt32))
 	server.Register(g)
 	conn, stop, err := Serve(g)
 	if err != nil {
