@@ -196,7 +196,8 @@ func (l List) AppendHCL(in hcl.Diagnostics) List {
 	return l
 }
 
-// AppendError adds an error: a Diagnostic or List as what it is, anything else under the given summary.
+// AppendError adds an error: a Diagnostic or List as what it is, anything else under the given summary, with advice if
+// it is one of the operating system.
 func (l List) AppendError(summary string, err error) List {
 	switch e := err.(type) {
 	case nil:
@@ -206,7 +207,8 @@ func (l List) AppendError(summary string, err error) List {
 	case listError:
 		return append(l, e.list...)
 	default:
-		return append(l, &Diagnostic{Severity: Error, Summary: summary, Detail: sentence(err.Error())})
+		return append(l, &Diagnostic{Severity: Error, Summary: summary,
+			Detail: join(sentence(err.Error()), SystemAdvice(err))})
 	}
 }
 

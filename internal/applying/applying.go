@@ -10,6 +10,7 @@
 package applying
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -58,6 +59,8 @@ type Options struct {
 	RunID string
 	// KeepOutputs leaves outputs as they are whose values are unknown because they refer to what does not exist yet.
 	KeepOutputs bool
+	// Rest says, after an interrupt, what becomes of what was not done; empty means that apply has to be run again.
+	Rest string
 	// Recorded is told of each operation whose result is durable; it may be nil.
 	Recorded func(op string)
 }
@@ -126,7 +129,7 @@ func Run(ctx, calls context.Context, prog *eval.Program, p *plan.Plan, providers
 	}
 	if err != nil && !diags.HasErrors() {
 		diags = diags.Errorf(nil, "Apply was interrupted", "Operations that were under way have ended and are "+
-			"recorded in the state; nothing new was started. Run apply again to do the rest.")
+			"recorded in the state; nothing new was started. "+cmp.Or(o.Rest, "Run apply again to do the rest."))
 	}
 	return a.counts, diags
 }

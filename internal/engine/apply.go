@@ -40,6 +40,8 @@ type ApplyOptions struct {
 	// KeepOutputs leaves outputs as they are whose values a refresh-only plan cannot know, instead of storing null
 	// where they refer to what does not exist yet. The command refresh does so, "apply -refresh-only" does not.
 	KeepOutputs bool
+	// Rest says, after an interrupt, what becomes of what was not done; empty means that apply has to be run again.
+	Rest string
 }
 
 // ApplyWith is Apply with more options.
@@ -83,7 +85,7 @@ func (r *Run) ApplyWith(ctx context.Context, pl *plan.Plan, o ApplyOptions) (Cou
 	counts, more := applying.Run(until, p.opts.Abort, prog, pl, pool, journal, applying.Options{
 		Functions: functions, StandIns: o.StandIns, Walked: o.Scope.walked(functions.Table), KeepOutputs: o.KeepOutputs,
 		Variables: variables, Cwd: p.opts.OriginalDir, Dir: p.baseDir(), Parallelism: p.opts.Parallelism,
-		Events: p.opts.Events, Secrets: p.secrets, RunID: run.ID,
+		Events: p.opts.Events, Secrets: p.secrets, RunID: run.ID, Rest: o.Rest,
 		Recorded: func(op string) { p.forgetAnswer(state.Token(run, op)) },
 	})
 	done()
@@ -263,8 +265,8 @@ func unresolved(f state.InFlight) diag.List {
 		Address: f.Object.String(), Detail: describeInFlight(f)}}
 }
 
-// lockFailed words why the lock could not be had.
-func lockFailed(err error) diag.List {
+// lockFailed words why the lock could not be had, or, where none was asked for, why the state could not be read.
+func lockFailed(err error, o OpenOptions) diag.List {
 	var damaged *state.DecodeError
 	if errors.As(err, &damaged) { // the lock itself was there to be had
 		if inner := errors.Unwrap(err); inner != nil {
@@ -281,6 +283,9 @@ func lockFailed(err error) diag.List {
 			"runs cannot write it at the same time. Wait for the other run (-lock-timeout=60s waits for you), or, if "+
 			"you are sure that it has died, use force-unlock with the id above.",
 			err, i.ID, i.Path, i.Operation, i.Who, i.Version, i.Created, i.Info)
+	}
+	if o.NoLock && locked == nil {
+		return diag.FromError("Error loading the state", err)
 	}
 	if errors.Is(err, fs.ErrPermission) {
 		detail += " The lock, the journal and the state stand in that folder, so this user has to be able to write " +

@@ -253,7 +253,7 @@ func (p *Project) Open(ctx context.Context, o OpenOptions) (*Run, diag.List) {
 		session, err = readBesideWriter(ctx, ws)
 	}
 	if err != nil {
-		return nil, lockFailed(err)
+		return nil, lockFailed(err, o)
 	}
 	r := &Run{project: p, session: session, ctx: session.Context()}
 	diags := BlankWarning(session.Snapshot())

@@ -53,7 +53,7 @@ func BuiltInProviders() []string {
 }
 
 // LockProblem words why the lock of a state could not be had.
-func LockProblem(err error) diag.List { return lockFailed(err) }
+func LockProblem(err error) diag.List { return lockFailed(err, OpenOptions{}) }
 
 // Schemas returns the schemas of all providers that the configuration, a state and changes mention, as far as they can
 // be had: documents do without the others.

@@ -1,6 +1,8 @@
 package engine_test
 
 import (
+	"context"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -87,5 +89,37 @@ func TestReadingWithoutALockBesideARunThatWrites(t *testing.T) {
 	}
 	if err := reader.Session().Write(t.Context(), writer.State()); err == nil {
 		t.Error("the reader could write")
+	}
+}
+
+// unreadable is a store whose state this user may not read; for root there is no such file.
+type unreadable struct{ state.Store }
+
+func (u unreadable) Workspace(name string) (state.Workspace, error) {
+	ws, err := u.Store.Workspace(name)
+	return unreadableWorkspace{ws}, err
+}
+
+type unreadableWorkspace struct{ state.Workspace }
+
+func (unreadableWorkspace) Lock(context.Context, state.LockRequest) (state.Session, error) {
+	return nil, &fs.PathError{Op: "open", Path: "terraform.tfstate", Err: fs.ErrPermission}
+}
+
+// Advice to do without the lock is for those who asked for it.
+func TestUnreadableStateIsNotBlamedOnALockThatNobodyAskedFor(t *testing.T) {
+	dir := t.TempDir()
+	project, diags := engine.Load(t.Context(), engine.Options{Dir: dir})
+	if diags.HasErrors() {
+		t.Fatal(diags.Err())
+	}
+	defer project.Close()
+	project = project.WithStore(unreadable{project.Store()})
+	for _, noLock := range []bool{false, true} {
+		_, diags := project.Open(t.Context(), engine.OpenOptions{NoLock: noLock, Reading: true})
+		if err := diags.Err(); err == nil || strings.Contains(err.Error(), "lock") == noLock ||
+			noLock && !strings.Contains(err.Error(), "look at the owners") {
+			t.Errorf("without the lock: %v: %v", noLock, err)
+		}
 	}
 }

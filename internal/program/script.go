@@ -12,6 +12,7 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/internal/regular"
 )
 
@@ -19,6 +20,9 @@ import (
 // The system itself says "no such file" of a script whose interpreter is missing, which sends people looking in the
 // wrong place.
 func (e *StartError) Advice() string {
+	if advice := diag.SystemAdvice(e.Err); advice != "" {
+		return advice
+	}
 	switch {
 	case errors.Is(e.Err, syscall.ENOEXEC):
 		return "It is neither a program for this system nor a script with a first line that names its interpreter, " +

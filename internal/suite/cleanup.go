@@ -85,7 +85,8 @@ func (r *fileRun) destroyWith(k *keyed, a *attempt) diag.List {
 		VariableRanges: a.options.VariableRanges, StandIns: standIns})
 	diags = diags.Extend(more)
 	if pl != nil && !diags.HasErrors() {
-		_, more = held.ApplyWith(ctx, pl, engine.ApplyOptions{Ephemeral: a.options.Variables, StandIns: standIns})
+		_, more = held.ApplyWith(ctx, pl, engine.ApplyOptions{Ephemeral: a.options.Variables, StandIns: standIns,
+			Rest: "What is left is listed below."})
 		diags = diags.Extend(more)
 	}
 	k.current, k.open = held.State(), held.Snapshot().InFlight

@@ -65,7 +65,7 @@ func (r *fileRun) execute(out *Outcome) {
 		}
 		key.applied, key.order = append(key.applied, a), r.next()
 		_, diags = held.ApplyWith(r.ctx, pl, engine.ApplyOptions{Ephemeral: a.options.Variables,
-			StandIns: a.options.StandIns, Scope: scope})
+			StandIns: a.options.StandIns, Scope: scope, Rest: "What this run has made is destroyed next."})
 		key.current, key.open = held.State(), held.Snapshot().InFlight
 		out.State = key.current
 		out.Diags = out.Diags.Extend(a.expect(diags, true))

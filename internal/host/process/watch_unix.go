@@ -115,8 +115,8 @@ func startGuard() {
 		return
 	}
 	defer r.Close()
-	cmd := exec.Command("/bin/sh", "-c", watching, "guard")
-	cmd.Stdin, cmd.Env = r, []string{}
+	cmd := exec.Command("/bin/sh", "-c", `eval "$GUARD"`, "tombolo-guard") // lists of processes show arguments
+	cmd.Stdin, cmd.Env = r, []string{"GUARD=" + watching}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if cmd.Start() != nil {
 		w.Close()

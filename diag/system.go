@@ -1,0 +1,62 @@
+package diag
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"syscall"
+)
+
+// SystemAdvice says what to do about an error of the operating system, in full sentences; empty when there is nothing
+// to say beside the error. Limits are told as they are for this process.
+func SystemAdvice(err error) string {
+	switch {
+	case errors.Is(err, syscall.EMFILE):
+		return fmt.Sprintf("This process has as many files open as it may%s. Raise that limit, for example with "+
+			"\"ulimit -n 4096\" in the shell, or do less at the same time: plan and apply with -parallelism=1.",
+			limitOf("ulimit -n", openFiles))
+	case errors.Is(err, syscall.ENFILE):
+		return "All processes of this machine together have as many files open as they may. Close some, or raise that " +
+			"limit."
+	case starting(err) && errors.Is(err, syscall.EAGAIN):
+		return fmt.Sprintf("This user, or this container, has as many processes as it may%s. Raise that limit, for "+
+			"example with \"ulimit -u 4096\" in the shell, end other processes, or do less at the same time: plan and "+
+			"apply with -parallelism=1.", limitOf("ulimit -u", processes))
+	case starting(err) && errors.Is(err, syscall.ENOMEM):
+		return "There is no memory for one more process. End other processes, or do less at the same time: plan and " +
+			"apply with -parallelism=1."
+	case starting(err):
+	case errors.Is(err, syscall.EROFS):
+		return "The file system is read-only, at least here: work in another directory, or mount it for writing."
+	case errors.Is(err, fs.ErrPermission):
+		return permissionAdvice(err)
+	}
+	return ""
+}
+
+// starting reports whether an error is about a process that was to begin.
+func starting(err error) bool {
+	var path *fs.PathError
+	var program *exec.Error
+	return errors.As(err, &path) && path.Op == "fork/exec" || errors.As(err, &program)
+}
+
+func permissionAdvice(err error) string {
+	var path *fs.PathError
+	var link *os.LinkError
+	if !errors.As(err, &path) && !errors.As(err, &link) {
+		return ""
+	}
+	return "Whoever runs this has to have access to it and to the folders above it: look at the owners and " +
+		"permissions (ls -la), or run it as the user who made it."
+}
+
+// limitOf names a limit, if there is one.
+func limitOf(name string, of func() (uint64, bool)) string {
+	if n, ok := of(); ok {
+		return fmt.Sprintf(" (%s: %d)", name, n)
+	}
+	return ""
+}

@@ -1,0 +1,43 @@
+package diag_test
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/tombolo-iac/tombolo/diag"
+)
+
+// Errors of the system come with what to do about them, in whichever error they are wrapped.
+func TestErrorsOfTheSystemComeWithAdvice(t *testing.T) {
+	start := func(err error) error { return &fs.PathError{Op: "fork/exec", Path: "/bin/sh", Err: err} }
+	open := func(err error) error { return &fs.PathError{Op: "open", Path: "f", Err: err} }
+	for name, c := range map[string]struct {
+		err  error
+		want string // "" for none
+	}{
+		"files":         {open(syscall.EMFILE), "ulimit -n"},
+		"pipes":         {os.NewSyscallError("pipe2", syscall.EMFILE), "-parallelism=1"},
+		"all files":     {open(syscall.ENFILE), "All processes of this machine"},
+		"processes":     {start(syscall.EAGAIN), "ulimit -u"},
+		"memory":        {start(syscall.ENOMEM), "no memory for one more process"},
+		"not a start":   {open(syscall.EAGAIN), ""},
+		"read-only":     {open(syscall.EROFS), "read-only"},
+		"permission":    {open(syscall.EACCES), "look at the owners"},
+		"rename":        {&os.LinkError{Op: "rename", Old: "a", New: "b", Err: syscall.EPERM}, "look at the owners"},
+		"no program":    {&exec.Error{Name: "x", Err: fs.ErrPermission}, ""},
+		"not a program": {start(syscall.EACCES), ""},
+		"another":       {errors.New("permission denied"), ""},
+	} {
+		detail := diag.FromError("It failed", fmt.Errorf("reading: %w", c.err))[0].Detail
+		advice := strings.TrimPrefix(detail, "Reading: "+c.err.Error()+".")
+		if advice == detail || c.want == "" && advice != "" || !strings.Contains(advice, c.want) {
+			t.Errorf("%s: %q, want %q", name, detail, c.want)
+		}
+	}
+}
