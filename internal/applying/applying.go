@@ -129,7 +129,7 @@ func Run(ctx, calls context.Context, prog *eval.Program, p *plan.Plan, providers
 	}
 	if err != nil && !diags.HasErrors() {
 		diags = diags.Errorf(nil, "Apply was interrupted", "Operations that were under way have ended and are "+
-			"recorded in the state; nothing new was started. "+cmp.Or(o.Rest, "Run apply again to do the rest."))
+			"recorded in the state; nothing new was started. %s", cmp.Or(o.Rest, "Run apply again to do the rest."))
 	}
 	return a.counts, diags
 }
