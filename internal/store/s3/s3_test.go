@@ -1,6 +1,7 @@
 package s3_test
 
 import (
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"testing"
@@ -55,4 +56,18 @@ func TestDriver(t *testing.T) {
 		s := settings(server.URL, nil)
 		return open(t, s), open(t, s)
 	})
+}
+
+// fetch gets an address.
+func fetch(t *testing.T, address string) []byte {
+	t.Helper()
+	answer, err := http.Get(address)
+	must(t, err)
+	defer answer.Body.Close()
+	b, err := io.ReadAll(answer.Body)
+	must(t, err)
+	if answer.StatusCode != http.StatusOK {
+		t.Fatalf("%s: %s\n%s", address, answer.Status, b)
+	}
+	return b
 }

@@ -1,0 +1,215 @@
+package s3_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os/exec"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/tombolo-iac/tombolo/internal/store/remote"
+	"github.com/tombolo-iac/tombolo/internal/store/remote/drivertest"
+	"github.com/tombolo-iac/tombolo/internal/store/s3"
+	"github.com/tombolo-iac/tombolo/state"
+)
+
+// dynamo is what the driver, terraform and tofu ask of DynamoDB, with one table "locks".
+type dynamo struct {
+	mu    sync.Mutex
+	items map[string]map[string]string
+}
+
+type attribute struct{ S string }
+
+// ServeHTTP implements http.Handler.
+func (d *dynamo) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	var in struct {
+		TableName                 string
+		Item, Key                 map[string]attribute
+		ConditionExpression       string
+		ExpressionAttributeValues map[string]attribute
+	}
+	fail := func(code, text string) {
+		w.WriteHeader(http.StatusBadRequest)
+		fmt.Fprintf(w, `{"__type":"com.amazonaws.dynamodb.v20120810#%s","message":%q}`, code, text)
+	}
+	w.Header().Set("Content-Type", "application/x-amz-json-1.0")
+	if err := json.NewDecoder(r.Body).Decode(&in); err != nil || in.TableName != "locks" {
+		fail("ResourceNotFoundException", "Requested resource not found")
+		return
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	id := in.Item["LockID"].S + in.Key["LockID"].S
+	there := d.items[id]
+	switch c := in.ConditionExpression; {
+	case c == "attribute_not_exists(LockID)" && there != nil,
+		c == "Info = :info" && (there == nil || there["Info"] != in.ExpressionAttributeValues[":info"].S):
+		fail("ConditionalCheckFailedException", "The conditional request failed")
+		return
+	}
+	_, verb, _ := strings.Cut(r.Header.Get("X-Amz-Target"), ".")
+	switch verb {
+	case "PutItem":
+		there = map[string]string{}
+		for name, v := range in.Item {
+			there[name] = v.S
+		}
+		d.items[id] = there
+		fmt.Fprint(w, "{}")
+	case "DeleteItem":
+		delete(d.items, id)
+		fmt.Fprint(w, "{}")
+	case "GetItem":
+		out := map[string]map[string]attribute{}
+		if there != nil {
+			out["Item"] = map[string]attribute{}
+			for name, s := range there {
+				out["Item"][name] = attribute{s}
+			}
+		}
+		json.NewEncoder(w).Encode(out)
+	default:
+		fail("UnknownOperationException", verb)
+	}
+}
+
+// get returns an item.
+func (d *dynamo) get(id string) map[string]string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.items[id]
+}
+
+func (d *dynamo) set(id, name, value string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.items[id] = map[string]string{"LockID": id, name: value}
+}
+
+func serveTable(t *testing.T) (*dynamo, string) {
+	d := &dynamo{items: map[string]map[string]string{}}
+	server := httptest.NewServer(d)
+	t.Cleanup(server.Close)
+	return d, server.URL
+}
+
+// withTable are settings with a table, and with the lock that is an object or without it.
+func withTable(objects, items string, lockFile bool) map[string]cty.Value {
+	return settings(objects, map[string]cty.Value{"dynamodb_table": cty.StringVal("locks"),
+		"use_lockfile": cty.BoolVal(lockFile),
+		"endpoints": cty.ObjectVal(map[string]cty.Value{"s3": cty.StringVal(objects),
+			"dynamodb": cty.StringVal(items)})})
+}
+
+func TestDriverWithTable(t *testing.T) {
+	for _, lockFile := range []bool{false, true} {
+		t.Run(fmt.Sprintf("lockfile=%t", lockFile), func(t *testing.T) {
+			drivertest.Run(t, drivertest.Options{}, func(t *testing.T) (a, b remote.Driver) {
+				server := httptest.NewServer(serve(t))
+				t.Cleanup(server.Close)
+				_, items := serveTable(t)
+				s := withTable(server.URL, items, lockFile)
+				return open(t, s), open(t, s)
+			})
+		})
+	}
+}
+
+func TestTerraformSharesTables(t *testing.T) {
+	for _, lockFile := range []bool{false, true} {
+		t.Run(fmt.Sprintf("lockfile=%t", lockFile), func(t *testing.T) {
+			server := httptest.NewServer(serve(t))
+			t.Cleanup(server.Close)
+			_, items := serveTable(t)
+			s := forTerraform(withTable(server.URL, items, lockFile))
+			shareLife(t, open(t, s), terraform(t, block(s)))
+		})
+	}
+}
+
+// dynalite is a stricter server than the one above, where somebody has installed it.
+func TestDriverWithDynalite(t *testing.T) {
+	path, err := exec.LookPath("dynalite")
+	if err != nil {
+		t.Skip("dynalite is not on PATH")
+	}
+	address := startDynalite(t, path)
+	n := 0
+	drivertest.Run(t, drivertest.Options{}, func(t *testing.T) (a, b remote.Driver) {
+		server := httptest.NewServer(serve(t))
+		t.Cleanup(server.Close)
+		s := withTable(server.URL, address, true)
+		n++ // the table is the same for all
+		s["key"] = cty.StringVal(fmt.Sprintf("state%d", n))
+		return open(t, s), open(t, s)
+	})
+	server := httptest.NewServer(serve(t))
+	t.Cleanup(server.Close)
+	s := forTerraform(withTable(server.URL, address, false))
+	shareLife(t, open(t, s), terraform(t, block(s)))
+}
+
+func TestLockInformationIsTerraforms(t *testing.T) {
+	server := httptest.NewServer(serve(t))
+	t.Cleanup(server.Close)
+	table, items := serveTable(t)
+	d := open(t, withTable(server.URL, items, true))
+	p, err := d.Place("blue")
+	must(t, err)
+	info := drivertest.Info(lockID)
+	info.Info = "<&>"
+	h, err := p.Lock(t.Context(), info)
+	must(t, err)
+	const want = `{"ID":"` + lockID + `","Operation":"OperationTypeApply","Info":"\u003c\u0026\u003e","Who":"me@here",` +
+		`"Version":"1.11.4","Created":"2026-01-02T03:04:05Z","Path":"some/path"}`
+	if got := table.get("b/env:/blue/some/state")["Info"]; got != want {
+		t.Errorf("item %s, want %s", got, want)
+	}
+	if got := string(fetch(t, server.URL+"/b/env:/blue/some/state.tflock")); got != want {
+		t.Errorf("object %s, want %s", got, want)
+	}
+	must(t, h.Unlock(t.Context()))
+}
+
+// A state and its digest are written one after the other. What lies between is told from what nobody meant.
+func TestDigests(t *testing.T) {
+	server := httptest.NewServer(serve(t))
+	t.Cleanup(server.Close)
+	table, items := serveTable(t)
+	d := open(t, withTable(server.URL, items, true))
+	s3.Impatient(d)
+	p, err := d.Place(state.DefaultWorkspace)
+	must(t, err)
+	h, err := p.Lock(t.Context(), drivertest.Info(lockID))
+	must(t, err)
+	const item = "b/some/state-md5"
+	one, err := h.Write(t.Context(), remote.Write{Data: []byte("one")})
+	must(t, err)
+	first := table.get(item)["Digest"]
+	if first != "f97c5d29941bfb1b2fdab0874906ab82" {
+		t.Errorf("digest %q", first)
+	}
+	two, err := h.Write(t.Context(), remote.Write{Data: []byte("two"), Was: one})
+	must(t, err)
+	table.set(item, "Digest", first) // the writer ended in between
+	c, err := p.Read(t.Context())
+	if err != nil || string(c.Data) != "two" {
+		t.Errorf("a state without its digest: %q, %v", c.Data, err)
+	}
+	_, err = h.Write(t.Context(), remote.Write{Data: []byte("three"), Was: two})
+	must(t, err)
+	table.set(item, "Digest", "0123456789abcdef0123456789abcdef") // somebody else's
+	if c, err := p.Read(t.Context()); err == nil {
+		t.Errorf("a state with a foreign digest is read: %q", c.Data)
+	} else if text := err.Error(); !strings.Contains(text, "0123456789abcdef0123456789abcdef") ||
+		!strings.Contains(text, item) || !strings.Contains(text, "locks") {
+		t.Errorf("the error does not say what to do: %v", err)
+	}
+	must(t, h.Unlock(t.Context()))
+}
