@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/aws/ratelimit"
 	"github.com/aws/aws-sdk-go-v2/aws/retry"
 	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 	"github.com/aws/aws-sdk-go-v2/config"
@@ -53,8 +54,8 @@ func connect(ctx context.Context, s *settings, o remote.Surroundings) (*driver, 
 	s.roles(&cfg)
 	if cfg.Region == "" {
 		return nil, diags.Append(&diag.Diagnostic{Severity: diag.Error, Summary: "Missing region value",
-			Detail: `The argument "region" or one of the environment variables AWS_REGION and AWS_DEFAULT_REGION must be ` +
-				"set."})
+			Detail: "The argument \"region\" or one of the environment variables AWS_REGION and AWS_DEFAULT_REGION " +
+				"must be set."})
 	}
 	if err := s.account(ctx, cfg); err != nil {
 		return nil, diags.Errorf(nil, "Wrong account for the backend \"s3\"", "%s", s.clean(err.Error()))
@@ -164,8 +165,8 @@ func (s *settings) load(client *awshttp.BuildableClient, o remote.Surroundings) 
 // defaultRetries is how often a request is tried again.
 const defaultRetries = 5
 
-// maxBackoff bounds the pause before a request is tried again.
-const maxBackoff = 5 * time.Second
+// longestPause bounds the pause before a request is tried again.
+const longestPause = 5 * time.Second
 
 func (s *settings) retryer(o remote.Surroundings) func() aws.Retryer {
 	attempts, mode := s.retries+1, s.retryMode
@@ -179,7 +180,7 @@ func (s *settings) retryer(o remote.Surroundings) func() aws.Retryer {
 		mode = o.Getenv("AWS_RETRY_MODE")
 	}
 	standard := func(so *retry.StandardOptions) {
-		so.MaxAttempts, so.MaxBackoff = attempts, maxBackoff
+		so.MaxAttempts, so.MaxBackoff, so.RateLimiter = attempts, s.pause, ratelimit.None
 		so.Retryables = append(slices.Clone(so.Retryables),
 			retry.RetryableHTTPStatusCode{Codes: map[int]struct{}{http.StatusTooManyRequests: {}}},
 			retry.RetryableErrorCode{Codes: map[string]struct{}{"ConditionalRequestConflict": {},

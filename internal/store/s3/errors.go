@@ -41,7 +41,7 @@ func (s *settings) explain(ctx context.Context, what string, err error, hint str
 func reason(err error) string {
 	var named smithy.APIError
 	var answer *awshttp.ResponseError
-	isAnswer := errors.As(err, &answer)
+	isAnswer := errors.As(err, &answer) && answer.HTTPStatusCode() != 0
 	switch {
 	case errors.As(err, &named) && isAnswer:
 		text := named.ErrorCode()

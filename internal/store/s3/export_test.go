@@ -1,10 +1,33 @@
 package s3
 
 import (
+	"context"
+	"os"
 	"time"
+
+	"github.com/zclconf/go-cty/cty"
 
 	"github.com/tombolo-iac/tombolo/internal/store/remote"
 )
 
 // Impatient makes a driver wait for a digest only for a moment.
 func Impatient(d remote.Driver) { d.(*driver).patience = time.Millisecond }
+
+// Hasty makes a driver that does not pause before it tries again, and takes it that conditions are kept.
+func Hasty(ctx context.Context, config cty.Value) (remote.Driver, error) {
+	o := remote.Surroundings{Getenv: os.Getenv, Log: func(string, ...any) {}}
+	s, diags := read(config, o)
+	if diags.HasErrors() {
+		return nil, diags.Err()
+	}
+	s.pause = time.Microsecond
+	d, diags := connect(ctx, s, o)
+	if diags.HasErrors() {
+		return nil, diags.Err()
+	}
+	d.patience, d.bucket.conditions.trusted = time.Millisecond, true
+	return d, nil
+}
+
+// InHead is how much a head of a journal holds.
+const InHead = inHead

@@ -41,6 +41,7 @@ type settings struct {
 	insecure                    bool
 	retries                     int // -1: not said
 	retryMode                   string
+	pause                       time.Duration // the longest before a request is tried again
 	skipChecksum                bool
 
 	secrets []string // what no message may show
@@ -184,7 +185,7 @@ func read(config cty.Value, o remote.Surroundings) (*settings, diag.List) {
 		encrypt: r.is("encrypt"), kmsKey: r.text("kms_key_id"), customerKey: r.text("sse_customer_key"),
 		acl: r.text("acl"), proxy: r.set("http_proxy"), secureProxy: r.set("https_proxy"), noProxy: r.set("no_proxy"),
 		caBundle: r.file(r.text("custom_ca_bundle")), insecure: r.is("insecure"), retries: -1,
-		retryMode: r.text("retry_mode"), skipChecksum: r.is("skip_s3_checksum"),
+		retryMode: r.text("retry_mode"), pause: longestPause, skipChecksum: r.is("skip_s3_checksum"),
 	}
 	if p := r.set("workspace_key_prefix"); p != nil {
 		s.prefix = *p
