@@ -27,6 +27,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"runtime"
 	"runtime/debug"
 	"strings"
 	"sync"
@@ -36,6 +37,7 @@ import (
 
 	"github.com/tombolo-iac/tombolo/internal/cli/command"
 	"github.com/tombolo-iac/tombolo/internal/engine"
+	"github.com/tombolo-iac/tombolo/internal/graph"
 )
 
 // Main runs the command that the arguments of the process ask for, and gives its exit code.
@@ -72,12 +74,25 @@ func persona(path string) (program, title string) {
 func survive(a *command.App, run func() command.Outcome) (o command.Outcome) {
 	defer func() {
 		if problem := recover(); problem != nil {
+			stack := debug.Stack()
+			if of, ok := problem.(*graph.Panic); ok {
+				problem, stack = of.Value, of.Stack
+			}
 			fmt.Fprintf(a.Err, "\n%s crashed, which is a bug in it. What it was doing is in the journal beside the "+
-				"state, and the next command says what that is.\n\npanic: %v\n\n%s", a.Title, problem, debug.Stack())
+				"state, and the next command says what that is.\n\npanic: %s\n\n%s", a.Title, panicText(problem), stack)
 			o = command.Failed
 		}
 	}()
 	return run()
+}
+
+// panicText returns what a report says of a panic. The runtime quotes no values. All other texts may, and nobody can
+// tell a secret in them any more; where they come from stands in the stack.
+func panicText(problem any) string {
+	if err, ok := problem.(runtime.Error); ok {
+		return err.Error()
+	}
+	return fmt.Sprintf("%T (its text is withheld because it could show a value that is sensitive)", problem)
 }
 
 // output is the standard output. It remembers the first error, so that a full disk does not pass for success.

@@ -9,12 +9,14 @@
 //
 // A node that fails fails everything that depends on it, without running it, and names itself as the cause.
 //
-// Run owns its goroutines: they have all ended when it returns.
+// Run owns its goroutines: they have all ended when it returns. A task that panics stops the run: what runs is waited
+// for, and Run panics with a *Panic then, where its caller can deal with it.
 package graph
 
 import (
 	"context"
 	"fmt"
+	"runtime/debug"
 	"sync"
 )
 
@@ -86,8 +88,24 @@ type Runner struct {
 	called  int // workers that have been called and not woken up yet
 	started bool
 	stopped bool
+	panic   *Panic // of the first task that did
 	wake    *sync.Cond
 	wg      sync.WaitGroup
+}
+
+// Panic is what a task has panicked with, and where.
+type Panic struct {
+	Value any
+	Stack []byte
+}
+
+// Error implements error.
+func (p *Panic) Error() string { return fmt.Sprint(p.Value) }
+
+// Unwrap returns the value as an error; nil for one that is none.
+func (p *Panic) Unwrap() error {
+	err, _ := p.Value.(error)
+	return err
 }
 
 // New makes a Runner whose tasks run on at most that many goroutines.
@@ -191,7 +209,8 @@ func (r *Runner) skip(id, cause ID) {
 }
 
 // Run runs everything and returns when all nodes have ended. When ctx ends, nothing new starts; what runs is waited
-// for, and the error is the context's. Failed nodes are not errors of Run: ask Status.
+// for, and the error is the context's. Failed nodes are not errors of Run: ask Status. The panic of a task stops
+// everything as well, and becomes one of Run.
 func (r *Runner) Run(ctx context.Context) error {
 	r.mu.Lock()
 	if r.started {
@@ -217,6 +236,9 @@ func (r *Runner) Run(ctx context.Context) error {
 
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if r.panic != nil {
+		panic(r.panic)
+	}
 	if r.stopped {
 		return context.Cause(ctx)
 	}
@@ -294,7 +316,7 @@ func (r *Runner) step(id ID) {
 			r.head++
 		}
 		r.mu.Unlock()
-		err := f.each(i)
+		err := r.guarded(func() error { return f.each(i) })
 		r.mu.Lock()
 		if err != nil && f.err == nil {
 			f.err = err
@@ -311,7 +333,7 @@ func (r *Runner) step(id ID) {
 	task := n.task
 	n.task = nil
 	r.mu.Unlock()
-	err := task(&Node{r: r, id: id})
+	err := r.guarded(func() error { return task(&Node{r: r, id: id}) })
 	r.mu.Lock()
 	r.noteCanceled(err)
 	f := r.nodes[id].fan
@@ -331,6 +353,23 @@ func (r *Runner) step(id ID) {
 	}
 }
 
+// guarded calls a part of a task. Its panic fails it, and stops the run.
+func (r *Runner) guarded(call func() error) (err error) {
+	defer func() {
+		if value := recover(); value != nil {
+			p := &Panic{Value: value, Stack: debug.Stack()}
+			r.mu.Lock()
+			defer r.mu.Unlock()
+			if r.panic == nil {
+				r.panic = p
+			}
+			r.stop()
+			err = p
+		}
+	}()
+	return call()
+}
+
 // noteCanceled stops the run when a task fails whose context has ended: it may have given up because of that, and may
 // be the last.
 func (r *Runner) noteCanceled(err error) {
@@ -344,7 +383,7 @@ func (r *Runner) finishFan(id ID, f *fan) {
 	err := f.err
 	if err == nil && f.then != nil {
 		r.mu.Unlock()
-		err = f.then()
+		err = r.guarded(f.then)
 		r.mu.Lock()
 		r.noteCanceled(err)
 	}

@@ -1,0 +1,85 @@
+package graph
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+)
+
+// TestThePanicOfATaskIsOneOfRun panics in every part of a task, with other work before, beside and after it.
+func TestThePanicOfATaskIsOneOfRun(t *testing.T) {
+	broken := errors.New("broken")
+	for name, task := range map[string]Task{
+		"a task": func(*Node) error { panic(broken) },
+		"an item": func(n *Node) error {
+			n.Fan(20, func(i int) error {
+				if i == 7 {
+					panic(broken)
+				}
+				return nil
+			}, func() error { t.Error("the end of a fan that has panicked"); return nil })
+			return nil
+		},
+		"every item": func(n *Node) error {
+			n.Fan(20, func(int) error { panic(broken) }, nil)
+			return nil
+		},
+		"the end of a fan": func(n *Node) error {
+			n.Fan(20, func(int) error { return nil }, func() error { panic(broken) })
+			return nil
+		},
+		"the end of an empty fan": func(n *Node) error {
+			n.Fan(0, nil, func() error { panic(broken) })
+			return nil
+		},
+		"a task with a fan": func(n *Node) error {
+			n.Fan(20, func(int) error { t.Error("an item of a task that has panicked"); return nil }, nil)
+			panic(broken)
+		},
+	} {
+		for _, workers := range []int{1, 4} {
+			t.Run(name, func(t *testing.T) {
+				r := New(workers)
+				begun, release := make(chan struct{}), make(chan struct{})
+				var beside ID
+				if workers > 1 {
+					beside = r.Add(func(*Node) error { close(begun); <-release; return nil })
+				} else {
+					close(begun)
+				}
+				first := r.Add(func(*Node) error { <-begun; return nil })
+				id := r.Add(func(n *Node) error {
+					defer close(release) // what runs beside it ends after the panic or with it
+					return task(n)
+				}, first)
+				after := r.Add(func(*Node) error { t.Error("it depends on what has panicked"); return nil }, id)
+				p := runPanics(t, r)
+				if !errors.Is(p, broken) || p.Error() != "broken" {
+					t.Errorf("got %v", p)
+				}
+				if !strings.Contains(string(p.Stack), "panic_test.go") {
+					t.Errorf("the stack does not lead to the task:\n%s", p.Stack)
+				}
+				if s, _ := r.Status(after); s != Skipped {
+					t.Errorf("what depends on it: status %v", s)
+				}
+				if s, _ := r.Status(beside); s != Done {
+					t.Errorf("what ran beside it: status %v", s)
+				}
+			})
+		}
+	}
+}
+
+func runPanics(t *testing.T, r *Runner) (p *Panic) {
+	t.Helper()
+	defer func() {
+		var ok bool
+		if p, ok = recover().(*Panic); !ok {
+			t.Fatal("Run did not panic")
+		}
+	}()
+	t.Fatal(r.Run(context.Background()))
+	return nil
+}
