@@ -144,7 +144,7 @@ func openConsole(t *testing.T, dirs consoleDirs) *console.Session {
 			t.Error(err)
 		}
 	})
-	return console.NewSession(evaluator.Evaluate)
+	return console.NewSession(evaluator.Evaluate, evaluator.Redact)
 }
 
 func (d consoleDirs) ask(session *console.Session, e *exchange) answer {

@@ -1,6 +1,7 @@
 package diag
 
 import (
+	"maps"
 	"math/big"
 	"runtime"
 	"slices"
@@ -10,6 +11,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/tombolo-iac/tombolo/internal/ctyfast"
+	search "github.com/tombolo-iac/tombolo/internal/texts"
 )
 
 // texts are what is secret in one value. Problems of many instances come with a scope each, which have most values in
@@ -19,8 +21,7 @@ type texts struct {
 
 	collecting map[string]bool
 	once       sync.Once
-	sorted     []string // all texts
-	begins     []int    // for each, which is the longest that it begins with; -1 for none
+	sorted     *search.Sorted // all texts
 }
 
 // manyElements is how many elements make a collection worth remembering.
@@ -138,46 +139,16 @@ func (t *texts) add(text string) {
 }
 
 // order sorts the texts when they are first asked for.
-func (t *texts) order() {
+func (t *texts) order() *search.Sorted {
 	t.once.Do(func() {
-		t.sorted = make([]string, 0, len(t.collecting))
-		for text := range t.collecting {
-			t.sorted = append(t.sorted, text)
-		}
-		slices.Sort(t.sorted)
+		t.sorted = search.Sort(slices.Collect(maps.Keys(t.collecting)))
 		t.collecting = nil
-		t.begins = make([]int, len(t.sorted))
-		for i := range t.sorted {
-			at := i - 1
-			for at >= 0 && !strings.HasPrefix(t.sorted[i], t.sorted[at]) {
-				at = t.begins[at]
-			}
-			t.begins[i] = at
-		}
 	})
+	return t.sorted
 }
 
 // has reports whether a text is one of these.
-func (t *texts) has(text string) bool {
-	t.order()
-	_, found := slices.BinarySearch(t.sorted, text)
-	return found
-}
+func (t *texts) has(text string) bool { return t.order().Has(text) }
 
-// beginning returns the length of the longest of these that a text begins with, 0 for none. Whatever the text begins
-// with comes before it in the order, and what comes between the two begins with it as well.
-func (t *texts) beginning(text string) int {
-	t.order()
-	at, found := slices.BinarySearch(t.sorted, text)
-	if found {
-		return len(text)
-	}
-	at--
-	for at >= 0 && !strings.HasPrefix(text, t.sorted[at]) {
-		at = t.begins[at]
-	}
-	if at < 0 {
-		return 0
-	}
-	return len(t.sorted[at])
-}
+// beginning returns the length of the longest of these that a text begins with, 0 for none.
+func (t *texts) beginning(text string) int { return t.order().Beginning(text) }

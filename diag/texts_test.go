@@ -39,7 +39,7 @@ func TestInstancesAndBlocksShareWhatIsSecret(t *testing.T) {
 	for range 2 { // blocks
 		for _, d := range instances(3, common) {
 			s := secretsOf(d.EvalContext)
-			if len(s) != 1 || len(s[0].sorted)+len(s[0].collecting) != 100 {
+			if len(s) != 1 || len(s[0].order().All()) != 100 {
 				t.Fatalf("got %d collections of secrets", len(s))
 			}
 			seen[s[0]] = true
@@ -93,7 +93,7 @@ func FuzzOnePassFindsWhatManyFind(f *testing.F) {
 			found.gather(cty.StringVal(secret).Mark("secret"), false)
 		}
 		s := secrets(found.all())
-		known := slices.Clone(func() []string { found.own.order(); return found.own.sorted }())
+		known := slices.Clone(found.own.order().All())
 		for i := range len(text) {
 			want := 0
 			for _, secret := range known {

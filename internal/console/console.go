@@ -5,7 +5,7 @@
 // It evaluates nothing itself: what an expression means is the business of the Evaluator, which the library form of the
 // engine makes from a project. Reading lines from a terminal or a pipe belongs to the caller.
 //
-//	s := console.NewSession(evaluate)
+//	s := console.NewSession(evaluate, redact)
 //	for each line {
 //		if s.Add(line); s.Open() { continue }
 //		answer := s.Answer()
@@ -38,6 +38,9 @@ const (
 // Evaluator returns the value of an expression, marks included. src is the text that it was parsed from.
 type Evaluator func(expr hcl.Expression, src []byte) (cty.Value, diag.List)
 
+// Redactor takes out of a text what is secret. Types name what is in a value, and have no marks.
+type Redactor func(text string) string
+
 // Answer is what a session says to one input.
 type Answer struct {
 	// Text is to be printed, without the newline at its end.
@@ -51,12 +54,15 @@ type Answer struct {
 // Session gathers lines and answers them. It must not be used concurrently.
 type Session struct {
 	evaluate Evaluator
+	redact   Redactor
 	lines    []string
 	depth    depth
 }
 
 // NewSession starts a session.
-func NewSession(evaluate Evaluator) *Session { return &Session{evaluate: evaluate} }
+func NewSession(evaluate Evaluator, redact Redactor) *Session {
+	return &Session{evaluate: evaluate, redact: redact}
+}
 
 // Add takes a line without its newline.
 func (s *Session) Add(line string) {
@@ -118,7 +124,7 @@ func (s *Session) answer(src []byte) (string, diag.List) {
 		return "", diags
 	}
 	if text, whole := funcs.DescribedType(v); whole {
-		return text, diags
+		return s.redact(text), diags
 	}
 	if funcs.ContainsDescribedType(v) {
 		return "", diags.Errorf(nil, "Invalid use of type function",

@@ -31,7 +31,7 @@ func TestSessionIsOpenWhileBracketsOrHeredocsAre(t *testing.T) {
 		")":                 false, "[1))": false, "# [": false, "\"[\"": false, "[ # ]": true, "<<A\n<<B\nB": true,
 		"<<A\n<<B\nA": false, "/* [ */ 1": false,
 	} {
-		s := NewSession(constants)
+		s := NewSession(constants, strings.ToLower)
 		for _, line := range strings.Split(input, "\n") {
 			s.Add(line)
 		}
@@ -42,7 +42,7 @@ func TestSessionIsOpenWhileBracketsOrHeredocsAre(t *testing.T) {
 }
 
 func TestSessionStartsAnewAfterAnAnswer(t *testing.T) {
-	s := NewSession(constants)
+	s := NewSession(constants, strings.ToLower)
 	s.Add("[1,")
 	if a := s.Answer(); !a.Diagnostics.HasErrors() {
 		t.Errorf("an open bracket at the end gives %q", a.Text)
@@ -88,7 +88,7 @@ func FuzzSession(f *testing.F) {
 			return // it takes the square of the exponent to write that down
 		}
 		defer time.AfterFunc(time.Minute, func() { panic(fmt.Sprintf("still at %q", input)) }).Stop()
-		s := NewSession(constants)
+		s := NewSession(constants, strings.ToLower)
 		for _, line := range strings.Split(input, "\n") {
 			if s.Add(line); !s.Open() {
 				s.Answer()

@@ -25,9 +25,10 @@ type ConsoleOptions struct {
 // Console evaluates expressions in the scope of the root module. It writes nothing. It must not be used concurrently,
 // and be closed before its Run.
 type Console struct {
-	root  *eval.Instance
-	table map[string]function.Function
-	close func() diag.List
+	root   *eval.Instance
+	table  map[string]function.Function
+	close  func() diag.List
+	redact func(string) string
 }
 
 // Console evaluates the configuration for a console. Problems of single objects leave these unknown and come as
@@ -62,7 +63,8 @@ func (r *Run) Console(ctx context.Context, o ConsoleOptions) (*Console, diag.Lis
 	} else {
 		walk, more = planning.Evaluate(ctx, prog, r.State(), pool, options)
 	}
-	c := &Console{root: walk.Root, table: p.functions(ctx, funcs.Options{ConsoleMode: true, Pure: o.Plan}).Table}
+	c := &Console{root: walk.Root, table: p.functions(ctx, funcs.Options{ConsoleMode: true, Pure: o.Plan}).Table,
+		redact: p.secrets.Redact}
 	c.close = func() (diags diag.List) {
 		done()
 		closing(pool, &diags)
@@ -75,6 +77,9 @@ func (r *Run) Console(ctx context.Context, o ConsoleOptions) (*Console, diag.Lis
 func (c *Console) Evaluate(expr hcl.Expression, src []byte) (cty.Value, diag.List) {
 	return c.root.Expression(expr, src, c.table)
 }
+
+// Redact takes out of a text what is secret in the configuration.
+func (c *Console) Redact(text string) string { return c.redact(text) }
 
 // Close ends the providers that were started.
 func (c *Console) Close() diag.List { return c.close() }

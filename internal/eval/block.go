@@ -131,6 +131,9 @@ func (b *Block) Unchecked(key addr.Key) {
 func (b *Block) Set(exp Expansion, values map[addr.Key]cty.Value) {
 	r := b.Instance.resources[b.Slot.index]
 	r.exp, r.byKey = exp, values
+	for _, v := range values {
+		b.Instance.walk.Inputs.Secrets.Learn(v)
+	}
 }
 
 // Triggers evaluates the replace_triggered_by references of one instance: each names a resource of the same module, an

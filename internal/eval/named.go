@@ -35,7 +35,7 @@ func (i *Instance) evalVariable(s *Slot) error {
 			"ephemeral values, because it is not declared with \"ephemeral = true\".", v.Name))
 	}
 	val = declaredMarks(val, v.Sensitive, v.Ephemeral)
-	i.values[s.index] = val
+	i.settle(s, val)
 	if i.walk.Inputs.Validating {
 		// The configuration has to be sound for every value, so guards such as count = var.on ? 1 : 0 stay open, and
 		// what the caller's argument is marked with counts as little as its value. The variable's own validations judge
@@ -158,7 +158,7 @@ func (i *Instance) evalOutput(s *Slot) error {
 			"true\nand if nothing in it is secret, take the mark off with nonsensitive(...)."))
 	}
 	v = declaredMarks(v, o.Sensitive, o.Ephemeral)
-	i.values[s.index] = v
+	i.settle(s, v)
 	if err := i.report(diags); err != nil {
 		return err
 	}
@@ -270,7 +270,7 @@ func (i *Instance) evalReplaced(s *Slot) error {
 	if s.Output.Sensitive {
 		v = v.Mark(value.Sensitive)
 	}
-	i.values[s.index] = v
+	i.settle(s, v)
 	return nil
 }
 

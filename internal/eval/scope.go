@@ -522,7 +522,7 @@ func (i *Instance) Expression(e hcl.Expression, src []byte, table map[string]fun
 	v, hclDiags := funcs.Evaluate(e, ctx)
 	diags = diags.AppendHCL(hclDiags)
 	for n, d := range diags {
-		diags[n] = nameProviderFunction(d)
+		diags[n] = i.walk.hide(nameProviderFunction(d))
 	}
 	return v, diags
 }

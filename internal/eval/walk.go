@@ -147,20 +147,7 @@ func (w *Walk) Report(diags diag.List) error {
 	}
 	diags = slices.Clone(diags) // the caller's list stays as it is
 	for i, d := range diags {
-		d = nameProviderFunction(d)
-		diags[i] = d
-		detail, summary := d.Detail, d.Summary
-		if !d.Clean {
-			detail, summary = w.Inputs.Secrets.Redact(detail), w.Inputs.Secrets.Redact(summary)
-		}
-		if detail != d.Detail || summary != d.Summary || d.Expression != nil {
-			c := *d
-			c.Detail, c.Summary, c.Redact = detail, summary, w.Inputs.Secrets.Redact
-			if own := d.Redact; own != nil {
-				c.Redact = func(text string) string { return own(w.Inputs.Secrets.Redact(text)) }
-			}
-			diags[i] = &c
-		}
+		diags[i] = w.hide(nameProviderFunction(d))
 	}
 	w.mu.Lock()
 	w.diags = append(w.diags, diags...)
@@ -169,6 +156,23 @@ func (w *Walk) Report(diags diag.List) error {
 		return ErrReported
 	}
 	return nil
+}
+
+// hide takes what is secret out of a diagnostic.
+func (w *Walk) hide(d *diag.Diagnostic) *diag.Diagnostic {
+	detail, summary := d.Detail, d.Summary
+	if !d.Clean {
+		detail, summary = w.Inputs.Secrets.Redact(detail), w.Inputs.Secrets.Redact(summary)
+	}
+	if detail == d.Detail && summary == d.Summary && d.Expression == nil {
+		return d
+	}
+	c := *d
+	c.Detail, c.Summary, c.Redact = detail, summary, w.Inputs.Secrets.Redact
+	if own := d.Redact; own != nil {
+		c.Redact = func(text string) string { return own(w.Inputs.Secrets.Redact(text)) }
+	}
+	return &c
 }
 
 // report reports what went wrong in an instance of a module.
@@ -302,6 +306,12 @@ func (i *Instance) work(s *Slot) graph.Task {
 	return func(*graph.Node) error { return nil } // CallOutput, CallClose: barriers
 }
 
+// settle stores the value of a slot. What is secret in it is kept out of all that is reported.
+func (i *Instance) settle(s *Slot, v cty.Value) {
+	i.walk.Inputs.Secrets.Learn(v)
+	i.values[s.index] = v
+}
+
 func (i *Instance) evalLocal(s *Slot) error {
 	if d := s.faulty(s.Local.Expr); d != nil {
 		return i.report(d)
@@ -311,7 +321,7 @@ func (i *Instance) evalLocal(s *Slot) error {
 	if hclDiags.HasErrors() {
 		v = cty.DynamicVal
 	}
-	i.values[s.index] = v
+	i.settle(s, v)
 	return i.report(diag.List(nil).AppendHCL(hclDiags))
 }
 

@@ -3,7 +3,7 @@ package value
 import (
 	"bytes"
 	"encoding/json"
-	"sort"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -11,11 +11,16 @@ import (
 
 	"github.com/zclconf/go-cty/cty"
 
+	"github.com/tombolo-iac/tombolo/internal/ctyfast"
+	"github.com/tombolo-iac/tombolo/internal/texts"
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
 // minSecret is the length from which a string is hidden: shorter ones stand in too many innocent places.
 const minSecret = 4
+
+// minLearned is the same for what was given to nobody: our own sentences are searched as well.
+const minLearned = 8
 
 // maxBits is how large, or small, a number is at most that is written out.
 const maxBits = 4096
@@ -26,35 +31,53 @@ var common = map[string]bool{"true": true, "false": true, "null": true, "none": 
 // Secrets is a collection of strings that must not be shown, for texts that come from outside: what a program prints,
 // what a provider reports. The zero value is empty and ready for use, also by many goroutines at once.
 type Secrets struct {
-	mu       sync.Mutex
-	known    map[string]bool
-	replacer *strings.Replacer // made when needed
+	mu      sync.Mutex
+	known   map[string]bool
+	fresh   []string // what of them is in no batch yet
+	batches []batch  // see search
 }
 
-// Add takes in every string and every number of the parts of a value that are sensitive. Marks of the value are passed
-// over; the paths count.
+// Add takes in every string, every number and every key of a map of the parts of a value that are sensitive. Marks of
+// the value are passed over; the paths count.
 func (s *Secrets) Add(v cty.Value, paths []cty.Path) {
 	if s == nil || len(paths) == 0 {
 		return
 	}
 	v, _ = v.UnmarkDeep()
 	for _, path := range paths {
-		part, err := path.Apply(v)
-		if err != nil {
-			continue
+		if part, err := path.Apply(v); err == nil {
+			s.gather(part, true, minSecret)
 		}
-		_ = cty.Walk(part, func(_ cty.Path, leaf cty.Value) (bool, error) {
-			switch {
-			case !leaf.IsKnown() || leaf.IsNull():
-			case leaf.Type() == cty.String:
-				s.add(leaf.AsString())
-			case leaf.Type() == cty.Number:
-				if f := leaf.AsBigFloat(); f.MantExp(nil) < maxBits && f.MantExp(nil) > -maxBits {
-					s.add(f.Text('f', -1))
-				}
+	}
+}
+
+// Learn takes in what is marked in a value of the configuration. Nobody outside may have been given it as it is, but
+// maybe as a part of something: a program that gets a secret in its script may print it alone.
+func (s *Secrets) Learn(v cty.Value) {
+	if s != nil && v != cty.NilVal && ctyfast.ContainsMarked(v) {
+		s.gather(v, false, minLearned)
+	}
+}
+
+// gather takes in what is marked, or all when the value is within a secret, from a length on.
+func (s *Secrets) gather(v cty.Value, within bool, least int) {
+	v, marks := v.Unmark()
+	within = within || len(marks) > 0
+	switch ty := v.Type(); {
+	case !v.IsKnown() || v.IsNull():
+	case ty == cty.String && within:
+		s.add(v.AsString(), least)
+	case ty == cty.Number && within:
+		if f := v.AsBigFloat(); f.MantExp(nil) < maxBits && f.MantExp(nil) > -maxBits {
+			s.add(f.Text('f', -1), least)
+		}
+	case v.CanIterateElements():
+		for key, element := range ctyfast.Each(v) {
+			if within && ty.IsMapType() {
+				s.add(key.AsString(), least)
 			}
-			return true, nil
-		})
+			s.gather(element, within, least)
+		}
 	}
 }
 
@@ -70,21 +93,23 @@ func (s *Secrets) Unmark(block *provider.Block, config cty.Value) (cty.Value, Ma
 	return v, marks
 }
 
-func (s *Secrets) add(text string) {
+func (s *Secrets) add(text string, least int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	// A program may print the lines of a secret one by one.
 	for _, part := range append(strings.Split(text, "\n"), text) {
-		if part = strings.TrimSpace(part); len(part) < minSecret || common[strings.ToLower(part)] || s.known[part] {
+		if part = strings.TrimSpace(part); len(part) < least || common[strings.ToLower(part)] || s.known[part] {
 			continue
 		}
 		if s.known == nil {
 			s.known = map[string]bool{}
 		}
 		for _, form := range quotations(part) {
-			s.known[form] = true
+			if !s.known[form] {
+				s.known[form] = true
+				s.fresh = append(s.fresh, form)
+			}
 		}
-		s.replacer = nil
 	}
 }
 
@@ -114,32 +139,66 @@ func quotations(text string) []string {
 	return forms
 }
 
-// Redact returns a text in which every secret is replaced.
+// Redact returns a text in which every secret is replaced. Of secrets that overlap nothing is left.
 func (s *Secrets) Redact(text string) string {
-	if s == nil {
+	if s == nil || len(text) < minSecret {
 		return text
 	}
+	batches := s.search()
+	if len(batches) == 0 {
+		return text
+	}
+	var b strings.Builder
+	end, copied := 0, 0 // of what is hidden, and of what b has
+	for i := 0; i+minSecret <= len(text); i++ {
+		n := 0
+		for _, batch := range batches {
+			if batch.begins[[minSecret]byte([]byte(text[i:i+minSecret]))] {
+				n = max(n, batch.Beginning(text[i:]))
+			}
+		}
+		if n == 0 {
+			continue
+		}
+		if i >= end {
+			b.WriteString(text[copied:i])
+			b.WriteString("(sensitive value)")
+		}
+		end = max(end, i+n)
+		copied = end
+	}
+	if end == 0 {
+		return text
+	}
+	b.WriteString(text[copied:])
+	return b.String()
+}
+
+// batch are secrets that came between two searches, with those of smaller batches before it.
+type batch struct {
+	*texts.Sorted
+	begins map[[minSecret]byte]bool
+}
+
+// search returns what to look for. Each batch has more secrets than all that come after it together, so that a secret
+// is sorted again a few times only, however many there are.
+func (s *Secrets) search() []batch {
 	s.mu.Lock()
-	if len(s.known) == 0 {
-		s.mu.Unlock()
-		return text
+	defer s.mu.Unlock()
+	if len(s.fresh) == 0 {
+		return s.batches
 	}
-	if s.replacer == nil {
-		list := make([]string, 0, len(s.known))
-		for secret := range s.known {
-			list = append(list, secret)
-		}
-		// Longer ones first: a secret may be the beginning of another.
-		sort.Slice(list, func(i, j int) bool { return len(list[i]) > len(list[j]) })
-		pairs := make([]string, 0, 2*len(list))
-		for _, secret := range list {
-			pairs = append(pairs, secret, "(sensitive value)")
-		}
-		s.replacer = strings.NewReplacer(pairs...)
+	list, keep := s.fresh, len(s.batches)
+	for keep > 0 && len(s.batches[keep-1].All()) <= len(list) {
+		keep--
+		list = append(list, s.batches[keep].All()...)
 	}
-	r := s.replacer
-	s.mu.Unlock()
-	return r.Replace(text)
+	next := batch{texts.Sort(list), make(map[[minSecret]byte]bool)}
+	for _, text := range next.All() {
+		next.begins[[minSecret]byte([]byte(text[:minSecret]))] = true
+	}
+	s.batches, s.fresh = append(slices.Clone(s.batches[:keep]), next), nil
+	return s.batches
 }
 
 // Any reports whether there is anything to hide.

@@ -138,7 +138,7 @@ func (c *Call) Ask(ctx context.Context, title, text string, secret bool) (string
 // askVariable asks for the value of a variable that has none. Without an answer the variable stays unset, which is
 // reported later.
 func (c *Call) askVariable(ctx context.Context, v *config.Variable) (string, bool) {
-	text, err := c.Ask(ctx, "var."+v.Name, v.Description, v.Sensitive)
+	text, err := c.Ask(ctx, "var."+v.Name, v.Description, v.Sensitive || v.Ephemeral)
 	if err != nil {
 		fmt.Fprintln(c.Out)
 	}

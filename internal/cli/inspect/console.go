@@ -108,7 +108,7 @@ func (k *consoleCommand) converse(ctx context.Context, run *engine.Run, values m
 	if evaluator == nil {
 		return command.Failed
 	}
-	session := console.NewSession(evaluator.Evaluate)
+	session := console.NewSession(evaluator.Evaluate, evaluator.Redact)
 	var outcome command.Outcome
 	if terminal := c.In.Terminal(); terminal != nil {
 		outcome = k.dialogue(ctx, session, terminal)
