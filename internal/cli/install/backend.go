@@ -170,15 +170,18 @@ func (s *backendSetup) copyStates(ctx context.Context, c *command.Call, from, to
 	}
 	approved := s.force
 	for _, name := range names {
+		here, err := read(ctx, old, name)
+		if err != nil {
+			return diag.FromError("Error loading the state", err)
+		}
+		if isEmpty(here) {
+			continue // whatever is at the new place stays, also what an interrupted run left there
+		}
 		there, err := read(ctx, new, name)
 		if err != nil {
 			return diag.FromError("Error loading the state", err)
 		}
-		here, err := read(ctx, old, name)
-		switch {
-		case err != nil:
-			return diag.FromError("Error loading the state", err)
-		case isEmpty(here) || there != nil && there.Lineage == here.Lineage && there.Serial == here.Serial:
+		if there != nil && there.Lineage == here.Lineage && there.Serial == here.Serial {
 			continue
 		}
 		if !approved {
