@@ -54,6 +54,8 @@ func (o *options) explain(err error) error {
 	case "42501":
 		text += fmt.Sprintf(". The user %s needs this permission; docs/state.md lists all that are needed",
 			quote(o.config.User))
+	case "22P05":
+		text += ". The database cannot keep all characters: make one with the encoding UTF8"
 	case "42883":
 		text += ". PostgreSQL 11 or newer is needed"
 	case "25006":

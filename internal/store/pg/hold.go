@@ -19,6 +19,7 @@ type hold struct {
 	lockID string
 	id     int64 // of the row; without the lock 0
 	own    bool  // the tables of our own are there
+	told   bool  // and say who holds the lock
 
 	// creation is set while the creation locks are held besides. stop ends the wait for their end.
 	creation bool
@@ -380,7 +381,7 @@ func (h *hold) Unlock(ctx context.Context) error {
 		h.p.o.log("removing what was there for the lock: %s", h.p.o.explain(err)) // the lock is given back all the same
 	}
 	me := ""
-	if h.own {
+	if h.told {
 		me = "WITH me AS (UPDATE " + h.p.o.about() +
 			" t SET lock_id = NULL, lock_info = NULL WHERE t.id = $1 AND t.lock_id = $2) "
 	}

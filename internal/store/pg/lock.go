@@ -212,8 +212,8 @@ func (p *place) confirm(ctx context.Context, h *hold, info state.LockInfo) error
 		r, err = h.s.change(ctx, fmt.Sprintf(query, me, p.o.states(), creators, "(SELECT seen FROM me)"),
 			append(args, text(p.o.table), text(info.ID), text(string(note)))...)
 	}
-	if !h.own || code(err, "42501", "42P01") { // a user who may only read can still lock
-		h.own = false
+	h.told = h.own && err == nil
+	if !h.own || code(err, "42501", "25006") { // a user who may only read can still lock
 		r, err = h.s.change(ctx, fmt.Sprintf(query, "", p.o.states(), creators, "NULL"), args...)
 	}
 	switch {

@@ -88,7 +88,8 @@ func lockIs(ids ...int64) string {
 
 // holder is the session that holds a lock.
 type holder struct {
-	pid  string
+	pid, application, began string // as the server has them
+
 	info state.LockInfo
 	ours bool
 }
@@ -102,7 +103,7 @@ func (p *place) holderOf(ctx context.Context, ids ...int64) (*holder, error) {
 	if err != nil || len(r) == 0 {
 		return nil, err
 	}
-	h := &holder{pid: r.text(0, 0)}
+	h := &holder{pid: r.text(0, 0), application: r.text(0, 1), began: r.text(0, 4)}
 	if id, ok := strings.CutPrefix(r.text(0, 1), program+" "); ok {
 		h.ours, h.info = true, state.LockInfo{ID: id, Who: "another run of " + program}
 		known, err := p.d.ask(ctx, "SELECT t.lock_id, t.lock_info FROM "+p.o.about()+
@@ -202,7 +203,9 @@ func (p *place) ForceUnlock(ctx context.Context, lockID string) error {
 	}
 	// The process must still be the one that was looked at: numbers of processes come again.
 	r, err := p.d.change(ctx, "SELECT pg_terminate_backend(a.pid)::text FROM pg_stat_activity a WHERE a.pid = $1 AND "+
-		"EXISTS (SELECT FROM pg_locks l WHERE l.pid = a.pid AND l.locktype = 'advisory')", number(atoi(h.pid)))
+		"a.application_name = $2 AND coalesce(extract(epoch FROM a.backend_start)::text, '') = $3 AND "+
+		"EXISTS (SELECT FROM pg_locks l WHERE l.pid = a.pid AND l.locktype = 'advisory')", number(atoi(h.pid)),
+		text(h.application), text(h.began))
 	if code(err, "42501") {
 		return fmt.Errorf("the lock is held by process %s of the server, a connection of another user: only that "+
 			"user, a member of pg_signal_backend or a superuser can end it, with SELECT pg_terminate_backend(%s): %w",
