@@ -178,7 +178,8 @@ func New(cfg *config.Config, schemas Schemas) (*Program, diag.List) {
 	for _, u := range p.order {
 		diags = diags.Extend(p.compile(u))
 	}
-	diags = diags.Extend(p.compileRemoved()).Extend(p.compileImports())
+	p.compileRemoved()
+	diags = diags.Extend(p.compileImports())
 	for _, u := range p.order {
 		p.link(u)
 		for _, s := range u.slots {

@@ -15,6 +15,9 @@ type Removal struct {
 	// Provisioners run before the objects are destroyed; Unit is the module in which they stand.
 	Provisioners []*Provisioner
 	Unit         *Unit
+	// Unusable says which provisioners of the blocks cannot run. It matters once there is an object to destroy: a block
+	// may stay for long after the last one has gone.
+	Unusable diag.List
 }
 
 // removals finds removed blocks by what they name.
@@ -25,8 +28,7 @@ type removals struct {
 
 // compileRemoved gathers the removed blocks of all modules. Where several name the same, one that forgets wins: what it
 // leaves can still be destroyed by hand.
-func (p *Program) compileRemoved() diag.List {
-	var diags diag.List
+func (p *Program) compileRemoved() {
 	p.removed = removals{resources: map[addr.ConfigResource]*Removal{}, modules: map[addr.Module]*Removal{}}
 	for _, u := range p.order {
 		for _, b := range u.Module.Removed {
@@ -40,7 +42,7 @@ func (p *Program) compileRemoved() diag.List {
 			}
 			r.Forget = r.Forget || !b.Destroy
 			list, d := compileProvisioners(b.Provisioners)
-			diags = diags.Extend(d)
+			r.Unusable = r.Unusable.Extend(d)
 			for _, c := range list {
 				c.refs = parse(c.Body.Traversals())
 			}
@@ -52,7 +54,6 @@ func (p *Program) compileRemoved() diag.List {
 			}
 		}
 	}
-	return diags
 }
 
 // Removal returns what removed blocks say of a resource; nil when they say nothing. The nearest block counts.

@@ -128,7 +128,23 @@ func (p *planner) planOrphan(a addr.AbsResourceInstance, cfg addr.AbsProviderCon
 		p.edit(state.Edit{Drop: &state.DropObject{Addr: addr.Object{Instance: a}}})
 		return cty.NilVal, nil
 	}
+	if err := p.walk.Report(p.unusable(a)); err != nil {
+		return cty.NilVal, err
+	}
 	return p.planDelete(addr.Object{Instance: a}, cfg, reason)
+}
+
+// unusable returns what keeps the provisioners of removed blocks from running before an object is destroyed. An apply
+// would find it out too late, when other objects are gone.
+func (p *planner) unusable(a addr.AbsResourceInstance) diag.List {
+	if p.opts.Mode == plan.RefreshOnly || p.prog.ResourceSlot(a.Config()) != nil {
+		return nil
+	}
+	stored := p.prior.Object(addr.Object{Instance: a})
+	if r := p.prog.Removal(a.Config()); r != nil && stored != nil && stored.Status != state.Tainted {
+		return r.Unusable
+	}
+	return nil
 }
 
 // planDeposed plans the deletion of a deposed object.

@@ -56,7 +56,7 @@ func (r *fileRun) execute(out *Outcome) {
 	pl, diags := held.Plan(r.ctx, a.options)
 	if out.Run.PlanOnly {
 		out.Plan = pl
-		out.Diags = out.Diags.Extend(a.expect(diags, true))
+		out.Diags = out.Diags.Extend(a.expect(diags, scope.Usable()))
 	} else {
 		diags, planned := a.expectPlanned(diags)
 		out.Diags = out.Diags.Extend(diags)
@@ -68,7 +68,7 @@ func (r *fileRun) execute(out *Outcome) {
 			StandIns: a.options.StandIns, Scope: scope, Rest: "What this run has made is destroyed next."})
 		key.current, key.open = held.State(), held.Snapshot().InFlight
 		out.State = key.current
-		out.Diags = out.Diags.Extend(a.expect(diags, true))
+		out.Diags = out.Diags.Extend(a.expect(diags, scope.Usable()))
 	}
 	if out.Diags.HasErrors() || !scope.Usable() {
 		out.Plan, out.State = nil, nil // they are not what the run was to come to
@@ -296,8 +296,8 @@ func (a *attempt) find(d *diag.Diagnostic) *expectation {
 	return nil
 }
 
-// expect drops the failures that are expected, makes errors of those of checks that are not, and reports those that are
-// missing.
+// expect drops the failures that are expected and makes errors of those of checks that are not. It complains of those
+// that are missing when conditions could be judged at all.
 func (a *attempt) expect(diags diag.List, complain bool) (out diag.List) {
 	for _, d := range diags.Sorted() {
 		if e := a.find(d); e != nil {
