@@ -119,3 +119,31 @@ func TestReadersOfAReplacedModuleKeepAWholeOne(t *testing.T) {
 		}
 	}
 }
+
+// The record of modules comes with a project. Its keys may be as long, and as many levels deep, as its size allows:
+// what is done about them takes work in their length. (A product of the two would take hours here.)
+func TestLongKeysOfARecordTakeWorkInTheirLength(t *testing.T) {
+	long := "m" + strings.Repeat(".m", 3<<20)
+	old := &config.Manifest{Modules: []config.ManifestModule{{Key: "m"}, {Key: long}, {Key: long + ".x"}}}
+	for depth := 1; depth < 2000; depth++ {
+		old.Modules = append(old.Modules, config.ManifestModule{Key: "m" + strings.Repeat(".m", depth)})
+	}
+	src, err := old.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if old, err = config.ParseManifest(src); err != nil {
+		t.Fatal(err)
+	}
+	s := &stage{}
+	s.keep("m", nil)
+	if left := s.without(old).Modules; len(left) != 0 {
+		t.Errorf("%d modules are left of one that is replaced", len(left))
+	}
+	w := newWalk(nil, old, Options{})
+	w.drop("m")
+	w.drop(strings.TrimSuffix(long, ".m"))
+	if _, ok := w.manifest["m"]; !ok || len(w.manifest) != 1 {
+		t.Errorf("%d modules are still recorded, want the one above all", len(w.manifest))
+	}
+}

@@ -7,6 +7,7 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"slices"
 	"sort"
@@ -283,6 +284,7 @@ type Key struct {
 type KeyOptions struct {
 	Made     time.Time     // zero for now
 	Lifetime time.Duration // after which it is expired; 0 for ever
+	Rand     io.Reader     // what makes it; nil for chance
 }
 
 // NewKey makes a key.
@@ -293,7 +295,7 @@ func NewKey(t testing.TB, opts KeyOptions) *Key {
 	}
 	config := &packet.Config{Time: func() time.Time { return opts.Made },
 		KeyLifetimeSecs: uint32(opts.Lifetime / time.Second), Algorithm: packet.PubKeyAlgoEdDSA,
-		DefaultHash: crypto.SHA256}
+		DefaultHash: crypto.SHA256, Rand: opts.Rand}
 	entity, err := openpgp.NewEntity("Test Corp", "", "corp@example.com", config)
 	if err != nil {
 		t.Fatal(err)

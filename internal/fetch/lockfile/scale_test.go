@@ -1,7 +1,10 @@
 package lockfile_test
 
 import (
+	"bytes"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -41,5 +44,18 @@ func TestReadingALockFileTakesWorkInItsLength(t *testing.T) {
 		if few, many := work(200), work(800); many > 6*few {
 			t.Errorf("%s: four times as many take %.0f allocations, and they took %.0f", what, many, few)
 		}
+	}
+}
+
+// A lock file that is larger than any that is written is named with the bound, and not read.
+func TestALockFileHasABound(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, lockfile.Name), bytes.Repeat([]byte("# long\n"), 15<<20/7),
+		0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, diags := lockfile.Load(dir)
+	if err := diags.Err(); err == nil || !strings.Contains(err.Error(), "cannot be used") {
+		t.Errorf("15 MB: %v", err)
 	}
 }

@@ -86,3 +86,21 @@ func FuzzService(f *testing.F) {
 		}
 	})
 }
+
+// A list that is longer than any that is meant is refused where it gets too long, not when all of it has been read.
+func TestLongListsCostNoMoreThanTheirBound(t *testing.T) {
+	work := func(n int) float64 {
+		text := []byte(`{"versions": [{}` + strings.Repeat(`,{}`, n) + `]}`)
+		return testing.AllocsPerRun(1, func() {
+			var into struct {
+				Versions []struct {
+					Version string `json:"version"`
+				} `json:"versions"`
+			}
+			wantError(t, web.Decode(text, &into), "more than 100000 members")
+		})
+	}
+	if few, many := work(100_000), work(2_700_000); many > few*11/10 {
+		t.Errorf("2.7 million members take %.0f allocations, 100 000 take %.0f", many, few)
+	}
+}
