@@ -26,6 +26,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/ctyfast"
 	"github.com/tombolo-iac/tombolo/internal/ephemeral"
 	"github.com/tombolo-iac/tombolo/internal/eval"
+	"github.com/tombolo-iac/tombolo/internal/eval/linking"
 	"github.com/tombolo-iac/tombolo/internal/graph"
 	"github.com/tombolo-iac/tombolo/internal/value"
 	"github.com/tombolo-iac/tombolo/plan"
@@ -35,7 +36,7 @@ import (
 
 // Providers hands out providers; internal/host's Pool implements it.
 type Providers interface {
-	eval.Schemas
+	linking.Schemas
 	Get(ctx context.Context, a addr.AbsProviderConfig) (provider.Provider, diag.List)
 	SetConfig(a addr.AbsProviderConfig, config cty.Value)
 }
@@ -70,7 +71,7 @@ type Counts struct{ Added, Changed, Destroyed, Imported, Forgotten int }
 
 // Run applies the plan into the journal. ctx stops the start of anything new; calls carries the cancellation of calls
 // under way.
-func Run(ctx, calls context.Context, prog *eval.Program, p *plan.Plan, providers Providers, journal state.Journal,
+func Run(ctx, calls context.Context, prog *linking.Program, p *plan.Plan, providers Providers, journal state.Journal,
 	o Options) (Counts, diag.List) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -93,8 +94,8 @@ func Run(ctx, calls context.Context, prog *eval.Program, p *plan.Plan, providers
 		}
 		a.byBlock[r][c.Object.Instance.Key] = c
 	}
-	a.exclude = eval.Select(p.Exclude)
-	var targets *eval.Targets
+	a.exclude = linking.Select(p.Exclude)
+	var targets *linking.Targets
 	if len(p.Targets) > 0 {
 		targets = prog.Targets(p.Targets, p.Prior())
 	}
@@ -109,9 +110,9 @@ func Run(ctx, calls context.Context, prog *eval.Program, p *plan.Plan, providers
 		in.InUse[c.Provider] = true
 	}
 	if p.Mode == plan.Destroy {
-		in.Only = prog.Needed(func(s *eval.Slot) bool { return s.Kind == eval.SlotProvider })
+		in.Only = prog.Needed(func(s *linking.Slot) bool { return s.Kind == linking.SlotProvider })
 	}
-	a.walk = prog.NewWalk(in, a)
+	a.walk = eval.NewWalk(prog, in, a)
 	a.addSteps()
 	o.Events.Send(event.Total{Operations: a.total()})
 	err := a.walk.Run(ctx)
@@ -151,7 +152,7 @@ func unwritten(p *plan.Plan) (diags diag.List) {
 
 // applier is the state of one run. It is the walk's driver.
 type applier struct {
-	prog       *eval.Program
+	prog       *linking.Program
 	plan       *plan.Plan
 	providers  Providers
 	journal    state.Journal
@@ -163,7 +164,7 @@ type applier struct {
 	slots      chan struct{}
 	ephemerals *ephemeral.Objects
 	byBlock    map[addr.AbsResource]map[addr.Key]*plan.Change
-	exclude    *eval.Selection // what the plan leaves alone
+	exclude    *linking.Selection // what the plan leaves alone
 
 	mu      sync.Mutex // guards what follows
 	counts  Counts
@@ -323,7 +324,7 @@ func (a *applier) checkResults() []state.CheckResult {
 }
 
 // Provider implements eval.Driver.
-func (a *applier) Provider(_ *eval.Instance, s *eval.Slot, config cty.Value) error {
+func (a *applier) Provider(_ *eval.Instance, s *linking.Slot, config cty.Value) error {
 	var block *provider.Block
 	if schema, _ := a.providers.Schema(s.Provider.Provider); schema != nil && !s.Provider.Mock {
 		block = schema.Provider
@@ -334,7 +335,7 @@ func (a *applier) Provider(_ *eval.Instance, s *eval.Slot, config cty.Value) err
 }
 
 // RootOutput implements eval.Driver: it records the value at once, so that it survives whatever happens later.
-func (a *applier) RootOutput(s *eval.Slot, v cty.Value) error {
+func (a *applier) RootOutput(s *linking.Slot, v cty.Value) error {
 	a.mu.Lock()
 	a.outputs[s.Name] = true
 	a.mu.Unlock()

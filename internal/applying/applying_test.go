@@ -18,6 +18,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/config"
 	"github.com/tombolo-iac/tombolo/internal/eval"
 	"github.com/tombolo-iac/tombolo/internal/eval/funcs"
+	"github.com/tombolo-iac/tombolo/internal/eval/linking"
 	"github.com/tombolo-iac/tombolo/internal/host"
 	"github.com/tombolo-iac/tombolo/internal/planning"
 	"github.com/tombolo-iac/tombolo/internal/store/mem"
@@ -191,7 +192,7 @@ func (s *site) run(src string) (*plan.Plan, applying.Counts, diag.List) {
 	registry := host.NewRegistry(context.Background(), map[addr.Provider]provider.Factory{
 		addr.DefaultProvider("lab"): func(context.Context) (provider.Provider, error) { return s.lab, nil },
 	})
-	prog, diags := eval.New(cfg, registry)
+	prog, diags := linking.New(cfg, registry)
 	if diags.HasErrors() {
 		s.t.Fatal(diags.Err())
 	}
@@ -416,7 +417,7 @@ func TestInterruptAwaitsWhatRunsAndStartsNothingNew(t *testing.T) {
 		LanguageVersion: state.LanguageVersion})
 	registry := host.NewRegistry(context.Background(), map[addr.Provider]provider.Factory{
 		addr.DefaultProvider("lab"): func(context.Context) (provider.Provider, error) { return s.lab, nil }})
-	prog, _ := eval.New(cfg, registry)
+	prog, _ := linking.New(cfg, registry)
 	ws, _ := s.store.Workspace(state.DefaultWorkspace)
 	session, err := ws.Lock(context.Background(), state.LockRequest{})
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/tombolo-iac/tombolo/event"
 	"github.com/tombolo-iac/tombolo/internal/config"
 	"github.com/tombolo-iac/tombolo/internal/ctyfast"
-	"github.com/tombolo-iac/tombolo/internal/eval"
+	"github.com/tombolo-iac/tombolo/internal/eval/linking"
 	"github.com/tombolo-iac/tombolo/internal/provision"
 	"github.com/tombolo-iac/tombolo/internal/value"
 	"github.com/tombolo-iac/tombolo/plan"
@@ -32,7 +32,7 @@ func (w *writing) provision(v cty.Value) error {
 	}
 	defer release()
 	self := w.marked(v)
-	return w.a.provisioning(w.c.Object, w.c.Provider, list, func(p *eval.Provisioner) (cty.Value, diag.List) {
+	return w.a.provisioning(w.c.Object, w.c.Provider, list, func(p *linking.Provisioner) (cty.Value, diag.List) {
 		return w.b.Provisioner(p, w.inst.Key, self)
 	}, func() ([]state.Edit, error) {
 		o, err := w.object(v, w.private, state.Ready)
@@ -49,8 +49,8 @@ func (a *applier) unprovision(o addr.Object, c *plan.Change, stored *state.Objec
 	if o.Deposed != "" || stored.Status == state.Tainted {
 		return nil
 	}
-	var list []*eval.Provisioner
-	var unit *eval.Unit
+	var list []*linking.Provisioner
+	var unit *linking.Unit
 	if slot := a.prog.ResourceSlot(o.Instance.Config()); slot != nil {
 		list, unit = slot.When(config.WhenDestroy), slot.Unit()
 	} else if r := a.prog.Removal(o.Instance.Config()); r != nil {
@@ -60,15 +60,15 @@ func (a *applier) unprovision(o addr.Object, c *plan.Change, stored *state.Objec
 		return nil
 	}
 	self := value.MarkAt(c.Before.Value, value.Sensitive, c.Before.Sensitive)
-	return a.provisioning(o, c.Provider, list, func(p *eval.Provisioner) (cty.Value, diag.List) {
+	return a.provisioning(o, c.Provider, list, func(p *linking.Provisioner) (cty.Value, diag.List) {
 		return a.walk.DestroyProvisioner(unit, p, o.Instance, self)
 	}, func() ([]state.Edit, error) { return nil, nil })
 }
 
 // provisioning runs provisioners one after the other as one operation of the journal, which ends with the edits of done
 // if all went well.
-func (a *applier) provisioning(o addr.Object, cfg addr.AbsProviderConfig, list []*eval.Provisioner,
-	configOf func(*eval.Provisioner) (cty.Value, diag.List), done func() ([]state.Edit, error)) error {
+func (a *applier) provisioning(o addr.Object, cfg addr.AbsProviderConfig, list []*linking.Provisioner,
+	configOf func(*linking.Provisioner) (cty.Value, diag.List), done func() ([]state.Edit, error)) error {
 	op := a.operationID()
 	if err := a.journal.Intent(state.Intent{ID: op, Object: o, Action: state.ActionProvision, Provider: cfg,
 		Started: time.Now().UTC()}); err != nil {
@@ -96,7 +96,7 @@ func (a *applier) provisioning(o addr.Object, cfg addr.AbsProviderConfig, list [
 }
 
 // runProvisioner runs one provisioner; config has marks.
-func (a *applier) runProvisioner(o addr.Object, p *eval.Provisioner, config cty.Value) error {
+func (a *applier) runProvisioner(o addr.Object, p *linking.Provisioner, config cty.Value) error {
 	typ, at := p.Config.Type, p.At()
 	unmarked, marks := value.UnmarkDeep(config)
 	if !ctyfast.WhollyKnown(unmarked) {

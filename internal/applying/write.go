@@ -15,6 +15,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/config"
 	"github.com/tombolo-iac/tombolo/internal/ctyfast"
 	"github.com/tombolo-iac/tombolo/internal/eval"
+	"github.com/tombolo-iac/tombolo/internal/eval/linking"
 	"github.com/tombolo-iac/tombolo/internal/value"
 	"github.com/tombolo-iac/tombolo/plan"
 	"github.com/tombolo-iac/tombolo/provider"
@@ -82,7 +83,7 @@ func (w *writing) perform() (cty.Value, error) {
 }
 
 // meta returns what the module of a block says to the provider of the block; the plan has found nothing wrong with it.
-func (a *applier) meta(block *eval.Slot) (cty.Value, error) {
+func (a *applier) meta(block *linking.Slot) (cty.Value, error) {
 	m := block.Meta()
 	if m == nil {
 		return cty.NilVal, nil

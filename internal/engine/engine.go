@@ -33,6 +33,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/config"
 	"github.com/tombolo-iac/tombolo/internal/eval"
 	"github.com/tombolo-iac/tombolo/internal/eval/funcs"
+	"github.com/tombolo-iac/tombolo/internal/eval/linking"
 	"github.com/tombolo-iac/tombolo/internal/host"
 	"github.com/tombolo-iac/tombolo/internal/planning"
 	"github.com/tombolo-iac/tombolo/internal/value"
@@ -85,7 +86,7 @@ type Project struct {
 	opts     Options
 	config   *config.Config
 	registry *host.Registry
-	program  *eval.Program
+	program  *linking.Program
 	diags    diag.List
 	store    state.Store
 	secrets  *value.Secrets          // what programs and providers must not show
@@ -145,12 +146,12 @@ func (p *Project) Store() state.Store { return p.store }
 func (p *Project) Schema(a addr.Provider) (*provider.Schema, diag.List) { return p.registry.Schema(a) }
 
 // prepare resolves all references, once.
-func (p *Project) prepare() (*eval.Program, diag.List) {
+func (p *Project) prepare() (*linking.Program, diag.List) {
 	if p.program != nil {
 		return p.program, nil
 	}
 	p.registry.Prepare(used(p.config))
-	prog, diags := eval.New(p.config, p.registry)
+	prog, diags := linking.New(p.config, p.registry)
 	if diags.HasErrors() {
 		return nil, diags
 	}
@@ -375,7 +376,7 @@ func (p *Project) Validate(ctx context.Context) (diags diag.List) {
 
 // validate finds all that is wrong with the configuration itself. Planning starts with it, so that mistakes come
 // together and before anything is read or asked; what it warns of, planning warns of again with values.
-func (p *Project) validate(ctx context.Context, prog *eval.Program, pool *host.Pool) diag.List {
+func (p *Project) validate(ctx context.Context, prog *linking.Program, pool *host.Pool) diag.List {
 	return planning.Validate(ctx, prog, pool, planning.Options{
 		Functions: p.functions(ctx, funcs.Options{Pure: true}), Workspace: p.opts.Workspace, Cwd: p.opts.OriginalDir,
 		Parallelism: p.opts.Parallelism, Secrets: p.secrets,

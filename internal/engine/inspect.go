@@ -5,7 +5,7 @@ import (
 
 	"github.com/tombolo-iac/tombolo/addr"
 	"github.com/tombolo-iac/tombolo/diag"
-	"github.com/tombolo-iac/tombolo/internal/eval"
+	"github.com/tombolo-iac/tombolo/internal/eval/linking"
 	"github.com/tombolo-iac/tombolo/internal/host"
 	"github.com/tombolo-iac/tombolo/internal/tfjson"
 	"github.com/tombolo-iac/tombolo/plan"
@@ -38,7 +38,7 @@ func (p *Project) Redact(text string) string { return p.secrets.Redact(text) }
 
 // Dependencies returns everything that the configuration declares, and for each the numbers of what it depends on
 // directly.
-func (p *Project) Dependencies() (slots []*eval.Slot, edges [][]int, diags diag.List) {
+func (p *Project) Dependencies() (slots []*linking.Slot, edges [][]int, diags diag.List) {
 	prog, diags := p.prepare()
 	if diags.HasErrors() {
 		return nil, nil, diags

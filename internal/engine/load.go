@@ -13,8 +13,8 @@ import (
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/event"
 	"github.com/tombolo-iac/tombolo/internal/config"
-	"github.com/tombolo-iac/tombolo/internal/eval"
 	"github.com/tombolo-iac/tombolo/internal/eval/funcs"
+	"github.com/tombolo-iac/tombolo/internal/eval/linking"
 	"github.com/tombolo-iac/tombolo/plan"
 	"github.com/tombolo-iac/tombolo/provider"
 	"github.com/tombolo-iac/tombolo/state"
@@ -99,7 +99,7 @@ func (s *Surroundings) Load(ctx context.Context, o LoadOptions) (*Project, diag.
 	factories, more := s.Plugins(ctx, project, PluginOptions{Each: o.EachPlugin, Terse: o.Terse, Own: o.Providers})
 	if diags = diags.Extend(more); more.HasErrors() {
 		if o.EachPlugin { // what is missing is told at once, and this needs no provider to be known
-			diags = diags.Extend(eval.CheckProvisioners(project.Config()))
+			diags = diags.Extend(linking.CheckProvisioners(project.Config()))
 		}
 		return nil, diags
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/tombolo-iac/tombolo/addr"
 	"github.com/tombolo-iac/tombolo/internal/eval"
+	"github.com/tombolo-iac/tombolo/internal/eval/blocks"
 )
 
 // BenchmarkExpression evaluates one expression in a scope that is there already: what each instance of a block pays
@@ -84,7 +85,7 @@ func BenchmarkBody(b *testing.B) {
 		if diags.HasErrors() {
 			b.Fatal(diags)
 		}
-		body := eval.CompileBody(file.Body, block)
+		body := blocks.Compile(file.Body, block)
 		base := &hcl.EvalContext{Functions: table}
 		e, problems := body.Prepare(base)
 		if problems.HasErrors() {

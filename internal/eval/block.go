@@ -7,23 +7,26 @@ import (
 	"sync"
 
 	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/tombolo-iac/tombolo/addr"
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/internal/config"
 	"github.com/tombolo-iac/tombolo/internal/ctyfast"
+	"github.com/tombolo-iac/tombolo/internal/eval/blocks"
+	"github.com/tombolo-iac/tombolo/internal/eval/linking"
 	"github.com/tombolo-iac/tombolo/internal/value"
-	"github.com/tombolo-iac/tombolo/provider"
+	"github.com/tombolo-iac/tombolo/state"
 )
 
 // Block is a resource block in one module instance, as a Driver gets it: all that it refers to has its value.
 type Block struct {
 	Instance *Instance
-	Slot     *Slot
+	Slot     *linking.Slot
 
 	base *hcl.EvalContext
-	eval *Evaluation
+	eval *blocks.Evaluation
 	exp  Expansion
 	// shared is what is wrong with the part that all instances share; told, whether one of them has reported it.
 	shared diag.List
@@ -40,7 +43,7 @@ func (b *Block) Config() *config.Resource { return b.Slot.Resource }
 
 // Expand evaluates count or for_each.
 func (b *Block) Expand() (Expansion, diag.List) {
-	b.base = b.Instance.Scope(b.Slot.refs)
+	b.base = b.Instance.Scope(b.Slot.Refs)
 	exp, diags := b.Instance.expansion(b.Slot, b.Slot.Resource.Count, b.Slot.Resource.ForEach, b.base)
 	b.exp = exp
 	return exp, diags
@@ -49,7 +52,7 @@ func (b *Block) Expand() (Expansion, diag.List) {
 // Prepare evaluates what all instances share. Call it after Expand and before Evaluate, which tells what is wrong with
 // it: it may be wrong because a precondition does not hold, and then that is what the user has to read.
 func (b *Block) Prepare() {
-	if b.shared = b.Slot.faulty(b.Slot.Resource, b.Slot.Body); b.shared == nil {
+	if b.shared = b.Slot.Faulty(b.Slot.Resource, b.Slot.Body); b.shared == nil {
 		b.eval, b.shared = b.Slot.Body.Prepare(b.base)
 	}
 	if !b.Instance.walk.Inputs.Validating {
@@ -129,7 +132,7 @@ func (b *Block) Unchecked(key addr.Key) {
 // without a value do not exist, and a plan that changes nothing may have some that exist without being part of the
 // expansion.
 func (b *Block) Set(exp Expansion, values map[addr.Key]cty.Value) {
-	r := b.Instance.resources[b.Slot.index]
+	r := b.Instance.resources[b.Slot.Index]
 	r.exp, r.byKey = exp, values
 	for _, v := range values {
 		b.Instance.walk.Inputs.Secrets.Learn(v)
@@ -140,7 +143,7 @@ func (b *Block) Set(exp Expansion, values map[addr.Key]cty.Value) {
 // instance of it when a key stands there, and the attribute path behind.
 func (b *Block) Triggers(key addr.Key) ([]Trigger, diag.List) {
 	var out []Trigger
-	diags := b.Slot.faulty(partTriggers)
+	diags := b.Slot.Faulty(linking.PartTriggers)
 	if diags.HasErrors() {
 		return nil, diags
 	}
@@ -158,34 +161,34 @@ func (b *Block) Triggers(key addr.Key) ([]Trigger, diag.List) {
 // ReferencedSlots returns the resource slots of the module that the block's own body mentions, and those that
 // depends_on names; a CallClose slot stands for everything inside of a module, a CallOutput for what an output value
 // depends on.
-func (b *Block) ReferencedSlots() (direct, explicit []*Slot) {
-	for _, d := range b.Slot.direct {
-		direct = append(direct, b.Instance.Unit.slots[d])
+func (b *Block) ReferencedSlots() (direct, explicit []*linking.Slot) {
+	for _, d := range b.Slot.Direct {
+		direct = append(direct, b.Instance.Unit.Slots()[d])
 	}
-	for _, d := range b.Slot.explicit {
-		explicit = append(explicit, b.Instance.Unit.slots[d])
+	for _, d := range b.Slot.Explicit {
+		explicit = append(explicit, b.Instance.Unit.Slots()[d])
 	}
 	return direct, explicit
 }
 
 // CallDependsOn returns the slots that the depends_on of the enclosing module calls name, with the instance that they
 // belong to.
-func (i *Instance) CallDependsOn(visit func(*Instance, *Slot)) {
+func (i *Instance) CallDependsOn(visit func(*Instance, *linking.Slot)) {
 	for c := i; c.parent != nil; c = c.parent {
-		call := c.parent.Unit.slots[c.parent.Unit.callSlots[c.Unit.Module.Call.Name]]
-		for _, d := range call.explicit {
-			visit(c.parent, c.parent.Unit.slots[d])
+		call := c.parent.Unit.Slots()[c.parent.Unit.CallSlots[c.Unit.Module.Call.Name]]
+		for _, d := range call.Explicit {
+			visit(c.parent, c.parent.Unit.Slots()[d])
 		}
 	}
 }
 
 // Provider returns the instance and slot of the provider block that manages the block; ok is false when there is none
 // and the provider has an empty configuration.
-func (b *Block) Provider() (i *Instance, s *Slot, ok bool) {
-	if b.Slot.providerSlot < 0 || b.Slot.providerUnit == nil {
+func (b *Block) Provider() (i *Instance, s *linking.Slot, ok bool) {
+	if b.Slot.ProviderSlot < 0 || b.Slot.ProviderUnit == nil {
 		return nil, nil, false
 	}
-	return b.Instance.ancestor(b.Slot.providerUnit), b.Slot.providerUnit.slots[b.Slot.providerSlot], true
+	return b.Instance.ancestor(b.Slot.ProviderUnit), b.Slot.ProviderUnit.Slots()[b.Slot.ProviderSlot], true
 }
 
 // Trigger is one evaluated reference of replace_triggered_by.
@@ -298,66 +301,34 @@ func (b *Block) Storable(key addr.Key, config cty.Value) diag.List {
 	return b.Locate(diags, key)
 }
 
-// Meta is what the provider_meta block of a module says to a provider. It goes along with the calls for the objects of
-// that module. As its arguments are constants, there is one for all walks.
-type Meta struct {
-	Value cty.Value // cty.NilVal when there are problems
-	// Problems are reported by plans that come to an object, as the block may be meant for a provider of another
-	// version.
-	Problems diag.List
-	schema   *provider.Block // nil when the provider takes no such block
-}
-
-// Meta is the provider_meta block that counts for a resource, or nil.
-func (s *Slot) Meta() *Meta {
-	if s == nil {
-		return nil
-	}
-	return s.meta
-}
-
-// metaOf returns the provider_meta block of a module for a provider, or nil.
-func (u *Unit) metaOf(a addr.Provider, schema *provider.Schema) *Meta {
-	if m, ok := u.metas[a]; ok {
-		return m
-	}
-	var m *Meta
-	for _, b := range u.Module.ProviderMeta {
-		if b.Provider == a {
-			m = compileMeta(b, schema)
+// staticTraversal turns an expression such as a.b[each.key].c into a traversal: indices may mention count and each.
+func staticTraversal(e hcl.Expression, ctx *hcl.EvalContext) (hcl.Traversal, diag.List) {
+	switch e := e.(type) {
+	case *hclsyntax.RelativeTraversalExpr:
+		source, diags := staticTraversal(e.Source, ctx)
+		return append(source, e.Traversal...), diags
+	case *hclsyntax.IndexExpr:
+		collection, diags := staticTraversal(e.Collection, ctx)
+		key, hclDiags := e.Key.Value(ctx)
+		diags = diags.AppendHCL(hclDiags)
+		if diags.HasErrors() {
+			return nil, diags
 		}
+		return append(collection, hcl.TraverseIndex{Key: key, SrcRange: e.Key.Range()}), diags
 	}
-	if u.metas == nil {
-		u.metas = map[addr.Provider]*Meta{}
-	}
-	u.metas[a] = m
-	return m
+	t, hclDiags := hcl.AbsTraversalForExpr(e)
+	return t, diag.List(nil).AppendHCL(hclDiags)
 }
 
-func compileMeta(b *config.ProviderMeta, schema *provider.Schema) *Meta {
-	m := &Meta{schema: schema.Meta}
-	if schema.Meta == nil {
-		m.Problems = m.Problems.Errorf(&b.NameRange, fmt.Sprintf("Provider %s doesn't support provider_meta",
-			b.Provider),
-			"The installed version of the provider %s takes no provider_meta block, but this module has one for it. "+
-				"Remove the block, or select a version of the provider that takes one.", b.Provider.ForDisplay())
-		return m
+// Stored returns the value of a stored object for references to a block, with marks; ok is false where there is none.
+func (b *Block) Stored(s *state.State, key addr.Key) (v cty.Value, ok bool) {
+	o := s.Object(addr.Object{Instance: b.Addr().Instance(key)})
+	if o == nil || b.Slot.Type == nil {
+		return cty.DynamicVal, false
 	}
-	body, problems := CompileBody(b.Body, schema.Meta).Prepare(nil)
-	m.Problems = problems
-	if !problems.HasErrors() {
-		m.Value, m.Problems = body.Instance(nil)
+	decoded, err := o.Value(b.Slot.Type.Block.ImpliedType())
+	if err != nil {
+		return cty.DynamicVal, false
 	}
-	return m
-}
-
-// hideMetas keeps what provider_meta blocks hold of secrets, by their schemas, out of messages.
-func (p *Program) hideMetas(secrets *value.Secrets) {
-	for _, u := range p.order {
-		for _, m := range u.metas {
-			if m != nil && !m.Problems.HasErrors() {
-				secrets.Unmark(m.schema, m.Value)
-			}
-		}
-	}
+	return value.MarkSensitive(decoded, value.SensitivePaths(b.Slot.Type.Block, decoded, o.Sensitive)), true
 }

@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/internal/eval/linking"
 	"github.com/tombolo-iac/tombolo/state"
 )
 
@@ -65,9 +66,9 @@ func (w *Walk) CheckResults() []state.CheckResult {
 	defer w.checks.mu.Unlock()
 	var out []state.CheckResult
 	destroying := w.Inputs.Only != nil && !w.Inputs.Partial
-	for _, u := range w.Program.order {
-		for _, s := range u.slots {
-			if kind, ok := s.checkable(); ok && (destroying || w.checks.by[[2]string{kind, configAddr(s)}] == nil) {
+	for _, u := range w.Program.Units() {
+		for _, s := range u.Slots() {
+			if kind, ok := s.Checkable(); ok && (destroying || w.checks.by[[2]string{kind, s.Addr()}] == nil) {
 				out = append(out, w.unchecked(kind, s))
 			}
 		}
@@ -102,16 +103,16 @@ func (w *Walk) CheckResults() []state.CheckResult {
 
 // unchecked is the result of what nothing was reported for: with no instances all of them pass, unless the walk did not
 // come there.
-func (w *Walk) unchecked(kind string, s *Slot) state.CheckResult {
-	r := state.CheckResult{Kind: kind, ConfigAddr: configAddr(s), Status: statusPass}
+func (w *Walk) unchecked(kind string, s *linking.Slot) state.CheckResult {
+	r := state.CheckResult{Kind: kind, ConfigAddr: s.Addr(), Status: statusPass}
 	if w.Inputs.Partial && !w.Inputs.Only[s] || w.heldSlots[s] {
 		r.Status = statusUnknown
 		return r
 	}
 	if w.Inputs.Only != nil && !w.Inputs.Partial || w.Diagnostics().HasErrors() {
 		r.Status = statusUnknown
-		if kind == "output" && s.unit.parent == nil {
-			r.Objects = []state.CheckedObject{{Addr: configAddr(s), Status: statusUnknown}}
+		if kind == "output" && s.Unit().Parent == nil {
+			r.Objects = []state.CheckedObject{{Addr: s.Addr(), Status: statusUnknown}}
 		}
 	}
 	return r
@@ -125,21 +126,6 @@ func (c *checkResults) status(kind, config, object string) string {
 		return o.status
 	}
 	return ""
-}
-
-// checkable reports whether a slot has conditions of its own, and as what it stands among the results.
-func (s *Slot) checkable() (kind string, ok bool) {
-	switch s.Kind {
-	case SlotResource:
-		return "resource", len(s.Resource.Preconditions)+len(s.Resource.Postconditions) > 0
-	case SlotOutput:
-		return "output", len(s.Output.Preconditions) > 0
-	case SlotVariable:
-		return "var", len(s.Variable.Validations) > 0
-	case SlotCheck:
-		return "check", true
-	}
-	return "", false
 }
 
 // Checked marks a diagnostic as the failure of a condition: it tells of what, as kind and address.

@@ -10,7 +10,9 @@ import (
 	"github.com/tombolo-iac/tombolo/addr"
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/internal/config"
+	"github.com/tombolo-iac/tombolo/internal/eval/blocks"
 	"github.com/tombolo-iac/tombolo/internal/eval/funcs"
+	"github.com/tombolo-iac/tombolo/internal/eval/linking"
 	"github.com/tombolo-iac/tombolo/internal/value"
 )
 
@@ -41,8 +43,8 @@ func (r result) detail() string {
 
 // evalCondition evaluates a condition and its error message. The message has to be sound even while the condition
 // holds: otherwise the mistake would show on the day when the message is needed.
-func evalCondition(s *Slot, c *config.Condition, ctx *hcl.EvalContext) result {
-	if d := s.faulty(c.Condition, c.ErrorMessage); d != nil {
+func evalCondition(s *linking.Slot, c *config.Condition, ctx *hcl.EvalContext) result {
+	if d := s.Faulty(c.Condition, c.ErrorMessage); d != nil {
 		return result{status: statusError, diags: d}
 	}
 	r := holds(c, ctx, "Invalid condition result")
@@ -161,11 +163,11 @@ func (w *Walk) conditionFailed(of Checked, summary string, r result, c *config.C
 
 // evalCheck runs the assertions of a check block: failures are warnings, conditions and messages that cannot be
 // evaluated are errors.
-func (i *Instance) evalCheck(s *Slot) error {
-	if i.walk.checks.status("check", configAddr(s), instanceAddr(i, "check."+s.Name)) == statusFail {
+func (i *Instance) evalCheck(s *linking.Slot) error {
+	if i.walk.checks.status("check", s.Addr(), instanceAddr(i, "check."+s.Name)) == statusFail {
 		return nil // its data source could not be read
 	}
-	ctx := i.Scope(s.refs)
+	ctx := i.Scope(s.Refs)
 	if i.walk.Inputs.Validating {
 		return i.report(validateAsserts(s, ctx))
 	}
@@ -189,15 +191,15 @@ func (i *Instance) evalCheck(s *Slot) error {
 				Expression: c.Condition, EvalContext: ctx, Extra: of})
 		}
 	}
-	i.walk.checks.report("check", configAddr(s), instanceAddr(i, "check."+s.Name), o)
+	i.walk.checks.report("check", s.Addr(), instanceAddr(i, "check."+s.Name), o)
 	return i.report(diags)
 }
 
 // validateAsserts looks at what can be told before anything is known: references, and the error messages.
-func validateAsserts(s *Slot, ctx *hcl.EvalContext) diag.List {
+func validateAsserts(s *linking.Slot, ctx *hcl.EvalContext) diag.List {
 	var diags diag.List
 	for _, c := range s.Check.Asserts {
-		if d := s.faulty(c.Condition, c.ErrorMessage); d != nil {
+		if d := s.Faulty(c.Condition, c.ErrorMessage); d != nil {
 			diags = diags.Extend(d)
 			continue
 		}
@@ -211,12 +213,12 @@ func validateAsserts(s *Slot, ctx *hcl.EvalContext) diag.List {
 // bodyOK means that the body of the block is sound.
 func (b *Block) Validate(bodyOK bool) diag.List {
 	r := b.Slot.Resource
-	diags := b.Slot.faulty(partDependsOn, partTriggers)
+	diags := b.Slot.Faulty(linking.PartDependsOn, linking.PartTriggers)
 	ctx := b.context(addr.NoKey)
 	check := func(list []*config.Condition, ctx *hcl.EvalContext) {
 		for _, c := range list {
 			for _, e := range []hcl.Expression{c.Condition, c.ErrorMessage} {
-				if d := b.Slot.faulty(e); d != nil {
+				if d := b.Slot.Faulty(e); d != nil {
 					diags = diags.Extend(d)
 				} else {
 					_, hclDiags := e.Value(ctx)
@@ -231,7 +233,7 @@ func (b *Block) Validate(bodyOK bool) diag.List {
 		return diags
 	}
 	for _, t := range r.IgnoreChanges {
-		diags = diags.Extend(StaticTraversal(t, b.Slot.Type.Block))
+		diags = diags.Extend(blocks.StaticTraversal(t, b.Slot.Type.Block))
 	}
 	return diags
 }

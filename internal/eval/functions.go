@@ -1,11 +1,8 @@
 package eval
 
 import (
-	"bytes"
 	"fmt"
 	"maps"
-	"path"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -16,6 +13,7 @@ import (
 	"github.com/tombolo-iac/tombolo/addr"
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/internal/config"
+	"github.com/tombolo-iac/tombolo/internal/eval/linking"
 )
 
 // Functions are what expressions can call.
@@ -35,59 +33,9 @@ type Functions struct {
 // providerNamespace begins the names of functions of providers: provider::LOCALNAME::NAME.
 const providerNamespace = "provider::"
 
-// calledProviders finds the local names of providers whose functions a source text may call. Only these providers are
-// asked what they have, which starts them. A name too many does no harm.
-func calledProviders(src []byte, filename string) []string {
-	if !bytes.Contains(src, []byte("provider")) || !bytes.Contains(src, []byte("::")) {
-		return nil
-	}
-	var names []string
-	if strings.HasSuffix(filename, ".json") {
-		for _, found := range jsonCall.FindAllSubmatch(src, -1) {
-			names = append(names, string(found[1]))
-		}
-	} else {
-		names = calledInTokens(src, filename)
-	}
-	slices.Sort(names)
-	return slices.Compact(names)
-}
-
-// jsonCall finds the calls inside the templates of JSON strings.
-var jsonCall = regexp.MustCompile(`\bprovider\s*::\s*([\p{L}\p{N}_-]+)\s*::`)
-
-func calledInTokens(src []byte, filename string) (names []string) {
-	tokens, _ := hclsyntax.LexConfig(src, filename, hcl.InitialPos) // a mistake in the text has been reported
-	tokens = slices.DeleteFunc(tokens, func(t hclsyntax.Token) bool {
-		return t.Type == hclsyntax.TokenNewline || t.Type == hclsyntax.TokenComment
-	})
-	for i := 0; i+3 < len(tokens); i++ {
-		if tokens[i].Type == hclsyntax.TokenIdent && string(tokens[i].Bytes) == "provider" &&
-			tokens[i+1].Type == hclsyntax.TokenDoubleColon &&
-			tokens[i+2].Type == hclsyntax.TokenIdent && tokens[i+3].Type == hclsyntax.TokenDoubleColon {
-			names = append(names, string(tokens[i+2].Bytes))
-		}
-	}
-	return names
-}
-
-// findProviderCalls notes for each module whose functions it calls.
-func (p *Program) findProviderCalls(files map[string][]byte) {
-	called := map[string][]string{} // by directory
-	for name, src := range files {
-		if names := calledProviders(src, name); names != nil {
-			dir := path.Dir(name)
-			called[dir] = append(called[dir], names...)
-		}
-	}
-	for _, u := range p.order {
-		u.called = called[u.Module.Dir]
-	}
-}
-
 // functions returns the function table of a module: the core functions and those of the providers that it calls.
-func (w *Walk) functions(u *Unit) map[string]function.Function {
-	if len(u.called) == 0 {
+func (w *Walk) functions(u *linking.Unit) map[string]function.Function {
+	if len(u.Called) == 0 {
 		return w.Inputs.Functions.Table
 	}
 	w.tablesMu.Lock()
@@ -95,9 +43,9 @@ func (w *Walk) functions(u *Unit) map[string]function.Function {
 	table := w.tables[u]
 	if table == nil {
 		table = maps.Clone(w.Inputs.Functions.Table)
-		addProviderFunctions(table, u.Module, u.called, w.Inputs.Functions.OfProvider)
+		addProviderFunctions(table, u.Module, u.Called, w.Inputs.Functions.OfProvider)
 		if w.tables == nil {
-			w.tables = map[*Unit]map[string]function.Function{}
+			w.tables = map[*linking.Unit]map[string]function.Function{}
 		}
 		w.tables[u] = table
 	}
@@ -105,14 +53,14 @@ func (w *Walk) functions(u *Unit) map[string]function.Function {
 }
 
 // loosely returns a scope the functions for provider blocks.
-func (w *Walk) loosely(ctx *hcl.EvalContext, u *Unit) *hcl.EvalContext {
+func (w *Walk) loosely(ctx *hcl.EvalContext, u *linking.Unit) *hcl.EvalContext {
 	if w.Inputs.Functions.Loose == nil {
 		return ctx
 	}
 	ctx.Functions = w.Inputs.Functions.Loose
-	if len(u.called) > 0 {
+	if len(u.Called) > 0 {
 		ctx.Functions = maps.Clone(ctx.Functions)
-		addProviderFunctions(ctx.Functions, u.Module, u.called, w.Inputs.Functions.LooseOfProvider)
+		addProviderFunctions(ctx.Functions, u.Module, u.Called, w.Inputs.Functions.LooseOfProvider)
 	}
 	return ctx
 }

@@ -4,6 +4,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/tombolo-iac/tombolo/addr"
+	"github.com/tombolo-iac/tombolo/internal/eval/linking"
 	"github.com/tombolo-iac/tombolo/internal/graph"
 )
 
@@ -27,50 +28,50 @@ func (b *Block) Hold(a addr.AbsResourceInstance) {
 	if held == nil {
 		return
 	}
-	if first := held[b.Slot.index]; first == nil || a.Compare(*first) < 0 {
-		held[b.Slot.index] = &a
+	if first := held[b.Slot.Index]; first == nil || a.Compare(*first) < 0 {
+		held[b.Slot.Index] = &a
 	}
 }
 
 // cause returns the instance that holds a slot, nil for none. All that the slot waits for has ended.
-func (i *Instance) cause(s *Slot) (first *addr.AbsResourceInstance) {
-	see := func(at *Instance, slot *Slot) {
-		if c := at.held[slot.index]; c != nil && (first == nil || c.Compare(*first) < 0) {
+func (i *Instance) cause(s *linking.Slot) (first *addr.AbsResourceInstance) {
+	see := func(at *Instance, slot *linking.Slot) {
+		if c := at.held[slot.Index]; c != nil && (first == nil || c.Compare(*first) < 0) {
 			first = c
 		}
 	}
-	for n := range i.walk.Program.needs(s) {
-		if !n.each {
-			if owner := i.ancestor(n.slot.unit); owner != nil {
-				see(owner, n.slot)
+	for n := range i.walk.Program.Needs(s) {
+		if !n.Each {
+			if owner := i.ancestor(n.Slot.Unit()); owner != nil {
+				see(owner, n.Slot)
 			}
 			continue
 		}
 		call := i.calls[s.Call.Name]
 		for _, key := range call.keys {
-			see(call.children[key], n.slot)
+			see(call.children[key], n.Slot)
 		}
 	}
 	return first
 }
 
 // unlessHeld returns the work of a slot in a walk that holds something.
-func (i *Instance) unlessHeld(s *Slot, work graph.Task) graph.Task {
+func (i *Instance) unlessHeld(s *linking.Slot, work graph.Task) graph.Task {
 	all := i.walk.Inputs.Hold == HoldDependents
 	return func(n *graph.Node) error {
 		c := i.cause(s)
 		if c == nil {
 			return work(n)
 		}
-		i.held[s.index] = c
-		if !all && (s.Kind != SlotOutput || i.parent != nil) {
+		i.held[s.Index] = c
+		if !all && (s.Kind != linking.SlotOutput || i.parent != nil) {
 			return work(n)
 		}
-		i.values[s.index] = cty.DynamicVal
+		i.values[s.Index] = cty.DynamicVal
 		i.walk.mu.Lock()
 		defer i.walk.mu.Unlock()
 		if i.walk.heldSlots == nil {
-			i.walk.heldSlots = map[*Slot]bool{}
+			i.walk.heldSlots = map[*linking.Slot]bool{}
 		}
 		i.walk.heldSlots[s] = true
 		return nil
@@ -82,7 +83,7 @@ func (i *Instance) unlessHeld(s *Slot, work graph.Task) graph.Task {
 func (w *Walk) HeldBlock(r addr.AbsResource) *addr.AbsResourceInstance {
 	at := w.Root
 	for _, step := range r.Module.Steps() {
-		slot, ok := at.Unit.callSlots[step.Call]
+		slot, ok := at.Unit.CallSlots[step.Call]
 		if !ok || at.held == nil {
 			return nil
 		}
@@ -93,7 +94,7 @@ func (w *Walk) HeldBlock(r addr.AbsResource) *addr.AbsResourceInstance {
 			return nil
 		}
 	}
-	slot, ok := at.Unit.resources[r.Resource]
+	slot, ok := at.Unit.Resources[r.Resource]
 	if !ok || at.held == nil {
 		return nil
 	}
@@ -114,15 +115,15 @@ func (w *Walk) HeldProvider(a addr.AbsProviderConfig) *addr.AbsResourceInstance 
 	if i == nil || i.held == nil {
 		return nil
 	}
-	return i.held[s.index]
+	return i.held[s.Index]
 }
 
 // EachHeld calls f with every slot of the walk that is held, with its cause. Ask when the walk has ended.
-func (w *Walk) EachHeld(f func(i *Instance, s *Slot, cause addr.AbsResourceInstance)) {
+func (w *Walk) EachHeld(f func(i *Instance, s *linking.Slot, cause addr.AbsResourceInstance)) {
 	for _, i := range w.instances {
 		for n, c := range i.held {
 			if c != nil {
-				f(i, i.Unit.slots[n], *c)
+				f(i, i.Unit.Slots()[n], *c)
 			}
 		}
 	}

@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"github.com/hashicorp/hcl/v2"
-	"github.com/hashicorp/hcl/v2/hclsyntax"
 	"github.com/zclconf/go-cty/cty"
 	"github.com/zclconf/go-cty/cty/convert"
 
@@ -12,7 +11,9 @@ import (
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/internal/config"
 	"github.com/tombolo-iac/tombolo/internal/ctyfast"
+	"github.com/tombolo-iac/tombolo/internal/eval/blocks"
 	"github.com/tombolo-iac/tombolo/internal/eval/funcs"
+	"github.com/tombolo-iac/tombolo/internal/eval/linking"
 	"github.com/tombolo-iac/tombolo/internal/value"
 )
 
@@ -28,121 +29,17 @@ type Import struct {
 	seen bool
 }
 
-// compileImports ties import blocks to the resources that they import, and reports addresses that cannot be right.
-func (p *Program) compileImports() diag.List {
-	var diags diag.List
-	root := p.units[addr.RootModule]
-	for _, s := range root.slots {
-		if s.Kind != SlotImport {
-			continue
-		}
-		at := s.Import.ToExpr.Range().Ptr()
-		target := p.ResourceSlot(s.Import.To)
-		if target == nil {
-			p.usedByImport(s.Import)
-			diags = diags.Extend(generatable(s.Import))
-			continue
-		}
-		if problem := keyProblem(s.Import.ToExpr, target.Resource); problem != "" {
-			diags = diags.Errorf(at, "Invalid import 'to' expression", "%s", problem)
-			continue
-		}
-		target.imports = append(target.imports, root.base+s.index)
-	}
-	return diags
-}
-
-// generatable reports an import without a resource block for which none can be generated either.
-func generatable(b *config.Import) (diags diag.List) {
-	const summary, advice = "Configuration for import target does not exist", "Write the block yourself"
-	at, keyed := b.ToExpr.Range().Ptr(), endsInKey(b.ToExpr)
-	switch {
-	case !b.To.Module.IsRoot():
-		return diags.Errorf(at, summary, "There is no block %s. Write one first: configuration can be generated for "+
-			"resources of the root module only.", b.To)
-	case keyed && b.ForEach != nil:
-		return diags.Errorf(at, "Invalid import 'to' expression", "There is no block %s with a for_each to which "+
-			"these keys could belong, and none can be generated: -generate-config-out does not know for_each. %s, or "+
-			"an import block for each object.", b.To, advice)
-	case b.ForEach != nil:
-		return diags.Errorf(at, summary, "There is no block %s, and none can be generated: -generate-config-out does "+
-			"not know for_each. %s, or an import block for each object.", b.To, advice)
-	case keyed:
-		return diags.Errorf(at, summary, "There is no block %s, and none can be generated: -generate-config-out "+
-			"knows neither count nor for_each. %s.", b.To, advice)
-	}
-	return nil // plan may generate one
-}
-
-// usedByImport notes that an import block without a resource block, for which configuration may be generated, uses its
-// provider configuration.
-func (p *Program) usedByImport(b *config.Import) {
-	cfg := addr.AbsProviderConfig{Provider: b.Provider}
-	if b.ProviderRef != nil {
-		cfg, _ = p.Config.Root.ResolveProvider(*b.ProviderRef)
-	}
-	if s := p.providers[cfg]; s != nil {
-		s.Used = true
-	}
-}
-
-// keyProblem returns what is wrong with the key at the end of an address, as far as the text of the block shows.
-func keyProblem(to hcl.Expression, r *config.Resource) string {
-	keyed := endsInKey(to)
-	switch {
-	case keyed && r.Count == nil && r.ForEach == nil:
-		return "The target resource has neither count nor for_each, so the address must not have a key."
-	case !keyed && r.Count != nil:
-		return "The target resource uses count, so the address needs the number of an instance."
-	case !keyed && r.ForEach != nil:
-		return "The target resource uses for_each, so the address needs the key of an instance."
-	}
-	return ""
-}
-
-// endsInKey reports whether an address names one instance, by a literal key or by one that has to be evaluated.
-func endsInKey(to hcl.Expression) bool {
-	var steps hcl.Traversal
-	switch e := to.(type) {
-	case *hclsyntax.IndexExpr:
-		return true
-	case *hclsyntax.ParenthesesExpr:
-		return endsInKey(e.Expression)
-	case *hclsyntax.RelativeTraversalExpr:
-		steps = e.Traversal
-	default:
-		steps, _ = hcl.AbsTraversalForExpr(to)
-	}
-	if len(steps) == 0 {
-		return false
-	}
-	_, keyed := steps[len(steps)-1].(hcl.TraverseIndex)
-	return keyed
-}
-
-// importBlock adds what an import block mentions. The address is no reference; what stands in its brackets may hold
-// some.
-func (l *linker) importBlock(b *config.Import) {
-	l.expr(b.ForEach)
-	l.expr(b.ID)
-	l.traversals(b.ToExpr, slices.DeleteFunc(b.ToExpr.Variables(), func(t hcl.Traversal) bool {
-		ref, diags := addr.ParseReference(t)
-		return diags.HasErrors() || ref.Kind == addr.RefResource || ref.Kind == addr.RefModule ||
-			ref.Kind == addr.RefOutput
-	}))
-}
-
 // evalImport finds the targets and ids of an import block.
-func (i *Instance) evalImport(s *Slot) error {
+func (i *Instance) evalImport(s *linking.Slot) error {
 	b := s.Import
 	checking := i.walk.Inputs.Validating
 	if !i.walk.Inputs.Importing && !checking {
 		return nil
 	}
-	if diags := s.faulty(b.ForEach, b.ID, b.ToExpr); diags.HasErrors() {
+	if diags := s.Faulty(b.ForEach, b.ID, b.ToExpr); diags.HasErrors() {
 		return i.report(diags)
 	}
-	base := i.Scope(s.refs)
+	base := i.Scope(s.Refs)
 	if checking && !settledIn(base, b) {
 		return nil
 	}
@@ -185,27 +82,30 @@ func importEach(b *config.Import, ctx *hcl.EvalContext) (cty.Value, diag.List) {
 	}
 	switch {
 	case value.IsEphemeral(v):
-		return v, problem(b.ForEach, ctx, summary, `The "for_each" value is ephemeral, which cannot be used here.`)
+		return v, blocks.Problem(b.ForEach, ctx, summary,
+			`The "for_each" value is ephemeral, which cannot be used here.`)
 	case value.IsSensitive(v):
-		return v, problem(b.ForEach, ctx, summary,
+		return v, blocks.Problem(b.ForEach, ctx, summary,
 			`The "for_each" value is sensitive. Its keys would show in the addresses of objects.`)
 	case v.IsNull():
 		return cty.EmptyObjectVal, nil // as Terraform has it
 	case !v.IsKnown():
-		return v, problem(b.ForEach, ctx, summary, `The "for_each" expression depends on what is known only after `+
-			`apply. What is imported has to be known while planning.`)
+		return v, blocks.Problem(b.ForEach, ctx, summary,
+			`The "for_each" expression depends on what is known only after `+
+				`apply. What is imported has to be known while planning.`)
 	case !v.CanIterateElements():
-		return v, problem(b.ForEach, ctx, summary,
+		return v, blocks.Problem(b.ForEach, ctx, summary,
 			`The value of "for_each" is no collection: a map, an object or a set is needed.`)
 	case v.Type().IsSetType() && !ctyfast.WhollyKnown(v):
-		return v, problem(b.ForEach, ctx, summary, `The "for_each" set holds values that are known only after apply. `+
-			`What is imported has to be known while planning.`)
+		return v, blocks.Problem(b.ForEach, ctx, summary,
+			`The "for_each" set holds values that are known only after apply. `+
+				`What is imported has to be known while planning.`)
 	}
 	return v, nil
 }
 
 // addImport notes one target of an import block.
-func (w *Walk) addImport(s *Slot, ctx *hcl.EvalContext) diag.List {
+func (w *Walk) addImport(s *linking.Slot, ctx *hcl.EvalContext) diag.List {
 	b := s.Import
 	steps, diags := staticTraversal(b.ToExpr, ctx)
 	if diags.HasErrors() {
@@ -216,7 +116,7 @@ func (w *Walk) addImport(s *Slot, ctx *hcl.EvalContext) diag.List {
 		switch {
 		case !ok:
 		case !index.Key.IsKnown() || index.Key.IsMarked():
-			return problem(b.ToExpr, ctx, "Invalid import 'to' expression",
+			return blocks.Problem(b.ToExpr, ctx, "Invalid import 'to' expression",
 				"The keys of the address have to be known while planning, and must not be sensitive.")
 		default:
 			if _, err := addr.KeyFromValue(index.Key); err != nil {
@@ -245,13 +145,14 @@ func (w *Walk) addImport(s *Slot, ctx *hcl.EvalContext) diag.List {
 	if other := w.imports[a]; other != nil && other.ID != id {
 		summary := "Duplicate import configuration for \"" + a.String() + "\""
 		if secret || other.Sensitive {
-			return problem(b.ToExpr, ctx, summary,
+			return blocks.Problem(b.ToExpr, ctx, summary,
 				"Two different ids are to be imported as %s. An address has one object.", a)
 		}
-		return problem(b.ToExpr, ctx, summary, "Both %q and %q are to be imported as %s. An address has one object.",
+		return blocks.Problem(b.ToExpr, ctx, summary,
+			"Both %q and %q are to be imported as %s. An address has one object.",
 			other.ID, id, a)
 	}
-	w.imports[a] = &Import{Target: a, ID: id, Sensitive: secret, Block: b, Deps: s.resourceDeps}
+	w.imports[a] = &Import{Target: a, ID: id, Sensitive: secret, Block: b, Deps: s.ResourceDeps()}
 	return nil
 }
 
@@ -263,23 +164,25 @@ func importID(e hcl.Expression, ctx *hcl.EvalContext) (id string, secret bool, d
 		return "", false, diag.List(nil).AppendHCL(hclDiags)
 	}
 	if value.HasDeepEphemeral(v) {
-		return "", false, problem(e, ctx, summary, "The import id is ephemeral, but the plan has to remember it.")
+		return "", false, blocks.Problem(e, ctx, summary,
+			"The import id is ephemeral, but the plan has to remember it.")
 	}
 	secret = value.HasDeepSensitive(v)
 	v, _ = v.Unmark()
 	switch {
 	case v.IsNull():
-		return "", false, problem(e, ctx, summary, "The import id cannot be null.")
+		return "", false, blocks.Problem(e, ctx, summary, "The import id cannot be null.")
 	case !v.IsKnown():
-		return "", false, problem(e, ctx, summary, `The import block's "id" depends on what is known only after `+
-			`apply, so the object cannot be looked for while planning.`)
+		return "", false, blocks.Problem(e, ctx, summary,
+			`The import block's "id" depends on what is known only after `+
+				`apply, so the object cannot be looked for while planning.`)
 	}
 	text, err := convert.Convert(v, cty.String)
 	switch {
 	case err != nil:
-		return "", false, problem(e, ctx, "Incorrect value type", "The import id has to be text: %s.", err)
+		return "", false, blocks.Problem(e, ctx, "Incorrect value type", "The import id has to be text: %s.", err)
 	case text.AsString() == "":
-		return "", false, problem(e, ctx, summary, "The import id is an empty string.")
+		return "", false, blocks.Problem(e, ctx, summary, "The import id is an empty string.")
 	}
 	return text.AsString(), secret, nil
 }

@@ -6,15 +6,15 @@ import (
 
 	"github.com/tombolo-iac/tombolo/addr"
 	"github.com/tombolo-iac/tombolo/diag"
-	"github.com/tombolo-iac/tombolo/internal/ctyfast"
 	"github.com/tombolo-iac/tombolo/internal/eval/funcs"
+	"github.com/tombolo-iac/tombolo/internal/eval/linking"
 	"github.com/tombolo-iac/tombolo/internal/value"
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
 // evalVariable returns an input variable its value: the argument of the call or the caller's input, converted,
 // validated, marked.
-func (i *Instance) evalVariable(s *Slot) error {
+func (i *Instance) evalVariable(s *linking.Slot) error {
 	raw, rng, diags := i.rawVariable(s)
 	v := s.Variable
 	if diags.HasErrors() {
@@ -40,9 +40,9 @@ func (i *Instance) evalVariable(s *Slot) error {
 		// The configuration has to be sound for every value, so guards such as count = var.on ? 1 : 0 stay open, and
 		// what the caller's argument is marked with counts as little as its value. The variable's own validations judge
 		// the argument all the same.
-		i.values[s.index] = declaredMarks(cty.UnknownVal(v.Type), v.Sensitive, v.Ephemeral)
+		i.values[s.Index] = declaredMarks(cty.UnknownVal(v.Type), v.Sensitive, v.Ephemeral)
 	}
-	if d := s.faulty(partValidations); d != nil {
+	if d := s.Faulty(linking.PartValidations); d != nil {
 		diags = diags.Extend(d)
 	} else if len(v.Validations) > 0 {
 		diags = diags.Extend(i.validateVariable(s, val, *rng))
@@ -51,7 +51,7 @@ func (i *Instance) evalVariable(s *Slot) error {
 }
 
 // rawVariable returns the value before conversion and the range to blame; cty.NilVal when nothing was given.
-func (i *Instance) rawVariable(s *Slot) (cty.Value, *hcl.Range, diag.List) {
+func (i *Instance) rawVariable(s *linking.Slot) (cty.Value, *hcl.Range, diag.List) {
 	rng := s.Variable.Range
 	if i.parent == nil {
 		if i.walk.Inputs.Validating {
@@ -65,20 +65,20 @@ func (i *Instance) rawVariable(s *Slot) (cty.Value, *hcl.Range, diag.List) {
 		}
 		return cty.NilVal, &rng, nil
 	}
-	if s.arg == nil {
+	if s.Arg == nil {
 		return cty.NilVal, &rng, nil // the loader has reported a missing required argument
 	}
-	argRange := s.arg.Range()
-	if d := s.faulty(s.arg); d != nil {
+	argRange := s.Arg.Range()
+	if d := s.Faulty(s.Arg); d != nil {
 		return cty.NilVal, &argRange, d
 	}
-	v, hclDiags := funcs.Evaluate(s.arg, i.rep.Context(i.parent.Scope(s.argRefs)))
+	v, hclDiags := funcs.Evaluate(s.Arg, i.rep.Context(i.parent.Scope(s.ArgRefs)))
 	return v, &argRange, diag.List(nil).AppendHCL(hclDiags)
 }
 
 // validateVariable runs the validation blocks; rng is what a wrong value is blamed on.
-func (i *Instance) validateVariable(s *Slot, val cty.Value, rng hcl.Range) diag.List {
-	ctx := i.Scope(s.refs)
+func (i *Instance) validateVariable(s *linking.Slot, val cty.Value, rng hcl.Range) diag.List {
+	ctx := i.Scope(s.Refs)
 	vars, ok := ctx.Variables["var"]
 	all := map[string]cty.Value{}
 	if ok {
@@ -99,19 +99,19 @@ func (i *Instance) validateVariable(s *Slot, val cty.Value, rng hcl.Range) diag.
 				Expression: c.Condition, EvalContext: ctx, Extra: Checked{"var", instanceAddr(i, "var."+s.Name)}})
 		}
 	}
-	i.walk.checks.report("var", configAddr(s), instanceAddr(i, "var."+s.Name), outcome)
+	i.walk.checks.report("var", s.Addr(), instanceAddr(i, "var."+s.Name), outcome)
 	return diags
 }
 
 // evalOutput evaluates an output value after its preconditions.
-func (i *Instance) evalOutput(s *Slot) error {
+func (i *Instance) evalOutput(s *linking.Slot) error {
 	o := s.Output
 	if i.parent == nil && o.Ephemeral {
 		return i.report(diag.List(nil).Errorf(&o.Range, "Ephemeral output not allowed", "The outputs of the root "+
 			"module are stored in the state, so %q cannot be ephemeral. Only child modules can have such outputs.",
 			o.Name))
 	}
-	ctx := i.Scope(s.refs)
+	ctx := i.Scope(s.Refs)
 	var diags diag.List
 	if len(o.Preconditions) > 0 {
 		outcome := outcome{}
@@ -128,12 +128,12 @@ func (i *Instance) evalOutput(s *Slot) error {
 				diags = append(diags, d)
 			}
 		}
-		i.walk.checks.report("output", configAddr(s), instanceAddr(i, "output."+s.Name), outcome)
+		i.walk.checks.report("output", s.Addr(), instanceAddr(i, "output."+s.Name), outcome)
 		if diags.HasErrors() {
 			return i.report(diags)
 		}
 	}
-	if d := s.faulty(o.Expr, partDependsOn); d != nil {
+	if d := s.Faulty(o.Expr, linking.PartDependsOn); d != nil {
 		return i.report(diags.Extend(d))
 	}
 	v, hclDiags := funcs.Evaluate(o.Expr, ctx)
@@ -147,7 +147,7 @@ func (i *Instance) evalOutput(s *Slot) error {
 		return i.report(diags.Errorf(&exprRange, "Ephemeral value not allowed", "The value comes from something "+
 			"ephemeral, and this output is stored. In a child module add \"ephemeral = true\"."))
 	}
-	if o.Ephemeral && !value.HasDeepEphemeral(v) && !(i.walk.Inputs.Validating && i.handsOnEphemeral(s)) {
+	if o.Ephemeral && !value.HasDeepEphemeral(v) && !(i.walk.Inputs.Validating && s.HandsOnEphemeral()) {
 		return i.report(diags.Errorf(&exprRange, "Value not allowed in ephemeral output", "The output value %q is "+
 			"declared as ephemeral, but its value is derived from no ephemeral value. Leave out \"ephemeral = true\".",
 			o.Name))
@@ -178,45 +178,6 @@ func declaredMarks(v cty.Value, sensitive, ephemeral bool) cty.Value {
 	}
 	return v
 }
-
-// handsOnEphemeral reports whether the expression of an output value mentions an ephemeral output value of a called
-// module, itself or through local values. While validating those have no marks, but the walk that knows them will find
-// some.
-func (i *Instance) handsOnEphemeral(s *Slot) bool {
-	u, seen, queue := i.Unit, map[*Slot]bool{s: true}, []*Slot{s}
-	for len(queue) > 0 {
-		s, queue = queue[0], queue[1:]
-		for _, n := range s.deps {
-			d := u.slots[n]
-			if d.Kind == SlotCallOutput && d.Output.Ephemeral {
-				return true
-			}
-			if d.Kind == SlotLocal && !seen[d] {
-				seen[d] = true
-				queue = append(queue, d)
-			}
-		}
-	}
-	return false
-}
-
-// Storable tells of a value of a root output that no state can hold.
-func (s *Slot) Storable(v cty.Value) diag.List {
-	rng := s.Output.Expr.Range()
-	if ctyfast.TooDeep(v) {
-		return diag.List(nil).Errorf(&rng, "Value nested too deep",
-			"The value of the output %q is nested more than %d levels deep, "+
-				"and no state holds that. Keep it flat, or give it as text with jsonencode.", s.Name, ctyfast.MaxDepth)
-	}
-	if !ctyfast.Infinite(v) && !ctyfast.TooLong(v) {
-		return nil
-	}
-	return diag.List(nil).Errorf(&rng, "Number cannot be stored", "The value of the output %q is or holds a number "+
-		"that is infinite, or has an exponent of more than 5 digits. No state can hold that: use a condition that "+
-		"gives something else.", s.Name)
-}
-
-func configAddr(s *Slot) string { return s.Addr() }
 
 // instanceAddr names something in a module instance.
 func instanceAddr(i *Instance, local string) string {
@@ -258,9 +219,9 @@ func (i *Instance) standIn() {
 }
 
 // evalReplaced returns the slots of a replaced module instance their values.
-func (i *Instance) evalReplaced(s *Slot) error {
-	i.values[s.index] = cty.DynamicVal
-	if s.Kind != SlotOutput {
+func (i *Instance) evalReplaced(s *linking.Slot) error {
+	i.values[s.Index] = cty.DynamicVal
+	if s.Kind != linking.SlotOutput {
 		return nil
 	}
 	v, ok := i.replaced[s.Name]

@@ -15,6 +15,7 @@ import (
 	"github.com/tombolo-iac/tombolo/addr"
 	"github.com/tombolo-iac/tombolo/internal/config"
 	"github.com/tombolo-iac/tombolo/internal/eval"
+	"github.com/tombolo-iac/tombolo/internal/eval/linking"
 	"github.com/tombolo-iac/tombolo/internal/graph"
 )
 
@@ -215,7 +216,7 @@ func TestBlocksBeginWhenWhatTheyReferToHasEnded(t *testing.T) {
 		if diags.HasErrors() {
 			t.Fatalf("seed %d: %v", seed, diags.Err())
 		}
-		prog, diags := eval.New(cfg, lab{})
+		prog, diags := linking.New(cfg, lab{})
 		if diags.HasErrors() {
 			t.Fatalf("seed %d: %v\n%v", seed, diags.Err(), p.files)
 		}
@@ -225,7 +226,7 @@ func TestBlocksBeginWhenWhatTheyReferToHasEnded(t *testing.T) {
 				Expansions: expansions}
 			in.Functions.Table = table
 			w := &watching{driver: &driver{room: &room{outputs: map[string]cty.Value{}}}}
-			walk := prog.NewWalk(in, w)
+			walk := eval.NewWalk(prog, in, w)
 			w.walk = walk
 			if err := walk.Run(context.Background()); err != nil || walk.Diagnostics().HasErrors() {
 				t.Fatalf("seed %d: %v %v\n%v", seed, err, walk.Diagnostics().Err(), p.files)
@@ -325,7 +326,7 @@ func (p *program) checkGraph(t *testing.T, seed uint64, walk *eval.Walk) {
 	var all []moment
 	for a, i := range walk.Instances() {
 		for _, s := range i.Unit.Slots() {
-			if s.Kind == eval.SlotResource {
+			if s.Kind == linking.SlotResource {
 				all = append(all, moment{in: a, name: blockName(a, s.Resource.Addr.Name)})
 			}
 		}

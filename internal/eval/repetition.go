@@ -1,7 +1,6 @@
 package eval
 
 import (
-	"fmt"
 	"slices"
 
 	"github.com/hashicorp/hcl/v2"
@@ -12,7 +11,9 @@ import (
 	"github.com/tombolo-iac/tombolo/addr"
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/internal/ctyfast"
+	"github.com/tombolo-iac/tombolo/internal/eval/blocks"
 	"github.com/tombolo-iac/tombolo/internal/eval/funcs"
+	"github.com/tombolo-iac/tombolo/internal/eval/linking"
 	"github.com/tombolo-iac/tombolo/internal/value"
 )
 
@@ -100,17 +101,18 @@ func withSelf(ctx *hcl.EvalContext, self cty.Value) *hcl.EvalContext {
 
 // expansion evaluates count or for_each of a slot; at most one of them is set. A validating walk checks them as far as
 // they are known and stands for one instance.
-func (i *Instance) expansion(s *Slot, count, forEach hcl.Expression, ctx *hcl.EvalContext) (Expansion, diag.List) {
+func (i *Instance) expansion(s *linking.Slot, count, forEach hcl.Expression, ctx *hcl.EvalContext) (Expansion,
+	diag.List) {
 	validating := i.walk.Inputs.Validating
 	exp := Expansion{Mode: Single, Keys: []addr.Key{addr.NoKey}}
 	var diags diag.List
 	switch {
 	case count != nil:
-		if diags = s.faulty(count); diags == nil {
+		if diags = s.Faulty(count); diags == nil {
 			exp, diags = expandCount(count, ctx, validating)
 		}
 	case forEach != nil:
-		if diags = s.faulty(forEach); diags == nil {
+		if diags = s.Faulty(forEach); diags == nil {
 			exp, diags = expandForEach(forEach, ctx, validating)
 		}
 	default:
@@ -120,12 +122,6 @@ func (i *Instance) expansion(s *Slot, count, forEach hcl.Expression, ctx *hcl.Ev
 		exp = Expansion{Mode: Unknown, Keys: []addr.Key{addr.NoKey}}
 	}
 	return exp, diags
-}
-
-func problem(expr hcl.Expression, ctx *hcl.EvalContext, summary, format string, args ...any) diag.List {
-	rng := expr.Range()
-	return diag.List{&diag.Diagnostic{Severity: diag.Error, Summary: summary, Detail: fmt.Sprintf(format, args...),
-		Subject: &rng, Expression: expr, EvalContext: ctx}}
 }
 
 // because returns what the operands have to do with the problem.
@@ -148,16 +144,16 @@ func expandCount(expr hcl.Expression, ctx *hcl.EvalContext, validating bool) (Ex
 		return none, diag.List(nil).AppendHCL(hclDiags)
 	}
 	if value.HasDeepEphemeral(v) {
-		return none, problem(expr, ctx, "Invalid count argument", `The value of "count" comes from something `+
+		return none, blocks.Problem(expr, ctx, "Invalid count argument", `The value of "count" comes from something `+
 			`ephemeral. The number of instances has to be the same in every run.`)
 	}
 	v, _ = v.Unmark() // sensitive is allowed here
 	switch {
 	case v.IsNull():
-		return none, problem(expr, ctx, "Invalid count argument",
+		return none, blocks.Problem(expr, ctx, "Invalid count argument",
 			`The value of "count" is null. A whole number is needed.`)
 	case !v.IsKnown() && !validating:
-		return none, because(diag.CausedByUnknown, problem(expr, ctx, "Invalid count argument", `The value of `+
+		return none, because(diag.CausedByUnknown, blocks.Problem(expr, ctx, "Invalid count argument", `The value of `+
 			`"count" depends on attributes that are known only after apply, and how many instances there are has to `+
 			`be known while planning. Compute it from what the configuration says itself, or apply what it depends `+
 			`on first, with -target.`))
@@ -168,21 +164,22 @@ func expandCount(expr hcl.Expression, ctx *hcl.EvalContext, validating bool) (Ex
 		if ty := v.Type(); ty.IsCollectionType() || ty.IsTupleType() || ty.IsObjectType() {
 			advice = " For one instance of each element, count them with length(...)."
 		}
-		return none, problem(expr, ctx, "Incorrect value type", `Invalid expression value: %s.%s`, err, advice)
+		return none, blocks.Problem(expr, ctx, "Incorrect value type", `Invalid expression value: %s.%s`, err, advice)
 	}
 	if !num.IsKnown() {
 		return none, diag.List(nil).AppendHCL(hclDiags)
 	}
 	var n int
 	if err := gocty.FromCtyValue(num, &n); err != nil {
-		return none, problem(expr, ctx, "Invalid count argument", `The value of "count" cannot be used: %s.`, err)
+		return none, blocks.Problem(expr, ctx, "Invalid count argument", `The value of "count" cannot be used: %s.`,
+			err)
 	}
 	if n < 0 {
-		return none, problem(expr, ctx, "Invalid count argument",
+		return none, blocks.Problem(expr, ctx, "Invalid count argument",
 			`The value of "count" is negative. It is the number of instances, 0 or more.`)
 	}
 	if n > maxCount {
-		return none, problem(expr, ctx, "Invalid count argument",
+		return none, blocks.Problem(expr, ctx, "Invalid count argument",
 			`The value of "count" is %[2]d, and more than %[1]d instances of a block are not possible.`, maxCount, n)
 	}
 	keys := make([]addr.Key, n)
@@ -208,16 +205,18 @@ func expandForEach(expr hcl.Expression, ctx *hcl.EvalContext, validating bool) (
 			return none, diag.List(nil).AppendHCL(hclDiags)
 		}
 		if ty.IsSetType() {
-			return none, because(diag.CausedByUnknown, problem(expr, ctx, "Invalid for_each argument",
+			return none, because(diag.CausedByUnknown, blocks.Problem(expr, ctx, "Invalid for_each argument",
 				`The set in "for_each" holds values that are known only after apply, and its members are the keys of `+
 					`the instances, which have to be known while planning. Use a map: keys that stand in the `+
 					`configuration, and what is known later as values only. Or apply what it depends on first, with `+
 					`-target.`))
 		}
-		return none, because(diag.CausedByUnknown, problem(expr, ctx, "Invalid for_each argument", `Keys of the map `+
-			`in "for_each" are known only after apply, and they identify the instances, so they have to be known `+
-			`while planning. Let the keys stand in the configuration, and use what is known later as values only. Or `+
-			`apply what it depends on first, with -target.`))
+		return none, because(diag.CausedByUnknown, blocks.Problem(expr, ctx, "Invalid for_each argument",
+			`Keys of the map `+
+				`in "for_each" are known only after apply, and they identify the instances, so they have to be known `+
+				`while planning. Let the keys stand in the configuration, and use what is known later as values `+
+				`only. Or `+
+				`apply what it depends on first, with -target.`))
 	}
 	each := make(map[string]cty.Value, v.LengthInt())
 	keys := make([]addr.Key, 0, v.LengthInt())
@@ -226,7 +225,7 @@ func expandForEach(expr hcl.Expression, ctx *hcl.EvalContext, validating bool) (
 			k = ev
 		}
 		if k.IsNull() {
-			return none, problem(expr, ctx, "Invalid for_each set argument",
+			return none, blocks.Problem(expr, ctx, "Invalid for_each set argument",
 				`The set in "for_each" holds null, which cannot be the key of an instance.`)
 		}
 		each[k.AsString()] = ev
@@ -239,7 +238,7 @@ func expandForEach(expr hcl.Expression, ctx *hcl.EvalContext, validating bool) (
 // suitableForEach judges the marks and the type of a for_each value, which may be unknown.
 func suitableForEach(v cty.Value, expr hcl.Expression, ctx *hcl.EvalContext) diag.List {
 	bad := func(format string, args ...any) diag.List {
-		return problem(expr, ctx, "Invalid for_each argument", format, args...)
+		return blocks.Problem(expr, ctx, "Invalid for_each argument", format, args...)
 	}
 	if value.IsEphemeral(v) {
 		return bad(
@@ -266,7 +265,7 @@ func suitableForEach(v cty.Value, expr hcl.Expression, ctx *hcl.EvalContext) dia
 			ty.FriendlyName(), advice)
 	case ty.IsSetType() && ctyfast.WhollyKnown(v) && v.LengthInt() > 0 && ty.ElementType() != cty.String &&
 		ty.ElementType() != cty.DynamicPseudoType:
-		return problem(expr, ctx, "Invalid for_each set argument",
+		return blocks.Problem(expr, ctx, "Invalid for_each set argument",
 			`The value of "for_each" is a set of %s. Keys of instances are text: use a set of strings, or a map.`,
 			ty.ElementType().FriendlyName())
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/config"
 	"github.com/tombolo-iac/tombolo/internal/eval"
 	"github.com/tombolo-iac/tombolo/internal/eval/funcs"
+	"github.com/tombolo-iac/tombolo/internal/eval/linking"
 	"github.com/tombolo-iac/tombolo/internal/graph"
 	"github.com/tombolo-iac/tombolo/internal/value"
 	"github.com/tombolo-iac/tombolo/provider"
@@ -26,7 +27,7 @@ import (
 // room is a configuration with the provider "lab", whose objects are what their configuration says, with an id that is
 // not known.
 type room struct {
-	prog    *eval.Program
+	prog    *linking.Program
 	walk    *eval.Walk
 	outputs map[string]cty.Value
 	diags   diag.List
@@ -41,7 +42,7 @@ func enter(t testing.TB, files map[string][]byte, in eval.Inputs) *room {
 	if r.diags = diags; diags.HasErrors() {
 		return r
 	}
-	r.prog, diags = eval.New(cfg, lab{})
+	r.prog, diags = linking.New(cfg, lab{})
 	if r.diags = r.diags.Extend(diags); diags.HasErrors() {
 		return r
 	}
@@ -55,7 +56,7 @@ func (r *room) run(t testing.TB, in eval.Inputs) {
 	in.Functions.Table = table
 	in.Workspace, in.Cwd = "default", "/cwd"
 	d := &driver{room: r}
-	r.walk = r.prog.NewWalk(in, d)
+	r.walk = eval.NewWalk(r.prog, in, d)
 	d.walk = r.walk
 	if err := r.walk.Run(context.Background()); err != nil {
 		t.Fatal(err)
@@ -93,9 +94,9 @@ type driver struct {
 	mu   sync.Mutex
 }
 
-func (d *driver) Provider(*eval.Instance, *eval.Slot, cty.Value) error { return nil }
+func (d *driver) Provider(*eval.Instance, *linking.Slot, cty.Value) error { return nil }
 
-func (d *driver) RootOutput(s *eval.Slot, v cty.Value) error {
+func (d *driver) RootOutput(s *linking.Slot, v cty.Value) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.room.outputs[s.Name] = v
@@ -159,7 +160,7 @@ func nested(n provider.Nesting, attrs map[string]*provider.Attribute,
 }
 
 type attributes = map[string]*provider.Attribute
-type blocks = map[string]*provider.NestedBlock
+type nestedBlocks = map[string]*provider.NestedBlock
 
 var labSchema = &provider.Schema{
 	Provider: &provider.Block{Attributes: attributes{"region": optional(cty.String)}},
@@ -170,14 +171,15 @@ var labSchema = &provider.Schema{
 				"tags": optional(cty.Map(cty.String)), "any": optional(cty.DynamicPseudoType),
 				"list": optional(cty.List(cty.String)),
 			},
-			Blocks: blocks{
-				"boot": nested(provider.NestingSingle, attributes{"mode": optional(cty.String)}, blocks{
+			Blocks: nestedBlocks{
+				"boot": nested(provider.NestingSingle, attributes{"mode": optional(cty.String)}, nestedBlocks{
 					"step": nested(provider.NestingList, attributes{"n": optional(cty.Number)}, nil)}),
 				"limits": nested(provider.NestingGroup, attributes{"cpu": optional(cty.Number)}, nil),
 				"disk": nested(provider.NestingList, attributes{"size": optional(cty.Number),
 					"label": optional(cty.String)},
-					blocks{"part": nested(provider.NestingSet, attributes{"n": {Type: cty.Number, Required: true}},
-						nil)}),
+					nestedBlocks{
+						"part": nested(provider.NestingSet, attributes{"n": {Type: cty.Number, Required: true}},
+							nil)}),
 				"rule":   nested(provider.NestingSet, attributes{"port": {Type: cty.Number, Required: true}}, nil),
 				"device": nested(provider.NestingMap, attributes{"size": optional(cty.Number)}, nil),
 				"loose":  nested(provider.NestingList, attributes{"any": optional(cty.DynamicPseudoType)}, nil),
@@ -187,7 +189,7 @@ var labSchema = &provider.Schema{
 		"lab_strict": {Block: &provider.Block{
 			Attributes: attributes{"id": {Type: cty.String, Computed: true}, "name": {
 				Type: cty.String, Required: true}},
-			Blocks: blocks{
+			Blocks: nestedBlocks{
 				"one": {Nesting: provider.NestingSingle, MinItems: 1, MaxItems: 1, Block: provider.Block{
 					Attributes: attributes{"a": optional(cty.String)}}},
 				"some": {Nesting: provider.NestingList, MinItems: 1, MaxItems: 2, Block: provider.Block{

@@ -14,12 +14,13 @@ import (
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/internal/config"
 	"github.com/tombolo-iac/tombolo/internal/eval/funcs"
+	"github.com/tombolo-iac/tombolo/internal/eval/linking"
 	"github.com/tombolo-iac/tombolo/internal/value"
 )
 
 // resourceValue is the value of a resource block in one module instance: one object, a list of them, or a map.
 type resourceValue struct {
-	slot  *Slot
+	slot  *linking.Slot
 	exp   Expansion
 	byKey map[addr.Key]cty.Value
 
@@ -99,8 +100,8 @@ func collect(mode RepetitionMode, keys []addr.Key, byKey map[addr.Key]cty.Value,
 
 // callValue is the value of a module call in one module instance.
 type callValue struct {
-	slot     *Slot
-	unit     *Unit
+	slot     *linking.Slot
+	unit     *linking.Unit
 	mode     RepetitionMode
 	keys     []addr.Key
 	children map[addr.Key]*Instance
@@ -111,7 +112,7 @@ type callValue struct {
 	whole cty.Value
 }
 
-func newCallValue(s *Slot, u *Unit, validating bool) *callValue {
+func newCallValue(s *linking.Slot, u *linking.Unit, validating bool) *callValue {
 	return &callValue{slot: s, unit: u, children: map[addr.Key]*Instance{}, validating: validating}
 }
 
@@ -134,7 +135,7 @@ func (c *callValue) value() cty.Value {
 // outputs makes an object of output values: all, or those that are named.
 func (i *Instance) outputs(only map[string]bool) cty.Value {
 	vals := map[string]cty.Value{}
-	for name, slot := range i.Unit.outputs {
+	for name, slot := range i.Unit.Outputs {
 		if only == nil || only[name] {
 			vals[name] = i.values[slot]
 		}
@@ -147,7 +148,7 @@ func (c *callValue) anything() cty.Value {
 	atys := map[string]cty.Type{}
 	vals := map[string]cty.Value{}
 	if c.unit != nil {
-		for name := range c.unit.outputs {
+		for name := range c.unit.Outputs {
 			atys[name], vals[name] = cty.DynamicPseudoType, cty.DynamicVal
 		}
 	}
@@ -243,11 +244,11 @@ func (i *Instance) scope(refs []addr.Reference, own *ownValue) *hcl.EvalContext 
 	for _, ref := range refs {
 		switch ref.Kind {
 		case addr.RefVariable:
-			s.set(&s.vars, ref.Name, i.values[i.Unit.variables[ref.Name]])
+			s.set(&s.vars, ref.Name, i.values[i.Unit.Variables[ref.Name]])
 		case addr.RefLocal:
-			s.set(&s.locals, ref.Name, i.values[i.Unit.locals[ref.Name]])
+			s.set(&s.locals, ref.Name, i.values[i.Unit.Locals[ref.Name]])
 		case addr.RefResource:
-			s.resource(ref.Resource, i.resources[i.Unit.resources[ref.Resource]].value())
+			s.resource(ref.Resource, i.resources[i.Unit.Resources[ref.Resource]].value())
 		case addr.RefModule:
 			s.set(&s.modules, ref.Name, i.calls[ref.Name].value())
 		case addr.RefOutput:
@@ -376,7 +377,7 @@ func (w *Walk) Settle() {
 type Beside map[string]map[string]cty.Value
 
 // own reports whether a reference means one of these values, and says what is wrong with one that means none of them.
-func (b Beside) own(t hcl.Traversal, u *Unit) (own bool, diags diag.List) {
+func (b Beside) own(t hcl.Traversal, u *linking.Unit) (own bool, diags diag.List) {
 	values, ok := b[t.RootName()]
 	if t.RootName() == "check" && len(t) > 1 {
 		rng := hcl.RangeBetween(t[0].SourceRange(), t[1].SourceRange())
@@ -396,7 +397,7 @@ func (b Beside) own(t hcl.Traversal, u *Unit) (own bool, diags diag.List) {
 		return false, nil // read as a reference to a resource it is reported as one without a name
 	}
 	if t.RootName() == "var" {
-		_, declared := u.variables[name]
+		_, declared := u.Variables[name]
 		_, given := values[name]
 		return given && !declared, nil
 	}
@@ -405,7 +406,7 @@ func (b Beside) own(t hcl.Traversal, u *Unit) (own bool, diags diag.List) {
 	switch v, ok := values[name]; {
 	case !ok:
 		return true, diags.Errorf(&rng, "Reference to undeclared "+what, "There is no %s named %q here.%s", what, name,
-			suggestOr(name, values, ""))
+			diag.DidYouMean(name, slices.Sorted(maps.Keys(values))))
 	case v == cty.NilVal:
 		return true, diags.Errorf(&rng, "Reference to unevaluated "+what,
 			"The %s %q has no value yet: only what stands before can be referred to.", what, name)
@@ -446,24 +447,11 @@ type Failed struct{}
 // besideScope makes the scope for expressions that are not part of the configuration.
 func (i *Instance) besideScope(list []hcl.Expression, src []byte, table map[string]function.Function, beside Beside) (
 	*hcl.EvalContext, diag.List) {
-	s := &Slot{unit: i.Unit}
-	l := &linker{p: i.walk.Program, u: i.Unit, s: s, deps: map[int]bool{}}
-	var diags diag.List
-	filename := ""
-	for _, e := range list {
-		filename = e.Range().Filename
-		for _, t := range e.Variables() {
-			own, problems := beside.own(t, i.Unit)
-			if diags = diags.Extend(problems); !own {
-				l.traversals(e, []hcl.Traversal{t})
-			}
-		}
-		diags = diags.Extend(s.faulty(e))
-	}
+	refs, warnings, diags := i.walk.Program.LinkOutside(i.Unit, list, beside.own)
 	if diags.HasErrors() {
 		return nil, diags
 	}
-	ctx := i.Scope(s.refs)
+	ctx := i.Scope(refs)
 	for root, values := range beside {
 		all := map[string]cty.Value{}
 		for name, v := range values {
@@ -477,15 +465,15 @@ func (i *Instance) besideScope(list []hcl.Expression, src []byte, table map[stri
 		ctx.Variables[root] = cty.ObjectVal(all)
 	}
 	ctx.Functions = maps.Clone(table)
-	addProviderFunctions(ctx.Functions, i.Unit.Module, calledProviders(src, filename),
+	addProviderFunctions(ctx.Functions, i.Unit.Module, linking.CalledProviders(src, list[len(list)-1].Range().Filename),
 		i.walk.Inputs.Functions.OfProvider)
-	return ctx, diags.Extend(s.warnings)
+	return ctx, diags.Extend(warnings)
 }
 
 // Outputs returns, after a walk, the output values of the module, marks included.
 func (i *Instance) Outputs() map[string]cty.Value {
-	out := make(map[string]cty.Value, len(i.Unit.outputs))
-	for name, slot := range i.Unit.outputs {
+	out := make(map[string]cty.Value, len(i.Unit.Outputs))
+	for name, slot := range i.Unit.Outputs {
 		if v := i.values[slot]; v != cty.NilVal {
 			out[name] = v
 		}
@@ -495,8 +483,8 @@ func (i *Instance) Outputs() map[string]cty.Value {
 
 // Excluded names the output values of the module that the walk leaves out: they are not among its targets, or held.
 func (i *Instance) Excluded() (names []string) {
-	for name, slot := range i.Unit.outputs {
-		if only := i.walk.Inputs.Only; only != nil && !only[i.Unit.slots[slot]] || i.held != nil &&
+	for name, slot := range i.Unit.Outputs {
+		if only := i.walk.Inputs.Only; only != nil && !only[i.Unit.Slots()[slot]] || i.held != nil &&
 			i.held[slot] != nil {
 			names = append(names, name)
 		}
@@ -508,16 +496,13 @@ func (i *Instance) Excluded() (names []string) {
 // module. src is its text, which tells whose functions it calls; table are the core functions, which may be others than
 // those of the configuration.
 func (i *Instance) Expression(e hcl.Expression, src []byte, table map[string]function.Function) (cty.Value, diag.List) {
-	s := &Slot{unit: i.Unit}
-	l := &linker{p: i.walk.Program, u: i.Unit, s: s, deps: map[int]bool{}}
-	l.expr(e)
-	diags := s.faulty(e)
+	refs, _, diags := i.walk.Program.LinkOutside(i.Unit, []hcl.Expression{e}, nil)
 	if diags.HasErrors() {
 		return cty.DynamicVal, diags
 	}
-	ctx := i.Scope(s.refs)
+	ctx := i.Scope(refs)
 	ctx.Functions = maps.Clone(table)
-	addProviderFunctions(ctx.Functions, i.Unit.Module, calledProviders(src, e.Range().Filename),
+	addProviderFunctions(ctx.Functions, i.Unit.Module, linking.CalledProviders(src, e.Range().Filename),
 		i.walk.Inputs.Functions.OfProvider)
 	v, hclDiags := funcs.Evaluate(e, ctx)
 	diags = diags.AppendHCL(hclDiags)

@@ -2,7 +2,6 @@ package eval
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"sync"
 
@@ -12,75 +11,15 @@ import (
 
 	"github.com/tombolo-iac/tombolo/addr"
 	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/internal/eval/blocks"
 	"github.com/tombolo-iac/tombolo/internal/eval/funcs"
+	"github.com/tombolo-iac/tombolo/internal/eval/linking"
 	"github.com/tombolo-iac/tombolo/internal/graph"
-	"github.com/tombolo-iac/tombolo/internal/value"
 )
-
-// Inputs are the surroundings of a walk.
-type Inputs struct {
-	Functions Functions
-	// Variables are the values of the root module's variables as given, not converted; missing ones take their default.
-	Variables map[string]cty.Value
-	// VariableRanges tells where those were written that stand in a file; messages are about that place.
-	VariableRanges map[string]hcl.Range
-	Workspace      string
-	// Cwd is path.cwd.
-	Cwd string
-	// Applying is terraform.applying.
-	Applying bool
-	// Importing evaluates import blocks; see ImportOf.
-	Importing bool
-	// Validating expands nothing: every repeated block and module stands for one instance with unknown keys and values.
-	Validating bool
-	// Expansions, when set, fixes the instances of every module call beforehand: the whole graph stands before the
-	// first node runs.
-	Expansions Expansions
-	// Lenient makes conditions that do not hold warnings: somebody only wants to see what is there.
-	Lenient bool
-	// StrictOutputs excepts preconditions of outputs from that: what was seen is recorded without being shown.
-	StrictOutputs bool
-	// Unchecked leaves check blocks out: what they are to warn of does not happen when somebody only asks for values.
-	Unchecked bool
-	// Only, when set, chooses the slots that do anything; the choice must be closed over dependencies (see
-	// Program.Needed).
-	Only map[*Slot]bool
-	// Partial means that Only leaves out parts of what is wanted: their conditions are listed as unknown.
-	Partial bool
-	// Hold says what becomes of what depends on instances that the driver leaves alone.
-	Hold Hold
-	// InUse are provider configurations that are needed though no block is managed by them: by objects whose blocks are
-	// gone.
-	InUse map[addr.AbsProviderConfig]bool
-	// Secrets, when set, are taken out of the texts of all diagnostics: providers may report what they were given.
-	Secrets *value.Secrets
-	// StandIns, when set, answer in place of some providers and modules.
-	StandIns StandIns
-	// Workers bounds how many nodes run at once.
-	Workers int
-}
-
-// Expansions lists the instance keys of every module call of every module instance.
-type Expansions map[addr.ModuleInstance]map[string][]addr.Key
-
-// Driver decides what happens to resources and provider configurations. Its methods are called concurrently, each once
-// for a node, when everything that the block refers to has its value. An error fails the node; its text is not shown,
-// the diagnostics are.
-type Driver interface {
-	// Resource must end with a call of Block.Set, unless it fails.
-	Resource(n *graph.Node, b *Block) error
-	// Provider takes the evaluated configuration of a provider block.
-	Provider(i *Instance, s *Slot, config cty.Value) error
-	// RootOutput takes the value of an output value of the root module, marks included.
-	RootOutput(s *Slot, v cty.Value) error
-}
-
-// ErrReported fails a node whose problems are in the walk's diagnostics already.
-var ErrReported = errors.New("reported as a diagnostic")
 
 // Walk is one run of a program.
 type Walk struct {
-	Program *Program
+	Program *linking.Program
 	Inputs  Inputs
 	Root    *Instance
 
@@ -92,16 +31,17 @@ type Walk struct {
 	instances map[addr.ModuleInstance]*Instance
 	imports   map[addr.AbsResourceInstance]*Import
 	checks    checkResults
-	heldSlots map[*Slot]bool // what was left out in some module instance
+	heldSlots map[*linking.Slot]bool // what was left out in some module instance
 
 	tablesMu sync.Mutex
-	tables   map[*Unit]map[string]function.Function // of modules that call functions of providers; guarded by tablesMu
+	// of modules that call functions of providers; guarded by tablesMu
+	tables map[*linking.Unit]map[string]function.Function
 }
 
 // Instance is one instance of a module in a walk.
 type Instance struct {
 	Addr addr.ModuleInstance
-	Unit *Unit
+	Unit *linking.Unit
 
 	walk      *Walk
 	parent    *Instance
@@ -117,15 +57,15 @@ type Instance struct {
 }
 
 // NewWalk prepares a run: all nodes of the root module, or of all modules when the expansions are given.
-func (p *Program) NewWalk(in Inputs, d Driver) *Walk {
+func NewWalk(p *linking.Program, in Inputs, d Driver) *Walk {
 	if in.Workers == 0 {
 		in.Workers = 16
 	}
 	w := &Walk{Program: p, Inputs: in, driver: d, runner: graph.New(in.Workers),
 		instances: map[addr.ModuleInstance]*Instance{}}
 	w.checks.walk = w
-	p.hideMetas(in.Secrets)
-	root := p.units[addr.RootModule]
+	p.HideMetas(in.Secrets)
+	root := p.Unit(addr.RootModule)
 	w.Root = w.instantiate(nil, root, addr.RootInstance, Repetition{})
 	return w
 }
@@ -194,7 +134,7 @@ func (w *Walk) Runner() *graph.Runner { return w.runner }
 func (i *Instance) CallKeys(call string) []addr.Key { return i.calls[call].keys }
 
 // Node returns the node of a slot.
-func (i *Instance) Node(s *Slot) graph.ID { return i.nodes[s.index] }
+func (i *Instance) Node(s *linking.Slot) graph.ID { return i.nodes[s.Index] }
 
 // Walk returns the run that the instance belongs to.
 func (i *Instance) Walk() *Walk { return i.walk }
@@ -206,35 +146,35 @@ func (i *Instance) Parent() *Instance { return i.parent }
 func (i *Instance) Repetition() Repetition { return i.rep }
 
 // instantiate makes the nodes of a module instance. Dependencies within the module come first in topo order.
-func (w *Walk) instantiate(parent *Instance, u *Unit, a addr.ModuleInstance, rep Repetition) *Instance {
+func (w *Walk) instantiate(parent *Instance, u *linking.Unit, a addr.ModuleInstance, rep Repetition) *Instance {
 	i := &Instance{
 		Addr: a, Unit: u, walk: w, parent: parent, rep: rep,
-		nodes: make([]graph.ID, len(u.slots)), values: make([]cty.Value, len(u.slots)),
-		resources: make([]*resourceValue, len(u.slots)), calls: map[string]*callValue{},
+		nodes: make([]graph.ID, len(u.Slots())), values: make([]cty.Value, len(u.Slots())),
+		resources: make([]*resourceValue, len(u.Slots())), calls: map[string]*callValue{},
 	}
 	if w.Inputs.Hold != HoldNothing {
-		i.held = make([]*addr.AbsResourceInstance, len(u.slots))
+		i.held = make([]*addr.AbsResourceInstance, len(u.Slots()))
 	}
 	i.standIn()
 	w.mu.Lock()
 	w.instances[a] = i
 	w.mu.Unlock()
-	for _, s := range u.slots {
+	for _, s := range u.Slots() {
 		switch s.Kind {
-		case SlotResource:
-			i.resources[s.index] = &resourceValue{slot: s}
-		case SlotCall:
-			i.calls[s.Name] = newCallValue(s, u.calls[s.Name], w.Inputs.Validating)
+		case linking.SlotResource:
+			i.resources[s.Index] = &resourceValue{slot: s}
+		case linking.SlotCall:
+			i.calls[s.Name] = newCallValue(s, u.Calls[s.Name], w.Inputs.Validating)
 		}
 	}
 	preset := w.Inputs.Expansions
-	for _, n := range u.topo {
-		s := u.slots[n]
+	for _, n := range u.Order {
+		s := u.Slots()[n]
 		i.nodes[n] = w.runner.Add(i.task(s), i.dependencies(s)...)
 	}
 	if preset != nil {
-		for _, s := range u.slots {
-			if s.Kind == SlotCall {
+		for _, s := range u.Slots() {
+			if s.Kind == linking.SlotCall {
 				// Arguments may refer to any slot of this module, so children come after all of its nodes. Everything
 				// inside waits for the call's node, which only fills in what each and count are.
 				for _, key := range preset[a][s.Name] {
@@ -245,8 +185,8 @@ func (w *Walk) instantiate(parent *Instance, u *Unit, a addr.ModuleInstance, rep
 		}
 	}
 	if closer, ok := w.driver.(Closer); ok {
-		for _, s := range u.slots {
-			if s.Kind == SlotResource && s.Resource.Addr.Mode == addr.Ephemeral {
+		for _, s := range u.Slots() {
+			if s.Kind == linking.SlotResource && s.Resource.Addr.Mode == addr.Ephemeral {
 				i.trackUsers(s, closer)
 			}
 		}
@@ -255,7 +195,7 @@ func (w *Walk) instantiate(parent *Instance, u *Unit, a addr.ModuleInstance, rep
 }
 
 // child makes one instance of a called module.
-func (i *Instance) child(s *Slot, key addr.Key) *Instance {
+func (i *Instance) child(s *linking.Slot, key addr.Key) *Instance {
 	call := i.calls[s.Name]
 	c := i.walk.instantiate(i, call.unit, i.Addr.Child(s.Name, key), Repetition{Key: key})
 	call.keys = append(call.keys, key)
@@ -264,7 +204,7 @@ func (i *Instance) child(s *Slot, key addr.Key) *Instance {
 }
 
 // task returns the work of a slot, unless it is held.
-func (i *Instance) task(s *Slot) graph.Task {
+func (i *Instance) task(s *linking.Slot) graph.Task {
 	if i.held == nil {
 		return i.work(s)
 	}
@@ -272,10 +212,10 @@ func (i *Instance) task(s *Slot) graph.Task {
 }
 
 // work returns the work of a slot.
-func (i *Instance) work(s *Slot) graph.Task {
+func (i *Instance) work(s *linking.Slot) graph.Task {
 	if only := i.walk.Inputs.Only; only != nil && !only[s] {
 		return func(*graph.Node) error {
-			i.values[s.index] = cty.DynamicVal
+			i.values[s.Index] = cty.DynamicVal
 			return nil
 		}
 	}
@@ -283,40 +223,40 @@ func (i *Instance) work(s *Slot) graph.Task {
 		return func(*graph.Node) error { return i.evalReplaced(s) }
 	}
 	switch s.Kind {
-	case SlotVariable:
+	case linking.SlotVariable:
 		return func(*graph.Node) error { return i.evalVariable(s) }
-	case SlotLocal:
+	case linking.SlotLocal:
 		return func(*graph.Node) error { return i.evalLocal(s) }
-	case SlotOutput:
+	case linking.SlotOutput:
 		return func(*graph.Node) error { return i.evalOutput(s) }
-	case SlotCall:
+	case linking.SlotCall:
 		return func(*graph.Node) error { return i.expandCall(s) }
-	case SlotProvider:
+	case linking.SlotProvider:
 		return func(*graph.Node) error { return i.evalProvider(s) }
-	case SlotResource:
+	case linking.SlotResource:
 		return func(n *graph.Node) error { return i.walk.driver.Resource(n, &Block{Instance: i, Slot: s}) }
-	case SlotCheck:
+	case linking.SlotCheck:
 		if i.walk.Inputs.Unchecked {
 			break
 		}
 		return func(*graph.Node) error { return i.evalCheck(s) }
-	case SlotImport:
+	case linking.SlotImport:
 		return func(*graph.Node) error { return i.evalImport(s) }
 	}
 	return func(*graph.Node) error { return nil } // CallOutput, CallClose: barriers
 }
 
 // settle stores the value of a slot. What is secret in it is kept out of all that is reported.
-func (i *Instance) settle(s *Slot, v cty.Value) {
+func (i *Instance) settle(s *linking.Slot, v cty.Value) {
 	i.walk.Inputs.Secrets.Learn(v)
-	i.values[s.index] = v
+	i.values[s.Index] = v
 }
 
-func (i *Instance) evalLocal(s *Slot) error {
-	if d := s.faulty(s.Local.Expr); d != nil {
+func (i *Instance) evalLocal(s *linking.Slot) error {
+	if d := s.Faulty(s.Local.Expr); d != nil {
 		return i.report(d)
 	}
-	ctx := i.Scope(s.refs)
+	ctx := i.Scope(s.Refs)
 	v, hclDiags := funcs.Evaluate(s.Local.Expr, ctx)
 	if hclDiags.HasErrors() {
 		v = cty.DynamicVal
@@ -325,16 +265,16 @@ func (i *Instance) evalLocal(s *Slot) error {
 	return i.report(diag.List(nil).AppendHCL(hclDiags))
 }
 
-func (i *Instance) evalProvider(s *Slot) error {
+func (i *Instance) evalProvider(s *linking.Slot) error {
 	if s.Body == nil {
 		return nil
 	}
 	if s.Provider.Mock {
 		return i.walk.driver.Provider(i, s, cty.EmptyObjectVal)
 	}
-	v, diags := cty.DynamicVal, s.faulty(s.Body)
+	v, diags := cty.DynamicVal, s.Faulty(s.Body)
 	if diags == nil {
-		v, diags = i.evalBody(s.Body, i.walk.loosely(i.Scope(s.refs), i.Unit))
+		v, diags = i.evalBody(s.Body, i.walk.loosely(i.Scope(s.Refs), i.Unit))
 	}
 	if !s.Used && !i.walk.Inputs.InUse[s.ConfiguredAs()] && diags.HasErrors() {
 		return nil // as in Terraform, which does not look at it
@@ -345,13 +285,8 @@ func (i *Instance) evalProvider(s *Slot) error {
 	return i.walk.driver.Provider(i, s, v)
 }
 
-// ConfiguredAs returns the address of the configuration that a provider block makes.
-func (s *Slot) ConfiguredAs() addr.AbsProviderConfig {
-	return addr.AbsProviderConfig{Module: s.unit.Module.Path, Provider: s.Provider.Provider, Alias: s.Provider.Alias}
-}
-
 // evalBody evaluates a body that has no repetition.
-func (i *Instance) evalBody(b *Body, ctx *hcl.EvalContext) (cty.Value, diag.List) {
+func (i *Instance) evalBody(b *blocks.Body, ctx *hcl.EvalContext) (cty.Value, diag.List) {
 	e, diags := b.Prepare(ctx)
 	v, more := e.Instance(ctx)
 	return v, diags.Extend(more)
@@ -359,13 +294,13 @@ func (i *Instance) evalBody(b *Body, ctx *hcl.EvalContext) (cty.Value, diag.List
 
 // expandCall evaluates count or for_each of a module call and makes, or in a walk with preset expansions completes, its
 // instances.
-func (i *Instance) expandCall(s *Slot) error {
+func (i *Instance) expandCall(s *linking.Slot) error {
 	call := i.calls[s.Name]
 	if call.unit == nil {
 		return ErrReported
 	}
-	exp, diags := i.expansion(s, s.Call.Count, s.Call.ForEach, i.Scope(s.refs))
-	if err := i.report(diags.Extend(s.faulty(partDependsOn))); err != nil {
+	exp, diags := i.expansion(s, s.Call.Count, s.Call.ForEach, i.Scope(s.Refs))
+	if err := i.report(diags.Extend(s.Faulty(linking.PartDependsOn))); err != nil {
 		return err
 	}
 	call.mode = exp.Mode
@@ -380,41 +315,6 @@ func (i *Instance) expandCall(s *Slot) error {
 		call.children[key].rep = exp.Repetition(key)
 	}
 	return nil
-}
-
-// Needed returns the slots that are needed for some of them: the closure over dependencies. A module that nothing
-// needed is in does not expand, so that nobody asks how often it is called.
-func (p *Program) Needed(want func(*Slot) bool) map[*Slot]bool {
-	wanted := map[*Slot]bool{}
-	for _, u := range p.order {
-		for _, s := range u.slots {
-			if want(s) {
-				wanted[s] = true
-			}
-		}
-	}
-	return p.closed(wanted)
-}
-
-// closed returns some slots with all that they depend on.
-func (p *Program) closed(want map[*Slot]bool) map[*Slot]bool {
-	out := make(map[*Slot]bool, len(want))
-	stack := make([]*Slot, 0, len(want))
-	for s := range want {
-		out[s] = true
-		stack = append(stack, s)
-	}
-	for len(stack) > 0 {
-		s := stack[len(stack)-1]
-		stack = stack[:len(stack)-1]
-		for _, e := range p.edges(s) {
-			if d := p.bySlotNumber(e); !out[d] {
-				out[d] = true
-				stack = append(stack, d)
-			}
-		}
-	}
-	return out
 }
 
 // Expansions returns the instances of all module calls after a run.
@@ -439,12 +339,12 @@ func (w *Walk) Graph() (n int, edges [][]int, node func(addr.AbsResource) int) {
 	base := map[*Instance]int{}
 	for _, i := range w.instances {
 		base[i] = n
-		n += len(i.Unit.slots)
+		n += len(i.Unit.Slots())
 	}
 	edges = make([][]int, n)
 	for _, i := range w.instances {
-		for _, s := range i.Unit.slots {
-			edges[base[i]+s.index] = w.waits(i, s, base)
+		for _, s := range i.Unit.Slots() {
+			edges[base[i]+s.Index] = w.waits(i, s, base)
 		}
 	}
 	return n, edges, func(r addr.AbsResource) int {
@@ -452,10 +352,39 @@ func (w *Walk) Graph() (n int, edges [][]int, node func(addr.AbsResource) int) {
 		if i == nil {
 			return -1
 		}
-		slot, ok := i.Unit.resources[r.Resource]
+		slot, ok := i.Unit.Resources[r.Resource]
 		if !ok {
 			return -1
 		}
 		return base[i] + slot
 	}
+}
+
+// Outputs visits the output values of all module instances but the root's, after a run. Those that are ephemeral make
+// no change.
+func (w *Walk) Outputs(visit func(i *Instance, s *linking.Slot, null bool)) {
+	for _, i := range w.instances {
+		if i.parent == nil {
+			continue
+		}
+		for _, slot := range i.Unit.Outputs {
+			if s := i.Unit.Slots()[slot]; !s.Output.Ephemeral {
+				v, _ := i.values[slot].Unmark()
+				visit(i, s, v.IsKnown() && v.IsNull())
+			}
+		}
+	}
+}
+
+// Expansion returns the instances of a block, once it has been expanded.
+func (w *Walk) Expansion(a addr.AbsResource) (Expansion, bool) {
+	i := w.Instance(a.Module)
+	if i == nil {
+		return Expansion{}, false
+	}
+	slot, ok := i.Unit.Resources[a.Resource]
+	if !ok || i.resources[slot].byKey == nil {
+		return Expansion{}, false
+	}
+	return i.resources[slot].exp, true
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/tombolo-iac/tombolo/event"
 	"github.com/tombolo-iac/tombolo/internal/ctyfast"
 	"github.com/tombolo-iac/tombolo/internal/eval"
+	"github.com/tombolo-iac/tombolo/internal/eval/linking"
 	"github.com/tombolo-iac/tombolo/internal/value"
 	"github.com/tombolo-iac/tombolo/plan"
 	"github.com/tombolo-iac/tombolo/provider"
@@ -144,7 +145,7 @@ func (p *planner) dataMustWait(b *eval.Block) bool {
 	defer p.mu.Unlock()
 	module := b.Instance.Addr
 	for _, s := range append(direct, explicit...) {
-		if s.Kind == eval.SlotResource && s.Resource.Addr.Mode == addr.Data {
+		if s.Kind == linking.SlotResource && s.Resource.Addr.Mode == addr.Data {
 			continue // that it waits is no reason to wait for it: what is known of it by now is enough
 		}
 		if p.pending(module, s) {
@@ -156,24 +157,24 @@ func (p *planner) dataMustWait(b *eval.Block) bool {
 		return true
 	}
 	wait := false
-	b.Instance.CallDependsOn(func(i *eval.Instance, s *eval.Slot) { wait = wait || p.pending(i.Addr, s) })
+	b.Instance.CallDependsOn(func(i *eval.Instance, s *linking.Slot) { wait = wait || p.pending(i.Addr, s) })
 	return wait
 }
 
 // pending reports whether something behind a slot changes; the caller holds mu.
-func (p *planner) pending(module addr.ModuleInstance, s *eval.Slot) bool {
+func (p *planner) pending(module addr.ModuleInstance, s *linking.Slot) bool {
 	switch s.Kind {
-	case eval.SlotResource:
+	case linking.SlotResource:
 		a := addr.AbsResource{Module: module, Resource: s.Resource.Addr}
 		return (a.Resource.Mode == addr.Managed || a.Resource.Mode == addr.Data) && p.changed[a]
-	case eval.SlotCallClose:
+	case linking.SlotCallClose:
 		i := p.walk.Instance(module)
 		for _, key := range i.CallKeys(s.Call.Name) {
 			if p.changedModules[module.Child(s.Call.Name, key)] {
 				return true
 			}
 		}
-	case eval.SlotCallOutput:
+	case linking.SlotCallOutput:
 		return p.pendingBehind(module, s)
 	}
 	return false
@@ -202,7 +203,7 @@ func (p *planner) noteChanged(a addr.AbsResource, why plan.Reason) {
 // pendingBehind reports whether any resource changes that a slot of a module depends on, through whatever lies between:
 // in the innermost module instance that holds both, so that what other instances of the module do has no say; the
 // caller holds mu.
-func (p *planner) pendingBehind(module addr.ModuleInstance, s *eval.Slot) bool {
+func (p *planner) pendingBehind(module addr.ModuleInstance, s *linking.Slot) bool {
 	resources, ok := p.behind[s]
 	if !ok {
 		resources = p.prog.ResourcesBehind(s)

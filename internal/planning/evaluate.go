@@ -9,6 +9,7 @@ import (
 	"github.com/tombolo-iac/tombolo/addr"
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/internal/eval"
+	"github.com/tombolo-iac/tombolo/internal/eval/linking"
 	"github.com/tombolo-iac/tombolo/internal/graph"
 	"github.com/tombolo-iac/tombolo/internal/value"
 	"github.com/tombolo-iac/tombolo/provider"
@@ -18,10 +19,11 @@ import (
 // Evaluate evaluates a configuration with resources as the state has them, for looking at. No provider is configured.
 // What the state does not have is unknown. The walk has ended and can be asked for expressions
 // (eval.Instance.Expression); where something went wrong, which the diagnostics tell, the values are unknown.
-func Evaluate(ctx context.Context, prog *eval.Program, prior *state.State, providers Providers, o Options) (*eval.Walk,
+func Evaluate(ctx context.Context, prog *linking.Program, prior *state.State, providers Providers, o Options) (
+	*eval.Walk,
 	diag.List) {
 	v := &viewer{calls: ctx, prior: prior, providers: providers}
-	v.walk = prog.NewWalk(eval.Inputs{
+	v.walk = eval.NewWalk(prog, eval.Inputs{
 		Functions: o.Functions, Variables: o.Variables, Workspace: o.Workspace, Cwd: o.Cwd,
 		Workers: max(1, o.Parallelism) + 4, Secrets: o.Secrets,
 		Unchecked: true,
@@ -31,7 +33,7 @@ func Evaluate(ctx context.Context, prog *eval.Program, prior *state.State, provi
 
 // Explore plans as Run does, but gives the walk in place of the plan: expressions are then evaluated with planned
 // values.
-func Explore(ctx, calls context.Context, prog *eval.Program, prior *state.State, providers Providers, o Options) (
+func Explore(ctx, calls context.Context, prog *linking.Program, prior *state.State, providers Providers, o Options) (
 	*eval.Walk, diag.List) {
 	p := newPlanner(calls, prog, prior, providers, o)
 	err := p.walkAll(ctx)
@@ -56,10 +58,10 @@ type viewer struct {
 }
 
 // Provider implements eval.Driver.
-func (v *viewer) Provider(*eval.Instance, *eval.Slot, cty.Value) error { return nil }
+func (v *viewer) Provider(*eval.Instance, *linking.Slot, cty.Value) error { return nil }
 
 // RootOutput implements eval.Driver.
-func (v *viewer) RootOutput(*eval.Slot, cty.Value) error { return nil }
+func (v *viewer) RootOutput(*linking.Slot, cty.Value) error { return nil }
 
 // Resource implements eval.Driver: the instances are those of the state, as far as their keys suit the block.
 func (v *viewer) Resource(_ *graph.Node, b *eval.Block) error {

@@ -8,6 +8,7 @@ import (
 	"github.com/tombolo-iac/tombolo/addr"
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/internal/eval"
+	"github.com/tombolo-iac/tombolo/internal/eval/linking"
 	"github.com/tombolo-iac/tombolo/plan"
 )
 
@@ -75,14 +76,14 @@ func (p *planner) listHeld() {
 		return
 	}
 	all := p.holding() == eval.HoldDependents
-	p.walk.EachHeld(func(i *eval.Instance, s *eval.Slot, cause addr.AbsResourceInstance) {
+	p.walk.EachHeld(func(i *eval.Instance, s *linking.Slot, cause addr.AbsResourceInstance) {
 		l := plan.LeftOut{Because: cause, Reason: plan.LeftOutDependent}
 		switch {
-		case s.Kind == eval.SlotOutput && i.Parent() == nil:
+		case s.Kind == linking.SlotOutput && i.Parent() == nil:
 			l.Address = "output." + s.Name
-		case s.Kind == eval.SlotCall && all:
+		case s.Kind == linking.SlotCall && all:
 			l.Address = i.Addr.Child(s.Name, addr.NoKey).String()
-		case s.Kind == eval.SlotResource && all && s.Resource.Addr.Mode != addr.Ephemeral:
+		case s.Kind == linking.SlotResource && all && s.Resource.Addr.Mode != addr.Ephemeral:
 			a := addr.AbsResource{Module: i.Addr, Resource: s.Resource.Addr}
 			if p.visited[a] {
 				return // only others are held because of it

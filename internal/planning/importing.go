@@ -12,6 +12,7 @@ import (
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/event"
 	"github.com/tombolo-iac/tombolo/internal/eval"
+	"github.com/tombolo-iac/tombolo/internal/eval/linking"
 	"github.com/tombolo-iac/tombolo/internal/value"
 	"github.com/tombolo-iac/tombolo/plan"
 	"github.com/tombolo-iac/tombolo/provider"
@@ -21,13 +22,13 @@ import (
 // Adopt finds an existing object by its id and gives the edit that stores it at an address. Only provider
 // configurations are evaluated for that, with what the prior state knows. planned is the planned value of an
 // interrupted creation as JSON, or nil: what the import does not tell is taken from it before the object is read.
-func Adopt(ctx, calls context.Context, prog *eval.Program, prior *state.State, providers Providers, o Options,
+func Adopt(ctx, calls context.Context, prog *linking.Program, prior *state.State, providers Providers, o Options,
 	target addr.AbsResourceInstance, cfg addr.AbsProviderConfig, id string, planned []byte) (state.Edit, diag.List) {
 	o.Mode = plan.Destroy // evaluates provider configurations and nothing else
 	p := newPlanner(calls, prog, prior, providers, o)
 	in := p.inputs()
 	in.InUse[cfg] = true
-	p.walk = prog.NewWalk(in, p)
+	p.walk = eval.NewWalk(prog, in, p)
 	if err := p.walk.Run(ctx); err != nil {
 		return state.Edit{}, p.walk.Diagnostics().AppendError("Operation canceled", err)
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/tombolo-iac/tombolo/addr"
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/event"
-	"github.com/tombolo-iac/tombolo/internal/eval"
+	"github.com/tombolo-iac/tombolo/internal/eval/linking"
 	"github.com/tombolo-iac/tombolo/internal/graph"
 	"github.com/tombolo-iac/tombolo/internal/value"
 	"github.com/tombolo-iac/tombolo/plan"
@@ -231,7 +231,7 @@ func (p *planner) planDelete(o addr.Object, cfg addr.AbsProviderConfig, reason p
 	if err != nil {
 		return cty.NilVal, err
 	}
-	var block *eval.Slot
+	var block *linking.Slot
 	if p.opts.Mode == plan.Destroy && o.Deposed == "" {
 		// An object that was imported knows what it depends on from its block alone.
 		block = p.prog.ResourceSlot(o.Instance.Config())
@@ -298,7 +298,7 @@ func (p *planner) protect(c *plan.Change) error {
 }
 
 // wantsStray reports whether targets include a stored object that no block deals with.
-func (p *planner) wantsStray(slot *eval.Slot, a addr.AbsResourceInstance) bool {
+func (p *planner) wantsStray(slot *linking.Slot, a addr.AbsResourceInstance) bool {
 	if p.targets != nil && p.opts.Mode == plan.Destroy {
 		if p.doomed == nil {
 			p.doomed = p.withDependents()

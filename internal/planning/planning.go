@@ -29,6 +29,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/ctyfast"
 	"github.com/tombolo-iac/tombolo/internal/ephemeral"
 	"github.com/tombolo-iac/tombolo/internal/eval"
+	"github.com/tombolo-iac/tombolo/internal/eval/linking"
 	"github.com/tombolo-iac/tombolo/internal/graph"
 	"github.com/tombolo-iac/tombolo/internal/moving"
 	"github.com/tombolo-iac/tombolo/internal/value"
@@ -39,7 +40,7 @@ import (
 
 // Providers hands out providers; internal/host's Pool implements it.
 type Providers interface {
-	eval.Schemas
+	linking.Schemas
 	Unconfigured(p addr.Provider) (provider.Provider, diag.List)
 	Get(ctx context.Context, a addr.AbsProviderConfig) (provider.Provider, diag.List)
 	SetConfig(a addr.AbsProviderConfig, config cty.Value)
@@ -83,7 +84,7 @@ type Options struct {
 // Run plans. ctx stops the start of anything new; calls carries the cancellation of calls under way. The plan is
 // returned with errors too, as far as it got, and is marked as errored then; there is none where nothing in it would
 // make sense.
-func Run(ctx, calls context.Context, prog *eval.Program, prior *state.State, providers Providers, o Options) (
+func Run(ctx, calls context.Context, prog *linking.Program, prior *state.State, providers Providers, o Options) (
 	*plan.Plan, diag.List) {
 	if len(o.ForceReplace) > 0 && o.Mode != plan.Normal {
 		return nil, diag.List{}.Errorf(nil, "Unsupported plan mode", "Objects can be replaced (-replace) only where "+
@@ -140,7 +141,7 @@ func (p *planner) run(ctx context.Context) error {
 
 // walkAll plans everything that the configuration wants.
 func (p *planner) walkAll(ctx context.Context) error {
-	p.walk = p.prog.NewWalk(p.inputs(), p)
+	p.walk = eval.NewWalk(p.prog, p.inputs(), p)
 	if p.opts.Mode != plan.Destroy {
 		if err := p.walk.Report(p.prog.StillDeclared()); err != nil {
 			return err
@@ -158,18 +159,18 @@ func (p *planner) walkAll(ctx context.Context) error {
 	return p.walk.Run(ctx)
 }
 
-func newPlanner(calls context.Context, prog *eval.Program, prior *state.State, providers Providers,
+func newPlanner(calls context.Context, prog *linking.Program, prior *state.State, providers Providers,
 	o Options) *planner {
 	p := &planner{
 		prog: prog, base: prior, prior: prior, providers: providers, opts: o, calls: calls,
 		slots: make(chan struct{}, max(1, o.Parallelism)), changed: map[addr.AbsResource]bool{},
-		changedBelow: map[changedBelow]bool{}, behind: map[*eval.Slot][]addr.ConfigResource{},
-		fired: map[addr.AbsResource]bool{}, metas: map[*eval.Meta]bool{},
+		changedBelow: map[changedBelow]bool{}, behind: map[*linking.Slot][]addr.ConfigResource{},
+		fired: map[addr.AbsResource]bool{}, metas: map[*linking.Meta]bool{},
 		changedModules: map[addr.ModuleInstance]bool{},
 		byInstance:     map[addr.AbsResourceInstance]*plan.Change{}, visited: map[addr.AbsResource]bool{},
 		rootOutputs: map[string]cty.Value{},
 		evaluated:   map[addr.AbsProviderConfig]bool{}, replace: map[addr.AbsResourceInstance]bool{},
-		targets: prog.Targets(o.Targets, prior), exclude: eval.Select(o.Exclude), moves: &moving.Result{},
+		targets: prog.Targets(o.Targets, prior), exclude: linking.Select(o.Exclude), moves: &moving.Result{},
 		ephemerals: ephemeral.New(calls, o.Events),
 	}
 	for _, a := range o.ForceReplace {
@@ -193,7 +194,7 @@ func (p *planner) inputs() eval.Inputs {
 	in.Importing = p.opts.Mode == plan.Normal
 	in.Only, in.Partial = p.targets.Inputs(), p.targets != nil
 	if p.opts.Mode == plan.Destroy {
-		in.Only = p.prog.Needed(func(s *eval.Slot) bool { return s.Kind == eval.SlotProvider })
+		in.Only = p.prog.Needed(func(s *linking.Slot) bool { return s.Kind == linking.SlotProvider })
 	}
 	return in
 }
@@ -214,12 +215,12 @@ func (p *planner) inUse() map[addr.AbsProviderConfig]bool {
 
 // planner is the state of one run. It is the walk's driver.
 type planner struct {
-	prog       *eval.Program
+	prog       *linking.Program
 	base       *state.State // as stored
 	prior      *state.State // with moves done
 	moves      *moving.Result
-	targets    *eval.Targets                     // nil: everything
-	exclude    *eval.Selection                   // nil: nothing
+	targets    *linking.Targets                  // nil: everything
+	exclude    *linking.Selection                // nil: nothing
 	doomed     map[addr.AbsResourceInstance]bool // of a destroy with targets; found when first asked for
 	providers  Providers
 	opts       Options
@@ -231,28 +232,29 @@ type planner struct {
 	slots      chan struct{} // bounds provider calls
 	ephemerals *ephemeral.Objects
 
-	mu             sync.Mutex                      // guards what follows
-	evaluated      map[addr.AbsProviderConfig]bool // provider configurations, true for those with unknown values
-	tookOver       bool                            // what Options.Import asks for
-	changes        []*plan.Change
-	drift          []*plan.Change
-	refreshed      []state.Edit
-	byInstance     map[addr.AbsResourceInstance]*plan.Change
-	changed        map[addr.AbsResource]bool            // blocks with a pending change
-	changedBelow   map[changedBelow]bool                // the same, by all modules around them
-	behind         map[*eval.Slot][]addr.ConfigResource // what slots depend on, found when first asked for
-	metas          map[*eval.Meta]bool                  // provider_meta blocks that have been come to
-	fired          map[addr.AbsResource]bool            // for blocks named by replace_triggered_by: whether they fire
-	changedModules map[addr.ModuleInstance]bool         // modules with a pending change inside
-	visited        map[addr.AbsResource]bool            // blocks whose stored objects have been dealt with
-	replace        map[addr.AbsResourceInstance]bool    // -replace
+	mu           sync.Mutex                      // guards what follows
+	evaluated    map[addr.AbsProviderConfig]bool // provider configurations, true for those with unknown values
+	tookOver     bool                            // what Options.Import asks for
+	changes      []*plan.Change
+	drift        []*plan.Change
+	refreshed    []state.Edit
+	byInstance   map[addr.AbsResourceInstance]*plan.Change
+	changed      map[addr.AbsResource]bool               // blocks with a pending change
+	changedBelow map[changedBelow]bool                   // the same, by all modules around them
+	behind       map[*linking.Slot][]addr.ConfigResource // what slots depend on, found when first asked for
+	metas        map[*linking.Meta]bool                  // provider_meta blocks that have been come to
+	// for blocks named by replace_triggered_by: whether they fire
+	fired          map[addr.AbsResource]bool
+	changedModules map[addr.ModuleInstance]bool      // modules with a pending change inside
+	visited        map[addr.AbsResource]bool         // blocks whose stored objects have been dealt with
+	replace        map[addr.AbsResourceInstance]bool // -replace
 	rootOutputs    map[string]cty.Value
 	leftOutList    []plan.LeftOut // in no order
 	unstorable     diag.List      // root outputs that no state could hold
 }
 
 // Provider implements eval.Driver: it remembers the configuration; the provider starts when it is first needed.
-func (p *planner) Provider(_ *eval.Instance, s *eval.Slot, config cty.Value) error {
+func (p *planner) Provider(_ *eval.Instance, s *linking.Slot, config cty.Value) error {
 	var block *provider.Block
 	if schema, _ := p.providers.Schema(s.Provider.Provider); schema != nil && !s.Provider.Mock {
 		block = schema.Provider
@@ -268,7 +270,7 @@ func (p *planner) Provider(_ *eval.Instance, s *eval.Slot, config cty.Value) err
 
 // RootOutput implements eval.Driver. Like in Terraform, a value that cannot be stored only matters when there is no
 // other mistake.
-func (p *planner) RootOutput(s *eval.Slot, v cty.Value) error {
+func (p *planner) RootOutput(s *linking.Slot, v cty.Value) error {
 	problem := s.Storable(v)
 	p.mu.Lock()
 	defer p.mu.Unlock()

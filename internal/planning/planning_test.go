@@ -18,6 +18,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/config"
 	"github.com/tombolo-iac/tombolo/internal/eval"
 	"github.com/tombolo-iac/tombolo/internal/eval/funcs"
+	"github.com/tombolo-iac/tombolo/internal/eval/linking"
 	"github.com/tombolo-iac/tombolo/internal/host"
 	"github.com/tombolo-iac/tombolo/internal/planning"
 	"github.com/tombolo-iac/tombolo/plan"
@@ -83,7 +84,7 @@ func (b *bench) plan(files map[string]string) (*plan.Plan, diag.List) {
 		addr.DefaultProvider("broad"): func(context.Context) (provider.Provider, error) { return broad{}, nil },
 		addr.DefaultProvider("tidy"):  func(context.Context) (provider.Provider, error) { return tidy{}, nil },
 	})
-	prog, diags := eval.New(cfg, registry)
+	prog, diags := linking.New(cfg, registry)
 	if diags.HasErrors() {
 		return nil, diags
 	}

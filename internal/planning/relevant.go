@@ -9,6 +9,7 @@ import (
 
 	"github.com/tombolo-iac/tombolo/addr"
 	"github.com/tombolo-iac/tombolo/internal/eval"
+	"github.com/tombolo-iac/tombolo/internal/eval/linking"
 	"github.com/tombolo-iac/tombolo/internal/value"
 	"github.com/tombolo-iac/tombolo/plan"
 )
@@ -19,7 +20,7 @@ func (p *planner) relevant(out *plan.Plan) []plan.RelevantAttribute {
 	type key struct{ resource, path string }
 	seen := map[key]bool{}
 	var list []plan.RelevantAttribute
-	search := eval.NewContributors(func(m addr.ModuleInstance, ref addr.Reference) {
+	search := linking.NewContributors(func(m addr.ModuleInstance, ref addr.Reference) {
 		a := addr.AbsResourceInstance{Module: m, Resource: ref.Resource}
 		if ref.HasKey {
 			a.Key = ref.Key
@@ -51,7 +52,7 @@ func (p *planner) relevant(out *plan.Plan) []plan.RelevantAttribute {
 		search.Run()
 		return ordered(list)
 	}
-	p.walk.Outputs(func(i *eval.Instance, s *eval.Slot, null bool) {
+	p.walk.Outputs(func(i *eval.Instance, s *linking.Slot, null bool) {
 		if !null && p.targets.Includes(s) {
 			search.Add(i.Addr, s)
 		}

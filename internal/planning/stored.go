@@ -12,6 +12,7 @@ import (
 	"github.com/tombolo-iac/tombolo/event"
 	"github.com/tombolo-iac/tombolo/internal/ctyfast"
 	"github.com/tombolo-iac/tombolo/internal/eval"
+	"github.com/tombolo-iac/tombolo/internal/eval/linking"
 	"github.com/tombolo-iac/tombolo/internal/value"
 	"github.com/tombolo-iac/tombolo/plan"
 	"github.com/tombolo-iac/tombolo/provider"
@@ -36,7 +37,7 @@ func (k known) null() bool { return k.object == nil }
 // load upgrades a stored object and refreshes it; block is the one that wants it, or nil. It notes the edits that this
 // causes; drift is noted for managed objects.
 func (p *planner) load(o addr.Object, cfg addr.AbsProviderConfig, rt *provider.ResourceType, inst provider.Provider,
-	block *eval.Slot, refresh bool) (known, error) {
+	block *linking.Slot, refresh bool) (known, error) {
 	stored := p.prior.Object(o)
 	none := known{value: cty.NullVal(rt.Block.ImpliedType())}
 	if stored == nil {
@@ -88,7 +89,7 @@ func (p *planner) place(o addr.Object, diags diag.List) diag.List {
 
 // look refreshes an object at the current schema, unless refreshing is off, and notes what is to be kept of that.
 func (p *planner) look(o addr.Object, cfg addr.AbsProviderConfig, rt *provider.ResourceType, inst provider.Provider,
-	k known, block *eval.Slot, refresh bool) (known, error) {
+	k known, block *linking.Slot, refresh bool) (known, error) {
 	none := known{value: cty.NullVal(rt.Block.ImpliedType())}
 	if errs := value.CheckRefreshed(rt.Block, k.value); len(errs) > 0 {
 		summary := "Invalid resource state upgrade"
@@ -116,7 +117,7 @@ func (p *planner) look(o addr.Object, cfg addr.AbsProviderConfig, rt *provider.R
 
 // meta returns what the module of a block says to the provider of the block. What is wrong with that is reported once,
 // and fails all that comes to it.
-func (p *planner) meta(block *eval.Slot) (cty.Value, error) {
+func (p *planner) meta(block *linking.Slot) (cty.Value, error) {
 	m := block.Meta()
 	if m == nil {
 		return cty.NilVal, nil
@@ -210,7 +211,7 @@ var client = provider.ClientCapabilities{WriteOnlyAttributesAllowed: true}
 // now. before is the upgraded object, after what is there now. Until the object is written or turns out to be as
 // wanted, it depends on what it was made from and on what the configuration mentions now.
 func (p *planner) noteRefresh(o addr.Object, cfg addr.AbsProviderConfig, rt *provider.ResourceType, before, after known,
-	block *eval.Slot) (known, error) {
+	block *linking.Slot) (known, error) {
 	stored := before.object
 	if after.null() {
 		p.edit(state.Edit{Drop: &state.DropObject{Addr: o}})

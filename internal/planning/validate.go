@@ -8,6 +8,7 @@ import (
 	"github.com/tombolo-iac/tombolo/addr"
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/internal/eval"
+	"github.com/tombolo-iac/tombolo/internal/eval/linking"
 	"github.com/tombolo-iac/tombolo/internal/graph"
 	"github.com/tombolo-iac/tombolo/internal/value"
 	"github.com/tombolo-iac/tombolo/provider"
@@ -16,9 +17,9 @@ import (
 // Validate evaluates a configuration as far as it goes without state, variables or providers' services: what would only
 // be known later is unknown, repeated blocks stand for one instance. Providers check their blocks, but are not
 // configured.
-func Validate(ctx context.Context, prog *eval.Program, providers Providers, o Options) diag.List {
+func Validate(ctx context.Context, prog *linking.Program, providers Providers, o Options) diag.List {
 	v := &validator{ctx: ctx, providers: providers, secrets: o.Secrets}
-	v.walk = prog.NewWalk(eval.Inputs{
+	v.walk = eval.NewWalk(prog, eval.Inputs{
 		Functions: o.Functions, Variables: o.Variables, Workspace: o.Workspace, Cwd: o.Cwd,
 		Workers: max(1, o.Parallelism) + 4, Validating: true, Secrets: o.Secrets,
 	}, v)
@@ -38,7 +39,7 @@ type validator struct {
 
 // Provider implements eval.Driver: the provider checks its block. One that nothing uses may be incomplete: what it
 // takes may come from an environment that is not needed here.
-func (v *validator) Provider(_ *eval.Instance, s *eval.Slot, config cty.Value) error {
+func (v *validator) Provider(_ *eval.Instance, s *linking.Slot, config cty.Value) error {
 	if !s.Used || s.Provider.Mock {
 		return nil
 	}
@@ -56,7 +57,7 @@ func (v *validator) Provider(_ *eval.Instance, s *eval.Slot, config cty.Value) e
 }
 
 // RootOutput implements eval.Driver.
-func (v *validator) RootOutput(*eval.Slot, cty.Value) error { return nil }
+func (v *validator) RootOutput(*linking.Slot, cty.Value) error { return nil }
 
 // Resource implements eval.Driver: the provider checks the configuration, whose computed attributes are unknown to
 // others.

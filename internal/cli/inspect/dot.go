@@ -9,12 +9,12 @@ import (
 	"strings"
 
 	"github.com/tombolo-iac/tombolo/addr"
-	"github.com/tombolo-iac/tombolo/internal/eval"
+	"github.com/tombolo-iac/tombolo/internal/eval/linking"
 )
 
 // drawing writes the dependencies of a configuration in the DOT language. What follows from other edges is not drawn.
 type drawing struct {
-	slots []*eval.Slot
+	slots []*linking.Slot
 	edges [][]int
 	more  []string // names of nodes behind those of the slots: see withProviders
 }
@@ -30,12 +30,12 @@ func (d drawing) withProviders() drawing {
 	}
 	begins, ends := map[addr.AbsProviderConfig]int{}, map[addr.AbsProviderConfig]int{}
 	for n, s := range d.slots {
-		if s.Kind == eval.SlotProvider {
+		if s.Kind == linking.SlotProvider {
 			begins[s.ConfiguredAs()] = n
 		}
 	}
 	for n, s := range d.slots {
-		if s.Kind != eval.SlotResource || s.ProviderConfig == (addr.AbsProviderConfig{}) {
+		if s.Kind != linking.SlotResource || s.ProviderConfig == (addr.AbsProviderConfig{}) {
 			continue
 		}
 		a := s.ProviderConfig
@@ -87,7 +87,7 @@ func (d drawing) resources() string {
 // sortedResources returns the numbers of all resources: the root module first, data sources before managed resources.
 func (d drawing) sortedResources() (nodes []int) {
 	for n, s := range d.slots {
-		if s.Kind == eval.SlotResource {
+		if s.Kind == linking.SlotResource {
 			nodes = append(nodes, n)
 		}
 	}
@@ -209,8 +209,8 @@ func (d drawing) evaluation() string {
 
 // drawn reports whether a slot is drawn: not what only passes something on, nor the configuration of a provider that
 // nothing uses.
-func (d drawing) drawn(s *eval.Slot) bool {
-	return s.Kind != eval.SlotCallOutput && (s.Kind != eval.SlotProvider || s.Used)
+func (d drawing) drawn(s *linking.Slot) bool {
+	return s.Kind != linking.SlotCallOutput && (s.Kind != linking.SlotProvider || s.Used)
 }
 
 // shape returns the label and the shape of a node; one without is a point that edges lead to.
@@ -221,8 +221,8 @@ func (d drawing) shape(n int) (label, shape string) {
 		}
 		return "", ""
 	}
-	return d.slots[n].Addr(), map[eval.SlotKind]string{eval.SlotResource: "box", eval.SlotProvider: "diamond",
-		eval.SlotVariable: "note"}[d.slots[n].Kind]
+	return d.slots[n].Addr(), map[linking.SlotKind]string{linking.SlotResource: "box", linking.SlotProvider: "diamond",
+		linking.SlotVariable: "note"}[d.slots[n].Kind]
 }
 
 // name is what a node is called where everything is drawn.
@@ -232,9 +232,9 @@ func (d drawing) name(n int) string {
 	}
 	s := d.slots[n]
 	switch s.Kind {
-	case eval.SlotLocal, eval.SlotOutput, eval.SlotResource, eval.SlotCheck:
+	case linking.SlotLocal, linking.SlotOutput, linking.SlotResource, linking.SlotCheck:
 		return s.Addr() + " (expand)"
-	case eval.SlotVariable:
+	case linking.SlotVariable:
 		if !s.Unit().Module.Path.IsRoot() {
 			return s.Addr() + " (expand)"
 		}

@@ -1,4 +1,4 @@
-package eval
+package linking
 
 import (
 	"fmt"
@@ -10,120 +10,8 @@ import (
 	"github.com/tombolo-iac/tombolo/addr"
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/internal/config"
-	"github.com/tombolo-iac/tombolo/provider"
+	"github.com/tombolo-iac/tombolo/internal/eval/blocks"
 )
-
-// compile finds the provider configuration and schema of every block of a module and compiles the bodies against them.
-func (p *Program) compile(u *Unit) diag.List {
-	var diags diag.List
-	for _, s := range u.slots {
-		switch s.Kind {
-		case SlotProvider:
-			schema, d := p.schema(s.Provider.Provider, s.Provider.Range)
-			diags = diags.Extend(d)
-			if schema == nil {
-				continue
-			}
-			block := schema.Provider
-			if block == nil || s.Provider.Mock {
-				block = &provider.Block{}
-			}
-			s.Body = CompileBody(s.Provider.Body, block)
-		case SlotResource:
-			diags = diags.Extend(p.compileResource(s))
-		}
-	}
-	return diags
-}
-
-// schema returns the schema of a provider. What is wrong with the provider is reported at the first block that needs
-// it, once.
-func (p *Program) schema(a addr.Provider, at hcl.Range) (*provider.Schema, diag.List) {
-	schema, diags := p.Schemas.Schema(a)
-	if len(diags) == 0 || p.reported[a] {
-		return schema, nil
-	}
-	p.reported[a] = true
-	out := make(diag.List, 0, len(diags))
-	for _, d := range diags {
-		c := *d
-		if c.Subject == nil {
-			c.Subject = &at
-		}
-		out = append(out, &c)
-	}
-	return schema, out
-}
-
-var kindOf = map[addr.Mode]provider.ResourceKind{
-	addr.Managed: provider.ManagedResource, addr.Data: provider.DataSource, addr.Ephemeral: provider.EphemeralResource,
-}
-
-func (p *Program) compileResource(s *Slot) diag.List {
-	r := s.Resource
-	var diags diag.List
-	abs, ok := s.unit.Module.ResolveProvider(r.ProviderConfig())
-	if !ok {
-		return diags // the loader has said why
-	}
-	s.ProviderConfig = abs
-	if ps := p.providers[abs]; ps != nil {
-		s.providerUnit, s.providerSlot = ps.unit, ps.index
-		ps.Used = true
-	}
-	schema, d := p.schema(abs.Provider, r.DeclRange)
-	diags = diags.Extend(d)
-	if schema == nil {
-		return diags
-	}
-	s.Type = schema.Type(kindOf[r.Addr.Mode], r.Addr.Type)
-	if s.Type == nil {
-		s.fault(s.Resource, unknownType(schema, s, abs.Provider))
-		return diags
-	}
-	s.Body = CompileBody(r.Body, s.Type.Block)
-	if r.Addr.Mode != addr.Ephemeral { // the protocol has no room for it there
-		s.meta = s.unit.metaOf(abs.Provider, schema)
-	}
-	s.Provisioners, d = compileProvisioners(r.Provisioners)
-	return diags.Extend(d)
-}
-
-// unknownType explains that a provider has no such type, and what it has instead.
-func unknownType(schema *provider.Schema, s *Slot, p addr.Provider) diag.List {
-	r := s.Resource
-	rng := r.TypeRange
-	what, other := "resource type", ""
-	names := map[string]*provider.ResourceType{}
-	switch r.Addr.Mode {
-	case addr.Managed:
-		names = schema.Resources
-		if schema.Data[r.Addr.Type] != nil {
-			other = fmt.Sprintf(
-				"\n\nThere is a data source %q: write \"data\" in place of \"resource\" if you meant that.",
-				r.Addr.Type)
-		}
-	case addr.Data:
-		what, names = "data source", schema.Data
-		if schema.Resources[r.Addr.Type] != nil {
-			other = fmt.Sprintf(
-				"\n\nThere is a resource type %q: write \"resource\" in place of \"data\" if you meant that.",
-				r.Addr.Type)
-		}
-	case addr.Ephemeral:
-		what, names = "ephemeral resource", schema.Ephemeral
-	}
-	candidates := make([]string, 0, len(names))
-	for n := range names {
-		candidates = append(candidates, n)
-	}
-	sort.Strings(candidates)
-	if other == "" {
-		other = diag.DidYouMean(r.Addr.Type, candidates)
-	}
-	return diag.List{}.Errorf(&rng, "Invalid "+what, "The provider %s does not support %s %q.%s", p.ForDisplay(), what,
-		r.Addr.Type, other)
-}
 
 // problemAt makes an error at the reference that is being resolved.
 type problemAt func(summary, format string, args ...any) diag.List
@@ -138,45 +26,6 @@ type linker struct {
 	// whole says that the expressions at hand are the block's, not its instances': count and each mean nothing in them.
 	whole bool
 }
-
-// fault notes what is wrong with a part of a slot. What is merely to be said of it keeps nobody from evaluating it.
-func (s *Slot) fault(part any, diags diag.List) {
-	for _, d := range diags {
-		if d.Severity == diag.Warning && part == partTriggers {
-			continue // it asks for no value
-		}
-		if d.Severity == diag.Warning {
-			s.warnings = append(s.warnings, d)
-			continue
-		}
-		if s.faults == nil {
-			s.faults = map[any]diag.List{}
-		}
-		s.faults[part] = append(s.faults[part], d)
-	}
-}
-
-// faulty returns what is wrong with parts of a slot before anything is evaluated: references that lead nowhere. A part
-// is an expression, a Body, or one of the values below; who evaluates it reports its faults instead.
-func (s *Slot) faulty(parts ...any) diag.List {
-	if s.faults == nil {
-		return nil
-	}
-	var diags diag.List
-	for _, part := range parts {
-		diags = diags.Extend(s.faults[part])
-	}
-	return diags
-}
-
-// Parts of slots that are no expression.
-type part string
-
-const (
-	partDependsOn   part = "depends_on"
-	partTriggers    part = "replace_triggered_by"
-	partValidations part = "validation"
-)
 
 // expr adds the references of an expression; nil is allowed.
 func (l *linker) expr(e hcl.Expression) {
@@ -201,7 +50,7 @@ func (l *linker) traversals(of any, list []hcl.Traversal) {
 		}
 		l.s.fault(of, d)
 		if !d.HasErrors() {
-			l.s.refs = append(l.s.refs, ref)
+			l.s.Refs = append(l.s.Refs, ref)
 		}
 	}
 }
@@ -220,7 +69,7 @@ func (l *linker) dependsOn(list []hcl.Traversal) {
 		if !d.HasErrors() {
 			d = d.Extend(l.dependOn(ref))
 		}
-		l.s.fault(partDependsOn, d)
+		l.s.fault(PartDependsOn, d)
 	}
 }
 
@@ -228,20 +77,20 @@ func (l *linker) dependsOn(list []hcl.Traversal) {
 func (l *linker) dependOn(ref addr.Reference) diag.List {
 	whole := l.u.wholeModule(ref)
 	if whole.Kind == addr.RefModule {
-		if i, ok := l.u.closes[ref.Name]; ok {
+		if i, ok := l.u.Closes[ref.Name]; ok {
 			l.deps[i] = true
-			l.s.explicit = append(l.s.explicit, i)
+			l.s.Explicit = append(l.s.Explicit, i)
 			return nil
 		}
 	}
-	if i, ok := l.u.outSlots[[2]string{ref.Name, ref.Output}]; ok && whole.Kind == addr.RefOutput {
+	if i, ok := l.u.CallOutputs[[2]string{ref.Name, ref.Output}]; ok && whole.Kind == addr.RefOutput {
 		l.deps[i] = true
-		l.s.explicit = append(l.s.explicit, i)
+		l.s.Explicit = append(l.s.Explicit, i)
 		return nil
 	}
 	d := l.resolve(whole)
 	if d == nil && whole.Kind == addr.RefResource {
-		l.s.explicit = append(l.s.explicit, l.u.resources[ref.Resource])
+		l.s.Explicit = append(l.s.Explicit, l.u.Resources[ref.Resource])
 	}
 	return d
 }
@@ -255,22 +104,22 @@ func (l *linker) resolve(ref addr.Reference) diag.List {
 	}
 	switch ref.Kind {
 	case addr.RefVariable:
-		i, ok := l.u.variables[ref.Name]
+		i, ok := l.u.Variables[ref.Name]
 		if !ok {
 			return undeclared("Reference to undeclared input variable",
 				"An input variable with the name %q has not been declared.%s",
-				ref.Name, suggestOr(ref.Name, l.u.variables, ` Declare it with variable `+quoted(ref.Name)+` {}.`))
+				ref.Name, suggestOr(ref.Name, l.u.Variables, ` Declare it with variable `+quoted(ref.Name)+` {}.`))
 		}
 		l.deps[i] = true
 	case addr.RefLocal:
-		i, ok := l.u.locals[ref.Name]
-		if ok && l.s.Kind == SlotLocal && l.s.index == i {
+		i, ok := l.u.Locals[ref.Name]
+		if ok && l.s.Kind == SlotLocal && l.s.Index == i {
 			return undeclared("Self-referencing local value",
 				"The expression of local.%s refers to local.%[1]s itself.", ref.Name)
 		}
 		if !ok {
 			return undeclared("Reference to undeclared local value",
-				"A local value with the name %q has not been declared.%s", ref.Name, suggestOr(ref.Name, l.u.locals,
+				"A local value with the name %q has not been declared.%s", ref.Name, suggestOr(ref.Name, l.u.Locals,
 					""))
 		}
 		l.deps[i] = true
@@ -310,7 +159,7 @@ func (l *linker) resolve(ref addr.Reference) diag.List {
 		}
 	case addr.RefSelf:
 		if l.self && l.s.Type != nil {
-			return StaticTraversal(ref.Remaining, l.s.Type.Block)
+			return blocks.StaticTraversal(ref.Remaining, l.s.Type.Block)
 		}
 		if !l.self {
 			return undeclared(`Invalid "self" reference`, `"self" is the object of the surrounding resource in its `+
@@ -336,7 +185,7 @@ func (l *linker) noInstance(name string) string {
 func (l *linker) counted() bool {
 	switch l.s.Kind {
 	case SlotVariable:
-		return l.s.arg != nil && l.s.unit.Module.Call.Count != nil
+		return l.s.Arg != nil && l.s.unit.Module.Call.Count != nil
 	case SlotResource:
 		return l.s.Resource.Count != nil
 	}
@@ -346,7 +195,7 @@ func (l *linker) counted() bool {
 func (l *linker) keyed() bool {
 	switch l.s.Kind {
 	case SlotVariable:
-		return l.s.arg != nil && l.s.unit.Module.Call.ForEach != nil
+		return l.s.Arg != nil && l.s.unit.Module.Call.ForEach != nil
 	case SlotResource:
 		return l.s.Resource.ForEach != nil
 	case SlotImport:
@@ -359,11 +208,11 @@ func (l *linker) keyed() bool {
 // tells what there is, and what a "try" around it gives instead. So it is with a key where a module has none: it is the
 // name of an output value.
 func (u *Unit) wholeModule(ref addr.Reference) addr.Reference {
-	child := u.calls[ref.Name]
+	child := u.Calls[ref.Name]
 	if ref.Kind != addr.RefOutput || child == nil {
 		return ref
 	}
-	_, declared := child.outputs[ref.Output]
+	_, declared := child.Outputs[ref.Output]
 	if call := child.Module.Call; !declared || ref.HasKey && call.Count == nil && call.ForEach == nil {
 		ref.Kind = addr.RefModule
 	}
@@ -371,13 +220,13 @@ func (u *Unit) wholeModule(ref addr.Reference) addr.Reference {
 }
 
 func (l *linker) resolveModule(ref addr.Reference, undeclared problemAt) diag.List {
-	call, ok := l.u.callSlots[ref.Name]
+	call, ok := l.u.CallSlots[ref.Name]
 	if !ok {
 		return undeclared("Reference to undeclared module", "No module call named %q is declared in %s.%s", ref.Name,
-			moduleName(l.u.Module), suggestOr(ref.Name, l.u.callSlots, ""))
+			moduleName(l.u.Module), suggestOr(ref.Name, l.u.CallSlots, ""))
 	}
 	l.deps[call] = true
-	child := l.u.calls[ref.Name]
+	child := l.u.Calls[ref.Name]
 	if child == nil {
 		return nil // the loader has said why
 	}
@@ -388,7 +237,7 @@ func (l *linker) resolveModule(ref addr.Reference, undeclared problemAt) diag.Li
 			l.wholeCall(ref.Name, child)
 			return nil
 		}
-		l.deps[l.u.outSlots[[2]string{ref.Name, ref.Output}]] = true
+		l.deps[l.u.CallOutputs[[2]string{ref.Name, ref.Output}]] = true
 		return nil
 	}
 	l.wholeCall(ref.Name, child)
@@ -399,14 +248,14 @@ func (l *linker) resolveModule(ref addr.Reference, undeclared problemAt) diag.Li
 // the module, for it may stand for a use of that. So whoever names a module is created after everything in it, and
 // destroyed before.
 func (l *linker) wholeCall(call string, child *Unit) {
-	for o := range child.outputs {
-		l.deps[l.u.outSlots[[2]string{call, o}]] = true
+	for o := range child.Outputs {
+		l.deps[l.u.CallOutputs[[2]string{call, o}]] = true
 	}
-	l.deps[l.u.closes[call]] = true
+	l.deps[l.u.Closes[call]] = true
 }
 
 func (l *linker) resolveResource(ref addr.Reference, where string, undeclared problemAt) diag.List {
-	i, ok := l.u.resources[ref.Resource]
+	i, ok := l.u.Resources[ref.Resource]
 	if !ok {
 		return l.noSuchResource(ref, where, undeclared)
 	}
@@ -434,7 +283,7 @@ func (l *linker) noSuchResource(ref addr.Reference, where string, undeclared pro
 	word := map[addr.Mode]string{addr.Managed: "managed", addr.Data: "data",
 		addr.Ephemeral: "ephemeral"}[ref.Resource.Mode]
 	candidates := []string{}
-	for r := range l.u.resources {
+	for r := range l.u.Resources {
 		candidates = append(candidates, r.String())
 	}
 	sort.Strings(candidates)
@@ -445,7 +294,7 @@ func (l *linker) noSuchResource(ref addr.Reference, where string, undeclared pro
 			ref.Resource.Type)
 	}
 	if ref.Resource.Mode == addr.Managed {
-		if _, ok := l.u.resources[addr.Resource{Mode: addr.Data, Type: ref.Resource.Type,
+		if _, ok := l.u.Resources[addr.Resource{Mode: addr.Data, Type: ref.Resource.Type,
 			Name: ref.Resource.Name}]; ok {
 			extra = fmt.Sprintf("\n\nDid you mean the data resource data.%s?", ref.Resource)
 		}
@@ -495,19 +344,19 @@ func (p *Program) link(u *Unit) {
 			l.expr(s.Call.ForEach)
 			l.dependsOn(s.Call.DependsOn)
 		case SlotCallOutput, SlotCallClose:
-			l.deps[u.callSlots[s.Call.Name]] = true
+			l.deps[u.CallSlots[s.Call.Name]] = true
 		case SlotProvider:
 			l.body(s.Body)
 		case SlotResource:
 			l.resource(s)
-			if u.parent == nil {
+			if u.Parent == nil {
 				for _, i := range s.imports {
 					l.deps[i-u.base] = true
 				}
 			}
 		case SlotCheck:
 			if s.Check.Data != nil {
-				l.deps[u.resources[s.Check.Data.Addr]] = true
+				l.deps[u.Resources[s.Check.Data.Addr]] = true
 			}
 			l.conditions(s.Check.Asserts)
 		case SlotImport:
@@ -517,7 +366,7 @@ func (p *Program) link(u *Unit) {
 	}
 }
 
-func (l *linker) body(b *Body) {
+func (l *linker) body(b *blocks.Body) {
 	if b != nil {
 		l.traversals(b, b.Traversals())
 	}
@@ -531,10 +380,10 @@ func (l *linker) resource(s *Slot) {
 	l.body(s.Body)
 	for d := range l.deps {
 		if l.u.slots[d].Kind == SlotResource {
-			s.direct = append(s.direct, d)
+			s.Direct = append(s.Direct, d)
 		}
 	}
-	sort.Ints(s.direct)
+	sort.Ints(s.Direct)
 	s.warnings = s.warnings.Extend(redundantIgnores(s))
 	l.dependsOn(r.DependsOn)
 	l.conditions(r.Preconditions)
@@ -543,7 +392,7 @@ func (l *linker) resource(s *Slot) {
 		for _, t := range e.Variables() {
 			if ref, d := addr.ParseReference(t); !d.HasErrors() && (ref.Kind == addr.RefResource ||
 				ref.Kind == addr.RefEach || ref.Kind == addr.RefCount) {
-				l.traversals(partTriggers, []hcl.Traversal{t})
+				l.traversals(PartTriggers, []hcl.Traversal{t})
 			}
 		}
 	}
@@ -565,24 +414,24 @@ func (p *Program) linkVariable(u *Unit, s *Slot) {
 					ref.Name == s.Name {
 					continue // the variable itself is at hand
 				}
-				inner.traversals(partValidations, []hcl.Traversal{t})
+				inner.traversals(PartValidations, []hcl.Traversal{t})
 			}
 		}
 	}
 	s.deps = sortedKeys(inner.deps)
-	if u.parent == nil {
+	if u.Parent == nil {
 		return
 	}
 	call := u.Module.Call
 	content, _, hclDiags := call.Body.PartialContent(&hcl.BodySchema{Attributes: []hcl.AttributeSchema{{Name: s.Name}}})
-	s.fault(partValidations, diag.List(nil).AppendHCL(hclDiags))
+	s.fault(PartValidations, diag.List(nil).AppendHCL(hclDiags))
 	if attr := content.Attributes[s.Name]; attr != nil {
-		s.arg = attr.Expr
-		outer := &linker{p: p, u: u.parent, s: s, deps: map[int]bool{}}
-		inRefs := s.refs
-		s.refs = nil
+		s.Arg = attr.Expr
+		outer := &linker{p: p, u: u.Parent, s: s, deps: map[int]bool{}}
+		inRefs := s.Refs
+		s.Refs = nil
 		outer.expr(attr.Expr)
-		s.argRefs, s.refs = s.refs, inRefs
+		s.ArgRefs, s.Refs = s.Refs, inRefs
 		s.outer = sortedKeys(outer.deps)
 	}
 }
@@ -594,4 +443,26 @@ func sortedKeys(m map[int]bool) []int {
 	}
 	slices.Sort(out)
 	return out
+}
+
+// LinkOutside returns what expressions mention that are not part of the configuration but use the names of a module,
+// what the references call for, and what is wrong with them. other, when set, reports whether a reference means
+// something else than a name of the module, and what is wrong with it then.
+func (p *Program) LinkOutside(u *Unit, list []hcl.Expression,
+	other func(hcl.Traversal, *Unit) (bool, diag.List)) (refs []addr.Reference, warnings, diags diag.List) {
+	s := &Slot{unit: u}
+	l := &linker{p: p, u: u, s: s, deps: map[int]bool{}}
+	for _, e := range list {
+		for _, t := range e.Variables() {
+			if other != nil {
+				means, problems := other(t, u)
+				if diags = diags.Extend(problems); means {
+					continue
+				}
+			}
+			l.traversals(e, []hcl.Traversal{t})
+		}
+		diags = diags.Extend(s.Faulty(e))
+	}
+	return s.Refs, s.warnings, diags
 }

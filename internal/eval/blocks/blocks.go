@@ -1,4 +1,10 @@
-package eval
+// Package blocks compiles the body of a block against its schema, once, and evaluates it for each instance: attributes,
+// nested blocks, dynamic blocks. What the expressions may mention comes in as an evaluation context.
+//
+//	body := blocks.Compile(block.Body, schema)
+//	shared, diags := body.Prepare(scope)     // what no count, each or self is in
+//	value, diags := shared.Instance(instance) // the whole, for one instance
+package blocks
 
 import (
 	"maps"
@@ -70,7 +76,7 @@ func (b *Body) compileBlocks(groups []*blockGroup, content *hcl.BodyContent) {
 			continue
 		}
 		g := byName[block.Type]
-		item := blockItem{def: block.DefRange, body: CompileBody(block.Body, &g.nested.Block)}
+		item := blockItem{def: block.DefRange, body: Compile(block.Body, &g.nested.Block)}
 		if len(block.Labels) > 0 {
 			item.label = block.Labels[0]
 		}

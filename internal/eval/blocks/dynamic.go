@@ -1,4 +1,4 @@
-package eval
+package blocks
 
 import (
 	"github.com/hashicorp/hcl/v2"
@@ -85,7 +85,7 @@ func addDynamic(groups map[string]*blockGroup, block *hcl.Block) diag.List {
 		return diags.Errorf(&content.Blocks[1].DefRange, "Extraneous dynamic content block",
 			"A \"dynamic\" block has one \"content\" block. Remove this one.")
 	}
-	item := blockItem{def: block.DefRange, dynamic: d, body: CompileBody(content.Blocks[0].Body, &g.nested.Block)}
+	item := blockItem{def: block.DefRange, dynamic: d, body: Compile(content.Blocks[0].Body, &g.nested.Block)}
 	inside := item.body.traversals
 	if d.label != nil {
 		inside = append(d.label.Variables(), inside...)
@@ -140,16 +140,16 @@ func (d *dynamicBlock) over(ctx *hcl.EvalContext) (cty.Value, cty.ValueMarks, di
 		return cty.DynamicVal, nil, diags
 	}
 	if value.IsEphemeral(v) {
-		return v, nil, diags.Extend(problem(d.forEach, ctx, "Invalid use of ephemeral value", "An ephemeral value "+
+		return v, nil, diags.Extend(Problem(d.forEach, ctx, "Invalid use of ephemeral value", "An ephemeral value "+
 			"cannot be used in the for_each of a dynamic block: the number of blocks must be the same in every run."))
 	}
 	v, marks := v.Unmark()
 	switch {
 	case v.IsNull():
-		diags = diags.Extend(problem(d.forEach, ctx, "Invalid dynamic for_each value",
+		diags = diags.Extend(Problem(d.forEach, ctx, "Invalid dynamic for_each value",
 			"The value of for_each is null. Use an empty collection for no blocks."))
 	case !v.CanIterateElements() && v.Type() != cty.DynamicPseudoType:
-		diags = diags.Extend(problem(d.forEach, ctx, "Invalid dynamic for_each value",
+		diags = diags.Extend(Problem(d.forEach, ctx, "Invalid dynamic for_each value",
 			"The value of for_each is a %s; a list, set, map, tuple or object is needed.", v.Type().FriendlyName()))
 	}
 	return v, marks, diags
@@ -166,7 +166,7 @@ func (d *dynamicBlock) labelOf(ctx *hcl.EvalContext, allowed cty.ValueMarks) (st
 		return "", diag.List(nil).AppendHCL(hclDiags)
 	}
 	bad := func(format string, args ...any) (string, diag.List) {
-		return "", problem(d.label, ctx, "Invalid dynamic block label", format, args...)
+		return "", Problem(d.label, ctx, "Invalid dynamic block label", format, args...)
 	}
 	v, marks := v.Unmark()
 	v, err := convert.Convert(v, cty.String)

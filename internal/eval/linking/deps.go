@@ -1,4 +1,4 @@
-package eval
+package linking
 
 import (
 	"slices"
@@ -6,7 +6,6 @@ import (
 
 	"github.com/tombolo-iac/tombolo/addr"
 	"github.com/tombolo-iac/tombolo/diag"
-	"github.com/tombolo-iac/tombolo/internal/graph"
 )
 
 // maxDependencies bounds how many indirect dependencies are noted for one resource, beside all direct ones. Terraform
@@ -21,14 +20,14 @@ func (p *Program) findResourceDeps() {
 	done := make([]bool, p.total)
 	for _, u := range p.order {
 		for _, s := range u.slots {
-			p.nearResources(u.base+s.index, near, done)
+			p.nearResources(u.base+s.Index, near, done)
 		}
 	}
 	seen := make([]int, p.total) // the last slot that saw it, plus one: no clearing between slots
 	for _, u := range p.order {
 		for _, s := range u.slots {
 			if s.Kind == SlotResource || s.Kind == SlotProvider || s.Kind == SlotImport || s.Kind == SlotCallOutput {
-				s.resourceDeps = p.closure(u.base+s.index, near, seen)
+				s.resourceDeps = p.closure(u.base+s.Index, near, seen)
 			}
 		}
 	}
@@ -128,7 +127,7 @@ func (p *Program) closure(start int, near [][]int, seen []int) []addr.ConfigReso
 
 // ResourcesBehind returns all resources that a slot depends on, through whatever lies between, however many there are.
 func (p *Program) ResourcesBehind(s *Slot) []addr.ConfigResource {
-	start := s.unit.base + s.index
+	start := s.unit.base + s.Index
 	seen := map[int]bool{start: true}
 	var out []addr.ConfigResource
 	for queue := []int{start}; len(queue) > 0; queue = queue[1:] {
@@ -155,8 +154,8 @@ func (p *Program) propagateCreateBeforeDestroy() {
 		for _, s := range u.slots {
 			if s.Kind == SlotResource && s.Resource.CreateBeforeDestroy {
 				s.CreateBeforeDestroy = true
-				seen[u.base+s.index] = true
-				stack = append(stack, u.base+s.index)
+				seen[u.base+s.Index] = true
+				stack = append(stack, u.base+s.Index)
 			}
 		}
 	}
@@ -200,18 +199,11 @@ func (p *Program) Dependencies() (slots []*Slot, edges [][]int) {
 	slots, edges = make([]*Slot, p.total), make([][]int, p.total)
 	for _, u := range p.order {
 		for _, s := range u.slots {
-			slots[u.base+s.index] = s
-			edges[u.base+s.index] = p.edges(s)
+			slots[u.base+s.Index] = s
+			edges[u.base+s.Index] = p.edges(s)
 		}
 	}
 	return slots, edges
-}
-
-// Closer is what a Driver implements that opens ephemeral resources: it hears of each block when the last that could
-// use its value has ended well. Whatever a Closer has not heard of when the walk has ended, because something failed or
-// because a provider's configuration uses it, it closes then.
-type Closer interface {
-	CloseEphemeral(a addr.AbsResource) error
 }
 
 // usersOf returns the slots that may use the value of an ephemeral resource, through whatever hands it on; kept tells
@@ -220,8 +212,8 @@ func (p *Program) usersOf(s *Slot) (users []*Slot, kept bool) {
 	if p.dependents == nil {
 		p.findDependents()
 	}
-	seen := map[int]bool{s.unit.base + s.index: true}
-	queue := []int{s.unit.base + s.index}
+	seen := map[int]bool{s.unit.base + s.Index: true}
+	queue := []int{s.unit.base + s.Index}
 	for len(queue) > 0 {
 		n := queue[0]
 		queue = queue[1:]
@@ -256,41 +248,8 @@ func (p *Program) findDependents() {
 	for _, u := range p.order {
 		for _, s := range u.slots {
 			for _, e := range p.edges(s) {
-				p.dependents[e] = append(p.dependents[e], u.base+s.index)
+				p.dependents[e] = append(p.dependents[e], u.base+s.Index)
 			}
 		}
 	}
-}
-
-// trackUsers adds the node that closes an ephemeral resource of a module instance.
-func (i *Instance) trackUsers(s *Slot, closer Closer) {
-	users, kept := s.users, s.kept
-	if kept || i.walk.Inputs.Only != nil && !i.walk.Inputs.Only[s] {
-		return
-	}
-	deps := []graph.ID{i.nodes[s.index]}
-	for _, u := range users {
-		if id, ok := i.nodeTowards(u); ok {
-			deps = append(deps, id)
-		}
-	}
-	i.walk.runner.Add(func(*graph.Node) error {
-		return closer.CloseEphemeral(addr.AbsResource{Module: i.Addr, Resource: s.Resource.Addr})
-	}, deps...)
-}
-
-// nodeTowards returns the node whose end tells that a slot has ended: its own in this instance or an enclosing one, or
-// else that of the call that leads to it.
-func (i *Instance) nodeTowards(s *Slot) (graph.ID, bool) {
-	for at := i; at != nil; at = at.parent {
-		if at.Unit == s.unit {
-			return at.nodes[s.index], true
-		}
-		for u := s.unit; u.parent != nil; u = u.parent {
-			if u.parent == at.Unit {
-				return at.nodes[at.Unit.closes[u.Module.Call.Name]], true
-			}
-		}
-	}
-	return 0, false
 }

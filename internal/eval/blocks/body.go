@@ -1,4 +1,4 @@
-package eval
+package blocks
 
 import (
 	"fmt"
@@ -38,9 +38,9 @@ type bodyAttr struct {
 	rng   hcl.Range
 }
 
-// CompileBody checks a body against a schema and finds its expressions. What does not fit is reported when the body is
+// Compile checks a body against a schema and finds its expressions. What does not fit is reported when the body is
 // evaluated.
-func CompileBody(body hcl.Body, schema *provider.Block) *Body {
+func Compile(body hcl.Body, schema *provider.Block) *Body {
 	b := &Body{schema: schema, nulls: make(map[string]cty.Value, len(schema.Attributes)), rng: body.MissingItemRange()}
 	asBlocks := attributesAsBlocks(body, schema)
 	want := &hcl.BodySchema{}
@@ -267,8 +267,8 @@ func pathText(path cty.Path) string {
 // Traversals returns everything that the body mentions.
 func (b *Body) Traversals() []hcl.Traversal { return b.traversals }
 
-// mentions returns what an attribute or the nested blocks of one name mention.
-func (b *Body) mentions(name string) []hcl.Traversal {
+// Mentions returns what an attribute or the nested blocks of one name mention.
+func (b *Body) Mentions(name string) []hcl.Traversal {
 	for i := range b.attrs {
 		if b.attrs[i].name == name {
 			return b.attrs[i].expr.Variables()
@@ -323,3 +323,10 @@ func (b *Body) place(path cty.Path, header hcl.Range) (subject, context *hcl.Ran
 
 // Range is where the body ends up in messages about what is missing in it.
 func (b *Body) Range() hcl.Range { return b.rng }
+
+// Problem returns an error about an expression, with the values that are part of it.
+func Problem(expr hcl.Expression, ctx *hcl.EvalContext, summary, format string, args ...any) diag.List {
+	rng := expr.Range()
+	return diag.List{&diag.Diagnostic{Severity: diag.Error, Summary: summary, Detail: fmt.Sprintf(format, args...),
+		Subject: &rng, Expression: expr, EvalContext: ctx}}
+}

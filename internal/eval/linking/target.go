@@ -1,10 +1,7 @@
-package eval
+package linking
 
 import (
-	"github.com/zclconf/go-cty/cty"
-
 	"github.com/tombolo-iac/tombolo/addr"
-	"github.com/tombolo-iac/tombolo/internal/value"
 	"github.com/tombolo-iac/tombolo/state"
 )
 
@@ -73,7 +70,7 @@ func (p *Program) Targets(list []addr.Target, prior *state.State) *Targets {
 	inside := map[addr.Module]bool{}
 	for _, u := range p.order { // parents before children
 		m := u.Module.Path
-		inside[m] = modules[m] || u.parent != nil && inside[u.parent.Module.Path]
+		inside[m] = modules[m] || u.Parent != nil && inside[u.Parent.Module.Path]
 		for _, s := range u.slots {
 			if s.Kind == SlotResource && (inside[m] || resources[s.ConfigAddr()]) {
 				t.direct[s] = true
@@ -111,7 +108,7 @@ func (p *Program) targetOutputs(t *Targets) {
 	root := p.units[addr.RootModule]
 	// For each slot: whether every resource behind it is in, and whether there is any at all.
 	verdict := make([]outputVerdict, p.total)
-	for _, i := range root.outputs {
+	for _, i := range root.Outputs {
 		if v := p.judge(root.base+i, t.Only, verdict); v == somethingIn {
 			for s := range p.closed(map[*Slot]bool{root.slots[i]: true}) {
 				t.Only[s] = true
@@ -222,28 +219,37 @@ func (t *Targets) Inputs() map[*Slot]bool {
 	return t.Only
 }
 
-// Stored returns the value of a stored object for references to a block, with marks; ok is false where there is none.
-func (b *Block) Stored(s *state.State, key addr.Key) (v cty.Value, ok bool) {
-	o := s.Object(addr.Object{Instance: b.Addr().Instance(key)})
-	if o == nil || b.Slot.Type == nil {
-		return cty.DynamicVal, false
+// Needed returns the slots that are needed for some of them: the closure over dependencies. A module that nothing
+// needed is in does not expand, so that nobody asks how often it is called.
+func (p *Program) Needed(want func(*Slot) bool) map[*Slot]bool {
+	wanted := map[*Slot]bool{}
+	for _, u := range p.order {
+		for _, s := range u.slots {
+			if want(s) {
+				wanted[s] = true
+			}
+		}
 	}
-	decoded, err := o.Value(b.Slot.Type.Block.ImpliedType())
-	if err != nil {
-		return cty.DynamicVal, false
-	}
-	return value.MarkSensitive(decoded, value.SensitivePaths(b.Slot.Type.Block, decoded, o.Sensitive)), true
+	return p.closed(wanted)
 }
 
-// Expansion returns the instances of a block, once it has been expanded.
-func (w *Walk) Expansion(a addr.AbsResource) (Expansion, bool) {
-	i := w.Instance(a.Module)
-	if i == nil {
-		return Expansion{}, false
+// closed returns some slots with all that they depend on.
+func (p *Program) closed(want map[*Slot]bool) map[*Slot]bool {
+	out := make(map[*Slot]bool, len(want))
+	stack := make([]*Slot, 0, len(want))
+	for s := range want {
+		out[s] = true
+		stack = append(stack, s)
 	}
-	slot, ok := i.Unit.resources[a.Resource]
-	if !ok || i.resources[slot].byKey == nil {
-		return Expansion{}, false
+	for len(stack) > 0 {
+		s := stack[len(stack)-1]
+		stack = stack[:len(stack)-1]
+		for _, e := range p.edges(s) {
+			if d := p.bySlotNumber(e); !out[d] {
+				out[d] = true
+				stack = append(stack, d)
+			}
+		}
 	}
-	return i.resources[slot].exp, true
+	return out
 }

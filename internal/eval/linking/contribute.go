@@ -1,4 +1,4 @@
-package eval
+package linking
 
 import (
 	"slices"
@@ -47,10 +47,10 @@ func (c *Contributors) Run() {
 		for _, ref := range k.refs() {
 			c.follow(k.module, k.slot.unit, ref)
 		}
-		if len(k.slot.argRefs) > 0 {
+		if len(k.slot.ArgRefs) > 0 {
 			parent, _, _ := k.module.Parent()
-			for _, ref := range k.slot.argRefs {
-				c.follow(parent, k.slot.unit.parent, ref)
+			for _, ref := range k.slot.ArgRefs {
+				c.follow(parent, k.slot.unit.Parent, ref)
 			}
 		}
 	}
@@ -59,15 +59,15 @@ func (c *Contributors) Run() {
 func (c *Contributors) follow(m addr.ModuleInstance, u *Unit, ref addr.Reference) {
 	switch ref.Kind {
 	case addr.RefVariable:
-		if i, ok := u.variables[ref.Name]; ok {
+		if i, ok := u.Variables[ref.Name]; ok {
 			c.Add(m, u.slots[i])
 		}
 	case addr.RefLocal:
-		if i, ok := u.locals[ref.Name]; ok {
+		if i, ok := u.Locals[ref.Name]; ok {
 			c.Add(m, u.slots[i])
 		}
 	case addr.RefResource:
-		i, ok := u.resources[ref.Resource]
+		i, ok := u.Resources[ref.Resource]
 		if !ok {
 			return // reported where it is evaluated
 		}
@@ -80,7 +80,7 @@ func (c *Contributors) follow(m addr.ModuleInstance, u *Unit, ref addr.Reference
 		}
 		c.add(k)
 	case addr.RefModule, addr.RefOutput:
-		child := u.calls[ref.Name]
+		child := u.Calls[ref.Name]
 		if child == nil {
 			return
 		}
@@ -88,7 +88,7 @@ func (c *Contributors) follow(m addr.ModuleInstance, u *Unit, ref addr.Reference
 		if ref.HasKey {
 			key = ref.Key
 		}
-		for name, slot := range child.outputs {
+		for name, slot := range child.Outputs {
 			if ref.Kind == addr.RefModule || name == ref.Output {
 				c.Add(m.Child(ref.Name, key), child.slots[slot])
 			}
@@ -102,26 +102,10 @@ func (p *Program) OutputSlot(m addr.Module, name string) *Slot {
 	if u == nil {
 		return nil
 	}
-	if i, ok := u.outputs[name]; ok {
+	if i, ok := u.Outputs[name]; ok {
 		return u.slots[i]
 	}
 	return nil
-}
-
-// Outputs visits the output values of all module instances but the root's, after a run. Those that are ephemeral make
-// no change.
-func (w *Walk) Outputs(visit func(i *Instance, s *Slot, null bool)) {
-	for _, i := range w.instances {
-		if i.parent == nil {
-			continue
-		}
-		for _, slot := range i.Unit.outputs {
-			if s := i.Unit.slots[slot]; !s.Output.Ephemeral {
-				v, _ := i.values[slot].Unmark()
-				visit(i, s, v.IsKnown() && v.IsNull())
-			}
-		}
-	}
 }
 
 // refs returns what gives a slot, or one attribute of a resource, its value. Conditions and triggers give none, and how
@@ -138,11 +122,11 @@ func (k contributor) refs() []addr.Reference {
 			return nil
 		}
 	default:
-		return s.refs
+		return s.Refs
 	}
-	traversals := s.Body.traversals
+	traversals := s.Body.Traversals()
 	if k.attr != "" {
-		traversals = s.Body.mentions(k.attr)
+		traversals = s.Body.Mentions(k.attr)
 	}
 	out := parse(traversals)
 	if r := s.Resource; r.Count != nil && mentionsRoot(traversals, "count") {

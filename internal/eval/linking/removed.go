@@ -1,4 +1,4 @@
-package eval
+package linking
 
 import (
 	"fmt"
@@ -44,7 +44,7 @@ func (p *Program) compileRemoved() {
 			list, d := compileProvisioners(b.Provisioners)
 			r.Unusable = r.Unusable.Extend(d)
 			for _, c := range list {
-				c.refs = parse(c.Body.Traversals())
+				c.Refs = parse(c.Body.Traversals())
 			}
 			r.Provisioners = append(r.Provisioners, list...)
 			if b.Resource == (addr.Resource{}) {

@@ -1,0 +1,125 @@
+package linking
+
+import (
+	"fmt"
+	"sort"
+
+	"github.com/hashicorp/hcl/v2"
+
+	"github.com/tombolo-iac/tombolo/addr"
+	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/internal/eval/blocks"
+	"github.com/tombolo-iac/tombolo/provider"
+)
+
+// compile finds the provider configuration and schema of every block of a module and compiles the bodies against them.
+func (p *Program) compile(u *Unit) diag.List {
+	var diags diag.List
+	for _, s := range u.slots {
+		switch s.Kind {
+		case SlotProvider:
+			schema, d := p.schema(s.Provider.Provider, s.Provider.Range)
+			diags = diags.Extend(d)
+			if schema == nil {
+				continue
+			}
+			block := schema.Provider
+			if block == nil || s.Provider.Mock {
+				block = &provider.Block{}
+			}
+			s.Body = blocks.Compile(s.Provider.Body, block)
+		case SlotResource:
+			diags = diags.Extend(p.compileResource(s))
+		}
+	}
+	return diags
+}
+
+// schema returns the schema of a provider. What is wrong with the provider is reported at the first block that needs
+// it, once.
+func (p *Program) schema(a addr.Provider, at hcl.Range) (*provider.Schema, diag.List) {
+	schema, diags := p.Schemas.Schema(a)
+	if len(diags) == 0 || p.reported[a] {
+		return schema, nil
+	}
+	p.reported[a] = true
+	out := make(diag.List, 0, len(diags))
+	for _, d := range diags {
+		c := *d
+		if c.Subject == nil {
+			c.Subject = &at
+		}
+		out = append(out, &c)
+	}
+	return schema, out
+}
+
+var kindOf = map[addr.Mode]provider.ResourceKind{
+	addr.Managed: provider.ManagedResource, addr.Data: provider.DataSource, addr.Ephemeral: provider.EphemeralResource,
+}
+
+func (p *Program) compileResource(s *Slot) diag.List {
+	r := s.Resource
+	var diags diag.List
+	abs, ok := s.unit.Module.ResolveProvider(r.ProviderConfig())
+	if !ok {
+		return diags // the loader has said why
+	}
+	s.ProviderConfig = abs
+	if ps := p.providers[abs]; ps != nil {
+		s.ProviderUnit, s.ProviderSlot = ps.unit, ps.Index
+		ps.Used = true
+	}
+	schema, d := p.schema(abs.Provider, r.DeclRange)
+	diags = diags.Extend(d)
+	if schema == nil {
+		return diags
+	}
+	s.Type = schema.Type(kindOf[r.Addr.Mode], r.Addr.Type)
+	if s.Type == nil {
+		s.fault(s.Resource, unknownType(schema, s, abs.Provider))
+		return diags
+	}
+	s.Body = blocks.Compile(r.Body, s.Type.Block)
+	if r.Addr.Mode != addr.Ephemeral { // the protocol has no room for it there
+		s.meta = s.unit.metaOf(abs.Provider, schema)
+	}
+	s.Provisioners, d = compileProvisioners(r.Provisioners)
+	return diags.Extend(d)
+}
+
+// unknownType explains that a provider has no such type, and what it has instead.
+func unknownType(schema *provider.Schema, s *Slot, p addr.Provider) diag.List {
+	r := s.Resource
+	rng := r.TypeRange
+	what, other := "resource type", ""
+	names := map[string]*provider.ResourceType{}
+	switch r.Addr.Mode {
+	case addr.Managed:
+		names = schema.Resources
+		if schema.Data[r.Addr.Type] != nil {
+			other = fmt.Sprintf(
+				"\n\nThere is a data source %q: write \"data\" in place of \"resource\" if you meant that.",
+				r.Addr.Type)
+		}
+	case addr.Data:
+		what, names = "data source", schema.Data
+		if schema.Resources[r.Addr.Type] != nil {
+			other = fmt.Sprintf(
+				"\n\nThere is a resource type %q: write \"resource\" in place of \"data\" if you meant that.",
+				r.Addr.Type)
+		}
+	case addr.Ephemeral:
+		what, names = "ephemeral resource", schema.Ephemeral
+	}
+	candidates := make([]string, 0, len(names))
+	for n := range names {
+		candidates = append(candidates, n)
+	}
+	sort.Strings(candidates)
+	if other == "" {
+		other = diag.DidYouMean(r.Addr.Type, candidates)
+	}
+	return diag.List{}.Errorf(&rng, "Invalid "+what, "The provider %s does not support %s %q.%s", p.ForDisplay(), what,
+		r.Addr.Type, other)
+}

@@ -1,0 +1,62 @@
+package linking
+
+import (
+	"bytes"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+)
+
+// CalledProviders finds the local names of providers whose functions a source text may call. Only these providers are
+// asked what they have, which starts them. A name too many does no harm.
+func CalledProviders(src []byte, filename string) []string {
+	if !bytes.Contains(src, []byte("provider")) || !bytes.Contains(src, []byte("::")) {
+		return nil
+	}
+	var names []string
+	if strings.HasSuffix(filename, ".json") {
+		for _, found := range jsonCall.FindAllSubmatch(src, -1) {
+			names = append(names, string(found[1]))
+		}
+	} else {
+		names = calledInTokens(src, filename)
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// jsonCall finds the calls inside the templates of JSON strings.
+var jsonCall = regexp.MustCompile(`\bprovider\s*::\s*([\p{L}\p{N}_-]+)\s*::`)
+
+func calledInTokens(src []byte, filename string) (names []string) {
+	tokens, _ := hclsyntax.LexConfig(src, filename, hcl.InitialPos) // a mistake in the text has been reported
+	tokens = slices.DeleteFunc(tokens, func(t hclsyntax.Token) bool {
+		return t.Type == hclsyntax.TokenNewline || t.Type == hclsyntax.TokenComment
+	})
+	for i := 0; i+3 < len(tokens); i++ {
+		if tokens[i].Type == hclsyntax.TokenIdent && string(tokens[i].Bytes) == "provider" &&
+			tokens[i+1].Type == hclsyntax.TokenDoubleColon &&
+			tokens[i+2].Type == hclsyntax.TokenIdent && tokens[i+3].Type == hclsyntax.TokenDoubleColon {
+			names = append(names, string(tokens[i+2].Bytes))
+		}
+	}
+	return names
+}
+
+// findProviderCalls notes for each module whose functions it calls.
+func (p *Program) findProviderCalls(files map[string][]byte) {
+	called := map[string][]string{} // by directory
+	for name, src := range files {
+		if names := CalledProviders(src, name); names != nil {
+			dir := path.Dir(name)
+			called[dir] = append(called[dir], names...)
+		}
+	}
+	for _, u := range p.order {
+		u.Called = called[u.Module.Dir]
+	}
+}

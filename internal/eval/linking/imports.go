@@ -1,0 +1,116 @@
+package linking
+
+import (
+	"slices"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+
+	"github.com/tombolo-iac/tombolo/addr"
+	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/internal/config"
+)
+
+// compileImports ties import blocks to the resources that they import, and reports addresses that cannot be right.
+func (p *Program) compileImports() diag.List {
+	var diags diag.List
+	root := p.units[addr.RootModule]
+	for _, s := range root.slots {
+		if s.Kind != SlotImport {
+			continue
+		}
+		at := s.Import.ToExpr.Range().Ptr()
+		target := p.ResourceSlot(s.Import.To)
+		if target == nil {
+			p.usedByImport(s.Import)
+			diags = diags.Extend(generatable(s.Import))
+			continue
+		}
+		if problem := keyProblem(s.Import.ToExpr, target.Resource); problem != "" {
+			diags = diags.Errorf(at, "Invalid import 'to' expression", "%s", problem)
+			continue
+		}
+		target.imports = append(target.imports, root.base+s.Index)
+	}
+	return diags
+}
+
+// generatable reports an import without a resource block for which none can be generated either.
+func generatable(b *config.Import) (diags diag.List) {
+	const summary, advice = "Configuration for import target does not exist", "Write the block yourself"
+	at, keyed := b.ToExpr.Range().Ptr(), endsInKey(b.ToExpr)
+	switch {
+	case !b.To.Module.IsRoot():
+		return diags.Errorf(at, summary, "There is no block %s. Write one first: configuration can be generated for "+
+			"resources of the root module only.", b.To)
+	case keyed && b.ForEach != nil:
+		return diags.Errorf(at, "Invalid import 'to' expression", "There is no block %s with a for_each to which "+
+			"these keys could belong, and none can be generated: -generate-config-out does not know for_each. %s, or "+
+			"an import block for each object.", b.To, advice)
+	case b.ForEach != nil:
+		return diags.Errorf(at, summary, "There is no block %s, and none can be generated: -generate-config-out does "+
+			"not know for_each. %s, or an import block for each object.", b.To, advice)
+	case keyed:
+		return diags.Errorf(at, summary, "There is no block %s, and none can be generated: -generate-config-out "+
+			"knows neither count nor for_each. %s.", b.To, advice)
+	}
+	return nil // plan may generate one
+}
+
+// usedByImport notes that an import block without a resource block, for which configuration may be generated, uses its
+// provider configuration.
+func (p *Program) usedByImport(b *config.Import) {
+	cfg := addr.AbsProviderConfig{Provider: b.Provider}
+	if b.ProviderRef != nil {
+		cfg, _ = p.Config.Root.ResolveProvider(*b.ProviderRef)
+	}
+	if s := p.providers[cfg]; s != nil {
+		s.Used = true
+	}
+}
+
+// keyProblem returns what is wrong with the key at the end of an address, as far as the text of the block shows.
+func keyProblem(to hcl.Expression, r *config.Resource) string {
+	keyed := endsInKey(to)
+	switch {
+	case keyed && r.Count == nil && r.ForEach == nil:
+		return "The target resource has neither count nor for_each, so the address must not have a key."
+	case !keyed && r.Count != nil:
+		return "The target resource uses count, so the address needs the number of an instance."
+	case !keyed && r.ForEach != nil:
+		return "The target resource uses for_each, so the address needs the key of an instance."
+	}
+	return ""
+}
+
+// endsInKey reports whether an address names one instance, by a literal key or by one that has to be evaluated.
+func endsInKey(to hcl.Expression) bool {
+	var steps hcl.Traversal
+	switch e := to.(type) {
+	case *hclsyntax.IndexExpr:
+		return true
+	case *hclsyntax.ParenthesesExpr:
+		return endsInKey(e.Expression)
+	case *hclsyntax.RelativeTraversalExpr:
+		steps = e.Traversal
+	default:
+		steps, _ = hcl.AbsTraversalForExpr(to)
+	}
+	if len(steps) == 0 {
+		return false
+	}
+	_, keyed := steps[len(steps)-1].(hcl.TraverseIndex)
+	return keyed
+}
+
+// importBlock adds what an import block mentions. The address is no reference; what stands in its brackets may hold
+// some.
+func (l *linker) importBlock(b *config.Import) {
+	l.expr(b.ForEach)
+	l.expr(b.ID)
+	l.traversals(b.ToExpr, slices.DeleteFunc(b.ToExpr.Variables(), func(t hcl.Traversal) bool {
+		ref, diags := addr.ParseReference(t)
+		return diags.HasErrors() || ref.Kind == addr.RefResource || ref.Kind == addr.RefModule ||
+			ref.Kind == addr.RefOutput
+	}))
+}

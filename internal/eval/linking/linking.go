@@ -1,0 +1,272 @@
+// Package linking makes a configuration ready for running: it compiles the body of every block against its schema,
+// finds what every expression refers to, and orders the work. Nothing is evaluated yet; package eval does that, with
+// the Program that New returns.
+//
+// The unit of work is the slot: one variable, local value, output value, module call, provider configuration, resource
+// block or check of a module. New reports cycles, and keeps what is wrong with single parts of a slot, such as unknown
+// names, for the walk that comes to them (Slot.Faulty). Program.Needs is the one place that says what waits for what.
+// A Program is immutable and may be walked many times, also at once.
+//
+//	prog, diags := linking.New(cfg, schemas)
+//	slot := prog.ResourceSlot(a)
+package linking
+
+import (
+	"fmt"
+	"slices"
+	"sort"
+	"strings"
+
+	"github.com/hashicorp/hcl/v2"
+
+	"github.com/tombolo-iac/tombolo/addr"
+	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/internal/config"
+	"github.com/tombolo-iac/tombolo/internal/graph"
+	"github.com/tombolo-iac/tombolo/provider"
+)
+
+// Program is a configuration made ready for running: every slot with its dependencies. It is immutable and may be
+// walked many times.
+type Program struct {
+	Config  *config.Config
+	Schemas Schemas
+
+	units     map[addr.Module]*Unit
+	providers map[addr.AbsProviderConfig]*Slot
+	order     []*Unit // parents before children
+	reported  map[addr.Provider]bool
+	removed   removals
+	total     int
+	// dependents are the edges turned around; only programs with ephemeral resources have them.
+	dependents [][]int
+}
+
+// Schemas has the schema of a provider. The engine's provider pool implements it.
+type Schemas interface {
+	Schema(p addr.Provider) (*provider.Schema, diag.List)
+}
+
+// Unit is one module of the tree with its slots. The maps lead from a name to the index of a slot.
+type Unit struct {
+	Module *config.Module
+	Parent *Unit
+	Calls  map[string]*Unit // the called modules
+	// Order has the indices of all slots, dependencies first.
+	Order []int
+
+	Variables   map[string]int
+	Locals      map[string]int
+	Outputs     map[string]int
+	CallSlots   map[string]int
+	CallOutputs map[[2]string]int // by call and output
+	Closes      map[string]int
+	Resources   map[addr.Resource]int
+
+	// Called are the local names of the providers whose functions the module calls.
+	Called []string
+
+	slots     []*Slot
+	providers map[addr.LocalProviderConfig]int
+	base      int // number of the first slot in the whole program
+	metas     map[addr.Provider]*Meta
+}
+
+// Slots returns the slots of a module.
+func (u *Unit) Slots() []*Slot { return u.slots }
+
+// Units returns all modules, parents before children.
+func (p *Program) Units() []*Unit { return p.order }
+
+// Unit returns the slots of a module, or nil.
+func (p *Program) Unit(m addr.Module) *Unit { return p.units[m] }
+
+// ResourceSlot finds the slot of a resource block, or nil.
+func (p *Program) ResourceSlot(r addr.ConfigResource) *Slot {
+	u := p.units[r.Module]
+	if u == nil {
+		return nil
+	}
+	if i, ok := u.Resources[r.Resource]; ok {
+		return u.slots[i]
+	}
+	return nil
+}
+
+// New prepares a configuration: compiles the bodies against the schemas, resolves every reference, reports dependency
+// cycles. What is wrong with single expressions, such as unknown names, is reported by the walks that come to them: a
+// validating walk finds all of it.
+func New(cfg *config.Config, schemas Schemas) (*Program, diag.List) {
+	p := &Program{Config: cfg, Schemas: schemas, units: map[addr.Module]*Unit{},
+		providers: map[addr.AbsProviderConfig]*Slot{}, reported: map[addr.Provider]bool{}}
+	diags := cfg.CheckCalls().Extend(cfg.CheckUnpassed())
+	for _, m := range cfg.SortedModules() {
+		p.addUnit(m)
+	}
+	p.findProviderCalls(cfg.Files)
+	for _, u := range p.order {
+		diags = diags.Extend(p.compile(u))
+	}
+	p.compileRemoved()
+	diags = diags.Extend(p.compileImports())
+	for _, u := range p.order {
+		p.link(u)
+		for _, s := range u.slots {
+			diags = diags.Extend(s.warnings)
+		}
+	}
+	if diags.HasErrors() {
+		return p, diags
+	}
+	if cycles := p.cycles(); cycles.HasErrors() {
+		return p, diags.Extend(cycles)
+	}
+	for _, u := range p.order {
+		p.sort(u)
+	}
+	p.findResourceDeps()
+	p.propagateCreateBeforeDestroy()
+	for _, u := range p.order {
+		for _, s := range u.slots {
+			if s.Kind == SlotResource && s.Resource.Addr.Mode == addr.Ephemeral {
+				s.Users, s.Kept = p.usersOf(s)
+			}
+		}
+	}
+	return p, diags
+}
+
+// addUnit makes the slots of a module in a stable order.
+func (p *Program) addUnit(m *config.Module) {
+	u := &Unit{
+		Module: m, Calls: map[string]*Unit{},
+		Variables: map[string]int{}, Locals: map[string]int{}, Outputs: map[string]int{}, CallSlots: map[string]int{},
+		CallOutputs: map[[2]string]int{}, Closes: map[string]int{}, providers: map[addr.LocalProviderConfig]int{},
+		Resources: map[addr.Resource]int{}, base: p.total,
+	}
+	if m.Parent != nil {
+		u.Parent = p.units[m.Parent.Path]
+		u.Parent.Calls[m.Call.Name] = u
+	}
+	for _, v := range m.SortedVariables() {
+		u.Variables[v.Name] = u.add(&Slot{Kind: SlotVariable, Name: v.Name, Variable: v})
+	}
+	for _, l := range m.SortedLocals() {
+		u.Locals[l.Name] = u.add(&Slot{Kind: SlotLocal, Name: l.Name, Local: l})
+	}
+	for _, c := range m.SortedProviderConfigs() {
+		if !c.Proxy {
+			i := u.add(&Slot{Kind: SlotProvider, Name: c.Addr().String(), Provider: c})
+			u.providers[c.Addr()] = i
+			p.providers[addr.AbsProviderConfig{Module: m.Path, Provider: c.Provider, Alias: c.Alias}] = u.slots[i]
+		}
+	}
+	for _, r := range m.SortedResources() {
+		u.Resources[r.Addr] = u.add(&Slot{Kind: SlotResource, Name: r.Addr.String(), Resource: r, ProviderSlot: -1,
+			text: r.ConfigAddr().String()})
+	}
+	for _, c := range m.SortedCalls() {
+		u.CallSlots[c.Name] = u.add(&Slot{Kind: SlotCall, Name: c.Name, Call: c})
+		u.Closes[c.Name] = u.add(&Slot{Kind: SlotCallClose, Name: c.Name, Call: c})
+		if child := m.Children[c.Name]; child != nil {
+			for _, o := range child.SortedOutputs() {
+				u.CallOutputs[[2]string{c.Name, o.Name}] = u.add(&Slot{Kind: SlotCallOutput, Name: o.Name, Call: c,
+					Output: o})
+			}
+		}
+	}
+	for _, o := range m.SortedOutputs() {
+		u.Outputs[o.Name] = u.add(&Slot{Kind: SlotOutput, Name: o.Name, Output: o})
+	}
+	for _, c := range m.SortedChecks() {
+		u.add(&Slot{Kind: SlotCheck, Name: c.Name, Check: c})
+	}
+	if m.Path.IsRoot() {
+		for _, i := range m.Imports {
+			u.add(&Slot{Kind: SlotImport, Name: i.To.String(), Import: i})
+		}
+	}
+	p.total += len(u.slots)
+	p.units[m.Path] = u
+	p.order = append(p.order, u)
+}
+
+func (u *Unit) add(s *Slot) int {
+	s.unit, s.Index = u, len(u.slots)
+	u.slots = append(u.slots, s)
+	return s.Index
+}
+
+// bySlotNumber finds a slot by its number in the whole program.
+func (p *Program) bySlotNumber(n int) *Slot {
+	i := sort.Search(len(p.order), func(i int) bool { return p.order[i].base > n }) - 1
+	for len(p.order[i].slots) == 0 { // empty modules share a base with their successor
+		i--
+	}
+	return p.order[i].slots[n-p.order[i].base]
+}
+
+// cycles reports every group of slots that depend on each other.
+func (p *Program) cycles() diag.List {
+	var diags diag.List
+	groups := graph.Cycles(p.total, func(n int) []int { return p.edges(p.bySlotNumber(n)) })
+	for _, g := range groups {
+		names := make([]string, 0, len(g))
+		var members []*Slot
+		for _, n := range g {
+			// it only passes on what the output of the module gives
+			if s := p.bySlotNumber(n); s.Kind != SlotCallOutput {
+				names = append(names, s.Addr())
+				members = append(members, s)
+			}
+		}
+		sort.Strings(names)
+		d := &diag.Diagnostic{Severity: diag.Error, Summary: "Cycle: " + strings.Join(names, ", "),
+			Detail: "These objects refer to each other in a ring, so none of them can be evaluated first. Remove one " +
+				"of the references."}
+		d.Subject, d.Detail = ring(members, names, d.Detail)
+		diags = append(diags, d)
+	}
+	return diags
+}
+
+// ring finds the references by which members of a cycle refer to each other: the place of the first, and a detail that
+// lists them.
+func ring(members []*Slot, names []string, detail string) (first *hcl.Range, with string) {
+	slices.SortFunc(members, func(a, b *Slot) int { return strings.Compare(a.Addr(), b.Addr()) })
+	var lines []string
+	for _, s := range members {
+		refs, from := s.Refs, s.unit
+		if len(s.ArgRefs) > 0 {
+			refs, from = s.ArgRefs, s.unit.Parent
+		}
+		for _, ref := range refs {
+			to := ref.String()
+			if !from.Module.Path.IsRoot() {
+				to = from.Module.Path.String() + "." + to
+			}
+			meant := func(n string) bool {
+				n = strings.Replace(n, ".output.", ".", 1) // as a reference from outside has it
+				return n == to || strings.HasPrefix(n, to+".") || strings.HasPrefix(n, to+" (")
+			}
+			if !slices.ContainsFunc(names, meant) {
+				continue
+			}
+			if first == nil {
+				first = ref.Range.Ptr()
+			}
+			line := fmt.Sprintf("  %s:%d: %s refers to %s", ref.Range.Filename, ref.Range.Start.Line, s.Addr(), to)
+			if !slices.Contains(lines, line) {
+				lines = append(lines, line)
+			}
+		}
+	}
+	const most = 20
+	if len(lines) > most {
+		lines = append(lines[:most], fmt.Sprintf("  and %d more", len(lines)-most))
+	}
+	if len(lines) > 0 {
+		detail += "\n\n" + strings.Join(lines, "\n")
+	}
+	return first, detail
+}

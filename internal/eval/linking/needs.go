@@ -1,0 +1,123 @@
+package linking
+
+import (
+	"iter"
+)
+
+// Need is one thing that a slot waits for: another slot, in one or several instances of its module.
+type Need struct {
+	Slot *Slot
+	// Each means that the slot counts in every instance of the module that the waiting slot calls. Otherwise it counts
+	// in the one instance of its module that is, or encloses, the waiting one.
+	Each bool
+}
+
+// Needs yields everything that a slot waits for. It is the only place that knows: the search for cycles, the order
+// within a module, the dependencies that the state records, the closure of targets and the nodes of a walk are all made
+// of it.
+func (p *Program) Needs(s *Slot) iter.Seq[Need] {
+	return func(yield func(Need) bool) {
+		for n := range p.slotNeeds(s) {
+			if !yield(n) {
+				return
+			}
+		}
+		if up := s.unit.Parent; up != nil {
+			// Everything inside of a module waits for its expansion.
+			yield(Need{Slot: up.slots[up.CallSlots[s.unit.Module.Call.Name]]})
+		}
+	}
+}
+
+// slotNeeds yields what a slot waits for of its own account.
+func (p *Program) slotNeeds(s *Slot) iter.Seq[Need] {
+	return func(yield func(Need) bool) {
+		for _, d := range s.deps {
+			if !yield(Need{Slot: s.unit.slots[d]}) {
+				return
+			}
+		}
+		for _, d := range s.outer {
+			if !yield(Need{Slot: s.unit.Parent.slots[d]}) {
+				return
+			}
+		}
+		switch s.Kind {
+		case SlotCallOutput:
+			child := s.unit.Calls[s.Call.Name]
+			yield(Need{Slot: child.slots[child.Outputs[s.Name]], Each: true})
+		case SlotCallClose:
+			child := s.unit.Calls[s.Call.Name]
+			if child == nil {
+				return
+			}
+			for _, c := range child.slots {
+				// Arguments that nothing uses count too (modules/unused_arguments_are_dependencies).
+				if c.Kind != SlotCallOutput && !yield(Need{Slot: c, Each: true}) {
+					return
+				}
+			}
+		case SlotResource:
+			if s.ProviderUnit != nil && s.ProviderSlot >= 0 &&
+				!yield(Need{Slot: s.ProviderUnit.slots[s.ProviderSlot]}) {
+				return
+			}
+			root := p.order[0]
+			for _, d := range s.imports {
+				if !yield(Need{Slot: root.slots[d]}) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// edges returns the numbers of the slots that a slot depends on, over the whole program.
+func (p *Program) edges(s *Slot) []int {
+	out := make([]int, 0, len(s.deps)+len(s.outer)+2)
+	for n := range p.Needs(s) {
+		out = append(out, n.Slot.number())
+	}
+	return out
+}
+
+// number is the number of a slot in the whole program.
+func (s *Slot) number() int { return s.unit.base + s.Index }
+
+// sort orders the slots of a module so that each comes after what it depends on within the module.
+func (p *Program) sort(u *Unit) {
+	within := func(s *Slot) (out []int) {
+		for n := range p.Needs(s) {
+			if n.Slot.unit == u && !n.Each {
+				out = append(out, n.Slot.Index)
+			}
+		}
+		return out
+	}
+	seen := make([]bool, len(u.slots))
+	type frame struct {
+		slot, next int
+		deps       []int
+	}
+	for i := range u.slots {
+		if seen[i] {
+			continue
+		}
+		stack := []frame{{i, 0, within(u.slots[i])}}
+		seen[i] = true
+		for len(stack) > 0 {
+			f := &stack[len(stack)-1]
+			if f.next < len(f.deps) {
+				d := f.deps[f.next]
+				f.next++
+				if !seen[d] {
+					seen[d] = true
+					stack = append(stack, frame{d, 0, within(u.slots[d])})
+				}
+				continue
+			}
+			u.Order = append(u.Order, f.slot)
+			stack = stack[:len(stack)-1]
+		}
+	}
+}

@@ -1,0 +1,108 @@
+package linking
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/hashicorp/hcl/v2"
+
+	"github.com/tombolo-iac/tombolo/addr"
+	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/internal/config"
+	"github.com/tombolo-iac/tombolo/internal/eval/blocks"
+	"github.com/tombolo-iac/tombolo/internal/provision"
+)
+
+// Provisioner is a provisioner block, compiled against its schema.
+type Provisioner struct {
+	Config *config.Provisioner
+	Body   *blocks.Body
+	// Refs are what the block itself mentions. One that runs before a destroy mentions nothing that would have to be
+	// evaluated before it.
+	Refs []addr.Reference
+}
+
+// compileProvisioners checks the blocks against their schemas. Those that are known to the language but not to us are
+// refused, not skipped: the object would not be what the configuration says.
+func compileProvisioners(list []*config.Provisioner) ([]*Provisioner, diag.List) {
+	var out []*Provisioner
+	var diags diag.List
+	for _, c := range list {
+		schema := provision.Schema(c.Type)
+		switch {
+		case provision.Remote(c.Type):
+			diags = append(diags, &diag.Diagnostic{Severity: diag.Error, Summary: "Not supported yet",
+				Subject: c.TypeRange.Ptr(),
+				Detail: fmt.Sprintf("The provisioner %q is not built in yet: this version runs programs on this "+
+					"machine only (local-exec). Nothing was changed. A local-exec provisioner can call ssh or scp.",
+					c.Type)})
+			continue
+		case schema == nil:
+			diags = append(diags, &diag.Diagnostic{Severity: diag.Error, Summary: "Missing required provisioner plugin",
+				Subject: c.TypeRange.Ptr(),
+				Detail: fmt.Sprintf("There is no provisioner %q. The provisioners of the language are local-exec, "+
+					"file and remote-exec.%s", c.Type,
+					diag.DidYouMean(c.Type, []string{"file", "local-exec", "remote-exec"}))})
+			continue
+		}
+		out = append(out, &Provisioner{Config: c, Body: blocks.Compile(c.Body, schema)})
+	}
+	return out, diags
+}
+
+// CheckProvisioners finds the provisioners of a configuration's resources that cannot run here, for those who cannot
+// compile it because its providers are missing.
+func CheckProvisioners(c *config.Config) (diags diag.List) {
+	for _, m := range c.SortedModules() {
+		for _, r := range m.SortedResources() {
+			_, more := compileProvisioners(r.Provisioners)
+			diags = diags.Extend(more)
+		}
+	}
+	return diags
+}
+
+// provisioners adds what the provisioners of a resource and their connections mention.
+func (l *linker) provisioners(s *Slot) {
+	for _, p := range s.Provisioners {
+		before := len(l.s.Refs)
+		l.traversals(p.Body, slices.DeleteFunc(slices.Clone(p.Body.Traversals()), l.byOwnName))
+		p.Refs = l.s.Refs[before:len(l.s.Refs):len(l.s.Refs)]
+		l.connection(p.Config.Connection)
+	}
+	if len(s.Provisioners) > 0 {
+		l.connection(s.Resource.Connection)
+	}
+}
+
+// byOwnName reports whether a provisioner calls its object by name, where that can only mean self.
+func (l *linker) byOwnName(t hcl.Traversal) bool {
+	r := l.s.Resource
+	ref, diags := addr.ParseReference(t)
+	return !diags.HasErrors() && ref.Kind == addr.RefResource && ref.Resource == r.Addr && r.Count == nil &&
+		r.ForEach == nil
+}
+
+func (l *linker) connection(c *config.Connection) {
+	if c == nil {
+		return
+	}
+	attrs, _ := c.Body.JustAttributes()
+	for _, a := range attrs {
+		l.traversals(c, slices.DeleteFunc(a.Expr.Variables(), l.byOwnName))
+	}
+}
+
+// When returns the provisioners of one end of an object's life.
+func (s *Slot) When(when config.ProvisionerWhen) []*Provisioner {
+	var out []*Provisioner
+	for _, p := range s.Provisioners {
+		if p.Config.When == when {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// At is the place of a provisioner in messages about its run: where its own arguments begin.
+func (p *Provisioner) At() hcl.Range { return p.Body.Range() }

@@ -1,0 +1,236 @@
+package linking
+
+import (
+	"github.com/hashicorp/hcl/v2"
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/tombolo-iac/tombolo/addr"
+	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/internal/config"
+	"github.com/tombolo-iac/tombolo/internal/ctyfast"
+	"github.com/tombolo-iac/tombolo/internal/eval/blocks"
+	"github.com/tombolo-iac/tombolo/provider"
+)
+
+// SlotKind is what a slot stands for.
+type SlotKind uint8
+
+// The kinds of slots. A Call expands a module call; a CallOutput stands for one output value over all instances of the
+// called module; a CallClose for everything inside of it.
+const (
+	SlotVariable SlotKind = iota + 1
+	SlotLocal
+	SlotOutput
+	SlotCall
+	SlotCallOutput
+	SlotCallClose
+	SlotProvider
+	SlotResource
+	SlotCheck
+	SlotImport
+)
+
+// Slot is one configuration object of a module, with what it refers to.
+type Slot struct {
+	Kind SlotKind
+	Name string
+
+	Variable *config.Variable
+	Local    *config.Local
+	Output   *config.Output
+	Call     *config.ModuleCall
+	Provider *config.ProviderConfig
+	Resource *config.Resource
+	Check    *config.Check
+	Import   *config.Import
+
+	// Index is the place of the slot among those of its module.
+	Index int
+	// Refs is what the slot's expressions mention, for making scopes.
+	Refs []addr.Reference
+
+	// Arg is, of a variable, the argument of the module call, nil when there is none; ArgRefs is what the argument
+	// mentions in the calling module.
+	Arg     hcl.Expression
+	ArgRefs []addr.Reference
+
+	// Body is that of a resource, a data source or a provider block; nil when the schema is not known. Type is the
+	// resource type.
+	Body *blocks.Body
+	Type *provider.ResourceType
+	// Provisioners are those of a resource, compiled, in the order in which they stand there.
+	Provisioners []*Provisioner
+	// ProviderConfig is the configuration that manages a resource; ProviderSlot is the index of its block in
+	// ProviderUnit, or -1.
+	ProviderConfig addr.AbsProviderConfig
+	ProviderUnit   *Unit
+	ProviderSlot   int
+	// Used reports, of the block of a provider configuration, whether it manages some block of the configuration.
+	// Mistakes in one that nothing uses are not reported, unless stored objects need it (eval.Inputs).
+	Used bool
+
+	// Users is, of an ephemeral resource, what may use its value. Kept reports that a provider's configuration does:
+	// the resource stays open until the end.
+	Users []*Slot
+	Kept  bool
+
+	// CreateBeforeDestroy is what the block says, or what a dependent that says so forces on it.
+	CreateBeforeDestroy bool
+
+	// Direct are the resource slots of the module that the slot's own expressions mention; Explicit are the slots named
+	// in depends_on.
+	Direct   []int
+	Explicit []int
+
+	unit  *Unit
+	text  string // the address of a resource, for sorting
+	deps  []int  // slots of the same module
+	outer []int  // of a variable: the slots of the calling module that its argument mentions
+	meta  *Meta
+
+	faults   map[any]diag.List // what is wrong with a part of it before anything runs; see Faulty
+	warnings diag.List         // what the references of the slot call for; New reports it
+	imports  []int             // of a resource: slots of the root module that import some of its instances
+
+	resourceDeps []addr.ConfigResource // the resources that the slot depends on, nearest first
+	importDeps   []addr.ConfigResource // of the import blocks for the resource
+}
+
+// Addr names the slot for people.
+func (s *Slot) Addr() string {
+	prefix := ""
+	if !s.unit.Module.Path.IsRoot() {
+		prefix = s.unit.Module.Path.String() + "."
+	}
+	switch s.Kind {
+	case SlotVariable:
+		return prefix + "var." + s.Name
+	case SlotLocal:
+		return prefix + "local." + s.Name
+	case SlotOutput:
+		return prefix + "output." + s.Name
+	case SlotCall:
+		return prefix + "module." + s.Name + " (expand)"
+	case SlotCallClose:
+		return prefix + "module." + s.Name + " (close)"
+	case SlotCallOutput:
+		return prefix + "module." + s.Call.Name + "." + s.Name
+	case SlotProvider:
+		return s.ConfiguredAs().String()
+	case SlotCheck:
+		return prefix + "check." + s.Name
+	case SlotImport:
+		return prefix + s.Name + " (import)"
+	}
+	return prefix + s.Name
+}
+
+// ConfigAddr is the address of a resource slot.
+func (s *Slot) ConfigAddr() addr.ConfigResource { return s.Resource.ConfigAddr() }
+
+// Unit returns the module of the slot.
+func (s *Slot) Unit() *Unit { return s.unit }
+
+// ResourceDeps returns the resources that the slot depends on, through whatever lies between, sorted for the state.
+func (s *Slot) ResourceDeps() []addr.ConfigResource { return s.resourceDeps }
+
+// ImportDeps returns the resources that the import blocks for a resource depend on. As long as an object is left as it
+// was found, it depends on them too.
+func (s *Slot) ImportDeps() []addr.ConfigResource { return s.importDeps }
+
+// fault notes what is wrong with a part of a slot. What is merely to be said of it keeps nobody from evaluating it.
+func (s *Slot) fault(part any, diags diag.List) {
+	for _, d := range diags {
+		if d.Severity == diag.Warning && part == PartTriggers {
+			continue // it asks for no value
+		}
+		if d.Severity == diag.Warning {
+			s.warnings = append(s.warnings, d)
+			continue
+		}
+		if s.faults == nil {
+			s.faults = map[any]diag.List{}
+		}
+		s.faults[part] = append(s.faults[part], d)
+	}
+}
+
+// Faulty returns what is wrong with parts of a slot before anything is evaluated: references that lead nowhere. A part
+// is an expression, a Body, or one of the values below; who evaluates it reports its faults instead.
+func (s *Slot) Faulty(parts ...any) diag.List {
+	if s.faults == nil {
+		return nil
+	}
+	var diags diag.List
+	for _, part := range parts {
+		diags = diags.Extend(s.faults[part])
+	}
+	return diags
+}
+
+// Part is a part of a slot that is no expression; see Slot.Faulty.
+type Part string
+
+// The parts of slots that are no expressions.
+const (
+	PartDependsOn   Part = "depends_on"
+	PartTriggers    Part = "replace_triggered_by"
+	PartValidations Part = "validation"
+)
+
+// Checkable reports whether a slot has conditions of its own, and as what it stands among the results.
+func (s *Slot) Checkable() (kind string, ok bool) {
+	switch s.Kind {
+	case SlotResource:
+		return "resource", len(s.Resource.Preconditions)+len(s.Resource.Postconditions) > 0
+	case SlotOutput:
+		return "output", len(s.Output.Preconditions) > 0
+	case SlotVariable:
+		return "var", len(s.Variable.Validations) > 0
+	case SlotCheck:
+		return "check", true
+	}
+	return "", false
+}
+
+// HandsOnEphemeral reports whether the expression of an output value mentions an ephemeral output value of a called
+// module, itself or through local values. While validating those have no marks, but the walk that knows them will find
+// some.
+func (s *Slot) HandsOnEphemeral() bool {
+	u, seen, queue := s.unit, map[*Slot]bool{s: true}, []*Slot{s}
+	for len(queue) > 0 {
+		s, queue = queue[0], queue[1:]
+		for _, n := range s.deps {
+			d := u.slots[n]
+			if d.Kind == SlotCallOutput && d.Output.Ephemeral {
+				return true
+			}
+			if d.Kind == SlotLocal && !seen[d] {
+				seen[d] = true
+				queue = append(queue, d)
+			}
+		}
+	}
+	return false
+}
+
+// Storable reports a value of a root output that no state can hold.
+func (s *Slot) Storable(v cty.Value) diag.List {
+	rng := s.Output.Expr.Range()
+	if ctyfast.TooDeep(v) {
+		return diag.List(nil).Errorf(&rng, "Value nested too deep",
+			"The value of the output %q is nested more than %d levels deep, "+
+				"and no state holds that. Keep it flat, or give it as text with jsonencode.", s.Name, ctyfast.MaxDepth)
+	}
+	if !ctyfast.Infinite(v) && !ctyfast.TooLong(v) {
+		return nil
+	}
+	return diag.List(nil).Errorf(&rng, "Number cannot be stored", "The value of the output %q is or holds a number "+
+		"that is infinite, or has an exponent of more than 5 digits. No state can hold that: use a condition that "+
+		"gives something else.", s.Name)
+}
+
+// ConfiguredAs returns the address of the configuration that a provider block makes.
+func (s *Slot) ConfiguredAs() addr.AbsProviderConfig {
+	return addr.AbsProviderConfig{Module: s.unit.Module.Path, Provider: s.Provider.Provider, Alias: s.Provider.Alias}
+}

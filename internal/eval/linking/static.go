@@ -1,0 +1,75 @@
+package linking
+
+import (
+	"fmt"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/tombolo-iac/tombolo/addr"
+	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/internal/eval/blocks"
+	"github.com/tombolo-iac/tombolo/internal/value"
+	"github.com/tombolo-iac/tombolo/provider"
+)
+
+// checkAttribute reports a wrong instance key or attribute before anything runs, where the reference says literally
+// which one it means.
+func (l *linker) checkAttribute(ref addr.Reference, target *Slot, undeclared problemAt) diag.List {
+	r := target.Resource
+	repeated := r.Count != nil || r.ForEach != nil
+	var diags diag.List
+	if ref.HasKey && !repeated {
+		diags = undeclared("Unexpected resource instance key", `%s has neither "count" nor "for_each", so it is one `+
+			`object and takes no key. Remove what stands in brackets.`, ref.Resource)
+	}
+	if repeated && !ref.HasKey && len(ref.Remaining) > 0 {
+		attr, ok := ref.Remaining[0].(hcl.TraverseAttr)
+		if !ok {
+			return diags
+		}
+		argument, key, all := "count", "count.index", fmt.Sprintf("%s[*].%s", ref.Resource, attr.Name)
+		if r.ForEach != nil {
+			argument, key, all = "for_each", "each.key", fmt.Sprintf("{ for k, v in %s : k => v.%s }", ref.Resource,
+				attr.Name)
+		}
+		diags = undeclared("Missing resource instance key", "%s has %q, so it is many objects. Say which one is "+
+			"meant; in a block with the same %[2]s that is:\n    %[3]s[%[4]s]\nand for those of all instances:\n    %s",
+			ref.Resource, argument, ref.Resource, key, all)
+	}
+	return diags.Extend(blocks.StaticTraversal(ref.Remaining, target.Type.Block))
+}
+
+// redundantIgnores warns of ignore_changes that name what the provider alone decides: there is nothing in the
+// configuration to ignore.
+func redundantIgnores(s *Slot) (diags diag.List) {
+	if s.Type == nil {
+		return nil
+	}
+	for _, t := range s.Resource.IgnoreChanges {
+		path, err := value.TraversalPath(t)
+		if err != nil || blocks.StaticTraversal(t, s.Type.Block).HasErrors() {
+			continue // reported where the block is validated
+		}
+		if a := attributeAtEnd(s.Type.Block, path); a != nil && a.Computed && !a.Optional {
+			diags = diags.Warnf(&s.Resource.TypeRange, "Redundant ignore_changes element",
+				"The provider alone decides what %s is, so there is no argument whose changes could be ignored. "+
+					"Leave it out of ignore_changes.", value.FormatPath(path))
+		}
+	}
+	return diags
+}
+
+// attributeAtEnd returns the attribute that a path leads to, or nil where it leads into the value of one.
+func attributeAtEnd(b *provider.Block, path cty.Path) *provider.Attribute {
+	last, ok := path[len(path)-1].(cty.GetAttrStep)
+	if !ok {
+		return nil
+	}
+	a := b.AttributeAt(path)
+	if a == nil || len(path) > 1 && a == b.AttributeAt(path[:len(path)-1]) || len(path) == 1 &&
+		b.Attributes[last.Name] != a {
+		return nil
+	}
+	return a
+}
