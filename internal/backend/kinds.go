@@ -5,6 +5,7 @@ import (
 
 	"github.com/tombolo-iac/tombolo/internal/store/pg"
 	"github.com/tombolo-iac/tombolo/internal/store/remote"
+	"github.com/tombolo-iac/tombolo/internal/store/s3"
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
@@ -14,6 +15,7 @@ var kinds = map[string]*remote.Kind{
 	// States live as long as the process; with lock_id there is a lock that nobody gives back.
 	"inmem": {Name: "inmem", Place: "memory, for a single run", Schema: texts("lock_id")},
 	"pg":    new(pg.Kind()),
+	"s3":    new(s3.Kind()),
 }
 
 // texts is the schema of a block whose arguments are all strings.

@@ -13,7 +13,7 @@ import (
 var elsewhere = map[string]string{
 	"azurerm": "Azure Blob Storage", "consul": "Consul", "cos": "Tencent Cloud Object Storage",
 	"gcs": "Google Cloud Storage", "http": "an HTTP service",
-	"kubernetes": "secrets of Kubernetes", "oss": "Alibaba Cloud Object Storage", "s3": "Amazon S3",
+	"kubernetes": "secrets of Kubernetes", "oss": "Alibaba Cloud Object Storage",
 }
 
 // gone are backends that Terraform had once.

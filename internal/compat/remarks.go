@@ -29,7 +29,6 @@ var remarks = map[string]Remark{
 	"backend oss":        {Refused, oneOfOurs},
 	"backend remote": {
 		Refused, "There is no service that runs plans: remove the block, or keep states with the backend `local`."},
-	"backend s3": {Refused, oneOfOurs},
 
 	"setting providers": {
 		Absent, "An old form: `dev_overrides` in `provider_installation` names programs of providers."},
@@ -51,5 +50,5 @@ const (
 	notAShell = "Signs of shells such as `;`, `&` and `>` stand for themselves, quoted or not; Terraform drops what " +
 		"follows when they are not quoted."
 	noRemote  = "Nothing is run on other machines: a `local-exec` provisioner can call ssh or scp."
-	oneOfOurs = "States are kept by the backends `local`, `inmem` and `pg`; the message says so."
+	oneOfOurs = "States are kept by the backends `local`, `inmem`, `pg` and `s3`; the message says so."
 )
