@@ -50,6 +50,13 @@ func TestArguments(t *testing.T) {
 		o.config.RuntimeParams["fallback_application_name"] != "" {
 		t.Errorf("options %+v", o)
 	}
+	clear(env)
+	for _, text := range []string{"", "postgres:///db", "dbname=db"} {
+		if o, err := try(map[string]cty.Value{"conn_str": cty.StringVal(text)}); err != nil ||
+			o.config.Host != "localhost" || o.config.TLSConfig == nil {
+			t.Errorf("%q: %v", text, err)
+		}
+	}
 	for name, c := range map[string]struct{ variable, text, want string }{
 		"a word for a switch":      {"PG_SKIP_SCHEMA_CREATION", "banana", "PG_SKIP_SCHEMA_CREATION"},
 		"a name that is too long":  {"PG_SCHEMA_NAME", strings.Repeat("x", 64), "1 to 63"},

@@ -31,6 +31,8 @@ var clientWords = []string{"fallback_application_name", "binary_parameters", "di
 var errConnection = errors.New(`it was expected to look like "postgres://user@host:5432/database?sslmode=require", ` +
 	`with special characters in its parts written as in %2F, or like "host=... user=... dbname=..."`)
 
+var service = regexp.MustCompile(`\bservice\s*=`)
+
 // connection reads a connection string, as Terraform does: what is not said is taken from the environment, and
 // encryption is required unless sslmode says otherwise. Errors have nothing of the string in them.
 func connection(text string, getenv func(string) string) (*pgconn.Config, error) {
@@ -41,9 +43,13 @@ func connection(text string, getenv func(string) string) (*pgconn.Config, error)
 			defaults[word] = value
 		}
 	}
-	if getenv("PGSSLMODE") == "" && getenv("PGSERVICE") == "" && !regexp.MustCompile(`\bservice\s*=`).MatchString(
-		text) {
-		defaults["sslmode"] = "require"
+	if getenv("PGSERVICE") == "" && !service.MatchString(text) { // which may say it as well
+		if getenv("PGSSLMODE") == "" {
+			defaults["sslmode"] = "require"
+		}
+		if getenv("PGHOST") == "" {
+			defaults["host"] = "localhost" // and not a socket
+		}
 	}
 	full := withDefaults(text, isURL, defaults)
 	config, err := pgconn.ParseConfig(full)
