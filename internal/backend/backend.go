@@ -73,13 +73,18 @@ func (b *Backend) attributes() map[string]*provider.Attribute {
 // Arguments are the names of all arguments of the type.
 func (b *Backend) Arguments() []string { return slices.Sorted(maps.Keys(b.attributes())) }
 
-// recorded is the configuration as Terraform has it: arguments that are not its own only when they are set.
+// recorded is the configuration as Terraform has it. With an argument that Terraform has not, it is as OpenTofu has it:
+// with all arguments of its own, set or not.
 func (b *Backend) recorded() cty.Value {
 	values := b.Config.AsValueMap()
-	for name := range b.kind().More {
-		if values[name].IsNull() {
-			delete(values, name)
+	more := b.kind().More
+	for name := range more {
+		if !values[name].IsNull() {
+			return b.Config
 		}
+	}
+	for name := range more {
+		delete(values, name)
 	}
 	return cty.ObjectVal(values)
 }
