@@ -204,6 +204,9 @@ func (c *chunks) flush() {
 	if failed == nil {
 		failed = c.s.add(c.version, c.n, b)
 	}
+	if errors.Is(failed, ErrLost) || errors.Is(failed, ErrChanged) {
+		c.s.cancel(fmt.Errorf("the journal of %s cannot be gone on with: %w", c.s.w.place, failed))
+	}
 	var lost error
 	if failed != nil {
 		lost = c.save(b)

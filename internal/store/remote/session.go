@@ -83,7 +83,7 @@ func (s *session) lost(err error) {
 // load reads what is stored, and recovers what an interrupted run left. It begins anew when another run, which has lost
 // its lock and does not know it, still writes.
 func (s *session) load(ctx context.Context) error {
-	const tries = 5
+	const tries = 20
 	for try := 0; ; try++ {
 		v, err := s.w.both(ctx)
 		if err != nil {
@@ -102,6 +102,7 @@ func (s *session) load(ctx context.Context) error {
 		if !(errors.Is(err, ErrChanged) || errors.As(err, &conflict)) || try == tries {
 			return fmt.Errorf("recover an interrupted run: %w", err)
 		}
+		time.Sleep(s.w.o.Pause / 10)
 	}
 }
 
@@ -463,7 +464,7 @@ func (s *session) release() error {
 		}
 		cancel()
 		switch {
-		case err == nil:
+		case err == nil, errors.Is(err, ErrLost) && try > 0: // a first try has freed it, and its answer was lost
 			return lost
 		case errors.Is(err, ErrLost):
 			return fmt.Errorf("unlock %s: %w", s.w.place, err)

@@ -82,13 +82,22 @@ func (s *session) putOnce(w Write) (string, error) {
 	there, readErr := s.w.place.Read(ctx)
 	switch {
 	case readErr != nil:
-		return "", err
+		return "", unknown(err, readErr)
 	case there.Version != w.Was && bytes.Equal(there.Data, w.Data):
 		return there.Version, nil
 	case there.Version != w.Was && !errors.Is(err, ErrLost):
 		return "", ErrChanged
 	}
 	return "", err
+}
+
+// unknown is the error of a write of which nobody could see what came of it. A refusal may be the answer to a second try
+// whose first has happened, so that it says nothing alone.
+func unknown(err, readErr error) error {
+	if errors.Is(err, ErrChanged) {
+		return readErr
+	}
+	return err
 }
 
 // conflict says what stands where the state was to be written.
@@ -236,7 +245,7 @@ func (s *session) startOnce(was string, first []byte) (string, error) {
 	there, readErr := s.readJournal(ctx)
 	switch {
 	case readErr != nil:
-		return "", err
+		return "", unknown(err, readErr)
 	case there.Version == was:
 		return "", err
 	case first == nil && len(there.Chunks) == 0,
@@ -264,9 +273,6 @@ func (s *session) add(version string, n int, chunk []byte) (err error) {
 			break
 		}
 	}
-	if errors.Is(err, ErrLost) || errors.Is(err, ErrChanged) {
-		s.cancel(fmt.Errorf("the journal of %s cannot be gone on with: %w", s.w.place, err))
-	}
 	return err
 }
 
@@ -280,7 +286,7 @@ func (s *session) addOnce(version string, n int, chunk []byte) error {
 	there, readErr := s.readJournal(ctx)
 	switch {
 	case readErr != nil:
-		return err
+		return unknown(err, readErr)
 	case there.Version == version && len(there.Chunks) > n && bytes.Equal(there.Chunks[n], chunk):
 		return nil
 	case there.Version != version || len(there.Chunks) > n:

@@ -17,7 +17,12 @@ import (
 // New makes a driver with nothing in it.
 func New() remote.Driver { return &driver{places: map[string]*place{}} }
 
+// NewUnfenced makes one that takes writes from whoever asks, as buckets do: a lock stops nobody who does not look at it.
+func NewUnfenced() remote.Driver { return &driver{places: map[string]*place{}, unfenced: true} }
+
 type driver struct {
+	unfenced bool
+
 	mu     sync.Mutex
 	places map[string]*place
 }
@@ -39,7 +44,7 @@ func (d *driver) Place(workspace string) (remote.Place, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.places[workspace] == nil {
-		d.places[workspace] = &place{name: workspace}
+		d.places[workspace] = &place{name: workspace, unfenced: d.unfenced}
 	}
 	return d.places[workspace], nil
 }
@@ -49,7 +54,8 @@ func (d *driver) Close() error { return nil }
 
 // place is one state. Versions are numbers that only grow.
 type place struct {
-	name string
+	name     string
+	unfenced bool
 
 	mu      sync.Mutex
 	count   int // of versions
@@ -132,6 +138,14 @@ type hold struct {
 	id string // "" without the lock
 }
 
+// writable refuses whoever has lost the lock, where the place does. Called with the place's mu held.
+func (h *hold) writable(ctx context.Context) error {
+	if h.p.unfenced {
+		return ctx.Err()
+	}
+	return h.held(ctx)
+}
+
 // held reports whether the lock is still this one's. Called with the place's mu held.
 func (h *hold) held(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
@@ -147,7 +161,7 @@ func (h *hold) held(ctx context.Context) error {
 func (h *hold) Write(ctx context.Context, w remote.Write) (string, error) {
 	h.p.mu.Lock()
 	defer h.p.mu.Unlock()
-	if err := h.held(ctx); err != nil {
+	if err := h.writable(ctx); err != nil {
 		return "", err
 	}
 	if h.p.content.Version != w.Was {
@@ -161,7 +175,7 @@ func (h *hold) Write(ctx context.Context, w remote.Write) (string, error) {
 func (h *hold) StartJournal(ctx context.Context, was string, first []byte) (string, error) {
 	h.p.mu.Lock()
 	defer h.p.mu.Unlock()
-	if err := h.held(ctx); err != nil {
+	if err := h.writable(ctx); err != nil {
 		return "", err
 	}
 	if h.p.journal.Version != was {
@@ -178,7 +192,7 @@ func (h *hold) StartJournal(ctx context.Context, was string, first []byte) (stri
 func (h *hold) Append(ctx context.Context, version string, n int, chunk []byte) error {
 	h.p.mu.Lock()
 	defer h.p.mu.Unlock()
-	if err := h.held(ctx); err != nil {
+	if err := h.writable(ctx); err != nil {
 		return err
 	}
 	if h.p.journal.Version != version || len(h.p.journal.Chunks) != n {
@@ -199,7 +213,7 @@ func (h *hold) Check(ctx context.Context) error {
 func (h *hold) Delete(ctx context.Context) error {
 	h.p.mu.Lock()
 	defer h.p.mu.Unlock()
-	if err := h.held(ctx); err != nil {
+	if err := h.writable(ctx); err != nil {
 		return err
 	}
 	h.p.content, h.p.journal = remote.Content{}, remote.Journal{}

@@ -14,3 +14,10 @@ func TestDriver(t *testing.T) {
 		return d, d
 	})
 }
+
+func TestUnfencedDriver(t *testing.T) {
+	drivertest.Run(t, drivertest.Options{}, func(*testing.T) (a, b remote.Driver) {
+		d := memory.NewUnfenced()
+		return d, d
+	})
+}
