@@ -42,7 +42,8 @@ func (w *world) note(format string, args ...any) { w.log = append(w.log, fmt.Spr
 
 func (w *world) fail(format string, args ...any) {
 	w.t.Helper()
-	panic(fmt.Sprintf("seed %d: %s\n%v", w.seed, fmt.Sprintf(format, args...), w.log)) // also outside of the test's goroutine
+	// also outside of the test's goroutine
+	panic(fmt.Sprintf("seed %d: %s\n%v", w.seed, fmt.Sprintf(format, args...), w.log))
 }
 
 func (w *world) store(machine int, n *unreliable.Network) *remote.Store {
@@ -239,7 +240,8 @@ func (w *world) foreign() {
 		w.fail("the state is damaged: %v", err)
 	}
 	b := st.Builder()
-	b.Fold(state.Edit{Output: &state.SetOutput{Name: "foreign", Value: &state.Output{Value: cty.NumberIntVal(int64(w.runs))}}})
+	b.Fold(state.Edit{Output: &state.SetOutput{Name: "foreign", Value: &state.Output{
+		Value: cty.NumberIntVal(int64(w.runs))}}})
 	next := *b.State()
 	next.Serial++
 	var text bytes.Buffer

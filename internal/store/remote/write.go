@@ -91,8 +91,8 @@ func (s *session) putOnce(w Write) (string, error) {
 	return "", err
 }
 
-// unknown is the error of a write of which nobody could see what came of it. A refusal may be the answer to a second try
-// whose first has happened, so that it says nothing alone.
+// unknown is the error of a write of which nobody could see what came of it. A refusal may be the answer to a second
+// try whose first has happened, so that it says nothing alone.
 func unknown(err, readErr error) error {
 	if errors.Is(err, ErrChanged) {
 		return readErr

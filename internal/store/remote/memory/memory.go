@@ -17,7 +17,8 @@ import (
 // New makes a driver with nothing in it.
 func New() remote.Driver { return &driver{places: map[string]*place{}} }
 
-// NewUnfenced makes one that takes writes from whoever asks, as buckets do: a lock stops nobody who does not look at it.
+// NewUnfenced makes one that takes writes from whoever asks, as buckets do: a lock stops nobody who does not look at
+// it.
 func NewUnfenced() remote.Driver { return &driver{places: map[string]*place{}, unfenced: true} }
 
 type driver struct {
