@@ -39,6 +39,7 @@ func (r reader) services(s *settings, o remote.Surroundings) {
 		}
 		if address != "" {
 			s.endpoints[service] = address
+			s.secrets = append(s.secrets, password(address))
 		}
 	}
 	for name, proxy := range map[string]*string{"http_proxy": s.proxy, "https_proxy": s.secureProxy} {
@@ -51,10 +52,18 @@ func (r reader) services(s *settings, o remote.Surroundings) {
 				"http://proxy.example.com:3128.")
 			continue
 		}
-		if password, ok := u.User.Password(); ok {
-			s.secrets = append(s.secrets, password)
-		}
+		s.secrets = append(s.secrets, password(*proxy))
 	}
+}
+
+// password is that of an address.
+func password(address string) string {
+	u, err := url.Parse(address)
+	if err != nil {
+		return ""
+	}
+	p, _ := u.User.Password()
+	return p
 }
 
 // checkURL reports an address that is none. What follows the scheme may hold a password: it is not shown.

@@ -279,7 +279,8 @@ func (r reader) access(s *settings, o remote.Surroundings) {
 		}
 		s.secrets = append(s.secrets, s.web.token)
 	}
-	s.secrets = append(s.secrets, s.access, s.secret, s.token)
+	s.secrets = append(s.secrets, s.access, s.secret, s.token, o.Getenv("AWS_SECRET_ACCESS_KEY"),
+		o.Getenv("AWS_SESSION_TOKEN"))
 }
 
 func (r reader) role() *assumed {
