@@ -24,8 +24,8 @@ type Former struct {
 	Serial  uint64
 	Lineage string
 	Size    int64
-	// Foreign is set when another program wrote it. Then Written is when it was replaced, and of Serial, Lineage and
-	// Revision nothing is known.
+	// Foreign is set when another program wrote it. Then Written may be when it was replaced, and of Serial, Lineage
+	// and Revision nothing is known.
 	Foreign  bool
 	Revision Revision
 }

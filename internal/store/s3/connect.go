@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/url"
 	"os"
@@ -26,6 +27,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sso"
 	"github.com/aws/aws-sdk-go-v2/service/sts"
 	"github.com/aws/aws-sdk-go-v2/service/sts/types"
+	"github.com/aws/smithy-go/logging"
 	"golang.org/x/net/http/httpproxy"
 
 	"github.com/tombolo-iac/tombolo/diag"
@@ -112,6 +114,9 @@ func (s *settings) load(client *awshttp.BuildableClient, o remote.Surroundings) 
 	opts := []func(*config.LoadOptions) error{
 		config.WithHTTPClient(client),
 		config.WithRetryer(s.retryer(o)),
+		config.WithLogger(logging.LoggerFunc(func(_ logging.Classification, format string, args ...any) {
+			o.Log("%s", s.clean(fmt.Sprintf("s3: "+format, args...)))
+		})),
 		config.WithServiceOptions(func(_ string, options any) {
 			if so, ok := options.(*sso.Options); ok && s.endpoints["sso"] != "" {
 				so.BaseEndpoint = aws.String(s.endpoints["sso"])

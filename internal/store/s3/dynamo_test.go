@@ -3,6 +3,7 @@ package s3_test
 import (
 	"encoding/json"
 	"fmt"
+	"hash/crc32"
 	"net/http"
 	"net/http/httptest"
 	"os/exec"
@@ -61,9 +62,11 @@ func (d *dynamo) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			there[name] = v.S
 		}
 		d.items[id] = there
+		w.Header().Set("X-Amz-Crc32", fmt.Sprint(crc32.ChecksumIEEE([]byte("{}"))))
 		fmt.Fprint(w, "{}")
 	case "DeleteItem":
 		delete(d.items, id)
+		w.Header().Set("X-Amz-Crc32", fmt.Sprint(crc32.ChecksumIEEE([]byte("{}"))))
 		fmt.Fprint(w, "{}")
 	case "GetItem":
 		out := map[string]map[string]attribute{}
@@ -73,7 +76,9 @@ func (d *dynamo) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 				out["Item"][name] = attribute{s}
 			}
 		}
-		json.NewEncoder(w).Encode(out)
+		text, _ := json.Marshal(out)
+		w.Header().Set("X-Amz-Crc32", fmt.Sprint(crc32.ChecksumIEEE(text)))
+		w.Write(text)
 	default:
 		fail("UnknownOperationException", verb)
 	}
@@ -166,7 +171,8 @@ func TestLockInformationIsTerraforms(t *testing.T) {
 	info.Info = "<&>"
 	h, err := p.Lock(t.Context(), info)
 	must(t, err)
-	const want = `{"ID":"` + lockID + `","Operation":"OperationTypeApply","Info":"\u003c\u0026\u003e","Who":"me@here",` +
+	const want = `{"ID":"` + lockID +
+		`","Operation":"OperationTypeApply","Info":"\u003c\u0026\u003e","Who":"me@here",` +
 		`"Version":"1.11.4","Created":"2026-01-02T03:04:05Z","Path":"some/path"}`
 	if got := table.get("b/env:/blue/some/state")["Info"]; got != want {
 		t.Errorf("item %s, want %s", got, want)

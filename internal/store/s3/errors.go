@@ -84,7 +84,8 @@ func objectHint(what string, err error) string {
 		return "The bucket seems to be in another region: look at the argument region"
 	case http.StatusForbidden:
 		action := map[string]string{"read": "s3:GetObject", "look for": "s3:GetObject", "write": "s3:PutObject",
-			"delete": "s3:DeleteObject", "list": "s3:ListBucket"}[what]
+			"delete": "s3:DeleteObject", "list": "s3:ListBucket",
+			"list versions": "s3:ListBucketVersions"}[what]
 		hint := "Allow " + action + " to these credentials"
 		if what == "read" || what == "look for" {
 			hint += ", and s3:ListBucket for the bucket: without it an object that does not exist cannot be told " +

@@ -157,7 +157,8 @@ func hangUp(w http.ResponseWriter) {
 func fail(w http.ResponseWriter, status int, code string) {
 	w.Header().Set("Content-Type", "application/xml")
 	w.WriteHeader(status)
-	fmt.Fprintf(w, `<?xml version="1.0" encoding="UTF-8"?><Error><Code>%s</Code><Message>a test</Message></Error>`, code)
+	fmt.Fprintf(w, `<?xml version="1.0" encoding="UTF-8"?><Error><Code>%s</Code><Message>a test</Message></Error>`,
+		code)
 }
 
 func copyTo(w http.ResponseWriter, from *httptest.ResponseRecorder) {

@@ -27,7 +27,7 @@ func (h *hold) Write(ctx context.Context, w remote.Write) (string, error) {
 		return "", err
 	}
 	t := h.p.d.table
-	meta := map[string]string{}
+	meta := describe(w)
 	if t != nil {
 		was, err := t.text(ctx, h.p.item()+digestSuffix, itemDigest)
 		if err != nil {

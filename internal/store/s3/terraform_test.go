@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -24,6 +25,7 @@ import (
 // program is the real terraform in a directory of its own.
 type program struct {
 	t   *testing.T
+	bin string
 	dir string
 	env []string
 }
@@ -33,10 +35,14 @@ const lockID = "0b5c8e7e-6c1f-4d9e-9d6d-000000000001"
 // terraform sets up a directory with a block.
 func terraform(t *testing.T, block string) *program {
 	t.Helper()
-	if _, err := exec.LookPath("terraform"); err != nil {
-		t.Skip("terraform is not on PATH")
+	bin := os.Getenv("TOMBOLO_TERRAFORM") // or OpenTofu
+	if bin == "" {
+		var err error
+		if bin, err = exec.LookPath("terraform"); err != nil {
+			t.Skip("terraform is not on PATH")
+		}
 	}
-	p := &program{t: t, dir: t.TempDir()}
+	p := &program{t: t, bin: bin, dir: t.TempDir()}
 	rc := filepath.Join(p.dir, "empty.tfrc")
 	p.env = append(os.Environ(), "CHECKPOINT_DISABLE=1", "TF_CLI_CONFIG_FILE="+rc, "TF_IN_AUTOMATION=1", "AWS_REGION=",
 		"AWS_PROFILE=", "HOME="+p.dir)
@@ -55,7 +61,7 @@ func (p *program) file(name, text string) {
 }
 
 func (p *program) command(args ...string) *exec.Cmd {
-	c := exec.CommandContext(p.t.Context(), "terraform", append(args, "-no-color")...)
+	c := exec.CommandContext(p.t.Context(), p.bin, append(args, "-no-color")...)
 	c.Dir, c.Env = p.dir, p.env
 	return c
 }
@@ -185,8 +191,8 @@ func shareLife(t *testing.T, d remote.Driver, tf *program) {
 			t.Errorf("terraform does not say %q:\n%s", want, text)
 		}
 	}
-	data := bytes.Replace(c.Data, []byte(`"serial": 1`), []byte(`"serial": 2`), 1)
-	data = bytes.Replace(data, []byte(`"value": "5"`), []byte(`"value": "7"`), 1)
+	data := regexp.MustCompile(`"serial": ?1`).ReplaceAll(c.Data, []byte(`"serial": 2`))
+	data = regexp.MustCompile(`"value": ?"5"`).ReplaceAll(data, []byte(`"value": "7"`))
 	_, err = h.Write(ctx, remote.Write{Data: data, Was: c.Version, Serial: 2})
 	must(t, err)
 	must(t, h.Unlock(ctx))

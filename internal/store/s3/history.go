@@ -1,0 +1,164 @@
+package s3
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"slices"
+	"strconv"
+	"time"
+	"unicode/utf16"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/aws-sdk-go-v2/service/s3/types"
+
+	"github.com/tombolo-iac/tombolo/internal/store/remote"
+)
+
+// A bucket with versions keeps former states by itself. What is known of the run that wrote one is metadata of the
+// object. Nothing encrypts metadata, and they are small.
+
+// Metadata of a state.
+const (
+	metaSerial   = "tombolo-serial"
+	metaLineage  = "tombolo-lineage"
+	metaRevision = "tombolo-revision"
+)
+
+// maxRevision bounds the description of a run: all metadata of an object together have 2 KB.
+const maxRevision = 1400
+
+// describe returns the metadata of a state that is to be written.
+func describe(w remote.Write) map[string]string {
+	r := w.Revision
+	text := ascii(r)
+	for len(text) > maxRevision && len(r.Addresses) > 0 {
+		r.Addresses = r.Addresses[:len(r.Addresses)/2]
+		text = ascii(r)
+	}
+	meta := map[string]string{metaSerial: strconv.FormatUint(w.Serial, 10), metaLineage: w.Lineage}
+	if len(text) <= maxRevision {
+		meta[metaRevision] = text
+	}
+	return meta
+}
+
+// ascii is the JSON of a revision in characters that a header may have.
+func ascii(r remote.Revision) string {
+	b, err := json.Marshal(r)
+	if err != nil {
+		return ""
+	}
+	var out []byte
+	for _, c := range string(b) {
+		switch {
+		case c < 0x7f:
+			out = append(out, byte(c))
+		default:
+			for _, unit := range utf16.Encode([]rune{c}) {
+				out = append(out, `\u`...)
+				out = append(out, hex.EncodeToString([]byte{byte(unit >> 8), byte(unit)})...)
+			}
+		}
+	}
+	return string(out)
+}
+
+// maxFormer bounds how many former states are looked at.
+const maxFormer = 200
+
+// List implements remote.Historian.
+func (p *place) List(ctx context.Context) ([]remote.Former, error) {
+	versions, err := p.d.bucket.versions(ctx, p.key)
+	if err != nil {
+		return nil, err
+	}
+	versions = versions[:min(len(versions), maxFormer)]
+	all, errs := make([]remote.Former, len(versions)), make([]error, len(versions))
+	each(len(versions), func(i int) {
+		v := versions[i]
+		f := &all[i]
+		*f = remote.Former{ID: shortID(aws.ToString(v.VersionId)), Written: aws.ToTime(v.LastModified),
+			Size: aws.ToInt64(v.Size)}
+		meta, err := p.d.bucket.meta(ctx, p.key, v.VersionId)
+		errs[i] = err
+		serial, known := meta[metaSerial]
+		if f.Foreign = !known; f.Foreign {
+			return
+		}
+		f.Serial, _ = strconv.ParseUint(serial, 10, 64)
+		f.Lineage = meta[metaLineage]
+		json.Unmarshal([]byte(meta[metaRevision]), &f.Revision) // what cannot be read is not known
+	})
+	return all, errors.Join(errs...)
+}
+
+// Snapshot implements remote.Historian.
+func (p *place) Snapshot(ctx context.Context, id string) ([]byte, error) {
+	versions, err := p.d.bucket.versions(ctx, p.key)
+	if err != nil {
+		return nil, err
+	}
+	i := slices.IndexFunc(versions, func(v types.ObjectVersion) bool {
+		return shortID(aws.ToString(v.VersionId)) == id || aws.ToString(v.VersionId) == id
+	})
+	if i < 0 {
+		return nil, remote.ErrNoRevision
+	}
+	o, err := p.d.bucket.version(ctx, p.key, versions[i].VersionId)
+	if err == nil && o == nil {
+		err = remote.ErrNoRevision
+	}
+	if err != nil {
+		return nil, err
+	}
+	return o.data, nil
+}
+
+// shortID is a version's name as people write it.
+func shortID(version string) string {
+	sum := sha256.Sum256([]byte(version))
+	return hex.EncodeToString(sum[:5])
+}
+
+// versions lists the versions of an object, the newest first.
+func (b *bucket) versions(ctx context.Context, key string) (all []types.ObjectVersion, err error) {
+	defer b.trace("list versions", key, time.Now(), &err)
+	pages := s3.NewListObjectVersionsPaginator(b.client, &s3.ListObjectVersionsInput{Bucket: &b.s.bucket, Prefix: &key})
+	for pages.HasMorePages() {
+		page, err := pages.NextPage(ctx)
+		if err != nil {
+			return nil, b.failed(ctx, "list versions", key, err)
+		}
+		for _, v := range page.Versions {
+			if aws.ToString(v.Key) == key {
+				all = append(all, v)
+			}
+		}
+		if n := len(page.Versions); n > 0 && aws.ToString(page.Versions[n-1].Key) != key {
+			break // names are sorted
+		}
+	}
+	slices.SortStableFunc(all, func(a, b types.ObjectVersion) int { // AWS does it, others may not
+		return aws.ToTime(b.LastModified).Compare(aws.ToTime(a.LastModified))
+	})
+	return all, nil
+}
+
+// meta returns the metadata of a version of an object.
+func (b *bucket) meta(ctx context.Context, key string, id *string) (_ map[string]string, err error) {
+	defer b.trace("head", key, time.Now(), &err)
+	out, err := b.client.HeadObject(ctx, &s3.HeadObjectInput{Bucket: &b.s.bucket, Key: &key, VersionId: id,
+		SSECustomerAlgorithm: b.algorithm(), SSECustomerKey: optional(b.s.customerKey),
+		SSECustomerKeyMD5: b.keyDigest()})
+	if missing(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, b.failed(ctx, "look for", key, err)
+	}
+	return out.Metadata, nil
+}
