@@ -23,8 +23,8 @@ import (
 	"github.com/tombolo-iac/tombolo/addr"
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/event"
+	"github.com/tombolo-iac/tombolo/internal/access"
 	"github.com/tombolo-iac/tombolo/internal/ctyfast"
-	"github.com/tombolo-iac/tombolo/internal/ephemeral"
 	"github.com/tombolo-iac/tombolo/internal/eval"
 	"github.com/tombolo-iac/tombolo/internal/eval/linking"
 	"github.com/tombolo-iac/tombolo/internal/graph"
@@ -33,13 +33,6 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 	"github.com/tombolo-iac/tombolo/state"
 )
-
-// Providers hands out providers; internal/host's Pool implements it.
-type Providers interface {
-	linking.Schemas
-	Get(ctx context.Context, a addr.AbsProviderConfig) (provider.Provider, diag.List)
-	SetConfig(a addr.AbsProviderConfig, config cty.Value)
-}
 
 // Options are the surroundings of a run.
 type Options struct {
@@ -71,14 +64,15 @@ type Counts struct{ Added, Changed, Destroyed, Imported, Forgotten int }
 
 // Run applies the plan into the journal. ctx stops the start of anything new; calls carries the cancellation of calls
 // under way.
-func Run(ctx, calls context.Context, prog *linking.Program, p *plan.Plan, providers Providers, journal state.Journal,
+func Run(ctx, calls context.Context, prog *linking.Program, p *plan.Plan, providers access.Providers,
+	journal state.Journal,
 	o Options) (Counts, diag.List) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	a := &applier{
-		prog: prog, plan: p, providers: providers, journal: journal, opts: o, ctx: ctx, calls: calls, stop: cancel,
-		slots: make(chan struct{}, max(1, o.Parallelism)), byBlock: map[addr.AbsResource]map[addr.Key]*plan.Change{},
-		outputs: map[string]bool{}, ephemerals: ephemeral.New(calls, o.Events),
+		prog: prog, plan: p, providers: providers, journal: journal, opts: o, stop: cancel,
+		byBlock: map[addr.AbsResource]map[addr.Key]*plan.Change{},
+		outputs: map[string]bool{},
 	}
 	var diags diag.List
 	if err := journal.Record(p.Refreshed...); err != nil {
@@ -113,10 +107,12 @@ func Run(ctx, calls context.Context, prog *linking.Program, p *plan.Plan, provid
 		in.Only = prog.Needed(func(s *linking.Slot) bool { return s.Kind == linking.SlotProvider })
 	}
 	a.walk = eval.NewWalk(prog, in, a)
+	a.Access = access.New(a.walk, providers,
+		access.Limits{Calls: calls, Until: ctx, Parallelism: o.Parallelism}, o.Events)
 	a.addSteps()
 	o.Events.Send(event.Total{Operations: a.total()})
 	err := a.walk.Run(ctx)
-	_ = a.walk.Report(a.ephemerals.CloseAll()) // what providers use, and what a failure left open
+	_ = a.walk.Report(a.CloseAll())
 	a.finish(err == nil)
 	if o.Walked != nil {
 		o.Walked(a.walk)
@@ -152,19 +148,17 @@ func unwritten(p *plan.Plan) (diags diag.List) {
 
 // applier is the state of one run. It is the walk's driver.
 type applier struct {
-	prog       *linking.Program
-	plan       *plan.Plan
-	providers  Providers
-	journal    state.Journal
-	opts       Options
-	ctx        context.Context // ends when nothing new may start
-	calls      context.Context
-	stop       context.CancelFunc
-	walk       *eval.Walk
-	slots      chan struct{}
-	ephemerals *ephemeral.Objects
-	byBlock    map[addr.AbsResource]map[addr.Key]*plan.Change
-	exclude    *linking.Selection // what the plan leaves alone
+	*access.Access
+
+	prog      *linking.Program
+	plan      *plan.Plan
+	providers access.Providers
+	journal   state.Journal
+	opts      Options
+	stop      context.CancelFunc
+	walk      *eval.Walk
+	byBlock   map[addr.AbsResource]map[addr.Key]*plan.Change
+	exclude   *linking.Selection // what the plan leaves alone
 
 	mu      sync.Mutex // guards what follows
 	counts  Counts
@@ -325,12 +319,7 @@ func (a *applier) checkResults() []state.CheckResult {
 
 // Provider implements eval.Driver.
 func (a *applier) Provider(_ *eval.Instance, s *linking.Slot, config cty.Value) error {
-	var block *provider.Block
-	if schema, _ := a.providers.Schema(s.Provider.Provider); schema != nil && !s.Provider.Mock {
-		block = schema.Provider
-	}
-	unmarked, _ := a.opts.Secrets.Unmark(block, config)
-	a.providers.SetConfig(s.ConfiguredAs(), unmarked)
+	a.Configure(s, config)
 	return nil
 }
 
@@ -420,42 +409,11 @@ func journalBroken(err error) diag.List {
 			"as far as possible. Make room or repair the file system, then run apply again.", err)
 }
 
-// slot waits for one of the slots for provider calls. Once the run is being stopped there are none any more: what waits
-// has not begun, so it must not. An operation takes its slot before its intent, so that nothing is announced that does
-// not begin.
-func (a *applier) slot() (release func(), err error) {
-	select {
-	case <-a.ctx.Done():
-		return nil, context.Cause(a.ctx)
-	case a.slots <- struct{}{}:
-	}
-	release = func() { <-a.slots }
-	if a.ctx.Err() != nil { // both were possible
-		release()
-		return nil, context.Cause(a.ctx)
-	}
-	return release, nil
-}
-
-// call runs f while holding a slot.
-func (a *applier) call(f func()) error {
-	release, err := a.slot()
-	if err != nil {
-		return err
-	}
-	defer release()
-	f()
-	return nil
-}
-
 // provider returns a configured provider, or reports why there is none.
 func (a *applier) provider(cfg addr.AbsProviderConfig) (provider.Provider, *provider.Schema, error) {
-	inst, diags := a.providers.Get(a.calls, cfg)
-	if err := a.walk.Report(a.prog.LocateProvider(cfg, diags)); err != nil {
+	inst, err := a.Configured(cfg)
+	if err != nil {
 		return nil, nil, err
-	}
-	if inst == nil {
-		return nil, nil, eval.ErrReported
 	}
 	schema, diags := a.providers.Schema(cfg.Provider)
 	return inst, schema, a.walk.Report(diags)

@@ -26,7 +26,7 @@ func (w *writing) provision(v cty.Value) error {
 	if w.action != plan.Create || len(list) == 0 {
 		return nil
 	}
-	release, err := w.a.slot()
+	release, err := w.a.Slot()
 	if err != nil {
 		return err
 	}
@@ -108,14 +108,14 @@ func (a *applier) runProvisioner(o addr.Object, p *linking.Provisioner, config c
 	a.opts.Secrets.Add(unmarked, marks.Sensitive)
 	a.opts.Secrets.Add(unmarked, marks.Ephemeral)
 	instead := provision.Suppressed(len(marks.Sensitive) > 0, len(marks.Ephemeral) > 0)
-	err := provision.Run(a.calls, typ, provision.Request{
+	err := provision.Run(a.Calls, typ, provision.Request{
 		Config: unmarked, Instead: instead, Dir: a.opts.Dir,
 		Output: func(line string) {
 			a.opts.Events.Send(event.ProvisionOutput{Object: o, Type: typ, Line: a.opts.Secrets.Redact(line)})
 		},
 	})
 	a.opts.Events.Send(event.ProvisionDone{Object: o, Type: typ, Failed: err != nil})
-	if err == nil || p.Config.Continue && a.calls.Err() == nil {
+	if err == nil || p.Config.Continue && a.Calls.Err() == nil {
 		return nil
 	}
 	d := &diag.Diagnostic{Severity: diag.Error, Summary: typ + " provisioner error", Subject: &at,

@@ -9,6 +9,7 @@ import (
 	"github.com/tombolo-iac/tombolo/addr"
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/event"
+	"github.com/tombolo-iac/tombolo/internal/access"
 	"github.com/tombolo-iac/tombolo/internal/ctyfast"
 	"github.com/tombolo-iac/tombolo/internal/eval"
 	"github.com/tombolo-iac/tombolo/internal/value"
@@ -43,7 +44,7 @@ func (a *applier) remove(c *plan.Change, dispose bool) error {
 			"Provider %s has no resource type %q any more, so %s cannot be deleted.", c.Provider.Provider.ForDisplay(),
 			o.Instance.Resource.Type, o))
 	}
-	meta, err := a.meta(a.prog.ResourceSlot(o.Instance.Config()))
+	meta, err := a.Meta(a.prog.ResourceSlot(o.Instance.Config()))
 	if err != nil {
 		return err
 	}
@@ -53,7 +54,7 @@ func (a *applier) remove(c *plan.Change, dispose bool) error {
 	}
 	a.opts.Secrets.Add(c.Before.Value, c.Before.Sensitive)
 	null := cty.NullVal(rt.Block.ImpliedType())
-	release, err := a.slot()
+	release, err := a.Slot()
 	if err != nil {
 		return err
 	}
@@ -69,7 +70,7 @@ func (a *applier) remove(c *plan.Change, dispose bool) error {
 			if op, failed = a.intent(o, plan.Delete, c.Provider, schema, null, c.Type); failed != nil {
 				return event.ID{}, false
 			}
-			resp := prov.Apply(event.InObject(a.calls, o), provider.ApplyRequest{
+			resp := prov.Apply(event.InObject(a.Calls, o), provider.ApplyRequest{
 				Type: o.Instance.Resource.Type, Prior: c.Before.Value, Planned: null, Config: null,
 				PlannedPrivate: private,
 				Meta:           meta, Intent: state.Token(state.RunInfo{ID: a.opts.RunID}, op),
@@ -150,21 +151,21 @@ func (a *applier) read(b *eval.Block, key addr.Key, c *plan.Change) (cty.Value, 
 	if w.prov, w.schema, err = a.providerOf(w.inst, c.Provider); err != nil {
 		return cty.DynamicVal, err
 	}
-	if w.meta, err = a.meta(b.Slot); err != nil {
+	if w.meta, err = a.Meta(b.Slot); err != nil {
 		return cty.DynamicVal, err
 	}
 	if w.config, w.marks, err = a.configuration(b, key); err != nil {
 		return cty.DynamicVal, err
 	}
-	release, err := a.slot()
+	release, err := a.Slot()
 	if err != nil {
 		return cty.DynamicVal, err
 	}
 	var v cty.Value
 	var failed error
 	a.operation(c.Object, plan.Read, event.ID{}, func() (event.ID, bool) {
-		resp := w.prov.ReadData(event.InObject(a.calls, c.Object), provider.ReadDataRequest{Type: w.inst.Resource.Type,
-			Config: w.config, Meta: w.meta, Client: client})
+		resp := w.prov.ReadData(event.InObject(a.Calls, c.Object), provider.ReadDataRequest{Type: w.inst.Resource.Type,
+			Config: w.config, Meta: w.meta, Client: access.Client})
 		release()
 		diags := w.place(resp.Diagnostics.Extend(value.Undeferred(c.Object, c.Provider, resp.Deferred)))
 		if !diags.HasErrors() {

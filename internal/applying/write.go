@@ -3,7 +3,6 @@ package applying
 import (
 	"bytes"
 	"fmt"
-	"slices"
 	"sync"
 	"time"
 
@@ -12,17 +11,15 @@ import (
 	"github.com/tombolo-iac/tombolo/addr"
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/event"
+	"github.com/tombolo-iac/tombolo/internal/access"
 	"github.com/tombolo-iac/tombolo/internal/config"
 	"github.com/tombolo-iac/tombolo/internal/ctyfast"
 	"github.com/tombolo-iac/tombolo/internal/eval"
-	"github.com/tombolo-iac/tombolo/internal/eval/linking"
 	"github.com/tombolo-iac/tombolo/internal/value"
 	"github.com/tombolo-iac/tombolo/plan"
 	"github.com/tombolo-iac/tombolo/provider"
 	"github.com/tombolo-iac/tombolo/state"
 )
-
-var client = provider.ClientCapabilities{WriteOnlyAttributesAllowed: true}
 
 // writing is the creation or update of one object.
 type writing struct {
@@ -57,7 +54,7 @@ func (a *applier) write(b *eval.Block, key addr.Key, c *plan.Change) (cty.Value,
 	if w.prov, w.schema, err = a.providerOf(w.inst, c.Provider); err != nil {
 		return cty.DynamicVal, err
 	}
-	if w.meta, err = a.meta(b.Slot); err != nil {
+	if w.meta, err = a.Meta(b.Slot); err != nil {
 		return cty.DynamicVal, err
 	}
 	if err := w.settle(key); err != nil {
@@ -80,15 +77,6 @@ func (w *writing) perform() (cty.Value, error) {
 		return w.marked(w.prior), nil // what was not known has come out as it was before: there is nothing to do
 	}
 	return w.sensitivityOnly()
-}
-
-// meta returns what the module of a block says to the provider of the block; the plan has found nothing wrong with it.
-func (a *applier) meta(block *linking.Slot) (cty.Value, error) {
-	m := block.Meta()
-	if m == nil {
-		return cty.NilVal, nil
-	}
-	return m.Value, a.walk.Report(slices.Clone(m.Problems))
 }
 
 // configuration evaluates a block for one instance whose preconditions hold, for its provider: what it holds is known
@@ -133,10 +121,10 @@ func (w *writing) settle(key addr.Key) (err error) {
 		return nil
 	}
 	var resp provider.PlanResponse
-	stopped := w.a.call(func() {
-		resp = w.prov.Plan(event.InObject(w.a.calls, w.c.Object), provider.PlanRequest{
+	stopped := w.a.Call(func() {
+		resp = w.prov.Plan(event.InObject(w.a.Calls, w.c.Object), provider.PlanRequest{
 			Type: w.inst.Resource.Type, Prior: w.prior, Config: w.config, PriorPrivate: w.priorPrivate(),
-			PriorIdentity: w.priorIdentity(), Meta: w.meta, Client: client,
+			PriorIdentity: w.priorIdentity(), Meta: w.meta, Client: access.Client,
 			Proposed: value.Propose(w.block, w.prior, w.config),
 		})
 	})
@@ -197,7 +185,7 @@ func (w *writing) sensitivityOnly() (cty.Value, error) {
 
 // apply makes the call with the journal around it.
 func (w *writing) apply() (cty.Value, error) {
-	release, err := w.a.slot()
+	release, err := w.a.Slot()
 	if err != nil {
 		return cty.DynamicVal, err
 	}
@@ -243,7 +231,7 @@ func (w *writing) apply() (cty.Value, error) {
 }
 
 func (w *writing) call(op string) provider.ApplyResponse {
-	return w.prov.Apply(event.InObject(w.a.calls, w.c.Object), provider.ApplyRequest{
+	return w.prov.Apply(event.InObject(w.a.Calls, w.c.Object), provider.ApplyRequest{
 		Type: w.inst.Resource.Type, Prior: w.prior, Planned: w.planned, Config: w.config, PlannedPrivate: w.private,
 		PlannedIdentity: w.identity, Meta: w.meta,
 		Intent: state.Token(state.RunInfo{ID: w.a.opts.RunID}, op),
@@ -337,7 +325,7 @@ func (w *writing) accept(resp provider.ApplyResponse) (v cty.Value, unanswered b
 			w.bad(summary, []value.PathError{
 				{Problem: "the object is unknown as a whole, so that nobody can tell whether it exists"}})
 	case v.IsNull():
-		return v, !resp.Diagnostics.HasErrors() || w.a.calls.Err() != nil, nil
+		return v, !resp.Diagnostics.HasErrors() || w.a.Calls.Err() != nil, nil
 	}
 	if errs := value.CheckKnown(v); len(errs) > 0 {
 		diags = w.bad(summary, errs)

@@ -107,7 +107,7 @@ func (r *Run) adopt(ctx context.Context, a addr.AbsResourceInstance, intent stat
 		Variables: variables, Functions: p.functions(ctx, funcs.Options{}), Workspace: p.opts.Workspace,
 		Cwd:         p.opts.OriginalDir,
 		Parallelism: p.opts.Parallelism, Events: p.opts.Events, DeposedKey: deposedKey,
-	}, a, intent.Provider, id, intent.Planned)
+	}, planning.Adoption{Target: a, Provider: intent.Provider, ID: id, Planned: intent.Planned})
 	return edit, diags.Extend(more)
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/tombolo-iac/tombolo/addr"
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/event"
+	"github.com/tombolo-iac/tombolo/internal/access"
 	"github.com/tombolo-iac/tombolo/internal/ctyfast"
 	"github.com/tombolo-iac/tombolo/internal/eval"
 	"github.com/tombolo-iac/tombolo/internal/eval/linking"
@@ -51,7 +52,7 @@ func (p *planner) planData(b *eval.Block, key addr.Key) (cty.Value, error) {
 		}
 		return planned, p.walk.Report(b.Postconditions(key, planned)) // what is known by now is judged by now
 	}
-	meta, err := p.meta(b.Slot)
+	meta, err := p.Meta(b.Slot)
 	if err != nil {
 		return cty.DynamicVal, err
 	}
@@ -84,13 +85,16 @@ func (p *planner) readData(b *eval.Block, inst addr.AbsResourceInstance, prov pr
 	block := b.Slot.Type.Block
 	o := addr.Object{Instance: inst}
 	inConfig := func(diags diag.List) diag.List { return b.Locate(diags, inst.Key) }
-	started := time.Now()
-	p.opts.Events.Send(event.OperationStart{Object: o, Action: plan.Read, Started: started, Planning: true})
+	var started time.Time
 	var resp provider.ReadDataResponse
-	p.call(func() {
+	if err := p.Call(func() {
+		started = time.Now()
+		p.opts.Events.Send(event.OperationStart{Object: o, Action: plan.Read, Started: started, Planning: true})
 		resp = prov.ReadData(event.InObject(p.calls, o), provider.ReadDataRequest{Type: inst.Resource.Type,
-			Config: config, Meta: meta, Client: client})
-	})
+			Config: config, Meta: meta, Client: access.Client})
+	}); err != nil {
+		return cty.DynamicVal, err
+	}
 	done := event.OperationDone{Object: o, Action: plan.Read, Elapsed: time.Since(started), Planning: true,
 		Failed: resp.Diagnostics.HasErrors()}
 	if !done.Failed && resp.State != cty.NilVal {

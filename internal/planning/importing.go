@@ -11,6 +11,7 @@ import (
 	"github.com/tombolo-iac/tombolo/addr"
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/event"
+	"github.com/tombolo-iac/tombolo/internal/access"
 	"github.com/tombolo-iac/tombolo/internal/eval"
 	"github.com/tombolo-iac/tombolo/internal/eval/linking"
 	"github.com/tombolo-iac/tombolo/internal/value"
@@ -19,28 +20,36 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// Adopt finds an existing object by its id and gives the edit that stores it at an address. Only provider
-// configurations are evaluated for that, with what the prior state knows. planned is the planned value of an
-// interrupted creation as JSON, or nil: what the import does not tell is taken from it before the object is read.
+// Adoption is an object that an interrupted creation may have left, to be found by its id.
+type Adoption struct {
+	Target   addr.AbsResourceInstance
+	Provider addr.AbsProviderConfig
+	ID       string
+	// Planned is the planned value as JSON, or nil: what the import does not tell is taken from it before the object is
+	// read.
+	Planned []byte
+}
+
+// Adopt finds an existing object by its id and returns the edit that stores it at an address. Only provider
+// configurations are evaluated for that, with what the prior state knows.
 func Adopt(ctx, calls context.Context, prog *linking.Program, prior *state.State, providers Providers, o Options,
-	target addr.AbsResourceInstance, cfg addr.AbsProviderConfig, id string, planned []byte) (state.Edit, diag.List) {
+	wanted Adoption) (state.Edit, diag.List) {
 	o.Mode = plan.Destroy // evaluates provider configurations and nothing else
 	p := newPlanner(calls, prog, prior, providers, o)
 	in := p.inputs()
-	in.InUse[cfg] = true
-	p.walk = eval.NewWalk(prog, in, p)
+	in.InUse[wanted.Provider] = true
+	p.begin(ctx, in)
 	if err := p.walk.Run(ctx); err != nil {
 		return state.Edit{}, p.walk.Diagnostics().AppendError("Operation canceled", err)
 	}
-	defer p.ephemerals.CloseAll()
-	edit, err := p.adopt(target, cfg, id, planned)
+	defer p.CloseAll()
+	edit, err := p.adopt(wanted)
 	_ = err // reported
 	return edit, p.walk.Diagnostics()
 }
 
-func (p *planner) adopt(target addr.AbsResourceInstance, cfg addr.AbsProviderConfig, id string, planned []byte) (
-	state.Edit, error) {
-	none := state.Edit{}
+func (p *planner) adopt(wanted Adoption) (state.Edit, error) {
+	none, target, cfg := state.Edit{}, wanted.Target, wanted.Provider
 	schema, diags := p.providers.Schema(cfg.Provider)
 	if err := p.walk.Report(diags); err != nil {
 		return none, err
@@ -54,7 +63,7 @@ func (p *planner) adopt(target addr.AbsResourceInstance, cfg addr.AbsProviderCon
 	if err != nil {
 		return none, err
 	}
-	k, err := p.imported(addr.Object{Instance: target}, cfg, rt, inst, id, planned)
+	k, err := p.imported(addr.Object{Instance: target}, cfg, rt, inst, wanted.ID, wanted.Planned)
 	if err != nil {
 		return none, err
 	}
@@ -130,10 +139,12 @@ func (p *planner) imported(o addr.Object, cfg addr.AbsProviderConfig, rt *provid
 				"Apply that first, with -target, or write the values into the configuration.", o, cfg))
 	}
 	var resp provider.ImportResponse
-	p.call(func() {
+	if err := p.Call(func() {
 		resp = inst.Import(event.InObject(p.calls, o), provider.ImportRequest{Type: o.Instance.Resource.Type, ID: id,
-			Client: client})
-	})
+			Client: access.Client})
+	}); err != nil {
+		return none, err
+	}
 	if err := p.walk.Report(resp.Diagnostics.InAddress(o.String()).Extend(
 		value.Undeferred(o, cfg, resp.Deferred))); err != nil {
 		return none, err

@@ -9,6 +9,7 @@ import (
 	"github.com/tombolo-iac/tombolo/addr"
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/event"
+	"github.com/tombolo-iac/tombolo/internal/access"
 	"github.com/tombolo-iac/tombolo/internal/config"
 	"github.com/tombolo-iac/tombolo/internal/ctyfast"
 	"github.com/tombolo-iac/tombolo/internal/eval"
@@ -54,7 +55,7 @@ func (p *planner) planManaged(b *eval.Block, key addr.Key) (cty.Value, error) {
 	if m.prov, err = p.providerOf(m.inst, m.cfg); err != nil {
 		return cty.DynamicVal, err
 	}
-	if m.meta, err = p.meta(b.Slot); err != nil {
+	if m.meta, err = p.Meta(b.Slot); err != nil {
 		return cty.DynamicVal, err
 	}
 	m.prior, err = p.load(m.obj, b.Slot.ProviderConfig, b.Slot.Type, m.prov, b.Slot, !p.opts.SkipRefresh)
@@ -126,7 +127,7 @@ func (p *planner) configuration(b *eval.Block, key addr.Key, prov provider.Provi
 // validate shows the configuration of an instance to its provider.
 func (p *planner) validate(inst addr.AbsResourceInstance, prov provider.Provider, config cty.Value) diag.List {
 	return prov.ValidateResource(event.InObject(p.calls, addr.Object{Instance: inst}), provider.ValidateResourceRequest{
-		Kind: kinds[inst.Resource.Mode], Type: inst.Resource.Type, Config: config, Client: client,
+		Kind: kinds[inst.Resource.Mode], Type: inst.Resource.Type, Config: config, Client: access.Client,
 	})
 }
 
@@ -233,12 +234,14 @@ func (m *managed) replacement() plan.Action {
 func (m *managed) ask(prior, config cty.Value, private []byte) (cty.Value, provider.PlanResponse, error) {
 	proposed := value.Propose(m.block, prior, config)
 	var resp provider.PlanResponse
-	m.p.call(func() {
+	if err := m.p.Call(func() {
 		resp = m.prov.Plan(event.InObject(m.p.calls, m.obj), provider.PlanRequest{
 			Type: m.inst.Resource.Type, Prior: prior, Proposed: proposed, Config: config, PriorPrivate: private,
-			PriorIdentity: priorIdentity(prior, m.prior), Meta: m.meta, Client: client,
+			PriorIdentity: priorIdentity(prior, m.prior), Meta: m.meta, Client: access.Client,
 		})
-	})
+	}); err != nil {
+		return cty.DynamicVal, resp, err
+	}
 	if err := m.p.walk.Report(m.inConfig(resp.Diagnostics)); err != nil {
 		return cty.DynamicVal, resp, err
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/tombolo-iac/tombolo/addr"
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/event"
+	"github.com/tombolo-iac/tombolo/internal/access"
 	"github.com/tombolo-iac/tombolo/internal/eval/linking"
 	"github.com/tombolo-iac/tombolo/internal/graph"
 	"github.com/tombolo-iac/tombolo/internal/value"
@@ -265,18 +266,20 @@ func (p *planner) askDestroy(o addr.Object, cfg addr.AbsProviderConfig, schema *
 	if !schema.PlanDestroy {
 		return k.private, nil
 	}
-	meta, err := p.meta(p.prog.ResourceSlot(o.Instance.Config()))
+	meta, err := p.Meta(p.prog.ResourceSlot(o.Instance.Config()))
 	if err != nil {
 		return nil, err
 	}
 	null := cty.NullVal(rt.Block.ImpliedType())
 	var resp provider.PlanResponse
-	p.call(func() {
+	if err := p.Call(func() {
 		resp = inst.Plan(event.InObject(p.calls, o), provider.PlanRequest{
 			Type: o.Instance.Resource.Type, Prior: k.value, Proposed: null, Config: null, PriorPrivate: k.private,
-			PriorIdentity: k.identity, Meta: meta, Client: client,
+			PriorIdentity: k.identity, Meta: meta, Client: access.Client,
 		})
-	})
+	}); err != nil {
+		return nil, err
+	}
 	if err := p.walk.Report(p.place(o, resp.Diagnostics.Extend(value.Undeferred(o, cfg, resp.Deferred)))); err != nil {
 		return nil, err
 	}

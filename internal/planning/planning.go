@@ -26,8 +26,8 @@ import (
 	"github.com/tombolo-iac/tombolo/addr"
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/event"
+	"github.com/tombolo-iac/tombolo/internal/access"
 	"github.com/tombolo-iac/tombolo/internal/ctyfast"
-	"github.com/tombolo-iac/tombolo/internal/ephemeral"
 	"github.com/tombolo-iac/tombolo/internal/eval"
 	"github.com/tombolo-iac/tombolo/internal/eval/linking"
 	"github.com/tombolo-iac/tombolo/internal/graph"
@@ -40,10 +40,8 @@ import (
 
 // Providers hands out providers; internal/host's Pool implements it.
 type Providers interface {
-	linking.Schemas
+	access.Providers
 	Unconfigured(p addr.Provider) (provider.Provider, diag.List)
-	Get(ctx context.Context, a addr.AbsProviderConfig) (provider.Provider, diag.List)
-	SetConfig(a addr.AbsProviderConfig, config cty.Value)
 }
 
 // Options say what to plan.
@@ -92,7 +90,7 @@ func Run(ctx, calls context.Context, prog *linking.Program, prior *state.State, 
 	}
 	p := newPlanner(calls, prog, prior, providers, o)
 	err := p.run(ctx)
-	closed := p.ephemerals.CloseAll() // what providers use, and what a failure left open
+	closed := p.CloseAll()
 	_ = p.walk.Report(closed)
 	if o.Walked != nil {
 		o.Walked(p.walk)
@@ -141,7 +139,7 @@ func (p *planner) run(ctx context.Context) error {
 
 // walkAll plans everything that the configuration wants.
 func (p *planner) walkAll(ctx context.Context) error {
-	p.walk = eval.NewWalk(p.prog, p.inputs(), p)
+	p.begin(ctx, p.inputs())
 	if p.opts.Mode != plan.Destroy {
 		if err := p.walk.Report(p.prog.StillDeclared()); err != nil {
 			return err
@@ -159,19 +157,25 @@ func (p *planner) walkAll(ctx context.Context) error {
 	return p.walk.Run(ctx)
 }
 
+// begin makes the walk. When ctx ends, nothing new starts.
+func (p *planner) begin(ctx context.Context, in eval.Inputs) {
+	p.walk = eval.NewWalk(p.prog, in, p)
+	p.Access = access.New(p.walk, p.providers,
+		access.Limits{Calls: p.calls, Until: ctx, Parallelism: p.opts.Parallelism}, p.opts.Events)
+}
+
 func newPlanner(calls context.Context, prog *linking.Program, prior *state.State, providers Providers,
 	o Options) *planner {
 	p := &planner{
 		prog: prog, base: prior, prior: prior, providers: providers, opts: o, calls: calls,
-		slots: make(chan struct{}, max(1, o.Parallelism)), changed: map[addr.AbsResource]bool{},
+		changed:      map[addr.AbsResource]bool{},
 		changedBelow: map[changedBelow]bool{}, behind: map[*linking.Slot][]addr.ConfigResource{},
-		fired: map[addr.AbsResource]bool{}, metas: map[*linking.Meta]bool{},
+		fired:          map[addr.AbsResource]bool{},
 		changedModules: map[addr.ModuleInstance]bool{},
 		byInstance:     map[addr.AbsResourceInstance]*plan.Change{}, visited: map[addr.AbsResource]bool{},
 		rootOutputs: map[string]cty.Value{},
 		evaluated:   map[addr.AbsProviderConfig]bool{}, replace: map[addr.AbsResourceInstance]bool{},
 		targets: prog.Targets(o.Targets, prior), exclude: linking.Select(o.Exclude), moves: &moving.Result{},
-		ephemerals: ephemeral.New(calls, o.Events),
 	}
 	for _, a := range o.ForceReplace {
 		p.replace[a] = true
@@ -215,22 +219,22 @@ func (p *planner) inUse() map[addr.AbsProviderConfig]bool {
 
 // planner is the state of one run. It is the walk's driver.
 type planner struct {
-	prog       *linking.Program
-	base       *state.State // as stored
-	prior      *state.State // with moves done
-	moves      *moving.Result
-	targets    *linking.Targets                  // nil: everything
-	exclude    *linking.Selection                // nil: nothing
-	doomed     map[addr.AbsResourceInstance]bool // of a destroy with targets; found when first asked for
-	providers  Providers
-	opts       Options
-	calls      context.Context
-	walk       *eval.Walk
-	void       bool          // there is no plan, not even an errored one
-	before     diag.List     // what was reported before the walk
-	misled     diag.List     // what is left to say where there is no plan
-	slots      chan struct{} // bounds provider calls
-	ephemerals *ephemeral.Objects
+	*access.Access
+
+	prog      *linking.Program
+	base      *state.State // as stored
+	prior     *state.State // with moves done
+	moves     *moving.Result
+	targets   *linking.Targets                  // nil: everything
+	exclude   *linking.Selection                // nil: nothing
+	doomed    map[addr.AbsResourceInstance]bool // of a destroy with targets; found when first asked for
+	providers Providers
+	opts      Options
+	calls     context.Context
+	walk      *eval.Walk
+	void      bool      // there is no plan, not even an errored one
+	before    diag.List // what was reported before the walk
+	misled    diag.List // what is left to say where there is no plan
 
 	mu           sync.Mutex                      // guards what follows
 	evaluated    map[addr.AbsProviderConfig]bool // provider configurations, true for those with unknown values
@@ -242,7 +246,6 @@ type planner struct {
 	changed      map[addr.AbsResource]bool               // blocks with a pending change
 	changedBelow map[changedBelow]bool                   // the same, by all modules around them
 	behind       map[*linking.Slot][]addr.ConfigResource // what slots depend on, found when first asked for
-	metas        map[*linking.Meta]bool                  // provider_meta blocks that have been come to
 	// for blocks named by replace_triggered_by: whether they fire
 	fired          map[addr.AbsResource]bool
 	changedModules map[addr.ModuleInstance]bool      // modules with a pending change inside
@@ -255,16 +258,10 @@ type planner struct {
 
 // Provider implements eval.Driver: it remembers the configuration; the provider starts when it is first needed.
 func (p *planner) Provider(_ *eval.Instance, s *linking.Slot, config cty.Value) error {
-	var block *provider.Block
-	if schema, _ := p.providers.Schema(s.Provider.Provider); schema != nil && !s.Provider.Mock {
-		block = schema.Provider
-	}
-	unmarked, _ := p.opts.Secrets.Unmark(block, config)
-	a := s.ConfiguredAs()
-	p.providers.SetConfig(a, unmarked)
+	unmarked := p.Configure(s, config)
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.evaluated[a] = !ctyfast.WhollyKnown(unmarked)
+	p.evaluated[s.ConfiguredAs()] = !ctyfast.WhollyKnown(unmarked)
 	return nil
 }
 
@@ -280,13 +277,6 @@ func (p *planner) RootOutput(s *linking.Slot, v cty.Value) error {
 	return nil
 }
 
-// call runs f while holding one of the slots for provider calls.
-func (p *planner) call(f func()) {
-	p.slots <- struct{}{}
-	defer func() { <-p.slots }()
-	f()
-}
-
 // provider returns a configured provider, or reports why there is none. One whose block could not be evaluated is not
 // asked for: what it would miss then is not what is wrong.
 func (p *planner) provider(a addr.AbsProviderConfig) (provider.Provider, error) {
@@ -296,14 +286,7 @@ func (p *planner) provider(a addr.AbsProviderConfig) (provider.Provider, error) 
 	if !evaluated && p.prog.ProviderSlot(a) != nil && p.walk.Diagnostics().HasErrors() {
 		return nil, eval.ErrReported
 	}
-	inst, diags := p.providers.Get(p.calls, a)
-	if err := p.walk.Report(p.prog.LocateProvider(a, diags)); err != nil {
-		return nil, err
-	}
-	if inst == nil {
-		return nil, eval.ErrReported
-	}
-	return inst, nil
+	return p.Configured(a)
 }
 
 // providerOf returns what answers for an instance, which need not be the provider of its configuration.

@@ -10,6 +10,7 @@ import (
 	"github.com/tombolo-iac/tombolo/addr"
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/event"
+	"github.com/tombolo-iac/tombolo/internal/access"
 	"github.com/tombolo-iac/tombolo/internal/ctyfast"
 	"github.com/tombolo-iac/tombolo/internal/eval"
 	"github.com/tombolo-iac/tombolo/internal/eval/linking"
@@ -105,7 +106,7 @@ func (p *planner) look(o addr.Object, cfg addr.AbsProviderConfig, rt *provider.R
 	if refresh {
 		var err error
 		var meta cty.Value
-		if meta, err = p.meta(p.prog.ResourceSlot(o.Instance.Config())); err != nil {
+		if meta, err = p.Meta(p.prog.ResourceSlot(o.Instance.Config())); err != nil {
 			return none, err
 		}
 		if current, err = p.refresh(o, cfg, rt, inst, k, meta); err != nil {
@@ -113,26 +114,6 @@ func (p *planner) look(o addr.Object, cfg addr.AbsProviderConfig, rt *provider.R
 		}
 	}
 	return p.noteRefresh(o, cfg, rt, k, current, block)
-}
-
-// meta returns what the module of a block says to the provider of the block. What is wrong with that is reported once,
-// and fails all that comes to it.
-func (p *planner) meta(block *linking.Slot) (cty.Value, error) {
-	m := block.Meta()
-	if m == nil {
-		return cty.NilVal, nil
-	}
-	p.mu.Lock()
-	met := p.metas[m]
-	p.metas[m] = true
-	p.mu.Unlock()
-	switch {
-	case !met:
-		return m.Value, p.walk.Report(slices.Clone(m.Problems))
-	case m.Problems.HasErrors():
-		return cty.NilVal, eval.ErrReported
-	}
-	return m.Value, nil
 }
 
 // identityOf returns the stored identity of an object at the current version of its schema.
@@ -173,12 +154,14 @@ func storedIdentity(rt *provider.ResourceType, k known, stored *state.Object) ([
 func (p *planner) refresh(o addr.Object, cfg addr.AbsProviderConfig, rt *provider.ResourceType, inst provider.Provider,
 	k known, meta cty.Value) (known, error) {
 	id := p.identify(rt.Block, k.value, k.sensitive)
-	p.opts.Events.Send(event.RefreshStart{Object: o, ID: id})
 	var resp provider.ReadResponse
-	p.call(func() {
+	if err := p.Call(func() {
+		p.opts.Events.Send(event.RefreshStart{Object: o, ID: id})
 		resp = inst.Read(event.InObject(p.calls, o), provider.ReadRequest{Type: o.Instance.Resource.Type,
-			Prior: k.value, Private: k.private, Identity: k.identity, Meta: meta, Client: client})
-	})
+			Prior: k.value, Private: k.private, Identity: k.identity, Meta: meta, Client: access.Client})
+	}); err != nil {
+		return k, err
+	}
 	p.opts.Events.Send(event.RefreshDone{Object: o, ID: id})
 	if err := p.walk.Report(p.place(o, resp.Diagnostics.Extend(value.Undeferred(o, cfg, resp.Deferred)))); err != nil {
 		return k, err
@@ -204,8 +187,6 @@ func (p *planner) refresh(o addr.Object, cfg addr.AbsProviderConfig, rt *provide
 	}
 	return k, nil
 }
-
-var client = provider.ClientCapabilities{WriteOnlyAttributesAllowed: true}
 
 // noteRefresh keeps the edit and the drift that refreshing caused, and gives the object with what its block says of it
 // now. before is the upgraded object, after what is there now. Until the object is written or turns out to be as

@@ -7,6 +7,7 @@ import (
 
 	"github.com/tombolo-iac/tombolo/addr"
 	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/internal/access"
 	"github.com/tombolo-iac/tombolo/internal/eval"
 	"github.com/tombolo-iac/tombolo/internal/eval/linking"
 	"github.com/tombolo-iac/tombolo/internal/graph"
@@ -95,7 +96,7 @@ func (v *validator) askProvider(inst provider.Provider, b *eval.Block, config ct
 		return d
 	}
 	return b.Locate(inst.ValidateResource(v.ctx, provider.ValidateResourceRequest{
-		Kind: kinds[b.Config().Addr.Mode], Type: b.Config().Addr.Type, Config: unmarked, Client: client,
+		Kind: kinds[b.Config().Addr.Mode], Type: b.Config().Addr.Type, Config: unmarked, Client: access.Client,
 	}), addr.NoKey)
 }
 

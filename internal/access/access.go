@@ -1,0 +1,164 @@
+// Package access is how the driver of a walk reaches providers: a bounded number of calls at a time, none once the run
+// is being stopped, configured providers with the problems of their configuration at its place, and the ephemeral
+// objects of the run.
+//
+// Planning and applying embed an Access. It starts no goroutines beyond those of package ephemeral, which CloseAll
+// awaits.
+//
+//	a := access.New(walk, providers, access.Limits{Calls: calls, Until: ctx, Parallelism: 10}, events)
+//	prov, err := a.Configured(cfg)
+//	err = a.Call(func() { resp = prov.Read(a.Calls, request) })
+package access
+
+import (
+	"context"
+	"slices"
+	"sync"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/tombolo-iac/tombolo/addr"
+	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/event"
+	"github.com/tombolo-iac/tombolo/internal/ephemeral"
+	"github.com/tombolo-iac/tombolo/internal/eval"
+	"github.com/tombolo-iac/tombolo/internal/eval/linking"
+	"github.com/tombolo-iac/tombolo/internal/value"
+	"github.com/tombolo-iac/tombolo/provider"
+)
+
+// Client is what the engine tells providers that it can do.
+var Client = provider.ClientCapabilities{WriteOnlyAttributesAllowed: true}
+
+// Providers hands out providers; internal/host's Pool implements it.
+type Providers interface {
+	linking.Schemas
+	Get(ctx context.Context, a addr.AbsProviderConfig) (provider.Provider, diag.List)
+	SetConfig(a addr.AbsProviderConfig, config cty.Value)
+}
+
+// Limits say how long, and how many at a time, calls of providers may be.
+type Limits struct {
+	// Calls carries the cancellation of calls under way; when Until ends, no new call starts.
+	Calls, Until context.Context
+	// Parallelism is how many calls run at a time, at least one.
+	Parallelism int
+}
+
+// Access is the access to providers for one walk. Its methods may be called concurrently.
+type Access struct {
+	// Calls is the context for calls of providers.
+	Calls context.Context
+
+	walk       *eval.Walk
+	providers  Providers
+	until      context.Context
+	slots      chan struct{}
+	ephemerals *ephemeral.Objects
+
+	mu    sync.Mutex             // guards metas
+	metas map[*linking.Meta]bool // the provider_meta blocks whose problems are reported
+}
+
+// New returns the access for a walk, which may have begun.
+func New(walk *eval.Walk, providers Providers, l Limits, events event.Sink) *Access {
+	return &Access{Calls: l.Calls, walk: walk, providers: providers, until: l.Until,
+		slots: make(chan struct{}, max(1, l.Parallelism)), ephemerals: ephemeral.New(l.Calls, events),
+		metas: map[*linking.Meta]bool{}}
+}
+
+// Slot waits until one more call may run. Once the run is being stopped none may: what waits has not begun, so it must
+// not. An operation takes its slot before its intent, so that nothing is announced that does not begin.
+func (a *Access) Slot() (release func(), err error) {
+	select {
+	case <-a.until.Done():
+		return nil, context.Cause(a.until)
+	case a.slots <- struct{}{}:
+	}
+	release = func() { <-a.slots }
+	if a.until.Err() != nil { // both were possible
+		release()
+		return nil, context.Cause(a.until)
+	}
+	return release, nil
+}
+
+// Call runs f while holding a slot.
+func (a *Access) Call(f func()) error {
+	release, err := a.Slot()
+	if err != nil {
+		return err
+	}
+	defer release()
+	f()
+	return nil
+}
+
+// Configure keeps the configuration that a provider block came to, and returns it without marks. The provider starts
+// when it is first needed.
+func (a *Access) Configure(s *linking.Slot, config cty.Value) cty.Value {
+	var block *provider.Block
+	if schema, _ := a.providers.Schema(s.Provider.Provider); schema != nil && !s.Provider.Mock {
+		block = schema.Provider
+	}
+	unmarked, _ := a.walk.Inputs.Secrets.Unmark(block, config)
+	a.providers.SetConfig(s.ConfiguredAs(), unmarked)
+	return unmarked
+}
+
+// Configured returns a configured provider, or reports why there is none.
+func (a *Access) Configured(cfg addr.AbsProviderConfig) (provider.Provider, error) {
+	inst, diags := a.providers.Get(a.Calls, cfg)
+	if err := a.walk.Report(a.walk.Program.LocateProvider(cfg, diags)); err != nil {
+		return nil, err
+	}
+	if inst == nil {
+		return nil, eval.ErrReported
+	}
+	return inst, nil
+}
+
+// Meta returns what the module of a block says to the provider of the block. What is wrong with that is reported once,
+// and fails all that comes to it.
+func (a *Access) Meta(block *linking.Slot) (cty.Value, error) {
+	m := block.Meta()
+	if m == nil {
+		return cty.NilVal, nil
+	}
+	a.mu.Lock()
+	met := a.metas[m]
+	a.metas[m] = true
+	a.mu.Unlock()
+	switch {
+	case !met:
+		return m.Value, a.walk.Report(slices.Clone(m.Problems))
+	case m.Problems.HasErrors():
+		return cty.NilVal, eval.ErrReported
+	}
+	return m.Value, nil
+}
+
+// Open opens an instance of an ephemeral block for this run, and returns its value when the postconditions hold.
+func (a *Access) Open(b *eval.Block, key addr.Key, prov provider.Provider, config cty.Value) (cty.Value, error) {
+	var diags diag.List
+	v := cty.DynamicVal
+	if err := a.Call(func() {
+		v, diags = a.ephemerals.Open(b.Addr().Instance(key), prov, b.Slot.Type.Block, config, Client)
+	}); err != nil {
+		return cty.DynamicVal, err
+	}
+	if err := a.walk.Report(b.Locate(diags, key)); err != nil {
+		return cty.DynamicVal, err
+	}
+	secret, _ := value.UnmarkDeep(v)
+	a.walk.Inputs.Secrets.Add(secret, []cty.Path{{}})
+	return v, a.walk.Report(b.Postconditions(key, v))
+}
+
+// CloseEphemeral implements eval.Closer.
+func (a *Access) CloseEphemeral(r addr.AbsResource) error {
+	return a.walk.Report(a.ephemerals.CloseBlock(r))
+}
+
+// CloseAll closes the ephemeral objects that are still open: those that providers use, and what a failure left.
+func (a *Access) CloseAll() diag.List { return a.ephemerals.CloseAll() }
