@@ -78,6 +78,8 @@ type job struct {
 	Parallelism int
 	// Fault is what happens to the store, as package faults reads it.
 	Fault string
+	// Shared is where the state is when it is not a file of the project.
+	Shared Shared
 	// Rescue is where the journal goes on when the state's own disk fails; empty means a folder of the project.
 	Rescue string
 }
@@ -108,6 +110,9 @@ func (j job) projectWith(files store.Files, change func(*engine.Options)) (*engi
 }
 
 func (j job) store(files store.Files) state.Store {
+	if j.Shared.Kind != "" {
+		return j.Shared.store(cmp.Or(j.Rescue, j.Dir+"/rescue"))
+	}
 	return store.New(store.Options{Path: j.Dir + "/terraform.tfstate", Rescue: []string{
 		cmp.Or(j.Rescue, j.Dir+"/rescue")}, Files: files})
 }

@@ -43,6 +43,12 @@ const (
 // newRoom makes an empty room with a configuration.
 func newRoom(t testing.TB, config string) *room {
 	t.Helper()
+	return newSharedRoom(t, config, Shared{})
+}
+
+// newSharedRoom makes one whose state is kept by a service.
+func newSharedRoom(t testing.TB, config string, at Shared) *room {
+	t.Helper()
 	dir := t.TempDir()
 	for _, sub := range []string{projectDir, worldDir, projectDir + "/rescue"} {
 		if err := os.MkdirAll(filepath.Join(dir, sub), 0o755); err != nil {
@@ -50,6 +56,7 @@ func newRoom(t testing.TB, config string) *room {
 		}
 	}
 	r := &room{t: t, dir: dir}
+	r.job.Shared = at
 	r.open()
 	r.configure(config)
 	return r
@@ -69,7 +76,8 @@ func (r *room) copyTo(t testing.TB) *room {
 
 func (r *room) open() {
 	r.t.Helper()
-	r.job = job{Dir: filepath.Join(r.dir, projectDir), World: filepath.Join(r.dir, worldDir), Parallelism: 10}
+	r.job = job{Shared: r.job.Shared, Dir: filepath.Join(r.dir, projectDir), World: filepath.Join(r.dir, worldDir),
+		Parallelism: 10}
 	w, err := world.Open(r.job.World)
 	if err != nil {
 		r.t.Fatal(err)

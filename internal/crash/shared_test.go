@@ -1,0 +1,204 @@
+//go:build unix
+
+package crash
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/johannesboyne/gofakes3"
+	"github.com/johannesboyne/gofakes3/backend/s3mem"
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/tombolo-iac/tombolo/internal/pgtest"
+	"github.com/tombolo-iac/tombolo/internal/store/pg"
+	"github.com/tombolo-iac/tombolo/internal/store/remote"
+	"github.com/tombolo-iac/tombolo/internal/store/s3"
+	"github.com/tombolo-iac/tombolo/state"
+)
+
+// Shared is where a job keeps its state when that is not a file: a service, and a place of its own there.
+type Shared struct{ Kind, Address, Name string }
+
+var (
+	driversMu sync.Mutex
+	drivers   = map[Shared]remote.Driver{}
+)
+
+// driver connects to the service, once a process.
+func (s Shared) driver() remote.Driver {
+	driversMu.Lock()
+	defer driversMu.Unlock()
+	if drivers[s] != nil {
+		return drivers[s]
+	}
+	kind, config := pg.Kind(), map[string]cty.Value{}
+	if s.Kind == "s3" {
+		kind = s3.Kind()
+	}
+	for name, a := range kind.Schema.Attributes {
+		config[name] = cty.NullVal(a.ImpliedType())
+	}
+	if s.Kind == "s3" {
+		config["bucket"], config["key"] = cty.StringVal("b"), cty.StringVal(s.Name)
+		config["region"], config["use_lockfile"] = cty.StringVal("eu-central-1"), cty.True
+		config["access_key"], config["secret_key"] = cty.StringVal("key"), cty.StringVal("secret")
+		config["use_path_style"], config["skip_metadata_api_check"] = cty.True, cty.True
+		config["skip_credentials_validation"], config["skip_requesting_account_id"] = cty.True, cty.True
+		endpoints := map[string]cty.Value{}
+		for name := range kind.Schema.Attributes["endpoints"].ImpliedType().AttributeTypes() {
+			endpoints[name] = cty.NullVal(cty.String)
+		}
+		endpoints["s3"] = cty.StringVal(s.Address)
+		config["endpoints"] = cty.ObjectVal(endpoints)
+	} else {
+		config["conn_str"], config["schema_name"] = cty.StringVal(s.Address), cty.StringVal(s.Name)
+	}
+	d, diags := kind.Open(context.Background(), cty.ObjectVal(config), remote.Surroundings{})
+	if diags.HasErrors() {
+		panic(diags.Err())
+	}
+	drivers[s] = d
+	return d
+}
+
+// store is the store over the service, with a folder of rescue.
+func (s Shared) store(rescue string) state.Store {
+	return remote.New(remote.Options{Driver: s.driver(), Rescue: []string{rescue}, Beat: time.Second})
+}
+
+// buckets starts a server of buckets.
+func buckets(t *testing.T) string {
+	t.Helper()
+	objects := s3mem.New()
+	if err := objects.CreateBucket("b"); err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewServer(gofakes3.New(objects).Server())
+	t.Cleanup(server.Close)
+	return server.URL
+}
+
+// moveAway puts an empty folder in the place of the project's, as when the next run is on another machine.
+func (r *room) moveAway() {
+	r.t.Helper()
+	config, err := os.ReadFile(filepath.Join(r.job.Dir, "main.tf"))
+	if err == nil {
+		err = os.RemoveAll(r.job.Dir)
+	}
+	if err == nil {
+		err = os.MkdirAll(r.job.Dir, 0o755)
+	}
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	r.configure(string(config))
+}
+
+// freed breaks the lock of a process that is dead, as a person would. A database frees it by itself, soon.
+func (r *room) freed() {
+	r.t.Helper()
+	ws, err := r.job.store(nil).Workspace(state.DefaultWorkspace)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	for range 3000 {
+		session, err := ws.Lock(r.t.Context(), state.LockRequest{})
+		if err == nil {
+			if err := session.Unlock(); err != nil {
+				r.t.Fatal(err)
+			}
+			return
+		}
+		var locked *state.LockedError
+		if !errors.As(err, &locked) {
+			r.t.Fatalf("the state cannot be locked: %v", err)
+		}
+		if r.job.Shared.Kind == "s3" && locked.Info != nil {
+			if err := ws.ForceUnlock(r.t.Context(), locked.Info.ID); err != nil {
+				r.t.Fatal(err)
+			}
+			continue
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+	r.t.Fatal("the lock of a dead process is not given back")
+}
+
+// TestKilledWithASharedState kills applies and destroys whose state is kept by a service; after half of them the
+// working directory is gone too. TOMBOLO_CRASH_KILLS=n asks for n of them for each service.
+func TestKilledWithASharedState(t *testing.T) {
+	t.Parallel()
+	kills := 6
+	switch {
+	case full:
+		kills = 100
+	case testing.Short():
+		kills = 2
+	}
+	if n, err := strconv.Atoi(os.Getenv("TOMBOLO_CRASH_KILLS")); err == nil {
+		kills = n
+	}
+	t.Run("pg", func(t *testing.T) { killShared(t, Shared{Kind: "pg", Address: pgtest.Database(t)}, kills) })
+	t.Run("s3", func(t *testing.T) { killShared(t, Shared{Kind: "s3", Address: buckets(t)}, kills) })
+}
+
+func killShared(t *testing.T, at Shared, kills int) {
+	first, _ := crowd(true, "0s")
+	second, expected := crowd(false, "30ms")
+	quick, _ := crowd(false, "0s")
+	random := rand.New(rand.NewSource(seed))
+	place := func(t *testing.T, n string, before bool) *room {
+		at.Name = "place_" + n
+		r := newSharedRoom(t, first, at)
+		if before {
+			r.noErrors(r.job.do(t.Context(), nil))
+			r.mark()
+		}
+		r.configure(second)
+		return r
+	}
+	trial := place(t, "trial", true)
+	started := time.Now()
+	if killed(t, trial.job.command()) {
+		t.Fatal("killed by somebody else")
+	}
+	length := time.Since(started)
+	hit, inFlight := 0, 0
+	for i := range kills {
+		moment := time.Duration(random.Float64() * float64(length))
+		t.Run(fmt.Sprintf("%d after %s", i, moment.Round(time.Millisecond)), func(t *testing.T) {
+			before := i%3 != 0
+			r := place(t, strconv.Itoa(i), before)
+			stop := r.reader()
+			j := r.job
+			j.Destroy = i%4 == 1 && before
+			if killedAfter(t, j.command(), moment) {
+				hit++
+			}
+			stop()
+			inFlight += len(r.read().InFlight)
+			if i%2 == 0 {
+				r.moveAway()
+			}
+			r.freed()
+			r.configure(quick)
+			if j.Destroy {
+				r.afterDestroy()
+			} else {
+				r.aftermath(expected)
+			}
+		})
+	}
+	t.Logf("%s: a run takes %s; killed %d of %d times with %d operations in flight", at.Kind,
+		length.Round(time.Millisecond), hit, kills, inFlight)
+}
