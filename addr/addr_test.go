@@ -117,3 +117,19 @@ func FuzzParseTarget(f *testing.F) {
 		}
 	})
 }
+
+func TestNamesOfInstances(t *testing.T) {
+	var list []AbsResourceInstance
+	for _, text := range []string{"t.a", `module.m[0].module.n.t.b["x"]`, "module.m[0].t.b[1]"} {
+		a, diags := ParseInstance(text)
+		if diags.HasErrors() {
+			t.Fatal(diags.Err())
+		}
+		list = append(list, a)
+	}
+	want := []string{"module.m[0]", "module.m[0].module.n", "module.m[0].module.n.t.b", `module.m[0].module.n.t.b["x"]`,
+		"module.m[0].t.b", "module.m[0].t.b[1]", "t.a"}
+	if got := Names(list); !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}

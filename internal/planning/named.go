@@ -24,14 +24,14 @@ func (p *planner) unmatched() (diags diag.List) {
 		case !p.declares(t):
 			diags = diags.Warnf(nil, "Target matches nothing",
 				"-target=%s selects nothing: neither the configuration nor the state has anything at this address.%s",
-				shellQuoted(t.String()), diag.DidYouMean(t.String(), p.addresses()))
+				shellQuoted(t.String()), diag.DidYouMean(t.String(), addr.Names(p.instances())))
 		}
 	}
 	for _, a := range p.opts.ForceReplace {
 		if p.byInstance[a] == nil && p.base.Object(addr.Object{Instance: a}) == nil && !p.hasKeys(a) {
 			diags = diags.Warnf(nil, "Object to replace does not exist",
 				"-replace=%s replaces nothing: neither the configuration nor the state has an instance at this "+
-					"address.%s", shellQuoted(a.String()), diag.DidYouMean(a.String(), p.addresses()))
+					"address.%s", shellQuoted(a.String()), diag.DidYouMean(a.String(), p.replaceable()))
 		}
 	}
 	return diags
@@ -96,15 +96,23 @@ func (p *planner) hasKeys(a addr.AbsResourceInstance) bool {
 		p.walk.Instance(a.Module) != nil
 }
 
-// addresses lists the instances that there are, for suggestions.
-func (p *planner) addresses() (list []string) {
+// instances lists those that there are, for suggestions.
+func (p *planner) instances() (list []addr.AbsResourceInstance) {
 	for a := range p.byInstance {
-		list = append(list, a.String())
+		list = append(list, a)
 	}
 	for _, r := range p.base.Resources() {
 		for key := range r.Instances {
-			list = append(list, r.Addr.Instance(key).String())
+			list = append(list, r.Addr.Instance(key))
 		}
+	}
+	return list
+}
+
+// replaceable lists the addresses of instances.
+func (p *planner) replaceable() (list []string) {
+	for _, a := range p.instances() {
+		list = append(list, a.String())
 	}
 	slices.Sort(list)
 	return slices.Compact(list)

@@ -122,6 +122,15 @@ func importable(cfg *config.Config, target addr.AbsResourceInstance) diag.List {
 	}
 	example := strings.Join([]string{`resource "` + target.Resource.Type + `" "` + target.Resource.Name + `" {`,
 		"  # arguments", "}"}, "\n")
+	var blocks []addr.AbsResourceInstance
+	for r := range m.Resources {
+		blocks = append(blocks, addr.AbsResourceInstance{Module: target.Module, Resource: r})
+	}
+	block := addr.AbsResource{Module: target.Module, Resource: target.Resource}
+	advice := fmt.Sprintf("Write its block in %s before it is imported, for example:\n\n%s", where, example)
+	if meant := diag.DidYouMean(block.String(), addr.Names(blocks)); meant != "" {
+		advice = meant[1:] + "\n\n" + advice
+	}
 	return diag.List{}.Errorf(nil, fmt.Sprintf("resource address %q does not exist in the configuration.", target),
-		"Write its block in %s before it is imported, for example:\n\n%s", where, example)
+		"%s", advice)
 }

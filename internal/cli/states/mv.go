@@ -88,7 +88,8 @@ func (m *moving) plan(from, to *state.State) ([]state.MoveObject, diag.List) {
 	switch {
 	case len(found) == 0:
 		return nil, diags.Errorf(nil, "Invalid source address", "Cannot move %s: nothing in the state matches it. "+
-			"The command \"state list\" shows the addresses of all instances.", m.from)
+			"The command \"state list\" shows the addresses of all instances.%s", m.from,
+			didYouMean(from, m.from.String()))
 	case m.from.IsModule() != m.to.IsModule():
 		return nil, diags.Errorf(nil, "Invalid target address",
 			"Cannot move %s to %s: a module can only become a module, and a resource only a resource.", m.from, m.to)

@@ -3,6 +3,7 @@ package states
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/tombolo-iac/tombolo/addr"
 	"github.com/tombolo-iac/tombolo/diag"
@@ -37,12 +38,17 @@ func stateRm(c *command.Call, s *state.State, dry bool) (edited, diag.List) {
 	var edits []state.Edit
 	var gone []addr.AbsResourceInstance
 	taken := map[addr.AbsResourceInstance]bool{}
+	suggested := ""
 	for _, text := range c.Args {
 		t, diags := addr.ParseTarget(text)
 		if diags.HasErrors() {
 			return edited{}, diags
 		}
-		for _, a := range matching(s, t) {
+		found := matching(s, t)
+		if len(found) == 0 && suggested == "" {
+			suggested = didYouMean(s, t.String())
+		}
+		for _, a := range found {
 			if !taken[a] {
 				taken[a] = true
 				gone = append(gone, a)
@@ -65,7 +71,8 @@ func stateRm(c *command.Call, s *state.State, dry bool) (edited, diag.List) {
 		return edited{}, nil
 	case len(gone) == 0:
 		return edited{}, diag.List{}.Errorf(nil, "Invalid target address",
-			"Nothing in the state matches. The command \"state list\" shows the addresses of all instances.")
+			"Nothing in the state matches %s. The command \"state list\" shows the addresses of all instances.%s",
+			strings.Join(c.Args, " or "), suggested)
 	}
 	b := s.Builder()
 	b.Fold(edits...)

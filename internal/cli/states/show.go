@@ -52,7 +52,8 @@ func stateShow(ctx context.Context, c *command.Call, files command.StateFiles) c
 		if r := s.Resource(a.AbsResource()); r != nil {
 			return c.Say(none+"The state has these instances of the resource: %s.", a, instancesOf(r))
 		}
-		return c.Say(none+"See \"%s state list\" for the addresses of all instances.", a, c.Program)
+		return c.Say(none+"See \"%s state list\" for the addresses of all instances.%s", a, c.Program,
+			didYouMean(s, a.String()))
 	}
 	return c.Finish("Failed to show the instance", view.Object(c.ViewOptions(), s, a, project.Schemas(s)))
 }

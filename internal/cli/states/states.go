@@ -46,7 +46,7 @@ func parseTargets(s *state.State, texts []string) (targets []addr.Target, diags 
 			continue
 		}
 		if len(matching(s, t)) == 0 {
-			diags = diags.Extend(notInState(t))
+			diags = diags.Extend(notInState(s, t))
 			continue
 		}
 		targets = append(targets, t)
@@ -54,9 +54,9 @@ func parseTargets(s *state.State, texts []string) (targets []addr.Target, diags 
 	return targets, diags
 }
 
-func notInState(t addr.Target) diag.List {
-	const advice = "What was just written stands in the state after the next apply; \"state list\" shows what is " +
-		"there now."
+func notInState(s *state.State, t addr.Target) diag.List {
+	advice := "What was just written stands in the state after the next apply; \"state list\" shows what is " +
+		"there now." + didYouMean(s, t.String())
 	switch {
 	case t.IsModule():
 		return diag.List{}.Errorf(nil, "Unknown module", "The state contains no module at %s. %s", t, advice)
@@ -65,6 +65,11 @@ func notInState(t addr.Target) diag.List {
 			advice)
 	}
 	return diag.List{}.Errorf(nil, "Unknown resource", "The state contains no resource %s. %s", t, advice)
+}
+
+// didYouMean suggests an address that the state has in place of one that it does not have.
+func didYouMean(s *state.State, given string) string {
+	return diag.DidYouMean(given, addr.Names(matching(s, addr.Target{})))
 }
 
 // matching returns the instances of a state at an address.

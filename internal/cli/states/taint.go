@@ -58,7 +58,8 @@ func mark(s *state.State, a addr.AbsResourceInstance, taint, allowMissing bool) 
 			"The state has no instance %s, which is no error because of -allow-missing.", a)
 	case o == nil:
 		return edited{}, diag.List{}.Errorf(nil, "No such resource instance", "The state has no instance %s. What "+
-			"was just written stands in the state after the next apply; \"state list\" shows what is there now.", a)
+			"was just written stands in the state after the next apply; \"state list\" shows what is there now.%s", a,
+			didYouMean(s, a.String()))
 	case !taint && o.Status != state.Tainted:
 		return edited{}, diag.List{}.Errorf(nil, "Resource instance is not tainted",
 			"The instance %s is not tainted, so there is nothing to take back.", a)

@@ -1,0 +1,22 @@
+package addr
+
+import "slices"
+
+// Names returns all by which instances can be named, in order and each once: their own addresses, and those of their
+// resources and of the modules around them.
+func Names(instances []AbsResourceInstance) []string {
+	seen := map[string]bool{}
+	for _, a := range instances {
+		seen[a.String()] = true
+		seen[a.AbsResource().String()] = true
+		for m, ok := a.Module, !a.Module.IsRoot(); ok && !m.IsRoot(); m, _, ok = m.Parent() {
+			seen[m.String()] = true
+		}
+	}
+	names := make([]string, 0, len(seen))
+	for name := range seen {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}
