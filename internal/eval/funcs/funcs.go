@@ -94,7 +94,7 @@ var fixedTable = sync.OnceValue(func() map[string]function.Function {
 		"chunklist":        stdlib.ChunklistFunc,
 		"cidrhost":         writableArguments(withheldErrors(cidrHostFunc)),
 		"cidrnetmask":      withheldErrors(cidrNetmaskFunc),
-		"cidrsubnet":       withheldErrors(cidrSubnetFunc),
+		"cidrsubnet":       writableArguments(withheldErrors(cidrSubnetFunc)),
 		"cidrsubnets":      withheldErrors(cidrSubnetsFunc),
 		"coalesce":         coalesceFunc,
 		"coalescelist":     stdlib.CoalesceListFunc,

@@ -71,6 +71,10 @@ var cidrSubnetFunc = function.New(&function.Spec{
 		if err != nil {
 			return cty.NilVal, err
 		}
+		if n := number.BitLen(); n > 64 && n > newBits { // the library looks at the last 64 bits alone
+			return cty.NilVal, fmt.Errorf("prefix extension of %d does not accommodate a subnet number of %d bits",
+				newBits, n)
+		}
 		subnet, err := cidr.SubnetBig(network, newBits, number)
 		if err != nil {
 			return cty.NilVal, err

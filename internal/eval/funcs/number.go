@@ -10,6 +10,7 @@ import (
 
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 	"github.com/zclconf/go-cty/cty"
+	"github.com/zclconf/go-cty/cty/convert"
 	"github.com/zclconf/go-cty/cty/function"
 	"github.com/zclconf/go-cty/cty/function/stdlib"
 
@@ -73,7 +74,7 @@ func writableOperator(f function.Function) function.Function {
 // longWidth finds a width or precision of eight digits in a format without doubled percent signs; verb finds each verb.
 var (
 	longWidth = regexp.MustCompile(`%[-+ #0-9.*\[\]]*[0-9]{8}`)
-	verb      = regexp.MustCompile(`%[-+ #0]*([0-9]*)(?:\.([0-9]*))?(\[[0-9]+\])?`)
+	verb      = regexp.MustCompile(`%[-+ #0]*([0-9]*)(?:\.([0-9]*))?(\[[0-9]+\])?([A-Za-z]?)`)
 )
 
 // boundedFormat returns a function that refuses a format with which the library would fill the memory. With lists, each
@@ -100,7 +101,15 @@ func boundedFormat(f function.Function, lists bool) function.Function {
 				each += n
 			}
 		}
+		next := 1 // the argument of the next verb
 		for _, v := range verb.FindAllStringSubmatch(plain, -1) {
+			if v[3] != "" {
+				next, _ = strconv.Atoi(strings.Trim(v[3], "[]"))
+			}
+			if next > 0 && next < len(args) && strings.Contains(numericVerbs, v[4]) && longDigits(args[next], lists) {
+				return cty.NilVal, function.NewArgError(next, ctyfast.ErrTooLong)
+			}
+			next++
 			width, _ := strconv.Atoi(v[1])
 			precision, _ := strconv.Atoi(v[2])
 			each += width + precision
@@ -113,6 +122,25 @@ func boundedFormat(f function.Function, lists bool) function.Function {
 		}
 		return f.Call(args)
 	})
+}
+
+// numericVerbs are those of a format that make a number of their argument.
+const numericVerbs = "bdoxXeEfgG"
+
+// longDigits reports whether an argument of a format is, or becomes, a number that nobody can write down; in lists also
+// one of its elements.
+func longDigits(arg cty.Value, lists bool) bool {
+	arg, _ = arg.Unmark()
+	switch ty := arg.Type(); {
+	case !arg.IsKnown() || arg.IsNull():
+		return false
+	case ty == cty.String:
+		n, err := convert.Convert(arg, cty.Number)
+		return err == nil && ctyfast.TooLong(n)
+	case lists && (ty.IsListType() || ty.IsSetType() || ty.IsTupleType()):
+		return slices.ContainsFunc(ctyfast.Elements(arg), func(e cty.Value) bool { return longDigits(e, false) })
+	}
+	return ctyfast.TooLong(arg)
 }
 
 // textIn returns the length of all texts in a value, as far as that matters.
