@@ -52,6 +52,8 @@ var Environment = []Variable{
 	{Name: "TOMBOLO_PROGRAM_PROVIDERS", Text: "Program providers to use straight from their folders, such as " +
 		"example/notes=./notes, with commas between several.", Flags: []string{"parallelism"}, Paths: []string{"init"}},
 	{Name: "TOMBOLO_SIGNING_PASSPHRASE", Text: "The passphrase of the key that -sign names.", Flags: []string{"sign"}},
+	{Name: "TOMBOLO_STATE_HISTORY", Text: "How many former states of a workspace are kept, where the backend keeps " +
+		"any. The default is 100; 0 keeps none.", Flags: []string{"lock"}},
 	{Name: "TERRAFORM_CONFIG", Text: "An old name of TF_CLI_CONFIG_FILE."},
 	{Name: "NO_COLOR", Text: "With any value: no colors."},
 }

@@ -18,7 +18,7 @@ func State() *command.Command {
 		Name: "state", Short: "Look at the state and change it by hand",
 		Long: `These commands look at the state of the selected workspace, and change it without
 touching any real object. Their output suits grep and the like.`,
-		Members: []*command.Command{cmdStateList(), cmdStateMv(), cmdStatePull(), cmdStatePush(),
+		Members: []*command.Command{cmdStateHistory(), cmdStateList(), cmdStateMv(), cmdStatePull(), cmdStatePush(),
 			cmdStateReplaceProvider(), cmdStateRm(), cmdStateShow()},
 	}
 }
