@@ -95,7 +95,7 @@ func TestDocumentedProgramsWork(t *testing.T) {
 	}
 }
 
-// applyIn plans and applies what is in a directory, and gives the actions on objects and the outputs.
+// applyIn plans and applies what is in a directory, and returns the actions on objects and the outputs.
 func applyIn(t *testing.T, dir string) (actions []string, outputs map[string]string) {
 	t.Helper()
 	p, st := applied(t, dir)
@@ -111,7 +111,7 @@ func applyIn(t *testing.T, dir string) (actions []string, outputs map[string]str
 	return actions, outputs
 }
 
-// applied applies a configuration, and gives its plan and the state afterwards.
+// applied applies a configuration, and returns its plan and the state afterwards.
 func applied(t *testing.T, dir string) (*plan.Plan, *state.State) {
 	t.Helper()
 	ctx := context.Background()

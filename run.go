@@ -23,7 +23,7 @@ type OpenOptions struct {
 	// NoLock does without the lock; Timeout is how long to wait for another holder.
 	NoLock  bool
 	Timeout time.Duration
-	// Reading says that nothing will be written. Without the lock the state is then read even while another run writes
+	// Reading means that nothing will be written. Without the lock the state is then read even while another run writes
 	// it.
 	Reading bool
 }
@@ -92,7 +92,7 @@ func (r *Run) options() engine.PlanOptions {
 		VariableRanges: values.Ranges()}
 }
 
-// Counts tells how many objects an apply added, changed and destroyed.
+// Counts holds how many objects an apply added, changed and destroyed.
 type Counts struct{ Added, Changed, Destroyed int }
 
 // ApplyOptions say how to apply a plan.
@@ -190,7 +190,7 @@ func (r *Run) Session() state.Session { return r.engine.Session() }
 type Recovery struct {
 	// Adopt takes over the object that exists under this id.
 	Adopt string
-	// Retry says that nothing happened: the next apply does it again.
+	// Retry means that nothing happened: the next apply does it again.
 	Retry bool
 	// Forget drops the object from the state, whatever became of it.
 	Forget bool

@@ -18,7 +18,8 @@ import (
 	"unicode"
 )
 
-// Mode tells managed resources from data and ephemeral ones. All three are "resources" in the language of the field.
+// Mode distinguishes managed resources from data and ephemeral ones. All three are "resources" in the language of the
+// field.
 type Mode uint8
 
 // The modes.
@@ -153,8 +154,8 @@ func (r AbsResourceInstance) Compare(o AbsResourceInstance) int {
 	return r.Key.Compare(o.Key)
 }
 
-// DeposedKey tells apart the replaced objects of an instance that still wait for their deletion: eight hex digits. The
-// empty key means the current object.
+// DeposedKey distinguishes the replaced objects of an instance that still wait for their deletion: eight hex digits.
+// The empty key means the current object.
 type DeposedKey string
 
 // Object names one object of an instance: the current one, or a deposed one.

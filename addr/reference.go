@@ -9,7 +9,7 @@ import (
 	"github.com/tombolo-iac/tombolo/diag"
 )
 
-// RefKind tells what a reference mentions.
+// RefKind is what a reference mentions.
 type RefKind uint8
 
 // The kinds of named values of the language.
@@ -32,7 +32,7 @@ type Reference struct {
 	Resource Resource // for RefResource
 	Name     string   // variable, local, module call, attribute of path/terraform/count/each
 	Output   string   // for RefOutput
-	// Key is the instance key when it stands literally behind the resource or module; HasKey tells whether.
+	// Key is the instance key when it stands literally behind the resource or module; HasKey reports whether.
 	Key    Key
 	HasKey bool
 

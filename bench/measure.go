@@ -45,7 +45,7 @@ type row struct {
 	Cells   []cell `json:"cells"`
 }
 
-// measureShape runs all contenders over one shape at one size, interleaved, and gives one row for each step.
+// measureShape runs all contenders over one shape at one size, interleaved, and returns one row for each step.
 func measureShape(ctx context.Context, o *options, s shape, n int, progress io.Writer) ([]row, error) {
 	entrants, err := enter(ctx, o, s, n)
 	if err != nil {

@@ -18,7 +18,7 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// preparePlugins puts the plugins into a mirror, once, and gives the CLI configuration that names it.
+// preparePlugins puts the plugins into a mirror, once, and returns the CLI configuration that names it.
 func (o *options) preparePlugins() (string, error) {
 	mirror, config := filepath.Join(o.workDir, "mirror"), filepath.Join(o.workDir, "mirror.tfrc")
 	if fileExists(config) {
@@ -42,7 +42,7 @@ func fileExists(path string) bool {
 	return err == nil
 }
 
-// driver records the calls that an engine makes at each step, and gives an entrant that makes them again.
+// driver records the calls that an engine makes at each step, and returns an entrant that makes them again.
 func (o *options) driver(ctx context.Context, engine *entrant, s shape, n int, dir string) (*entrant, error) {
 	exe, err := os.Executable()
 	if err != nil {
@@ -71,7 +71,7 @@ func (o *options) driver(ctx context.Context, engine *entrant, s shape, n int, d
 	return e, nil
 }
 
-// writeOverhead says how much longer tombolo takes than the bare calls of its plugin.
+// writeOverhead returns how much longer tombolo takes than the bare calls of its plugin.
 func writeOverhead(w io.Writer, rows []row) error {
 	for _, r := range rows {
 		bare, ok := r.Cells[0].median()

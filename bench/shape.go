@@ -26,7 +26,7 @@ type shape struct {
 	plugin string
 	// steps replaces the usual sequence.
 	steps []step
-	// once says that the size makes no difference.
+	// once means that the size makes no difference.
 	once bool
 }
 

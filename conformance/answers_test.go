@@ -59,7 +59,7 @@ func within(outer, path string) bool {
 	return ok && (rest == "" || rest[0] == '.' || rest[0] == '[')
 }
 
-// digest tells versions of a case apart. It covers the text of the case, what the harness asks, and the published
+// digest distinguishes versions of a case. It covers the text of the case, what the harness asks, and the published
 // providers that it uses.
 func (c *Case) digest() string {
 	key := []string{answersFormat, c.Hash}

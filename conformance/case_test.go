@@ -67,7 +67,7 @@ var harnessVerbs = map[string]int{
 	"order": anyNumber,
 }
 
-// swaps says whether the binaries change places somewhere in the case.
+// swaps reports whether the binaries change places somewhere in the case.
 func (c *Case) swaps() bool {
 	return slices.ContainsFunc(c.Steps, func(s Step) bool { return s.Verb == "swap" })
 }

@@ -50,7 +50,7 @@ func loadIntended(path string) ([]*Intended, error) {
 	return list, nil
 }
 
-// covers says whether d, found at a step, is the difference that in means.
+// covers reports whether d, found at a step, is the difference that in means.
 func (in *Intended) covers(d Difference, s Step) bool {
 	like := func(pattern, text string) bool { return pattern == "" || wildcard(pattern, text) }
 	return (in.Step == 0 || in.Step == s.Line) && wildcard(in.Case, d.Case) && wildcard(in.At, d.Path) &&

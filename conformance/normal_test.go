@@ -204,8 +204,8 @@ func eachInstance(state map[string]any, f func(resource, instance map[string]any
 	}
 }
 
-// hasRandomOrder says whether a state holds lists that terraform writes in an order which changes from run to run. An
-// apply that changes nothing then writes the state again, and raises the serial or not as it happens.
+// hasRandomOrder reports whether a state holds lists that terraform writes in an order which changes from run to run.
+// An apply that changes nothing then writes the state again, and raises the serial or not as it happens.
 func hasRandomOrder(state map[string]any) bool {
 	checks, _ := state["check_results"].([]any)
 	random := len(checks) > 1

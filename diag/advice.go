@@ -11,7 +11,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 )
 
-// advice says what to do about what the hcl library found: it knows what is wrong, but not what people usually meant.
+// advice is what to do about what the hcl library found: it knows what is wrong, but not what people usually meant.
 // The key is the summary; the first entry counts whose text the detail holds.
 var advice = map[string][]struct{ found, do string }{
 	"Argument or block definition required": {

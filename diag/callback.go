@@ -5,7 +5,7 @@ import "fmt"
 // Diagnostics is a List, by the name that authors of providers know.
 type Diagnostics = List
 
-// FromErr makes a list of an error whose text says all; nil gives none.
+// FromErr makes a list of an error whose text says all; for nil it is empty.
 func FromErr(err error) List {
 	switch err.(type) {
 	case nil, *Diagnostic, listError:

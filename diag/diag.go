@@ -21,7 +21,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 )
 
-// Severity tells an error, which stops the operation, from a warning, which does not.
+// Severity distinguishes an error, which stops the operation, from a warning, which does not.
 type Severity uint8
 
 // The severities. The zero value is not one, so that a forgotten severity shows.

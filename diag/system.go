@@ -9,8 +9,8 @@ import (
 	"syscall"
 )
 
-// SystemAdvice says what to do about an error of the operating system, in full sentences; empty when there is nothing
-// to say beside the error. Limits are told as they are for this process.
+// SystemAdvice returns what to do about an error of the operating system, in full sentences; empty when there is
+// nothing to say beside the error. Limits are told as they are for this process.
 func SystemAdvice(err error) string {
 	switch {
 	case errors.Is(err, syscall.EMFILE):

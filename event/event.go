@@ -160,7 +160,7 @@ type Progress struct {
 	Fraction float64 // 0 to 1; negative when unknown
 }
 
-// Total tells how many operations a run has in all, once that is known.
+// Total is how many operations a run has in all, once that is known.
 type Total struct{ Operations int }
 
 // LockWaiting means that another holds the state's lock and that we wait.

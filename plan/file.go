@@ -176,7 +176,7 @@ func Decode(r io.ReaderAt, size int64) (*Plan, error) {
 	return p, nil
 }
 
-// noArchive says what a file is that cannot be opened as an archive.
+// noArchive returns what a file is that cannot be opened as an archive.
 func noArchive(r io.ReaderAt, size int64, err error) *FileError {
 	start := make([]byte, 64)
 	n, _ := r.ReadAt(start, 0)
@@ -200,7 +200,7 @@ type reader struct {
 	file int64 // the size of the archive
 }
 
-// header tells our plan files from those of other programs and versions.
+// header distinguishes our plan files from those of other programs and versions.
 func (r *reader) header(members map[string]*zip.File) (*header, error) {
 	f := members[memberHeader]
 	switch {

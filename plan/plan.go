@@ -20,7 +20,7 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// Mode tells what a plan is for.
+// Mode is what a plan is for.
 type Mode uint8
 
 // The modes.
@@ -54,7 +54,7 @@ func (a Action) String() string {
 // IsReplace reports whether the action both deletes and creates.
 func (a Action) IsReplace() bool { return a == DeleteThenCreate || a == CreateThenDelete }
 
-// Reason tells why an action was chosen where that is not obvious. The texts are those of the JSON plan format.
+// Reason is why an action was chosen where that is not obvious. The texts are those of the JSON plan format.
 type Reason string
 
 // The reasons.
@@ -141,7 +141,7 @@ type OutputChange struct {
 	BeforeSensitive bool
 }
 
-// StepKind tells what a step of the action graph does.
+// StepKind is what a step of the action graph does.
 type StepKind uint8
 
 // The kinds of steps. A Write creates, updates or reads the instances of a block; a Destroy deletes objects that are no

@@ -2,7 +2,7 @@
 //
 // A Provider speaks in values of the type system (cty), never in wire messages: the built-in providers, providers
 // written with sdk/schema, programs in any language and plugins over either protocol version all implement this
-// interface, and the engine cannot tell them apart. package providertest holds the suite that every implementation
+// interface, and the engine cannot distinguish them. package providertest holds the suite that every implementation
 // passes.
 //
 // Rules for implementers:
@@ -86,7 +86,7 @@ type ClientCapabilities struct {
 	WriteOnlyAttributesAllowed bool
 }
 
-// DeferredReason tells why a provider cannot answer now. The zero value means that it can.
+// DeferredReason is why a provider cannot answer now. The zero value means that it can.
 type DeferredReason uint8
 
 // The reasons, numbered as in the protocol.
@@ -107,7 +107,7 @@ type ValidateConfigResponse struct {
 	Diagnostics diag.List
 }
 
-// ResourceKind tells the three families of resource types apart.
+// ResourceKind distinguishes the three families of resource types.
 type ResourceKind uint8
 
 // The families.
@@ -327,7 +327,7 @@ type RenewEphemeralRequest struct {
 	Private []byte
 }
 
-// RenewEphemeralResponse tells when to renew again.
+// RenewEphemeralResponse holds the time of the next renewal.
 type RenewEphemeralResponse struct {
 	Private     []byte
 	RenewAt     time.Time
@@ -416,7 +416,7 @@ type Lister interface {
 // ListRequest asks for the objects of a managed resource type.
 type ListRequest struct {
 	Type string
-	// Config says what to look for: an object whose attributes the provider chooses. Null and cty.NilVal mean
+	// Config is what to look for: an object whose attributes the provider chooses. Null and cty.NilVal mean
 	// everything.
 	Config cty.Value
 	// Limit is how many objects are wanted at most; at least 1.

@@ -68,7 +68,7 @@ func (s *IdentitySchema) ImpliedType() cty.Type {
 	return cty.Object(atys)
 }
 
-// DescriptionKind tells how a description is written.
+// DescriptionKind is how a description is written.
 type DescriptionKind uint8
 
 // The kinds of description.
@@ -77,7 +77,7 @@ const (
 	Markdown
 )
 
-// Nesting tells how nested blocks or nested attributes of one name form a value.
+// Nesting is how nested blocks or nested attributes of one name form a value.
 type Nesting uint8
 
 // The nesting modes. NestingGroup is a block that is never null: its attributes are null instead.
@@ -97,7 +97,7 @@ type Block struct {
 	Description     string
 	DescriptionKind DescriptionKind
 	Deprecated      bool
-	// DeprecationMessage says what to use instead; Deprecated is set as well.
+	// DeprecationMessage is what to use instead; Deprecated is set as well.
 	DeprecationMessage string
 
 	once    sync.Once
@@ -119,7 +119,7 @@ type Attribute struct {
 	Description     string
 	DescriptionKind DescriptionKind
 	Deprecated      bool
-	// DeprecationMessage says what to use instead; Deprecated is set as well.
+	// DeprecationMessage is what to use instead; Deprecated is set as well.
 	DeprecationMessage string
 }
 

@@ -18,7 +18,7 @@ import (
 // FormatVersion is the version of the state format that this package reads and writes.
 const FormatVersion = 4
 
-// Damage tells why a document could not be read as a state.
+// Damage is why a document could not be read as a state.
 type Damage uint8
 
 // The kinds of damage.

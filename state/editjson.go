@@ -24,8 +24,8 @@ func EncodeEdits(edits []Edit) ([]byte, error) {
 	return e.b, unencodable(e.err)
 }
 
-// EncodingError says that a value cannot be written down: what is wrong is the value, and not the place where it was to
-// go.
+// EncodingError means that a value cannot be written down: what is wrong is the value, and not the place where it was
+// to go.
 type EncodingError struct{ Err error }
 
 // Error returns what cannot be written down.
@@ -41,7 +41,7 @@ func unencodable(err error) error {
 	return &EncodingError{err}
 }
 
-// DecodeEdits reads what EncodeEdits gives.
+// DecodeEdits reads what EncodeEdits returns.
 func DecodeEdits(b []byte) (edits []Edit, err error) {
 	d := newPartDecoder(b)
 	return edits, d.whole(d.array(func(int) error {
@@ -58,7 +58,7 @@ func (edit Edit) MarshalJSON() ([]byte, error) {
 	return e.b, e.err
 }
 
-// UnmarshalJSON reads what MarshalJSON gives.
+// UnmarshalJSON reads what MarshalJSON returns.
 func (edit *Edit) UnmarshalJSON(b []byte) (err error) {
 	d := newPartDecoder(b)
 	*edit, err = d.edit()
@@ -89,7 +89,7 @@ func EncodeIntent(i Intent) ([]byte, error) {
 
 var intentFields = []string{"id", "object", "action", "provider", "planned", "started"}
 
-// DecodeIntent reads what EncodeIntent gives.
+// DecodeIntent reads what EncodeIntent returns.
 func DecodeIntent(b []byte) (i Intent, err error) {
 	d := newPartDecoder(b)
 	return i, d.whole(d.fields(intentFields, func(n int) (err error) {
@@ -122,7 +122,7 @@ func EncodeObject(o *Object) ([]byte, error) {
 	return e.b, e.err
 }
 
-// DecodeObject reads what EncodeObject gives.
+// DecodeObject reads what EncodeObject returns.
 func DecodeObject(b []byte) (*Object, error) {
 	d := newPartDecoder(b)
 	_, _, o, err := d.readObject()

@@ -200,7 +200,7 @@ func space(b []byte) int {
 	return n
 }
 
-// rawText writes the string literal that b starts with and gives its length. Terraform escapes <, > and & everywhere.
+// rawText writes the string literal that b starts with and returns its length. Terraform escapes <, > and & everywhere.
 func (e *encoder) rawText(b []byte) int {
 	start := 0
 	for i := 1; ; i++ {

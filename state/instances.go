@@ -147,7 +147,7 @@ func (d *decoder) resourceHead(r *Resource, i int) (err error) {
 	return err
 }
 
-// place stores an object under its keys, and tells whether the place was free.
+// place stores an object under its keys, and reports whether the place was free.
 func (r *Resource) place(key addr.Key, deposed addr.DeposedKey, o *Object) bool {
 	i := r.Instances[key]
 	if i == nil {

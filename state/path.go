@@ -39,7 +39,7 @@ func EncodePath(p cty.Path) ([]byte, error) {
 	return json.Marshal(steps)
 }
 
-// ParsePath reads what EncodePath gives.
+// ParsePath reads what EncodePath returns.
 func ParsePath(b []byte) (cty.Path, error) {
 	var steps []pathStep
 	if err := json.Unmarshal(b, &steps); err != nil {

@@ -50,7 +50,7 @@ func (s *scanner) errorf(format string, args ...any) error {
 	return &scanError{s.offset(), fmt.Sprintf(format, args...)}
 }
 
-// more makes at least one byte available, and tells whether there is one.
+// more makes at least one byte available, and reports whether there is one.
 func (s *scanner) more() bool {
 	if s.pos < len(s.buf) {
 		return true
@@ -76,7 +76,7 @@ func (s *scanner) end() error {
 	return &scanError{s.offset(), "the file ends here, in the middle of the document: it was cut off"}
 }
 
-// next skips white space and gives the byte that the next token starts with, without taking it.
+// next skips white space and returns the byte that the next token starts with, without taking it.
 func (s *scanner) next() (byte, error) {
 	for s.more() {
 		for i, c := range s.buf[s.pos:] {
@@ -220,7 +220,7 @@ func (s *scanner) members(open, close byte, each func() error) error {
 	}
 }
 
-// null consumes a null and tells whether there was one.
+// null consumes a null and reports whether there was one.
 func (s *scanner) null() (bool, error) {
 	c, err := s.next()
 	if err != nil || c != 'n' {
@@ -471,7 +471,7 @@ func (s *scanner) literal(word string) error {
 	return nil
 }
 
-// finish makes sure that nothing but white space follows.
+// finish ensures that nothing but white space follows.
 func (s *scanner) finish() error {
 	c, err := s.next()
 	var cut *scanError

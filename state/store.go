@@ -69,13 +69,13 @@ type LockInfo struct {
 	Path      string
 }
 
-// LockedError says that another holds the lock. Info is nil when nothing is known of it.
+// LockedError means that another holds the lock. Info is nil when nothing is known of it.
 type LockedError struct {
 	Info *LockInfo
 	Err  error
 }
 
-// Error tells who holds the lock.
+// Error names the holder of the lock.
 func (e *LockedError) Error() string {
 	if e.Info == nil || e.Info.ID == "" {
 		if e.Err != nil {
@@ -195,7 +195,7 @@ type Unfolded struct {
 // Token names the operation, or the record for edits that belong to none.
 func (u Unfolded) Token() string { return Token(u.Run, u.Op) }
 
-// ConflictError says that a state cannot be written because of what is stored: another lineage, a newer serial, or
+// ConflictError means that a state cannot be written because of what is stored: another lineage, a newer serial, or
 // something that another program wrote since the state was read. Nothing was changed.
 type ConflictError struct{ Found, Expected, Advice string }
 
@@ -208,12 +208,12 @@ func (e *ConflictError) Error() string {
 	return msg
 }
 
-// SavedError says that a run could not be stored as it should, and where it was saved instead. Nothing is lost: the
+// SavedError means that a run could not be stored as it should, and where it was saved instead. Nothing is lost: the
 // next session of the same workspace folds it in.
 type SavedError struct {
 	Where []string
 	Err   error
-	// Then says what to do first, when the next session does not find the results by itself.
+	// Then is what to do first, when the next session does not find the results by itself.
 	Then string
 }
 

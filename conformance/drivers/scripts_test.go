@@ -41,7 +41,7 @@ func scripts(t *testing.T, folder string) {
 // TestTheScriptsHoldForTombolo runs the scripts with Tombolo under the name terraform.
 func TestTheScriptsHoldForTombolo(t *testing.T) { scripts(t, filepath.Dir(ours(t, "terraform"))) }
 
-// TestTheScriptsHoldForTerraform makes sure that what the scripts expect is what terraform does. It is asked once for
+// TestTheScriptsHoldForTerraform checks that what the scripts expect is what terraform does. It is asked once for
 // each version of the scripts.
 func TestTheScriptsHoldForTerraform(t *testing.T) {
 	real := findTerraform(t)

@@ -28,7 +28,7 @@ func (s *script) begin() {
 	}
 }
 
-// next goes to another version; looks tells whether refresh-only plans may be among the steps.
+// next goes to another version; looks reports whether refresh-only plans may be among the steps.
 func (s *script) next(number int, looks bool) {
 	s.add("use @v%d", number)
 	s.add("init")

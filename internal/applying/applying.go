@@ -59,7 +59,7 @@ type Options struct {
 	Recorded func(op string)
 }
 
-// Counts tells how many objects were added, changed, destroyed and read.
+// Counts holds how many objects were added, changed, destroyed and read.
 type Counts struct{ Added, Changed, Destroyed, Imported, Forgotten int }
 
 // Run applies the plan into the journal. ctx stops the start of anything new; calls carries the cancellation of calls
@@ -481,7 +481,7 @@ func (a *applier) withOrphans(b *eval.Block, exp eval.Expansion) []addr.Key {
 	return keys
 }
 
-// instance does what the plan says for one instance and gives its value, with marks.
+// instance does what the plan says for one instance and returns its value, with marks.
 func (a *applier) instance(b *eval.Block, key addr.Key, c *plan.Change) (cty.Value, error) {
 	if b.Config().Addr.Mode == addr.Ephemeral {
 		return a.openEphemeral(b, key)

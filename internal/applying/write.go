@@ -42,7 +42,7 @@ type writing struct {
 	identity cty.Value
 }
 
-// write creates or updates one object and gives its value, with marks.
+// write creates or updates one object and returns its value, with marks.
 func (a *applier) write(b *eval.Block, key addr.Key, c *plan.Change) (cty.Value, error) {
 	w := &writing{a: a, b: b, c: c, inst: c.Object.Instance, block: b.Slot.Type.Block, planned: c.After.Value,
 		private: c.Private, identity: c.AfterIdentity}
@@ -338,7 +338,7 @@ func (w *writing) accept(resp provider.ApplyResponse) (v cty.Value, unanswered b
 	return v, false, diags
 }
 
-// edits says what the state holds after the call.
+// edits returns what the state holds after the call.
 func (w *writing) edits(v cty.Value, private []byte, status state.Status, failed bool) ([]state.Edit, error) {
 	if v.IsNull() {
 		switch {
@@ -426,7 +426,7 @@ func (a *applier) identify(b *provider.Block, v cty.Value, marks value.MarkedPat
 	return event.ID{Key: key, Value: a.opts.Secrets.Redact(text)}
 }
 
-// intent makes the announcement of an operation durable and gives its id; objects that live in the state alone need
+// intent makes the announcement of an operation durable and returns its id; objects that live in the state alone need
 // none.
 func (a *applier) intent(o addr.Object, action plan.Action, cfg addr.AbsProviderConfig, schema *provider.Schema,
 	planned cty.Value, ty cty.Type) (string, error) {

@@ -151,7 +151,7 @@ func listed(names []string) string {
 	return strings.Join(names, " and ")
 }
 
-// wanted says what type an argument has, and where a value has another.
+// wanted returns what type an argument has, and where a value has another.
 func wanted(want cty.Type, err error) string {
 	if want.IsPrimitiveType() {
 		return "it must be a " + want.FriendlyName()

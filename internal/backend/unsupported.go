@@ -19,11 +19,11 @@ var elsewhere = map[string]string{
 // gone are backends that Terraform had once.
 var gone = []string{"artifactory", "azure", "etcd", "etcdv3", "manta", "swift"}
 
-// fetchFirst says how to come here from a backend that is not here.
+// fetchFirst is how to come here from a backend that is not here.
 const fetchFirst = " Get each state out with a program that has it (\"terraform state pull > terraform.tfstate\"). " +
 	"Then take the block out, or use the backend \"local\", and run init -reconfigure with that file in place."
 
-// noBackend says what a type of backend is that there is not, and what to do instead.
+// noBackend returns what a type of backend is that there is not, and what to do instead.
 func noBackend(name string) string {
 	switch {
 	case name == "remote":
@@ -48,7 +48,7 @@ func noCloud(what string) string {
 		fetchFirst
 }
 
-// NoMigration says that states stay where they are, because nobody here can read them there.
+// NoMigration reports that states stay where they are, because nobody here can read them there.
 func NoMigration(title, from string) string {
 	place := elsewhere[from]
 	if place == "" {

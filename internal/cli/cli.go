@@ -40,7 +40,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/graph"
 )
 
-// Main runs the command that the arguments of the process ask for, and gives its exit code.
+// Main runs the command that the arguments of the process ask for, and returns its exit code.
 func Main() int {
 	out := &output{to: os.Stdout}
 	a := &command.App{Surroundings: engine.Surroundings{Environ: os.Environ()}, In: command.NewInput(os.Stdin),

@@ -130,7 +130,7 @@ func (m *mistake) write(name string, data []byte) {
 	}
 }
 
-// line runs one line of the commands and gives the text of a tombolo command.
+// line runs one line of the commands and returns the text of a tombolo command.
 func (m *mistake) line(line string) string {
 	m.t.Helper()
 	words, err := splitWords(line)

@@ -24,7 +24,7 @@ func eachCommand(f func(path string, cmd *command.Command)) {
 	walk("", Commands())
 }
 
-// helpOf runs a command line as a process would and gives what it prints.
+// helpOf runs a command line as a process would and returns what it prints.
 func helpOf(t *testing.T, program string, args ...string) string {
 	t.Helper()
 	var out, errs bytes.Buffer
@@ -37,7 +37,7 @@ func helpOf(t *testing.T, program string, args ...string) string {
 	return out.String()
 }
 
-// TestEveryCommandHasHelp makes sure that no row of the table is half filled in.
+// TestEveryCommandHasHelp checks that no row of the table is half filled in.
 func TestEveryCommandHasHelp(t *testing.T) {
 	eachCommand(func(path string, cmd *command.Command) {
 		if cmd.Short == "" || cmd.Long == "" || cmd.Setup == nil && cmd.Members == nil {

@@ -154,7 +154,7 @@ func TestPluginsStartWhereTheTemporaryFolderHoldsNoSocket(t *testing.T) {
 	}
 }
 
-// attach serves a world over a version of the protocol, and gives the entry of TF_REATTACH_PROVIDERS.
+// attach serves a world over a version of the protocol, and returns the entry of TF_REATTACH_PROVIDERS.
 func attach(t *testing.T, source string, version int, network, address string) string {
 	t.Helper()
 	l, err := net.Listen(network, address)

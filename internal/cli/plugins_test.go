@@ -156,7 +156,7 @@ func (p *plugged) pids() (list []int) {
 	return list
 }
 
-// nothingStays checks that all processes of plugins end soon, and gives how many there were.
+// nothingStays checks that all processes of plugins end soon, and returns how many there were.
 func (p *plugged) nothingStays() int {
 	p.t.Helper()
 	list := p.pids()

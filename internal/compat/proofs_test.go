@@ -13,7 +13,7 @@ import (
 	"github.com/rogpeppe/go-internal/txtar"
 )
 
-// usage tells which items are used in which cases.
+// usage is which items are used in which cases.
 type usage map[string][]string
 
 // cases reads the conformance corpus and the scripts of the command line.

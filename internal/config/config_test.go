@@ -505,7 +505,7 @@ func TestSourceKinds(t *testing.T) {
 	}
 }
 
-// TestBodiesServeTheWalkOfExpressions makes sure that bodies of ours can be used where hcl's own can.
+// TestBodiesServeTheWalkOfExpressions checks that bodies of ours can be used where hcl's own can.
 func TestBodiesServeTheWalkOfExpressions(t *testing.T) {
 	cfg := load(t, "-- main.tf --\nresource \"x_y\" \"z\" {\n  a = local.a\n  _ {\n    count = local.b\n  }\n}\n"+
 		"locals {\n  a = 1\n  b = 2\n}\n-- override.tf --\nresource \"x_y\" \"z\" {\n  a = local.b\n}\n")

@@ -106,7 +106,7 @@ func visit(m *config.Module) {
 	}
 }
 
-// FuzzParseManifest makes sure that a manifest of any content is refused or can be written again without a change of
+// FuzzParseManifest checks that a manifest of any content is refused or can be written again without a change of
 // meaning.
 func FuzzParseManifest(f *testing.F) {
 	for _, seed := range []string{

@@ -188,7 +188,7 @@ type Cloud struct {
 	Range hcl.Range
 }
 
-// ParsingMode tells how the text of a variable from the environment or the command line is read.
+// ParsingMode is how the text of a variable from the environment or the command line is read.
 type ParsingMode uint8
 
 // The parsing modes.
@@ -241,7 +241,7 @@ type Output struct {
 	Range         hcl.Range
 }
 
-// SourceKind tells where the code of a called module comes from.
+// SourceKind is where the code of a called module comes from.
 type SourceKind uint8
 
 // The kinds of module sources.

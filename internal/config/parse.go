@@ -122,7 +122,7 @@ func parseBody(src []byte, name string) (hcl.Body, diag.List) {
 	return file.Body, diags
 }
 
-// outsideOfBlocks says where an argument belongs that stands in no block at all.
+// outsideOfBlocks returns where an argument belongs that stands in no block at all.
 func outsideOfBlocks(diags diag.List) diag.List {
 	for _, d := range diags {
 		if d.Summary == "Unsupported argument" && strings.HasSuffix(d.Detail, "is not expected here.") {

@@ -254,7 +254,7 @@ func (i *Import) setTo(attr *hcl.Attribute) diag.List {
 	return diags
 }
 
-// addressSteps takes an address expression apart, with each key that is not literal left out; dynamic tells whether
+// addressSteps takes an address expression apart, with each key that is not literal left out; dynamic reports whether
 // there was one.
 func addressSteps(expr hcl.Expression) (steps hcl.Traversal, dynamic, ok bool) {
 	switch e := expr.(type) {

@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// ParseSource understands the source argument of a module call and gives its normal form, which the manifest records. A
-// version argument makes the source a registry address.
+// ParseSource understands the source argument of a module call and returns its normal form, which the manifest records.
+// A version argument makes the source a registry address.
 func ParseSource(raw string, hasVersion bool) (SourceKind, string, error) {
 	if isLocalSource(raw) {
 		if hasVersion {

@@ -60,7 +60,7 @@ func (c *fileContent) terraform(block *hcl.Block) diag.List {
 	return diags
 }
 
-// checkProviderMeta makes sure that a provider_meta block has a name and nothing but constants in it: it says something
+// checkProviderMeta ensures that a provider_meta block has a name and nothing but constants in it: it says something
 // of the module, and nothing of what the module is used for.
 func checkProviderMeta(b *hcl.Block) diag.List {
 	diags := checkLocalProviderName(b.Labels[0], b.DefRange)

@@ -19,7 +19,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/nesting"
 )
 
-// Origin tells where the value of a variable of the root module came from. Later ones win over earlier ones.
+// Origin is where the value of a variable of the root module came from. Later ones win over earlier ones.
 type Origin uint8
 
 // The origins.

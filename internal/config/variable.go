@@ -159,7 +159,7 @@ func (v *Variable) checkDefault(raw cty.Value, rng hcl.Range, what string) (diag
 	return nil
 }
 
-// unfit says why a value does not become one of the variable's type. Of a secret it names no part: the keys of a map
+// unfit returns why a value does not become one of the variable's type. Of a secret it names no part: the keys of a map
 // may be secrets, too.
 func (v *Variable) unfit(err error) error {
 	if v.Sensitive || v.Ephemeral {

@@ -25,7 +25,7 @@ func objects(n int, more string) (config string, expected map[string]int) {
 			more), expected
 }
 
-// refused makes sure that the next apply refuses to create what may exist, and creates nothing.
+// refused checks that the next apply refuses to create what may exist, and creates nothing.
 func (r *room) refused(why string) {
 	r.t.Helper()
 	before := len(r.events())

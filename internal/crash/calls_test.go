@@ -94,7 +94,8 @@ output "ids" {
 	return before, after, expected
 }
 
-// killed runs a command that is to kill itself, and tells whether it did. An end of its own accord must be a good one.
+// killed runs a command that is to kill itself, and reports whether it did. An end of its own accord must be a good
+// one.
 func killed(t testing.TB, cmd *exec.Cmd) bool {
 	t.Helper()
 	return killedAfter(t, cmd, time.Hour)

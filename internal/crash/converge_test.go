@@ -116,7 +116,7 @@ func blockOf(name string) int {
 	return n
 }
 
-// ordered makes sure that a run wrote things after those that they refer to, as far as both were written.
+// ordered checks that a run wrote things after those that they refer to, as far as both were written.
 func (r *room) ordered(w wish, from int) {
 	r.t.Helper()
 	events := r.events()[from:]
@@ -136,7 +136,7 @@ func (r *room) ordered(w wish, from int) {
 	}
 }
 
-// removedInOrder makes sure that a destroy took dependents away first. The wish is what the state was made from.
+// removedInOrder checks that a destroy took dependents away first. The wish is what the state was made from.
 func (r *room) removedInOrder(w wish, from int) {
 	r.t.Helper()
 	events := r.events()[from:]
@@ -159,7 +159,7 @@ func (r *room) removedInOrder(w wish, from int) {
 	}
 }
 
-// exact makes sure that the state is what the world holds: the same objects, at the revision that was seen last, and
+// exact checks that the state is what the world holds: the same objects, at the revision that was seen last, and
 // nothing in flight.
 func (r *room) exact(when string) {
 	r.t.Helper()
@@ -274,7 +274,7 @@ func (r *room) disturb(random *rand.Rand) {
 	}
 }
 
-// wished makes sure that what exists is what the wish says.
+// wished checks that what exists is what the wish says.
 func (r *room) wished(w wish) {
 	r.t.Helper()
 	want := map[string]bool{}

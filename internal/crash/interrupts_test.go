@@ -14,7 +14,7 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// sayAfter starts a command line, sends signals when it has said something, and gives all that it says.
+// sayAfter starts a command line, sends signals when it has said something, and returns all that it says.
 func (r *room) sayAfter(c *terminal, heard string, signals ...syscall.Signal) (string, int) {
 	r.t.Helper()
 	if err := c.Start(); err != nil {
@@ -48,7 +48,7 @@ func (r *room) send(c *terminal, signals ...syscall.Signal) {
 	}
 }
 
-// says makes sure of an exit code and of what was said.
+// says checks an exit code and of what was said.
 func (r *room) says(out string, code, want int, parts ...string) {
 	r.t.Helper()
 	if code != want {

@@ -10,7 +10,7 @@ import (
 )
 
 // Provisioners kill the engine that runs them, each once: between and within them the object is tainted, and the
-// journal says that they had begun.
+// journal has their beginning.
 func TestKilledByItsProvisioners(t *testing.T) {
 	t.Parallel()
 	const once = `"[ -e MARK ] || { touch MARK; kill -9 $PPID; sleep 5; }"`

@@ -202,7 +202,7 @@ func (r *room) stateObjects(s *state.State) map[string]stored {
 	return out
 }
 
-// check makes sure that a snapshot knows everything, comparing it with the ledger.
+// check checks that a snapshot knows everything, comparing it with the ledger.
 func (r *room) check(s *state.Snapshot) {
 	r.t.Helper()
 	known := r.stateObjects(s.State)
@@ -243,7 +243,7 @@ func (r *room) check(s *state.Snapshot) {
 	r.checkSerial(s.State)
 }
 
-// checkBegun makes sure that every operation that reached the world has its result in the state, or is named as in
+// checkBegun checks that every operation that reached the world has its result in the state, or is named as in
 // flight.
 func (r *room) checkBegun(known map[string]stored, open map[string]state.InFlight) {
 	r.t.Helper()
@@ -321,7 +321,7 @@ func (r *room) noErrors(diags diag.List) {
 	}
 }
 
-// recovered takes the lock, looks at what recovery made, and gives the lock back.
+// recovered takes the lock, looks at what recovery made, and releases the lock.
 func (r *room) recovered() *state.Snapshot {
 	r.t.Helper()
 	project, run := r.hold()
@@ -441,7 +441,7 @@ func (r *room) destroy() {
 	r.checkSerial(after.State)
 }
 
-// settled makes sure that state and world are the same, that nothing is open and that a plan finds nothing to do.
+// settled checks that state and world are the same, that nothing is open and that a plan finds nothing to do.
 func (r *room) settled() {
 	r.t.Helper()
 	s := r.read()

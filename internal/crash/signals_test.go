@@ -79,7 +79,7 @@ func (r *room) start(args ...string) *terminal {
 	return c
 }
 
-// say runs a command line and gives what it says.
+// say runs a command line and returns what it says.
 func (r *room) say(args ...string) (string, int) {
 	r.t.Helper()
 	c := r.start(args...)
@@ -205,7 +205,7 @@ func (r *room) tidy(n int) {
 
 const many = 9
 
-// signalled applies, sends signals while programs are at work, and gives what was said. Only what a single signal has
+// signalled applies, sends signals while programs are at work, and returns what was said. Only what a single signal has
 // to wait for goes on.
 func (r *room) signalled(signals ...syscall.Signal) (said string, code int) {
 	r.t.Helper()
@@ -261,7 +261,7 @@ func TestSecondSignalKeepsWhatIsCutOff(t *testing.T) {
 	r.tidy(many)
 }
 
-// named makes sure that commands tell of every operation that is open.
+// named checks that commands tell of every operation that is open.
 func (r *room) named(s *state.Snapshot) {
 	r.t.Helper()
 	// plan may resolve them

@@ -8,7 +8,7 @@ import (
 	"github.com/zclconf/go-cty/cty/set"
 )
 
-// Identity tells the memory of collections apart. Two values with the same identity have the same elements, and once
+// Identity distinguishes the memory of collections. Two values with the same identity have the same elements, and once
 // the memory is given back no other value gets the identity. It keeps nothing alive.
 type Identity struct {
 	at  weak.Pointer[byte]

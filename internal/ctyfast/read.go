@@ -347,7 +347,7 @@ func (r *reader) quoted() bool {
 	return false
 }
 
-// string reads a string, and tells whether it is plain: ASCII without escapes.
+// string reads a string, and reports whether it is plain: ASCII without escapes.
 func (r *reader) string() (s string, plain, ok bool) {
 	if r.at(0) != '"' {
 		return "", false, false

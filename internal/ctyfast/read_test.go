@@ -49,7 +49,7 @@ func indented(t *testing.T, text []byte) []byte {
 	return append(out, '\n')
 }
 
-// checkRead compares what is read with what cty reads. It tells whether anything was read.
+// checkRead compares what is read with what cty reads. It reports whether anything was read.
 func checkRead(t *testing.T, text []byte, ty cty.Type) bool {
 	t.Helper()
 	got, ok := ReadJSON(text, ty)

@@ -99,7 +99,7 @@ func (r *Run) foldAnswers(ctx context.Context) (diags diag.List) {
 	return diags
 }
 
-// awaiting tells what a run waits for.
+// awaiting returns what a run waits for.
 func (r *Run) awaiting(f state.InFlight, pids []int) {
 	which := ""
 	for i, pid := range pids {

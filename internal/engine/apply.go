@@ -18,7 +18,7 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// Counts tells how many objects an apply added, changed and destroyed.
+// Counts holds how many objects an apply added, changed and destroyed.
 type Counts = applying.Counts
 
 // Apply performs a plan: exactly its actions. What was done is recorded even when it ends with errors.
@@ -201,7 +201,7 @@ func (r *Run) settled(pl *plan.Plan) []string {
 // inFlight names what was under way when a run was killed.
 func (r *Run) inFlight() diag.List { return InterruptedWarnings(r.Snapshot()) }
 
-// BlankWarning says that a state file of zero bytes was taken for an empty state.
+// BlankWarning reports that a state file of zero bytes was taken for an empty state.
 func BlankWarning(s *state.Snapshot) diag.List {
 	if s == nil || s.Blank == "" {
 		return nil

@@ -223,7 +223,7 @@ type OpenOptions struct {
 	// NoLock does without the shared lock; Timeout waits for another holder.
 	NoLock  bool
 	Timeout time.Duration
-	// Reading says that nothing will be written. Without the lock the state is then read even while another run writes
+	// Reading means that nothing will be written. Without the lock the state is then read even while another run writes
 	// it.
 	Reading bool
 }
@@ -305,7 +305,7 @@ type PlanOptions struct {
 	// Variables are the root input variables as given; config.Values of files and options are made into these by the
 	// caller.
 	Variables map[string]cty.Value
-	// VariableRanges tells where values were written, for the messages of validations; others are about the
+	// VariableRanges are the places where values were written, for the messages of validations; others are about the
 	// declaration.
 	VariableRanges map[string]hcl.Range
 	// StandIns answer in place of some providers and modules; nil usually.

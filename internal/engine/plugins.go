@@ -202,7 +202,7 @@ func misaddressed(diags diag.List, wanted plugins.Wanted, folders map[addr.Provi
 	return diags
 }
 
-// OverrideWarning says which providers are under development, and what comes of that.
+// OverrideWarning returns which providers are under development, and what comes of that.
 func OverrideWarning(set *settings.Settings, wanted plugins.Wanted, consequence string) diag.List {
 	list := listed(set.DevOverrides, wanted)
 	if list == "" {
@@ -244,7 +244,7 @@ func Uninstalled(set *settings.Settings) map[addr.Provider]string {
 	return out
 }
 
-// ProgramNote says which providers are programs that are used from where they are.
+// ProgramNote returns which providers are programs that are used from where they are.
 func ProgramNote(set *settings.Settings, wanted plugins.Wanted) diag.List {
 	list := listed(ProgramProviders(set), wanted)
 	if list == "" {

@@ -19,7 +19,7 @@ import (
 type Recovery struct {
 	// Adopt takes over the object that exists under this id.
 	Adopt string
-	// Retry says that nothing happened: the state stays as it was before the operation, and the next apply does it
+	// Retry means that nothing happened: the state stays as it was before the operation, and the next apply does it
 	// again.
 	Retry bool
 	// Forget drops the object from the state, whatever became of it.

@@ -55,7 +55,7 @@ type object struct {
 	ended   chan struct{}
 }
 
-// Open opens an object and gives its value: ephemeral as a whole, and sensitive where the schema says so. The
+// Open opens an object and returns its value: ephemeral as a whole, and sensitive where the schema says so. The
 // diagnostics have no place yet.
 func (s *Objects) Open(a addr.AbsResourceInstance, prov provider.Provider, block *provider.Block, config cty.Value,
 	client provider.ClientCapabilities) (cty.Value, diag.List) {
@@ -122,7 +122,7 @@ func (o *object) renew(at time.Time) {
 	}
 }
 
-// Close closes an object, if it is open, and gives what went wrong since it was opened.
+// Close closes an object, if it is open, and returns what went wrong since it was opened.
 func (s *Objects) Close(a addr.AbsResourceInstance) diag.List {
 	s.mu.Lock()
 	o := s.open[a]

@@ -31,7 +31,7 @@ type Inputs struct {
 	Functions Functions
 	// Variables are the values of the root module's variables as given, not converted; missing ones take their default.
 	Variables map[string]cty.Value
-	// VariableRanges tells where those were written that stand in a file; messages are about that place.
+	// VariableRanges are the places where those were written that stand in a file; messages are about that place.
 	VariableRanges map[string]hcl.Range
 	Workspace      string
 	// Cwd is path.cwd.
@@ -56,7 +56,7 @@ type Inputs struct {
 	Only map[*linking.Slot]bool
 	// Partial means that Only leaves out parts of what is wanted: their conditions are listed as unknown.
 	Partial bool
-	// Hold says what becomes of what depends on instances that the driver leaves alone.
+	// Hold is what becomes of what depends on instances that the driver leaves alone.
 	Hold Hold
 	// InUse are provider configurations that are needed though no block is managed by them: by objects whose blocks are
 	// gone.

@@ -17,7 +17,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/value"
 )
 
-// RepetitionMode tells how a block is repeated.
+// RepetitionMode is how a block is repeated.
 type RepetitionMode uint8
 
 // The modes. Unknown stands for a repeated block during validation, when nothing is expanded.

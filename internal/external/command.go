@@ -231,7 +231,7 @@ func (c *command) badResults(res *program.Result, err error) *diag.Diagnostic {
 		c.purpose(), expected, hint, res.Path, err, program.Excerpt(res.Stdout)))
 }
 
-// purpose says what the program was needed for.
+// purpose returns what the program was needed for.
 func (c *command) purpose() string {
 	if c.action == "" {
 		return "of the data source"

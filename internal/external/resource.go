@@ -179,7 +179,7 @@ func settled(planned, config object) object {
 }
 
 // create returns the object beside a problem when the program succeeded with a bad answer that tells at least the id.
-// Without an object it tells whether the program could say that it made none: one that was ended, or whose answer is
+// Without an object it reports whether the program could say that it made none: one that was ended, or whose answer is
 // lost, could not.
 func (p *external) create(ctx context.Context, planned object, spool program.Spool) (_ *object, knows bool,
 	_ *diag.Diagnostic) {

@@ -63,7 +63,7 @@ func CopyModule(ctx context.Context, source, dir string, packages Packages) (dia
 	return copyTree(ctx, from, dir)
 }
 
-// fetchModule fetches the package of a source, and gives the folder of the module in it.
+// fetchModule fetches the package of a source, and returns the folder of the module in it.
 func fetchModule(ctx context.Context, kind config.SourceKind, source, to string, packages Packages) (string, error) {
 	pkg, sub := splitSource(source)
 	if kind == config.SourceRegistry {

@@ -71,7 +71,7 @@ type online struct {
 	*download.Getter
 }
 
-// Report tells what InstallModules found.
+// Report is what InstallModules found.
 type Report struct {
 	// Modules are all modules of the tree but the root, parents before their children.
 	Modules []Installed

@@ -18,7 +18,8 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/program/programtest"
 )
 
-// unpack writes an archive into a new directory and gives its path with the folder that is to be the working directory.
+// unpack writes an archive into a new directory and returns its path with the folder that is to be the working
+// directory.
 func unpack(t *testing.T, archive, folder string) string {
 	t.Helper()
 	root := t.TempDir()

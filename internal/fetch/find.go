@@ -59,8 +59,8 @@ func splitSource(source string) (pkg, sub string) {
 	return pkg, sub
 }
 
-// once does something the first time that it is asked for under a name, when there is a free slot, and gives what came
-// out to everybody.
+// once does something the first time that it is asked for under a name, when there is a free slot, and returns what
+// came out to everybody.
 func once[T any](ctx context.Context, w *walk, name string, do func() (T, error)) (T, error) {
 	w.mu.Lock()
 	get := w.results[name]
@@ -85,7 +85,7 @@ func once[T any](ctx context.Context, w *walk, name string, do func() (T, error)
 	return got.(T), nil
 }
 
-// ask tells what is going to be downloaded.
+// ask returns what is going to be downloaded.
 func (n *node) ask(what string) {
 	n.asking = "Downloading " + what + " for " + n.entry.Key + "..."
 	close(n.asked)

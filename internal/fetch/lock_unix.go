@@ -18,7 +18,7 @@ const (
 	lockPatience = time.Second
 )
 
-// lockFolder waits until no other process works in a folder, and gives what ends that. It calls waiting once if that
+// lockFolder waits until no other process works in a folder, and returns what ends that. It calls waiting once if that
 // takes a while, and stops when the context ends. Where the file system has no such locks nobody waits.
 func lockFolder(ctx context.Context, dir string, waiting func()) (unlock func(), err error) {
 	folder, err := os.Open(dir)

@@ -86,7 +86,7 @@ type node struct {
 	fetched  *fetched // the package that was fetched for it, perhaps for others as well
 }
 
-// run walks and gives the manifest that has to be written.
+// run walks and returns the manifest that has to be written.
 func (w *walk) run(ctx context.Context) (*config.Manifest, diag.List) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

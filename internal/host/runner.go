@@ -91,7 +91,7 @@ func (r *running) listen(p *process.Process, hello *io.PipeWriter) {
 
 var introduction = regexp.MustCompile(`^\d+\|\d+\|(tcp|unix)\|[^|]+\|`)
 
-// handshakeProblem says what is wrong with the line by which a plugin introduces itself; "" for a good one.
+// handshakeProblem returns what is wrong with the line by which a plugin introduces itself; "" for a good one.
 func handshakeProblem(line string, plain bool) string {
 	line = strings.TrimSpace(line)
 	parts := strings.Split(line, "|")
@@ -110,7 +110,7 @@ func handshakeProblem(line string, plain bool) string {
 	return "" // whether the versions are known is the library's matter
 }
 
-// certificateProblem says what is wrong with the certificate of a plugin, which those who write the line by hand get
+// certificateProblem returns what is wrong with the certificate of a plugin, which those who write the line by hand get
 // wrong in two ways.
 func certificateProblem(field string) string {
 	der, err := base64.RawStdEncoding.DecodeString(field)
@@ -297,7 +297,7 @@ func (r *running) explainStart(err error) error {
 	return errors.New(text + r.lastWords())
 }
 
-// unstartable says what the system's error does not: it calls a program missing when it lacks the one that is to run
+// unstartable returns what the system's error does not: it calls a program missing when it lacks the one that is to run
 // it.
 func unstartable(program string, err error) string {
 	var begin [256]byte
@@ -326,7 +326,7 @@ func unstartable(program string, err error) string {
 	return ""
 }
 
-// explain says what became of the program, for a call that got no answer. What it wrote is shown with the first of
+// explain returns what became of the program, for a call that got no answer. What it wrote is shown with the first of
 // these calls.
 func (r *running) explain() string {
 	p := r.process()

@@ -39,7 +39,7 @@ type branch struct {
 	next map[string]*fork
 }
 
-// fork tells the keys of one name apart.
+// fork distinguishes the keys of one name.
 type fork struct {
 	any   *branch
 	exact map[addr.Key]*branch

@@ -154,8 +154,8 @@ func (r *Result) imply(cfg *config.Config, x *index) {
 	}
 }
 
-// record compares the places of all objects with their former ones and gives the edits in an order in which each finds
-// its new place free.
+// record compares the places of all objects with their former ones and returns the edits in an order in which each
+// finds its new place free.
 func (r *Result) record(root *place, prior *state.State) {
 	var moved []addr.AbsResourceInstance
 	root.walk(addr.RootInstance, func(now, was addr.AbsResourceInstance) {

@@ -94,7 +94,7 @@ func BenchmarkCheck(b *testing.B) {
 	}
 }
 
-// FuzzCheck makes sure that the scan ends, and never goes beyond its limits on text that it lets pass.
+// FuzzCheck checks that the scan ends, and never goes beyond its limits on text that it lets pass.
 func FuzzCheck(f *testing.F) {
 	f.Add("a = [{(\"${<<E\n%{ if x }\nE\n}\")}]", true)
 	f.Add(`{"a": ["${[1]}"]}`, false)

@@ -20,7 +20,7 @@ import (
 // date is that of all entries: an archive depends on its content alone. It is the earliest that zip knows.
 var date = time.Date(1980, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// archive writes the archive for one platform, and gives its SHA-256.
+// archive writes the archive for one platform, and returns its SHA-256.
 func (b *build) archive(p part, name string) (a Archive, sum string, err error) {
 	host := b.Hosts[p.on]
 	info, err := os.Stat(host)

@@ -16,7 +16,7 @@ import (
 	"github.com/tombolo-iac/tombolo/kits"
 )
 
-// linksService starts the service of provider-node, and gives the environment of those who use it. It ends with its
+// linksService starts the service of provider-node, and returns the environment of those who use it. It ends with its
 // standard input, which is also that of a test that was killed.
 func linksService(t *testing.T) []string {
 	t.Helper()
@@ -41,7 +41,7 @@ func linksService(t *testing.T) []string {
 
 func init() { ends = append(ends, pgtest.Stop) }
 
-// plansTable makes a database with the table of provider-python, and gives the environment of those who use it.
+// plansTable makes a database with the table of provider-python, and returns the environment of those who use it.
 func plansTable(t *testing.T) []string {
 	t.Helper()
 	dsn := pgtest.Database(t)

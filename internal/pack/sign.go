@@ -11,7 +11,7 @@ import (
 	"github.com/ProtonMail/go-crypto/openpgp/packet"
 )
 
-// ReadKey reads a private key, as gpg exports it with or without armor, and gives what signs with it. A key that is
+// ReadKey reads a private key, as gpg exports it with or without armor, and returns what signs with it. A key that is
 // locked needs its passphrase.
 func ReadKey(name string, passphrase []byte) (func(text []byte) ([]byte, error), error) {
 	src, err := os.ReadFile(name)

@@ -43,7 +43,7 @@ type managed struct {
 	kept      value.MarkedPaths
 }
 
-// planManaged refreshes and plans one instance and gives its planned value, with marks.
+// planManaged refreshes and plans one instance and returns its planned value, with marks.
 func (p *planner) planManaged(b *eval.Block, key addr.Key) (cty.Value, error) {
 	m := &managed{
 		p: p, b: b, key: key, inst: b.Addr().Instance(key), cfg: b.Slot.ProviderConfig, rt: b.Slot.Type,

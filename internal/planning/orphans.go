@@ -107,7 +107,7 @@ func (p *planner) planStray(s stray) error {
 	return err
 }
 
-// checkStrayProvider makes sure that the provider configuration which the state names is still there.
+// checkStrayProvider ensures that the provider configuration which the state names is still there.
 func (p *planner) checkStrayProvider(s stray) error {
 	u := p.prog.Unit(s.cfg.Module)
 	if u != nil && s.cfg.Alias == "" && s.cfg.Module.IsRoot() {

@@ -145,7 +145,7 @@ func (b *stepBuilder) withoutRings(soft []softEdge, expendable func(rule uint8) 
 	return kept
 }
 
-// group collects the changes of each block into steps, and tells whether anything is removed.
+// group collects the changes of each block into steps, and reports whether anything is removed.
 func (b *stepBuilder) group(changes []*plan.Change) (removes bool) {
 	by := map[addr.AbsResource]*blockSteps{}
 	for i, c := range changes {

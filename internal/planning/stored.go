@@ -188,8 +188,8 @@ func (p *planner) refresh(o addr.Object, cfg addr.AbsProviderConfig, rt *provide
 	return k, nil
 }
 
-// noteRefresh keeps the edit and the drift that refreshing caused, and gives the object with what its block says of it
-// now. before is the upgraded object, after what is there now. Until the object is written or turns out to be as
+// noteRefresh keeps the edit and the drift that refreshing caused, and returns the object with what its block says of
+// it now. before is the upgraded object, after what is there now. Until the object is written or turns out to be as
 // wanted, it depends on what it was made from and on what the configuration mentions now.
 func (p *planner) noteRefresh(o addr.Object, cfg addr.AbsProviderConfig, rt *provider.ResourceType, before, after known,
 	block *linking.Slot) (known, error) {

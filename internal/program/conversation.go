@@ -126,7 +126,7 @@ func (t *Conversation) End(patience time.Duration) {
 // Terminate asks the program to end, and does no more: its input stays open, and nobody waits.
 func (t *Conversation) Terminate() { t.proc.Terminate() }
 
-// EndedWithin waits for the end of the program, and tells whether it came.
+// EndedWithin waits for the end of the program, and reports whether it came.
 func (t *Conversation) EndedWithin(d time.Duration) bool {
 	if d <= 0 {
 		return false

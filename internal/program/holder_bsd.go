@@ -7,7 +7,7 @@ import (
 	"syscall"
 )
 
-// numberedBy names this machine: there is nothing here that tells its boots apart without a program.
+// numberedBy names this machine: there is nothing here that distinguishes its boots without a program.
 func numberedBy() string {
 	name, _ := os.Hostname()
 	return name

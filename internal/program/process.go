@@ -232,8 +232,8 @@ func (p *process) linger(ctx context.Context, failure error) error {
 	return &StoppedError{Err: context.Cause(ctx)}
 }
 
-// settled says that there is nothing more to wait for: no one holds the pipes, or the program succeeded and its answer
-// is whole. The message of a program that failed may still be on its way.
+// settled reports that there is nothing more to wait for: no one holds the pipes, or the program succeeded and its
+// answer is whole. The message of a program that failed may still be on its way.
 func (p *process) settled() bool {
 	if p.answer.exceeded() || p.bothEnded() {
 		return true

@@ -116,7 +116,7 @@ type Result struct {
 	Held bool
 }
 
-// LookupError says that the program was not found, or is no executable file. Nothing was run.
+// LookupError means that the program was not found, or is no executable file. Nothing was run.
 type LookupError struct {
 	Program string
 	Err     error
@@ -125,7 +125,7 @@ type LookupError struct {
 func (e *LookupError) Error() string { return e.Err.Error() }
 func (e *LookupError) Unwrap() error { return e.Err }
 
-// StartError says that the operating system refused to start the program. Nothing was run.
+// StartError means that the operating system refused to start the program. Nothing was run.
 type StartError struct {
 	Path string
 	Err  error
@@ -136,7 +136,7 @@ type StartError struct {
 func (e *StartError) Error() string { return e.Err.Error() }
 func (e *StartError) Unwrap() error { return e.Err }
 
-// LimitError says that the program was killed for printing too much.
+// LimitError means that the program was killed for printing too much.
 type LimitError struct {
 	Limit int
 }
@@ -145,7 +145,7 @@ func (e *LimitError) Error() string {
 	return fmt.Sprintf("the program printed more than %s on standard output, and was killed", byteCount(e.Limit))
 }
 
-// StoppedError says that the context ended before the program did, and that the program was made to end. Err is the
+// StoppedError means that the context ended before the program did, and that the program was made to end. Err is the
 // context's cause.
 type StoppedError struct {
 	Err error

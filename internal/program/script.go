@@ -16,9 +16,9 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/regular"
 )
 
-// Advice says why the operating system refuses a file that is there, as far as the file tells; empty when it does not.
-// The system itself says "no such file" of a script whose interpreter is missing, which sends people looking in the
-// wrong place.
+// Advice returns why the operating system refuses a file that is there, as far as the file tells; empty when it does
+// not. The system itself says "no such file" of a script whose interpreter is missing, which sends people looking in
+// the wrong place.
 func (e *StartError) Advice() string {
 	if advice := diag.SystemAdvice(e.Err); advice != "" {
 		return advice

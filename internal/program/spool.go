@@ -46,7 +46,7 @@ type Spooled struct {
 	Refused error
 }
 
-// SpoolError says that what stands where answers belong is not a folder of ours.
+// SpoolError means that what stands where answers belong is not a folder of ours.
 type SpoolError struct {
 	Dir string
 	Is  string // such as "a symbolic link"
@@ -57,7 +57,7 @@ func (e *SpoolError) Error() string {
 		"through it. Look at what it is, and remove it", e.Dir, e.Is)
 }
 
-// FullError says that the disk was full when the program answered, so that its answer is not whole.
+// FullError means that the disk was full when the program answered, so that its answer is not whole.
 type FullError struct{}
 
 func (e *FullError) Error() string {

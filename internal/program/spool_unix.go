@@ -242,7 +242,7 @@ func (s *spooled) linger(res *Result) {
 	}
 }
 
-// answer reads what there is of the answer, and tells whether somebody holds it.
+// answer reads what there is of the answer, and reports whether somebody holds it.
 func (s *spooled) answer() (held bool, text []byte) {
 	f, err := ours(s.root, s.limits.Spool.file(spoolOut))
 	if err != nil {

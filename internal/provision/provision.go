@@ -74,7 +74,7 @@ type Request struct {
 	Output func(line string)
 }
 
-// ArgumentError says that an argument of the block cannot be used. Nothing was run.
+// ArgumentError means that an argument of the block cannot be used. Nothing was run.
 type ArgumentError struct{ Name, Problem string }
 
 // Error names the argument.

@@ -31,9 +31,9 @@ const (
 )
 
 var (
-	// ErrKind says that something is no regular file.
+	// ErrKind means that something is no regular file.
 	ErrKind = errors.New("not a regular file")
-	// ErrSize says that a file is larger than it may be.
+	// ErrSize means that a file is larger than it may be.
 	ErrSize = errors.New("too large")
 )
 

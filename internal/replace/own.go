@@ -17,7 +17,7 @@ import (
 // with a link in the place of any folder or file. The functions below judge the way to a folder before anything is
 // written or removed there, and write over links, not through them.
 
-// OutsideError says that a folder that belongs into a project leads out of it.
+// OutsideError means that a folder that belongs into a project leads out of it.
 type OutsideError struct{ Name, Real, Base string }
 
 func (e *OutsideError) Error() string {

@@ -36,7 +36,7 @@ func (r *reader) installation(at *ast.ObjectItem, labels []string, body *ast.Obj
 	}
 }
 
-// methods tells what each installation method is called, and which argument says where it looks.
+// methods holds the name of each installation method, and the argument that says where it looks.
 var methods = map[string]struct {
 	kind     MethodKind
 	location string

@@ -68,7 +68,7 @@ func parse(path string, src []byte) (root *ast.ObjectList, diags diag.List) {
 }
 
 // endsEarly reports that a native text ends where a value has to follow. The parser takes such an end for the end of
-// the file, and gives what stood before the unfinished setting without a word.
+// the file, and returns what stood before the unfinished setting without a word.
 func endsEarly(src []byte) bool {
 	if bytes.HasPrefix(bytes.TrimSpace(src), []byte("{")) {
 		return false // JSON, for the library too

@@ -59,7 +59,7 @@ type CredentialsHelper struct {
 	Args []string
 }
 
-// MethodKind tells where a Method takes packages from.
+// MethodKind is where a Method takes packages from.
 type MethodKind uint8
 
 // The installation methods.

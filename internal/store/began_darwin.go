@@ -6,7 +6,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// began tells when a process began, which no other with its number has in common with it; "" when that is not known.
+// began returns when a process began, which no other with its number has in common with it; "" when that is not known.
 func began(pid int) string {
 	p, err := unix.SysctlKinfoProc("kern.proc.pid", pid)
 	if err != nil || int(p.Proc.P_pid) != pid {

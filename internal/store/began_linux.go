@@ -13,7 +13,7 @@ var boot = sync.OnceValue(func() string {
 	return strings.TrimSpace(string(text))
 })
 
-// began tells when a process began, which no other with its number has in common with it; "" when that is not known,
+// began returns when a process began, which no other with its number has in common with it; "" when that is not known,
 // and "ended" for one that has ended and is still listed.
 func began(pid int) string {
 	text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")

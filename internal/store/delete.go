@@ -22,7 +22,7 @@ func (s *session) Delete() error {
 	return s.w.o.Files.SyncDir(filepath.Dir(s.w.folder))
 }
 
-// errHeld says that the system does not remove a file that is open: the state goes once the lock is given back.
+// errHeld means that the system does not remove a file that is open: the state goes once the lock is given back.
 var errHeld = errors.New("the state is open")
 
 func (s *session) delete() error {

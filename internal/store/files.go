@@ -50,7 +50,7 @@ type File interface {
 	Truncate(size int64) error
 	// Sync returns when everything written to the file is durable.
 	Sync() error
-	// Reserve makes sure that writing up to the offset end will not fail for lack of space, where the system can
+	// Reserve ensures that writing up to the offset end will not fail for lack of space, where the system can
 	// promise that.
 	Reserve(end int64) error
 	Stat() (Info, error)
@@ -65,13 +65,13 @@ type File interface {
 	Close() error
 }
 
-// ErrLocked says that another holds the lock on a file.
+// ErrLocked means that another holds the lock on a file.
 var ErrLocked = errors.New("the file is locked by another process")
 
-// ErrNoLocks says that the file system, or its server, cannot lock files.
+// ErrNoLocks means that the file system, or its server, cannot lock files.
 var ErrNoLocks = errors.New("the file system cannot lock files")
 
-// IrregularError says that something else than a regular file stands where a file of a state is expected.
+// IrregularError means that something else than a regular file stands where a file of a state is expected.
 type IrregularError struct {
 	Name string
 	Mode fs.FileMode

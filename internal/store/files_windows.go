@@ -55,7 +55,7 @@ func alive(pid int) bool {
 
 const stillActive = 259
 
-// began tells when a process began, which no other with its number has in common with it; "" when that is not known.
+// began returns when a process began, which no other with its number has in common with it; "" when that is not known.
 func began(pid int) string {
 	h, err := windows.OpenProcess(windows.PROCESS_QUERY_LIMITED_INFORMATION, false, uint32(pid))
 	if err != nil {

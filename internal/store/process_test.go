@@ -42,7 +42,7 @@ func child(t *testing.T, what, dir string, env ...string) *exec.Cmd {
 	return cmd
 }
 
-// childBegin says what comes of an intent.
+// childBegin returns what comes of an intent.
 func childBegin() {
 	s, err := childStore().Lock(ctx, state.LockRequest{})
 	if err != nil {
@@ -133,7 +133,7 @@ func childLock() {
 	os.Exit(0)
 }
 
-// known checks that everything in the ledger is in the state or in flight, once, and gives how many of either there
+// known checks that everything in the ledger is in the state or in flight, once, and returns how many of either there
 // are.
 func known(t *testing.T, dir string, snapshot *state.Snapshot) (stored, flying int) {
 	t.Helper()

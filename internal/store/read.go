@@ -318,7 +318,7 @@ func (v *view) snapshot() *state.Snapshot {
 	return &state.Snapshot{State: v.State, InFlight: v.InFlight, Unfolded: v.Unfolded}
 }
 
-// readJournal reads the journal as it is now; nil when there is none. running tells whether somebody holds it.
+// readJournal reads the journal as it is now; nil when there is none. running reports whether somebody holds it.
 func (w *workspace) readJournal() (j *journal.Parsed, running bool, err error) {
 	f, err := w.o.Files.Open(w.p.journal, os.O_RDONLY, 0)
 	if isMissing(err) {

@@ -156,7 +156,7 @@ func (s *session) stateFile() (File, error) {
 	return f, err
 }
 
-// unchanged makes sure that the state file is still the one that was read, or (gone) that it was removed and nothing
+// unchanged ensures that the state file is still the one that was read, or (gone) that it was removed and nothing
 // put in its place.
 func (s *session) unchanged(f File) (gone bool, err error) {
 	mine, err := f.Stat()

@@ -218,7 +218,7 @@ func openLocked(files Files, name string, flag int, perm os.FileMode, lax bool) 
 	return nil, fmt.Errorf("%s is replaced again and again by another program", name)
 }
 
-// Append queues a record and gives its sequence number.
+// Append queues a record and returns its sequence number.
 func (w *wal) Append(k journal.Kind, payload []byte) uint64 {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -357,7 +357,7 @@ func (w *wal) Settled() error {
 	return w.lost
 }
 
-// there makes sure that the file, which ends at an offset, is still found under its name. When a program has removed
+// there ensures that the file, which ends at an offset, is still found under its name. When a program has removed
 // it, it is written anew. Only the one who is busy calls it.
 func (w *wal) there(end int64) error {
 	there, err := w.files.Stat(w.path)

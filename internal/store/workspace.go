@@ -21,7 +21,7 @@ type workspace struct {
 	o      *Options
 	p      paths
 	folder string // of a workspace that has one of its own
-	// nowhere says why its names lead to no files that a state can be kept in.
+	// nowhere is why its names lead to no files that a state can be kept in.
 	nowhere error
 }
 

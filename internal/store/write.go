@@ -124,7 +124,7 @@ func (s *session) resolve(record journal.ResolveRecord, edits []state.Edit) erro
 	return s.settle()
 }
 
-// known makes sure that every token names something open.
+// known ensures that every token names something open.
 func (s *session) known(tokens []string) error {
 	for _, t := range tokens {
 		if !slices.ContainsFunc(s.inFlight, func(f state.InFlight) bool { return f.Token() == t }) &&

@@ -30,7 +30,7 @@ func (r *fileRun) tearDown() {
 	}
 }
 
-// destroy empties one state, and tells whether that is done.
+// destroy empties one state, and reports whether that is done.
 func (r *fileRun) destroy(k *keyed) bool {
 	if k.empty() {
 		return true

@@ -50,7 +50,7 @@ type Place struct {
 	Path  string // of its file, for people; "" when it is in memory
 }
 
-// Wanted tells which module a run needs.
+// Wanted is the module that a run needs.
 type Wanted struct {
 	// with the module to load; nil for that of the working directory
 	Run       *testfile.Run

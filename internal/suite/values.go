@@ -39,7 +39,7 @@ func (r *fileRun) globals(root *config.Module) (map[string]cty.Value, diag.List)
 	return others, diags
 }
 
-// place tells where an expression stands, which decides what it can refer to.
+// place is where an expression stands, which decides what it can refer to.
 type place uint8
 
 const (
@@ -69,7 +69,7 @@ func (r *fileRun) value(e hcl.Expression, ctx *hcl.EvalContext, at place) (cty.V
 	return v, diag.List(nil).AppendHCL(hclDiags)
 }
 
-// references says what is wrong with the references of an expression.
+// references returns what is wrong with the references of an expression.
 func (r *fileRun) references(e hcl.Expression, ctx *hcl.EvalContext, at place) (diags diag.List) {
 	for _, t := range e.Variables() {
 		diags = diags.Extend(r.reference(t, ctx, at))
@@ -77,7 +77,7 @@ func (r *fileRun) references(e hcl.Expression, ctx *hcl.EvalContext, at place) (
 	return diags
 }
 
-// reference says what is wrong with a reference in the file.
+// reference returns what is wrong with a reference in the file.
 func (r *fileRun) reference(t hcl.Traversal, ctx *hcl.EvalContext, at place) (diags diag.List) {
 	rng, diags := shortRange(t)
 	if diags.HasErrors() {
@@ -116,7 +116,7 @@ func shortRange(t hcl.Traversal) (hcl.Range, diag.List) {
 	return ref.Range, diags
 }
 
-// runReference says what is wrong with a reference to an output value of a run.
+// runReference returns what is wrong with a reference to an output value of a run.
 func (r *fileRun) runReference(t hcl.Traversal, name string) (diags diag.List) {
 	rng, _ := shortRange(t)
 	outputs, done := r.outputs[name]

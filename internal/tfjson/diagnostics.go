@@ -50,13 +50,13 @@ type Snippet struct {
 	FunctionCall         *SnippetFunCall `json:"function_call,omitempty"`
 }
 
-// SnippetValue tells what an operand of the expression was: `is 5`.
+// SnippetValue is what an operand of the expression was: `is 5`.
 type SnippetValue struct {
 	Traversal string `json:"traversal"`
 	Statement string `json:"statement"`
 }
 
-// SnippetFunCall tells which function failed.
+// SnippetFunCall is the function that failed.
 type SnippetFunCall struct {
 	CalledAs  string         `json:"called_as"`
 	Signature *FuncSignature `json:"signature,omitempty"`

@@ -84,7 +84,7 @@ func isValues(name string) bool {
 	return !isConfiguration(name) && !isTest(name) && !strings.HasPrefix(name, "<")
 }
 
-// parseQuietly parses a file whose problems are known, to find the blocks in it, and tells whether there are none.
+// parseQuietly parses a file whose problems are known, to find the blocks in it, and reports whether there are none.
 func parseQuietly(source []byte, filename string) (file *hcl.File, whole bool) {
 	if nesting.Check(source, filename).HasErrors() {
 		return nil, false // which is what is being reported

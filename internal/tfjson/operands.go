@@ -39,7 +39,7 @@ func extra[T any](d *diag.Diagnostic) (T, bool) {
 	return zero, false
 }
 
-// operands tells what the operands of the expression were, and which function it called.
+// operands returns what the operands of the expression were, and which function it called.
 func (s *Snippet) operands(d *diag.Diagnostic) {
 	if call, ok := extra[hclsyntax.FunctionCallDiagExtra](d); ok && call.CalledFunctionName() != "" {
 		s.FunctionCall = functionCall(call.CalledFunctionName(), d.EvalContext)
@@ -79,7 +79,7 @@ func (s *Snippet) operands(d *diag.Diagnostic) {
 	slices.SortFunc(s.Values, func(a, b SnippetValue) int { return strings.Compare(a.Traversal, b.Traversal) })
 }
 
-// statementOf says what a value is, or nothing where that would not help.
+// statementOf returns what a value is, or nothing where that would not help.
 func statementOf(v cty.Value, unknown, sensitive bool) string {
 	switch {
 	case value.IsSensitive(v) && sensitive:

@@ -7,7 +7,7 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// Secrets tells which parts of one value are sensitive. The nil *Secrets has none. Elements of sets cannot be told
+// Secrets are the sensitive parts of one value. The nil *Secrets has none. Elements of sets cannot be told
 // apart by a path that means anything, so a secret inside a set makes the whole set one.
 type Secrets struct {
 	self  bool

@@ -7,7 +7,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 )
 
-// isSequence tells types that are arrays in JSON from those that are objects.
+// isSequence distinguishes types that are arrays in JSON from those that are objects.
 func isSequence(ty cty.Type) bool { return ty.IsListType() || ty.IsSetType() || ty.IsTupleType() }
 
 func isMapping(ty cty.Type) bool { return ty.IsObjectType() || ty.IsMapType() }

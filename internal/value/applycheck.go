@@ -45,7 +45,7 @@ func CheckReplanned(block *provider.Block, planned, replanned cty.Value, hidden 
 
 type applyChecker struct{ checker }
 
-// start checks what no provider is forgiven, and tells whether there is anything to compare.
+// start checks what no provider is forgiven, and reports whether there is anything to compare.
 func (c *applyChecker) start(block *provider.Block, planned, actual cty.Value) bool {
 	c.hard = true
 	defer func() { c.hard = false }()

@@ -43,7 +43,7 @@ func PlannedForData(block *provider.Block, config cty.Value) cty.Value {
 	return Propose(block, cty.UnknownVal(block.ImpliedType()), config)
 }
 
-// origin tells what a merged value is equal to. Objects whose members all have the same origin need not be built.
+// origin is what a merged value is equal to. Objects whose members all have the same origin need not be built.
 type origin uint8
 
 const (

@@ -22,7 +22,7 @@ const (
 	remove
 )
 
-// kind tells how a difference is written.
+// kind is how a difference is written.
 type kind uint8
 
 const (

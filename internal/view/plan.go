@@ -118,7 +118,7 @@ func hasMoved(c *plan.Change) bool {
 	return c.PrevAddr != c.Object.Instance && c.PrevAddr != (addr.AbsResourceInstance{})
 }
 
-// noChanges says why there is nothing to do.
+// noChanges returns why there is nothing to do.
 func (w *planWriter) noChanges(p *plan.Plan, drifted bool) {
 	name := w.o.title()
 	say := func(headline, format string, args ...any) {

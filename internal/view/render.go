@@ -266,7 +266,7 @@ func (r *renderer) object(n *node, depth int, h how) {
 	r.WriteString("}" + r.nullNote(n, h))
 }
 
-// important names are always shown: they tell objects apart.
+// important names are always shown: they distinguish objects.
 func important(name string) bool { return name == "id" || name == "name" || name == "tags" }
 
 // members writes the parts of an object, one a line.

@@ -149,7 +149,7 @@ func pending(b *provider.Block, v cty.Value) (places []string) {
 
 var signed = regexp.MustCompile(`^(?:│ )? *(?:[-+~]|-/\+|\+/-) `)
 
-// shown says which tokens a text shows, and which of them on lines with the sign of a change.
+// shown returns which tokens a text shows, and which of them on lines with the sign of a change.
 func shown(text string) (all, changed map[string]bool) {
 	all, changed = map[string]bool{}, map[string]bool{}
 	for line := range strings.Lines(text) {

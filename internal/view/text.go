@@ -229,7 +229,7 @@ func (t *text) Plan(p *plan.Plan, schemas tfjson.Schemas) {
 // Saved shows nothing: the plan was shown when it was made.
 func (t *text) Saved(*plan.Plan) {}
 
-// NextStep tells how to apply the plan.
+// NextStep returns how to apply the plan.
 func (t *text) NextStep(n NextStep) {
 	if t.o.Automation || n.Plan != nil && !n.Plan.Applyable() {
 		return

@@ -61,7 +61,7 @@ type client struct {
 	closeErr  error
 }
 
-// invoke makes a call. sent tells whether the plugin may have got it.
+// invoke makes a call. sent reports whether the plugin may have got it.
 func (c *client) invoke(ctx context.Context, method string, req, resp proto.Message) (sent bool, err error) {
 	var to peer.Peer
 	err = c.conn.Invoke(ctx, c.version.path(method), req, resp,
@@ -75,7 +75,7 @@ func (c *client) invoke(ctx context.Context, method string, req, resp proto.Mess
 	return sent, err
 }
 
-// sizeError says that one side of a connection refuses a message for its size.
+// sizeError means that one side of a connection refuses a message for its size.
 type sizeError struct {
 	size, limit int
 	request     bool // the plugin refuses what it was asked; else it is its answer that is refused
@@ -118,7 +118,7 @@ func (e *sizeError) problem(name, method string) *diag.Diagnostic {
 	return d
 }
 
-// call makes a call and gives the problem when there is no answer.
+// call makes a call and returns the problem when there is no answer.
 func (c *client) call(ctx context.Context, method string, req, resp proto.Message) diag.List {
 	_, err := c.invoke(ctx, method, req, resp)
 	return c.failed(method, err)

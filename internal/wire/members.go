@@ -8,14 +8,14 @@ import (
 	"github.com/zclconf/go-cty/cty"
 )
 
-// odd says which attribute a value in msgpack lacks, or has without its type: the decoder only counts them. It is ""
+// odd returns which attribute a value in msgpack lacks, or has without its type: the decoder only counts them. It is ""
 // when there is none, or none that shows; b has been checked.
 func odd(b []byte, ty cty.Type) string {
 	_, what := oddMember(b, ty, nil)
 	return what
 }
 
-// oddMember looks through the value at the beginning of b and gives its size. Below dynamic values nothing is looked
+// oddMember looks through the value at the beginning of b and returns its size. Below dynamic values nothing is looked
 // at.
 func oddMember(b []byte, ty cty.Type, at cty.Path) (size int, what string) {
 	size, members, err := msgpackItem(b)

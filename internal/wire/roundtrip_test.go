@@ -24,7 +24,7 @@ type mirror struct {
 	calls  []string
 }
 
-// put keeps a request and gives the answer, which has to be of the right type.
+// put keeps a request and returns the answer, which has to be of the right type.
 func put[T any](m *mirror, asked any) T {
 	m.asked = asked
 	answer, _ := m.answer.(T)

@@ -15,7 +15,7 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// decodeSchema reads a schema. It finds all problems, and gives a schema only when there are none.
+// decodeSchema reads a schema. It finds all problems, and returns a schema only when there are none.
 func decodeSchema(m *plugin6.SchemaResponse, identities map[string]*plugin6.IdentitySchema) (*provider.Schema,
 	[]error) {
 	d := &schemaDecoder{}

@@ -211,7 +211,7 @@ func nullableText(s *string) cty.Value {
 	return cty.StringVal(*s)
 }
 
-// stringMap tells an empty map, which is not nil, from none.
+// stringMap distinguishes an empty map, which is not nil, from none.
 func stringMap(v cty.Value) map[string]string {
 	if v.IsNull() || !v.IsKnown() {
 		return nil

@@ -36,7 +36,7 @@ var directives = map[string]string{
 	"deaf":  "yes: interruptions are not heard",
 }
 
-// readDirectives checks directives and gives the key that is wrong.
+// readDirectives checks directives and returns the key that is wrong.
 func readDirectives(d map[string]string, op string, try int) (b behaviour, wrong string, err error) {
 	for _, key := range slices.Sorted(keys(d)) {
 		v := d[key]
@@ -81,7 +81,7 @@ func keys(m map[string]string) func(func(string) bool) {
 	}
 }
 
-// failing reads "create:2,update" and tells whether this try fails.
+// failing reads "create:2,update" and reports whether this try fails.
 func failing(v, op string, try int) (bool, error) {
 	fails := false
 	for _, part := range strings.Split(v, ",") {

@@ -69,7 +69,7 @@ type Event struct {
 	// Token is the intent of the engine's operation.
 	Token string `json:"token,omitempty"`
 	PID   int    `json:"pid"`
-	// Mark tells begins apart that are alike otherwise.
+	// Mark distinguishes begins that are alike otherwise.
 	Mark string `json:"mark,omitempty"`
 	// Object is what exists after a Created or Updated.
 	Object *Object `json:"object,omitempty"`

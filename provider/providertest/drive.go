@@ -332,7 +332,7 @@ func (o *object) validate(config cty.Value) diag.List {
 		Type: o.r.Type, Config: config, Client: client})
 }
 
-// ask asks for a plan and judges it. replaces tells whether the provider wants a replacement; the answer is about an
+// ask asks for a plan and judges it. replaces reports whether the provider wants a replacement; the answer is about an
 // update then.
 func (o *object) ask(prior, config cty.Value, private []byte) (resp provider.PlanResponse, replaces bool) {
 	s, block := o.s, o.rt.Block

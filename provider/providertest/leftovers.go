@@ -167,7 +167,7 @@ func (s *session) sweep() {
 	}
 }
 
-// name says which object it is: by what an import would need, or else by all that is known.
+// name returns which object it is: by what an import would need, or else by all that is known.
 func (o *object) name() string {
 	id := o.imported()
 	if id == "" && o.state.Type().HasAttribute("id") {

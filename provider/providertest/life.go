@@ -311,7 +311,7 @@ func (s *session) imports(o *object, what string, req provider.ImportRequest, wa
 	}
 }
 
-// gone reads what an import gave and tells whether nothing is there.
+// gone reads what an import gave and reports whether nothing is there.
 func (s *session) gone(o *object, resp provider.ImportResponse) bool {
 	for _, i := range resp.Imported {
 		if i.State.IsNull() {

@@ -60,7 +60,7 @@ type Options struct {
 
 // Resource is a kind of object to put through a life.
 type Resource struct {
-	// Name tells cases of one type apart; empty means the type.
+	// Name distinguishes cases of one type; empty means the type.
 	Name string
 	Type string
 	// Config returns the configuration of the n-th object, wholly known. Objects of different numbers can exist side by
@@ -70,7 +70,7 @@ type Resource struct {
 	Updates []Update
 	// Invalid are changes that make the configuration one which validating or planning has to refuse.
 	Invalid []Invalid
-	// Import tells how to find the object again; nil means that the type cannot be imported.
+	// Import is how to find the object again; nil means that the type cannot be imported.
 	Import *Import
 	// Remove removes an object behind the provider's back: the next read has to find that it is gone. Nil skips this.
 	Remove func(state cty.Value) error
@@ -99,7 +99,7 @@ type Invalid struct {
 	Path   cty.Path
 }
 
-// Import tells how an object is found by an id.
+// Import is how an object is found by an id.
 type Import struct {
 	// ID returns the id of an object.
 	ID func(state cty.Value) string

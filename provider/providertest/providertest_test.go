@@ -43,7 +43,7 @@ func TestGoodProviderPassesOverTheWire(t *testing.T) {
 	Run(t, o)
 }
 
-// failures runs the checks of a name and gives what they said.
+// failures runs the checks of a name and returns what they said.
 func failures(t *testing.T, o Options, name string) []string {
 	var said []string
 	for i, c := range checks(&o) {

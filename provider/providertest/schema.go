@@ -215,7 +215,7 @@ func checkSchemaConcurrently(s *session) {
 	wg.Wait()
 }
 
-// sameSchema makes sure that using a provider has not changed its schema.
+// sameSchema ensures that using a provider has not changed its schema.
 func (s *session) sameSchema(before string) {
 	s.Helper()
 	schema, diags := s.p.Schema(s.ctx)

@@ -101,7 +101,7 @@ func (p *running) serveDebug(ctx context.Context, out io.Writer) error {
 	return p.close()
 }
 
-// listen begins to serve whoever is told of the plugin, and gives what to tell them. The channel is closed when the
+// listen begins to serve whoever is told of the plugin, and returns what to tell them. The channel is closed when the
 // context has ended and nothing is served any more.
 func (p *running) listen(ctx context.Context, log hclog.Logger) (value string, done <-chan struct{}, err error) {
 	c := config(map[int]*wire.Server{p.best: p.servers[p.best]})

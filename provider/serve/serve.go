@@ -66,7 +66,7 @@ func Main(o Options) {
 	os.Exit(Run(o))
 }
 
-// Run runs the plugin until it has to end, and gives the status to exit with. It takes over the process: standard
+// Run runs the plugin until it has to end, and returns the status to exit with. It takes over the process: standard
 // output, standard error and the handling of signals.
 func Run(o Options) int {
 	stderr := os.Stderr // the library puts something else in its place

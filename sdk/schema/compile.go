@@ -10,7 +10,7 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// kind tells what a Resource describes.
+// kind is what a Resource describes.
 type kind uint8
 
 const (

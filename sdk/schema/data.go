@@ -22,7 +22,7 @@ type ResourceData struct {
 	kind string // what an importer found it to be
 	ctx  context.Context
 	id   string
-	// fresh says that the object is new.
+	// fresh means that the object is new.
 	fresh bool
 	// partial holds back what no prefix accepts.
 	partial  bool
@@ -68,7 +68,7 @@ func (d *ResourceData) SetType(name string) { d.kind = name }
 // IsNewResource reports that the object is being created.
 func (d *ResourceData) IsNewResource() bool { return d.fresh }
 
-// MarkNewResource says that the object is new.
+// MarkNewResource marks the object as new.
 func (d *ResourceData) MarkNewResource() { d.fresh = true }
 
 // Set changes a top-level attribute or all blocks of a name. The package says which Go values are for which type; nil
@@ -140,14 +140,14 @@ func (d *ResourceData) set(key string, v interface{}) error {
 // creation that ends with an error; without, all of it is.
 func (d *ResourceData) Partial(on bool) { d.partial = on }
 
-// SetPartial says that the change of an attribute has happened, or of all whose keys begin with the given one, step by
-// step: "rule" accepts "rule.0.port".
+// SetPartial records that the change of an attribute has happened, or of all whose keys begin with the given one, step
+// by step: "rule" accepts "rule.0.port".
 func (d *ResourceData) SetPartial(key string) {
 	d.find(key, d.current)
 	d.accepted = append(d.accepted, strings.Split(key, "."))
 }
 
-// Timeout says how long an operation may take: what the user says, or else the resource, or else twenty minutes.
+// Timeout returns how long an operation may take: what the user says, or else the resource, or else twenty minutes.
 func (d *ResourceData) Timeout(key string) time.Duration {
 	if f := d.object.fields[timeoutsField]; f != nil && f.implicit {
 		block := d.current(f)

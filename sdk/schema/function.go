@@ -39,7 +39,7 @@ type Parameter struct {
 	Description string
 }
 
-// ArgumentError says that the argument of a number, counted from zero, is wrong.
+// ArgumentError reports that the argument of a number, counted from zero, is wrong.
 func ArgumentError(n int, format string, args ...interface{}) error {
 	return function.NewArgErrorf(n, format, args...)
 }

@@ -90,7 +90,7 @@ type where struct {
 	// top is the fields of the type; prefix leads from there to the present ones.
 	top    map[string]*Schema
 	prefix string
-	// single says that a key can lead here: no list on the way has more than one element.
+	// single means that a key can lead here: no list on the way has more than one element.
 	single bool
 	// value is set inside of attributes, whose members are all configured or all computed.
 	value bool

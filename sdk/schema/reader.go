@@ -18,7 +18,7 @@ type reader struct {
 	// written covers it.
 	old, now, config cty.Value
 	written          map[string]cty.Value
-	// planning says that unknown values matter: nobody may take them for zero.
+	// planning means that unknown values matter: nobody may take them for zero.
 	planning bool
 	// unknown is now before unknown values were filled in with old ones.
 	unknown cty.Value

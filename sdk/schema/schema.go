@@ -122,7 +122,7 @@ func (t ValueType) primitive() bool {
 	return t == TypeBool || t == TypeInt || t == TypeFloat || t == TypeString
 }
 
-// SchemaConfigMode tells how an attribute of nested resources is written.
+// SchemaConfigMode is how an attribute of nested resources is written.
 type SchemaConfigMode int
 
 // The modes. Auto makes nested blocks, or an attribute of what is Computed, which blocks cannot express. In Attr mode
@@ -157,12 +157,12 @@ type Schema struct {
 	Type ValueType
 	// Elem is the type of elements of lists, sets and maps: a *Schema, or a *Resource whose Schema makes nested blocks.
 	Elem interface{}
-	// ConfigMode tells how nested resources are written.
+	// ConfigMode is how nested resources are written.
 	ConfigMode SchemaConfigMode
 	// MaxItems and MinItems limit the number of elements of lists and sets. Zero is no limit.
 	MaxItems, MinItems int
-	// Set tells which elements of a set are the same; nil means that all of an element counts. It is for *Set values in
-	// Go; the engine compares whole elements.
+	// Set decides which elements of a set are the same; nil means that all of an element counts. It is for *Set values
+	// in Go; the engine compares whole elements.
 	Set SchemaSetFunc
 
 	Required bool
@@ -170,7 +170,7 @@ type Schema struct {
 	Computed bool
 	// Stable, of what is Computed, says that an update does not change it, so that plans of updates know it.
 	Stable bool
-	// ForceNew says that a change replaces the object.
+	// ForceNew means that a change replaces the object.
 	ForceNew bool
 
 	// Default is the value of an optional argument that is not configured; DefaultFunc computes it. With a DefaultFunc,
@@ -186,7 +186,7 @@ type Schema struct {
 	// ValidateFunc and ValidateDiagFunc check a configured value, once it is known.
 	ValidateFunc     SchemaValidateFunc
 	ValidateDiagFunc SchemaValidateDiagFunc
-	// DiffSuppressFunc tells which changes are none: the plan keeps the old value then.
+	// DiffSuppressFunc decides which changes are none: the plan keeps the old value then.
 	DiffSuppressFunc SchemaDiffSuppressFunc
 	// DiffSuppressOnRefresh asks DiffSuppressFunc about what Read sets, too: the stored value stays where the new one
 	// means the same.
@@ -207,7 +207,7 @@ type Schema struct {
 	RequiredForImport bool
 	OptionalForImport bool
 
-	// Deprecated says what to use instead.
+	// Deprecated is what to use instead.
 	Deprecated  string
 	Description string
 }

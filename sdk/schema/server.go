@@ -195,7 +195,7 @@ func panickedAt() string {
 	}
 }
 
-// label says what a type is, for messages.
+// label returns what a type is, for messages.
 func (t *resourceType) label() string {
 	switch t.kind {
 	case data:

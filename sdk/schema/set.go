@@ -15,7 +15,7 @@ import (
 // Set is a set of values, in no order that means anything. Two values are the same when F gives them the same number.
 // The zero Set is empty and ready for use.
 type Set struct {
-	// F tells elements apart. Nil compares all of an element.
+	// F distinguishes elements. Nil compares all of an element.
 	F SchemaSetFunc
 	m map[int]interface{}
 }

@@ -84,7 +84,7 @@ func (i *installation) write(name, text string) {
 	}
 }
 
-// run runs a command, which must succeed, and gives what it says.
+// run runs a command, which must succeed, and returns what it says.
 func (i *installation) run(args ...string) string {
 	i.t.Helper()
 	cmd := exec.Command(i.program, args...)

@@ -30,7 +30,7 @@ func quoteIdent(name string) string {
 	return pgx.Identifier{name}.Sanitize()
 }
 
-// parseTableID reads what tableID gives, and what people write: a name without a schema is in public.
+// parseTableID reads what tableID returns, and what people write: a name without a schema is in public.
 func parseTableID(id string) (pgx.Identifier, error) {
 	var at pgx.Identifier
 	rest := id
@@ -185,8 +185,8 @@ func changeColumns(ctx context.Context, tx pgx.Tx, at pgx.Identifier, before, af
 	return nil
 }
 
-// changeIndexes drops and builds indexes, and gives those that there are at the end, also after an error. Building one
-// is not part of any transaction; one that cannot be built is dropped again.
+// changeIndexes drops and builds indexes, and returns those that there are at the end, also after an error. Building
+// one is not part of any transaction; one that cannot be built is dropped again.
 func changeIndexes(ctx context.Context, db client, at pgx.Identifier, before, after []index) ([]index, error) {
 	has := func(list []index, i index) bool {
 		return slices.ContainsFunc(list, func(o index) bool { return o.describe() == i.describe() })

@@ -176,7 +176,7 @@ func offeredHere(ctx context.Context, c *command.Call, address addr.Provider) (a
 	return address, schema, diags.Extend(more)
 }
 
-// outdated says what -check found.
+// outdated returns what -check found.
 func outdated(c *command.Call, dir string, d reference.Difference) diag.List {
 	if d.IsEmpty() {
 		fmt.Fprintf(c.Out, "The documentation in %s is up to date.\n", dir)

@@ -54,7 +54,7 @@ types. Values of variables, the state and real objects are not looked at.`,
 	}
 }
 
-// validity shows what was found, and gives the outcome.
+// validity shows what was found, and returns the outcome.
 func validity(c *command.Call, diags diag.List, asJSON bool) command.Outcome {
 	if asJSON {
 		c.ReadSources(diags)

@@ -19,7 +19,7 @@ func MakeDir(dir string) error { return os.MkdirAll(dir, 0o777) }
 // RemoveFile removes a file.
 func RemoveFile(name string) error { return os.Remove(name) }
 
-// OpenFile opens a file and gives it with its size.
+// OpenFile opens a file and returns it with its size.
 func OpenFile(name string) (*os.File, int64, error) {
 	f, err := os.Open(name)
 	if err != nil {

@@ -110,7 +110,7 @@ func (a *App) usage(w io.Writer, cmd *Command, path string) {
 	fmt.Fprintf(w, "%s\n\n%s\n", a.UsageLine(cmd, path), a.block(cmd.Long, 2))
 }
 
-// UsageLine says how a command is called.
+// UsageLine returns how a command is called.
 func (a *App) UsageLine(cmd *Command, path string) string {
 	line := fmt.Sprintf("Usage: %s [global options] %s", a.Program, path)
 	if cmd.Setup == nil {

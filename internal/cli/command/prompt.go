@@ -112,7 +112,7 @@ func (i *Input) read(secret bool) (string, error) {
 	return strings.TrimRight(text, "\r\n"), err
 }
 
-// Ask shows a question and gives the answer. It is written as it is: questions are a matter between people. Programs
+// Ask shows a question and returns the answer. It is written as it is: questions are a matter between people. Programs
 // that hold the other end of the terminal look for the name and the prompt in what arrives at once, so the question is
 // one write.
 func (c *Call) Ask(ctx context.Context, title, text string, secret bool) (string, error) {

@@ -68,7 +68,7 @@ func (c *Call) closeView() {
 	}
 }
 
-// Report shows problems and tells whether there are no errors among them.
+// Report shows problems and reports whether there are no errors among them.
 func (c *Call) Report(diags diag.List) bool {
 	if len(diags) > 0 {
 		c.ReadSources(diags)

@@ -154,7 +154,7 @@ func isFile(name string) bool {
 	return err == nil && info.Mode().IsRegular()
 }
 
-// edit changes the content of the file and tells whether that made a difference. A reader sees the old content or the
+// edit changes the content of the file and reports whether that made a difference. A reader sees the old content or the
 // new one.
 func (p place) edit(f func([]byte) []byte) (bool, error) {
 	content, err := os.ReadFile(p.file)

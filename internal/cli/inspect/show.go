@@ -74,7 +74,7 @@ func printState(c *command.Call, project *engine.Project, s *state.State, asJSON
 	return c.Finish("Failed to show the state", err)
 }
 
-// showFile tells plans and states apart by their first bytes.
+// showFile distinguishes plans and states by their first bytes.
 func showFile(ctx context.Context, c *command.Call, name string, asJSON bool) command.Outcome {
 	const summary = "Failed to read the given file as a state or plan file"
 	f, _, err := command.OpenFile(name)

@@ -134,7 +134,7 @@ func TestWaitingForAnotherProcessIsSaidAndEnds(t *testing.T) {
 	}
 }
 
-// watched tells when words have come.
+// watched waits until words have come.
 type watched struct {
 	words string
 	seen  chan struct{}

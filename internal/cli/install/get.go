@@ -33,7 +33,7 @@ func Get() *command.Command {
 	}
 }
 
-// installModules installs what the configuration calls, and tells whether that went well.
+// installModules installs what the configuration calls, and reports whether that went well.
 func installModules(ctx context.Context, c *command.Call, calls int, upgrade bool, tests string) bool {
 	switch {
 	case calls == 0: // a copied module: it leaves a record that there are none
@@ -63,7 +63,7 @@ func fetchModules(ctx context.Context, c *command.Call, upgrade bool, tests stri
 	return c.InstallModules(ctx, engine.ModuleOptions{Upgrade: upgrade, Calls: calls, Progress: progress})
 }
 
-// copyModule fills the working directory with a module, and tells whether that went well.
+// copyModule fills the working directory with a module, and reports whether that went well.
 func copyModule(ctx context.Context, c *command.Call, source string) bool {
 	announce(c, "copying_configuration_message",
 		c.Bold(fmt.Sprintf("Copying configuration from %q...", download.Shown(source))))

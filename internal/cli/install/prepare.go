@@ -20,9 +20,9 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/program/manifest"
 )
 
-// preparing tells which preparations run.
+// preparing holds the preparations that run.
 type preparing struct {
-	// refused says why a program may not run at all.
+	// refused is why a program may not run at all.
 	refused func(p addr.Provider, words []string) error
 	// ofProject tells of which providers a command may run only after a question: they came with the working directory.
 	ofProject func(p addr.Provider) bool

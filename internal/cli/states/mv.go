@@ -66,7 +66,7 @@ type moving struct {
 // moved is said when a move is done: what an address names counts as one.
 const moved = "Successfully moved 1 object(s).\n"
 
-// announce says what is moved, and tells whether to do it.
+// announce returns what is moved, and reports whether to do it.
 func announce(c *command.Call, m *moving, n int) bool {
 	switch {
 	case m.dry && n == 0:

@@ -23,7 +23,7 @@ touching any real object. Their output suits grep and the like.`,
 	}
 }
 
-// noState says that there is no state at all.
+// noState reports that there is no state at all.
 func noState(c *command.Call) command.Outcome {
 	return c.Say("No state file was found!\n\nThis command works on a state. Run it in a directory where %s has run, "+
 		"or name the file with -state.", c.Title)

@@ -308,7 +308,7 @@ func deleteWorkspace(ctx context.Context, c *command.Call, name string, l *comma
 	return command.Done
 }
 
-// deleteLocked removes a workspace whose lock is held, and gives the lock back.
+// deleteLocked removes a workspace whose lock is held, and releases the lock.
 func deleteLocked(ctx context.Context, st state.Store, name string, session state.Session) error {
 	if d, ok := session.(state.Deleter); ok {
 		return d.Delete()

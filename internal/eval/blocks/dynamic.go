@@ -132,7 +132,7 @@ func (item *blockItem) expand(g *blockGroup, ctx *hcl.EvalContext) ([]element, d
 	return elems, diags
 }
 
-// over evaluates for_each and gives its marks apart.
+// over evaluates for_each and returns its marks apart.
 func (d *dynamicBlock) over(ctx *hcl.EvalContext) (cty.Value, cty.ValueMarks, diag.List) {
 	v, hclDiags := funcs.Evaluate(d.forEach, ctx)
 	diags := diag.List(nil).AppendHCL(hclDiags)

@@ -139,7 +139,7 @@ var textDecodeBase64Func = function.New(&function.Spec{
 	},
 })
 
-// findCharset finds an encoding by its IANA name or an alias of it, and gives its official name.
+// findCharset finds an encoding by its IANA name or an alias of it, and returns its official name.
 func findCharset(alias string) (encoding.Encoding, string, error) {
 	charset, err := ianaindex.IANA.Encoding(alias)
 	if err != nil || charset == nil {

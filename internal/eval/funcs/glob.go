@@ -205,7 +205,7 @@ func matchAlternatives(pattern, name string) (bool, error) {
 	return false, errBadPattern
 }
 
-// matchClass gets the pattern after the opening bracket and gives what follows the closing one.
+// matchClass gets the pattern after the opening bracket and returns what follows the closing one.
 func matchClass(pattern string, char rune) (matched bool, rest string, err error) {
 	if strings.HasPrefix(pattern, "]") {
 		return false, "", errBadPattern

@@ -160,7 +160,7 @@ func counterOf(ctx *hcl.EvalContext) *counter {
 	return nil
 }
 
-// longText says that a text is too long. It ends the loops that it is in: in the next round it would be as long.
+// longText reports that a text is too long. It ends the loops that it is in: in the next round it would be as long.
 func longText(ctx *hcl.EvalContext, diags hcl.Diagnostics, at hcl.Expression) (cty.Value, hcl.Diagnostics) {
 	problem := tooMuch(errText(), at)
 	if c := counterOf(ctx); c != nil {

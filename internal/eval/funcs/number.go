@@ -196,7 +196,7 @@ func realNumber(f function.Function) function.Function {
 	})
 }
 
-// notReal says what a panic of arithmetic is about: that of the remainder of infinity, say.
+// notReal returns what a panic of arithmetic is about: that of the remainder of infinity, say.
 func notReal(err error) error {
 	if _, panicked := errors.AsType[function.PanicError](err); panicked {
 		return errors.New("the result is not a real number")

@@ -45,7 +45,7 @@ func (r *FileRecord) Results() map[string]string {
 
 // Check compares the result of a call with what the same call gave before, or records it if there was none. Calls whose
 // arguments or result are not known yet always pass. The error names the function but shows no value. Provider
-// functions may be checked too, under a name that tells them apart.
+// functions may be checked too, under a name that distinguishes them.
 func (r *FileRecord) Check(name string, args []cty.Value, result cty.Value) error {
 	if !result.IsWhollyKnown() || !allWhollyKnown(args) {
 		return nil

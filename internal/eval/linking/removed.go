@@ -15,8 +15,8 @@ type Removal struct {
 	// Provisioners run before the objects are destroyed; Unit is the module in which they stand.
 	Provisioners []*Provisioner
 	Unit         *Unit
-	// Unusable says which provisioners of the blocks cannot run. It matters once there is an object to destroy: a block
-	// may stay for long after the last one has gone.
+	// Unusable lists the provisioners of the blocks that cannot run. It matters once there is an object to destroy: a
+	// block may stay for long after the last one has gone.
 	Unusable diag.List
 }
 

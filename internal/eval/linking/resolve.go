@@ -23,7 +23,8 @@ type linker struct {
 	s    *Slot
 	deps map[int]bool
 	self bool // self may be used
-	// whole says that the expressions at hand are the block's, not its instances': count and each mean nothing in them.
+	// whole means that the expressions at hand are the block's, not its instances': count and each mean nothing in
+	// them.
 	whole bool
 }
 
@@ -303,7 +304,7 @@ func (l *linker) noSuchResource(ref addr.Reference, where string, undeclared pro
 		ref.Resource.Type, ref.Resource.Name, where, extra)
 }
 
-// moduleName says which module is meant, as part of a sentence.
+// moduleName returns which module is meant, as part of a sentence.
 func moduleName(m *config.Module) string {
 	if m.Path.IsRoot() {
 		return "the root module"

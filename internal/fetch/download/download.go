@@ -109,7 +109,7 @@ func (g *Getter) fetch(ctx context.Context, pkg, dir string, o order) error {
 
 var services = map[string]string{"hg": "Mercurial", "s3": "Amazon S3", "gcs": "Google Cloud Storage"}
 
-// noChecksum says that a source has a checksum and the package cannot be compared with it.
+// noChecksum reports that a source has a checksum and the package cannot be compared with it.
 func noChecksum(what string) string {
 	return "the source asks for a checksum, which only an archive has, and the package is " + what
 }

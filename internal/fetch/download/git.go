@@ -139,7 +139,7 @@ func hasControl(text string) bool {
 	return strings.ContainsFunc(text, func(r rune) bool { return r < ' ' || r == 0x7f })
 }
 
-// fetchCommit fetches the repository and gives the commit that is meant.
+// fetchCommit fetches the repository and returns the commit that is meant.
 func (c *cloning) fetchCommit(ctx context.Context) (string, error) {
 	if c.depth > 0 {
 		ref := c.ref
@@ -182,7 +182,7 @@ func (c *cloning) resolve(ctx context.Context, name string) (string, error) {
 	return strings.TrimSpace(string(out)), err
 }
 
-// judge looks at the files of a commit before they are written, and tells whether there are submodules among them.
+// judge looks at the files of a commit before they are written, and reports whether there are submodules among them.
 func (c *cloning) judge(ctx context.Context, commit string) (submodules bool, err error) {
 	out, err := c.run(ctx, "-C", c.dir, "ls-tree", "-r", "-t", "-z", "-l", "--full-tree", commit)
 	limits := c.limits()

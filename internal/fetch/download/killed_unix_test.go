@@ -37,7 +37,7 @@ func TestMain(m *testing.M) {
 	os.Exit(1)
 }
 
-// slowGit says which processes there are, and which program it would call for ssh. Before, it prints more than a pipe
+// slowGit prints which processes there are, and which program it would call for ssh. Before, it prints more than a pipe
 // holds: what it prints is read once it is guarded.
 const slowGit = `#!/bin/sh
 head -c 200000 /dev/zero >&2

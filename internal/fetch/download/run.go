@@ -100,7 +100,7 @@ type gitError struct{ text string }
 
 func (e *gitError) Error() string { return e.text }
 
-// run calls git and gives what it prints.
+// run calls git and returns what it prints.
 func (c *cloning) run(ctx context.Context, args ...string) ([]byte, error) {
 	result, err := program.Run(ctx, program.Command{
 		Argv: slices.Concat([]string{"git"}, settled, args), Env: c.env, Detached: true, MaxMemory: maxMemory,
@@ -178,7 +178,7 @@ func (c *cloning) transport(ctx context.Context, clean func() error, args ...str
 	}
 }
 
-// hint says what to do where git would have asked for a password.
+// hint returns what to do where git would have asked for a password.
 func hint(err error, said *gitError) error {
 	for _, sign := range []string{"could not read Username", "could not read Password", "Permission denied (publickey",
 		"Host key verification failed", "terminal prompts disabled"} {

@@ -13,7 +13,7 @@ import (
 
 // Modules offers modules as registries do.
 type Modules struct {
-	// InBody says where packages are in a JSON document instead of a header.
+	// InBody is where packages are in a JSON document instead of a header.
 	InBody bool
 
 	mu       sync.Mutex // guards what follows

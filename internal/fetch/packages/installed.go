@@ -39,7 +39,7 @@ func (f Folder) Path(p addr.Provider, v versions.Version) string {
 	return filepath.Join(f.Dir, hostFolder(p.Host), p.Namespace, p.Type, v.String(), Current().String())
 }
 
-// Installed reports whether a package is there, and gives its program and hash.
+// Installed reports whether a package is there, and returns its program and hash.
 func (f Folder) Installed(ctx context.Context, p addr.Provider, v versions.Version) (program string, h lockfile.Hash,
 	err error) {
 	dir := f.Path(p, v)

@@ -60,7 +60,7 @@ func (e *PlatformError) Error() string {
 		strings.Join(names, ", "))
 }
 
-// Trust tells how it is known that a package is what its publisher made.
+// Trust is how it is known that a package is what its publisher made.
 type Trust uint8
 
 // What is known.

@@ -37,7 +37,7 @@ type Fetching struct {
 	Done, Total int64
 }
 
-// Recorded tells what the lock file knew of a package before.
+// Recorded is what the lock file knew of a package before.
 type Recorded uint8
 
 // What the lock file knew.
@@ -121,7 +121,7 @@ func (o LockOptions) lock(ctx context.Context, p addr.Provider) (l locked) {
 	return l
 }
 
-// hash gets a package and gives its hash.
+// hash gets a package and returns its hash.
 func (o LockOptions) hash(ctx context.Context, s selection, on packages.Platform) (h lockfile.Hash,
 	proof packages.Proof, err error) {
 	w := packages.Wish{Provider: s.entry.Provider, Version: s.entry.Version, Platform: on}

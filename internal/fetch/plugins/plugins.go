@@ -70,7 +70,7 @@ type Options struct {
 	Progress func(Step)
 }
 
-// StepKind tells what a Step is about.
+// StepKind is what a Step is about.
 type StepKind uint8
 
 // The steps of an installation, in the order in which they happen to a provider.

@@ -135,7 +135,7 @@ func (r Registry) Fetch(ctx context.Context, w packages.Wish, dir string, progre
 	return packages.Fetched{Package: p, Proof: proof}, nil
 }
 
-// check compares an answer with what was asked for, and gives the checksum that it states.
+// check compares an answer with what was asked for, and returns the checksum that it states.
 func (a packageAnswer) check(w packages.Wish) (sum [sha256.Size]byte, err error) {
 	raw, err := hex.DecodeString(a.SHASum)
 	switch {

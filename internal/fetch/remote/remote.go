@@ -40,7 +40,7 @@ const (
 // archiveOf is the file in the caller's directory that a package is fetched into.
 const archiveOf = "package.zip"
 
-// download puts an archive into a directory and gives its package and its hash.
+// download puts an archive into a directory and returns its package and its hash.
 func download(ctx context.Context, client *web.Client, from *url.URL, w packages.Wish, dir string,
 	progress func(done, total int64)) (p packages.Package, h lockfile.Hash, err error) {
 	p = packages.Package{Provider: w.Provider, Version: w.Version, Platform: w.Platform,

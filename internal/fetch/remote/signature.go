@@ -47,7 +47,7 @@ func (a Anchors) orHashiCorp() Anchors {
 	return a
 }
 
-// verify tells who has signed a text; the error tells why nobody has whose signature counts.
+// verify returns who has signed a text; the error tells why nobody has whose signature counts.
 func verify(text, signature []byte, keys []signingKey, anchors Anchors) (proof packages.Proof, err error) {
 	defer guard(&err)
 	anchors = anchors.orHashiCorp()
@@ -84,7 +84,7 @@ func verify(text, signature []byte, keys []signingKey, anchors Anchors) (proof p
 	return packages.Proof{}, errors.New("none of the publisher's keys that the registry names has made it")
 }
 
-// check tells who of a ring has signed a text. That a key has expired does not matter: releases stay as they were
+// check returns who of a ring has signed a text. That a key has expired does not matter: releases stay as they were
 // signed, and that the key is the publisher's is said by the registry today. What matters is whether the signature
 // itself has expired, which the library looks at last.
 func check(ring openpgp.KeyRing, text, signature []byte) (*openpgp.Entity, error) {

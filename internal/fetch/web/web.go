@@ -172,8 +172,8 @@ func (c *Client) Get(ctx context.Context, r Request) (Document, error) {
 	return doc, err
 }
 
-// Download writes an answer to a file that is empty, and gives its length. progress is told how far it is, and how far
-// it goes where that is known; nil for nobody. After an error the content of the file is of no use.
+// Download writes an answer to a file that is empty, and returns its length. progress is told how far it is, and how
+// far it goes where that is known; nil for nobody. After an error the content of the file is of no use.
 func (c *Client) Download(ctx context.Context, r Request, to File, progress func(done, total int64)) (n int64,
 	err error) {
 	token, err := c.token(ctx, r)

@@ -98,7 +98,7 @@ func (p *Process) Pid() int { return p.cmd.Process.Pid }
 // Ended is closed when the program itself has ended; its children may live.
 func (p *Process) Ended() <-chan struct{} { return p.ended }
 
-// Fate says how the program ended, such as "exit status 1"; "" while it runs.
+// Fate returns how the program ended, such as "exit status 1"; "" while it runs.
 func (p *Process) Fate() string {
 	select {
 	case <-p.ended:

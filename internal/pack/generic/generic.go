@@ -38,7 +38,7 @@ func Pointer(plugin string) string {
 	return filepath.Join(dir, "tombolo-provider-dir-"+strings.TrimSuffix(base[len(Prefix):], ".exe"))
 }
 
-// Started reports whether this process is a plugin, and gives the folder of the provider. name is the first of the
+// Started reports whether this process is a plugin, and returns the folder of the provider. name is the first of the
 // arguments of the process. The manifest, or what points to it, is looked for beside that name first, which may be a
 // link to the binary, and then beside the binary itself.
 func Started(name string) (dir string, ok bool) {
@@ -75,7 +75,7 @@ func isPlugin(name string) bool {
 	return strings.HasPrefix(strings.ToLower(filepath.Base(name)), Prefix)
 }
 
-// Serve serves the provider in a folder until its host is done with it, and gives the status to exit with. New of the
+// Serve serves the provider in a folder until its host is done with it, and returns the status to exit with. New of the
 // options is set here. What programs say goes to standard error in the form of log lines, which hosts show as TF_LOG
 // asks; there is no other way for it there.
 func Serve(dir string, o serve.Options) int {
@@ -100,7 +100,7 @@ func New(dir string, s handler.Surroundings, log hclog.Logger) (provider.Provide
 	return p, diags
 }
 
-// Open makes the provider in a folder, and gives its manifest. say gets what its program says.
+// Open makes the provider in a folder, and returns its manifest. say gets what its program says.
 func Open(dir string, s handler.Surroundings, say func(handler.Output)) (*manifest.Manifest, provider.Provider,
 	diag.List) {
 	m, diags := manifest.Load(dir)

@@ -119,7 +119,7 @@ func (r *request) salvage(got *Answer) *answer {
 	return a
 }
 
-// asked says what the program was asked for.
+// asked returns what the program was asked for.
 func (r *request) asked() string { return r.was("asked") }
 
 func (r *request) was(asked string) string {

@@ -96,7 +96,7 @@ const maxAnswer = 64 << 20
 // maxHashed is how large the folder of a program may be that has its answers kept.
 const maxHashed = 256 << 20
 
-// hashFolder tells folders apart by names, contents and modes of all files. It is empty when that cannot be done.
+// hashFolder distinguishes folders by names, contents and modes of all files. It is empty when that cannot be done.
 func hashFolder(dir string) string {
 	sum, size := sha256.New(), int64(0)
 	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {

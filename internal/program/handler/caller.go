@@ -45,7 +45,7 @@ type Call struct {
 type Answer struct {
 	// Result is what it wrote as its result. With a failure it is what it knows nevertheless, and may be empty.
 	Result []byte
-	// Failure tells how the call failed; nil when it did not.
+	// Failure is how the call failed; nil when it did not.
 	Failure *Failure
 	// Program is what ran, for messages.
 	Program string
@@ -53,7 +53,7 @@ type Answer struct {
 	Held bool
 }
 
-// Failure tells how a call failed.
+// Failure is how a call failed.
 type Failure struct {
 	// State is how it ended, as a clause: "it ended with exit status 3".
 	State string
@@ -69,8 +69,8 @@ type Failure struct {
 	Missing bool
 }
 
-// NotReadyError says that a program could not be started for a reason that a person can do something about. Nothing was
-// run.
+// NotReadyError means that a program could not be started for a reason that a person can do something about. Nothing
+// was run.
 type NotReadyError struct {
 	Summary, Detail string
 	// Ours means that no program wrote any part of the texts.

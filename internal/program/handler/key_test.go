@@ -104,8 +104,8 @@ func TestACreationWithoutAnIdIsNoObject(t *testing.T) {
 	}
 }
 
-// TestAnObjectKeepsItsId says that no answer takes the id away from an object, since nothing could be done with it any
-// more.
+// TestAnObjectKeepsItsId checks that no answer takes the id away from an object, since nothing could be done with it
+// any more.
 func TestAnObjectKeepsItsId(t *testing.T) {
 	box := func(id, text string) cty.Value {
 		return cty.ObjectVal(map[string]cty.Value{"id": cty.StringVal(id), "text": cty.StringVal(text)})

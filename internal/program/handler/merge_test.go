@@ -33,7 +33,7 @@ func TestExactNumbersSurviveProgramsThatRound(t *testing.T) {
 	}
 }
 
-// planned plans a toy_thing and gives the plan.
+// planned plans a toy_thing and returns the plan.
 func (d driver) planned(prior cty.Value, given map[string]cty.Value) provider.PlanResponse {
 	d.t.Helper()
 	resp := d.plan("toy_thing", prior, d.config("toy_thing", given))

@@ -280,7 +280,7 @@ func hint(text string) string {
 	return " Its author says: " + text
 }
 
-// lookupAdvice says what to do about a program that is not there.
+// lookupAdvice returns what to do about a program that is not there.
 func lookupAdvice(err *program.LookupError) string {
 	switch {
 	case errors.Is(err.Err, fs.ErrPermission):
@@ -292,7 +292,7 @@ func lookupAdvice(err *program.LookupError) string {
 	return "Install it, or add the folder that it is in to PATH."
 }
 
-// startAdvice says what to do about a file that the system does not run.
+// startAdvice returns what to do about a file that the system does not run.
 func startAdvice(err *program.StartError) string {
 	advice := err.Advice()
 	switch {

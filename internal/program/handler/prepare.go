@@ -21,7 +21,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/regular"
 )
 
-// PreparationError says that the command with which a manifest prepares a program has failed.
+// PreparationError means that the command with which a manifest prepares a program has failed.
 type PreparationError struct {
 	// Provider is its name, Dir its folder.
 	Provider, Dir string
@@ -54,7 +54,7 @@ func Preparation(m *manifest.Manifest) string {
 }
 
 // Prepare runs the command "prepare" of a manifest, in the folder TOMBOLO_CACHE_DIR: once on this machine, unless again
-// asks for it anyway. It gives the folder, and tells whether it has run the command. Without such a command for this
+// asks for it anyway. It gives the folder, and reports whether it has run the command. Without such a command for this
 // platform there is nothing to do, and no folder. An error is a *PreparationError, one of those of NewStart and
 // program.Run, or the cause with which the context has ended.
 func Prepare(ctx context.Context, m *manifest.Manifest, s Surroundings, again bool, say func(line string)) (
@@ -177,8 +177,8 @@ func (p *preparation) end() {
 	<-p.turn
 }
 
-// preparationKey tells apart what preparations come from: the command, and the files of the provider that it may read.
-// The binary that makes a plugin of them is none of them.
+// preparationKey distinguishes apart what preparations come from: the command, and the files of the provider that it
+// may read. The binary that makes a plugin of them is none of them.
 func preparationKey(m *manifest.Manifest) (string, error) {
 	sum := sha256.New()
 	fmt.Fprintf(sum, "%s_%s %q\n", runtime.GOOS, runtime.GOARCH, m.Prepare.For(runtime.GOOS, runtime.GOARCH))
@@ -215,7 +215,7 @@ func preparationKey(m *manifest.Manifest) (string, error) {
 	return hex.EncodeToString(sum.Sum(nil))[:16], nil
 }
 
-// unreadError says that the files of a provider cannot be read.
+// unreadError means that the files of a provider cannot be read.
 type unreadError struct{ error }
 
 // hashFile takes in a file: its name in the provider, its permission to be run, and its content. What is no file, and

@@ -237,7 +237,7 @@ func (c *sessions) finish(r *running) {
 	}
 }
 
-// endedError says that a program ended though nobody had asked it to.
+// endedError means that a program ended though nobody had asked it to.
 type endedError struct{ state, message string }
 
 func (e *endedError) Error() string { return "it ended in the middle of the session: " + e.state }
@@ -449,7 +449,7 @@ func (c *sessions) Close() error {
 	return nil
 }
 
-// OutputError says that a program of a session printed what it should not have, so that what it answered may not be
+// OutputError means that a program of a session printed what it should not have, so that what it answered may not be
 // what it meant.
 type OutputError struct {
 	Problem string

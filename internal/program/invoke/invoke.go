@@ -61,7 +61,7 @@ var actions = map[string]action{
 }
 
 // Ask makes one call. typ is the type, or the function of the action call. The answer is a JSON object, also when the
-// provider answers with errors, which are in it; ok tells whether there are none. err is about what cannot be asked.
+// provider answers with errors, which are in it; ok reports whether there are none. err is about what cannot be asked.
 func Ask(ctx context.Context, p provider.Provider, name, typ string, params []byte) (answer []byte, ok bool,
 	err error) {
 	act, known := actions[name]

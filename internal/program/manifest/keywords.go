@@ -13,7 +13,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/program/strictjson"
 )
 
-// about tells which keywords say something of values of one kind only. Values of all other kinds satisfy them, whatever
+// about is which keywords say something of values of one kind only. Values of all other kinds satisfy them, whatever
 // they are, so that such a keyword beside another type checks nothing.
 var about = map[string][]string{
 	"string": {"minLength", "maxLength", "pattern", "format", "contentEncoding", "contentMediaType", "contentSchema"},

@@ -68,7 +68,7 @@ type Manifest struct {
 	caches map[*provider.Function]time.Duration
 }
 
-// Mode tells how programs are run.
+// Mode is how programs are run.
 type Mode uint8
 
 // The modes.
@@ -134,7 +134,7 @@ type Type struct {
 // Does reports whether an action is implemented.
 func (t *Type) Does(action string) bool { return t != nil && slices.Contains(t.Implements, action) }
 
-// Retry tells how often to repeat a call that only reads and ended with exit status 75, and how long to wait in
+// Retry is how often to repeat a call that only reads and ended with exit status 75, and how long to wait in
 // between.
 type Retry struct {
 	Attempts int

@@ -57,7 +57,7 @@ func (r *reader) errorf(v *node, format string, args ...any) { r.errorAt(v.Offse
 // fields says what the members of an object mean.
 type fields map[string]func(v *node)
 
-// object reads an object whose members are all known. It tells whether it is an object.
+// object reads an object whose members are all known. It reports whether it is an object.
 func (r *reader) object(v *node, what string, known fields) bool {
 	if v.Kind != strictjson.Object {
 		r.errorf(v, "%s must be an object, not %s.", what, v.Kind)

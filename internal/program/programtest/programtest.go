@@ -82,7 +82,7 @@ var modes = map[string]func(args []string){
 		self.Kill()
 		time.Sleep(life)
 	},
-	// hang says that it is ready on standard error, and does nothing.
+	// hang reports on standard error that it is ready, and does nothing.
 	"hang": func([]string) { ready(); time.Sleep(life) },
 	// stubborn ignores SIGTERM.
 	"stubborn": func([]string) {

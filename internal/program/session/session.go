@@ -50,12 +50,12 @@ type Error struct {
 	Message string
 }
 
-// StrayError says that a line is no message. The conversation goes on.
+// StrayError means that a line is no message. The conversation goes on.
 type StrayError struct{ Line []byte }
 
 func (e *StrayError) Error() string { return "it printed a line on standard output that is no message" }
 
-// BrokenError says that the two sides cannot understand each other any more.
+// BrokenError means that the two sides cannot understand each other any more.
 type BrokenError struct {
 	Problem string
 	Line    []byte // what was read; may be nil
@@ -155,7 +155,7 @@ func (p *Pending) Cancel() {
 	}
 }
 
-// GiveUp forgets a call: whatever comes of it is dropped. It tells whether there was no answer yet.
+// GiveUp forgets a call: whatever comes of it is dropped. It reports whether there was no answer yet.
 func (p *Pending) GiveUp() (unanswered bool) {
 	c := p.conn
 	c.mu.Lock()

@@ -18,7 +18,7 @@ import (
 	"unicode/utf8"
 )
 
-// Kind tells the six kinds of values apart.
+// Kind distinguishes the six kinds of values.
 type Kind uint8
 
 // The kinds.
@@ -80,7 +80,7 @@ type Error struct {
 // Error returns the problem without its place, which only makes sense beside the text; see Position.
 func (e *Error) Error() string { return e.Problem }
 
-// Position tells line and column, both from 1, of an offset. Columns count characters.
+// Position distinguishes line and column, both from 1, of an offset. Columns count characters.
 func Position(text []byte, offset int) (line, column int) {
 	offset = min(offset, len(text))
 	before := text[:offset]

@@ -76,8 +76,8 @@ func (n *Noise) Problems() (list []string) {
 // begin is the time that a program of one call gets to begin waiting for its input.
 const begin = time.Second
 
-// Ends starts the program, tells it to end while it waits for its input, and gives what is wrong when it has not ended
-// after the patience, which is when engines kill it. It gives nothing where programs cannot be told.
+// Ends starts the program, tells it to end while it waits for its input, and returns what is wrong when it has not
+// ended after the patience, which is when engines kill it. It gives nothing where programs cannot be told.
 func (t *Trial) Ends(ctx context.Context, patience time.Duration) (problem string, err error) {
 	if runtime.GOOS == "windows" {
 		return "", nil

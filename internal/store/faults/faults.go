@@ -344,7 +344,8 @@ func (w *wrapped) Locked() (held bool, err error) {
 	return held, err
 }
 
-// Close implements store.File. It cannot fail in a way that matters, and gives the lock back even when it says so.
+// Close implements store.File. It cannot fail in a way that matters, and releases the lock even when it reports an
+// error.
 func (w *wrapped) Close() error {
 	if w.f.Dead() {
 		return ErrDead

@@ -35,7 +35,7 @@ type Change struct {
 	Data []byte
 }
 
-// IsData tells changes of a content from changes of names.
+// IsData distinguishes changes of a content from changes of names.
 func (c Change) IsData() bool { return c.What == "write" || c.What == "truncate" }
 
 // Fate is what became of a change that was not yet certain.

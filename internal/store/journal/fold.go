@@ -241,7 +241,7 @@ func (f *folder) still(was map[string]string, a addr.Object) fit {
 	return foldIt
 }
 
-// identity tells objects at one address apart: by their id, or by all of their attributes when they have none.
+// identity distinguishes objects at one address: by their id, or by all of their attributes when they have none.
 func identity(o *state.Object) string {
 	if o == nil {
 		return ""

@@ -23,7 +23,7 @@ type Log interface {
 	Append(k Kind, payload []byte) uint64
 	// Wait returns when the record is durable, wherever that is.
 	Wait(seq uint64) error
-	// Nudge says that there are records that nobody waits for.
+	// Nudge means that there are records that nobody waits for.
 	Nudge()
 	// Slot counts the operations in flight.
 	Slot(n int)
@@ -49,7 +49,7 @@ type Keeper interface {
 	// Finish leaves a journal only of what is still open, when all is stored; or says where the results are, when the
 	// last snapshot failed.
 	Finish(left []state.InFlight, failed error) error
-	// RunEnded says that the journal is closed, whatever came of it.
+	// RunEnded means that the journal is closed, whatever came of it.
 	RunEnded()
 }
 

@@ -103,7 +103,7 @@ type Checkpoint struct {
 	Covers uint64 `json:"covers"`
 }
 
-// DurableRecord says that the records with smaller numbers were durable when it was written.
+// DurableRecord means that the records with smaller numbers were durable when it was written.
 type DurableRecord struct {
 	Below uint64 `json:"below"`
 }

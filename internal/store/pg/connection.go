@@ -80,7 +80,7 @@ func notHost(host string) bool {
 	return err != nil && !filepath.IsAbs(host) && !strings.HasPrefix(host, "/") && !hostName.MatchString(host)
 }
 
-// parseProblem says what is wrong where that cannot have anything secret in it.
+// parseProblem returns what is wrong where that cannot have anything secret in it.
 func parseProblem(err error) error {
 	for _, known := range []string{"failed to configure TLS", "invalid sslcertmode", "invalid connect_timeout",
 		"failed to read service", "unknown target_session_attrs", "could not match"} {

@@ -13,7 +13,7 @@ import (
 // safeToRetry reports whether nothing of a call has reached the server.
 func safeToRetry(err error) bool { return err != nil && pgconn.SafeToRetry(err) }
 
-// connectError says why there is no connection.
+// connectError returns why there is no connection.
 func (o *options) connectError(err error) error {
 	hint := ""
 	switch {
@@ -36,7 +36,7 @@ func (o *options) connectError(err error) error {
 		quote(o.config.User), strings.TrimSuffix(text, "."), hint), err}
 }
 
-// explain says what the server has against a statement. Errors of contexts and of this package stay what they are.
+// explain returns what the server has against a statement. Errors of contexts and of this package stay what they are.
 func (o *options) explain(err error) error {
 	var known *problem
 	var e *pgconn.PgError

@@ -130,7 +130,7 @@ func lock(t *testing.T, p remote.Place, id string) remote.Hold {
 	return hold
 }
 
-// is makes sure that what stands there is what may, and that the next holder can go on with it.
+// is checks that what stands there is what may, and that the next holder can go on with it.
 func (m *model) is(p remote.Place) {
 	m.t.Helper()
 	h := lock(m.t, p, "next")

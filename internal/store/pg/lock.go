@@ -134,7 +134,7 @@ func (p *place) row(ctx context.Context, h *hold) (own bool, err error) {
 	return false, errAgain
 }
 
-// locked says who has the lock on a row.
+// locked returns who has the lock on a row.
 func (p *place) locked(ctx context.Context, id int64) error {
 	other, err := p.holderOf(ctx, id)
 	switch {
@@ -146,7 +146,7 @@ func (p *place) locked(ctx context.Context, id int64) error {
 	return &state.LockedError{Info: &other.info}
 }
 
-// creating says who keeps the lock for creating states. Terraform keeps it all through the first apply of any state.
+// creating returns who keeps the lock for creating states. Terraform keeps it all through the first apply of any state.
 func (p *place) creating(ctx context.Context) error {
 	other, err := p.holderOf(ctx, terraformCreation, p.o.tofuCreation())
 	switch {
@@ -187,7 +187,7 @@ func (p *place) create(ctx context.Context, h *hold) error {
 	return nil
 }
 
-// confirm makes sure that the lock is good, and writes down who holds it.
+// confirm ensures that the lock is good, and writes down who holds it.
 func (p *place) confirm(ctx context.Context, h *hold, info state.LockInfo) error {
 	note, err := json.Marshal(info)
 	if err != nil {

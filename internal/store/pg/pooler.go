@@ -6,7 +6,7 @@ import "context"
 // something in between. One that gives a client a server process for its whole connection is fine. One that gives it
 // another for each transaction is not: a lock would stay behind in a process that anybody uses next.
 //
-// To tell them apart, a second connection goes through it in turns with the first. For a client with a process of its
+// To distinguish them, a second connection goes through it in turns with the first. For a client with a process of its
 // own, that one never changes. A pool that is shared gives out each other's processes, whether it prefers those that
 // were used last or those that were not used for long.
 func (o *options) pooler(ctx context.Context, s *session) error {

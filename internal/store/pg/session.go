@@ -29,7 +29,7 @@ type session struct {
 	pid string // of the server's process, as the server says
 }
 
-// errGone says that nothing was asked, because the connection was closed before.
+// errGone means that nothing was asked, because the connection was closed before.
 var errGone = errors.New("the connection to the database is closed")
 
 // times are how long things may take.

@@ -61,7 +61,7 @@ type Hold interface {
 	// Append adds the chunk with the number n, counted from 0 with the first, to the journal of this version. It is
 	// durable when it returns. ErrChanged: the journal is another one, or has a chunk with that number.
 	Append(ctx context.Context, version string, n int, chunk []byte) error
-	// Check renews the lock, where locks have to be renewed, and makes sure that it is still held. ErrLost: it is not.
+	// Check renews the lock, where locks have to be renewed, and ensures that it is still held. ErrLost: it is not.
 	// Another error says that nobody knows.
 	Check(ctx context.Context) error
 	// Delete removes the state, the journal and whatever else belongs to the workspace, but for the lock. What is not
@@ -112,12 +112,12 @@ type Revision struct {
 
 // What drivers answer beside the errors of their services.
 var (
-	// ErrChanged says that what was to be replaced is another one by now. Nothing was written.
+	// ErrChanged means that what was to be replaced is another one by now. Nothing was written.
 	ErrChanged = errors.New("it was changed by another run")
-	// ErrLost says that the lock is not held any more.
+	// ErrLost means that the lock is not held any more.
 	ErrLost = errors.New("the lock is not held any more")
-	// ErrNoJournal says that a backend has no room for a journal. It is kept on this machine then.
+	// ErrNoJournal means that a backend has no room for a journal. It is kept on this machine then.
 	ErrNoJournal = errors.New("the backend keeps no journal")
-	// ErrNoWorkspaces says that a backend has one state and no more.
+	// ErrNoWorkspaces means that a backend has one state and no more.
 	ErrNoWorkspaces = errors.New("workspaces not supported")
 )

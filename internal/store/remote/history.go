@@ -31,7 +31,7 @@ type Former struct {
 	Revision Revision
 }
 
-// ErrNoRevision says that a former state is not kept, or not any more.
+// ErrNoRevision means that a former state is not kept, or not any more.
 var ErrNoRevision = errors.New("there is no such revision of the state")
 
 // ErrNoHistory says that a backend keeps no former states.

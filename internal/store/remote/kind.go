@@ -13,7 +13,7 @@ import (
 type Kind struct {
 	// Name is the label of the block: "pg".
 	Name string
-	// Place says where states are, for people: "a PostgreSQL database".
+	// Place is where states are, for people: "a PostgreSQL database".
 	Place string
 	// Schema is that of the block, and Terraform's: the record of a set-up directory has a hash over its values. All
 	// arguments are optional there; what must be set, by argument or environment, is for Open to say.

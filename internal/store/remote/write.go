@@ -100,7 +100,7 @@ func unknown(err, readErr error) error {
 	return err
 }
 
-// conflict says what stands where the state was to be written.
+// conflict returns what stands where the state was to be written.
 func (s *session) conflict() error {
 	c := &state.ConflictError{Found: "another content", Expected: "what was read when the lock was taken",
 		Advice: "Another program wrote the state meanwhile, against its lock. Look at what it did, then run again: " +

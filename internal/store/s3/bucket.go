@@ -40,7 +40,7 @@ type condition struct {
 	etag   string // this
 }
 
-// errUnmet says that a condition does not hold, so that nothing was written.
+// errUnmet means that a condition does not hold, so that nothing was written.
 var errUnmet = errors.New("something else stands there")
 
 // bodyTries bounds how often an object is read whose transfer breaks off.

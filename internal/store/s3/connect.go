@@ -260,7 +260,7 @@ func optional(s string) *string {
 	return &s
 }
 
-// account makes sure that the account is one that may be used. Without such settings nobody is asked.
+// account ensures that the account is one that may be used. Without such settings nobody is asked.
 func (s *settings) account(ctx context.Context, cfg aws.Config) error {
 	if len(s.allowed)+len(s.forbidden) == 0 || s.skipAccount && len(s.allowed) == 0 {
 		return nil

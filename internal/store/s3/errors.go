@@ -20,7 +20,7 @@ type problem struct {
 func (p *problem) Error() string { return p.text }
 func (p *problem) Unwrap() error { return p.err }
 
-// failed says what could not be done, why, and what to do.
+// failed returns what could not be done, why, and what to do.
 func (b *bucket) failed(ctx context.Context, what, key string, err error) error {
 	return b.s.explain(ctx, what+" "+b.name(key), err, objectHint(what, err))
 }
@@ -63,7 +63,7 @@ func reason(err error) string {
 	return strings.TrimSuffix(err.Error(), ".")
 }
 
-// objectHint says what to do about an error of a bucket.
+// objectHint returns what to do about an error of a bucket.
 func objectHint(what string, err error) string {
 	switch code(err) {
 	case "NoSuchBucket":

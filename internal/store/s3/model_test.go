@@ -134,7 +134,7 @@ func (m *model) look(*wire) {
 	}
 }
 
-// journal makes sure that what was acknowledged stands there.
+// journal checks that what was acknowledged stands there.
 func (m *model) journal() {
 	j, err := m.clean.ReadJournal(m.t.Context())
 	if err != nil {

@@ -93,7 +93,7 @@ func (p *place) ReadJournal(ctx context.Context) (remote.Journal, error) { retur
 // Unlocked implements remote.Place.
 func (p *place) Unlocked(context.Context) (remote.Hold, error) { return &hold{p: p}, nil }
 
-// ready makes sure that conditions are known to be kept, or known not to be.
+// ready ensures that conditions are known to be kept, or known not to be.
 func (p *place) ready(ctx context.Context) error {
 	return p.d.bucket.probe(ctx, p.journal.folder+"probe")
 }

@@ -110,7 +110,7 @@ func unmet(err error) bool {
 	return errors.As(err, &failed)
 }
 
-// failed says what could not be done, why, and what to do.
+// failed returns what could not be done, why, and what to do.
 func (t *table) failed(ctx context.Context, what, id string, err error) error {
 	if err == nil {
 		return nil

@@ -217,7 +217,7 @@ func Maker(l suite.Left) string {
 	return fmt.Sprintf("run %q of %s", l.Run.Name, view.CleanLine(l.File.Name))
 }
 
-// Kept says where the state of what is left is.
+// Kept returns where the state of what is left is.
 func Kept(l suite.Left) string {
 	if l.Path == "" {
 		return ""

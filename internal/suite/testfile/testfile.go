@@ -95,7 +95,7 @@ type Override struct {
 	TargetRange hcl.Range
 }
 
-// Kind tells what an override is for.
+// Kind is what an override is for.
 type Kind uint8
 
 // The kinds.

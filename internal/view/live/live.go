@@ -96,7 +96,7 @@ func New(o Options) *Display {
 	return &Display{o: o, tasks: map[string]*task{}}
 }
 
-// Total tells how many tasks there will be in all, and begins to count them.
+// Total returns how many tasks there will be in all, and begins to count them.
 func (d *Display) Total(n int) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -48,7 +48,7 @@ func Calling(versions ...int) map[int]plugin.PluginSet {
 	return sets
 }
 
-// Connect starts the plugin of a client that was made with Calling, unless it runs, and gives the connection to it.
+// Connect starts the plugin of a client that was made with Calling, unless it runs, and returns the connection to it.
 func Connect(client *plugin.Client) (*grpc.ClientConn, error) {
 	protocol, err := client.Client()
 	if err != nil {

@@ -23,8 +23,8 @@ func Over(factory provider.Factory, protocol int) provider.Factory {
 	return func(context.Context) (provider.Provider, error) { return Connect(factory, protocol, wire.Options{}) }
 }
 
-// Connect serves a provider on an in-memory connection and gives the client's side of it. Closing the client ends all;
-// Options.Close is not used.
+// Connect serves a provider on an in-memory connection and returns the client's side of it. Closing the client ends
+// all; Options.Close is not used.
 func Connect(factory provider.Factory, protocol int, o wire.Options) (provider.Provider, error) {
 	server, err := wire.NewServer(factory, protocol)
 	if err != nil {

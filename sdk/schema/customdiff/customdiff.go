@@ -29,7 +29,7 @@ type (
 	ValueValidationFunc func(ctx context.Context, value, meta interface{}) error
 )
 
-// All calls all functions and gives all of their errors.
+// All calls all functions and returns all of their errors.
 func All(funcs ...schema.CustomizeDiffFunc) schema.CustomizeDiffFunc {
 	return func(ctx context.Context, d *schema.ResourceDiff, meta interface{}) error {
 		var errs []error

@@ -40,7 +40,7 @@ func (c *StateChangeConf) WaitForState() (interface{}, error) {
 	return c.WaitForStateContext(context.Background())
 }
 
-// WaitForStateContext waits, and gives the result of the last Refresh. It fails as soon as Refresh does.
+// WaitForStateContext waits, and returns the result of the last Refresh. It fails as soon as Refresh does.
 func (c *StateChangeConf) WaitForStateContext(ctx context.Context) (interface{}, error) {
 	w := waiting{StateChangeConf: c, ctx: ctx}
 	if c.Timeout > 0 {
@@ -132,7 +132,7 @@ func (w *waiting) pause(d time.Duration) error {
 	}
 }
 
-// NotFoundError says that there is no such thing, after several questions.
+// NotFoundError means that there is no such thing, after several questions.
 type NotFoundError struct {
 	LastError    error
 	LastRequest  interface{}
@@ -153,7 +153,7 @@ func (e *NotFoundError) Error() string {
 
 func (e *NotFoundError) Unwrap() error { return e.LastError }
 
-// UnexpectedStateError says that a state was found that does not lead to what is waited for.
+// UnexpectedStateError means that a state was found that does not lead to what is waited for.
 type UnexpectedStateError struct {
 	LastError     error
 	State         string
@@ -167,7 +167,7 @@ func (e *UnexpectedStateError) Error() string {
 
 func (e *UnexpectedStateError) Unwrap() error { return e.LastError }
 
-// TimeoutError says that it took too long.
+// TimeoutError means that it took too long.
 type TimeoutError struct {
 	LastError     error
 	LastState     string

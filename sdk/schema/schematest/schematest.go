@@ -90,11 +90,11 @@ type Step struct {
 
 	// Plan lists what the plan does, completely; an empty map is EmptyPlan. What is only read need not be listed.
 	Plan Actions
-	// EmptyPlan says that there is nothing to do.
+	// EmptyPlan means that there is nothing to do.
 	EmptyPlan bool
 	// CheckPlan looks at the plan.
 	CheckPlan PlanCheck
-	// NonEmptyAfter says that a second plan after applying need not be empty.
+	// NonEmptyAfter means that a second plan after applying need not be empty.
 	NonEmptyAfter bool
 
 	// Error is a regular expression that the errors match, in which white space is one blank. Without errors the step
