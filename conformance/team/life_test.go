@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -90,16 +92,13 @@ output "ids" {
 func (p place) member(t *testing.T, name, bin string) *member {
 	t.Helper()
 	m := &member{t: t, name: name, bin: bin, dir: t.TempDir()}
-	empty := filepath.Join(m.dir, "cli.tfrc")
 	for file, text := range map[string]string{"main.tf": "terraform {\n" + p.block + "\n}\n" + configuration,
 		"cli.tfrc": ""} {
 		if err := os.WriteFile(filepath.Join(m.dir, file), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
-	m.env = append(os.Environ(), "CHECKPOINT_DISABLE=1", "TF_CLI_CONFIG_FILE="+empty, "TF_IN_AUTOMATION=1",
-		"TF_INPUT=0", "HOME="+m.dir)
-	m.env = append(m.env, p.env...)
+	m.env = p.environ(m.dir)
 	m.run("init", "-no-color")
 	return m
 }
@@ -171,6 +170,8 @@ func (p place) live(t *testing.T, other string) {
 		one.run("apply", "-auto-approve", "-no-color")
 		two.idle()
 		before := one.ids()
+		p.readBy(t, one.bin, before)
+		p.readBy(t, two.bin, before)
 		two.run("apply", "-auto-approve", "-no-color", `-var=names=["b","c"]`)
 		after := one.ids()
 		if len(after) != 2 || after["b"] != before["b"] || after["c"] == "" {
@@ -186,6 +187,41 @@ func (p place) live(t *testing.T, other string) {
 			t.Errorf("%s still knows\n%s", two.name, list)
 		}
 	}
+}
+
+// readBy has a program read the state from another configuration.
+func (p place) readBy(t *testing.T, bin string, want map[string]string) {
+	t.Helper()
+	m := &member{t: t, name: "a reader", bin: bin, dir: t.TempDir()}
+	label, arguments := p.arguments()
+	text := fmt.Sprintf("data \"terraform_remote_state\" \"it\" {\n  backend = %q\n  config = {%s}\n}\n"+
+		"output \"ids\" {\n  value = data.terraform_remote_state.it.outputs.ids\n}\n", label, arguments)
+	if err := os.WriteFile(filepath.Join(m.dir, "main.tf"), []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(m.dir, "cli.tfrc"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	m.env = p.environ(m.dir)
+	m.run("init", "-no-color")
+	m.run("apply", "-auto-approve", "-no-color")
+	if got := m.ids(); !maps.Equal(got, want) {
+		t.Errorf("%s reads %v, want %v", bin, got, want)
+	}
+}
+
+var backendBlock = regexp.MustCompile(`(?s)^\s*backend "(\w+)" \{(.*)\}\s*$`)
+
+// arguments are the label and the arguments of the block.
+func (p place) arguments() (label, arguments string) {
+	found := backendBlock.FindStringSubmatch(p.block)
+	return found[1], found[2]
+}
+
+func (p place) environ(dir string) []string {
+	env := append(os.Environ(), "CHECKPOINT_DISABLE=1", "TF_CLI_CONFIG_FILE="+filepath.Join(dir, "cli.tfrc"),
+		"TF_IN_AUTOMATION=1", "TF_INPUT=0", "HOME="+dir)
+	return append(env, p.env...)
 }
 
 var lockID = regexp.MustCompile(`ID:\s+([0-9a-f-]{36})`)

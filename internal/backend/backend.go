@@ -60,6 +60,38 @@ func Of(root *config.Module) (*Backend, diag.List) {
 	return b, diags
 }
 
+// FromValue makes a backend of an object or a map with its arguments, which may be null.
+func FromValue(name string, config cty.Value) (*Backend, diag.List) {
+	b := &Backend{Type: name}
+	if b.kind() == nil {
+		return nil, diag.List{}.Errorf(nil, "Unsupported backend type", "%s", noBackend(name))
+	}
+	attrs := hcl.Attributes{}
+	if !config.IsNull() {
+		for it := config.ElementIterator(); it.Next(); {
+			k, v := it.Element()
+			attrs[k.AsString()] = &hcl.Attribute{Name: k.AsString(), Expr: hcl.StaticExpr(v, hcl.Range{})}
+		}
+	}
+	return b, b.Set(attrs)
+}
+
+// Types are the backends that there are, each as the type of an object with its arguments.
+func Types() map[string]cty.Type {
+	types := map[string]cty.Type{}
+	for name := range kinds {
+		arguments := map[string]cty.Type{}
+		for argument, a := range (&Backend{Type: name}).attributes() {
+			arguments[argument] = a.ConfigType()
+		}
+		types[name] = cty.Object(arguments)
+	}
+	return types
+}
+
+// Place says where states are, for people.
+func (b *Backend) Place() string { return b.kind().Place }
+
 // kind is nil for a type that there is not.
 func (b *Backend) kind() *remote.Kind { return kinds[b.Type] }
 

@@ -30,6 +30,7 @@ import (
 	"github.com/tombolo-iac/tombolo/addr"
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/event"
+	"github.com/tombolo-iac/tombolo/internal/backend"
 	"github.com/tombolo-iac/tombolo/internal/config"
 	"github.com/tombolo-iac/tombolo/internal/eval"
 	"github.com/tombolo-iac/tombolo/internal/eval/funcs"
@@ -72,6 +73,8 @@ type Options struct {
 	// MayRead judges a program that is about to run where nothing is to be changed: the program of a provider, or with
 	// words the command that a data source or resource names. An error refuses it. Nil allows all.
 	MayRead func(p addr.Provider, words []string) error
+	// OtherStates opens the store of a backend in a service, for data sources that read other states; nil has none.
+	OtherStates func(ctx context.Context, b *backend.Backend) (state.Store, diag.List)
 	// Functions are the caller's own, beside those of the language, by name.
 	Functions map[string]function.Function
 	// Config replaces the files of Dir by those of a saved plan.

@@ -8,11 +8,11 @@ import (
 	"strings"
 
 	"github.com/zclconf/go-cty/cty"
-	"github.com/zclconf/go-cty/cty/convert"
 
 	"github.com/tombolo-iac/tombolo/addr"
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/event"
+	"github.com/tombolo-iac/tombolo/internal/backend"
 	"github.com/tombolo-iac/tombolo/internal/builtin"
 	"github.com/tombolo-iac/tombolo/internal/external"
 	"github.com/tombolo-iac/tombolo/internal/program/handler"
@@ -26,7 +26,7 @@ import (
 func (p *Project) factories() map[addr.Provider]provider.Factory {
 	out := map[addr.Provider]provider.Factory{
 		addr.BuiltinProvider("terraform"): func(context.Context) (provider.Provider, error) {
-			return builtin.New(builtin.Options{RemoteState: p.remoteState, Backends: readableBackends}), nil
+			return builtin.New(builtin.Options{RemoteState: p.remoteState, Backends: backend.Types()}), nil
 		},
 	}
 	ext := func(context.Context) (provider.Provider, error) {
@@ -131,42 +131,39 @@ func (p *Project) inDir(name string) string {
 	return filepath.Join(p.opts.Dir, name)
 }
 
-// readableBackends are those whose states remoteState can read, with their arguments.
-var readableBackends = map[string]cty.Type{
-	"local": cty.Object(map[string]cty.Type{"path": cty.String, "workspace_dir": cty.String}),
-	"inmem": cty.Object(map[string]cty.Type{"lock_id": cty.String}),
-}
-
 // remoteState reads a state for terraform_remote_state, whose configuration the provider has checked.
-func (p *Project) remoteState(ctx context.Context, backend, workspace string, config cty.Value) (*state.State,
+func (p *Project) remoteState(ctx context.Context, name, workspace string, config cty.Value) (*state.State,
 	diag.List) {
-	if backend == "inmem" {
+	b, diags := backend.FromValue(name, config)
+	switch {
+	case diags.HasErrors():
+		return nil, diags
+	case b.InMemory():
 		return nil, nil // a process has no states in memory before it writes its own
+	case b.InService() && p.opts.OtherStates == nil:
+		return nil, diags.Errorf(nil, "Remote states are not available", "The engine was embedded without access to "+
+			"states in %s.", b.Place())
 	}
-	options := localOptions(p.opts.Dir)
-	if !config.IsNull() {
-		for it := config.ElementIterator(); it.Next(); {
-			k, v := it.Element()
-			v, err := convert.Convert(v, cty.String)
-			if err != nil {
-				return nil, diag.FromError("Invalid backend configuration", err)
-			}
-			if v.IsNull() {
-				continue
-			}
-			switch k.AsString() {
-			case "path":
-				if v.AsString() == "" {
-					return nil, diag.List(nil).Errorf(nil, "Invalid local state file path", `The argument "path" `+
-						`must not be empty. Leave it out to read terraform.tfstate in the working directory.`)
-				}
-				options.Path = p.inDir(v.AsString())
-			case "workspace_dir":
-				options.WorkspaceDir = p.inDir(v.AsString())
-			}
+	var st state.Store
+	if b.InService() {
+		if st, diags = p.opts.OtherStates(ctx, b); diags.HasErrors() {
+			return nil, diags
 		}
+	} else {
+		options := localOptions(p.opts.Dir)
+		if path := b.Config.GetAttr("path"); !path.IsNull() {
+			if path.AsString() == "" {
+				return nil, diags.Errorf(nil, "Invalid local state file path", `The argument "path" must not be `+
+					`empty. Leave it out to read terraform.tfstate in the working directory.`)
+			}
+			options.Path = p.inDir(path.AsString())
+		}
+		if dir := b.Config.GetAttr("workspace_dir"); !dir.IsNull() {
+			options.WorkspaceDir = p.inDir(dir.AsString())
+		}
+		st = store.New(options)
 	}
-	ws, err := store.New(options).Workspace(workspace)
+	ws, err := st.Workspace(workspace)
 	if err != nil {
 		return nil, diag.FromError("Cannot open the remote state", err)
 	}

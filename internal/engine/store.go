@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"sync"
 
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/internal/backend"
@@ -81,6 +82,8 @@ func (s *Surroundings) Store(ctx context.Context, b *backend.Backend, o store.Op
 
 // sharedStore returns the store of a backend that a service keeps.
 func (s *Surroundings) sharedStore(ctx context.Context, b *backend.Backend) (state.Store, diag.List) {
+	opening.Lock() // data sources that read other states run at the same time
+	defer opening.Unlock()
 	for _, known := range s.shared {
 		if known.backend.SamePlace(b) {
 			return known.store, nil
@@ -96,6 +99,9 @@ func (s *Surroundings) sharedStore(ctx context.Context, b *backend.Backend) (sta
 	s.shared = append(s.shared, sharedStore{b, st})
 	return st, diags
 }
+
+// opening is held while the stores of services that are open are looked through.
+var opening sync.Mutex
 
 // sharedStore is a store of a service that was opened.
 type sharedStore struct {
