@@ -65,6 +65,44 @@ func life(t *testing.T, p remote.Place) {
 	must(t, h.Unlock(ctx))
 }
 
+// A lock of which nobody knows whether it was taken is given back, and so is one of two.
+func TestLocksThatWereNotTakenAreGivenBack(t *testing.T) {
+	for _, what := range []fault{answerLost, failedLate} {
+		tries := 0
+		_, p := planned(t, func(w *wire) fault {
+			if w.request.Method == "PUT" && strings.HasSuffix(w.request.URL.Path, ".tflock") && tries < 6 {
+				tries++
+				return what
+			}
+			if tries > 0 && tries < 7 && w.request.Method == "GET" {
+				tries++
+				return slowDown
+			}
+			return none
+		})
+		_, err := p.Lock(t.Context(), drivertest.Info(lockID))
+		if err == nil || errors.As(err, new(*state.LockedError)) {
+			t.Errorf("lock: %v", err)
+		}
+		if info, err := p.Holder(t.Context()); info != nil || err != nil {
+			t.Errorf("holder %+v, %v", info, err)
+		}
+	}
+	server := httptest.NewServer(serve(t))
+	t.Cleanup(server.Close)
+	table, items := serveTable(t)
+	table.set("b/some/state", "Info", `{"ID":"another"}`)
+	p, err := open(t, withTable(server.URL, items, true)).Place(state.DefaultWorkspace)
+	must(t, err)
+	var locked *state.LockedError
+	if _, err := p.Lock(t.Context(), drivertest.Info(lockID)); !errors.As(err, &locked) || locked.Info.ID != "another" {
+		t.Errorf("lock: %v", err)
+	}
+	if info, err := p.Holder(t.Context()); err != nil || info == nil || info.ID != "another" {
+		t.Errorf("holder %+v, %v", info, err)
+	}
+}
+
 // A deletion that arrives late does not free the lock of another.
 func TestLateDeletionsFreeNobodyElse(t *testing.T) {
 	f, p := planned(t, once("DELETE", ".tflock", later))
@@ -106,6 +144,20 @@ func TestWhatTheServiceSaysIsSaidToPeople(t *testing.T) {
 				t.Errorf("%s: the error does not say %q: %v", code, word, err)
 			}
 		}
+	}
+}
+
+func TestServicesThatAreNotThere(t *testing.T) {
+	server := httptest.NewServer(serve(t))
+	server.Close()
+	d, err := s3.Hasty(t.Context(), cty.ObjectVal(settings(server.URL, nil)))
+	must(t, err)
+	p, err := d.Place(state.DefaultWorkspace)
+	must(t, err)
+	_, err = p.Read(t.Context())
+	if err == nil || !strings.HasPrefix(err.Error(),
+		"read s3://b/some/state: the service cannot be reached, or does not answer: ") {
+		t.Errorf("read: %v", err)
 	}
 }
 

@@ -5,10 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
 	"strings"
 
 	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 	"github.com/aws/smithy-go"
+	smithyhttp "github.com/aws/smithy-go/transport/http"
 )
 
 // problem is an error with a text that people can read, without secrets.
@@ -56,8 +58,16 @@ func reason(err error) string {
 	case isAnswer:
 		return fmt.Sprintf("the service answered with status %d", answer.HTTPStatusCode())
 	}
+	var unsent *smithyhttp.RequestSendError
 	var op *smithy.OperationError
-	if errors.As(err, &op) {
+	switch {
+	case errors.As(err, &unsent):
+		err = unsent.Err
+		if inner := (*url.Error)(nil); errors.As(err, &inner) {
+			err = inner.Err
+		}
+		return "the service cannot be reached, or does not answer: " + strings.TrimSuffix(err.Error(), ".")
+	case errors.As(err, &op):
 		err = op.Err
 	}
 	return strings.TrimSuffix(err.Error(), ".")

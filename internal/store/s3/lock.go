@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"time"
 
 	"github.com/tombolo-iac/tombolo/internal/store/remote"
 	"github.com/tombolo-iac/tombolo/state"
@@ -20,47 +21,60 @@ func (p *place) Lock(ctx context.Context, info state.LockInfo) (remote.Hold, err
 	if err != nil {
 		return nil, err
 	}
-	h := &hold{p: p, id: info.ID}
-	etag := ""
 	if p.d.s.lockFile {
-		if etag, err = p.takeFile(ctx, body); err != nil {
-			return nil, err
-		}
+		err = p.takeFile(ctx, body)
 	}
-	if p.d.table == nil {
-		return h, nil
+	if err == nil && p.d.table != nil {
+		err = p.takeItem(ctx, string(body))
 	}
-	if err := p.takeItem(ctx, string(body)); err != nil {
-		if p.d.s.lockFile {
-			err = errors.Join(err, p.d.bucket.remove(context.WithoutCancel(ctx), p.lockKey(), etag))
-		}
-		return nil, err
+	if err != nil {
+		return nil, errors.Join(err, p.leave(ctx, info.ID))
 	}
-	return h, nil
+	return &hold{p: p, id: info.ID}, nil
+}
+
+// leaving is how long giving back a lock may take that was not taken as a whole.
+const leaving = 10 * time.Second
+
+// leave gives back what was taken of a lock that could not be taken: one of two, or one of which nobody has heard. It
+// goes on when the caller has been told to end.
+func (p *place) leave(ctx context.Context, id string) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaving)
+	defer cancel()
+	file, entry, err := p.holders(ctx)
+	if err != nil {
+		return nil // then the lock could not be taken for the same reason, and there is nothing more to say
+	}
+	if entry != nil && entry.info.ID == id {
+		err = p.d.table.unlock(ctx, p.item(), entry.raw)
+	}
+	if file != nil && file.info.ID == id {
+		err = errors.Join(err, p.d.bucket.remove(ctx, p.lockKey(), file.etag))
+	}
+	return err
 }
 
 // takeFile makes the object that is the lock.
-func (p *place) takeFile(ctx context.Context, body []byte) (etag string, err error) {
+func (p *place) takeFile(ctx context.Context, body []byte) error {
 	if err := p.ready(ctx); err != nil {
-		return "", err
+		return err
 	}
 	if p.d.bucket.conditions.ignored(condition{absent: true}) {
-		return "",
-			fmt.Errorf("%s cannot be locked by an object: the service does not keep the condition that nothing is "+
-				"there yet (If-None-Match), so that two runs would have the lock. Use dynamodb_table in place of "+
-				"use_lockfile, or another service", p)
+		return fmt.Errorf("%s cannot be locked by an object: the service does not keep the condition that nothing is "+
+			"there yet (If-None-Match), so that two runs would have the lock. Use dynamodb_table in place of "+
+			"use_lockfile, or another service", p)
 	}
 	for try := 1; ; try++ {
-		etag, err := p.d.bucket.put(ctx, p.lockKey(), body, nil, condition{absent: true})
+		_, err := p.d.bucket.put(ctx, p.lockKey(), body, nil, condition{absent: true})
 		if !errors.Is(err, errUnmet) {
-			return etag, err
+			return err
 		}
 		there, err := p.file(ctx)
 		if err != nil {
-			return "", err
+			return err
 		}
 		if there != nil || try == lockTries {
-			return "", there.locked()
+			return there.locked()
 		}
 	}
 }

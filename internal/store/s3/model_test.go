@@ -221,7 +221,9 @@ func (r *run) ended(what string, err error) bool {
 
 func (r *run) lock(ctx context.Context) {
 	r.id = r.m.fresh("run")
+	r.m.given[r.id] = true // what is not taken as it should be
 	hold, err := r.place.Lock(ctx, drivertest.Info(r.id))
+	r.m.given[r.id] = err != nil
 	var locked *state.LockedError
 	if errors.As(err, &locked) && (locked.Info == nil || locked.Info.ID == r.id) {
 		r.m.wrong("%s waits for itself, or for nobody: %v", r.id, err)

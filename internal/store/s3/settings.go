@@ -66,12 +66,18 @@ type reader struct {
 
 // wrong reports what is wrong with an argument.
 func (r reader) wrong(name, summary, format string, args ...any) {
-	path := r.path.GetAttr(name)
-	if name == "" {
-		path = r.path
+	path, detail := r.path, fmt.Sprintf(format, args...)
+	if name != "" {
+		path = r.path.GetAttr(name)
 	}
-	*r.diags = r.diags.Append(&diag.Diagnostic{Severity: diag.Error, Summary: summary,
-		Detail: fmt.Sprintf(format, args...), Path: path})
+	if len(path) > 0 {
+		var names []string
+		for _, step := range path {
+			names = append(names, step.(cty.GetAttrStep).Name)
+		}
+		detail = fmt.Sprintf("The argument %s of the backend \"s3\": %s", strings.Join(names, "."), detail)
+	}
+	*r.diags = r.diags.Append(&diag.Diagnostic{Severity: diag.Error, Summary: summary, Detail: detail, Path: path})
 }
 
 func (r reader) value(name string) (v cty.Value, ok bool) {
@@ -204,11 +210,6 @@ func read(config cty.Value, o remote.Surroundings) (*settings, diag.List) {
 	r.access(s, o)
 	r.services(s, o)
 	r.encryption(s, o)
-	if !s.lockFile && s.table == "" && !diags.HasErrors() {
-		diags = diags.Append(&diag.Diagnostic{Severity: diag.Warning, Summary: "The state has no lock",
-			Detail: "Two runs at the same time both change real objects, and the first one cannot keep its results. " +
-				"Set use_lockfile = true: Terraform from 1.10 and OpenTofu from 1.10 have it too."})
-	}
 	return s, diags
 }
 
@@ -218,7 +219,7 @@ func (r reader) names(s *settings) {
 		set := r.set(name)
 		switch {
 		case set == nil:
-			r.wrong(name, "Missing Required Value", "The backend \"s3\" needs the argument %q.", name)
+			r.wrong(name, "Missing Required Value", "It must be set.")
 		case strings.TrimSpace(value) == "":
 			r.wrong(name, "Invalid Value", "The value cannot be empty or all whitespace.")
 		}
