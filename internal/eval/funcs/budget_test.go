@@ -41,6 +41,9 @@ func TestElementsInPassingDoNotCount(t *testing.T) {
 		// 10 000 in passing
 		`[for i in list : length([for j in list : j])]`:                              true,
 		`[for i in short : length(flatten([for j in short : [for k in list : k]]))]`: true,
+		// texts of 500 000 bytes in passing, of which half would be too much
+		`[for i in list : length([for j in list : "${i} and ${j} in a text of fifty bytes or some more"])]`:           true,
+		`length("%{ for i in list }${length("%{ for j in list }${i}, ${j}, some more text%{ endfor }")}%{ endfor }")`: true,
 		// 4 000 at a time
 		`length(flatten([for i in list : [for j in slice(list, 0, 39) : j]]))`:                     true,
 		`length(flatten([for i in list : [for j in slice(list, 0, 42) : j]]))`:                     false,

@@ -140,6 +140,7 @@ type exceeded struct{ diagnostic *hcl.Diagnostic }
 type counter struct {
 	work  *Work
 	held  int       // elements that the loops hold which are going on
+	text  int       // bytes of what templates have made for them
 	total int64     // rounds
 	fresh int64     // rounds that work does not know of yet
 	over  *exceeded // what has ended it: functions such as try take a panic for an error
@@ -232,10 +233,23 @@ func (e *round) Value(ctx *hcl.EvalContext) (cty.Value, hcl.Diagnostics) {
 	if c.over != nil {
 		panic(*c.over)
 	}
-	before := c.held
+	before, text := c.held, c.text
 	v, diags := e.Expression.Value(ctx)
 	c.held = before + c.left(v, c.held-before)
+	c.text = text + c.leftText(v, c.text-text)
 	return v, diags
+}
+
+// leftText returns how many bytes of the texts that a round has made may still be in what came of it.
+func (c *counter) leftText(v cty.Value, made int) int {
+	if made == 0 || v == cty.NilVal {
+		return 0
+	}
+	s := size{parts: made, text: made}
+	if s.take(v) != nil {
+		return made
+	}
+	return made - s.text
 }
 
 // left returns how many of the elements that inner loops have made may still be in what came of them.
@@ -266,7 +280,19 @@ func (e *text) Value(ctx *hcl.EvalContext) (cty.Value, hcl.Diagnostics) {
 	for i, p := range e.of.Parts {
 		of.Parts[i] = &part{Expression: p, left: &left}
 	}
-	return of.Value(ctx)
+	v, diags := of.Value(ctx)
+	return held(ctx, v, diags, e.Expression)
+}
+
+// held counts a text that a template has made in a loop, which holds it with those of its other rounds.
+func held(ctx *hcl.EvalContext, v cty.Value, diags hcl.Diagnostics, at hcl.Expression) (cty.Value, hcl.Diagnostics) {
+	c := counterOf(ctx)
+	if bare, _ := v.Unmark(); c != nil && bare.Type() == cty.String && bare.IsKnown() && !bare.IsNull() {
+		if c.text += len(bare.AsString()); c.text > limits.text {
+			return longText(ctx, diags, at)
+		}
+	}
+	return v, diags
 }
 
 // part is one of those.
@@ -305,7 +331,8 @@ func (e *join) Value(ctx *hcl.EvalContext) (cty.Value, hcl.Diagnostics) {
 		}
 	}
 	done := &hclsyntax.TemplateJoinExpr{Tuple: &found{Expression: e.tuple, value: v, diags: diags}}
-	return done.Value(ctx)
+	v, diags = done.Value(ctx)
+	return held(ctx, v, diags, e.Expression)
 }
 
 // found is an expression that has been evaluated.

@@ -65,6 +65,12 @@ func TestWhatIsTooLargeIsAnError(t *testing.T) {
 		`"%{ for i in list }${big}%{ endfor }"`,
 		`"%{ for i in list }%{ for j in list }%{ for k in list }x%{ endfor }%{ endfor }%{ endfor }"`,
 		`[for i in list : [for j in list : [for k in list : k]]]`,
+		`[for i in list : "${i}${big}"]`,
+		`[for i in list : { a = ["${i}${big}"] }]`,
+		`join("", [for i in list : "${i}${big}"])`,
+		`length([for i in list : "${i}${big}"])`,
+		`"%{ for i in list }${i}${big}%{ endfor }"`,
+		`"%{ for i in list }%{ for j in list }${i}${j}%{ endfor }%{ endfor }"`,
 		`[for i in list : try([for j in list : [for k in list : k]], 0)]`,
 		`{x = doubled}`,
 		`jsonencode(doubled)`,
@@ -81,6 +87,7 @@ func TestWhatIsTooLargeIsAnError(t *testing.T) {
 	} {
 		t.Run(fmt.Sprintf("%.60s", text), func(t *testing.T) {
 			var before, after runtime.MemStats
+			rounds := workOf(ctx).rounds.Load()
 			runtime.ReadMemStats(&before)
 			_, diags := evaluated(t, text, ctx)
 			runtime.ReadMemStats(&after)
@@ -92,9 +99,13 @@ func TestWhatIsTooLargeIsAnError(t *testing.T) {
 					t.Errorf("the message is not for people: %.500s", d.Detail)
 				}
 			}
-			// three make and drop much
-			if got := (after.TotalAlloc - before.TotalAlloc) >> 20; got > 64 && strings.Count(text, "%{ for") < 3 {
-				t.Errorf("%d MiB were allocated", got)
+			// Each round makes a part of the text or an element, so that there are no more of them than of those.
+			if rounds = workOf(ctx).rounds.Load() - rounds; rounds > int64(limits.text+limits.parts) {
+				t.Errorf("it took %d rounds to see that it is too much", rounds)
+			}
+			// A round takes about a KiB.
+			if got := (after.TotalAlloc - before.TotalAlloc) >> 20; got > 64+uint64(rounds)>>9 {
+				t.Errorf("%d MiB were allocated in %d rounds", got, rounds)
 			}
 		})
 	}
