@@ -83,11 +83,12 @@ func EncodeIntent(i Intent) ([]byte, error) {
 	if !i.Started.IsZero() {
 		e.textMember("started", i.Started.Format(time.RFC3339Nano))
 	}
+	e.dependencies(i.Dependencies)
 	e.close('}')
 	return e.b, e.err
 }
 
-var intentFields = []string{"id", "object", "action", "provider", "planned", "started"}
+var intentFields = []string{"id", "object", "action", "provider", "planned", "started", "dependencies"}
 
 // DecodeIntent reads what EncodeIntent returns.
 func DecodeIntent(b []byte) (i Intent, err error) {
@@ -110,6 +111,8 @@ func DecodeIntent(b []byte) (i Intent, err error) {
 			i.Planned, err = d.raw(nil)
 		case 5:
 			i.Started, err = d.time()
+		case 6:
+			i.Dependencies, err = d.dependencies()
 		}
 		return err
 	}, nil))

@@ -371,15 +371,7 @@ func (e *encoder) object(r *Resource, key addr.Key, deposed addr.DeposedKey, o *
 		e.b = base64.StdEncoding.AppendEncode(e.b, o.Private)
 		e.b = append(e.b, '"')
 	}
-	if len(o.Dependencies) > 0 {
-		e.name("dependencies")
-		e.open('[')
-		for _, d := range o.Dependencies {
-			e.item()
-			e.text(d.String())
-		}
-		e.close(']')
-	}
+	e.dependencies(o.Dependencies)
 	e.trueMember("create_before_destroy", o.CreateBeforeDestroy)
 	if o.Provider != nil && *o.Provider != r.Provider {
 		e.textMember("provider", o.Provider.String())
@@ -468,6 +460,19 @@ func (e *encoder) checked(objects []CheckedObject) {
 			e.close(']')
 		}
 		e.close('}')
+	}
+	e.close(']')
+}
+
+func (e *encoder) dependencies(deps []addr.ConfigResource) {
+	if len(deps) == 0 {
+		return
+	}
+	e.name("dependencies")
+	e.open('[')
+	for _, d := range deps {
+		e.item()
+		e.text(d.String())
 	}
 	e.close(']')
 }

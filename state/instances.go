@@ -276,14 +276,7 @@ func (d *decoder) objectField(o *Object, i int) (err error) {
 			return &scanError{at, "private data is not valid base64"}
 		}
 	case "dependencies":
-		err = d.array(func(int) error {
-			var dep addr.ConfigResource
-			if dep, err = intern(d, &d.deps, parseDependency); err == nil && dep == (addr.ConfigResource{}) {
-				err = &scanError{at, "a dependency is empty: expected the address of a resource in the configuration"}
-			}
-			o.Dependencies = append(o.Dependencies, dep)
-			return err
-		})
+		o.Dependencies, err = d.dependencies()
 	case "create_before_destroy":
 		o.CreateBeforeDestroy, err = d.bool()
 	case "provider":
@@ -295,6 +288,18 @@ func (d *decoder) objectField(o *Object, i int) (err error) {
 		o.SkipDestroy, err = d.bool()
 	}
 	return err
+}
+
+func (d *decoder) dependencies() (deps []addr.ConfigResource, err error) {
+	at := d.offset()
+	return deps, d.array(func(int) error {
+		dep, err := intern(d, &d.deps, parseDependency)
+		if err == nil && dep == (addr.ConfigResource{}) {
+			err = &scanError{at, "a dependency is empty: expected the address of a resource in the configuration"}
+		}
+		deps = append(deps, dep)
+		return err
+	})
 }
 
 func (d *decoder) status() (Status, error) {

@@ -1,6 +1,7 @@
 package state
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -129,7 +130,7 @@ func TestIntentsAndObjectsSurviveEncoding(t *testing.T) {
 	want := Intent{ID: "1", Object: addr.Object{Instance: instance(`module.m["ü"].data.t.x["k\n"]`).Instance,
 		Deposed: "0000beef"}, Action: "delete",
 		Provider: provider, Planned: json.RawMessage(`{"a":[1,2]}`), Started: time.Date(2026, 1, 2, 3, 4, 5, 6,
-			time.UTC)}
+			time.UTC), Dependencies: []addr.ConfigResource{instance("module.m.t.y").Instance.Config()}}
 	text, err := EncodeIntent(want)
 	if err != nil {
 		t.Fatal(err)
@@ -137,8 +138,16 @@ func TestIntentsAndObjectsSurviveEncoding(t *testing.T) {
 	got, err := DecodeIntent(text)
 	if err != nil || got.ID != want.ID || got.Object != want.Object || got.Action != want.Action ||
 		got.Provider != want.Provider ||
-		string(got.Planned) != string(want.Planned) || !got.Started.Equal(want.Started) {
+		string(got.Planned) != string(want.Planned) || !got.Started.Equal(want.Started) ||
+		!slices.Equal(got.Dependencies, want.Dependencies) {
 		t.Errorf("%v\n got %+v\nwant %+v", err, got, want)
+	}
+	want.Dependencies = nil // as in journals of before they were recorded
+	if text, err = EncodeIntent(want); err != nil || bytes.Contains(text, []byte("dependencies")) {
+		t.Errorf("%v: %s", err, text)
+	}
+	if got, err = DecodeIntent(text); err != nil || got.Object != want.Object || got.Dependencies != nil {
+		t.Errorf("%v: %+v", err, got)
 	}
 	o := &Object{Status: Tainted, SchemaVersion: 3, Attributes: json.RawMessage(`{"id":"x"}`), Sensitive: []cty.Path{
 		cty.GetAttrPath("id")},

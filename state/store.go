@@ -167,7 +167,10 @@ type Intent struct {
 	Provider addr.AbsProviderConfig
 	// Planned is the planned value as JSON, unknown values left out; for people who have to find the object.
 	Planned json.RawMessage
-	Started time.Time
+	// Dependencies are those that the object will be stored with: while nobody knows whether it exists, they have to
+	// stay, even when its block is gone. Older journals have none.
+	Dependencies []addr.ConfigResource
+	Started      time.Time
 }
 
 // Token names an operation for ever and everywhere: programs are told it, `recover` takes it.

@@ -67,7 +67,7 @@ func (a *applier) remove(c *plan.Change, dispose bool) error {
 				return event.ID{}, false
 			}
 			var op string
-			if op, failed = a.intent(o, plan.Delete, c.Provider, schema, null, c.Type); failed != nil {
+			if op, failed = a.intent(o, plan.Delete, c.Provider, schema, null, c); failed != nil {
 				return event.ID{}, false
 			}
 			resp := prov.Apply(event.InObject(a.Calls, o), provider.ApplyRequest{

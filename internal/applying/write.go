@@ -197,7 +197,7 @@ func (w *writing) apply() (cty.Value, error) {
 			return cty.DynamicVal, err
 		}
 	}
-	op, err := w.a.intent(w.c.Object, w.action, w.c.Provider, w.schema, w.planned, w.c.Type)
+	op, err := w.a.intent(w.c.Object, w.action, w.c.Provider, w.schema, w.planned, w.c)
 	if err != nil {
 		return cty.DynamicVal, err
 	}
@@ -429,20 +429,20 @@ func (a *applier) identify(b *provider.Block, v cty.Value, marks value.MarkedPat
 // intent makes the announcement of an operation durable and returns its id; objects that live in the state alone need
 // none.
 func (a *applier) intent(o addr.Object, action plan.Action, cfg addr.AbsProviderConfig, schema *provider.Schema,
-	planned cty.Value, ty cty.Type) (string, error) {
+	planned cty.Value, c *plan.Change) (string, error) {
 	if schema.StateOnly {
 		return "", nil
 	}
 	var raw []byte
 	if !planned.IsNull() {
 		var err error
-		if raw, err = ctyfast.MarshalJSON(value.UnknownAsNull(planned), ty); err != nil {
+		if raw, err = ctyfast.MarshalJSON(value.UnknownAsNull(planned), c.Type); err != nil {
 			return "", a.walk.Report(diag.FromError("Cannot note the planned value of "+o.String(), err))
 		}
 	}
 	id := a.operationID()
 	err := a.journal.Intent(state.Intent{ID: id, Object: o, Action: state.Action(action.String()), Provider: cfg,
-		Planned: raw, Started: time.Now().UTC()})
+		Planned: raw, Dependencies: c.Dependencies, Started: time.Now().UTC()})
 	if err != nil {
 		return "", a.breakdown(err)
 	}

@@ -103,15 +103,13 @@ func (r *Run) ApplyWith(ctx context.Context, pl *plan.Plan, o ApplyOptions) (Cou
 	return counts, diags.Extend(leftUndone(pl))
 }
 
-// openCreations names the addresses at which a run was killed while it created something, and where nothing is known to
-// be now: a plan leaves them alone.
-func (r *Run) openCreations() (list []addr.Target) {
+// openCreations returns what runs were killed in the middle of creating, where nothing is known to be now: a plan
+// leaves it alone.
+func (r *Run) openCreations() (list []state.Intent) {
 	have := r.State()
 	for _, f := range r.Snapshot().InFlight {
 		if openCreation(f, have) {
-			a := f.Object.Instance
-			list = append(list, addr.Target{Module: a.Module, Resource: a.Resource, Key: a.Key,
-				HasKey: !a.Key.IsNone()})
+			list = append(list, f.Intent)
 		}
 	}
 	return list
@@ -129,11 +127,15 @@ func leftUndone(pl *plan.Plan) (diags diag.List) {
 	}
 	for _, l := range pl.LeftOut {
 		if l.Reason == plan.LeftOutExcluded {
+			known := ""
+			if as := l.Because.String(); as != l.Address {
+				known = fmt.Sprintf(" It was begun as %s, which is its address until then.", as)
+			}
 			diags = append(diags, &diag.Diagnostic{
 				Severity: diag.Error, Summary: "Interrupted creation is not resolved", Address: l.Address,
 				Detail: fmt.Sprintf("Everything that has nothing to do with %s has been done. What became of its "+
 					"creation is not known, so it was left alone with what depends on it. "+
-					"Say what became of it, then run apply again:\n%s", l.Address, waysOut(l.Because))})
+					"Say what became of it, then run apply again:%s\n%s", l.Address, known, waysOut(l.Because))})
 		}
 	}
 	return diags

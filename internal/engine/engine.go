@@ -344,13 +344,14 @@ func (r *Run) Plan(ctx context.Context, o PlanOptions) (out *plan.Plan, diags di
 		}
 	}
 	functions := p.functions(asked, funcs.Options{PlanTime: now, Pure: true, Files: record})
-	var exclude []addr.Target
+	var interrupted []state.Intent
 	if o.Import == nil { // to take over an object is one way to settle what became of it
-		exclude = r.openCreations()
+		interrupted = r.openCreations()
 	}
 	out, more := planning.Run(ctx, p.opts.Abort, prog, r.State(), pool, planning.Options{
-		Mode: o.Mode, SkipRefresh: o.SkipRefresh, Targets: o.Targets, Exclude: exclude, ForceReplace: o.ForceReplace,
-		Generate: o.GenerateConfig, Strict: o.Strict, Import: o.Import, Variables: o.Variables,
+		Mode: o.Mode, SkipRefresh: o.SkipRefresh, Targets: o.Targets, Interrupted: interrupted,
+		ForceReplace: o.ForceReplace,
+		Generate:     o.GenerateConfig, Strict: o.Strict, Import: o.Import, Variables: o.Variables,
 		VariableRanges: o.VariableRanges,
 		Functions:      functions, StandIns: o.StandIns, Walked: o.Scope.walked(functions.Table),
 		Workspace: p.opts.Workspace, Cwd: p.opts.OriginalDir, Parallelism: p.opts.Parallelism, Now: now,

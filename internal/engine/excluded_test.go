@@ -10,9 +10,12 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/tombolo-iac/tombolo/addr"
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/internal/engine"
+	"github.com/tombolo-iac/tombolo/internal/world"
 	"github.com/tombolo-iac/tombolo/plan"
+	"github.com/tombolo-iac/tombolo/provider"
 )
 
 // tangle is a random configuration in two versions. The creation of some objects of the first is interrupted; the
@@ -22,6 +25,7 @@ type tangle struct {
 	// module p and q, in instances x and y; the p of x may be interrupted. The module depends on a node, and a node on
 	// it.
 	module, lostInside bool
+	moved              bool
 	in, out            int // -1: none
 }
 
@@ -33,15 +37,18 @@ type knot struct {
 	counted      bool  // two instances, of which the second may be interrupted
 	lost         bool
 	isNew, leave bool // is only in the second version, or in the first
+	moved        bool // has another address in the second version
 }
 
 func newTangle(r *rand.Rand) *tangle {
-	t := &tangle{in: -1, out: -1, module: r.IntN(2) == 0, lostInside: r.IntN(2) == 0}
+	t := &tangle{in: -1, out: -1, module: r.IntN(2) == 0, lostInside: r.IntN(2) == 0,
+		moved: r.IntN(2) == 0}
 	for i := range 5 + r.IntN(9) {
-		k := &knot{name: fmt.Sprintf("n%d", i), through: r.IntN(3) == 0, counted: r.IntN(4) == 0}
+		k := &knot{name: fmt.Sprintf("n%d", i), through: r.IntN(3) == 0, counted: r.IntN(4) == 0,
+			moved: r.IntN(3) == 0}
 		switch n := r.IntN(10); {
 		case n < 3 || i == 1:
-			k.lost = true
+			k.lost, k.leave = true, r.IntN(3) == 0
 		case n < 5:
 			k.isNew = true
 		case n < 7:
@@ -51,7 +58,7 @@ func newTangle(r *rand.Rand) *tangle {
 			if r.IntN(3) > 0 {
 				continue
 			}
-			if !other.isNew && !other.lost && !k.isNew && !(k.lost && other.leave) {
+			if !other.isNew && !other.lost && !k.isNew {
 				k.before = append(k.before, j)
 			}
 			if !other.leave && !k.leave && (!k.lost || !other.isNew && !other.lost) {
@@ -68,6 +75,22 @@ func newTangle(r *rand.Rand) *tangle {
 		}
 	}
 	return t
+}
+
+// block is the name of a block in a version.
+func (k *knot) block(second bool) string {
+	if second && k.moved && !k.isNew && !k.leave {
+		return k.name + "_moved"
+	}
+	return k.name
+}
+
+// call is the name of the module in a version.
+func (t *tangle) call(second bool) string {
+	if second && t.moved {
+		return "other"
+	}
+	return "m"
 }
 
 // text writes a version, and the module.
@@ -87,14 +110,18 @@ func (t *tangle) text(second bool) (root, module string) {
 		}
 		refs := []string{}
 		for _, d := range deps {
-			if t.nodes[d].counted {
-				refs = append(refs, fmt.Sprintf("world_object.%s[*].id", t.nodes[d].name))
+			if block := t.nodes[d].block(second); t.nodes[d].counted {
+				refs = append(refs, fmt.Sprintf("world_object.%s[*].id", block))
 			} else {
-				refs = append(refs, fmt.Sprintf("[world_object.%s.id]", t.nodes[d].name))
+				refs = append(refs, fmt.Sprintf("[world_object.%s.id]", block))
 			}
 		}
+		block := k.block(second)
+		if block != k.name {
+			fmt.Fprintf(&b, "moved {\n  from = world_object.%s\n  to   = world_object.%s\n}\n", k.name, block)
+		}
 		if t.module && second && i == t.out {
-			refs = append(refs, `[module.m["y"].id]`)
+			refs = append(refs, fmt.Sprintf("[module.%s[\"y\"].id]", t.call(true)))
 		}
 		list := "[" + strings.Join(refs, ", ") + "]"
 		if k.through {
@@ -112,10 +139,10 @@ func (t *tangle) text(second bool) (root, module string) {
 			}
 		}
 		fmt.Fprintf(&b, "resource \"world_object\" %q {\n%s  name   = %q\n  value  = \"%s-${join(\",\", "+
-			"flatten(%s))}\"\n  behave = %s\n}\n", k.name, count, name, version, list, behave)
-		value := "world_object." + k.name + ".value"
+			"flatten(%s))}\"\n  behave = %s\n}\n", block, count, name, version, list, behave)
+		value := "world_object." + block + ".value"
 		if k.counted {
-			value = "world_object." + k.name + "[0].value"
+			value = "world_object." + block + "[0].value"
 		}
 		if !k.lost || second {
 			fmt.Fprintf(&b, "output \"o_%s\" {\n  value = %s\n}\n", k.name, value)
@@ -124,16 +151,19 @@ func (t *tangle) text(second bool) (root, module string) {
 	if t.module {
 		in := `""`
 		if t.in >= 0 && t.nodes[t.in].counted {
-			in = "world_object." + t.nodes[t.in].name + "[0].id"
+			in = "world_object." + t.nodes[t.in].block(second) + "[0].id"
 		} else if t.in >= 0 {
-			in = "world_object." + t.nodes[t.in].name + ".id"
+			in = "world_object." + t.nodes[t.in].block(second) + ".id"
 		}
 		half := "{}"
 		if t.lostInside && !second {
 			half = `each.key == "x" ? tomap(` + lost + `) : tomap({})`
 		}
-		fmt.Fprintf(&b, "module \"m\" {\n  source   = \"./m\"\n  for_each = toset([\"x\", \"y\"])\n  in       = "+
-			"\"%s-${%s}\"\n  key      = each.key\n  behave   = %s\n}\n", version, in, half)
+		if t.call(second) != "m" {
+			b.WriteString("moved {\n  from = module.m\n  to   = module.other\n}\n")
+		}
+		fmt.Fprintf(&b, "module %q {\n  source   = \"./m\"\n  for_each = toset([\"x\", \"y\"])\n  in       = "+
+			"\"%s-${%s}\"\n  key      = each.key\n  behave   = %s\n}\n", t.call(second), version, in, half)
 	}
 	return b.String(), `variable "in" {}
 variable "key" {}
@@ -211,7 +241,7 @@ func (t *tangle) wanted(destroy bool) []string {
 			continue
 		case destroy:
 			verb = "DELETED "
-		case k.leave && kept[i]:
+		case k.leave && kept[i] && !k.lost:
 			continue
 		case k.leave:
 			verb = "DELETED "
@@ -257,7 +287,8 @@ func (t *tangle) interrupt(test *testing.T) *scene {
 	if t.module {
 		s.file("m/main.tf", worldHeader+module)
 		s.file(".terraform/modules/modules.json",
-			`{"Modules":[{"Key":"","Source":"","Dir":"."},{"Key":"m","Source":"./m","Dir":"m"}]}`)
+			`{"Modules":[{"Key":"","Source":"","Dir":"."},{"Key":"m","Source":"./m","Dir":"m"},`+
+				`{"Key":"other","Source":"./m","Dir":"m"}]}`)
 	}
 	_, _, diags := s.run(root, false, engine.PlanOptions{})
 	if diags.HasErrors() != t.interrupted() {
@@ -289,6 +320,7 @@ func TestAnInterruptedCreationHoldsExactlyWhatDependsOnIt(t *testing.T) {
 				t.Errorf("got:\n%s\nwant:\n%s\nleft out: %v\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"),
 					p.LeftOut, root)
 			}
+			tangle.adopted(s, root)
 			held := tangle.held()
 			if tangle.moduleHeld() && tangle.out >= 0 {
 				held = tangle.heldWithModule(held)
@@ -297,14 +329,133 @@ func TestAnInterruptedCreationHoldsExactlyWhatDependsOnIt(t *testing.T) {
 				name := "o_" + k.name
 				o := st.Output(name)
 				switch {
+				case k.leave:
 				case held[i] && (before[name] == "") != (o == nil), held[i] && o != nil &&
 					o.Value.AsString() != before[name]:
 					t.Errorf("%s is held, and its stored value changed from %q to %v", name, before[name], o)
-				case !held[i] && !k.leave && (o == nil || !strings.HasPrefix(o.Value.AsString(), "v2")):
+				case !held[i] && (o == nil || !strings.HasPrefix(o.Value.AsString(), "v2")):
 					t.Errorf("%s was not stored: %v", name, o)
 				}
 			}
 		})
+	}
+}
+
+// adopted takes over what was interrupted, by the addresses that it was begun at, and applies once more: everything
+// that the second version wants is there once, and nothing else.
+func (t *tangle) adopted(s *scene, root string) {
+	s.t.Helper()
+	s.adoptAll()
+	if _, _, diags := s.run(root, false, engine.PlanOptions{}); diags.HasErrors() {
+		s.t.Fatalf("after recovery: %v\n%s", diags.Err(), root)
+	}
+	want := []string{}
+	for _, k := range t.nodes {
+		switch {
+		case k.leave:
+		case k.counted:
+			want = append(want, k.name+"-0", k.name+"-1")
+		default:
+			want = append(want, k.name)
+		}
+	}
+	if t.module {
+		want = append(want, "p-x", "p-y", "q-x", "q-y")
+	}
+	got := []string{}
+	for _, o := range s.exist() {
+		got = append(got, o.Name)
+	}
+	slices.Sort(want)
+	slices.Sort(got)
+	if !slices.Equal(got, want) {
+		s.t.Errorf("in the end there are\n%v\nwant\n%v\n%s", got, want, root)
+	}
+}
+
+// exist lists the objects of the world.
+func (s *scene) exist() []world.Object {
+	s.t.Helper()
+	list, err := s.world.Exists()
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return list
+}
+
+// adoptAll settles all that is open with what the world has.
+func (s *scene) adoptAll() {
+	s.t.Helper()
+	project, diags := engine.Load(s.t.Context(), engine.Options{Dir: s.dir,
+		Providers: map[addr.Provider]provider.Factory{
+			world.Addr(): world.Factory(world.Options{Dir: filepath.Join(s.dir, "world")})}})
+	if diags.HasErrors() {
+		s.t.Fatal(diags.Err())
+	}
+	defer project.Close()
+	run, diags := project.Open(s.t.Context(), engine.OpenOptions{})
+	if diags.HasErrors() {
+		s.t.Fatal(diags.Err())
+	}
+	defer run.Close(s.t.Context())
+	for _, f := range run.Snapshot().InFlight {
+		id := ""
+		for _, o := range s.exist() {
+			if o.Token == f.Token() {
+				id = o.ID
+			}
+		}
+		if diags := run.Recover(s.t.Context(), f.Object.Instance, engine.Recovery{Adopt: id},
+			nil); diags.HasErrors() {
+			s.t.Fatalf("recover %s as %q: %v", f.Object, id, diags.Err())
+		}
+	}
+}
+
+// What moves onto an interrupted address waits, and is not destroyed; nor does it pass for what was interrupted.
+func TestNothingMovesOntoAnInterruptedCreation(t *testing.T) {
+	s := newScene(t)
+	const first = `
+resource "world_object" "base" { name = "base" }
+resource "world_object" "old" {
+  name = "old"
+}
+resource "world_object" "new" {
+  name   = "new"
+  value  = world_object.base.id
+  behave = { half = "lost" }
+}
+`
+	if _, _, diags := s.run(first, false, engine.PlanOptions{}); !diags.HasErrors() {
+		t.Fatal("nothing was interrupted")
+	}
+	const second = `
+moved {
+  from = world_object.old
+  to   = world_object.new
+}
+resource "world_object" "new" {
+  name = "old"
+}
+`
+	from := s.mark()
+	for range 2 {
+		p, _, diags := s.run(second, false, engine.PlanOptions{})
+		if !diags.HasErrors() || p == nil {
+			t.Fatal("the interrupted creation was taken for settled")
+		}
+		left := map[string]string{}
+		for _, l := range p.LeftOut {
+			left[l.Address] = l.Why()
+		}
+		want := map[string]string{"world_object.new": "left alone", "world_object.old": "kept for world_object.new",
+			"world_object.base": "kept for world_object.new"}
+		if !maps.Equal(left, want) {
+			t.Errorf("left out %v", left)
+		}
+	}
+	if got := s.happened(from); len(got) > 0 {
+		t.Errorf("it did %v", got)
 	}
 }
 
@@ -314,10 +465,10 @@ func TestDestroyKeepsWhatAnInterruptedCreationNeeds(t *testing.T) {
 			t.Parallel()
 			tangle := newTangle(rand.New(rand.NewPCG(uint64(seed), 8)))
 			for _, k := range tangle.nodes {
-				k.leave, k.isNew = false, false // the same configuration twice
+				k.leave, k.isNew, k.moved = false, false, false // the same configuration twice
 				k.now = k.before
 			}
-			tangle.out = -1
+			tangle.out, tangle.moved = -1, false
 			s := tangle.interrupt(t)
 			root, _ := tangle.text(true)
 			from := s.mark()

@@ -59,7 +59,7 @@ func (r *Run) Recover(ctx context.Context, a addr.AbsResourceInstance, how Recov
 		if len(open) == 0 {
 			return diags.Errorf(nil, "Nothing to adopt", "%s has no interrupted creation. Use --retry or --forget.", a)
 		}
-		edit, more := r.adopt(ctx, a, open[0].Intent, how.Adopt, variables)
+		edit, more := r.adopt(ctx, open[0].Intent, how.Adopt, variables)
 		if diags = diags.Extend(more); diags.HasErrors() {
 			return diags
 		}
@@ -92,8 +92,8 @@ func (r *Run) openAddresses() string {
 	return fmt.Sprintf(" Interrupted are: %s.", strings.Join(list, ", "))
 }
 
-func (r *Run) adopt(ctx context.Context, a addr.AbsResourceInstance, intent state.Intent, id string,
-	variables map[string]cty.Value) (edit state.Edit, diags diag.List) {
+func (r *Run) adopt(ctx context.Context, intent state.Intent, id string, variables map[string]cty.Value) (
+	edit state.Edit, diags diag.List) {
 	p := r.project
 	prog, diags := p.prepare()
 	if diags.HasErrors() {
@@ -107,7 +107,7 @@ func (r *Run) adopt(ctx context.Context, a addr.AbsResourceInstance, intent stat
 		Variables: variables, Functions: p.functions(ctx, funcs.Options{}), Workspace: p.opts.Workspace,
 		Cwd:         p.opts.OriginalDir,
 		Parallelism: p.opts.Parallelism, Events: p.opts.Events, DeposedKey: deposedKey,
-	}, planning.Adoption{Target: a, Provider: intent.Provider, ID: id, Planned: intent.Planned})
+	}, intent, id)
 	return edit, diags.Extend(more)
 }
 

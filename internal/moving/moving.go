@@ -6,7 +6,7 @@
 // known when modules and resources have been expanded: Check reports it then. What the plan makes of a moved object is
 // internal/planning's matter.
 //
-//	moves := moving.Run(cfg, prior)
+//	moves := moving.Run(cfg, prior, nil)
 //	prior = moves.State
 //	...
 //	diags := moves.Check(declared)
@@ -34,6 +34,11 @@ type Result struct {
 	From map[addr.AbsResourceInstance]addr.AbsResourceInstance
 	// Blocked lists what could not move because something was in the way.
 	Blocked []Blocked
+	// Open holds the present address of every open one by the address that was given.
+	Open map[addr.AbsResourceInstance]addr.AbsResourceInstance
+	// Waiting holds the instances of the state that could not move because an open one is in the way, by their present
+	// addresses, each with the one that was given.
+	Waiting map[addr.AbsResourceInstance]addr.AbsResourceInstance
 
 	// renamed holds the new blocks of those whose objects moved.
 	renamed state.Renaming
@@ -77,9 +82,21 @@ func (e end) in(m addr.ModuleInstance) string {
 	return addr.AbsResourceInstance{Module: m, Resource: e.resource, Key: e.key}.String()
 }
 
-// Run works out all moves.
-func Run(cfg *config.Config, prior *state.State) *Result {
-	r := &Result{State: prior, From: map[addr.AbsResourceInstance]addr.AbsResourceInstance{}, packages: cfg.Module}
+// Run works out all moves. open are instances without an object in the state that may have one nevertheless: they move
+// as if it were there.
+func Run(cfg *config.Config, prior *state.State, open []addr.AbsResourceInstance) *Result {
+	r := &Result{State: prior, From: map[addr.AbsResourceInstance]addr.AbsResourceInstance{}, packages: cfg.Module,
+		Open:    make(map[addr.AbsResourceInstance]addr.AbsResourceInstance, len(open)),
+		Waiting: map[addr.AbsResourceInstance]addr.AbsResourceInstance{}}
+	occupied := prior
+	if len(open) > 0 {
+		b := prior.Builder()
+		for _, a := range open {
+			r.Open[a] = a
+			b.Fold(state.Edit{Put: &state.PutObject{Addr: addr.Object{Instance: a}, Object: &state.Object{}}})
+		}
+		occupied = b.State()
+	}
 	for _, m := range cfg.SortedModules() {
 		for _, b := range m.Moved {
 			r.statements = append(r.statements, explicit(m.Path, b))
@@ -87,7 +104,7 @@ func Run(cfg *config.Config, prior *state.State) *Result {
 	}
 	x := newIndex(r.statements)
 	explicits := len(r.statements)
-	r.imply(cfg, x)
+	r.imply(cfg, occupied, x)
 	if len(r.statements) == 0 {
 		return r
 	}
@@ -99,7 +116,7 @@ func Run(cfg *config.Config, prior *state.State) *Result {
 		r.cycles = cycles
 		return r
 	}
-	root := settle(prior)
+	root := settle(occupied)
 	for _, i := range order {
 		r.move(root, r.statements[i])
 	}
@@ -126,8 +143,8 @@ func explicit(m addr.Module, b *config.Moved) *statement {
 
 // imply adds the moves of resources whose block got or lost count, unless a block mentions the resource: the only
 // instance becomes number 0, and the other way round.
-func (r *Result) imply(cfg *config.Config, x *index) {
-	for _, stored := range r.State.Resources() {
+func (r *Result) imply(cfg *config.Config, occupied *state.State, x *index) {
+	for _, stored := range occupied.Resources() {
 		m := cfg.Module(stored.Addr.Module.Config())
 		if m == nil {
 			continue
@@ -158,7 +175,18 @@ func (r *Result) imply(cfg *config.Config, x *index) {
 // finds its new place free.
 func (r *Result) record(root *place, prior *state.State) {
 	var moved []addr.AbsResourceInstance
+	waiting := r.Waiting
+	r.Waiting = make(map[addr.AbsResourceInstance]addr.AbsResourceInstance, len(waiting))
 	root.walk(addr.RootInstance, func(now, was addr.AbsResourceInstance) {
+		if _, open := r.Open[was]; open {
+			r.Open[was] = now
+		}
+		if prior.Instance(was) == nil {
+			return
+		}
+		if open, ok := waiting[was]; ok {
+			r.Waiting[now] = open
+		}
 		if now != was {
 			r.From[now] = was
 			moved = append(moved, now)

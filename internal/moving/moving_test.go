@@ -141,7 +141,7 @@ func TestObjectsFollowMovedBlocks(t *testing.T) {
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			r := moving.Run(load(t, map[string]string{"main.tf": c.blocks}), stored(t, c.objects...))
+			r := moving.Run(load(t, map[string]string{"main.tf": c.blocks}), stored(t, c.objects...), nil)
 			got := places(r.State)
 			slices.Sort(c.want)
 			if !slices.Equal(got, c.want) {
@@ -178,7 +178,7 @@ func TestMovesLoseNoObject(t *testing.T) {
 			}
 		}
 		prior := stored(t, objects...)
-		r := moving.Run(load(t, map[string]string{"main.tf": blocks}), prior)
+		r := moving.Run(load(t, map[string]string{"main.tf": blocks}), prior, nil)
 		got := places(r.State)
 		if len(got) != len(objects) {
 			t.Fatalf("seed %d: %d objects became %d:\n%s\n%s\n%v", seed, len(objects), len(got),
@@ -194,9 +194,54 @@ func TestMovesLoseNoObject(t *testing.T) {
 	}
 }
 
+// Objects that may exist go where they would go if they were in the state, and all others go the same ways.
+func TestOpenObjectsMoveAsIfTheyWereThere(t *testing.T) {
+	names := []string{"x.a", "x.b", "x.c", "x.a[0]", "x.b[1]", "module.m.x.a", "module.m[0].x.a", "module.n.x.b",
+		"module.m.module.n.x.a"}
+	ends := append(slices.Clone(names), "module.m", "module.n", "module.m[0]", "module.n[1]", "module.o")
+	isModule := func(a string) bool { return !strings.Contains(a, "x.") }
+	for seed := range int64(1500) {
+		rng := rand.New(rand.NewSource(seed))
+		var objects, there []string
+		var open []addr.AbsResourceInstance
+		for _, n := range names {
+			switch rng.Intn(4) {
+			case 0:
+				a, _ := addr.ParseInstance(n)
+				objects, open = append(objects, n), append(open, a)
+			case 1:
+				objects, there = append(objects, n), append(there, n)
+			}
+		}
+		text := "resource \"x\" \"c\" {\n  count = 1\n}\n"
+		for range 1 + rng.Intn(4) {
+			from, to := ends[rng.Intn(len(ends))], ends[rng.Intn(len(ends))]
+			if isModule(from) == isModule(to) {
+				text += moved(from, to)
+			}
+		}
+		cfg := load(t, map[string]string{"main.tf": text})
+		want, got := moving.Run(cfg, stored(t, objects...), nil), moving.Run(cfg, stored(t, there...), open)
+		all := places(got.State)
+		for was, now := range got.Open {
+			all = append(all, was.String()+" -> "+now.String())
+		}
+		slices.Sort(all)
+		if !slices.Equal(all, places(want.State)) {
+			t.Fatalf("seed %d: open: %v\n%s\ngot:\n  %s\nwant:\n  %s", seed, open, text, strings.Join(all, "\n  "),
+				strings.Join(places(want.State), "\n  "))
+		}
+		for now, by := range got.Waiting {
+			if got.State.Instance(now) == nil || !slices.Contains(open, by) {
+				t.Fatalf("seed %d: %s waits for %s:\n%s", seed, now, by, text)
+			}
+		}
+	}
+}
+
 func TestDependenciesFollow(t *testing.T) {
 	r := moving.Run(load(t, map[string]string{"main.tf": moved("x.a", "x.b") + moved("x.c[0]", "x.d")}),
-		stored(t, "x.a", "x.c[0]", "x.c[1]"))
+		stored(t, "x.a", "x.c[0]", "x.c[1]"), nil)
 	dep := func(s string) addr.ConfigResource {
 		d, _ := addr.ParseConfigResource(s)
 		return d
@@ -221,7 +266,7 @@ func TestMovingCostsASum(t *testing.T) {
 		best := time.Hour
 		for range 5 {
 			started := time.Now()
-			r := moving.Run(cfg, prior)
+			r := moving.Run(cfg, prior, nil)
 			best = min(best, time.Since(started))
 			if len(r.From) != n {
 				t.Fatalf("%d of %d objects moved", len(r.From), n)
@@ -246,7 +291,7 @@ func BenchmarkModuleOf10000Objects(b *testing.B) {
 	cfg, prior := load(b, map[string]string{"main.tf": moved("module.m", "module.n")}), stored(b, objects...)
 	b.ReportAllocs()
 	for b.Loop() {
-		if r := moving.Run(cfg, prior); len(r.From) != 10000 {
+		if r := moving.Run(cfg, prior, nil); len(r.From) != 10000 {
 			b.Fatal(len(r.From))
 		}
 	}

@@ -12,8 +12,11 @@ import (
 // tree, so that a whole module moves by moving its place.
 type place struct {
 	calls     map[string]map[addr.Key]*place
-	resources map[addr.Resource]map[addr.Key]addr.AbsResourceInstance
+	resources map[addr.Resource]heap
 }
+
+// heap holds where the instances of a resource were.
+type heap map[addr.Key]addr.AbsResourceInstance
 
 // settle puts every instance of a state at its place.
 func settle(s *state.State) *place {
@@ -25,20 +28,20 @@ func settle(s *state.State) *place {
 			module = r.Addr.Module
 			at = root.make(module.Steps())
 		}
-		heap := make(map[addr.Key]addr.AbsResourceInstance, len(r.Instances))
+		h := make(heap, len(r.Instances))
 		for key := range r.Instances {
-			heap[key] = r.Addr.Instance(key)
+			h[key] = r.Addr.Instance(key)
 		}
-		at.put(r.Addr.Resource, heap)
+		at.put(r.Addr.Resource, h)
 	}
 	return root
 }
 
-func (p *place) put(r addr.Resource, heap map[addr.Key]addr.AbsResourceInstance) {
+func (p *place) put(r addr.Resource, h heap) {
 	if p.resources == nil {
-		p.resources = map[addr.Resource]map[addr.Key]addr.AbsResourceInstance{}
+		p.resources = map[addr.Resource]heap{}
 	}
-	p.resources[r] = heap
+	p.resources[r] = h
 }
 
 // make returns the place at the end of a way, made where it does not exist yet.
@@ -76,8 +79,8 @@ func (p *place) find(steps []addr.Step) *place {
 
 // walk visits every instance with where it is and where it was.
 func (p *place) walk(m addr.ModuleInstance, visit func(now, was addr.AbsResourceInstance)) {
-	for r, heap := range p.resources {
-		for key, was := range heap {
+	for r, h := range p.resources {
+		for key, was := range h {
 			visit(addr.AbsResourceInstance{Module: m, Resource: r, Key: key}, was)
 		}
 	}
@@ -151,8 +154,8 @@ func (r *Result) transfer(container *place, step addr.Step, p *place, to []addr.
 	switch {
 	case len(source.resources) == 0:
 	case len(there.resources) > 0:
-		r.Blocked = append(r.Blocked, Blocked{From: from.Child(step.Call, step.Key).String(),
-			To: base.Join(to).String()})
+		r.block(Blocked{From: from.Child(step.Call, step.Key).String(), To: base.Join(to).String()},
+			slices.Collect(maps.Values(source.resources)), slices.Collect(maps.Values(there.resources)))
 	default:
 		there.resources, source.resources = source.resources, nil
 	}
@@ -170,8 +173,8 @@ func (r *Result) moveResources(p *place, way []addr.Step, s *statement) {
 	if container == nil || len(container.resources[s.from.resource]) == 0 {
 		return
 	}
-	heap := container.resources[s.from.resource]
-	if _, ok := heap[s.from.key]; !ok && !s.from.whole {
+	here := container.resources[s.from.resource]
+	if _, ok := here[s.from.key]; !ok && !s.from.whole {
 		return
 	}
 	if s.from.resource.Mode != s.to.resource.Mode {
@@ -181,21 +184,46 @@ func (r *Result) moveResources(p *place, way []addr.Step, s *statement) {
 	base := addr.ModuleInstanceOf(way...)
 	target := p.make(s.to.steps)
 	there := target.resources[s.to.resource]
-	_, taken := there[s.to.key]
+	taken, blocked := there[s.to.key]
 	switch {
-	case s.from.whole && len(there) > 0, !s.from.whole && taken:
-		r.Blocked = append(r.Blocked, Blocked{From: s.from.in(base), To: s.to.in(base)})
+	case s.from.whole && len(there) > 0:
+		r.block(Blocked{From: s.from.in(base), To: s.to.in(base)}, []heap{here}, []heap{there})
+	case !s.from.whole && blocked:
+		r.block(Blocked{From: s.from.in(base), To: s.to.in(base)}, []heap{{s.from.key: here[s.from.key]}},
+			[]heap{{s.to.key: taken}})
 	case s.from.whole:
 		delete(container.resources, s.from.resource)
-		target.put(s.to.resource, heap)
+		target.put(s.to.resource, here)
 	default:
 		if there == nil {
-			there = map[addr.Key]addr.AbsResourceInstance{}
+			there = heap{}
 			target.put(s.to.resource, there)
 		}
-		there[s.to.key] = heap[s.from.key]
-		if delete(heap, s.from.key); len(heap) == 0 {
+		there[s.to.key] = here[s.from.key]
+		if delete(here, s.from.key); len(here) == 0 {
 			delete(container.resources, s.from.resource)
+		}
+	}
+}
+
+// block notes that what is in some heaps cannot move to where others are. What an open one keeps out waits for it; all
+// else stays for good.
+func (r *Result) block(b Blocked, stay, there []heap) {
+	var first *addr.AbsResourceInstance
+	for _, h := range there {
+		for _, was := range h {
+			if _, open := r.Open[was]; open && (first == nil || was.Compare(*first) < 0) {
+				first = &was
+			}
+		}
+	}
+	if first == nil {
+		r.Blocked = append(r.Blocked, b)
+		return
+	}
+	for _, h := range stay {
+		for _, was := range h {
+			r.Waiting[was] = *first
 		}
 	}
 }

@@ -2,6 +2,7 @@ package planning
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -12,30 +13,31 @@ import (
 	"github.com/tombolo-iac/tombolo/plan"
 )
 
-// What is excluded is left alone, and so is everything that depends on it: the walk holds that (eval.Hold). Deletions
-// run the other way round: an object that something left alone depends on is kept.
+// An interrupted creation is left alone, and so is everything that depends on it: the walk holds that (eval.Hold).
+// Deletions run the other way round: an object that something left alone depends on is kept. An interrupted creation
+// moves as if its object were in the state; until it is settled it is called by the address that the journal has.
 
 // excludes reports whether the plan leaves an instance alone. One that an import block takes over is settled by that.
 func (p *planner) excludes(a addr.AbsResourceInstance) bool {
-	return p.exclude.Contains(a) && p.walk.ImportOf(a) == nil
+	return p.excluded[a] != nil && p.walk.ImportOf(a) == nil
 }
 
 // skips reports whether nothing is planned for an instance because it is excluded. A plan that only looks has nothing
 // to leave out.
 func (p *planner) skips(a addr.AbsResourceInstance) bool {
-	return p.exclude != nil && p.opts.Mode == plan.Normal && p.excludes(a)
+	return p.opts.Mode == plan.Normal && p.excludes(a)
 }
 
 // hold tells the walk which of the wanted instances of a block are excluded.
 func (p *planner) hold(b *eval.Block, exp eval.Expansion) {
-	if p.exclude == nil || p.opts.Mode == plan.Destroy {
+	if p.holding() == eval.HoldNothing {
 		return
 	}
 	for _, k := range exp.Keys {
 		a := b.Addr().Instance(k)
 		if p.excludes(a) {
 			b.Hold(a)
-			p.leaveOut(plan.LeftOut{Address: a.String(), Because: a, Reason: plan.LeftOutExcluded})
+			p.leaveAlone(a)
 		}
 	}
 }
@@ -43,12 +45,26 @@ func (p *planner) hold(b *eval.Block, exp eval.Expansion) {
 // holding is the way of the walk.
 func (p *planner) holding() eval.Hold {
 	switch {
-	case p.exclude == nil || p.opts.Mode == plan.Destroy:
+	case len(p.opts.Interrupted) == 0 || p.opts.Mode == plan.Destroy:
 		return eval.HoldNothing
 	case p.opts.Mode == plan.RefreshOnly:
 		return eval.HoldOutputs
 	}
 	return eval.HoldDependents
+}
+
+// leaveAlone lists an excluded instance, with the address that it was interrupted at.
+func (p *planner) leaveAlone(a addr.AbsResourceInstance) {
+	p.leaveOut(plan.LeftOut{Address: a.String(), Because: p.excluded[a].Object.Instance,
+		Reason: plan.LeftOutExcluded})
+}
+
+// excludedTargets names what is excluded, in order.
+func (p *planner) excludedTargets() (list []addr.Target) {
+	for _, a := range slices.SortedFunc(maps.Keys(p.excluded), addr.AbsResourceInstance.Compare) {
+		list = append(list, addr.Target{Module: a.Module, Resource: a.Resource, Key: a.Key, HasKey: !a.Key.IsNone()})
+	}
+	return list
 }
 
 func (p *planner) leaveOut(l plan.LeftOut) {
@@ -99,7 +115,7 @@ func (p *planner) listHeld() {
 // withhold takes back the deletion of what something left alone depends on, by what the state and the configuration
 // say.
 func (p *planner) withhold() {
-	if p.exclude == nil || p.opts.Mode == plan.RefreshOnly {
+	if len(p.excluded) == 0 || p.opts.Mode == plan.RefreshOnly {
 		return
 	}
 	kept := p.kept()
@@ -112,11 +128,11 @@ func (p *planner) withhold() {
 		if p.byInstance[a] == c {
 			delete(p.byInstance, a)
 		}
-		l := plan.LeftOut{Address: c.Object.String(), Because: cause, Reason: plan.LeftOutNeeded}
 		if a == cause {
-			l.Reason = plan.LeftOutExcluded
+			p.leaveAlone(a)
+		} else {
+			p.leaveOut(plan.LeftOut{Address: c.Object.String(), Because: cause, Reason: plan.LeftOutNeeded})
 		}
-		p.leaveOut(l)
 		return true
 	})
 }
@@ -133,14 +149,15 @@ func (p *planner) kept() map[addr.AbsResourceInstance]addr.AbsResourceInstance {
 			queue = append(queue, a)
 		}
 	}
-	for _, t := range p.opts.Exclude {
-		if a := (addr.AbsResource{Module: t.Module, Resource: t.Resource}).Instance(t.Key); !t.IsModule() &&
-			p.excludes(a) {
-			keep(a, a) // it need not be in the state
-			if p.opts.Mode == plan.Destroy {
-				p.leaveOut(plan.LeftOut{Address: a.String(), Because: a, Reason: plan.LeftOutExcluded})
+	for a := range p.excluded {
+		if p.excludes(a) {
+			if keep(a, a); p.targets.Contains(a) {
+				p.leaveAlone(a) // also where no block wants it
 			}
 		}
+	}
+	for a, open := range p.moves.Waiting {
+		keep(a, p.moves.Open[open]) // its new address may be taken
 	}
 	for _, r := range p.prior.Resources() {
 		for _, key := range r.Keys() {
@@ -170,9 +187,13 @@ func (p *planner) kept() map[addr.AbsResourceInstance]addr.AbsResourceInstance {
 }
 
 // needs returns what an instance depends on: by the state, and by its block if it has one.
+// The journal has those of an interrupted creation.
 func (p *planner) needs(a addr.AbsResourceInstance) (deps []addr.ConfigResource) {
 	if o := p.prior.Object(addr.Object{Instance: a}); o != nil {
-		deps = slices.Clone(o.Dependencies)
+		deps = slices.Clone(p.moves.Follow(o.Dependencies))
+	}
+	if intent := p.excluded[a]; intent != nil {
+		deps = append(deps, p.moves.Follow(intent.Dependencies)...)
 	}
 	if s := p.prog.ResourceSlot(a.Config()); s != nil {
 		deps = append(deps, s.ResourceDeps()...)
@@ -195,10 +216,10 @@ func (p *planner) sortedLeftOut() []plan.LeftOut {
 		}
 		return a.Because.Compare(b.Because)
 	})
-	return slices.CompactFunc(p.leftOutList, func(a, b plan.LeftOut) bool {
-		return a.Address == b.Address &&
-			a.Reason == b.Reason
+	p.leftOutList = slices.CompactFunc(p.leftOutList, func(a, b plan.LeftOut) bool {
+		return a.Address == b.Address && a.Reason == b.Reason
 	})
+	return p.leftOutList
 }
 
 // incomplete names what the plan leaves out because of what is excluded.

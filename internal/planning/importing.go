@@ -20,36 +20,27 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// Adoption is an object that an interrupted creation may have left, to be found by its id.
-type Adoption struct {
-	Target   addr.AbsResourceInstance
-	Provider addr.AbsProviderConfig
-	ID       string
-	// Planned is the planned value as JSON, or nil: what the import does not tell is taken from it before the object is
-	// read.
-	Planned []byte
-}
-
-// Adopt finds an existing object by its id and returns the edit that stores it at an address. Only provider
-// configurations are evaluated for that, with what the prior state knows.
+// Adopt finds the object of an interrupted creation by its id and returns the edit that stores it. Only provider
+// configurations are evaluated for that, with what the prior state knows. What the import does not tell is taken from
+// the planned value of the intent before the object is read.
 func Adopt(ctx, calls context.Context, prog *linking.Program, prior *state.State, providers Providers, o Options,
-	wanted Adoption) (state.Edit, diag.List) {
+	intent state.Intent, id string) (state.Edit, diag.List) {
 	o.Mode = plan.Destroy // evaluates provider configurations and nothing else
 	p := newPlanner(calls, prog, prior, providers, o)
 	in := p.inputs()
-	in.InUse[wanted.Provider] = true
+	in.InUse[intent.Provider] = true
 	p.begin(ctx, in)
 	if err := p.walk.Run(ctx); err != nil {
 		return state.Edit{}, p.walk.Diagnostics().AppendError("Operation canceled", err)
 	}
 	defer p.CloseAll()
-	edit, err := p.adopt(wanted)
+	edit, err := p.adopt(intent, id)
 	_ = err // reported
 	return edit, p.walk.Diagnostics()
 }
 
-func (p *planner) adopt(wanted Adoption) (state.Edit, error) {
-	none, target, cfg := state.Edit{}, wanted.Target, wanted.Provider
+func (p *planner) adopt(intent state.Intent, id string) (state.Edit, error) {
+	none, target, cfg := state.Edit{}, intent.Object.Instance, intent.Provider
 	schema, diags := p.providers.Schema(cfg.Provider)
 	if err := p.walk.Report(diags); err != nil {
 		return none, err
@@ -63,9 +54,12 @@ func (p *planner) adopt(wanted Adoption) (state.Edit, error) {
 	if err != nil {
 		return none, err
 	}
-	k, err := p.imported(addr.Object{Instance: target}, cfg, rt, inst, wanted.ID, wanted.Planned)
+	k, err := p.imported(addr.Object{Instance: target}, cfg, rt, inst, id, intent.Planned)
 	if err != nil {
 		return none, err
+	}
+	if p.prog.ResourceSlot(target.Config()) == nil { // its block is gone
+		k.object.Dependencies = intent.Dependencies
 	}
 	return state.Edit{Put: &state.PutObject{Addr: addr.Object{Instance: target}, Provider: cfg, Object: k.object}}, nil
 }

@@ -20,8 +20,15 @@ import (
 // move returns the stored objects the addresses that the configuration has for them now. The edits are the first of the
 // plan, so that applying records them before it does anything.
 func (p *planner) move() error {
-	p.moves = moving.Run(p.prog.Config, p.prior)
+	open := make([]addr.AbsResourceInstance, len(p.opts.Interrupted))
+	for i, intent := range p.opts.Interrupted {
+		open[i] = intent.Object.Instance
+	}
+	p.moves = moving.Run(p.prog.Config, p.prior, open)
 	p.prior = p.moves.State
+	for i := range p.opts.Interrupted {
+		p.excluded[p.moves.Open[open[i]]] = &p.opts.Interrupted[i]
+	}
 	p.refreshed = append(p.refreshed, p.moves.Edits...)
 	if err := p.walk.Report(p.targetedMoves()); err != nil {
 		return err

@@ -49,8 +49,9 @@ type Options struct {
 	Mode        plan.Mode
 	SkipRefresh bool
 	Targets     []addr.Target
-	// Exclude names what the plan leaves alone, with everything that depends on it.
-	Exclude      []addr.Target
+	// Interrupted are creations of which nobody knows what came. The plan leaves them alone, with everything that
+	// depends on them and with what they depend on.
+	Interrupted  []state.Intent
 	ForceReplace []addr.AbsResourceInstance
 	// Generate asks for configuration of imported objects that have none.
 	Generate bool
@@ -175,7 +176,8 @@ func newPlanner(calls context.Context, prog *linking.Program, prior *state.State
 		byInstance:     map[addr.AbsResourceInstance]*plan.Change{}, visited: map[addr.AbsResource]bool{},
 		rootOutputs: map[string]cty.Value{},
 		evaluated:   map[addr.AbsProviderConfig]bool{}, replace: map[addr.AbsResourceInstance]bool{},
-		targets: prog.Targets(o.Targets, prior), exclude: linking.Select(o.Exclude), moves: &moving.Result{},
+		targets: prog.Targets(o.Targets, prior), moves: &moving.Result{},
+		excluded: make(map[addr.AbsResourceInstance]*state.Intent, len(o.Interrupted)),
 	}
 	for _, a := range o.ForceReplace {
 		p.replace[a] = true
@@ -225,9 +227,9 @@ type planner struct {
 	base      *state.State // as stored
 	prior     *state.State // with moves done
 	moves     *moving.Result
-	targets   *linking.Targets                  // nil: everything
-	exclude   *linking.Selection                // nil: nothing
-	doomed    map[addr.AbsResourceInstance]bool // of a destroy with targets; found when first asked for
+	targets   *linking.Targets                           // nil: everything
+	excluded  map[addr.AbsResourceInstance]*state.Intent // interrupted creations, by what they are called now
+	doomed    map[addr.AbsResourceInstance]bool          // of a destroy with targets; found when first asked for
 	providers Providers
 	opts      Options
 	calls     context.Context
@@ -410,7 +412,7 @@ func (p *planner) workOf(b *eval.Block, exp eval.Expansion) []item {
 // leftOut holds the instances of a block that targets leave out, or that are excluded, the value that they have in the
 // state.
 func (p *planner) leftOut(b *eval.Block, exp eval.Expansion, values map[addr.Key]cty.Value) {
-	if p.targets == nil && p.exclude == nil {
+	if p.targets == nil && len(p.excluded) == 0 {
 		return
 	}
 	for _, key := range exp.Keys {
@@ -466,7 +468,7 @@ func (p *planner) finish(diags diag.List) *plan.Plan {
 		Base: p.base, Refreshed: p.refreshed, Changes: p.changes, Drift: p.drift,
 		Checks: p.walk.CheckResults(), Targets: p.opts.Targets, ForceReplace: p.opts.ForceReplace,
 		Errored: diags.HasErrors(), Complete: len(p.opts.Targets) == 0 && len(p.leftOutList) == 0 && !diags.HasErrors(),
-		Exclude: p.opts.Exclude, LeftOut: p.sortedLeftOut(), Expansions: p.walk.Expansions(),
+		Exclude: p.excludedTargets(), LeftOut: p.sortedLeftOut(), Expansions: p.walk.Expansions(),
 		Unrefreshed: p.opts.SkipRefresh,
 	}
 	p.planOutputs(out, diags.HasErrors())

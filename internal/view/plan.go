@@ -80,9 +80,14 @@ func (w *planWriter) leftOut(p *plan.Plan) {
 		}
 		fmt.Fprintf(w, "  %s %s\n", mark, clean(l.Address))
 		if l.Reason == plan.LeftOutExcluded {
+			address := "ADDRESS"
+			if as := l.Because.String(); as != l.Address {
+				address = as
+				fmt.Fprintf(w, "      It was begun as %s, which is its address until it is settled.\n", clean(as))
+			}
 			fmt.Fprintf(w,
-				"      A run ended in the middle of its creation: it may exist. Run \"%s recover ADDRESS\" with\n",
-				w.o.program())
+				"      A run ended in the middle of its creation: it may exist. Run \"%s recover %s\" with\n",
+				w.o.program(), clean(address))
 			w.WriteString("      --adopt ID, --retry or --forget to say what became of it.\n")
 			continue
 		}
