@@ -21,7 +21,7 @@ import (
 func TestDocumentedProgramsWork(t *testing.T) {
 	for _, name := range []string{"python3", "bash", "jq"} {
 		if _, err := exec.LookPath(name); err != nil {
-			t.Skip("the documentation uses ", name, ", which is not installed")
+			t.Skip("needs ", name, ", which the documentation uses")
 		}
 	}
 	dir := t.TempDir()

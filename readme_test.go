@@ -50,7 +50,7 @@ func wantLines(t *testing.T, got, want string) {
 
 func TestReadmeShowsWhatTheProgramPrints(t *testing.T) {
 	if testing.Short() {
-		t.Skip("builds the command; runs without -short")
+		t.Skip("runs without -short: it builds the command")
 	}
 	bin := filepath.Join(t.TempDir(), "tombolo")
 	if out, err := exec.Command("go", "build", "-o", bin, "./cmd/tombolo").CombinedOutput(); err != nil {

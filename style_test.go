@@ -184,6 +184,21 @@ func TestTurnsThatWereTakenOutStayOut(t *testing.T) {
 	}, ".go", ".md")
 }
 
+// A test that is skipped says what it needs, or when it runs.
+func TestSkipsSayWhenTheTestRuns(t *testing.T) {
+	skip := regexp.MustCompile(`\b(?:t|tb|b|s|f\.t|r\.t)\.Skipf?\((err\b|"[^"]*)`)
+	walkFiles(t, func(path, text string) {
+		for i, line := range strings.Split(text, "\n") {
+			m := skip.FindStringSubmatch(line)
+			if m == nil || strings.HasPrefix(path, "provider/providertest/") || strings.HasPrefix(m[1], `"needs `) ||
+				strings.HasPrefix(m[1], `"runs `) {
+				continue
+			}
+			t.Errorf(`%s:%d: begin with "needs" or "runs": %s`, path, i+1, strings.TrimSpace(line))
+		}
+	}, ".go")
+}
+
 var (
 	namedFile       = regexp.MustCompile(`[\w./-]*\b\w+\.(?:go|md|txtar)\b`)
 	namedIdentifier = regexp.MustCompile(`\b([a-z]\w*)\.([A-Z]\w*[a-z]\w*)\b`)

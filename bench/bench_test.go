@@ -121,7 +121,7 @@ func TestWrongOutputIsNoResult(t *testing.T) {
 
 func TestExternalShapeComparesWithPlainProcesses(t *testing.T) {
 	if _, err := exec.LookPath("xargs"); err != nil {
-		t.Skip("no xargs")
+		t.Skip("needs xargs")
 	}
 	t.Setenv("FAKE_CONTENDER", "good")
 	s := shapes[len(shapes)-1]

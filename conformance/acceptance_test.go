@@ -20,7 +20,7 @@ const acceptanceModule = "acceptance"
 // TestAcceptance runs acceptance tests of a provider of ours, made with the published framework for them.
 func TestAcceptance(t *testing.T) {
 	if testing.Short() {
-		t.Skip("compiles a framework and runs for half a minute")
+		t.Skip("runs without -short: it compiles a framework, and takes half a minute")
 	}
 	bin := filepath.Join(t.TempDir(), "acceptance.test")
 	inAcceptance(t, "test", "-c", "-o", bin, ".")
@@ -48,7 +48,7 @@ type suite struct {
 func TestAcceptanceSuites(t *testing.T) {
 	asked := os.Getenv("TOMBOLO_ACCEPTANCE_SUITES")
 	if asked == "" {
-		t.Skip("TOMBOLO_ACCEPTANCE_SUITES is not set")
+		t.Skip("runs with TOMBOLO_ACCEPTANCE_SUITES")
 	}
 	data, err := os.ReadFile(filepath.Join(acceptanceModule, "suites.json"))
 	if err != nil {
@@ -124,7 +124,7 @@ func inAcceptance(t *testing.T, command string, args ...string) string {
 	for _, sign := range []string{"dial tcp", "no such host", "i/o timeout", "module lookup disabled",
 		"server response: ", "connection refused"} {
 		if strings.Contains(stderr.String(), sign) {
-			t.Skipf("the modules that acceptance tests need are not to be had: %v\n%s", err, &stderr)
+			t.Skipf("needs the modules of acceptance tests, in the cache or from a proxy: %v\n%s", err, &stderr)
 		}
 	}
 	t.Fatalf("go %s %v: %v\n%s%s", command, args, err, out, &stderr)
@@ -149,7 +149,7 @@ func releases(t *testing.T) string {
 		p := plugins[name]
 		bin, err := p.built()
 		if err != nil {
-			t.Skip(err)
+			t.Skip("needs the modules of the plugins, to build them: ", err)
 		}
 		for _, v := range append(versions, p.version) {
 			folder := filepath.Join(dir, "registry.terraform.io", p.source, v, runtime.GOOS+"_"+runtime.GOARCH)

@@ -213,7 +213,7 @@ func (h *harness) answer(t *testing.T, c *Case) (a *Answer, live bool) {
 		return a, false
 	}
 	if h.terraform == "" {
-		t.Skipf("no terraform %s on PATH, and no stored answer to this case", terraformVersion)
+		t.Skipf("needs terraform %s on PATH: there is no stored answer to this case", terraformVersion)
 	}
 	return &Answer{Terraform: terraformVersion, Digest: c.digest(), Runs: 1, Record: *h.ask(t, c)}, true
 }
@@ -259,7 +259,7 @@ func (h *harness) recordOne(t *testing.T, c *Case) {
 // It takes as long as recording once, so it runs where TOMBOLO_CONFORMANCE_ANSWERS=check asks for it.
 func TestStoredAnswersAreThoseOfTerraform(t *testing.T) {
 	if os.Getenv("TOMBOLO_CONFORMANCE_ANSWERS") != "check" {
-		t.Skip("asks terraform about the whole corpus: TOMBOLO_CONFORMANCE_ANSWERS=check runs it")
+		t.Skip("runs with TOMBOLO_CONFORMANCE_ANSWERS=check: it asks terraform about the whole corpus")
 	}
 	h := newHarness(t, "testdata", answersDir, "intended.json")
 	if h.terraform == "" {
@@ -269,7 +269,7 @@ func TestStoredAnswersAreThoseOfTerraform(t *testing.T) {
 	for _, c := range h.corpus {
 		t.Run(c.Name, func(t *testing.T) {
 			if !c.storable() || c.missing() != "" {
-				t.Skip("has no stored answer")
+				t.Skip("runs for cases with a stored answer")
 			}
 			t.Parallel()
 			slots <- struct{}{}
@@ -288,7 +288,7 @@ func TestStoredAnswersAreThoseOfTerraform(t *testing.T) {
 // TestEveryCaseHasAnAnswer finds cases that were written or changed without asking terraform, and answers to no case.
 func TestEveryCaseHasAnAnswer(t *testing.T) {
 	if runtime.GOOS != "linux" {
-		t.Skip("the stored answers are those of Linux")
+		t.Skip("runs on Linux: the stored answers are from there")
 	}
 	cases, err := loadCases("testdata")
 	if err != nil {

@@ -279,7 +279,7 @@ func (h *harness) stale() (list []*Intended) {
 func findTerraform(t *testing.T) string {
 	path := lookTerraform(t)
 	if path == "" {
-		t.Skipf("no terraform %s on PATH: nothing to compare with", terraformVersion)
+		t.Skipf("needs terraform %s on PATH to compare with", terraformVersion)
 	}
 	return path
 }
@@ -336,7 +336,7 @@ func builtTombolo(t *testing.T) string {
 		return abs
 	}
 	if sources, _ := filepath.Glob("../cmd/tombolo/*.go"); len(sources) == 0 { // the pattern is well-formed
-		t.Skip("no ../cmd/tombolo to build and no TOMBOLO_BIN")
+		t.Skip("needs ../cmd/tombolo to build, or TOMBOLO_BIN")
 	}
 	touchSources(t)
 	bin := filepath.Join(t.TempDir(), "tombolo")

@@ -46,7 +46,7 @@ func must(t *testing.T, err error) {
 func (l language) folder(t *testing.T, mode string) (dir string) {
 	t.Helper()
 	if exec.Command(l.tool, "--version").Run() != nil {
-		t.Skipf("the kit needs %s", l.tool)
+		t.Skipf("needs %s for the kit", l.tool)
 	}
 	dir = t.TempDir()
 	text, err := os.ReadFile("testdata/tombolo-provider.json")

@@ -49,7 +49,7 @@ type project struct {
 func newProject(t *testing.T, installation string) *project {
 	t.Helper()
 	if _, err := exec.LookPath("terraform"); err != nil {
-		t.Skip("no terraform on PATH: nobody to be a plugin of")
+		t.Skip("needs terraform on PATH: the plugin is tested with it")
 	}
 	p := &project{t: t, dir: t.TempDir(), cliConfig: filepath.Join(t.TempDir(), "rc")}
 	text := "disable_checkpoint = true\nprovider_installation {\n" + installation + "\n}\n"
@@ -116,7 +116,7 @@ func TestTerraformInstallsThePluginFromAMirror(t *testing.T) {
 // The program that docs/program-protocol.md shows, with the plugin under the address that it gives.
 func TestTerraformUsesTheDocumentedResource(t *testing.T) {
 	if _, err := exec.LookPath("python3"); err != nil {
-		t.Skip("no python3 on PATH: the documentation uses it")
+		t.Skip("needs python3 on PATH: the documentation uses it")
 	}
 	docs, err := os.ReadFile(filepath.FromSlash("../../docs/program-protocol.md"))
 	if err != nil {

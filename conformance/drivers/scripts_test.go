@@ -46,7 +46,7 @@ func TestTheScriptsHoldForTombolo(t *testing.T) { scripts(t, filepath.Dir(ours(t
 func TestTheScriptsHoldForTerraform(t *testing.T) {
 	real := findTerraform(t)
 	if real == "" {
-		t.Skip("there is no terraform")
+		t.Skip("needs terraform on PATH")
 	}
 	mark := ""
 	if base, err := os.UserCacheDir(); err == nil {

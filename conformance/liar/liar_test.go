@@ -435,11 +435,11 @@ func matches(pattern, name string) bool {
 func terraform(t *testing.T) string {
 	path, err := exec.LookPath("terraform")
 	if err != nil {
-		t.Skip("no terraform on PATH")
+		t.Skip("needs terraform 1.11.4 on PATH")
 	}
 	out, err := exec.Command(path, "version").Output()
 	if first, _, _ := strings.Cut(string(out), "\n"); err != nil || strings.TrimSpace(first) != "Terraform v1.11.4" {
-		t.Skip("the terraform on PATH is not version 1.11.4")
+		t.Skip("needs terraform 1.11.4 on PATH: it is another version")
 	}
 	return path
 }

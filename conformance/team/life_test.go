@@ -59,7 +59,7 @@ func theirs(t *testing.T, name, variable string) string {
 	}
 	bin, err := exec.LookPath(name)
 	if err != nil {
-		t.Skipf("%s is not on PATH: this test shares a state with it. Name one with %s.", name, variable)
+		t.Skipf("needs %s on PATH, or named with %s: this test shares a state with it", name, variable)
 	}
 	return bin
 }

@@ -16,7 +16,7 @@ const attack = "\x1b]0;owned\x07\x1b[2J\x1b[31mred\rover\u0085\u009b31m\u202eevi
 // messages, file names, what programs print, the state. No command may pass them on.
 func TestNothingFromOutsideControlsTheTerminal(t *testing.T) {
 	if runtime.GOOS == "windows" {
-		t.Skip("file names of Windows hold no control characters")
+		t.Skip("needs file names with control characters, which Windows does not have")
 	}
 	m := newMistake(t)
 	value := strings.NewReplacer("\x1b", `\u001b`, "\x07", `\u0007`, "\r", `\r`, "\x7f", `\u007f`).Replace(attack)

@@ -179,7 +179,7 @@ output "list" {
 // environment, or as input, of all kinds.
 func TestNoPartOfASecretInAProgramIsTold(t *testing.T) {
 	if _, err := exec.LookPath("sh"); err != nil {
-		t.Skip("there is no sh")
+		t.Skip("needs sh")
 	}
 	for name, use := range map[string]string{
 		"script": `data "external" "a" { program = ["sh", "-c", "echo it is ${var.text} >&2; exit 1"] }`,
@@ -194,7 +194,8 @@ func TestNoPartOfASecretInAProgramIsTold(t *testing.T) {
   program   = ["sh", "-c", "cat >&2; echo ${var.list[0]}; exit 1"]
   arguments = { token = "Bearer ${var.text}" }
 }`,
-		"unusable answer": `resource "external_resource" "a" { program = ["sh", "-c", "echo '{\"id\": \"${var.text}'"] }`,
+		"unusable answer": `resource "external_resource" "a" { program = ["sh", "-c", "echo '{\"id\": ` +
+			`\"${var.text}'"] }`,
 		"local-exec": `resource "terraform_data" "a" {
   provisioner "local-exec" {
     command     = "echo $TOKEN ${var.list[0]} >&2; exit 1"

@@ -63,7 +63,7 @@ func TestVersionIsThatOfTheLanguage(t *testing.T) {
 func TestProgramsKnowErrorsByTheirTitles(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
-		t.Skip("no server can listen here: ", err)
+		t.Skip("needs a server on loopback: ", err)
 	}
 	closed := listener.Addr().String()
 	listener.Close() // connections are refused

@@ -245,7 +245,7 @@ resource "world_object" "other" {
 func TestAProviderInPythonRuns(t *testing.T) {
 	const python = "/usr/bin/python3"
 	if out, err := exec.Command(python, "-c", "import grpc, msgpack, cryptography").CombinedOutput(); err != nil {
-		t.Skipf("%s cannot serve gRPC: %v %s", python, err, out)
+		t.Skipf("needs a Python with grpcio: %s cannot serve gRPC: %v %s", python, err, out)
 	}
 	t.Parallel()
 	script, err := filepath.Abs("testdata/plugins/notes.py")
@@ -320,7 +320,7 @@ func TestWhatAPluginSaysCannotSteerTheTerminal(t *testing.T) {
 
 func TestAHugeObjectIsTaken(t *testing.T) {
 	if testing.Short() {
-		t.Skip("it takes seconds and hundreds of megabytes")
+		t.Skip("runs without -short: it takes seconds and hundreds of megabytes")
 	}
 	p := newPlugged(t, pluggedConfig, "BAD=big")
 	r := p.run(nil, "apply", "-auto-approve")

@@ -242,7 +242,7 @@ func same(t *testing.T, name, want string) {
 // TestTheFactsAreThoseOfTerraform asks the real program for everything that it can be asked for.
 func TestTheFactsAreThoseOfTerraform(t *testing.T) {
 	if testing.Short() {
-		t.Skip("starts terraform some fifty times")
+		t.Skip("runs without -short: it starts terraform some fifty times")
 	}
 	f := theFacts(t)
 	o := theOracle(t, f.Version)

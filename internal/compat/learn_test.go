@@ -31,14 +31,14 @@ func theOracle(t *testing.T, version string) oracle {
 	t.Helper()
 	program, err := exec.LookPath("terraform")
 	if err != nil {
-		t.Skip("there is no terraform on PATH to compare with")
+		t.Skip("needs terraform 1.11.4 on PATH to compare with")
 	}
 	o := oracle{program, programtest.Environ("COMP_LINE=")}
 	var is struct {
 		Version string `json:"terraform_version"`
 	}
 	if err := json.Unmarshal(o.run(t, t.TempDir(), "version", "-json"), &is); err != nil || is.Version != version {
-		t.Skipf("the terraform on PATH is %q, and the facts are those of %s", is.Version, version)
+		t.Skipf("needs another terraform on PATH: it is %q, and the facts are those of %s", is.Version, version)
 	}
 	return o
 }

@@ -227,7 +227,7 @@ func rewriteWants(archive *txtar.Archive, c badCase, diags diag.List) {
 func TestBadConfigurationsAreJudgedAsByTheRealProgram(t *testing.T) {
 	oracle, err := exec.LookPath("terraform")
 	if err != nil || testing.Short() {
-		t.Skip("needs a terraform program on PATH, and time")
+		t.Skip("needs terraform on PATH, and runs without -short")
 	}
 	intended := readIntended(t)
 	for _, name := range archives(t) {

@@ -55,7 +55,7 @@ func (r *room) smallDisk(size string) {
 	}
 	if out, err := exec.Command("mount", "-t", "tmpfs", "-o", "size="+size, "tombolo-crash-test",
 		r.job.Dir).CombinedOutput(); err != nil {
-		r.t.Skipf("a small file system cannot be mounted here: %v: %s", err, out)
+		r.t.Skipf("needs the right to mount a small file system: %v: %s", err, out)
 	}
 	r.t.Cleanup(func() {
 		if out, err := exec.Command("umount", r.job.Dir).CombinedOutput(); err != nil {

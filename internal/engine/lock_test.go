@@ -26,7 +26,7 @@ func TestReadOnlyFolderSaysWhatToDo(t *testing.T) {
 	defer os.Chmod(dir, 0o700)
 	if f, err := os.Create(filepath.Join(dir, "probe")); err == nil {
 		f.Close()
-		t.Skip("this user may write everywhere")
+		t.Skip("needs a user who may not write everywhere")
 	}
 	project, diags := engine.Load(t.Context(), engine.Options{Dir: dir})
 	if diags.HasErrors() {

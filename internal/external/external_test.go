@@ -108,7 +108,7 @@ func needs(t *testing.T, programs ...string) {
 	t.Helper()
 	for _, name := range programs {
 		if _, err := exec.LookPath(name); err != nil {
-			t.Skip("this test runs ", name, ", which is not installed")
+			t.Skip("needs ", name)
 		}
 	}
 }

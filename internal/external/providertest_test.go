@@ -35,7 +35,7 @@ func TestConformanceOverTheWire(t *testing.T) {
 func conformance(t *testing.T, wrap func(provider.Factory) provider.Factory) {
 	for _, tool := range []string{"bash", "jq"} {
 		if _, err := exec.LookPath(tool); err != nil {
-			t.Skipf("the example programs need %s", tool)
+			t.Skipf("needs %s for the example programs", tool)
 		}
 	}
 	here, err := filepath.Abs("testdata")

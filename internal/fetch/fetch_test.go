@@ -124,7 +124,7 @@ func TestLocalModulesAreRecorded(t *testing.T) {
 func TestManifestIsByteForByteThatOfTheRealProgram(t *testing.T) {
 	oracle, err := exec.LookPath("terraform")
 	if err != nil {
-		t.Skip("needs a terraform program on PATH")
+		t.Skip("needs terraform on PATH")
 	}
 	// Each step changes the configuration in the same directory.
 	steps := []string{

@@ -352,7 +352,7 @@ func TestALinkOutOfTheProjectRemovesNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := os.Symlink(elsewhere, filepath.Join(dir, config.DefaultDataDir, "modules")); err != nil {
-		t.Skip("no symbolic links can be made here, as on Windows without the right to:", err)
+		t.Skip("needs the right to make symbolic links, which not everybody has on Windows: ", err)
 	}
 	for _, name := range []string{"documents", "other"} {
 		rewrite(t, dir, call(name, pkg))

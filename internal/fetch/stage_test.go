@@ -45,7 +45,7 @@ func TestWhatAllModulesHaveIsBoundedHoweverOftenAPackageIsCalled(t *testing.T) {
 	}
 	if err := errors.Join(os.Symlink(own, own+".link"), os.Link(filepath.Join(own, "main.tf"),
 		own+".hard")); err != nil {
-		t.Skip("no links here: ", err)
+		t.Skip("needs symbolic links: ", err)
 	}
 	for what, c := range map[string]struct {
 		most  size

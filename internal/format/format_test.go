@@ -187,10 +187,10 @@ func outdate(src []byte) []byte {
 func TestOutputIsThatOfTerraform(t *testing.T) {
 	terraform, err := exec.LookPath("terraform")
 	if err != nil {
-		t.Skip("there is no terraform on PATH to compare with")
+		t.Skip("needs terraform 1.11.4 on PATH to compare with")
 	}
 	if version, _ := exec.Command(terraform, "version").Output(); !bytes.Contains(version, []byte("v1.11.4")) {
-		t.Skip("the terraform on PATH is not 1.11.4")
+		t.Skip("needs terraform 1.11.4 on PATH: it is another version")
 	}
 	inputs := corpus(t)
 	in, _ := hard(t)

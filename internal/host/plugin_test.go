@@ -224,7 +224,7 @@ func TestAReattachedProviderThatIsGoneIsExplained(t *testing.T) {
 func TestPluginsThatCannotStartLeaveNoFolderBehind(t *testing.T) {
 	temp, err := os.MkdirTemp("/tmp", "leave") // short, as sockets need it
 	if err != nil {
-		t.Skip(err)
+		t.Skip("needs a folder /tmp: ", err)
 	}
 	t.Cleanup(func() { os.RemoveAll(temp) })
 	t.Setenv("TMPDIR", temp)

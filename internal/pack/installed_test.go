@@ -125,7 +125,7 @@ func newProject(t *testing.T, e example, program string) *project {
 	t.Helper()
 	for _, tool := range e.tools {
 		if exec.Command(tool, "--version").Run() != nil {
-			t.Skipf("the program needs %s", tool)
+			t.Skipf("needs %s for the program", tool)
 		}
 	}
 	p := &project{t: t, dir: t.TempDir(), program: program}
@@ -144,7 +144,7 @@ func newProject(t *testing.T, e example, program string) *project {
 		p.program = filepath.Join(t.TempDir(), "tombolo")
 		must(t, os.Symlink(exe, p.program))
 	} else if _, err := exec.LookPath(program); err != nil {
-		t.Skipf("%s is not installed", program)
+		t.Skipf("needs %s on PATH", program)
 	}
 	return p
 }

@@ -122,7 +122,7 @@ func TestAnArchiveHasFilesAloneWithTheirPermissions(t *testing.T) {
 	f.write("tests/a", "z", 0o644)
 	f.write("lib/b.bak", "z", 0o644)
 	if err := os.Symlink("data.txt", filepath.Join(f.dir, "lib", "same.txt")); err != nil {
-		t.Skip("no links here")
+		t.Skip("needs symbolic links")
 	}
 	out := filepath.Join(f.dir, "dist") // which is not packed into itself
 	o := f.options(out)
@@ -268,7 +268,7 @@ func TestWhatCannotBePackedIsNamed(t *testing.T) {
 	link := func(to, at string) func(*folder) {
 		return func(f *folder) {
 			if err := os.Symlink(to, filepath.Join(f.dir, at)); err != nil {
-				f.t.Skip("no links here")
+				f.t.Skip("needs symbolic links")
 			}
 		}
 	}
@@ -351,7 +351,7 @@ func TestHostsForOtherPlatforms(t *testing.T) {
 		f.write("Readme", "", 0o644)
 		f.write("README", "", 0o644)
 		if entries, err := os.ReadDir(f.dir); err != nil || len(entries) != 6 {
-			t.Skip("the file system here does not have such names")
+			t.Skip("needs a file system with such names")
 		}
 		o := f.options(t.TempDir())
 		_, diags := f.build(o)
@@ -406,7 +406,7 @@ func crossBuilt(t *testing.T, on packages.Platform) string {
 	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), "GOOS="+on.OS, "GOARCH="+on.Arch, "CGO_ENABLED=0", "GOWORK=off", "GOFLAGS=")
 	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Skipf("no binary for %s can be built: %s", on, out)
+		t.Skipf("needs the means to build for %s: %s", on, out)
 	}
 	built[on] = filepath.Join(dir, "host")
 	return built[on]
@@ -414,7 +414,7 @@ func crossBuilt(t *testing.T, on packages.Platform) string {
 
 func TestASchemaThatIsToldIsFrozen(t *testing.T) {
 	if _, err := exec.LookPath("sh"); err != nil {
-		t.Skip("the program needs sh")
+		t.Skip("needs sh for the program")
 	}
 	f := newFolder(t, `{"protocol": 1, "name": "demo", "version": "1.2.3", "command": ["sh", "./demo.sh"], `+
 		`"implements": ["configure", "schema"]}`)

@@ -48,7 +48,7 @@ func bare(t *testing.T, program string, env ...string) *project {
 		p.program = filepath.Join(t.TempDir(), "tombolo")
 		must(t, os.Symlink(exe, p.program))
 	} else if _, err := exec.LookPath(program); err != nil {
-		t.Skipf("%s is not installed", program)
+		t.Skipf("needs %s on PATH", program)
 	}
 	p.env = programtest.Environ(append([]string{"TF_CLI_CONFIG_FILE=" + p.file("rc", ""), "TF_IN_AUTOMATION=1",
 		"TF_INPUT=0", "XDG_CACHE_HOME=" + t.TempDir()}, env...)...)

@@ -196,7 +196,7 @@ type Server struct{ s *server }
 func Private(t *testing.T) *Server {
 	t.Helper()
 	if Programs() == "" {
-		t.Skip("no PostgreSQL server is installed")
+		t.Skip("needs a PostgreSQL server")
 	}
 	s, problem := startServer()
 	if problem != "" {

@@ -261,7 +261,7 @@ func TestRunAcceptsLargeAnswers(t *testing.T) {
 
 func TestRunKeepsBothEndsOfAFloodOfMessages(t *testing.T) {
 	if testing.Short() {
-		t.Skip("writes 1 GiB")
+		t.Skip("runs without -short: it writes 1 GiB")
 	}
 	begin := memory()
 	lines := 0
@@ -436,7 +436,7 @@ func openFiles(t *testing.T) int {
 	t.Helper()
 	entries, err := os.ReadDir("/dev/fd")
 	if err != nil {
-		t.Skip("cannot count open files here: ", err)
+		t.Skip("needs a system that lists the open files of a process: ", err)
 	}
 	return len(entries)
 }

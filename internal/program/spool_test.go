@@ -239,7 +239,7 @@ func TestAFullDiskDoesNotTakeAnAnswer(t *testing.T) {
 	disk := t.TempDir()
 	if out, err := exec.Command("mount", "-t", "tmpfs", "-o", "size=2m", "tombolo-spool-test",
 		disk).CombinedOutput(); err != nil {
-		t.Skipf("a small file system cannot be mounted here: %v: %s", err, out)
+		t.Skipf("needs the right to mount a small file system: %v: %s", err, out)
 	}
 	t.Cleanup(func() { _ = exec.Command("umount", disk).Run() })
 	fill := `head -c 4000000 /dev/zero >` + strconv.Quote(filepath.Join(disk, "filler")) + ` 2>/dev/null; `

@@ -29,7 +29,7 @@ func lease(t *testing.T, name string) (called <-chan struct{}) {
 	signal.Notify(wanted, syscall.SIGIO)
 	t.Cleanup(func() { signal.Stop(wanted) })
 	if _, err := unix.FcntlInt(f.Fd(), unix.F_SETLEASE, unix.F_WRLCK); err != nil {
-		t.Skipf("no leases here: %s", err)
+		t.Skipf("needs leases of files: %s", err)
 	}
 	go func() {
 		select {

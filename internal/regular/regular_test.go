@@ -20,7 +20,7 @@ var special = map[string]func(t *testing.T, name string){}
 func link(t *testing.T, to, name string) {
 	t.Helper()
 	if err := os.Symlink(to, name); err != nil {
-		t.Skipf("no links here: %s", err)
+		t.Skipf("needs symbolic links: %s", err)
 	}
 }
 

@@ -22,14 +22,14 @@ func TestTheNullDeviceIsAnEmptyFile(t *testing.T) {
 func init() {
 	special["named pipe"] = func(t *testing.T, name string) {
 		if err := syscall.Mkfifo(name, 0o600); err != nil {
-			t.Skipf("no named pipes here: %s", err)
+			t.Skipf("needs named pipes: %s", err)
 		}
 	}
 	special["socket"] = func(t *testing.T, name string) {
 		t.Chdir(filepath.Dir(name)) // names of sockets must be short
 		l, err := net.Listen("unix", filepath.Base(name))
 		if err != nil {
-			t.Skipf("no sockets here: %s", err)
+			t.Skipf("needs sockets in the file system: %s", err)
 		}
 		t.Cleanup(func() { l.Close() })
 	}

@@ -11,11 +11,11 @@ import (
 func TestPermissionsThatCannotBeChangedStay(t *testing.T) {
 	f, err := os.Open("/proc/self/status")
 	if err != nil {
-		t.Skip("no /proc here: ", err)
+		t.Skip("needs /proc: ", err)
 	}
 	defer f.Close()
 	if err := f.Chmod(0o600); err == nil {
-		t.Skip("this kernel lets the permissions be changed")
+		t.Skip("needs a kernel that refuses the change of permissions")
 	}
 	if err := regular.Permit(f, 0o600); err != nil {
 		t.Error(err)

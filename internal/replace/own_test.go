@@ -28,7 +28,7 @@ func planted(t *testing.T, name, to string) (project, elsewhere string) {
 		t.Fatal(err)
 	}
 	if err := os.Symlink(filepath.Join(elsewhere, to), link); err != nil {
-		t.Skipf("no links here: %s", err)
+		t.Skipf("needs symbolic links: %s", err)
 	}
 	return project, elsewhere
 }
@@ -73,7 +73,7 @@ func TestALinkWithinTheProjectIsFollowed(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := os.Symlink("other", filepath.Join(project, "data")); err != nil {
-		t.Skipf("no links here: %s", err)
+		t.Skipf("needs symbolic links: %s", err)
 	}
 	if err := replace.Own(project, filepath.Join(project, "data", "deep", "record"), 0o666, text("ours")); err != nil {
 		t.Fatal(err)

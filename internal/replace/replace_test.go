@@ -51,7 +51,7 @@ func TestManyFilesAreReplacedAndFailuresToldInOrder(t *testing.T) {
 
 func TestANameThatIsTakenKeepsItsPermissionsUnlessTheyAreExact(t *testing.T) {
 	if runtime.GOOS == "windows" {
-		t.Skip("files have no such permissions")
+		t.Skip("needs permissions of files: it runs everywhere but on Windows")
 	}
 	name := filepath.Join(t.TempDir(), "a")
 	text := func(w io.Writer) error { _, err := io.WriteString(w, "text"); return err }

@@ -12,7 +12,7 @@ import (
 // processes are used again, after a restart of the machine at once.
 func TestAnotherProcessOfTheSameNumberIsNotTheRun(t *testing.T) {
 	if began(os.Getpid()) == "" {
-		t.Skip("the beginning of a process is not known here")
+		t.Skip("needs a system that tells when a process began")
 	}
 	other := exec.Command(os.Args[0], "-test.run=^TestHelperThatWaits$")
 	other.Env = append(os.Environ(), "TOMBOLO_TEST_WAITS=1")
@@ -56,7 +56,7 @@ func TestAnotherProcessOfTheSameNumberIsNotTheRun(t *testing.T) {
 // TestHelperThatWaits is a process that lives until its input ends.
 func TestHelperThatWaits(t *testing.T) {
 	if os.Getenv("TOMBOLO_TEST_WAITS") == "" {
-		t.Skip("is started by another test")
+		t.Skip("runs as a process that TestAnotherProcessOfTheSameNumberIsNotTheRun starts")
 	}
 	_, _ = os.Stdin.Read(make([]byte, 1))
 }

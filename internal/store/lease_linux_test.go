@@ -31,7 +31,7 @@ func TestLeasedStatesAreWaitedFor(t *testing.T) {
 		f, err = os.OpenFile(name, flag, 0)
 		must(t, err)
 		if _, err := unix.FcntlInt(f.Fd(), unix.F_SETLEASE, kind); err != nil {
-			t.Skipf("no leases here: %s", err)
+			t.Skipf("needs leases of files: %s", err)
 		}
 		stop, ended := make(chan struct{}), make(chan bool)
 		go func() {

@@ -14,7 +14,7 @@ import (
 // A backup that is going to fail is refused before anything begins: the last moment at which nothing has been changed.
 func TestBackupsThatCannotBeReplacedAreFoundBeforeTheFirstIntent(t *testing.T) {
 	if os.Getuid() != 0 {
-		t.Skip("only root can make files of others")
+		t.Skip("needs root: only root can make files of others")
 	}
 	const user = 12345
 	for what, c := range map[string]struct {
@@ -78,7 +78,7 @@ func immutable(t *testing.T, name string) {
 		err = unix.IoctlSetPointerInt(int(f.Fd()), unix.FS_IOC_SETFLAGS, flags|unix.STATX_ATTR_IMMUTABLE)
 	}
 	if err != nil {
-		t.Skipf("files cannot be made immutable here: %s", err)
+		t.Skipf("needs files that can be made immutable: %s", err)
 	}
 	t.Cleanup(func() { _ = unix.IoctlSetPointerInt(int(f.Fd()), unix.FS_IOC_SETFLAGS, flags) })
 }

@@ -23,7 +23,7 @@ func terraform(t *testing.T, dir string) func(args ...string) *exec.Cmd {
 	t.Helper()
 	path, err := exec.LookPath("terraform")
 	if err != nil {
-		t.Skip("there is no terraform on this machine to compare with")
+		t.Skip("needs terraform on PATH to compare with")
 	}
 	return func(args ...string) *exec.Cmd {
 		cmd := programtest.Bounded(t, path, args...)

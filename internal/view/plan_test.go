@@ -20,7 +20,7 @@ func TestPlanTextIsAsRecorded(t *testing.T) {
 		t.Run(c.Name, func(t *testing.T) {
 			p := c.Plan(t, schemas)
 			if p == nil {
-				t.Skip("no plan recorded")
+				t.Skip("runs for cases with a recorded plan")
 			}
 			var out bytes.Buffer
 			v := New(Options{Out: &out, Program: "terraform"})

@@ -10,7 +10,7 @@ import (
 // The comparison needs a library that this module does not depend on, so it is a module of its own.
 func TestMessagesAreThoseOfTheField(t *testing.T) {
 	if testing.Short() {
-		t.Skip("builds another module")
+		t.Skip("runs without -short: it builds another module")
 	}
 	run := func(args ...string) (string, error) {
 		cmd := exec.Command("go", args...)
@@ -23,7 +23,7 @@ func TestMessagesAreThoseOfTheField(t *testing.T) {
 		if !strings.Contains(out, "disabled by GOPROXY=off") {
 			t.Fatal(out)
 		}
-		t.Skipf("the modules of conformance/providers/descriptors are not at hand (go mod download there gets them): "+
+		t.Skipf("needs the modules of conformance/providers/descriptors (go mod download there gets them): "+
 			"%s", out)
 	}
 	if out, err := run("test", "./..."); err != nil {

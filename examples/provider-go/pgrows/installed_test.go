@@ -110,7 +110,7 @@ func TestInstalledFromAMirror(t *testing.T) {
 		t.Run(program, func(t *testing.T) {
 			t.Parallel()
 			if _, err := exec.LookPath(program); err != nil && program == "terraform" {
-				t.Skip("terraform is not installed")
+				t.Skip("needs terraform on PATH")
 			}
 			dsn := pgtest.Database(t)
 			i := install(t, program, dsn)

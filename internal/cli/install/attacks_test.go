@@ -105,7 +105,7 @@ func TestWaitingForAnotherProcessIsSaidAndEnds(t *testing.T) {
 	}
 	defer held.Close()
 	if err := syscall.Flock(int(held.Fd()), syscall.LOCK_EX); err != nil {
-		t.Skipf("no locks here: %s", err)
+		t.Skipf("needs locks of files: %s", err)
 	}
 	command := s.command("init")
 	out := &watched{words: "Another process installs modules", seen: make(chan struct{})}

@@ -347,7 +347,7 @@ func TestRunsInOneDirectoryDoNotDisturbEachOther(t *testing.T) {
 
 func TestAnInterruptLeavesNothing(t *testing.T) {
 	if runtime.GOOS == "windows" {
-		t.Skip("there are no signals")
+		t.Skip("needs signals: it runs everywhere but on Windows")
 	}
 	net := newInternet(t)
 	asked := make(chan struct{})

@@ -53,7 +53,7 @@ func program(t *testing.T) string {
 	}
 	path := filepath.Join(t.TempDir(), self)
 	if err := os.Symlink(own, path); err != nil {
-		t.Skipf("this system has no symbolic links: %v", err)
+		t.Skipf("needs symbolic links: %v", err)
 	}
 	return path
 }
@@ -448,11 +448,11 @@ func terraform(t *testing.T) string {
 	t.Helper()
 	path, err := exec.LookPath("terraform")
 	if err != nil {
-		t.Skip("there is no terraform to compare with")
+		t.Skip("needs terraform 1.11 on PATH to compare with")
 	}
 	out, err := programtest.Bounded(t, path, "version").Output()
 	if err != nil || !bytes.HasPrefix(out, []byte("Terraform v1.11.")) {
-		t.Skipf("terraform is not 1.11: %s", out)
+		t.Skipf("needs terraform 1.11 on PATH: %s", out)
 	}
 	return path
 }

@@ -175,7 +175,7 @@ func TestFilesWithoutEndStopNobody(t *testing.T) {
 				}
 				_ = os.Remove(path)
 				if err := plant(path); err != nil {
-					t.Skipf("it cannot be made here: %s", err)
+					t.Skipf("needs a system where such a file can be made: %s", err)
 				}
 				for _, command := range commands {
 					output, code := s.run(strings.Fields(command)...)

@@ -29,12 +29,12 @@ func newOracle(t *testing.T) oracle {
 	t.Helper()
 	path, err := exec.LookPath("terraform")
 	if err != nil {
-		t.Skip("no terraform on PATH to compare with")
+		t.Skip("needs terraform 1.11 on PATH to compare with")
 	}
 	dir, home := writeFixture(t)
 	o := oracle{path: path, dir: dir, home: home}
 	if version, _, err := o.run("", "version"); err != nil || !strings.HasPrefix(version, "Terraform v1.11.") {
-		t.Skipf("terraform on PATH is not a 1.11 but %q", version)
+		t.Skipf("needs terraform 1.11 on PATH: it is %q", version)
 	}
 	return o
 }

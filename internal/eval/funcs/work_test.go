@@ -149,7 +149,7 @@ func TestWorkEndsWithItsContext(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := os.Truncate(sparse, 1<<42); err != nil {
-		t.Skip("no file of four terabytes: ", err)
+		t.Skip("needs a file system with files of four terabytes: ", err)
 	}
 	var numbers []cty.Value
 	for i := range 1 << 10 {

@@ -17,7 +17,7 @@ func TestNothingThatAHelperStartsGoesOn(t *testing.T) {
 		t.Run(what, func(t *testing.T) {
 			pipe := filepath.Join(t.TempDir(), "pipe")
 			if err := syscall.Mkfifo(pipe, 0o600); err != nil {
-				t.Skip("no pipes here: ", err)
+				t.Skip("needs pipes: ", err)
 			}
 			// Whoever has the other end of the pipe lives.
 			f, err := os.OpenFile(pipe, os.O_RDONLY|syscall.O_NONBLOCK, 0)
@@ -30,7 +30,7 @@ func TestNothingThatAHelperStartsGoesOn(t *testing.T) {
 				t.Errorf("got %q", got)
 			}
 			if err := f.SetReadDeadline(time.Now().Add(time.Minute)); err != nil {
-				t.Skip("this pipe cannot be waited for: ", err)
+				t.Skip("needs a pipe that can be waited for: ", err)
 			}
 			if text, err := io.ReadAll(f); err != nil || string(text) != "begun\n" {
 				t.Errorf("read %q and %v: something is left", text, err)

@@ -57,7 +57,7 @@ func TestATokenCannotBeginAnotherHeader(t *testing.T) {
 func helper(t *testing.T, script string) *credentials.Source {
 	t.Helper()
 	if runtime.GOOS == "windows" {
-		t.Skip("the helper is a script of a shell")
+		t.Skip("needs a shell for the helper: it runs everywhere but on Windows")
 	}
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "terraform-credentials-test"), []byte("#!/bin/sh\necho \"$@\" >>\""+dir+

@@ -215,7 +215,7 @@ func TestAProgramHasNoStandardInputAndItsEndIsSeen(t *testing.T) {
 
 func TestStreamsEndThoughADaemonHoldsThem(t *testing.T) {
 	if _, err := exec.LookPath("setsid"); err != nil {
-		t.Skip("there is no setsid, with which this test makes a daemon")
+		t.Skip("needs setsid, with which this test makes a daemon")
 	}
 	p, err := process.Start(process.Spec{Path: "/bin/sh", Args: []string{
 		"-c", `setsid sh -c 'echo $$; exec sleep 600' & wait`}, Env: os.Environ()})

@@ -332,7 +332,7 @@ func TestAFloodOfMessagesIsCutOff(t *testing.T) {
 
 func TestGigabytesOfMessagesNeedNoMemory(t *testing.T) {
 	if testing.Short() {
-		t.Skip("reads 4 GiB")
+		t.Skip("runs without -short: it reads 4 GiB")
 	}
 	oneShot, _ := newToy(t, handler.Options{Output: new(collector).take})
 	inSession, _ := newSession(t, "", handler.Options{Output: new(collector).take}, nil)

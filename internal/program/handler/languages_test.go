@@ -24,7 +24,7 @@ func inFolder(t *testing.T, dir string, tools ...string) provider.Factory {
 	t.Helper()
 	for _, tool := range tools {
 		if exec.Command(tool, "--version").Run() != nil {
-			t.Skipf("the program needs %s", tool)
+			t.Skipf("needs %s for the program", tool)
 		}
 	}
 	m, diags := manifest.Load(dir)

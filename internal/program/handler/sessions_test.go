@@ -66,7 +66,7 @@ func TestPartialStateAndProgressOfAPythonSession(t *testing.T) {
 	root := t.TempDir()
 	m, diags := manifest.Load("testdata/python-session")
 	if diags.HasErrors() || exec.Command("python3", "--version").Run() != nil {
-		t.Skip("the program needs python3", diags.Err())
+		t.Skip("needs python3 for the program: ", diags.Err())
 	}
 	p := handler.New(m, handler.NewCaller(m, handler.Surroundings{Cache: t.TempDir()}), handler.Options{Output: c.take})
 	d := drive(t, func(context.Context) (provider.Provider, error) { return p, nil })

@@ -25,7 +25,7 @@ func TestProgramsComeWithWhatTheyAreUsedBy(t *testing.T) {
 func TestFirstStepsInGoWork(t *testing.T) {
 	for _, tool := range []string{"go", "sh"} {
 		if _, err := exec.LookPath(tool); err != nil {
-			t.Skip("the first steps need ", tool, ", which is not there")
+			t.Skip("needs ", tool, " for the first steps")
 		}
 	}
 	root, err := filepath.Abs("../../..")

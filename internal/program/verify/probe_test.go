@@ -17,7 +17,7 @@ import (
 // TestProgramsThatASignalDoesNotEndAreFound tries the ways in which programs wait for their input.
 func TestProgramsThatASignalDoesNotEndAreFound(t *testing.T) {
 	if _, err := exec.LookPath("bash"); err != nil {
-		t.Skip("the programs need bash")
+		t.Skip("needs bash for the programs")
 	}
 	const hello = `read -r line; echo '{"jsonrpc":"2.0","id":0,"result":{"protocol":1}}'; `
 	for name, c := range map[string]struct {

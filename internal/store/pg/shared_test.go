@@ -36,7 +36,7 @@ func peers(t *testing.T, test func(t *testing.T, p *peer)) {
 		t.Run(name, func(t *testing.T) {
 			path, err := exec.LookPath(name)
 			if err != nil {
-				t.Skipf("there is no %s on this machine to share states with", name)
+				t.Skipf("needs %s on PATH to share states with", name)
 			}
 			test(t, &peer{t: t, path: path, dir: t.TempDir(), dsn: pgtest.Database(t) + " sslmode=disable"})
 		})

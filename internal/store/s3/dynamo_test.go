@@ -142,7 +142,7 @@ func TestTerraformSharesTables(t *testing.T) {
 func TestDriverWithDynalite(t *testing.T) {
 	path, err := exec.LookPath("dynalite")
 	if err != nil {
-		t.Skip("dynalite is not on PATH")
+		t.Skip("needs dynalite on PATH")
 	}
 	address := startDynalite(t, path)
 	n := 0

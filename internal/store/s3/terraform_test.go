@@ -39,7 +39,7 @@ func terraform(t *testing.T, block string) *program {
 	if bin == "" {
 		var err error
 		if bin, err = exec.LookPath("terraform"); err != nil {
-			t.Skip("terraform is not on PATH")
+			t.Skip("needs terraform on PATH")
 		}
 	}
 	p := &program{t: t, bin: bin, dir: t.TempDir()}

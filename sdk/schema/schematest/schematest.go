@@ -151,7 +151,7 @@ func Run(t *testing.T, c Case) {
 			t.Helper()
 			path, err := exec.LookPath(name)
 			if err != nil {
-				t.Skipf("the program is not installed: %s", err)
+				t.Skipf("needs the program: %s", err)
 			}
 			served, err := newProgram(path, source, c.New)
 			if err != nil {

@@ -49,7 +49,7 @@ func Run(t *testing.T, o Options, open func(t *testing.T) (a, b remote.Driver)) 
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			if test.skip {
-				t.Skip("the backend does not promise this")
+				t.Skip("runs for backends that promise this")
 			}
 			a, b := open(t)
 			t.Cleanup(func() { a.Close(); b.Close() })
