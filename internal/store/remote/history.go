@@ -34,7 +34,7 @@ type Former struct {
 // ErrNoRevision means that a former state is not kept, or not any more.
 var ErrNoRevision = errors.New("there is no such revision of the state")
 
-// ErrNoHistory says that a backend keeps no former states.
+// ErrNoHistory means that a backend keeps no former states.
 var ErrNoHistory = errors.New("the backend keeps no former states")
 
 // List implements Historian, where the place does.
