@@ -13,6 +13,8 @@
 package diag
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"sort"
 	"strings"
@@ -163,16 +165,25 @@ func (l List) Append(more ...*Diagnostic) List { return append(l, more...) }
 // Extend adds all members of another list.
 func (l List) Extend(more List) List { return append(l, more...) }
 
-// Errorf adds an error at a range (nil when there is none); the format makes the detail.
+// Errorf adds an error at a range (nil when there is none); the format makes the detail. What can be done about an
+// argument that is an error of the operating system stands behind it.
 func (l List) Errorf(subject *hcl.Range, summary, format string, args ...any) List {
-	return append(l, &Diagnostic{Severity: Error, Summary: summary, Detail: fmt.Sprintf(format, args...),
-		Subject: subject})
+	return append(l, &Diagnostic{Severity: Error, Summary: summary, Detail: detail(format, args), Subject: subject})
 }
 
-// Warnf adds a warning at a range (nil when there is none); the format makes the detail.
+// Warnf adds a warning, as Errorf does an error.
 func (l List) Warnf(subject *hcl.Range, summary, format string, args ...any) List {
-	return append(l, &Diagnostic{Severity: Warning, Summary: summary, Detail: fmt.Sprintf(format, args...),
-		Subject: subject})
+	return append(l, &Diagnostic{Severity: Warning, Summary: summary, Detail: detail(format, args), Subject: subject})
+}
+
+func detail(format string, args []any) string {
+	text := fmt.Sprintf(format, args...)
+	for _, arg := range args {
+		if err, ok := arg.(error); ok {
+			text = join(text, SystemAdvice(err))
+		}
+	}
+	return text
 }
 
 // AppendHCL adds what the hcl library found, with advice on what to do about it, and without the secrets that the
@@ -207,6 +218,9 @@ func (l List) AppendError(summary string, err error) List {
 	case listError:
 		return append(l, e.list...)
 	default:
+		if err == context.Canceled { // words of Go, not of whoever interrupted
+			err = errors.New("it was interrupted before it had ended")
+		}
 		return append(l, &Diagnostic{Severity: Error, Summary: summary,
 			Detail: join(sentence(err.Error()), SystemAdvice(err))})
 	}

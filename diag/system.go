@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"os/exec"
+	"slices"
 	"syscall"
 )
 
@@ -30,10 +31,17 @@ func SystemAdvice(err error) string {
 	case starting(err):
 	case errors.Is(err, syscall.EROFS):
 		return "The file system is read-only, at least here: work in another directory, or mount it for writing."
-	case errors.Is(err, fs.ErrPermission):
-		return permissionAdvice(err)
+	case (errors.Is(err, syscall.EACCES) || errors.Is(err, syscall.EPERM)) && !connecting(err):
+		return "Whoever runs this has to have access to it and to the folders above it: look at the owners and " +
+			"permissions (ls -la), or run it as the user who made it."
 	}
 	return ""
+}
+
+// connecting reports whether an error is about a connection, which has no owner.
+func connecting(err error) bool {
+	var call *os.SyscallError
+	return errors.As(err, &call) && slices.Contains([]string{"bind", "connect", "listen", "sendto", "socket"}, call.Syscall)
 }
 
 // starting reports whether an error is about a process that was to begin.
@@ -41,16 +49,6 @@ func starting(err error) bool {
 	var path *fs.PathError
 	var program *exec.Error
 	return errors.As(err, &path) && path.Op == "fork/exec" || errors.As(err, &program)
-}
-
-func permissionAdvice(err error) string {
-	var path *fs.PathError
-	var link *os.LinkError
-	if !errors.As(err, &path) && !errors.As(err, &link) {
-		return ""
-	}
-	return "Whoever runs this has to have access to it and to the folders above it: look at the owners and " +
-		"permissions (ls -la), or run it as the user who made it."
 }
 
 // limitOf names a limit, if there is one.

@@ -1,9 +1,11 @@
 package diag_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
+	"net"
 	"os"
 	"os/exec"
 	"strings"
@@ -32,12 +34,24 @@ func TestErrorsOfTheSystemComeWithAdvice(t *testing.T) {
 		"rename":        {&os.LinkError{Op: "rename", Old: "a", New: "b", Err: syscall.EPERM}, "look at the owners"},
 		"no program":    {&exec.Error{Name: "x", Err: fs.ErrPermission}, ""},
 		"not a program": {start(syscall.EACCES), ""},
+		"no path":       {fmt.Errorf("write main.tf: %w", syscall.EACCES), "look at the owners"},
+		"a connection":  {&net.OpError{Op: "dial", Err: os.NewSyscallError("connect", syscall.EACCES)}, ""},
 		"another":       {errors.New("permission denied"), ""},
 	} {
-		detail := diag.FromError("It failed", fmt.Errorf("reading: %w", c.err))[0].Detail
-		advice := strings.TrimPrefix(detail, "Reading: "+c.err.Error()+".")
-		if advice == detail || c.want == "" && advice != "" || !strings.Contains(advice, c.want) {
-			t.Errorf("%s: %q, want %q", name, detail, c.want)
+		for _, list := range []diag.List{diag.FromError("It failed", fmt.Errorf("reading: %w", c.err)),
+			diag.List{}.Errorf(nil, "It failed", "Reading: %s.", c.err),
+			diag.List{}.Warnf(nil, "It failed", "Reading: %s.", c.err)} {
+			detail := list[0].Detail
+			advice := strings.TrimPrefix(detail, "Reading: "+c.err.Error()+".")
+			if advice == detail || c.want == "" && advice != "" || !strings.Contains(advice, c.want) {
+				t.Errorf("%s: %q, want %q", name, detail, c.want)
+			}
 		}
+	}
+}
+
+func TestInterruptsAreToldInPlainWords(t *testing.T) {
+	if got := diag.FromError("Operation canceled", context.Canceled)[0].Detail; strings.Contains(got, "ontext") {
+		t.Errorf("%q", got)
 	}
 }
