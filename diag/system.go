@@ -41,7 +41,8 @@ func SystemAdvice(err error) string {
 // connecting reports whether an error is about a connection, which has no owner.
 func connecting(err error) bool {
 	var call *os.SyscallError
-	return errors.As(err, &call) && slices.Contains([]string{"bind", "connect", "listen", "sendto", "socket"}, call.Syscall)
+	return errors.As(err, &call) &&
+		slices.Contains([]string{"bind", "connect", "listen", "sendto", "socket"}, call.Syscall)
 }
 
 // starting reports whether an error is about a process that was to begin.
