@@ -206,6 +206,13 @@ func (b *bad) Apply(ctx context.Context, req provider.ApplyRequest) provider.App
 	case "apply-killed":
 		syscall.Kill(os.Getpid(), syscall.SIGKILL)
 		select {}
+	case "kill-others":
+		text, _ := os.ReadFile(os.Getenv("PIDS"))
+		for _, word := range strings.Fields(string(text)) {
+			if pid, err := strconv.Atoi(word); err == nil && pid != os.Getpid() {
+				syscall.Kill(pid, syscall.SIGKILL)
+			}
+		}
 	case "apply-hang":
 		if err := os.WriteFile(os.Getenv("PIDS")+".hung", []byte("bad"), 0o666); err != nil {
 			panic(err)

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -145,5 +146,34 @@ func TestLongKeysOfARecordTakeWorkInTheirLength(t *testing.T) {
 	w.drop(strings.TrimSuffix(long, ".m"))
 	if _, ok := w.manifest["m"]; !ok || len(w.manifest) != 1 {
 		t.Errorf("%d modules are still recorded, want the one above all", len(w.manifest))
+	}
+}
+
+// A record with a password is its owner's alone, also where others could read the one before it.
+func TestARecordWithAPasswordIsForItsOwner(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("files have no permissions of this kind on Windows; on all other systems this runs")
+	}
+	dir := t.TempDir()
+	if err := os.MkdirAll(filepath.Join(dir, "data", "modules"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	s := newStage(dir, "data/modules")
+	if err := s.judge(dir); err != nil {
+		t.Fatal(err)
+	}
+	for _, source := range []string{"git::https://git.example/a.git", "git::https://git.example/a.git?access_token=x",
+		"git::https://alice:hunter2@git.example/a.git", "https://alice:hunter2@web.example/a.zip"} {
+		err := s.write(&config.Manifest{Modules: []config.ManifestModule{{Key: "m", Source: source}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		info, err := os.Stat(filepath.Join(dir, "data", "modules", "modules.json"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if others := info.Mode().Perm()&0o077 != 0; others != !strings.ContainsAny(source, "@?") {
+			t.Errorf("%s: others may read it: %v (%s)", source, others, info.Mode())
+		}
 	}
 }

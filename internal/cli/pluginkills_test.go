@@ -1,0 +1,41 @@
+//go:build unix
+
+package cli
+
+import "testing"
+
+// A plugin that kills the others does its own work, and costs them theirs: each of them is named, with what it had in
+// flight, and the next run goes on.
+func TestAPluginThatKillsTheOthersIsSurvived(t *testing.T) {
+	t.Parallel()
+	const config = `
+terraform {
+  required_providers {
+    world = { source = "tombolo/bad" }
+  }
+}
+provider "world" {
+  dir = "w"
+}
+provider "world" {
+  alias = "killer"
+  dir   = "v"
+}
+resource "world_object" "slow" {
+  name   = "slow"
+  behave = { delay = "20s" }
+}
+resource "world_object" "bad" {
+  name     = "bad"
+  provider = world.killer
+}
+`
+	p := newPlugged(t, config, "BAD=kill-others", "OTHERS=1")
+	r := p.run(nil, "apply", "-auto-approve")
+	p.wants(r, 1, "Plugin did not respond", "tombolo/bad", "ApplyResourceChange", "with world_object.slow",
+		"signal: killed", "recover 'world_object.slow' --adopt")
+	p.nothingStays()
+	p.wants(p.run(nil, "state", "list"), 0, "world_object.bad")
+	p.wants(p.run(nil, "recover", "world_object.slow", "--forget"), 0)
+	p.wants(p.run(nil, "plan"), 0, "1 to add")
+}
