@@ -97,7 +97,8 @@ func outside(t *testing.T, sources []string) string {
 	bin := filepath.Join(module, "guide.bin")
 	build := exec.Command("go", "build", "-o", bin, ".")
 	build.Dir = module
-	build.Env = append(os.Environ(), "GOFLAGS=-mod=mod -trimpath", "GOWORK=off")
+	// With the flags of the build that this test is of: with others, all packages are compiled once more.
+	build.Env = append(os.Environ(), "GOFLAGS=-mod=mod "+os.Getenv("GOFLAGS"), "GOWORK=off")
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%s\n%s", err, out)
 	}
