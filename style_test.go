@@ -261,6 +261,37 @@ func TestCommentsNameWhatExists(t *testing.T) {
 	}
 }
 
+var (
+	namedPath = regexp.MustCompile("`((?:addr|bench|cmd|conformance|diag|docs|event|internal|kits|plan|provider|sdk|state)" +
+		"/[\\w./-]*\\w)`")
+	namedSource = regexp.MustCompile("`([\\w-]+\\.go)`")
+)
+
+// Documents name folders and files of the project that exist.
+func TestDocumentsNameFilesThatExist(t *testing.T) {
+	there := map[string]bool{} // every path, every folder, and every base name
+	walkAll(t, func(path string) {
+		there[path], there[filepath.Base(path)] = true, true
+		for dir := filepath.Dir(path); dir != "."; dir = filepath.Dir(dir) {
+			there[filepath.ToSlash(dir)] = true
+		}
+	})
+	walkFiles(t, func(path, text string) {
+		if path == "CHANGELOG.md" { // it tells of what is gone
+			return
+		}
+		for i, line := range strings.Split(text, "\n") {
+			found := slices.Concat(namedPath.FindAllStringSubmatch(line, -1), namedSource.FindAllStringSubmatch(line, -1))
+			for _, m := range found {
+				beside := filepath.ToSlash(filepath.Join(filepath.Dir(path), m[1]))
+				if !there[m[1]] && !there[beside] && !ofUsers.MatchString(m[1]) {
+					t.Errorf("%s:%d: there is no %s", path, i+1, m[1])
+				}
+			}
+		}
+	}, ".md")
+}
+
 // ofUsers matches the names that comments use for files of users.
 var ofUsers = regexp.MustCompile(`^/|NAME|^(main|x)\.go$|^(docs|templates|resources)/\w+\.md$|^templates/index\.md$|/seed_\d+\.txtar$|^result\.md$`)
 

@@ -36,7 +36,7 @@ func (p *place) Lock(ctx context.Context, info state.LockInfo) (remote.Hold, err
 // leaving is how long giving back a lock may take that was not taken as a whole.
 const leaving = 10 * time.Second
 
-// leave gives back what was taken of a lock that could not be taken: one of two, or one of which nobody has heard. It
+// leave releases what was taken of a lock that could not be taken: one of two, or one of which nobody has heard. It
 // goes on when the caller has been told to end.
 func (p *place) leave(ctx context.Context, id string) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaving)
