@@ -33,6 +33,11 @@ func TestRandomTests(t *testing.T) {
 	runRandom(t, randomSeeds(t, "TOMBOLO_RANDOM_TESTS", testsSample), random.GenerateTests)
 }
 
+// TestRandomStates is TestRandom for states that other tools have written.
+func TestRandomStates(t *testing.T) {
+	runRandom(t, randomSeeds(t, "TOMBOLO_RANDOM_STATES", statesSample), random.GenerateStates)
+}
+
 // runRandom runs the cases of seeds.
 func runRandom(t *testing.T, list []uint64, generate func(seed uint64) []byte) {
 	terraform := findTerraform(t)
@@ -71,6 +76,9 @@ var randomSample = []uint64{2, 5, 11, 12}
 
 // testsSample is the same for files of tests.
 var testsSample = []uint64{4, 8}
+
+// statesSample is the same for states.
+var statesSample = []uint64{1, 2}
 
 // randomSeeds reads a variable of the environment: a number of seeds from 1 on, or "first-last".
 func randomSeeds(t *testing.T, name string, sample []uint64) (list []uint64) {
@@ -163,6 +171,9 @@ func randomName(archive []byte) string {
 	}
 	if random.IsTests(archive) {
 		return "random/tests"
+	}
+	if random.IsStates(archive) {
+		return "random/states"
 	}
 	return "random/others"
 }

@@ -16,6 +16,9 @@ func TestTheSameSeedGivesTheSameCase(t *testing.T) {
 		if a, b := GenerateTests(seed), GenerateTests(seed); !bytes.Equal(a, b) {
 			t.Fatalf("seed %d gives two cases with files of tests:\n%s\n\n%s", seed, a, b)
 		}
+		if a, b := GenerateStates(seed), GenerateStates(seed); !bytes.Equal(a, b) {
+			t.Fatalf("seed %d gives two cases with states:\n%s\n\n%s", seed, a, b)
+		}
 	}
 }
 

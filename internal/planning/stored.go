@@ -279,6 +279,9 @@ func (p *planner) addDrift(o addr.Object, cfg addr.AbsProviderConfig, rt *provid
 	if o.Instance.Resource.Mode != addr.Managed || o.Deposed != "" {
 		return
 	}
+	if p.opts.Mode == plan.Destroy && action != plan.NoOp {
+		return // what has changed outside does not matter to what goes, and no plan to destroy tells of it
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.drift = append(p.drift, &plan.Change{
