@@ -459,6 +459,45 @@ resource "world_object" "new" {
 	}
 }
 
+// A replacement destroys what is needed, so there is no plan until the creation is settled, whether its block is there
+// or not.
+func TestWhatAnInterruptedCreationNeedsIsNotReplaced(t *testing.T) {
+	const base = "resource \"world_object\" \"base\" { name = \"base\" }\n"
+	const lost = `
+resource "world_object" "new" {
+  name   = "new"
+  value  = world_object.base.id
+  behave = { half = "lost" }
+}
+`
+	replaced, problems := addr.ParseInstance("world_object.base")
+	if problems.HasErrors() {
+		t.Fatal(problems.Err())
+	}
+	options := engine.PlanOptions{ForceReplace: []addr.AbsResourceInstance{replaced}}
+	for name, second := range map[string]string{"with its block": base + lost, "without": base} {
+		t.Run(name, func(t *testing.T) {
+			s := newScene(t)
+			if _, _, diags := s.run(base+lost, false, engine.PlanOptions{}); !diags.HasErrors() {
+				t.Fatal("nothing was interrupted")
+			}
+			from := s.mark()
+			_, _, diags := s.run(second, false, options)
+			if !slices.Contains(summaries(diags),
+				"error world_object.base Interrupted creation needs what would be replaced") {
+				t.Errorf("got %q", summaries(diags))
+			}
+			if got := s.happened(from); len(got) > 0 {
+				t.Errorf("it did %v", got)
+			}
+			s.adoptAll()
+			if _, _, diags := s.run(second, false, options); diags.HasErrors() {
+				t.Errorf("once it is settled: %v", diags.Err())
+			}
+		})
+	}
+}
+
 func TestDestroyKeepsWhatAnInterruptedCreationNeeds(t *testing.T) {
 	for seed := range 20 {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {

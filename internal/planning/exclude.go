@@ -112,13 +112,25 @@ func (p *planner) listHeld() {
 	})
 }
 
-// withhold takes back the deletion of what something left alone depends on, by what the state and the configuration
-// say.
-func (p *planner) withhold() {
+// withhold takes back the deletion of what something left alone depends on, by what the state, the configuration and
+// the journal say. A replacement cannot be taken back, because others have been planned with it: it is an error.
+func (p *planner) withhold() (diags diag.List) {
 	if len(p.excluded) == 0 || p.opts.Mode == plan.RefreshOnly {
-		return
+		return nil
 	}
 	kept := p.kept()
+	for _, c := range p.changes {
+		cause, keep := kept[c.Object.Instance]
+		if keep && c.Object.Deposed == "" && c.Action.IsReplace() {
+			begun := p.excluded[cause].Object
+			diags = append(diags, &diag.Diagnostic{Severity: diag.Error, Address: c.Object.String(),
+				Summary: "Interrupted creation needs what would be replaced",
+				Detail: fmt.Sprintf("%s would be destroyed and created again, but a run ended in the middle of the "+
+					"creation of %s, whose object may exist and depend on it. Say what became of that with \"recover "+
+					"'%s'\" (--adopt ID, --retry or --forget), or take back what replaces %s, then plan again.",
+					c.Object, begun, begun, c.Object)})
+		}
+	}
 	p.changes = slices.DeleteFunc(p.changes, func(c *plan.Change) bool {
 		a := c.Object.Instance
 		cause, keep := kept[a]
@@ -135,6 +147,7 @@ func (p *planner) withhold() {
 		}
 		return true
 	})
+	return diags
 }
 
 // kept returns the instances that are not deleted, each with the excluded instance that it is kept for: whatever is

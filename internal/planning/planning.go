@@ -127,7 +127,9 @@ func (p *planner) run(ctx context.Context) error {
 			i.Target))
 	}
 	p.listHeld()
-	p.withhold()
+	if err := p.walk.Report(p.withhold()); err != nil {
+		return err
+	}
 	if p.opts.Mode != plan.RefreshOnly {
 		_ = p.walk.Report(incomplete(p.sortedLeftOut()))
 	}
