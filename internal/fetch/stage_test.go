@@ -152,7 +152,7 @@ func TestLongKeysOfARecordTakeWorkInTheirLength(t *testing.T) {
 // A record with a password is its owner's alone, also where others could read the one before it.
 func TestARecordWithAPasswordIsForItsOwner(t *testing.T) {
 	if runtime.GOOS == "windows" {
-		t.Skip("files have no permissions of this kind on Windows; on all other systems this runs")
+		t.Skip("runs on systems whose files have permissions for others")
 	}
 	dir := t.TempDir()
 	if err := os.MkdirAll(filepath.Join(dir, "data", "modules"), 0o755); err != nil {
