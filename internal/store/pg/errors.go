@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/tombolo-iac/tombolo/state"
 )
 
 // safeToRetry reports whether nothing of a call has reached the server.
@@ -39,9 +40,10 @@ func (o *options) connectError(err error) error {
 // explain returns what the server has against a statement. Errors of contexts and of this package stay what they are.
 func (o *options) explain(err error) error {
 	var known *problem
+	var locked *state.LockedError
 	var e *pgconn.PgError
 	switch {
-	case err == nil, errors.As(err, &known), errors.Is(err, errGone):
+	case err == nil, errors.As(err, &known), errors.Is(err, errGone), errors.As(err, &locked):
 		return err
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return err

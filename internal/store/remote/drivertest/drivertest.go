@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -240,6 +241,9 @@ func named(t *testing.T, _ Options, a, b remote.Driver) {
 	var locked *state.LockedError
 	if !errors.As(err, &locked) || locked.Info == nil {
 		t.Fatalf("lock: %v", err)
+	}
+	if !strings.HasPrefix(err.Error(), "the state is locked by me@here") {
+		t.Errorf("lock: %v", err)
 	}
 	info, err := p.Holder(t.Context())
 	must(t, err)
