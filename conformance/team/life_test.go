@@ -20,8 +20,8 @@ import (
 type place struct {
 	block string   // the backend block
 	env   []string // of both programs
-	// noWorkspaces: the backend has one state. noForce: Terraform cannot free a lock there.
-	noWorkspaces, noForce bool
+	// noWorkspaces: the backend has one state.
+	noWorkspaces bool
 }
 
 // member is a program with a working directory of its own, on a machine of its own as it were.
