@@ -323,6 +323,9 @@ func (w *world) settle() {
 // each, whatever exists is known, and nothing is created twice.
 func TestNothingIsLostInAnUnreliableNetwork(t *testing.T) {
 	first, seeds := uint64(1), uint64(400)
+	if testing.Short() {
+		seeds = 60
+	}
 	if text := os.Getenv("TOMBOLO_REMOTE_SEEDS"); text != "" { // for example 1000-5000
 		if _, err := fmt.Sscanf(text, "%d-%d", &first, &seeds); err != nil {
 			t.Fatal(err)
