@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/tombolo-iac/tombolo/addr"
@@ -103,7 +104,7 @@ func (u unreadable) Workspace(name string) (state.Workspace, error) {
 type unreadableWorkspace struct{ state.Workspace }
 
 func (unreadableWorkspace) Lock(context.Context, state.LockRequest) (state.Session, error) {
-	return nil, &fs.PathError{Op: "open", Path: "terraform.tfstate", Err: fs.ErrPermission}
+	return nil, &fs.PathError{Op: "open", Path: "terraform.tfstate", Err: syscall.EACCES}
 }
 
 // Advice to do without the lock is for those who asked for it.

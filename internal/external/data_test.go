@@ -239,9 +239,9 @@ func TestDataThatFailsShowsItsMessage(t *testing.T) {
 }
 
 func TestDataShowsTheWholeMessage(t *testing.T) {
-	_, diags := readData(t, New(Options{}), typeData, attrs{"program": list("sh", "-c", "seq 1 50000 >&2; exit 1")})
+	_, diags := readData(t, New(Options{}), typeData, attrs{"program": list("sh", "-c", "seq 1 10000 >&2; exit 1")})
 	var all strings.Builder
-	for i := range 50000 {
+	for i := range 10000 {
 		fmt.Fprintln(&all, i+1)
 	}
 	expectProblem(t, diags, "External Program Execution Failed", nil, all.String())
