@@ -103,8 +103,8 @@ func TestWhatIsTooLargeIsAnError(t *testing.T) {
 			if rounds = workOf(ctx).rounds.Load() - rounds; rounds > int64(limits.text+limits.parts) {
 				t.Errorf("it took %d rounds to see that it is too much", rounds)
 			}
-			// A round takes about a KiB.
-			if got := (after.TotalAlloc - before.TotalAlloc) >> 20; got > 64+uint64(rounds)>>9 {
+			// A round takes a KiB or two, and more under the race detector.
+			if got := (after.TotalAlloc - before.TotalAlloc) >> 20; got > 64+uint64(rounds)>>8 {
 				t.Errorf("%d MiB were allocated in %d rounds", got, rounds)
 			}
 		})
