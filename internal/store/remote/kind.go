@@ -35,6 +35,7 @@ type Surroundings struct {
 	Dir string
 	// Version of the program, for lock information and the like.
 	Version string
-	// Log takes a line about what is asked of the service, without secrets; it may be nil.
+	// Log takes a line about what is asked of the service, without secrets; it may be nil. It may be called
+	// concurrently.
 	Log func(format string, args ...any)
 }

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/zclconf/go-cty/cty"
@@ -42,6 +43,7 @@ func TestSecretsAppearNowhere(t *testing.T) {
 	keyText := base64.StdEncoding.EncodeToString(key)
 	canaries := []string{"AKIDCANARY", "secret-canary", "token-canary", "password-canary", "identity-canary",
 		"env-canary", string(key), keyText}
+	var mu sync.Mutex // calls are made at the same time
 	var said strings.Builder
 	role := func(token string) cty.Value {
 		return cty.ObjectVal(map[string]cty.Value{"role_arn": cty.StringVal("arn:aws:iam::1:role/r"),
@@ -72,7 +74,11 @@ func TestSecretsAppearNowhere(t *testing.T) {
 			Getenv: func(name string) string {
 				return map[string]string{"AWS_SECRET_ACCESS_KEY": "env-canary"}[name]
 			},
-			Log: func(format string, args ...any) { fmt.Fprintf(&said, format+"\n", args...) },
+			Log: func(format string, args ...any) {
+				mu.Lock()
+				defer mu.Unlock()
+				fmt.Fprintf(&said, format+"\n", args...)
+			},
 		}
 		d, diags := s3.Kind().Open(t.Context(), cty.ObjectVal(settings(server.URL, more)), o)
 		for _, one := range diags {
