@@ -113,6 +113,13 @@ func (f *faulty) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
+// rest waits until no request is at work. A connection that is closed lets its caller go on before its request has
+// ended.
+func (f *faulty) rest() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+}
+
 // apply hands a request to the bucket.
 func (f *faulty) apply(in *wire) *httptest.ResponseRecorder {
 	out := httptest.NewRecorder()

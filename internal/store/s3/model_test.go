@@ -29,7 +29,11 @@ const (
 // is none, versions of journals never come again, and a chunk that was acknowledged stands where it was put, once,
 // until its journal ends.
 func TestFaultsLoseAndDoubleNothing(t *testing.T) {
-	for seed := range uint64(15) {
+	seeds := uint64(15)
+	if testing.Short() {
+		seeds = 4
+	}
+	for seed := range seeds {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) { newModel(t, seed).play(200) })
 	}
 }
@@ -223,6 +227,7 @@ func (r *run) lock(ctx context.Context) {
 	r.id = r.m.fresh("run")
 	r.m.given[r.id] = true // what is not taken as it should be
 	hold, err := r.place.Lock(ctx, drivertest.Info(r.id))
+	r.m.net.rest()
 	r.m.given[r.id] = err != nil
 	var locked *state.LockedError
 	if errors.As(err, &locked) && (locked.Info == nil || locked.Info.ID == r.id) {
@@ -238,14 +243,17 @@ func (r *run) lock(ctx context.Context) {
 }
 
 func (r *run) load(ctx context.Context) {
-	var err error
-	if r.content, err = r.place.Read(ctx); r.ended("read", err) {
+	content, err := r.place.Read(ctx)
+	r.m.net.rest()
+	if r.content = content; r.ended("read", err) {
 		return
 	}
 	if string(r.content.Data) != r.m.content {
 		r.m.wrong("%s reads %q where %q stands", r.id, r.content.Data, r.m.content)
 	}
-	if r.journal, err = r.place.ReadJournal(ctx); r.ended("read journal", err) {
+	journal, err := r.place.ReadJournal(ctx)
+	r.m.net.rest()
+	if r.journal = journal; r.ended("read journal", err) {
 		return
 	}
 	r.n, r.step = len(r.journal.Chunks), r.begin
@@ -263,6 +271,7 @@ func (r *run) begin(ctx context.Context) {
 
 func (r *run) start(ctx context.Context, first []byte) {
 	version, err := r.hold.StartJournal(ctx, r.journal.Version, first)
+	r.m.net.rest()
 	if r.ended("start the journal", err) {
 		return
 	}
@@ -282,6 +291,7 @@ func (r *run) append(ctx context.Context) {
 		chunk = append(chunk, bytes.Repeat([]byte("x"), s3.InHead/3)...)
 	}
 	err := r.hold.Append(ctx, r.journal.Version, r.n, chunk)
+	r.m.net.rest()
 	there, readErr := r.m.clean.ReadJournal(ctx)
 	if readErr != nil {
 		r.m.wrong("the journal cannot be read: %v", readErr)
@@ -309,6 +319,7 @@ func (r *run) write(ctx context.Context) {
 	data := r.m.fresh("state of " + r.id)
 	r.m.states[data] = string(r.content.Data)
 	version, err := r.hold.Write(ctx, remote.Write{Data: []byte(data), Was: r.content.Version})
+	r.m.net.rest()
 	if stands := r.m.content == data; err == nil && !stands || errors.Is(err, remote.ErrChanged) && stands {
 		r.m.wrong("%s writes: %v, and there stands %q", r.id, err, r.m.content)
 	}
@@ -329,6 +340,7 @@ func (r *run) end(ctx context.Context) {
 func (r *run) unlock(ctx context.Context) {
 	r.m.given[r.id] = true
 	err := r.hold.Unlock(ctx)
+	r.m.net.rest()
 	if err == nil && holder(r.m.lock) == r.id {
 		r.m.wrong("%s has given back its lock, and it stands there", r.id)
 	}
