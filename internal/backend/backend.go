@@ -39,6 +39,9 @@ type Backend struct {
 	Config cty.Value
 	// Hash stands for the block as it is written. It is Terraform's, so that both accept the record of the other.
 	Hash uint64
+	// ranges are where the block, and what was given beside it, sets its arguments, but for secret ones: the code of
+	// those is not to be shown.
+	ranges map[string]hcl.Range
 }
 
 // Of returns what the backend block of a root module says, or nil where there is none.
@@ -166,9 +169,22 @@ func (b *Backend) Set(attrs hcl.Attributes) (diags diag.List) {
 			continue
 		}
 		values[name] = v
+		if at := attr.Expr.Range(); at.Filename != "" && !secret(a) {
+			if b.ranges == nil {
+				b.ranges = map[string]hcl.Range{}
+			}
+			b.ranges[name] = at
+		}
 	}
 	b.Config = cty.ObjectVal(values)
 	return diags
+}
+
+// Located takes over from the block, which this backend is the record of, where its arguments stand.
+func (b *Backend) Located(block *Backend) *Backend {
+	located := *b
+	located.ranges = block.ranges
+	return &located
 }
 
 // listed names arguments; a few of many.
@@ -243,9 +259,33 @@ func (b *Backend) InService() bool { return b != nil && b.kind() != nil && b.kin
 // Readable reports whether the states of a backend can be read: a record may be of one that only Terraform has.
 func (b *Backend) Readable() bool { return b == nil || b.kind() != nil }
 
-// Driver opens the way to the service.
+// Driver opens the way to the service. What it reports about an argument has the place where that is set.
 func (b *Backend) Driver(ctx context.Context, o remote.Surroundings) (remote.Driver, diag.List) {
-	return b.kind().Open(ctx, b.Config, o)
+	driver, diags := b.kind().Open(ctx, b.Config, o)
+	for i, d := range diags {
+		if d.Subject != nil || len(d.Path) == 0 {
+			continue
+		}
+		name, _ := d.Path[0].(cty.GetAttrStep)
+		if at, ok := b.ranges[name.Name]; ok {
+			located := *d
+			located.Subject = &at
+			diags[i] = &located
+		}
+	}
+	return driver, diags
+}
+
+// Asked are the arguments without which nothing can be reached and that are not set, in the order of their names, each
+// with what it is: a person can be asked for them.
+func (b *Backend) Asked(getenv func(string) string) (names, texts []string) {
+	for _, name := range slices.Sorted(maps.Keys(b.kind().Needed)) {
+		variable := b.kind().Needed[name]
+		if b.Config.GetAttr(name).IsNull() && (variable == "" || getenv(variable) == "") {
+			names, texts = append(names, name), append(texts, b.attributes()[name].Description)
+		}
+	}
+	return names, texts
 }
 
 // Options are those of the store in files. No backend at all is the layout of the working directory.
@@ -359,6 +399,19 @@ func Record(base, dataDir string, b *Backend) error {
 func (b *Backend) secret() bool {
 	for name, a := range b.attributes() {
 		if a.Sensitive && !b.Config.GetAttr(name).IsNull() {
+			return true
+		}
+	}
+	return false
+}
+
+// secret reports whether the value of an argument, or a part of it, must not be shown.
+func secret(a *provider.Attribute) bool {
+	if a.Sensitive || a.Nested == nil {
+		return a.Sensitive
+	}
+	for _, part := range a.Nested.Attributes {
+		if secret(part) {
 			return true
 		}
 	}

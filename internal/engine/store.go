@@ -182,5 +182,5 @@ func (s *Surroundings) Backend(root *config.Module) (*backend.Backend, diag.List
 			"it was set up. Put it back, or say what becomes of the state: \"%s init -migrate-state\" copies it to "+
 			"the new place, \"%[1]s init -reconfigure\" starts with what is there. Nothing was changed.", s.program())
 	}
-	return recorded, nil // which has the settings that init was given beside the block
+	return recorded.Located(configured), nil // it has the settings that init was given beside the block
 }

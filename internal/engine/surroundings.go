@@ -2,6 +2,7 @@ package engine
 
 import (
 	"errors"
+	"io"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -14,6 +15,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/fetch/packages"
 	"github.com/tombolo-iac/tombolo/internal/fetch/web"
 	"github.com/tombolo-iac/tombolo/internal/regular"
+	"github.com/tombolo-iac/tombolo/internal/replace"
 	"github.com/tombolo-iac/tombolo/internal/settings"
 	"github.com/tombolo-iac/tombolo/state"
 )
@@ -127,6 +129,14 @@ func (s *Surroundings) Workspace() (name string, overridden bool, err error) {
 		return state.DefaultWorkspace, false, nil
 	}
 	return strings.TrimSpace(string(content)), false, err
+}
+
+// SelectWorkspace remembers which workspace is selected.
+func (s *Surroundings) SelectWorkspace(name string) error {
+	return replace.Own(s.DataBase(), s.In(filepath.Join(s.DataDir(), "environment")), 0o666, func(w io.Writer) error {
+		_, err := io.WriteString(w, name)
+		return err
+	})
 }
 
 // SettingsEnvironment returns what the CLI configuration depends on.

@@ -18,6 +18,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/engine"
 	"github.com/tombolo-iac/tombolo/internal/nesting"
 	"github.com/tombolo-iac/tombolo/internal/regular"
+	"github.com/tombolo-iac/tombolo/internal/store/remote"
 	"github.com/tombolo-iac/tombolo/state"
 )
 
@@ -59,6 +60,9 @@ func (s *backendSetup) run(ctx context.Context, c *command.Call, root *config.Mo
 		if diags := s.override(c, configured); diags.HasErrors() {
 			return nil, diags
 		}
+		if diags := s.ask(ctx, c, configured); diags.HasErrors() {
+			return nil, diags
+		}
 		if diags := configured.Check(root.Backend); diags.HasErrors() {
 			return nil, diags
 		}
@@ -87,6 +91,9 @@ func (s *backendSetup) run(ctx context.Context, c *command.Call, root *config.Mo
 			return nil, diags
 		}
 	}
+	if diags := reach(ctx, c, configured); diags.HasErrors() {
+		return nil, diags
+	}
 	if err := c.RecordBackend(configured); err != nil {
 		return nil, diag.FromError("Failed to record the backend", err)
 	}
@@ -99,6 +106,21 @@ func (s *backendSetup) run(ctx context.Context, c *command.Call, root *config.Mo
 			"will automatically\nuse this backend unless the backend configuration changes.", configured.Type, c.Title))
 	}
 	return warnings, nil
+}
+
+// reach finds out whether the states of a service can be reached, before anything is recorded.
+func reach(ctx context.Context, c *command.Call, b *backend.Backend) diag.List {
+	if !b.InService() {
+		return nil
+	}
+	st, diags := c.Store(ctx, b, b.Options().Store())
+	if diags.HasErrors() {
+		return diags
+	}
+	if _, err := st.Workspaces(ctx); err != nil && !errors.Is(err, remote.ErrNoWorkspaces) {
+		return diag.FromError("Failed to list the workspaces", err)
+	}
+	return nil
 }
 
 // override takes over what the command line says beside the block.
@@ -140,6 +162,28 @@ func (s *backendSetup) override(c *command.Call, b *backend.Backend) (diags diag
 	return diags
 }
 
+// ask asks for the arguments that must be set and are not. Whoever cannot be asked learns from the backend what is
+// missing.
+func (s *backendSetup) ask(ctx context.Context, c *command.Call, b *backend.Backend) (diags diag.List) {
+	if !s.input || !c.InputAllowed() || c.JSON {
+		return nil
+	}
+	names, texts := b.Asked(c.Getenv)
+	for i, name := range names {
+		answer, err := c.Ask(ctx, name, texts[i], false)
+		if err != nil {
+			return diags.Errorf(nil, fmt.Sprintf("Error asking for input to configure backend %q: %s: %s", b.Type, name,
+				err), "The backend needs the argument %s. Set it in its block, or with -backend-config=%[1]s=VALUE. "+
+				"Nothing was changed.", name)
+		}
+		if answer != "" {
+			diags = diags.Extend(b.Set(hcl.Attributes{name: {Name: name,
+				Expr: hcl.StaticExpr(cty.StringVal(answer), hcl.Range{})}}))
+		}
+	}
+	return diags
+}
+
 // settingExpr is the value of an argument on the command line: text, or an expression where no text can be meant.
 func settingExpr(b *backend.Backend, name, value string) (hcl.Expression, hcl.Diagnostics) {
 	at := "<value for -backend-config=" + name + ">"
@@ -164,52 +208,74 @@ func (s *backendSetup) copyStates(ctx context.Context, c *command.Call, from, to
 	if diags.HasErrors() {
 		return diags
 	}
-	names, err := old.Workspaces(ctx)
-	if err != nil {
-		return diag.FromError("Failed to list the workspaces", err)
+	moves, diags := s.moves(ctx, c, old, new)
+	if diags.HasErrors() {
+		return diags
 	}
-	approved := s.force
-	for _, name := range names {
-		here, err := read(ctx, old, name)
+	for _, m := range moves {
+		here, err := m.from.Read(ctx)
 		if err != nil {
 			return diag.FromError("Error loading the state", err)
 		}
-		if isEmpty(here) {
+		if isEmpty(here.State) && len(here.InFlight) == 0 {
 			continue // whatever is at the new place stays, also what an interrupted run left there
 		}
-		there, err := read(ctx, new, name)
-		if err != nil {
-			return diag.FromError("Error loading the state", err)
-		}
-		if there != nil && there.Lineage == here.Lineage && there.Serial == here.Serial {
-			continue
-		}
-		if !approved {
-			ok, diags := s.approve(ctx, c, !isEmpty(there))
-			if diags.HasErrors() || !ok {
-				return diags
-			}
-			approved = true
-		}
-		if diags := s.copyState(ctx, here, new, name); diags.HasErrors() {
+		refused, diags := s.copyState(ctx, c, m)
+		if diags.HasErrors() || refused {
 			return diags
+		}
+		if m.selects {
+			if err := c.SelectWorkspace(m.to.Name()); err != nil {
+				return diag.FromError("Failed to select the workspace", err)
+			}
 		}
 	}
 	return nil
 }
 
-func read(ctx context.Context, st state.Store, name string) (*state.State, error) {
-	ws, err := st.Workspace(name)
-	if err != nil {
-		return nil, err
+// move is a state that is to be copied.
+type move struct {
+	from, to state.Workspace
+	// selects means that the workspaces have two names: the new place has room for one state.
+	selects bool
+}
+
+// moves are the states of one place with their new places. Where there are no workspaces, only the selected one goes.
+func (s *backendSetup) moves(ctx context.Context, c *command.Call, old, new state.Store) (moves []move,
+	diags diag.List) {
+	names, err := old.Workspaces(ctx)
+	if errors.Is(err, remote.ErrNoWorkspaces) {
+		names, err = []string{state.DefaultWorkspace}, nil
 	}
-	snapshot, err := ws.Read(ctx)
 	if err != nil {
-		return nil, err
+		return nil, diag.FromError("Failed to list the workspaces", err)
 	}
+	target := func(name string) string { return name }
+	if _, err := new.Workspaces(ctx); errors.Is(err, remote.ErrNoWorkspaces) {
+		selected, _, err := c.Workspace()
+		if err != nil {
+			return nil, diag.FromError("Cannot tell which workspace is selected", err)
+		}
+		names, target = []string{selected}, func(string) string { return state.DefaultWorkspace }
+	} else if err != nil {
+		return nil, diag.FromError("Failed to list the workspaces", err)
+	}
+	for _, name := range names {
+		from, err := old.Workspace(name)
+		to, toErr := new.Workspace(target(name))
+		if err := errors.Join(err, toErr); err != nil {
+			return nil, diag.FromError("Invalid workspace name", err)
+		}
+		moves = append(moves, move{from, to, name != target(name)})
+	}
+	return moves, nil
+}
+
+// settled returns the state of a snapshot that has nothing in flight.
+func settled(ws state.Workspace, snapshot *state.Snapshot) (*state.State, error) {
 	if len(snapshot.InFlight) > 0 {
 		return nil, fmt.Errorf("operations of the workspace %q were interrupted, and it is not known what became of "+
-			"them; resolve that before its state is copied", name)
+			"them; resolve that before its state is copied", ws.Name())
 	}
 	return snapshot.State, nil
 }
@@ -218,7 +284,11 @@ func isEmpty(s *state.State) bool {
 	return s == nil || len(s.Resources()) == 0 && len(s.OutputNames()) == 0
 }
 
-func (s *backendSetup) approve(ctx context.Context, c *command.Call, overwrite bool) (bool, diag.List) {
+func same(a, b *state.State) bool {
+	return a != nil && b != nil && a.Lineage == b.Lineage && a.Serial == b.Serial
+}
+
+func (s *backendSetup) approve(ctx context.Context, c *command.Call, m move, overwrite bool) (bool, diag.List) {
 	if !s.input || !c.InputAllowed() || c.JSON {
 		return false,
 			diag.List{}.Errorf(nil, "Can't ask approval for state migration when interactive input is disabled.",
@@ -231,6 +301,10 @@ func (s *backendSetup) approve(ctx context.Context, c *command.Call, overwrite b
 		text = "There are states at both places.\nEnter \"yes\" to replace those at the new place, and \"no\" to go " +
 			"on with these."
 	}
+	if m.selects {
+		text += fmt.Sprintf("\nThe new place has room for one state: that of the workspace %q becomes that of %q, and "+
+			"all others stay\nat the old place.", m.from.Name(), m.to.Name())
+	}
 	answer, err := c.Ask(ctx, "Do you want to copy existing state to the new backend?", text, false)
 	if err != nil {
 		return false, diag.List{}.Errorf(nil, "Error asking for confirmation: "+err.Error(), "Nothing was changed. "+
@@ -240,18 +314,35 @@ func (s *backendSetup) approve(ctx context.Context, c *command.Call, overwrite b
 	return answer == "yes", nil
 }
 
-func (s *backendSetup) copyState(ctx context.Context, what *state.State, to state.Store, name string) diag.List {
-	ws, err := to.Workspace(name)
-	if err != nil {
-		return diag.FromError("Invalid workspace name", err)
+// copyState copies a state under the locks of both places: nobody else changes the one or the other meanwhile. It
+// reports whether a person has refused that.
+func (s *backendSetup) copyState(ctx context.Context, c *command.Call, m move) (refused bool, diags diag.List) {
+	request := state.LockRequest{Unlocked: !s.Lock, Info: state.LockInfo{Operation: "init"}}
+	var sessions [2]state.Session
+	for i, ws := range []state.Workspace{m.from, m.to} {
+		session, err := state.Acquire(ctx, ws, request, s.Timeout, func(*state.LockedError) {})
+		if err != nil {
+			return false, engine.LockProblem(err)
+		}
+		defer func() { diags = diags.Extend(diag.FromError("Error releasing the state lock", session.Unlock())) }()
+		sessions[i] = session
 	}
-	session, err := state.Acquire(ctx, ws, state.LockRequest{Unlocked: !s.Lock, Info: state.LockInfo{
-		Operation: "init"}}, s.Timeout, func(*state.LockedError) {})
-	if err != nil {
-		return engine.LockProblem(err)
+	what, err := settled(m.from, sessions[0].Snapshot())
+	if err == nil {
+		_, err = settled(m.to, sessions[1].Snapshot())
 	}
-	err = errors.Join(session.Replace(ctx, what), session.Unlock())
-	return diag.FromError("Error saving the state", err)
+	there := sessions[1].Snapshot().State
+	if err != nil || same(what, there) {
+		return false, diag.FromError("Error loading the state", err)
+	}
+	if !s.force {
+		approved, diags := s.approve(ctx, c, m, !isEmpty(there))
+		if diags.HasErrors() || !approved {
+			return true, diags
+		}
+		s.force = true
+	}
+	return false, diag.FromError("Error saving the state", sessions[1].Replace(ctx, what))
 }
 
 // makeWorkspace creates the workspace that the environment selects, so that it can be listed and selected from now on:
@@ -269,6 +360,9 @@ func (s *backendSetup) makeWorkspace(ctx context.Context, c *command.Call, root 
 		return diags
 	}
 	names, err := st.Workspaces(ctx)
+	if errors.Is(err, remote.ErrNoWorkspaces) {
+		return nil
+	}
 	if err != nil {
 		return diag.FromError("Failed to list the workspaces", err)
 	}

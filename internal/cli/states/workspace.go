@@ -4,15 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/tombolo-iac/tombolo/addr"
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/internal/cli/command"
-	"github.com/tombolo-iac/tombolo/internal/replace"
 	"github.com/tombolo-iac/tombolo/internal/store"
 	"github.com/tombolo-iac/tombolo/internal/view"
 	"github.com/tombolo-iac/tombolo/state"
@@ -111,14 +108,6 @@ func openWorkspaces(ctx context.Context, c *command.Call) (w workspaces, diags d
 	return w, nil
 }
 
-// choose remembers the selected workspace.
-func choose(c *command.Call, name string) error {
-	return replace.Own(c.DataBase(), filepath.Join(c.DataDir(), "environment"), 0o666, func(w io.Writer) error {
-		_, err := io.WriteString(w, name)
-		return err
-	})
-}
-
 const overriddenText = `
 The selected workspace is currently overridden using the TF_WORKSPACE
 environment variable. Unset it, or give it the name of the workspace that you
@@ -183,7 +172,7 @@ func createWorkspace(ctx context.Context, c *command.Call, w workspaces, name st
 		err = made.Create()
 	}
 	if err = errors.Join(err, session.Unlock()); err == nil {
-		err = choose(c, name)
+		err = c.SelectWorkspace(name)
 	}
 	if err != nil {
 		return c.Finish("Failed to create the workspace", err)
@@ -228,7 +217,7 @@ func selectWorkspace(ctx context.Context, c *command.Call, name string, create b
 	case name == w.current:
 		return command.Done
 	case slices.Contains(w.names, name):
-		if err := choose(c, name); err != nil {
+		if err := c.SelectWorkspace(name); err != nil {
 			return c.Finish("Failed to select the workspace", err)
 		}
 		fmt.Fprintln(c.Out, c.Green(fmt.Sprintf("Switched to workspace %q.", name)))

@@ -21,6 +21,9 @@ type Kind struct {
 	// More are arguments that Terraform has not: OpenTofu's, or ours. While they are not set, the record does not
 	// mention them, so that Terraform takes it for its own.
 	More map[string]*provider.Attribute
+	// Needed are arguments of strings without which nothing can be reached, each with the environment variable that
+	// takes its place, if there is one. Init asks for them.
+	Needed map[string]string
 	// Open makes a driver of the values of a block, which conform to the schema. It may look at environment and files,
 	// and asks the service only what cannot wait: wrong arguments are reported here, with attribute paths in the
 	// diagnostics where there are any. Config is never logged or shown: it may hold passwords.

@@ -24,7 +24,8 @@ import (
 
 // Kind describes the backend "s3". Its schema is Terraform's.
 func Kind() remote.Kind {
-	return remote.Kind{Name: "s3", Place: "Amazon S3", Schema: schema(), Open: open}
+	return remote.Kind{Name: "s3", Place: "Amazon S3", Schema: schema(), Open: open,
+		Needed: map[string]string{"bucket": "", "key": ""}}
 }
 
 // open reads the settings and finds out how to connect. It asks the service nothing, unless accounts are to be checked.

@@ -1,0 +1,161 @@
+//go:build unix
+
+package team
+
+import (
+	"bytes"
+	"fmt"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/tombolo-iac/tombolo/internal/pgtest"
+)
+
+// places are two of each kind of backend: states go from each to each.
+func places(t *testing.T) map[string]place {
+	env := append([]string{"PG_CONN_STR=" + pgtest.Database(t)}, bucketEnv...)
+	address := amazon(t)
+	all := map[string]place{"local 1": {block: ""}, "local 2": {block: "backend \"local\" {\n" +
+		"  path          = \"kept/default\"\n  workspace_dir = \"kept/others\"\n}"}}
+	for n := 1; n <= 2; n++ {
+		all[fmt.Sprint("pg ", n)] = place{block: fmt.Sprintf("backend \"pg\" {\n  schema_name = \"place%d\"\n}", n)}
+		all[fmt.Sprint("s3 ", n)] = place{block: strings.Replace(bucketBlock(address, "use_lockfile = true"),
+			"team/state",
+			fmt.Sprint("place", n), 1)}
+	}
+	for name, p := range all {
+		p.env = env
+		all[name] = p
+	}
+	return all
+}
+
+// goTo changes the backend block.
+func (m *member) goTo(p place) {
+	m.t.Helper()
+	text := "terraform {\n" + p.block + "\n}\n" + configuration
+	if err := os.WriteFile(filepath.Join(m.dir, "main.tf"), []byte(text), 0o600); err != nil {
+		m.t.Fatal(err)
+	}
+}
+
+// idsOf are the objects of two workspaces.
+func (m *member) idsOf(t *testing.T) map[string]string {
+	t.Helper()
+	all := map[string]string{}
+	for _, workspace := range []string{"blue", "default"} {
+		m.run("workspace", "select", workspace)
+		m.idle()
+		for name, id := range m.ids() {
+			all[workspace+" "+name] = id
+		}
+	}
+	return all
+}
+
+func TestStatesMigrateFromEachPlaceToEach(t *testing.T) {
+	const kinds = "local pg s3"
+	for _, from := range strings.Fields(kinds) {
+		for _, to := range strings.Fields(kinds) {
+			t.Run(from+" to "+to, func(t *testing.T) {
+				t.Parallel()
+				all := places(t)
+				old, new := all[from+" 1"], all[to+" 2"]
+				m := old.member(t, from, ours)
+				m.run("apply", "-auto-approve")
+				m.run("workspace", "new", "blue")
+				m.run("apply", "-auto-approve")
+				ids := m.idsOf(t)
+				m.goTo(new)
+				m.fails("plan")
+				m.run("init", "-force-copy")
+				if got := m.idsOf(t); !maps.Equal(got, ids) || len(ids) != 4 {
+					t.Errorf("there are %v after %v", got, ids)
+				}
+				m.run("apply", "-auto-approve", `-var=names=["c"]`) // the old place does not see this
+				m.goTo(old)
+				m.run("init", "-reconfigure")
+				if got := m.idsOf(t); !maps.Equal(got, ids) {
+					t.Errorf("at the old place there are %v after %v", got, ids)
+				}
+			})
+		}
+	}
+}
+
+// Nothing is copied while another run changes it.
+func TestStatesThatAreInUseDoNotMigrate(t *testing.T) {
+	t.Parallel()
+	all := places(t)
+	one, two := all["pg 1"].member(t, "one", ours), all["pg 1"].member(t, "two", ours)
+	one.run("apply", "-auto-approve")
+	ended := make(chan error, 1)
+	go func() {
+		_, err := one.try("apply", "-auto-approve", "-var=wait=1")
+		ended <- err
+	}()
+	waitFor(t, func() bool { return one.has("started") })
+	two.goTo(all["s3 1"])
+	if out := two.fails("init", "-force-copy"); !strings.Contains(out, "Error acquiring the state lock") {
+		t.Errorf("a state that is in use:\n%s", out)
+	}
+	one.touch("go")
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+	two.run("init", "-force-copy")
+	two.idle("-var=wait=1")
+}
+
+// Init asks for what must be set, and records the answers.
+func TestInitAsksForTheBucket(t *testing.T) {
+	t.Parallel()
+	p := places(t)["s3 1"]
+	m := p.member(t, "tombolo", ours)
+	partial := p
+	for _, line := range []string{`  bucket                      = "states"`,
+		`  key                         = "place1"`} {
+		partial.block = strings.Replace(partial.block, line+"\n", "", 1)
+	}
+	m.goTo(partial)
+	if err := os.RemoveAll(filepath.Join(m.dir, ".terraform")); err != nil {
+		t.Fatal(err)
+	}
+	out := m.fails("init", "-input=false")
+	if !strings.Contains(out, "Missing Required Value") || m.has(".terraform/terraform.tfstate") {
+		t.Errorf("without answers:\n%s", out)
+	}
+	cmd := exec.Command(m.bin, "init")
+	cmd.Dir, cmd.Env, cmd.Stdin = m.dir, append(m.env, "TF_INPUT=1"), strings.NewReader("states\nplace1\n")
+	text, err := cmd.CombinedOutput()
+	if err != nil || !bytes.Contains(text, []byte("bucket\n")) || !bytes.Contains(text, []byte("key\n")) {
+		t.Fatalf("with answers: %v\n%s", err, text)
+	}
+	record, err := os.ReadFile(filepath.Join(m.dir, ".terraform", "terraform.tfstate"))
+	if err != nil || !bytes.Contains(record, []byte(`"bucket": "states"`)) {
+		t.Errorf("the record: %v\n%s", err, record)
+	}
+	m.run("apply", "-auto-approve")
+}
+
+// What is wrong with an argument is shown where it is set, but for what is secret.
+func TestMistakesInBackendBlocksHavePlaces(t *testing.T) {
+	t.Parallel()
+	p := places(t)["s3 1"]
+	m := p.member(t, "tombolo", ours)
+	p.block = strings.Replace(p.block, `"place1"`, `"/place1"`, 1)
+	m.goTo(p)
+	if out := m.fails("init", "-reconfigure", "-no-color"); !strings.Contains(out, `= "/place1"`) {
+		t.Errorf("no code is shown:\n%s", out)
+	}
+	p.block = strings.Replace(p.block, `"/place1"`, `"place1"`+"\n  sse_customer_key = \"canary\"", 1)
+	m.goTo(p)
+	if out := m.fails("init", "-reconfigure", "-no-color"); strings.Contains(out, "canary") ||
+		!strings.Contains(out, "sse_customer_key") {
+		t.Errorf("a secret that is wrong:\n%s", out)
+	}
+}
