@@ -184,6 +184,23 @@ func TestTurnsThatWereTakenOutStayOut(t *testing.T) {
 	}, ".go", ".md")
 }
 
+// The engine does not know the name by which the command line was called: commands that its problems say to run are
+// values, a diag.Command each.
+func TestProblemsOfTheEngineNameNoProgram(t *testing.T) {
+	named := regexp.MustCompile(`"[^"]*(?:\\"|  |: )tombolo (?:init|plan|apply|recover|state|import|console)\b`)
+	walkFiles(t, func(path, text string) {
+		if !strings.HasPrefix(path, "internal/") || strings.HasPrefix(path, "internal/cli/") ||
+			strings.HasSuffix(path, "_test.go") {
+			return
+		}
+		for i, line := range strings.Split(text, "\n") {
+			if named.MatchString(line) {
+				t.Errorf("%s:%d: use diag.Command: %s", path, i+1, strings.TrimSpace(line))
+			}
+		}
+	}, ".go")
+}
+
 // A test that is skipped says what it needs, or when it runs.
 func TestSkipsSayWhenTheTestRuns(t *testing.T) {
 	skip := regexp.MustCompile(`\b(?:t|tb|b|s|f\.t|r\.t)\.Skipf?\((err\b|"[^"]*)`)

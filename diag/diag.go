@@ -48,6 +48,8 @@ type Diagnostic struct {
 	Severity Severity
 	Summary  string
 	Detail   string
+	// Advice is what to do about it, where that is a command; nil when Detail says all there is. Text has both.
+	Advice *Advice
 
 	// Address is the object that the problem belongs to, as the user would write it; empty when Subject alone tells.
 	Address string
@@ -100,9 +102,9 @@ func (d *Diagnostic) Error() string {
 		fmt.Fprintf(&b, "%s: ", d.Address)
 	}
 	b.WriteString(d.Summary)
-	if d.Detail != "" {
+	if text := d.Text(Program); text != "" {
 		b.WriteString("; ")
-		b.WriteString(d.Detail)
+		b.WriteString(text)
 	}
 	return b.String()
 }

@@ -194,7 +194,8 @@ func (l *loader) readManifest(name string) diag.List {
 		return nil
 	}
 	return diag.List(nil).Errorf(nil, "Failed to read module manifest",
-		"The record of installed modules in %s cannot be used: %s. Remove it, and run \"tombolo init\".", name, err)
+		"The record of installed modules in %s cannot be used: %s.", name, err).
+		Advise("Remove it, and run \"%s\".", diag.Command("init"))
 }
 
 // children loads the modules that m calls, and theirs. The directories from the root down to m tell a module that calls
@@ -250,8 +251,9 @@ func cycleOf(dirs []string, dir string) string {
 
 // installedDir finds the directory of a called module in the manifest, and the version that is installed there.
 func (l *loader) installedDir(m *Module, call *ModuleCall) (dir, installed string, diags diag.List) {
-	const run = "Run \"tombolo init\" to install" // programs look for this sentence, and for the one before it
+	const run = "Run \"%s\" to install" // programs look for this sentence, and for the one before it
 	const advice = run + " all modules that this configuration needs."
+	const initialize = diag.Command("init")
 	path := m.Path.Child(call.Name)
 	record, ok := l.manifest[ManifestKey(addr.ModuleOf(append(slices.Clone(l.below), path.Calls()...)...))]
 	if !ok && m.faulty {
@@ -259,24 +261,26 @@ func (l *loader) installedDir(m *Module, call *ModuleCall) (dir, installed strin
 	}
 	if !ok {
 		return "", "", diags.Errorf(&call.Range, "Module not installed",
-			"This module is not yet installed. %s %s and all other modules that this configuration needs.", run, path)
+			"This module is not yet installed.").
+			Advise(run+" %s and all other modules that this configuration needs.", initialize, path)
 	}
 	if record.Source != call.Source {
 		return "", "", diags.Errorf(&call.SourceRange, "Module source has changed",
-			"The module was installed from %q; its source is now %q. %s", ShownSource(record.Source),
-			ShownSource(call.Source), advice)
+			"The module was installed from %q; its source is now %q.", ShownSource(record.Source),
+			ShownSource(call.Source)).Advise(advice, initialize)
 	}
 	if call.Version.Text != "" {
 		v, err := version.NewVersion(record.Version)
 		if err != nil || !call.Version.Parsed.Check(v) {
 			return "", "", diags.Errorf(&call.Version.Range, "Module version requirements have changed",
-				"Version %s is installed, which %q does not allow. %s", orNone(record.Version), call.Version.Text,
-				advice)
+				"Version %s is installed, which %q does not allow.", orNone(record.Version), call.Version.Text).
+				Advise(advice, initialize)
 		}
 	}
 	if _, err := l.files.ReadDir(record.Dir); err != nil {
 		return "", "", diags.Errorf(&call.Range, "Module not installed",
-			"The directory %s, where the module was installed, cannot be read: %s. %s", record.Dir, reason(err), advice)
+			"The directory %s, where the module was installed, cannot be read: %s.", record.Dir, reason(err)).
+			Advise(advice, initialize)
 	}
 	return record.Dir, record.Version, nil
 }

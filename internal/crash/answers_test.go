@@ -85,7 +85,7 @@ func TestCreationWithoutAnswerStaysOpen(t *testing.T) {
 
 func said(diags diag.List, summary, detail string) bool {
 	for _, d := range diags {
-		if d.Summary == summary && strings.Contains(d.Detail, detail) {
+		if d.Summary == summary && strings.Contains(d.Text(diag.Program), detail) {
 			return true
 		}
 	}

@@ -133,9 +133,9 @@ func leftUndone(pl *plan.Plan) (diags diag.List) {
 			}
 			diags = append(diags, &diag.Diagnostic{
 				Severity: diag.Error, Summary: "Interrupted creation is not resolved", Address: l.Address,
-				Detail: fmt.Sprintf("Everything that has nothing to do with %s has been done. What became of its "+
-					"creation is not known, so it was left alone with what depends on it. "+
-					"Say what became of it, then run apply again:%s\n%s", l.Address, known, waysOut(l.Because))})
+				Detail: fmt.Sprintf("Everything that has nothing to do with %s has been done. It is not known whether "+
+					"its creation succeeded, so it was left alone, with all that depends on it.%s", l.Address, known),
+				Advice: waysOut("Look for it, run one of these, then run apply again:", l.Because)})
 		}
 	}
 	return diags
@@ -234,37 +234,39 @@ func InterruptedWarnings(s *state.Snapshot) diag.List {
 }
 
 func interruptedWarning(f state.InFlight) diag.List {
-	return diag.List{{Severity: diag.Warning, Summary: "Operation was interrupted", Address: f.Object.String(),
-		Detail: describeInFlight(f)}}
+	return diag.List{describeInFlight(diag.Warning, "Operation was interrupted", f)}
 }
 
-func describeInFlight(f state.InFlight) string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "A run (%s) ended in the middle of the %s of %s, so it is not known what became of it.",
-		f.Run.Started.Format(time.RFC3339), f.Action, f.Object)
+// describeInFlight returns the problem of an operation in flight.
+func describeInFlight(severity diag.Severity, summary string, f state.InFlight) *diag.Diagnostic {
+	d := &diag.Diagnostic{Severity: severity, Summary: summary, Address: f.Object.String()}
 	if f.Action == state.ActionProvision {
-		return fmt.Sprintf("A run (%s) ended while the provisioners of %s ran, so it is not known how far they came. "+
-			"The next apply replaces the object if they belonged to its creation (it is tainted), and destroys it if "+
-			"it was to be destroyed.", f.Run.Started.Format(time.RFC3339), f.Object)
+		d.Detail = fmt.Sprintf("A run (%s) ended while the provisioners of %s ran, so it is not known how far they "+
+			"came. The next apply replaces the object if they belonged to its creation (it is tainted), and destroys "+
+			"it if it was to be destroyed.", f.Run.Started.Format(time.RFC3339), f.Object)
+		return d
 	}
-	if f.Action == state.ActionCreate {
-		fmt.Fprintf(&b, " The object may exist. Look for it, then run one of:\n%s", waysOut(f.Object.Instance))
-	} else {
-		b.WriteString(" The next plan with refresh finds out.")
+	d.Detail = fmt.Sprintf("A run (%s) ended in the middle of the %s of %s, so it is not known what became of it.",
+		f.Run.Started.Format(time.RFC3339), f.Action, f.Object)
+	if f.Action != state.ActionCreate {
+		d.Detail += " The next plan with refresh finds out."
+		return d
 	}
-	return b.String()
+	d.Detail += " The object may exist."
+	d.Advice = waysOut("Look for it, then run one of:", f.Object.Instance)
+	return d
 }
 
 // waysOut lists the commands that settle an interrupted creation.
-func waysOut(a addr.AbsResourceInstance) string {
-	return fmt.Sprintf("  tombolo recover '%[1]s' --adopt ID    (it exists: take it over)\n  tombolo recover '%[1]s' "+
-		"--retry       (it does not exist: create it again)\n  tombolo recover '%[1]s' --forget      (leave it alone)",
-		a)
+func waysOut(intro string, a addr.AbsResourceInstance) *diag.Advice {
+	recoverAs := func(how string) diag.Command { return diag.Command(fmt.Sprintf("recover '%s' %s", a, how)) }
+	return diag.Advise(intro+"\n"+
+		"  %s    (it exists: take it over)\n  %s       (it does not exist: create it again)\n"+
+		"  %s      (leave it alone)", recoverAs("--adopt ID"), recoverAs("--retry"), recoverAs("--forget"))
 }
 
 func unresolved(f state.InFlight) diag.List {
-	return diag.List{&diag.Diagnostic{Severity: diag.Error, Summary: "Interrupted creation is not resolved",
-		Address: f.Object.String(), Detail: describeInFlight(f)}}
+	return diag.List{describeInFlight(diag.Error, "Interrupted creation is not resolved", f)}
 }
 
 // lockFailed words why the lock could not be had, or, where none was asked for, why the state could not be read.

@@ -64,6 +64,8 @@ type Options struct {
 	// Providers are started on demand, one instance for each provider configuration. They come before the built-in
 	// ones.
 	Providers map[addr.Provider]provider.Factory
+	// Title is the name of the program in sentences; empty means "Tombolo".
+	Title string
 	// Parallelism bounds concurrent provider calls; 0 means 10.
 	Parallelism int
 	// Events receives what happens; nil drops it.
@@ -349,7 +351,7 @@ func (r *Run) Plan(ctx context.Context, o PlanOptions) (out *plan.Plan, diags di
 		interrupted = r.openCreations()
 	}
 	out, more := planning.Run(ctx, p.opts.Abort, prog, r.State(), pool, planning.Options{
-		Mode: o.Mode, SkipRefresh: o.SkipRefresh, Targets: o.Targets, Interrupted: interrupted,
+		Title: p.opts.Title, Mode: o.Mode, SkipRefresh: o.SkipRefresh, Targets: o.Targets, Interrupted: interrupted,
 		ForceReplace: o.ForceReplace,
 		Generate:     o.GenerateConfig, Strict: o.Strict, Import: o.Import, Variables: o.Variables,
 		VariableRanges: o.VariableRanges,

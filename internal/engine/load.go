@@ -85,6 +85,7 @@ func (s *Surroundings) Load(ctx context.Context, o LoadOptions) (*Project, diag.
 		Dir: cmp.Or(o.Dir, s.dir()), DataDir: s.DataDir(), OriginalDir: s.StartDir, Workspace: name,
 		Parallelism: max(o.Parallelism, 0), Events: o.Events, Abort: o.Abort, Module: o.Module,
 		RootProviders: o.RootProviders,
+		Title:         s.Title,
 		MayRead:       s.MayRead, Functions: o.Functions, OtherStates: s.sharedStore,
 	}
 	s.Settings() // once, here: MayRead is called from everywhere

@@ -194,8 +194,8 @@ func (r *Registry) start(ctx context.Context, p addr.Provider) (*started, diag.L
 	factory := r.factories[p]
 	if factory == nil {
 		return nil, diag.List{}.Errorf(nil, "Missing required provider",
-			"This configuration or its state requires provider %s, and it is not there. Run \"tombolo init\" to "+
-				"install it.", p)
+			"This configuration or its state requires provider %s, and it is not there.", p).
+			Advise("Run \"%s\" to install it.", diag.Command("init"))
 	}
 	inst, err := factory(ctx)
 	if err != nil {

@@ -1,6 +1,7 @@
 package planning
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -169,9 +170,10 @@ func (p *planner) imported(o addr.Object, cfg addr.AbsProviderConfig, rt *provid
 			asked.Found()
 		}
 		if p.prior.Object(o) != nil {
-			return none, p.walk.Report(diag.List{}.Errorf(nil, "Resource already managed by Tombolo",
-				"The state holds an object for %s already. Remove it from the state first (state rm), or choose "+
-					"another address.", o))
+			return none,
+				p.walk.Report(diag.List{}.Errorf(nil, "Resource already managed by "+cmp.Or(p.opts.Title, "Tombolo"),
+					"The state holds an object for %s already. Remove it from the state first (state rm), or choose "+
+						"another address.", o))
 		}
 	}
 	k.value = withPlanned(rt.Block, k.value, planned)

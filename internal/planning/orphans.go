@@ -1,6 +1,7 @@
 package planning
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strings"
@@ -199,7 +200,7 @@ func (p *planner) forgotten() diag.List {
 		return nil
 	}
 	slices.Sort(names)
-	return diag.List{}.Warnf(nil, "Some objects will no longer be managed by Tombolo",
+	return diag.List{}.Warnf(nil, "Some objects will no longer be managed by "+cmp.Or(p.opts.Title, "Tombolo"),
 		"Applying this plan drops these objects from the state, but does not destroy them:\n - %s\n\nAfter that "+
 			"nobody looks after them. To manage them again they have to be imported.", strings.Join(names, "\n - "))
 }

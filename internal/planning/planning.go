@@ -46,6 +46,8 @@ type Providers interface {
 
 // Options say what to plan.
 type Options struct {
+	// Title is the name of the program in sentences; "Tombolo" when empty.
+	Title       string
 	Mode        plan.Mode
 	SkipRefresh bool
 	Targets     []addr.Target

@@ -200,7 +200,8 @@ func (e boundExpression) Value(ctx *hcl.EvalContext) (cty.Value, hcl.Diagnostics
 			continue
 		}
 		for _, d := range e.run.reference(t, own, inProvider) {
-			diags = append(diags, &hcl.Diagnostic{Severity: hcl.DiagError, Summary: d.Summary, Detail: d.Detail,
+			diags = append(diags, &hcl.Diagnostic{Severity: hcl.DiagError, Summary: d.Summary,
+				Detail:  d.Text(diag.Program),
 				Subject: d.Subject, Expression: e.Expression, EvalContext: own})
 		}
 	}

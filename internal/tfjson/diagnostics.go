@@ -89,7 +89,8 @@ func Diagnostics(list diag.List, sources map[string][]byte) []Diagnostic {
 }
 
 func (e *Excerpts) diagnostic(d *diag.Diagnostic) Diagnostic {
-	out := Diagnostic{Severity: d.Severity.String(), Summary: d.Summary, Detail: d.Detail, Address: d.Address}
+	out := Diagnostic{Severity: d.Severity.String(), Summary: d.Summary, Detail: d.Text(diag.Program),
+		Address: d.Address}
 	if d.Subject == nil {
 		return out
 	}

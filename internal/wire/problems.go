@@ -20,7 +20,8 @@ func encodeDiagnostics(list diag.List) []*plugin6.Diagnostic {
 	}
 	out := make([]*plugin6.Diagnostic, 0, len(list))
 	for _, d := range list {
-		m := &plugin6.Diagnostic{Severity: plugin6.Diagnostic_ERROR, Summary: text(d.Summary), Detail: text(d.Detail)}
+		m := &plugin6.Diagnostic{Severity: plugin6.Diagnostic_ERROR, Summary: text(d.Summary),
+			Detail: text(d.Text(diag.Program))}
 		if d.Severity == diag.Warning {
 			m.Severity = plugin6.Diagnostic_WARNING
 		}

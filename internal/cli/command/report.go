@@ -2,7 +2,6 @@ package command
 
 import (
 	"path/filepath"
-	"regexp"
 
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/internal/engine"
@@ -77,27 +76,8 @@ func (c *Call) Report(diags diag.List) bool {
 	return !diags.HasErrors()
 }
 
-// ownName is how the engine, which does not know by which name it was called, writes commands to run.
-var ownName = regexp.MustCompile(`(["` + "`" + `]|(?m:^)  )tombolo (init|recover)\b`)
-
-// ownTitle is how the engine names itself in summaries. They are those of Terraform, which programs look for, but for
-// this name.
-var ownTitle = regexp.MustCompile(`\bTombolo\b`)
-
-// Named puts the name of the program into summaries, and into the commands that problems say to run.
-func (c *Call) Named(diags diag.List) diag.List {
-	if c.Program == "tombolo" {
-		return diags
-	}
-	out := make(diag.List, len(diags))
-	for i, d := range diags {
-		named := *d
-		named.Summary = ownTitle.ReplaceAllString(d.Summary, c.Title)
-		named.Detail = ownName.ReplaceAllString(d.Detail, "${1}"+c.Program+" ${2}")
-		out[i] = &named
-	}
-	return out
-}
+// Named writes the name of the program into the commands that problems say to run.
+func (c *Call) Named(diags diag.List) diag.List { return diags.For(c.Program) }
 
 // ReadSources reads the files that problems point into and that no configuration brought along, because it could not be
 // loaded.

@@ -63,8 +63,8 @@ func (o CopyOptions) check() (diags diag.List) {
 	for _, p := range o.Wanted.sorted() {
 		if e, ok := o.Locked.Entry(p); ok && !o.Wanted[p].Allow(e.Version) {
 			diags = diags.Errorf(nil, "Inconsistent dependency lock file", "Provider %s: the lock file has version "+
-				"%s, which does not match the constraint %s of the configuration. Run \"tombolo init -upgrade\" to "+
-				"choose a new version, or change the constraint.", p.ForDisplay(), e.Version, o.Wanted[p])
+				"%s, which does not match the constraint %s of the configuration.", p.ForDisplay(), e.Version,
+				o.Wanted[p]).Advise(upgrade, diag.Command("init -upgrade"))
 		}
 	}
 	return diags

@@ -81,6 +81,9 @@ func Lock(ctx context.Context, opts LockOptions) (lockfile.File, []Record, diag.
 			diags = diags.Errorf(nil, "Could not retrieve providers for locking",
 				"The checksums of provider %s could not be calculated: %s.", wanted[i].ForDisplay(),
 				strings.TrimSuffix(o.err.Error(), "."))
+			if outdated := (*outdatedError)(nil); errors.As(o.err, &outdated) {
+				diags = diags.Advise(upgrade, diag.Command("init -upgrade"))
+			}
 			continue
 		}
 		records = append(records, o.records...)
@@ -165,15 +168,21 @@ type selection struct {
 	found offer
 }
 
+// outdatedError is a locked version that the constraints do not allow any more.
+type outdatedError struct{ locked, constraints string }
+
+func (e *outdatedError) Error() string {
+	return "the lock file has version " + e.locked + ", which does not match the constraint " + e.constraints +
+		" of the configuration"
+}
+
 // selectVersion chooses the locked version of a provider, or else the newest allowed one.
 func selectVersion(ctx context.Context, sources Sources, p addr.Provider, wanted Wanted, lock lockfile.File) (selection,
 	error) {
 	constraints := wanted[p]
 	e, known := lock.Entry(p)
 	if known && !constraints.Allow(e.Version) {
-		return selection{}, fmt.Errorf("the lock file has version %s, which does not match the constraint %s of the "+
-			"configuration; run \"tombolo init -upgrade\" to choose a new version, or change the constraint", e.Version,
-			constraints)
+		return selection{}, &outdatedError{e.Version.String(), constraints.String()}
 	}
 	available, err := sources.search(ctx, p)
 	if err != nil {

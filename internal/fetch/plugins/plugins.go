@@ -241,8 +241,8 @@ func (in *installer) choose(ctx context.Context, t *task) {
 	if reuse {
 		if !wanted.Allow(locked.Version) {
 			t.queryFailed("the lock file has version %s, which does not match the constraint %s of the "+
-				"configuration. Run \"tombolo init -upgrade\" to choose a new version, or change the constraint",
-				locked.Version, wanted)
+				"configuration", locked.Version, wanted)
+			t.diags = t.diags.Advise(upgrade, diag.Command("init -upgrade"))
 			return
 		}
 		t.installed = isInstalled(ctx, in.Folder, locked)
@@ -308,8 +308,8 @@ func (t *task) pick(available catalog, wanted require.Constraints) {
 	var elsewhere *packages.PlatformError
 	switch {
 	case !ok:
-		t.queryFailed("the version %s of the lock file is not there any more; there are %s. Run \"tombolo init "+
-			"-upgrade\" to choose another one", t.version, available)
+		t.queryFailed("the version %s of the lock file is not there any more; there are %s", t.version, available)
+		t.diags = t.diags.Advise("Run \"%s\" to choose another one.", diag.Command("init -upgrade"))
 	case errors.As(found.check(t.wish()), &elsewhere):
 		t.notForThisPlatform(elsewhere)
 	case len(found.Protocols) > 0 && !slices.ContainsFunc(found.Protocols, remote.Speaks):
@@ -338,6 +338,9 @@ func (t *task) notForThisPlatform(problem *packages.PlatformError) {
 			"to a mirror.",
 		t.ForDisplay(), problem, packages.Current())
 }
+
+// upgrade is the advice on a lock file that does not fit the constraints.
+const upgrade = "Run \"%s\" to choose a new version, or change the constraint."
 
 func (t *task) queryFailed(format string, args ...any) {
 	hint := ""

@@ -57,8 +57,8 @@ func Ready(ctx context.Context, opts ReadyOptions) (map[addr.Provider]string, di
 		case !isLocked && opts.BuiltIn != nil && opts.BuiltIn(p):
 		case !isLocked && opts.Each:
 			diags = diags.Errorf(nil, "Missing required provider", "The configuration needs a provider that is not "+
-				"installed:\n  - provider %s: no version is selected\n\nTo choose a version and install it, run:\n  "+
-				"tombolo init", p)
+				"installed:\n  - provider %s: no version is selected", p).
+				Advise("To choose a version and install it, run:\n  %s", diag.Command("init"))
 		case !isLocked:
 			undecided = append(undecided, fmt.Sprintf("provider %s: no version is selected", p))
 		case !opts.Wanted[p].Allow(locked.Version):
@@ -81,8 +81,8 @@ func Ready(ctx context.Context, opts ReadyOptions) (map[addr.Provider]string, di
 		p := packaged[i].Provider
 		switch {
 		case found.problem != "" && opts.Each:
-			diags = diags.Errorf(nil, fmt.Sprintf("%s: %s", p, found.problem),
-				"To install what the lock file selects, run:\n  tombolo init")
+			diags = diags.Errorf(nil, fmt.Sprintf("%s: %s", p, found.problem), "").
+				Advise("To install what the lock file selects, run:\n  %s", diag.Command("init"))
 		case found.problem != "":
 			broken = append(broken, fmt.Sprintf("%s: %s", p, found.problem))
 		default:
@@ -90,19 +90,19 @@ func Ready(ctx context.Context, opts ReadyOptions) (map[addr.Provider]string, di
 		}
 	}
 	if len(undecided) > 0 {
-		how := "To choose versions by the constraints of the configuration, run:\n  tombolo init -upgrade"
+		how, command := "To choose versions by the constraints of the configuration, run:\n  %s", "init -upgrade"
 		if len(opts.Locked.Entries()) == 0 {
-			how = "To make the first selections and write the lock file, run:\n  tombolo init"
+			how, command = "To make the first selections and write the lock file, run:\n  %s", "init"
 		}
 		diags = diags.Errorf(nil, "Inconsistent dependency lock file",
-			"What the lock file selects does not fit the configuration:\n  - %s\n\n%s",
-			strings.Join(undecided, "\n  - "), how)
+			"What the lock file selects does not fit the configuration:\n  - %s", strings.Join(undecided, "\n  - ")).
+			Advise(how, diag.Command(command))
 	}
 	// Init, which decides on the others, installs these too.
 	if len(broken) > 0 && len(undecided) == 0 {
 		diags = diags.Errorf(nil, "Required plugins are not installed", "What is installed is not what the lock file "+
-			"selects:\n  - %s\n\nTo install the plugins that this configuration needs, run:\n  tombolo init",
-			strings.Join(broken, "\n  - "))
+			"selects:\n  - %s", strings.Join(broken, "\n  - ")).
+			Advise("To install the plugins that this configuration needs, run:\n  %s", diag.Command("init"))
 	}
 	return programs, diags
 }

@@ -129,7 +129,7 @@ func failures(run *suite.Outcome) string {
 			continue
 		}
 		if n++; n == 1 {
-			first = d.Detail
+			first = d.Text(diag.Program)
 		}
 	}
 	text := fmt.Sprintf("%d of %d assertions failed", n, len(run.Run.Asserts))

@@ -1,0 +1,26 @@
+package diag
+
+import "testing"
+
+func TestAdviceNamesTheProgramThatWasCalled(t *testing.T) {
+	list := List(nil).Errorf(nil, "Module not installed", "It is missing.").Advise("Run \"%s\".", Command("init"))
+	list = list.Errorf(nil, "Two ways", "It may exist.").
+		Advise("Run one of:\n  %s\n  %s", Command("recover 'a.b' --retry"), Command("recover 'a.b' --forget"))
+	list = list.Errorf(nil, "Nothing but advice", "").Advise("Run \"%s\".", Command("init -upgrade"))
+	want := []string{
+		`It is missing. Run "terraform init".`,
+		"It may exist.\n\nRun one of:\n  terraform recover 'a.b' --retry\n  terraform recover 'a.b' --forget",
+		`Run "terraform init -upgrade".`,
+	}
+	for i, d := range list.For("terraform") {
+		if d.Detail != want[i] || d.Advice != nil {
+			t.Errorf("got %q, want %q", d.Detail, want[i])
+		}
+	}
+	if got, want := list[0].Error(), `Module not installed; It is missing. Run "tombolo init".`; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	if list[0].Detail != "It is missing." {
+		t.Errorf("For changed the list that it was called on: %q", list[0].Detail)
+	}
+}
