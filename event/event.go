@@ -5,7 +5,6 @@
 package event
 
 import (
-	"context"
 	"time"
 
 	"github.com/tombolo-iac/tombolo/addr"
@@ -28,20 +27,6 @@ type Func func(Event)
 
 // Send calls the function.
 func (f Func) Send(e Event) { f(e) }
-
-type objectKey struct{}
-
-// InObject returns the context for the calls of a provider that work on an object, so that what is heard of them
-// meanwhile can be told of it.
-func InObject(ctx context.Context, o addr.Object) context.Context {
-	return context.WithValue(ctx, objectKey{}, o)
-}
-
-// ObjectOf returns the object that InObject set; zero when there is none.
-func ObjectOf(ctx context.Context) addr.Object {
-	o, _ := ctx.Value(objectKey{}).(addr.Object)
-	return o
-}
 
 // Event is one of the types of this package.
 type Event interface{ event() }

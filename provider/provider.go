@@ -10,6 +10,8 @@
 //   - Object values conform to the implied type of the schema's block. Unknown values appear only where documented.
 //   - Values arrive without marks; the engine keeps track of sensitivity.
 //   - Diagnostics carry paths into the object of the call (Diagnostic.Path), never source ranges.
+//   - The Object of a request is the address of what the call is about, for messages. It is the zero Object where there
+//     is none; the answer must not depend on it.
 //   - A context that ends asks for an early return; the answer is still used when there is one.
 //   - Embed Base: it answers every call that the provider does not have, and keeps the implementation compiling when
 //     calls are added.
@@ -25,6 +27,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 	"github.com/zclconf/go-cty/cty/function"
 
+	"github.com/tombolo-iac/tombolo/addr"
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/internal/ctyfast"
 )
@@ -119,6 +122,7 @@ const (
 
 // ValidateResourceRequest asks for a check of a resource's configuration.
 type ValidateResourceRequest struct {
+	Object addr.Object
 	Kind   ResourceKind
 	Type   string
 	Config cty.Value
@@ -172,6 +176,7 @@ type UpgradeIdentityResponse struct {
 
 // MoveStateRequest hands over a stored object of another type.
 type MoveStateRequest struct {
+	Object                addr.Object
 	SourceProvider        string
 	SourceType            string
 	SourceVersion         int64
@@ -192,6 +197,7 @@ type MoveStateResponse struct {
 
 // ImportRequest names an existing object, by ID or by Identity.
 type ImportRequest struct {
+	Object   addr.Object
 	Type     string
 	ID       string
 	Identity cty.Value // cty.NilVal when the id is used
@@ -215,6 +221,7 @@ type ImportResponse struct {
 
 // ReadRequest hands over what is known of an object.
 type ReadRequest struct {
+	Object   addr.Object
 	Type     string
 	Prior    cty.Value
 	Private  []byte
@@ -235,6 +242,7 @@ type ReadResponse struct {
 // PlanRequest asks for the planned value of an object. Prior is null for a create, Proposed is null for a delete (asked
 // only of providers with the PlanDestroy capability).
 type PlanRequest struct {
+	Object        addr.Object
 	Type          string
 	Prior         cty.Value
 	Proposed      cty.Value
@@ -260,6 +268,7 @@ type PlanResponse struct {
 
 // ApplyRequest asks to make the planned change. Prior is null for a create, Planned is null for a delete.
 type ApplyRequest struct {
+	Object          addr.Object
 	Type            string
 	Prior           cty.Value
 	Planned         cty.Value
@@ -292,6 +301,7 @@ type ApplyResponse struct {
 
 // ReadDataRequest asks for a data source.
 type ReadDataRequest struct {
+	Object addr.Object
 	Type   string
 	Config cty.Value
 	Meta   cty.Value

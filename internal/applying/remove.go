@@ -70,7 +70,7 @@ func (a *applier) remove(c *plan.Change, dispose bool) error {
 			if op, failed = a.intent(o, plan.Delete, c.Provider, schema, null, c); failed != nil {
 				return event.ID{}, false
 			}
-			resp := prov.Apply(event.InObject(a.Calls, o), provider.ApplyRequest{
+			resp := prov.Apply(a.Calls, provider.ApplyRequest{Object: o,
 				Type: o.Instance.Resource.Type, Prior: c.Before.Value, Planned: null, Config: null,
 				PlannedPrivate: private,
 				Meta:           meta, Intent: state.Token(state.RunInfo{ID: a.opts.RunID}, op),
@@ -164,7 +164,7 @@ func (a *applier) read(b *eval.Block, key addr.Key, c *plan.Change) (cty.Value, 
 	var v cty.Value
 	var failed error
 	a.operation(c.Object, plan.Read, event.ID{}, func() (event.ID, bool) {
-		resp := w.prov.ReadData(event.InObject(a.Calls, c.Object), provider.ReadDataRequest{Type: w.inst.Resource.Type,
+		resp := w.prov.ReadData(a.Calls, provider.ReadDataRequest{Object: c.Object, Type: w.inst.Resource.Type,
 			Config: w.config, Meta: w.meta, Client: access.Client})
 		release()
 		diags := w.place(resp.Diagnostics.Extend(value.Undeferred(c.Object, c.Provider, resp.Deferred)))

@@ -122,7 +122,7 @@ func (w *writing) settle(key addr.Key) (err error) {
 	}
 	var resp provider.PlanResponse
 	stopped := w.a.Call(func() {
-		resp = w.prov.Plan(event.InObject(w.a.Calls, w.c.Object), provider.PlanRequest{
+		resp = w.prov.Plan(w.a.Calls, provider.PlanRequest{Object: w.c.Object,
 			Type: w.inst.Resource.Type, Prior: w.prior, Config: w.config, PriorPrivate: w.priorPrivate(),
 			PriorIdentity: w.priorIdentity(), Meta: w.meta, Client: access.Client,
 			Proposed: value.Propose(w.block, w.prior, w.config),
@@ -231,7 +231,7 @@ func (w *writing) apply() (cty.Value, error) {
 }
 
 func (w *writing) call(op string) provider.ApplyResponse {
-	return w.prov.Apply(event.InObject(w.a.Calls, w.c.Object), provider.ApplyRequest{
+	return w.prov.Apply(w.a.Calls, provider.ApplyRequest{Object: w.c.Object,
 		Type: w.inst.Resource.Type, Prior: w.prior, Planned: w.planned, Config: w.config, PlannedPrivate: w.private,
 		PlannedIdentity: w.identity, Meta: w.meta,
 		Intent: state.Token(state.RunInfo{ID: w.a.opts.RunID}, op),

@@ -62,9 +62,9 @@ func (p *Project) mayReadOf(of addr.Provider, words []string) error {
 
 // programOutput shows what a program behind the external provider says. What a level 0 data source says is nothing to
 // keep when it succeeds.
-func (p *Project) programOutput(ctx context.Context, label, line string) {
+func (p *Project) programOutput(about addr.Object, label, line string) {
 	p.opts.Events.Send(event.ProgramOutput{
-		Object: event.ObjectOf(ctx), Label: label, Line: p.secrets.Redact(line), Fleeting: strings.HasPrefix(label,
+		Object: about, Label: label, Line: p.secrets.Redact(line), Fleeting: strings.HasPrefix(label,
 			"external "),
 	})
 }
@@ -88,16 +88,16 @@ func (p *Project) ProgramProvider(of addr.Provider, dir string, log *slog.Logger
 		return handler.New(m, handler.NewCaller(m, s), handler.Options{
 			Cache:   cache,
 			Redact:  p.secrets.Redact,
-			Output:  func(ctx context.Context, o handler.Output) { p.said(ctx, log, o) },
+			Output:  func(o handler.Output) { p.said(log, o) },
 			MayRead: func() error { return p.mayReadOf(of, nil) },
 		}), nil
 	}
 }
 
 // said passes on what a program says.
-func (p *Project) said(ctx context.Context, log *slog.Logger, o handler.Output) {
-	line, object := p.secrets.Redact(o.Line), event.ObjectOf(ctx)
-	log.Log(ctx, o.Level, line, "program", o.Label)
+func (p *Project) said(log *slog.Logger, o handler.Output) {
+	line, object := p.secrets.Redact(o.Line), o.Object
+	log.Log(context.Background(), o.Level, line, "program", o.Label)
 	switch {
 	case o.Level < slog.LevelInfo:
 	case o.IsProgress && object.Instance.Resource.Type != "":

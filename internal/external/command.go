@@ -151,7 +151,7 @@ func (p *external) run(ctx context.Context, typ string, c *command) (*program.Re
 	}
 	if sink := p.opts.Stderr; sink != nil {
 		label := strings.TrimSpace(fmt.Sprintf("%s %s %s", typ, c.name, c.action))
-		cmd.Stderr = func(line string) { sink(ctx, label, line) }
+		cmd.Stderr = func(line string) { sink(p.object, label, line) }
 	}
 	res, err := program.Run(ctx, cmd)
 	c.answered = err == nil && res.ExitCode >= 0

@@ -18,6 +18,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 	"github.com/zclconf/go-cty/cty/convert"
 
+	"github.com/tombolo-iac/tombolo/addr"
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/internal/program/programtest"
 	"github.com/tombolo-iac/tombolo/provider"
@@ -250,7 +251,7 @@ func TestDataShowsTheWholeMessage(t *testing.T) {
 func TestDataThatSucceedsSaysNothing(t *testing.T) {
 	var mu sync.Mutex
 	var lines []string
-	p := New(Options{Stderr: func(_ context.Context, label, line string) {
+	p := New(Options{Stderr: func(_ addr.Object, label, line string) {
 		mu.Lock()
 		defer mu.Unlock()
 		lines = append(lines, label+": "+line)
@@ -361,7 +362,7 @@ func TestDataEndsWithItsContextOrTheProvider(t *testing.T) {
 				ctx, cancel := context.WithCancel(t.Context())
 				defer cancel()
 				var p provider.Provider
-				p = New(Options{Grace: 200 * time.Millisecond, Stderr: func(context.Context, string, string) {
+				p = New(Options{Grace: 200 * time.Millisecond, Stderr: func(addr.Object, string, string) {
 					if how == "context" {
 						cancel()
 					} else if err := p.Stop(ctx); err != nil {

@@ -26,6 +26,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/tombolo-iac/tombolo/addr"
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/provider"
 	"github.com/tombolo-iac/tombolo/sdk/schema"
@@ -48,8 +49,8 @@ type Options struct {
 	Grace time.Duration
 	// Stderr gets each line that a program writes on standard error, as it is written, from several goroutines at once.
 	// The label tells type, program and action. Messages of programs that fail are in the diagnostics too; those of
-	// programs that succeed are nowhere else. The context is that of the call that runs the program.
-	Stderr func(ctx context.Context, label, line string)
+	// programs that succeed are nowhere else. The object is the one that the program was run for.
+	Stderr func(about addr.Object, label, line string)
 	// Spool returns the folder in which answers of programs that create and update outlive this process; nil, or an
 	// empty name, means that they do not.
 	Spool func() string
@@ -78,12 +79,28 @@ type external struct {
 	provider.Provider // the data sources
 	opts              Options
 	schema            *provider.Schema
+	object            addr.Object // that the call at hand is about
 
 	stopping context.Context
 	stop     context.CancelCauseFunc
 }
 
 var errStopping = errors.New("the run is being interrupted")
+
+// about returns the provider for a call about an object.
+func (p *external) about(o addr.Object) *external {
+	c := *p
+	c.object = o
+	return &c
+}
+
+// ReadData implements provider.Provider. The callbacks of a data source are not given its address, so they are made for
+// each call.
+func (p *external) ReadData(ctx context.Context, req provider.ReadDataRequest) provider.ReadDataResponse {
+	ctx, done := p.interruptible(ctx)
+	defer done()
+	return schema.New(p.about(req.Object).dataSources()).ReadData(ctx, req)
+}
 
 func (p *external) Schema(context.Context) (*provider.Schema, diag.List) { return p.schema, nil }
 

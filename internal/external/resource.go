@@ -128,6 +128,7 @@ func (p *external) Apply(ctx context.Context, req provider.ApplyRequest) provide
 	if req.Type != typeResource {
 		return p.Provider.Apply(ctx, req)
 	}
+	p = p.about(req.Object)
 	resp := provider.ApplyResponse{State: req.Prior, Private: req.PlannedPrivate, Identity: req.PlannedIdentity,
 		LegacyTypeSystem: true}
 	var planned object
@@ -311,6 +312,7 @@ func (p *external) Read(ctx context.Context, req provider.ReadRequest) provider.
 	if req.Prior.IsNull() || req.Prior.GetAttr("program").IsNull() {
 		return resp
 	}
+	p = p.about(req.Object)
 	ctx, done := p.interruptible(ctx)
 	defer done()
 	prior := objectOf(req.Prior)

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/zclconf/go-cty/cty"
 
+	"github.com/tombolo-iac/tombolo/addr"
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/internal/program/programtest"
 	"github.com/tombolo-iac/tombolo/provider"
@@ -518,7 +519,7 @@ func TestResourceDeleteIgnoresTheOutput(t *testing.T) {
 
 func TestStopLeavesProgramsThatChangeThingsToFinish(t *testing.T) {
 	var w *world
-	w = newWorld(t, Options{Stderr: func(context.Context, string, string) {
+	w = newWorld(t, Options{Stderr: func(addr.Object, string, string) {
 		if err := w.p.Stop(t.Context()); err != nil {
 			t.Error(err)
 		}
@@ -531,7 +532,7 @@ func TestStopLeavesProgramsThatChangeThingsToFinish(t *testing.T) {
 
 func TestContextStopsProgramsThatChangeThings(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
-	w := newWorld(t, Options{Grace: 100 * time.Millisecond, Stderr: func(context.Context, string, string) { cancel() }})
+	w := newWorld(t, Options{Grace: 100 * time.Millisecond, Stderr: func(addr.Object, string, string) { cancel() }})
 	program := tuple("sh", "-c", `exec "$0" "$1"`, programtest.Argv("")[0], "programtest:stubborn")
 	expectProblem(t, w.apply(ctx, attrs{"program": program}), sumExecution, nil,
 		"should create the object did not get to its end", "What it had done until then is done",
@@ -540,7 +541,7 @@ func TestContextStopsProgramsThatChangeThings(t *testing.T) {
 
 func TestContextLetsAProgramFinishWithinItsGrace(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
-	w := newWorld(t, Options{Stderr: func(context.Context, string, string) { cancel() }})
+	w := newWorld(t, Options{Stderr: func(addr.Object, string, string) { cancel() }})
 	answer := `{"id":"7","arguments":{},"result":{}}`
 	program := tuple("sh", "-c", `exec "$0" "$1" "$2" 0`, programtest.Argv("")[0], "programtest:graceful", answer)
 	if diags := w.apply(ctx, attrs{"program": program}); len(diags) > 0 {

@@ -90,7 +90,7 @@ func (p *planner) readData(b *eval.Block, inst addr.AbsResourceInstance, prov pr
 	if err := p.Call(func() {
 		started = time.Now()
 		p.opts.Events.Send(event.OperationStart{Object: o, Action: plan.Read, Started: started, Planning: true})
-		resp = prov.ReadData(event.InObject(p.calls, o), provider.ReadDataRequest{Type: inst.Resource.Type,
+		resp = prov.ReadData(p.calls, provider.ReadDataRequest{Object: o, Type: inst.Resource.Type,
 			Config: config, Meta: meta, Client: access.Client})
 	}); err != nil {
 		return cty.DynamicVal, err

@@ -135,7 +135,7 @@ func (p *planner) imported(o addr.Object, cfg addr.AbsProviderConfig, rt *provid
 	}
 	var resp provider.ImportResponse
 	if err := p.Call(func() {
-		resp = inst.Import(event.InObject(p.calls, o), provider.ImportRequest{Type: o.Instance.Resource.Type, ID: id,
+		resp = inst.Import(p.calls, provider.ImportRequest{Object: o, Type: o.Instance.Resource.Type, ID: id,
 			Client: access.Client})
 	}); err != nil {
 		return none, err

@@ -8,7 +8,6 @@ import (
 
 	"github.com/tombolo-iac/tombolo/addr"
 	"github.com/tombolo-iac/tombolo/diag"
-	"github.com/tombolo-iac/tombolo/event"
 	"github.com/tombolo-iac/tombolo/internal/access"
 	"github.com/tombolo-iac/tombolo/internal/config"
 	"github.com/tombolo-iac/tombolo/internal/ctyfast"
@@ -126,7 +125,7 @@ func (p *planner) configuration(b *eval.Block, key addr.Key, prov provider.Provi
 
 // validate shows the configuration of an instance to its provider.
 func (p *planner) validate(inst addr.AbsResourceInstance, prov provider.Provider, config cty.Value) diag.List {
-	return prov.ValidateResource(event.InObject(p.calls, addr.Object{Instance: inst}), provider.ValidateResourceRequest{
+	return prov.ValidateResource(p.calls, provider.ValidateResourceRequest{Object: addr.Object{Instance: inst},
 		Kind: kinds[inst.Resource.Mode], Type: inst.Resource.Type, Config: config, Client: access.Client,
 	})
 }
@@ -235,7 +234,7 @@ func (m *managed) ask(prior, config cty.Value, private []byte) (cty.Value, provi
 	proposed := value.Propose(m.block, prior, config)
 	var resp provider.PlanResponse
 	if err := m.p.Call(func() {
-		resp = m.prov.Plan(event.InObject(m.p.calls, m.obj), provider.PlanRequest{
+		resp = m.prov.Plan(m.p.calls, provider.PlanRequest{Object: m.obj,
 			Type: m.inst.Resource.Type, Prior: prior, Proposed: proposed, Config: config, PriorPrivate: private,
 			PriorIdentity: priorIdentity(prior, m.prior), Meta: m.meta, Client: access.Client,
 		})

@@ -9,7 +9,6 @@ import (
 
 	"github.com/tombolo-iac/tombolo/addr"
 	"github.com/tombolo-iac/tombolo/diag"
-	"github.com/tombolo-iac/tombolo/event"
 	"github.com/tombolo-iac/tombolo/internal/eval"
 	"github.com/tombolo-iac/tombolo/internal/moving"
 	"github.com/tombolo-iac/tombolo/internal/value"
@@ -126,7 +125,7 @@ func (p *planner) convert(o addr.Object, cfg addr.AbsProviderConfig, rt *provide
 				"take over such objects. Remove the moved block, and use removed and import blocks instead.", was,
 			o.Instance, cfg.Provider.ForDisplay()))
 	}
-	resp := inst.MoveState(event.InObject(p.calls, o), provider.MoveStateRequest{
+	resp := inst.MoveState(p.calls, provider.MoveStateRequest{Object: o,
 		SourceProvider: source.String(), SourceType: was.Resource.Type, SourceVersion: stored.SchemaVersion,
 		Source: provider.StoredObject{JSON: stored.Attributes, Flat: stored.Flat}, SourcePrivate: stored.Private,
 		SourceIdentity: stored.Identity, SourceIdentityVersion: stored.IdentityVersion,

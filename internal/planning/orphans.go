@@ -10,7 +10,6 @@ import (
 
 	"github.com/tombolo-iac/tombolo/addr"
 	"github.com/tombolo-iac/tombolo/diag"
-	"github.com/tombolo-iac/tombolo/event"
 	"github.com/tombolo-iac/tombolo/internal/access"
 	"github.com/tombolo-iac/tombolo/internal/eval/linking"
 	"github.com/tombolo-iac/tombolo/internal/graph"
@@ -274,7 +273,7 @@ func (p *planner) askDestroy(o addr.Object, cfg addr.AbsProviderConfig, schema *
 	null := cty.NullVal(rt.Block.ImpliedType())
 	var resp provider.PlanResponse
 	if err := p.Call(func() {
-		resp = inst.Plan(event.InObject(p.calls, o), provider.PlanRequest{
+		resp = inst.Plan(p.calls, provider.PlanRequest{Object: o,
 			Type: o.Instance.Resource.Type, Prior: k.value, Proposed: null, Config: null, PriorPrivate: k.private,
 			PriorIdentity: k.identity, Meta: meta, Client: access.Client,
 		})

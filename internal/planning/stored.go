@@ -157,7 +157,7 @@ func (p *planner) refresh(o addr.Object, cfg addr.AbsProviderConfig, rt *provide
 	var resp provider.ReadResponse
 	if err := p.Call(func() {
 		p.opts.Events.Send(event.RefreshStart{Object: o, ID: id})
-		resp = inst.Read(event.InObject(p.calls, o), provider.ReadRequest{Type: o.Instance.Resource.Type,
+		resp = inst.Read(p.calls, provider.ReadRequest{Object: o, Type: o.Instance.Resource.Type,
 			Prior: k.value, Private: k.private, Identity: k.identity, Meta: meta, Client: access.Client})
 	}); err != nil {
 		return k, err

@@ -11,6 +11,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 	"github.com/zclconf/go-cty/cty/function"
 
+	"github.com/tombolo-iac/tombolo/addr"
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/provider"
 )
@@ -89,6 +90,7 @@ type callOf struct {
 
 // same compares requests, answers and schemas. Absent and empty bytes are the same.
 var same = cmp.Options{
+	cmp.Comparer(func(a, b addr.Object) bool { return a == b }),
 	cmp.Comparer(func(a, b cty.Value) bool {
 		if a == cty.NilVal || b == cty.NilVal {
 			return a == b

@@ -107,7 +107,7 @@ func Open(dir string, s handler.Surroundings, say func(handler.Output)) (*manife
 	if diags.HasErrors() {
 		return nil, nil, diags
 	}
-	p := handler.New(m, handler.NewCaller(m, s), handler.Options{Output: func(_ context.Context, o handler.Output) {
+	p := handler.New(m, handler.NewCaller(m, s), handler.Options{Output: func(o handler.Output) {
 		say(o)
 	}, MayRead: refusal()})
 	return m, p, diags

@@ -34,7 +34,7 @@ func (h *handler) write(ctx context.Context, rt *provider.ResourceType, t *manif
 	if !req.Prior.IsNull() {
 		action = "update"
 	}
-	r := h.requestFor(ctx, action, rt, t, req.Type)
+	r := h.requestFor(ctx, action, rt, t, req.Type, req.Object)
 	r.intent, r.record = req.Intent, req.Record
 	r.object("config", rt.Block, req.Config, false)
 	if action == "update" {
@@ -98,7 +98,7 @@ func (h *handler) delete(ctx context.Context, rt *provider.ResourceType, t *mani
 	if !t.Does("delete") {
 		return provider.ApplyResponse{State: req.Planned}
 	}
-	r := h.requestFor(ctx, "delete", rt, t, req.Type)
+	r := h.requestFor(ctx, "delete", rt, t, req.Type, req.Object)
 	r.intent, r.record, r.silent = req.Intent, req.Record, true
 	r.object("state", rt.Block, req.Prior, false)
 	r.private(req.PlannedPrivate)
@@ -146,7 +146,7 @@ func (h *handler) Answered(ctx context.Context, req provider.ApplyRequest,
 	case req.Prior.IsNull():
 		action = "create"
 	}
-	r := h.requestFor(ctx, action, rt, t, req.Type)
+	r := h.requestFor(ctx, action, rt, t, req.Type, req.Object)
 	r.silent = action == "delete"
 	addSecrets(r.secrets, rt.Block, req.Prior)
 	addSecrets(r.secrets, rt.Block, req.Planned)

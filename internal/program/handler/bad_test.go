@@ -13,6 +13,7 @@ import (
 
 	"github.com/zclconf/go-cty/cty"
 
+	"github.com/tombolo-iac/tombolo/addr"
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/internal/program/handler"
 	"github.com/tombolo-iac/tombolo/internal/value"
@@ -68,6 +69,22 @@ func (d driver) apply(ctx context.Context, typ string, prior, config cty.Value) 
 	}
 	return d.p.Apply(ctx, provider.ApplyRequest{Type: typ, Prior: prior, Planned: planned.Planned, Config: config,
 		PlannedPrivate: planned.Private})
+}
+
+// applyTo applies to an object with an address.
+func (d driver) applyTo(o addr.Object, typ string, prior, config cty.Value) provider.ApplyResponse {
+	d.t.Helper()
+	planned := d.plan(typ, prior, config)
+	if planned.Diagnostics.HasErrors() {
+		d.t.Fatal(planned.Diagnostics.Err())
+	}
+	return d.p.Apply(d.t.Context(), provider.ApplyRequest{Object: o, Type: typ, Prior: prior,
+		Planned: planned.Planned, Config: config, PlannedPrivate: planned.Private})
+}
+
+func named(name string) (o addr.Object) {
+	o.Instance.Resource.Name = name
+	return o
 }
 
 // thing creates a toy_thing that does something.
@@ -289,7 +306,7 @@ type collector struct {
 	said []handler.Output
 }
 
-func (c *collector) take(_ context.Context, o handler.Output) {
+func (c *collector) take(o handler.Output) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.said = append(c.said, o)

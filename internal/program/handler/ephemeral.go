@@ -11,6 +11,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 	"github.com/zclconf/go-cty/cty/function"
 
+	"github.com/tombolo-iac/tombolo/addr"
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/internal/program/manifest"
 	"github.com/tombolo-iac/tombolo/internal/program/message"
@@ -26,7 +27,7 @@ func (h *handler) OpenEphemeral(ctx context.Context, req provider.OpenEphemeralR
 	if rt == nil {
 		return h.Base.OpenEphemeral(ctx, req)
 	}
-	v, a, diags := h.fetch(ctx, "open", "result", rt, t, req.Type, req.Config)
+	v, a, diags := h.fetch(ctx, "open", "result", rt, t, req.Type, addr.Object{}, req.Config)
 	resp := provider.OpenEphemeralResponse{Result: v, Diagnostics: diags}
 	if !diags.HasErrors() {
 		resp.Private = a.remembered(nil)
@@ -37,7 +38,7 @@ func (h *handler) OpenEphemeral(ctx context.Context, req provider.OpenEphemeralR
 		}
 		if problem != nil {
 			// The output is not shown again: what it is about stands in it beside secrets.
-			resp.Diagnostics = diags.Append(h.requestFor(ctx, "open", rt, t, req.Type).badAnswer(&answer{
+			resp.Diagnostics = diags.Append(h.requestFor(ctx, "open", rt, t, req.Type, addr.Object{}).badAnswer(&answer{
 				program: a.program}, problem.Error()))
 		}
 	}
@@ -69,7 +70,7 @@ func (h *handler) RenewEphemeral(ctx context.Context,
 	if rt == nil || !t.Does("renew") {
 		return h.Base.RenewEphemeral(ctx, req)
 	}
-	r := h.requestFor(ctx, "renew", rt, t, req.Type)
+	r := h.requestFor(ctx, "renew", rt, t, req.Type, addr.Object{})
 	r.reads = true
 	r.private(req.Private)
 	a, diags := r.call(`{"renew_at": "…"}, or {}`)
@@ -89,7 +90,7 @@ func (h *handler) CloseEphemeral(ctx context.Context, req provider.CloseEphemera
 	if rt == nil || !t.Does("close") {
 		return nil
 	}
-	r := h.requestFor(ctx, "close", rt, t, req.Type)
+	r := h.requestFor(ctx, "close", rt, t, req.Type, addr.Object{})
 	r.silent = true
 	r.private(req.Private)
 	_, diags := r.call("nothing, or {}")

@@ -31,9 +31,8 @@ import (
 
 // Options are what a handler gets from its surroundings.
 type Options struct {
-	// Output gets what programs say while they work, from several goroutines at once; nil for nobody. The context is
-	// that of the call of the provider.
-	Output func(ctx context.Context, o Output)
+	// Output gets what programs say while they work, from several goroutines at once; nil for nobody.
+	Output func(Output)
 	// MayRead judges every call that changes nothing, before the program is started for it: an error refuses it. Nil
 	// allows all.
 	MayRead func() error
@@ -168,7 +167,7 @@ func (h *handler) ValidateResource(ctx context.Context, req provider.ValidateRes
 	if diags.HasErrors() || !t.Does("validate") {
 		return diags
 	}
-	r := h.requestFor(ctx, "validate", rt, t, req.Type)
+	r := h.requestFor(ctx, "validate", rt, t, req.Type, req.Object)
 	r.reads = true
 	r.object("config", rt.Block, req.Config, true)
 	_, more := r.call(`{"diagnostics": […]}, or {}`)

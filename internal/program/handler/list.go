@@ -8,6 +8,7 @@ import (
 
 	"github.com/zclconf/go-cty/cty"
 
+	"github.com/tombolo-iac/tombolo/addr"
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/internal/program/message"
 	"github.com/tombolo-iac/tombolo/internal/program/strictjson"
@@ -28,7 +29,7 @@ func (h *handler) List(ctx context.Context, req provider.ListRequest) provider.L
 	if req.Config != cty.NilVal && !req.Config.IsNull() {
 		config, _ = message.EncodeValue(req.Config.Type(), req.Config)
 	}
-	r := h.requestFor(ctx, "list", rt, t, req.Type)
+	r := h.requestFor(ctx, "list", rt, t, req.Type, addr.Object{})
 	r.reads = true
 	r.raw("config", config)
 	r.raw("limit", json.RawMessage(strconv.Itoa(req.Limit)))

@@ -4,10 +4,14 @@ import (
 	"encoding/json"
 	"log/slog"
 	"strings"
+
+	"github.com/tombolo-iac/tombolo/addr"
 )
 
 // Output is something that a program said while it worked, without what is secret in the call.
 type Output struct {
+	// Object is what the call is about; zero when it is about the provider as a whole.
+	Object addr.Object
 	// Label tells type and action.
 	Label string
 	Line  string
@@ -82,7 +86,8 @@ func (o *output) send(out Output) {
 		out = Output{Line: "(the program says too much; the rest is not shown)", Level: slog.LevelWarn}
 	}
 	out.Label, out.Line = o.request.label(), o.request.redact(out.Line)
-	o.request.h.opts.Output(o.request.ctx, out)
+	out.Object = o.request.about
+	o.request.h.opts.Output(out)
 }
 
 func ptr(l slog.Level) *slog.Level { return &l }

@@ -88,7 +88,7 @@ func (h *handler) Plan(ctx context.Context, req provider.PlanRequest) provider.P
 	if !t.Does("plan") {
 		return resp
 	}
-	r := h.requestFor(ctx, "plan", rt, t, req.Type)
+	r := h.requestFor(ctx, "plan", rt, t, req.Type, req.Object)
 	r.reads = true
 	r.object("config", rt.Block, req.Config, true)
 	r.object("prior", rt.Block, req.Prior, false)

@@ -65,7 +65,7 @@ func (u *unprepared) provider(say func(handler.Output)) provider.Provider {
 		u.Fatal(diags.Err())
 	}
 	p := handler.New(m, handler.NewCaller(m, handler.Surroundings{}), handler.Options{
-		Output: func(_ context.Context, o handler.Output) {
+		Output: func(o handler.Output) {
 			if say != nil {
 				say(o)
 			}

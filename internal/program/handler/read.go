@@ -7,6 +7,7 @@ import (
 
 	"github.com/zclconf/go-cty/cty"
 
+	"github.com/tombolo-iac/tombolo/addr"
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/internal/program/message"
 	"github.com/tombolo-iac/tombolo/internal/program/strictjson"
@@ -21,7 +22,7 @@ func (h *handler) Read(ctx context.Context, req provider.ReadRequest) provider.R
 		return h.Base.Read(ctx, req)
 	}
 	resp := provider.ReadResponse{State: req.Prior, Private: req.Private, Identity: req.Identity}
-	r := h.requestFor(ctx, "read", rt, t, req.Type)
+	r := h.requestFor(ctx, "read", rt, t, req.Type, req.Object)
 	r.reads = true
 	r.object("state", rt.Block, req.Prior, false)
 	r.private(req.Private)
@@ -96,7 +97,7 @@ func (h *handler) Import(ctx context.Context, req provider.ImportRequest) provid
 
 func (h *handler) askImport(ctx context.Context, rt *provider.ResourceType, req provider.ImportRequest,
 	byIdentity bool) provider.ImportResponse {
-	r := h.requestFor(ctx, "import", rt, h.m().Type(provider.ManagedResource, req.Type), req.Type)
+	r := h.requestFor(ctx, "import", rt, h.m().Type(provider.ManagedResource, req.Type), req.Type, req.Object)
 	r.reads = true
 	if byIdentity {
 		r.identity(rt, req.Identity)
@@ -137,7 +138,7 @@ func (h *handler) UpgradeState(ctx context.Context, req provider.UpgradeStateReq
 	if rt == nil || req.Version >= rt.Version || !t.Does("upgrade") || req.Stored.JSON == nil {
 		return provider.DecodeStored(rt, req)
 	}
-	r := h.requestFor(ctx, "upgrade", rt, t, req.Type)
+	r := h.requestFor(ctx, "upgrade", rt, t, req.Type, addr.Object{})
 	r.reads = true
 	r.raw("from", json.RawMessage(fmt.Sprint(req.Version)))
 	r.raw("to", json.RawMessage(fmt.Sprint(rt.Version)))
@@ -175,18 +176,18 @@ func (h *handler) ReadData(ctx context.Context, req provider.ReadDataRequest) pr
 	if rt == nil {
 		return h.Base.ReadData(ctx, req)
 	}
-	v, _, diags := h.fetch(ctx, "data", "state", rt, t, req.Type, req.Config)
+	v, _, diags := h.fetch(ctx, "data", "state", rt, t, req.Type, req.Object, req.Config)
 	return provider.ReadDataResponse{State: v, Diagnostics: diags}
 }
 
 // fetch is what data sources and ephemeral resources have in common: a configuration goes out, and comes back with what
 // was left open.
 func (h *handler) fetch(ctx context.Context, action, member string, rt *provider.ResourceType, t typ, name string,
-	config cty.Value) (cty.Value, *answer, diag.List) {
+	about addr.Object, config cty.Value) (cty.Value, *answer, diag.List) {
 	if diags := h.check(rt.Block, config); diags.HasErrors() {
 		return cty.NilVal, nil, diags
 	}
-	r := h.requestFor(ctx, action, rt, t, name)
+	r := h.requestFor(ctx, action, rt, t, name, about)
 	if action == "data" && !hasSecrets(rt.Block) {
 		r.cache = t.Cache
 	}

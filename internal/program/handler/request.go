@@ -13,6 +13,7 @@ import (
 
 	"github.com/zclconf/go-cty/cty"
 
+	"github.com/tombolo-iac/tombolo/addr"
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/internal/program/manifest"
 	"github.com/tombolo-iac/tombolo/internal/program/message"
@@ -26,6 +27,7 @@ type request struct {
 	ctx     context.Context
 	action  string
 	typ     string
+	about   addr.Object     // that the call is about; zero when there is none
 	block   *provider.Block // that diagnostics point into; may be nil
 	t       *manifest.Type  // nil for calls of the provider as a whole
 	params  bytes.Buffer
@@ -58,9 +60,9 @@ func (h *handler) request(ctx context.Context, action, typ string) *request {
 
 // requestFor begins a request about a type.
 func (h *handler) requestFor(ctx context.Context, action string, rt *provider.ResourceType, t *manifest.Type,
-	typ string) *request {
+	typ string, about addr.Object) *request {
 	r := h.request(ctx, action, typ)
-	r.block, r.t = rt.Block, t
+	r.block, r.t, r.about = rt.Block, t, about
 	return r
 }
 
@@ -283,8 +285,9 @@ func (r *request) prepare() *diag.Diagnostic {
 	ctx, cancel := context.WithCancelCause(r.ctx)
 	defer cancel(nil)
 	defer context.AfterFunc(r.h.stopping, func() { cancel(errStopping) })()
-	about := &output{request: r.h.request(r.ctx, "prepare", "")}
-	err := r.h.caller.Prepare(ctx, about.line)
+	said := &output{request: r.h.request(r.ctx, "prepare", "")}
+	said.request.about = r.about
+	err := r.h.caller.Prepare(ctx, said.line)
 	switch {
 	case err == nil:
 		return nil

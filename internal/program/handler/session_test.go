@@ -314,8 +314,8 @@ func TestACallThatIsGivenUpDoesNotCostTheOthers(t *testing.T) {
 func TestProgressOfASessionIsThatOfItsCall(t *testing.T) {
 	var c collector
 	heard := filepath.Join(t.TempDir(), "heard")
-	f, _ := newSession(t, "", handler.Options{Output: func(ctx context.Context, o handler.Output) {
-		c.take(ctx, o)
+	f, _ := newSession(t, "", handler.Options{Output: func(o handler.Output) {
+		c.take(o)
 		if o.Line == "slowly" {
 			_ = os.WriteFile(heard, nil, 0o600)
 		}
@@ -394,14 +394,11 @@ func (knowsNothing) Prepare(context.Context, func(string)) error { return nil }
 
 func (knowsNothing) Close() error { return nil }
 
-// nameOf is the key of a context's value: the name of the object that a call is about.
-type nameOf struct{}
-
 func TestLinesOfASessionAreShownWithTheCallThatIsOpen(t *testing.T) {
 	var mu sync.Mutex
 	got := map[string]int{}
-	take := func(ctx context.Context, o handler.Output) {
-		name, _ := ctx.Value(nameOf{}).(string)
+	take := func(o handler.Output) {
+		name := o.Object.Instance.Resource.Name
 		said, _, _ := strings.Cut(o.Line, " ")
 		mu.Lock()
 		defer mu.Unlock()
@@ -419,8 +416,7 @@ func TestLinesOfASessionAreShownWithTheCallThatIsOpen(t *testing.T) {
 			name := fmt.Sprint("thing", i)
 			config := d.config("toy_thing", map[string]cty.Value{"name": cty.StringVal(name),
 				"do": cty.StringVal("create: say the name")})
-			if resp := d.apply(context.WithValue(t.Context(), nameOf{}, name), "toy_thing", d.null("toy_thing"),
-				config); resp.Diagnostics.HasErrors() {
+			if resp := d.applyTo(named(name), "toy_thing", d.null("toy_thing"), config); resp.Diagnostics.HasErrors() {
 				t.Error(texts(resp.Diagnostics))
 			}
 		})

@@ -135,7 +135,7 @@ func (t *Trial) Options(dir string, wrap func(handler.Caller) handler.Caller, sa
 			if wrap != nil {
 				caller = wrap(caller)
 			}
-			return handler.New(t.manifest, caller, handler.Options{Output: func(_ context.Context, o handler.Output) {
+			return handler.New(t.manifest, caller, handler.Options{Output: func(o handler.Output) {
 				say(o)
 			}}), nil
 		},
