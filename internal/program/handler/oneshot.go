@@ -3,7 +3,6 @@ package handler
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -18,6 +17,7 @@ import (
 
 	"github.com/tombolo-iac/tombolo/internal/program"
 	"github.com/tombolo-iac/tombolo/internal/program/manifest"
+	"github.com/tombolo-iac/tombolo/internal/program/talk"
 )
 
 // Surroundings are what programs get. The zero value is that of this process.
@@ -37,30 +37,6 @@ type Surroundings struct {
 	Patience time.Duration
 	// Host is who programs of sessions are told starts them, such as "tombolo/1.11.4"; empty means tombolo.
 	Host string
-}
-
-// greeting are the params of initialize: which versions of the protocol there are, who speaks, and from which level on
-// somebody reads what the program says of its work. Nothing of a configuration is among them.
-func greeting(s Surroundings, env []string) []byte {
-	level := "info"
-	for _, pair := range env {
-		for _, name := range []string{"TF_LOG", "TF_LOG_PROVIDER"} {
-			if text, ok := strings.CutPrefix(pair, name+"="); ok {
-				switch text = strings.ToLower(text); {
-				case text == "trace" || text == "json":
-					level = "trace"
-				case text == "debug" && level != "trace":
-					level = "debug"
-				}
-			}
-		}
-	}
-	params, _ := json.Marshal(struct {
-		Protocol []int  `json:"protocol"`
-		Host     string `json:"host"`
-		Log      string `json:"log"`
-	}{[]int{manifest.Protocol}, cmp.Or(s.Host, "tombolo"), level})
-	return params
 }
 
 // NewCaller returns the caller for the mode of a manifest.
@@ -90,9 +66,6 @@ const temporary = 75
 
 const temporaryAdvice = `With this it asks to try again later. The member "retry" of the type in the manifest makes ` +
 	`calls that only read do so.`
-
-// tailLines is how much of standard error a failure repeats.
-const tailLines = 20
 
 // Call implements Caller.
 func (c *oneShot) Call(ctx context.Context, call Call) (*Answer, error) {
@@ -150,7 +123,7 @@ func shown(argv []string) string {
 }
 
 func failed(res *program.Result) *Failure {
-	f := &Failure{State: "it ended with " + res.State, Message: tail(res.Stderr), Killed: res.ExitCode < 0,
+	f := &Failure{State: "it ended with " + res.State, Message: talk.Tail(res.Stderr), Killed: res.ExitCode < 0,
 		Temporary: res.ExitCode == temporary}
 	switch {
 	case f.Killed:
@@ -163,21 +136,6 @@ func failed(res *program.Result) *Failure {
 		f.Advice = "This status usually means that a file that the script runs is not executable."
 	}
 	return f
-}
-
-// tail returns the last lines of a message.
-func tail(message []byte) string {
-	text := strings.TrimRight(strings.ToValidUTF8(string(message), "\uFFFD"), "\r\n")
-	lines := strings.Split(text, "\n")
-	if n := len(lines) - tailLines; n > 0 {
-		lines = append([]string{fmt.Sprintf("(%d lines before)", n)}, lines[n:]...)
-	}
-	const most = 8 << 10
-	text = strings.Join(lines, "\n")
-	if len(text) > most {
-		text = "(...) " + strings.ToValidUTF8(text[len(text)-most:], "")
-	}
-	return text
 }
 
 // Start is how the program of a manifest is started on this machine.

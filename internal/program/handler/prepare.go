@@ -18,6 +18,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/program"
 	"github.com/tombolo-iac/tombolo/internal/program/manifest"
 	"github.com/tombolo-iac/tombolo/internal/program/prepared"
+	"github.com/tombolo-iac/tombolo/internal/program/talk"
 	"github.com/tombolo-iac/tombolo/internal/regular"
 )
 
@@ -100,7 +101,7 @@ func (start Start) prepare(ctx context.Context, m *manifest.Manifest, s Surround
 	say(fmt.Sprintf("Preparing provider %s, once on this machine: %s", m.Name, shown(start.Argv)))
 	var end []string // of what it says
 	heard := func(line string) {
-		if end = append(end, line); len(end) > tailLines+1 {
+		if end = append(end, line); len(end) > talk.TailLines+1 {
 			end = end[1:]
 		}
 		say(line)
@@ -114,7 +115,7 @@ func (start Start) prepare(ctx context.Context, m *manifest.Manifest, s Surround
 		return err
 	case res.ExitCode != 0:
 		return &PreparationError{Provider: m.Name, Dir: m.Dir, State: res.State,
-			Output: tail([]byte(strings.Join(end, "\n"))), Command: shown(start.Argv)}
+			Output: talk.Tail([]byte(strings.Join(end, "\n"))), Command: shown(start.Argv)}
 	}
 	return nil
 }

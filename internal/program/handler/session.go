@@ -2,27 +2,22 @@ package handler
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/tombolo-iac/tombolo/internal/program"
 	"github.com/tombolo-iac/tombolo/internal/program/manifest"
 	"github.com/tombolo-iac/tombolo/internal/program/session"
+	"github.com/tombolo-iac/tombolo/internal/program/talk"
 )
 
-const (
-	// lastWord is how long a program may go on after the end of its input.
-	lastWord = time.Second
-	// defaultPatience bounds the wait for the answer to initialize.
-	defaultPatience = time.Minute
-)
+// defaultPatience bounds the wait for the answer to initialize.
+const defaultPatience = time.Minute
 
 // NewSession returns the caller that starts the program with the first call, and makes all calls of the one process.
 // When the program ends before it is told to, the calls under way have failed; it is started once more for later ones.
@@ -57,9 +52,7 @@ type sessions struct {
 
 // running is one process, from its start to its end.
 type running struct {
-	talk  *program.Conversation
-	conn  *session.Conn
-	hello *session.Pending // the call of initialize
+	talk  *talk.Talk
 	shown string
 	ready chan struct{} // closed when it answers calls; err is set when it does not
 	err   error
@@ -134,7 +127,7 @@ func (c *sessions) Call(ctx context.Context, call Call) (*Answer, error) {
 		if err != nil {
 			return nil, err
 		}
-		p, err := r.conn.Begin(call.Action, call.Params, a.progress)
+		p, err := r.talk.Conn.Begin(call.Action, call.Params, a.progress)
 		if err == nil {
 			defer c.finish(r)
 			return c.await(ctx, r, p, call)
@@ -197,50 +190,24 @@ func (c *sessions) run(r *running) {
 		close(r.ready)
 		return
 	}
-	var streams sync.WaitGroup
-	var deaf atomic.Bool
-	streams.Go(func() {
-		if r.conn.Write() != nil && !r.talk.EndedWithin(lastWord) {
-			deaf.Store(true) // it lives and does not read any more: nobody will answer
-			r.talk.End(0)
-		}
-	})
-	read := make(chan struct{})
-	streams.Go(func() {
-		defer close(read)
-		// a message that cannot be understood has failed the conversation, any other end does so below
-		_ = r.conn.Read()
-	})
 	go c.initialize(r)
-	<-read // it says nothing any more, because it has ended or is about to
-	c.forget(r)
-	r.talk.End(lastWord)
-	r.talk.Stdout.Close()
-	if c.closing.Err() != nil {
-		r.conn.Fail(errClosed)
-	}
-	ended := &endedError{state: r.talk.Fate(), message: tail(r.talk.Message())}
-	if deaf.Load() {
-		ended.state = "it closed its standard input"
-	}
-	r.conn.Fail(ended)
-	streams.Wait()
+	r.talk.Serve(func() { c.forget(r) }, func() error {
+		if c.closing.Err() != nil {
+			return errClosed
+		}
+		return nil
+	})
 }
 
 // finish ends a process that gets no calls any more, after its last one.
 func (c *sessions) finish(r *running) {
 	c.mu.Lock()
-	over := r.retired && r.conn.Waiting() == 0
+	over := r.retired && r.talk.Conn.Waiting() == 0
 	c.mu.Unlock()
 	if over {
 		r.talk.End(0)
 	}
 }
-
-// endedError means that a program ended though nobody had asked it to.
-type endedError struct{ state, message string }
-
-func (e *endedError) Error() string { return "it ended in the middle of the session: " + e.state }
 
 // forget takes a process away, so that the next call starts another. A program that ends by itself is started once
 // more, and no more.
@@ -267,13 +234,8 @@ func (c *sessions) start(r *running) error {
 		return err
 	}
 	r.shown = shown(s.Argv)
-	r.talk, err = program.Converse(program.Command{Argv: s.Argv, Base: c.surroundings.Dir, Env: s.Env, Stderr: c.said,
-		Grace: c.surroundings.Grace})
-	if err != nil {
-		return err
-	}
-	r.conn = session.New(r.talk.Stdin, r.talk.Stdout)
-	r.hello, err = r.conn.Begin("initialize", greeting(c.surroundings, s.Env), nil)
+	r.talk, err = talk.Start(program.Command{Argv: s.Argv, Base: c.surroundings.Dir, Env: s.Env, Stderr: c.said,
+		Grace: c.surroundings.Grace}, talk.Greeting(manifest.Protocol, c.surroundings.Host, s.Env), session.MaxLine)
 	return err
 }
 
@@ -290,67 +252,23 @@ func (c *sessions) initialize(r *running) {
 		c.refused = err
 	}
 	c.mu.Unlock()
-	r.conn.Fail(errClosed)
+	r.talk.Conn.Fail(errClosed)
 	go r.talk.End(0)
 }
 
 func (c *sessions) agree(r *running) error {
-	refused := func(format string, args ...any) error {
+	err := r.talk.Agree(manifest.Protocol, c.surroundings.Patience, c.closing.Done())
+	var refused *talk.RefusedError
+	switch {
+	case errors.Is(err, talk.ErrStopped):
+		return errClosed
+	case errors.As(err, &refused):
 		return &NotReadyError{
 			Summary: sumNotReady,
-			Detail: fmt.Sprintf("The program of provider %s was asked to initialize a session, and ", c.m.Name) +
-				fmt.Sprintf(format, args...) + "\n\nProgram: " + r.shown}
+			Detail: fmt.Sprintf("The program of provider %s was asked to initialize a session, and %s\n\nProgram: %s",
+				c.m.Name, refused.Clause, r.shown)}
 	}
-	timer := time.NewTimer(c.surroundings.Patience)
-	defer timer.Stop()
-	select {
-	case <-r.hello.Done():
-	case <-c.closing.Done():
-		return errClosed
-	case <-timer.C:
-		return refused("has not answered for %s. A program whose manifest says \"mode\": \"session\" reads one call "+
-			"a line from standard input and answers each at once; many languages need to be told to flush standard "+
-			"output after each line.", c.surroundings.Patience)
-	}
-	reply, err := r.hello.Reply()
-	var ended *endedError
-	var broken *session.BrokenError
-	switch {
-	case errors.As(err, &ended):
-		return refused("%s.%s", ended, indented(ended.message))
-	case errors.As(err, &broken):
-		return refused("%s. Standard output is for messages only, one a line; what is for people belongs on standard "+
-			"error.\n\nOutput: %s", broken, program.Excerpt(broken.Line))
-	case err != nil:
-		return err
-	case reply.Stray != nil:
-		return refused(
-			"%s. Standard output is for messages only; what is for people belongs on standard error.\n\nOutput: %s",
-			reply.Stray, program.Excerpt(reply.Stray.Line))
-	case reply.Error != nil && reply.Error.Code == session.CodeMissing:
-		return refused(`does not know that method. It has to answer it with {"protocol": %d}.`, manifest.Protocol)
-	case reply.Error != nil:
-		return refused("answered with error %d: %s", reply.Error.Code, reply.Error.Message)
-	}
-	var told struct {
-		Protocol json.RawMessage `json:"protocol"`
-	}
-	if json.Unmarshal(reply.Result, &told) != nil || told.Protocol == nil {
-		return refused(`answered with something else than {"protocol": %d}.`+"\n\nOutput: %s", manifest.Protocol,
-			program.Excerpt(reply.Result))
-	}
-	if got := string(told.Protocol); got != fmt.Sprint(manifest.Protocol) {
-		return refused("wants to speak version %s of the protocol. This version of the engine speaks %d. Use a "+
-			"version of the provider that speaks the same.", program.Excerpt(told.Protocol), manifest.Protocol)
-	}
-	return nil
-}
-
-func indented(message string) string {
-	if message == "" {
-		return ""
-	}
-	return "\n\n" + message
+	return err
 }
 
 // await waits for the answer to a call. When the context ends the program is told, and has its grace to answer; what it
@@ -398,11 +316,11 @@ const defaultGrace = 10 * time.Second
 func (r *running) answer(p *session.Pending, call Call) (*Answer, error) {
 	r.talk.CatchUp() // what it said on standard error before it answered belongs to this call
 	reply, err := p.Reply()
-	var ended *endedError
+	var ended *talk.EndedError
 	var broken *session.BrokenError
 	switch {
 	case errors.As(err, &ended):
-		return &Answer{Program: r.shown, Failure: &Failure{State: ended.Error(), Message: ended.message, Killed: true}},
+		return &Answer{Program: r.shown, Failure: &Failure{State: ended.Error(), Message: ended.Message, Killed: true}},
 			nil
 	case errors.As(err, &broken):
 		a := &Answer{Program: r.shown}
@@ -442,7 +360,7 @@ func (c *sessions) Close() error {
 	for _, r := range runs {
 		<-r.ready
 		if r.talk != nil {
-			r.talk.End(lastWord)
+			r.talk.End(talk.LastWord)
 		}
 	}
 	c.all.Wait()

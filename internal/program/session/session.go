@@ -24,7 +24,7 @@ import (
 	"sync"
 )
 
-// MaxLine is the longest message that is read.
+// MaxLine is the longest message that is read, unless Limit says otherwise.
 const MaxLine = 64 << 20
 
 // Codes of errors that the protocol gives a meaning to.
@@ -66,8 +66,9 @@ func (e *BrokenError) Error() string { return e.Problem }
 
 // Conn is one conversation.
 type Conn struct {
-	w io.Writer
-	r io.Reader
+	w       io.Writer
+	r       io.Reader
+	longest int // message that is read
 
 	mu     sync.Mutex // guards all below
 	next   int64
@@ -81,8 +82,11 @@ type Conn struct {
 
 // New makes a conversation out of what the other side reads and writes.
 func New(w io.Writer, r io.Reader) *Conn {
-	return &Conn{w: w, r: r, calls: map[int64]*Pending{}, late: map[int64]bool{}, wake: make(chan struct{}, 1)}
+	return &Conn{w: w, r: r, longest: MaxLine, calls: map[int64]*Pending{}, late: map[int64]bool{}, wake: make(chan struct{}, 1)}
 }
+
+// Limit bounds the messages that are read. It is called before Read, and not while it runs.
+func (c *Conn) Limit(longest int) { c.longest = longest }
 
 // Pending is a call that waits for its answer.
 type Pending struct {
@@ -232,7 +236,7 @@ func (c *Conn) Write() error {
 // Read reads messages until the other side says no more (nil), cannot be read, or says what leaves no way to go on: a
 // *BrokenError, after which the conversation has failed.
 func (c *Conn) Read() error {
-	lines := newLines(c.r, MaxLine)
+	lines := newLines(c.r, c.longest)
 	for {
 		line, err := lines.next()
 		if len(bytes.TrimSpace(line)) > 0 {
@@ -245,7 +249,7 @@ func (c *Conn) Read() error {
 		case errors.Is(err, io.EOF):
 			return nil
 		case errors.Is(err, errTooLong):
-			broken := &BrokenError{Problem: fmt.Sprintf("it printed a line of more than %d MiB", MaxLine>>20),
+			broken := &BrokenError{Problem: fmt.Sprintf("it printed a line of more than %d MiB", c.longest>>20),
 				Line: bytes.Clone(line[:min(len(line), 1<<10)])}
 			c.Fail(broken)
 			return broken

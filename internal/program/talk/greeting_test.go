@@ -1,4 +1,4 @@
-package handler
+package talk
 
 import "testing"
 
@@ -15,7 +15,7 @@ func TestTheGreetingSaysWhoSpeaksAndHowMuchIsRead(t *testing.T) {
 		{"", []string{"TF_LOG=json", "TF_LOG_PROVIDER=debug"}, `{"protocol":[1],"host":"tombolo","log":"trace"}`},
 		{"", []string{"TF_LOG=error", "TF_LOG_PATH=trace"}, `{"protocol":[1],"host":"tombolo","log":"info"}`},
 	} {
-		if got := string(greeting(Surroundings{Host: c.host}, c.env)); got != c.want {
+		if got := string(Greeting(1, c.host, c.env)); got != c.want {
 			t.Errorf("%q %q: got %s, want %s", c.host, c.env, got, c.want)
 		}
 	}

@@ -1,0 +1,202 @@
+// Package talk is a session with a program that runs: its process (package program) and what is said (package session)
+// seen through one life, from the start and the agreement on a version of the protocol to the end.
+//
+// A Talk has one owner, who starts it and runs Serve in a goroutine; it returns when the process has ended, and every
+// call that was open has an error then. Calls are made through Conn, by anybody.
+//
+//	t, err := talk.Start(program.Command{Argv: argv}, hello, session.MaxLine)
+//	go t.Serve(nil, nil)
+//	err = t.Agree(1, time.Minute, nil)
+//	p, err := t.Conn.Begin("read", params, nil)
+package talk
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/tombolo-iac/tombolo/internal/program"
+	"github.com/tombolo-iac/tombolo/internal/program/session"
+)
+
+// LastWord is how long a program may go on after the end of its input.
+const LastWord = time.Second
+
+// Talk is one process, from its start to its end.
+type Talk struct {
+	*program.Conversation
+	Conn  *session.Conn
+	hello *session.Pending // the call of initialize
+}
+
+// Start starts a program and asks it to initialize a session. Longest bounds the messages that are read. Errors are
+// those of program.Converse.
+func Start(c program.Command, hello []byte, longest int) (*Talk, error) {
+	conv, err := program.Converse(c)
+	if err != nil {
+		return nil, err
+	}
+	t := &Talk{Conversation: conv, Conn: session.New(conv.Stdin, conv.Stdout)}
+	t.Conn.Limit(longest)
+	t.hello, err = t.Conn.Begin("initialize", hello, nil)
+	return t, err
+}
+
+// EndedError means that a program ended though nobody had asked it to.
+type EndedError struct {
+	State   string
+	Message string // the end of what it wrote to standard error
+}
+
+// Error says how it ended.
+func (e *EndedError) Error() string { return "it ended in the middle of the session: " + e.State }
+
+// Serve carries messages until the program has ended, which it sees to. Silent is called when the program says nothing
+// any more, because it has ended or is about to; reason then returns why calls that are open fail, or nil for an
+// *EndedError. Either may be nil.
+func (t *Talk) Serve(silent func(), reason func() error) {
+	var streams sync.WaitGroup
+	var deaf atomic.Bool
+	streams.Go(func() {
+		if t.Conn.Write() != nil && !t.EndedWithin(LastWord) {
+			deaf.Store(true) // it lives and does not read any more: nobody will answer
+			t.End(0)
+		}
+	})
+	read := make(chan struct{})
+	streams.Go(func() {
+		defer close(read)
+		// a message that cannot be understood has failed the conversation, any other end does so below
+		_ = t.Conn.Read()
+	})
+	<-read
+	if silent != nil {
+		silent()
+	}
+	t.End(LastWord)
+	t.Stdout.Close()
+	if reason != nil {
+		if err := reason(); err != nil {
+			t.Conn.Fail(err)
+		}
+	}
+	ended := &EndedError{State: t.Fate(), Message: Tail(t.Message())}
+	if deaf.Load() {
+		ended.State = "it closed its standard input"
+	}
+	t.Conn.Fail(ended)
+	streams.Wait()
+}
+
+// RefusedError means that a program did not take part in the agreement on a version. Its text is a clause: "has not
+// answered for 1m0s."
+type RefusedError struct{ Clause string }
+
+// Error says what became of the question.
+func (e *RefusedError) Error() string { return "it was asked to initialize a session, and " + e.Clause }
+
+// Agree waits for the answer to initialize, which must name this version of the protocol. When stop is closed it
+// returns ErrStopped.
+func (t *Talk) Agree(version int, patience time.Duration, stop <-chan struct{}) error {
+	timer := time.NewTimer(patience)
+	defer timer.Stop()
+	select {
+	case <-t.hello.Done():
+	case <-stop:
+		return ErrStopped
+	case <-timer.C:
+		return refused("has not answered for %s. In a session a program reads one call a line from standard input and "+
+			"answers each at once; many languages need to be told to flush standard output after each line.", patience)
+	}
+	reply, err := t.hello.Reply()
+	var ended *EndedError
+	var broken *session.BrokenError
+	switch {
+	case errors.As(err, &ended):
+		return refused("%s.%s", ended, indented(ended.Message))
+	case errors.As(err, &broken):
+		return refused("%s. Standard output is for messages only, one a line; what is for people belongs on standard "+
+			"error.\n\nOutput: %s", broken, program.Excerpt(broken.Line))
+	case err != nil:
+		return err
+	case reply.Stray != nil:
+		return refused(
+			"%s. Standard output is for messages only; what is for people belongs on standard error.\n\nOutput: %s",
+			reply.Stray, program.Excerpt(reply.Stray.Line))
+	case reply.Error != nil && reply.Error.Code == session.CodeMissing:
+		return refused(`does not know that method. It has to answer it with {"protocol": %d}.`, version)
+	case reply.Error != nil:
+		return refused("answered with error %d: %s", reply.Error.Code, reply.Error.Message)
+	}
+	var told struct {
+		Protocol json.RawMessage `json:"protocol"`
+	}
+	if json.Unmarshal(reply.Result, &told) != nil || told.Protocol == nil {
+		return refused(`answered with something else than {"protocol": %d}.`+"\n\nOutput: %s", version,
+			program.Excerpt(reply.Result))
+	}
+	if got := string(told.Protocol); got != fmt.Sprint(version) {
+		return refused("wants to speak version %s of the protocol. This version of the engine speaks %d. Use a "+
+			"version of the program that speaks the same.", program.Excerpt(told.Protocol), version)
+	}
+	return nil
+}
+
+// ErrStopped means that nobody waits for an agreement any more.
+var ErrStopped = errors.New("the session has been closed")
+
+func refused(format string, args ...any) error { return &RefusedError{fmt.Sprintf(format, args...)} }
+
+func indented(message string) string {
+	if message == "" {
+		return ""
+	}
+	return "\n\n" + message
+}
+
+// Greeting are the params of initialize: which versions of the protocol there are, who speaks, and from which level on
+// somebody reads what the program says of its work. Nothing of a configuration is among them.
+func Greeting(version int, host string, env []string) []byte {
+	level := "info"
+	for _, pair := range env {
+		for _, name := range []string{"TF_LOG", "TF_LOG_PROVIDER"} {
+			if text, ok := strings.CutPrefix(pair, name+"="); ok {
+				switch text = strings.ToLower(text); {
+				case text == "trace" || text == "json":
+					level = "trace"
+				case text == "debug" && level != "trace":
+					level = "debug"
+				}
+			}
+		}
+	}
+	params, _ := json.Marshal(struct {
+		Protocol []int  `json:"protocol"`
+		Host     string `json:"host"`
+		Log      string `json:"log"`
+	}{[]int{version}, cmp.Or(host, "tombolo"), level})
+	return params
+}
+
+// TailLines is how much of standard error is shown.
+const TailLines = 20
+
+// Tail returns the last lines of what a program wrote to standard error.
+func Tail(message []byte) string {
+	text := strings.TrimRight(strings.ToValidUTF8(string(message), "\uFFFD"), "\r\n")
+	lines := strings.Split(text, "\n")
+	if n := len(lines) - TailLines; n > 0 {
+		lines = append([]string{fmt.Sprintf("(%d lines before)", n)}, lines[n:]...)
+	}
+	const most = 8 << 10
+	text = strings.Join(lines, "\n")
+	if len(text) > most {
+		text = "(...) " + strings.ToValidUTF8(text[len(text)-most:], "")
+	}
+	return text
+}
