@@ -82,7 +82,8 @@ type Conn struct {
 
 // New makes a conversation out of what the other side reads and writes.
 func New(w io.Writer, r io.Reader) *Conn {
-	return &Conn{w: w, r: r, longest: MaxLine, calls: map[int64]*Pending{}, late: map[int64]bool{}, wake: make(chan struct{}, 1)}
+	return &Conn{w: w, r: r, longest: MaxLine, calls: map[int64]*Pending{}, late: map[int64]bool{},
+		wake: make(chan struct{}, 1)}
 }
 
 // Limit bounds the messages that are read. It is called before Read, and not while it runs.
