@@ -10,6 +10,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/backend"
 	"github.com/tombolo-iac/tombolo/internal/config"
 	"github.com/tombolo-iac/tombolo/internal/store"
+	"github.com/tombolo-iac/tombolo/internal/store/history"
 	"github.com/tombolo-iac/tombolo/internal/store/mem"
 	"github.com/tombolo-iac/tombolo/internal/store/remote"
 	"github.com/tombolo-iac/tombolo/state"
@@ -69,6 +70,13 @@ func (s *Surroundings) Store(ctx context.Context, b *backend.Backend, o store.Op
 		return s.sharedStore(ctx, b)
 	case !b.InMemory():
 		o.Version = s.StateVersion()
+		var err error
+		if o.History, err = history.Keep(s.Getenv, 0); err != nil {
+			return nil, diag.FromError("Invalid value of an environment variable", err)
+		}
+		if o.History > 0 {
+			o.Commit = commitOf(s.In("."))
+		}
 		return store.New(o), nil
 	}
 	if s.memory == nil {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 )
 
 // Delete implements state.Deleter. Everything goes while the lock is held, the state last: whoever waits for the lock
@@ -55,6 +56,9 @@ func (s *session) delete() error {
 	if err := s.w.strangers(infos); err != nil {
 		return err
 	}
+	if err := s.w.dropHistory(); err != nil {
+		return err
+	}
 	for _, i := range infos {
 		if name := filepath.Join(dir, i.Name); !oneFile(files, name, s.w.p.out) {
 			if err := removeName(files, name); err != nil {
@@ -77,9 +81,15 @@ func (w *workspace) strangers(infos []Info) error {
 		if err == nil && !there.Mode.IsDir() {
 			continue
 		}
-		if err == nil && name == filepath.Clean(w.Answers()) {
+		ours := func(string) bool { return false } // what may be in the folder
+		if name == filepath.Clean(w.history()) {
+			ours = func(name string) bool { return historyName.MatchString(name) || historyTemp.MatchString(name) }
+		}
+		if err == nil && (name == filepath.Clean(w.Answers()) || name == filepath.Clean(w.history())) {
 			var inside []Info
-			if inside, err = files.List(name); err == nil && len(inside) == 0 {
+			inside, err = files.List(name)
+			inside = slices.DeleteFunc(inside, func(i Info) bool { return ours(i.Name) })
+			if err == nil && len(inside) == 0 {
 				continue
 			}
 			if err == nil {

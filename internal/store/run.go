@@ -19,7 +19,8 @@ func (s *session) Begin(_ context.Context, run state.RunInfo) (state.Journal, er
 	if s.journal != nil {
 		return nil, errors.New("a journal is open already")
 	}
-	s.journal = journal.Begin(s, s.base, s.w.o.runOf(run), s.w.o.Now)
+	s.run = s.w.o.runOf(run)
+	s.journal = journal.Begin(s, s.base, s.run, s.w.o.Now)
 	return s.journal, nil
 }
 

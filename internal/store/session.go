@@ -40,6 +40,9 @@ type session struct {
 	over      bool
 	// elsewhere: base comes from another file. It must be written before the journal's records, which stand on it.
 	elsewhere bool
+	kept      *state.State // what the newest former state is made of: what was read, or was kept since
+	run       state.RunInfo
+	operation state.Operation // that took the lock
 }
 
 // load reads the state, and recovers what an interrupted run left.
@@ -83,6 +86,7 @@ func (s *session) load(ctx context.Context) error {
 		}
 	}
 	s.base, s.hash, s.blank = v.base, c.hash, w.blankName(v.blank)
+	s.kept = v.base
 	s.inFlight, s.unfolded = v.InFlight, v.Unfolded
 	if j != nil {
 		w.sweep()
@@ -242,7 +246,7 @@ func (s *session) settle() error {
 	if s.wal != nil {
 		err = errors.Join(err, s.wal.Broken())
 	}
-	return err
+	return errors.Join(err, s.keep())
 }
 
 // lastSerial is the greatest serial of a state that is gone on with: every snapshot takes one more.

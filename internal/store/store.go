@@ -10,6 +10,7 @@
 //	terraform.tfstate.journal          while a run is under way, and afterwards while something is left open
 //	terraform.tfstate.journal.image    the next content of the state, while it is being written
 //	.terraform.tfstate.lock.info       who holds the lock
+//	terraform.tfstate.history          a folder with former states, where that is asked for
 //
 // While the state file is rewritten its first bytes are a note that says so, which no reader takes for a state: after a
 // crash, a mixture of old and new content is never mistaken for either. Sequence of a snapshot, each step durable
@@ -62,6 +63,10 @@ type Options struct {
 	Now   func() time.Time // the clock when nil
 	NewID func() string    // random UUIDs when nil
 	Who   string           // user@host when empty
+	// History is how many former states of each workspace are kept beside it; Commit is that of the working directory,
+	// for their descriptions.
+	History int
+	Commit  string
 	// Version of the program that holds locks, as others who find them see it; that of the language when empty.
 	Version string
 }

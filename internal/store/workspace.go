@@ -36,7 +36,7 @@ func (w *workspace) Lock(ctx context.Context, req state.LockRequest) (_ state.Se
 	if w.nowhere != nil {
 		return nil, fmt.Errorf("lock the state: %w", w.nowhere)
 	}
-	s := &session{w: w, lax: req.Unlocked}
+	s := &session{w: w, lax: req.Unlocked, operation: req.Info.Operation}
 	s.ctx, s.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	defer func() {
 		if err != nil {

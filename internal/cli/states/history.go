@@ -13,7 +13,7 @@ import (
 
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/internal/cli/command"
-	"github.com/tombolo-iac/tombolo/internal/store/remote"
+	"github.com/tombolo-iac/tombolo/internal/store/history"
 	"github.com/tombolo-iac/tombolo/internal/view"
 	"github.com/tombolo-iac/tombolo/state"
 )
@@ -53,7 +53,7 @@ A backend that keeps no former states says so.`,
 	}
 }
 
-func historian(ctx context.Context, c *command.Call) (remote.Historian, diag.List) {
+func historian(ctx context.Context, c *command.Call) (history.Historian, diag.List) {
 	st, diags := c.Open(ctx, command.StateFiles{})
 	if diags.HasErrors() {
 		return nil, diags
@@ -62,20 +62,21 @@ func historian(ctx context.Context, c *command.Call) (remote.Historian, diag.Lis
 	if diags.HasErrors() {
 		return nil, diags
 	}
-	if h, ok := ws.(remote.Historian); ok {
+	if h, ok := ws.(history.Historian); ok {
 		return h, nil
 	}
-	return nil, historyProblem(remote.ErrNoHistory)
+	return nil, historyProblem(history.ErrNoHistory)
 }
 
 func historyProblem(err error) diag.List {
 	switch {
 	case err == nil:
 		return nil
-	case errors.Is(err, remote.ErrNoHistory):
-		return diag.List{}.Errorf(nil, "No former states", "The states of this directory are kept where there is no "+
-			"room for former ones. The backend \"pg\" keeps them.")
-	case errors.Is(err, remote.ErrNoRevision):
+	case errors.Is(err, history.ErrNoHistory):
+		return diag.List{}.Errorf(nil, "No former states", "No former states of this workspace are kept. For states "+
+			"in files, set the environment variable %s to how many are to be kept of each workspace. The backend "+
+			"\"pg\" always keeps some, \"s3\" those of a bucket with versions.", history.Variable)
+	case errors.Is(err, history.ErrNoRevision):
 		return diag.List{}.Errorf(nil, "No such former state", "There is no former state with this ID, or it is not "+
 			"kept any more. \"state history\" lists those that are.")
 	}
@@ -109,14 +110,14 @@ type change struct {
 	Action  state.Action `json:"action"`
 }
 
-func formerOf(f remote.Former) former {
+func formerOf(f history.Former) former {
 	r := f.Revision
 	return former{ID: f.ID, Written: f.Written, Serial: f.Serial, Lineage: f.Lineage, Size: f.Size, Foreign: f.Foreign,
 		Run: r.Run.ID, Command: r.Run.Command, Who: r.Who, Program: r.Version, Commit: r.Commit, Created: r.Created,
 		Updated: r.Updated, Deleted: r.Deleted, Addresses: r.Addresses}
 }
 
-func listFormer(ctx context.Context, c *command.Call, h remote.Historian, asJSON bool) command.Outcome {
+func listFormer(ctx context.Context, c *command.Call, h history.Historian, asJSON bool) command.Outcome {
 	all, err := h.List(ctx)
 	if err != nil {
 		return c.End(historyProblem(err))
@@ -150,7 +151,7 @@ func printJSON(c *command.Call, value any) command.Outcome {
 	return c.Finish("Failed to print the history", e.Encode(value))
 }
 
-func pullFormer(ctx context.Context, c *command.Call, h remote.Historian, id string) command.Outcome {
+func pullFormer(ctx context.Context, c *command.Call, h history.Historian, id string) command.Outcome {
 	data, err := h.Snapshot(ctx, id)
 	if err != nil {
 		return c.End(historyProblem(err))
@@ -160,11 +161,11 @@ func pullFormer(ctx context.Context, c *command.Call, h remote.Historian, id str
 }
 
 // showFormer compares a former state with the one that is kept before it.
-func showFormer(ctx context.Context, c *command.Call, h remote.Historian, id string, asJSON bool) command.Outcome {
+func showFormer(ctx context.Context, c *command.Call, h history.Historian, id string, asJSON bool) command.Outcome {
 	all, err := h.List(ctx)
-	at := slices.IndexFunc(all, func(f remote.Former) bool { return f.ID == id })
+	at := slices.IndexFunc(all, func(f history.Former) bool { return f.ID == id })
 	if err == nil && at < 0 {
-		err = remote.ErrNoRevision
+		err = history.ErrNoRevision
 	}
 	var now, before *state.State
 	if err == nil {
@@ -205,7 +206,7 @@ func showFormer(ctx context.Context, c *command.Call, h remote.Historian, id str
 	return command.Done
 }
 
-func formerState(ctx context.Context, h remote.Historian, id string) (*state.State, error) {
+func formerState(ctx context.Context, h history.Historian, id string) (*state.State, error) {
 	data, err := h.Snapshot(ctx, id)
 	if err != nil {
 		return nil, err

@@ -11,17 +11,17 @@ import (
 
 	"github.com/tombolo-iac/tombolo/addr"
 	"github.com/tombolo-iac/tombolo/internal/cli/command"
-	"github.com/tombolo-iac/tombolo/internal/store/remote"
+	"github.com/tombolo-iac/tombolo/internal/store/history"
 	"github.com/tombolo-iac/tombolo/state"
 )
 
 // kept is a history in memory, the newest first.
 type kept struct {
-	list   []remote.Former
+	list   []history.Former
 	states [][]byte
 }
 
-func (k *kept) List(context.Context) ([]remote.Former, error) { return k.list, nil }
+func (k *kept) List(context.Context) ([]history.Former, error) { return k.list, nil }
 
 func (k *kept) Snapshot(_ context.Context, id string) ([]byte, error) {
 	for i, f := range k.list {
@@ -29,13 +29,13 @@ func (k *kept) Snapshot(_ context.Context, id string) ([]byte, error) {
 			return k.states[i], nil
 		}
 	}
-	return nil, remote.ErrNoRevision
+	return nil, history.ErrNoRevision
 }
 
 // What each run changed is what the states say; texts that others wrote cannot play tricks with the terminal.
 func TestHistory(t *testing.T) {
 	k := &kept{}
-	add := func(f remote.Former, ids ...string) {
+	add := func(f history.Former, ids ...string) {
 		b := (&state.State{Lineage: "l"}).Builder()
 		for at, id := range ids {
 			if id != "" {
@@ -49,14 +49,14 @@ func TestHistory(t *testing.T) {
 			t.Fatal(err)
 		}
 		f.ID, f.Written = fmt.Sprint(len(k.list)+1), time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-		k.list, k.states = append([]remote.Former{f}, k.list...), append([][]byte{text.Bytes()}, k.states...)
+		k.list, k.states = append([]history.Former{f}, k.list...), append([][]byte{text.Bytes()}, k.states...)
 	}
-	run := remote.Revision{Run: state.RunInfo{ID: "r", Command: "apply"}, Who: "me\x1b[2Jhere", Created: 2,
+	run := history.Revision{Run: state.RunInfo{ID: "r", Command: "apply"}, Who: "me\x1b[2Jhere", Created: 2,
 		Commit: "abc"}
-	add(remote.Former{Serial: 7, Revision: run}, "a", "b")
-	add(remote.Former{Foreign: true}, "a", "c", "d")
-	add(remote.Former{Serial: 9, Revision: run}, "", "c", "d")
-	add(remote.Former{Serial: 10, Revision: run}, "", "c", "d")
+	add(history.Former{Serial: 7, Revision: run}, "a", "b")
+	add(history.Former{Foreign: true}, "a", "c", "d")
+	add(history.Former{Serial: 9, Revision: run}, "", "c", "d")
+	add(history.Former{Serial: 10, Revision: run}, "", "c", "d")
 
 	call := func(show func(*command.Call) command.Outcome) string {
 		t.Helper()
@@ -95,7 +95,7 @@ func TestHistory(t *testing.T) {
 	if got != string(k.states[3]) {
 		t.Errorf("state 1:\n%s", got)
 	}
-	if diags := historyProblem(remote.ErrNoHistory); !strings.Contains(diags[0].Detail, "pg") {
+	if diags := historyProblem(history.ErrNoHistory); !strings.Contains(diags[0].Detail, "pg") {
 		t.Errorf("no history: %s", diags[0].Detail)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/tombolo-iac/tombolo/internal/pgtest"
+	"github.com/tombolo-iac/tombolo/internal/store/history"
 	"github.com/tombolo-iac/tombolo/internal/store/remote"
 )
 
@@ -60,7 +61,7 @@ func TestArguments(t *testing.T) {
 	for name, c := range map[string]struct{ variable, text, want string }{
 		"a word for a switch":      {"PG_SKIP_SCHEMA_CREATION", "banana", "PG_SKIP_SCHEMA_CREATION"},
 		"a name that is too long":  {"PG_SCHEMA_NAME", strings.Repeat("x", 64), "1 to 63"},
-		"a history of less than 0": {envHistory, "-1", envHistory},
+		"a history of less than 0": {history.Variable, "-1", history.Variable},
 	} {
 		before := env[c.variable]
 		env[c.variable] = c.text

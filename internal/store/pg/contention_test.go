@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/tombolo-iac/tombolo/internal/pgtest"
+	"github.com/tombolo-iac/tombolo/internal/store/history"
 	"github.com/tombolo-iac/tombolo/internal/store/remote"
 	"github.com/tombolo-iac/tombolo/internal/store/remote/drivertest"
 	"github.com/tombolo-iac/tombolo/state"
@@ -116,7 +117,7 @@ func increment(t *testing.T, p *place, h remote.Hold) error {
 		return remote.ErrLost
 	}
 	n, _ := strconv.Atoi(string(c.Data))
-	_, err = h.Write(t.Context(), remote.Write{Data: fmt.Append(nil, n+1), Was: c.Version, Revision: remote.Revision{
+	_, err = h.Write(t.Context(), remote.Write{Data: fmt.Append(nil, n+1), Was: c.Version, Revision: history.Revision{
 		Run: state.RunInfo{ID: fmt.Sprint(n)}}})
 	if errors.Is(err, remote.ErrChanged) {
 		t.Error("the state changed under the lock")

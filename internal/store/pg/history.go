@@ -9,6 +9,7 @@ import (
 	"io"
 	"strconv"
 
+	"github.com/tombolo-iac/tombolo/internal/store/history"
 	"github.com/tombolo-iac/tombolo/internal/store/remote"
 )
 
@@ -54,8 +55,8 @@ pruned AS (DELETE FROM %[3]s x USING next WHERE x.id = next.id AND (x.run <> '' 
 		text(w.Revision.Run.ID), text(string(note)), binary(packed.Bytes()), number(id)}, nil
 }
 
-// List implements remote.Historian.
-func (p *place) List(ctx context.Context) (all []remote.Former, _ error) {
+// List implements history.Historian.
+func (p *place) List(ctx context.Context) (all []history.Former, _ error) {
 	r, err := p.d.ask(ctx, "SELECT x.n::text, extract(epoch FROM x.written)::text, coalesce(x.serial::text, ''), "+
 		"coalesce(x.lineage, ''), x.size::text, coalesce(x.revision, '') FROM "+p.o.history()+" x JOIN "+p.o.states()+
 		" s ON s.id = x.id WHERE s.name = $1 ORDER BY x.n DESC", text(p.name))
@@ -63,7 +64,7 @@ func (p *place) List(ctx context.Context) (all []remote.Former, _ error) {
 		return nil, nil
 	}
 	for i := range r {
-		f := remote.Former{ID: r.text(i, 0), Written: moment(r.text(i, 1)), Lineage: r.text(i, 3),
+		f := history.Former{ID: r.text(i, 0), Written: moment(r.text(i, 1)), Lineage: r.text(i, 3),
 			Size: atoi(r.text(i, 4))}
 		f.Serial, _ = strconv.ParseUint(r.text(i, 2), 10, 64)
 		if note := r.text(i, 5); note == "" {
@@ -76,17 +77,17 @@ func (p *place) List(ctx context.Context) (all []remote.Former, _ error) {
 	return all, err
 }
 
-// Snapshot implements remote.Historian.
+// Snapshot implements history.Historian.
 func (p *place) Snapshot(ctx context.Context, id string) ([]byte, error) {
 	n, err := strconv.ParseInt(id, 10, 64)
 	if err != nil {
-		return nil, remote.ErrNoRevision
+		return nil, history.ErrNoRevision
 	}
 	r, err := p.d.ask(ctx, "SELECT x.gzip::text, x.digest, x.data FROM "+p.o.history()+" x JOIN "+p.o.states()+
 		" s ON s.id = x.id WHERE s.name = $1 AND x.n = $2", text(p.name), number(n))
 	switch {
 	case missing(err) || err == nil && len(r) == 0:
-		return nil, remote.ErrNoRevision
+		return nil, history.ErrNoRevision
 	case err != nil:
 		return nil, err
 	}

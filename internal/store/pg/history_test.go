@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/tombolo-iac/tombolo/internal/pgtest"
+	"github.com/tombolo-iac/tombolo/internal/store/history"
 	"github.com/tombolo-iac/tombolo/internal/store/remote"
 	"github.com/tombolo-iac/tombolo/state"
 )
@@ -19,17 +20,17 @@ import (
 // Every run has a revision, with its last state; what another program wrote has one, too; the oldest go.
 func TestHistory(t *testing.T) {
 	dsn := pgtest.Database(t)
-	d := opened(t, dsn, envHistory, "4")
+	d := opened(t, dsn, history.Variable, "4")
 	p := placed(t, d, "default")
-	var h remote.Historian = p
+	var h history.Historian = p
 	if all, err := h.List(t.Context()); err != nil || len(all) > 0 {
 		t.Errorf("history %v, %v", all, err)
 	}
 	hold := lock(t, p, "mine")
-	version, revision := "", remote.Revision{}
+	version, revision := "", history.Revision{}
 	write := func(serial int, run string) {
 		t.Helper()
-		revision = remote.Revision{Run: state.RunInfo{ID: run, Command: "apply", Started: time.Unix(1, 0).UTC()},
+		revision = history.Revision{Run: state.RunInfo{ID: run, Command: "apply", Started: time.Unix(1, 0).UTC()},
 			Who: "me@here", Commit: "abc", Created: serial, Addresses: []string{"a.b"}}
 		var err error
 		if version, err = hold.Write(t.Context(), remote.Write{Data: document(serial), Was: version,
@@ -38,7 +39,7 @@ func TestHistory(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	kept := func(want string) []remote.Former {
+	kept := func(want string) []history.Former {
 		t.Helper()
 		all, err := h.List(t.Context())
 		if err != nil {
@@ -89,10 +90,10 @@ func TestHistory(t *testing.T) {
 	d.o.keepBytes = 1
 	write(8, "five")
 	kept("8")
-	if _, err := h.Snapshot(t.Context(), all[0].ID); !errors.Is(err, remote.ErrNoRevision) {
+	if _, err := h.Snapshot(t.Context(), all[0].ID); !errors.Is(err, history.ErrNoRevision) {
 		t.Errorf("a revision that is gone: %v", err)
 	}
-	if _, err := h.Snapshot(t.Context(), "x"); !errors.Is(err, remote.ErrNoRevision) {
+	if _, err := h.Snapshot(t.Context(), "x"); !errors.Is(err, history.ErrNoRevision) {
 		t.Errorf("no revision: %v", err)
 	}
 	d.o.keep = 0

@@ -22,6 +22,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/internal/store/history"
 	"github.com/tombolo-iac/tombolo/internal/store/remote"
 	"github.com/tombolo-iac/tombolo/provider"
 )
@@ -74,9 +75,6 @@ const (
 	defaultKeep = 100
 	keepBytes   = 256 << 20
 )
-
-// envHistory sets how many former states of each workspace are kept.
-const envHistory = "TOMBOLO_STATE_HISTORY"
 
 // open reads the settings. It connects to nobody.
 func open(_ context.Context, config cty.Value, s remote.Surroundings) (remote.Driver, diag.List) {
@@ -135,16 +133,10 @@ func open(_ context.Context, config cty.Value, s remote.Surroundings) (remote.Dr
 				"The argument %s is %q. Names of PostgreSQL have 1 to 63 bytes.", name, value)
 		}
 	}
-	if v := getenv(envHistory); v != "" {
-		n, err := strconv.Atoi(v)
-		if err != nil || n < 0 {
-			diags = diags.Errorf(nil, "Invalid value of an environment variable",
-				"The environment variable %s is %q. It says how many former states of a workspace are kept: a number "+
-					"from 0, which keeps none.", envHistory, v)
-		}
-		o.keep = n
-	}
 	var err error
+	if o.keep, err = history.Keep(getenv, defaultKeep); err != nil {
+		diags = diags.Extend(diag.FromError("Invalid value of an environment variable", err))
+	}
 	if o.config, err = connection(text("conn_str", "PG_CONN_STR", ""), getenv); err != nil {
 		wrong("conn_str", "Invalid PostgreSQL connection string", "%s.", err)
 	}

@@ -12,6 +12,7 @@ import (
 	"context"
 	"errors"
 
+	"github.com/tombolo-iac/tombolo/internal/store/history"
 	"github.com/tombolo-iac/tombolo/state"
 )
 
@@ -96,18 +97,7 @@ type Write struct {
 	Lineage string
 	Serial  uint64
 	// Revision describes what made it, for stores that keep a history.
-	Revision Revision
-}
-
-// Revision says who made a state and how.
-type Revision struct {
-	Run     state.RunInfo
-	Who     string
-	Version string // of the program
-	Commit  string // of the working directory, when it is one of a version control system
-	// Counts are the objects that were created, updated and deleted; Addresses some of them, sorted.
-	Created, Updated, Deleted int
-	Addresses                 []string
+	Revision history.Revision
 }
 
 // What drivers answer beside the errors of their services.

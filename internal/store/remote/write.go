@@ -11,6 +11,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/tombolo-iac/tombolo/internal/store/history"
 	"github.com/tombolo-iac/tombolo/internal/store/journal"
 	"github.com/tombolo-iac/tombolo/state"
 )
@@ -119,25 +120,13 @@ func (s *session) conflict() error {
 	return c
 }
 
-// maxAddresses are the addresses that a revision names.
-const maxAddresses = 50
-
 // revision describes what a state changes of the stored one.
-func (s *session) revision(st *state.State) Revision {
-	r := Revision{Run: s.run, Who: cmpOr(s.info.Who, s.w.o.Who), Version: s.w.o.Version, Commit: s.w.o.Commit}
-	for _, c := range state.Changes(s.base, st) {
-		switch c.Action {
-		case state.ActionCreate:
-			r.Created++
-		case state.ActionDelete:
-			r.Deleted++
-		default:
-			r.Updated++
-		}
-		if len(r.Addresses) < maxAddresses {
-			r.Addresses = append(r.Addresses, c.Addr.String())
-		}
+func (s *session) revision(st *state.State) history.Revision {
+	r := history.Revision{Run: s.run, Who: cmpOr(s.info.Who, s.w.o.Who), Version: s.w.o.Version, Commit: s.w.o.Commit}
+	if r.Run.Command == "" {
+		r.Run.Command = string(s.info.Operation)
 	}
+	r.Count(s.base, st)
 	return r
 }
 

@@ -9,7 +9,7 @@ import (
 
 	"github.com/zclconf/go-cty/cty"
 
-	"github.com/tombolo-iac/tombolo/internal/store/remote"
+	"github.com/tombolo-iac/tombolo/internal/store/history"
 	"github.com/tombolo-iac/tombolo/state"
 )
 
@@ -58,7 +58,7 @@ func TestAllObjectsAreWrittenAlike(t *testing.T) {
 			p, err := open(t, settings(server.URL, test.settings)).Place(state.DefaultWorkspace)
 			must(t, err)
 			life(t, p)
-			_, err = p.(remote.Historian).List(t.Context())
+			_, err = p.(history.Historian).List(t.Context())
 			must(t, err)
 			for _, object := range []string{"state", "tflock", "journal", "probe"} {
 				if !seen[object] {

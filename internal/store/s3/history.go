@@ -15,6 +15,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 
+	"github.com/tombolo-iac/tombolo/internal/store/history"
 	"github.com/tombolo-iac/tombolo/internal/store/remote"
 )
 
@@ -47,7 +48,7 @@ func describe(w remote.Write) map[string]string {
 }
 
 // ascii is the JSON of a revision in characters that a header may have.
-func ascii(r remote.Revision) string {
+func ascii(r history.Revision) string {
 	b, err := json.Marshal(r)
 	if err != nil {
 		return ""
@@ -70,18 +71,18 @@ func ascii(r remote.Revision) string {
 // maxFormer bounds how many former states are looked at.
 const maxFormer = 200
 
-// List implements remote.Historian.
-func (p *place) List(ctx context.Context) ([]remote.Former, error) {
+// List implements history.Historian.
+func (p *place) List(ctx context.Context) ([]history.Former, error) {
 	versions, err := p.d.bucket.versions(ctx, p.key)
 	if err != nil {
 		return nil, err
 	}
 	versions = versions[:min(len(versions), maxFormer)]
-	all, errs := make([]remote.Former, len(versions)), make([]error, len(versions))
+	all, errs := make([]history.Former, len(versions)), make([]error, len(versions))
 	each(len(versions), func(i int) {
 		v := versions[i]
 		f := &all[i]
-		*f = remote.Former{ID: shortID(aws.ToString(v.VersionId)), Written: aws.ToTime(v.LastModified),
+		*f = history.Former{ID: shortID(aws.ToString(v.VersionId)), Written: aws.ToTime(v.LastModified),
 			Size: aws.ToInt64(v.Size)}
 		meta, err := p.d.bucket.meta(ctx, p.key, v.VersionId)
 		errs[i] = err
@@ -96,7 +97,7 @@ func (p *place) List(ctx context.Context) ([]remote.Former, error) {
 	return all, errors.Join(errs...)
 }
 
-// Snapshot implements remote.Historian.
+// Snapshot implements history.Historian.
 func (p *place) Snapshot(ctx context.Context, id string) ([]byte, error) {
 	versions, err := p.d.bucket.versions(ctx, p.key)
 	if err != nil {
@@ -106,11 +107,11 @@ func (p *place) Snapshot(ctx context.Context, id string) ([]byte, error) {
 		return shortID(aws.ToString(v.VersionId)) == id || aws.ToString(v.VersionId) == id
 	})
 	if i < 0 {
-		return nil, remote.ErrNoRevision
+		return nil, history.ErrNoRevision
 	}
 	o, err := p.d.bucket.version(ctx, p.key, versions[i].VersionId)
 	if err == nil && o == nil {
-		err = remote.ErrNoRevision
+		err = history.ErrNoRevision
 	}
 	if err != nil {
 		return nil, err

@@ -14,6 +14,7 @@ import (
 	"github.com/johannesboyne/gofakes3"
 	"github.com/johannesboyne/gofakes3/backend/s3mem"
 
+	"github.com/tombolo-iac/tombolo/internal/store/history"
 	"github.com/tombolo-iac/tombolo/internal/store/remote"
 	"github.com/tombolo-iac/tombolo/internal/store/remote/drivertest"
 	"github.com/tombolo-iac/tombolo/state"
@@ -60,7 +61,7 @@ func TestVersionsAreTheHistory(t *testing.T) {
 	must(t, err)
 	h, err := p.Lock(ctx, drivertest.Info(lockID))
 	must(t, err)
-	revisions := []remote.Revision{{Who: "me@häus 😀", Version: "1", Created: 1, Addresses: []string{"a.b"},
+	revisions := []history.Revision{{Who: "me@häus 😀", Version: "1", Created: 1, Addresses: []string{"a.b"},
 		Run: state.RunInfo{ID: "one", Command: "apply", Started: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}},
 		{Who: "b"}}
 	for n := range 500 {
@@ -75,15 +76,15 @@ func TestVersionsAreTheHistory(t *testing.T) {
 			Serial: uint64(n + 1), Revision: r})
 		must(t, err)
 	}
-	history := p.(remote.Historian)
-	all, err := history.List(ctx)
+	kept := p.(history.Historian)
+	all, err := kept.List(ctx)
 	must(t, err)
 	if len(all) != 3 {
 		t.Fatalf("%d former states: %+v", len(all), all)
 	}
 	for i, want := range []string{"state 1", "state 0", "foreign"} {
 		f := all[i]
-		data, err := history.Snapshot(ctx, f.ID)
+		data, err := kept.Snapshot(ctx, f.ID)
 		if err != nil || string(data) != want || f.Size != int64(len(want)) || f.Written.IsZero() {
 			t.Errorf("%+v: %q, %v, want %q", f, data, err, want)
 		}
@@ -97,7 +98,7 @@ func TestVersionsAreTheHistory(t *testing.T) {
 	if n := len(all[0].Revision.Addresses); n == 0 || n == 500 {
 		t.Errorf("%d addresses are kept", n)
 	}
-	if _, err := history.Snapshot(ctx, "0123456789"); !errors.Is(err, remote.ErrNoRevision) {
+	if _, err := kept.Snapshot(ctx, "0123456789"); !errors.Is(err, history.ErrNoRevision) {
 		t.Errorf("a state that is not kept: %v", err)
 	}
 }

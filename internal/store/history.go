@@ -1,0 +1,312 @@
+package store
+
+import (
+	"bufio"
+	"bytes"
+	"compress/gzip"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/tombolo-iac/tombolo/internal/store/history"
+	"github.com/tombolo-iac/tombolo/state"
+)
+
+// A history is a folder beside the state. Each former state is a file there, which is never changed: compressed, a line
+// that describes it, then the state.
+
+// historyLine is what stands before a former state.
+type historyLine struct {
+	Written  time.Time        `json:"written"`
+	Serial   uint64           `json:"serial"`
+	Lineage  string           `json:"lineage"`
+	Size     int64            `json:"size"`
+	Hash     string           `json:"hash"`
+	Foreign  bool             `json:"foreign,omitempty"`
+	Revision history.Revision `json:"revision"`
+}
+
+// What is read of a history at most: a line, and a state.
+const (
+	maxHistoryLine = 1 << 20
+	maxFormerState = 4 << 30
+)
+
+var historyName = regexp.MustCompile(`^([0-9]{6,18})\.gz$`)
+
+func (w *workspace) history() string { return w.p.out + ".history" }
+
+// formers are the numbers of the former states that are kept, the oldest first.
+func (w *workspace) formers() (all []int64, err error) {
+	dir := w.history()
+	info, err := w.o.Files.Stat(dir)
+	if isMissing(err) {
+		return nil, nil
+	}
+	if err == nil && !info.Mode.IsDir() {
+		err = fmt.Errorf("%s is %s, and not a folder for former states: it is left alone. Find out who put it there, "+
+			"and remove it", dir, (&IrregularError{Mode: info.Mode}).what())
+	}
+	if err != nil {
+		return nil, err
+	}
+	infos, err := w.o.Files.List(dir)
+	for _, i := range infos {
+		if m := historyName.FindStringSubmatch(i.Name); m != nil {
+			n, _ := strconv.ParseInt(m[1], 10, 64)
+			all = append(all, n)
+		}
+	}
+	slices.Sort(all)
+	return all, err
+}
+
+func (w *workspace) former(n int64) string {
+	return filepath.Join(w.history(), fmt.Sprintf("%06d.gz", n))
+}
+
+// keep adds to the history what the session has written, and before it what another program wrote. It takes the oldest
+// former states away. Called with mu held.
+func (s *session) keep() (err error) {
+	if s.w.o.History == 0 || s.base == nil || s.base == s.kept {
+		return nil
+	}
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("the state is up to date, but it could not be added to the history %s: %w", s.w.history(),
+				err)
+		}
+	}()
+	all, err := s.w.formers()
+	if err == nil {
+		err = s.w.sweepHistory()
+	}
+	if err != nil {
+		return err
+	}
+	last := int64(0)
+	if len(all) > 0 {
+		last = all[len(all)-1]
+	}
+	add := func(st *state.State, line historyLine) error {
+		number, err := s.w.addFormer(last+1, st, line)
+		if err == nil {
+			all, last = append(all, number), number
+		}
+		return err
+	}
+	if s.kept != nil && !isNothing(s.kept) {
+		known, err := s.w.isFormer(last, s.kept)
+		if err == nil && !known {
+			err = add(s.kept, historyLine{Foreign: true})
+		}
+		if err != nil {
+			return err
+		}
+	}
+	r := history.Revision{Run: s.run, Who: s.w.o.Who, Version: s.w.o.Version, Commit: s.w.o.Commit}
+	if r.Run.Command == "" {
+		r.Run.Command = string(s.operation)
+	}
+	r.Count(s.kept, s.base)
+	if err := add(s.base, historyLine{Revision: r}); err != nil {
+		return err
+	}
+	s.kept = s.base
+	for len(all) > s.w.o.History {
+		if err := removeAny(s.w.o.Files, s.w.former(all[0])); err != nil {
+			return err
+		}
+		all = all[1:]
+	}
+	return nil
+}
+
+var historyTemp = regexp.MustCompile(`^[0-9]{6,18}\.gz\.[0-9a-f]{16}\.new$`)
+
+// sweepHistory removes what interrupted runs have left in the history.
+func (w *workspace) sweepHistory() error {
+	infos, err := w.o.Files.List(w.history())
+	if isMissing(err) {
+		return nil
+	}
+	for _, i := range infos {
+		if err == nil && historyTemp.MatchString(i.Name) {
+			err = removeAny(w.o.Files, filepath.Join(w.history(), i.Name))
+		}
+	}
+	return err
+}
+
+// dropHistory removes the history of a workspace that is deleted. What else is in the folder has been looked for.
+func (w *workspace) dropHistory() error {
+	all, err := w.formers()
+	for _, n := range all {
+		if err == nil {
+			err = removeAny(w.o.Files, w.former(n))
+		}
+	}
+	if err == nil {
+		err = w.sweepHistory()
+	}
+	return err
+}
+
+// isFormer reports whether the newest former state is this one.
+func (w *workspace) isFormer(newest int64, st *state.State) (bool, error) {
+	if newest == 0 {
+		return false, nil
+	}
+	var b bytes.Buffer
+	if err := st.Encode(&b); err != nil {
+		return false, err
+	}
+	line, _, err := w.readFormer(newest, false)
+	return err == nil && line.Hash == hashOf(b.Bytes()), nil // one that is damaged is no reason to keep no more
+}
+
+// addFormer makes the file of a former state, with this number or a greater one, and returns the number.
+func (w *workspace) addFormer(n int64, st *state.State, line historyLine) (int64, error) {
+	var data, packed bytes.Buffer
+	if err := st.Encode(&data); err != nil {
+		return 0, err
+	}
+	line.Written, line.Serial, line.Lineage = w.o.Now().UTC(), st.Serial, st.Lineage
+	line.Size, line.Hash = int64(data.Len()), hashOf(data.Bytes())
+	head, err := json.Marshal(line)
+	if err != nil {
+		return 0, err
+	}
+	z, _ := gzip.NewWriterLevel(&packed, gzip.BestSpeed) // the level is one that there is
+	for _, part := range [][]byte{head, []byte("\n"), data.Bytes()} {
+		if _, err := z.Write(part); err != nil {
+			return 0, err
+		}
+	}
+	if err := z.Close(); err != nil {
+		return 0, err
+	}
+	files, dir := w.o.Files, w.history()
+	if err := files.MkdirAll(dir, w.historyMode()); err != nil {
+		return 0, err
+	}
+	f, temp, err := besideFile(files, w.former(n))
+	if err != nil {
+		return 0, err
+	}
+	steps := []func() error{
+		func() error { return w.share(f) },
+		func() error { _, err := f.WriteAt(packed.Bytes(), 0); return err },
+		f.Sync,
+	}
+	for _, step := range steps {
+		if err == nil {
+			err = step()
+		}
+	}
+	err = errors.Join(err, f.Close())
+	for try := 0; err == nil; try++ { // somebody without a lock may keep states, too
+		if err = files.RenameNew(temp, w.former(n)); !errors.Is(err, fs.ErrExist) || try == 100 {
+			break
+		}
+		n, err = n+1, nil
+	}
+	if err != nil {
+		return 0, errors.Join(err, removeAny(files, temp))
+	}
+	return n, files.SyncDir(dir)
+}
+
+// historyMode lets those into the folder who may read or write the state.
+func (w *workspace) historyMode() fs.FileMode {
+	mode := fs.FileMode(0o700)
+	if info, err := w.o.Files.Stat(w.p.out); err == nil {
+		mode |= info.Mode.Perm() & 0o066
+		mode |= (mode & 0o044) >> 2
+	}
+	return mode
+}
+
+// readFormer reads the line of a former state, and the state if it is asked for.
+func (w *workspace) readFormer(n int64, whole bool) (line historyLine, data []byte, err error) {
+	name := w.former(n)
+	f, err := w.o.Files.Open(name, 0, 0)
+	if err != nil {
+		return line, nil, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return line, nil, err
+	}
+	z, err := gzip.NewReader(io.NewSectionReader(f, 0, info.Size))
+	if err != nil {
+		return line, nil, fmt.Errorf("the former state %s is damaged: %w", name, err)
+	}
+	r := bufio.NewReader(io.LimitReader(z, maxHistoryLine))
+	head, err := r.ReadBytes('\n')
+	if err == nil {
+		err = json.Unmarshal(head, &line)
+	}
+	if err == nil && (line.Size < 0 || line.Size > maxFormerState) {
+		err = fmt.Errorf("its size is %d", line.Size)
+	}
+	if err == nil && whole {
+		if data, err = io.ReadAll(io.LimitReader(io.MultiReader(r, z), line.Size+1)); err == nil &&
+			hashOf(data) != line.Hash {
+			err = errors.New("it is not what was written")
+		}
+	}
+	if err != nil {
+		return line, nil, fmt.Errorf("the former state %s is damaged: %w", name, err)
+	}
+	return line, data, nil
+}
+
+// List implements history.Historian.
+func (w *workspace) List(context.Context) ([]history.Former, error) {
+	numbers, err := w.formers()
+	if err != nil {
+		return nil, err
+	}
+	if len(numbers) == 0 && w.o.History == 0 {
+		return nil, history.ErrNoHistory
+	}
+	var all []history.Former
+	for _, n := range slices.Backward(numbers) {
+		line, _, err := w.readFormer(n, false)
+		if isMissing(err) {
+			continue // another has just taken it away
+		}
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, history.Former{ID: strconv.FormatInt(n, 10), Written: line.Written, Serial: line.Serial,
+			Lineage: line.Lineage, Size: line.Size, Foreign: line.Foreign, Revision: line.Revision})
+	}
+	return all, nil
+}
+
+// Snapshot implements history.Historian.
+func (w *workspace) Snapshot(_ context.Context, id string) ([]byte, error) {
+	n, err := strconv.ParseInt(id, 10, 64)
+	if err != nil || n < 1 {
+		return nil, history.ErrNoRevision
+	}
+	if _, err := w.formers(); err != nil {
+		return nil, err
+	}
+	_, data, err := w.readFormer(n, true)
+	if isMissing(err) {
+		return nil, history.ErrNoRevision
+	}
+	return data, err
+}
