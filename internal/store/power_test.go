@@ -154,7 +154,8 @@ func TestPowerLossDuringRecoveryLosesNothing(t *testing.T) {
 			var r *faults.Recorder
 			known := s.play(mem.NewFS(), func(inner store.Files) store.Files {
 				r = faults.Record(inner.(*mem.FS))
-				return faults.Wrap(r, faults.Plan{Call: n, Mode: []faults.Mode{faults.Kill, faults.KillShort}[n/step%2]})
+				return faults.Wrap(r, faults.Plan{
+					Call: n, Mode: []faults.Mode{faults.Kill, faults.KillShort}[n/step%2]})
 			}).expectation()
 			from := r.Len()
 			r.DropLocks()

@@ -24,8 +24,9 @@ func Keep(getenv func(string) string, usual int) (int, error) {
 	}
 	n, err := strconv.Atoi(v)
 	if err != nil || n < 0 {
-		return 0, fmt.Errorf("the environment variable %s is %q. It is how many former states of a workspace are kept: "+
-			"a number from 0, which keeps none", Variable, v)
+		return 0,
+			fmt.Errorf("the environment variable %s is %q. It is how many former states of a workspace are kept: "+
+				"a number from 0, which keeps none", Variable, v)
 	}
 	return n, nil
 }
