@@ -56,15 +56,16 @@ type Access struct {
 	slots      chan struct{}
 	ephemerals *ephemeral.Objects
 
-	mu    sync.Mutex             // guards metas
-	metas map[*linking.Meta]bool // the provider_meta blocks whose problems are reported
+	mu     sync.Mutex             // guards metas and warned
+	metas  map[*linking.Meta]bool // the provider_meta blocks whose problems are reported
+	warned map[addr.Provider]bool // the providers whose warnings about their schema are reported
 }
 
 // New returns the access for a walk, which may have begun.
 func New(walk *eval.Walk, providers Providers, l Limits, events event.Sink) *Access {
 	return &Access{Calls: l.Calls, walk: walk, providers: providers, until: l.Until,
 		slots: make(chan struct{}, max(1, l.Parallelism)), ephemerals: ephemeral.New(l.Calls, events),
-		metas: map[*linking.Meta]bool{}}
+		metas: map[*linking.Meta]bool{}, warned: map[addr.Provider]bool{}}
 }
 
 // Slot waits until one more call may run. Once the run is being stopped none may: what waits has not begun, so it must
@@ -116,6 +117,25 @@ func (a *Access) Configured(cfg addr.AbsProviderConfig) (provider.Provider, erro
 		return nil, eval.ErrReported
 	}
 	return inst, nil
+}
+
+// Schema returns the schema of a provider, or reports why there is none. Warnings about a schema are reported once in a
+// run, not for each object.
+func (a *Access) Schema(p addr.Provider) (*provider.Schema, error) {
+	schema, diags := a.providers.Schema(p)
+	if len(diags) == 0 {
+		return schema, nil
+	}
+	a.mu.Lock()
+	first := !a.warned[p] && !a.walk.Program.Warned(p)
+	a.warned[p] = true
+	a.mu.Unlock()
+	if !first {
+		if diags = diags.OnlyErrors(); len(diags) == 0 {
+			return schema, nil
+		}
+	}
+	return schema, a.walk.Report(diags)
 }
 
 // Meta returns what the module of a block says to the provider of the block. What is wrong with that is reported once,

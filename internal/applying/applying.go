@@ -415,8 +415,8 @@ func (a *applier) provider(cfg addr.AbsProviderConfig) (provider.Provider, *prov
 	if err != nil {
 		return nil, nil, err
 	}
-	schema, diags := a.providers.Schema(cfg.Provider)
-	return inst, schema, a.walk.Report(diags)
+	schema, err := a.Schema(cfg.Provider)
+	return inst, schema, err
 }
 
 // providerOf returns what answers for an instance, which need not be the provider of its configuration.

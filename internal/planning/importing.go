@@ -42,8 +42,8 @@ func Adopt(ctx, calls context.Context, prog *linking.Program, prior *state.State
 
 func (p *planner) adopt(intent state.Intent, id string) (state.Edit, error) {
 	none, target, cfg := state.Edit{}, intent.Object.Instance, intent.Provider
-	schema, diags := p.providers.Schema(cfg.Provider)
-	if err := p.walk.Report(diags); err != nil {
+	schema, err := p.Schema(cfg.Provider)
+	if err != nil {
 		return none, err
 	}
 	rt := schema.Resources[target.Resource.Type]

@@ -115,8 +115,8 @@ func (p *planner) convert(o addr.Object, cfg addr.AbsProviderConfig, rt *provide
 	k known) (known, error) {
 	was, source, _ := p.foreign(o, cfg)
 	stored := k.object
-	schema, diags := p.providers.Schema(cfg.Provider)
-	if err := p.walk.Report(diags); err != nil {
+	schema, err := p.Schema(cfg.Provider)
+	if err != nil {
 		return k, err
 	}
 	if !schema.MoveResourceState {

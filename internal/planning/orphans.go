@@ -211,8 +211,8 @@ func (p *planner) managerOf(o addr.Object, cfg addr.AbsProviderConfig) (provider
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	schema, diags := p.providers.Schema(cfg.Provider)
-	if err := p.walk.Report(diags); err != nil {
+	schema, err := p.Schema(cfg.Provider)
+	if err != nil {
 		return nil, nil, nil, err
 	}
 	rt := schema.Resources[o.Instance.Resource.Type]

@@ -81,8 +81,9 @@ func (b *bench) plan(files map[string]string) (*plan.Plan, diag.List) {
 		labAddr: func(context.Context) (provider.Provider, error) {
 			return lab{reads: &b.reads}, nil
 		},
-		addr.DefaultProvider("broad"): func(context.Context) (provider.Provider, error) { return broad{}, nil },
-		addr.DefaultProvider("tidy"):  func(context.Context) (provider.Provider, error) { return tidy{}, nil },
+		addr.DefaultProvider("broad"):  func(context.Context) (provider.Provider, error) { return broad{}, nil },
+		addr.DefaultProvider("warner"): newWarner,
+		addr.DefaultProvider("tidy"):   func(context.Context) (provider.Provider, error) { return tidy{}, nil },
 	})
 	prog, diags := linking.New(cfg, registry)
 	if diags.HasErrors() {
@@ -93,7 +94,8 @@ func (b *bench) plan(files map[string]string) (*plan.Plan, diag.List) {
 		event.Discard, 4, time.Unix(0, 0)
 	var keys atomic.Int32
 	o.DeposedKey = func() addr.DeposedKey { return addr.DeposedKey(fmt.Sprintf("%08x", keys.Add(1))) }
-	return planning.Run(ctx, ctx, prog, b.prior, registry.NewPool(), o)
+	p, more := planning.Run(ctx, ctx, prog, b.prior, registry.NewPool(), o)
+	return p, diags.Extend(more)
 }
 
 // with puts terraform_data objects with these dependencies into the prior state.

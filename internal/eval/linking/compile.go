@@ -54,6 +54,9 @@ func (p *Program) schema(a addr.Provider, at hcl.Range) (*provider.Schema, diag.
 	return schema, out
 }
 
+// Warned reports whether linking has reported the warnings of a provider about its schema.
+func (p *Program) Warned(a addr.Provider) bool { return p.reported[a] }
+
 var kindOf = map[addr.Mode]provider.ResourceKind{
 	addr.Managed: provider.ManagedResource, addr.Data: provider.DataSource, addr.Ephemeral: provider.EphemeralResource,
 }
