@@ -33,6 +33,9 @@ type member struct {
 	env  []string
 }
 
+// patience is how long a command may take.
+const patience = 20 * time.Minute
+
 var ours string // the binary under test
 
 func TestMain(m *testing.M) {
@@ -105,7 +108,7 @@ func (p place) member(t *testing.T, name, bin string) *member {
 
 // try runs a command and returns what it printed.
 func (m *member) try(args ...string) (string, error) {
-	ctx, cancel := context.WithTimeout(m.t.Context(), 3*time.Minute)
+	ctx, cancel := context.WithTimeout(m.t.Context(), patience)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, m.bin, args...)
 	cmd.Dir, cmd.Env = m.dir, m.env

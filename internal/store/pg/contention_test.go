@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -123,4 +124,52 @@ func increment(t *testing.T, p *place, h remote.Hold) error {
 		t.Error("the state changed under the lock")
 	}
 	return err
+}
+
+// More runs wait for a lock than the server takes connections: each gets it in the end, since those who wait need none.
+func TestWaitingNeedsNoConnections(t *testing.T) {
+	dsn := pgtest.Database(t)
+	written(t, placed(t, opened(t, dsn), "crowded"))
+	admin := another(t, dsn)
+	role := fmt.Sprintf("crowd%d", time.Now().UnixNano()) // roles are of the whole server
+	for _, sql := range []string{"CREATE ROLE %s LOGIN CONNECTION LIMIT 3",
+		"GRANT ALL ON SCHEMA terraform_remote_state TO %s",
+		"GRANT ALL ON ALL TABLES IN SCHEMA terraform_remote_state TO %s",
+		"GRANT ALL ON ALL SEQUENCES IN SCHEMA terraform_remote_state TO %s"} {
+		run(t, admin, fmt.Sprintf(sql, role))
+	}
+	start := placed(t, opened(t, dsn), "crowded")
+	h, err := start.Lock(t.Context(), drivertest.Info("first"))
+	if err == nil {
+		err = errors.Join(increment(t, start, h), h.Unlock(t.Context()))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	var wg sync.WaitGroup
+	for w := range 12 {
+		d := opened(t, strings.Replace(dsn, "user=tester", "user="+role, 1))
+		wg.Go(func() {
+			defer d.Close()
+			p := placed(t, d, "crowded")
+			for deadline := time.Now().Add(2 * time.Minute); ; time.Sleep(10 * time.Millisecond) {
+				h, err := p.Lock(t.Context(), drivertest.Info(fmt.Sprintf("worker-%d", w)))
+				var locked *state.LockedError
+				switch {
+				case err == nil:
+					if err := errors.Join(increment(t, p, h), h.Unlock(t.Context())); err != nil {
+						t.Error(err)
+					}
+					return
+				case !errors.As(err, &locked), time.Now().After(deadline):
+					t.Errorf("worker %d: %v", w, err)
+					return
+				}
+			}
+		})
+	}
+	wg.Wait()
+	if c, err := placed(t, opened(t, dsn), "crowded").Read(t.Context()); err != nil || string(c.Data) != "13" {
+		t.Errorf("it was counted to %q (%v)", c.Data, err)
+	}
 }

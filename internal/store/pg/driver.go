@@ -63,6 +63,17 @@ func (d *driver) give(s *session) {
 	}
 }
 
+// rest closes the connections that nobody uses: whoever waits for a lock needs none, and the server has not many.
+func (d *driver) rest() {
+	d.mu.Lock()
+	idle := d.idle
+	d.idle = nil
+	d.mu.Unlock()
+	for _, s := range idle {
+		s.close()
+	}
+}
+
 // borrow returns a connection that holds a lock, if nothing is being written there: nobody has to connect once more to
 // read what was just locked.
 func (d *driver) borrow() *session {

@@ -23,6 +23,8 @@ func (o *options) connectError(err error) error {
 			"fine."
 	case code(err, "28P01", "28000"):
 		hint = " Check the user and the password in conn_str, or PGUSER and PGPASSWORD."
+	case code(err, tooManyConnections):
+		hint = " It has been asked again and again. Raise max_connections there, or end what else is connected."
 	case code(err, "3D000"):
 		hint = " The database has to be made before: createdb " + o.config.Database + "."
 	case code(err, "08P01") && strings.Contains(err.Error(), "unsupported startup parameter"):

@@ -36,6 +36,9 @@ func (p *place) Lock(ctx context.Context, info state.LockInfo) (remote.Hold, err
 			return h, nil
 		case errors.Is(err, errAgain), errors.Is(err, errCreating):
 		default:
+			if locked := (*state.LockedError)(nil); errors.As(err, &locked) {
+				p.d.rest()
+			}
 			return nil, p.o.explain(err)
 		}
 		if time.Now().After(deadline) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -50,6 +51,16 @@ type times struct {
 var usualTimes = times{connect: 30 * time.Second, grace: 10 * time.Second, check: 20 * time.Second,
 	patience: 2 * time.Minute, creation: 4 * time.Second, kept: time.Second, freed: 15 * time.Second}
 
+// What a server answers that may take a connection a moment later: it has as many as it may have, or it starts.
+const (
+	tooManyConnections = "53300"
+	cannotConnectNow   = "57P03"
+)
+
+// maxPause is how long it is left alone then, about.
+const maxPause = 2 * time.Second
+
+// connect makes a connection. It tries again while the server is about to take one.
 func (o *options) connect(ctx context.Context) (*session, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -61,6 +72,18 @@ func (o *options) connect(ctx context.Context) (*session, error) {
 	dialing, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	conn, err := pgconn.ConnectConfig(dialing, o.config)
+	for pause := 100 * time.Millisecond; code(err, tooManyConnections, cannotConnectNow); pause = min(2*pause,
+		maxPause) {
+		o.log("the PostgreSQL server %s takes no more connections now", o.address())
+		select {
+		case <-dialing.Done():
+		case <-time.After(pause/2 + rand.N(pause)):
+		}
+		if dialing.Err() != nil {
+			break
+		}
+		conn, err = pgconn.ConnectConfig(dialing, o.config)
+	}
 	if err != nil {
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
