@@ -259,6 +259,14 @@ func (b *Backend) InService() bool { return b != nil && b.kind() != nil && b.kin
 // Readable reports whether the states of a backend can be read: a record may be of one that only Terraform has.
 func (b *Backend) Readable() bool { return b == nil || b.kind() != nil }
 
+// Command returns the program that keeps the states; nil for types that start none.
+func (b *Backend) Command() []string {
+	if !b.InService() || b.kind().Command == nil {
+		return nil
+	}
+	return b.kind().Command(b.Config)
+}
+
 // Driver opens the way to the service. What it reports about an argument has the place where that is set.
 func (b *Backend) Driver(ctx context.Context, o remote.Surroundings) (remote.Driver, diag.List) {
 	driver, diags := b.kind().Open(ctx, b.Config, o)

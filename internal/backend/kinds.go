@@ -4,6 +4,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/tombolo-iac/tombolo/internal/store/pg"
+	"github.com/tombolo-iac/tombolo/internal/store/program"
 	"github.com/tombolo-iac/tombolo/internal/store/remote"
 	"github.com/tombolo-iac/tombolo/internal/store/s3"
 	"github.com/tombolo-iac/tombolo/provider"
@@ -16,6 +17,8 @@ var kinds = map[string]*remote.Kind{
 	"inmem": {Name: "inmem", Place: "memory, for a single run", Schema: texts("lock_id")},
 	"pg":    new(pg.Kind()),
 	"s3":    new(s3.Kind()),
+
+	"program": new(program.Kind()), // ours alone
 }
 
 // texts is the schema of a block whose arguments are all strings.

@@ -28,6 +28,8 @@ type backendSetup struct {
 	settings                    []string // NAME=VALUE or FILE
 	reconfigure, migrate, force bool
 	input                       bool
+	// distrusted is set when the program that keeps the states may not run yet.
+	distrusted bool
 }
 
 func (s *backendSetup) flags(c *command.Call) {
@@ -67,6 +69,10 @@ func (s *backendSetup) run(ctx context.Context, c *command.Call, root *config.Mo
 			return nil, diags
 		}
 	}
+	more, diags := s.trust(ctx, c, configured, recorded)
+	if warnings = warnings.Extend(more); diags.HasErrors() {
+		return nil, diags
+	}
 	unchanged := configured.SamePlace(recorded)
 	switch {
 	case configured == nil && recorded == nil:
@@ -74,7 +80,7 @@ func (s *backendSetup) run(ctx context.Context, c *command.Call, root *config.Mo
 	case configured != nil && recorded != nil && recorded.Hash == configured.Hash &&
 		(unchanged || len(s.settings) == 0 && !s.reconfigure):
 		return warnings, nil // the block is the one that was set up, perhaps with settings beside it
-	case unchanged || s.reconfigure:
+	case unchanged || s.reconfigure || s.distrusted && recorded == nil:
 	case !recorded.Readable():
 		return nil, diags.Errorf(nil, "Backend configuration changed", "%s",
 			backend.NoMigration(c.Title, recorded.Type))
@@ -91,7 +97,7 @@ func (s *backendSetup) run(ctx context.Context, c *command.Call, root *config.Mo
 			return nil, diags
 		}
 	}
-	if diags := reach(ctx, c, configured); diags.HasErrors() {
+	if diags := s.reach(ctx, c, configured); diags.HasErrors() {
 		return nil, diags
 	}
 	if err := c.RecordBackend(configured); err != nil {
@@ -109,8 +115,8 @@ func (s *backendSetup) run(ctx context.Context, c *command.Call, root *config.Mo
 }
 
 // reach finds out whether the states of a service can be reached, before anything is recorded.
-func reach(ctx context.Context, c *command.Call, b *backend.Backend) diag.List {
-	if !b.InService() {
+func (s *backendSetup) reach(ctx context.Context, c *command.Call, b *backend.Backend) diag.List {
+	if !b.InService() || s.distrusted {
 		return nil
 	}
 	st, diags := c.Store(ctx, b, b.Options().Store())
@@ -348,7 +354,7 @@ func (s *backendSetup) copyState(ctx context.Context, c *command.Call, m move) (
 // makeWorkspace creates the workspace that the environment selects, so that it can be listed and selected from now on:
 // whoever sets TF_WORKSPACE for init may not set it for what comes after.
 func (s *backendSetup) makeWorkspace(ctx context.Context, c *command.Call, root *config.Module) diag.List {
-	if _, overridden, err := c.Workspace(); err != nil || !overridden {
+	if _, overridden, err := c.Workspace(); err != nil || !overridden || s.distrusted {
 		return diag.FromError("Cannot tell which workspace is selected", err)
 	}
 	st, diags := c.StoreOf(ctx, root, command.StateFiles{})

@@ -118,6 +118,9 @@ func (i *initing) stored(ctx context.Context, c *command.Call, project *engine.P
 	if i.backend {
 		find = func() (state.Store, diag.List) { return c.StoreOf(ctx, project.Config().Root, command.StateFiles{}) }
 	}
+	if i.setup.distrusted {
+		return nil, nil
+	}
 	store, diags := find()
 	if diags.HasErrors() || store == nil {
 		return nil, diags

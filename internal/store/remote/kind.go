@@ -28,6 +28,8 @@ type Kind struct {
 	// and asks the service only what cannot wait: wrong arguments are reported here, with attribute paths in the
 	// diagnostics where there are any. Config is never logged or shown: it may hold passwords.
 	Open func(ctx context.Context, config cty.Value, o Surroundings) (Driver, diag.List)
+	// Command returns the program that a driver of these values starts; nil for kinds that start none.
+	Command func(config cty.Value) []string
 }
 
 // Surroundings are what a driver needs beside its arguments.

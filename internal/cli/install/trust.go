@@ -1,0 +1,85 @@
+package install
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/internal/backend"
+	"github.com/tombolo-iac/tombolo/internal/cli/command"
+	"github.com/tombolo-iac/tombolo/state"
+)
+
+// trust asks whether the program may run that a backend block names. A directory may have been cloned from a stranger,
+// and init is what people run first in it. What the command line names, and what init has recorded before, may run.
+// Where nobody can be asked, init does without the program, unless states are to be copied.
+func (s *backendSetup) trust(ctx context.Context, c *command.Call, b, recorded *backend.Backend) (warnings,
+	diags diag.List) {
+	if b == nil || b.Command() == nil || slices.Contains(s.named(), "command") ||
+		recorded != nil && slices.Equal(recorded.Command(), b.Command()) {
+		return nil, nil
+	}
+	words := strings.Join(b.Command(), " ")
+	const why = "The states of this directory are kept by a program that its configuration names. To reach them, " +
+		"this command runs:"
+	if s.input && c.InputAllowed() && !c.JSON {
+		text := why + "\n\n" + words + "\n\nEnter \"yes\" to run it now."
+		answer, err := c.Ask(ctx, "Do you want to run a program that this directory names?", text, false)
+		if err == nil && answer == "yes" {
+			return nil, nil
+		}
+	}
+	left, err := s.leaves(ctx, c, recorded)
+	switch {
+	case err != nil:
+		return nil, diag.FromError("Error loading the state", err)
+	case left && !s.reconfigure:
+		return nil, diags.Errorf(nil, "Program of the backend was not run",
+			"%s\n  %s\n\nThere are states that would be copied there, so it is needed now. Nothing was changed. If "+
+				"you trust this directory, say so when init asks, or name the command with "+
+				"-backend-config='command=[...]'.", why, words)
+	}
+	s.distrusted = true
+	return warnings.Warnf(nil, "Program of the backend was not run",
+		"%s\n  %s\n\nIt was not run, and init has not looked at the states. If you trust this directory, go on: "+
+			"commands that need a state run the program. -backend-config='command=[...]' says so beforehand.", why,
+		words), nil
+}
+
+// leaves reports whether there are states at the place that was used before.
+func (s *backendSetup) leaves(ctx context.Context, c *command.Call, recorded *backend.Backend) (bool, error) {
+	if recorded != nil {
+		return true, nil
+	}
+	st, diags := c.Store(ctx, nil, recorded.Options().Store())
+	if diags.HasErrors() {
+		return false, diags.Err()
+	}
+	names, err := st.Workspaces(ctx)
+	for _, name := range names {
+		ws, wsErr := st.Workspace(name)
+		if err = errors.Join(err, wsErr); err != nil {
+			break
+		}
+		var snapshot *state.Snapshot
+		if snapshot, err = ws.Read(ctx); err != nil {
+			break
+		}
+		if !isEmpty(snapshot.State) || len(snapshot.InFlight) > 0 {
+			return true, nil
+		}
+	}
+	return false, err
+}
+
+// named are the arguments that the command line sets one by one.
+func (s *backendSetup) named() (names []string) {
+	for _, text := range s.settings {
+		if name, _, ok := strings.Cut(text, "="); ok {
+			names = append(names, name)
+		}
+	}
+	return names
+}

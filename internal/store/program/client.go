@@ -1,0 +1,339 @@
+package program
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	programs "github.com/tombolo-iac/tombolo/internal/program"
+	"github.com/tombolo-iac/tombolo/internal/program/session"
+	"github.com/tombolo-iac/tombolo/internal/program/talk"
+	"github.com/tombolo-iac/tombolo/internal/store/history"
+	"github.com/tombolo-iac/tombolo/internal/store/remote"
+	"github.com/tombolo-iac/tombolo/state"
+)
+
+const (
+	// longest is the longest message that is read. It holds a state of 192 MiB.
+	longest = 256 << 20
+	// shortGrace is how long calls that only read may go on when nobody wants the answer any more.
+	shortGrace = time.Second
+	// tries bounds how often a call is made when the program asks to make it later.
+	tries = 6
+	// heardLines bounds what is kept of standard error for the errors of calls.
+	heardLines = 20
+)
+
+// client makes calls. Who has its turn owns the process.
+type client struct {
+	o       Options
+	env     []string
+	shown   string
+	secrets []string
+
+	turn    chan struct{} // holds one element while somebody has it
+	current *running      // nil: the next call starts one
+	over    bool
+
+	mu    sync.Mutex // guards heard
+	heard []string   // what was written to standard error since the call began
+}
+
+// running is a process that answers calls.
+type running struct {
+	*talk.Talk
+	can features
+}
+
+// features are what a store says that it can do.
+type features struct {
+	journal, workspaces, conditions, renew, history bool
+}
+
+// errClosed means that the driver is used after its end.
+var errClosed = errors.New("the store has been closed")
+
+// take gets the turn.
+func (c *client) take(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	select {
+	case c.turn <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (c *client) release() { <-c.turn }
+
+// can returns what the store can do, and starts it if need be.
+func (c *client) can(ctx context.Context) (features, error) {
+	if err := c.take(ctx); err != nil {
+		return features{}, err
+	}
+	defer c.release()
+	r, err := c.started(ctx)
+	if err != nil {
+		return features{}, err
+	}
+	return r.can, nil
+}
+
+// call makes a call and reads its result.
+func (c *client) call(ctx context.Context, verb string, params, result any) error {
+	text, err := json.Marshal(params)
+	if err != nil {
+		return err
+	}
+	if err := c.take(ctx); err != nil {
+		return err
+	}
+	defer c.release()
+	for try := 1; ; try++ {
+		err := c.once(ctx, verb, text, result)
+		var later *temporaryError
+		if !errors.As(err, &later) || try == tries {
+			return err
+		}
+		select {
+		case <-time.After(c.o.Pause << (try - 1)):
+		case <-ctx.Done():
+			return err
+		}
+	}
+}
+
+// once makes a call. A process that has ended since the last one is started again.
+func (c *client) once(ctx context.Context, verb string, params []byte, result any) error {
+	c.hear(nil)
+	for again := false; ; again = true {
+		r, err := c.started(ctx)
+		if err != nil {
+			return err
+		}
+		began := time.Now()
+		p, err := r.Conn.Begin(verb, params, nil)
+		if stray := (*session.StrayError)(nil); errors.As(err, &stray) {
+			return c.problem("%s. What is for people belongs on standard error.\n\nOutput: %s", stray,
+				c.excerpt(stray.Line))
+		}
+		if err != nil { // it ended before it got the call
+			c.end()
+			if again {
+				return c.problem("it ended as soon as it was called: %v", err)
+			}
+			continue
+		}
+		answer, err := c.await(ctx, r, p, verb)
+		if err == nil {
+			err = json.Unmarshal(answer, result)
+			if err != nil {
+				err = c.problem("its answer to %s is not what it must be: %v\n\nOutput: %s", verb, err,
+					c.excerpt(answer))
+			}
+		}
+		c.o.Log("program: %s took %s: %v", verb, time.Since(began).Round(time.Millisecond), err)
+		return err
+	}
+}
+
+// started returns a process that answers calls.
+func (c *client) started(ctx context.Context) (*running, error) {
+	switch r := c.current; {
+	case c.over:
+		return nil, errClosed
+	case r != nil:
+		select {
+		case <-r.Ended():
+			c.current = nil
+		default:
+			return r, nil
+		}
+	}
+	t, err := talk.Start(programs.Command{Argv: c.o.Command, Base: c.o.Dir, Env: c.env, Grace: c.o.Grace,
+		Stderr: c.said}, talk.Greeting(Protocol, c.o.Host, c.env), longest)
+	if err != nil {
+		return nil, &startError{c.notStarted(err)}
+	}
+	go t.Serve(nil, nil)
+	r := &running{Talk: t}
+	c.current = r
+	if err := t.Agree(Protocol, c.o.Patience, ctx.Done()); err != nil {
+		c.end()
+		if errors.Is(err, talk.ErrStopped) {
+			return nil, ctx.Err()
+		}
+		return nil, &startError{c.problem("%v", err)}
+	}
+	if err := c.open(ctx, r); err != nil {
+		c.end()
+		return nil, &startError{err}
+	}
+	return r, nil
+}
+
+// open tells a new process where states are, and learns what it can do with them.
+func (c *client) open(ctx context.Context, r *running) error {
+	params, err := json.Marshal(object{"config": c.o.Config, "secrets": c.o.Secrets})
+	if err != nil {
+		return err
+	}
+	p, err := r.Conn.Begin("open", params, nil)
+	if err != nil {
+		return c.problem("%v", err)
+	}
+	answer, err := c.await(ctx, r, p, "open")
+	if err != nil {
+		return err
+	}
+	var told struct {
+		Features *[]string `json:"features"`
+	}
+	if err := json.Unmarshal(answer, &told); err != nil || told.Features == nil {
+		return c.problem("it answered open with something else than {\"features\": [...]}.\n\nOutput: %s",
+			c.excerpt(answer))
+	}
+	has := func(name string) bool { return slices.Contains(*told.Features, name) }
+	r.can = features{journal: has("journal"), workspaces: has("workspaces"), conditions: has("conditions"),
+		renew: has("renew"), history: has("history")}
+	return nil
+}
+
+// readers are the verbs that change nothing.
+var readers = []string{"open", "workspaces", "read", "holder", "read_journal", "history", "snapshot"}
+
+// await waits for an answer. When nobody wants it any more, or it takes too long, the program is told, and has a while
+// to answer; then it is ended, so that what it has not done by then does not happen behind a later call.
+func (c *client) await(ctx context.Context, r *running, p *session.Pending, verb string) (json.RawMessage, error) {
+	timer := time.NewTimer(c.o.Timeout)
+	defer timer.Stop()
+	var stopped error
+	select {
+	case <-p.Done():
+		return c.answer(r, p, verb)
+	case <-ctx.Done():
+		stopped = ctx.Err()
+	case <-timer.C:
+		stopped = c.problem("it has not answered %s for %s", verb, c.o.Timeout)
+	}
+	p.Cancel()
+	grace := c.o.Grace
+	if slices.Contains(readers, verb) {
+		grace = min(grace, shortGrace)
+	}
+	timer.Reset(grace)
+	select {
+	case <-p.Done():
+		answer, err := c.answer(r, p, verb)
+		if err != nil && !definite(err) {
+			err = stopped
+		}
+		return answer, err
+	case <-timer.C:
+	}
+	p.GiveUp()
+	c.end()
+	return nil, stopped
+}
+
+// end ends the process. It returns when that is over.
+func (c *client) end() {
+	if c.current != nil {
+		c.current.End(0)
+		c.current = nil
+	}
+}
+
+// answer reads the answer to a call.
+func (c *client) answer(r *running, p *session.Pending, verb string) (json.RawMessage, error) {
+	r.CatchUp()
+	reply, err := p.Reply()
+	var ended *talk.EndedError
+	var broken *session.BrokenError
+	switch {
+	case errors.As(err, &ended):
+		c.hear(nil)
+		return nil, c.problem("%s. What became of %s is not known.%s", ended, verb, indented(ended.Message))
+	case errors.As(err, &broken):
+		c.end()
+		return nil, c.problem("%s\n\nOutput: %s", broken, c.excerpt(broken.Line))
+	case err != nil:
+		return nil, err
+	case reply.Stray != nil:
+		return nil, c.problem("%s. What is for people belongs on standard error.\n\nOutput: %s", reply.Stray,
+			c.excerpt(reply.Stray.Line))
+	case reply.Error == nil:
+		return reply.Result, nil
+	}
+	var data struct {
+		Kind   string          `json:"kind"`
+		Holder json.RawMessage `json:"holder"`
+	}
+	_ = json.Unmarshal(reply.Result, &data) // what cannot be read says nothing
+	switch data.Kind {
+	case "changed":
+		return nil, remote.ErrChanged
+	case "lost":
+		return nil, remote.ErrLost
+	case "no_revision":
+		return nil, history.ErrNoRevision
+	case "locked":
+		return nil, &state.LockedError{Info: readHolder(data.Holder)}
+	}
+	switch reply.Error.Code {
+	case session.CodeMissing:
+		return nil, c.problem("it does not know the verb %s", verb)
+	case session.CodeTemporary:
+		return nil, &temporaryError{c.problem("it asks to try %s later: %s", verb, reply.Error.Message)}
+	}
+	return nil, c.problem("it answered %s with error %d: %s", verb, reply.Error.Code, reply.Error.Message)
+}
+
+// definite reports whether an error is the program's last word: nothing was changed.
+func definite(err error) bool {
+	var locked *state.LockedError
+	return errors.Is(err, remote.ErrChanged) || errors.Is(err, remote.ErrLost) ||
+		errors.Is(err, history.ErrNoRevision) || errors.As(err, &locked)
+}
+
+// temporaryError means that the program asks to make a call again.
+type temporaryError struct{ error }
+
+// Unwrap returns what it said.
+func (e *temporaryError) Unwrap() error { return e.error }
+
+// startError means that a call was not made, because there is no process to make it to.
+type startError struct{ error }
+
+// Unwrap returns why.
+func (e *startError) Unwrap() error { return e.error }
+
+// close ends the process for good.
+func (c *client) close() error {
+	c.turn <- struct{}{}
+	defer c.release()
+	c.over = true
+	if c.current != nil {
+		c.current.End(talk.LastWord)
+		c.current = nil
+	}
+	return nil
+}
+
+// notStarted is the error of a program that cannot be started.
+func (c *client) notStarted(err error) error {
+	var refused *programs.StartError
+	if errors.As(err, &refused) {
+		if advice := refused.Advice(); advice != "" {
+			return fmt.Errorf("the program %s cannot be started: %w. %s", c.shown, err, advice)
+		}
+	}
+	return fmt.Errorf("the program %s cannot be started: %w. The argument \"command\" of the backend names it; it is "+
+		"looked for as seen from the folder of the root module", c.shown, err)
+}

@@ -1,0 +1,289 @@
+package program
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/tombolo-iac/tombolo/internal/store/remote"
+	"github.com/tombolo-iac/tombolo/internal/store/remote/contract"
+	"github.com/tombolo-iac/tombolo/state"
+)
+
+// object is the params of a call. Bytes in it become base64.
+type object = map[string]any
+
+// Driver keeps states by a program. It implements remote.Driver.
+type Driver struct{ c *client }
+
+// Limits are what the store says that it cannot do, for those who check what it promises.
+func (d *Driver) Limits(ctx context.Context) (contract.Options, error) {
+	can, err := d.c.can(ctx)
+	return contract.Options{NoJournal: !can.journal, NoWorkspaces: !can.workspaces}, err
+}
+
+// Workspaces implements remote.Driver.
+func (d *Driver) Workspaces(ctx context.Context) ([]string, error) {
+	can, err := d.c.can(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if !can.workspaces {
+		return nil, remote.ErrNoWorkspaces
+	}
+	var told struct {
+		Workspaces *[]string `json:"workspaces"`
+	}
+	if err := d.c.call(ctx, "workspaces", object{}, &told); err != nil {
+		return nil, err
+	}
+	if told.Workspaces == nil {
+		return nil, d.c.problem("its answer to workspaces has no member \"workspaces\", a list of names")
+	}
+	return *told.Workspaces, nil
+}
+
+// Place implements remote.Driver.
+func (d *Driver) Place(workspace string) (remote.Place, error) {
+	return &place{c: d.c, workspace: workspace}, nil
+}
+
+// Close implements remote.Driver.
+func (d *Driver) Close() error { return d.c.close() }
+
+// place is one state.
+type place struct {
+	c         *client
+	workspace string
+}
+
+// String implements remote.Place.
+func (p *place) String() string {
+	text := "of the program " + p.c.shown
+	if p.workspace != state.DefaultWorkspace {
+		text += " (workspace " + p.workspace + ")"
+	}
+	return text
+}
+
+// call makes a call about this state.
+func (p *place) call(ctx context.Context, verb string, params object, result any) (features, error) {
+	can, err := p.c.can(ctx)
+	if err != nil {
+		return can, err
+	}
+	if !can.workspaces && p.workspace != state.DefaultWorkspace {
+		return can, remote.ErrNoWorkspaces
+	}
+	params["workspace"] = p.workspace
+	return can, p.c.call(ctx, verb, params, result)
+}
+
+// nothing is a result that says nothing.
+type nothing struct{}
+
+// versionOf stands for a content where the program has no version of its own.
+func versionOf(data []byte) string {
+	sum := sha256.Sum256(data)
+	return "sha256:" + hex.EncodeToString(sum[:])
+}
+
+// Read implements remote.Place.
+func (p *place) Read(ctx context.Context) (remote.Content, error) {
+	var told struct {
+		Data    []byte `json:"data"`
+		Version string `json:"version"`
+	}
+	_, err := p.call(ctx, "read", object{}, &told)
+	switch {
+	case err != nil:
+		return remote.Content{}, err
+	case told.Data == nil:
+		return remote.Content{}, nil
+	case told.Version == "":
+		told.Version = versionOf(told.Data)
+	}
+	return remote.Content{Data: told.Data, Version: told.Version}, nil
+}
+
+// ReadJournal implements remote.Place.
+func (p *place) ReadJournal(ctx context.Context) (remote.Journal, error) {
+	can, err := p.c.can(ctx)
+	if err != nil {
+		return remote.Journal{}, err
+	}
+	if !can.journal {
+		return remote.Journal{}, remote.ErrNoJournal
+	}
+	var told struct {
+		Version string   `json:"version"`
+		Chunks  [][]byte `json:"chunks"`
+	}
+	_, err = p.call(ctx, "read_journal", object{}, &told)
+	if err == nil && told.Version == "" && len(told.Chunks) > 0 {
+		err = p.c.problem("its answer to read_journal has no member \"version\"")
+	}
+	return remote.Journal{Version: told.Version, Chunks: told.Chunks}, err
+}
+
+// leaving is how long it may take to find out what became of a lock of which nobody has heard.
+const leaving = 10 * time.Second
+
+// Lock implements remote.Place. When the answer is lost it looks whether the lock was taken; whoever does not wait for
+// it any more gives it back.
+func (p *place) Lock(ctx context.Context, info state.LockInfo) (remote.Hold, error) {
+	h := &hold{p: p, id: info.ID}
+	_, err := p.call(ctx, "lock", object{"lock": info.ID, "info": info}, &nothing{})
+	var later *temporaryError
+	var unmade *startError
+	switch {
+	case err == nil:
+		return h, nil
+	case definite(err), errors.Is(err, remote.ErrNoWorkspaces), errors.As(err, &later), errors.As(err, &unmade):
+		return nil, err
+	}
+	look, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaving)
+	defer cancel()
+	if holder, lookErr := p.Holder(look); lookErr != nil || holder == nil || holder.ID != info.ID {
+		return nil, err
+	}
+	if ctx.Err() == nil {
+		return h, nil
+	}
+	return nil, errors.Join(err, h.Unlock(look))
+}
+
+// Unlocked implements remote.Place.
+func (p *place) Unlocked(context.Context) (remote.Hold, error) { return &hold{p: p}, nil }
+
+// Holder implements remote.Place.
+func (p *place) Holder(ctx context.Context) (*state.LockInfo, error) {
+	var told struct {
+		Holder json.RawMessage `json:"holder"`
+	}
+	if _, err := p.call(ctx, "holder", object{}, &told); err != nil {
+		return nil, err
+	}
+	return readHolder(told.Holder), nil
+}
+
+// readHolder reads who holds a lock; nil when nobody does. What cannot be read is not known.
+func readHolder(text json.RawMessage) *state.LockInfo {
+	if text == nil || bytes.Equal(text, []byte("null")) {
+		return nil
+	}
+	var info state.LockInfo
+	if json.Unmarshal(text, &info) != nil {
+		return &state.LockInfo{}
+	}
+	return &info
+}
+
+// ForceUnlock implements remote.Place.
+func (p *place) ForceUnlock(ctx context.Context, id string) error {
+	holder, err := p.Holder(ctx)
+	switch {
+	case err != nil:
+		return err
+	case holder == nil:
+		return errors.New("the state is not locked")
+	case holder.ID != id:
+		return fmt.Errorf("lock id %q does not match the id of the existing lock, %q", id, holder.ID)
+	}
+	err = (&hold{p: p, id: id}).Unlock(ctx)
+	if errors.Is(err, remote.ErrLost) {
+		return errors.New("the lock has changed hands just now. Look who holds it")
+	}
+	return err
+}
+
+// hold is a lock that is held; without an id there is none.
+type hold struct {
+	p  *place
+	id string
+}
+
+// call makes a call under the lock.
+func (h *hold) call(ctx context.Context, verb string, params object, result any) error {
+	params["lock"] = h.id
+	_, err := h.p.call(ctx, verb, params, result)
+	return err
+}
+
+// Write implements remote.Hold. Where the program keeps no condition, what stands there is looked at before.
+func (h *hold) Write(ctx context.Context, w remote.Write) (string, error) {
+	can, err := h.p.c.can(ctx)
+	if err != nil {
+		return "", err
+	}
+	if !can.conditions {
+		there, err := h.p.Read(ctx)
+		if err != nil {
+			return "", err
+		}
+		if there.Version != w.Was {
+			return "", remote.ErrChanged
+		}
+	}
+	var told struct {
+		Version string `json:"version"`
+	}
+	err = h.call(ctx, "write", object{"data": w.Data, "was": w.Was, "lineage": w.Lineage, "serial": w.Serial,
+		"revision": toldRevision(w.Revision)}, &told)
+	if told.Version == "" {
+		told.Version = versionOf(w.Data)
+	}
+	return told.Version, err
+}
+
+// StartJournal implements remote.Hold.
+func (h *hold) StartJournal(ctx context.Context, was string, first []byte) (string, error) {
+	var told struct {
+		Version string `json:"version"`
+	}
+	err := h.call(ctx, "start_journal", object{"was": was, "chunk": first}, &told)
+	if err == nil && told.Version == "" {
+		err = h.p.c.problem("its answer to start_journal has no member \"version\"")
+	}
+	return told.Version, err
+}
+
+// Append implements remote.Hold.
+func (h *hold) Append(ctx context.Context, version string, n int, chunk []byte) error {
+	return h.call(ctx, "append_journal", object{"version": version, "number": n, "chunk": chunk}, &nothing{})
+}
+
+// Check implements remote.Hold.
+func (h *hold) Check(ctx context.Context) error {
+	if h.id == "" {
+		return ctx.Err()
+	}
+	can, err := h.p.c.can(ctx)
+	if err != nil {
+		return err
+	}
+	if can.renew {
+		return h.call(ctx, "renew", object{}, &nothing{})
+	}
+	holder, err := h.p.Holder(ctx)
+	if err == nil && (holder == nil || holder.ID != h.id) {
+		err = remote.ErrLost
+	}
+	return err
+}
+
+// Delete implements remote.Hold.
+func (h *hold) Delete(ctx context.Context) error { return h.call(ctx, "delete", object{}, &nothing{}) }
+
+// Unlock implements remote.Hold.
+func (h *hold) Unlock(ctx context.Context) error {
+	if h.id == "" {
+		return ctx.Err()
+	}
+	return h.call(ctx, "unlock", object{}, &nothing{})
+}

@@ -1,0 +1,158 @@
+// Package program keeps states in whatever a program of somebody else reaches: the backend "program". The program may
+// be written in any language. It is started once and answers many calls, one JSON object a line on its standard
+// streams, as programs do that are providers; docs/state-programs.md has the verbs.
+//
+// The package trusts the program with the bytes, and with nothing else: it may end, hang, print what is no message or
+// answer twice. A call then fails, its outcome counts as unknown, and the store over it looks; the next call starts the
+// program again. Calls are made one at a time.
+//
+//	kind := program.Kind()
+//	driver, diags := kind.Open(ctx, config, remote.Surroundings{Dir: "."})
+package program
+
+import (
+	"context"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/internal/store/remote"
+	"github.com/tombolo-iac/tombolo/provider"
+)
+
+// Protocol is the version of the protocol.
+const Protocol = 1
+
+// Kind describes the backend "program".
+func Kind() remote.Kind {
+	return remote.Kind{Name: "program", Place: "a program", Schema: schema(), Open: open,
+		Command: func(c cty.Value) []string {
+			words, _ := command(c)
+			return words
+		}}
+}
+
+func schema() *provider.Block {
+	return &provider.Block{Attributes: map[string]*provider.Attribute{
+		"command": {Type: cty.List(cty.String), Optional: true,
+			Description: "The program and its arguments. There is no shell. It runs in the folder of the root module."},
+		"config": {Type: cty.Map(cty.String), Optional: true,
+			Description: "What the program is told of where states are, as it likes to be told."},
+		"secrets": {Type: cty.Map(cty.String), Optional: true, Sensitive: true,
+			Description: "The same for what is not to be shown."},
+		"timeout": {Type: cty.String, Optional: true,
+			Description: "How long the program may take for an answer, such as 30s: up to 2m, which is usual."},
+	}}
+}
+
+// Options say which program, and what it is told.
+type Options struct {
+	Command         []string
+	Config, Secrets map[string]string
+	// Timeout bounds the wait for an answer; two minutes when 0.
+	Timeout time.Duration
+	// Dir is where it runs; "" for the directory of this process.
+	Dir string
+	// Host is who it is told starts it, such as "tombolo/1.11.4".
+	Host string
+	// Log takes lines about calls and what the program writes to standard error; it may be nil.
+	Log func(format string, args ...any)
+	// Grace is how long the program may take to end a call that is not wanted any more, and to end itself; ten seconds
+	// when 0.
+	Grace time.Duration
+	// Patience is how long it may take to begin; a minute when 0.
+	Patience time.Duration
+	// Pause is the first wait before a call is made again that the program asks to have made again; half a second when
+	// 0.
+	Pause time.Duration
+}
+
+const (
+	defaultTimeout  = 2 * time.Minute
+	defaultGrace    = 10 * time.Second
+	defaultPatience = time.Minute
+	defaultPause    = 500 * time.Millisecond
+)
+
+// New makes a driver. It starts nothing.
+func New(o Options) *Driver {
+	if o.Log == nil {
+		o.Log = func(string, ...any) {}
+	}
+	for _, d := range []struct {
+		to    *time.Duration
+		usual time.Duration
+	}{{&o.Timeout, defaultTimeout}, {&o.Grace, defaultGrace}, {&o.Patience, defaultPatience},
+		{&o.Pause, defaultPause}} {
+		if *d.to == 0 {
+			*d.to = d.usual
+		}
+	}
+	c := &client{o: o, turn: make(chan struct{}, 1), secrets: variants(o.Secrets), shown: shown(o.Command)}
+	c.env = append(os.Environ(), "PYTHONUTF8=1", "TOMBOLO_STATE_PROTOCOL=1")
+	return &Driver{c: c}
+}
+
+const invalid = "Invalid backend configuration"
+
+// open reads the arguments. It starts nothing: the program runs when a state is needed.
+func open(_ context.Context, config cty.Value, o remote.Surroundings) (remote.Driver, diag.List) {
+	options := Options{Dir: o.Dir, Host: "tombolo/" + o.Version, Log: o.Log, Config: texts(config.GetAttr("config")),
+		Secrets: texts(config.GetAttr("secrets"))}
+	var diags diag.List
+	var problem string
+	if options.Command, problem = command(config); problem != "" {
+		diags = append(diags, &diag.Diagnostic{Severity: diag.Error, Summary: invalid, Detail: problem,
+			Path: cty.GetAttrPath("command")})
+	}
+	if v := config.GetAttr("timeout"); !v.IsNull() {
+		d, err := time.ParseDuration(v.AsString())
+		if err != nil || d <= 0 || d > defaultTimeout {
+			diags = append(diags, &diag.Diagnostic{Severity: diag.Error, Summary: invalid,
+				Detail: "The argument \"timeout\" must be a time up to 2m, such as \"30s\".",
+				Path:   cty.GetAttrPath("timeout")})
+		}
+		options.Timeout = d
+	}
+	if diags.HasErrors() {
+		return nil, diags
+	}
+	return New(options), nil
+}
+
+// command returns the words of the command, or what is wrong with them.
+func command(config cty.Value) (words []string, problem string) {
+	v := config.GetAttr("command")
+	if v.IsNull() || v.LengthInt() == 0 {
+		return nil,
+			"The argument \"command\" must name the program that keeps the states, and its arguments, such as " +
+				"[\"python3\", \"./store.py\"]."
+	}
+	for _, word := range v.AsValueSlice() {
+		if word.IsNull() || strings.ContainsRune(word.AsString(), 0) || len(words) == 0 && word.AsString() == "" {
+			return nil, "The argument \"command\" must be a list of texts, of which the first names a program."
+		}
+		words = append(words, word.AsString())
+	}
+	return words, ""
+}
+
+// texts returns the elements of a map that are set.
+func texts(v cty.Value) map[string]string {
+	out := map[string]string{}
+	if v.IsNull() {
+		return out
+	}
+	elements := v.AsValueMap()
+	for _, name := range slices.Sorted(maps.Keys(elements)) {
+		if !elements[name].IsNull() {
+			out[name] = elements[name].AsString()
+		}
+	}
+	return out
+}

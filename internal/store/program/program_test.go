@@ -1,0 +1,372 @@
+package program_test
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/tombolo-iac/tombolo/internal/store/program"
+	"github.com/tombolo-iac/tombolo/internal/store/remote"
+	"github.com/tombolo-iac/tombolo/internal/store/remote/drivertest"
+	"github.com/tombolo-iac/tombolo/internal/store/remote/memory"
+	"github.com/tombolo-iac/tombolo/state"
+	"github.com/tombolo-iac/tombolo/state/storetest"
+)
+
+func TestDriver(t *testing.T) {
+	for name, features := range map[string][]string{
+		"all":                 allFeatures,
+		"bare":                {},
+		"without renewal":     {"journal", "workspaces", "conditions"},
+		"without a condition": {"journal", "workspaces"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			o, err := serve(t, memory.New(), features...).open(t).Limits(t.Context())
+			must(t, err)
+			drivertest.Run(t, o, func(t *testing.T) (a, b remote.Driver) {
+				s := serve(t, memory.New(), features...)
+				return s.open(t), s.open(t)
+			})
+		})
+	}
+}
+
+// over is a store whose calls are tried again at once.
+func over(t *testing.T, d remote.Driver) *remote.Store {
+	return remote.New(remote.Options{Driver: d, Rescue: []string{t.TempDir()}, Pause: time.Millisecond,
+		Beat: 50 * time.Millisecond, Who: "me@here"})
+}
+
+func TestStore(t *testing.T) {
+	storetest.Run(t, func(t *testing.T) (a, b state.Store) {
+		s := serve(t, memory.New(), allFeatures...)
+		return over(t, s.open(t)), over(t, s.open(t))
+	})
+}
+
+// What a program answers wrongly fails that call and no other, and the store is never taken for empty.
+func TestEveryFaultOfEveryVerbIsAnErrorAndTheNextCallWorks(t *testing.T) {
+	type verb struct {
+		name string
+		do   func(ctx context.Context, d *program.Driver, h remote.Hold) error
+	}
+	place := func(d *program.Driver) remote.Place { p, _ := d.Place(state.DefaultWorkspace); return p }
+	verbs := []verb{
+		{"workspaces", func(ctx context.Context, d *program.Driver, _ remote.Hold) error {
+			_, err := d.Workspaces(ctx)
+			return err
+		}},
+		{"read", func(ctx context.Context, d *program.Driver, _ remote.Hold) error {
+			c, err := place(d).Read(ctx)
+			if err == nil && string(c.Data) != "stored" {
+				err = fmt.Errorf("read %q", c.Data)
+				t.Error(err)
+			}
+			return err
+		}},
+		{"holder", func(ctx context.Context, d *program.Driver, _ remote.Hold) error {
+			_, err := place(d).Holder(ctx)
+			return err
+		}},
+		{"renew", func(ctx context.Context, _ *program.Driver, h remote.Hold) error { return h.Check(ctx) }},
+		{"write", func(ctx context.Context, _ *program.Driver, h remote.Hold) error {
+			_, err := h.Write(ctx, remote.Write{Data: []byte("x"), Was: "no such version"})
+			if errors.Is(err, remote.ErrChanged) {
+				return nil
+			}
+			return err
+		}},
+		{"read_journal", func(ctx context.Context, d *program.Driver, _ remote.Hold) error {
+			_, err := place(d).ReadJournal(ctx)
+			return err
+		}},
+	}
+	for _, fault := range faults {
+		t.Run(fault, func(t *testing.T) {
+			t.Parallel()
+			s := serve(t, memory.New(), allFeatures...)
+			d := s.open(t)
+			h, err := place(d).Lock(t.Context(), drivertest.Info("id"))
+			must(t, err)
+			_, err = h.Write(t.Context(), remote.Write{Data: []byte("stored")})
+			must(t, err)
+			for _, v := range verbs {
+				ctx, cancel := context.WithCancel(t.Context())
+				armed := true
+				s.fault = func(verb string) string {
+					if verb != v.name || !armed {
+						return ""
+					}
+					armed = false
+					if fault == "hangs" {
+						cancel()
+					}
+					return fault
+				}
+				err := v.do(ctx, d, h)
+				cancel()
+				if err == nil && fault != "asks to come later" && fault != "answers twice" {
+					t.Errorf("%s: no error", v.name)
+				}
+				if fault == "hangs" && !errors.Is(err, context.Canceled) {
+					t.Errorf("%s: %v", v.name, err)
+				}
+				s.mu.Lock()
+				armed = false
+				s.mu.Unlock()
+				if err := again(t, func() error { return v.do(t.Context(), d, h) }); err != nil {
+					t.Errorf("%s, the next time: %v", v.name, err)
+				}
+			}
+		})
+	}
+}
+
+// again makes a call up to twice: what a program prints behind an answer is found when the next call is made.
+func again(t *testing.T, do func() error) error {
+	t.Helper()
+	if do() == nil {
+		return nil
+	}
+	return do()
+}
+
+// A store over a program that is at fault now and then keeps what it was told, whatever became of single calls.
+func TestNothingIsLostOverAProgramWithFaults(t *testing.T) {
+	for seed := range uint64(4) {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			t.Parallel()
+			random := rand.New(rand.NewPCG(seed, 7))
+			s := serve(t, memory.New(), allFeatures...)
+			st := over(t, s.open(t))
+			steady := over(t, s.open(t))
+			ws, err := st.Workspace(state.DefaultWorkspace)
+			must(t, err)
+			reader, err := steady.Workspace(state.DefaultWorkspace)
+			must(t, err)
+			var want []string
+			for n := range 6 {
+				s.mu.Lock()
+				s.fault = func(verb string) string {
+					if verb == "open" || random.IntN(6) > 0 {
+						return ""
+					}
+					fault := faults[random.IntN(len(faults))]
+					if fault == "hangs" { // takes as long as a call may
+						fault = "dies behind"
+					}
+					return fault
+				}
+				s.mu.Unlock()
+				name := fmt.Sprintf("t.n%d", n)
+				recorded, sure := put(t, ws, name)
+				s.mu.Lock()
+				s.fault = nil
+				s.mu.Unlock()
+				unlock(t, steady, reader)
+				snapshot, err := reader.Read(t.Context())
+				must(t, err)
+				got := strings.Join(storetest.IDs(snapshot.State), " ")
+				if recorded && !strings.Contains(got, name+"=") && sure {
+					t.Fatalf("%s was recorded and is not there: %s", name, got)
+				}
+				for _, w := range want {
+					if !strings.Contains(got, w+"=") {
+						t.Fatalf("%s was there and is gone: %s", w, got)
+					}
+				}
+				if strings.Contains(got, name+"=") {
+					want = append(want, name)
+				}
+			}
+			if len(want) == 0 {
+				t.Log("nothing was stored with this seed")
+			}
+		})
+	}
+}
+
+// put records an object in a run, and reports whether that succeeded, and whether the end of the run did.
+func put(t *testing.T, ws state.Workspace, name string) (recorded, ended bool) {
+	session, err := ws.Lock(t.Context(), state.LockRequest{})
+	if err != nil {
+		return false, false
+	}
+	j, err := session.Begin(t.Context(), state.RunInfo{Command: "apply"})
+	if err != nil {
+		return false, errors.Join(session.Unlock()) == nil
+	}
+	recorded = j.Record(storetest.Put(name, name, "")) == nil
+	closed := j.Close(t.Context())
+	return recorded, errors.Join(closed, session.Unlock()) == nil
+}
+
+// unlock frees what a failed run left, and recovers it.
+func unlock(t *testing.T, st *remote.Store, ws state.Workspace) {
+	t.Helper()
+	for range 3 {
+		session, err := ws.Lock(t.Context(), state.LockRequest{})
+		var locked *state.LockedError
+		if errors.As(err, &locked) && locked.Info != nil {
+			must(t, ws.ForceUnlock(t.Context(), locked.Info.ID))
+			continue
+		}
+		must(t, err)
+		must(t, session.Unlock())
+		return
+	}
+	t.Fatal("the lock is not free")
+}
+
+func TestAnAnswerThatTakesTooLongIsAnError(t *testing.T) {
+	s := serve(t, memory.New(), allFeatures...)
+	s.fault = func(verb string) string {
+		if verb == "read" {
+			return "hangs"
+		}
+		return ""
+	}
+	d := s.open(t)
+	_, err := d.Workspaces(t.Context())
+	must(t, err)
+	d.SetTimeout(time.Millisecond)
+	p, err := d.Place(state.DefaultWorkspace)
+	must(t, err)
+	if _, err := p.Read(t.Context()); err == nil || !strings.Contains(err.Error(), "not answered read for 1ms") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// A lock whose answer was lost is ours, and one that nobody waits for any more is given back.
+func TestALockWhoseAnswerIsLostIsFound(t *testing.T) {
+	for _, wanted := range []bool{true, false} {
+		s := serve(t, memory.New(), allFeatures...)
+		ctx, cancel := context.WithCancel(t.Context())
+		s.fault = func(verb string) string {
+			if verb != "lock" {
+				return ""
+			}
+			s.fault = nil
+			if !wanted {
+				cancel()
+			}
+			return "dies behind"
+		}
+		p, err := s.open(t).Place(state.DefaultWorkspace)
+		must(t, err)
+		h, err := p.Lock(ctx, drivertest.Info("id"))
+		cancel()
+		holder, holderErr := p.Holder(t.Context())
+		must(t, holderErr)
+		if held := err == nil && h != nil; held != (holder != nil) || wanted && !held {
+			t.Errorf("wanted %t: lock %v, %v; holder %+v", wanted, h, err, holder)
+		}
+	}
+}
+
+func TestWhatIsWrongWithTheStartIsSaid(t *testing.T) {
+	self, err := os.Executable()
+	must(t, err)
+	for name, c := range map[string]struct {
+		command []string
+		want    string
+	}{
+		"no such program":  {[]string{"./no-such-program"}, "cannot be started"},
+		"ends at once":     {[]string{self, "gone", "now"}, "was asked to initialize a session"},
+		"refuses its args": {[]string{self, "gossip", "open"}, "answered open with error 1"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := program.New(program.Options{Command: c.command, Grace: time.Millisecond})
+			defer d.Close()
+			if _, err := d.Workspaces(t.Context()); err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("got %v", err)
+			}
+		})
+	}
+}
+
+func init() { modes["gone"] = func(string) { os.Exit(1) } }
+
+// Neither secrets of the block nor contents of states appear in an error or in the log, whatever a program says.
+func TestSecretsAppearNowhere(t *testing.T) {
+	self, err := os.Executable()
+	must(t, err)
+	secret, content := "canary-öf \"secrets\"/\nsecond-line-canary", strings.Repeat("state-canary", 20)
+	for _, way := range []string{"open", "error", "stderr", "stray", "echo", "result"} {
+		t.Run(way, func(t *testing.T) {
+			t.Parallel()
+			var mu sync.Mutex
+			var said strings.Builder
+			d := program.New(program.Options{Command: []string{self, "gossip", way}, Grace: time.Millisecond,
+				Secrets: map[string]string{"token": secret}, Log: func(format string, args ...any) {
+					mu.Lock()
+					defer mu.Unlock()
+					fmt.Fprintf(&said, format+"\n", args...)
+				}})
+			defer d.Close()
+			p, err := d.Place(state.DefaultWorkspace)
+			must(t, err)
+			h, err := p.Unlocked(t.Context())
+			must(t, err)
+			_, first := d.Workspaces(t.Context())
+			_, second := p.Read(t.Context())
+			_, third := h.Write(t.Context(), remote.Write{Data: []byte(content)})
+			mu.Lock()
+			defer mu.Unlock()
+			fmt.Fprintln(&said, p, first, second, third)
+			text := said.String()
+			for _, canary := range []string{"canary-", "second-line", "state-canary",
+				base64.StdEncoding.EncodeToString([]byte(content))[:40]} {
+				if at := strings.Index(text, canary); at >= 0 {
+					t.Errorf("%q is said: ...%s", canary, text[max(0, at-100):min(len(text), at+100)])
+				}
+			}
+			if first == nil && second == nil && third == nil {
+				t.Error("the program was not heard")
+			}
+		})
+	}
+}
+
+func TestArgumentsAreChecked(t *testing.T) {
+	kind := program.Kind()
+	values := func(command cty.Value, timeout string) cty.Value {
+		return cty.ObjectVal(map[string]cty.Value{"command": command, "config": cty.NullVal(cty.Map(cty.String)),
+			"secrets": cty.NullVal(cty.Map(cty.String)), "timeout": cty.StringVal(timeout)})
+	}
+	words := cty.ListVal([]cty.Value{cty.StringVal("true")})
+	for _, c := range []struct {
+		config cty.Value
+		ok     bool
+	}{
+		{values(words, "30s"), true}, {values(words, "1h"), false}, {values(words, "x"), false},
+		{values(cty.ListValEmpty(cty.String), "30s"), false}, {values(cty.NullVal(cty.List(cty.String)), "30s"), false},
+		{values(cty.ListVal([]cty.Value{cty.StringVal("")}), "30s"), false},
+		{values(cty.ListVal([]cty.Value{cty.NullVal(cty.String)}), "30s"), false},
+	} {
+		d, diags := kind.Open(t.Context(), c.config, remote.Surroundings{})
+		if diags.HasErrors() == c.ok {
+			t.Errorf("%#v: %v", c.config, diags.Err())
+		}
+		if d != nil {
+			d.Close()
+		}
+	}
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}

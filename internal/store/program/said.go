@@ -1,0 +1,113 @@
+package program
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+
+	programs "github.com/tombolo-iac/tombolo/internal/program"
+	"github.com/tombolo-iac/tombolo/internal/program/talk"
+)
+
+// What the program says is shown without what is secret: the values of the argument secrets, and contents of states and
+// journals, which travel in base64.
+
+// minSecret is the length from which on a secret is looked for. Shorter ones are found everywhere, and tell nothing.
+const minSecret = 4
+
+// mostText bounds what is shown of one thing that a program says.
+const mostText = 8 << 10
+
+// content is what may be a part of a state.
+var content = regexp.MustCompile(`[A-Za-z0-9+/_-]{80,}={0,2}`)
+
+// variants returns the texts in which secrets may be found, the longest first.
+func variants(secrets map[string]string) (list []string) {
+	add := func(text string) {
+		if len(text) >= minSecret && !slices.Contains(list, text) {
+			list = append(list, text)
+		}
+	}
+	for _, whole := range secrets {
+		for _, one := range append(strings.Split(whole, "\n"), whole) {
+			one = strings.TrimSpace(one)
+			add(one)
+			if len(one) < minSecret {
+				continue
+			}
+			quoted, _ := json.Marshal(one)
+			add(string(bytes.Trim(quoted, `"`)))
+			add(url.QueryEscape(one))
+			add(url.PathEscape(one))
+			add(base64.StdEncoding.EncodeToString([]byte(one)))
+		}
+	}
+	slices.SortFunc(list, func(a, b string) int { return len(b) - len(a) })
+	return list
+}
+
+// safe is a text of the program without what is secret.
+func (c *client) safe(text string) string {
+	for _, secret := range c.secrets {
+		text = strings.ReplaceAll(text, secret, "(sensitive value)")
+	}
+	text = content.ReplaceAllStringFunc(text, func(found string) string {
+		return fmt.Sprintf("(%d characters)", len(found))
+	})
+	if len(text) > mostText {
+		text = "(...) " + strings.ToValidUTF8(text[len(text)-mostText:], "")
+	}
+	return text
+}
+
+// excerpt shows the beginning of what a program printed.
+func (c *client) excerpt(line []byte) string { return programs.Excerpt([]byte(c.safe(string(line)))) }
+
+// said takes a line of standard error.
+func (c *client) said(line string) {
+	line = c.safe(line)
+	c.o.Log("program: %s", line)
+	c.hear(&line)
+}
+
+// hear keeps a line for the error of the call; nil forgets all of them.
+func (c *client) hear(line *string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if line == nil {
+		c.heard = nil
+		return
+	}
+	if c.heard = append(c.heard, *line); len(c.heard) > 2*heardLines {
+		c.heard = slices.Clone(c.heard[heardLines:])
+	}
+}
+
+// problem is an error of the program, with what it has written to standard error during the call.
+func (c *client) problem(format string, args ...any) error {
+	c.mu.Lock()
+	heard := talk.Tail([]byte(strings.Join(c.heard, "\n")))
+	c.mu.Unlock()
+	return fmt.Errorf("the program %s: %s%s", c.shown, c.safe(fmt.Sprintf(format, args...)), indented(heard))
+}
+
+func indented(message string) string {
+	if message == "" {
+		return ""
+	}
+	return "\n\nIt said:\n  " + strings.ReplaceAll(message, "\n", "\n  ")
+}
+
+// shown is a command as messages name it.
+func shown(words []string) string {
+	text := strings.Join(words, " ")
+	if len(text) > 200 {
+		text = strings.ToValidUTF8(text[:200], "") + "..."
+	}
+	return fmt.Sprintf("%q", text)
+}
