@@ -159,14 +159,22 @@ const preface = `# Compatibility with Terraform %[1]s
 
 <!-- Generated: do not edit. "go test ./internal/compat -update" writes this page. -->
 
-What Terraform %[1]s has, and how it is here. The page is made from a list of what Terraform has (` + "`internal/compat/terraform.json`" + `, which a test
-compares with the real one where there is one), from Tombolo's own tables and decoders, and from remarks (` + "`internal/compat/remarks.go`" + `);
-a test fails when something is said to work that Tombolo does not know, and when the page is not what comes out.
+This page lists what Terraform %[1]s has, and how Tombolo supports it. It is generated from a list of Terraform's features
+(` + "`internal/compat/terraform.json`" + `, which a test compares with the real program if it is installed), from Tombolo's own tables and
+decoders, and from remarks (` + "`internal/compat/remarks.go`" + `). A test fails if the page claims something that Tombolo does not have, or if it
+is not up to date.
 
-*works*: as in Terraform; *differs*: it works, and the remark says what is otherwise; *answered with an error*: it is known and refused, and the message
-says what to do instead; *not yet*: it is missing; *without meaning*: there is nothing here that it could change. The last column names a case in which it is used: ` + "`TOPIC/NAME`" + ` is
-` + "`conformance/testdata/TOPIC/NAME.txtar`" + `, which runs through both programs and compares them; ` + "`cli/NAME`" + ` is a script of the command line,
-` + "`internal/cli/testdata/NAME.txtar`" + `. What is intended to be otherwise inside of such cases stands in ` + "`conformance/intended.json`" + `.
+| state | meaning |
+|---|---|
+| works | as in Terraform |
+| differs | it works, and the remark describes the difference |
+| answered with an error | Tombolo knows it and refuses it; the message says what to do instead |
+| not yet | it is missing |
+| without meaning | it has no effect here, because there is nothing that it could change |
+
+The last column names a test case that uses the feature: ` + "`TOPIC/NAME`" + ` is ` + "`conformance/testdata/TOPIC/NAME.txtar`" + `, which runs in both programs and
+compares them; ` + "`cli/NAME`" + ` is a script of the command line, ` + "`internal/cli/testdata/NAME.txtar`" + `. Intended differences inside of such cases
+are listed in ` + "`conformance/intended.json`" + `.
 `
 
 type document struct {
