@@ -30,7 +30,7 @@ func Commands() []*command.Command {
 		complete.Command(), inspect.Console(), code.Fmt(), states.ForceUnlock(), install.Get(), inspect.Graph(),
 		run.Import(), inspect.Metadata(), install.Modules(), inspect.Output(), author.Provider(), install.Providers(),
 		run.Recover(), run.Refresh(), inspect.Show(),
-		states.State(), states.Taint(), states.Untaint(), testing.Test(), inspect.Version(), workspace,
+		states.State(), author.Store(), states.Taint(), states.Untaint(), testing.Test(), inspect.Version(), workspace,
 	}, append(absent(), env(workspace))...)
 }
 

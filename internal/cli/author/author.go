@@ -1,5 +1,5 @@
-// Package author is the family of commands for those who write providers, as members of the command provider: a file
-// each.
+// Package author has the commands for those who write providers, as members of the command provider, a file each, and
+// for those who write stores of states (store.go).
 //
 // Its members look at a provider from outside, as the engine does; what they need to know of it comes from
 // provider.Provider.

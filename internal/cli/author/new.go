@@ -56,6 +56,18 @@ func begin(c *command.Call, name, lang, dir string) (diags diag.List) {
 			"provider may be written in any other language, too.", lang, strings.Join(starter.Languages, ", "),
 			diag.DidYouMean(lang, starter.Languages))
 	}
+	if diags = writeNew(c, cannot, dir, files); diags.HasErrors() {
+		return diags
+	}
+	fmt.Fprintf(c.Out, "\nTry it with: %s\n", starter.Try(lang, c.Program, dir))
+	if advice := starter.Advice(lang, dir); advice != "" {
+		fmt.Fprintf(c.Out, "\n%s\n", advice)
+	}
+	return diags
+}
+
+// writeNew writes files into a folder, which must be new or empty.
+func writeNew(c *command.Call, cannot, dir string, files map[string][]byte) (diags diag.List) {
 	if entries, err := os.ReadDir(dir); err == nil && len(entries) > 0 {
 		return diags.Errorf(nil, cannot, "The folder %s has something in it. Name another one with -out.", dir)
 	}
@@ -74,10 +86,6 @@ func begin(c *command.Call, name, lang, dir string) (diags diag.List) {
 			return diags.AppendError(cannot, err)
 		}
 		fmt.Fprintf(c.Out, "Wrote %s\n", path)
-	}
-	fmt.Fprintf(c.Out, "\nTry it with: %s\n", starter.Try(lang, c.Program, dir))
-	if advice := starter.Advice(lang, dir); advice != "" {
-		fmt.Fprintf(c.Out, "\n%s\n", advice)
 	}
 	return diags
 }

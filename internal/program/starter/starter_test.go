@@ -20,6 +20,24 @@ func TestProgramsComeWithWhatTheyAreUsedBy(t *testing.T) {
 	}
 }
 
+func TestStoresAreFilledIn(t *testing.T) {
+	for _, lang := range starter.StoreLanguages {
+		files := starter.Store(lang, "demo")
+		script := strings.TrimPrefix(starter.StoreCommand(lang)[1], "./")
+		if files[script] == nil || len(files) != 2 {
+			t.Errorf("%s: the files are %d, without %s", lang, len(files), script)
+		}
+		for name, text := range files {
+			if strings.Contains(string(text), "NAME") || strings.Contains(string(text), "SCRIPT") {
+				t.Errorf("%s: %s is not filled in", lang, name)
+			}
+		}
+	}
+	if starter.Store("cobol", "demo") != nil {
+		t.Error("there is a store in a language that there is none in")
+	}
+}
+
 // The first steps with a provider in Go are those that "provider new" prints, with this checkout in the place of a
 // release. What they do not find on this machine comes from where Go finds modules.
 func TestFirstStepsInGoWork(t *testing.T) {

@@ -83,10 +83,18 @@ func journal(t T, p remote.Place, version string, chunks ...string) {
 	}
 }
 
+// answer is what came of a call, for people.
+func answer(err error) string {
+	if err == nil {
+		return "it succeeded"
+	}
+	return err.Error()
+}
+
 func changed(t T, what string, err error) {
 	t.Helper()
 	if !errors.Is(err, remote.ErrChanged) {
-		t.Errorf("%s: %v, want ErrChanged", what, err)
+		t.Errorf("%s: %s; want the error that it was changed", what, answer(err))
 	}
 }
 
@@ -95,12 +103,12 @@ func nothing(t T, o Options, a, b remote.Driver) {
 	reads(t, p, "", nil)
 	switch _, err := p.ReadJournal(t.Context()); {
 	case o.NoJournal && !errors.Is(err, remote.ErrNoJournal):
-		t.Errorf("reading a journal: %v", err)
+		t.Errorf("reading a journal where there is no room for one: %s", answer(err))
 	case !o.NoJournal:
 		journal(t, p, "")
 	}
 	if info, err := p.Holder(t.Context()); info != nil || err != nil {
-		t.Errorf("holder %+v, %v", info, err)
+		t.Errorf("the holder of a free lock is %+v, %s", info, answer(err))
 	}
 	_, h := lock(t, b, 1)
 	reads(t, p, "", nil)
@@ -166,7 +174,7 @@ func oneHolder(t T, _ Options, a, b remote.Driver) {
 				var locked *state.LockedError
 				if err != nil {
 					if !errors.As(err, &locked) {
-						t.Errorf("lock: %v", err)
+						t.Errorf("taking a lock: %s", answer(err))
 					}
 					return
 				}
@@ -183,7 +191,7 @@ func oneHolder(t T, _ Options, a, b remote.Driver) {
 			must(t, h.Check(t.Context()))
 			must(t, h.Unlock(t.Context()))
 			if err := h.Unlock(t.Context()); !errors.Is(err, remote.ErrLost) {
-				t.Errorf("unlocked twice: %v", err)
+				t.Errorf("a lock is given back twice: %s; want the error that it is lost", answer(err))
 			}
 		}
 	}
@@ -195,10 +203,10 @@ func named(t T, _ Options, a, b remote.Driver) {
 	_, err := p.Lock(t.Context(), Info(id(2)))
 	var locked *state.LockedError
 	if !errors.As(err, &locked) || locked.Info == nil {
-		t.Fatalf("lock: %v", err)
+		t.Fatalf("a lock that another holds is taken: %s; want the error that says who holds it", answer(err))
 	}
 	if !strings.HasPrefix(err.Error(), "the state is locked by me@here") {
-		t.Errorf("lock: %v", err)
+		t.Errorf("taking a lock: %s", answer(err))
 	}
 	info, err := p.Holder(t.Context())
 	must(t, err)
@@ -206,12 +214,12 @@ func named(t T, _ Options, a, b remote.Driver) {
 		want := Info(id(1))
 		if got == nil || got.ID != want.ID || got.Who != want.Who || got.Operation != want.Operation ||
 			got.Info != want.Info || !got.Created.Equal(want.Created) {
-			t.Errorf("holder %+v", got)
+			t.Errorf("the holder is %+v; want %+v", got, want)
 		}
 	}
 	must(t, h.Unlock(t.Context()))
 	if info, err := p.Holder(t.Context()); info != nil || err != nil {
-		t.Errorf("holder %+v, %v", info, err)
+		t.Errorf("the holder of a free lock is %+v, %s", info, answer(err))
 	}
 }
 
@@ -227,12 +235,12 @@ func forced(t T, o Options, a, b remote.Driver) {
 		t.Error("a lock can be freed twice")
 	}
 	if err := h.Check(t.Context()); !errors.Is(err, remote.ErrLost) {
-		t.Errorf("check: %v", err)
+		t.Errorf("looking after a lock that was freed: %s; want the error that it is lost", answer(err))
 	}
 	next, err := p.Lock(t.Context(), Info(id(2)))
 	must(t, err)
 	if err := h.Unlock(t.Context()); !errors.Is(err, remote.ErrLost) {
-		t.Errorf("unlock: %v", err)
+		t.Errorf("giving back a lock that was freed: %s; want the error that it is lost", answer(err))
 	}
 	must(t, next.Check(t.Context()))
 	if !o.LastWriterWins {
@@ -401,10 +409,10 @@ func ended(t T, _ Options, a, _ remote.Driver) {
 	over, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := p.Read(over); !errors.Is(err, context.Canceled) {
-		t.Errorf("read: %v", err)
+		t.Errorf("a read that nobody waits for: %s", answer(err))
 	}
 	if _, err := h.Write(over, remote.Write{Data: document(1, "x")}); !errors.Is(err, context.Canceled) {
-		t.Errorf("write: %v", err)
+		t.Errorf("a write that nobody waits for: %s", answer(err))
 	}
 	reads(t, p, "", nil)
 	must(t, h.Check(t.Context()))
