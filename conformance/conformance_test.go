@@ -179,6 +179,7 @@ func (h *harness) compare(c *Case, want *Answer, got *Record) (reports []string)
 // compareStep returns the differences of one step that are not intended, and whether what follows can be compared.
 func (h *harness) compareStep(c *Case, step int, terraform, tombolo Document) (unmeant []Difference, goesOn bool) {
 	onlyShared(terraform, tombolo)
+	placed(terraform, tombolo)
 	h.dropMeant(c, step, terraform, tombolo)
 	for _, d := range compareDocuments(terraform, tombolo) {
 		d.Case, d.Step = c.Name, step

@@ -60,16 +60,30 @@ func evalCondition(s *linking.Slot, c *config.Condition, ctx *hcl.EvalContext) r
 }
 
 // evalValidation is evalCondition for the validation of a variable: as in Terraform, a message that can be evaluated
-// but not be shown matters only when it is needed, and then a sensitive one is an error.
-func evalValidation(c *config.Condition, ctx *hcl.EvalContext) result {
+// but not be shown matters only when it is needed, and then a sensitive one is an error, and one that is not known yet,
+// but where nothing is known, while validating.
+func evalValidation(c *config.Condition, ctx *hcl.EvalContext, validating bool) result {
 	r := holds(c, ctx, "Invalid variable validation result")
 	if r.status == statusError {
 		return r
 	}
 	text, secret, broken, unsuitable := errorMessage(c, ctx, diag.Error)
 	r.diags = r.diags.Extend(broken)
-	if r.status == statusFail {
-		r.diags, r.message, r.secret = r.diags.Extend(unsuitable), text, secret
+	if r.status != statusFail {
+		return r
+	}
+	r.diags, r.message, r.secret = r.diags.Extend(unsuitable), text, secret
+	switch {
+	case text != unknownMessage || r.diags.HasErrors():
+	case validating:
+		r.status = statusUnknown
+	default:
+		rng := c.ErrorMessage.Range()
+		r.status = statusError
+		r.diags = append(r.diags, &diag.Diagnostic{Severity: diag.Error, Summary: "Invalid error message",
+			Detail: "The condition does not hold, and the error message depends on values that are known only after " +
+				"apply. Let it refer to what is known.",
+			Subject: &rng, Expression: c.ErrorMessage, EvalContext: ctx, Extra: diag.CausedByUnknown})
 	}
 	return r
 }
@@ -107,6 +121,10 @@ func holds(c *config.Condition, ctx *hcl.EvalContext, summary string) result {
 	return r
 }
 
+// unknownMessage is what is said where the message cannot be.
+const unknownMessage = "The condition does not hold. Its error message depends on values that are known only after " +
+	"apply."
+
 // errorMessage evaluates the message of a condition. broken says why it cannot be evaluated, unsuitable why it cannot
 // be shown; leak is how bad it is that it holds a sensitive value.
 func errorMessage(c *config.Condition, ctx *hcl.EvalContext, leak diag.Severity) (text string, secret bool, broken,
@@ -140,6 +158,8 @@ func errorMessage(c *config.Condition, ctx *hcl.EvalContext, leak diag.Severity)
 		text = "The error message is not shown because an ephemeral value is part of it."
 	case str.IsKnown():
 		text = strings.TrimSpace(str.AsString())
+	default:
+		text = unknownMessage
 	}
 	return text, sensitive || ephemeral, broken, unsuitable
 }

@@ -89,7 +89,7 @@ func (i *Instance) validateVariable(s *linking.Slot, val cty.Value, rng hcl.Rang
 	var diags diag.List
 	outcome := outcome{}
 	for _, c := range s.Variable.Validations {
-		r := evalValidation(c, ctx)
+		r := evalValidation(c, ctx, i.walk.Inputs.Validating)
 		outcome.add(r)
 		diags = diags.Extend(r.diags)
 		if r.status == statusFail {
