@@ -151,7 +151,17 @@ func (p *external) run(ctx context.Context, typ string, c *command) (*program.Re
 	}
 	if sink := p.opts.Stderr; sink != nil {
 		label := strings.TrimSpace(fmt.Sprintf("%s %s %s", typ, c.name, c.action))
-		cmd.Stderr = func(line string) { sink(p.object, label, line) }
+		quota := &program.Quota{}
+		cmd.Stderr = func(line string) {
+			if quota.Take(len(line)) {
+				sink(p.object, label, line)
+			}
+		}
+		defer func() {
+			if rest := quota.Rest(); rest != "" {
+				sink(p.object, label, rest)
+			}
+		}()
 	}
 	res, err := program.Run(ctx, cmd)
 	c.answered = err == nil && res.ExitCode >= 0

@@ -530,6 +530,31 @@ func TestStopLeavesProgramsThatChangeThingsToFinish(t *testing.T) {
 	expectProblem(t, w.read(), sumExecution, nil, "the run is being interrupted")
 }
 
+func TestFloodsOfMessagesAreCutAndCounted(t *testing.T) {
+	for name, tt := range map[string]struct{ script, rest string }{
+		"many lines": {"seq 1 6000 >&2; exit 1",
+			"(the program says too much: 1000 more lines, 4000 bytes, not shown)"},
+		"one line": {`head -c 12000000 /dev/zero | tr '\0' x >&2; exit 1`,
+			"(the program says too much: 168 more lines, 10951424 bytes, not shown)"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var lines []string
+			size := 0
+			w := newWorld(t, Options{Stderr: func(_ addr.Object, _, line string) {
+				lines = append(lines, line)
+				size += len(line)
+			}})
+			for range 2 { // of each call
+				lines, size = []string{""}, 0
+				w.apply(t.Context(), attrs{"program": tuple("sh", "-c", tt.script)})
+				if last := lines[len(lines)-1]; size > 2<<20 || last != tt.rest {
+					t.Fatalf("%d bytes in %d lines were passed on, the last is %q", size, len(lines), last)
+				}
+			}
+		})
+	}
+}
+
 func TestContextStopsProgramsThatChangeThings(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	w := newWorld(t, Options{Grace: 100 * time.Millisecond, Stderr: func(addr.Object, string, string) { cancel() }})

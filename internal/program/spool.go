@@ -221,7 +221,7 @@ func AwaitSpooled(ctx context.Context, dir, token string, tell func(pids []int))
 		return nil, err
 	}
 	defer root.Close()
-	s, told, gone := Spool{Dir: dir, Token: token}, false, time.Time{}
+	s, told, gone, freed := Spool{Dir: dir, Token: token}, false, time.Time{}, int64(0)
 	for {
 		found, err := s.look(root, &gone)
 		if found != nil || err != nil {
@@ -238,12 +238,32 @@ func AwaitSpooled(ctx context.Context, dir, token string, tell func(pids []int))
 			tell(holders)
 		}
 		out.Close()
+		freed = s.freeMessages(root, freed)
 		select {
 		case <-ctx.Done():
 			return nil, context.Cause(ctx)
 		case <-time.After(2 * look):
 		}
 	}
+}
+
+// freeMessages frees the disk of what a program that outlived its run wrote to standard error, which nobody reads any
+// more, and returns up to where it has done so.
+func (s Spool) freeMessages(root *os.Root, freed int64) int64 {
+	f, err := ours(root, s.file(spoolErr))
+	if err != nil {
+		return freed
+	}
+	size := lengthOf(f)
+	f.Close()
+	if size-freed <= roundSize {
+		return freed
+	}
+	if f, err = root.OpenFile(s.file(spoolErr), os.O_WRONLY, 0); err == nil {
+		freeBefore(f, size)
+		f.Close()
+	}
+	return size
 }
 
 // look reads what a call left behind. Both results are nil while its program lives, and when there is nothing of the

@@ -233,6 +233,35 @@ func TestALateAnswerHasTheSameLimit(t *testing.T) {
 	}
 }
 
+// A program that outlives its run and floods standard error does not fill the disk of the run that waits for it.
+func TestLateMessagesAreGivenBackToTheDisk(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("only Linux frees the beginning of a file")
+	}
+	dir := filepath.Join(t.TempDir(), "answers")
+	stop := filepath.Join(t.TempDir(), "stop")
+	flood := filepath.Join(dir, "run.op-1.err")
+	cmd := left(t, dir, `exec 2>>'`+flood+`'; head -c 50000000 /dev/zero >&2; `+
+		`until [ -e '`+stop+`' ]; do sleep 0.05; done; echo '{}'`)
+	go func() { _ = cmd.Wait() }()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	go func() {
+		defer os.WriteFile(stop, nil, 0o600)
+		for ctx.Err() == nil {
+			var st syscall.Stat_t
+			if err := syscall.Stat(flood, &st); err == nil && st.Size == 50000000 && st.Blocks*512 <= 16<<20 {
+				return
+			}
+			time.Sleep(10 * time.Millisecond)
+		}
+	}()
+	found, err := program.AwaitSpooled(ctx, dir, "run/op-1", func([]int) {})
+	if err != nil || found == nil || strings.TrimSpace(string(found.Stdout)) != "{}" {
+		t.Fatalf("got %v, %v: do the messages still take room on the disk?", found, err)
+	}
+}
+
 // A program that answers while the disk fills up has room for what it usually says; one that says more has not said
 // that it made nothing.
 func TestAFullDiskDoesNotTakeAnAnswer(t *testing.T) {

@@ -194,6 +194,46 @@ func (l *lines) send() {
 	l.part = l.part[:0]
 }
 
+// Quota bounds what is passed on of what a program says in one call, and counts the rest. The zero value is a full one.
+type Quota struct {
+	mu           sync.Mutex
+	lines, text  int
+	more, beyond int // lines and bytes that were not passed on
+}
+
+const (
+	quotaLines = 5000
+	quotaText  = 1 << 20
+)
+
+// Take reports whether a line of so many bytes is to be passed on.
+func (q *Quota) Take(size int) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.more > 0 || q.lines == quotaLines || q.text+size > quotaText {
+		q.more++
+		q.beyond += size
+		return false
+	}
+	q.lines++
+	q.text += size
+	return true
+}
+
+// Rest returns what to say at the end about what was not passed on; "" when that is nothing.
+func (q *Quota) Rest() string {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.more == 0 {
+		return ""
+	}
+	lines := "lines"
+	if q.more == 1 {
+		lines = "line"
+	}
+	return fmt.Sprintf("(the program says too much: %d more %s, %s, not shown)", q.more, lines, byteCount(q.beyond))
+}
+
 func byteCount[T int | int64](n T) string {
 	if n >= 1<<20 && n%(1<<20) == 0 {
 		return fmt.Sprintf("%d MiB", n>>20)
