@@ -1,6 +1,7 @@
 package states
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -38,6 +39,7 @@ func stateRm(c *command.Call, s *state.State, dry bool) (edited, diag.List) {
 	var edits []state.Edit
 	var gone []addr.AbsResourceInstance
 	taken := map[addr.AbsResourceInstance]bool{}
+	var none diag.List
 	suggested := ""
 	for _, text := range c.Args {
 		t, diags := addr.ParseTarget(text)
@@ -45,8 +47,11 @@ func stateRm(c *command.Call, s *state.State, dry bool) (edited, diag.List) {
 			return edited{}, diags
 		}
 		found := matching(s, t)
-		if len(found) == 0 && suggested == "" {
-			suggested = didYouMean(s, t.String())
+		if len(found) == 0 {
+			meant := didYouMean(s, t.String())
+			suggested = cmp.Or(suggested, meant)
+			none = none.Warnf(nil, "No matching object", "Nothing in the state matches %s, so nothing was removed "+
+				"for it. The command \"state list\" shows the addresses of all instances.%s", text, meant)
 		}
 		for _, a := range found {
 			if !taken[a] {
@@ -68,7 +73,7 @@ func stateRm(c *command.Call, s *state.State, dry bool) (edited, diag.List) {
 		fmt.Fprintln(c.Out, "Would have removed nothing.")
 		return edited{}, nil
 	case dry:
-		return edited{}, nil
+		return edited{}, none
 	case len(gone) == 0:
 		return edited{}, diag.List{}.Errorf(nil, "Invalid target address",
 			"Nothing in the state matches %s. The command \"state list\" shows the addresses of all instances.%s",
@@ -76,7 +81,7 @@ func stateRm(c *command.Call, s *state.State, dry bool) (edited, diag.List) {
 	}
 	b := s.Builder()
 	b.Fold(edits...)
-	return edited{b.State(), fmt.Sprintf("Successfully removed %d resource instance(s).\n", len(gone))}, nil
+	return edited{b.State(), fmt.Sprintf("Successfully removed %d resource instance(s).\n", len(gone))}, none
 }
 
 // forget returns the edits that remove an instance with all its objects.
