@@ -35,6 +35,7 @@ type jsonPlan struct {
 	Relevant        []jsonRelevant                 `json:"relevant,omitempty"`
 	Exclude         []string                       `json:"exclude,omitempty"`
 	LeftOut         []jsonLeftOut                  `json:"left_out,omitempty"`
+	Interrupted     []string                       `json:"interrupted,omitempty"`
 	Unrefreshed     bool                           `json:"unrefreshed,omitempty"`
 	Errored         bool                           `json:"errored,omitempty"`
 	Complete        bool                           `json:"complete,omitempty"`
@@ -166,7 +167,7 @@ func encodePlan(p *Plan) ([]byte, error) {
 	e := &encoder{index: map[string]int{}}
 	j := jsonPlan{
 		Mode: p.Mode, Created: p.Created, Workspace: p.Workspace, Checks: p.Checks, Errored: p.Errored,
-		Complete: p.Complete, Unrefreshed: p.Unrefreshed,
+		Complete: p.Complete, Unrefreshed: p.Unrefreshed, Interrupted: p.Interrupted,
 		FunctionResults: p.FunctionResults, Variables: map[string]jsonVariable{},
 		Expansions: map[string]map[string][]string{},
 	}
@@ -348,7 +349,7 @@ func decodePlan(b []byte) (*Plan, error) {
 	}
 	p := &Plan{
 		Mode: j.Mode, Created: j.Created, Workspace: j.Workspace, Checks: j.Checks, Errored: j.Errored,
-		Complete: j.Complete, Unrefreshed: j.Unrefreshed,
+		Complete: j.Complete, Unrefreshed: j.Unrefreshed, Interrupted: j.Interrupted,
 		FunctionResults: j.FunctionResults, Variables: map[string]Variable{},
 		Expansions: map[addr.ModuleInstance]map[string][]addr.Key{},
 	}

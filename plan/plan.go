@@ -233,6 +233,9 @@ type Plan struct {
 	// Exclude names what the plan leaves alone, with everything that depends on it; LeftOut lists what that came to.
 	Exclude []addr.Target
 	LeftOut []LeftOut
+	// Interrupted lists the tokens of the operations that were in flight when the plan was made. It takes no account of
+	// any other, whatever address the configuration has for it by now.
+	Interrupted []string
 
 	// Unrefreshed means that the plan relied on the stored objects without looking at the world.
 	Unrefreshed bool

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"strings"
 	"time"
 
@@ -168,13 +169,9 @@ func (r *Run) accepts(pl *plan.Plan) diag.List {
 			"made, so the plan may no longer be right. Make a new plan.")
 	}
 	for _, f := range r.Snapshot().InFlight {
-		if !openCreation(f, have) {
-			continue
-		}
-		for _, c := range pl.Changes {
-			if c.Object == f.Object && (c.Action == plan.Create || c.Action.IsReplace()) {
-				diags = diags.Extend(unresolved(f))
-			}
+		// By address nothing can be said: the plan may have another one for the object, or destroy what it needs.
+		if !slices.Contains(pl.Interrupted, f.Token()) {
+			diags = diags.Extend(unforeseen(f, have))
 		}
 	}
 	return diags
@@ -265,8 +262,15 @@ func waysOut(intro string, a addr.AbsResourceInstance) *diag.Advice {
 		"  %s      (leave it alone)", recoverAs("--adopt ID"), recoverAs("--retry"), recoverAs("--forget"))
 }
 
-func unresolved(f state.InFlight) diag.List {
-	return diag.List{describeInFlight(diag.Error, "Interrupted creation is not resolved", f)}
+// unforeseen refuses a plan that was made before an operation was interrupted.
+func unforeseen(f state.InFlight, have *state.State) diag.List {
+	summary := "Saved plan is stale"
+	if openCreation(f, have) {
+		summary = "Interrupted creation is not resolved"
+	}
+	d := describeInFlight(diag.Error, summary, f)
+	d.Detail += " The saved plan was made before that and takes no account of it. Make a new plan."
+	return diag.List{d}
 }
 
 // lockFailed words why the lock could not be had, or, where none was asked for, why the state could not be read.

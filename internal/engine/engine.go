@@ -364,6 +364,9 @@ func (r *Run) Plan(ctx context.Context, o PlanOptions) (out *plan.Plan, diags di
 		out.FunctionResults = record.Results()
 		out.Config = p.config.Snapshot()
 		out.Variables = planVariables(p.config, o.Variables)
+		for _, f := range r.Snapshot().InFlight {
+			out.Interrupted = append(out.Interrupted, f.Token())
+		}
 		diags = diags.Extend(r.inFlight())
 	}
 	return out, diags

@@ -81,6 +81,13 @@ func (r *Run) Recover(ctx context.Context, a addr.AbsResourceInstance, how Recov
 // run was opened.
 func (r *Run) Ended(a addr.AbsResourceInstance) bool { return slices.Contains(r.ended, a) }
 
+// IsOpen reports whether an operation on the current object of an instance is in flight.
+func (r *Run) IsOpen(a addr.AbsResourceInstance) bool {
+	return slices.ContainsFunc(r.Snapshot().InFlight, func(f state.InFlight) bool {
+		return f.Object == addr.Object{Instance: a}
+	})
+}
+
 func (r *Run) openAddresses() string {
 	var list []string
 	for _, f := range r.Snapshot().InFlight {

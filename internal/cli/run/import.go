@@ -82,6 +82,10 @@ func runImport(ctx context.Context, c *command.Call, p *planning, address, id st
 	}
 	_, more := s.run.Apply(s.ctx, pl, ephemeral(pl, s.options.Variables))
 	diags = diags.Extend(more)
+	if !diags.HasErrors() && s.run.IsOpen(target) { // whoever names the object has said what became of its creation
+		diags = diags.Extend(s.run.Recover(s.ctx, target, engine.Recovery{Retry: true}, nil))
+		say("%s: its interrupted creation is settled by that", target)
+	}
 	if !c.Report(diags) || !s.release() {
 		return command.Failed
 	}

@@ -39,17 +39,7 @@ another state file.`,
 					return moveOut(ctx, c, e, m)
 				}
 				return edit(ctx, c, e, func(session state.Session) (edited, diag.List) {
-					s := session.Snapshot().State
-					steps, diags := m.plan(s, s)
-					if diags.HasErrors() || !announce(c, m, len(steps)) {
-						return edited{}, diags
-					}
-					b := s.Builder()
-					for _, step := range steps {
-						b.Fold(state.Edit{Move: &step})
-					}
-					b.Rename(s.Moves(steps)) // also of what depends on what moved
-					return edited{b.State(), moved}, nil
+					return moveWithin(c, session.Snapshot(), m)
 				})
 			}
 		},
@@ -160,6 +150,24 @@ func (m *moving) modules(found []addr.AbsResourceInstance) (steps []state.MoveOb
 	return steps
 }
 
+// moveWithin moves to another address of the same state.
+func moveWithin(c *command.Call, snapshot *state.Snapshot, m *moving) (edited, diag.List) {
+	s := snapshot.State
+	if diags := m.open(snapshot, snapshot); diags.HasErrors() {
+		return edited{}, diags
+	}
+	steps, diags := m.plan(s, s)
+	if diags.HasErrors() || !announce(c, m, len(steps)) {
+		return edited{}, diags
+	}
+	b := s.Builder()
+	for _, step := range steps {
+		b.Fold(state.Edit{Move: &step})
+	}
+	b.Rename(s.Moves(steps)) // also of what depends on what moved
+	return edited{b.State(), moved}, nil
+}
+
 // moveOut moves to another state file. The target is written first: between the two writes the objects are in both
 // states, and in none of them lost.
 func moveOut(ctx context.Context, c *command.Call, e editing, m *moving) command.Outcome {
@@ -169,7 +177,7 @@ func moveOut(ctx context.Context, c *command.Call, e editing, m *moving) command
 		In: e.Out, Out: e.Out, Backup: m.backupOut}}
 	return edit(ctx, c, source, func(session state.Session) (edited, diag.List) {
 		target.apart = []string{e.from(c)}
-		s := session.Snapshot().State
+		s := session.Snapshot()
 		other, diags := lock(ctx, c, target)
 		if diags.HasErrors() {
 			return edited{}, diags
@@ -179,9 +187,12 @@ func moveOut(ctx context.Context, c *command.Call, e editing, m *moving) command
 	})
 }
 
-func moveBetween(ctx context.Context, c *command.Call, s *state.State, other state.Session, m *moving) (edited,
-	diag.List) {
-	there := other.Snapshot().State
+func moveBetween(ctx context.Context, c *command.Call, snapshot *state.Snapshot, other state.Session,
+	m *moving) (edited, diag.List) {
+	s, there := snapshot.State, other.Snapshot().State
+	if diags := m.open(snapshot, other.Snapshot()); diags.HasErrors() {
+		return edited{}, diags
+	}
 	steps, diags := m.plan(s, there)
 	if diags.HasErrors() || !announce(c, m, len(steps)) {
 		return edited{}, diags

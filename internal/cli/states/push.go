@@ -59,6 +59,8 @@ func statePush(ctx context.Context, c *command.Call, l *command.Locking, name st
 			write = session.Replace
 		} else if problem = sameSerial(session.Snapshot().State, s); problem != nil {
 			return edited{}, nil
+		} else if diags := settling(session.Snapshot(), s); diags.HasErrors() {
+			return edited{}, diags
 		}
 		problem = write(ctx, s)
 		return edited{}, nil
@@ -82,4 +84,12 @@ func sameSerial(old, s *state.State) error {
 	return &state.ConflictError{Found: fmt.Sprintf("another content under serial %d", old.Serial),
 		Expected: fmt.Sprintf("the same content under serial %d, or a smaller serial", s.Serial),
 		Advice:   "Both states have been changed since they were the same"}
+}
+
+// settling refuses a state that has an object where an interrupted operation has none, or none where it has one: what
+// became of the operation would be taken for known.
+func settling(old *state.Snapshot, s *state.State) diag.List {
+	return stillOpen(old, "push a state that says otherwise (except with -force)", func(f state.InFlight) bool {
+		return (old.State.Object(f.Object) == nil) != (s.Object(f.Object) == nil)
+	})
 }

@@ -34,15 +34,21 @@ registry.acme.com/acme/aws instead of hashicorp/aws.`,
 					ends[i] = p
 				}
 				return edit(ctx, c, e, func(session state.Session) (edited, diag.List) {
-					return replaceProvider(ctx, c, session.Snapshot().State, ends[0], ends[1], approved)
+					return replaceProvider(ctx, c, session.Snapshot(), ends[0], ends[1], approved)
 				})
 			}
 		},
 	}
 }
 
-func replaceProvider(ctx context.Context, c *command.Call, s *state.State, from, to addr.Provider, approved bool) (
-	edited, diag.List) {
+func replaceProvider(ctx context.Context, c *command.Call, snapshot *state.Snapshot, from, to addr.Provider,
+	approved bool) (edited, diag.List) {
+	s := snapshot.State
+	if diags := stillOpen(snapshot, "replace "+from.ForDisplay(), func(f state.InFlight) bool {
+		return f.Provider.Provider == from // which is the one to adopt the object with
+	}); diags.HasErrors() {
+		return edited{}, diags
+	}
 	var edits []state.Edit
 	var names []string
 	for _, r := range s.Resources() {

@@ -28,14 +28,15 @@ address may be that of a module, a resource or an instance.`,
 					return c.WrongNumber("At least one address is required.")
 				}
 				return edit(ctx, c, e, func(session state.Session) (edited, diag.List) {
-					return stateRm(c, session.Snapshot().State, dry)
+					return stateRm(c, session.Snapshot(), dry)
 				})
 			}
 		},
 	}
 }
 
-func stateRm(c *command.Call, s *state.State, dry bool) (edited, diag.List) {
+func stateRm(c *command.Call, snapshot *state.Snapshot, dry bool) (edited, diag.List) {
+	s := snapshot.State
 	var edits []state.Edit
 	var gone []addr.AbsResourceInstance
 	taken := map[addr.AbsResourceInstance]bool{}
@@ -44,6 +45,9 @@ func stateRm(c *command.Call, s *state.State, dry bool) (edited, diag.List) {
 	for _, text := range c.Args {
 		t, diags := addr.ParseTarget(text)
 		if diags.HasErrors() {
+			return edited{}, diags
+		}
+		if diags := stillOpen(snapshot, "remove "+t.String(), at(t)); diags.HasErrors() {
 			return edited{}, diags
 		}
 		found := matching(s, t)

@@ -192,7 +192,7 @@ func moveTo(t *testing.T, s, other *state.State, m *moving) []*state.State {
 		t.Fatal(err)
 	}
 	c, _ := quiet()
-	next, diags := moveBetween(t.Context(), c, s, session, m)
+	next, diags := moveBetween(t.Context(), c, &state.Snapshot{State: s}, session, m)
 	if diags.HasErrors() {
 		t.Fatal(diags.Err())
 	}
@@ -218,12 +218,12 @@ func TestRemovalTakesWhatTheAddressNames(t *testing.T) {
 		}
 		slices.Sort(want)
 		c, said := quiet(at)
-		dry, _ := stateRm(c, s, true)
+		dry, _ := stateRm(c, &state.Snapshot{State: s}, true)
 		if dry.state != nil {
 			t.Errorf("seed %d: a dry run changes the state", seed)
 		}
 		would := strings.Count(said.String(), "Would remove ")
-		done, diags := stateRm(c, s, false)
+		done, diags := stateRm(c, &state.Snapshot{State: s}, false)
 		if len(want) == len(before) {
 			if !diags.HasErrors() || would > 0 {
 				t.Errorf("seed %d: state rm %s: nothing is there, and %d would be removed: %v", seed, at, would, diags)

@@ -1,0 +1,67 @@
+package states
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/tombolo-iac/tombolo/addr"
+	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/state"
+)
+
+// An operation that a killed run left open is known by the address that it was begun at. A command that changes what
+// that address means would settle it without a word, so it is refused until somebody has said what became of it.
+
+// stillOpen refuses an edit because of the operations in flight that it would change the meaning of.
+func stillOpen(s *state.Snapshot, what string, touches func(state.InFlight) bool) (diags diag.List) {
+	told := map[addr.AbsResourceInstance]bool{}
+	for _, f := range s.InFlight {
+		a := f.Object.Instance
+		if told[a] || !touches(f) {
+			continue
+		}
+		told[a] = true
+		recoverAs := func(how string) diag.Command { return diag.Command(fmt.Sprintf("recover '%s' %s", a, how)) }
+		diags = append(diags, &diag.Diagnostic{Severity: diag.Error, Address: a.String(),
+			Summary: "Interrupted operation is not resolved",
+			Detail: fmt.Sprintf("Cannot %s: a run ended in the middle of the %s of %s, which is known by that address "+
+				"until you say what became of it. Nothing was changed.", what, f.Action, f.Object),
+			Advice: resolving(f, recoverAs)})
+	}
+	return diags
+}
+
+// resolving lists the commands that resolve an operation.
+func resolving(f state.InFlight, recoverAs func(string) diag.Command) *diag.Advice {
+	if f.Action == state.ActionCreate {
+		return diag.Advise("Look for the object, run one of these, then try again:\n"+
+			"  %s    (it exists: take it over)\n  %s       (it does not exist)\n"+
+			"  %s      (leave it alone, and drop it from the state)", recoverAs("--adopt ID"), recoverAs("--retry"),
+			recoverAs("--forget"))
+	}
+	return diag.Advise("Look at the object, run one of these, then try again:\n"+
+		"  %s       (keep what the state says of it)\n  %s      (drop it from the state)", recoverAs("--retry"),
+		recoverAs("--forget"))
+}
+
+// at reports whether an operation is that of an object at or below an address.
+func at(t addr.Target) func(state.InFlight) bool {
+	return func(f state.InFlight) bool { return matches(t, f.Object.Instance) }
+}
+
+// open refuses moves from or to the address of an operation in flight. What an interrupted creation needs does not move
+// either: the journal has its former address, under which nothing would keep it from being destroyed.
+func (m *moving) open(from, to *state.Snapshot) diag.List {
+	what := fmt.Sprintf("move %s to %s", m.from, m.to)
+	found := named(from.State, m.from)
+	diags := stillOpen(from, what, func(f state.InFlight) bool {
+		return at(m.from)(f) || f.Action == state.ActionCreate &&
+			slices.ContainsFunc(found, func(a addr.AbsResourceInstance) bool {
+				return slices.Contains(f.Dependencies, a.Config())
+			})
+	})
+	if from == to && diags.HasErrors() {
+		return diags // each operation is named once
+	}
+	return diags.Extend(stillOpen(to, what, at(m.to)))
+}
