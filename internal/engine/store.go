@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"log/slog"
 	"sync"
 
 	"github.com/tombolo-iac/tombolo/diag"
@@ -98,7 +99,13 @@ func (s *Surroundings) sharedStore(ctx context.Context, b *backend.Backend) (sta
 		}
 	}
 	dir := s.In(".")
-	driver, diags := b.Driver(ctx, remote.Surroundings{Getenv: s.Getenv, Dir: dir, Version: s.StateVersion()})
+	log := logOrDiscard(s.CoreLog)
+	driver, diags := b.Driver(ctx, remote.Surroundings{Getenv: s.Getenv, Dir: dir, Version: s.StateVersion(),
+		Log: func(format string, args ...any) {
+			if log.Enabled(ctx, slog.LevelDebug) {
+				log.Debug(fmt.Sprintf(format, args...))
+			}
+		}})
 	if diags.HasErrors() {
 		return nil, diags
 	}

@@ -93,12 +93,9 @@ type server struct {
 	address  string
 	// fault returns what goes wrong with a call; "" for nothing. It is called one at a time.
 	fault func(verb string) string
-	// began gets each verb before anything is done; nil: nobody.
-	began func(verb string)
 
 	mu    sync.Mutex // guards below
 	holds map[string]remote.Hold
-	calls map[string]int
 }
 
 // serve starts a server. All of it ends with the test.
@@ -108,8 +105,7 @@ func serve(t *testing.T, d remote.Driver, features ...string) *server {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &server{driver: d, features: features, address: l.Addr().String(), holds: map[string]remote.Hold{},
-		calls: map[string]int{}}
+	s := &server{driver: d, features: features, address: l.Addr().String(), holds: map[string]remote.Hold{}}
 	var all sync.WaitGroup
 	all.Go(func() {
 		for {
@@ -155,11 +151,7 @@ func (s *server) converse(conn net.Conn) {
 		if json.Unmarshal(line, &c) != nil || c.ID == nil {
 			continue // a notification
 		}
-		if s.began != nil {
-			s.began(c.Method)
-		}
 		s.mu.Lock()
-		s.calls[c.Method]++
 		fault := ""
 		if s.fault != nil && c.Method != "initialize" {
 			fault = s.fault(c.Method)
