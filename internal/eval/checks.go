@@ -65,11 +65,15 @@ func (w *Walk) CheckResults() []state.CheckResult {
 	w.checks.mu.Lock()
 	defer w.checks.mu.Unlock()
 	var out []state.CheckResult
+	reached := reached{by: map[*linking.Unit][]*Instance{}}
+	for _, i := range w.instances {
+		reached.by[i.Unit] = append(reached.by[i.Unit], i)
+	}
 	destroying := w.Inputs.Only != nil && !w.Inputs.Partial
 	for _, u := range w.Program.Units() {
 		for _, s := range u.Slots() {
 			if kind, ok := s.Checkable(); ok && (destroying || w.checks.by[[2]string{kind, s.Addr()}] == nil) {
-				out = append(out, w.unchecked(kind, s))
+				out = append(out, w.unchecked(kind, s, reached))
 			}
 		}
 	}
@@ -101,15 +105,46 @@ func (w *Walk) CheckResults() []state.CheckResult {
 	return out
 }
 
+// reached are the instances of each module that a walk made.
+type reached struct{ by map[*linking.Unit][]*Instance }
+
+// expanded reports whether all instances of a module are known: its calls were expanded, everywhere.
+func (r reached) expanded(u *linking.Unit) bool {
+	for ; u.Parent != nil; u = u.Parent {
+		for name, unit := range u.Parent.Calls {
+			for _, i := range r.by[u.Parent] {
+				if unit == u && !i.calls[name].expanded {
+					return false
+				}
+			}
+		}
+	}
+	return true
+}
+
+// empty reports whether it is known that a block has no instances.
+func (r reached) empty(s *linking.Slot) bool {
+	u := s.Unit()
+	if !r.expanded(u) {
+		return false
+	}
+	for _, i := range r.by[u] {
+		if s.Kind != linking.SlotResource || i.resources[s.Index].byKey == nil {
+			return false
+		}
+	}
+	return true
+}
+
 // unchecked is the result of what nothing was reported for: with no instances all of them pass, unless the walk did not
 // come there.
-func (w *Walk) unchecked(kind string, s *linking.Slot) state.CheckResult {
+func (w *Walk) unchecked(kind string, s *linking.Slot, reached reached) state.CheckResult {
 	r := state.CheckResult{Kind: kind, ConfigAddr: s.Addr(), Status: statusPass}
 	if w.Inputs.Partial && !w.Inputs.Only[s] || w.heldSlots[s] {
 		r.Status = statusUnknown
 		return r
 	}
-	if w.Inputs.Only != nil && !w.Inputs.Partial || w.Diagnostics().HasErrors() {
+	if w.Inputs.Only != nil && !w.Inputs.Partial || w.Diagnostics().HasErrors() && !reached.empty(s) {
 		r.Status = statusUnknown
 		if kind == "output" && s.Unit().Parent == nil {
 			r.Objects = []state.CheckedObject{{Addr: s.Addr(), Status: statusUnknown}}

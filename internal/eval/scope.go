@@ -105,6 +105,7 @@ type callValue struct {
 	mode     RepetitionMode
 	keys     []addr.Key
 	children map[addr.Key]*Instance
+	expanded bool // keys are all that there are
 	// validating: outputs stand for whatever they may become.
 	validating bool
 

@@ -303,7 +303,7 @@ func (i *Instance) expandCall(s *linking.Slot) error {
 	if err := i.report(diags.Extend(s.Faulty(linking.PartDependsOn))); err != nil {
 		return err
 	}
-	call.mode = exp.Mode
+	call.mode, call.expanded = exp.Mode, true
 	if i.walk.Inputs.Expansions == nil {
 		for _, key := range exp.Keys {
 			i.child(s, key).rep = exp.Repetition(key)
