@@ -9,6 +9,7 @@ import (
 	"math/rand"
 	"net/http/httptest"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strconv"
 	"sync"
@@ -20,7 +21,9 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/tombolo-iac/tombolo/internal/pgtest"
+	"github.com/tombolo-iac/tombolo/internal/program/starter"
 	"github.com/tombolo-iac/tombolo/internal/store/pg"
+	"github.com/tombolo-iac/tombolo/internal/store/program"
 	"github.com/tombolo-iac/tombolo/internal/store/remote"
 	"github.com/tombolo-iac/tombolo/internal/store/s3"
 	"github.com/tombolo-iac/tombolo/state"
@@ -42,8 +45,11 @@ func (s Shared) driver() remote.Driver {
 		return drivers[s]
 	}
 	kind, config := pg.Kind(), map[string]cty.Value{}
-	if s.Kind == "s3" {
+	switch s.Kind {
+	case "s3":
 		kind = s3.Kind()
+	case "program":
+		kind = program.Kind()
 	}
 	for name, a := range kind.Schema.Attributes {
 		config[name] = cty.NullVal(a.ImpliedType())
@@ -60,6 +66,10 @@ func (s Shared) driver() remote.Driver {
 		}
 		endpoints["s3"] = cty.StringVal(s.Address)
 		config["endpoints"] = cty.ObjectVal(endpoints)
+	} else if s.Kind == "program" {
+		config["command"] = cty.ListVal([]cty.Value{cty.StringVal("python3"),
+			cty.StringVal(filepath.Join(s.Address, "store.py"))})
+		config["config"] = cty.MapVal(map[string]cty.Value{"file": cty.StringVal(filepath.Join(s.Address, s.Name))})
 	} else {
 		config["conn_str"], config["schema_name"] = cty.StringVal(s.Address), cty.StringVal(s.Name)
 	}
@@ -86,6 +96,21 @@ func buckets(t *testing.T) string {
 	server := httptest.NewServer(gofakes3.New(objects).Server())
 	t.Cleanup(server.Close)
 	return server.URL
+}
+
+// storeProgram writes the program that keeps states with which people begin one, into a folder for the states, too.
+func storeProgram(t *testing.T) string {
+	t.Helper()
+	if _, err := exec.LookPath("python3"); err != nil {
+		t.Skip("needs python3 for the program")
+	}
+	dir := t.TempDir()
+	for name, text := range starter.Store("python", "crash") {
+		if err := os.WriteFile(filepath.Join(dir, name), text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
 }
 
 // moveAway puts an empty folder in the place of the project's, as when the next run is on another machine.
@@ -123,7 +148,7 @@ func (r *room) freed() {
 		if !errors.As(err, &locked) {
 			r.t.Fatalf("the state cannot be locked: %v", err)
 		}
-		if r.job.Shared.Kind == "s3" && locked.Info != nil {
+		if r.job.Shared.Kind != "pg" && locked.Info != nil {
 			if err := ws.ForceUnlock(r.t.Context(), locked.Info.ID); err != nil {
 				r.t.Fatal(err)
 			}
@@ -150,6 +175,9 @@ func TestKilledWithASharedState(t *testing.T) {
 	}
 	t.Run("pg", func(t *testing.T) { killShared(t, Shared{Kind: "pg", Address: pgtest.Database(t)}, kills) })
 	t.Run("s3", func(t *testing.T) { killShared(t, Shared{Kind: "s3", Address: buckets(t)}, kills) })
+	t.Run("program", func(t *testing.T) {
+		killShared(t, Shared{Kind: "program", Address: storeProgram(t)}, (kills+1)/2) // it starts an interpreter
+	})
 }
 
 func killShared(t *testing.T, at Shared, kills int) {
