@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -146,6 +147,7 @@ output "list" {
 		p.run(args...)
 		p.lookAtFiles(strings.Join(args, " "))
 	}
+	p.editing()
 	p.typed(`{ "version": 4, "outputs": { "o": { "value": "`+planted+`", "type": 1 } } }`, "state", "push", "-")
 	p.typed(`{ "version": 4, "serial": "`+planted+`" }`, "state", "push", "-")
 
@@ -173,6 +175,57 @@ output "list" {
 			p.run("show", "-no-color", "p")
 		})
 	}
+}
+
+// editing runs what edits a state, and the commands that have to print values: these may tell secrets on the standard
+// output alone.
+func (p *planting) editing() {
+	p.t.Helper()
+	apart := func(args ...string) string {
+		p.t.Helper()
+		var out, errs bytes.Buffer
+		a := &command.App{
+			Surroundings: engine.Surroundings{Program: p.program, Title: titles[p.program], Environ: p.environ,
+				StartDir: p.dir},
+			In: command.NewInput(nil), Out: &out, Err: &errs,
+		}
+		survive(a, func() command.Outcome { return start(p.t.Context(), a, args) })
+		p.look(strings.Join(args, " ")+": standard error", errs.String())
+		p.lookAtFiles(strings.Join(args, " "))
+		return out.String()
+	}
+	pulled := apart("state", "pull")
+	if !strings.Contains(pulled, planted) {
+		p.t.Errorf("the state has no secret: %.300s", pulled)
+	}
+	for _, args := range [][]string{{"output", "-json"}, {"output", "-raw", "text"}, {"show", "-json"},
+		{"state", "show", "-json", "terraform_data.a"}, {"state", "pull", "extra"}, {"output", "text"}} {
+		apart(args...)
+	}
+	environ := p.environ
+	for _, level := range []string{"trace", "json"} {
+		p.environ = append(slices.Clone(environ), "TF_LOG="+level)
+		for _, args := range [][]string{{"state", "history"}, {"recover", "terraform_data.a"},
+			{"state", "mv", "terraform_data.a", "terraform_data.f"},
+			{"state", "mv", "terraform_data.f", "terraform_data.a"},
+			{"state", "mv", "-state-out=apart.tfstate", "terraform_data.a", "terraform_data.a"},
+			{"state", "mv", "-state=apart.tfstate", "-state-out=terraform.tfstate", "terraform_data.a",
+				"terraform_data.a"},
+			{"state", "list", "-id=" + "nosuch"}, {"state", "rm", "-dry-run", "terraform_data.a"},
+			{"workspace", "new", "other"}, {"workspace", "select", "default"}, {"workspace", "delete", "default"},
+			{"workspace", "delete", "other"}, {"force-unlock", "-force", "nosuch"}, {"plan"}, {"show"},
+			{"taint", "terraform_data.a"}, {"show", "terraform.tfstate"}, {"untaint", "terraform_data.a"}} {
+			p.run(args...)
+			p.lookAtFiles(strings.Join(args, " "))
+		}
+	}
+	p.environ = environ
+	older := strings.Replace(pulled, `"serial": `, `"serial": 0`, 1)
+	p.typed(older, "state", "push", "-")
+	p.typed(strings.Replace(pulled, `"lineage": "`, `"lineage": "x`, 1), "state", "push", "-")
+	p.typed(strings.Replace(pulled, planted, planted+"2", 1), "state", "push", "-")
+	p.typed(strings.Replace(pulled, `"version": 4`, `"version": "`+planted+`"`, 1), "state", "push", "-")
+	p.typed(pulled[:len(pulled)/2], "state", "push", "-")
 }
 
 // TestNoPartOfASecretInAProgramIsTold runs programs that say what they were given, as a part of their script, in their

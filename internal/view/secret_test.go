@@ -101,6 +101,19 @@ func TestSecretsNeverShow(t *testing.T) {
 			}
 		}
 	}
+	for _, c := range []struct{ before, after plan.Value }{{none, whole}, {whole, none}, {whole, other}} {
+		var out bytes.Buffer
+		pl := &plan.Plan{Changes: []*plan.Change{{Object: object, PrevAddr: objectAt(t, "t_x.old").Instance,
+			Provider: addr.AbsProviderConfig{Provider: p}, Action: plan.DeleteThenCreate, Before: c.before,
+			After: c.after, Type: ty}}, Outputs: []*plan.OutputChange{
+			{Name: "now", Action: plan.Create, After: secret, Sensitive: true}}}
+		if err := Markdown(&out, pl, schemas); err != nil {
+			t.Fatal(err)
+		}
+		if text := out.String(); strings.Contains(text, tfjsontest.Canary) || !strings.Contains(text, "t_x.a") {
+			t.Errorf("as Markdown, a secret was written, or nothing:\n%s", text)
+		}
+	}
 	stored, err := state.NewObject(v, ty, state.Object{Sensitive: paths})
 	if err != nil {
 		t.Fatal(err)
