@@ -165,6 +165,9 @@ func (p *planner) imported(o addr.Object, cfg addr.AbsProviderConfig, rt *provid
 	if errs := value.CheckRefreshed(rt.Block, k.value); len(errs) > 0 {
 		return none, p.walk.Report(value.BadAnswer(o, cfg, "Provider produced invalid object", errs))
 	}
+	if errs := value.CheckIdentity(rt.Identity, k.identity, true); len(errs) > 0 {
+		return none, p.walk.Report(value.BadAnswer(o, cfg, "Provider produced invalid identity", errs))
+	}
 	if asked := p.opts.Import; asked != nil && asked.Target == o.Instance {
 		if asked.Found != nil {
 			asked.Found()
