@@ -220,7 +220,8 @@ func (q *Quota) Take(size int) bool {
 	return true
 }
 
-// Rest returns what to say at the end about what was not passed on; "" when that is nothing.
+// Rest returns what to say at the end about what was not passed on; "" when that is nothing. Of a flood
+// not all is read.
 func (q *Quota) Rest() string {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -231,7 +232,8 @@ func (q *Quota) Rest() string {
 	if q.more == 1 {
 		lines = "line"
 	}
-	return fmt.Sprintf("(the program says too much: %d more %s, %s, not shown)", q.more, lines, byteCount(q.beyond))
+	return fmt.Sprintf("(the program says too much: at least %d more %s, %s, not shown)",
+		q.more, lines, byteCount(q.beyond))
 }
 
 func byteCount[T int | int64](n T) string {
