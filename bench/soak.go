@@ -1,0 +1,260 @@
+//go:build unix
+
+package main
+
+import (
+	"bytes"
+	"context"
+	"flag"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"text/tabwriter"
+	"time"
+)
+
+// A trial is one thing that goes wrong outside of the engine, again and again. What it costs and what it leaves behind
+// must be the same in the first round and in the last.
+type trial struct {
+	name   string
+	config string
+	words  []string      // the command
+	kill   time.Duration // after which the engine is killed; then the command runs once more, and is not killed
+	fails  bool          // the command is meant to end with an error
+}
+
+const soakMark = "TOMBOLO_BENCH_SOAK"
+
+// external is an external_resource whose creation runs a script.
+func external(script string) string {
+	return `terraform {
+  required_providers {
+    external = {
+      source = "tombolo/external"
+    }
+  }
+}
+resource "external_resource" "a" {
+  program = ["sh", "-c", <<-EOT
+    case "$0" in
+    create) ` + script + ` ;;
+    *) echo '{"id":"1","arguments":{},"result":{}}' ;;
+    esac
+  EOT
+  ]
+}
+`
+}
+
+const soakAnswer = `echo '{"id":"1","arguments":{},"result":{}}'`
+
+// doublings is a configuration of n locals, each of which has the one before twice.
+func doublings(n int) string {
+	var b strings.Builder
+	b.WriteString("locals {\n  d0 = \"x\"\n")
+	for i := 1; i <= n; i++ {
+		fmt.Fprintf(&b, "  d%d = \"${local.d%d}${local.d%d}\"\n", i, i-1, i-1)
+	}
+	fmt.Fprintf(&b, "}\noutput \"o\" {\n  value = local.d%d\n}\n", n)
+	return b.String()
+}
+
+var apply = []string{"apply", "-auto-approve", "-input=false", "-no-color"}
+
+var trials = []trial{
+	{name: "a program that does its work", config: external(soakAnswer), words: apply},
+	{name: "100 MB of messages", words: apply,
+		config: external(`head -c 100000000 /dev/zero | tr '\0' x >&2; ` + soakAnswer)},
+	{name: "an answer of 70 MB", words: apply, fails: true,
+		config: external(`head -c 70000000 /dev/zero | tr '\0' ' '`)},
+	{name: "the engine is killed, the program answers", words: apply, kill: time.Second,
+		config: external(`sleep 2; ` + soakAnswer)},
+	{name: "the engine is killed, the program writes 200 MB", words: apply, kill: time.Second, fails: true,
+		config: external(`sleep 2; head -c 200000000 /dev/zero | tr '\0' ' '`)},
+	{name: "a text doubled forty times", config: doublings(40), words: []string{"plan", "-input=false", "-no-color"},
+		fails: true},
+	{name: "2 000 duplicate variables", words: []string{"validate", "-no-color"}, fails: true,
+		config: strings.Repeat("variable \"v\" {\n}\n", 2001)},
+	{name: "200 references to nothing", words: []string{"validate", "-no-color"}, fails: true,
+		config: strings.Repeat("resource \"terraform_data\" \"a\" {\n  input = var.none\n}\n", 200)},
+}
+
+// soak runs every trial some rounds and prints what the first and the last of them took and left.
+func soak(ctx context.Context, args []string, stdout, stderr io.Writer) error {
+	flags := flag.NewFlagSet("bench soak", flag.ContinueOnError)
+	flags.SetOutput(stderr)
+	rounds := flags.Int("rounds", 10, "how often each trial runs")
+	o := options{terraform: "none", tofu: "none"}
+	flags.StringVar(&o.tombolo, "tombolo", "", "tombolo to measure; empty to build ./cmd/tombolo")
+	err := flags.Parse(args)
+	if err != nil {
+		return err
+	}
+	if o.workDir, err = os.MkdirTemp("", "tombolo-soak-"); err != nil {
+		return err
+	}
+	defer os.RemoveAll(o.workDir)
+	if err := o.findContenders(ctx); err != nil {
+		return err
+	}
+	bin := o.contenders[len(o.contenders)-1].bin
+	w := tabwriter.NewWriter(stdout, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "trial\trounds\ttime of first, last\tmemory of first, last, most\tprinted\tdisk\t"+
+		"processes left\tfiles left")
+	for i, tr := range trials {
+		fmt.Fprintln(stderr, "soak:", tr.name)
+		s := &soaking{trial: tr, bin: bin, dir: filepath.Join(o.workDir, fmt.Sprint(i))}
+		for range *rounds {
+			if err := s.round(ctx); err != nil {
+				return fmt.Errorf("%s, round %d: %w", tr.name, len(s.samples)+1, err)
+			}
+		}
+		s.report(w)
+	}
+	return w.Flush()
+}
+
+// soaking is a trial on its way.
+type soaking struct {
+	trial
+	bin, dir string
+	samples  []sample
+	printed  int // most in a round
+	left     []string
+	kept     int64 // bytes on the disk
+	alive    int
+}
+
+// round runs the trial in a new folder and a temporary folder of its own.
+func (s *soaking) round(ctx context.Context) error {
+	defer os.RemoveAll(s.dir)
+	work, tmp := filepath.Join(s.dir, "work"), filepath.Join(s.dir, "tmp")
+	for _, dir := range []string{work, tmp} {
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			return err
+		}
+	}
+	if err := os.WriteFile(filepath.Join(work, "main.tf"), []byte(s.config), 0o600); err != nil {
+		return err
+	}
+	if err := os.WriteFile(filepath.Join(s.dir, "empty.tfrc"), nil, 0o600); err != nil {
+		return err
+	}
+	if _, _, err := s.run(ctx, []string{"init", "-input=false"}, 0); err != nil && !s.fails {
+		return fmt.Errorf("init: %w", err)
+	}
+	if s.kill > 0 {
+		if _, _, err := s.run(ctx, s.words, s.kill); err == nil {
+			return fmt.Errorf("%s ended before it was killed", s.words[0])
+		}
+	}
+	got, printed, err := s.run(ctx, s.words, 0)
+	if (err != nil) != s.fails {
+		return fmt.Errorf("%s: %v", s.words[0], err)
+	}
+	s.samples, s.printed = append(s.samples, got), max(s.printed, printed)
+	time.Sleep(100 * time.Millisecond) // guards end when they see that the engine has
+	alive, err := marked(s.dir)
+	if err != nil {
+		return err
+	}
+	s.alive += alive
+	if s.kept, err = onDisk(s.dir); err != nil {
+		return err
+	}
+	s.left, err = leftOver(work, tmp, s.fails)
+	return err
+}
+
+// run runs a command of the engine, and kills it after a while unless that is 0. It also returns how much was printed.
+func (s *soaking) run(ctx context.Context, words []string, kill time.Duration) (sample, int, error) {
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Minute)
+	defer cancel()
+	if kill > 0 {
+		ctx, cancel = context.WithTimeout(ctx, kill)
+		defer cancel()
+	}
+	var out bytes.Buffer
+	cmd := exec.CommandContext(ctx, s.bin, words...)
+	cmd.Dir, cmd.Stdout, cmd.Stderr, cmd.WaitDelay = filepath.Join(s.dir, "work"), &out, &out, time.Second
+	cmd.Env = append(os.Environ(), soakMark+"="+s.dir, "TMPDIR="+filepath.Join(s.dir, "tmp"), "CHECKPOINT_DISABLE=1",
+		"TF_CLI_CONFIG_FILE="+filepath.Join(s.dir, "empty.tfrc"))
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	start := time.Now()
+	err := cmd.Run()
+	if cmd.ProcessState == nil {
+		return sample{}, 0, err
+	}
+	return sample{Wall: time.Since(start), RSS: maxRSS(cmd.ProcessState)}, out.Len(), err
+}
+
+// marked counts the processes that a round has left; where there is no /proc it finds none.
+func marked(dir string) (count int, err error) {
+	names, err := filepath.Glob("/proc/[0-9]*/environ")
+	for _, name := range names {
+		if env, err := os.ReadFile(name); err == nil && bytes.Contains(env, []byte(soakMark+"="+dir+"\x00")) {
+			count++
+		}
+	}
+	return count, err
+}
+
+// leftOver returns the files that nobody needs any more: all temporary ones, and in the project all but the state, its
+// backup, what init made and, while an operation is open, the answer to it.
+func leftOver(work, tmp string, open bool) (list []string, err error) {
+	for _, root := range []string{work, tmp} {
+		err = filepath.WalkDir(root, func(path string, e fs.DirEntry, err error) error {
+			switch name := e.Name(); {
+			case err != nil:
+				return err
+			case path == root || name == "main.tf" || strings.HasPrefix(name, "terraform.tfstate") && !e.IsDir():
+			case name == ".terraform" && e.IsDir():
+				return filepath.SkipDir
+			case open && strings.HasSuffix(path, ".answers"):
+				return filepath.SkipDir
+			case name == ".terraform.lock.hcl":
+			default:
+				list = append(list, name)
+			}
+			return nil
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return list, nil
+}
+
+// onDisk returns how much of the disk a folder takes.
+func onDisk(dir string) (total int64, err error) {
+	err = filepath.WalkDir(dir, func(_ string, e fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		info, err := e.Info()
+		if st, ok := info.Sys().(*syscall.Stat_t); ok && err == nil {
+			total += st.Blocks * 512
+		}
+		return err
+	})
+	return total, err
+}
+
+func (s *soaking) report(w io.Writer) {
+	first, last, most := s.samples[0], s.samples[len(s.samples)-1], int64(0)
+	for _, one := range s.samples {
+		most = max(most, one.RSS)
+	}
+	left := "none"
+	if len(s.left) > 0 {
+		left = strings.Join(s.left, " ")
+	}
+	fmt.Fprintf(w, "%s\t%d\t%.2f s, %.2f s\t%d MB, %d MB, %d MB\t%d kB\t%d kB\t%d\t%s\n", s.name,
+		len(s.samples), first.Wall.Seconds(), last.Wall.Seconds(), first.RSS/1e6, last.RSS/1e6, most/1e6,
+		(s.printed+999)/1000, s.kept/1000, s.alive, left)
+}
