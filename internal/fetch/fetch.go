@@ -134,6 +134,24 @@ func Resolve(ctx context.Context, files config.Files, old *config.Manifest, opts
 	return manifest, w.report, diags
 }
 
+// Problems reports what is wrong with the modules below a root module that has errors, which the caller reports. It
+// reads modules that are local or installed, and fetches none.
+func Problems(ctx context.Context, dir, dataDir string, opts Options) diag.List {
+	s := newStage(dir, path.Join(filepath.ToSlash(dataDir), "modules"))
+	if s.judge(opts.base(dir, dataDir)) != nil {
+		return nil // installing says so, once the root module is right
+	}
+	old, err := readManifest(s.manifest())
+	if err != nil {
+		old = &config.Manifest{}
+	}
+	opts.Packages, opts.Progress = nil, nil
+	w := newWalk(config.OSFiles(dir), old, opts)
+	w.judging = true
+	_, diags := w.run(ctx)
+	return diags
+}
+
 func readManifest(name string) (*config.Manifest, error) {
 	src, err := regular.Read(name, regular.Record)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -35,6 +35,7 @@ type walk struct {
 	below    map[string][]string // the keys of what modules called when they were recorded
 	report   *Report
 	diags    diag.List
+	judging  bool   // only what is there is read, and the root module has been judged
 	stage    *stage // nil without effects
 
 	slots   chan struct{} // one for each that may be busy
@@ -94,7 +95,9 @@ func (w *walk) run(ctx context.Context) (*config.Manifest, diag.List) {
 	root := place{dir: ".", inPkg: ".", files: w.files}
 	w.manifest[""] = config.ManifestModule{Dir: "."}
 	children, diags := w.read(ctx, &wait, root, addr.RootModule, nil)
-	w.diags = w.diags.Extend(diags)
+	if !w.judging {
+		w.diags = w.diags.Extend(diags)
+	}
 	for _, c := range w.opts.Calls {
 		children = append(children, w.begin(ctx, &wait, &node{call: c.Call, path: c.Path, from: root}))
 	}
@@ -187,6 +190,9 @@ func (w *walk) find(ctx context.Context, n *node) bool {
 	}
 	if w.reuse(n) {
 		return true
+	}
+	if w.judging {
+		return false
 	}
 	if w.opts.Packages == nil || w.stage == nil {
 		n.fail(&n.call.SourceRange, "Module source not supported", "The module %s has to be downloaded (%s), and "+

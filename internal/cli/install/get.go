@@ -55,12 +55,16 @@ func fetchModules(ctx context.Context, c *command.Call, upgrade bool, tests stri
 	if diags.HasErrors() {
 		return diags
 	}
-	var calls []config.Place
+	progress := func(line string) { announce(c, "", view.Clean(line)) }
+	return c.InstallModules(ctx, engine.ModuleOptions{Upgrade: upgrade, Calls: callsOf(files), Progress: progress})
+}
+
+// callsOf returns the modules that files of tests call.
+func callsOf(files []*testfile.File) (calls []config.Place) {
 	for _, run := range testfile.Calls(files) {
 		calls = append(calls, *run.Place())
 	}
-	progress := func(line string) { announce(c, "", view.Clean(line)) }
-	return c.InstallModules(ctx, engine.ModuleOptions{Upgrade: upgrade, Calls: calls, Progress: progress})
+	return calls
 }
 
 // copyModule fills the working directory with a module, and reports whether that went well.

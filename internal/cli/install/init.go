@@ -8,6 +8,7 @@ import (
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/internal/cli/command"
 	"github.com/tombolo-iac/tombolo/internal/config"
+	"github.com/tombolo-iac/tombolo/internal/fetch"
 	"github.com/tombolo-iac/tombolo/internal/suite/testfile"
 	"github.com/tombolo-iac/tombolo/internal/view"
 	"github.com/tombolo-iac/tombolo/state"
@@ -101,10 +102,16 @@ func runInit(ctx context.Context, c *command.Call, i *initing) command.Outcome {
 		announce(c, "initializing_backend_message", c.Bold("Initializing the backend..."))
 	}
 	files, more := c.TestFiles(*i.tests)
+	if root != nil {
+		c.AddSources(root.Files)
+	}
+	if diags.HasErrors() && i.get {
+		diags = diags.Extend(fetch.Problems(ctx, ".", c.DataDir(), fetch.Options{Base: c.DataBase(),
+			LanguageVersion: state.LanguageVersion, Calls: callsOf(files)}))
+	}
 	if diags = diags.Extend(more); diags.HasErrors() {
 		return c.End(diags)
 	}
-	c.AddSources(root.Files)
 	calls := len(root.Root.Calls) + len(testfile.Calls(files))
 	var warnings diag.List
 	if i.backend {
