@@ -69,6 +69,9 @@ type LockInfo struct {
 	Path      string
 }
 
+// ErrNoWorkspaces means that a store has one state and no more.
+var ErrNoWorkspaces = errors.New("workspaces not supported")
+
 // LockedError means that another holds the lock. Info is nil when nothing is known of it.
 type LockedError struct {
 	Info *LockInfo

@@ -3,6 +3,7 @@ package backend
 import (
 	"github.com/zclconf/go-cty/cty"
 
+	httpstore "github.com/tombolo-iac/tombolo/internal/store/http"
 	"github.com/tombolo-iac/tombolo/internal/store/pg"
 	"github.com/tombolo-iac/tombolo/internal/store/program"
 	"github.com/tombolo-iac/tombolo/internal/store/remote"
@@ -15,6 +16,7 @@ var kinds = map[string]*remote.Kind{
 	"local": {Name: "local", Place: "local files", Schema: texts("path", "workspace_dir")},
 	// States live as long as the process; with lock_id there is a lock that nobody gives back.
 	"inmem": {Name: "inmem", Place: "memory, for a single run", Schema: texts("lock_id")},
+	"http":  new(httpstore.Kind()),
 	"pg":    new(pg.Kind()),
 	"s3":    new(s3.Kind()),
 

@@ -24,7 +24,6 @@ var remarks = map[string]Remark{
 	"backend consul":     {Refused, oneOfOurs},
 	"backend cos":        {Refused, oneOfOurs},
 	"backend gcs":        {Refused, oneOfOurs},
-	"backend http":       {Refused, oneOfOurs},
 	"backend kubernetes": {Refused, oneOfOurs},
 	"backend oss":        {Refused, oneOfOurs},
 	"backend remote": {

@@ -22,6 +22,8 @@ import (
 
 	"github.com/tombolo-iac/tombolo/internal/pgtest"
 	"github.com/tombolo-iac/tombolo/internal/program/starter"
+	httpstore "github.com/tombolo-iac/tombolo/internal/store/http"
+	"github.com/tombolo-iac/tombolo/internal/store/http/server"
 	"github.com/tombolo-iac/tombolo/internal/store/pg"
 	"github.com/tombolo-iac/tombolo/internal/store/program"
 	"github.com/tombolo-iac/tombolo/internal/store/remote"
@@ -50,11 +52,14 @@ func (s Shared) driver() remote.Driver {
 		kind = s3.Kind()
 	case "program":
 		kind = program.Kind()
+	case "http":
+		kind = httpstore.Kind()
 	}
 	for name, a := range kind.Schema.Attributes {
 		config[name] = cty.NullVal(a.ImpliedType())
 	}
-	if s.Kind == "s3" {
+	switch s.Kind {
+	case "s3":
 		config["bucket"], config["key"] = cty.StringVal("b"), cty.StringVal(s.Name)
 		config["region"], config["use_lockfile"] = cty.StringVal("eu-central-1"), cty.True
 		config["access_key"], config["secret_key"] = cty.StringVal("key"), cty.StringVal("secret")
@@ -66,11 +71,15 @@ func (s Shared) driver() remote.Driver {
 		}
 		endpoints["s3"] = cty.StringVal(s.Address)
 		config["endpoints"] = cty.ObjectVal(endpoints)
-	} else if s.Kind == "program" {
+	case "program":
 		config["command"] = cty.ListVal([]cty.Value{cty.StringVal("python3"),
 			cty.StringVal(filepath.Join(s.Address, "store.py"))})
 		config["config"] = cty.MapVal(map[string]cty.Value{"file": cty.StringVal(filepath.Join(s.Address, s.Name))})
-	} else {
+	case "http":
+		for _, name := range []string{"address", "lock_address", "unlock_address"} {
+			config[name] = cty.StringVal(s.Address + "/" + s.Name)
+		}
+	default:
 		config["conn_str"], config["schema_name"] = cty.StringVal(s.Address), cty.StringVal(s.Name)
 	}
 	d, diags := kind.Open(context.Background(), cty.ObjectVal(config), remote.Surroundings{})
@@ -83,7 +92,8 @@ func (s Shared) driver() remote.Driver {
 
 // store is the store over the service, with a folder of rescue.
 func (s Shared) store(rescue string) state.Store {
-	return remote.New(remote.Options{Driver: s.driver(), Rescue: []string{rescue}, Beat: time.Second})
+	return remote.New(remote.Options{Driver: s.driver(), Rescue: []string{rescue},
+		Journals: filepath.Dir(rescue), Beat: time.Second})
 }
 
 // buckets starts a server of buckets.
@@ -160,7 +170,7 @@ func (r *room) freed() {
 }
 
 // TestKilledWithASharedState kills applies and destroys whose state is kept by a service; after half of them the
-// working directory is gone too. TOMBOLO_CRASH_KILLS=n asks for n of them for each service.
+// working directory is gone too, unless it has the journal. TOMBOLO_CRASH_KILLS=n asks for n of them for each service.
 func TestKilledWithASharedState(t *testing.T) {
 	t.Parallel()
 	kills := 6
@@ -174,6 +184,11 @@ func TestKilledWithASharedState(t *testing.T) {
 		kills = n
 	}
 	t.Run("pg", func(t *testing.T) { killShared(t, Shared{Kind: "pg", Address: pgtest.Database(t)}, kills) })
+	t.Run("http", func(t *testing.T) {
+		service := httptest.NewServer(&server.Server{})
+		t.Cleanup(service.Close)
+		killShared(t, Shared{Kind: "http", Address: service.URL}, kills)
+	})
 	t.Run("s3", func(t *testing.T) { killShared(t, Shared{Kind: "s3", Address: buckets(t)}, kills) })
 	t.Run("program", func(t *testing.T) {
 		killShared(t, Shared{Kind: "program", Address: storeProgram(t)}, (kills+1)/2) // it starts an interpreter
@@ -215,7 +230,7 @@ func killShared(t *testing.T, at Shared, kills int) {
 			}
 			stop()
 			inFlight += len(r.read().InFlight)
-			if i%2 == 0 {
+			if i%2 == 0 && at.Kind != "http" { // its journal stands in that directory
 				r.moveAway()
 			}
 			r.freed()

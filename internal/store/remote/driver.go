@@ -109,5 +109,5 @@ var (
 	// ErrNoJournal means that a backend has no room for a journal. It is kept on this machine then.
 	ErrNoJournal = errors.New("the backend keeps no journal")
 	// ErrNoWorkspaces means that a backend has one state and no more.
-	ErrNoWorkspaces = errors.New("workspaces not supported")
+	ErrNoWorkspaces = state.ErrNoWorkspaces
 )

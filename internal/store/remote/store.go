@@ -85,6 +85,9 @@ func (s *Store) Workspaces(ctx context.Context) ([]string, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.o.Timeout)
 	defer cancel()
 	names, err := s.o.Driver.Workspaces(ctx)
+	if errors.Is(err, ErrNoWorkspaces) {
+		return nil, ErrNoWorkspaces
+	}
 	if err != nil {
 		return nil, fmt.Errorf("list workspaces: %w", err)
 	}

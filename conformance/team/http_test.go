@@ -1,0 +1,81 @@
+package team
+
+import (
+	"fmt"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/tombolo-iac/tombolo/internal/store/http/server"
+)
+
+// httpBlock is a backend block for a state of a server.
+func httpBlock(address, lock, more string) string {
+	return fmt.Sprintf(`backend "http" {
+  address        = %q
+  lock_address   = %q
+  unlock_address = %q
+  retry_wait_min = 0
+%s}`, address, lock, lock, more)
+}
+
+func TestHTTPServersAreSharedWithTerraform(t *testing.T) {
+	other := theirs(t, "terraform", "TOMBOLO_TERRAFORM")
+	for name, one := range map[string]*server.Server{"lenient": {Lenient: true, Loose: true},
+		"GitLab": {GitLab: true, Echo: true, Tags: true}} {
+		t.Run(name, func(t *testing.T) {
+			s := httptest.NewServer(one)
+			t.Cleanup(s.Close)
+			address := s.URL + "/network"
+			block := httpBlock(address, address, "")
+			if one.GitLab {
+				block = httpBlock(address, address+"/lock",
+					"  lock_method    = \"POST\"\n  unlock_method  = \"DELETE\"\n")
+			}
+			place{block: block, noWorkspaces: true}.live(t, other)
+		})
+	}
+}
+
+// What init records is the same to the byte, and each program goes on in a directory that the other has set up.
+func TestRecordsOfHTTPServersAreTerraforms(t *testing.T) {
+	other := theirs(t, "terraform", "TOMBOLO_TERRAFORM")
+	for name, c := range map[string]struct {
+		more string
+		env  []string
+	}{
+		"few": {},
+		"environment": {env: []string{"TF_HTTP_USERNAME=user", "TF_HTTP_PASSWORD=password",
+			"TF_HTTP_RETRY_MAX=1"}},
+		"many": {more: `  update_method = "PUT"
+  lock_method   = "LOCK"
+  unlock_method = "UNLOCK"
+  username      = "user"
+  password      = "password"
+  skip_cert_verification = "true"
+  retry_max      = "5"
+  retry_wait_max = 7
+`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := httptest.NewServer(&server.Server{})
+			t.Cleanup(s.Close)
+			p := place{block: httpBlock(s.URL+"/s", s.URL+"/s", c.more), env: c.env}
+			record := func(m *member) string {
+				t.Helper()
+				b, err := os.ReadFile(filepath.Join(m.dir, ".terraform", "terraform.tfstate"))
+				if err != nil {
+					t.Fatal(err)
+				}
+				return string(b)
+			}
+			one, two := p.member(t, "tombolo", ours), p.member(t, "the other", other)
+			if got, want := record(one), record(two); got != want {
+				t.Errorf("recorded\n%s\nwant\n%s", got, want)
+			}
+			one.run("apply", "-auto-approve", "-no-color")
+			two.idle()
+		})
+	}
+}

@@ -1,0 +1,236 @@
+package httpstore
+
+import (
+	"bytes"
+	"context"
+	"crypto/md5"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strconv"
+	"time"
+
+	"golang.org/x/net/http/httpproxy"
+
+	"github.com/tombolo-iac/tombolo/internal/store/remote"
+)
+
+// Bounds of what a server may send, and of how long it may say nothing.
+const (
+	maxState   = 1 << 30
+	maxMessage = 1 << 20
+	silence    = time.Minute
+)
+
+// client sends requests.
+type client struct {
+	s    *settings
+	http *http.Client
+	log  func(format string, args ...any)
+}
+
+func newClient(s *settings, o remote.Surroundings) *client {
+	proxy := httpproxy.FromEnvironment().ProxyFunc()
+	transport := &http.Transport{
+		Proxy:                 func(r *http.Request) (*url.URL, error) { return proxy(r.URL) },
+		DialContext:           (&net.Dialer{Timeout: 30 * time.Second, KeepAlive: 30 * time.Second}).DialContext,
+		TLSClientConfig:       s.tls,
+		TLSHandshakeTimeout:   10 * time.Second,
+		ResponseHeaderTimeout: silence,
+		IdleConnTimeout:       90 * time.Second,
+		ForceAttemptHTTP2:     true,
+	}
+	return &client{s: s, http: &http.Client{Transport: transport, CheckRedirect: follow}, log: o.Log}
+}
+
+// request is one of what the protocol has.
+type request struct {
+	what    string // for people: "read"
+	method  string
+	address *url.URL
+	body    []byte // nil for none
+	match   string // the tag that the state has to have; "" for any
+	most    int64  // how much the answer may be; maxMessage when 0
+}
+
+// answer is what a server said.
+type answer struct {
+	status int
+	etag   string // a strong one
+	after  string // when the server wants to be asked again
+	body   []byte
+}
+
+func (a *answer) ok() bool { return a.status == 200 || a.status == 201 || a.status == 204 }
+
+// refused reports whether another holds the lock, or has written meanwhile.
+func (a *answer) refused() bool {
+	return a.status == http.StatusLocked || a.status == http.StatusConflict
+}
+
+// errRedirect is a redirection that is not followed.
+var errRedirect = errors.New("the server sends elsewhere, where the request would be another one. " +
+	"Set the address that it names")
+
+// follow allows redirections with the same method alone: Go turns others into GET, whose answer would look like
+// success. What was encrypted stays so.
+func follow(r *http.Request, via []*http.Request) error {
+	switch first := via[0]; {
+	case len(via) >= 10:
+		return errors.New("the server redirects in a circle")
+	case r.Method != first.Method, first.URL.Scheme == "https" && r.URL.Scheme != "https":
+		return errRedirect
+	}
+	r.Header.Del("Referer") // it may hold a token
+	return nil
+}
+
+// send sends a request until there is an answer that counts. It is for requests that may be repeated.
+func (c *client) send(ctx context.Context, r request) (*answer, error) {
+	for try := 0; ; try++ {
+		a, err := c.once(ctx, r)
+		if !again(a, err) || try >= c.s.retries {
+			return a, err
+		}
+		if err := c.wait(ctx, try, a); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// again reports whether a request may have another answer at another time.
+func again(a *answer, err error) bool {
+	var unheard *problem
+	switch {
+	case errors.As(err, &unheard):
+		return unheard.passing
+	case err != nil:
+		return false
+	}
+	return a.status == http.StatusTooManyRequests || a.status >= 500 && a.status != http.StatusNotImplemented
+}
+
+// wait waits before another try, as long as the server wishes within what is allowed.
+func (c *client) wait(ctx context.Context, try int, a *answer) error {
+	pause := c.s.waitMin << min(try, 20)
+	if a != nil && a.after != "" {
+		if n, err := strconv.Atoi(a.after); err == nil && n >= 0 {
+			pause = time.Duration(min(n, 3600)) * time.Second
+		}
+	}
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(min(pause, c.s.waitMax)):
+		return nil
+	}
+}
+
+// once sends a request and reads the answer. Without one the error is a *problem, or that of the context.
+func (c *client) once(ctx context.Context, r request) (a *answer, err error) {
+	began := time.Now()
+	defer func() {
+		said := ""
+		if err != nil {
+			said = err.Error()
+		} else {
+			said = strconv.Itoa(a.status)
+		}
+		c.log("http: %s %s in %s: %s", r.method, nameOf(r.address), time.Since(began).Round(time.Millisecond),
+			c.s.clean(said))
+	}()
+	limited, cancel := context.WithCancel(ctx)
+	defer cancel()
+	out, err := c.prepare(limited, r)
+	if err != nil {
+		return nil, c.unheard(ctx, r, err)
+	}
+	in, err := c.http.Do(out)
+	if err != nil {
+		return nil, c.unheard(ctx, r, err)
+	}
+	defer in.Body.Close()
+	most := r.most
+	if most == 0 {
+		most = maxMessage
+	}
+	quiet := time.AfterFunc(silence, cancel)
+	defer quiet.Stop()
+	body, err := io.ReadAll(io.LimitReader(heard{in.Body, quiet}, most+1))
+	switch {
+	case err != nil && limited.Err() != nil && ctx.Err() == nil:
+		return nil, c.unheard(ctx, r, fmt.Errorf("the answer broke off: nothing was heard for %s", silence))
+	case err != nil:
+		return nil, c.unheard(ctx, r, err)
+	case int64(len(body)) > most:
+		return nil, &problem{text: fmt.Sprintf("%s %s: the answer is greater than %d bytes", r.what, c.s.name, most)}
+	}
+	a = &answer{status: in.StatusCode, body: body, after: in.Header.Get("Retry-After")}
+	if tag := in.Header.Get("ETag"); len(tag) > 1 && tag[0] == '"' {
+		a.etag = tag
+	}
+	return a, nil
+}
+
+// prepare makes the request as Terraform makes it.
+func (c *client) prepare(ctx context.Context, r request) (*http.Request, error) {
+	var body io.Reader
+	if r.body != nil {
+		body = bytes.NewReader(r.body)
+	}
+	out, err := http.NewRequestWithContext(ctx, r.method, r.address.String(), body)
+	if err != nil {
+		return nil, err
+	}
+	if c.s.user != "" {
+		out.SetBasicAuth(c.s.user, c.s.password)
+	}
+	if r.body != nil {
+		sum := md5.Sum(r.body)
+		out.Header.Set("Content-Type", "application/json")
+		out.Header.Set("Content-MD5", base64.StdEncoding.EncodeToString(sum[:]))
+	}
+	if r.match != "" {
+		out.Header.Set("If-Match", r.match)
+	}
+	return out, nil
+}
+
+// unheard returns why there is no answer. It leaves open whether the request has arrived.
+func (c *client) unheard(ctx context.Context, r request, err error) error {
+	if ctx.Err() != nil {
+		return fmt.Errorf("%s %s: %w", r.what, c.s.name, ctx.Err())
+	}
+	if inner := (*url.Error)(nil); errors.As(err, &inner) {
+		err = inner.Err // without the address
+	}
+	var unknown x509.UnknownAuthorityError
+	var bad *tls.CertificateVerificationError
+	lasting := errors.Is(err, errRedirect) || errors.As(err, &unknown) || errors.As(err, &bad)
+	text := fmt.Sprintf("%s %s: %v", r.what, c.s.name, err)
+	if errors.As(err, &unknown) {
+		text += ". Set client_ca_certificate_pem to the certificate of whoever signed the server's"
+	}
+	return &problem{text: c.s.clean(text), passing: !lasting}
+}
+
+// heard puts off a timer whenever something is read.
+type heard struct {
+	r     io.Reader
+	quiet *time.Timer
+}
+
+// Read implements io.Reader.
+func (h heard) Read(p []byte) (int, error) {
+	n, err := h.r.Read(p)
+	if n > 0 {
+		h.quiet.Reset(silence)
+	}
+	return n, err
+}

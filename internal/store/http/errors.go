@@ -1,0 +1,85 @@
+package httpstore
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+)
+
+// problem is an error with a text that people can read, without secrets.
+type problem struct {
+	text    string
+	passing bool // it may go well another time
+}
+
+// Error implements error.
+func (p *problem) Error() string { return p.text }
+
+// failed makes an error of an answer that was not expected.
+func (c *client) failed(r request, a *answer) error {
+	text := fmt.Sprintf("%s %s: the server answered with status %d", r.what, c.s.name, a.status)
+	if name := http.StatusText(a.status); name != "" {
+		text += " " + name
+	}
+	if said := message(a.body); said != "" {
+		text += ": " + strings.TrimSuffix(said, ".")
+	}
+	if hint := c.hint(r, a.status); hint != "" {
+		text += ". " + hint
+	}
+	return &problem{text: c.s.clean(text), passing: again(a, nil)}
+}
+
+// hint returns what to do about a status.
+func (c *client) hint(r request, status int) string {
+	switch {
+	case status == http.StatusUnauthorized && c.s.user == "":
+		return "Set username and password, or the variables TF_HTTP_USERNAME and TF_HTTP_PASSWORD"
+	case status == http.StatusUnauthorized:
+		return "The server does not accept this user and password"
+	case status == http.StatusForbidden:
+		return "This user may not do that. Give the user the permission, or set another one"
+	case status == http.StatusMethodNotAllowed, status == http.StatusNotImplemented:
+		return fmt.Sprintf(
+			"The server has no method %s there. Set update_method, lock_method and unlock_method to those "+
+				"that it has", r.method)
+	case status == http.StatusNotFound:
+		return "There is nothing at this address. Look at address, lock_address and unlock_address"
+	case status == http.StatusRequestEntityTooLarge:
+		return "The state is greater than the server takes. Raise its limit for bodies of requests"
+	}
+	return ""
+}
+
+// maxSaid bounds how much of what a server says is shown.
+const maxSaid = 300
+
+// message is what a server says in the body of an error; "" when that is no text for people.
+func message(body []byte) string {
+	text := strings.TrimSpace(string(body))
+	var named map[string]any
+	if json.Unmarshal(body, &named) == nil {
+		text = ""
+		for _, name := range []string{"message", "error", "detail"} {
+			if said, ok := named[name].(string); ok && said != "" {
+				text = said
+				break
+			}
+		}
+	}
+	if strings.HasPrefix(text, "<") {
+		return ""
+	}
+	text = strings.Join(strings.Fields(strings.ToValidUTF8(text, "?")), " ")
+	text = strings.Map(func(r rune) rune {
+		if r < ' ' || r == 0x7f || r >= 0x80 && r < 0xa0 {
+			return '?'
+		}
+		return r
+	}, text)
+	if runes := []rune(text); len(runes) > maxSaid {
+		text = string(runes[:maxSaid]) + "..."
+	}
+	return text
+}

@@ -1,0 +1,96 @@
+// Package httpstore keeps a state behind a server of the user's, as Terraform's backend of that name does: GET reads
+// the state, POST writes it, and two more addresses take a lock and give it back. GitLab speaks so, and many small
+// servers.
+//
+// The protocol has one state and no room for more: no workspaces, no journal, no former states. It has no question for
+// the holder of a lock either. Whoever wants to know asks for the lock, under the id of a holder to learn whether that
+// one still has it, and under an id of nobody, which is given back at once, to learn who has it.
+//
+// Answers get lost. A lock that is refused in the name of the one who asks is held. A state whose answer was lost is
+// read back before it is sent once more. Nothing is sent twice without such a look, but for what may be repeated.
+//
+//	kind := httpstore.Kind()
+//	driver, diags := kind.Open(ctx, config, remote.Surroundings{Getenv: os.Getenv})
+package httpstore
+
+import (
+	"context"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/internal/store/remote"
+	"github.com/tombolo-iac/tombolo/provider"
+	"github.com/tombolo-iac/tombolo/state"
+)
+
+// Kind describes the backend "http". Its schema is Terraform's.
+func Kind() remote.Kind {
+	return remote.Kind{Name: "http", Place: "an HTTP server", Schema: schema(), Open: open}
+}
+
+func schema() *provider.Block {
+	text := func(ty cty.Type, about string) *provider.Attribute {
+		return &provider.Attribute{Type: ty, Optional: true, Description: about}
+	}
+	secret := func(about string) *provider.Attribute {
+		a := text(cty.String, about)
+		a.Sensitive = true // addresses may have passwords in them
+		return a
+	}
+	return &provider.Block{Attributes: map[string]*provider.Attribute{
+		"address":                   secret("Address of the state."),
+		"update_method":             text(cty.String, "Method that writes the state: POST unless it is set."),
+		"lock_address":              secret("Address of the lock. Without it there is no lock."),
+		"lock_method":               text(cty.String, "Method that takes the lock: LOCK unless it is set."),
+		"unlock_address":            secret("Address that gives the lock back."),
+		"unlock_method":             text(cty.String, "Method that gives the lock back: UNLOCK unless it is set."),
+		"username":                  text(cty.String, "User for basic authentication."),
+		"password":                  secret("Password for basic authentication."),
+		"skip_cert_verification":    text(cty.Bool, "Whether any certificate of the server is trusted."),
+		"retry_max":                 text(cty.Number, "How often a request is tried again: 2."),
+		"retry_wait_min":            text(cty.Number, "Seconds before a request is tried again: 1."),
+		"retry_wait_max":            text(cty.Number, "Seconds that are waited at most: 30."),
+		"client_ca_certificate_pem": text(cty.String, "Certificates in PEM that the server's is signed with."),
+		"client_certificate_pem":    text(cty.String, "Certificate in PEM that is shown to the server."),
+		"client_private_key_pem":    secret("Private key in PEM of that certificate."),
+	}}
+}
+
+// open reads the settings. It asks the server nothing.
+func open(_ context.Context, config cty.Value, o remote.Surroundings) (remote.Driver, diag.List) {
+	if o.Getenv == nil {
+		o.Getenv = func(string) string { return "" }
+	}
+	if o.Log == nil {
+		o.Log = func(string, ...any) {}
+	}
+	s, diags := read(config, o)
+	if diags.HasErrors() {
+		return nil, diags
+	}
+	return &driver{s: s, client: newClient(s, o)}, diags
+}
+
+// driver keeps one state.
+type driver struct {
+	s      *settings
+	client *client
+}
+
+// Workspaces implements remote.Driver.
+func (d *driver) Workspaces(context.Context) ([]string, error) { return nil, remote.ErrNoWorkspaces }
+
+// Place implements remote.Driver.
+func (d *driver) Place(workspace string) (remote.Place, error) {
+	if workspace != state.DefaultWorkspace {
+		return nil, remote.ErrNoWorkspaces
+	}
+	return &place{s: d.s, client: d.client}, nil
+}
+
+// Close implements remote.Driver.
+func (d *driver) Close() error {
+	d.client.http.CloseIdleConnections()
+	return nil
+}

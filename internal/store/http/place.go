@@ -1,0 +1,237 @@
+package httpstore
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/tombolo-iac/tombolo/internal/store/remote"
+	"github.com/tombolo-iac/tombolo/state"
+)
+
+// place is the state.
+type place struct {
+	s      *settings
+	client *client
+}
+
+// String implements remote.Place.
+func (p *place) String() string { return p.s.name }
+
+// version is the digest of a state: the protocol has no other name for it.
+func version(data []byte) string {
+	if len(data) == 0 {
+		return ""
+	}
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:])
+}
+
+// fetch returns the state and its tag, if the server has given one.
+func (p *place) fetch(ctx context.Context) (c remote.Content, etag string, err error) {
+	r := request{what: "read", method: http.MethodGet, address: p.s.address, most: maxState}
+	a, err := p.client.send(ctx, r)
+	switch {
+	case err != nil:
+		return c, "", err
+	case a.status == http.StatusNoContent, a.status == http.StatusNotFound,
+		a.status == http.StatusOK && len(a.body) == 0:
+		return c, "", nil
+	case a.status != http.StatusOK:
+		return c, "", p.client.failed(r, a)
+	}
+	return remote.Content{Data: a.body, Version: version(a.body)}, a.etag, nil
+}
+
+// Read implements remote.Place.
+func (p *place) Read(ctx context.Context) (remote.Content, error) {
+	c, _, err := p.fetch(ctx)
+	return c, err
+}
+
+// ReadJournal implements remote.Place.
+func (p *place) ReadJournal(context.Context) (remote.Journal, error) {
+	return remote.Journal{}, remote.ErrNoJournal
+}
+
+// Unlocked implements remote.Place.
+func (p *place) Unlocked(context.Context) (remote.Hold, error) { return &hold{p: p}, nil }
+
+// asking is a request for the lock.
+func (p *place) asking(body []byte) request {
+	return request{what: "lock", method: p.s.lockMethod, address: p.s.lock, body: body}
+}
+
+// looking is the operation of a lock that is taken to see who has it.
+const looking = "look who holds the lock"
+
+// A lock that is taken for a look is gone soon.
+const (
+	lookTries = 10
+	lookPause = 200 * time.Millisecond
+)
+
+// Lock implements remote.Place. Without lock_address there is no lock, as with Terraform.
+func (p *place) Lock(ctx context.Context, info state.LockInfo) (remote.Hold, error) {
+	if p.s.lock == nil {
+		return &hold{p: p}, ctx.Err()
+	}
+	body, err := json.Marshal(info)
+	if err != nil {
+		return nil, err
+	}
+	h := &hold{p: p, id: info.ID, body: body}
+	for try := 1; ; try++ {
+		r := p.asking(body)
+		a, err := p.client.send(ctx, r)
+		switch {
+		case err != nil:
+			p.leave(ctx, info.ID, body)
+			return nil, err
+		case a.ok():
+			return h, nil
+		case !a.refused():
+			p.leave(ctx, info.ID, body)
+			return nil, p.client.failed(r, a)
+		}
+		holder := holderOf(a)
+		switch {
+		case holder.ID == info.ID: // the answer to the first try was lost
+			return h, nil
+		case holder.Operation == looking && try < lookTries:
+			if err := pause(ctx, lookPause); err != nil {
+				return nil, err
+			}
+			continue
+		case holder.ID == "":
+			return nil, &state.LockedError{Err: fmt.Errorf("the state %s is locked. The server does not say by whom%s",
+				p, p.said(a))}
+		}
+		return nil, &state.LockedError{Info: &holder}
+	}
+}
+
+// said is what a server says besides.
+func (p *place) said(a *answer) string {
+	if text := message(a.body); text != "" {
+		return ": " + p.s.clean(text)
+	}
+	return ""
+}
+
+func pause(ctx context.Context, d time.Duration) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(d):
+		return nil
+	}
+}
+
+// holderOf reads who holds a lock out of a refusal; without an id nothing is known.
+func holderOf(a *answer) state.LockInfo {
+	var info state.LockInfo
+	if err := json.Unmarshal(a.body, &info); err != nil {
+		// What cannot be read as a whole, such as a time, may have an id all the same.
+		var some struct{ ID, Who, Info string }
+		_ = json.Unmarshal(a.body, &some)
+		return state.LockInfo{ID: some.ID, Who: some.Who, Info: some.Info}
+	}
+	return info
+}
+
+// leaving is how long a look at the lock and giving it back may take when the caller does not wait any more.
+const leaving = 15 * time.Second
+
+// leave releases a lock that was asked for and may have been taken, though nobody has heard of it.
+func (p *place) leave(ctx context.Context, id string, body []byte) {
+	if p.s.unlock == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaving)
+	defer cancel()
+	a, err := p.client.once(ctx, p.asking(body))
+	if err == nil && (a.ok() || a.refused() && holderOf(a).ID == id) {
+		_ = p.free(ctx, body)
+	}
+}
+
+// free releases a lock that is held. A refusal is the answer to a second try whose first has freed it.
+func (p *place) free(ctx context.Context, body []byte) error {
+	r := request{what: "unlock", method: p.s.unlockMethod, address: p.s.unlock, body: body}
+	for try := 0; ; try++ {
+		a, err := p.client.once(ctx, r)
+		switch {
+		case err == nil && a.ok(), err == nil && try > 0 && !again(a, nil):
+			return nil
+		case !again(a, err) || try >= p.s.retries:
+			if err == nil {
+				err = p.client.failed(r, a)
+			}
+			return err
+		}
+		if err := p.client.wait(ctx, try, a); err != nil {
+			return err
+		}
+	}
+}
+
+// Holder implements remote.Place. The protocol has no question for it: the lock is taken for a moment.
+func (p *place) Holder(ctx context.Context) (*state.LockInfo, error) {
+	if p.s.lock == nil || p.s.unlock == nil {
+		return nil, ctx.Err()
+	}
+	id := uuid.NewString()
+	body, err := json.Marshal(state.LockInfo{ID: id, Operation: looking, Created: time.Now().UTC(), Path: p.String()})
+	if err != nil {
+		return nil, err
+	}
+	r := p.asking(body)
+	a, err := p.client.send(ctx, r)
+	switch {
+	case err != nil:
+		p.leave(ctx, id, body)
+		return nil, err
+	case a.ok(), a.refused() && holderOf(a).ID == id:
+		// Whoever is told to end now gives it back all the same.
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaving)
+		defer cancel()
+		return nil, p.free(ctx, body)
+	case a.refused():
+		info := holderOf(a)
+		if info.Operation == looking { // GitLab answers with what was asked, but for the id, the user and the time
+			info.Operation = ""
+		}
+		return &info, nil
+	}
+	p.leave(ctx, id, body)
+	return nil, p.client.failed(r, a)
+}
+
+// ForceUnlock implements remote.Place. The id is all that is sent: the server is to compare it once more.
+func (p *place) ForceUnlock(ctx context.Context, id string) error {
+	if p.s.lock == nil || p.s.unlock == nil {
+		return errors.New("the state has no lock that could be freed: lock_address and unlock_address have to be set")
+	}
+	holder, err := p.Holder(ctx)
+	switch {
+	case err != nil:
+		return err
+	case holder == nil:
+		return errors.New("the state is not locked")
+	case holder.ID != "" && holder.ID != id:
+		return fmt.Errorf("lock id %q does not match the id of the existing lock, %q", id, holder.ID)
+	}
+	body, err := json.Marshal(map[string]string{"ID": id})
+	if err != nil {
+		return err
+	}
+	return p.free(ctx, body)
+}

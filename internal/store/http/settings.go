@@ -1,0 +1,259 @@
+package httpstore
+
+import (
+	"crypto/sha256"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/base64"
+	"fmt"
+	"maps"
+	"math/big"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/zclconf/go-cty/cty"
+	"github.com/zclconf/go-cty/cty/convert"
+
+	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/internal/store/remote"
+)
+
+// settings are what the block and the environment say.
+type settings struct {
+	address, lock, unlock            *url.URL // lock and unlock are nil when they are not set
+	update, lockMethod, unlockMethod string
+	user, password                   string
+	tls                              *tls.Config
+	retries                          int
+	waitMin, waitMax                 time.Duration
+
+	name    string   // of the state, for people
+	secrets []string // what no message may show
+}
+
+// reader takes values out of a block or the environment and collects what is wrong with them.
+type reader struct {
+	config cty.Value
+	getenv func(string) string
+	diags  *diag.List
+}
+
+// wrong reports what is wrong with an argument. The summaries are Terraform's.
+func (r reader) wrong(name, summary, format string, args ...any) {
+	*r.diags = r.diags.Append(&diag.Diagnostic{Severity: diag.Error, Summary: summary,
+		Detail: fmt.Sprintf(format, args...), Path: cty.GetAttrPath(name)})
+}
+
+// variable is the environment variable of an argument.
+func variable(name string) string { return "TF_HTTP_" + strings.ToUpper(name) }
+
+// value returns what the block says, or else the environment.
+func (r reader) value(name string) (v cty.Value, ok bool) {
+	if r.config != cty.NilVal && !r.config.IsNull() && r.config.Type().HasAttribute(name) {
+		if v, _ = r.config.GetAttr(name).UnmarkDeep(); !v.IsNull() && v.IsWhollyKnown() {
+			return v, true
+		}
+	}
+	if name == "skip_cert_verification" { // the only one without a variable
+		return cty.NilVal, false
+	}
+	text := r.getenv(variable(name))
+	return cty.StringVal(text), text != ""
+}
+
+func (r reader) text(name, usual string) string {
+	if v, ok := r.value(name); ok && v.AsString() != "" {
+		return v.AsString()
+	}
+	return usual
+}
+
+// whole returns a number that has to be a whole one.
+func (r reader) whole(name string, usual int) int {
+	v, ok := r.value(name)
+	if !ok {
+		return usual
+	}
+	number, err := convert.Convert(v, cty.Number)
+	if err != nil {
+		r.wrong(name, "invalid "+name+": a number is required", "It comes from the variable %s. Set a number there.",
+			variable(name))
+		return usual
+	}
+	n, accuracy := number.AsBigFloat().Int64()
+	const most = 1 << 30
+	if accuracy != big.Exact || n > most || n < -most {
+		r.wrong(name, "invalid "+name+": must be a whole number", "It is %s. Set a whole number up to %d.",
+			number.AsBigFloat().Text('g', 12), most)
+		return usual
+	}
+	return int(n)
+}
+
+func (r reader) seconds(name string, usual int) time.Duration {
+	return time.Duration(max(0, r.whole(name, usual))) * time.Second
+}
+
+// token is what a method of HTTP looks like.
+var token = regexp.MustCompile("^[A-Za-z0-9!#$%&'*+.^_`|~-]+$")
+
+func (r reader) method(name, usual string) string {
+	m := r.text(name, usual)
+	if !token.MatchString(m) {
+		r.wrong(name, "invalid "+name, "%q is not a method of HTTP. Use a word such as %s.", m, usual)
+	}
+	return m
+}
+
+// url returns an address; nil when it is not set. Messages do not show it: it may hold a password.
+func (r reader) url(name string) *url.URL {
+	text := r.text(name, "")
+	if text == "" {
+		return nil
+	}
+	u, err := url.Parse(text)
+	switch {
+	case err != nil:
+		r.wrong(name, "failed to parse "+name+" URL", "The argument %s, or %s, is not an address such as "+
+			"https://states.example.com/network. It is not shown here, because it may hold a password.", name,
+			variable(name))
+	case u.Scheme != "http" && u.Scheme != "https":
+		r.wrong(name, name+" must be HTTP or HTTPS", "The address has to begin with https:// or http://.")
+	case u.Host == "":
+		r.wrong(name, name+" must name a host", "An address looks like https://states.example.com/network.")
+	}
+	return u
+}
+
+// read takes the settings from the values of a block and from the environment.
+func read(config cty.Value, o remote.Surroundings) (*settings, diag.List) {
+	var diags diag.List
+	r := reader{config: config, getenv: o.Getenv, diags: &diags}
+	s := &settings{
+		address: r.url("address"), lock: r.url("lock_address"), unlock: r.url("unlock_address"),
+		update: r.method("update_method", "POST"), lockMethod: r.method("lock_method", "LOCK"),
+		unlockMethod: r.method("unlock_method", "UNLOCK"),
+		user:         r.text("username", ""), password: r.text("password", ""),
+		retries: max(0, r.whole("retry_max", 2)),
+		waitMin: r.seconds("retry_wait_min", 1), waitMax: r.seconds("retry_wait_max", 30),
+	}
+	if s.address == nil {
+		r.wrong("address", "address argument is required", "Set the argument address of the backend \"http\", or the "+
+			"variable TF_HTTP_ADDRESS, to the address of the state.")
+	}
+	r.certificates(s)
+	if diags.HasErrors() {
+		return nil, diags
+	}
+	if s.lock != nil && s.unlock == nil {
+		diags = diags.Append(&diag.Diagnostic{Severity: diag.Warning, Summary: "Locks are never given back",
+			Detail: "The backend \"http\" has a lock_address and no unlock_address. As with Terraform, the state " +
+				"stays locked after each run. Set unlock_address.", Path: cty.GetAttrPath("unlock_address")})
+	}
+	s.name = nameOf(s.address)
+	s.hide()
+	return s, diags
+}
+
+// certificates reads what both sides show to each other.
+func (r reader) certificates(s *settings) {
+	s.tls = &tls.Config{MinVersion: tls.VersionTLS12}
+	if v, ok := r.value("skip_cert_verification"); ok {
+		s.tls.InsecureSkipVerify = v.True()
+	}
+	if ca := r.text("client_ca_certificate_pem", ""); ca != "" {
+		s.tls.RootCAs = x509.NewCertPool()
+		if !s.tls.RootCAs.AppendCertsFromPEM([]byte(ca)) {
+			r.wrong("client_ca_certificate_pem", "failed to append certs", "client_ca_certificate_pem has no "+
+				"certificate that can be read. It takes the text of a PEM file, not its name: file(\"ca.pem\") does "+
+				"not work in a backend block, so use %s.", variable("client_ca_certificate_pem"))
+		}
+	}
+	const certificate, key = "client_certificate_pem", "client_private_key_pem"
+	cert, private := r.text(certificate, ""), r.text(key, "")
+	switch {
+	case cert == "" && private == "":
+		return
+	case cert == "":
+		r.wrong(certificate, key+" is set but "+certificate+" is not", "A private key is of use with its certificate "+
+			"alone. Set both, or neither.")
+		return
+	case private == "":
+		r.wrong(key, certificate+" is set but "+key+" is not", "A certificate is of use with its private key alone. "+
+			"Set both, or neither.")
+		return
+	}
+	pair, err := tls.X509KeyPair([]byte(cert), []byte(private))
+	if err != nil {
+		r.wrong(certificate, "cannot load client certificate", "%s and %s have to be a certificate and its private "+
+			"key, each the text of a PEM file: %s.", certificate, key, strings.TrimPrefix(err.Error(), "tls: "))
+		return
+	}
+	s.tls.Certificates = []tls.Certificate{pair}
+	s.secrets = append(s.secrets, private)
+	for line := range strings.Lines(private) {
+		s.secrets = append(s.secrets, strings.TrimSpace(line))
+	}
+}
+
+// hide collects what no message may show.
+func (s *settings) hide() {
+	s.secrets = append(s.secrets, s.password, url.QueryEscape(s.password),
+		base64.StdEncoding.EncodeToString([]byte(s.user+":"+s.password)))
+	for _, u := range []*url.URL{s.address, s.lock, s.unlock} {
+		if u == nil {
+			continue
+		}
+		if password, ok := u.User.Password(); ok {
+			s.secrets = append(s.secrets, u.User.String(), password,
+				base64.StdEncoding.EncodeToString([]byte(u.User.Username()+":"+password)))
+		} else if u.User != nil {
+			s.secrets = append(s.secrets, u.User.Username()) // a token alone
+		}
+		s.secrets = append(s.secrets, u.RawQuery)
+		for _, values := range u.Query() {
+			for _, v := range values {
+				s.secrets = append(s.secrets, v, url.QueryEscape(v))
+			}
+		}
+	}
+	// The longest go first: a short one may be a part of them.
+	slices.SortFunc(s.secrets, func(a, b string) int { return len(b) - len(a) })
+}
+
+// clean takes secrets out of a text.
+func (s *settings) clean(text string) string {
+	for _, secret := range s.secrets {
+		if len(secret) > 3 {
+			text = strings.ReplaceAll(text, secret, "(hidden)")
+		}
+	}
+	return text
+}
+
+// confidential are parameters that say who asks, and not which state it is about.
+var confidential = regexp.MustCompile(`(?i)token|secret|pass|pwd|key|sig|auth|cred|^ID$`)
+
+// nameOf is an address without what may be secret in it: of a query there are the names, and a digest that tells
+// states apart. A new token makes no new name.
+func nameOf(u *url.URL) string {
+	name := (&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path, RawPath: u.RawPath}).String()
+	query := u.Query()
+	if len(query) == 0 {
+		return name
+	}
+	sep := "?"
+	for _, parameter := range slices.Sorted(maps.Keys(query)) {
+		name += sep + url.QueryEscape(parameter) + "=..."
+		if sep = "&"; confidential.MatchString(parameter) {
+			query.Del(parameter)
+		}
+	}
+	if len(query) > 0 {
+		name += fmt.Sprintf(" (%.4x)", sha256.Sum256([]byte(query.Encode())))
+	}
+	return name
+}
