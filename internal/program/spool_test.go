@@ -236,7 +236,7 @@ func TestALateAnswerHasTheSameLimit(t *testing.T) {
 // A program that outlives its run and floods standard error does not fill the disk of the run that waits for it.
 func TestLateMessagesAreGivenBackToTheDisk(t *testing.T) {
 	if runtime.GOOS != "linux" {
-		t.Skip("only Linux frees the beginning of a file")
+		t.Skip("runs on Linux, which alone frees the beginning of a file")
 	}
 	dir := filepath.Join(t.TempDir(), "answers")
 	stop := filepath.Join(t.TempDir(), "stop")
