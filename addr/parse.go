@@ -102,13 +102,13 @@ func ParseTarget(s string) (Target, diag.List) {
 	traversal, hclDiags := hclsyntax.ParseTraversalAbs([]byte(s), "", hcl.InitialPos)
 	if hclDiags.HasErrors() {
 		return Target{}, diags.Errorf(nil, hclDiags[0].Summary,
-			"%q is no address such as aws_instance.web, module.net or aws_instance.web[\"a\"]. %s%s", s,
+			"%q is not an address such as aws_instance.web, module.net or aws_instance.web[\"a\"]. %s%s", s,
 			hclDiags[0].Detail, quoting(s))
 	}
 	t, problems := TargetFromTraversal(traversal)
 	if problems.HasErrors() { // a text has no place in a file
 		return Target{}, diags.Errorf(nil, "Invalid address",
-			"%q is no address such as aws_instance.web, module.net or aws_instance.web[\"a\"]. %s", s,
+			"%q is not an address such as aws_instance.web, module.net or aws_instance.web[\"a\"]. %s", s,
 			problems[0].Detail)
 	}
 	return t, nil
@@ -171,8 +171,8 @@ func TargetFromTraversal(traversal hcl.Traversal) (Target, diag.List) {
 	case "resource":
 		rest = rest[1:]
 	case "var", "local", "path", "terraform", "self", "each", "count", "template", "lazy", "arg":
-		return fail("%q has a meaning of its own and cannot start the address of a resource. If it is the type of a "+
-			"resource, write resource.%s.", stepName(rest[0]), stepName(rest[0]))
+		return fail("%q is a reserved word and cannot begin the address of a resource. If it is a resource type, "+
+			"write resource.%s.", stepName(rest[0]), stepName(rest[0]))
 	}
 	if len(rest) < 2 || stepName(rest[0]) == "" || stepName(rest[1]) == "" {
 		return fail("A resource address needs a type and a name, such as aws_instance.web.")
@@ -182,7 +182,7 @@ func TargetFromTraversal(traversal hcl.Traversal) (Target, diag.List) {
 	if len(rest) > 0 {
 		index, ok := rest[0].(hcl.TraverseIndex)
 		if !ok || len(rest) > 1 {
-			return fail("Unexpected text behind the resource name: only an instance key in brackets may stand there.")
+			return fail("Unexpected text after the resource name: only an instance key in brackets is allowed there.")
 		}
 		key, err := keyOf(index.Key)
 		if err != nil {

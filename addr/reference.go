@@ -114,8 +114,8 @@ func ParseReference(t hcl.Traversal) (Reference, diag.List) {
 	case "resource":
 		return parseResourceReference(t, 1, Managed, ref)
 	case "template", "lazy", "arg":
-		return ref, diags.Errorf(&rootRange, "Reserved symbol name", "The language keeps the name %[1]q for itself. "+
-			"If a provider has a resource type of that name, refer to its resources as resource.%[1]s.NAME.", root)
+		return ref, diags.Errorf(&rootRange, "Reserved symbol name", "The name %[1]q is reserved. If a provider has "+
+			"a resource type with that name, refer to its resources as resource.%[1]s.NAME.", root)
 	}
 	return parseResourceReference(t, 0, Managed, ref)
 }
@@ -128,7 +128,7 @@ func noAttribute(t hcl.Traversal) (diags diag.List) {
 			t.RootName(), t.RootName())
 	}
 	return diags.Errorf(t[0].SourceRange().Ptr(), "Invalid reference",
-		"%[1]q is no value of its own, only what is below it: write %[1]s.NAME.", t.RootName())
+		"%[1]q alone is not a value: write %[1]s.NAME.", t.RootName())
 }
 
 func attrAt(t hcl.Traversal, i int) (string, bool) {
@@ -193,8 +193,8 @@ func parseResourceReference(t hcl.Traversal, at int, mode Mode, ref Reference) (
 			return ref, diags.Errorf(&rng, "Invalid reference",
 				`A reference to a resource needs its type and its name: resource.TYPE.NAME.`)
 		}
-		return ref, diags.Errorf(&rng, "Invalid reference", "This is read as a reference to a resource, which needs "+
-			"a type and a name: %[1]s.NAME. If %[1]q is meant as text, put it in double quotes.", typ)
+		return ref, diags.Errorf(&rng, "Invalid reference", "This is a reference to a resource, which needs a type "+
+			"and a name: %[1]s.NAME. If %[1]q should be a string, put it in double quotes.", typ)
 	}
 	ref.Kind, ref.Resource, ref.Remaining = RefResource, Resource{mode, typ, name}, t[at+2:]
 	ref.Range = hcl.RangeBetween(t[0].SourceRange(), t[at+1].SourceRange())

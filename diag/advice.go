@@ -19,9 +19,9 @@ var advice = map[string][]struct{ found, do string }{
 		{"", "A closing brace here has no opening one; a comment begins with #."},
 	},
 	"Attempt to get attribute from null value": {
-		{"", "Set it where it comes from, or allow for null with a condition or try(...)."}},
+		{"", "Set the value, or handle null with a condition or try(...)."}},
 	"Attempt to index null value": {
-		{"", "Set it where it comes from, or allow for null with a condition or try(...)."}},
+		{"", "Set the value, or handle null with a condition or try(...)."}},
 	"Incorrect condition type": {{"", "Compare the value with another, such as x == \"large\"."}},
 	"Inconsistent conditional result types": {
 		{"", "Give both results the same type, with the same attributes if they are objects."}},
@@ -29,7 +29,7 @@ var advice = map[string][]struct{ found, do string }{
 		{"content delimited", "To set an argument, put an equals sign between its name and its value."}},
 	"Invalid character": {
 		{"This character is not used",
-			"Text stands in double quotes, and only inside of them is ${ } needed around a reference."},
+			"Write strings in double quotes. A reference needs ${ } only inside of a string."},
 	},
 	"Invalid expression": {
 		{"start of an expression", "A value is a text in double quotes, a number, true, false, null, a list in [ ], " +
@@ -37,23 +37,22 @@ var advice = map[string][]struct{ found, do string }{
 	},
 	"Invalid multi-line string": {
 		{"", "If the string should end on the line that it begins on, its closing quote is missing."}},
-	"Invalid single-argument block definition": {{"", "Put each argument on a line of its own."}},
+	"Invalid single-argument block definition": {{"", "Put each argument on its own line."}},
 	"Invalid template interpolation value": {
-		{"null value", "Use coalesce(...) or a condition to say what stands there instead."},
+		{"null value", "Use coalesce(...) or a condition to set another value."},
 		{"string required", "Turn it into text with join(\", \", ...) or jsonencode(...), or choose one of its parts."},
 	},
 	"Invalid type specification": {
 		{"not a valid type",
 			"The types are string, number, bool, any, list(...), set(...), map(...), object({...}) and tuple([...])."},
 	},
-	"Missing item separator": {{"", "If no other item was meant, the closing bracket before it is missing."}},
+	"Missing item separator": {{"", "If there is no further item, the closing bracket before it is missing."}},
 	"Missing newline after argument": {
-		{"", "Put the next argument on a line of its own; a text has to stand in double quotes."}},
+		{"", "Put the next argument on its own line; a string must be in double quotes."}},
 	"Unterminated template string": {
-		{"", "A quoted string ends with a quote on the same line, a here document with its marker on a line of its " +
-			"own."}},
-	"Variables not allowed": {{"", "This is needed before anything is evaluated, so it has to be a " +
-		"constant. What is computed can be a local value instead."}},
+		{"", "A quoted string must end with a quote on the same line, a heredoc with its marker on its own line."}},
+	"Variables not allowed": {{"", "This is needed before anything is evaluated, so it must be a constant. Use a " +
+		"local value for computed values."}},
 }
 
 // advised adds advice to the detail of a diagnostic of the hcl library.

@@ -26,14 +26,13 @@ func SystemAdvice(err error) string {
 			"example with \"ulimit -u 4096\" in the shell, end other processes, or do less at the same time: plan and "+
 			"apply with -parallelism=1.", limitOf("ulimit -u", processes))
 	case starting(err) && errors.Is(err, syscall.ENOMEM):
-		return "There is no memory for one more process. End other processes, or do less at the same time: plan and " +
-			"apply with -parallelism=1."
+		return "There is not enough memory for another process. End other processes, or use -parallelism=1."
 	case starting(err):
 	case errors.Is(err, syscall.EROFS):
 		return "The file system is read-only, at least here: work in another directory, or mount it for writing."
 	case (errors.Is(err, syscall.EACCES) || errors.Is(err, syscall.EPERM)) && !connecting(err):
-		return "Whoever runs this has to have access to it and to the folders above it: look at the owners and " +
-			"permissions (ls -la), or run it as the user who made it."
+		return "You need access to it and to the folders above it: check the owners and permissions (ls -la), or run " +
+			"this as the user who created it."
 	}
 	return ""
 }

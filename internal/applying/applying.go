@@ -120,13 +120,14 @@ func Run(ctx, calls context.Context, prog *linking.Program, p *plan.Plan, provid
 	diags = a.walk.Diagnostics().Extend(unwritten(p))
 	if len(p.Targets) > 0 {
 		diags = diags.Warnf(nil, "Applied changes may be incomplete",
-			"The plan was made with -target, so other changes that the configuration asks for may be left, and "+
-				"output values may be out of date. Run plan again to see what is left.\n\nThe option is there for "+
-				"exceptional situations, such as getting out of an error.")
+			"The plan was made with -target, so some changes of the configuration may be missing, and output values "+
+				"may be out of date. Run plan again to see the remaining changes.\n\nUse -target only in exceptional "+
+				"situations, such as recovering from an error.")
 	}
 	if err != nil && !diags.HasErrors() {
-		diags = diags.Errorf(nil, "Apply was interrupted", "Operations that were under way have ended and are "+
-			"recorded in the state; nothing new was started. %s", cmp.Or(o.Rest, "Run apply again to do the rest."))
+		diags = diags.Errorf(nil, "Apply was interrupted",
+			"Operations in flight have ended and are recorded in the state; no new operation was started. %s",
+			cmp.Or(o.Rest, "Run apply again to do the rest."))
 	}
 	return a.counts, diags
 }
@@ -138,9 +139,9 @@ func unwritten(p *plan.Plan) (diags diag.List) {
 		if c.GeneratedConfig != "" && c.Action != plan.NoOp {
 			diags = diags.Append(&diag.Diagnostic{
 				Severity: diag.Error, Summary: "Generated configuration is not in use yet", Address: c.Object.String(),
-				Detail: "The object has been imported, but it differs from the block that was generated for it (what " +
-					"is sensitive is left out of it, for example). Review the block, make it part of the " +
-					"configuration, and run plan again."})
+				Detail: "The object has been imported, but it differs from the block that was generated for it (for " +
+					"example, sensitive values are left out). Review the block, make it part of the configuration, " +
+					"and run plan again."})
 		}
 	}
 	return diags
@@ -377,12 +378,12 @@ func (a *applier) unstorable(err error, edits ...state.Edit) error {
 		return nil
 	}
 	d := &diag.Diagnostic{Severity: diag.Error, Summary: "Value cannot be stored",
-		Detail: fmt.Sprintf("The state cannot hold what there is now: %s.", encoding.Err)}
+		Detail: fmt.Sprintf("The state cannot hold the new value: %s.", encoding.Err)}
 	for _, e := range edits {
 		switch {
 		case e.Put != nil:
 			d.Address = e.Put.Addr.String()
-			d.Detail += " The object exists as it is; find out what the provider made of it, and use recover."
+			d.Detail += " The object exists; look it up, and settle the operation with recover."
 		case e.Output != nil:
 			d.Address = "output." + e.Output.Name
 		}
@@ -405,8 +406,8 @@ func (a *applier) breakdown(err error) error {
 
 func journalBroken(err error) diag.List {
 	return diag.List{}.Errorf(nil, "Cannot record what was done",
-		"Writing the state's journal failed: %s. Nothing new is started; operations under way are awaited and saved "+
-			"as far as possible. Make room or repair the file system, then run apply again.", err)
+		"Writing the state's journal failed: %s. No new operation is started; operations in flight are finished and "+
+			"saved as far as possible. Free some space or repair the file system, then run apply again.", err)
 }
 
 // provider returns a configured provider, or reports why there is none.

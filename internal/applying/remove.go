@@ -41,7 +41,7 @@ func (a *applier) remove(c *plan.Change, dispose bool) error {
 	rt := schema.Resources[o.Instance.Resource.Type]
 	if rt == nil {
 		return a.walk.Report(diag.List{}.Errorf(nil, "Unsupported resource type in the state",
-			"Provider %s has no resource type %q any more, so %s cannot be deleted.", c.Provider.Provider.ForDisplay(),
+			"Provider %s no longer has a resource type %q, so %s cannot be deleted.", c.Provider.Provider.ForDisplay(),
 			o.Instance.Resource.Type, o))
 	}
 	meta, err := a.Meta(a.prog.ResourceSlot(o.Instance.Config()))

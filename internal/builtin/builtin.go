@@ -57,7 +57,7 @@ var remoteStateBlock = &provider.Block{Attributes: map[string]*provider.Attribut
 		Description:     "The type of the backend that keeps the state, such as `local`.",
 		DescriptionKind: provider.Markdown},
 	"config": {Type: cty.DynamicPseudoType, Optional: true,
-		Description:     "The arguments of the backend, as they stand in its `backend` block.",
+		Description:     "The arguments of the backend, as in its `backend` block.",
 		DescriptionKind: provider.Markdown},
 	"defaults": {Type: cty.DynamicPseudoType, Optional: true,
 		Description: "Values of outputs that the state does not have.", DescriptionKind: provider.Markdown},

@@ -141,8 +141,8 @@ func unquote(expr hcl.Expression, what string) (hcl.Expression, diag.List) {
 		}
 		return parsed, nil
 	}
-	diags = diags.Warnf(&rng, fmt.Sprintf("Quoted %s are deprecated", what), "In this place %s are written as they "+
-		"are. The quotes are from an old version of the language and will be refused one day: remove them.", what)
+	diags = diags.Warnf(&rng, fmt.Sprintf("Quoted %s are deprecated", what), "Write %s here without quotes. Quotes "+
+		"are from an old version of the language and will be refused in future: remove them.", what)
 	traversal, hclDiags := hclsyntax.ParseTraversalAbs([]byte(text), rng.Filename, start)
 	if hclDiags.HasErrors() {
 		return expr, diags.AppendHCL(hclDiags)
@@ -261,6 +261,6 @@ func escaped(rest hcl.Body, blocks hcl.Blocks, owner, meaning string) (hcl.Body,
 // reservedBlock is the error for block types that the language keeps for itself.
 func reservedBlock(block *hcl.Block, owner string) diag.List {
 	return diag.List(nil).Errorf(block.TypeRange.Ptr(), fmt.Sprintf("Reserved block type name in %s block", owner),
-		"The block type %q is reserved in %s blocks. If it is meant as an argument of the provider's, put it into a "+
-			"block \"_ { ... }\".", block.Type, owner)
+		"The block type %q is reserved in %s blocks. If it is an argument of the provider, put it into a block \"_ { "+
+			"... }\".", block.Type, owner)
 }

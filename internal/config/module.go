@@ -193,8 +193,8 @@ func (a *assembly) finish() {
 	}
 	if a.Backend != nil && a.Cloud != nil {
 		a.diags = a.diags.Errorf(&a.Backend.Range, "Both a backend and cloud configuration are present",
-			"A module can state either where its state is stored or which cloud service runs it. The cloud block "+
-				"stands at %s; remove one of the two.", a.Cloud.Range)
+			"A module can have either a backend or a cloud block. The cloud block is at %s; remove one of the two.",
+			a.Cloud.Range)
 	}
 	a.finishProviders()
 	a.checkImports()

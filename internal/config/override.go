@@ -167,8 +167,7 @@ func forgivingContent(body hcl.Body, schema *hcl.BodySchema) (*hcl.BodyContent, 
 		}
 		dropped := *d
 		dropped.Severity = hcl.DiagWarning
-		dropped.Detail += " What stands here has no effect, because an override file changes the block that it would " +
-			"be a part of."
+		dropped.Detail += " It has no effect, because an override file changes the block around it."
 		diags[i] = &dropped
 	}
 	return content, diags

@@ -126,7 +126,7 @@ func parseBody(src []byte, name string) (hcl.Body, diag.List) {
 func outsideOfBlocks(diags diag.List) diag.List {
 	for _, d := range diags {
 		if d.Summary == "Unsupported argument" && strings.HasSuffix(d.Detail, "is not expected here.") {
-			d.Detail += " Arguments stand inside of blocks; values of variables stand in files that end in .tfvars."
+			d.Detail += " Arguments belong into blocks; values of variables belong into files that end in .tfvars."
 		}
 	}
 	return diags
@@ -168,7 +168,7 @@ func (f *parsedFile) decodeBlock(block *hcl.Block) diag.List {
 		return c.terraform(block)
 	case "required_providers":
 		return diag.List(nil).Errorf(block.DefRange.Ptr(), "Invalid required_providers block",
-			"A required_providers block stands inside of a terraform block: terraform { required_providers { ... } }.")
+			"A required_providers block belongs into a terraform block: terraform { required_providers { ... } }.")
 	case "provider":
 		return add(&c.providers, block, decodeProvider)
 	case "variable":

@@ -51,8 +51,8 @@ func decodeProvider(block *hcl.Block) (*ProviderConfig, diag.List) {
 	for _, name := range []string{"count", "depends_on", "for_each", "source"} {
 		if attr, ok := content.Attributes[name]; ok {
 			diags = diags.Errorf(attr.NameRange.Ptr(), "Reserved argument name in provider block", "The name %q is "+
-				"reserved in provider blocks. If it is meant as an argument of the provider's, put it into a block "+
-				"\"_ { ... }\".", name)
+				"reserved in provider blocks. If it is an argument of the provider, put it into a block \"_ { ... }\".",
+				name)
 		}
 	}
 	for _, b := range content.Blocks {
@@ -199,8 +199,8 @@ func (a *assembly) finishProviders() {
 	for _, r := range a.SortedResources() {
 		local := r.ProviderConfig().LocalName
 		if local == "" && r.Addr.Mode != addr.Ephemeral {
-			a.diags = a.diags.Errorf(&r.DeclRange, "Invalid provider local name", "What stands before the first "+
-				"underscore of the type %q names its provider, and nothing stands there. Correct the type, or set "+
+			a.diags = a.diags.Errorf(&r.DeclRange, "Invalid provider local name", "The part before the first "+
+				"underscore of the type %q names its provider, and it is empty. Correct the type, or set "+
 				"\"provider\" in the block.", r.Addr.Type)
 			continue
 		}
@@ -421,8 +421,8 @@ func checkPassed(m *Module, p *PassedProvider) (diags diag.List) {
 	listed, proxy := m.Parent.RequiredProviders[p.InParent.LocalName] != nil, own != nil && own.Proxy
 	switch {
 	case required != nil && p.InChild.Alias != "" && own == nil && !declares(required, p.InChild):
-		diags = diags.Errorf(&p.InChildRange, undefined, "The module in %s knows no configuration %s. If it is meant "+
-			"to be passed in, add %s to configuration_aliases of the entry %q in its required_providers.", m.Dir,
+		diags = diags.Errorf(&p.InChildRange, undefined, "The module in %s has no provider configuration %s. If it "+
+			"should be passed in, add %s to configuration_aliases of the entry %q in its required_providers.", m.Dir,
 			p.InChild, p.InChild, p.InChild.LocalName)
 	case required == nil && !proxy && childType != parentType && listed:
 		diags = diags.Errorf(&p.InChildRange, undefined, "The module in %s does not list a provider under the name "+
@@ -451,11 +451,13 @@ func checkPassed(m *Module, p *PassedProvider) (diags diag.List) {
 	}
 	if name, ok := m.LocalNameFor(parentType); ok {
 		return diags.Errorf(&p.InChildRange, mismatch,
-			"A configuration of %s is passed here, but %q stands for %s in the module. Its name for the former is %q.",
+			"A configuration of %s is passed here, but %q is the local name of %s in the module. Its name for the "+
+				"former is %q.",
 			parentType.ForDisplay(), p.InChild.LocalName, childType.ForDisplay(), name)
 	}
 	return diags.Errorf(&p.InParentRange, mismatch,
-		"%q stands for %s in %s, but %q stands for %s in %s. Only a configuration of the same provider can be passed.",
+		"%q is the local name of %s in %s, but %q is the local name of %s in %s. Only a configuration of the same "+
+			"provider can be passed.",
 		p.InParent, parentType.ForDisplay(), where(m.Parent.Path), p.InChild, childType.ForDisplay(), m.Path)
 }
 

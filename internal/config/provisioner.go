@@ -112,10 +112,10 @@ func checkDestroyRefs(body hcl.Body) (diags diag.List) {
 		}
 		if len(bad) > 0 {
 			diags = diags.Errorf(attr.Expr.Range().Ptr(), "Invalid reference from destroy provisioner",
-				"What runs before an object is destroyed can use only self, count.index, each.key, path and "+
-					"terraform.workspace. Found: %s. Other objects may be gone by then, or their destruction may "+
-					"have to wait for this one's. Keep what is needed in an attribute of the object, or in a "+
-					"terraform_data resource.", strings.Join(bad, ", "))
+				"A provisioner that runs before its object is destroyed can refer only to self, count.index, "+
+					"each.key, path and terraform.workspace. Found: %s. Other objects may be destroyed by then, or "+
+					"their destruction may have to wait for this one. Keep the value in an attribute of the object, "+
+					"or in a terraform_data resource.", strings.Join(bad, ", "))
 		}
 	}
 	return diags

@@ -108,7 +108,7 @@ func decodeRemoved(block *hcl.Block) (*removedDecl, diag.List) {
 			switch {
 			case ok && !managed:
 				diags = diags.Errorf(b.DefRange.Ptr(), "Invalid connection block",
-					"Only a removed block for a managed resource can have a connection: it is there for provisioners.")
+					"Only a removed block for a managed resource can have a connection, which is for its provisioners.")
 			case r.Connection != nil:
 				diags = diags.Errorf(b.DefRange.Ptr(), "Duplicate connection block",
 					"This removed block already has a connection block at %s.", r.Connection.Range)
@@ -247,7 +247,7 @@ func (i *Import) setTo(attr *hcl.Attribute) diag.List {
 	}
 	if target.IsModule() || target.Resource.Mode != addr.Managed {
 		return diags.Errorf(attr.Range.Ptr(), "Invalid import address",
-			"Only managed resources can be imported, but %s is none.", target)
+			"Only managed resources can be imported, but %s is not one.", target)
 	}
 	i.To = addr.ConfigResource{Module: target.Module.Config(), Resource: target.Resource}
 	i.ToExpr = expr
@@ -313,7 +313,7 @@ func decodeCheck(block *hcl.Block) (*Check, diag.List) {
 func importInChild(i *Import, m addr.Module) *diag.Diagnostic {
 	return &diag.Diagnostic{
 		Severity: diag.Error, Summary: "Invalid import configuration", Subject: &i.Range,
-		Detail: fmt.Sprintf("Import blocks can stand in the root module only, but this one stands in %s. Move it "+
-			"there; its \"to\" can name a resource of the module.", m),
+		Detail: fmt.Sprintf("Import blocks are allowed only in the root module, but this one is in %s. Move it to "+
+			"the root module; its \"to\" can name a resource of the module.", m),
 	}
 }

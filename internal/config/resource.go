@@ -237,7 +237,7 @@ func (r *Resource) decodeIgnoreChanges(attr *hcl.Attribute) (diags diag.List) {
 				"no longer accepted. To ignore changes of all attributes, write ignore_changes = all.")
 			if len(exprs) > 1 {
 				diags = diags.Errorf(expr.Range().Ptr(), "Invalid ignore_changes ruleset",
-					"A star covers everything, so nothing else can stand beside it.")
+					"A star covers all attributes, so the list can have no other element.")
 			}
 			continue
 		}

@@ -215,7 +215,7 @@ func (v *Variable) ParseText(text string) (cty.Value, diag.List) {
 }
 
 // ErrNull means that a variable which may not be null got no other value.
-var ErrNull = errors.New("the value is null, which nullable = false excludes, and there is no default")
+var ErrNull = errors.New("the value is null, which nullable = false does not allow, and there is no default")
 
 // ConvertValue returns a value the type of the variable: unset (cty.NilVal) becomes the default; the defaults of
 // optional attributes are filled into a value that is not null; then it is converted; null becomes the default where

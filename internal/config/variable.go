@@ -95,7 +95,7 @@ func (v *variableDecl) checkCondition(c *Condition) (diags diag.List) {
 		}
 	}
 	return diags.Errorf(c.Condition.Range().Ptr(), "Invalid variable validation condition",
-		"The condition must refer to var.%s, the variable whose values it is there to judge.", v.Name)
+		"The condition must refer to var.%s, the variable that it validates.", v.Name)
 }
 
 // setType reads the type argument.

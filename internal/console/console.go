@@ -128,8 +128,8 @@ func (s *Session) answer(src []byte) (string, diag.List) {
 	}
 	if funcs.ContainsDescribedType(v) {
 		return "", diags.Errorf(nil, "Invalid use of type function",
-			`The function "type" exists at the console only, and only as the whole of what is typed: `+
-				`type(EXPRESSION). Its result cannot be used in another expression.`)
+			"The function \"type\" exists only in the console, and only as a whole line: type(EXPRESSION). Its "+
+				"result cannot be used in another expression.")
 	}
 	return view.FormatValue(v), diags
 }

@@ -163,7 +163,7 @@ func (r *Run) accepts(pl *plan.Plan) diag.List {
 			"There was no state when this plan was made, and now there is one. Make a new plan.")
 	case have == nil, pl.Base.Lineage != have.Lineage && have.Lineage != "" && pl.Base.Lineage != "":
 		return diags.Errorf(nil, "Saved plan does not match the given state", "The plan was made for another state: "+
-			"its lineage is not that of the present one. Apply it where it was made, or make a new plan.")
+			"its lineage differs from that of the current one. Apply it where it was made, or make a new plan.")
 	case pl.Base.Serial != have.Serial:
 		return diags.Errorf(nil, "Saved plan is stale", "Another operation changed the state after this plan was "+
 			"made, so the plan may no longer be right. Make a new plan.")
@@ -206,10 +206,8 @@ func BlankWarning(s *state.Snapshot) diag.List {
 		return nil
 	}
 	return diag.List{}.Warnf(nil, "The state file is empty",
-		"%s has zero bytes. Nothing beside it says that it ever had more: "+
-			"there is no backup, no journal and no lock. It is taken for the state of a project that has no objects "+
-			"yet. "+
-			"If it has lost its content, restore it before you apply.", s.Blank)
+		"%s has zero bytes, and there is no backup, journal or lock beside it. It counts as the state of a new "+
+			"project without objects. If it has lost its content, restore it before you apply.", s.Blank)
 }
 
 // InterruptedWarnings words what an interrupted run left open; every command shows it.
@@ -224,7 +222,7 @@ func InterruptedWarnings(s *state.Snapshot) diag.List {
 	for _, u := range s.Unfolded {
 		diags = append(diags, &diag.Diagnostic{
 			Severity: diag.Warning, Summary: "Result of an interrupted run does not fit the state",
-			Detail: fmt.Sprintf("Operation %s of run %s has a result that could not be laid over the state: %s. It "+
+			Detail: fmt.Sprintf("Operation %s of run %s has a result that could not be applied to the state: %s. It "+
 				"is kept in the journal until you resolve it with the recover command.", u.Op, u.Run.ID, u.Why)})
 	}
 	return diags
@@ -243,7 +241,8 @@ func describeInFlight(severity diag.Severity, summary string, f state.InFlight) 
 			"it if it was to be destroyed.", f.Run.Started.Format(time.RFC3339), f.Object)
 		return d
 	}
-	d.Detail = fmt.Sprintf("A run (%s) ended in the middle of the %s of %s, so it is not known what became of it.",
+	d.Detail = fmt.Sprintf(
+		"A run (%s) was interrupted during the %s of %s. It is not known whether the operation succeeded.",
 		f.Run.Started.Format(time.RFC3339), f.Action, f.Object)
 	if f.Action != state.ActionCreate {
 		d.Detail += " The next plan with refresh finds out."
@@ -296,8 +295,8 @@ func lockFailed(err error, o OpenOptions) diag.List {
 		return diag.FromError("Error loading the state", err)
 	}
 	if errors.Is(err, fs.ErrPermission) {
-		detail += " The lock, the journal and the state stand in that folder, so this user has to be able to write " +
-			"there, and to read and write the state. To look at the plan alone, -lock=false does with reading."
+		detail += " The lock, the journal and the state are in that folder, so this user must be able to write " +
+			"there, and to read and write the state. To make a plan with read access only, use -lock=false."
 	}
 	return diag.List{}.Append(&diag.Diagnostic{Severity: diag.Error, Summary: "Error acquiring the state lock",
 		Detail: detail})

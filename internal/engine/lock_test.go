@@ -119,7 +119,7 @@ func TestUnreadableStateIsNotBlamedOnALockThatNobodyAskedFor(t *testing.T) {
 	for _, noLock := range []bool{false, true} {
 		_, diags := project.Open(t.Context(), engine.OpenOptions{NoLock: noLock, Reading: true})
 		if err := diags.Err(); err == nil || strings.Contains(err.Error(), "lock") == noLock ||
-			noLock && !strings.Contains(err.Error(), "look at the owners") {
+			noLock && !strings.Contains(err.Error(), "check the owners") {
 			t.Errorf("without the lock: %v: %v", noLock, err)
 		}
 	}

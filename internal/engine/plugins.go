@@ -114,8 +114,8 @@ func (s *Surroundings) Plugins(ctx context.Context, project *Project, o PluginOp
 	diags = diags.Extend(misaddressed(misspelt(more, wanted), wanted, ProgramProviders(set)))
 	if !o.Terse {
 		diags = diags.Extend(OverrideWarning(set, wanted,
-			"They need not behave as any released version does, and what they write to the state may be unreadable "+
-				"for one."))
+			"They may behave differently from any release, and a release may not be able to read what they write to "+
+				"the state."))
 	}
 	out := make(map[addr.Provider]provider.Factory, len(programs)+len(attached))
 	log := logOrDiscard(s.ProviderLog)

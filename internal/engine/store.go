@@ -184,18 +184,18 @@ func (s *Surroundings) Backend(root *config.Module) (*backend.Backend, diag.List
 	case configured == nil && recorded == nil:
 		return nil, nil
 	case configured == nil:
-		return nil, diags.Errorf(nil, fmt.Sprintf(initially, s.program()), "The state was kept where a backend block "+
-			"of the type %q said, and that block is gone. Put it back, or say what becomes of the state: \"%s init "+
-			"-migrate-state\" copies it to the usual place, \"%[2]s init -reconfigure\" starts without it. Nothing "+
+		return nil, diags.Errorf(nil, fmt.Sprintf(initially, s.program()), "The backend block of the type %q, where "+
+			"the state is stored, was removed. Restore the block, or decide about the state: \"%s init "+
+			"-migrate-state\" copies it to the default place, \"%[2]s init -reconfigure\" starts without it. Nothing "+
 			"was changed.", recorded.Type, s.program())
 	case recorded == nil:
 		return nil, diags.Errorf(nil, fmt.Sprintf(initially, s.program()),
 			"The configuration has a backend block of the type %q, which was not set up yet. Nothing was changed.",
 			configured.Type)
 	case recorded.Type != configured.Type || recorded.Hash != configured.Hash:
-		return nil, diags.Errorf(nil, fmt.Sprintf(again, s.program()), "The backend block is another one than when "+
-			"it was set up. Put it back, or say what becomes of the state: \"%s init -migrate-state\" copies it to "+
-			"the new place, \"%[1]s init -reconfigure\" starts with what is there. Nothing was changed.", s.program())
+		return nil, diags.Errorf(nil, fmt.Sprintf(again, s.program()), "The backend block has changed since init. "+
+			"Restore the block, or decide about the state: \"%s init -migrate-state\" copies it to the new place, "+
+			"\"%[1]s init -reconfigure\" uses the state that is there. Nothing was changed.", s.program())
 	}
 	return recorded.Located(configured), nil // it has the settings that init was given beside the block
 }

@@ -105,7 +105,7 @@ func holds(c *config.Condition, ctx *hcl.EvalContext, summary string) result {
 		return r
 	}
 	if v.IsKnown() && v.IsNull() {
-		return fail("The condition is null; it has to be true or false.")
+		return fail("The condition is null; it must be true or false.")
 	}
 	b, err := convert.Convert(v, cty.Bool)
 	switch {
@@ -145,7 +145,7 @@ func errorMessage(c *config.Condition, ctx *hcl.EvalContext, leak diag.Severity)
 	case err != nil:
 		report(diag.Error, "Invalid error message", "Unsuitable value for error message: "+err.Error()+".")
 	case str.IsKnown() && str.IsNull():
-		report(diag.Error, "Invalid error message", "The error message is null; it has to be text.")
+		report(diag.Error, "Invalid error message", "The error message is null; it must be text.")
 	case sensitive:
 		report(leak, "Error message refers to sensitive values", "The expression of this error message refers to "+
 			"sensitive values, so the message will not be shown. Leave them out, or use the function nonsensitive if "+

@@ -91,15 +91,15 @@ func importEach(b *config.Import, ctx *hcl.EvalContext) (cty.Value, diag.List) {
 		return cty.EmptyObjectVal, nil // as Terraform has it
 	case !v.IsKnown():
 		return v, blocks.Problem(b.ForEach, ctx, summary,
-			`The "for_each" expression depends on what is known only after `+
-				`apply. What is imported has to be known while planning.`)
+			"The \"for_each\" expression depends on values that are known only after apply. Imported objects must be "+
+				"known during the plan.")
 	case !v.CanIterateElements():
 		return v, blocks.Problem(b.ForEach, ctx, summary,
-			`The value of "for_each" is no collection: a map, an object or a set is needed.`)
+			`The value of "for_each" must be a map, an object or a set.`)
 	case v.Type().IsSetType() && !ctyfast.WhollyKnown(v):
 		return v, blocks.Problem(b.ForEach, ctx, summary,
-			`The "for_each" set holds values that are known only after apply. `+
-				`What is imported has to be known while planning.`)
+			"The \"for_each\" set holds values that are known only after apply. Imported objects must be known "+
+				"during the plan.")
 	}
 	return v, nil
 }
@@ -117,7 +117,7 @@ func (w *Walk) addImport(s *linking.Slot, ctx *hcl.EvalContext) diag.List {
 		case !ok:
 		case !index.Key.IsKnown() || index.Key.IsMarked():
 			return blocks.Problem(b.ToExpr, ctx, "Invalid import 'to' expression",
-				"The keys of the address have to be known while planning, and must not be sensitive.")
+				"The keys of the address must be known while planning, and must not be sensitive.")
 		default:
 			if _, err := addr.KeyFromValue(index.Key); err != nil {
 				return diag.List{}.Errorf(index.SrcRange.Ptr(), "Invalid address",
@@ -174,13 +174,13 @@ func importID(e hcl.Expression, ctx *hcl.EvalContext) (id string, secret bool, d
 		return "", false, blocks.Problem(e, ctx, summary, "The import id cannot be null.")
 	case !v.IsKnown():
 		return "", false, blocks.Problem(e, ctx, summary,
-			`The import block's "id" depends on what is known only after `+
-				`apply, so the object cannot be looked for while planning.`)
+			"The import block's \"id\" depends on values that are known only after apply, so the object cannot be "+
+				"read during the plan.")
 	}
 	text, err := convert.Convert(v, cty.String)
 	switch {
 	case err != nil:
-		return "", false, blocks.Problem(e, ctx, "Incorrect value type", "The import id has to be text: %s.", err)
+		return "", false, blocks.Problem(e, ctx, "Incorrect value type", "The import id must be text: %s.", err)
 	case text.AsString() == "":
 		return "", false, blocks.Problem(e, ctx, summary, "The import id is an empty string.")
 	}

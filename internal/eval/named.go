@@ -153,9 +153,9 @@ func (i *Instance) evalOutput(s *linking.Slot) error {
 			o.Name))
 	}
 	if i.parent == nil && !o.Sensitive && value.HasDeepSensitive(v) {
-		return i.report(diags.Errorf(&rng, "Output refers to sensitive values", "This output would show a sensitive "+
-			"value, or what is derived from one. If it is meant to leave the module, say so with\n    sensitive = "+
-			"true\nand if nothing in it is secret, take the mark off with nonsensitive(...)."))
+		return i.report(diags.Errorf(&rng, "Output refers to sensitive values", "This output has a sensitive value, "+
+			"or one derived from it. To allow that, add\n    sensitive = true\nIf nothing in the value is secret, "+
+			"remove the mark with nonsensitive(...)."))
 	}
 	v = declaredMarks(v, o.Sensitive, o.Ephemeral)
 	i.settle(s, v)

@@ -144,8 +144,8 @@ func expandCount(expr hcl.Expression, ctx *hcl.EvalContext, validating bool) (Ex
 		return none, diag.List(nil).AppendHCL(hclDiags)
 	}
 	if value.HasDeepEphemeral(v) {
-		return none, blocks.Problem(expr, ctx, "Invalid count argument", `The value of "count" comes from something `+
-			`ephemeral. The number of instances has to be the same in every run.`)
+		return none, blocks.Problem(expr, ctx, "Invalid count argument",
+			"The value of \"count\" is ephemeral. The number of instances must be the same in every run.")
 	}
 	v, _ = v.Unmark() // sensitive is allowed here
 	switch {
@@ -153,10 +153,10 @@ func expandCount(expr hcl.Expression, ctx *hcl.EvalContext, validating bool) (Ex
 		return none, blocks.Problem(expr, ctx, "Invalid count argument",
 			`The value of "count" is null. A whole number is needed.`)
 	case !v.IsKnown() && !validating:
-		return none, because(diag.CausedByUnknown, blocks.Problem(expr, ctx, "Invalid count argument", `The value of `+
-			`"count" depends on attributes that are known only after apply, and how many instances there are has to `+
-			`be known while planning. Compute it from what the configuration says itself, or apply what it depends `+
-			`on first, with -target.`))
+		return none, because(diag.CausedByUnknown, blocks.Problem(expr, ctx, "Invalid count argument",
+			"The value of \"count\" depends on attributes that are known only after apply, and the number of "+
+				"instances must be known during the plan. Compute it from values in the configuration, or first "+
+				"apply what it depends on, with -target."))
 	}
 	num, err := convert.Convert(v, cty.Number)
 	if err != nil {
@@ -206,17 +206,15 @@ func expandForEach(expr hcl.Expression, ctx *hcl.EvalContext, validating bool) (
 		}
 		if ty.IsSetType() {
 			return none, because(diag.CausedByUnknown, blocks.Problem(expr, ctx, "Invalid for_each argument",
-				`The set in "for_each" holds values that are known only after apply, and its members are the keys of `+
-					`the instances, which have to be known while planning. Use a map: keys that stand in the `+
-					`configuration, and what is known later as values only. Or apply what it depends on first, with `+
-					`-target.`))
+				"The set in \"for_each\" holds values that are known only after apply, and its members are the keys "+
+					"of the instances, which must be known during the plan. Use a map with keys from the "+
+					"configuration, and unknown values only as its values. Or first apply what it depends on, with "+
+					"-target."))
 		}
 		return none, because(diag.CausedByUnknown, blocks.Problem(expr, ctx, "Invalid for_each argument",
-			`Keys of the map `+
-				`in "for_each" are known only after apply, and they identify the instances, so they have to be known `+
-				`while planning. Let the keys stand in the configuration, and use what is known later as values `+
-				`only. Or `+
-				`apply what it depends on first, with -target.`))
+			"Keys of the map in \"for_each\" are known only after apply, and they identify the instances, so they "+
+				"must be known during the plan. Use keys from the configuration, and unknown values only as values "+
+				"of the map. Or first apply what it depends on, with -target."))
 	}
 	each := make(map[string]cty.Value, v.LengthInt())
 	keys := make([]addr.Key, 0, v.LengthInt())
@@ -242,7 +240,7 @@ func suitableForEach(v cty.Value, expr hcl.Expression, ctx *hcl.EvalContext) dia
 	}
 	if value.IsEphemeral(v) {
 		return bad(
-			`The value of "for_each" comes from something ephemeral. The instances have to be the same in every run.`)
+			`The value of "for_each" comes from something ephemeral. The instances must be the same in every run.`)
 	}
 	if value.IsSensitive(v) {
 		return because(diag.CausedBySensitive, bad("The value of \"for_each\" is sensitive, and its keys would show "+

@@ -382,8 +382,8 @@ func (b Beside) own(t hcl.Traversal, u *linking.Unit) (own bool, diags diag.List
 	values, ok := b[t.RootName()]
 	if t.RootName() == "check" && len(t) > 1 {
 		rng := hcl.RangeBetween(t[0].SourceRange(), t[1].SourceRange())
-		return true, diags.Errorf(&rng, `Reference to "check" in invalid context`, "A check block has no value: it "+
-			"fails by itself where it does not hold. To expect that, name it in expect_failures.")
+		return true, diags.Errorf(&rng, `Reference to "check" in invalid context`,
+			"A check block has no value. To expect that it fails, name it in expect_failures.")
 	}
 	if !ok {
 		return false, nil
@@ -410,7 +410,7 @@ func (b Beside) own(t hcl.Traversal, u *linking.Unit) (own bool, diags diag.List
 			diag.DidYouMean(name, slices.Sorted(maps.Keys(values))))
 	case v == cty.NilVal:
 		return true, diags.Errorf(&rng, "Reference to unevaluated "+what,
-			"The %s %q has no value yet: only what stands before can be referred to.", what, name)
+			"The %s %q has no value yet: an expression can refer only to earlier ones.", what, name)
 	}
 	return true, nil
 }

@@ -31,7 +31,7 @@ func (c *command) lookupAdvice(err *program.LookupError) string {
 	case strings.ContainsAny(name, "|&;<>`") || strings.Contains(name, "$("):
 		return fmt.Sprintf(" There is no shell unless you name one: [\"sh\", \"-c\", %q].", name)
 	case len(strings.Fields(name)) > 1:
-		return fmt.Sprintf(" There is no shell that takes words apart; each is an element of its own: %s.",
+		return fmt.Sprintf(" No shell splits the words; write each as an element: %s.",
 			literal(strings.Fields(name)))
 	case strings.Contains(name, "$"):
 		return " There is no shell that replaces variables."

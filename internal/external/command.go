@@ -71,8 +71,8 @@ func newCommand(values ...cty.Value) (*command, *diag.Diagnostic) {
 	}
 	if c.name == "" {
 		return nil,
-			problem(sumMissing, "There is no program to run: all that \"program\" holds is null or empty. Give it "+
-				"the name of a program.")
+			problem(sumMissing, "There is no program to run: all elements of \"program\" are null or empty. Set it "+
+				"to the name of a program.")
 	}
 	return c, nil
 }
@@ -181,8 +181,8 @@ func (c *command) failure(res *program.Result, err error) *diag.Diagnostic {
 	switch {
 	case errors.As(err, &lookup):
 		return problem(sumLookup,
-			fmt.Sprintf("The program %s was not found, or is no executable file. A name without a slash is "+
-				"searched in the directories of PATH, any other one is relative to the current directory.%s%s\n\n"+
+			fmt.Sprintf("The program %s was not found, or is not an executable file. A name without a slash is "+
+				"searched in the directories of PATH; any other name is relative to the current directory.%s%s\n\n"+
 				"Platform: %s\nProgram: %s\nError: %s", c.purpose(), c.lookupAdvice(lookup), c.origin(false),
 				runtime.GOOS,
 				c.first, lookup.Err))
@@ -194,13 +194,13 @@ func (c *command) failure(res *program.Result, err error) *diag.Diagnostic {
 		return c.badResults(res, err)
 	case errors.As(err, &full):
 		return problem(sumResults,
-			fmt.Sprintf("The program %s was run, but %s. Nobody knows what it did: look, before it is done again.\n"+
-				"\nProgram: %s",
+			fmt.Sprintf("The program %s ran, but %s. It may have changed something: check the object before you run "+
+				"it again.\n\nProgram: %s",
 				c.purpose(), err, res.Path))
 	case errors.As(err, &stopped):
 		intro := sentence("The program %s did not get to its end", c.purpose()) + sentence("Reason: %s", err)
 		if c.action != "" && c.action != "read" {
-			intro += "What it had done until then is done, and not in the state."
+			intro += "It may have changed something that is not in the state."
 		}
 		return c.badEnd(res, intro)
 	case err != nil:

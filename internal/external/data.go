@@ -14,16 +14,15 @@ import (
 
 // What is said of arguments that several types have.
 const (
-	aboutProgram = "The program to run: a string, or a list of strings that also holds its first arguments. " +
-		"There is no shell."
-	aboutInterpreter = "What the program is an argument of, such as \"python3\": a string, or a list of strings that " +
-		"also holds options."
+	aboutProgram     = "The program to run: a string, or a list of strings with its first arguments. No shell is used."
+	aboutInterpreter = "The interpreter that runs the program, such as \"python3\": a string, or a list of strings " +
+		"that also holds options."
 )
 
 // dataSources describes the data sources, and what configurations may say of them.
 func (p *external) dataSources() *schema.Provider {
 	query := &schema.Schema{Type: schema.TypeMap, Optional: true,
-		Description: "What the program reads on standard input, as a JSON object."}
+		Description: "The standard input of the program, as a JSON object."}
 	result := &schema.Schema{Type: schema.TypeMap, Computed: true, Description: "What the program printed."}
 	id := &schema.Schema{Type: schema.TypeString, Computed: true, Description: "Always \"-\"."}
 	return &schema.Provider{
@@ -34,7 +33,7 @@ func (p *external) dataSources() *schema.Provider {
 					"side effects.",
 				Schema: map[string]*schema.Schema{
 					"program": {Type: schema.TypeList, Required: true, Elem: &schema.Schema{Type: schema.TypeString},
-						Description: "The program to run and its arguments. There is no shell; null and empty " +
+						Description: "The program to run and its arguments. No shell is used; null and empty " +
 							"elements are dropped."},
 					"working_dir": {Type: schema.TypeString, Optional: true,
 						Description: "Where the program runs; by default in the current directory."},

@@ -43,7 +43,7 @@ func CopyModule(ctx context.Context, source, dir string, packages Packages) (dia
 	}
 	if packages == nil {
 		return diags.Errorf(nil, "Module source not supported",
-			"The module %q has to be downloaded, and here nothing is.", source)
+			"The module %q must be downloaded, and here nothing is.", source)
 	}
 	replace.Sweep(os.TempDir(), copyPrefix)
 	temp, err := replace.Unfinished(os.TempDir(), copyPrefix)

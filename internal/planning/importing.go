@@ -130,7 +130,7 @@ func (p *planner) imported(o addr.Object, cfg addr.AbsProviderConfig, rt *provid
 	p.mu.Unlock()
 	if unsettled {
 		return none, p.walk.Report(diag.List{}.Errorf(nil, "Invalid provider configuration",
-			"To import %s the configuration of %s has to be known, but it depends on what is known only after apply. "+
+			"To import %s the configuration of %s must be known, but it depends on what is known only after apply. "+
 				"Apply that first, with -target, or write the values into the configuration.", o, cfg))
 	}
 	var resp provider.ImportResponse

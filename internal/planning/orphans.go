@@ -201,7 +201,7 @@ func (p *planner) forgotten() diag.List {
 	slices.Sort(names)
 	return diag.List{}.Warnf(nil, "Some objects will no longer be managed by "+cmp.Or(p.opts.Title, "Tombolo"),
 		"Applying this plan drops these objects from the state, but does not destroy them:\n - %s\n\nAfter that "+
-			"nobody looks after them. To manage them again they have to be imported.", strings.Join(names, "\n - "))
+			"nobody looks after them. To manage them again they must be imported.", strings.Join(names, "\n - "))
 }
 
 // managerOf returns the provider of a stored object with its schema, and the resource type.

@@ -139,9 +139,9 @@ var (
 	errCharacters  = errors.New("the name holds something else than letters, digits, - and _")
 	errNoSchema    = errors.New("there is no schema for its configuration, not even an empty one")
 	errIdentifier  = errors.New("the name is not an identifier: a letter, then letters, digits, - and _")
-	errNobodySets  = errors.New("it has to be required, optional or computed")
+	errNobodySets  = errors.New("it must be required, optional or computed")
 	errTwoSet      = errors.New("what is required can be neither optional nor computed")
-	errNoType      = errors.New("there has to be either a type or nested attributes")
+	errNoType      = errors.New("there must be either a type or nested attributes")
 	errSchemaDepth = fmt.Errorf("the schema is nested more than %d levels deep", maxSchemaDepth)
 )
 

@@ -97,7 +97,7 @@ func ImportStatePassthroughWithIdentity(attribute string) StateContextFunc {
 		if !ok || id == "" {
 			return nil,
 				fmt.Errorf(
-					"the attribute %q of the identity of %s has to be a text that is not empty: it becomes the id",
+					"the attribute %q of the identity of %s must be a text that is not empty: it becomes the id",
 					attribute, d.typ.name)
 		}
 		d.SetId(id)

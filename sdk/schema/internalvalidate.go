@@ -243,14 +243,14 @@ func (c *inspection) identity(w where, r *Resource) {
 			c.add(what, "the schema is nil")
 			continue
 		case !s.RequiredForImport && !s.OptionalForImport, s.RequiredForImport && s.OptionalForImport:
-			c.add(what, "exactly one of RequiredForImport and OptionalForImport has to be set")
+			c.add(what, "exactly one of RequiredForImport and OptionalForImport must be set")
 		case s.Required || s.Optional || s.Computed || s.ForceNew || s.WriteOnly || s.Sensitive || s.Default != nil:
 			c.add(what,
 				"attributes of an identity only have a type, a description and RequiredForImport or OptionalForImport")
 		}
 		e, _ := s.Elem.(*Schema)
 		if !s.Type.primitive() && (s.Type != TypeList || e == nil || !e.Type.primitive()) {
-			c.add(what, "the type has to be simple, or a list of a simple one")
+			c.add(what, "the type must be simple, or a list of a simple one")
 		}
 	}
 }
@@ -352,7 +352,7 @@ func (c *inspection) field(w where, key string, s *Schema) {
 		}
 	}
 	onlyComputed := s.Computed && !s.Optional && !s.Required
-	bad(!s.Required && !s.Optional && !s.Computed, "one of Required, Optional and Computed has to be set")
+	bad(!s.Required && !s.Optional && !s.Computed, "one of Required, Optional and Computed must be set")
 	bad(s.Required && s.Optional, "it cannot be both Required and Optional")
 	bad(s.Required && s.Computed, "it cannot be both Required and Computed")
 	bad(s.Stable && !s.Computed, "Stable says something of Computed attributes only")
@@ -478,7 +478,7 @@ func lookUp(fields map[string]*Schema, key string) (*Schema, string) {
 				return nil, fmt.Sprintf("a key leads only into lists of one block, which %q is not", steps[i])
 			}
 			if steps[i+1] != "0" || i+2 >= len(steps) {
-				return nil, fmt.Sprintf("after %q there has to be \"0\" and a name", steps[i])
+				return nil, fmt.Sprintf("after %q there must be \"0\" and a name", steps[i])
 			}
 			fields = r.SchemaMap()
 		}
@@ -523,7 +523,7 @@ func (c *inspection) elem(w where, s *Schema) {
 		}
 	case ValueType:
 		if !e.primitive() {
-			c.add(w.what, "an Elem that is a ValueType has to be a simple one")
+			c.add(w.what, "an Elem that is a ValueType must be a simple one")
 		}
 	case *Schema:
 		c.element(w, e)

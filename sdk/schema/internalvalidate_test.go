@@ -160,7 +160,7 @@ func wrong() map[string]struct {
 		"elem that is optional": {resources(one(&Schema{Type: TypeList, Optional: true, Elem: text()})),
 			"all else belongs to the attribute"},
 		"elem that is a list type": {resources(one(&Schema{Type: TypeList, Optional: true, Elem: TypeList})),
-			"has to be a simple one"},
+			"must be a simple one"},
 		"elem of an elem": {
 			resources(one(&Schema{Type: TypeList, Optional: true, Elem: &Schema{Type: TypeList}})),
 			"x, Elem: TypeList needs an Elem"},
@@ -280,7 +280,7 @@ func wrong() map[string]struct {
 		"identity without import flags": {identity(&Schema{Type: TypeString}),
 			"RequiredForImport and OptionalForImport"},
 		"identity of blocks": {identity(&Schema{Type: TypeMap, RequiredForImport: true}),
-			"has to be simple"},
+			"must be simple"},
 		"identity that is required": {identity(&Schema{Type: TypeString, RequiredForImport: true, Required: true}),
 			"attributes of an identity only"},
 

@@ -141,7 +141,7 @@ func (s *server) imported(d *ResourceData) (provider.ImportedObject, diag.List) 
 			"The provider's importer gave nil for an object. %s", value.ProviderBug)
 	case d.id == "":
 		return provider.ImportedObject{}, diag.List{}.Errorf(nil, "Nothing to import",
-			"The provider's importer gave an object without an id: it does not exist, or the id has to be given.")
+			"The provider's importer gave an object without an id: it does not exist, or the id must be given.")
 	}
 	t := s.managed[d.kind]
 	if t == nil {

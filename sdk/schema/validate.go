@@ -261,12 +261,12 @@ func (v *validation) groups(f *field, path cty.Path, value cty.Value) {
 	switch {
 	case len(s.ExactlyOneOf) == 0:
 	case set == 0 && unknown == 0:
-		v.errorf(path, "Missing argument", "One of %s has to be set.", quoted(s.ExactlyOneOf))
+		v.errorf(path, "Missing argument", "One of %s must be set.", quoted(s.ExactlyOneOf))
 	case set > 1 && given(f, value):
 		v.errorf(path, "Conflicting arguments", "Only one of %s can be set, but %d are.", quoted(s.ExactlyOneOf), set)
 	}
 	if set, unknown := v.count(f, path, s.AtLeastOneOf); len(s.AtLeastOneOf) > 0 && set == 0 && unknown == 0 {
-		v.errorf(path, "Missing argument", "At least one of %s has to be set.", quoted(s.AtLeastOneOf))
+		v.errorf(path, "Missing argument", "At least one of %s must be set.", quoted(s.AtLeastOneOf))
 	}
 }
 

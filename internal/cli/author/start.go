@@ -27,7 +27,7 @@ func started(ctx context.Context, c *command.Call, program string, address addr.
 	info, err := os.Stat(program)
 	if err != nil {
 		return address, nil, diag.List{}.Errorf(nil, "No such program", "There is no program %s. Expected the plugin "+
-			"of a provider, which has to be built first, or a folder with a program provider.", program)
+			"of a provider, which must be built first, or a folder with a program provider.", program)
 	}
 	if info.IsDir() {
 		// A program is started when something is asked that its manifest does not answer.

@@ -21,7 +21,7 @@ With -out the plan is saved; "~ apply FILE" then performs exactly that plan.`,
 		Exits: `0  There is a plan.
 1  There were errors.
 2  With -detailed-exitcode: a plan with changes, or one that leaves some out
-   because an interrupted creation has to be settled first.`,
+   because an interrupted creation must be settled first.`,
 		Example: `~ plan -out=change.plan
 ~ plan -detailed-exitcode -refresh-only`,
 		Setup: func(c *command.Call) command.Run {

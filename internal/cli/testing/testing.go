@@ -82,7 +82,7 @@ func (t *testing) start(ctx context.Context) command.Outcome {
 	}
 	if !filepath.IsLocal(filepath.FromSlash(t.dir)) {
 		return c.End(diag.List{}.Errorf(nil, "Invalid testing directory", "The directory that -test-directory names "+
-			"has to be one below that of the configuration, by its relative path; %s is not.", t.dir))
+			"must be one below that of the configuration, by its relative path; %s is not.", t.dir))
 	}
 	ctx, t.running = c.Interruptible(ctx)
 	defer t.running.End()

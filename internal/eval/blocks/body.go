@@ -109,7 +109,7 @@ func withArguments(diags diag.List, schema *provider.Block) diag.List {
 func blocksOf(schema *provider.Block) string {
 	switch n := len(schema.Blocks); {
 	case n == 0:
-		return " There are no nested blocks here; an argument is written with an equals sign."
+		return " No nested blocks are allowed here; an argument is written with an equals sign."
 	case n > maxArguments:
 		return ""
 	}

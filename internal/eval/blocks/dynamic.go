@@ -178,7 +178,7 @@ func (d *dynamicBlock) labelOf(ctx *hcl.EvalContext, allowed cty.ValueMarks) (st
 	case v.IsNull():
 		return bad("This label is null. A label is text.")
 	case !v.IsKnown():
-		return bad("This label is known only after apply. Labels have to be known while planning.")
+		return bad("This label is known only after apply. Labels must be known while planning.")
 	}
 	return v.AsString(), nil
 }

@@ -78,8 +78,8 @@ func staticBlocks(name string, t hcl.Traversal, nb *provider.NestedBlock) diag.L
 			"elements of a set have no keys. Use a \"for\" expression with an \"if\" clause to find those that are "+
 			"wanted.", name)
 	case nb.Nesting == provider.NestingList && !isIndex:
-		return diag.List(nil).Errorf(&rng, "Invalid operation", "Blocks of type %q form a list of objects: say which "+
-			"one is meant by a number, like .%[1]s[0], or write .%[1]s[*] for all of them.", name)
+		return diag.List(nil).Errorf(&rng, "Invalid operation", "Blocks of type %q form a list of objects: select "+
+			"one with its index, such as .%[1]s[0], or all with .%[1]s[*].", name)
 	}
 	// Whether there is a block with that index, and whether that matters, evaluation tells: a "try" may stand around
 	// it.

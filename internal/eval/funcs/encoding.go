@@ -214,8 +214,9 @@ var yamlDecodeFunc = wrapped(yaml.YAMLDecodeFunc, func(args []cty.Value) (cty.Va
 		case nestsDeeper(text.AsString(), maxYAMLNesting):
 			return cty.NilVal, function.NewArgErrorf(0, "brackets nest more than %d levels deep", maxYAMLNesting)
 		case multiplies(text.AsString()):
-			return cty.NilVal, function.NewArgErrorf(0, "with its aliases the text stands for more than %d values",
-				maxYAMLValues)
+			return cty.NilVal,
+				function.NewArgErrorf(0, "with its aliases expanded, the document has more than %d values",
+					maxYAMLValues)
 		}
 	}
 	return withheldErrors(yaml.YAMLDecodeFunc).Call(args)

@@ -145,8 +145,8 @@ func templateSource(closure *customdecode.ExpressionClosure) (cty.Value, error) 
 	default:
 		if !isReference(expr) {
 			return cty.NilVal,
-				errors.New("the template has to be a reference to one string that is defined elsewhere, such as a " +
-					"local value")
+				errors.New(
+					"the template must be a reference to one string that is defined elsewhere, such as a local value")
 		}
 	}
 	v, diags := closure.Value()

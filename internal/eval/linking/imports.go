@@ -41,18 +41,20 @@ func generatable(b *config.Import) (diags diag.List) {
 	at, keyed := b.ToExpr.Range().Ptr(), endsInKey(b.ToExpr)
 	switch {
 	case !b.To.Module.IsRoot():
-		return diags.Errorf(at, summary, "There is no block %s. Write one first: configuration can be generated for "+
-			"resources of the root module only.", b.To)
+		return diags.Errorf(at, summary,
+			"There is no block %s. Write one first: -generate-config-out works only for resources of the root module.",
+			b.To)
 	case keyed && b.ForEach != nil:
 		return diags.Errorf(at, "Invalid import 'to' expression", "There is no block %s with a for_each to which "+
-			"these keys could belong, and none can be generated: -generate-config-out does not know for_each. %s, or "+
-			"an import block for each object.", b.To, advice)
+			"these keys could belong, and -generate-config-out cannot generate blocks with for_each. %s, or an "+
+			"import block for each object.", b.To, advice)
 	case b.ForEach != nil:
-		return diags.Errorf(at, summary, "There is no block %s, and none can be generated: -generate-config-out does "+
-			"not know for_each. %s, or an import block for each object.", b.To, advice)
+		return diags.Errorf(at, summary, "There is no block %s, and -generate-config-out cannot generate blocks with "+
+			"for_each. %s, or an import block for each object.", b.To, advice)
 	case keyed:
-		return diags.Errorf(at, summary, "There is no block %s, and none can be generated: -generate-config-out "+
-			"knows neither count nor for_each. %s.", b.To, advice)
+		return diags.Errorf(at, summary,
+			"There is no block %s, and -generate-config-out cannot generate blocks with count or for_each. %s.", b.To,
+			advice)
 	}
 	return nil // plan may generate one
 }

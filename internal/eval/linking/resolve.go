@@ -64,8 +64,8 @@ func (l *linker) dependsOn(list []hcl.Traversal) {
 		ref, d := addr.ParseReference(t)
 		if !d.HasErrors() && len(ref.Remaining) > 0 {
 			rng := ref.Remaining.SourceRange()
-			d = d.Errorf(&rng, "Invalid depends_on reference", "What depends_on names has to be a whole object, such "+
-				"as a resource or a module, and no attribute of one. Leave out what stands behind its name.")
+			d = d.Errorf(&rng, "Invalid depends_on reference", "depends_on must name a whole object, such as a "+
+				"resource or a module, not an attribute. Remove everything after the name.")
 		}
 		if !d.HasErrors() {
 			d = d.Extend(l.dependOn(ref))
@@ -176,7 +176,7 @@ func (l *linker) noInstance(name string) string {
 	case l.whole:
 		return `"depends_on" belongs to the whole block, not to its instances, so "` + name + `" means nothing in it.`
 	case name == "count":
-		return `count.index is there in blocks that have the argument "count". This one has not.`
+		return `count.index is available only in blocks with the argument "count". This block has none.`
 	}
 	return `each.key and each.value are there in blocks that have the argument "for_each". This one has not.`
 }
@@ -263,7 +263,7 @@ func (l *linker) resolveResource(ref addr.Reference, where string, undeclared pr
 	target := l.u.slots[i]
 	if l.s.Kind == SlotImport && l.s.Import.To == target.ConfigAddr() {
 		return undeclared("Invalid import id argument",
-			"The import block cannot refer to %s, which is what it imports.", ref.Resource)
+			"The import block cannot refer to %s, because it imports that resource.", ref.Resource)
 	}
 	if check := target.Resource.Check; check != nil && (l.s.Kind != SlotCheck || l.s.Check != check) {
 		return undeclared("Reference to scoped resource",

@@ -20,8 +20,9 @@ func (l *linker) checkAttribute(ref addr.Reference, target *Slot, undeclared pro
 	repeated := r.Count != nil || r.ForEach != nil
 	var diags diag.List
 	if ref.HasKey && !repeated {
-		diags = undeclared("Unexpected resource instance key", `%s has neither "count" nor "for_each", so it is one `+
-			`object and takes no key. Remove what stands in brackets.`, ref.Resource)
+		diags = undeclared("Unexpected resource instance key",
+			"%s has neither \"count\" nor \"for_each\", so it is one object without a key. Remove the brackets.",
+			ref.Resource)
 	}
 	if repeated && !ref.HasKey && len(ref.Remaining) > 0 {
 		attr, ok := ref.Remaining[0].(hcl.TraverseAttr)
@@ -33,8 +34,8 @@ func (l *linker) checkAttribute(ref addr.Reference, target *Slot, undeclared pro
 			argument, key, all = "for_each", "each.key", fmt.Sprintf("{ for k, v in %s : k => v.%s }", ref.Resource,
 				attr.Name)
 		}
-		diags = undeclared("Missing resource instance key", "%s has %q, so it is many objects. Say which one is "+
-			"meant; in a block with the same %[2]s that is:\n    %[3]s[%[4]s]\nand for those of all instances:\n    %s",
+		diags = undeclared("Missing resource instance key", "%s has %q, so it has several instances. Select one; in "+
+			"a block with the same %[2]s write:\n    %[3]s[%[4]s]\nor, for all instances:\n    %s",
 			ref.Resource, argument, ref.Resource, key, all)
 	}
 	return diags.Extend(blocks.StaticTraversal(ref.Remaining, target.Type.Block))
@@ -53,8 +54,8 @@ func redundantIgnores(s *Slot) (diags diag.List) {
 		}
 		if a := attributeAtEnd(s.Type.Block, path); a != nil && a.Computed && !a.Optional {
 			diags = diags.Warnf(&s.Resource.TypeRange, "Redundant ignore_changes element",
-				"The provider alone decides what %s is, so there is no argument whose changes could be ignored. "+
-					"Leave it out of ignore_changes.", value.FormatPath(path))
+				"Only the provider sets %s, so there are no changes of an argument to ignore. Remove it from "+
+					"ignore_changes.", value.FormatPath(path))
 		}
 	}
 	return diags

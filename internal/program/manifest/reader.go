@@ -404,7 +404,7 @@ func (r *reader) requires(v *node) {
 		}
 		if r.object(item, "A requirement", fields{"command": r.text(&q.Command), "hint": r.text(&q.Hint)}) &&
 			q.Command == "" {
-			r.errorf(item, `A requirement needs a "command", the name of a program that has to be found in PATH.`)
+			r.errorf(item, `A requirement needs a "command", the name of a program that must be found in PATH.`)
 		}
 		if slices.ContainsFunc(r.m.Requires, func(other Requirement) bool { return other.Command == q.Command }) &&
 			q.Command != "" {

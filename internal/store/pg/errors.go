@@ -26,7 +26,7 @@ func (o *options) connectError(err error) error {
 	case code(err, tooManyConnections):
 		hint = " It has been asked again and again. Raise max_connections there, or end what else is connected."
 	case code(err, "3D000"):
-		hint = " The database has to be made before: createdb " + o.config.Database + "."
+		hint = " The database must be made before: createdb " + o.config.Database + "."
 	case code(err, "08P01") && strings.Contains(err.Error(), "unsupported startup parameter"):
 		hint = " There is a pooler in front of the server: connect to the server itself."
 	}

@@ -204,7 +204,7 @@ func (t *text) Destroyed(l suite.Left) {
 		return
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "\nThese objects are left, and have to be destroyed by hand:\n")
+	fmt.Fprintf(&b, "\nThese objects are left, and must be destroyed by hand:\n")
 	for _, o := range objects {
 		fmt.Fprintf(&b, "  - %s\n", view.CleanLine(o.String()))
 	}

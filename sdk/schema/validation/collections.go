@@ -68,7 +68,7 @@ func ListOfUniqueStrings(value interface{}, key string) ([]string, []error) {
 			text, ok := v.(string)
 			switch {
 			case !ok:
-				return fmt.Sprintf("has to be a list of texts, but element %d is a %T", i, v)
+				return fmt.Sprintf("must be a list of texts, but element %d is a %T", i, v)
 			case seen[text]:
 				return fmt.Sprintf("has the same text twice: %q", text)
 			}

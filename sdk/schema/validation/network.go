@@ -19,7 +19,7 @@ func IsPortNumber(value interface{}, key string) ([]string, []error) {
 // IsIPAddress demands an address of either version of the protocol.
 func IsIPAddress(value interface{}, key string) ([]string, []error) {
 	return check(func(v string) string {
-		return unless(net.ParseIP(v) != nil, "has to be an IP address, but is %q",
+		return unless(net.ParseIP(v) != nil, "must be an IP address, but is %q",
 			v)
 	})(value, key)
 }
@@ -28,7 +28,7 @@ func IsIPAddress(value interface{}, key string) ([]string, []error) {
 func IsCIDR(value interface{}, key string) ([]string, []error) {
 	return check(func(v string) string {
 		_, err := netip.ParsePrefix(v)
-		return unless(err == nil, "has to be a network such as 10.0.0.0/8, but is %q", v)
+		return unless(err == nil, "must be a network such as 10.0.0.0/8, but is %q", v)
 	})(value, key)
 }
 
@@ -43,7 +43,7 @@ func IsURLWithScheme(schemes []string) schema.SchemaValidateFunc {
 	return check(func(v string) string {
 		u, err := url.Parse(v)
 		return unless(err == nil && u.Host != "" && slices.Contains(schemes, u.Scheme),
-			"has to be a URL with a host and one of the schemes %q", schemes)
+			"must be a URL with a host and one of the schemes %q", schemes)
 	})
 }
 
@@ -56,7 +56,7 @@ func IsPortNumberOrZero(value interface{}, key string) ([]string, []error) {
 func IsIPv4Address(value interface{}, key string) ([]string, []error) {
 	return check(func(v string) string {
 		a, err := netip.ParseAddr(v)
-		return unless(err == nil && a.Is4(), "has to be an IPv4 address")
+		return unless(err == nil && a.Is4(), "must be an IPv4 address")
 	})(value, key)
 }
 
@@ -64,7 +64,7 @@ func IsIPv4Address(value interface{}, key string) ([]string, []error) {
 func IsIPv6Address(value interface{}, key string) ([]string, []error) {
 	return check(func(v string) string {
 		a, err := netip.ParseAddr(v)
-		return unless(err == nil && a.Is6() && a.Zone() == "", "has to be an IPv6 address")
+		return unless(err == nil && a.Is6() && a.Zone() == "", "must be an IPv6 address")
 	})(value, key)
 }
 
@@ -72,7 +72,7 @@ func IsIPv6Address(value interface{}, key string) ([]string, []error) {
 func IsMACAddress(value interface{}, key string) ([]string, []error) {
 	return check(func(v string) string {
 		_, err := net.ParseMAC(v)
-		return unless(err == nil, "has to be a MAC address")
+		return unless(err == nil, "must be a MAC address")
 	})(value, key)
 }
 
@@ -87,9 +87,9 @@ func IsCIDRNetwork(min, max int) schema.SchemaValidateFunc {
 		p, err := netip.ParsePrefix(v)
 		switch {
 		case err != nil:
-			return fmt.Sprintf("has to be a network such as 10.0.0.0/8, but is %q", v)
+			return fmt.Sprintf("must be a network such as 10.0.0.0/8, but is %q", v)
 		case p != p.Masked():
-			return fmt.Sprintf("has to be the address of a network: that of %s is %s", v, p.Masked())
+			return fmt.Sprintf("must be the address of a network: that of %s is %s", v, p.Masked())
 		}
 		return unless(p.Bits() >= min && p.Bits() <= max, "has to have a prefix of %d to %d bits, but %s has %d", min,
 			max, v, p.Bits())
@@ -103,6 +103,6 @@ func IsIPv4Range(value interface{}, key string) ([]string, []error) {
 		first, err1 := netip.ParseAddr(from)
 		last, err2 := netip.ParseAddr(to)
 		return unless(err1 == nil && err2 == nil && first.Is4() && last.Is4() && first.Less(last),
-			"has to be a range such as 10.0.0.1-10.0.0.9, but is %q", v)
+			"must be a range such as 10.0.0.1-10.0.0.9, but is %q", v)
 	})(value, key)
 }

@@ -9,48 +9,48 @@ import (
 // IntBetween demands a number from min to max.
 func IntBetween(min, max int) schema.SchemaValidateFunc {
 	return check(func(v int) string {
-		return unless(v >= min && v <= max, "has to be from %d to %d, but is %d", min, max, v)
+		return unless(v >= min && v <= max, "must be from %d to %d, but is %d", min, max, v)
 	})
 }
 
 // IntAtLeast demands a number of min or more.
 func IntAtLeast(min int) schema.SchemaValidateFunc {
-	return check(func(v int) string { return unless(v >= min, "has to be %d or more, but is %d", min, v) })
+	return check(func(v int) string { return unless(v >= min, "must be %d or more, but is %d", min, v) })
 }
 
 // IntAtMost demands a number of max or less.
 func IntAtMost(max int) schema.SchemaValidateFunc {
-	return check(func(v int) string { return unless(v <= max, "has to be %d or less, but is %d", max, v) })
+	return check(func(v int) string { return unless(v <= max, "must be %d or less, but is %d", max, v) })
 }
 
 // IntInSlice demands one of some numbers.
 func IntInSlice(valid []int) schema.SchemaValidateFunc {
 	return check(func(v int) string {
-		return unless(slices.Contains(valid, v), "has to be one of %v, but is %d", valid, v)
+		return unless(slices.Contains(valid, v), "must be one of %v, but is %d", valid, v)
 	})
 }
 
 // FloatBetween demands a number from min to max.
 func FloatBetween(min, max float64) schema.SchemaValidateFunc {
 	return check(func(v float64) string {
-		return unless(v >= min && v <= max, "has to be from %v to %v, but is %v", min, max, v)
+		return unless(v >= min && v <= max, "must be from %v to %v, but is %v", min, max, v)
 	})
 }
 
 // FloatAtLeast demands a number of min or more.
 func FloatAtLeast(min float64) schema.SchemaValidateFunc {
-	return check(func(v float64) string { return unless(v >= min, "has to be %v or more, but is %v", min, v) })
+	return check(func(v float64) string { return unless(v >= min, "must be %v or more, but is %v", min, v) })
 }
 
 // FloatAtMost demands a number of max or less.
 func FloatAtMost(max float64) schema.SchemaValidateFunc {
-	return check(func(v float64) string { return unless(v <= max, "has to be %v or less, but is %v", max, v) })
+	return check(func(v float64) string { return unless(v <= max, "must be %v or less, but is %v", max, v) })
 }
 
 // IntDivisibleBy demands a multiple.
 func IntDivisibleBy(divisor int) schema.SchemaValidateFunc {
 	return check(func(v int) string {
-		return unless(divisor != 0 && v%divisor == 0, "has to be a multiple of %d, but is %d", divisor, v)
+		return unless(divisor != 0 && v%divisor == 0, "must be a multiple of %d, but is %d", divisor, v)
 	})
 }
 

@@ -19,7 +19,7 @@ func StringInSlice(valid []string, ignoreCase bool) schema.SchemaValidateFunc {
 			return s == v || ignoreCase &&
 				strings.EqualFold(s, v)
 		})
-		return unless(found, "has to be one of %q, but is %q", valid, v)
+		return unless(found, "must be one of %q, but is %q", valid, v)
 	})
 }
 
@@ -46,7 +46,7 @@ func StringLenBetween(min, max int) schema.SchemaValidateFunc {
 func StringMatch(r *regexp.Regexp, message string) schema.SchemaValidateFunc {
 	return check(func(v string) string {
 		if message != "" {
-			return unless(r.MatchString(v), "is not as it has to be: %s", message)
+			return unless(r.MatchString(v), "is not as it must be: %s", message)
 		}
 		return unless(r.MatchString(v), "has to match the expression %s", r)
 	})
@@ -56,7 +56,7 @@ func StringMatch(r *regexp.Regexp, message string) schema.SchemaValidateFunc {
 func StringDoesNotMatch(r *regexp.Regexp, message string) schema.SchemaValidateFunc {
 	return check(func(v string) string {
 		if message != "" {
-			return unless(!r.MatchString(v), "is not as it has to be: %s", message)
+			return unless(!r.MatchString(v), "is not as it must be: %s", message)
 		}
 		return unless(!r.MatchString(v), "must not match the expression %s", r)
 	})
@@ -76,7 +76,7 @@ func StringIsNotWhiteSpace(value interface{}, key string) ([]string, []error) {
 
 // StringIsJSON demands a JSON document.
 func StringIsJSON(value interface{}, key string) ([]string, []error) {
-	return check(func(v string) string { return unless(json.Valid([]byte(v)), "has to be a JSON document") })(value,
+	return check(func(v string) string { return unless(json.Valid([]byte(v)), "must be a JSON document") })(value,
 		key)
 }
 
@@ -92,20 +92,20 @@ func StringIsValidRegExp(value interface{}, key string) ([]string, []error) {
 func IsRFC3339Time(value interface{}, key string) ([]string, []error) {
 	return check(func(v string) string {
 		_, err := time.Parse(time.RFC3339, v)
-		return unless(err == nil, "has to be a time such as 2026-01-02T03:04:05Z, but is %q", v)
+		return unless(err == nil, "must be a time such as 2026-01-02T03:04:05Z, but is %q", v)
 	})(value, key)
 }
 
 // IsUUID demands a UUID in its usual form.
 func IsUUID(value interface{}, key string) ([]string, []error) {
-	return StringMatch(uuid, "has to be a UUID")(value, key)
+	return StringMatch(uuid, "must be a UUID")(value, key)
 }
 
 // StringIsBase64 demands base64 in its standard form.
 func StringIsBase64(value interface{}, key string) ([]string, []error) {
 	return check(func(v string) string {
 		_, err := base64.StdEncoding.DecodeString(v)
-		return unless(err == nil && v != "", "has to be base64")
+		return unless(err == nil && v != "", "must be base64")
 	})(value, key)
 }
 
@@ -118,13 +118,13 @@ func StringDoesNotContainAny(chars string) schema.SchemaValidateFunc {
 
 // StringIsEmpty demands an empty text.
 func StringIsEmpty(value interface{}, key string) ([]string, []error) {
-	return check(func(v string) string { return unless(v == "", "has to be empty") })(value, key)
+	return check(func(v string) string { return unless(v == "", "must be empty") })(value, key)
 }
 
 // StringIsWhiteSpace demands nothing but white space.
 func StringIsWhiteSpace(value interface{}, key string) ([]string, []error) {
 	return check(func(v string) string {
-		return unless(strings.TrimSpace(v) == "", "has to be empty or nothing but spaces")
+		return unless(strings.TrimSpace(v) == "", "must be empty or nothing but spaces")
 	})(value, key)
 }
 

@@ -58,7 +58,7 @@ func TestChecksPassWhatTheyAskFor(t *testing.T) {
 		"StringIsBase64":          {StringIsBase64, values{"YQ=="}, values{"YQ", "", "*"}, "base64"},
 		"StringDoesNotContainAny": {StringDoesNotContainAny("/?"), values{"a"}, values{"a/b", "?"}, "any of"},
 		"IntNotInSlice":           {IntNotInSlice([]int{1, 2}), values{3}, values{2, "3"}, "x"},
-		"StringIsEmpty":           {StringIsEmpty, values{""}, values{" "}, "has to be empty"},
+		"StringIsEmpty":           {StringIsEmpty, values{""}, values{" "}, "must be empty"},
 		"StringIsWhiteSpace":      {StringIsWhiteSpace, values{"", " \t"}, values{"a"}, "spaces"},
 		"ListOfUniqueStrings": {ListOfUniqueStrings, values{values{}, values{"a", "b"}}, values{
 			values{"a", "b", "a"}, values{1}, "a"}, "x"},
@@ -109,7 +109,7 @@ func TestChecksWithDiagnosticsSayWhere(t *testing.T) {
 	diags := ToDiagFunc(schema.SchemaValidateFunc(All(IntAtLeast(3), wordy)))(1, cty.GetAttrPath("rule").IndexInt(
 		0).GetAttr("port"))
 	if text := fmt.Sprint(diags); len(diags) != 2 || !diags.HasErrors() ||
-		!strings.Contains(text, `"port" has to be 3 or more`) || !strings.Contains(text, "port is odd") {
+		!strings.Contains(text, `"port" must be 3 or more`) || !strings.Contains(text, "port is odd") {
 		t.Errorf("got %s", text)
 	}
 }
