@@ -186,7 +186,7 @@ func (r *Run) State() *state.State { return r.engine.State() }
 // Session returns the held lock, for programs that edit the state.
 func (r *Run) Session() state.Session { return r.engine.Session() }
 
-// Recovery says what became of an operation that a killed run left open. Exactly one field is set.
+// Recovery resolves an operation that an interrupted run left open. Exactly one field must be set.
 type Recovery struct {
 	// Adopt takes over the object that exists under this id.
 	Adopt string

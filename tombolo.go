@@ -1,5 +1,5 @@
-// Package tombolo is the library form of the engine: install what a project needs, load it, plan, look at the plan,
-// apply it, read its outputs.
+// Package tombolo is Tombolo as a Go library. It installs the providers and modules of a project, loads the project,
+// plans, renders plans, applies them and reads outputs.
 //
 //	options := tombolo.Options{Dir: "infra", Variables: map[string]any{"region": "north"}}
 //	project, diags := tombolo.Load(ctx, options)                // configuration, backend, installed providers, values of variables
@@ -11,16 +11,16 @@
 //	counts, diags := run.Apply(ctx, p, tombolo.ApplyOptions{})
 //	err = run.Output("address", &address)
 //
-// A project is loaded as the command line loads it: by its backend block, its *.tfvars files, the environment
-// (TF_VAR_name, TF_WORKSPACE, TF_DATA_DIR and the others), its lock file and the CLI configuration. Options puts
-// values, providers, a store or functions of the calling program in place of these. docs/library.md is the guide.
+// Load reads a project as the command line does: with its backend block, its *.tfvars files, the environment
+// (TF_VAR_name, TF_WORKSPACE, TF_DATA_DIR and the others), its lock file and the CLI configuration. Options can replace
+// any of these with values, providers, functions or a store of the calling program. docs/library.md is the guide.
 //
-// Problems are returned as a diag.List, warnings among them: HasErrors tells whether the call failed, Err makes an
-// error of the list.
+// Problems are returned as a diag.List, which includes warnings: HasErrors reports whether the call failed, and Err
+// returns the list as an error.
 //
-// Contexts work in two steps, because an interrupted apply has to end well: when the context of a call ends, nothing
-// new is started and what is under way is awaited; when Options.Abort ends, the calls under way are cancelled too. The
-// package starts no goroutine that outlives a call.
+// Cancelling works in two steps, so that an interrupted apply can end in good order. When the context of a call ends,
+// no new operation starts, and operations in flight are finished. When Options.Abort ends, their provider calls are
+// cancelled, too. The package starts no goroutine that outlives a call.
 package tombolo
 
 import (

@@ -1,11 +1,10 @@
-// Package diag is the one currency for problems that a person reads.
+// Package diag defines diagnostics: the errors and warnings that people read.
 //
-// A Diagnostic says what was found, where, what was expected and what to do about it. Engine code collects them in a
-// List, as many as one pass can find; the view sorts and prints them. A problem that only a program reads is an
-// ordinary error: wrap it once at the boundary and turn it into a Diagnostic where its place in the configuration is
-// known (FromError).
+// A Diagnostic says what was found, where, what was expected and what to do. The engine collects all diagnostics that a
+// pass can find in a List; the view sorts and prints them. Other problems are ordinary Go errors: wrap them once at the
+// boundary, and turn them into a Diagnostic where the place in the configuration is known (FromError).
 //
-// The package knows hcl, because ranges and expressions come from there, and nothing else of the engine.
+// The package depends on hcl for ranges and expressions, and on no other package of the engine.
 //
 //	var diags diag.List
 //	diags = diags.Errorf(rng, "Unsupported attribute", "%s has no attribute %q.", what, name)

@@ -1,7 +1,7 @@
-// Package event holds what happened, as values. It is the only channel from the engine to what people see: the engine
-// sends events to a Sink, internal/view turns them into text, a live display or JSON lines.
+// Package event defines the events of a run. They are the only channel from the engine to its output: the engine sends
+// events to a Sink, and internal/view turns them into text, a live display or JSON lines.
 //
-// Events never carry sensitive values: identifying values are left out when the configuration or schema marks them.
+// Events never carry sensitive values: an identifying value is left out if the configuration or schema marks it.
 package event
 
 import (
@@ -65,13 +65,13 @@ type OperationDone struct {
 	Planning bool
 }
 
-// ImportPrepare tells, while planning, that an existing object is about to be looked at because it is to be taken over.
+// ImportPrepare begins the import of an existing object during a plan, before the object is read.
 type ImportPrepare struct {
 	Object addr.Object
 	ID     ID
 }
 
-// ImportStart and ImportDone frame, while applying, the taking over of an object.
+// ImportStart and ImportDone frame the import of an object during an apply.
 type ImportStart struct {
 	Object addr.Object
 	ID     ID
@@ -129,7 +129,7 @@ type ProvisionDone struct {
 }
 
 // ProgramOutput is one line that a program behind a provider printed to its standard error.
-// Object is zero where only the program is known; Label tells which one.
+// Object is zero where only the program is known; Label names it.
 type ProgramOutput struct {
 	Object addr.Object
 	Label  string

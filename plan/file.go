@@ -44,7 +44,7 @@ type header struct {
 	SHA256          map[string]string `json:"sha256"` // of every other member
 }
 
-// FileError says why a file cannot be read as a plan.
+// FileError is the error of a file that cannot be read as a plan.
 type FileError struct {
 	// Summary is a few words; Detail says what was found and what to do.
 	Summary, Detail string

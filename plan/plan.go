@@ -1,8 +1,8 @@
-// Package plan holds a plan as data: what would change, why, and the graph of actions that makes it so.
+// Package plan defines plans: the changes, their reasons, and the graph of actions.
 //
-// A Plan is complete in itself. Applying reads the actions and their edges from it and performs exactly these; nothing
-// is found out again. It is immutable once planning has returned it. Write and Decode give it a file form, which only
-// the same version of the engine reads; tools use the JSON documents of internal/tfjson instead.
+// A Plan is complete: an apply performs exactly its actions, in an order that its edges allow, and decides nothing
+// again. A Plan is immutable once planning has returned it. Write and Decode store it in a file, which only the same
+// version of the engine reads; other tools use the JSON documents of internal/tfjson.
 package plan
 
 import (
@@ -257,7 +257,7 @@ type LeftOut struct {
 	Because addr.AbsResourceInstance
 }
 
-// LeftOutReason says why something is left out.
+// LeftOutReason is why a plan leaves something out.
 type LeftOutReason string
 
 // The reasons. What is excluded is left alone itself, a dependent depends on that, and what is needed is kept because
@@ -268,7 +268,7 @@ const (
 	LeftOutNeeded    LeftOutReason = "needed_by"
 )
 
-// Why says it in a few words.
+// Why returns the reason in a few words.
 func (l LeftOut) Why() string {
 	switch l.Reason {
 	case LeftOutDependent:

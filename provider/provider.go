@@ -1,9 +1,8 @@
-// Package provider is the one contract between the engine and everything that manages objects.
+// Package provider defines the contract between the engine and providers.
 //
-// A Provider speaks in values of the type system (cty), never in wire messages: the built-in providers, providers
-// written with sdk/schema, programs in any language and plugins over either protocol version all implement this
-// interface, and the engine cannot distinguish them. package providertest holds the suite that every implementation
-// passes.
+// A Provider works with cty values, not with messages of a protocol. Built-in providers, providers written with
+// sdk/schema, programs in any language and plugins of both protocol versions implement this interface, and the engine
+// treats them alike. Package providertest is the test suite for all implementations.
 //
 // Rules for implementers:
 //   - Methods may be called concurrently once Configure has returned; Schema and the Validate methods also before.
@@ -12,12 +11,11 @@
 //   - Diagnostics carry paths into the object of the call (Diagnostic.Path), never source ranges.
 //   - The Object of a request is the address of what the call is about, for messages. It is the zero Object where there
 //     is none; the answer must not depend on it.
-//   - A context that ends asks for an early return; the answer is still used when there is one.
-//   - Embed Base: it answers every call that the provider does not have, and keeps the implementation compiling when
+//   - When the context of a call ends, return soon; an answer is still used.
+//   - Embed Base: it implements every call that the provider does not have, and keeps the implementation compiling when
 //     calls are added.
 //
-// The names follow the plugin protocol of the field (tfplugin 5 and 6), of which this is the meaning without the
-// transport.
+// The names follow the plugin protocol (tfplugin 5 and 6).
 package provider
 
 import (
@@ -81,7 +79,7 @@ type Provider interface {
 	Close() error
 }
 
-// ClientCapabilities tells the provider what the engine can deal with.
+// ClientCapabilities are the optional features that the engine supports.
 type ClientCapabilities struct {
 	// DeferralAllowed permits Deferred answers.
 	DeferralAllowed bool

@@ -7,7 +7,7 @@ import (
 	"github.com/tombolo-iac/tombolo/addr"
 )
 
-// Change says what happened to an object between two states.
+// Change is the difference of an object between two states.
 type Change struct {
 	Addr   addr.Object
 	Action Action // ActionCreate, ActionUpdate or ActionDelete

@@ -30,7 +30,7 @@ const (
 	OlderState                   // of format version 1 to 3
 )
 
-// DecodeError says what is wrong with a state document, where, and what can be done.
+// DecodeError is the error of a state document: what is wrong, where, and what to do.
 type DecodeError struct {
 	Damage Damage
 	Offset int64  // in bytes from the start

@@ -1,14 +1,14 @@
-// Package state holds what the engine remembers between runs: the model of a state, its version 4 file format, the
-// edits that change it, and the contracts of the stores that keep it.
+// Package state defines states: the model, the file format (version 4), edits, and the contracts of stores, journals
+// and locks.
 //
-// A State is immutable. It changes in one way only: Edits are folded into a Builder, which gives a new State. A run
-// appends the same Edits to its Journal before anyone relies on them, so that recovering after a crash is folding the
-// journal's edits into the last snapshot, by the same code.
+// A State is immutable. To change it, fold Edits into a Builder, which returns a new State. A run appends the same Edits
+// to its Journal before anything depends on them. Recovery after a crash therefore uses the same code: it folds the
+// edits of the journal into the last snapshot.
 //
-// Attributes stay in their stored JSON form until somebody needs them and knows their type; see Object.
+// Attributes keep their stored JSON form until their type is known; see Object.
 //
-// The package does not touch files: internal/store and its sub-packages implement Store; package storetest holds the
-// suite that every one of them passes.
+// The package does not access files: internal/store and its sub-packages implement Store. Package storetest is the test
+// suite for all of them.
 package state
 
 import (

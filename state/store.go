@@ -38,7 +38,7 @@ type Workspace interface {
 	ForceUnlock(ctx context.Context, id string) error
 }
 
-// LockRequest says who wants a lock and what for.
+// LockRequest describes who requests a lock, and for which operation.
 type LockRequest struct {
 	Info LockInfo
 	// Unlocked asks for a session without the store's shared lock (-lock=false). The journal's own lock still holds.
@@ -205,7 +205,7 @@ func (u Unfolded) Token() string { return Token(u.Run, u.Op) }
 // something that another program wrote since the state was read. Nothing was changed.
 type ConflictError struct{ Found, Expected, Advice string }
 
-// Error tells both sides and what to do.
+// Error returns both sides and what to do.
 func (e *ConflictError) Error() string {
 	msg := "the stored state is not the expected one: found " + e.Found + ", expected " + e.Expected
 	if e.Advice != "" {

@@ -1,12 +1,12 @@
 // Package applying performs a plan: exactly its actions, in an order that its edges allow, each at most once.
 //
-// It walks the configuration again, now with the values that become known, over a graph that stands before the first
-// node runs: module instances come from the plan, and the plan's steps are added as nodes and edges. The node of a
-// block writes the instances that the plan changes; destroy steps have nodes of their own.
+// It walks the configuration again, now with the values that become known. The graph is complete before the first node
+// runs: module instances come from the plan, and the plan's steps are added as nodes and edges. The node of a block
+// creates and updates its instances; destroy steps have their own nodes.
 //
-// Around every provider call stands the journal: an intent is durable before the call leaves, its result before
-// anything that depends on it begins. Objects that exist in the state alone need neither. The first error of the
-// journal stops everything: nothing new begins, what is under way is awaited and recorded.
+// Every provider call is journaled: its intent is durable before the call, and its result before any dependent operation
+// begins. Objects that exist only in the state need neither. After the first error of the journal no operation begins;
+// operations in flight are finished and recorded.
 package applying
 
 import (

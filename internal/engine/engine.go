@@ -1,14 +1,14 @@
 // Package engine runs projects: it loads a configuration with its surroundings, and validates, plans, applies, imports,
 // recovers and evaluates.
 //
-// Surroundings are what a run takes from outside of the configuration: environment, CLI configuration, installed
-// providers, the store that the backend block names. A Project is a loaded configuration with its store and providers,
-// a Run the held lock on its state. The command line, the command test and the public library (the root package) are
-// its users.
+// Surroundings are the inputs of a run that are not in the configuration: the environment, the CLI configuration, the
+// installed providers, and the store that the backend block names. A Project is a loaded configuration with its store
+// and providers. A Run holds the lock on its state. The command line, the command test and the root package use this
+// package.
 //
-// Contexts work in two steps, because an interrupted apply has to end well: when the context that a method gets ends,
-// nothing new is started and what is under way is awaited; Options.Abort ends the calls under way too. No goroutine
-// outlives a call.
+// Cancelling works in two steps, so that an interrupted apply can end in good order. When the context of a method ends,
+// no new operation starts, and operations in flight are finished. Options.Abort cancels their provider calls, too. No
+// goroutine outlives a call.
 package engine
 
 import (

@@ -32,7 +32,7 @@ func TestProgramsThatCannotRunSayWhatToChange(t *testing.T) {
 		want    string
 	}{
 		"a command line": {list("python3 ./p.py"), "", sumLookup,
-			`each is an element of its own: ["python3", "./p.py"].`},
+			`write each as an element: ["python3", "./p.py"].`},
 		"a pipe": {list("ls | cat"), "", sumLookup,
 			`no shell unless you name one: ["sh", "-c", "ls | cat"].`},
 		"a substitution":   {list("$(pwd)/p"), "", sumLookup, `["sh", "-c", "$(pwd)/p"].`},

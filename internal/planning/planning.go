@@ -1,14 +1,13 @@
-// Package planning compares what the configuration wants with what exists and decides, through the providers, what has
-// to happen: Run turns a configuration and a prior state into a plan.Plan.
+// Package planning makes plans: Run compares a configuration with a prior state, asks the providers, and returns a
+// plan.Plan.
 //
 // It drives a walk of internal/eval. The node of a resource block refreshes the stored objects of the block, evaluates
-// the configuration of each instance, asks the provider for the planned value, judges the answer by the rules of
-// internal/value, and hands the planned value to whatever refers to it. When the walk has ended, objects that no block
-// wants any more are planned for deletion, and the order of the actions is worked out once for the whole plan
-// (steps.go).
+// the configuration of each instance, asks the provider for the planned value, checks the answer by the rules of
+// internal/value, and passes the planned value to its dependents. After the walk, orphans are planned for deletion, and
+// the order of all actions is computed (steps.go).
 //
-// Planning writes nothing. What looking at the world changed is kept in the plan as edits of the state. Provider calls
-// share a semaphore of the given parallelism; all goroutines belong to the walk and have ended when Run returns.
+// Planning writes nothing. The results of refreshing are kept in the plan, as edits of the state. Provider calls share a
+// semaphore of the given parallelism; all goroutines belong to the walk and have ended when Run returns.
 package planning
 
 import (

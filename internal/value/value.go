@@ -1,5 +1,5 @@
-// Package value is the law of values: the one set of rules by which the engine merges, compares and judges the objects
-// of every provider, be it built in, a program or a plugin.
+// Package value holds the rules for objects of providers: how the engine merges, compares and checks them. They are the
+// same for built-in providers, programs and plugins.
 //
 // The life of an object passes through it in this order:
 //

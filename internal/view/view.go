@@ -1,5 +1,4 @@
-// Package view turns what happened into what people and programs read: every output of a command has a text form and,
-// with -json, a JSON form, and both are written here.
+// Package view writes the output of commands: as text for people and, with -json, as JSON for programs.
 //
 //	v := view.New(view.Options{Out: os.Stdout, Err: os.Stderr, Program: "terraform"})
 //	defer v.Close()

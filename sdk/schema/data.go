@@ -62,7 +62,7 @@ func (d *ResourceData) SetId(id string) {
 	}
 }
 
-// SetType says of what type an imported object is.
+// SetType sets the type of an imported object.
 func (d *ResourceData) SetType(name string) { d.kind = name }
 
 // IsNewResource reports that the object is being created.

@@ -128,7 +128,7 @@ const (
 	TimeoutDefault = "default"
 )
 
-// ResourceTimeout says how long operations may take. Those that are nil cannot be set by the user.
+// ResourceTimeout holds the time limits of operations. Those that are nil cannot be set by the user.
 type ResourceTimeout struct {
 	Create, Read, Update, Delete, Default *time.Duration
 }
