@@ -1,8 +1,8 @@
 // Package addr holds addresses, which name objects, and references, which mention them in expressions.
 //
 // There are two families. Configuration addresses (Module, ConfigResource) name module calls and blocks in files,
-// without instance keys. Instance addresses (ModuleInstance, AbsResource, AbsResourceInstance) name their instances: one
-// for each element of count and for_each.
+// without instance keys. Instance addresses (ModuleInstance, AbsResource, AbsResourceInstance) name their instances:
+// one for each element of count and for_each.
 //
 // All types are small immutable values, comparable with == and usable as map keys. Module paths keep their canonical
 // text, so that comparing, hashing and printing them costs one string.

@@ -1,9 +1,9 @@
 // Package state defines states: the model, the file format (version 4), edits, and the contracts of stores, journals
 // and locks.
 //
-// A State is immutable. To change it, fold Edits into a Builder, which returns a new State. A run appends the same Edits
-// to its Journal before anything depends on them. Recovery after a crash therefore uses the same code: it folds the
-// edits of the journal into the last snapshot.
+// A State is immutable. To change it, fold Edits into a Builder, which returns a new State. A run appends the same
+// Edits to its Journal before anything depends on them. Recovery after a crash therefore uses the same code: it folds
+// the edits of the journal into the last snapshot.
 //
 // Attributes keep their stored JSON form until their type is known; see Object.
 //

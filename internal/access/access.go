@@ -1,6 +1,6 @@
 // Package access gives the driver of a walk access to providers. It limits the number of concurrent calls, starts no
-// call once the run is being stopped, configures providers and locates the problems of their configuration, and owns the
-// ephemeral objects of the run.
+// call once the run is being stopped, configures providers and locates the problems of their configuration, and owns
+// the ephemeral objects of the run.
 //
 // Planning and applying embed an Access. It starts no goroutines beyond those of package ephemeral, which CloseAll
 // awaits.

@@ -4,9 +4,9 @@
 // runs: module instances come from the plan, and the plan's steps are added as nodes and edges. The node of a block
 // creates and updates its instances; destroy steps have their own nodes.
 //
-// Every provider call is journaled: its intent is durable before the call, and its result before any dependent operation
-// begins. Objects that exist only in the state need neither. After the first error of the journal no operation begins;
-// operations in flight are finished and recorded.
+// Every provider call is journaled: its intent is durable before the call, and its result before any dependent
+// operation begins. Objects that exist only in the state need neither. After the first error of the journal no
+// operation begins; operations in flight are finished and recorded.
 package applying
 
 import (

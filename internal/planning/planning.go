@@ -6,8 +6,8 @@
 // internal/value, and passes the planned value to its dependents. After the walk, orphans are planned for deletion, and
 // the order of all actions is computed (steps.go).
 //
-// Planning writes nothing. The results of refreshing are kept in the plan, as edits of the state. Provider calls share a
-// semaphore of the given parallelism; all goroutines belong to the walk and have ended when Run returns.
+// Planning writes nothing. The results of refreshing are kept in the plan, as edits of the state. Provider calls share
+// a semaphore of the given parallelism; all goroutines belong to the walk and have ended when Run returns.
 package planning
 
 import (

@@ -1,9 +1,9 @@
 // Package store keeps states in local files. No result is lost, whenever the process is killed.
 //
-// A run appends each operation and its result to a journal beside the state, and every record is durable before anything
-// depends on it. The state file itself is written at the end (and sometimes during long runs), in place, from an image
-// that is durable before. It is not replaced, because Terraform locks the inode of the state file and keeps the file
-// open while it waits for the lock: it would then write to an orphan.
+// A run appends each operation and its result to a journal beside the state, and every record is durable before
+// anything depends on it. The state file itself is written at the end (and sometimes during long runs), in place, from
+// an image that is durable before. It is not replaced, because Terraform locks the inode of the state file and keeps
+// the file open while it waits for the lock: it would then write to an orphan.
 //
 //	terraform.tfstate                  the state, version 4, always what Terraform reads
 //	terraform.tfstate.backup           the content before the last run that changed it
@@ -16,8 +16,8 @@
 // crash, a mixture of old and new content is never mistaken for either. Sequence of a snapshot, each step durable
 // before the next: image, checkpoint record, note, content behind its first byte, first byte.
 //
-// A reader takes no lock and writes nothing: it applies the journal to the state in memory (read.go). The next holder of
-// the lock folds the journal into the state (session.go). Package journal has the records, and the journal of a run.
+// A reader takes no lock and writes nothing: it applies the journal to the state in memory (read.go). The next holder
+// of the lock folds the journal into the state (session.go). Package journal has the records, and the journal of a run.
 // Operations in flight stay listed until they are resolved.
 //
 // The package owns no goroutines. All file access goes through Files. Sub-package mem keeps the files in memory, faults
