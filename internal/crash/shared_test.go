@@ -90,6 +90,16 @@ func (s Shared) driver() remote.Driver {
 	return d
 }
 
+// close ends the connections to the place.
+func (s Shared) close() {
+	driversMu.Lock()
+	defer driversMu.Unlock()
+	if d := drivers[s]; d != nil {
+		delete(drivers, s)
+		_ = d.Close() // nothing is left to be written
+	}
+}
+
 // store is the store over the service, with a folder of rescue.
 func (s Shared) store(rescue string) state.Store {
 	return remote.New(remote.Options{Driver: s.driver(), Rescue: []string{rescue},
@@ -202,7 +212,9 @@ func killShared(t *testing.T, at Shared, kills int) {
 	random := rand.New(rand.NewSource(seed))
 	place := func(t *testing.T, n string, before bool) *room {
 		at.Name = "place_" + n
-		r := newSharedRoom(t, first, at)
+		there := at
+		t.Cleanup(there.close)
+		r := newSharedRoom(t, first, there)
 		if before {
 			r.noErrors(r.job.do(t.Context(), nil))
 			r.mark()
