@@ -46,7 +46,7 @@ func newClient(s *settings, o remote.Surroundings) *client {
 		IdleConnTimeout:       90 * time.Second,
 		ForceAttemptHTTP2:     true,
 	}
-	return &client{s: s, http: &http.Client{Transport: transport, CheckRedirect: follow}, log: o.Log}
+	return &client{s: s, http: &http.Client{Transport: transport, CheckRedirect: s.follow}, log: o.Log}
 }
 
 // request is one of what the protocol has.
@@ -79,13 +79,18 @@ var errRedirect = errors.New("the server sends elsewhere, where the request woul
 	"Set the address that it names")
 
 // follow allows redirections with the same method alone: Go turns others into GET, whose answer would look like
-// success. What was encrypted stays so.
-func follow(r *http.Request, via []*http.Request) error {
+// success. What was encrypted stays so, and what the user sends in headers is for the first host alone.
+func (s *settings) follow(r *http.Request, via []*http.Request) error {
 	switch first := via[0]; {
 	case len(via) >= 10:
 		return errors.New("the server redirects in a circle")
 	case r.Method != first.Method, first.URL.Scheme == "https" && r.URL.Scheme != "https":
 		return errRedirect
+	}
+	if r.URL.Host != via[0].URL.Host {
+		for name := range s.headers {
+			r.Header.Del(name)
+		}
 	}
 	r.Header.Del("Referer") // it may hold a token
 	return nil
@@ -187,6 +192,9 @@ func (c *client) prepare(ctx context.Context, r request) (*http.Request, error) 
 	out, err := http.NewRequestWithContext(ctx, r.method, r.address.String(), body)
 	if err != nil {
 		return nil, err
+	}
+	for name, value := range c.s.headers {
+		out.Header.Set(name, value)
 	}
 	if c.s.user != "" {
 		out.SetBasicAuth(c.s.user, c.s.password)

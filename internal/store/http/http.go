@@ -26,7 +26,10 @@ import (
 
 // Kind describes the backend "http". Its schema is Terraform's.
 func Kind() remote.Kind {
-	return remote.Kind{Name: "http", Place: "an HTTP server", Schema: schema(), Open: open}
+	return remote.Kind{Name: "http", Place: "an HTTP server", Schema: schema(), Open: open,
+		Needed: map[string]string{"address": "TF_HTTP_ADDRESS"},
+		More: map[string]*provider.Attribute{"headers": {Type: cty.Map(cty.String), Optional: true, Sensitive: true,
+			Description: "Headers that go with each request. OpenTofu has this argument, too."}}}
 }
 
 func schema() *provider.Block {

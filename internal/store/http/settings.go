@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"maps"
 	"math/big"
+	"net/http"
 	"net/url"
 	"regexp"
 	"slices"
@@ -26,6 +27,7 @@ type settings struct {
 	address, lock, unlock            *url.URL // lock and unlock are nil when they are not set
 	update, lockMethod, unlockMethod string
 	user, password                   string
+	headers                          map[string]string
 	tls                              *tls.Config
 	retries                          int
 	waitMin, waitMax                 time.Duration
@@ -57,7 +59,7 @@ func (r reader) value(name string) (v cty.Value, ok bool) {
 			return v, true
 		}
 	}
-	if name == "skip_cert_verification" { // the only one without a variable
+	if name == "skip_cert_verification" || name == "headers" { // which have no variables
 		return cty.NilVal, false
 	}
 	text := r.getenv(variable(name))
@@ -145,6 +147,7 @@ func read(config cty.Value, o remote.Surroundings) (*settings, diag.List) {
 			"variable TF_HTTP_ADDRESS, to the address of the state.")
 	}
 	r.certificates(s)
+	r.headers(s)
 	if diags.HasErrors() {
 		return nil, diags
 	}
@@ -196,6 +199,45 @@ func (r reader) certificates(s *settings) {
 	s.secrets = append(s.secrets, private)
 	for line := range strings.Lines(private) {
 		s.secrets = append(s.secrets, strings.TrimSpace(line))
+	}
+}
+
+// What a header may be, and those that are not the user's to set.
+var (
+	headerName  = regexp.MustCompile(`^[A-Za-z0-9_-]+$`)
+	headerValue = regexp.MustCompile(`^[ -~]+$`)
+	reserved    = []string{"Content-Type", "Content-Md5", "Content-Length", "Transfer-Encoding", "Host", "If-Match"}
+)
+
+// headers reads the argument of OpenTofu's. The summaries are those of OpenTofu. Values are not shown.
+func (r reader) headers(s *settings) {
+	const argument = "headers"
+	v, ok := r.value(argument)
+	if !ok || !v.CanIterateElements() {
+		return
+	}
+	s.headers = map[string]string{}
+	for it := v.ElementIterator(); it.Next(); {
+		k, element := it.Element()
+		name := k.AsString()
+		canonical := http.CanonicalHeaderKey(name)
+		switch {
+		case !headerName.MatchString(name):
+			r.wrong(argument, fmt.Sprintf("headers %q name must not be empty and only contain A-Za-z0-9-_ characters",
+				name), "Rename the header, or leave it out.")
+		case slices.Contains(reserved, canonical):
+			r.wrong(argument, fmt.Sprintf("headers %q is reserved", name), "Tombolo sets this header itself. Leave it "+
+				"out.")
+		case canonical == "Authorization" && s.user != "":
+			r.wrong(argument, fmt.Sprintf("headers %q cannot be set when providing username", name), "A username is "+
+				"sent in this header. Set one of the two.")
+		case element.IsNull() || !headerValue.MatchString(element.AsString()):
+			r.wrong(argument, fmt.Sprintf("headers %q value must not be empty and only contain ascii characters", name),
+				"The value may have letters, digits, signs and blanks. It is not shown here, because it may be secret.")
+		default:
+			s.headers[canonical] = element.AsString()
+			s.secrets = append(s.secrets, element.AsString())
+		}
 	}
 }
 
