@@ -86,7 +86,7 @@ func (s *Surroundings) Load(ctx context.Context, o LoadOptions) (*Project, diag.
 		Parallelism: max(o.Parallelism, 0), Events: o.Events, Abort: o.Abort, Module: o.Module,
 		RootProviders: o.RootProviders,
 		Title:         s.Title,
-		MayRead:       s.MayRead, Functions: o.Functions, OtherStates: s.sharedStore,
+		MayRead:       s.MayRead, Functions: o.Functions, OtherStates: s.otherStore,
 	}
 	s.Settings() // once, here: MayRead is called from everywhere
 	if o.Saved != nil {

@@ -89,8 +89,17 @@ func (s *Surroundings) Store(ctx context.Context, b *backend.Backend, o store.Op
 	return s.memory, nil
 }
 
-// sharedStore returns the store of a backend that a service keeps.
+// sharedStore returns the store of a backend that a service keeps. What the driver asks of it goes to the log.
 func (s *Surroundings) sharedStore(ctx context.Context, b *backend.Backend) (state.Store, diag.List) {
+	return s.openShared(ctx, b, logOrDiscard(s.CoreLog))
+}
+
+// otherStore returns the store that a data source reads. Its arguments may be secret, so nothing of it is logged.
+func (s *Surroundings) otherStore(ctx context.Context, b *backend.Backend) (state.Store, diag.List) {
+	return s.openShared(ctx, b, logOrDiscard(nil))
+}
+
+func (s *Surroundings) openShared(ctx context.Context, b *backend.Backend, log *slog.Logger) (state.Store, diag.List) {
 	opening.Lock() // data sources that read other states run at the same time
 	defer opening.Unlock()
 	for _, known := range s.shared {
@@ -99,7 +108,6 @@ func (s *Surroundings) sharedStore(ctx context.Context, b *backend.Backend) (sta
 		}
 	}
 	dir := s.In(".")
-	log := logOrDiscard(s.CoreLog)
 	driver, diags := b.Driver(ctx, remote.Surroundings{Getenv: s.Getenv, Dir: dir, Version: s.StateVersion(),
 		Log: func(format string, args ...any) {
 			if log.Enabled(ctx, slog.LevelDebug) {

@@ -158,8 +158,8 @@ func (w *planWriter) noChanges(p *plan.Plan, drifted bool) {
 				"%s state and changes no real infrastructure.", name)
 	default:
 		say("Your infrastructure matches the configuration.",
-			"%s compared your real infrastructure with your configuration and found no differences. Nothing must be "+
-				"done.", name)
+			"%s compared your real infrastructure with your configuration and found no differences. Nothing has to "+
+				"be done.", name)
 	}
 }
 
