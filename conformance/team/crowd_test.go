@@ -17,10 +17,7 @@ import (
 // and nothing is made twice. TOMBOLO_TEAM_APPLIES=n asks for n of them.
 func TestManyAppliesAtOnceLoseNothing(t *testing.T) {
 	const machines = 10
-	applies := 20
-	if testing.Short() {
-		applies = 10
-	}
+	applies := 10
 	if n, err := strconv.Atoi(os.Getenv("TOMBOLO_TEAM_APPLIES")); err == nil {
 		applies = n
 	}
