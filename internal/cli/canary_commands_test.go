@@ -263,7 +263,7 @@ func TestNoPartOfASecretInAProgramIsTold(t *testing.T) {
 }`,
 		"remote state": `data "terraform_remote_state" "a" {
   backend = "http"
-  config  = { address = "http://127.0.0.1:1/${var.text}?t=${var.list[0]}" }
+  config  = { address = "http://127.0.0.1:1/${var.text}?t=${var.list[0]}", retry_max = 0 }
 }`,
 		"arguments of a backend": `data "terraform_remote_state" "a" {
   backend = "local"

@@ -183,7 +183,7 @@ func (r *room) freed() {
 // working directory is gone too, unless it has the journal. TOMBOLO_CRASH_KILLS=n asks for n of them for each service.
 func TestKilledWithASharedState(t *testing.T) {
 	t.Parallel()
-	kills := 6
+	kills := 4
 	switch {
 	case full:
 		kills = 100

@@ -29,6 +29,9 @@ func TestDriver(t *testing.T) {
 		"without renewal":     {"journal", "workspaces", "conditions"},
 		"without a condition": {"journal", "workspaces"},
 	} {
+		if testing.Short() && name != "bare" {
+			continue
+		}
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			o, err := serve(t, memory.New(), features...).open(t).Limits(t.Context())
@@ -91,6 +94,9 @@ func TestEveryFaultOfEveryVerbIsAnErrorAndTheNextCallWorks(t *testing.T) {
 			return err
 		}},
 	}
+	if testing.Short() {
+		verbs = verbs[1:3]
+	}
 	for _, fault := range faults {
 		t.Run(fault, func(t *testing.T) {
 			t.Parallel()
@@ -143,7 +149,11 @@ func again(t *testing.T, do func() error) error {
 
 // A store over a program that is at fault now and then keeps what it was told, whatever became of single calls.
 func TestNothingIsLostOverAProgramWithFaults(t *testing.T) {
-	for seed := range uint64(4) {
+	seeds := uint64(4)
+	if testing.Short() {
+		seeds = 1
+	}
+	for seed := range seeds {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			t.Parallel()
 			random := rand.New(rand.NewPCG(seed, 7))
