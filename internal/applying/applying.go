@@ -293,7 +293,7 @@ func (a *applier) dropData() (edits []state.Edit) {
 }
 
 // checkResults joins what this walk found with what the plan had found: nothing has changed since a plan that only
-// looked, and of what this walk did not judge, the result is unknown.
+// looked, what had no instances still has none, and of other things that this walk did not judge the result is unknown.
 func (a *applier) checkResults() []state.CheckResult {
 	if a.plan.Mode == plan.RefreshOnly {
 		return a.plan.Checks
@@ -308,7 +308,11 @@ func (a *applier) checkResults() []state.CheckResult {
 	}
 	for _, planned := range a.plan.Checks {
 		i, ok := at[[2]string{planned.Kind, planned.ConfigAddr}]
-		if ok && len(results[i].Objects) == 0 && len(planned.Objects) > 0 {
+		if !ok || len(results[i].Objects) > 0 {
+			continue
+		}
+		results[i].Status = planned.Status
+		if len(planned.Objects) > 0 {
 			results[i].Status = "unknown"
 			for _, o := range planned.Objects {
 				results[i].Objects = append(results[i].Objects, state.CheckedObject{Addr: o.Addr, Status: "unknown"})

@@ -33,6 +33,7 @@ type assembly struct {
 	outputs      map[string]*outputDecl
 	calls        map[string]*callDecl
 	diags        diag.List
+	refused      bool // a file of the module has errors
 }
 
 // assemble joins the content of all files, primary ones first, into the module.
@@ -42,6 +43,7 @@ func (m *Module) assemble(parsed []*parsedFile) diag.List {
 		variables: map[string]*variableDecl{}, outputs: map[string]*outputDecl{}, calls: map[string]*callDecl{},
 	}
 	for _, f := range parsed {
+		a.refused = a.refused || f.diags.HasErrors()
 		if f.override {
 			a.override(&f.content)
 			continue

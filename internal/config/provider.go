@@ -195,13 +195,17 @@ func (a *assembly) finishProviders() {
 		p.Provider = a.ProviderFor(p.LocalName)
 	}
 	a.finishMetas()
+	// Terraform judges the types of a root module with other errors no further; those of any other module it does.
+	judged := !a.Path.IsRoot() || !a.refused && !a.diags.HasErrors()
 	warned := map[addr.Provider]bool{}
 	for _, r := range a.SortedResources() {
 		local := r.ProviderConfig().LocalName
-		if local == "" && r.Addr.Mode != addr.Ephemeral {
+		if local == "" && r.Addr.Mode != addr.Ephemeral && judged {
 			a.diags = a.diags.Errorf(&r.DeclRange, "Invalid provider local name", "The part before the first "+
 				"underscore of the type %q names its provider, and it is empty. Correct the type, or set "+
 				"\"provider\" in the block.", r.Addr.Type)
+		}
+		if local == "" {
 			continue
 		}
 		r.Provider = a.ProviderFor(local)

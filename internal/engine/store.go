@@ -82,8 +82,8 @@ func (s *Surroundings) Store(ctx context.Context, b *backend.Backend, o store.Op
 	}
 	if s.memory == nil {
 		s.memory = mem.New()
-		if id := b.Text("lock_id"); id != "" {
-			s.memory = mem.Held(state.LockInfo{ID: id, Operation: "test", Info: "test config"})
+		if b != nil && !b.Config.GetAttr("lock_id").IsNull() { // an empty one is an ID, too
+			s.memory = mem.Held(state.LockInfo{ID: b.Text("lock_id"), Operation: "test", Info: "test config"})
 		}
 	}
 	return s.memory, nil
