@@ -21,19 +21,23 @@ func httpBlock(address, lock, more string) string {
 }
 
 func TestHTTPServersAreSharedWithTerraform(t *testing.T) {
-	other := theirs(t, "terraform", "TOMBOLO_TERRAFORM")
-	for name, one := range map[string]*server.Server{"lenient": {Lenient: true, Loose: true},
-		"GitLab": {GitLab: true, Echo: true, Tags: true}} {
+	for name, one := range map[string]func() *server.Server{
+		"lenient": func() *server.Server { return &server.Server{Lenient: true, Loose: true} },
+		"GitLab":  func() *server.Server { return &server.Server{GitLab: true, Echo: true, Tags: true} },
+	} {
 		t.Run(name, func(t *testing.T) {
-			s := httptest.NewServer(one)
-			t.Cleanup(s.Close)
-			address := s.URL + "/network"
-			block := httpBlock(address, address, "")
-			if one.GitLab {
-				block = httpBlock(address, address+"/lock",
-					"  lock_method    = \"POST\"\n  unlock_method  = \"DELETE\"\n")
-			}
-			place{block: block, noWorkspaces: true}.live(t, other)
+			withPeers(t, func(t *testing.T, other string) {
+				there := one()
+				s := httptest.NewServer(there)
+				t.Cleanup(s.Close)
+				address := s.URL + "/network"
+				block := httpBlock(address, address, "")
+				if there.GitLab {
+					block = httpBlock(address, address+"/lock",
+						"  lock_method    = \"POST\"\n  unlock_method  = \"DELETE\"\n")
+				}
+				place{block: block, noWorkspaces: true}.live(t, other)
+			})
 		})
 	}
 }

@@ -22,6 +22,8 @@ type place struct {
 	env   []string // of both programs
 	// noWorkspaces: the backend has one state.
 	noWorkspaces bool
+	// lockEnds: a lock ends with the process that took it.
+	lockEnds bool
 }
 
 // member is a program with a working directory of its own, on a machine of its own as it were.
@@ -52,19 +54,6 @@ func TestMain(m *testing.M) {
 	code := m.Run()
 	os.RemoveAll(dir)
 	os.Exit(code)
-}
-
-// theirs is the path of another program; the test is skipped where it is missing.
-func theirs(t *testing.T, name, variable string) string {
-	t.Helper()
-	if bin := os.Getenv(variable); bin != "" {
-		return bin
-	}
-	bin, err := exec.LookPath(name)
-	if err != nil {
-		t.Skipf("needs %s on PATH, or named with %s: this test shares a state with it", name, variable)
-	}
-	return bin
 }
 
 const configuration = `
@@ -167,6 +156,7 @@ func (m *member) touch(file string) {
 
 // live is the life of a state that two programs share.
 func (p place) live(t *testing.T, other string) {
+	p.known(t, other)
 	a, b := p.member(t, "tombolo", ours), p.member(t, "the other", other)
 	for _, turn := range [][2]*member{{a, b}, {b, a}} {
 		one, two := turn[0], turn[1]
@@ -182,9 +172,11 @@ func (p place) live(t *testing.T, other string) {
 		}
 		one.idle(`-var=names=["b","c"]`)
 		p.conflict(t, one, two)
+		p.vanish(t, one, two)
 		if !p.noWorkspaces {
 			p.workspaces(t, one, two)
 		}
+		p.migrate(t, one, two)
 		one.run("destroy", "-auto-approve", "-no-color")
 		if list := two.run("state", "list"); strings.TrimSpace(list) != "" {
 			t.Errorf("%s still knows\n%s", two.name, list)
@@ -227,7 +219,7 @@ func (p place) environ(dir string) []string {
 	return append(env, p.env...)
 }
 
-var lockID = regexp.MustCompile(`ID:\s+\S{10}`)
+var lockID = regexp.MustCompile(`(?m)^\s*ID:\s+(\S{10,})`)
 
 // conflict has one hold the lock while two wants it.
 func (p place) conflict(t *testing.T, one, two *member) {
@@ -282,4 +274,80 @@ func (p place) workspaces(t *testing.T, one, two *member) {
 	if slices.Contains(strings.Fields(one.run("workspace", "list")), "blue") {
 		t.Errorf("%s still sees the workspace", one.name)
 	}
+}
+
+// goTo changes the backend block.
+func (m *member) goTo(p place) {
+	m.t.Helper()
+	text := "terraform {\n" + p.block + "\n}\n" + configuration
+	if err := os.WriteFile(filepath.Join(m.dir, "main.tf"), []byte(text), 0o600); err != nil {
+		m.t.Fatal(err)
+	}
+}
+
+// vanish has one end in the middle of an apply, as a machine does. The lock stays where the service cannot see that,
+// until two frees it.
+func (p place) vanish(t *testing.T, one, two *member) {
+	t.Helper()
+	cmd := exec.Command(one.bin, "apply", "-auto-approve", "-no-color", "-var=wait=2", `-var=names=["b","c"]`)
+	cmd.Dir, cmd.Env = one.dir, one.env
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	waitFor(t, func() bool { return one.has("started") })
+	if err := cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = cmd.Wait()
+	one.touch("go") // for what it has started
+	defer func() {
+		for _, file := range []string{"go", "started"} {
+			os.Remove(filepath.Join(one.dir, file))
+		}
+	}()
+	names := `-var=names=["b","c"]`
+	if !p.lockEnds {
+		out := two.fails("plan", "-no-color", names)
+		id := lockID.FindStringSubmatch(out)
+		if id == nil {
+			t.Fatalf("%s does not name the lock of %s:\n%s", two.name, one.name, out)
+		}
+		two.run("force-unlock", "-force", id[1])
+	}
+	waitFor(t, func() bool { // where the server has to notice first that it is alone
+		out, err := two.try("apply", "-auto-approve", "-no-color", names)
+		if err != nil && (!p.lockEnds || !strings.Contains(out, "Error acquiring the state lock")) {
+			t.Fatalf("%s after %s has vanished: %v\n%s", two.name, one.name, err, out)
+		}
+		return err == nil
+	})
+	one.run("apply", "-auto-approve", "-no-color", names) // what was in flight is found, and gone about
+	two.idle(names)
+}
+
+// migrate has two take the state to a file, and one take it back, in the same directory.
+func (p place) migrate(t *testing.T, one, two *member) {
+	t.Helper()
+	const names = `-var=names=["b","d"]`
+	m := *two
+	m.t, m.dir = t, t.TempDir()
+	m.env = p.environ(m.dir)
+	m.touch("cli.tfrc")
+	m.goTo(p)
+	m.run("init", "-no-color")
+	before := m.ids()
+	m.goTo(place{})
+	m.run("init", "-no-color", "-force-copy")
+	if got := m.ids(); !maps.Equal(got, before) {
+		t.Errorf("%s took away %v, and has %v", two.name, before, got)
+	}
+	m.run("apply", "-auto-approve", "-no-color", names)
+	changed := m.ids()
+	m.name, m.bin = one.name, one.bin
+	m.goTo(p)
+	m.run("init", "-no-color", "-force-copy")
+	if got := two.ids(); !maps.Equal(got, changed) || maps.Equal(got, before) {
+		t.Errorf("%s brought back %v, and there is %v", one.name, changed, got)
+	}
+	two.run("apply", "-auto-approve", "-no-color", `-var=names=["b","c"]`)
 }

@@ -34,15 +34,6 @@ func places(t *testing.T) map[string]place {
 	return all
 }
 
-// goTo changes the backend block.
-func (m *member) goTo(p place) {
-	m.t.Helper()
-	text := "terraform {\n" + p.block + "\n}\n" + configuration
-	if err := os.WriteFile(filepath.Join(m.dir, "main.tf"), []byte(text), 0o600); err != nil {
-		m.t.Fatal(err)
-	}
-}
-
 // idsOf are the objects of two workspaces.
 func (m *member) idsOf(t *testing.T) map[string]string {
 	t.Helper()

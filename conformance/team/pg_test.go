@@ -9,6 +9,7 @@ import (
 )
 
 func TestPostgreSQLIsSharedWithTerraform(t *testing.T) {
-	other := theirs(t, "terraform", "TOMBOLO_TERRAFORM")
-	place{block: `backend "pg" {}`, env: []string{"PG_CONN_STR=" + pgtest.Database(t)}}.live(t, other)
+	withPeers(t, func(t *testing.T, other string) {
+		place{block: `backend "pg" {}`, env: []string{"PG_CONN_STR=" + pgtest.Database(t)}, lockEnds: true}.live(t, other)
+	})
 }

@@ -55,8 +55,9 @@ func bucketBlock(address, more string) string {
 var bucketEnv = []string{"AWS_ACCESS_KEY_ID=AKID", "AWS_SECRET_ACCESS_KEY=secret"}
 
 func TestBucketsAreSharedWithTerraform(t *testing.T) {
-	other := theirs(t, "terraform", "TOMBOLO_TERRAFORM")
-	place{block: bucketBlock(amazon(t), "use_lockfile = true"), env: bucketEnv}.live(t, other)
+	withPeers(t, func(t *testing.T, other string) {
+		place{block: bucketBlock(amazon(t), "use_lockfile = true"), env: bucketEnv}.live(t, other)
+	})
 }
 
 // What init records is the same to the byte, with a hash over all arguments and their types: either program goes on

@@ -39,6 +39,10 @@ type Backend struct {
 	Config cty.Value
 	// Hash stands for the block as it is written. It is Terraform's, so that both accept the record of the other.
 	Hash uint64
+	// block is the configuration of the block alone, without what was given beside it.
+	block cty.Value
+	// record is the configuration as a program recorded it, with the arguments that this program knows.
+	record json.RawMessage
 	// ranges are where the block, and what was given beside it, sets its arguments, but for secret ones: the code of
 	// those is not to be shown.
 	ranges map[string]hcl.Range
@@ -59,7 +63,8 @@ func Of(root *config.Module) (*Backend, diag.List) {
 	diags = diags.AppendHCL(hclDiags)
 	b := &Backend{Type: root.Backend.Type}
 	diags = diags.Extend(b.Set(attrs))
-	b.Hash = uint64(cty.TupleVal([]cty.Value{cty.StringVal(b.Type), b.recorded()}).Hash())
+	b.block = b.Config
+	b.Hash = hash(b.Type, b.recorded())
 	return b, diags
 }
 
@@ -242,6 +247,46 @@ func (b *Backend) Check(block *config.Backend) (diags diag.List) {
 	return diags
 }
 
+// hash is that of Terraform and OpenTofu over a block: the type, and all arguments in the order of their names.
+func hash(label string, config cty.Value) uint64 {
+	return uint64(cty.TupleVal([]cty.Value{cty.StringVal(label), config}).Hash())
+}
+
+// IsRecordOf reports whether this is what init recorded of a block, perhaps with settings beside it. Each program hashes
+// the arguments that it knows, set or not. So where the record has others than ours, the hash over those is compared.
+func (b *Backend) IsRecordOf(block *Backend) bool {
+	if b == nil || block == nil || b.Type != block.Type {
+		return false
+	}
+	if b.Hash == block.Hash {
+		return true
+	}
+	config, ok := shaped(block.block, b.record)
+	return ok && b.Hash == hash(b.Type, config)
+}
+
+// shaped returns a value with the attributes that recorded objects have. It reports whether the value sets no others.
+func shaped(v cty.Value, record json.RawMessage) (cty.Value, bool) {
+	var names map[string]json.RawMessage
+	if v == cty.NilVal || v.IsNull() || !v.Type().IsObjectType() || json.Unmarshal(record, &names) != nil {
+		return v, v != cty.NilVal
+	}
+	all, ok := v.AsValueMap(), true
+	values := map[string]cty.Value{}
+	for name, part := range names {
+		if values[name] = cty.NullVal(cty.DynamicPseudoType); all[name] != cty.NilVal {
+			var same bool
+			values[name], same = shaped(all[name], part)
+			ok = ok && same
+		}
+		delete(all, name)
+	}
+	for _, more := range all {
+		ok = ok && more.IsNull()
+	}
+	return cty.ObjectVal(values), ok
+}
+
 // SamePlace reports whether two backends keep their states at the same place.
 func (b *Backend) SamePlace(other *Backend) bool {
 	if b == nil || other == nil {
@@ -345,7 +390,7 @@ func Recorded(dataDir string) (*Backend, error) {
 	if file.Backend == nil || file.Backend.Type == "" {
 		return nil, nil
 	}
-	b := &Backend{Type: file.Backend.Type, Hash: file.Backend.Hash}
+	b := &Backend{Type: file.Backend.Type, Hash: file.Backend.Hash, record: file.Backend.Config}
 	if !b.Readable() {
 		return b, nil
 	}

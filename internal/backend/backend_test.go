@@ -3,6 +3,7 @@ package backend_test
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/tombolo-iac/tombolo/addr"
@@ -19,20 +20,63 @@ func TestHashes(t *testing.T) {
 		"backend \"pg\" {\n schema_name = \"tt\"\n table_name = \"mytab\"\n }": 2717447397,
 		"backend \"local\" {\n path = \"a/terraform.tfstate\"\n }":             2202299524,
 	} {
-		dir := t.TempDir()
-		if err := os.WriteFile(filepath.Join(dir, "main.tf"), []byte("terraform {\n"+text+"\n}\n"), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		m, diags := config.LoadModule(t.Context(), config.Options{}, dir, addr.RootModule)
-		if diags.HasErrors() {
-			t.Fatal(diags.Err())
-		}
-		b, diags := backend.Of(m)
-		if diags.HasErrors() {
-			t.Fatal(diags.Err())
-		}
+		b := blockOf(t, text)
 		if b.Hash != want {
 			t.Errorf("%s: hash %d, want %d", text, b.Hash, want)
 		}
 	}
+}
+
+// The records are those of Terraform 1.11.4 and OpenTofu 1.12.6, whose backend "http" has one argument more.
+func TestRecordsOfOtherProgramsAreTheSameBlock(t *testing.T) {
+	const (
+		block = "backend \"http\" {\n address = \"http://127.0.0.1:1/x\"\n retry_max = \"0\"\n }"
+		names = `"client_ca_certificate_pem": null, "client_certificate_pem": null, "client_private_key_pem": null,
+"lock_address": null, "lock_method": null, "password": null, "retry_wait_max": null, "retry_wait_min": null,
+"skip_cert_verification": null, "unlock_address": null, "unlock_method": null, "update_method": null, "username": null`
+		terraform = `{"version": 3, "terraform_version": "1.15.9", "backend": {"type": "http", "config": {
+"address": "http://127.0.0.1:1/x", "retry_max": 0, ` + names + `}, "hash": 3567530797}}`
+		tofu = `{"version": 3, "backend": {"type": "http", "config": {
+"address": "http://127.0.0.1:1/x", "retry_max": 0, "headers": null, ` + names + `}, "hash": 2237197447}}`
+		other = `{"version": 3, "backend": {"type": "http", "config": {
+"address": "http://127.0.0.1:1/x", "retry_max": 0, "headers": null, "news": 1, ` + names + `}, "hash": 2237197447}}`
+	)
+	for name, record := range map[string]string{"terraform": terraform, "tofu": tofu, "other": other} {
+		dir := t.TempDir()
+		if err := os.WriteFile(filepath.Join(dir, "terraform.tfstate"), []byte(record), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		recorded, err := backend.Recorded(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for text, want := range map[string]bool{
+			block:                               name != "other",
+			strings.Replace(block, "0", "1", 1): false,
+			strings.Replace(block, " }", " headers = { a = \"b\" }\n }", 1): false,
+			`backend "pg" {}`: false,
+		} {
+			if got := recorded.IsRecordOf(blockOf(t, text)); got != want {
+				t.Errorf("the record of %s is that of %s: %t", name, text, got)
+			}
+		}
+	}
+}
+
+// blockOf reads a backend block.
+func blockOf(t *testing.T, text string) *backend.Backend {
+	t.Helper()
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "main.tf"), []byte("terraform {\n"+text+"\n}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	m, diags := config.LoadModule(t.Context(), config.Options{}, dir, addr.RootModule)
+	if diags.HasErrors() {
+		t.Fatal(diags.Err())
+	}
+	b, diags := backend.Of(m)
+	if diags.HasErrors() {
+		t.Fatal(diags.Err())
+	}
+	return b
 }

@@ -152,7 +152,7 @@ func (s *Surroundings) StoreOfPlan(ctx context.Context, root *config.Module, fil
 	if diags.HasErrors() {
 		return nil, diags
 	}
-	if recorded, err := s.RecordedBackend(); err == nil && recorded != nil && b != nil && recorded.Hash == b.Hash {
+	if recorded, err := s.RecordedBackend(); err == nil && recorded.IsRecordOf(b) {
 		b = recorded // it has the settings that init was given beside the block
 	}
 	o := s.storeOptions(b)
@@ -200,7 +200,7 @@ func (s *Surroundings) Backend(root *config.Module) (*backend.Backend, diag.List
 		return nil, diags.Errorf(nil, fmt.Sprintf(initially, s.program()),
 			"The configuration has a backend block of the type %q, which was not set up yet. Nothing was changed.",
 			configured.Type)
-	case recorded.Type != configured.Type || recorded.Hash != configured.Hash:
+	case !recorded.IsRecordOf(configured):
 		return nil, diags.Errorf(nil, fmt.Sprintf(again, s.program()), "The backend block has changed since init. "+
 			"Restore the block, or decide about the state: \"%s init -migrate-state\" copies it to the new place, "+
 			"\"%[1]s init -reconfigure\" uses the state that is there. Nothing was changed.", s.program())

@@ -77,8 +77,7 @@ func (s *backendSetup) run(ctx context.Context, c *command.Call, root *config.Mo
 	switch {
 	case configured == nil && recorded == nil:
 		return warnings, nil
-	case configured != nil && recorded != nil && recorded.Hash == configured.Hash &&
-		(unchanged || len(s.settings) == 0 && !s.reconfigure):
+	case recorded.IsRecordOf(configured) && (unchanged || len(s.settings) == 0 && !s.reconfigure):
 		return warnings, nil // the block is the one that was set up, perhaps with settings beside it
 	case unchanged || s.reconfigure || s.distrusted && recorded == nil:
 	case !recorded.Readable():

@@ -1,0 +1,52 @@
+package team
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// peers are the programs that states are shared with, each with the variable that names its binary. Those that are
+// on PATH under their own name are found there too.
+var peers = []struct{ name, variable, onPath string }{
+	{"terraform", "TOMBOLO_TERRAFORM", "terraform"},
+	{"a newer terraform", "TOMBOLO_TERRAFORM_NEW", ""},
+	{"tofu", "TOMBOLO_TOFU", "tofu"},
+}
+
+// withPeers runs a test with each of them that is there.
+func withPeers(t *testing.T, test func(t *testing.T, bin string)) {
+	for _, p := range peers {
+		t.Run(p.name, func(t *testing.T) { test(t, theirs(t, p.onPath, p.variable)) })
+	}
+}
+
+// theirs is the path of another program; the test is skipped where it is missing.
+func theirs(t *testing.T, onPath, variable string) string {
+	t.Helper()
+	if bin := os.Getenv(variable); bin != "" {
+		return bin
+	}
+	bin, err := exec.LookPath(onPath)
+	if err != nil {
+		t.Skipf("needs another program, named with %s: this test shares a state with it", variable)
+	}
+	return bin
+}
+
+// known skips the test where a program was built without a type of backend.
+func (p place) known(t *testing.T, bin string) {
+	t.Helper()
+	m := &member{t: t, name: "a build", bin: bin, dir: t.TempDir()}
+	label, _ := p.arguments()
+	block := "terraform {\n  backend \"" + label + "\" {}\n}\n"
+	if err := os.WriteFile(filepath.Join(m.dir, "main.tf"), []byte(block), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	m.env = p.environ(m.dir)
+	if out, err := m.try("init", "-no-color", "-input=false"); err != nil && strings.Contains(out, "no such backend") {
+		t.Skipf("needs a build of %s that has the backend %q", bin, label)
+	}
+}

@@ -1,0 +1,62 @@
+//go:build unix
+
+package team
+
+import (
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/tombolo-iac/tombolo/internal/pgtest"
+	"github.com/tombolo-iac/tombolo/internal/store/http/server"
+)
+
+// A directory that another program has set up is used as it is, also when a part of the settings stands beside the
+// block, and when the other program has arguments that we, or the record, do not have. A block that has changed since
+// is noticed.
+func TestDirectoriesOfOthersAreTakenOver(t *testing.T) {
+	withPeers(t, func(t *testing.T, other string) {
+		s := httptest.NewServer(&server.Server{})
+		t.Cleanup(s.Close)
+		for name, c := range map[string]struct {
+			place
+			line, another string // what stands in the block, and what else may stand there
+		}{
+			"local": {place{block: "backend \"local\" {\n  path = \"x/y\"\n}"}, `path = "x/y"`, `path = "x/z"`},
+			"pg": {place{block: "backend \"pg\" {\n  schema_name = \"one\"\n}",
+				env: []string{"PG_CONN_STR=" + pgtest.Database(t)}}, `schema_name = "one"`, `schema_name = "two"`},
+			"s3": {place{block: bucketBlock(amazon(t), "use_lockfile = true"), env: bucketEnv},
+				`use_lockfile = true`, `use_lockfile = false`},
+			"http": {place{block: httpBlock(s.URL+"/s", s.URL+"/s", "  retry_max = 1\n")}, `retry_max = 1`,
+				`retry_max = 2`},
+		} {
+			for _, partial := range []bool{false, true} {
+				t.Run(name+map[bool]string{true: " in part"}[partial], func(t *testing.T) {
+					c.known(t, other)
+					p, init := c.place, []string{"init", "-no-color", "-input=false"}
+					if partial {
+						p.block = strings.Replace(p.block, c.line, "", 1)
+						init = append(init, "-backend-config="+strings.ReplaceAll(strings.ReplaceAll(c.line, `"`, ""),
+							" = ", "="))
+					}
+					m := &member{t: t, name: "the other", bin: other, dir: t.TempDir()}
+					m.env = p.environ(m.dir)
+					m.touch("cli.tfrc")
+					m.goTo(p)
+					m.run(init...)
+					m.run("apply", "-auto-approve", "-no-color")
+					m.name, m.bin = "tombolo", ours
+					m.idle()
+					m.run("init", "-no-color", "-input=false")
+					m.run(init...)
+					m.idle()
+					p.block = strings.Replace(c.block, c.line, c.another, 1)
+					m.goTo(p)
+					if out := m.fails("plan", "-no-color"); !strings.Contains(out, "has changed since init") {
+						t.Errorf("another block:\n%s", out)
+					}
+				})
+			}
+		}
+	})
+}
