@@ -10,6 +10,7 @@ import (
 
 func TestPostgreSQLIsSharedWithTerraform(t *testing.T) {
 	withPeers(t, func(t *testing.T, other string) {
-		place{block: `backend "pg" {}`, env: []string{"PG_CONN_STR=" + pgtest.Database(t)}, lockEnds: true}.live(t, other)
+		place{block: `backend "pg" {}`, env: []string{"PG_CONN_STR=" + pgtest.Database(t)}, lockEnds: true}.live(t,
+			other)
 	})
 }

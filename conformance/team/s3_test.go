@@ -8,11 +8,14 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/johannesboyne/gofakes3"
 	"github.com/johannesboyne/gofakes3/backend/s3mem"
+
+	"github.com/tombolo-iac/tombolo/internal/store/s3/gateway"
 )
 
 // amazon has a bucket, and a service that lets anybody assume any role.
@@ -116,4 +119,14 @@ func TestRecordsOfBucketsAreTerraforms(t *testing.T) {
 			two.idle()
 		})
 	}
+}
+
+// The same with another server of S3.
+func TestBucketsOfAGatewayAreSharedWithTerraform(t *testing.T) {
+	withPeers(t, func(t *testing.T, other string) {
+		block := strings.Replace(bucketBlock(gateway.Start(t, false), "use_lockfile = true"), "eu-central-1",
+			gateway.Region, 1)
+		place{block: block, env: []string{"AWS_ACCESS_KEY_ID=" + gateway.Access,
+			"AWS_SECRET_ACCESS_KEY=" + gateway.Secret}}.live(t, other)
+	})
 }

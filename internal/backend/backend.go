@@ -252,8 +252,9 @@ func hash(label string, config cty.Value) uint64 {
 	return uint64(cty.TupleVal([]cty.Value{cty.StringVal(label), config}).Hash())
 }
 
-// IsRecordOf reports whether this is what init recorded of a block, perhaps with settings beside it. Each program hashes
-// the arguments that it knows, set or not. So where the record has others than ours, the hash over those is compared.
+// IsRecordOf reports whether this is what init recorded of a block, perhaps with settings beside it. Each program
+// hashes the arguments that it knows, set or not. So where the record has others than ours, the hash over those is
+// compared.
 func (b *Backend) IsRecordOf(block *Backend) bool {
 	if b == nil || block == nil || b.Type != block.Type {
 		return false

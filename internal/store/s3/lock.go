@@ -73,7 +73,13 @@ func (p *place) takeFile(ctx context.Context, body []byte) error {
 		if err != nil {
 			return err
 		}
-		if there != nil || try == lockTries {
+		if there == nil && try == lockTries {
+			return &state.LockedError{Err: fmt.Errorf("%s cannot be locked: the service says that the object %s is "+
+				"there, and that it is not. If no other run takes and frees the lock all the time, the service takes "+
+				"the mark of a deleted version for an object. Such a service needs a bucket without versioning, or "+
+				"dynamodb_table in place of use_lockfile", p, p.d.bucket.name(p.lockKey()))}
+		}
+		if there != nil {
 			return there.locked()
 		}
 	}

@@ -1,0 +1,98 @@
+// Package gateway starts versitygw for tests: a server of S3 that keeps objects as files and takes conditions
+// literally.
+package gateway
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/aws-sdk-go-v2/service/s3/types"
+	"github.com/aws/smithy-go"
+)
+
+// Bucket is the name of the bucket; Access, Secret and Region are what the server asks for.
+const (
+	Bucket = "states"
+	Access = "AKIDGATEWAY"
+	Secret = "secret-of-the-gateway"
+	Region = "us-east-1"
+)
+
+// Start starts a server with an empty bucket, which may keep versions, and returns its address. The test is skipped
+// where there is no versitygw: TOMBOLO_VERSITYGW names it, or it is on PATH.
+func Start(t *testing.T, versions bool) (address string) {
+	t.Helper()
+	bin := os.Getenv("TOMBOLO_VERSITYGW")
+	if bin == "" {
+		var err error
+		if bin, err = exec.LookPath("versitygw"); err != nil {
+			t.Skip("needs versitygw: go install github.com/versity/versitygw/cmd/versitygw@v1.8.0")
+		}
+	}
+	listen := free(t)
+	args := []string{"--quiet", "--port", listen, "--access", Access, "--secret", Secret, "--region", Region, "posix"}
+	if versions {
+		args = append(args, "--versioning-dir", t.TempDir())
+	}
+	c := exec.Command(bin, append(args, t.TempDir())...)
+	c.Env = []string{"HOME=" + t.TempDir(), "PATH=" + os.Getenv("PATH")}
+	var said bytes.Buffer
+	c.Stdout, c.Stderr = &said, &said
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = c.Process.Kill()
+		_ = c.Wait()
+		if t.Failed() {
+			t.Logf("versitygw:\n%s", said.String())
+		}
+	})
+	address = "http://" + listen
+	prepare(t, address, versions)
+	return address
+}
+
+// free returns an address on which nobody listens.
+func free(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return "127.0.0.1:" + strconv.Itoa(l.Addr().(*net.TCPAddr).Port)
+}
+
+// prepare waits for the server, and makes the bucket.
+func prepare(t *testing.T, address string, versions bool) {
+	t.Helper()
+	client := s3.New(s3.Options{Region: Region, BaseEndpoint: &address, UsePathStyle: true, RetryMaxAttempts: 1,
+		HTTPClient:  &http.Client{Timeout: time.Minute},
+		Credentials: credentials.NewStaticCredentialsProvider(Access, Secret, "")})
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
+	_, err := client.CreateBucket(ctx, &s3.CreateBucketInput{Bucket: aws.String(Bucket)})
+	for err != nil && !errors.As(err, new(smithy.APIError)) && ctx.Err() == nil { // it does not listen yet
+		time.Sleep(20 * time.Millisecond)
+		_, err = client.CreateBucket(ctx, &s3.CreateBucketInput{Bucket: aws.String(Bucket)})
+	}
+	if err == nil && versions {
+		_, err = client.PutBucketVersioning(ctx, &s3.PutBucketVersioningInput{Bucket: aws.String(Bucket),
+			VersioningConfiguration: &types.VersioningConfiguration{Status: types.BucketVersioningStatusEnabled}})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
