@@ -25,7 +25,11 @@ import (
 type faulty struct {
 	next http.Handler
 	kind func(*http.Request) fault
-	mu   sync.Mutex
+	// arrives reports whether a request that is late arrives now; arrived is called around each that does.
+	arrives func() bool
+	arrived func(r *http.Request, apply func())
+	late    []func()
+	mu      sync.Mutex
 }
 
 type fault int
@@ -38,6 +42,7 @@ const (
 	unavailable       // status 503, and nothing is done
 	failedLate        // it is done, and the answer is status 500
 	cutShort          // half of the answer is heard
+	late              // nobody hears of it, and it arrives later: in the middle of another run, or behind it
 	faults
 )
 
@@ -49,6 +54,13 @@ func (f *faulty) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if err != nil {
 		return
 	}
+	for waiting := f.late; len(waiting) > 0; waiting = waiting[1:] {
+		if f.late = waiting[1:]; !f.arrives() {
+			f.late = append(f.late, waiting[0])
+			continue
+		}
+		waiting[0]()
+	}
 	apply := func() *httptest.ResponseRecorder {
 		out, again := httptest.NewRecorder(), r.Clone(r.Context())
 		again.Body = io.NopCloser(bytes.NewReader(body))
@@ -59,6 +71,10 @@ func (f *faulty) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	kind := f.kind(r)
 	switch kind {
 	case requestLost:
+		hangUp(w)
+		return
+	case late:
+		f.late = append(f.late, func() { f.arrived(r, func() { apply() }) })
 		hangUp(w)
 		return
 	case answerLost:
@@ -110,7 +126,7 @@ func TestFaultsLoseAndDoubleNothing(t *testing.T) {
 		seeds = 10
 	}
 	for seed := range seeds {
-		for _, name := range []string{"strict", "lenient", "tags"} {
+		for _, name := range []string{"strict", "lenient", "tags", "GitLab"} {
 			play(t, name, seed)
 		}
 	}
@@ -128,12 +144,32 @@ func play(t *testing.T, name string, seed uint64) {
 		}
 		return none
 	}}
+	net.arrives = func() bool { return random.IntN(6) == 0 }
 	s := httptest.NewServer(net)
 	defer s.Close()
-	p := place(t, settings(s.URL, nil))
+	arguments := map[string]cty.Value{}
+	if name == "GitLab" {
+		arguments = likeGitLab(s.URL)
+	}
+	p := place(t, settings(s.URL, arguments))
 	wrong := func(format string, args ...any) {
 		t.Helper()
 		t.Fatalf("%s, seed %d: %s\n%s", name, seed, fmt.Sprintf(format, args...), strings.Join(there.Seen(), "\n"))
+	}
+	net.arrived = func(r *http.Request, apply func()) {
+		holder := there.Holder("/s")
+		before, _ := there.State("/s")
+		apply()
+		now, _ := there.State("/s")
+		switch id := r.URL.Query().Get("ID"); {
+		case bytes.Equal(before, now):
+		case holder != "" && holder != id:
+			wrong("%q became %q under the lock of %s, by a write of %s that came late", before, now, holder, id)
+		case name == "GitLab" && holder != id:
+			wrong("%q became %q by a write of %s that came late, when it did not have the lock", before, now, id)
+		case name == "tags" && serialOf(now) < serialOf(before):
+			wrong("%q became %q by a write that came late, against its condition", before, now)
+		}
 	}
 	for n := range 12 {
 		id := fmt.Sprintf("run-%d", n)
@@ -171,6 +207,12 @@ func play(t *testing.T, name string, seed uint64) {
 		}
 		sweep(there)
 	}
+}
+
+// serialOf is the number in a state of play.
+func serialOf(data []byte) (n int) {
+	_, _ = fmt.Sscanf(string(data), `{"serial":%d}`, &n)
+	return n
 }
 
 // sweep frees the lock, as a person does.

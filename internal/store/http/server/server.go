@@ -24,7 +24,8 @@ type Server struct {
 	Tags bool
 	// BrokenTags sends tags, and refuses every condition on one.
 	BrokenTags bool
-	// GitLab answers as GitLab does: 409 for a held lock, and serials that only grow.
+	// GitLab answers as GitLab does: 409 for a held lock and for a write under a lock that is not held, also when nobody
+	// has it; serials that only grow; and 204 for a state that was locked and never written.
 	GitLab bool
 	// Echo describes the holder of a lock by what was asked, but for the id, the user and the time: GitLab does.
 	Echo bool
@@ -41,6 +42,7 @@ type stored struct {
 	serial float64
 	lock   []byte // what its holder has sent; nil when nobody has it
 	holder string // the id
+	locked bool   // it was, at some time
 }
 
 // Seen returns the requests so far: method, path and query.
@@ -128,7 +130,7 @@ func (s *Server) lock(w http.ResponseWriter, one *stored, body []byte) {
 	case id == "":
 		w.WriteHeader(http.StatusBadRequest)
 	case one.lock == nil, s.Lenient && one.holder == id:
-		one.lock, one.holder = body, id
+		one.lock, one.holder, one.locked = body, id, true
 		_, _ = w.Write(body)
 	case s.Echo:
 		var asked, held map[string]any
@@ -163,7 +165,11 @@ func (s *Server) tag(one *stored) string { return fmt.Sprintf(`"%x"`, md5.Sum(on
 
 func (s *Server) get(w http.ResponseWriter, one *stored) {
 	if one.data == nil {
-		w.WriteHeader(http.StatusNotFound)
+		code := http.StatusNotFound
+		if s.GitLab && one.locked {
+			code = http.StatusNoContent
+		}
+		w.WriteHeader(code)
 		return
 	}
 	if s.Tags || s.BrokenTags {
@@ -178,6 +184,9 @@ func (s *Server) put(w http.ResponseWriter, r *http.Request, one *stored, body [
 	_ = json.Unmarshal(body, &doc)
 	match := r.Header.Get("If-Match")
 	switch {
+	case s.GitLab && r.URL.Query().Get("ID") != one.holder:
+		w.WriteHeader(http.StatusConflict)
+		_, _ = io.WriteString(w, `{"message":"409 Conflict"}`)
 	case !s.Loose && one.lock != nil && r.URL.Query().Get("ID") != one.holder:
 		w.WriteHeader(http.StatusLocked)
 		_, _ = w.Write(one.lock)
