@@ -22,6 +22,7 @@ type place struct {
 	env   []string // of both programs
 	// noWorkspaces: the backend has one state.
 	noWorkspaces bool
+	initArgs     []string // of init, beside the usual ones
 	// lockEnds: a lock ends with the process that took it.
 	lockEnds bool
 }
@@ -91,7 +92,7 @@ func (p place) member(t *testing.T, name, bin string) *member {
 		}
 	}
 	m.env = p.environ(m.dir)
-	m.run("init", "-no-color")
+	m.run(append([]string{"init", "-no-color"}, p.initArgs...)...)
 	return m
 }
 
@@ -148,8 +149,10 @@ func (m *member) has(file string) bool {
 	return err == nil
 }
 
-func (m *member) touch(file string) {
-	if err := os.WriteFile(filepath.Join(m.dir, file), nil, 0o600); err != nil {
+func (m *member) touch(file string) { m.write(filepath.Join(m.dir, file)) }
+
+func (m *member) write(name string) {
+	if err := os.WriteFile(name, nil, 0o600); err != nil {
 		m.t.Error(err)
 	}
 }

@@ -24,8 +24,8 @@ type Server struct {
 	Tags bool
 	// BrokenTags sends tags, and refuses every condition on one.
 	BrokenTags bool
-	// GitLab answers as GitLab does: 409 for a held lock and for a write under a lock that is not held, also when nobody
-	// has it; serials that only grow; and 204 for a state that was locked and never written.
+	// GitLab answers as GitLab does: 409 for a held lock and for a write under a lock that is not held, also when
+	// nobody has it; serials that only grow; and 204 for a state that was locked and never written.
 	GitLab bool
 	// Echo describes the holder of a lock by what was asked, but for the id, the user and the time: GitLab does.
 	Echo bool

@@ -1,0 +1,122 @@
+//go:build unix
+
+package team
+
+import (
+	"archive/zip"
+	"bytes"
+	"compress/gzip"
+	"encoding/base64"
+	"io"
+	"io/fs"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/tombolo-iac/tombolo/internal/pgtest"
+	"github.com/tombolo-iac/tombolo/internal/store/http/server"
+)
+
+// What a connection needs and the environment has stands in no file afterwards: neither in saved plans, nor below
+// .terraform, nor in journals and logs. What is given with -backend-config stands in the record alone, which its owner
+// alone can read.
+func TestSecretsOfConnectionsAreInNoFile(t *testing.T) {
+	const canary = "canary-of-a-connection"
+	s := httptest.NewServer(&server.Server{})
+	t.Cleanup(s.Close)
+	key := base64.StdEncoding.EncodeToString([]byte(canary + "...........")[:32])
+	for name, c := range map[string]struct {
+		place
+		given []string // to init
+	}{
+		"pg": {place: place{block: `backend "pg" {}`,
+			env: []string{"PG_CONN_STR=" + pgtest.Database(t) + " password=" + canary, "PGPASSWORD=" + canary}}},
+		"pg given": {place{block: `backend "pg" {}`},
+			[]string{"-backend-config=conn_str=" + pgtest.Database(t) + " password=" + canary}},
+		"s3": {place: place{block: bucketBlock(amazon(t), "use_lockfile = true"), env: []string{
+			"AWS_ACCESS_KEY_ID=AKID", "AWS_SECRET_ACCESS_KEY=" + canary, "AWS_SESSION_TOKEN=" + canary + "-token",
+			"AWS_SSE_CUSTOMER_KEY=" + key}}},
+		"s3 given": {place{block: bucketBlock(amazon(t), "use_lockfile = true")},
+			[]string{"-backend-config=access_key=AKID", "-backend-config=secret_key=" + canary}},
+		"http": {place: place{block: httpBlock(s.URL+"/a", s.URL+"/a", ""), noWorkspaces: true,
+			env: []string{"TF_HTTP_USERNAME=me", "TF_HTTP_PASSWORD=" + canary}}},
+		"http given": {place{block: httpBlock(s.URL+"/b", s.URL+"/b", ""), noWorkspaces: true},
+			[]string{"-backend-config=username=me", "-backend-config=password=" + canary}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			m := &member{t: t, name: "tombolo", bin: ours, dir: t.TempDir()}
+			log := filepath.Join(m.dir, "log")
+			m.env = append(c.environ(m.dir), "TF_LOG=trace", "TF_LOG_PATH="+log)
+			m.touch("cli.tfrc")
+			m.goTo(c.place)
+			said := m.run(append([]string{"init", "-no-color"}, c.given...)...)
+			said += m.run("plan", "-no-color", "-out=saved", "-var=wait=1")
+			killed := m.start("apply", "-no-color", "saved")
+			waitFor(t, func() bool { return m.has("started") })
+			if err := killed.Process.Kill(); err != nil {
+				t.Fatal(err)
+			}
+			<-killed.ended
+			m.touch("go")
+			c.freed(m)
+			said += killed.out.String() + m.run("plan", "-no-color", "-out=second") + m.run("apply", "-no-color",
+				"second")
+			secrets := []string{canary, key, base64.StdEncoding.EncodeToString([]byte("me:" + canary))}
+			seek := func(where, text string) {
+				for _, secret := range secrets {
+					if strings.Contains(text, secret) {
+						t.Errorf("%s has %q", where, secret)
+					}
+				}
+			}
+			seek("the output", said)
+			record := filepath.Join(m.dir, ".terraform", "terraform.tfstate")
+			files := 0
+			err := filepath.WalkDir(m.dir, func(name string, d fs.DirEntry, err error) error {
+				if err != nil || d.IsDir() {
+					return err
+				}
+				if name == record && c.given != nil {
+					info, err := d.Info()
+					if err == nil && info.Mode().Perm() != 0o600 {
+						t.Errorf("the record has the mode %o", info.Mode().Perm())
+					}
+					return err
+				}
+				text, err := os.ReadFile(name)
+				if err != nil {
+					return err
+				}
+				files++
+				for _, part := range append(unpacked(text), string(text)) {
+					seek(name, part)
+				}
+				return nil
+			})
+			if err != nil || files < 5 {
+				t.Errorf("%d files were looked at: %v", files, err)
+			}
+		})
+	}
+}
+
+// unpacked are the parts of a saved plan, or what is compressed.
+func unpacked(b []byte) (parts []string) {
+	if z, err := zip.NewReader(bytes.NewReader(b), int64(len(b))); err == nil {
+		for _, f := range z.File {
+			if r, err := f.Open(); err == nil {
+				text, _ := io.ReadAll(r)
+				parts = append(parts, string(text))
+				r.Close()
+			}
+		}
+	}
+	if z, err := gzip.NewReader(bytes.NewReader(b)); err == nil {
+		text, _ := io.ReadAll(z)
+		parts = append(parts, string(text))
+	}
+	return parts
+}

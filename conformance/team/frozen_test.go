@@ -1,0 +1,277 @@
+//go:build unix
+
+package team
+
+import (
+	"bytes"
+	"net"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/tombolo-iac/tombolo/internal/pgtest"
+	"github.com/tombolo-iac/tombolo/internal/store/http/server"
+)
+
+// way carries connections to a server until it is frozen: then connections are taken, and nothing that they send
+// arrives.
+type way struct {
+	network, target string
+	listener        net.Listener
+
+	mu     sync.Mutex
+	cond   sync.Cond
+	frozen bool
+	stuck  int // what does not arrive
+	conns  map[net.Conn]bool
+}
+
+func newWay(t *testing.T, network, target string) *way {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &way{network: network, target: target, listener: l, conns: map[net.Conn]bool{}}
+	w.cond.L = &w.mu
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		for {
+			near, err := l.Accept()
+			if err != nil {
+				return
+			}
+			far, err := net.Dial(network, target)
+			if err != nil {
+				near.Close()
+				continue
+			}
+			w.mu.Lock()
+			w.conns[near], w.conns[far] = true, true
+			w.mu.Unlock()
+			wg.Go(func() { w.carry(far, near) })
+			wg.Go(func() { w.carry(near, far) })
+		}
+	})
+	t.Cleanup(func() {
+		l.Close()
+		w.cut()
+		wg.Wait()
+	})
+	return w
+}
+
+func (w *way) carry(to, from net.Conn) {
+	defer to.Close()
+	defer from.Close()
+	b := make([]byte, 64<<10)
+	for {
+		n, err := from.Read(b)
+		w.mu.Lock()
+		if w.frozen && n > 0 {
+			w.stuck++
+		}
+		for w.frozen && w.conns[from] {
+			w.cond.Wait()
+		}
+		there := w.conns[from]
+		w.mu.Unlock()
+		if err != nil || !there {
+			return
+		}
+		if _, err := to.Write(b[:n]); err != nil {
+			return
+		}
+	}
+}
+
+func (w *way) freeze() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.frozen, w.stuck = true, 0
+}
+
+// isFelt reports whether somebody waits for an answer.
+func (w *way) isFelt() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.stuck > 0
+}
+
+// cut ends all connections, and lets new ones through.
+func (w *way) cut() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for c := range w.conns {
+		c.Close()
+	}
+	w.conns, w.frozen = map[net.Conn]bool{}, false
+	w.cond.Broadcast()
+}
+
+func (w *way) address() string { return "http://" + w.listener.Addr().String() }
+
+// hanging is a place whose server can be made to hang.
+type hanging struct {
+	place
+	freeze func(m *member)
+	felt   func() bool
+	thaw   func()
+}
+
+func (w *way) hangs(p place) hanging {
+	return hanging{place: p, freeze: func(*member) { w.freeze() }, felt: w.isFelt, thaw: w.cut}
+}
+
+// hangings are one of each kind of backend.
+func hangings() map[string]func(t *testing.T) hanging {
+	return map[string]func(t *testing.T) hanging{
+		"pg": func(t *testing.T) hanging {
+			dsn := pgtest.Database(t)
+			socket, rest, _ := strings.Cut(strings.TrimPrefix(dsn, "host="), " ")
+			found, err := filepath.Glob(filepath.Join(socket, ".s.PGSQL.*[0-9]"))
+			if err != nil || len(found) != 1 {
+				t.Fatalf("%v: %v", found, err)
+			}
+			w := newWay(t, "unix", found[0])
+			_, port, _ := net.SplitHostPort(w.listener.Addr().String())
+			return w.hangs(place{block: `backend "pg" {}`, lockEnds: true,
+				env: []string{"PG_CONN_STR=host=127.0.0.1 sslmode=disable port=" + port + " " + rest}})
+		},
+		"s3": func(t *testing.T) hanging {
+			w := newWay(t, "tcp", strings.TrimPrefix(amazon(t), "http://"))
+			return w.hangs(place{block: bucketBlock(w.address(), "use_lockfile = true"), env: bucketEnv})
+		},
+		"http": func(t *testing.T) hanging {
+			s := httptest.NewServer(&server.Server{})
+			t.Cleanup(s.Close)
+			w := newWay(t, "tcp", strings.TrimPrefix(s.URL, "http://"))
+			return w.hangs(place{block: httpBlock(w.address()+"/s", w.address()+"/s", ""), noWorkspaces: true})
+		},
+		"program": stopped,
+	}
+}
+
+// stopped is a program that stops in the middle of what it does.
+func stopped(t *testing.T) hanging {
+	t.Helper()
+	python, err := exec.LookPath("python3")
+	if err != nil {
+		t.Skip("needs python3: the store is written in it")
+	}
+	dir := t.TempDir()
+	if out, err := exec.Command(ours, "store", "new", "attic", "-out",
+		filepath.Join(dir, "attic")).CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	note, halt := filepath.Join(dir, "pid"), filepath.Join(dir, "halt")
+	// The shell notes the number of the program, and stays in between: it stops before it passes on what comes then.
+	script := filepath.Join(dir, "store.sh")
+	text := "#!/bin/sh\nwhile IFS= read -r line; do\n  if [ -e '" + halt + "' ]; then me=$(exec sh -c 'echo $PPID'); " +
+		"echo $me > '" + note + "'; kill -STOP $me; fi\n  printf '%s\\n' \"$line\"\ndone | '" + python + "' '" +
+		filepath.Join(dir, "attic", "store.py") + "'\n"
+	if err := os.WriteFile(script, []byte(text), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	return hanging{
+		place: place{block: "backend \"program\" {\n  command = [\"/bin/sh\", " + strconv.Quote(script) +
+			"]\n  config = { file = " + strconv.Quote(filepath.Join(dir, "states.db")) + " }\n}",
+			initArgs: []string{"-backend-config=command=[\"/bin/sh\", " + strconv.Quote(script) + "]"}},
+		freeze: func(m *member) { m.write(halt) },
+		felt:   func() bool { _, err := os.Stat(note); return err == nil },
+		thaw:   func() { os.Remove(halt); os.Remove(note) },
+	}
+}
+
+// command is a command that goes on while the test does.
+type command struct {
+	*exec.Cmd
+	out   bytes.Buffer
+	ended chan error
+}
+
+func (m *member) start(args ...string) *command {
+	m.t.Helper()
+	c := &command{Cmd: exec.Command(m.bin, args...), ended: make(chan error, 1)}
+	c.Dir, c.Env, c.Stdout, c.Stderr = m.dir, m.env, &c.out, &c.out
+	if err := c.Start(); err != nil {
+		m.t.Fatal(err)
+	}
+	m.t.Cleanup(func() { _ = c.Process.Kill() })
+	go func() { c.ended <- c.Wait() }()
+	return c
+}
+
+// endsSoon waits for less than a call to a service may take.
+func (c *command) endsSoon(t *testing.T) string {
+	t.Helper()
+	select {
+	case err := <-c.ended:
+		if err == nil {
+			t.Errorf("it ended well:\n%s", c.out.String())
+		}
+	case <-time.After(90 * time.Second):
+		_ = c.Process.Kill()
+		<-c.ended
+		t.Errorf("it does not end:\n%s", c.out.String())
+	}
+	return c.out.String()
+}
+
+func (c *command) interrupt() { _ = c.Process.Signal(syscall.SIGINT) }
+
+// A person who interrupts a command that waits for a server that hangs gets the prompt back, and nothing is lost.
+func TestInterruptsEndWaitingForServersThatHang(t *testing.T) {
+	for name, of := range hangings() {
+		t.Run(name+" at the beginning", func(t *testing.T) {
+			t.Parallel()
+			h := of(t)
+			m := h.member(t, "tombolo", ours)
+			h.freeze(m)
+			c := m.start("plan", "-no-color")
+			waitFor(t, h.felt)
+			c.interrupt()
+			c.endsSoon(t)
+			h.thaw()
+			h.freed(m)
+			m.run("apply", "-auto-approve", "-no-color")
+		})
+		t.Run(name+" in the middle", func(t *testing.T) {
+			t.Parallel()
+			h := of(t)
+			m := h.member(t, "tombolo", ours)
+			c := m.start("apply", "-auto-approve", "-no-color", "-var=wait=1")
+			waitFor(t, func() bool { return m.has("started") })
+			h.freeze(m)
+			m.touch("go")
+			waitFor(t, h.felt)
+			c.interrupt()
+			time.Sleep(time.Second) // two interrupts at once may be one
+			c.interrupt()
+			out := c.endsSoon(t)
+			h.thaw()
+			h.freed(m)
+			m.run("apply", "-auto-approve", "-no-color", "-var=wait=1")
+			m.idle("-var=wait=1")
+			if list := m.run("state", "list"); strings.Count(list, "\n") != 3 {
+				t.Errorf("after\n%s\nthere is\n%s", out, list)
+			}
+		})
+	}
+}
+
+// freed frees a lock that stayed behind.
+func (p place) freed(m *member) {
+	m.t.Helper()
+	out, err := m.try("plan", "-no-color")
+	if id := lockID.FindStringSubmatch(out); err != nil && id != nil {
+		m.run("force-unlock", "-force", id[1])
+	}
+}
