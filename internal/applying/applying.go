@@ -72,7 +72,12 @@ func Run(ctx, calls context.Context, prog *linking.Program, p *plan.Plan, provid
 	a := &applier{
 		prog: prog, plan: p, providers: providers, journal: journal, opts: o, stop: cancel,
 		byBlock: map[addr.AbsResource]map[addr.Key]*plan.Change{},
-		outputs: map[string]bool{},
+		outputs: map[string]bool{}, planned: map[string]cty.Value{},
+	}
+	for _, o := range p.Outputs {
+		if ctyfast.WhollyKnown(o.After) {
+			a.planned[o.Name] = o.After
+		}
 	}
 	var diags diag.List
 	if err := journal.Record(p.Refreshed...); err != nil {
@@ -159,7 +164,8 @@ type applier struct {
 	stop      context.CancelFunc
 	walk      *eval.Walk
 	byBlock   map[addr.AbsResource]map[addr.Key]*plan.Change
-	exclude   *linking.Selection // what the plan leaves alone
+	exclude   *linking.Selection   // what the plan leaves alone
+	planned   map[string]cty.Value // root outputs whose values the plan knew, unmarked
 
 	mu      sync.Mutex // guards what follows
 	counts  Counts
@@ -328,7 +334,9 @@ func (a *applier) Provider(_ *eval.Instance, s *linking.Slot, config cty.Value) 
 	return nil
 }
 
-// RootOutput implements eval.Driver: it records the value at once, so that it survives whatever happens later.
+// RootOutput implements eval.Driver: it records the value at once, so that it survives whatever happens later. A value
+// that the plan knew, and showed, is the one that is applied, as in Terraform: with functions like try, an expression
+// may have another value once everything is known.
 func (a *applier) RootOutput(s *linking.Slot, v cty.Value) error {
 	a.mu.Lock()
 	a.outputs[s.Name] = true
@@ -340,6 +348,9 @@ func (a *applier) RootOutput(s *linking.Slot, v cty.Value) error {
 		return a.walk.Report(problem)
 	}
 	unmarked, _ := v.UnmarkDeep()
+	if known, ok := a.planned[s.Name]; ok {
+		unmarked = known
+	}
 	set := &state.SetOutput{Name: s.Name}
 	if !unmarked.IsNull() {
 		switch {
