@@ -35,7 +35,7 @@ var (
 // An Answer is what terraform did in a case: one run in full, and where other runs of the same case gave something
 // else.
 type Answer struct {
-	Terraform string // version
+	Terraform string // version of the oracle
 	Digest    string // of the case, see digest
 	Runs      int    // how often terraform was asked
 	Varies    []Place
@@ -94,7 +94,7 @@ func loadAnswer(dir string, c *Case) (*Answer, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", answerPath(dir, c), err)
 	}
-	if a.Digest != c.digest() || a.Terraform != terraformVersion || len(a.Record.Results) != len(c.Steps) {
+	if a.Digest != c.digest() || a.Terraform != c.oracle.version || len(a.Record.Results) != len(c.Steps) {
 		return nil, nil
 	}
 	a.Record.tidy(c)
@@ -194,7 +194,7 @@ func differences(c *Case, a, b *Record) (all []Difference) {
 // ask runs a case once with terraform.
 func (h *harness) ask(t *testing.T, c *Case) *Record {
 	t.Helper()
-	rec, err := record(h.terraform, h.tombolo, caseDir(t, c, "terraform"), c)
+	rec, err := record(h.oracle(c), h.tombolo, caseDir(t, c, "terraform"), c)
 	if err != nil {
 		t.Fatalf("terraform: %v", err)
 	}
@@ -212,17 +212,14 @@ func (h *harness) answer(t *testing.T, c *Case) (a *Answer, live bool) {
 	if a != nil && !h.asksAnyway {
 		return a, false
 	}
-	if h.terraform == "" {
-		t.Skipf("needs terraform %s on PATH: there is no stored answer to this case", terraformVersion)
+	if h.oracle(c) == "" {
+		t.Skipf("needs %s: there is no stored answer to this case", c.oracle.where())
 	}
-	return &Answer{Terraform: terraformVersion, Digest: c.digest(), Runs: 1, Record: *h.ask(t, c)}, true
+	return &Answer{Terraform: c.oracle.version, Digest: c.digest(), Runs: 1, Record: *h.ask(t, c)}, true
 }
 
 // recordMissing stores the answers to the cases that have none, or to all of them.
 func (h *harness) recordMissing(t *testing.T, cases []*Case, which string) {
-	if h.terraform == "" {
-		t.Fatalf("-answers=%s needs terraform %s on PATH", which, terraformVersion)
-	}
 	slots := make(chan struct{}, atOnce)
 	t.Run("record", func(t *testing.T) {
 		for _, c := range cases {
@@ -243,7 +240,10 @@ func (h *harness) recordOne(t *testing.T, c *Case) {
 	if why := c.missing(); why != "" {
 		t.Skip(why)
 	}
-	a := &Answer{Terraform: terraformVersion, Digest: c.digest(), Runs: 1, Record: *h.ask(t, c)}
+	if h.oracle(c) == "" {
+		t.Fatalf("needs %s to be asked", c.oracle.where())
+	}
+	a := &Answer{Terraform: c.oracle.version, Digest: c.digest(), Runs: 1, Record: *h.ask(t, c)}
 	for a.Runs < *recordRuns {
 		a.add(c, h.ask(t, c))
 	}
@@ -262,14 +262,17 @@ func TestStoredAnswersAreThoseOfTerraform(t *testing.T) {
 		t.Skip("runs with TOMBOLO_CONFORMANCE_ANSWERS=check: it asks terraform about the whole corpus")
 	}
 	h := newHarness(t, "testdata", answersDir, "intended.json")
-	if h.terraform == "" {
-		t.Fatalf("TOMBOLO_CONFORMANCE_ANSWERS=check needs terraform %s on PATH", terraformVersion)
+	if h.oracles[terraform1_11.name] == "" {
+		t.Fatalf("TOMBOLO_CONFORMANCE_ANSWERS=check needs %s", terraform1_11.where())
 	}
 	slots := make(chan struct{}, atOnce)
 	for _, c := range h.corpus {
 		t.Run(c.Name, func(t *testing.T) {
 			if !c.storable() || c.missing() != "" {
 				t.Skip("runs for cases with a stored answer")
+			}
+			if h.oracle(c) == "" {
+				t.Skipf("needs %s", c.oracle.where())
 			}
 			t.Parallel()
 			slots <- struct{}{}

@@ -21,6 +21,7 @@ type Case struct {
 	Steps []Step
 	Hash  string // of the archive, see digest
 
+	oracle         *oracle  // the program that the case is compared with, see oracle_test.go
 	plugins        []string // names of plugins, see plugins_test.go
 	stopsAtFailure bool     // the steps end with the first plan or apply that fails
 
@@ -100,7 +101,7 @@ func loadCases(root string) ([]*Case, error) {
 
 func parseCase(name string, data []byte) (*Case, error) {
 	sum := sha256.Sum256(data)
-	c := &Case{Name: name, Hash: hex.EncodeToString(sum[:]), sections: map[string]txtar.File{},
+	c := &Case{Name: name, Hash: hex.EncodeToString(sum[:]), oracle: terraform1_11, sections: map[string]txtar.File{},
 		varies: map[string][]string{}}
 	var steps string
 	for _, f := range txtar.Parse(data).Files {
@@ -137,6 +138,12 @@ func (c *Case) parseSteps(text string) error {
 				return fmt.Errorf("steps line %d: tier must be a positive number", i+1)
 			}
 			c.Tier = tier
+			continue
+		}
+		if v, ok := strings.CutPrefix(line, "oracle:"); ok {
+			if c.oracle = oracleNamed(strings.TrimSpace(v)); c.oracle == nil {
+				return fmt.Errorf("steps line %d: there is no oracle %q", i+1, strings.TrimSpace(v))
+			}
 			continue
 		}
 		if v, ok := strings.CutPrefix(line, "plugin:"); ok {

@@ -6,6 +6,7 @@
 // The corpus is testdata/<topic>/<case>.txtar; README.md describes its steps. All code of the package is test code:
 //
 //	case_test.go      one archive read into a Case
+//	oracle_test.go    the programs that cases are compared with
 //	run_test.go       a Case run with one binary, into a Record of everything it printed and left on disk
 //	cache_test.go     Records of terraform kept between runs
 //	view_test.go      a Record turned into a comparable Document

@@ -2,7 +2,6 @@ package conformance
 
 import (
 	"crypto/sha256"
-	"encoding/json"
 	"flag"
 	"fmt"
 	"io/fs"
@@ -14,8 +13,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-
-	"github.com/tombolo-iac/tombolo/internal/program/programtest"
 )
 
 // currentTier is the highest tier of cases that tombolo is expected to pass. Raise it when a capability is complete: 2
@@ -23,7 +20,8 @@ import (
 // programs as providers, 9 finding and installing.
 const currentTier = 9
 
-// terraformVersion is the oracle. Another version behaves differently and would fail for reasons that are not ours.
+// terraformVersion is the usual oracle. Another version behaves differently and would fail for reasons that are not
+// ours.
 const terraformVersion = "1.11.4"
 
 // shortSample is how many cases -short runs, usualSample how many run when nothing is said: the whole corpus takes some
@@ -78,7 +76,8 @@ func (h *harness) runAll(t *testing.T, ran []*Case) {
 
 // A harness is what all cases of one test share.
 type harness struct {
-	terraform  string // the real program; "" where it is not there in the version that answers are about
+	terraform  string            // the real program; "" where it is not there in the version that answers are about
+	oracles    map[string]string // name of an oracle -> its program; "" where it is not there
 	tombolo    string
 	corpus     []*Case
 	answers    string // the folder of stored answers; "" for none
@@ -92,7 +91,11 @@ type harness struct {
 // newHarness reads a corpus, its intended differences, and finds both programs.
 func newHarness(t *testing.T, corpus, answers, intended string) *harness {
 	t.Helper()
-	h := &harness{terraform: lookTerraform(t), tombolo: findTombolo(t), answers: answers}
+	h := &harness{oracles: map[string]string{}, tombolo: findTombolo(t), answers: answers}
+	for _, o := range oracles {
+		h.oracles[o.name] = o.look(t)
+	}
+	h.terraform = h.oracles[terraform1_11.name]
 	var err error
 	if h.corpus, err = loadCases(corpus); err != nil {
 		t.Fatal(err)
@@ -121,7 +124,7 @@ func (h *harness) run(t *testing.T, c *Case) {
 	if t.Failed() {
 		return
 	}
-	got, err := record(h.tombolo, h.terraform, caseDir(t, c, "tombolo"), c)
+	got, err := record(h.tombolo, h.oracle(c), caseDir(t, c, "tombolo"), c)
 	if err != nil {
 		t.Fatalf("tombolo: %v", err)
 	}
@@ -178,6 +181,8 @@ func (h *harness) compare(c *Case, want *Answer, got *Record) (reports []string)
 
 // compareStep returns the differences of one step that are not intended, and whether what follows can be compared.
 func (h *harness) compareStep(c *Case, step int, terraform, tombolo Document) (unmeant []Difference, goesOn bool) {
+	c.ownVersion(terraform, c.oracle.version)
+	c.ownVersion(tombolo, terraformVersion)
 	onlyShared(terraform, tombolo)
 	placed(terraform, tombolo)
 	h.dropMeant(c, step, terraform, tombolo)
@@ -286,29 +291,7 @@ func findTerraform(t *testing.T) string {
 }
 
 // lookTerraform returns the real terraform, or "" when it is not on PATH or another version.
-func lookTerraform(t *testing.T) string {
-	path, err := exec.LookPath("terraform")
-	if err != nil {
-		return ""
-	}
-	cmd := programtest.Bounded(t, path, "version", "-json")
-	cmd.Env = []string{"CHECKPOINT_DISABLE=1", "TF_CLI_CONFIG_FILE=" + emptyFile(t), "HOME=" + t.TempDir()}
-	out, err := cmd.Output()
-	if err != nil {
-		t.Fatalf("%s version: %v", path, err)
-	}
-	var doc struct {
-		Version string `json:"terraform_version"`
-	}
-	if err := json.Unmarshal(out, &doc); err != nil {
-		t.Fatalf("%s version -json: %v", path, err)
-	}
-	if doc.Version != terraformVersion {
-		t.Logf("terraform on PATH is %s, the corpus is written for %s", doc.Version, terraformVersion)
-		return ""
-	}
-	return path
-}
+func lookTerraform(t *testing.T) string { return terraform1_11.look(t) }
 
 func emptyFile(t *testing.T) string {
 	path := filepath.Join(t.TempDir(), "empty.tfrc")

@@ -160,6 +160,10 @@ func (d consoleDirs) ask(session *console.Session, e *exchange) answer {
 	return answer{text: d.stable(a.Text)}
 }
 
+// laterFunctions are not in the console of terraform 1.11.4: the cases newer/convert and opentofu/functions are about
+// them.
+var laterFunctions = []string{"base64gunzip", "cidrcontains", "convert", "urldecode"}
+
 // TestEveryFunctionIsInTheConsoleCorpus looks for a call of each function that succeeds and one that fails.
 func TestEveryFunctionIsInTheConsoleCorpus(t *testing.T) {
 	all, err := loadTranscripts("testdata/console")
@@ -181,7 +185,7 @@ func TestEveryFunctionIsInTheConsoleCorpus(t *testing.T) {
 	}
 	for name := range funcs.Table(funcs.Options{ConsoleMode: true}) {
 		switch {
-		case strings.HasPrefix(name, "core::"):
+		case strings.HasPrefix(name, "core::") || slices.Contains(laterFunctions, name):
 		case !good[name] && name != "list" && name != "map":
 			t.Errorf("no call of %s succeeds", name)
 		case !bad[name]:

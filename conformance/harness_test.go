@@ -50,6 +50,7 @@ func TestParseCaseRefusesWhatItCannotRun(t *testing.T) {
 		{"init\n", "tier"},
 		{"tier: 2\n", "no steps"},
 		{"tier: 2\nplugin: none\n", "no plugin"},
+		{"tier: 2\noracle: none\n", "no oracle"},
 		{"tier: two\n", "positive number"},
 		{"tier: 2\nwrite main.tf @none\n", "no section"},
 		{"tier: 2\nuse @none\n", "no sections"},

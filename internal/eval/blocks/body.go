@@ -64,7 +64,7 @@ func Compile(body hcl.Body, schema *provider.Block) *Body {
 		if !ok {
 			continue
 		}
-		vars, a := attr.Expr.Variables(), schema.Attributes[name]
+		vars, a := funcs.Mentions(attr.Expr), schema.Attributes[name]
 		b.attrs = append(b.attrs, bodyAttr{name, attr.Expr, a.ImpliedType(), a.ConfigType(), mentionsLocal(vars),
 			attr.Range})
 		b.traversals = append(b.traversals, vars...)
@@ -271,7 +271,7 @@ func (b *Body) Traversals() []hcl.Traversal { return b.traversals }
 func (b *Body) Mentions(name string) []hcl.Traversal {
 	for i := range b.attrs {
 		if b.attrs[i].name == name {
-			return b.attrs[i].expr.Variables()
+			return funcs.Mentions(b.attrs[i].expr)
 		}
 	}
 	for _, g := range b.groups {

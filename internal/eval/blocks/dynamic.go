@@ -88,9 +88,9 @@ func addDynamic(groups map[string]*blockGroup, block *hcl.Block) diag.List {
 	item := blockItem{def: block.DefRange, dynamic: d, body: Compile(content.Blocks[0].Body, &g.nested.Block)}
 	inside := item.body.traversals
 	if d.label != nil {
-		inside = append(d.label.Variables(), inside...)
+		inside = append(funcs.Mentions(d.label), inside...)
 	}
-	g.add(item, append(d.forEach.Variables(), without(inside, d.iterator)...))
+	g.add(item, append(funcs.Mentions(d.forEach), without(inside, d.iterator)...))
 	return diags
 }
 

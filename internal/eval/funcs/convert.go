@@ -3,7 +3,13 @@ package funcs
 import (
 	"errors"
 	"fmt"
+	"reflect"
+	"slices"
 
+	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/ext/customdecode"
+	"github.com/hashicorp/hcl/v2/ext/typeexpr"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
 	"github.com/zclconf/go-cty/cty"
 	"github.com/zclconf/go-cty/cty/convert"
 	"github.com/zclconf/go-cty/cty/function"
@@ -82,4 +88,101 @@ func retiredFunc(name, instead string) function.Function {
 		Type: func([]cty.Value) (cty.Type, error) { return cty.NilType, err },
 		Impl: func([]cty.Value, cty.Type) (cty.Value, error) { return cty.NilVal, err },
 	})
+}
+
+// constraint is a type as it is written, with the defaults of its optional attributes; nil without any.
+type constraint struct {
+	want     cty.Type
+	defaults *typeexpr.Defaults
+}
+
+// constraintType is the type of an argument that is written as a type and not as a value. It refers to itself: values
+// of it are made where it is decoded.
+var constraintType cty.Type
+
+func init() {
+	constraintType = cty.CapsuleWithOps("type", reflect.TypeFor[constraint](), &cty.CapsuleOps{
+		ExtensionData: func(key any) any {
+			if key != customdecode.CustomExpressionDecoder {
+				return nil
+			}
+			return customdecode.CustomExpressionDecoderFunc(decodeConstraint)
+		},
+	})
+}
+
+func decodeConstraint(e hcl.Expression, _ *hcl.EvalContext) (cty.Value, hcl.Diagnostics) {
+	want, defaults, diags := typeexpr.TypeConstraintWithDefaults(e)
+	if diags.HasErrors() {
+		return cty.DynamicVal, diags
+	}
+	return cty.CapsuleVal(constraintType, &constraint{want, defaults}), diags
+}
+
+// convertFunc returns the function convert, which converts a value to a type, as variables convert what they are given.
+func convertFunc() function.Function {
+	return function.New(&function.Spec{
+		Params: []function.Parameter{
+			{Name: "value", Type: cty.DynamicPseudoType, AllowNull: true, AllowUnknown: true, AllowDynamicType: true},
+			{Name: "type", Type: constraintType},
+		},
+		Type: func(args []cty.Value) (cty.Type, error) {
+			if !args[1].IsKnown() {
+				return cty.DynamicPseudoType, nil
+			}
+			v, err := converted(args)
+			if err != nil {
+				return cty.NilType, err
+			}
+			return v.Type(), nil
+		},
+		Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) { return converted(args) },
+	})
+}
+
+func converted(args []cty.Value) (cty.Value, error) {
+	v, to := args[0], args[1].EncapsulatedValue().(*constraint)
+	if to.defaults != nil && v.IsKnown() && !v.IsNull() {
+		v = to.defaults.Apply(v)
+	}
+	out, err := ctyfast.Convert(v, to.want)
+	switch {
+	case err != nil && convert.GetConversionUnsafe(v.Type(), to.want) == nil:
+		return cty.NilVal, function.NewArgErrorf(0, "%s", convert.MismatchMessage(v.Type(), to.want))
+	case err != nil:
+		return cty.NilVal, function.NewArgError(0, err)
+	case ctyfast.TooLong(out):
+		return cty.NilVal, function.NewArgError(0, ctyfast.ErrTooLong)
+	}
+	return out, nil
+}
+
+// Mentions returns what an expression refers to: its variables without the words of types in calls of convert, which
+// look like such. In JSON nothing shows where a lone word stands, so that it counts as one of a type there; where it is
+// none, evaluation finds no such variable.
+func Mentions(e hcl.Expression) []hcl.Traversal {
+	list := e.Variables()
+	if !slices.ContainsFunc(list, isTypeWord) {
+		return list
+	}
+	native, ok := e.(hclsyntax.Expression)
+	if !ok {
+		return slices.DeleteFunc(list, isTypeWord)
+	}
+	var types []hcl.Range
+	hclsyntax.VisitAll(native, func(n hclsyntax.Node) hcl.Diagnostics {
+		call, ok := n.(*hclsyntax.FunctionCallExpr)
+		if ok && (call.Name == "convert" || call.Name == "core::convert") && len(call.Args) > 1 {
+			types = append(types, call.Args[1].Range())
+		}
+		return nil
+	})
+	return slices.DeleteFunc(list, func(t hcl.Traversal) bool {
+		return isTypeWord(t) && slices.ContainsFunc(types, t.SourceRange().Overlaps)
+	})
+}
+
+// isTypeWord reports whether a reference is one word that names a type.
+func isTypeWord(t hcl.Traversal) bool {
+	return len(t) == 1 && slices.Contains([]string{"any", "bool", "number", "string"}, t.RootName())
 }

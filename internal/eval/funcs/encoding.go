@@ -6,6 +6,7 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"io"
 	"net/url"
 	"strings"
 	"unicode/utf8"
@@ -88,6 +89,40 @@ var base64GzipFunc = textFunc("str", func(text string, _ cty.Value) (string, err
 		return "", fmt.Errorf("compress: %w", err)
 	}
 	return base64.StdEncoding.EncodeToString(packed.Bytes()), nil
+})
+
+// base64GunzipFunc is of OpenTofu: the reverse of base64gzip.
+var base64GunzipFunc = textFunc("str", func(text string, arg cty.Value) (string, error) {
+	packed, err := base64.StdEncoding.DecodeString(text)
+	if err != nil {
+		return "", fmt.Errorf("failed to decode base64 data %s", quoted(arg))
+	}
+	r, err := gzip.NewReader(bytes.NewReader(packed))
+	if err != nil {
+		return "", fmt.Errorf("the data is not compressed with gzip: %w", err)
+	}
+	content, err := io.ReadAll(io.LimitReader(r, int64(limits.text)+1))
+	switch {
+	case err != nil:
+		return "", fmt.Errorf("the data cannot be decompressed: %w", err)
+	case len(content) > limits.text:
+		return "", errText()
+	case !utf8.Valid(content):
+		return "", errors.New("the result of decompressing the provided string is not valid UTF-8")
+	}
+	return string(content), nil
+})
+
+// urlDecodeFunc is of OpenTofu: the reverse of urlencode.
+var urlDecodeFunc = textFunc("str", func(text string, arg cty.Value) (string, error) {
+	decoded, err := url.QueryUnescape(text)
+	if err != nil {
+		return "", fmt.Errorf("failed to decode %s: a percent sign has two hexadecimal digits after it", quoted(arg))
+	}
+	if !utf8.ValidString(decoded) {
+		return "", errors.New("the result of decoding the provided string is not valid UTF-8")
+	}
+	return decoded, nil
 })
 
 var urlEncodeFunc = textFunc("str", func(text string, _ cty.Value) (string, error) {

@@ -1,5 +1,6 @@
 // Package funcs is the function table of the language: everything that can be called in an expression without naming a
-// provider, as Terraform 1.11 has it, and the functions of the built-in provider terraform.io/builtin/terraform.
+// provider, as Terraform 1.11 has it, what later versions and OpenTofu add, and the functions of the built-in provider
+// terraform.io/builtin/terraform.
 //
 // Table builds the table for one run; what functions need from outside (directories, times, whether results may be
 // random) comes in Options. A table and its functions may be used by many goroutines at once. Resolving names of
@@ -85,6 +86,7 @@ var fixedTable = sync.OnceValue(func() map[string]function.Function {
 		"anytrue":          anyTrueFunc,
 		"base64decode":     base64DecodeFunc,
 		"base64encode":     boundedText(base64EncodeFunc),
+		"base64gunzip":     boundedText(base64GunzipFunc),
 		"base64gzip":       base64GzipFunc,
 		"base64sha256":     hashFunc(sha256Base64),
 		"base64sha512":     hashFunc(sha512Base64),
@@ -92,6 +94,7 @@ var fixedTable = sync.OnceValue(func() map[string]function.Function {
 		"ceil":             writableNumbers(stdlib.CeilFunc),
 		"chomp":            stdlib.ChompFunc,
 		"chunklist":        stdlib.ChunklistFunc,
+		"cidrcontains":     withheldErrors(cidrContainsFunc),
 		"cidrhost":         writableArguments(withheldErrors(cidrHostFunc)),
 		"cidrnetmask":      withheldErrors(cidrNetmaskFunc),
 		"cidrsubnet":       writableArguments(withheldErrors(cidrSubnetFunc)),
@@ -101,6 +104,7 @@ var fixedTable = sync.OnceValue(func() map[string]function.Function {
 		"compact":          stdlib.CompactFunc,
 		"concat":           stdlib.ConcatFunc,
 		"contains":         containsFunc,
+		"convert":          withheldErrors(convertFunc()),
 		"csvdecode":        withheldErrors(stdlib.CSVDecodeFunc),
 		"distinct":         distinctFunc,
 		"element":          stdlib.ElementFunc,
@@ -174,6 +178,7 @@ var fixedTable = sync.OnceValue(func() map[string]function.Function {
 		"trimsuffix":       stdlib.TrimSuffixFunc,
 		"try":              tryFunc,
 		"upper":            stdlib.UpperFunc,
+		"urldecode":        boundedText(urlDecodeFunc),
 		"urlencode":        boundedText(urlEncodeFunc),
 		"uuidv5":           withheldErrors(uuidV5Func),
 		"values":           stdlib.ValuesFunc,

@@ -36,6 +36,48 @@ var cidrHostFunc = function.New(&function.Spec{
 	},
 })
 
+// cidrContainsFunc is of OpenTofu.
+var cidrContainsFunc = function.New(&function.Spec{
+	Params: []function.Parameter{
+		param("containing_prefix", cty.String), param("contained_ip_or_prefix", cty.String),
+	},
+	Type:         function.StaticReturnType(cty.Bool),
+	RefineResult: notNull,
+	Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) {
+		outer, err := parsePrefix(args[0].AsString())
+		if err != nil {
+			return cty.NilVal, err
+		}
+		text := args[1].AsString()
+		inner, err := parsePrefix(text)
+		if err != nil && !strings.Contains(text, "/") {
+			length := "/128"
+			if !strings.Contains(text, ":") {
+				length = "/32"
+			}
+			inner, err = parsePrefix(text + length)
+		}
+		if err != nil {
+			return cty.NilVal, fmt.Errorf("invalid IP address or prefix: %s", text)
+		}
+		outer, inner = withoutMapping(outer), withoutMapping(inner)
+		if len(outer.IP) != len(inner.IP) {
+			return cty.NilVal, fmt.Errorf("address family mismatch: %s vs. %s", args[0].AsString(), text)
+		}
+		first, last := cidr.AddressRange(inner)
+		return cty.BoolVal(outer.Contains(first) && outer.Contains(last)), nil
+	},
+})
+
+// withoutMapping returns the IPv4 network for one that is mapped into IPv6, and others as they are.
+func withoutMapping(n *net.IPNet) *net.IPNet {
+	const mapped = 8 * (net.IPv6len - net.IPv4len)
+	if ones, bits := n.Mask.Size(); bits == 8*net.IPv6len && ones >= mapped && n.IP.To4() != nil {
+		return &net.IPNet{IP: n.IP.To4(), Mask: net.CIDRMask(ones-mapped, 8*net.IPv4len)}
+	}
+	return n
+}
+
 var cidrNetmaskFunc = function.New(&function.Spec{
 	Params:       []function.Parameter{param("prefix", cty.String)},
 	Type:         function.StaticReturnType(cty.String),

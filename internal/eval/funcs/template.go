@@ -218,7 +218,7 @@ func (r renderer) render(t hcl.Expression, vars cty.Value, sourceMarks cty.Value
 		}
 		ctx.Variables[name] = v
 	}
-	for _, reference := range t.Variables() {
+	for _, reference := range Mentions(t) {
 		if name := reference.RootName(); !has(ctx.Variables, name) {
 			err := fmt.Errorf("vars map does not contain key %q, referenced at %s", name, reference[0].SourceRange())
 			return cty.NilVal, function.NewArgError(1, unlessMarked(sourceMarks, err))

@@ -6,6 +6,7 @@ import (
 	"github.com/hashicorp/hcl/v2"
 
 	"github.com/tombolo-iac/tombolo/addr"
+	"github.com/tombolo-iac/tombolo/internal/eval/funcs"
 )
 
 // Contributors visits, once each, the resource references that contribute to slots: their own, those of whatever they
@@ -116,7 +117,7 @@ func (k contributor) refs() []addr.Reference {
 	case SlotVariable:
 		return nil // its validations give no value
 	case SlotOutput:
-		return parse(s.Output.Expr.Variables())
+		return parse(funcs.Mentions(s.Output.Expr))
 	case SlotResource:
 		if s.Body == nil {
 			return nil
@@ -130,9 +131,9 @@ func (k contributor) refs() []addr.Reference {
 	}
 	out := parse(traversals)
 	if r := s.Resource; r.Count != nil && mentionsRoot(traversals, "count") {
-		out = append(out, parse(r.Count.Variables())...)
+		out = append(out, parse(funcs.Mentions(r.Count))...)
 	} else if r.ForEach != nil && mentionsRoot(traversals, "each") {
-		out = append(out, parse(r.ForEach.Variables())...)
+		out = append(out, parse(funcs.Mentions(r.ForEach))...)
 	}
 	return out
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/tombolo-iac/tombolo/addr"
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/internal/config"
+	"github.com/tombolo-iac/tombolo/internal/eval/funcs"
 )
 
 // compileImports ties import blocks to the resources that they import, and reports addresses that cannot be right.
@@ -110,7 +111,7 @@ func endsInKey(to hcl.Expression) bool {
 func (l *linker) importBlock(b *config.Import) {
 	l.expr(b.ForEach)
 	l.expr(b.ID)
-	l.traversals(b.ToExpr, slices.DeleteFunc(b.ToExpr.Variables(), func(t hcl.Traversal) bool {
+	l.traversals(b.ToExpr, slices.DeleteFunc(funcs.Mentions(b.ToExpr), func(t hcl.Traversal) bool {
 		ref, diags := addr.ParseReference(t)
 		return diags.HasErrors() || ref.Kind == addr.RefResource || ref.Kind == addr.RefModule ||
 			ref.Kind == addr.RefOutput

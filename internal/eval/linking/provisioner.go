@@ -10,6 +10,7 @@ import (
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/internal/config"
 	"github.com/tombolo-iac/tombolo/internal/eval/blocks"
+	"github.com/tombolo-iac/tombolo/internal/eval/funcs"
 	"github.com/tombolo-iac/tombolo/internal/provision"
 )
 
@@ -89,7 +90,7 @@ func (l *linker) connection(c *config.Connection) {
 	}
 	attrs, _ := c.Body.JustAttributes()
 	for _, a := range attrs {
-		l.traversals(c, slices.DeleteFunc(a.Expr.Variables(), l.byOwnName))
+		l.traversals(c, slices.DeleteFunc(funcs.Mentions(a.Expr), l.byOwnName))
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/internal/config"
 	"github.com/tombolo-iac/tombolo/internal/eval/blocks"
+	"github.com/tombolo-iac/tombolo/internal/eval/funcs"
 )
 
 // problemAt makes an error at the reference that is being resolved.
@@ -31,7 +32,7 @@ type linker struct {
 // expr adds the references of an expression; nil is allowed.
 func (l *linker) expr(e hcl.Expression) {
 	if e != nil {
-		l.traversals(e, e.Variables())
+		l.traversals(e, funcs.Mentions(e))
 	}
 }
 
@@ -390,7 +391,7 @@ func (l *linker) resource(s *Slot) {
 	l.conditions(r.Preconditions)
 	for _, e := range r.ReplaceTriggeredBy {
 		// An index such as each.key is part of the expression, so the variables of it count one by one.
-		for _, t := range e.Variables() {
+		for _, t := range funcs.Mentions(e) {
 			if ref, d := addr.ParseReference(t); !d.HasErrors() && (ref.Kind == addr.RefResource ||
 				ref.Kind == addr.RefEach || ref.Kind == addr.RefCount) {
 				l.traversals(PartTriggers, []hcl.Traversal{t})
@@ -410,7 +411,7 @@ func (p *Program) linkVariable(u *Unit, s *Slot) {
 			if e == nil {
 				continue
 			}
-			for _, t := range e.Variables() {
+			for _, t := range funcs.Mentions(e) {
 				if ref, d := addr.ParseReference(t); !d.HasErrors() && ref.Kind == addr.RefVariable &&
 					ref.Name == s.Name {
 					continue // the variable itself is at hand
@@ -454,7 +455,7 @@ func (p *Program) LinkOutside(u *Unit, list []hcl.Expression,
 	s := &Slot{unit: u}
 	l := &linker{p: p, u: u, s: s, deps: map[int]bool{}}
 	for _, e := range list {
-		for _, t := range e.Variables() {
+		for _, t := range funcs.Mentions(e) {
 			if other != nil {
 				means, problems := other(t, u)
 				if diags = diags.Extend(problems); means {

@@ -1,0 +1,148 @@
+package conformance
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/tombolo-iac/tombolo/internal/program/programtest"
+)
+
+// An oracle is a program that cases are compared with. Another version behaves differently and would fail for reasons
+// that are not ours.
+type oracle struct {
+	name    string // in a case's line "oracle:"
+	version string
+	env     string // the variable that holds the program's path; "" for terraform on PATH
+}
+
+// terraform1_11 is the oracle of every case that names no other.
+var terraform1_11 = &oracle{name: "terraform-" + terraformVersion, version: terraformVersion}
+
+var oracles = []*oracle{
+	terraform1_11,
+	{name: "terraform-1.15.9", version: "1.15.9", env: "TOMBOLO_TERRAFORM_NEW"},
+	{name: "tofu-1.12.6", version: "1.12.6", env: "TOMBOLO_TOFU"},
+}
+
+func oracleNamed(name string) *oracle {
+	for _, o := range oracles {
+		if o.name == name {
+			return o
+		}
+	}
+	return nil
+}
+
+// where says what a test needs to ask the oracle.
+func (o *oracle) where() string {
+	if o.env == "" {
+		return o.name + " on PATH as terraform"
+	}
+	return fmt.Sprintf("%s, its path in %s", o.name, o.env)
+}
+
+// look returns the oracle's program, or "" when it is not there or another version.
+func (o *oracle) look(t *testing.T) string {
+	path := os.Getenv(o.env)
+	if o.env == "" {
+		path, _ = exec.LookPath("terraform") // "" with an error
+	}
+	if path == "" {
+		return ""
+	}
+	cmd := programtest.Bounded(t, path, "version", "-json")
+	cmd.Env = []string{"CHECKPOINT_DISABLE=1", "TF_CLI_CONFIG_FILE=" + emptyFile(t), "HOME=" + t.TempDir()}
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("%s version: %v", path, err)
+	}
+	var doc struct {
+		Version string `json:"terraform_version"`
+	}
+	if err := json.Unmarshal(out, &doc); err != nil {
+		t.Fatalf("%s version -json: %v", path, err)
+	}
+	if doc.Version != o.version {
+		t.Logf("%s is version %s, its part of the corpus is written for %s", path, doc.Version, o.version)
+		return ""
+	}
+	return path
+}
+
+// oracle returns the program that a case is compared with; "" where it is not there.
+func (h *harness) oracle(c *Case) string { return h.oracles[c.oracle.name] }
+
+// isTofu reports whether the oracle calls itself by another name.
+func (o *oracle) isTofu() bool { return strings.HasPrefix(o.name, "tofu-") }
+
+// forgetName writes the name of OpenTofu as Terraform's: we answer by that name.
+func (r *Record) forgetName() {
+	for _, res := range r.Results {
+		for i := range res.Runs {
+			res.Runs[i].Stdout = strings.ReplaceAll(res.Runs[i].Stdout, "OpenTofu", "Terraform")
+			res.Runs[i].Stderr = strings.ReplaceAll(res.Runs[i].Stderr, "OpenTofu", "Terraform")
+		}
+	}
+}
+
+// ownVersion writes the version that a program tells of itself as one word where it tells it: what we tell does not
+// depend on the oracle of a case. Newer versions also store the version of an identity that is not there.
+func (c *Case) ownVersion(doc Document, version string) {
+	if c.oracle == terraform1_11 {
+		return
+	}
+	forgetVersion(doc, version)
+}
+
+func forgetVersion(v any, version string) {
+	switch v := v.(type) {
+	case Document:
+		forgetVersion(map[string]any(v), version)
+	case map[string]any:
+		for key, e := range v {
+			if key == "identity_schema_version" && compact(e) == "0" {
+				delete(v, key)
+				continue
+			}
+			if (key == "terraform_version" || key == "terraform" || key == "tofu") && e == version {
+				v[key] = "<version>"
+				continue
+			}
+			forgetVersion(e, version)
+		}
+	case []any:
+		for _, e := range v {
+			forgetVersion(e, version)
+		}
+	}
+}
+
+// TestThePageOfNewerFeaturesNamesTheirCases compares docs/newer.md with the cases that name an oracle.
+func TestThePageOfNewerFeaturesNamesTheirCases(t *testing.T) {
+	page, err := os.ReadFile("../docs/newer.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	cases, err := loadCases("testdata")
+	if err != nil {
+		t.Fatal(err)
+	}
+	named := map[string]bool{}
+	for _, found := range regexp.MustCompile("`(\\w+/\\w+)`").FindAllStringSubmatch(string(page), -1) {
+		named[found[1]] = true
+	}
+	for _, c := range cases {
+		if c.oracle != terraform1_11 && !named[c.Name] {
+			t.Errorf("docs/newer.md does not name the case %s", c.Name)
+		}
+		delete(named, c.Name)
+	}
+	for name := range named {
+		t.Errorf("docs/newer.md names %s, which is no case", name)
+	}
+}
