@@ -372,6 +372,8 @@ func (p *Parsed) GoOn(b []byte) (late []state.Unfolded, err error) {
 		}
 		at += size
 		switch {
+		case r.Seq == 0: // which run this is: for journals that know it no more
+			continue
 		case !forked && r.Seq > p.Next:
 			return nil, fmt.Errorf("record %d is missing, and this file goes on with record %d", p.Next, r.Seq)
 		case !forked && r.Seq == p.Next:
@@ -393,6 +395,54 @@ func (p *Parsed) GoOn(b []byte) (late []state.Unfolded, err error) {
 		}
 	}
 	return late, p.findMarks()
+}
+
+// Adopt takes in the results of operations that are in flight here from a file of another journal: the one in which
+// they had begun, which somebody else has replaced since. It reports whether there are any.
+func (p *Parsed) Adopt(b []byte, inFlight []state.InFlight) (bool, error) {
+	if len(b) < PrefixSize || !bytes.HasPrefix(b, []byte(Magic)) {
+		return false, nil
+	}
+	nonce := Nonce(b[len(Magic):PrefixSize])
+	var run state.RunInfo
+	adopted := false
+	for at := PrefixSize; ; {
+		r, size, ok := cutRecord(b[at:], nonce)
+		if !ok {
+			break
+		}
+		at += size
+		var res ResultRecord
+		switch r.Kind {
+		case KindRun:
+			run = state.RunInfo{}
+			if err := json.Unmarshal(r.Payload, &run); err != nil {
+				return false, fmt.Errorf("record %d: %w", r.Seq, err)
+			}
+			continue
+		case KindResult:
+			if err := json.Unmarshal(r.Payload, &res); err != nil {
+				return false, fmt.Errorf("record %d: %w", r.Seq, err)
+			}
+		default:
+			continue
+		}
+		if res.Run == nil {
+			res.Run = new(run)
+		}
+		token := state.Token(*res.Run, res.Op)
+		if !slices.ContainsFunc(inFlight, func(f state.InFlight) bool { return f.Token() == token }) {
+			continue
+		}
+		payload, err := json.Marshal(res)
+		if err != nil {
+			return false, err
+		}
+		p.Records = append(p.Records, Record{Seq: p.Next, Kind: KindResult, Payload: payload})
+		p.Next++
+		adopted = true
+	}
+	return adopted, p.findMarks()
 }
 
 // same reports whether the journal has this very record.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"sync"
 
 	"github.com/tombolo-iac/tombolo/internal/store"
@@ -29,6 +30,7 @@ type chunks struct {
 	version string // of the journal
 	n       int    // the number of the next chunk
 	pending []byte // framed, not yet handed over
+	run     []byte // the record of the run that writes
 	next    uint64 // sequence number of the next record
 	durable uint64 // all below are durable
 	total   int64
@@ -100,6 +102,9 @@ func (c *chunks) seal(info state.LockInfo) error {
 func (c *chunks) Append(k journal.Kind, payload []byte) uint64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if k == journal.KindRun {
+		c.run = payload
+	}
 	before := len(c.pending)
 	c.pending = journal.Append(c.pending, c.nonce, c.next, k, payload)
 	c.total += int64(len(c.pending) - before)
@@ -251,7 +256,13 @@ func (c *chunks) saveIn(path string, b []byte) (err error) {
 			return err
 		}
 		c.rescued = append(c.rescued, path)
-		b, c.end = append(append([]byte(journal.Magic), c.nonce[:]...), b...), 0
+		head := append([]byte(journal.Magic), c.nonce[:]...)
+		c.mu.Lock()
+		if c.run != nil {
+			head = journal.Append(head, c.nonce, 0, journal.KindRun, c.run)
+		}
+		c.mu.Unlock()
+		b, c.end = append(head, b...), 0
 	}
 	if _, err := c.file.WriteAt(b, c.end); err != nil {
 		return err
@@ -297,3 +308,36 @@ func (w *workspace) rescued(p *journal.Parsed) (late []state.Unfolded, names []s
 	}
 	return late, names, nil
 }
+
+// strays takes in what files of this machine know of operations in flight whose run had written another journal, which
+// was replaced since. It returns the names of these files.
+func (w *workspace) strays(p *journal.Parsed, inFlight []state.InFlight) (names []string, err error) {
+	own := filepath.Base(rescuePath("", p.Nonce))
+	for _, folder := range w.o.Rescue {
+		all, err := w.o.Files.List(folder)
+		if err != nil {
+			continue // it is not there, or of no use; then nothing was saved in it
+		}
+		for _, info := range all {
+			if info.Name == own || !info.Mode.IsRegular() || !rescueName.MatchString(info.Name) {
+				continue
+			}
+			name := filepath.Join(folder, info.Name)
+			b, err := store.ReadFile(w.o.Files, name)
+			if err != nil {
+				continue // of somebody else
+			}
+			adopted, err := p.Adopt(b, inFlight)
+			if err != nil {
+				return nil, fmt.Errorf("%s: %w", name, err)
+			}
+			if adopted {
+				names = append(names, name)
+			}
+		}
+	}
+	return names, nil
+}
+
+// rescueName is that of a file of rescue.
+var rescueName = regexp.MustCompile(`^terraform\.tfstate\.[0-9a-f]{16}\.journal$`)

@@ -120,6 +120,17 @@ func (w *workspace) parse(v *stored) error {
 	if err != nil {
 		return fmt.Errorf("the journal of %s: %w", w.place, err)
 	}
+	if len(o.InFlight) > 0 {
+		names, err := w.strays(p, o.InFlight)
+		if err != nil {
+			return err
+		}
+		if v.rescue = append(v.rescue, names...); len(names) > 0 {
+			if o, err = p.Lay(v.state, v.mark, v.foreign); err != nil {
+				return fmt.Errorf("the journal of %s: %w", w.place, err)
+			}
+		}
+	}
 	v.Overlay = *o
 	v.Unfolded = append(v.Unfolded, v.late...)
 	return nil
