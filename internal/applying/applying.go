@@ -57,6 +57,15 @@ type Options struct {
 	Rest string
 	// Recorded is told of each operation whose result is durable; it may be nil.
 	Recorded func(op string)
+	// Lost returns why the state's lock is not held any more; it may be nil.
+	Lost func() error
+}
+
+func (o Options) lost() error {
+	if o.Lost == nil {
+		return nil
+	}
+	return o.Lost()
 }
 
 // Counts holds how many objects were added, changed, destroyed and read.
@@ -129,7 +138,11 @@ func Run(ctx, calls context.Context, prog *linking.Program, p *plan.Plan, provid
 				"may be out of date. Run plan again to see the remaining changes.\n\nUse -target only in exceptional "+
 				"situations, such as recovering from an error.")
 	}
-	if err != nil && !diags.HasErrors() {
+	if lost := o.lost(); lost != nil {
+		diags = diags.AppendError("State lock lost",
+			fmt.Errorf("%w. No new operation was started after that. The next "+
+				"run takes over the results of this one. %s", lost, cmp.Or(o.Rest, "Run apply again to do the rest.")))
+	} else if err != nil && !diags.HasErrors() {
 		diags = diags.Errorf(nil, "Apply was interrupted",
 			"Operations in flight have ended and are recorded in the state; no new operation was started. %s",
 			cmp.Or(o.Rest, "Run apply again to do the rest."))

@@ -86,7 +86,7 @@ func (r *Run) ApplyWith(ctx context.Context, pl *plan.Plan, o ApplyOptions) (Cou
 	counts, more := applying.Run(until, p.opts.Abort, prog, pl, pool, journal, applying.Options{
 		Functions: functions, StandIns: o.StandIns, Walked: o.Scope.walked(functions.Table), KeepOutputs: o.KeepOutputs,
 		Variables: variables, Cwd: p.opts.OriginalDir, Dir: p.baseDir(), Parallelism: p.opts.Parallelism,
-		Events: p.opts.Events, Secrets: p.secrets, RunID: run.ID, Rest: o.Rest,
+		Events: p.opts.Events, Secrets: p.secrets, RunID: run.ID, Rest: o.Rest, Lost: r.lost,
 		Recorded: func(op string) { p.forgetAnswer(state.Token(run, op)) },
 	})
 	done()
@@ -94,6 +94,7 @@ func (r *Run) ApplyWith(ctx context.Context, pl *plan.Plan, o ApplyOptions) (Cou
 	// What happened is saved whatever the contexts say.
 	if err := journal.Close(context.WithoutCancel(ctx)); err != nil {
 		diags = diags.AppendError("Failed to save the state", err)
+		r.told = true
 	}
 	for _, f := range r.Snapshot().InFlight {
 		if f.Run.ID == run.ID {

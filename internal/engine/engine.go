@@ -37,6 +37,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/eval/linking"
 	"github.com/tombolo-iac/tombolo/internal/host"
 	"github.com/tombolo-iac/tombolo/internal/planning"
+	"github.com/tombolo-iac/tombolo/internal/store/remote"
 	"github.com/tombolo-iac/tombolo/internal/value"
 	"github.com/tombolo-iac/tombolo/plan"
 	"github.com/tombolo-iac/tombolo/provider"
@@ -240,6 +241,17 @@ type Run struct {
 	ctx     context.Context
 	// ended are the objects of interrupted operations that have ended since, as their programs say.
 	ended []addr.AbsResourceInstance
+	// told is set when people know that the lock was lost, or will learn from the next run what came of it.
+	told bool
+}
+
+// lost returns why the lock is not held any more.
+func (r *Run) lost() error {
+	if r.ctx.Err() == nil {
+		return nil
+	}
+	r.told = true
+	return context.Cause(r.ctx)
 }
 
 // Open takes the lock of the workspace's state, repairs what an interrupted run left, and reads the state.
@@ -289,10 +301,12 @@ func (r *Run) Session() state.Session { return r.session }
 
 // Close releases the lock.
 func (r *Run) Close(context.Context) diag.List {
-	if err := r.session.Unlock(); err != nil {
-		return diag.FromError("Error releasing the state lock", err)
+	told := r.told && r.ctx.Err() != nil
+	err := r.session.Unlock()
+	if err == nil || told || r.told && errors.Is(err, remote.ErrLost) {
+		return nil
 	}
-	return nil
+	return diag.FromError("Error releasing the state lock", err)
 }
 
 // PlanOptions say what to plan.

@@ -64,7 +64,7 @@ type place struct {
 
 // String implements remote.Place.
 func (p *place) String() string {
-	text := "of the program " + p.c.shown
+	text := "program:" + p.c.shown
 	if p.workspace != state.DefaultWorkspace {
 		text += " (workspace " + p.workspace + ")"
 	}

@@ -281,9 +281,23 @@ func (c *chunks) saved(err error) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	e := &state.SavedError{Where: append([]string{"the journal of " + c.s.w.place.String()}, c.rescued...), Err: err}
+	machine := ""
 	if len(c.rescued) > 0 {
-		e.Then = "When the service can be reached again, run any command that locks the state on this machine, such " +
-			"as plan: it takes them over. Until then nobody should apply"
+		machine = " on this machine"
+	}
+	var conflict *state.ConflictError
+	switch {
+	case errors.Is(err, ErrLost), errors.Is(err, ErrChanged), errors.As(err, &conflict):
+		e.Then = "Run any command that locks the state" + machine +
+			", such as plan: it takes them over, and names what " +
+			"does not fit what another run has done since"
+	default:
+		e.Then = "When the service can be reached again, run any command that locks the state" + machine +
+			", such as " +
+			"plan: it takes them over"
+	}
+	if machine != "" {
+		e.Then += ". Until then nobody should apply"
 	}
 	return e
 }
