@@ -4,14 +4,13 @@ import (
 	"errors"
 	"fmt"
 	"sync"
-	"testing"
 
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-func journalCloses(t *testing.T, open Open) {
+func journalCloses(t T, open opener) {
 	a, b := open(t)
 	seed(t, a, Put("t.old", "0", ""))
 	session := lock(t, a)
@@ -43,7 +42,7 @@ func journalCloses(t *testing.T, open Open) {
 	}
 }
 
-func journalIdle(t *testing.T, open Open) {
+func journalIdle(t T, open opener) {
 	a, b := open(t)
 	seed(t, a, Put("t.a", "1", ""))
 	before := read(t, b).State
@@ -60,7 +59,7 @@ func journalIdle(t *testing.T, open Open) {
 	}
 }
 
-func firstRun(t *testing.T, open Open) {
+func firstRun(t T, open opener) {
 	a, b := open(t)
 	session := lock(t, a)
 	must(t, begin(t, session, "r").Close(ctx))
@@ -70,7 +69,7 @@ func firstRun(t *testing.T, open Open) {
 	}
 }
 
-func checkpoints(t *testing.T, open Open) {
+func checkpoints(t T, open opener) {
 	a, _ := open(t)
 	session := lock(t, a)
 	j := begin(t, session, "r")
@@ -87,7 +86,7 @@ func checkpoints(t *testing.T, open Open) {
 	must(t, session.Unlock())
 }
 
-func readersOverlay(t *testing.T, open Open) {
+func readersOverlay(t T, open opener) {
 	a, b := open(t)
 	seed(t, a, Put("t.old", "0", ""))
 	session := lock(t, a)
@@ -108,7 +107,7 @@ func readersOverlay(t *testing.T, open Open) {
 	}
 }
 
-func killedRun(t *testing.T, open Open) {
+func killedRun(t T, open opener) {
 	a, b := open(t)
 	seed(t, a, Put("t.old", "0", ""), Put("t.kept", "k", ""))
 	session := lock(t, a)
@@ -145,7 +144,7 @@ func killedRun(t *testing.T, open Open) {
 	check("reader afterwards", read(t, a))
 }
 
-func recoverTwice(t *testing.T, open Open) {
+func recoverTwice(t T, open opener) {
 	a, b := open(t)
 	session := lock(t, a)
 	j := begin(t, session, "r")
@@ -169,7 +168,7 @@ func recoverTwice(t *testing.T, open Open) {
 	}
 }
 
-func inFlight(t *testing.T, open Open) {
+func inFlight(t T, open opener) {
 	a, b := open(t)
 	session := lock(t, a)
 	j := begin(t, session, "r1")
@@ -204,7 +203,7 @@ func inFlight(t *testing.T, open Open) {
 	}
 }
 
-func resolveInRun(t *testing.T, open Open) {
+func resolveInRun(t T, open opener) {
 	a, b := open(t)
 	session := lock(t, a)
 	j := begin(t, session, "r1")
@@ -222,7 +221,7 @@ func resolveInRun(t *testing.T, open Open) {
 	}
 }
 
-func resolveUnknown(t *testing.T, open Open) {
+func resolveUnknown(t T, open opener) {
 	a, _ := open(t)
 	session := lock(t, a)
 	defer session.Unlock()
@@ -234,7 +233,7 @@ func resolveUnknown(t *testing.T, open Open) {
 	}
 }
 
-func everyEdit(t *testing.T, open Open) {
+func everyEdit(t T, open opener) {
 	a, b := open(t)
 	seed(t, a, Put("t.a", "1", ""), Put("t.b", "2", ""), Put("t.c[0]", "3", ""))
 	session := lock(t, a)
@@ -265,7 +264,7 @@ func everyEdit(t *testing.T, open Open) {
 		"t.b=2"})
 }
 
-func manyWriters(t *testing.T, open Open) {
+func manyWriters(t T, open opener) {
 	a, b := open(t)
 	session := lock(t, a)
 	j := begin(t, session, "r")
@@ -297,7 +296,7 @@ func manyWriters(t *testing.T, open Open) {
 
 // readersMonotone reads all the time while a run writes snapshots: every reader sees at least what was acknowledged
 // before.
-func readersMonotone(t *testing.T, open Open) {
+func readersMonotone(t T, open opener) {
 	a, b := open(t)
 	seed(t, a, Put("t.a[0]", "0", ""))
 	session := lock(t, a)
@@ -347,7 +346,7 @@ func readersMonotone(t *testing.T, open Open) {
 	wg.Wait()
 }
 
-func notUnderWay(t *testing.T, open Open) {
+func notUnderWay(t T, open opener) {
 	a, _ := open(t)
 	session := lock(t, a)
 	defer session.Unlock()

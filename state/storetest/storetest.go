@@ -27,12 +27,27 @@ import (
 // Open returns two stores over the same, empty storage.
 type Open func(t *testing.T) (a, b state.Store)
 
-// Run runs the suite.
-func Run(t *testing.T, open Open) {
-	for _, test := range []struct {
-		name string
-		run  func(*testing.T, Open)
-	}{
+// T is what the suite needs of testing.T.
+type T interface {
+	Helper()
+	Error(args ...any)
+	Errorf(format string, args ...any)
+	Fatal(args ...any)
+	Fatalf(format string, args ...any)
+	Skip(args ...any)
+}
+
+// Check is one promise. Open returns two stores over the same, empty storage.
+type Check struct {
+	Name string
+	Run  func(t T, open func(T) (a, b state.Store))
+}
+
+type opener = func(T) (a, b state.Store)
+
+// Checks are all of them, for where there is no test.
+func Checks() []Check {
+	return []Check{
 		{"ReadGivesNothingWhereNothingIsStored", nothingStored},
 		{"WriteStoresAndCounts", writeCounts},
 		{"WriteRefusesOtherLineagesAndOlderSerials", writeRefuses},
@@ -56,8 +71,15 @@ func Run(t *testing.T, open Open) {
 		{"ReadersNeverSeeLess", readersMonotone},
 		{"WorkspacesAreSeparate", workspaces},
 		{"JournalRefusesWhatIsNotUnderWay", notUnderWay},
-	} {
-		t.Run(test.name, func(t *testing.T) { test.run(t, open) })
+	}
+}
+
+// Run runs the suite.
+func Run(t *testing.T, open Open) {
+	for _, c := range Checks() {
+		t.Run(c.Name, func(t *testing.T) {
+			c.Run(t, func(T) (a, b state.Store) { return open(t) })
+		})
 	}
 }
 
@@ -117,21 +139,21 @@ func IDs(s *state.State) []string {
 	return all
 }
 
-func must(t *testing.T, err error) {
+func must(t T, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
 	}
 }
 
-func workspace(t *testing.T, s state.Store, name string) state.Workspace {
+func workspace(t T, s state.Store, name string) state.Workspace {
 	t.Helper()
 	w, err := s.Workspace(name)
 	must(t, err)
 	return w
 }
 
-func lock(t *testing.T, s state.Store) state.Session {
+func lock(t T, s state.Store) state.Session {
 	t.Helper()
 	session, err := workspace(t, s, state.DefaultWorkspace).Lock(ctx, state.LockRequest{
 		Info: state.LockInfo{ID: "lock-1", Operation: "test", Who: "me@here"}})
@@ -139,27 +161,27 @@ func lock(t *testing.T, s state.Store) state.Session {
 	return session
 }
 
-func read(t *testing.T, s state.Store) *state.Snapshot {
+func read(t T, s state.Store) *state.Snapshot {
 	t.Helper()
 	snapshot, err := workspace(t, s, state.DefaultWorkspace).Read(ctx)
 	must(t, err)
 	return snapshot
 }
 
-func begin(t *testing.T, s state.Session, run string) state.Journal {
+func begin(t T, s state.Session, run string) state.Journal {
 	t.Helper()
 	j, err := s.Begin(ctx, state.RunInfo{ID: run, Command: "apply"})
 	must(t, err)
 	return j
 }
 
-func result(t *testing.T, j state.Journal, op, at string, edits ...state.Edit) {
+func result(t T, j state.Journal, op, at string, edits ...state.Edit) {
 	t.Helper()
 	must(t, j.Intent(Create(op, at)))
 	must(t, j.Result(op, edits...))
 }
 
-func same(t *testing.T, what string, got, want any) {
+func same(t T, what string, got, want any) {
 	t.Helper()
 	if d := cmp.Diff(want, got); d != "" {
 		t.Errorf("%s (-want +got):\n%s", what, d)
@@ -167,7 +189,7 @@ func same(t *testing.T, what string, got, want any) {
 }
 
 // kill ends a session as a killed process would: the journal is not closed.
-func kill(t *testing.T, s state.Session) {
+func kill(t T, s state.Session) {
 	t.Helper()
 	if err := s.Unlock(); err == nil {
 		t.Error("unlocking with an open journal is no error")
@@ -175,7 +197,7 @@ func kill(t *testing.T, s state.Session) {
 }
 
 // seed stores some objects.
-func seed(t *testing.T, s state.Store, edits ...state.Edit) {
+func seed(t T, s state.Store, edits ...state.Edit) {
 	t.Helper()
 	session := lock(t, s)
 	j := begin(t, session, "seed")
@@ -184,7 +206,7 @@ func seed(t *testing.T, s state.Store, edits ...state.Edit) {
 	must(t, session.Unlock())
 }
 
-func nothingStored(t *testing.T, open Open) {
+func nothingStored(t T, open opener) {
 	a, b := open(t)
 	if s := read(t, a); s.State != nil || len(s.InFlight)+len(s.Unfolded) != 0 || s.Running != nil {
 		t.Errorf("got %+v", s)
@@ -202,7 +224,7 @@ func nothingStored(t *testing.T, open Open) {
 	}
 }
 
-func writeCounts(t *testing.T, open Open) {
+func writeCounts(t T, open opener) {
 	a, b := open(t)
 	session := lock(t, a)
 	builder := (*state.State)(nil).Builder()
@@ -228,7 +250,7 @@ func writeCounts(t *testing.T, open Open) {
 	same(t, "objects of the first state, which must not change", IDs(first), []string{"t.a=1"})
 }
 
-func writeRefuses(t *testing.T, open Open) {
+func writeRefuses(t T, open opener) {
 	a, _ := open(t)
 	seed(t, a, Put("t.a", "1", ""))
 	session := lock(t, a)
@@ -253,7 +275,7 @@ func writeRefuses(t *testing.T, open Open) {
 	}
 }
 
-func lockExcludes(t *testing.T, open Open) {
+func lockExcludes(t T, open opener) {
 	a, b := open(t)
 	session := lock(t, a)
 	_, err := workspace(t, b, state.DefaultWorkspace).Lock(ctx, state.LockRequest{})
@@ -269,7 +291,7 @@ func lockExcludes(t *testing.T, open Open) {
 	}
 }
 
-func unlockedSessions(t *testing.T, open Open) {
+func unlockedSessions(t T, open opener) {
 	a, b := open(t)
 	free := func(s state.Store) state.Session {
 		session, err := workspace(t, s, state.DefaultWorkspace).Lock(ctx, state.LockRequest{Unlocked: true})
@@ -289,7 +311,7 @@ func unlockedSessions(t *testing.T, open Open) {
 	same(t, "objects", IDs(read(t, b).State), []string{"t.a=1"})
 }
 
-func acquireWaits(t *testing.T, open Open) {
+func acquireWaits(t T, open opener) {
 	a, b := open(t)
 	session := lock(t, a)
 	waiting := make(chan *state.LockedError, 1)
@@ -303,7 +325,7 @@ func acquireWaits(t *testing.T, open Open) {
 	must(t, got.Unlock())
 }
 
-func forceUnlock(t *testing.T, open Open) {
+func forceUnlock(t T, open opener) {
 	a, b := open(t)
 	session := lock(t, a)
 	defer session.Unlock()
@@ -313,7 +335,7 @@ func forceUnlock(t *testing.T, open Open) {
 	}
 }
 
-func sessionContext(t *testing.T, open Open) {
+func sessionContext(t T, open opener) {
 	a, _ := open(t)
 	session := lock(t, a)
 	must(t, session.Context().Err())
@@ -329,7 +351,7 @@ func sessionContext(t *testing.T, open Open) {
 	}
 }
 
-func workspaces(t *testing.T, open Open) {
+func workspaces(t T, open opener) {
 	a, b := open(t)
 	names, err := a.Workspaces(ctx)
 	if errors.Is(err, state.ErrNoWorkspaces) {

@@ -3,10 +3,13 @@ package author
 import (
 	"context"
 	"crypto/rand"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
 	"regexp"
 	"strings"
+	"time"
 
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/internal/cli/command"
@@ -16,6 +19,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/store/remote"
 	"github.com/tombolo-iac/tombolo/internal/store/remote/contract"
 	"github.com/tombolo-iac/tombolo/state"
+	"github.com/tombolo-iac/tombolo/state/storetest"
 )
 
 // Store is the command store.
@@ -33,7 +37,7 @@ func cmdStoreNew() *command.Command {
 		Name: "new", Short: "Begin a store of states", Args: "NAME", Mixed: true,
 		Long: `Write a small program that keeps states and works, with a README, into a new folder. What it does is
 there to be replaced. The one in Python does all that a store can do, in a SQLite file; the one in
-Bash what is needed and no more, in a folder.`,
+Node.js as well, in a folder; the one in Bash what is needed and no more, in a folder.`,
 		Example: "~ store new attic -lang python",
 		Setup: func(c *command.Call) command.Run {
 			lang := c.Flags.String("lang", "python", "The `LANGUAGE`: "+strings.Join(starter.StoreLanguages, ", ")+".")
@@ -78,7 +82,7 @@ func beginStore(c *command.Call, name, lang, dir string) (diags diag.List) {
 type storeTest struct {
 	config, secrets []string
 	run             string
-	verbose         bool
+	verbose, json   bool
 }
 
 func cmdStoreTest() *command.Command {
@@ -86,7 +90,8 @@ func cmdStoreTest() *command.Command {
 		Name: "test", Short: "Try a program that keeps states", Args: "COMMAND...",
 		Long: `Take a program that keeps states through what every backend promises: locks with one holder, writes
 that replace what was read and nothing else, a journal that grows in order, workspaces that are
-apart. Two processes of it play two machines.
+apart; and through runs of the engine over it, which end or are killed, and are recovered. Two
+processes of it play two machines.
 
 It works in workspaces whose names begin with "store-test-", and deletes them behind itself. A
 store that has no workspaces must be empty. With -run only checks are made whose names have that in
@@ -100,6 +105,9 @@ them.`,
 			c.StringsFlag(&o.secrets, "secret", "What it is told as its secrets, as `NAME`; the value is that of the "+
 				"variable of the environment of this name. May be given more than once.")
 			c.Flags.StringVar(&o.run, "run", "", "Make only checks with `NAME` in their names, such as \"journal\".")
+			c.Flags.BoolVar(&o.json, "json", false,
+				"Print a JSON document for each check in a line of its own, and one at "+
+					"the end.")
 			c.Flags.BoolVar(&o.verbose, "verbose", false, "Show all calls, and all that the program says.")
 			return c.Stoppable(func(ctx context.Context) command.Outcome {
 				if len(c.Args) == 0 {
@@ -156,44 +164,153 @@ func tryStore(ctx context.Context, c *command.Call, o storeTest, p program.Optio
 	} else if err := isUnused(ctx, first); err != nil {
 		return diags.AppendError(cannot, err)
 	}
-	scratch := contract.NewScratch(prefix)
-	open := func() (a, b remote.Driver, done func() error, err error) {
-		one, two := program.New(p), program.New(p)
-		return scratch.Within(one), scratch.Within(two), func() error {
-			return scratch.Clear(context.WithoutCancel(ctx), first)
-		}, nil
+	t := &trial{c: c, o: o, program: p, first: first, scratch: contract.NewScratch(prefix)}
+	t.drivers(ctx, can)
+	if err := t.stores(ctx); err != nil {
+		return diags.AppendError(cannot, err)
 	}
-	only := func(check contract.Check) bool {
-		return strings.Contains(strings.ToLower(check.Sentence()), strings.ToLower(o.run))
-	}
-	passed, failed, skipped := 0, 0, 0
-	for r := range contract.Results(ctx, can, only, open) {
-		switch {
-		case r.Skipped:
-			skipped++
-			fmt.Fprintf(c.Out, "skip  %s: the store says that it cannot do that\n", r.Sentence())
-		case len(r.Problems) == 0:
-			passed++
-			fmt.Fprintf(c.Out, "ok    %s\n", r.Sentence())
-		default:
-			failed++
-			fmt.Fprintf(c.Out, "FAIL  %s\n", r.Sentence())
-			for _, problem := range r.Problems {
-				fmt.Fprintf(c.Out, "      %s\n", indented(problem))
-			}
-		}
+	if o.json {
+		t.line(summaryLine{"summary", t.passed, t.failed, t.skipped})
 	}
 	switch {
 	case ctx.Err() != nil:
 		return diags.Errorf(nil, "The trial was interrupted", "%s had passed until then, and %d failed.",
-			checks(passed), failed)
-	case failed > 0:
-		return diags.Errorf(nil, "The store does not do what it must", "%s failed, %d passed.", checks(failed), passed)
-	case passed+skipped == 0:
+			checks(t.passed), t.failed)
+	case t.failed > 0:
+		return diags.Errorf(nil, "The store does not do what it must", "%s failed, %d passed.", checks(t.failed),
+			t.passed)
+	case t.passed+t.skipped == 0:
 		return diags.Errorf(nil, "No check is selected", "No check has %q in its name.", o.run)
 	}
-	fmt.Fprintf(c.Out, "\n%s passed.\n", checks(passed))
+	if !o.json {
+		fmt.Fprintf(c.Out, "\n%s passed.\n", checks(t.passed))
+	}
 	return diags
+}
+
+// trial takes a program through the suites.
+type trial struct {
+	c       *command.Call
+	o       storeTest
+	program program.Options
+	first   remote.Driver // cleans up
+	scratch *contract.Scratch
+
+	passed, failed, skipped int
+}
+
+// selected reports whether a check is to be made.
+func (t *trial) selected(name string) bool {
+	return strings.Contains(strings.ToLower(contract.Sentence(name)), strings.ToLower(t.o.run))
+}
+
+// drivers makes the checks of what a store does itself.
+func (t *trial) drivers(ctx context.Context, can contract.Options) {
+	open := func() (a, b remote.Driver, done func() error, err error) {
+		one, two := program.New(t.program), program.New(t.program)
+		return t.scratch.Within(one), t.scratch.Within(two), func() error { return t.clear(ctx) }, nil
+	}
+	only := func(check contract.Check) bool { return t.selected(check.Name) }
+	for r := range contract.Results(ctx, can, only, open) {
+		t.say("driver", r.Name, r.Problems, r.Skipped)
+	}
+}
+
+func (t *trial) clear(ctx context.Context) error {
+	return t.scratch.Clear(context.WithoutCancel(ctx), t.first)
+}
+
+// stores makes the checks of what a store and the engine do together: runs with their journals, which are killed and
+// recovered.
+func (t *trial) stores(ctx context.Context) error {
+	folder, err := os.MkdirTemp("", "store-test")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(folder)
+	for _, check := range storetest.Checks() {
+		if ctx.Err() != nil {
+			return nil
+		}
+		if !t.selected(check.Name) {
+			continue
+		}
+		var open []state.Store
+		store := func() state.Store {
+			st := remote.New(remote.Options{Driver: t.scratch.Within(program.New(t.program)), Rescue: []string{folder},
+				Pause: 10 * time.Millisecond, Who: "me@here"})
+			open = append(open, st)
+			return st
+		}
+		problems, skipped := contract.Try(ctx, func(n contract.T) {
+			check.Run(n, func(storetest.T) (a, b state.Store) { return store(), store() })
+		})
+		err := t.clear(ctx)
+		for _, st := range open {
+			err = errors.Join(err, st.(*remote.Store).Close())
+		}
+		if err != nil {
+			problems = append(problems, fmt.Sprintf("cleaning up: %v", err))
+		}
+		t.say("store", check.Name, problems, skipped)
+	}
+	return nil
+}
+
+// say shows what came of a check.
+func (t *trial) say(suite, name string, problems []string, skipped bool) {
+	status := "pass"
+	switch {
+	case len(problems) > 0:
+		t.failed++
+		status = "fail"
+	case skipped:
+		t.skipped++
+		status = "skip"
+	default:
+		t.passed++
+	}
+	if t.o.json {
+		t.line(checkLine{"check", suite, name, status, problems})
+		return
+	}
+	switch status {
+	case "skip":
+		fmt.Fprintf(t.c.Out, "skip  %s: the store says that it cannot do that\n", contract.Sentence(name))
+	case "pass":
+		fmt.Fprintf(t.c.Out, "ok    %s\n", contract.Sentence(name))
+	default:
+		fmt.Fprintf(t.c.Out, "FAIL  %s\n", contract.Sentence(name))
+		for _, problem := range problems {
+			fmt.Fprintf(t.c.Out, "      %s\n", indented(problem))
+		}
+	}
+}
+
+// checkLine and summaryLine are the documents of -json.
+type (
+	checkLine struct {
+		Type     string   `json:"type"`
+		Suite    string   `json:"suite"`
+		Name     string   `json:"name"`
+		Status   string   `json:"status"`
+		Problems []string `json:"problems,omitempty"`
+	}
+	summaryLine struct {
+		Type    string `json:"type"`
+		Passed  int    `json:"passed"`
+		Failed  int    `json:"failed"`
+		Skipped int    `json:"skipped"`
+	}
+)
+
+// line prints a JSON document in a line.
+func (t *trial) line(v any) {
+	text, err := json.Marshal(v)
+	if err != nil {
+		panic("store test: " + err.Error()) // of texts and numbers
+	}
+	fmt.Fprintf(t.c.Out, "%s\n", text)
 }
 
 // isUnused ensures that the only state of a store may be played with.

@@ -12,7 +12,8 @@ import (
 var stores embed.FS
 
 // storeWords are the commands of stores, by languages.
-var storeWords = map[string][]string{"bash": {"bash", "./store.sh"}, "python": {"python3", "./store.py"}}
+var storeWords = map[string][]string{"bash": {"bash", "./store.sh"}, "node": {"node", "./store.js"},
+	"python": {"python3", "./store.py"}}
 
 // StoreLanguages are the languages that there is a store in.
 var StoreLanguages = slices.Sorted(maps.Keys(storeWords))

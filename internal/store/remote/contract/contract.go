@@ -40,6 +40,7 @@ type T interface {
 	Errorf(format string, args ...any)
 	Fatal(args ...any)
 	Fatalf(format string, args ...any)
+	Skip(args ...any)
 }
 
 // Check is one promise. Run gets two drivers over the same, empty storage: two machines.
@@ -68,10 +69,13 @@ func Checks(o Options) []Check {
 	}
 }
 
-// Sentence is the name of a check as people read it: "Writes name what they replace".
-func (c Check) Sentence() string {
+// Sentence is the name of a check as people read it.
+func (c Check) Sentence() string { return Sentence(c.Name) }
+
+// Sentence makes words of a name: "Writes name what they replace" of "WritesNameWhatTheyReplace".
+func Sentence(name string) string {
 	var b strings.Builder
-	for i, r := range c.Name {
+	for i, r := range name {
 		if i > 0 && unicode.IsUpper(r) {
 			b.WriteByte(' ')
 			r = unicode.ToLower(r)
@@ -112,11 +116,20 @@ func Results(ctx context.Context, o Options, only func(Check) bool,
 
 func problems(ctx context.Context, o Options, c Check,
 	open func() (a, b remote.Driver, done func() error, err error)) []string {
-	n := &notes{ctx: ctx}
 	a, b, done, err := open()
 	if err != nil {
 		return []string{err.Error()}
 	}
+	said, _ := Try(ctx, func(t T) { c.Run(t, o, a, b) })
+	if err := errors.Join(done(), a.Close(), b.Close()); err != nil {
+		said = append(said, fmt.Sprintf("cleaning up: %v", err))
+	}
+	return said
+}
+
+// Try runs what is a test elsewhere, and returns what it finds wrong, or that it cannot be tried.
+func Try(ctx context.Context, run func(T)) (problems []string, skipped bool) {
+	n := &notes{ctx: ctx}
 	ended := make(chan struct{})
 	go func() { // a check that cannot go on ends its goroutine
 		defer close(ended)
@@ -125,20 +138,18 @@ func problems(ctx context.Context, o Options, c Check,
 				n.Errorf("the check crashed: %v\n%s", p, debug.Stack())
 			}
 		}()
-		c.Run(n, o, a, b)
+		run(n)
 	}()
 	<-ended
-	if err := errors.Join(done(), a.Close(), b.Close()); err != nil {
-		n.Errorf("cleaning up: %v", err)
-	}
-	return n.said
+	return n.said, n.skipped
 }
 
 // notes stands in for testing.T and keeps what a check says.
 type notes struct {
-	ctx  context.Context
-	mu   sync.Mutex // guards said
-	said []string
+	ctx     context.Context
+	skipped bool       // by the goroutine of the check
+	mu      sync.Mutex // guards said
+	said    []string
 }
 
 // Helper implements T.
@@ -163,5 +174,11 @@ func (n *notes) Fatal(args ...any) { n.Fatalf("%s", fmt.Sprint(args...)) }
 // Fatalf implements T.
 func (n *notes) Fatalf(format string, args ...any) {
 	n.Errorf(format, args...)
+	runtime.Goexit()
+}
+
+// Skip implements T.
+func (n *notes) Skip(...any) {
+	n.skipped = true
 	runtime.Goexit()
 }
