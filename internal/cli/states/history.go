@@ -129,6 +129,10 @@ func listFormer(ctx context.Context, c *command.Call, h history.Historian, asJSO
 	if asJSON {
 		return printJSON(c, list)
 	}
+	if len(list) == 0 {
+		fmt.Fprintln(c.Out, "There are no former states of this workspace yet.")
+		return c.End(nil)
+	}
 	w := tabwriter.NewWriter(c.Out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "ID\tWRITTEN\tSERIAL\tCOMMAND\tCHANGES\tWHO\tCOMMIT")
 	for _, f := range list {
@@ -137,10 +141,13 @@ func listFormer(ctx context.Context, c *command.Call, h history.Historian, asJSO
 			continue
 		}
 		fmt.Fprintf(w, "%s\t%s\t%d\t%s\t+%d ~%d -%d\t%s\t%s\n", f.ID, f.Written.Format(time.RFC3339), f.Serial,
-			word(f.Command), f.Created, f.Updated, f.Deleted, word(f.Who), word(f.Commit))
+			word(f.Command), f.Created, f.Updated, f.Deleted, word(f.Who), word(short(f.Commit)))
 	}
 	return c.Finish("Failed to print the history", w.Flush())
 }
+
+// short is enough of the name of a commit to find it.
+func short(commit string) string { return commit[:min(len(commit), 12)] }
 
 // word is a text of the history in a column.
 func word(text string) string { return cmp.Or(view.CleanLine(text), "-") }

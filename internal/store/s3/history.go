@@ -84,7 +84,7 @@ func (p *place) List(ctx context.Context) ([]history.Former, error) {
 		f := &all[i]
 		*f = history.Former{ID: shortID(aws.ToString(v.VersionId)), Written: aws.ToTime(v.LastModified),
 			Size: aws.ToInt64(v.Size)}
-		meta, err := p.d.bucket.meta(ctx, p.key, v.VersionId)
+		meta, err := p.d.bucket.meta(ctx, p.key, v)
 		errs[i] = err
 		serial, known := meta[metaSerial]
 		if f.Foreign = !known; f.Foreign {
@@ -149,10 +149,11 @@ func (b *bucket) versions(ctx context.Context, key string) (all []types.ObjectVe
 	return all, nil
 }
 
-// meta returns the metadata of a version of an object.
-func (b *bucket) meta(ctx context.Context, key string, id *string) (_ map[string]string, err error) {
+// meta returns the metadata of a version of an object. Some services answer for the newest version whichever is asked
+// for; then the version itself is read.
+func (b *bucket) meta(ctx context.Context, key string, v types.ObjectVersion) (_ map[string]string, err error) {
 	defer b.trace("head", key, time.Now(), &err)
-	out, err := b.client.HeadObject(ctx, &s3.HeadObjectInput{Bucket: &b.s.bucket, Key: &key, VersionId: id,
+	out, err := b.client.HeadObject(ctx, &s3.HeadObjectInput{Bucket: &b.s.bucket, Key: &key, VersionId: v.VersionId,
 		SSECustomerAlgorithm: b.algorithm(), SSECustomerKey: optional(b.s.customerKey),
 		SSECustomerKeyMD5: b.keyDigest()})
 	if missing(err) {
@@ -160,6 +161,13 @@ func (b *bucket) meta(ctx context.Context, key string, id *string) (_ map[string
 	}
 	if err != nil {
 		return nil, b.failed(ctx, "look for", key, err)
+	}
+	if v.ETag != nil && aws.ToString(out.ETag) != *v.ETag {
+		o, err := b.version(ctx, key, v.VersionId)
+		if err != nil || o == nil {
+			return nil, err
+		}
+		return o.meta, nil
 	}
 	return out.Metadata, nil
 }

@@ -3,7 +3,6 @@ package s3_test
 import (
 	"errors"
 	"fmt"
-	"net/http"
 	"net/http/httptest"
 	"reflect"
 	"strings"
@@ -41,18 +40,7 @@ func TestVersionsAreTheHistory(t *testing.T) {
 	must(t, backend.CreateBucket("b"))
 	must(t, backend.SetVersioningConfiguration("b", gofakes3.VersioningConfiguration{
 		Status: gofakes3.VersioningEnabled}))
-	objects := gofakes3.New(backend).Server()
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.Method == http.MethodHead && r.URL.Query().Has("versionId") { // which the server takes for the newest
-			r.Method = http.MethodGet
-			out := httptest.NewRecorder()
-			objects.ServeHTTP(out, r)
-			out.Body.Reset()
-			copyTo(w, out)
-			return
-		}
-		objects.ServeHTTP(w, r)
-	}))
+	server := httptest.NewServer(gofakes3.New(backend).Server()) // it takes each version for the newest in HEAD
 	t.Cleanup(server.Close)
 	_, err := backend.PutObject("b", "some/state", map[string]string{}, strings.NewReader("foreign"), 7, nil)
 	must(t, err)
