@@ -178,6 +178,7 @@ func (p *planner) pending(module addr.ModuleInstance, s *linking.Slot) bool {
 				return true
 			}
 		}
+		return slices.ContainsFunc(p.storedResources().below[moduleCall{module, s.Call.Name}], p.goes)
 	case linking.SlotCallOutput:
 		return p.pendingBehind(module, s)
 	}
@@ -218,6 +219,50 @@ func (p *planner) pendingBehind(module addr.ModuleInstance, s *linking.Slot) boo
 		for !m.Config().Contains(r.Module) {
 			m, _, _ = m.Parent()
 		}
-		return p.changedBelow[changedBelow{r, m}]
+		return p.changedBelow[changedBelow{r, m}] ||
+			slices.ContainsFunc(p.storedResources().of[r], func(a addr.AbsResource) bool { return m.Contains(a.Module) && p.goes(a) })
+	})
+}
+
+// A moduleCall is a call in one instance of a module.
+type moduleCall struct {
+	module addr.ModuleInstance
+	name   string
+}
+
+// stored are the managed resources of the prior state, by their blocks and by the module calls around them.
+type stored struct {
+	of    map[addr.ConfigResource][]addr.AbsResource
+	below map[moduleCall][]addr.AbsResource
+}
+
+// storedResources indexes the prior state, when it is first asked for; the caller holds mu.
+func (p *planner) storedResources() *stored {
+	if p.stored != nil {
+		return p.stored
+	}
+	p.stored = &stored{of: map[addr.ConfigResource][]addr.AbsResource{}, below: map[moduleCall][]addr.AbsResource{}}
+	for _, r := range p.prior.Resources() {
+		if r.Addr.Resource.Mode != addr.Managed {
+			continue
+		}
+		p.stored.of[r.Addr.Config()] = append(p.stored.of[r.Addr.Config()], r.Addr)
+		for m, last, ok := r.Addr.Module.Parent(); ok; m, last, ok = m.Parent() {
+			call := moduleCall{m, last.Call}
+			p.stored.below[call] = append(p.stored.below[call], r.Addr)
+		}
+	}
+	return p.stored
+}
+
+// goes reports whether the stored objects of a block will be deleted because the instance of its module is not wanted
+// any more. Like any other change of the block, that is one which data sources wait for.
+func (p *planner) goes(a addr.AbsResource) bool {
+	slot := p.prog.ResourceSlot(a.Config())
+	if p.opts.Mode != plan.Normal || slot == nil || p.walk.Instance(a.Module) != nil || p.walk.HeldBlock(a) != nil {
+		return false
+	}
+	return slices.ContainsFunc(p.prior.Resource(a).Keys(), func(key addr.Key) bool {
+		return p.targets.Wants(slot, a.Instance(key))
 	})
 }

@@ -251,6 +251,7 @@ type planner struct {
 	changed      map[addr.AbsResource]bool               // blocks with a pending change
 	changedBelow map[changedBelow]bool                   // the same, by all modules around them
 	behind       map[*linking.Slot][]addr.ConfigResource // what slots depend on, found when first asked for
+	stored       *stored                                 // the blocks of the prior state, indexed when first asked for
 	// for blocks named by replace_triggered_by: whether they fire
 	fired          map[addr.AbsResource]bool
 	changedModules map[addr.ModuleInstance]bool      // modules with a pending change inside
