@@ -327,14 +327,24 @@ func (a *applier) checkResults() []state.CheckResult {
 	}
 	for _, planned := range a.plan.Checks {
 		i, ok := at[[2]string{planned.Kind, planned.ConfigAddr}]
-		if !ok || len(results[i].Objects) > 0 {
+		if !ok {
 			continue
 		}
-		results[i].Status = planned.Status
-		if len(planned.Objects) > 0 {
-			results[i].Status = "unknown"
-			for _, o := range planned.Objects {
-				results[i].Objects = append(results[i].Objects, state.CheckedObject{Addr: o.Addr, Status: "unknown"})
+		r := &results[i]
+		if len(r.Objects) == 0 && len(planned.Objects) == 0 {
+			r.Status = planned.Status
+		}
+		judged := map[string]bool{}
+		for _, o := range r.Objects {
+			judged[o.Addr] = true
+		}
+		for _, o := range planned.Objects {
+			if judged[o.Addr] {
+				continue
+			}
+			r.Objects = append(r.Objects, state.CheckedObject{Addr: o.Addr, Status: "unknown"})
+			if r.Status == "pass" {
+				r.Status = "unknown"
 			}
 		}
 	}

@@ -219,8 +219,8 @@ func (p *planner) pendingBehind(module addr.ModuleInstance, s *linking.Slot) boo
 		for !m.Config().Contains(r.Module) {
 			m, _, _ = m.Parent()
 		}
-		return p.changedBelow[changedBelow{r, m}] ||
-			slices.ContainsFunc(p.storedResources().of[r], func(a addr.AbsResource) bool { return m.Contains(a.Module) && p.goes(a) })
+		return p.changedBelow[changedBelow{r, m}] || slices.ContainsFunc(p.storedResources().of[r],
+			func(a addr.AbsResource) bool { return m.Contains(a.Module) && p.goes(a) })
 	})
 }
 

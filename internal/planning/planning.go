@@ -423,6 +423,9 @@ func (p *planner) leftOut(b *eval.Block, exp eval.Expansion, values map[addr.Key
 		if _, planned := values[key]; planned {
 			continue
 		}
+		if a := b.Addr().Instance(key); !p.targets.Wants(b.Slot, a) || p.skips(a) {
+			b.Unchecked(key)
+		}
 		if v, ok := b.Stored(p.prior, key); ok {
 			values[key] = v
 		}
