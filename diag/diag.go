@@ -76,6 +76,9 @@ type Diagnostic struct {
 	Extra any
 }
 
+// Deprecation is an Extra that names the deprecated output value which something uses.
+type Deprecation struct{ Origin string }
+
 // Cause is an Extra that tells why operands matter which are otherwise passed over when the values of an expression are
 // shown.
 type Cause uint8

@@ -15,7 +15,7 @@ var dynamicNull = cty.NullVal(cty.DynamicPseudoType)
 var callSchema = &hcl.BodySchema{
 	Attributes: []hcl.AttributeSchema{
 		{Name: "source", Required: true}, {Name: "version"}, {Name: "count"}, {Name: "for_each"}, {Name: "depends_on"},
-		{Name: "providers"},
+		{Name: "providers"}, {Name: "ignore_nested_deprecations"},
 	},
 	Blocks: []hcl.BlockHeaderSchema{
 		{Type: "_"}, {Type: "lifecycle"}, {Type: "locals"}, {Type: "provider", LabelNames: []string{"type"}},
@@ -34,7 +34,12 @@ func decodeCall(block *hcl.Block, override bool) (*callDecl, diag.List) {
 	c := &callDecl{attrs: content.Attributes}
 	c.Name, c.Range = block.Labels[0], block.DefRange
 	diags = diags.Extend(checkName(c.Name, block.LabelRanges[0], "Invalid module instance name"))
-	if attr, ok := c.attrs["version"]; ok {
+	attr, ok := c.attrs["version"]
+	if c.hasVersion = ok; ok && isComputed(attr.Expr) {
+		c.versionExpr = attr.Expr
+	} else if ok {
+		v, _ := attr.Expr.Value(nil) // it has no errors
+		c.hasVersion = !v.IsNull()
 		var moreDiags diag.List
 		c.Version, moreDiags = decodeVersion(attr)
 		diags = diags.Extend(moreDiags)
@@ -52,6 +57,7 @@ func decodeCall(block *hcl.Block, override bool) (*callDecl, diag.List) {
 		c.DependsOn, moreDiags = decodeDependsOn(attr)
 		diags = diags.Extend(moreDiags)
 	}
+	diags = diags.Extend(decodeFlag(c.attrs, "ignore_nested_deprecations", &c.IgnoreNestedDeprecations))
 	if attr, ok := c.attrs["providers"]; ok {
 		c.HasProviders = true
 		c.Providers, moreDiags = decodePassedProviders(attr)
@@ -66,17 +72,34 @@ func decodeCall(block *hcl.Block, override bool) (*callDecl, diag.List) {
 	return c, diags.Extend(moreDiags)
 }
 
-// setSource reads the source argument. Kind stays zero when it is not usable.
+// setSource reads the source argument. Kind stays zero when it is not usable, or not a literal.
 func (c *callDecl) setSource(attr *hcl.Attribute) (diags diag.List) {
 	c.SourceRange = attr.Expr.Range()
+	if isComputed(attr.Expr) {
+		c.sourceExpr = attr.Expr
+		return nil
+	}
 	if diags = decodeLiteral(attr.Expr, &c.SourceRaw); diags.HasErrors() {
 		return diags
 	}
-	_, hasVersion := c.attrs["version"]
-	kind, normal, err := ParseSource(c.SourceRaw, hasVersion)
+	return c.setKind()
+}
+
+// isComputed reports whether an expression refers to something or calls a function, outside of JSON also by its form.
+func isComputed(e hcl.Expression) bool {
+	if len(e.Variables()) > 0 {
+		return true
+	}
+	_, diags := e.Value(nil)
+	return diags.HasErrors()
+}
+
+// setKind understands the text of the source.
+func (c *ModuleCall) setKind() (diags diag.List) {
+	kind, normal, err := ParseSource(c.SourceRaw, c.hasVersion)
 	if err != nil {
 		summary := "Invalid module source address"
-		if hasVersion {
+		if c.hasVersion {
 			summary = "Invalid registry module source address"
 		}
 		return diags.Errorf(&c.SourceRange, summary, "The source cannot be used: %s.", err)
@@ -114,9 +137,13 @@ func decodePassedProviders(attr *hcl.Attribute) ([]PassedProvider, diag.List) {
 func (c *callDecl) merge(over *callDecl) {
 	if over.has("source") {
 		c.Source, c.SourceRaw, c.Kind, c.SourceRange = over.Source, over.SourceRaw, over.Kind, over.SourceRange
+		c.sourceExpr = over.sourceExpr
 	}
 	if over.has("version") {
-		c.Version = over.Version
+		c.Version, c.versionExpr, c.hasVersion = over.Version, over.versionExpr, over.hasVersion
+	}
+	if over.has("ignore_nested_deprecations") {
+		c.IgnoreNestedDeprecations = over.IgnoreNestedDeprecations
 	}
 	if over.Count != nil || over.ForEach != nil {
 		c.Count, c.ForEach = over.Count, over.ForEach

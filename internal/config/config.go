@@ -1,6 +1,7 @@
 // Package config parses files into the static tree of modules: native (.tf) and JSON (.tf.json) syntax, override files,
-// requirements, and bodies that are decoded later with the schemas of providers. It evaluates nothing: it decodes only
-// what must be literal (versions, module sources, type constraints, addresses).
+// requirements, and bodies that are decoded later with the schemas of providers. It decodes only what must be literal
+// (versions, type constraints, addresses), and evaluates only module sources, which are made of constants
+// (constant.go).
 //
 //	cfg, diags := config.Load(ctx, config.Options{Dir: ".", LanguageVersion: "1.11.4"})
 //	for _, m := range cfg.SortedModules() { ... }
@@ -49,6 +50,12 @@ type Options struct {
 	// RootProviders returns the provider configurations that the root module has besides its own, or in place of them,
 	// when all modules have been read; it may be nil.
 	RootProviders func(c *Config) []*ProviderConfig
+	// Constants returns the values of the root module's variables, of which the const ones count; nil means that none
+	// are given.
+	Constants func(root *Module) Values
+	// Caller and Call, for LoadModule, are where the module is called; nil for the root module.
+	Caller *Module
+	Call   *ModuleCall
 }
 
 // Place is a module that is called, but not from within the tree.
@@ -102,6 +109,9 @@ func Load(ctx context.Context, opts Options) (*Config, diag.List) {
 		return nil, diags
 	}
 	l.config.Root = root
+	if !opts.RootOnly || opts.Constants != nil {
+		diags = diags.Extend(root.setConstants(opts.Dir, opts.Constants))
+	}
 	diags = diags.Extend(l.children(ctx, root, []string{dir}))
 	if opts.RootProviders != nil {
 		root.takeProviders(opts.RootProviders(l.config))
@@ -144,12 +154,17 @@ func LoadModule(ctx context.Context, opts Options, dir string, path addr.Module)
 		return nil, diags
 	}
 	m, moreDiags := l.module(ctx, dir, path)
-	return m, diags.Extend(moreDiags)
+	if diags = diags.Extend(moreDiags); m != nil {
+		m.Parent, m.Call = opts.Caller, opts.Call
+		diags = diags.Extend(m.setConstants(opts.Dir, opts.Constants))
+	}
+	return m, diags
 }
 
 // loader carries what one Load needs everywhere.
 type loader struct {
 	files    Files
+	dir      string // the working directory
 	version  *version.Version
 	rootOnly bool
 	manifest map[string]ManifestModule // by key
@@ -161,6 +176,7 @@ type loader struct {
 func newLoader(opts Options) (*loader, diag.List) {
 	l := &loader{
 		files:    opts.files(),
+		dir:      opts.Dir,
 		rootOnly: opts.RootOnly,
 		parsed:   map[string]*parsedFile{},
 		config:   &Config{Modules: map[addr.Module]*Module{}, Files: map[string][]byte{}},
@@ -228,6 +244,7 @@ func (l *loader) children(ctx context.Context, m *Module, dirs []string) diag.Li
 		}
 		child.Parent, child.Call, child.Version = m, call, recorded
 		m.Children[call.Name] = child
+		diags = diags.Extend(child.setConstants(l.dir, nil))
 		diags = diags.Extend(l.children(ctx, child, append(dirs[:len(dirs):len(dirs)], dir)))
 	}
 	return diags

@@ -78,7 +78,8 @@ type Module struct {
 	partial bool
 	inputs  diag.List // what is wrong with the arguments of the call
 	// faulty means that reading it found errors.
-	faulty bool
+	faulty    bool
+	constants *constants // nil until they are evaluated
 }
 
 // SortedVariables returns the variables by name.
@@ -214,6 +215,10 @@ type Variable struct {
 	Nullable  bool      // true unless the block says otherwise
 	Sensitive bool
 	Ephemeral bool
+	Const     bool // its value is known before anything is installed
+	// Deprecated says what to use instead; DeprecatedRange is nil when the variable is not deprecated.
+	Deprecated      string
+	DeprecatedRange *hcl.Range
 
 	Validations []*Condition
 	Range       hcl.Range // the block's header
@@ -234,11 +239,22 @@ type Output struct {
 	Name          string
 	Description   string
 	Expr          hcl.Expression
+	Type          *OutputType // nil without one
 	Sensitive     bool
 	Ephemeral     bool
 	DependsOn     []hcl.Traversal
 	Preconditions []*Condition
 	Range         hcl.Range
+	// Deprecated says what to use instead; DeprecatedRange is nil when the output value is not deprecated.
+	Deprecated      string
+	DeprecatedRange *hcl.Range
+}
+
+// OutputType is the type that an output value declares, with its optional attributes marked, and the defaults of those;
+// nil without any.
+type OutputType struct {
+	Constraint cty.Type
+	Defaults   *typeexpr.Defaults
 }
 
 // SourceKind is where the code of a called module comes from.
@@ -272,6 +288,11 @@ type ModuleCall struct {
 	Body   hcl.Body
 	Inputs hcl.Attributes
 	Range  hcl.Range // the block's header
+	// IgnoreNestedDeprecations means that nothing is said of deprecated values that the called module itself uses.
+	IgnoreNestedDeprecations bool
+
+	sourceExpr, versionExpr hcl.Expression // if they are no literals
+	hasVersion              bool
 }
 
 // PassedProvider is one entry of the providers argument of a module call.

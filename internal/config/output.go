@@ -1,15 +1,22 @@
 package config
 
 import (
+	"errors"
+	"fmt"
+	"strings"
+
 	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/ext/typeexpr"
+	"github.com/zclconf/go-cty/cty"
 
 	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/internal/ctyfast"
 )
 
 var outputSchema = &hcl.BodySchema{
 	Attributes: []hcl.AttributeSchema{
 		{Name: "description"}, {Name: "value", Required: true}, {Name: "depends_on"}, {Name: "sensitive"},
-		{Name: "ephemeral"},
+		{Name: "ephemeral"}, {Name: "type"}, {Name: "deprecated"},
 	},
 	Blocks: []hcl.BlockHeaderSchema{{Type: "precondition"}, {Type: "postcondition"}},
 }
@@ -29,6 +36,14 @@ func decodeOutput(block *hcl.Block, override bool) (*outputDecl, diag.List) {
 	diags = diags.Extend(decodeOptional(o.attrs, "description", &o.Description))
 	diags = diags.Extend(decodeFlag(o.attrs, "sensitive", &o.Sensitive))
 	diags = diags.Extend(decodeFlag(o.attrs, "ephemeral", &o.Ephemeral))
+	diags = diags.Extend(decodeDeprecated(o.attrs, &o.Deprecated, &o.DeprecatedRange))
+	if attr, ok := o.attrs["type"]; ok {
+		ty, defaults, hclDiags := typeexpr.TypeConstraintWithDefaults(attr.Expr)
+		diags = diags.AppendHCL(hclDiags)
+		if !hclDiags.HasErrors() {
+			o.Type = &OutputType{ty, defaults}
+		}
+	}
 	if attr, ok := o.attrs["value"]; ok {
 		o.Expr = attr.Expr
 	}
@@ -58,6 +73,22 @@ func decodeOutput(block *hcl.Block, override bool) (*outputDecl, diag.List) {
 	return o, diags
 }
 
+// Convert returns a value of the type. An error shows nothing of a value that is marked.
+func (t *OutputType) Convert(v cty.Value) (cty.Value, error) {
+	given := v
+	if t.Defaults != nil && v.IsKnown() && !v.IsNull() {
+		v = t.Defaults.Apply(v)
+	}
+	out, err := ctyfast.Convert(v, t.Constraint)
+	switch {
+	case err == nil:
+		return out, nil
+	case given.ContainsMarked():
+		return out, fmt.Errorf("it cannot be converted to %s", t.Constraint.FriendlyNameForConstraint())
+	}
+	return out, errors.New(strings.TrimSuffix(describeConversion(err), "."))
+}
+
 func (o *outputDecl) merge(over *outputDecl) {
 	if over.has("description") {
 		o.Description = over.Description
@@ -67,6 +98,12 @@ func (o *outputDecl) merge(over *outputDecl) {
 	}
 	if over.has("ephemeral") {
 		o.Ephemeral = over.Ephemeral
+	}
+	if over.has("deprecated") {
+		o.Deprecated, o.DeprecatedRange = over.Deprecated, over.DeprecatedRange
+	}
+	if over.has("type") {
+		o.Type = over.Type
 	}
 	if over.has("value") {
 		o.Expr = over.Expr

@@ -18,7 +18,7 @@ import (
 var variableSchema = &hcl.BodySchema{
 	Attributes: []hcl.AttributeSchema{
 		{Name: "description"}, {Name: "default"}, {Name: "type"}, {Name: "sensitive"}, {Name: "ephemeral"},
-		{Name: "nullable"},
+		{Name: "nullable"}, {Name: "const"}, {Name: "deprecated"},
 	},
 	Blocks: []hcl.BlockHeaderSchema{{Type: "validation"}},
 }
@@ -55,6 +55,16 @@ func decodeVariable(block *hcl.Block, override bool) (*variableDecl, diag.List) 
 	diags = diags.Extend(decodeFlag(v.attrs, "sensitive", &v.Sensitive))
 	diags = diags.Extend(decodeFlag(v.attrs, "ephemeral", &v.Ephemeral))
 	diags = diags.Extend(decodeFlag(v.attrs, "nullable", &v.Nullable))
+	diags = diags.Extend(decodeFlag(v.attrs, "const", &v.Const))
+	diags = diags.Extend(decodeDeprecated(v.attrs, &v.Deprecated, &v.DeprecatedRange))
+	if v.Const && v.Sensitive {
+		diags = diags.Errorf(&v.Range, "Const variable cannot be sensitive", "The variable %q is a const variable, "+
+			"whose value may be recorded and shown. Remove \"sensitive\" or \"const\".", v.Name)
+	}
+	if v.Const && v.Ephemeral {
+		diags = diags.Errorf(&v.Range, "Const variable cannot be ephemeral", "The variable %q is a const variable, "+
+			"whose value may be recorded and shown. Remove \"ephemeral\" or \"const\".", v.Name)
+	}
 	typeOK := true
 	if attr, ok := v.attrs["type"]; ok {
 		moreDiags := v.setType(attr.Expr)
@@ -204,6 +214,12 @@ func (v *variableDecl) merge(over *variableDecl) (diags diag.List) {
 	if over.has("nullable") {
 		v.Nullable = over.Nullable
 	}
+	if over.has("const") {
+		v.Const = over.Const
+	}
+	if over.has("deprecated") {
+		v.Deprecated, v.DeprecatedRange = over.Deprecated, over.DeprecatedRange
+	}
 	if over.has("default") {
 		v.raw = over.raw
 	}
@@ -219,6 +235,16 @@ func (v *variableDecl) merge(over *variableDecl) (diags diag.List) {
 		what = "With the overriding arguments, the default value"
 	}
 	return v.checkDefault(v.raw, over.Range, what)
+}
+
+// decodeDeprecated reads what is to be used in place of something.
+func decodeDeprecated(attrs hcl.Attributes, text *string, rng **hcl.Range) diag.List {
+	attr, ok := attrs["deprecated"]
+	if !ok {
+		return nil
+	}
+	*rng = &attr.Range
+	return decodeLiteral(attr.Expr, text)
 }
 
 func (v *variableDecl) has(name string) bool { _, ok := v.attrs[name]; return ok }

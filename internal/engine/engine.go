@@ -85,6 +85,8 @@ type Options struct {
 	// Module is loaded in place of the module in Dir; see config.Options, also for RootProviders.
 	Module        *config.Place
 	RootProviders func(c *config.Config) []*config.ProviderConfig
+	// Constants are the values of the root module's const variables.
+	Constants func(root *config.Module) config.Values
 }
 
 // Project is a loaded configuration with its store and providers.
@@ -122,7 +124,7 @@ func Load(ctx context.Context, o Options) (*Project, diag.List) {
 		}
 	}
 	load := config.Options{Dir: o.Dir, DataDir: o.DataDir, LanguageVersion: state.LanguageVersion, Module: o.Module,
-		RootProviders: o.RootProviders}
+		RootProviders: o.RootProviders, Constants: o.Constants}
 	if o.Config != nil {
 		load.Files = config.SnapshotFiles(o.Config)
 	}

@@ -35,7 +35,7 @@ func (s *Surroundings) InstallModules(ctx context.Context, o ModuleOptions) diag
 	}
 	_, diags := fetch.InstallModules(ctx, s.dir(), filepath.ToSlash(s.DataDir()), fetch.Options{
 		Base: s.DataBase(), LanguageVersion: state.LanguageVersion, Upgrade: o.Upgrade, Progress: o.Progress,
-		Packages: fetch.Online(s.Web(), s.Environ), Calls: o.Calls,
+		Packages: fetch.Online(s.Web(), s.Environ), Calls: o.Calls, Constants: s.Constants,
 	})
 	return diags
 }
@@ -148,7 +148,7 @@ func (s *Surroundings) Install(ctx context.Context, how InstallOptions) diag.Lis
 		return diags
 	}
 	cfg, diags := config.Load(ctx, config.Options{Dir: s.dir(), DataDir: s.DataDir(),
-		LanguageVersion: state.LanguageVersion})
+		LanguageVersion: state.LanguageVersion, Constants: s.Constants})
 	if diags.HasErrors() {
 		return diags
 	}

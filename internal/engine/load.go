@@ -84,14 +84,15 @@ func (s *Surroundings) Load(ctx context.Context, o LoadOptions) (*Project, diag.
 	options := Options{
 		Dir: cmp.Or(o.Dir, s.dir()), DataDir: s.DataDir(), OriginalDir: s.StartDir, Workspace: name,
 		Parallelism: max(o.Parallelism, 0), Events: o.Events, Abort: o.Abort, Module: o.Module,
-		RootProviders: o.RootProviders,
-		Title:         s.Title,
-		MayRead:       s.MayRead, Functions: o.Functions, OtherStates: s.otherStore,
+		RootProviders: o.RootProviders, Constants: s.Constants,
+		Title:   s.Title,
+		MayRead: s.MayRead, Functions: o.Functions, OtherStates: s.otherStore,
 	}
 	s.Settings() // once, here: MayRead is called from everywhere
 	if o.Saved != nil {
 		// a saved configuration has its manifest under the default name
 		options.Config, options.DataDir = o.Saved.Config, ""
+		options.Constants = func(*config.Module) config.Values { return valuesOf(o.Saved) }
 	}
 	project, diags := Load(ctx, options)
 	if project == nil || diags.HasErrors() || o.NoPlugins {
@@ -105,6 +106,15 @@ func (s *Surroundings) Load(ctx context.Context, o LoadOptions) (*Project, diag.
 		return nil, diags
 	}
 	return project.WithProviders(factories), diags
+}
+
+// valuesOf returns the values of variables that a plan was made with.
+func valuesOf(pl *plan.Plan) config.Values {
+	out := config.Values{}
+	for name, v := range pl.Variables {
+		out[name] = config.RawValue{Origin: config.FromCaller, Value: v.Value}
+	}
+	return out
 }
 
 // checkFunctions refuses functions of the caller that hide those of the language.

@@ -39,6 +39,10 @@ type Surroundings struct {
 	// ProviderLog and CoreLog receive what plugins and the engine log; nil drops it.
 	ProviderLog, CoreLog *slog.Logger
 
+	// Given are values of variables on the command line. Of them, those of const variables count wherever the
+	// configuration is loaded.
+	Given []config.Option
+
 	memory   state.Store        // that of the backend "inmem", once somebody has asked for it
 	shared   []sharedStore      // those of services that were opened
 	settings *settings.Settings // see Settings

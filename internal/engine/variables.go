@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"github.com/hashicorp/hcl/v2"
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/tombolo-iac/tombolo/diag"
@@ -18,6 +19,14 @@ type VariableOptions struct {
 	Ask func(v *config.Variable) (text string, ok bool)
 	// Sources gets the text of the files that were read; nil drops it.
 	Sources func(map[string][]byte)
+}
+
+// Constants returns the values of a root module's variables as far as they can be read. What is wrong with those of
+// other variables is told where they are used.
+func (s *Surroundings) Constants(*config.Module) config.Values {
+	raw, _, _ := config.CollectValues(config.ValueSources{Files: config.OSFiles(s.dir()), Environ: s.Environ,
+		Options: s.Given})
+	return raw
 }
 
 // Variables collects the values of the variables of a root module, with Terraform's precedence, and checks them: each
@@ -44,5 +53,13 @@ func (s *Surroundings) Variables(root *config.Module, o VariableOptions) (config
 		}
 	}
 	_, more := root.VariableValues(raw)
-	return raw, diags.Extend(more)
+	diags = diags.Extend(more)
+	for _, v := range root.SortedVariables() {
+		if _, given := raw[v.Name]; given && v.DeprecatedRange != nil {
+			block := hcl.RangeBetween(v.Range, *v.DeprecatedRange)
+			diags = append(diags, &diag.Diagnostic{Severity: diag.Warning, Summary: "Deprecated variable got a value",
+				Detail: v.Deprecated, Subject: v.DeprecatedRange, Context: &block})
+		}
+	}
+	return raw, diags
 }

@@ -143,6 +143,14 @@ func (i *Instance) evalOutput(s *linking.Slot) error {
 	}
 	rng := o.Range
 	exprRange := o.Expr.Range()
+	if o.Type != nil {
+		converted, err := o.Type.Convert(v)
+		if err != nil {
+			return i.report(diags.Errorf(&exprRange, "Invalid output value", "The value does not fit the type that "+
+				"the output %q declares: %s.", o.Name, err))
+		}
+		v = converted
+	}
 	if !o.Ephemeral && value.HasDeepEphemeral(v) {
 		return i.report(diags.Errorf(&exprRange, "Ephemeral value not allowed", "The value comes from something "+
 			"ephemeral, and this output is stored. In a child module add \"ephemeral = true\"."))

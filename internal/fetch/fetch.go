@@ -41,6 +41,8 @@ type Options struct {
 	Base string
 	// LanguageVersion is what required_version is judged by, as for config.Load.
 	LanguageVersion string
+	// Constants returns the values of the root module's variables, as for config.Load.
+	Constants func(root *config.Module) config.Values
 	// Upgrade installs modules anew that are recorded already.
 	Upgrade bool
 	// Progress is called with a line for each module that is installed, such as "- net in modules/net"; nil for none.

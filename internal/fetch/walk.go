@@ -74,6 +74,7 @@ func (p place) identity() string { return p.pkg + "//" + p.inPkg }
 // node is one call. Who walks writes it until done is closed; then it belongs to who tells of it.
 type node struct {
 	call     *config.ModuleCall
+	caller   *config.Module // nil for what no module calls
 	path     addr.Module
 	from     place
 	outer    []string // identities of the modules around it
@@ -94,7 +95,7 @@ func (w *walk) run(ctx context.Context) (*config.Manifest, diag.List) {
 	var wait sync.WaitGroup
 	root := place{dir: ".", inPkg: ".", files: w.files}
 	w.manifest[""] = config.ManifestModule{Dir: "."}
-	children, diags := w.read(ctx, &wait, root, addr.RootModule, nil)
+	children, diags := w.read(ctx, &wait, root, addr.RootModule, nil, nil)
 	if !w.judging {
 		w.diags = w.diags.Extend(diags)
 	}
@@ -111,11 +112,14 @@ func (w *walk) run(ctx context.Context) (*config.Manifest, diag.List) {
 	return sorted(w.manifest), w.diags
 }
 
-// read loads a module and begins with all that it calls.
-func (w *walk) read(ctx context.Context, wait *sync.WaitGroup, at place, p addr.Module, outer []string) ([]*node,
-	diag.List) {
-	m, diags := config.LoadModule(ctx, config.Options{Files: at.files, LanguageVersion: w.opts.LanguageVersion}, at.dir,
-		p)
+// read loads a module and begins with all that it calls. by is the call that leads to it; nil for the root module.
+func (w *walk) read(ctx context.Context, wait *sync.WaitGroup, at place, p addr.Module, outer []string, by *node) (
+	[]*node, diag.List) {
+	o := config.Options{Files: at.files, LanguageVersion: w.opts.LanguageVersion, Constants: w.opts.Constants}
+	if by != nil {
+		o.Caller, o.Call = by.caller, by.call
+	}
+	m, diags := config.LoadModule(ctx, o, at.dir, p)
 	if m == nil || ctx.Err() != nil {
 		return nil, diags
 	}
@@ -124,8 +128,8 @@ func (w *walk) read(ctx context.Context, wait *sync.WaitGroup, at place, p addr.
 		if call.Kind == 0 {
 			continue // the source is wrong, which loading the caller reported
 		}
-		n := &node{call: call, path: m.Path.Child(call.Name), from: at, outer: append(outer[:len(outer):len(outer)],
-			at.identity())}
+		n := &node{call: call, caller: m, path: m.Path.Child(call.Name), from: at,
+			outer: append(outer[:len(outer):len(outer)], at.identity())}
 		if w.started.Add(1) > maxModules || len(n.outer) > maxDepth {
 			return nil, diags.Errorf(&call.Range, "Too many modules", "The tree of modules has more than %d modules, "+
 				"or is more than %d deep. Modules that call each other without an end are one reason.", maxModules,
@@ -163,7 +167,7 @@ func (w *walk) visit(ctx context.Context, wait *sync.WaitGroup, n *node) {
 			shownAll(around, n.place))
 		return
 	}
-	children, diags := w.read(ctx, wait, n.place, n.path, n.outer)
+	children, diags := w.read(ctx, wait, n.place, n.path, n.outer, n)
 	n.children, n.diags = children, n.diags.Extend(diags)
 }
 

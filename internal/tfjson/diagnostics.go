@@ -21,6 +21,8 @@ type Diagnostic struct {
 	Address  string   `json:"address,omitempty"`
 	Range    *Range   `json:"range,omitempty"`
 	Snippet  *Snippet `json:"snippet,omitempty"`
+	// Origin is the deprecated output value that a warning is about.
+	Origin string `json:"deprecation_origin_description,omitempty"`
 }
 
 // Range is a part of a source file.
@@ -91,6 +93,9 @@ func Diagnostics(list diag.List, sources map[string][]byte) []Diagnostic {
 func (e *Excerpts) diagnostic(d *diag.Diagnostic) Diagnostic {
 	out := Diagnostic{Severity: d.Severity.String(), Summary: d.Summary, Detail: d.Text(diag.Program),
 		Address: d.Address}
+	if deprecation, ok := extra[diag.Deprecation](d); ok {
+		out.Origin = deprecation.Origin
+	}
 	if d.Subject == nil {
 		return out
 	}

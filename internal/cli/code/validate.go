@@ -30,6 +30,7 @@ types. Values of variables, the state and real objects are not looked at.`,
 			var asJSON, noTests bool
 			c.Flags.BoolVar(&asJSON, "json", false, "Print a JSON document for programs.")
 			c.Flags.BoolVar(&noTests, "no-tests", false, "Leave files of tests alone.")
+			c.ConstantFlags()
 			tests := command.TestFlag(c)
 			return func(ctx context.Context) command.Outcome {
 				dir := "."

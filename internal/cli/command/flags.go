@@ -28,21 +28,26 @@ type Variables struct{ Options []config.Option }
 
 // VariableFlags declares them.
 func (v *Variables) VariableFlags(c *Call) {
-	c.Flags.Var(list{func(text string) { v.Options = append(v.Options, config.Option{Text: text}) }}, "var",
+	give := func(o config.Option) {
+		v.Options = append(v.Options, o)
+		c.Surroundings.Given = v.Options
+	}
+	c.Flags.Var(list{func(text string) { give(config.Option{Text: text}) }}, "var",
 		"Give the variable `NAME=VALUE` of the root module. May be given more than once.")
-	c.Flags.Var(list{func(text string) { v.Options = append(v.Options, config.Option{File: true, Text: text}) }},
-		"var-file",
+	c.Flags.Var(list{func(text string) { give(config.Option{File: true, Text: text}) }}, "var-file",
 		"Read the values of variables from `FILE`, besides terraform.tfvars and *.auto.tfvars. May be given more "+
 			"than once.")
 }
 
-// IgnoredVariableFlags declares those of VariableFlags for a command that has no use for values. Terraform reads none
-// of them there either: not even a file that is missing is an error. Wrappers give every command the same options.
-func (c *Call) IgnoredVariableFlags() {
-	nothing := list{func(string) {}}
-	c.Flags.Var(nothing, "var",
-		"Accepted for compatibility; `NAME=VALUE` is not looked at, since nothing here depends on variables.")
-	c.Flags.Var(nothing, "var-file", "Accepted for compatibility; `FILE` is not looked at.")
+// ConstantFlags declares those of VariableFlags for a command that has a use for values of const variables only: they
+// may say where modules come from. Terraform 1.11 reads none of them there: not even a file that is missing is an
+// error. Wrappers give every command the same options.
+func (c *Call) ConstantFlags() {
+	give := func(o config.Option) { c.Surroundings.Given = append(c.Surroundings.Given, o) }
+	c.Flags.Var(list{func(text string) { give(config.Option{Text: text}) }}, "var",
+		"Give the variable `NAME=VALUE` of the root module. Only const variables matter here.")
+	c.Flags.Var(list{func(text string) { give(config.Option{File: true, Text: text}) }}, "var-file",
+		"Read the values of variables from `FILE`. Only const variables matter here.")
 }
 
 // Locking are the flags of commands that take the lock of a state.
@@ -112,7 +117,7 @@ func (c *Call) TestFiles(dir string) ([]*testfile.File, diag.List) {
 // TestModule loads the module of a run that has one of its own.
 func (c *Call) TestModule(ctx context.Context, run *testfile.Run) (*config.Config, diag.List) {
 	cfg, diags := config.Load(ctx, config.Options{Dir: ".", DataDir: c.DataDir(),
-		LanguageVersion: state.LanguageVersion, Module: run.Place()})
+		LanguageVersion: state.LanguageVersion, Module: run.Place(), Constants: c.Constants})
 	if cfg != nil {
 		c.AddSources(cfg.Files)
 	}

@@ -15,6 +15,7 @@ func Graph() *command.Command {
 draws. With -type everything that is evaluated for such an operation is drawn.`,
 		Example: `~ graph | dot -Tsvg > graph.svg`,
 		Setup: func(c *command.Call) command.Run {
+			c.ConstantFlags()
 			g := &graphing{call: c}
 			var ignored struct {
 				cycles, verbose bool

@@ -20,6 +20,7 @@ func Get() *command.Command {
 		Name: "get", Short: "Install the modules that the configuration calls",
 		Long: `Install the modules that the configuration calls: a part of what init does.`,
 		Setup: func(c *command.Call) command.Run {
+			c.ConstantFlags()
 			var update bool
 			c.Flags.BoolVar(&update, "update", false, "Install modules anew.")
 			tests := command.TestFlag(c)

@@ -55,7 +55,7 @@ const readOnly = "readonly"
 func (i *initing) flags(c *command.Call) {
 	var ignored bool
 	i.setup.flags(c)
-	c.IgnoredVariableFlags()
+	c.ConstantFlags()
 	f := c.Flags
 	f.BoolVar(&i.backend, "backend", true, "Leave the place of the state alone.")
 	f.BoolVar(&i.backend, "cloud", true, "Another name of -backend.")
@@ -92,7 +92,7 @@ func runInit(ctx context.Context, c *command.Call, i *initing) command.Outcome {
 		return command.Failed
 	}
 	root, diags := config.Load(ctx, config.Options{Dir: ".", DataDir: c.DataDir(),
-		LanguageVersion: state.LanguageVersion, RootOnly: true})
+		LanguageVersion: state.LanguageVersion, RootOnly: true, Constants: c.Constants})
 	if !diags.HasErrors() && root.IsEmpty() {
 		announce(c, "output_init_empty_message", c.Bold(c.Title+" initialized in an empty directory!")+
 			"\n\nThe directory has no configuration files: create .tf files to begin.")
@@ -107,7 +107,7 @@ func runInit(ctx context.Context, c *command.Call, i *initing) command.Outcome {
 	}
 	if diags.HasErrors() && i.get {
 		diags = diags.Extend(fetch.Problems(ctx, ".", c.DataDir(), fetch.Options{Base: c.DataBase(),
-			LanguageVersion: state.LanguageVersion, Calls: callsOf(files)}))
+			LanguageVersion: state.LanguageVersion, Calls: callsOf(files), Constants: c.Constants}))
 	}
 	if diags = diags.Extend(more); diags.HasErrors() {
 		return c.End(diags)

@@ -28,6 +28,7 @@ func cmdProvidersLock() *command.Command {
 given, into the dependency lock file, for this platform or for others. Nothing is installed.`,
 		Example: `~ providers lock -platform=linux_amd64 -platform=darwin_arm64`,
 		Setup: func(c *command.Call) command.Run {
+			c.ConstantFlags()
 			var l locking
 			c.Flags.StringVar(&l.folder, "fs-mirror", "",
 				"Take the packages from the filesystem mirror `DIR` instead of the registries of the providers.")

@@ -17,6 +17,7 @@ func Modules() *command.Command {
 		Long: `Show the tree of modules that the configuration calls, with the source of each and the version
 that is installed.`,
 		Setup: func(c *command.Call) command.Run {
+			c.ConstantFlags()
 			var asJSON bool
 			c.Flags.BoolVar(&asJSON, "json", false, "Print a JSON document for programs.")
 			return func(ctx context.Context) command.Outcome {

@@ -24,6 +24,7 @@ func Providers() *command.Command {
 state needs.`,
 		Members: []*command.Command{cmdProvidersLock(), cmdProvidersMirror(), cmdProvidersSchema()},
 		Setup: func(c *command.Call) command.Run {
+			c.ConstantFlags()
 			tests := command.TestFlag(c)
 			return func(ctx context.Context) command.Outcome {
 				if len(c.Args) > 0 {

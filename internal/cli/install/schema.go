@@ -15,6 +15,7 @@ func cmdProvidersSchema() *command.Command {
 		Long:    "Write the schemas of all providers that the configuration and the state need as a JSON document.",
 		Example: `~ providers schema -json`,
 		Setup: func(c *command.Call) command.Run {
+			c.ConstantFlags()
 			var asJSON bool
 			c.Flags.BoolVar(&asJSON, "json", false,
 				"Print a JSON document. There is no other form, so this must be given.")

@@ -267,6 +267,23 @@ func pathText(path cty.Path) string {
 // Traversals returns everything that the body mentions.
 func (b *Body) Traversals() []hcl.Traversal { return b.traversals }
 
+// ArgumentAt returns the argument, of the body or of blocks in it, that holds a range; nil without one.
+func (b *Body) ArgumentAt(at hcl.Range) hcl.Expression {
+	for _, a := range b.attrs {
+		if a.expr.Range().Overlaps(at) {
+			return a.expr
+		}
+	}
+	for _, g := range b.groups {
+		for _, item := range g.items {
+			if e := item.body.ArgumentAt(at); e != nil {
+				return e
+			}
+		}
+	}
+	return nil
+}
+
 // Mentions returns what an attribute or the nested blocks of one name mention.
 func (b *Body) Mentions(name string) []hcl.Traversal {
 	for i := range b.attrs {

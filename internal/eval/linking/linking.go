@@ -99,7 +99,7 @@ func (p *Program) ResourceSlot(r addr.ConfigResource) *Slot {
 func New(cfg *config.Config, schemas Schemas) (*Program, diag.List) {
 	p := &Program{Config: cfg, Schemas: schemas, units: map[addr.Module]*Unit{},
 		providers: map[addr.AbsProviderConfig]*Slot{}, reported: map[addr.Provider]bool{}}
-	diags := cfg.CheckCalls().Extend(cfg.CheckUnpassed())
+	diags := cfg.CheckCalls().Extend(cfg.CheckUnpassed()).Extend(deprecatedRootOutputs(cfg.Root))
 	for _, m := range cfg.SortedModules() {
 		p.addUnit(m)
 	}

@@ -27,6 +27,8 @@ type linker struct {
 	// whole means that the expressions at hand are the block's, not its instances': count and each mean nothing in
 	// them.
 	whole bool
+	// judging means that the expressions at hand are conditions.
+	judging bool
 }
 
 // expr adds the references of an expression; nil is allowed.
@@ -37,6 +39,8 @@ func (l *linker) expr(e hcl.Expression) {
 }
 
 func (l *linker) conditions(list []*config.Condition) {
+	l.judging = true
+	defer func() { l.judging = false }()
 	for _, c := range list {
 		l.expr(c.Condition)
 		l.expr(c.ErrorMessage)
@@ -53,6 +57,7 @@ func (l *linker) traversals(of any, list []hcl.Traversal) {
 		l.s.fault(of, d)
 		if !d.HasErrors() {
 			l.s.Refs = append(l.s.Refs, ref)
+			l.deprecatedOutput(of, t, ref)
 		}
 	}
 }
@@ -405,7 +410,7 @@ func (l *linker) resource(s *Slot) {
 
 // linkVariable links an input variable: its validations count in its own module, its argument in the caller's.
 func (p *Program) linkVariable(u *Unit, s *Slot) {
-	inner := &linker{p: p, u: u, s: s, deps: map[int]bool{}}
+	inner := &linker{p: p, u: u, s: s, deps: map[int]bool{}, judging: true}
 	for _, v := range s.Variable.Validations {
 		for _, e := range []hcl.Expression{v.Condition, v.ErrorMessage} {
 			if e == nil {
@@ -429,6 +434,7 @@ func (p *Program) linkVariable(u *Unit, s *Slot) {
 	s.fault(PartValidations, diag.List(nil).AppendHCL(hclDiags))
 	if attr := content.Attributes[s.Name]; attr != nil {
 		s.Arg = attr.Expr
+		s.deprecatedArgument()
 		outer := &linker{p: p, u: u.Parent, s: s, deps: map[int]bool{}}
 		inRefs := s.Refs
 		s.Refs = nil

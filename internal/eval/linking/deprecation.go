@@ -1,0 +1,105 @@
+package linking
+
+import (
+	"slices"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+
+	"github.com/tombolo-iac/tombolo/addr"
+	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/internal/config"
+	"github.com/tombolo-iac/tombolo/internal/eval/blocks"
+)
+
+// deprecatedOutput warns where an expression uses an output value that its module is going to give up, once for each
+// such value. Terraform follows such values through expressions while it evaluates them; here the references tell.
+func (l *linker) deprecatedOutput(of any, t hcl.Traversal, ref addr.Reference) {
+	child := l.u.Calls[ref.Name]
+	if ref.Kind != addr.RefOutput || child == nil || l.judging || quiet(l.u.Module) {
+		return
+	}
+	o := child.Module.Outputs[ref.Output]
+	if o == nil || o.DeprecatedRange == nil {
+		return
+	}
+	origin := child.Module.Path.String() + "." + ref.Output
+	warning := diag.List(nil).Warnf(usePlace(of, t.SourceRange()), "Deprecated value used",
+		"%s\n\nThe deprecation originates from %s.", o.Deprecated, origin)[0]
+	warning.Extra = diag.Deprecation{Origin: origin}
+	if l.s.Kind == SlotResource {
+		warning.Address = l.s.ConfigAddr().String()
+	}
+	if !slices.ContainsFunc(l.s.warnings, func(d *diag.Diagnostic) bool {
+		return d.Summary == warning.Summary && d.Detail == warning.Detail && *d.Subject == *warning.Subject
+	}) {
+		l.s.warnings = append(l.s.warnings, warning)
+	}
+}
+
+// quiet reports whether a caller does not want to hear of deprecated values that a module uses.
+func quiet(m *config.Module) bool {
+	for ; m != nil && m.Call != nil; m = m.Parent {
+		if m.Call.IgnoreNestedDeprecations {
+			return true
+		}
+	}
+	return false
+}
+
+// usePlace returns the place to show for a reference: the whole expression, in a body the element of the argument.
+func usePlace(of any, at hcl.Range) *hcl.Range {
+	var e hcl.Expression
+	switch of := of.(type) {
+	case hcl.Expression:
+		return of.Range().Ptr()
+	case *blocks.Body:
+		e = of.ArgumentAt(at)
+	}
+	if e == nil {
+		return &at
+	}
+	return element(e, at).Range().Ptr()
+}
+
+// element returns the element of nested lists and objects that a range lies in.
+func element(e hcl.Expression, at hcl.Range) hcl.Expression {
+	var parts []hclsyntax.Expression
+	switch e := e.(type) {
+	case *hclsyntax.TupleConsExpr:
+		parts = e.Exprs
+	case *hclsyntax.ObjectConsExpr:
+		for _, item := range e.Items {
+			parts = append(parts, item.ValueExpr)
+		}
+	}
+	for _, part := range parts {
+		if part.Range().Overlaps(at) {
+			return element(part, at)
+		}
+	}
+	return e
+}
+
+// deprecatedArgument warns of an argument for a variable that its module is going to give up.
+func (s *Slot) deprecatedArgument() {
+	v := s.Variable
+	if v.DeprecatedRange == nil || s.Arg == nil {
+		return
+	}
+	if given, diags := s.Arg.Value(nil); !diags.HasErrors() && given.IsNull() {
+		return
+	}
+	s.warnings = s.warnings.Warnf(s.Arg.Range().Ptr(), "Deprecated variable got a value", "%s", v.Deprecated)
+}
+
+// deprecatedRootOutputs refuses to deprecate what nobody could be told of.
+func deprecatedRootOutputs(root *config.Module) (diags diag.List) {
+	for _, o := range root.SortedOutputs() {
+		if o.DeprecatedRange != nil {
+			diags = diags.Errorf(o.DeprecatedRange, "Root module output deprecated", "The output value %q of the root "+
+				"module cannot be deprecated: no module uses it that could be told. Remove the argument.", o.Name)
+		}
+	}
+	return diags
+}
