@@ -29,7 +29,8 @@ type way struct {
 	mu     sync.Mutex
 	cond   sync.Cond
 	frozen bool
-	stuck  int // what does not arrive
+	gone   bool // nobody answers any more
+	stuck  int  // what does not arrive
 	conns  map[net.Conn]bool
 }
 
@@ -54,6 +55,12 @@ func newWay(t *testing.T, network, target string) *way {
 				continue
 			}
 			w.mu.Lock()
+			if w.gone {
+				w.mu.Unlock()
+				near.Close()
+				far.Close()
+				continue
+			}
 			w.conns[near], w.conns[far] = true, true
 			w.mu.Unlock()
 			wg.Go(func() { w.carry(far, near) })
@@ -112,8 +119,24 @@ func (w *way) cut() {
 	for c := range w.conns {
 		c.Close()
 	}
-	w.conns, w.frozen = map[net.Conn]bool{}, false
+	w.conns, w.frozen, w.gone = map[net.Conn]bool{}, false, false
 	w.cond.Broadcast()
+}
+
+// thaw lets everything through that waits.
+func (w *way) thaw() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.frozen = false
+	w.cond.Broadcast()
+}
+
+// kill ends all connections, and takes no new ones.
+func (w *way) kill() {
+	w.cut()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.gone = true
 }
 
 func (w *way) address() string { return "http://" + w.listener.Addr().String() }
@@ -123,11 +146,15 @@ type hanging struct {
 	place
 	freeze func(m *member)
 	felt   func() bool
-	thaw   func()
+	thaw   func() // what was sent meanwhile is lost
+	// goOn lets what was sent meanwhile arrive; nil where it is lost. kill ends the server until thaw; nil where it
+	// begins again by itself.
+	goOn, kill func()
 }
 
 func (w *way) hangs(p place) hanging {
-	return hanging{place: p, freeze: func(*member) { w.freeze() }, felt: w.isFelt, thaw: w.cut}
+	return hanging{place: p, freeze: func(*member) { w.freeze() }, felt: w.isFelt, thaw: w.cut,
+		goOn: w.thaw, kill: w.kill}
 }
 
 // hangings are one of each kind of backend.
@@ -244,6 +271,9 @@ func TestInterruptsEndWaitingForServersThatHang(t *testing.T) {
 			m.run("apply", "-auto-approve", "-no-color")
 		})
 		t.Run(name+" in the middle", func(t *testing.T) {
+			if testing.Short() && name != "http" {
+				t.Skip("runs without -short: it takes twenty seconds")
+			}
 			t.Parallel()
 			h := of(t)
 			m := h.member(t, "tombolo", ours)
@@ -262,6 +292,63 @@ func TestInterruptsEndWaitingForServersThatHang(t *testing.T) {
 			m.idle("-var=wait=1")
 			if list := m.run("state", "list"); strings.Count(list, "\n") != 3 {
 				t.Errorf("after\n%s\nthere is\n%s", out, list)
+			}
+		})
+	}
+}
+
+// A server that hangs for a while, in the middle of an apply, is waited for.
+func TestServersThatHangForAWhileAreWaitedFor(t *testing.T) {
+	for name, of := range hangings() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := of(t)
+			if h.goOn == nil {
+				t.Skip("runs for what can go on")
+			}
+			m := h.member(t, "tombolo", ours)
+			c := m.start("apply", "-auto-approve", "-no-color", "-var=wait=1")
+			waitFor(t, func() bool { return m.has("started") })
+			h.freeze(m)
+			m.touch("go")
+			waitFor(t, h.felt)
+			time.Sleep(time.Second)
+			h.goOn()
+			if err := <-c.ended; err != nil {
+				t.Errorf("%v\n%s", err, c.out.String())
+			}
+			m.idle("-var=wait=1")
+		})
+	}
+}
+
+// A server that goes away in the middle of an apply ends it with an error, and the next run on the machine, when the
+// server is there again, knows all that was done.
+func TestServersThatGoAwayEndARun(t *testing.T) {
+	for name, of := range hangings() {
+		t.Run(name, func(t *testing.T) {
+			if name != "pg" && os.Getenv("TOMBOLO_TEAM_SLOW") == "" {
+				t.Skip("runs with TOMBOLO_TEAM_SLOW=1: all is tried again for a while")
+			}
+			t.Parallel()
+			h := of(t)
+			if h.kill == nil {
+				t.Skip("runs for servers that stay away")
+			}
+			m := h.member(t, "tombolo", ours)
+			c := m.start("apply", "-auto-approve", "-no-color", "-var=wait=1")
+			waitFor(t, func() bool { return m.has("started") })
+			h.kill()
+			m.touch("go")
+			if err := <-c.ended; err == nil || !strings.Contains(c.out.String(), "Failed to save the state") {
+				t.Errorf("%v\n%s", err, c.out.String())
+			}
+			h.thaw()
+			h.freed(m)
+			m.idle("-var=wait=1")
+			m.run("apply", "-auto-approve", "-no-color", "-var=wait=1")
+			if list := m.run("state", "list"); strings.Count(list, "\n") != 3 {
+				t.Errorf("there is\n%s", list)
 			}
 		})
 	}

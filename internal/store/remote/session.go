@@ -450,12 +450,10 @@ func (s *session) release() error {
 	if s.done != nil {
 		<-s.done
 	}
-	for try := range s.w.o.Tries {
-		if try > 0 {
-			time.Sleep(s.w.o.Pause << (try - 1))
-		}
+	var err error
+	for try := range s.w.o.tries() {
 		ctx, cancel := s.call()
-		err := s.hold.Unlock(ctx)
+		err = s.hold.Unlock(ctx)
 		if err != nil && !errors.Is(err, ErrLost) {
 			holder, lookErr := s.w.place.Holder(ctx)
 			if lookErr == nil && (holder == nil || holder.ID != s.info.ID) {
@@ -468,10 +466,11 @@ func (s *session) release() error {
 			return lost
 		case errors.Is(err, ErrLost):
 			return fmt.Errorf("unlock %s: %w", s.w.place, err)
-		case try == s.w.o.Tries-1:
-			return fmt.Errorf("unlock %s: %w. The lock may still be held: free it with \"force-unlock %s\"", s.w.place,
-				err, s.info.ID)
 		}
 	}
-	return lost
+	if err == nil {
+		return lost
+	}
+	return fmt.Errorf("unlock %s: %w. The lock may still be held: free it with \"force-unlock %s\"", s.w.place, err,
+		s.info.ID)
 }

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"iter"
 	"os"
 	"slices"
 	"time"
@@ -50,12 +51,30 @@ func (s *session) write(st *state.State, covers uint64) (err error) {
 	return nil
 }
 
+// patience is how long something is tried whose outcome stays unknown. Drivers try each call again by themselves, too.
+const patience = 20 * time.Second
+
+// tries goes on as often as the options say, with a pause before each that doubles, and not when the time is over.
+func (o *Options) tries() iter.Seq[int] {
+	return func(yield func(int) bool) {
+		began := time.Now()
+		for try := range o.Tries {
+			if try > 0 {
+				if time.Since(began) > patience {
+					return
+				}
+				time.Sleep(o.Pause << (try - 1))
+			}
+			if !yield(try) {
+				return
+			}
+		}
+	}
+}
+
 // put is the conditional write, tried again while its outcome is unknown.
 func (s *session) put(w Write) (version string, err error) {
-	for try := range s.w.o.Tries {
-		if try > 0 {
-			time.Sleep(s.w.o.Pause << (try - 1))
-		}
+	for range s.w.o.tries() {
 		if version, err = s.putOnce(w); err == nil || errors.Is(err, ErrChanged) || errors.Is(err, ErrLost) {
 			break
 		}
@@ -209,10 +228,7 @@ func (s *session) begin(carried []journal.Record) error {
 
 // start is StartJournal, tried again while its outcome is unknown.
 func (s *session) start(was string, first []byte) (version string, err error) {
-	for try := range s.w.o.Tries {
-		if try > 0 {
-			time.Sleep(s.w.o.Pause << (try - 1))
-		}
+	for range s.w.o.tries() {
 		if version, err = s.startOnce(was, first); err == nil || errors.Is(err, ErrChanged) ||
 			errors.Is(err, ErrLost) {
 			break
@@ -254,10 +270,7 @@ func (s *session) readJournal(ctx context.Context) (Journal, error) {
 
 // add is Append, tried again while its outcome is unknown.
 func (s *session) add(version string, n int, chunk []byte) (err error) {
-	for try := range s.w.o.Tries {
-		if try > 0 {
-			time.Sleep(s.w.o.Pause << (try - 1))
-		}
+	for range s.w.o.tries() {
 		if err = s.addOnce(version, n, chunk); err == nil || errors.Is(err, ErrChanged) || errors.Is(err, ErrLost) {
 			break
 		}

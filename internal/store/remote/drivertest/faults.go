@@ -1,0 +1,151 @@
+package drivertest
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/tombolo-iac/tombolo/internal/store/remote"
+	"github.com/tombolo-iac/tombolo/state"
+	"github.com/tombolo-iac/tombolo/state/storetest"
+)
+
+// Faults are what a test does to requests, by their number from 1: the name of a kind of fault, "" for none.
+type Faults func(n int) string
+
+// EveryRequest has a run go wrong at each of its requests: once, and from then on, in each way. Afterwards another run
+// finds what the first one was told was done, and whatever was begun. Open returns a driver whose requests have the
+// faults, how many there were, and a driver over the same, empty storage that has none.
+func EveryRequest(t *testing.T, kinds []string, open func(t *testing.T, f Faults) (d remote.Driver, requests func() int,
+	calm remote.Driver)) {
+	all := 0
+	t.Run("without faults", func(t *testing.T) {
+		d, requests, calm := open(t, func(int) string { return "" })
+		one := &run{t: t, d: d, calm: calm, folder: t.TempDir(), real: map[string]bool{}}
+		one.live()
+		if all = requests(); one.err != nil || all < 5 {
+			t.Fatalf("%d requests: %v", all, one.err)
+		}
+		one.look()
+	})
+	for _, kind := range kinds {
+		for n := 1; n <= all; n++ {
+			for name, from := range map[string]bool{"once": false, "from then on": true} {
+				t.Run(fmt.Sprintf("%s at %d %s", kind, n, name), func(t *testing.T) {
+					d, _, calm := open(t, func(at int) string {
+						if at == n || from && at > n {
+							return kind
+						}
+						return ""
+					})
+					one := &run{t: t, d: d, calm: calm, folder: t.TempDir(), real: map[string]bool{}}
+					one.live()
+					one.look()
+				})
+			}
+		}
+	}
+}
+
+// run is a run of the engine on a machine.
+type run struct {
+	t       *testing.T
+	d, calm remote.Driver
+	folder  string
+	real    map[string]bool // the objects that there are, and whether the run was told that its results are kept
+	err     error
+}
+
+func (r *run) store(d remote.Driver) state.Workspace {
+	r.t.Helper()
+	w, err := remote.New(remote.Options{Driver: d, Rescue: []string{r.folder}, Pause: time.Millisecond, Tries: 3,
+		Timeout: time.Minute, Beat: time.Hour, Who: "me@here"}).Workspace(state.DefaultWorkspace)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return w
+}
+
+// live creates three objects, as long as it may.
+func (r *run) live() {
+	ctx := context.Background()
+	session, err := r.store(r.d).Lock(ctx, state.LockRequest{})
+	if err != nil {
+		r.err = err
+		return
+	}
+	j, err := session.Begin(ctx, state.RunInfo{ID: "run", Command: "apply"})
+	if err != nil {
+		r.err = errors.Join(err, session.Unlock())
+		return
+	}
+	for n := range 3 {
+		op, at := fmt.Sprint(n), fmt.Sprintf("t.o%d", n)
+		if r.err = j.Intent(storetest.Create(op, at)); r.err != nil {
+			break
+		}
+		r.real[at] = false
+		err := j.Result(op, storetest.Put(at, at, ""))
+		if r.err = errors.Join(err, j.Err()); r.err != nil {
+			break
+		}
+		r.real[at] = true
+		if n == 1 {
+			if r.err = j.Checkpoint(ctx); r.err != nil {
+				break
+			}
+		}
+	}
+	r.err = errors.Join(r.err, j.Close(ctx), session.Unlock())
+}
+
+// look is another run, which finds all that there is. A person frees the lock before.
+func (r *run) look() {
+	ctx := context.Background()
+	p, err := r.calm.Place(state.DefaultWorkspace)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	if info, err := p.Holder(ctx); err != nil || info != nil {
+		if err == nil {
+			err = p.ForceUnlock(ctx, info.ID)
+		}
+		if err != nil {
+			r.t.Fatal(err)
+		}
+	}
+	session, err := r.store(r.calm).Lock(ctx, state.LockRequest{})
+	if err != nil {
+		r.t.Fatalf("after %v: %v", r.err, err)
+	}
+	have := map[string]string{}
+	snapshot := session.Snapshot()
+	if snapshot.State != nil {
+		for _, res := range snapshot.State.Resources() {
+			for key, i := range res.Instances {
+				var has struct{ ID string }
+				_ = json.Unmarshal(i.Current.Attributes, &has)
+				have[res.Addr.Instance(key).String()] = has.ID
+			}
+		}
+	}
+	for _, f := range snapshot.InFlight {
+		have[f.Object.String()] = "?"
+	}
+	for at, told := range r.real {
+		if have[at] == "" || told && have[at] != at {
+			r.t.Errorf("%s exists (told: %t), and is known as %q; the run ended with %v", at, told, have[at], r.err)
+		}
+	}
+	for at, id := range have {
+		if _, real := r.real[at]; !real && id != "?" {
+			r.t.Errorf("%s is known as %q, and does not exist", at, id)
+		}
+	}
+	if err := session.Unlock(); err != nil {
+		r.t.Error(err)
+	}
+}
