@@ -21,7 +21,6 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/tombolo-iac/tombolo/internal/wire"
-	"github.com/tombolo-iac/tombolo/internal/wire/transport"
 	"github.com/tombolo-iac/tombolo/internal/world"
 	"github.com/tombolo-iac/tombolo/provider"
 	"github.com/tombolo-iac/tombolo/provider/serve"
@@ -116,7 +115,7 @@ func recordCalls(o serve.Options, dir string) error {
 		return handle(ctx, req)
 	}
 	goplugin.Serve(&goplugin.ServeConfig{
-		HandshakeConfig: transport.Handshake, VersionedPlugins: transport.Serving(map[int]*wire.Server{6: server}),
+		HandshakeConfig: wire.Handshake, VersionedPlugins: wire.Serving(map[int]*wire.Server{6: server}),
 		Logger: hclog.NewNullLogger(),
 		GRPCServer: func(opts []grpc.ServerOption) *grpc.Server {
 			return grpc.NewServer(append(opts, grpc.UnaryInterceptor(record), grpc.MaxRecvMsgSize(wire.MaxMessage))...)

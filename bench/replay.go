@@ -13,7 +13,6 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/tombolo-iac/tombolo/internal/wire"
-	"github.com/tombolo-iac/tombolo/internal/wire/transport"
 )
 
 // replayParallelism is that of the engines.
@@ -34,12 +33,12 @@ func (bytesCodec) Unmarshal(b []byte, v any) error {
 // the answers.
 func replay(ctx context.Context, program string, calls []call) error {
 	client := goplugin.NewClient(&goplugin.ClientConfig{
-		HandshakeConfig: transport.Handshake, VersionedPlugins: transport.Calling(6), Cmd: exec.Command(program),
+		HandshakeConfig: wire.Handshake, VersionedPlugins: wire.Calling(6), Cmd: exec.Command(program),
 		AutoMTLS:         true,
 		AllowedProtocols: []goplugin.Protocol{goplugin.ProtocolGRPC}, Logger: hclog.NewNullLogger(),
 	})
 	defer client.Kill()
-	conn, err := transport.Connect(client)
+	conn, err := wire.Connect(client)
 	if err != nil {
 		return err
 	}

@@ -16,7 +16,6 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/cli"
 	"github.com/tombolo-iac/tombolo/internal/value"
 	"github.com/tombolo-iac/tombolo/internal/wire"
-	"github.com/tombolo-iac/tombolo/internal/wire/transport"
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
@@ -53,7 +52,7 @@ func servePlugin(protocol int) {
 		panic(err)
 	}
 	plugin.Serve(&plugin.ServeConfig{
-		HandshakeConfig: transport.Handshake, VersionedPlugins: transport.Serving(map[int]*wire.Server{
+		HandshakeConfig: wire.Handshake, VersionedPlugins: wire.Serving(map[int]*wire.Server{
 			protocol: server}),
 		GRPCServer: func(opts []grpc.ServerOption) *grpc.Server {
 			return grpc.NewServer(append(opts, grpc.UnaryInterceptor(lying(protocol)))...)

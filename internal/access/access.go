@@ -2,8 +2,8 @@
 // call once the run is being stopped, configures providers and locates the problems of their configuration, and owns
 // the ephemeral objects of the run.
 //
-// Planning and applying embed an Access. It starts no goroutines beyond those of package ephemeral, which CloseAll
-// awaits.
+// Planning and applying embed an Access. Each open ephemeral object has one goroutine, which renews it; CloseAll awaits
+// them all.
 //
 //	a := access.New(walk, providers, access.Limits{Calls: calls, Until: ctx, Parallelism: 10}, events)
 //	prov, err := a.Configured(cfg)
@@ -20,7 +20,6 @@ import (
 	"github.com/tombolo-iac/tombolo/addr"
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/event"
-	"github.com/tombolo-iac/tombolo/internal/ephemeral"
 	"github.com/tombolo-iac/tombolo/internal/eval"
 	"github.com/tombolo-iac/tombolo/internal/eval/linking"
 	"github.com/tombolo-iac/tombolo/internal/value"
@@ -54,7 +53,7 @@ type Access struct {
 	providers  Providers
 	until      context.Context
 	slots      chan struct{}
-	ephemerals *ephemeral.Objects
+	ephemerals *ephemerals
 
 	mu     sync.Mutex             // guards metas and warned
 	metas  map[*linking.Meta]bool // the provider_meta blocks whose problems are reported
@@ -64,7 +63,7 @@ type Access struct {
 // New returns the access for a walk, which may have begun.
 func New(walk *eval.Walk, providers Providers, l Limits, events event.Sink) *Access {
 	return &Access{Calls: l.Calls, walk: walk, providers: providers, until: l.Until,
-		slots: make(chan struct{}, max(1, l.Parallelism)), ephemerals: ephemeral.New(l.Calls, events),
+		slots: make(chan struct{}, max(1, l.Parallelism)), ephemerals: newEphemerals(l.Calls, events),
 		metas: map[*linking.Meta]bool{}, warned: map[addr.Provider]bool{}}
 }
 

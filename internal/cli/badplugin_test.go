@@ -20,7 +20,6 @@ import (
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/internal/wire"
 	"github.com/tombolo-iac/tombolo/internal/wire/plugin6"
-	"github.com/tombolo-iac/tombolo/internal/wire/transport"
 	"github.com/tombolo-iac/tombolo/internal/world"
 	"github.com/tombolo-iac/tombolo/provider"
 )
@@ -72,8 +71,8 @@ func badPlugin() {
 		panic(err)
 	}
 	plugin.Serve(&plugin.ServeConfig{
-		HandshakeConfig:  transport.Handshake,
-		VersionedPlugins: transport.Serving(map[int]*wire.Server{version: server}),
+		HandshakeConfig:  wire.Handshake,
+		VersionedPlugins: wire.Serving(map[int]*wire.Server{version: server}),
 		GRPCServer: func(o []grpc.ServerOption) *grpc.Server {
 			return grpc.NewServer(append(o, grpc.MaxRecvMsgSize(1<<30), grpc.MaxSendMsgSize(1<<30),
 				grpc.UnaryInterceptor(answerNonsense))...)

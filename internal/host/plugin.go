@@ -15,7 +15,6 @@ import (
 	"github.com/tombolo-iac/tombolo/addr"
 	"github.com/tombolo-iac/tombolo/internal/host/process"
 	"github.com/tombolo-iac/tombolo/internal/wire"
-	"github.com/tombolo-iac/tombolo/internal/wire/transport"
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
@@ -99,8 +98,8 @@ func (p Plugin) start(ctx context.Context, known *provider.Schema) (provider.Pro
 	sockets, env := socketFolder()
 	run.env = append(run.env, env...)
 	client := goplugin.NewClient(&goplugin.ClientConfig{
-		HandshakeConfig:  transport.Handshake,
-		VersionedPlugins: transport.Calling(protocols...),
+		HandshakeConfig:  wire.Handshake,
+		VersionedPlugins: wire.Calling(protocols...),
 		RunnerFunc:       run.runner,
 		SkipHostEnv:      p.Env != nil,
 		UnixSocketConfig: &goplugin.UnixSocketConfig{TempDir: sockets},
@@ -113,7 +112,7 @@ func (p Plugin) start(ctx context.Context, known *provider.Schema) (provider.Pro
 		GRPCDialOptions:  []grpc.DialOption{grpc.WithUnaryInterceptor(traced(log))},
 	})
 	stop := context.AfterFunc(ctx, run.kill)
-	conn, err := transport.Connect(client)
+	conn, err := wire.Connect(client)
 	cancelled := !stop()
 	if err != nil {
 		client.Kill()

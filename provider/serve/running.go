@@ -17,7 +17,6 @@ import (
 	"google.golang.org/grpc/stats"
 
 	"github.com/tombolo-iac/tombolo/internal/wire"
-	"github.com/tombolo-iac/tombolo/internal/wire/transport"
 )
 
 // linger is how long the plugin waits for another client after the last has gone. Hosts keep a stream open as long as
@@ -36,7 +35,7 @@ type running struct {
 }
 
 func config(servers map[int]*wire.Server) *plugin.ServeConfig {
-	return &plugin.ServeConfig{HandshakeConfig: transport.Handshake, VersionedPlugins: transport.Serving(servers)}
+	return &plugin.ServeConfig{HandshakeConfig: wire.Handshake, VersionedPlugins: wire.Serving(servers)}
 }
 
 // newServer makes the gRPC server, for go-plugin.

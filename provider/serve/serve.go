@@ -31,14 +31,13 @@ import (
 	"time"
 
 	"github.com/tombolo-iac/tombolo/internal/wire"
-	"github.com/tombolo-iac/tombolo/internal/wire/transport"
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
 // The magic cookie tells a plugin that a host started it. Its key and value are the same for all providers.
 const (
-	CookieKey   = transport.CookieKey
-	CookieValue = transport.CookieValue
+	CookieKey   = wire.CookieKey
+	CookieValue = wire.CookieValue
 )
 
 // ReattachEnv names the variable that tells a host to use plugins that already run.

@@ -25,7 +25,6 @@ import (
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/internal/program/programtest"
 	"github.com/tombolo-iac/tombolo/internal/wire"
-	"github.com/tombolo-iac/tombolo/internal/wire/transport"
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
@@ -103,7 +102,7 @@ func (e *echo) ReadData(ctx context.Context, req provider.ReadDataRequest) provi
 
 // connect is what a host does on its side.
 func connect(c *plugin.Client, version func() int) (provider.Provider, error) {
-	conn, err := transport.Connect(c)
+	conn, err := wire.Connect(c)
 	if err != nil {
 		return nil, err
 	}
@@ -122,7 +121,7 @@ func command(mode string, args ...string) *exec.Cmd {
 func launch(t *testing.T, mode string, versions ...int) (*plugin.Client, provider.Provider) {
 	t.Helper()
 	c := plugin.NewClient(&plugin.ClientConfig{
-		HandshakeConfig: transport.Handshake, VersionedPlugins: transport.Calling(versions...), Cmd: command(mode),
+		HandshakeConfig: wire.Handshake, VersionedPlugins: wire.Calling(versions...), Cmd: command(mode),
 		AutoMTLS:         true,
 		AllowedProtocols: []plugin.Protocol{plugin.ProtocolGRPC}, Logger: hclog.NewNullLogger(), SyncStdout: io.Discard,
 		SyncStderr: io.Discard,
@@ -179,7 +178,7 @@ func TestHostAndPluginAgreeOnTheBestVersion(t *testing.T) {
 
 func TestHostsWithoutNestedAttributesAreToldSo(t *testing.T) {
 	c := plugin.NewClient(&plugin.ClientConfig{
-		HandshakeConfig: transport.Handshake, VersionedPlugins: transport.Calling(5), Cmd: command("nested"),
+		HandshakeConfig: wire.Handshake, VersionedPlugins: wire.Calling(5), Cmd: command("nested"),
 		AutoMTLS:         true,
 		AllowedProtocols: []plugin.Protocol{plugin.ProtocolGRPC}, Logger: hclog.NewNullLogger(),
 	})
@@ -294,7 +293,7 @@ func TestDebuggedPluginServesOneClientAfterAnother(t *testing.T) {
 	reattach := parseReattach(t, found[1])
 	for _, name := range []string{"first ", "second "} {
 		c := plugin.NewClient(&plugin.ClientConfig{
-			HandshakeConfig: transport.Handshake, Plugins: transport.Calling(6)[6], Reattach: reattach,
+			HandshakeConfig: wire.Handshake, Plugins: wire.Calling(6)[6], Reattach: reattach,
 			AllowedProtocols: []plugin.Protocol{plugin.ProtocolGRPC}, Logger: hclog.NewNullLogger(),
 		})
 		p, err := connect(c, six)
@@ -391,7 +390,7 @@ func startPluginAndWait() {
 		cmd.Env = env
 	}
 	c := plugin.NewClient(&plugin.ClientConfig{
-		HandshakeConfig: transport.Handshake, VersionedPlugins: transport.Calling(6), Cmd: cmd, SkipHostEnv: true,
+		HandshakeConfig: wire.Handshake, VersionedPlugins: wire.Calling(6), Cmd: cmd, SkipHostEnv: true,
 		AutoMTLS:         true,
 		AllowedProtocols: []plugin.Protocol{plugin.ProtocolGRPC}, Logger: hclog.NewNullLogger(),
 	})

@@ -12,7 +12,6 @@ import (
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/internal/value"
 	"github.com/tombolo-iac/tombolo/provider"
-	"github.com/tombolo-iac/tombolo/sdk/schema/internal/stored"
 )
 
 // ResourceIdentity describes what names an object for ever: a few attributes of simple types, or lists of them. Those
@@ -209,7 +208,7 @@ func (t *resourceType) upgradeIdentity(ctx context.Context, req provider.Upgrade
 	}
 	raw := req.JSON
 	if req.Version < r.Version {
-		members, err := stored.Read(raw)
+		members, err := readStored(raw)
 		if err != nil {
 			return cty.NilVal, fmt.Errorf("the stored identity of %s is no JSON object: %w", t.name, err)
 		}
@@ -223,7 +222,7 @@ func (t *resourceType) upgradeIdentity(ctx context.Context, req provider.Upgrade
 					t.name, v, v+1, err)
 			}
 		}
-		if raw, err = stored.Write(members); err != nil {
+		if raw, err = writeStored(members); err != nil {
 			return cty.NilVal, err
 		}
 	}

@@ -11,7 +11,6 @@ import (
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/internal/value"
 	"github.com/tombolo-iac/tombolo/provider"
-	"github.com/tombolo-iac/tombolo/sdk/schema/internal/stored"
 )
 
 // Read asks Exists and then Read what became of an object.
@@ -202,7 +201,7 @@ func (s *server) UpgradeState(ctx context.Context, req provider.UpgradeStateRequ
 // upgrade runs the upgraders one after the other.
 func (t *resourceType) upgrade(ctx context.Context, req provider.UpgradeStateRequest, meta interface{}) ([]byte,
 	error) {
-	members, err := stored.Read(req.Stored.JSON)
+	members, err := readStored(req.Stored.JSON)
 	if err != nil {
 		return nil, fmt.Errorf("the stored object of type %s is no JSON object: %w", t.name, err)
 	}
@@ -216,5 +215,5 @@ func (t *resourceType) upgrade(ctx context.Context, req provider.UpgradeStateReq
 				v, v+1, err)
 		}
 	}
-	return stored.Write(members)
+	return writeStored(members)
 }

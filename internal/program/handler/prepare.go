@@ -17,7 +17,6 @@ import (
 
 	"github.com/tombolo-iac/tombolo/internal/program"
 	"github.com/tombolo-iac/tombolo/internal/program/manifest"
-	"github.com/tombolo-iac/tombolo/internal/program/prepared"
 	"github.com/tombolo-iac/tombolo/internal/program/talk"
 	"github.com/tombolo-iac/tombolo/internal/regular"
 )
@@ -67,7 +66,7 @@ func Prepare(ctx context.Context, m *manifest.Manifest, s Surroundings, again bo
 	if err != nil {
 		return "", false, err
 	}
-	err = prepared.Do(ctx, prepared.Work{
+	folder := preparedFolder{
 		Dir: start.Cache, Again: again,
 		Whole:   func() bool { return !lacks(m, start.Cache) },
 		Waiting: func() { say(fmt.Sprintf("Another process prepares provider %s. Waiting for it...", m.Name)) },
@@ -75,7 +74,8 @@ func Prepare(ctx context.Context, m *manifest.Manifest, s Surroundings, again bo
 			ran = true
 			return start.prepare(ctx, m, s, hold, say)
 		},
-	})
+	}
+	err = prepareOnce(ctx, folder)
 	if failed := (*fs.PathError)(nil); !ran && errors.As(err, &failed) {
 		err = &NotReadyError{Summary: sumUnprepared, Ours: true,
 			Detail: fmt.Sprintf(

@@ -1,4 +1,4 @@
-package prepared_test
+package handler
 
 import (
 	"context"
@@ -8,8 +8,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-
-	"github.com/tombolo-iac/tombolo/internal/program/prepared"
 )
 
 func write(t *testing.T, name, text string) {
@@ -26,7 +24,7 @@ func TestOneWorksAndTheOthersWaitForIt(t *testing.T) {
 	var all sync.WaitGroup
 	for range 4 {
 		all.Go(func() {
-			err := prepared.Do(t.Context(), prepared.Work{Dir: dir, Waiting: func() {
+			err := prepareOnce(t.Context(), preparedFolder{Dir: dir, Waiting: func() {
 				if waited.Add(1) == 3 {
 					close(finish)
 				}
@@ -53,9 +51,9 @@ func TestOneWorksAndTheOthersWaitForIt(t *testing.T) {
 
 func TestWhatWasNotFinishedIsMadeFromTheBeginning(t *testing.T) {
 	dir, broken := filepath.Join(t.TempDir(), "d"), errors.New("broken")
-	try := func(w prepared.Work, err error) (made bool) {
+	try := func(w preparedFolder, err error) (made bool) {
 		w.Dir = dir
-		got := prepared.Do(t.Context(), prepared.Work{Dir: dir, Again: w.Again, Whole: w.Whole,
+		got := prepareOnce(t.Context(), preparedFolder{Dir: dir, Again: w.Again, Whole: w.Whole,
 			Make: func(context.Context, []*os.File) error {
 				made = true
 				if _, left := os.Stat(filepath.Join(dir, "left")); (left == nil) != w.Again {
@@ -71,18 +69,18 @@ func TestWhatWasNotFinishedIsMadeFromTheBeginning(t *testing.T) {
 	}
 	for _, step := range []struct {
 		name string
-		work prepared.Work
+		work preparedFolder
 		err  error
 		want bool
 	}{
-		{"fails", prepared.Work{}, broken, true},
-		{"made from the beginning", prepared.Work{}, nil, true},
-		{"there", prepared.Work{}, nil, false},
-		{"again", prepared.Work{Again: true}, nil, true},
-		{"there after that", prepared.Work{}, nil, false},
-		{"not whole any more", prepared.Work{Whole: func() bool { return false }}, nil, true},
-		{"again, and fails", prepared.Work{Again: true}, broken, true},
-		{"not trusted after that", prepared.Work{}, nil, true},
+		{"fails", preparedFolder{}, broken, true},
+		{"made from the beginning", preparedFolder{}, nil, true},
+		{"there", preparedFolder{}, nil, false},
+		{"again", preparedFolder{Again: true}, nil, true},
+		{"there after that", preparedFolder{}, nil, false},
+		{"not whole any more", preparedFolder{Whole: func() bool { return false }}, nil, true},
+		{"again, and fails", preparedFolder{Again: true}, broken, true},
+		{"not trusted after that", preparedFolder{}, nil, true},
 	} {
 		if made := try(step.work, step.err); made != step.want {
 			t.Errorf("%s: made is %t", step.name, made)
@@ -92,10 +90,10 @@ func TestWhatWasNotFinishedIsMadeFromTheBeginning(t *testing.T) {
 
 func TestTheWaitEndsWithTheContext(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "d")
-	err := prepared.Do(t.Context(), prepared.Work{Dir: dir, Make: func(context.Context, []*os.File) error {
+	err := prepareOnce(t.Context(), preparedFolder{Dir: dir, Make: func(context.Context, []*os.File) error {
 		why := errors.New("enough")
 		ctx, cancel := context.WithCancelCause(t.Context())
-		err := prepared.Do(ctx, prepared.Work{Dir: dir, Waiting: func() { cancel(why) },
+		err := prepareOnce(ctx, preparedFolder{Dir: dir, Waiting: func() { cancel(why) },
 			Make: func(context.Context, []*os.File) error { return nil }})
 		if !errors.Is(err, why) {
 			t.Errorf("got %v", err)
@@ -111,14 +109,14 @@ func TestAFolderThatIsWholeNeedNotBeWritable(t *testing.T) {
 	parent := t.TempDir()
 	dir := filepath.Join(parent, "d")
 	make := func(context.Context, []*os.File) error { return nil }
-	if err := prepared.Do(t.Context(), prepared.Work{Dir: dir, Make: make}); err != nil {
+	if err := prepareOnce(t.Context(), preparedFolder{Dir: dir, Make: make}); err != nil {
 		t.Fatal(err)
 	}
 	// Without its lock file, which a disk that cannot be written to would not let anybody open.
 	if err := os.Remove(dir + ".lock"); err != nil {
 		t.Fatal(err)
 	}
-	if err := prepared.Do(t.Context(), prepared.Work{Dir: dir, Make: make}); err != nil {
+	if err := prepareOnce(t.Context(), preparedFolder{Dir: dir, Make: make}); err != nil {
 		t.Error(err)
 	}
 	if _, err := os.Stat(dir + ".lock"); err == nil {
@@ -129,7 +127,7 @@ func TestAFolderThatIsWholeNeedNotBeWritable(t *testing.T) {
 func TestWhatWasNotFinishedIsRemovedEvenIfItsFoldersAreReadOnly(t *testing.T) {
 	dir, broken := filepath.Join(t.TempDir(), "d"), errors.New("broken")
 	cache := filepath.Join(dir, "module", "cache")
-	err := prepared.Do(t.Context(), prepared.Work{Dir: dir, Make: func(context.Context, []*os.File) error {
+	err := prepareOnce(t.Context(), preparedFolder{Dir: dir, Make: func(context.Context, []*os.File) error {
 		if err := os.MkdirAll(cache, 0o700); err != nil {
 			return err
 		}
@@ -139,7 +137,7 @@ func TestWhatWasNotFinishedIsRemovedEvenIfItsFoldersAreReadOnly(t *testing.T) {
 	if !errors.Is(err, broken) {
 		t.Fatal(err)
 	}
-	err = prepared.Do(t.Context(), prepared.Work{Dir: dir, Make: func(context.Context, []*os.File) error {
+	err = prepareOnce(t.Context(), preparedFolder{Dir: dir, Make: func(context.Context, []*os.File) error {
 		if _, err := os.Stat(cache); !os.IsNotExist(err) {
 			t.Errorf("it is left: %v", err)
 		}

@@ -1,6 +1,4 @@
-// Package stored reads and writes stored objects as the plain values that upgraders work on: numbers are float64 where
-// that is exact, and json.Number otherwise, so that nothing is lost of those that an upgrader does not touch.
-package stored
+package schema
 
 import (
 	"bytes"
@@ -11,8 +9,10 @@ import (
 	"strconv"
 )
 
-// Read reads a stored object, which is one JSON object and nothing else.
-func Read(b []byte) (map[string]interface{}, error) {
+// readStored reads a stored object, which is one JSON object and nothing else, as the plain values that upgraders work
+// on: numbers are float64 where that is exact, and json.Number otherwise, so that nothing is lost of those that an
+// upgrader does not touch.
+func readStored(b []byte) (map[string]interface{}, error) {
 	dec := json.NewDecoder(bytes.NewReader(b))
 	dec.UseNumber()
 	var members map[string]interface{}
@@ -56,8 +56,8 @@ func sameNumber(text string, f float64) bool {
 	return strconv.FormatFloat(f, 'f', -1, 64) == text || strconv.FormatFloat(f, 'g', -1, 64) == text
 }
 
-// Write returns the JSON form of an upgraded object.
-func Write(members map[string]interface{}) ([]byte, error) {
+// writeStored returns the JSON form of an upgraded object.
+func writeStored(members map[string]interface{}) ([]byte, error) {
 	if members == nil {
 		return nil, errors.New("the upgrade gave nil")
 	}

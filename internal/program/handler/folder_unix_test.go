@@ -1,6 +1,6 @@
 //go:build linux || darwin || freebsd || netbsd || openbsd || dragonfly
 
-package prepared_test
+package handler
 
 import (
 	"context"
@@ -8,8 +8,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"testing"
-
-	"github.com/tombolo-iac/tombolo/internal/program/prepared"
 )
 
 func TestWhatWasLeftBehindDoesNotKeepTheLock(t *testing.T) {
@@ -19,7 +17,7 @@ func TestWhatWasLeftBehindDoesNotKeepTheLock(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := prepared.Do(t.Context(), prepared.Work{Dir: dir, Make: func(_ context.Context, hold []*os.File) error {
+	if err := prepareOnce(t.Context(), preparedFolder{Dir: dir, Make: func(_ context.Context, hold []*os.File) error {
 		child.ExtraFiles = hold
 		return child.Start()
 	}}); err != nil {
@@ -30,7 +28,7 @@ func TestWhatWasLeftBehindDoesNotKeepTheLock(t *testing.T) {
 		_ = child.Wait()
 	}()
 	made := false
-	if err := prepared.Do(t.Context(), prepared.Work{Dir: dir, Again: true, Waiting: func() {
+	if err := prepareOnce(t.Context(), preparedFolder{Dir: dir, Again: true, Waiting: func() {
 		t.Error("it is waited for")
 	}, Make: func(context.Context, []*os.File) error {
 		made = true

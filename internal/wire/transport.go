@@ -1,12 +1,4 @@
-// Package transport has the two ends of the connection that the library go-plugin makes between a plugin and its host:
-// what each tells the library of a provider, and the handshake on which they agree. It starts nothing itself: package
-// host has the client and its process, package provider/serve the server.
-//
-//	plugin.Serve(&plugin.ServeConfig{HandshakeConfig: transport.Handshake, VersionedPlugins: transport.Serving(map[int]*wire.Server{6: server}), ...})
-//
-//	client := plugin.NewClient(&plugin.ClientConfig{HandshakeConfig: transport.Handshake, VersionedPlugins: transport.Calling(5, 6), ...})
-//	conn, err := transport.Connect(client)
-package transport
+package wire
 
 import (
 	"context"
@@ -14,8 +6,6 @@ import (
 
 	plugin "github.com/hashicorp/go-plugin"
 	"google.golang.org/grpc"
-
-	"github.com/tombolo-iac/tombolo/internal/wire"
 )
 
 // The magic cookie tells a plugin that a host, and not a person, started it. It is a part of the protocol.
@@ -27,23 +17,23 @@ const (
 // Handshake is what go-plugin has to know of the agreement between host and plugin.
 var Handshake = plugin.HandshakeConfig{MagicCookieKey: CookieKey, MagicCookieValue: CookieValue}
 
-// name is what a plugin of this protocol calls the one thing that it serves.
-const name = "provider"
+// served is what a plugin of this protocol calls the one thing that it serves.
+const served = "provider"
 
 // Serving is what a plugin serves, by version of the protocol.
-func Serving(servers map[int]*wire.Server) map[int]plugin.PluginSet {
+func Serving(servers map[int]*Server) map[int]plugin.PluginSet {
 	sets := make(map[int]plugin.PluginSet, len(servers))
 	for version, server := range servers {
-		sets[version] = plugin.PluginSet{name: end{server: server}}
+		sets[version] = plugin.PluginSet{served: pluginEnd{server: server}}
 	}
 	return sets
 }
 
-// Calling is what a host asks for, in versions of the protocol that it speaks. Connect gives the connection.
+// Calling is what a host asks for, in versions of the protocol that it speaks. Connect returns the connection.
 func Calling(versions ...int) map[int]plugin.PluginSet {
 	sets := make(map[int]plugin.PluginSet, len(versions))
 	for _, version := range versions {
-		sets[version] = plugin.PluginSet{name: end{}}
+		sets[version] = plugin.PluginSet{served: pluginEnd{}}
 	}
 	return sets
 }
@@ -54,21 +44,21 @@ func Connect(client *plugin.Client) (*grpc.ClientConn, error) {
 	if err != nil {
 		return nil, err
 	}
-	conn, err := protocol.Dispense(name)
+	conn, err := protocol.Dispense(served)
 	if err != nil {
 		return nil, err
 	}
 	return conn.(*grpc.ClientConn), nil
 }
 
-// end implements plugin.GRPCPlugin for either side.
-type end struct {
+// pluginEnd implements plugin.GRPCPlugin for either side.
+type pluginEnd struct {
 	plugin.NetRPCUnsupportedPlugin
-	server *wire.Server // nil for a host
+	server *Server // nil for a host
 }
 
 // GRPCServer implements plugin.GRPCPlugin: it is called when the version has been agreed on.
-func (e end) GRPCServer(_ *plugin.GRPCBroker, g *grpc.Server) error {
+func (e pluginEnd) GRPCServer(_ *plugin.GRPCBroker, g *grpc.Server) error {
 	if e.server == nil {
 		return errors.New("a host serves nothing")
 	}
@@ -77,7 +67,7 @@ func (e end) GRPCServer(_ *plugin.GRPCBroker, g *grpc.Server) error {
 }
 
 // GRPCClient implements plugin.GRPCPlugin.
-func (e end) GRPCClient(_ context.Context, _ *plugin.GRPCBroker, conn *grpc.ClientConn) (any, error) {
+func (e pluginEnd) GRPCClient(_ context.Context, _ *plugin.GRPCBroker, conn *grpc.ClientConn) (any, error) {
 	if e.server != nil {
 		return nil, errors.New("a plugin calls nobody")
 	}

@@ -1,4 +1,4 @@
-package prepared
+package handler
 
 import (
 	"errors"

@@ -1,9 +1,4 @@
-// Package ephemeral keeps ephemeral objects: those that a provider opens for one run, whose values are never stored.
-//
-// Objects opens them, renews each when the provider asked for it, and closes them: one by one when their last user has
-// ended, or all that are left at the end of a run, however it ended. Each open object has one goroutine, which Close
-// awaits.
-package ephemeral
+package access
 
 import (
 	"context"
@@ -30,23 +25,23 @@ const (
 	longest  = time.Minute
 )
 
-// Objects are the open objects of one run. The zero value is not usable; see New.
-type Objects struct {
+// ephemerals are the open objects of one run. The zero value is not usable; see newEphemerals.
+type ephemerals struct {
 	calls  context.Context
 	events event.Sink
 
 	mu   sync.Mutex // guards open
-	open map[addr.AbsResourceInstance]*object
+	open map[addr.AbsResourceInstance]*ephemeral
 }
 
-// New makes an empty set; calls carries the cancellation of calls under way.
-func New(calls context.Context, events event.Sink) *Objects {
-	return &Objects{calls: calls, events: events, open: map[addr.AbsResourceInstance]*object{}}
+// newEphemerals makes an empty set; calls carries the cancellation of calls under way.
+func newEphemerals(calls context.Context, events event.Sink) *ephemerals {
+	return &ephemerals{calls: calls, events: events, open: map[addr.AbsResourceInstance]*ephemeral{}}
 }
 
-// object is one open object. The goroutine of renew owns private and diags until ended is closed.
-type object struct {
-	set     *Objects
+// ephemeral is one open object. The goroutine of renew owns private and diags until ended is closed.
+type ephemeral struct {
+	set     *ephemerals
 	addr    addr.AbsResourceInstance
 	prov    provider.Provider
 	private []byte
@@ -57,7 +52,7 @@ type object struct {
 
 // Open opens an object and returns its value: ephemeral as a whole, and sensitive where the schema says so. The
 // diagnostics have no place yet.
-func (s *Objects) Open(a addr.AbsResourceInstance, prov provider.Provider, block *provider.Block, config cty.Value,
+func (s *ephemerals) Open(a addr.AbsResourceInstance, prov provider.Provider, block *provider.Block, config cty.Value,
 	client provider.ClientCapabilities) (cty.Value, diag.List) {
 	var resp provider.OpenEphemeralResponse
 	_ = s.tell(a, event.Open, func() diag.List {
@@ -79,7 +74,7 @@ func (s *Objects) Open(a addr.AbsResourceInstance, prov provider.Provider, block
 			Detail: "The provider answered for " + a.String() + " with something that cannot be: " + e.Error() +
 				".\n\n" + value.ProviderBug})
 	}
-	o := &object{set: s, addr: a, prov: prov, private: resp.Private, stop: make(chan struct{}),
+	o := &ephemeral{set: s, addr: a, prov: prov, private: resp.Private, stop: make(chan struct{}),
 		ended: make(chan struct{})}
 	s.mu.Lock()
 	s.open[a] = o
@@ -93,7 +88,7 @@ func (s *Objects) Open(a addr.AbsResourceInstance, prov provider.Provider, block
 }
 
 // renew prolongs the object whenever it is time, until it is stopped or a renewal fails.
-func (o *object) renew(at time.Time) {
+func (o *ephemeral) renew(at time.Time) {
 	defer close(o.ended)
 	for pause := shortest; !at.IsZero(); {
 		wait := time.Until(at)
@@ -123,7 +118,7 @@ func (o *object) renew(at time.Time) {
 }
 
 // Close closes an object, if it is open, and returns what went wrong since it was opened.
-func (s *Objects) Close(a addr.AbsResourceInstance) diag.List {
+func (s *ephemerals) Close(a addr.AbsResourceInstance) diag.List {
 	s.mu.Lock()
 	o := s.open[a]
 	delete(s.open, a)
@@ -144,16 +139,16 @@ func (s *Objects) Close(a addr.AbsResourceInstance) diag.List {
 }
 
 // CloseAll closes what is still open.
-func (s *Objects) CloseAll() diag.List {
+func (s *ephemerals) CloseAll() diag.List {
 	return s.closeThose(func(addr.AbsResourceInstance) bool { return true })
 }
 
 // CloseBlock closes all instances of a block.
-func (s *Objects) CloseBlock(r addr.AbsResource) diag.List {
+func (s *ephemerals) CloseBlock(r addr.AbsResource) diag.List {
 	return s.closeThose(func(a addr.AbsResourceInstance) bool { return a.AbsResource() == r })
 }
 
-func (s *Objects) closeThose(which func(addr.AbsResourceInstance) bool) (diags diag.List) {
+func (s *ephemerals) closeThose(which func(addr.AbsResourceInstance) bool) (diags diag.List) {
 	s.mu.Lock()
 	var left []addr.AbsResourceInstance
 	for a := range s.open {
@@ -170,7 +165,7 @@ func (s *Objects) closeThose(which func(addr.AbsResourceInstance) bool) (diags d
 }
 
 // tell brackets a call with events.
-func (s *Objects) tell(a addr.AbsResourceInstance, op event.EphemeralOp, call func() diag.List) diag.List {
+func (s *ephemerals) tell(a addr.AbsResourceInstance, op event.EphemeralOp, call func() diag.List) diag.List {
 	o := addr.Object{Instance: a}
 	started := time.Now()
 	s.events.Send(event.EphemeralStart{Object: o, Op: op})

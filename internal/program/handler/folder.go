@@ -1,15 +1,4 @@
-// Package prepared makes the content of a folder once for all processes of a machine: what takes long to make, or must
-// not be seen half made.
-//
-// Of several processes one works, under a lock beside the folder, and the others wait for it. That the folder is whole
-// is told by a mark in it, which is written last. What a process that was killed has left behind is removed, and made
-// again from the beginning. A folder that is whole is only looked at, so that it may be on a disk that cannot be
-// written to.
-//
-//	err := prepared.Do(ctx, prepared.Work{Dir: dir, Make: func(ctx context.Context, hold []*os.File) error { return unpack(dir) }})
-//
-// Where a file system has no locks nobody waits.
-package prepared
+package handler
 
 import (
 	"context"
@@ -21,8 +10,14 @@ import (
 	"time"
 )
 
-// Work is the content of one folder.
-type Work struct {
+// preparedFolder is a folder whose content is made once for all processes of a machine: what takes long to make, or
+// must not be seen half made.
+//
+// Of several processes one works, under a lock beside the folder, and the others wait for it. A mark in the folder,
+// which is written last, says that it is whole. What a process that was killed has left behind is removed, and made
+// again from the beginning. A folder that is whole is only looked at, so that it may be on a disk that cannot be
+// written to. Where a file system has no locks nobody waits.
+type preparedFolder struct {
 	Dir string
 	// Again asks to make it even if it is whole, and over what is there.
 	Again bool
@@ -35,15 +30,15 @@ type Work struct {
 	Make func(ctx context.Context, hold []*os.File) error
 }
 
-// mark is the name of the file that says that a folder is whole.
-const mark = ".whole"
+// wholeMark is the name of the file that says that a folder is whole.
+const wholeMark = ".whole"
 
-// look is how often it is tried to get the lock.
-const look = 50 * time.Millisecond
+// lockInterval is how often it is tried to get the lock.
+const lockInterval = 50 * time.Millisecond
 
-// Do sees to it that the folder is whole. The error is that of Make, or of the system, or the cause with which the
-// context has ended.
-func Do(ctx context.Context, w Work) error {
+// prepareOnce sees to it that the folder is whole. The error is that of Make, or of the system, or the cause with which
+// the context has ended.
+func prepareOnce(ctx context.Context, w preparedFolder) error {
 	if !w.Again && w.done() {
 		return nil
 	}
@@ -55,19 +50,19 @@ func Do(ctx context.Context, w Work) error {
 		return err
 	}
 	defer lock.Close()
-	if err := wait(ctx, lock, w.Waiting); err != nil {
+	if err := awaitLock(ctx, lock, w.Waiting); err != nil {
 		return err
 	}
 	defer unlock(lock) // whatever has inherited it
 	switch {
 	case w.Again:
-		if err := os.Remove(filepath.Join(w.Dir, mark)); err != nil && !os.IsNotExist(err) {
+		if err := os.Remove(filepath.Join(w.Dir, wholeMark)); err != nil && !os.IsNotExist(err) {
 			return err
 		}
 	case w.done():
 		return nil
 	default:
-		if err := removeAll(w.Dir); err != nil {
+		if err := removeTree(w.Dir); err != nil {
 			return fmt.Errorf("remove what was left unfinished: %w", err)
 		}
 	}
@@ -80,8 +75,8 @@ func Do(ctx context.Context, w Work) error {
 	return w.finish()
 }
 
-// removeAll removes a folder, and folders in it that nobody may write to, as module caches have them.
-func removeAll(dir string) error {
+// removeTree removes a folder, and folders in it that nobody may write to, as module caches have them.
+func removeTree(dir string) error {
 	err := os.RemoveAll(dir)
 	if !errors.Is(err, fs.ErrPermission) {
 		return err
@@ -95,14 +90,14 @@ func removeAll(dir string) error {
 	return os.RemoveAll(dir)
 }
 
-func (w Work) done() bool {
-	info, err := os.Stat(filepath.Join(w.Dir, mark))
+func (w preparedFolder) done() bool {
+	info, err := os.Stat(filepath.Join(w.Dir, wholeMark))
 	return err == nil && info.Mode().IsRegular() && (w.Whole == nil || w.Whole())
 }
 
 // finish writes the mark.
-func (w Work) finish() error {
-	f, err := os.CreateTemp(w.Dir, mark+"-*")
+func (w preparedFolder) finish() error {
+	f, err := os.CreateTemp(w.Dir, wholeMark+"-*")
 	if err != nil {
 		return err
 	}
@@ -111,7 +106,7 @@ func (w Work) finish() error {
 		err = err2
 	}
 	if err == nil {
-		err = os.Rename(f.Name(), filepath.Join(w.Dir, mark))
+		err = os.Rename(f.Name(), filepath.Join(w.Dir, wholeMark))
 	}
 	if err != nil {
 		_ = os.Remove(f.Name())
@@ -119,8 +114,8 @@ func (w Work) finish() error {
 	return err
 }
 
-// wait waits for the lock.
-func wait(ctx context.Context, lock *os.File, waiting func()) error {
+// awaitLock waits for the lock.
+func awaitLock(ctx context.Context, lock *os.File, waiting func()) error {
 	for first := true; ; first = false {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
@@ -132,7 +127,7 @@ func wait(ctx context.Context, lock *os.File, waiting func()) error {
 			waiting()
 		}
 		select {
-		case <-time.After(look):
+		case <-time.After(lockInterval):
 		case <-ctx.Done():
 		}
 	}

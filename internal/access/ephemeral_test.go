@@ -1,4 +1,4 @@
-package ephemeral
+package access
 
 import (
 	"context"
@@ -55,7 +55,7 @@ func TestRenewalsAreNeverCloserThanASecond(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				l := &lender{again: tt.again}
-				set := New(t.Context(), event.Discard)
+				set := newEphemerals(t.Context(), event.Discard)
 				last := time.Now()
 				if _, diags := set.Open(addr.AbsResourceInstance{}, l, &provider.Block{}, cty.EmptyObjectVal,
 					provider.ClientCapabilities{}); diags.HasErrors() {
