@@ -266,3 +266,29 @@ func asksForLittle(t *testing.T, what string, call func() (cty.Value, error)) {
 		t.Errorf("%s: the message is not for people: %.300s", what, err)
 	}
 }
+
+// TestATextIsWrittenOnce measures how much a template allocates: its result, and little beside it.
+func TestATextIsWrittenOnce(t *testing.T) {
+	const length = 1 << 22
+	half := cty.StringVal(strings.Repeat("x", length/2))
+	secret := cty.StringVal(strings.Repeat("y", length/2)).Mark(value.Sensitive)
+	ctx := bounded(t.Context(), t.TempDir(), map[string]cty.Value{"a": half, "b": secret})
+	for _, text := range []string{`"${a}${a}"`, `"${a}${b}"`, `"${a}, then ${upper(b)}"`} {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		v, diags := evaluated(t, text, ctx)
+		runtime.ReadMemStats(&after)
+		if diags.HasErrors() {
+			t.Fatal(diags)
+		}
+		bare, marks := v.Unmark()
+		_, hidden := marks[value.Sensitive]
+		if n := len(bare.AsString()); n < length || hidden != strings.Contains(text, "b") {
+			t.Errorf("%s: %d bytes, sensitive: %t", text, n, hidden)
+		}
+		made := after.TotalAlloc - before.TotalAlloc
+		if bound := uint64(length * 3 / 2); !strings.Contains(text, "upper") && made > bound {
+			t.Errorf("%s: %d bytes were allocated for a text of %d, more than %d", text, made, length, bound)
+		}
+	}
+}

@@ -3,6 +3,7 @@ package funcs
 import (
 	"math"
 	"reflect"
+	"strings"
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
@@ -275,10 +276,31 @@ func (e *text) Value(ctx *hcl.EvalContext) (cty.Value, hcl.Diagnostics) {
 		return e.of.Value(ctx)
 	}
 	left := limits.text
-	of := *e.of
-	of.Parts = make([]hclsyntax.Expression, len(e.of.Parts))
+	parts := make([]found, len(e.of.Parts))
+	texts, marks := make([]string, len(parts)), []cty.ValueMarks{}
+	whole := true
 	for i, p := range e.of.Parts {
-		of.Parts[i] = &part{Expression: p, left: &left}
+		v, diags := p.Value(ctx)
+		parts[i] = found{Expression: p, value: v, diags: diags}
+		bare, of := v.Unmark()
+		if bare.Type() != cty.String || !bare.IsKnown() || bare.IsNull() || len(diags) > 0 {
+			whole = false
+			continue
+		}
+		texts[i], marks = bare.AsString(), append(marks, of)
+		if left -= len(texts[i]); left < 0 {
+			return longText(ctx, nil, p)
+		}
+	}
+	if whole {
+		// Its length is known, so that it is written once. The library lets a buffer grow and copies that.
+		return held(ctx, cty.StringVal(strings.Join(texts, "")).WithMarks(marks...), nil, e.Expression)
+	}
+	of := *e.of
+	of.Parts = make([]hclsyntax.Expression, len(parts))
+	left = limits.text
+	for i := range parts {
+		of.Parts[i] = &part{Expression: &parts[i], left: &left}
 	}
 	v, diags := of.Value(ctx)
 	return held(ctx, v, diags, e.Expression)
