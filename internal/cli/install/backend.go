@@ -84,9 +84,10 @@ func (s *backendSetup) run(ctx context.Context, c *command.Call, root *config.Mo
 		return nil, diags.Errorf(nil, "Backend configuration changed", "%s",
 			backend.NoMigration(c.Title, recorded.Type))
 	case recorded != nil && !s.migrate && !s.force:
-		return nil, diags.Errorf(nil, "Backend configuration changed", "The place of states is another one than "+
-			"before. To copy the states there, use \"%[1]s init -migrate-state\". To leave them alone and go on with "+
-			"what is at the new place, use \"%[1]s init -reconfigure\".", c.Program)
+		return nil, diags.Errorf(nil, "Backend configuration changed", "The arguments of the backend are not those "+
+			"of the last init. If the states are where they were, or if you want to go on with what is at the new "+
+			"place, use \"%[1]s init -reconfigure\". To copy the states to the new place, use \"%[1]s init "+
+			"-migrate-state\".", c.Program)
 	default:
 		if recorded != nil && configured == nil {
 			announce(c, "", fmt.Sprintf("%s has detected you're unconfiguring your previously set %q backend.", c.Title,
