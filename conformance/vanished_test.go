@@ -11,16 +11,16 @@ import (
 // instanceKey is the key of a module instance in an address. The generator's keys have no brackets.
 var instanceKey = regexp.MustCompile(`\[[^\]]*\]`)
 
-// withoutVanished drops, from the dependencies of stored objects, the blocks that the same document has no object of.
-// Terraform keeps in a state what an object depended on, under the name which it had then, until the object is written
-// again; nothing reads that any more.
+// withoutVanished drops, from the dependencies of stored objects, the blocks that the same document has no object of,
+// or will have none of: Terraform keeps in a state what an object depended on, under the name which it had then, until
+// the object is written again, and counts blocks that go to what their module holds.
 func withoutVanished(doc Document) {
 	for name, part := range doc {
 		switch part, _ := part.(map[string]any); {
 		case strings.HasPrefix(name, "file "), name == "show":
 			filterDependencies(part, storedBlocks(part, map[string]bool{}))
 		case name == "plan":
-			filterDependencies(part["prior_state"], storedBlocks(part["prior_state"], map[string]bool{}))
+			filterDependencies(part["prior_state"], storedBlocks(part["planned_values"], map[string]bool{}))
 		}
 	}
 }

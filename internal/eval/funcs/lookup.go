@@ -116,6 +116,9 @@ var matchKeysFunc = function.New(&function.Spec{
 		if wanted.LengthInt() == 0 {
 			return cty.ListValEmpty(ty.ElementType()), nil
 		}
+		if !ctyfast.WhollyKnown(args[0]) {
+			return cty.UnknownVal(ty), nil // as in Terraform, also where no unknown value would be picked
+		}
 		values := args[0].AsValueSlice()
 		var matched []cty.Value
 		var known valueSet // when all of wanted is known
