@@ -128,10 +128,18 @@ func decodePassedProviders(attr *hcl.Attribute) ([]PassedProvider, diag.List) {
 			continue
 		}
 		seen[child] = rng
-		out = append(out, PassedProvider{InChild: child, InParent: parent, InChildRange: pair.Key.Range(),
-			InParentRange: pair.Value.Range()})
+		out = append(out, PassedProvider{InChild: child, InParent: parent, InChildRange: localNameRange(pair.Key),
+			InParentRange: localNameRange(pair.Value)})
 	}
 	return out, diags
+}
+
+// localNameRange returns the place of a local name, without the alias behind it.
+func localNameRange(expr hcl.Expression) hcl.Range {
+	if traversal, diags := hcl.AbsTraversalForExpr(expr); !diags.HasErrors() {
+		return traversal[0].SourceRange()
+	}
+	return expr.Range()
 }
 
 func (c *callDecl) merge(over *callDecl) {

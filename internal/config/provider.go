@@ -127,6 +127,15 @@ func (m *Module) ProviderFor(localName string) addr.Provider {
 	return addr.DefaultProvider(localName)
 }
 
+// assumedProvider returns what a local name stands for where configurations are passed: the provider that is built in
+// has to be listed in required_providers to be meant (conformance modules/built_in_provider_passed).
+func (m *Module) assumedProvider(localName string) addr.Provider {
+	if r := m.RequiredProviders[localName]; r != nil {
+		return r.Source
+	}
+	return addr.Provider{Host: addr.DefaultProviderHost, Namespace: addr.DefaultProviderNamespace, Type: localName}
+}
+
 // LocalNameFor returns the name that required_providers has for a provider; ok is false when it has none.
 func (m *Module) LocalNameFor(p addr.Provider) (name string, ok bool) {
 	name, ok = m.localNames[p]
@@ -419,8 +428,8 @@ func checkRepeatedCalls(m *Module) (diags diag.List) {
 // checkPassed compares both ends of an entry of the providers argument.
 func checkPassed(m *Module, p *PassedProvider) (diags diag.List) {
 	const undefined, mismatch = "Reference to undefined provider", "Provider type mismatch"
-	parentType := m.Parent.ProviderFor(p.InParent.LocalName)
-	childType := m.ProviderFor(p.InChild.LocalName)
+	parentType := m.Parent.assumedProvider(p.InParent.LocalName)
+	childType := m.assumedProvider(p.InChild.LocalName)
 	required, own := m.RequiredProviders[p.InChild.LocalName], m.ProviderConfigs[p.InChild]
 	listed, proxy := m.Parent.RequiredProviders[p.InParent.LocalName] != nil, own != nil && own.Proxy
 	switch {
@@ -428,10 +437,6 @@ func checkPassed(m *Module, p *PassedProvider) (diags diag.List) {
 		diags = diags.Errorf(&p.InChildRange, undefined, "The module in %s has no provider configuration %s. If it "+
 			"should be passed in, add %s to configuration_aliases of the entry %q in its required_providers.", m.Dir,
 			p.InChild, p.InChild, p.InChild.LocalName)
-	case required == nil && !proxy && childType != parentType && listed:
-		diags = diags.Errorf(&p.InChildRange, undefined, "The module in %s does not list a provider under the name "+
-			"%q in required_providers. To pass a configuration of %s, it has to.", m.Dir, p.InChild.LocalName,
-			parentType.ForDisplay())
 	case required == nil && !proxy:
 		diags = diags.Warnf(&p.InChildRange, undefined, "The module in %s does not list a provider under the name %q "+
 			"in required_providers, so it is taken for %s. Add an entry there to say so.", m.Dir, p.InChild.LocalName,
