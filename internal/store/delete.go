@@ -36,7 +36,7 @@ func (s *session) delete() error {
 	if dir == "" {
 		return errors.New("the default workspace cannot be deleted")
 	}
-	if n := len(s.inFlight) + len(s.unfolded); n > 0 {
+	if n := s.open.Len(); n > 0 {
 		return fmt.Errorf("%d operations of an interrupted run are still open; resolve them first with recover", n)
 	}
 	info, err := files.Stat(dir)

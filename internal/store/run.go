@@ -28,7 +28,7 @@ func (s *session) Begin(_ context.Context, run state.RunInfo) (state.Journal, er
 func (s *session) StartRun() (journal.Log, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if err := s.countable(); err != nil {
+	if err := journal.Countable(s.base, s.w.p.out); err != nil {
 		return nil, err
 	}
 	if err := s.ensureWAL(); err != nil {
@@ -65,7 +65,7 @@ func (s *session) WriteSnapshot(st *state.State, covers uint64) (int64, error) {
 func (s *session) Finish(left []state.InFlight, failed error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.inFlight = append(s.inFlight, left...)
+	s.open.InFlight = append(s.open.InFlight, left...)
 	if failed != nil {
 		return s.wal.saved(failed)
 	}

@@ -4,9 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"os"
-	"slices"
 	"sync"
 
 	"github.com/tombolo-iac/tombolo/internal/store/journal"
@@ -28,8 +26,7 @@ type session struct {
 	base      *state.State // what the state file holds; nil when it says nothing
 	hash      string       // of the state file; "" when there is none
 	lineage   string       // of what will be written
-	inFlight  []state.InFlight
-	unfolded  []state.Unfolded
+	open      journal.Left
 	wal       *wal
 	written   bool // the wal has more than what is carried over
 	backedUp  bool
@@ -87,7 +84,7 @@ func (s *session) load(ctx context.Context) error {
 	}
 	s.base, s.hash, s.blank = v.base, c.hash, w.blankName(v.blank)
 	s.kept = v.base
-	s.inFlight, s.unfolded = v.InFlight, v.Unfolded
+	s.open = journal.Left{InFlight: v.InFlight, Unfolded: v.Unfolded}
 	if j != nil {
 		w.sweep()
 		if s.wal, err = continueWAL(s, jf, j); err != nil {
@@ -164,7 +161,7 @@ func (s *session) certain() (err error) {
 
 // readElsewhere takes the state from another file than the one that is written (-state-out).
 func (s *session) readElsewhere(ctx context.Context) error {
-	if n := len(s.inFlight) + len(s.unfolded); n > 0 {
+	if n := s.open.Len(); n > 0 {
 		return fmt.Errorf(
 			"%s has %d operations of an interrupted run that are still open; resolve them first with recover",
 			s.w.p.out, n)
@@ -189,8 +186,9 @@ func (s *session) Context() context.Context { return s.ctx }
 func (s *session) Snapshot() *state.Snapshot {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return &state.Snapshot{State: s.base, InFlight: slices.Clone(s.inFlight), Unfolded: slices.Clone(s.unfolded),
-		Blank: s.blank}
+	snapshot := s.open.Snapshot(s.base)
+	snapshot.Blank = s.blank
+	return snapshot
 }
 
 // usable returns why nothing can be begun in this session any more. Called with mu held.
@@ -220,11 +218,11 @@ func (s *session) settle() error {
 	if err := removeAny(files, s.w.p.image); err != nil {
 		return err
 	}
-	if !s.written && len(s.inFlight)+len(s.unfolded) > 0 {
+	if !s.written && s.open.Len() > 0 {
 		return nil
 	}
-	if len(s.inFlight)+len(s.unfolded) > 0 {
-		records, err := journal.Carry(s.inFlight, s.unfolded)
+	if s.open.Len() > 0 {
+		records, err := s.open.Carry()
 		if err != nil {
 			return err
 		}
@@ -249,9 +247,6 @@ func (s *session) settle() error {
 	return errors.Join(err, s.keep())
 }
 
-// lastSerial is the greatest serial of a state that is gone on with: every snapshot takes one more.
-const lastSerial = math.MaxUint64 - 1<<32
-
 func removeAny(files Files, name string) error {
 	if err := files.Remove(name); err != nil && !isMissing(err) {
 		return err
@@ -268,15 +263,6 @@ func (s *session) header() journal.Header {
 		h.Serial = s.base.Serial
 	}
 	return h
-}
-
-// countable refuses a state on which no run can count on.
-func (s *session) countable() error {
-	if s.base == nil || s.base.Serial <= lastSerial {
-		return nil
-	}
-	return fmt.Errorf("the state %s has serial %d, and there are not enough greater numbers left to go on. "+
-		"Write it with a small serial: state pull, change it, state push -force", s.w.p.out, s.base.Serial)
 }
 
 // ensureWAL makes the journal file when there is none.

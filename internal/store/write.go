@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/tombolo-iac/tombolo/internal/store/journal"
 	"github.com/tombolo-iac/tombolo/state"
@@ -53,7 +52,7 @@ func (s *session) replace(st *state.State, force bool) error {
 	if c.Lineage != "" {
 		s.lineage = c.Lineage
 	}
-	if c.Serial > lastSerial && !same {
+	if c.Serial > journal.LastSerial && !same {
 		return fmt.Errorf("write the state: its serial %d is too great to be counted on. Give it a small one", c.Serial)
 	}
 	if err := s.ensureWAL(); err != nil {
@@ -79,7 +78,7 @@ func (s *session) Resolve(_ context.Context, tokens []string, edits ...state.Edi
 	record := journal.ResolveRecord{Tokens: tokens, Edits: raw}
 	s.mu.Lock()
 	j := s.journal
-	if err := errors.Join(s.known(tokens), s.usable()); err != nil {
+	if err := errors.Join(s.open.Known(tokens), s.usable()); err != nil {
 		s.mu.Unlock()
 		return err
 	}
@@ -90,7 +89,7 @@ func (s *session) Resolve(_ context.Context, tokens []string, edits ...state.Edi
 		}
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		s.forget(tokens)
+		s.open.Forget(tokens)
 		return nil
 	}
 	defer s.mu.Unlock()
@@ -106,14 +105,14 @@ func (s *session) resolve(record journal.ResolveRecord, edits []state.Edit) erro
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(s.countable(), s.ensureWAL()); err != nil {
+	if err := errors.Join(journal.Countable(s.base, s.w.p.out), s.ensureWAL()); err != nil {
 		return err
 	}
 	seq := s.wal.Append(journal.KindResolve, payload)
 	if err := s.wal.Wait(seq); err != nil {
 		return err
 	}
-	s.forget(record.Tokens)
+	s.open.Forget(record.Tokens)
 	b := s.base.Builder()
 	b.Fold(edits...)
 	if st := b.State(); !st.SameContent(s.base) {
@@ -122,26 +121,6 @@ func (s *session) resolve(record journal.ResolveRecord, edits []state.Edit) erro
 		}
 	}
 	return s.settle()
-}
-
-// known ensures that every token names something open.
-func (s *session) known(tokens []string) error {
-	for _, t := range tokens {
-		if !slices.ContainsFunc(s.inFlight, func(f state.InFlight) bool { return f.Token() == t }) &&
-			!slices.ContainsFunc(s.unfolded, func(u state.Unfolded) bool { return u.Token() == t }) {
-			return fmt.Errorf("resolve: no open operation is called %s", t)
-		}
-	}
-	return nil
-}
-
-func (s *session) forget(tokens []string) {
-	s.inFlight = slices.DeleteFunc(slices.Clone(s.inFlight), func(f state.InFlight) bool {
-		return slices.Contains(tokens, f.Token())
-	})
-	s.unfolded = slices.DeleteFunc(slices.Clone(s.unfolded), func(u state.Unfolded) bool {
-		return slices.Contains(tokens, u.Token())
-	})
 }
 
 // Unlock implements state.Session.

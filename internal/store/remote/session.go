@@ -5,8 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"math"
-	"slices"
 	"sync"
 	"time"
 
@@ -24,21 +22,20 @@ type session struct {
 	cancel context.CancelCauseFunc
 	done   chan struct{} // closed when nobody watches the lock any more; nil before
 
-	mu       sync.Mutex
-	base     *state.State // what is stored; nil when it says nothing
-	content  Content      // its version, without the data
-	hash     string
-	lineage  string // of what will be written
-	inFlight []state.InFlight
-	unfolded []state.Unfolded
-	version  string // of the stored journal
-	log      *chunks
-	rescue   []string // files of this machine whose records are in the log now
-	written  bool     // the log has more than what is carried over
-	size     int64    // of the last snapshot
-	run      state.RunInfo
-	journal  *journal.Open
-	over     bool
+	mu      sync.Mutex
+	base    *state.State // what is stored; nil when it says nothing
+	content Content      // its version, without the data
+	hash    string
+	lineage string // of what will be written
+	open    journal.Left
+	version string // of the stored journal
+	log     *chunks
+	rescue  []string // files of this machine whose records are in the log now
+	written bool     // the log has more than what is carried over
+	size    int64    // of the last snapshot
+	run     state.RunInfo
+	journal *journal.Open
+	over    bool
 }
 
 // call bounds a call to the driver.
@@ -110,7 +107,7 @@ func (s *session) load(ctx context.Context) error {
 func (s *session) take(v *stored) error {
 	s.base, s.hash, s.version = v.state, v.hash, v.raw.Version
 	s.content = Content{Version: v.content.Version}
-	s.inFlight, s.unfolded, s.log, s.size = v.InFlight, v.Unfolded, nil, int64(len(v.content.Data))
+	s.open, s.log, s.size = journal.Left{InFlight: v.InFlight, Unfolded: v.Unfolded}, nil, int64(len(v.content.Data))
 	if v.parsed == nil {
 		return nil
 	}
@@ -163,7 +160,7 @@ func (s *session) Context() context.Context { return s.ctx }
 func (s *session) Snapshot() *state.Snapshot {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return &state.Snapshot{State: s.base, InFlight: slices.Clone(s.inFlight), Unfolded: slices.Clone(s.unfolded)}
+	return s.open.Snapshot(s.base)
 }
 
 // usable returns why nothing can be begun in this session any more. Called with mu held.
@@ -180,17 +177,6 @@ func (s *session) usable() error {
 		return fmt.Errorf("the journal is broken; unlock, and lock again: %w", err)
 	}
 	return nil
-}
-
-// lastSerial is the greatest serial of a state that is gone on with.
-const lastSerial = math.MaxUint64 - 1<<32
-
-func (s *session) countable() error {
-	if s.base == nil || s.base.Serial <= lastSerial {
-		return nil
-	}
-	return fmt.Errorf("the state %s has serial %d, and there are not enough greater numbers left to go on. "+
-		"Write it with a small serial: state pull, change it, state push -force", s.w.place, s.base.Serial)
 }
 
 // Begin implements state.Session.
@@ -216,7 +202,7 @@ func (s *session) Begin(_ context.Context, run state.RunInfo) (state.Journal, er
 func (s *session) StartRun() (journal.Log, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if err := errors.Join(s.usable(), s.countable()); err != nil {
+	if err := errors.Join(s.usable(), journal.Countable(s.base, s.w.place.String())); err != nil {
 		return nil, err
 	}
 	if err := s.ensureLog(); err != nil {
@@ -247,7 +233,7 @@ func (s *session) WriteSnapshot(st *state.State, covers uint64) (int64, error) {
 func (s *session) Finish(left []state.InFlight, failed error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.inFlight = append(s.inFlight, left...)
+	s.open.InFlight = append(s.open.InFlight, left...)
 	if failed != nil {
 		return s.log.saved(failed)
 	}
@@ -295,7 +281,7 @@ func (s *session) replace(st *state.State, force bool) error {
 	if c.Lineage != "" {
 		s.lineage = c.Lineage
 	}
-	if c.Serial > lastSerial && !same {
+	if c.Serial > journal.LastSerial && !same {
 		return fmt.Errorf("write the state: its serial %d is too great to be counted on. Give it a small one", c.Serial)
 	}
 	if err := s.ensureLog(); err != nil {
@@ -327,7 +313,7 @@ func (s *session) Resolve(_ context.Context, tokens []string, edits ...state.Edi
 	}
 	record := journal.ResolveRecord{Tokens: tokens, Edits: raw}
 	s.mu.Lock()
-	if err := errors.Join(s.known(tokens), s.usable()); err != nil {
+	if err := errors.Join(s.open.Known(tokens), s.usable()); err != nil {
 		s.mu.Unlock()
 		return err
 	}
@@ -338,7 +324,7 @@ func (s *session) Resolve(_ context.Context, tokens []string, edits ...state.Edi
 		}
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		s.forget(tokens)
+		s.open.Forget(tokens)
 		return nil
 	}
 	defer s.mu.Unlock()
@@ -354,14 +340,14 @@ func (s *session) resolve(record journal.ResolveRecord, edits []state.Edit) erro
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(s.countable(), s.ensureLog()); err != nil {
+	if err := errors.Join(journal.Countable(s.base, s.w.place.String()), s.ensureLog()); err != nil {
 		return err
 	}
 	seq := s.log.Append(journal.KindResolve, payload)
 	if err := errors.Join(s.log.Wait(seq), s.log.Broken()); err != nil {
 		return err
 	}
-	s.forget(record.Tokens)
+	s.open.Forget(record.Tokens)
 	b := s.base.Builder()
 	b.Fold(edits...)
 	if st := b.State(); !st.SameContent(s.base) {
@@ -370,26 +356,6 @@ func (s *session) resolve(record journal.ResolveRecord, edits []state.Edit) erro
 		}
 	}
 	return s.settle()
-}
-
-// known ensures that every token names something open.
-func (s *session) known(tokens []string) error {
-	for _, t := range tokens {
-		if !slices.ContainsFunc(s.inFlight, func(f state.InFlight) bool { return f.Token() == t }) &&
-			!slices.ContainsFunc(s.unfolded, func(u state.Unfolded) bool { return u.Token() == t }) {
-			return fmt.Errorf("resolve: no open operation is called %s", t)
-		}
-	}
-	return nil
-}
-
-func (s *session) forget(tokens []string) {
-	s.inFlight = slices.DeleteFunc(slices.Clone(s.inFlight), func(f state.InFlight) bool {
-		return slices.Contains(tokens, f.Token())
-	})
-	s.unfolded = slices.DeleteFunc(slices.Clone(s.unfolded), func(u state.Unfolded) bool {
-		return slices.Contains(tokens, u.Token())
-	})
 }
 
 // Delete implements state.Deleter.
@@ -413,7 +379,7 @@ func (s *session) delete() error {
 	if s.w.name == state.DefaultWorkspace {
 		return errors.New("the default workspace cannot be deleted")
 	}
-	if n := len(s.inFlight) + len(s.unfolded); n > 0 {
+	if n := s.open.Len(); n > 0 {
 		return fmt.Errorf("%d operations of an interrupted run are still open; resolve them first with recover", n)
 	}
 	ctx, cancel := s.call()

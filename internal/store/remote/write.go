@@ -158,12 +158,12 @@ func (s *session) settle() error {
 	if err := s.log.Broken(); err != nil {
 		return err // the journal has what the state lacks
 	}
-	open := len(s.inFlight) + len(s.unfolded)
+	open := s.open.Len()
 	if !s.written && open > 0 {
 		return nil
 	}
 	if open > 0 {
-		records, err := journal.Carry(s.inFlight, s.unfolded)
+		records, err := s.open.Carry()
 		if err != nil {
 			return err
 		}
