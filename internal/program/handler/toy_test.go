@@ -151,7 +151,7 @@ func toy(args []string) int {
 	if err != nil {
 		return fail(err)
 	}
-	if out != nil {
+	if out = lied(action, out); out != nil {
 		json.NewEncoder(os.Stdout).Encode(out)
 	}
 	return 0

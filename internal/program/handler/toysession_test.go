@@ -152,7 +152,7 @@ func (s *toySessionState) call(id int64, m rpc, cancelled chan struct{}) {
 		s.fail(id, 1, err.Error(), nil)
 		return
 	}
-	s.answer(id, out)
+	s.answer(id, lied(m.Method, out))
 }
 
 // sessionMisbehaviours are what an object can ask of the program of a session. They give true when the call is
