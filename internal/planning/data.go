@@ -256,10 +256,14 @@ func (p *planner) storedResources() *stored {
 }
 
 // goes reports whether the stored objects of a block will be deleted because the instance of its module is not wanted
-// any more. Like any other change of the block, that is one which data sources wait for.
+// any more, or because the module has no such block any more. Like any other change, that is one which data sources
+// wait for.
 func (p *planner) goes(a addr.AbsResource) bool {
 	slot := p.prog.ResourceSlot(a.Config())
-	if p.opts.Mode != plan.Normal || slot == nil || p.walk.Instance(a.Module) != nil || p.walk.HeldBlock(a) != nil {
+	if slot != nil && p.walk.Instance(a.Module) != nil || p.prog.Unit(a.Module.Config()) == nil {
+		return false
+	}
+	if p.opts.Mode != plan.Normal || p.walk.HeldBlock(a) != nil {
 		return false
 	}
 	return slices.ContainsFunc(p.prior.Resource(a).Keys(), func(key addr.Key) bool {
