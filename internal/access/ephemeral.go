@@ -23,12 +23,16 @@ const closing = 10 * time.Second
 const (
 	shortest = time.Second
 	longest  = time.Minute
+	// glance is how often the clock is looked at until a renewal: it may be set, or go on while the machine sleeps,
+	// and a timer knows of neither.
+	glance = 30 * time.Second
 )
 
 // ephemerals are the open objects of one run. The zero value is not usable; see newEphemerals.
 type ephemerals struct {
 	calls  context.Context
 	events event.Sink
+	now    func() time.Time // the clock by which providers say when
 
 	mu   sync.Mutex // guards open
 	open map[addr.AbsResourceInstance]*ephemeral
@@ -36,7 +40,7 @@ type ephemerals struct {
 
 // newEphemerals makes an empty set; calls carries the cancellation of calls under way.
 func newEphemerals(calls context.Context, events event.Sink) *ephemerals {
-	return &ephemerals{calls: calls, events: events, open: map[addr.AbsResourceInstance]*ephemeral{}}
+	return &ephemerals{calls: calls, events: events, now: time.Now, open: map[addr.AbsResourceInstance]*ephemeral{}}
 }
 
 // ephemeral is one open object. The goroutine of renew owns private and diags until ended is closed.
@@ -91,18 +95,15 @@ func (s *ephemerals) Open(a addr.AbsResourceInstance, prov provider.Provider, bl
 func (o *ephemeral) renew(at time.Time) {
 	defer close(o.ended)
 	for pause := shortest; !at.IsZero(); {
-		wait := time.Until(at)
+		at = at.Round(0) // the clock of the wall alone
+		wait := at.Sub(o.set.now())
 		if wait > 0 {
 			wait, pause = max(wait, shortest), shortest
 		} else {
 			wait, pause = pause, min(2*pause, longest)
 		}
-		timer := time.NewTimer(wait)
-		select {
-		case <-o.stop:
-			timer.Stop()
+		if !o.wait(at, wait) {
 			return
-		case <-timer.C:
 		}
 		var resp provider.RenewEphemeralResponse
 		o.diags = o.diags.Extend(o.set.tell(o.addr, event.Renew, func() diag.List {
@@ -114,6 +115,28 @@ func (o *ephemeral) renew(at time.Time) {
 			return
 		}
 		o.private, at = resp.Private, resp.RenewAt
+	}
+}
+
+// wait waits for a time that comes after a pause, or sooner if the clock is moved on. It reports whether the object is
+// still wanted then.
+func (o *ephemeral) wait(at time.Time, pause time.Duration) bool {
+	timer := time.NewTimer(pause)
+	defer timer.Stop()
+	look := time.NewTicker(glance)
+	defer look.Stop()
+	overdue := !o.set.now().Before(at)
+	for {
+		select {
+		case <-o.stop:
+			return false
+		case <-timer.C:
+			return true
+		case <-look.C:
+			if !overdue && !o.set.now().Before(at) {
+				return true
+			}
+		}
 	}
 }
 

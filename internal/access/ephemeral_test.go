@@ -2,6 +2,7 @@ package access
 
 import (
 	"context"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -71,6 +72,46 @@ func TestRenewalsAreNeverCloserThanASecond(t *testing.T) {
 				}
 				if diff := cmp.Diff(tt.want, got); diff != "" {
 					t.Errorf("pauses (-want +got):\n%s", diff)
+				}
+			})
+		})
+	}
+}
+
+// TestRenewalsFollowTheClock sets the clock while an object waits for its renewal, as happens when a machine sleeps.
+func TestRenewalsFollowTheClock(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		jump time.Duration // after five minutes
+		want time.Duration // from the beginning to the renewal, in an hour
+	}{
+		{"no jump", 0, time.Hour},
+		{"set on, past it", 2 * time.Hour, 5*time.Minute + glance},
+		{"set on, to half a minute before", 54*time.Minute + 30*time.Second, 5*time.Minute + 30*time.Second},
+		{"set back", -24 * time.Hour, time.Hour},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var jumped atomic.Int64
+				l := &lender{again: time.Hour}
+				set := newEphemerals(t.Context(), event.Discard)
+				set.now = func() time.Time { return time.Now().Add(time.Duration(jumped.Load())) }
+				start := time.Now()
+				if _, diags := set.Open(addr.AbsResourceInstance{}, l, &provider.Block{}, cty.EmptyObjectVal,
+					provider.ClientCapabilities{}); diags.HasErrors() {
+					t.Fatal(diags.Err())
+				}
+				time.Sleep(5*time.Minute + time.Second)
+				jumped.Store(int64(tt.jump))
+				time.Sleep(time.Hour - 5*time.Minute)
+				if diags := set.CloseAll(); diags.HasErrors() {
+					t.Fatal(diags.Err())
+				}
+				if len(l.renewed) == 0 {
+					t.Fatal("it was not renewed")
+				}
+				if got := l.renewed[0].Sub(start); got != tt.want {
+					t.Errorf("renewed after %s, not %s", got, tt.want)
 				}
 			})
 		})
