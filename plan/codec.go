@@ -31,6 +31,7 @@ type jsonPlan struct {
 	Expansions      map[string]map[string][]string `json:"expansions,omitempty"`
 	Checks          []state.CheckResult            `json:"checks,omitempty"`
 	Targets         []string                       `json:"targets,omitempty"`
+	Except          []string                       `json:"except,omitempty"`
 	ForceReplace    []string                       `json:"force_replace,omitempty"`
 	Relevant        []jsonRelevant                 `json:"relevant,omitempty"`
 	Exclude         []string                       `json:"exclude,omitempty"`
@@ -201,6 +202,9 @@ func encodePlan(p *Plan) ([]byte, error) {
 	}
 	for _, t := range p.Targets {
 		j.Targets = append(j.Targets, t.String())
+	}
+	for _, t := range p.Except {
+		j.Except = append(j.Except, t.String())
 	}
 	for _, t := range p.Exclude {
 		j.Exclude = append(j.Exclude, t.String())
@@ -387,6 +391,11 @@ func decodePlan(b []byte) (*Plan, error) {
 		target, diags := addr.ParseTarget(t)
 		d.fail(diags.Err())
 		p.Targets = append(p.Targets, target)
+	}
+	for _, t := range j.Except {
+		target, diags := addr.ParseTarget(t)
+		d.fail(diags.Err())
+		p.Except = append(p.Except, target)
 	}
 	for _, t := range j.Exclude {
 		target, diags := addr.ParseTarget(t)

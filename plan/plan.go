@@ -228,6 +228,7 @@ type Plan struct {
 	Checks     []state.CheckResult
 
 	Targets      []addr.Target
+	Except       []addr.Target // what -exclude leaves out, with all that depends on it; never beside Targets
 	ForceReplace []addr.AbsResourceInstance
 	Relevant     []RelevantAttribute
 	// Exclude names what the plan leaves alone, with everything that depends on it; LeftOut lists what that came to.
@@ -291,6 +292,9 @@ func (p *Plan) Prior() *state.State {
 	b.Fold(p.Refreshed...)
 	return b.State()
 }
+
+// Partial reports whether the plan is limited to a part of the configuration.
+func (p *Plan) Partial() bool { return len(p.Targets) > 0 || len(p.Except) > 0 }
 
 // Applyable reports whether applying would do anything.
 func (p *Plan) Applyable() bool {

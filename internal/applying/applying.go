@@ -106,6 +106,8 @@ func Run(ctx, calls context.Context, prog *linking.Program, p *plan.Plan, provid
 	var targets *linking.Targets
 	if len(p.Targets) > 0 {
 		targets = prog.Targets(p.Targets, p.Prior())
+	} else {
+		targets = prog.Except(p.Except)
 	}
 	in := eval.Inputs{
 		Functions: o.Functions, Variables: o.Variables, Workspace: p.Workspace, Cwd: o.Cwd, Applying: true,
@@ -132,11 +134,11 @@ func Run(ctx, calls context.Context, prog *linking.Program, p *plan.Plan, provid
 		o.Walked(a.walk)
 	}
 	diags = a.walk.Diagnostics().Extend(unwritten(p))
-	if len(p.Targets) > 0 {
+	if p.Partial() {
 		diags = diags.Warnf(nil, "Applied changes may be incomplete",
-			"The plan was made with -target, so some changes of the configuration may be missing, and output values "+
-				"may be out of date. Run plan again to see the remaining changes.\n\nUse -target only in exceptional "+
-				"situations, such as recovering from an error.")
+			"The plan was made with -target or -exclude, so some changes of the configuration may be missing, and "+
+				"output values may be out of date. Run plan again to see the remaining changes.\n\nUse these options "+
+				"only in exceptional situations, such as recovering from an error.")
 	}
 	if lost := o.lost(); lost != nil {
 		diags = diags.AppendError("State lock lost",
@@ -277,14 +279,14 @@ func (a *applier) total() int {
 func (a *applier) finish(complete bool) {
 	var edits []state.Edit
 	left := len(a.plan.LeftOut) > 0 && a.plan.Mode == plan.Destroy
-	if complete && len(a.plan.Targets) == 0 && !left {
+	if complete && !a.plan.Partial() && !left {
 		for _, name := range a.plan.Prior().OutputNames() {
 			if !a.outputs[name] && (a.plan.Mode == plan.Destroy || a.prog.Config.Root.Outputs[name] == nil) {
 				edits = append(edits, state.Edit{Output: &state.SetOutput{Name: name}})
 			}
 		}
 	}
-	if a.plan.Mode == plan.Destroy && len(a.plan.Targets) == 0 && !left {
+	if a.plan.Mode == plan.Destroy && !a.plan.Partial() && !left {
 		edits = append(edits, a.dropData()...)
 	}
 	results := a.checkResults()
@@ -379,7 +381,7 @@ func (a *applier) RootOutput(s *linking.Slot, v cty.Value) error {
 		switch {
 		case !ctyfast.WhollyKnown(unmarked) && a.opts.KeepOutputs:
 			return nil
-		case !ctyfast.WhollyKnown(unmarked) && (len(a.plan.Targets) > 0 || a.plan.Mode == plan.RefreshOnly):
+		case !ctyfast.WhollyKnown(unmarked) && (a.plan.Partial() || a.plan.Mode == plan.RefreshOnly):
 			unmarked = cty.UnknownAsNull(unmarked) // of instances that targets left out, or that do not exist yet
 		case !ctyfast.WhollyKnown(unmarked):
 			return a.walk.Report(diag.List{}.Errorf(s.Output.Range.Ptr(), "Output value not known", "The value of "+
@@ -558,7 +560,7 @@ func (a *applier) stored(b *eval.Block, key addr.Key) (cty.Value, error) {
 	inst := b.Addr().Instance(key)
 	o := a.journal.Working().Object(addr.Object{Instance: inst})
 	if o == nil {
-		if len(a.plan.Targets) > 0 || a.exclude.Contains(inst) || a.plan.Mode == plan.RefreshOnly {
+		if a.plan.Partial() || a.exclude.Contains(inst) || a.plan.Mode == plan.RefreshOnly {
 			return cty.NilVal, nil
 		}
 		if a.plan.Mode != plan.Normal {

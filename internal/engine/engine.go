@@ -316,6 +316,7 @@ type PlanOptions struct {
 	Mode         plan.Mode
 	SkipRefresh  bool
 	Targets      []addr.Target
+	Except       []addr.Target // left out, with all that depends on it; not beside Targets
 	ForceReplace []addr.AbsResourceInstance
 	// GenerateConfig asks for configuration of imported objects that have none: Change.GeneratedConfig.
 	GenerateConfig bool
@@ -367,7 +368,8 @@ func (r *Run) Plan(ctx context.Context, o PlanOptions) (out *plan.Plan, diags di
 		interrupted = r.openCreations()
 	}
 	out, more := planning.Run(ctx, p.opts.Abort, prog, r.State(), pool, planning.Options{
-		Title: p.opts.Title, Mode: o.Mode, SkipRefresh: o.SkipRefresh, Targets: o.Targets, Interrupted: interrupted,
+		Title: p.opts.Title, Mode: o.Mode, SkipRefresh: o.SkipRefresh, Targets: o.Targets, Except: o.Except,
+		Interrupted:  interrupted,
 		ForceReplace: o.ForceReplace,
 		Generate:     o.GenerateConfig, Strict: o.Strict, Import: o.Import, Variables: o.Variables,
 		VariableRanges: o.VariableRanges,

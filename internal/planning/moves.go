@@ -66,11 +66,18 @@ func (p *planner) targetedMoves() diag.List {
 	}
 	var list strings.Builder
 	for _, a := range sortedNames(missing) {
-		fmt.Fprintf(&list, "\n  -target=%s", shellQuoted(a))
+		fmt.Fprintf(&list, "\n  %s", shellQuoted(a))
+	}
+	if p.targets.Excepts() {
+		return diag.List{}.Errorf(nil, "Moved resource instances excluded by targeting",
+			"Objects of the state have new addresses in the configuration, and the -exclude options leave some of "+
+				"them out, so that no plan could be right. Apply the moves first, or do not exclude these:%s",
+			list.String())
 	}
 	return diag.List{}.Errorf(nil, "Moved resource instances excluded by targeting",
 		"Objects of the state have new addresses in the configuration, and the -target options leave some of them "+
-			"out, so that no plan could be right. Remove the options, or add these:%s", list.String())
+			"out, so that no plan could be right. Remove the options, or add these:%s",
+		strings.ReplaceAll(list.String(), "\n  ", "\n  -target="))
 }
 
 func sortedNames(set map[string]bool) []string {

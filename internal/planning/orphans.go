@@ -303,12 +303,51 @@ func (p *planner) protect(c *plan.Change) error {
 // wantsStray reports whether targets include a stored object that no block deals with.
 func (p *planner) wantsStray(slot *linking.Slot, a addr.AbsResourceInstance) bool {
 	if p.targets != nil && p.opts.Mode == plan.Destroy {
-		if p.doomed == nil {
+		if p.doomed == nil && !p.targets.Excepts() {
 			p.doomed = p.withDependents()
 		}
-		return p.doomed[a]
+		if p.doomed != nil {
+			return p.doomed[a]
+		}
+	}
+	if p.targets.Excepts() && slot == nil || p.opts.Mode == plan.Destroy && p.targets != nil {
+		if p.spared == nil {
+			p.spared = p.withNeeded()
+		}
+		return !p.spared[a]
 	}
 	return p.targets.Wants(slot, a)
+}
+
+// withNeeded returns what -exclude leaves out with everything that it depends on, by what the state says: that is not
+// to be destroyed either.
+func (p *planner) withNeeded() map[addr.AbsResourceInstance]bool {
+	spared := map[addr.AbsResourceInstance]bool{}
+	all := map[addr.ConfigResource][]addr.AbsResourceInstance{}
+	var queue []addr.AbsResourceInstance
+	for _, r := range p.prior.Resources() {
+		for key := range r.Instances {
+			a := r.Addr.Instance(key)
+			all[a.Config()] = append(all[a.Config()], a)
+			if !p.targets.Contains(a) {
+				spared[a] = true
+				queue = append(queue, a)
+			}
+		}
+	}
+	for len(queue) > 0 {
+		a := queue[0]
+		queue = queue[1:]
+		for _, dep := range p.needs(a) {
+			for _, needed := range all[dep] {
+				if !spared[needed] && commonPrefix(a.Module, dep.Module) == commonPrefix(needed.Module, dep.Module) {
+					spared[needed] = true
+					queue = append(queue, needed)
+				}
+			}
+		}
+	}
+	return spared
 }
 
 // withDependents returns the targets of a destroy with everything that depends on them, by what the state says.

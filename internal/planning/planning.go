@@ -50,6 +50,7 @@ type Options struct {
 	Mode        plan.Mode
 	SkipRefresh bool
 	Targets     []addr.Target
+	Except      []addr.Target // left out, with all that depends on it; not beside Targets
 	// Interrupted are creations of which nobody knows what came. The plan leaves them alone, with everything that
 	// depends on them and with what they depend on.
 	Interrupted  []state.Intent
@@ -151,8 +152,9 @@ func (p *planner) walkAll(ctx context.Context) error {
 	}
 	if p.targets != nil {
 		_ = p.walk.Report(diag.List{}.Warnf(nil, "Resource targeting is in effect",
-			"The plan is limited by -target, so it may leave out changes that the configuration asks for.\n\nThe "+
-				"option is there for exceptional situations, such as getting out of an error, and not for every day."))
+			"The plan is limited by -target or -exclude, so it may leave out changes that the configuration asks "+
+				"for.\n\nThe options are there for exceptional situations, such as getting out of an error, and not "+
+				"for every day."))
 	}
 	if err := p.move(); err != nil {
 		return err
@@ -181,6 +183,9 @@ func newPlanner(calls context.Context, prog *linking.Program, prior *state.State
 		evaluated:   map[addr.AbsProviderConfig]bool{}, replace: map[addr.AbsResourceInstance]bool{},
 		targets: prog.Targets(o.Targets, prior), moves: &moving.Result{},
 		excluded: make(map[addr.AbsResourceInstance]*state.Intent, len(o.Interrupted)),
+	}
+	if len(o.Except) > 0 {
+		p.targets = prog.Except(o.Except)
 	}
 	for _, a := range o.ForceReplace {
 		p.replace[a] = true
@@ -233,6 +238,7 @@ type planner struct {
 	targets   *linking.Targets                           // nil: everything
 	excluded  map[addr.AbsResourceInstance]*state.Intent // interrupted creations, by what they are called now
 	doomed    map[addr.AbsResourceInstance]bool          // of a destroy with targets; found when first asked for
+	spared    map[addr.AbsResourceInstance]bool          // with -exclude; found when first asked for
 	providers Providers
 	opts      Options
 	calls     context.Context
@@ -473,8 +479,9 @@ func (p *planner) finish(diags diag.List) *plan.Plan {
 	out := &plan.Plan{
 		Mode: p.opts.Mode, Created: p.opts.Now.UTC().Truncate(time.Second), Workspace: p.opts.Workspace,
 		Base: p.base, Refreshed: p.refreshed, Changes: p.changes, Drift: p.drift,
-		Checks: p.walk.CheckResults(), Targets: p.opts.Targets, ForceReplace: p.opts.ForceReplace,
-		Errored: diags.HasErrors(), Complete: len(p.opts.Targets) == 0 && len(p.leftOutList) == 0 && !diags.HasErrors(),
+		Checks: p.walk.CheckResults(), Targets: p.opts.Targets, Except: p.opts.Except,
+		ForceReplace: p.opts.ForceReplace,
+		Errored:      diags.HasErrors(), Complete: p.targets == nil && len(p.leftOutList) == 0 && !diags.HasErrors(),
 		Exclude: p.excludedTargets(), LeftOut: p.sortedLeftOut(), Expansions: p.walk.Expansions(),
 		Unrefreshed: p.opts.SkipRefresh,
 	}

@@ -144,7 +144,7 @@ func (w *planWriter) noChanges(p *plan.Plan, drifted bool) {
 	case p.Mode == plan.RefreshOnly:
 		say("Your infrastructure still matches the configuration.",
 			"%s compared the real objects with the state and found no differences.", name)
-	case p.Mode == plan.Destroy && len(p.Targets) > 0 && managed(p.Prior()) > 0:
+	case p.Mode == plan.Destroy && p.Partial() && managed(p.Prior()) > 0:
 		say("No objects need to be destroyed.",
 			"The %s state has objects (%d), but none of them is selected by -target: they all stay as they are.", name,
 			managed(p.Prior()))

@@ -2,11 +2,14 @@ package run
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/tombolo-iac/tombolo/addr"
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/internal/cli/command"
 	"github.com/tombolo-iac/tombolo/internal/engine"
+	"github.com/tombolo-iac/tombolo/internal/regular"
 	"github.com/tombolo-iac/tombolo/plan"
 )
 
@@ -17,7 +20,8 @@ type planning struct {
 	command.StateFiles
 
 	destroy, refreshOnly, refresh bool
-	targets, replace              []string
+	targets, except, replace      []string
+	targetFiles, exceptFiles      []string
 	parallelism                   int
 	input                         bool
 	generate                      string
@@ -36,6 +40,11 @@ func (p *planning) flags(c *command.Call) {
 	c.Flags.BoolVar(&p.refresh, "refresh", true, "Do not look at the real objects: plan with what the state says.")
 	c.StringsFlag(&p.targets, "target", "Plan only for the module, resource or instance at `ADDRESS` and what it "+
 		"depends on. May be given more than once.")
+	c.StringsFlag(&p.targetFiles, "target-file",
+		"Read addresses for -target from `FILE`, one a line; lines that begin with # are comments.")
+	c.StringsFlag(&p.except, "exclude", "Leave out the module, resource or instance at `ADDRESS` and what depends on "+
+		"it. May be given more than once, but not beside -target.")
+	c.StringsFlag(&p.exceptFiles, "exclude-file", "Read addresses for -exclude from `FILE`, as -target-file does.")
 	c.StringsFlag(&p.replace, "replace",
 		"Replace the instance at `ADDRESS` even if nothing of it changed. May be given more than once.")
 	p.limits(c)
@@ -46,6 +55,33 @@ func (p *planning) limits(c *command.Call) {
 	c.Flags.IntVar(&p.parallelism, "parallelism", 10, "Run at most `N` operations of providers at the same time.")
 	c.Flags.BoolVar(&p.input, "input", true, "Ask nothing: what is missing is an error.")
 	c.Flags.BoolVar(&c.JSON, "json", false, "Print one JSON object a line instead of text for people.")
+}
+
+// maxAddresses is how many bytes a file of addresses may have.
+const maxAddresses = 1 << 20
+
+// addresses reads the addresses of an option and of files.
+func addresses(option string, texts, files []string) (list []addr.Target, diags diag.List) {
+	for _, name := range files {
+		content, err := regular.Read(name, maxAddresses)
+		if err != nil {
+			return nil, diags.Errorf(nil, "Failed to read a file of addresses", "The file %s cannot be read: %s.", name,
+				err)
+		}
+		for line := range strings.Lines(string(content)) {
+			if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "#") {
+				texts = append(slices.Clip(texts), line)
+			}
+		}
+	}
+	for _, text := range texts {
+		t, more := addr.ParseTarget(text)
+		if more.HasErrors() {
+			return nil, diags.Errorf(nil, fmt.Sprintf("Invalid %s %q", option, text), "%s", more[0].Detail)
+		}
+		list = append(list, t)
+	}
+	return list, nil
 }
 
 // options makes options of the flags; problems are reported.
@@ -69,13 +105,18 @@ func (p *planning) options(c *command.Call) (engine.PlanOptions, bool) {
 	case p.refreshOnly:
 		o.Mode = plan.RefreshOnly
 	}
-	for _, text := range p.targets {
-		t, diags := addr.ParseTarget(text)
-		if diags.HasErrors() {
-			c.Misuse(fmt.Sprintf("Invalid target %q", text), "%s", diags[0].Detail)
-			return o, false
-		}
-		o.Targets = append(o.Targets, t)
+	var diags diag.List
+	if o.Targets, diags = addresses("target", p.targets, p.targetFiles); !diags.HasErrors() {
+		o.Except, diags = addresses("exclude", p.except, p.exceptFiles)
+	}
+	if diags.HasErrors() {
+		c.Misuse(diags[0].Summary, "%s", diags[0].Detail)
+		return o, false
+	}
+	if len(o.Targets) > 0 && len(o.Except) > 0 {
+		c.Report(diags.Errorf(nil, "Invalid combination of arguments",
+			"The options -target and -exclude ask for different things: leave one of them out."))
+		return o, false
 	}
 	for _, text := range p.replace {
 		a, diags := addr.ParseInstance(text)

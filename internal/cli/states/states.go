@@ -19,8 +19,15 @@ func State() *command.Command {
 		Long: `These commands look at the state of the selected workspace, and change it without
 touching any real object. Their output suits grep and the like.`,
 		Members: []*command.Command{cmdStateHistory(), cmdStateList(), cmdStateMv(), cmdStatePull(), cmdStatePush(),
-			cmdStateReplaceProvider(), cmdStateRm(), cmdStateShow()},
+			cmdStateReplaceProvider(), cmdStateRm(), cmdStateShow(),
+			alias("ls", cmdStateList()), alias("move", cmdStateMv()), alias("remove", cmdStateRm())},
 	}
+}
+
+// alias returns a command under a name that OpenTofu has for it, too.
+func alias(name string, cmd *command.Command) *command.Command {
+	cmd.Name, cmd.Hidden = name, true
+	return cmd
 }
 
 // noState reports that there is no state at all.

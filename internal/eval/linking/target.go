@@ -5,10 +5,11 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// Targets is the choice that -target makes: which slots do anything, and which instances of them. Whole blocks are
-// needed by what is chosen; of a block that is chosen itself, only the instances that a target names.
+// Targets is the choice that -target or -exclude makes: which slots do anything, and which instances of them. Whole
+// blocks are needed by what is chosen; of a block that is chosen itself, only the instances that a target names.
 type Targets struct {
 	Selection
+	except bool // the selection is what is left out
 	direct map[*Slot]bool
 	// Only are the slots that have something to do, closed over what they depend on.
 	Only map[*Slot]bool
@@ -58,7 +59,56 @@ func (p *Program) Targets(list []addr.Target, prior *state.State) *Targets {
 	if len(list) == 0 {
 		return nil
 	}
-	t := &Targets{Selection: *Select(list), direct: map[*Slot]bool{}}
+	t := &Targets{Selection: *Select(list), direct: p.named(list)}
+	want := make(map[*Slot]bool, len(t.direct))
+	for s := range t.direct {
+		want[s] = true
+	}
+	p.strayProviders(t, prior, want)
+	t.Only = p.closed(want)
+	p.targetOutputs(t)
+	return t
+}
+
+// Except works out what is chosen when a list is left out, with all that depends on it; nil for an empty list. Of a
+// block of which the list names some instances, the others take part. What depends on the block does not.
+func (p *Program) Except(list []addr.Target) *Targets {
+	if len(list) == 0 {
+		return nil
+	}
+	t := &Targets{Selection: *Select(list), except: true, direct: p.named(list), Only: map[*Slot]bool{}}
+	dependents := map[int][]*Slot{}
+	for _, u := range p.order {
+		for _, s := range u.slots {
+			t.Only[s] = true
+			for _, e := range p.edges(s) {
+				dependents[e] = append(dependents[e], s)
+			}
+		}
+	}
+	queue := make([]*Slot, 0, len(t.direct))
+	for s := range t.direct {
+		queue = append(queue, s)
+	}
+	for len(queue) > 0 {
+		s := queue[0]
+		queue = queue[1:]
+		for _, d := range dependents[s.unit.base+s.Index] {
+			if t.Only[d] {
+				delete(t.Only, d)
+				queue = append(queue, d)
+			}
+		}
+	}
+	return t
+}
+
+// Excepts reports whether the list names what is left out.
+func (t *Targets) Excepts() bool { return t != nil && t.except }
+
+// named returns the resources that a list names, in whole or in part.
+func (p *Program) named(list []addr.Target) map[*Slot]bool {
+	direct := map[*Slot]bool{}
 	modules, resources := map[addr.Module]bool{}, map[addr.ConfigResource]bool{}
 	for _, target := range list {
 		if target.IsModule() {
@@ -73,18 +123,11 @@ func (p *Program) Targets(list []addr.Target, prior *state.State) *Targets {
 		inside[m] = modules[m] || u.Parent != nil && inside[u.Parent.Module.Path]
 		for _, s := range u.slots {
 			if s.Kind == SlotResource && (inside[m] || resources[s.ConfigAddr()]) {
-				t.direct[s] = true
+				direct[s] = true
 			}
 		}
 	}
-	want := make(map[*Slot]bool, len(t.direct))
-	for s := range t.direct {
-		want[s] = true
-	}
-	p.strayProviders(t, prior, want)
-	t.Only = p.closed(want)
-	p.targetOutputs(t)
-	return t
+	return direct
 }
 
 // strayProviders adds the provider configurations of chosen objects that have no block.
@@ -167,7 +210,7 @@ func (p *Program) judge(start int, only map[*Slot]bool, verdict []outputVerdict)
 
 // Contains reports whether a target names an instance. Without targets everything is.
 func (t *Targets) Contains(a addr.AbsResourceInstance) bool {
-	return t == nil || t.Selection.Contains(a)
+	return t == nil || t.Selection.Contains(a) != t.except
 }
 
 // Contains reports whether the list names an instance; nil names none.
