@@ -19,7 +19,10 @@ var peers = []struct{ name, variable, onPath string }{
 // withPeers runs a test with each of them that is there.
 func withPeers(t *testing.T, test func(t *testing.T, bin string)) {
 	for _, p := range peers {
-		t.Run(p.name, func(t *testing.T) { test(t, theirs(t, p.onPath, p.variable)) })
+		t.Run(p.name, func(t *testing.T) {
+			t.Parallel()
+			test(t, theirs(t, p.onPath, p.variable))
+		})
 	}
 }
 
