@@ -393,8 +393,12 @@ func compareOutput(o *plan.OutputChange) *node {
 	if s.isEmpty() {
 		return nil
 	}
-	if o.Sensitive || o.BeforeSensitive {
-		return &node{kind: secret, op: s.op()}
+	n := compare(cty.DynamicPseudoType, s)
+	switch {
+	case !o.Sensitive && !o.BeforeSensitive:
+		return n
+	case o.Sensitive == o.BeforeSensitive && n.op == same:
+		return n // only its type changes, which no plan shows
 	}
-	return compare(cty.DynamicPseudoType, s)
+	return &node{kind: secret, op: s.op()}
 }
