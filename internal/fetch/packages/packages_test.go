@@ -3,6 +3,7 @@ package packages_test
 import (
 	"archive/zip"
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -405,4 +406,43 @@ func FuzzInstallArchive(f *testing.F) {
 			t.Fatalf("the archive wrote outside of the folder: %v", outside)
 		}
 	})
+}
+
+// ending is a context that ends when it has been asked a number of times.
+type ending struct {
+	context.Context
+	asked, ends int
+}
+
+func (e *ending) Err() error {
+	if e.asked++; e.asked > e.ends {
+		return context.Canceled
+	}
+	return nil
+}
+
+// TestHashingStopsWithTheContext has files of 8 GB, of which no more is read once the context has ended.
+func TestHashingStopsWithTheContext(t *testing.T) {
+	dir := t.TempDir()
+	writeTree(t, dir, files)
+	large := filepath.Join(dir, "large")
+	if err := os.WriteFile(large, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Truncate(large, 8<<30); err != nil {
+		t.Skip("needs files with holes: ", err)
+	}
+	for name, hash := range map[string]func(context.Context) (lockfile.Hash, error){
+		"folder":  packages.Package{Path: dir}.Hash,
+		"archive": packages.Package{Path: large, Packed: true}.ArchiveHash,
+	} {
+		ctx := &ending{Context: context.Background(), ends: 50}
+		got, err := hash(ctx)
+		if !errors.Is(err, context.Canceled) || got != "" {
+			t.Errorf("%s: got %q, %v", name, got, err)
+		}
+		if more := ctx.asked - ctx.ends; more < 1 || more > 3 {
+			t.Errorf("%s: it went on for %d steps", name, more)
+		}
+	}
 }
