@@ -7,10 +7,10 @@
 // by one that does not. The verdict is what comes of it: whether the command fails, and what the state holds then.
 //
 // verdicts.json holds terraform's verdicts, so that the tests need no terraform. Where Tombolo's differ, reasons.json
-// says why. By default a part of the table is compared, always the same. TOMBOLO_LIAR=all compares all of it, and every
-// reason must be needed then; =0-200 compares the first 200 cases; =live asks the real program again, which has to say
-// what is stored; =fill asks it about what is not stored yet. What is the same over both versions of the protocol is
-// stored for version 6 and compared for both.
+// says why. VERDICTS.md is the table for people: what is refused, call by call. By default a part of the table is
+// compared, always the same. TOMBOLO_LIAR=all compares all of it, and every reason must be needed then; =0-200 compares
+// the first 200 cases; =live asks the real program again, which has to say what is stored; =fill asks it about what is
+// not stored yet. What is the same over both versions of the protocol is stored for version 6 and compared for both.
 //
 //	TOMBOLO_LIAR=all go test -count=1 -timeout 60m ./conformance/liar
 //
