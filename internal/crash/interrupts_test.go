@@ -135,6 +135,68 @@ func TestSignalDuringAPlanEndsIt(t *testing.T) {
 	}
 }
 
+// Neither does it wait for a function that takes for ever: one of a provider, or one that reads a file.
+func TestSignalDuringAFunctionEndsIt(t *testing.T) {
+	t.Parallel()
+	const late = `data "external" "d" { program = ["sh", "-c", "echo '{\"name\": \"big\"}'"] }`
+	t.Run("provider", func(t *testing.T) {
+		t.Parallel()
+		r := newRoom(t, `
+terraform {
+  required_providers { slow = { source = "slow" } }
+}
+`+late+`
+output "o" { value = provider::slow::wait(data.external.d.result.name) }`)
+		r.write("slow/tombolo-provider.json", `{
+  "protocol": 1, "name": "slow", "command": ["sh", "./slow.sh"],
+  "schema": { "functions": { "wait": {
+    "parameters": [{ "name": "name", "type": "string" }], "return_type": "string" } } }
+}`)
+		started := filepath.Join(r.dir, "started")
+		r.write("slow/slow.sh", "touch '"+started+"'\nexec sleep 600\n")
+		c := r.tombolo("plan", "-input=false", "-no-color")
+		c.Env = append(c.Env, "TOMBOLO_PROGRAM_PROVIDERS=slow=./slow")
+		if err := c.Start(); err != nil {
+			t.Fatal(err)
+		}
+		for deadline := time.Now().Add(patience); ; time.Sleep(5 * time.Millisecond) {
+			if _, err := os.Stat(started); err == nil {
+				break
+			}
+			if time.Now().After(deadline) {
+				t.Fatalf("the function was not called:\n%s", c.output())
+			}
+		}
+		r.send(c, syscall.SIGTERM)
+		out, code := r.wait(c)
+		r.says(out, code, 1, "Interrupt received", "Planning was interrupted")
+	})
+	t.Run("file", func(t *testing.T) {
+		t.Parallel()
+		r := newRoom(t, late+`
+output "o" { value = filesha256(data.external.d.result.name) }`)
+		r.write("big", "")
+		if err := os.Truncate(filepath.Join(r.job.Dir, "big"), 1<<42); err != nil {
+			t.Skip("needs a file system that has files with holes: " + err.Error())
+		}
+		c := r.tombolo("plan", "-input=false", "-no-color")
+		out, code := r.sayAfter(c, "data.external.d: Read complete", syscall.SIGTERM)
+		r.says(out, code, 1, "Interrupt received", "Planning was interrupted")
+	})
+}
+
+// write writes a file of the project.
+func (r *room) write(name, text string) {
+	r.t.Helper()
+	path := filepath.Join(r.job.Dir, name)
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		r.t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		r.t.Fatal(err)
+	}
+}
+
 func TestSignalDuringAQuestionChangesNothing(t *testing.T) {
 	t.Parallel()
 	for _, s := range []syscall.Signal{syscall.SIGINT, syscall.SIGHUP} { // SIGTERM: interrupt_question.txtar
