@@ -81,6 +81,50 @@ func TestNoQuestionTellsASecret(t *testing.T) {
 	}
 }
 
+// TestNoUnreadableFileTellsASecret plants secrets in files that say where states and values are, and cannot be read.
+func TestNoUnreadableFileTellsASecret(t *testing.T) {
+	const inQuotes = `"` + planted + `"`
+	for name, texts := range map[string][]string{
+		"x.auto.tfvars": {"v = \"" + planted, "v = " + planted + "\"", "v = " + inQuotes + " x", "v : " + inQuotes,
+			"v " + inQuotes + " {}", "w " + inQuotes + " {}", "v {\n  x = " + inQuotes + "\n}",
+			"v {\n  x = " + inQuotes, "v = <<E\n" + planted, "v = " + planted + "()", "v = \"%{ if }" + planted + "\"",
+			"variable \"v\" {\n  default = " + inQuotes + "\n}", "variable \"w\" { default = " + inQuotes + " }"},
+		"x.auto.tfvars.json": {`{"v": "` + planted, `{"v": ` + planted + `}`, `[` + inQuotes + `]`, inQuotes,
+			`{"v": ` + inQuotes + `} x`, `{"v": "${` + planted + `}"}`, `{"v": ` + inQuotes + `, "v": ` + inQuotes + `}`,
+			`[{"v": ` + inQuotes + `}, ` + inQuotes + `]`},
+		"a.tftest.hcl": {"variables {\n  v " + inQuotes + " {}\n}", "variables {\n  v = " + inQuotes + " x\n}",
+			"run \"a\" {\n  variables {\n    v " + inQuotes + " {}\n  }\n}"},
+		"terraform.tfstate": {`{"` + planted, `{"version": 4, "outputs": ` + inQuotes + `}`,
+			`{"version": 4, "outputs": {"o": {"value": "` + planted},
+		".terraform/terraform.tfstate": {`{"` + planted, `{"version": 3, "backend": ` + inQuotes + `}`,
+			`{"version": 3, "backend": {"type": "pg", "config": {"conn_str": "` + planted},
+		"cli.tfrc": {`credentials "x" { token = ` + planted + ` }`, `credentials "x" { token ` + inQuotes + ` }`,
+			`credentials "x" { token ` + inQuotes, `{"credentials": {"x": {"token": ` + planted + `}}}`,
+			"credentials \"x\" {\n token = \"" + planted + "\n}", `credentials "x" ` + planted,
+			`{"credentials": {"x": ` + inQuotes + `}}`, `credentials "x" { token = [` + planted + `] }`},
+		"p": {`{"` + planted, planted, "PK\x03\x04" + planted},
+	} {
+		t.Run(strings.ReplaceAll(name, "/", "_"), func(t *testing.T) {
+			for _, text := range texts {
+				p := newPlanting(t)
+				p.write("main.tf", []byte("variable \"v\" {\n  type = string\n  sensitive = true\n}\n"))
+				p.write(name, []byte(text))
+				if name == "cli.tfrc" {
+					p.environ = append(p.environ, "TF_CLI_CONFIG_FILE="+filepath.Join(p.dir, name))
+				}
+				said := p.run("plan", "-input=false", "-json")
+				for _, args := range [][]string{{"plan", "-input=false"}, {"init", "-input=false"}, {"test"},
+					{"state", "list"}, {"show", "p"}, {"apply", "-input=false", "p"}} {
+					said += p.run(args...)
+				}
+				if !strings.Contains(said, "Error") && !strings.Contains(said, "CLI configuration") {
+					t.Errorf("%q can be read:\n%s", text, said)
+				}
+			}
+		})
+	}
+}
+
 // TestNoExpressionOfTheConsoleTellsASecret types expressions, most of which fail.
 func TestNoExpressionOfTheConsoleTellsASecret(t *testing.T) {
 	p := newPlanting(t)

@@ -2,12 +2,15 @@ package settings
 
 import (
 	"bytes"
+	"errors"
+	"fmt"
 	"maps"
 	"os"
 	"strings"
 
 	hclv1 "github.com/hashicorp/hcl"
 	"github.com/hashicorp/hcl/hcl/ast"
+	"github.com/hashicorp/hcl/hcl/parser"
 	"github.com/hashicorp/hcl/hcl/scanner"
 	"github.com/hashicorp/hcl/hcl/token"
 	hcl "github.com/hashicorp/hcl/v2"
@@ -47,24 +50,34 @@ func parse(path string, src []byte) (root *ast.ObjectList, diags diag.List) {
 	if diags := nesting.Check(src, path); diags.HasErrors() {
 		return nil, diags
 	}
-	bad := func(problem any) diag.List {
+	bad := func(problem string) diag.List {
 		return diag.List{}.Errorf(nil, "Invalid CLI configuration",
-			"The CLI configuration file %s cannot be parsed: %v.", path, problem)
+			"The CLI configuration file %s cannot be parsed: %s.", path, problem)
 	}
 	defer func() {
-		if problem := recover(); problem != nil {
-			root, diags = nil, bad(problem)
+		if recover() != nil {
+			root, diags = nil, bad("it is not HCL, or the parser has a fault")
 		}
 	}()
 	file, err := hclv1.ParseBytes(src)
 	if err != nil {
-		return nil, bad(err)
+		return nil, bad(syntaxProblem(err))
 	}
 	list, ok := file.Node.(*ast.ObjectList)
 	if !ok || endsEarly(src) {
 		return nil, bad("it ends in the middle of a setting")
 	}
 	return list, nil
+}
+
+// syntaxProblem says where a text is wrong. What the library says quotes the text, which may be a token that somebody
+// forgot to put into quotation marks.
+func syntaxProblem(err error) string {
+	const expected = `NAME = "VALUE" or NAME "LABEL" { ... } was expected`
+	if at := (*parser.PosError)(nil); errors.As(err, &at) {
+		return fmt.Sprintf("line %d, column %d: %s", at.Pos.Line, at.Pos.Column, expected)
+	}
+	return expected
 }
 
 // endsEarly reports that a native text ends where a value has to follow. The parser takes such an end for the end of

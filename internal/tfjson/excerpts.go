@@ -196,7 +196,10 @@ func (e *Excerpts) coverValues(x *excerpt, name string, whole bool) {
 		return
 	}
 	cover := func(body hcl.Body) {
-		attrs, _ := body.JustAttributes()
+		attrs, diags := body.JustAttributes()
+		if diags.HasErrors() {
+			e.coverOther(x, body)
+		}
 		for name, attr := range attrs {
 			if e.secretName(name) {
 				x.coverExpression(attr)
@@ -217,6 +220,26 @@ func (e *Excerpts) coverValues(x *excerpt, name string, whole bool) {
 					cover(inner.Body)
 				}
 			}
+		}
+	}
+}
+
+// coverOther covers what stands among values and sets nothing: blocks, whose labels may be values after a forgotten
+// equals sign, and JSON of another form.
+func (e *Excerpts) coverOther(x *excerpt, body hcl.Body) {
+	native, ok := body.(*hclsyntax.Body)
+	if !ok {
+		x.visible = x.visible && !e.anySecret()
+		return
+	}
+	for _, b := range native.Blocks {
+		from, secret := b.TypeRange, e.secretName(b.Type)
+		if b.Type == "variable" { // a declaration in the wrong file: its name is no secret, and its default may be none
+			from, secret = b.OpenBraceRange, len(e.declarations()) > 0 && e.anySecret() ||
+				declaresSecret(b.AsHCLBlock())
+		}
+		if secret {
+			x.cover(from.End.Byte, b.CloseBraceRange.Start.Byte)
 		}
 	}
 }
