@@ -123,6 +123,30 @@ func quoting(s string) string {
 	return ""
 }
 
+// moduleSteps reads the module instance at the beginning of an address and returns the steps behind it, or
+// what is wrong, in a sentence.
+func moduleSteps(rest hcl.Traversal) (m ModuleInstance, _ hcl.Traversal, problem string) {
+	for len(rest) > 0 && stepName(rest[0]) == "module" {
+		if len(rest) < 2 || stepName(rest[1]) == "" {
+			return m, nil, `After "module." comes the name of a module call.`
+		}
+		name := stepName(rest[1])
+		rest = rest[2:]
+		key := NoKey
+		if len(rest) > 0 {
+			if index, ok := rest[0].(hcl.TraverseIndex); ok {
+				var err error
+				if key, err = keyOf(index.Key); err != nil {
+					return m, nil, fmt.Sprintf("Invalid key for module.%s: %s.", name, err)
+				}
+				rest = rest[1:]
+			}
+		}
+		m = m.Child(name, key)
+	}
+	return m, rest, ""
+}
+
 // TargetFromTraversal reads the address of a module, a resource or an instance from a parsed traversal.
 func TargetFromTraversal(traversal hcl.Traversal) (Target, diag.List) {
 	var diags diag.List
@@ -137,24 +161,10 @@ func TargetFromTraversal(traversal hcl.Traversal) (Target, diag.List) {
 			return fail("%q is not a valid name.", name)
 		}
 	}
-	rest := traversal
-	for len(rest) > 0 && stepName(rest[0]) == "module" {
-		if len(rest) < 2 || stepName(rest[1]) == "" {
-			return fail(`After "module." comes the name of a module call.`)
-		}
-		name := stepName(rest[1])
-		rest = rest[2:]
-		key := NoKey
-		if len(rest) > 0 {
-			if index, ok := rest[0].(hcl.TraverseIndex); ok {
-				var err error
-				if key, err = keyOf(index.Key); err != nil {
-					return fail("Invalid key for module.%s: %s.", name, err)
-				}
-				rest = rest[1:]
-			}
-		}
-		t.Module = t.Module.Child(name, key)
+	var rest hcl.Traversal
+	var problem string
+	if t.Module, rest, problem = moduleSteps(traversal); problem != "" {
+		return fail("%s", problem)
 	}
 	if len(rest) == 0 {
 		if t.Module.IsRoot() {

@@ -377,31 +377,9 @@ func decodePlan(b []byte) (*Plan, error) {
 		p.Steps = append(p.Steps, d.step(s, len(j.Steps), len(j.Changes), i))
 	}
 	for _, m := range slices.Sorted(maps.Keys(j.Expansions)) {
-		calls, byCall := j.Expansions[m], map[string][]addr.Key{}
-		for _, call := range slices.Sorted(maps.Keys(calls)) {
-			byCall[call] = []addr.Key{}
-			for _, k := range calls[call] {
-				inst := d.instance("a.b" + k)
-				byCall[call] = append(byCall[call], inst.Key)
-			}
-		}
-		p.Expansions[d.module(m)] = byCall
+		p.Expansions[d.module(m)] = d.expansion(j.Expansions[m])
 	}
-	for _, t := range j.Targets {
-		target, diags := addr.ParseTarget(t)
-		d.fail(diags.Err())
-		p.Targets = append(p.Targets, target)
-	}
-	for _, t := range j.Except {
-		target, diags := addr.ParseTarget(t)
-		d.fail(diags.Err())
-		p.Except = append(p.Except, target)
-	}
-	for _, t := range j.Exclude {
-		target, diags := addr.ParseTarget(t)
-		d.fail(diags.Err())
-		p.Exclude = append(p.Exclude, target)
-	}
+	p.Targets, p.Except, p.Exclude = d.targets(j.Targets), d.targets(j.Except), d.targets(j.Exclude)
 	for _, l := range j.LeftOut {
 		p.LeftOut = append(p.LeftOut, LeftOut{Address: l.Address, Reason: l.Reason, Because: d.instance(l.Because)})
 	}
@@ -414,6 +392,28 @@ func decodePlan(b []byte) (*Plan, error) {
 		p.Relevant = append(p.Relevant, RelevantAttribute{Resource: d.instance(r.Resource), Path: path})
 	}
 	return p, d.err
+}
+
+// expansion decodes the keys of the calls of one module instance.
+func (d *decoder) expansion(calls map[string][]string) map[string][]addr.Key {
+	byCall := map[string][]addr.Key{}
+	for _, call := range slices.Sorted(maps.Keys(calls)) {
+		byCall[call] = []addr.Key{}
+		for _, k := range calls[call] {
+			inst := d.instance("a.b" + k)
+			byCall[call] = append(byCall[call], inst.Key)
+		}
+	}
+	return byCall
+}
+
+func (d *decoder) targets(texts []string) (list []addr.Target) {
+	for _, t := range texts {
+		target, diags := addr.ParseTarget(t)
+		d.fail(diags.Err())
+		list = append(list, target)
+	}
+	return list
 }
 
 func (d *decoder) action(a Action) Action {

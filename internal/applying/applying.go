@@ -74,8 +74,7 @@ type Counts struct{ Added, Changed, Destroyed, Imported, Forgotten int }
 // Run applies the plan into the journal. ctx stops the start of anything new; calls carries the cancellation of calls
 // under way.
 func Run(ctx, calls context.Context, prog *linking.Program, p *plan.Plan, providers access.Providers,
-	journal state.Journal,
-	o Options) (Counts, diag.List) {
+	journal state.Journal, o Options) (Counts, diag.List) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	a := &applier{
@@ -88,9 +87,8 @@ func Run(ctx, calls context.Context, prog *linking.Program, p *plan.Plan, provid
 			a.planned[o.Name] = o.After
 		}
 	}
-	var diags diag.List
 	if err := journal.Record(p.Refreshed...); err != nil {
-		return a.counts, diags.Extend(journalBroken(err))
+		return a.counts, journalBroken(err)
 	}
 	for _, c := range p.Changes {
 		if c.Object.Deposed != "" {
@@ -103,26 +101,7 @@ func Run(ctx, calls context.Context, prog *linking.Program, p *plan.Plan, provid
 		a.byBlock[r][c.Object.Instance.Key] = c
 	}
 	a.exclude = linking.Select(p.Exclude)
-	var targets *linking.Targets
-	if len(p.Targets) > 0 {
-		targets = prog.Targets(p.Targets, p.Prior())
-	} else {
-		targets = prog.Except(p.Except)
-	}
-	in := eval.Inputs{
-		Functions: o.Functions, Variables: o.Variables, Workspace: p.Workspace, Cwd: o.Cwd, Applying: true,
-		Expansions: eval.Expansions(p.Expansions), Workers: max(1, o.Parallelism) + 4, Secrets: o.Secrets,
-		Lenient: p.Mode == plan.Destroy,
-		Only:    targets.Inputs(), Partial: targets != nil, Hold: a.holding(), InUse: map[addr.AbsProviderConfig]bool{},
-		StandIns: o.StandIns,
-	}
-	for _, c := range p.Changes {
-		in.InUse[c.Provider] = true
-	}
-	if p.Mode == plan.Destroy {
-		in.Only = prog.Needed(func(s *linking.Slot) bool { return s.Kind == linking.SlotProvider })
-	}
-	a.walk = eval.NewWalk(prog, in, a)
+	a.walk = eval.NewWalk(prog, a.inputs(), a)
 	a.Access = access.New(a.walk, providers,
 		access.Limits{Calls: calls, Until: ctx, Parallelism: o.Parallelism}, o.Events)
 	a.addSteps()
@@ -133,7 +112,13 @@ func Run(ctx, calls context.Context, prog *linking.Program, p *plan.Plan, provid
 	if o.Walked != nil {
 		o.Walked(a.walk)
 	}
-	diags = a.walk.Diagnostics().Extend(unwritten(p))
+	return a.counts, a.problems(err)
+}
+
+// problems returns what an apply reports at its end; err is how its walk has ended.
+func (a *applier) problems(err error) diag.List {
+	p, o := a.plan, a.opts
+	diags := a.walk.Diagnostics().Extend(unwritten(p))
 	if p.Partial() {
 		diags = diags.Warnf(nil, "Applied changes may be incomplete",
 			"The plan was made with -target or -exclude, so some changes of the configuration may be missing, and "+
@@ -149,7 +134,7 @@ func Run(ctx, calls context.Context, prog *linking.Program, p *plan.Plan, provid
 			"Operations in flight have ended and are recorded in the state; no new operation was started. %s",
 			cmp.Or(o.Rest, "Run apply again to do the rest."))
 	}
-	return a.counts, diags
+	return diags
 }
 
 // unwritten reports changes that stand on generated configuration: the objects have been imported, but the blocks have

@@ -33,16 +33,9 @@ func (a *applier) remove(c *plan.Change, dispose bool) error {
 	if err != nil {
 		return err
 	}
-	stored := a.journal.Working().Object(o)
-	if stored == nil {
-		return a.walk.Report(diag.List{}.Errorf(nil, "Object to delete is not in the state",
-			"The plan deletes %s, but the state does not hold it. Make a new plan.", o))
-	}
-	rt := schema.Resources[o.Instance.Resource.Type]
-	if rt == nil {
-		return a.walk.Report(diag.List{}.Errorf(nil, "Unsupported resource type in the state",
-			"Provider %s no longer has a resource type %q, so %s cannot be deleted.", c.Provider.Provider.ForDisplay(),
-			o.Instance.Resource.Type, o))
+	stored, rt, err := a.deletable(o, c, schema)
+	if err != nil {
+		return err
 	}
 	meta, err := a.Meta(a.prog.ResourceSlot(o.Instance.Config()))
 	if err != nil {
@@ -72,8 +65,7 @@ func (a *applier) remove(c *plan.Change, dispose bool) error {
 			}
 			resp := prov.Apply(a.Calls, provider.ApplyRequest{Object: o,
 				Type: o.Instance.Resource.Type, Prior: c.Before.Value, Planned: null, Config: null,
-				PlannedPrivate: private,
-				Meta:           meta, Intent: state.Token(state.RunInfo{ID: a.opts.RunID}, op),
+				PlannedPrivate: private, Meta: meta, Intent: state.Token(state.RunInfo{ID: a.opts.RunID}, op),
 			})
 			release()
 			failed = a.removed(o, c, rt, stored, op, resp)
@@ -83,6 +75,23 @@ func (a *applier) remove(c *plan.Change, dispose bool) error {
 		a.count(func(n *Counts) { n.Destroyed++ })
 	}
 	return failed
+}
+
+// deletable returns the stored object that a plan deletes, and its type.
+func (a *applier) deletable(o addr.Object, c *plan.Change, schema *provider.Schema) (*state.Object,
+	*provider.ResourceType, error) {
+	stored := a.journal.Working().Object(o)
+	if stored == nil {
+		return nil, nil, a.walk.Report(diag.List{}.Errorf(nil, "Object to delete is not in the state",
+			"The plan deletes %s, but the state does not hold it. Make a new plan.", o))
+	}
+	rt := schema.Resources[o.Instance.Resource.Type]
+	if rt == nil {
+		return nil, nil, a.walk.Report(diag.List{}.Errorf(nil, "Unsupported resource type in the state",
+			"Provider %s no longer has a resource type %q, so %s cannot be deleted.", c.Provider.Provider.ForDisplay(),
+			o.Instance.Resource.Type, o))
+	}
+	return stored, rt, nil
 }
 
 // removed judges the answer to a deletion and records it.

@@ -76,27 +76,17 @@ func start(ctx context.Context, a *command.App, args []string) command.Outcome {
 	if cmd == nil {
 		return unknown(a, rest[0])
 	}
-	rest = rest[1:]
-	for cmd.Members != nil {
-		var member *command.Command
-		if len(rest) > 0 {
-			member = find(cmd.Members, rest[0])
+	cmd, path, rest = descend(cmd, path, rest[1:])
+	if cmd.Members != nil && cmd.Setup == nil {
+		if !g.help && len(rest) > 0 {
+			fmt.Fprintf(a.Err, "%s has no command named %q.%s\n\n", a.Title, path+" "+view.CleanLine(rest[0]),
+				diag.DidYouMean(rest[0], names(cmd.Members)))
 		}
-		if member == nil && cmd.Setup != nil {
-			break // the family is a command itself
+		a.FamilyHelp(cmd, path)
+		if g.help {
+			return command.Done
 		}
-		if member == nil {
-			if !g.help && len(rest) > 0 {
-				fmt.Fprintf(a.Err, "%s has no command named %q.%s\n\n", a.Title, path+" "+view.CleanLine(rest[0]),
-					diag.DidYouMean(rest[0], names(cmd.Members)))
-			}
-			a.FamilyHelp(cmd, path)
-			if g.help {
-				return command.Done
-			}
-			return command.Misused
-		}
-		cmd, path, rest = member, path+" "+member.Name, rest[1:]
+		return command.Misused
 	}
 	if g.help {
 		return a.Start(ctx, cmd, path, true, nil)
@@ -108,6 +98,18 @@ func start(ctx context.Context, a *command.App, args []string) command.Outcome {
 	}
 	a.LogStart(append(strings.Fields(path), rest...))
 	return a.Start(ctx, cmd, path, false, rest)
+}
+
+// descend follows the words of a command line into the families of commands, as far as they name members.
+func descend(cmd *command.Command, path string, rest []string) (*command.Command, string, []string) {
+	for len(rest) > 0 {
+		member := find(cmd.Members, rest[0])
+		if member == nil {
+			break
+		}
+		cmd, path, rest = member, path+" "+member.Name, rest[1:]
+	}
+	return cmd, path, rest
 }
 
 // globals reads the options before the command, and changes the directory when asked to. As with Terraform, asking for

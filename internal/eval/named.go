@@ -112,26 +112,9 @@ func (i *Instance) evalOutput(s *linking.Slot) error {
 			o.Name))
 	}
 	ctx := i.Scope(s.Refs)
-	var diags diag.List
-	if len(o.Preconditions) > 0 {
-		outcome := outcome{}
-		for _, c := range o.Preconditions {
-			r := evalCondition(s, c, ctx)
-			outcome.add(r)
-			diags = diags.Extend(r.diags)
-			if r.status == statusFail {
-				d := i.walk.conditionFailed(Checked{"output", instanceAddr(i, "output."+s.Name)},
-					"Module output value precondition failed", r, c, ctx)
-				if i.walk.Inputs.StrictOutputs {
-					d.Severity = diag.Error
-				}
-				diags = append(diags, d)
-			}
-		}
-		i.walk.checks.report("output", s.Addr(), instanceAddr(i, "output."+s.Name), outcome)
-		if diags.HasErrors() {
-			return i.report(diags)
-		}
+	diags := i.outputPreconditions(s, ctx)
+	if diags.HasErrors() {
+		return i.report(diags)
 	}
 	if d := s.Faulty(o.Expr, linking.PartDependsOn); d != nil {
 		return i.report(diags.Extend(d))
@@ -141,29 +124,17 @@ func (i *Instance) evalOutput(s *linking.Slot) error {
 	if hclDiags.HasErrors() {
 		return i.report(diags)
 	}
-	rng := o.Range
-	exprRange := o.Expr.Range()
 	if o.Type != nil {
 		converted, err := o.Type.Convert(v)
 		if err != nil {
-			return i.report(diags.Errorf(&exprRange, "Invalid output value", "The value does not fit the type that "+
+			rng := o.Expr.Range()
+			return i.report(diags.Errorf(&rng, "Invalid output value", "The value does not fit the type that "+
 				"the output %q declares: %s.", o.Name, err))
 		}
 		v = converted
 	}
-	if !o.Ephemeral && value.HasDeepEphemeral(v) {
-		return i.report(diags.Errorf(&exprRange, "Ephemeral value not allowed", "The value comes from something "+
-			"ephemeral, and this output is stored. In a child module add \"ephemeral = true\"."))
-	}
-	if o.Ephemeral && !value.HasDeepEphemeral(v) && !(i.walk.Inputs.Validating && s.HandsOnEphemeral()) {
-		return i.report(diags.Errorf(&exprRange, "Value not allowed in ephemeral output", "The output value %q is "+
-			"declared as ephemeral, but its value is derived from no ephemeral value. Leave out \"ephemeral = true\".",
-			o.Name))
-	}
-	if i.parent == nil && !o.Sensitive && value.HasDeepSensitive(v) {
-		return i.report(diags.Errorf(&rng, "Output refers to sensitive values", "This output has a sensitive value, "+
-			"or one derived from it. To allow that, add\n    sensitive = true\nIf nothing in the value is secret, "+
-			"remove the mark with nonsensitive(...)."))
+	if problems := i.outputMarks(s, v); problems.HasErrors() {
+		return i.report(diags.Extend(problems))
 	}
 	v = declaredMarks(v, o.Sensitive, o.Ephemeral)
 	i.settle(s, v)
@@ -172,6 +143,50 @@ func (i *Instance) evalOutput(s *linking.Slot) error {
 	}
 	if i.parent == nil {
 		return i.walk.driver.RootOutput(s, v)
+	}
+	return nil
+}
+
+// outputPreconditions evaluates and records the preconditions of an output.
+func (i *Instance) outputPreconditions(s *linking.Slot, ctx *hcl.EvalContext) (diags diag.List) {
+	if len(s.Output.Preconditions) == 0 {
+		return nil
+	}
+	outcome := outcome{}
+	for _, c := range s.Output.Preconditions {
+		r := evalCondition(s, c, ctx)
+		outcome.add(r)
+		diags = diags.Extend(r.diags)
+		if r.status == statusFail {
+			d := i.walk.conditionFailed(Checked{"output", instanceAddr(i, "output."+s.Name)},
+				"Module output value precondition failed", r, c, ctx)
+			if i.walk.Inputs.StrictOutputs {
+				d.Severity = diag.Error
+			}
+			diags = append(diags, d)
+		}
+	}
+	i.walk.checks.report("output", s.Addr(), instanceAddr(i, "output."+s.Name), outcome)
+	return diags
+}
+
+// outputMarks checks that the value of an output is sensitive and ephemeral only where the output declares it.
+func (i *Instance) outputMarks(s *linking.Slot, v cty.Value) (diags diag.List) {
+	o := s.Output
+	rng, exprRange := o.Range, o.Expr.Range()
+	ephemeral := value.HasDeepEphemeral(v)
+	switch {
+	case !o.Ephemeral && ephemeral:
+		return diags.Errorf(&exprRange, "Ephemeral value not allowed", "The value comes from something "+
+			"ephemeral, and this output is stored. In a child module add \"ephemeral = true\".")
+	case o.Ephemeral && !ephemeral && !(i.walk.Inputs.Validating && s.HandsOnEphemeral()):
+		return diags.Errorf(&exprRange, "Value not allowed in ephemeral output", "The output value %q is "+
+			"declared as ephemeral, but its value is derived from no ephemeral value. Leave out \"ephemeral = true\".",
+			o.Name)
+	case i.parent == nil && !o.Sensitive && value.HasDeepSensitive(v):
+		return diags.Errorf(&rng, "Output refers to sensitive values", "This output has a sensitive value, "+
+			"or one derived from it. To allow that, add\n    sensitive = true\nIf nothing in the value is secret, "+
+			"remove the mark with nonsensitive(...).")
 	}
 	return nil
 }

@@ -133,40 +133,9 @@ func (p *planner) imported(o addr.Object, cfg addr.AbsProviderConfig, rt *provid
 			"To import %s the configuration of %s must be known, but it depends on what is known only after apply. "+
 				"Apply that first, with -target, or write the values into the configuration.", o, cfg))
 	}
-	var resp provider.ImportResponse
-	if err := p.Call(func() {
-		resp = inst.Import(p.calls, provider.ImportRequest{Object: o, Type: o.Instance.Resource.Type, ID: id,
-			Client: access.Client})
-	}); err != nil {
+	k, err := p.lookedUp(o, cfg, rt, inst, id)
+	if err != nil {
 		return none, err
-	}
-	if err := p.walk.Report(resp.Diagnostics.InAddress(o.String()).Extend(
-		value.Undeferred(o, cfg, resp.Deferred))); err != nil {
-		return none, err
-	}
-	if len(resp.Imported) > 1 {
-		return none, p.walk.Report(diag.List{}.Errorf(nil, "Multiple import states not supported",
-			"Provider %s found %d objects for the id %q (%s), but %s has room for one. Those that have no block "+
-				"would be destroyed by the next apply.",
-			cfg.Provider.ForDisplay(), len(resp.Imported), id, typesOf(resp.Imported), o))
-	}
-	k := known{object: &state.Object{}}
-	for _, found := range resp.Imported {
-		if found.Type != o.Instance.Resource.Type {
-			return none, p.walk.Report(diag.List{}.Errorf(nil, "Import of another type",
-				"Provider %s found a %s for the id %q, which is no object for %s. Import it as what it is.",
-				cfg.Provider.ForDisplay(), found.Type, id, o))
-		}
-		k.value, k.private, k.identity = found.State, found.Private, found.Identity
-	}
-	if k.value == cty.NilVal || k.value.IsNull() {
-		return none, p.walk.Report(notThere(o, id))
-	}
-	if errs := value.CheckRefreshed(rt.Block, k.value); len(errs) > 0 {
-		return none, p.walk.Report(value.BadAnswer(o, cfg, "Provider produced invalid object", errs))
-	}
-	if errs := value.CheckIdentity(rt.Identity, k.identity, true); len(errs) > 0 {
-		return none, p.walk.Report(value.BadAnswer(o, cfg, "Provider produced invalid identity", errs))
 	}
 	if asked := p.opts.Import; asked != nil && asked.Target == o.Instance {
 		if asked.Found != nil {
@@ -180,24 +149,75 @@ func (p *planner) imported(o addr.Object, cfg addr.AbsProviderConfig, rt *provid
 		}
 	}
 	k.value = withPlanned(rt.Block, k.value, planned)
-	k, err := p.refresh(o, cfg, rt, inst, k, cty.NilVal) // it does not belong to the module yet
+	k, err = p.refresh(o, cfg, rt, inst, k, cty.NilVal) // it does not belong to the module yet
 	if err != nil {
 		return none, err
 	}
 	if k.null() {
 		return none, p.walk.Report(notThere(o, id))
 	}
+	if k.object, err = p.storable(o, rt, k); err != nil {
+		return none, err
+	}
+	return k, nil
+}
+
+// lookedUp asks a provider for the object with an id and checks the answer.
+func (p *planner) lookedUp(o addr.Object, cfg addr.AbsProviderConfig, rt *provider.ResourceType,
+	inst provider.Provider, id string) (k known, err error) {
+	var resp provider.ImportResponse
+	if err := p.Call(func() {
+		resp = inst.Import(p.calls, provider.ImportRequest{Object: o, Type: o.Instance.Resource.Type, ID: id,
+			Client: access.Client})
+	}); err != nil {
+		return k, err
+	}
+	if err := p.walk.Report(resp.Diagnostics.InAddress(o.String()).Extend(
+		value.Undeferred(o, cfg, resp.Deferred))); err != nil {
+		return k, err
+	}
+	if len(resp.Imported) > 1 {
+		return k, p.walk.Report(diag.List{}.Errorf(nil, "Multiple import states not supported",
+			"Provider %s found %d objects for the id %q (%s), but %s has room for one. Those that have no block "+
+				"would be destroyed by the next apply.",
+			cfg.Provider.ForDisplay(), len(resp.Imported), id, typesOf(resp.Imported), o))
+	}
+	k.object = &state.Object{}
+	for _, found := range resp.Imported {
+		if found.Type != o.Instance.Resource.Type {
+			return k, p.walk.Report(diag.List{}.Errorf(nil, "Import of another type",
+				"Provider %s found a %s for the id %q, which is no object for %s. Import it as what it is.",
+				cfg.Provider.ForDisplay(), found.Type, id, o))
+		}
+		k.value, k.private, k.identity = found.State, found.Private, found.Identity
+	}
+	if k.value == cty.NilVal || k.value.IsNull() {
+		return k, p.walk.Report(notThere(o, id))
+	}
+	if errs := value.CheckRefreshed(rt.Block, k.value); len(errs) > 0 {
+		return k, p.walk.Report(value.BadAnswer(o, cfg, "Provider produced invalid object", errs))
+	}
+	if errs := value.CheckIdentity(rt.Identity, k.identity, true); len(errs) > 0 {
+		return k, p.walk.Report(value.BadAnswer(o, cfg, "Provider produced invalid identity", errs))
+	}
+	return k, nil
+}
+
+// storable returns an imported object in the form in which states hold it.
+func (p *planner) storable(o addr.Object, rt *provider.ResourceType, k known) (*state.Object, error) {
 	stored := state.Object{SchemaVersion: rt.Version, Sensitive: k.sensitive, Private: k.private}
 	if slot := p.prog.ResourceSlot(o.Instance.Config()); slot != nil {
 		stored.Dependencies, stored.CreateBeforeDestroy = slot.ResourceDeps(), slot.CreateBeforeDestroy
 	}
+	var err error
 	if stored.Identity, stored.IdentityVersion, err = storedIdentity(rt, k, &stored); err != nil {
-		return none, p.walk.Report(diag.FromError("Cannot store the identity of "+o.String(), err))
+		return nil, p.walk.Report(diag.FromError("Cannot store the identity of "+o.String(), err))
 	}
-	if k.object, err = state.NewObject(k.value, rt.Block.ImpliedType(), stored); err != nil {
-		return none, p.walk.Report(diag.FromError("Cannot store "+o.String(), err))
+	object, err := state.NewObject(k.value, rt.Block.ImpliedType(), stored)
+	if err != nil {
+		return nil, p.walk.Report(diag.FromError("Cannot store "+o.String(), err))
 	}
-	return k, nil
+	return object, nil
 }
 
 // typesOf returns the types of the first objects of a list, and counts the others.

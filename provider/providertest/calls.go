@@ -68,8 +68,30 @@ const noSuch = "no_such_type"
 func checkWrongNames(s *session) {
 	s.start()
 	object := cty.EmptyObjectVal
+	for what, call := range inOrder(callsOfNoType(s, object)) {
+		s.safely(what+" of an unknown type", func() {
+			s.refuses(what+" of an unknown type", nil, call(), nil)
+		})
+	}
+	// These may answer that there is nothing to say.
+	s.safely("read of an unknown type", func() {
+		resp := s.p.Read(s.ctx, provider.ReadRequest{Type: noSuch, Prior: object, Client: client})
+		s.proper("read of an unknown type", nil, resp.Diagnostics)
+	})
+	for _, kind := range []provider.ResourceKind{provider.ManagedResource, provider.DataSource,
+		provider.EphemeralResource} {
+		s.safely("validate an unknown type", func() {
+			s.proper("validate an unknown type", nil, s.p.ValidateResource(s.ctx, provider.ValidateResourceRequest{
+				Kind: kind, Type: noSuch, Config: object, Client: client}))
+		})
+	}
+}
+
+// callsOfNoType are calls for a type or function that the provider does not have, by what they ask for. Each has to be
+// refused.
+func callsOfNoType(s *session, object cty.Value) map[string]func() diag.List {
 	null := cty.NullVal(cty.EmptyObject)
-	calls := map[string]func() diag.List{
+	return map[string]func() diag.List{
 		"upgrade": func() diag.List {
 			return s.p.UpgradeState(s.ctx, provider.UpgradeStateRequest{Type: noSuch, Stored: provider.StoredObject{
 				JSON: []byte(`{}`)}}).Diagnostics
@@ -112,23 +134,6 @@ func checkWrongNames(s *session) {
 			}
 			return diag.FromError("call", err)
 		},
-	}
-	for what, call := range inOrder(calls) {
-		s.safely(what+" of an unknown type", func() {
-			s.refuses(what+" of an unknown type", nil, call(), nil)
-		})
-	}
-	// These may answer that there is nothing to say.
-	s.safely("read of an unknown type", func() {
-		resp := s.p.Read(s.ctx, provider.ReadRequest{Type: noSuch, Prior: object, Client: client})
-		s.proper("read of an unknown type", nil, resp.Diagnostics)
-	})
-	for _, kind := range []provider.ResourceKind{provider.ManagedResource, provider.DataSource,
-		provider.EphemeralResource} {
-		s.safely("validate an unknown type", func() {
-			s.proper("validate an unknown type", nil, s.p.ValidateResource(s.ctx, provider.ValidateResourceRequest{
-				Kind: kind, Type: noSuch, Config: object, Client: client}))
-		})
 	}
 }
 

@@ -59,13 +59,7 @@ func (s *backendSetup) run(ctx context.Context, c *command.Call, root *config.Mo
 			"the configuration has no backend block. For the usual place of states that is as it should be: leave "+
 			"the option out. Otherwise add the block: terraform { backend \"local\" {} }")
 	case configured != nil:
-		if diags := s.override(c, configured); diags.HasErrors() {
-			return nil, diags
-		}
-		if diags := s.ask(ctx, c, configured); diags.HasErrors() {
-			return nil, diags
-		}
-		if diags := configured.Check(root.Backend); diags.HasErrors() {
+		if diags := s.complete(ctx, c, configured, root); diags.HasErrors() {
 			return nil, diags
 		}
 	}
@@ -103,15 +97,33 @@ func (s *backendSetup) run(ctx context.Context, c *command.Call, root *config.Mo
 	if err := c.RecordBackend(configured); err != nil {
 		return nil, diag.FromError("Failed to record the backend", err)
 	}
-	switch {
-	case configured == nil:
-		announce(c, "", "\n\n"+fmt.Sprintf("Successfully unset the backend %q. %s will now operate locally.",
-			recorded.Type, c.Title))
-	case !unchanged:
-		announce(c, "backend_configured_success_message", fmt.Sprintf("\nSuccessfully configured the backend %q! %s "+
-			"will automatically\nuse this backend unless the backend configuration changes.", configured.Type, c.Title))
+	if !unchanged {
+		announceBackend(c, configured, recorded)
 	}
 	return warnings, nil
+}
+
+// complete adds the settings of the command line and of answers to those of the block, and checks them all.
+func (s *backendSetup) complete(ctx context.Context, c *command.Call, configured *backend.Backend,
+	root *config.Module) diag.List {
+	if diags := s.override(c, configured); diags.HasErrors() {
+		return diags
+	}
+	if diags := s.ask(ctx, c, configured); diags.HasErrors() {
+		return diags
+	}
+	return configured.Check(root.Backend)
+}
+
+// announceBackend says where states are from now on.
+func announceBackend(c *command.Call, configured, recorded *backend.Backend) {
+	if configured == nil {
+		announce(c, "", "\n\n"+fmt.Sprintf("Successfully unset the backend %q. %s will now operate locally.",
+			recorded.Type, c.Title))
+		return
+	}
+	announce(c, "backend_configured_success_message", fmt.Sprintf("\nSuccessfully configured the backend %q! %s "+
+		"will automatically\nuse this backend unless the backend configuration changes.", configured.Type, c.Title))
 }
 
 // reach finds out whether the states of a service can be reached, before anything is recorded.

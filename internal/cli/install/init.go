@@ -75,20 +75,10 @@ func (i *initing) flags(c *command.Call) {
 }
 
 func runInit(ctx context.Context, c *command.Call, i *initing) command.Outcome {
-	switch {
-	case i.setup.migrate && c.JSON:
-		return c.End(diag.List{}.Errorf(nil, "The -migrate-state and -json options are mutually-exclusive",
-			"Copying states asks for approval, which objects a line have no place for. Leave one of the options out."))
-	case i.setup.migrate && i.setup.reconfigure:
-		return c.End(diag.List{}.Errorf(nil, "Invalid init options",
-			"The options -migrate-state and -reconfigure ask for different things: leave one of them out."))
-	case i.lockfile != "" && i.lockfile != readOnly:
-		return c.End(diag.List{}.Errorf(nil, "Invalid init options",
-			"The option -lockfile has no mode %q, only \"readonly\".", i.lockfile))
-	case i.lockfile == readOnly && i.upgrade:
-		return c.End(diag.List{}.Errorf(nil, "The -upgrade flag conflicts with -lockfile=readonly.",
-			"Choosing other versions changes the lock file, which must not be changed: leave one of the options out."))
-	case i.fromModule != "" && !copyModule(ctx, c, i.fromModule):
+	if diags := i.conflicts(c); diags.HasErrors() {
+		return c.End(diags)
+	}
+	if i.fromModule != "" && !copyModule(ctx, c, i.fromModule) {
 		return command.Failed
 	}
 	root, diags := config.Load(ctx, config.Options{Dir: ".", DataDir: c.DataDir(),
@@ -135,6 +125,25 @@ func runInit(ctx context.Context, c *command.Call, i *initing) command.Outcome {
 			"other commands say so when\nit is needed.", c.Program))
 	}
 	return command.Done
+}
+
+// conflicts reports options that exclude each other.
+func (i *initing) conflicts(c *command.Call) (diags diag.List) {
+	switch {
+	case i.setup.migrate && c.JSON:
+		return diags.Errorf(nil, "The -migrate-state and -json options are mutually-exclusive",
+			"Copying states asks for approval, which objects a line have no place for. Leave one of the options out.")
+	case i.setup.migrate && i.setup.reconfigure:
+		return diags.Errorf(nil, "Invalid init options",
+			"The options -migrate-state and -reconfigure ask for different things: leave one of them out.")
+	case i.lockfile != "" && i.lockfile != readOnly:
+		return diags.Errorf(nil, "Invalid init options",
+			"The option -lockfile has no mode %q, only \"readonly\".", i.lockfile)
+	case i.lockfile == readOnly && i.upgrade:
+		return diags.Errorf(nil, "The -upgrade flag conflicts with -lockfile=readonly.",
+			"Choosing other versions changes the lock file, which must not be changed: leave one of the options out.")
+	}
+	return nil
 }
 
 // announce prints a text as it is. In JSON it is a line with a code by which programs know it.

@@ -74,23 +74,31 @@ func (l locking) run(ctx context.Context, c *command.Call) (diags diag.List) {
 	}
 	shown := newProgress(c)
 	defer shown.close()
-	opts.Progress = func(f plugins.Fetching) {
-		name := f.Provider.ForDisplay()
-		switch key := fmt.Sprintf("%s for %s", name, f.Platform); {
-		case f.Ended:
-			shown.ended(key)
-			shown.tell(fmt.Sprintf("Retrieved %s %s for %s (%s)", name, f.Version, f.Platform, proofText(c, f.Proof)))
-		case f.Done > 0:
-			shown.downloads(key, f.Done, f.Total)
-		default:
-			shown.tell(fmt.Sprintf("Fetching %s %s for %s...", name, f.Version, f.Platform))
-		}
-	}
+	opts.Progress = func(f plugins.Fetching) { showFetching(c, shown, f) }
 	lock, records, more := plugins.Lock(ctx, opts)
 	shown.close()
 	if diags = diags.Extend(more); diags.HasErrors() {
 		return diags
 	}
+	return diags.Extend(saveLock(c, lock, locked, records))
+}
+
+// showFetching shows what is fetched.
+func showFetching(c *command.Call, shown *progress, f plugins.Fetching) {
+	name := f.Provider.ForDisplay()
+	switch key := fmt.Sprintf("%s for %s", name, f.Platform); {
+	case f.Ended:
+		shown.ended(key)
+		shown.tell(fmt.Sprintf("Retrieved %s %s for %s (%s)", name, f.Version, f.Platform, proofText(c, f.Proof)))
+	case f.Done > 0:
+		shown.downloads(key, f.Done, f.Total)
+	default:
+		shown.tell(fmt.Sprintf("Fetching %s %s for %s...", name, f.Version, f.Platform))
+	}
+}
+
+// saveLock writes the lock file if it has changed, and says what was recorded.
+func saveLock(c *command.Call, lock, locked lockfile.File, records []plugins.Record) (diags diag.List) {
 	for _, r := range records {
 		fmt.Fprintf(c.Out, "- Obtained %s checksums for %s; %s\n", r.Provider.ForDisplay(), r.Platform,
 			recordTexts[r.Recorded])

@@ -62,19 +62,11 @@ func addDynamic(groups map[string]*blockGroup, block *hcl.Block) diag.List {
 		d.iterator = t.RootName()
 	}
 	if attr := content.Attributes["labels"]; attr != nil {
-		exprs, hclDiags := hcl.ExprList(attr.Expr)
-		if diags = diags.AppendHCL(hclDiags); diags.HasErrors() {
+		label, problems := dynamicLabel(attr, name)
+		if diags = diags.Extend(problems); diags.HasErrors() {
 			return diags
 		}
-		switch rng := attr.Expr.Range(); {
-		case len(exprs) > 1:
-			rng = exprs[1].Range()
-			return diags.Errorf(&rng, "Extraneous dynamic block label", "Blocks of type %q require 1 label(s).", name)
-		case len(exprs) == 0:
-			return diags.Errorf(&rng, "Insufficient dynamic block labels", "Blocks of type %q require 1 label(s).",
-				name)
-		}
-		d.label = exprs[0]
+		d.label = label
 	}
 	switch {
 	case len(content.Blocks) == 0:
@@ -92,6 +84,24 @@ func addDynamic(groups map[string]*blockGroup, block *hcl.Block) diag.List {
 	}
 	g.add(item, append(funcs.Mentions(d.forEach), without(inside, d.iterator)...))
 	return diags
+}
+
+// dynamicLabel returns the one label that the argument "labels" gives to blocks of a type.
+func dynamicLabel(attr *hcl.Attribute, name string) (hcl.Expression, diag.List) {
+	exprs, hclDiags := hcl.ExprList(attr.Expr)
+	diags := diag.List(nil).AppendHCL(hclDiags)
+	if diags.HasErrors() {
+		return nil, diags
+	}
+	switch rng := attr.Expr.Range(); {
+	case len(exprs) > 1:
+		rng = exprs[1].Range()
+		return nil, diags.Errorf(&rng, "Extraneous dynamic block label", "Blocks of type %q require 1 label(s).", name)
+	case len(exprs) == 0:
+		return nil, diags.Errorf(&rng, "Insufficient dynamic block labels", "Blocks of type %q require 1 label(s).",
+			name)
+	}
+	return exprs[0], diags
 }
 
 // without leaves out what starts with a name.

@@ -145,6 +145,16 @@ func (l *linker) resolve(ref addr.Reference) diag.List {
 			return undeclared(`Invalid "terraform" attribute`, `There is no terraform.%s, only terraform.workspace, `+
 				`the name of the selected workspace, and terraform.applying.`, ref.Name)
 		}
+	case addr.RefCount, addr.RefEach, addr.RefSelf:
+		return l.resolveInstance(ref, undeclared)
+	}
+	return nil
+}
+
+// resolveInstance checks a reference to the instance that a block is evaluated for.
+func (l *linker) resolveInstance(ref addr.Reference,
+	undeclared func(summary, format string, args ...any) diag.List) diag.List {
+	switch ref.Kind {
 	case addr.RefCount:
 		if ref.Name != "index" {
 			return undeclared(`Invalid "count" attribute`, `There is no count.%s, only count.index: the number of `+

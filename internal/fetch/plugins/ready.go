@@ -89,6 +89,11 @@ func Ready(ctx context.Context, opts ReadyOptions) (map[addr.Provider]string, di
 			programs[p] = found.program
 		}
 	}
+	return programs, diags.Extend(notReady(opts, undecided, broken))
+}
+
+// notReady reports the providers that the lock file does not decide on, and those that are not installed as it says.
+func notReady(opts ReadyOptions, undecided, broken []string) (diags diag.List) {
 	if len(undecided) > 0 {
 		how, command := "To choose versions by the constraints of the configuration, run:\n  %s", "init -upgrade"
 		if len(opts.Locked.Entries()) == 0 {
@@ -104,7 +109,7 @@ func Ready(ctx context.Context, opts ReadyOptions) (map[addr.Provider]string, di
 			"selects:\n  - %s", strings.Join(broken, "\n  - ")).
 			Advise("To install the plugins that this configuration needs, run:\n  %s", diag.Command("init"))
 	}
-	return programs, diags
+	return diags
 }
 
 // overridden finds the program of a provider under development.

@@ -223,12 +223,8 @@ func (r *request) call(expected string) (*answer, diag.List) {
 		defer cancel(nil)
 		defer context.AfterFunc(r.h.stopping, func() { cancel(errStopping) })()
 	}
-	if may := r.h.opts.MayRead; may != nil && r.reads {
-		if err := may(); err != nil {
-			return &answer{}, diag.List{
-				r.unanswered(&NotReadyError{Summary: "Program is not allowed", Detail: fmt.Sprintf("%s, since %s.",
-					r.was("not asked"), err), Ours: true})}
-		}
+	if problem := r.forbidden(); problem != nil {
+		return &answer{}, diag.List{problem}
 	}
 	kept := r.kept()
 	if a := kept.read(r, expected); a != nil {
@@ -277,6 +273,17 @@ func (r *request) call(expected string) (*answer, diag.List) {
 		}
 		return a, diags
 	}
+}
+
+// forbidden reports that the program may not run for a call that only reads; nil if it may.
+func (r *request) forbidden() *diag.Diagnostic {
+	if may := r.h.opts.MayRead; may != nil && r.reads {
+		if err := may(); err != nil {
+			return r.unanswered(&NotReadyError{Summary: "Program is not allowed", Detail: fmt.Sprintf("%s, since %s.",
+				r.was("not asked"), err), Ours: true})
+		}
+	}
+	return nil
 }
 
 // prepare waits until the program can be called at all. What makes it ready changes nothing that a state knows of: an

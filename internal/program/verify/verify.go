@@ -44,24 +44,27 @@ const FileName = "tombolo-test.json"
 type file struct {
 	Schema    string          `json:"$schema"` // for editors
 	Provider  json.RawMessage `json:"provider"`
-	Resources []struct {
-		Name   string          `json:"name"`
-		Type   string          `json:"type"`
-		Config json.RawMessage `json:"config"`
-		// Updates and Replacements are changes to the configuration: of the object, and of those that need a new one.
-		Updates      []json.RawMessage `json:"updates"`
-		Replacements []json.RawMessage `json:"replacements"`
-		Invalid      []json.RawMessage `json:"invalid"`
-		Import       string            `json:"import"` // the attribute that the object is imported by
-		Slow         json.RawMessage   `json:"slow"`
-	} `json:"resources"`
-	Data      []read `json:"data"`
-	Ephemeral []read `json:"ephemeral"`
+	Resources []resource      `json:"resources"`
+	Data      []read          `json:"data"`
+	Ephemeral []read          `json:"ephemeral"`
 	Functions []struct {
 		Name string          `json:"name"`
 		Args json.RawMessage `json:"args"`
 		Want json.RawMessage `json:"want"` // nothing: the call has to fail
 	} `json:"functions"`
+}
+
+// resource is what a file says of a type of resources.
+type resource struct {
+	Name   string          `json:"name"`
+	Type   string          `json:"type"`
+	Config json.RawMessage `json:"config"`
+	// Updates and Replacements are changes to the configuration: of the object, and of those that need a new one.
+	Updates      []json.RawMessage `json:"updates"`
+	Replacements []json.RawMessage `json:"replacements"`
+	Invalid      []json.RawMessage `json:"invalid"`
+	Import       string            `json:"import"` // the attribute that the object is imported by
+	Slow         json.RawMessage   `json:"slow"`
 }
 
 // read is something to read once.
@@ -145,35 +148,7 @@ func (t *Trial) Options(dir string, wrap func(handler.Caller) handler.Caller, sa
 		if t.schema.Type(provider.ManagedResource, r.Type) == nil {
 			return o, t.noType("resource", r.Type, slices.Sorted(maps.Keys(t.schema.Resources)))
 		}
-		words := t.manifest.Type(provider.ManagedResource, r.Type)
-		one := providertest.Resource{Name: r.Name, Type: r.Type, Config: func(n int) providertest.Attrs {
-			return v.attrs(r.Config, n)
-		}}
-		for i, text := range slices.Concat(r.Updates, r.Replacements) {
-			one.Updates = append(one.Updates, providertest.Update{
-				Name: names(v.attrs(text, 0)), Vary: func(n int) providertest.Attrs { return v.attrs(text, n) },
-				Replaces: i >= len(r.Updates),
-			})
-		}
-		for _, text := range r.Invalid {
-			change := v.attrs(text, 0)
-			one.Invalid = append(one.Invalid, providertest.Invalid{Name: names(change), Change: change})
-		}
-		by := r.Import
-		if by == "" && words != nil {
-			by = words.Import
-		}
-		if by == "" && words.Does("import") {
-			by = "id"
-		}
-		if by != "" {
-			one.Import = &providertest.Import{ID: func(state cty.Value) string { return text(state, by) }}
-		}
-		one.Numbers = numbers(t.schema.Resources[r.Type].Block)
-		if r.Slow != nil {
-			one.Slow = v.attrs(r.Slow, 0)
-		}
-		o.Resources = append(o.Resources, one)
+		o.Resources = append(o.Resources, t.resource(&v, r))
 	}
 	for _, d := range t.file.Data {
 		o.Data = append(o.Data, providertest.Data{Name: d.Name, Type: d.Type, Config: v.attrs(d.Config, 0),
@@ -187,6 +162,39 @@ func (t *Trial) Options(dir string, wrap func(handler.Caller) handler.Caller, sa
 		return o, err
 	}
 	return o, v.err
+}
+
+// resource returns what is checked of a type of resources.
+func (t *Trial) resource(v *values, r resource) providertest.Resource {
+	words := t.manifest.Type(provider.ManagedResource, r.Type)
+	one := providertest.Resource{Name: r.Name, Type: r.Type, Config: func(n int) providertest.Attrs {
+		return v.attrs(r.Config, n)
+	}}
+	for i, text := range slices.Concat(r.Updates, r.Replacements) {
+		one.Updates = append(one.Updates, providertest.Update{
+			Name: names(v.attrs(text, 0)), Vary: func(n int) providertest.Attrs { return v.attrs(text, n) },
+			Replaces: i >= len(r.Updates),
+		})
+	}
+	for _, text := range r.Invalid {
+		change := v.attrs(text, 0)
+		one.Invalid = append(one.Invalid, providertest.Invalid{Name: names(change), Change: change})
+	}
+	by := r.Import
+	if by == "" && words != nil {
+		by = words.Import
+	}
+	if by == "" && words.Does("import") {
+		by = "id"
+	}
+	if by != "" {
+		one.Import = &providertest.Import{ID: func(state cty.Value) string { return text(state, by) }}
+	}
+	one.Numbers = numbers(t.schema.Resources[r.Type].Block)
+	if r.Slow != nil {
+		one.Slow = v.attrs(r.Slow, 0)
+	}
+	return one
 }
 
 // numbers returns the attributes and blocks in which a configuration can give a number, at any depth.

@@ -78,47 +78,17 @@ const (
 
 // open reads the settings. It connects to nobody.
 func open(_ context.Context, config cty.Value, s remote.Surroundings) (remote.Driver, diag.List) {
-	var diags diag.List
-	getenv := s.Getenv
-	if getenv == nil {
-		getenv = func(string) string { return "" }
-	}
-	wrong := func(name, summary, format string, args ...any) {
-		diags = diags.Append(&diag.Diagnostic{Severity: diag.Error, Summary: summary,
-			Detail: fmt.Sprintf(format, args...), Path: cty.GetAttrPath(name)})
-	}
-	text := func(name, env, usual string) string {
-		if v, ok := attribute(config, name); ok {
-			return v.AsString()
-		}
-		if v := getenv(env); v != "" {
-			return v
-		}
-		return usual
-	}
-	flag := func(name, env string) bool {
-		if v, ok := attribute(config, name); ok {
-			return v.True()
-		}
-		v := getenv(env)
-		if v == "" {
-			return false
-		}
-		set, err := strconv.ParseBool(v)
-		if err != nil {
-			wrong(name, "Invalid value of an environment variable",
-				"The environment variable %s is %q. It stands for the argument %s and must be true or false.", env, v,
-				name)
-		}
-		return set
+	a := &arguments{config: config, getenv: s.Getenv}
+	if a.getenv == nil {
+		a.getenv = func(string) string { return "" }
 	}
 	o := &options{
-		schema:     text("schema_name", "PG_SCHEMA_NAME", "terraform_remote_state"),
-		table:      text("table_name", "PG_TABLE_NAME", "states"),
-		index:      text("index_name", "PG_INDEX_NAME", "states_by_name"),
-		skipSchema: flag("skip_schema_creation", "PG_SKIP_SCHEMA_CREATION"),
-		skipTable:  flag("skip_table_creation", "PG_SKIP_TABLE_CREATION"),
-		skipIndex:  flag("skip_index_creation", "PG_SKIP_INDEX_CREATION"),
+		schema:     a.text("schema_name", "PG_SCHEMA_NAME", "terraform_remote_state"),
+		table:      a.text("table_name", "PG_TABLE_NAME", "states"),
+		index:      a.text("index_name", "PG_INDEX_NAME", "states_by_name"),
+		skipSchema: a.flag("skip_schema_creation", "PG_SKIP_SCHEMA_CREATION"),
+		skipTable:  a.flag("skip_table_creation", "PG_SKIP_TABLE_CREATION"),
+		skipIndex:  a.flag("skip_index_creation", "PG_SKIP_INDEX_CREATION"),
 		keep:       defaultKeep,
 		keepBytes:  keepBytes,
 		log:        s.Log,
@@ -129,21 +99,60 @@ func open(_ context.Context, config cty.Value, s remote.Surroundings) (remote.Dr
 	}
 	for name, value := range map[string]string{"schema_name": o.schema, "table_name": o.table, "index_name": o.index} {
 		if value == "" || len(value) > 63 {
-			wrong(name, "Invalid name of a database object",
+			a.wrong(name, "Invalid name of a database object",
 				"The argument %s is %q. Names of PostgreSQL have 1 to 63 bytes.", name, value)
 		}
 	}
 	var err error
-	if o.keep, err = history.Keep(getenv, defaultKeep); err != nil {
-		diags = diags.Extend(diag.FromError("Invalid value of an environment variable", err))
+	if o.keep, err = history.Keep(a.getenv, defaultKeep); err != nil {
+		a.diags = a.diags.Extend(diag.FromError("Invalid value of an environment variable", err))
 	}
-	if o.config, err = connection(text("conn_str", "PG_CONN_STR", ""), getenv); err != nil {
-		wrong("conn_str", "Invalid PostgreSQL connection string", "%s.", err)
+	if o.config, err = connection(a.text("conn_str", "PG_CONN_STR", ""), a.getenv); err != nil {
+		a.wrong("conn_str", "Invalid PostgreSQL connection string", "%s.", err)
 	}
-	if diags.HasErrors() {
-		return nil, diags
+	if a.diags.HasErrors() {
+		return nil, a.diags
 	}
-	return newDriver(o), diags
+	return newDriver(o), a.diags
+}
+
+// arguments reads the arguments of the block, and the variables of the environment that stand for them.
+type arguments struct {
+	config cty.Value
+	getenv func(string) string
+	diags  diag.List
+}
+
+func (a *arguments) wrong(name, summary, format string, args ...any) {
+	a.diags = a.diags.Append(&diag.Diagnostic{Severity: diag.Error, Summary: summary,
+		Detail: fmt.Sprintf(format, args...), Path: cty.GetAttrPath(name)})
+}
+
+func (a *arguments) text(name, env, usual string) string {
+	if v, ok := attribute(a.config, name); ok {
+		return v.AsString()
+	}
+	if v := a.getenv(env); v != "" {
+		return v
+	}
+	return usual
+}
+
+func (a *arguments) flag(name, env string) bool {
+	if v, ok := attribute(a.config, name); ok {
+		return v.True()
+	}
+	v := a.getenv(env)
+	if v == "" {
+		return false
+	}
+	set, err := strconv.ParseBool(v)
+	if err != nil {
+		a.wrong(name, "Invalid value of an environment variable",
+			"The environment variable %s is %q. It stands for the argument %s and must be true or false.", env, v,
+			name)
+	}
+	return set
 }
 
 // attribute returns the value of an argument that is set.

@@ -1,0 +1,32 @@
+package applying
+
+import (
+	"github.com/tombolo-iac/tombolo/addr"
+	"github.com/tombolo-iac/tombolo/internal/eval"
+	"github.com/tombolo-iac/tombolo/internal/eval/linking"
+	"github.com/tombolo-iac/tombolo/plan"
+)
+
+// inputs returns what the walk of an apply is given.
+func (a *applier) inputs() eval.Inputs {
+	p, o := a.plan, a.opts
+	var targets *linking.Targets
+	if len(p.Targets) > 0 {
+		targets = a.prog.Targets(p.Targets, p.Prior())
+	} else {
+		targets = a.prog.Except(p.Except)
+	}
+	in := eval.Inputs{
+		Functions: o.Functions, Variables: o.Variables, Workspace: p.Workspace, Cwd: o.Cwd, Applying: true,
+		Expansions: eval.Expansions(p.Expansions), Workers: max(1, o.Parallelism) + 4, Secrets: o.Secrets,
+		Lenient: p.Mode == plan.Destroy, Only: targets.Inputs(), Partial: targets != nil, Hold: a.holding(),
+		InUse: map[addr.AbsProviderConfig]bool{}, StandIns: o.StandIns,
+	}
+	for _, c := range p.Changes {
+		in.InUse[c.Provider] = true
+	}
+	if p.Mode == plan.Destroy {
+		in.Only = a.prog.Needed(func(s *linking.Slot) bool { return s.Kind == linking.SlotProvider })
+	}
+	return in
+}
