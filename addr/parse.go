@@ -114,7 +114,7 @@ func ParseTarget(s string) (Target, diag.List) {
 	return t, nil
 }
 
-// quoting tells of quotes that a shell has probably taken away.
+// quoting returns a hint about quotes that a shell has probably taken away.
 func quoting(s string) string {
 	if strings.Contains(s, "[") && !strings.Contains(s, `"`) {
 		return ` In a shell, put the whole address in single quotes so that its own quotes are kept: ` +

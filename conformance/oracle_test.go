@@ -38,7 +38,7 @@ func oracleNamed(name string) *oracle {
 	return nil
 }
 
-// where says what a test needs to ask the oracle.
+// where is what a test needs to ask the oracle.
 func (o *oracle) where() string {
 	if o.env == "" {
 		return o.name + " on PATH as terraform"

@@ -25,7 +25,7 @@ func disorder(rules []string, res Result) (wrong []string) {
 	return wrong
 }
 
-// moments tells at which line of an event stream each operation begins and ends.
+// moments returns the lines of an event stream on which each operation begins and ends.
 func moments(stream string) (begins, ends map[string]int) {
 	begins, ends = map[string]int{}, map[string]int{}
 	for i, line := range strings.Split(stream, "\n") {

@@ -332,7 +332,7 @@ func eventGroups(stream string, n *normaliser) map[string]any {
 	return groups
 }
 
-// decode reads JSON with its numbers as written. What is no JSON is compared as the text it is.
+// decode reads JSON with its numbers as written. What is not JSON is compared as the text it is.
 func decode(text string) any {
 	dec := json.NewDecoder(strings.NewReader(text))
 	dec.UseNumber()

@@ -7,7 +7,7 @@ import (
 	"github.com/tombolo-iac/tombolo/addr"
 )
 
-// Renaming tells under which blocks the objects of a block are found now: several, when they went different ways or
+// Renaming holds the blocks under which the objects of a block are found now: several, when they went different ways or
 // some stayed. Dependencies name blocks, so they have to follow what moves.
 type Renaming map[addr.ConfigResource][]addr.ConfigResource
 

@@ -53,7 +53,7 @@ type Options struct {
 	RunID string
 	// KeepOutputs leaves outputs as they are whose values are unknown because they refer to what does not exist yet.
 	KeepOutputs bool
-	// Rest says, after an interrupt, what becomes of what was not done; empty means that apply has to be run again.
+	// Rest is, after an interrupt, what becomes of what was not done; empty means that apply has to be run again.
 	Rest string
 	// Recorded is told of each operation whose result is durable; it may be nil.
 	Recorded func(op string)
@@ -531,7 +531,7 @@ func (a *applier) instance(b *eval.Block, key addr.Key, c *plan.Change) (cty.Val
 	return a.write(b, key, c)
 }
 
-// tookOver tells of an import. The object is in the state already: with what looking at the world changed it is
+// tookOver reports an import. The object is in the state already: with what looking at the world changed it is
 // recorded first of all.
 func (a *applier) tookOver(c *plan.Change) {
 	id := event.ID{Key: "id", Value: c.Importing.Shown()}

@@ -31,7 +31,7 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// Backend says where states are: the settings of a backend block, or what init recorded of them.
+// Backend is where states are: the settings of a backend block, or what init recorded of them.
 type Backend struct {
 	Type string
 	// Config has a value for every argument of the type; null for what is not set. For a type that there is not it is
@@ -97,7 +97,7 @@ func Types() map[string]cty.Type {
 	return types
 }
 
-// Place says where states are, for people.
+// Place returns where states are, for people.
 func (b *Backend) Place() string { return b.kind().Place }
 
 // kind is nil for a type that there is not.

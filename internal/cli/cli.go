@@ -62,7 +62,7 @@ func Main() int {
 	}).ExitCode()
 }
 
-// persona tells by which name the program was called: under that of Terraform it presents itself as that.
+// persona returns the name by which the program was called: under that of Terraform it presents itself as that.
 func persona(path string) (program, title string) {
 	if strings.TrimSuffix(strings.ToLower(filepath.Base(path)), ".exe") == "terraform" {
 		return "terraform", "Terraform"

@@ -103,7 +103,7 @@ func (f Facts) Items() (list []Item) {
 	return list
 }
 
-// State says how an item is here.
+// State is how an item is here.
 type State string
 
 // The states of items.
@@ -115,7 +115,7 @@ const (
 	Moot    State = "without meaning"
 )
 
-// Remark says of an item what is not as in Terraform.
+// Remark is what differs from Terraform in an item.
 type Remark struct {
 	State State
 	Text  string // what is otherwise, or what to do instead

@@ -216,7 +216,7 @@ type Variable struct {
 	Sensitive bool
 	Ephemeral bool
 	Const     bool // its value is known before anything is installed
-	// Deprecated says what to use instead; DeprecatedRange is nil when the variable is not deprecated.
+	// Deprecated is what to use instead; DeprecatedRange is nil when the variable is not deprecated.
 	Deprecated      string
 	DeprecatedRange *hcl.Range
 
@@ -245,7 +245,7 @@ type Output struct {
 	DependsOn     []hcl.Traversal
 	Preconditions []*Condition
 	Range         hcl.Range
-	// Deprecated says what to use instead; DeprecatedRange is nil when the output value is not deprecated.
+	// Deprecated is what to use instead; DeprecatedRange is nil when the output value is not deprecated.
 	Deprecated      string
 	DeprecatedRange *hcl.Range
 }
@@ -371,7 +371,7 @@ type Connection struct {
 	Range hcl.Range
 }
 
-// ProvisionerWhen tells at which end of an object's life a provisioner runs.
+// ProvisionerWhen is the end of an object's life at which a provisioner runs.
 type ProvisionerWhen uint8
 
 // The moments.

@@ -41,7 +41,7 @@ type ApplyOptions struct {
 	// KeepOutputs leaves outputs as they are whose values a refresh-only plan cannot know, instead of storing null
 	// where they refer to what does not exist yet. The command refresh does so, "apply -refresh-only" does not.
 	KeepOutputs bool
-	// Rest says, after an interrupt, what becomes of what was not done; empty means that apply has to be run again.
+	// Rest is, after an interrupt, what becomes of what was not done; empty means that apply has to be run again.
 	Rest string
 }
 
@@ -122,7 +122,7 @@ func openCreation(f state.InFlight, have *state.State) bool {
 	return f.Object.Deposed == "" && f.Action != state.ActionProvision && have.Object(f.Object) == nil
 }
 
-// leftUndone says at the end what a plan left out: whoever runs it has to see that something is still to be done.
+// leftUndone reports at the end what a plan left out: whoever runs it has to see that something is still to be done.
 func leftUndone(pl *plan.Plan) (diags diag.List) {
 	if pl.Mode == plan.RefreshOnly {
 		return nil

@@ -102,7 +102,7 @@ func FuzzExpression(f *testing.F) {
 // exponent finds the exponents of numbers.
 var exponent = regexp.MustCompile(`[eE][+-]?(\d+)`)
 
-// costly tells of texts that are evaluated for long, and rightly so: loops in loops, long lists, and numbers whose
+// costly reports texts that are evaluated for long, and rightly so: loops in loops, long lists, and numbers whose
 // digits take the square of their exponent to write down.
 func costly(text string) bool {
 	digits := 0

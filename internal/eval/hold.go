@@ -8,7 +8,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/graph"
 )
 
-// Hold says what a walk does with what depends on instances that its driver leaves alone (see Block.Hold).
+// Hold is what a walk does with what depends on instances that its driver leaves alone (see Block.Hold).
 type Hold uint8
 
 // The ways. HoldDependents leaves out everything that depends on such an instance, whatever lies between: blocks,

@@ -155,7 +155,7 @@ type importID struct {
 	arguments            map[string]string // nil: none given
 }
 
-// readImportID reads the long form. It reports false for an id that is no JSON object, and so means itself.
+// readImportID reads the long form. It reports false for an id that is not a JSON object, and so means itself.
 func readImportID(text string) (importID, bool, error) {
 	if !json.Valid([]byte(text)) || program.Kind([]byte(text)) != "an object" {
 		return importID{}, false, nil

@@ -26,7 +26,7 @@ import (
 // example.
 const ReattachVariable = "TF_REATTACH_PROVIDERS"
 
-// Reattachment says how to reach a provider that runs already. It is not stopped when the run ends.
+// Reattachment is how to reach a provider that runs already. It is not stopped when the run ends.
 type Reattachment struct {
 	Provider addr.Provider
 	Protocol int

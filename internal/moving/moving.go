@@ -25,7 +25,7 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// Result says where the objects of a state are now.
+// Result holds where the objects of a state are now.
 type Result struct {
 	// State is the prior state with the moves done by Edits.
 	State *state.State

@@ -48,7 +48,7 @@ type Options struct {
 	Sign func(text []byte) ([]byte, error)
 }
 
-// Result says what was made.
+// Result is what was made.
 type Result struct {
 	Version  versions.Version
 	Archives []Archive

@@ -42,7 +42,7 @@ const (
 	killWait = 5 * time.Second
 )
 
-// Command says which program to run and within which bounds. Only Argv is required; no shell is involved.
+// Command is a program to run, and its limits. Only Argv is required; no shell is involved.
 type Command struct {
 	// Argv is the program and its arguments. See LookPath for how the program is found.
 	Argv []string

@@ -17,7 +17,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/regular"
 )
 
-// Spool says where the answer of a program survives the death of this process. The program's outputs are files then,
+// Spool is where the answer of a program survives the death of this process. The program's outputs are files then,
 // its input is one without a name, and it is in a session of its own: when we are killed it ends its work as if nothing
 // had happened. It holds a lock on its answer, by which its end is told.
 //

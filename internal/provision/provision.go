@@ -62,7 +62,7 @@ func Suppressed(sensitive, ephemeral bool) string {
 // maxKept is how much of the output an error repeats.
 const maxKept = 64 << 10
 
-// Request says what to run.
+// Request is what to run.
 type Request struct {
 	// Config is the evaluated block, wholly known and without marks.
 	Config cty.Value

@@ -70,8 +70,8 @@ func parse(path string, src []byte) (root *ast.ObjectList, diags diag.List) {
 	return list, nil
 }
 
-// syntaxProblem says where a text is wrong. What the library says quotes the text, which may be a token that somebody
-// forgot to put into quotation marks.
+// syntaxProblem returns where a text is wrong. It leaves out the message of the library, which quotes the text: that
+// may be a token that somebody forgot to put into quotation marks.
 func syntaxProblem(err error) string {
 	const expected = `NAME = "VALUE" or NAME "LABEL" { ... } was expected`
 	if at := (*parser.PosError)(nil); errors.As(err, &at) {

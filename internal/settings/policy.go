@@ -11,7 +11,7 @@ import (
 	"github.com/tombolo-iac/tombolo/addr"
 )
 
-// PlanPrograms says which programs a configuration may have run where nothing is to be changed: while planning,
+// PlanPrograms is which programs a configuration may have run where nothing is to be changed: while planning,
 // validating and reading.
 type PlanPrograms struct {
 	// Commands are command lines for data sources and resources that name a program themselves.
@@ -36,7 +36,7 @@ func (r *reader) planPrograms(_ *ast.ObjectItem, _ []string, body *ast.ObjectTyp
 				for _, word := range strings.Fields(text) {
 					if _, err := path.Match(word, ""); err != nil {
 						r.errorf(item, "Invalid CLI configuration",
-							"The command %q cannot be used: the word %q is no pattern.", text, word)
+							"The command %q cannot be used: the word %q is not a pattern.", text, word)
 					}
 				}
 				p.Commands = append(p.Commands, text)

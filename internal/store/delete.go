@@ -96,7 +96,7 @@ func (w *workspace) strangers(infos []Info) error {
 				name = filepath.Join(name, inside[0].Name)
 			}
 		}
-		return errors.Join(fmt.Errorf("its folder holds %s, which is no file of a state. Move it away first", name),
+		return errors.Join(fmt.Errorf("its folder holds %s, which is not a file of a state. Move it away first", name),
 			err)
 	}
 	return nil

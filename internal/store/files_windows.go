@@ -69,7 +69,7 @@ func began(pid int) string {
 	return strconv.FormatInt(start.Nanoseconds(), 10)
 }
 
-// replaceable says nothing here: what keeps a file from being replaced may be gone a moment later.
+// replaceable reports nothing here: what keeps a file from being replaced may be gone a moment later.
 func replaceable(string) error { return nil }
 
 func closeFile(f *os.File) error { return f.Close() }

@@ -220,7 +220,7 @@ type backups struct {
 	through io.WriteCloser // a device or pipe, which is written to as it is
 }
 
-// prepareBackup makes sure, before anything begins, that there is a place for the backup, and that nothing of ours
+// prepareBackup checks, before anything begins, that there is a place for the backup, and that nothing of ours
 // stands there.
 func (s *session) prepareBackup() error {
 	w := s.w

@@ -180,7 +180,7 @@ func (s *session) unchanged(f File) (gone bool, err error) {
 	if err != nil {
 		return gone, err
 	}
-	c := &state.ConflictError{Found: "something that is no state", Expected: "what was read when the lock was taken",
+	c := &state.ConflictError{Found: "something that is not a state", Expected: "what was read when the lock was taken",
 		Advice: "Another program wrote the state meanwhile, against its lock. Look at what it did, then run again: " +
 			"results of this run are kept and laid over the new state"}
 	if now.err == nil {

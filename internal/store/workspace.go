@@ -158,7 +158,7 @@ func (w *workspace) createState(lax bool) (_ File, err error) {
 // lockError turns a refused lock into what callers look for.
 func (w *workspace) lockError(err error) error {
 	if errors.Is(err, ErrNoLocks) {
-		return fmt.Errorf("lock %s: %w. If nobody else works with this state, use -lock=false", w.p.out, err)
+		return fmt.Errorf("lock %s: %w. If no other run uses this state, use -lock=false", w.p.out, err)
 	}
 	if !isLocked(err) {
 		return fmt.Errorf("lock %s: %w", w.p.out, err)

@@ -160,7 +160,7 @@ func (a *attempt) targets() (diags diag.List) {
 		}
 		if target.IsModule() || target.Resource.Mode != addr.Managed {
 			diags = diags.Errorf(t.SourceRange().Ptr(), "Invalid address",
-				"Only instances of resources can be replaced, and %s is none.", target)
+				"Only instances of resources can be replaced, and %s is not one.", target)
 			continue
 		}
 		a.options.ForceReplace = append(a.options.ForceReplace, addr.AbsResourceInstance{

@@ -31,7 +31,7 @@ type configWriter struct {
 	*stream
 	files   map[string][]byte
 	schemas Schemas
-	// keys tells for each module under which key of provider_config the configuration that it calls by a name stands.
+	// keys holds, for each module, the keys in provider_config of the configurations that it calls by a name.
 	keys    map[*config.Module]map[addr.LocalProviderConfig]string
 	entries map[string]providerEntry
 }

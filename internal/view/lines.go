@@ -52,7 +52,7 @@ func (l *lines) write(level, message, kind, name string, payload any, more ...an
 	}
 	b, err := json.Marshal(doc)
 	if err != nil {
-		panic("view: a line that is no JSON: " + err.Error())
+		panic("view: a line that is not JSON: " + err.Error())
 	}
 	b = append(escapeUnsafe(b), '\n')
 	l.mu.Lock()

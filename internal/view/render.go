@@ -20,7 +20,7 @@ type renderer struct {
 	brief bool
 }
 
-// how says what to write of a part.
+// how is what to write of a part.
 type how struct {
 	// quietNull leaves out the ` -> null` behind what is removed.
 	quietNull bool

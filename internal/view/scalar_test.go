@@ -42,7 +42,7 @@ func FuzzEmbedded(f *testing.F) {
 			return
 		}
 		if !json.Valid([]byte(text)) {
-			t.Fatalf("%q is no JSON, but was read as %#v", text, v)
+			t.Fatalf("%q is not JSON, but was read as %#v", text, v)
 		}
 		if written, err := ctyjson.Marshal(v, v.Type()); err != nil || !json.Valid(written) {
 			t.Fatalf("%q is read as %#v, which is written as %q, %v", text, v, written, err)

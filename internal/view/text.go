@@ -41,7 +41,7 @@ func newText(o Options) *text {
 	return t
 }
 
-// Start says nothing: people know what they started.
+// Start prints nothing: people know what they started.
 func (t *text) Start() {}
 
 // Close ends the progress lines and the live display.

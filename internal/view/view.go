@@ -108,7 +108,7 @@ type View interface {
 	// outputs.
 	Plan(p *plan.Plan, schemas tfjson.Schemas)
 	// Saved names the changes of a saved plan that is about to be performed: in JSON the lines planned_change. The text
-	// form says nothing.
+	// form prints nothing.
 	Saved(p *plan.Plan)
 	// NextStep follows Plan in the plan command: where the plan was saved and how to apply it. Nothing in JSON, or for
 	// a plan without changes.

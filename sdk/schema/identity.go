@@ -210,7 +210,7 @@ func (t *resourceType) upgradeIdentity(ctx context.Context, req provider.Upgrade
 	if req.Version < r.Version {
 		members, err := readStored(raw)
 		if err != nil {
-			return cty.NilVal, fmt.Errorf("the stored identity of %s is no JSON object: %w", t.name, err)
+			return cty.NilVal, fmt.Errorf("the stored identity of %s is not a JSON object: %w", t.name, err)
 		}
 		for v := req.Version; v < r.Version; v++ {
 			i := slices.IndexFunc(r.IdentityUpgraders, func(u IdentityUpgrader) bool { return u.Version == v })

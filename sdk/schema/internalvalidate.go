@@ -82,7 +82,7 @@ var reserved = map[kind][]string{
 	ephemeral:     {"count", "depends_on", "for_each", "lifecycle", "provider"},
 }
 
-// where says what an inspection looks at.
+// where is what an inspection looks at.
 type where struct {
 	what string // for messages
 	name string // of the type

@@ -203,7 +203,7 @@ func (t *resourceType) upgrade(ctx context.Context, req provider.UpgradeStateReq
 	error) {
 	members, err := readStored(req.Stored.JSON)
 	if err != nil {
-		return nil, fmt.Errorf("the stored object of type %s is no JSON object: %w", t.name, err)
+		return nil, fmt.Errorf("the stored object of type %s is not a JSON object: %w", t.name, err)
 	}
 	for v := int(req.Version); v < t.resource.SchemaVersion; v++ {
 		i := slices.IndexFunc(t.resource.StateUpgraders, func(u StateUpgrader) bool { return u.Version == v })

@@ -205,7 +205,7 @@ func TestStoredObjectsAreBroughtToTheCurrentVersion(t *testing.T) {
 		"an upgrade drops":   {2, `{"size":[]}`, nil, "gave nil"},
 		"null":               {3, `null`, nil, "is null"},
 		"null of old":        {1, `null`, nil, "is null"},
-		"no object":          {1, `[]`, nil, "no JSON object"},
+		"no object":          {1, `[]`, nil, "not a JSON object"},
 		"two objects":        {1, `{} {}`, nil, "something follows"},
 		"half an object":     {3, `{"name":`, nil, "not valid JSON"},
 		"a value of no type": {3, `{"name":[1]}`, nil, "does not fit"},
@@ -250,7 +250,7 @@ func FuzzStoredObjects(f *testing.F) {
 			t.Fatalf("%s became %#v", stored, resp.State)
 		}
 		if !json.Valid(stored) {
-			t.Fatalf("%q is no JSON, but was taken", stored)
+			t.Fatalf("%q is not JSON, but was taken", stored)
 		}
 	})
 }

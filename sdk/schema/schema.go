@@ -152,7 +152,7 @@ type (
 )
 
 // Schema describes an attribute or nested blocks. Exactly one of Required, Optional (perhaps with Computed) and
-// Computed says who sets it.
+// Computed must be true: they say who sets the value.
 type Schema struct {
 	Type ValueType
 	// Elem is the type of elements of lists, sets and maps: a *Schema, or a *Resource whose Schema makes nested blocks.

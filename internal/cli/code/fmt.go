@@ -125,7 +125,7 @@ func (f *formatting) target(ctx context.Context, name string) (exists bool) {
 		f.file(path)
 	default:
 		f.diags = f.diags.Errorf(nil, "Only .tf, .tfvars, and .tftest.hcl files can be processed with terraform fmt",
-			"The file %s is none of these. Its format is told by the end of its name.", path)
+			"The file %s is none of these. The end of the name decides the format.", path)
 	}
 	return true
 }

@@ -56,7 +56,7 @@ func (a *App) logFile() io.Writer {
 	return f // open until the process ends
 }
 
-// logWarning says once what is wrong with the log.
+// logWarning reports once what is wrong with the log.
 func (a *App) logWarning(format string, args ...any) {
 	if !a.logWarned {
 		fmt.Fprintf(a.Err, format+"\n", args...)

@@ -61,7 +61,7 @@ func (g *graphing) run(ctx context.Context) command.Outcome {
 	case "", "plan", "plan-refresh-only", "plan-destroy", "apply":
 	case "validate", "input", "refresh", "legacy":
 		return c.End(diag.List{}.Errorf(nil, "Graph type no longer available",
-			"There is no graph of the type %q any more. The type \"plan\" gives a similar one.", g.kind))
+			"Graphs of the type %q no longer exist. The type \"plan\" prints a similar one.", g.kind))
 	default:
 		return c.End(diag.List{}.Errorf(nil, "Unsupported graph type",
 			"There is no graph of the type %q. The types are plan, plan-refresh-only, plan-destroy and apply.", g.kind))

@@ -115,7 +115,7 @@ func (s *backendSetup) complete(ctx context.Context, c *command.Call, configured
 	return configured.Check(root.Backend)
 }
 
-// announceBackend says where states are from now on.
+// announceBackend prints where states are from now on.
 func announceBackend(c *command.Call, configured, recorded *backend.Backend) {
 	if configured == nil {
 		announce(c, "", "\n\n"+fmt.Sprintf("Successfully unset the backend %q. %s will now operate locally.",

@@ -24,7 +24,7 @@ import (
 type preparing struct {
 	// refused is why a program may not run at all.
 	refused func(p addr.Provider, words []string) error
-	// ofProject tells of which providers a command may run only after a question: they came with the working directory.
+	// ofProject holds the providers that a command may run only after a question: they came with the working directory.
 	ofProject func(p addr.Provider) bool
 }
 

@@ -58,7 +58,7 @@ func runImport(ctx context.Context, c *command.Call, p *planning, address, id st
 	if target.Resource.Mode != addr.Managed {
 		return c.End(
 			diags.Errorf(nil, "A managed resource address is required. Importing into a data resource is not allowed.",
-				"%s is no managed resource.", target))
+				"%s is not a managed resource.", target))
 	}
 	s, ok := begin(ctx, c, p, kind{operation: state.OperationImport})
 	if !ok {

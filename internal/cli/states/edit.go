@@ -14,7 +14,7 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// editing says how a command changes the state by hand.
+// editing is how a command changes the state by hand.
 type editing struct {
 	command.Locking
 	command.StateFiles

@@ -66,7 +66,7 @@ func statePush(ctx context.Context, c *command.Call, l *command.Locking, name st
 		return edited{}, nil
 	})
 	if conflict := (*state.ConflictError)(nil); errors.As(problem, &conflict) && !force {
-		return c.Say("Failed to write state: %s. To write it all the same, use state push -force: "+
+		return c.Say("Failed to write state: %s. To write it anyway, use state push -force: "+
 			"what the stored state has beyond it is forgotten.", problem)
 	}
 	if problem != nil {

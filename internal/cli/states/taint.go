@@ -29,7 +29,7 @@ func markCommand(name string) *command.Command {
 		e := editing{operation: state.Operation(name)}
 		var allowMissing bool
 		e.flags(c)
-		c.Flags.BoolVar(&allowMissing, "allow-missing", false, "Succeed even if there is no such instance.")
+		c.Flags.BoolVar(&allowMissing, "allow-missing", false, "Succeed even if the state does not have the instance.")
 		return func(ctx context.Context) command.Outcome {
 			if len(c.Args) != 1 {
 				return c.WrongUse("The " + name + " command expects exactly one argument.")

@@ -244,7 +244,7 @@ are any, -force is needed.`,
 			l.LockFlags(c)
 			var force bool
 			c.Flags.BoolVar(&force, "force", false,
-				"Delete the workspace even if its state knows objects, which nobody manages from then on.")
+				"Delete the workspace even if its state still has objects. They become unmanaged.")
 			return func(ctx context.Context) command.Outcome {
 				if len(c.Args) != 1 {
 					return c.WrongNumber("Expected a single argument: NAME.")

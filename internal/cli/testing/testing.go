@@ -40,7 +40,7 @@ of its state.`,
 		Setup: func(c *command.Call) command.Run {
 			t := &testing{call: c}
 			c.Flags.StringVar(&t.cloud, "cloud-run", "", "Run the tests in a service of HashiCorp, for the module at "+
-				"`SOURCE`. There is none here, so this is refused.")
+				"`SOURCE`. There is no such service here, so this option is refused.")
 			c.StringsFlag(&t.filter, "filter", "Run only `FILE`. May be given more than once.")
 			c.Flags.BoolVar(&c.JSON, "json", false, "Print one JSON object a line instead of text for people.")
 			c.Flags.StringVar(&t.junit, "junit-xml", "", "Write the results to `FILE`, too, in the format of JUnit.")

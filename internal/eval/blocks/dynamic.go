@@ -12,7 +12,7 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// dynamicBlock says how often a block is there, and what its iterator and labels are each time.
+// dynamicBlock holds how often a block is there, and what its iterator and labels are each time.
 type dynamicBlock struct {
 	forEach  hcl.Expression
 	iterator string

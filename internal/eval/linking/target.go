@@ -160,7 +160,7 @@ func (p *Program) targetOutputs(t *Targets) {
 	}
 }
 
-// outputVerdict says what the resources behind a slot have to do with the targets.
+// outputVerdict is what the resources behind a slot have to do with the targets.
 type outputVerdict uint8
 
 const (

@@ -90,7 +90,7 @@ func (c Catalog) Versions(ctx context.Context, m Module) ([]string, error) {
 	case err != nil:
 		return nil, fmt.Errorf("the registry %s cannot be asked: %w", m.Host, err)
 	case len(answer.Modules) == 0:
-		return nil, fmt.Errorf("the registry %s gives a wrong answer: its list of modules is empty", m.Host)
+		return nil, fmt.Errorf("the registry %s sent an invalid answer: its list of modules is empty", m.Host)
 	}
 	said := answer.Modules[0].Versions // the others are those that the module calls
 	if len(said) > maxVersions {
@@ -129,7 +129,7 @@ func (c Catalog) Locate(ctx context.Context, m Module, version string) (string, 
 	if len(doc.Body) > 0 { // who writes a document means that, not the header
 		var answer locationAnswer
 		if err := web.Decode(doc.Body, &answer); err != nil && said == "" {
-			return "", fmt.Errorf("the registry %s gives a wrong answer: %w", m.Host, err)
+			return "", fmt.Errorf("the registry %s sent an invalid answer: %w", m.Host, err)
 		}
 		if answer.Location != "" {
 			said = answer.Location
@@ -137,12 +137,12 @@ func (c Catalog) Locate(ctx context.Context, m Module, version string) (string, 
 	}
 	if said == "" {
 		return "",
-			fmt.Errorf("the registry %s gives a wrong answer: it does not say where version %s of the module %s is",
+			fmt.Errorf("the registry %s sent an invalid answer: it does not say where version %s of the module %s is",
 				m.Host, version, m)
 	}
 	source, err := Follow(doc.URL, said)
 	if err != nil {
-		return "", fmt.Errorf("the registry %s gives an address for the package that cannot be used: %w", m.Host, err)
+		return "", fmt.Errorf("the registry %s sent an address for the package that cannot be used: %w", m.Host, err)
 	}
 	return source, nil
 }
@@ -157,7 +157,7 @@ func Follow(from *url.URL, said string) (string, error) {
 		pkg, sub := config.SplitSubdir(said)
 		u, err := url.Parse(pkg)
 		if err != nil || pkg == "" || u.Host != "" || u.Scheme != "" {
-			return "", fmt.Errorf("%.200q is no path on a server", said)
+			return "", fmt.Errorf("%.200q is not a path on a server", said)
 		}
 		if said = from.ResolveReference(u).String(); sub != "" {
 			base, query, has := strings.Cut(said, "?")

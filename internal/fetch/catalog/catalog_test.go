@@ -77,10 +77,10 @@ func TestOddAnswersAreRefused(t *testing.T) {
 		}
 	}
 	for text, want := range map[string]string{
-		`{"location": ""}`: "does not say where", `{"location": "./a b\u0000"}`: "no path",
+		`{"location": ""}`: "does not say where", `{"location": "./a b\u0000"}`: "not a path",
 		`{"location": 1}`: "expected", `x`: "not JSON", `{"location": "https://a:b@c/"}`: "",
 		`{"location": "file:///etc/x.zip"}`: "this machine", `{"location": "git::file:///etc"}`: "this machine",
-		`{"location": "../../../../../x.zip"}`: "", `{"location": "//evil.example/x.zip"}`: "no path",
+		`{"location": "../../../../../x.zip"}`: "", `{"location": "//evil.example/x.zip"}`: "not a path",
 	} {
 		net.Answer("mods.example", "/v1/modules/corp/net/aws/1.0.0/download",
 			func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, text) })

@@ -56,7 +56,7 @@ func archiveKind(u *url.URL) (string, error) {
 	if name == u.Path {
 		return "", nil
 	}
-	return "", fmt.Errorf("there is no kind of archive that is called %.50q: expected zip, tar.gz or tar.bz2", asked)
+	return "", fmt.Errorf("%.50q is not a known kind of archive: expected zip, tar.gz or tar.bz2", asked)
 }
 
 // unpack extracts an archive; name is what it is called in errors.
@@ -159,7 +159,7 @@ func Subdir(dir, sub string) (string, error) {
 	}
 	switch {
 	case err != nil:
-		return "", fmt.Errorf("the folder %.200q is no pattern that can be looked for: %w", sub, err)
+		return "", fmt.Errorf("the folder %.200q is not a valid pattern: %w", sub, err)
 	case len(found) == 0:
 		return "", fmt.Errorf("the package has no folder %.200q", sub)
 	case len(found) > 1:

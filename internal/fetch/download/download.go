@@ -101,9 +101,9 @@ func (g *Getter) fetch(ctx context.Context, pkg, dir string, o order) error {
 		return fmt.Errorf("packages are not fetched by way of %s. Put the module into a Git repository or into an "+
 			"archive behind a web server, or copy it into the project", services[getter])
 	case "ssh":
-		return fmt.Errorf("nothing says what is there. For a Git repository write %q", "git::"+Shown(address))
+		return fmt.Errorf("the kind of source is not given. For a Git repository write %q", "git::"+Shown(address))
 	}
-	return fmt.Errorf("there is no way to fetch packages that is called %.50q: expected git, https, http or file",
+	return fmt.Errorf("%.50q is not a known way to fetch packages: expected git, https, http or file",
 		getter)
 }
 
@@ -121,7 +121,7 @@ func (g *Getter) local(ctx context.Context, u *url.URL, dir string, o order) err
 		from = strings.TrimPrefix(from, `\`)
 	}
 	if u.Host != "" || !filepath.IsAbs(from) {
-		return fmt.Errorf("%.200q is no absolute path on this machine", u.Host+u.Path)
+		return fmt.Errorf("%.200q is not an absolute path on this machine", u.Host+u.Path)
 	}
 	info, err := os.Stat(from)
 	if err != nil {

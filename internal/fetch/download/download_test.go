@@ -157,7 +157,7 @@ func TestHostileArchivesAreRefused(t *testing.T) {
 	for _, end := range []string{"tar.xz", "gz"} {
 		p.refuses("https://web.example/a."+end, "expected .zip")
 	}
-	p.refuses("https://web.example/a?archive=rar", "no kind of archive")
+	p.refuses("https://web.example/a?archive=rar", "is not a known kind of archive")
 }
 
 func TestChecksumsAreCompared(t *testing.T) {
@@ -383,9 +383,9 @@ func TestSourcesCannotMakeGitRunThings(t *testing.T) {
 		"git::ssh://git.example/x?sshkey=%21":                      "base64",
 		"hg::https://hg.example/x":                                 "Mercurial",
 		"gcs::https://www.googleapis.com/storage/v1/b/x.zip":       "Google",
-		"rsync::https://web.example/x":                             "no way to fetch",
+		"rsync::https://web.example/x":                             "is not a known way to fetch",
 		"/relative":                                                "not an address",
-		"file://host/x":                                            "no absolute path",
+		"file://host/x":                                            "is not an absolute path",
 		"git::file://" + p.dir + "/none":                           "git says",
 	} {
 		p.refuses(source, want)

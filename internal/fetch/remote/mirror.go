@@ -88,7 +88,7 @@ func (m Mirror) Fetch(ctx context.Context, w packages.Wish, dir string, progress
 		return packages.Fetched{}, &packages.PlatformError{Wish: w, Available: platforms(names)}
 	}
 	if archive.URL == "" {
-		return packages.Fetched{}, fmt.Errorf("the network mirror %s gives no address for the package", m)
+		return packages.Fetched{}, fmt.Errorf("the network mirror %s sent no address for the package", m)
 	}
 	from, err := web.Resolve(base, archive.URL)
 	if err == nil {
@@ -96,7 +96,7 @@ func (m Mirror) Fetch(ctx context.Context, w packages.Wish, dir string, progress
 	}
 	if err != nil {
 		return packages.Fetched{},
-			fmt.Errorf("the network mirror %s gives an address for the package that cannot be used: %w", m, err)
+			fmt.Errorf("the network mirror %s sent an address for the package that cannot be used: %w", m, err)
 	}
 	p, h, err := download(ctx, m.Client, from, w, dir, progress)
 	if err != nil {

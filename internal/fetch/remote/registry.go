@@ -113,7 +113,7 @@ func (r Registry) Fetch(ctx context.Context, w packages.Wish, dir string, progre
 	}
 	sum, err := said.check(w)
 	if err != nil {
-		return packages.Fetched{}, fmt.Errorf("the registry %s gives a wrong answer: %w", w.Provider.Host, err)
+		return packages.Fetched{}, fmt.Errorf("the registry %s sent an invalid answer: %w", w.Provider.Host, err)
 	}
 	proof, err := r.proof(ctx, doc.URL, said, sum)
 	if err != nil {
@@ -122,7 +122,7 @@ func (r Registry) Fetch(ctx context.Context, w packages.Wish, dir string, progre
 	from, err := web.Resolve(doc.URL, said.DownloadURL)
 	if err != nil {
 		return packages.Fetched{},
-			fmt.Errorf("the registry %s gives an address for the package that cannot be used: %w", w.Provider.Host, err)
+			fmt.Errorf("the registry %s sent an address for the package that cannot be used: %w", w.Provider.Host, err)
 	}
 	p, h, err := download(ctx, r.Client, from, w, dir, progress)
 	if err != nil {
@@ -147,7 +147,7 @@ func (a packageAnswer) check(w packages.Wish) (sum [sha256.Size]byte, err error)
 		return sum, fmt.Errorf("%.100q is not the name of a file", a.Filename)
 	case len(a.Keys.GPG) == 0:
 		return sum,
-			errors.New("there is no key to check the signature of the package with, so that nobody vouches for it")
+			errors.New("there is no key to check the signature of the package with, so its origin cannot be verified")
 	case len(a.Keys.GPG) > maxKeys:
 		return sum, fmt.Errorf("there are %d keys, more than %d", len(a.Keys.GPG), maxKeys)
 	case len(a.Protocols) > 0 && !slices.ContainsFunc(a.Protocols, Speaks):

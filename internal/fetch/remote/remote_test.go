@@ -185,8 +185,8 @@ func TestAWrongDescriptionIsRefused(t *testing.T) {
 	}{
 		"no key": {
 			func(d map[string]any) { d["signing_keys"] = map[string]any{"gpg_public_keys": []any{}} },
-			"nobody vouches"},
-		"no keys at all": {func(d map[string]any) { delete(d, "signing_keys") }, "nobody vouches"},
+			"origin cannot be verified"},
+		"no keys at all": {func(d map[string]any) { delete(d, "signing_keys") }, "origin cannot be verified"},
 		"broken key":     {func(d map[string]any) { d["signing_keys"] = keys("nonsense") }, "cannot be read"},
 		"another key": {
 			func(d map[string]any) { d["signing_keys"] = keys(fetchtest.NewKey(t, fetchtest.KeyOptions{}).Public()) },

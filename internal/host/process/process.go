@@ -20,7 +20,7 @@ import (
 	"time"
 )
 
-// Spec says what to run.
+// Spec is what to run.
 type Spec struct {
 	Path string
 	Args []string // without the program's name

@@ -236,7 +236,7 @@ func reachable(b *provider.Block, path cty.Path) cty.Path {
 	return path
 }
 
-// failure tells of a call that failed without saying why in diagnostics.
+// failure reports a call that failed without saying why in diagnostics.
 func (r *request) failure(got *Answer) *diag.Diagnostic {
 	f := got.Failure
 	detail := r.asked() + ", and " + f.State + "."

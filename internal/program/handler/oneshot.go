@@ -188,7 +188,7 @@ func newStart(m *manifest.Manifest, s Surroundings, command manifest.Command, me
 		return strings.Contains(word, "{cache}")
 	})
 	if err != nil && usesCache {
-		return notReady("There is no folder that provider %s could keep things in: %s. Set XDG_CACHE_HOME or HOME.",
+		return notReady("Provider %s has no folder for its files: %s. Set XDG_CACHE_HOME or HOME.",
 			m.Name, err)
 	}
 	argv = manifest.InPackage(m.Dir, argv)

@@ -12,7 +12,7 @@ import (
 type Output struct {
 	// Object is what the call is about; zero when it is about the provider as a whole.
 	Object addr.Object
-	// Label tells type and action.
+	// Label names type and action.
 	Label string
 	Line  string
 	Level slog.Level

@@ -30,7 +30,7 @@ type PreparationError struct {
 	State, Output, Command string
 }
 
-// Error tells all of it.
+// Error returns all of it.
 func (e *PreparationError) Error() string { return e.detail(e.Output) }
 
 func (e *PreparationError) detail(output string) string {

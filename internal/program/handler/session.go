@@ -134,7 +134,8 @@ func (c *sessions) Call(ctx context.Context, call Call) (*Answer, error) {
 		}
 		if stray := (*session.StrayError)(nil); errors.As(err, &stray) {
 			return nil, &OutputError{
-				Problem: "it printed a line on standard output between two calls that is no message", Line: stray.Line,
+				Problem: "it printed a line on standard output between two calls that is not a message",
+				Line:    stray.Line,
 				Program: r.shown}
 		}
 		// It ended before it got the call. Whoever saw it end has taken it away, or is about to.

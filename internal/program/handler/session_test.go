@@ -64,9 +64,9 @@ func TestBadSessionsSayWhatToChange(t *testing.T) {
 	}{
 		"die":       {"", []string{"in the middle of the session: signal: killed", "Traceback: this is the end"}},
 		"exit":      {"", []string{"in the middle of the session: exit status 7"}},
-		"noise":     {"made", []string{"a line on standard output that is no message", "Output: Connecting..."}},
-		"prompt":    {"made", []string{"no message", "Output: >"}},
-		"log":       {"made", []string{"no message", `Output: {"level":"info"`}},
+		"noise":     {"made", []string{"a line on standard output that is not a message", "Output: Connecting..."}},
+		"prompt":    {"made", []string{"not a message", "Output: >"}},
+		"log":       {"made", []string{"not a message", `Output: {"level":"info"`}},
 		"cut":       {"", []string{"not JSON, or not on one line"}},
 		"pretty":    {"", []string{"not JSON, or not on one line"}},
 		"nan":       {"", []string{"not JSON", "invalid character 'N'"}},
@@ -132,7 +132,7 @@ func TestProgramsThatBeginNoSessionSayWhatToChange(t *testing.T) {
 	for hello, want := range map[string][]string{
 		"exit":                             {"exit status 3", "no module named nothing"},
 		"hang":                             {"has not answered for 300ms", "flush"},
-		"Welcome!":                         {"no message", "Output: Welcome!"},
+		"Welcome!":                         {"not a message", "Output: Welcome!"},
 		`{"jsonrpc":"2.0","id":0}`:         {`neither "result" nor "error"`},
 		`{"state":{}}`:                     {"without the envelope"},
 		`{"id":0,"result":{"protocol":2}}`: {"wants to speak version 2", "This version of the engine speaks 1"},

@@ -165,7 +165,7 @@ func (a *asking) upgrade() diag.List {
 	if from := a.params.Get("from"); from != nil && from.Kind == strictjson.Number {
 		n, err := strconv.ParseInt(from.Text, 10, 64)
 		if err != nil {
-			a.err = fmt.Errorf(`"from" is no version of a schema: %w`, err)
+			a.err = fmt.Errorf(`"from" is not a version of a schema: %w`, err)
 		}
 		req.Version = n
 	}

@@ -71,7 +71,7 @@ func Ask(ctx context.Context, p provider.Provider, name, typ string, params []by
 	}
 	a := &asking{ctx: ctx, p: p, action: name, typ: typ, out: map[string]json.RawMessage{}}
 	if a.params, err = strictjson.Parse(params); err != nil {
-		return nil, false, fmt.Errorf("the request is no JSON: %w", err)
+		return nil, false, fmt.Errorf("the request is not JSON: %w", err)
 	}
 	if a.text = params; a.params.Kind != strictjson.Object {
 		return nil, false, fmt.Errorf("the request must be an object, not %s", a.params.Kind)
@@ -216,7 +216,7 @@ func (a *asking) put(name string, v cty.Value) {
 	}
 }
 
-// beside adds what goes with an object. Plugins may keep private data that is no JSON.
+// beside adds what goes with an object. Plugins may keep private data that is not JSON.
 func (a *asking) beside(private []byte, identity cty.Value) {
 	if len(private) > 0 {
 		if !json.Valid(private) {

@@ -129,7 +129,7 @@ func TestMistakesAreNamedWithLineAndNearestWord(t *testing.T) {
 		`{"protocol": 1, "name": "p", "command": ["x"], "schema": {}, "implements": ["pla"]}`:       `no action "pla"`,
 		`{"protocol": 1, "name": "p", "command": ["x"], "schema": {"resource_schema": {}}}`:         `Did you mean "resource_schemas"?`,
 		`{"protocol": 1, "name": "p", "command": ["x"], "schema": {"resource_schemas": {"t": {}}}}`: `"p_t"`,
-		`{"protocol": 1,}`:                  "This is no JSON",
+		`{"protocol": 1,}`:                  "This is not JSON",
 		`[]`:                                "must be an object, not an array",
 		withType(`"implements": ["crate"]`): `Did you mean "create"?`,
 		withType(`"implements": ["read"]`):  `must implement "create"`,

@@ -40,7 +40,7 @@ func (r *reader) root(use func(*node)) {
 		if e, ok := err.(*strictjson.Error); ok {
 			at = e.Offset
 		}
-		r.errorAt(at, "This is no JSON: %s.", err)
+		r.errorAt(at, "This is not JSON: %s.", err)
 		return
 	}
 	use(v)
@@ -54,7 +54,7 @@ func (r *reader) errorAt(offset int, format string, args ...any) {
 
 func (r *reader) errorf(v *node, format string, args ...any) { r.errorAt(v.Offset, format, args...) }
 
-// fields says what the members of an object mean.
+// fields holds what the members of an object mean.
 type fields map[string]func(v *node)
 
 // object reads an object whose members are all known. It reports whether it is an object.

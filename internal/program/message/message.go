@@ -27,7 +27,7 @@ import (
 // Codec writes and reads objects of one block.
 type Codec struct {
 	Block *provider.Block
-	// AsText tells for which attributes numbers are sent as strings; nil for none.
+	// AsText holds the attributes whose numbers are sent as strings; nil for none.
 	AsText func(*provider.Attribute) bool
 }
 

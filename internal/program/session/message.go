@@ -53,7 +53,7 @@ func (m message) has(name string) bool { return m[name] != nil }
 
 var byteOrderMark = []byte("\xef\xbb\xbf")
 
-// split takes a line apart. What stands before a message is stray; m is nil when there is no message. An error says
+// split takes a line apart. What stands before a message is stray; m is nil when there is not a message. An error says
 // that the line was meant to be a message.
 func split(line []byte) (m message, stray []byte, err error) {
 	line = bytes.TrimSpace(bytes.TrimPrefix(line, byteOrderMark))
@@ -84,7 +84,8 @@ func (c *Conn) take(line []byte) *BrokenError {
 	}
 	switch {
 	case err != nil:
-		return c.broken("it printed a line that is no message: "+err.Error(), line, &Reply{Result: bytes.Clone(line)})
+		return c.broken("it printed a line that is not a message: "+err.Error(), line,
+			&Reply{Result: bytes.Clone(line)})
 	case m == nil:
 		return nil
 	case m.has("method"):
@@ -109,7 +110,7 @@ func bare(m message) bool {
 	return len(m) == 0
 }
 
-// strayed keeps a line that is no message for the calls that are under way, one of which has printed it, or else for
+// strayed keeps a line that is not a message for the calls that are under way, one of which has printed it, or else for
 // the next one.
 func (c *Conn) strayed(line []byte) {
 	c.mu.Lock()

@@ -2,7 +2,7 @@
 // docs/program-protocol.md.
 //
 // A Conn knows the messages, not the process. Its owner runs Read and Write, each in a goroutine of its own, and tells
-// by Fail when the other side has ended. A program may answer calls in any order, print what is no message, answer what
+// by Fail when the other side has ended. A program may answer calls in any order, send other lines, answer what
 // nobody asked, or fall silent: no call waits for an answer that cannot come any more, and none gets the answer of
 // another.
 //
@@ -40,7 +40,7 @@ type Reply struct {
 	Result json.RawMessage
 	// Error is set when the program answered with an error.
 	Error *Error
-	// Stray is set when the program printed something that is no message while the call was under way.
+	// Stray is set when the program printed something that is not a message while the call was under way.
 	Stray *StrayError
 }
 
@@ -50,10 +50,12 @@ type Error struct {
 	Message string
 }
 
-// StrayError means that a line is no message. The conversation goes on.
+// StrayError means that a line is not a message. The conversation goes on.
 type StrayError struct{ Line []byte }
 
-func (e *StrayError) Error() string { return "it printed a line on standard output that is no message" }
+func (e *StrayError) Error() string {
+	return "it printed a line on standard output that is not a message"
+}
 
 // BrokenError means that the two sides cannot understand each other any more.
 type BrokenError struct {

@@ -14,7 +14,7 @@ import (
 //go:embed files
 var files embed.FS
 
-// language says what a provider in it consists of.
+// language is what a provider in it consists of.
 type language struct {
 	program, command, requires string
 	kit                        string // the name of its kit; empty: none

@@ -67,7 +67,7 @@ func (v *Value) Get(name string) *Value {
 	return nil
 }
 
-// Error says what is wrong and where.
+// Error returns what is wrong and where.
 type Error struct {
 	Offset  int
 	Problem string
@@ -287,7 +287,7 @@ func (p *parser) number() (string, *Error) {
 	p.next('-')
 	zero := p.pos < len(p.text) && p.text[p.pos] == '0'
 	if n := p.digits(); n == 0 || zero && n > 1 {
-		return "", p.fail(at, "this is no number that JSON knows")
+		return "", p.fail(at, "this is not a JSON number")
 	}
 	if p.next('.') && p.digits() == 0 {
 		return "", p.fail(at, "the number has no digits after its point")
@@ -331,7 +331,7 @@ func (p *parser) string() (string, *Error) {
 			}
 			from = p.pos
 		case c < ' ':
-			return "", p.fail(p.pos, "the control character 0x%02x stands in a string; it must be written as \\u%04x",
+			return "", p.fail(p.pos, "the string contains the control character 0x%02x; it must be written as \\u%04x",
 				c, c)
 		case c < utf8.RuneSelf:
 			p.pos++
@@ -369,7 +369,7 @@ func (p *parser) escape(out []byte) ([]byte, *Error) {
 			second, ok = p.unicode()
 		}
 		if r = utf16.DecodeRune(r, second); !ok || r == utf8.RuneError {
-			return nil, p.fail(at, "the string holds half of a surrogate pair, which is no character")
+			return nil, p.fail(at, "the string holds half of a surrogate pair, which is not a character")
 		}
 	}
 	return utf8.AppendRune(out, r), nil

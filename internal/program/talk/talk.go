@@ -53,7 +53,7 @@ type EndedError struct {
 	Message string // the end of what it wrote to standard error
 }
 
-// Error says how it ended.
+// Error returns how it ended.
 func (e *EndedError) Error() string { return "it ended in the middle of the session: " + e.State }
 
 // Serve carries messages until the program has ended, which it sees to. Silent is called when the program says nothing
@@ -97,7 +97,7 @@ func (t *Talk) Serve(silent func(), reason func() error) {
 // answered for 1m0s."
 type RefusedError struct{ Clause string }
 
-// Error says what became of the question.
+// Error returns what became of the question.
 func (e *RefusedError) Error() string { return "it was asked to initialize a session, and " + e.Clause }
 
 // Agree waits for the answer to initialize, which must name this version of the protocol. When stop is closed it

@@ -66,7 +66,7 @@ type Files struct {
 	// Die ends the process; when it returns (in tests) or is nil, every further call fails with ErrDead and has no
 	// effect.
 	Die func()
-	// Spare tells names that the mode Full leaves alone: another disk.
+	// Spare holds names that the mode Full leaves alone: another disk.
 	Spare func(name string) bool
 	// Seen hears of every call before it happens.
 	Seen func(n int, call, name string)

@@ -55,7 +55,7 @@ type Former struct {
 	Revision Revision
 }
 
-// Revision says who made a state and how.
+// Revision is who made a state and how.
 type Revision struct {
 	Run     state.RunInfo
 	Who     string

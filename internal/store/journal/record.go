@@ -37,7 +37,7 @@ const (
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// Kind says what a record is about.
+// Kind is what a record is about.
 type Kind uint8
 
 // The kinds of records. Their numbers are part of the format.
@@ -60,7 +60,7 @@ const (
 // Nonce makes the records of a journal its own.
 type Nonce [8]byte
 
-// Header says what a journal stands on: the state file's content, by its hash; "" is no file at all.
+// Header is what a journal is based on: the state file's content, by its hash; "" is no file at all.
 type Header struct {
 	Format  int       `json:"format"`
 	Lineage string    `json:"lineage"`
@@ -108,7 +108,7 @@ type DurableRecord struct {
 	Below uint64 `json:"below"`
 }
 
-// SealRecord says under which lock a journal is gone on with. Who had it before can add nothing more: the place is
+// SealRecord names the lock under which a journal continues. Who had it before can add nothing more: the place is
 // taken.
 type SealRecord struct {
 	Lock string `json:"lock"`

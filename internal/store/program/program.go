@@ -2,7 +2,7 @@
 // be written in any language. It is started once and answers many calls, one JSON object a line on its standard
 // streams, as programs do that are providers; docs/state-programs.md has the verbs.
 //
-// The package trusts the program with the bytes, and with nothing else: it may end, hang, print what is no message or
+// The package trusts the program with the bytes, and with nothing else: it may end, hang, print other lines or
 // answer twice. A call then fails, its outcome counts as unknown, and the store over it looks; the next call starts the
 // program again. Calls are made one at a time.
 //
@@ -42,7 +42,7 @@ func schema() *provider.Block {
 		"command": {Type: cty.List(cty.String), Optional: true,
 			Description: "The program and its arguments. There is no shell. It runs in the folder of the root module."},
 		"config": {Type: cty.Map(cty.String), Optional: true,
-			Description: "What the program is told of where states are, as it likes to be told."},
+			Description: "Settings for the program, such as where it keeps states. It defines their names."},
 		"secrets": {Type: cty.Map(cty.String), Optional: true, Sensitive: true,
 			Description: "The same for what is not to be shown."},
 		"timeout": {Type: cty.String, Optional: true,

@@ -45,7 +45,7 @@ var modes = map[string]func(arg string){
 		}()
 		_, _ = io.Copy(os.Stdout, conn)
 	},
-	// gossip tells on one way all that it is told.
+	// gossip passes on one way all that it is told.
 	"gossip": func(way string) {
 		lines := bufio.NewReader(os.Stdin)
 		for {

@@ -34,7 +34,7 @@ type stored struct {
 	meta map[string]string
 }
 
-// condition says what has to stand under a name for it to be written. The zero value asks for nothing.
+// condition is what has to stand under a name for it to be written. The zero value asks for nothing.
 type condition struct {
 	absent bool   // nothing
 	etag   string // this

@@ -71,7 +71,7 @@ func (f *filler) object(given map[string]cty.Value, name string) map[string]cty.
 func (f *filler) unsuitable(why string) {
 	f.diags = append(f.diags, &diag.Diagnostic{Severity: diag.Error, Summary: "Failed to compute attribute",
 		Path:   f.path.Copy(),
-		Detail: "The value that a mock or an override gives for this attribute cannot be used: " + why + "."})
+		Detail: "The value that a mock or an override sets for this attribute cannot be used: " + why + "."})
 }
 
 // attribute fills the value of an attribute.

@@ -14,7 +14,7 @@ import (
 func ExpandJsonFromString(text string) (map[string]interface{}, error) {
 	var members map[string]interface{}
 	if err := json.Unmarshal([]byte(text), &members); err != nil {
-		return nil, fmt.Errorf("the text is no JSON object: %w", err)
+		return nil, fmt.Errorf("the text is not a JSON object: %w", err)
 	}
 	return members, nil
 }
@@ -37,7 +37,7 @@ func NormalizeJsonString(document interface{}) (string, error) {
 	}
 	v, err := decode(text)
 	if err != nil {
-		return text, fmt.Errorf("the text is no JSON document: %w", err)
+		return text, fmt.Errorf("the text is not a JSON document: %w", err)
 	}
 	out, err := json.Marshal(v)
 	return string(out), err
