@@ -394,11 +394,8 @@ func compareOutput(o *plan.OutputChange) *node {
 		return nil
 	}
 	n := compare(cty.DynamicPseudoType, s)
-	switch {
-	case !o.Sensitive && !o.BeforeSensitive:
-		return n
-	case o.Sensitive == o.BeforeSensitive && n.op == same:
-		return n // only its type changes, which no plan shows
+	if n.op == same || !o.Sensitive && !o.BeforeSensitive {
+		return n // no plan shows that only the type changes, or what is sensitive
 	}
 	return &node{kind: secret, op: s.op()}
 }
