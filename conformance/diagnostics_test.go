@@ -53,6 +53,16 @@ func withoutMore(terraform, ours map[string]any) {
 	}
 }
 
+// sortByTraversal sorts the values that a snippet mentions by what they are values of: what is said of them may differ.
+func sortByTraversal(v any) {
+	list, _ := v.([]any)
+	slices.SortStableFunc(list, func(a, b any) int {
+		left, _ := a.(map[string]any)
+		right, _ := b.(map[string]any)
+		return strings.Compare(compact(left["traversal"]), compact(right["traversal"]))
+	})
+}
+
 // diagnostics collects machine-readable diagnostics.
 type diagnostics struct {
 	n     *normaliser
@@ -79,7 +89,7 @@ func (d *diagnostics) add(v any) {
 		delete(fields, "snippet")
 	}
 	if snippet, ok := fields["snippet"].(map[string]any); ok {
-		sortBy(snippet["values"])
+		sortByTraversal(snippet["values"])
 	}
 	if d.marks == nil {
 		d.marks = map[string]any{}
