@@ -235,7 +235,7 @@ func (s *backendSetup) copyStates(ctx context.Context, c *command.Call, from, to
 		if err != nil {
 			return diag.FromError("Error loading the state", err)
 		}
-		if isEmpty(here.State) && len(here.InFlight) == 0 {
+		if isEmpty(here.State) && !leftOpen(here) {
 			continue // whatever is at the new place stays, also what an interrupted run left there
 		}
 		refused, diags := s.copyState(ctx, c, m)
@@ -289,11 +289,18 @@ func (s *backendSetup) moves(ctx context.Context, c *command.Call, old, new stat
 	return moves, nil
 }
 
-// settled returns the state of a snapshot that has nothing in flight.
+// leftOpen reports whether a run has left something that only the journal knows: a copy of the state would lack it.
+func leftOpen(snapshot *state.Snapshot) bool { return len(snapshot.InFlight)+len(snapshot.Unfolded) > 0 }
+
+// settled returns the state of a snapshot of which runs have left nothing open.
 func settled(ws state.Workspace, snapshot *state.Snapshot) (*state.State, error) {
-	if len(snapshot.InFlight) > 0 {
+	switch {
+	case len(snapshot.InFlight) > 0:
 		return nil, fmt.Errorf("operations of the workspace %q were interrupted, and it is not known what became of "+
 			"them; resolve that before its state is copied", ws.Name())
+	case leftOpen(snapshot):
+		return nil, fmt.Errorf("results of a run in the workspace %q do not fit its state, and stand in its journal "+
+			"alone; resolve that before its state is copied", ws.Name())
 	}
 	return snapshot.State, nil
 }
@@ -302,8 +309,10 @@ func isEmpty(s *state.State) bool {
 	return s == nil || len(s.Resources()) == 0 && len(s.OutputNames()) == 0
 }
 
+// same reports whether a copy would change nothing. Serials do not tell: two copies of a state that were changed
+// apart from each other come to the same ones.
 func same(a, b *state.State) bool {
-	return a != nil && b != nil && a.Lineage == b.Lineage && a.Serial == b.Serial
+	return a != nil && b != nil && a.Lineage == b.Lineage && a.Serial == b.Serial && a.SameContent(b)
 }
 
 func (s *backendSetup) approve(ctx context.Context, c *command.Call, m move, overwrite bool) (bool, diag.List) {

@@ -67,7 +67,7 @@ func (s *backendSetup) leaves(ctx context.Context, c *command.Call, recorded *ba
 		if snapshot, err = ws.Read(ctx); err != nil {
 			break
 		}
-		if !isEmpty(snapshot.State) || len(snapshot.InFlight) > 0 {
+		if !isEmpty(snapshot.State) || leftOpen(snapshot) {
 			return true, nil
 		}
 	}
