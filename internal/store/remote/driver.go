@@ -53,7 +53,8 @@ type Place interface {
 // An error that is neither ErrChanged nor ErrLost leaves open whether the write has happened: the store looks.
 type Hold interface {
 	// Write replaces the whole state while its version is still the given one, "" for none, and returns the new
-	// version. It is durable when it returns. ErrChanged: another version stands there.
+	// version. It is durable when it returns. ErrChanged: another version stands there. UnfinishedError: it may stand
+	// there without all that belongs to it.
 	Write(ctx context.Context, w Write) (version string, err error)
 	// StartJournal replaces the whole journal while its version is still the given one, and returns the new version:
 	// the first chunk of a new journal, or none at all, which ends the old one. A version never comes again.
@@ -111,3 +112,13 @@ var (
 	// ErrNoWorkspaces means that a backend has one state and no more.
 	ErrNoWorkspaces = state.ErrNoWorkspaces
 )
+
+// UnfinishedError means that a state may have been written without what belongs to it beside its data. The same write
+// once more completes it, also where the data stand there already.
+type UnfinishedError struct{ Err error }
+
+// Error implements error.
+func (e *UnfinishedError) Error() string { return e.Err.Error() }
+
+// Unwrap returns what went wrong.
+func (e *UnfinishedError) Unwrap() error { return e.Err }

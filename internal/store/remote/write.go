@@ -100,9 +100,12 @@ func (s *session) putOnce(w Write) (string, error) {
 	}
 	// The answer may have been lost, and what was tried again by the driver may have met its own first try.
 	there, readErr := s.w.place.Read(ctx)
+	var unfinished *UnfinishedError
 	switch {
 	case readErr != nil:
 		return "", unknown(err, readErr)
+	case errors.As(err, &unfinished) && (there.Version == w.Was || bytes.Equal(there.Data, w.Data)):
+		return "", err
 	case there.Version != w.Was && bytes.Equal(there.Data, w.Data):
 		return there.Version, nil
 	case there.Version != w.Was && !errors.Is(err, ErrLost):

@@ -1,15 +1,21 @@
 package s3_test
 
 import (
+	"bytes"
+	"crypto/md5"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"hash/crc32"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"os/exec"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/zclconf/go-cty/cty"
 
@@ -218,4 +224,68 @@ func TestDigests(t *testing.T) {
 		t.Errorf("the error does not say what to do: %v", err)
 	}
 	must(t, h.Unlock(t.Context()))
+}
+
+// A write ends when the digest is noted, too, or it is an error: Terraform refuses a state that does not fit its
+// digest.
+func TestWritesEndWithTheDigest(t *testing.T) {
+	const item = "b/some/state-md5"
+	for name, fails := range map[string]func(r *http.Request) (state, table bool){
+		"the digest is refused": func(r *http.Request) (bool, bool) {
+			return false, strings.HasSuffix(r.Header.Get("X-Amz-Target"), ".PutItem")
+		},
+		"the answer about the state is lost": func(r *http.Request) (bool, bool) {
+			return r.Method == http.MethodPut && strings.HasSuffix(r.URL.Path, "/some/state"), false
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var broken atomic.Int32 // how many requests fail from now on
+			bucket, table := serve(t), &dynamo{items: map[string]map[string]string{}}
+			objects := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if lost, _ := fails(r); lost && broken.Add(-1) >= 0 {
+					bucket.ServeHTTP(httptest.NewRecorder(), r)
+					http.Error(w, "gone", http.StatusForbidden)
+					return
+				}
+				bucket.ServeHTTP(w, r)
+			}))
+			t.Cleanup(objects.Close)
+			items := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				body, _ := io.ReadAll(r.Body)
+				r.Body = io.NopCloser(bytes.NewReader(body))
+				if _, refused := fails(r); refused && bytes.Contains(body, []byte("-md5")) && broken.Add(-1) >= 0 {
+					w.WriteHeader(http.StatusBadRequest)
+					fmt.Fprint(w, `{"__type":"x#AccessDeniedException","message":"not now"}`)
+					return
+				}
+				table.ServeHTTP(w, r)
+			}))
+			t.Cleanup(items.Close)
+			d := open(t, withTable(objects.URL, items.URL, true))
+			s3.Impatient(d)
+			ws, err := remote.New(remote.Options{Driver: d, Rescue: []string{t.TempDir()},
+				Pause: time.Microsecond}).Workspace(state.DefaultWorkspace)
+			must(t, err)
+			for i, breaks := range []int32{0, 1, 2, 100} {
+				session, err := ws.Lock(t.Context(), state.LockRequest{})
+				must(t, err)
+				broken.Store(breaks)
+				b := session.Snapshot().State.Builder()
+				b.Fold(state.Edit{Output: &state.SetOutput{Name: "o",
+					Value: &state.Output{Value: cty.NumberIntVal(int64(i))}}})
+				err = session.Write(t.Context(), b.State())
+				broken.Store(0)
+				must(t, session.Unlock())
+				if failed := breaks == 100; (err != nil) != failed {
+					t.Fatalf("write %d: %v", i, err)
+				} else if failed {
+					continue
+				}
+				sum := md5.Sum(fetch(t, objects.URL+"/b/some/state"))
+				if got, want := table.get(item)["Digest"], hex.EncodeToString(sum[:]); got != want {
+					t.Fatalf("write %d: the digest noted is %q, that of the state %q", i, got, want)
+				}
+			}
+		})
+	}
 }

@@ -41,6 +41,9 @@ func (h *hold) Write(ctx context.Context, w remote.Write) (string, error) {
 	if err == nil && t != nil {
 		err = t.note(ctx, h.p.item(), w.Data)
 	}
+	if err != nil && t != nil && !errors.Is(err, errUnmet) {
+		err = &remote.UnfinishedError{Err: err} // others take a state that does not fit its digest for damaged
+	}
 	return etag, changed(err)
 }
 
