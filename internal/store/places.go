@@ -334,3 +334,12 @@ func (w *workspace) share(f File) error {
 	}
 	return f.Share(like)
 }
+
+// Fresh makes a file under its lock, where the file system has locks. What stands there goes, unless somebody holds the
+// lock on it: then it is ErrLocked.
+func Fresh(files Files, name string) (File, error) { return fresh(files, name, true) }
+
+// OpenLocked opens a file that is there, to be read and written, under its lock, where the file system has locks.
+func OpenLocked(files Files, name string) (File, error) {
+	return openLocked(files, name, os.O_RDWR, 0, true)
+}

@@ -278,6 +278,15 @@ func cutRecord(b []byte, n Nonce) (r Record, size int, ok bool) {
 	return Record{Seq: binary.LittleEndian.Uint64(b[8:]), Kind: Kind(b[16]), Payload: b[FrameSize:size]}, size, true
 }
 
+// HasRecord reports whether bytes begin with a whole record of the journal that begins with head.
+func HasRecord(b, head []byte) bool {
+	if len(head) < PrefixSize {
+		return false
+	}
+	_, _, ok := cutRecord(b, Nonce(head[len(Magic):PrefixSize]))
+	return ok
+}
+
 // rescued takes in the records of a rescue file, which carry on where the journal could not be written any more: all
 // before them was durable.
 func (p *Parsed) rescued(b []byte) error {

@@ -1,12 +1,14 @@
 package remote
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
-	"os"
 	"path/filepath"
+	"time"
 
 	"github.com/tombolo-iac/tombolo/internal/store"
 	"github.com/tombolo-iac/tombolo/internal/store/journal"
@@ -44,75 +46,137 @@ type localJournal struct {
 	end  int64 // where the valid records end
 }
 
+// lockWait is how long a journal may be in the hands of another, who keeps it for a single write.
+const lockWait = 30 * time.Second
+
+// locked calls a function with the file and its prefix. Nobody else writes or replaces it meanwhile. ErrChanged: the
+// journal is another one, or gone.
+func (f journalFile) locked(ctx context.Context, version string, do func(_ store.File, head []byte) error) error {
+	for began := time.Now(); ; {
+		file, err := store.OpenLocked(f.files, f.name)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			return ErrChanged
+		case errors.Is(err, store.ErrLocked) && time.Since(began) < lockWait:
+			select {
+			case <-ctx.Done():
+				return ctx.Err()
+			case <-time.After(lockWait / 3000):
+			}
+			continue
+		case err != nil:
+			return err
+		}
+		head := make([]byte, journal.PrefixSize)
+		if _, err = file.ReadAt(head, 0); err == nil && versionOf(head) != version {
+			err = ErrChanged
+		}
+		if err == nil {
+			err = do(file, head)
+		}
+		return errors.Join(err, file.Close())
+	}
+}
+
 // StartJournal implements Hold.
-func (l *localJournal) StartJournal(_ context.Context, was string, first []byte) (string, error) {
+func (l *localJournal) StartJournal(ctx context.Context, was string, first []byte) (string, error) {
+	if was == "" {
+		return l.begin(first)
+	}
+	err := l.path.locked(ctx, was, func(store.File, []byte) error {
+		if first != nil {
+			return l.path.replace(first, l.path.files.Rename)
+		}
+		if err := l.path.files.Remove(l.path.name); err != nil {
+			return err
+		}
+		return l.path.files.SyncDir(filepath.Dir(l.path.name))
+	})
+	if err != nil || first == nil {
+		return "", err
+	}
+	l.end = int64(len(first))
+	return versionOf(first), nil
+}
+
+// begin makes a journal where there is none.
+func (l *localJournal) begin(first []byte) (string, error) {
 	there, err := l.path.read()
 	switch {
 	case err != nil:
 		return "", err
-	case there.Version != was:
+	case there.Version != "":
 		return "", ErrChanged
-	case first == nil && was == "":
-		return "", nil
 	case first == nil:
-		if err := l.path.files.Remove(l.path.name); err != nil {
-			return "", err
-		}
-		return "", l.path.files.SyncDir(filepath.Dir(l.path.name))
+		return "", nil
+	}
+	err = l.path.replace(first, l.path.files.RenameNew)
+	if errors.Is(err, fs.ErrExist) || errors.Is(err, store.ErrLocked) {
+		return "", ErrChanged
 	}
 	l.end = int64(len(first))
-	return versionOf(first), l.path.replace(first)
+	return versionOf(first), err
 }
 
 // replace makes the file hold this, as a whole or not at all.
-func (f journalFile) replace(content []byte) error {
+func (f journalFile) replace(content []byte, rename func(old, name string) error) error {
 	temp := f.name + ".new"
-	if err := f.files.Remove(temp); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	file, err := f.files.Open(temp, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+	file, err := store.Fresh(f.files, temp)
 	if err != nil {
 		return err
 	}
 	_, err = file.WriteAt(content, 0)
-	if err = errors.Join(err, file.Sync(), file.Close()); err != nil {
-		return err
+	if err = errors.Join(err, file.Sync()); err == nil {
+		err = rename(temp, f.name)
 	}
-	if err := f.files.Rename(temp, f.name); err != nil {
+	if err := errors.Join(err, file.Close()); err != nil {
 		return err
 	}
 	return f.files.SyncDir(filepath.Dir(f.name))
 }
 
-// Append implements Hold. The number of the chunk says nothing: only one process has the lock. What a killed run or a
-// full disk has left behind the last whole record is written over.
-func (l *localJournal) Append(_ context.Context, version string, _ int, chunk []byte) (err error) {
-	f, err := l.path.files.Open(l.path.name, os.O_RDWR, 0)
-	if errors.Is(err, fs.ErrNotExist) {
+// Append implements Hold. The number of the chunk says nothing; what counts is that no record stands where the chunk
+// goes. What a killed run or a full disk has left there is written over.
+func (l *localJournal) Append(ctx context.Context, version string, _ int, chunk []byte) error {
+	return l.path.locked(ctx, version, func(f store.File, head []byte) error {
+		if other, err := l.goneOn(f, head, chunk); other || err != nil {
+			return errors.Join(err, changedIf(other))
+		}
+		if _, err := f.WriteAt(chunk, l.end); err != nil {
+			return err
+		}
+		if err := f.Truncate(l.end + int64(len(chunk))); err != nil {
+			return err
+		}
+		if err := f.Sync(); err != nil {
+			return err
+		}
+		l.end += int64(len(chunk))
+		return nil
+	})
+}
+
+func changedIf(other bool) error {
+	if other {
 		return ErrChanged
 	}
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, f.Close()) }()
-	head := make([]byte, journal.PrefixSize)
-	if _, err := f.ReadAt(head, 0); err != nil {
-		return err
-	}
-	if versionOf(head) != version {
-		return ErrChanged
-	}
-	if _, err := f.WriteAt(chunk, l.end); err != nil {
-		return err
-	}
-	if err := f.Truncate(l.end + int64(len(chunk))); err != nil {
-		return err
-	}
-	if err := f.Sync(); err != nil {
-		return err
-	}
-	l.end += int64(len(chunk))
 	return nil
+}
+
+// goneOn reports whether another has added a record where a chunk is to go. The chunk itself may stand there: a first
+// try has failed behind its write.
+func (l *localJournal) goneOn(f store.File, head, chunk []byte) (bool, error) {
+	info, err := f.Stat()
+	if err != nil || info.Size <= l.end {
+		return false, err
+	}
+	rest := make([]byte, info.Size-l.end)
+	if n, err := f.ReadAt(rest, l.end); err != nil && !errors.Is(err, io.EOF) {
+		return false, err
+	} else {
+		rest = rest[:n]
+	}
+	return !bytes.Equal(rest, chunk) && journal.HasRecord(rest, head), nil
 }
 
 // Delete implements Hold.
