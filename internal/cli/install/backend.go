@@ -290,7 +290,9 @@ func (s *backendSetup) moves(ctx context.Context, c *command.Call, old, new stat
 }
 
 // leftOpen reports whether a run has left something that only the journal knows: a copy of the state would lack it.
-func leftOpen(snapshot *state.Snapshot) bool { return len(snapshot.InFlight)+len(snapshot.Unfolded) > 0 }
+func leftOpen(snapshot *state.Snapshot) bool {
+	return len(snapshot.InFlight)+len(snapshot.Unfolded) > 0
+}
 
 // settled returns the state of a snapshot of which runs have left nothing open.
 func settled(ws state.Workspace, snapshot *state.Snapshot) (*state.State, error) {

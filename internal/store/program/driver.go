@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/tombolo-iac/tombolo/internal/store/remote"
@@ -69,6 +70,16 @@ func (p *place) String() string {
 		text += " (workspace " + p.workspace + ")"
 	}
 	return text
+}
+
+// Distinct implements remote.Distinct. What the program is told in config says where states are, and long commands are
+// shown in part. Secrets change, and the state stays the same.
+func (p *place) Distinct() string {
+	if len(p.c.o.Config) == 0 && p.c.shown == fmt.Sprintf("%q", strings.Join(p.c.o.Command, " ")) {
+		return p.String()
+	}
+	text, _ := json.Marshal([]any{p.c.o.Command, p.c.o.Config, p.workspace}) // texts alone
+	return "program:" + string(text)
 }
 
 // call makes a call about this state.

@@ -57,6 +57,30 @@ func TestStore(t *testing.T) {
 	})
 }
 
+// The journal and the answers of a state that stand on this machine are those of this state alone: not those of another
+// to which the same program leads, as it is told in config, or by the end of a long command.
+func TestPlacesHaveNamesOfTheirOwn(t *testing.T) {
+	long := strings.Repeat("x", 300)
+	names := map[string]bool{}
+	name := func(o program.Options) string {
+		ws, err := remote.New(remote.Options{Driver: program.New(o), Answers: "."}).Workspace("w")
+		must(t, err)
+		return ws.(interface{ Answers() string }).Answers()
+	}
+	for _, o := range []program.Options{
+		{Command: []string{"a"}}, {Command: []string{"a"}, Config: map[string]string{"where": "here"}},
+		{Command: []string{"a"}, Config: map[string]string{"where": "there"}}, {Command: []string{"a", long, "b"}},
+		{Command: []string{"a", long, "c"}},
+	} {
+		names[name(o)] = true
+		o.Secrets = map[string]string{"token": "rotated"}
+		names[name(o)] = true
+	}
+	if len(names) != 5 {
+		t.Errorf("%d names of 5 places", len(names))
+	}
+}
+
 // What a program answers wrongly fails that call and no other, and the store is never taken for empty.
 func TestEveryFaultOfEveryVerbIsAnErrorAndTheNextCallWorks(t *testing.T) {
 	type verb struct {

@@ -47,6 +47,12 @@ type Place interface {
 	ForceUnlock(ctx context.Context, id string) error
 }
 
+// Distinct is a Place whose String leaves out what tells it from others. Files of this machine are named after it.
+type Distinct interface {
+	// Distinct is the same for the same state, at all times, and another for each other. It is not shown.
+	Distinct() string
+}
+
 // Hold is a lock that is held, and what may be written under it. Check and the writes may be called concurrently; the
 // same kind of write is called once at a time.
 //

@@ -14,12 +14,9 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/store/journal"
 )
 
-// local is the journal of a backend that has no room for one: a file of this
-// machine.
+// local is the journal of a backend that has no room for one: a file of this machine.
 func (w *workspace) local() journalFile {
-	return journalFile{
-		w.o.Files, filepath.Join(w.o.Journals, "terraform.tfstate."+hashOf([]byte(w.place.String()))[:16]+
-			".journal")}
+	return journalFile{w.o.Files, filepath.Join(w.o.Journals, w.file()+".journal")}
 }
 
 // journalFile is a journal in a single file. All of it is one chunk when it is read.

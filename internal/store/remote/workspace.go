@@ -30,8 +30,16 @@ func (w *workspace) Answers() string {
 	if w.o.Answers == "" {
 		return ""
 	}
-	sum := sha256.Sum256([]byte(w.place.String()))
-	return filepath.Join(w.o.Answers, "terraform.tfstate."+hex.EncodeToString(sum[:8])+".answers")
+	return filepath.Join(w.o.Answers, w.file()+".answers")
+}
+
+// file is the beginning of the names of files of this machine that belong to this state.
+func (w *workspace) file() string {
+	of := w.place.String()
+	if d, ok := w.place.(Distinct); ok {
+		of = d.Distinct()
+	}
+	return "terraform.tfstate." + hashOf([]byte(of))[:16]
 }
 
 // stored is a state and its journal as they were read.
