@@ -184,6 +184,8 @@ func TestArguments(t *testing.T) {
 			t.Errorf("%s = %q: %v", c.name, c.value, diags)
 		case c.want != "" && diags[0].Summary != c.want:
 			t.Errorf("%s = %q: %s, want %s", c.name, c.value, diags[0].Summary, c.want)
+		case c.want != "" && len(diags) > 1:
+			t.Errorf("%s = %q: one mistake is reported more than once: %v", c.name, c.value, diags)
 		}
 	}
 }

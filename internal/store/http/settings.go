@@ -142,7 +142,7 @@ func read(config cty.Value, o remote.Surroundings) (*settings, diag.List) {
 		retries: max(0, r.whole("retry_max", 2)),
 		waitMin: r.seconds("retry_wait_min", 1), waitMax: r.seconds("retry_wait_max", 30),
 	}
-	if s.address == nil {
+	if s.address == nil && r.text("address", "") == "" {
 		r.wrong("address", "address argument is required", "Set the argument address of the backend \"http\", or the "+
 			"variable TF_HTTP_ADDRESS, to the address of the state.")
 	}

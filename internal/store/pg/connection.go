@@ -28,7 +28,7 @@ var clientWords = []string{"fallback_application_name", "binary_parameters", "di
 
 // errConnection stands for everything that is wrong with a connection string. What exactly is not said: in a string
 // that is cut at the wrong places, the password may be anywhere.
-var errConnection = errors.New(`it was expected to look like "postgres://user@host:5432/database?sslmode=require", ` +
+var errConnection = errors.New(`it has to look like "postgres://user@host:5432/database?sslmode=require", ` +
 	`with special characters in its parts written as in %2F, or like "host=... user=... dbname=..."`)
 
 var service = regexp.MustCompile(`\bservice\s*=`)

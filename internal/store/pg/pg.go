@@ -108,7 +108,8 @@ func open(_ context.Context, config cty.Value, s remote.Surroundings) (remote.Dr
 		a.diags = a.diags.Extend(diag.FromError("Invalid value of an environment variable", err))
 	}
 	if o.config, err = connection(a.text("conn_str", "PG_CONN_STR", ""), a.getenv); err != nil {
-		a.wrong("conn_str", "Invalid PostgreSQL connection string", "%s.", err)
+		a.wrong("conn_str", "Invalid PostgreSQL connection string", "The argument conn_str, or PG_CONN_STR, "+
+			"cannot be used: %s. It is not shown here, because it may hold a password.", err)
 	}
 	if a.diags.HasErrors() {
 		return nil, a.diags

@@ -185,3 +185,22 @@ func TestServicesThatIgnoreConditions(t *testing.T) {
 		t.Errorf("a first state where one is: %v", err)
 	}
 }
+
+// A service that sends without end is told from one with a state.
+func TestObjectsHaveABound(t *testing.T) {
+	server := httptest.NewServer(serve(t))
+	t.Cleanup(server.Close)
+	d := open(t, settings(server.URL, nil))
+	p, err := d.Place(state.DefaultWorkspace)
+	must(t, err)
+	h, err := p.Unlocked(t.Context())
+	must(t, err)
+	_, err = h.Write(t.Context(), remote.Write{Data: []byte("12345678")})
+	must(t, err)
+	for most, fits := range map[int64]bool{8: true, 7: false} {
+		s3.Bounded(d, most)
+		if _, err := p.Read(t.Context()); (err == nil) != fits {
+			t.Errorf("8 bytes where %d are read: %v", most, err)
+		}
+	}
+}

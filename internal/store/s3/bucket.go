@@ -25,6 +25,7 @@ type bucket struct {
 	s          *settings
 	log        func(format string, args ...any)
 	conditions conditions
+	most       int64 // bytes of an object that is read: a service may send without end
 }
 
 // stored is an object as it was read.
@@ -42,6 +43,9 @@ type condition struct {
 
 // errUnmet means that a condition does not hold, so that nothing was written.
 var errUnmet = errors.New("something else stands there")
+
+// maxObject is how great an object may be.
+const maxObject = 1 << 30
 
 // bodyTries bounds how often an object is read whose transfer breaks off.
 const bodyTries = 4
@@ -64,8 +68,12 @@ func (b *bucket) version(ctx context.Context, key string, id *string) (o *stored
 		if err != nil {
 			return nil, b.failed(ctx, "read", key, err)
 		}
-		data, err := io.ReadAll(out.Body)
+		data, err := io.ReadAll(io.LimitReader(out.Body, b.most+1))
 		out.Body.Close()
+		if int64(len(data)) > b.most {
+			return nil, &problem{text: fmt.Sprintf("read %s: the object is greater than %d bytes, which no state is",
+				b.name(key), b.most)}
+		}
 		if err == nil && out.ContentLength != nil && *out.ContentLength != int64(len(data)) {
 			err = io.ErrUnexpectedEOF
 		}

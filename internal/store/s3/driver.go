@@ -22,7 +22,8 @@ type driver struct {
 
 func newDriver(s *settings, cfg aws.Config, o remote.Surroundings) *driver {
 	objects, items := s.clients(cfg)
-	d := &driver{s: s, patience: digestWait, bucket: &bucket{client: objects, s: s, log: o.Log}}
+	d := &driver{s: s, patience: digestWait, bucket: &bucket{client: objects, s: s, log: o.Log,
+		most: maxObject}}
 	// AWS itself keeps conditions. What stands elsewhere is asked before anything depends on it.
 	d.bucket.conditions.trusted = aws.ToString(objects.Options().BaseEndpoint) == ""
 	if items != nil {

@@ -13,6 +13,9 @@ import (
 // Impatient makes a driver wait for a digest only for a moment.
 func Impatient(d remote.Driver) { d.(*driver).patience = time.Millisecond }
 
+// Bounded makes a driver read no objects that are greater.
+func Bounded(d remote.Driver, most int64) { d.(*driver).bucket.most = most }
+
 // Hasty makes a driver that does not pause before it tries again, and takes it that conditions are kept.
 func Hasty(ctx context.Context, config cty.Value) (remote.Driver, error) {
 	o := remote.Surroundings{Getenv: os.Getenv, Log: func(string, ...any) {}}
