@@ -69,6 +69,26 @@ func (Base) Apply(_ context.Context, req ApplyRequest) ApplyResponse {
 	return ApplyResponse{State: req.Prior, Diagnostics: missing("apply", req.Type)}
 }
 
+// GenerateConfig fails.
+func (Base) GenerateConfig(_ context.Context, req GenerateConfigRequest) GenerateConfigResponse {
+	return GenerateConfigResponse{Diagnostics: missing("write the configuration of", req.Type)}
+}
+
+// List fails.
+func (Base) List(_ context.Context, req ListRequest) ListResponse {
+	return ListResponse{Diagnostics: missing("list objects of", req.Type)}
+}
+
+// PlanAction accepts everything.
+func (Base) PlanAction(context.Context, PlanActionRequest) PlanActionResponse {
+	return PlanActionResponse{}
+}
+
+// InvokeAction fails.
+func (Base) InvokeAction(_ context.Context, req InvokeActionRequest) InvokeActionResponse {
+	return InvokeActionResponse{Diagnostics: missing("invoke the action", req.Type)}
+}
+
 // ReadData fails.
 func (Base) ReadData(_ context.Context, req ReadDataRequest) ReadDataResponse {
 	return ReadDataResponse{Diagnostics: missing("read the data source", req.Type)}

@@ -38,8 +38,8 @@ type Provider interface {
 	// ValidateConfig checks the provider block, which may hold unknown values, and returns it prepared (protocol 5
 	// providers may fill in defaults).
 	ValidateConfig(ctx context.Context, req ValidateConfigRequest) ValidateConfigResponse
-	// ValidateResource checks the configuration of a resource, data source or ephemeral resource; it may hold unknown
-	// values.
+	// ValidateResource checks the configuration of a resource, data source, ephemeral resource, list block or action;
+	// it may hold unknown values.
 	ValidateResource(ctx context.Context, req ValidateResourceRequest) diag.List
 
 	// Configure hands over the provider block. It is called at most once, before any call below.
@@ -61,6 +61,18 @@ type Provider interface {
 	Plan(ctx context.Context, req PlanRequest) PlanResponse
 	// Apply makes it so. On failure it returns what exists now beside the errors.
 	Apply(ctx context.Context, req ApplyRequest) ApplyResponse
+
+	// GenerateConfig writes the configuration of an object that exists. It is asked only of providers with the
+	// GenerateConfig capability.
+	GenerateConfig(ctx context.Context, req GenerateConfigRequest) GenerateConfigResponse
+
+	// List finds existing objects of a managed resource type that is also in Schema.Lists.
+	List(ctx context.Context, req ListRequest) ListResponse
+
+	// PlanAction checks whether an action could be invoked. It has no side effects.
+	PlanAction(ctx context.Context, req PlanActionRequest) PlanActionResponse
+	// InvokeAction performs an action. What it changes, nobody remembers: an action has no state.
+	InvokeAction(ctx context.Context, req InvokeActionRequest) InvokeActionResponse
 
 	// ReadData reads a data source.
 	ReadData(ctx context.Context, req ReadDataRequest) ReadDataResponse
@@ -85,6 +97,10 @@ type ClientCapabilities struct {
 	DeferralAllowed bool
 	// WriteOnlyAttributesAllowed permits values for write-only attributes.
 	WriteOnlyAttributesAllowed bool
+	// StorePlannedPrivate: what Plan answers as private data comes back as PlannedPrivate when it is asked again.
+	StorePlannedPrivate bool
+	// ComputedBlocksAllowed permits nested blocks that the provider may fill in; see Block.Computed.
+	ComputedBlocksAllowed bool
 }
 
 // DeferredReason is why a provider cannot answer now. The zero value means that it can.
@@ -108,7 +124,7 @@ type ValidateConfigResponse struct {
 	Diagnostics diag.List
 }
 
-// ResourceKind distinguishes the three families of resource types.
+// ResourceKind distinguishes the families of types.
 type ResourceKind uint8
 
 // The families.
@@ -116,6 +132,8 @@ const (
 	ManagedResource ResourceKind = iota + 1
 	DataSource
 	EphemeralResource
+	ListResource // a list block, which finds managed resources of the same type
+	Action
 )
 
 // ValidateResourceRequest asks for a check of a resource's configuration.
@@ -125,6 +143,8 @@ type ValidateResourceRequest struct {
 	Type   string
 	Config cty.Value
 	Client ClientCapabilities
+	// IncludeObject (a bool) and Limit (a number) are what a list block says; cty.NilVal for other blocks.
+	IncludeObject, Limit cty.Value
 }
 
 // ConfigureRequest hands over the provider's configuration.
@@ -240,15 +260,18 @@ type ReadResponse struct {
 // PlanRequest asks for the planned value of an object. Prior is null for a create, Proposed is null for a delete (asked
 // only of providers with the PlanDestroy capability).
 type PlanRequest struct {
-	Object        addr.Object
-	Type          string
-	Prior         cty.Value
-	Proposed      cty.Value
-	Config        cty.Value
-	PriorPrivate  []byte
-	Meta          cty.Value
-	PriorIdentity cty.Value
-	Client        ClientCapabilities
+	Object       addr.Object
+	Type         string
+	Prior        cty.Value
+	Proposed     cty.Value
+	Config       cty.Value
+	PriorPrivate []byte
+	// PlannedPrivate is the private data of the plan that is being applied, when Plan is asked again because values
+	// have become known since.
+	PlannedPrivate []byte
+	Meta           cty.Value
+	PriorIdentity  cty.Value
+	Client         ClientCapabilities
 }
 
 // PlanResponse holds the planned value.
@@ -415,18 +438,14 @@ func (f *Function) param(i int) *FunctionParam {
 // functions.
 type Factory func(ctx context.Context) (Provider, error)
 
-// Lister is implemented by providers that can tell which objects exist. It is optional: no block of the language asks
-// for it, and the versions of the plugin protocol that go with the language do not carry it.
-type Lister interface {
-	List(ctx context.Context, req ListRequest) ListResponse
-}
-
 // ListRequest asks for the objects of a managed resource type.
 type ListRequest struct {
 	Type string
-	// Config is what to look for: an object whose attributes the provider chooses. Null and cty.NilVal mean
-	// everything.
+	// Config is what to look for, an object of the schema in Schema.Lists. Providers that list types without a schema
+	// take an object whose attributes they choose; null and cty.NilVal mean everything then.
 	Config cty.Value
+	// IncludeObject asks for whole objects beside their identities.
+	IncludeObject bool
 	// Limit is how many objects are wanted at most; at least 1.
 	Limit int
 }
@@ -442,4 +461,47 @@ type Listed struct {
 	Identity cty.Value // what an import needs to know
 	// DisplayName is for people; it may be empty.
 	DisplayName string
+	// Object is the object of the managed resource type, if it was asked for; else cty.NilVal.
+	Object cty.Value
+}
+
+// GenerateConfigRequest hands over an object as it is.
+type GenerateConfigRequest struct {
+	Type  string
+	State cty.Value
+}
+
+// GenerateConfigResponse holds a configuration, of the type of the object, from which the object would be made.
+type GenerateConfigResponse struct {
+	Config      cty.Value
+	Diagnostics diag.List
+}
+
+// PlanActionRequest asks whether an action can be invoked with a configuration, which may hold unknown values.
+type PlanActionRequest struct {
+	Type   string
+	Config cty.Value
+	Client ClientCapabilities
+}
+
+// PlanActionResponse holds the reasons why it cannot.
+type PlanActionResponse struct {
+	Deferred    DeferredReason
+	Diagnostics diag.List
+}
+
+// InvokeActionRequest asks to perform an action. Its configuration is wholly known.
+type InvokeActionRequest struct {
+	Type   string
+	Config cty.Value
+	Client ClientCapabilities
+	// Progress may be called, any number of times and concurrently, with a message for people. It may be nil.
+	Progress func(message string)
+}
+
+// InvokeActionResponse is the outcome of an action.
+type InvokeActionResponse struct {
+	// Lost means that the provider may have begun and its answer is not known.
+	Lost        bool
+	Diagnostics diag.List
 }

@@ -14,6 +14,10 @@ type Schema struct {
 	Data      map[string]*ResourceType
 	Ephemeral map[string]*ResourceType
 	Functions map[string]*Function
+	// Lists describes how to search for managed resources of a type: the block config of list blocks.
+	Lists map[string]*ResourceType
+	// Actions describes the block config of actions.
+	Actions map[string]*ResourceType
 
 	// StateOnly means that applying changes nothing outside of the state (terraform_data): no intent has to be
 	// journaled before.
@@ -22,6 +26,8 @@ type Schema struct {
 	PlanDestroy               bool
 	GetProviderSchemaOptional bool
 	MoveResourceState         bool
+	// GenerateConfig: the provider writes configurations of objects that are imported.
+	GenerateConfig bool
 }
 
 // Type looks up a resource type of a family; nil when there is none.
@@ -33,11 +39,15 @@ func (s *Schema) Type(kind ResourceKind, name string) *ResourceType {
 		return s.Data[name]
 	case EphemeralResource:
 		return s.Ephemeral[name]
+	case ListResource:
+		return s.Lists[name]
+	case Action:
+		return s.Actions[name]
 	}
 	return nil
 }
 
-// ResourceType describes a resource type, data source or ephemeral resource type.
+// ResourceType describes a type of one of the families.
 type ResourceType struct {
 	Version int64
 	Block   *Block
@@ -99,6 +109,8 @@ type Block struct {
 	Deprecated      bool
 	// DeprecationMessage is what to use instead; Deprecated is set as well.
 	DeprecationMessage string
+	// Computed is for nested blocks: the provider may fill them in where the configuration has none.
+	Computed bool
 
 	once    sync.Once
 	implied cty.Type

@@ -27,7 +27,7 @@ import (
 )
 
 // Client is what the engine tells providers that it can do.
-var Client = provider.ClientCapabilities{WriteOnlyAttributesAllowed: true}
+var Client = provider.ClientCapabilities{WriteOnlyAttributesAllowed: true, StorePlannedPrivate: true}
 
 // Providers hands out providers; internal/host's Pool implements it.
 type Providers interface {

@@ -124,7 +124,7 @@ func (w *writing) settle(key addr.Key) (err error) {
 	stopped := w.a.Call(func() {
 		resp = w.prov.Plan(w.a.Calls, provider.PlanRequest{Object: w.c.Object,
 			Type: w.inst.Resource.Type, Prior: w.prior, Config: w.config, PriorPrivate: w.priorPrivate(),
-			PriorIdentity: w.priorIdentity(), Meta: w.meta, Client: access.Client,
+			PriorIdentity: w.priorIdentity(), PlannedPrivate: w.private, Meta: w.meta, Client: access.Client,
 			Proposed: value.Propose(w.block, w.prior, w.config),
 		})
 	})

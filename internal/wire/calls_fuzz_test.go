@@ -2,7 +2,10 @@ package wire
 
 import (
 	"context"
+	"io"
 	"testing"
+
+	"github.com/zclconf/go-cty/cty"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -36,7 +39,19 @@ func (e echoing) OpenEphemeral(_ context.Context, req provider.OpenEphemeralRequ
 	return provider.OpenEphemeralResponse{Result: req.Config}
 }
 
-// bytesConn answers every call with the same bytes.
+func (e echoing) GenerateConfig(_ context.Context, req provider.GenerateConfigRequest) provider.GenerateConfigResponse {
+	return provider.GenerateConfigResponse{Config: req.State}
+}
+func (e echoing) List(_ context.Context, req provider.ListRequest) provider.ListResponse {
+	return provider.ListResponse{Results: []provider.Listed{{DisplayName: "one", Identity: cty.NullVal(
+		e.schema.Resources["t"].Identity.ImpliedType())}}}
+}
+func (e echoing) InvokeAction(_ context.Context, req provider.InvokeActionRequest) provider.InvokeActionResponse {
+	req.Progress("begun")
+	return provider.InvokeActionResponse{}
+}
+
+// bytesConn answers every call with the same bytes, and a stream with twice the same.
 type bytesConn struct {
 	grpc.ClientConnInterface
 	answer []byte
@@ -47,6 +62,10 @@ func (c bytesConn) Invoke(_ context.Context, _ string, _, resp any, _ ...grpc.Ca
 		return status.Error(codes.Internal, err.Error())
 	}
 	return nil
+}
+
+func (c bytesConn) NewStream(context.Context, *grpc.StreamDesc, string, ...grpc.CallOption) (grpc.ClientStream, error) {
+	return &loopStream{answers: [][]byte{c.answer, c.answer}, end: io.EOF, deaf: true}, nil
 }
 
 // FuzzCalls hands bytes to one end as the message of the other: as each request to a server, and as each answer to a
@@ -63,7 +82,7 @@ func FuzzCalls(f *testing.F) {
 			return m
 		}
 		for i, x := range exchanges(r, e.schema) {
-			if i < len(serverMethods) {
+			if i < len(serverMethods)+len(serverStreams) {
 				x.call(client)
 			}
 		}
@@ -80,13 +99,22 @@ func FuzzCalls(f *testing.F) {
 			return echoing{schema: schema},
 				nil
 		}, protocol))
-		m := serverMethods[int(which)%len(serverMethods)]
-		answer, err := m.Handler(server, context.Background(), func(in any) error {
-			return proto.Unmarshal(data, in.(proto.Message))
-		}, nil)
-		if err == nil {
-			if _, err := proto.Marshal(answer.(proto.Message)); err != nil {
-				t.Fatalf("%s: the answer cannot be sent: %v", m.MethodName, err)
+		if n := int(which) % (len(serverMethods) + len(serverStreams)); n < len(serverMethods) {
+			m := serverMethods[n]
+			answer, err := m.Handler(server, context.Background(), func(in any) error {
+				return proto.Unmarshal(data, in.(proto.Message))
+			}, nil)
+			if err == nil {
+				if _, err := proto.Marshal(answer.(proto.Message)); err != nil {
+					t.Fatalf("%s: the answer cannot be sent: %v", m.MethodName, err)
+				}
+			}
+		} else {
+			m := serverStreams[n-len(serverMethods)]
+			stream := &loopStream{ctx: context.Background(), l: &loop{}}
+			if err := m.Handler(server, &loopServing{stream: stream, request: data}); status.Code(
+				err) == codes.Internal {
+				t.Fatalf("%s: an answer cannot be sent: %v", m.StreamName, err)
 			}
 		}
 		client := must(NewClient(bytesConn{answer: data}, protocol, Options{Name: "example/fuzz", Schema: schema}))

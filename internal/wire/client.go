@@ -249,7 +249,8 @@ func (c *client) typeOf(ctx context.Context, kind provider.ResourceKind, name st
 
 var kindNames = map[provider.ResourceKind]string{
 	provider.ManagedResource: "resource type", provider.DataSource: "data source",
-	provider.EphemeralResource: "ephemeral resource type",
+	provider.EphemeralResource: "ephemeral resource type", provider.ListResource: "list resource type",
+	provider.Action: "action type",
 }
 
 // Stop implements provider.Provider.
@@ -349,7 +350,8 @@ func (r *reader) paths(in []*plugin6.Path) []cty.Path {
 
 func encodeClient(c provider.ClientCapabilities) *plugin6.ClientCapabilities {
 	return &plugin6.ClientCapabilities{DeferralAllowed: c.DeferralAllowed,
-		WriteOnlyAttributesAllowed: c.WriteOnlyAttributesAllowed}
+		WriteOnlyAttributesAllowed: c.WriteOnlyAttributesAllowed, StorePlannedPrivate: c.StorePlannedPrivate,
+		ComputedBlocksAllowed: c.ComputedBlocksAllowed}
 }
 
 func decodeDeferred(m *plugin6.Deferred) provider.DeferredReason {

@@ -44,13 +44,17 @@ func (c *client) ValidateConfig(ctx context.Context,
 
 var validateMethods = map[provider.ResourceKind]string{
 	provider.ManagedResource: methodValidateResource, provider.DataSource: methodValidateData,
-	provider.EphemeralResource: methodValidateEphemeral,
+	provider.EphemeralResource: methodValidateEphemeral, provider.ListResource: methodValidateList,
+	provider.Action: methodValidateAction,
 }
 
 func (c *client) ValidateResource(ctx context.Context, req provider.ValidateResourceRequest) diag.List {
 	rt, diags := c.typeOf(ctx, req.Kind, req.Type)
 	if rt == nil {
 		return diags
+	}
+	if req.Kind == provider.ListResource {
+		return c.validateList(ctx, req, rt)
 	}
 	w := &writer{c: c, method: validateMethods[req.Kind]}
 	in := &plugin6.ValidateRequest{Type: req.Type, Config: w.value("config", req.Config, rt.Block.ImpliedType())}
@@ -228,6 +232,7 @@ func (c *client) Plan(ctx context.Context, req provider.PlanRequest) provider.Pl
 			ty),
 		Config: w.value("config", req.Config, ty), Private: req.PriorPrivate, ProviderMeta: w.meta(req.Meta),
 		ClientCapabilities: encodeClient(req.Client), Identity: w.identity(req.PriorIdentity, rt),
+		PlannedPrivate: req.PlannedPrivate,
 	}
 	if resp.Diagnostics = w.diags; w.diags != nil {
 		return resp

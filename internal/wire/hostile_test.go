@@ -74,6 +74,14 @@ func problemsOf(answer any) diag.List {
 		return a.Diagnostics
 	case provider.RenewEphemeralResponse:
 		return a.Diagnostics
+	case provider.GenerateConfigResponse:
+		return a.Diagnostics
+	case provider.ListResponse:
+		return a.Diagnostics
+	case provider.PlanActionResponse:
+		return a.Diagnostics
+	case provider.InvokeActionResponse:
+		return a.Diagnostics
 	case error:
 		return diag.FromError("call", a)
 	}
@@ -82,7 +90,7 @@ func problemsOf(answer any) diag.List {
 
 // carriesValues are the exchanges whose answers hold values.
 var carriesValues = []string{"upgrade", "upgrade identity", "move", "import", "read", "plan", "apply", "read data",
-	"open", "call"}
+	"open", "call", "generate", "list"}
 
 func TestNonsenseFromAPluginIsAProblemThatNamesIt(t *testing.T) {
 	eachVersion(t, func(t *testing.T, v *version) {
@@ -174,7 +182,9 @@ func TestNonsenseFromAClientIsAProblem(t *testing.T) {
 			t.Fatal(diags.Err())
 		}
 		bad := map[string]string{"apply": methodApply, "plan": methodPlan, "read": methodRead,
-			"read data": methodReadData, "configure": methodConfigure, "call": methodCall}
+			"read data": methodReadData, "configure": methodConfigure, "call": methodCall, "generate": methodGenerate,
+			"validate list": methodValidateList, "list": methodList, "plan action": methodPlanAction,
+			"invoke": methodInvoke}
 		for _, x := range exchanges(r, m.schema) {
 			method, ok := bad[x.name]
 			if !ok {
@@ -247,6 +257,21 @@ func TestLackOfAnAnswerSaysWhatHappened(t *testing.T) {
 			t.Errorf("%v: the state is %#v", tt.code, resp.State)
 		}
 	}
+}
+
+func (s *spoiledRequests) NewStream(ctx context.Context, desc *grpc.StreamDesc, method string,
+	opts ...grpc.CallOption) (grpc.ClientStream, error) {
+	stream, err := s.loop.NewStream(ctx, desc, method, opts...)
+	return spoiledStream{stream, s.data}, err
+}
+
+type spoiledStream struct {
+	grpc.ClientStream
+	data []byte
+}
+
+func (s spoiledStream) SendMsg(m any) error {
+	return s.ClientStream.SendMsg(spoil(m.(proto.Message), s.data))
 }
 
 type refusingConn struct {

@@ -44,6 +44,16 @@ func TestNamesOfSchemasAreWritable(t *testing.T) {
 			m.EphemeralResources = map[string]*plugin6.Schema{name: empty}
 			return m
 		},
+		"list resource ": func(name string) *plugin6.SchemaResponse {
+			m := body(nil)
+			m.ListResources = map[string]*plugin6.Schema{name: empty}
+			return m
+		},
+		"action ": func(name string) *plugin6.SchemaResponse {
+			m := body(nil)
+			m.Actions = map[string]*plugin6.ActionSchema{name: {Schema: empty}}
+			return m
+		},
 	}
 	for place, of := range places {
 		for _, good := range []string{"name", "a_b", "a-b", "2fa", "größe", "_x"} {

@@ -152,6 +152,7 @@ func (r random) schema(v *version) *provider.Schema {
 	}
 	s := &provider.Schema{
 		Provider: r.block(v, 1), Meta: r.block(v, 1), Resources: types(), Data: types(), Ephemeral: types(),
+		Lists: types(), Actions: types(), GenerateConfig: r.chance(50),
 		Functions: map[string]*provider.Function{"f": {
 			Params: []provider.FunctionParam{{Name: "p", Type: r.typ(1, true), AllowNull: r.chance(50),
 				AllowUnknown: r.chance(50), Description: r.text()}},
@@ -176,7 +177,7 @@ func (r random) block(v *version, depth int) *provider.Block {
 
 func (r random) fill(b *provider.Block, v *version, depth int) {
 	b.Description, b.DescriptionKind, b.Deprecated = r.text(), provider.DescriptionKind(r.IntN(2)), r.chance(20)
-	b.DeprecationMessage = r.text()
+	b.DeprecationMessage, b.Computed = r.text(), r.chance(20)
 	b.Attributes, b.Blocks = r.attributes(v, depth, true), map[string]*provider.NestedBlock{}
 	for i := range r.IntN(3) * depth {
 		nb := &provider.NestedBlock{Nesting: provider.Nesting(1 + r.IntN(5)), MinItems: r.IntN(2),

@@ -3,6 +3,7 @@ package wire
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
@@ -80,6 +81,22 @@ func (m *mirror) CloseEphemeral(_ context.Context, req provider.CloseEphemeralRe
 func (m *mirror) CallFunction(_ context.Context, name string, args []cty.Value) (cty.Value, error) {
 	return put[cty.Value](m, callOf{name, args}), m.err
 }
+func (m *mirror) GenerateConfig(_ context.Context, req provider.GenerateConfigRequest) provider.GenerateConfigResponse {
+	return put[provider.GenerateConfigResponse](m, req)
+}
+func (m *mirror) List(_ context.Context, req provider.ListRequest) provider.ListResponse {
+	return put[provider.ListResponse](m, req)
+}
+func (m *mirror) PlanAction(_ context.Context, req provider.PlanActionRequest) provider.PlanActionResponse {
+	return put[provider.PlanActionResponse](m, req)
+}
+func (m *mirror) InvokeAction(_ context.Context, req provider.InvokeActionRequest) provider.InvokeActionResponse {
+	for i := range 3 {
+		req.Progress(fmt.Sprintf("step %d \xff", i))
+	}
+	req.Progress = nil
+	return put[provider.InvokeActionResponse](m, req)
+}
 func (m *mirror) Stop(context.Context) error { m.calls = append(m.calls, "stop"); return m.err }
 func (m *mirror) Close() error               { m.calls = append(m.calls, "close"); return nil }
 
@@ -123,7 +140,8 @@ func exchanges(r random, s *provider.Schema) []exchange {
 	object := func() cty.Value { return r.value(ty) }
 	identity := cty.ObjectVal(map[string]cty.Value{"id": cty.StringVal("i" + r.text()),
 		"more": cty.ListVal([]cty.Value{cty.Zero})})
-	client := provider.ClientCapabilities{DeferralAllowed: r.chance(50), WriteOnlyAttributesAllowed: r.chance(50)}
+	client := provider.ClientCapabilities{DeferralAllowed: r.chance(50), WriteOnlyAttributesAllowed: r.chance(50),
+		StorePlannedPrivate: r.chance(50), ComputedBlocksAllowed: r.chance(50)}
 	meta := r.value(s.Meta.ImpliedType())
 	deferred := []provider.DeferredReason{0, 1, 2, 3, provider.DeferredUnknownReason}[r.IntN(5)]
 	at := time.Unix(r.Int64N(1e9), r.Int64N(1e9)).UTC()
@@ -154,7 +172,7 @@ func exchanges(r random, s *provider.Schema) []exchange {
 		Client: client}
 	plan := provider.PlanRequest{
 		Type: "t", Prior: object(), Proposed: object(), Config: object(), PriorPrivate: r.bytes(), Meta: meta,
-		PriorIdentity: identity, Client: client,
+		PriorIdentity: identity, Client: client, PlannedPrivate: r.bytes(),
 	}
 	apply := provider.ApplyRequest{
 		Type: "t", Prior: object(), Planned: object(), Config: object(), PlannedPrivate: r.bytes(), Meta: meta,
@@ -164,6 +182,17 @@ func exchanges(r random, s *provider.Schema) []exchange {
 	open := provider.OpenEphemeralRequest{Type: "t", Config: r.value(ephemeral), Client: client}
 	renew := provider.RenewEphemeralRequest{Type: "t", Private: r.bytes()}
 	closing := provider.CloseEphemeralRequest{Type: "t", Private: r.bytes()}
+	inList, inAction := s.Lists["t"].Block.ImpliedType(), s.Actions["t"].Block.ImpliedType()
+	generate := provider.GenerateConfigRequest{Type: "t", State: object()}
+	validateList := provider.ValidateResourceRequest{Kind: provider.ListResource, Type: "t", Config: r.value(inList),
+		IncludeObject: r.value(cty.Bool), Limit: r.value(cty.Number)}
+	list := provider.ListRequest{Type: "t", Config: r.value(inList), IncludeObject: r.chance(50), Limit: 3}
+	found := []provider.Listed{{Identity: identity, DisplayName: r.text()}, {Identity: identity}}
+	if list.IncludeObject {
+		found[0].Object = object()
+	}
+	planAction := provider.PlanActionRequest{Type: "t", Config: r.value(inAction), Client: client}
+	invoke := provider.InvokeActionRequest{Type: "t", Config: r.value(inAction), Client: client}
 	f := s.Functions["f"]
 	args := []cty.Value{r.value(f.Params[0].Type), r.value(f.VarParam.Type), r.value(f.VarParam.Type)}
 	return []exchange{
@@ -215,6 +244,25 @@ func exchanges(r random, s *provider.Schema) []exchange {
 				return err
 			}
 			return v
+		}},
+		{"generate", generate, provider.GenerateConfigResponse{Config: object(), Diagnostics: r.warnings()},
+			func(p provider.Provider) any { return p.GenerateConfig(ctx, generate) }},
+		{"validate list", validateList, r.problems(), func(p provider.Provider) any {
+			return p.ValidateResource(ctx, validateList)
+		}},
+		{"list", list, provider.ListResponse{Results: found, Diagnostics: r.problems()},
+			func(p provider.Provider) any { return p.List(ctx, list) }},
+		validate(provider.Action, r.value(inAction), provider.ClientCapabilities{}),
+		{"plan action", planAction, provider.PlanActionResponse{Deferred: deferred, Diagnostics: r.problems()},
+			func(p provider.Provider) any { return p.PlanAction(ctx, planAction) }},
+		{"invoke", invoke, provider.InvokeActionResponse{Diagnostics: r.problems()}, func(p provider.Provider) any {
+			req, told := invoke, ""
+			req.Progress = func(message string) { told += message + ";" }
+			resp := p.InvokeAction(ctx, req)
+			if !resp.Lost && !resp.Diagnostics.HasErrors() && told != "step 0 \uFFFD;step 1 \uFFFD;step 2 \uFFFD;" {
+				resp.Diagnostics = resp.Diagnostics.Errorf(nil, "Progress", "It was told as %q.", told)
+			}
+			return resp
 		}},
 	}
 }

@@ -26,13 +26,20 @@ func decodeSchema(m *plugin6.SchemaResponse, identities map[string]*plugin6.Iden
 		Data:      decodeEach("data source ", m.GetDataSources(), d.top),
 		Ephemeral: decodeEach("ephemeral resource ", m.GetEphemeralResources(), d.top),
 		Functions: decodeEach("function ", m.GetFunctions(), d.function),
+		Lists:     decodeEach("list resource ", m.GetListResources(), d.top),
+		Actions: decodeEach("action ", m.GetActions(),
+			func(where string, m *plugin6.ActionSchema) *provider.ResourceType {
+				return d.top(where, m.GetSchema())
+			}),
 
 		PlanDestroy: caps.GetPlanDestroy(), GetProviderSchemaOptional: caps.GetGetProviderSchemaOptional(),
-		MoveResourceState: caps.GetMoveResourceState(),
+		MoveResourceState: caps.GetMoveResourceState(), GenerateConfig: caps.GetGenerateResourceConfig(),
 	}
 	typeNames(d, "resource ", m.GetResources())
 	typeNames(d, "data source ", m.GetDataSources())
 	typeNames(d, "ephemeral resource ", m.GetEphemeralResources())
+	typeNames(d, "list resource ", m.GetListResources())
+	typeNames(d, "action ", m.GetActions())
 	if m.GetProvider() == nil {
 		d.fail("provider", errNoSchema)
 	}
@@ -108,7 +115,7 @@ func (d *schemaDecoder) top(where string, m *plugin6.Schema) *provider.ResourceT
 
 func (d *schemaDecoder) block(where string, m *plugin6.Block, b *provider.Block, depth int) {
 	b.Description, b.DescriptionKind = m.GetDescription(), decodeKind(m.GetDescriptionKind())
-	b.Deprecated, b.DeprecationMessage = m.GetDeprecated(), m.GetDeprecationMessage()
+	b.Deprecated, b.DeprecationMessage, b.Computed = m.GetDeprecated(), m.GetDeprecationMessage(), m.GetComputed()
 	b.Attributes = d.attributes(where, m.GetAttributes(), depth)
 	b.Blocks = make(map[string]*provider.NestedBlock, len(m.GetBlocks()))
 	if depth > maxSchemaDepth {

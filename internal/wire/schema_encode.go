@@ -18,6 +18,11 @@ func encodeSchema(s *provider.Schema, v *version) (*plugin6.SchemaResponse, erro
 		DataSources:        encodeEach(e, "data source ", s.Data, e.top),
 		EphemeralResources: encodeEach(e, "ephemeral resource ", s.Ephemeral, e.top),
 		Functions:          encodeEach(e, "function ", s.Functions, e.function),
+		ListResources:      encodeEach(e, "list resource ", s.Lists, e.top),
+		Actions: encodeEach(e, "action ", s.Actions,
+			func(where string, t *provider.ResourceType) *plugin6.ActionSchema {
+				return &plugin6.ActionSchema{Schema: e.top(where, t)}
+			}),
 		ServerCapabilities: encodeCapabilities(s),
 	}
 	if s.Meta != nil {
@@ -29,7 +34,7 @@ func encodeSchema(s *provider.Schema, v *version) (*plugin6.SchemaResponse, erro
 func encodeCapabilities(s *provider.Schema) *plugin6.ServerCapabilities {
 	return &plugin6.ServerCapabilities{
 		PlanDestroy: s.PlanDestroy, GetProviderSchemaOptional: s.GetProviderSchemaOptional,
-		MoveResourceState: s.MoveResourceState,
+		MoveResourceState: s.MoveResourceState, GenerateResourceConfig: s.GenerateConfig,
 	}
 }
 
@@ -89,7 +94,7 @@ func (e *schemaEncoder) block(where string, b *provider.Block) *plugin6.Block {
 	m := &plugin6.Block{
 		Attributes:  e.attributes(where, b.Attributes),
 		Description: text(b.Description), DescriptionKind: encodeKind(b.DescriptionKind),
-		Deprecated: b.Deprecated, DeprecationMessage: text(b.DeprecationMessage),
+		Deprecated: b.Deprecated, DeprecationMessage: text(b.DeprecationMessage), Computed: b.Computed,
 	}
 	for _, name := range slices.Sorted(maps.Keys(b.Blocks)) {
 		nb := b.Blocks[name]

@@ -13,6 +13,10 @@ func schemaFromFive(m *plugin5.SchemaResponse) *plugin6.SchemaResponse {
 		Provider: topFromFive(m.GetProvider()), ProviderMeta: topFromFive(m.GetProviderMeta()),
 		Resources: mapValues(m.GetResources(), topFromFive), DataSources: mapValues(m.GetDataSources(), topFromFive),
 		EphemeralResources: mapValues(m.GetEphemeralResources(), topFromFive), Functions: m.GetFunctions(),
+		ListResources: mapValues(m.GetListResources(), topFromFive),
+		Actions: mapValues(m.GetActions(), func(a *plugin5.ActionSchema) *plugin6.ActionSchema {
+			return &plugin6.ActionSchema{Schema: topFromFive(a.GetSchema())}
+		}),
 		Diagnostics: m.GetDiagnostics(), ServerCapabilities: m.GetServerCapabilities(),
 	}
 }
@@ -22,6 +26,10 @@ func schemaToFive(m *plugin6.SchemaResponse) *plugin5.SchemaResponse {
 		Provider: topToFive(m.GetProvider()), ProviderMeta: topToFive(m.GetProviderMeta()),
 		Resources: mapValues(m.GetResources(), topToFive), DataSources: mapValues(m.GetDataSources(), topToFive),
 		EphemeralResources: mapValues(m.GetEphemeralResources(), topToFive), Functions: m.GetFunctions(),
+		ListResources: mapValues(m.GetListResources(), topToFive),
+		Actions: mapValues(m.GetActions(), func(a *plugin6.ActionSchema) *plugin5.ActionSchema {
+			return &plugin5.ActionSchema{Schema: topToFive(a.GetSchema())}
+		}),
 		Diagnostics: m.GetDiagnostics(), ServerCapabilities: m.GetServerCapabilities(),
 	}
 }
@@ -55,7 +63,7 @@ func blockFromFive(m *plugin5.Block, depth int) *plugin6.Block {
 	}
 	out := &plugin6.Block{
 		Version: m.GetVersion(), Description: m.GetDescription(), DescriptionKind: m.GetDescriptionKind(),
-		Deprecated: m.GetDeprecated(), DeprecationMessage: m.GetDeprecationMessage(),
+		Deprecated: m.GetDeprecated(), DeprecationMessage: m.GetDeprecationMessage(), Computed: m.GetComputed(),
 	}
 	for _, a := range m.GetAttributes() {
 		out.Attributes = append(out.Attributes, &plugin6.Attribute{
@@ -81,7 +89,7 @@ func blockFromFive(m *plugin5.Block, depth int) *plugin6.Block {
 func blockToFive(m *plugin6.Block) *plugin5.Block {
 	out := &plugin5.Block{
 		Version: m.GetVersion(), Description: m.GetDescription(), DescriptionKind: m.GetDescriptionKind(),
-		Deprecated: m.GetDeprecated(), DeprecationMessage: m.GetDeprecationMessage(),
+		Deprecated: m.GetDeprecated(), DeprecationMessage: m.GetDeprecationMessage(), Computed: m.GetComputed(),
 	}
 	for _, a := range m.GetAttributes() {
 		out.Attributes = append(out.Attributes, &plugin5.Attribute{

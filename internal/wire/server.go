@@ -57,6 +57,10 @@ func (s *Server) Register(r grpc.ServiceRegistrar) {
 		m.MethodName = s.version.method(m.MethodName)
 		desc.Methods = append(desc.Methods, m)
 	}
+	for _, m := range serverStreams {
+		m.StreamName = s.version.method(m.StreamName)
+		desc.Streams = append(desc.Streams, m)
+	}
 	r.RegisterService(desc, s)
 }
 
@@ -84,6 +88,16 @@ var serverMethods = []grpc.MethodDesc{
 	method(methodRenew, (*Server).renew),
 	method(methodClose, (*Server).closeEphemeral),
 	method(methodCall, (*Server).callFunction),
+	method(methodGenerate, (*Server).generateConfig),
+	method(methodValidateList, (*Server).validateList),
+	method(methodValidateAction, validateAs(provider.Action)),
+	method(methodPlanAction, (*Server).planAction),
+}
+
+// serverStreams are the methods that answer with several messages.
+var serverStreams = []grpc.StreamDesc{
+	streamed(methodList, (*Server).list),
+	streamed(methodInvoke, (*Server).invokeAction),
 }
 
 // method makes a gRPC method of one of ours.
@@ -104,6 +118,19 @@ func method[Q any, M proto.Message](name string, f func(*Server, context.Context
 		})
 	}
 	return grpc.MethodDesc{MethodName: name, Handler: handle}
+}
+
+// streamed makes a gRPC method of one of ours, which sends its answers one by one. It fails once the client is gone.
+func streamed[Q any](name string, f func(*Server, context.Context, *Q,
+	func(proto.Message) error) error) grpc.StreamDesc {
+	handle := func(srv any, stream grpc.ServerStream) error {
+		req := new(Q)
+		if err := stream.RecvMsg(req); err != nil {
+			return err
+		}
+		return f(srv.(*Server), stream.Context(), req, func(m proto.Message) error { return stream.SendMsg(m) })
+	}
+	return grpc.StreamDesc{StreamName: name, Handler: handle, ServerStreams: true}
 }
 
 // Close ends the provider once no call uses it, and waits for that as long as the context lasts. Calls that come later
@@ -315,7 +342,8 @@ func (c *session) problems(more diag.List) []*plugin6.Diagnostic {
 
 func decodeClient(m *plugin6.ClientCapabilities) provider.ClientCapabilities {
 	return provider.ClientCapabilities{DeferralAllowed: m.GetDeferralAllowed(),
-		WriteOnlyAttributesAllowed: m.GetWriteOnlyAttributesAllowed()}
+		WriteOnlyAttributesAllowed: m.GetWriteOnlyAttributesAllowed(),
+		StorePlannedPrivate:        m.GetStorePlannedPrivate(), ComputedBlocksAllowed: m.GetComputedBlocksAllowed()}
 }
 
 func encodeDeferred(r provider.DeferredReason) *plugin6.Deferred {

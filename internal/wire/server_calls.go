@@ -72,6 +72,7 @@ func (s *Server) metadata(ctx context.Context, _ *plugin6.Nothing) *plugin6.Meta
 		m.ServerCapabilities = encodeCapabilities(c.schema)
 		m.Resources, m.DataSources = metadataNames(c.schema.Resources), metadataNames(c.schema.Data)
 		m.EphemeralResources, m.Functions = metadataNames(c.schema.Ephemeral), metadataNames(c.schema.Functions)
+		m.ListResources, m.Actions = metadataNames(c.schema.Lists), metadataNames(c.schema.Actions)
 	}
 	m.Diagnostics = c.problems(nil)
 	return m

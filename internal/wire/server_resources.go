@@ -134,8 +134,9 @@ func (s *Server) plan(ctx context.Context, req *plugin6.PlanRequest) *plugin6.Pl
 			Type: req.GetType(), Prior: c.read("prior state", req.GetPrior(), ty), Proposed: c.read("proposed state",
 				req.GetProposed(), ty),
 			Config: c.read("config", req.GetConfig(), ty), PriorPrivate: req.GetPrivate(),
-			Meta:          c.readMeta(req.GetProviderMeta()),
-			PriorIdentity: c.readIdentity(req.GetIdentity(), rt), Client: decodeClient(req.GetClientCapabilities()),
+			PlannedPrivate: req.GetPlannedPrivate(),
+			Meta:           c.readMeta(req.GetProviderMeta()),
+			PriorIdentity:  c.readIdentity(req.GetIdentity(), rt), Client: decodeClient(req.GetClientCapabilities()),
 		}
 		if c.diags != nil {
 			return

@@ -65,6 +65,12 @@ const (
 	methodRenew             = "RenewEphemeralResource"
 	methodClose             = "CloseEphemeralResource"
 	methodCall              = "CallFunction"
+	methodGenerate          = "GenerateResourceConfig"
+	methodValidateList      = "ValidateListResourceConfig"
+	methodList              = "ListResource"
+	methodValidateAction    = "ValidateActionConfig"
+	methodPlanAction        = "PlanAction"
+	methodInvoke            = "InvokeAction"
 )
 
 // version holds everything in which a version of the protocol differs from the other.

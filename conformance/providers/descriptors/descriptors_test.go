@@ -112,6 +112,9 @@ func choice(fd protoreflect.FieldDescriptor) bool {
 
 // shared are fields of messages of ours that serve for several of theirs, not all of which have them.
 var shared = map[string]bool{
+	// Terraform 1.16 has these; the framework ends at 6.10.
+	"Block.computed": true, "ClientCapabilities.store_planned_private": true,
+	"ClientCapabilities.computed_blocks_allowed": true, "PlanRequest.planned_private": true,
 	"ValidateProviderResponse.prepared":   true, // version 5 alone
 	"ValidateRequest.client_capabilities": true, // managed resources alone
 	"MetadataResponse.state_stores":       true, // version 6 alone

@@ -17,7 +17,7 @@ import (
 
 const listAnswer = `{"results": [{"identity": {…}, "display_name": "…"}]}`
 
-// List implements provider.Lister.
+// List implements provider.Provider.
 func (h *handler) List(ctx context.Context, req provider.ListRequest) provider.ListResponse {
 	rt, t := h.typeOf(provider.ManagedResource, req.Type)
 	if rt == nil || !t.Does("list") || rt.Identity == nil {

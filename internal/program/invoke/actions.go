@@ -181,10 +181,8 @@ func (a *asking) upgrade() diag.List {
 const defaultLimit = 100
 
 func (a *asking) list() diag.List {
-	lister, ok := a.p.(provider.Lister)
-	if !ok {
-		a.err = errors.New("this provider cannot list objects: programs with a manifest can, and no plugin of the " +
-			"versions 5 and 6 of the protocol")
+	if a.rt.Identity == nil {
+		a.err = fmt.Errorf("the objects of %s cannot be listed: the type has no identity", a.typ)
 		return nil
 	}
 	req := provider.ListRequest{Type: a.typ, Limit: defaultLimit}
@@ -196,7 +194,14 @@ func (a *asking) list() diag.List {
 		}
 		req.Limit = limit
 	}
-	if text := a.raw("config"); text != nil {
+	if list := a.schema.Lists[a.typ]; list != nil {
+		if req.Config = a.object("config", list.Block); req.Config.IsNull() {
+			req.Config = list.Block.EmptyValue()
+		}
+		if a.err != nil {
+			return nil
+		}
+	} else if text := a.raw("config"); text != nil {
 		var config ctyjson.SimpleJSONValue
 		if err := config.UnmarshalJSON(text); err != nil || !config.Type().IsObjectType() {
 			a.err = errors.New(`"config" must be an object`)
@@ -204,15 +209,22 @@ func (a *asking) list() diag.List {
 		}
 		req.Config = config.Value
 	}
-	resp := lister.List(a.ctx, req)
+	if include := a.params.Get("include_object"); include != nil && include.Kind == strictjson.Bool {
+		req.IncludeObject = include.Text == "true"
+	}
+	resp := a.p.List(a.ctx, req)
 	type result struct {
 		Identity json.RawMessage `json:"identity"`
 		Name     string          `json:"display_name,omitempty"`
+		Object   json.RawMessage `json:"object,omitempty"`
 	}
 	results := make([]result, len(resp.Results))
 	for i, found := range resp.Results {
 		text, _ := message.EncodeValue(a.rt.Identity.ImpliedType(), found.Identity)
-		results[i] = result{text, found.DisplayName}
+		results[i] = result{Identity: text, Name: found.DisplayName}
+		if found.Object != cty.NilVal {
+			results[i].Object, _ = message.Codec{Block: a.rt.Block}.Encode(found.Object)
+		}
 	}
 	a.out["results"], _ = json.Marshal(results)
 	return resp.Diagnostics

@@ -1,4 +1,4 @@
-// The provider plugin protocol of the Terraform language, version 5, up to minor version 5.11: what differs from version 6.
+// The provider plugin protocol of the Terraform language, version 5, up to minor version 5.10: what differs from version 6.
 //
 // Versions 5 and 6 have the same messages but for attributes: version 5 has no nested ones and numbers two fields differently. Six
 // methods have other names, and state stores are missing. Everything else is taken from version 6.
@@ -88,6 +88,7 @@ type Block struct {
 	DescriptionKind    plugin6.TextKind       `protobuf:"varint,5,opt,name=description_kind,json=descriptionKind,proto3,enum=tombolo.plugin6.TextKind" json:"description_kind,omitempty"`
 	Deprecated         bool                   `protobuf:"varint,6,opt,name=deprecated,proto3" json:"deprecated,omitempty"`
 	DeprecationMessage string                 `protobuf:"bytes,7,opt,name=deprecation_message,json=deprecationMessage,proto3" json:"deprecation_message,omitempty"`
+	Computed           bool                   `protobuf:"varint,8,opt,name=computed,proto3" json:"computed,omitempty"`
 	unknownFields      protoimpl.UnknownFields
 	sizeCache          protoimpl.SizeCache
 }
@@ -169,6 +170,13 @@ func (x *Block) GetDeprecationMessage() string {
 		return x.DeprecationMessage
 	}
 	return ""
+}
+
+func (x *Block) GetComputed() bool {
+	if x != nil {
+		return x.Computed
+	}
+	return false
 }
 
 type Attribute struct {
@@ -538,7 +546,7 @@ const file_plugin5_tombolo_plugin5_proto_rawDesc = "" +
 	"\x1dplugin5/tombolo_plugin5.proto\x12\x0ftombolo.plugin5\x1a\x1dplugin6/tombolo_plugin6.proto\"P\n" +
 	"\x06Schema\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\x03R\aversion\x12,\n" +
-	"\x05block\x18\x02 \x01(\v2\x16.tombolo.plugin5.BlockR\x05block\"\xcc\x02\n" +
+	"\x05block\x18\x02 \x01(\v2\x16.tombolo.plugin5.BlockR\x05block\"\xe8\x02\n" +
 	"\x05Block\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\x03R\aversion\x12:\n" +
 	"\n" +
@@ -550,7 +558,8 @@ const file_plugin5_tombolo_plugin5_proto_rawDesc = "" +
 	"\n" +
 	"deprecated\x18\x06 \x01(\bR\n" +
 	"deprecated\x12/\n" +
-	"\x13deprecation_message\x18\a \x01(\tR\x12deprecationMessage\"\xfd\x02\n" +
+	"\x13deprecation_message\x18\a \x01(\tR\x12deprecationMessage\x12\x1a\n" +
+	"\bcomputed\x18\b \x01(\bR\bcomputed\"\xfd\x02\n" +
 	"\tAttribute\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
 	"\x04type\x18\x02 \x01(\fR\x04type\x12 \n" +
