@@ -164,7 +164,7 @@ func (b *Backend) Set(attrs hcl.Attributes) (diags diag.List) {
 			continue
 		}
 		v, hclDiags := attr.Expr.Value(nil)
-		if diags = diags.AppendHCL(hclDiags); hclDiags.HasErrors() {
+		if diags = diags.Extend(constant(name, hclDiags)); hclDiags.HasErrors() {
 			continue
 		}
 		v, err := convert.Convert(v, a.ConfigType())
@@ -182,6 +182,20 @@ func (b *Backend) Set(attrs hcl.Attributes) (diags diag.List) {
 		}
 	}
 	b.Config = cty.ObjectVal(values)
+	return diags
+}
+
+// constant returns the problems of a setting that is to be a constant.
+func constant(name string, of hcl.Diagnostics) (diags diag.List) {
+	for _, d := range of {
+		if d.Summary == "Variables not allowed" {
+			diags = diags.Errorf(d.Subject, d.Summary, "The backend is set up before anything is evaluated, so its "+
+				"arguments must be constants. Leave %s out of the block, and set it with -backend-config=%[1]s=VALUE, "+
+				"with a file of settings (-backend-config=FILE), or with its environment variable if it has one.", name)
+			continue
+		}
+		diags = diags.AppendHCL(hcl.Diagnostics{d})
+	}
 	return diags
 }
 

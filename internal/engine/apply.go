@@ -292,6 +292,12 @@ func lockFailed(err error, o OpenOptions) diag.List {
 			"you are sure that it has died, use force-unlock with the id above.",
 			err, i.ID, i.Path, i.Operation, i.Who, i.Version, i.Created, i.Info)
 	}
+	if left := (*state.RecoverError)(nil); errors.As(err, &left) {
+		return diag.List{}.Errorf(nil, "Cannot recover an interrupted run", "Error message: %s. Nothing is lost: what "+
+			"that run did stays in its journal, and commands that only read, such as state list, show it. Remove the "+
+			"cause (free space, check the disk or the connection), then run this command again.",
+			strings.TrimSuffix(err.Error(), "."))
+	}
 	if o.NoLock && locked == nil {
 		return diag.FromError("Error loading the state", err)
 	}

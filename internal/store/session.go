@@ -89,10 +89,10 @@ func (s *session) load(ctx context.Context) error {
 		w.sweep()
 		if s.wal, err = continueWAL(s, jf, j); err != nil {
 			s.wal = &wal{f: jf}
-			return fmt.Errorf("recover an interrupted run: %w", err)
+			return &state.RecoverError{Err: err}
 		}
 		if err := s.recover(v, j); err != nil {
-			return fmt.Errorf("recover an interrupted run: %w", err)
+			return &state.RecoverError{Err: err}
 		}
 	}
 	if w.p.in == w.p.out {

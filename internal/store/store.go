@@ -205,6 +205,15 @@ func ReadFile(files Files, name string) ([]byte, error) {
 	return readAll(f)
 }
 
+// RemoveBlank removes a file to which nothing could be written.
+func RemoveBlank(files Files, f File, name string) error {
+	info, err := f.Stat()
+	if err != nil || info.Size > 0 {
+		return err
+	}
+	return removeAny(files, name)
+}
+
 // readAll reads an open file from its start, whatever happens to its size meanwhile.
 func readAll(f File) ([]byte, error) {
 	info, err := f.Stat()

@@ -486,7 +486,7 @@ func (w *wal) saveAt(path string, b []byte) error {
 		b = append(append([]byte(journal.Magic), w.nonce[:]...), b...)
 	}
 	if _, err := f.WriteAt(b, w.rescueOff); err != nil {
-		return err
+		return errors.Join(err, RemoveBlank(w.files, f, path))
 	}
 	if err := f.Sync(); err != nil {
 		return err

@@ -3,6 +3,7 @@ package tfjson
 import (
 	"bytes"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/hashicorp/hcl/v2"
@@ -100,7 +101,8 @@ func parseQuietly(source []byte, filename string) (file *hcl.File, whole bool) {
 
 var secretParts = &hcl.BodySchema{Blocks: []hcl.BlockHeaderSchema{
 	{Type: "variable", LabelNames: []string{"name"}}, {Type: "module", LabelNames: []string{"name"}},
-	{Type: "run", LabelNames: []string{"name"}}, {Type: "variables"},
+	{Type: "run", LabelNames: []string{"name"}}, {Type: "variables"}, {Type: "terraform"},
+	{Type: "data", LabelNames: []string{"type", "name"}}, {Type: "backend", LabelNames: []string{"type"}},
 }}
 
 // blocksOf returns the blocks of a body that may hold secrets.
@@ -168,8 +170,9 @@ func (e *Excerpts) coverConfiguration(x *excerpt, name string, whole bool) {
 				x.cover(at[2], at[3])
 			}
 		}
+		x.coverSettingLines()
 	}
-	if x.file == nil || !bytes.Contains(x.source, []byte("variable")) && !bytes.Contains(x.source, []byte("module")) {
+	if x.file == nil || !slices.ContainsFunc([]string{"variable", "module", "backend", remoteState}, x.mentions) {
 		return
 	}
 	for _, b := range blocksOf(x.file.Body) {
@@ -184,6 +187,12 @@ func (e *Excerpts) coverConfiguration(x *excerpt, name string, whole bool) {
 				if e.declarations()[argument] && len(attr.Expr.Variables()) == 0 {
 					x.coverExpression(attr)
 				}
+			}
+		case "terraform":
+			x.coverBackends(b.Body)
+		case "data":
+			if config := attrs["config"]; config != nil && b.Labels[0] == remoteState {
+				x.coverSettings(config.Expr)
 			}
 		}
 	}

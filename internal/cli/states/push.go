@@ -38,7 +38,8 @@ func statePush(ctx context.Context, c *command.Call, l *command.Locking, name st
 	if name != "-" {
 		f, _, err := command.OpenFile(name)
 		if err != nil {
-			return c.Say("%s", err)
+			return c.Say("Error reading source state %q: %s. Nothing was pushed. Name a state file, or - for the "+
+				"standard input.", name, err)
 		}
 		defer f.Close()
 		in = f

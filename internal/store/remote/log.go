@@ -265,7 +265,7 @@ func (c *chunks) saveIn(path string, b []byte) (err error) {
 		b, c.end = append(head, b...), 0
 	}
 	if _, err := c.file.WriteAt(b, c.end); err != nil {
-		return err
+		return errors.Join(err, store.RemoveBlank(c.s.w.o.Files, c.file, path))
 	}
 	c.end += int64(len(b))
 	return errors.Join(c.file.Sync(), c.s.w.o.Files.SyncDir(filepath.Dir(path)))

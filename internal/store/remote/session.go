@@ -97,7 +97,7 @@ func (s *session) load(ctx context.Context) error {
 		}
 		var conflict *state.ConflictError
 		if !(errors.Is(err, ErrChanged) || errors.As(err, &conflict)) || try == tries {
-			return fmt.Errorf("recover an interrupted run: %w", err)
+			return &state.RecoverError{Err: err}
 		}
 		time.Sleep(s.w.o.Pause / 10)
 	}
