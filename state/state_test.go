@@ -263,7 +263,7 @@ func (c *contested) Lock(context.Context, LockRequest) (Session, error) {
 	return nil, c.err
 }
 
-func TestAcquireWaitsTwiceAsLongEachTime(t *testing.T) {
+func TestAcquireWaitsLongerEachTimeUpToABound(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := &contested{busy: 6, err: &LockedError{Info: &LockInfo{ID: "x"}}}
 		start, told := time.Now(), 0
@@ -274,7 +274,7 @@ func TestAcquireWaitsTwiceAsLongEachTime(t *testing.T) {
 		for _, try := range c.tries {
 			at = append(at, try.Sub(start).Seconds())
 		}
-		if want := []float64{0, 1, 3, 7, 15, 31, 47}; !slices.Equal(at, want) || told != 1 {
+		if want := []float64{0, 1, 3, 7, 11, 15, 19}; !slices.Equal(at, want) || told != 1 {
 			t.Errorf("tries at %v, want %v; told %d times", at, want, told)
 		}
 	})

@@ -238,6 +238,16 @@ func (e *SavedError) Error() string {
 // Unwrap returns the cause.
 func (e *SavedError) Unwrap() error { return e.Err }
 
+// RecoverError means that what an interrupted run left in the journal could not be brought into the state. It stays in
+// the journal.
+type RecoverError struct{ Err error }
+
+// Error returns what failed.
+func (e *RecoverError) Error() string { return "recover an interrupted run: " + e.Err.Error() }
+
+// Unwrap returns the cause.
+func (e *RecoverError) Unwrap() error { return e.Err }
+
 // Journal records a run durably. Methods may be called concurrently; those that wait for the disk share one sync.
 // After any error the journal is broken: start nothing new, hand in what is in flight, Close.
 type Journal interface {
@@ -289,10 +299,13 @@ func CheckWorkspaceName(name string) error {
 	return nil
 }
 
+// longestPause is the longest time between two tries for a lock. Terraform goes up to 16 seconds: where many wait, the
+// lock is then free most of the time.
+const longestPause = 4 * time.Second
+
 // Acquire locks a workspace, waiting up to timeout for another holder: first after a second, then twice as long each
-// time up to 16 seconds, as Terraform does. A holder of whom nothing is known is waited for as well: it may not have
-// written yet who it is, or no longer hold the lock. waiting is called once when there is something to wait for; it may
-// be nil.
+// time, up to longestPause. A holder of whom nothing is known is waited for as well: it may not have written yet who it
+// is, or no longer hold the lock. waiting is called once when there is something to wait for; it may be nil.
 func Acquire(ctx context.Context, ws Workspace, req LockRequest, timeout time.Duration, waiting func(*LockedError)) (
 	Session, error) {
 	deadline := time.Now().Add(timeout)
@@ -314,9 +327,7 @@ func Acquire(ctx context.Context, ws Workspace, req LockRequest, timeout time.Du
 			return nil, err
 		case <-timer.C:
 		}
-		if pause < 16*time.Second {
-			pause *= 2
-		}
+		pause = min(2*pause, longestPause)
 	}
 }
 

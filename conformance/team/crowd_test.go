@@ -5,27 +5,73 @@ package team
 import (
 	"errors"
 	"fmt"
+	"maps"
+	"net/http/httptest"
 	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/tombolo-iac/tombolo/internal/store/http/server"
 )
+
+// attic is a place whose states a program keeps: that which "store new" writes.
+func attic(t *testing.T) place {
+	t.Helper()
+	python, err := exec.LookPath("python3")
+	if err != nil {
+		t.Skip("needs python3: the store is written in it")
+	}
+	dir := t.TempDir()
+	if out, err := exec.Command(ours, "store", "new", "attic", "-out",
+		filepath.Join(dir, "attic")).CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	return programPlace(dir, python, filepath.Join(dir, "attic", "store.py"))
+}
+
+// programPlace has its states in a file of dir, which a program keeps that takes config.file.
+func programPlace(dir string, words ...string) place {
+	for i, word := range words {
+		words[i] = strconv.Quote(word)
+	}
+	command := "[" + strings.Join(words, ", ") + "]"
+	return place{block: "backend \"program\" {\n  command = " + command + "\n  config = { file = " +
+		strconv.Quote(filepath.Join(dir, "states.db")) + " }\n}", initArgs: []string{
+		"-backend-config=command=" + command}}
+}
+
+// served is a place of a server.
+func served(t *testing.T) place {
+	s := httptest.NewServer(&server.Server{})
+	t.Cleanup(s.Close)
+	return place{block: httpBlock(s.URL+"/s", s.URL+"/s", ""), noWorkspaces: true}
+}
 
 // Many applies at once, from ten machines, wait for each other, and each finds what the others made: nothing is lost,
 // and nothing is made twice. TOMBOLO_TEAM_APPLIES=n asks for n of them.
 func TestManyAppliesAtOnceLoseNothing(t *testing.T) {
 	const machines = 10
-	applies := 10
+	applies := 5
 	if n, err := strconv.Atoi(os.Getenv("TOMBOLO_TEAM_APPLIES")); err == nil {
 		applies = n
 	}
-	for _, name := range []string{"pg 1", "s3 1"} {
+	kinds := map[string]func(t *testing.T) place{
+		"pg":      func(t *testing.T) place { return places(t)["pg 1"] },
+		"s3":      func(t *testing.T) place { return places(t)["s3 1"] },
+		"http":    served,
+		"program": attic,
+	}
+	for _, name := range slices.Sorted(maps.Keys(kinds)) {
 		t.Run(name, func(t *testing.T) {
-			p := places(t)[name]
+			p := kinds[name](t)
 			var crowd []*member
-			for n := range machines {
+			for n := range min(machines, applies) {
 				crowd = append(crowd, p.member(t, fmt.Sprint("machine ", n), ours))
 			}
 			var names []string
@@ -38,7 +84,7 @@ func TestManyAppliesAtOnceLoseNothing(t *testing.T) {
 			var wg sync.WaitGroup
 			for n := range applies {
 				wg.Go(func() {
-					out, err := crowd[n%machines].try("apply", "-auto-approve", "-no-color", "-lock-timeout=20m", all,
+					out, err := crowd[n%len(crowd)].try("apply", "-auto-approve", "-no-color", "-lock-timeout=20m", all,
 						fmt.Sprintf("-target=terraform_data.thing[%s]", names[n]))
 					if err == nil && !strings.Contains(out, "1 added, 0 changed, 0 destroyed") {
 						err = errors.New("it did not add one object")
