@@ -102,22 +102,29 @@ func loadAnswer(dir string, c *Case) (*Answer, error) {
 }
 
 func parseAnswer(data []byte) (*Answer, error) {
-	z, err := gzip.NewReader(bytes.NewReader(data))
+	var a Answer
+	return &a, unpackJSON(data, &a)
+}
+
+func storeAnswer(dir string, c *Case, a *Answer) error { return storeJSON(answerPath(dir, c), a) }
+
+// unpackJSON reads what storeJSON has written into v.
+func unpackJSON(packed []byte, v any) error {
+	z, err := gzip.NewReader(bytes.NewReader(packed))
 	if err != nil {
-		return nil, err
+		return err
 	}
 	text, err := io.ReadAll(z)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	var a Answer
-	return &a, json.Unmarshal(text, &a)
+	return json.Unmarshal(text, v)
 }
 
-// storeAnswer writes an answer beside its final place and renames it, so that a run stopped half way leaves no half
-// answer.
-func storeAnswer(dir string, c *Case, a *Answer) error {
-	text, err := json.Marshal(a)
+// storeJSON writes v, as compressed JSON, beside its final place and renames it, so that a run stopped half way leaves
+// no half file.
+func storeJSON(path string, v any) error {
+	text, err := json.Marshal(v)
 	if err != nil {
 		return err
 	}
@@ -130,7 +137,6 @@ func storeAnswer(dir string, c *Case, a *Answer) error {
 	if err := errors.Join(werr, z.Close()); err != nil {
 		return err
 	}
-	path := answerPath(dir, c)
 	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
 		return err
 	}

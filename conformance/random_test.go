@@ -2,6 +2,8 @@ package conformance
 
 import (
 	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -191,18 +193,16 @@ func (h *harness) disagreement(t *testing.T, archive []byte) (disagreement, erro
 	}
 	defer os.RemoveAll(base)
 	c.stopsAtFailure = true
-	var sides [2]*Record
-	for i, bin := range []string{h.terraform, h.tombolo} {
-		dir := filepath.Join(base, strconv.Itoa(i))
-		if err := os.Mkdir(dir, 0o777); err != nil {
-			return found, err
-		}
-		if sides[i], err = record(bin, "", dir, c); err != nil {
-			return found, err
-		}
-		sides[i].forgetWaits()
-		c.Steps, c.stopsAtFailure = c.Steps[:len(sides[i].Results)], false
+	want, err := h.randomAnswer(c, archive, base)
+	if err != nil {
+		return found, err
 	}
+	c.Steps, c.stopsAtFailure = c.Steps[:len(want.Record.Results)], false
+	ours, err := runRandomCase(h.tombolo, c, filepath.Join(base, "tombolo"))
+	if err != nil {
+		return found, err
+	}
+	sides := [2]*Record{&want.Record, &ours.Record}
 	left, right := newNormaliser(nil), newNormaliser(nil)
 	for i, s := range c.Steps {
 		want, got := sides[0].Results[i], sides[1].Results[i]
@@ -216,12 +216,51 @@ func (h *harness) disagreement(t *testing.T, archive []byte) (disagreement, erro
 		}
 	}
 	// Ours destroys what terraform forgets when a mock or an override comes to stand in for the provider that made it.
-	if left := [2][]string{leftBehind(base, 0), leftBehind(base, 1)}; found.kind == "" && !hasAll(left[0], left[1]) {
+	if found.kind == "" && !hasAll(want.Left, ours.Left) {
 		found.kind = "left behind"
-		found.report = fmt.Sprintf("what exists afterwards\nterraform: %q\ntombolo:   %q", left[0], left[1])
+		found.report = fmt.Sprintf("what exists afterwards\nterraform: %q\ntombolo:   %q", want.Left, ours.Left)
 	}
 	found.archive = withExits(archive, c, sides[0])
 	return found, nil
+}
+
+// A randomAnswer is what one program did in a case made up by seed.
+type randomAnswer struct {
+	Record Record
+	Left   []string // the objects that it left in its worlds
+}
+
+// runRandomCase runs a case with a program in a directory that it makes.
+func runRandomCase(bin string, c *Case, dir string) (*randomAnswer, error) {
+	if err := os.Mkdir(dir, 0o777); err != nil {
+		return nil, err
+	}
+	rec, err := record(bin, "", dir, c)
+	if err != nil {
+		return nil, err
+	}
+	rec.forgetWaits()
+	return &randomAnswer{Record: *rec, Left: leftBehind(dir)}, nil
+}
+
+// randomAnswer returns what terraform does in a case, which is read from archive. With TOMBOLO_RANDOM_ANSWERS it is
+// asked once: its answer is kept in that folder by a digest of the case.
+func (h *harness) randomAnswer(c *Case, archive []byte, base string) (*randomAnswer, error) {
+	kept := os.Getenv("TOMBOLO_RANDOM_ANSWERS")
+	if kept == "" {
+		return runRandomCase(h.terraform, c, filepath.Join(base, "terraform"))
+	}
+	sum := sha256.Sum256(append([]byte(terraformVersion+answersFormat+"\n"), archive...))
+	path := filepath.Join(kept, hex.EncodeToString(sum[:12])+".json.gz")
+	answer := &randomAnswer{}
+	if packed, err := os.ReadFile(path); err == nil {
+		return answer, unpackJSON(packed, answer)
+	}
+	answer, err := runRandomCase(h.terraform, c, filepath.Join(base, "terraform"))
+	if err != nil {
+		return nil, err
+	}
+	return answer, storeJSON(path, answer)
 }
 
 // hasAll reports whether a list has all that another one has, and as often.
@@ -237,10 +276,9 @@ func hasAll(list, other []string) bool {
 	return true
 }
 
-// leftBehind names the objects that a side of a case has left in its worlds.
-func leftBehind(base string, side int) (names []string) {
-	dir := filepath.Join(base, strconv.Itoa(side), "work")
-	ledgers, _ := filepath.Glob(filepath.Join(dir, "*", "ledger")) // the pattern is well-formed
+// leftBehind names the objects that a run below dir has left in its worlds.
+func leftBehind(dir string) (names []string) {
+	ledgers, _ := filepath.Glob(filepath.Join(dir, "work", "*", "ledger")) // the pattern is well-formed
 	for _, ledger := range ledgers {
 		w, err := world.Open(filepath.Dir(ledger))
 		if err != nil {

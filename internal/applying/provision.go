@@ -12,6 +12,7 @@ import (
 	"github.com/tombolo-iac/tombolo/event"
 	"github.com/tombolo-iac/tombolo/internal/config"
 	"github.com/tombolo-iac/tombolo/internal/ctyfast"
+	"github.com/tombolo-iac/tombolo/internal/eval"
 	"github.com/tombolo-iac/tombolo/internal/eval/linking"
 	"github.com/tombolo-iac/tombolo/internal/provision"
 	"github.com/tombolo-iac/tombolo/internal/value"
@@ -32,7 +33,8 @@ func (w *writing) provision(v cty.Value) error {
 	}
 	defer release()
 	self := w.marked(v)
-	return w.a.provisioning(w.c.Object, w.c.Provider, list, func(p *linking.Provisioner) (cty.Value, diag.List) {
+	return w.a.provisioning(w.c.Object, w.c.Provider, list, func(p *linking.Provisioner) (eval.Provisioning,
+		diag.List) {
 		return w.b.Provisioner(p, w.inst.Key, self)
 	}, func() ([]state.Edit, error) {
 		o, err := w.object(v, w.private, state.Ready)
@@ -60,7 +62,7 @@ func (a *applier) unprovision(o addr.Object, c *plan.Change, stored *state.Objec
 		return nil
 	}
 	self := value.MarkAt(c.Before.Value, value.Sensitive, c.Before.Sensitive)
-	return a.provisioning(o, c.Provider, list, func(p *linking.Provisioner) (cty.Value, diag.List) {
+	return a.provisioning(o, c.Provider, list, func(p *linking.Provisioner) (eval.Provisioning, diag.List) {
 		return a.walk.DestroyProvisioner(unit, p, o.Instance, self)
 	}, func() ([]state.Edit, error) { return nil, nil })
 }
@@ -68,7 +70,7 @@ func (a *applier) unprovision(o addr.Object, c *plan.Change, stored *state.Objec
 // provisioning runs provisioners one after the other as one operation of the journal, which ends with the edits of done
 // if all went well.
 func (a *applier) provisioning(o addr.Object, cfg addr.AbsProviderConfig, list []*linking.Provisioner,
-	configOf func(*linking.Provisioner) (cty.Value, diag.List), done func() ([]state.Edit, error)) error {
+	configOf func(*linking.Provisioner) (eval.Provisioning, diag.List), done func() ([]state.Edit, error)) error {
 	op := a.operationID()
 	if err := a.journal.Intent(state.Intent{ID: op, Object: o, Action: state.ActionProvision, Provider: cfg,
 		Started: time.Now().UTC()}); err != nil {
@@ -96,20 +98,29 @@ func (a *applier) provisioning(o addr.Object, cfg addr.AbsProviderConfig, list [
 }
 
 // runProvisioner runs one provisioner; config has marks.
-func (a *applier) runProvisioner(o addr.Object, p *linking.Provisioner, config cty.Value) error {
+func (a *applier) runProvisioner(o addr.Object, p *linking.Provisioner, config eval.Provisioning) error {
 	typ, at := p.Config.Type, p.At()
-	unmarked, marks := value.UnmarkDeep(config)
-	if !ctyfast.WhollyKnown(unmarked) {
+	unmarked, marks := a.open(config.Config)
+	connection := config.Connection
+	if connection != cty.NilVal {
+		connection, _ = a.open(connection)
+		for _, name := range provision.Secrets {
+			a.opts.Secrets.Add(connection.GetAttr(name), []cty.Path{nil})
+		}
+	}
+	if !ctyfast.WhollyKnown(unmarked) || connection != cty.NilVal && !ctyfast.WhollyKnown(connection) {
 		return a.walk.Report(diag.List{}.Errorf(&at, "Unknown value in a provisioner", "An argument of the %s "+
-			"provisioner of %s is not known although everything it depends on has been applied. This is a bug in a "+
-			"provider or in the engine.", typ, o))
+			"provisioner of %s, or of its connection, is not known although everything it depends on has been "+
+			"applied. "+
+			"This is a bug in a provider or in the engine.", typ, o))
+	}
+	if d := p.Check(unmarked, connection); d.HasErrors() {
+		return a.walk.Report(d.InAddress(o.Instance.String()))
 	}
 	a.opts.Events.Send(event.ProvisionStart{Object: o, Type: typ})
-	a.opts.Secrets.Add(unmarked, marks.Sensitive)
-	a.opts.Secrets.Add(unmarked, marks.Ephemeral)
-	instead := provision.Suppressed(len(marks.Sensitive) > 0, len(marks.Ephemeral) > 0)
 	err := provision.Run(a.Calls, typ, provision.Request{
-		Config: unmarked, Instead: instead, Dir: a.opts.Dir,
+		Config: unmarked, Connection: connection, Dir: a.opts.Dir,
+		Instead: provision.Suppressed(len(marks.Sensitive) > 0, len(marks.Ephemeral) > 0),
 		Output: func(line string) {
 			a.opts.Events.Send(event.ProvisionOutput{Object: o, Type: typ, Line: a.opts.Secrets.Redact(line)})
 		},
@@ -119,17 +130,19 @@ func (a *applier) runProvisioner(o addr.Object, p *linking.Provisioner, config c
 		return nil
 	}
 	d := &diag.Diagnostic{Severity: diag.Error, Summary: typ + " provisioner error", Subject: &at,
-		Address: o.Instance.String()}
+		Address: o.Instance.String(), Detail: err.Error()}
 	var wrong *provision.ArgumentError
 	if errors.As(err, &wrong) {
 		d.Summary = fmt.Sprintf("Invalid %s provisioner %s", typ, wrong.Name)
 		d.Detail = fmt.Sprintf("The argument %q cannot be used: %s.", wrong.Name, wrong.Problem)
-		return a.walk.Report(diag.List{d})
 	}
-	command := instead
-	if command == "" {
-		command = unmarked.GetAttr("command").AsString()
-	}
-	d.Detail = fmt.Sprintf("Error running command '%s': %s", command, err)
 	return a.walk.Report(diag.List{d})
+}
+
+// open returns a value without its marks, and makes what is secret in it known as such.
+func (a *applier) open(v cty.Value) (cty.Value, value.MarkedPaths) {
+	unmarked, marks := value.UnmarkDeep(v)
+	a.opts.Secrets.Add(unmarked, marks.Sensitive)
+	a.opts.Secrets.Add(unmarked, marks.Ephemeral)
+	return unmarked, marks
 }

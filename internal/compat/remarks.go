@@ -14,9 +14,11 @@ var remarks = map[string]Remark{
 
 	"argument module source": {Differs, "Mercurial, S3, Google Cloud Storage and archives packed with " +
 		"xz are refused, and so are packages with links that lead out of them."},
-	"block resource connection":             {Refused, noRemote},
-	"body resource/provisioner file":        {Refused, noRemote},
-	"body resource/provisioner remote-exec": {Refused, noRemote},
+	"argument resource/connection cacert":   {Refused, noWinRM},
+	"argument resource/connection https":    {Refused, noWinRM},
+	"argument resource/connection insecure": {Refused, noWinRM},
+	"argument resource/connection type":     {Differs, "`winrm` is refused: machines are reached by SSH."},
+	"argument resource/connection use_ntlm": {Refused, noWinRM},
 	"block terraform cloud": {
 		Refused, "There is no service that runs plans: remove the block and use a backend for states."},
 
@@ -49,6 +51,6 @@ const (
 	notAShell = "Shell operators such as `;`, `&` and `>` are ordinary characters, quoted or not; Terraform drops " +
 		"what " +
 		"follows an unquoted one."
-	noRemote  = "Provisioners do not run on other machines; a `local-exec` provisioner can call ssh or scp."
+	noWinRM   = "It is about WinRM; machines are reached by SSH, which Windows has, too."
 	oneOfOurs = "The message names the backends that are supported."
 )

@@ -75,8 +75,11 @@ func (v *validator) Resource(_ *graph.Node, b *eval.Block) error {
 		}
 	}
 	for _, p := range b.Slot.Provisioners {
-		_, d := b.Provisioner(p, addr.NoKey, cty.DynamicVal)
+		config, d := b.Provisioner(p, addr.NoKey, cty.DynamicVal)
 		diags = diags.Extend(d)
+		if !d.HasErrors() {
+			diags = diags.Extend(config.Check(p))
+		}
 	}
 	if more := v.walk.Report(diags); more != nil || err != nil {
 		return eval.ErrReported

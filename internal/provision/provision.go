@@ -1,48 +1,61 @@
 // Package provision runs provisioners: programs that the configuration starts when an object has been created or before
-// it is destroyed. There is one, local-exec, which runs a command on this machine.
+// it is destroyed. local-exec runs a command on this machine, remote-exec runs scripts on another one, and file copies
+// files there.
 //
-// The callers evaluate the block, decide what a failure means and keep the journal; this package runs the program in a
-// process group of its own, passes on what it prints line by line, and makes it end with its descendants when the
-// context ends. Run starts no goroutines beyond those that package program owns.
+// The callers evaluate the block and its connection, decide what a failure means and keep the journal. This package
+// runs local commands in a process group of their own, passes on line by line what is printed, and makes everything end
+// when the context ends.
 //
-//	out, err := provision.Run(ctx, "local-exec", provision.Request{Config: config, Output: func(line string) { ... }})
+//	err := provision.Run(ctx, "local-exec", provision.Request{Config: config, Output: func(line string) { ... }})
 package provision
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"os"
-	"runtime"
-	"slices"
 	"strings"
 	"unicode"
 
 	"github.com/zclconf/go-cty/cty"
 
-	"github.com/tombolo-iac/tombolo/internal/program"
+	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/internal/provision/remote"
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-var localExec = &provider.Block{Attributes: map[string]*provider.Attribute{
-	"command":     {Type: cty.String, Required: true},
-	"interpreter": {Type: cty.List(cty.String), Optional: true},
-	"working_dir": {Type: cty.String, Optional: true},
-	"environment": {Type: cty.Map(cty.String), Optional: true},
-	"quiet":       {Type: cty.Bool, Optional: true},
-}}
-
-// Schema describes the block of a provisioner; nil when there is none of that type.
-func Schema(typ string) *provider.Block {
-	if typ == "local-exec" {
-		return localExec
-	}
-	return nil
+// A kind is one type of provisioner.
+type kind struct {
+	schema *provider.Block
+	// check finds what the schema cannot say, in a block of which parts may be unknown; nil if there is nothing.
+	check func(config cty.Value) diag.List
+	run   func(ctx context.Context, req Request, tell func(line string)) error
 }
 
-// Remote reports that the language knows the provisioner, as one that works on another machine, but this package does
-// not have it.
-func Remote(typ string) bool { return typ == "file" || typ == "remote-exec" }
+var kinds = map[string]kind{
+	"local-exec":  {schema: localExec, run: runLocal},
+	"remote-exec": {schema: remoteExec, check: checkRemote, run: runRemote},
+	"file":        {schema: fileSchema, check: checkFile, run: runFile},
+}
+
+// Schema describes the block of a provisioner; nil when there is none of that type.
+func Schema(typ string) *provider.Block { return kinds[typ].schema }
+
+// Connection describes the connection block of provisioners.
+var Connection = remote.Schema
+
+// Check finds what the schemas cannot say of a provisioner's block and of its connection, which is cty.NilVal if there
+// is none. Parts of both may be unknown, and neither has marks. Each problem has the path of its argument.
+func Check(typ string, config, connection cty.Value) (block, conn diag.List) {
+	if check := kinds[typ].check; check != nil && config.IsKnown() && !config.IsNull() {
+		block = check(config)
+	}
+	if connection != cty.NilVal && connection.IsKnown() && !connection.IsNull() {
+		conn = remote.Check(connection)
+	}
+	return block, conn
+}
+
+// Secrets are the arguments of a connection that nobody may see.
+var Secrets = remote.Secrets
 
 // Suppressed returns what stands for every line of a program whose configuration is secret; empty when it is not.
 func Suppressed(sensitive, ephemeral bool) string {
@@ -59,13 +72,12 @@ func Suppressed(sensitive, ephemeral bool) string {
 	return "(output suppressed due to " + strings.Join(why, ", ") + " value in config)"
 }
 
-// maxKept is how much of the output an error repeats.
-const maxKept = 64 << 10
-
 // Request is what to run.
 type Request struct {
 	// Config is the evaluated block, wholly known and without marks.
 	Config cty.Value
+	// Connection is the evaluated connection block, likewise; cty.NilVal if there is none.
+	Connection cty.Value
 	// Instead, when set, is shown instead of every line: the block holds what must not be shown. See Suppressed.
 	Instead string
 	// Dir is what relative names are relative to; empty means the working directory of this process.
@@ -83,84 +95,27 @@ func (e *ArgumentError) Error() string { return e.Name + ": " + e.Problem }
 // Run runs a provisioner to its end. Errors that are not *ArgumentError are for people: they tell how the program
 // ended, with its output.
 func Run(ctx context.Context, typ string, req Request) error {
-	if typ != "local-exec" {
+	k, ok := kinds[typ]
+	if !ok {
 		return fmt.Errorf("there is no provisioner %q", typ)
 	}
-	get := func(name string) string {
-		if v := req.Config.GetAttr(name); !v.IsNull() {
-			return v.AsString()
+	return k.run(ctx, req, func(text string) {
+		if req.Instead != "" && strings.TrimSpace(text) != "" {
+			text = req.Instead
 		}
-		return ""
-	}
-	command := get("command")
-	if command == "" {
-		return &ArgumentError{"command", "it must be a non-empty string"}
-	}
-	tell := func(line string) {
-		line = strings.TrimRightFunc(line, unicode.IsSpace)
-		switch {
-		case line == "": // says nothing; Terraform leaves it out too
-		case req.Instead != "":
-			req.Output(req.Instead)
-		default:
-			req.Output(line)
-		}
-	}
-	argv := append(interpreter(req.Config.GetAttr("interpreter")), command)
-	if quiet := req.Config.GetAttr("quiet"); !quiet.IsNull() && quiet.True() {
-		tell("local-exec: Executing: Suppressed by quiet=true")
-	} else {
-		tell(fmt.Sprintf("Executing: %q", argv))
-	}
-	res, err := program.Run(ctx, program.Command{
-		Argv: argv, Dir: get("working_dir"), Base: req.Dir, Env: slices.Concat(os.Environ(),
-			environment(req.Config.GetAttr("environment"))),
-		Joined: true, Stderr: tell, MaxStderr: maxKept, Linger: program.Unlimited,
-	})
-	var output []byte
-	if res != nil && req.Instead == "" {
-		output = res.Stderr
-	}
-	var stopped *program.StoppedError
-	switch {
-	case errors.As(err, &stopped):
-		return fmt.Errorf("%w\nOutput: %s", err, output)
-	case err != nil:
-		return err
-	case res.ExitCode != 0:
-		return fmt.Errorf("%s. Output: %s", res.State, output)
-	}
-	return nil
-}
-
-func interpreter(v cty.Value) []string {
-	var argv []string
-	if !v.IsNull() {
-		for _, part := range v.AsValueSlice() {
-			if !part.IsNull() {
-				argv = append(argv, part.AsString())
+		for line := range strings.SplitSeq(text, "\n") {
+			line = strings.TrimRightFunc(line, unicode.IsSpace)
+			if line != "" { // one that says nothing is left out, as in Terraform
+				req.Output(line)
 			}
 		}
-	}
-	switch {
-	case len(argv) > 0:
-		return argv
-	case runtime.GOOS == "windows":
-		return []string{"cmd", "/C"}
-	}
-	return []string{"/bin/sh", "-c"}
+	})
 }
 
-func environment(v cty.Value) []string {
-	var out []string
-	if v.IsNull() {
-		return nil
+// text returns an argument that is a string; "" if it is not set.
+func (r *Request) text(name string) string {
+	if v := r.Config.GetAttr(name); !v.IsNull() {
+		return v.AsString()
 	}
-	for name, value := range v.AsValueMap() {
-		if !value.IsNull() && !strings.ContainsRune(name, '=') {
-			out = append(out, name+"="+value.AsString())
-		}
-	}
-	slices.Sort(out)
-	return out
+	return ""
 }

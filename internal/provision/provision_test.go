@@ -77,7 +77,7 @@ func TestArgumentsReachTheProgram(t *testing.T) {
 
 func TestAFailureTellsStatusAndOutput(t *testing.T) {
 	_, err := run(t.Context(), provision.Request{Config: command("echo why; exit 7")})
-	if err == nil || err.Error() != "exit status 7. Output: why\n" {
+	if err == nil || err.Error() != "Error running command 'echo why; exit 7': exit status 7. Output: why\n" {
 		t.Errorf("got %v", err)
 	}
 }

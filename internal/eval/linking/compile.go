@@ -87,7 +87,7 @@ func (p *Program) compileResource(s *Slot) diag.List {
 	if r.Addr.Mode != addr.Ephemeral { // the protocol has no room for it there
 		s.meta = s.unit.metaOf(abs.Provider, schema)
 	}
-	s.Provisioners, d = compileProvisioners(r.Provisioners)
+	s.Provisioners, d = compileProvisioners(r.Provisioners, r.Connection)
 	return diags.Extend(d)
 }
 

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/hashicorp/hcl/v2"
+	"github.com/zclconf/go-cty/cty"
 
 	"github.com/tombolo-iac/tombolo/addr"
 	"github.com/tombolo-iac/tombolo/diag"
@@ -18,27 +19,21 @@ import (
 type Provisioner struct {
 	Config *config.Provisioner
 	Body   *blocks.Body
-	// Refs are what the block itself mentions. One that runs before a destroy mentions nothing that would have to be
-	// evaluated before it.
+	// Connection is how to reach the machine that the provisioner works on; nil if there is no such block.
+	Connection *blocks.Body
+	// Refs are what the block itself and its connection mention. One that runs before a destroy mentions nothing that
+	// would have to be evaluated before it.
 	Refs []addr.Reference
 }
 
-// compileProvisioners checks the blocks against their schemas. Those that are known to the language but not to us are
-// refused, not skipped: the object would not be what the configuration says.
-func compileProvisioners(list []*config.Provisioner) ([]*Provisioner, diag.List) {
+// compileProvisioners checks the blocks against their schemas. Inherited is the connection block around them; it may be
+// nil. A provisioner that there is not is refused, not skipped: the object would not be what the configuration says.
+func compileProvisioners(list []*config.Provisioner, inherited *config.Connection) ([]*Provisioner, diag.List) {
 	var out []*Provisioner
 	var diags diag.List
 	for _, c := range list {
 		schema := provision.Schema(c.Type)
-		switch {
-		case provision.Remote(c.Type):
-			diags = append(diags, &diag.Diagnostic{Severity: diag.Error, Summary: "Not supported yet",
-				Subject: c.TypeRange.Ptr(),
-				Detail: fmt.Sprintf("The provisioner %q is not built in yet: this version runs programs on this "+
-					"machine only (local-exec). Nothing was changed. A local-exec provisioner can call ssh or scp.",
-					c.Type)})
-			continue
-		case schema == nil:
+		if schema == nil {
 			diags = append(diags, &diag.Diagnostic{Severity: diag.Error, Summary: "Missing required provisioner plugin",
 				Subject: c.TypeRange.Ptr(),
 				Detail: fmt.Sprintf("There is no provisioner %q. The provisioners of the language are local-exec, "+
@@ -46,9 +41,21 @@ func compileProvisioners(list []*config.Provisioner) ([]*Provisioner, diag.List)
 					diag.DidYouMean(c.Type, []string{"file", "local-exec", "remote-exec"}))})
 			continue
 		}
-		out = append(out, &Provisioner{Config: c, Body: blocks.Compile(c.Body, schema)})
+		p := &Provisioner{Config: c, Body: blocks.Compile(c.Body, schema)}
+		if body := c.ConnectionBody(inherited); body != nil {
+			p.Connection = blocks.Compile(body, provision.Connection)
+		}
+		out = append(out, p)
 	}
 	return out, diags
+}
+
+// mentions returns everything that the provisioner and its connection mention.
+func (p *Provisioner) mentions() []hcl.Traversal {
+	if p.Connection == nil {
+		return p.Body.Traversals()
+	}
+	return slices.Concat(p.Body.Traversals(), p.Connection.Traversals())
 }
 
 // CheckProvisioners finds the provisioners of a configuration's resources that cannot run here, for those who cannot
@@ -56,7 +63,7 @@ func compileProvisioners(list []*config.Provisioner) ([]*Provisioner, diag.List)
 func CheckProvisioners(c *config.Config) (diags diag.List) {
 	for _, m := range c.SortedModules() {
 		for _, r := range m.SortedResources() {
-			_, more := compileProvisioners(r.Provisioners)
+			_, more := compileProvisioners(r.Provisioners, r.Connection)
 			diags = diags.Extend(more)
 		}
 	}
@@ -68,11 +75,16 @@ func (l *linker) provisioners(s *Slot) {
 	for _, p := range s.Provisioners {
 		before := len(l.s.Refs)
 		l.traversals(p.Body, slices.DeleteFunc(slices.Clone(p.Body.Traversals()), l.byOwnName))
-		p.Refs = l.s.Refs[before:len(l.s.Refs):len(l.s.Refs)]
 		l.connection(p.Config.Connection)
+		p.Refs = slices.Clone(l.s.Refs[before:])
 	}
-	if len(s.Provisioners) > 0 {
-		l.connection(s.Resource.Connection)
+	if len(s.Provisioners) == 0 {
+		return
+	}
+	before := len(l.s.Refs)
+	l.connection(s.Resource.Connection)
+	for _, p := range s.Provisioners {
+		p.Refs = append(p.Refs, l.s.Refs[before:]...)
 	}
 }
 
@@ -107,3 +119,14 @@ func (s *Slot) When(when config.ProvisionerWhen) []*Provisioner {
 
 // At is the place of a provisioner in messages about its run: where its own arguments begin.
 func (p *Provisioner) At() hcl.Range { return p.Body.Range() }
+
+// Check finds what the schemas cannot say of what the provisioner's blocks come to, whose parts may be unknown. The
+// values have no marks; connection is cty.NilVal if there is none.
+func (p *Provisioner) Check(config, connection cty.Value) diag.List {
+	block, conn := provision.Check(p.Config.Type, config, connection)
+	block = p.Body.Locate(block)
+	if p.Connection != nil {
+		block = block.Extend(p.Connection.Locate(conn))
+	}
+	return block
+}

@@ -41,10 +41,10 @@ func (p *Program) compileRemoved() {
 				r = &Removal{Unit: u}
 			}
 			r.Forget = r.Forget || !b.Destroy
-			list, d := compileProvisioners(b.Provisioners)
+			list, d := compileProvisioners(b.Provisioners, b.Connection)
 			r.Unusable = r.Unusable.Extend(d)
 			for _, c := range list {
-				c.Refs = parse(c.Body.Traversals())
+				c.Refs = parse(c.mentions())
 			}
 			r.Provisioners = append(r.Provisioners, list...)
 			if b.Resource == (addr.Resource{}) {

@@ -1,0 +1,96 @@
+package provision
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"runtime"
+	"slices"
+	"strings"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/tombolo-iac/tombolo/internal/program"
+	"github.com/tombolo-iac/tombolo/provider"
+)
+
+var localExec = &provider.Block{Attributes: map[string]*provider.Attribute{
+	"command":     {Type: cty.String, Required: true},
+	"interpreter": {Type: cty.List(cty.String), Optional: true},
+	"working_dir": {Type: cty.String, Optional: true},
+	"environment": {Type: cty.Map(cty.String), Optional: true},
+	"quiet":       {Type: cty.Bool, Optional: true},
+}}
+
+// maxKept is how much of the output an error repeats.
+const maxKept = 64 << 10
+
+// runLocal runs the command of a local-exec block.
+func runLocal(ctx context.Context, req Request, tell func(line string)) error {
+	command := req.text("command")
+	if command == "" {
+		return &ArgumentError{"command", "it must be a non-empty string"}
+	}
+	argv := append(interpreter(req.Config.GetAttr("interpreter")), command)
+	if quiet := req.Config.GetAttr("quiet"); !quiet.IsNull() && quiet.True() {
+		tell("local-exec: Executing: Suppressed by quiet=true")
+	} else {
+		tell(fmt.Sprintf("Executing: %q", argv))
+	}
+	res, err := program.Run(ctx, program.Command{
+		Argv: argv, Dir: req.text("working_dir"), Base: req.Dir, Env: slices.Concat(os.Environ(),
+			environment(req.Config.GetAttr("environment"))),
+		Joined: true, Stderr: tell, MaxStderr: maxKept, Linger: program.Unlimited,
+	})
+	if req.Instead != "" {
+		command = req.Instead
+	}
+	var output []byte
+	if res != nil && req.Instead == "" {
+		output = res.Stderr
+	}
+	var stopped *program.StoppedError
+	switch {
+	case errors.As(err, &stopped):
+		err = fmt.Errorf("%w\nOutput: %s", err, output)
+	case err == nil && res.ExitCode != 0:
+		err = fmt.Errorf("%s. Output: %s", res.State, output)
+	}
+	if err != nil {
+		return fmt.Errorf("Error running command '%s': %w", command, err)
+	}
+	return nil
+}
+
+func interpreter(v cty.Value) []string {
+	var argv []string
+	if !v.IsNull() {
+		for _, part := range v.AsValueSlice() {
+			if !part.IsNull() {
+				argv = append(argv, part.AsString())
+			}
+		}
+	}
+	switch {
+	case len(argv) > 0:
+		return argv
+	case runtime.GOOS == "windows":
+		return []string{"cmd", "/C"}
+	}
+	return []string{"/bin/sh", "-c"}
+}
+
+func environment(v cty.Value) []string {
+	var out []string
+	if v.IsNull() {
+		return nil
+	}
+	for name, value := range v.AsValueMap() {
+		if !value.IsNull() && !strings.ContainsRune(name, '=') {
+			out = append(out, name+"="+value.AsString())
+		}
+	}
+	slices.Sort(out)
+	return out
+}
