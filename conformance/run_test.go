@@ -12,6 +12,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/tombolo-iac/tombolo/internal/program/programtest"
@@ -100,9 +101,8 @@ type runner struct {
 	service *service // nil when the case has none
 }
 
-// record runs every step of a case with bin below base, which must be an empty directory. Other takes bin's place when
-// a step says so.
-func record(bin, other, base string, c *Case) (*Record, error) {
+// newRunner prepares directories for a case below base, which must be an empty directory.
+func newRunner(bin, other, base string, c *Case) (*runner, error) {
 	base, err := filepath.EvalSymlinks(base)
 	if err != nil {
 		return nil, err
@@ -122,15 +122,25 @@ func record(bin, other, base string, c *Case) (*Record, error) {
 	if err := r.installPlugins(); err != nil {
 		return nil, err
 	}
-	if c.service {
-		r.service = newService()
-		defer r.service.close()
-		r.env["TF_VAR_service"] = r.service.server.URL
-	}
 	for _, f := range c.files {
 		if err := r.write(f.Name, f.Data); err != nil {
 			return nil, err
 		}
+	}
+	return r, nil
+}
+
+// record runs every step of a case with bin below base, which must be an empty directory. Other takes bin's place when
+// a step says so.
+func record(bin, other, base string, c *Case) (*Record, error) {
+	r, err := newRunner(bin, other, base, c)
+	if err != nil {
+		return nil, err
+	}
+	if c.service {
+		r.service = newService()
+		defer r.service.close()
+		r.env["TF_VAR_service"] = r.service.server.URL
 	}
 	rec := &Record{}
 	for i, s := range c.Steps {
@@ -204,7 +214,11 @@ func (r *runner) write(name string, data []byte) error {
 func (r *runner) command(s Step) (Result, error) {
 	var res Result
 	ask := func(role string, args ...string) (Run, error) {
-		run, err := r.start(role, append(slices.Clone(s.Global), args...), s.Interrupted && role == "step")
+		var during meanwhile
+		if s.Interrupted && role == "step" {
+			during = r.interruptInService
+		}
+		run, err := r.start(role, append(slices.Clone(s.Global), args...), during)
 		if err == nil {
 			res.Runs = append(res.Runs, run)
 		}
@@ -314,9 +328,20 @@ func changesState(s Step) bool {
 	return false
 }
 
-// start runs the binary once, with a closed standard input and an environment of its own. One that is to be interrupted
-// is so once the service lets a request wait.
-func (r *runner) start(role string, args []string, interrupt bool) (Run, error) {
+// meanwhile is what happens to a command while it is under way, until ended is closed.
+type meanwhile func(p *os.Process, ended <-chan struct{})
+
+// interruptInService interrupts a command once the service lets a request of it wait.
+func (r *runner) interruptInService(p *os.Process, ended <-chan struct{}) {
+	select {
+	case <-r.service.arrived:
+		p.Signal(os.Interrupt) // it may have ended meanwhile
+	case <-ended:
+	}
+}
+
+// start runs the binary once, with a closed standard input and an environment of its own.
+func (r *runner) start(role string, args []string, during meanwhile) (Run, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), commandTimeout)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, r.bin, args...)
@@ -335,17 +360,13 @@ func (r *runner) start(role string, args []string, interrupt bool) (Run, error) 
 	err := cmd.Start()
 	if err == nil {
 		ended := make(chan struct{})
-		if interrupt {
-			go func() {
-				select {
-				case <-r.service.arrived:
-					cmd.Process.Signal(os.Interrupt) // it may have ended meanwhile
-				case <-ended:
-				}
-			}()
+		var others sync.WaitGroup
+		if during != nil {
+			others.Go(func() { during(cmd.Process, ended) })
 		}
 		err = cmd.Wait()
 		close(ended)
+		others.Wait()
 	}
 	var exit *exec.ExitError
 	if err != nil && (!errors.As(err, &exit) || ctx.Err() != nil) {

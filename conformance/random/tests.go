@@ -21,20 +21,52 @@ type suiteGen struct {
 	counted bool
 	keyed   bool // the first object has keys
 	mocked  bool // all configurations of the file are mocks
-	runs    []string
-	planed  map[string]bool // runs that only plan
+	// slow is how long each call takes that changes an object, so that there is a middle of it; "" for no time.
+	slow   string
+	runs   []string
+	planed map[string]bool // runs that only plan
 }
 
 // GenerateTests returns an archive with a configuration and files of tests, and the steps that run them.
-func GenerateTests(seed uint64) []byte {
-	g := &suiteGen{gen: &gen{r: rand.New(rand.NewPCG(seed, 0x7465737473))}}
+func GenerateTests(seed uint64) []byte { return newSuiteGen(seed, 0x7465737473).archive(seed) }
+
+// Signals are what is sent to a command: each once the worlds' ledgers have as many events as it says.
+type Signals struct {
+	After []int
+	Kill  bool // the last one cannot be heard
+}
+
+// GenerateInterrupted returns a case as GenerateTests does, and the signals for its last step. Everything takes its
+// time in it.
+func GenerateInterrupted(seed uint64) (archive []byte, signals Signals) {
+	g := newSuiteGen(seed, 0x736967)
+	g.slow = "40ms"
+	signals.After = []int{1 + g.r.IntN(14)}
+	switch g.r.IntN(5) {
+	case 0, 1:
+		signals.After = append(signals.After, signals.After[0]+g.r.IntN(5))
+	case 2:
+		signals.Kill = true
+	}
+	return g.archive(seed), signals
+}
+
+func newSuiteGen(seed, kind uint64) *suiteGen {
+	return &suiteGen{gen: &gen{r: rand.New(rand.NewPCG(seed, kind))}}
+}
+
+func (g *suiteGen) archive(seed uint64) []byte {
 	g.alias, g.child, g.keyed = g.chance(50), g.chance(60), g.chance(40)
 	g.own = g.chance(40)
 	a := txtar.Archive{Comment: fmt.Appendf(nil, "Seed %d of the generator for test.\n", seed)}
 	add := func(name, text string) { a.Files = append(a.Files, txtar.File{Name: name, Data: []byte(text)}) }
 	steps := "tier: 6\nplugin: world\nvaries: world_object id\ninit\n"
 	files := []string{}
-	for n := range 1 + g.r.IntN(2) {
+	number := 1
+	if g.slow == "" {
+		number += g.r.IntN(2)
+	}
+	for n := range number {
 		files = append(files, fmt.Sprintf("tests/t%d.tftest.hcl", n))
 		steps += "test -filter=" + files[n] + "\n"
 	}
@@ -85,7 +117,7 @@ func (g *suiteGen) root() string {
 			w.line(`error_message = "n is too large"`)
 		})
 	})
-	w.line(`variable "behave" { default = {} }`)
+	w.line(`variable "behave" { default = {%s} }`, g.delay())
 	w.block(`resource "world_object" "a"`, func() {
 		switch {
 		case g.keyed && g.chance(50):
@@ -115,6 +147,7 @@ func (g *suiteGen) root() string {
 	w.block(`resource "world_object" "b"`, func() {
 		w.line(`name = "${var.p}-b"`)
 		w.line(`value = %s`, g.id())
+		g.behaves(&w)
 		if g.alias {
 			w.line(`provider = world.b`)
 		}
@@ -153,6 +186,20 @@ func (g *suiteGen) root() string {
 	return w.buf.String()
 }
 
+// delay is the directive that makes an object slow.
+func (g *suiteGen) delay() string {
+	if g.slow == "" {
+		return ""
+	}
+	return fmt.Sprintf(" delay = %q ", g.slow)
+}
+
+func (g *suiteGen) behaves(w *writer) {
+	if g.slow != "" {
+		w.line("behave = {%s}", g.delay())
+	}
+}
+
 // id is an expression for the id of the first object.
 func (g *suiteGen) id() string {
 	if g.keyed {
@@ -166,7 +213,10 @@ func (g *suiteGen) called(object string) string {
 	var w writer
 	g.required(&w, false)
 	w.line(`variable "p" { default = "q" }`)
-	w.block(fmt.Sprintf(`resource "world_object" %q`, object), func() { w.line(`name = "${var.p}-%s"`, object) })
+	w.block(fmt.Sprintf(`resource "world_object" %q`, object), func() {
+		w.line(`name = "${var.p}-%s"`, object)
+		g.behaves(&w)
+	})
 	w.line(`output "id" { value = world_object.%s.id }`, object)
 	w.line(`output "p" { value = var.p }`)
 	return w.buf.String()
@@ -177,18 +227,20 @@ func (g *suiteGen) file() string {
 	var w writer
 	g.runs, g.planed, g.mocked = nil, map[string]bool{}, true
 	g.provider(&w, "")
-	if g.alias && !g.chance(8) {
+	if g.alias && (g.slow != "" || !g.chance(8)) {
 		g.provider(&w, "b")
 	}
 	if g.chance(60) {
 		w.block("variables", func() {
 			w.line(`p = "f"`)
-			if g.chance(30) {
+			if g.chance(30) && g.slow == "" {
 				w.line(`n = %d`, g.r.IntN(6))
 			}
 		})
 	}
-	g.overrides(&w, 25)
+	if g.slow == "" || g.chance(20) {
+		g.overrides(&w, 25)
+	}
 	for range 1 + g.r.IntN(4) {
 		g.run(&w)
 	}
@@ -205,7 +257,11 @@ func (g *suiteGen) provider(w *writer, alias string) {
 		return
 	}
 	kind := "mock_provider"
-	if g.chance(60) {
+	real := 60
+	if g.slow != "" {
+		real = 90 // mocks take no time
+	}
+	if g.chance(real) {
 		kind, g.mocked = "provider", false
 	}
 	w.block(kind+` "world"`, func() {
@@ -214,7 +270,7 @@ func (g *suiteGen) provider(w *writer, alias string) {
 		}
 		if kind == "provider" {
 			options := []string{`"` + dir + `"`}
-			if alias == "" { // the order of mistakes in two blocks is left to luck by terraform
+			if alias == "" && g.slow == "" { // the order of mistakes in two blocks is left to luck by terraform
 				options = append(options, options[0], options[0], `var.dir`, `"${var.p}w"`)
 			}
 			w.line("dir = %s", pick(g.gen, options))
@@ -264,6 +320,9 @@ func (g *suiteGen) overrides(w *writer, percent int) {
 func (g *suiteGen) run(w *writer) {
 	name := g.name("r")
 	planOnly, other := g.chance(35), g.chance(20)
+	if g.slow != "" {
+		planOnly = len(g.runs) > 0 && g.chance(15)
+	}
 	w.block(fmt.Sprintf("run %q", name), func() {
 		if planOnly {
 			w.line("command = plan")
@@ -321,7 +380,11 @@ func (g *suiteGen) variables(w *writer) {
 			w.line("p = %s", pick(g.gen, values))
 		}
 		if g.chance(60) {
-			w.line("n = %d", g.r.IntN(6))
+			numbers := []int{0, 1, 2, 3, 4, 5}
+			if g.slow != "" {
+				numbers = numbers[:4] // 4 and 5 keep a run from being made
+			}
+			w.line("n = %d", pick(g.gen, numbers))
 		}
 		if g.chance(15) {
 			w.line("behave = { %s }", pick(g.gen, []string{

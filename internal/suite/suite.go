@@ -159,6 +159,9 @@ func Run(ctx context.Context, o Options) *Result {
 		result.Status = max(result.Status, r.result.Status)
 	}
 	result.Interrupted = ctx.Err() != nil
+	if result.Interrupted && result.Count(Skip) > 0 {
+		result.Status = Error // nobody knows what they would have come to
+	}
 	o.Report.Ends(result)
 	return result
 }

@@ -65,8 +65,10 @@ type house struct {
 	files []*testfile.File
 	// onApply hears of every change that the provider is asked for; nil hears nothing.
 	onApply func(req provider.ApplyRequest)
-	left    []suite.Left
-	emptied int
+	// onRunEnds hears of every run that has ended.
+	onRunEnds func()
+	left      []suite.Left
+	emptied   int
 }
 
 func newHouse(t *testing.T, tests string) *house {
@@ -190,9 +192,13 @@ func (quiet) Found([]*testfile.File)                                     {}
 func (quiet) FileStarts(*testfile.File)                                  {}
 func (quiet) RunStarts(*testfile.File, *testfile.Run)                    {}
 func (quiet) Running(*testfile.File, *testfile.Run, time.Duration, bool) {}
-func (quiet) RunEnds(*testfile.File, *suite.Outcome)                     {}
 func (quiet) TearingDown(*testfile.File)                                 {}
 func (quiet) Destroying(*testfile.File, *testfile.Run)                   {}
+func (q quiet) RunEnds(*testfile.File, *suite.Outcome) {
+	if q.house.onRunEnds != nil {
+		q.house.onRunEnds()
+	}
+}
 func (q quiet) Destroyed(l suite.Left) {
 	q.house.left = append(q.house.left, l)
 }
@@ -331,6 +337,9 @@ func TestWhatIsLeftIsNamed(t *testing.T) {
 			t.Errorf("seed %d: objects are left, but the tests ended with %s, and states were given up %d times\n%s",
 				seed, result.Status, h.emptied, tests)
 		}
+		if n := result.Count(suite.Skip); n > 0 && result.Status <= suite.Pass {
+			t.Errorf("seed %d: %d runs were skipped, and the tests ended with %s\n%s", seed, n, result.Status, tests)
+		}
 		if len(list) > 0 && !g.refuses && second == 0 {
 			t.Errorf("seed %d: %v is left although nothing refused\n%s\n%s", seed, list, tests,
 				problems(result, h.left))
@@ -340,6 +349,17 @@ func TestWhatIsLeftIsNamed(t *testing.T) {
 		}
 	}
 	t.Logf("%d of %d left something", kept, seeds)
+}
+
+// TestRunsThatAnInterruptSkipsAreNoSuccess interrupts between two runs, where no run can fail of it.
+func TestRunsThatAnInterruptSkipsAreNoSuccess(t *testing.T) {
+	h := newHouse(t, "provider \"world\" {}\nrun \"one\" {}\nrun \"two\" {}\n")
+	ctx, stop := context.WithCancel(t.Context())
+	h.onRunEnds = stop
+	result := h.run(t, ctx, context.Background())
+	if result.Count(suite.Pass) != 1 || result.Count(suite.Skip) != 1 || result.Status != suite.Error {
+		t.Errorf("status %s\n%s", result.Status, problems(result, h.left))
+	}
 }
 
 // A generator writes a file of tests.
