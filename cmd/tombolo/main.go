@@ -14,7 +14,7 @@ import (
 
 func main() {
 	if dir, ok := generic.Started(os.Args[0]); ok {
-		os.Exit(generic.Serve(dir, serve.Options{Debug: len(os.Args) == 2 &&
+		os.Exit(generic.Serve(dir, cli.RemoteState(), serve.Options{Debug: len(os.Args) == 2 &&
 			(os.Args[1] == "-debug" || os.Args[1] == "--debug")}))
 	}
 	os.Exit(cli.Main())

@@ -38,6 +38,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/cli/command"
 	"github.com/tombolo-iac/tombolo/internal/engine"
 	"github.com/tombolo-iac/tombolo/internal/graph"
+	"github.com/tombolo-iac/tombolo/internal/program/handler"
 )
 
 // Main runs the command that the arguments of the process ask for, and returns its exit code.
@@ -60,6 +61,16 @@ func Main() int {
 	return survive(a, func() command.Outcome {
 		return out.check(a.Err, start(context.Background(), a, os.Args[1:]))
 	}).ExitCode()
+}
+
+// RemoteState reads states of other configurations for a program that is served as a plugin.
+func RemoteState() handler.RemoteState {
+	s := engine.Surroundings{Environ: os.Environ()}
+	s.Program, s.Title = persona("")
+	if wd, err := os.Getwd(); err == nil {
+		s.StartDir = wd
+	}
+	return s.RemoteState()
 }
 
 // persona returns the name by which the program was called: under that of Terraform it presents itself as that.

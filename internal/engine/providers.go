@@ -3,14 +3,10 @@ package engine
 import (
 	"context"
 	"log/slog"
-	"os"
 	"path/filepath"
 	"strings"
 
-	"github.com/zclconf/go-cty/cty"
-
 	"github.com/tombolo-iac/tombolo/addr"
-	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/event"
 	"github.com/tombolo-iac/tombolo/internal/backend"
 	"github.com/tombolo-iac/tombolo/internal/builtin"
@@ -26,7 +22,7 @@ import (
 func (p *Project) factories() map[addr.Provider]provider.Factory {
 	out := map[addr.Provider]provider.Factory{
 		addr.BuiltinProvider("terraform"): func(context.Context) (provider.Provider, error) {
-			return builtin.New(builtin.Options{RemoteState: p.remoteState, Backends: backend.Types()}), nil
+			return builtin.New(builtin.Options{RemoteState: p.otherStates().read, Backends: backend.Types()}), nil
 		},
 	}
 	ext := func(context.Context) (provider.Provider, error) {
@@ -90,6 +86,8 @@ func (p *Project) ProgramProvider(of addr.Provider, dir string, log *slog.Logger
 			Redact:  p.secrets.Redact,
 			Output:  func(o handler.Output) { p.said(log, o) },
 			MayRead: func() error { return p.mayReadOf(of, nil) },
+
+			RemoteState: p.otherStates().outputs,
 		}), nil
 	}
 }
@@ -129,50 +127,4 @@ func (p *Project) inDir(name string) string {
 		return name
 	}
 	return filepath.Join(p.opts.Dir, name)
-}
-
-// remoteState reads a state for terraform_remote_state, whose configuration the provider has checked.
-func (p *Project) remoteState(ctx context.Context, name, workspace string, config cty.Value) (*state.State,
-	diag.List) {
-	b, diags := backend.FromValue(name, config)
-	switch {
-	case diags.HasErrors():
-		return nil, diags
-	case b.InMemory():
-		return nil, nil // a process has no states in memory before it writes its own
-	case b.InService() && p.opts.OtherStates == nil:
-		return nil, diags.Errorf(nil, "Remote states are not available", "The engine was embedded without access to "+
-			"states in %s.", b.Place())
-	}
-	var st state.Store
-	if b.InService() {
-		if st, diags = p.opts.OtherStates(ctx, b); diags.HasErrors() {
-			return nil, diags
-		}
-	} else {
-		options := localOptions(p.opts.Dir)
-		if path := b.Config.GetAttr("path"); !path.IsNull() {
-			if path.AsString() == "" {
-				return nil, diags.Errorf(nil, "Invalid local state file path", `The argument "path" must not be `+
-					`empty. Leave it out to read terraform.tfstate in the working directory.`)
-			}
-			options.Path = p.inDir(path.AsString())
-		}
-		if dir := b.Config.GetAttr("workspace_dir"); !dir.IsNull() {
-			options.WorkspaceDir = p.inDir(dir.AsString())
-		}
-		st = store.New(options)
-	}
-	ws, err := st.Workspace(workspace)
-	if err != nil {
-		return nil, diag.FromError("Cannot open the remote state", err)
-	}
-	snapshot, err := ws.Read(ctx)
-	if err != nil && !os.IsNotExist(err) {
-		return nil, diag.FromError("Cannot read the remote state", err)
-	}
-	if snapshot == nil {
-		return nil, nil
-	}
-	return snapshot.State, nil
 }

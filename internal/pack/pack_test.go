@@ -31,7 +31,7 @@ import (
 // The test binary does what the main function of the command does, so that it can be packed as the host.
 func TestMain(m *testing.M) {
 	if dir, ok := generic.Started(os.Args[0]); ok {
-		os.Exit(generic.Serve(dir, serve.Options{}))
+		os.Exit(generic.Serve(dir, nil, serve.Options{}))
 	}
 	if filepath.Base(os.Args[0]) == "tombolo" {
 		os.Exit(cli.Main())

@@ -47,7 +47,7 @@ func serveProvider(c *command.Call, dir, source string) command.Outcome {
 		return c.Finish("Invalid provider address", err)
 	}
 	c.Report(diags)
-	if generic.Serve(dir, serve.Options{Debug: true, Address: address.String()}) != 0 {
+	if generic.Serve(dir, c.RemoteState(), serve.Options{Debug: true, Address: address.String()}) != 0 {
 		return command.Failed
 	}
 	return command.Done

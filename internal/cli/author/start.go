@@ -31,7 +31,7 @@ func started(ctx context.Context, c *command.Call, program string, address addr.
 	}
 	if info.IsDir() {
 		// A program is started when something is asked that its manifest does not answer.
-		m, p, diags := generic.Open(program, handler.Surroundings{}, said(c))
+		m, p, diags := generic.Open(program, c.RemoteState(), said(c))
 		if diags.HasErrors() {
 			return address, nil, diags
 		}

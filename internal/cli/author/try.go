@@ -75,6 +75,7 @@ func try(ctx context.Context, c *command.Call, dir string, o testOptions) comman
 	if diags.HasErrors() {
 		return c.End(diags)
 	}
+	t.RemoteState = c.RemoteState()
 	const cannot = "The trial cannot begin"
 	tape, remove, err := tapeFor(o)
 	if err != nil {

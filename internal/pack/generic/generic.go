@@ -6,7 +6,7 @@
 // the protocol: of a plugin that dies before that, hosts show one line at best.
 //
 //	if dir, ok := generic.Started(os.Args[0]); ok {
-//		os.Exit(generic.Serve(dir, serve.Options{}))
+//		os.Exit(generic.Serve(dir, nil, serve.Options{}))
 //	}
 package generic
 
@@ -75,14 +75,14 @@ func isPlugin(name string) bool {
 	return strings.HasPrefix(strings.ToLower(filepath.Base(name)), Prefix)
 }
 
-// Serve serves the provider in a folder until its host is done with it, and returns the status to exit with. New of the
-// options is set here. What programs say goes to standard error in the form of log lines, which hosts show as TF_LOG
-// asks; there is no other way for it there.
-func Serve(dir string, o serve.Options) int {
+// Serve serves the provider in a folder until its host is done with it, and returns the status to exit with. The
+// program may ask for states. New of the options is set here. What programs say goes to standard error in the form of
+// log lines, which hosts show as TF_LOG asks; there is no other way for it there.
+func Serve(dir string, states handler.RemoteState, o serve.Options) int {
 	// Lines are written as hosts read them.
 	log := hclog.New(&hclog.LoggerOptions{Name: "program", Output: os.Stderr, JSONFormat: true, Level: hclog.Trace})
 	o.New = func(context.Context) (provider.Provider, error) {
-		p, diags := New(dir, handler.Surroundings{}, log)
+		p, diags := New(dir, states, log)
 		if diags.HasErrors() && o.Debug {
 			return nil, diags.Err()
 		}
@@ -94,22 +94,21 @@ func Serve(dir string, o serve.Options) int {
 	return serve.Run(o)
 }
 
-// New makes the provider in a folder.
-func New(dir string, s handler.Surroundings, log hclog.Logger) (provider.Provider, diag.List) {
-	_, p, diags := Open(dir, s, func(o handler.Output) { log.Log(levelOf(o.Level), o.Line, "program", o.Label) })
+// New makes the provider in a folder, whose program may ask for states.
+func New(dir string, states handler.RemoteState, log hclog.Logger) (provider.Provider, diag.List) {
+	_, p, diags := Open(dir, states, func(o handler.Output) { log.Log(levelOf(o.Level), o.Line, "program", o.Label) })
 	return p, diags
 }
 
 // Open makes the provider in a folder, and returns its manifest. say gets what its program says.
-func Open(dir string, s handler.Surroundings, say func(handler.Output)) (*manifest.Manifest, provider.Provider,
+func Open(dir string, states handler.RemoteState, say func(handler.Output)) (*manifest.Manifest, provider.Provider,
 	diag.List) {
 	m, diags := manifest.Load(dir)
 	if diags.HasErrors() {
 		return nil, nil, diags
 	}
-	p := handler.New(m, handler.NewCaller(m, s), handler.Options{Output: func(o handler.Output) {
-		say(o)
-	}, MayRead: refusal()})
+	p := handler.New(m, handler.NewCaller(m, handler.Surroundings{}), handler.Options{Output: say, MayRead: refusal(),
+		RemoteState: states})
 	return m, p, diags
 }
 

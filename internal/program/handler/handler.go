@@ -39,6 +39,8 @@ type Options struct {
 	// Redact takes out of what programs write what is secret for other reasons than the schema, which this package
 	// knows; nil: nothing is.
 	Redact func(string) string
+	// RemoteState reads states of other configurations for programs that ask for them; nil: none can be read.
+	RemoteState RemoteState
 	// Cache is the folder for answers that are used again; empty: none are.
 	Cache string
 }

@@ -251,7 +251,7 @@ func (r *request) call(expected string) (*answer, diag.List) {
 		Action: r.action, Type: r.typ, Params: r.params.Bytes(), Silent: r.silent, Intent: r.intent, Record: r.record,
 		Line: out.line, Progress: out.progress,
 	}
-	for attempt := 1; ; attempt++ {
+	for attempt, rounds := 1, 0; ; attempt++ {
 		got, err := r.h.caller.Call(ctx, call)
 		if err != nil {
 			a := &answer{}
@@ -268,7 +268,15 @@ func (r *request) call(expected string) (*answer, diag.List) {
 			}
 		}
 		a, diags := r.read(got, expected)
-		if len(diags) == 0 {
+		if asked := a.asksFor(); asked != nil && !diags.HasErrors() {
+			params, more := r.withStates(ctx, a, asked, rounds)
+			if diags = diags.Extend(more); diags.HasErrors() {
+				return a, diags
+			}
+			call.Params, rounds, attempt = params, rounds+1, 0
+			continue
+		}
+		if len(diags) == 0 && rounds == 0 { // what states say changes, and may be secret
 			kept.write(got.Result)
 		}
 		return a, diags

@@ -77,6 +77,9 @@ type read struct {
 
 // Trial is a provider with what to try it with.
 type Trial struct {
+	// RemoteState reads states that the program asks for; nil: none can be read.
+	RemoteState handler.RemoteState
+
 	manifest *manifest.Manifest
 	schema   *provider.Schema
 	file     file
@@ -140,7 +143,7 @@ func (t *Trial) Options(dir string, wrap func(handler.Caller) handler.Caller, sa
 			}
 			return handler.New(t.manifest, caller, handler.Options{Output: func(o handler.Output) {
 				say(o)
-			}}), nil
+			}, RemoteState: t.RemoteState}), nil
 		},
 		Config: v.attrs(t.file.Provider, 0), Goroutines: 4,
 	}

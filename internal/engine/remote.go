@@ -1,0 +1,100 @@
+package engine
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/internal/backend"
+	"github.com/tombolo-iac/tombolo/internal/program/handler"
+	"github.com/tombolo-iac/tombolo/internal/store"
+	"github.com/tombolo-iac/tombolo/internal/value"
+	"github.com/tombolo-iac/tombolo/state"
+)
+
+// otherStates reads states of other configurations.
+type otherStates struct {
+	dir string // relative names of files are as seen from here
+	// open opens the store of a backend in a service; nil has none.
+	open func(ctx context.Context, b *backend.Backend) (state.Store, diag.List)
+}
+
+func (p *Project) otherStates() otherStates { return otherStates{p.opts.Dir, p.opts.OtherStates} }
+
+// RemoteState reads states for programs that are served as plugins or tried, without a project.
+func (s *Surroundings) RemoteState() handler.RemoteState {
+	return otherStates{s.In("."), s.otherStore}.outputs
+}
+
+// read returns the state of a workspace; nil where there is none. It is for terraform_remote_state, whose configuration
+// the provider has checked, and for programs.
+func (o otherStates) read(ctx context.Context, name, workspace string, config cty.Value) (*state.State, diag.List) {
+	b, diags := backend.FromValue(name, config)
+	switch {
+	case diags.HasErrors():
+		return nil, diags
+	case b.InMemory():
+		return nil, nil // a process has no states in memory before it writes its own
+	case b.InService() && o.open == nil:
+		return nil, diags.Errorf(nil, "Remote states are not available", "The engine was embedded without access to "+
+			"states in %s.", b.Place())
+	}
+	var st state.Store
+	if b.InService() {
+		if st, diags = o.open(ctx, b); diags.HasErrors() {
+			return nil, diags
+		}
+	} else {
+		options := localOptions(o.dir)
+		if path := b.Config.GetAttr("path"); !path.IsNull() {
+			if path.AsString() == "" {
+				return nil, diags.Errorf(nil, "Invalid local state file path", `The argument "path" must not be `+
+					`empty. Leave it out to read terraform.tfstate in the working directory.`)
+			}
+			options.Path = o.inDir(path.AsString())
+		}
+		if dir := b.Config.GetAttr("workspace_dir"); !dir.IsNull() {
+			options.WorkspaceDir = o.inDir(dir.AsString())
+		}
+		st = store.New(options)
+	}
+	ws, err := st.Workspace(workspace)
+	if err != nil {
+		return nil, diag.FromError("Cannot open the remote state", err)
+	}
+	snapshot, err := ws.Read(ctx)
+	if err != nil && !os.IsNotExist(err) {
+		return nil, diag.FromError("Cannot read the remote state", err)
+	}
+	if snapshot == nil {
+		return nil, nil
+	}
+	return snapshot.State, nil
+}
+
+// inDir makes a relative name one of the directory.
+func (o otherStates) inDir(name string) string {
+	if filepath.IsAbs(name) {
+		return name
+	}
+	return filepath.Join(o.dir, name)
+}
+
+// outputs implements handler.RemoteState.
+func (o otherStates) outputs(ctx context.Context, name, workspace string, config cty.Value) (cty.Value, diag.List) {
+	st, diags := o.read(ctx, name, workspace, config)
+	if diags.HasErrors() || st == nil {
+		return cty.NilVal, diags
+	}
+	all := map[string]cty.Value{}
+	for _, output := range st.OutputNames() {
+		out := st.Output(output)
+		if all[output] = out.Value; out.Sensitive {
+			all[output] = out.Value.Mark(value.Sensitive)
+		}
+	}
+	return cty.ObjectVal(all), diags
+}

@@ -1,0 +1,118 @@
+package handler
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/zclconf/go-cty/cty"
+	ctyjson "github.com/zclconf/go-cty/cty/json"
+
+	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/internal/program/message"
+	"github.com/tombolo-iac/tombolo/internal/program/strictjson"
+	"github.com/tombolo-iac/tombolo/internal/value"
+)
+
+// RemoteState reads the output values of a state in a backend, as an object whose sensitive members are marked;
+// cty.NilVal where there is no state. config is an object with the arguments of the backend, or null.
+type RemoteState func(ctx context.Context, backend, workspace string, config cty.Value) (cty.Value, diag.List)
+
+const (
+	sumRemote = "Cannot read a remote state for a program"
+	// mostRounds is how often a program may ask for states before it answers.
+	mostRounds = 8
+)
+
+// remoteAnswer is what an answer looks like that asks for states.
+const remoteAnswer = `{"remote_state": {"NAME": {"backend": "…", "workspace": "…", "config": {…}}}}`
+
+// asksFor returns what an answer says of states that the program needs; nil if it is the answer to the call.
+func (a *answer) asksFor() *strictjson.Value {
+	if a.failed || a.root == nil {
+		return nil
+	}
+	return a.get("remote_state")
+}
+
+// withStates is the request once more, with the states that its answer asks for.
+func (r *request) withStates(ctx context.Context, a *answer, asked *strictjson.Value, round int) (params []byte,
+	diags diag.List) {
+	switch {
+	case !r.reads && r.action != "open" || r.action == "schema" || r.action == "call":
+		return nil, diags.Append(r.badAnswer(a, fmt.Sprintf("%q is not for %s. Ask for states in calls that change "+
+			"nothing, such as data, read, plan and configure, or in open", "remote_state", r.action)))
+	case asked.Kind != strictjson.Object:
+		return nil, diags.Append(r.badAnswer(a, fmt.Sprintf("%q is %s. Expected: %s", "remote_state", asked.Kind,
+			remoteAnswer)))
+	case round == mostRounds:
+		return nil, diags.Append(r.badAnswer(a, fmt.Sprintf("it has asked for states %d times and does not answer",
+			round)))
+	case r.h.opts.RemoteState == nil:
+		return nil, diags.Append(r.problem(sumRemote, "States of other configurations are not available here."))
+	}
+	var states bytes.Buffer
+	states.WriteByte('{')
+	for i, member := range asked.Members {
+		var one struct {
+			Backend, Workspace string
+			Config             json.RawMessage
+		}
+		text := a.text[member.Value.Offset:member.Value.End]
+		config := cty.NullVal(cty.EmptyObject)
+		err := json.Unmarshal(text, &one)
+		if err == nil && len(one.Config) > 0 && string(one.Config) != "null" {
+			var ty cty.Type
+			if ty, err = ctyjson.ImpliedType(one.Config); err == nil {
+				config, err = ctyjson.Unmarshal(one.Config, ty)
+			}
+			if err == nil && !ty.IsObjectType() {
+				err = fmt.Errorf(`"config" is not an object`)
+			}
+		}
+		if err == nil && one.Backend == "" {
+			err = fmt.Errorf(`there is no "backend"`)
+		}
+		if err != nil {
+			return nil, diags.Append(r.badAnswer(a, fmt.Sprintf("remote_state.%s cannot be used: %s. Expected: %s",
+				member.Name, err, remoteAnswer)))
+		}
+		if one.Workspace == "" {
+			one.Workspace = "default"
+		}
+		outputs, more := r.h.opts.RemoteState(ctx, one.Backend, one.Workspace, config)
+		for _, d := range more {
+			diags = diags.Append(
+				r.problem(sumRemote, fmt.Sprintf("%s, and asked for the state %s of a backend %s. %s: "+
+					"%s", r.asked(), r.quote(member.Name), r.quote(one.Backend), d.Summary, d.Text(diag.Program))))
+		}
+		if more.HasErrors() {
+			return nil, diags
+		}
+		if i > 0 {
+			states.WriteByte(',')
+		}
+		states.Write(message.Text(member.Name))
+		states.WriteByte(':')
+		states.Write(r.outputs(outputs))
+	}
+	states.WriteByte('}')
+	params = append(bytes.TrimSuffix(bytes.Clone(r.params.Bytes()), []byte("}")), `,"remote_state":`...)
+	return append(append(params, states.Bytes()...), '}'), nil
+}
+
+// outputs writes the output values of a state, and remembers those that are secret.
+func (r *request) outputs(v cty.Value) json.RawMessage {
+	if v == cty.NilVal || v.IsNull() {
+		return json.RawMessage("null")
+	}
+	plain, marks := v.UnmarkDeepWithPaths()
+	for _, marked := range marks {
+		if part, err := marked.Path.Apply(plain); err == nil {
+			r.secrets.Add(part, []cty.Path{{}})
+		}
+	}
+	text, _ := message.EncodeValue(plain.Type(), value.UnknownAsNull(plain))
+	return text
+}

@@ -1,0 +1,73 @@
+//go:build unix
+
+package kits_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/internal/program/handler"
+	"github.com/tombolo-iac/tombolo/internal/program/manifest"
+	"github.com/tombolo-iac/tombolo/provider"
+)
+
+var askingPrograms = map[string]string{
+	"python": `import tombolo
+class D(tombolo.DataSource):
+    def data(self, call):
+        one = call.remote_state("s3", {"key": "k"}, workspace="prod")
+        two = call.remote_state("none")
+        return {"id": "%s %s" % (one["where"], two)}
+tombolo.run(data={"p_d": D})
+`,
+	"node": `const tombolo = require('./tombolo.js');
+class D extends tombolo.DataSource {
+  async data(call) {
+    const one = call.remoteState('s3', { key: 'k' }, 'prod');
+    const two = call.remoteState('none');
+    return { id: one.where + ' ' + (two === null ? 'None' : two) };
+  }
+}
+tombolo.run({ data: { p_d: D } });
+`,
+}
+
+// A method that needs states is called again with them, until it has all.
+func TestKitsAskForStates(t *testing.T) {
+	for _, l := range languages {
+		for _, mode := range []string{"one-shot", "session"} {
+			t.Run(l.name+" "+mode, func(t *testing.T) {
+				dir := l.folder(t, mode)
+				text := fmt.Sprintf(`{"protocol": 1, "name": "p", "command": [%q, "./%s"], "mode": %q, "schema": {
+"data_source_schemas": {"p_d": {"attributes": {"id": {"type": "string", "computed": true}}}}}}`, l.tool, l.program, mode)
+				must(t, os.WriteFile(filepath.Join(dir, manifest.FileName), []byte(text), 0o600))
+				must(t, os.WriteFile(filepath.Join(dir, l.program), []byte(askingPrograms[l.name]), 0o600))
+				m, diags := manifest.Load(dir)
+				must(t, diags.Err())
+				rounds := 0
+				states := func(_ context.Context, backend, workspace string, config cty.Value) (cty.Value, diag.List) {
+					if rounds++; backend == "none" {
+						return cty.NilVal, nil
+					}
+					return cty.ObjectVal(map[string]cty.Value{"where": cty.StringVal(backend + " " + workspace + " " +
+						config.GetAttr("key").AsString())}), nil
+				}
+				p := handler.New(m, handler.NewCaller(m, handler.Surroundings{Cache: t.TempDir()}),
+					handler.Options{RemoteState: states})
+				defer p.Close()
+				resp := p.ReadData(t.Context(), provider.ReadDataRequest{Type: "p_d",
+					Config: cty.ObjectVal(map[string]cty.Value{"id": cty.NullVal(cty.String)})})
+				must(t, resp.Diagnostics.Err())
+				if got := resp.State.GetAttr("id").AsString(); got != "s3 prod k None" || rounds != 3 {
+					t.Errorf("got %q after %d states were read", got, rounds)
+				}
+			})
+		}
+	}
+}
