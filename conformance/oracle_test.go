@@ -26,6 +26,7 @@ var terraform1_11 = &oracle{name: "terraform-" + terraformVersion, version: terr
 var oracles = []*oracle{
 	terraform1_11,
 	{name: "terraform-1.15.9", version: "1.15.9", env: "TOMBOLO_TERRAFORM_NEW"},
+	{name: "terraform-1.16.0-rc2", version: "1.16.0-rc2", env: "TOMBOLO_TERRAFORM_NEXT"},
 	{name: "tofu-1.12.6", version: "1.12.6", env: "TOMBOLO_TOFU"},
 }
 
@@ -91,7 +92,8 @@ func (r *Record) forgetName() {
 }
 
 // ownVersion writes the version that a program tells of itself as one word where it tells it: what we tell does not
-// depend on the oracle of a case. Newer versions also store the version of an identity that is not there.
+// depend on the oracle of a case. Newer versions also store the version of an identity that is not there, and that an
+// object of terraform_data has no store.
 func (c *Case) ownVersion(doc Document, version string) {
 	if c.oracle == terraform1_11 {
 		return
@@ -105,7 +107,7 @@ func forgetVersion(v any, version string) {
 		forgetVersion(map[string]any(v), version)
 	case map[string]any:
 		for key, e := range v {
-			if key == "identity_schema_version" && compact(e) == "0" {
+			if key == "identity_schema_version" && compact(e) == "0" || key == "store" && e == nil {
 				delete(v, key)
 				continue
 			}

@@ -2,12 +2,16 @@ package engine
 
 import (
 	"context"
+	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/zclconf/go-cty/cty"
 	"github.com/zclconf/go-cty/cty/function"
 
+	"github.com/tombolo-iac/tombolo/addr"
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/internal/eval"
 	"github.com/tombolo-iac/tombolo/internal/eval/funcs"
@@ -20,12 +24,14 @@ type ConsoleOptions struct {
 	Plan bool
 	// Variables are the root input variables as given. Required ones that are missing are unknown.
 	Variables map[string]cty.Value
+	// Scope is the module instance whose names expressions may use.
+	Scope addr.ModuleInstance
 }
 
-// Console evaluates expressions in the scope of the root module. It writes nothing. It must not be used concurrently,
+// Console evaluates expressions in the scope of a module instance. It writes nothing. It must not be used concurrently,
 // and be closed before its Run.
 type Console struct {
-	root   *eval.Instance
+	scope  *eval.Instance
 	table  map[string]function.Function
 	close  func() diag.List
 	redact func(string) string
@@ -63,7 +69,15 @@ func (r *Run) Console(ctx context.Context, o ConsoleOptions) (*Console, diag.Lis
 	} else {
 		walk, more = planning.Evaluate(ctx, prog, r.State(), pool, options)
 	}
-	c := &Console{root: walk.Root, table: p.functions(ctx, funcs.Options{ConsoleMode: true, Pure: o.Plan}).Table,
+	scope := walk.Instance(o.Scope)
+	if scope == nil {
+		done()
+		closing(pool, &diags)
+		return nil, diags.Extend(more).Errorf(nil, "Failed to retrieve evaluation scope after graph walk",
+			"The configuration has no module instance %s, or how many instances it has is not known yet. %s", o.Scope,
+			moduleInstances(walk))
+	}
+	c := &Console{scope: scope, table: p.functions(ctx, funcs.Options{ConsoleMode: true, Pure: o.Plan}).Table,
 		redact: p.secrets.Redact}
 	c.close = func() (diags diag.List) {
 		done()
@@ -73,9 +87,28 @@ func (r *Run) Console(ctx context.Context, o ConsoleOptions) (*Console, diag.Lis
 	return c, diags.Extend(more)
 }
 
+// moduleInstances lists the scopes of a walk, as far as a message has room for them.
+func moduleInstances(walk *eval.Walk) string {
+	const most = 10
+	var names []string
+	for a := range walk.Instances() {
+		if a != addr.RootInstance {
+			names = append(names, a.String())
+		}
+	}
+	slices.Sort(names)
+	if len(names) == 0 {
+		return "It calls no modules: leave out -scope."
+	}
+	if len(names) > most {
+		names = append(names[:most], fmt.Sprintf("and %d more", len(names)-most))
+	}
+	return "The module instances are " + strings.Join(names, ", ") + "."
+}
+
 // Evaluate returns the value of an expression, whose text is src, marks included.
 func (c *Console) Evaluate(expr hcl.Expression, src []byte) (cty.Value, diag.List) {
-	return c.root.Expression(expr, src, c.table)
+	return c.scope.Expression(expr, src, c.table)
 }
 
 // Redact takes out of a text what is secret in the configuration.

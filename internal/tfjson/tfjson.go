@@ -42,4 +42,6 @@ const (
 	schemaFormat   = "1.0"
 	validateFormat = "1.0"
 	modulesFormat  = "1.0"
+
+	workspacesFormat = "1.0"
 )

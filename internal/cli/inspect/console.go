@@ -12,6 +12,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 	"golang.org/x/term"
 
+	"github.com/tombolo-iac/tombolo/addr"
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/internal/cli/command"
 	"github.com/tombolo-iac/tombolo/internal/config"
@@ -39,9 +40,14 @@ brackets or an open heredoc goes on in the next line.`,
 			k.variables.VariableFlags(c)
 			c.Flags.BoolVar(&k.plan, "plan", false,
 				"Make a plan first, and evaluate with planned values in place of those of the state.")
+			scope := c.Flags.String("scope", "", "Evaluate in the module instance at `ADDRESS`, such as "+
+				"module.net or module.net[\"a\"], in place of the root module.")
 			return func(ctx context.Context) command.Outcome {
 				if len(c.Args) > 0 {
 					return c.TooMany(0)
+				}
+				if diags := k.enter(*scope); diags.HasErrors() {
+					return c.End(diags)
 				}
 				return k.run(ctx)
 			}
@@ -54,6 +60,22 @@ type consoleCommand struct {
 	files     command.StateFiles
 	variables command.Variables
 	plan      bool
+	scope     addr.ModuleInstance
+}
+
+// enter reads the address of the scope.
+func (k *consoleCommand) enter(scope string) (diags diag.List) {
+	if scope == "" {
+		return nil
+	}
+	t, diags := addr.ParseTarget(scope)
+	if !diags.HasErrors() && !t.IsModule() {
+		return diags.Errorf(nil, "Invalid module instance address",
+			"%q, which -scope names, is no module instance. Give an address such as module.net or module.net[\"a\"].",
+			scope)
+	}
+	k.scope = t.Module
+	return diags
 }
 
 // run evaluates until the input ends. Nothing is changed, so the first interrupt ends everything that is under way. The
@@ -99,7 +121,8 @@ func (k *consoleCommand) values(root *config.Module) (map[string]cty.Value, diag
 
 func (k *consoleCommand) converse(ctx context.Context, run *engine.Run, values map[string]cty.Value) command.Outcome {
 	c := k.call
-	evaluator, diags := run.Console(ctx, engine.ConsoleOptions{Plan: k.plan, Variables: values})
+	evaluator, diags := run.Console(ctx, engine.ConsoleOptions{Plan: k.plan, Variables: values,
+		Scope: k.scope})
 	if diags.HasErrors() && evaluator != nil {
 		diags = diags.Warnf(nil,
 			"Not everything could be evaluated: expressions that depend on what has failed have no sure result.", "")

@@ -170,7 +170,7 @@ func (d drawing) topological() []int {
 }
 
 // evaluation draws everything that is evaluated.
-func (d drawing) evaluation() string {
+func (d drawing) evaluation() *picture {
 	d = d.withProviders()
 	var nodes []int
 	for n := range d.edges {
@@ -179,32 +179,24 @@ func (d drawing) evaluation() string {
 		}
 	}
 	slices.SortFunc(nodes, func(a, b int) int { return strings.Compare(d.name(a), d.name(b)) })
-	var b strings.Builder
-	b.WriteString("digraph {\n\tcompound = \"true\"\n\tnewrank = \"true\"\n\tsubgraph \"root\" {\n")
+	p := &picture{}
 	used := make([]bool, len(d.edges))
 	for _, n := range nodes {
-		if label, shape := d.shape(n); shape != "" {
-			fmt.Fprintf(&b, "\t\t%s [label = %s, shape = %q]\n", strconv.Quote("[root] "+d.name(n)),
-				strconv.Quote(label), shape)
-		}
-	}
-	var lines []string
-	edge := func(from, to string) {
-		lines = append(lines, fmt.Sprintf("\t\t%s -> %s\n", strconv.Quote("[root] "+from), strconv.Quote("[root] "+to)))
+		label, shape := d.shape(n)
+		p.nodes = append(p.nodes, node{d.name(n), label, shape})
 	}
 	d.eachEdge(nodes, func(from, to int) {
 		used[to] = true
-		edge(d.name(from), d.name(to))
+		p.edges = append(p.edges, [2]string{d.name(from), d.name(to)})
 	})
 	for _, n := range nodes {
 		if !used[n] {
-			edge("root", d.name(n))
+			p.edges = append(p.edges, [2]string{rootNode, d.name(n)})
 		}
 	}
-	slices.Sort(lines)
-	b.WriteString(strings.Join(lines, ""))
-	b.WriteString("\t}\n}\n")
-	return b.String()
+	p.nodes = append(p.nodes, node{name: rootNode})
+	slices.SortFunc(p.edges, func(a, b [2]string) int { return strings.Compare(dotEdge(a), dotEdge(b)) })
+	return p
 }
 
 // drawn reports whether a slot is drawn: not what only passes something on, nor the configuration of a provider that
@@ -244,17 +236,15 @@ func (d drawing) name(n int) string {
 
 // destruction draws the order in which objects are destroyed: the other way round, without data sources, which have
 // nothing to destroy.
-func (d drawing) destruction() string {
+func (d drawing) destruction() *picture {
 	nodes := slices.DeleteFunc(d.sortedResources(), func(n int) bool {
 		return d.slots[n].ConfigAddr().Resource.Mode != addr.Managed
 	})
-	var b strings.Builder
-	b.WriteString("digraph {\n\tcompound = \"true\"\n\tnewrank = \"true\"\n\tsubgraph \"root\" {\n")
-	name := func(n int) string { return strconv.Quote("[root] " + d.slots[n].Addr() + " (destroy)") }
+	p := &picture{}
+	name := func(n int) string { return d.slots[n].Addr() + " (destroy)" }
 	for _, n := range nodes {
-		fmt.Fprintf(&b, "\t\t%s [label = %s, shape = \"box\"]\n", name(n), strconv.Quote(d.slots[n].Addr()))
+		p.nodes = append(p.nodes, node{name(n), d.slots[n].Addr(), "box"})
 	}
-	d.eachEdge(nodes, func(from, to int) { fmt.Fprintf(&b, "\t\t%s -> %s\n", name(to), name(from)) })
-	b.WriteString("\t}\n}\n")
-	return b.String()
+	d.eachEdge(nodes, func(from, to int) { p.edges = append(p.edges, [2]string{name(to), name(from)}) })
+	return p
 }

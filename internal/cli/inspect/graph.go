@@ -12,7 +12,7 @@ func Graph() *command.Command {
 	return &command.Command{
 		Name: "graph", Short: "Draw what depends on what",
 		Long: `Write the resources of the configuration and what they depend on in the DOT language, which Graphviz
-draws. With -type everything that is evaluated for such an operation is drawn.`,
+draws, or as a Mermaid flowchart. With -type everything that is evaluated for such an operation is drawn.`,
 		Example: `~ graph | dot -Tsvg > graph.svg`,
 		Setup: func(c *command.Call) command.Run {
 			c.ConstantFlags()
@@ -25,6 +25,7 @@ draws. With -type everything that is evaluated for such an operation is drawn.`,
 				"plan, plan-refresh-only, plan-destroy or apply.")
 			c.Flags.StringVar(&g.planFile, "plan", "",
 				"Draw the configuration of the plan in `FILE`, as with -type=apply.")
+			c.Flags.StringVar(&g.format, "format", "dot", "Draw in the `FORMAT` dot or mermaid.")
 			c.Flags.BoolVar(&ignored.cycles, "draw-cycles", false,
 				"Accepted for compatibility: a configuration with cycles is an error that names their members.")
 			c.Flags.BoolVar(&ignored.verbose, "verbose", false, "Accepted for compatibility.")
@@ -42,11 +43,16 @@ draws. With -type everything that is evaluated for such an operation is drawn.`,
 type graphing struct {
 	call           *command.Call
 	kind, planFile string
+	format         string
 }
 
 func (g *graphing) run(ctx context.Context) command.Outcome {
 	c := g.call
 	var options command.ProjectOptions
+	if g.format != "dot" && g.format != "mermaid" {
+		return c.End(diag.List{}.Errorf(nil, "Unsupported graph format",
+			"There is no format %q. The formats are dot and mermaid.", g.format))
+	}
 	if g.planFile != "" {
 		saved, diags := command.ReadPlan(g.planFile)
 		if diags.HasErrors() {
@@ -77,13 +83,15 @@ func (g *graphing) run(ctx context.Context) command.Outcome {
 	}
 	d := drawing{slots: slots, edges: edges}
 	text := ""
-	switch g.kind {
-	case "":
+	switch {
+	case g.kind == "" && g.format == "mermaid":
+		text = d.mermaidResources()
+	case g.kind == "":
 		text = d.resources()
-	case "plan-destroy":
-		text = d.destruction()
+	case g.kind == "plan-destroy":
+		text = d.destruction().in(g.format)
 	default:
-		text = d.evaluation()
+		text = d.evaluation().in(g.format)
 	}
 	_, err := c.Out.Write([]byte(text))
 	return c.Finish("Failed to write the graph", err)

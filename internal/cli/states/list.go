@@ -6,6 +6,7 @@ import (
 
 	"github.com/tombolo-iac/tombolo/addr"
 	"github.com/tombolo-iac/tombolo/internal/cli/command"
+	"github.com/tombolo-iac/tombolo/state"
 )
 
 func cmdStateList() *command.Command {
@@ -25,27 +26,42 @@ func cmdStateList() *command.Command {
 }
 
 func stateList(ctx context.Context, c *command.Call, files command.StateFiles, id string) command.Outcome {
+	s, list, outcome := listed(ctx, c, files, id)
+	if s == nil {
+		return outcome
+	}
+	for _, a := range list {
+		fmt.Fprintln(c.Out, a)
+	}
+	return command.Done
+}
+
+// listed returns the instances at the addresses of the command line, whose id is the given one if there is one. Without
+// a state it says why and returns the outcome.
+func listed(ctx context.Context, c *command.Call, files command.StateFiles, id string) (*state.State,
+	[]addr.AbsResourceInstance, command.Outcome) {
 	snapshot, diags := c.Snapshot(ctx, files)
 	if diags.HasErrors() {
-		return c.End(diags)
+		return nil, nil, c.End(diags)
 	}
 	s := stored(snapshot)
 	if s == nil {
-		return noState(c)
+		return nil, nil, noState(c)
 	}
 	targets, diags := parseTargets(s, c.Args)
 	if diags.HasErrors() {
-		return c.End(diags)
+		return nil, nil, c.End(diags)
 	}
 	if len(targets) == 0 {
 		targets = []addr.Target{{}} // the root module: everything
 	}
+	var list []addr.AbsResourceInstance
 	for _, t := range targets {
 		for _, a := range matching(s, t) {
 			if id == "" || hasID(s.Instance(a), id) {
-				fmt.Fprintln(c.Out, a)
+				list = append(list, a)
 			}
 		}
 	}
-	return command.Done
+	return s, list, command.Done
 }

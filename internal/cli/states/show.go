@@ -6,7 +6,10 @@ import (
 	"strings"
 
 	"github.com/tombolo-iac/tombolo/addr"
+	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/internal/cli/command"
+	"github.com/tombolo-iac/tombolo/internal/engine"
+	"github.com/tombolo-iac/tombolo/internal/tfjson"
 	"github.com/tombolo-iac/tombolo/internal/view"
 	"github.com/tombolo-iac/tombolo/state"
 )
@@ -18,44 +21,96 @@ func cmdStateShow() *command.Command {
 		Example: `~ state show 'terraform_data.a["first"]'`,
 		Setup: func(c *command.Call) command.Run {
 			var files command.StateFiles
+			var asJSON bool
 			c.StateReadFlags(&files)
-			return func(ctx context.Context) command.Outcome { return stateShow(ctx, c, files) }
+			c.Flags.BoolVar(&asJSON, "json", false, "Print a JSON document for programs.")
+			return func(ctx context.Context) command.Outcome {
+				if len(c.Args) != 1 {
+					return c.WrongNumber("Exactly one argument expected.")
+				}
+				if asJSON {
+					return showJSON(ctx, c, files)
+				}
+				return stateShow(ctx, c, files)
+			}
 		},
 	}
 }
 
 func stateShow(ctx context.Context, c *command.Call, files command.StateFiles) command.Outcome {
-	if len(c.Args) != 1 {
-		return c.WrongNumber("Exactly one argument expected.")
+	f, diags := findInstance(ctx, c, files)
+	if f.project != nil {
+		defer f.project.Close()
 	}
-	a, diags := addr.ParseInstance(c.Args[0])
+	switch {
+	case f.missing != "":
+		return c.Say("%s", f.missing)
+	case len(diags) > 0:
+		return c.End(diags)
+	}
+	return c.Finish("Failed to show the instance", view.Object(c.ViewOptions(), f.state, f.at,
+		f.project.Schemas(f.state)))
+}
+
+// showJSON is stateShow for programs: what is wrong stands in the document, too.
+func showJSON(ctx context.Context, c *command.Call, files command.StateFiles) command.Outcome {
+	f, diags := findInstance(ctx, c, files)
+	if f.project != nil {
+		defer f.project.Close()
+	}
+	if f.missing != "" {
+		diags = diags.Errorf(nil, f.missing, "")
+	}
 	if diags.HasErrors() {
-		return c.Say(
+		c.ReadSources(diags)
+		if err := tfjson.NoInstance(c.Out, c.Named(diags), c.Sources()); err != nil {
+			return c.Finish("Failed to show the instance", err)
+		}
+		return command.Failed
+	}
+	err := tfjson.Instance(c.Out, f.state, f.at, f.project.Schemas(f.state))
+	return c.Finish("Failed to show the instance", err)
+}
+
+// found is an instance of the state, with what shows it.
+type found struct {
+	project *engine.Project // nil when there is none; otherwise the caller closes it
+	state   *state.State
+	at      addr.AbsResourceInstance
+	missing string // what to say when the state does not have the instance
+}
+
+// findInstance looks up the instance that the command line names.
+func findInstance(ctx context.Context, c *command.Call, files command.StateFiles) (f found, diags diag.List) {
+	if f.at, diags = addr.ParseInstance(c.Args[0]); diags.HasErrors() {
+		f.missing = fmt.Sprintf(
 			"Error parsing instance address: %s\n\n%s See \"%s state list\" for the addresses of all instances.",
 			c.Args[0], diags[0].Detail, c.Program)
+		return f, nil
 	}
-	project, diags := c.Project(ctx, command.ProjectOptions{Files: files})
+	f.project, diags = c.Project(ctx, command.ProjectOptions{Files: files})
 	if diags = diags.OnlyErrors(); len(diags) > 0 {
-		return c.End(diags)
+		return f, diags
 	}
-	defer project.Close()
-	snapshot, diags := c.SnapshotOf(ctx, project.Store())
+	snapshot, diags := c.SnapshotOf(ctx, f.project.Store())
 	if len(diags) > 0 {
-		return c.End(diags)
+		return f, diags
 	}
-	s := stored(snapshot)
-	if s == nil {
-		return noState(c)
+	if f.state = stored(snapshot); f.state == nil {
+		f.missing = noStateText(c)
+		return f, nil
 	}
-	if i := s.Instance(a); i == nil || i.Current == nil {
-		const none = "No instance found for the given address!\n\nThe state holds nothing at %s. "
-		if r := s.Resource(a.AbsResource()); r != nil {
-			return c.Say(none+"The state has these instances of the resource: %s.", a, instancesOf(r))
-		}
-		return c.Say(none+"See \"%s state list\" for the addresses of all instances.%s", a, c.Program,
-			didYouMean(s, a.String()))
+	if i := f.state.Instance(f.at); i != nil && i.Current != nil {
+		return f, nil
 	}
-	return c.Finish("Failed to show the instance", view.Object(c.ViewOptions(), s, a, project.Schemas(s)))
+	f.missing = fmt.Sprintf("No instance found for the given address!\n\nThe state holds nothing at %s. ", f.at)
+	if r := f.state.Resource(f.at.AbsResource()); r != nil {
+		f.missing += fmt.Sprintf("The state has these instances of the resource: %s.", instancesOf(r))
+	} else {
+		f.missing += fmt.Sprintf("See \"%s state list\" for the addresses of all instances.%s", c.Program,
+			didYouMean(f.state, f.at.String()))
+	}
+	return f, nil
 }
 
 // mostInstances is how many instances a message lists.

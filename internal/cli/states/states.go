@@ -5,6 +5,7 @@ package states
 
 import (
 	"encoding/json"
+	"fmt"
 
 	"github.com/tombolo-iac/tombolo/addr"
 	"github.com/tombolo-iac/tombolo/diag"
@@ -18,8 +19,8 @@ func State() *command.Command {
 		Name: "state", Short: "Look at the state and change it by hand",
 		Long: `These commands look at the state of the selected workspace, and change it without
 touching any real object. Their output suits grep and the like.`,
-		Members: []*command.Command{cmdStateHistory(), cmdStateList(), cmdStateMv(), cmdStatePull(), cmdStatePush(),
-			cmdStateReplaceProvider(), cmdStateRm(), cmdStateShow(),
+		Members: []*command.Command{cmdStateHistory(), cmdStateIdentities(), cmdStateList(), cmdStateMv(),
+			cmdStatePull(), cmdStatePush(), cmdStateReplaceProvider(), cmdStateRm(), cmdStateShow(),
 			alias("ls", cmdStateList()), alias("move", cmdStateMv()), alias("remove", cmdStateRm())},
 	}
 }
@@ -31,9 +32,11 @@ func alias(name string, cmd *command.Command) *command.Command {
 }
 
 // noState reports that there is no state at all.
-func noState(c *command.Call) command.Outcome {
-	return c.Say("No state file was found!\n\nThis command works on a state. Run it in a directory where %s has run, "+
-		"or name the file with -state.", c.Title)
+func noState(c *command.Call) command.Outcome { return c.Say("%s", noStateText(c)) }
+
+func noStateText(c *command.Call) string {
+	return fmt.Sprintf("No state file was found!\n\nThis command works on a state. Run it in a directory where %s has "+
+		"run, or name the file with -state.", c.Title)
 }
 
 // stored returns the state. It is an empty one, and none is missing, while a first run is under way, or when all that

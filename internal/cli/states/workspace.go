@@ -11,6 +11,7 @@ import (
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/internal/cli/command"
 	"github.com/tombolo-iac/tombolo/internal/store"
+	"github.com/tombolo-iac/tombolo/internal/tfjson"
 	"github.com/tombolo-iac/tombolo/internal/view"
 	"github.com/tombolo-iac/tombolo/state"
 )
@@ -51,9 +52,14 @@ func cmdWorkspaceList() *command.Command {
 	return &command.Command{
 		Name: "list", Short: "List the workspaces", Long: "List the workspaces. A star marks the selected one.",
 		Setup: func(c *command.Call) command.Run {
+			var asJSON bool
+			c.Flags.BoolVar(&asJSON, "json", false, "Print a JSON document for programs.")
 			return func(ctx context.Context) command.Outcome {
-				if len(c.Args) > 0 {
+				switch {
+				case len(c.Args) > 0:
 					return c.TooMany(0)
+				case asJSON:
+					return workspaceDocument(ctx, c)
 				}
 				return workspaceList(ctx, c)
 			}
@@ -75,10 +81,25 @@ func workspaceList(ctx context.Context, c *command.Call) command.Outcome {
 	}
 	fmt.Fprintln(c.Out)
 	if w.overridden {
-		fmt.Fprint(c.Out,
-			"\n\nThe active workspace is being overridden using the TF_WORKSPACE environment\nvariable.\n\n")
+		fmt.Fprint(c.Out, listOverridden, "\n")
 	}
 	return command.Done
+}
+
+const listOverridden = "\n\nThe active workspace is being overridden using the TF_WORKSPACE environment\nvariable.\n"
+
+// workspaceDocument is workspaceList for programs: what is wrong stands in the document, too.
+func workspaceDocument(ctx context.Context, c *command.Call) command.Outcome {
+	w, diags := openWorkspaces(ctx, c)
+	if w.overridden && !diags.HasErrors() {
+		diags = diags.Warnf(nil, listOverridden, "")
+	}
+	c.ReadSources(diags)
+	err := tfjson.Workspaces(c.Out, w.names, w.current, c.Named(diags), c.Sources())
+	if err == nil && diags.HasErrors() {
+		return command.Failed
+	}
+	return c.Finish("Failed to list the workspaces", err)
 }
 
 // workspaces is what the commands of the family start from.

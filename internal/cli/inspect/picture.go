@@ -1,0 +1,96 @@
+package inspect
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/tombolo-iac/tombolo/addr"
+)
+
+// picture is a graph of an operation, before it is written in some format.
+type picture struct {
+	nodes []node
+	edges [][2]string // names of nodes
+}
+
+// node is a thing that is drawn. One without a shape is a point that edges lead to.
+type node struct{ name, label, shape string }
+
+// rootNode is the node that waits for all others.
+const rootNode = "root"
+
+// in writes the picture in a format.
+func (p *picture) in(format string) string {
+	if format == "mermaid" {
+		return p.mermaid()
+	}
+	return p.dot()
+}
+
+func (p *picture) dot() string {
+	var b strings.Builder
+	b.WriteString("digraph {\n\tcompound = \"true\"\n\tnewrank = \"true\"\n\tsubgraph \"root\" {\n")
+	for _, n := range p.nodes {
+		if n.shape != "" {
+			fmt.Fprintf(&b, "\t\t%s [label = %s, shape = %q]\n", strconv.Quote("[root] "+n.name),
+				strconv.Quote(n.label), n.shape)
+		}
+	}
+	for _, e := range p.edges {
+		fmt.Fprintf(&b, "\t\t%s\n", dotEdge(e))
+	}
+	b.WriteString("\t}\n}\n")
+	return b.String()
+}
+
+func dotEdge(e [2]string) string {
+	return strconv.Quote("[root] "+e[0]) + " -> " + strconv.Quote("[root] "+e[1])
+}
+
+// mermaid writes a flowchart. Its nodes have numbers: names hold what no identifier of Mermaid may.
+func (p *picture) mermaid() string {
+	var b strings.Builder
+	b.WriteString("flowchart LR\n")
+	ids := make(map[string]int, len(p.nodes))
+	for i, n := range p.nodes {
+		ids[n.name] = i + 1
+		fmt.Fprintf(&b, "n%d[%s]\n", i+1, mermaidText(n.name))
+	}
+	for _, e := range p.edges {
+		fmt.Fprintf(&b, "n%d --> n%d\n", ids[e[0]], ids[e[1]])
+	}
+	return b.String()
+}
+
+// mermaidText quotes a label. Quotes are written as in HTML, which is what Mermaid reads inside of them.
+func mermaidText(s string) string { return `"` + strings.ReplaceAll(s, `"`, "&quot;") + `"` }
+
+// mermaidResources draws resources alone, each module in a box, as a flowchart in the form and order of Terraform.
+func (d drawing) mermaidResources() string {
+	nodes := d.sortedResources()
+	var b strings.Builder
+	b.WriteString("flowchart LR\n")
+	if len(nodes) == 0 {
+		b.WriteString("  %% no resources; graph -type=plan shows everything else\n")
+	}
+	indent, module := "  ", addr.Module{}
+	for _, n := range nodes {
+		r := d.slots[n].ConfigAddr()
+		if r.Module != module {
+			if !module.IsRoot() {
+				b.WriteString("  end\n")
+			}
+			indent, module = "    ", r.Module
+			fmt.Fprintf(&b, "  subgraph %s\n", r.Module)
+		}
+		fmt.Fprintf(&b, "%s%s[%s]\n", indent, r, mermaidText(r.Resource.String()))
+	}
+	if !module.IsRoot() {
+		b.WriteString("  end\n")
+	}
+	d.eachEdge(nodes, func(from, to int) {
+		fmt.Fprintf(&b, "  %s --> %s\n", d.slots[from].ConfigAddr(), d.slots[to].ConfigAddr())
+	})
+	return b.String()
+}

@@ -1,0 +1,48 @@
+package states
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/tombolo-iac/tombolo/internal/cli/command"
+	"github.com/tombolo-iac/tombolo/internal/tfjson"
+)
+
+func cmdStateIdentities() *command.Command {
+	return &command.Command{
+		Name: "identities", Short: "Show the identities of instances", Args: "[ADDRESS...]",
+		Long: `Write the identities of all instances in the state, or of those at the given addresses, as a JSON
+document: an object by the addresses of instances. Providers say what identifies an object; an instance whose provider
+does not is left out.`,
+		Example: `~ state identities -json module.network`,
+		Setup: func(c *command.Call) command.Run {
+			var files command.StateFiles
+			var asJSON bool
+			var id string
+			c.StateReadFlags(&files)
+			c.Flags.BoolVar(&asJSON, "json", false,
+				"Print a JSON document. There is no other form, so this must be given.")
+			c.Flags.StringVar(&id, "id", "", "Show only objects whose attribute id is `ID`.")
+			return func(ctx context.Context) command.Outcome {
+				if !asJSON {
+					return c.WrongUse("The `" + c.Program + " state identities` command requires the `-json` flag.\n")
+				}
+				return stateIdentities(ctx, c, files, id)
+			}
+		},
+	}
+}
+
+func stateIdentities(ctx context.Context, c *command.Call, files command.StateFiles, id string) command.Outcome {
+	s, list, outcome := listed(ctx, c, files, id)
+	if s == nil {
+		return outcome
+	}
+	identities := map[string]json.RawMessage{}
+	for _, a := range list {
+		if o := s.Instance(a).Current; o != nil && o.Identity != nil {
+			identities[a.String()] = o.Identity
+		}
+	}
+	return c.Finish("Failed to show the identities", tfjson.Identities(c.Out, identities))
+}
