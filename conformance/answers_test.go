@@ -182,7 +182,7 @@ func container(path string) string {
 // differences compares two runs of one case, each with its own names for what is random. It ends at a step whose exit
 // codes differ: what follows would only tell the same again.
 func differences(c *Case, a, b *Record) (all []Difference) {
-	left, right := newNormaliser(c.varies), newNormaliser(c.varies)
+	left, right := c.normaliser(), c.normaliser()
 	for i, s := range c.Steps {
 		x, y := view(s, a.Results[i], left), view(s, b.Results[i], right)
 		onlyShared(x, y)

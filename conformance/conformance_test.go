@@ -159,7 +159,7 @@ func (h *harness) run(t *testing.T, c *Case) {
 // compare returns a report for each step that has differences which are not intended. It stops after a step whose exit
 // codes differ: what follows would only tell the same again.
 func (h *harness) compare(c *Case, want *Answer, got *Record) (reports []string) {
-	left, right := newNormaliser(c.varies), newNormaliser(c.varies)
+	left, right := c.normaliser(), c.normaliser()
 	for i, s := range c.Steps {
 		varies := func(d Difference) bool {
 			return slices.ContainsFunc(want.Varies, func(p Place) bool { return p.covers(d) })

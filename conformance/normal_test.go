@@ -19,6 +19,15 @@ type normaliser struct {
 	varies map[string][]string // type of resource -> attributes that are another text every time
 	// of such attributes, longest first: they are named wherever they show, inside other texts too
 	texts []string
+	// anyVersion: the oracle is another version than the one that we tell.
+	anyVersion bool
+}
+
+// normaliser returns one for either side of the case.
+func (c *Case) normaliser() *normaliser {
+	n := newNormaliser(c.varies)
+	n.anyVersion = c.oracle != terraform1_11
+	return n
 }
 
 func newNormaliser(varies map[string][]string) *normaliser {

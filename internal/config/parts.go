@@ -16,6 +16,15 @@ func ParseBody(src []byte, name string) (hcl.Body, diag.List) { return parseBody
 // DecodeProvider reads a provider block. The provider that its name means is left open.
 func DecodeProvider(block *hcl.Block) (*ProviderConfig, diag.List) { return decodeProvider(block) }
 
+// DecodeVariable reads a variable block; nil when it cannot be used.
+func DecodeVariable(block *hcl.Block) (*Variable, diag.List) {
+	v, diags := decodeVariable(block, false)
+	if diags.HasErrors() {
+		return nil, diags
+	}
+	return v.finish(), diags
+}
+
 // DecodeCondition reads an assert block; nil when it cannot be used.
 func DecodeCondition(block *hcl.Block) (*Condition, diag.List) {
 	return decodeConditionBlock(block, false)

@@ -390,27 +390,32 @@ func (a *attempt) collect(root *config.Module) (g given, diags diag.List) {
 	for _, name := range slices.Sorted(maps.Keys(global)) {
 		diags = diags.Extend(g.set(name, global[name], a.file.given[name].Range, root))
 	}
+	for _, name := range slices.Sorted(maps.Keys(a.file.unreadable)) {
+		if a.asserts(name) { // a reference elsewhere says it itself
+			diags = diags.Extend(a.file.unreadable[name])
+		}
+	}
 	diags = diags.Extend(a.undeclared(root))
 	if more := a.wrongReferences(global, root); more.HasErrors() {
 		return g, diags.Extend(more)
 	}
-	ctx := a.file.scope(global, nil)
-	for _, name := range slices.Sorted(maps.Keys(a.file.file.Variables)) {
-		attr := a.file.file.Variables[name]
-		v, more := a.file.value(attr.Expr, ctx, inFile)
+	ofFile := a.file.fileValues(global)
+	for _, name := range ofFile.names() {
+		v, why := ofFile.values[name], ofFile.broken[name]
+		missing := a.file.file.Variables[name] == nil && why.HasErrors() // declared, and not set
 		switch asked := a.asks(name, root); {
-		case !more.HasErrors() && asked:
-			diags = diags.Extend(more).Extend(g.set(name, v, attr.Expr.Range(), root))
-		case !more.HasErrors():
+		case !why.HasErrors() && asked:
+			diags = diags.Extend(g.set(name, v, ofFile.rangeOf(name), root))
+		case !why.HasErrors():
 			g.outer[name] = v
-		case asked:
-			diags = diags.Extend(more)
+		case asked || missing:
+			diags = diags.Extend(why)
 		default:
-			g.broken[name] = more
+			g.broken[name] = why
 		}
 	}
 	maps.Copy(g.outer, g.all)
-	ctx = a.file.scope(g.all, a.file.outputs)
+	ctx := a.file.scope(g.all, a.file.outputs)
 	for _, name := range slices.Sorted(maps.Keys(a.run.Variables)) {
 		attr := a.run.Variables[name]
 		v, more := a.file.value(attr.Expr, ctx, inRun)
@@ -470,11 +475,13 @@ func (a *attempt) wrongReferences(global map[string]cty.Value, root *config.Modu
 	for name := range a.file.file.Variables {
 		all[name] = cty.DynamicVal
 	}
+	for name := range a.file.file.Declared {
+		all[name] = cty.DynamicVal
+	}
 	ctx := a.file.scope(all, nil)
 	for _, name := range slices.Sorted(maps.Keys(a.run.Variables)) {
 		diags = diags.Extend(a.file.references(a.run.Variables[name].Expr, ctx, inRun))
 	}
-	ctx = a.file.scope(global, nil)
 	for _, name := range slices.Sorted(maps.Keys(a.file.file.Variables)) {
 		if a.asks(name, root) {
 			diags = diags.Extend(a.file.references(a.file.file.Variables[name].Expr, ctx, inFile))

@@ -153,7 +153,8 @@ func Run(ctx context.Context, o Options) *Result {
 	defer projects.close()
 	for _, f := range o.Files {
 		r := &fileRun{o: o, ctx: ctx, file: f, given: o.Variables(f), result: &FileResult{File: f, Status: Pending},
-			projects: projects, states: map[string]*keyed{}, outputs: map[string]map[string]cty.Value{}}
+			projects: projects, states: map[string]*keyed{},
+			unreadable: map[string]diag.List{}, outputs: map[string]map[string]cty.Value{}}
 		r.run()
 		result.Files = append(result.Files, r.result)
 		result.Status = max(result.Status, r.result.Status)
@@ -179,6 +180,8 @@ type fileRun struct {
 	// variables are those of the run that is under way; nil while modules are only loaded and checked.
 	variables map[string]cty.Value
 	broken    map[string]diag.List // what keeps variables of the file from having a value in that run
+	// unreadable are variables from outside that nobody declares and whose texts are no expressions.
+	unreadable map[string]diag.List
 	// outputs are the output values of the runs that have ended.
 	outputs map[string]map[string]cty.Value
 }

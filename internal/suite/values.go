@@ -13,21 +13,32 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/eval/funcs"
 )
 
-// globals returns the variables from outside of the files. Texts are read by the declaration of the module; where there
-// is none they are what they are.
+// globals returns the variables from outside of the files. Texts are read by the declaration of the file, or by that of
+// the module; where there is none they are expressions.
 func (r *fileRun) globals(root *config.Module) (map[string]cty.Value, diag.List) {
+	var diags diag.List
 	declared, others := config.Values{}, map[string]cty.Value{}
 	for name, raw := range r.given {
+		own := r.file.Declared[name]
 		switch {
+		case own != nil:
+			values, more := (&config.Module{Variables: map[string]*config.Variable{name: own}}).VariableValues(
+				config.Values{name: raw})
+			diags = diags.Extend(more)
+			others[name] = values[name]
 		case root.Variables[name] != nil:
 			declared[name] = raw
 		case raw.Value != cty.NilVal:
 			others[name] = raw.Value
-		default:
-			others[name] = cty.StringVal(raw.Text)
+		default: // nobody says what it is, so the text is an expression
+			v, more := (&config.Variable{Name: name, ParsingMode: config.ParseHCL}).ParseText(raw.Text)
+			if more.HasErrors() {
+				r.unreadable[name] = unreadable(name, more)
+				continue
+			}
+			others[name] = v
 		}
 	}
-	var diags diag.List
 	for _, name := range slices.Sorted(maps.Keys(declared)) { // those that are missing may come from the files
 		_, more := (&config.Module{Variables: map[string]*config.Variable{name: root.Variables[name]}}).VariableValues(
 			config.Values{name: declared[name]})
@@ -37,6 +48,21 @@ func (r *fileRun) globals(root *config.Module) (map[string]cty.Value, diag.List)
 		others[name] = v
 	}
 	return others, diags
+}
+
+// unreadable returns what to do about a text that is no expression. It may be a secret, so it is not shown.
+func unreadable(name string, why diag.List) (diags diag.List) {
+	for _, d := range why {
+		if d.Severity != diag.Error {
+			continue
+		}
+		return diags.Errorf(d.Subject, d.Summary,
+			"Nothing declares the variable %q, so what is given for it is read as "+
+				"an expression, and it is none. Declare the variable with a block variable %[1]q in the file of "+
+				"tests, or "+
+				"put text into double quotes.", name)
+	}
+	return diags
 }
 
 // place is where an expression stands, which decides what it can refer to.
@@ -89,20 +115,20 @@ func (r *fileRun) reference(t hcl.Traversal, ctx *hcl.EvalContext, at place) (di
 		if why := r.broken[name]; at == inProvider && why != nil {
 			return why
 		}
+		if why := r.unreadable[name]; why != nil {
+			return why
+		}
 		if !ctx.Variables["var"].Type().HasAttribute(name) {
 			return diags.Errorf(&rng, "Reference to unavailable variable", "The variable %q is not available here: "+
 				"only those of the file, and those that options, files of values and the environment set, are.", name)
 		}
 		return nil
-	case t.RootName() == "run" && named && at == inFile:
-		return diags.Errorf(&rng, "Invalid reference", "The variables of the file are there before any run, so they "+
-			"cannot refer to one. Put the variable into the run that needs it.")
 	case t.RootName() == "run" && named:
 		return r.runReference(t, name)
 	}
 	what := map[place]string{
-		inFile: "the variables of the file can only refer to variables that options, files of values and the " +
-			"environment set",
+		inFile: "the variables of the file can only refer to earlier runs, to each other, and to variables that " +
+			"options, files of values and the environment set",
 		inRun: "the variables of a run can only refer to earlier runs, and to variables of the file and from " +
 			"outside",
 		inProvider: "provider blocks of the file can only refer to earlier runs and variables",

@@ -83,7 +83,8 @@ func runInit(ctx context.Context, c *command.Call, i *initing) command.Outcome {
 	}
 	root, diags := config.Load(ctx, config.Options{Dir: ".", DataDir: c.DataDir(),
 		LanguageVersion: state.LanguageVersion, RootOnly: true, Constants: c.Constants})
-	if !diags.HasErrors() && root.IsEmpty() {
+	files, more := c.TestFiles(*i.tests)
+	if !diags.HasErrors() && root.IsEmpty() && len(files) == 0 && !more.HasErrors() {
 		announce(c, "output_init_empty_message", c.Bold(c.Title+" initialized in an empty directory!")+
 			"\n\nThe directory has no configuration files: create .tf files to begin.")
 		return command.Done
@@ -91,7 +92,6 @@ func runInit(ctx context.Context, c *command.Call, i *initing) command.Outcome {
 	if i.backend {
 		announce(c, "initializing_backend_message", c.Bold("Initializing the backend..."))
 	}
-	files, more := c.TestFiles(*i.tests)
 	if root != nil {
 		c.AddSources(root.Files)
 	}

@@ -44,6 +44,8 @@ of its state.`,
 			c.StringsFlag(&t.filter, "filter", "Run only `FILE`. May be given more than once.")
 			c.Flags.BoolVar(&c.JSON, "json", false, "Print one JSON object a line instead of text for people.")
 			c.Flags.StringVar(&t.junit, "junit-xml", "", "Write the results to `FILE`, too, in the format of JUnit.")
+			c.Flags.IntVar(&t.parallelism, "parallelism", 10,
+				"Run at most `N` operations of providers at the same time in each run.")
 			c.Flags.BoolVar(&t.verbose, "verbose", false, "Show the plan or state of each run.")
 			c.Flags.StringVar(&t.dir, "test-directory", testfile.DefaultDir,
 				"Look for files of tests in `DIR`, besides the directory of the module.")
@@ -61,6 +63,8 @@ type testing struct {
 	filter     []string
 	junit, dir string
 	verbose    bool
+	// parallelism bounds the operations of one run.
+	parallelism int
 
 	running *command.Running
 	files   []*testfile.File
@@ -76,6 +80,9 @@ func (t *testing) start(ctx context.Context) command.Outcome {
 	switch {
 	case len(c.Args) > 0:
 		return c.TooMany(0)
+	case t.parallelism < 0:
+		return c.End(diag.List{}.Errorf(nil, "Invalid parallelism value",
+			"The parallelism must be a positive number, and %d is none.", t.parallelism))
 	case t.cloud != "":
 		return c.End(diag.List{}.Errorf(nil, "Tests do not run in a service", "The option -cloud-run hands tests to "+
 			"a service of HashiCorp, and %s has no session with one. Leave the option out to run them here.", c.Title))
@@ -177,7 +184,8 @@ func (t *testing) config(run *testfile.Run) *config.Config {
 // project loads a module for a run.
 func (t *testing) project(ctx context.Context, w suite.Wanted) (*engine.Project, diag.List) {
 	return t.call.Load(ctx, command.ProjectOptions{Module: w.Run.Place(), RootProviders: w.Providers,
-		Events: t.running.Track(), Abort: t.running.Abort})
+		Parallelism: t.parallelism,
+		Events:      t.running.Track(), Abort: t.running.Abort})
 }
 
 func (t *testing) writeJUnit(r *suite.Result, o report.Options) (diags diag.List) {

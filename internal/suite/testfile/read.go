@@ -10,9 +10,11 @@ import (
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 	"github.com/zclconf/go-cty/cty"
 	"github.com/zclconf/go-cty/cty/convert"
+	"github.com/zclconf/go-cty/cty/function"
 
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/internal/config"
+	"github.com/tombolo-iac/tombolo/internal/eval/funcs"
 	"github.com/tombolo-iac/tombolo/plan"
 )
 
@@ -21,6 +23,8 @@ type reader struct {
 	files config.Files
 	file  *File
 	diags diag.List
+	// functions are those that values of mocks can call; nil until one is read.
+	functions map[string]function.Function
 }
 
 func (r *reader) errorf(at hcl.Range, summary, format string, args ...any) {
@@ -31,6 +35,8 @@ func (r *reader) hcl(d hcl.Diagnostics) { r.diags = r.diags.AppendHCL(d) }
 
 var fileSchema = &hcl.BodySchema{Blocks: []hcl.BlockHeaderSchema{
 	{Type: "run", LabelNames: []string{"name"}},
+	{Type: "test"},
+	{Type: "variable", LabelNames: []string{"name"}},
 	{Type: "variables"},
 	{Type: "provider", LabelNames: []string{"name"}},
 	{Type: "mock_provider", LabelNames: []string{"name"}},
@@ -43,6 +49,7 @@ func (r *reader) read(body hcl.Body) {
 	runs := map[string]hcl.Range{}
 	providers := map[string]hcl.Range{}
 	var variables *hcl.Block
+	r.settings(content.Blocks)
 	for _, b := range content.Blocks {
 		switch b.Type {
 		case "run":
@@ -55,6 +62,9 @@ func (r *reader) read(body hcl.Body) {
 			}
 			runs[run.Name] = b.DefRange
 			r.file.Runs = append(r.file.Runs, run)
+		case "test":
+		case "variable":
+			r.variable(b)
 		case "variables":
 			if variables != nil {
 				r.twice(b, variables, "test file")
@@ -79,6 +89,48 @@ func (r *reader) read(body hcl.Body) {
 			r.file.Overrides = r.override(r.file.Overrides, b, false)
 		}
 	}
+	for _, name := range sortedNames(r.file.Declared) {
+		if a := r.file.Variables[name]; a != nil {
+			r.declaredTwice(r.file.Declared[name], a.Range)
+		}
+	}
+}
+
+// settings reads the test block, which runs need to know.
+func (r *reader) settings(blocks hcl.Blocks) {
+	var first *hcl.Block
+	for _, b := range blocks.OfType("test") {
+		if first != nil {
+			r.twice(b, first, "test file")
+			continue
+		}
+		first = b
+		content, hclDiags := b.Body.Content(settingsSchema)
+		r.hcl(hclDiags)
+		if a := content.Attributes["parallel"]; a != nil {
+			r.diags = r.diags.Extend(config.DecodeLiteral(a.Expr, &r.file.Parallel))
+		}
+	}
+}
+
+var settingsSchema = &hcl.BodySchema{Attributes: []hcl.AttributeSchema{{Name: "parallel"}}}
+
+// variable reads the declaration of a variable.
+func (r *reader) variable(b *hcl.Block) {
+	v, more := config.DecodeVariable(b)
+	if r.diags = r.diags.Extend(more); v == nil {
+		return
+	}
+	if first := r.file.Declared[v.Name]; first != nil {
+		r.declaredTwice(v, first.Range)
+		return
+	}
+	r.file.Declared[v.Name] = v
+}
+
+func (r *reader) declaredTwice(v *config.Variable, at hcl.Range) {
+	r.errorf(v.Range, `Duplicate "variable" block names`, "The variable %q of this file is set at %s already. Declare "+
+		"it, or set it in the block variables.", v.Name, at)
 }
 
 // twice reports a block of which there can be one.
@@ -96,7 +148,7 @@ func (r *reader) attributes(body hcl.Body) hcl.Attributes {
 
 var runSchema = &hcl.BodySchema{
 	Attributes: []hcl.AttributeSchema{{Name: "command"}, {Name: "providers"}, {Name: "expect_failures"},
-		{Name: "state_key"}},
+		{Name: "state_key"}, {Name: "parallel"}},
 	Blocks: []hcl.BlockHeaderSchema{
 		{Type: "plan_options"}, {Type: "assert"}, {Type: "variables"}, {Type: "module"},
 		{Type: "override_resource"}, {Type: "override_data"}, {Type: "override_module"},
@@ -105,7 +157,7 @@ var runSchema = &hcl.BodySchema{
 
 func (r *reader) run(b *hcl.Block) *Run {
 	run := &Run{Name: b.Labels[0], Range: b.DefRange, NameRange: b.LabelRanges[0]}
-	run.ModulePath = r.file.modulePath(run.Name)
+	run.ModulePath, run.Parallel = r.file.modulePath(run.Name), r.file.Parallel
 	content, hclDiags := b.Body.Content(runSchema)
 	r.hcl(hclDiags)
 	if !hclsyntax.ValidIdentifier(run.Name) {
@@ -169,6 +221,9 @@ func (r *reader) runArguments(run *Run, attrs hcl.Attributes) {
 	if a := attrs["state_key"]; a != nil {
 		r.diags = r.diags.Extend(config.DecodeLiteral(a.Expr, &run.StateKey))
 	}
+	if a := attrs["parallel"]; a != nil {
+		r.diags = r.diags.Extend(config.DecodeLiteral(a.Expr, &run.Parallel))
+	}
 }
 
 var planSchema = &hcl.BodySchema{Attributes: []hcl.AttributeSchema{{Name: "mode"}, {Name: "refresh"}, {Name: "replace"},
@@ -229,9 +284,12 @@ func (r *reader) module(run *Run, b *hcl.Block) {
 	}
 }
 
-// object returns the attributes of a literal object.
+// object returns the attributes of an object that can call functions, but refers to nothing.
 func (r *reader) object(a *hcl.Attribute, block, argument string) map[string]cty.Value {
-	v, hclDiags := a.Expr.Value(nil)
+	if r.functions == nil {
+		r.functions = funcs.Table(funcs.Options{})
+	}
+	v, hclDiags := a.Expr.Value(&hcl.EvalContext{Functions: r.functions})
 	r.hcl(hclDiags)
 	switch {
 	case hclDiags.HasErrors():

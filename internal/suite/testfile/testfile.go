@@ -33,6 +33,9 @@ type File struct {
 	Name string // relative to the working directory, with forward slashes
 	// Variables are those for all runs, with their expressions.
 	Variables hcl.Attributes
+	// Declared are those that variable blocks declare.
+	Declared  map[string]*config.Variable
+	Parallel  bool // test { parallel = true }: what counts for runs that do not say it themselves
 	Providers []*Provider
 	Overrides []*Override
 	Runs      []*Run
@@ -63,6 +66,7 @@ type Run struct {
 	ModulePath     addr.Module
 	ExpectFailures []hcl.Traversal
 	StateKey       string // "" for that of the module
+	Parallel       bool   // it may run beside others
 	Range          hcl.Range
 	NameRange      hcl.Range
 }
@@ -173,7 +177,8 @@ func Read(files config.Files, name string) (*File, diag.List) {
 		return nil, diag.FromError("Failed to read file", fmt.Errorf("read %s: %w", name, err))
 	}
 	body, diags := config.ParseBody(src, name)
-	r := &reader{files: files, file: &File{Name: name, Sources: map[string][]byte{name: src}}}
+	r := &reader{files: files, file: &File{Name: name, Sources: map[string][]byte{name: src},
+		Declared: map[string]*config.Variable{}}}
 	if body == nil {
 		return r.file, diags
 	}

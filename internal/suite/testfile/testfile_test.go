@@ -120,7 +120,13 @@ func TestMistakesInFilesAreFoundTogether(t *testing.T) {
 			"Failed to read mock data directory"},
 		"provider \"a\" {}\nmock_provider \"a\" {}":                           {"Duplicate provider block"},
 		"run \"a\" {\n module {\n source = \"git::https://x.y/z.git\"\n }\n}": {"Invalid module source address"},
-		"test {}": {"Unsupported block type"},
+		"tests {}":                                                       {"Unsupported block type"},
+		"test {}\ntest {}":                                               {`Multiple "test" blocks`},
+		"variable \"a\" {}\nvariable \"a\" {}":                           {`Duplicate "variable" block names`},
+		"variable \"a\" {}\nvariables {\n a = 1\n}":                      {`Duplicate "variable" block names`},
+		"variable \"a\" { default = var.b }":                             {"Variables not allowed"},
+		"run \"a\" { parallel = var.x }":                                 {"Variables not allowed"},
+		"override_resource {\n target = a.b\n values = { x = var.y }\n}": {"Variables not allowed"},
 	} {
 		_, diags := testfile.Read(snapshot(map[string]string{"x.tftest.hcl": src}), "x.tftest.hcl")
 		var got []string

@@ -1,0 +1,102 @@
+package suite
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/tombolo-iac/tombolo/diag"
+)
+
+// fileValues evaluates the variables that a file sets or declares, for one run: they can refer to each other, to those
+// from outside, and to the runs that have ended by then.
+type fileValues struct {
+	run    *fileRun
+	global map[string]cty.Value
+	// values are those that could be evaluated, with the ones from outside; broken says of others what is wrong.
+	values map[string]cty.Value
+	broken map[string]diag.List
+	state  map[string]evaluation
+}
+
+// evaluation is how far a variable has come.
+type evaluation uint8
+
+const (
+	underWay evaluation = iota + 1
+	evaluated
+)
+
+// fileValues evaluates all variables of the file.
+func (r *fileRun) fileValues(global map[string]cty.Value) *fileValues {
+	f := &fileValues{run: r, global: global, values: maps.Clone(global), broken: map[string]diag.List{},
+		state: map[string]evaluation{}}
+	for _, name := range f.names() {
+		f.need(name)
+	}
+	return f
+}
+
+// names are those of all variables that the file sets or declares.
+func (f *fileValues) names() []string {
+	list := slices.Collect(maps.Keys(f.run.file.Variables))
+	return slices.Sorted(slices.Values(slices.AppendSeq(list, maps.Keys(f.run.file.Declared))))
+}
+
+// rangeOf is where a variable of the file gets its value.
+func (f *fileValues) rangeOf(name string) hcl.Range {
+	if attr := f.run.file.Variables[name]; attr != nil {
+		return attr.Expr.Range()
+	}
+	return f.run.file.Declared[name].Range
+}
+
+// need evaluates a variable, after those that it refers to.
+func (f *fileValues) need(name string) {
+	attr, declared := f.run.file.Variables[name], f.run.file.Declared[name]
+	if f.state[name] != 0 || attr == nil && declared == nil {
+		return
+	}
+	f.state[name] = underWay
+	defer func() { f.state[name] = evaluated }()
+	_, given := f.global[name]
+	switch {
+	case attr != nil:
+		f.evaluate(name, attr)
+	case given:
+	case declared.Required():
+		f.broken[name] = diag.List{}.Errorf(&declared.Range, "Required variable not set",
+			"The variable %q of the file "+
+				"has no default, and nothing sets it. Set it with -var or -var-file, or give it a default.", name)
+	default:
+		f.values[name] = declared.Default
+	}
+}
+
+func (f *fileValues) evaluate(name string, attr *hcl.Attribute) {
+	var diags diag.List
+	for _, t := range attr.Expr.Variables() {
+		other, named := nameOf(t, 1)
+		if t.RootName() != "var" || !named || other == name { // by its own name it means the value from outside
+			continue
+		}
+		if f.need(other); f.state[other] == underWay {
+			diags = diags.Errorf(attr.Expr.Range().Ptr(), "Variables that refer to each other",
+				"The variable %q of the "+
+					"file refers to %q, which refers back to it. Give one of them a value of its own.", name, other)
+		}
+		diags = diags.Extend(f.broken[other])
+	}
+	if diags.HasErrors() {
+		f.broken[name] = diags
+		return
+	}
+	v, diags := f.run.value(attr.Expr, f.run.scope(f.values, f.run.outputs), inFile)
+	if diags.HasErrors() {
+		f.broken[name] = diags
+		return
+	}
+	f.values[name] = v
+}
