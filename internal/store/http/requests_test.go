@@ -52,3 +52,26 @@ func TestEveryRequestOfARunMayFail(t *testing.T) {
 		})
 	}
 }
+
+// A run takes the lock, reads the state, and writes it once, after a look at state and lock. The journal is on this
+// machine.
+func TestRequestsOfARunAreCounted(t *testing.T) {
+	for name, want := range map[string]drivertest.Counts{"strict": {Plan: 4, Idle: 4, One: 7}, "tags": {
+		Plan: 4, Idle: 4, One: 7}} {
+		t.Run(name, func(t *testing.T) {
+			n := 0
+			net := &faulty{next: servers[name](), kind: func(*http.Request) fault {
+				n++
+				return none
+			}}
+			d := open(t, settings(serve(t, net), nil))
+			if got := drivertest.Requests(t, d, func() int {
+				net.mu.Lock()
+				defer net.mu.Unlock()
+				return n
+			}); got != want {
+				t.Errorf("%+v, want %+v", got, want)
+			}
+		})
+	}
+}

@@ -23,13 +23,16 @@ type proxy struct {
 
 	mu    sync.Mutex
 	count int // of messages
+	turns int // that clients have asked for an answer
 	// fault is asked before each message, by its number: how many of its bytes go on before the connection is cut.
 	// Less than 0: all, and it is not cut.
-	fault  func(n, size int) int
-	gate   sync.Mutex // held while it is frozen
-	conns  map[net.Conn]bool
-	closed bool
-	wg     sync.WaitGroup
+	fault func(n, size int) int
+	gate  sync.Mutex // held while it is frozen
+	conns map[net.Conn]bool
+	// clients are the ends of those that connect.
+	clients map[net.Conn]bool
+	closed  bool
+	wg      sync.WaitGroup
 }
 
 func newProxy(t *testing.T, dsn string) *proxy {
@@ -43,7 +46,7 @@ func newProxy(t *testing.T, dsn string) *proxy {
 		t.Fatal(err)
 	}
 	p := &proxy{listener: l, target: filepath.Join(config.Host, fmt.Sprintf(".s.PGSQL.%d", config.Port)),
-		conns: map[net.Conn]bool{}}
+		conns: map[net.Conn]bool{}, clients: map[net.Conn]bool{}}
 	p.conn = regexp.MustCompile(`host=\S+`).ReplaceAllString(dsn, fmt.Sprintf("host=127.0.0.1 port=%d sslmode=disable",
 		l.Addr().(*net.TCPAddr).Port))
 	p.wg.Go(p.serve)
@@ -71,6 +74,7 @@ func (p *proxy) serve() {
 		}
 		p.mu.Lock()
 		p.conns[client], p.conns[server] = true, true
+		p.clients[client] = true
 		over := p.closed
 		p.mu.Unlock()
 		if over {
@@ -121,6 +125,9 @@ func (p *proxy) forward(to io.Writer, from io.Reader, untyped bool) {
 		p.gate.Lock()
 		p.mu.Lock()
 		p.count++
+		if to, ok := from.(net.Conn); ok && p.clients[to] && (head[0] == 'S' || head[0] == 'Q') && len(head) == 5 {
+			p.turns++
+		}
 		keep := -1
 		if p.fault != nil {
 			keep = p.fault(p.count, len(message))
@@ -146,4 +153,11 @@ func (p *proxy) messages() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.count
+}
+
+// asked is how often clients have asked for an answer.
+func (p *proxy) asked() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.turns
 }

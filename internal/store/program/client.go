@@ -259,7 +259,7 @@ func (c *client) answer(r *running, p *session.Pending, verb string) (json.RawMe
 	switch {
 	case errors.As(err, &ended):
 		c.hear(nil)
-		return nil, c.problem("%s. What became of %s is not known.%s", ended, verb, indented(ended.Message))
+		return nil, c.problem("%s, and what became of %s is not known%s", ended, verb, indented(ended.Message))
 	case errors.As(err, &broken):
 		c.end()
 		return nil, c.problem("%s\n\nOutput: %s", broken, c.excerpt(broken.Line))

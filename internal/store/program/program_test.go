@@ -404,3 +404,98 @@ func must(t *testing.T, err error) {
 		t.Fatal(err)
 	}
 }
+
+// Each call of the engine is one of the program: to lock, to read state and journal, to write once.
+func TestRequestsOfARunAreCounted(t *testing.T) {
+	s := serve(t, memory.New(), allFeatures...)
+	n := 0
+	s.fault = func(string) string {
+		n++
+		return ""
+	}
+	want := drivertest.Counts{Plan: 4, Idle: 4, One: 10, More: 2}
+	if got := drivertest.Requests(t, s.open(t), func() int {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		return n
+	}); got != want {
+		t.Errorf("%+v, want %+v", got, want)
+	}
+}
+
+// The program ends, or answers badly, at each call of a run, before and behind what is done.
+func TestEveryRequestOfARunMayFail(t *testing.T) {
+	kinds := []string{"dies before", "dies behind", "is cut"}
+	if testing.Short() {
+		kinds = kinds[1:2]
+	}
+	for name, features := range map[string][]string{"all": allFeatures, "bare": {}} {
+		if testing.Short() && name == "bare" {
+			continue
+		}
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			drivertest.EveryRequest(t, kinds, func(t *testing.T, f drivertest.Faults) (remote.Driver, func() int,
+				remote.Driver) {
+				s, n := serve(t, memory.New(), features...), 0
+				s.fault = func(string) string {
+					n++
+					return f(n)
+				}
+				return s.open(t), func() int {
+					s.mu.Lock()
+					defer s.mu.Unlock()
+					return n
+				}, s.calm(t)
+			})
+		})
+	}
+}
+
+// A lock that ends because it was not renewed in time ends the run: nothing new is begun, nothing is written over what
+// another run has done since, and what was done is kept.
+func TestLocksThatEndAreNoticed(t *testing.T) {
+	service := memory.New()
+	s := serve(t, service, allFeatures...)
+	ws, err := over(t, s.open(t)).Workspace(state.DefaultWorkspace)
+	must(t, err)
+	session, err := ws.Lock(t.Context(), state.LockRequest{})
+	must(t, err)
+	j, err := session.Begin(t.Context(), state.RunInfo{ID: "one", Command: "apply"})
+	must(t, err)
+	must(t, j.Intent(storetest.Create("1", "t.one")))
+	p, err := service.Place(state.DefaultWorkspace)
+	must(t, err)
+	holder, err := p.Holder(t.Context())
+	must(t, err)
+	must(t, p.ForceUnlock(t.Context(), holder.ID)) // its time is over
+	select {
+	case <-session.Context().Done():
+	case <-time.After(time.Minute):
+		t.Fatal("it was not noticed")
+	}
+	if err := context.Cause(session.Context()); !errors.Is(err, remote.ErrLost) {
+		t.Errorf("it ends with %v", err)
+	}
+	if err := j.Intent(storetest.Create("2", "t.late")); err == nil {
+		t.Error("something new is begun")
+	}
+	other, err := over(t, s.open(t)).Workspace(state.DefaultWorkspace)
+	must(t, err)
+	if recorded, ended := put(t, other, "t.two"); !recorded || !ended {
+		t.Error("another run cannot work")
+	}
+	_ = j.Result("1", storetest.Put("t.one", "one", ""))
+	if err := j.Close(t.Context()); err == nil {
+		t.Error("the run ends well")
+	}
+	if err := session.Unlock(); err == nil {
+		t.Error("a lock that has ended is given back")
+	}
+	next, err := ws.Lock(t.Context(), state.LockRequest{}) // on the machine of the first
+	must(t, err)
+	if got := strings.Join(storetest.IDs(next.Snapshot().State), " "); got != "t.one=one t.two=t.two" {
+		t.Errorf("there is %s", got)
+	}
+	must(t, next.Unlock())
+}

@@ -2,6 +2,7 @@ package program_test
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -129,19 +130,30 @@ func serve(t *testing.T, d remote.Driver, features ...string) *server {
 // open makes a driver whose program is this server's.
 func (s *server) open(t *testing.T) *program.Driver {
 	t.Helper()
+	return s.openAs(t, nil)
+}
+
+// calm makes one for the same place whose calls have no faults.
+func (s *server) calm(t *testing.T) *program.Driver {
+	t.Helper()
+	return s.openAs(t, map[string]string{"calm": ""})
+}
+
+func (s *server) openAs(t *testing.T, secrets map[string]string) *program.Driver {
+	t.Helper()
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
 	d := program.New(program.Options{Command: []string{self, "pipe", s.address}, Pause: time.Millisecond,
-		Grace: time.Millisecond, Config: map[string]string{"where": "here"}})
+		Grace: time.Millisecond, Config: map[string]string{"where": "here"}, Secrets: secrets})
 	t.Cleanup(func() { d.Close() })
 	return d
 }
 
 // converse answers one process.
 func (s *server) converse(conn net.Conn) {
-	lines := bufio.NewReaderSize(conn, 1<<20)
+	lines, calm := bufio.NewReaderSize(conn, 1<<20), false
 	for {
 		line, err := lines.ReadBytes('\n')
 		if err != nil {
@@ -153,7 +165,8 @@ func (s *server) converse(conn net.Conn) {
 		}
 		s.mu.Lock()
 		fault := ""
-		if s.fault != nil && c.Method != "initialize" {
+		calm = calm || c.Method == "open" && bytes.Contains(c.Params, []byte(`"calm"`))
+		if s.fault != nil && c.Method != "initialize" && !calm {
 			fault = s.fault(c.Method)
 		}
 		s.mu.Unlock()

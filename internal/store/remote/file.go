@@ -8,11 +8,46 @@ import (
 	"io"
 	"io/fs"
 	"path/filepath"
+	"syscall"
 	"time"
 
 	"github.com/tombolo-iac/tombolo/internal/store"
 	"github.com/tombolo-iac/tombolo/internal/store/journal"
+	"github.com/tombolo-iac/tombolo/state"
 )
+
+// alone is the lock on a journal that is a file of this machine, from its beginning to the end of the session: another
+// would take the journal of a run that goes on for one that an interrupted run has left.
+type alone struct {
+	files store.Files
+	name  string
+	file  store.File
+}
+
+// alone takes the lock. Where nothing may be written, there is none, and needs none.
+func (w *workspace) alone() (*alone, error) {
+	a := &alone{files: w.o.Files, name: filepath.Join(w.o.Journals, w.file()+".lock")}
+	var err error
+	a.file, err = store.Fresh(a.files, a.name)
+	switch {
+	case errors.Is(err, store.ErrLocked):
+		return nil, &state.LockedError{Err: fmt.Errorf("another run works with the journal of %s, which is in %s: %w",
+			w.place, filepath.Dir(a.name), err)}
+	case errors.Is(err, fs.ErrPermission), errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.EROFS):
+		return nil, nil
+	case err != nil:
+		return nil, err
+	}
+	return a, nil
+}
+
+// release frees the lock. A file that cannot be removed is replaced by the next one.
+func (a *alone) release() {
+	if a != nil {
+		_ = a.files.Remove(a.name)
+		_ = a.file.Close()
+	}
+}
 
 // local is the journal of a backend that has no room for one: a file of this machine.
 func (w *workspace) local() journalFile {

@@ -21,6 +21,7 @@ type session struct {
 	ctx    context.Context // ends with the lock
 	cancel context.CancelCauseFunc
 	done   chan struct{} // closed when nobody watches the lock any more; nil before
+	alone  *alone        // with a journal of this machine
 
 	mu      sync.Mutex
 	base    *state.State // what is stored; nil when it says nothing
@@ -88,6 +89,12 @@ func (s *session) load(ctx context.Context) error {
 		}
 		if _, ok := s.hold.(*localJournal); v.local && !ok {
 			s.hold = &localJournal{Hold: s.hold, path: s.w.local()}
+		}
+		if v.local && v.raw.Version != "" && s.alone == nil {
+			if s.alone, err = s.w.alone(); err != nil {
+				return err
+			}
+			continue // it may have been gone on with, or have ended
 		}
 		s.mu.Lock()
 		err = s.take(v)
@@ -416,6 +423,7 @@ func (s *session) release() error {
 	if s.done != nil {
 		<-s.done
 	}
+	s.alone.release()
 	var err error
 	for try := range s.w.o.tries() {
 		ctx, cancel := s.call()

@@ -222,6 +222,11 @@ func (s *session) begin(carried []journal.Record) error {
 	if err != nil {
 		return err
 	}
+	if _, local := s.hold.(*localJournal); local && s.alone == nil {
+		if s.alone, err = s.w.alone(); err != nil {
+			return err
+		}
+	}
 	if log.version, err = s.start(s.version, first); err != nil {
 		return fmt.Errorf("begin the journal of %s: %w", s.w.place, err)
 	}

@@ -36,3 +36,23 @@ func TestEveryRequestOfARunMayFail(t *testing.T) {
 			}, open(t, settings(calm.URL, nil))
 		})
 }
+
+// A run takes the lock, reads state and journal at once, writes the state once, and each record that something waits
+// for is one request. Other services than AWS are tried whether they keep conditions.
+func TestRequestsOfARunAreCounted(t *testing.T) {
+	n := 0
+	net := &faulty{t: t, next: serve(t), plan: func(*wire) fault {
+		n++
+		return none
+	}}
+	server := httptest.NewServer(net)
+	t.Cleanup(server.Close)
+	want := drivertest.Counts{Plan: 5, Idle: 5, One: 11, More: 2}
+	if got := drivertest.Requests(t, open(t, settings(server.URL, nil)), func() int {
+		net.mu.Lock()
+		defer net.mu.Unlock()
+		return n
+	}); got != want {
+		t.Errorf("%+v, want %+v", got, want)
+	}
+}

@@ -1,0 +1,77 @@
+package remote_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/tombolo-iac/tombolo/internal/store/remote"
+	"github.com/tombolo-iac/tombolo/internal/store/remote/memory"
+	"github.com/tombolo-iac/tombolo/state"
+	"github.com/tombolo-iac/tombolo/state/storetest"
+)
+
+// A run whose journal is on this machine is not taken for an interrupted one, with whatever lock or none: a second one
+// in the folder is refused until it has ended. One that was killed is recovered.
+func TestAJournalOfThisMachineIsThatOfOneRun(t *testing.T) {
+	folder, service := t.TempDir(), homeless{memory.New()}
+	open := func(folder string) state.Workspace {
+		return workspaceOf(remote.New(remote.Options{Driver: service, Rescue: []string{folder}}))
+	}
+	free := state.LockRequest{Unlocked: true}
+	one, err := open(folder).Lock(t.Context(), free)
+	if err != nil {
+		t.Fatal(err)
+	}
+	j, err := one.Begin(t.Context(), state.RunInfo{ID: "one", Command: "apply"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := j.Intent(storetest.Create("1", "t.a")); err != nil {
+		t.Fatal(err)
+	}
+	for _, request := range []state.LockRequest{free, {}} {
+		var locked *state.LockedError
+		if _, err := open(folder).Lock(t.Context(), request); !errors.As(err, &locked) {
+			t.Errorf("a second run is refused with %v", err)
+		}
+	}
+	if err := errors.Join(j.Result("1", storetest.Put("t.a", "a", "")), j.Err()); err != nil {
+		t.Errorf("the first run was disturbed: %v", err)
+	}
+	killed := t.TempDir() // its files as they are now, and nobody who holds them
+	if err := os.CopyFS(killed, os.DirFS(folder)); err != nil {
+		t.Fatal(err)
+	}
+	two, err := open(killed).Lock(t.Context(), free)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := storetest.IDs(two.Snapshot().State); len(got) != 1 || got[0] != "t.a=a" {
+		t.Errorf("after the first run was killed there is %v", got)
+	}
+	if err := two.Unlock(); err != nil {
+		t.Error(err)
+	}
+	_ = one.Unlock() // its journal was taken over
+	left, err := filepath.Glob(filepath.Join(killed, "*"))
+	if err != nil || len(left) > 0 {
+		t.Errorf("there is %v, %v", left, err)
+	}
+}
+
+// homeless is a service without room for a journal.
+type homeless struct{ remote.Driver }
+
+func (h homeless) Place(name string) (remote.Place, error) {
+	p, err := h.Driver.Place(name)
+	return homelessPlace{p}, err
+}
+
+type homelessPlace struct{ remote.Place }
+
+func (homelessPlace) ReadJournal(context.Context) (remote.Journal, error) {
+	return remote.Journal{}, remote.ErrNoJournal
+}
