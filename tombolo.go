@@ -36,6 +36,7 @@ import (
 	"github.com/tombolo-iac/tombolo/addr"
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/event"
+	"github.com/tombolo-iac/tombolo/flavor"
 	"github.com/tombolo-iac/tombolo/internal/config"
 	"github.com/tombolo-iac/tombolo/internal/engine"
 	"github.com/tombolo-iac/tombolo/internal/store"
@@ -78,6 +79,9 @@ type Options struct {
 	// language's own keep their names.
 	Functions map[string]function.Function
 
+	// Flavor says whose project it is: Terraform's or OpenTofu's. While it is not set, the environment, the CLI
+	// configuration and the project's lock file decide.
+	Flavor flavor.Flavor
 	// Parallelism bounds concurrent provider calls; 0 means 10.
 	Parallelism int
 	// Events receives what happens; nil drops it.
@@ -93,19 +97,20 @@ type Options struct {
 
 // surroundings returns what a project takes from outside of its configuration.
 func (o Options) surroundings() *engine.Surroundings {
-	s := &engine.Surroundings{Dir: o.Dir, Environ: o.Environ, PluginEnviron: o.Environ, ProviderLog: o.Log}
+	s := &engine.Surroundings{Dir: o.Dir, Environ: o.Environ, PluginEnviron: o.Environ, ProviderLog: o.Log,
+		Says: o.Flavor}
 	if o.Environ == nil {
 		s.Environ = os.Environ()
 	}
 	return s
 }
 
-// providers returns the caller's own providers by address.
-func (o Options) providers() (map[addr.Provider]provider.Factory, diag.List) {
+// providers returns the caller's own providers by address; host is the registry of sources that name none.
+func (o Options) providers(host string) (map[addr.Provider]provider.Factory, diag.List) {
 	var diags diag.List
 	out := map[addr.Provider]provider.Factory{}
 	for source, factory := range o.Providers {
-		a, err := addr.ParseProvider(source)
+		a, err := addr.ParseProviderIn(source, host)
 		if err != nil {
 			diags = diags.AppendError("Invalid source of a provider", err)
 			continue
@@ -119,15 +124,17 @@ func (o Options) providers() (map[addr.Provider]provider.Factory, diag.List) {
 type Project struct {
 	engine *engine.Project
 	values config.Values
+	host   string // the registry of sources that name none
 }
 
 // Load loads a project. Warnings come with a project; with errors there is none. Whoever gets a project closes it.
 func Load(ctx context.Context, o Options) (*Project, diag.List) {
-	own, diags := o.providers()
+	s := o.surroundings()
+	host := s.Flavor().RegistryHost()
+	own, diags := o.providers(host)
 	if diags.HasErrors() {
 		return nil, diags
 	}
-	s := o.surroundings()
 	p, diags := s.Project(ctx, engine.LoadOptions{
 		Workspace: o.Workspace, Parallelism: o.Parallelism, Events: o.Events, Abort: o.Abort, Saved: o.Saved,
 		Store: o.Store, Providers: own, Functions: o.Functions,
@@ -136,7 +143,7 @@ func Load(ctx context.Context, o Options) (*Project, diag.List) {
 		return nil, diags
 	}
 	given, more := o.variables()
-	project := &Project{engine: p}
+	project := &Project{engine: p, host: host}
 	if !more.HasErrors() && o.Saved == nil {
 		var files []config.Option
 		for _, name := range o.VarFiles {
@@ -176,15 +183,16 @@ type InstallOptions struct {
 }
 
 // Install makes ready what the configuration needs, as the command init does: its modules, its providers, the lock
-// file, and the record of its backend block. Of the options it uses Dir and Environ; providers of the program itself
-// are installed nowhere. It asks nothing, and refuses a backend block that is another one than the recorded one: the
-// command init moves states.
+// file, and the record of its backend block. Of the options it uses Dir, Environ and Flavor; providers of the program
+// itself are installed nowhere. It asks nothing, and refuses a backend block that is another one than the recorded one:
+// the command init moves states.
 func Install(ctx context.Context, o Options, how InstallOptions) diag.List {
-	own, diags := o.providers()
+	s := o.surroundings()
+	own, diags := o.providers(s.Flavor().RegistryHost())
 	if diags.HasErrors() {
 		return diags
 	}
-	return o.surroundings().Install(ctx, engine.InstallOptions{Upgrade: how.Upgrade, Progress: how.Progress, Own: own})
+	return s.Install(ctx, engine.InstallOptions{Upgrade: how.Upgrade, Progress: how.Progress, Own: own})
 }
 
 // Close ends the providers that were started for their schemas.
@@ -198,7 +206,7 @@ func (p *Project) Store() state.Store { return p.engine.Store() }
 
 // Schema returns the schema of a provider, by its source.
 func (p *Project) Schema(source string) (*provider.Schema, diag.List) {
-	a, err := addr.ParseProvider(source)
+	a, err := addr.ParseProviderIn(source, p.host)
 	if err != nil {
 		return nil, diag.FromError("Invalid source of a provider", err)
 	}

@@ -26,10 +26,15 @@ type Provider struct {
 
 // DefaultProvider is the address that a local name without a source means.
 func DefaultProvider(localName string) Provider {
+	return DefaultProviderIn(localName, DefaultProviderHost)
+}
+
+// DefaultProviderIn is DefaultProvider where host is the default.
+func DefaultProviderIn(localName, host string) Provider {
 	if localName == "terraform" {
 		return BuiltinProvider("terraform")
 	}
-	return Provider{DefaultProviderHost, DefaultProviderNamespace, localName}
+	return Provider{host, DefaultProviderNamespace, localName}
 }
 
 // BuiltinProvider is the address of a provider that is part of the engine.
@@ -53,8 +58,11 @@ func (p Provider) ForDisplay() string {
 	return p.String()
 }
 
-// ParseProvider reads TYPE, NAMESPACE/TYPE or HOST/NAMESPACE/TYPE.
-func ParseProvider(s string) (Provider, error) {
+// ParseProvider reads TYPE, NAMESPACE/TYPE or HOST/NAMESPACE/TYPE. Without a host it is DefaultProviderHost.
+func ParseProvider(s string) (Provider, error) { return ParseProviderIn(s, DefaultProviderHost) }
+
+// ParseProviderIn is ParseProvider where host is the default.
+func ParseProviderIn(s, host string) (Provider, error) {
 	parts := strings.Split(s, "/")
 	for i, part := range parts {
 		label := part
@@ -70,9 +78,9 @@ func ParseProvider(s string) (Provider, error) {
 	}
 	switch len(parts) {
 	case 1:
-		return Provider{DefaultProviderHost, DefaultProviderNamespace, parts[0]}, nil
+		return Provider{host, DefaultProviderNamespace, parts[0]}, nil
 	case 2:
-		return Provider{DefaultProviderHost, parts[0], parts[1]}, nil
+		return Provider{host, parts[0], parts[1]}, nil
 	case 3:
 		return Provider{parts[0], parts[1], parts[2]}, nil
 	}

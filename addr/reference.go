@@ -20,7 +20,7 @@ const (
 	RefModule                       // module.NAME, whole
 	RefOutput                       // module.NAME.OUTPUT or module.NAME[KEY].OUTPUT
 	RefPath                         // path.module, path.root, path.cwd
-	RefTerraform                    // terraform.workspace, terraform.applying
+	RefTerraform                    // terraform.workspace, terraform.applying; in OpenTofu's words tofu.workspace
 	RefCount                        // count.index
 	RefEach                         // each.key, each.value
 	RefSelf                         // self
@@ -32,6 +32,7 @@ type Reference struct {
 	Resource Resource // for RefResource
 	Name     string   // variable, local, module call, attribute of path/terraform/count/each
 	Output   string   // for RefOutput
+	Root     string   // for RefTerraform: "terraform" or "tofu", as it was written
 	// Key is the instance key when it stands literally behind the resource or module; HasKey reports whether.
 	Key    Key
 	HasKey bool
@@ -63,7 +64,7 @@ func (r Reference) String() string {
 	case RefPath:
 		return "path." + r.Name
 	case RefTerraform:
-		return "terraform." + r.Name
+		return r.Root + "." + r.Name
 	case RefCount:
 		return "count." + r.Name
 	case RefEach:
@@ -96,7 +97,8 @@ func ParseReference(t hcl.Traversal) (Reference, diag.List) {
 		return named(RefLocal)
 	case "path":
 		return named(RefPath)
-	case "terraform":
+	case "terraform", "tofu":
+		ref.Root = root
 		return named(RefTerraform)
 	case "count":
 		return named(RefCount)

@@ -200,7 +200,7 @@ func differences(c *Case, a, b *Record) (all []Difference) {
 // ask runs a case once with terraform.
 func (h *harness) ask(t *testing.T, c *Case) *Record {
 	t.Helper()
-	rec, err := record(h.oracle(c), h.tombolo, caseDir(t, c, "terraform"), c)
+	rec, err := record(h.oracle(c), h.ours(c), caseDir(t, c, "terraform"), c)
 	if err != nil {
 		t.Fatalf("terraform: %v", err)
 	}

@@ -13,6 +13,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/tombolo-iac/tombolo/flavor"
 )
 
 // currentTier is the highest tier of cases that tombolo is expected to pass. Raise it when a capability is complete: 2
@@ -124,7 +126,7 @@ func (h *harness) run(t *testing.T, c *Case) {
 	if t.Failed() {
 		return
 	}
-	got, err := record(h.tombolo, h.oracle(c), caseDir(t, c, "tombolo"), c)
+	got, err := record(h.ours(c), h.oracle(c), caseDir(t, c, "tombolo"), c)
 	if err != nil {
 		t.Fatalf("tombolo: %v", err)
 	}
@@ -183,6 +185,7 @@ func (h *harness) compare(c *Case, want *Answer, got *Record) (reports []string)
 func (h *harness) compareStep(c *Case, step int, terraform, tombolo Document) (unmeant []Difference, goesOn bool) {
 	c.ownVersion(terraform, c.oracle.version)
 	c.ownVersion(tombolo, terraformVersion)
+	c.ownVersion(tombolo, flavor.OpenTofuVersion)
 	silent(terraform, tombolo)
 	silent(tombolo, terraform)
 	onlyShared(terraform, tombolo)
@@ -329,13 +332,15 @@ func emptyFile(t *testing.T) string {
 }
 
 // findTombolo returns the binary under test: TOMBOLO_BIN, or one that it builds. It is called by the name terraform, as
-// the tools call it.
+// the tools call it; beside it is the same under the name tofu.
 func findTombolo(t *testing.T) string {
-	link := filepath.Join(t.TempDir(), "terraform")
-	if err := os.Symlink(builtTombolo(t), link); err != nil {
-		t.Fatal(err)
+	bin, dir := builtTombolo(t), t.TempDir()
+	for _, f := range []flavor.Flavor{flavor.OpenTofu, flavor.Terraform} {
+		if err := os.Symlink(bin, filepath.Join(dir, f.Command())); err != nil {
+			t.Fatal(err)
+		}
 	}
-	return link
+	return filepath.Join(dir, flavor.Terraform.Command())
 }
 
 func builtTombolo(t *testing.T) string {

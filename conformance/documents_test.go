@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	tfjson "github.com/hashicorp/terraform-json"
+
+	"github.com/tombolo-iac/tombolo/flavor"
 )
 
 // undecodable returns what the library that tools read terraform's documents with has against the documents of a step.
@@ -94,6 +96,9 @@ func decodeEvents(stream string) error {
 		}
 		switch msg := msg.(type) {
 		case tfjson.VersionLogMessage:
+			if msg.UI != nil && strings.Contains(line, `"tofu":"`+flavor.OpenTofuVersion+`"`) {
+				continue // which the library does not read, from OpenTofu either
+			}
 			if msg.Terraform == nil || msg.Terraform.String() != terraformVersion || msg.UI == nil {
 				return fmt.Errorf("no versions in %s", line)
 			}

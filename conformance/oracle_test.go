@@ -5,10 +5,12 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
 
+	"github.com/tombolo-iac/tombolo/flavor"
 	"github.com/tombolo-iac/tombolo/internal/program/programtest"
 )
 
@@ -78,17 +80,15 @@ func (o *oracle) look(t *testing.T) string {
 // oracle returns the program that a case is compared with; "" where it is not there.
 func (h *harness) oracle(c *Case) string { return h.oracles[c.oracle.name] }
 
-// isTofu reports whether the oracle calls itself by another name.
-func (o *oracle) isTofu() bool { return strings.HasPrefix(o.name, "tofu-") }
+// flavor is the tool that the oracle is.
+func (o *oracle) flavor() flavor.Flavor {
+	name, _, _ := strings.Cut(o.name, "-")
+	return flavor.OfCommand(name)
+}
 
-// forgetName writes the name of OpenTofu as Terraform's: we answer by that name.
-func (r *Record) forgetName() {
-	for _, res := range r.Results {
-		for i := range res.Runs {
-			res.Runs[i].Stdout = strings.ReplaceAll(res.Runs[i].Stdout, "OpenTofu", "Terraform")
-			res.Runs[i].Stderr = strings.ReplaceAll(res.Runs[i].Stderr, "OpenTofu", "Terraform")
-		}
-	}
+// ours returns tombolo under the name of a case's oracle.
+func (h *harness) ours(c *Case) string {
+	return filepath.Join(filepath.Dir(h.tombolo), c.oracle.flavor().Command())
 }
 
 // ownVersion writes the version that a program tells of itself as one word where it tells it: what we tell does not

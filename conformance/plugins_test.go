@@ -72,13 +72,13 @@ func TestMain(m *testing.M) {
 	serve.Main(serve.Options{Address: "registry.terraform.io/" + plugins[name].source, New: plugins[name].new})
 }
 
-// install puts a plugin into the mirror of a home directory.
-func (p plugin) install(home, name string) error {
+// install puts a plugin into the mirror of a home directory, below the registry of those who are to find it.
+func (p plugin) install(home, host, name string) error {
 	exe, err := p.executable()
 	if err != nil {
 		return err
 	}
-	dir := filepath.Join(home, ".terraform.d", "plugins", "registry.terraform.io", filepath.FromSlash(p.source),
+	dir := filepath.Join(home, ".terraform.d", "plugins", host, filepath.FromSlash(p.source),
 		p.version, runtime.GOOS+"_"+runtime.GOARCH)
 	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return err
@@ -116,17 +116,18 @@ func (p plugin) executable() (string, error) {
 
 // installPlugins returns a runner's binary the plugins of its case.
 func (r *runner) installPlugins() error {
-	real, err := filepath.EvalSymlinks(r.bin) // both are called by the name terraform
+	real, err := filepath.EvalSymlinks(r.bin) // both are called by the same name
 	if err != nil {
 		return err
 	}
-	ours := !strings.HasPrefix(filepath.Base(real), "terraform")
+	base := filepath.Base(real)
+	ours := !strings.HasPrefix(base, "terraform") && !strings.HasPrefix(base, "tofu")
 	for _, name := range r.c.plugins {
 		p := plugins[name]
 		if p.builtIn && ours {
 			continue
 		}
-		if err := p.install(r.scratch, name); err != nil {
+		if err := p.install(r.scratch, r.c.oracle.flavor().RegistryHost(), name); err != nil {
 			return err
 		}
 	}

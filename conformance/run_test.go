@@ -64,9 +64,6 @@ var ourHash = regexp.MustCompile(`h1:[A-Za-z0-9+/]{43}=`)
 // test binary.
 func (r *Record) tidy(c *Case) {
 	r.forgetWaits()
-	if c.oracle.isTofu() {
-		r.forgetName()
-	}
 	if !slices.ContainsFunc(c.plugins, func(name string) bool { return plugins[name].new != nil }) {
 		return
 	}

@@ -17,7 +17,7 @@
 //
 // Families know nothing of each other: what two of them need is in command.
 //
-// Called by the name terraform (the base name of the program), it presents itself as that.
+// Called by the name terraform or tofu (the base name of the program), it presents itself as that.
 package cli
 
 import (
@@ -35,6 +35,7 @@ import (
 
 	"golang.org/x/term"
 
+	"github.com/tombolo-iac/tombolo/flavor"
 	"github.com/tombolo-iac/tombolo/internal/cli/command"
 	"github.com/tombolo-iac/tombolo/internal/engine"
 	"github.com/tombolo-iac/tombolo/internal/graph"
@@ -46,7 +47,7 @@ func Main() int {
 	out := &output{to: os.Stdout}
 	a := &command.App{Surroundings: engine.Surroundings{Environ: os.Environ()}, In: command.NewInput(os.Stdin),
 		Out: out, Err: os.Stderr}
-	a.Program, a.Title = persona(os.Args[0])
+	a.Program, a.Title, a.Persona = persona(os.Args[0])
 	if fd := int(os.Stdout.Fd()); term.IsTerminal(fd) {
 		a.OutTerminal = true
 		a.Width, _, _ = term.GetSize(fd)
@@ -66,19 +67,21 @@ func Main() int {
 // RemoteState reads states of other configurations for a program that is served as a plugin.
 func RemoteState() handler.RemoteState {
 	s := engine.Surroundings{Environ: os.Environ()}
-	s.Program, s.Title = persona("")
+	s.Program, s.Title, s.Persona = persona("")
 	if wd, err := os.Getwd(); err == nil {
 		s.StartDir = wd
 	}
 	return s.RemoteState()
 }
 
-// persona returns the name by which the program was called: under that of Terraform it presents itself as that.
-func persona(path string) (program, title string) {
-	if strings.TrimSuffix(strings.ToLower(filepath.Base(path)), ".exe") == "terraform" {
-		return "terraform", "Terraform"
+// persona returns the name by which the program was called: under that of Terraform or OpenTofu it presents itself as
+// that.
+func persona(path string) (program, title string, named flavor.Flavor) {
+	named = flavor.OfCommand(strings.TrimSuffix(strings.ToLower(filepath.Base(path)), ".exe"))
+	if named != flavor.Unset {
+		return named.Command(), named.Title(), named
 	}
-	return "tombolo", "Tombolo"
+	return "tombolo", "Tombolo", named
 }
 
 // survive turns a panic into a failure: the exit code of a panic would be taken for "there are changes".

@@ -88,10 +88,11 @@ func TestProgramPresentsItselfByTheNameItIsCalledBy(t *testing.T) {
 	for path, want := range map[string]string{
 		"terraform": "terraform", "/usr/bin/terraform": "terraform", "./terraform.exe": "terraform",
 		"Terraform.EXE": "terraform",
-		"tombolo":       "tombolo", "tombolo.exe": "tombolo", "/opt/terraform/tombolo": "tombolo",
+		"/usr/bin/tofu": "tofu", "tofu.exe": "tofu", "opentofu": "tombolo",
+		"tombolo": "tombolo", "tombolo.exe": "tombolo", "/opt/terraform/tombolo": "tombolo",
 		"terraform-1.11": "tombolo", "": "tombolo",
 	} {
-		if got, _ := persona(path); got != want {
+		if got, _, _ := persona(path); got != want {
 			t.Errorf("called as %q: %s, want %s", path, got, want)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/tombolo-iac/tombolo/addr"
 	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/flavor"
 )
 
 var dynamicNull = cty.NullVal(cty.DynamicPseudoType)
@@ -28,11 +29,11 @@ type callDecl struct {
 	attrs hcl.Attributes
 }
 
-func decodeCall(block *hcl.Block, override bool) (*callDecl, diag.List) {
+func decodeCall(block *hcl.Block, override bool, f flavor.Flavor) (*callDecl, diag.List) {
 	content, rest, hclDiags := block.Body.PartialContent(schemaFor(callSchema, override))
 	diags := diag.List(nil).AppendHCL(hclDiags)
 	c := &callDecl{attrs: content.Attributes}
-	c.Name, c.Range = block.Labels[0], block.DefRange
+	c.Name, c.Range, c.host = block.Labels[0], block.DefRange, f.RegistryHost()
 	diags = diags.Extend(checkName(c.Name, block.LabelRanges[0], "Invalid module instance name"))
 	attr, ok := c.attrs["version"]
 	if c.hasVersion = ok; ok && isComputed(attr.Expr) {
@@ -96,7 +97,7 @@ func isComputed(e hcl.Expression) bool {
 
 // setKind understands the text of the source.
 func (c *ModuleCall) setKind() (diags diag.List) {
-	kind, normal, err := ParseSource(c.SourceRaw, c.hasVersion)
+	kind, normal, err := ParseSourceIn(c.SourceRaw, c.hasVersion, c.host)
 	if err != nil {
 		summary := "Invalid module source address"
 		if c.hasVersion {

@@ -25,6 +25,7 @@ import (
 
 	"github.com/tombolo-iac/tombolo/addr"
 	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/flavor"
 )
 
 // DefaultDataDir is where a working directory keeps what was installed, unless told otherwise.
@@ -41,6 +42,9 @@ type Options struct {
 	DataDir string
 	// LanguageVersion is what required_version is judged by, such as "1.11.4".
 	LanguageVersion string
+	// Flavor says whose project it is: it decides about the registry of sources without a host, and about files that
+	// replace others.
+	Flavor flavor.Flavor
 	// RootOnly leaves the called modules alone: no manifest is needed, and the tree ends at the root. Installing begins
 	// so.
 	RootOnly bool
@@ -97,7 +101,7 @@ func Load(ctx context.Context, opts Options) (*Config, diag.List) {
 		path := opts.Module.Path.Calls()
 		l.below = path[:len(path)-1]
 		var moreDiags diag.List
-		if dir, _, moreDiags = l.installedDir(newModule(".", addr.RootModule),
+		if dir, _, moreDiags = l.installedDir(newModule(".", addr.RootModule, opts.Flavor),
 			opts.Module.Call); moreDiags.HasErrors() {
 			return nil, diags.Extend(moreDiags)
 		}
@@ -166,6 +170,7 @@ type loader struct {
 	files    Files
 	dir      string // the working directory
 	version  *version.Version
+	flavor   flavor.Flavor
 	rootOnly bool
 	manifest map[string]ManifestModule // by key
 	below    []string                  // the calls that lead to the root module in the manifest; usually none
@@ -178,6 +183,7 @@ func newLoader(opts Options) (*loader, diag.List) {
 		files:    opts.files(),
 		dir:      opts.Dir,
 		rootOnly: opts.RootOnly,
+		flavor:   opts.Flavor,
 		parsed:   map[string]*parsedFile{},
 		config:   &Config{Modules: map[addr.Module]*Module{}, Files: map[string][]byte{}},
 	}
@@ -330,7 +336,7 @@ func (c *Config) IsEmpty() bool {
 // module reads one directory as a module.
 func (l *loader) module(ctx context.Context, dir string, path addr.Module) (*Module, diag.List) {
 	var diags diag.List
-	primary, override, err := moduleFiles(l.files, dir)
+	primary, override, err := moduleFiles(l.files, dir, l.flavor)
 	if err != nil {
 		return nil, diags.Errorf(nil, "Unreadable module directory", "The module directory %s cannot be read: %s.", dir,
 			reason(err))
@@ -342,7 +348,7 @@ func (l *loader) module(ctx context.Context, dir string, path addr.Module) (*Mod
 			l.config.Files[f.name] = f.source
 		}
 	}
-	m := newModule(dir, path)
+	m := newModule(dir, path, l.flavor)
 	l.config.Modules[path] = m
 	for _, f := range parsed {
 		m.partial = m.partial || newer || f.body == nil || f.parseDiags.HasErrors()

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tombolo-iac/tombolo/flavor"
 	"github.com/tombolo-iac/tombolo/internal/regular"
 )
 
@@ -120,15 +121,14 @@ func (f snapshotFiles) ReadFile(name string) ([]byte, error) {
 }
 
 // moduleFiles lists the configuration files of a directory in the order in which they count: primary files by name,
-// then override files by name.
-func moduleFiles(files Files, dir string) (primary, override []string, err error) {
+// then override files by name. Files that the flavor has a twin for are left out.
+func moduleFiles(files Files, dir string, f flavor.Flavor) (primary, override []string, err error) {
 	names, err := files.ReadDir(dir)
 	if err != nil {
 		return nil, nil, fmt.Errorf("list %s: %w", dir, err)
 	}
-	slices.Sort(names)
-	for _, name := range names {
-		stem, ok := configStem(name)
+	for _, name := range WithoutTwins(names, f) {
+		stem, ok := configStem(name, f)
 		switch {
 		case !ok:
 		case stem == "override" || strings.HasSuffix(stem, "_override"):
@@ -140,15 +140,31 @@ func moduleFiles(files Files, dir string) (primary, override []string, err error
 	return primary, override, nil
 }
 
+// WithoutTwins returns names of files in their order, without those that the flavor has a twin for.
+func WithoutTwins(names []string, f flavor.Flavor) []string {
+	replaced := func(name string) bool {
+		return slices.ContainsFunc(f.Twins(name), func(twin string) bool { return slices.Contains(names, twin) })
+	}
+	return slices.Sorted(func(yield func(string) bool) {
+		for _, name := range names {
+			if !replaced(name) && !yield(name) {
+				return
+			}
+		}
+	})
+}
+
 // configStem returns the name of a configuration file without its extension; ok is false for all other files, among
 // them those that editors leave behind.
-func configStem(name string) (stem string, ok bool) {
+func configStem(name string, f flavor.Flavor) (stem string, ok bool) {
 	if strings.HasPrefix(name, ".") || strings.HasSuffix(name, "~") || strings.HasPrefix(name, "#") &&
 		strings.HasSuffix(name, "#") {
 		return "", false
 	}
-	if stem, ok = strings.CutSuffix(name, ".tf"); ok {
-		return stem, true
+	for _, ext := range append(f.Extensions(".tf"), f.Extensions(".tf.json")...) {
+		if stem, ok = strings.CutSuffix(name, ext); ok {
+			return stem, true
+		}
 	}
-	return strings.CutSuffix(name, ".tf.json")
+	return "", false
 }

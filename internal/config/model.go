@@ -56,6 +56,8 @@ type Module struct {
 	// Version is the version of an installed registry module, "" for others.
 	Version string
 
+	host string // the registry of providers without a source
+
 	RequiredVersions  []VersionConstraint
 	RequiredProviders map[string]*RequiredProvider // by local name; only what is written down
 	ProviderConfigs   map[addr.LocalProviderConfig]*ProviderConfig
@@ -293,6 +295,7 @@ type ModuleCall struct {
 
 	sourceExpr, versionExpr hcl.Expression // if they are no literals
 	hasVersion              bool
+	host                    string // the registry of sources that name none
 }
 
 // PassedProvider is one entry of the providers argument of a module call.

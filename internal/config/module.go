@@ -8,11 +8,12 @@ import (
 
 	"github.com/tombolo-iac/tombolo/addr"
 	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/flavor"
 )
 
-func newModule(dir string, path addr.Module) *Module {
+func newModule(dir string, path addr.Module, f flavor.Flavor) *Module {
 	return &Module{
-		Path: path, Dir: dir, Children: map[string]*Module{},
+		Path: path, Dir: dir, Children: map[string]*Module{}, host: f.RegistryHost(),
 		RequiredProviders: map[string]*RequiredProvider{},
 		ProviderConfigs:   map[addr.LocalProviderConfig]*ProviderConfig{},
 		ProviderMeta:      map[string]*ProviderMeta{},

@@ -16,6 +16,7 @@ import (
 
 	"github.com/tombolo-iac/tombolo/addr"
 	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/flavor"
 	"github.com/tombolo-iac/tombolo/internal/iteration"
 	"github.com/tombolo-iac/tombolo/internal/nesting"
 )
@@ -25,6 +26,7 @@ type parsedFile struct {
 	name     string
 	source   []byte // nil when it could not be read
 	override bool
+	flavor   flavor.Flavor
 	body     hcl.Body // nil when nothing of it could be understood
 	diags    diag.List
 	content  fileContent
@@ -58,7 +60,7 @@ func (l *loader) parseFiles(ctx context.Context, names []string, primary int) []
 	slots := make(chan struct{}, runtime.GOMAXPROCS(0))
 	var wait sync.WaitGroup
 	for i, name := range names {
-		parsed[i] = &parsedFile{name: name, override: i >= primary}
+		parsed[i] = &parsedFile{name: name, override: i >= primary, flavor: l.flavor}
 		if ctx.Err() != nil {
 			continue
 		}
@@ -134,6 +136,7 @@ func outsideOfBlocks(diags diag.List) diag.List {
 
 var fileSchema = &hcl.BodySchema{Blocks: []hcl.BlockHeaderSchema{
 	{Type: "terraform"},
+	{Type: "language"},
 	{Type: "required_providers"}, // never valid, but common enough to be told where it belongs
 	{Type: "provider", LabelNames: []string{"name"}},
 	{Type: "variable", LabelNames: []string{"name"}},
@@ -165,7 +168,9 @@ func (f *parsedFile) decodeBlock(block *hcl.Block) diag.List {
 	c := &f.content
 	switch block.Type {
 	case "terraform":
-		return c.terraform(block)
+		return c.terraform(block, f.flavor)
+	case "language":
+		return checkLanguageBlock(block, f.override)
 	case "required_providers":
 		return diag.List(nil).Errorf(block.DefRange.Ptr(), "Invalid required_providers block",
 			"A required_providers block belongs into a terraform block: terraform { required_providers { ... } }.")
@@ -184,7 +189,9 @@ func (f *parsedFile) decodeBlock(block *hcl.Block) diag.List {
 			return decodeOutput(b, f.override)
 		})
 	case "module":
-		return add(&c.calls, block, func(b *hcl.Block) (*callDecl, diag.List) { return decodeCall(b, f.override) })
+		return add(&c.calls, block, func(b *hcl.Block) (*callDecl, diag.List) {
+			return decodeCall(b, f.override, f.flavor)
+		})
 	case "resource":
 		return add(&c.resources, block, func(b *hcl.Block) (*Resource, diag.List) {
 			return decodeManaged(b, f.override)
@@ -227,7 +234,7 @@ func (l *loader) checkVersions(parsed []*parsedFile, path addr.Module) (diags di
 		if f.body == nil {
 			continue
 		}
-		found, moreDiags := sniffVersions(f.body)
+		found, moreDiags := sniffVersions(f.body, f.name, l.flavor)
 		diags = diags.Extend(moreDiags)
 		if f.override && len(found) > 0 {
 			constraints = nil
@@ -249,38 +256,12 @@ func (l *loader) checkVersions(parsed []*parsedFile, path addr.Module) (diags di
 		if !path.IsRoot() {
 			who = path.String()
 		}
-		diags = diags.Errorf(c.Range.Ptr(), "Unsupported Terraform Core version", "%s requires version %s of the "+
+		diags = diags.Errorf(c.Range.Ptr(), l.flavor.VersionProblem(), "%s requires version %s of the "+
 			"language, but this program implements version %s. Use a program that implements a version which fits, "+
 			"or change the constraint if you know that the configuration does not depend on it.", who, c.Text,
 			l.version)
 	}
 	return diags, newer
-}
-
-// sniffVersions finds the required_version arguments of a file.
-func sniffVersions(body hcl.Body) ([]VersionConstraint, diag.List) {
-	var out []VersionConstraint
-	var diags diag.List
-	root, _, _ := body.PartialContent(&hcl.BodySchema{Blocks: []hcl.BlockHeaderSchema{{Type: "terraform"}}})
-	if root == nil {
-		return nil, nil
-	}
-	for _, block := range root.Blocks {
-		content, _, _ := block.Body.PartialContent(&hcl.BodySchema{Attributes: []hcl.AttributeSchema{
-			{Name: "required_version"}}})
-		if content == nil {
-			continue
-		}
-		if attr, ok := content.Attributes["required_version"]; ok {
-			c, moreDiags := decodeVersion(attr)
-			diags = diags.Extend(moreDiags)
-			if !moreDiags.HasErrors() && c.Text != "" {
-				c.Range = attr.Range
-				out = append(out, c)
-			}
-		}
-	}
-	return out, diags
 }
 
 // prereleaseOf returns the first constraint on a prerelease, or "".

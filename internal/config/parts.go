@@ -5,6 +5,7 @@ import (
 
 	"github.com/tombolo-iac/tombolo/addr"
 	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/flavor"
 )
 
 // What configuration shares with other kinds of files, such as those of tests, is read by the same code.
@@ -45,9 +46,10 @@ func DecodeReferences(attr *hcl.Attribute) ([]hcl.Traversal, diag.List) { return
 func DecodeLiteral(expr hcl.Expression, target any) diag.List { return decodeLiteral(expr, target) }
 
 // NewModuleCall makes the call of a module out of the arguments source and version; the latter may be nil.
-func NewModuleCall(name string, source, version *hcl.Attribute, at hcl.Range) (*ModuleCall, diag.List) {
+func NewModuleCall(name string, source, version *hcl.Attribute, at hcl.Range, f flavor.Flavor) (*ModuleCall,
+	diag.List) {
 	c := &callDecl{attrs: hcl.Attributes{}}
-	c.Name, c.Range, c.Body = name, at, hcl.EmptyBody()
+	c.Name, c.Range, c.Body, c.host = name, at, hcl.EmptyBody(), f.RegistryHost()
 	var diags diag.List
 	if version != nil {
 		c.attrs["version"] = version

@@ -124,7 +124,7 @@ func (m *Module) ProviderFor(localName string) addr.Provider {
 	if r := m.RequiredProviders[localName]; r != nil {
 		return r.Source
 	}
-	return addr.DefaultProvider(localName)
+	return addr.DefaultProviderIn(localName, m.host)
 }
 
 // assumedProvider returns what a local name stands for where configurations are passed: the provider that is built in
@@ -133,7 +133,7 @@ func (m *Module) assumedProvider(localName string) addr.Provider {
 	if r := m.RequiredProviders[localName]; r != nil {
 		return r.Source
 	}
-	return addr.Provider{Host: addr.DefaultProviderHost, Namespace: addr.DefaultProviderNamespace, Type: localName}
+	return addr.Provider{Host: m.host, Namespace: addr.DefaultProviderNamespace, Type: localName}
 }
 
 // LocalNameFor returns the name that required_providers has for a provider; ok is false when it has none.

@@ -129,7 +129,7 @@ func ownReference(t hcl.Traversal) bool {
 		}
 	}
 	switch t.RootName() {
-	case "self", "path", "terraform":
+	case "self", "path", "terraform", "tofu":
 		return true
 	case "count":
 		return second == "index"

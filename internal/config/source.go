@@ -7,18 +7,25 @@ import (
 	"path"
 	"regexp"
 	"strings"
+
+	"github.com/tombolo-iac/tombolo/flavor"
 )
 
 // ParseSource understands the source argument of a module call and returns its normal form, which the manifest records.
 // A version argument makes the source a registry address.
 func ParseSource(raw string, hasVersion bool) (SourceKind, string, error) {
+	return ParseSourceIn(raw, hasVersion, flavor.Terraform.RegistryHost())
+}
+
+// ParseSourceIn is ParseSource where the registry is host, unless the source names one.
+func ParseSourceIn(raw string, hasVersion bool, host string) (SourceKind, string, error) {
 	if isLocalSource(raw) {
 		if hasVersion {
 			return 0, "", fmt.Errorf("%q is a local directory, which has no versions: remove the version argument", raw)
 		}
 		return SourceLocal, normalLocal(raw), nil
 	}
-	if normal, ok := normalRegistry(raw); ok {
+	if normal, ok := normalRegistry(raw, host); ok {
 		return SourceRegistry, normal, nil
 	}
 	if hasVersion {
@@ -57,8 +64,6 @@ func normalLocal(raw string) string {
 // LocalDir returns the directory that a local source means for a module in callerDir.
 func LocalDir(callerDir, source string) string { return path.Join(callerDir, source) }
 
-const defaultModuleHost = "registry.terraform.io"
-
 var (
 	registryName   = regexp.MustCompile(`^[0-9A-Za-z](?:[0-9A-Za-z_-]{0,62}[0-9A-Za-z])?$`)
 	registrySystem = regexp.MustCompile(`^[0-9a-z]{1,64}$`)
@@ -67,10 +72,9 @@ var (
 )
 
 // normalRegistry reads [HOST/]NAMESPACE/NAME/SYSTEM[//SUBDIR].
-func normalRegistry(raw string) (string, bool) {
+func normalRegistry(raw, host string) (string, bool) {
 	pkg, sub, hasSub := strings.Cut(raw, "//")
 	parts := strings.Split(pkg, "/")
-	host := defaultModuleHost
 	if len(parts) == 4 {
 		host, parts = strings.ToLower(parts[0]), parts[1:]
 		// These hosts are shorthands for Git repositories.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/tombolo-iac/tombolo/addr"
 	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/flavor"
 )
 
 var terraformSchema = &hcl.BodySchema{
@@ -25,7 +26,7 @@ var terraformSchema = &hcl.BodySchema{
 const languageEdition = "TF2021"
 
 // terraform reads a terraform block.
-func (c *fileContent) terraform(block *hcl.Block) diag.List {
+func (c *fileContent) terraform(block *hcl.Block, f flavor.Flavor) diag.List {
 	content, hclDiags := block.Body.Content(terraformSchema)
 	diags := diag.List(nil).AppendHCL(hclDiags)
 	if attr, ok := content.Attributes["required_version"]; ok {
@@ -34,10 +35,10 @@ func (c *fileContent) terraform(block *hcl.Block) diag.List {
 			c.requiredVersions = append(c.requiredVersions, v)
 		}
 	}
-	if attr, ok := content.Attributes["language"]; ok {
+	if attr, ok := content.Attributes["language"]; ok && f.HasEditions() {
 		diags = diags.Extend(checkLanguage(attr))
 	}
-	if attr, ok := content.Attributes["experiments"]; ok {
+	if attr, ok := content.Attributes["experiments"]; ok && f.HasEditions() {
 		if list, hclDiags := hcl.ExprList(attr.Expr); hclDiags.HasErrors() || len(list) > 0 {
 			diags = diags.Errorf(attr.NameRange.Ptr(), "Module uses experimental features", "No release of this "+
 				"program has experimental features. Remove the argument, and whatever depends on it.")
@@ -54,7 +55,9 @@ func (c *fileContent) terraform(block *hcl.Block) diag.List {
 				Range: b.DefRange, NameRange: b.LabelRanges[0]})
 			diags = diags.Extend(checkProviderMeta(b))
 		case "required_providers":
-			diags = diags.Extend(add(&c.requirements, b, decodeRequirements))
+			diags = diags.Extend(add(&c.requirements, b, func(b *hcl.Block) (*requirements, diag.List) {
+				return decodeRequirements(b, f.RegistryHost())
+			}))
 		}
 	}
 	return diags
@@ -93,7 +96,7 @@ type requirements struct {
 	rng     hcl.Range
 }
 
-func decodeRequirements(block *hcl.Block) (*requirements, diag.List) {
+func decodeRequirements(block *hcl.Block, host string) (*requirements, diag.List) {
 	attrs, hclDiags := block.Body.JustAttributes()
 	diags := diag.List(nil).AppendHCL(hclDiags)
 	out := &requirements{rng: block.DefRange}
@@ -103,7 +106,7 @@ func decodeRequirements(block *hcl.Block) (*requirements, diag.List) {
 			diags = diags.Extend(moreDiags)
 			continue
 		}
-		entry, moreDiags := decodeRequirement(attr)
+		entry, moreDiags := decodeRequirement(attr, host)
 		diags = diags.Extend(moreDiags)
 		if entry == nil {
 			continue
@@ -141,8 +144,9 @@ const entryAdvice = "An entry is an object with the attributes source, version a
 	"version as a string."
 
 // decodeRequirement reads one entry; nil means that it is unusable.
-func decodeRequirement(attr *hcl.Attribute) (*RequiredProvider, diag.List) {
-	entry := &RequiredProvider{Name: attr.Name, Source: addr.DefaultProvider(attr.Name), Range: attr.Expr.Range()}
+func decodeRequirement(attr *hcl.Attribute, host string) (*RequiredProvider, diag.List) {
+	entry := &RequiredProvider{Name: attr.Name, Source: addr.DefaultProviderIn(attr.Name, host),
+		Range: attr.Expr.Range()}
 	pairs, hclDiags := hcl.ExprMap(attr.Expr)
 	if hclDiags.HasErrors() {
 		return decodeVersionRequirement(entry, attr)
@@ -163,7 +167,7 @@ func decodeRequirement(attr *hcl.Attribute) (*RequiredProvider, diag.List) {
 		case "version":
 			diags = diags.Extend(entry.setVersion(pair.Value))
 		case "source":
-			diags = diags.Extend(entry.setSource(pair.Value))
+			diags = diags.Extend(entry.setSource(pair.Value, host))
 		case "configuration_aliases":
 			diags = diags.Extend(entry.setAliases(pair.Value))
 		default:
@@ -208,7 +212,7 @@ func (r *RequiredProvider) setVersion(expr hcl.Expression) (diags diag.List) {
 	return diags
 }
 
-func (r *RequiredProvider) setSource(expr hcl.Expression) (diags diag.List) {
+func (r *RequiredProvider) setSource(expr hcl.Expression, host string) (diags diag.List) {
 	text, problem := constString(expr)
 	if problem != "" {
 		return diags.Errorf(expr.Range().Ptr(), "Invalid source",
@@ -218,7 +222,7 @@ func (r *RequiredProvider) setSource(expr hcl.Expression) (diags diag.List) {
 	if summary, detail := providerSourceProblem(text); summary != "" {
 		return diags.Errorf(expr.Range().Ptr(), summary, "%s", detail)
 	}
-	source, err := addr.ParseProvider(text)
+	source, err := addr.ParseProviderIn(text, host)
 	if err != nil {
 		return diags.Errorf(expr.Range().Ptr(), "Invalid provider source string", "The source is not usable: %s.", err)
 	}

@@ -65,9 +65,9 @@ func (r *Run) Console(ctx context.Context, o ConsoleOptions) (*Console, diag.Lis
 	if o.Plan {
 		options.Now = time.Now()
 		options.Functions = p.functions(p.opts.Abort, funcs.Options{PlanTime: options.Now, Pure: true})
-		walk, more = planning.Explore(ctx, p.opts.Abort, prog, r.State(), pool, options)
+		walk, more = planning.Explore(ctx, p.opts.Abort, prog, r.prior(), pool, options)
 	} else {
-		walk, more = planning.Evaluate(ctx, prog, r.State(), pool, options)
+		walk, more = planning.Evaluate(ctx, prog, r.prior(), pool, options)
 	}
 	scope := walk.Instance(o.Scope)
 	if scope == nil {

@@ -30,6 +30,7 @@ import (
 	"github.com/tombolo-iac/tombolo/addr"
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/event"
+	"github.com/tombolo-iac/tombolo/flavor"
 	"github.com/tombolo-iac/tombolo/internal/backend"
 	"github.com/tombolo-iac/tombolo/internal/config"
 	"github.com/tombolo-iac/tombolo/internal/eval"
@@ -67,6 +68,8 @@ type Options struct {
 	Providers map[addr.Provider]provider.Factory
 	// Title is the name of the program in sentences; empty means "Tombolo".
 	Title string
+	// Flavor says whose project it is.
+	Flavor flavor.Flavor
 	// Parallelism bounds concurrent provider calls; 0 means 10.
 	Parallelism int
 	// Events receives what happens; nil drops it.
@@ -123,8 +126,9 @@ func Load(ctx context.Context, o Options) (*Project, diag.List) {
 			o.OriginalDir = wd
 		}
 	}
-	load := config.Options{Dir: o.Dir, DataDir: o.DataDir, LanguageVersion: state.LanguageVersion, Module: o.Module,
-		RootProviders: o.RootProviders, Constants: o.Constants}
+	load := config.Options{Dir: o.Dir, DataDir: o.DataDir, Flavor: o.Flavor, Module: o.Module,
+		LanguageVersion: o.Flavor.Version(state.LanguageVersion), RootProviders: o.RootProviders,
+		Constants: o.Constants}
 	if o.Config != nil {
 		load.Files = config.SnapshotFiles(o.Config)
 	}
@@ -295,6 +299,11 @@ func (p *Project) Open(ctx context.Context, o OpenOptions) (*Run, diag.List) {
 // State returns the state as it is now; nil when there is none.
 func (r *Run) State() *state.State { return r.session.Snapshot().State }
 
+// prior returns the state as the project's flavor has it.
+func (r *Run) prior() *state.State {
+	return adopt(r.State(), r.project.opts.Flavor, r.project.config.Uses())
+}
+
 // Snapshot returns the state with what an interrupted run left open.
 func (r *Run) Snapshot() *state.Snapshot { return r.session.Snapshot() }
 
@@ -367,7 +376,7 @@ func (r *Run) Plan(ctx context.Context, o PlanOptions) (out *plan.Plan, diags di
 	if o.Import == nil { // to take over an object is one way to settle what became of it
 		interrupted = r.openCreations()
 	}
-	out, more := planning.Run(ctx, p.opts.Abort, prog, r.State(), pool, planning.Options{
+	out, more := planning.Run(ctx, p.opts.Abort, prog, r.prior(), pool, planning.Options{
 		Title: p.opts.Title, Mode: o.Mode, SkipRefresh: o.SkipRefresh, Targets: o.Targets, Except: o.Except,
 		Interrupted:  interrupted,
 		ForceReplace: o.ForceReplace,

@@ -49,7 +49,7 @@ func (p *Project) Dependencies() (slots []*linking.Slot, edges [][]int, diags di
 
 // BuiltInProviders lists the providers that need no installation, as they are written in required_providers.
 func BuiltInProviders() []string {
-	return []string{"terraform.io/builtin/terraform", "hashicorp/external", "tombolo/external"}
+	return append([]string{"terraform.io/builtin/terraform"}, externalSources...)
 }
 
 // LockProblem words why the lock of a state could not be had.

@@ -34,8 +34,8 @@ func (s *Surroundings) InstallModules(ctx context.Context, o ModuleOptions) diag
 		o.Progress = func(string) {}
 	}
 	_, diags := fetch.InstallModules(ctx, s.dir(), filepath.ToSlash(s.DataDir()), fetch.Options{
-		Base: s.DataBase(), LanguageVersion: state.LanguageVersion, Upgrade: o.Upgrade, Progress: o.Progress,
-		Packages: fetch.Online(s.Web(), s.Environ), Calls: o.Calls, Constants: s.Constants,
+		Base: s.DataBase(), LanguageVersion: s.LanguageVersion(), Flavor: s.Flavor(), Upgrade: o.Upgrade,
+		Progress: o.Progress, Packages: fetch.Online(s.Web(), s.Environ), Calls: o.Calls, Constants: s.Constants,
 	})
 	return diags
 }
@@ -81,7 +81,7 @@ func (s *Surroundings) InstallProviders(ctx context.Context, cfg *config.Config,
 		diags = diags.Extend(more.OnlyErrors())
 	}
 	if o.State != nil {
-		for _, r := range o.State.Resources() {
+		for _, r := range adopt(o.State, s.Flavor(), cfg.Uses()).Resources() {
 			out.Wanted[r.Provider.Provider] = out.Wanted[r.Provider.Provider].And(require.Constraints{})
 		}
 	}
@@ -89,15 +89,17 @@ func (s *Surroundings) InstallProviders(ctx context.Context, cfg *config.Config,
 	if diags = diags.Extend(more); diags.HasErrors() {
 		return out, diags
 	}
-	sources := plugins.NewSources(out.Settings, s.SettingsEnvironment().ImpliedMirrors(), s.Web())
+	sources := plugins.NewSources(out.Settings, s.SettingsEnvironment().ImpliedMirrors(s.Flavor()), s.Web())
 	if len(o.Dirs) > 0 {
 		sources = plugins.OnlyFolders(o.Dirs)
 	}
 	if o.Progress == nil {
 		o.Progress = func(plugins.Step) {}
 	}
+	locked, more := takeOver(out.Before, s.Flavor())
+	diags = diags.Extend(more)
 	out.Result, more = plugins.Install(ctx, plugins.Options{
-		Wanted: out.Wanted, Locked: out.Before, Folder: s.PluginFolder(), Sources: sources,
+		Wanted: out.Wanted, Locked: locked, Folder: s.PluginFolder(), Sources: sources,
 		Cache:         packages.Folder{Dir: out.Settings.PluginCacheDir},
 		CacheUnlocked: out.Settings.PluginCacheMayBreakLockFile,
 		Overrides:     Uninstalled(out.Settings), BuiltIn: BuiltIn, Upgrade: o.Upgrade,
@@ -147,8 +149,9 @@ func (s *Surroundings) Install(ctx context.Context, how InstallOptions) diag.Lis
 		s.InstallModules(ctx, ModuleOptions{Upgrade: how.Upgrade, Progress: how.Progress})); diags.HasErrors() {
 		return diags
 	}
-	cfg, diags := config.Load(ctx, config.Options{Dir: s.dir(), DataDir: s.DataDir(),
-		LanguageVersion: state.LanguageVersion, Constants: s.Constants})
+	load := s.ConfigOptions()
+	load.Constants = s.Constants
+	cfg, diags := config.Load(ctx, load)
 	if diags.HasErrors() {
 		return diags
 	}
@@ -168,7 +171,7 @@ func (s *Surroundings) Install(ctx context.Context, how InstallOptions) diag.Lis
 	if diags = diags.Extend(more); diags.HasErrors() || installed.Before.Equal(installed.Lock) {
 		return diags
 	}
-	if err := installed.Lock.Save(s.dir()); err != nil {
+	if err := installed.Lock.For(s.Flavor()).Save(s.dir()); err != nil {
 		diags = diags.AppendError("Failed to write the dependency lock file", err)
 	}
 	return diags

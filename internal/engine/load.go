@@ -81,11 +81,14 @@ func (s *Surroundings) Load(ctx context.Context, o LoadOptions) (*Project, diag.
 	if diags := checkFunctions(o.Functions); diags.HasErrors() {
 		return nil, diags
 	}
+	if _, diags := s.SettingsEnvironment().Said(); diags.HasErrors() {
+		return nil, diags
+	}
 	options := Options{
 		Dir: cmp.Or(o.Dir, s.dir()), DataDir: s.DataDir(), OriginalDir: s.StartDir, Workspace: name,
 		Parallelism: max(o.Parallelism, 0), Events: o.Events, Abort: o.Abort, Module: o.Module,
 		RootProviders: o.RootProviders, Constants: s.Constants,
-		Title:   s.Title,
+		Title: s.Title, Flavor: s.Flavor(),
 		MayRead: s.MayRead, Functions: o.Functions, OtherStates: s.otherStore,
 	}
 	s.Settings() // once, here: MayRead is called from everywhere

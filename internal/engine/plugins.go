@@ -10,6 +10,7 @@ import (
 
 	"github.com/tombolo-iac/tombolo/addr"
 	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/flavor"
 	"github.com/tombolo-iac/tombolo/internal/config"
 	"github.com/tombolo-iac/tombolo/internal/fetch/lockfile"
 	"github.com/tombolo-iac/tombolo/internal/fetch/plugins"
@@ -23,7 +24,8 @@ import (
 func BuiltIn(p addr.Provider) bool {
 	return slices.ContainsFunc(BuiltInProviders(), func(source string) bool {
 		own, err := addr.ParseProvider(source)
-		return err == nil && own == p
+		return err == nil && (own == p || flavor.OfRegistry(p.Host) != flavor.Unset && own.Namespace == p.Namespace &&
+			own.Type == p.Type)
 	})
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/tombolo-iac/tombolo/addr"
 	"github.com/tombolo-iac/tombolo/event"
+	"github.com/tombolo-iac/tombolo/flavor"
 	"github.com/tombolo-iac/tombolo/internal/backend"
 	"github.com/tombolo-iac/tombolo/internal/builtin"
 	"github.com/tombolo-iac/tombolo/internal/external"
@@ -17,6 +18,9 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 	"github.com/tombolo-iac/tombolo/state"
 )
+
+// externalSources are the sources of the external provider.
+var externalSources = []string{"hashicorp/external", "tombolo/external"}
 
 // factories returns the providers of the project: those of the options, then the built-in ones.
 func (p *Project) factories() map[addr.Provider]provider.Factory {
@@ -33,12 +37,14 @@ func (p *Project) factories() map[addr.Provider]provider.Factory {
 		return external.New(external.Options{Dir: dir, Stderr: p.programOutput, MayRead: p.mayRead,
 			Spool: p.answersFolder}), nil
 	}
-	for _, source := range []string{"hashicorp/external", "tombolo/external"} {
-		a, err := addr.ParseProvider(source)
-		if err != nil {
-			panic("tombolo: " + err.Error())
+	for _, f := range []flavor.Flavor{flavor.Terraform, flavor.OpenTofu} { // a state may name that of either
+		for _, source := range externalSources {
+			a, err := addr.ParseProviderIn(source, f.RegistryHost())
+			if err != nil {
+				panic("tombolo: " + err.Error())
+			}
+			out[a] = ext
 		}
-		out[a] = ext
 	}
 	for a, f := range p.opts.Providers {
 		out[a] = f

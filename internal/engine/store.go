@@ -28,8 +28,12 @@ func (f StateFiles) Apply(o *store.Options) {
 
 // RootModule reads the root module alone: it may say where the state is.
 func (s *Surroundings) RootModule(ctx context.Context) (*config.Config, diag.List) {
-	return config.Load(ctx, config.Options{Dir: s.dir(), DataDir: s.DataDir(), LanguageVersion: state.LanguageVersion,
-		RootOnly: true})
+	if _, diags := s.SettingsEnvironment().Said(); diags.HasErrors() {
+		return nil, diags
+	}
+	o := s.ConfigOptions()
+	o.RootOnly = true
+	return config.Load(ctx, o)
 }
 
 // StoreOf returns the store that a root module asks for.

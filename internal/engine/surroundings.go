@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"errors"
 	"io"
 	"log/slog"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/tombolo-iac/tombolo/addr"
 	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/flavor"
 	"github.com/tombolo-iac/tombolo/internal/config"
 	"github.com/tombolo-iac/tombolo/internal/fetch/packages"
 	"github.com/tombolo-iac/tombolo/internal/fetch/web"
@@ -36,6 +38,9 @@ type Surroundings struct {
 	// Program is the name of the command, for advice on what to run; Title is the same as a name in sentences. Empty
 	// means "tombolo".
 	Program, Title string
+	// Says is the caller's choice of a flavor; while it is not set, others decide: see Flavor. Persona is that of the
+	// name by which the program was called.
+	Says, Persona flavor.Flavor
 	// ProviderLog and CoreLog receive what plugins and the engine log; nil drops it.
 	ProviderLog, CoreLog *slog.Logger
 
@@ -112,11 +117,11 @@ func (s *Surroundings) PluginFolder() packages.Folder {
 	return packages.Folder{Dir: s.In(filepath.Join(s.DataDir(), "providers")), Base: s.DataBase()}
 }
 
-// StateVersion returns what locks say of the program: under the name of Terraform its version alone, as there.
+// StateVersion returns what locks say of the program: under the name of another tool its version alone, as there.
 func (s *Surroundings) StateVersion() string {
 	switch {
-	case s.Program == "terraform":
-		return state.LanguageVersion
+	case s.Persona != flavor.Unset:
+		return s.LanguageVersion()
 	case s.Title != "":
 		return s.Title + " " + Version
 	}
@@ -149,7 +154,8 @@ func (s *Surroundings) SettingsEnvironment() settings.Environment {
 	if h, ok := s.lookupenv("HOME"); ok {
 		home = h
 	}
-	return settings.Environment{Getenv: s.Getenv, Home: home, OS: runtime.GOOS, Dir: s.In("")}
+	return settings.Environment{Getenv: s.Getenv, Home: home, OS: runtime.GOOS, Dir: s.In(""), Flavor: s.Says,
+		Otherwise: cmp.Or(s.Persona, s.initialised())}
 }
 
 // Settings reads the CLI configuration, once.

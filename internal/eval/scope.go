@@ -327,6 +327,7 @@ func (s *scope) variables() map[string]cty.Value {
 	}
 	for name, m := range map[string]map[string]cty.Value{
 		"var": s.vars, "local": s.locals, "module": s.modules, "path": s.path, "terraform": s.terraform,
+		"tofu": s.terraform,
 	} {
 		if m != nil {
 			out[name] = cty.ObjectVal(m)

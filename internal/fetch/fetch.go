@@ -26,6 +26,7 @@ import (
 
 	"github.com/tombolo-iac/tombolo/addr"
 	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/flavor"
 	"github.com/tombolo-iac/tombolo/internal/config"
 	"github.com/tombolo-iac/tombolo/internal/fetch/catalog"
 	"github.com/tombolo-iac/tombolo/internal/fetch/download"
@@ -41,6 +42,8 @@ type Options struct {
 	Base string
 	// LanguageVersion is what required_version is judged by, as for config.Load.
 	LanguageVersion string
+	// Flavor says whose project it is, as for config.Load.
+	Flavor flavor.Flavor
 	// Constants returns the values of the root module's variables, as for config.Load.
 	Constants func(root *config.Module) config.Values
 	// Upgrade installs modules anew that are recorded already.

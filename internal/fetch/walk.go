@@ -115,7 +115,8 @@ func (w *walk) run(ctx context.Context) (*config.Manifest, diag.List) {
 // read loads a module and begins with all that it calls. by is the call that leads to it; nil for the root module.
 func (w *walk) read(ctx context.Context, wait *sync.WaitGroup, at place, p addr.Module, outer []string, by *node) (
 	[]*node, diag.List) {
-	o := config.Options{Files: at.files, LanguageVersion: w.opts.LanguageVersion, Constants: w.opts.Constants}
+	o := config.Options{Files: at.files, LanguageVersion: w.opts.LanguageVersion, Flavor: w.opts.Flavor,
+		Constants: w.opts.Constants}
 	if by != nil {
 		o.Caller, o.Call = by.caller, by.call
 	}

@@ -90,7 +90,7 @@ func (r *reader) method(name string, at *ast.ObjectItem, body *ast.ObjectType) {
 func (r *reader) patterns(item *ast.ObjectItem) []Pattern {
 	var list []Pattern
 	for _, text := range r.texts(item) {
-		p, err := ParsePattern(text)
+		p, err := ParsePattern(text, r.Flavor.RegistryHost())
 		if err != nil {
 			r.errorf(item, "Invalid provider source patterns", "The pattern cannot be used: %s.", err)
 			continue
@@ -117,7 +117,7 @@ func (r *reader) folders(body *ast.ObjectType, what string, to *map[addr.Provide
 		if !ok {
 			continue
 		}
-		p, err := addr.ParseProvider(name)
+		p, err := addr.ParseProviderIn(name, r.Flavor.RegistryHost())
 		if err != nil {
 			r.errorf(item, "Invalid provider source address", "%s cannot be used: %s.", what, err)
 			continue
@@ -152,7 +152,7 @@ func (s *Settings) programs(text string) (diags diag.List) {
 	}
 	for part := range strings.SplitSeq(text, ",") {
 		name, dir, ok := strings.Cut(strings.TrimSpace(part), "=")
-		p, err := addr.ParseProvider(strings.TrimSpace(name))
+		p, err := addr.ParseProviderIn(strings.TrimSpace(name), s.Flavor.RegistryHost())
 		switch {
 		case strings.TrimSpace(part) == "":
 		case !ok || dir == "":

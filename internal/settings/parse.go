@@ -17,6 +17,7 @@ import (
 
 	"github.com/tombolo-iac/tombolo/addr"
 	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/flavor"
 	"github.com/tombolo-iac/tombolo/internal/nesting"
 )
 
@@ -27,18 +28,53 @@ type reader struct {
 	diags diag.List
 }
 
-// add reads one more file. err is what happened when it was opened.
-func (s *Settings) add(path string, src []byte, err error) diag.List {
+// file is one file that was parsed.
+type file struct {
+	path string
+	root *ast.ObjectList
+}
+
+// addFile parses one more file. err is what happened when it was opened.
+func addFile(files []file, path string, src []byte, err error) ([]file, diag.List) {
 	if err != nil {
-		return diag.List{}.Errorf(nil, "Unreadable CLI configuration",
+		return files, diag.List{}.Errorf(nil, "Unreadable CLI configuration",
 			"The CLI configuration file %s cannot be read: %s.", path, err)
 	}
 	root, diags := parse(path, src)
 	if diags.HasErrors() {
-		return diags
+		return files, diags
 	}
-	r := &reader{Settings: s, path: path}
-	for _, item := range root.Items {
+	return append(files, file{path, root}), nil
+}
+
+// flavor returns what the file says of the flavor, which decides about the rest of it.
+func (f file) flavor() (said flavor.Flavor) {
+	r := &reader{path: f.path} // what is wrong with the setting is reported when all are read
+	for _, item := range f.root.Items {
+		if name, _ := keys(item); name == "flavor" {
+			said = r.flavor(item)
+		}
+	}
+	return said
+}
+
+// flavor reads the setting of that name.
+func (r *reader) flavor(item *ast.ObjectItem) flavor.Flavor {
+	text, ok := r.text(item)
+	if !ok {
+		return flavor.Unset
+	}
+	f, ok := flavor.Parse(text)
+	if !ok {
+		r.errorf(item, "Invalid CLI configuration", "\"flavor\" is %q: expected %s.", text, flavor.Names)
+	}
+	return f
+}
+
+// add takes over what a file says.
+func (s *Settings) add(f file) diag.List {
+	r := &reader{Settings: s, path: f.path}
+	for _, item := range f.root.Items {
 		r.item(item)
 	}
 	return r.diags
@@ -119,6 +155,8 @@ func (r *reader) errorf(node ast.Node, summary, format string, args ...any) {
 func (r *reader) item(item *ast.ObjectItem) {
 	name, labels := keys(item)
 	switch name {
+	case "flavor":
+		r.flavor(item) // it counts already
 	case "plugin_cache_dir":
 		if text, ok := r.text(item); ok {
 			r.PluginCacheDir = os.ExpandEnv(text)

@@ -13,6 +13,7 @@
 package settings
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -24,11 +25,15 @@ import (
 
 	"github.com/tombolo-iac/tombolo/addr"
 	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/flavor"
 	"github.com/tombolo-iac/tombolo/internal/regular"
 )
 
 // Settings is the content of all files together.
 type Settings struct {
+	// Flavor says whose projects are worked on: what Environment says, or the setting of that name. It is never unset.
+	Flavor flavor.Flavor
+
 	PluginCacheDir              string // "" for none; environment variables are replaced
 	PluginCacheMayBreakLockFile bool
 	DisableCheckpoint           bool
@@ -86,8 +91,9 @@ func (m Method) Covers(p addr.Provider) bool {
 // Pattern matches provider addresses; an empty part matches everything.
 type Pattern struct{ Host, Namespace, Type string }
 
-// ParsePattern reads NAMESPACE/TYPE or HOST/NAMESPACE/TYPE, in which * stands for any part.
-func ParsePattern(text string) (Pattern, error) {
+// ParsePattern reads NAMESPACE/TYPE or HOST/NAMESPACE/TYPE, in which * stands for any part. Without a host it is the
+// one given.
+func ParsePattern(text, host string) (Pattern, error) {
 	parts := strings.Split(text, "/")
 	if len(parts) < 2 || len(parts) > 3 {
 		return Pattern{},
@@ -96,7 +102,7 @@ func ParsePattern(text string) (Pattern, error) {
 				text)
 	}
 	if len(parts) == 2 {
-		parts = slices.Insert(parts, 0, addr.DefaultProviderHost)
+		parts = slices.Insert(parts, 0, host)
 	}
 	for i, part := range parts {
 		if part == "*" {
@@ -149,27 +155,24 @@ type Environment struct {
 	OS string
 	// Dir is the working directory, whose terraform.d/plugins is a mirror; "" is that of the process.
 	Dir string
+	// Flavor is what the caller has decided. While it is not set, the environment and the files decide; Otherwise is
+	// what counts if they say nothing.
+	Flavor, Otherwise flavor.Flavor
 }
 
 // Load reads all files.
 func Load(env Environment) (*Settings, diag.List) {
-	s := &Settings{}
-	var diags diag.List
-	if path, variable := env.named(); path != "" {
-		src, err := regular.Named(path, maxSize)
-		if errors.Is(err, fs.ErrNotExist) {
-			diags = diags.Warnf(nil, "Unable to open CLI configuration file",
-				"The CLI configuration file at %q, which %s names, does not exist.", path, variable)
-		} else {
-			diags = diags.Extend(s.add(path, src, err))
+	wanted, diags := env.Said()
+	s := &Settings{Flavor: cmp.Or(wanted, env.Otherwise, flavor.Terraform)}
+	files, more := env.read(s.Flavor)
+	diags = diags.Extend(more)
+	for _, f := range files {
+		if said := f.flavor(); said != flavor.Unset && wanted == flavor.Unset {
+			s.Flavor = said
 		}
-	} else {
-		for _, path := range env.files() {
-			src, err := regular.Read(path, maxSize)
-			if !errors.Is(err, fs.ErrNotExist) {
-				diags = diags.Extend(s.add(path, src, err))
-			}
-		}
+	}
+	for _, f := range files {
+		diags = diags.Extend(s.add(f))
 	}
 	diags = diags.Extend(s.programs(env.Getenv(ProgramsVariable)))
 	if dir := env.Getenv("TF_PLUGIN_CACHE_DIR"); dir != "" {
@@ -192,6 +195,42 @@ func Load(env Environment) (*Settings, diag.List) {
 	return s, diags
 }
 
+// Said returns the flavor that the caller or the environment says.
+func (env Environment) Said() (f flavor.Flavor, diags diag.List) {
+	name := env.Getenv(flavor.Variable)
+	if env.Flavor != flavor.Unset || name == "" {
+		return env.Flavor, nil
+	}
+	f, ok := flavor.Parse(name)
+	if !ok {
+		diags = diags.Errorf(nil, "Invalid "+flavor.Variable, "%q is no flavor: expected %s.", name, flavor.Names)
+	}
+	return f, diags
+}
+
+// read reads and parses the files, those of a flavor among them.
+func (env Environment) read(fl flavor.Flavor) (files []file, diags diag.List) {
+	path, variable := env.named()
+	if path != "" {
+		src, err := regular.Named(path, maxSize)
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil, diags.Warnf(nil, "Unable to open CLI configuration file",
+				"The CLI configuration file at %q, which %s names, does not exist.", path, variable)
+		}
+		return addFile(nil, path, src, err)
+	}
+	for _, path := range env.files(fl) {
+		src, err := regular.Read(path, maxSize)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		var more diag.List
+		files, more = addFile(files, path, src, err)
+		diags = diags.Extend(more)
+	}
+	return files, diags
+}
+
 // named returns the file that the environment names, and the variable that does; the second one is an old name of the
 // first.
 func (env Environment) named() (path, variable string) {
@@ -203,15 +242,32 @@ func (env Environment) named() (path, variable string) {
 	return "", ""
 }
 
-// files returns the places of the default files, the main one first.
-func (env Environment) files() []string {
+// files returns the places of the default files, the main one first. A main file of the flavor's own replaces that of
+// Terraform, and so do the flavor's places for users who have none of Terraform's.
+func (env Environment) files(fl flavor.Flavor) []string {
 	if env.Home == "" {
 		return nil
 	}
 	main, dir := filepath.Join(env.Home, ".terraformrc"), filepath.Join(env.Home, ".terraform.d")
+	own := filepath.Join(env.Home, "."+fl.Command()+"rc")
 	if env.OS == "windows" {
 		appData := env.Getenv("APPDATA")
 		main, dir = filepath.Join(appData, "terraform.rc"), filepath.Join(appData, "terraform.d")
+		own = filepath.Join(appData, fl.Command()+".rc")
+	}
+	config := env.Getenv("XDG_CONFIG_HOME")
+	if config = filepath.Join(config, fl.Folder()); fl.Folder() == "" || !filepath.IsAbs(config) ||
+		env.OS == "windows" {
+		config = ""
+	}
+	switch {
+	case exists(own):
+		main = own
+	case config != "" && !exists(main):
+		main = filepath.Join(config, fl.Command()+"rc")
+	}
+	if config != "" && !exists(dir) {
+		dir = config
 	}
 	list := []string{main}
 	entries, _ := os.ReadDir(dir) // sorted by name; no directory means no files
@@ -221,6 +277,11 @@ func (env Environment) files() []string {
 		}
 	}
 	return list
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
 }
 
 // maxSize bounds what is read of a file.
@@ -240,10 +301,13 @@ func (env Environment) HelperDirs() []string {
 
 // ImpliedMirrors returns the folders in which providers are looked for when nothing is said about installation, in
 // their order. They need not exist.
-func (env Environment) ImpliedMirrors() []string {
+func (env Environment) ImpliedMirrors(fl flavor.Flavor) []string {
 	list := []string{filepath.Join(env.Dir, "terraform.d", "plugins")}
 	if env.Home != "" {
 		list = append(list, filepath.Join(env.Home, ".terraform.d", "plugins"))
+	}
+	if data := env.Getenv("XDG_DATA_HOME"); fl.Folder() != "" && filepath.IsAbs(data) && env.OS != "windows" {
+		list = append(list, filepath.Join(data, fl.Folder(), "plugins"))
 	}
 	if env.OS == "windows" {
 		if appData := env.Getenv("APPDATA"); appData != "" {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/tombolo-iac/tombolo/addr"
 	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/flavor"
 	"github.com/tombolo-iac/tombolo/internal/settings"
 )
 
@@ -80,7 +81,7 @@ provider_installation {
 
 func TestAMethodCoversWhatIsIncludedAndNotExcluded(t *testing.T) {
 	pattern := func(text string) settings.Pattern {
-		p, err := settings.ParsePattern(text)
+		p, err := settings.ParsePattern(text, addr.DefaultProviderHost)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -234,7 +235,7 @@ func TestImpliedMirrorsFollowTheUsualFolders(t *testing.T) {
 			"/app/HashiCorp/Terraform/plugins"},
 	} {
 		env := settings.Environment{Home: "/home/u", OS: system, Getenv: getenv(variables)}
-		if diff := cmp.Diff(want, env.ImpliedMirrors()); diff != "" {
+		if diff := cmp.Diff(want, env.ImpliedMirrors(flavor.Terraform)); diff != "" {
 			t.Errorf("%s: %s", system, diff)
 		}
 	}

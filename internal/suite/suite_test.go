@@ -15,6 +15,7 @@ import (
 
 	"github.com/tombolo-iac/tombolo/addr"
 	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/flavor"
 	"github.com/tombolo-iac/tombolo/internal/config"
 	"github.com/tombolo-iac/tombolo/internal/engine"
 	"github.com/tombolo-iac/tombolo/internal/store"
@@ -87,7 +88,7 @@ func newHouse(t *testing.T, tests string) *house {
 			t.Fatal(err)
 		}
 	}
-	files, diags := testfile.Load(config.OSFiles(h.dir), "tests")
+	files, diags := testfile.Load(config.OSFiles(h.dir), "tests", flavor.Terraform)
 	if diags.HasErrors() {
 		t.Fatalf("%v\n%s", diags.Err(), tests)
 	}

@@ -249,8 +249,8 @@ type VersionInfo struct {
 	TerraformVersion   string            `json:"terraform_version"`
 	Platform           string            `json:"platform"`
 	ProviderSelections map[string]string `json:"provider_selections"`
-	TerraformOutdated  bool              `json:"terraform_outdated"`
-	TomboloVersion     string            `json:"tombolo_version,omitempty"` // unless called by the name terraform
+	TerraformOutdated  *bool             `json:"terraform_outdated,omitempty"` // OpenTofu has no such member
+	TomboloVersion     string            `json:"tombolo_version,omitempty"`    // unless called by the name terraform
 }
 
 // Version writes the document of `version -json`, indented.

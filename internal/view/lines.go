@@ -2,6 +2,7 @@ package view
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"sync"
@@ -41,7 +42,7 @@ func newLines(o Options) *lines {
 // line is what stands on every line; the payload is beside it under a name of its own.
 func (l *lines) write(level, message, kind, name string, payload any, more ...any) {
 	doc := map[string]any{
-		"@level": level, "@message": message, "@module": "terraform.ui",
+		"@level": level, "@message": message, "@module": l.o.tool().Command() + ".ui",
 		"@timestamp": l.o.now().UTC().Format("2006-01-02T15:04:05.000000Z07:00"), "type": kind,
 	}
 	if name != "" {
@@ -151,8 +152,10 @@ func whole(d time.Duration) *float64 {
 
 // Start writes the version line.
 func (l *lines) Start() {
-	// Programs that read the lines know one name only.
-	l.info("Terraform "+state.LanguageVersion, "version", "terraform", state.LanguageVersion, "ui", uiVersion)
+	// Programs that read the lines know no other names than those of Terraform and OpenTofu.
+	f := l.o.tool()
+	version := cmp.Or(l.o.LanguageVersion, state.LanguageVersion)
+	l.info(f.Title()+" "+version, "version", f.Command(), version, "ui", uiVersion)
 }
 
 // Close ends the progress lines.

@@ -24,6 +24,7 @@ import (
 
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/event"
+	"github.com/tombolo-iac/tombolo/flavor"
 	"github.com/tombolo-iac/tombolo/internal/tfjson"
 	"github.com/tombolo-iac/tombolo/plan"
 	"github.com/tombolo-iac/tombolo/state"
@@ -47,6 +48,11 @@ type Options struct {
 	Command string
 	// Program is the name that the texts call the command by, such as "terraform"; empty means "tombolo".
 	Program string
+	// Tool is the name and LanguageVersion the version that programs which read the lines are told, such as
+	// "terraform"; empty means that of the engine.
+	Tool, LanguageVersion string
+	// Title is the name in sentences; empty means Program.
+	Title string
 	// StatePath is the file that -state-out named, which the end of an apply tells; empty otherwise.
 	StatePath string
 	// Automation leaves out advice on what to run next (TF_IN_AUTOMATION).
@@ -76,8 +82,14 @@ func (o Options) program() string {
 	return o.Program
 }
 
+// tool is that of the name that programs which read lines are told.
+func (o Options) tool() flavor.Flavor { return flavor.OfCommand(o.Tool) }
+
 // title is the program's name as it begins a sentence.
 func (o Options) title() string {
+	if o.Title != "" {
+		return o.Title
+	}
 	p := o.program()
 	return strings.ToUpper(p[:1]) + p[1:]
 }

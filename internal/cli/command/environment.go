@@ -3,6 +3,8 @@ package command
 import (
 	"slices"
 	"strings"
+
+	"github.com/tombolo-iac/tombolo/flavor"
 )
 
 // Variable is a variable of the environment that counts for commands.
@@ -49,6 +51,9 @@ var Environment = []Variable{
 		Paths: []string{"state", "workspace", "show", "output"}},
 	{Name: "TOMBOLO_ALL_DIAGNOSTICS",
 		Text: "With any value: show every problem in full, however many have the same title."},
+	{Name: flavor.Variable,
+		Text: "Whose project it is: terraform or opentofu. Otherwise the setting flavor, the name " +
+			"by which the program is called, and the lock file decide.", Paths: []string{"init"}},
 	{Name: "TOMBOLO_PROGRAM_PROVIDERS", Text: "Program providers to use straight from their folders, such as " +
 		"example/notes=./notes, with commas between several.", Flags: []string{"parallelism"}, Paths: []string{"init"}},
 	{Name: "TOMBOLO_SIGNING_PASSPHRASE", Text: "The passphrase of the key that -sign names.", Flags: []string{"sign"}},

@@ -107,7 +107,7 @@ func TestFlag(c *Call) *string {
 
 // TestFiles reads the files of tests of the working directory.
 func (c *Call) TestFiles(dir string) ([]*testfile.File, diag.List) {
-	files, diags := testfile.Load(config.OSFiles("."), dir)
+	files, diags := testfile.Load(config.OSFiles("."), dir, c.Flavor())
 	for _, f := range files {
 		c.AddSources(f.Sources)
 	}
@@ -116,8 +116,9 @@ func (c *Call) TestFiles(dir string) ([]*testfile.File, diag.List) {
 
 // TestModule loads the module of a run that has one of its own.
 func (c *Call) TestModule(ctx context.Context, run *testfile.Run) (*config.Config, diag.List) {
-	cfg, diags := config.Load(ctx, config.Options{Dir: ".", DataDir: c.DataDir(),
-		LanguageVersion: state.LanguageVersion, Module: run.Place(), Constants: c.Constants})
+	load := c.ConfigOptions()
+	load.Module, load.Constants = run.Place(), c.Constants
+	cfg, diags := config.Load(ctx, load)
 	if cfg != nil {
 		c.AddSources(cfg.Files)
 	}

@@ -27,7 +27,8 @@ func (c *Call) Sources() map[string][]byte { return c.sources }
 // ViewOptions say how this call shows things.
 func (c *Call) ViewOptions() view.Options {
 	o := view.Options{
-		Out: c.Out, Err: c.Err, JSON: c.JSON, Color: c.Color(), Width: c.Width, Program: c.Program,
+		Out: c.Out, Err: c.Err, JSON: c.JSON, Color: c.Color(), Width: c.Width, Program: c.Program, Title: c.Title,
+		Tool: c.Flavor().Command(), LanguageVersion: c.LanguageVersion(),
 		Command: c.Path, StatePath: c.StatePath, Automation: c.Automated(), CompactWarnings: c.compact,
 		Sources: c.Sources, AllDiagnostics: c.Getenv("TOMBOLO_ALL_DIAGNOSTICS") != "",
 	}

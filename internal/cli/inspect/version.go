@@ -7,10 +7,10 @@ import (
 	"runtime"
 	"slices"
 
+	"github.com/tombolo-iac/tombolo/flavor"
 	"github.com/tombolo-iac/tombolo/internal/cli/command"
 	"github.com/tombolo-iac/tombolo/internal/engine"
 	"github.com/tombolo-iac/tombolo/internal/tfjson"
-	"github.com/tombolo-iac/tombolo/state"
 )
 
 // Version is the command version.
@@ -31,18 +31,21 @@ func runVersion(c *command.Call, asJSON bool) command.Outcome {
 	platform := runtime.GOOS + "_" + runtime.GOARCH
 	selections := c.Selections()
 	if asJSON {
-		info := tfjson.VersionInfo{TerraformVersion: state.LanguageVersion, Platform: platform,
+		info := tfjson.VersionInfo{TerraformVersion: c.LanguageVersion(), Platform: platform,
 			ProviderSelections: selections}
-		if c.Program != "terraform" {
+		if c.Flavor().ChecksForNewer() {
+			info.TerraformOutdated = new(bool)
+		}
+		if c.Persona == flavor.Unset {
 			info.TomboloVersion = engine.Version
 		}
 		return c.Finish("Failed to show the version", tfjson.Version(c.Out, info))
 	}
-	if c.Program == "terraform" {
-		fmt.Fprintf(c.Out, "Terraform v%s\non %s\n", state.LanguageVersion, platform)
+	if c.Persona != flavor.Unset {
+		fmt.Fprintf(c.Out, "%s v%s\non %s\n", c.Title, c.LanguageVersion(), platform)
 	} else {
-		fmt.Fprintf(c.Out, "Tombolo v%s\non %s\nspeaks the language of Terraform v%s\n", engine.Version, platform,
-			state.LanguageVersion)
+		fmt.Fprintf(c.Out, "Tombolo v%s\non %s\nspeaks the language of %s v%s\n", engine.Version, platform,
+			c.Flavor().Title(), c.LanguageVersion())
 	}
 	for _, name := range slices.Sorted(maps.Keys(selections)) {
 		fmt.Fprintf(c.Out, "+ provider %s v%s\n", name, selections[name])

@@ -11,7 +11,6 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/fetch"
 	"github.com/tombolo-iac/tombolo/internal/suite/testfile"
 	"github.com/tombolo-iac/tombolo/internal/view"
-	"github.com/tombolo-iac/tombolo/state"
 )
 
 // Init is the command init.
@@ -81,8 +80,9 @@ func runInit(ctx context.Context, c *command.Call, i *initing) command.Outcome {
 	if i.fromModule != "" && !copyModule(ctx, c, i.fromModule) {
 		return command.Failed
 	}
-	root, diags := config.Load(ctx, config.Options{Dir: ".", DataDir: c.DataDir(),
-		LanguageVersion: state.LanguageVersion, RootOnly: true, Constants: c.Constants})
+	load := c.ConfigOptions()
+	load.RootOnly, load.Constants = true, c.Constants
+	root, diags := config.Load(ctx, load)
 	files, more := c.TestFiles(*i.tests)
 	if !diags.HasErrors() && root.IsEmpty() && len(files) == 0 && !more.HasErrors() {
 		announce(c, "output_init_empty_message", c.Bold(c.Title+" initialized in an empty directory!")+
@@ -97,7 +97,7 @@ func runInit(ctx context.Context, c *command.Call, i *initing) command.Outcome {
 	}
 	if diags.HasErrors() && i.get {
 		diags = diags.Extend(fetch.Problems(ctx, ".", c.DataDir(), fetch.Options{Base: c.DataBase(),
-			LanguageVersion: state.LanguageVersion, Calls: callsOf(files), Constants: c.Constants}))
+			LanguageVersion: load.LanguageVersion, Flavor: load.Flavor, Calls: callsOf(files), Constants: c.Constants}))
 	}
 	if diags = diags.Extend(more); diags.HasErrors() {
 		return c.End(diags)

@@ -54,7 +54,7 @@ func (l locking) run(ctx context.Context, c *command.Call) (diags diag.List) {
 		return diags
 	}
 	defer project.Close()
-	wanted, more := lockable(project.Config(), c.Args)
+	wanted, more := lockable(project.Config(), c.Args, c.Flavor().RegistryHost())
 	diags = diags.Extend(more)
 	locked, more := lockfile.Load(".")
 	if diags = diags.Extend(more); diags.HasErrors() {
@@ -105,7 +105,7 @@ func saveLock(c *command.Call, lock, locked lockfile.File, records []plugins.Rec
 	}
 	same := lock.Equal(locked)
 	if !same || len(lock.Entries()) == 0 { // scripts commit the file without asking whether there is one
-		if err := lock.SaveEvenEmpty("."); err != nil {
+		if err := lock.For(c.Flavor()).SaveEvenEmpty("."); err != nil {
 			return diags.AppendError("Failed to write the dependency lock file", err)
 		}
 	}
@@ -152,14 +152,14 @@ func targets(texts []string) (list []packages.Platform, diags diag.List) {
 }
 
 // lockable returns what the configuration wants of all providers, or of those that are named.
-func lockable(cfg *config.Config, names []string) (plugins.Wanted, diag.List) {
+func lockable(cfg *config.Config, names []string, host string) (plugins.Wanted, diag.List) {
 	all, diags := engine.Wanted(cfg)
 	if len(names) == 0 || diags.HasErrors() {
 		return all, diags
 	}
 	some := plugins.Wanted{}
 	for _, name := range names {
-		p, err := addr.ParseProvider(name)
+		p, err := addr.ParseProviderIn(name, host)
 		if err != nil {
 			diags = diags.Errorf(nil, "Invalid provider argument", "%q is not the source of a provider: %s.", name, err)
 			continue

@@ -79,7 +79,7 @@ func writeLock(c *command.Call, old lockfile.File, result plugins.Result, readOn
 			"What is recorded of the providers has changed, but %s was not written. To write it, run \"%s init\" "+
 				"without -lockfile=readonly.", lockfile.Name, c.Program)
 	}
-	if err := result.Lock.Save("."); err != nil {
+	if err := result.Lock.For(c.Flavor()).Save("."); err != nil {
 		return diags.AppendError("Failed to write the dependency lock file", err)
 	}
 	if created {

@@ -7,6 +7,7 @@ import (
 	"github.com/tombolo-iac/tombolo/addr"
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/internal/cli/command"
+	"github.com/tombolo-iac/tombolo/internal/engine"
 	"github.com/tombolo-iac/tombolo/state"
 )
 
@@ -27,7 +28,7 @@ registry.acme.com/acme/aws instead of hashicorp/aws.`,
 				}
 				var ends [2]addr.Provider
 				for i, text := range c.Args {
-					p, err := addr.ParseProvider(text)
+					p, err := addr.ParseProviderIn(text, c.Flavor().RegistryHost())
 					if err != nil {
 						return c.Finish(fmt.Sprintf("Invalid %q provider %q", []string{"from", "to"}[i], text), err)
 					}
@@ -55,23 +56,8 @@ func replaceProvider(ctx context.Context, c *command.Call, snapshot *state.Snaps
 		if r.Provider.Provider != from {
 			continue
 		}
-		p := r.Provider
-		p.Provider = to
 		names = append(names, r.Addr.String())
-		for _, key := range r.Keys() {
-			i := r.Instances[key]
-			put := func(deposed addr.DeposedKey, o *state.Object) {
-				edits = append(edits, state.Edit{
-					Put: &state.PutObject{Addr: addr.Object{Instance: r.Addr.Instance(key), Deposed: deposed},
-						Provider: p, Object: o}})
-			}
-			if i.Current != nil {
-				put("", i.Current)
-			}
-			for _, deposed := range i.DeposedKeys() {
-				put(deposed, i.Deposed[deposed])
-			}
-		}
+		edits = append(edits, engine.ProviderEdits(r, to)...)
 	}
 	if len(names) == 0 {
 		fmt.Fprintln(c.Out, "No matching resources found.")

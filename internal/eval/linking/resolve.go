@@ -142,8 +142,8 @@ func (l *linker) resolve(ref addr.Reference) diag.List {
 		}
 	case addr.RefTerraform:
 		if ref.Name != "workspace" && ref.Name != "applying" {
-			return undeclared(`Invalid "terraform" attribute`, `There is no terraform.%s, only terraform.workspace, `+
-				`the name of the selected workspace, and terraform.applying.`, ref.Name)
+			return undeclared(fmt.Sprintf(`Invalid %q attribute`, ref.Root), `There is no %[1]s.%[2]s, only `+
+				`%[1]s.workspace, the name of the selected workspace, and %[1]s.applying.`, ref.Root, ref.Name)
 		}
 	case addr.RefCount, addr.RefEach, addr.RefSelf:
 		return l.resolveInstance(ref, undeclared)

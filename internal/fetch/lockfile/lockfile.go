@@ -27,6 +27,7 @@ import (
 
 	"github.com/tombolo-iac/tombolo/addr"
 	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/flavor"
 	"github.com/tombolo-iac/tombolo/internal/fetch/require"
 	"github.com/tombolo-iac/tombolo/internal/regular"
 	"github.com/tombolo-iac/tombolo/internal/replace"
@@ -55,7 +56,10 @@ func (h Hash) Scheme() string {
 }
 
 // File is the content of a lock file. The zero value is an empty one.
-type File struct{ entries map[addr.Provider]Entry }
+type File struct {
+	entries map[addr.Provider]Entry
+	writer  flavor.Flavor
+}
 
 // Entry returns what the file says of a provider; false if it says nothing.
 func (f File) Entry(p addr.Provider) (Entry, bool) {
@@ -90,8 +94,11 @@ func (f File) With(e Entry) File {
 	entries := make(map[addr.Provider]Entry, len(f.entries)+1)
 	maps.Copy(entries, f.entries)
 	entries[e.Provider] = e
-	return File{entries}
+	return File{entries, f.writer}
 }
+
+// For returns the same file for the projects of a tool, whose name stands in the text.
+func (f File) For(writer flavor.Flavor) File { return File{f.entries, writer} }
 
 // Keep returns a file with the entries of some providers alone.
 func (f File) Keep(wanted func(addr.Provider) bool) File {
@@ -101,7 +108,7 @@ func (f File) Keep(wanted func(addr.Provider) bool) File {
 			entries[p] = e
 		}
 	}
-	return File{entries}
+	return File{entries, f.writer}
 }
 
 // sortHashes drops duplicates and sorts by scheme, then value.
@@ -111,17 +118,41 @@ func sortHashes(hashes []Hash) []Hash {
 	return slices.Compact(sorted)
 }
 
-// Equal reports whether two files say the same.
-func (f File) Equal(other File) bool { return bytes.Equal(f.Bytes(), other.Bytes()) }
+// Equal reports whether two files say the same, whoever wrote them.
+func (f File) Equal(other File) bool { return bytes.Equal(f.Bytes(), other.For(f.writer).Bytes()) }
 
 // SameProviders reports whether two files have entries for the same providers.
 func (f File) SameProviders(other File) bool {
 	return maps.EqualFunc(f.entries, other.entries, func(Entry, Entry) bool { return true })
 }
 
-const header = `# This file is maintained automatically by "terraform init".
+const header = `# This file is maintained automatically by "%s init".
 # Manual edits may be lost in future updates.
 `
+
+// Writer returns the tool whose projects a text of a lock file is for: the one that its first line names or, without
+// such a line, the one whose registry all providers come from. It is not set where neither says anything.
+func Writer(src []byte) flavor.Flavor {
+	line, _, _ := bytes.Cut(src, []byte("\n"))
+	for _, f := range []flavor.Flavor{flavor.Terraform, flavor.OpenTofu} {
+		if bytes.HasPrefix(line, []byte("#")) && bytes.Contains(line, []byte(`"`+f.Command()+` init"`)) {
+			return f
+		}
+	}
+	file, diags := Parse(Name, src)
+	if diags.HasErrors() {
+		return flavor.Unset
+	}
+	found := flavor.Unset
+	for _, e := range file.Entries() {
+		of := flavor.OfRegistry(e.Provider.Host)
+		if of == flavor.Unset || found != flavor.Unset && found != of {
+			return flavor.Unset
+		}
+		found = of
+	}
+	return found
+}
 
 // Bytes returns the text of the file.
 func (f File) Bytes() []byte {
@@ -138,7 +169,7 @@ func (f File) Bytes() []byte {
 			block.SetAttributeRaw("hashes", hashTokens(e.Hashes))
 		}
 	}
-	return append([]byte(header), hclwrite.Format(out.Bytes())...)
+	return append(fmt.Appendf(nil, header, f.writer.Command()), hclwrite.Format(out.Bytes())...)
 }
 
 // hashTokens writes a list with one hash a line.
@@ -160,7 +191,7 @@ func hashTokens(hashes []Hash) hclwrite.Tokens {
 // Load reads the lock file of a directory; a missing one is an empty File.
 func Load(dir string) (File, diag.List) {
 	path := filepath.Join(dir, Name)
-	src, err := regular.Read(path, maxSize)
+	src, err := regular.Read(path, MaxSize)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return File{}, nil
@@ -173,8 +204,8 @@ func Load(dir string) (File, diag.List) {
 	return Parse(path, src)
 }
 
-// maxSize bounds what is read: a thousand providers with the hashes of twenty platforms fit.
-const maxSize = 2 << 20
+// MaxSize bounds what is read of a lock file: a thousand providers with the hashes of twenty platforms fit.
+const MaxSize = 2 << 20
 
 func problem(format string, args ...any) diag.List {
 	return diag.List{{Severity: diag.Error, Summary: "Failed to read dependency lock file",
@@ -189,7 +220,7 @@ func (f File) SaveEvenEmpty(dir string) error { return f.save(dir, true) }
 
 func (f File) save(dir string, empty bool) error {
 	path := filepath.Join(dir, Name)
-	old, err := regular.Read(path, maxSize)
+	old, err := regular.Read(path, MaxSize)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("write %s: %w", Name, err)
 	}

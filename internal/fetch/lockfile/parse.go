@@ -64,7 +64,7 @@ func Parse(filename string, src []byte) (File, diag.List) {
 	if diags.HasErrors() {
 		return File{}, diags
 	}
-	return File{entries}, diags
+	return File{entries: entries}, diags
 }
 
 func parseEntry(block *hcl.Block) (Entry, diag.List) {

@@ -361,7 +361,7 @@ func TestMethodsAreUsedForWhatTheyCover(t *testing.T) {
 	second := t.TempDir()
 	w.has("hashicorp/null", "1.0.0")
 	w.put(second, "hashicorp/null", "2.0.0", packages.Current().String())
-	null, _ := settings.ParsePattern("hashicorp/null")
+	null, _ := settings.ParsePattern("hashicorp/null", addr.DefaultProviderHost)
 	w.opts.Sources = plugins.NewSources(&settings.Settings{Explicit: true, Installation: []settings.Method{
 		{Kind: settings.FilesystemMirror, Location: w.mirror, Include: []settings.Pattern{null}},
 		{Kind: settings.FilesystemMirror, Location: second, Exclude: []settings.Pattern{null}},

@@ -13,6 +13,7 @@ import (
 	"github.com/zclconf/go-cty/cty/function"
 
 	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/flavor"
 	"github.com/tombolo-iac/tombolo/internal/config"
 	"github.com/tombolo-iac/tombolo/internal/eval/funcs"
 	"github.com/tombolo-iac/tombolo/plan"
@@ -20,9 +21,10 @@ import (
 
 // reader reads one file and gathers what is wrong with it.
 type reader struct {
-	files config.Files
-	file  *File
-	diags diag.List
+	files  config.Files
+	flavor flavor.Flavor
+	file   *File
+	diags  diag.List
 	// functions are those that values of mocks can call; nil until one is read.
 	functions map[string]function.Function
 }
@@ -274,7 +276,7 @@ func (r *reader) module(run *Run, b *hcl.Block) {
 	if source == nil {
 		return
 	}
-	call, more := config.NewModuleCall(run.Name, source, content.Attributes["version"], b.DefRange)
+	call, more := config.NewModuleCall(run.Name, source, content.Attributes["version"], b.DefRange, r.flavor)
 	r.diags = r.diags.Extend(more)
 	run.Module = call
 	if call.Kind == config.SourceRemote && !more.HasErrors() {

@@ -21,6 +21,7 @@ import (
 
 	"github.com/tombolo-iac/tombolo/addr"
 	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/flavor"
 	"github.com/tombolo-iac/tombolo/internal/config"
 	"github.com/tombolo-iac/tombolo/plan"
 )
@@ -130,16 +131,21 @@ type Default struct {
 }
 
 // IsFile reports whether a name is that of a file of tests.
-func IsFile(name string) bool {
+func IsFile(name string, f flavor.Flavor) bool {
 	if strings.HasPrefix(path.Base(name), ".") || strings.HasSuffix(name, "~") {
 		return false
 	}
-	return strings.HasSuffix(name, ".tftest.hcl") || strings.HasSuffix(name, ".tftest.json")
+	return slices.ContainsFunc(extensions(f), func(ext string) bool { return strings.HasSuffix(name, ext) })
+}
+
+// extensions are the endings of names of files of tests.
+func extensions(f flavor.Flavor) []string {
+	return append(f.Extensions(".tftest.hcl"), f.Extensions(".tftest.json")...)
 }
 
 // Load reads all files of tests of a working directory: those beside the configuration, and those in dir, in the order
 // of their names.
-func Load(files config.Files, dir string) ([]*File, diag.List) {
+func Load(files config.Files, dir string, fl flavor.Flavor) ([]*File, diag.List) {
 	var diags diag.List
 	var out []*File
 	dirs := []string{"."}
@@ -154,12 +160,11 @@ func Load(files config.Files, dir string) ([]*File, diag.List) {
 		case err != nil:
 			return nil, diags.AppendError("Cannot look for files of tests", fmt.Errorf("read %s: %w", d, err))
 		}
-		slices.Sort(names)
-		for _, name := range names {
-			if !IsFile(name) {
+		for _, name := range config.WithoutTwins(names, fl) {
+			if !IsFile(name, fl) {
 				continue
 			}
-			f, more := Read(files, path.Join(d, name))
+			f, more := Read(files, path.Join(d, name), fl)
 			diags = diags.Extend(more)
 			if f != nil {
 				out = append(out, f)
@@ -171,13 +176,13 @@ func Load(files config.Files, dir string) ([]*File, diag.List) {
 }
 
 // Read reads one file.
-func Read(files config.Files, name string) (*File, diag.List) {
+func Read(files config.Files, name string, fl flavor.Flavor) (*File, diag.List) {
 	src, err := files.ReadFile(name)
 	if err != nil {
 		return nil, diag.FromError("Failed to read file", fmt.Errorf("read %s: %w", name, err))
 	}
 	body, diags := config.ParseBody(src, name)
-	r := &reader{files: files, file: &File{Name: name, Sources: map[string][]byte{name: src},
+	r := &reader{files: files, flavor: fl, file: &File{Name: name, Sources: map[string][]byte{name: src},
 		Declared: map[string]*config.Variable{}}}
 	if body == nil {
 		return r.file, diags
@@ -189,7 +194,11 @@ func Read(files config.Files, name string) (*File, diag.List) {
 
 // Stem is the name without what tells that it is a file of tests.
 func (f *File) Stem() string {
-	return strings.TrimSuffix(strings.TrimSuffix(path.Base(f.Name), ".tftest.json"), ".tftest.hcl")
+	name := path.Base(f.Name)
+	for _, ext := range extensions(flavor.OpenTofu) {
+		name = strings.TrimSuffix(name, ext)
+	}
+	return name
 }
 
 // modulePath is where the module manifest has the module of a run.

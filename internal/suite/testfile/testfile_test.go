@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/tombolo-iac/tombolo/flavor"
 	"github.com/tombolo-iac/tombolo/internal/config"
 	"github.com/tombolo-iac/tombolo/internal/suite/testfile"
 	"github.com/tombolo-iac/tombolo/plan"
@@ -24,7 +25,7 @@ func TestFilesOfBothDirectoriesAreReadInTheOrderOfTheirNames(t *testing.T) {
 	files, diags := testfile.Load(snapshot(map[string]string{
 		"z.tftest.hcl": `run "a" {}`, "tests/b.tftest.json": `{"run": {"b": {"command": "plan"}}}`, "tests/c.tf": "",
 		".x.tftest.hcl": "nonsense", "main.tf": "",
-	}), "tests")
+	}), "tests", flavor.Terraform)
 	if diags.HasErrors() {
 		t.Fatal(diags.Err())
 	}
@@ -76,7 +77,7 @@ mock_data "foo_thing" {
   override_during = apply
   defaults        = { id = "of a file" }
 }
-`}), "tests/x.y.tftest.hcl")
+`}), "tests/x.y.tftest.hcl", flavor.Terraform)
 	if diags.HasErrors() {
 		t.Fatal(diags.Err())
 	}
@@ -128,7 +129,7 @@ func TestMistakesInFilesAreFoundTogether(t *testing.T) {
 		"run \"a\" { parallel = var.x }":                                 {"Variables not allowed"},
 		"override_resource {\n target = a.b\n values = { x = var.y }\n}": {"Variables not allowed"},
 	} {
-		_, diags := testfile.Read(snapshot(map[string]string{"x.tftest.hcl": src}), "x.tftest.hcl")
+		_, diags := testfile.Read(snapshot(map[string]string{"x.tftest.hcl": src}), "x.tftest.hcl", flavor.Terraform)
 		var got []string
 		for _, d := range diags {
 			got = append(got, d.Summary)
@@ -153,7 +154,7 @@ func FuzzRead(f *testing.F) {
 		if asJSON {
 			name = "tests/x.tftest.json"
 		}
-		file, diags := testfile.Read(snapshot(map[string]string{name: src}), name)
+		file, diags := testfile.Read(snapshot(map[string]string{name: src}), name, flavor.Terraform)
 		if file == nil {
 			t.Fatal("there is no file")
 		}

@@ -1,0 +1,148 @@
+// Package flavor says whose projects are worked on: those of Terraform, or those of OpenTofu. All that follows from it
+// is here, as values, so that nobody else asks which one it is:
+//
+//	source, err := addr.ParseProviderIn("hashicorp/random", f.RegistryHost())
+//
+// A flavor is decided once for each run, by package engine. It changes no rule of the language: what either tool
+// understands is understood under both.
+package flavor
+
+import (
+	"slices"
+	"strings"
+)
+
+// Flavor is the tool that a project belongs to. The zero value leaves the decision to others, and counts as Terraform
+// where there is nobody to make it.
+type Flavor uint8
+
+// The flavors.
+const (
+	Unset Flavor = iota
+	Terraform
+	OpenTofu
+)
+
+// Variable is the variable of the environment that says the flavor.
+const Variable = "TOMBOLO_FLAVOR"
+
+// OpenTofuVersion is the version of OpenTofu that counts for OpenTofu's projects: required_version is judged by it, and
+// programs are told it.
+const OpenTofuVersion = "1.12.6"
+
+// traits are what differs.
+type traits struct {
+	name, title, command string
+	host                 string   // the registry of sources without a host
+	version              string   // "" for the one that the engine implements
+	before               []string // extensions of files, with "tofu" for "tf", that come before their twins
+	mismatch             string   // the headline of a version that required_version does not allow
+	editions             bool     // terraform blocks choose an edition of the language, and experiments
+	outdated             bool     // `version -json` tells whether there is a newer version
+	folder               string   // below the user's places for configuration and data; "" for none
+}
+
+var table = [...]traits{
+	Terraform: {name: "terraform", title: "Terraform", command: "terraform", host: "registry.terraform.io",
+		mismatch: "Unsupported Terraform Core version", editions: true, outdated: true},
+	OpenTofu: {name: "opentofu", title: "OpenTofu", command: "tofu", host: "registry.opentofu.org",
+		version: OpenTofuVersion, before: []string{"tofu"}, folder: "opentofu",
+		mismatch: "Incompatible module"},
+}
+
+func (f Flavor) traits() traits {
+	if f == Unset {
+		f = Terraform
+	}
+	return table[f]
+}
+
+// Parse reads the name of a flavor, as a setting or the environment has it: "terraform" or "opentofu".
+func Parse(name string) (Flavor, bool) {
+	for f := Terraform; int(f) < len(table); f++ {
+		if table[f].name == name {
+			return f, true
+		}
+	}
+	return Unset, false
+}
+
+// OfCommand returns the flavor of those who call the program by a name: "terraform" or "tofu"; else it is not set.
+func OfCommand(name string) Flavor {
+	for f := Terraform; int(f) < len(table); f++ {
+		if table[f].command == name {
+			return f
+		}
+	}
+	return Unset
+}
+
+// OfRegistry returns the flavor that has a host as its registry; else it is not set.
+func OfRegistry(host string) Flavor {
+	for f := Terraform; int(f) < len(table); f++ {
+		if table[f].host == host {
+			return f
+		}
+	}
+	return Unset
+}
+
+// Names are all that Parse reads, for messages.
+const Names = `"terraform" or "opentofu"`
+
+// String returns the name that Parse reads.
+func (f Flavor) String() string { return f.traits().name }
+
+// Title returns the name of the tool in sentences.
+func (f Flavor) Title() string { return f.traits().title }
+
+// Command returns the name by which people call the tool.
+func (f Flavor) Command() string { return f.traits().command }
+
+// RegistryHost returns the host of sources of providers and modules that name none.
+func (f Flavor) RegistryHost() string { return f.traits().host }
+
+// Version returns the version that the tool's own rules are about; implemented is that of Terraform.
+func (f Flavor) Version(implemented string) string {
+	if v := f.traits().version; v != "" {
+		return v
+	}
+	return implemented
+}
+
+// Folder returns the name of the tool's folder below the places that a user has for configuration and for data; ""
+// where it has none.
+func (f Flavor) Folder() string { return f.traits().folder }
+
+// Requires reports whether the tool judges the argument required_version of a file: OpenTofu does so in its own files
+// alone, because others are written for Terraform, too.
+func (f Flavor) Requires(file string) bool {
+	before := f.traits().before
+	return len(before) == 0 || slices.ContainsFunc(before, func(ext string) bool {
+		return strings.HasSuffix(file, "."+ext) || strings.HasSuffix(file, "."+ext+".json")
+	})
+}
+
+// VersionProblem is the headline of a version that a module does not allow.
+func (f Flavor) VersionProblem() string { return f.traits().mismatch }
+
+// HasEditions reports whether the arguments language and experiments of terraform blocks mean anything.
+func (f Flavor) HasEditions() bool { return f.traits().editions }
+
+// ChecksForNewer reports whether the tool tells in `version -json` that there is a newer version.
+func (f Flavor) ChecksForNewer() bool { return f.traits().outdated }
+
+// Twins returns the names of files that replace a file in a folder, such as "main.tofu" for "main.tf". The name is that
+// of a file of configuration or of tests.
+func (f Flavor) Twins(name string) []string {
+	var out []string
+	for _, other := range f.traits().before {
+		if i := strings.LastIndex(name, ".tf"); i >= 0 {
+			out = append(out, name[:i+1]+other+name[i+len(".tf"):])
+		}
+	}
+	return out
+}
+
+// Extensions returns the endings of files that are read for one of Terraform's, such as ".tf" and ".tofu" for ".tf".
+func (f Flavor) Extensions(ext string) []string { return append([]string{ext}, f.Twins(ext)...) }

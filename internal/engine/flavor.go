@@ -1,0 +1,112 @@
+package engine
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+
+	"github.com/tombolo-iac/tombolo/addr"
+	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/flavor"
+	"github.com/tombolo-iac/tombolo/internal/config"
+	"github.com/tombolo-iac/tombolo/internal/fetch/lockfile"
+	"github.com/tombolo-iac/tombolo/internal/regular"
+	"github.com/tombolo-iac/tombolo/state"
+)
+
+// Flavor returns whose project is worked on. What decides is, in this order: Surroundings.Says, the environment, the
+// CLI configuration, the name of the program, and what the project was initialised with.
+func (s *Surroundings) Flavor() flavor.Flavor {
+	set, _ := s.Settings() // what is wrong with them is reported where they are needed
+	return set.Flavor
+}
+
+// LanguageVersion returns the version that required_version is judged by, and that programs are told.
+func (s *Surroundings) LanguageVersion() string { return s.Flavor().Version(state.LanguageVersion) }
+
+// ConfigOptions returns how the configuration of the working directory is loaded.
+func (s *Surroundings) ConfigOptions() config.Options {
+	return config.Options{Dir: s.dir(), DataDir: s.DataDir(), LanguageVersion: s.LanguageVersion(), Flavor: s.Flavor()}
+}
+
+// initialised returns the tool that has made the directory's lock file or, without one, its state file.
+func (s *Surroundings) initialised() flavor.Flavor {
+	if src, err := regular.Read(s.In(lockfile.Name), lockfile.MaxSize); err == nil {
+		return lockfile.Writer(src)
+	}
+	src, err := regular.Read(s.In("terraform.tfstate"), regular.Note)
+	if err != nil {
+		return flavor.Unset
+	}
+	in := func(f flavor.Flavor) bool { return bytes.Contains(src, []byte(`provider[\"`+f.RegistryHost()+`/`)) }
+	if in(flavor.OpenTofu) && !in(flavor.Terraform) {
+		return flavor.OpenTofu
+	}
+	return flavor.Unset
+}
+
+// adopt returns a state as projects of a flavor have it. Where the state names the registry of Terraform and the
+// configuration nothing from there, the provider of that name in the flavor's own registry takes over, as in OpenTofu.
+func adopt(st *state.State, f flavor.Flavor, uses map[addr.Provider]bool) *state.State {
+	if st == nil || f.RegistryHost() == addr.DefaultProviderHost {
+		return st
+	}
+	var edits []state.Edit
+	for _, r := range st.Resources() {
+		if p := r.Provider.Provider; p.Host != addr.DefaultProviderHost || uses[p] {
+			continue
+		}
+		edits = append(edits, ProviderEdits(r, addr.Provider{Host: f.RegistryHost(),
+			Namespace: r.Provider.Provider.Namespace, Type: r.Provider.Provider.Type})...)
+	}
+	b := st.Builder()
+	b.Fold(edits...)
+	return b.State()
+}
+
+// takeOver adds to a lock file of Terraform what a flavor with a registry of its own begins with, as OpenTofu does: the
+// versions that are selected of HashiCorp's providers. The hashes do not go with them, because the packages of the two
+// registries are not the same.
+func takeOver(f lockfile.File, fl flavor.Flavor) (lockfile.File, diag.List) {
+	if fl.RegistryHost() == addr.DefaultProviderHost {
+		return f, nil
+	}
+	var list []string
+	for _, e := range f.Entries() {
+		own := e.Provider
+		own.Host = fl.RegistryHost()
+		_, known := f.Entry(own)
+		if e.Provider.Host != addr.DefaultProviderHost || own.Namespace != addr.DefaultProviderNamespace || known {
+			continue
+		}
+		list = append(list, fmt.Sprintf("  - %s => %s", e.Provider, own))
+		f = f.With(lockfile.Entry{Provider: own, Version: e.Version, Constraints: e.Constraints})
+	}
+	if len(list) == 0 {
+		return f, nil
+	}
+	return f, diag.List{}.Warnf(nil, "Dependency lock file entries automatically updated", "The lock file was written "+
+		"for Terraform's registry. The same versions of these providers are selected in the registry of %s:\n%s\n\n"+
+		"The hashes are not taken over: the packages of the two registries are not the same.", fl.Title(),
+		strings.Join(list, "\n"))
+}
+
+// ProviderEdits returns the edits after which all objects of a resource have another provider.
+func ProviderEdits(r *state.Resource, p addr.Provider) (edits []state.Edit) {
+	of := r.Provider
+	of.Provider = p
+	for _, key := range r.Keys() {
+		i := r.Instances[key]
+		put := func(deposed addr.DeposedKey, o *state.Object) {
+			edits = append(edits, state.Edit{Put: &state.PutObject{
+				Addr: addr.Object{Instance: r.Addr.Instance(key), Deposed: deposed}, Provider: of, Object: o}})
+		}
+		if i.Current != nil {
+			put("", i.Current)
+		}
+		for _, deposed := range i.DeposedKeys() {
+			put(deposed, i.Deposed[deposed])
+		}
+	}
+	return edits
+}
