@@ -43,16 +43,25 @@ const (
 	DeleteThenCreate
 	CreateThenDelete
 	Forget
+	// ForgetThenCreate replaces an object that is not to be destroyed: the old one leaves the state once the new one
+	// exists.
+	ForgetThenCreate
 )
 
 // String returns a word for logs and intents.
 func (a Action) String() string {
 	return [...]string{"no-op", "create", "read", "update", "delete", "delete-then-create", "create-then-delete",
-		"forget"}[a]
+		"forget", "forget-then-create"}[a]
 }
 
-// IsReplace reports whether the action both deletes and creates.
-func (a Action) IsReplace() bool { return a == DeleteThenCreate || a == CreateThenDelete }
+// IsReplace reports whether the action puts a new object in the place of an old one.
+func (a Action) IsReplace() bool { return a == DeleteThenCreate || a.Deposes() }
+
+// Destroys reports whether the action destroys an object.
+func (a Action) Destroys() bool { return a == Delete || a == DeleteThenCreate || a == CreateThenDelete }
+
+// Deposes reports whether the action keeps the old object, as a deposed one, until there is a new one.
+func (a Action) Deposes() bool { return a == CreateThenDelete || a == ForgetThenCreate }
 
 // Reason is why an action was chosen where that is not obvious. The texts are those of the JSON plan format.
 type Reason string
@@ -103,7 +112,9 @@ type Change struct {
 	// Dependencies of the object, in configuration terms, for the state.
 	Dependencies        []addr.ConfigResource
 	CreateBeforeDestroy bool
-	// DeposedKey is where CreateThenDelete keeps the old object until it is deleted.
+	// SkipDestroy, for the state: the object is never to be destroyed, only forgotten.
+	SkipDestroy bool
+	// DeposedKey is where the actions that depose keep the old object until it goes.
 	DeposedKey addr.DeposedKey
 
 	Importing       *Importing
@@ -342,7 +353,8 @@ func (p *Plan) onlyUpgrades(put *state.PutObject) bool {
 			!bytes.Equal(old.Identity, now.Identity)) {
 		return false
 	}
-	return old.CreateBeforeDestroy == now.CreateBeforeDestroy && slices.Equal(old.Dependencies, now.Dependencies) &&
+	return old.CreateBeforeDestroy == now.CreateBeforeDestroy && old.SkipDestroy == now.SkipDestroy &&
+		slices.Equal(old.Dependencies, now.Dependencies) &&
 		!slices.ContainsFunc(p.Drift, func(c *Change) bool { return c.Object == put.Addr })
 }
 
@@ -370,6 +382,9 @@ func (p *Plan) Summary() Summary {
 			s.Add++
 			s.Destroy++
 		case Forget:
+			s.Forget++
+		case ForgetThenCreate:
+			s.Add++
 			s.Forget++
 		}
 	}

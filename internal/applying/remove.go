@@ -22,10 +22,10 @@ import (
 // replacement has deposed.
 func (a *applier) remove(c *plan.Change, dispose bool) error {
 	o := c.Object
-	if dispose && c.Action == plan.CreateThenDelete {
+	if dispose && c.Action.Deposes() {
 		o.Deposed = c.DeposedKey
 	}
-	if c.Action == plan.Forget {
+	if c.Action == plan.Forget || c.Action == plan.ForgetThenCreate {
 		a.count(func(n *Counts) { n.Forgotten++ })
 		return a.record(state.Edit{Drop: &state.DropObject{Addr: o}})
 	}
@@ -130,6 +130,7 @@ func (a *applier) removed(o addr.Object, c *plan.Change, rt *provider.ResourceTy
 			Status: stored.Status, SchemaVersion: rt.Version, Sensitive: value.SensitivePaths(rt.Block, v,
 				stored.Sensitive), Private: resp.Private,
 			Dependencies: stored.Dependencies, CreateBeforeDestroy: stored.CreateBeforeDestroy,
+			SkipDestroy:     stored.SkipDestroy,
 			IdentityVersion: stored.IdentityVersion, Identity: stored.Identity,
 		})
 		if err != nil {

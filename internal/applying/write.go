@@ -191,7 +191,7 @@ func (w *writing) apply() (cty.Value, error) {
 	}
 	release = sync.OnceFunc(release)
 	defer release()
-	if w.c.Action == plan.CreateThenDelete {
+	if w.c.Action.Deposes() {
 		if err := w.a.record(state.Edit{
 			Depose: &state.DeposeObject{Instance: w.inst, Key: w.c.DeposedKey}}); err != nil {
 			return cty.DynamicVal, err
@@ -342,7 +342,7 @@ func (w *writing) accept(resp provider.ApplyResponse) (v cty.Value, unanswered b
 func (w *writing) edits(v cty.Value, private []byte, status state.Status, failed bool) ([]state.Edit, error) {
 	if v.IsNull() {
 		switch {
-		case w.c.Action == plan.CreateThenDelete:
+		case w.c.Action.Deposes():
 			return []state.Edit{{Depose: &state.DeposeObject{Instance: w.inst, Key: w.c.DeposedKey, Reverse: true}}},
 				nil
 		case w.action == plan.Create || failed:
@@ -394,7 +394,8 @@ func (w *writing) object(v cty.Value, private []byte, status state.Status) (*sta
 		Status: status, SchemaVersion: w.b.Slot.Type.Version, Sensitive: value.SensitivePaths(w.block, v,
 			w.marks.Stored()), Private: private,
 		Dependencies: w.c.Dependencies, CreateBeforeDestroy: w.c.CreateBeforeDestroy,
-		Identity: identity, IdentityVersion: version,
+		SkipDestroy: w.c.SkipDestroy,
+		Identity:    identity, IdentityVersion: version,
 	})
 }
 

@@ -324,12 +324,13 @@ type Resource struct {
 
 	CreateBeforeDestroy    bool
 	CreateBeforeDestroySet bool
-	PreventDestroy         bool
-	IgnoreChanges          []hcl.Traversal // relative to the resource
-	IgnoreAll              bool
-	ReplaceTriggeredBy     []hcl.Expression
-	Preconditions          []*Condition
-	Postconditions         []*Condition
+	// PreventDestroy and Destroy are nil where the block does not set them.
+	PreventDestroy, Destroy *Guard
+	IgnoreChanges           []hcl.Traversal // relative to the resource
+	IgnoreAll               bool
+	ReplaceTriggeredBy      []hcl.Expression
+	Preconditions           []*Condition
+	Postconditions          []*Condition
 
 	Connection   *Connection // nil without one
 	Provisioners []*Provisioner
@@ -339,7 +340,6 @@ type Resource struct {
 	DeclRange hcl.Range // the block's header
 	TypeRange hcl.Range // the type label
 
-	preventDestroySet bool // what an overriding block sets
 }
 
 // ConfigAddr returns the address of the block in the whole configuration.

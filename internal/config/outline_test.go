@@ -276,7 +276,8 @@ func resourceOutline(say func(string, ...any), r *config.Resource) {
 	}
 	say("  lifecycle cbd=%t/%t prevent=%t ignore=%s all=%t triggers=%v pre=%s post=%s", r.CreateBeforeDestroy,
 		r.CreateBeforeDestroySet,
-		r.PreventDestroy, traversals(r.IgnoreChanges), r.IgnoreAll, triggers, conditions(r.Preconditions),
+		r.PreventDestroy != nil && r.PreventDestroy.Value, traversals(r.IgnoreChanges), r.IgnoreAll, triggers,
+		conditions(r.Preconditions),
 		conditions(r.Postconditions))
 	if r.Connection != nil {
 		say("  connection %s", bodyOutline(r.Connection.Body))

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/hashicorp/hcl/v2"
@@ -141,7 +142,7 @@ func newResource(block *hcl.Block, mode addr.Mode, content *hcl.BodyContent, ove
 var lifecycleSchema = &hcl.BodySchema{
 	Attributes: []hcl.AttributeSchema{
 		{Name: "create_before_destroy"}, {Name: "prevent_destroy"}, {Name: "ignore_changes"},
-		{Name: "replace_triggered_by"},
+		{Name: "replace_triggered_by"}, {Name: "destroy"},
 	},
 	Blocks: []hcl.BlockHeaderSchema{{Type: "precondition"}, {Type: "postcondition"}},
 }
@@ -200,10 +201,8 @@ func (r *Resource) decodeManagedLifecycle(attrs hcl.Attributes) (diags diag.List
 		r.CreateBeforeDestroySet = true
 		diags = diags.Extend(decodeFlag(attrs, "create_before_destroy", &r.CreateBeforeDestroy))
 	}
-	if _, ok := attrs["prevent_destroy"]; ok {
-		r.preventDestroySet = true
-		diags = diags.Extend(decodeFlag(attrs, "prevent_destroy", &r.PreventDestroy))
-	}
+	r.PreventDestroy, diags = decodeGuard(attrs, "prevent_destroy", diags)
+	r.Destroy, diags = decodeGuard(attrs, "destroy", diags)
 	if attr, ok := attrs["ignore_changes"]; ok {
 		diags = diags.Extend(r.decodeIgnoreChanges(attr))
 	}
@@ -219,6 +218,28 @@ func (r *Resource) decodeManagedLifecycle(attrs hcl.Attributes) (diags diag.List
 		}
 	}
 	return diags
+}
+
+// A Guard is an argument of a lifecycle block that says whether an object may be destroyed.
+type Guard struct {
+	Name  string
+	Value bool           // of a constant
+	Expr  hcl.Expression // nil for a constant
+	Range hcl.Range
+}
+
+// decodeGuard reads a guard, a constant as Terraform does. It returns nil where there is none.
+func decodeGuard(attrs hcl.Attributes, name string, diags diag.List) (*Guard, diag.List) {
+	attr, ok := attrs[name]
+	if !ok {
+		return nil, diags
+	}
+	g := &Guard{Name: name, Range: attr.Expr.Range()}
+	if len(attr.Expr.Variables()) > 0 {
+		g.Expr = attr.Expr
+		return g, diags
+	}
+	return g, diags.Extend(decodeFlag(attrs, name, &g.Value))
 }
 
 // decodeIgnoreChanges reads a list of paths or the word all.
@@ -301,9 +322,7 @@ func (r *Resource) merge(over *Resource) {
 	if over.CreateBeforeDestroySet {
 		r.CreateBeforeDestroy, r.CreateBeforeDestroySet = over.CreateBeforeDestroy, true
 	}
-	if over.preventDestroySet {
-		r.PreventDestroy = over.PreventDestroy
-	}
+	r.PreventDestroy, r.Destroy = cmp.Or(over.PreventDestroy, r.PreventDestroy), cmp.Or(over.Destroy, r.Destroy)
 	r.IgnoreAll = r.IgnoreAll || over.IgnoreAll // once it is all, no list takes it back
 	if len(over.IgnoreChanges) > 0 {
 		r.IgnoreChanges = over.IgnoreChanges

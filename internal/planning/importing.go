@@ -307,7 +307,7 @@ func (p *planner) planGenerated(o addr.Object, cfg addr.AbsProviderConfig, found
 	change.GeneratedConfig = generated(found.Target.Resource, rt.Block, k.value, found.Block.ProviderRef)
 	p.add(change)
 	if change.Action == plan.NoOp {
-		p.settleDeps(o, cfg, k.object, found.Deps)
+		p.settle(o, cfg, k.object, found.Deps, k.object.SkipDestroy)
 	}
 	return err
 }

@@ -1,7 +1,6 @@
 package planning
 
 import (
-	"fmt"
 	"slices"
 
 	"github.com/zclconf/go-cty/cty"
@@ -9,7 +8,6 @@ import (
 	"github.com/tombolo-iac/tombolo/addr"
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/internal/access"
-	"github.com/tombolo-iac/tombolo/internal/config"
 	"github.com/tombolo-iac/tombolo/internal/ctyfast"
 	"github.com/tombolo-iac/tombolo/internal/eval"
 	"github.com/tombolo-iac/tombolo/internal/value"
@@ -31,6 +29,8 @@ type managed struct {
 	meta  cty.Value // what its module says to the provider
 	deps  []addr.ConfigResource
 	cbd   bool
+	// spared is set where destroy = false: the object is forgotten instead of destroyed.
+	spared bool
 
 	prior  known
 	config cty.Value // evaluated, without marks
@@ -50,7 +50,13 @@ func (p *planner) planManaged(b *eval.Block, key addr.Key) (cty.Value, error) {
 		deps:  b.Slot.ResourceDeps(), cbd: b.Slot.CreateBeforeDestroy,
 	}
 	m.obj = addr.Object{Instance: m.inst}
+	if err := p.walk.Report(b.CheckGuards(key)); err != nil {
+		return cty.DynamicVal, err
+	}
 	var err error
+	if m.spared, err = p.spares(b.Slot, b, m.inst); err != nil {
+		return cty.DynamicVal, err
+	}
 	if m.prov, err = p.providerOf(m.inst, m.cfg); err != nil {
 		return cty.DynamicVal, err
 	}
@@ -79,9 +85,9 @@ func (p *planner) planManaged(b *eval.Block, key addr.Key) (cty.Value, error) {
 	}
 	p.add(change)
 	if change.Action == plan.NoOp {
-		p.settleDeps(m.obj, b.Slot.ProviderConfig, m.prior.object, joinDeps(change.Dependencies, b.Slot.ImportDeps()))
+		p.settle(m.obj, m.cfg, m.prior.object, joinDeps(change.Dependencies, b.Slot.ImportDeps()), m.spared)
 	}
-	if err := p.protect(change); err != nil {
+	if err := p.protect(change, b); err != nil {
 		return cty.DynamicVal, err
 	}
 	planned := value.MarkAt(change.After.Value, value.Sensitive, change.After.Sensitive)
@@ -223,7 +229,10 @@ func (m *managed) decide(planned cty.Value, resp provider.PlanResponse) (*plan.C
 }
 
 func (m *managed) replacement() plan.Action {
-	if m.cbd {
+	switch {
+	case m.spared:
+		return plan.ForgetThenCreate
+	case m.cbd:
 		return plan.CreateThenDelete
 	}
 	return plan.DeleteThenCreate
@@ -277,7 +286,7 @@ func (m *managed) change(action plan.Action, reason plan.Reason, after cty.Value
 		Object: m.obj, PrevAddr: m.inst, Provider: m.cfg, Action: action, Reason: reason,
 		Before: planValue(m.block, m.prior.value, m.prior.sensitive), After: planValue(m.block, after, sensitive),
 		Type: m.block.ImpliedType(), SchemaVersion: m.rt.Version, Private: m.prior.private,
-		Dependencies: m.deps, CreateBeforeDestroy: m.cbd,
+		Dependencies: m.deps, CreateBeforeDestroy: m.cbd, SkipDestroy: m.spared,
 		Importing: m.importing,
 		Settled:   m.config != cty.NilVal && ctyfast.WhollyKnown(m.config),
 	}
@@ -285,7 +294,7 @@ func (m *managed) change(action plan.Action, reason plan.Reason, after cty.Value
 	if action == plan.NoOp {
 		c.AfterIdentity = m.prior.identity
 	}
-	if action == plan.CreateThenDelete {
+	if action.Deposes() {
 		c.DeposedKey = m.p.opts.DeposedKey()
 	}
 	return c
@@ -347,16 +356,4 @@ func fires(c *plan.Change, path cty.Path) bool {
 		return (err1 == nil) != (err2 == nil)
 	}
 	return !ctyfast.RawEquals(before, after)
-}
-
-// preventDestroy reports deletions of what the configuration protects.
-func preventDestroy(r *config.Resource, c *plan.Change) diag.List {
-	if !r.PreventDestroy || c.Action != plan.Delete && !c.Action.IsReplace() {
-		return nil
-	}
-	return diag.List{&diag.Diagnostic{Severity: diag.Error, Summary: "Instance cannot be destroyed",
-		Subject: r.DeclRange.Ptr(), Address: c.Object.String(),
-		Detail: fmt.Sprintf("The plan would destroy %s, which lifecycle.prevent_destroy forbids. Take "+
-			"prevent_destroy out if the object may go; otherwise undo what makes this necessary, or leave the object "+
-			"out with -target.", c.Object)}}
 }

@@ -191,8 +191,11 @@ func (p *planner) forgets(a addr.AbsResourceInstance) bool {
 func (p *planner) forgotten() diag.List {
 	var names []string
 	for _, c := range p.changes {
-		if c.Action == plan.Forget {
+		switch c.Action {
+		case plan.Forget:
 			names = append(names, c.Object.String())
+		case plan.ForgetThenCreate:
+			names = append(names, c.Object.String()+" (the object that is replaced)")
 		}
 	}
 	if len(names) == 0 {
@@ -228,6 +231,14 @@ func (p *planner) managerOf(o addr.Object, cfg addr.AbsProviderConfig) (provider
 // planDelete refreshes an object and plans its deletion; one that is gone already just leaves the state. Where nothing
 // is changed it gives the value of the object, with marks.
 func (p *planner) planDelete(o addr.Object, cfg addr.AbsProviderConfig, reason plan.Reason) (cty.Value, error) {
+	if p.opts.Mode != plan.RefreshOnly {
+		if forgotten, err := p.onlyForgotten(o); err != nil || forgotten {
+			if err == nil {
+				err = p.planForget(o, cfg, reason)
+			}
+			return cty.NilVal, err
+		}
+	}
 	inst, schema, rt, err := p.managerOf(o, cfg)
 	if err != nil {
 		return cty.NilVal, err
@@ -257,7 +268,7 @@ func (p *planner) planDelete(o addr.Object, cfg addr.AbsProviderConfig, reason p
 		CreateBeforeDestroy: k.object.CreateBeforeDestroy,
 	}
 	p.add(change)
-	return cty.NilVal, p.protect(change)
+	return cty.NilVal, p.protect(change, nil)
 }
 
 // askDestroy lets a provider that wants it have a say in a deletion.
@@ -289,15 +300,6 @@ func (p *planner) askDestroy(o addr.Object, cfg addr.AbsProviderConfig, schema *
 				{Problem: "the planned value of a deletion must be null"}})))
 	}
 	return resp.Private, nil
-}
-
-// protect reports the deletion of an instance whose block says prevent_destroy.
-func (p *planner) protect(c *plan.Change) error {
-	slot := p.prog.ResourceSlot(c.Object.Instance.Config())
-	if slot == nil || c.Object.Deposed != "" {
-		return nil
-	}
-	return p.walk.Report(preventDestroy(slot.Resource, c))
 }
 
 // wantsStray reports whether targets include a stored object that no block deals with.

@@ -176,7 +176,7 @@ func (b *stepBuilder) group(changes []*plan.Change) (removes bool) {
 			b.put(&blk.destroy, plan.DestroyStep, a, i)
 			b.put(&blk.write, plan.Write, a, i)
 			blk.replaces, blk.rewrites = true, true
-		case plan.CreateThenDelete:
+		case plan.CreateThenDelete, plan.ForgetThenCreate:
 			b.put(&blk.write, plan.Write, a, i)
 			b.put(&blk.dispose, plan.Dispose, a, i)
 			blk.disposesOwn, blk.rewrites = true, true

@@ -264,12 +264,13 @@ func joinDeps(a, b []addr.ConfigResource) []addr.ConfigResource {
 	return slices.Compact(out)
 }
 
-// settleDeps notes the dependencies of an object that nothing is done to: its stored ones have no say in this run.
-func (p *planner) settleDeps(o addr.Object, cfg addr.AbsProviderConfig, object *state.Object,
-	deps []addr.ConfigResource) {
-	if !slices.Equal(object.Dependencies, deps) {
+// settle notes what the configuration says of an object that nothing is done to: the dependencies that are stored have
+// no say in this run. Spared says that it is never to be destroyed.
+func (p *planner) settle(o addr.Object, cfg addr.AbsProviderConfig, object *state.Object, deps []addr.ConfigResource,
+	spared bool) {
+	if !slices.Equal(object.Dependencies, deps) || object.SkipDestroy != spared {
 		next := *object
-		next.Dependencies = deps
+		next.Dependencies, next.SkipDestroy = deps, spared
 		p.edit(state.Edit{Put: &state.PutObject{Addr: o, Provider: cfg, Object: &next}})
 	}
 }

@@ -74,6 +74,7 @@ func (v *validator) Resource(_ *graph.Node, b *eval.Block) error {
 			diags = diags.Extend(v.askProvider(inst, b, config))
 		}
 	}
+	diags = diags.Extend(b.CheckGuards(addr.NoKey))
 	for _, p := range b.Slot.Provisioners {
 		config, d := b.Provisioner(p, addr.NoKey, cty.DynamicVal)
 		diags = diags.Extend(d)

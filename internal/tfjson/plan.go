@@ -295,6 +295,8 @@ func (s *stream) actions(a plan.Action) {
 		s.raw(`["delete","create"]`)
 	case plan.CreateThenDelete:
 		s.raw(`["create","delete"]`)
+	case plan.ForgetThenCreate:
+		s.raw(`["forget","create"]`)
 	default:
 		s.raw(`["` + a.String() + `"]`)
 	}

@@ -68,6 +68,9 @@ func (w *planWriter) heading(c *plan.Change) {
 	if reason := reasonText(c); reason != "" {
 		w.remark("(%s)", reason)
 	}
+	if c.Action == plan.ForgetThenCreate {
+		w.remark("(the old object will not be destroyed: destroy = false)")
+	}
 	if hasMoved(c) {
 		w.remark("(moved from %s)", clean(c.PrevAddr.String()))
 	}

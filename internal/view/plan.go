@@ -284,6 +284,7 @@ func (w *planWriter) legend(changes []*plan.Change) {
 		{plan.Delete, "destroy"},
 		{plan.DeleteThenCreate, "destroy and then create replacement"},
 		{plan.CreateThenDelete, "create replacement and then destroy"},
+		{plan.ForgetThenCreate, "forget and then create replacement"},
 		{plan.Read, "read (data resources)"},
 	} {
 		if used[l.action] {
@@ -308,6 +309,8 @@ func (w *planWriter) sign(a plan.Action) string {
 		return w.in(red, "-") + "/" + w.in(green, "+")
 	case plan.CreateThenDelete:
 		return w.in(green, "+") + "/" + w.in(red, "-")
+	case plan.ForgetThenCreate:
+		return w.in(red, ".") + "/" + w.in(green, "+")
 	case plan.Read:
 		return " " + w.in(cyan, "<=")
 	case plan.Forget:

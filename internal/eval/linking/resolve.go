@@ -413,9 +413,27 @@ func (l *linker) resource(s *Slot) {
 			}
 		}
 	}
+	l.guards(r.PreventDestroy, r.Destroy)
 	l.self = true
 	l.conditions(r.Postconditions)
 	l.provisioners(s)
+}
+
+// guards adds what says whether an object may be destroyed. It is known by itself: a plan to destroy everything
+// evaluates nothing else of the block.
+func (l *linker) guards(list ...*config.Guard) {
+	own := &linker{p: l.p, u: l.u, s: l.s, deps: map[int]bool{}}
+	before := len(l.s.Refs)
+	for _, g := range list {
+		if g != nil && g.Expr != nil {
+			own.traversals(g, funcs.Mentions(g.Expr))
+		}
+	}
+	l.s.GuardRefs = slices.Clone(l.s.Refs[before:])
+	l.s.guard = sortedKeys(own.deps)
+	for d := range own.deps {
+		l.deps[d] = true
+	}
 }
 
 // linkVariable links an input variable: its validations count in its own module, its argument in the caller's.

@@ -82,9 +82,13 @@ type Slot struct {
 	Direct   []int
 	Explicit []int
 
+	// GuardRefs are what prevent_destroy and destroy mention.
+	GuardRefs []addr.Reference
+
 	unit  *Unit
 	text  string // the address of a resource, for sorting
 	deps  []int  // slots of the same module
+	guard []int  // slots of the same module that prevent_destroy and destroy mention
 	outer []int  // of a variable: the slots of the calling module that its argument mentions
 	meta  *Meta
 

@@ -276,6 +276,19 @@ func (p *Program) Needed(want func(*Slot) bool) map[*Slot]bool {
 	return p.closed(wanted)
 }
 
+// Guards returns the slots that say whether objects may be destroyed.
+func (p *Program) Guards() map[*Slot]bool {
+	guards := map[*Slot]bool{}
+	for _, u := range p.order {
+		for _, s := range u.slots {
+			for _, d := range s.guard {
+				guards[u.slots[d]] = true
+			}
+		}
+	}
+	return guards
+}
+
 // closed returns some slots with all that they depend on.
 func (p *Program) closed(want map[*Slot]bool) map[*Slot]bool {
 	out := make(map[*Slot]bool, len(want))

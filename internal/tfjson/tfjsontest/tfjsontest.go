@@ -162,6 +162,7 @@ var actions = map[string]plan.Action{
 	"no-op": plan.NoOp, "create": plan.Create, "read": plan.Read, "update": plan.Update, "delete": plan.Delete,
 	"forget":        plan.Forget,
 	"delete create": plan.DeleteThenCreate, "create delete": plan.CreateThenDelete,
+	"forget create": plan.ForgetThenCreate,
 }
 
 func action(v any) plan.Action {

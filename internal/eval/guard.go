@@ -1,0 +1,81 @@
+package eval
+
+import (
+	"fmt"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/zclconf/go-cty/cty"
+	"github.com/zclconf/go-cty/cty/convert"
+
+	"github.com/tombolo-iac/tombolo/addr"
+	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/internal/config"
+	"github.com/tombolo-iac/tombolo/internal/eval/linking"
+	"github.com/tombolo-iac/tombolo/internal/value"
+)
+
+// Guard returns what a guard of the block comes to for one instance: true, false, or unknown. Call it after Expand.
+func (b *Block) Guard(g *config.Guard, key addr.Key) (cty.Value, diag.List) {
+	if d := b.Slot.Faulty(g); d != nil {
+		return cty.UnknownVal(cty.Bool), d
+	}
+	return guard(g, b.Addr().Instance(key), func() *hcl.EvalContext { return b.context(key) })
+}
+
+// CheckGuards finds what is wrong with the guards of an instance. Call it after Expand.
+func (b *Block) CheckGuards(key addr.Key) (diags diag.List) {
+	for _, g := range []*config.Guard{b.Config().PreventDestroy, b.Config().Destroy} {
+		if g != nil && g.Expr != nil {
+			_, d := b.Guard(g, key)
+			diags = diags.Extend(d)
+		}
+	}
+	return diags
+}
+
+// Guard returns what a guard of a block comes to for an instance that the block does not want any more. What its key
+// would have stood for is not known, and nothing else is where its module instance is gone, too.
+func (w *Walk) Guard(s *linking.Slot, g *config.Guard, a addr.AbsResourceInstance) (cty.Value, diag.List) {
+	i := w.Instance(a.Module)
+	if g.Expr != nil && i == nil {
+		return cty.UnknownVal(cty.Bool), nil
+	}
+	if d := s.Faulty(g); d != nil {
+		return cty.UnknownVal(cty.Bool), d
+	}
+	return guard(g, a, func() *hcl.EvalContext {
+		return Repetition{Key: a.Key, Each: cty.DynamicVal}.Context(i.Scope(s.GuardRefs))
+	})
+}
+
+func guard(g *config.Guard, a addr.AbsResourceInstance, ctx func() *hcl.EvalContext) (cty.Value, diag.List) {
+	if g.Expr == nil {
+		return cty.BoolVal(g.Value), nil
+	}
+	unknown := cty.UnknownVal(cty.Bool)
+	wrong := func(format string, args ...any) (cty.Value, diag.List) {
+		return unknown, diag.List{{Severity: diag.Error, Summary: "Invalid value for " + g.Name,
+			Subject: g.Range.Ptr(), Address: a.String(), Detail: fmt.Sprintf(format, args...)}}
+	}
+	v, hclDiags := g.Expr.Value(ctx())
+	if diags := diag.List(nil).AppendHCL(hclDiags); diags.HasErrors() {
+		return unknown, diags.InAddress(a.String())
+	}
+	v, marks := value.UnmarkDeep(v)
+	switch {
+	case len(marks.Sensitive) > 0:
+		return wrong(
+			"The value is sensitive, and what becomes of the object would disclose it. Use nonsensitive if it " +
+				"is no secret.")
+	case len(marks.Ephemeral) > 0:
+		return wrong("The value is ephemeral: the next run could have another one. Use a value that stays.")
+	}
+	b, err := convert.Convert(v, cty.Bool)
+	switch {
+	case err != nil:
+		return wrong("Found a value of type %s, expected true or false.", v.Type().FriendlyName())
+	case b.IsNull():
+		return cty.BoolVal(g.Name == "destroy"), nil // as if it were not there
+	}
+	return b, nil
+}

@@ -1,0 +1,84 @@
+package planning
+
+import (
+	"fmt"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/tombolo-iac/tombolo/addr"
+	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/internal/config"
+	"github.com/tombolo-iac/tombolo/internal/eval"
+	"github.com/tombolo-iac/tombolo/internal/eval/linking"
+	"github.com/tombolo-iac/tombolo/plan"
+)
+
+// guard evaluates a guard of a block for an instance, which b wants; b is nil where no block wants it any more.
+func (p *planner) guard(slot *linking.Slot, g *config.Guard, b *eval.Block, a addr.AbsResourceInstance) (cty.Value,
+	error) {
+	var v cty.Value
+	var diags diag.List
+	if b != nil {
+		v, diags = b.Guard(g, a.Key)
+	} else {
+		v, diags = p.walk.Guard(slot, g, a)
+	}
+	return v, p.walk.Report(diags)
+}
+
+// spares reports whether the block of an instance says destroy = false.
+func (p *planner) spares(slot *linking.Slot, b *eval.Block, a addr.AbsResourceInstance) (bool, error) {
+	g := slot.Resource.Destroy
+	if g == nil {
+		return false, nil
+	}
+	v, err := p.guard(slot, g, b, a)
+	if err != nil {
+		return false, err
+	}
+	if !v.IsKnown() {
+		return false, p.walk.Report(unknownGuard(g, a, "what would become of the object"))
+	}
+	return v.False(), nil
+}
+
+// onlyForgotten reports whether a stored object that is to go only leaves the state: its block says so or, where that
+// is gone, said so when the object was last written.
+func (p *planner) onlyForgotten(o addr.Object) (bool, error) {
+	if slot := p.prog.ResourceSlot(o.Instance.Config()); slot != nil {
+		return p.spares(slot, nil, o.Instance)
+	}
+	stored := p.prior.Object(o)
+	return stored != nil && stored.SkipDestroy, nil
+}
+
+// protect reports the destruction of an instance whose block says prevent_destroy; b is the block if it wants the
+// instance.
+func (p *planner) protect(c *plan.Change, b *eval.Block) error {
+	a := c.Object.Instance
+	slot := p.prog.ResourceSlot(a.Config())
+	if slot == nil || slot.Resource.PreventDestroy == nil || c.Object.Deposed != "" || !c.Action.Destroys() {
+		return nil
+	}
+	g := slot.Resource.PreventDestroy
+	v, err := p.guard(slot, g, b, a)
+	switch {
+	case err != nil:
+		return err
+	case !v.IsKnown():
+		return p.walk.Report(unknownGuard(g, a, "whether the object may be destroyed, which this plan would do"))
+	case v.False():
+		return nil
+	}
+	return p.walk.Report(diag.List{{Severity: diag.Error, Summary: "Instance cannot be destroyed",
+		Subject: slot.Resource.DeclRange.Ptr(), Address: c.Object.String(),
+		Detail: fmt.Sprintf("The plan would destroy %s, which lifecycle.prevent_destroy forbids. Take "+
+			"prevent_destroy out if the object may go; otherwise undo what makes this necessary, or leave the object "+
+			"out with -target.", c.Object)}})
+}
+
+func unknownGuard(g *config.Guard, a addr.AbsResourceInstance, what string) diag.List {
+	return diag.List{{Severity: diag.Error, Summary: "Invalid value for " + g.Name, Subject: g.Range.Ptr(),
+		Address: a.String(), Detail: fmt.Sprintf("The value is not known while planning, so nobody can tell %s. Use "+
+			"values that are known: of variables, of keys, of objects that exist.", what)}}
+}
