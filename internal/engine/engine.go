@@ -327,6 +327,8 @@ type PlanOptions struct {
 	Targets      []addr.Target
 	Except       []addr.Target // left out, with all that depends on it; not beside Targets
 	ForceReplace []addr.AbsResourceInstance
+	// Unprotected lets objects go that prevent_destroy protects: those of tests, which nobody is to keep.
+	Unprotected bool
 	// GenerateConfig asks for configuration of imported objects that have none: Change.GeneratedConfig.
 	GenerateConfig bool
 	// Strict makes conditions that do not hold errors in plans that only look, too.
@@ -379,8 +381,8 @@ func (r *Run) Plan(ctx context.Context, o PlanOptions) (out *plan.Plan, diags di
 	out, more := planning.Run(ctx, p.opts.Abort, prog, r.prior(), pool, planning.Options{
 		Title: p.opts.Title, Mode: o.Mode, SkipRefresh: o.SkipRefresh, Targets: o.Targets, Except: o.Except,
 		Interrupted:  interrupted,
-		ForceReplace: o.ForceReplace,
-		Generate:     o.GenerateConfig, Strict: o.Strict, Import: o.Import, Variables: o.Variables,
+		ForceReplace: o.ForceReplace, Unprotected: o.Unprotected,
+		Generate: o.GenerateConfig, Strict: o.Strict, Import: o.Import, Variables: o.Variables,
 		VariableRanges: o.VariableRanges,
 		Functions:      functions, StandIns: o.StandIns, Walked: o.Scope.walked(functions.Table),
 		Workspace: p.opts.Workspace, Cwd: p.opts.OriginalDir, Parallelism: p.opts.Parallelism, Now: now,

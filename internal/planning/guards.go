@@ -57,7 +57,8 @@ func (p *planner) onlyForgotten(o addr.Object) (bool, error) {
 func (p *planner) protect(c *plan.Change, b *eval.Block) error {
 	a := c.Object.Instance
 	slot := p.prog.ResourceSlot(a.Config())
-	if slot == nil || slot.Resource.PreventDestroy == nil || c.Object.Deposed != "" || !c.Action.Destroys() {
+	if slot == nil || slot.Resource.PreventDestroy == nil || c.Object.Deposed != "" || !c.Action.Destroys() ||
+		p.opts.Unprotected {
 		return nil
 	}
 	g := slot.Resource.PreventDestroy

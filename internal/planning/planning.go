@@ -55,6 +55,8 @@ type Options struct {
 	// depends on them and with what they depend on.
 	Interrupted  []state.Intent
 	ForceReplace []addr.AbsResourceInstance
+	// Unprotected lets objects go that prevent_destroy protects: those of tests, which nobody is to keep.
+	Unprotected bool
 	// Generate asks for configuration of imported objects that have none.
 	Generate bool
 	// Strict makes conditions that do not hold errors in plans that only look, too: what was seen is recorded without

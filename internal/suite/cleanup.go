@@ -81,7 +81,7 @@ func (r *fileRun) destroyWith(k *keyed, a *attempt) diag.List {
 	}
 	a.standIns.before = k.origins.now()
 	standIns := ending{a.standIns}
-	pl, more := held.Plan(ctx, engine.PlanOptions{Mode: plan.Destroy, Variables: a.options.Variables,
+	pl, more := held.Plan(ctx, engine.PlanOptions{Mode: plan.Destroy, Unprotected: true, Variables: a.options.Variables,
 		VariableRanges: a.options.VariableRanges, StandIns: standIns})
 	diags = diags.Extend(more)
 	if pl != nil && !diags.HasErrors() {

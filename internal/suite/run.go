@@ -208,10 +208,7 @@ func (r *fileRun) providerBlock(a addr.LocalProviderConfig) *testfile.Provider {
 
 // stateOf returns the state that a run works on.
 func (r *fileRun) stateOf(run *testfile.Run) *keyed {
-	key := run.StateKey
-	if key == "" && run.Module != nil {
-		key = run.Module.Source
-	}
+	key := stateKey(run)
 	k := r.states[key]
 	if k == nil {
 		k = &keyed{place: r.o.Store(r.file, key)}

@@ -8,12 +8,13 @@
 // the end of a file everything that its runs made is destroyed, in the reverse order; what cannot be destroyed is
 // reported and stays in its store.
 //
-// Runs follow one upon the other. The package starts one goroutine for the reports of a run that takes long, and waits
-// for its end.
+// Runs follow one upon the other, also those that may run beside others: these only wait for less. The package starts
+// one goroutine for the reports of a run that takes long, and waits for its end.
 package suite
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/zclconf/go-cty/cty"
@@ -203,7 +204,7 @@ func (r *fileRun) run() {
 	if len(r.file.Runs) > 0 {
 		r.result.Status = Pending
 	}
-	for _, run := range r.file.Runs {
+	for _, run := range ordered(r.file) {
 		out := &Outcome{Run: run, Status: Skip, Started: time.Now()}
 		if r.result.Status != Error && r.ctx.Err() == nil {
 			r.o.Report.RunStarts(r.file, run)
@@ -216,6 +217,9 @@ func (r *fileRun) run() {
 		r.result.Runs = append(r.result.Runs, out)
 		r.o.Report.RunEnds(r.file, out)
 	}
+	slices.SortFunc(r.result.Runs, func(a, b *Outcome) int { // those of the file, whatever was executed first
+		return slices.Index(r.file.Runs, a.Run) - slices.Index(r.file.Runs, b.Run)
+	})
 	r.o.Report.TearingDown(r.file)
 	r.tearDown()
 	r.result.Diags = reviewFile(r.file, r.o.Configs)

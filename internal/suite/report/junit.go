@@ -56,7 +56,12 @@ func JUnit(r *suite.Result, o Options) ([]byte, error) {
 	doc := suitesXML{}
 	for _, f := range r.Files {
 		s := suiteXML{Name: f.File.Name, Tests: len(f.Runs)}
-		failed := ""
+		failed := "" // after one all others of a file are skipped, wherever they stand
+		for _, run := range f.Runs {
+			if run.Status == suite.Error {
+				failed = run.Run.Name
+			}
+		}
 		for _, run := range f.Runs {
 			switch run.Status {
 			case suite.Skip, suite.Pending:
@@ -67,9 +72,6 @@ func JUnit(r *suite.Result, o Options) ([]byte, error) {
 				s.Errors++
 			}
 			s.Cases = append(s.Cases, caseOf(f, run, failed, r.Interrupted, o))
-			if run.Status == suite.Error {
-				failed = run.Run.Name
-			}
 		}
 		doc.Suites = append(doc.Suites, s)
 	}
@@ -114,7 +116,7 @@ func skipped(failed string, interrupted bool) *resultXML {
 	switch {
 	case failed != "":
 		return &resultXML{"Testcase skipped due to a previous testcase error",
-			fmt.Sprintf("The run %q before it ended with an error, so the others of the file were skipped.", failed)}
+			fmt.Sprintf("The run %q ended with an error, so the others of the file were skipped.", failed)}
 	case interrupted:
 		return &resultXML{"Testcase skipped due to an interrupt", "The tests were interrupted before this run."}
 	}
