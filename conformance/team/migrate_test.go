@@ -27,6 +27,9 @@ func places(t *testing.T) map[string]place {
 			"team/state",
 			fmt.Sprint("place", n), 1)}
 	}
+	if _, err := exec.LookPath("python3"); err == nil {
+		all["program 1"], all["program 2"] = attic(t), attic(t)
+	}
 	for name, p := range all {
 		p.env = env
 		all[name] = p
@@ -50,8 +53,9 @@ func (m *member) idsOf(t *testing.T) map[string]string {
 
 // TestStatesMigrateFromEachPlaceToEach takes each kind once on each side, and all pairs with TOMBOLO_TEAM_PAIRS=all.
 func TestStatesMigrateFromEachPlaceToEach(t *testing.T) {
-	const kinds = "local pg s3"
-	usual := map[string]bool{"local pg": true, "pg s3": true, "s3 local": true, "pg pg": true}
+	const kinds = "local pg s3 program"
+	usual := map[string]bool{"local pg": true, "pg s3": true, "s3 local": true, "pg pg": true, "s3 program": true,
+		"program local": true}
 	for _, from := range strings.Fields(kinds) {
 		for _, to := range strings.Fields(kinds) {
 			if !usual[from+" "+to] && os.Getenv("TOMBOLO_TEAM_PAIRS") != "all" {
@@ -61,6 +65,9 @@ func TestStatesMigrateFromEachPlaceToEach(t *testing.T) {
 				t.Parallel()
 				all := places(t)
 				old, new := all[from+" 1"], all[to+" 2"]
+				if from == "program" || to == "program" {
+					attic(t) // or the test is skipped
+				}
 				m := old.member(t, from, ours)
 				m.run("apply", "-auto-approve")
 				m.run("workspace", "new", "blue")
@@ -68,18 +75,43 @@ func TestStatesMigrateFromEachPlaceToEach(t *testing.T) {
 				ids := m.idsOf(t)
 				m.goTo(new)
 				m.fails("plan")
-				m.run("init", "-force-copy")
+				m.run(append([]string{"init", "-force-copy"}, new.initArgs...)...)
 				if got := m.idsOf(t); !maps.Equal(got, ids) || len(ids) != 4 {
 					t.Errorf("there are %v after %v", got, ids)
 				}
 				m.run("apply", "-auto-approve", `-var=names=["c"]`) // the old place does not see this
 				m.goTo(old)
-				m.run("init", "-reconfigure")
+				m.run(append([]string{"init", "-reconfigure"}, old.initArgs...)...)
 				if got := m.idsOf(t); !maps.Equal(got, ids) {
 					t.Errorf("at the old place there are %v after %v", got, ids)
 				}
 			})
 		}
+	}
+}
+
+// A place with room for one state gets that of the selected workspace, and gives it back as that of the default one.
+func TestTheSelectedWorkspaceGoesToAPlaceWithoutWorkspaces(t *testing.T) {
+	t.Parallel()
+	m := place{}.member(t, "tombolo", ours)
+	m.run("apply", "-auto-approve")
+	m.run("workspace", "new", "blue")
+	m.run("apply", "-auto-approve")
+	blue := m.ids()
+	m.goTo(served(t))
+	out := m.run("init", "-force-copy", "-no-color")
+	if got := m.ids(); !maps.Equal(got, blue) {
+		t.Errorf("there are %v, want %v:\n%s", got, blue, out)
+	}
+	if got := strings.TrimSpace(m.run("workspace", "show")); got != "default" {
+		t.Errorf("the workspace %s is selected", got)
+	}
+	m.run("apply", "-auto-approve", `-var=names=["c"]`, "-no-color")
+	m.goTo(place{block: "backend \"local\" {\n  path = \"back\"\n}"})
+	m.run("init", "-force-copy")
+	m.idle(`-var=names=["c"]`)
+	if !m.has("back") || !m.has("terraform.tfstate.d/blue/terraform.tfstate") {
+		t.Error("the state did not come back, or the old one is gone")
 	}
 }
 

@@ -235,9 +235,14 @@ func (t *trial) stores(ctx context.Context) error {
 		if !t.selected(check.Name) {
 			continue
 		}
+		// What a check leaves on this machine, such as a journal, is not for the next one.
+		own, err := os.MkdirTemp(folder, "check")
+		if err != nil {
+			return err
+		}
 		var open []state.Store
 		store := func() state.Store {
-			st := remote.New(remote.Options{Driver: t.scratch.Within(program.New(t.program)), Rescue: []string{folder},
+			st := remote.New(remote.Options{Driver: t.scratch.Within(program.New(t.program)), Rescue: []string{own},
 				Pause: 10 * time.Millisecond, Who: "me@here"})
 			open = append(open, st)
 			return st
@@ -245,7 +250,7 @@ func (t *trial) stores(ctx context.Context) error {
 		problems, skipped := contract.Try(ctx, func(n contract.T) {
 			check.Run(n, func(storetest.T) (a, b state.Store) { return store(), store() })
 		})
-		err := t.clear(ctx)
+		err = t.clear(ctx)
 		for _, st := range open {
 			err = errors.Join(err, st.(*remote.Store).Close())
 		}
