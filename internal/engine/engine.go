@@ -327,7 +327,7 @@ type PlanOptions struct {
 	Targets      []addr.Target
 	Except       []addr.Target // left out, with all that depends on it; not beside Targets
 	ForceReplace []addr.AbsResourceInstance
-	// Unprotected lets objects go that prevent_destroy protects: those of tests, which nobody is to keep.
+	// Unprotected destroys what prevent_destroy protects or destroy = false keeps, as is right for objects of tests.
 	Unprotected bool
 	// GenerateConfig asks for configuration of imported objects that have none: Change.GeneratedConfig.
 	GenerateConfig bool

@@ -29,7 +29,7 @@ func (p *planner) guard(slot *linking.Slot, g *config.Guard, b *eval.Block, a ad
 // spares reports whether the block of an instance says destroy = false.
 func (p *planner) spares(slot *linking.Slot, b *eval.Block, a addr.AbsResourceInstance) (bool, error) {
 	g := slot.Resource.Destroy
-	if g == nil {
+	if g == nil || p.opts.Unprotected {
 		return false, nil
 	}
 	v, err := p.guard(slot, g, b, a)
@@ -49,7 +49,7 @@ func (p *planner) onlyForgotten(o addr.Object) (bool, error) {
 		return p.spares(slot, nil, o.Instance)
 	}
 	stored := p.prior.Object(o)
-	return stored != nil && stored.SkipDestroy, nil
+	return stored != nil && stored.SkipDestroy && !p.opts.Unprotected, nil
 }
 
 // protect reports the destruction of an instance whose block says prevent_destroy; b is the block if it wants the

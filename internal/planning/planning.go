@@ -55,7 +55,7 @@ type Options struct {
 	// depends on them and with what they depend on.
 	Interrupted  []state.Intent
 	ForceReplace []addr.AbsResourceInstance
-	// Unprotected lets objects go that prevent_destroy protects: those of tests, which nobody is to keep.
+	// Unprotected destroys what prevent_destroy protects or destroy = false keeps, as is right for objects of tests.
 	Unprotected bool
 	// Generate asks for configuration of imported objects that have none.
 	Generate bool

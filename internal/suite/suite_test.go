@@ -363,6 +363,21 @@ func TestRunsThatAnInterruptSkipsAreNoSuccess(t *testing.T) {
 	}
 }
 
+// TestWhatRunsHaveMadeIsDestroyedThoughBlocksKeepIt has blocks that protect their objects, or forget them.
+func TestWhatRunsHaveMadeIsDestroyedThoughBlocksKeepIt(t *testing.T) {
+	for _, keeps := range []string{"prevent_destroy = true", "destroy = false"} {
+		h := newHouse(t, "provider \"world\" {}\nrun \"one\" {}\nrun \"two\" { state_key = \"k\" }\n")
+		text := "resource \"world_object\" \"b\" {\n lifecycle {\n " + keeps + "\n }\n}\n"
+		if err := os.WriteFile(filepath.Join(h.dir, "keep_override.tf"), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		result := h.run(t, t.Context(), context.Background())
+		if list := h.exists(t); result.Status != suite.Pass || len(list) > 0 {
+			t.Errorf("%s: status %s, %v are left\n%s", keeps, result.Status, list, problems(result, h.left))
+		}
+	}
+}
+
 // A generator writes a file of tests.
 type generator struct {
 	r       *rand.Rand
