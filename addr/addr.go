@@ -19,7 +19,7 @@ import (
 )
 
 // Mode distinguishes managed resources from data and ephemeral ones. All three are "resources" in the language of the
-// field.
+// field. Actions are none, but are declared, repeated and named alike.
 type Mode uint8
 
 // The modes.
@@ -27,9 +27,10 @@ const (
 	Managed Mode = iota + 1
 	Data
 	Ephemeral
+	Action
 )
 
-// String returns the word of the state format: managed, data, ephemeral.
+// String returns the word of the state format: managed, data, ephemeral. No state has actions.
 func (m Mode) String() string {
 	switch m {
 	case Managed:
@@ -38,6 +39,8 @@ func (m Mode) String() string {
 		return "data"
 	case Ephemeral:
 		return "ephemeral"
+	case Action:
+		return "action"
 	}
 	return "invalid"
 }
@@ -49,13 +52,15 @@ type Resource struct {
 	Name string
 }
 
-// String returns `type.name`, with a prefix for data and ephemeral resources.
+// String returns `type.name`, with a prefix for all but managed resources.
 func (r Resource) String() string {
 	switch r.Mode {
 	case Data:
 		return "data." + r.Type + "." + r.Name
 	case Ephemeral:
 		return "ephemeral." + r.Type + "." + r.Name
+	case Action:
+		return "action." + r.Type + "." + r.Name
 	}
 	return r.Type + "." + r.Name
 }

@@ -113,6 +113,8 @@ func ParseReference(t hcl.Traversal) (Reference, diag.List) {
 		return parseResourceReference(t, 1, Data, ref)
 	case "ephemeral":
 		return parseResourceReference(t, 1, Ephemeral, ref)
+	case "action":
+		return parseResourceReference(t, 1, Action, ref)
 	case "resource":
 		return parseResourceReference(t, 1, Managed, ref)
 	case "template", "lazy", "arg":
@@ -190,6 +192,9 @@ func parseResourceReference(t hcl.Traversal, at int, mode Mode, ref Reference) (
 		case Ephemeral:
 			return ref, diags.Errorf(&rng, "Invalid reference",
 				`A reference to an ephemeral resource needs its type and its name: ephemeral.TYPE.NAME.`)
+		case Action:
+			return ref, diags.Errorf(&rng, "Invalid reference",
+				`A reference to an action needs its type and its name: action.TYPE.NAME.`)
 		}
 		if at > 0 {
 			return ref, diags.Errorf(&rng, "Invalid reference",

@@ -38,6 +38,9 @@ var plugins = map[string]plugin{
 	"groups":  {source: "tombolo/groups", version: "1.0.0", new: schema.Factory(groups)},
 	"groups5": {source: "tombolo/groups5", version: "1.0.0", five: true, new: schema.Factory(groups)},
 	"world":   {source: "tombolo/world", version: "1.0.0", new: world.Factory(world.Options{})},
+	"acts": {source: "tombolo/acts", version: "1.0.0", new: func(context.Context) (provider.Provider, error) {
+		return &acts{}, nil
+	}},
 	"lab": {source: "tombolo/lab", version: "1.0.0", new: func(context.Context) (provider.Provider, error) {
 		return lab{}, nil
 	}},

@@ -83,6 +83,21 @@ type ImportDone struct {
 	ID     ID
 }
 
+// ActionStart begins the invocation of an action.
+type ActionStart struct{ Invocation *plan.Invocation }
+
+// ActionProgress is what the provider says of an action meanwhile.
+type ActionProgress struct {
+	Invocation *plan.Invocation
+	Message    string
+}
+
+// ActionDone ends ActionStart; Error is what went wrong, or empty.
+type ActionDone struct {
+	Invocation *plan.Invocation
+	Error      string
+}
+
 // EphemeralOp is what happens to an ephemeral object, which is no action of a plan.
 type EphemeralOp string
 
@@ -164,6 +179,9 @@ func (OperationDone) event()   {}
 func (ImportPrepare) event()   {}
 func (ImportStart) event()     {}
 func (ImportDone) event()      {}
+func (ActionStart) event()     {}
+func (ActionProgress) event()  {}
+func (ActionDone) event()      {}
 func (EphemeralStart) event()  {}
 func (EphemeralDone) event()   {}
 func (ProvisionStart) event()  {}

@@ -30,6 +30,8 @@ type jsonPlan struct {
 	Steps           []jsonStep                     `json:"steps,omitempty"`
 	Expansions      map[string]map[string][]string `json:"expansions,omitempty"`
 	Checks          []state.CheckResult            `json:"checks,omitempty"`
+	Invocations     []jsonInvocation               `json:"invocations,omitempty"`
+	Invoke          []string                       `json:"invoke,omitempty"`
 	Targets         []string                       `json:"targets,omitempty"`
 	Except          []string                       `json:"except,omitempty"`
 	ForceReplace    []string                       `json:"force_replace,omitempty"`
@@ -200,6 +202,12 @@ func encodePlan(p *Plan) ([]byte, error) {
 			}
 		}
 		j.Expansions[m.String()] = byCall
+	}
+	for _, i := range p.Invocations {
+		j.Invocations = append(j.Invocations, e.invocation(i))
+	}
+	for _, t := range p.Invoke {
+		j.Invoke = append(j.Invoke, t.String())
 	}
 	for _, t := range p.Targets {
 		j.Targets = append(j.Targets, t.String())
@@ -380,6 +388,10 @@ func decodePlan(b []byte) (*Plan, error) {
 	for _, m := range slices.Sorted(maps.Keys(j.Expansions)) {
 		p.Expansions[d.module(m)] = d.expansion(j.Expansions[m])
 	}
+	for i := range j.Invocations {
+		p.Invocations = append(p.Invocations, d.invocation(&j.Invocations[i]))
+	}
+	p.Invoke = d.targets(j.Invoke)
 	p.Targets, p.Except, p.Exclude = d.targets(j.Targets), d.targets(j.Except), d.targets(j.Exclude)
 	for _, l := range j.LeftOut {
 		p.LeftOut = append(p.LeftOut, LeftOut{Address: l.Address, Reason: l.Reason, Because: d.instance(l.Because)})
@@ -443,6 +455,17 @@ func (d *decoder) step(s jsonStep, steps, changes, self int) Step {
 	return Step{Kind: s.Kind, Resource: a.AbsResource(), Changes: s.Changes, After: s.After}
 }
 
+// typ returns a type of the table.
+func (d *decoder) typ(i int, of string) (cty.Type, bool) {
+	if i < 0 || i >= len(d.types) {
+		d.fail(fmt.Errorf("%s has a type that is not in the table", of))
+		return cty.NilType, false
+	}
+	return d.types[i], true
+}
+
+func (d *decoder) lack(of string) { d.fail(fmt.Errorf("%s has no values", of)) }
+
 func (d *decoder) change(j *jsonChange) *Change {
 	c := &Change{
 		Object:   addr.Object{Instance: d.instance(j.Address), Deposed: addr.DeposedKey(j.Deposed)},
@@ -453,15 +476,15 @@ func (d *decoder) change(j *jsonChange) *Change {
 		GeneratedConfig: j.GeneratedConfig,
 		BeforeIdentity:  d.dynamic(j.BeforeIdentity), AfterIdentity: d.dynamic(j.AfterIdentity), Settled: j.Settled,
 	}
-	if j.Type < 0 || j.Type >= len(d.types) {
-		d.fail(fmt.Errorf("%s has a type that is not in the table", j.Address))
+	ty, ok := d.typ(j.Type, j.Address)
+	if !ok {
 		return c
 	}
-	c.Type = d.types[j.Type]
+	c.Type = ty
 	c.Before = Value{d.value(j.Before.Value, c.Type), d.paths(j.Before.Sensitive)}
 	c.After = Value{d.value(j.After.Value, c.Type), d.paths(j.After.Sensitive)}
 	if c.Before.Value == cty.NilVal || c.After.Value == cty.NilVal {
-		d.fail(fmt.Errorf("%s has no values", j.Address))
+		d.lack(j.Address)
 	}
 	c.PrevAddr = c.Object.Instance
 	if j.Previous != "" {

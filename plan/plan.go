@@ -233,6 +233,10 @@ type Plan struct {
 	Drift   []*Change
 	Outputs []*OutputChange
 	Steps   []Step
+	// Invocations are the actions to invoke, each list of one object in its order.
+	Invocations []*Invocation
+	// Invoke names actions that the plan is for alone: nothing else happens.
+	Invoke []addr.Target
 	// Expansions lists the instance keys of every module call of every module instance: apply does not find them out
 	// again.
 	Expansions map[addr.ModuleInstance]map[string][]addr.Key
@@ -305,7 +309,7 @@ func (p *Plan) Prior() *state.State {
 }
 
 // Partial reports whether the plan is limited to a part of the configuration.
-func (p *Plan) Partial() bool { return len(p.Targets) > 0 || len(p.Except) > 0 }
+func (p *Plan) Partial() bool { return len(p.Targets) > 0 || len(p.Except) > 0 || len(p.Invoke) > 0 }
 
 // Applyable reports whether applying would do anything.
 func (p *Plan) Applyable() bool {
@@ -319,6 +323,9 @@ func (p *Plan) Applyable() bool {
 		if c.PrevAddr != c.Object.Instance || c.Importing != nil {
 			return true
 		}
+	}
+	if len(p.Invocations) > 0 {
+		return true
 	}
 	for _, o := range p.Outputs {
 		unseen := p.Mode == RefreshOnly && o.Action == Create && !ctyfast.WhollyKnown(o.After)
@@ -359,11 +366,11 @@ func (p *Plan) onlyUpgrades(put *state.PutObject) bool {
 }
 
 // Summary counts what apply would do.
-type Summary struct{ Add, Change, Destroy, Import, Forget int }
+type Summary struct{ Add, Change, Destroy, Import, Forget, Invoke int }
 
 // Summary counts the changes as people do: a replacement is one addition and one destruction.
 func (p *Plan) Summary() Summary {
-	var s Summary
+	s := Summary{Invoke: len(p.Invocations)}
 	for _, c := range p.Changes {
 		if c.Importing != nil {
 			s.Import++

@@ -125,6 +125,8 @@ type decoder struct {
 	paths     map[string]cty.Path
 	words     map[string]string
 
+	actions bool // an object may be an action: operations are invocations, too
+
 	attrs []byte // reused while an object's attributes are read
 
 	// Where the decoder is, for messages.

@@ -93,6 +93,7 @@ var intentFields = []string{"id", "object", "action", "provider", "planned", "st
 // DecodeIntent reads what EncodeIntent returns.
 func DecodeIntent(b []byte) (i Intent, err error) {
 	d := newPartDecoder(b)
+	d.actions = true
 	return i, d.whole(d.fields(intentFields, func(n int) (err error) {
 		switch n {
 		case 0:

@@ -126,10 +126,12 @@ func (d *decoder) resourceHead(r *Resource, i int) (err error) {
 	case 0:
 		r.Addr.Module, err = intern(d, &d.modules, parseModule)
 	case 1:
-		switch word {
-		case "managed":
+		switch {
+		case word == "action" && d.actions:
+			r.Addr.Resource.Mode = addr.Action
+		case word == "managed":
 			r.Addr.Resource.Mode = addr.Managed
-		case "data":
+		case word == "data":
 			r.Addr.Resource.Mode = addr.Data
 		default:
 			return &scanError{at, fmt.Sprintf(`unknown resource mode %q: expected "managed" or "data"`, word)}

@@ -151,14 +151,15 @@ type RunInfo struct {
 // Action is what an operation does to an object.
 type Action string
 
-// The actions. ActionProvision covers the provisioners of an object: it is in the state, and as a creation it is
-// tainted until they have ended.
+// The actions. ActionInvoke is the invocation of an action, whose address the object is. ActionProvision covers the
+// provisioners of an object: it is in the state, and as a creation it is tainted until they have ended.
 const (
 	ActionCreate    Action = "create"
 	ActionUpdate    Action = "update"
 	ActionDelete    Action = "delete"
 	ActionRead      Action = "read"
 	ActionProvision Action = "provision"
+	ActionInvoke    Action = "invoke"
 )
 
 // Intent announces an operation that may change something outside the process.

@@ -68,8 +68,8 @@ func (o Options) lost() error {
 	return o.Lost()
 }
 
-// Counts holds how many objects were added, changed, destroyed and read.
-type Counts struct{ Added, Changed, Destroyed, Imported, Forgotten int }
+// Counts holds how many objects were added, changed, destroyed and read, and how many actions invoked.
+type Counts struct{ Added, Changed, Destroyed, Imported, Forgotten, Invoked int }
 
 // Run applies the plan into the journal. ctx stops the start of anything new; calls carries the cancellation of calls
 // under way.
@@ -79,7 +79,8 @@ func Run(ctx, calls context.Context, prog *linking.Program, p *plan.Plan, provid
 	defer cancel()
 	a := &applier{
 		prog: prog, plan: p, providers: providers, journal: journal, opts: o, stop: cancel,
-		byBlock: map[addr.AbsResource]map[addr.Key]*plan.Change{},
+		byBlock:     map[addr.AbsResource]map[addr.Key]*plan.Change{},
+		invocations: sortInvocations(p.Invocations), actionBlocks: map[addr.AbsResource]*eval.Block{},
 		outputs: map[string]bool{}, planned: map[string]cty.Value{},
 	}
 	for _, o := range p.Outputs {
@@ -105,6 +106,7 @@ func Run(ctx, calls context.Context, prog *linking.Program, p *plan.Plan, provid
 	a.Access = access.New(a.walk, providers,
 		access.Limits{Calls: calls, Until: ctx, Parallelism: o.Parallelism}, o.Events)
 	a.addSteps()
+	a.addActions()
 	o.Events.Send(event.Total{Operations: a.total()})
 	err := a.walk.Run(ctx)
 	_ = a.walk.Report(a.CloseAll())
@@ -119,7 +121,7 @@ func Run(ctx, calls context.Context, prog *linking.Program, p *plan.Plan, provid
 func (a *applier) problems(err error) diag.List {
 	p, o := a.plan, a.opts
 	diags := a.walk.Diagnostics().Extend(unwritten(p))
-	if p.Partial() {
+	if len(p.Targets)+len(p.Except) > 0 {
 		diags = diags.Warnf(nil, "Applied changes may be incomplete",
 			"The plan was made with -target or -exclude, so some changes of the configuration may be missing, and "+
 				"output values may be out of date. Run plan again to see the remaining changes.\n\nUse these options "+
@@ -167,11 +169,14 @@ type applier struct {
 	exclude   *linking.Selection   // what the plan leaves alone
 	planned   map[string]cty.Value // root outputs whose values the plan knew, unmarked
 
-	mu      sync.Mutex // guards what follows
-	counts  Counts
-	ops     int
-	outputs map[string]bool // root outputs that were evaluated
-	broken  bool
+	invocations invocations
+
+	mu           sync.Mutex // guards what follows
+	counts       Counts
+	actionBlocks map[addr.AbsResource]*eval.Block // those whose nodes have run
+	ops          int
+	outputs      map[string]bool // root outputs that were evaluated
+	broken       bool
 }
 
 // holding is what becomes of what depends on instances that the plan leaves alone: the same as while planning.
@@ -253,7 +258,7 @@ func steps(m addr.Module) []addr.Step {
 
 // total counts the operations of the plan.
 func (a *applier) total() int {
-	n := 0
+	n := len(a.plan.Invocations)
 	for _, s := range a.plan.Steps {
 		n += len(s.Changes)
 	}
@@ -454,6 +459,9 @@ func (a *applier) providerOf(inst addr.AbsResourceInstance, cfg addr.AbsProvider
 
 // Resource implements eval.Driver: it writes what the plan changes and hands on the values.
 func (a *applier) Resource(n *graph.Node, b *eval.Block) error {
+	if b.Config().Addr.Mode == addr.Action {
+		return a.action(n, b)
+	}
 	changes := a.byBlock[b.Addr()]
 	exp, diags := b.Expand()
 	if err := a.walk.Report(diags); err != nil {

@@ -11,7 +11,9 @@ import (
 func (a *applier) inputs() eval.Inputs {
 	p, o := a.plan, a.opts
 	var targets *linking.Targets
-	if len(p.Targets) > 0 {
+	if len(p.Invoke) > 0 {
+		targets = a.prog.Invoking(p.Invoke)
+	} else if len(p.Targets) > 0 {
 		targets = a.prog.Targets(p.Targets, p.Prior())
 	} else {
 		targets = a.prog.Except(p.Except)

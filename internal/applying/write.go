@@ -60,6 +60,9 @@ func (a *applier) write(b *eval.Block, key addr.Key, c *plan.Change) (cty.Value,
 	if err := w.settle(key); err != nil {
 		return cty.DynamicVal, err
 	}
+	if err := a.invokeAll(a.invocations.before[w.inst]); err != nil {
+		return cty.DynamicVal, err
+	}
 	v, err := w.perform()
 	if err != nil {
 		return cty.DynamicVal, err

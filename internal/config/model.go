@@ -306,7 +306,7 @@ type PassedProvider struct {
 	InParentRange hcl.Range
 }
 
-// Resource is a resource, data or ephemeral block.
+// Resource is a resource, data or ephemeral block, or an action block, whose Body is that of its config block.
 type Resource struct {
 	Addr   addr.Resource
 	Module *Module
@@ -331,6 +331,7 @@ type Resource struct {
 	ReplaceTriggeredBy      []hcl.Expression
 	Preconditions           []*Condition
 	Postconditions          []*Condition
+	ActionTriggers          []*ActionTrigger
 
 	Connection   *Connection // nil without one
 	Provisioners []*Provisioner

@@ -194,6 +194,9 @@ func (a *assembly) finish() {
 			a.addResource(check.Data)
 		}
 	}
+	for _, r := range a.SortedResources() {
+		a.diags = a.diags.Extend(a.missingActions(r))
+	}
 	if a.Backend != nil && a.Cloud != nil {
 		a.diags = a.diags.Errorf(&a.Backend.Range, "Both a backend and cloud configuration are present",
 			"A module can have either a backend or a cloud block. The cloud block is at %s; remove one of the two.",

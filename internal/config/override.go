@@ -68,6 +68,7 @@ func (a *assembly) override(c *fileContent) {
 var missingResource = map[addr.Mode]string{
 	addr.Managed: "Missing resource to override",
 	addr.Data:    "Missing data resource to override",
+	addr.Action:  "Missing action to override",
 }
 
 func (a *assembly) noBase(rng hcl.Range, summary, what, name string) {

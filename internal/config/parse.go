@@ -146,6 +146,7 @@ var fileSchema = &hcl.BodySchema{Blocks: []hcl.BlockHeaderSchema{
 	{Type: "resource", LabelNames: []string{"type", "name"}},
 	{Type: "data", LabelNames: []string{"type", "name"}},
 	{Type: "ephemeral", LabelNames: []string{"type", "name"}},
+	{Type: "action", LabelNames: []string{"type", "name"}},
 	{Type: "check", LabelNames: []string{"name"}},
 	{Type: "moved"},
 	{Type: "removed"},
@@ -203,6 +204,10 @@ func (f *parsedFile) decodeBlock(block *hcl.Block) diag.List {
 	case "ephemeral":
 		return add(&c.resources, block, func(b *hcl.Block) (*Resource, diag.List) {
 			return decodeReadOnly(b, addr.Ephemeral, f.override, false)
+		})
+	case "action":
+		return add(&c.resources, block, func(b *hcl.Block) (*Resource, diag.List) {
+			return decodeAction(b, f.override)
 		})
 	case "check":
 		return add(&c.checks, block, decodeCheck)

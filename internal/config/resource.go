@@ -108,6 +108,7 @@ var nameSummaries = map[addr.Mode][2]string{
 	addr.Managed:   {"Invalid resource type name", "Invalid resource name"},
 	addr.Data:      {"Invalid data source name", "Invalid data resource name"},
 	addr.Ephemeral: {"Invalid ephemeral resource type", "Invalid ephemeral resource name"},
+	addr.Action:    {"Invalid action type name", "Invalid action name"},
 }
 
 // newResource reads what all modes have in common.
@@ -144,7 +145,7 @@ var lifecycleSchema = &hcl.BodySchema{
 		{Name: "create_before_destroy"}, {Name: "prevent_destroy"}, {Name: "ignore_changes"},
 		{Name: "replace_triggered_by"}, {Name: "destroy"},
 	},
-	Blocks: []hcl.BlockHeaderSchema{{Type: "precondition"}, {Type: "postcondition"}},
+	Blocks: []hcl.BlockHeaderSchema{{Type: "precondition"}, {Type: "postcondition"}, {Type: "action_trigger"}},
 }
 
 // decodeLifecycle reads a lifecycle block of any mode.
@@ -161,6 +162,10 @@ func (r *Resource) decodeLifecycle(block *hcl.Block, override bool) diag.List {
 		diags = diags.Extend(r.decodeManagedLifecycle(content.Attributes))
 	}
 	for _, b := range content.Blocks {
+		if b.Type == "action_trigger" {
+			diags = diags.Extend(r.addTrigger(b))
+			continue
+		}
 		c, moreDiags := decodeConditionBlock(b, override)
 		diags = diags.Extend(moreDiags)
 		if c != nil {
@@ -174,6 +179,19 @@ func (r *Resource) decodeLifecycle(block *hcl.Block, override bool) diag.List {
 			r.Postconditions = append(r.Postconditions, c)
 		}
 	}
+	return diags
+}
+
+// addTrigger reads an action_trigger block.
+func (r *Resource) addTrigger(b *hcl.Block) diag.List {
+	if r.Addr.Mode != addr.Managed {
+		return diag.List(nil).Errorf(b.DefRange.Ptr(), fmt.Sprintf("Invalid %s resource lifecycle nested block",
+			r.Addr.Mode),
+			"action_trigger blocks are for managed resources (\"resource\" blocks) only: objects of this "+
+				"kind are never created or changed.")
+	}
+	t, diags := decodeActionTrigger(b)
+	r.ActionTriggers = append(r.ActionTriggers, t)
 	return diags
 }
 
@@ -328,6 +346,9 @@ func (r *Resource) merge(over *Resource) {
 		r.IgnoreChanges = over.IgnoreChanges
 	}
 	// replace_triggered_by stays: Terraform does not override it (conformance case overrides/lifecycle)
+	if len(over.ActionTriggers) > 0 {
+		r.ActionTriggers = over.ActionTriggers
+	}
 	if over.Connection != nil {
 		r.Connection = over.Connection
 	}

@@ -119,7 +119,8 @@ func (r *Run) openCreations() (list []state.Intent) {
 
 // openCreation reports whether an interrupted operation may have made an object that the state does not have.
 func openCreation(f state.InFlight, have *state.State) bool {
-	return f.Object.Deposed == "" && f.Action != state.ActionProvision && have.Object(f.Object) == nil
+	return f.Object.Deposed == "" && f.Action != state.ActionProvision && f.Action != state.ActionInvoke &&
+		have.Object(f.Object) == nil
 }
 
 // leftUndone reports at the end what a plan left out: whoever runs it has to see that something is still to be done.
@@ -188,8 +189,9 @@ func (r *Run) settled(pl *plan.Plan) []string {
 	}
 	for _, f := range r.Snapshot().InFlight {
 		// A plan that did not look at the world only has an answer for what it acts on. What provisioners did is
-		// nothing that a plan finds out: it is enough that the object is tainted, and has been planned for.
-		if f.Action == state.ActionProvision {
+		// nothing that a plan finds out: it is enough that the object is tainted, and has been planned for. What an
+		// action did, nobody finds out: it is enough to have told of it.
+		if f.Action == state.ActionProvision || f.Action == state.ActionInvoke {
 			ops = append(ops, f.Token())
 		} else if have.Object(f.Object) != nil && (!pl.Unrefreshed || acted[f.Object]) {
 			ops = append(ops, f.Token())
@@ -240,6 +242,13 @@ func describeInFlight(severity diag.Severity, summary string, f state.InFlight) 
 		d.Detail = fmt.Sprintf("A run (%s) ended while the provisioners of %s ran, so it is not known how far they "+
 			"came. The next apply replaces the object if they belonged to its creation (it is tainted), and destroys "+
 			"it if it was to be destroyed.", f.Run.Started.Format(time.RFC3339), f.Object)
+		return d
+	}
+	if f.Action == state.ActionInvoke {
+		d.Detail = fmt.Sprintf(
+			"A run (%s) ended while %s was being invoked, so it is not known how far that came. Look "+
+				"at what it does, and invoke it again with -invoke=%[2]s if need be: the next apply does not.",
+			f.Run.Started.Format(time.RFC3339), f.Object.Instance)
 		return d
 	}
 	d.Detail = fmt.Sprintf(

@@ -329,6 +329,8 @@ type PlanOptions struct {
 	ForceReplace []addr.AbsResourceInstance
 	// Unprotected destroys what prevent_destroy protects or destroy = false keeps, as is right for objects of tests.
 	Unprotected bool
+	// Invoke names actions to invoke; nothing else is planned then. The mode is RefreshOnly.
+	Invoke []addr.Target
 	// GenerateConfig asks for configuration of imported objects that have none: Change.GeneratedConfig.
 	GenerateConfig bool
 	// Strict makes conditions that do not hold errors in plans that only look, too.
@@ -381,7 +383,7 @@ func (r *Run) Plan(ctx context.Context, o PlanOptions) (out *plan.Plan, diags di
 	out, more := planning.Run(ctx, p.opts.Abort, prog, r.prior(), pool, planning.Options{
 		Title: p.opts.Title, Mode: o.Mode, SkipRefresh: o.SkipRefresh, Targets: o.Targets, Except: o.Except,
 		Interrupted:  interrupted,
-		ForceReplace: o.ForceReplace, Unprotected: o.Unprotected,
+		ForceReplace: o.ForceReplace, Unprotected: o.Unprotected, Invoke: o.Invoke,
 		Generate: o.GenerateConfig, Strict: o.Strict, Import: o.Import, Variables: o.Variables,
 		VariableRanges: o.VariableRanges,
 		Functions:      functions, StandIns: o.StandIns, Walked: o.Scope.walked(functions.Table),

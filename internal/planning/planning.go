@@ -62,6 +62,8 @@ type Options struct {
 	// Strict makes conditions that do not hold errors in plans that only look, too: what was seen is recorded without
 	// being shown.
 	Strict bool
+	// Invoke names actions to invoke. Nothing else is planned then; the mode is RefreshOnly.
+	Invoke []addr.Target
 	// Import takes over one object outside of any import block. The mode is RefreshOnly then.
 	Import *Import
 
@@ -130,6 +132,9 @@ func (p *planner) run(ctx context.Context) error {
 			"The configuration declares no instance %s: count or for_each of its block, or of a module, leaves it out.",
 			i.Target))
 	}
+	if err := p.planActions(); err != nil {
+		return err
+	}
 	p.listHeld()
 	if err := p.walk.Report(p.withhold()); err != nil {
 		return err
@@ -152,7 +157,7 @@ func (p *planner) walkAll(ctx context.Context) error {
 			return err
 		}
 	}
-	if p.targets != nil {
+	if p.targets != nil && len(p.opts.Invoke) == 0 {
 		_ = p.walk.Report(diag.List{}.Warnf(nil, "Resource targeting is in effect",
 			"The plan is limited by -target or -exclude, so it may leave out changes that the configuration asks "+
 				"for.\n\nThe options are there for exceptional situations, such as getting out of an error, and not "+
@@ -184,7 +189,12 @@ func newPlanner(calls context.Context, prog *linking.Program, prior *state.State
 		rootOutputs: map[string]cty.Value{},
 		evaluated:   map[addr.AbsProviderConfig]bool{}, replace: map[addr.AbsResourceInstance]bool{},
 		targets: prog.Targets(o.Targets, prior), moves: &moving.Result{},
+		actions: actions{triggers: map[addr.AbsResource]*eval.Block{},
+			ready: map[addr.AbsResourceInstance]*readyAction{}},
 		excluded: make(map[addr.AbsResourceInstance]*state.Intent, len(o.Interrupted)),
+	}
+	if len(o.Invoke) > 0 {
+		p.targets = prog.Invoking(o.Invoke)
 	}
 	if len(o.Except) > 0 {
 		p.targets = prog.Except(o.Except)
@@ -254,6 +264,8 @@ type planner struct {
 	evaluated    map[addr.AbsProviderConfig]bool // provider configurations, true for those with unknown values
 	tookOver     bool                            // what Options.Import asks for
 	changes      []*plan.Change
+	invocations  []*plan.Invocation
+	actions      actions
 	drift        []*plan.Change
 	refreshed    []state.Edit
 	byInstance   map[addr.AbsResourceInstance]*plan.Change
@@ -312,7 +324,15 @@ func (p *planner) providerOf(inst addr.AbsResourceInstance, cfg addr.AbsProvider
 
 // Resource implements eval.Driver.
 func (p *planner) Resource(n *graph.Node, b *eval.Block) error {
+	if b.Config().Addr.Mode == addr.Action {
+		return p.action(n, b)
+	}
 	p.visit(b.Addr())
+	if len(b.Config().ActionTriggers) > 0 {
+		p.mu.Lock()
+		p.actions.triggers[b.Addr()] = b
+		p.mu.Unlock()
+	}
 	if p.opts.Mode == plan.Destroy && (b.Config().Addr.Mode == addr.Managed || b.Config().Addr.Mode == addr.Data &&
 		p.opts.SkipRefresh) {
 		return p.destroyValue(b)
@@ -483,8 +503,9 @@ func (p *planner) finish(diags diag.List) *plan.Plan {
 		Mode: p.opts.Mode, Created: p.opts.Now.UTC().Truncate(time.Second), Workspace: p.opts.Workspace,
 		Base: p.base, Refreshed: p.refreshed, Changes: p.changes, Drift: p.drift,
 		Checks: p.walk.CheckResults(), Targets: p.opts.Targets, Except: p.opts.Except,
-		ForceReplace: p.opts.ForceReplace,
-		Errored:      diags.HasErrors(), Complete: p.targets == nil && len(p.leftOutList) == 0 && !diags.HasErrors(),
+		ForceReplace: p.opts.ForceReplace, Invocations: p.invocations, Invoke: p.opts.Invoke,
+		Errored: diags.HasErrors(), Complete: (p.targets == nil || len(p.opts.Invoke) > 0) && len(p.leftOutList) == 0 &&
+			!diags.HasErrors(),
 		Exclude: p.excludedTargets(), LeftOut: p.sortedLeftOut(), Expansions: p.walk.Expansions(),
 		Unrefreshed: p.opts.SkipRefresh,
 	}

@@ -75,6 +75,7 @@ func (v *validator) Resource(_ *graph.Node, b *eval.Block) error {
 		}
 	}
 	diags = diags.Extend(b.CheckGuards(addr.NoKey))
+	diags = diags.Extend(b.TriggerFaults())
 	for _, p := range b.Slot.Provisioners {
 		config, d := b.Provisioner(p, addr.NoKey, cty.DynamicVal)
 		diags = diags.Extend(d)
@@ -106,4 +107,5 @@ func (v *validator) askProvider(inst provider.Provider, b *eval.Block, config ct
 
 var kinds = map[addr.Mode]provider.ResourceKind{
 	addr.Managed: provider.ManagedResource, addr.Data: provider.DataSource, addr.Ephemeral: provider.EphemeralResource,
+	addr.Action: provider.Action,
 }

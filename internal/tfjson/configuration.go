@@ -170,6 +170,7 @@ func (c *configWriter) module(m *config.Module) {
 		}
 		c.close(']')
 	}
+	c.declaredActions(m)
 	if calls := m.SortedCalls(); len(calls) > 0 {
 		c.key("module_calls")
 		c.open('{')
@@ -190,10 +191,42 @@ func (c *configWriter) module(m *config.Module) {
 	c.close('}')
 }
 
+// declaredActions writes the action blocks of a module, without their configurations, as Terraform does.
+func (c *configWriter) declaredActions(m *config.Module) {
+	some := false
+	for _, r := range m.SortedResources() {
+		if r.Addr.Mode != addr.Action {
+			continue
+		}
+		if !some {
+			c.key("actions")
+			c.open('[')
+			some = true
+		}
+		c.open('{')
+		c.member("address", r.Addr.String())
+		c.member("type", r.Addr.Type)
+		c.member("name", r.Addr.Name)
+		key := r.ProviderConfig().String()
+		if !m.Path.IsRoot() { // whatever configuration that is
+			key = m.Path.String() + ":" + key
+		}
+		c.member("provider_config_key", key)
+		c.optionalExpression("count_expression", r.Count)
+		c.optionalExpression("for_each_expression", r.ForEach)
+		c.close('}')
+	}
+	if some {
+		c.close(']')
+	}
+}
+
 // stored returns the resources that have objects in the state, in the order of this document, which is not that of
 // state and changes.
 func stored(resources []*config.Resource) []*config.Resource {
-	resources = slices.DeleteFunc(resources, func(r *config.Resource) bool { return r.Addr.Mode == addr.Ephemeral })
+	resources = slices.DeleteFunc(resources, func(r *config.Resource) bool {
+		return r.Addr.Mode == addr.Ephemeral || r.Addr.Mode == addr.Action
+	})
 	slices.SortStableFunc(resources, func(a, b *config.Resource) int { return cmp.Compare(a.Addr.Mode, b.Addr.Mode) })
 	return resources
 }

@@ -35,6 +35,7 @@ func Plan(w io.Writer, p *plan.Plan, prior *state.State, cfg *config.Config, sch
 	s.changes("resource_drift", SortedChanges(p.Drift), schemas)
 	s.changes("resource_changes", changes, schemas)
 	s.outputChanges(p.Outputs)
+	s.invocations(p.Invocations, schemas)
 	if !prior.IsEmpty() {
 		s.key("prior_state")
 		if err := s.state(prior, schemas, false); err != nil {

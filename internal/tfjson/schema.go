@@ -55,6 +55,8 @@ func (s *stream) providerSchema(p *provider.Schema) {
 	s.resourceTypes("resource_schemas", p.Resources)
 	s.resourceTypes("data_source_schemas", p.Data)
 	s.resourceTypes("ephemeral_resource_schemas", p.Ephemeral)
+	s.resourceTypes("list_resource_schemas", p.Lists)
+	s.actionTypes(p.Actions)
 	if len(p.Functions) > 0 {
 		s.key("functions")
 		s.open('{')
@@ -78,6 +80,23 @@ func (s *stream) resourceTypes(name string, types map[string]*provider.ResourceT
 		s.key(t)
 		s.open('{')
 		s.memberInt("version", types[t].Version)
+		s.key("block")
+		s.block(types[t].Block)
+		s.close('}')
+	}
+	s.close('}')
+}
+
+// actionTypes writes the schemas of actions, which have no version of their own.
+func (s *stream) actionTypes(types map[string]*provider.ResourceType) {
+	if len(types) == 0 {
+		return
+	}
+	s.key("action_schemas")
+	s.open('{')
+	for _, t := range slices.Sorted(maps.Keys(types)) {
+		s.key(t)
+		s.open('{')
 		s.key("block")
 		s.block(types[t].Block)
 		s.close('}')

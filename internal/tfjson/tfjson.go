@@ -31,6 +31,8 @@ func (s Schemas) ResourceType(p addr.Provider, r addr.Resource) *provider.Resour
 		return schema.Data[r.Type]
 	case addr.Ephemeral:
 		return schema.Ephemeral[r.Type]
+	case addr.Action:
+		return schema.Actions[r.Type]
 	}
 	return schema.Resources[r.Type]
 }

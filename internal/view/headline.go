@@ -26,6 +26,7 @@ func (w *planWriter) change(c *plan.Change) int {
 	head := w.Len() - before
 	// An object that is taken over is shown whole: its owner sees it for the first time.
 	w.resource(c, compareBlock(w.schema(c), s, nil), c.Action, c.Importing != nil)
+	w.triggered(c.Object.Instance)
 	return head
 }
 

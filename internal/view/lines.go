@@ -163,6 +163,9 @@ func (l *lines) Close() { l.watch.stop() }
 
 // Send writes an event as a line, if there is one for it.
 func (l *lines) Send(e event.Event) {
+	if l.action(e) {
+		return
+	}
 	switch e := e.(type) {
 	case event.RefreshStart:
 		l.info(e.Object.Instance.String()+": Refreshing state..."+identity(e.ID), "refresh_start", "hook",

@@ -21,6 +21,8 @@ type planWriter struct {
 	out     io.Writer
 	o       Options
 	schemas tfjson.Schemas
+	// invocations are the actions that changes trigger, by the object.
+	invocations map[addr.AbsResourceInstance][]*plan.Invocation
 }
 
 // flush writes what is rendered. Errors of the writer are the business of whoever owns it: a view has nobody to tell.
@@ -41,7 +43,8 @@ func (w *planWriter) plan(p *plan.Plan) {
 	changes := shownChanges(p)
 	outputs := w.outputs(p.Outputs)
 	defer w.leftOut(p)
-	if len(changes) == 0 && outputs == "" {
+	w.invocations = byTrigger(p.Invocations)
+	if len(changes) == 0 && outputs == "" && len(p.Invocations) == 0 {
 		w.noChanges(p, drifted)
 		return
 	}
@@ -57,6 +60,10 @@ func (w *planWriter) plan(p *plan.Plan) {
 		}
 		w.changes(changes)
 		w.WriteString("\n" + w.in(bold, "Plan:") + summaryText(p.Summary()) + "\n")
+	}
+	if len(p.Invoke) > 0 {
+		w.WriteString("\n" + w.in(bold, "Plan:") + summaryText(p.Summary()) + "\n")
+		w.invoked(p.Invocations)
 	}
 	if outputs != "" {
 		w.WriteString("\nChanges to Outputs:\n" + outputs)
@@ -98,6 +105,9 @@ func (w *planWriter) leftOut(p *plan.Plan) {
 // summaryText counts what apply would do.
 func summaryText(s plan.Summary) string {
 	text := fmt.Sprintf(" %d to add, %d to change, %d to destroy.", s.Add, s.Change, s.Destroy)
+	if s.Invoke > 0 {
+		text += fmt.Sprintf(" Actions: %d to invoke.", s.Invoke)
+	}
 	if s.Import > 0 {
 		text = fmt.Sprintf(" %d to import,", s.Import) + text
 	}
@@ -366,6 +376,8 @@ func blockWord(m addr.Mode) string {
 		return "data"
 	case addr.Ephemeral:
 		return "ephemeral"
+	case addr.Action:
+		return "action"
 	}
 	return "resource"
 }

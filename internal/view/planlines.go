@@ -76,6 +76,7 @@ type summaryLine struct {
 	Change    int    `json:"change"`
 	Import    int    `json:"import"`
 	Remove    int    `json:"remove"`
+	Invoke    int    `json:"action_invocation,omitempty"`
 	Operation string `json:"operation"`
 	// LeftOut is a member of our own: what the plan leaves alone, as in the plan document.
 	LeftOut []leftOutLine `json:"left_out,omitempty"`
@@ -111,10 +112,12 @@ func (l *lines) Plan(p *plan.Plan, _ tfjson.Schemas) {
 		}
 	}
 	l.planned(shownChanges(p))
+	l.invocations(p.Invocations)
 	s := p.Summary()
 	l.info("Plan:"+summaryText(s), "change_summary", "changes",
-		summaryLine{Add: s.Add, Change: s.Change, Import: s.Import, Remove: s.Destroy, Operation: "plan",
-			LeftOut: leftOutLines(p)})
+		summaryLine{Add: s.Add, Change: s.Change, Import: s.Import, Remove: s.Destroy, Invoke: s.Invoke,
+			Operation: "plan",
+			LeftOut:   leftOutLines(p)})
 	if len(p.Outputs) == 0 {
 		return
 	}
@@ -155,6 +158,7 @@ func (l *lines) Applied(p *plan.Plan, s *state.State) {
 	if l.o.Command != "refresh" {
 		l.info(completed(l.o, p, done), "change_summary", "changes",
 			summaryLine{Add: done.add, Change: done.change, Import: imports(p), Remove: done.destroy,
+				Invoke:    done.invoke,
 				Operation: operation})
 	}
 	if operation == "destroy" {

@@ -78,7 +78,7 @@ func stillText(e event.OperationStart, elapsed time.Duration) string {
 func seconds(d time.Duration) string { return d.Round(time.Second).String() }
 
 // counts are what a run has done, as its events told.
-type counts struct{ add, change, destroy int }
+type counts struct{ add, change, destroy, invoke int }
 
 func (c *counts) done(e event.OperationDone) {
 	if e.Failed || e.Planning {

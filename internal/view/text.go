@@ -86,6 +86,9 @@ func (t *text) line(s string) {
 
 // Send shows an event as a line, if there is one for it.
 func (t *text) Send(e event.Event) {
+	if t.action(e) {
+		return
+	}
 	if t.live != nil {
 		t.display(e)
 		return
@@ -282,8 +285,12 @@ func completed(o Options, p *plan.Plan, done counts) string {
 	if n := imports(p); n > 0 {
 		imported = fmt.Sprintf("%d imported, ", n)
 	}
-	return fmt.Sprintf("Apply complete! Resources: %s%d added, %d changed, %d destroyed.", imported, done.add,
-		done.change, done.destroy)
+	invoked := ""
+	if done.invoke > 0 {
+		invoked = fmt.Sprintf(" Actions: %d invoked.", done.invoke)
+	}
+	return fmt.Sprintf("Apply complete! Resources: %s%d added, %d changed, %d destroyed.%s", imported, done.add,
+		done.change, done.destroy, invoked)
 }
 
 func imports(p *plan.Plan) int {

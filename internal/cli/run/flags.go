@@ -22,6 +22,7 @@ type planning struct {
 	destroy, refreshOnly, refresh bool
 	targets, except, replace      []string
 	targetFiles, exceptFiles      []string
+	invoke                        []string
 	parallelism                   int
 	input                         bool
 	generate                      string
@@ -47,6 +48,7 @@ func (p *planning) flags(c *command.Call) {
 	c.StringsFlag(&p.exceptFiles, "exclude-file", "Read addresses for -exclude from `FILE`, as -target-file does.")
 	c.StringsFlag(&p.replace, "replace",
 		"Replace the instance at `ADDRESS` even if nothing of it changed. May be given more than once.")
+	c.StringsFlag(&p.invoke, "invoke", "Only invoke the action at `ADDRESS`, such as action.TYPE.NAME.")
 	p.limits(c)
 }
 
@@ -84,6 +86,33 @@ func addresses(option string, texts, files []string) (list []addr.Target, diags 
 	return list, nil
 }
 
+// invokes makes a plan one that only invokes an action, or reports why it cannot be.
+func (p *planning) invokes(c *command.Call, o *engine.PlanOptions) bool {
+	for _, t := range o.Invoke {
+		if t.IsModule() || t.Resource.Mode != addr.Action {
+			c.Misuse(fmt.Sprintf("Invalid target %q", t.String()),
+				"This is not the address of an action: such an address is action.TYPE.NAME, behind a module if need "+
+					"be.")
+			return false
+		}
+	}
+	switch {
+	case len(o.Invoke) > 1:
+		c.Misuse("Invalid arguments", "One action can be invoked at a time: give -invoke once.")
+		return false
+	case len(o.Targets)+len(o.Except) > 0:
+		c.Misuse("Invalid arguments",
+			"With -invoke nothing but an action is planned: leave -target and -exclude out.")
+		return false
+	case o.Mode == plan.Destroy:
+		c.Report(diag.List{}.Errorf(nil, "Incompatible plan options",
+			"With -invoke nothing but an action is planned: leave -destroy out."))
+		return false
+	}
+	o.Mode = plan.RefreshOnly
+	return true
+}
+
 // options makes options of the flags; problems are reported.
 func (p *planning) options(c *command.Call) (engine.PlanOptions, bool) {
 	o := engine.PlanOptions{SkipRefresh: !p.refresh}
@@ -111,6 +140,13 @@ func (p *planning) options(c *command.Call) (engine.PlanOptions, bool) {
 	}
 	if diags.HasErrors() {
 		c.Misuse(diags[0].Summary, "%s", diags[0].Detail)
+		return o, false
+	}
+	if o.Invoke, diags = addresses("invoke", p.invoke, nil); diags.HasErrors() {
+		c.Misuse(diags[0].Summary, "%s", diags[0].Detail)
+		return o, false
+	}
+	if len(o.Invoke) > 0 && !p.invokes(c, &o) {
 		return o, false
 	}
 	if len(o.Targets) > 0 && len(o.Except) > 0 {

@@ -59,6 +59,7 @@ func (p *Program) Warned(a addr.Provider) bool { return p.reported[a] }
 
 var kindOf = map[addr.Mode]provider.ResourceKind{
 	addr.Managed: provider.ManagedResource, addr.Data: provider.DataSource, addr.Ephemeral: provider.EphemeralResource,
+	addr.Action: provider.Action,
 }
 
 func (p *Program) compileResource(s *Slot) diag.List {
@@ -84,7 +85,7 @@ func (p *Program) compileResource(s *Slot) diag.List {
 		return diags
 	}
 	s.Body = blocks.Compile(r.Body, s.Type.Block)
-	if r.Addr.Mode != addr.Ephemeral { // the protocol has no room for it there
+	if r.Addr.Mode != addr.Ephemeral && r.Addr.Mode != addr.Action { // the protocol has no room for it there
 		s.meta = s.unit.metaOf(abs.Provider, schema)
 	}
 	s.Provisioners, d = compileProvisioners(r.Provisioners, r.Connection)
@@ -114,6 +115,8 @@ func unknownType(schema *provider.Schema, s *Slot, p addr.Provider) diag.List {
 		}
 	case addr.Ephemeral:
 		what, names = "ephemeral resource", schema.Ephemeral
+	case addr.Action:
+		what, names = "action type", schema.Actions
 	}
 	candidates := make([]string, 0, len(names))
 	for n := range names {

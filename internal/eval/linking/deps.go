@@ -58,7 +58,7 @@ func (p *Program) nearResources(start int, near [][]int, done []bool) {
 		if f.next < len(f.edges) {
 			e := f.edges[f.next]
 			f.next++
-			if p.bySlotNumber(e).Kind != SlotResource && !done[e] && !onPath[e] {
+			if !p.bySlotNumber(e).hasObjects() && !done[e] && !onPath[e] {
 				onPath[e] = true
 				stack = append(stack, frame{n: e, edges: p.valueEdges(e)})
 			}
@@ -74,7 +74,7 @@ func (p *Program) nearResources(start int, near [][]int, done []bool) {
 func (p *Program) joinNear(edges []int, near [][]int) []int {
 	var out []int
 	for _, e := range edges {
-		if p.bySlotNumber(e).Kind == SlotResource {
+		if p.bySlotNumber(e).hasObjects() {
 			out = append(out, e)
 		} else {
 			out = append(out, near[e]...)
@@ -137,7 +137,7 @@ func (p *Program) ResourcesBehind(s *Slot) []addr.ConfigResource {
 			}
 			seen[n] = true
 			queue = append(queue, n)
-			if d := p.bySlotNumber(n); d.Kind == SlotResource {
+			if d := p.bySlotNumber(n); d.hasObjects() {
 				out = append(out, d.ConfigAddr())
 			}
 		}

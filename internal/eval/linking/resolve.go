@@ -27,6 +27,8 @@ type linker struct {
 	// whole means that the expressions at hand are the block's, not its instances': count and each mean nothing in
 	// them.
 	whole bool
+	// late means that the expressions at hand are evaluated when the slot has been: they may refer to it.
+	late bool
 	// judging means that the expressions at hand are conditions.
 	judging bool
 }
@@ -272,6 +274,11 @@ func (l *linker) wholeCall(call string, child *Unit) {
 }
 
 func (l *linker) resolveResource(ref addr.Reference, where string, undeclared problemAt) diag.List {
+	if ref.Resource.Mode == addr.Action {
+		return undeclared("Invalid reference",
+			"An action has no value: only the actions of an action_trigger block, in "+
+				"the lifecycle block of a resource, can name it.")
+	}
 	i, ok := l.u.Resources[ref.Resource]
 	if !ok {
 		return l.noSuchResource(ref, where, undeclared)
@@ -286,7 +293,7 @@ func (l *linker) resolveResource(ref addr.Reference, where string, undeclared pr
 			"The referenced data resource %q %q is not available from this context.", ref.Resource.Type,
 			ref.Resource.Name)
 	}
-	if l.s.Kind == SlotResource && l.s == target {
+	if l.s.Kind == SlotResource && l.s == target && !l.late {
 		return undeclared("Self-referential block", "Configuration for %s may not refer to itself.", target.Addr())
 	}
 	l.deps[i] = true
@@ -414,6 +421,7 @@ func (l *linker) resource(s *Slot) {
 		}
 	}
 	l.guards(r.PreventDestroy, r.Destroy)
+	l.actionTriggers(s)
 	l.self = true
 	l.conditions(r.Postconditions)
 	l.provisioners(s)

@@ -84,11 +84,15 @@ type Slot struct {
 
 	// GuardRefs are what prevent_destroy and destroy mention.
 	GuardRefs []addr.Reference
+	// LateRefs is what the triggers of a resource mention: conditions and keys of actions. They are evaluated when the
+	// resource has been.
+	LateRefs []addr.Reference
 
 	unit  *Unit
 	text  string // the address of a resource, for sorting
 	deps  []int  // slots of the same module
 	guard []int  // slots of the same module that prevent_destroy and destroy mention
+	late  []int  // what LateRefs and the actions of triggers lead to; the slot does not wait for them
 	outer []int  // of a variable: the slots of the calling module that its argument mentions
 	meta  *Meta
 
@@ -127,6 +131,11 @@ func (s *Slot) Addr() string {
 		return prefix + s.Name + " (import)"
 	}
 	return prefix + s.Name
+}
+
+// hasObjects reports whether a slot is a resource. Actions are declared alike, but nothing depends on what they made.
+func (s *Slot) hasObjects() bool {
+	return s.Kind == SlotResource && s.Resource.Addr.Mode != addr.Action
 }
 
 // ConfigAddr is the address of a resource slot.

@@ -70,6 +70,16 @@ func (p *Program) Targets(list []addr.Target, prior *state.State) *Targets {
 	return t
 }
 
+// Invoking works out what is needed to invoke a list of actions; nil for an empty list.
+func (p *Program) Invoking(list []addr.Target) *Targets {
+	if len(list) == 0 {
+		return nil
+	}
+	t := &Targets{Selection: *Select(list), direct: p.named(list)}
+	t.Only = p.closed(t.direct)
+	return t
+}
+
 // Except works out what is chosen when a list is left out, with all that depends on it; nil for an empty list. Of a
 // block of which the list names some instances, the others take part. What depends on the block does not.
 func (p *Program) Except(list []addr.Target) *Targets {
@@ -300,7 +310,11 @@ func (p *Program) closed(want map[*Slot]bool) map[*Slot]bool {
 	for len(stack) > 0 {
 		s := stack[len(stack)-1]
 		stack = stack[:len(stack)-1]
-		for _, e := range p.edges(s) {
+		edges := p.edges(s)
+		for _, i := range s.late {
+			edges = append(edges, s.unit.base+i)
+		}
+		for _, e := range edges {
 			if d := p.bySlotNumber(e); !out[d] {
 				out[d] = true
 				stack = append(stack, d)

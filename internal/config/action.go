@@ -1,0 +1,184 @@
+package config
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/hashicorp/hcl/v2"
+
+	"github.com/tombolo-iac/tombolo/addr"
+	"github.com/tombolo-iac/tombolo/diag"
+)
+
+// ActionEvent is a moment in the life of an object at which actions can be invoked.
+type ActionEvent string
+
+// The events, by the words of the language.
+const (
+	BeforeCreate ActionEvent = "before_create"
+	AfterCreate  ActionEvent = "after_create"
+	BeforeUpdate ActionEvent = "before_update"
+	AfterUpdate  ActionEvent = "after_update"
+)
+
+var actionEvents = []ActionEvent{BeforeCreate, AfterCreate, BeforeUpdate, AfterUpdate}
+
+// Before reports whether the event comes before the object is touched.
+func (e ActionEvent) Before() bool { return strings.HasPrefix(string(e), "before_") }
+
+// ActionTrigger is an action_trigger block of a resource.
+type ActionTrigger struct {
+	Events    []ActionEvent
+	Condition hcl.Expression // nil without it
+	// Actions are what is invoked, one after the other. Instance keys may mention count and each.
+	Actions []hcl.Expression
+	Range   hcl.Range // the block's header
+}
+
+// Before reports whether some event of the trigger comes before the object is touched.
+func (t *ActionTrigger) Before() bool { return slices.ContainsFunc(t.Events, ActionEvent.Before) }
+
+var actionSchema = &hcl.BodySchema{
+	Attributes: []hcl.AttributeSchema{{Name: "count"}, {Name: "for_each"}, {Name: "provider"}},
+	Blocks:     []hcl.BlockHeaderSchema{{Type: "config"}},
+}
+
+// decodeAction reads an action block. Its config block is what the provider's schema describes.
+func decodeAction(block *hcl.Block, override bool) (*Resource, diag.List) {
+	content, hclDiags := block.Body.Content(actionSchema)
+	r, diags := newResource(block, addr.Action, content, override)
+	diags = diag.List(nil).AppendHCL(hclDiags).Extend(diags)
+	r.Body = hcl.EmptyBody()
+	var first *hcl.Block
+	for _, b := range content.Blocks {
+		if first != nil {
+			diags = diags.Extend(twice(b, first, "This action"))
+			continue
+		}
+		first, r.Body = b, b.Body
+	}
+	return r, diags
+}
+
+var triggerSchema = &hcl.BodySchema{Attributes: []hcl.AttributeSchema{
+	{Name: "events", Required: true}, {Name: "condition"}, {Name: "actions", Required: true}}}
+
+// decodeActionTrigger reads an action_trigger block of a managed resource.
+func decodeActionTrigger(block *hcl.Block) (*ActionTrigger, diag.List) {
+	content, hclDiags := block.Body.Content(triggerSchema)
+	t := &ActionTrigger{Range: block.DefRange}
+	var diags diag.List
+	if attr, ok := content.Attributes["condition"]; ok {
+		t.Condition = attr.Expr
+		for _, traversal := range attr.Expr.Variables() {
+			if traversal.RootName() == "self" {
+				diags = diags.Errorf(attr.Expr.Range().Ptr(), "Self reference not allowed", "The condition of a "+
+					"trigger is judged while planning, before there is an object that could be called self.")
+			}
+		}
+	}
+	if attr, ok := content.Attributes["events"]; ok {
+		diags = diags.Extend(t.decodeEvents(attr))
+	}
+	if attr, ok := content.Attributes["actions"]; ok {
+		diags = diags.Extend(t.decodeActions(attr))
+	}
+	if len(t.Actions) == 0 {
+		at := block.DefRange
+		if attr, ok := content.Attributes["actions"]; ok {
+			if exprs, _ := hcl.ExprList(attr.Expr); len(exprs) > 0 {
+				at = exprs[0].Range()
+			}
+		}
+		diags = diags.Errorf(&at, "No actions specified", "An action_trigger block needs at least one action.")
+	}
+	if len(t.Events) == 0 {
+		diags = diags.Errorf(block.DefRange.Ptr(), "No events specified",
+			"An action_trigger block needs at least one event.")
+	}
+	return t, diags.AppendHCL(hclDiags)
+}
+
+func (t *ActionTrigger) decodeEvents(attr *hcl.Attribute) (diags diag.List) {
+	exprs, hclDiags := hcl.ExprList(attr.Expr)
+	diags = diags.AppendHCL(hclDiags)
+	for _, expr := range exprs {
+		if isJSON(expr) {
+			expr, _ = unquote(expr, "keywords")
+		}
+		event := ActionEvent(hcl.ExprAsKeyword(expr))
+		switch {
+		case !slices.Contains(actionEvents, event):
+			words := make([]string, len(actionEvents))
+			for i, e := range actionEvents {
+				words[i] = string(e)
+			}
+			diags = diags.Errorf(expr.Range().Ptr(), fmt.Sprintf("Invalid \"event\" value %s", event),
+				"An event is one of %s, without quotes.%s", strings.Join(words, ", "),
+				diag.DidYouMean(string(event), words))
+		case slices.Contains(t.Events, event):
+			diags = diags.Errorf(expr.Range().Ptr(), fmt.Sprintf("Duplicate %q event", event),
+				"The block has this event already.")
+		default:
+			t.Events = append(t.Events, event)
+		}
+	}
+	return diags
+}
+
+func (t *ActionTrigger) decodeActions(attr *hcl.Attribute) (diags diag.List) {
+	exprs, hclDiags := hcl.ExprList(attr.Expr)
+	diags = diags.AppendHCL(hclDiags)
+	for _, expr := range exprs {
+		if isJSON(expr) {
+			var moreDiags diag.List
+			if expr, moreDiags = unquote(expr, "references"); moreDiags.HasErrors() {
+				diags = diags.Extend(moreDiags)
+				continue
+			}
+		}
+		actions, others := 0, false
+		for _, traversal := range expr.Variables() {
+			ref, moreDiags := addr.ParseReference(traversal)
+			switch {
+			case moreDiags.HasErrors():
+				others = true
+			case ref.Kind == addr.RefResource && ref.Resource.Mode == addr.Action:
+				actions++
+			case ref.Kind != addr.RefCount && ref.Kind != addr.RefEach:
+				others = true
+			}
+		}
+		if actions == 1 && !others {
+			t.Actions = append(t.Actions, expr)
+		} else if actions+len(expr.Variables()) > 0 {
+			diags = diags.Errorf(expr.Range().Ptr(), "Invalid action argument inside action_triggers",
+				"Each element of actions names one action of this module: action.TYPE.NAME, with a key if it has "+
+					"instances.")
+			t.Actions = nil
+			return diags
+		}
+	}
+	return diags
+}
+
+// missingActions reports the actions that the triggers of a resource name and the module does not have.
+func (a *assembly) missingActions(r *Resource) (diags diag.List) {
+	for _, t := range r.ActionTriggers {
+		for _, expr := range t.Actions {
+			for _, traversal := range expr.Variables() {
+				ref, problems := addr.ParseReference(traversal)
+				if problems.HasErrors() || ref.Kind != addr.RefResource || a.Resources[ref.Resource] != nil ||
+					a.partial {
+					continue
+				}
+				diags = diags.Append(&diag.Diagnostic{Severity: diag.Error,
+					Summary: "action_trigger actions references non-existent action", Subject: expr.Range().Ptr(),
+					Context: hcl.RangeBetween(r.DeclRange, expr.Range()).Ptr(),
+					Detail:  fmt.Sprintf("The module has no %s.", ref.Resource)})
+			}
+		}
+	}
+	return diags
+}

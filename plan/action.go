@@ -1,0 +1,117 @@
+package plan
+
+import (
+	"cmp"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/tombolo-iac/tombolo/addr"
+)
+
+// Invocation is one invocation of an action.
+type Invocation struct {
+	Action   addr.AbsResourceInstance
+	Provider addr.AbsProviderConfig
+	// Config is its configuration, which may hold unknown values; Type is the implied type of the schema.
+	Config Value
+	Type   cty.Type
+	// Trigger is nil when the action was asked for by its address.
+	Trigger *ActionTrigger
+}
+
+// ActionTrigger is why an action is invoked: a change of an object.
+type ActionTrigger struct {
+	Resource addr.AbsResourceInstance
+	// Event is a word of the JSON plan format, such as AfterCreate.
+	Event  ActionEvent
+	Before bool // the change
+	// Block is the number of the action_trigger block in its lifecycle block, Index that of the action in its list.
+	Block, Index int
+	// Range is the place of the action in that list.
+	Range hcl.Range
+}
+
+// ActionEvent is a moment in the life of an object.
+type ActionEvent string
+
+// The events.
+const (
+	BeforeCreate ActionEvent = "BeforeCreate"
+	AfterCreate  ActionEvent = "AfterCreate"
+	BeforeUpdate ActionEvent = "BeforeUpdate"
+	AfterUpdate  ActionEvent = "AfterUpdate"
+)
+
+// By returns who asked for the action, in words.
+func (i *Invocation) By() string {
+	if i.Trigger == nil {
+		return "CLI"
+	}
+	return i.Trigger.Resource.String()
+}
+
+// CompareInvocations orders invocations as documents list them: by object and by the order in which they happen there.
+func CompareInvocations(a, b *Invocation) int {
+	switch {
+	case a.Trigger == nil && b.Trigger == nil:
+		return a.Action.Compare(b.Action)
+	case a.Trigger == nil:
+		return 1
+	case b.Trigger == nil:
+		return -1
+	}
+	before := func(i *Invocation) int {
+		if i.Trigger.Before {
+			return 0
+		}
+		return 1
+	}
+	return cmp.Or(a.Trigger.Resource.Compare(b.Trigger.Resource), cmp.Compare(before(a), before(b)),
+		cmp.Compare(a.Trigger.Block, b.Trigger.Block), cmp.Compare(a.Trigger.Event, b.Trigger.Event),
+		cmp.Compare(a.Trigger.Index, b.Trigger.Index))
+}
+
+type jsonInvocation struct {
+	Action   string       `json:"action"`
+	Provider string       `json:"provider"`
+	Type     int          `json:"type"`
+	Config   jsonValue    `json:"config"`
+	Trigger  *jsonTrigger `json:"trigger,omitempty"`
+}
+
+type jsonTrigger struct {
+	Resource string      `json:"resource"`
+	Event    ActionEvent `json:"event"`
+	Before   bool        `json:"before,omitempty"`
+	Block    int         `json:"block"`
+	Index    int         `json:"index"`
+	Range    hcl.Range   `json:"range"`
+}
+
+func (e *encoder) invocation(i *Invocation) jsonInvocation {
+	j := jsonInvocation{Action: i.Action.String(), Provider: i.Provider.String(), Type: e.typ(i.Type),
+		Config: jsonValue{e.value(i.Config.Value, i.Type), e.paths(i.Config.Sensitive)}}
+	if t := i.Trigger; t != nil {
+		j.Trigger = &jsonTrigger{Resource: t.Resource.String(), Event: t.Event, Before: t.Before, Block: t.Block,
+			Index: t.Index, Range: t.Range}
+	}
+	return j
+}
+
+func (d *decoder) invocation(j *jsonInvocation) *Invocation {
+	i := &Invocation{Action: d.instance(j.Action), Provider: d.provider(j.Provider)}
+	ty, ok := d.typ(j.Type, j.Action)
+	if !ok {
+		return i
+	}
+	i.Type, i.Config = ty, Value{d.value(j.Config.Value, ty), d.paths(j.Config.Sensitive)}
+	if i.Config.Value == cty.NilVal {
+		d.lack(j.Action)
+	}
+	if t := j.Trigger; t != nil {
+		i.Trigger = &ActionTrigger{Resource: d.instance(t.Resource), Event: t.Event, Before: t.Before, Block: t.Block,
+			Index: t.Index, Range: t.Range}
+	}
+	return i
+}
