@@ -26,6 +26,16 @@ var localExec = &provider.Block{Attributes: map[string]*provider.Attribute{
 // maxKept is how much of the output an error repeats.
 const maxKept = 64 << 10
 
+// commandError is how a command failed, in words that programs know.
+type commandError struct {
+	command string
+	err     error
+}
+
+func (e *commandError) Error() string { return "Error running command '" + e.command + "': " + e.err.Error() }
+
+func (e *commandError) Unwrap() error { return e.err }
+
 // runLocal runs the command of a local-exec block.
 func runLocal(ctx context.Context, req Request, tell func(line string)) error {
 	command := req.text("command")
@@ -58,7 +68,7 @@ func runLocal(ctx context.Context, req Request, tell func(line string)) error {
 		err = fmt.Errorf("%s. Output: %s", res.State, output)
 	}
 	if err != nil {
-		return fmt.Errorf("Error running command '%s': %w", command, err)
+		return &commandError{command, err}
 	}
 	return nil
 }

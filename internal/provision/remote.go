@@ -110,7 +110,7 @@ func scripts(req Request) (list []io.ReadCloser, err error) {
 	for _, name := range names {
 		file, err := openRegular(req.path(name))
 		if err != nil {
-			return list, fmt.Errorf("Failed to open script '%s', which %s names: %w", name, argument, err)
+			return list, fmt.Errorf("failed to open script '%s', which %s names: %w", name, argument, err)
 		}
 		list = append(list, file)
 	}
@@ -198,7 +198,7 @@ func runFile(ctx context.Context, req Request, _ func(line string)) error {
 		err = m.Copy(ctx, req.path(req.text("source")), destination)
 	}
 	if err != nil {
-		return fmt.Errorf("Upload failed: %w", err)
+		return fmt.Errorf("upload failed: %w", err)
 	}
 	return nil
 }

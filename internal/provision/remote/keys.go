@@ -80,17 +80,17 @@ func (k *keys) config(h *Hop) (*ssh.ClientConfig, error) {
 func signer(h *Hop) (ssh.Signer, error) {
 	block, _ := pem.Decode([]byte(h.PrivateKey))
 	if block == nil {
-		return nil, errors.New("Failed to read ssh private key: no key found: private_key is the text of the key, " +
+		return nil, errors.New("failed to read ssh private key: no key found: private_key is the text of the key, " +
 			`not the name of its file; file("~/.ssh/id_ed25519") reads one`)
 	}
 	s, err := ssh.ParsePrivateKey([]byte(h.PrivateKey))
 	var locked *ssh.PassphraseMissingError
 	switch {
 	case errors.As(err, &locked):
-		return nil, errors.New("Failed to read ssh private key: password protected keys are not supported. Decrypt " +
+		return nil, errors.New("failed to read ssh private key: password protected keys are not supported. Decrypt " +
 			"it, or add it to an SSH agent and leave private_key out")
 	case err != nil:
-		return nil, fmt.Errorf("Failed to parse ssh private key: %w", err)
+		return nil, fmt.Errorf("failed to parse ssh private key: %w", err)
 	case h.Certificate == "":
 		return s, nil
 	}

@@ -28,7 +28,7 @@ func (m *Machine) Script(ctx context.Context, script io.Reader, tell func(line s
 	}
 	name := m.conn.scriptName()
 	if err := m.Write(ctx, name, "", 0o700, script); err != nil {
-		return fmt.Errorf("Failed to upload script: %w", err)
+		return fmt.Errorf("failed to upload script: %w", err)
 	}
 	err = m.run(ctx, name, tell)
 	_ = f.remove(name) // a script may have removed itself, or restarted the machine
