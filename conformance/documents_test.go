@@ -99,7 +99,7 @@ func decodeEvents(stream string) error {
 			if msg.UI != nil && strings.Contains(line, `"tofu":"`+flavor.OpenTofuVersion+`"`) {
 				continue // which the library does not read, from OpenTofu either
 			}
-			if msg.Terraform == nil || msg.Terraform.String() != terraformVersion || msg.UI == nil {
+			if msg.Terraform == nil || !tellable(msg.Terraform.String()) || msg.UI == nil {
 				return fmt.Errorf("no versions in %s", line)
 			}
 		case tfjson.DiagnosticLogMessage:

