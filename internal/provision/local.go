@@ -32,7 +32,9 @@ type commandError struct {
 	err     error
 }
 
-func (e *commandError) Error() string { return "Error running command '" + e.command + "': " + e.err.Error() }
+func (e *commandError) Error() string {
+	return "Error running command '" + e.command + "': " + e.err.Error()
+}
 
 func (e *commandError) Unwrap() error { return e.err }
 

@@ -63,7 +63,7 @@ func checkFile(config cty.Value) diag.List {
 }
 
 var errNoConnection = errors.New(
-	"Missing connection configuration for provisioner. It works on another machine: add a " +
+	"missing connection configuration for provisioner: it works on another machine. Add a " +
 		"connection block to it or to the block around it, with at least the argument host")
 
 // connect opens the connection of a request.
