@@ -28,9 +28,14 @@ func TestTerraformStateRoundTripsByteForByte(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := encode(t, s); got != string(want) {
-		t.Errorf("written differently (-terraform +tombolo):\n%s", cmp.Diff(string(want), got))
+	if want, got := asOurs(want), encode(t, s); got != want {
+		t.Errorf("written differently (-terraform +tombolo):\n%s", cmp.Diff(want, got))
 	}
+}
+
+// asOurs returns a state of Terraform 1.11.4 with the version that we write.
+func asOurs(text []byte) string {
+	return strings.Replace(string(text), `"terraform_version": "1.11.4"`, `"terraform_version": "`+LanguageVersion+`"`, 1)
 }
 
 func TestReadGivesTheSameWhateverTheReaderHandsOver(t *testing.T) {
@@ -42,8 +47,8 @@ func TestReadGivesTheSameWhateverTheReaderHandsOver(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := encode(t, s); got != string(want) {
-		t.Errorf("byte by byte:\n%s", cmp.Diff(string(want), got))
+	if want, got := asOurs(want), encode(t, s); got != want {
+		t.Errorf("byte by byte:\n%s", cmp.Diff(want, got))
 	}
 	broken := errors.New("cable pulled")
 	if _, err := Read(iotest.TimeoutReader(iotest.OneByteReader(bytes.NewReader(want)))); !errors.Is(err,
