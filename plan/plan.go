@@ -77,6 +77,7 @@ const (
 	DeleteBecauseWrongRepetition Reason = "delete_because_wrong_repetition"
 	DeleteBecauseCountIndex      Reason = "delete_because_count_index"
 	DeleteBecauseEachKey         Reason = "delete_because_each_key"
+	DeleteBecauseDisabled        Reason = "delete_because_enabled_false"
 	DeleteBecauseNoModule        Reason = "delete_because_no_module"
 	DeleteBecauseNoMoveTarget    Reason = "delete_because_no_move_target"
 	ReadBecauseConfigUnknown     Reason = "read_because_config_unknown"

@@ -65,12 +65,26 @@ func decodeCall(block *hcl.Block, override bool, f flavor.Flavor) (*callDecl, di
 		diags = diags.Extend(moreDiags)
 	}
 	for _, b := range content.Blocks {
-		if b.Type != "_" {
+		switch {
+		case b.Type == "lifecycle" && c.Enabled == nil:
+			diags = diags.Extend(c.decodeLifecycle(b))
+		case b.Type != "_":
 			diags = diags.Extend(reservedBlock(b, "module"))
 		}
 	}
 	c.Body, moreDiags = escaped(rest, content.Blocks, "module", "input variables")
-	return c, diags.Extend(moreDiags)
+	return c, diags.Extend(moreDiags).Extend(oneRepetition(c.Count, c.ForEach, c.Enabled))
+}
+
+var callLifecycleSchema = &hcl.BodySchema{Attributes: []hcl.AttributeSchema{{Name: "enabled"}}}
+
+// decodeLifecycle reads the lifecycle block of a module call.
+func (c *callDecl) decodeLifecycle(block *hcl.Block) diag.List {
+	content, hclDiags := block.Body.Content(callLifecycleSchema)
+	if attr, ok := content.Attributes["enabled"]; ok {
+		c.Enabled = attr.Expr
+	}
+	return diag.List(nil).AppendHCL(hclDiags)
 }
 
 // setSource reads the source argument. Kind stays zero when it is not usable, or not a literal.
@@ -154,8 +168,8 @@ func (c *callDecl) merge(over *callDecl) {
 	if over.has("ignore_nested_deprecations") {
 		c.IgnoreNestedDeprecations = over.IgnoreNestedDeprecations
 	}
-	if over.Count != nil || over.ForEach != nil {
-		c.Count, c.ForEach = over.Count, over.ForEach
+	if over.Count != nil || over.ForEach != nil || over.Enabled != nil {
+		c.Count, c.ForEach, c.Enabled = over.Count, over.ForEach, over.Enabled
 	}
 	if over.HasProviders {
 		c.Providers, c.HasProviders = over.Providers, true

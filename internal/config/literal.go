@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/hashicorp/hcl/v2"
@@ -204,6 +205,26 @@ func checkRepetition(attrs hcl.Attributes) (count, forEach hcl.Expression, diags
 		}
 	}
 	return count, forEach, diags
+}
+
+// oneRepetition refuses enabled beside count or for_each.
+func oneRepetition(count, forEach, enabled hcl.Expression) (diags diag.List) {
+	if enabled == nil {
+		return nil
+	}
+	for _, other := range []struct {
+		name string
+		expr hcl.Expression
+	}{{"count", count}, {"for_each", forEach}} {
+		if other.expr != nil {
+			names := []string{other.name, "enabled"}
+			slices.Sort(names)
+			diags = diags.Errorf(other.expr.Range().Ptr(), fmt.Sprintf("Invalid combination of %q and %q", names[0],
+				names[1]), "With %q the block says itself how many instances there are: none is possible, too. "+
+				"Remove it, or \"enabled\" from the lifecycle block.", other.name)
+		}
+	}
+	return diags
 }
 
 // decodeConditionBlock reads a validation, precondition, postcondition or assert block.

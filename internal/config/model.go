@@ -281,6 +281,7 @@ type ModuleCall struct {
 
 	Count        hcl.Expression // nil without it
 	ForEach      hcl.Expression // nil without it
+	Enabled      hcl.Expression // nil without it
 	DependsOn    []hcl.Traversal
 	Providers    []PassedProvider // the providers argument; HasProviders tells an empty one from none
 	HasProviders bool
@@ -315,6 +316,7 @@ type Resource struct {
 
 	Count   hcl.Expression // nil without it
 	ForEach hcl.Expression // nil without it
+	Enabled hcl.Expression // nil without it
 	// ProviderRef is the provider argument; nil means the default configuration of the provider that the type's prefix
 	// names.
 	ProviderRef      *addr.LocalProviderConfig

@@ -60,7 +60,7 @@ func decodeManaged(block *hcl.Block, override bool) (*Resource, diag.List) {
 	diags = diags.Extend(checkDestroyConnection(r.Connection, r.Provisioners))
 	body, moreDiags := escaped(rest, content.Blocks, "resource", "arguments of the provider")
 	r.Body = body
-	return r, diags.Extend(moreDiags)
+	return r, diags.Extend(moreDiags).Extend(oneRepetition(r.Count, r.ForEach, r.Enabled))
 }
 
 // decodeReadOnly reads a data or ephemeral block, or a data block nested in a check block.
@@ -96,7 +96,7 @@ func decodeReadOnly(block *hcl.Block, mode addr.Mode, override, nested bool) (*R
 	}
 	body, moreDiags := escaped(rest, content.Blocks, mode.String(), "arguments of the provider")
 	r.Body = body
-	return r, diags.Extend(moreDiags)
+	return r, diags.Extend(moreDiags).Extend(oneRepetition(r.Count, r.ForEach, r.Enabled))
 }
 
 func twice(block, first *hcl.Block, owner string) diag.List {
@@ -143,7 +143,7 @@ func newResource(block *hcl.Block, mode addr.Mode, content *hcl.BodyContent, ove
 var lifecycleSchema = &hcl.BodySchema{
 	Attributes: []hcl.AttributeSchema{
 		{Name: "create_before_destroy"}, {Name: "prevent_destroy"}, {Name: "ignore_changes"},
-		{Name: "replace_triggered_by"}, {Name: "destroy"},
+		{Name: "replace_triggered_by"}, {Name: "enabled"}, {Name: "destroy"},
 	},
 	Blocks: []hcl.BlockHeaderSchema{{Type: "precondition"}, {Type: "postcondition"}, {Type: "action_trigger"}},
 }
@@ -152,6 +152,10 @@ var lifecycleSchema = &hcl.BodySchema{
 func (r *Resource) decodeLifecycle(block *hcl.Block, override bool) diag.List {
 	content, hclDiags := block.Body.Content(lifecycleSchema)
 	diags := diag.List(nil).AppendHCL(hclDiags)
+	if attr, ok := content.Attributes["enabled"]; ok {
+		r.Enabled = attr.Expr
+		delete(content.Attributes, "enabled")
+	}
 	if r.Addr.Mode != addr.Managed {
 		for _, attr := range inOrder(content.Attributes) {
 			diags = diags.Errorf(attr.NameRange.Ptr(), fmt.Sprintf("Invalid %s resource lifecycle argument",
@@ -331,8 +335,8 @@ func decodeTrigger(expr hcl.Expression) (hcl.Expression, diag.List) {
 
 // merge applies an overriding block of the same address.
 func (r *Resource) merge(over *Resource) {
-	if over.Count != nil || over.ForEach != nil {
-		r.Count, r.ForEach = over.Count, over.ForEach
+	if over.Count != nil || over.ForEach != nil || over.Enabled != nil {
+		r.Count, r.ForEach, r.Enabled = over.Count, over.ForEach, over.Enabled
 	}
 	if over.ProviderRef != nil {
 		r.ProviderRef, r.ProviderRefRange = over.ProviderRef, over.ProviderRefRange

@@ -41,10 +41,11 @@ func (b *Block) Addr() addr.AbsResource {
 // Config returns the block as it was written.
 func (b *Block) Config() *config.Resource { return b.Slot.Resource }
 
-// Expand evaluates count or for_each.
+// Expand evaluates count, for_each or enabled.
 func (b *Block) Expand() (Expansion, diag.List) {
 	b.base = b.Instance.Scope(b.Slot.Refs)
-	exp, diags := b.Instance.expansion(b.Slot, b.Slot.Resource.Count, b.Slot.Resource.ForEach, b.base)
+	r := b.Slot.Resource
+	exp, diags := b.Instance.expansion(b.Slot, Repeats{r.Count, r.ForEach, r.Enabled}, b.base)
 	b.exp = exp
 	return exp, diags
 }

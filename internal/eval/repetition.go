@@ -20,13 +20,20 @@ import (
 // RepetitionMode is how a block is repeated.
 type RepetitionMode uint8
 
-// The modes. Unknown stands for a repeated block during validation, when nothing is expanded.
+// The modes. A block is switched by lifecycle.enabled: it has one instance without a key, or none. Unknown stands for a
+// repeated block during validation, when nothing is expanded.
 const (
 	Single RepetitionMode = iota
 	Counted
 	Keyed
+	Switched
 	Unknown
 )
+
+// Repeats is how a block says which instances it has; at most one of the expressions is set.
+type Repeats struct {
+	Count, ForEach, Enabled hcl.Expression
+}
 
 // Expansion lists the instances of a block.
 type Expansion struct {
@@ -60,6 +67,8 @@ func (e Expansion) Has(key addr.Key) bool {
 	switch e.Mode {
 	case Single:
 		return key.IsNone()
+	case Switched:
+		return key.IsNone() && len(e.Keys) > 0
 	case Counted:
 		n, ok := key.Int()
 		return ok && n < len(e.Keys)
@@ -99,21 +108,24 @@ func withSelf(ctx *hcl.EvalContext, self cty.Value) *hcl.EvalContext {
 	return child
 }
 
-// expansion evaluates count or for_each of a slot; at most one of them is set. A validating walk checks them as far as
-// they are known and stands for one instance.
-func (i *Instance) expansion(s *linking.Slot, count, forEach hcl.Expression, ctx *hcl.EvalContext) (Expansion,
-	diag.List) {
+// expansion evaluates what says which instances a slot has. A validating walk checks it as far as it is known and
+// stands for one instance.
+func (i *Instance) expansion(s *linking.Slot, r Repeats, ctx *hcl.EvalContext) (Expansion, diag.List) {
 	validating := i.walk.Inputs.Validating
 	exp := Expansion{Mode: Single, Keys: []addr.Key{addr.NoKey}}
 	var diags diag.List
 	switch {
-	case count != nil:
-		if diags = s.Faulty(count); diags == nil {
-			exp, diags = expandCount(count, ctx, validating)
+	case r.Count != nil:
+		if diags = s.Faulty(r.Count); diags == nil {
+			exp, diags = expandCount(r.Count, ctx, validating)
 		}
-	case forEach != nil:
-		if diags = s.Faulty(forEach); diags == nil {
-			exp, diags = expandForEach(forEach, ctx, validating)
+	case r.ForEach != nil:
+		if diags = s.Faulty(r.ForEach); diags == nil {
+			exp, diags = expandForEach(r.ForEach, ctx, validating)
+		}
+	case r.Enabled != nil:
+		if diags = s.Faulty(r.Enabled); diags == nil {
+			exp, diags = expandEnabled(r.Enabled, ctx, validating)
 		}
 	default:
 		return exp, nil

@@ -95,6 +95,9 @@ func collect(mode RepetitionMode, keys []addr.Key, byKey map[addr.Key]cty.Value,
 	if v, ok := byKey[addr.NoKey]; ok {
 		return v
 	}
+	if mode == Switched && len(keys) == 0 {
+		return cty.NullVal(missing.Type())
+	}
 	return missing
 }
 
@@ -158,6 +161,8 @@ func (c *callValue) anything() cty.Value {
 		return cty.UnknownVal(cty.List(cty.Object(atys)))
 	case c.slot.Call.ForEach != nil:
 		return cty.UnknownVal(cty.Map(cty.Object(atys)))
+	case c.slot.Call.Enabled != nil:
+		return cty.UnknownVal(cty.Object(atys))
 	}
 	return cty.ObjectVal(vals)
 }
@@ -197,9 +202,12 @@ func (c *callValue) partial(refs []addr.Reference) cty.Value {
 		}
 	}
 	switch c.mode {
-	case Single:
+	case Single, Switched:
 		if i := c.children[addr.NoKey]; i != nil {
 			return i.outputs(names[addr.NoKey])
+		}
+		if c.mode == Switched {
+			return cty.NullVal(cty.DynamicPseudoType)
 		}
 	case Counted:
 		if missing {
@@ -254,7 +262,7 @@ func (i *Instance) scope(refs []addr.Reference, own *ownValue) *hcl.EvalContext 
 			s.set(&s.modules, ref.Name, i.calls[ref.Name].value())
 		case addr.RefOutput:
 			c := i.calls[ref.Name]
-			if !ref.HasKey && c.mode != Single {
+			if !ref.HasKey && c.mode != Single && c.mode != Switched {
 				s.set(&s.modules, ref.Name, c.value())
 			} else {
 				s.output(ref)

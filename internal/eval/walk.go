@@ -292,14 +292,14 @@ func (i *Instance) evalBody(b *blocks.Body, ctx *hcl.EvalContext) (cty.Value, di
 	return v, diags.Extend(more)
 }
 
-// expandCall evaluates count or for_each of a module call and makes, or in a walk with preset expansions completes, its
-// instances.
+// expandCall evaluates count, for_each or enabled of a module call and makes, or in a walk with preset expansions
+// completes, its instances.
 func (i *Instance) expandCall(s *linking.Slot) error {
 	call := i.calls[s.Name]
 	if call.unit == nil {
 		return ErrReported
 	}
-	exp, diags := i.expansion(s, s.Call.Count, s.Call.ForEach, i.Scope(s.Refs))
+	exp, diags := i.expansion(s, Repeats{s.Call.Count, s.Call.ForEach, s.Call.Enabled}, i.Scope(s.Refs))
 	if err := i.report(diags.Extend(s.Faulty(linking.PartDependsOn))); err != nil {
 		return err
 	}

@@ -1,6 +1,6 @@
 // Package moving finds the new addresses of stored objects: what moved blocks say, and what follows from a block that
-// got or lost its count. It looks at the configuration's text and at the state alone; nothing has to be evaluated for
-// it.
+// got or lost its count, or that lifecycle.enabled switches. It looks at the configuration's text and at the state
+// alone; nothing has to be evaluated for it.
 //
 // Run returns the edits of the state and remembers where each object was. Whether the blocks themselves make sense is
 // known when modules and resources have been expanded: Check reports it then. What the plan makes of a moved object is
@@ -105,6 +105,7 @@ func Run(cfg *config.Config, prior *state.State, open []addr.AbsResourceInstance
 	x := newIndex(r.statements)
 	explicits := len(r.statements)
 	r.imply(cfg, occupied, x)
+	r.implyCalls(cfg, occupied, x)
 	if len(r.statements) == 0 {
 		return r
 	}
@@ -168,6 +169,34 @@ func (r *Result) imply(cfg *config.Config, occupied *state.State, x *index) {
 		}
 		r.statements = append(r.statements, &statement{from: side(from), to: side(to), implied: true,
 			rng: block.DeclRange})
+	}
+}
+
+// implyCalls adds the moves of module instances whose call is now switched by lifecycle.enabled: number 0 becomes the
+// only one. As in Terraform, a call that gets or loses count in any other way moves nothing.
+func (r *Result) implyCalls(cfg *config.Config, occupied *state.State, x *index) {
+	seen := map[addr.ModuleInstance]bool{}
+	for _, stored := range occupied.Resources() {
+		for m := stored.Addr.Module; !m.IsRoot() && !seen[m]; m, _, _ = m.Parent() {
+			seen[m] = true
+			parent, last, _ := m.Parent()
+			caller := cfg.Module(parent.Config())
+			if caller == nil || last.Key != addr.IntKey(0) {
+				continue
+			}
+			call := caller.Calls[last.Call]
+			if call == nil || call.Enabled == nil {
+				continue
+			}
+			side := func(k addr.Key) end {
+				return end{steps: append(parent.Steps(), addr.Step{Call: last.Call, Key: k})}
+			}
+			if x.mentions(side(last.Key)) {
+				continue
+			}
+			r.statements = append(r.statements, &statement{from: side(last.Key), to: side(addr.NoKey), implied: true,
+				rng: call.Range})
+		}
 	}
 }
 

@@ -90,6 +90,8 @@ func (v *viewer) expansion(b *eval.Block) eval.Expansion {
 		mode = eval.Counted
 	case cfg.ForEach != nil:
 		mode = eval.Keyed
+	case cfg.Enabled != nil:
+		mode = eval.Switched
 	}
 	count := 0
 	for key, inst := range stored.Instances {

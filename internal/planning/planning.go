@@ -386,7 +386,7 @@ func (p *planner) Resource(n *graph.Node, b *eval.Block) error {
 // halfNamed warns of a -replace that names a block with instances where an instance has to be named.
 func (p *planner) halfNamed(b *eval.Block, exp eval.Expansion) diag.List {
 	a := b.Addr().Instance(addr.NoKey)
-	if !p.replace[a] || exp.Mode == eval.Single {
+	if !p.replace[a] || exp.Has(addr.NoKey) {
 		return nil
 	}
 	const summary = "Incompletely-matched force-replace resource instance"
@@ -470,6 +470,8 @@ func orphanReason(b *eval.Block, exp eval.Expansion, key addr.Key) plan.Reason {
 		return plan.DeleteBecauseCountIndex
 	case exp.Mode == eval.Keyed && isStr:
 		return plan.DeleteBecauseEachKey
+	case exp.Mode == eval.Switched && key.IsNone():
+		return plan.DeleteBecauseDisabled
 	}
 	return plan.DeleteBecauseWrongRepetition
 }

@@ -112,6 +112,8 @@ func reasonText(c *plan.Change) string {
 		return "because index " + a.Key.String() + " is out of range for count"
 	case plan.DeleteBecauseEachKey:
 		return "because key " + clean(a.Key.String()) + " is not in for_each map"
+	case plan.DeleteBecauseDisabled:
+		return "because enabled is false"
 	case plan.DeleteBecauseNoMoveTarget:
 		return "because " + clean(c.PrevAddr.String()) + " was moved to " + clean(a.String()) +
 			", which is not in configuration"

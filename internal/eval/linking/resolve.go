@@ -366,6 +366,7 @@ func (p *Program) link(u *Unit) {
 		case SlotCall:
 			l.expr(s.Call.Count)
 			l.expr(s.Call.ForEach)
+			l.expr(s.Call.Enabled)
 			l.dependsOn(s.Call.DependsOn)
 		case SlotCallOutput, SlotCallClose:
 			l.deps[u.CallSlots[s.Call.Name]] = true
@@ -401,6 +402,7 @@ func (l *linker) resource(s *Slot) {
 	r := s.Resource
 	l.expr(r.Count)
 	l.expr(r.ForEach)
+	l.expr(r.Enabled)
 	l.body(s.Body)
 	for d := range l.deps {
 		if l.u.slots[d].Kind == SlotResource {

@@ -1,0 +1,70 @@
+package eval
+
+import (
+	"github.com/hashicorp/hcl/v2"
+	"github.com/zclconf/go-cty/cty"
+	"github.com/zclconf/go-cty/cty/convert"
+
+	"github.com/tombolo-iac/tombolo/addr"
+	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/internal/eval/blocks"
+	"github.com/tombolo-iac/tombolo/internal/eval/funcs"
+	"github.com/tombolo-iac/tombolo/internal/value"
+)
+
+// expandEnabled evaluates lifecycle.enabled. While validating an unknown one is as good as any, and so are the values
+// that only a plan judges.
+func expandEnabled(expr hcl.Expression, ctx *hcl.EvalContext, validating bool) (Expansion, diag.List) {
+	none := Expansion{Mode: Switched}
+	v, hclDiags := funcs.Evaluate(expr, ctx)
+	diags := diag.List(nil).AppendHCL(hclDiags)
+	if diags.HasErrors() || validating {
+		return none, diags
+	}
+	on, why := judgeFlag(v)
+	if why == flagUnknown {
+		return none, because(diag.CausedByUnknown, blocks.Problem(expr, ctx, "Invalid enabled argument",
+			"The value of \"enabled\" depends on attributes that are known only after apply, and the plan must know "+
+				"whether there is an instance. Compute it from values in the configuration, or first apply what it "+
+				"depends on, with -target."))
+	}
+	if why == flagSensitive {
+		return none, because(diag.CausedBySensitive, blocks.Problem(expr, ctx, "Invalid enabled argument",
+			"The value of \"enabled\" is sensitive, and everybody can see whether there is an instance. If it may be "+
+				"known, use nonsensitive(...)."))
+	}
+	if why != "" {
+		return none, blocks.Problem(expr, ctx, "Invalid enabled argument",
+			`The value of "enabled" %s. true or false is needed, the same in every run.`, why)
+	}
+	if on {
+		none.Keys = []addr.Key{addr.NoKey}
+	}
+	return none, diags
+}
+
+// What may be wrong with the value of a flag, and has a reason of its own.
+const (
+	flagUnknown   = "is unknown"
+	flagSensitive = "is sensitive"
+)
+
+// judgeFlag returns a value that must be true or false, or what is wrong with it.
+func judgeFlag(v cty.Value) (on bool, problem string) {
+	switch {
+	case value.HasDeepEphemeral(v):
+		return false, "is ephemeral"
+	case value.IsSensitive(v):
+		return false, flagSensitive
+	}
+	v, err := convert.Convert(v, cty.Bool)
+	switch {
+	case err != nil:
+		return false, "cannot be used: " + err.Error()
+	case v.IsNull():
+		return false, "is null"
+	case !v.IsKnown():
+		return false, flagUnknown
+	}
+	return v.True(), ""
+}
