@@ -115,8 +115,8 @@ func TestTheLibraryDrivesTombolo(t *testing.T) {
 			if real == "" {
 				return
 			}
-			want := transcriptOf(t, real, play)
-			if diff := cmp.Diff(want, got["terraform"]); diff != "" && !t.Failed() {
+			want := withoutVersion(transcriptOf(t, real, play))
+			if diff := cmp.Diff(want, withoutVersion(got["terraform"])); diff != "" && !t.Failed() {
 				t.Errorf("Tombolo is not as Terraform (-terraform +tombolo):\n%s", diff)
 			}
 		})
@@ -225,4 +225,17 @@ func optionsOf(file *ast.File) iter.Seq2[string, string] {
 			}
 		}
 	}
+}
+
+// toldVersion is the version of the language, or of the stream of events, that either program tells: ours is newer than
+// the real program.
+var toldVersion = regexp.MustCompile(`\b1\.(11\.4|15\.9)\b|VersionLogMessage info version 1\.[23]\b`)
+
+// withoutVersion writes that version as one word.
+func withoutVersion(transcript []string) []string {
+	out := make([]string, len(transcript))
+	for i, line := range transcript {
+		out[i] = toldVersion.ReplaceAllString(line, "<version>")
+	}
+	return out
 }
