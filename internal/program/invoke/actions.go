@@ -181,10 +181,6 @@ func (a *asking) upgrade() diag.List {
 const defaultLimit = 100
 
 func (a *asking) list() diag.List {
-	if a.rt.Identity == nil {
-		a.err = fmt.Errorf("the objects of %s cannot be listed: the type has no identity", a.typ)
-		return nil
-	}
 	req := provider.ListRequest{Type: a.typ, Limit: defaultLimit}
 	if given := a.params.Get("limit"); given != nil {
 		limit, err := strconv.Atoi(given.Text)
@@ -213,6 +209,13 @@ func (a *asking) list() diag.List {
 		req.IncludeObject = include.Text == "true"
 	}
 	resp := a.p.List(a.ctx, req)
+	switch {
+	case resp.Diagnostics.HasErrors():
+		return resp.Diagnostics
+	case a.rt.Identity == nil:
+		a.err = fmt.Errorf("the objects of %s cannot be listed: the type has no identity", a.typ)
+		return nil
+	}
 	type result struct {
 		Identity json.RawMessage `json:"identity"`
 		Name     string          `json:"display_name,omitempty"`
