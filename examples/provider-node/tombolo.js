@@ -71,6 +71,16 @@ class Call {
   /** Says when an ephemeral object has to be renewed, as an RFC 3339 time. */
   renewAt(time) { this.extra.renew_at = time; }
   warn(summary, { detail, attribute } = {}) { this.warnings.push({ severity: 'warning', summary, detail, attribute }); }
+  /**
+   * Returns the output values of a state of another configuration; null where there is no state. The host reads it: the method ends here and is called
+   * again from its beginning, so it should not have done anything yet. Not in create, update and delete.
+   */
+  remoteState(backend, config = {}, workspace = 'default') {
+    const name = JSON.stringify({ backend, workspace, config });
+    const have = this.remote_state || {};
+    if (name in have) return have[name];
+    throw new Asking(Object.fromEntries([...Object.keys(have), name].map((one) => [one, JSON.parse(one)])));
+  }
   /** Tells how far the call is, and ends it if it was cancelled. */
   progress(message, fraction) {
     this.#say(message, fraction);
@@ -79,6 +89,14 @@ class Call {
 }
 
 class Missing extends Error {}
+
+/** Ends a method until the host has read the states that it needs. */
+class Asking extends Error {
+  constructor(states) {
+    super('states are needed');
+    this.states = states;
+  }
+}
 
 const STATEFUL = ['create', 'read', 'update', 'import', 'upgrade', 'data'];
 
@@ -116,7 +134,13 @@ class Host {
         return { error: { message: [e.message, e.detail].filter(Boolean).join(': '), argument: e.argument } };
       }
     }
-    const result = await method(call);
+    let result;
+    try {
+      result = await method(call);
+    } catch (e) {
+      if (e instanceof Asking) return { remote_state: e.states };
+      throw e;
+    }
     let answer;
     if (STATEFUL.includes(action)) answer = { ...call.extra, state: orNull(result) };
     else if (action === 'open') answer = { ...call.extra, result: orNull(result) };

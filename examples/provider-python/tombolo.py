@@ -104,6 +104,20 @@ class Call:
     def warn(self, summary, detail="", attribute=None):
         self.warnings.append(_diagnostic("warning", summary, detail, attribute))
 
+    def remote_state(self, backend, config=None, workspace="default"):
+        """Returns the output values of a state of another configuration, as a dict; None where there is no state. The host reads it: the method ends
+        here and is called again from its beginning, so it should not have done anything yet. Not in create, update and delete."""
+        asked = {"backend": backend, "workspace": workspace, "config": config or {}}
+        name = json.dumps(asked, sort_keys=True, default=_plain)
+        have = self.params.get("remote_state") or {}
+        if name not in have:
+            raise _Asking({**self._asked(), name: asked})
+        return have[name]
+
+    def _asked(self):
+        """Those that are there already: the host gives what the last answer asked for, and no more."""
+        return {name: json.loads(name) for name in self.params.get("remote_state") or {}}
+
     def progress(self, message, fraction=None):
         """Tells how far the call is, and ends it if it was cancelled."""
         self._say(message, fraction)
@@ -124,6 +138,14 @@ def run(resources=None, data=None, ephemeral=None, functions=None, configure=Non
 
 class _Missing(Exception):
     pass
+
+
+class _Asking(BaseException):
+    """Ends a method until the host has read the states that it needs."""
+
+    def __init__(self, states):
+        super().__init__("states are needed")
+        self.states = states
 
 
 class _Host:
@@ -155,7 +177,10 @@ class _Host:
                 return {"result": method(*call.params["args"])}
             except Error as e:
                 return {"error": {"message": ": ".join(filter(None, [e.summary, e.detail])), "argument": e.argument}}
-        result = method(call)
+        try:
+            result = method(call)
+        except _Asking as e:
+            return {"remote_state": e.states}
         if action in ("create", "read", "update", "import", "upgrade", "data"):
             answer = dict(call._extra, state=result)
         elif action == "open":
