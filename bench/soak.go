@@ -26,7 +26,49 @@ type trial struct {
 	words  []string      // the command
 	kill   time.Duration // after which the engine is killed; then the command runs once more, and is not killed
 	fails  bool          // the command is meant to end with an error
+	plugin bool          // the configuration is for the plugin of internal/world, whose world is beside the project
 }
+
+// worlds is a configuration of objects and leases of the plugin.
+func worlds(blocks string) string {
+	return `terraform {
+  required_providers {
+    world = {
+      source = "tombolo/world"
+    }
+  }
+}
+provider "world" {
+  dir = "../world"
+}
+` + blocks
+}
+
+// slow are twenty objects that take their time.
+const slow = `resource "world_object" "a" {
+  count  = 20
+  name   = "a${count.index}"
+  behave = { delay = "3s" }
+}
+`
+
+// leases are ten ephemeral resources that are renewed every second while an object is made, and one whose renewal
+// fails every time.
+const leases = `ephemeral "world_lease" "l" {
+  count = 10
+  name  = "l${count.index}"
+  renew = "1s"
+}
+ephemeral "world_lease" "broken" {
+  name  = "broken"
+  renew = "1s"
+  fail  = "renew"
+}
+resource "world_object" "a" {
+  name   = "a"
+  behave = { delay = "4s" }
+}
+`
 
 const soakMark = "TOMBOLO_BENCH_SOAK"
 
@@ -78,6 +120,13 @@ var trials = []trial{
 		config: external(`sleep 2; head -c 200000000 /dev/zero | tr '\0' ' '`)},
 	{name: "a text doubled forty times", config: doublings(40), words: []string{"plan", "-input=false", "-no-color"},
 		fails: true},
+	{name: "a plugin that does its work", plugin: true, words: apply,
+		config: worlds("resource \"world_object\" \"a\" {\n  count = 20\n  name  = \"a${count.index}\"\n}\n")},
+	{name: "the engine is killed, a plugin works", plugin: true, words: apply, kill: time.Second, fails: true,
+		config: worlds(slow)},
+	{name: "the engine is killed, a plugin hears nothing", plugin: true, words: apply, kill: time.Second, fails: true,
+		config: worlds(strings.Replace(slow, `"3s"`, `"3s", deaf = "yes"`, 1))},
+	{name: "ephemeral resources are renewed", plugin: true, words: apply, config: worlds(leases)},
 	{name: "2 000 duplicate variables", words: []string{"validate", "-no-color"}, fails: true,
 		config: strings.Repeat("variable \"v\" {\n}\n", 2001)},
 	{name: "200 references to nothing", words: []string{"validate", "-no-color"}, fails: true,
@@ -103,12 +152,16 @@ func soak(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		return err
 	}
 	bin := o.contenders[len(o.contenders)-1].bin
+	mirror, err := o.preparePlugins()
+	if err != nil {
+		return err
+	}
 	w := tabwriter.NewWriter(stdout, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "trial\trounds\ttime of first, last\tmemory of first, last, most\tprinted\tdisk\t"+
 		"processes left\tfiles left")
 	for i, tr := range trials {
 		fmt.Fprintln(stderr, "soak:", tr.name)
-		s := &soaking{trial: tr, bin: bin, dir: filepath.Join(o.workDir, fmt.Sprint(i))}
+		s := &soaking{trial: tr, bin: bin, dir: filepath.Join(o.workDir, fmt.Sprint(i)), mirror: mirror}
 		for range *rounds {
 			if err := s.round(ctx); err != nil {
 				return fmt.Errorf("%s, round %d: %w", tr.name, len(s.samples)+1, err)
@@ -123,6 +176,7 @@ func soak(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 type soaking struct {
 	trial
 	bin, dir string
+	mirror   string // the CLI configuration for plugins
 	samples  []sample
 	printed  int // most in a round
 	left     []string
@@ -182,8 +236,12 @@ func (s *soaking) run(ctx context.Context, words []string, kill time.Duration) (
 	var out bytes.Buffer
 	cmd := exec.CommandContext(ctx, s.bin, words...)
 	cmd.Dir, cmd.Stdout, cmd.Stderr, cmd.WaitDelay = filepath.Join(s.dir, "work"), &out, &out, time.Second
+	settings := filepath.Join(s.dir, "empty.tfrc")
+	if s.plugin {
+		settings = s.mirror
+	}
 	cmd.Env = append(os.Environ(), soakMark+"="+s.dir, "TMPDIR="+filepath.Join(s.dir, "tmp"), "CHECKPOINT_DISABLE=1",
-		"TF_CLI_CONFIG_FILE="+filepath.Join(s.dir, "empty.tfrc"))
+		"TF_CLI_CONFIG_FILE="+settings)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	start := time.Now()
 	err := cmd.Run()

@@ -191,7 +191,7 @@ func parseStep(line string) (Step, error) {
 	}
 	if n := len(words); n >= 3 && words[n-2] == "=>" {
 		if s.Exit, err = strconv.Atoi(words[n-1]); err != nil {
-			return s, fmt.Errorf("exit code %q is no number", words[n-1])
+			return s, fmt.Errorf("exit code %q is not a number", words[n-1])
 		}
 		words = words[:n-2]
 	}

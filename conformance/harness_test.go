@@ -55,7 +55,7 @@ func TestParseCaseRefusesWhatItCannotRun(t *testing.T) {
 		{"tier: 2\nwrite main.tf @none\n", "no section"},
 		{"tier: 2\nuse @none\n", "no sections"},
 		{"tier: 2\nremove\n", "takes 1 arguments"},
-		{"tier: 2\nplan => x\n", "no number"},
+		{"tier: 2\nplan => x\n", "is not a number"},
 		{"tier: 2\nplan 'x\n", "not closed"},
 	} {
 		_, err := parseCase("c", []byte("-- steps --\n"+tt.steps))

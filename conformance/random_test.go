@@ -40,6 +40,11 @@ func TestRandomStates(t *testing.T) {
 	runRandom(t, randomSeeds(t, "TOMBOLO_RANDOM_STATES", statesSample), random.GenerateStates)
 }
 
+// TestRandomUnknowns is TestRandom for functions and operators whose arguments have unknown parts.
+func TestRandomUnknowns(t *testing.T) {
+	runRandom(t, randomSeeds(t, "TOMBOLO_RANDOM_UNKNOWNS", unknownsSample), random.GenerateUnknowns)
+}
+
 // runRandom runs the cases of seeds.
 func runRandom(t *testing.T, list []uint64, generate func(seed uint64) []byte) {
 	terraform := findTerraform(t)
@@ -51,6 +56,9 @@ func runRandom(t *testing.T, list []uint64, generate func(seed uint64) []byte) {
 	h := &harness{terraform: terraform, tombolo: tombolo, intended: known}
 	run := &randomRun{h: h, generate: generate, kinds: map[string][]uint64{},
 		tries: envNumber(t, "TOMBOLO_RANDOM_TRIES", 150)}
+	if path := oracleNamed(newerTerraform).look(t); path != "" {
+		run.newer = &harness{terraform: path, tombolo: tombolo, intended: known}
+	}
 	seeds := make(chan uint64)
 	var workers sync.WaitGroup
 	for range atOnce {
@@ -67,11 +75,19 @@ func runRandom(t *testing.T, list []uint64, generate func(seed uint64) []byte) {
 	workers.Wait()
 	t.Logf("%d seeds, %d without a change of terraform's that succeeded, %d disagreements", len(list), run.idle,
 		run.failed)
+	if len(run.since) > 0 {
+		slices.Sort(run.since)
+		t.Logf("%4d seeds: here as in %s, not as in %s: %v", len(run.since), newerTerraform, terraformVersion,
+			run.since)
+	}
 	for _, kind := range sortedKeys(run.kinds) {
 		slices.Sort(run.kinds[kind])
 		t.Logf("%4d seeds: %s %v", len(run.kinds[kind]), kind, run.kinds[kind])
 	}
 }
+
+// newerTerraform is the oracle that is asked where the usual one disagrees: what it does, too, has changed since.
+const newerTerraform = "terraform-1.15.9"
 
 // randomSample is what runs when nothing is said: seeds that are quick and use much of the language.
 var randomSample = []uint64{2, 5, 11, 12}
@@ -81,6 +97,9 @@ var testsSample = []uint64{4, 8}
 
 // statesSample is the same for states.
 var statesSample = []uint64{1, 2}
+
+// unknownsSample is the same for unknown values.
+var unknownsSample = []uint64{1, 2, 3}
 
 // randomSeeds reads a variable of the environment: a number of seeds from 1 on, or "first-last".
 func randomSeeds(t *testing.T, name string, sample []uint64) (list []uint64) {
@@ -107,9 +126,11 @@ func randomSeeds(t *testing.T, name string, sample []uint64) (list []uint64) {
 type randomRun struct {
 	h        *harness
 	generate func(seed uint64) []byte
-	tries    int // how many smaller cases are tried for a difference
+	tries    int      // how many smaller cases are tried for a difference
+	newer    *harness // compares with a newer version of terraform; nil where it is not there
 
 	mu     sync.Mutex
+	since  []uint64            // seeds in which only the newer version agrees
 	kinds  map[string][]uint64 // kind of difference -> seeds
 	failed int
 	idle   int // seeds in which nothing was ever applied
@@ -124,7 +145,18 @@ func (run *randomRun) seed(t *testing.T, seed uint64) {
 		return
 	}
 	t.Logf("seed %d took %v", seed, time.Since(begun).Round(time.Millisecond))
+	mended := false
+	if found.kind != "" && run.newer != nil {
+		var err error
+		if mended, err = run.newer.agrees(t, archive, found); err != nil {
+			t.Logf("seed %d with %s: %v", seed, newerTerraform, err)
+		}
+	}
 	run.mu.Lock()
+	if mended {
+		run.since = append(run.since, seed)
+		found.kind = ""
+	}
 	if !found.applied {
 		run.idle++
 	}
@@ -164,6 +196,8 @@ type disagreement struct {
 	report  string
 	archive []byte // with the exit codes of terraform
 	applied bool   // whether terraform applied anything
+	step    int
+	differs map[string]bool // the places in its documents
 }
 
 // randomName is what random_known.json calls a case: by what is in it.
@@ -176,6 +210,9 @@ func randomName(archive []byte) string {
 	}
 	if random.IsStates(archive) {
 		return "random/states"
+	}
+	if random.IsUnknowns(archive) {
+		return "random/unknowns"
 	}
 	return "random/others"
 }
@@ -210,6 +247,11 @@ func (h *harness) disagreement(t *testing.T, archive []byte) (disagreement, erro
 		differences, goesOn := h.compareStep(c, i, view(s, want, left), view(s, got, right))
 		if len(differences) > 0 {
 			found.kind, found.report = kindOf(s, differences), describeStep(s, differences, got)
+			found.differs = map[string]bool{}
+			for _, d := range differences {
+				found.differs[d.Path] = true
+			}
+			found.step = i
 		}
 		if len(differences) > 0 || !goesOn {
 			break
@@ -222,6 +264,41 @@ func (h *harness) disagreement(t *testing.T, archive []byte) (disagreement, erro
 	}
 	found.archive = withExits(archive, c, sides[0])
 	return found, nil
+}
+
+// agrees reports whether tombolo does what this version of terraform does where it does not what another one does.
+func (h *harness) agrees(t *testing.T, archive []byte, found disagreement) (bool, error) {
+	if len(found.differs) == 0 {
+		return false, nil
+	}
+	c, err := parseCase(randomName(archive), archive)
+	if err != nil {
+		return false, err
+	}
+	base, err := os.MkdirTemp(t.TempDir(), "newer")
+	if err != nil {
+		return false, err
+	}
+	defer os.RemoveAll(base)
+	c.Steps = c.Steps[:found.step+1]
+	var views [2]Document
+	for i, bin := range []string{h.terraform, h.tombolo} {
+		answer, err := runRandomCase(bin, c, filepath.Join(base, fmt.Sprint(i)))
+		if err != nil {
+			return false, err
+		}
+		names := newNormaliser(nil)
+		for n, s := range c.Steps {
+			views[i] = view(s, answer.Record.Results[n], names)
+		}
+	}
+	differences, _ := h.compareStep(c, found.step, views[0], views[1])
+	for _, d := range differences {
+		if found.differs[d.Path] {
+			return false, nil
+		}
+	}
+	return true, nil
 }
 
 // A randomAnswer is what one program did in a case made up by seed.

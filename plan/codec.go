@@ -194,35 +194,15 @@ func encodePlan(p *Plan) ([]byte, error) {
 			After: s.After})
 	}
 	for m, calls := range p.Expansions {
-		byCall := map[string][]string{}
-		for call, keys := range calls {
-			byCall[call] = make([]string, 0, len(keys))
-			for _, k := range keys {
-				byCall[call] = append(byCall[call], k.String())
-			}
-		}
-		j.Expansions[m.String()] = byCall
+		j.Expansions[m.String()] = encodeCalls(calls)
 	}
 	for _, i := range p.Invocations {
 		j.Invocations = append(j.Invocations, e.invocation(i))
 	}
-	for _, t := range p.Invoke {
-		j.Invoke = append(j.Invoke, t.String())
-	}
-	for _, t := range p.Targets {
-		j.Targets = append(j.Targets, t.String())
-	}
-	for _, t := range p.Except {
-		j.Except = append(j.Except, t.String())
-	}
-	for _, t := range p.Exclude {
-		j.Exclude = append(j.Exclude, t.String())
-	}
+	j.Invoke, j.Targets, j.Except = addresses(p.Invoke), addresses(p.Targets), addresses(p.Except)
+	j.Exclude, j.ForceReplace = addresses(p.Exclude), addresses(p.ForceReplace)
 	for _, l := range p.LeftOut {
 		j.LeftOut = append(j.LeftOut, jsonLeftOut{l.Address, l.Reason, l.Because.String()})
-	}
-	for _, a := range p.ForceReplace {
-		j.ForceReplace = append(j.ForceReplace, a.String())
 	}
 	for _, r := range p.Relevant {
 		path, err := state.EncodePath(r.Path)
@@ -234,6 +214,26 @@ func encodePlan(p *Plan) ([]byte, error) {
 		return nil, e.err
 	}
 	return json.Marshal(j)
+}
+
+// encodeCalls writes the keys of the instances of module calls.
+func encodeCalls(calls map[string][]addr.Key) map[string][]string {
+	out := map[string][]string{}
+	for call, keys := range calls {
+		out[call] = make([]string, 0, len(keys))
+		for _, k := range keys {
+			out[call] = append(out[call], k.String())
+		}
+	}
+	return out
+}
+
+// addresses writes a list of addresses; nil if it is empty.
+func addresses[A fmt.Stringer](list []A) (out []string) {
+	for _, a := range list {
+		out = append(out, a.String())
+	}
+	return out
 }
 
 func (e *encoder) change(c *Change) jsonChange {

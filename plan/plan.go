@@ -130,16 +130,37 @@ type Change struct {
 // Importing means that the object is taken over rather than created.
 type Importing struct {
 	ID       string
-	Identity cty.Value
+	Identity cty.Value // cty.NilVal when an id names the object
 	Unknown  bool
-	// Sensitive means that the id comes from a sensitive value.
+	// Sensitive means that the id or identity comes from a sensitive value.
 	Sensitive bool
 }
 
-// Shown returns the id as people may see it.
+// ByIdentity reports whether an identity names the object.
+func (i *Importing) ByIdentity() bool { return i.ID == "" && i.Identity != cty.NilVal }
+
+// Argument returns the argument of the import block that names the object.
+func (i *Importing) Argument() string {
+	if i.ByIdentity() {
+		return "identity"
+	}
+	return "id"
+}
+
+// Found takes the identity that the provider knows an object by which was looked for by its identity: it may say more.
+func (i *Importing) Found(identity cty.Value) {
+	if i.ByIdentity() && identity != cty.NilVal && !identity.IsNull() {
+		i.Identity = identity
+	}
+}
+
+// Shown returns the id or identity as people may see it.
 func (i *Importing) Shown() string {
-	if i.Sensitive {
+	switch {
+	case i.Sensitive:
 		return "(sensitive value)"
+	case i.ByIdentity():
+		return state.IdentityText(i.Identity)
 	}
 	return i.ID
 }

@@ -25,9 +25,10 @@ type Damage uint8
 const (
 	Malformed  Damage = iota + 1 // cut, changed by hand, or broken by a crash
 	Empty                        // no bytes at all
-	Foreign                      // not a state, or not a readable one (encrypted)
+	Foreign                      // not a state
 	NewerState                   // of a later format version
 	OlderState                   // of format version 1 to 3
+	Encrypted                    // a state that its key opens
 )
 
 // DecodeError is the error of a state document: what is wrong, where, and what to do.
@@ -56,9 +57,9 @@ func (e *DecodeError) Error() string {
 	return b.String()
 }
 
-const adviceRestore = "Nothing was changed. Restore the file from a backup (the previous state is usually beside it " +
-	"as *.backup) or from the history of its store; do not apply before that, because a run without the state would " +
-	"create everything again"
+const adviceRestore = "Nothing was changed. Restore an earlier state, from a backup (of a file usually *.backup " +
+	"beside it) or from the history of its store, in a service with state push -force; do not apply before that, " +
+	"because a run without the state would create everything again"
 
 // Read decodes a state document from a stream. It reads on to the end of the stream: nothing may follow the document.
 // Problems of the document are *DecodeError; others come from the reader.
@@ -153,9 +154,12 @@ func (d *decoder) where() string {
 
 var topFields = []string{"version", "terraform_version", "serial", "lineage", "outputs", "resources", "check_results"}
 
+// encryptedData is the member that encrypted states have.
+const encryptedData = "encrypted_data"
+
 // strangers are members that tell what a document without a version is.
 var strangers = map[string]string{
-	"encrypted_data":   "the state is encrypted (OpenTofu's state encryption), and cannot be read without its key",
+	encryptedData:      "the state is encrypted, and there are no encryption settings for it",
 	"format_version":   "this is the JSON form that `show -json` prints, for programs to read; it is not a state",
 	"resource_changes": "this is a plan in JSON form, not a state",
 }
@@ -198,6 +202,9 @@ func (d *decoder) document() (*State, error) {
 	switch {
 	case err != nil:
 		return nil, err
+	case stranger == strangers[encryptedData] && version < 0:
+		return nil, &DecodeError{Damage: Encrypted, What: stranger, Advice: "Nothing was changed. Give the settings " +
+			"that it was written with: the encryption block of the configuration, or the variable TF_ENCRYPTION"}
 	case stranger != "" && version < 0:
 		return nil, &DecodeError{Damage: Foreign, What: stranger,
 			Advice: "Nothing was changed. Give the state file itself"}

@@ -300,3 +300,29 @@ func TestAcquireWaitsLongerEachTimeUpToABound(t *testing.T) {
 		}
 	})
 }
+
+// A holder is known, and its lock can be freed, whatever form another program gives the rest.
+func TestHoldersAreReadInAnyForm(t *testing.T) {
+	for text, want := range map[string]LockInfo{
+		`{"ID":"a","Created":"yesterday","Who":"me"}`:        {ID: "a", Who: "me"},
+		`{"Created":1700000000,"ID":"a","Who":"me"}`:         {ID: "a", Who: "me"},
+		`{"Created":"","Who":"me","ID":"a"}`:                 {ID: "a", Who: "me"},
+		`{"Created":null,"Who":"me","ID":"a","Info":{}}`:     {ID: "a", Who: "me"},
+		`{"Created":"10000-01-01T00:00:00Z","ID":"a"}`:       {ID: "a"},
+		`{"Who":7,"ID":"a","Operation":[],"Unknown":"more"}`: {ID: "a"},
+		`{"ID":7}`: {},
+	} {
+		var got LockInfo
+		if err := json.Unmarshal([]byte(text), &got); err != nil || got != want {
+			t.Errorf("%s: %+v, %v", text, got, err)
+		}
+		locked := (&LockedError{Info: &got}).Error()
+		if strings.Contains(locked, "0001") || got.ID != "" && !strings.Contains(locked, got.ID) {
+			t.Errorf("%s: %s", text, locked)
+		}
+	}
+	var got LockInfo
+	if err := json.Unmarshal([]byte(`"locked"`), &got); err == nil {
+		t.Errorf("a text is %+v", got)
+	}
+}

@@ -43,6 +43,9 @@ type LockRequest struct {
 	Info LockInfo
 	// Unlocked asks for a session without the store's shared lock (-lock=false). The journal's own lock still holds.
 	Unlocked bool
+	// Damaged lets a session begin where the stored state cannot be read, in stores over services; elsewhere it means
+	// nothing. The snapshot has no state then, what the journal has stays open, and Replace puts a state there.
+	Damaged bool
 }
 
 // Operation is what a run that holds a lock does. The names are Terraform's; other programs may write others.
@@ -69,6 +72,25 @@ type LockInfo struct {
 	Path      string
 }
 
+// UnmarshalJSON implements json.Unmarshaler. What another program wrote in a form of its own, such as a time, says
+// nothing: the rest still says who holds the lock, and what frees it.
+func (i *LockInfo) UnmarshalJSON(text []byte) error {
+	var raw struct{ ID, Operation, Info, Who, Version, Created, Path json.RawMessage }
+	if err := json.Unmarshal(text, &raw); err != nil {
+		return err
+	}
+	for _, f := range []struct {
+		text json.RawMessage
+		to   any
+	}{{raw.ID, &i.ID}, {raw.Operation, &i.Operation}, {raw.Info, &i.Info}, {raw.Who, &i.Who},
+		{raw.Version, &i.Version}, {raw.Created, &i.Created}, {raw.Path, &i.Path}} {
+		if f.text != nil {
+			_ = json.Unmarshal(f.text, f.to) // what cannot be read is as it was
+		}
+	}
+	return nil
+}
+
 // ErrNoWorkspaces means that a store has one state and no more.
 var ErrNoWorkspaces = errors.New("workspaces not supported")
 
@@ -86,8 +108,12 @@ func (e *LockedError) Error() string {
 		}
 		return "the state is locked by another process"
 	}
-	return fmt.Sprintf("the state is locked by %s since %s (operation %s, lock id %s)",
-		e.Info.Who, e.Info.Created.Format(time.RFC3339), e.Info.Operation, e.Info.ID)
+	since := ""
+	if !e.Info.Created.IsZero() {
+		since = " since " + e.Info.Created.Format(time.RFC3339)
+	}
+	return fmt.Sprintf("the state is locked by %s%s (operation %s, lock id %s)", e.Info.Who, since, e.Info.Operation,
+		e.Info.ID)
 }
 
 // Unwrap returns the cause.
@@ -231,8 +257,8 @@ func (e *SavedError) Error() string {
 			e.Err, strings.Join(e.Where, " and "), e.Then)
 	}
 	return fmt.Sprintf("the state could not be brought up to date: %s. Nothing is lost: the results of this run are "+
-		"in %s. Remove the cause (free space, check the disk), then run any command that locks the state, such as "+
-		"plan: it takes them over",
+		"in %s. Remove the cause (free space, check the disk or the connection), then run any command that locks the "+
+		"state, such as plan: it takes them over",
 		e.Err, strings.Join(e.Where, " and "))
 }
 

@@ -5,6 +5,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/tombolo-iac/tombolo/internal/store/http/server"
@@ -82,4 +83,24 @@ func TestRecordsOfHTTPServersAreTerraforms(t *testing.T) {
 			two.idle()
 		})
 	}
+}
+
+// A state that was overwritten with what is none is used by nobody, and can be replaced by a good one.
+func TestDamagedStatesAreReplaced(t *testing.T) {
+	there := &server.Server{}
+	s := httptest.NewServer(there)
+	t.Cleanup(s.Close)
+	m := place{block: httpBlock(s.URL+"/s", s.URL+"/s", ""), noWorkspaces: true}.member(t, "tombolo", ours)
+	m.run("apply", "-auto-approve", "-no-color")
+	if err := os.WriteFile(filepath.Join(m.dir, "good.json"), []byte(m.run("state", "pull")), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	there.Put("/s", []byte(`{"message":"welcome"}`))
+	for _, args := range [][]string{{"plan"}, {"apply", "-auto-approve"}, {"state", "push", "good.json"}} {
+		if out := m.fails(args...); !strings.Contains(out, "state push -force") {
+			t.Errorf("%s says\n%s", args[0], out)
+		}
+	}
+	m.run("state", "push", "-force", "good.json")
+	m.idle()
 }

@@ -14,6 +14,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/tombolo-iac/tombolo/internal/encryption"
 )
 
 // place is a backend with its server.
@@ -157,9 +159,40 @@ func (m *member) write(name string) {
 	}
 }
 
-// live is the life of a state that two programs share.
+// live is the life of a state that two programs share; with OpenTofu also that of an encrypted one, which begins as
+// what the first has left.
 func (p place) live(t *testing.T, other string) {
 	p.known(t, other)
+	t.Run("plain", func(t *testing.T) { p.liveOnce(t, other) })
+	if out, err := exec.Command(other, "version").Output(); err == nil && strings.Contains(string(out), "OpenTofu v") {
+		p.env = append(slices.Clone(p.env), encryption.Variable+"="+sealing)
+		t.Run("sealed", func(t *testing.T) { p.liveOnce(t, other) })
+	}
+}
+
+// sealing are encryption settings for states, and for those that data sources read.
+const sealing = `
+key_provider "pbkdf2" "a" {
+  passphrase = "what nobody else should know"
+  iterations = 200000
+}
+method "aes_gcm" "a" {
+  keys = key_provider.pbkdf2.a
+}
+method "unencrypted" "plain" {}
+state {
+  method = method.aes_gcm.a
+  fallback {
+    method = method.unencrypted.plain
+  }
+}
+remote_state_data_sources {
+  default {
+    method = method.aes_gcm.a
+  }
+}`
+
+func (p place) liveOnce(t *testing.T, other string) {
 	a, b := p.member(t, "tombolo", ours), p.member(t, "the other", other)
 	for _, turn := range [][2]*member{{a, b}, {b, a}} {
 		one, two := turn[0], turn[1]

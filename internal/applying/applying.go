@@ -437,7 +437,8 @@ func (a *applier) breakdown(err error) error {
 func journalBroken(err error) diag.List {
 	return diag.List{}.Errorf(nil, "Cannot record what was done",
 		"Writing the state's journal failed: %s. No new operation is started; operations in flight are finished and "+
-			"saved as far as possible. Free some space or repair the file system, then run apply again.", err)
+			"saved as far as possible. Remove the cause (free space, check the disk, the connection or the "+
+			"permissions), then run apply again.", err)
 }
 
 // provider returns a configured provider, or reports why there is none.
@@ -542,7 +543,7 @@ func (a *applier) instance(b *eval.Block, key addr.Key, c *plan.Change) (cty.Val
 // tookOver reports an import. The object is in the state already: with what looking at the world changed it is
 // recorded first of all.
 func (a *applier) tookOver(c *plan.Change) {
-	id := event.ID{Key: "id", Value: c.Importing.Shown()}
+	id := event.ID{Key: c.Importing.Argument(), Value: c.Importing.Shown()}
 	a.opts.Events.Send(event.ImportStart{Object: c.Object, ID: id})
 	a.opts.Events.Send(event.ImportDone{Object: c.Object, ID: id})
 	a.count(func(n *Counts) { n.Imported++ })

@@ -3,6 +3,7 @@ package backend
 import (
 	"github.com/zclconf/go-cty/cty"
 
+	"github.com/tombolo-iac/tombolo/internal/encryption"
 	httpstore "github.com/tombolo-iac/tombolo/internal/store/http"
 	"github.com/tombolo-iac/tombolo/internal/store/pg"
 	"github.com/tombolo-iac/tombolo/internal/store/program"
@@ -30,4 +31,9 @@ func texts(names ...string) *provider.Block {
 		b.Attributes[name] = &provider.Attribute{Type: cty.String, Optional: true}
 	}
 	return b
+}
+
+// KeyProviders are the key providers of encryption settings that clouds have, by their kind.
+func KeyProviders(o remote.Surroundings) map[string]*encryption.Kind {
+	return map[string]*encryption.Kind{"aws_kms": s3.KeyProvider(o)}
 }

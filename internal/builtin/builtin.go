@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/zclconf/go-cty/cty"
 
+	"github.com/tombolo-iac/tombolo/addr"
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/provider"
 	"github.com/tombolo-iac/tombolo/state"
@@ -18,8 +19,10 @@ import (
 
 // Options are what the provider needs from its surroundings.
 type Options struct {
-	// RemoteState opens the state that a backend configuration names. The backend's own settings are in config.
-	RemoteState func(ctx context.Context, backend, workspace string, config cty.Value) (*state.State, diag.List)
+	// RemoteState opens the state that a backend configuration names, for a data source. The backend's own settings are
+	// in config.
+	RemoteState func(ctx context.Context, of addr.Object, backend, workspace string, config cty.Value) (*state.State,
+		diag.List)
 	// Backends are the backends that RemoteState knows, with the types of their arguments; nil leaves all checks to it.
 	Backends map[string]cty.Type
 	// NewID makes the id of a new terraform_data; nil means a random UUID.

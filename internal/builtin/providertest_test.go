@@ -4,6 +4,7 @@ import (
 	"context"
 	"testing"
 
+	"github.com/tombolo-iac/tombolo/addr"
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/tombolo-iac/tombolo/diag"
@@ -13,7 +14,7 @@ import (
 )
 
 func TestConformance(t *testing.T) {
-	remote := func(_ context.Context, backend, _ string, _ cty.Value) (*state.State, diag.List) {
+	remote := func(_ context.Context, _ addr.Object, backend, _ string, _ cty.Value) (*state.State, diag.List) {
 		if backend != "local" {
 			return nil, diag.List{}.Errorf(nil, "Unsupported backend", "There is no backend %q.", backend)
 		}

@@ -97,7 +97,8 @@ func (t *terraform) ReadData(ctx context.Context, req provider.ReadDataRequest) 
 		return provider.ReadDataResponse{Diagnostics: diag.List{}.Errorf(nil, "Remote states are not available",
 			"The engine was embedded without access to other states.")}
 	}
-	s, diags := t.opts.RemoteState(ctx, config.GetAttr("backend").AsString(), workspace, config.GetAttr("config"))
+	s, diags := t.opts.RemoteState(ctx, req.Object, config.GetAttr("backend").AsString(), workspace,
+		config.GetAttr("config"))
 	if diags.HasErrors() {
 		return provider.ReadDataResponse{Diagnostics: diags}
 	}

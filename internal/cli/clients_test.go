@@ -48,7 +48,7 @@ func TestVersionIsThatOfTheLanguage(t *testing.T) {
 		rest, ok := strings.CutPrefix(v, state.LanguageLevel+".")
 		n, err := strconv.Atoi(rest)
 		if !ok || err != nil {
-			t.Fatalf("%q is no version of the level %s", v, state.LanguageLevel)
+			t.Fatalf("%q is not a version of the level %s", v, state.LanguageLevel)
 		}
 		return n
 	}

@@ -5,6 +5,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -198,6 +199,10 @@ var (
 
 // clean returns what differs from run to run one name.
 func (m *mistake) clean(text string) string {
+	if sh, err := exec.LookPath("sh"); err == nil {
+		text = regexp.MustCompile(`(?m)^Program: `+regexp.QuoteMeta(sh)+`$`).ReplaceAllString(text,
+			"Program: /usr/bin/sh")
+	}
 	text = strings.ReplaceAll(text, m.dir, "/home/me/project")
 	text = uuids.ReplaceAllString(text, "<uuid>")
 	return times.ReplaceAllString(text, "<time>")

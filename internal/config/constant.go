@@ -22,6 +22,7 @@ type constants struct {
 	locals    map[string]cty.Value
 	within    map[string]bool // locals that are being evaluated
 	table     map[string]function.Function
+	more      map[string]cty.Value // further roots of references
 }
 
 // broken is the mark of values that come from a variable whose value was refused: nothing more is said of them.
@@ -194,7 +195,9 @@ func (k *constants) evaluate(e hcl.Expression) (cty.Value, hcl.Diagnostics) {
 	for _, t := range funcs.Mentions(e) {
 		members := roots[t.RootName()]
 		if members == nil {
-			ctx.Variables[t.RootName()] = cty.DynamicVal
+			if ctx.Variables[t.RootName()] = cty.DynamicVal; k.more[t.RootName()] != cty.NilVal {
+				ctx.Variables[t.RootName()] = k.more[t.RootName()]
+			}
 			continue
 		}
 		if len(t) < 2 {
@@ -243,4 +246,16 @@ func (k *constants) member(root, name string) cty.Value {
 		k.locals[name] = v
 	}
 	return v
+}
+
+// Evaluator returns what evaluates expressions of a root module's terraform block before anything else is evaluated:
+// with these values of its variables, and the local values that are made of them. more has values for further roots of
+// references. dir is where relative names of files start.
+func (m *Module) Evaluator(dir string, variables map[string]cty.Value) func(e hcl.Expression,
+	more map[string]cty.Value) (cty.Value, hcl.Diagnostics) {
+	return func(e hcl.Expression, more map[string]cty.Value) (cty.Value, hcl.Diagnostics) {
+		k := &constants{m: m, dir: dir, variables: variables, locals: map[string]cty.Value{}, within: map[string]bool{},
+			more: more}
+		return k.evaluate(e)
+	}
 }

@@ -64,6 +64,7 @@ type Module struct {
 	ProviderMeta      map[string]*ProviderMeta // by local name
 	Backend           *Backend                 // nil without one
 	Cloud             *Cloud                   // nil without one
+	Encryption        []*Encryption            // of several the later ones are laid over the earlier ones
 
 	Variables map[string]*Variable
 	Locals    map[string]*Local
@@ -187,6 +188,12 @@ type Backend struct {
 
 // Cloud is a cloud block.
 type Cloud struct {
+	Body  hcl.Body
+	Range hcl.Range
+}
+
+// Encryption is an encryption block of a terraform block, which says how states and plans are kept.
+type Encryption struct {
 	Body  hcl.Body
 	Range hcl.Range
 }
@@ -432,10 +439,11 @@ type Removed struct {
 // Import is an import block.
 type Import struct {
 	// To is the resource without keys; ToExpr the whole expression, whose keys may depend on each.key.
-	To      addr.ConfigResource
-	ToExpr  hcl.Expression
-	ID      hcl.Expression
-	ForEach hcl.Expression // nil without it
+	To     addr.ConfigResource
+	ToExpr hcl.Expression
+	// ID or Identity says which object is meant; the other one is nil.
+	ID, Identity hcl.Expression
+	ForEach      hcl.Expression // nil without it
 	// ProviderRef is the provider argument, nil without it.
 	ProviderRef      *addr.LocalProviderConfig
 	ProviderRefRange hcl.Range

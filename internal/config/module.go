@@ -63,6 +63,18 @@ func (a *assembly) duplicate(rng, first hcl.Range, summary, what string) {
 		first)
 }
 
+// sameName reports the second declaration of its kind with a name.
+func (a *assembly) sameName(rng, first hcl.Range, summary, kind, name string) {
+	a.duplicate(rng, first, summary, fmt.Sprintf("%s named %q", kind, name))
+}
+
+// put sets a name to its declaration, and returns the one that had it before; nil if none had.
+func put[T any](m map[string]*T, name string, v *T) (first *T) {
+	first = m[name]
+	m[name] = v
+	return first
+}
+
 // addRequirements takes what terraform and provider blocks say.
 func (a *assembly) addRequirements(c *fileContent) {
 	a.RequiredVersions = append(a.RequiredVersions, c.requiredVersions...)
@@ -80,6 +92,14 @@ func (a *assembly) addRequirements(c *fileContent) {
 			continue
 		}
 		a.Cloud = b
+	}
+	for _, e := range c.encryption {
+		if len(a.Encryption) > 0 {
+			a.duplicate(e.Range, a.Encryption[0].Range, "Duplicate encryption configuration",
+				"The encryption block of the module")
+			continue
+		}
+		a.Encryption = append(a.Encryption, e)
 	}
 	for _, b := range c.providerMetas {
 		if first, ok := a.ProviderMeta[b.LocalName]; ok {
@@ -115,36 +135,28 @@ func (a *assembly) addRequirements(c *fileContent) {
 // addValues takes variables, locals and outputs.
 func (a *assembly) addValues(c *fileContent) {
 	for _, v := range c.variables {
-		if first, ok := a.variables[v.Name]; ok {
-			a.duplicate(v.Range, first.Range, "Duplicate variable declaration", fmt.Sprintf("A variable named %q",
-				v.Name))
+		if first := put(a.variables, v.Name, v); first != nil {
+			a.sameName(v.Range, first.Range, "Duplicate variable declaration", "A variable", v.Name)
 		}
-		a.variables[v.Name] = v
 	}
 	for _, l := range c.locals {
-		if first, ok := a.Locals[l.Name]; ok {
-			a.duplicate(l.Range, first.Range, "Duplicate local value definition", fmt.Sprintf("A local value named %q",
-				l.Name))
+		if first := put(a.Locals, l.Name, l); first != nil {
+			a.sameName(l.Range, first.Range, "Duplicate local value definition", "A local value", l.Name)
 		}
-		a.Locals[l.Name] = l
 	}
 	for _, o := range c.outputs {
-		if first, ok := a.outputs[o.Name]; ok {
-			a.duplicate(o.Range, first.Range, "Duplicate output definition", fmt.Sprintf("An output value named %q",
-				o.Name))
+		if first := put(a.outputs, o.Name, o); first != nil {
+			a.sameName(o.Range, first.Range, "Duplicate output definition", "An output value", o.Name)
 		}
-		a.outputs[o.Name] = o
 	}
 }
 
 // addObjects takes modules, resources, checks and the records of refactoring.
 func (a *assembly) addObjects(c *fileContent) {
 	for _, call := range c.calls {
-		if first, ok := a.calls[call.Name]; ok {
-			a.duplicate(call.Range, first.Range, "Duplicate module call", fmt.Sprintf("A module call named %q",
-				call.Name))
+		if first := put(a.calls, call.Name, call); first != nil {
+			a.sameName(call.Range, first.Range, "Duplicate module call", "A module call", call.Name)
 		}
-		a.calls[call.Name] = call
 	}
 	for _, r := range c.resources {
 		a.addResource(r)

@@ -77,8 +77,10 @@ func (a *assembly) noBase(rng hcl.Range, summary, what, name string) {
 		name)
 }
 
-// overrideBackend lets a backend or cloud block take the place of either.
+// overrideBackend lets a backend or cloud block take the place of either. An encryption block is laid over what is
+// there.
 func (a *assembly) overrideBackend(c *fileContent) {
+	a.Encryption = append(a.Encryption, c.encryption...)
 	for i, b := range c.backends {
 		if i > 0 {
 			a.duplicate(b.Range, c.backends[0].Range, "Duplicate backend configuration", "The overriding backend")

@@ -39,6 +39,7 @@ type fileContent struct {
 	requiredVersions []VersionConstraint
 	requirements     []*requirements
 	backends         []*Backend
+	encryption       []*Encryption
 	clouds           []*Cloud
 	providers        []*ProviderConfig
 	providerMetas    []*ProviderMeta

@@ -27,28 +27,15 @@ func decodeProvisioner(block *hcl.Block) (*Provisioner, diag.List) {
 				"remote-exec, or build it into the image.")
 	}
 	if attr, ok := content.Attributes["when"]; ok {
-		word, moreDiags := decodeKeyword(attr.Expr)
-		diags = diags.Extend(moreDiags)
-		switch word {
-		case "create":
-		case "destroy":
+		destroys, moreDiags := oneOfTwo(attr, "create", "destroy")
+		if diags = diags.Extend(moreDiags); destroys {
 			p.When = WhenDestroy
-		default:
-			diags = diags.Errorf(attr.Expr.Range().Ptr(), `Invalid "when" keyword`,
-				`The "when" argument is one of the words create and destroy.`)
 		}
 	}
 	if attr, ok := content.Attributes["on_failure"]; ok {
-		word, moreDiags := decodeKeyword(attr.Expr)
+		var moreDiags diag.List
+		p.Continue, moreDiags = oneOfTwo(attr, "fail", "continue")
 		diags = diags.Extend(moreDiags)
-		switch word {
-		case "fail":
-		case "continue":
-			p.Continue = true
-		default:
-			diags = diags.Errorf(attr.Expr.Range().Ptr(), `Invalid "on_failure" keyword`,
-				`The "on_failure" argument is one of the words fail and continue.`)
-		}
 	}
 	for _, b := range content.Blocks {
 		switch b.Type {
@@ -73,6 +60,16 @@ func decodeProvisioner(block *hcl.Block) (*Provisioner, diag.List) {
 		}
 	}
 	return p, diags
+}
+
+// oneOfTwo reads an argument that is one of two words, and reports whether it is the second.
+func oneOfTwo(attr *hcl.Attribute, first, second string) (isSecond bool, diags diag.List) {
+	word, diags := decodeKeyword(attr.Expr)
+	if word != first && word != second {
+		diags = diags.Errorf(attr.Expr.Range().Ptr(), fmt.Sprintf("Invalid %q keyword", attr.Name),
+			"The %q argument is one of the words %s and %s.", attr.Name, first, second)
+	}
+	return word == second, diags
 }
 
 // checkDestroyConnection applies the rule for destroy-time provisioners to the connection that they inherit: arguments

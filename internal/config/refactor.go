@@ -191,7 +191,7 @@ func (r *removedDecl) in(m addr.Module) *Removed {
 }
 
 var importSchema = &hcl.BodySchema{Attributes: []hcl.AttributeSchema{
-	{Name: "to", Required: true}, {Name: "id", Required: true}, {Name: "for_each"}, {Name: "provider"},
+	{Name: "to", Required: true}, {Name: "id"}, {Name: "identity"}, {Name: "for_each"}, {Name: "provider"},
 }}
 
 func decodeImport(block *hcl.Block) (*Import, diag.List) {
@@ -200,6 +200,19 @@ func decodeImport(block *hcl.Block) (*Import, diag.List) {
 	i := &Import{Range: block.DefRange}
 	if attr, ok := content.Attributes["id"]; ok {
 		i.ID = attr.Expr
+	}
+	if attr, ok := content.Attributes["identity"]; ok {
+		i.Identity = attr.Expr
+	}
+	named := (i.ID == nil) != (i.Identity == nil)
+	switch {
+	case named:
+	case i.ID == nil:
+		diags = diags.Errorf(&i.Range, "Invalid import block", "An import block says which object is meant: by its "+
+			"\"id\", or by its \"identity\" if its resource type has identities. This one has neither.")
+	default:
+		diags = diags.Errorf(&i.Range, "Invalid import block", "An import block has either an "+
+			"\"id\" or an \"identity\", but this one has both. Remove one of them.")
 	}
 	if attr, ok := content.Attributes["for_each"]; ok {
 		i.ForEach = attr.Expr
@@ -217,10 +230,18 @@ func decodeImport(block *hcl.Block) (*Import, diag.List) {
 		diags = diags.Extend(moreDiags)
 		ok = !moreDiags.HasErrors()
 	}
-	if !ok || i.ID == nil {
+	if !ok || !named {
 		return nil, diags
 	}
 	return i, diags
+}
+
+// Name returns the expression that says which object is meant, and the argument that it is.
+func (i *Import) Name() (e hcl.Expression, argument string) {
+	if i.Identity != nil {
+		return i.Identity, "identity"
+	}
+	return i.ID, "id"
 }
 
 // setTo reads the address of the import's target, whose keys may be any expression when there is a for_each.

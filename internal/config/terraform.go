@@ -17,6 +17,7 @@ var terraformSchema = &hcl.BodySchema{
 	Blocks: []hcl.BlockHeaderSchema{
 		{Type: "backend", LabelNames: []string{"type"}},
 		{Type: "cloud"},
+		{Type: "encryption"},
 		{Type: "required_providers"},
 		{Type: "provider_meta", LabelNames: []string{"provider"}},
 	},
@@ -50,6 +51,10 @@ func (c *fileContent) terraform(block *hcl.Block, f flavor.Flavor) diag.List {
 			c.backends = append(c.backends, &Backend{Type: b.Labels[0], Body: b.Body, Range: b.DefRange})
 		case "cloud":
 			c.clouds = append(c.clouds, &Cloud{Body: b.Body, Range: b.DefRange})
+		case "encryption":
+			diags = diags.Extend(add(&c.encryption, b, func(b *hcl.Block) (*Encryption, diag.List) {
+				return &Encryption{Body: b.Body, Range: b.DefRange}, nil
+			}))
 		case "provider_meta":
 			c.providerMetas = append(c.providerMetas, &ProviderMeta{LocalName: b.Labels[0], Body: b.Body,
 				Range: b.DefRange, NameRange: b.LabelRanges[0]})

@@ -17,6 +17,8 @@ import (
 	"github.com/tombolo-iac/tombolo/addr"
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/internal/cli"
+	"github.com/tombolo-iac/tombolo/internal/encryption"
+	"github.com/tombolo-iac/tombolo/internal/encryption/encryptiontest"
 	"github.com/tombolo-iac/tombolo/internal/engine"
 	"github.com/tombolo-iac/tombolo/internal/program/programtest"
 	"github.com/tombolo-iac/tombolo/internal/store"
@@ -46,6 +48,9 @@ const (
 )
 
 func TestMain(m *testing.M) {
+	if encryptiontest.Asked() != nil {
+		os.Setenv(encryption.Variable, encryptiontest.Settings) // for the command line
+	}
 	if text := os.Getenv(roleEngine); text != "" {
 		var j job
 		if err := json.Unmarshal([]byte(text), &j); err != nil {
@@ -114,7 +119,7 @@ func (j job) store(files store.Files) state.Store {
 		return j.Shared.store(cmp.Or(j.Rescue, j.Dir+"/rescue"))
 	}
 	return store.New(store.Options{Path: j.Dir + "/terraform.tfstate", Rescue: []string{
-		cmp.Or(j.Rescue, j.Dir+"/rescue")}, Files: files})
+		cmp.Or(j.Rescue, j.Dir+"/rescue")}, Files: files, Cipher: encryptiontest.Asked()})
 }
 
 func (j job) run() int {

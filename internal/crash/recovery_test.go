@@ -55,7 +55,7 @@ func TestKilledAgainWhileRecovering(t *testing.T) {
 				s := r.read()
 				r.check(s)
 				if err := sameSnapshot(before, s, false); err != nil && !anyPartial(before) {
-					t.Fatalf("killed at call %d of the recovery, readers see something else than before: %s", m, err)
+					t.Fatalf("killed at call %d of the recovery, readers see something other than before: %s", m, err)
 				}
 			}
 			r.aftermath(expected)

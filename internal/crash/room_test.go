@@ -366,13 +366,13 @@ func (r *room) aftermath(expected map[string]int) {
 	first := r.recovered()
 	r.check(first)
 	if err := sameSnapshot(before, first, false); err != nil && !anyPartial(before) {
-		r.t.Errorf("readers before the recovery saw something else than the recovery made: %s", err)
+		r.t.Errorf("readers before the recovery saw something other than the recovery made: %s", err)
 	}
 	if err := sameSnapshot(first, r.recovered(), true); err != nil {
 		r.t.Errorf("a second recovery changed something: %s", err)
 	}
 	if err := sameSnapshot(first, r.read(), true); err != nil {
-		r.t.Errorf("readers after the recovery see something else than it made: %s", err)
+		r.t.Errorf("readers after the recovery see something other than it made: %s", err)
 	}
 	r.resolve()
 	r.finish(expected)
@@ -386,7 +386,7 @@ func (r *room) afterDestroy() {
 	first := r.recovered()
 	r.check(first)
 	if err := sameSnapshot(before, first, false); err != nil {
-		r.t.Errorf("readers before the recovery saw something else than the recovery made: %s", err)
+		r.t.Errorf("readers before the recovery saw something other than the recovery made: %s", err)
 	}
 	if err := sameSnapshot(first, r.recovered(), true); err != nil {
 		r.t.Errorf("a second recovery changed something: %s", err)

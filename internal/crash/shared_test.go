@@ -20,6 +20,7 @@ import (
 	"github.com/johannesboyne/gofakes3/backend/s3mem"
 	"github.com/zclconf/go-cty/cty"
 
+	"github.com/tombolo-iac/tombolo/internal/encryption/encryptiontest"
 	"github.com/tombolo-iac/tombolo/internal/pgtest"
 	"github.com/tombolo-iac/tombolo/internal/program/starter"
 	httpstore "github.com/tombolo-iac/tombolo/internal/store/http"
@@ -103,7 +104,7 @@ func (s Shared) close() {
 // store is the store over the service, with a folder of rescue.
 func (s Shared) store(rescue string) state.Store {
 	return remote.New(remote.Options{Driver: s.driver(), Rescue: []string{rescue},
-		Journals: filepath.Dir(rescue), Beat: time.Second})
+		Journals: filepath.Dir(rescue), Beat: time.Second, Cipher: encryptiontest.Asked()})
 }
 
 // buckets starts a server of buckets.

@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tombolo-iac/tombolo/internal/encryption"
 	"github.com/tombolo-iac/tombolo/internal/program/programtest"
 	"github.com/tombolo-iac/tombolo/state"
 )
@@ -65,7 +66,8 @@ func (r *room) tombolo(args ...string) *terminal {
 	c := &terminal{Cmd: programtest.Bounded(r.t, os.Args[0], args...)}
 	c.Dir = r.job.Dir
 	c.Stdout, c.Stderr = c, c
-	c.Env = programtest.Environ(roleCLI+"=1", roleProgram+"="+r.job.World, "TF_IN_AUTOMATION=1")
+	c.Env = programtest.Environ(roleCLI+"=1", roleProgram+"="+r.job.World, "TF_IN_AUTOMATION=1",
+		encryption.Variable+"="+os.Getenv(encryption.Variable))
 	return c
 }
 

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tombolo-iac/tombolo/internal/encryption"
 	"github.com/tombolo-iac/tombolo/internal/program/programtest"
 )
 
@@ -80,7 +81,8 @@ func (r spoolRoom) configure(text string) {
 func (r spoolRoom) command(args ...string) *exec.Cmd {
 	cmd := programtest.Bounded(r.t, os.Args[0], args...)
 	cmd.Dir = r.dir
-	cmd.Env = programtest.Environ(roleCLI+"=1", "TOMBOLO_PROGRAM_PROVIDERS=slow=./slow")
+	cmd.Env = programtest.Environ(roleCLI+"=1", "TOMBOLO_PROGRAM_PROVIDERS=slow=./slow",
+		encryption.Variable+"="+os.Getenv(encryption.Variable))
 	return cmd
 }
 

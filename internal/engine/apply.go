@@ -294,12 +294,15 @@ func lockFailed(err error, o OpenOptions) diag.List {
 	var locked *state.LockedError
 	detail := fmt.Sprintf("Error message: %s.", strings.TrimSuffix(err.Error(), "."))
 	if errors.As(err, &locked) && locked.Info != nil && locked.Info.ID != "" {
-		i := locked.Info
+		i, created := locked.Info, "unknown"
+		if !locked.Info.Created.IsZero() {
+			created = locked.Info.Created.String()
+		}
 		detail = fmt.Sprintf("Error message: %s\nLock Info:\n  ID:        %s\n  Path:      %s\n  Operation: %s\n  "+
 			"Who:       %s\n  Version:   %s\n  Created:   %s\n  Info:      %s\n\nThe state is locked so that two "+
 			"runs cannot write it at the same time. Wait for the other run (-lock-timeout=60s waits for you), or, if "+
 			"you are sure that it has died, use force-unlock with the id above.",
-			err, i.ID, i.Path, i.Operation, i.Who, i.Version, i.Created, i.Info)
+			err, i.ID, i.Path, i.Operation, i.Who, i.Version, created, i.Info)
 	}
 	if left := (*state.RecoverError)(nil); errors.As(err, &left) {
 		return diag.List{}.Errorf(nil, "Cannot recover an interrupted run", "Error message: %s. Nothing is lost: what "+

@@ -33,6 +33,7 @@ import (
 	"github.com/tombolo-iac/tombolo/flavor"
 	"github.com/tombolo-iac/tombolo/internal/backend"
 	"github.com/tombolo-iac/tombolo/internal/config"
+	"github.com/tombolo-iac/tombolo/internal/encryption"
 	"github.com/tombolo-iac/tombolo/internal/eval"
 	"github.com/tombolo-iac/tombolo/internal/eval/funcs"
 	"github.com/tombolo-iac/tombolo/internal/eval/linking"
@@ -80,7 +81,10 @@ type Options struct {
 	// words the command that a data source or resource names. An error refuses it. Nil allows all.
 	MayRead func(p addr.Provider, words []string) error
 	// OtherStates opens the store of a backend in a service, for data sources that read other states; nil has none.
-	OtherStates func(ctx context.Context, b *backend.Backend) (state.Store, diag.List)
+	// c opens what is encrypted there.
+	OtherStates func(ctx context.Context, b *backend.Backend, c *encryption.Cipher) (state.Store, diag.List)
+	// Encryption has the keys of other states; nil has none.
+	Encryption func(root *config.Module) (*encryption.Encryption, diag.List)
 	// Functions are the caller's own, beside those of the language, by name.
 	Functions map[string]function.Function
 	// Config replaces the files of Dir by those of a saved plan.

@@ -45,7 +45,7 @@ type ProviderOptions struct {
 	Upgrade bool
 	// Dirs, when there are any, are the only places where providers come from.
 	Dirs []string
-	// More are providers that something else than the configuration asks for.
+	// More are providers that something other than the configuration asks for.
 	More plugins.Wanted
 	// State is the state whose objects' providers are wanted, too; nil for none.
 	State *state.State

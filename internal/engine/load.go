@@ -90,6 +90,7 @@ func (s *Surroundings) Load(ctx context.Context, o LoadOptions) (*Project, diag.
 		RootProviders: o.RootProviders, Constants: s.Constants,
 		Title: s.Title, Flavor: s.Flavor(),
 		MayRead: s.MayRead, Functions: o.Functions, OtherStates: s.otherStore,
+		Encryption: s.Encryption,
 	}
 	s.Settings() // once, here: MayRead is called from everywhere
 	if o.Saved != nil {

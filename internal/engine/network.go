@@ -20,7 +20,7 @@ func (s *Surroundings) Web() *web.Client {
 	set, _ := s.Settings() // whose problems are reported by who needs the settings
 	tokens := &credentials.Source{Settings: set, Environ: s.Environ, HelperDirs: s.SettingsEnvironment().HelperDirs()}
 	s.web = web.New(web.Options{
-		Credentials: tokens.Token, Services: set.Hosts,
+		Credentials: tokens.Token, Logins: tokens.Login, Services: set.Hosts,
 		Agent: strings.TrimSpace(cmp.Or(s.Title, "Tombolo") + " " +
 			strings.TrimSpace(s.Getenv("TF_APPEND_USER_AGENT"))),
 		Retries: s.number("TF_REGISTRY_DISCOVERY_RETRY", defaultRetries),

@@ -7,8 +7,10 @@ import (
 
 	"github.com/zclconf/go-cty/cty"
 
+	"github.com/tombolo-iac/tombolo/addr"
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/internal/backend"
+	"github.com/tombolo-iac/tombolo/internal/encryption"
 	"github.com/tombolo-iac/tombolo/internal/program/handler"
 	"github.com/tombolo-iac/tombolo/internal/store"
 	"github.com/tombolo-iac/tombolo/internal/value"
@@ -19,19 +21,45 @@ import (
 type otherStates struct {
 	dir string // relative names of files are as seen from here
 	// open opens the store of a backend in a service; nil has none.
-	open func(ctx context.Context, b *backend.Backend) (state.Store, diag.List)
+	open func(ctx context.Context, b *backend.Backend, c *encryption.Cipher) (state.Store, diag.List)
+	// encryption has the keys of the states; nil has none.
+	encryption func() (*encryption.Encryption, diag.List)
 }
 
-func (p *Project) otherStates() otherStates { return otherStates{p.opts.Dir, p.opts.OtherStates} }
+func (p *Project) otherStates() otherStates {
+	o := otherStates{dir: p.opts.Dir, open: p.opts.OtherStates}
+	if p.opts.Encryption != nil {
+		o.encryption = func() (*encryption.Encryption, diag.List) { return p.opts.Encryption(p.config.Root) }
+	}
+	return o
+}
 
 // RemoteState reads states for programs that are served as plugins or tried, without a project.
 func (s *Surroundings) RemoteState() handler.RemoteState {
-	return otherStates{s.In("."), s.otherStore}.outputs
+	return otherStates{dir: s.In("."), open: s.otherStore}.outputs
+}
+
+// cipher returns what opens the state that a data source reads, or another object, which the settings do not name.
+func (o otherStates) cipher(of addr.Object) (*encryption.Cipher, diag.List) {
+	if o.encryption == nil {
+		return nil, nil
+	}
+	e, diags := o.encryption()
+	name := of.Instance.Resource.Name
+	if m := of.Instance.Module.Config().String(); m != "" {
+		name = m + "." + name
+	}
+	return e.Remote(name), diags
 }
 
 // read returns the state of a workspace; nil where there is none. It is for terraform_remote_state, whose configuration
-// the provider has checked, and for programs.
-func (o otherStates) read(ctx context.Context, name, workspace string, config cty.Value) (*state.State, diag.List) {
+// the provider has checked, and for programs. of is the object for which it is read.
+func (o otherStates) read(ctx context.Context, of addr.Object, name, workspace string, config cty.Value) (*state.State,
+	diag.List) {
+	cipher, diags := o.cipher(of)
+	if diags.HasErrors() {
+		return nil, diags
+	}
 	b, diags := backend.FromValue(name, config)
 	switch {
 	case diags.HasErrors():
@@ -44,11 +72,12 @@ func (o otherStates) read(ctx context.Context, name, workspace string, config ct
 	}
 	var st state.Store
 	if b.InService() {
-		if st, diags = o.open(ctx, b); diags.HasErrors() {
+		if st, diags = o.open(ctx, b, cipher); diags.HasErrors() {
 			return nil, diags
 		}
 	} else {
 		options := localOptions(o.dir)
+		options.Cipher = cipher
 		if path := b.Config.GetAttr("path"); !path.IsNull() {
 			if path.AsString() == "" {
 				return nil, diags.Errorf(nil, "Invalid local state file path", `The argument "path" must not be `+
@@ -85,7 +114,7 @@ func (o otherStates) inDir(name string) string {
 
 // outputs implements handler.RemoteState.
 func (o otherStates) outputs(ctx context.Context, name, workspace string, config cty.Value) (cty.Value, diag.List) {
-	st, diags := o.read(ctx, name, workspace, config)
+	st, diags := o.read(ctx, addr.Object{}, name, workspace, config)
 	if diags.HasErrors() || st == nil {
 		return cty.NilVal, diags
 	}

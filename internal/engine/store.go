@@ -10,6 +10,7 @@ import (
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/internal/backend"
 	"github.com/tombolo-iac/tombolo/internal/config"
+	"github.com/tombolo-iac/tombolo/internal/encryption"
 	"github.com/tombolo-iac/tombolo/internal/store"
 	"github.com/tombolo-iac/tombolo/internal/store/history"
 	"github.com/tombolo-iac/tombolo/internal/store/mem"
@@ -33,11 +34,16 @@ func (s *Surroundings) RootModule(ctx context.Context) (*config.Config, diag.Lis
 	}
 	o := s.ConfigOptions()
 	o.RootOnly = true
-	return config.Load(ctx, o)
+	cfg, diags := config.Load(ctx, o)
+	if cfg != nil {
+		s.root = cfg.Root
+	}
+	return cfg, diags
 }
 
 // StoreOf returns the store that a root module asks for.
 func (s *Surroundings) StoreOf(ctx context.Context, root *config.Module, files StateFiles) (state.Store, diag.List) {
+	s.root = root
 	b, diags := s.Backend(root)
 	if diags.HasErrors() {
 		return nil, diags
@@ -68,11 +74,17 @@ func (s *Surroundings) RecordBackend(b *backend.Backend) error {
 	return backend.Record(s.DataBase(), s.In(s.DataDir()), b)
 }
 
-// Store returns the store of a backend. Options say where files are, if it has any.
+// Store returns the store of a backend. Options say where files are, if it has any. States are kept as the encryption
+// settings of the root module say that was read last.
 func (s *Surroundings) Store(ctx context.Context, b *backend.Backend, o store.Options) (state.Store, diag.List) {
+	e, diags := s.Encryption(s.root)
+	if diags.HasErrors() {
+		return nil, diags
+	}
+	o.Cipher = e.State()
 	switch {
 	case b.InService():
-		return s.sharedStore(ctx, b)
+		return s.sharedStore(ctx, b, o.Cipher)
 	case !b.InMemory():
 		o.Version = s.StateVersion()
 		var err error
@@ -94,20 +106,23 @@ func (s *Surroundings) Store(ctx context.Context, b *backend.Backend, o store.Op
 }
 
 // sharedStore returns the store of a backend that a service keeps. What the driver asks of it goes to the log.
-func (s *Surroundings) sharedStore(ctx context.Context, b *backend.Backend) (state.Store, diag.List) {
-	return s.openShared(ctx, b, logOrDiscard(s.CoreLog))
+func (s *Surroundings) sharedStore(ctx context.Context, b *backend.Backend, c *encryption.Cipher) (state.Store,
+	diag.List) {
+	return s.openShared(ctx, b, c, logOrDiscard(s.CoreLog))
 }
 
 // otherStore returns the store that a data source reads. Its arguments may be secret, so nothing of it is logged.
-func (s *Surroundings) otherStore(ctx context.Context, b *backend.Backend) (state.Store, diag.List) {
-	return s.openShared(ctx, b, logOrDiscard(nil))
+func (s *Surroundings) otherStore(ctx context.Context, b *backend.Backend, c *encryption.Cipher) (state.Store,
+	diag.List) {
+	return s.openShared(ctx, b, c, logOrDiscard(nil))
 }
 
-func (s *Surroundings) openShared(ctx context.Context, b *backend.Backend, log *slog.Logger) (state.Store, diag.List) {
+func (s *Surroundings) openShared(ctx context.Context, b *backend.Backend, c *encryption.Cipher, log *slog.Logger) (
+	state.Store, diag.List) {
 	opening.Lock() // data sources that read other states run at the same time
 	defer opening.Unlock()
 	for _, known := range s.shared {
-		if known.backend.SamePlace(b) {
+		if known.cipher == c && known.backend.SamePlace(b) {
 			return known.store, nil
 		}
 	}
@@ -122,8 +137,8 @@ func (s *Surroundings) openShared(ctx context.Context, b *backend.Backend, log *
 		return nil, diags
 	}
 	st := remote.New(remote.Options{Driver: driver, Rescue: store.RescueFolders(), Journals: dir, Answers: dir,
-		Version: s.StateVersion(), Commit: commitOf(dir)})
-	s.shared = append(s.shared, sharedStore{b, st})
+		Version: s.StateVersion(), Commit: commitOf(dir), Cipher: c})
+	s.shared = append(s.shared, sharedStore{b, c, st})
 	return st, diags
 }
 
@@ -133,6 +148,7 @@ var opening sync.Mutex
 // sharedStore is a store of a service that was opened.
 type sharedStore struct {
 	backend *backend.Backend
+	cipher  *encryption.Cipher
 	store   *remote.Store
 }
 
@@ -152,6 +168,7 @@ func (s *Surroundings) StoreOfRecord(ctx context.Context) (state.Store, diag.Lis
 // StoreOfPlan returns the store of a saved plan: what counts is where the state was when the plan was made.
 func (s *Surroundings) StoreOfPlan(ctx context.Context, root *config.Module, files StateFiles) (state.Store,
 	diag.List) {
+	s.root = root
 	b, diags := backend.Of(root)
 	if diags.HasErrors() {
 		return nil, diags

@@ -48,11 +48,13 @@ type Surroundings struct {
 	// configuration is loaded.
 	Given []config.Option
 
-	memory   state.Store        // that of the backend "inmem", once somebody has asked for it
-	shared   []sharedStore      // those of services that were opened
-	settings *settings.Settings // see Settings
-	problems diag.List
-	web      *web.Client // see Web
+	encrypted *encrypted         // see Encryption
+	root      *config.Module     // the root module that was read last
+	memory    state.Store        // that of the backend "inmem", once somebody has asked for it
+	shared    []sharedStore      // those of services that were opened
+	settings  *settings.Settings // see Settings
+	problems  diag.List
+	web       *web.Client // see Web
 }
 
 // Getenv returns a variable of the environment; the last entry of a name counts.

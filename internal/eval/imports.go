@@ -1,6 +1,7 @@
 package eval
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/hashicorp/hcl/v2"
@@ -15,18 +16,42 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/eval/funcs"
 	"github.com/tombolo-iac/tombolo/internal/eval/linking"
 	"github.com/tombolo-iac/tombolo/internal/value"
+	"github.com/tombolo-iac/tombolo/provider"
+	"github.com/tombolo-iac/tombolo/state"
 )
 
 // Import is one existing object that an import block takes over.
 type Import struct {
 	Target addr.AbsResourceInstance
-	ID     string
-	// Sensitive means that the id comes from a sensitive value.
+	Sought Sought
+	// Sensitive means that the id or identity comes from a sensitive value.
 	Sensitive bool
 	Block     *config.Import
 	// Deps are the resources that the block refers to, through whatever lies between.
 	Deps []addr.ConfigResource
 	seen bool
+}
+
+// Sought says which object is meant: its id, or its identity (of the schema's type, without marks).
+type Sought struct {
+	ID       string
+	Identity cty.Value // cty.NilVal when there is an id
+}
+
+// ByIdentity reports whether the object is named by its identity.
+func (s Sought) ByIdentity() bool { return s.Identity != cty.NilVal }
+
+func (s Sought) equals(other Sought) bool {
+	return s.ID == other.ID && s.ByIdentity() == other.ByIdentity() &&
+		(!s.ByIdentity() || s.Identity.RawEquals(other.Identity))
+}
+
+// String returns what names the object, as messages have it.
+func (s Sought) String() string {
+	if s.ByIdentity() {
+		return "the identity " + state.IdentityText(s.Identity)
+	}
+	return fmt.Sprintf("the id %q", s.ID)
 }
 
 // evalImport finds the targets and ids of an import block.
@@ -36,7 +61,8 @@ func (i *Instance) evalImport(s *linking.Slot) error {
 	if !i.walk.Inputs.Importing && !checking {
 		return nil
 	}
-	if diags := s.Faulty(b.ForEach, b.ID, b.ToExpr); diags.HasErrors() {
+	name, _ := b.Name()
+	if diags := s.Faulty(b.ForEach, name, b.ToExpr); diags.HasErrors() {
 		return i.report(diags)
 	}
 	base := i.Scope(s.Refs)
@@ -65,12 +91,13 @@ func (i *Instance) evalImport(s *linking.Slot) error {
 
 // settledIn reports whether everything that an import block depends on is known: then it can be checked without a plan.
 func settledIn(ctx *hcl.EvalContext, b *config.Import) bool {
-	e := b.ForEach
+	e, unknownToo := b.ForEach, false
 	if e == nil {
-		e = b.ID
+		e, _ = b.Name()
+		unknownToo = b.Identity != nil // its type may be wrong already
 	}
 	v, diags := funcs.Evaluate(e, ctx)
-	return diags.HasErrors() || ctyfast.WhollyKnown(v) && !v.IsNull()
+	return diags.HasErrors() || unknownToo || ctyfast.WhollyKnown(v) && !v.IsNull()
 }
 
 // importEach returns the collection of an import block's for_each.
@@ -129,12 +156,9 @@ func (w *Walk) addImport(s *linking.Slot, ctx *hcl.EvalContext) diag.List {
 	if diags.HasErrors() {
 		return diags
 	}
-	id, secret, diags := importID(b.ID, ctx)
-	if diags.HasErrors() {
+	sought, secret, diags := w.sought(b, ctx)
+	if diags.HasErrors() || sought.ByIdentity() && !sought.Identity.IsWhollyKnown() {
 		return diags
-	}
-	if secret {
-		w.Inputs.Secrets.Add(cty.StringVal(id), []cty.Path{{}})
 	}
 	a := addr.AbsResourceInstance{Module: target.Module, Resource: target.Resource, Key: target.Key}
 	w.mu.Lock()
@@ -142,18 +166,74 @@ func (w *Walk) addImport(s *linking.Slot, ctx *hcl.EvalContext) diag.List {
 	if w.imports == nil {
 		w.imports = map[addr.AbsResourceInstance]*Import{}
 	}
-	if other := w.imports[a]; other != nil && other.ID != id {
+	if other := w.imports[a]; other != nil && !other.Sought.equals(sought) {
 		summary := "Duplicate import configuration for \"" + a.String() + "\""
 		if secret || other.Sensitive {
 			return blocks.Problem(b.ToExpr, ctx, summary,
-				"Two different ids are to be imported as %s. An address has one object.", a)
+				"Two different objects are to be imported as %s. An address has one object.", a)
 		}
-		return blocks.Problem(b.ToExpr, ctx, summary,
-			"Both %q and %q are to be imported as %s. An address has one object.",
-			other.ID, id, a)
+		return blocks.Problem(b.ToExpr, ctx, summary, "Both %s and %s are to be imported as %s. An address has one "+
+			"object.", other.Sought, sought, a)
 	}
-	w.imports[a] = &Import{Target: a, ID: id, Sensitive: secret, Block: b, Deps: s.ResourceDeps()}
+	w.imports[a] = &Import{Target: a, Sought: sought, Sensitive: secret, Block: b, Deps: s.ResourceDeps()}
 	return nil
+}
+
+// sought evaluates what names the object of an import block. It reports whether that is sensitive. While validating,
+// an identity may be unknown.
+func (w *Walk) sought(b *config.Import, ctx *hcl.EvalContext) (s Sought, secret bool, diags diag.List) {
+	if b.Identity == nil {
+		if s.ID, secret, diags = importID(b.ID, ctx); secret {
+			w.Inputs.Secrets.Add(cty.StringVal(s.ID), []cty.Path{{}})
+		}
+		return s, secret, diags
+	}
+	rt := w.Program.ImportedType(b)
+	if rt == nil || rt.Identity == nil {
+		return s, false, nil // reported
+	}
+	s.Identity, secret, diags = importIdentity(b.Identity, rt.Identity, ctx, w.Inputs.Validating)
+	if secret && !diags.HasErrors() {
+		w.Inputs.Secrets.Add(s.Identity, []cty.Path{{}})
+	}
+	return s, secret, diags
+}
+
+// importIdentity returns the identity of an import block, and whether it is sensitive.
+func importIdentity(e hcl.Expression, schema *provider.IdentitySchema, ctx *hcl.EvalContext,
+	unknowns bool) (identity cty.Value, secret bool, diags diag.List) {
+	const summary = "Invalid import identity argument"
+	v, hclDiags := funcs.Evaluate(e, ctx)
+	if hclDiags.HasErrors() {
+		return cty.NilVal, false, diag.List(nil).AppendHCL(hclDiags)
+	}
+	if value.HasDeepEphemeral(v) {
+		return cty.NilVal, false, blocks.Problem(e, ctx, summary,
+			"The import identity is ephemeral, but the plan has to remember it.")
+	}
+	secret = value.HasDeepSensitive(v)
+	v, _ = v.UnmarkDeep()
+	if v.IsNull() {
+		return cty.NilVal, false, blocks.Problem(e, ctx, summary, "The import identity cannot be null.")
+	}
+	var optional []string
+	for name, a := range schema.Attributes {
+		if !a.RequiredForImport {
+			optional = append(optional, name)
+		}
+	}
+	ty := schema.ImpliedType()
+	identity, err := convert.Convert(v, cty.ObjectWithOptionalAttrs(ty.AttributeTypes(), optional))
+	if err != nil {
+		return cty.NilVal, false, blocks.Problem(e, ctx, "Incorrect value type",
+			"This is not the identity of such an object: %s.", blocks.ConversionMessage(err))
+	}
+	if !unknowns && !ctyfast.WhollyKnown(identity) {
+		return cty.NilVal, false, blocks.Problem(e, ctx, summary,
+			"The import block's \"identity\" depends on values that are known only after apply, so the object cannot "+
+				"be read during the plan.")
+	}
+	return identity, secret, nil
 }
 
 // importID returns the id of an import block, and whether it is sensitive.

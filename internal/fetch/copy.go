@@ -43,7 +43,7 @@ func CopyModule(ctx context.Context, source, dir string, packages Packages) (dia
 	}
 	if packages == nil {
 		return diags.Errorf(nil, "Module source not supported",
-			"The module %q must be downloaded, and here nothing is.", source)
+			"The module %q must be downloaded, which this command does not do.", source)
 	}
 	replace.Sweep(os.TempDir(), copyPrefix)
 	temp, err := replace.Unfinished(os.TempDir(), copyPrefix)
@@ -77,7 +77,7 @@ func fetchModule(ctx context.Context, kind config.SourceKind, source, to string,
 		}
 		newest, _ := choose(offered, nil)
 		if newest == "" {
-			return "", fmt.Errorf("the registry %s has no version of it that could be used", m.Host)
+			return "", fmt.Errorf("the registry %s has no usable version of it", m.Host)
 		}
 		located, err := packages.Locate(ctx, m, newest)
 		if err != nil {

@@ -128,7 +128,7 @@ func (w *walk) findPackage(ctx context.Context, n *node) bool {
 	if sub != "" {
 		if sub, err = download.Subdir(got.dir, sub); err != nil {
 			n.fail(&n.call.SourceRange, "Unreadable module subdirectory",
-				"The module %s cannot be taken out of the package %s: %s.", n.path, shown, err)
+				"The module %s cannot be read from the package %s: %s.", n.path, shown, err)
 			return false
 		}
 	}
@@ -156,7 +156,7 @@ func (w *walk) locate(ctx context.Context, n *node, pkg string) (string, bool) {
 		return "", false
 	case err != nil:
 		n.fail(&n.call.Range, "Error accessing remote module registry",
-			"The module %s is not installed, and which versions there are of %s could not be found out: %s.", n.path, m,
+			"The module %s is not installed, and the versions of %s could not be listed: %s.", n.path, m,
 			strings.TrimSuffix(err.Error(), "."))
 		return "", false
 	}
@@ -164,7 +164,7 @@ func (w *walk) locate(ctx context.Context, n *node, pkg string) (string, bool) {
 	switch {
 	case newest == "":
 		n.fail(&n.call.Range, "Module has no versions",
-			"The module %s cannot be installed: the registry %s has no version of %s that could be used.", n.path,
+			"The module %s cannot be installed: the registry %s has no usable version of %s.", n.path,
 			m.Host, m)
 		return "", false
 	case chosen == "":
@@ -180,7 +180,8 @@ func (w *walk) locate(ctx context.Context, n *node, pkg string) (string, bool) {
 	})
 	if err != nil {
 		n.fail(&n.call.Range, "Error accessing remote module registry",
-			"The module %s is not installed, and where version %s of %s is could not be found out: %s.", n.path, chosen,
+			"The module %s is not installed, and the address of version %s of %s could not be read: %s.", n.path,
+			chosen,
 			m, strings.TrimSuffix(err.Error(), "."))
 		return "", false
 	}

@@ -200,8 +200,9 @@ func (w *walk) find(ctx context.Context, n *node) bool {
 		return false
 	}
 	if w.opts.Packages == nil || w.stage == nil {
-		n.fail(&n.call.SourceRange, "Module source not supported", "The module %s must be downloaded (%s), and here "+
-			"nothing is. Copy the module into a directory of the project and call it by a local path such as "+
+		n.fail(&n.call.SourceRange, "Module source not supported", "The module %s must be downloaded (%s), which "+
+			"this command does not do. Copy the module into a directory of the project and call it by a local path "+
+			"such as "+
 			"\"./modules/%s\".", n.path, config.ShownSource(n.call.Source), n.call.Name)
 		return false
 	}

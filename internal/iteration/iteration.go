@@ -48,8 +48,8 @@ func guard(f *hclsyntax.ForExpr) {
 	}
 }
 
-// With returns a copy of an expression that Guard has put into a tree, around something else than what it is around. ok
-// is false for all others.
+// With returns a copy of an expression that Guard has put into a tree, around something other than what it is around.
+// ok is false for all others.
 func With(e hclsyntax.Expression, change func(hclsyntax.Expression) hclsyntax.Expression) (_ hclsyntax.Expression,
 	ok bool) {
 	switch e := e.(type) {

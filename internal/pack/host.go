@@ -16,7 +16,7 @@ func checkHost(name string, on packages.Platform) diag.List {
 	info, err := os.Stat(name)
 	if err != nil || info.IsDir() {
 		return diag.List{}.Errorf(nil, badPackage,
-			"The host for %s, %s, is no file. Expected the tombolo binary of that platform.", on, name)
+			"The host for %s, %s, is not a file. Expected the tombolo binary of that platform.", on, name)
 	}
 	built, err := buildinfo.ReadFile(name)
 	if err != nil {

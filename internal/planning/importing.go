@@ -55,7 +55,7 @@ func (p *planner) adopt(intent state.Intent, id string) (state.Edit, error) {
 	if err != nil {
 		return none, err
 	}
-	k, err := p.imported(addr.Object{Instance: target}, cfg, rt, inst, id, intent.Planned)
+	k, err := p.imported(addr.Object{Instance: target}, cfg, rt, inst, eval.Sought{ID: id}, intent.Planned)
 	if err != nil {
 		return none, err
 	}
@@ -83,18 +83,19 @@ func (m *managed) takeOver() error {
 		return nil
 	}
 	m.importing = m.p.announce(m.obj, found)
-	k, err := m.p.imported(m.obj, m.cfg, m.rt, m.prov, found.ID, nil)
+	k, err := m.p.imported(m.obj, m.cfg, m.rt, m.prov, found.Sought, nil)
 	if err != nil {
 		return err
 	}
+	m.importing.Found(k.identity)
 	m.found(k)
 	return nil
 }
 
 // announce reports that an object is looked for which an import block names.
 func (p *planner) announce(o addr.Object, found *eval.Import) *plan.Importing {
-	i := &plan.Importing{ID: found.ID, Sensitive: found.Sensitive}
-	p.opts.Events.Send(event.ImportPrepare{Object: o, ID: event.ID{Key: "id", Value: i.Shown()}})
+	i := &plan.Importing{ID: found.Sought.ID, Identity: found.Sought.Identity, Sensitive: found.Sensitive}
+	p.opts.Events.Send(event.ImportPrepare{Object: o, ID: event.ID{Key: i.Argument(), Value: i.Shown()}})
 	return i
 }
 
@@ -113,7 +114,7 @@ func (m *managed) importOne(asked *Import) error {
 	m.p.mu.Lock()
 	m.p.tookOver = true
 	m.p.mu.Unlock()
-	k, err := m.p.imported(m.obj, m.cfg, m.rt, m.prov, asked.ID, nil)
+	k, err := m.p.imported(m.obj, m.cfg, m.rt, m.prov, eval.Sought{ID: asked.ID}, nil)
 	if err != nil {
 		return err
 	}
@@ -123,7 +124,7 @@ func (m *managed) importOne(asked *Import) error {
 
 // imported asks a provider for an existing object and reads it.
 func (p *planner) imported(o addr.Object, cfg addr.AbsProviderConfig, rt *provider.ResourceType, inst provider.Provider,
-	id string, planned []byte) (known, error) {
+	sought eval.Sought, planned []byte) (known, error) {
 	none := known{value: cty.NullVal(rt.Block.ImpliedType())}
 	p.mu.Lock()
 	unsettled := p.evaluated[cfg]
@@ -133,7 +134,7 @@ func (p *planner) imported(o addr.Object, cfg addr.AbsProviderConfig, rt *provid
 			"To import %s the configuration of %s must be known, but it depends on what is known only after apply. "+
 				"Apply that first, with -target, or write the values into the configuration.", o, cfg))
 	}
-	k, err := p.lookedUp(o, cfg, rt, inst, id)
+	k, err := p.lookedUp(o, cfg, rt, inst, sought)
 	if err != nil {
 		return none, err
 	}
@@ -154,7 +155,7 @@ func (p *planner) imported(o addr.Object, cfg addr.AbsProviderConfig, rt *provid
 		return none, err
 	}
 	if k.null() {
-		return none, p.walk.Report(notThere(o, id))
+		return none, p.walk.Report(notThere(o, sought))
 	}
 	if k.object, err = p.storable(o, rt, k); err != nil {
 		return none, err
@@ -164,11 +165,11 @@ func (p *planner) imported(o addr.Object, cfg addr.AbsProviderConfig, rt *provid
 
 // lookedUp asks a provider for the object with an id and checks the answer.
 func (p *planner) lookedUp(o addr.Object, cfg addr.AbsProviderConfig, rt *provider.ResourceType,
-	inst provider.Provider, id string) (k known, err error) {
+	inst provider.Provider, sought eval.Sought) (k known, err error) {
 	var resp provider.ImportResponse
 	if err := p.Call(func() {
-		resp = inst.Import(p.calls, provider.ImportRequest{Object: o, Type: o.Instance.Resource.Type, ID: id,
-			Client: access.Client})
+		resp = inst.Import(p.calls, provider.ImportRequest{Object: o, Type: o.Instance.Resource.Type, ID: sought.ID,
+			Identity: sought.Identity, Client: access.Client})
 	}); err != nil {
 		return k, err
 	}
@@ -178,21 +179,21 @@ func (p *planner) lookedUp(o addr.Object, cfg addr.AbsProviderConfig, rt *provid
 	}
 	if len(resp.Imported) > 1 {
 		return k, p.walk.Report(diag.List{}.Errorf(nil, "Multiple import states not supported",
-			"Provider %s found %d objects for the id %q (%s), but %s has room for one. Those that have no block "+
+			"Provider %s found %d objects for %s (%s), but %s has room for one. Those that have no block "+
 				"would be destroyed by the next apply.",
-			cfg.Provider.ForDisplay(), len(resp.Imported), id, typesOf(resp.Imported), o))
+			cfg.Provider.ForDisplay(), len(resp.Imported), sought, typesOf(resp.Imported), o))
 	}
 	k.object = &state.Object{}
 	for _, found := range resp.Imported {
 		if found.Type != o.Instance.Resource.Type {
 			return k, p.walk.Report(diag.List{}.Errorf(nil, "Import of another type",
-				"Provider %s found a %s for the id %q, which is no object for %s. Import it as what it is.",
-				cfg.Provider.ForDisplay(), found.Type, id, o))
+				"Provider %s found a %s for %s, which is no object for %s. Import it as what it is.",
+				cfg.Provider.ForDisplay(), found.Type, sought, o))
 		}
 		k.value, k.private, k.identity = found.State, found.Private, found.Identity
 	}
 	if k.value == cty.NilVal || k.value.IsNull() {
-		return k, p.walk.Report(notThere(o, id))
+		return k, p.walk.Report(notThere(o, sought))
 	}
 	if errs := value.CheckRefreshed(rt.Block, k.value); len(errs) > 0 {
 		return k, p.walk.Report(value.BadAnswer(o, cfg, "Provider produced invalid object", errs))
@@ -234,10 +235,10 @@ func typesOf(list []provider.ImportedObject) string {
 	return text
 }
 
-func notThere(o addr.Object, id string) diag.List {
+func notThere(o addr.Object, sought eval.Sought) diag.List {
 	return diag.List{}.Errorf(nil, "Cannot import non-existent remote object",
-		"No object with the id %q was found for %s. Only objects that exist can be imported: check the id, and the "+
-			"region, account or endpoint that the provider is configured for.", id, o)
+		"No object with %s was found for %s. Only objects that exist can be imported: check it, and the "+
+			"region, account or endpoint that the provider is configured for.", sought, o)
 }
 
 // generate writes configuration for the imported objects that have none, if the plan may.
@@ -286,10 +287,11 @@ func (p *planner) planGenerated(o addr.Object, cfg addr.AbsProviderConfig, found
 		return err
 	}
 	importing := p.announce(o, found)
-	k, err := p.imported(o, cfg, rt, inst, found.ID, nil)
+	k, err := p.imported(o, cfg, rt, inst, found.Sought, nil)
 	if err != nil {
 		return err
 	}
+	importing.Found(k.identity)
 	m := &managed{
 		p: p, inst: found.Target, obj: o, cfg: cfg, rt: rt, block: rt.Block, prov: inst, prior: k,
 		config: sayable(rt.Block, k.value), importing: importing,

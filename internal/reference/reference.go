@@ -67,7 +67,7 @@ func Pages(s *provider.Schema, o Options) ([]Page, error) {
 	o.Title = cmp.Or(o.Title, o.Name)
 	o.Examples, o.Templates = cmp.Or(o.Examples, "examples"), cmp.Or(o.Templates, "templates")
 	if !hclsyntax.ValidIdentifier(o.Name) {
-		return nil, fmt.Errorf("%q is no name of a provider", o.Name)
+		return nil, fmt.Errorf("%q is not the name of a provider", o.Name)
 	}
 	w := &writer{options: o, seen: map[string]bool{}}
 	block := s.Provider
@@ -175,7 +175,7 @@ func (w *writer) add(name, text string) {
 func (w *writer) page(k kind, s subject) {
 	// The name comes from a program, and becomes the name of a file.
 	if !hclsyntax.ValidIdentifier(s.Name) {
-		w.fail("the provider calls a %s %q, which is no name", strings.ToLower(k.label), s.Name)
+		w.fail("the provider calls a %s %q, which is not a valid name", strings.ToLower(k.label), s.Name)
 		return
 	}
 	name := path.Join(k.dir, s.file+".md")

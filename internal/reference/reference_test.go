@@ -277,7 +277,7 @@ func TestMistakesAreNamed(t *testing.T) {
 		"file above the source": {demo(), with("templates/index.md.tmpl", `{{ tffile "../secret" }}`),
 			"../secret"},
 		"name that is a path":        {escaping, Options{Name: "demo"}, "../../etc/passwd"},
-		"provider without a name":    {demo(), Options{}, "no name"},
+		"provider without a name":    {demo(), Options{}, "not the name"},
 		"one page for two resources": {twice, Options{Name: "demo"}, "resources/x.md"},
 	} {
 		_, err := Pages(c.schema, c.options)

@@ -40,11 +40,15 @@ func (r *reader) installation(at *ast.ObjectItem, labels []string, body *ast.Obj
 var methods = map[string]struct {
 	kind     MethodKind
 	location string
-	check    func(string) error
+	summary  string // of the error that check returns
+	check    func(Method) error
 }{
-	"direct":            {Direct, "", nil},
-	"filesystem_mirror": {FilesystemMirror, "path", nil},
-	"network_mirror":    {NetworkMirror, "url", CheckMirrorURL},
+	"direct":            {Direct, "", "", nil},
+	"filesystem_mirror": {FilesystemMirror, "path", "", nil},
+	"network_mirror": {NetworkMirror, "url", "Invalid URL for provider installation source", func(m Method) error {
+		return CheckMirrorURL(m.Location)
+	}},
+	"oci_mirror": {OCIMirror, "repository_template", badMethod, checkOCIMirror},
 }
 
 func (r *reader) method(name string, at *ast.ObjectItem, body *ast.ObjectType) {
@@ -55,8 +59,9 @@ func (r *reader) method(name string, at *ast.ObjectItem, body *ast.ObjectType) {
 	known, ok := methods[name]
 	if !ok {
 		r.errorf(at, badMethod,
-			"There is no installation method %q: expected dev_overrides, filesystem_mirror, network_mirror or direct.",
-			name)
+			"There is no installation method %q: expected dev_overrides, filesystem_mirror, network_mirror, "+
+				"oci_mirror or "+
+				"direct.", name)
 		return
 	}
 	m := Method{Kind: known.kind}
@@ -79,8 +84,8 @@ func (r *reader) method(name string, at *ast.ObjectItem, body *ast.ObjectType) {
 		return
 	}
 	if known.check != nil {
-		if err := known.check(m.Location); err != nil {
-			r.errorf(at, "Invalid URL for provider installation source", "The network mirror cannot be used: %s.", err)
+		if err := known.check(m); err != nil {
+			r.errorf(at, known.summary, "The %s cannot be used: %s.", strings.ReplaceAll(name, "_", " "), err)
 			return
 		}
 	}

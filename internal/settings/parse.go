@@ -173,10 +173,18 @@ func (r *reader) item(item *ast.ObjectItem) {
 		r.blocks(item, labels, r.programProviders)
 	case "plan_programs":
 		r.blocks(item, labels, r.planPrograms)
+	case "encryption":
+		if text, ok := r.text(item); ok {
+			r.Encryption, r.EncryptionFile = text, r.path
+		}
 	case "credentials":
 		r.labelled(item, labels, r.credentials)
 	case "credentials_helper":
 		r.labelled(item, labels, r.helper)
+	case "oci_credentials":
+		r.labelled(item, labels, r.ociCredentials)
+	case "oci_default_credentials":
+		r.blocks(item, labels, r.ociDefaults)
 	case "host":
 		r.labelled(item, labels, r.host)
 	}

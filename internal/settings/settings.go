@@ -43,6 +43,9 @@ type Settings struct {
 	Credentials map[string]string
 	// Helper is the credentials helper; nil without one.
 	Helper *CredentialsHelper
+	// OCICredentials are what oci_credentials blocks say; OCIDefaults is nil without such a block.
+	OCICredentials []OCICredentials
+	OCIDefaults    *OCIDefaults
 	// Hosts are services that replace those that a host would announce.
 	Hosts map[string]map[string]any
 
@@ -52,6 +55,8 @@ type Settings struct {
 	ProgramProviders map[addr.Provider]string
 	// PlanPrograms are the only programs that run where nothing is to be changed; nil allows all.
 	PlanPrograms *PlanPrograms
+	// Encryption is the text of encryption settings, below those of configurations; EncryptionFile is where it stands.
+	Encryption, EncryptionFile string
 	// Installation are the methods of installing providers, in the order of the file; Explicit tells that there was a
 	// provider_installation block at all. Without one, the implied local mirrors and then the registries are meant.
 	Installation []Method
@@ -72,12 +77,13 @@ const (
 	Direct           MethodKind = iota + 1 // the registry that the address of the provider names
 	FilesystemMirror                       // a directory
 	NetworkMirror                          // a web service that has packages of all providers
+	OCIMirror                              // repositories of a registry of OCI artifacts
 )
 
 // Method is a way of installing providers, for those that match.
 type Method struct {
 	Kind     MethodKind
-	Location string // the directory or URL; "" for Direct
+	Location string // the directory, URL or template of names of repositories; "" for Direct
 	Include  []Pattern
 	Exclude  []Pattern
 }
@@ -184,8 +190,8 @@ func Load(env Environment) (*Settings, diag.List) {
 	if dir := s.PluginCacheDir; dir != "" {
 		switch info, err := os.Stat(dir); {
 		case errors.Is(err, fs.ErrNotExist):
-			diags = diags.Warnf(nil, "Plugin cache directory does not exist", "The plugin cache directory %s is not "+
-				"there. It is made when a provider is installed; check that the name is the one that you mean.", dir)
+			diags = diags.Warnf(nil, "Plugin cache directory does not exist", "The plugin cache directory %s does "+
+				"not exist yet. It is created when a provider is installed. Check that the name is right.", dir)
 		case err != nil || !info.IsDir():
 			diags = diags.Errorf(nil, "Plugin cache directory cannot be used", "The plugin cache directory %s is not "+
 				"a directory that can be opened. Create it, or remove the setting.", dir)
@@ -203,7 +209,7 @@ func (env Environment) Said() (f flavor.Flavor, diags diag.List) {
 	}
 	f, ok := flavor.Parse(name)
 	if !ok {
-		diags = diags.Errorf(nil, "Invalid "+flavor.Variable, "%q is no flavor: expected %s.", name, flavor.Names)
+		diags = diags.Errorf(nil, "Invalid "+flavor.Variable, "%q is not a flavor: expected %s.", name, flavor.Names)
 	}
 	return f, diags
 }

@@ -40,7 +40,7 @@ func TestAnotherProcessOfTheSameNumberIsNotTheRun(t *testing.T) {
 			t.Errorf("%s: running %t, want %t", what, got, c.want)
 		}
 	}
-	if h := (&session{w: &workspace{o: &New(Options{}).o}}).header(); h.Began != began(os.Getpid()) {
+	if h := (&session{w: &workspace{o: &New(Options{}).o}}).header(nil); h.Began != began(os.Getpid()) {
 		t.Errorf("a journal says that its run began at %q, expected %q", h.Began, began(os.Getpid()))
 	}
 	in.Close()

@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tombolo-iac/tombolo/internal/encryption"
+	"github.com/tombolo-iac/tombolo/internal/encryption/encryptiontest"
 	"github.com/tombolo-iac/tombolo/internal/store"
 	"github.com/tombolo-iac/tombolo/internal/store/faults"
 	"github.com/tombolo-iac/tombolo/internal/store/mem"
@@ -96,12 +98,24 @@ func (p *player) lock(req state.LockRequest) bool {
 	return !p.no(err)
 }
 
+// decoded reads a state, which may be sealed.
+func decoded(b []byte) (*state.State, error) {
+	if b[0] == '{' && encryption.IsSealed(b) {
+		var err error
+		if b, _, err = encryptiontest.Cipher().Open(ctx, b); err != nil {
+			return nil, err
+		}
+	}
+	return state.Decode(b)
+}
+
 func storeOn(files store.Files) state.Store {
 	n := 0
 	return store.New(store.Options{
 		Path: "dir/terraform.tfstate", Rescue: []string{"rescue"}, Files: files, Who: "me@here", History: 2,
-		Now:   func() time.Time { return time.Unix(1_700_000_000, 0) },
-		NewID: func() string { n++; return fmt.Sprintf("id-%d", n) },
+		Cipher: encryptiontest.Asked(),
+		Now:    func() time.Time { return time.Unix(1_700_000_000, 0) },
+		NewID:  func() string { n++; return fmt.Sprintf("id-%d", n) },
 	})
 }
 
@@ -291,7 +305,7 @@ func onDisk(files *mem.FS, hadState bool) error {
 	case !ok || strings.HasPrefix(text, "#"):
 		return nil
 	}
-	if _, err := state.Decode([]byte(text)); err != nil {
+	if _, err := decoded([]byte(text)); err != nil {
 		return fmt.Errorf("the state file is unreadable, without a note: %w", err)
 	}
 	return nil
@@ -321,7 +335,7 @@ func (e *expectation) survey(files *mem.FS) error {
 			return fmt.Errorf("%s: %w", who, err)
 		}
 		if contentOf(got.State) != contentOf(read.State) || len(got.InFlight) != len(read.InFlight) {
-			return fmt.Errorf("%s found something else than the reader", who)
+			return fmt.Errorf("%s found something other than the reader", who)
 		}
 		if first == nil {
 			first = got

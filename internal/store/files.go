@@ -71,7 +71,7 @@ var ErrLocked = errors.New("the file is locked by another process")
 // ErrNoLocks means that the file system, or its server, cannot lock files.
 var ErrNoLocks = errors.New("the file system cannot lock files")
 
-// IrregularError means that something else than a regular file stands where a file of a state is expected.
+// IrregularError means that something other than a regular file stands where a file of a state is expected.
 type IrregularError struct {
 	Name string
 	Mode fs.FileMode

@@ -23,6 +23,7 @@ var writers = map[string]string{
 	"internal/pack":                   "archives of programs, which can be made again",
 	"internal/cli/command/files.go":   "directories and logs of commands",
 	"internal/cli/author/store.go":    "the folder of a trial, which goes with it",
+	"internal/store/memory_linux.go":  "a folder in the memory of the machine, for answers of programs",
 	"internal/replace":                "plan files and other output of commands, replaced as a whole",
 	"internal/program":                "spools of programs, whose own protocol says what is durable when",
 	"internal/host":                   "sockets of plugins",

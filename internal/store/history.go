@@ -113,11 +113,7 @@ func (s *session) keep() (err error) {
 		}
 	}
 	r := history.Revision{Run: s.run, Who: s.w.o.Who, Version: s.w.o.Version, Commit: s.w.o.Commit}
-	if r.Run.Command == "" {
-		r.Run.Command = string(s.operation)
-	}
-	r.Count(s.kept, s.base)
-	if err := add(s.base, historyLine{Revision: r}); err != nil {
+	if err := add(s.base, historyLine{Revision: r.Made(s.operation, s.kept, s.base)}); err != nil {
 		return err
 	}
 	s.kept = s.base
@@ -169,14 +165,17 @@ func (w *workspace) isFormer(newest int64, st *state.State) (bool, error) {
 	if err := st.Encode(&b); err != nil {
 		return false, err
 	}
-	line, _, err := w.readFormer(newest, false)
-	return err == nil && line.Hash == hashOf(b.Bytes()), nil // one that is damaged is no reason to keep no more
+	_, data, err := w.readFormer(newest, true)
+	if err == nil {
+		data, _, err = w.o.Cipher.Open(context.Background(), data)
+	}
+	return err == nil && bytes.Equal(data, b.Bytes()), nil // one that is damaged is no reason to keep no more
 }
 
 // addFormer makes the file of a former state, with this number or a greater one, and returns the number.
 func (w *workspace) addFormer(n int64, st *state.State, line historyLine) (int64, error) {
 	var data, packed bytes.Buffer
-	if err := st.Encode(&data); err != nil {
+	if err := w.encode(st, &data); err != nil {
 		return 0, err
 	}
 	line.Written, line.Serial, line.Lineage = w.o.Now().UTC(), st.Serial, st.Lineage
@@ -296,7 +295,7 @@ func (w *workspace) List(context.Context) ([]history.Former, error) {
 }
 
 // Snapshot implements history.Historian.
-func (w *workspace) Snapshot(_ context.Context, id string) ([]byte, error) {
+func (w *workspace) Snapshot(ctx context.Context, id string) ([]byte, error) {
 	n, err := strconv.ParseInt(id, 10, 64)
 	if err != nil || n < 1 {
 		return nil, history.ErrNoRevision
@@ -308,5 +307,11 @@ func (w *workspace) Snapshot(_ context.Context, id string) ([]byte, error) {
 	if isMissing(err) {
 		return nil, history.ErrNoRevision
 	}
-	return data, err
+	if err != nil {
+		return nil, err
+	}
+	if data, _, err = w.o.Cipher.Open(ctx, data); err != nil {
+		return nil, fmt.Errorf("the former state %s cannot be used: %w", w.former(n), err)
+	}
+	return data, nil
 }

@@ -51,7 +51,7 @@ func seedOn(t *testing.T, ws state.Workspace, edits ...state.Edit) {
 // tamper writes the state file as another program would: edits, and a greater serial.
 func tamper(t *testing.T, disk *mem.FS, change func(*state.State) *state.State) {
 	t.Helper()
-	s, err := state.Decode([]byte(disk.Contents()[statePath]))
+	s, err := decoded([]byte(disk.Contents()[statePath]))
 	must(t, err)
 	c := *change(s)
 	c.Serial++

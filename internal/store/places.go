@@ -2,6 +2,7 @@ package store
 
 import (
 	"crypto/rand"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
@@ -310,12 +311,17 @@ func (s *session) backup(f File) error {
 	return nil
 }
 
-// fill returns a new file the content of another, durably, and the permissions of the state.
+// fill writes the content of a file to a new one, durably, with the permissions of the state. A plain state is sealed
+// there, once states are sealed.
 func (s *session) fill(to, from File) error {
 	if err := s.share(to); err != nil {
 		return err
 	}
-	if _, err := copyFrom(to, from, 0); err != nil {
+	if s.outdated && s.w.o.Cipher.Seals() && s.base != nil {
+		if err := s.w.encode(s.base, &imageWriter{f: to, sum: sha256.New()}); err != nil {
+			return err
+		}
+	} else if _, err := copyFrom(to, from, 0); err != nil {
 		return err
 	}
 	return to.Sync()

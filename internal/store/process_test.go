@@ -186,7 +186,7 @@ func TestKilledProcessesLoseNothing(t *testing.T) {
 		after := s.Snapshot()
 		objects, flying = known(t, dir, after)
 		if !before.State.SameContent(after.State) {
-			t.Error("the recovery found something else than the reader")
+			t.Error("the recovery found something other than the reader")
 		}
 		must(t, s.Unlock())
 	}

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/tombolo-iac/tombolo/internal/encryption"
 	"github.com/tombolo-iac/tombolo/internal/store/journal"
 	"github.com/tombolo-iac/tombolo/state"
 )
@@ -30,6 +31,8 @@ type content struct {
 	info   Info
 	serial uint64
 	ours   []string // what this session has put beside it
+	// outdated means that the state is to be sealed anew, or stored plain again.
+	outdated bool
 }
 
 // hashing reads a file in order and hashes what it reads.
@@ -55,19 +58,22 @@ func (h *hashing) Read(b []byte) (int, error) {
 
 // readContent reads and decodes an open state file. Problems of the disk are errors, problems of the content are in the
 // content.
-func readContent(f File) (*content, error) {
+func (w *workspace) readContent(f File) (*content, error) {
 	info, err := f.Stat()
 	if err != nil {
 		return nil, err
 	}
 	in := &hashing{f: f, sum: sha256.New()}
 	c := &content{info: info}
-	c.state, err = state.Read(in)
 	var damage *state.DecodeError
-	if err != nil && !errors.As(err, &damage) {
+	if w.o.Cipher == nil {
+		if c.state, err = state.Read(in); err != nil && !errors.As(err, &damage) {
+			return nil, err
+		}
+		c.err = err
+	} else if err := c.open(in, w.o.Cipher); err != nil {
 		return nil, err
 	}
-	c.err = err
 	if _, err := io.Copy(io.Discard, in); err != nil {
 		return nil, err
 	}
@@ -83,14 +89,30 @@ func readContent(f File) (*content, error) {
 	return c, nil
 }
 
+// open reads and decodes a state that may be sealed. What stands there while it is rewritten, and what Lock puts where
+// no state is, are plain.
+func (c *content) open(in *hashing, cipher *encryption.Cipher) error {
+	b, err := io.ReadAll(in)
+	if err != nil {
+		return err
+	}
+	if len(b) > 0 && b[0] != note[0] && hashOf(b) != placeholderHash {
+		if b, c.outdated, c.err = cipher.Open(context.Background(), b); c.err != nil {
+			return nil
+		}
+	}
+	c.state, c.err = state.Decode(b)
+	return nil
+}
+
 // isNothing recognises what Lock puts where no state is: a valid document that says nothing.
 func isNothing(s *state.State) bool {
 	return s.Lineage == "" && s.Serial == 0 && s.IsEmpty() && len(s.Checks()) == 0
 }
 
 // readContentAt is readContent for a file that may be missing.
-func readContentAt(files Files, name string) (*content, error) {
-	f, err := files.Open(name, os.O_RDONLY, 0)
+func (w *workspace) readContentAt(name string) (*content, error) {
+	f, err := w.o.Files.Open(name, os.O_RDONLY, 0)
 	if isMissing(err) {
 		return &content{}, nil
 	}
@@ -98,7 +120,7 @@ func readContentAt(files Files, name string) (*content, error) {
 		return nil, err
 	}
 	defer f.Close()
-	return readContent(f)
+	return w.readContent(f)
 }
 
 // rescueFiles reads what rescue files hold for a journal.
@@ -147,7 +169,7 @@ func (w *workspace) view(c *content, j *journal.Parsed) (*view, error) {
 	case j == nil:
 		return v, nil
 	case c.noted, gone && j.MarkOf(c.hash) == nil && w.reinstating(j):
-		image, err := readContentAt(w.o.Files, w.p.image)
+		image, err := w.readContentAt(w.p.image)
 		if err != nil {
 			return nil, err
 		}
@@ -190,7 +212,7 @@ func (w *workspace) reinstating(j *journal.Parsed) bool {
 	if last.Done {
 		return false
 	}
-	image, err := readContentAt(w.o.Files, w.p.image)
+	image, err := w.readContentAt(w.p.image)
 	return err == nil && image.hash == last.Hash && image.err == nil
 }
 
@@ -232,7 +254,7 @@ func (w *workspace) newest(j *journal.Parsed) string {
 		if name == "" {
 			continue
 		}
-		c, err := readContentAt(w.o.Files, name)
+		c, err := w.readContentAt(name)
 		if err != nil || c.hash == "" || c.err != nil || name == w.p.image && j != nil && j.MarkOf(c.hash) == nil {
 			continue
 		}
@@ -286,7 +308,7 @@ func (w *workspace) reading() *workspace {
 // writing.
 func (w *workspace) readOnce() (s *state.Snapshot, settled bool, err error) {
 	_, before := w.o.Files.Stat(w.p.journal)
-	c, err := readContentAt(w.o.Files, w.p.out)
+	c, err := w.readContentAt(w.p.out)
 	if err != nil {
 		return nil, false, err
 	}
@@ -354,7 +376,7 @@ func (w *workspace) parse(f File) (*journal.Parsed, error) {
 	if err != nil {
 		return nil, err
 	}
-	j, err := journal.Parse(b, w.rescueFiles)
+	j, err := journal.Parse(b, w.o.Cipher, w.rescueFiles)
 	if err != nil {
 		return nil, fmt.Errorf("the journal %s of an interrupted run cannot be read: %w. It was damaged after it was "+
 			"written. Keep a copy of it; to give up what it holds, remove it",

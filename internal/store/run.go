@@ -54,7 +54,7 @@ func (s *session) Stored() bool { return s.stored() }
 func (s *session) WriteSnapshot(st *state.State, covers uint64) (int64, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.base != nil && st.SameContent(s.base) {
+	if s.base != nil && !s.outdated && st.SameContent(s.base) {
 		return 0, nil
 	}
 	err := s.write(s.numbered(st), covers)

@@ -37,6 +37,7 @@ type session struct {
 	over      bool
 	// elsewhere: base comes from another file. It must be written before the journal's records, which stand on it.
 	elsewhere bool
+	outdated  bool         // the state is to be sealed anew, or stored plain again
 	kept      *state.State // what the newest former state is made of: what was read, or was kept since
 	run       state.RunInfo
 	operation state.Operation // that took the lock
@@ -61,9 +62,9 @@ func (s *session) load(ctx context.Context) error {
 	}
 	var c *content
 	if s.f != nil {
-		c, err = readContent(s.f)
+		c, err = w.readContent(s.f)
 	} else {
-		c, err = readContentAt(w.o.Files, w.p.out)
+		c, err = w.readContentAt(w.p.out)
 	}
 	if err != nil {
 		return err
@@ -82,7 +83,7 @@ func (s *session) load(ctx context.Context) error {
 			return err
 		}
 	}
-	s.base, s.hash, s.blank = v.base, c.hash, w.blankName(v.blank)
+	s.base, s.hash, s.blank, s.outdated = v.base, c.hash, w.blankName(v.blank), c.outdated
 	s.kept = v.base
 	s.open = journal.Left{InFlight: v.InFlight, Unfolded: v.Unfolded}
 	if j != nil {
@@ -136,7 +137,7 @@ func (w *workspace) unfinished(v *view, j *journal.Parsed) (bool, error) {
 	if last.Done || v.content.hash != last.Hash {
 		return false, nil
 	}
-	image, err := readContentAt(w.o.Files, w.p.image)
+	image, err := w.readContentAt(w.p.image)
 	return err == nil && image.hash == last.Hash, err
 }
 
@@ -254,11 +255,10 @@ func removeAny(files Files, name string) error {
 	return nil
 }
 
-func (s *session) header() journal.Header {
-	h := journal.Header{Format: journal.FormatLevel, Lineage: s.lineage, Base: s.hash, Host: hostName(),
-		PID:     os.Getpid(),
-		Began:   began(os.Getpid()),
-		Created: s.w.o.Now(), Rescue: s.w.o.Rescue}
+func (s *session) header(key *journal.Key) journal.Header {
+	h := journal.NewHeader(key)
+	h.Lineage, h.Base, h.Created, h.Rescue = s.lineage, s.hash, s.w.o.Now(), s.w.o.Rescue
+	h.Host, h.PID, h.Began = hostName(), os.Getpid(), began(os.Getpid())
 	if s.base != nil {
 		h.Serial = s.base.Serial
 	}

@@ -1,6 +1,8 @@
 package store
 
 import (
+	"bytes"
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -78,7 +80,7 @@ func (s *session) write(st *state.State, covers uint64) (err error) {
 	if err != nil {
 		return err
 	}
-	s.base, s.imageSize = st, mark.Size
+	s.base, s.imageSize, s.outdated = st, mark.Size, false
 	s.wal.Append(journal.KindDone, payload)
 	s.wal.push()
 	return nil
@@ -176,7 +178,7 @@ func (s *session) unchanged(f File) (gone bool, err error) {
 	if !replaced && hex.EncodeToString(in.sum.Sum(nil)) == s.hash {
 		return gone, nil
 	}
-	now, err := readContent(f)
+	now, err := s.w.readContent(f)
 	if err != nil {
 		return gone, err
 	}
@@ -251,7 +253,7 @@ func (s *session) writeImage(st *state.State) (journal.Checkpoint, error) {
 		return journal.Checkpoint{}, err
 	}
 	w := &imageWriter{f: f, sum: sha256.New()}
-	if err := st.Encode(w); err != nil {
+	if err := s.w.encode(st, w); err != nil {
 		return journal.Checkpoint{}, err
 	}
 	if err := f.Sync(); err != nil {
@@ -259,6 +261,23 @@ func (s *session) writeImage(st *state.State) (journal.Checkpoint, error) {
 	}
 	return journal.Checkpoint{Serial: st.Serial, Hash: hex.EncodeToString(w.sum.Sum(nil)), Size: w.off},
 		s.w.o.Files.SyncDir(s.w.p.dir)
+}
+
+// encode writes a state as it is stored.
+func (w *workspace) encode(st *state.State, to io.Writer) error {
+	if !w.o.Cipher.Seals() {
+		return st.Encode(to)
+	}
+	var plain bytes.Buffer
+	if err := st.Encode(&plain); err != nil {
+		return err
+	}
+	sealed, err := w.o.Cipher.Seal(context.Background(), plain.Bytes(), &st.Lineage, st.Serial)
+	if err != nil {
+		return err
+	}
+	_, err = to.Write(sealed)
+	return err
 }
 
 // install writes the image over the state file, whose inode stays.

@@ -38,6 +38,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/tombolo-iac/tombolo/internal/encryption"
 	"github.com/tombolo-iac/tombolo/state"
 )
 
@@ -67,6 +68,8 @@ type Options struct {
 	// for their descriptions.
 	History int
 	Commit  string
+	// Cipher seals states, journals and former states; nil leaves them plain.
+	Cipher *encryption.Cipher
 	// Version of the program that holds locks, as others who find them see it; that of the language when empty.
 	Version string
 }

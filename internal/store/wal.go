@@ -42,15 +42,16 @@ type wal struct {
 	cond     sync.Cond
 	f        File
 	nonce    journal.Nonce
-	pending  []byte    // framed, not yet handed to the file
-	since    time.Time // when the oldest pending record came
-	unsynced []byte    // handed to the file since the last sync
-	off      int64     // where pending goes
-	next     uint64    // sequence number of the next record
-	durable  uint64    // all below are durable
-	marked   uint64    // and a record says so of all below
-	busy     bool      // someone is writing
-	slots    int       // operations in flight
+	key      *journal.Key // nil where records are plain
+	pending  []byte       // framed, not yet handed to the file
+	since    time.Time    // when the oldest pending record came
+	unsynced []byte       // handed to the file since the last sync
+	off      int64        // where pending goes
+	next     uint64       // sequence number of the next record
+	durable  uint64       // all below are durable
+	marked   uint64       // and a record says so of all below
+	busy     bool         // someone is writing
+	slots    int          // operations in flight
 
 	reserved  int64
 	err       error // why the file was given up
@@ -66,7 +67,12 @@ type wal struct {
 // in its place, locked and durable. To replace a journal, the caller must hold its lock; otherwise one that stands
 // there belongs to another, and is ErrLocked.
 func createWAL(s *session, carried []journal.Record, replace bool) (w *wal, err error) {
-	o, p, h := s.w.o, s.w.p, s.header()
+	o, p := s.w.o, s.w.p
+	key, err := journal.NewKey(o.Cipher)
+	if err != nil {
+		return nil, err
+	}
+	h := s.header(key)
 	f, err := fresh(o.Files, p.journalNew, s.lax)
 	if err != nil {
 		return nil, err
@@ -79,7 +85,7 @@ func createWAL(s *session, carried []journal.Record, replace bool) (w *wal, err 
 	if _, err := o.Files.Stat(p.journal); !replace && !isMissing(err) {
 		return nil, errors.Join(ErrLocked, o.Files.Remove(p.journalNew))
 	}
-	w = &wal{files: o.Files, path: p.journal, f: f, share: s.share, lax: s.lax}
+	w = &wal{files: o.Files, path: p.journal, f: f, share: s.share, lax: s.lax, key: key}
 	w.cond.L = &w.mu
 	rand.Read(w.nonce[:])
 	w.rescue = rescuePaths(h.Rescue, p, w.nonce)
@@ -111,7 +117,7 @@ func (w *wal) begin(p paths, h journal.Header, carried []journal.Record) error {
 	b = journal.Append(b, w.nonce, 0, journal.KindHeader, payload)
 	w.next = 1
 	for _, r := range carried {
-		b = journal.Append(b, w.nonce, w.next, r.Kind, r.Payload)
+		b = w.key.Append(b, w.nonce, w.next, r.Kind, r.Payload)
 		w.next++
 	}
 	if b, err = w.mark(b, w.next); err != nil {
@@ -148,7 +154,7 @@ func (w *wal) mark(b []byte, below uint64) ([]byte, error) {
 // made part of it first, and the rescue files go.
 func continueWAL(s *session, f File, j *journal.Parsed) (_ *wal, err error) {
 	o, p := s.w.o, s.w.p
-	w := &wal{files: o.Files, path: p.journal, f: f, share: s.share, lax: s.lax, nonce: j.Nonce,
+	w := &wal{files: o.Files, path: p.journal, f: f, share: s.share, lax: s.lax, nonce: j.Nonce, key: j.Key,
 		rescue: rescuePaths(j.Header.Rescue, p, j.Nonce), off: j.End, next: j.Next, durable: j.Next}
 	w.cond.L = &w.mu
 	if w.info, err = f.Stat(); err != nil {
@@ -159,7 +165,7 @@ func continueWAL(s *session, f File, j *journal.Parsed) (_ *wal, err error) {
 	}
 	var b []byte
 	for _, r := range j.Records[j.Own:] {
-		b = journal.Append(b, j.Nonce, r.Seq, r.Kind, r.Payload)
+		b = j.Key.Append(b, j.Nonce, r.Seq, r.Kind, r.Payload)
 	}
 	if len(b) > 0 {
 		if _, err := f.WriteAt(b, j.End); err != nil {
@@ -225,7 +231,7 @@ func (w *wal) Append(k journal.Kind, payload []byte) uint64 {
 	if len(w.pending) == 0 {
 		w.since = time.Now()
 	}
-	w.pending = journal.Append(w.pending, w.nonce, w.next, k, payload)
+	w.pending = w.key.Append(w.pending, w.nonce, w.next, k, payload)
 	w.next++
 	return w.next - 1
 }

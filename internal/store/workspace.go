@@ -29,12 +29,15 @@ type workspace struct {
 func (w *workspace) Name() string { return w.name }
 
 // Answers is the folder beside the journal in which programs leave their answers, so that these survive whoever asked.
-func (w *workspace) Answers() string { return w.p.out + ".answers" }
+func (w *workspace) Answers() string { return Answers(w.p.out+".answers", w.o.Cipher) }
 
 // Lock implements state.Workspace.
 func (w *workspace) Lock(ctx context.Context, req state.LockRequest) (_ state.Session, err error) {
 	if w.nowhere != nil {
 		return nil, fmt.Errorf("lock the state: %w", w.nowhere)
+	}
+	if err := w.o.Cipher.Ready(ctx); err != nil {
+		return nil, err
 	}
 	s := &session{w: w, lax: req.Unlocked, operation: req.Info.Operation}
 	s.ctx, s.cancel = context.WithCancel(context.WithoutCancel(ctx))
@@ -74,7 +77,7 @@ func (w *workspace) makeDir() error {
 	if w.p.linked {
 		info, err := w.o.Files.Stat(w.p.dir + string(filepath.Separator) + ".")
 		if err == nil && !info.Mode.IsDir() {
-			err = fmt.Errorf("%s is no folder", w.p.dir)
+			err = fmt.Errorf("%s is not a folder", w.p.dir)
 		}
 		if err != nil {
 			return fmt.Errorf("the state is a link to %s, whose folder cannot be used: %w", w.p.out, err)
@@ -174,7 +177,7 @@ func (w *workspace) lockError(err error) error {
 				j.Header.PID, j.Header.Host, err)}
 	}
 	return &state.LockedError{
-		Err: fmt.Errorf("the state %s is locked by another process, which left no word about itself", w.p.out)}
+		Err: fmt.Errorf("the state %s is locked by another process, which left no record of itself", w.p.out)}
 }
 
 func (s *session) writeLockInfo(info state.LockInfo) error {

@@ -14,7 +14,7 @@ import (
 func (s *session) stored() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.base != nil && !s.elsewhere
+	return s.base != nil && !s.elsewhere && !s.outdated
 }
 
 // Write implements state.Session.
@@ -46,14 +46,15 @@ func (s *session) replace(st *state.State, force bool) error {
 		c.Lineage = s.base.Lineage
 	}
 	same := s.base != nil && c.SameContent(s.base)
-	if same && c.Lineage == s.base.Lineage && c.Serial == s.base.Serial && !s.elsewhere {
+	if same && c.Lineage == s.base.Lineage && c.Serial == s.base.Serial && !s.elsewhere && !s.outdated {
 		return nil
 	}
 	if c.Lineage != "" {
 		s.lineage = c.Lineage
 	}
 	if c.Serial > journal.LastSerial && !same {
-		return fmt.Errorf("write the state: its serial %d is too great to be counted on. Give it a small one", c.Serial)
+		return fmt.Errorf("write the state: its serial %d is too large to be increased. Give it a smaller one",
+			c.Serial)
 	}
 	if err := s.ensureWAL(); err != nil {
 		return err

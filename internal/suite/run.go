@@ -310,7 +310,7 @@ func (a *attempt) expect(diags diag.List, complain bool) (out diag.List) {
 		if !e.seen {
 			out = append(out, &diag.Diagnostic{Severity: diag.Error, Summary: "Missing expected failure",
 				Subject: e.rng.Ptr(),
-				Detail:  fmt.Sprintf("The conditions of %s were to fail, and did not.", e.object)})
+				Detail:  fmt.Sprintf("The conditions of %s were expected to fail, but did not.", e.object)})
 		}
 	}
 	return out
@@ -340,8 +340,8 @@ func (a *attempt) expectPlanned(diags diag.List) (out diag.List, planned bool) {
 			}
 			out = append(out, &diag.Diagnostic{Severity: diag.Warning, Summary: "Expected failure while planning",
 				Subject: at,
-				Detail: fmt.Sprintf("A condition of %s failed while planning, as was expected. But the run was to "+
-					"apply, and could not: so it has failed. Write \"command = plan\" to expect failures of plans.",
+				Detail: fmt.Sprintf("A condition of %s failed while planning, as was expected. But the run should "+
+					"have applied, and could not, so it failed. Write \"command = plan\" to expect failures of plans.",
 					e.object)})
 		}
 		out = append(out, d)

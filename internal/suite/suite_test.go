@@ -301,7 +301,7 @@ run "two" {
 func TestWhatIsLeftIsNamed(t *testing.T) {
 	seeds, err := strconv.ParseUint(cmp.Or(os.Getenv("TOMBOLO_SUITE_SEEDS"), "60"), 10, 32)
 	if err != nil {
-		t.Fatal("TOMBOLO_SUITE_SEEDS is no number")
+		t.Fatal("TOMBOLO_SUITE_SEEDS is not a number")
 	}
 	kept := 0
 	for seed := range seeds {

@@ -57,8 +57,8 @@ func unreadable(name string, why diag.List) (diags diag.List) {
 			continue
 		}
 		return diags.Errorf(d.Subject, d.Summary,
-			"Nothing declares the variable %q, so what is given for it is read as "+
-				"an expression, and it is none. Declare the variable with a block variable %[1]q in the file of "+
+			"Nothing declares the variable %q, so what is given for it is read as an expression, but it is not a "+
+				"valid one. Declare the variable with a block variable %[1]q in the file of "+
 				"tests, or "+
 				"put text into double quotes.", name)
 	}

@@ -84,10 +84,10 @@ func importedFrom(i *plan.Importing) string {
 	switch {
 	case i.Unknown:
 		return "an id that will be known after apply"
-	case i.ID == "" && i.Identity != cty.NilVal:
-		return "an identity"
 	case i.Sensitive:
-		return "a sensitive id"
+		return "a sensitive " + i.Argument()
+	case i.ByIdentity():
+		return "the identity " + clean(i.Shown())
 	}
 	return quoted(i.ID)
 }

@@ -50,7 +50,10 @@ func lineOf(c *plan.Change) (line changeLine, ok bool) {
 		line.PreviousResource = &previous
 	}
 	if c.Importing != nil {
-		line.Importing = &importing{ID: c.Importing.Shown(), Unknown: c.Importing.Unknown}
+		line.Importing = &importing{Unknown: c.Importing.Unknown}
+		if !c.Importing.ByIdentity() {
+			line.Importing.ID = c.Importing.Shown()
+		}
 	}
 	return line, true
 }

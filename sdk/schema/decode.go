@@ -185,7 +185,7 @@ func (o *object) find(key string, top func(*field) cty.Value) (place, error) {
 func (p *place) enter(step, key string) error {
 	n, err := strconv.Atoi(step)
 	if err != nil || n < 0 {
-		return fmt.Errorf("%q in %q is no index", step, key)
+		return fmt.Errorf("%q in %q is not an index", step, key)
 	}
 	f, v := p.field, p.value
 	p.value = cty.NullVal(f.elemType())

@@ -130,7 +130,7 @@ func encodeNumber(path cty.Path, v interface{}) (cty.Value, error) {
 	if n, ok := v.(json.Number); ok {
 		parsed, err := cty.ParseNumberVal(n.String())
 		if err != nil {
-			return cty.NilVal, mistake(path, "%q is no number", n.String())
+			return cty.NilVal, mistake(path, "%q is not a number", n.String())
 		}
 		return parsed, nil
 	}

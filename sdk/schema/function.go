@@ -114,8 +114,9 @@ func (s *server) CallFunction(ctx context.Context, name string, args []cty.Value
 	}
 	v, err := f.result().encode(nil, out, cty.NilVal)
 	if err != nil {
-		return cty.DynamicVal, fmt.Errorf("the provider's function %s gave a result that is not of its type: %w. %s",
-			name, err, value.ProviderBug)
+		return cty.DynamicVal,
+			fmt.Errorf("the provider's function %s returned a result that is not of its type: %w. %s",
+				name, err, value.ProviderBug)
 	}
 	return v, nil
 }

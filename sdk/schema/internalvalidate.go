@@ -118,7 +118,7 @@ func which(all map[string]bool) []string {
 
 func (c *inspection) typeName(w where) {
 	if !nameForm.MatchString(w.name) {
-		c.add(w.what, "the name is not in lower case, or begins with something else than a letter")
+		c.add(w.what, "the name is not in lower case, or does not begin with a letter")
 	}
 }
 
@@ -286,7 +286,7 @@ func (c *inspection) ephemeral(w where, e *EphemeralResource) {
 func (c *inspection) function(name string, f *Function) {
 	what := "function " + name
 	if !nameForm.MatchString(name) {
-		c.add(what, "the name is not in lower case, or begins with something else than a letter")
+		c.add(what, "the name is not in lower case, or does not begin with a letter")
 	}
 	switch {
 	case f == nil:
@@ -309,7 +309,7 @@ func (c *inspection) function(name string, f *Function) {
 		at := fmt.Sprintf("%s, parameter %d", what, i)
 		switch {
 		case !nameForm.MatchString(p.Name):
-			c.add(at, "the name %q is not in lower case, or begins with something else than a letter", p.Name)
+			c.add(at, "the name %q is not in lower case, or does not begin with a letter", p.Name)
 		case seen[p.Name]:
 			c.add(at, "there are two parameters %q", p.Name)
 		}
@@ -333,9 +333,9 @@ func (c *inspection) fields(w where, fields map[string]*Schema) {
 		at.what = w.what + ", " + w.prefix + name
 		switch {
 		case !nameForm.MatchString(name):
-			c.add(at.what, "the name is not in lower case, or begins with something else than a letter")
+			c.add(at.what, "the name is not in lower case, or does not begin with a letter")
 		case w.prefix == "" && slices.Contains(reserved[w.kind], name):
-			c.add(at.what, "the language uses this name itself")
+			c.add(at.what, "the name is reserved by the language")
 		}
 		if s == nil {
 			c.add(at.what, "the schema is nil")
@@ -356,7 +356,8 @@ func (c *inspection) field(w where, key string, s *Schema) {
 	bad(s.Required && s.Optional, "it cannot be both Required and Optional")
 	bad(s.Required && s.Computed, "it cannot be both Required and Computed")
 	bad(s.Stable && !s.Computed, "Stable says something of Computed attributes only")
-	bad(s.Required && s.Deprecated != "", "what is Required cannot be given up: it cannot be Deprecated")
+	bad(s.Required && s.Deprecated != "",
+		"a Required attribute cannot be removed from configurations, so it cannot be Deprecated")
 	bad(s.RequiredForImport || s.OptionalForImport, "RequiredForImport and OptionalForImport are for identities")
 	bad(s.ValidateFunc != nil && s.ValidateDiagFunc != nil,
 		"ValidateFunc and ValidateDiagFunc are both set: use one of them")
@@ -426,7 +427,7 @@ func (c *inspection) writeOnly(w where, s *Schema) {
 		"be inside of an attribute": w.value,
 		"have nested resources":     nested,
 	}) {
-		c.add(w.what, "what is WriteOnly cannot %s: nobody remembers the old value", what)
+		c.add(w.what, "what is WriteOnly cannot %s: its old value is not stored", what)
 	}
 }
 

@@ -137,10 +137,10 @@ func (s *server) imported(d *ResourceData) (provider.ImportedObject, diag.List) 
 	switch {
 	case d == nil:
 		return provider.ImportedObject{}, diag.List{}.Errorf(nil, "Invalid import",
-			"The provider's importer gave nil for an object. %s", value.ProviderBug)
+			"The provider's importer returned nil for an object. %s", value.ProviderBug)
 	case d.id == "":
 		return provider.ImportedObject{}, diag.List{}.Errorf(nil, "Nothing to import",
-			"The provider's importer gave an object without an id: it does not exist, or the id must be given.")
+			"The provider's importer returned an object without an id: it does not exist, or the id must be given.")
 	}
 	t := s.managed[d.kind]
 	if t == nil {
@@ -148,7 +148,8 @@ func (s *server) imported(d *ResourceData) (provider.ImportedObject, diag.List) 
 	}
 	if t.name == "" || !t.object.ty.Equals(d.object.ty) {
 		return provider.ImportedObject{}, diag.List{}.Errorf(nil, "Invalid import",
-			"The provider's importer gave an object whose type is not clear (%q): it has to call SetType. %s", d.kind,
+			"The provider's importer returned an object whose type is not clear (%q): it has to call SetType. %s",
+			d.kind,
 			value.ProviderBug)
 	}
 	o := provider.ImportedObject{Type: t.name, State: d.State(), Identity: cty.NilVal}

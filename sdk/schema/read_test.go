@@ -48,7 +48,7 @@ func TestImportersFindObjects(t *testing.T) {
 		}, nil, "has to call SetType"},
 		"nothing": {func(d *ResourceData) ([]*ResourceData, error) { return nil, nil }, nil, "found no object"},
 		"nil": {func(d *ResourceData) ([]*ResourceData, error) { return []*ResourceData{nil}, nil }, nil,
-			"gave nil"},
+			"returned nil"},
 		"one without id": {func(d *ResourceData) ([]*ResourceData, error) {
 			d.SetId("")
 			return []*ResourceData{d},
@@ -202,7 +202,7 @@ func TestStoredObjectsAreBroughtToTheCurrentVersion(t *testing.T) {
 		"a later one":        {4, `{}`, nil, "newer provider"},
 		"an upgrade fails":   {2, `{"size":"x"}`, nil, "half way"},
 		"an upgrade panics":  {2, `{"size":true}`, nil, "oh no"},
-		"an upgrade drops":   {2, `{"size":[]}`, nil, "gave nil"},
+		"an upgrade drops":   {2, `{"size":[]}`, nil, "returned nil"},
 		"null":               {3, `null`, nil, "is null"},
 		"null of old":        {1, `null`, nil, "is null"},
 		"no object":          {1, `[]`, nil, "not a JSON object"},
@@ -306,7 +306,7 @@ func TestDataSourcesAreReadStrictly(t *testing.T) {
 		"a key that is not its": {func(d *ResourceData) error { d.Get("found.0.kee"); return nil }, "",
 			`there is no "found.0.kee"`},
 		"an index that is none": {func(d *ResourceData) error { d.Get("found.x"); return nil }, "",
-			`"x" in "found.x" is no index`},
+			`"x" in "found.x" is not an index`},
 		"a part of a string": {func(d *ResourceData) error { d.Get("name.x"); return nil }, "",
 			"which has no parts"},
 		"a part of what has one": {func(d *ResourceData) error { return d.Set("found.0.key", "x") }, "", `set "found"`},

@@ -59,7 +59,7 @@ func sameNumber(text string, f float64) bool {
 // writeStored returns the JSON form of an upgraded object.
 func writeStored(members map[string]interface{}) ([]byte, error) {
 	if members == nil {
-		return nil, errors.New("the upgrade gave nil")
+		return nil, errors.New("the upgrade returned nil")
 	}
 	b, err := json.Marshal(members)
 	if err != nil {

@@ -226,7 +226,7 @@ func TestMistakesAreFoundInTime(t *testing.T) {
 			want:   "column", planned: true},
 		"secrets without a version": {config: plans("", "") + basic("secrets = { code = \"x\" }\n"),
 			want: "secrets_version", planned: true},
-		"a table that is no name": {config: row("a.b.c"), want: "3 parts, expected schema.table", planned: true},
+		"a table that is not a name": {config: row("a.b.c"), want: "3 parts, expected schema.table", planned: true},
 		"a type that does not exist": {config: plans(column("x", "nothing", ""), ""),
 			want: `type "nothing" does not exist`},
 		"no such table": {config: row("nothing"), want: "there is no table public.nothing"},

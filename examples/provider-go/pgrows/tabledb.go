@@ -37,7 +37,7 @@ func parseTableID(id string) (pgx.Identifier, error) {
 	for {
 		part, after, err := cutName(rest)
 		if err != nil {
-			return nil, fmt.Errorf("%q is no name of a table: %w", id, err)
+			return nil, fmt.Errorf("%q is not the name of a table: %w", id, err)
 		}
 		at = append(at, part)
 		if after == "" {
@@ -51,7 +51,7 @@ func parseTableID(id string) (pgx.Identifier, error) {
 	case 2:
 		return at, nil
 	}
-	return nil, fmt.Errorf("%q is no name of a table: it has %d parts, expected schema.table", id, len(at))
+	return nil, fmt.Errorf("%q is not the name of a table: it has %d parts, expected schema.table", id, len(at))
 }
 
 // cutName cuts the first name off; what is left is empty or begins with a dot.

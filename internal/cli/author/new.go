@@ -25,20 +25,25 @@ it does is there to be replaced. It is a program with a manifest; those in Pytho
 kit, one file that is written beside them. In Go it is a plugin, a module of its own.`,
 		Example: "~ provider new notes -lang python",
 		Setup: func(c *command.Call) command.Run {
-			lang := c.Flags.String("lang", "bash", "The `LANGUAGE`: "+strings.Join(starter.Languages, ", ")+".")
-			out := c.Flags.String("out", "",
-				"The `DIRECTORY` for the files, which must be new or empty; NAME without it.")
-			return func(context.Context) command.Outcome {
-				if len(c.Args) != 1 {
-					return c.Misuse("Wrong number of arguments", "Expected one, the name of the provider, and got %d.",
-						len(c.Args))
-				}
-				if *out == "" {
-					*out = c.Args[0]
-				}
-				return c.End(begin(c, c.Args[0], *lang, *out))
-			}
+			return beginning(c, "provider", "bash", starter.Languages, begin)
 		},
+	}
+}
+
+// beginning is a command that begins a thing of a kind, in one of the languages, by a function.
+func beginning(c *command.Call, kind, usual string, languages []string,
+	begin func(c *command.Call, name, lang, dir string) diag.List) command.Run {
+	lang := c.Flags.String("lang", usual, "The `LANGUAGE`: "+strings.Join(languages, ", ")+".")
+	out := c.Flags.String("out", "", "The `DIRECTORY` for the files, which must be new or empty; NAME without it.")
+	return func(context.Context) command.Outcome {
+		if len(c.Args) != 1 {
+			return c.Misuse("Wrong number of arguments", "Expected one, the name of the %s, and got %d.", kind,
+				len(c.Args))
+		}
+		if *out == "" {
+			*out = c.Args[0]
+		}
+		return c.End(begin(c, c.Args[0], *lang, *out))
 	}
 }
 

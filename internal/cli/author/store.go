@@ -40,19 +40,7 @@ there to be replaced. The one in Python does all that a store can do, in a SQLit
 Node.js as well, in a folder; the one in Bash what is needed and no more, in a folder.`,
 		Example: "~ store new attic -lang python",
 		Setup: func(c *command.Call) command.Run {
-			lang := c.Flags.String("lang", "python", "The `LANGUAGE`: "+strings.Join(starter.StoreLanguages, ", ")+".")
-			out := c.Flags.String("out", "",
-				"The `DIRECTORY` for the files, which must be new or empty; NAME without it.")
-			return func(context.Context) command.Outcome {
-				if len(c.Args) != 1 {
-					return c.Misuse("Wrong number of arguments", "Expected one, the name of the store, and got %d.",
-						len(c.Args))
-				}
-				if *out == "" {
-					*out = c.Args[0]
-				}
-				return c.End(beginStore(c, c.Args[0], *lang, *out))
-			}
+			return beginning(c, "store", "python", starter.StoreLanguages, beginStore)
 		},
 	}
 }

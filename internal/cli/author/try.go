@@ -101,13 +101,9 @@ func try(ctx context.Context, c *command.Call, dir string, o testOptions) comman
 	if o.replay != "" {
 		options.Exempt = timed(options)
 	}
-	if o.run != "" {
-		options.Only = func(name string) bool { return strings.Contains(name, o.run) }
-		if names := providertest.Names(options); !slices.ContainsFunc(names, options.Only) {
-			_ = remove()
-			return c.End(diags.Errorf(nil, "No check is selected",
-				"-run selects checks with %q in their names. There are:\n  %s", o.run, strings.Join(names, "\n  ")))
-		}
+	if diags = diags.Extend(selected(&options, o.run)); diags.HasErrors() {
+		_ = remove()
+		return c.End(diags)
 	}
 	for r := range providertest.Results(ctx, options) {
 		s.add(c, r)
@@ -118,15 +114,35 @@ func try(ctx context.Context, c *command.Call, dir string, o testOptions) comman
 	if err := remove(); err != nil {
 		diags = diags.AppendError("The folder of the trial cannot be removed", err)
 	}
-	if o.record != "" {
-		if err := replace.Exact(o.record, 0o600, func(w io.Writer) error {
-			_, err := tape.WriteTo(w)
-			return err
-		}); err != nil {
-			diags = diags.AppendError("The record cannot be written", err)
-		}
+	if err := written(tape, o.record); err != nil {
+		diags = diags.AppendError("The record cannot be written", err)
 	}
 	return c.End(diags.Extend(verdict(ctx, c, t, &s, o.run != "")))
+}
+
+// selected leaves only checks whose names contain the text of -run; it reports when there are none.
+func selected(o *providertest.Options, run string) (diags diag.List) {
+	if run == "" {
+		return nil
+	}
+	o.Only = func(name string) bool { return strings.Contains(name, run) }
+	names := providertest.Names(*o)
+	if slices.ContainsFunc(names, o.Only) {
+		return nil
+	}
+	return diags.Errorf(nil, "No check is selected", "-run selects checks with %q in their names. There are:\n  %s",
+		run, strings.Join(names, "\n  "))
+}
+
+// written writes the record to the file of -record, if there is one.
+func written(tape *verify.Tape, name string) error {
+	if name == "" {
+		return nil
+	}
+	return replace.Exact(name, 0o600, func(w io.Writer) error {
+		_, err := tape.WriteTo(w)
+		return err
+	})
 }
 
 // tapeFor makes or reads the record, and with it the folder of the objects.

@@ -69,7 +69,7 @@ func (c *Call) Given(ctx context.Context, root *config.Module, given []config.Op
 }
 
 // ReadPlan reads a plan file.
-func ReadPlan(name string) (*plan.Plan, diag.List) {
+func (c *Call) ReadPlan(ctx context.Context, name string) (*plan.Plan, diag.List) {
 	f, size, err := OpenFile(name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, diag.List{}.Errorf(nil, "Failed to load \""+name+"\" as a plan file",
@@ -79,13 +79,13 @@ func ReadPlan(name string) (*plan.Plan, diag.List) {
 		return nil, diag.List{}.Errorf(nil, "Failed to load \""+name+"\" as a plan file", "Error: %s", err)
 	}
 	defer f.Close()
-	pl, err := plan.Decode(f, size)
+	pl, diags, err := c.Surroundings.ReadPlan(ctx, f, size)
 	var fileErr *plan.FileError
 	switch {
 	case err == nil:
-		return pl, nil
+		return pl, diags
 	case errors.As(err, &fileErr):
-		return nil, diag.List{}.Errorf(nil, "Failed to load \""+name+"\" as a plan file", "%s", fileErr.Detail)
+		return nil, diags.Errorf(nil, "Failed to load \""+name+"\" as a plan file", "%s", fileErr.Detail)
 	}
-	return nil, diag.List{}.Errorf(nil, "Failed to load \""+name+"\" as a plan file", "Error: %s", err)
+	return nil, diags.Errorf(nil, "Failed to load \""+name+"\" as a plan file", "Error: %s", err)
 }

@@ -54,7 +54,7 @@ func (g *graphing) run(ctx context.Context) command.Outcome {
 			"There is no format %q. The formats are dot and mermaid.", g.format))
 	}
 	if g.planFile != "" {
-		saved, diags := command.ReadPlan(g.planFile)
+		saved, diags := c.ReadPlan(ctx, g.planFile)
 		if diags.HasErrors() {
 			return c.End(diags)
 		}

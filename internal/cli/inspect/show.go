@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 
 	"github.com/tombolo-iac/tombolo/diag"
@@ -74,6 +75,14 @@ func printState(c *command.Call, project *engine.Project, s *state.State, asJSON
 	return c.Finish("Failed to show the state", err)
 }
 
+// sealedPlan reports whether a file is an encrypted plan: unlike a state it has no lineage outside of what is
+// encrypted.
+func sealedPlan(f io.ReaderAt) bool {
+	head := make([]byte, 256)
+	n, _ := f.ReadAt(head, 0)
+	return bytes.HasPrefix(head[:n], []byte(`{"meta":`))
+}
+
 // showFile distinguishes plans and states by their first bytes.
 func showFile(ctx context.Context, c *command.Call, name string, asJSON bool) command.Outcome {
 	const summary = "Failed to read the given file as a state or plan file"
@@ -89,7 +98,10 @@ func showFile(ctx context.Context, c *command.Call, name string, asJSON bool) co
 	if _, err := f.ReadAt(head, 0); err == nil && bytes.Equal(head, []byte("PK\x03\x04")) {
 		return showPlan(ctx, c, name, asJSON)
 	}
-	s, err := state.Read(f)
+	if sealedPlan(f) {
+		return showPlan(ctx, c, name, asJSON)
+	}
+	s, err := c.ReadState(ctx, f)
 	if err != nil {
 		return c.End(diag.List{}.Errorf(nil, summary, "The file %q holds neither a plan nor a state: %s.", name,
 			command.StateProblem(err)))
@@ -98,7 +110,7 @@ func showFile(ctx context.Context, c *command.Call, name string, asJSON bool) co
 }
 
 func showPlan(ctx context.Context, c *command.Call, name string, asJSON bool) command.Outcome {
-	pl, diags := command.ReadPlan(name)
+	pl, diags := c.ReadPlan(ctx, name)
 	if len(diags) > 0 {
 		return c.End(diags)
 	}

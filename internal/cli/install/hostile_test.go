@@ -246,7 +246,7 @@ func TestOfflineSaysWhatIsMissing(t *testing.T) {
 		"TF_REGISTRY_DISCOVERY_RETRY=0")
 	s.env = offline
 	s.leavesNothing("init", "Could not choose a version of provider example.com/corp/thing",
-		"the services of the host example.com cannot be found out",
+		"the services of the host example.com could not be read",
 		"Could not choose a version of provider hashicorp/null",
 		"https://registry.terraform.io/.well-known/terraform.json", "connection refused")
 	s.env = online

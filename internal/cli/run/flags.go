@@ -119,7 +119,7 @@ func (p *planning) options(c *command.Call) (engine.PlanOptions, bool) {
 	switch {
 	case p.parallelism < 0:
 		c.Report(diag.List{}.Errorf(nil, "Invalid parallelism value",
-			"The parallelism must be a positive number, and %d is none.", p.parallelism))
+			"The parallelism must be a positive number, not %d.", p.parallelism))
 		return o, false
 	case p.destroy && p.refreshOnly:
 		c.Misuse("Incompatible plan mode options",

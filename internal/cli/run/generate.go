@@ -51,8 +51,11 @@ func writeGenerated(name, title string, pl *plan.Plan) diag.List {
 			"# __generated__ by %s\n# Read these resources, and move them to the files where they belong.\n", title)
 		for _, c := range pl.Changes {
 			if err == nil && c.GeneratedConfig != "" {
-				_, err = fmt.Fprintf(w, "\n# __generated__ by %s from %q\n%s\n", title, c.Importing.Shown(),
-					c.GeneratedConfig)
+				from := ""
+				if !c.Importing.ByIdentity() {
+					from = fmt.Sprintf(" from %q", c.Importing.Shown())
+				}
+				_, err = fmt.Fprintf(w, "\n# __generated__ by %s%s\n%s\n", title, from, c.GeneratedConfig)
 			}
 		}
 		return err

@@ -2,6 +2,7 @@ package run
 
 import (
 	"context"
+	"io"
 
 	"github.com/tombolo-iac/tombolo/internal/cli/command"
 	"github.com/tombolo-iac/tombolo/internal/replace"
@@ -51,9 +52,16 @@ func runPlan(ctx context.Context, c *command.Call, p *planning, out string, deta
 		return command.Failed
 	}
 	defer s.end()
+	if out != "" {
+		if err := c.PlanReady(ctx, s.project.Config().Root); err != nil {
+			return c.Finish("The plan could not be saved", err)
+		}
+	}
 	pl, diags := s.plan()
 	if pl != nil && out != "" {
-		if err := replace.Exact(out, 0o600, pl.Write); err != nil {
+		if err := replace.Exact(out, 0o600, func(w io.Writer) error {
+			return c.WritePlan(ctx, w, s.project.Config().Root, pl)
+		}); err != nil {
 			diags = diags.AppendError("Failed to write plan file", err)
 			out = ""
 		}

@@ -17,7 +17,7 @@ import (
 
 // applySaved performs a saved plan, with the configuration that it was made from.
 func applySaved(ctx context.Context, c *command.Call, p *planning, name string) command.Outcome {
-	pl, diags := command.ReadPlan(name)
+	pl, diags := c.ReadPlan(ctx, name)
 	if !c.Report(diags) {
 		return command.Failed
 	}

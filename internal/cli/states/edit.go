@@ -25,6 +25,8 @@ type editing struct {
 	existing bool
 	// inPlace leaves out the flag that writes the state somewhere else.
 	inPlace bool
+	// damaged edits a state of a service that cannot be read.
+	damaged bool
 	// apart are other states that the command writes: no backup may take their place.
 	apart []string
 }
@@ -116,7 +118,8 @@ func (e *editing) from(c *command.Call) string {
 }
 
 func lockWorkspace(ctx context.Context, c *command.Call, ws state.Workspace, e editing) (state.Session, diag.List) {
-	req := state.LockRequest{Unlocked: !e.Locking.Lock, Info: state.LockInfo{Operation: e.operation}}
+	req := state.LockRequest{Unlocked: !e.Locking.Lock, Damaged: e.damaged, Info: state.LockInfo{
+		Operation: e.operation}}
 	session, err := state.Acquire(ctx, ws, req, e.Timeout, func(l *state.LockedError) {
 		c.View().Send(event.LockWaiting{Info: l.Info})
 	})

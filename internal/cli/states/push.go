@@ -16,7 +16,8 @@ func cmdStatePush() *command.Command {
 		Name: "push", Short: "Replace the state by that of a file", Args: "FILE",
 		Long: `Replace the state by that of a file, or of the standard input if the file is "-". A state of
 another lineage or with a lower serial is refused, unless forced (-force), and so is one that
-says something else under the same serial.`,
+says something else under the same serial. With -force the state of a service is replaced even
+if it cannot be read.`,
 		Example: `~ state push copy.tfstate`,
 		Setup: func(c *command.Call) command.Run {
 			var force bool
@@ -44,7 +45,7 @@ func statePush(ctx context.Context, c *command.Call, l *command.Locking, name st
 		defer f.Close()
 		in = f
 	}
-	s, err := state.Read(in)
+	s, err := c.ReadState(ctx, in)
 	var damaged *state.DecodeError
 	switch {
 	case errors.As(err, &damaged) && damaged.Damage == state.Empty:
@@ -53,19 +54,20 @@ func statePush(ctx context.Context, c *command.Call, l *command.Locking, name st
 		return c.Say("Error reading source state %q: %s. Nothing was pushed.", name, command.StateProblem(err))
 	}
 	var problem error
-	outcome := edit(ctx, c, editing{Locking: *l, operation: "state-push"}, func(session state.Session) (edited,
-		diag.List) {
-		write := session.Write
-		if force {
-			write = session.Replace
-		} else if problem = sameSerial(session.Snapshot().State, s); problem != nil {
+	outcome := edit(ctx, c, editing{Locking: *l, operation: "state-push", damaged: force},
+		func(session state.Session) (edited,
+			diag.List) {
+			write := session.Write
+			if force {
+				write = session.Replace
+			} else if problem = sameSerial(session.Snapshot().State, s); problem != nil {
+				return edited{}, nil
+			} else if diags := settling(session.Snapshot(), s); diags.HasErrors() {
+				return edited{}, diags
+			}
+			problem = write(ctx, s)
 			return edited{}, nil
-		} else if diags := settling(session.Snapshot(), s); diags.HasErrors() {
-			return edited{}, diags
-		}
-		problem = write(ctx, s)
-		return edited{}, nil
-	})
+		})
 	if conflict := (*state.ConflictError)(nil); errors.As(problem, &conflict) && !force {
 		return c.Say("Failed to write state: %s. To write it anyway, use state push -force: "+
 			"what the stored state has beyond it is forgotten.", problem)
@@ -76,7 +78,7 @@ func statePush(ctx context.Context, c *command.Call, l *command.Locking, name st
 	return outcome
 }
 
-// sameSerial refuses a state that says something else than the stored one under the same serial: one of the two is not
+// sameSerial refuses a state that says something other than the stored one under the same serial: one of the two is not
 // what came of the other.
 func sameSerial(old, s *state.State) error {
 	if old == nil || old.Serial != s.Serial || old.Lineage != s.Lineage || old.SameContent(s) {

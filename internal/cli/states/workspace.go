@@ -178,7 +178,7 @@ func createWorkspace(ctx context.Context, c *command.Call, w workspaces, name st
 			return c.Say("%s", err)
 		}
 		defer f.Close()
-		if copied, err = state.Read(f); err != nil {
+		if copied, err = c.ReadState(ctx, f); err != nil {
 			return c.End(diag.List{}.Errorf(nil, "Cannot read the state to copy",
 				"The file %q holds no state: %s. No workspace was created.", from, command.StateProblem(err)))
 		}

@@ -82,7 +82,7 @@ func (t *testing) start(ctx context.Context) command.Outcome {
 		return c.TooMany(0)
 	case t.parallelism < 0:
 		return c.End(diag.List{}.Errorf(nil, "Invalid parallelism value",
-			"The parallelism must be a positive number, and %d is none.", t.parallelism))
+			"The parallelism must be a positive number, not %d.", t.parallelism))
 	case t.cloud != "":
 		return c.End(diag.List{}.Errorf(nil, "Tests do not run in a service", "The option -cloud-run hands tests to "+
 			"a service of HashiCorp, and %s has no session with one. Leave the option out to run them here.", c.Title))

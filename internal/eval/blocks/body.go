@@ -225,14 +225,14 @@ func (a *bodyAttr) value(ctx *hcl.EvalContext) (cty.Value, diag.List) {
 		rng := a.expr.Range()
 		return cty.UnknownVal(a.ty),
 			diags.Append(&diag.Diagnostic{Severity: diag.Error, Summary: "Incorrect attribute value type",
-				Detail:  `Inappropriate value for attribute "` + a.name + `": ` + conversionMessage(err) + ".",
+				Detail:  `Inappropriate value for attribute "` + a.name + `": ` + ConversionMessage(err) + ".",
 				Subject: &rng, Expression: a.expr, EvalContext: ctx})
 	}
 	return converted, diags
 }
 
-// conversionMessage returns the reason of a failed conversion with the path inside of the value.
-func conversionMessage(err error) string {
+// ConversionMessage returns the reason of a failed conversion with the path inside of the value.
+func ConversionMessage(err error) string {
 	if pe, ok := err.(cty.PathError); ok && len(pe.Path) > 0 {
 		return pathText(pe.Path) + ": " + pe.Error()
 	}

@@ -1,6 +1,7 @@
 package linking
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/hashicorp/hcl/v2"
@@ -10,6 +11,7 @@ import (
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/internal/config"
 	"github.com/tombolo-iac/tombolo/internal/eval/funcs"
+	"github.com/tombolo-iac/tombolo/provider"
 )
 
 // compileImports ties import blocks to the resources that they import, and reports addresses that cannot be right.
@@ -25,6 +27,13 @@ func (p *Program) compileImports() diag.List {
 		if target == nil {
 			p.usedByImport(s.Import)
 			diags = diags.Extend(generatable(s.Import))
+			if problem := p.identityProblem(s.Import); problem != nil {
+				diags = append(diags, problem)
+			}
+			continue
+		}
+		if problem := p.identityProblem(s.Import); problem != nil {
+			diags = append(diags, problem)
 			continue
 		}
 		if problem := keyProblem(s.Import.ToExpr, target.Resource); problem != "" {
@@ -34,6 +43,28 @@ func (p *Program) compileImports() diag.List {
 		target.imports = append(target.imports, root.base+s.Index)
 	}
 	return diags
+}
+
+// ImportedType returns the resource type of the objects that a block imports; nil when it is not known.
+func (p *Program) ImportedType(b *config.Import) *provider.ResourceType {
+	if target := p.ResourceSlot(b.To); target != nil {
+		return target.Type
+	}
+	if schema, _ := p.Schemas.Schema(p.importingConfig(b).Provider); schema != nil {
+		return schema.Type(provider.ManagedResource, b.To.Resource.Type)
+	}
+	return nil
+}
+
+// identityProblem reports an identity for objects of a type that has none.
+func (p *Program) identityProblem(b *config.Import) *diag.Diagnostic {
+	rt := p.ImportedType(b)
+	if b.Identity == nil || rt == nil || rt.Identity != nil {
+		return nil
+	}
+	return &diag.Diagnostic{Severity: diag.Error, Summary: "Invalid import identity argument",
+		Subject: b.Identity.Range().Ptr(), Detail: fmt.Sprintf("Objects of the type %s have no identity: its provider "+
+			"does not describe one. Write the id of the object, as \"id\", instead.", b.To.Resource.Type)}
 }
 
 // generatable reports an import without a resource block for which none can be generated either.
@@ -63,13 +94,18 @@ func generatable(b *config.Import) (diags diag.List) {
 // usedByImport notes that an import block without a resource block, for which configuration may be generated, uses its
 // provider configuration.
 func (p *Program) usedByImport(b *config.Import) {
+	if s := p.providers[p.importingConfig(b)]; s != nil {
+		s.Used = true
+	}
+}
+
+// importingConfig returns the provider configuration of an import block without a resource block.
+func (p *Program) importingConfig(b *config.Import) addr.AbsProviderConfig {
 	cfg := addr.AbsProviderConfig{Provider: b.Provider}
 	if b.ProviderRef != nil {
 		cfg, _ = p.Config.Root.ResolveProvider(*b.ProviderRef)
 	}
-	if s := p.providers[cfg]; s != nil {
-		s.Used = true
-	}
+	return cfg
 }
 
 // keyProblem returns what is wrong with the key at the end of an address, as far as the text of the block shows.
@@ -110,7 +146,8 @@ func endsInKey(to hcl.Expression) bool {
 // some.
 func (l *linker) importBlock(b *config.Import) {
 	l.expr(b.ForEach)
-	l.expr(b.ID)
+	name, _ := b.Name()
+	l.expr(name)
 	l.traversals(b.ToExpr, slices.DeleteFunc(funcs.Mentions(b.ToExpr), func(t hcl.Traversal) bool {
 		ref, diags := addr.ParseReference(t)
 		return diags.HasErrors() || ref.Kind == addr.RefResource || ref.Kind == addr.RefModule ||

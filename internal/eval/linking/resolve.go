@@ -285,7 +285,8 @@ func (l *linker) resolveResource(ref addr.Reference, where string, undeclared pr
 	}
 	target := l.u.slots[i]
 	if l.s.Kind == SlotImport && l.s.Import.To == target.ConfigAddr() {
-		return undeclared("Invalid import id argument",
+		_, argument := l.s.Import.Name()
+		return undeclared("Invalid import "+argument+" argument",
 			"The import block cannot refer to %s, because it imports that resource.", ref.Resource)
 	}
 	if check := target.Resource.Check; check != nil && (l.s.Kind != SlotCheck || l.s.Check != check) {
@@ -493,7 +494,7 @@ func sortedKeys(m map[int]bool) []int {
 
 // LinkOutside returns what expressions mention that are not part of the configuration but use the names of a module,
 // what the references call for, and what is wrong with them. other, when set, reports whether a reference means
-// something else than a name of the module, and what is wrong with it then.
+// something other than a name of the module, and what is wrong with it then.
 func (p *Program) LinkOutside(u *Unit, list []hcl.Expression,
 	other func(hcl.Traversal, *Unit) (bool, diag.List)) (refs []addr.Reference, warnings, diags diag.List) {
 	s := &Slot{unit: u}

@@ -88,7 +88,7 @@ func (c Catalog) Versions(ctx context.Context, m Module) ([]string, error) {
 	case web.IsNotFound(err):
 		return nil, &NotFoundError{Module: m}
 	case err != nil:
-		return nil, fmt.Errorf("the registry %s cannot be asked: %w", m.Host, err)
+		return nil, fmt.Errorf("the registry %s cannot be queried: %w", m.Host, err)
 	case len(answer.Modules) == 0:
 		return nil, fmt.Errorf("the registry %s sent an invalid answer: its list of modules is empty", m.Host)
 	}
@@ -123,7 +123,7 @@ func (c Catalog) Locate(ctx context.Context, m Module, version string) (string, 
 	case web.IsNotFound(err):
 		return "", &NotFoundError{Module: m, Version: version}
 	case err != nil:
-		return "", fmt.Errorf("the registry %s cannot be asked: %w", m.Host, err)
+		return "", fmt.Errorf("the registry %s cannot be queried: %w", m.Host, err)
 	}
 	said := doc.Header.Get("X-Terraform-Get")
 	if len(doc.Body) > 0 { // who writes a document means that, not the header
@@ -176,10 +176,10 @@ func Follow(from *url.URL, said string) (string, error) {
 	getter, rest := config.SplitForced(source)
 	u, err := url.Parse(rest)
 	if err != nil {
-		return "", errors.New("it is not an address of the web")
+		return "", errors.New("it is not a web address")
 	}
 	if u.Host == "" || !slices.Contains(offered[getter], u.Scheme) {
-		return "", fmt.Errorf("%.200q is on this machine, or is asked for in a way that a server may not choose",
+		return "", fmt.Errorf("%.200q is on this machine, or has a scheme that a server may not choose",
 			config.ShownAnswer(said))
 	}
 	if u.Scheme == "https" || u.Scheme == "ssh" {

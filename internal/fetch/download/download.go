@@ -1,5 +1,5 @@
-// Package download puts module packages into folders: from Git repositories, from archives over HTTP, and from archives
-// and folders on this machine.
+// Package download puts module packages into folders: from Git repositories, from archives over HTTP, from
+// registries of OCI artifacts, and from archives and folders on this machine.
 //
 //	g := &download.Getter{Web: client, Environ: os.Environ()}
 //	err := g.Fetch(ctx, "git::https://example.com/net.git?ref=v1.2.0", dir)
@@ -97,13 +97,15 @@ func (g *Getter) fetch(ctx context.Context, pkg, dir string, o order) error {
 			return fmt.Errorf("%.200q is on this machine, and a server may not choose that", Shown(address))
 		}
 		return g.local(ctx, u, dir, o)
+	case "oci":
+		return g.oci(ctx, u, dir, o)
 	case "hg", "s3", "gcs":
-		return fmt.Errorf("packages are not fetched by way of %s. Put the module into a Git repository or into an "+
+		return fmt.Errorf("packages are not fetched from %s. Put the module into a Git repository or into an "+
 			"archive behind a web server, or copy it into the project", services[getter])
 	case "ssh":
 		return fmt.Errorf("the kind of source is not given. For a Git repository write %q", "git::"+Shown(address))
 	}
-	return fmt.Errorf("%.50q is not a known way to fetch packages: expected git, https, http or file",
+	return fmt.Errorf("%.50q is not a known way to fetch packages: expected git, https, http, oci or file",
 		getter)
 }
 

@@ -273,7 +273,7 @@ func TestServersCannotSendUsAnywhere(t *testing.T) {
 		<-r.Context().Done()
 	})
 	p.getter.Web.Stall = 500 * time.Millisecond
-	p.refuses("https://web.example/slow.zip", "does not come forward")
+	p.refuses("https://web.example/slow.zip", "too slow")
 }
 
 func TestPasswordsGoToTheirHostOnly(t *testing.T) {
@@ -376,8 +376,8 @@ func TestSourcesCannotMakeGitRunThings(t *testing.T) {
 		"git::ssh://-oProxyCommand=touch%20x/x":                    "not a URL",
 		"git::ssh://-oProxyCommand=x@git.example/x":                "option",
 		"git::ext::sh -c id":                                       "not an address",
-		"git::ext://sh":                                            "not used by way of",
-		"git::fd://17":                                             "not used by way of",
+		"git::ext://sh":                                            "not used over",
+		"git::fd://17":                                             "not used over",
 		"git::https:///x":                                          "names no host",
 		"git::https://me:a%0ahost=evil.example@git.example/x":      "option",
 		"git::ssh://git.example/x?sshkey=%21":                      "base64",
@@ -486,7 +486,7 @@ func TestGitAsksNobody(t *testing.T) {
 		w.Header().Set("WWW-Authenticate", `Basic realm="x"`)
 		w.WriteHeader(http.StatusUnauthorized)
 	}))
-	p.refuses("git::https://git.example/x.git", "Nobody is asked for passwords")
+	p.refuses("git::https://git.example/x.git", "Passwords and keys cannot be typed")
 	p.Serve("slow.example", http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }))
 	usual := p.getter.Environ
 	p.getter.Environ = append(slices.Clone(usual), "GIT_HTTP_LOW_SPEED_LIMIT=1000", "GIT_HTTP_LOW_SPEED_TIME=1")

@@ -75,7 +75,7 @@ func (g *Getter) git(ctx context.Context, u *url.URL, dir string) error {
 		defer os.Remove(name)
 		c.useKey(name)
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, cloneTime, fmt.Errorf("the repository did not come within %s",
+	ctx, cancel := context.WithTimeoutCause(ctx, cloneTime, fmt.Errorf("the repository was not fetched within %s",
 		cloneTime))
 	defer cancel()
 	ctx, stop := c.watch(ctx)
@@ -112,7 +112,7 @@ func (c *cloning) understand(u *url.URL) (key []byte, err error) {
 	c.url, c.user, c.ref = &own, u.User, q.Get("ref")
 	switch {
 	case !slices.Contains(transports, u.Scheme):
-		return nil, fmt.Errorf("git is not used by way of %.50q: expected https or ssh", u.Scheme)
+		return nil, fmt.Errorf("git is not used over %.50q: expected https or ssh", u.Scheme)
 	case strings.HasPrefix(u.Host, "-") || strings.HasPrefix(u.User.Username(), "-") || hasControl(own.String()) ||
 		hasControl(u.User.Username()+password):
 		return nil, fmt.Errorf("the address %.200q could be taken for an option of git or ssh", Shown(own.String()))

@@ -80,7 +80,7 @@ func plain(u *url.URL) string {
 // page asks a web page where the package is. The answer is in a header, or in the head of the page as a meta element.
 func (g *Getter) page(ctx context.Context, u *url.URL, dir string, o order) error {
 	if o.hops == 0 {
-		return fmt.Errorf("the package is said to be elsewhere more than %d times", maxHops)
+		return fmt.Errorf("the package is redirected more than %d times", maxHops)
 	}
 	asked := *u
 	if asked.RawQuery != "" {

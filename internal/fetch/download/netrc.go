@@ -70,7 +70,7 @@ func machine(text, host string) (*url.Userinfo, error) {
 						"where one of them is expected", number)
 			}
 			if len(words) == 0 {
-				return nil, fmt.Errorf("line %d ends behind the keyword %s, where its value is expected", number,
+				return nil, fmt.Errorf("line %d ends after the keyword %s, where its value is expected", number,
 					keyword)
 			}
 			value := words[0]

@@ -15,10 +15,10 @@ func TestNetrcGivesAHostItsOwnPassword(t *testing.T) {
 		"macdef init\nmachine a.com password no\n\nmachine a.com login alice account x password s1\n": "alice:s1",
 		"machine b.com login bob password s2\n":                                                       "",
 		"machine a.com login alice password\nmachine b.com login bob password s2\n": "" +
-			"line 1 ends behind the keyword password, where its value is expected",
+			"line 1 ends after the keyword password, where its value is expected",
 		"machine a.com login\nalice password s1\n": "" +
-			"line 1 ends behind the keyword login, where its value is expected",
-		"machine\n": "line 1 ends behind the keyword machine, where its value is expected",
+			"line 1 ends after the keyword login, where its value is expected",
+		"machine\n": "line 1 ends after the keyword machine, where its value is expected",
 		"machine a.com login alice password my secret\n": "line 1 has something other than machine, default, login, " +
 			"password, account or macdef " +
 			"where one of them is expected",

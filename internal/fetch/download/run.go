@@ -111,7 +111,7 @@ func (c *cloning) run(ctx context.Context, args ...string) ([]byte, error) {
 	var stopped *program.StoppedError
 	switch {
 	case errors.As(err, &missing):
-		return nil, errors.New("the program git is not there. Install it, or take an archive as the source")
+		return nil, errors.New("the program git is not installed. Install it, or use an archive as the source")
 	case errors.As(err, &stopped):
 		return nil, stopped.Err
 	case err != nil:
@@ -183,7 +183,7 @@ func hint(err error, said *gitError) error {
 	for _, sign := range []string{"could not read Username", "could not read Password", "Permission denied (publickey",
 		"Host key verification failed", "terminal prompts disabled"} {
 		if strings.Contains(said.text, sign) {
-			return fmt.Errorf("%w. Nobody is asked for passwords or keys here: set up a credential helper of git, an "+
+			return fmt.Errorf("%w. Passwords and keys cannot be typed here: set up a credential helper of git, an "+
 				"ssh agent or the file of known hosts, so that git needs no answers", err)
 		}
 	}

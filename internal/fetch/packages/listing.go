@@ -76,7 +76,8 @@ const (
 type Proof struct {
 	Trust Trust
 	KeyID string // of the key that signed; "" for none
-	// Hashes are those of the archives of all platforms, from a list that was signed; nil without a signature.
+	// Hashes are those of the archives of all platforms, from a list that was signed; without a signature that of this
+	// one, where the place names its archives by their hashes, or nil.
 	Hashes []lockfile.Hash
 }
 

@@ -204,7 +204,7 @@ func TestHostileArchivesAreRefusedAndLeaveNothing(t *testing.T) {
 		"twice":          {[]zip.FileHeader{program, program}, "is there twice"},
 		"too deep":       {[]zip.FileHeader{program, header(strings.Repeat("d/", 100)+"x", 0o644)}, "folders deep"},
 		"too many":       {manyHeaders(20_001), "more than 20000"},
-		"file as folder": {[]zip.FileHeader{program, header(program.Name+"/x", 0o644)}, "as a file"},
+		"file as folder": {[]zip.FileHeader{program, header(program.Name+"/x", 0o644)}, "is a file"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()

@@ -47,7 +47,7 @@ func (in *installer) install(ctx context.Context, t *task) {
 		}
 	case len(t.found.sources) == 0:
 		t.queryFailed(
-			"version %s was installed a moment ago, and is not any more. Another process works in the same directory",
+			"version %s was installed a moment ago, but has disappeared. Another process works in the same directory",
 			t.version)
 		return
 	default:
@@ -67,9 +67,10 @@ func (in *installer) install(ctx context.Context, t *task) {
 		step.Kind, step.Proof = StepInstalled, t.proof
 		in.progress(step)
 	}
-	t.thisPlatformOnly = len(t.proof.Hashes) == 0 &&
-		(len(t.entry.Hashes) == 0 || slices.Equal(t.entry.Hashes, []lockfile.Hash{h}))
-	t.entry.Hashes = slices.Concat(understood(t.entry.Hashes), []lockfile.Hash{h}, t.proof.Hashes)
+	here := append([]lockfile.Hash{h}, t.proof.Hashes...)
+	t.thisPlatformOnly = t.proof.Trust <= packages.Checksum &&
+		!slices.ContainsFunc(t.entry.Hashes, func(known lockfile.Hash) bool { return !slices.Contains(here, known) })
+	t.entry.Hashes = append(understood(t.entry.Hashes), here...)
 	t.locks = true
 }
 

@@ -373,5 +373,5 @@ func (t *task) warn(warnings []string) {
 		text += "\n- " + w
 	}
 	t.diags = t.diags.Warnf(nil, "Additional provider information from registry",
-		"The registry has something to say about %s:%s", t.Provider, text)
+		"The registry returned warnings about %s:%s", t.Provider, text)
 }

@@ -150,8 +150,9 @@ func lookAt(ctx context.Context, folder packages.Folder, e lockfile.Entry) findi
 		return finding{problem: fmt.Sprintf("the package of %s %s in %s cannot be used: %s", p, e.Version, folder.Dir,
 			err)}
 	case len(e.Hashes) == 0:
-		return finding{problem: fmt.Sprintf("the lock file has no checksum of %s %s, so that nothing tells whether "+
-			"its package in %s is the one that was chosen", p, e.Version, folder.Dir)}
+		return finding{
+			problem: fmt.Sprintf("the lock file has no checksum of %s %s, so its package in %s cannot be verified", p,
+				e.Version, folder.Dir)}
 	case !slices.Contains(e.Hashes, h):
 		return finding{problem: fmt.Sprintf("the package of %s %s in %s has none of the checksums of the lock file", p,
 			e.Version, folder.Dir)}

@@ -13,6 +13,7 @@ import (
 	"github.com/apparentlymart/go-versions/versions"
 
 	"github.com/tombolo-iac/tombolo/addr"
+	"github.com/tombolo-iac/tombolo/internal/fetch/oci"
 	"github.com/tombolo-iac/tombolo/internal/fetch/packages"
 	"github.com/tombolo-iac/tombolo/internal/fetch/remote"
 	"github.com/tombolo-iac/tombolo/internal/fetch/require"
@@ -80,6 +81,8 @@ func placeOf(m settings.Method, client *web.Client) place {
 			panic("plugins: the settings have a network mirror that is not a URL: " + m.Location)
 		}
 		p.Source = remote.Mirror{Client: client, URL: u}
+	case settings.OCIMirror:
+		p.Source = &remote.Repositories{Client: oci.New(client), Named: m.Repository, Template: m.Location}
 	default:
 		p.Source = remote.Registry{Client: client}
 	}

@@ -55,7 +55,7 @@ func (m Mirror) Versions(ctx context.Context, p addr.Provider) (packages.Listing
 	case web.IsNotFound(err):
 		return packages.Listing{}, nil
 	case err != nil:
-		return packages.Listing{}, fmt.Errorf("the network mirror %s cannot be asked: %w", m, err)
+		return packages.Listing{}, fmt.Errorf("the network mirror %s cannot be queried: %w", m, err)
 	case len(answer.Versions) > maxVersions:
 		return packages.Listing{}, fmt.Errorf("the network mirror %s names %d versions, more than %d", m,
 			len(answer.Versions), maxVersions)
@@ -80,7 +80,7 @@ func (m Mirror) Fetch(ctx context.Context, w packages.Wish, dir string, progress
 	}
 	base, err := m.read(ctx, w.Provider, w.Version.String()+".json", &answer)
 	if err != nil {
-		return packages.Fetched{}, fmt.Errorf("the network mirror %s cannot be asked: %w", m, err)
+		return packages.Fetched{}, fmt.Errorf("the network mirror %s cannot be queried: %w", m, err)
 	}
 	archive, ok := answer.Archives[w.Platform.String()]
 	if !ok {

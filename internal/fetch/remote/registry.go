@@ -53,7 +53,7 @@ func (r Registry) Versions(ctx context.Context, p addr.Provider) (packages.Listi
 	case web.IsNotFound(err):
 		return packages.Listing{}, nil
 	case err != nil:
-		return packages.Listing{}, fmt.Errorf("the registry %s cannot be asked: %w", p.Host, err)
+		return packages.Listing{}, fmt.Errorf("the registry %s cannot be queried: %w", p.Host, err)
 	case len(answer.Versions) > maxVersions:
 		return packages.Listing{}, fmt.Errorf("the registry %s names %d versions, more than %d", p.Host,
 			len(answer.Versions), maxVersions)
@@ -109,7 +109,7 @@ func (r Registry) Fetch(ctx context.Context, w packages.Wish, dir string, progre
 	case web.IsNotFound(err):
 		return packages.Fetched{}, &packages.PlatformError{Wish: w}
 	case err != nil:
-		return packages.Fetched{}, fmt.Errorf("the registry %s cannot be asked: %w", w.Provider.Host, err)
+		return packages.Fetched{}, fmt.Errorf("the registry %s cannot be queried: %w", w.Provider.Host, err)
 	}
 	sum, err := said.check(w)
 	if err != nil {

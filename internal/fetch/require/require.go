@@ -48,7 +48,7 @@ func Parse(text string) (Constraints, error) {
 	}
 	for part := range strings.SplitSeq(text, ",") {
 		if strings.TrimSpace(part) == "" {
-			return Constraints{}, fmt.Errorf("version constraint %q: there is nothing between or behind the commas",
+			return Constraints{}, fmt.Errorf("version constraint %q: there is nothing between or after the commas",
 				text)
 		}
 	}

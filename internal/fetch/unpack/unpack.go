@@ -15,6 +15,8 @@ package unpack
 import (
 	"archive/tar"
 	"archive/zip"
+	"compress/bzip2"
+	"compress/flate"
 	"compress/gzip"
 	"context"
 	"errors"
@@ -26,6 +28,7 @@ import (
 	"path"
 	"path/filepath"
 	"strings"
+	"syscall"
 
 	"github.com/tombolo-iac/tombolo/internal/regular"
 )
@@ -162,8 +165,6 @@ func Tar(ctx context.Context, name string, r io.Reader, dir string, limits Limit
 			switch {
 			case errors.Is(err, io.EOF):
 				return drain(r)
-			case errors.Is(err, io.ErrUnexpectedEOF):
-				return errors.New("it is cut off")
 			case errors.Is(err, tar.ErrHeader):
 				return errors.New("it is not a tar archive, or is damaged")
 			case err != nil:
@@ -183,6 +184,21 @@ func Tar(ctx context.Context, name string, r io.Reader, dir string, limits Limit
 			}
 		}
 	})
+}
+
+// damage says in words of ours what decompression found wrong.
+func damage(err error) error {
+	var bzip2Problem bzip2.StructuralError
+	var deflateProblem flate.CorruptInputError
+	switch {
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		return errors.New("it is cut off")
+	case errors.As(err, &bzip2Problem):
+		return errors.New("it is not an archive that bzip2 has packed, or is damaged")
+	case errors.As(err, &deflateProblem), errors.Is(err, gzip.ErrChecksum), errors.Is(err, zip.ErrChecksum):
+		return errors.New("it is damaged: what is in it is not what was packed")
+	}
+	return err
 }
 
 // headerBytes bounds what a tar archive may have for each entry, and for remarks, beside contents: of what is
@@ -211,7 +227,7 @@ const maxPadding = 1 << 20
 func drain(r io.Reader) error {
 	n, err := io.Copy(io.Discard, io.LimitReader(r, maxPadding+1))
 	if err == nil && n > maxPadding {
-		err = errors.New("it goes on behind its end")
+		err = errors.New("there is data after its end")
 	}
 	return err
 }
@@ -223,7 +239,7 @@ func extract(ctx context.Context, name, dir string, limits Limits, fill func(*ta
 	}
 	defer func() {
 		if err != nil {
-			err = errors.Join(fmt.Errorf("unpack %s: %w", name, err), os.RemoveAll(dir))
+			err = errors.Join(fmt.Errorf("unpack %s: %w", name, damage(err)), os.RemoveAll(dir))
 		}
 	}()
 	root, err := os.OpenRoot(dir)
@@ -310,10 +326,10 @@ func (t *target) add(name string, mode fs.FileMode, in io.Reader) error {
 	}
 	local := filepath.FromSlash(path.Clean(strings.TrimSuffix(name, "/")))
 	if mode.IsDir() {
-		return t.root.MkdirAll(local, 0o755)
+		return t.folder(local, name)
 	}
-	if err := t.root.MkdirAll(filepath.Dir(local), 0o755); err != nil {
-		return fmt.Errorf("a folder around %.200q cannot be made, which may be there as a file: %w", name, err)
+	if err := t.folder(filepath.Dir(local), name); err != nil {
+		return err
 	}
 	// The same name twice fails: which of the two is meant would depend on who reads.
 	out, err := t.root.OpenFile(local, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode.Perm()&0o755|0o600)
@@ -325,16 +341,22 @@ func (t *target) add(name string, mode fs.FileMode, in io.Reader) error {
 	}
 	t.contents++
 	n, err := io.Copy(out, io.LimitReader(Reader(t.ctx, in), t.limits.Bytes-t.bytes+1))
-	if errors.Is(err, io.ErrUnexpectedEOF) {
-		err = errors.New("it is cut off")
-	}
 	if err := errors.Join(err, out.Close()); err != nil {
-		return fmt.Errorf("%q: %w", name, err)
+		return fmt.Errorf("%q: %w", name, damage(err))
 	}
 	if t.bytes += n; t.bytes > t.limits.Bytes {
 		return t.limits.tooLarge()
 	}
 	return nil
+}
+
+// folder makes a folder for an entry.
+func (t *target) folder(local, entry string) error {
+	err := t.root.MkdirAll(local, 0o755)
+	if errors.Is(err, fs.ErrExist) || errors.Is(err, syscall.ENOTDIR) {
+		return fmt.Errorf("the entry %.200q needs a folder where another entry is a file", entry)
+	}
+	return err
 }
 
 func (limits Limits) checkEntry(name string, mode fs.FileMode) error {
@@ -344,7 +366,7 @@ func (limits Limits) checkEntry(name string, mode fs.FileMode) error {
 		strings.Contains("/"+plain+"/", "/../"):
 		return fmt.Errorf("the entry %.200q has a name that could leave the folder", name)
 	case strings.Count(plain, "/") > maxNesting:
-		return fmt.Errorf("the entry %.100q… lies more than %d folders deep", name, maxNesting)
+		return fmt.Errorf("the entry %.100q… is more than %d folders deep", name, maxNesting)
 	case limits.Links && mode.Type() == fs.ModeSymlink:
 		return nil
 	case !mode.IsRegular() && !mode.IsDir():
@@ -366,5 +388,5 @@ func kind(mode fs.FileMode) string {
 	case mode&fs.ModeSocket != 0:
 		return "socket"
 	}
-	return "thing of its own kind"
+	return "special file"
 }

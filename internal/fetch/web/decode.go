@@ -39,14 +39,14 @@ func Decode(text []byte, into any) error {
 		return errors.New("the answer is not JSON: it is not UTF-8")
 	}
 	if err := checkJSON(text); err != nil {
-		return fmt.Errorf("the answer is not JSON that can be used: %w", err)
+		return fmt.Errorf("the answer is not JSON of the expected form: %w", err)
 	}
 	if err := json.Unmarshal(text, into); err != nil {
 		var kind *json.UnmarshalTypeError
 		if errors.As(err, &kind) {
 			return fmt.Errorf("the answer has a %s where %s is expected (%q)", kind.Value, expected(kind), kind.Field)
 		}
-		return fmt.Errorf("the answer is not JSON that can be used: %w", err)
+		return fmt.Errorf("the answer is not JSON of the expected form: %w", err)
 	}
 	return nil
 }

@@ -52,7 +52,7 @@ func (c *Client) Service(ctx context.Context, host, id string) (*url.URL, error)
 		known.found.Store(true)
 	})
 	if known.err != nil {
-		return nil, fmt.Errorf("the services of the host %s cannot be found out: %w", host, known.err)
+		return nil, fmt.Errorf("the services of the host %s could not be read: %w", host, known.err)
 	}
 	text, ok := known.services[id].(string)
 	if !ok {
@@ -105,12 +105,12 @@ func (c *Client) discover(ctx context.Context, host string, to *announced) error
 func Resolve(base *url.URL, text string) (*url.URL, error) {
 	ref, err := url.Parse(text)
 	if err != nil {
-		return nil, errors.New("it is not an address of the web")
+		return nil, errors.New("it is not a web address")
 	}
 	u := base.ResolveReference(ref)
 	switch {
 	case u.Scheme != "https" && u.Scheme != "http" || u.Host == "":
-		return nil, fmt.Errorf("%.200q is not an address of the web", bare(u))
+		return nil, fmt.Errorf("%.200q is not a web address", bare(u))
 	case ref.User != nil:
 		return nil, fmt.Errorf("%.200q has a user or password in it", bare(u))
 	}

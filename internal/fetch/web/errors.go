@@ -15,12 +15,17 @@ import (
 
 // StatusError is an answer that says no.
 type StatusError struct {
-	Code       int
+	Code int
+	// Says is what the server says beside its status; "" for nothing that is worth showing.
+	Says       string
 	retryAfter string
 }
 
 func (e *StatusError) Error() string {
 	text := http.StatusText(e.Code)
+	if e.Says != "" {
+		text += ": " + e.Says
+	}
 	switch e.Code {
 	case http.StatusUnauthorized, http.StatusForbidden:
 		return fmt.Sprintf("the server says %d %s; a token of the host may be missing or not valid any more", e.Code,
@@ -43,7 +48,7 @@ func (e *refusedError) Error() string { return e.text }
 type tooLargeError struct{ limit int64 }
 
 func (e *tooLargeError) Error() string {
-	return fmt.Sprintf("the answer has more than %d bytes, and is not read to its end", e.limit)
+	return fmt.Sprintf("the answer has more than %d bytes, which is too large to be read", e.limit)
 }
 
 // localError is a failure on this machine.
@@ -118,7 +123,8 @@ func mayPass(err error) bool {
 	var large *tooLargeError
 	var local *localError
 	var certificate *tls.CertificateVerificationError
-	return !errors.As(err, &refused) && !errors.As(err, &large) && !errors.As(err, &local) &&
+	var final *finalError
+	return !errors.As(err, &final) && !errors.As(err, &refused) && !errors.As(err, &large) && !errors.As(err, &local) &&
 		!errors.As(err, &certificate)
 }
 
@@ -146,7 +152,7 @@ const paceBytes = 16 << 10
 func newPace(period time.Duration, cancel context.CancelCauseFunc) *pace {
 	p := &pace{period: period}
 	p.timer = time.AfterFunc(period, func() {
-		cancel(fmt.Errorf("the download does not come forward: less than %d KiB within %s", paceBytes>>10, period))
+		cancel(fmt.Errorf("the download is too slow: less than %d KiB within %s", paceBytes>>10, period))
 	})
 	return p
 }

@@ -39,6 +39,8 @@ type Options struct {
 	// Credentials returns the token of a host, in the form in which hosts are written in addresses; "" when it has
 	// none. nil means no tokens.
 	Credentials func(ctx context.Context, host string) (string, error)
+	// Logins returns who to be in a repository of artifacts; nil means nobody.
+	Logins func(ctx context.Context, host, repository string) (Login, error)
 	// Services replace what hosts would announce of themselves.
 	Services map[string]map[string]any
 	// Retries is how often a request for a document is repeated.
@@ -231,7 +233,7 @@ func (c *Client) token(ctx context.Context, r Request) (string, error) {
 	}
 	token, err := c.Credentials(ctx, r.Host)
 	if err != nil {
-		return "", fmt.Errorf("%s: the credentials of %s cannot be found out: %w", bare(r.URL), r.Host, err)
+		return "", fmt.Errorf("%s: the credentials of %s could not be read: %w", bare(r.URL), r.Host, err)
 	}
 	return token, nil
 }
@@ -252,7 +254,7 @@ func (c *Client) ask(ctx context.Context, r Request, token string) (*http.Respon
 	}
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, r.URL.String(), nil)
 	if err != nil {
-		return nil, &refusedError{"the address cannot be asked"}
+		return nil, &refusedError{"the address cannot be queried"}
 	}
 	request.Header.Set("User-Agent", c.Agent)
 	if r.Accept != "" {

@@ -153,7 +153,7 @@ func TestServicesAreWhatAHostAnnounces(t *testing.T) {
 		"none.example":     {`{}`, "does not offer the service providers.v1"},
 		"number.example":   {`{"providers.v1": 3}`, "does not offer"},
 		"plain.example":    {`{"providers.v1": "http://other.example/"}`, "not protected by TLS"},
-		"ftp.example":      {`{"providers.v1": "ftp://x/"}`, "not an address of the web"},
+		"ftp.example":      {`{"providers.v1": "ftp://x/"}`, "not a web address"},
 		"password.example": {`{"providers.v1": "https://me:secret@x/"}`, "user or password"},
 		"broken.example":   {`{`, "not JSON"},
 		"list.example":     {`[]`, "expected"},
@@ -476,7 +476,7 @@ func TestADownloadThatDoesNotComeForwardEnds(t *testing.T) {
 	w.Answer(host, "/silent", silent)
 	for _, path := range []string{"/drip", "/silent"} {
 		_, err := w.download(path)
-		wantError(t, err, "does not come forward", "after 3 attempts")
+		wantError(t, err, "too slow", "after 3 attempts")
 	}
 }
 

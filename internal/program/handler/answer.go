@@ -51,6 +51,7 @@ func (a *answer) gone() bool {
 
 // read reads what a program said.
 func (r *request) read(got *Answer, expected string) (*answer, diag.List) {
+	r.conceal(got.Result)
 	if got.Failure != nil {
 		if got.Failure.withoutProgram(r.action) {
 			return &answer{program: got.Program}, nil
@@ -176,7 +177,7 @@ func (r *request) invalid(name, problem string, output []byte) *diag.Diagnostic 
 		detail += " The program may already have changed something."
 	}
 	return r.problem(sumAnswer, fmt.Sprintf("%s\n\nProgram: %s\nOutput: %s", detail, name,
-		r.quote(program.Excerpt([]byte(r.redact(string(output)))))))
+		r.quote(program.Excerpt([]byte(r.redact(string(r.conceal(output))))))))
 }
 
 // problems makes diagnostics of what is wrong with values of an answer.
@@ -290,7 +291,8 @@ func (r *request) unanswered(err error) *diag.Diagnostic {
 		return say(sumAnswer, "%s: %s. An answer is one JSON value; messages belong on standard error.", r.asked(),
 			limit)
 	case errors.As(err, &full):
-		return say(sumAnswer, "%s, but %s. Nobody knows what the program did: look, before it is done again.",
+		return say(sumAnswer,
+			"%s, but %s. It is not known what the program did. Check the object before you apply again.",
 			r.asked(), full)
 	case errors.As(err, &output):
 		return r.invalid(output.Program, output.Problem+
@@ -299,7 +301,7 @@ func (r *request) unanswered(err error) *diag.Diagnostic {
 	case errors.As(err, &stopped):
 		left := ""
 		if !r.reads {
-			left = " What it had done until then is done, and may not be in the state."
+			left = " It may already have changed something that is not in the state."
 		}
 		return say(sumStopped, "%s, but %s.%s", r.asked(), stopped, left)
 	}

@@ -105,7 +105,7 @@ func texts(diags diag.List) string {
 	return b.String()
 }
 
-// TestBadAnswersSayWhatToChange runs programs that answer something else than they should. State is what the engine
+// TestBadAnswersSayWhatToChange runs programs that answer something other than they should. State is what the engine
 // gets to store: "" for nobody knows, null for nothing, or the id.
 func TestBadAnswersSayWhatToChange(t *testing.T) {
 	t.Run("pipes", func(t *testing.T) {

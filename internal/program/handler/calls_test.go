@@ -36,7 +36,7 @@ func TestAProgramCanTellItsSchema(t *testing.T) {
 		}
 		for _, d := range diags {
 			if d.Subject != nil {
-				t.Errorf("%s: a place in what is no file: %s", answer, d.Subject)
+				t.Errorf("%s: a place in what is not a file: %s", answer, d.Subject)
 			}
 		}
 		if want == "" && s.Resources["p_t"] == nil {

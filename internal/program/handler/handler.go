@@ -114,7 +114,7 @@ func (h *handler) Schema(ctx context.Context) (*provider.Schema, diag.List) {
 
 func (h *handler) m() *manifest.Manifest { return h.manifest.Load() }
 
-// withoutRanges puts the places in a text that is no file into the details.
+// withoutRanges puts the places in a text that is not a file into the details.
 func withoutRanges(in diag.List) diag.List {
 	out := make(diag.List, len(in))
 	for i, d := range in {

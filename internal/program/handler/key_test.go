@@ -59,9 +59,9 @@ const keyed = `{"protocol": 1, "name": "toy", "command": ["toy"], "schema": {"re
 // knows. A program that reports a failure says itself what is there.
 func TestACreationWithoutAnIdIsNoObject(t *testing.T) {
 	for _, c := range []struct{ typ, answer, state, text string }{
-		{"toy_box", `{}`, "nobody knows", `state.id says nothing`},
+		{"toy_box", `{}`, "nobody knows", `state.id is not set`},
 		{"toy_box", `{"state": {}}`, "nobody knows", `Expected: {"state": {"id": …}}`},
-		{"toy_box", `{"state": {"id": null}}`, "nobody knows", "state.id says nothing"},
+		{"toy_box", `{"state": {"id": null}}`, "nobody knows", "state.id is not set"},
 		{"toy_box", `{"state": {"id": ""}}`, "nobody knows", "The program may already have changed something"},
 		{"toy_box", `{"state": {"id": {"a": 1}}}`, "nobody knows", "a string was expected, not an object"},
 		{"toy_box", `{"state": {"id": 7}}`, `"7"`, "a string was expected, not a number"},
@@ -72,7 +72,7 @@ func TestACreationWithoutAnIdIsNoObject(t *testing.T) {
 		{"toy_file", `{}`, "null", ""},
 		{"toy_row", `{"identity": {"row": 7}}`, "null", ""},
 		{"toy_row", `{"state": {"id": "x"}, "identity": {}}`, "nobody knows", "the string does not hold one"},
-		{"toy_own", `{"state": {"id": null}}`, `"mine"`, "state.id says nothing"},
+		{"toy_own", `{"state": {"id": null}}`, `"mine"`, "state.id is not set"},
 		{"toy_sole", `{}`, "no id", ""},
 	} {
 		d := driveAnswers(t, keyed, says("create", c.answer), handler.Options{})
@@ -152,7 +152,7 @@ func TestAnObjectWithoutAnIdWedgesNothing(t *testing.T) {
 		resp := d.p.Apply(t.Context(), provider.ApplyRequest{Type: "toy_box", Prior: half, Planned: d.null("toy_box"),
 			Config: d.null("toy_box")})
 		if got := texts(resp.Diagnostics); resp.State.IsNull() != want || !want &&
-			!strings.Contains(got, "take it out of the state") {
+			!strings.Contains(got, "remove it from the state") {
 			t.Errorf("delete answered with %q: got %#v\n%s", answer, resp.State, got)
 		}
 	}

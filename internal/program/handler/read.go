@@ -53,7 +53,7 @@ func (h *handler) Read(ctx context.Context, req provider.ReadRequest) provider.R
 	}
 	if !lost && r.nameless(rt, v, identity) {
 		resp.Diagnostics = resp.Diagnostics.Append(
-			r.badAnswer(a, fmt.Sprintf("state.%s says nothing, but by it the object is found again. When the object "+
+			r.badAnswer(a, fmt.Sprintf("state.%s is not set, but the object is found again by it. When the object "+
 				"is gone, the answer is null", keyOf(rt, t))))
 		return resp
 	}
@@ -126,8 +126,8 @@ func (h *handler) askImport(ctx context.Context, rt *provider.ResourceType, req 
 		problems = problems.Extend(more)
 	}
 	if !problems.HasErrors() && r.nameless(rt, state, found.Identity) {
-		problems = problems.Append(r.badAnswer(a, fmt.Sprintf("state.%s says nothing, but by it the object is found "+
-			"again. When there is no such object, the answer is null", keyOf(rt, r.t))))
+		problems = problems.Append(r.badAnswer(a, fmt.Sprintf("state.%s is not set, but the object is found again by "+
+			"it. When there is no such object, the answer is null", keyOf(rt, r.t))))
 	}
 	return provider.ImportResponse{Imported: []provider.ImportedObject{found}, Diagnostics: diags.Extend(problems)}
 }

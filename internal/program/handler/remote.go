@@ -39,53 +39,22 @@ func (a *answer) asksFor() *strictjson.Value {
 // withStates is the request once more, with the states that its answer asks for.
 func (r *request) withStates(ctx context.Context, a *answer, asked *strictjson.Value, round int) (params []byte,
 	diags diag.List) {
-	switch {
-	case !r.reads && r.action != "open" || r.action == "schema" || r.action == "call":
-		return nil, diags.Append(r.badAnswer(a, fmt.Sprintf("%q is not for %s. Ask for states in calls that change "+
-			"nothing, such as data, read, plan and configure, or in open", "remote_state", r.action)))
-	case asked.Kind != strictjson.Object:
-		return nil, diags.Append(r.badAnswer(a, fmt.Sprintf("%q is %s. Expected: %s", "remote_state", asked.Kind,
-			remoteAnswer)))
-	case round == mostRounds:
-		return nil, diags.Append(r.badAnswer(a, fmt.Sprintf("it has asked for states %d times and does not answer",
-			round)))
-	case r.h.opts.RemoteState == nil:
-		return nil, diags.Append(r.problem(sumRemote, "States of other configurations are not available here."))
+	if problem := r.mayNotAsk(a, asked, round); problem != nil {
+		return nil, diags.Append(problem)
 	}
 	var states bytes.Buffer
 	states.WriteByte('{')
 	for i, member := range asked.Members {
-		var one struct {
-			Backend, Workspace string
-			Config             json.RawMessage
-		}
-		text := a.text[member.Value.Offset:member.Value.End]
-		config := cty.NullVal(cty.EmptyObject)
-		err := json.Unmarshal(text, &one)
-		if err == nil && len(one.Config) > 0 && string(one.Config) != "null" {
-			var ty cty.Type
-			if ty, err = ctyjson.ImpliedType(one.Config); err == nil {
-				config, err = ctyjson.Unmarshal(one.Config, ty)
-			}
-			if err == nil && !ty.IsObjectType() {
-				err = fmt.Errorf(`"config" is not an object`)
-			}
-		}
-		if err == nil && one.Backend == "" {
-			err = fmt.Errorf(`there is no "backend"`)
-		}
+		place, err := readPlace(a.text[member.Value.Offset:member.Value.End])
 		if err != nil {
 			return nil, diags.Append(r.badAnswer(a, fmt.Sprintf("remote_state.%s cannot be used: %s. Expected: %s",
 				member.Name, err, remoteAnswer)))
 		}
-		if one.Workspace == "" {
-			one.Workspace = "default"
-		}
-		outputs, more := r.h.opts.RemoteState(ctx, one.Backend, one.Workspace, config)
+		outputs, more := r.h.opts.RemoteState(ctx, place.backend, place.workspace, place.config)
 		for _, d := range more {
 			diags = diags.Append(
 				r.problem(sumRemote, fmt.Sprintf("%s, and asked for the state %s of a backend %s. %s: "+
-					"%s", r.asked(), r.quote(member.Name), r.quote(one.Backend), d.Summary, d.Text(diag.Program))))
+					"%s", r.asked(), r.quote(member.Name), r.quote(place.backend), d.Summary, d.Text(diag.Program))))
 		}
 		if more.HasErrors() {
 			return nil, diags
@@ -100,6 +69,59 @@ func (r *request) withStates(ctx context.Context, a *answer, asked *strictjson.V
 	states.WriteByte('}')
 	params = append(bytes.TrimSuffix(bytes.Clone(r.params.Bytes()), []byte("}")), `,"remote_state":`...)
 	return append(append(params, states.Bytes()...), '}'), nil
+}
+
+// mayNotAsk reports that a program asks for states where it may not, or not so; nil if it may.
+func (r *request) mayNotAsk(a *answer, asked *strictjson.Value, round int) *diag.Diagnostic {
+	switch {
+	case !r.reads && r.action != "open" || r.action == "schema" || r.action == "call":
+		return r.badAnswer(a, fmt.Sprintf("%q is not for %s. Ask for states in calls that change nothing, such as "+
+			"data, read, plan and configure, or in open", "remote_state", r.action))
+	case asked.Kind != strictjson.Object:
+		return r.badAnswer(a, fmt.Sprintf("%q is %s. Expected: %s", "remote_state", asked.Kind, remoteAnswer))
+	case round == mostRounds:
+		return r.badAnswer(a, fmt.Sprintf("it has asked for states %d times and does not answer", round))
+	case r.h.opts.RemoteState == nil:
+		return r.problem(sumRemote, "States of other configurations are not available here.")
+	}
+	return nil
+}
+
+// statePlace is where a state is that a program asks for.
+type statePlace struct {
+	backend, workspace string
+	config             cty.Value
+}
+
+// readPlace reads a member of remote_state.
+func readPlace(text []byte) (p statePlace, err error) {
+	var one struct {
+		Backend, Workspace string
+		Config             json.RawMessage
+	}
+	if err := json.Unmarshal(text, &one); err != nil {
+		return p, err
+	}
+	config := cty.NullVal(cty.EmptyObject)
+	if len(one.Config) > 0 && string(one.Config) != "null" {
+		ty, err := ctyjson.ImpliedType(one.Config)
+		if err != nil {
+			return p, err
+		}
+		if config, err = ctyjson.Unmarshal(one.Config, ty); err != nil {
+			return p, err
+		}
+		if !ty.IsObjectType() {
+			return p, fmt.Errorf(`"config" is not an object`)
+		}
+	}
+	if one.Backend == "" {
+		return p, fmt.Errorf(`there is no "backend"`)
+	}
+	if one.Workspace == "" {
+		one.Workspace = "default"
+	}
+	return statePlace{one.Backend, one.Workspace, config}, nil
 }
 
 // outputs writes the output values of a state, and remembers those that are secret.

@@ -216,13 +216,8 @@ func (r *request) timeout(ctx context.Context) (context.Context, context.CancelF
 // call makes the call and reads the answer. expected says what an answer looks like, for messages. With errors among
 // the diagnostics the answer tells what is known nevertheless; it is never nil.
 func (r *request) call(expected string) (*answer, diag.List) {
-	ctx := r.ctx
-	if r.reads && !r.outlasts() {
-		var cancel context.CancelCauseFunc
-		ctx, cancel = context.WithCancelCause(ctx)
-		defer cancel(nil)
-		defer context.AfterFunc(r.h.stopping, func() { cancel(errStopping) })()
-	}
+	ctx, done := r.stoppable()
+	defer done()
 	if problem := r.forbidden(); problem != nil {
 		return &answer{}, diag.List{problem}
 	}
@@ -280,6 +275,20 @@ func (r *request) call(expected string) (*answer, diag.List) {
 			kept.write(got.Result)
 		}
 		return a, diags
+	}
+}
+
+// stoppable is the context of the call. A call that only reads ends when the handler stops, if it does not outlast
+// that.
+func (r *request) stoppable() (ctx context.Context, done func()) {
+	if !r.reads || r.outlasts() {
+		return r.ctx, func() {}
+	}
+	ctx, cancel := context.WithCancelCause(r.ctx)
+	release := context.AfterFunc(r.h.stopping, func() { cancel(errStopping) })
+	return ctx, func() {
+		release()
+		cancel(nil)
 	}
 }
 

@@ -6,8 +6,11 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
+	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -136,7 +139,7 @@ func TestProgramsThatBeginNoSessionSayWhatToChange(t *testing.T) {
 		`{"jsonrpc":"2.0","id":0}`:         {`neither "result" nor "error"`},
 		`{"state":{}}`:                     {"without the envelope"},
 		`{"id":0,"result":{"protocol":2}}`: {"wants to speak version 2", "This version of the engine speaks 1"},
-		`{"id":0,"result":{}}`:             {`something else than {"protocol": 1}`},
+		`{"id":0,"result":{}}`:             {`something other than {"protocol": 1}`},
 		`{"id":0,"error":{"code":-32601,"message":"what?"}}`: {"does not know that method"},
 		`{"id":0,"error":{"code":5,"message":"no licence"}}`: {"error 5: no licence"},
 	} {
@@ -427,4 +430,82 @@ func TestLinesOfASessionAreShownWithTheCallThatIsOpen(t *testing.T) {
 			t.Errorf("%d of 50 lines were shown with %s", got[name], name)
 		}
 	}
+}
+
+// A program that ignores every signal that can be ignored, with a child that keeps its pipes, ends with its session,
+// while it is idle and in the middle of a call that is given up.
+func TestASessionThatIgnoresSignalsIsEndedWithItsChildren(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("needs a shell and signals")
+	}
+	dir := t.TempDir()
+	const program = `trap '' TERM INT HUP QUIT
+(trap '' TERM INT HUP QUIT; echo $$ >>pids; while :; do sleep 1; done) &
+echo $! >>pids
+while IFS= read -r line; do
+  id=$(printf %s "$line" | sed -n 's/^{"jsonrpc":"2.0","id":\([0-9]*\),.*/\1/p')
+  case $line in
+  *'"method":"initialize"'*) result='{"protocol":1}' ;;
+  *deaf*) echo here >>heard; while :; do sleep 1; done ;;
+  *) result='{"result":"x"}' ;;
+  esac
+  [ -z "$id" ] || printf '{"jsonrpc":"2.0","id":%s,"result":%s}\n' "$id" "$result"
+done
+while :; do sleep 1; done
+`
+	if err := os.WriteFile(filepath.Join(dir, "p.sh"), []byte(program), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	m, diags := manifest.Parse([]byte(`{"protocol": 1, "name": "toy", "command": ["sh", "./p.sh"], "mode": "session",
+		"schema": {"functions": {"f": {"parameters": [{"name": "a", "type": "string"}], "return_type": "string"}}}}`),
+		filepath.Join(dir, "m.json"), dir)
+	if diags.HasErrors() {
+		t.Fatal(diags.Err())
+	}
+	for _, argument := range []string{"idle", "deaf"} {
+		t.Run(argument, func(t *testing.T) {
+			for _, name := range []string{"pids", "heard"} {
+				_ = os.Remove(filepath.Join(dir, name))
+			}
+			s := handler.Surroundings{Env: os.Environ(), Dir: dir, Grace: 200 * time.Millisecond}
+			p := handler.New(m, handler.NewCaller(m, s), handler.Options{})
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			if argument == "deaf" {
+				go func() {
+					awaitLine(t, filepath.Join(dir, "heard"), "here")
+					cancel()
+				}()
+			}
+			_, err := p.CallFunction(ctx, "f", []cty.Value{cty.StringVal(argument)})
+			if (err != nil) != (argument == "deaf") {
+				t.Errorf("the call: %v", err)
+			}
+			if err := p.Close(); err != nil {
+				t.Errorf("closing: %v", err)
+			}
+			text, err := os.ReadFile(filepath.Join(dir, "pids"))
+			if err != nil || len(strings.Fields(string(text))) < 2 {
+				t.Fatalf("%q, %v", text, err)
+			}
+			for _, word := range strings.Fields(string(text)) {
+				pid, _ := strconv.Atoi(word)
+				for until := time.Now().Add(time.Minute); alive(pid); time.Sleep(20 * time.Millisecond) {
+					if time.Now().After(until) {
+						t.Fatalf("process %d is still there", pid)
+					}
+				}
+			}
+		})
+	}
+}
+
+// alive reports whether there is such a process that has not ended.
+func alive(pid int) bool {
+	process, err := os.FindProcess(pid)
+	if err != nil || process.Signal(syscall.Signal(0)) != nil {
+		return false
+	}
+	state, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	return err != nil || !strings.Contains(string(state), ") Z ") // one that has ended waits for its parent
 }

@@ -126,8 +126,8 @@ func (r *reader) fitType(v *node, kind string) {
 			return
 		}
 	}
-	r.errorf(v, "The type of the attribute makes every value one of the kind %q, so it can never be of the kind that "+
-		"stands here. Leave the keyword out.", kind)
+	r.errorf(v, "By the type of the attribute every value is of the kind %q, so it can never be of this kind. Leave "+
+		"the keyword out.", kind)
 }
 
 // fitValue reports a value that cannot occur.

@@ -141,7 +141,7 @@ func TestMistakesAreNamedWithLineAndNearestWord(t *testing.T) {
 		withType(`"import": "id"`): `no attribute "id"`,
 		withType(`"import": "n", "attributes": {"n": {"type": "number", "required": true}}`): `must be a string`,
 		withType(
-			`"attributes": {"count": {"type": "number", "optional": true}}`): `has the name "count" for itself`,
+			`"attributes": {"count": {"type": "number", "optional": true}}`): `name "count" is reserved by the language`,
 		withType(
 			`"attributes": {"A": {"type": "number", "optional": true}}`): `lower-case letters`,
 		withType(
@@ -186,13 +186,13 @@ func TestMistakesAreNamedWithLineAndNearestWord(t *testing.T) {
 		withAttribute(`"type": "string", "optional": true, "json_schema": true`): `must be an object`,
 
 		`{"protocol": 1, "name": "p", "command": "bash ./x.sh", "schema": {}}`:                                       `["bash", "./provider.sh"]`,
-		`{"protocol": 1, "name": "p", "command": {"default": "x"}, "schema": {}}`:                                    `m.json:1,53-53|there is no shell`,
+		`{"protocol": 1, "name": "p", "command": {"default": "x"}, "schema": {}}`:                                    `m.json:1,53-53|no shell splits`,
 		`{"protocol": 1, "name": "p", "command": {"macos": ["x"]}, "schema": {}}`:                                    `"darwin"`,
 		`{"protocol": 1, "name": "p", "command": ["x"], "prepare_from": ["./a"], "schema": {}}`:                      `no "prepare"`,
 		`{"protocol": 1, "name": "p", "command": ["x"], "prepare": ["y"], "prepare_from": ["a"], "schema": {}}`:      `with ./ in front`,
 		`{"protocol": 1, "name": "p", "command": ["x"], "prepare": ["y"], "prepare_from": ["./../a"], "schema": {}}`: `with ./ in front`,
 		`{"protocol": 1, "name": "p", "command": ["x"], "prepare": ["y"], "prepare_from": [], "schema": {}}`:         `is empty`,
-		`{"protocol": 1, "name": "p", "command": ["x"], "prepare": "make", "schema": {}}`:                            `there is no shell`,
+		`{"protocol": 1, "name": "p", "command": ["x"], "prepare": "make", "schema": {}}`:                            `no shell splits`,
 		`{"protocol": 1, "name": "p", "command": {"linus": ["x"]}, "schema": {}}`:                                    `Did you mean "linux"?`,
 		`{"protocol": 1, "name": "p", "command": ["bash", "./../x"], "schema": {}}`:                                  `m.json:1,50-50|outside of the folder`,
 		`{"protocol": 1, "name": "my-p", "command": ["x"], "schema": {}}`:                                            `m.json:1,25-25|needs a "name"`,
@@ -264,8 +264,8 @@ func TestMistakesAreNamedWithLineAndNearestWord(t *testing.T) {
 			`"required_for_import": true}}}}}, "resource_identity_schemas": {"p_t": {"attributes": {"a": {"type": ` +
 			`"string", "required_for_import": true}}}}`): `of its own already`,
 		withType(
-			`"implements": ["create", "read", "create"]`): `m.json:1,121-121|"create" stands here twice`,
-		`{"protocol": 1, "name": "p", "command": ["x"], "schema": {}, "implements": ["validate", "validate"]}`: `stands here twice`,
+			`"implements": ["create", "read", "create"]`): `m.json:1,121-121|"create" is listed twice`,
+		`{"protocol": 1, "name": "p", "command": ["x"], "schema": {}, "implements": ["validate", "validate"]}`: `is listed twice`,
 		`{"protocol": 1, "name": "p", "command": ["x"], "schema": {}, "requires": [{"command": "jq"}, {"command": ` +
 			`"jq"}]}`: `required twice`,
 		`{"protocol": 1, "name": "p", "command": ["x"], "schema": {}, "version": ""}`:    `three numbers`,
@@ -303,7 +303,7 @@ func TestMistakesAreNamedWithLineAndNearestWord(t *testing.T) {
 		withAttribute(
 			`"type": "string", "optional": true, "json_schema": {"type": "strng"}`): `no type "strng"`,
 		withType(
-			`"block_types": {"dynamic": {"nesting_mode": "list"}}`): `"dynamic" for itself`,
+			`"block_types": {"dynamic": {"nesting_mode": "list"}}`): `"dynamic" is reserved by the language`,
 		`{"protocol": 1, "name": "p", "command": ["./{platform}/x"], "schema": {}}`: `known are {os}, {arch}, {cache}`,
 		`{"protocol": 1, "name": "p", "command": ["./{OS}/x"], "schema": {}}`:       `Did you mean "{os}"?`,
 		withAttribute(

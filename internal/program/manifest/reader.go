@@ -345,7 +345,7 @@ var placeholder = regexp.MustCompile(`\{[A-Za-z_]+\}`)
 func (r *reader) argv(v *node) ([]string, bool) {
 	if v.Kind == strictjson.String {
 		r.errorf(v, `A command must be an array with a string for each word, such as ["bash", "./provider.sh"]: `+
-			`there is no shell that would take it apart.`)
+			`no shell splits it into words.`)
 		return nil, false
 	}
 	argv, ok := r.texts(v, "A command")
@@ -359,7 +359,7 @@ func (r *reader) argv(v *node) ([]string, bool) {
 	for i, word := range argv {
 		for _, given := range placeholder.FindAllString(word, -1) {
 			if strings.HasPrefix(word, "./") && !slices.Contains(placeholders, given) {
-				r.errorf(v.Items[i], "There is nothing to put in the place of %s; known are %s.%s", given,
+				r.errorf(v.Items[i], "%s is not a known placeholder; known are %s.%s", given,
 					strings.Join(placeholders, ", "), diag.DidYouMean(given, placeholders))
 			}
 		}
@@ -384,7 +384,7 @@ func (r *reader) prepareFrom(v *node) []string {
 	for i, name := range list {
 		if rest, inside := strings.CutPrefix(name, "./"); !inside || !filepath.IsLocal(filepath.FromSlash(rest)) {
 			r.errorf(v.Items[i], `"prepare_from" names files and folders of the provider, with ./ in front, such as `+
-				`"./requirements.txt"; %q is none.`, name)
+				`"./requirements.txt"; %q is not one of them.`, name)
 		}
 	}
 	return list
@@ -422,7 +422,7 @@ func (r *reader) implements(v *node, what string, known []string) []string {
 	}
 	for i, action := range list {
 		if slices.Contains(list[:i], action) {
-			r.errorf(v.Items[i], "The action %q stands here twice. Remove one of the two.", action)
+			r.errorf(v.Items[i], "The action %q is listed twice. Remove one of the two.", action)
 		}
 		if !slices.Contains(known, action) {
 			r.errorf(v.Items[i], "There is no action %q that %s could implement; known are %s.%s", action, what,

@@ -135,7 +135,7 @@ func (r *reader) resourceType(kind provider.ResourceKind, name string, v *node) 
 	}
 	if t.Does("list") && rt.Identity == nil {
 		r.errorf(at(v, "implements"),
-			`The type implements "list", which tells the identities of objects, and has no "identity".`)
+			`The type implements "list", which returns identities of objects, but it has no "identity".`)
 	}
 	for _, action := range slices.Sorted(maps.Keys(t.Timeouts)) {
 		if !t.Does(action) {
@@ -276,7 +276,7 @@ func (b blockReader) blocks(v *node) map[string]*provider.NestedBlock {
 
 func (b blockReader) checkTaken(at int, name string, taken []string) {
 	if slices.Contains(taken, name) {
-		b.r.errorAt(at, "The language has the name %q for itself; choose another.", name)
+		b.r.errorAt(at, "The name %q is reserved by the language. Choose another one.", name)
 	}
 }
 

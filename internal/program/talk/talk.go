@@ -137,7 +137,7 @@ func (t *Talk) Agree(version int, patience time.Duration, stop <-chan struct{}) 
 		Protocol json.RawMessage `json:"protocol"`
 	}
 	if json.Unmarshal(reply.Result, &told) != nil || told.Protocol == nil {
-		return refused(`answered with something else than {"protocol": %d}.`+"\n\nOutput: %s", version,
+		return refused(`answered with something other than {"protocol": %d}.`+"\n\nOutput: %s", version,
 			program.Excerpt(reply.Result))
 	}
 	if got := string(told.Protocol); got != fmt.Sprint(version) {

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/tombolo-iac/tombolo/state"
@@ -69,8 +70,16 @@ type Revision struct {
 // maxAddresses are the addresses that a revision names.
 const maxAddresses = 50
 
-// Count adds to a revision what one state changes of another.
-func (r *Revision) Count(before, after *state.State) {
+// Made returns the revision with which one state takes the place of another. What no command of a run has written, such
+// as what a plan recovers, is named after the operation of the lock.
+func (r Revision) Made(operation state.Operation, before, after *state.State) Revision {
+	if r.Run.Command == "" {
+		word, ours := strings.CutPrefix(string(operation), "OperationType")
+		if ours {
+			word = strings.ToLower(word)
+		}
+		r.Run.Command = word
+	}
 	for _, c := range state.Changes(before, after) {
 		switch c.Action {
 		case state.ActionCreate:
@@ -84,6 +93,7 @@ func (r *Revision) Count(before, after *state.State) {
 			r.Addresses = append(r.Addresses, c.Addr.String())
 		}
 	}
+	return r
 }
 
 // ErrNoRevision means that a former state is not kept, or not any more.

@@ -177,6 +177,9 @@ func (c *client) once(ctx context.Context, r request) (a *answer, err error) {
 		return nil, &problem{text: fmt.Sprintf("%s %s: the answer is greater than %d bytes", r.what, c.s.name, most)}
 	}
 	a = &answer{status: in.StatusCode, body: body, after: in.Header.Get("Retry-After")}
+	if a.ok() && bytes.HasPrefix(bytes.TrimLeft(body, "\ufeff \t\r\n"), []byte("<")) {
+		return nil, c.page(r)
+	}
 	if tag := in.Header.Get("ETag"); len(tag) > 1 && tag[0] == '"' {
 		a.etag = tag
 	}

@@ -31,6 +31,12 @@ func (c *client) failed(r request, a *answer) error {
 	return &problem{text: c.s.clean(text), passing: again(a, nil)}
 }
 
+// page makes an error of a success that is for browsers. Whatever answered, it may not have been the server.
+func (c *client) page(r request) error {
+	return &problem{passing: true, text: fmt.Sprintf("%s %s: the answer is a page for browsers. Look at the address, "+
+		"and at what answers there: it may be a proxy, or a page to sign in", r.what, c.s.name)}
+}
+
 // hint returns what to do about a status.
 func (c *client) hint(r request, status int) string {
 	switch {

@@ -43,6 +43,8 @@ const (
 	failedLate        // it is done, and the answer is status 500
 	cutShort          // half of the answer is heard
 	late              // nobody hears of it, and it arrives later: in the middle of another run, or behind it
+	signIn            // a page to sign in answers with status 200, and nothing is done
+	pageOver          // it is done, and a page answers
 	faults
 )
 
@@ -83,6 +85,13 @@ func (f *faulty) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	case unavailable:
 		w.WriteHeader(http.StatusServiceUnavailable)
+		return
+	case signIn, pageOver:
+		if kind == pageOver {
+			apply()
+		}
+		w.Header().Set("Content-Type", "text/html")
+		fmt.Fprint(w, "\n<!doctype html><title>Sign in</title>")
 		return
 	case failedLate:
 		apply()
@@ -237,6 +246,25 @@ func TestLostAnswersAreLookedUp(t *testing.T) {
 		must(t, h.Unlock(t.Context()))
 		if data, writes := there.State("/s"); string(data) != "one" || writes != 1 {
 			t.Errorf("fault %d: %q was written %d times", kind, data, writes)
+		}
+	}
+}
+
+// Who answers with success and keeps nothing, or with a page for browsers, is no place for a state: the run ends with
+// an error that says so, before anything depends on it.
+func TestAnswersThatKeepNothingAreNoSuccess(t *testing.T) {
+	for body, says := range map[string]string{"": "has none", "<html>Sign in</html>": "page for browsers",
+		"\ufeff\n <!doctype html>": "page for browsers"} {
+		address := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.Method != "LOCK" && r.Method != "UNLOCK" {
+				fmt.Fprint(w, body)
+			}
+		}))
+		h, err := place(t, settings(address, nil)).Lock(t.Context(), drivertest.Info(lockID))
+		must(t, err)
+		_, err = h.Write(t.Context(), remote.Write{Data: []byte("x")})
+		if err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("%q: %v", body, err)
 		}
 	}
 }

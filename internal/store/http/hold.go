@@ -52,6 +52,8 @@ func (h *hold) Write(ctx context.Context, w remote.Write) (string, error) {
 		}
 		a, err := h.p.client.once(ctx, r)
 		switch {
+		case err == nil && a.ok() && w.Was == "":
+			return version(w.Data), h.p.kept(ctx)
 		case err == nil && a.ok():
 			return version(w.Data), nil
 		case err == nil && a.status == http.StatusPreconditionFailed && r.match != "" && try <= h.p.s.retries:

@@ -50,6 +50,15 @@ func (p *place) fetch(ctx context.Context) (c remote.Content, etag string, err e
 	return remote.Content{Data: a.body, Version: version(a.body)}, a.etag, nil
 }
 
+// kept ensures that a first state has come to stay: there are addresses that answer whatever they are asked.
+func (p *place) kept(ctx context.Context) error {
+	if there, _, err := p.fetch(ctx); err != nil || there.Data != nil {
+		return nil // what cannot be read now, the server has said to have
+	}
+	return &problem{text: fmt.Sprintf("write %s: the server took the state, and has none. Look at the address, and at "+
+		"what answers there: it has to keep what it is given", p.s.name)}
+}
+
 // Read implements remote.Place.
 func (p *place) Read(ctx context.Context) (remote.Content, error) {
 	c, _, err := p.fetch(ctx)
@@ -138,12 +147,7 @@ func pause(ctx context.Context, d time.Duration) error {
 // holderOf reads who holds a lock out of a refusal; without an id nothing is known.
 func holderOf(a *answer) state.LockInfo {
 	var info state.LockInfo
-	if err := json.Unmarshal(a.body, &info); err != nil {
-		// What cannot be read as a whole, such as a time, may have an id all the same.
-		var some struct{ ID, Who, Info string }
-		_ = json.Unmarshal(a.body, &some)
-		return state.LockInfo{ID: some.ID, Who: some.Who, Info: some.Info}
-	}
+	_ = json.Unmarshal(a.body, &info) // what cannot be read says nothing
 	return info
 }
 

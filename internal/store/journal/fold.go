@@ -26,7 +26,7 @@ type folder struct {
 	builder *state.Builder
 	covers  uint64 // records up to this one are in the state
 	foreign string // why results are laid over with care; "" for all of them
-	other   bool   // the state has another lineage: nothing is laid over
+	other   string // why nothing is laid over; "" where that can be
 
 	run  state.RunInfo
 	open map[string]*opened
@@ -46,8 +46,22 @@ func (p *Parsed) Lay(base *state.State, at Mark, foreign bool) (*Overlay, error)
 	f := &folder{builder: base.Builder(), covers: at.Covers, open: map[string]*opened{}}
 	if foreign {
 		f.foreign = "another program wrote the state after the run"
-		f.other = base != nil && base.Lineage != "" && p.Header.Lineage != "" && base.Lineage != p.Header.Lineage
+		if base != nil && base.Lineage != "" && p.Header.Lineage != "" && base.Lineage != p.Header.Lineage {
+			f.other = "a state of another lineage stands there now"
+		}
 	}
+	return p.lay(f, base)
+}
+
+// Keep leaves all that the journal has beyond the mark open: the state that it belongs to cannot be read.
+func (p *Parsed) Keep(at Mark) (*Overlay, error) {
+	const why = "the state could not be read, and another one was to take its place"
+	var none *state.State
+	return p.lay(&folder{builder: none.Builder(), covers: at.Covers, open: map[string]*opened{}, foreign: why,
+		other: why}, none)
+}
+
+func (p *Parsed) lay(f *folder, base *state.State) (*Overlay, error) {
 	for _, r := range p.Records {
 		if err := f.record(r); err != nil {
 			return nil, fmt.Errorf("record %d: %w", r.Seq, err)
@@ -208,8 +222,8 @@ func (f *folder) fits(was map[string]string, e state.Edit) (fit, string) {
 	if e.Output != nil || e.Checks != nil {
 		return skipIt, "" // every run works them out anew
 	}
-	if f.other {
-		return keepIt, "a state of another lineage stands there now"
+	if f.other != "" {
+		return keepIt, f.other
 	}
 	switch {
 	case e.Put != nil:

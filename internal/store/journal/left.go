@@ -46,7 +46,7 @@ func (l *Left) Forget(tokens []string) {
 // Carry makes the records of what stays open.
 func (l *Left) Carry() ([]Record, error) { return Carry(l.InFlight, l.Unfolded) }
 
-// LastSerial is the greatest serial of a state that is gone on with: every snapshot takes one more.
+// LastSerial is the greatest serial of a state that is continued: every snapshot takes one more.
 const LastSerial = math.MaxUint64 - 1<<32
 
 // Countable refuses a state on which no run can count on. Where says what it is called.

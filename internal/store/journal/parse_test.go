@@ -32,7 +32,7 @@ func someJournal(f interface{ Fatal(...any) }) []byte {
 
 func TestAJournalIsReadUpToWhereItIsValid(t *testing.T) {
 	whole := someJournal(t)
-	full, err := Parse(whole, nil)
+	full, err := Parse(whole, nil, nil)
 	if err != nil || len(full.Records) != 8 || full.End != int64(len(whole)) || len(full.Marks) != 2 ||
 		!full.Marks[1].Done {
 		t.Fatalf("%+v, %v", full, err)
@@ -45,7 +45,7 @@ func TestAJournalIsReadUpToWhereItIsValid(t *testing.T) {
 			"flipped": append(append(slices.Clone(whole[:n]), whole[n]^0x10), whole[n+1:]...),
 			"zeroed":  append(slices.Clone(whole[:n]), make([]byte, len(whole)-n)...),
 		} {
-			p, err := Parse(b, nil)
+			p, err := Parse(b, nil, nil)
 			switch {
 			case int64(n) < headerEnd && err == nil:
 				t.Fatalf("%s at %d: a damaged header was taken", what, n)
@@ -69,7 +69,7 @@ func TestRecordsOfAnEarlierJournalAreNotTaken(t *testing.T) {
 	whole := someJournal(t)
 	other := slices.Clone(whole)
 	other[len(Magic)]++ // another nonce: nothing of it is valid
-	if _, err := Parse(other, nil); err == nil {
+	if _, err := Parse(other, nil, nil); err == nil {
 		t.Error("records are valid under another nonce")
 	}
 	p := &Parsed{Nonce: Nonce(whole[len(Magic):PrefixSize]), End: int64(PrefixSize), Next: 1}
@@ -85,7 +85,7 @@ func FuzzJournal(f *testing.F) {
 		f.Add(whole[:len(whole)*i/5])
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
-		p, err := Parse(b, func(*Parsed) ([][]byte, error) { return [][]byte{b}, nil })
+		p, err := Parse(b, nil, func(*Parsed) ([][]byte, error) { return [][]byte{b}, nil })
 		if err != nil {
 			return
 		}
@@ -106,12 +106,12 @@ func FuzzJournal(f *testing.F) {
 
 // FuzzRecords is FuzzJournal behind the checksums: any payload of any kind is an error or is understood.
 func FuzzRecords(f *testing.F) {
-	p, _ := Parse(someJournal(f), nil)
+	p, _ := Parse(someJournal(f), nil, nil)
 	for _, r := range p.Records {
 		f.Add(byte(r.Kind), r.Payload)
 	}
 	f.Fuzz(func(t *testing.T, k byte, payload []byte) {
-		p, err := Parse(Append(someJournal(t), Nonce{1, 2, 3, 4, 5, 6, 7, 8}, 9, Kind(k), payload), nil)
+		p, err := Parse(Append(someJournal(t), Nonce{1, 2, 3, 4, 5, 6, 7, 8}, 9, Kind(k), payload), nil, nil)
 		if err != nil {
 			return
 		}

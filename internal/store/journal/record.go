@@ -12,6 +12,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/tombolo-iac/tombolo/internal/encryption"
 	"github.com/tombolo-iac/tombolo/state"
 )
 
@@ -33,6 +34,7 @@ const (
 	FrameSize   = 4 + 4 + 8 + 1
 	maxPayload  = 1 << 30
 	FormatLevel = 1 // of the payloads
+	sealedLevel = 2 // of those of a journal with a key
 )
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
@@ -60,7 +62,7 @@ const (
 // Nonce makes the records of a journal its own.
 type Nonce [8]byte
 
-// Header is what a journal is based on: the state file's content, by its hash; "" is no file at all.
+// Header is what a journal is based on: the state file's content, by its hash; "" stands for no file.
 type Header struct {
 	Format  int       `json:"format"`
 	Lineage string    `json:"lineage"`
@@ -75,6 +77,16 @@ type Header struct {
 	Rescue []string `json:"rescue,omitempty"`
 	// Lock is the id of the lock under which a journal in a service was begun.
 	Lock string `json:"lock,omitempty"`
+	// Key is the key of the records, sealed as the state is. Without it they are plain.
+	Key json.RawMessage `json:"key,omitempty"`
+}
+
+// NewHeader is the header of a journal with this key, without what it is based on.
+func NewHeader(k *Key) Header {
+	if k == nil {
+		return Header{Format: FormatLevel}
+	}
+	return Header{Format: sealedLevel, Key: k.Sealed}
 }
 
 // IntentRecord begins an operation.
@@ -163,6 +175,8 @@ type Parsed struct {
 	End     int64    // where the valid prefix ends in the file
 	Next    uint64   // the sequence number behind the last record
 	Marks   []Mark   // snapshots, oldest first; the first is what the header says
+	Key     *Key     // of the records, which are open here
+	cipher  *encryption.Cipher
 }
 
 // Mark is a content that the state file had, or was about to have.
@@ -174,12 +188,13 @@ type Mark struct {
 // Parse reads the longest valid prefix. A journal is put in its place only when its header is durable, so one
 // without a valid header was damaged later.
 //
-// rescues returns what is found in rescue files of the journal; it may be nil.
-func Parse(b []byte, rescues func(*Parsed) ([][]byte, error)) (*Parsed, error) {
+// rescues returns what is found in rescue files of the journal; it may be nil. c opens the journal's key; nil opens
+// only what is plain.
+func Parse(b []byte, c *encryption.Cipher, rescues func(*Parsed) ([][]byte, error)) (*Parsed, error) {
 	if len(b) < PrefixSize || !bytes.HasPrefix(b, []byte(Magic)) {
 		return nil, fmt.Errorf("it does not start like a journal of this version")
 	}
-	p := &Parsed{Nonce: Nonce(b[len(Magic):PrefixSize]), End: int64(PrefixSize)}
+	p := &Parsed{Nonce: Nonce(b[len(Magic):PrefixSize]), End: int64(PrefixSize), cipher: c}
 	p.add(b)
 	if len(p.Records) == 0 || p.Records[0].Kind != KindHeader {
 		return nil, fmt.Errorf("its header is damaged")
@@ -187,11 +202,16 @@ func Parse(b []byte, rescues func(*Parsed) ([][]byte, error)) (*Parsed, error) {
 	if err := json.Unmarshal(p.Records[0].Payload, &p.Header); err != nil {
 		return nil, fmt.Errorf("its header is damaged: %w", err)
 	}
-	if p.Header.Format != FormatLevel {
+	if p.Header.Format != FormatLevel && p.Header.Format != sealedLevel {
 		return nil,
 			fmt.Errorf(
-				"it has format %d, and this program knows format %d: use the version of the program that wrote it",
-				p.Header.Format, FormatLevel)
+				"it has format %d, and this program knows formats up to %d: use the version of the program that "+
+					"wrote it",
+				p.Header.Format, sealedLevel)
+	}
+	var err error
+	if p.Key, err = openKey(c, p.Header.Key); err != nil {
+		return nil, err
 	}
 	p.Records = p.Records[1:]
 	p.Own = len(p.Records)
@@ -207,6 +227,11 @@ func Parse(b []byte, rescues func(*Parsed) ([][]byte, error)) (*Parsed, error) {
 			if err := p.rescued(r); err != nil {
 				return nil, err
 			}
+		}
+	}
+	for i := range p.Records {
+		if err := p.Key.open(p.Nonce, &p.Records[i]); err != nil {
+			return nil, err
 		}
 	}
 	if err := p.findMarks(); err != nil {
@@ -367,7 +392,7 @@ func carried(r Record) bool {
 }
 
 // GoOn takes in the records of a file in which a run went on when its journal could not be written any more. Where
-// somebody else has gone on with the journal since, the results in the file are returned: they wait for a person.
+// somebody else has continued the journal since, the results in the file are returned: they wait for a person.
 func (p *Parsed) GoOn(b []byte) (late []state.Unfolded, err error) {
 	if len(b) < PrefixSize || !bytes.HasPrefix(b, []byte(Magic)) || Nonce(b[len(Magic):PrefixSize]) != p.Nonce {
 		return nil, nil
@@ -380,6 +405,9 @@ func (p *Parsed) GoOn(b []byte) (late []state.Unfolded, err error) {
 			break
 		}
 		at += size
+		if err := p.Key.open(p.Nonce, &r); err != nil {
+			return nil, err
+		}
 		switch {
 		case r.Seq == 0: // which run this is: for journals that know it no more
 			continue
@@ -414,6 +442,7 @@ func (p *Parsed) Adopt(b []byte, inFlight []state.InFlight) (bool, error) {
 	}
 	nonce := Nonce(b[len(Magic):PrefixSize])
 	var run state.RunInfo
+	var key *Key
 	adopted := false
 	for at := PrefixSize; ; {
 		r, size, ok := cutRecord(b[at:], nonce)
@@ -421,12 +450,22 @@ func (p *Parsed) Adopt(b []byte, inFlight []state.InFlight) (bool, error) {
 			break
 		}
 		at += size
+		if err := key.open(nonce, &r); err != nil {
+			return false, err
+		}
 		var res ResultRecord
 		switch r.Kind {
 		case KindRun:
-			run = state.RunInfo{}
-			if err := json.Unmarshal(r.Payload, &run); err != nil {
+			var saved Saved
+			if err := json.Unmarshal(r.Payload, &saved); err != nil {
 				return false, fmt.Errorf("record %d: %w", r.Seq, err)
+			}
+			run = saved.RunInfo
+			var err error
+			if key == nil {
+				if key, err = openKey(p.cipher, saved.Key); err != nil {
+					return false, err
+				}
 			}
 			continue
 		case KindResult:

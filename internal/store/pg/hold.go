@@ -8,6 +8,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/google/uuid"
+
 	"github.com/tombolo-iac/tombolo/internal/store/remote"
 )
 
@@ -111,7 +113,7 @@ func (h *hold) row(ctx context.Context) (int64, error) {
 	}
 	if _, err := s.change(ctx, fmt.Sprintf("INSERT INTO %s (name, data) SELECT $1, $2 WHERE NOT EXISTS "+
 		"(SELECT FROM %s x WHERE x.name = $1) ON CONFLICT DO NOTHING", o.states(), o.states()),
-		text(h.p.name), text(placeholder(strconv.FormatInt(time.Now().UnixNano(), 36)))); err != nil {
+		text(h.p.name), text(placeholder(uuid.NewString()))); err != nil {
 		return 0, o.explain(err)
 	}
 	r, err := s.change(ctx, "INSERT INTO "+o.about()+" (id, tab) SELECT s.id, $2 FROM "+o.states()+
@@ -273,7 +275,7 @@ func (h *hold) Check(ctx context.Context) error {
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case limited.Err() != nil:
-		silent := time.Since(time.Unix(0, h.s.heard.Load()))
+		silent := time.Since(*h.s.heard.Load())
 		if silent > h.p.o.times.patience && !h.s.writing.Load() {
 			h.s.cut()
 			return remote.ErrLost

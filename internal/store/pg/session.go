@@ -20,9 +20,10 @@ type session struct {
 	conn *pgconn.PgConn // used by who has the turn
 	turn chan struct{}  // has an element while a call is made
 	gone atomic.Bool    // the connection is closed
-	// writing is set while something is written, which may take long. heard is when the server last answered.
+	// writing is set while something is written, which may take long. heard is when the server last answered: a time
+	// with a monotonic reading, so that a clock that is set meanwhile makes no silence.
 	writing atomic.Bool
-	heard   atomic.Int64
+	heard   atomic.Pointer[time.Time]
 
 	ctx context.Context // of all calls; cut ends it
 	cut context.CancelFunc
@@ -92,6 +93,7 @@ func (o *options) connect(ctx context.Context) (*session, error) {
 	}
 	s := &session{o: o, conn: conn, turn: make(chan struct{}, 1), pid: strconv.Itoa(int(conn.PID()))}
 	s.ctx, s.cut = context.WithCancel(context.Background())
+	s.hear()
 	o.log("connected to the PostgreSQL server %s, process %s", o.address(), s.pid)
 	return s, nil
 }
@@ -119,7 +121,7 @@ func (s *session) do(ctx context.Context, writes bool, call func(context.Context
 		if s.conn.IsClosed() {
 			s.gone.Store(true)
 		} else {
-			s.heard.Store(time.Now().UnixNano())
+			s.hear()
 		}
 		<-s.turn
 		done <- err
@@ -142,6 +144,12 @@ func (s *session) do(ctx context.Context, writes bool, call func(context.Context
 		<-done
 		return fmt.Errorf("the database does not answer: %w", ctx.Err())
 	}
+}
+
+// hear notes that the server has answered.
+func (s *session) hear() {
+	now := time.Now()
+	s.heard.Store(&now)
 }
 
 // close ends the connection, and with it what is asked there.

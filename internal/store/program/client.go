@@ -196,7 +196,7 @@ func (c *client) open(ctx context.Context, r *running) error {
 		Features *[]string `json:"features"`
 	}
 	if err := json.Unmarshal(answer, &told); err != nil || told.Features == nil {
-		return c.problem("it answered open with something else than {\"features\": [...]}.\n\nOutput: %s",
+		return c.problem("it answered open with something other than {\"features\": [...]}.\n\nOutput: %s",
 			c.excerpt(answer))
 	}
 	has := func(name string) bool { return slices.Contains(*told.Features, name) }

@@ -44,9 +44,9 @@ func schema() *provider.Block {
 		"config": {Type: cty.Map(cty.String), Optional: true,
 			Description: "Settings for the program, such as where it keeps states. It defines their names."},
 		"secrets": {Type: cty.Map(cty.String), Optional: true, Sensitive: true,
-			Description: "The same for what is not to be shown."},
+			Description: "More settings, whose values are not shown."},
 		"timeout": {Type: cty.String, Optional: true,
-			Description: "How long the program may take for an answer, such as 30s: up to 2m, which is usual."},
+			Description: "How long the program may take for an answer, such as 30s: up to 2m, which is the default."},
 	}}
 }
 

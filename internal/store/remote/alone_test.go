@@ -5,7 +5,9 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/tombolo-iac/tombolo/internal/store/remote"
 	"github.com/tombolo-iac/tombolo/internal/store/remote/memory"
@@ -74,4 +76,44 @@ type homelessPlace struct{ remote.Place }
 
 func (homelessPlace) ReadJournal(context.Context) (remote.Journal, error) {
 	return remote.Journal{}, remote.ErrNoJournal
+}
+
+// A process that was stopped, or whose machine slept, looks after its lock before it begins anything: another may have
+// been given the lock, and may have ended its run by then, so that nothing in the folder says so.
+func TestWhoSleptLooksAfterTheLockFirst(t *testing.T) {
+	for name, slept := range map[string]time.Duration{"slept": 5 * time.Hour, "a moment": time.Second} {
+		t.Run(name, func(t *testing.T) {
+			ctx, service := context.Background(), homeless{memory.New()}
+			var asleep atomic.Int64
+			open := func() state.Workspace {
+				return workspaceOf(remote.New(remote.Options{Driver: service, Rescue: []string{t.TempDir()},
+					Beat: time.Hour, Now: func() time.Time { return time.Now().Add(time.Duration(asleep.Load())) }}))
+			}
+			first, err := open().Lock(ctx, state.LockRequest{})
+			must(t, err)
+			j, err := first.Begin(ctx, state.RunInfo{ID: "first", Command: "apply"})
+			must(t, err)
+			must(t, errors.Join(j.Intent(storetest.Create("1", "t.a")), j.Result("1", storetest.Put("t.a", "a", ""))))
+			must(t, j.Intent(storetest.Create("2", "t.b")))
+			p, err := service.Place(state.DefaultWorkspace)
+			must(t, err)
+			info, err := p.Holder(ctx)
+			must(t, err)
+			must(t, p.ForceUnlock(ctx, info.ID))
+			second, err := open().Lock(ctx, state.LockRequest{})
+			must(t, err)
+			must(t, second.Unlock())
+			asleep.Store(int64(slept))
+			err = errors.Join(j.Result("2", storetest.Put("t.b", "b", "")), j.Err())
+			next := j.Intent(storetest.Create("3", "t.c"))
+			if lost := errors.Is(next, remote.ErrLost); lost != (slept > time.Hour) {
+				t.Errorf("the next operation: %v (%v)", next, err)
+			}
+			if slept > time.Hour && first.Context().Err() == nil {
+				t.Error("the run goes on")
+			}
+			_ = j.Close(ctx)
+			_ = first.Unlock()
+		})
+	}
 }

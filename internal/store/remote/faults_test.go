@@ -17,7 +17,9 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/tombolo-iac/tombolo/addr"
+	"github.com/tombolo-iac/tombolo/internal/encryption/encryptiontest"
 	"github.com/tombolo-iac/tombolo/internal/store/remote"
+	"github.com/tombolo-iac/tombolo/internal/store/remote/contract"
 	"github.com/tombolo-iac/tombolo/internal/store/remote/memory"
 	"github.com/tombolo-iac/tombolo/internal/store/remote/unreliable"
 	"github.com/tombolo-iac/tombolo/state"
@@ -29,6 +31,7 @@ type world struct {
 	t       *testing.T
 	seed    uint64
 	rand    *rand.Rand
+	clocks  *rand.Rand
 	service remote.Driver
 	folders [3]string // of the machines, for what does not reach the service
 	runs    int
@@ -52,7 +55,14 @@ func (w *world) store(machine int, n *unreliable.Network) *remote.Store {
 		d = unreliable.Over(d, n)
 	}
 	return remote.New(remote.Options{Driver: d, Rescue: []string{w.folders[machine]}, Pause: time.Microsecond,
-		Beat: time.Hour, Tries: 3, Who: fmt.Sprint("machine ", machine)})
+		Cipher: encryptiontest.Asked(),
+		Beat:   time.Hour, Tries: 3, Who: fmt.Sprint("machine ", machine), Now: w.clock})
+}
+
+// clock shows any time at all, and another one each time: no decision may depend on it.
+func (w *world) clock() time.Time {
+	wild := contract.Wild()
+	return wild[w.clocks.IntN(len(wild))].Add(time.Duration(w.clocks.IntN(3600)) * -time.Second)
 }
 
 func workspaceOf(s *remote.Store) state.Workspace {
@@ -319,8 +329,8 @@ func (w *world) settle() {
 }
 
 // TestNothingIsLostInAnUnreliableNetwork plays runs on two machines whose calls get lost, arrive twice or late, that
-// are killed, whose locks are taken from them while they go on, beside a program that writes against the lock. After
-// each, whatever exists is known, and nothing is created twice.
+// are killed, whose locks are taken from them while they go on, beside a program that writes against the lock. Their
+// clocks show any time. After each, whatever exists is known, and nothing is created twice.
 func TestNothingIsLostInAnUnreliableNetwork(t *testing.T) {
 	first, seeds := uint64(1), uint64(400)
 	if testing.Short() {
@@ -338,7 +348,8 @@ func TestNothingIsLostInAnUnreliableNetwork(t *testing.T) {
 			service = memory.NewUnfenced()
 		}
 		w := &world{t: t, seed: seed, rand: rand.New(rand.NewPCG(seed, 2)), service: service,
-			real: map[string]string{}, ended: map[string]bool{}, busy: map[string]bool{}}
+			clocks: rand.New(rand.NewPCG(seed, 3)), real: map[string]string{}, ended: map[string]bool{},
+			busy: map[string]bool{}}
 		for i := range w.folders {
 			w.folders[i] = dir + "/" + strconv.FormatUint(seed, 10) + "-" + strconv.Itoa(i)
 			if err := os.Mkdir(w.folders[i], 0o700); err != nil {
@@ -371,7 +382,8 @@ func TestNothingIsLostInAnUnreliableNetwork(t *testing.T) {
 func TestLostAnswersCostNothing(t *testing.T) {
 	ctx := context.Background()
 	for seed := range uint64(60) {
-		w := &world{t: t, seed: seed, rand: rand.New(rand.NewPCG(seed, 2)), service: memory.New()}
+		w := &world{t: t, seed: seed, rand: rand.New(rand.NewPCG(seed, 2)), service: memory.New(),
+			clocks: rand.New(rand.NewPCG(seed, 3))}
 		n := unreliable.NewNetwork(seed, 0.3)
 		rescue := t.TempDir()
 		s := remote.New(remote.Options{Driver: unreliable.Over(w.service, n), Rescue: []string{rescue},

@@ -45,7 +45,7 @@ func TestWritersOfOneLocalJournalLoseNothing(t *testing.T) {
 					t.Error(err)
 					return
 				}
-				p, err := journal.Parse(there.Chunks[0], nil)
+				p, err := journal.Parse(there.Chunks[0], nil, nil)
 				if err != nil {
 					t.Error(err)
 					return
@@ -79,7 +79,7 @@ func TestWritersOfOneLocalJournalLoseNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := old.Append(t.Context(), there.Version, 1, []byte("x")); !errors.Is(err, ErrChanged) {
-		t.Errorf("a journal that has ended is gone on with: %v", err)
+		t.Errorf("a journal that has ended is continued: %v", err)
 	}
 	if _, err := old.StartJournal(t.Context(), there.Version, header); !errors.Is(err, ErrChanged) {
 		t.Errorf("a journal that has ended is replaced: %v", err)

@@ -34,5 +34,8 @@ func (w *workspace) Snapshot(ctx context.Context, id string) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read a former state of %s: %w", w.place, err)
 	}
+	if data, _, err = w.o.Cipher.Open(ctx, data); err != nil {
+		return nil, fmt.Errorf("a former state of %s cannot be used: %w", w.place, err)
+	}
 	return data, nil
 }

@@ -95,3 +95,57 @@ func must(t *testing.T, err error) {
 		t.Fatal(err)
 	}
 }
+
+// The journal is removed under a run, with its tables, its object or its workspace. What the run has done by then, and
+// nobody can take over any more, is known to the next run on the machine, until a person has looked at it.
+func TestResultsOfARemovedJournalAreKnown(t *testing.T) {
+	ctx, service, folder := context.Background(), memory.New(), t.TempDir()
+	ws := workspaceOf(remote.New(remote.Options{Driver: service, Rescue: []string{folder}, Pause: time.Microsecond,
+		Beat: time.Hour, Tries: 2}))
+	lock := func(want map[string]string) state.Session {
+		t.Helper()
+		session, err := ws.Lock(ctx, state.LockRequest{})
+		must(t, err)
+		if got := known(session.Snapshot()); !maps.Equal(got, want) {
+			t.Errorf("there is %v, want %v", got, want)
+		}
+		return session
+	}
+	first := lock(map[string]string{})
+	j, err := first.Begin(ctx, state.RunInfo{ID: "first", Command: "apply"})
+	must(t, err)
+	must(t, j.Intent(storetest.Create("1", "t.a")))
+	p, err := service.Place(state.DefaultWorkspace)
+	must(t, err)
+	h, err := p.Unlocked(ctx)
+	must(t, err)
+	must(t, h.Delete(ctx))
+	_ = j.Result("1", storetest.Put("t.a", "made", ""))
+	if err := j.Intent(storetest.Create("2", "t.b")); err == nil {
+		t.Error("a run without a journal begins something")
+	}
+	_ = j.Close(ctx)
+	_ = first.Unlock()
+	want := map[string]string{"t.a": "?"}
+	snapshot, err := ws.Read(ctx)
+	must(t, err)
+	if got := known(snapshot); !maps.Equal(got, want) {
+		t.Errorf("a reader sees %v, want %v", got, want)
+	}
+	must(t, lock(want).Unlock())
+	second := lock(want)
+	j, err = second.Begin(ctx, state.RunInfo{ID: "second", Command: "apply"})
+	must(t, err)
+	must(t, errors.Join(j.Intent(storetest.Create("1", "t.x")), j.Result("1", storetest.Put("t.x", "x", ""))))
+	must(t, j.Close(ctx))
+	must(t, second.Unlock())
+	want["t.x"] = "x"
+	third := lock(want)
+	must(t, third.Resolve(ctx, []string{third.Snapshot().Unfolded[0].Token()}, storetest.Put("t.a", "made", "")))
+	must(t, third.Unlock())
+	want["t.a"] = "made"
+	must(t, lock(want).Unlock())
+	if left, _ := os.ReadDir(folder); len(left) != 0 {
+		t.Errorf("%d files are left", len(left))
+	}
+}

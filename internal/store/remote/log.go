@@ -27,12 +27,13 @@ type chunks struct {
 	mu      sync.Mutex
 	cond    sync.Cond
 	nonce   journal.Nonce
-	version string // of the journal
-	n       int    // the number of the next chunk
-	pending []byte // framed, not yet handed over
-	run     []byte // the record of the run that writes
-	next    uint64 // sequence number of the next record
-	durable uint64 // all below are durable
+	key     *journal.Key // nil where records are plain
+	version string       // of the journal
+	n       int          // the number of the next chunk
+	pending []byte       // framed, not yet handed over
+	run     []byte       // the record of the run that writes
+	next    uint64       // sequence number of the next record
+	durable uint64       // all below are durable
 	total   int64
 	busy    bool
 	err     error // why the service takes nothing any more
@@ -44,8 +45,9 @@ type chunks struct {
 	end     int64      // of it
 }
 
-func newLog(s *session, h journal.Header, carried []journal.Record) (c *chunks, first []byte, err error) {
-	c = &chunks{s: s, lock: s.info.ID, n: 1}
+func newLog(s *session, h journal.Header, key *journal.Key, carried []journal.Record) (c *chunks, first []byte,
+	err error) {
+	c = &chunks{s: s, lock: s.info.ID, n: 1, key: key}
 	c.cond.L = &c.mu
 	rand.Read(c.nonce[:])
 	payload, err := json.Marshal(h)
@@ -56,7 +58,7 @@ func newLog(s *session, h journal.Header, carried []journal.Record) (c *chunks, 
 	b = journal.Append(b, c.nonce, 0, journal.KindHeader, payload)
 	c.next = 1
 	for _, r := range carried {
-		b = journal.Append(b, c.nonce, c.next, r.Kind, r.Payload)
+		b = c.key.Append(b, c.nonce, c.next, r.Kind, r.Payload)
 		c.next++
 	}
 	c.durable, c.total = c.next, int64(len(b))
@@ -67,11 +69,12 @@ func newLog(s *session, h journal.Header, carried []journal.Record) (c *chunks, 
 // the first chunk.
 func (s *session) continued(v *stored) *chunks {
 	p := v.parsed
-	c := &chunks{s: s, lock: "-", nonce: p.Nonce, version: v.raw.Version, n: len(v.raw.Chunks), next: p.Next,
+	c := &chunks{s: s, lock: "-", nonce: p.Nonce, key: p.Key, version: v.raw.Version, n: len(v.raw.Chunks),
+		next:    p.Next,
 		durable: p.Next, total: p.End}
 	c.cond.L = &c.mu
 	for _, r := range p.Records[p.Own:] {
-		c.pending = journal.Append(c.pending, p.Nonce, r.Seq, r.Kind, r.Payload)
+		c.pending = c.key.Append(c.pending, p.Nonce, r.Seq, r.Kind, r.Payload)
 		c.durable = min(c.durable, r.Seq)
 	}
 	s.rescue = v.rescue
@@ -106,7 +109,7 @@ func (c *chunks) Append(k journal.Kind, payload []byte) uint64 {
 		c.run = payload
 	}
 	before := len(c.pending)
-	c.pending = journal.Append(c.pending, c.nonce, c.next, k, payload)
+	c.pending = c.key.Append(c.pending, c.nonce, c.next, k, payload)
 	c.total += int64(len(c.pending) - before)
 	c.next++
 	return c.next - 1
@@ -207,14 +210,17 @@ func (c *chunks) flush() {
 	c.pending = nil
 	c.mu.Unlock()
 	if failed == nil {
+		failed = c.s.awake()
+	}
+	if failed == nil {
 		failed = c.s.add(c.version, c.n, b)
 	}
 	if errors.Is(failed, ErrLost) || errors.Is(failed, ErrChanged) {
-		c.s.cancel(fmt.Errorf("the journal of %s cannot be gone on with: %w", c.s.w.place, failed))
+		c.s.cancel(fmt.Errorf("the journal of %s cannot be continued: %w", c.s.w.place, failed))
 	}
 	var lost error
 	if failed != nil {
-		lost = c.save(b)
+		lost = c.save(b, errors.Is(failed, errRemoved))
 	}
 	c.mu.Lock()
 	c.busy = false
@@ -233,12 +239,12 @@ func (c *chunks) flush() {
 }
 
 // save appends records to a file of this machine and makes them durable. A folder that fails is given up for the next
-// one. Only the one who is busy calls it.
-func (c *chunks) save(b []byte) error {
+// one. Only the one who is busy calls it. The journal may be gone for good.
+func (c *chunks) save(b []byte, gone bool) error {
 	err := errors.New("there is no folder for it")
 	for ; c.saves < len(c.s.w.o.Rescue); c.saves++ {
 		path := rescuePath(c.s.w.o.Rescue[c.saves], c.nonce)
-		if err = c.saveIn(path, b); err == nil {
+		if err = c.saveIn(path, b, gone); err == nil {
 			return nil
 		}
 		if c.file != nil {
@@ -249,7 +255,7 @@ func (c *chunks) save(b []byte) error {
 	return err
 }
 
-func (c *chunks) saveIn(path string, b []byte) (err error) {
+func (c *chunks) saveIn(path string, b []byte, gone bool) (err error) {
 	if c.file == nil {
 		if c.file, err = c.s.w.o.Files.Open(path, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600); err != nil {
 			c.file = nil
@@ -258,8 +264,14 @@ func (c *chunks) saveIn(path string, b []byte) (err error) {
 		c.rescued = append(c.rescued, path)
 		head := append([]byte(journal.Magic), c.nonce[:]...)
 		c.mu.Lock()
-		if c.run != nil {
-			head = journal.Append(head, c.nonce, 0, journal.KindRun, c.run)
+		saved := journal.Saved{Place: c.s.w.file(), Gone: gone}
+		if c.key != nil {
+			saved.Key = c.key.Sealed
+		}
+		if c.run != nil && json.Unmarshal(c.run, &saved.RunInfo) == nil {
+			if run, err := json.Marshal(saved); err == nil {
+				head = journal.Append(head, c.nonce, 0, journal.KindRun, run)
+			}
 		}
 		c.mu.Unlock()
 		b, c.end = append(head, b...), 0
@@ -281,6 +293,9 @@ func (c *chunks) saved(err error) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	e := &state.SavedError{Where: append([]string{"the journal of " + c.s.w.place.String()}, c.rescued...), Err: err}
+	if errors.Is(err, errRemoved) && len(c.rescued) > 0 {
+		e.Where = c.rescued
+	}
 	machine := ""
 	if len(c.rescued) > 0 {
 		machine = " on this machine"
@@ -303,7 +318,7 @@ func (c *chunks) saved(err error) error {
 }
 
 // rescued reads what files of this machine hold for a journal. Records that go on where it ends are made part of it.
-// Where somebody else has gone on with the journal meanwhile, results wait for a person.
+// Where somebody else has continued the journal meanwhile, results wait for a person.
 func (w *workspace) rescued(p *journal.Parsed) (late []state.Unfolded, names []string, err error) {
 	for _, folder := range w.o.Rescue {
 		name := rescuePath(folder, p.Nonce)
@@ -351,6 +366,34 @@ func (w *workspace) strays(p *journal.Parsed, inFlight []state.InFlight) (names 
 		}
 	}
 	return names, nil
+}
+
+// orphans are the results in files of this machine whose journal was removed from the service, and their files.
+func (w *workspace) orphans() (results []state.Unfolded, names []string, err error) {
+	for _, folder := range w.o.Rescue {
+		all, err := w.o.Files.List(folder)
+		if err != nil {
+			continue // it is not there, or of no use; then nothing was saved in it
+		}
+		for _, info := range all {
+			if !info.Mode.IsRegular() || !rescueName.MatchString(info.Name) {
+				continue
+			}
+			name := filepath.Join(folder, info.Name)
+			b, err := store.ReadFile(w.o.Files, name)
+			if err != nil {
+				continue // of somebody else
+			}
+			found, err := journal.Orphaned(b, w.file(), w.o.Cipher)
+			if err != nil {
+				return nil, nil, fmt.Errorf("%s: %w", name, err)
+			}
+			if len(found) > 0 {
+				results, names = append(results, found...), append(names, name)
+			}
+		}
+	}
+	return results, names, nil
 }
 
 // rescueName is that of a file of rescue.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/tombolo-iac/tombolo/internal/store/journal"
@@ -14,14 +15,17 @@ import (
 
 // session is a held lock.
 type session struct {
-	w      *workspace
-	info   state.LockInfo // without an id there is no lock
-	hold   Hold
-	calls  context.Context // for calls to the driver, which an interrupt does not end
-	ctx    context.Context // ends with the lock
-	cancel context.CancelCauseFunc
-	done   chan struct{} // closed when nobody watches the lock any more; nil before
-	alone  *alone        // with a journal of this machine
+	w       *workspace
+	info    state.LockInfo // without an id there is no lock
+	damaged bool           // the stored state need not be readable
+	hold    Hold
+	calls   context.Context // for calls to the driver, which an interrupt does not end
+	ctx     context.Context // ends with the lock
+	cancel  context.CancelCauseFunc
+	done    chan struct{} // closed when nobody watches the lock any more; nil before
+	alone   *alone        // with a journal of this machine
+
+	looked atomic.Pointer[time.Time] // when the lock was last seen to be held
 
 	mu      sync.Mutex
 	base    *state.State // what is stored; nil when it says nothing
@@ -33,10 +37,12 @@ type session struct {
 	log     *chunks
 	rescue  []string // files of this machine whose records are in the log now
 	written bool     // the log has more than what is carried over
-	size    int64    // of the last snapshot
-	run     state.RunInfo
-	journal *journal.Open
-	over    bool
+	// outdated means that the state is to be sealed anew, or stored plain again.
+	outdated bool
+	size     int64 // of the last snapshot
+	run      state.RunInfo
+	journal  *journal.Open
+	over     bool
 }
 
 // call bounds a call to the driver.
@@ -47,6 +53,7 @@ func (s *session) call() (context.Context, context.CancelFunc) {
 // watch looks after the lock until the session is over.
 func (s *session) watch() {
 	s.done = make(chan struct{})
+	s.seen()
 	go func() {
 		defer close(s.done)
 		for {
@@ -58,12 +65,45 @@ func (s *session) watch() {
 			ctx, cancel := context.WithTimeout(s.ctx, s.w.o.Timeout)
 			err := s.hold.Check(ctx)
 			cancel()
-			if errors.Is(err, ErrLost) {
+			switch {
+			case errors.Is(err, ErrLost):
 				s.lost(err)
 				return
+			case err == nil:
+				s.seen()
 			}
 		}
 	}()
+}
+
+// seen notes that the lock is held.
+func (s *session) seen() {
+	now := s.w.o.Now()
+	s.looked.Store(&now)
+}
+
+// awake looks after the lock when nobody has for long: the process was stopped, or the machine slept, and meanwhile
+// another may have been given the lock and have ended its run. A journal in the service refuses who has lost it; one of
+// this machine does not.
+func (s *session) awake() error {
+	last := s.looked.Load()
+	if _, local := s.hold.(*localJournal); !local || last == nil {
+		return nil
+	}
+	now := s.w.o.Now() // a machine that sleeps stops one of its two clocks, and somebody may set the other
+	if max(now.Sub(*last), now.Round(0).Sub(last.Round(0))) < 2*s.w.o.Beat {
+		return nil
+	}
+	ctx, cancel := s.call()
+	defer cancel()
+	err := s.hold.Check(ctx)
+	if err == nil {
+		s.seen()
+	}
+	if !errors.Is(err, ErrLost) {
+		return nil // nobody knows, and the watch goes on
+	}
+	return err
 }
 
 // lost ends the session's context: nothing new may begin.
@@ -83,7 +123,7 @@ func (s *session) lost(err error) {
 func (s *session) load(ctx context.Context) error {
 	const tries = 20
 	for try := 0; ; try++ {
-		v, err := s.w.both(ctx)
+		v, err := s.w.both(ctx, s.damaged)
 		if err != nil {
 			return err
 		}
@@ -94,7 +134,7 @@ func (s *session) load(ctx context.Context) error {
 			if s.alone, err = s.w.alone(); err != nil {
 				return err
 			}
-			continue // it may have been gone on with, or have ended
+			continue // it may have been continued, or have ended
 		}
 		s.mu.Lock()
 		err = s.take(v)
@@ -112,10 +152,10 @@ func (s *session) load(ctx context.Context) error {
 
 // take goes on with what was read. Called with mu held.
 func (s *session) take(v *stored) error {
-	s.base, s.hash, s.version = v.state, v.hash, v.raw.Version
+	s.base, s.hash, s.version, s.outdated = v.state, v.hash, v.raw.Version, v.outdated
 	s.content = Content{Version: v.content.Version}
 	s.open, s.log, s.size = journal.Left{InFlight: v.InFlight, Unfolded: v.Unfolded}, nil, int64(len(v.content.Data))
-	if v.parsed == nil {
+	if s.rescue = v.rescue; v.parsed == nil {
 		return nil
 	}
 	p := v.parsed
@@ -222,14 +262,14 @@ func (s *session) StartRun() (journal.Log, error) {
 func (s *session) Stored() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.base != nil
+	return s.base != nil && !s.outdated
 }
 
 // WriteSnapshot implements journal.Keeper.
 func (s *session) WriteSnapshot(st *state.State, covers uint64) (int64, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.base != nil && st.SameContent(s.base) {
+	if s.base != nil && !s.outdated && st.SameContent(s.base) {
 		return 0, nil
 	}
 	err := s.write(s.numbered(st), covers)
@@ -289,7 +329,8 @@ func (s *session) replace(st *state.State, force bool) error {
 		s.lineage = c.Lineage
 	}
 	if c.Serial > journal.LastSerial && !same {
-		return fmt.Errorf("write the state: its serial %d is too great to be counted on. Give it a small one", c.Serial)
+		return fmt.Errorf("write the state: its serial %d is too large to be increased. Give it a smaller one",
+			c.Serial)
 	}
 	if err := s.ensureLog(); err != nil {
 		return err

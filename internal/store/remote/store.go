@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/tombolo-iac/tombolo/internal/encryption"
 	"github.com/tombolo-iac/tombolo/internal/store"
 	"github.com/tombolo-iac/tombolo/state"
 )
@@ -29,6 +30,8 @@ type Options struct {
 	Now   func() time.Time // the clock when nil
 	NewID func() string    // random UUIDs when nil
 	Who   string           // user@host, for locks
+	// Cipher seals states and journals; nil leaves them plain.
+	Cipher *encryption.Cipher
 	// Version of the program that holds locks, as others who find them see it; that of the language when empty.
 	Version string
 	// Commit of the working directory, for the history of stores that keep one.

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/tombolo-iac/tombolo/internal/store"
 	"github.com/tombolo-iac/tombolo/internal/store/journal"
 	"github.com/tombolo-iac/tombolo/state"
 )
@@ -30,7 +31,7 @@ func (w *workspace) Answers() string {
 	if w.o.Answers == "" {
 		return ""
 	}
-	return filepath.Join(w.o.Answers, w.file()+".answers")
+	return store.Answers(filepath.Join(w.o.Answers, w.file()+".answers"), w.o.Cipher)
 }
 
 // file is the beginning of the names of files of this machine that belong to this state.
@@ -47,6 +48,9 @@ type stored struct {
 	content Content
 	hash    string       // of the content; "" when there is none
 	state   *state.State // nil when it says nothing
+	damaged bool         // or cannot be read, which whoever asked is prepared for
+	// outdated means that the state is to be sealed anew, or stored plain again.
+	outdated bool
 
 	raw    Journal
 	local  bool            // the journal is one of this machine
@@ -76,9 +80,12 @@ func (w *workspace) read(ctx context.Context, v *stored) (err error) {
 	if v.hash == "" {
 		return nil
 	}
-	if v.state, err = state.Read(bytes.NewReader(v.content.Data)); err != nil {
-		return fmt.Errorf("the state %s cannot be used: %w. Restore an older version of it, or write a good one with "+
-			"state push -force", w.place, err)
+	var plain []byte
+	if plain, v.outdated, err = w.o.Cipher.Open(ctx, v.content.Data); err == nil {
+		v.state, err = state.Decode(plain)
+	}
+	if err != nil {
+		return fmt.Errorf("the state %s cannot be used: %w", w.place, err)
 	}
 	if v.state.Lineage == "" && v.state.Serial == 0 && v.state.IsEmpty() && len(v.state.Checks()) == 0 {
 		v.state = nil
@@ -100,18 +107,24 @@ func (w *workspace) readJournal(ctx context.Context, v *stored) (err error) {
 
 // parse reads the journal's records, and lays them over the state.
 func (w *workspace) parse(v *stored) error {
-	v.Overlay = journal.Overlay{State: v.state}
+	orphans, files, err := w.orphans()
+	if err != nil {
+		return err
+	}
+	v.rescue, v.Overlay = files, journal.Overlay{State: v.state, Unfolded: orphans}
 	if len(v.raw.Chunks) == 0 {
 		return nil
 	}
-	p, err := journal.Parse(bytes.Join(v.raw.Chunks, nil), nil)
+	p, err := journal.Parse(bytes.Join(v.raw.Chunks, nil), w.o.Cipher, nil)
 	if err != nil {
 		return fmt.Errorf("the journal of %s cannot be read: %w. It was damaged after it was written", w.place, err)
 	}
 	v.parsed = p
-	if v.late, v.rescue, err = w.rescued(p); err != nil {
+	var own []string
+	if v.late, own, err = w.rescued(p); err != nil {
 		return err
 	}
+	v.late, v.rescue = append(v.late, orphans...), append(own, files...)
 	switch {
 	case v.hash == "" && p.Header.Base == "":
 		v.mark = p.Marks[0]
@@ -124,7 +137,13 @@ func (w *workspace) parse(v *stored) error {
 	default:
 		v.foreign, v.mark = true, p.LastDone()
 	}
-	o, err := p.Lay(v.state, v.mark, v.foreign)
+	lay := func() (*journal.Overlay, error) {
+		if v.damaged {
+			return p.Keep(v.mark)
+		}
+		return p.Lay(v.state, v.mark, v.foreign)
+	}
+	o, err := lay()
 	if err != nil {
 		return fmt.Errorf("the journal of %s: %w", w.place, err)
 	}
@@ -134,7 +153,7 @@ func (w *workspace) parse(v *stored) error {
 			return err
 		}
 		if v.rescue = append(v.rescue, names...); len(names) > 0 {
-			if o, err = p.Lay(v.state, v.mark, v.foreign); err != nil {
+			if o, err = lay(); err != nil {
 				return fmt.Errorf("the journal of %s: %w", w.place, err)
 			}
 		}
@@ -144,8 +163,8 @@ func (w *workspace) parse(v *stored) error {
 	return nil
 }
 
-// both reads state and journal at the same time.
-func (w *workspace) both(ctx context.Context) (*stored, error) {
+// both reads state and journal at the same time. With damaged set, the state may be one that cannot be read.
+func (w *workspace) both(ctx context.Context, damaged bool) (*stored, error) {
 	v := &stored{}
 	ctx, cancel := context.WithTimeout(ctx, w.o.Timeout)
 	defer cancel()
@@ -154,6 +173,10 @@ func (w *workspace) both(ctx context.Context) (*stored, error) {
 	wg.Go(func() { errs[0] = w.read(ctx, v) })
 	wg.Go(func() { errs[1] = w.readJournal(ctx, v) })
 	wg.Wait()
+	if what := (*state.DecodeError)(nil); damaged && errors.As(errs[0], &what) && what.Damage != state.NewerState &&
+		what.Damage != state.Encrypted {
+		v.damaged, errs[0] = true, nil
+	}
 	if err := errors.Join(errs[:]...); err != nil {
 		return nil, err
 	}
@@ -239,6 +262,9 @@ func (w *workspace) ForceUnlock(ctx context.Context, id string) error {
 
 // Lock implements state.Workspace.
 func (w *workspace) Lock(ctx context.Context, req state.LockRequest) (state.Session, error) {
+	if err := w.o.Cipher.Ready(ctx); err != nil {
+		return nil, err
+	}
 	info := req.Info
 	info.ID = cmpOr(info.ID, w.o.NewID())
 	info.Who, info.Version = cmpOr(info.Who, w.o.Who), cmpOr(info.Version, w.o.Version)
@@ -246,7 +272,7 @@ func (w *workspace) Lock(ctx context.Context, req state.LockRequest) (state.Sess
 	if info.Created.IsZero() {
 		info.Created = w.o.Now().UTC()
 	}
-	s := &session{w: w, info: info, calls: context.WithoutCancel(ctx)}
+	s := &session{w: w, info: info, damaged: req.Damaged, calls: context.WithoutCancel(ctx)}
 	s.ctx, s.cancel = context.WithCancelCause(s.calls)
 	var err error
 	limited, cancel := context.WithTimeout(ctx, w.o.Timeout)

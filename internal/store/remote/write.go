@@ -30,7 +30,11 @@ func (s *session) write(st *state.State, covers uint64) (err error) {
 	if err := st.Encode(&b); err != nil {
 		return err
 	}
-	mark := journal.Checkpoint{Serial: st.Serial, Hash: hashOf(b.Bytes()), Size: int64(b.Len()), Covers: covers}
+	data, err := s.w.o.Cipher.Seal(s.calls, b.Bytes(), &st.Lineage, st.Serial)
+	if err != nil {
+		return err
+	}
+	mark := journal.Checkpoint{Serial: st.Serial, Hash: hashOf(data), Size: int64(len(data)), Covers: covers}
 	payload, err := json.Marshal(mark)
 	if err != nil {
 		return err
@@ -41,12 +45,12 @@ func (s *session) write(st *state.State, covers uint64) (err error) {
 	if err := s.log.Broken(); err != nil {
 		return err // the journal goes on in another place, which readers do not look at
 	}
-	version, err := s.put(Write{Data: b.Bytes(), Was: s.content.Version, Lineage: st.Lineage, Serial: st.Serial,
+	version, err := s.put(Write{Data: data, Was: s.content.Version, Lineage: st.Lineage, Serial: st.Serial,
 		Revision: s.revision(st)})
 	if err != nil {
 		return err
 	}
-	s.base, s.hash, s.content.Version, s.size = st, mark.Hash, version, mark.Size
+	s.base, s.hash, s.content.Version, s.size, s.outdated = st, mark.Hash, version, mark.Size, false
 	s.log.Append(journal.KindDone, payload)
 	return nil
 }
@@ -145,11 +149,7 @@ func (s *session) conflict() error {
 // revision describes what a state changes of the stored one.
 func (s *session) revision(st *state.State) history.Revision {
 	r := history.Revision{Run: s.run, Who: cmpOr(s.info.Who, s.w.o.Who), Version: s.w.o.Version, Commit: s.w.o.Commit}
-	if r.Run.Command == "" {
-		r.Run.Command = string(s.info.Operation)
-	}
-	r.Count(s.base, st)
-	return r
+	return r.Made(s.info.Operation, s.base, st)
 }
 
 // settle ends a piece of work on the journal: when nothing is left open it ends, else a fresh one carries what is.
@@ -190,7 +190,7 @@ func (s *session) settle() error {
 	return nil
 }
 
-// ensureLog makes a journal when there is none, and seals one that is gone on with. Called with mu held.
+// ensureLog makes a journal when there is none, and seals one that is continued. Called with mu held.
 func (s *session) ensureLog() error {
 	if s.lineage == "" {
 		if s.lineage = lineageOf(s.base); s.lineage == "" {
@@ -213,12 +213,17 @@ func (s *session) ensureLog() error {
 
 // begin puts a new journal in the place of the stored one.
 func (s *session) begin(carried []journal.Record) error {
-	h := journal.Header{Format: journal.FormatLevel, Lineage: s.lineage, Base: s.hash, Host: hostName(),
-		Created: s.w.o.Now(), Rescue: s.w.o.Rescue, Lock: s.info.ID}
+	key, err := journal.NewKey(s.w.o.Cipher)
+	if err != nil {
+		return err
+	}
+	h := journal.NewHeader(key)
+	h.Lineage, h.Base, h.Created, h.Rescue = s.lineage, s.hash, s.w.o.Now(), s.w.o.Rescue
+	h.Host, h.Lock = hostName(), s.info.ID
 	if s.base != nil {
 		h.Serial = s.base.Serial
 	}
-	log, first, err := newLog(s, h, carried)
+	log, first, err := newLog(s, h, key, carried)
 	if err != nil {
 		return err
 	}
@@ -303,17 +308,31 @@ func (s *session) addOnce(version string, n int, chunk []byte) error {
 		if errors.Is(err, ErrLost) {
 			return err
 		}
+		if there.Version == "" {
+			return errRemoved
+		}
 		return ErrChanged
 	}
 	return err
 }
+
+// errRemoved is ErrChanged of a journal that is gone, with whatever there was before.
+var errRemoved error = removedError{}
+
+type removedError struct{}
+
+func (removedError) Error() string {
+	return "it was removed during the run, perhaps with its workspace"
+}
+
+func (removedError) Is(target error) bool { return target == ErrChanged }
 
 // sealed reports whether the last record of a journal says whose it is.
 func sealed(p *journal.Parsed) bool {
 	return len(p.Records) > 0 && p.Records[len(p.Records)-1].Kind == journal.KindSeal
 }
 
-// lastLock is the id of the lock under which a journal was last gone on with.
+// lastLock is the id of the lock under which a journal was last continued.
 func lastLock(p *journal.Parsed) string {
 	for _, r := range slices.Backward(p.Records) {
 		var s journal.SealRecord

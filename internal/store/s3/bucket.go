@@ -42,7 +42,7 @@ type condition struct {
 }
 
 // errUnmet means that a condition does not hold, so that nothing was written.
-var errUnmet = errors.New("something else stands there")
+var errUnmet = errors.New("something else is stored there")
 
 // maxObject is how great an object may be.
 const maxObject = 1 << 30

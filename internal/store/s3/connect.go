@@ -44,16 +44,10 @@ const (
 // connect makes the driver: it finds the credentials' source, and what the clients need.
 func connect(ctx context.Context, s *settings, o remote.Surroundings) (*driver, diag.List) {
 	var diags diag.List
-	client, err := s.client()
+	cfg, err := s.config(ctx, o)
 	if err != nil {
-		return nil, diags.Errorf(nil, "Invalid settings of the backend \"s3\"", "%s", s.clean(err.Error()))
+		return nil, diags.Errorf(nil, "No access to the backend \"s3\"", "%s", s.clean(err.Error()))
 	}
-	cfg, err := config.LoadDefaultConfig(ctx, s.load(client, o)...)
-	if err != nil {
-		return nil, diags.Errorf(nil, "No access to the backend \"s3\"", "%s",
-			s.clean("The settings of AWS cannot be used: "+err.Error()))
-	}
-	s.roles(&cfg)
 	if cfg.Region == "" {
 		return nil, diags.Append(&diag.Diagnostic{Severity: diag.Error, Summary: "Missing region value",
 			Detail: "The argument \"region\" or one of the environment variables AWS_REGION and AWS_DEFAULT_REGION " +
@@ -63,6 +57,19 @@ func connect(ctx context.Context, s *settings, o remote.Surroundings) (*driver, 
 		return nil, diags.Errorf(nil, "Wrong account for the backend \"s3\"", "%s", s.clean(err.Error()))
 	}
 	return newDriver(s, cfg, o), diags
+}
+
+// config finds out with which credentials, and over which connections, the services are asked.
+func (s *settings) config(ctx context.Context, o remote.Surroundings) (cfg aws.Config, err error) {
+	client, err := s.client()
+	if err != nil {
+		return cfg, err
+	}
+	if cfg, err = config.LoadDefaultConfig(ctx, s.load(client, o)...); err != nil {
+		return cfg, fmt.Errorf("the settings of AWS cannot be used: %w", err)
+	}
+	s.roles(&cfg)
+	return cfg, nil
 }
 
 // client makes the HTTP client.
@@ -268,17 +275,18 @@ func (s *settings) account(ctx context.Context, cfg aws.Config) error {
 	if s.skipAccount {
 		return errors.New(
 			"allowed_account_ids names accounts, and skip_requesting_account_id says not to ask for the " +
-				"account. Take one of the two out")
+				"account. Remove one of the two")
 	}
 	who, err := sts.NewFromConfig(cfg).GetCallerIdentity(ctx, &sts.GetCallerIdentityInput{})
 	if err != nil {
-		return errors.New("the account cannot be found out, for allowed_account_ids or forbidden_account_ids: " +
-			err.Error())
+		return errors.New(
+			"the account cannot be read, which is needed for allowed_account_ids or forbidden_account_ids: " +
+				err.Error())
 	}
 	id := aws.ToString(who.Account)
 	if slices.Contains(s.forbidden, id) || len(s.allowed) > 0 && !slices.Contains(s.allowed, id) {
-		return errors.New("the credentials are those of the account " + id + ", which allowed_account_ids or " +
-			"forbidden_account_ids rules out. Use credentials of another account")
+		return errors.New("the credentials are those of the account " + id +
+			", which allowed_account_ids or forbidden_account_ids excludes. Use credentials of another account")
 	}
 	return nil
 }

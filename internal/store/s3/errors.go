@@ -27,12 +27,19 @@ func (b *bucket) failed(ctx context.Context, what, key string, err error) error 
 	return b.s.explain(ctx, what+" "+b.name(key), err, objectHint(what, err))
 }
 
+// withoutCredentials is what the SDK says before the reason why it has none. It has no type for that.
+const withoutCredentials = "get credentials: "
+
 // explain makes an error for people.
 func (s *settings) explain(ctx context.Context, what string, err error, hint string) error {
 	if ctx.Err() != nil {
 		return &problem{text: what + ": " + context.Cause(ctx).Error(), err: ctx.Err()}
 	}
 	text := what + ": " + reason(err)
+	if strings.Contains(err.Error(), withoutCredentials) {
+		hint = "There are no credentials that could be used. Set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or a " +
+			"profile that has them (AWS_PROFILE), or look at the role that is to be assumed"
+	}
 	if hint != "" {
 		text += ". " + hint
 	}
@@ -98,9 +105,8 @@ func objectHint(what string, err error) string {
 			"list versions": "s3:ListBucketVersions"}[what]
 		hint := "Allow " + action + " to these credentials"
 		if what == "read" || what == "look for" {
-			hint += ", and s3:ListBucket for the bucket: without it an object that does not exist cannot be told " +
-				"from one " +
-				"that is not to be seen"
+			hint += ", and s3:ListBucket for the bucket: without it an object that does not exist looks the same as " +
+				"one that these credentials may not read"
 		}
 		return hint
 	}

@@ -109,7 +109,7 @@ func (p *place) Snapshot(ctx context.Context, id string) ([]byte, error) {
 	if i < 0 {
 		return nil, history.ErrNoRevision
 	}
-	o, err := p.d.bucket.version(ctx, p.key, versions[i].VersionId)
+	o, err := p.d.bucket.version(ctx, p.key, asked(versions[i]))
 	if err == nil && o == nil {
 		err = history.ErrNoRevision
 	}
@@ -123,6 +123,15 @@ func (p *place) Snapshot(ctx context.Context, id string) ([]byte, error) {
 func shortID(version string) string {
 	sum := sha256.Sum256([]byte(version))
 	return hex.EncodeToString(sum[:5])
+}
+
+// asked is the name under which a version is asked for. The only one of a bucket without versions has the name "null",
+// which not every service knows that lists it so.
+func asked(v types.ObjectVersion) *string {
+	if aws.ToString(v.VersionId) == "null" && aws.ToBool(v.IsLatest) {
+		return nil
+	}
+	return v.VersionId
 }
 
 // versions lists the versions of an object, the newest first.
@@ -153,7 +162,7 @@ func (b *bucket) versions(ctx context.Context, key string) (all []types.ObjectVe
 // for; then the version itself is read.
 func (b *bucket) meta(ctx context.Context, key string, v types.ObjectVersion) (_ map[string]string, err error) {
 	defer b.trace("head", key, time.Now(), &err)
-	out, err := b.client.HeadObject(ctx, &s3.HeadObjectInput{Bucket: &b.s.bucket, Key: &key, VersionId: v.VersionId,
+	out, err := b.client.HeadObject(ctx, &s3.HeadObjectInput{Bucket: &b.s.bucket, Key: &key, VersionId: asked(v),
 		SSECustomerAlgorithm: b.algorithm(), SSECustomerKey: optional(b.s.customerKey),
 		SSECustomerKeyMD5: b.keyDigest()})
 	if missing(err) {
@@ -163,7 +172,7 @@ func (b *bucket) meta(ctx context.Context, key string, v types.ObjectVersion) (_
 		return nil, b.failed(ctx, "look for", key, err)
 	}
 	if v.ETag != nil && aws.ToString(out.ETag) != *v.ETag {
-		o, err := b.version(ctx, key, v.VersionId)
+		o, err := b.version(ctx, key, asked(v))
 		if err != nil || o == nil {
 			return nil, err
 		}

@@ -3,6 +3,7 @@ package s3_test
 import (
 	"errors"
 	"fmt"
+	"net/http"
 	"net/http/httptest"
 	"reflect"
 	"strings"
@@ -88,5 +89,37 @@ func TestVersionsAreTheHistory(t *testing.T) {
 	}
 	if _, err := kept.Snapshot(ctx, "0123456789"); !errors.Is(err, history.ErrNoRevision) {
 		t.Errorf("a state that is not kept: %v", err)
+	}
+}
+
+// A bucket without versions has one state, also where the service lists it under a name that it does not know.
+func TestABucketWithoutVersionsHasOneState(t *testing.T) {
+	service := serve(t)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Query().Get("versionId") != "" {
+			fail(w, http.StatusBadRequest, "InvalidArgument")
+			return
+		}
+		service.ServeHTTP(w, r)
+	}))
+	t.Cleanup(server.Close)
+	p, err := open(t, settings(server.URL, nil)).Place(state.DefaultWorkspace)
+	must(t, err)
+	h, err := p.Lock(t.Context(), drivertest.Info(lockID))
+	must(t, err)
+	version := ""
+	for n := range 2 {
+		version, err = h.Write(t.Context(), remote.Write{Data: fmt.Appendf(nil, "state %d", n), Was: version,
+			Serial: uint64(n + 1), Revision: history.Revision{Who: "me"}})
+		must(t, err)
+	}
+	kept := p.(history.Historian)
+	all, err := kept.List(t.Context())
+	must(t, err)
+	if len(all) != 1 || all[0].Serial != 2 || all[0].Revision.Who != "me" {
+		t.Fatalf("former states %+v", all)
+	}
+	if data, err := kept.Snapshot(t.Context(), all[0].ID); err != nil || string(data) != "state 1" {
+		t.Errorf("%q, %v", data, err)
 	}
 }

@@ -133,7 +133,7 @@ func split(data []byte, sizes []int) (chunks [][]byte, _ error) {
 		chunks, data = append(chunks, data[:n:n]), data[n:]
 	}
 	if len(data) > 0 {
-		return nil, errors.New("there is more in it than it says")
+		return nil, errors.New("it has more content than it declares")
 	}
 	return chunks, nil
 }

@@ -208,7 +208,7 @@ func (p *place) ForceUnlock(ctx context.Context, id string) error {
 
 func handsOff(err error) error {
 	if errors.Is(err, errUnmet) {
-		return errors.New("the lock has changed hands just now. Look who holds it")
+		return errors.New("another run has taken the lock just now. Check who holds it")
 	}
 	return err
 }

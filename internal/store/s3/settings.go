@@ -175,6 +175,16 @@ var regionName = regexp.MustCompile(`^[a-z]{2,5}(-[a-z]+)+-\d+$`)
 func read(config cty.Value, o remote.Surroundings) (*settings, diag.List) {
 	var diags diag.List
 	r := reader{v: config, dir: o.Dir, diags: &diags}
+	s := r.settings()
+	r.names(s)
+	r.access(s, o)
+	r.services(s, o)
+	r.encryption(s, o)
+	return s, diags
+}
+
+// settings takes over what the block says.
+func (r reader) settings() *settings {
 	s := &settings{
 		bucket: r.text("bucket"), key: r.text("key"), prefix: "env:", lockFile: r.is("use_lockfile"),
 		table: r.text("dynamodb_table"), region: r.text("region"), stsRegion: r.text("sts_region"),
@@ -206,11 +216,7 @@ func read(config cty.Value, o remote.Surroundings) (*settings, diag.List) {
 			r.wrong("max_retries", "Invalid Value", "The value must be a number from 0 to 1000.")
 		}
 	}
-	r.names(s)
-	r.access(s, o)
-	r.services(s, o)
-	r.encryption(s, o)
-	return s, diags
+	return s
 }
 
 // names checks what objects are called.

@@ -4,7 +4,9 @@ import (
 	"encoding/xml"
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/internal/eval"
@@ -100,16 +102,27 @@ func caseOf(f *suite.FileResult, run *suite.Outcome, failed string, interrupted 
 	}
 	switch run.Status {
 	case suite.Fail:
-		c.Failure = &resultXML{failures(run), view.Diagnostics(o.View, errors)}
+		c.Failure = &resultXML{failures(run), o.cdata(errors)}
 	case suite.Error:
-		c.Error = &resultXML{"Encountered an error", view.Diagnostics(o.View, errors)}
+		c.Error = &resultXML{"Encountered an error", o.cdata(errors)}
 	default:
 		warnings = append(warnings, errors...)
 	}
 	if len(warnings) > 0 {
-		c.Err = &textXML{view.Diagnostics(o.View, warnings)}
+		c.Err = &textXML{o.cdata(warnings)}
 	}
 	return c
+}
+
+// cdata is the text of problems without the characters that no document of XML can have: encoding/xml leaves them out
+// of attributes, but not out of this.
+func (o Options) cdata(list diag.List) string {
+	return strings.Map(func(r rune) rune {
+		if r < ' ' && r != '\t' && r != '\n' && r != '\r' || r == '\ufffe' || r == '\uffff' {
+			return utf8.RuneError
+		}
+		return r
+	}, view.Diagnostics(o.View, list))
 }
 
 func skipped(failed string, interrupted bool) *resultXML {

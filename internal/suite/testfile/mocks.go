@@ -86,7 +86,7 @@ func (r *reader) mockBlocks(m *Mock, blocks hcl.Blocks, atPlan bool) {
 			if first.Range.Filename != b.DefRange.Filename {
 				summary = "Duplicate mock resource block" // as Terraform calls it between files
 			}
-			r.errorf(b.LabelRanges[0], summary, "A %s block for %s stands at %s already.", b.Type, b.Labels[0],
+			r.errorf(b.LabelRanges[0], summary, "A %s block for %s is at %s already.", b.Type, b.Labels[0],
 				first.Range)
 			continue
 		}
@@ -186,12 +186,12 @@ func (r *reader) override(list []*Override, b *hcl.Block, atPlan bool) []*Overri
 	o.Target = t
 	if !o.suits() {
 		what := map[Kind]string{Resource: "resources", Data: "data sources", Module: "modules"}[o.Kind]
-		r.errorf(o.TargetRange, "Invalid override target", "A block %s is for %s, and %s is none.", b.Type, what, t)
+		r.errorf(o.TargetRange, "Invalid override target", "A block %s is for %s, and %s is not one.", b.Type, what, t)
 		return list
 	}
 	for _, first := range list {
 		if first.Kind == o.Kind && first.Target.String() == t.String() {
-			r.errorf(b.DefRange, fmt.Sprintf("Duplicate %s block", b.Type), "A block %s for %s stands at %s already.",
+			r.errorf(b.DefRange, fmt.Sprintf("Duplicate %s block", b.Type), "A block %s for %s is at %s already.",
 				b.Type, t, first.Range)
 			return list
 		}

@@ -58,7 +58,7 @@ func (r *reader) read(body hcl.Body) {
 			run := r.run(b)
 			if first, twice := runs[run.Name]; twice {
 				r.errorf(b.DefRange, `Duplicate "run" block names`,
-					"A run block named %q stands at %s already. Each run of a file needs a name of its own.", run.Name,
+					"A run block named %q is at %s already. Each run of a file needs a name of its own.", run.Name,
 					first)
 				continue
 			}
@@ -81,7 +81,7 @@ func (r *reader) read(body hcl.Body) {
 			}
 			if first, twice := providers[p.Addr().String()]; twice {
 				r.errorf(b.DefRange, "Duplicate provider block",
-					"The provider configuration %s stands at %s already. Give one of them an alias, or remove it.",
+					"The provider configuration %s is at %s already. Give one of them an alias, or remove it.",
 					p.Addr(), first)
 				continue
 			}

@@ -223,6 +223,33 @@ func named(t T, _ Options, a, b remote.Driver) {
 	}
 }
 
+// times has holders whose clocks are wrong. A lock ends when it is given back, freed, or not renewed: what its holder
+// says of the time is for people.
+func times(t T, _ Options, a, b remote.Driver) {
+	p, other := place(t, a, state.DefaultWorkspace), place(t, b, state.DefaultWorkspace)
+	for n, created := range Wild() {
+		info := Info(id(2 * n))
+		info.Created = created
+		h, err := p.Lock(t.Context(), info)
+		must(t, err)
+		var locked *state.LockedError
+		if _, err := other.Lock(t.Context(), Info(id(2*n+1))); !errors.As(err, &locked) || locked.Info == nil ||
+			locked.Info.ID != info.ID || !locked.Info.Created.Equal(created) {
+			t.Errorf("taking a lock that is held since %s: %s; want the error that says who holds it, and since when",
+				created.Format(time.RFC3339), answer(err))
+		}
+		must(t, h.Check(t.Context()))
+		must(t, h.Unlock(t.Context()))
+	}
+}
+
+// Wild are times that clocks show which are hours or ages off.
+func Wild() []time.Time {
+	at := Info("").Created
+	return []time.Time{{}, time.Date(1970, 1, 1, 0, 0, 0, 0, time.UTC), at.Add(-13 * time.Hour), at.AddDate(100, 0, 0),
+		time.Date(9999, 12, 31, 23, 59, 59, 0, time.UTC)}
+}
+
 func forced(t T, o Options, a, b remote.Driver) {
 	_, h := lock(t, a, 1)
 	p := place(t, b, state.DefaultWorkspace)

@@ -58,6 +58,7 @@ func Checks(o Options) []Check {
 		{"WritesNameWhatTheyReplace", o.LastWriterWins, conditional},
 		{"OneHolder", false, oneHolder},
 		{"HoldersAreNamed", false, named},
+		{"TimesFreeNoLocks", false, times},
 		{"ForcedLocksAreLost", o.NoForce, forced},
 		{"JournalsGrowInOrder", o.NoJournal, journals},
 		{"JournalsNameWhatTheyReplace", o.NoJournal, replaced},
@@ -75,10 +76,14 @@ func (c Check) Sentence() string { return Sentence(c.Name) }
 // Sentence makes words of a name: "Writes name what they replace" of "WritesNameWhatTheyReplace".
 func Sentence(name string) string {
 	var b strings.Builder
-	for i, r := range name {
-		if i > 0 && unicode.IsUpper(r) {
+	runes := []rune(name)
+	upper := func(i int) bool { return i < len(runes) && unicode.IsUpper(runes[i]) }
+	for i, r := range runes {
+		if i > 0 && upper(i) && !upper(i-1) {
 			b.WriteByte(' ')
-			r = unicode.ToLower(r)
+			if !upper(i + 1) { // an ID stays one
+				r = unicode.ToLower(r)
+			}
 		}
 		b.WriteRune(r)
 	}

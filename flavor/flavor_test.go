@@ -1,0 +1,70 @@
+package flavor_test
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/tombolo-iac/tombolo/flavor"
+)
+
+// Each flavor is found by its name, its command and its registry, and nothing else is one.
+func TestFlavorsAreFoundByTheirNames(t *testing.T) {
+	for _, f := range []flavor.Flavor{flavor.Terraform, flavor.OpenTofu} {
+		if got, ok := flavor.Parse(f.String()); !ok || got != f {
+			t.Errorf("%q is read as %v, %v", f, got, ok)
+		}
+		if got := flavor.OfCommand(f.Command()); got != f {
+			t.Errorf("the command %q is of %v", f.Command(), got)
+		}
+		if got := flavor.OfRegistry(f.RegistryHost()); got != f {
+			t.Errorf("the registry %q is of %v", f.RegistryHost(), got)
+		}
+	}
+	for _, name := range []string{"", "tombolo", "Terraform"} {
+		if got, ok := flavor.Parse(name); ok {
+			t.Errorf("%q is read as %v", name, got)
+		}
+		if got := flavor.OfCommand(name); got != flavor.Unset {
+			t.Errorf("the command %q is of %v", name, got)
+		}
+		if got := flavor.OfRegistry(name); got != flavor.Unset {
+			t.Errorf("the registry %q is of %v", name, got)
+		}
+	}
+}
+
+// OpenTofu reads a file of its own in place of Terraform's; Terraform reads its own alone.
+func TestTwinsOfFiles(t *testing.T) {
+	for name, want := range map[string][]string{
+		"main.tf": {"main.tofu"}, "main.tf.json": {"main.tofu.json"}, "a.tf.tf": {"a.tf.tofu"},
+		"main.tftest.hcl": {"main.tofutest.hcl"}, "README.md": nil,
+	} {
+		if got := flavor.OpenTofu.Twins(name); !slices.Equal(got, want) {
+			t.Errorf("%s: got %q, want %q", name, got, want)
+		}
+		if got := flavor.Terraform.Twins(name); got != nil {
+			t.Errorf("%s has for Terraform the twins %q", name, got)
+		}
+	}
+	if got, want := flavor.OpenTofu.Extensions(".tf"), []string{".tf", ".tofu"}; !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+// The versions that OpenTofu's projects ask for are judged in files of OpenTofu alone.
+func TestRequiredVersionIsJudgedInOwnFiles(t *testing.T) {
+	for file, want := range map[string]bool{"versions.tofu": true, "versions.tofu.json": true, "versions.tf": false} {
+		if got := flavor.OpenTofu.Requires(file); got != want {
+			t.Errorf("OpenTofu, %s: %v", file, got)
+		}
+		if !flavor.Terraform.Requires(file) {
+			t.Errorf("Terraform, %s: not judged", file)
+		}
+	}
+	if got := flavor.Unset.Version("1.2.3"); got != "1.2.3" {
+		t.Errorf("got the version %q", got)
+	}
+	if got := flavor.OpenTofu.Version("1.2.3"); got != flavor.OpenTofuVersion {
+		t.Errorf("OpenTofu has the version %q", got)
+	}
+}

@@ -1,0 +1,51 @@
+package command
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// newTerminal returns the two ends of a terminal: what a person types at and what a program reads from.
+func newTerminal(t *testing.T) (person, program *os.File) {
+	t.Helper()
+	person, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0)
+	if err != nil {
+		t.Skipf("needs terminals: %v", err)
+	}
+	t.Cleanup(func() { person.Close() })
+	if err := unix.IoctlSetPointerInt(int(person.Fd()), unix.TIOCSPTLCK, 0); err != nil {
+		t.Fatal(err)
+	}
+	number, err := unix.IoctlGetInt(int(person.Fd()), unix.TIOCGPTN)
+	if err != nil {
+		t.Fatal(err)
+	}
+	program, err = os.OpenFile(fmt.Sprint("/dev/pts/", number), os.O_RDWR|unix.O_NOCTTY, 0)
+	if err != nil {
+		t.Skipf("needs terminals: %v", err)
+	}
+	t.Cleanup(func() { program.Close() })
+	return person, program
+}
+
+// At a terminal, where nothing comes by itself, a command says what it waits for; it gets what is typed up to Ctrl-D.
+func TestReadingFromATerminalIsSaid(t *testing.T) {
+	person, program := newTerminal(t)
+	if _, err := person.WriteString("typed\n\x04"); err != nil {
+		t.Fatal(err)
+	}
+	var told bytes.Buffer
+	text, err := NewInput(program).All(t.Context(), "the request", &told)
+	if err != nil || string(text) != "typed\n" {
+		t.Errorf("got %q, %v", text, err)
+	}
+	if !strings.Contains(told.String(), "Reading the request from the terminal.") ||
+		!strings.Contains(told.String(), "Ctrl-D") {
+		t.Errorf("it says %q", told.String())
+	}
+}

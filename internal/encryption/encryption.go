@@ -1,0 +1,252 @@
+// Package encryption seals states, plans and journals where they are kept, in the format of OpenTofu 1.7 and later:
+// what one of the two programs has written, the other reads.
+//
+// An encryption block names methods, which seal and open, and key providers, which methods have their keys from. Each
+// target (the state, the plan, the states that data sources read) has a method, and fallbacks that only open: with them
+// a key or a method is replaced, and a plain state becomes a sealed one or the reverse.
+package encryption
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/tombolo-iac/tombolo/diag"
+)
+
+// version marks a sealed document. There is only one so far.
+const version = "v0"
+
+// maxMeta bounds what key providers may have written into a sealed document about their keys.
+const maxMeta = 1 << 20
+
+// Encryption is what an encryption block asks for. A nil Encryption seals nothing.
+type Encryption struct {
+	state, plan, others *Cipher
+	named               map[string]*Cipher
+}
+
+// State seals states, journals, backups and answers of programs; nil leaves them as they are.
+func (e *Encryption) State() *Cipher {
+	if e == nil {
+		return nil
+	}
+	return e.state
+}
+
+// Plan seals plan files; nil leaves them as they are.
+func (e *Encryption) Plan() *Cipher {
+	if e == nil {
+		return nil
+	}
+	return e.plan
+}
+
+// Remote opens the state that a data source reads: name is the name of its block, with the path of its module before it
+// where that is not the root module (module.m.name).
+func (e *Encryption) Remote(name string) *Cipher {
+	if e == nil {
+		return nil
+	}
+	if c := e.named[name]; c != nil {
+		return c
+	}
+	return e.others
+}
+
+// Cipher seals and opens the documents of one target. Its methods may be called concurrently, and on nil, which leaves
+// everything as it is.
+type Cipher struct {
+	target  string // for messages: "state"
+	setup   *setup
+	methods []*block // the first seals, all open
+
+	mu     sync.Mutex
+	method method   // the first, with the keys of this run, once they were asked for
+	meta   metadata // what opens what it has sealed
+}
+
+// metadata is what key providers say of their keys, by what their blocks are called. It is no secret.
+type metadata map[string][]byte
+
+// sealed is a document as it is stored.
+type sealed struct {
+	Serial  *uint64  `json:"serial,omitempty"`
+	Lineage *string  `json:"lineage,omitempty"`
+	Meta    metadata `json:"meta"`
+	Data    []byte   `json:"encrypted_data"`
+	Version string   `json:"encryption_version"`
+}
+
+// IsSealed reports whether this is a document that was sealed, by whatever key.
+func IsSealed(document []byte) bool {
+	document = bytes.TrimLeft(document, " \t\r\n")
+	if len(document) == 0 || document[0] != '{' || !bytes.Contains(document, []byte(`"encryption_version"`)) {
+		return false
+	}
+	var s struct {
+		Version string `json:"encryption_version"`
+	}
+	return json.Unmarshal(document, &s) == nil && s.Version != ""
+}
+
+// Seals reports whether documents are stored sealed.
+func (c *Cipher) Seals() bool { return c != nil && c.methods[0].kind != unencrypted }
+
+// Ready gets the key for what will be sealed, once: it is called before anything begins that has to be stored.
+func (c *Cipher) Ready(ctx context.Context) error {
+	if !c.Seals() {
+		return nil
+	}
+	_, _, err := c.sealing(ctx)
+	return err
+}
+
+// sealing returns the method that seals, and what opens what it seals.
+func (c *Cipher) sealing(ctx context.Context) (method, metadata, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.method == nil {
+		meta := metadata{}
+		m, diags := c.setup.method(ctx, c.methods[0], nil, meta)
+		if err := firstError(diags); err != nil {
+			return nil, nil, fmt.Errorf("there is no key to encrypt the %s with: %w", c.target, err)
+		}
+		c.method, c.meta = m, meta
+	}
+	return c.method, c.meta, nil
+}
+
+// Seal returns a document as it is to be stored. One that is no state has a nil lineage.
+func (c *Cipher) Seal(ctx context.Context, document []byte, lineage *string, serial uint64) ([]byte, error) {
+	if !c.Seals() {
+		return document, nil
+	}
+	m, meta, err := c.sealing(ctx)
+	if err != nil {
+		return nil, err
+	}
+	data, err := m.seal(ctx, document)
+	if err != nil {
+		return nil, fmt.Errorf("encrypt the %s with %s: %w", c.target, c.methods[0].address(), err)
+	}
+	s := sealed{Meta: meta, Data: data, Version: version}
+	if lineage != nil {
+		s.Lineage, s.Serial = lineage, &serial
+	}
+	return json.Marshal(s)
+}
+
+// Open returns what was sealed, and whether it stands to be sealed anew, because a fallback opened it. A plain document
+// is returned as it is where the unencrypted method is among the methods, and refused elsewhere.
+func (c *Cipher) Open(ctx context.Context, document []byte) (plain []byte, outdated bool, err error) {
+	if c == nil || len(bytes.TrimSpace(document)) == 0 {
+		return document, false, nil
+	}
+	if !IsSealed(document) {
+		for i, m := range c.methods {
+			if m.kind == unencrypted {
+				return document, i > 0, nil
+			}
+		}
+		return nil, false, &Error{Target: c.target, Plain: true}
+	}
+	var s sealed
+	if err := json.Unmarshal(document, &s); err != nil {
+		return nil, false, &Error{Target: c.target, Err: fmt.Errorf("it is no sealed document: %w", err)}
+	}
+	if s.Version != version {
+		return nil, false, &Error{Target: c.target, Err: fmt.Errorf("its version is %.20q, and this program knows %q",
+			s.Version, version)}
+	}
+	size := 0
+	for name, m := range s.Meta {
+		size += len(name) + len(m)
+	}
+	if size > maxMeta {
+		return nil, false, &Error{
+			Target: c.target, Err: fmt.Errorf("what it says of its keys takes %d bytes, and at most %d are allowed",
+				size, maxMeta)}
+	}
+	var tried []error
+	for i, b := range c.methods {
+		if b.kind == unencrypted {
+			continue
+		}
+		plain, err := c.openWith(ctx, b, &s)
+		if err == nil {
+			return plain, i > 0, nil
+		}
+		if ctx.Err() != nil {
+			return nil, false, ctx.Err()
+		}
+		tried = append(tried, fmt.Errorf("%s: %w", b.address(), err))
+	}
+	return nil, false, &Error{Target: c.target, Err: errors.Join(tried...)}
+}
+
+// openWith opens a document with one of the methods, and ensures that what stands outside of the sealed part is true.
+func (c *Cipher) openWith(ctx context.Context, b *block, s *sealed) ([]byte, error) {
+	m, diags := c.setup.method(ctx, b, s.Meta, metadata{})
+	if err := firstError(diags); err != nil {
+		return nil, err
+	}
+	plain, err := m.open(ctx, s.Data)
+	if err != nil || s.Lineage == nil && s.Serial == nil {
+		return plain, err
+	}
+	var inside struct {
+		Serial  *uint64 `json:"serial"`
+		Lineage *string `json:"lineage"`
+	}
+	if err := json.Unmarshal(plain, &inside); err != nil {
+		return nil, fmt.Errorf("what it holds is no state: %w", err)
+	}
+	if s.Serial != nil && inside.Serial != nil && *s.Serial != *inside.Serial {
+		return nil, fmt.Errorf("it says serial %d outside and %d inside: it was changed after it was written",
+			*s.Serial, *inside.Serial)
+	}
+	if s.Lineage != nil && *s.Lineage != "" && inside.Lineage != nil && *s.Lineage != *inside.Lineage {
+		return nil, fmt.Errorf("it says lineage %.60q outside and %.60q inside: it was changed after it was written",
+			*s.Lineage,
+			*inside.Lineage)
+	}
+	return plain, nil
+}
+
+// firstError returns the first error of a list as an error.
+func firstError(diags diag.List) error {
+	for _, d := range diags {
+		if d.Severity == diag.Error {
+			return fmt.Errorf("%s: %s", d.Summary, d.Detail)
+		}
+	}
+	return nil
+}
+
+// Error is a document that the encryption settings do not open.
+type Error struct {
+	Target string // "state" or "plan"
+	Plain  bool   // it is not sealed, and may not be plain
+	Err    error  // what each method said
+}
+
+// Error implements error.
+func (e *Error) Error() string {
+	if e.Plain {
+		return fmt.Sprintf(
+			"it is not encrypted, and the encryption settings of the %s do not allow that. If it was always "+
+				"plain, add a method \"unencrypted\" as the fallback of the %s until it has been written once; if it "+
+				"was "+
+				"encrypted before, somebody has replaced it", e.Target, e.Target)
+	}
+	return fmt.Sprintf(
+		"it is encrypted, and the encryption settings of the %s do not open it: %v. Nothing was changed. Give "+
+			"the method and the key that it was written with, also as a fallback", e.Target, e.Err)
+}
+
+// Unwrap returns what the methods said.
+func (e *Error) Unwrap() error { return e.Err }

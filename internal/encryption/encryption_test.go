@@ -1,0 +1,348 @@
+package encryption
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/zclconf/go-cty/cty"
+	"golang.org/x/tools/txtar"
+)
+
+// plainScope knows what key providers give, and nothing else.
+func plainScope(e hcl.Expression, more map[string]cty.Value) (cty.Value, hcl.Diagnostics) {
+	return e.Value(&hcl.EvalContext{Variables: more})
+}
+
+// start makes what the settings ask for.
+func start(t testing.TB, settings, dir string) *Encryption {
+	t.Helper()
+	c, diags := Parse(settings, "settings.hcl")
+	if diags.HasErrors() {
+		t.Fatal(diags.Err())
+	}
+	e, diags := New(c, Options{Scope: plainScope, Dir: dir})
+	if diags.HasErrors() {
+		t.Fatal(diags.Err())
+	}
+	return e
+}
+
+// vector is what OpenTofu has written with some settings.
+type vector struct {
+	name, settings     string
+	dir                string // with programs of the settings
+	state, plain, plan []byte
+}
+
+func vectors(t testing.TB) (all []vector) {
+	t.Helper()
+	names, err := filepath.Glob("testdata/*.txtar")
+	if err != nil || len(names) == 0 {
+		t.Fatal("there are no vectors", err)
+	}
+	_, err = exec.LookPath("python3")
+	for _, name := range names {
+		a, parseErr := txtar.ParseFile(name)
+		if parseErr != nil {
+			t.Fatal(parseErr)
+		}
+		v := vector{name: strings.TrimSuffix(filepath.Base(name), ".txtar"), dir: t.TempDir()}
+		for _, f := range a.Files {
+			switch f.Name {
+			case "settings.hcl":
+				v.settings = string(f.Data)
+			case "terraform.tfstate":
+				v.state = f.Data
+			case "plain.tfstate":
+				v.plain = f.Data
+			case "plan.sealed":
+				v.plan = f.Data
+			default:
+				if err := os.WriteFile(filepath.Join(v.dir, f.Name), f.Data, 0o666); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		if strings.Contains(v.settings, "python3") && err != nil {
+			t.Logf("%s is left out: it needs python3 on PATH", v.name)
+			continue
+		}
+		all = append(all, v)
+	}
+	return all
+}
+
+// TestDocumentsOfOpenTofuAreOpened opens states and plans that OpenTofu wrote, and what we write with the same
+// settings.
+func TestDocumentsOfOpenTofuAreOpened(t *testing.T) {
+	for _, v := range vectors(t) {
+		t.Run(v.name, func(t *testing.T) {
+			e := start(t, v.settings, v.dir)
+			got, outdated, err := e.State().Open(t.Context(), v.state)
+			if err != nil || outdated {
+				t.Fatalf("outdated %v, %v", outdated, err)
+			}
+			if !sameJSON(t, got, v.plain) {
+				t.Errorf("got %s\nwant %s", got, v.plain)
+			}
+			if plan, _, err := e.Plan().Open(t.Context(), v.plan); err != nil || !bytes.HasPrefix(plan, []byte("PK")) {
+				t.Errorf("the plan: %v, %.20q", err, plan)
+			}
+			lineage, serial := "l", uint64(18446744073709551615)
+			mine := []byte(`{"version":4,"serial":18446744073709551615,"lineage":"l","outputs":{}}`)
+			sealed, err := e.State().Seal(t.Context(), mine, &lineage, serial)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !IsSealed(sealed) || bytes.Contains(sealed, []byte("outputs")) {
+				t.Errorf("it is not sealed: %s", sealed)
+			}
+			for range 2 { // also with the keys of another run
+				back, _, err := e.State().Open(t.Context(), sealed)
+				if err != nil || !bytes.Equal(back, mine) {
+					t.Fatalf("%v: %s", err, back)
+				}
+				e = start(t, v.settings, v.dir)
+			}
+		})
+	}
+}
+
+func sameJSON(t *testing.T, a, b []byte) bool {
+	t.Helper()
+	var one, two any
+	if err := errors.Join(json.Unmarshal(a, &one), json.Unmarshal(b, &two)); err != nil {
+		t.Fatal(err)
+	}
+	x, _ := json.Marshal(one)
+	y, _ := json.Marshal(two)
+	return bytes.Equal(x, y)
+}
+
+// quick has a key provider without a program and without much work.
+const quick = `
+key_provider "pbkdf2" "a" {
+  passphrase = "a passphrase of some length"
+  iterations = 200000
+}
+method "aes_gcm" "m" {
+  keys = key_provider.pbkdf2.a
+}
+`
+
+// TestDamagedDocumentsAreRefused changes sealed documents at random places: none is opened to something else, none ends
+// the program.
+func TestDamagedDocumentsAreRefused(t *testing.T) {
+	keys := `{"encryption_key":[` + strings.Repeat("7,", 31) + `7],"decryption_key":[` + strings.Repeat("7,", 31) +
+		`7]}`
+	settings := `{"method":{"aes_gcm":{"m":{"keys":` + keys + `}}},"state":{"method":"method.aes_gcm.m"}}`
+	c := start(t, settings, "").State()
+	lineage, plain := "the lineage", []byte(`{"version":4,"serial":7,"lineage":"the lineage"}`)
+	sealed, err := c.Seal(t.Context(), plain, &lineage, 7)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := rand.New(rand.NewPCG(1, 2))
+	same := 0
+	for i := range 10_000 {
+		b := bytes.Clone(sealed)
+		for range 1 + r.IntN(3) {
+			switch at := r.IntN(len(b)); r.IntN(4) {
+			case 0:
+				b[at] = byte(r.IntN(256))
+			case 1:
+				b = b[:at+1]
+			case 2:
+				b = append(b[:at:at], b[min(len(b), at+1+r.IntN(4)):]...)
+			case 3:
+				b = append(b[:at:at], append([]byte{byte(r.IntN(256))}, b[at:]...)...)
+			}
+			if len(b) == 0 {
+				b = []byte("x")
+			}
+		}
+		got, _, err := c.Open(t.Context(), b)
+		if err == nil && !bytes.Equal(got, plain) {
+			t.Fatalf("change %d gives another document: %q from %q", i, got, b)
+		}
+		if err == nil {
+			same++ // the change was outside of what is sealed: white space, an unknown member
+		}
+	}
+	if same > 500 {
+		t.Errorf("%d of 10,000 changes had no effect", same)
+	}
+}
+
+// TestFallbacksOpen has settings one after the other, and says which of them open what the first has written.
+func TestFallbacksOpen(t *testing.T) {
+	other := strings.ReplaceAll(strings.ReplaceAll(quick, `"a"`, `"b"`), "pbkdf2.a", "pbkdf2.b")
+	other = strings.ReplaceAll(strings.ReplaceAll(other, "a passphrase", "another phrase"), `"m"`, `"n"`)
+	plainMethod := "method \"unencrypted\" \"u\" {}\n"
+	first := start(t, quick+"state {\nmethod = method.aes_gcm.m\n}", "").State()
+	document := []byte(`{"version":4,"serial":1,"lineage":"l"}`)
+	lineage := "l"
+	sealed, err := first.Seal(t.Context(), document, &lineage, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tests := map[string]struct {
+		settings         string
+		sealed, plain    string // "" opened, "outdated", or a part of the error
+		sealsWhatItGives bool
+	}{
+		"same":  {quick + "state {\nmethod = method.aes_gcm.m\n}", "", "is not encrypted", true},
+		"other": {other + "state {\nmethod = method.aes_gcm.n\n}", "do not open it", "is not encrypted", true},
+		"rotation": {quick + other + "state {\nmethod = method.aes_gcm.n\nfallback {\nmethod = method.aes_gcm.m\n}\n}",
+			"outdated", "is not encrypted", true},
+		"from plain": {quick + plainMethod +
+			"state {\nmethod = method.aes_gcm.m\nfallback {\nmethod = method.unencrypted.u\n}\n}", "", "outdated",
+			true},
+		"to plain": {quick + plainMethod +
+			"state {\nmethod = method.unencrypted.u\nfallback {\nmethod = method.aes_gcm.m\n}\n}", "outdated", "",
+			false},
+		"plain": {plainMethod + "state {\nmethod = method.unencrypted.u\n}", "do not open it", "", false},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			c := start(t, tt.settings, "").State()
+			for want, d := range map[string][]byte{"sealed " + tt.sealed: sealed, "plain " + tt.plain: document} {
+				_, want, _ = strings.Cut(want, " ")
+				got, outdated, err := c.Open(t.Context(), d)
+				switch {
+				case want != "" && want != "outdated":
+					if err == nil || !strings.Contains(err.Error(), want) {
+						t.Errorf("got %v, want %q", err, want)
+					}
+				case err != nil || !bytes.Equal(got, document) || outdated != (want == "outdated"):
+					t.Errorf("got %s, outdated %v, %v; want %q", got, outdated, err, want)
+				}
+			}
+			if c.Seals() != tt.sealsWhatItGives {
+				t.Errorf("seals: %v", c.Seals())
+			}
+		})
+	}
+}
+
+// TestMistakesInSettings has a mistake a row, and a part of the message. No message has the passphrase.
+func TestMistakesInSettings(t *testing.T) {
+	const secret = "a passphrase of some length"
+	target := "state {\nmethod = method.aes_gcm.m\n}\n"
+	tests := map[string]struct{ settings, want string }{
+		"no method":      {quick + "state {\n}\n", "Missing encryption method"},
+		"unknown method": {quick + "state {\nmethod = method.aes_gcm.x\n}\n", `Did you mean "method.aes_gcm.m"?`},
+		"no reference":   {quick + "state {\nmethod = \"x\"\n}\n", "method.TYPE.NAME"},
+		"kind of method": {"method \"rot13\" \"m\" {}\nstate {\nmethod = method.rot13.m\n}\n",
+			"aes_gcm, external, unencrypted"},
+		"kind of provider": {strings.ReplaceAll(quick, "pbkdf2", "scrypt") + target, "external, openbao, pbkdf2"},
+		"short":            {strings.ReplaceAll(quick, secret, "short") + target, "too short"},
+		"rounds":           {strings.ReplaceAll(quick, "200000", "1000") + target, "at least 200000"},
+		"argument":         {strings.ReplaceAll(quick, "iterations", "rounds") + target, "Unsupported argument"},
+		"twice":            {quick + quick + target, "There are two blocks"},
+		"enforced": {"method \"unencrypted\" \"u\" {}\nstate {\nmethod = method.unencrypted.u\nenforced = true\n}\n",
+			"Unencrypted method is forbidden"},
+		"circle": {
+			"key_provider \"pbkdf2\" \"a\" {\nchain = key_provider.pbkdf2.b\n}\nkey_provider \"pbkdf2\" \"b\" {\n" +
+				"chain = key_provider.pbkdf2.a\n}\nmethod \"aes_gcm\" \"m\" {\nkeys = key_provider.pbkdf2.a\n}\n" +
+				target,
+			"Circular reference"},
+		"undeclared": {"method \"aes_gcm\" \"m\" {\nkeys = key_provider.pbkdf2.a\n}\n" + target,
+			"undeclared key provider"},
+		"key length": {strings.ReplaceAll(quick, "iterations = 200000", "key_length = 17") + target, "16, 24 or 32"},
+		"syntax": {"key_provider \"pbkdf2\" \"a\" {\npassphrase = \"" + secret + "\" x\n}",
+			"cannot be read at line 2"},
+		"program": {"key_provider \"external\" \"a\" {\ncommand = [\"false\"]\n}\nmethod \"aes_gcm\" \"m\" {\n" +
+			"keys = key_provider.external.a\n}\n" + target, "exit status 1"},
+		"no token": {"key_provider \"openbao\" \"a\" {\nkey_name = \"k\"\n}\nmethod \"aes_gcm\" \"m\" {\n" +
+			"keys = key_provider.openbao.a\n}\n" + target, "there is no token"},
+	}
+	for _, name := range []string{"BAO_TOKEN", "VAULT_TOKEN"} {
+		t.Setenv(name, "")
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			c, diags := Parse(tt.settings, Variable)
+			var e *Encryption
+			if !diags.HasErrors() {
+				e, diags = New(c, Options{Scope: plainScope})
+			}
+			err := diags.Err()
+			if err == nil {
+				err = e.State().Ready(t.Context())
+			}
+			if err == nil || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("got %v, want %q", err, tt.want)
+			} else if strings.Contains(err.Error(), secret) {
+				t.Errorf("the passphrase is shown: %v", err)
+			}
+		})
+	}
+}
+
+// TestSettingsAreLaidOverOthers merges two settings: what the second has counts.
+func TestSettingsAreLaidOverOthers(t *testing.T) {
+	base, _ := Parse(quick+"state {\nmethod = method.aes_gcm.m\nenforced = true\n}", "base")
+	over, diags := Parse("key_provider \"pbkdf2\" \"a\" {\npassphrase = \"the one that counts\"\n}\n"+
+		"plan {\nmethod = method.aes_gcm.m\n}", "over")
+	if diags.HasErrors() {
+		t.Fatal(diags.Err())
+	}
+	e, diags := New(Merge(base, over), Options{Scope: plainScope})
+	if diags.HasErrors() {
+		t.Fatal(diags.Err())
+	}
+	sealed, err := e.Plan().Seal(t.Context(), []byte("PK"), nil, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	same := start(t, strings.ReplaceAll(quick, "a passphrase of some length", "the one that counts")+
+		"state {\nmethod = method.aes_gcm.m\n}", "")
+	if got, _, err := same.State().Open(t.Context(), sealed); err != nil || string(got) != "PK" {
+		t.Errorf("%s, %v", got, err)
+	}
+	if Merge(nil, over) != over || Merge(base, nil) != base {
+		t.Error("settings that are laid over nothing are no others")
+	}
+}
+
+// FuzzOpen reads documents that are meant to be sealed.
+func FuzzOpen(f *testing.F) {
+	settings := `{"method":{"aes_gcm":{"m":{"keys":{"encryption_key":[` + strings.Repeat("1,", 15) + `1]}}}},` +
+		`"state":{"method":"method.aes_gcm.m"}}`
+	c := start(f, settings, "").State()
+	for _, v := range vectors(f) {
+		f.Add(v.state)
+		f.Add(v.plan)
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		if got, _, err := c.Open(context.Background(), b); err == nil && len(bytes.TrimSpace(b)) > 0 {
+			t.Errorf("opened without a key: %q", got)
+		}
+	})
+}
+
+// FuzzSettings reads settings.
+func FuzzSettings(f *testing.F) {
+	for _, v := range vectors(f) {
+		f.Add(v.settings)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		if strings.Contains(text, "command") || strings.Contains(text, "iterations") ||
+			strings.Contains(text, "openbao") {
+			return // no programs, no work, no network
+		}
+		if c, diags := Parse(text, Variable); !diags.HasErrors() {
+			New(c, Options{Scope: plainScope})
+		}
+	})
+}

@@ -1,0 +1,208 @@
+package encryption
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os/exec"
+	"strings"
+	"time"
+
+	"github.com/zclconf/go-cty/cty"
+)
+
+// A program of the settings gets a JSON value on standard input, and writes a line that says who it is, then its
+// answer.
+const (
+	keyMagic      = "OpenTofu-External-Key-Provider"
+	methodMagic   = "OpenTofu-External-Encryption-Method"
+	programTime   = time.Minute // as OpenTofu gives it
+	maxAnswer     = 1 << 30
+	maxComplaints = 4 << 10 // of standard error are shown
+)
+
+// external is the method that runs one program to seal and another to open.
+type external struct {
+	keys             *Keys
+	encrypt, decrypt []string
+	programs         Programs
+}
+
+func newExternal(arguments map[string]cty.Value, p Programs) (method, error) {
+	m := &external{programs: p}
+	var err error
+	if v := arguments["keys"]; !v.IsNull() {
+		keys, err := keysOf(v)
+		if err != nil {
+			return nil, fmt.Errorf("keys: %w", err)
+		}
+		m.keys = &keys
+	}
+	if m.encrypt, err = words(arguments["encrypt_command"]); err != nil {
+		return nil, fmt.Errorf("encrypt_command: %w", err)
+	}
+	if m.decrypt, err = words(arguments["decrypt_command"]); err != nil {
+		return nil, fmt.Errorf("decrypt_command: %w", err)
+	}
+	return m, nil
+}
+
+// words reads a command.
+func words(v cty.Value) (all []string, err error) {
+	if v.IsNull() {
+		return nil, errors.New("a list with a program and its arguments is expected")
+	}
+	for _, e := range v.AsValueSlice() {
+		if e.IsNull() {
+			return nil, errors.New("a word of the command is null")
+		}
+		all = append(all, e.AsString())
+	}
+	if len(all) == 0 || all[0] == "" {
+		return nil, errors.New("a list with a program and its arguments is expected")
+	}
+	return all, nil
+}
+
+// exchange is what a program of a method reads, and what it answers (without the key).
+type exchange struct {
+	Key     []byte `json:"key,omitempty"`
+	Payload []byte `json:"payload"`
+}
+
+func (m *external) seal(ctx context.Context, plain []byte) ([]byte, error) {
+	in := exchange{Payload: plain}
+	if m.keys != nil {
+		in.Key = m.keys.Encryption
+	}
+	return m.run(ctx, m.encrypt, in)
+}
+
+func (m *external) open(ctx context.Context, sealed []byte) ([]byte, error) {
+	in := exchange{Payload: sealed}
+	if m.keys != nil {
+		if in.Key = m.keys.Decryption; len(in.Key) == 0 && len(m.keys.Encryption) > 0 {
+			return nil, errors.New("the key provider has no key for this document")
+		}
+	}
+	return m.run(ctx, m.decrypt, in)
+}
+
+func (m *external) run(ctx context.Context, command []string, in exchange) ([]byte, error) {
+	var out struct {
+		Payload []byte `json:"payload"`
+	}
+	if err := m.programs.ask(ctx, command, methodMagic, in, &out); err != nil {
+		return nil, err
+	}
+	if out.Payload == nil {
+		return nil, fmt.Errorf("%s: its answer has no payload", command[0])
+	}
+	return out.Payload, nil
+}
+
+// externalKeys is the key provider that runs a program.
+var externalKeys = &Kind{
+	Arguments: map[string]Argument{"command": {Type: cty.List(cty.String), Required: true}},
+	Keys: func(ctx context.Context, arguments map[string]cty.Value, in json.RawMessage, p Programs) (k Keys,
+		meta json.RawMessage, err error) {
+		command, err := words(arguments["command"])
+		if err != nil {
+			return k, nil, fmt.Errorf("command: %w", err)
+		}
+		type data struct {
+			External map[string]any `json:"external_data"`
+		}
+		var input *data
+		if len(in) > 0 {
+			var d data
+			if err := json.Unmarshal(in, &d); err != nil {
+				return k, nil, errors.New("what the document says of the key cannot be read")
+			}
+			if d.External != nil {
+				input = &d
+			}
+		}
+		var out struct {
+			Keys Keys `json:"keys"`
+			Meta data `json:"meta"`
+		}
+		if err := p.ask(ctx, command, keyMagic, input, &out); err != nil {
+			return k, nil, err
+		}
+		meta, err = json.Marshal(out.Meta)
+		return out.Keys, meta, err
+	},
+}
+
+// ask runs a program with a JSON value on its standard input, and reads its answer. What it writes to standard error is
+// shown when it fails.
+func (p Programs) ask(ctx context.Context, command []string, magic string, in, out any) error {
+	if p.mayRun != nil {
+		if err := p.mayRun(command); err != nil {
+			return err
+		}
+	}
+	ctx, cancel := context.WithTimeout(ctx, programTime)
+	defer cancel()
+	input, err := json.Marshal(in)
+	if err != nil {
+		return err
+	}
+	cmd := exec.CommandContext(ctx, command[0], command[1:]...)
+	stdout, stderr := &bounded{limit: maxAnswer}, &bounded{limit: maxComplaints, rest: true}
+	cmd.Dir, cmd.Stdin, cmd.Stdout, cmd.Stderr = p.dir, bytes.NewReader(input), stdout, stderr
+	cmd.WaitDelay = time.Second // for children that keep its pipes
+	err = cmd.Run()
+	complaint := strings.TrimSpace(stderr.String())
+	if complaint != "" {
+		complaint = ". It says: " + complaint
+	}
+	switch {
+	case ctx.Err() != nil:
+		return fmt.Errorf("%s did not end in time: %w%s", command[0], ctx.Err(), complaint)
+	case err != nil:
+		return fmt.Errorf("%s: %w%s", command[0], err, complaint)
+	}
+	first, answer, ok := bytes.Cut(stdout.Bytes(), []byte("\n"))
+	var header struct {
+		Magic   string `json:"magic"`
+		Version int    `json:"version"`
+	}
+	if !ok || json.Unmarshal(first, &header) != nil || header.Magic != magic {
+		return fmt.Errorf("%s does not begin its answer with the line {\"magic\":%q,\"version\":1}%s", command[0],
+			magic, complaint)
+	}
+	if header.Version != 1 {
+		return fmt.Errorf("%s speaks version %d, and version 1 is known%s", command[0], header.Version, complaint)
+	}
+	d := json.NewDecoder(bytes.NewReader(answer))
+	d.DisallowUnknownFields()
+	if err := d.Decode(out); err != nil {
+		// The decoder's words may hold a part of a key.
+		return fmt.Errorf("%s: its answer behind the first line is not the JSON object that is expected%s", command[0],
+			complaint)
+	}
+	return nil
+}
+
+// bounded keeps what is written up to a limit. What is more is an error, or dropped.
+type bounded struct {
+	bytes.Buffer
+	limit int
+	rest  bool // what is more is dropped
+}
+
+func (b *bounded) Write(p []byte) (int, error) {
+	n := len(p)
+	if room := b.limit - b.Len(); n > room {
+		if !b.rest {
+			return 0, fmt.Errorf("it writes more than %d bytes", b.limit)
+		}
+		p = p[:room]
+	}
+	b.Buffer.Write(p)
+	return n, nil
+}

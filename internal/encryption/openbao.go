@@ -1,0 +1,152 @@
+package encryption
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"path"
+	"strings"
+	"time"
+
+	"github.com/zclconf/go-cty/cty"
+)
+
+// transit has keys made and opened by the transit engine of OpenBao or Vault.
+var transit = &Kind{
+	Arguments: map[string]Argument{
+		"address": {Type: cty.String}, "token": {Type: cty.String}, "key_name": {Type: cty.String, Required: true},
+		"key_length": {Type: cty.Number}, "transit_engine_path": {Type: cty.String},
+	},
+	Keys: func(ctx context.Context, arguments map[string]cty.Value, in json.RawMessage, _ Programs) (k Keys,
+		meta json.RawMessage, err error) {
+		length, err := whole(arguments["key_length"], 32)
+		if err != nil || length != 16 && length != 32 && length != 64 {
+			return k, nil, errors.New("key_length: 16, 32 or 64 bytes are possible")
+		}
+		s := newTransit(arguments)
+		name := arguments["key_name"].AsString()
+		made, err := s.call(ctx, "datakey/plaintext", name, map[string]any{"bits": length * 8})
+		if err != nil {
+			return k, nil, fmt.Errorf("no new key: %w", err)
+		}
+		k.Encryption = made.Plaintext
+		if len(in) > 0 {
+			var then struct {
+				Ciphertext []byte `json:"ciphertext"`
+			}
+			if err := json.Unmarshal(in, &then); err != nil || len(then.Ciphertext) == 0 {
+				return k, nil, errors.New("what the document says of the key cannot be read")
+			}
+			opened, err := s.call(ctx, "decrypt", name, map[string]any{"ciphertext": string(then.Ciphertext)})
+			if err != nil {
+				return k, nil, fmt.Errorf("the key of the document is not opened: %w", err)
+			}
+			k.Decryption = opened.Plaintext
+		}
+		meta, err = json.Marshal(map[string][]byte{"ciphertext": []byte(made.Ciphertext)})
+		return k, meta, err
+	},
+}
+
+// transitServer is a server with the engine, and the token for it.
+type transitServer struct {
+	address, engine, token, namespace string
+	client                            *http.Client
+}
+
+const (
+	serverTime = time.Minute
+	maxReply   = 1 << 20
+)
+
+func newTransit(arguments map[string]cty.Value) *transitServer {
+	text := func(name, missing string, variables ...string) string {
+		if v, ok := arguments[name]; ok && !v.IsNull() && v.AsString() != "" {
+			return v.AsString()
+		}
+		for _, variable := range variables {
+			if v := os.Getenv(variable); v != "" {
+				return v
+			}
+		}
+		return missing
+	}
+	return &transitServer{
+		address:   text("address", "https://127.0.0.1:8200", "BAO_ADDR", "VAULT_ADDR"),
+		token:     text("token", "", "BAO_TOKEN", "VAULT_TOKEN"),
+		engine:    text("transit_engine_path", "/transit"),
+		namespace: text("", "", "BAO_NAMESPACE", "VAULT_NAMESPACE"),
+		client: &http.Client{Timeout: serverTime, CheckRedirect: func(*http.Request, []*http.Request) error {
+			return errors.New("it sends us to another address")
+		}},
+	}
+}
+
+// transitReply is what the engine answers.
+type transitReply struct {
+	Plaintext  []byte `json:"plaintext"`
+	Ciphertext string `json:"ciphertext"`
+}
+
+// call asks the engine. Its errors have nothing of the token and of keys.
+func (s *transitServer) call(ctx context.Context, verb, key string, body map[string]any) (*transitReply, error) {
+	base, err := url.Parse(s.address)
+	if err != nil || base.Host == "" || base.Scheme != "http" && base.Scheme != "https" {
+		return nil, errors.New("the address of the server is no URL with https or http")
+	}
+	if s.token == "" {
+		return nil,
+			errors.New("there is no token: set the argument token, or BAO_TOKEN or VAULT_TOKEN in the environment")
+	}
+	sent, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	address := base.JoinPath("v1", path.Join(s.engine, verb), url.PathEscape(key))
+	req, err := http.NewRequestWithContext(ctx, http.MethodPut, address.String(), bytes.NewReader(sent))
+	if err != nil {
+		return nil, err
+	}
+	req.Header.Set("X-Vault-Token", s.token)
+	req.Header.Set("X-Vault-Request", "true")
+	req.Header.Set("Content-Type", "application/json")
+	if s.namespace != "" {
+		req.Header.Set("X-Vault-Namespace", s.namespace)
+	}
+	resp, err := s.client.Do(req)
+	if err != nil {
+		return nil, fmt.Errorf("%s is not reached: %w", base.Host, err)
+	}
+	defer resp.Body.Close()
+	answer, err := io.ReadAll(io.LimitReader(resp.Body, maxReply))
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", base.Host, err)
+	}
+	if resp.StatusCode != http.StatusOK {
+		var problem struct {
+			Errors []string `json:"errors"`
+		}
+		_ = json.Unmarshal(answer, &problem) // without them the status has to do
+		said := ""
+		if len(problem.Errors) > 0 {
+			said = fmt.Sprintf(": %.500s", strings.ReplaceAll(strings.Join(problem.Errors, "; "), s.token, "(token)"))
+		}
+		return nil, fmt.Errorf("%s answers %s%s", base.Host, resp.Status, said)
+	}
+	var reply struct {
+		Data transitReply `json:"data"`
+	}
+	if err := json.Unmarshal(answer, &reply); err != nil || len(reply.Data.Plaintext) == 0 {
+		return nil, fmt.Errorf("%s: the answer has no key", base.Host)
+	}
+	return &reply.Data, nil
+}
+
+// builtin are the key providers of this package.
+var builtin = map[string]*Kind{"pbkdf2": passphrases, "external": externalKeys, "openbao": transit}

@@ -1,0 +1,139 @@
+package encryption
+
+import (
+	"context"
+	"crypto/pbkdf2"
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/sha512"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash"
+
+	"github.com/zclconf/go-cty/cty"
+)
+
+// What OpenTofu takes where nothing is said, and its least.
+const (
+	leastPassphrase = 16
+	leastRounds     = 200_000
+	usualRounds     = 600_000
+	usualKeyLength  = 32
+	usualSaltLength = 32
+	usualHash       = "sha512"
+	// Bounds of what a document may ask for before anything is known to be true of it.
+	mostRounds    = 100_000_000
+	mostKeyLength = 1 << 10
+)
+
+var hashes = map[string]func() hash.Hash{"sha256": sha256.New, "sha512": sha512.New}
+
+// passphrases makes keys of a passphrase, or of the keys of another key provider (chain).
+var passphrases = &Kind{
+	Arguments: map[string]Argument{
+		"passphrase": {Type: cty.String}, "chain": {Type: cty.DynamicPseudoType}, "key_length": {Type: cty.Number},
+		"iterations": {Type: cty.Number}, "hash_function": {Type: cty.String}, "salt_length": {Type: cty.Number},
+	},
+	Keys: func(_ context.Context, arguments map[string]cty.Value, in json.RawMessage, _ Programs) (Keys,
+		json.RawMessage,
+		error) {
+		encrypt, decrypt, err := phrases(arguments)
+		if err != nil {
+			return Keys{}, nil, err
+		}
+		now := salted{Hash: usualHash}
+		length := usualSaltLength
+		for name, to := range map[string]*int{"iterations": &now.Rounds, "key_length": &now.Length,
+			"salt_length": &length} {
+			if *to, err = whole(arguments[name], map[string]int{"iterations": usualRounds, "key_length": usualKeyLength,
+				"salt_length": usualSaltLength}[name]); err != nil {
+				return Keys{}, nil, fmt.Errorf("%s: %w", name, err)
+			}
+		}
+		if v := arguments["hash_function"]; !v.IsNull() {
+			now.Hash = v.AsString()
+		}
+		if now.Rounds < leastRounds {
+			return Keys{}, nil, fmt.Errorf("iterations: %d are too few, at least %d are needed", now.Rounds,
+				leastRounds)
+		}
+		now.Salt = make([]byte, length)
+		rand.Read(now.Salt)
+		var k Keys
+		if k.Encryption, err = now.key(encrypt); err != nil {
+			return Keys{}, nil, err
+		}
+		if len(in) > 0 {
+			var then salted
+			if err := json.Unmarshal(in, &then); err != nil {
+				return Keys{}, nil, errors.New("what the document says of the key cannot be read")
+			}
+			if k.Decryption, err = then.key(decrypt); err != nil {
+				return Keys{}, nil, fmt.Errorf("the document asks for a key that cannot be: %w", err)
+			}
+		}
+		meta, err := json.Marshal(now)
+		return k, meta, err
+	},
+}
+
+// salted is how a key is made of a passphrase, as it is written into documents.
+type salted struct {
+	Salt   []byte `json:"salt"`
+	Rounds int    `json:"iterations"`
+	Hash   string `json:"hash_function"`
+	Length int    `json:"key_length"`
+}
+
+func (s *salted) key(phrase string) ([]byte, error) {
+	h := hashes[s.Hash]
+	switch {
+	case h == nil:
+		return nil, fmt.Errorf("hash_function: there is no %.20q, there are sha256 and sha512", s.Hash)
+	case s.Length <= 0 || s.Length > mostKeyLength:
+		return nil, fmt.Errorf("key_length: %d is not between 1 and %d", s.Length, mostKeyLength)
+	case s.Rounds <= 0 || s.Rounds > mostRounds:
+		return nil, fmt.Errorf("iterations: %d is not between 1 and %d", s.Rounds, mostRounds)
+	case len(s.Salt) == 0:
+		return nil, errors.New("salt_length: there is no salt")
+	}
+	return pbkdf2.Key(h, phrase, s.Salt, s.Rounds, s.Length)
+}
+
+// phrases returns what keys are made of: for new documents, and for one that is to be opened.
+func phrases(arguments map[string]cty.Value) (encrypt, decrypt string, err error) {
+	phrase, chain := arguments["passphrase"], arguments["chain"]
+	switch {
+	case phrase.IsNull() && chain.IsNull():
+		return "", "", errors.New("it needs a passphrase, or another key provider in chain")
+	case !phrase.IsNull() && !chain.IsNull():
+		return "", "", errors.New("it has a passphrase and a chain: only one of them is possible")
+	case !phrase.IsNull():
+		encrypt, decrypt = phrase.AsString(), phrase.AsString()
+	default:
+		keys, err := keysOf(chain)
+		if err != nil {
+			return "", "", fmt.Errorf("chain: %w", err)
+		}
+		encrypt, decrypt = string(keys.Encryption), string(keys.Decryption)
+	}
+	if len(encrypt) < leastPassphrase || decrypt != "" && len(decrypt) < leastPassphrase {
+		return "", "", fmt.Errorf("the passphrase is too short: it has %d characters, and at least %d are needed",
+			len(encrypt),
+			leastPassphrase)
+	}
+	return encrypt, decrypt, nil
+}
+
+// whole reads a whole number above 0 that may be missing.
+func whole(v cty.Value, missing int) (int, error) {
+	if v.IsNull() {
+		return missing, nil
+	}
+	i, accuracy := v.AsBigFloat().Int64()
+	if accuracy != 0 || i <= 0 || i > mostRounds {
+		return 0, errors.New("a whole number above 0 is expected")
+	}
+	return int(i), nil
+}

@@ -1,0 +1,480 @@
+package encryption
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+	"github.com/zclconf/go-cty/cty"
+	"github.com/zclconf/go-cty/cty/convert"
+
+	"github.com/tombolo-iac/tombolo/diag"
+)
+
+// Scope evaluates an expression of the settings: it knows variables, local values and functions. more has values for
+// further roots of references.
+type Scope func(e hcl.Expression, more map[string]cty.Value) (cty.Value, hcl.Diagnostics)
+
+// Options are the surroundings of the settings.
+type Options struct {
+	Scope Scope
+	// Kinds are key providers beside those of this package, by their kind.
+	Kinds map[string]*Kind
+	// Dir is where programs of the settings start. MayRun judges their commands before they run; nil allows all.
+	Dir    string
+	MayRun func(words []string) error
+}
+
+// Programs are the surroundings of programs.
+type Programs struct {
+	dir    string
+	mayRun func(words []string) error
+}
+
+// setup makes methods of their blocks.
+type setup struct {
+	config *Config
+	o      Options
+}
+
+// New returns what seals and opens as the settings say; c may be nil. Keys are asked for when the first document is
+// sealed or opened. Problems have no secrets.
+func New(c *Config, o Options) (*Encryption, diag.List) {
+	var diags diag.List
+	if c == nil {
+		return nil, nil
+	}
+	s := &setup{config: c, o: o}
+	e := &Encryption{named: map[string]*Cipher{}}
+	open := func(t *target, name string) (cipher *Cipher) {
+		if t != nil {
+			var more diag.List
+			cipher, more = s.cipher(t, name)
+			diags = diags.Extend(more)
+		}
+		return cipher
+	}
+	e.state, e.plan = open(c.state, "state"), open(c.plan, "plan")
+	e.others = open(c.others, "states that are read")
+	for _, name := range slices.Sorted(maps.Keys(c.named)) {
+		e.named[name] = open(c.named[name], "state of "+name)
+	}
+	if diags.HasErrors() {
+		return nil, diags
+	}
+	for _, m := range c.methods {
+		if m.kind == unencrypted {
+			diags = diags.Warnf(&m.rng, "Unencrypted method configured",
+				"The method %s leaves documents plain. It is meant "+
+					"for the time in which plain documents become encrypted ones or the reverse: remove it after that.",
+				m.address())
+		}
+	}
+	return e, diags
+}
+
+// cipher makes the cipher of a target.
+func (s *setup) cipher(t *target, name string) (*Cipher, diag.List) {
+	var diags diag.List
+	c := &Cipher{target: name, setup: s}
+	for f := t; f != nil; f = f.fallback {
+		m, more := s.named(f)
+		if diags = diags.Extend(more); m != nil {
+			c.methods = append(c.methods, m)
+		}
+	}
+	if diags.HasErrors() {
+		return nil, diags
+	}
+	for _, m := range c.methods {
+		if t.enforced && m.kind == unencrypted {
+			return nil, diags.Errorf(&t.rng, "Unencrypted method is forbidden",
+				"The settings of the %s say enforced = true, and %s would leave it plain.", name, m.address())
+		}
+	}
+	for _, m := range c.methods {
+		diags = diags.Extend(s.check(m))
+	}
+	return c, diags
+}
+
+// named finds the method that a target refers to.
+func (s *setup) named(t *target) (*block, diag.List) {
+	var diags diag.List
+	if t.method == nil {
+		return nil, diags.Errorf(&t.rng, "Missing encryption method", "It needs the argument method: method.TYPE.NAME.")
+	}
+	rng := t.method.Range()
+	kind, name, ok := reference(t.method, "method")
+	if !ok {
+		return nil, diags.Errorf(&rng, "Invalid encryption method identifier",
+			"It refers to a method block: method.TYPE.NAME.")
+	}
+	m := find(s.config.methods, kind, name)
+	if m == nil {
+		return nil, diags.Errorf(&rng, "Reference to undeclared encryption method", "There is no block method %q %q%s.",
+			kind,
+			name, diag.DidYouMean("method."+kind+"."+name, addresses(s.config.methods)))
+	}
+	return m, nil
+}
+
+func addresses(blocks []*block) (all []string) {
+	for _, b := range blocks {
+		all = append(all, b.address())
+	}
+	return all
+}
+
+// reference reads ROOT.KIND.NAME, also as a text, which is how JSON has it.
+func reference(e hcl.Expression, root string) (kind, name string, ok bool) {
+	t, problems := hcl.AbsTraversalForExpr(e)
+	if problems.HasErrors() {
+		return "", "", false
+	}
+	return split(t, root)
+}
+
+func split(t hcl.Traversal, root string) (kind, name string, ok bool) {
+	if len(t) != 3 || t.RootName() != root {
+		return "", "", false
+	}
+	k, isKind := t[1].(hcl.TraverseAttr)
+	n, isName := t[2].(hcl.TraverseAttr)
+	return k.Name, n.Name, isKind && isName
+}
+
+func (s *setup) programs() Programs { return Programs{s.o.Dir, s.o.MayRun} }
+
+// check finds what is wrong with a method and the key providers that it mentions, without asking them for keys.
+func (s *setup) check(b *block) diag.List {
+	w := &walk{setup: s, keys: map[*block]cty.Value{}, dry: true}
+	k := methods[b.kind]
+	if k == nil {
+		return unknownMethod(b)
+	}
+	_, diags := w.arguments(b, k.Arguments, nil)
+	return diags
+}
+
+func unknownMethod(b *block) diag.List {
+	return diag.List{}.Errorf(&b.rng, "Unknown encryption method type", "There is no method %q. There are: %s.", b.kind,
+		strings.Join(slices.Sorted(maps.Keys(methods)), ", "))
+}
+
+// method makes a method with the keys of its key provider. in says of the keys of a document that is to be opened; what
+// opens documents that are sealed from now on goes to out.
+func (s *setup) method(ctx context.Context, b *block, in, out metadata) (method, diag.List) {
+	var diags diag.List
+	k := methods[b.kind]
+	if k == nil {
+		return nil, unknownMethod(b)
+	}
+	w := &walk{setup: s, ctx: ctx, in: in, out: out, keys: map[*block]cty.Value{}}
+	values, diags := w.arguments(b, k.Arguments, nil)
+	if diags.HasErrors() {
+		return nil, diags
+	}
+	m, err := k.make(values, s.programs())
+	if err != nil {
+		return nil, diags.Errorf(&b.rng, "Invalid method configuration", "%s: %s.", b.address(), err)
+	}
+	return m, diags
+}
+
+// walk gets the keys that one method needs, each once.
+type walk struct {
+	*setup
+	ctx  context.Context
+	in   metadata
+	out  metadata
+	keys map[*block]cty.Value
+	dry  bool // no keys are asked for: they are unknown
+}
+
+// arguments evaluates the arguments of a block. within are the key providers that wait for it.
+func (w *walk) arguments(b *block, schema map[string]Argument, within []*block) (values map[string]cty.Value,
+	diags diag.List) {
+	body := &hcl.BodySchema{}
+	for name, a := range schema {
+		if body.Attributes = append(body.Attributes, hcl.AttributeSchema{Name: name}); a.Block {
+			body.Blocks = append(body.Blocks, hcl.BlockHeaderSchema{Type: name})
+		}
+	}
+	values = map[string]cty.Value{}
+	for _, one := range b.bodies {
+		content, problems := one.Content(body)
+		diags = diags.AppendHCL(problems)
+		for name, a := range content.Attributes {
+			value, more := w.value(a, schema[name], within)
+			values[name] = value
+			diags = diags.Extend(more)
+		}
+		for _, inner := range content.Blocks {
+			value, more := w.object(inner, schema[inner.Type].Type, within)
+			values[inner.Type] = value
+			diags = diags.Extend(more)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(schema)) {
+		v, set := values[name]
+		if set && !v.IsNull() {
+			continue
+		}
+		values[name] = cty.NullVal(schema[name].Type)
+		if schema[name].Required && !(set && w.dry) {
+			diags = diags.Errorf(&b.rng, "Missing required argument", "%s needs the argument %q.", b.address(), name)
+		}
+	}
+	return values, diags
+}
+
+// object evaluates a block that has the arguments of an object.
+func (w *walk) object(b *hcl.Block, ty cty.Type, within []*block) (cty.Value, diag.List) {
+	schema := map[string]Argument{}
+	for name, t := range ty.AttributeTypes() {
+		schema[name] = Argument{Type: t}
+	}
+	one := &block{root: b.Type, bodies: []hcl.Body{b.Body}, rng: b.DefRange}
+	values, diags := w.arguments(one, schema, within)
+	return cty.ObjectVal(values), diags
+}
+
+// value evaluates one argument. Its value is not shown, also when it is wrong.
+func (w *walk) value(a *hcl.Attribute, want Argument, within []*block) (cty.Value, diag.List) {
+	var diags diag.List
+	rng := a.Expr.Range()
+	value, more := w.expression(a.Expr, within)
+	if diags = diags.Extend(more); more.HasErrors() {
+		return cty.NullVal(want.Type), diags
+	}
+	value, _ = value.UnmarkDeep()
+	// JSON has references as texts.
+	if value.Type() == cty.String && value.IsKnown() && !value.IsNull() && strings.HasPrefix(value.AsString(),
+		"key_provider.") {
+		if t, problems := hclsyntax.ParseTraversalAbs([]byte(value.AsString()), "",
+			hcl.InitialPos); !problems.HasErrors() {
+			value, more = w.expression(&hclsyntax.ScopeTraversalExpr{Traversal: t, SrcRange: rng}, within)
+			if diags = diags.Extend(more); more.HasErrors() {
+				return cty.NullVal(want.Type), diags
+			}
+		}
+	}
+	if w.dry && mentionsKeys(a.Expr) {
+		return cty.NullVal(want.Type), diags
+	}
+	if !value.IsWhollyKnown() {
+		return cty.NullVal(want.Type), diags.Errorf(&rng, "Unknown encryption setting",
+			"The argument %s is needed before anything is evaluated, and its value is not known then: it may refer "+
+				"to variables "+
+				"with a value, to local values made of them, and to key providers.", a.Name)
+	}
+	converted, err := convert.Convert(value, want.Type)
+	if err != nil {
+		return cty.NullVal(want.Type), diags.Errorf(&rng, "Incorrect attribute value type",
+			"The argument %s takes %s: it has %s.", a.Name, want.Type.FriendlyNameForConstraint(),
+			value.Type().FriendlyName())
+	}
+	return converted, diags
+}
+
+// mentionsKeys reports whether an expression refers to key providers, also as a text.
+func mentionsKeys(e hcl.Expression) bool {
+	for _, t := range e.Variables() {
+		if t.RootName() == "key_provider" {
+			return true
+		}
+	}
+	_, _, ok := reference(e, "key_provider")
+	return ok
+}
+
+// expression evaluates an expression with the key providers that it mentions.
+func (w *walk) expression(e hcl.Expression, within []*block) (cty.Value, diag.List) {
+	var diags diag.List
+	kinds := map[string]map[string]cty.Value{}
+	for _, t := range e.Variables() {
+		if t.RootName() != "key_provider" {
+			continue
+		}
+		rng := t.SourceRange()
+		kind, name, ok := split(t, "key_provider")
+		if !ok {
+			diags = diags.Errorf(&rng, "Invalid Key Provider expression format",
+				"It refers to a block: key_provider.TYPE.NAME.")
+			continue
+		}
+		b := find(w.config.keys, kind, name)
+		if b == nil {
+			diags = diags.Errorf(&rng, "Reference to undeclared key provider",
+				"There is no block key_provider %q %q%s.", kind, name,
+				diag.DidYouMean("key_provider."+kind+"."+name, addresses(w.config.keys)))
+			continue
+		}
+		value, more := w.key(b, within, &rng)
+		diags = diags.Extend(more)
+		if kinds[kind] == nil {
+			kinds[kind] = map[string]cty.Value{}
+		}
+		kinds[kind][name] = value
+	}
+	if diags.HasErrors() {
+		return cty.DynamicVal, diags
+	}
+	more := map[string]cty.Value{}
+	if len(kinds) > 0 {
+		all := map[string]cty.Value{}
+		for kind, names := range kinds {
+			all[kind] = cty.ObjectVal(names)
+		}
+		more["key_provider"] = cty.ObjectVal(all)
+	}
+	value, problems := w.o.Scope(e, more)
+	return value, diags.AppendHCL(problems)
+}
+
+// key asks a key provider for its keys, once.
+func (w *walk) key(b *block, within []*block, rng *hcl.Range) (cty.Value, diag.List) {
+	var diags diag.List
+	if value, ok := w.keys[b]; ok {
+		return value, nil
+	}
+	if i := slices.Index(within, b); i >= 0 {
+		return cty.DynamicVal, diags.Errorf(rng, "Circular reference detected", "Key providers need one another: %s.",
+			strings.Join(append(addresses(within[i:]), b.address()), " needs "))
+	}
+	k := w.kind(b.kind)
+	if k == nil {
+		return cty.DynamicVal, diags.Errorf(&b.rng, "Unknown key_provider type",
+			"There is no key provider %q. There are: %s.",
+			b.kind, strings.Join(w.kinds(), ", "))
+	}
+	schema := maps.Clone(k.Arguments)
+	schema[alias] = Argument{Type: cty.String}
+	values, diags := w.arguments(b, schema, append(slices.Clone(within), b))
+	if diags.HasErrors() {
+		return cty.DynamicVal, diags
+	}
+	if w.dry {
+		w.keys[b] = cty.DynamicVal
+		return cty.DynamicVal, diags
+	}
+	name := b.address()
+	if v := values[alias]; !v.IsNull() && v.AsString() != "" {
+		name = v.AsString()
+	}
+	keys, meta, err := k.Keys(w.ctx, values, w.in[name], w.programs())
+	if err != nil {
+		return cty.DynamicVal, diags.Errorf(&b.rng, "Unable to fetch encryption key data", "%s: %s.", b.address(), err)
+	}
+	if meta != nil {
+		if _, twice := w.out[name]; twice {
+			return cty.DynamicVal, diags.Errorf(&b.rng, "Duplicate metadata key",
+				"Two key providers of one method write down "+
+					"what opens their keys as %q: give one of them another encrypted_metadata_alias.", name)
+		}
+		w.out[name] = meta
+	}
+	value := keys.value()
+	w.keys[b] = value
+	return value, diags
+}
+
+// alias is the argument of all key providers with another name for what they write into documents.
+const alias = "encrypted_metadata_alias"
+
+func (s *setup) kind(name string) *Kind {
+	if k := s.o.Kinds[name]; k != nil {
+		return k
+	}
+	return builtin[name]
+}
+
+func (s *setup) kinds() (all []string) {
+	set := maps.Clone(builtin)
+	maps.Copy(set, s.o.Kinds)
+	return slices.Sorted(maps.Keys(set))
+}
+
+// Kind is a kind of key providers.
+type Kind struct {
+	Arguments map[string]Argument
+	// Keys returns keys. in is what was written into a document that is to be opened, nil where there is none; meta is
+	// what opens documents that are sealed with the keys, nil where nothing has to be known.
+	Keys func(ctx context.Context, arguments map[string]cty.Value, in json.RawMessage, p Programs) (keys Keys,
+		meta json.RawMessage, err error)
+}
+
+// Argument is an argument of a key provider or of a method.
+type Argument struct {
+	Type     cty.Type // cty.DynamicPseudoType takes any value
+	Required bool
+	Block    bool // it may be written as a block, too: the type is that of an object
+}
+
+// Keys are those that a key provider gives: one for what is sealed from now on, and one for the document that is to be
+// opened, which may be missing.
+type Keys struct {
+	Encryption []byte `json:"encryption_key,omitempty"`
+	Decryption []byte `json:"decryption_key,omitempty"`
+}
+
+// value makes keys what expressions see of them: lists of numbers, as OpenTofu has them.
+func (k Keys) value() cty.Value {
+	list := func(key []byte) cty.Value {
+		if len(key) == 0 {
+			return cty.NullVal(cty.List(cty.Number))
+		}
+		all := make([]cty.Value, len(key))
+		for i, b := range key {
+			all[i] = cty.NumberIntVal(int64(b))
+		}
+		return cty.ListVal(all)
+	}
+	return cty.ObjectVal(map[string]cty.Value{"encryption_key": list(k.Encryption),
+		"decryption_key": list(k.Decryption)})
+}
+
+// keysOf reads keys back from what an expression made of them.
+func keysOf(v cty.Value) (k Keys, err error) {
+	if v.IsNull() || !v.Type().IsObjectType() && !v.Type().IsMapType() {
+		return k, fmt.Errorf("these are no keys: a reference to a key provider is expected (key_provider.TYPE.NAME)")
+	}
+	all := v.AsValueMap()
+	if all["encryption_key"] == cty.NilVal {
+		return k, fmt.Errorf("these are no keys: there is no encryption_key")
+	}
+	if k.Encryption, err = bytesOf(all["encryption_key"]); err == nil && all["decryption_key"] != cty.NilVal {
+		k.Decryption, err = bytesOf(all["decryption_key"])
+	}
+	return k, err
+}
+
+// bytesOf reads a list of numbers from 0 to 255.
+func bytesOf(v cty.Value) ([]byte, error) {
+	if v.IsNull() {
+		return nil, nil
+	}
+	list, err := convert.Convert(v, cty.List(cty.Number))
+	if err != nil {
+		return nil, fmt.Errorf("a list of numbers is expected")
+	}
+	var out []byte
+	for _, e := range list.AsValueSlice() {
+		n, accuracy := -1, 0
+		if !e.IsNull() {
+			i, a := e.AsBigFloat().Int64()
+			n, accuracy = int(i), int(a)
+		}
+		if n < 0 || n > 255 || accuracy != 0 {
+			return nil, fmt.Errorf("a list of whole numbers from 0 to 255 is expected")
+		}
+		out = append(out, byte(n))
+	}
+	return out, nil
+}

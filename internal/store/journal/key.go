@@ -1,0 +1,106 @@
+package journal
+
+import (
+	"context"
+	"crypto/aes"
+	"crypto/cipher"
+	"crypto/rand"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/tombolo-iac/tombolo/internal/encryption"
+)
+
+// Key seals the payloads of a journal's records that have something of objects in them, with AES-256 in Galois counter
+// mode. It is made for one journal, and stands in its header, sealed as the state is. A nil Key leaves payloads plain.
+type Key struct {
+	Sealed json.RawMessage
+	aead   cipher.AEAD
+}
+
+// keySize is that of a key in bytes.
+const keySize = 32
+
+// NewKey makes the key of a new journal; nil where the state is not sealed.
+func NewKey(c *encryption.Cipher) (*Key, error) {
+	if !c.Seals() {
+		return nil, nil
+	}
+	plain := make([]byte, keySize)
+	rand.Read(plain)
+	sealed, err := c.Seal(context.Background(), plain, nil, 0) // programs of the settings have a minute
+	if err != nil {
+		return nil, err
+	}
+	return keyOf(plain, sealed)
+}
+
+// openKey reads the key of a journal; nil where there is none.
+func openKey(c *encryption.Cipher, sealed json.RawMessage) (*Key, error) {
+	if len(sealed) == 0 {
+		return nil, nil
+	}
+	if c == nil {
+		return nil, errors.New("it is encrypted, and there are no encryption settings for the state")
+	}
+	plain, _, err := c.Open(context.Background(), sealed)
+	if err != nil {
+		return nil, err
+	}
+	return keyOf(plain, sealed)
+}
+
+func keyOf(plain []byte, sealed json.RawMessage) (*Key, error) {
+	if len(plain) != keySize {
+		return nil, fmt.Errorf("its key has %d bytes, and not %d", len(plain), keySize)
+	}
+	block, err := aes.NewCipher(plain)
+	if err != nil {
+		return nil, err
+	}
+	aead, err := cipher.NewGCM(block)
+	return &Key{Sealed: sealed, aead: aead}, err
+}
+
+// hidden reports whether the payloads of a kind are sealed. What is left plain says how records hang together.
+func (k Kind) hidden() bool {
+	switch k {
+	case KindIntent, KindPartial, KindResult, KindEdits, KindResolve, KindUnfolded:
+		return true
+	}
+	return false
+}
+
+// Append frames a payload, sealed.
+func (k *Key) Append(dst []byte, n Nonce, seq uint64, kind Kind, payload []byte) []byte {
+	if k == nil || !kind.hidden() {
+		return Append(dst, n, seq, kind, payload)
+	}
+	sealed := make([]byte, k.aead.NonceSize(), k.aead.NonceSize()+len(payload)+k.aead.Overhead())
+	rand.Read(sealed)
+	return Append(dst, n, seq, kind, k.aead.Seal(sealed, sealed, payload, place(n, seq, kind)))
+}
+
+// place ties a sealed payload to its record: it opens nowhere else.
+func place(n Nonce, seq uint64, kind Kind) []byte {
+	return append(binary.LittleEndian.AppendUint64(n[:], seq), byte(kind))
+}
+
+// open replaces the sealed payload of a record by what it holds.
+func (k *Key) open(n Nonce, r *Record) error {
+	if k == nil || !r.Kind.hidden() {
+		return nil
+	}
+	size := k.aead.NonceSize()
+	if len(r.Payload) < size {
+		return fmt.Errorf("record %d is cut", r.Seq)
+	}
+	plain, err := k.aead.Open(nil, r.Payload[:size], r.Payload[size:], place(n, r.Seq, r.Kind))
+	if err != nil {
+		return fmt.Errorf("record %d is not what was written: its encrypted content was changed", r.Seq)
+	}
+	r.Payload = plain
+	return nil
+}

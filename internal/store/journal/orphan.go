@@ -1,0 +1,56 @@
+package journal
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+
+	"github.com/tombolo-iac/tombolo/internal/encryption"
+	"github.com/tombolo-iac/tombolo/state"
+)
+
+// Saved is the first record of a file of rescue: which run wrote it, and where its journal was.
+type Saved struct {
+	state.RunInfo
+	Place string `json:",omitempty"` // of the state, as files of this machine are named after it
+	Gone  bool   `json:",omitempty"` // the journal was removed while the run wrote it
+	// Key is that of the journal's records, sealed as the state is.
+	Key json.RawMessage `json:",omitempty"`
+}
+
+// Orphaned returns the results in a file of rescue whose journal was removed from a place: no journal will ever ask for
+// them. Of other files it returns none. c opens the key of its records.
+func Orphaned(b []byte, place string, c *encryption.Cipher) (results []state.Unfolded, err error) {
+	if len(b) < PrefixSize || !bytes.HasPrefix(b, []byte(Magic)) {
+		return nil, nil
+	}
+	var saved Saved
+	var key *Key
+	nonce := Nonce(b[len(Magic):PrefixSize])
+	for at := PrefixSize; ; {
+		r, size, ok := cutRecord(b[at:], nonce)
+		if !ok {
+			return results, nil
+		}
+		if at == PrefixSize {
+			if r.Kind != KindRun || json.Unmarshal(r.Payload, &saved) != nil || !saved.Gone || saved.Place != place {
+				return nil, nil
+			}
+			if key, err = openKey(c, saved.Key); err != nil {
+				return nil, err
+			}
+		}
+		at += size
+		if err := key.open(nonce, &r); err != nil {
+			return nil, err
+		}
+		u, err := r.late(&saved.RunInfo)
+		if err != nil {
+			return nil, fmt.Errorf("record %d: %w", r.Seq, err)
+		}
+		if u != nil {
+			u.Why = "the journal of the run was removed while it wrote there"
+			results = append(results, *u)
+		}
+	}
+}

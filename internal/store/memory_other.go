@@ -1,0 +1,6 @@
+//go:build !linux
+
+package store
+
+// memoryFolder returns a folder of this user in the memory of the machine; "" where there is none.
+func memoryFolder() string { return "" }

@@ -1,0 +1,46 @@
+package remote_test
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// How long something takes is measured with the monotonic clock. A time that went through a number has none: an hour
+// by which somebody sets the clock would be an hour of silence, at which a run gives up its lock.
+func TestNoTimeGoesThroughANumber(t *testing.T) {
+	forPeople := map[string]bool{"pg.moment": true, "pg.foreign": true} // what the server says of a connection
+	files := 0
+	err := filepath.WalkDir("..", func(name string, d fs.DirEntry, err error) error {
+		if err != nil || !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go") ||
+			strings.HasPrefix(name, filepath.Join("..", "mem")) {
+			return err
+		}
+		files++
+		set := token.NewFileSet()
+		file, err := parser.ParseFile(set, name, nil, 0)
+		if err != nil {
+			return err
+		}
+		for _, decl := range file.Decls {
+			f, ok := decl.(*ast.FuncDecl)
+			if ok && forPeople[file.Name.Name+"."+f.Name.Name] {
+				continue
+			}
+			ast.Inspect(decl, func(n ast.Node) bool {
+				if s, ok := n.(*ast.SelectorExpr); ok && strings.HasPrefix(s.Sel.Name, "Unix") {
+					t.Errorf("%s: a time as a number: %s", set.Position(s.Pos()), s.Sel.Name)
+				}
+				return true
+			})
+		}
+		return nil
+	})
+	if err != nil || files < 50 {
+		t.Errorf("%d files: %v", files, err)
+	}
+}

@@ -1,0 +1,122 @@
+package s3
+
+import (
+	"bytes"
+	"crypto/rand"
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/tombolo-iac/tombolo/internal/encryption"
+	"github.com/tombolo-iac/tombolo/internal/store/remote"
+)
+
+// keyService is a small Key Management Service: a wrapped key is a number in front of which its name stands.
+type keyService struct {
+	mu    sync.Mutex
+	keys  map[string][]byte // by what they are wrapped as
+	asked []string
+}
+
+func (k *keyService) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	var in struct {
+		KeyId, KeySpec string
+		CiphertextBlob []byte
+	}
+	body, _ := io.ReadAll(r.Body)
+	if err := json.Unmarshal(body, &in); err != nil || !strings.HasPrefix(r.Header.Get("Authorization"),
+		"AWS4-HMAC-SHA256") {
+		http.Error(w, `{"__type":"AccessDeniedException"}`, http.StatusForbidden)
+		return
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	_, action, _ := strings.Cut(r.Header.Get("X-Amz-Target"), ".")
+	k.asked = append(k.asked, action)
+	out := map[string]any{"KeyId": in.KeyId}
+	switch plain := k.keys[string(in.CiphertextBlob)]; {
+	case in.KeyId != "alias/states":
+		w.Header().Set("Content-Type", "application/x-amz-json-1.1")
+		w.WriteHeader(http.StatusBadRequest)
+		io.WriteString(w, `{"__type":"NotFoundException","message":"there is no such key"}`)
+		return
+	case action == "GenerateDataKey":
+		plain = make([]byte, map[string]int{"AES_256": 32, "AES_128": 16}[in.KeySpec])
+		rand.Read(plain)
+		sealed := []byte("wrapped " + rand.Text())
+		k.keys[string(sealed)] = plain
+		out["Plaintext"], out["CiphertextBlob"] = plain, sealed
+	case action == "Decrypt" && plain != nil:
+		out["Plaintext"] = plain
+	default:
+		w.WriteHeader(http.StatusBadRequest)
+		io.WriteString(w, `{"__type":"InvalidCiphertextException"}`)
+		return
+	}
+	w.Header().Set("Content-Type", "application/x-amz-json-1.1")
+	_ = json.NewEncoder(w).Encode(out)
+}
+
+// TestKeysOfTheKeyManagementServiceOpenAndSeal has one run seal and another open, each with a new key for what it
+// writes.
+func TestKeysOfTheKeyManagementServiceOpenAndSeal(t *testing.T) {
+	service := &keyService{keys: map[string][]byte{}}
+	server := httptest.NewServer(service)
+	defer server.Close()
+	for name, value := range map[string]string{"AWS_ENDPOINT_URL_KMS": server.URL, "AWS_REGION": "eu-central-1",
+		"AWS_ACCESS_KEY_ID": "AKID", "AWS_SECRET_ACCESS_KEY": "the secret", "AWS_PROFILE": "", "AWS_SESSION_TOKEN": "",
+		"AWS_CONFIG_FILE": "/dev/null", "AWS_SHARED_CREDENTIALS_FILE": "/dev/null"} {
+		t.Setenv(name, value)
+	}
+	open := func(key, more string) *encryption.Cipher {
+		t.Helper()
+		c, diags := encryption.Parse("key_provider \"aws_kms\" \"a\" {\nkms_key_id = \""+key+"\"\n"+more+"\n}\n"+
+			"method \"aes_gcm\" \"m\" {\nkeys = key_provider.aws_kms.a\n}\nstate {\nmethod = method.aes_gcm.m\n}", "it")
+		if diags.HasErrors() {
+			t.Fatal(diags.Err())
+		}
+		e, diags := encryption.New(c, encryption.Options{
+			Kinds: map[string]*encryption.Kind{"aws_kms": KeyProvider(remote.Surroundings{Getenv: os.Getenv})},
+			Scope: func(e hcl.Expression, more map[string]cty.Value) (cty.Value, hcl.Diagnostics) {
+				return e.Value(&hcl.EvalContext{Variables: more})
+			}})
+		if diags.HasErrors() {
+			t.Fatal(diags.Err())
+		}
+		return e.State()
+	}
+	document, lineage := []byte(`{"version":4,"serial":1,"lineage":"l"}`), "l"
+	for _, spec := range []string{"AES_256", "AES_128"} {
+		sealed, err := open("alias/states", "key_spec = \""+spec+"\"").Seal(t.Context(), document, &lineage, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !bytes.Contains(sealed, []byte("key_provider.aws_kms.a")) {
+			t.Errorf("it does not say which key opens it: %s", sealed)
+		}
+		got, _, err := open("alias/states", "key_spec = \"AES_256\"\nregion = \"eu-west-1\"\nendpoints {\n"+
+			"sts = \"https://sts.example\"\n}").Open(t.Context(), sealed)
+		if err != nil || !bytes.Equal(got, document) {
+			t.Errorf("%s: %v", got, err)
+		}
+	}
+	for want, c := range map[string]*encryption.Cipher{
+		"there is no such key": open("alias/other", "key_spec = \"AES_256\""),
+		"AES_256 or AES_128":   open("alias/states", "key_spec = \"AES_512\""),
+		"only useful together": open("alias/states", "key_spec = \"AES_256\"\naccess_key = \"A\""),
+		"look like a region":   open("alias/states", "key_spec = \"AES_256\"\nregion = \"here\""),
+	} {
+		if err := c.Ready(t.Context()); err == nil || !strings.Contains(err.Error(), want) ||
+			strings.Contains(err.Error(), "the secret") {
+			t.Errorf("got %v, want %q", err, want)
+		}
+	}
+}
