@@ -39,6 +39,7 @@ type traits struct {
 	mismatch             string   // the headline of a version that required_version does not allow
 	editions             bool     // terraform blocks choose an edition of the language, and experiments
 	outdated             bool     // `version -json` tells whether there is a newer version
+	early                bool     // variables and local values may stand in backend blocks and sources of modules
 	folder               string   // below the user's places for configuration and data; "" for none
 }
 
@@ -46,7 +47,7 @@ var table = [...]traits{
 	Terraform: {name: "terraform", title: "Terraform", command: "terraform", host: "registry.terraform.io",
 		mismatch: "Unsupported Terraform Core version", editions: true, outdated: true},
 	OpenTofu: {name: "opentofu", title: "OpenTofu", command: "tofu", host: "registry.opentofu.org",
-		version: OpenTofuVersion, before: []string{"tofu"}, folder: "opentofu",
+		version: OpenTofuVersion, before: []string{"tofu"}, folder: "opentofu", early: true,
 		mismatch: "Incompatible module"},
 }
 
@@ -128,6 +129,10 @@ func (f Flavor) VersionProblem() string { return f.traits().mismatch }
 
 // HasEditions reports whether the arguments language and experiments of terraform blocks mean anything.
 func (f Flavor) HasEditions() bool { return f.traits().editions }
+
+// EarlyVariables reports whether backend blocks, and the sources and versions of modules, may refer to every variable
+// and local value that is known before anything runs, and not to const variables in modules alone.
+func (f Flavor) EarlyVariables() bool { return f.traits().early }
 
 // ChecksForNewer reports whether the tool tells in `version -json` that there is a newer version.
 func (f Flavor) ChecksForNewer() bool { return f.traits().outdated }

@@ -62,10 +62,36 @@ func Of(root *config.Module) (*Backend, diag.List) {
 	attrs, hclDiags := root.Backend.Body.JustAttributes()
 	diags = diags.AppendHCL(hclDiags)
 	b := &Backend{Type: root.Backend.Type}
+	if root.EarlyVariables() {
+		var more diag.List
+		attrs, more = settled(root, attrs)
+		diags = diags.Extend(more)
+	}
 	diags = diags.Extend(b.Set(attrs))
 	b.block = b.Config
 	b.Hash = hash(b.Type, b.recorded())
 	return b, diags
+}
+
+// settled returns the arguments of a block with their values in place of what refers to variables and the like, and
+// without those of which an error is told.
+func settled(root *config.Module, attrs hcl.Attributes) (hcl.Attributes, diag.List) {
+	var diags diag.List
+	out := maps.Clone(attrs)
+	for _, name := range slices.Sorted(maps.Keys(attrs)) {
+		attr := *attrs[name]
+		if _, problems := attr.Expr.Value(nil); !problems.HasErrors() {
+			continue
+		}
+		v, more := root.Early(attr.Expr, name)
+		if diags = diags.Extend(more); !v.IsWhollyKnown() {
+			delete(out, name)
+			continue
+		}
+		attr.Expr = hcl.StaticExpr(v, attr.Expr.Range())
+		out[name] = &attr
+	}
+	return out, diags
 }
 
 // FromValue makes a backend of an object or a map with its arguments, which may be null.

@@ -57,6 +57,8 @@ type Options struct {
 	// Constants returns the values of the root module's variables, of which the const ones count; nil means that none
 	// are given.
 	Constants func(root *Module) Values
+	// Workspace is what terraform.workspace stands for before anything is evaluated; "" where that is not known.
+	Workspace string
 	// Caller and Call, for LoadModule, are where the module is called; nil for the root module.
 	Caller *Module
 	Call   *ModuleCall
@@ -114,7 +116,7 @@ func Load(ctx context.Context, opts Options) (*Config, diag.List) {
 	}
 	l.config.Root = root
 	if !opts.RootOnly || opts.Constants != nil {
-		diags = diags.Extend(root.setConstants(opts.Dir, opts.Constants))
+		diags = diags.Extend(root.setConstants(opts))
 	}
 	diags = diags.Extend(l.children(ctx, root, []string{dir}))
 	if opts.RootProviders != nil {
@@ -160,7 +162,7 @@ func LoadModule(ctx context.Context, opts Options, dir string, path addr.Module)
 	m, moreDiags := l.module(ctx, dir, path)
 	if diags = diags.Extend(moreDiags); m != nil {
 		m.Parent, m.Call = opts.Caller, opts.Call
-		diags = diags.Extend(m.setConstants(opts.Dir, opts.Constants))
+		diags = diags.Extend(m.setConstants(opts))
 	}
 	return m, diags
 }
@@ -168,7 +170,7 @@ func LoadModule(ctx context.Context, opts Options, dir string, path addr.Module)
 // loader carries what one Load needs everywhere.
 type loader struct {
 	files    Files
-	dir      string // the working directory
+	early    Options // of what is evaluated before anything else, in called modules
 	version  *version.Version
 	flavor   flavor.Flavor
 	rootOnly bool
@@ -181,7 +183,7 @@ type loader struct {
 func newLoader(opts Options) (*loader, diag.List) {
 	l := &loader{
 		files:    opts.files(),
-		dir:      opts.Dir,
+		early:    Options{Dir: opts.Dir, Workspace: opts.Workspace},
 		rootOnly: opts.RootOnly,
 		flavor:   opts.Flavor,
 		parsed:   map[string]*parsedFile{},
@@ -250,7 +252,7 @@ func (l *loader) children(ctx context.Context, m *Module, dirs []string) diag.Li
 		}
 		child.Parent, child.Call, child.Version = m, call, recorded
 		m.Children[call.Name] = child
-		diags = diags.Extend(child.setConstants(l.dir, nil))
+		diags = diags.Extend(child.setConstants(l.early))
 		diags = diags.Extend(l.children(ctx, child, append(dirs[:len(dirs):len(dirs)], dir)))
 	}
 	return diags

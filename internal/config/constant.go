@@ -2,7 +2,6 @@ package config
 
 import (
 	"fmt"
-	"slices"
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/zclconf/go-cty/cty"
@@ -14,55 +13,76 @@ import (
 )
 
 // constants evaluates what must be known before anything is installed: sources and versions of module calls may mention
-// const variables, local values made of them, and paths. Everything else is unknown there.
+// const variables, local values made of them, and paths. In OpenTofu's projects all variables count, and backend blocks
+// may mention them, too. Everything else is unknown there.
 type constants struct {
 	m         *Module
-	dir       string // where relative paths of functions start
+	dir       string               // where relative paths of functions start
+	given     func(*Module) Values // values of the root module's variables; nil for none
+	root      Values               // what given returned
+	workspace string               // the selected one; "" where it is not known
 	variables map[string]cty.Value
 	locals    map[string]cty.Value
 	within    map[string]bool // locals that are being evaluated
 	table     map[string]function.Function
 	more      map[string]cty.Value // further roots of references
+	problems  diag.List            // of variables that were asked for
 }
 
 // broken is the mark of values that come from a variable whose value was refused: nothing more is said of them.
 type broken struct{}
 
-// setConstants evaluates the const variables of a module, then the sources and versions of its calls. given returns the
-// values of the root module's variables; those of another come from the call in its parent. A module that could not be
-// read without errors is left alone.
-func (m *Module) setConstants(dir string, given func(*Module) Values) (diags diag.List) {
+// confidential and fleeting are the marks of values that come from sensitive and ephemeral variables.
+type (
+	confidential struct{}
+	fleeting     struct{}
+)
+
+// setConstants evaluates the const variables of a module, then the sources and versions of its calls. The variables of
+// the root module have the values of o.Constants; those of another come from the call in its parent. A module that
+// could not be read without errors is left alone.
+func (m *Module) setConstants(o Options) (diags diag.List) {
 	if m.faulty {
 		return nil
 	}
-	m.constants = &constants{m: m, dir: dir, variables: map[string]cty.Value{}, locals: map[string]cty.Value{},
-		within: map[string]bool{}}
-	var root Values
+	k := &constants{m: m, dir: o.Dir, given: o.Constants, workspace: o.Workspace, variables: map[string]cty.Value{},
+		locals: map[string]cty.Value{}, within: map[string]bool{}}
+	m.constants = k
 	for _, v := range m.SortedVariables() {
-		if !v.Const {
-			continue
+		if v.Const {
+			k.variable(v)
 		}
-		var value cty.Value
-		var more diag.List
-		switch {
-		case m.Call != nil && m.Parent != nil:
-			value, more = m.argument(v)
-		default:
-			if root == nil && given != nil {
-				root = given(m)
-			}
-			value, more = v.given(root)
-		}
-		if diags = diags.Extend(more); more.HasErrors() {
-			value = cty.UnknownVal(v.Type).Mark(broken{})
-		}
-		m.constants.variables[v.Name] = value
 	}
+	diags = diags.Extend(k.problems)
 	for _, call := range m.SortedCalls() {
 		diags = diags.Extend(call.settle(m.constants))
 	}
 	m.faulty = diags.HasErrors()
 	return diags
+}
+
+// variable evaluates a variable. What is wrong with it is among the problems.
+func (k *constants) variable(v *Variable) {
+	var value cty.Value
+	var diags diag.List
+	if k.m.Call != nil && k.m.Parent != nil {
+		value, diags = k.m.argument(v)
+	} else {
+		if k.root == nil && k.given != nil {
+			k.root = k.given(k.m)
+		}
+		value, diags = v.given(k.root)
+	}
+	if k.problems = k.problems.Extend(diags); diags.HasErrors() {
+		value = cty.UnknownVal(v.Type).Mark(broken{})
+	}
+	if v.Sensitive {
+		value = value.Mark(confidential{})
+	}
+	if v.Ephemeral {
+		value = value.Mark(fleeting{})
+	}
+	k.variables[v.Name] = value
 }
 
 // given returns the value of a variable of the root module.
@@ -76,7 +96,7 @@ func (v *Variable) given(all Values) (cty.Value, diag.List) {
 	return out[v.Name], diags
 }
 
-// argument returns the value that the caller of a module gives to one of its const variables.
+// argument returns the value that the caller of a module gives to one of its variables.
 func (m *Module) argument(v *Variable) (cty.Value, diag.List) {
 	var diags diag.List
 	content, _, _ := m.Call.Body.PartialContent(&hcl.BodySchema{Attributes: []hcl.AttributeSchema{{Name: v.Name}}})
@@ -87,20 +107,26 @@ func (m *Module) argument(v *Variable) (cty.Value, diag.List) {
 		}
 		return v.Default, nil
 	}
-	value, hclDiags := m.Parent.constants.evaluate(attr.Expr)
+	parent := m.Parent.constants
+	before := len(parent.problems)
+	value, hclDiags := parent.evaluate(attr.Expr)
+	m.constants.problems = m.constants.problems.Extend(parent.problems[before:])
 	rng := attr.Expr.Range()
 	switch {
 	case value.HasMarkDeep(broken{}):
 		return value, nil
 	case hclDiags.HasErrors():
 		return cty.UnknownVal(v.Type), diags.AppendHCL(hclDiags)
-	case value.ContainsMarked() || !value.IsWhollyKnown():
+	case !v.Const && !value.IsWhollyKnown():
+		return cty.UnknownVal(v.Type), nil // an error of what needs it
+	case v.Const && (value.ContainsMarked() || !value.IsWhollyKnown()):
 		return cty.UnknownVal(v.Type), diags.Errorf(&rng, "Const variables must be known",
 			"The variable %q of the module %s is a const variable: its value must be known before anything runs. Give "+
 				"it a literal, or something that is made of const variables only.", v.Name, m.Path)
 	}
-	converted, more := v.convertFrom(value, &rng, fmt.Sprintf("The value for var.%s", v.Name))
-	return converted, more
+	bare, marks := value.UnmarkDeep()
+	converted, more := v.convertFrom(bare, &rng, fmt.Sprintf("The value for var.%s", v.Name))
+	return converted.WithMarks(marks), more
 }
 
 // settle evaluates the source and the version of a call if they are no literals.
@@ -129,18 +155,45 @@ func (c *ModuleCall) settle(k *constants) (diags diag.List) {
 	case !value.IsKnown():
 		return diags
 	case value.IsNull():
-		return diags.Errorf(&c.SourceRange, "Unsuitable module source",
+		return diags.Errorf(&c.SourceRange, k.headlines("module source").null,
 			"The source of a module cannot be null. Give it a local path, a registry address or a URL.")
 	}
 	c.SourceRaw = value.AsString()
 	return diags.Extend(c.setKind())
 }
 
-// text evaluates an expression that must give a constant text; what is the word for it. The text is unknown where
-// another error is the reason.
-func (k *constants) text(e hcl.Expression, what string) (cty.Value, diag.List) {
-	const allowed = "The %s of a module is needed before anything is evaluated: it can refer to const variables, " +
-		"local values made of them, and paths only."
+// text evaluates an argument of a module call that must give a constant text. The text is unknown where another error
+// is the reason.
+func (k *constants) text(e hcl.Expression, argument string) (cty.Value, diag.List) {
+	value, diags := k.known(e, "module "+argument, argument+" of a module")
+	if diags.HasErrors() || !value.IsKnown() {
+		return cty.DynamicVal, diags
+	}
+	rng := e.Range()
+	text, err := ctyfast.Convert(value, cty.String)
+	if err != nil {
+		return cty.DynamicVal, diags.Errorf(&rng, "Incorrect value type",
+			"The %s of a module must be a string: %s.", argument, describeConversion(err))
+	}
+	return text, nil
+}
+
+// Early evaluates an argument of the backend block. In OpenTofu's projects it can refer to variables, to local values
+// that are made of them, to paths and to the workspace. The value is not known where another error is the reason.
+func (m *Module) Early(e hcl.Expression, argument string) (cty.Value, diag.List) {
+	if m.constants == nil {
+		return cty.DynamicVal, nil // the module could not be read
+	}
+	return m.constants.known(e, "backend argument", "argument "+argument+" of the backend")
+}
+
+// EarlyVariables reports whether the arguments of the backend block may refer to anything.
+func (m *Module) EarlyVariables() bool { return m.flavor.EarlyVariables() }
+
+// known evaluates an expression whose value must be known and may not be secret. The title and what are words for it.
+func (k *constants) known(e hcl.Expression, title, what string) (cty.Value, diag.List) {
+	h := k.headlines(title)
+	before := len(k.problems)
 	var diags diag.List
 	for _, t := range funcs.Mentions(e) {
 		rng := t.SourceRange()
@@ -151,14 +204,12 @@ func (k *constants) text(e hcl.Expression, what string) (cty.Value, diag.List) {
 			}
 		}
 		switch {
-		case !slices.Contains([]string{"var", "local", "path"}, t.RootName()):
-			diags = diags.Errorf(&rng, "Invalid module "+what, allowed, what)
+		case !k.refersTo(t):
+			diags = diags.Errorf(&rng, h.elsewhere, "%s", k.allowed(what))
 		case t.RootName() == "var" && k.m.Variables[name] == nil:
-			diags = diags.Errorf(&rng, "Reference to undeclared input variable",
-				"An input variable with the name %q has not been declared.", name)
+			diags = diags.Errorf(&rng, h.noVariable, "An input variable with the name %q has not been declared.", name)
 		case t.RootName() == "local" && k.m.Locals[name] == nil:
-			diags = diags.Errorf(&rng, "Reference to undeclared local value",
-				"A local value with the name %q has not been declared.", name)
+			diags = diags.Errorf(&rng, h.noLocal, "A local value with the name %q has not been declared.", name)
 		}
 	}
 	if diags.HasErrors() {
@@ -169,23 +220,55 @@ func (k *constants) text(e hcl.Expression, what string) (cty.Value, diag.List) {
 	if hclDiags.HasErrors() {
 		return cty.DynamicVal, diags.AppendHCL(hclDiags)
 	}
-	if value.HasMarkDeep(broken{}) {
-		return cty.DynamicVal, nil
+	diags = diags.Extend(k.problems[before:])
+	const secret = "The %s cannot be derived from %s value: it is recorded and shown."
+	switch {
+	case value.HasMarkDeep(broken{}):
+		return cty.DynamicVal, diags
+	case value.HasMarkDeep(fleeting{}):
+		return cty.DynamicVal, diags.Errorf(&rng, h.ephemeral, secret, what, "an ephemeral")
+	case value.ContainsMarked():
+		return cty.DynamicVal, diags.Errorf(&rng, h.sensitive, secret, what, "a sensitive")
+	case value.IsWhollyKnown():
+		return value, diags
+	case !k.m.flavor.EarlyVariables():
+		return cty.DynamicVal, diags.Errorf(&rng, h.unknown, "%s If it comes from a variable, add \"const = true\" to "+
+			"its block.", k.allowed(what))
 	}
-	if value.ContainsMarked() {
-		return cty.DynamicVal, diags.Errorf(&rng, "Unknown module "+what,
-			"The %s of a module cannot be derived from a sensitive or ephemeral value: it is recorded and shown.", what)
+	return cty.DynamicVal, diags.Errorf(&rng, h.unknown, "%s", k.allowed(what))
+}
+
+// allowed returns what something may refer to that must be known before anything runs, as a sentence.
+func (k *constants) allowed(what string) string {
+	means := "const variables, local values made of them, and paths"
+	if k.m.flavor.EarlyVariables() {
+		means = "variables, local values made of them, paths, and terraform.workspace"
 	}
-	if !value.IsWhollyKnown() {
-		return cty.DynamicVal, diags.Errorf(&rng, "Unknown module "+what, allowed+" If it comes from a variable, add "+
-			"\"const = true\" to its block.", what)
+	return fmt.Sprintf("The %s is needed before anything is evaluated: it can refer to %s only.", what, means)
+}
+
+// refersTo reports whether a reference is to something that may be known early.
+func (k *constants) refersTo(t hcl.Traversal) bool {
+	switch t.RootName() {
+	case "var", "local", "path":
+		return true
+	case "terraform", "tofu":
+		return k.m.flavor.EarlyVariables()
 	}
-	text, err := ctyfast.Convert(value, cty.String)
-	if err != nil {
-		return cty.DynamicVal, diags.Errorf(&rng, "Incorrect value type",
-			"The %s of a module must be a string: %s.", what, describeConversion(err))
+	return k.more[t.RootName()] != cty.NilVal
+}
+
+// headlines are those of problems with what must be known early.
+type headlines struct{ elsewhere, unknown, null, sensitive, ephemeral, noVariable, noLocal string }
+
+// headlines returns those of the tool whose project it is.
+func (k *constants) headlines(title string) headlines {
+	if k.m.flavor.EarlyVariables() {
+		return headlines{"Dynamic value in static context", "Unable to compute static value", "Unsuitable value type",
+			"Sensitive value not allowed", "Ephemeral value not allowed", "Undefined variable", "Undefined local"}
 	}
-	return text, nil
+	return headlines{"Invalid " + title, "Unknown " + title, "Unsuitable " + title, "Unknown " + title,
+		"Unknown " + title, "Reference to undeclared input variable", "Reference to undeclared local value"}
 }
 
 // evaluate returns the value of an expression, unknown where it depends on more than constants.
@@ -194,6 +277,10 @@ func (k *constants) evaluate(e hcl.Expression) (cty.Value, hcl.Diagnostics) {
 	ctx := &hcl.EvalContext{Variables: map[string]cty.Value{}}
 	for _, t := range funcs.Mentions(e) {
 		members := roots[t.RootName()]
+		if rng := t.SourceRange(); k.m.flavor.EarlyVariables() && k.more == nil && !k.refersTo(t) {
+			k.problems = k.problems.Errorf(&rng, k.headlines("").elsewhere, "What this is used for is needed before "+
+				"anything is evaluated, and %s is not known then.", t.RootName())
+		}
 		if members == nil {
 			if ctx.Variables[t.RootName()] = cty.DynamicVal; k.more[t.RootName()] != cty.NilVal {
 				ctx.Variables[t.RootName()] = k.more[t.RootName()]
@@ -212,9 +299,16 @@ func (k *constants) evaluate(e hcl.Expression) (cty.Value, hcl.Diagnostics) {
 			ctx.Variables[name] = cty.ObjectVal(members)
 		}
 	}
-	if _, mentioned := ctx.Variables["path"]; mentioned {
-		ctx.Variables["path"] = cty.ObjectVal(map[string]cty.Value{"module": cty.StringVal(k.m.Dir),
-			"root": cty.StringVal("."), "cwd": cty.DynamicVal})
+	fixed := map[string]cty.Value{"path": cty.ObjectVal(map[string]cty.Value{"module": cty.StringVal(k.m.Dir),
+		"root": cty.StringVal("."), "cwd": cty.DynamicVal})}
+	if k.workspace != "" {
+		fixed["terraform"] = cty.ObjectVal(map[string]cty.Value{"workspace": cty.StringVal(k.workspace)})
+		fixed["tofu"] = fixed["terraform"]
+	}
+	for name, value := range fixed {
+		if _, mentioned := ctx.Variables[name]; mentioned {
+			ctx.Variables[name] = value
+		}
 	}
 	if k.table == nil {
 		k.table = funcs.Table(funcs.Options{BaseDir: k.dir, Pure: true})
@@ -226,6 +320,9 @@ func (k *constants) evaluate(e hcl.Expression) (cty.Value, hcl.Diagnostics) {
 // member returns the value of a variable or of a local value.
 func (k *constants) member(root, name string) cty.Value {
 	if root == "var" {
+		if v := k.m.Variables[name]; v != nil && k.variables[name] == cty.NilVal && k.m.flavor.EarlyVariables() {
+			k.variable(v)
+		}
 		if v, ok := k.variables[name]; ok {
 			return v
 		}

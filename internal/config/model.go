@@ -13,6 +13,7 @@ import (
 
 	"github.com/tombolo-iac/tombolo/addr"
 	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/flavor"
 )
 
 // Config is a whole configuration: the root module and every module that it calls, directly or not.
@@ -56,7 +57,8 @@ type Module struct {
 	// Version is the version of an installed registry module, "" for others.
 	Version string
 
-	host string // the registry of providers without a source
+	flavor flavor.Flavor
+	host   string // the registry of providers without a source
 
 	RequiredVersions  []VersionConstraint
 	RequiredProviders map[string]*RequiredProvider // by local name; only what is written down

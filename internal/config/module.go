@@ -13,7 +13,7 @@ import (
 
 func newModule(dir string, path addr.Module, f flavor.Flavor) *Module {
 	return &Module{
-		Path: path, Dir: dir, Children: map[string]*Module{}, host: f.RegistryHost(),
+		Path: path, Dir: dir, Children: map[string]*Module{}, flavor: f, host: f.RegistryHost(),
 		RequiredProviders: map[string]*RequiredProvider{},
 		ProviderConfigs:   map[addr.LocalProviderConfig]*ProviderConfig{},
 		ProviderMeta:      map[string]*ProviderMeta{},

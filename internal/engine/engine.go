@@ -132,7 +132,7 @@ func Load(ctx context.Context, o Options) (*Project, diag.List) {
 	}
 	load := config.Options{Dir: o.Dir, DataDir: o.DataDir, Flavor: o.Flavor, Module: o.Module,
 		LanguageVersion: o.Flavor.Version(state.LanguageVersion), RootProviders: o.RootProviders,
-		Constants: o.Constants}
+		Constants: o.Constants, Workspace: o.Workspace}
 	if o.Config != nil {
 		load.Files = config.SnapshotFiles(o.Config)
 	}

@@ -26,7 +26,12 @@ func (s *Surroundings) LanguageVersion() string { return s.Flavor().Version(stat
 
 // ConfigOptions returns how the configuration of the working directory is loaded.
 func (s *Surroundings) ConfigOptions() config.Options {
-	return config.Options{Dir: s.dir(), DataDir: s.DataDir(), LanguageVersion: s.LanguageVersion(), Flavor: s.Flavor()}
+	o := config.Options{Dir: s.dir(), DataDir: s.DataDir(), LanguageVersion: s.LanguageVersion(), Flavor: s.Flavor(),
+		Workspace: s.workspaceName()}
+	if o.Flavor.EarlyVariables() { // the backend block may need them
+		o.Constants = s.Constants
+	}
+	return o
 }
 
 // initialised returns the tool that has made the directory's lock file or, without one, its state file.

@@ -36,6 +36,7 @@ func (s *Surroundings) InstallModules(ctx context.Context, o ModuleOptions) diag
 	_, diags := fetch.InstallModules(ctx, s.dir(), filepath.ToSlash(s.DataDir()), fetch.Options{
 		Base: s.DataBase(), LanguageVersion: s.LanguageVersion(), Flavor: s.Flavor(), Upgrade: o.Upgrade,
 		Progress: o.Progress, Packages: fetch.Online(s.Web(), s.Environ), Calls: o.Calls, Constants: s.Constants,
+		Workspace: s.workspaceName(),
 	})
 	return diags
 }

@@ -130,6 +130,15 @@ func (s *Surroundings) StateVersion() string {
 	return "Tombolo " + Version
 }
 
+// workspaceName returns the name of the selected workspace, or "" where that cannot be told.
+func (s *Surroundings) workspaceName() string {
+	name, _, err := s.Workspace()
+	if err != nil {
+		return ""
+	}
+	return name
+}
+
 // Workspace returns the selected workspace, and reports whether the environment decides.
 func (s *Surroundings) Workspace() (name string, overridden bool, err error) {
 	if name := s.Getenv("TF_WORKSPACE"); name != "" {

@@ -46,6 +46,8 @@ type Options struct {
 	Flavor flavor.Flavor
 	// Constants returns the values of the root module's variables, as for config.Load.
 	Constants func(root *config.Module) config.Values
+	// Workspace is the selected one, as for config.Load.
+	Workspace string
 	// Upgrade installs modules anew that are recorded already.
 	Upgrade bool
 	// Progress is called with a line for each module that is installed, such as "- net in modules/net"; nil for none.

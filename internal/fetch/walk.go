@@ -116,7 +116,7 @@ func (w *walk) run(ctx context.Context) (*config.Manifest, diag.List) {
 func (w *walk) read(ctx context.Context, wait *sync.WaitGroup, at place, p addr.Module, outer []string, by *node) (
 	[]*node, diag.List) {
 	o := config.Options{Files: at.files, LanguageVersion: w.opts.LanguageVersion, Flavor: w.opts.Flavor,
-		Constants: w.opts.Constants}
+		Constants: w.opts.Constants, Workspace: w.opts.Workspace}
 	if by != nil {
 		o.Caller, o.Call = by.caller, by.call
 	}

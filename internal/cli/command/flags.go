@@ -39,15 +39,15 @@ func (v *Variables) VariableFlags(c *Call) {
 			"than once.")
 }
 
-// ConstantFlags declares those of VariableFlags for a command that has a use for values of const variables only: they
-// may say where modules come from. Terraform 1.11 reads none of them there: not even a file that is missing is an
-// error. Wrappers give every command the same options.
+// ConstantFlags declares those of VariableFlags for a command that needs values only where they say where modules come
+// from and, in OpenTofu's projects, where states are. Terraform 1.11 reads none of them there: not even a file that is
+// missing is an error. Wrappers give every command the same options.
 func (c *Call) ConstantFlags() {
 	give := func(o config.Option) { c.Surroundings.Given = append(c.Surroundings.Given, o) }
 	c.Flags.Var(list{func(text string) { give(config.Option{Text: text}) }}, "var",
-		"Give the variable `NAME=VALUE` of the root module. Only const variables matter here.")
+		"Give the variable `NAME=VALUE` of the root module, where it says where modules or states are.")
 	c.Flags.Var(list{func(text string) { give(config.Option{File: true, Text: text}) }}, "var-file",
-		"Read the values of variables from `FILE`. Only const variables matter here.")
+		"Read the values of variables from `FILE`, where they say where modules or states are.")
 }
 
 // Locking are the flags of commands that take the lock of a state.

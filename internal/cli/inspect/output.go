@@ -22,6 +22,7 @@ values are shown only when asked for by name, and in JSON documents.`,
 ~ output -raw address
 ~ output -json`,
 		Setup: func(c *command.Call) command.Run {
+			c.ConstantFlags()
 			o := &outputs{}
 			c.StateReadFlags(&o.files)
 			c.Flags.BoolVar(&o.json, "json", false, "Print a JSON document for programs.")

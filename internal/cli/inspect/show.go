@@ -26,6 +26,7 @@ With -json the document holds sensitive values in clear.`,
 		Example: `~ show
 ~ plan -out=change.plan && ~ show -json change.plan`,
 		Setup: func(c *command.Call) command.Run {
+			c.ConstantFlags()
 			var asJSON bool
 			c.Flags.BoolVar(&asJSON, "json", false, "Print a JSON document for programs.")
 			return func(ctx context.Context) command.Outcome {

@@ -97,7 +97,8 @@ func runInit(ctx context.Context, c *command.Call, i *initing) command.Outcome {
 	}
 	if diags.HasErrors() && i.get {
 		diags = diags.Extend(fetch.Problems(ctx, ".", c.DataDir(), fetch.Options{Base: c.DataBase(),
-			LanguageVersion: load.LanguageVersion, Flavor: load.Flavor, Calls: callsOf(files), Constants: c.Constants}))
+			LanguageVersion: load.LanguageVersion, Flavor: load.Flavor, Calls: callsOf(files), Constants: c.Constants,
+			Workspace: load.Workspace}))
 	}
 	if diags = diags.Extend(more); diags.HasErrors() {
 		return c.End(diags)

@@ -39,6 +39,7 @@ type edited struct {
 
 func (e *editing) flags(c *command.Call) {
 	e.Locking.LockFlags(c)
+	c.ConstantFlags()
 	if e.inPlace {
 		c.StateEditFlags(&e.StateFiles)
 	} else {

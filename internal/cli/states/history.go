@@ -27,6 +27,7 @@ for. With the ID of one of them, list what it changed of the one before.
 A backend that keeps no former states says so.`,
 		Example: `~ state history 12`,
 		Setup: func(c *command.Call) command.Run {
+			c.ConstantFlags()
 			var asJSON, pull bool
 			c.Flags.BoolVar(&asJSON, "json", false, "Print a JSON document for programs.")
 			c.Flags.BoolVar(&pull, "pull", false, "Print the former state itself, for \"state push -force\" or to "+

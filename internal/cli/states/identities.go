@@ -16,6 +16,7 @@ document: an object by the addresses of instances. Providers say what identifies
 does not is left out.`,
 		Example: `~ state identities -json module.network`,
 		Setup: func(c *command.Call) command.Run {
+			c.ConstantFlags()
 			var files command.StateFiles
 			var asJSON bool
 			var id string

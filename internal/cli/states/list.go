@@ -16,6 +16,7 @@ func cmdStateList() *command.Command {
 			`resources or instances.`,
 		Example: `~ state list module.network`,
 		Setup: func(c *command.Call) command.Run {
+			c.ConstantFlags()
 			var files command.StateFiles
 			var id string
 			c.StateReadFlags(&files)

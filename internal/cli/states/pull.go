@@ -12,6 +12,7 @@ func cmdStatePull() *command.Command {
 		Long:    `Print the state as it is stored, in the newest version of the format.`,
 		Example: `~ state pull > copy.tfstate`,
 		Setup: func(c *command.Call) command.Run {
+			c.ConstantFlags()
 			return func(ctx context.Context) command.Outcome {
 				snapshot, diags := c.Snapshot(ctx, command.StateFiles{})
 				if diags.HasErrors() {

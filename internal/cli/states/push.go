@@ -20,6 +20,7 @@ says something else under the same serial. With -force the state of a service is
 if it cannot be read.`,
 		Example: `~ state push copy.tfstate`,
 		Setup: func(c *command.Call) command.Run {
+			c.ConstantFlags()
 			var force bool
 			l := &command.Locking{}
 			l.LockFlags(c)

@@ -20,6 +20,7 @@ func cmdStateShow() *command.Command {
 		Long:    `Show the attributes of one instance. "~ state list" lists the addresses.`,
 		Example: `~ state show 'terraform_data.a["first"]'`,
 		Setup: func(c *command.Call) command.Run {
+			c.ConstantFlags()
 			var files command.StateFiles
 			var asJSON bool
 			c.StateReadFlags(&files)

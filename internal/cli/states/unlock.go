@@ -16,6 +16,7 @@ of the command that met it. Nothing else is changed. The lock of a local state t
 holds cannot be removed.`,
 		Example: `~ force-unlock 5c1e6c5a-7a1d-4b0e-9c52-7d43a1f3b7e0`,
 		Setup: func(c *command.Call) command.Run {
+			c.ConstantFlags()
 			var force bool
 			c.Flags.BoolVar(&force, "force", false, "Do not ask for approval.")
 			return func(ctx context.Context) command.Outcome {

@@ -52,6 +52,7 @@ func cmdWorkspaceList() *command.Command {
 	return &command.Command{
 		Name: "list", Short: "List the workspaces", Long: "List the workspaces. A star marks the selected one.",
 		Setup: func(c *command.Call) command.Run {
+			c.ConstantFlags()
 			var asJSON bool
 			c.Flags.BoolVar(&asJSON, "json", false, "Print a JSON document for programs.")
 			return func(ctx context.Context) command.Outcome {
@@ -141,6 +142,7 @@ func cmdWorkspaceNew() *command.Command {
 		Long:    `Create a workspace with an empty state, or a copy of another one, and select it.`,
 		Example: `~ workspace new staging`,
 		Setup: func(c *command.Call) command.Run {
+			c.ConstantFlags()
 			l := &command.Locking{}
 			l.LockFlags(c)
 			var from string
@@ -210,6 +212,7 @@ func cmdWorkspaceSelect() *command.Command {
 		Long:    `Select the workspace that all commands in this directory work on from now on.`,
 		Example: `~ workspace select -or-create staging`,
 		Setup: func(c *command.Call) command.Run {
+			c.ConstantFlags()
 			var create bool
 			c.Flags.BoolVar(&create, "or-create", false, "Create the workspace if there is none of that name.")
 			return func(ctx context.Context) command.Outcome {
@@ -261,6 +264,7 @@ func cmdWorkspaceDelete() *command.Command {
 are any, -force is needed.`,
 		Example: `~ workspace delete staging`,
 		Setup: func(c *command.Call) command.Run {
+			c.ConstantFlags()
 			l := &command.Locking{}
 			l.LockFlags(c)
 			var force bool
