@@ -85,6 +85,20 @@ func (r *Run) Plan(ctx context.Context, o PlanOptions) (*plan.Plan, diag.List) {
 	return r.engine.Plan(ctx, options)
 }
 
+// QueryOptions say how to query.
+type QueryOptions struct {
+	// GenerateConfig asks for blocks that take over what is found: Listed.GeneratedConfig and GeneratedImport.
+	GenerateConfig bool
+}
+
+// Query finds the objects that the list blocks of the project describe, sorted by block and by instance; the project
+// must have been loaded with Options.Query. Nothing is changed. Lists come with errors too, as far as they got.
+func (r *Run) Query(ctx context.Context, o QueryOptions) ([]*plan.List, diag.List) {
+	values := r.options()
+	return r.engine.Query(ctx, engine.QueryOptions{GenerateConfig: o.GenerateConfig, Variables: values.Variables,
+		VariableRanges: values.VariableRanges})
+}
+
 // options returns the options of a plan with the values of the variables.
 func (r *Run) options() engine.PlanOptions {
 	values := r.project.values

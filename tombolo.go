@@ -93,6 +93,8 @@ type Options struct {
 	// Saved, a plan from a file, brings the configuration that it was made from: only that is loaded, and only that
 	// plan can be applied.
 	Saved *plan.Plan
+	// Query reads the files of queries (.tfquery.hcl) too, for Run.Query.
+	Query bool
 }
 
 // surroundings returns what a project takes from outside of its configuration.
@@ -137,7 +139,7 @@ func Load(ctx context.Context, o Options) (*Project, diag.List) {
 	}
 	p, diags := s.Project(ctx, engine.LoadOptions{
 		Workspace: o.Workspace, Parallelism: o.Parallelism, Events: o.Events, Abort: o.Abort, Saved: o.Saved,
-		Store: o.Store, Providers: own, Functions: o.Functions,
+		Store: o.Store, Providers: own, Functions: o.Functions, Query: o.Query,
 	})
 	if diags.HasErrors() {
 		return nil, diags

@@ -19,7 +19,7 @@ import (
 )
 
 // Mode distinguishes managed resources from data and ephemeral ones. All three are "resources" in the language of the
-// field. Actions are none, but are declared, repeated and named alike.
+// field. Actions and lists are none, but are declared, repeated and named alike.
 type Mode uint8
 
 // The modes.
@@ -28,9 +28,10 @@ const (
 	Data
 	Ephemeral
 	Action
+	List
 )
 
-// String returns the word of the state format: managed, data, ephemeral. No state has actions.
+// String returns the word of the state format: managed, data, ephemeral. No state has actions or lists.
 func (m Mode) String() string {
 	switch m {
 	case Managed:
@@ -41,6 +42,8 @@ func (m Mode) String() string {
 		return "ephemeral"
 	case Action:
 		return "action"
+	case List:
+		return "list"
 	}
 	return "invalid"
 }
@@ -61,6 +64,8 @@ func (r Resource) String() string {
 		return "ephemeral." + r.Type + "." + r.Name
 	case Action:
 		return "action." + r.Type + "." + r.Name
+	case List:
+		return "list." + r.Type + "." + r.Name
 	}
 	return r.Type + "." + r.Name
 }

@@ -180,6 +180,8 @@ func TargetFromTraversal(traversal hcl.Traversal) (Target, diag.List) {
 		t.Resource.Mode, rest = Ephemeral, rest[1:]
 	case "action":
 		t.Resource.Mode, rest = Action, rest[1:]
+	case "list":
+		t.Resource.Mode, rest = List, rest[1:]
 	case "resource":
 		rest = rest[1:]
 	case "var", "local", "path", "terraform", "self", "each", "count", "template", "lazy", "arg":

@@ -115,6 +115,8 @@ func ParseReference(t hcl.Traversal) (Reference, diag.List) {
 		return parseResourceReference(t, 1, Ephemeral, ref)
 	case "action":
 		return parseResourceReference(t, 1, Action, ref)
+	case "list":
+		return parseResourceReference(t, 1, List, ref)
 	case "resource":
 		return parseResourceReference(t, 1, Managed, ref)
 	case "template", "lazy", "arg":
@@ -195,6 +197,9 @@ func parseResourceReference(t hcl.Traversal, at int, mode Mode, ref Reference) (
 		case Action:
 			return ref, diags.Errorf(&rng, "Invalid reference",
 				`A reference to an action needs its type and its name: action.TYPE.NAME.`)
+		case List:
+			return ref, diags.Errorf(&rng, "Invalid reference",
+				`A reference to a list resource needs its type and its name: list.TYPE.NAME.`)
 		}
 		if at > 0 {
 			return ref, diags.Errorf(&rng, "Invalid reference",

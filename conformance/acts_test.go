@@ -210,7 +210,10 @@ func (a *acts) List(_ context.Context, req provider.ListRequest) (resp provider.
 // GenerateConfig implements provider.Provider.
 func (a *acts) GenerateConfig(_ context.Context, req provider.GenerateConfigRequest) provider.GenerateConfigResponse {
 	vals := req.State.AsValueMap()
-	vals["id"] = cty.NullVal(cty.String)
+	vals["id"], vals["kind"] = cty.NullVal(cty.String), cty.StringVal("generated")
+	if known(vals["name"]) == "bad" {
+		return provider.GenerateConfigResponse{Diagnostics: diag.List{}.Errorf(nil, "Cannot be said", "It is bad.")}
+	}
 	return provider.GenerateConfigResponse{Config: cty.ObjectVal(vals)}
 }
 

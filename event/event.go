@@ -98,6 +98,18 @@ type ActionDone struct {
 	Error      string
 }
 
+// ListStart begins a search for objects; List has no objects yet.
+type ListStart struct{ List *plan.List }
+
+// ListFound is one object that a search found. Each comes before ListDone.
+type ListFound struct {
+	List   *plan.List
+	Object *plan.Listed
+}
+
+// ListDone ends ListStart, unless the search failed.
+type ListDone struct{ List *plan.List }
+
 // EphemeralOp is what happens to an ephemeral object, which is no action of a plan.
 type EphemeralOp string
 
@@ -182,6 +194,9 @@ func (ImportDone) event()      {}
 func (ActionStart) event()     {}
 func (ActionProgress) event()  {}
 func (ActionDone) event()      {}
+func (ListStart) event()       {}
+func (ListFound) event()       {}
+func (ListDone) event()        {}
 func (EphemeralStart) event()  {}
 func (EphemeralDone) event()   {}
 func (ProvisionStart) event()  {}

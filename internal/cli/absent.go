@@ -25,8 +25,6 @@ Tokens that "terraform login" saved in credentials.tfrc.json count as well.`
 			tokens+" To take a token back, remove it from the file."),
 		instead("push", "There is no service to push configurations to",
 			`This command was for a service that is gone; Terraform has dropped it as well. Run "~ apply" instead.`),
-		instead("query", "Lists of objects that are not managed yet are not made", `This command and its files (*.tfquery.hcl) belong to a later version of the language than the one that is
-spoken here. To take over objects that exist, write import blocks; "~ plan -generate-config-out=FILE" writes their configuration.`),
 		instead("stacks", "Stacks belong to a service", `Stacks run in a service of HashiCorp. To run several configurations together, start ~~ in the directory of each:
 "~ -chdir=DIR apply"; one reads outputs of another with the data source terraform_remote_state.`),
 		instead("rpcapi", "There is no interface for other programs but the commands", `This is an inner interface of Terraform. Programs that drive ~~ use the commands, whose -json forms are documents, or

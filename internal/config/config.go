@@ -48,6 +48,8 @@ type Options struct {
 	// RootOnly leaves the called modules alone: no manifest is needed, and the tree ends at the root. Installing begins
 	// so.
 	RootOnly bool
+	// Query reads the root module's files of queries (.tfquery.hcl) too.
+	Query bool
 	// Module, when set, is loaded as the root module in place of that in Dir: test files run other modules than the one
 	// that they belong to.
 	Module *Place
@@ -174,6 +176,7 @@ type loader struct {
 	version  *version.Version
 	flavor   flavor.Flavor
 	rootOnly bool
+	query    bool
 	manifest map[string]ManifestModule // by key
 	below    []string                  // the calls that lead to the root module in the manifest; usually none
 	parsed   map[string]*parsedFile    // by name, not yet decoded: a directory may be called often
@@ -185,6 +188,7 @@ func newLoader(opts Options) (*loader, diag.List) {
 		files:    opts.files(),
 		early:    Options{Dir: opts.Dir, Workspace: opts.Workspace},
 		rootOnly: opts.RootOnly,
+		query:    opts.Query,
 		flavor:   opts.Flavor,
 		parsed:   map[string]*parsedFile{},
 		config:   &Config{Modules: map[addr.Module]*Module{}, Files: map[string][]byte{}},
@@ -342,6 +346,14 @@ func (l *loader) module(ctx context.Context, dir string, path addr.Module) (*Mod
 	if err != nil {
 		return nil, diags.Errorf(nil, "Unreadable module directory", "The module directory %s cannot be read: %s.", dir,
 			reason(err))
+	}
+	if l.query && path.IsRoot() {
+		queries, err := queryFiles(l.files, dir, l.flavor)
+		if err != nil {
+			return nil, diags.Errorf(nil, "Unreadable module directory", "The module directory %s cannot be read: %s.",
+				dir, reason(err))
+		}
+		primary = append(primary, queries...)
 	}
 	parsed := l.parseFiles(ctx, append(primary[:len(primary):len(primary)], override...), len(primary))
 	gate, newer := l.checkVersions(parsed, path)

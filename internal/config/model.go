@@ -316,7 +316,8 @@ type PassedProvider struct {
 	InParentRange hcl.Range
 }
 
-// Resource is a resource, data or ephemeral block, or an action block, whose Body is that of its config block.
+// Resource is a resource, data or ephemeral block, an action block, whose Body is that of its config
+// block, or a list block.
 type Resource struct {
 	Addr   addr.Resource
 	Module *Module

@@ -225,10 +225,11 @@ func (a *assembly) checkImports() {
 			a.diags = a.diags.Append(importInChild(i, a.Path))
 			continue
 		}
-		if i.ProviderRef != nil && i.To.Module.IsRoot() && a.Resources[i.To.Resource] != nil {
+		if r := a.Resources[i.To.Resource]; i.ProviderRef != nil && i.To.Module.IsRoot() && r != nil &&
+			(r.ProviderRef == nil || *r.ProviderRef != *i.ProviderRef) {
 			a.diags = a.diags.Errorf(&i.ProviderRefRange, "Invalid import provider argument", "The block %s decides "+
-				"about its provider. The argument here is only for imports whose resource block is to be generated.",
-				i.To)
+				"about its provider. The argument here is for imports whose resource block is to be generated; "+
+				"beside a block it must be the same as there.", i.To)
 		}
 		key, ok := staticText(i.ToExpr)
 		if !ok {

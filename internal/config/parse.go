@@ -159,7 +159,11 @@ func (f *parsedFile) decode() {
 	if f.body == nil {
 		return
 	}
-	content, hclDiags := f.body.Content(fileSchema)
+	schema := fileSchema
+	if isQuery(f.name) {
+		schema = querySchema
+	}
+	content, hclDiags := f.body.Content(schema)
 	f.diags = f.diags.Extend(outsideOfBlocks(diag.List(nil).AppendHCL(hclDiags)))
 	for _, block := range content.Blocks {
 		f.diags = f.diags.Extend(f.decodeBlock(block))
@@ -210,6 +214,8 @@ func (f *parsedFile) decodeBlock(block *hcl.Block) diag.List {
 		return add(&c.resources, block, func(b *hcl.Block) (*Resource, diag.List) {
 			return decodeAction(b, f.override)
 		})
+	case "list":
+		return add(&c.resources, block, decodeList)
 	case "check":
 		return add(&c.checks, block, decodeCheck)
 	case "moved":

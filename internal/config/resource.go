@@ -109,6 +109,7 @@ var nameSummaries = map[addr.Mode][2]string{
 	addr.Data:      {"Invalid data source name", "Invalid data resource name"},
 	addr.Ephemeral: {"Invalid ephemeral resource type", "Invalid ephemeral resource name"},
 	addr.Action:    {"Invalid action type name", "Invalid action name"},
+	addr.List:      {"Invalid list resource type name", "Invalid list resource name"},
 }
 
 // newResource reads what all modes have in common.

@@ -89,6 +89,8 @@ type Options struct {
 	Functions map[string]function.Function
 	// Config replaces the files of Dir by those of a saved plan.
 	Config map[string][]byte
+	// Query reads the files of queries too.
+	Query bool
 	// Module is loaded in place of the module in Dir; see config.Options, also for RootProviders.
 	Module        *config.Place
 	RootProviders func(c *config.Config) []*config.ProviderConfig
@@ -132,7 +134,7 @@ func Load(ctx context.Context, o Options) (*Project, diag.List) {
 	}
 	load := config.Options{Dir: o.Dir, DataDir: o.DataDir, Flavor: o.Flavor, Module: o.Module,
 		LanguageVersion: o.Flavor.Version(state.LanguageVersion), RootProviders: o.RootProviders,
-		Constants: o.Constants, Workspace: o.Workspace}
+		Constants: o.Constants, Workspace: o.Workspace, Query: o.Query}
 	if o.Config != nil {
 		load.Files = config.SnapshotFiles(o.Config)
 	}

@@ -34,6 +34,7 @@ type LoadOptions struct {
 	Module        *config.Place
 	RootProviders func(*config.Config) []*config.ProviderConfig
 	NoPlugins     bool // look at the configuration alone: installed providers need not be there
+	Query         bool // read the files of queries too
 	// Terse leaves out the warning of providers under development, for commands whose output other programs read.
 	Terse bool
 	// Store, Providers and Functions are the caller's own: in place of the backend's store, before all other providers,
@@ -90,7 +91,7 @@ func (s *Surroundings) Load(ctx context.Context, o LoadOptions) (*Project, diag.
 		RootProviders: o.RootProviders, Constants: s.Constants,
 		Title: s.Title, Flavor: s.Flavor(),
 		MayRead: s.MayRead, Functions: o.Functions, OtherStates: s.otherStore,
-		Encryption: s.Encryption,
+		Encryption: s.Encryption, Query: o.Query,
 	}
 	s.Settings() // once, here: MayRead is called from everywhere
 	if o.Saved != nil {

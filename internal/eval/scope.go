@@ -284,7 +284,7 @@ func (i *Instance) scope(refs []addr.Reference, own *ownValue) *hcl.EvalContext 
 // scope gathers values by the root names of the language.
 type scope struct {
 	vars, locals, modules, path, terraform map[string]cty.Value
-	managed, data, ephemeral               map[string]map[string]cty.Value
+	managed, data, ephemeral, lists        map[string]map[string]cty.Value
 	partial                                map[string][]addr.Reference
 }
 
@@ -309,6 +309,8 @@ func (s *scope) resource(r addr.Resource, v cty.Value) {
 		m = &s.data
 	case addr.Ephemeral:
 		m = &s.ephemeral
+	case addr.List:
+		m = &s.lists
 	}
 	if *m == nil {
 		*m = map[string]map[string]cty.Value{}
@@ -332,6 +334,9 @@ func (s *scope) variables() map[string]cty.Value {
 	}
 	if s.ephemeral != nil {
 		out["ephemeral"] = objectOfObjects(s.ephemeral)
+	}
+	if s.lists != nil {
+		out["list"] = objectOfObjects(s.lists)
 	}
 	for name, m := range map[string]map[string]cty.Value{
 		"var": s.vars, "local": s.locals, "module": s.modules, "path": s.path, "terraform": s.terraform,

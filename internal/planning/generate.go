@@ -2,6 +2,7 @@ package planning
 
 import (
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -11,7 +12,9 @@ import (
 	ctyjson "github.com/zclconf/go-cty/cty/json"
 
 	"github.com/tombolo-iac/tombolo/addr"
+	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/internal/ctyfast"
+	"github.com/tombolo-iac/tombolo/internal/value"
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
@@ -26,6 +29,49 @@ func generated(r addr.Resource, b *provider.Block, v cty.Value, ref *addr.LocalP
 	g.block(b, v)
 	g.WriteString("}\n")
 	return strings.TrimSuffix(string(hclwrite.Format([]byte(g.String()))), "\n")
+}
+
+// configOf returns the values that a generated resource block has for an object: those that the provider says if it
+// writes configuration, else those of the object.
+func (p *planner) configOf(prov provider.Provider, schema *provider.Schema, rt *provider.ResourceType, o addr.Object,
+	cfg addr.AbsProviderConfig, object cty.Value) (cty.Value, diag.List) {
+	if !schema.GenerateConfig {
+		return object, nil
+	}
+	var resp provider.GenerateConfigResponse
+	if err := p.Call(func() {
+		resp = prov.GenerateConfig(p.calls, provider.GenerateConfigRequest{Type: o.Instance.Resource.Type,
+			State: object})
+	}); err != nil {
+		return object, diag.FromError("Operation canceled", err)
+	}
+	if resp.Diagnostics.HasErrors() {
+		return object, resp.Diagnostics
+	}
+	if resp.Config == cty.NilVal || resp.Config.IsNull() {
+		return object, resp.Diagnostics.Extend(value.BadAnswer(o, cfg, "Provider produced invalid configuration",
+			[]value.PathError{{Problem: "no configuration"}}))
+	}
+	bad := value.BadAnswer(o, cfg, "Provider produced invalid configuration",
+		value.CheckRefreshed(rt.Block, resp.Config))
+	return resp.Config, resp.Diagnostics.Extend(bad)
+}
+
+// generatedImport writes the import block that takes an object over by its identity.
+func generatedImport(r addr.Resource, identity cty.Value, ref *addr.LocalProviderConfig) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "import {\nto = %s\n", r)
+	if ref != nil {
+		fmt.Fprintf(&b, "provider = %s\n", ref)
+	}
+	b.WriteString("identity = {\n")
+	for _, name := range sortedKeys(identity.AsValueMap()) {
+		if v := identity.GetAttr(name); !v.IsNull() {
+			fmt.Fprintf(&b, "%s = %s\n", name, hclwrite.TokensForValue(v).Bytes())
+		}
+	}
+	b.WriteString("}\n}\n")
+	return strings.TrimSuffix(string(hclwrite.Format([]byte(b.String()))), "\n")
 }
 
 type generator struct{ strings.Builder }

@@ -282,7 +282,7 @@ func (p *planner) generateOne(found *eval.Import) error {
 
 // planGenerated imports an object and plans it with the configuration that is generated for it.
 func (p *planner) planGenerated(o addr.Object, cfg addr.AbsProviderConfig, found *eval.Import) error {
-	inst, _, rt, err := p.managerOf(o, cfg)
+	inst, schema, rt, err := p.managerOf(o, cfg)
 	if err != nil {
 		return err
 	}
@@ -292,9 +292,13 @@ func (p *planner) planGenerated(o addr.Object, cfg addr.AbsProviderConfig, found
 		return err
 	}
 	importing.Found(k.identity)
+	config, diags := p.configOf(inst, schema, rt, o, cfg, k.value)
+	if err := p.walk.Report(diags.InAddress(o.String())); err != nil {
+		return err
+	}
 	m := &managed{
 		p: p, inst: found.Target, obj: o, cfg: cfg, rt: rt, block: rt.Block, prov: inst, prior: k,
-		config: sayable(rt.Block, k.value), importing: importing,
+		config: sayable(rt.Block, config), importing: importing,
 	}
 	m.effective, m.kept = m.config, m.marks
 	p.edit(state.Edit{Put: &state.PutObject{Addr: o, Provider: cfg, Object: k.object}})
@@ -306,7 +310,7 @@ func (p *planner) planGenerated(o addr.Object, cfg addr.AbsProviderConfig, found
 		}
 	}
 	// What the provider does not accept is written all the same: that is where it can be corrected.
-	change.GeneratedConfig = generated(found.Target.Resource, rt.Block, k.value, found.Block.ProviderRef)
+	change.GeneratedConfig = generated(found.Target.Resource, rt.Block, config, found.Block.ProviderRef)
 	p.add(change)
 	if change.Action == plan.NoOp {
 		p.settle(o, cfg, k.object, found.Deps, k.object.SkipDestroy)

@@ -265,6 +265,7 @@ type planner struct {
 	tookOver     bool                            // what Options.Import asks for
 	changes      []*plan.Change
 	invocations  []*plan.Invocation
+	lists        []*plan.List
 	actions      actions
 	drift        []*plan.Change
 	refreshed    []state.Edit
@@ -324,8 +325,11 @@ func (p *planner) providerOf(inst addr.AbsResourceInstance, cfg addr.AbsProvider
 
 // Resource implements eval.Driver.
 func (p *planner) Resource(n *graph.Node, b *eval.Block) error {
-	if b.Config().Addr.Mode == addr.Action {
+	switch b.Config().Addr.Mode {
+	case addr.Action:
 		return p.action(n, b)
+	case addr.List:
+		return p.list(n, b)
 	}
 	p.visit(b.Addr())
 	if len(b.Config().ActionTriggers) > 0 {

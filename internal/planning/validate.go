@@ -97,6 +97,10 @@ func (v *validator) Resource(_ *graph.Node, b *eval.Block) error {
 // askProvider lets the provider judge the configuration.
 func (v *validator) askProvider(inst provider.Provider, b *eval.Block, config cty.Value) diag.List {
 	unmarked, marks := v.secrets.Unmark(b.Slot.Type.Block, config)
+	if b.Config().Addr.Mode == addr.List {
+		s, diags := searchOf(b, addr.NoKey, unmarked)
+		return diags.Extend(s.validate(v.ctx, inst))
+	}
 	if d := b.Persistable(addr.NoKey, marks.Ephemeral); d != nil {
 		return d
 	}
@@ -107,5 +111,5 @@ func (v *validator) askProvider(inst provider.Provider, b *eval.Block, config ct
 
 var kinds = map[addr.Mode]provider.ResourceKind{
 	addr.Managed: provider.ManagedResource, addr.Data: provider.DataSource, addr.Ephemeral: provider.EphemeralResource,
-	addr.Action: provider.Action,
+	addr.Action: provider.Action, addr.List: provider.ListResource,
 }

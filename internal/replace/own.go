@@ -44,19 +44,27 @@ func Within(base, name string) (string, error) {
 	return path, nil
 }
 
+// lookAgain is how often a folder may appear just when it was found missing.
+const lookAgain = 1000
+
 // real resolves the links of a name, of which the end need not be there.
 func real(name string) (string, error) {
 	path, err := filepath.Abs(name)
 	if err != nil {
 		return "", err
 	}
-	missing := ""
+	missing, again := "", 0
 	for {
 		found, err := filepath.EvalSymlinks(path)
 		if err == nil {
 			return filepath.Join(found, missing), nil
 		}
-		if _, there := os.Lstat(path); there == nil || !errors.Is(err, fs.ErrNotExist) || filepath.Dir(path) == path {
+		info, there := os.Lstat(path)
+		if there == nil && info.Mode()&fs.ModeSymlink == 0 && errors.Is(err, fs.ErrNotExist) && again < lookAgain {
+			again++ // somebody has made it meanwhile
+			continue
+		}
+		if there == nil || !errors.Is(err, fs.ErrNotExist) || filepath.Dir(path) == path {
 			return "", nowhere(path, err)
 		}
 		path, missing = filepath.Dir(path), filepath.Join(filepath.Base(path), missing)

@@ -67,7 +67,8 @@ func (e *Excerpts) of(name string) *excerpt {
 }
 
 func isConfiguration(name string) bool {
-	return strings.HasSuffix(name, ".tf") || strings.HasSuffix(name, ".tf.json") || strings.HasSuffix(name, ".tofu")
+	return strings.HasSuffix(name, ".tf") || strings.HasSuffix(name, ".tf.json") || strings.HasSuffix(name, ".tofu") ||
+		strings.HasSuffix(name, ".tfquery.hcl") || strings.HasSuffix(name, ".tfquery.json")
 }
 
 func isTest(name string) bool {

@@ -163,7 +163,7 @@ func (l *lines) Close() { l.watch.stop() }
 
 // Send writes an event as a line, if there is one for it.
 func (l *lines) Send(e event.Event) {
-	if l.action(e) {
+	if l.action(e) || l.list(e) {
 		return
 	}
 	switch e := e.(type) {

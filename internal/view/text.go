@@ -86,7 +86,7 @@ func (t *text) line(s string) {
 
 // Send shows an event as a line, if there is one for it.
 func (t *text) Send(e event.Event) {
-	if t.action(e) {
+	if t.action(e) || t.list(e) {
 		return
 	}
 	if t.live != nil {

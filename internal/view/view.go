@@ -128,6 +128,8 @@ type View interface {
 	// Applied ends an apply, destroy or refresh without errors: the counts of what was done, as the events told, and
 	// the root output values of the new state. p is the plan that was applied.
 	Applied(p *plan.Plan, s *state.State)
+	// Lists ends a query: the objects that were found. In JSON the events have told them.
+	Lists(lists []*plan.List)
 	// Message shows a sentence or paragraph of the command itself; in JSON a log line.
 	Message(text string)
 	// InitOutput shows a text of the command init as it is; in JSON it is a line of a type of its own, with the code

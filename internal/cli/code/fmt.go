@@ -22,10 +22,10 @@ import (
 func Fmt() *command.Command {
 	return &command.Command{
 		Name: "fmt", Short: "Write the configuration in the canonical style", Args: "[TARGET...]",
-		Long: `Rewrite files of configuration (.tf), of variables (.tfvars) and of tests (.tftest.hcl, .tfmock.hcl)
-in the canonical style. A target is a file, a directory whose files are meant, or - for the standard
-input, which is formatted to the standard output. Without targets it is the present directory. Files in
-JSON syntax, and files with syntax errors, stay as they are.
+		Long: `Rewrite files of configuration (.tf), of variables (.tfvars), of tests (.tftest.hcl, .tfmock.hcl) and
+of queries (.tfquery.hcl) in the canonical style. A target is a file, a directory whose files are meant,
+or - for the standard input, which is formatted to the standard output. Without targets it is the present
+directory. Files in JSON syntax, and files with syntax errors, stay as they are.
 
 Exits with 3 if -check finds files that are not formatted, and with 2 after errors.`,
 		Exits: `0  All files are in the canonical style now, or with -check: they were.
@@ -147,7 +147,7 @@ func (f *formatting) relative(name string) string {
 }
 
 func formattable(name string) bool {
-	for _, ext := range []string{".tf", ".tfvars", ".tftest.hcl", ".tfmock.hcl"} {
+	for _, ext := range []string{".tf", ".tfvars", ".tftest.hcl", ".tfmock.hcl", ".tfquery.hcl"} {
 		if strings.HasSuffix(name, ext) {
 			return true
 		}

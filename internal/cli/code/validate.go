@@ -27,9 +27,10 @@ types. Values of variables, the state and real objects are not looked at.`,
 1  It is not.`,
 		Example: `~ validate -json`,
 		Setup: func(c *command.Call) command.Run {
-			var asJSON, noTests bool
+			var asJSON, noTests, query bool
 			c.Flags.BoolVar(&asJSON, "json", false, "Print a JSON document for programs.")
 			c.Flags.BoolVar(&noTests, "no-tests", false, "Leave files of tests alone.")
+			c.Flags.BoolVar(&query, "query", false, "Check the files of queries (.tfquery.hcl), too.")
 			c.ConstantFlags()
 			tests := command.TestFlag(c)
 			return func(ctx context.Context) command.Outcome {
@@ -42,7 +43,7 @@ types. Values of variables, the state and real objects are not looked at.`,
 					return c.Misuse("Too many command line arguments",
 						"Expected at most one positional argument: the directory.")
 				}
-				diags := validate(ctx, c, dir)
+				diags := validate(ctx, c, dir, query)
 				if !noTests {
 					diags = diags.Extend(command.TestDirectory(*tests))
 				}
@@ -79,12 +80,12 @@ func validity(c *command.Call, diags diag.List, asJSON bool) command.Outcome {
 	return command.Done
 }
 
-func validate(ctx context.Context, c *command.Call, dir string) diag.List {
+func validate(ctx context.Context, c *command.Call, dir string, query bool) diag.List {
 	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
 		return diag.List{}.Errorf(nil, "Failed to read module directory", "There is no directory %s that can be read.",
 			dir)
 	}
-	project, diags := c.Load(ctx, command.ProjectOptions{Dir: dir, EachPlugin: true})
+	project, diags := c.Load(ctx, command.ProjectOptions{Dir: dir, EachPlugin: true, Query: query})
 	if !diags.HasErrors() {
 		defer project.Close()
 		diags = diags.Extend(project.Validate(ctx))

@@ -27,6 +27,7 @@ type planning struct {
 	input                         bool
 	generate                      string
 	dir                           string // of the configuration; empty: the working directory
+	query                         bool   // files of queries belong to the configuration
 	// like the commands that edit states it takes -state for good; to others that option is an old one
 	editing bool
 }

@@ -1,5 +1,5 @@
-// Package run has the commands that set the engine to work: plan, apply, destroy, refresh, recover. They share their
-// flags (flags.go) and the session (this file), which goes from the first signal handler to giving the lock back.
+// Package run has the commands that set the engine to work: plan, apply, destroy, refresh, query, recover. They share
+// their flags (flags.go) and the session (this file), which goes from the first signal handler to giving the lock back.
 package run
 
 import (
@@ -63,7 +63,7 @@ func (s *session) prepare(k kind) (diags diag.List) {
 	}
 	s.options.GenerateConfig = p.generate != ""
 	s.project, diags = c.Project(s.ctx, command.ProjectOptions{Dir: p.dir, Files: p.StateFiles,
-		Parallelism: p.parallelism, Events: s.running, Abort: s.running.Abort})
+		Parallelism: p.parallelism, Events: s.running, Abort: s.running.Abort, Query: p.query})
 	if diags.HasErrors() {
 		return diags
 	}

@@ -267,6 +267,11 @@ func pathText(path cty.Path) string {
 // Traversals returns everything that the body mentions.
 func (b *Body) Traversals() []hcl.Traversal { return b.traversals }
 
+// Sets reports whether the body has an argument of a name, be it null.
+func (b *Body) Sets(name string) bool {
+	return slices.ContainsFunc(b.attrs, func(a bodyAttr) bool { return a.name == name })
+}
+
 // ArgumentAt returns the argument, of the body or of blocks in it, that holds a range; nil without one.
 func (b *Body) ArgumentAt(at hcl.Range) hcl.Expression {
 	for _, a := range b.attrs {

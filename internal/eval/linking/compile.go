@@ -59,7 +59,7 @@ func (p *Program) Warned(a addr.Provider) bool { return p.reported[a] }
 
 var kindOf = map[addr.Mode]provider.ResourceKind{
 	addr.Managed: provider.ManagedResource, addr.Data: provider.DataSource, addr.Ephemeral: provider.EphemeralResource,
-	addr.Action: provider.Action,
+	addr.Action: provider.Action, addr.List: provider.ListResource,
 }
 
 func (p *Program) compileResource(s *Slot) diag.List {
@@ -84,8 +84,11 @@ func (p *Program) compileResource(s *Slot) diag.List {
 		s.fault(s.Resource, unknownType(schema, s, abs.Provider))
 		return diags
 	}
+	if r.Addr.Mode == addr.List {
+		s.Type = listType(s.Type)
+	}
 	s.Body = blocks.Compile(r.Body, s.Type.Block)
-	if r.Addr.Mode != addr.Ephemeral && r.Addr.Mode != addr.Action { // the protocol has no room for it there
+	if r.Addr.Mode == addr.Managed || r.Addr.Mode == addr.Data { // the protocol has no room for it elsewhere
 		s.meta = s.unit.metaOf(abs.Provider, schema)
 	}
 	s.Provisioners, d = compileProvisioners(r.Provisioners, r.Connection)
@@ -117,6 +120,8 @@ func unknownType(schema *provider.Schema, s *Slot, p addr.Provider) diag.List {
 		what, names = "ephemeral resource", schema.Ephemeral
 	case addr.Action:
 		what, names = "action type", schema.Actions
+	case addr.List:
+		what, names = "list resource", schema.Lists
 	}
 	candidates := make([]string, 0, len(names))
 	for n := range names {

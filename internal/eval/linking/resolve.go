@@ -298,6 +298,9 @@ func (l *linker) resolveResource(ref addr.Reference, where string, undeclared pr
 		return undeclared("Self-referential block", "Configuration for %s may not refer to itself.", target.Addr())
 	}
 	l.deps[i] = true
+	if ref.Resource.Mode == addr.List {
+		return checkListReference(ref, undeclared)
+	}
 	if target.Type == nil {
 		return nil
 	}
@@ -306,7 +309,7 @@ func (l *linker) resolveResource(ref addr.Reference, where string, undeclared pr
 
 func (l *linker) noSuchResource(ref addr.Reference, where string, undeclared problemAt) diag.List {
 	word := map[addr.Mode]string{addr.Managed: "managed", addr.Data: "data",
-		addr.Ephemeral: "ephemeral"}[ref.Resource.Mode]
+		addr.Ephemeral: "ephemeral", addr.List: "list"}[ref.Resource.Mode]
 	candidates := []string{}
 	for r := range l.u.Resources {
 		candidates = append(candidates, r.String())

@@ -133,9 +133,10 @@ func (s *Slot) Addr() string {
 	return prefix + s.Name
 }
 
-// hasObjects reports whether a slot is a resource. Actions are declared alike, but nothing depends on what they made.
+// hasObjects reports whether a slot is a resource. Actions and lists are declared alike, but nothing depends on what
+// they made.
 func (s *Slot) hasObjects() bool {
-	return s.Kind == SlotResource && s.Resource.Addr.Mode != addr.Action
+	return s.Kind == SlotResource && s.Resource.Addr.Mode != addr.Action && s.Resource.Addr.Mode != addr.List
 }
 
 // ConfigAddr is the address of a resource slot.

@@ -1,0 +1,53 @@
+package linking
+
+import (
+	"github.com/hashicorp/hcl/v2"
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/tombolo-iac/tombolo/addr"
+	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/provider"
+)
+
+// The parts of a list block, and of its value.
+const (
+	ListLimit   = "limit"
+	ListInclude = "include_resource"
+	ListConfig  = "config"
+	ListData    = "data"
+)
+
+// listType returns the schema of a list block around the one that the provider has for its config block. Who evaluates
+// the arguments of the language judges their types.
+func listType(searched *provider.ResourceType) *provider.ResourceType {
+	argument := &provider.Attribute{Type: cty.DynamicPseudoType, Optional: true}
+	config := &provider.NestedBlock{Nesting: provider.NestingSingle, Block: provider.Block{
+		Attributes: searched.Block.Attributes, Blocks: searched.Block.Blocks}}
+	for _, a := range searched.Block.Attributes {
+		if a.Required {
+			config.MinItems = 1 // without the block its argument would be missing
+		}
+	}
+	return &provider.ResourceType{Version: searched.Version, Block: &provider.Block{
+		Attributes: map[string]*provider.Attribute{ListLimit: argument, ListInclude: argument},
+		Blocks:     map[string]*provider.NestedBlock{ListConfig: config},
+	}}
+}
+
+// checkListReference refuses references to anything of a list block but what it found. What stands behind an unknown
+// key or a splat is not looked at.
+func checkListReference(ref addr.Reference, undeclared problemAt) diag.List {
+	if len(ref.Remaining) == 0 {
+		return nil
+	}
+	if step, ok := ref.Remaining[0].(hcl.TraverseAttr); ok && step.Name != ListData {
+		return undeclared("Invalid list resource traversal", "Of a list block only what it found can be referred to: "+
+			"%s.%s.", ref.Resource, ListData)
+	}
+	return nil
+}
+
+// Lists returns the list blocks, with all that they depend on.
+func (p *Program) Lists() map[*Slot]bool {
+	return p.Needed(func(s *Slot) bool { return s.Kind == SlotResource && s.Resource.Addr.Mode == addr.List })
+}

@@ -1,0 +1,344 @@
+package planning
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+
+	"github.com/zclconf/go-cty/cty"
+	"github.com/zclconf/go-cty/cty/convert"
+
+	"github.com/tombolo-iac/tombolo/addr"
+	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/event"
+	"github.com/tombolo-iac/tombolo/internal/access"
+	"github.com/tombolo-iac/tombolo/internal/ctyfast"
+	"github.com/tombolo-iac/tombolo/internal/eval"
+	"github.com/tombolo-iac/tombolo/internal/eval/linking"
+	"github.com/tombolo-iac/tombolo/internal/graph"
+	"github.com/tombolo-iac/tombolo/internal/value"
+	"github.com/tombolo-iac/tombolo/plan"
+	"github.com/tombolo-iac/tombolo/provider"
+	"github.com/tombolo-iac/tombolo/state"
+)
+
+// defaultLimit is how many objects a list block finds at most that sets no limit.
+const defaultLimit = 100
+
+// Query lets providers find the objects that the list blocks describe, sorted by block and by instance. What the blocks
+// refer to is planned, data sources are read; nothing else of the configuration is evaluated, and nothing is changed.
+// Lists come with errors too, as far as they got.
+func Query(ctx, calls context.Context, prog *linking.Program, prior *state.State, providers Providers, o Options) (
+	[]*plan.List, diag.List) {
+	o.Mode = plan.Normal
+	p := newPlanner(calls, prog, prior, providers, o)
+	in := p.inputs()
+	in.Only, in.InUse, in.Importing = prog.Lists(), nil, false
+	p.begin(ctx, in)
+	err := p.move()
+	if err == nil {
+		err = p.walk.Run(ctx)
+	}
+	_ = p.walk.Report(p.CloseAll())
+	diags := p.walk.Diagnostics()
+	if err != nil && ctx.Err() != nil {
+		diags = diags.Errorf(nil, "The query was interrupted", "What was found is incomplete.")
+	}
+	slices.SortFunc(p.lists, func(a, b *plan.List) int { return a.Addr.Compare(b.Addr) })
+	return p.lists, diags
+}
+
+// list searches for each instance of a list block.
+func (p *planner) list(n *graph.Node, b *eval.Block) error {
+	exp, diags := b.Expand()
+	if err := p.walk.Report(diags); err != nil {
+		return err
+	}
+	if len(exp.Keys) > 0 {
+		b.Prepare()
+	}
+	found := make([]cty.Value, len(exp.Keys))
+	n.Fan(len(exp.Keys), func(i int) (err error) {
+		found[i], err = p.search(b, exp, i)
+		return err
+	}, func() error {
+		values := make(map[addr.Key]cty.Value, len(found))
+		for i, key := range exp.Keys {
+			values[key] = found[i]
+		}
+		b.Set(exp, values)
+		return nil
+	})
+	return nil
+}
+
+// search searches for one instance, and returns the value that references to it get.
+func (p *planner) search(b *eval.Block, exp eval.Expansion, index int) (cty.Value, error) {
+	key := exp.Keys[index]
+	prov, err := p.provider(b.Slot.ProviderConfig)
+	if err != nil {
+		return cty.DynamicVal, err
+	}
+	marked, err := b.Evaluate(key)
+	if err != nil {
+		return cty.DynamicVal, err
+	}
+	v, marks := p.opts.Secrets.Unmark(b.Slot.Type.Block, marked)
+	s, diags := searchOf(b, key, v)
+	if !diags.HasErrors() {
+		diags = diags.Extend(s.known()).Extend(s.validate(p.calls, prov))
+	}
+	if err := p.walk.Report(diags); err != nil {
+		return cty.DynamicVal, err
+	}
+	s.names = listedNames(b.Config().Addr.Name, exp, index)
+	s.secret = configMarks(slices.Concat(marks.Sensitive, marks.Ephemeral))
+	if err := p.find(s, prov); err != nil {
+		return cty.DynamicVal, err
+	}
+	return s.value(marked.GetAttr(linking.ListConfig)), nil
+}
+
+// search is what one instance of a list block asks for.
+type search struct {
+	b      *eval.Block
+	key    addr.Key
+	config cty.Value // of the config block; without one as if it were empty
+	given  bool      // there is such a block
+	// limit and include may be unknown while validating.
+	limit, include cty.Value
+	secret         []cty.Path // of config
+
+	names func(n int) string // of the objects, in generated configuration
+	rt    *provider.ResourceType
+	list  *plan.List
+}
+
+// searchOf reads the arguments of a list block from its value without marks.
+func searchOf(b *eval.Block, key addr.Key, v cty.Value) (*search, diag.List) {
+	s := &search{b: b, key: key, config: v.GetAttr(linking.ListConfig), limit: cty.NumberIntVal(defaultLimit),
+		include: cty.False}
+	if s.given = !s.config.IsNull(); !s.given {
+		s.config = b.Slot.Type.Block.Blocks[linking.ListConfig].Block.EmptyValue()
+	}
+	var diags diag.List
+	if b.Slot.Body.Sets(linking.ListLimit) {
+		s.limit, diags = s.argument(linking.ListLimit, v, cty.Number)
+		if !diags.HasErrors() && s.limit.IsKnown() {
+			diags = diags.Extend(s.checkLimit())
+		}
+	}
+	if b.Slot.Body.Sets(linking.ListInclude) {
+		var more diag.List
+		s.include, more = s.argument(linking.ListInclude, v, cty.Bool)
+		diags = diags.Extend(more)
+	}
+	return s, diags
+}
+
+// argument returns the value of an argument that the language defines.
+func (s *search) argument(name string, v cty.Value, ty cty.Type) (cty.Value, diag.List) {
+	given := v.GetAttr(name)
+	converted, err := convert.Convert(given, ty)
+	switch {
+	case err != nil:
+		return cty.UnknownVal(ty), s.problem(name, "Incorrect value type", "The argument %s takes a %s: %s.", name,
+			ty.FriendlyName(), err)
+	case converted.IsNull():
+		return cty.UnknownVal(ty), s.problem(name, fmt.Sprintf("Invalid %q argument", name),
+			"The value of %s is null. Leave the argument out, or give it a %s.", name, ty.FriendlyName())
+	}
+	return converted, nil
+}
+
+func (s *search) checkLimit() diag.List {
+	limit := s.limit.AsBigFloat()
+	switch {
+	case !limit.IsInt():
+		return s.problem(linking.ListLimit, `Invalid "limit" argument`,
+			"The limit is how many objects are to be found at most: a whole number, not %s.", limit.Text('f', -1))
+	case limit.Sign() < 0:
+		return s.problem(linking.ListLimit, "Invalid limit argument",
+			"The limit is how many objects are to be found at most, so it cannot be negative.")
+	}
+	return nil
+}
+
+// known reports parts of which the value is not known.
+func (s *search) known() (diags diag.List) {
+	for _, part := range []struct {
+		name string
+		v    cty.Value
+	}{{linking.ListLimit, s.limit}, {linking.ListInclude, s.include}, {linking.ListConfig, s.config}} {
+		if !ctyfast.WhollyKnown(part.v) {
+			diags = diags.Extend(s.problem(part.name, part.name+" is not known", "The search needs a value that is "+
+				"known only after apply. Apply what it depends on first, or write the value itself."))
+		}
+	}
+	return diags
+}
+
+func (s *search) problem(name, summary, format string, args ...any) diag.List {
+	diags := diag.List(nil).Errorf(nil, summary, format, args...)
+	diags[0].Path = cty.GetAttrPath(name)
+	return s.b.Locate(diags, s.key)
+}
+
+func (s *search) addr() addr.AbsResourceInstance { return s.b.Addr().Instance(s.key) }
+
+// locate returns a provider's problems with the config block with their place.
+func (s *search) locate(diags diag.List) diag.List {
+	out := make(diag.List, len(diags))
+	for i, d := range diags {
+		moved := *d
+		moved.Path = slices.Concat(cty.GetAttrPath(linking.ListConfig), d.Path)
+		out[i] = &moved
+	}
+	return s.b.Locate(out, s.key)
+}
+
+// validate shows the arguments to the provider.
+func (s *search) validate(ctx context.Context, prov provider.Provider) diag.List {
+	return s.locate(prov.ValidateResource(ctx, provider.ValidateResourceRequest{
+		Object: addr.Object{Instance: s.addr()}, Kind: provider.ListResource, Type: s.addr().Resource.Type,
+		Config: s.config, IncludeObject: s.include, Limit: s.limit, Client: access.Client,
+	}))
+}
+
+// configMarks returns those paths of a list block that lead into its config block, as paths of that.
+func configMarks(paths []cty.Path) (out []cty.Path) {
+	for _, path := range paths {
+		if step, ok := path[0].(cty.GetAttrStep); ok && step.Name == linking.ListConfig {
+			out = append(out, path[1:])
+		}
+	}
+	return out
+}
+
+// listedNames names the resources of generated configuration: by the block, the place of the instance in it if it is
+// repeated, and the place of the object.
+func listedNames(block string, exp eval.Expansion, index int) func(int) string {
+	if !exp.Keys[index].IsNone() {
+		block += "_" + strconv.Itoa(index)
+	}
+	return func(n int) string { return block + "_" + strconv.Itoa(n) }
+}
+
+// find asks the provider, and keeps and tells what it found.
+func (p *planner) find(s *search, prov provider.Provider) error {
+	cfg, typ := s.b.Slot.ProviderConfig, s.addr().Resource.Type
+	schema, err := p.Schema(cfg.Provider)
+	if err != nil {
+		return err
+	}
+	if s.rt = schema.Resources[typ]; s.rt == nil || s.rt.Identity == nil {
+		return p.walk.Report(s.b.Locate(diag.List{}.Errorf(nil, "Provider cannot be searched",
+			"Provider %s finds objects of the type %s, but has no such resource type with an identity. %s",
+			cfg.Provider.ForDisplay(), typ, value.ProviderBug), s.key))
+	}
+	s.list = &plan.List{Addr: s.addr(), Config: plan.Value{Value: cty.NullVal(s.config.Type())}}
+	if s.given {
+		s.list.Config = plan.Value{Value: s.config, Sensitive: s.secret}
+	}
+	p.mu.Lock()
+	p.lists = append(p.lists, s.list)
+	p.mu.Unlock()
+	req := provider.ListRequest{Type: typ, Config: s.config, IncludeObject: s.include.True() || p.opts.Generate,
+		Limit: math.MaxInt32}
+	if limit, _ := s.limit.AsBigFloat().Int64(); limit < math.MaxInt32 {
+		req.Limit = int(limit)
+	}
+	p.opts.Events.Send(event.ListStart{List: s.list})
+	var resp provider.ListResponse
+	if req.Limit > 0 {
+		if err := p.Call(func() { resp = prov.List(p.calls, req) }); err != nil {
+			return err
+		}
+	}
+	diags := s.locate(resp.Diagnostics)
+	for _, found := range resp.Results[:min(len(resp.Results), req.Limit)] {
+		o, more := p.listed(s, prov, schema, found)
+		if diags = diags.Extend(more); more.HasErrors() {
+			break
+		}
+		s.list.Found = append(s.list.Found, o)
+		p.opts.Events.Send(event.ListFound{List: s.list, Object: o})
+	}
+	if err := p.walk.Report(diags); err != nil {
+		return err
+	}
+	p.opts.Events.Send(event.ListDone{List: s.list})
+	return nil
+}
+
+// listed judges one object that a provider found, and writes its configuration if that was asked for.
+func (p *planner) listed(s *search, prov provider.Provider, schema *provider.Schema, found provider.Listed) (
+	*plan.Listed, diag.List) {
+	cfg, o := s.b.Slot.ProviderConfig, addr.Object{Instance: s.addr()}
+	bad := func(summary string, errs []value.PathError) diag.List {
+		return s.b.Locate(value.BadAnswer(o, cfg, summary, errs), s.key)
+	}
+	missing := found.Identity == cty.NilVal || found.Identity.IsNull()
+	if errs := value.CheckIdentity(s.rt.Identity, found.Identity, true); missing || len(errs) > 0 {
+		if missing {
+			errs = []value.PathError{{Problem: "an object without an identity"}}
+		}
+		return nil, bad("Provider produced invalid identity", errs)
+	}
+	out := &plan.Listed{DisplayName: found.DisplayName, Identity: found.Identity,
+		IdentityVersion: s.rt.Identity.Version}
+	if found.Object == cty.NilVal || found.Object.IsNull() {
+		if p.opts.Generate {
+			return nil, bad("Provider produced invalid object", []value.PathError{{Problem: "an object of which " +
+				"only the identity is known, so that no configuration can be generated for it"}})
+		}
+		return out, nil
+	}
+	if errs := value.CheckRefreshed(s.rt.Block, found.Object); len(errs) > 0 {
+		return nil, bad("Provider produced invalid object", errs)
+	}
+	secret := value.SensitivePaths(s.rt.Block, found.Object, nil)
+	if s.include.True() || p.opts.Generate {
+		out.Object = plan.Value{Value: found.Object, Sensitive: secret}
+	}
+	if !p.opts.Generate {
+		return out, nil
+	}
+	config, diags := p.configOf(prov, schema, s.rt, o, cfg, found.Object)
+	if diags.HasErrors() {
+		return nil, s.locate(diags)
+	}
+	r := addr.Resource{Mode: addr.Managed, Type: o.Instance.Resource.Type, Name: s.names(len(s.list.Found))}
+	ref := s.b.Config().ProviderRef
+	out.GeneratedConfig = generated(r, s.rt.Block, config, ref)
+	out.GeneratedImport = generatedImport(r, found.Identity, ref)
+	return out, s.locate(diags)
+}
+
+// value returns what references to the instance get. config has its marks.
+func (s *search) value(config cty.Value) cty.Value {
+	objectType := s.rt.Block.ImpliedType()
+	ty := cty.Object(map[string]cty.Type{"display_name": cty.String, "identity": s.rt.Identity.ImpliedType(),
+		"state": objectType})
+	elements := make([]cty.Value, len(s.list.Found))
+	same := true
+	for i, found := range s.list.Found {
+		object := cty.NullVal(objectType)
+		if found.Object.Value != cty.NilVal && s.include.True() {
+			object = value.MarkAt(found.Object.Value, value.Sensitive, found.Object.Sensitive)
+		}
+		elements[i] = cty.ObjectVal(map[string]cty.Value{"display_name": cty.StringVal(found.DisplayName),
+			"identity": found.Identity, "state": object})
+		same = same && elements[i].Type().Equals(elements[0].Type())
+	}
+	data := cty.ListValEmpty(ty)
+	switch {
+	case len(elements) > 0 && same:
+		data = cty.ListVal(elements)
+	case len(elements) > 0:
+		data = cty.TupleVal(elements)
+	}
+	return cty.ObjectVal(map[string]cty.Value{linking.ListConfig: config, linking.ListData: data})
+}

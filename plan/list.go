@@ -1,0 +1,29 @@
+package plan
+
+import (
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/tombolo-iac/tombolo/addr"
+)
+
+// List is what an instance of a list block found, or is about to look for.
+type List struct {
+	Addr addr.AbsResourceInstance
+	// Config is the configuration of the search; its value is null without a config block.
+	Config Value
+	// Found are the objects, in the order of the provider.
+	Found []*Listed
+}
+
+// Listed is one object that exists, whether or not anybody manages it.
+type Listed struct {
+	// DisplayName is for people; it may be empty.
+	DisplayName     string
+	Identity        cty.Value
+	IdentityVersion int64
+	// Object is the whole object; its value is cty.NilVal where nobody asked for it.
+	Object Value
+	// Generated are a resource block for the object and an import block that takes it over; empty unless they were
+	// asked for.
+	GeneratedConfig, GeneratedImport string
+}
