@@ -30,7 +30,8 @@ func (f *finder) Schema(context.Context) (*provider.Schema, diag.List) {
 	return &provider.Schema{GenerateConfig: f.generates,
 		Resources: map[string]*provider.ResourceType{"finder_thing": {
 			Block: &provider.Block{Attributes: map[string]*provider.Attribute{
-				"name": {Type: cty.String, Required: true}, "key": {Type: cty.String, Optional: true, Sensitive: true}}},
+				"name": {Type: cty.String, Required: true},
+				"key":  {Type: cty.String, Optional: true, Sensitive: true}}},
 			Identity: &provider.IdentitySchema{Attributes: map[string]*provider.IdentityAttribute{
 				"id": {Type: cty.String, RequiredForImport: true}}}}},
 		Lists: map[string]*provider.ResourceType{"finder_thing": {Block: &provider.Block{
@@ -107,8 +108,8 @@ func TestQueryJudgesAnswers(t *testing.T) {
 					if !generate && idName == "right" && (objectName == "none" || objectName == "null") {
 						sound = true
 					}
-					name := fmt.Sprintf("identity %s, object %s, config %s, generate %t", idName, objectName, configName,
-						generate)
+					name := fmt.Sprintf("identity %s, object %s, config %s, generate %t", idName, objectName,
+						configName, generate)
 					if diags.HasErrors() == sound {
 						t.Errorf("%s: %v", name, diags.Err())
 					}

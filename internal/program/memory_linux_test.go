@@ -11,7 +11,8 @@ import (
 func TestAProgramGetsNoMoreMemoryThanItMay(t *testing.T) {
 	const limit = 1 << 30
 	for grow, enough := range map[string]bool{"1048576": true, "2147483648": false} {
-		res, err := run(t, program.Command{Argv: programtest.Argv("grow", grow), MaxMemory: limit})
+		// It reads its input before it grows, and gets that when it is bounded.
+		res, err := run(t, program.Command{Argv: programtest.Argv("grow", grow), MaxMemory: limit, Stdin: []byte("go")})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -78,8 +78,8 @@ type Command struct {
 	// end after two seconds. What has a Spool goes on in any case. (On Windows programs end with this process.)
 	Outlives bool
 
-	// MaxMemory is how many bytes the program, and each of those that it starts, may allocate. 0 means no limit;
-	// systems other than Linux know none.
+	// MaxMemory is how many bytes the program, and each of those that it starts, may allocate, from the moment at which
+	// it gets its input. 0 means no limit; systems other than Linux know none.
 	MaxMemory uint64
 
 	// Spool keeps the answer where it survives this process. Joined and Unlimited cannot be had with it.

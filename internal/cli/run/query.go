@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/internal/cli/command"
@@ -54,6 +55,9 @@ func runQuery(ctx context.Context, c *command.Call, p *planning) command.Outcome
 	diags = s.warnings.Extend(diags)
 	if p.generate != "" && !diags.HasErrors() {
 		diags = diags.Extend(writeFound(p.generate, c.Title, lists))
+	}
+	if diags.HasErrors() { // then it is not said of any list that it finds nothing
+		lists = slices.DeleteFunc(lists, func(l *plan.List) bool { return len(l.Found) == 0 })
 	}
 	c.View().Lists(lists)
 	ok = c.Report(diags)
