@@ -28,9 +28,14 @@ func TestTerraformStateRoundTripsByteForByte(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := encode(t, s); got != string(want) {
-		t.Errorf("written differently (-terraform +tombolo):\n%s", cmp.Diff(string(want), got))
+	if want, got := asOurs(want), encode(t, s); got != want {
+		t.Errorf("written differently (-terraform +tombolo):\n%s", cmp.Diff(want, got))
 	}
+}
+
+// asOurs returns a state of Terraform 1.11.4 with the version that we write.
+func asOurs(text []byte) string {
+	return strings.Replace(string(text), `"terraform_version": "1.11.4"`, `"terraform_version": "`+LanguageVersion+`"`, 1)
 }
 
 func TestReadGivesTheSameWhateverTheReaderHandsOver(t *testing.T) {
@@ -42,8 +47,8 @@ func TestReadGivesTheSameWhateverTheReaderHandsOver(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := encode(t, s); got != string(want) {
-		t.Errorf("byte by byte:\n%s", cmp.Diff(string(want), got))
+	if want, got := asOurs(want), encode(t, s); got != want {
+		t.Errorf("byte by byte:\n%s", cmp.Diff(want, got))
 	}
 	broken := errors.New("cable pulled")
 	if _, err := Read(iotest.TimeoutReader(iotest.OneByteReader(bytes.NewReader(want)))); !errors.Is(err,
@@ -248,7 +253,7 @@ func TestEncodeRefusesAttributesThatAreNoJSON(t *testing.T) {
 }
 
 func TestEmptyStateIsWhatTerraformWrites(t *testing.T) {
-	want := "{\n  \"version\": 4,\n  \"terraform_version\": \"1.11.4\",\n  \"serial\": 1,\n  \"lineage\": \"x\",\n  " +
+	want := "{\n  \"version\": 4,\n  \"terraform_version\": \"1.15.9\",\n  \"serial\": 1,\n  \"lineage\": \"x\",\n  " +
 		"\"outputs\": {},\n  \"resources\": [],\n  \"check_results\": null\n}\n"
 	if got := encode(t, &State{Serial: 1, Lineage: "x"}); got != want {
 		t.Error(cmp.Diff(want, got))

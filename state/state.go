@@ -26,11 +26,11 @@ import (
 
 // LanguageLevel is the level of the language that the engine speaks: the first two numbers of LanguageVersion and of
 // the engine's own version. Raising the level begins here.
-const LanguageLevel = "1.11"
+const LanguageLevel = "1.15"
 
 // LanguageVersion is the Terraform version whose language, formats and protocols the engine speaks. It stands in
 // states, plans and `version -json`, and is what required_version is judged by.
-const LanguageVersion = LanguageLevel + ".4"
+const LanguageVersion = LanguageLevel + ".9"
 
 // State is what is known of the objects of one workspace after a run. The zero value is the empty state of no lineage.
 type State struct {

@@ -25,11 +25,16 @@ import (
 	"strings"
 )
 
-//go:embed terraform.json
-var terraformFacts []byte
+var (
+	//go:embed terraform.json
+	terraformFacts []byte
+	//go:embed opentofu.json
+	openTofuFacts []byte
+)
 
-// Facts are the names of everything that one version of Terraform has.
+// Facts are the names of everything that one version of a program has.
 type Facts struct {
+	Program string `json:"program"` // Terraform or OpenTofu
 	Version string `json:"version"`
 	// flags, without their dash, by the command; "" has those before the command
 	Commands    map[string][]string `json:"commands"`
@@ -38,6 +43,8 @@ type Facts struct {
 	Backends    []string            `json:"backends"`    //
 	Settings    []string            `json:"settings"`    // by the path of blocks
 	Environment []string            `json:"environment"` // with NAME or HOST for a part that is free
+
+	shared map[string]bool // the commands of which only the flags are here; see Without
 }
 
 // Body is what may stand between the braces of a block.
@@ -46,10 +53,41 @@ type Body struct {
 	Blocks    []string `json:"blocks,omitempty"`
 }
 
-// Terraform returns the facts.
+// Terraform returns the facts about Terraform.
 func Terraform() (f Facts, err error) {
 	err = json.Unmarshal(terraformFacts, &f)
 	return f, err
+}
+
+// OpenTofu returns the facts about OpenTofu.
+func OpenTofu() (f Facts, err error) {
+	err = json.Unmarshal(openTofuFacts, &f)
+	return f, err
+}
+
+// Without returns the facts that another program does not have.
+func (f Facts) Without(other Facts) Facts {
+	out := Facts{Program: f.Program, Version: f.Version, Commands: map[string][]string{}, Bodies: map[string]Body{},
+		Functions: minus(f.Functions, other.Functions), Backends: minus(f.Backends, other.Backends),
+		Settings: minus(f.Settings, other.Settings), Environment: minus(f.Environment, other.Environment),
+		shared: map[string]bool{}}
+	for path, flags := range f.Commands {
+		if rest := minus(flags, other.Commands[path]); len(rest) > 0 || other.Commands[path] == nil {
+			out.Commands[path], out.shared[path] = rest, other.Commands[path] != nil
+		}
+	}
+	for path, body := range f.Bodies {
+		rest := Body{minus(body.Arguments, other.Bodies[path].Arguments), minus(body.Blocks, other.Bodies[path].Blocks)}
+		if len(rest.Arguments)+len(rest.Blocks) > 0 {
+			out.Bodies[path] = rest
+		}
+	}
+	return out
+}
+
+// minus returns the names that are not among others.
+func minus(names, others []string) []string {
+	return slices.DeleteFunc(slices.Clone(names), func(n string) bool { return slices.Contains(others, n) })
 }
 
 // Item is one piece of Terraform.
@@ -87,7 +125,7 @@ func (f Facts) Items() (list []Item) {
 		}
 	}
 	for _, path := range slices.Sorted(maps.Keys(f.Commands)) {
-		if path != "" {
+		if f.names(path) {
 			add(Command, "", path)
 		}
 		add(Flag, path, f.Commands[path]...)
@@ -102,6 +140,9 @@ func (f Facts) Items() (list []Item) {
 	add(Variable, "", f.Environment...)
 	return list
 }
+
+// names reports whether a path is that of a command that is an item by itself.
+func (f Facts) names(path string) bool { return path != "" && !f.shared[path] }
 
 // State is how an item is here.
 type State string
@@ -129,6 +170,9 @@ func RemarkOn(i Item) Remark {
 	}
 	switch i.Kind {
 	case Flag:
+		if r, ok := everywhere[i.Name]; ok {
+			return r
+		}
 		return remarks[string(Command)+" "+i.Of]
 	case Argument, Block:
 		if r, ok := remarks["body "+i.Of]; ok {
@@ -141,28 +185,29 @@ func RemarkOn(i Item) Remark {
 	return Remark{}
 }
 
-// Document writes the page. Proofs give a case by the key of an item.
-func Document(f Facts, proofs map[string]string) string {
-	d := &document{facts: f, proofs: proofs}
-	d.printf(preface, f.Version)
+// Document writes the page: what Terraform has, and what OpenTofu has beside it. Proofs give a case by the key of an
+// item.
+func Document(terraform, tofu Facts, proofs map[string]string) string {
+	d := &document{facts: terraform, proofs: proofs}
+	d.printf(preface, terraform.Version, tofu.Version)
 	d.summary()
-	d.commands()
-	d.language()
-	d.list("Functions", "function", Function, f.Functions)
-	d.list("Backends", "backend", Backend, f.Backends)
-	d.list("Settings", "setting", Setting, f.Settings)
-	d.list("Environment variables", "variable", Variable, f.Environment)
+	d.everything("##")
+	d.facts = tofu.Without(terraform)
+	d.printf(beside, tofu.Version)
+	d.summary()
+	d.everything("###")
 	return d.text.String()
 }
 
-const preface = `# Compatibility with Terraform %[1]s
+const preface = `# Compatibility with Terraform %[1]s and OpenTofu %[2]s
 
 <!-- Generated: do not edit. "go test ./internal/compat -update" writes this page. -->
 
-This page lists what Terraform %[1]s has, and how Tombolo supports it. It is generated from a list of Terraform's features
-(` + "`internal/compat/terraform.json`" + `, which a test compares with the real program if it is installed), from Tombolo's own tables and
-decoders, and from remarks (` + "`internal/compat/remarks.go`" + `). A test fails if the page claims something that Tombolo does not have, or if it
-is not up to date.
+This page lists what Terraform %[1]s has, what OpenTofu %[2]s has beside it, and how Tombolo supports it. It is generated
+from lists of features (` + "`terraform.json` and `opentofu.json` in `internal/compat`" + `, which a test compares with the real
+programs where they are there), from Tombolo's own tables and decoders, and from remarks (` + "`remarks.go`" + `). A test fails if the
+page claims something that Tombolo does not have, or if it is not up to date. [newer.md](newer.md) describes the features
+that came after Terraform 1.11.
 
 | state | meaning |
 |---|---|
@@ -177,10 +222,18 @@ compares them; ` + "`cli/NAME`" + ` is a script of the command line, ` + "`inter
 are listed in ` + "`conformance/intended.json`" + `.
 `
 
+const beside = `
+## What OpenTofu %s has beside this
+
+How Tombolo works on projects of OpenTofu is described in [opentofu.md](opentofu.md). What OpenTofu has in common with
+Terraform is listed above.
+`
+
 type document struct {
 	text   strings.Builder
 	facts  Facts
 	proofs map[string]string
+	level  string // of the headings of parts
 }
 
 func (d *document) printf(format string, args ...any) { fmt.Fprintf(&d.text, format, args...) }
@@ -207,16 +260,27 @@ func (d *document) summary() {
 	}
 }
 
+// everything writes a part for each kind of item that there is.
+func (d *document) everything(level string) {
+	d.level = level
+	d.commands()
+	d.language()
+	d.list("Functions", "function", Function, d.facts.Functions)
+	d.list("Backends", "backend", Backend, d.facts.Backends)
+	d.list("Settings", "setting", Setting, d.facts.Settings)
+	d.list("Environment variables", "variable", Variable, d.facts.Environment)
+}
+
 func (d *document) commands() {
-	d.printf("\n## Commands and flags\n")
+	d.printf("\n%s Commands and flags\n", d.level)
 	for _, path := range slices.Sorted(maps.Keys(d.facts.Commands)) {
 		if path == "" {
-			d.printf("\n### Before the command\n")
+			d.printf("\n%s# Before the command\n", d.level)
 		} else {
-			d.printf("\n### %s\n", path)
+			d.printf("\n%s# %s\n", d.level, path)
 		}
 		d.head("command")
-		if path != "" {
+		if d.facts.names(path) {
 			d.row("`"+path+"`", Item{Command, "", path})
 		}
 		for _, name := range d.facts.Commands[path] {
@@ -226,14 +290,14 @@ func (d *document) commands() {
 }
 
 func (d *document) language() {
-	d.printf("\n## Blocks and arguments\n\nBlocks are written `name { }`, arguments without braces. The arguments of " +
-		"a resource that its provider declares are not listed.\n")
+	d.printf("\n%s Blocks and arguments\n\nBlocks are written `name { }`, arguments without braces. The arguments "+
+		"of a resource that its provider declares are not listed.\n", d.level)
 	for _, path := range slices.Sorted(maps.Keys(d.facts.Bodies)) {
 		body := d.facts.Bodies[path]
 		if path == "" {
-			d.printf("\n### Top level of a file\n")
+			d.printf("\n%s# Top level of a file\n", d.level)
 		} else {
-			d.printf("\n### %s\n", strings.ReplaceAll(path, "/", " / "))
+			d.printf("\n%s# %s\n", d.level, strings.ReplaceAll(path, "/", " / "))
 		}
 		d.head("name")
 		for _, name := range body.Arguments {
@@ -246,7 +310,10 @@ func (d *document) language() {
 }
 
 func (d *document) list(title, head string, kind Kind, names []string) {
-	d.printf("\n## %s\n", title)
+	if len(names) == 0 {
+		return
+	}
+	d.printf("\n%s %s\n", d.level, title)
 	d.head(head)
 	for _, name := range names {
 		d.row("`"+name+"`", Item{kind, "", name})

@@ -17,6 +17,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/tombolo-iac/tombolo/flavor"
 	"github.com/tombolo-iac/tombolo/internal/cli"
 	"github.com/tombolo-iac/tombolo/internal/cli/command"
 	"github.com/tombolo-iac/tombolo/internal/engine"
@@ -34,26 +35,32 @@ var later = []string{
 	"timeout", "tags", "values", "when", "workspace",
 }
 
-func theFacts(t *testing.T) Facts {
+// theFacts returns those about Terraform, and those about OpenTofu.
+func theFacts(t *testing.T) (terraform, tofu Facts) {
 	t.Helper()
-	f, err := Terraform()
+	terraform, err := Terraform()
 	if err != nil {
 		t.Fatal(err)
 	}
-	return f
+	if tofu, err = OpenTofu(); err != nil {
+		t.Fatal(err)
+	}
+	return terraform, tofu
 }
 
-func candidates(f Facts) (list []string) {
+func candidates(facts ...Facts) (list []string) {
 	list = append(list, later...)
-	for _, b := range f.Bodies {
-		list = append(append(list, b.Arguments...), b.Blocks...)
+	for _, f := range facts {
+		for _, b := range f.Bodies {
+			list = append(append(list, b.Arguments...), b.Blocks...)
+		}
 	}
 	slices.Sort(list)
 	return slices.Compact(list)
 }
 
-// known returns which items Tombolo's own tables and decoders know.
-func known(t *testing.T, f Facts, used usage) func(Item) bool {
+// known returns which items Tombolo's own tables and decoders know, in projects of a flavor.
+func known(t *testing.T, fl flavor.Flavor, names []string, used usage) func(Item) bool {
 	flags := map[string][]string{}
 	for _, o := range cli.GlobalOptions {
 		flags[""] = append(flags[""], o.Name)
@@ -75,7 +82,7 @@ func known(t *testing.T, f Facts, used usage) func(Item) bool {
 	}
 	walk("", cli.Commands())
 	functions := funcs.Table(funcs.Options{})
-	bodies := probe(t, candidates(f), validateHere)
+	bodies := probe(t, names, func(t *testing.T, dir string) []problem { return validateHere(t, dir, fl) })
 	// blocks of our own have arguments in other files
 	settings, outermost := literals(t, "../settings"), literals(t, "../settings/parse.go")
 	variables := map[string]bool{}
@@ -173,32 +180,29 @@ func writeJSON(t *testing.T, name string, v any) {
 }
 
 func TestWhatIsSaidToWorkIsKnown(t *testing.T) {
-	f := theFacts(t)
-	used := cases(t, f)
-	proofs := readProofs(t)
-	isKnown := known(t, f, used)
+	f, tofu := theFacts(t)
+	beyond := tofu.Without(f)
+	used, names, proofs := cases(t, f, beyond), candidates(f, tofu), readProofs(t)
 	keys := map[string]bool{}
-	for _, i := range f.Items() {
-		key, r := i.String(), RemarkOn(i)
-		if keys[key] {
-			t.Errorf("%s stands twice in the facts", key)
-		}
-		keys[key] = true
-		switch there := isKnown(i); {
-		case !there && (r.State == "" || r.State == Works || r.State == Differs):
-			t.Errorf("%s is said to work, and nothing here knows it: implement it, or write a remark", key)
-		case there && r.State == Absent:
-			t.Errorf("%s is there: its remark says that it is not yet", key)
-		case r.State != "" && r.Text == "":
-			t.Errorf("%s: a remark says what is otherwise, or what to do instead", key)
-		}
-		if case_ := proofs[key]; *update && !slices.Contains(used[key], case_) {
-			delete(proofs, key)
-			if len(used[key]) > 0 {
-				proofs[key] = used[key][0]
+	for _, of := range []struct {
+		facts   Facts
+		isKnown func(Item) bool
+	}{{f, known(t, flavor.Terraform, names, used)}, {beyond, known(t, flavor.OpenTofu, names, used)}} {
+		for _, i := range of.facts.Items() {
+			key, r := i.String(), RemarkOn(i)
+			if keys[key] {
+				t.Errorf("%s stands twice in the facts", key)
 			}
-		} else if case_ != "" && !slices.Contains(used[key], case_) {
-			t.Errorf("%s is not used in the case %s: run this test with -update", key, case_)
+			keys[key] = true
+			switch there := of.isKnown(i); {
+			case !there && (r.State == "" || r.State == Works || r.State == Differs):
+				t.Errorf("%s is said to work, and nothing here knows it: implement it, or write a remark", key)
+			case there && r.State == Absent:
+				t.Errorf("%s is there: its remark says that it is not yet", key)
+			case r.State != "" && r.Text == "":
+				t.Errorf("%s: a remark says what is otherwise, or what to do instead", key)
+			}
+			checkProof(t, proofs, key, used[key])
 		}
 	}
 	for _, list := range [][]string{slices.Collect(maps.Keys(remarks)), slices.Collect(maps.Keys(proofs))} {
@@ -209,7 +213,7 @@ func TestWhatIsSaidToWorkIsKnown(t *testing.T) {
 			if !keys[key] && *update {
 				delete(proofs, key)
 			} else if !keys[key] {
-				t.Errorf("there is a remark or a proof for %q, which Terraform does not have", key)
+				t.Errorf("there is a remark or a proof for %q, which no program has", key)
 			}
 		}
 	}
@@ -218,8 +222,21 @@ func TestWhatIsSaidToWorkIsKnown(t *testing.T) {
 	}
 }
 
+// checkProof checks that an item is used in the case that proves it, or finds another one.
+func checkProof(t *testing.T, proofs map[string]string, key string, used []string) {
+	if case_ := proofs[key]; *update && !slices.Contains(used, case_) {
+		delete(proofs, key)
+		if len(used) > 0 {
+			proofs[key] = used[0]
+		}
+	} else if case_ != "" && !slices.Contains(used, case_) {
+		t.Errorf("%s is not used in the case %s: run this test with -update", key, case_)
+	}
+}
+
 func TestTheDocumentIsWhatTheTablesGive(t *testing.T) {
-	same(t, "compatibility.md", Document(theFacts(t), readProofs(t)))
+	f, tofu := theFacts(t)
+	same(t, "compatibility.md", Document(f, tofu, readProofs(t)))
 }
 
 func same(t *testing.T, name, want string) {
@@ -239,39 +256,55 @@ func same(t *testing.T, name, want string) {
 	}
 }
 
-// TestTheFactsAreThoseOfTerraform asks the real program for everything that it can be asked for.
-func TestTheFactsAreThoseOfTerraform(t *testing.T) {
+// TestTheFactsAreThoseOfThePrograms asks the real programs for everything that they can be asked for.
+func TestTheFactsAreThoseOfThePrograms(t *testing.T) {
 	if testing.Short() {
-		t.Skip("runs without -short: it starts terraform some fifty times")
+		t.Skip("runs without -short: it starts each program some fifty times")
 	}
-	f := theFacts(t)
-	o := theOracle(t, f.Version)
-	commands, functions := o.commands(t), o.functions(t)
-	bodies := probe(t, candidates(f), o.validate)
-	if *learn {
-		for path, flags := range commands {
-			flags = append(flags, f.Commands[path]...) // the help texts do not name all
-			slices.Sort(flags)
-			f.Commands[path] = slices.Compact(flags)
-		}
-		maps.Copy(f.Bodies, bodies)
-		f.Functions = functions
-		writeJSON(t, "terraform.json", f)
-		return
+	f, tofu := theFacts(t)
+	names := candidates(f, tofu)
+	for _, of := range []struct {
+		facts          Facts
+		variable, file string
+	}{{f, "TOMBOLO_TERRAFORM_NEW", "terraform.json"}, {tofu, "TOMBOLO_TOFU", "opentofu.json"}} {
+		t.Run(of.facts.Program, func(t *testing.T) {
+			o := theOracle(t, of.variable, of.facts.Version)
+			if *learn {
+				o.teach(t, of.facts, names, of.file)
+				return
+			}
+			o.compare(t, of.facts, names)
+		})
 	}
-	for path, flags := range commands {
+}
+
+// teach writes the facts that the program can be asked for.
+func (o oracle) teach(t *testing.T, f Facts, names []string, file string) {
+	for path, flags := range o.commands(t) {
+		flags = append(flags, f.Commands[path]...) // the help texts do not name all
+		slices.Sort(flags)
+		f.Commands[path] = slices.Compact(flags)
+	}
+	maps.Copy(f.Bodies, probe(t, names, o.validate))
+	f.Functions = o.functions(t)
+	writeJSON(t, file, f)
+}
+
+// compare compares the facts with the program.
+func (o oracle) compare(t *testing.T, f Facts, names []string) {
+	for path, flags := range o.commands(t) {
 		for _, name := range flags {
 			if f.Commands[path] == nil || !slices.Contains(f.Commands[path], name) {
 				t.Errorf("the facts lack the option -%s of %q", name, path)
 			}
 		}
 	}
-	if diff := cmp.Diff(functions, f.Functions); diff != "" {
-		t.Errorf("functions (-terraform +facts):\n%s", diff)
+	if diff := cmp.Diff(o.functions(t), f.Functions); diff != "" {
+		t.Errorf("functions (-program +facts):\n%s", diff)
 	}
-	for path, want := range bodies {
+	for path, want := range probe(t, names, o.validate) {
 		if diff := cmp.Diff(want, f.Bodies[path]); diff != "" {
-			t.Errorf("the body of %q (-terraform +facts):\n%s", path, diff)
+			t.Errorf("the body of %q (-program +facts):\n%s", path, diff)
 		}
 	}
 	program, err := os.ReadFile(o.program)

@@ -15,11 +15,12 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/tombolo-iac/tombolo/flavor"
 	"github.com/tombolo-iac/tombolo/internal/engine"
 	"github.com/tombolo-iac/tombolo/internal/program/programtest"
 )
 
-var learn = flag.Bool("learn", false, "write terraform.json: what can be asked of the terraform on PATH")
+var learn = flag.Bool("learn", false, "write terraform.json and opentofu.json: what can be asked of the programs")
 
 // oracle is the real program.
 type oracle struct {
@@ -27,18 +28,19 @@ type oracle struct {
 	environ []string
 }
 
-func theOracle(t *testing.T, version string) oracle {
+// theOracle returns the program whose path is in a variable, or skips the test.
+func theOracle(t *testing.T, variable, version string) oracle {
 	t.Helper()
-	program, err := exec.LookPath("terraform")
-	if err != nil {
-		t.Skip("needs terraform 1.11.4 on PATH to compare with")
+	program := os.Getenv(variable)
+	if program == "" {
+		t.Skipf("needs the path of version %s in %s to compare with", version, variable)
 	}
 	o := oracle{program, programtest.Environ("COMP_LINE=")}
 	var is struct {
 		Version string `json:"terraform_version"`
 	}
 	if err := json.Unmarshal(o.run(t, t.TempDir(), "version", "-json"), &is); err != nil || is.Version != version {
-		t.Skipf("needs another terraform on PATH: it is %q, and the facts are those of %s", is.Version, version)
+		t.Skipf("needs another program in %s: it is %q, and the facts are those of %s", variable, is.Version, version)
 	}
 	return o
 }
@@ -134,9 +136,9 @@ func (o oracle) validate(t *testing.T, dir string) (list []problem) {
 }
 
 // validateHere asks Tombolo.
-func validateHere(t *testing.T, dir string) (list []problem) {
+func validateHere(t *testing.T, dir string, f flavor.Flavor) (list []problem) {
 	project, diags := engine.Load(context.Background(), engine.Options{
-		Dir: dir, DataDir: filepath.Join(dir, ".terraform"), Workspace: "default"})
+		Dir: dir, DataDir: filepath.Join(dir, ".terraform"), Workspace: "default", Flavor: f})
 	if !diags.HasErrors() {
 		defer project.Close()
 		diags = diags.Extend(project.Validate(context.Background()))

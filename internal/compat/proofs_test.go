@@ -1,6 +1,7 @@
 package compat
 
 import (
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -16,8 +17,21 @@ import (
 // usage is which items are used in which cases.
 type usage map[string][]string
 
+// with returns the facts with those of another program.
+func (f Facts) with(more Facts) Facts {
+	out := f
+	out.Commands = maps.Clone(f.Commands)
+	for path, flags := range more.Commands {
+		out.Commands[path] = slices.Concat(out.Commands[path], flags, []string{}) // never nil
+	}
+	out.Settings = slices.Concat(f.Settings, more.Settings)
+	out.Environment = slices.Concat(f.Environment, more.Environment)
+	return out
+}
+
 // cases reads the conformance corpus and the scripts of the command line.
-func cases(t *testing.T, f Facts) usage {
+func cases(t *testing.T, f, more Facts) usage {
+	f = f.with(more)
 	u := usage{}
 	for prefix, pattern := range map[string]string{"": "../../conformance/testdata/*/*.txtar",
 		"cli/": "../cli/testdata/*.txtar"} {
@@ -74,7 +88,8 @@ func (u usage) read(f Facts, name string, script bool, archive *txtar.Archive) {
 		switch {
 		case file.Name == "steps":
 			steps = text
-		case strings.HasSuffix(file.Name, ".tf"):
+		case strings.HasSuffix(file.Name, ".tf"), strings.HasSuffix(file.Name, ".tofu"),
+			strings.HasSuffix(file.Name, ".tfquery.hcl"):
 			u.configuration(name, text)
 		case strings.HasSuffix(file.Name, "rc"):
 			u.settings(f, name, text)

@@ -12,6 +12,34 @@ var remarks = map[string]Remark{
 	"flag providers test-directory": {
 		Differs, "The directory is checked; providers that only tests need are not shown."},
 
+	"command stacks": {Refused, "Stacks run in a service of HashiCorp."},
+	"flag init create-default-workspace": {
+		Absent, "It belongs to `state_store` blocks, an experiment of Terraform."},
+	"flag init enable-pluggable-state-storage-experiment": {Absent, "An experiment of Terraform."},
+	"block terraform state_store":                         {Absent, keptByPlugins},
+
+	"flag plan deprecation":  {Absent, deprecationsShown},
+	"flag apply deprecation": {Absent, deprecationsShown},
+
+	"flag show config":                 {Absent, ofShow},
+	"flag show plan":                   {Absent, ofShow},
+	"flag show state":                  {Absent, ofShow},
+	"flag force-unlock json":           {Absent, textOnly},
+	"flag get json":                    {Absent, textOnly},
+	"flag import json":                 {Absent, textOnly},
+	"flag providers lock json":         {Absent, textOnly},
+	"flag providers mirror json":       {Absent, textOnly},
+	"flag state list json":             {Absent, textOnly},
+	"flag state mv json":               {Absent, textOnly},
+	"flag state push json":             {Absent, textOnly},
+	"flag state replace-provider json": {Absent, textOnly},
+	"flag state rm json":               {Absent, textOnly},
+	"flag taint json":                  {Absent, textOnly},
+	"flag untaint json":                {Absent, textOnly},
+	"flag workspace delete json":       {Absent, textOnly},
+	"flag workspace new json":          {Absent, textOnly},
+	"flag workspace select json":       {Absent, textOnly},
+
 	"argument module source": {Differs, "Mercurial, S3, Google Cloud Storage and archives packed with " +
 		"xz are refused, and so are packages with links that lead out of them."},
 	"argument resource/connection cacert":   {Refused, noWinRM},
@@ -47,10 +75,24 @@ var remarks = map[string]Remark{
 		Moot, "Every result is written to the journal before the next step begins."},
 }
 
+// everywhere are remarks on flags of OpenTofu that many commands have.
+var everywhere = map[string]Remark{
+	"concise":                {Absent, "Progress is always shown."},
+	"consolidate-errors":     {Absent, bounds},
+	"consolidate-warnings":   {Absent, bounds},
+	"json-into":              {Absent, "Use `-json`, which is for programs, in place of the text."},
+	"show-sensitive":         {Absent, "`output -json` and `show -json` show values that are sensitive."},
+	"suppress-forget-errors": {Absent, "There is no such error."},
+}
+
 const (
-	notAShell = "Shell operators such as `;`, `&` and `>` are ordinary characters, quoted or not; Terraform drops " +
-		"what " +
-		"follows an unquoted one."
+	deprecationsShown = "All deprecation warnings are shown, each once."
+	keptByPlugins     = "An experiment of Terraform: states kept by plugins."
+	textOnly          = "It prints text alone."
+	ofShow            = "`show` without arguments shows the state, with one a plan or a state in a file."
+	bounds            = "Of more than fifty problems with one title the others are counted."
+	notAShell         = "Shell operators such as `;`, `&` and `>` are ordinary characters, quoted or not; Terraform " +
+		"drops what follows an unquoted one."
 	noWinRM   = "It is about WinRM; machines are reached by SSH, which Windows has, too."
 	oneOfOurs = "The message names the backends that are supported."
 )

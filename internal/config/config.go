@@ -3,7 +3,7 @@
 // (versions, type constraints, addresses), and evaluates only module sources, which are made of constants
 // (constant.go).
 //
-//	cfg, diags := config.Load(ctx, config.Options{Dir: ".", LanguageVersion: "1.11.4"})
+//	cfg, diags := config.Load(ctx, config.Options{Dir: ".", LanguageVersion: "1.15.9"})
 //	for _, m := range cfg.SortedModules() { ... }
 //
 // Load finds the called modules with the module manifest; package fetch installs them. The files of a module are parsed
@@ -40,7 +40,7 @@ type Options struct {
 	Files Files
 	// DataDir holds the module manifest; "" means DefaultDataDir.
 	DataDir string
-	// LanguageVersion is what required_version is judged by, such as "1.11.4".
+	// LanguageVersion is what required_version is judged by, such as "1.15.9".
 	LanguageVersion string
 	// Flavor says whose project it is: it decides about the registry of sources without a host, and about files that
 	// replace others.

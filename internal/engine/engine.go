@@ -48,9 +48,9 @@ import (
 
 // Version is the version of the engine itself. Its first two numbers are the level of the language, so that programs
 // that read them from the first line of `version` find what they compare with; the last one counts our releases of that
-// level. It is never less than that of state.LanguageVersion: whoever asks for 1.11.3 or later is not refused
+// level. It is never less than that of state.LanguageVersion: whoever asks for 1.15.3 or later is not refused
 // (docs/promises.md).
-const Version = state.LanguageLevel + ".4"
+const Version = state.LanguageLevel + ".9"
 
 // Options describe a project and its surroundings.
 type Options struct {

@@ -152,6 +152,12 @@ func (s *stream) plannedValues(p *plan.Plan, changes []*plan.Change, schemas Sch
 		s.resourceHead(c.Object.Instance, c.Provider.Provider)
 		s.memberInt("schema_version", c.SchemaVersion)
 		s.objectValues(c.After.Value, secretsOfSide(c, c.After, schemas))
+		if rt := schemas.ResourceType(c.Provider.Provider, c.Object.Instance.Resource); identified(c.AfterIdentity) &&
+			rt != nil && rt.Identity != nil {
+			s.memberInt("identity_schema_version", rt.Identity.Version)
+			s.key("identity")
+			s.value(c.AfterIdentity)
+		}
 		s.close('}')
 		return nil
 	})
@@ -263,9 +269,22 @@ func (s *stream) resourceChange(c *plan.Change, schemas Schemas) {
 	}
 	s.importing(c.Importing)
 	s.optional("generated_config", c.GeneratedConfig)
+	s.identity("before_identity", c.BeforeIdentity)
+	s.identity("after_identity", c.AfterIdentity)
 	s.close('}')
 	s.optional("action_reason", string(c.Reason))
 	s.close('}')
+}
+
+// identified reports whether an identity is there and wholly known.
+func identified(v cty.Value) bool { return present(v) && !v.IsNull() && ctyfast.WhollyKnown(v) }
+
+// identity writes the identity of one side of a change, if it is there and wholly known.
+func (s *stream) identity(name string, v cty.Value) {
+	if identified(v) {
+		s.key(name)
+		s.value(v)
+	}
 }
 
 // side writes before or after; a value that is unknown as a whole is left out.

@@ -187,6 +187,15 @@ func (s *stream) stateObject(r *state.Resource, key addr.Key, deposed addr.Depos
 	}
 	s.memberInt("schema_version", version)
 	s.objectValues(v, SecretsOf(v, o.Sensitive, rt.Block))
+	if o.Identity != nil {
+		var compact bytes.Buffer
+		if err := json.Compact(&compact, o.Identity); err != nil {
+			return fmt.Errorf("%s: the stored identity cannot be read as JSON: %w", instance, err)
+		}
+		s.memberInt("identity_schema_version", o.IdentityVersion)
+		s.key("identity")
+		s.rawBytes(compact.Bytes())
+	}
 	if len(o.Dependencies) > 0 {
 		s.key("depends_on")
 		s.open('[')

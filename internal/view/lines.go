@@ -19,7 +19,7 @@ import (
 )
 
 // uiVersion is the version of the JSON lines.
-const uiVersion = "1.2"
+const uiVersion = "1.3"
 
 // lines is the View for programs: one JSON object a line.
 type lines struct {

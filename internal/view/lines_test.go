@@ -20,7 +20,7 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// docs reads JSON lines, without their time.
+// docs reads JSON lines, without their time. The versions that recorded lines tell are ours.
 func docs(t *testing.T, text string) []map[string]any {
 	t.Helper()
 	var out []map[string]any
@@ -30,6 +30,10 @@ func docs(t *testing.T, text string) []map[string]any {
 		}
 		doc := tfjsontest.Parse(t, line)
 		delete(doc, "@timestamp")
+		if doc["type"] == "version" {
+			doc["terraform"], doc["ui"] = state.LanguageVersion, uiVersion
+			doc["@message"] = "Terraform " + state.LanguageVersion
+		}
 		out = append(out, doc)
 	}
 	return out

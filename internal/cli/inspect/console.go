@@ -38,6 +38,7 @@ brackets or an open heredoc goes on in the next line.`,
 			k := &consoleCommand{call: c}
 			c.StateReadFlags(&k.files)
 			k.variables.VariableFlags(c)
+			k.locking.LockFlags(c)
 			c.Flags.BoolVar(&k.plan, "plan", false,
 				"Make a plan first, and evaluate with planned values in place of those of the state.")
 			scope := c.Flags.String("scope", "", "Evaluate in the module instance at `ADDRESS`, such as "+
@@ -59,6 +60,7 @@ type consoleCommand struct {
 	call      *command.Call
 	files     command.StateFiles
 	variables command.Variables
+	locking   command.Locking
 	plan      bool
 	scope     addr.ModuleInstance
 }
@@ -93,7 +95,9 @@ func (k *consoleCommand) run(ctx context.Context) command.Outcome {
 	if !c.Report(diags) || !c.Report(project.Prepare()) {
 		return command.Failed
 	}
-	run, diags := project.Open(ctx, engine.OpenOptions{Operation: state.OperationPlan})
+	options := k.locking.OpenOptions(state.OperationPlan)
+	options.Reading = true
+	run, diags := project.Open(ctx, options)
 	if !c.Report(diags) {
 		return command.Failed
 	}

@@ -40,6 +40,15 @@ func (p *planning) flags(c *command.Call) {
 	c.Flags.BoolVar(&p.refreshOnly, "refresh-only", false,
 		"Only look at what has changed outside of ~~, and record it.")
 	c.Flags.BoolVar(&p.refresh, "refresh", true, "Do not look at the real objects: plan with what the state says.")
+	p.choice(c)
+	c.StringsFlag(&p.replace, "replace",
+		"Replace the instance at `ADDRESS` even if nothing of it changed. May be given more than once.")
+	c.StringsFlag(&p.invoke, "invoke", "Only invoke the action at `ADDRESS`, such as action.TYPE.NAME.")
+	p.limits(c)
+}
+
+// choice are the flags that say which part of the configuration counts.
+func (p *planning) choice(c *command.Call) {
 	c.StringsFlag(&p.targets, "target", "Plan only for the module, resource or instance at `ADDRESS` and what it "+
 		"depends on. May be given more than once.")
 	c.StringsFlag(&p.targetFiles, "target-file",
@@ -47,10 +56,6 @@ func (p *planning) flags(c *command.Call) {
 	c.StringsFlag(&p.except, "exclude", "Leave out the module, resource or instance at `ADDRESS` and what depends on "+
 		"it. May be given more than once, but not beside -target.")
 	c.StringsFlag(&p.exceptFiles, "exclude-file", "Read addresses for -exclude from `FILE`, as -target-file does.")
-	c.StringsFlag(&p.replace, "replace",
-		"Replace the instance at `ADDRESS` even if nothing of it changed. May be given more than once.")
-	c.StringsFlag(&p.invoke, "invoke", "Only invoke the action at `ADDRESS`, such as action.TYPE.NAME.")
-	p.limits(c)
 }
 
 // limits are the flags that have nothing to do with what is planned.

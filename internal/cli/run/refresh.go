@@ -21,8 +21,7 @@ func Refresh() *command.Command {
 			p.Variables.VariableFlags(c)
 			p.Locking.LockFlags(c)
 			c.StateWriteFlags(&p.StateFiles)
-			c.StringsFlag(&p.targets, "target", "Refresh only the module, resource or instance at `ADDRESS` and what "+
-				"it depends on. May be given more than once.")
+			p.choice(c)
 			p.limits(c)
 			return func(ctx context.Context) command.Outcome {
 				if len(c.Args) > 0 {

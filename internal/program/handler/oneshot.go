@@ -35,7 +35,7 @@ type Surroundings struct {
 	Spool func() string
 	// Patience is the time that a program has to begin a session; 0 means a minute.
 	Patience time.Duration
-	// Host is who programs of sessions are told starts them, such as "tombolo/1.11.4"; empty means tombolo.
+	// Host is who programs of sessions are told starts them, such as "tombolo/1.15.9"; empty means tombolo.
 	Host string
 }
 

@@ -58,7 +58,7 @@ type Options struct {
 	Timeout time.Duration
 	// Dir is where it runs; "" for the directory of this process.
 	Dir string
-	// Host is who it is told starts it, such as "tombolo/1.11.4".
+	// Host is who it is told starts it, such as "tombolo/1.15.9".
 	Host string
 	// Log takes lines about calls and what the program writes to standard error; it may be nil.
 	Log func(format string, args ...any)
