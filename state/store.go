@@ -163,6 +163,9 @@ type Session interface {
 // are an error.
 type Deleter interface{ Delete() error }
 
+// Identified is a Session that knows the id of its lock: a service may have chosen another one than was asked for.
+type Identified interface{ LockID() string }
+
 // Creator is a session that can make its workspace exist when nothing is stored in it yet, where a workspace is nothing
 // but its state.
 type Creator interface{ Create() error }

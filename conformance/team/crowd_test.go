@@ -64,6 +64,7 @@ func TestManyAppliesAtOnceLoseNothing(t *testing.T) {
 	kinds := map[string]func(t *testing.T) place{
 		"pg":      func(t *testing.T) place { return places(t)["pg 1"] },
 		"s3":      func(t *testing.T) place { return places(t)["s3 1"] },
+		"gcs":     func(t *testing.T) place { return places(t)["gcs 1"] },
 		"http":    served,
 		"program": attic,
 	}

@@ -176,11 +176,23 @@ func hangings() map[string]func(t *testing.T) hanging {
 			w := newWay(t, "tcp", strings.TrimPrefix(amazon(t), "http://"))
 			return w.hangs(place{block: bucketBlock(w.address(), "use_lockfile = true"), env: bucketEnv})
 		},
+		"gcs": func(t *testing.T) hanging {
+			w := newWay(t, "tcp", strings.TrimPrefix(google(t), "http://"))
+			return w.hangs(place{block: googleBlock(w.address(), ""), env: googleEnv})
+		},
 		"http": func(t *testing.T) hanging {
 			s := httptest.NewServer(&server.Server{})
 			t.Cleanup(s.Close)
 			w := newWay(t, "tcp", strings.TrimPrefix(s.URL, "http://"))
 			return w.hangs(place{block: httpBlock(w.address()+"/s", w.address()+"/s", ""), noWorkspaces: true})
+		},
+		"consul": func(t *testing.T) hanging {
+			w := newWay(t, "tcp", consulServer(t))
+			return w.hangs(place{block: consulBlock(strings.TrimPrefix(w.address(), "http://"), "")})
+		},
+		"kubernetes": func(t *testing.T) hanging {
+			w := newWay(t, "tcp", strings.TrimPrefix(cluster(t), "http://"))
+			return w.hangs(place{block: clusterBlock(w.address(), "")})
 		},
 		"program": stopped,
 	}

@@ -41,6 +41,7 @@ func TestFormerStatesAreListedReadAndPushed(t *testing.T) {
 		"pg": func(t *testing.T) place {
 			return place{block: `backend "pg" {}`, env: []string{"PG_CONN_STR=" + pgtest.Database(t)}}
 		},
+		"gcs": func(t *testing.T) place { return place{block: googleBlock(google(t), ""), env: googleEnv} },
 		"s3": func(t *testing.T) place {
 			return place{block: bucketBlock(withVersions(t), "use_lockfile = true"), env: bucketEnv}
 		},

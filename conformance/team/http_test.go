@@ -67,16 +67,8 @@ func TestRecordsOfHTTPServersAreTerraforms(t *testing.T) {
 			s := httptest.NewServer(&server.Server{})
 			t.Cleanup(s.Close)
 			p := place{block: httpBlock(s.URL+"/s", s.URL+"/s", c.more), env: c.env}
-			record := func(m *member) string {
-				t.Helper()
-				b, err := os.ReadFile(filepath.Join(m.dir, ".terraform", "terraform.tfstate"))
-				if err != nil {
-					t.Fatal(err)
-				}
-				return string(b)
-			}
 			one, two := p.member(t, "tombolo", ours), p.member(t, "the other", other)
-			if got, want := record(one), record(two); got != want {
+			if got, want := recordOf(t, one), recordOf(t, two); got != want {
 				t.Errorf("recorded\n%s\nwant\n%s", got, want)
 			}
 			one.run("apply", "-auto-approve", "-no-color")

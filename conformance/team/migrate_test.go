@@ -13,18 +13,26 @@ import (
 	"testing"
 
 	"github.com/tombolo-iac/tombolo/internal/pgtest"
+	"github.com/tombolo-iac/tombolo/internal/store/azure/azuretest"
 )
 
 // places are two of each kind of backend: states go from each to each.
 func places(t *testing.T) map[string]place {
-	env := append([]string{"PG_CONN_STR=" + pgtest.Database(t)}, bucketEnv...)
-	address := amazon(t)
+	env := append([]string{"PG_CONN_STR=" + pgtest.Database(t), "ARM_ACCESS_KEY=" + azuretest.Key}, bucketEnv...)
+	env = append(append(env, googleEnv...), start(t, "")...)
+	address, keys, other := amazon(t), consulServer(t), google(t)
 	all := map[string]place{"local 1": {block: ""}, "local 2": {block: "backend \"local\" {\n" +
 		"  path          = \"kept/default\"\n  workspace_dir = \"kept/others\"\n}"}}
 	for n := 1; n <= 2; n++ {
+		all[fmt.Sprint("azurerm ", n)] = place{
+			block: strings.Replace(container(""), "team/state", fmt.Sprint("place", n), 1)}
 		all[fmt.Sprint("pg ", n)] = place{block: fmt.Sprintf("backend \"pg\" {\n  schema_name = \"place%d\"\n}", n)}
 		all[fmt.Sprint("s3 ", n)] = place{block: strings.Replace(bucketBlock(address, "use_lockfile = true"),
 			"team/state",
+			fmt.Sprint("place", n), 1)}
+		all[fmt.Sprint("consul ", n)] = place{block: strings.Replace(consulBlock(keys, ""), "team/state",
+			fmt.Sprint("place", n), 1)}
+		all[fmt.Sprint("gcs ", n)] = place{block: strings.Replace(googleBlock(other, ""), "team/network",
 			fmt.Sprint("place", n), 1)}
 	}
 	if _, err := exec.LookPath("python3"); err == nil {
@@ -53,9 +61,10 @@ func (m *member) idsOf(t *testing.T) map[string]string {
 
 // TestStatesMigrateFromEachPlaceToEach takes each kind once on each side, and all pairs with TOMBOLO_TEAM_PAIRS=all.
 func TestStatesMigrateFromEachPlaceToEach(t *testing.T) {
-	const kinds = "local pg s3 program"
+	const kinds = "local pg s3 gcs azurerm consul program"
 	usual := map[string]bool{"local pg": true, "pg s3": true, "s3 local": true, "pg pg": true, "s3 program": true,
-		"program local": true}
+		"local consul": true, "consul s3": true, "program local": true, "local gcs": true, "gcs s3": true,
+		"pg gcs": true, "local azurerm": true, "azurerm s3": true, "azurerm azurerm": true}
 	for _, from := range strings.Fields(kinds) {
 		for _, to := range strings.Fields(kinds) {
 			if !usual[from+" "+to] && os.Getenv("TOMBOLO_TEAM_PAIRS") != "all" {

@@ -4,6 +4,9 @@ package team
 
 import (
 	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -27,6 +30,9 @@ func TestDirectoriesOfOthersAreTakenOver(t *testing.T) {
 				env: []string{"PG_CONN_STR=" + pgtest.Database(t)}}, `schema_name = "one"`, `schema_name = "two"`},
 			"s3": {place{block: bucketBlock(amazon(t), "use_lockfile = true"), env: bucketEnv},
 				`use_lockfile = true`, `use_lockfile = false`},
+			"consul": {place{block: consulBlock(consulServer(t), "gzip = true"), lockEnds: true}, `gzip = true`,
+				`gzip = false`},
+			"gcs": {place{block: googleBlock(google(t), ""), env: googleEnv}, `"team/network"`, `"team/other"`},
 			"http": {place{block: httpBlock(s.URL+"/s", s.URL+"/s", "  retry_max = 1\n")}, `retry_max = 1`,
 				`retry_max = 2`},
 		} {
@@ -59,4 +65,18 @@ func TestDirectoriesOfOthersAreTakenOver(t *testing.T) {
 			}
 		}
 	})
+}
+
+// toldVersion is the version of the language that a program writes into init's record: ours is newer than that of the
+// real program.
+var toldVersion = regexp.MustCompile(`"terraform_version": "[^"]*"`)
+
+// recordOf returns init's record of the backend, without that version.
+func recordOf(t *testing.T, m *member) string {
+	t.Helper()
+	b, err := os.ReadFile(filepath.Join(m.dir, ".terraform", "terraform.tfstate"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return toldVersion.ReplaceAllString(string(b), `"terraform_version": "..."`)
 }

@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -103,16 +101,8 @@ func TestRecordsOfBucketsAreTerraforms(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := place{block: bucketBlock(amazon(t), more), env: bucketEnv}
-			record := func(m *member) string {
-				t.Helper()
-				b, err := os.ReadFile(filepath.Join(m.dir, ".terraform", "terraform.tfstate"))
-				if err != nil {
-					t.Fatal(err)
-				}
-				return string(b)
-			}
 			one, two := p.member(t, "tombolo", ours), p.member(t, "terraform", other)
-			if got, want := record(one), record(two); got != want {
+			if got, want := recordOf(t, one), recordOf(t, two); got != want {
 				t.Errorf("recorded\n%s\nwant\n%s", got, want)
 			}
 			one.run("apply", "-auto-approve", "-no-color")

@@ -39,7 +39,10 @@ func TestEncryptedStatesAreNowherePlain(t *testing.T) {
 		"pg": {block: `backend "pg" {}`, env: []string{"PG_CONN_STR=" + pgtest.Database(t)}, lockEnds: true},
 		"s3": {
 			block: bucketBlock(amazon(t), "use_lockfile = true\n  access_key = \"AKID\"\n  secret_key = \"secret\"")},
-		"http": {block: httpBlock(s.URL+"/a", s.URL+"/a", ""), noWorkspaces: true},
+		"kubernetes": {block: clusterBlock(cluster(t), "")},
+		"consul":     {block: consulBlock(consulServer(t), "")},
+		"http":       {block: httpBlock(s.URL+"/a", s.URL+"/a", ""), noWorkspaces: true},
+		"gcs":        {block: googleBlock(google(t), ""), env: googleEnv},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -59,9 +59,8 @@ func Of(root *config.Module) (*Backend, diag.List) {
 	case kinds[root.Backend.Type] == nil:
 		return nil, diags.Errorf(&root.Backend.Range, "Unsupported backend type", "%s", noBackend(root.Backend.Type))
 	}
-	attrs, hclDiags := root.Backend.Body.JustAttributes()
-	diags = diags.AppendHCL(hclDiags)
 	b := &Backend{Type: root.Backend.Type}
+	attrs, diags := b.body(root.Backend.Body)
 	if root.EarlyVariables() {
 		var more diag.List
 		attrs, more = settled(root, attrs)
@@ -71,6 +70,50 @@ func Of(root *config.Module) (*Backend, diag.List) {
 	b.block = b.Config
 	b.Hash = hash(b.Type, b.recorded())
 	return b, diags
+}
+
+// body returns the arguments of a block. Objects may be written as blocks, as the other programs have some of them.
+func (b *Backend) body(body hcl.Body) (attrs hcl.Attributes, diags diag.List) {
+	schema := &hcl.BodySchema{}
+	for _, name := range slices.Sorted(maps.Keys(b.kind().Blocks)) {
+		schema.Blocks = append(schema.Blocks, hcl.BlockHeaderSchema{Type: name})
+	}
+	content, _, hclDiags := body.PartialContent(schema)
+	if len(content.Blocks) == 0 || hclDiags.HasErrors() {
+		attrs, hclDiags = body.JustAttributes()
+		return attrs, diags.AppendHCL(hclDiags)
+	}
+	for _, name := range b.Arguments() {
+		if !b.kind().Blocks[name] {
+			schema.Attributes = append(schema.Attributes, hcl.AttributeSchema{Name: name})
+		}
+	}
+	content, hclDiags = body.Content(schema)
+	diags = diags.AppendHCL(hclDiags)
+	attrs = content.Attributes
+	if attrs == nil {
+		attrs = hcl.Attributes{}
+	}
+	for _, block := range content.Blocks {
+		if attrs[block.Type] != nil {
+			diags = diags.Errorf(&block.DefRange, "Duplicate "+block.Type+" block", "The backend has one block %s. "+
+				"Take one of them out.", block.Type)
+			continue
+		}
+		inner, hclDiags := block.Body.JustAttributes()
+		diags = diags.AppendHCL(hclDiags)
+		values := map[string]cty.Value{}
+		for name, a := range inner {
+			v, hclDiags := a.Expr.Value(nil)
+			if diags = diags.Extend(constant(name, hclDiags)); hclDiags.HasErrors() {
+				v = cty.DynamicVal
+			}
+			values[name] = v
+		}
+		attrs[block.Type] = &hcl.Attribute{Name: block.Type, Range: block.DefRange, NameRange: block.TypeRange,
+			Expr: hcl.StaticExpr(cty.ObjectVal(values), block.DefRange)}
+	}
+	return attrs, diags
 }
 
 // settled returns the arguments of a block with their values in place of what refers to variables and the like, and

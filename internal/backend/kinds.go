@@ -4,7 +4,11 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/tombolo-iac/tombolo/internal/encryption"
+	"github.com/tombolo-iac/tombolo/internal/store/azure"
+	"github.com/tombolo-iac/tombolo/internal/store/consul"
+	"github.com/tombolo-iac/tombolo/internal/store/gcs"
 	httpstore "github.com/tombolo-iac/tombolo/internal/store/http"
+	"github.com/tombolo-iac/tombolo/internal/store/kubernetes"
 	"github.com/tombolo-iac/tombolo/internal/store/pg"
 	"github.com/tombolo-iac/tombolo/internal/store/program"
 	"github.com/tombolo-iac/tombolo/internal/store/remote"
@@ -16,10 +20,14 @@ import (
 var kinds = map[string]*remote.Kind{
 	"local": {Name: "local", Place: "local files", Schema: texts("path", "workspace_dir")},
 	// States live as long as the process; with lock_id there is a lock that nobody gives back.
-	"inmem": {Name: "inmem", Place: "memory, for a single run", Schema: texts("lock_id")},
-	"http":  new(httpstore.Kind()),
-	"pg":    new(pg.Kind()),
-	"s3":    new(s3.Kind()),
+	"inmem":      {Name: "inmem", Place: "memory, for a single run", Schema: texts("lock_id")},
+	"consul":     new(consul.Kind()),
+	"http":       new(httpstore.Kind()),
+	"kubernetes": new(kubernetes.Kind()),
+	"pg":         new(pg.Kind()),
+	"s3":         new(s3.Kind()),
+	"gcs":        new(gcs.Kind()),
+	"azurerm":    new(azure.Kind()),
 
 	"program": new(program.Kind()), // ours alone
 }
@@ -35,5 +43,6 @@ func texts(names ...string) *provider.Block {
 
 // KeyProviders are the key providers of encryption settings that clouds have, by their kind.
 func KeyProviders(o remote.Surroundings) map[string]*encryption.Kind {
-	return map[string]*encryption.Kind{"aws_kms": s3.KeyProvider(o)}
+	return map[string]*encryption.Kind{"aws_kms": s3.KeyProvider(o), "azure_vault": azure.KeyProvider(o),
+		"gcp_kms": gcs.KeyProvider(o)}
 }

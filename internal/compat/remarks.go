@@ -50,12 +50,8 @@ var remarks = map[string]Remark{
 	"block terraform cloud": {
 		Refused, "There is no service that runs plans: remove the block and use a backend for states."},
 
-	"backend azurerm":    {Refused, oneOfOurs},
-	"backend consul":     {Refused, oneOfOurs},
-	"backend cos":        {Refused, oneOfOurs},
-	"backend gcs":        {Refused, oneOfOurs},
-	"backend kubernetes": {Refused, oneOfOurs},
-	"backend oss":        {Refused, oneOfOurs},
+	"backend cos": {Refused, oneOfOurs},
+	"backend oss": {Refused, oneOfOurs},
 	"backend remote": {
 		Refused, "There is no service that runs plans: remove the block, or use the backend `local`."},
 

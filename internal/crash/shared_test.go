@@ -23,6 +23,8 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/encryption/encryptiontest"
 	"github.com/tombolo-iac/tombolo/internal/pgtest"
 	"github.com/tombolo-iac/tombolo/internal/program/starter"
+	"github.com/tombolo-iac/tombolo/internal/store/gcs"
+	googleserver "github.com/tombolo-iac/tombolo/internal/store/gcs/server"
 	httpstore "github.com/tombolo-iac/tombolo/internal/store/http"
 	"github.com/tombolo-iac/tombolo/internal/store/http/server"
 	"github.com/tombolo-iac/tombolo/internal/store/pg"
@@ -53,6 +55,8 @@ func (s Shared) driver() remote.Driver {
 		kind = s3.Kind()
 	case "program":
 		kind = program.Kind()
+	case "gcs":
+		kind = gcs.Kind()
 	case "http":
 		kind = httpstore.Kind()
 	}
@@ -72,6 +76,10 @@ func (s Shared) driver() remote.Driver {
 		}
 		endpoints["s3"] = cty.StringVal(s.Address)
 		config["endpoints"] = cty.ObjectVal(endpoints)
+	case "gcs":
+		config["bucket"], config["prefix"] = cty.StringVal("states"), cty.StringVal(s.Name)
+		config["access_token"] = cty.StringVal("token")
+		config["storage_custom_endpoint"] = cty.StringVal(s.Address + "/storage/v1/")
 	case "program":
 		config["command"] = cty.ListVal([]cty.Value{cty.StringVal("python3"),
 			cty.StringVal(filepath.Join(s.Address, "store.py"))})
@@ -201,6 +209,11 @@ func TestKilledWithASharedState(t *testing.T) {
 		killShared(t, Shared{Kind: "http", Address: service.URL}, kills)
 	})
 	t.Run("s3", func(t *testing.T) { killShared(t, Shared{Kind: "s3", Address: buckets(t)}, kills) })
+	t.Run("gcs", func(t *testing.T) {
+		service := httptest.NewServer(googleserver.New("states"))
+		t.Cleanup(service.Close)
+		killShared(t, Shared{Kind: "gcs", Address: service.URL}, (kills+1)/2)
+	})
 	t.Run("program", func(t *testing.T) {
 		killShared(t, Shared{Kind: "program", Address: storeProgram(t)}, (kills+1)/2) // it starts an interpreter
 	})

@@ -16,9 +16,11 @@ import (
 const remoteState = "terraform_remote_state"
 
 // secretSettings are the arguments of backends that may hold a secret, of whatever type.
-var secretSettings = []string{"access_key", "address", "assume_role_with_web_identity", "client_private_key_pem",
-	"conn_str", "headers", "lock_address", "password", "secret_key", "secrets", "sse_customer_key", "token",
-	"unlock_address"}
+var secretSettings = []string{"access_key", "access_token", "address", "assume_role_with_web_identity",
+	"client_certificate", "client_certificate_password", "client_key", "client_private_key_pem", "client_secret",
+	"conn_str", "credentials", "customer_provided_key", "encryption_key", "exec", "headers", "http_auth",
+	"lock_address", "oidc_request_token", "oidc_token", "password", "sas_token", "secret_key", "secrets",
+	"sse_customer_key", "token", "unlock_address"}
 
 // settingLine finds arguments where a file cannot be parsed.
 var settingLine = regexp.MustCompile(`(?m)^[ \t]*"?(\w+)"?[ \t]*[=:](.*)$`)

@@ -79,6 +79,13 @@ type Hold interface {
 	Unlock(ctx context.Context) error
 }
 
+// Named is a Hold whose lock got its id from the service. It takes the place of the one in the information, wherever
+// the lock is shown, and in its holder's journal.
+type Named interface {
+	// ID is "" without the lock.
+	ID() string
+}
+
 // Content is a state as it is stored.
 type Content struct {
 	// Data is nil when nothing is stored.

@@ -200,6 +200,9 @@ func (s *session) numbered(st *state.State) *state.State {
 	return &c
 }
 
+// LockID implements state.Identified.
+func (s *session) LockID() string { return s.info.ID }
+
 // Context implements state.Session.
 func (s *session) Context() context.Context { return s.ctx }
 

@@ -282,6 +282,9 @@ func (w *workspace) Lock(ctx context.Context, req state.LockRequest) (state.Sess
 		s.hold, err = w.place.Unlocked(limited)
 	} else {
 		s.hold, err = w.lock(limited, info)
+		if named, ok := s.hold.(Named); ok && named.ID() != "" {
+			s.info.ID = named.ID()
+		}
 	}
 	var locked *state.LockedError
 	switch {

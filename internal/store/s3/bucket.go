@@ -17,6 +17,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 	"github.com/aws/smithy-go"
+
+	"github.com/tombolo-iac/tombolo/internal/store/remote/objects"
 )
 
 // bucket does what is asked of a bucket, with the settings that all objects share.
@@ -42,7 +44,7 @@ type condition struct {
 }
 
 // errUnmet means that a condition does not hold, so that nothing was written.
-var errUnmet = errors.New("something else is stored there")
+var errUnmet = objects.ErrUnmet
 
 // maxObject is how great an object may be.
 const maxObject = 1 << 30
@@ -257,3 +259,26 @@ func missing(err error) bool {
 	}
 	return false
 }
+
+// space is the bucket as journals are kept in it.
+type space struct{ *bucket }
+
+// Get implements objects.Space.
+func (s space) Get(ctx context.Context, name string) (data []byte, tag string, err error) {
+	o, err := s.get(ctx, name)
+	if err != nil || o == nil {
+		return nil, "", err
+	}
+	return o.data, o.etag, nil
+}
+
+// Put implements objects.Space.
+func (s space) Put(ctx context.Context, name string, data []byte, tag string) (string, error) {
+	return s.put(ctx, name, data, nil, condition{absent: tag == "", etag: tag})
+}
+
+// Remove implements objects.Space.
+func (s space) Remove(ctx context.Context, name string) error { return s.remove(ctx, name, "") }
+
+// Name implements objects.Space.
+func (s space) Name(name string) string { return s.name(name) }

@@ -8,6 +8,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 
 	"github.com/tombolo-iac/tombolo/internal/store/remote"
+	"github.com/tombolo-iac/tombolo/internal/store/remote/objects"
 	"github.com/tombolo-iac/tombolo/state"
 )
 
@@ -60,7 +61,7 @@ func (d *driver) Place(workspace string) (remote.Place, error) {
 		}
 	}
 	p := &place{d: d, key: key}
-	p.journal = &journal{bucket: d.bucket, folder: key + ".tombolo/"}
+	p.journal = objects.New(space{d.bucket}, p.folder(), 0)
 	return p, nil
 }
 

@@ -31,6 +31,3 @@ func Hasty(ctx context.Context, config cty.Value) (remote.Driver, error) {
 	d.patience, d.bucket.conditions.trusted = time.Millisecond, true
 	return d, nil
 }
-
-// InHead is how much a head of a journal holds.
-const InHead = inHead

@@ -17,6 +17,7 @@ import (
 
 	"github.com/tombolo-iac/tombolo/internal/store/history"
 	"github.com/tombolo-iac/tombolo/internal/store/remote"
+	"github.com/tombolo-iac/tombolo/internal/store/remote/objects"
 )
 
 // A bucket with versions keeps former states by itself. What is known of the run that wrote one is metadata of the
@@ -79,7 +80,7 @@ func (p *place) List(ctx context.Context) ([]history.Former, error) {
 	}
 	versions = versions[:min(len(versions), maxFormer)]
 	all, errs := make([]history.Former, len(versions)), make([]error, len(versions))
-	each(len(versions), func(i int) {
+	objects.Each(len(versions), func(i int) {
 		v := versions[i]
 		f := &all[i]
 		*f = history.Former{ID: shortID(aws.ToString(v.VersionId)), Written: aws.ToTime(v.LastModified),

@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/tombolo-iac/tombolo/internal/store/remote"
+	"github.com/tombolo-iac/tombolo/internal/store/remote/objects"
 )
 
 // hold is a lock that is held. Without an id there is none.
@@ -52,7 +53,7 @@ func (h *hold) StartJournal(ctx context.Context, was string, first []byte) (stri
 	if err := h.p.ready(ctx); err != nil {
 		return "", err
 	}
-	version, err := h.p.journal.start(ctx, was, first)
+	version, err := h.p.journal.Start(ctx, was, first)
 	return version, changed(err)
 }
 
@@ -61,7 +62,7 @@ func (h *hold) Append(ctx context.Context, version string, n int, chunk []byte) 
 	if err := h.p.ready(ctx); err != nil {
 		return err
 	}
-	return changed(h.p.journal.add(ctx, version, n, chunk))
+	return changed(h.p.journal.Add(ctx, version, n, chunk))
 }
 
 // Check implements remote.Hold.
@@ -124,11 +125,11 @@ func (h *hold) Delete(ctx context.Context) error {
 		}
 	}
 	var keys []string
-	if err := b.list(ctx, h.p.journal.folder, func(key string) { keys = append(keys, key) }); err != nil {
+	if err := b.list(ctx, h.p.folder(), func(key string) { keys = append(keys, key) }); err != nil {
 		return err
 	}
-	h.p.journal.remember(nil)
+	h.p.journal.Forget()
 	errs := make([]error, len(keys))
-	each(len(keys), func(i int) { errs[i] = b.remove(ctx, keys[i], "") })
+	objects.Each(len(keys), func(i int) { errs[i] = b.remove(ctx, keys[i], "") })
 	return errors.Join(errs...)
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/tombolo-iac/tombolo/internal/store/remote"
 	"github.com/tombolo-iac/tombolo/internal/store/remote/drivertest"
+	"github.com/tombolo-iac/tombolo/internal/store/remote/objects"
 	"github.com/tombolo-iac/tombolo/internal/store/s3"
 	"github.com/tombolo-iac/tombolo/state"
 )
@@ -288,7 +289,7 @@ func (r *run) start(ctx context.Context, first []byte) {
 func (r *run) append(ctx context.Context) {
 	chunk := []byte(r.m.fresh("chunk of " + r.id))
 	if r.m.rand.IntN(4) == 0 {
-		chunk = append(chunk, bytes.Repeat([]byte("x"), s3.InHead/3)...)
+		chunk = append(chunk, bytes.Repeat([]byte("x"), objects.InHead/3)...)
 	}
 	err := r.hold.Append(ctx, r.journal.Version, r.n, chunk)
 	r.m.net.rest()

@@ -7,17 +7,21 @@ import (
 	"time"
 
 	"github.com/tombolo-iac/tombolo/internal/store/remote"
+	"github.com/tombolo-iac/tombolo/internal/store/remote/objects"
 )
 
 // place is one state.
 type place struct {
 	d       *driver
 	key     string
-	journal *journal
+	journal *objects.Journal
 }
 
 // String implements remote.Place.
 func (p *place) String() string { return p.d.bucket.name(p.key) }
+
+// folder is what names of objects begin with that belong to Tombolo alone.
+func (p *place) folder() string { return p.key + ".tombolo/" }
 
 // lockKey is the object that is the lock.
 func (p *place) lockKey() string { return p.key + ".tflock" }
@@ -88,12 +92,12 @@ func (p *place) badDigest(got, want string) error {
 }
 
 // ReadJournal implements remote.Place.
-func (p *place) ReadJournal(ctx context.Context) (remote.Journal, error) { return p.journal.read(ctx) }
+func (p *place) ReadJournal(ctx context.Context) (remote.Journal, error) { return p.journal.Read(ctx) }
 
 // Unlocked implements remote.Place.
 func (p *place) Unlocked(context.Context) (remote.Hold, error) { return &hold{p: p}, nil }
 
 // ready ensures that conditions are known to be kept, or known not to be.
 func (p *place) ready(ctx context.Context) error {
-	return p.d.bucket.probe(ctx, p.journal.folder+"probe")
+	return p.d.bucket.probe(ctx, p.folder()+"probe")
 }

@@ -26,6 +26,7 @@ import (
 type Options struct {
 	NoJournal    bool // it has no room for a journal
 	NoWorkspaces bool // it has one state
+	PlainNames   bool // workspaces have small letters, digits and hyphens in their names
 	// LastWriterWins: without a lock of the service's, a state is written whatever stands there.
 	LastWriterWins bool
 	// NoForce: a lock is freed by ending the connection of its holder alone, and ForceUnlock says so.

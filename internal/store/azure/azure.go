@@ -1,0 +1,48 @@
+// Package azure keeps states in a container of Azure Blob Storage, in the layout that Terraform and OpenTofu use: all
+// three share a state, its workspaces and its locks.
+//
+// A state is a block blob, "<key>" or "<key>env:<workspace>". The lock is a lease on that blob which does not end, with
+// the id of the lock; who holds it stands in the blob's metadata. What belongs to Tombolo alone is below
+// "<key>.tombolo/", which the listings of the other programs ignore. Every write has a condition: a state takes the
+// place of the one that was read, under the lease, and the journal is one blob that is replaced again and again, each
+// time the one that was seen before.
+//
+//	kind := azure.Kind()
+//	driver, diags := kind.Open(ctx, config, remote.Surroundings{Getenv: os.Getenv})
+package azure
+
+import (
+	"context"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/internal/store/remote"
+)
+
+// Kind describes the backend "azurerm". Its schema is Terraform's.
+func Kind() remote.Kind {
+	return remote.Kind{Name: "azurerm", Place: "Azure Blob Storage", Schema: schema(), More: more(), Open: open,
+		Needed: map[string]string{"storage_account_name": "", "container_name": "", "key": ""}}
+}
+
+// open reads the settings. It asks nobody: credentials are found when the first request is made.
+func open(_ context.Context, config cty.Value, o remote.Surroundings) (remote.Driver, diag.List) {
+	o = complete(o)
+	s, diags := read(config, o)
+	if diags.HasErrors() {
+		return nil, diags
+	}
+	return &driver{s: s, blobs: newBlobs(s, o)}, diags
+}
+
+// complete sets what may be left out.
+func complete(o remote.Surroundings) remote.Surroundings {
+	if o.Getenv == nil {
+		o.Getenv = func(string) string { return "" }
+	}
+	if o.Log == nil {
+		o.Log = func(string, ...any) {}
+	}
+	return o
+}

@@ -1,0 +1,276 @@
+package azure
+
+import (
+	"bytes"
+	"context"
+	"encoding/xml"
+	"errors"
+	"maps"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/tombolo-iac/tombolo/internal/store/remote/objects"
+)
+
+// blob is a blob as it was seen.
+type blob struct {
+	data   []byte // nil when it was not asked for
+	etag   string
+	size   int64
+	leased bool
+	meta   map[string]string // with names in lower case
+}
+
+const metaPrefix = "x-ms-meta-"
+
+// seen makes a blob of an answer.
+func seen(a *answer) *blob {
+	o := &blob{etag: a.header.Get("ETag"), leased: a.header.Get("x-ms-lease-status") == "locked",
+		meta: map[string]string{}}
+	for name, values := range a.header {
+		if name, ok := strings.CutPrefix(strings.ToLower(name), metaPrefix); ok && len(values) > 0 {
+			o.meta[name] = values[0]
+		}
+	}
+	return o
+}
+
+// withMeta adds metadata to the headers of a request.
+func withMeta(header, meta map[string]string) map[string]string {
+	header = maps.Clone(header)
+	for name, value := range meta {
+		header[metaPrefix+name] = value
+	}
+	return header
+}
+
+// sealing are the headers that have a blob encrypted with a key of the user.
+func (b *blobs) sealing(header map[string]string, writes bool) map[string]string {
+	if header == nil {
+		header = map[string]string{}
+	}
+	if b.s.customerKey != "" {
+		header["x-ms-encryption-key"], header["x-ms-encryption-key-sha256"] = b.s.customerKey, b.s.customerID
+		header["x-ms-encryption-algorithm"] = "AES256"
+	}
+	if writes && b.s.scope != "" {
+		header["x-ms-encryption-scope"] = b.s.scope
+	}
+	return header
+}
+
+// missing reports whether there is no such blob. A container that is not there is another matter.
+func missing(a *answer) bool {
+	return a.status == http.StatusNotFound && (a.code == "BlobNotFound" || a.code == "" || a.code == "ResourceNotFound")
+}
+
+// unmet reports whether a condition on what stands there does not hold.
+func unmet(a *answer) bool {
+	return a.code == "ConditionNotMet" || a.code == "BlobAlreadyExists" || a.code == "TargetConditionNotMet"
+}
+
+// unleased reports whether an answer says that the given lease is not one.
+func unleased(a *answer) bool {
+	return strings.HasPrefix(a.code, "Lease") && (a.status == http.StatusPreconditionFailed ||
+		a.status == http.StatusConflict)
+}
+
+// get returns a blob; nil when it is not there.
+func (b *blobs) get(ctx context.Context, name string) (*blob, error) {
+	r := request{what: "read", method: http.MethodGet, blob: name, header: b.sealing(nil, false), most: maxState}
+	a, err := b.send(ctx, r)
+	switch {
+	case err != nil:
+		return nil, err
+	case missing(a):
+		return nil, nil
+	case !a.ok():
+		return nil, b.refused(r, a)
+	}
+	o := seen(a)
+	o.data, o.size = a.body, int64(len(a.body))
+	return o, nil
+}
+
+// head returns a blob without its content. With a lease it is errUnleased when the blob has another one, or none.
+func (b *blobs) head(ctx context.Context, name, lease string) (*blob, error) {
+	r := request{what: "look for", method: http.MethodHead, blob: name,
+		header: b.sealing(map[string]string{"x-ms-lease-id": lease}, false)}
+	a, err := b.send(ctx, r)
+	switch {
+	case err != nil:
+		return nil, err
+	case missing(a):
+		return nil, nil
+	case lease != "" && a.status == http.StatusPreconditionFailed:
+		return nil, errUnleased
+	case !a.ok():
+		return nil, b.refused(r, a)
+	}
+	o := seen(a)
+	o.size = a.contentLength()
+	return o, nil
+}
+
+// put writes a blob over the one with this tag, over none for "", and returns the new tag.
+func (b *blobs) put(ctx context.Context, name string, data []byte, etag, lease string, meta map[string]string) (string,
+	error) {
+	header := b.sealing(map[string]string{"x-ms-blob-type": "BlockBlob", "x-ms-lease-id": lease,
+		"Content-Type": "application/json", "If-Match": etag}, true)
+	if etag == "" {
+		header["If-None-Match"] = "*"
+	}
+	r := request{what: "write", method: http.MethodPut, blob: name, body: data, header: withMeta(header, meta)}
+	a, err := b.send(ctx, r)
+	switch {
+	case err != nil:
+		return "", err
+	case unmet(a), etag != "" && missing(a):
+		return "", objects.ErrUnmet
+	case !a.ok():
+		return "", b.refused(r, a)
+	}
+	return a.header.Get("ETag"), nil
+}
+
+// errUnleased means that a blob has another lease than the given one, or none.
+var errUnleased = errors.New("the lease is not held")
+
+// setMeta replaces the metadata of a blob under a lease.
+func (b *blobs) setMeta(ctx context.Context, name, lease string, meta map[string]string) (string, error) {
+	r := request{what: "write the metadata of", method: http.MethodPut, blob: name,
+		query:  url.Values{"comp": {"metadata"}},
+		header: withMeta(b.sealing(map[string]string{"x-ms-lease-id": lease}, true), meta)}
+	a, err := b.send(ctx, r)
+	switch {
+	case err != nil:
+		return "", err
+	case missing(a), unleased(a):
+		return "", errUnleased
+	case !a.ok():
+		return "", b.refused(r, a)
+	}
+	return a.header.Get("ETag"), nil
+}
+
+// lease does something with the lease of a blob: acquire, release or break.
+func (b *blobs) lease(ctx context.Context, name, action, id string) (*answer, request, error) {
+	header := map[string]string{"x-ms-lease-action": action}
+	switch action {
+	case "acquire":
+		header["x-ms-lease-duration"], header["x-ms-proposed-lease-id"] = "-1", id
+	case "break":
+		header["x-ms-lease-break-period"] = "0"
+	default:
+		header["x-ms-lease-id"] = id
+	}
+	r := request{what: action + " the lease on", method: http.MethodPut, blob: name,
+		query: url.Values{"comp": {"lease"}}, header: header}
+	a, err := b.send(ctx, r)
+	return a, r, err
+}
+
+// snapshot keeps a blob as it is.
+func (b *blobs) snapshot(ctx context.Context, name, lease string) error {
+	r := request{what: "make a snapshot of", method: http.MethodPut, blob: name,
+		query: url.Values{"comp": {"snapshot"}}, header: b.sealing(map[string]string{"x-ms-lease-id": lease}, true)}
+	a, err := b.send(ctx, r)
+	if err == nil && !a.ok() {
+		err = b.refused(r, a)
+	}
+	return err
+}
+
+// remove removes a blob. What is not there is no error.
+func (b *blobs) remove(ctx context.Context, name, lease, etag string, snapshots bool) error {
+	header := map[string]string{"x-ms-lease-id": lease, "If-Match": etag}
+	if snapshots {
+		header["x-ms-delete-snapshots"] = "include"
+	}
+	r := request{what: "delete", method: http.MethodDelete, blob: name, header: header}
+	a, err := b.send(ctx, r)
+	switch {
+	case err != nil:
+		return err
+	case a.ok(), missing(a):
+		return nil
+	case unmet(a), a.code == "SnapshotsPresent":
+		return objects.ErrUnmet
+	case unleased(a):
+		return errUnleased
+	}
+	return b.refused(r, a)
+}
+
+// list calls a function with each blob whose name begins so.
+func (b *blobs) list(ctx context.Context, prefix string, each func(name string, size int64)) error {
+	for marker := ""; ; {
+		query := url.Values{"restype": {"container"}, "comp": {"list"}, "prefix": {prefix}}
+		if marker != "" {
+			query.Set("marker", marker)
+		}
+		r := request{what: "list", method: http.MethodGet, query: query, most: 64 << 20}
+		a, err := b.send(ctx, r)
+		if err != nil {
+			return err
+		}
+		if !a.ok() {
+			return b.refused(r, a)
+		}
+		var page struct {
+			Blobs []struct {
+				Name string
+				Size int64 `xml:"Properties>Content-Length"`
+			} `xml:"Blobs>Blob"`
+			NextMarker string
+		}
+		if err := xml.Unmarshal(bytes.TrimPrefix(a.body, []byte("\ufeff")), &page); err != nil {
+			return &problem{text: "list " + b.name("") + ": the answer cannot be read: " + err.Error()}
+		}
+		for _, one := range page.Blobs {
+			if strings.HasPrefix(one.Name, prefix) {
+				each(one.Name, one.Size)
+			}
+		}
+		if marker = page.NextMarker; marker == "" {
+			return nil
+		}
+	}
+}
+
+// space is the container as journals are kept in it.
+type space struct{ *blobs }
+
+// Get implements objects.Space.
+func (s space) Get(ctx context.Context, name string) (data []byte, tag string, err error) {
+	o, err := s.get(ctx, name)
+	if err != nil || o == nil {
+		return nil, "", err
+	}
+	return o.data, o.etag, nil
+}
+
+// Put implements objects.Space. When these data stand there already, an answer was lost.
+func (s space) Put(ctx context.Context, name string, data []byte, tag string) (string, error) {
+	etag, err := s.put(ctx, name, data, tag, "", nil)
+	if !errors.Is(err, objects.ErrUnmet) {
+		return etag, err
+	}
+	there, err := s.get(ctx, name)
+	if err != nil {
+		return "", err
+	}
+	if there != nil && bytes.Equal(there.data, data) {
+		return there.etag, nil
+	}
+	return "", objects.ErrUnmet
+}
+
+// Remove implements objects.Space.
+func (s space) Remove(ctx context.Context, name string) error {
+	return s.remove(ctx, name, "", "", false)
+}
+
+// Name implements objects.Space.
+func (s space) Name(name string) string { return s.name(name) }

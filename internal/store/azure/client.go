@@ -1,0 +1,342 @@
+package azure
+
+import (
+	"bytes"
+	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/xml"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/net/http/httpproxy"
+
+	"github.com/tombolo-iac/tombolo/internal/store/remote"
+)
+
+const (
+	apiVersion = "2021-12-02"
+	maxState   = 1 << 30 // bytes of a blob that is read: a service may send without end
+	maxMessage = 1 << 20
+	silence    = time.Minute
+	tries      = 6
+	// longestPause bounds the pause before a request is tried again.
+	longestPause = 5 * time.Second
+)
+
+// problem is an error with a text that people can read, without secrets.
+type problem struct {
+	text string
+	err  error
+}
+
+func (p *problem) Error() string { return p.text }
+func (p *problem) Unwrap() error { return p.err }
+
+// newHTTP makes the HTTP client. Nothing follows redirections: a request is signed for one address.
+func newHTTP() *http.Client {
+	proxy := httpproxy.FromEnvironment().ProxyFunc()
+	return &http.Client{
+		Transport: &http.Transport{
+			Proxy:                 func(r *http.Request) (*url.URL, error) { return proxy(r.URL) },
+			DialContext:           (&net.Dialer{Timeout: 15 * time.Second, KeepAlive: 30 * time.Second}).DialContext,
+			TLSHandshakeTimeout:   10 * time.Second,
+			ResponseHeaderTimeout: silence,
+			IdleConnTimeout:       90 * time.Second,
+			ForceAttemptHTTP2:     true,
+		},
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+}
+
+// readBounded reads all there is, up to a bound.
+func readBounded(r io.Reader, most int64) ([]byte, error) {
+	b, err := io.ReadAll(io.LimitReader(r, most+1))
+	if err == nil && int64(len(b)) > most {
+		err = fmt.Errorf("it has more than %d bytes", most)
+	}
+	return b, err
+}
+
+// blobs does what is asked of a container.
+type blobs struct {
+	s    *settings
+	log  func(format string, args ...any)
+	http *http.Client
+
+	mu     sync.Mutex
+	access *access       // nil until the first request
+	skew   time.Duration // how far the service's clock is ahead
+}
+
+func newBlobs(s *settings, o remote.Surroundings) *blobs {
+	return &blobs{s: s, log: o.Log, http: newHTTP()}
+}
+
+// request is one request to the service.
+type request struct {
+	what   string // for people: "read"
+	method string
+	blob   string // "" for the container
+	query  url.Values
+	header map[string]string
+	body   []byte
+	most   int64 // how much the answer may be
+}
+
+// answer is what the service said.
+type answer struct {
+	status int
+	code   string // the service's name for an error
+	text   string // what it says of it
+	header http.Header
+	body   []byte
+	again  bool // it is not the answer to the first try
+}
+
+func (a *answer) ok() bool { return a.status >= 200 && a.status < 300 }
+
+// send sends a request until there is an answer that counts.
+func (b *blobs) send(ctx context.Context, r request) (a *answer, err error) {
+	pause := 200 * time.Millisecond
+	for try := 1; ; try++ {
+		began := time.Now()
+		a, err = b.once(ctx, r)
+		said := ""
+		if err != nil {
+			said = err.Error()
+		} else {
+			said, a.again = fmt.Sprintf("%d %s", a.status, a.code), try > 1
+		}
+		b.log("azurerm: %s %s in %s: %s", r.what, b.name(r.blob), time.Since(began).Round(time.Millisecond),
+			b.s.who.clean(said))
+		var lasting *problem
+		if ctx.Err() != nil || try == tries || errors.As(err, &lasting) || err == nil && !passing(a.status) &&
+			!(try == 1 && b.noticeClock(a)) {
+			break
+		}
+		wait := min(pause, b.s.pause)
+		if a != nil {
+			if n, bad := strconv.Atoi(a.header.Get("Retry-After")); bad == nil && n > 0 {
+				wait = min(time.Duration(n)*time.Second, b.s.pause)
+			}
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(wait):
+		}
+		pause *= 2
+	}
+	if err != nil {
+		return nil, b.unheard(ctx, r, err)
+	}
+	return a, nil
+}
+
+// passing reports whether a request may have another answer at another time.
+func passing(status int) bool {
+	switch status {
+	case http.StatusRequestTimeout, http.StatusTooManyRequests, http.StatusInternalServerError,
+		http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
+		return true
+	}
+	return false
+}
+
+// noticeClock takes over the time of the service when a request was refused and the clocks are far apart.
+func (b *blobs) noticeClock(a *answer) bool {
+	there, err := http.ParseTime(a.header.Get("Date"))
+	if a.status != http.StatusForbidden || err != nil {
+		return false
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	was := b.skew
+	if off := time.Until(there); off.Abs() > 5*time.Minute && (off-was).Abs() > time.Minute {
+		b.skew = off
+		return true
+	}
+	return false
+}
+
+// once sends a request and reads the answer.
+func (b *blobs) once(ctx context.Context, r request) (*answer, error) {
+	access, err := b.reach(ctx)
+	if err != nil {
+		return nil, err
+	}
+	limited, cancel := context.WithTimeout(ctx, b.s.timeout)
+	defer cancel()
+	out, err := b.prepare(limited, access, r)
+	if err != nil {
+		return nil, err
+	}
+	in, err := b.http.Do(out)
+	if err != nil {
+		return nil, err
+	}
+	defer in.Body.Close()
+	body, err := readBounded(in.Body, max(r.most, maxMessage))
+	if err != nil {
+		return nil, err
+	}
+	a := &answer{status: in.StatusCode, header: in.Header, body: body, code: in.Header.Get("x-ms-error-code")}
+	if !a.ok() {
+		var said struct {
+			Code    string
+			Message string
+		}
+		if xml.Unmarshal(bytes.TrimPrefix(body, []byte("\ufeff")), &said) == nil {
+			a.text, _, _ = strings.Cut(said.Message, "\n")
+			if a.code == "" {
+				a.code = said.Code
+			}
+		}
+	}
+	return a, nil
+}
+
+// prepare makes a request with what proves that it may be made.
+func (b *blobs) prepare(ctx context.Context, access *access, r request) (*http.Request, error) {
+	u := access.base.JoinPath(b.s.container)
+	if r.blob != "" {
+		for part := range strings.SplitSeq(r.blob, "/") {
+			u = u.JoinPath(url.PathEscape(part))
+		}
+	}
+	query := url.Values{}
+	for name, values := range r.query {
+		query[name] = values
+	}
+	for name, values := range b.s.sas {
+		if access.key == nil && access.token == nil {
+			query[name] = values
+		}
+	}
+	u.RawQuery = query.Encode()
+	out, err := http.NewRequestWithContext(ctx, r.method, u.String(), bytes.NewReader(r.body))
+	if err != nil {
+		return nil, err
+	}
+	b.mu.Lock()
+	now := time.Now().Add(b.skew)
+	b.mu.Unlock()
+	out.Header.Set("x-ms-version", apiVersion)
+	out.Header.Set("x-ms-date", now.UTC().Format(http.TimeFormat))
+	for name, value := range r.header {
+		if value != "" {
+			out.Header.Set(name, value)
+		}
+	}
+	switch {
+	case access.key != nil:
+		Sign(out, b.s.account, access.key)
+	case access.token != nil:
+		token, err := access.token(ctx)
+		if err != nil {
+			return nil, err
+		}
+		out.Header.Set("Authorization", "Bearer "+token)
+	}
+	return out, nil
+}
+
+// Sign signs a request with the access key of an account.
+func Sign(r *http.Request, account string, key []byte) {
+	h := hmac.New(sha256.New, key)
+	h.Write([]byte(signed(r, account)))
+	r.Header.Set("Authorization", "SharedKey "+account+":"+base64.StdEncoding.EncodeToString(h.Sum(nil)))
+}
+
+// signed is the text that the signature of a request is over.
+func signed(r *http.Request, account string) string {
+	length := ""
+	if r.ContentLength > 0 {
+		length = strconv.FormatInt(r.ContentLength, 10)
+	}
+	lines := []string{r.Method, r.Header.Get("Content-Encoding"), r.Header.Get("Content-Language"), length,
+		r.Header.Get("Content-MD5"), r.Header.Get("Content-Type"), r.Header.Get("Date"),
+		r.Header.Get("If-Modified-Since"), r.Header.Get("If-Match"), r.Header.Get("If-None-Match"),
+		r.Header.Get("If-Unmodified-Since"), r.Header.Get("Range")}
+	var own []string
+	for name, values := range r.Header {
+		if name = strings.ToLower(name); strings.HasPrefix(name, "x-ms-") {
+			own = append(own, name+":"+strings.Join(values, ","))
+		}
+	}
+	slices.Sort(own)
+	lines = append(append(lines, own...), "/"+account+r.URL.EscapedPath())
+	var query []string
+	for name, values := range r.URL.Query() {
+		slices.Sort(values)
+		query = append(query, strings.ToLower(name)+":"+strings.Join(values, ","))
+	}
+	slices.Sort(query)
+	return strings.Join(append(lines, query...), "\n")
+}
+
+// name is how messages call a blob.
+func (b *blobs) name(blob string) string {
+	return "azurerm://" + b.s.account + "/" + strings.TrimSuffix(b.s.container+"/"+blob, "/")
+}
+
+// unheard returns why there is no answer. It leaves open whether the request has arrived.
+func (b *blobs) unheard(ctx context.Context, r request, err error) error {
+	if ctx.Err() != nil {
+		return &problem{text: r.what + " " + b.name(r.blob) + ": " + context.Cause(ctx).Error(), err: ctx.Err()}
+	}
+	if p := (*problem)(nil); errors.As(err, &p) {
+		return &problem{text: b.s.who.clean(r.what + " " + b.name(r.blob) + ": " + p.text), err: err}
+	}
+	if inner := (*url.Error)(nil); errors.As(err, &inner) {
+		err = inner.Err // without the address, which may have a signature in it
+	}
+	return &problem{text: b.s.who.clean(fmt.Sprintf("%s %s: the service cannot be reached, or does not answer: %v",
+		r.what, b.name(r.blob), err)), err: err}
+}
+
+// refused makes an error of an answer that says no.
+func (b *blobs) refused(r request, a *answer) error {
+	text := fmt.Sprintf("%s %s: the service answered %d %s", r.what, b.name(r.blob), a.status, a.code)
+	if a.text != "" {
+		text += ": " + strings.TrimSuffix(a.text, ".")
+	}
+	if id := a.header.Get("x-ms-request-id"); id != "" {
+		text += " (request " + id + ")"
+	}
+	if hint := hint(a); hint != "" {
+		text += ". " + hint
+	}
+	return &problem{text: b.s.who.clean(text)}
+}
+
+// hint is what to do about an answer.
+func hint(a *answer) string {
+	switch a.code {
+	case "ContainerNotFound":
+		return "The backend does not create containers: create it, or look whether storage_account_name and " +
+			"container_name are right"
+	case "AuthenticationFailed", "InvalidAuthenticationInfo":
+		return "The access key or the signature is wrong or has expired, or belongs to another storage account"
+	case "KeyBasedAuthenticationNotPermitted":
+		return "The storage account accepts no access keys. Set use_azuread_auth = true"
+	case "AuthorizationPermissionMismatch", "AuthorizationFailure", "AuthorizationSourceIPMismatch":
+		return "Give the identity the role \"Storage Blob Data Contributor\" for the container (reading takes " +
+			"\"Storage Blob Data Reader\"), and look whether the account's firewall lets this machine through"
+	case "LeaseIdMissing", "LeaseIdMismatchWithBlobOperation":
+		return "Another run holds the lock on the state"
+	case "LeaseLost", "LeaseNotPresentWithBlobOperation":
+		return "The lock was freed meanwhile"
+	}
+	return ""
+}

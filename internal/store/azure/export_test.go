@@ -1,0 +1,21 @@
+package azure
+
+import (
+	"os"
+	"time"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/tombolo-iac/tombolo/internal/store/remote"
+)
+
+// At makes a driver that finds the account at an address, and does not pause before it tries again.
+func At(address string, config cty.Value, log func(string, ...any)) (remote.Driver, error) {
+	o := complete(remote.Surroundings{Getenv: os.Getenv, Log: log})
+	s, diags := read(config, o)
+	if diags.HasErrors() {
+		return nil, diags.Err()
+	}
+	s.base, s.pause = address, time.Microsecond
+	return &driver{s: s, blobs: newBlobs(s, o)}, nil
+}

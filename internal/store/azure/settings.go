@@ -1,0 +1,274 @@
+package azure
+
+import (
+	"crypto/sha256"
+	"encoding/base64"
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/internal/store/remote"
+)
+
+// settings are what the block and the environment say.
+type settings struct {
+	account, container, key string
+	group                   string
+	lookup, snapshot        bool
+	accessKey               []byte
+	sas                     url.Values
+	direct                  bool // the identity reaches the blobs itself
+	customerKey, customerID string
+	scope                   string
+	who                     who
+	timeout, pause          time.Duration
+	base                    string // address of the account, for tests
+}
+
+// who is the identity that asks.
+type who struct {
+	environment, metadata, subscription, tenant string
+	client, secret                              string
+	certificate                                 []byte
+	password                                    string
+	oidc                                        bool
+	token, tokenFile, requestURL, requestToken  string
+	connection                                  string // of Azure Pipelines
+	msi                                         bool
+	msiEndpoint                                 string
+	cli, pod                                    bool
+	secrets                                     []string // what no message may show
+}
+
+// clean takes secrets out of a text.
+func (w *who) clean(text string) string {
+	for _, s := range w.secrets {
+		if len(s) > 3 {
+			text = strings.ReplaceAll(text, s, "(hidden)")
+			text = strings.ReplaceAll(text, url.QueryEscape(s), "(hidden)")
+		}
+	}
+	return text
+}
+
+// reader takes values out of a block, or else out of the environment, and collects what is wrong with them.
+type reader struct {
+	v     cty.Value
+	o     remote.Surroundings
+	diags *diag.List
+}
+
+// wrong reports what is wrong with an argument. The text must not show the value of a secret one.
+func (r reader) wrong(name, summary, format string, args ...any) {
+	*r.diags = r.diags.Append(&diag.Diagnostic{Severity: diag.Error, Summary: summary,
+		Detail: "The argument " + name + ": " + fmt.Sprintf(format, args...), Path: cty.GetAttrPath(name)})
+}
+
+func (r reader) value(name string) (v cty.Value, ok bool) {
+	if r.v == cty.NilVal || r.v.IsNull() || !r.v.Type().HasAttribute(name) {
+		return cty.NilVal, false
+	}
+	v, _ = r.v.GetAttr(name).UnmarkDeep()
+	return v, !v.IsNull() && v.IsWhollyKnown()
+}
+
+// text returns an argument, or the first of the variables that is set.
+func (r reader) text(name string, variables ...string) string {
+	if v, ok := r.value(name); ok {
+		return v.AsString()
+	}
+	for _, variable := range variables {
+		if s := r.o.Getenv(variable); s != "" {
+			return s
+		}
+	}
+	return ""
+}
+
+func (r reader) is(name string, missing bool, variable string) bool {
+	if v, ok := r.value(name); ok {
+		return v.True()
+	}
+	if s := r.o.Getenv(variable); variable != "" && s != "" {
+		b, err := strconv.ParseBool(s)
+		if err != nil {
+			r.wrong(name, "Invalid Value", "the environment variable %s must be true or false.", variable)
+		}
+		return b
+	}
+	return missing
+}
+
+// file returns what a file holds, without white space around it.
+func (r reader) file(argument, name string) []byte {
+	if name == "" {
+		return nil
+	}
+	f, err := os.Open(r.path(name))
+	if err == nil {
+		defer f.Close()
+		var b []byte
+		if b, err = readBounded(f, maxMessage); err == nil {
+			return b
+		}
+	}
+	r.wrong(argument, "Unreadable file", "%v. Name a file that can be read.", err)
+	return nil
+}
+
+// path returns the name of a file; relative ones are relative to the working directory.
+func (r reader) path(name string) string {
+	if name == "" || filepath.IsAbs(name) || r.o.Dir == "" {
+		return name
+	}
+	return filepath.Join(r.o.Dir, name)
+}
+
+// either returns an argument, or what the file holds that another argument names.
+func (r reader) either(name, variable, fileName, fileVariable string) string {
+	direct := r.text(name, variable)
+	inFile := strings.TrimSpace(string(r.file(fileName, r.text(fileName, fileVariable))))
+	if direct != "" && inFile != "" && direct != inFile {
+		r.wrong(name, "Conflicting values", "its value is not the one in the file of %s. Set one of the two.", fileName)
+	}
+	if direct == "" {
+		return inFile
+	}
+	return direct
+}
+
+var (
+	accountName   = regexp.MustCompile(`^[0-9a-z]{3,24}$`)
+	containerName = regexp.MustCompile(`^(\$root|[0-9a-z](-?[0-9a-z]){2,62})$`)
+)
+
+const defaultTimeout = 300 * time.Second
+
+// read takes the settings from the values of a block and from the environment.
+func read(config cty.Value, o remote.Surroundings) (*settings, diag.List) {
+	var diags diag.List
+	r := reader{v: config, o: o, diags: &diags}
+	s := &settings{account: r.text("storage_account_name"), container: r.text("container_name"), key: r.text("key"),
+		group: r.text("resource_group_name"), lookup: r.is("lookup_blob_endpoint", false, "ARM_USE_DNS_ZONE_ENDPOINT"),
+		snapshot: r.is("snapshot", false, "ARM_SNAPSHOT"), direct: r.is("use_azuread_auth", false, "ARM_USE_AZUREAD"),
+		scope: r.text("encryption_scope", "ARM_ENCRYPTION_SCOPE", "ARM_ENCYRPTION_SCOPE"), timeout: defaultTimeout,
+		pause: longestPause}
+	r.names(s)
+	s.who = r.who()
+	s.who.connection = r.text("ado_pipeline_service_connection_id")
+	if s.who.connection == "" {
+		s.who.connection = r.text("ado_service_connection_id", "ARM_ADO_PIPELINE_SERVICE_CONNECTION_ID",
+			"ARM_OIDC_AZURE_SERVICE_CONNECTION_ID", "AZURESUBSCRIPTION_SERVICE_CONNECTION_ID")
+	}
+	if v, ok := r.value("timeout_seconds"); ok {
+		n, _ := v.AsBigFloat().Int64()
+		if s.timeout = time.Duration(n) * time.Second; n < 1 || n > 86400 {
+			r.wrong("timeout_seconds", "Invalid Value", "the value must be a number from 1 to 86400.")
+		}
+	}
+	r.keys(s)
+	return s, diags
+}
+
+func (r reader) names(s *settings) {
+	for _, one := range []struct {
+		name, value string
+		ok          bool
+		want        string
+	}{
+		{"storage_account_name", s.account, accountName.MatchString(s.account),
+			"3 to 24 lower case letters and digits"},
+		{"container_name", s.container, containerName.MatchString(s.container) && len(s.container) <= 63,
+			"3 to 63 lower case letters, digits and single hyphens between them"},
+		{"key", s.key, len(s.key) <= 900 && !strings.HasSuffix(s.key, "/"),
+			"the name of a blob of at most 900 bytes that does not end with a slash"},
+	} {
+		switch {
+		case one.value == "":
+			r.wrong(one.name, "Missing Required Value", "it must be set.")
+		case !one.ok:
+			r.wrong(one.name, "Invalid Value", "%q is not possible: expected are %s.", one.value, one.want)
+		}
+	}
+}
+
+// keys reads what opens the storage account without an identity, and what encrypts the blobs.
+func (r reader) keys(s *settings) {
+	access, sas := r.text("access_key", "ARM_ACCESS_KEY"), r.text("sas_token", "ARM_SAS_TOKEN")
+	s.who.secrets = append(s.who.secrets, access, sas)
+	if access != "" {
+		var err error
+		if s.accessKey, err = base64.StdEncoding.DecodeString(access); err != nil {
+			r.wrong("access_key", "Invalid Value", "the value, or that of ARM_ACCESS_KEY, is not base64.")
+		}
+	} else if sas != "" {
+		var err error
+		if s.sas, err = url.ParseQuery(strings.TrimPrefix(sas, "?")); err != nil || s.sas.Get("sig") == "" {
+			r.wrong("sas_token", "Invalid Value",
+				"the value, or that of ARM_SAS_TOKEN, is no shared access signature: it has no sig=....")
+		} else {
+			s.who.secrets = append(s.who.secrets, s.sas.Get("sig"))
+		}
+	}
+	if s.customerKey = r.text("customer_provided_key", "ARM_CUSTOMER_PROVIDED_KEY"); s.customerKey != "" {
+		s.who.secrets = append(s.who.secrets, s.customerKey)
+		key, err := base64.StdEncoding.DecodeString(s.customerKey)
+		if err != nil || len(key) != 32 {
+			r.wrong("customer_provided_key", "Invalid Value", "the key must have 256 bits, in base64.")
+		}
+		sum := sha256.Sum256(key)
+		s.customerID = base64.StdEncoding.EncodeToString(sum[:])
+		if s.scope != "" {
+			r.wrong("encryption_scope", "Conflicting arguments",
+				"customer_provided_key is set, too. Set one of the two.")
+		}
+	}
+}
+
+// who reads who asks.
+func (r reader) who() who {
+	w := who{
+		environment:  r.text("environment", "ARM_ENVIRONMENT"),
+		metadata:     r.text("metadata_host", "ARM_METADATA_HOSTNAME", "ARM_METADATA_HOST"),
+		subscription: r.text("subscription_id", "ARM_SUBSCRIPTION_ID"), tenant: r.text("tenant_id", "ARM_TENANT_ID"),
+		client: r.either("client_id", "ARM_CLIENT_ID", "client_id_file_path", "ARM_CLIENT_ID_FILE_PATH"),
+		secret: r.either("client_secret", "ARM_CLIENT_SECRET", "client_secret_file_path",
+			"ARM_CLIENT_SECRET_FILE_PATH"),
+		password: r.text("client_certificate_password", "ARM_CLIENT_CERTIFICATE_PASSWORD"),
+		oidc:     r.is("use_oidc", false, "ARM_USE_OIDC"), token: r.text("oidc_token", "ARM_OIDC_TOKEN"),
+		tokenFile: r.path(r.text("oidc_token_file_path", "ARM_OIDC_TOKEN_FILE_PATH", "AZURE_FEDERATED_TOKEN_FILE")),
+		requestURL: r.text("oidc_request_url", "ARM_OIDC_REQUEST_URL",
+			"ACTIONS_ID_TOKEN_REQUEST_URL", "SYSTEM_OIDCREQUESTURI"),
+		requestToken: r.text("oidc_request_token", "ARM_OIDC_REQUEST_TOKEN",
+			"ACTIONS_ID_TOKEN_REQUEST_TOKEN", "SYSTEM_ACCESSTOKEN"),
+		msi: r.is("use_msi", false, "ARM_USE_MSI"), msiEndpoint: r.text("msi_endpoint", "ARM_MSI_ENDPOINT"),
+		cli: r.is("use_cli", true, "ARM_USE_CLI"),
+		pod: r.is("use_aks_workload_identity", false, "ARM_USE_AKS_WORKLOAD_IDENTITY"),
+	}
+	if w.msiEndpoint == "" {
+		w.msiEndpoint = r.text("endpoint", "ARM_ENDPOINT")
+	}
+	w.certificate = r.file("client_certificate_path", r.text("client_certificate_path", "ARM_CLIENT_CERTIFICATE_PATH"))
+	inline := r.text("client_certificate", "ARM_CLIENT_CERTIFICATE")
+	if inline != "" {
+		var err error
+		if w.certificate, err = base64.StdEncoding.DecodeString(inline); err != nil {
+			r.wrong("client_certificate", "Invalid Value",
+				"the value, or that of ARM_CLIENT_CERTIFICATE, is not base64.")
+		}
+	}
+	if w.environment != "" && w.metadata == "" && clouds[w.environment] == nil {
+		r.wrong("environment", "Invalid Value", "there is no cloud %q: expected are public, usgovernment or china, or "+
+			"metadata_host for another one.", w.environment)
+	}
+	w.secrets = []string{w.secret, w.password, w.token, w.requestToken, inline}
+	return w
+}

@@ -1,0 +1,268 @@
+package consul
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/net/http/httpproxy"
+
+	"github.com/tombolo-iac/tombolo/internal/store/remote"
+)
+
+// Bounds of what the server may send, of how long it may say nothing, and of how often it is asked again.
+const (
+	maxAnswer = 64 << 20
+	silence   = time.Minute
+	retries   = 4
+	firstWait = 200 * time.Millisecond
+)
+
+// client sends requests.
+type client struct {
+	s    *settings
+	http *http.Client
+	log  func(format string, args ...any)
+	wait time.Duration // before the first request that is sent again
+}
+
+func newClient(s *settings, o remote.Surroundings) *client {
+	proxy := httpproxy.FromEnvironment().ProxyFunc()
+	dialer := &net.Dialer{Timeout: 30 * time.Second, KeepAlive: 17 * time.Second}
+	transport := &http.Transport{
+		Proxy:                 func(r *http.Request) (*url.URL, error) { return proxy(r.URL) },
+		DialContext:           dialer.DialContext,
+		TLSClientConfig:       s.tls,
+		TLSHandshakeTimeout:   10 * time.Second,
+		ResponseHeaderTimeout: silence,
+		IdleConnTimeout:       90 * time.Second,
+		ForceAttemptHTTP2:     true,
+	}
+	if s.socket != "" {
+		transport.Proxy = nil
+		transport.DialContext = func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return dialer.DialContext(ctx, "unix", s.socket)
+		}
+	}
+	return &client{s: s, log: o.Log, wait: firstWait, http: &http.Client{Transport: transport,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}}
+}
+
+// answer is what the server said.
+type answer struct {
+	status int
+	body   []byte
+}
+
+// send sends a request that may be repeated, until there is an answer that counts.
+func (c *client) send(ctx context.Context, method, path string, query url.Values, body []byte) (*answer, error) {
+	pause := c.wait
+	for try := 0; ; try++ {
+		a, err := c.once(ctx, method, path, query, body)
+		again := err != nil && ctx.Err() == nil && !errors.As(err, new(*lasting)) || err == nil && (a.status >= 500 ||
+			a.status == http.StatusTooManyRequests)
+		if !again || try == retries {
+			return a, err
+		}
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-time.After(pause):
+		}
+		pause *= 2
+	}
+}
+
+// lasting is an error that another try does not end.
+type lasting struct{ text string }
+
+// Error implements error.
+func (l *lasting) Error() string { return l.text }
+
+// once sends a request and reads the answer.
+func (c *client) once(ctx context.Context, method, path string, query url.Values, body []byte) (a *answer, err error) {
+	began := time.Now()
+	defer func() {
+		said := ""
+		if err != nil {
+			said = err.Error()
+		} else {
+			said = strconv.Itoa(a.status)
+		}
+		c.log("consul: %s %s in %s: %s", method, path, time.Since(began).Round(time.Millisecond), c.s.clean(said))
+	}()
+	limited, cancel := context.WithCancel(ctx)
+	defer cancel()
+	quiet := time.AfterFunc(silence, cancel)
+	defer quiet.Stop()
+	u := *c.s.address
+	u.Path += path
+	all := url.Values{}
+	for _, values := range []url.Values{c.s.query, query} {
+		for name, value := range values {
+			all[name] = value
+		}
+	}
+	u.RawQuery = all.Encode()
+	r, err := http.NewRequestWithContext(limited, method, u.String(), bytes.NewReader(body))
+	if err != nil {
+		return nil, &lasting{c.s.clean(err.Error())}
+	}
+	if c.s.token != "" {
+		r.Header.Set("X-Consul-Token", c.s.token)
+	}
+	if c.s.basic {
+		r.SetBasicAuth(c.s.user, c.s.password)
+	}
+	in, err := c.http.Do(r)
+	if err != nil {
+		return nil, c.unheard(ctx, err)
+	}
+	defer in.Body.Close()
+	data, err := io.ReadAll(io.LimitReader(heard{in.Body, quiet}, maxAnswer+1))
+	switch {
+	case err != nil:
+		return nil, c.unheard(ctx, err)
+	case len(data) > maxAnswer:
+		return nil, &lasting{fmt.Sprintf("the answer of %s is greater than %d bytes", c.s.address.Host, maxAnswer)}
+	}
+	return &answer{status: in.StatusCode, body: data}, nil
+}
+
+// heard puts off a timer whenever something is read.
+type heard struct {
+	r     io.Reader
+	quiet *time.Timer
+}
+
+// Read implements io.Reader.
+func (h heard) Read(p []byte) (int, error) {
+	n, err := h.r.Read(p)
+	if n > 0 {
+		h.quiet.Reset(silence)
+	}
+	return n, err
+}
+
+// unheard returns why there is no answer. It leaves open whether the request has arrived.
+func (c *client) unheard(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if inner := (*url.Error)(nil); errors.As(err, &inner) {
+		err = inner.Err // without the address
+	}
+	return errors.New(c.s.clean(fmt.Sprintf("Consul at %s cannot be reached, or does not answer: %v", c.s.address.Host,
+		err)))
+}
+
+// failed makes an error of an answer that was not expected.
+func (c *client) failed(what, key string, a *answer) error {
+	said := strings.Join(strings.Fields(strings.ToValidUTF8(string(a.body), "?")), " ")
+	said = strings.Map(func(r rune) rune {
+		if r < ' ' || r >= 0x7f && r < 0xa0 {
+			return '?'
+		}
+		return r
+	}, said)
+	const most = 300
+	if runes := []rune(said); len(runes) > most {
+		said = string(runes[:most]) + "..."
+	}
+	text := fmt.Sprintf("%s %s: Consul at %s answered with status %d", what, key, c.s.address.Host, a.status)
+	if said != "" {
+		text += ": " + strings.TrimSuffix(said, ".")
+	}
+	switch a.status {
+	case http.StatusForbidden, http.StatusUnauthorized:
+		text += fmt.Sprintf(". Set access_token, or CONSUL_HTTP_TOKEN, to a token that may write keys below %q and "+
+			"sessions", c.s.path)
+	case http.StatusRequestEntityTooLarge:
+		text += ". The server takes fewer bytes than usual: look at its settings kv_max_value_size and txn_max_req_len"
+	}
+	return errors.New(c.s.clean(text))
+}
+
+// pair is a key with its value.
+type pair struct {
+	Key         string
+	Value       []byte
+	Flags       uint64
+	Session     string
+	ModifyIndex uint64
+}
+
+// linear asks for what stands there now, whichever server answers.
+func linear() url.Values { return url.Values{"consistent": {""}} }
+
+// get returns a key; nil when it is not there.
+func (c *client) get(ctx context.Context, key string) (*pair, error) {
+	a, err := c.send(ctx, http.MethodGet, "/v1/kv/"+key, linear(), nil)
+	var pairs []*pair
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("read %s: %w", key, err)
+	case a.status == http.StatusNotFound && len(a.body) == 0:
+		return nil, nil
+	case a.status != http.StatusOK:
+		return nil, c.failed("read", key, a)
+	}
+	if err := json.Unmarshal(a.body, &pairs); err != nil || len(pairs) != 1 || pairs[0] == nil || pairs[0].Key != key {
+		return nil, fmt.Errorf("read %s: what answers at %s is not Consul. Look at the address", key, c.s.address.Host)
+	}
+	return pairs[0], nil
+}
+
+// keys lists the keys that begin so. Those with the separator behind that are cut there.
+func (c *client) keys(ctx context.Context, prefix, separator string) (keys []string, err error) {
+	query := linear()
+	query.Set("keys", "")
+	query.Set("separator", separator)
+	a, err := c.send(ctx, http.MethodGet, "/v1/kv/"+prefix, query, nil)
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("list %s: %w", prefix, err)
+	case a.status == http.StatusNotFound && len(a.body) == 0:
+		return nil, nil
+	case a.status != http.StatusOK:
+		return nil, c.failed("list", prefix, a)
+	}
+	if err := json.Unmarshal(a.body, &keys); err != nil {
+		return nil, fmt.Errorf("list %s: what answers at %s is not Consul. Look at the address", prefix,
+			c.s.address.Host)
+	}
+	return keys, nil
+}
+
+// put writes a value, whatever stands there.
+func (c *client) put(ctx context.Context, key string, value []byte) error {
+	a, err := c.send(ctx, http.MethodPut, "/v1/kv/"+key, nil, value)
+	if err != nil {
+		return fmt.Errorf("write %s: %w", key, err)
+	}
+	if a.status != http.StatusOK || strings.TrimSpace(string(a.body)) != "true" {
+		return c.failed("write", key, a)
+	}
+	return nil
+}
+
+// remove removes a key.
+func (c *client) remove(ctx context.Context, key string) error {
+	a, err := c.send(ctx, http.MethodDelete, "/v1/kv/"+key, nil, nil)
+	if err != nil {
+		return fmt.Errorf("delete %s: %w", key, err)
+	}
+	if a.status != http.StatusOK {
+		return c.failed("delete", key, a)
+	}
+	return nil
+}

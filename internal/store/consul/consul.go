@@ -1,0 +1,116 @@
+// Package consul keeps states in the keys and values of Consul, in the layout that Terraform and OpenTofu use: all
+// three share a state, its workspaces and its locks.
+//
+// The lock, "<path>/.lock", is held by a session of Consul, which ends when it is not renewed. A goroutine of the hold
+// renews it until the lock is given back. All that is written under a lock is written in transactions that look whether
+// the session still has it: Consul itself refuses whoever has lost it. The state is replaced while it has the index
+// that was read, and the journal is one key that is replaced in the same way. What belongs to Tombolo alone is below
+// "<path>/.tombolo/", which the listings of the other programs ignore.
+//
+//	kind := consul.Kind()
+//	driver, diags := kind.Open(ctx, config, remote.Surroundings{Getenv: os.Getenv})
+package consul
+
+import (
+	"context"
+	"strings"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/internal/store/remote"
+	"github.com/tombolo-iac/tombolo/internal/store/remote/objects"
+	"github.com/tombolo-iac/tombolo/provider"
+	"github.com/tombolo-iac/tombolo/state"
+)
+
+// Kind describes the backend "consul". Its schema is Terraform's.
+func Kind() remote.Kind {
+	return remote.Kind{Name: "consul", Place: "Consul", Schema: schema(), Open: open,
+		Needed: map[string]string{"path": ""}}
+}
+
+func schema() *provider.Block {
+	text := func(about string) *provider.Attribute {
+		return &provider.Attribute{Type: cty.String, Optional: true, Description: about}
+	}
+	flag := func(about string) *provider.Attribute {
+		return &provider.Attribute{Type: cty.Bool, Optional: true, Description: about}
+	}
+	secret := func(about string) *provider.Attribute {
+		a := text(about)
+		a.Sensitive = true
+		return a
+	}
+	return &provider.Block{Attributes: map[string]*provider.Attribute{
+		"path":         text("Key of the state."),
+		"access_token": secret("Token of the access control list."),
+		"address":      secret("Address of Consul: 127.0.0.1:8500 unless it is set."), // it may have a password in it
+		"scheme":       text("http or https."),
+		"datacenter":   text("Datacenter whose keys and values are used."),
+		"http_auth":    secret("User and password for basic authentication, with a colon between them."),
+		"gzip":         flag("Whether the state is compressed."),
+		"lock":         flag("Whether the state is locked: it is, unless this is false."),
+		"ca_file":      text("File with certificates in PEM that the server's is signed with."),
+		"cert_file":    text("File with a certificate in PEM that is shown to the server."),
+		"key_file":     text("File with the private key in PEM of that certificate."),
+	}}
+}
+
+// open reads the settings. It asks the server nothing.
+func open(_ context.Context, config cty.Value, o remote.Surroundings) (remote.Driver, diag.List) {
+	if o.Getenv == nil {
+		o.Getenv = func(string) string { return "" }
+	}
+	if o.Log == nil {
+		o.Log = func(string, ...any) {}
+	}
+	s, diags := read(config, o)
+	if diags.HasErrors() {
+		return nil, diags
+	}
+	d := &driver{s: s, client: newClient(s, o)}
+	d.open, d.close = context.WithCancel(context.Background())
+	return d, diags
+}
+
+// driver keeps the states below one path.
+type driver struct {
+	s      *settings
+	client *client
+	open   context.Context // ends with the driver, for what renews sessions
+	close  context.CancelFunc
+}
+
+// environment stands between the path and the name of a workspace.
+const environment = "-env:"
+
+// Workspaces implements remote.Driver. Keys below those of states are others.
+func (d *driver) Workspaces(ctx context.Context) (names []string, err error) {
+	prefix := d.s.path + environment
+	keys, err := d.client.keys(ctx, prefix, "/")
+	for _, key := range keys {
+		if name, ok := strings.CutPrefix(key, prefix); ok && name != "" && !strings.Contains(name, "/") {
+			names = append(names, name)
+		}
+	}
+	return names, err
+}
+
+// Place implements remote.Driver.
+func (d *driver) Place(workspace string) (remote.Place, error) {
+	key := d.s.path
+	if workspace != state.DefaultWorkspace {
+		key += environment + workspace
+	}
+	p := &place{d: d, client: d.client, key: key, base: strings.TrimRight(key, "/")}
+	p.journal = objects.New(space{client: d.client}, p.own(), maxValue)
+	return p, nil
+}
+
+// Close implements remote.Driver.
+func (d *driver) Close() error {
+	d.close()
+	d.client.http.CloseIdleConnections()
+	return nil
+}

@@ -1,0 +1,327 @@
+package consul
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"github.com/tombolo-iac/tombolo/internal/store/remote"
+	"github.com/tombolo-iac/tombolo/internal/store/remote/objects"
+	"github.com/tombolo-iac/tombolo/state"
+)
+
+// Locks are as those of the other programs. Consul waits for twice the time before it ends a session that nobody
+// renews, and gives its locks to nobody for the delay.
+const (
+	sessionTTL   = "15s"
+	sessionDelay = "5s"
+	renewal      = 5 * time.Second
+	// lockFlags mark a key as a lock. Clients of Consul refuse locks on keys that have others.
+	lockFlags = 0x2ddccbc058a50c18
+	// leaving is how long giving back may take when the caller does not wait any more.
+	leaving = 15 * time.Second
+)
+
+// errEnded means that Consul does not know a session.
+var errEnded = errors.New("the session has ended")
+
+// startSession makes a session.
+func (c *client) startSession(ctx context.Context) (id string, _ error) {
+	body := []byte(`{"Name":"tombolo","TTL":"` + sessionTTL + `","LockDelay":"` + sessionDelay + `"}`)
+	a, err := c.send(ctx, http.MethodPut, "/v1/session/create", nil, body)
+	if err != nil {
+		return "", fmt.Errorf("make a session for the lock: %w", err)
+	}
+	var made struct{ ID string }
+	if a.status != http.StatusOK || json.Unmarshal(a.body, &made) != nil || made.ID == "" {
+		return "", c.failed("make a session for", "the lock", a)
+	}
+	return made.ID, nil
+}
+
+// renewSession keeps a session alive.
+func (c *client) renewSession(ctx context.Context, id string) error {
+	a, err := c.once(ctx, http.MethodPut, "/v1/session/renew/"+id, nil, nil)
+	switch {
+	case err != nil:
+		return err
+	case a.status == http.StatusNotFound:
+		return errEnded
+	case a.status != http.StatusOK:
+		return c.failed("renew", "the session "+id, a)
+	}
+	return nil
+}
+
+// endSession ends a session, with the locks that it has.
+func (c *client) endSession(ctx context.Context, id string) error {
+	a, err := c.send(ctx, http.MethodPut, "/v1/session/destroy/"+id, nil, nil)
+	if err != nil {
+		return fmt.Errorf("end the session %s: %w", id, err)
+	}
+	if a.status != http.StatusOK {
+		return c.failed("end", "the session "+id, a)
+	}
+	return nil
+}
+
+// hold is a lock that is held. Without a session there is none.
+type hold struct {
+	p       *place
+	session string
+	journal *objects.Journal
+	stop    context.CancelFunc
+	done    chan struct{} // closed when nobody renews the session any more
+	ended   atomic.Bool   // Consul does not know the session any more
+}
+
+func (p *place) holding(session string) *hold {
+	h := &hold{p: p, session: session}
+	h.journal = p.journal.Over(space{client: p.client, guard: h.guard()})
+	return h
+}
+
+// guard is what has to hold for a write: that the session has the lock.
+func (h *hold) guard() []operation {
+	if h.session == "" {
+		return nil
+	}
+	return []operation{{Verb: "check-session", Key: h.p.lockKey(), Session: h.session}}
+}
+
+// ID implements remote.Named: the id of the lock is that of the session, by which others free it.
+func (h *hold) ID() string { return h.session }
+
+// Lock implements remote.Place. Lock and information are written together.
+func (p *place) Lock(ctx context.Context, info state.LockInfo) (remote.Hold, error) {
+	if !p.d.s.lock {
+		return p.holding(""), ctx.Err()
+	}
+	session, err := p.client.startSession(ctx)
+	if err != nil {
+		return nil, err
+	}
+	info.ID = session
+	body, err := json.Marshal(info)
+	if err != nil {
+		return nil, err
+	}
+	_, err = p.client.commit(ctx, "lock", p.key,
+		operation{Verb: "lock", Key: p.lockKey(), Session: session, Flags: lockFlags},
+		operation{Verb: "set", Key: p.infoKey(), Value: body})
+	if err != nil {
+		// The answer may have been lost, and what was sent again have met what it had done itself.
+		there, lookErr := p.client.get(ctx, p.lockKey())
+		if lookErr == nil && there != nil && there.Session == session {
+			err = nil
+		} else {
+			p.leave(ctx, session, lookErr != nil)
+		}
+	}
+	if err == nil {
+		h := p.holding(session)
+		h.keep()
+		return h, nil
+	}
+	if r := (*refused)(nil); !errors.As(err, &r) {
+		return nil, err
+	}
+	holder, err := p.Holder(ctx)
+	switch {
+	case err != nil:
+		return nil, err
+	case holder == nil:
+		return nil, &state.LockedError{Err: fmt.Errorf("the lock of %s is free, and Consul gives it to nobody for %s: "+
+			"the session of its last holder has ended without giving it back. Try again", p, sessionDelay)}
+	}
+	return nil, &state.LockedError{Info: holder}
+}
+
+// leave ends a session. It gives back the lock first, if that may have been taken without anybody hearing of it: a lock
+// that ends with its session is given to nobody for a while.
+func (p *place) leave(ctx context.Context, session string, taken bool) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaving)
+	defer cancel()
+	if taken {
+		_ = p.free(ctx, session)
+	}
+	_ = p.client.endSession(ctx, session) // it ends by itself, too
+}
+
+// free releases the lock of a session. A refusal is the answer to a second try whose first has freed it.
+func (p *place) free(ctx context.Context, session string) error {
+	ops := []operation{{Verb: "check-session", Key: p.lockKey(), Session: session},
+		{Verb: "delete", Key: p.infoKey()}, {Verb: "delete", Key: p.lockKey()}}
+	body, err := prepare(ops)
+	if err != nil {
+		return err
+	}
+	pause := p.client.wait
+	for try := 0; ; try++ {
+		a, err := p.client.once(ctx, http.MethodPut, "/v1/txn", nil, body)
+		if err == nil {
+			_, err = p.client.committed("unlock", p.key, ops, a)
+		}
+		switch {
+		case err == nil, try > 0 && errors.Is(err, remote.ErrLost):
+			return nil
+		case errors.Is(err, remote.ErrLost), try == retries, ctx.Err() != nil:
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(pause):
+		}
+		pause *= 2
+	}
+}
+
+// keep renews the session until the lock is given back, or the driver is closed.
+func (h *hold) keep() {
+	ctx, stop := context.WithCancel(h.p.d.open)
+	h.stop, h.done = stop, make(chan struct{})
+	go func() {
+		defer close(h.done)
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-time.After(renewal):
+			}
+			limited, cancel := context.WithTimeout(ctx, 2*renewal)
+			err := h.p.client.renewSession(limited, h.session)
+			cancel()
+			if errors.Is(err, errEnded) {
+				h.ended.Store(true)
+				return
+			}
+		}
+	}()
+}
+
+// Write implements remote.Hold. What does not fit under one key is kept in parts, which are written before the key
+// names them. Those that it named before go in the same transaction.
+func (h *hold) Write(ctx context.Context, w remote.Write) (string, error) {
+	if err := ctx.Err(); err != nil {
+		return "", err
+	}
+	at, err := number(w.Was)
+	if err != nil {
+		return "", err
+	}
+	was, err := h.p.keptAs(ctx, w.Was)
+	if err != nil {
+		return "", err
+	}
+	value := w.Data
+	if h.p.d.s.gzip {
+		if value, err = compressed(value); err != nil {
+			return "", err
+		}
+	}
+	now := link{}
+	if len(value) > inOne {
+		if now, err = h.split(ctx, w.Data, value, was); err != nil {
+			return "", err
+		}
+		if value, err = json.Marshal(now); err != nil {
+			return "", err
+		}
+	}
+	ops := append(h.guard(), operation{Verb: "cas", Key: h.p.key, Value: value, Index: at})
+	if was.Hash != "" && was.Hash != now.Hash {
+		ops = append(ops, operation{Verb: "delete-tree", Key: h.p.folder(was.Hash)})
+	}
+	pairs, err := h.p.client.commit(ctx, "write", h.p.key, ops...)
+	if err != nil {
+		return "", err
+	}
+	version, err := index(pairs, h.p.key)
+	if err == nil {
+		h.p.remember(now, version)
+	}
+	return version, err
+}
+
+// split writes the parts of a state. The digest is that of the state, whether it is compressed or not.
+func (h *hold) split(ctx context.Context, data, value []byte, was link) (link, error) {
+	l := link{Hash: digest(data)}
+	for n := 0; len(value) > 0; n++ {
+		part := value[:min(maxValue, len(value))]
+		key := fmt.Sprintf("%s%d", h.p.folder(l.Hash), n)
+		if l.Hash != was.Hash { // else they are there already
+			if err := h.p.client.put(ctx, key, part); err != nil {
+				return l, err
+			}
+		}
+		l.Chunks, value = append(l.Chunks, key), value[len(part):]
+	}
+	if l.Hash == was.Hash {
+		l.Chunks = was.Chunks
+	}
+	return l, nil
+}
+
+// StartJournal implements remote.Hold.
+func (h *hold) StartJournal(ctx context.Context, was string, first []byte) (string, error) {
+	return h.journal.Start(ctx, was, first)
+}
+
+// Append implements remote.Hold.
+func (h *hold) Append(ctx context.Context, version string, n int, chunk []byte) error {
+	return h.journal.Add(ctx, version, n, chunk)
+}
+
+// Check implements remote.Hold.
+func (h *hold) Check(ctx context.Context) error {
+	if h.session == "" || ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if h.ended.Load() {
+		return remote.ErrLost
+	}
+	lock, err := h.p.client.get(ctx, h.p.lockKey())
+	if err == nil && (lock == nil || lock.Session != h.session) {
+		err = remote.ErrLost
+	}
+	return err
+}
+
+// Delete implements remote.Hold.
+func (h *hold) Delete(ctx context.Context) error {
+	there, err := h.p.client.get(ctx, h.p.key)
+	if err != nil {
+		return err
+	}
+	ops := slices.Concat(h.guard(), []operation{{Verb: "delete-tree", Key: h.p.own()}})
+	if there != nil {
+		ops = append(ops, operation{Verb: "delete", Key: h.p.key})
+		if l := linked(there.Value); l.Hash != "" {
+			ops = append(ops, operation{Verb: "delete-tree", Key: h.p.folder(l.Hash)})
+		}
+	}
+	h.journal.Forget()
+	h.p.remember(link{}, "")
+	_, err = h.p.client.commit(ctx, "delete", h.p.key, ops...)
+	return err
+}
+
+// Unlock implements remote.Hold.
+func (h *hold) Unlock(ctx context.Context) error {
+	if h.session == "" || ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if err := h.p.free(ctx, h.session); err != nil {
+		return err
+	}
+	h.stop()
+	<-h.done
+	_ = h.p.client.endSession(ctx, h.session) // it has no lock any more, and ends by itself, too
+	return nil
+}

@@ -1,0 +1,262 @@
+package consul
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"net/url"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/internal/regular"
+	"github.com/tombolo-iac/tombolo/internal/store/remote"
+)
+
+// settings are what the block and the environment say.
+type settings struct {
+	path           string
+	address        *url.URL // with scheme, host and what paths begin with
+	socket         string   // of a server on this machine; "" for none
+	token          string
+	user, password string
+	basic          bool // user and password are sent
+	query          url.Values
+	gzip, lock     bool
+	tls            *tls.Config
+
+	secrets []string // what no message may show
+}
+
+// reader takes values out of a block or the environment and collects what is wrong with them.
+type reader struct {
+	config cty.Value
+	o      remote.Surroundings
+	diags  *diag.List
+}
+
+// wrong reports what is wrong with an argument.
+func (r reader) wrong(name, summary, format string, args ...any) {
+	*r.diags = r.diags.Append(&diag.Diagnostic{Severity: diag.Error, Summary: summary,
+		Detail: fmt.Sprintf(format, args...), Path: cty.GetAttrPath(name)})
+}
+
+func (r reader) value(name string) (v cty.Value, ok bool) {
+	if r.config == cty.NilVal || r.config.IsNull() || !r.config.Type().HasAttribute(name) {
+		return v, false
+	}
+	v, _ = r.config.GetAttr(name).UnmarkDeep()
+	return v, !v.IsNull() && v.IsWhollyKnown()
+}
+
+// text returns what the block says, or else a variable of the environment.
+func (r reader) text(name, variable string) string {
+	if v, ok := r.value(name); ok && v.AsString() != "" {
+		return v.AsString()
+	}
+	if variable == "" {
+		return ""
+	}
+	return r.o.Getenv(variable)
+}
+
+func (r reader) flag(name string, usual bool) bool {
+	if v, ok := r.value(name); ok {
+		return v.True()
+	}
+	return usual
+}
+
+// variable returns a truth value of the environment.
+func (r reader) variable(name string, usual bool) bool {
+	text := r.o.Getenv(name)
+	if text == "" {
+		return usual
+	}
+	v, err := strconv.ParseBool(text)
+	if err != nil {
+		*r.diags = r.diags.Errorf(nil, "Invalid value of "+name, "The variable has to be true or false.")
+	}
+	return v
+}
+
+// read takes the settings from the values of a block and from the environment.
+func read(config cty.Value, o remote.Surroundings) (*settings, diag.List) {
+	var diags diag.List
+	r := reader{config: config, o: o, diags: &diags}
+	s := &settings{path: r.text("path", ""), query: url.Values{}, gzip: r.flag("gzip", false),
+		lock: r.flag("lock", true)}
+	switch {
+	case s.path == "":
+		r.wrong("path", "path argument is required", "Set the argument path of the backend \"consul\" to the key of "+
+			"the state.")
+	case strings.HasPrefix(s.path, "/"):
+		r.wrong("path", "Invalid path", "A key of Consul does not begin with a slash. Take the first slash out.")
+	}
+	r.address(s)
+	r.authentication(s)
+	for name, value := range map[string]string{"dc": r.text("datacenter", ""), "ns": o.Getenv("CONSUL_NAMESPACE"),
+		"partition": o.Getenv("CONSUL_PARTITION")} {
+		if value != "" {
+			s.query.Set(name, value)
+		}
+	}
+	r.certificates(s)
+	s.hide()
+	return s, diags
+}
+
+// address reads where the server is.
+func (r reader) address(s *settings) {
+	text := r.text("address", "CONSUL_HTTP_ADDR")
+	if text == "" {
+		text = "127.0.0.1:8500"
+	}
+	scheme := r.text("scheme", "")
+	if scheme == "" {
+		scheme = "http"
+		if r.variable("CONSUL_HTTP_SSL", false) {
+			scheme = "https"
+		}
+	}
+	named, rest, ok := strings.Cut(text, "://")
+	switch {
+	case !ok:
+		rest = text
+	case named == "unix":
+		s.socket, rest = rest, "localhost"
+	case named == "https":
+		scheme = named
+	case named != "http":
+		r.wrong("address", "Invalid address", "The address begins with a scheme that is none of http, https and unix. "+
+			"An address looks like consul.example.com:8500.")
+		return
+	}
+	if scheme != "http" && scheme != "https" {
+		r.wrong("scheme", "Invalid scheme", "It is %q. Set http or https.", scheme)
+		return
+	}
+	u, err := url.Parse(scheme + "://" + rest)
+	if err != nil || u.Host == "" || u.RawQuery != "" || u.Fragment != "" {
+		r.wrong("address", "Invalid address", "An address looks like consul.example.com:8500. This one is not shown, "+
+			"because it may have a password in it.")
+		return
+	}
+	if password, set := u.User.Password(); u.User != nil {
+		s.secrets = append(s.secrets, u.User.String(), u.User.Username())
+		if set {
+			s.secrets = append(s.secrets, password)
+		}
+		s.user, s.password, s.basic = u.User.Username(), password, true
+		u.User = nil
+	}
+	u.Path = strings.TrimRight(u.Path, "/")
+	u.RawPath = ""
+	s.address = u
+}
+
+// authentication reads who asks.
+func (r reader) authentication(s *settings) {
+	s.token = r.text("access_token", "")
+	if s.token == "" {
+		if name := r.o.Getenv("CONSUL_HTTP_TOKEN_FILE"); name != "" {
+			if text, err := r.file(name); err != nil {
+				*r.diags = r.diags.Errorf(nil, "The token cannot be read", "The variable CONSUL_HTTP_TOKEN_FILE names "+
+					"a file: %v.", err)
+			} else {
+				s.token = strings.TrimSpace(string(text))
+			}
+		}
+	}
+	if s.token == "" {
+		s.token = r.o.Getenv("CONSUL_HTTP_TOKEN")
+	}
+	if strings.ContainsAny(s.token, "\r\n\x00") {
+		r.wrong("access_token", "Invalid access_token", "The token has a line break in it. Set a token of one line.")
+	}
+	if auth := r.text("http_auth", "CONSUL_HTTP_AUTH"); auth != "" {
+		s.user, s.password, _ = strings.Cut(auth, ":")
+		s.basic = true
+	}
+}
+
+func (r reader) file(name string) ([]byte, error) {
+	if !filepath.IsAbs(name) {
+		name = filepath.Join(r.o.Dir, name)
+	}
+	return regular.Read(name, regular.Note)
+}
+
+// certificates reads what both sides show to each other.
+func (r reader) certificates(s *settings) {
+	s.tls = &tls.Config{MinVersion: tls.VersionTLS12, ServerName: r.o.Getenv("CONSUL_TLS_SERVER_NAME"),
+		InsecureSkipVerify: !r.variable("CONSUL_HTTP_SSL_VERIFY", true)}
+	ca, folder := r.text("ca_file", "CONSUL_CACERT"), r.o.Getenv("CONSUL_CAPATH")
+	var files []string
+	if ca != "" {
+		files = []string{ca}
+	} else if folder != "" {
+		files, _ = filepath.Glob(filepath.Join(folder, "*"))
+	}
+	if ca != "" || folder != "" {
+		s.tls.RootCAs = x509.NewCertPool()
+	}
+	found := len(files) == 0 && folder == ""
+	for _, name := range files {
+		text, err := r.file(name)
+		if err != nil && ca != "" {
+			r.wrong("ca_file", "The certificates cannot be read", "%v. Set ca_file to a file with certificates in PEM.",
+				err)
+			return
+		}
+		found = err == nil && s.tls.RootCAs.AppendCertsFromPEM(text) || found
+	}
+	if !found {
+		r.wrong("ca_file", "There are no certificates", "ca_file, or the folder in CONSUL_CAPATH, has no certificate "+
+			"in PEM that can be read.")
+	}
+	cert, key := r.text("cert_file", "CONSUL_CLIENT_CERT"), r.text("key_file", "CONSUL_CLIENT_KEY")
+	switch {
+	case cert == "" && key == "":
+		return
+	case cert == "" || key == "":
+		r.wrong("cert_file", "Only one of cert_file and key_file is set", "A certificate is of use with its private "+
+			"key alone. Set both, or neither.")
+		return
+	}
+	public, err := r.file(cert)
+	private, keyErr := r.file(key)
+	if err = errors.Join(err, keyErr); err == nil {
+		var pair tls.Certificate
+		if pair, err = tls.X509KeyPair(public, private); err == nil {
+			s.tls.Certificates = []tls.Certificate{pair}
+			return
+		}
+	}
+	r.wrong("cert_file", "The certificate cannot be used", "cert_file and key_file have to name files in PEM with a "+
+		"certificate and its private key: %v.", err)
+}
+
+// hide collects what no message may show.
+func (s *settings) hide() {
+	s.secrets = append(s.secrets, s.token, url.QueryEscape(s.token), s.password, url.QueryEscape(s.password),
+		base64.StdEncoding.EncodeToString([]byte(s.user+":"+s.password)))
+	// The longest go first: a short one may be a part of them.
+	slices.SortFunc(s.secrets, func(a, b string) int { return len(b) - len(a) })
+}
+
+// clean takes secrets out of a text.
+func (s *settings) clean(text string) string {
+	for _, secret := range s.secrets {
+		if len(secret) > 3 {
+			text = strings.ReplaceAll(text, secret, "(hidden)")
+		}
+	}
+	return text
+}

@@ -1,0 +1,228 @@
+package gcs
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"time"
+
+	"golang.org/x/oauth2"
+	"golang.org/x/oauth2/google"
+)
+
+// What tokens are for.
+const (
+	scopeStorage = "https://www.googleapis.com/auth/devstorage.read_write"
+	scopeKeys    = "https://www.googleapis.com/auth/cloudkms"
+	scopeAll     = "https://www.googleapis.com/auth/cloud-platform"
+)
+
+// access has the token for requests.
+type access struct {
+	s     *settings
+	http  *http.Client
+	scope string
+	turn  chan struct{} // who has it may ask for a token
+	token *oauth2.Token
+	quota string // project that requests are counted for
+}
+
+func newAccess(s *settings, client *http.Client, scope string) *access {
+	return &access{s: s, http: client, scope: scope, turn: make(chan struct{}, 1), quota: s.quota}
+}
+
+// noAccess means that there is no token: nothing was asked of the service.
+type noAccess struct {
+	text    string
+	passing bool // there may be one another time
+}
+
+func (n *noAccess) Error() string { return n.text }
+
+// authorize puts the token into a request.
+func (a *access) authorize(ctx context.Context, r *http.Request) (used string, err error) {
+	if a.s.open {
+		return "", nil
+	}
+	select {
+	case a.turn <- struct{}{}:
+	case <-ctx.Done():
+		return "", ctx.Err()
+	}
+	defer func() { <-a.turn }()
+	if !a.token.Valid() {
+		got, err := a.fetch(ctx)
+		if err != nil {
+			return "", err
+		}
+		if a.token = got.Token; a.quota == "" {
+			a.quota = got.quota
+		}
+	}
+	r.Header.Set("Authorization", "Bearer "+a.token.AccessToken)
+	if a.quota != "" {
+		r.Header.Set("X-Goog-User-Project", a.quota)
+	}
+	return a.token.AccessToken, nil
+}
+
+// refused drops a token that the service does not accept any more, and reports whether another may be had.
+func (a *access) refused(used string) bool {
+	a.turn <- struct{}{}
+	defer func() { <-a.turn }()
+	if a.token != nil && a.token.AccessToken == used {
+		a.token = nil
+	}
+	return a.s.token == "" || a.s.account != ""
+}
+
+// granted is a token, and the project that its credentials name for what requests cost.
+type granted struct {
+	*oauth2.Token
+	quota string
+}
+
+// fetch gets a new token. Not all that is asked for one looks at the context; then it ends later by itself.
+func (a *access) fetch(ctx context.Context) (*granted, error) {
+	type result struct {
+		got *granted
+		err error
+	}
+	done := make(chan result, 1)
+	go func() {
+		got, err := a.base(context.WithValue(ctx, oauth2.HTTPClient, a.http))
+		if err == nil && a.s.account != "" {
+			got.Token, err = a.impersonate(ctx, got.Token)
+		}
+		done <- result{got, err}
+	}()
+	select {
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	case r := <-done:
+		if r.err != nil && ctx.Err() == nil {
+			return nil, &noAccess{text: a.s.clean(said(r.err)), passing: unsure(r.err)}
+		}
+		return r.got, r.err
+	}
+}
+
+// unsure reports whether a token may be had another time.
+func unsure(err error) bool {
+	var answer *oauth2.RetrieveError
+	var unsent *url.Error
+	return errors.As(err, &answer) && answer.Response != nil && busy(answer.Response.StatusCode) ||
+		errors.As(err, &unsent) && !lasting(err)
+}
+
+// base returns a token of the credentials themselves.
+func (a *access) base(ctx context.Context) (*granted, error) {
+	scope := a.scope
+	if a.s.account != "" {
+		scope = scopeAll
+	}
+	var found *google.Credentials
+	var err error
+	var file struct {
+		Type  google.CredentialsType
+		Quota string `json:"quota_project_id"`
+	}
+	switch {
+	case a.s.token != "":
+		return &granted{Token: &oauth2.Token{AccessToken: a.s.token}}, nil
+	case a.s.credentials != nil:
+		if err := json.Unmarshal(a.s.credentials, &file); err != nil {
+			return nil, errors.New("credentials: they are not a JSON object")
+		}
+		found, err = google.CredentialsFromJSONWithType(ctx, a.s.credentials, file.Type, scope)
+	default:
+		found, err = google.FindDefaultCredentials(ctx, scope)
+		if err == nil && found.JSON != nil {
+			_ = json.Unmarshal(found.JSON, &file) // without it nobody else pays
+		}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("there are no credentials that could be used: %w. Set credentials or "+
+			"GOOGLE_CREDENTIALS, sign in with \"gcloud auth application-default login\", or run where a "+
+			"service account is attached", err)
+	}
+	token, err := found.TokenSource.Token()
+	return &granted{Token: token, quota: file.Quota}, err
+}
+
+// said is what went wrong, without what a server repeats of the request.
+func said(err error) string {
+	var answer *oauth2.RetrieveError
+	if !errors.As(err, &answer) {
+		var unsent *url.Error
+		if errors.As(err, &unsent) {
+			return "no token: " + unsent.Err.Error()
+		}
+		return err.Error()
+	}
+	text := "the credentials are not accepted"
+	if answer.Response != nil {
+		text += ": " + answer.Response.Status
+	}
+	if answer.ErrorCode != "" {
+		text += ", " + short(answer.ErrorCode)
+	}
+	if answer.ErrorDescription != "" {
+		text += ": " + short(answer.ErrorDescription)
+	}
+	return text
+}
+
+// lifetime is how long a token for an account is valid.
+const lifetime = "3600s"
+
+// impersonate returns a token of the account to act for.
+func (a *access) impersonate(ctx context.Context, t *oauth2.Token) (*oauth2.Token, error) {
+	const accounts = "projects/-/serviceAccounts/"
+	asked := map[string]any{"scope": []string{a.scope}, "lifetime": lifetime}
+	var chain []string
+	for _, d := range a.s.delegates {
+		chain = append(chain, accounts+d)
+	}
+	if chain != nil {
+		asked["delegates"] = chain
+	}
+	body, err := json.Marshal(asked)
+	if err != nil {
+		return nil, err
+	}
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, a.s.accounts+accounts+url.PathEscape(a.s.account)+
+		":generateAccessToken", bytes.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+	r.Header.Set("Content-Type", "application/json")
+	r.Header.Set("Authorization", "Bearer "+t.AccessToken)
+	resp, err := a.http.Do(r)
+	if err != nil {
+		return nil, err
+	}
+	defer resp.Body.Close()
+	answer, err := io.ReadAll(io.LimitReader(resp.Body, maxMessage))
+	if err != nil {
+		return nil, err
+	}
+	if resp.StatusCode != http.StatusOK {
+		_, text := message(answer)
+		return nil, fmt.Errorf("nobody may act for the service account %s with these credentials: status %d %s. Grant "+
+			"them the role roles/iam.serviceAccountTokenCreator on it", a.s.account, resp.StatusCode, text)
+	}
+	var out struct {
+		Token   string    `json:"accessToken"`
+		Expires time.Time `json:"expireTime"`
+	}
+	if err := json.Unmarshal(answer, &out); err != nil || out.Token == "" {
+		return nil, fmt.Errorf("the answer for the service account %s has no token", a.s.account)
+	}
+	return &oauth2.Token{AccessToken: out.Token, Expiry: out.Expires}, nil
+}

@@ -1,0 +1,291 @@
+package gcs
+
+import (
+	"bytes"
+	"context"
+	"crypto/md5"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/tombolo-iac/tombolo/internal/store/remote/objects"
+)
+
+// bucket does what is asked of a bucket.
+type bucket struct {
+	*client
+	name string
+}
+
+// stored is an object as it was read.
+type stored struct {
+	data       []byte
+	generation string
+}
+
+// described is what the service knows of an object.
+type described struct {
+	Name       string            `json:"name"`
+	Generation string            `json:"generation"`
+	Updated    time.Time         `json:"updated"`
+	Created    time.Time         `json:"timeCreated"`
+	Size       string            `json:"size"`
+	Metadata   map[string]string `json:"metadata"`
+}
+
+// metaWrite is metadata that tells each write from all others.
+const metaWrite = "tombolo-write"
+
+// as is how an object is encrypted.
+type as int
+
+const (
+	// plain is as the bucket has it: locks, which all programs read.
+	plain as = iota
+	// sealed is with the keys of the block, when there are any.
+	sealed
+)
+
+// url is how messages call an object.
+func (b *bucket) url(name string) string { return "gs://" + b.name + "/" + name }
+
+// object is the address of an object.
+func (b *bucket) object(name string, query url.Values) string {
+	return b.s.api + "b/" + url.PathEscape(b.name) + "/o/" + url.PathEscape(name) + "?" + query.Encode()
+}
+
+// header has the customer's key, for objects that are encrypted with it.
+func (b *bucket) header(how as) http.Header {
+	h := http.Header{}
+	if how == sealed && b.s.customerKey != nil {
+		sum := sha256.Sum256(b.s.customerKey)
+		h.Set("X-Goog-Encryption-Algorithm", "AES256")
+		h.Set("X-Goog-Encryption-Key", base64.StdEncoding.EncodeToString(b.s.customerKey))
+		h.Set("X-Goog-Encryption-Key-Sha256", base64.StdEncoding.EncodeToString(sum[:]))
+	}
+	return h
+}
+
+// missing reports whether an answer says that there is no such object. A bucket that is not there is another matter.
+func missing(a *answer) bool {
+	_, text := message(a.body)
+	return a.status == http.StatusNotFound && !strings.Contains(strings.ToLower(text), "bucket does not exist") &&
+		!bytes.Contains(a.body, []byte("NoSuchBucket"))
+}
+
+// get returns an object as it is now, or one of its generations; nil when it is not there.
+func (b *bucket) get(ctx context.Context, name, generation string, how as) (*stored, error) {
+	query := url.Values{"alt": {"media"}}
+	if generation != "" {
+		query.Set("generation", generation)
+	}
+	r := request{what: "read", name: b.url(name), method: http.MethodGet, address: b.object(name, query),
+		header: b.header(how), most: b.most}
+	a, err := b.send(ctx, r)
+	switch {
+	case err != nil:
+		return nil, err
+	case missing(a):
+		return nil, nil
+	case a.status != http.StatusOK:
+		return nil, b.failed(r, a)
+	}
+	if generation == "" {
+		generation = a.header.Get("X-Goog-Generation")
+	}
+	if n, err := strconv.ParseInt(generation, 10, 64); err != nil || n <= 0 {
+		return nil, &problem{text: fmt.Sprintf("read %s: the answer names no generation, so that it cannot be "+
+			"replaced safely. Whatever answers there is not Google Cloud Storage, or stands in between", r.name)}
+	}
+	if err := intact(a); err != nil {
+		return nil, &problem{text: fmt.Sprintf("read %s: %v. Try again; if it stays so, look at what stands between "+
+			"this machine and the service", r.name, err)}
+	}
+	return &stored{data: a.body, generation: generation}, nil
+}
+
+// intact compares an object with the digest that comes with it, if one does.
+func intact(a *answer) error {
+	for _, field := range a.header.Values("X-Goog-Hash") {
+		for one := range strings.SplitSeq(field, ",") {
+			want, ok := strings.CutPrefix(strings.TrimSpace(one), "md5=")
+			if sum := md5.Sum(a.body); ok && want != base64.StdEncoding.EncodeToString(sum[:]) {
+				return fmt.Errorf("what arrived is not what is stored: their MD5 digests differ")
+			}
+		}
+	}
+	return nil
+}
+
+// describe returns what is known of an object; nil when it is not there.
+func (b *bucket) describe(ctx context.Context, name string) (*described, error) {
+	r := request{what: "look for", name: b.url(name), method: http.MethodGet,
+		address: b.object(name, url.Values{"fields": {"name,generation,metadata"}})}
+	a, err := b.send(ctx, r)
+	switch {
+	case err != nil:
+		return nil, err
+	case missing(a):
+		return nil, nil
+	case a.status != http.StatusOK:
+		return nil, b.failed(r, a)
+	}
+	return b.description(r, a)
+}
+
+func (b *bucket) description(r request, a *answer) (*described, error) {
+	d := &described{}
+	if err := json.Unmarshal(a.body, d); err != nil || d.Generation == "" {
+		return nil, &problem{text: fmt.Sprintf("%s %s: the answer does not describe an object. Whatever answers there "+
+			"is not Google Cloud Storage", r.what, r.name)}
+	}
+	return d, nil
+}
+
+// put writes an object over the generation was, over none for "", and returns the new one. When the condition does not
+// hold and what stands there is this very write, its first answer was lost.
+func (b *bucket) put(ctx context.Context, name string, data []byte, meta map[string]string, was string, how as) (string,
+	error) {
+	if was == "" {
+		was = "0"
+	}
+	sum := md5.Sum(data)
+	all := map[string]string{metaWrite: rand.Text()}
+	for k, v := range meta {
+		all[k] = v
+	}
+	about, err := json.Marshal(map[string]any{"name": name, "contentType": "application/json", "metadata": all,
+		"md5Hash": base64.StdEncoding.EncodeToString(sum[:])})
+	if err != nil {
+		return "", err
+	}
+	border := "tombolo" + rand.Text()
+	body := bytes.Join([][]byte{[]byte("--" + border + "\r\nContent-Type: application/json\r\n\r\n"), about,
+		[]byte("\r\n--" + border + "\r\nContent-Type: application/json\r\n\r\n"), data,
+		[]byte("\r\n--" + border + "--\r\n")}, nil)
+	query := url.Values{"uploadType": {"multipart"}, "name": {name}, "ifGenerationMatch": {was},
+		"fields": {"name,generation"}}
+	if how == sealed && b.s.kmsKey != "" {
+		query.Set("kmsKeyName", b.s.kmsKey)
+	}
+	r := request{what: "write", name: b.url(name), method: http.MethodPost, header: b.header(how), body: body,
+		address: b.s.upload + "b/" + url.PathEscape(b.name) + "/o?" + query.Encode()}
+	r.header.Set("Content-Type", "multipart/related; boundary="+border)
+	a, err := b.send(ctx, r)
+	if err != nil {
+		return "", err
+	}
+	if a.ok() {
+		d, err := b.description(r, a)
+		if err != nil {
+			return "", err
+		}
+		return d.Generation, nil
+	}
+	if a.status != http.StatusPreconditionFailed {
+		return "", b.failed(r, a)
+	}
+	there, err := b.describe(ctx, name)
+	if err != nil {
+		return "", err
+	}
+	if there != nil && there.Metadata[metaWrite] == all[metaWrite] {
+		return there.Generation, nil
+	}
+	return "", objects.ErrUnmet
+}
+
+// remove removes an object, of a given generation if there is one. It reports whether it was there; when an answer was
+// lost, that it was.
+func (b *bucket) remove(ctx context.Context, name, generation string) (was bool, err error) {
+	query := url.Values{}
+	if generation != "" {
+		query.Set("ifGenerationMatch", generation)
+	}
+	r := request{what: "delete", name: b.url(name), method: http.MethodDelete, address: b.object(name, query)}
+	a, err := b.send(ctx, r)
+	switch {
+	case err != nil:
+		return false, err
+	case a.ok():
+		return true, nil
+	case missing(a):
+		return a.again, nil
+	case a.status == http.StatusPreconditionFailed && a.again:
+		return true, nil
+	case a.status == http.StatusPreconditionFailed:
+		return false, objects.ErrUnmet
+	}
+	return false, b.failed(r, a)
+}
+
+// maxPages bounds a list that goes on without end.
+const maxPages = 10_000
+
+// list calls a function with every object whose name begins so.
+func (b *bucket) list(ctx context.Context, prefix string, more url.Values, each func(described)) error {
+	query := url.Values{"prefix": {prefix}, "fields": {"nextPageToken,items(name,generation)"}}
+	for name, values := range more {
+		query[name] = values
+	}
+	for range maxPages {
+		r := request{what: "list", name: b.url(prefix), method: http.MethodGet,
+			address: b.s.api + "b/" + url.PathEscape(b.name) + "/o?" + query.Encode()}
+		a, err := b.send(ctx, r)
+		if err != nil {
+			return err
+		}
+		if a.status != http.StatusOK {
+			return b.failed(r, a)
+		}
+		var page struct {
+			Next  string `json:"nextPageToken"`
+			Items []described
+		}
+		if err := json.Unmarshal(a.body, &page); err != nil {
+			return &problem{text: fmt.Sprintf("list %s: the answer is no list of objects. Whatever answers there is "+
+				"not Google Cloud Storage", r.name)}
+		}
+		for _, d := range page.Items {
+			each(d)
+		}
+		if page.Next == "" {
+			return nil
+		}
+		query.Set("pageToken", page.Next)
+	}
+	return &problem{text: "list " + b.url(prefix) + ": the list does not end"}
+}
+
+// space is the bucket as journals are kept in it.
+type space struct{ *bucket }
+
+// Get implements objects.Space.
+func (s space) Get(ctx context.Context, name string) (data []byte, tag string, err error) {
+	o, err := s.get(ctx, name, "", sealed)
+	if err != nil || o == nil {
+		return nil, "", err
+	}
+	return o.data, o.generation, nil
+}
+
+// Put implements objects.Space.
+func (s space) Put(ctx context.Context, name string, data []byte, tag string) (string, error) {
+	return s.put(ctx, name, data, nil, tag, sealed)
+}
+
+// Remove implements objects.Space.
+func (s space) Remove(ctx context.Context, name string) error {
+	_, err := s.remove(ctx, name, "")
+	return err
+}
+
+// Name implements objects.Space.
+func (s space) Name(name string) string { return s.url(name) }

@@ -1,0 +1,27 @@
+package gcs
+
+import (
+	"context"
+	"os"
+	"time"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/tombolo-iac/tombolo/internal/store/remote"
+)
+
+// Hasty makes a driver that does not pause before it tries again.
+func Hasty(ctx context.Context, config cty.Value) (remote.Driver, error) {
+	d, diags := open(ctx, config, remote.Surroundings{Getenv: os.Getenv})
+	if diags.HasErrors() {
+		return nil, diags.Err()
+	}
+	d.(*driver).bucket.pause = time.Microsecond
+	return d, nil
+}
+
+// Bounded makes a driver read no objects that are greater.
+func Bounded(d remote.Driver, most int64) { d.(*driver).bucket.most = most }
+
+// Impatient makes a driver not pause before it tries again.
+func Impatient(d remote.Driver) { d.(*driver).bucket.pause = time.Microsecond }

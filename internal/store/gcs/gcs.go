@@ -1,0 +1,68 @@
+// Package gcs keeps states in a bucket of Google Cloud Storage, in the layout that Terraform and OpenTofu use: all
+// three share a state, its workspaces and its locks.
+//
+// Beside "<prefix>/<workspace>.tfstate" there is the lock, "<workspace>.tflock", and what belongs to Tombolo alone,
+// below "<workspace>.tombolo/". The listings of the other programs ignore it. All that matters is written under
+// conditions on generations: a state takes the place of the one that was read, a lock is made where there is none, and
+// the journal is that of package objects. The service is asked by plain HTTPS; golang.org/x/oauth2 finds the
+// credentials.
+//
+//	kind := gcs.Kind()
+//	driver, diags := kind.Open(ctx, config, remote.Surroundings{Getenv: os.Getenv})
+package gcs
+
+import (
+	"context"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/internal/store/remote"
+	"github.com/tombolo-iac/tombolo/provider"
+)
+
+// Kind describes the backend "gcs". Its schema is Terraform's.
+func Kind() remote.Kind {
+	return remote.Kind{Name: "gcs", Place: "Google Cloud Storage", Schema: schema(), Open: open,
+		Needed: map[string]string{"bucket": ""},
+		More: map[string]*provider.Attribute{"universe_domain": {Type: cty.String, Optional: true,
+			Description: "Domain of the services, where it is not googleapis.com."}}}
+}
+
+// schema has the arguments of Terraform 1.11, with its types.
+func schema() *provider.Block {
+	text := func(what string) *provider.Attribute {
+		return &provider.Attribute{Type: cty.String, Optional: true, Description: what}
+	}
+	secret := func(what string) *provider.Attribute {
+		return &provider.Attribute{Type: cty.String, Optional: true, Sensitive: true, Description: what}
+	}
+	return &provider.Block{Attributes: map[string]*provider.Attribute{
+		"bucket":                      text("Name of the bucket."),
+		"prefix":                      text("What names of objects begin with, such as a folder."),
+		"credentials":                 secret("Credentials in JSON, or the name of a file with them."),
+		"access_token":                secret("Access token."),
+		"impersonate_service_account": text("Service account in whose name everything is done."),
+		"impersonate_service_account_delegates": {Type: cty.List(cty.String), Optional: true,
+			Description: "Service accounts that lead to that one."},
+		"encryption_key": secret("Key of 256 bits in base64, or the name of a file with it, that states are " +
+			"encrypted with, and that is not kept there."),
+		"kms_encryption_key":      text("Key of Cloud KMS that states are encrypted with."),
+		"storage_custom_endpoint": text("Address of the service: https://storage.googleapis.com/storage/v1/"),
+	}}
+}
+
+// open reads the settings. It asks the service nothing.
+func open(_ context.Context, config cty.Value, o remote.Surroundings) (remote.Driver, diag.List) {
+	if o.Getenv == nil {
+		o.Getenv = func(string) string { return "" }
+	}
+	if o.Log == nil {
+		o.Log = func(string, ...any) {}
+	}
+	s, diags := read(config, o)
+	if diags.HasErrors() {
+		return nil, diags
+	}
+	return newDriver(s, o), diags
+}

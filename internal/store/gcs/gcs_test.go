@@ -1,0 +1,77 @@
+package gcs_test
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"testing"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/tombolo-iac/tombolo/internal/store/gcs"
+	"github.com/tombolo-iac/tombolo/internal/store/gcs/server"
+	"github.com/tombolo-iac/tombolo/internal/store/remote"
+	"github.com/tombolo-iac/tombolo/internal/store/remote/drivertest"
+)
+
+const lockID = "0b5c8e7e-6c1f-4d9e-9d6d-000000000001"
+
+// customerKey is a key of 256 bits.
+const customerKey = "MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5MDE="
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// settings are those of a block that reaches a server.
+func settings(address string, more map[string]cty.Value) cty.Value {
+	s := map[string]cty.Value{"bucket": cty.StringVal("states"), "prefix": cty.StringVal("some/where"),
+		"access_token":            cty.StringVal("token-canary"),
+		"storage_custom_endpoint": cty.StringVal(address + "/storage/v1/")}
+	for name, v := range more {
+		s[name] = v
+	}
+	return cty.ObjectVal(s)
+}
+
+// open makes a driver of settings.
+func open(t *testing.T, config cty.Value) remote.Driver {
+	t.Helper()
+	d, err := gcs.Hasty(t.Context(), config)
+	must(t, err)
+	return d
+}
+
+func serve(t *testing.T, h http.Handler) string {
+	t.Helper()
+	s := httptest.NewServer(h)
+	t.Cleanup(s.Close)
+	return s.URL
+}
+
+func TestDriver(t *testing.T) {
+	for name, more := range map[string]map[string]cty.Value{
+		"plain":           nil,
+		"customer's keys": {"encryption_key": cty.StringVal(customerKey)},
+		"no prefix":       {"prefix": cty.StringVal("")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			drivertest.Run(t, drivertest.Options{}, func(t *testing.T) (a, b remote.Driver) {
+				s := server.New("states")
+				s.PageSize = 2
+				address := serve(t, s)
+				return open(t, settings(address, more)), open(t, settings(address, more))
+			})
+		})
+	}
+}
+
+// The same with another server of the protocol.
+func TestDriverOnFakeGCSServer(t *testing.T) {
+	drivertest.Run(t, drivertest.Options{}, func(t *testing.T) (a, b remote.Driver) {
+		address := server.Fsouza(t)
+		return open(t, settings(address, nil)), open(t, settings(address, nil))
+	})
+}

@@ -1,0 +1,124 @@
+package gcs
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/tombolo-iac/tombolo/internal/store/remote"
+	"github.com/tombolo-iac/tombolo/internal/store/remote/objects"
+	"github.com/tombolo-iac/tombolo/state"
+)
+
+// To the other programs the id of a lock is the generation of its object: it says so itself, whatever stands in it. A
+// lock of ours has an id of its own besides, by which a run finds it again; either one frees it.
+
+// metaLock is metadata of a lock of ours: its id.
+const metaLock = "tombolo-lock"
+
+// lockTries bounds how often a lock is tried that goes away while it is looked at.
+const lockTries = 5
+
+// leaving is how long giving back a lock may take of which nobody knows whether it was taken.
+const leaving = 10 * time.Second
+
+// Lock implements remote.Place.
+func (p *place) Lock(ctx context.Context, info state.LockInfo) (remote.Hold, error) {
+	info.Path = p.bucket.url(p.lock)
+	body, err := json.Marshal(info)
+	if err != nil {
+		return nil, err
+	}
+	for try := 1; ; try++ {
+		generation, err := p.bucket.put(ctx, p.lock, body, map[string]string{metaLock: info.ID}, "", plain)
+		if err == nil {
+			return &hold{p: p, generation: generation}, nil
+		}
+		if !errors.Is(err, objects.ErrUnmet) {
+			return nil, errors.Join(err, p.leave(ctx, info.ID))
+		}
+		there, err := p.holder(ctx)
+		if err != nil {
+			return nil, err
+		}
+		if there != nil {
+			return nil, &state.LockedError{Info: &there.info}
+		}
+		if try == lockTries {
+			return nil, &state.LockedError{}
+		}
+	}
+}
+
+// leave releases a lock of which no answer was heard. It goes on when the caller has been told to end.
+func (p *place) leave(ctx context.Context, id string) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaving)
+	defer cancel()
+	there, err := p.bucket.describe(ctx, p.lock)
+	if err != nil || there == nil || there.Metadata[metaLock] != id {
+		return nil // it could not be taken for the same reason, or is that of another
+	}
+	_, err = p.bucket.remove(ctx, p.lock, there.Generation)
+	return err
+}
+
+// found is a lock that somebody holds.
+type found struct {
+	info       state.LockInfo
+	generation string
+}
+
+// holder returns who holds the lock; nil when nobody does.
+func (p *place) holder(ctx context.Context) (*found, error) {
+	for try := 1; ; try++ {
+		there, err := p.bucket.describe(ctx, p.lock)
+		if err != nil || there == nil {
+			return nil, err
+		}
+		o, err := p.bucket.get(ctx, p.lock, there.Generation, plain)
+		if err != nil {
+			return nil, err
+		}
+		if o == nil && try < lockTries {
+			continue // it was freed just now
+		}
+		f := &found{generation: there.Generation}
+		if o == nil || json.Unmarshal(o.data, &f.info) != nil {
+			f.info = state.LockInfo{} // nothing is known but that it is held
+		}
+		if f.info.ID = f.generation; there.Metadata[metaLock] != "" {
+			f.info.ID = there.Metadata[metaLock]
+		}
+		f.info.Path = p.bucket.url(p.lock) + "#" + f.generation
+		return f, nil
+	}
+}
+
+// Holder implements remote.Place.
+func (p *place) Holder(ctx context.Context) (*state.LockInfo, error) {
+	there, err := p.holder(ctx)
+	if err != nil || there == nil {
+		return nil, err
+	}
+	return &there.info, nil
+}
+
+// ForceUnlock implements remote.Place.
+func (p *place) ForceUnlock(ctx context.Context, id string) error {
+	there, err := p.holder(ctx)
+	switch {
+	case err != nil:
+		return err
+	case there == nil:
+		return errors.New("the state is not locked")
+	case id != there.info.ID && id != there.generation:
+		return fmt.Errorf("lock id %q does not match the id of the existing lock, %q", id, there.info.ID)
+	}
+	_, err = p.bucket.remove(ctx, p.lock, there.generation)
+	if errors.Is(err, objects.ErrUnmet) {
+		return errors.New("another run has taken the lock just now. Check who holds it")
+	}
+	return err
+}

@@ -1,0 +1,244 @@
+package gcs
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"strings"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/internal/store/remote"
+)
+
+// settings are what the block and the environment say.
+type settings struct {
+	bucket, folder string // the folder is "" or ends in "/"
+	token          string
+	credentials    []byte // JSON; nil: those of the surroundings
+	account        string // to act for
+	delegates      []string
+	customerKey    []byte // nil without one
+	kmsKey         string
+	api, upload    string // addresses of the service, with "/" at the end
+	accounts       string // address of the service that lets act for accounts
+	quota          string // project that requests are counted for
+	open           bool   // an emulator, which asks for no credentials
+
+	secrets []string // what no message may show
+}
+
+// universe is where the services of Google are.
+const universe = "googleapis.com"
+
+// reader takes values out of a block and collects what is wrong with them.
+type reader struct {
+	values map[string]cty.Value
+	o      remote.Surroundings
+	diags  diag.List
+}
+
+// wrong reports what is wrong with an argument.
+func (r *reader) wrong(name, summary, format string, args ...any) {
+	r.diags = r.diags.Append(&diag.Diagnostic{Severity: diag.Error, Summary: summary, Path: cty.GetAttrPath(name),
+		Detail: fmt.Sprintf("The argument %s: ", name) + fmt.Sprintf(format, args...)})
+}
+
+// text returns an argument, or the first of the environment variables that is set.
+func (r *reader) text(name string, variables ...string) string {
+	if v, ok := r.values[name]; ok {
+		v, _ = v.Unmark()
+		if v.IsKnown() && !v.IsNull() && v.AsString() != "" {
+			return v.AsString()
+		}
+	}
+	for _, variable := range variables {
+		if v := r.o.Getenv(variable); v != "" {
+			return v
+		}
+	}
+	return ""
+}
+
+// content returns a text, or what is in the file that it names.
+func (r *reader) content(name, text string) string {
+	if text == "" || strings.ContainsAny(text, "{\n") {
+		return text
+	}
+	file := text
+	if rest, ok := strings.CutPrefix(file, "~/"); ok {
+		file = filepath.Join(r.o.Getenv("HOME"), rest)
+	} else if !filepath.IsAbs(file) {
+		file = filepath.Join(r.o.Dir, file)
+	}
+	if info, err := os.Stat(file); err != nil || !info.Mode().IsRegular() {
+		return text
+	}
+	b, err := os.ReadFile(file)
+	if err != nil {
+		r.wrong(name, "File cannot be read", "%v.", err)
+	}
+	return string(b)
+}
+
+// read takes the settings from the values of a block and from the environment.
+func read(config cty.Value, o remote.Surroundings) (*settings, diag.List) {
+	r := &reader{values: map[string]cty.Value{}, o: o}
+	if !config.IsNull() {
+		config, _ = config.Unmark()
+		r.values = config.AsValueMap()
+	}
+	s := &settings{bucket: r.text("bucket")}
+	if s.bucket == "" {
+		r.wrong("bucket", "Missing Required Value", "It must be set to the name of the bucket.")
+	}
+	if prefix := strings.Trim(path.Clean("/"+r.text("prefix")), "/"); prefix != "" {
+		s.folder = prefix + "/"
+	}
+	r.access(s, "GOOGLE_BACKEND_CREDENTIALS", "GOOGLE_CREDENTIALS")
+	r.encryption(s)
+	r.services(s)
+	return s, r.diags
+}
+
+// access reads in whose name the service is asked.
+func (r *reader) access(s *settings, variables ...string) {
+	s.token = r.text("access_token", "GOOGLE_OAUTH_ACCESS_TOKEN")
+	given := r.text("credentials", variables...)
+	s.secrets = append(s.secrets, s.token)
+	if given != "" && s.token == "" {
+		text := r.content("credentials", given)
+		s.secrets = append(s.secrets, text)
+		if err := s.take([]byte(text)); err != nil {
+			r.wrong("credentials", "Invalid credentials", "It is neither the name of a file nor credentials in JSON: "+
+				"%v. It can stand in the environment variables GOOGLE_BACKEND_CREDENTIALS and GOOGLE_CREDENTIALS, too.",
+				err)
+		}
+	}
+	s.account = r.text("impersonate_service_account", "GOOGLE_BACKEND_IMPERSONATE_SERVICE_ACCOUNT",
+		"GOOGLE_IMPERSONATE_SERVICE_ACCOUNT")
+	if v, ok := r.values["impersonate_service_account_delegates"]; ok && !v.IsNull() && v.IsWhollyKnown() {
+		v, _ = v.UnmarkDeep()
+		for _, e := range v.AsValueSlice() {
+			if !e.IsNull() {
+				s.delegates = append(s.delegates, e.AsString())
+			}
+		}
+	}
+	domain := r.text("universe_domain", "GOOGLE_BACKEND_UNIVERSE_DOMAIN", "GOOGLE_CLOUD_UNIVERSE_DOMAIN")
+	if domain == "" {
+		domain = universe
+	}
+	s.api = "https://storage." + domain + "/storage/v1/"
+	s.accounts = "https://iamcredentials." + domain + "/v1/"
+	if e := r.text("", "GOOGLE_IAM_CREDENTIALS_CUSTOM_ENDPOINT"); e != "" {
+		s.accounts = strings.TrimSuffix(e, "/") + "/"
+	}
+	if q := r.o.Getenv("GOOGLE_CLOUD_QUOTA_PROJECT"); q != "" {
+		s.quota = q
+	}
+}
+
+// take looks at credentials, and notes what is secret in them.
+func (s *settings) take(text []byte) error {
+	var found struct {
+		Type         string `json:"type"`
+		Key          string `json:"private_key"`
+		KeyID        string `json:"private_key_id"`
+		ClientSecret string `json:"client_secret"`
+		Refresh      string `json:"refresh_token"`
+		Quota        string `json:"quota_project_id"`
+	}
+	if json.Unmarshal(text, &found) != nil { // the decoder's words may hold a part of a secret
+		return fmt.Errorf("it is not a JSON object")
+	}
+	if found.Type == "" {
+		return fmt.Errorf("the JSON object has no type")
+	}
+	s.credentials, s.quota = text, found.Quota
+	s.secrets = append(s.secrets, found.Key, found.KeyID, found.ClientSecret, found.Refresh)
+	s.secrets = append(s.secrets, strings.Split(found.Key, "\n")...)
+	return nil
+}
+
+// encryption reads how objects are encrypted.
+func (r *reader) encryption(s *settings) {
+	key, kms := r.text("encryption_key"), r.text("kms_encryption_key")
+	if key != "" && kms != "" {
+		r.wrong("encryption_key", "Conflicting arguments", "Only one of encryption_key and kms_encryption_key can be "+
+			"set.")
+	}
+	if key == "" && kms == "" {
+		if key = r.text("", "GOOGLE_ENCRYPTION_KEY"); key == "" {
+			kms = r.text("", "GOOGLE_KMS_ENCRYPTION_KEY")
+		}
+	}
+	s.kmsKey = kms
+	if key == "" {
+		return
+	}
+	key = strings.TrimSpace(r.content("encryption_key", key))
+	s.secrets = append(s.secrets, key)
+	raw, err := base64.StdEncoding.DecodeString(key)
+	if err != nil || len(raw) != 32 {
+		r.wrong("encryption_key", "Invalid encryption key", "The key must have 256 bits, which are 44 characters of "+
+			"base64, or it is the name of a file with them. It can stand in the environment variable "+
+			"GOOGLE_ENCRYPTION_KEY, too.")
+		return
+	}
+	s.customerKey = raw
+	s.secrets = append(s.secrets, string(raw))
+}
+
+// services reads how the service is reached.
+func (r *reader) services(s *settings) {
+	address := r.text("storage_custom_endpoint", "GOOGLE_BACKEND_STORAGE_CUSTOM_ENDPOINT",
+		"GOOGLE_STORAGE_CUSTOM_ENDPOINT")
+	if emulator := r.text("", "STORAGE_EMULATOR_HOST"); address == "" && emulator != "" {
+		if !strings.Contains(emulator, "://") {
+			emulator = "http://" + emulator
+		}
+		address, s.open = emulator, s.token == "" && s.credentials == nil && s.account == ""
+	}
+	if address == "" {
+		address = s.api
+	}
+	u, err := url.Parse(address)
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		if err == nil && u.User != nil || strings.Contains(address, "@") {
+			address = "the value"
+		}
+		r.wrong("storage_custom_endpoint", "Invalid address", "%q is not an address such as "+
+			"https://storage.googleapis.com/storage/v1/.", address)
+		return
+	}
+	if p, ok := u.User.Password(); ok {
+		s.secrets = append(s.secrets, p)
+	}
+	base := url.URL{Scheme: u.Scheme, User: u.User, Host: u.Host}
+	s.upload = base.String() + "/upload/storage/v1/"
+	base.Path = strings.TrimSuffix(strings.TrimSuffix(u.Path, "/"), "/b") + "/" // ".../b" is in many examples
+	if base.Path == "/" {
+		base.Path = "/storage/v1/"
+	}
+	s.api = base.String()
+}
+
+// Tokens and signed requests for them, whoever shows them.
+var tokens = regexp.MustCompile(`\bey[\w-]{8,}\.[\w-]+\.[\w-]*|\bya29\.[\w.-]+`)
+
+// clean takes secrets out of a text.
+func (s *settings) clean(text string) string {
+	for _, secret := range s.secrets {
+		if len(secret) > 3 {
+			text = strings.ReplaceAll(text, secret, "(hidden)")
+		}
+	}
+	return tokens.ReplaceAllString(text, "(hidden)")
+}

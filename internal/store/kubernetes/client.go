@@ -1,0 +1,344 @@
+package kubernetes
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"k8s.io/client-go/rest"
+
+	"github.com/tombolo-iac/tombolo/internal/store/remote"
+	"github.com/tombolo-iac/tombolo/internal/store/remote/objects"
+)
+
+// Bounds of what the server may send, of how long a request may take, and of how often it is sent.
+const (
+	maxAnswer = 256 << 20
+	longest   = time.Minute
+	retries   = 4
+	firstWait = 200 * time.Millisecond
+	// maxSecret is how many bytes a secret may have.
+	maxSecret = 1 << 20
+)
+
+// client sends requests.
+type client struct {
+	s    *settings
+	http *http.Client
+	base *url.URL
+	log  func(format string, args ...any)
+	wait time.Duration // before the first request that is sent again
+}
+
+func newClient(s *settings, o remote.Surroundings) (*client, error) {
+	base, _, err := rest.DefaultServerUrlFor(s.rest)
+	if err != nil {
+		return nil, err
+	}
+	base.User = nil
+	c, err := rest.HTTPClientFor(s.rest)
+	if err != nil {
+		return nil, err
+	}
+	c.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	c.Timeout = 0
+	return &client{s: s, http: c, base: base, log: o.Log, wait: firstWait}, nil
+}
+
+// metadata of an object, as far as it matters.
+type metadata struct {
+	Name            string            `json:"name"`
+	Namespace       string            `json:"namespace,omitempty"`
+	Labels          map[string]string `json:"labels,omitempty"`
+	Annotations     map[string]string `json:"annotations,omitempty"`
+	ResourceVersion string            `json:"resourceVersion,omitempty"`
+}
+
+// secret is a secret, or what is known of one that was listed.
+type secret struct {
+	APIVersion string            `json:"apiVersion,omitempty"`
+	Kind       string            `json:"kind,omitempty"`
+	Metadata   metadata          `json:"metadata"`
+	Type       string            `json:"type,omitempty"`
+	Data       map[string][]byte `json:"data,omitempty"`
+
+	all map[string]any // as the server has sent it: nothing of it gets lost when it is replaced
+}
+
+// answer is what the server said.
+type answer struct {
+	status int
+	body   []byte
+}
+
+func (c *client) secrets() string { return "/api/v1/namespaces/" + c.s.namespace + "/secrets" }
+func (c *client) leases() string {
+	return "/apis/coordination.k8s.io/v1/namespaces/" + c.s.namespace + "/leases"
+}
+
+// send sends a request until there is an answer that counts. All requests may be sent again: what they do depends on
+// versions.
+func (c *client) send(ctx context.Context, method, path string, query url.Values, body any) (*answer, error) {
+	var text []byte
+	if body != nil {
+		var err error
+		if text, err = json.Marshal(body); err != nil {
+			return nil, err
+		}
+	}
+	pause := c.wait
+	for try := 0; ; try++ {
+		a, err := c.once(ctx, method, path, query, text)
+		again := err != nil && ctx.Err() == nil || err == nil && (a.status >= 500 ||
+			a.status == http.StatusTooManyRequests)
+		if !again || try == retries {
+			return a, err
+		}
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-time.After(pause):
+		}
+		pause *= 2
+	}
+}
+
+// once sends a request and reads the answer.
+func (c *client) once(ctx context.Context, method, path string, query url.Values, body []byte) (a *answer, err error) {
+	began := time.Now()
+	defer func() {
+		said := ""
+		if err != nil {
+			said = err.Error()
+		} else {
+			said = strconv.Itoa(a.status)
+		}
+		c.log("kubernetes: %s %s in %s: %s", method, path, time.Since(began).Round(time.Millisecond), c.s.clean(said))
+	}()
+	limited, cancel := context.WithTimeout(ctx, longest)
+	defer cancel()
+	u := *c.base
+	u.Path = strings.TrimSuffix(u.Path, "/") + path
+	u.RawQuery = query.Encode()
+	r, err := http.NewRequestWithContext(limited, method, u.String(), bytes.NewReader(body))
+	if err != nil {
+		return nil, errors.New(c.s.clean(err.Error()))
+	}
+	r.Header.Set("Accept", "application/json")
+	if query.Has("labelSelector") { // names and labels alone
+		r.Header.Set("Accept", "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json")
+	}
+	r.Header.Set("Content-Type", "application/json")
+	in, err := c.http.Do(r)
+	if err != nil {
+		return nil, c.unheard(ctx, err)
+	}
+	defer in.Body.Close()
+	data, err := io.ReadAll(io.LimitReader(in.Body, maxAnswer+1))
+	switch {
+	case err != nil:
+		return nil, c.unheard(ctx, err)
+	case len(data) > maxAnswer:
+		return nil, fmt.Errorf("the answer of %s is greater than %d bytes", c.base.Host, maxAnswer)
+	}
+	return &answer{status: in.StatusCode, body: data}, nil
+}
+
+// unheard returns why there is no answer. It leaves open whether the request has arrived.
+func (c *client) unheard(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if inner := (*url.Error)(nil); errors.As(err, &inner) {
+		err = inner.Err // without the address
+	}
+	return errors.New(c.s.clean(fmt.Sprintf("Kubernetes at %s cannot be reached, or does not answer: %v", c.base.Host,
+		err)))
+}
+
+// failed makes an error of an answer that was not expected.
+func (c *client) failed(what, name string, a *answer) error {
+	var said struct{ Message string }
+	_ = json.Unmarshal(a.body, &said) // what is no answer of Kubernetes is not shown
+	message := strings.Map(func(r rune) rune {
+		if r < ' ' || r >= 0x7f && r < 0xa0 {
+			return ' '
+		}
+		return r
+	}, said.Message)
+	const most = 300
+	if runes := []rune(message); len(runes) > most {
+		message = string(runes[:most]) + "..."
+	}
+	text := fmt.Sprintf("%s %s: Kubernetes at %s answered with status %d", what, name, c.base.Host, a.status)
+	if message != "" {
+		text += ": " + strings.TrimSuffix(message, ".")
+	}
+	switch a.status {
+	case http.StatusUnauthorized:
+		text += ". The server does not accept these credentials: look at config_path, config_context and token"
+	case http.StatusForbidden:
+		text += ". Allow get, list, create, update and delete of secrets and leases in the namespace " + c.s.namespace
+	case http.StatusNotFound:
+		text += ". The backend does not create namespaces: create " + c.s.namespace + ", or set another one"
+	}
+	return errors.New(c.s.clean(text))
+}
+
+// decode reads an object, with all that the server has sent.
+func decode(a *answer, into any) (all map[string]any, err error) {
+	if err = json.Unmarshal(a.body, into); err != nil {
+		return nil, err
+	}
+	d := json.NewDecoder(bytes.NewReader(a.body))
+	d.UseNumber()
+	err = d.Decode(&all)
+	return all, err
+}
+
+// get returns a secret; nil when it is not there.
+func (c *client) get(ctx context.Context, name string) (*secret, error) {
+	a, err := c.send(ctx, http.MethodGet, c.secrets()+"/"+name, nil, nil)
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("read the secret %s: %w", name, err)
+	case a.status == http.StatusNotFound:
+		return nil, nil
+	case a.status != http.StatusOK:
+		return nil, c.failed("read", "the secret "+name, a)
+	}
+	s := &secret{}
+	if s.all, err = decode(a, s); err != nil || s.Metadata.ResourceVersion == "" {
+		return nil, fmt.Errorf("read the secret %s: what answers at %s is not Kubernetes. Look at the address", name,
+			c.base.Host)
+	}
+	return s, nil
+}
+
+// put makes a secret, or replaces the one that has this version.
+func (c *client) put(ctx context.Context, s *secret) (version string, _ error) {
+	s.APIVersion, s.Kind = "v1", "Secret"
+	s.Metadata.Namespace = c.s.namespace
+	method, path := http.MethodPost, c.secrets()
+	if s.Metadata.ResourceVersion != "" {
+		method, path = http.MethodPut, path+"/"+s.Metadata.Name
+	}
+	var body any = s
+	if s.all != nil {
+		s.all["data"] = s.Data
+		body = s.all
+	}
+	a, err := c.send(ctx, method, path, nil, body)
+	switch {
+	case err != nil:
+		return "", fmt.Errorf("write the secret %s: %w", s.Metadata.Name, err)
+	case a.status == http.StatusConflict, a.status == http.StatusNotFound && method == http.MethodPut:
+		return "", objects.ErrUnmet
+	case a.status != http.StatusOK && a.status != http.StatusCreated:
+		return "", c.failed("write", "the secret "+s.Metadata.Name, a)
+	}
+	var made secret
+	if json.Unmarshal(a.body, &made) != nil || made.Metadata.ResourceVersion == "" {
+		return "", fmt.Errorf("write the secret %s: what answers at %s is not Kubernetes. Look at the address",
+			s.Metadata.Name, c.base.Host)
+	}
+	return made.Metadata.ResourceVersion, nil
+}
+
+// remove removes an object, when it still has the given version; "" for any. What is not there is no error.
+func (c *client) remove(ctx context.Context, path, version string) error {
+	var body any
+	if version != "" {
+		body = map[string]any{"preconditions": map[string]string{"resourceVersion": version}}
+	}
+	a, err := c.send(ctx, http.MethodDelete, path, nil, body)
+	switch {
+	case err != nil:
+		return fmt.Errorf("delete %s: %w", path, err)
+	case a.status == http.StatusConflict:
+		return objects.ErrUnmet
+	case a.status != http.StatusOK && a.status != http.StatusAccepted && a.status != http.StatusNotFound:
+		return c.failed("delete", path, a)
+	}
+	return nil
+}
+
+// list returns what is known of secrets with labels.
+func (c *client) list(ctx context.Context, selector string) (all []metadata, _ error) {
+	a, err := c.send(ctx, http.MethodGet, c.secrets(), url.Values{"labelSelector": {selector}}, nil)
+	if err != nil {
+		return nil, fmt.Errorf("list secrets: %w", err)
+	}
+	if a.status != http.StatusOK {
+		return nil, c.failed("list", "secrets", a)
+	}
+	var found struct {
+		Items []struct{ Metadata metadata }
+	}
+	if err := json.Unmarshal(a.body, &found); err != nil {
+		return nil, fmt.Errorf("list secrets: what answers at %s is not Kubernetes. Look at the address", c.base.Host)
+	}
+	for _, one := range found.Items {
+		all = append(all, one.Metadata)
+	}
+	return all, nil
+}
+
+// space is where the journal is kept.
+type space struct {
+	client *client
+	state  string // the name of the first secret of the state
+}
+
+// ownKey is the member of a secret with what the journal keeps in it.
+const ownKey = "tombolo"
+
+// secretOf is the name of the secret of an object.
+func secretOf(name string) string { return strings.ToLower(strings.ReplaceAll(name, "/", ".")) }
+
+// label is a name as a label can have it.
+func label(name string) string { return fmt.Sprintf("%.20x", sha256.Sum256([]byte(name))) }
+
+// Get implements objects.Space.
+func (s space) Get(ctx context.Context, name string) (data []byte, tag string, err error) {
+	there, err := s.client.get(ctx, secretOf(name))
+	if err != nil || there == nil {
+		return nil, "", err
+	}
+	return there.Data[ownKey], there.Metadata.ResourceVersion, nil
+}
+
+// Put implements objects.Space.
+func (s space) Put(ctx context.Context, name string, data []byte, tag string) (string, error) {
+	version, err := s.client.put(ctx, &secret{Type: "Opaque", Data: map[string][]byte{ownKey: data},
+		Metadata: metadata{Name: secretOf(name), ResourceVersion: tag,
+			Labels: map[string]string{labelOwn: label(s.state)}}})
+	if !errors.Is(err, objects.ErrUnmet) {
+		return version, err
+	}
+	there, tag, err := s.Get(ctx, name)
+	switch {
+	case err != nil:
+		return "", err
+	case tag != "" && bytes.Equal(there, data):
+		return tag, nil
+	}
+	return "", objects.ErrUnmet
+}
+
+// Remove implements objects.Space.
+func (s space) Remove(ctx context.Context, name string) error {
+	return s.client.remove(ctx, s.client.secrets()+"/"+secretOf(name), "")
+}
+
+// Name implements objects.Space.
+func (s space) Name(name string) string { return "the secret " + secretOf(name) }

@@ -1,0 +1,148 @@
+// Package kubernetes keeps states in secrets of Kubernetes, in the layout that Terraform and OpenTofu use: all three
+// share a state, its workspaces and its locks, which are leases.
+//
+// A state is compressed, and in several secrets when it is great. Each is replaced while it has the version that was
+// read, the first one before all others, so that of two runs one writes. A copy of the whole is kept beside them
+// meanwhile: it is read when a run has ended in between. The journal is in secrets of Tombolo's own, which have other
+// labels, so that the listings of the other programs ignore them.
+//
+//	kind := kubernetes.Kind()
+//	driver, diags := kind.Open(ctx, config, remote.Surroundings{Getenv: os.Getenv})
+package kubernetes
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/internal/store/remote"
+	"github.com/tombolo-iac/tombolo/internal/store/remote/objects"
+	"github.com/tombolo-iac/tombolo/provider"
+)
+
+// Kind describes the backend "kubernetes". Its schema is Terraform's.
+func Kind() remote.Kind {
+	return remote.Kind{Name: "kubernetes", Place: "secrets of Kubernetes", Schema: schema(), Open: open,
+		Blocks: map[string]bool{"exec": true}, Needed: map[string]string{"secret_suffix": ""}}
+}
+
+func schema() *provider.Block {
+	of := func(ty cty.Type, about string) *provider.Attribute {
+		return &provider.Attribute{Type: ty, Optional: true, Description: about}
+	}
+	text := func(about string) *provider.Attribute { return of(cty.String, about) }
+	secret := func(about string) *provider.Attribute {
+		a := text(about)
+		a.Sensitive = true
+		return a
+	}
+	required := func(about string) *provider.Attribute {
+		return &provider.Attribute{Type: cty.String, Required: true, Description: about}
+	}
+	env := of(cty.Map(cty.String), "Variables of its environment.")
+	env.Sensitive = true
+	return &provider.Block{Attributes: map[string]*provider.Attribute{
+		"secret_suffix":            text("What names of secrets end with: tfstate-WORKSPACE-SUFFIX."),
+		"labels":                   of(cty.Map(cty.String), "More labels of the secrets."),
+		"namespace":                text("Namespace of the secrets: default unless it is set."),
+		"in_cluster_config":        of(cty.Bool, "Whether the credentials are those of the pod."),
+		"load_config_file":         of(cty.Bool, "Has no effect, as in Terraform."),
+		"host":                     text("Address of the API server."),
+		"username":                 text("User for basic authentication."),
+		"password":                 secret("Password for basic authentication."),
+		"insecure":                 of(cty.Bool, "Whether any certificate of the server is trusted."),
+		"client_certificate":       text("Certificate in PEM that is shown to the server."),
+		"client_key":               secret("Private key in PEM of that certificate."),
+		"cluster_ca_certificate":   text("Certificates in PEM that the server's is signed with."),
+		"config_paths":             of(cty.List(cty.String), "Files of kubectl."),
+		"config_path":              text("File of kubectl."),
+		"config_context":           text("Context in the files of kubectl."),
+		"config_context_auth_info": text("User in the files of kubectl."),
+		"config_context_cluster":   text("Cluster in the files of kubectl."),
+		"token":                    secret("Token of a service account."),
+		"proxy_url":                text("Proxy for all requests."),
+		"exec": {Optional: true, Description: "Program that gets credentials.",
+			Nested: &provider.NestedObject{Nesting: provider.NestingSingle, Attributes: map[string]*provider.Attribute{
+				"api_version": required("Version of what it prints."), "command": required("The program."),
+				"args": of(cty.List(cty.String), "Its arguments."), "env": env,
+			}}},
+	}}
+}
+
+// open reads the settings and finds out how to connect. It asks the server nothing.
+func open(_ context.Context, config cty.Value, o remote.Surroundings) (remote.Driver, diag.List) {
+	if o.Getenv == nil {
+		o.Getenv = func(string) string { return "" }
+	}
+	if o.Log == nil {
+		o.Log = func(string, ...any) {}
+	}
+	s, diags := read(config, o)
+	if diags.HasErrors() {
+		return nil, diags
+	}
+	c, err := newClient(s, o)
+	if err != nil {
+		return nil, diags.Errorf(nil, "Kubernetes cannot be reached", "%s. Look at the arguments of the backend "+
+			"\"kubernetes\" that say how to connect, and at the file of kubectl that they name.", s.clean(err.Error()))
+	}
+	return &driver{s: s, client: c}, diags
+}
+
+// driver keeps the states of one suffix.
+type driver struct {
+	s      *settings
+	client *client
+}
+
+// The labels of the other programs' secrets.
+const (
+	labelState     = "tfstate"
+	labelSuffix    = "tfstateSecretSuffix"
+	labelWorkspace = "tfstateWorkspace"
+	labelManager   = "app.kubernetes.io/managed-by"
+	// labelOwn is that of secrets that belong to Tombolo alone: the name that the first secret of the state has.
+	labelOwn = "tombolo"
+)
+
+// Workspaces implements remote.Driver.
+func (d *driver) Workspaces(ctx context.Context) (names []string, err error) {
+	all, err := d.client.list(ctx, labelState+"=true,"+labelSuffix+"="+d.s.suffix)
+	for _, one := range all {
+		if name := one.Labels[labelWorkspace]; name != "" {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names), err
+}
+
+// secretName is what names of secrets have to look like.
+var secretName = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`)
+
+// Place implements remote.Driver.
+func (d *driver) Place(workspace string) (remote.Place, error) {
+	name := "tfstate-" + workspace + "-" + d.s.suffix
+	const most = 120 // of 253, for what is added to it; a label has at most 63
+	if !secretName.MatchString(name) || len(name) > most || len(workspace) > 63 || strings.HasSuffix(workspace, ".") {
+		return nil, fmt.Errorf("%q cannot be the name of a secret of Kubernetes, in which the state would be. "+
+			"Names of workspaces and secret_suffix have small letters, digits and hyphens, and at most %d of them in "+
+			"all", name, most)
+	}
+	p := &place{d: d, client: d.client, workspace: workspace, name: name}
+	s := space{client: d.client, state: name}
+	p.journal = objects.New(s, "tombolo."+name+".", maxSecret)
+	p.spare = objects.New(s, "tombolo."+name+".spare.", maxSecret)
+	return p, nil
+}
+
+// Close implements remote.Driver.
+func (d *driver) Close() error {
+	d.client.http.CloseIdleConnections()
+	return nil
+}

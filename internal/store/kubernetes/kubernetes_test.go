@@ -1,0 +1,198 @@
+package kubernetes_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/tombolo-iac/tombolo/internal/store/kubernetes"
+	"github.com/tombolo-iac/tombolo/internal/store/kubernetes/server"
+	"github.com/tombolo-iac/tombolo/internal/store/remote"
+	"github.com/tombolo-iac/tombolo/internal/store/remote/drivertest"
+	"github.com/tombolo-iac/tombolo/state"
+	"github.com/tombolo-iac/tombolo/state/storetest"
+)
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// serve starts an API server, and returns its address.
+func serve(t *testing.T, h http.Handler) string {
+	t.Helper()
+	s := httptest.NewServer(h)
+	t.Cleanup(s.Close)
+	return s.URL
+}
+
+func settings(address string, more map[string]cty.Value) map[string]cty.Value {
+	s := map[string]cty.Value{"host": cty.StringVal(address), "secret_suffix": cty.StringVal("net"),
+		"token": cty.StringVal("token-canary")}
+	for name, v := range more {
+		s[name] = v
+	}
+	return s
+}
+
+func open(t *testing.T, s map[string]cty.Value) remote.Driver {
+	t.Helper()
+	d, diags := kubernetes.Kind().Open(t.Context(), cty.ObjectVal(s), remote.Surroundings{})
+	if diags.HasErrors() {
+		t.Fatal(diags.Err())
+	}
+	t.Cleanup(func() { d.Close() })
+	kubernetes.Hasty(d)
+	return d
+}
+
+func place(t *testing.T, s map[string]cty.Value) remote.Place {
+	t.Helper()
+	p, err := open(t, s).Place(state.DefaultWorkspace)
+	must(t, err)
+	return p
+}
+
+func TestDriver(t *testing.T) {
+	drivertest.Run(t, drivertest.Options{PlainNames: true}, func(t *testing.T) (a, b remote.Driver) {
+		s := settings(serve(t, &server.Server{Token: "token-canary"}), nil)
+		return open(t, s), open(t, s)
+	})
+}
+
+func TestStore(t *testing.T) {
+	storetest.Run(t, func(t *testing.T) (a, b state.Store) {
+		s, folder := settings(serve(t, &server.Server{}), nil), t.TempDir()
+		store := func() state.Store {
+			return remote.New(remote.Options{Driver: open(t, s), Rescue: []string{folder}, Pause: time.Millisecond,
+				Beat: 5 * time.Millisecond, Who: "me@here"})
+		}
+		return store(), store()
+	})
+}
+
+// The service goes away, or one connection breaks, at each request of a run, before and behind what is done.
+func TestEveryRequestOfARunMayFail(t *testing.T) {
+	drivertest.EveryRequest(t, []string{"lost", "without an answer", "503", "twice", "cut"},
+		func(t *testing.T, f drivertest.Faults) (remote.Driver, func() int, remote.Driver) {
+			there := &server.Server{}
+			net := &faulty{next: there, fate: f}
+			d := open(t, settings(serve(t, net), nil))
+			return d, net.requests, open(t, settings(serve(t, there), nil))
+		})
+}
+
+// Requests are those that the state, the lock and the journal need.
+func TestRequestsOfARunAreCounted(t *testing.T) {
+	net := &faulty{next: &server.Server{}, fate: func(int) string { return "" }}
+	want := drivertest.Counts{Plan: 6, Idle: 6, One: 13, More: 2}
+	if got := drivertest.Requests(t, open(t, settings(serve(t, net), nil)), net.requests); got != want {
+		t.Errorf("%+v, want %+v", got, want)
+	}
+}
+
+// random is a text that hardly becomes shorter.
+func random(seed uint64, n int) []byte {
+	b := make([]byte, n)
+	r := rand.New(rand.NewPCG(seed, 2))
+	for i := range b {
+		b[i] = "abcdefghijklmnopqrstuvwxyz0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ-_"[r.IntN(64)]
+	}
+	return b
+}
+
+// A great state is in several secrets, and nothing is left of one that was greater.
+func TestLargeStatesAreInParts(t *testing.T) {
+	there := &server.Server{}
+	s := settings(serve(t, there), nil)
+	p := place(t, s)
+	h, err := p.Lock(t.Context(), drivertest.Info("x"))
+	must(t, err)
+	version := ""
+	for n, c := range []struct{ size, secrets int }{{100, 1}, {4_000_000, 3}, {2_000_000, 2}, {5_000_000, 4}, {10, 1}} {
+		data := fmt.Appendf(nil, `{"n":%d,"text":%q}`, n, random(uint64(n), c.size))
+		version, err = h.Write(t.Context(), remote.Write{Data: data, Was: version})
+		must(t, err)
+		got, err := place(t, s).Read(t.Context())
+		must(t, err)
+		if got.Version != version || !bytes.Equal(got.Data, data) {
+			t.Fatalf("%d bytes: another state is read", c.size)
+		}
+		names := there.Names("secrets")
+		names = slices.DeleteFunc(names, func(name string) bool { return name[0:8] == "tombolo." })
+		if len(names) != c.secrets {
+			t.Errorf("%d bytes are in %q", c.size, names)
+		}
+	}
+	must(t, h.Delete(t.Context()))
+	must(t, h.Unlock(t.Context()))
+	if left := append(there.Names("secrets"), there.Names("leases")...); len(left) > 0 {
+		t.Errorf("%q are left", left)
+	}
+}
+
+// A run that ends at any request while it writes several secrets leaves the state as it was, or the new one, and the
+// next run that gives back a lock makes it readable for others.
+func TestTornStatesAreWhole(t *testing.T) {
+	for n := 1; n < 40; n++ {
+		there := &server.Server{}
+		calm := settings(serve(t, there), nil)
+		old, fresh := random(1, 1_500_000), random(2, 3_000_000)
+		h, err := place(t, calm).Unlocked(t.Context())
+		must(t, err)
+		version, err := h.Write(t.Context(), remote.Write{Data: old})
+		must(t, err)
+		net := &faulty{next: there, fate: func(at int) string {
+			if at >= n {
+				return "lost"
+			}
+			return ""
+		}}
+		h, err = place(t, settings(serve(t, net), nil)).Unlocked(t.Context())
+		must(t, err)
+		_, failed := h.Write(t.Context(), remote.Write{Data: fresh, Was: version})
+		p := place(t, calm)
+		next, err := p.Lock(t.Context(), drivertest.Info("x"))
+		must(t, err)
+		got, err := p.Read(t.Context())
+		if err != nil || !bytes.Equal(got.Data, old) && !bytes.Equal(got.Data, fresh) {
+			t.Fatalf("request %d: %v", n, err)
+		}
+		must(t, next.Unlock(t.Context()))
+		again, err := p.Read(t.Context())
+		if err != nil || !bytes.Equal(again.Data, got.Data) || kubernetes.Torn(p) {
+			t.Fatalf("request %d, after the next run: %v", n, err)
+		}
+		if failed == nil {
+			return
+		}
+	}
+	t.Error("the write never ends")
+}
+
+// Who has lost the lock writes nothing once another has written, though it does not look.
+func TestLateWritesAreRefused(t *testing.T) {
+	s := settings(serve(t, &server.Server{}), nil)
+	one, err := place(t, s).Unlocked(t.Context())
+	must(t, err)
+	two, err := place(t, s).Unlocked(t.Context())
+	must(t, err)
+	version, err := one.Write(t.Context(), remote.Write{Data: []byte("one")})
+	must(t, err)
+	_, err = two.Write(t.Context(), remote.Write{Data: random(1, 3_000_000), Was: version})
+	must(t, err)
+	if _, err := one.Write(t.Context(), remote.Write{Data: random(2, 3_000_000), Was: version}); !errors.Is(err,
+		remote.ErrChanged) {
+		t.Errorf("write: %v", err)
+	}
+}

@@ -1,0 +1,264 @@
+package kubernetes
+
+import (
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/zclconf/go-cty/cty"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+
+	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/internal/store/remote"
+)
+
+// settings are what the block and the environment say.
+type settings struct {
+	suffix, namespace string
+	labels            map[string]string
+	rest              *rest.Config
+
+	secrets []string // what no message may show
+}
+
+// reader takes values out of a block or the environment and collects what is wrong with them.
+type reader struct {
+	config cty.Value
+	o      remote.Surroundings
+	diags  *diag.List
+}
+
+// wrong reports what is wrong with an argument.
+func (r reader) wrong(name, summary, format string, args ...any) {
+	*r.diags = r.diags.Append(&diag.Diagnostic{Severity: diag.Error, Summary: summary,
+		Detail: fmt.Sprintf(format, args...), Path: cty.GetAttrPath(name)})
+}
+
+func (r reader) value(name string) (v cty.Value, ok bool) {
+	if r.config == cty.NilVal || r.config.IsNull() || !r.config.Type().HasAttribute(name) {
+		return v, false
+	}
+	v, _ = r.config.GetAttr(name).UnmarkDeep()
+	return v, !v.IsNull() && v.IsWhollyKnown()
+}
+
+// text returns what the block says, or else a variable of the environment.
+func (r reader) text(name, variable string) string {
+	if v, ok := r.value(name); ok {
+		return v.AsString()
+	}
+	return r.o.Getenv(variable)
+}
+
+func (r reader) flag(name, variable string) bool {
+	if v, ok := r.value(name); ok {
+		return v.True()
+	}
+	text := r.o.Getenv(variable)
+	if text == "" {
+		return false
+	}
+	v, err := strconv.ParseBool(text)
+	if err != nil {
+		r.wrong(name, "Invalid value of "+variable, "The variable has to be true or false.")
+	}
+	return v
+}
+
+// texts are the elements of a list.
+func texts(v cty.Value) (all []string) {
+	for it := v.ElementIterator(); it.Next(); {
+		if _, e := it.Element(); !e.IsNull() {
+			all = append(all, e.AsString())
+		} else {
+			all = append(all, "")
+		}
+	}
+	return all
+}
+
+// pairs are the elements of a map.
+func pairs(v cty.Value) map[string]string {
+	all := map[string]string{}
+	for it := v.ElementIterator(); it.Next(); {
+		k, e := it.Element()
+		if all[k.AsString()] = ""; !e.IsNull() {
+			all[k.AsString()] = e.AsString()
+		}
+	}
+	return all
+}
+
+// numbered is a suffix that could be that of a part of a state.
+var numbered = regexp.MustCompile(`-[0-9]+$`)
+
+// read takes the settings from the values of a block and from the environment.
+func read(config cty.Value, o remote.Surroundings) (*settings, diag.List) {
+	var diags diag.List
+	r := reader{config: config, o: o, diags: &diags}
+	s := &settings{suffix: r.text("secret_suffix", ""), namespace: r.text("namespace", "KUBE_NAMESPACE")}
+	if s.namespace == "" {
+		s.namespace = "default"
+	}
+	switch {
+	case s.suffix == "":
+		r.wrong("secret_suffix", "secret_suffix argument is required", "Set the argument secret_suffix of the backend "+
+			"\"kubernetes\": the state is in the secret tfstate-WORKSPACE-SUFFIX.")
+	case numbered.MatchString(s.suffix):
+		r.wrong("secret_suffix", "secret_suffix must not end with '-<number>'", "It is %q. Parts of great states have "+
+			"such names.", s.suffix)
+	case !secretName.MatchString(s.suffix) || len(s.suffix) > 63:
+		r.wrong("secret_suffix", "Invalid secret_suffix", "It is %q. It may have small letters, digits and hyphens, "+
+			"and at most 63 of them.", s.suffix)
+	}
+	if !secretName.MatchString(s.namespace) {
+		r.wrong("namespace", "Invalid namespace", "It is %q. It may have small letters, digits and hyphens.",
+			s.namespace)
+	}
+	if v, ok := r.value("labels"); ok {
+		s.labels = pairs(v)
+	}
+	r.connect(s)
+	return s, diags
+}
+
+// connect finds out how to reach the server: what the arguments say comes before what the files of kubectl say.
+func (r reader) connect(s *settings) {
+	var err error
+	if r.flag("in_cluster_config", "KUBE_IN_CLUSTER_CONFIG") {
+		s.rest, err = rest.InClusterConfig()
+	} else {
+		s.rest, err = r.files(s)
+	}
+	if err != nil {
+		*r.diags = r.diags.Errorf(nil, "The configuration of Kubernetes cannot be used", "%s. Set config_path, or "+
+			"KUBE_CONFIG_PATH, to the file of kubectl, or set host and token.", s.clean(err.Error()))
+		return
+	}
+	c := s.rest
+	c.UserAgent = "Tombolo/" + r.o.Version
+	for to, from := range map[*string][2]string{&c.Host: {"host", "KUBE_HOST"}, &c.Username: {"username", "KUBE_USER"},
+		&c.Password: {"password", "KUBE_PASSWORD"}, &c.BearerToken: {"token", "KUBE_TOKEN"}} {
+		if v := r.text(from[0], from[1]); v != "" {
+			if *to = v; to == &c.BearerToken {
+				c.BearerTokenFile = ""
+			}
+		}
+	}
+	for to, from := range map[*[]byte][2]string{&c.CAData: {"cluster_ca_certificate", "KUBE_CLUSTER_CA_CERT_DATA"},
+		&c.CertData: {"client_certificate", "KUBE_CLIENT_CERT_DATA"},
+		&c.KeyData:  {"client_key", "KUBE_CLIENT_KEY_DATA"}} {
+		if v := r.text(from[0], from[1]); v != "" {
+			*to = []byte(v)
+		}
+	}
+	if r.flag("insecure", "KUBE_INSECURE") {
+		c.Insecure, c.CAData, c.CAFile = true, nil, ""
+	}
+	s.hide()
+}
+
+// files reads the files of kubectl.
+func (r reader) files(s *settings) (*rest.Config, error) {
+	var names []string
+	if one := r.text("config_path", "KUBE_CONFIG_PATH"); one != "" {
+		names = []string{one}
+	} else if v, ok := r.value("config_paths"); ok {
+		names = texts(v)
+	} else if all := r.o.Getenv("KUBE_CONFIG_PATHS"); all != "" {
+		names = filepath.SplitList(all)
+	}
+	for i, name := range names {
+		if rest, ok := strings.CutPrefix(name, "~/"); ok {
+			name = filepath.Join(r.o.Getenv("HOME"), rest)
+		}
+		if !filepath.IsAbs(name) {
+			name = filepath.Join(r.o.Dir, name)
+		}
+		names[i] = name
+	}
+	rules := &clientcmd.ClientConfigLoadingRules{Precedence: names}
+	if len(names) == 1 {
+		rules = &clientcmd.ClientConfigLoadingRules{ExplicitPath: names[0]}
+	}
+	rules.Warner = func(error) {}
+	set := &clientcmd.ConfigOverrides{CurrentContext: r.text("config_context", "KUBE_CTX")}
+	set.Context.AuthInfo = r.text("config_context_auth_info", "KUBE_CTX_AUTH_INFO")
+	set.Context.Cluster = r.text("config_context_cluster", "KUBE_CTX_CLUSTER")
+	set.ClusterDefaults.ProxyURL = r.text("proxy_url", "KUBE_PROXY_URL")
+	if v, ok := r.value("exec"); ok {
+		set.AuthInfo.Exec = r.program(s, v)
+	}
+	if len(names) == 0 && r.text("host", "KUBE_HOST") != "" {
+		return direct(set)
+	}
+	c, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, set).ClientConfig()
+	if clientcmd.IsEmptyConfig(err) {
+		err = errors.New("nothing says where the API server is")
+	}
+	return c, err
+}
+
+// direct is the configuration without files: all that is not here is in the arguments.
+func direct(set *clientcmd.ConfigOverrides) (*rest.Config, error) {
+	c := &rest.Config{ExecProvider: set.AuthInfo.Exec}
+	if proxy := set.ClusterDefaults.ProxyURL; proxy != "" {
+		u, err := url.Parse(proxy)
+		if err != nil || u.Host == "" {
+			return nil, errors.New("proxy_url is not an address such as http://proxy.example.com:3128")
+		}
+		c.Proxy = http.ProxyURL(u)
+	}
+	return c, nil
+}
+
+// program is what gets credentials.
+func (r reader) program(s *settings, v cty.Value) *clientcmdapi.ExecConfig {
+	part := func(name string) cty.Value { return v.GetAttr(name) }
+	e := &clientcmdapi.ExecConfig{APIVersion: part("api_version").AsString(), Command: part("command").AsString(),
+		InteractiveMode: clientcmdapi.NeverExecInteractiveMode}
+	if a := part("args"); !a.IsNull() {
+		e.Args = texts(a)
+	}
+	if a := part("env"); !a.IsNull() {
+		for name, value := range pairs(a) {
+			e.Env = append(e.Env, clientcmdapi.ExecEnvVar{Name: name, Value: value})
+			s.secrets = append(s.secrets, value)
+		}
+	}
+	return e
+}
+
+// hide collects what no message may show.
+func (s *settings) hide() {
+	c := s.rest
+	s.secrets = append(s.secrets, c.BearerToken, c.Password, url.QueryEscape(c.Password), string(c.KeyData),
+		base64.StdEncoding.EncodeToString([]byte(c.Username+":"+c.Password)))
+	for line := range strings.Lines(string(c.KeyData)) {
+		s.secrets = append(s.secrets, strings.TrimSpace(line))
+	}
+	if u, err := url.Parse(c.Host); err == nil && u.User != nil {
+		password, _ := u.User.Password()
+		s.secrets = append(s.secrets, u.User.String(), password)
+	}
+	slices.SortFunc(s.secrets, func(a, b string) int { return len(b) - len(a) })
+}
+
+// clean takes secrets out of a text.
+func (s *settings) clean(text string) string {
+	for _, secret := range s.secrets {
+		if len(secret) > 3 {
+			text = strings.ReplaceAll(text, secret, "(hidden)")
+		}
+	}
+	return text
+}

@@ -1,0 +1,427 @@
+// Package objects keeps the journal of a state in objects of a service that replaces an object on the condition that it
+// is the one that was seen: a bucket, a store of keys and values. What asks the service is a Space.
+//
+//	j := objects.New(space, "network.tombolo/", 0)
+//	version, err := j.Start(ctx, "", first)
+package objects
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/tombolo-iac/tombolo/internal/store/remote"
+)
+
+// Space is where objects are. Methods may be called concurrently.
+type Space interface {
+	// Get returns an object and its tag, which no other content of that name has. Without an object the tag is "".
+	Get(ctx context.Context, name string) (data []byte, tag string, err error)
+	// Put writes an object over the one with this tag, over none for "", and returns the new tag. ErrUnmet: something
+	// else stands there. No two calls write the same data under a name: where they stand there already, an answer
+	// was lost, and the call has succeeded.
+	Put(ctx context.Context, name string, data []byte, tag string) (string, error)
+	// Remove removes an object. That it is not there is no error.
+	Remove(ctx context.Context, name string) error
+	// Name is how messages call an object.
+	Name(name string) string
+}
+
+// ErrUnmet means that a condition does not hold, so that nothing was written.
+var ErrUnmet = errors.New("something else is stored there")
+
+// Journal is the journal beside a state. Its head is one object, which is replaced again and again, each time only
+// while it is the one that was seen last. So everything that happens to a journal happens in one order, which all see:
+// a chunk is added to the journal that its writer knows, or not at all.
+//
+// Chunks stand in the head until they have become too much to be written each time again. Then they move to an object
+// of their own, a part, which the head names. A journal that has ended leaves a head without chunks: numbers of
+// journals only grow.
+type Journal struct {
+	space  Space
+	folder string
+	most   int
+	known  *known
+}
+
+// known is what was seen of a journal.
+type known struct {
+	mu   sync.Mutex
+	last *seen // the head as it was last read or written; nil when that is not known
+}
+
+// New makes a journal whose objects have names that begin with a folder. Most is how many bytes an object may have, 0
+// for any number. What is greater is kept in pieces.
+func New(s Space, folder string, most int) *Journal {
+	return &Journal{space: s, folder: folder, most: most, known: &known{}}
+}
+
+// Over returns the same journal, with what is known of it, through another space.
+func (j *Journal) Over(s Space) *Journal {
+	return &Journal{space: s, folder: j.folder, most: j.most, known: j.known}
+}
+
+// seen is a head, with its tag; "" when there is none.
+type seen struct {
+	head
+	tag    string
+	chunks [][]byte // those in the head
+}
+
+// head is the first line of the object; behind it stand chunks.
+type head struct {
+	Format int    `json:"tombolo_journal"`
+	Epoch  uint64 `json:"epoch"` // counts journals; 0 when there never was one
+	ID     string `json:"id"`    // of this journal
+	Write  string `json:"write"` // of this content: no two are the same
+	Parts  []part `json:"parts,omitempty"`
+	Sizes  []int  `json:"sizes,omitempty"` // of the chunks in the head
+	// Old are parts of ended journals that may still be there.
+	Old []string `json:"old,omitempty"`
+}
+
+// part is an object with chunks.
+type part struct {
+	Name  string `json:"name"`
+	Sizes []int  `json:"sizes,omitempty"`
+	// Pieces is how many objects the part is in, where objects have a bound. The sizes stand in the part then: a head
+	// has to fit into an object, however many chunks there are.
+	Pieces int `json:"pieces,omitempty"`
+	Count  int `json:"count,omitempty"` // of the chunks
+}
+
+// objects are the names of the objects that the part is in.
+func (p *part) objects() []string {
+	if p.Pieces == 0 {
+		return []string{p.Name}
+	}
+	names := make([]string, p.Pieces)
+	for i := range names {
+		names[i] = fmt.Sprintf("%s-%d", p.Name, i)
+	}
+	return names
+}
+
+const (
+	journalFormat = 1
+	// InHead is how much a head holds. It is written again with each chunk.
+	InHead = 64 << 10
+	// journalTries bounds how often a head is looked at again, because somebody else has replaced it.
+	journalTries = 5
+	// atOnce is how many parts are asked for at the same time.
+	atOnce = 8
+)
+
+func (h *head) version() string {
+	if h.Epoch == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%d-%s", h.Epoch, h.ID)
+}
+
+// count is the number of chunks.
+func (h *head) count() int {
+	n := len(h.Sizes)
+	for _, p := range h.Parts {
+		n += max(len(p.Sizes), p.Count)
+	}
+	return n
+}
+
+func (j *Journal) headKey() string { return j.folder + "journal" }
+
+// look reads the head.
+func (j *Journal) look(ctx context.Context) (*seen, error) {
+	data, tag, err := j.space.Get(ctx, j.headKey())
+	if err != nil {
+		return nil, err
+	}
+	s := &seen{tag: tag}
+	if tag != "" {
+		line, rest, _ := bytes.Cut(data, []byte("\n"))
+		if err := json.Unmarshal(line, &s.head); err != nil || s.Epoch == 0 {
+			return nil, fmt.Errorf("%s is not the head of a journal. Something else has written it: restore an older "+
+				"version of it, or delete it when no run was interrupted", j.space.Name(j.headKey()))
+		}
+		if s.Format != journalFormat {
+			return nil, fmt.Errorf("%s has the format %d, which a newer version of Tombolo writes. Use that one",
+				j.space.Name(j.headKey()), s.Format)
+		}
+		if s.chunks, err = split(rest, s.Sizes); err != nil {
+			return nil, fmt.Errorf("%s: %w", j.space.Name(j.headKey()), err)
+		}
+	}
+	j.remember(s)
+	return s, nil
+}
+
+func (j *Journal) remember(s *seen) {
+	j.known.mu.Lock()
+	defer j.known.mu.Unlock()
+	j.known.last = s
+}
+
+// current returns the head as it was last seen, which may be out of date.
+func (j *Journal) current(ctx context.Context) (*seen, error) {
+	j.known.mu.Lock()
+	s := j.known.last
+	j.known.mu.Unlock()
+	if s != nil {
+		return s, nil
+	}
+	return j.look(ctx)
+}
+
+// split cuts what stands together into chunks.
+func split(data []byte, sizes []int) (chunks [][]byte, _ error) {
+	for _, n := range sizes {
+		if n < 0 || n > len(data) {
+			return nil, errors.New("it is cut short")
+		}
+		chunks, data = append(chunks, data[:n:n]), data[n:]
+	}
+	if len(data) > 0 {
+		return nil, errors.New("it has more content than it declares")
+	}
+	return chunks, nil
+}
+
+// Read returns the whole journal. A run may end meanwhile, and take its parts away.
+func (j *Journal) Read(ctx context.Context) (remote.Journal, error) {
+	for try := 1; ; try++ {
+		s, err := j.look(ctx)
+		if err != nil {
+			return remote.Journal{}, err
+		}
+		chunks, gone, err := j.parts(ctx, s.Parts)
+		if err != nil {
+			return remote.Journal{}, err
+		}
+		if gone == "" {
+			return remote.Journal{Version: s.version(), Chunks: append(chunks, s.chunks...)}, nil
+		}
+		if try == journalTries {
+			return remote.Journal{},
+				fmt.Errorf("%s is gone, which is a part of the journal. Somebody has deleted it, or a "+
+					"rule of the service: restore it", j.space.Name(gone))
+		}
+	}
+}
+
+// parts reads objects with chunks, and says which of them is gone.
+func (j *Journal) parts(ctx context.Context, parts []part) (chunks [][]byte, gone string, _ error) {
+	var names []string
+	for _, p := range parts {
+		names = append(names, p.objects()...)
+	}
+	data, tags, errs := make([][]byte, len(names)), make([]string, len(names)), make([]error, len(names))
+	Each(len(names), func(i int) { data[i], tags[i], errs[i] = j.space.Get(ctx, j.folder+names[i]) })
+	if err := errors.Join(errs...); err != nil {
+		return nil, "", err
+	}
+	if i := slices.Index(tags, ""); i >= 0 {
+		return nil, j.folder + names[i], nil
+	}
+	for _, p := range parts {
+		n := len(p.objects())
+		some, err := p.chunks(bytes.Join(data[:n], nil))
+		if err != nil {
+			return nil, "", fmt.Errorf("%s: %w", j.space.Name(j.folder+p.Name), err)
+		}
+		chunks, data = append(chunks, some...), data[n:]
+	}
+	return chunks, "", nil
+}
+
+// chunks cuts what a part has into chunks.
+func (p *part) chunks(data []byte) ([][]byte, error) {
+	sizes := p.Sizes
+	if p.Pieces > 0 {
+		line, rest, _ := bytes.Cut(data, []byte("\n"))
+		if err := json.Unmarshal(line, &sizes); err != nil || len(sizes) != p.Count {
+			return nil, errors.New("it is not the part that was written: the sizes of its chunks are missing")
+		}
+		data = rest
+	}
+	return split(data, sizes)
+}
+
+// Each runs a function for 0 to n-1, some of them at the same time.
+func Each(n int, f func(int)) {
+	var wg sync.WaitGroup
+	slots := make(chan struct{}, atOnce)
+	for i := range n {
+		slots <- struct{}{}
+		wg.Go(func() { f(i); <-slots })
+	}
+	wg.Wait()
+}
+
+// replace writes a head in the place of the one that was seen.
+func (j *Journal) replace(ctx context.Context, was *seen, h head, chunks [][]byte) (*seen, error) {
+	h.Format, h.Write = journalFormat, rand.Text()
+	line, err := json.Marshal(h)
+	if err != nil {
+		return nil, err
+	}
+	data := append(line, '\n')
+	for _, c := range chunks {
+		data = append(data, c...)
+	}
+	tag, err := j.space.Put(ctx, j.headKey(), data, was.tag)
+	if err != nil {
+		j.remember(nil)
+		return nil, err
+	}
+	s := &seen{head: h, tag: tag, chunks: chunks}
+	j.remember(s)
+	return s, nil
+}
+
+// Start is StartJournal of a hold.
+func (j *Journal) Start(ctx context.Context, was string, first []byte) (string, error) {
+	for try := 1; ; try++ {
+		s, err := j.current(ctx)
+		if err == nil && s.version() != was {
+			s, err = j.look(ctx)
+		}
+		if err != nil {
+			return "", err
+		}
+		if s.version() != was {
+			return "", remote.ErrChanged
+		}
+		next := head{Epoch: s.Epoch + 1, ID: rand.Text(), Old: slices.Clone(s.Old)}
+		for _, p := range s.Parts {
+			next.Old = append(next.Old, p.objects()...)
+		}
+		var chunks [][]byte
+		if first != nil {
+			chunks, err = j.hold(ctx, &next, nil, first)
+		}
+		if err != nil {
+			return "", err
+		}
+		n, err := j.replace(ctx, s, next, chunks)
+		if errors.Is(err, ErrUnmet) && try < journalTries {
+			continue // read again: it may only have grown
+		}
+		if err != nil {
+			return "", changed(err)
+		}
+		j.clear(ctx, n)
+		return n.version(), nil
+	}
+}
+
+// clear removes parts of ended journals. What cannot be removed now is named in the head, and removed by a later run.
+func (j *Journal) clear(ctx context.Context, s *seen) {
+	errs := make([]error, len(s.Old))
+	Each(len(s.Old), func(i int) { errs[i] = j.space.Remove(ctx, j.folder+s.Old[i]) })
+	if errors.Join(errs...) != nil {
+		return
+	}
+	cleared := *s
+	cleared.Old = nil
+	j.known.mu.Lock()
+	defer j.known.mu.Unlock()
+	if j.known.last == s {
+		j.known.last = &cleared
+	}
+}
+
+// changed makes the contract's error of an unmet condition.
+func changed(err error) error {
+	if errors.Is(err, ErrUnmet) {
+		return remote.ErrChanged
+	}
+	return err
+}
+
+// Add is Append of a hold.
+func (j *Journal) Add(ctx context.Context, version string, n int, chunk []byte) error {
+	for try := 1; ; try++ {
+		s, err := j.current(ctx)
+		if err == nil && (s.version() != version || s.count() != n) {
+			s, err = j.look(ctx)
+		}
+		if err != nil {
+			return err
+		}
+		if s.version() != version || s.count() != n || n == 0 {
+			return remote.ErrChanged
+		}
+		next := s.head
+		next.Sizes = slices.Clip(next.Sizes)
+		chunks, err := j.hold(ctx, &next, s.chunks, chunk)
+		if err != nil {
+			return err
+		}
+		_, err = j.replace(ctx, s, next, chunks)
+		if errors.Is(err, ErrUnmet) && try < journalTries {
+			continue
+		}
+		return changed(err)
+	}
+}
+
+// hold adds a chunk to those of a head. What the head does not hold moves to a part.
+func (j *Journal) hold(ctx context.Context, h *head, chunks [][]byte, chunk []byte) ([][]byte, error) {
+	chunks = slices.Clip(chunks)
+	if size(chunks)+len(chunk) > InHead && len(chunks) > 0 {
+		if err := j.move(ctx, h, chunks); err != nil {
+			return nil, err
+		}
+		chunks = nil
+	}
+	h.Sizes, chunks = append(h.Sizes, len(chunk)), append(chunks, bytes.Clone(chunk))
+	if j.most > 0 && len(chunk) > InHead {
+		if err := j.move(ctx, h, chunks); err != nil {
+			return nil, err
+		}
+		chunks = nil
+	}
+	return chunks, nil
+}
+
+// move writes the chunks of a head to an object of their own, or to several.
+func (j *Journal) move(ctx context.Context, h *head, chunks [][]byte) error {
+	p := part{Name: fmt.Sprintf("%s/%08d-%s", h.version(), h.count()-len(chunks), rand.Text()), Sizes: h.Sizes}
+	data := bytes.Join(chunks, nil)
+	if j.most > 0 {
+		line, err := json.Marshal(p.Sizes)
+		if err != nil {
+			return err
+		}
+		data = slices.Concat(line, []byte("\n"), data)
+		p.Count, p.Sizes = len(chunks), nil
+		p.Pieces = (len(data) + j.most - 1) / j.most
+	}
+	for _, name := range p.objects() {
+		piece := data
+		if j.most > 0 {
+			piece = data[:min(j.most, len(data))]
+		}
+		if _, err := j.space.Put(ctx, j.folder+name, piece, ""); err != nil {
+			return err
+		}
+		data = data[len(piece):]
+	}
+	h.Parts, h.Sizes = append(slices.Clip(h.Parts), p), nil
+	return nil
+}
+
+// Forget drops what was read of the journal, because it was removed.
+func (j *Journal) Forget() { j.remember(nil) }
+
+func size(chunks [][]byte) (n int) {
+	for _, c := range chunks {
+		n += len(c)
+	}
+	return n
+}
