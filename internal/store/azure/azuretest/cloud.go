@@ -55,7 +55,7 @@ func (c *Cloud) Start(t *testing.T) []string {
 	c.key, err = ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	must(err)
 	c.ca = &x509.Certificate{SerialNumber: big.NewInt(1), IsCA: true, BasicConstraintsValid: true,
-		NotBefore: time.Unix(0, 0), NotAfter: time.Now().AddDate(1, 0, 0), KeyUsage: x509.KeyUsageCertSign}
+		NotBefore: time.Now().AddDate(-1, 0, 0), NotAfter: time.Now().AddDate(1, 0, 0), KeyUsage: x509.KeyUsageCertSign}
 	der, err := x509.CreateCertificate(rand.Reader, c.ca, c.ca, &c.key.PublicKey, c.key)
 	must(err)
 	c.ca, err = x509.ParseCertificate(der)
@@ -101,6 +101,15 @@ func (l *tunnels) Close() error { close(l.conns); return nil }
 // Addr implements net.Listener.
 func (l *tunnels) Addr() net.Addr { return l.addr }
 
+// serial returns a random number for a certificate.
+func (c *Cloud) serial() *big.Int {
+	n, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 64))
+	if err != nil {
+		panic(err) // there is no randomness
+	}
+	return n
+}
+
 // connect makes a tunnel end here, under a certificate for where it was to go.
 func (c *Cloud) connect(w http.ResponseWriter, r *http.Request) {
 	host, _, err := net.SplitHostPort(r.Host)
@@ -108,8 +117,8 @@ func (c *Cloud) connect(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "this is a proxy", http.StatusBadRequest)
 		return
 	}
-	leaf := &x509.Certificate{SerialNumber: big.NewInt(time.Now().UnixNano()), DNSNames: []string{host},
-		NotBefore: time.Unix(0, 0), NotAfter: time.Now().AddDate(0, 1, 0),
+	leaf := &x509.Certificate{SerialNumber: c.serial(), DNSNames: []string{host},
+		NotBefore: time.Now().AddDate(-1, 0, 0), NotAfter: time.Now().AddDate(0, 1, 0),
 		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}}
 	der, err := x509.CreateCertificate(rand.Reader, leaf, c.ca, &c.key.PublicKey, c.key)
 	if err != nil {
