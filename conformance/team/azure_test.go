@@ -39,6 +39,7 @@ func start(t *testing.T, secret string) []string {
 }
 
 func TestBlobsAreSharedWithTerraform(t *testing.T) {
+	inFull(t)
 	withPeers(t, func(t *testing.T, other string) {
 		cloud := azuretest.Cloud{Blobs: &azuretest.Blobs{}}
 		p := place{block: container(""), env: append(cloud.Start(t), "ARM_ACCESS_KEY="+azuretest.Key)}
@@ -49,6 +50,7 @@ func TestBlobsAreSharedWithTerraform(t *testing.T) {
 
 // The same with Azurite.
 func TestBlobsOfAzuriteAreSharedWithTerraform(t *testing.T) {
+	inFull(t)
 	withPeers(t, func(t *testing.T, other string) {
 		u, err := url.Parse(azuretest.Azurite(t))
 		if err != nil {
@@ -95,6 +97,7 @@ func TestRecordsOfBlobsAreTerraforms(t *testing.T) {
 
 // A state that is sealed by a key of Azure Key Vault goes back and forth with OpenTofu.
 func TestKeysOfAzureVaultAreSharedWithOpenTofu(t *testing.T) {
+	inFull(t)
 	other := theirs(t, "tofu", "TOMBOLO_TOFU")
 	cloud := azuretest.Cloud{Blobs: &azuretest.Blobs{}}
 	settings := `{"key_provider":{"azure_vault":{"k":{"vault_uri":"https://team.vault.azure.net","vault_key_name":"tofu",` +
@@ -116,6 +119,7 @@ func TestKeysOfAzureVaultAreSharedWithOpenTofu(t *testing.T) {
 
 // A data source reads outputs of a state in a container, here and there.
 func TestBlobsAreReadByDataSources(t *testing.T) {
+	inFull(t)
 	env := append(start(t, ""), "ARM_ACCESS_KEY="+azuretest.Key)
 	p := place{block: container(""), env: env}
 	writer := p.member(t, "the writer", ours)

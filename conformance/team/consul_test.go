@@ -36,6 +36,7 @@ func consulBlock(address, more string) string {
 }
 
 func TestConsulIsSharedWithTerraform(t *testing.T) {
+	inFull(t)
 	withPeers(t, func(t *testing.T, other string) {
 		for name, more := range map[string]string{"json": "", "gzip": "gzip = true"} {
 			if testing.Short() && name == "gzip" {
@@ -61,6 +62,7 @@ func TestRecordsOfConsulAreTerraforms(t *testing.T) {
 
 // States that do not fit under one key are in parts, and every program reads those of the others.
 func TestLargeStatesInConsulAreSharedWithTerraform(t *testing.T) {
+	inFull(t)
 	withPeers(t, func(t *testing.T, other string) {
 		for _, more := range []string{"", "gzip = true"} {
 			p := place{block: consulBlock(consulServer(t), more)}

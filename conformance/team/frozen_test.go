@@ -313,6 +313,7 @@ func TestInterruptsEndWaitingForServersThatHang(t *testing.T) {
 func TestServersThatHangForAWhileAreWaitedFor(t *testing.T) {
 	for name, of := range hangings() {
 		t.Run(name, func(t *testing.T) {
+			youngInFull(t, name)
 			t.Parallel()
 			h := of(t)
 			if h.goOn == nil {
@@ -339,6 +340,7 @@ func TestServersThatHangForAWhileAreWaitedFor(t *testing.T) {
 func TestServersThatGoAwayEndARun(t *testing.T) {
 	for name, of := range hangings() {
 		t.Run(name, func(t *testing.T) {
+			youngInFull(t, name)
 			if name != "pg" && os.Getenv("TOMBOLO_TEAM_SLOW") == "" {
 				t.Skip("runs with TOMBOLO_TEAM_SLOW=1: all is tried again for a while")
 			}

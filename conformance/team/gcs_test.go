@@ -33,6 +33,7 @@ var googleEnv = []string{"GOOGLE_OAUTH_ACCESS_TOKEN=token"}
 const googleKey = "MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5MDE="
 
 func TestBucketsOfGoogleAreSharedWithTerraform(t *testing.T) {
+	inFull(t)
 	withPeers(t, func(t *testing.T, other string) {
 		place{block: googleBlock(google(t), ""), env: googleEnv}.live(t, other)
 	})
@@ -40,6 +41,7 @@ func TestBucketsOfGoogleAreSharedWithTerraform(t *testing.T) {
 
 // The same with another server of Google's protocol.
 func TestBucketsOfFakeGCSServerAreSharedWithTerraform(t *testing.T) {
+	inFull(t)
 	withPeers(t, func(t *testing.T, other string) {
 		place{block: googleBlock(server.Fsouza(t), ""), env: googleEnv}.live(t, other)
 	})
@@ -47,6 +49,7 @@ func TestBucketsOfFakeGCSServerAreSharedWithTerraform(t *testing.T) {
 
 // The same with a customer's key, which locks are not encrypted with.
 func TestBucketsOfGoogleWithACustomersKeyAreSharedWithTerraform(t *testing.T) {
+	inFull(t)
 	withPeers(t, func(t *testing.T, other string) {
 		p := place{block: googleBlock(google(t), ""), env: append([]string{"GOOGLE_ENCRYPTION_KEY=" + googleKey},
 			googleEnv...)}

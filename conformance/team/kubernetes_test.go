@@ -47,6 +47,7 @@ func clusterBlock(address, more string) string {
 }
 
 func TestKubernetesIsSharedWithTerraform(t *testing.T) {
+	inFull(t)
 	withPeers(t, func(t *testing.T, other string) {
 		address := cluster(t)
 		place{block: clusterBlock(address, ""), env: kubeEnv(t, address)}.live(t, other)
@@ -82,6 +83,7 @@ func TestRecordsOfKubernetesAreTerraforms(t *testing.T) {
 
 // States that do not fit into one secret are in several. OpenTofu reads the first one alone.
 func TestLargeStatesInKubernetesAreSharedWithTerraform(t *testing.T) {
+	inFull(t)
 	other := theirs(t, "terraform", "TOMBOLO_TERRAFORM")
 	address := cluster(t)
 	p := place{block: clusterBlock(address, ""), env: kubeEnv(t, address)}

@@ -53,3 +53,20 @@ func (p place) known(t *testing.T, bin string) {
 		t.Skipf("needs a build of %s that has the backend %q", bin, label)
 	}
 }
+
+// inFull skips a test that takes long, unless all are asked for, as .ci/full does.
+func inFull(t *testing.T) {
+	t.Helper()
+	if os.Getenv("TOMBOLO_TEAM_CLOUDS") == "" {
+		t.Skip("runs with TOMBOLO_TEAM_CLOUDS=1: it takes long")
+	}
+}
+
+// youngInFull skips what takes long for those backends whose stores are like others in all but their requests.
+func youngInFull(t *testing.T, backend string) {
+	t.Helper()
+	switch backend {
+	case "gcs", "azurerm", "consul", "kubernetes":
+		inFull(t)
+	}
+}

@@ -32,7 +32,8 @@ func TestDirectoriesOfOthersAreTakenOver(t *testing.T) {
 				`use_lockfile = true`, `use_lockfile = false`},
 			"consul": {place{block: consulBlock(consulServer(t), "gzip = true"), lockEnds: true}, `gzip = true`,
 				`gzip = false`},
-			"gcs": {place{block: googleBlock(google(t), ""), env: googleEnv}, `"team/network"`, `"team/other"`},
+			"gcs": {place{block: googleBlock(google(t), ""), env: googleEnv}, 
+				`prefix                  = "team/network"`, `prefix = "team/other"`},
 			"http": {place{block: httpBlock(s.URL+"/s", s.URL+"/s", "  retry_max = 1\n")}, `retry_max = 1`,
 				`retry_max = 2`},
 		} {
@@ -42,8 +43,8 @@ func TestDirectoriesOfOthersAreTakenOver(t *testing.T) {
 					p, init := c.place, []string{"init", "-no-color", "-input=false"}
 					if partial {
 						p.block = strings.Replace(p.block, c.line, "", 1)
-						init = append(init, "-backend-config="+strings.ReplaceAll(strings.ReplaceAll(c.line, `"`, ""),
-							" = ", "="))
+						said := strings.Join(strings.Fields(strings.ReplaceAll(c.line, `"`, "")), "")
+						init = append(init, "-backend-config="+said)
 					}
 					m := &member{t: t, name: "the other", bin: other, dir: t.TempDir()}
 					m.env = p.environ(m.dir)
