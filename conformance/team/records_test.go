@@ -32,7 +32,7 @@ func TestDirectoriesOfOthersAreTakenOver(t *testing.T) {
 				`use_lockfile = true`, `use_lockfile = false`},
 			"consul": {place{block: consulBlock(consulServer(t), "gzip = true"), lockEnds: true}, `gzip = true`,
 				`gzip = false`},
-			"gcs": {place{block: googleBlock(google(t), ""), env: googleEnv}, 
+			"gcs": {place{block: googleBlock(google(t), ""), env: googleEnv},
 				`prefix                  = "team/network"`, `prefix = "team/other"`},
 			"http": {place{block: httpBlock(s.URL+"/s", s.URL+"/s", "  retry_max = 1\n")}, `retry_max = 1`,
 				`retry_max = 2`},
