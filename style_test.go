@@ -339,3 +339,30 @@ func walkAll(t *testing.T, f func(path string)) {
 		t.Fatal(err)
 	}
 }
+
+// maxFunction is how many lines a function may have from its name to its end. Functions of tests may have more: many of
+// them are tables.
+const maxFunction = 60
+
+func TestFunctionsAreShort(t *testing.T) {
+	walkFiles(t, func(path, text string) {
+		if strings.HasSuffix(path, "_test.go") || strings.HasSuffix(path, ".pb.go") {
+			return
+		}
+		fset := token.NewFileSet()
+		file, err := parser.ParseFile(fset, path, text, parser.SkipObjectResolution)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, d := range file.Decls {
+			f, ok := d.(*ast.FuncDecl)
+			if !ok {
+				continue
+			}
+			at := fset.Position(f.Pos()).Line
+			if n := fset.Position(f.End()).Line - at + 1; n > maxFunction {
+				t.Errorf("%s:%d: %s has %d lines, at most %d are allowed", path, at, f.Name.Name, n, maxFunction)
+			}
+		}
+	}, ".go")
+}

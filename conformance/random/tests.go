@@ -118,6 +118,29 @@ func (g *suiteGen) root() string {
 		})
 	})
 	w.line(`variable "behave" { default = {%s} }`, g.delay())
+	g.objects(&w)
+	w.line(`resource "terraform_data" "t" { input = world_object.b.id }`)
+	if g.child {
+		w.block(`module "m"`, func() {
+			w.line(`source = "./m"`)
+			if g.counted = g.chance(30); g.counted { // objects of one name would get their ids in the order of chance
+				w.line(`count = 2`)
+				w.line(`p = "${var.p}-m${count.index}"`)
+			} else {
+				w.line(`p = "${var.p}-m"`)
+			}
+			if g.alias {
+				w.line(`providers = { world = world.b }`)
+			}
+		})
+		w.line(`output "m" { value = module.m }`)
+	}
+	g.results(&w)
+	return w.buf.String()
+}
+
+// objects writes the resources of the provider.
+func (g *suiteGen) objects(w *writer) {
 	w.block(`resource "world_object" "a"`, func() {
 		switch {
 		case g.keyed && g.chance(50):
@@ -147,27 +170,15 @@ func (g *suiteGen) root() string {
 	w.block(`resource "world_object" "b"`, func() {
 		w.line(`name = "${var.p}-b"`)
 		w.line(`value = %s`, g.id())
-		g.behaves(&w)
+		g.behaves(w)
 		if g.alias {
 			w.line(`provider = world.b`)
 		}
 	})
-	w.line(`resource "terraform_data" "t" { input = world_object.b.id }`)
-	if g.child {
-		w.block(`module "m"`, func() {
-			w.line(`source = "./m"`)
-			if g.counted = g.chance(30); g.counted { // objects of one name would get their ids in the order of chance
-				w.line(`count = 2`)
-				w.line(`p = "${var.p}-m${count.index}"`)
-			} else {
-				w.line(`p = "${var.p}-m"`)
-			}
-			if g.alias {
-				w.line(`providers = { world = world.b }`)
-			}
-		})
-		w.line(`output "m" { value = module.m }`)
-	}
+}
+
+// results writes a check and the outputs.
+func (g *suiteGen) results(w *writer) {
 	w.block(`check "c"`, func() {
 		w.block("assert", func() {
 			w.line(`condition = %s`, pick(g.gen, []string{"var.n != 2", `world_object.b.id != "x"`}))
@@ -183,7 +194,6 @@ func (g *suiteGen) root() string {
 			w.line(`error_message = "n is four"`)
 		})
 	})
-	return w.buf.String()
 }
 
 // delay is the directive that makes an object slow.

@@ -154,11 +154,7 @@ func (s *scanner) code() {
 			s.separator()
 		}
 	case '=':
-		if s.at(0) == '=' {
-			s.operator()
-		} else if s.at(0) != '>' && !strings.ContainsRune("=!<>", rune(s.at(-2))) {
-			s.separator()
-		}
+		s.equals()
 	case '!', '-', '+', '*', '%', '&', '|', '>', '?', ':':
 		s.operator()
 	default:
@@ -170,6 +166,16 @@ func (s *scanner) code() {
 				s.pos++
 			}
 		}
+	}
+}
+
+// equals tells the sign of an assignment, which begins an expression, from operators and arrows.
+func (s *scanner) equals() {
+	switch {
+	case s.at(0) == '=':
+		s.operator()
+	case s.at(0) != '>' && !strings.ContainsRune("=!<>", rune(s.at(-2))):
+		s.separator()
 	}
 }
 

@@ -331,12 +331,7 @@ func (p *planner) Resource(n *graph.Node, b *eval.Block) error {
 	case addr.List:
 		return p.list(n, b)
 	}
-	p.visit(b.Addr())
-	if len(b.Config().ActionTriggers) > 0 {
-		p.mu.Lock()
-		p.actions.triggers[b.Addr()] = b
-		p.mu.Unlock()
-	}
+	p.visit(b)
 	if p.opts.Mode == plan.Destroy && (b.Config().Addr.Mode == addr.Managed || b.Config().Addr.Mode == addr.Data &&
 		p.opts.SkipRefresh) {
 		return p.destroyValue(b)
@@ -357,8 +352,7 @@ func (p *planner) Resource(n *graph.Node, b *eval.Block) error {
 	var mu sync.Mutex // guards values
 	n.Fan(len(work), func(i int) error {
 		w := work[i]
-		switch {
-		case w.deposed != "":
+		if w.deposed != "" {
 			return p.planDeposed(addr.Object{Instance: b.Addr().Instance(w.key), Deposed: w.deposed},
 				b.Slot.ProviderConfig)
 		}
@@ -406,10 +400,14 @@ func (p *planner) halfNamed(b *eval.Block, exp eval.Expansion) diag.List {
 		list.String())
 }
 
-func (p *planner) visit(a addr.AbsResource) {
+// visit notes that the walk has come to the block, and whether changes of it trigger actions.
+func (p *planner) visit(b *eval.Block) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.visited[a] = true
+	p.visited[b.Addr()] = true
+	if len(b.Config().ActionTriggers) > 0 {
+		p.actions.triggers[b.Addr()] = b
+	}
 }
 
 // item is one piece of work of a block: a wanted instance, an object that is no longer wanted, or a deposed one.

@@ -244,7 +244,19 @@ func readRow(ctx context.Context, d *schema.ResourceData, meta interface{}) diag
 	if err != nil {
 		return problem("read", r, false, err)
 	}
-	values := map[string]interface{}{}
+	values := readValues(names, found, want)
+	d.Set("table", tableID(r.table))
+	d.Set("key", r.key)
+	if len(values) > 0 || len(want) > 0 {
+		d.Set("values", values)
+	}
+	return nil
+}
+
+// readValues returns the values of the named columns. found has two texts for each, the value that the row has and the
+// configured one as the database writes it: a value that is the same is returned as it is configured.
+func readValues(names []string, found []*string, want map[string]string) map[string]any {
+	values := map[string]any{}
 	for i, name := range names {
 		switch is, same := found[2*i], found[2*i+1]; {
 		case is == nil:
@@ -254,12 +266,7 @@ func readRow(ctx context.Context, d *schema.ResourceData, meta interface{}) diag
 			values[name] = *is
 		}
 	}
-	d.Set("table", tableID(r.table))
-	d.Set("key", r.key)
-	if len(values) > 0 || len(want) > 0 {
-		d.Set("values", values)
-	}
-	return nil
+	return values
 }
 
 func updateRow(ctx context.Context, d *schema.ResourceData, meta interface{}) diag.List {

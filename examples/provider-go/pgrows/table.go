@@ -37,35 +37,8 @@ func resourceTable() *schema.Resource {
 					Type: schema.TypeString},
 				Description: "The columns that name a row.",
 			},
-			"column": {
-				Type: schema.TypeList, Required: true, MinItems: 1, Description: "A column.",
-				Elem: &schema.Resource{Schema: map[string]*schema.Schema{
-					"name": {Type: schema.TypeString, Required: true, ValidateFunc: identifier,
-						Description: "The name of the column."},
-					"type": {
-						Type: schema.TypeString, Required: true, StateFunc: func(v interface{}) string {
-							return canonicalType(v.(string))
-						},
-						Description: "The type, such as `text` or `numeric(10,2)`.",
-					},
-					"nullable": {Type: schema.TypeBool, Optional: true, Default: false,
-						Description: "Whether a row may do without a value. The default is `false`."},
-					"default": {Type: schema.TypeString, Optional: true,
-						Description: "An SQL expression for rows that do not say."},
-				}},
-			},
-			"index": {
-				Type: schema.TypeSet, Optional: true,
-				Description: "An index, which is built without locking the table.",
-				Elem: &schema.Resource{Schema: map[string]*schema.Schema{
-					"name": {Type: schema.TypeString, Required: true, ValidateFunc: identifier,
-						Description: "The name of the index."},
-					"columns": {Type: schema.TypeList, Required: true, MinItems: 1, Elem: &schema.Schema{
-						Type: schema.TypeString}, Description: "The columns, in their order."},
-					"unique": {Type: schema.TypeBool, Optional: true, Default: false,
-						Description: "Whether no two rows may be the same in these columns. The default is `false`."},
-				}},
-			},
+			"column": columnSchema(),
+			"index":  indexSchema(),
 			"force_destroy": {
 				Type: schema.TypeBool, Optional: true, Default: false,
 				Description: "Whether the table may be dropped with rows in it. The default is `false`.",
@@ -73,6 +46,41 @@ func resourceTable() *schema.Resource {
 			"oid": {Type: schema.TypeInt, Computed: true, Stable: true,
 				Description: "The number of the table in the catalog."},
 		},
+	}
+}
+
+func columnSchema() *schema.Schema {
+	return &schema.Schema{
+		Type: schema.TypeList, Required: true, MinItems: 1, Description: "A column.",
+		Elem: &schema.Resource{Schema: map[string]*schema.Schema{
+			"name": {Type: schema.TypeString, Required: true, ValidateFunc: identifier,
+				Description: "The name of the column."},
+			"type": {
+				Type: schema.TypeString, Required: true, StateFunc: func(v interface{}) string {
+					return canonicalType(v.(string))
+				},
+				Description: "The type, such as `text` or `numeric(10,2)`.",
+			},
+			"nullable": {Type: schema.TypeBool, Optional: true, Default: false,
+				Description: "Whether a row may do without a value. The default is `false`."},
+			"default": {Type: schema.TypeString, Optional: true,
+				Description: "An SQL expression for rows that do not say."},
+		}},
+	}
+}
+
+func indexSchema() *schema.Schema {
+	return &schema.Schema{
+		Type: schema.TypeSet, Optional: true,
+		Description: "An index, which is built without locking the table.",
+		Elem: &schema.Resource{Schema: map[string]*schema.Schema{
+			"name": {Type: schema.TypeString, Required: true, ValidateFunc: identifier,
+				Description: "The name of the index."},
+			"columns": {Type: schema.TypeList, Required: true, MinItems: 1, Elem: &schema.Schema{
+				Type: schema.TypeString}, Description: "The columns, in their order."},
+			"unique": {Type: schema.TypeBool, Optional: true, Default: false,
+				Description: "Whether no two rows may be the same in these columns. The default is `false`."},
+		}},
 	}
 }
 

@@ -40,14 +40,6 @@ func metered(e hclsyntax.Expression) hclsyntax.Expression {
 		return &text{Expression: e, of: &c}
 	case *hclsyntax.TemplateJoinExpr:
 		return &join{Expression: e, tuple: metered(e.Tuple)}
-	case *hclsyntax.TemplateWrapExpr:
-		c := *e
-		inside(&c.Wrapped)
-		return &c
-	case *hclsyntax.ParenthesesExpr:
-		c := *e
-		inside(&c.Expression)
-		return &c
 	case *hclsyntax.FunctionCallExpr:
 		if len(e.Args) == 0 {
 			return e
@@ -67,10 +59,6 @@ func metered(e hclsyntax.Expression) hclsyntax.Expression {
 		c := *e
 		inside(&c.Source, &c.Each)
 		return &c
-	case *hclsyntax.RelativeTraversalExpr:
-		c := *e
-		inside(&c.Source)
-		return &c
 	case *hclsyntax.TupleConsExpr:
 		c := *e
 		c.Exprs = all(e.Exprs)
@@ -83,15 +71,34 @@ func metered(e hclsyntax.Expression) hclsyntax.Expression {
 			c.Items[i] = item
 		}
 		return &c
+	case *hclsyntax.BinaryOpExpr:
+		c := *e
+		inside(&c.LHS, &c.RHS)
+		return &c
+	}
+	return meteredSingle(e)
+}
+
+// meteredSingle is metered for nodes with one child.
+func meteredSingle(e hclsyntax.Expression) hclsyntax.Expression {
+	switch e := e.(type) {
+	case *hclsyntax.TemplateWrapExpr:
+		c := *e
+		inside(&c.Wrapped)
+		return &c
+	case *hclsyntax.ParenthesesExpr:
+		c := *e
+		inside(&c.Expression)
+		return &c
+	case *hclsyntax.RelativeTraversalExpr:
+		c := *e
+		inside(&c.Source)
+		return &c
 	case *hclsyntax.ObjectConsKeyExpr:
 		c := *e
 		if hcl.ExprAsKeyword(c.Wrapped) == "" {
 			inside(&c.Wrapped)
 		}
-		return &c
-	case *hclsyntax.BinaryOpExpr:
-		c := *e
-		inside(&c.LHS, &c.RHS)
 		return &c
 	case *hclsyntax.UnaryOpExpr:
 		c := *e

@@ -131,7 +131,7 @@ func nothingStays(t *testing.T, stopped string) {
 }
 
 // watched plays an engine with two groups and two files of its own: one of each is forgotten before the engine waits
-// for its end.
+// for its end. It prints the processes of each group, and then that it is ready.
 func watched(name string) {
 	guard, kept := process.NewWatch(), process.NewWatch()
 	guard.File(name)
@@ -147,6 +147,7 @@ func watched(name string) {
 		w.Group(cmd.Process.Pid)
 	}
 	kept.End()
+	fmt.Println("ready")
 	select {}
 }
 
@@ -164,8 +165,19 @@ func TestWatchedGroupsAndFilesGoWithTheEngine(t *testing.T) {
 	if err := engine.Start(); err != nil {
 		t.Fatal(err)
 	}
+	defer engine.Process.Kill()
 	lines := bufio.NewReader(out)
-	one, two := readPids(t, lines), readPids(t, lines)
+	var groups [][]int
+	for ready := false; len(groups) < 2 || !ready; { // a group may be slower than the engine
+		if line, err := lines.ReadString('\n'); line == "ready\n" {
+			ready = true
+		} else if err != nil {
+			t.Fatal(err)
+		} else {
+			groups = append(groups, readPids(t, strings.NewReader(line)))
+		}
+	}
+	one, two := groups[0], groups[1]
 	defer func() {
 		for _, pid := range append(one, two...) {
 			syscall.Kill(pid, syscall.SIGKILL)

@@ -234,16 +234,12 @@ func (r *request) call(expected string) (*answer, diag.List) {
 	defer r.release()
 	ctx, cancel := r.timeout(ctx)
 	defer cancel()
-	if r.params.Len() == 0 {
-		r.params.WriteByte('{')
-	}
-	r.params.WriteByte('}')
 	if r.h.m().Mode == manifest.Session {
 		r.h.recent.add(r.secrets)
 	}
 	out := &output{request: r, expected: expected}
 	call := Call{
-		Action: r.action, Type: r.typ, Params: r.params.Bytes(), Silent: r.silent, Intent: r.intent, Record: r.record,
+		Action: r.action, Type: r.typ, Params: r.closed(), Silent: r.silent, Intent: r.intent, Record: r.record,
 		Line: out.line, Progress: out.progress,
 	}
 	for attempt, rounds := 1, 0; ; attempt++ {
@@ -276,6 +272,15 @@ func (r *request) call(expected string) (*answer, diag.List) {
 		}
 		return a, diags
 	}
+}
+
+// closed returns the parameters as a whole object.
+func (r *request) closed() []byte {
+	if r.params.Len() == 0 {
+		r.params.WriteByte('{')
+	}
+	r.params.WriteByte('}')
+	return r.params.Bytes()
 }
 
 // stoppable is the context of the call. A call that only reads ends when the handler stops, if it does not outlast

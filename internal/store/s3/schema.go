@@ -48,33 +48,10 @@ func schema() *provider.Block {
 		"ec2_metadata_service_endpoint": text(str,
 			"Address of the metadata service of EC2."),
 		"ec2_metadata_service_endpoint_mode": text(str, "How to reach that service: IPv4 or IPv6."),
-		"assume_role": object("A role to assume.", map[string]*provider.Attribute{
-			"role_arn":            role(),
-			"duration":            text(str, "How long credentials are valid, such as 1h."),
-			"external_id":         text(str, "External id that the role asks for."),
-			"policy":              text(str, "Policy in JSON that narrows down what the role may do."),
-			"policy_arns":         text(set, "Policies that narrow down what the role may do."),
-			"session_name":        text(str, "Name of the session."),
-			"source_identity":     text(str, "Identity that the session is for."),
-			"tags":                text(cty.Map(cty.String), "Tags of the session."),
-			"transitive_tag_keys": text(set, "Tags that go on to further roles."),
-		}),
-		"assume_role_with_web_identity": object("A role to assume by a token of an identity provider.",
-			map[string]*provider.Attribute{
-				"role_arn":                role(),
-				"duration":                text(str, "How long credentials are valid, such as 1h."),
-				"policy":                  text(str, "Policy in JSON that narrows down what the role may do."),
-				"policy_arns":             text(set, "Policies that narrow down what the role may do."),
-				"session_name":            text(str, "Name of the session."),
-				"web_identity_token":      secret("The token."),
-				"web_identity_token_file": text(str, "File with the token."),
-			}),
+		"assume_role":                        assumedRole(),
+		"assume_role_with_web_identity":      tokenRole(),
 
-		"endpoints": object("Addresses of services.", map[string]*provider.Attribute{
-			"dynamodb": text(str, "Address of DynamoDB."), "iam": text(str, "Address of IAM."),
-			"s3": text(str, "Address of S3."), "sso": text(str, "Address of the single sign-on."),
-			"sts": text(str, "Address of STS."),
-		}),
+		"endpoints":              endpoints(),
 		"endpoint":               text(str, "Address of S3. Deprecated: endpoints.s3."),
 		"dynamodb_endpoint":      text(str, "Address of DynamoDB. Deprecated: endpoints.dynamodb."),
 		"iam_endpoint":           text(str, "Address of IAM. Deprecated: endpoints.iam."),
@@ -105,4 +82,42 @@ func schema() *provider.Block {
 		"skip_s3_checksum": text(flag,
 			"Whether objects are sent without checksums, which some services ask for."),
 	}}
+}
+
+func assumedRole() *provider.Attribute {
+	str, set := cty.String, cty.Set(cty.String)
+	return object("A role to assume.", map[string]*provider.Attribute{
+		"role_arn":            role(),
+		"duration":            text(str, "How long credentials are valid, such as 1h."),
+		"external_id":         text(str, "External id that the role asks for."),
+		"policy":              text(str, "Policy in JSON that narrows down what the role may do."),
+		"policy_arns":         text(set, "Policies that narrow down what the role may do."),
+		"session_name":        text(str, "Name of the session."),
+		"source_identity":     text(str, "Identity that the session is for."),
+		"tags":                text(cty.Map(cty.String), "Tags of the session."),
+		"transitive_tag_keys": text(set, "Tags that go on to further roles."),
+	})
+}
+
+func tokenRole() *provider.Attribute {
+	str, set := cty.String, cty.Set(cty.String)
+	return object("A role to assume by a token of an identity provider.",
+		map[string]*provider.Attribute{
+			"role_arn":                role(),
+			"duration":                text(str, "How long credentials are valid, such as 1h."),
+			"policy":                  text(str, "Policy in JSON that narrows down what the role may do."),
+			"policy_arns":             text(set, "Policies that narrow down what the role may do."),
+			"session_name":            text(str, "Name of the session."),
+			"web_identity_token":      secret("The token."),
+			"web_identity_token_file": text(str, "File with the token."),
+		})
+}
+
+func endpoints() *provider.Attribute {
+	str := cty.String
+	return object("Addresses of services.", map[string]*provider.Attribute{
+		"dynamodb": text(str, "Address of DynamoDB."), "iam": text(str, "Address of IAM."),
+		"s3": text(str, "Address of S3."), "sso": text(str, "Address of the single sign-on."),
+		"sts": text(str, "Address of STS."),
+	})
 }

@@ -44,9 +44,16 @@ func Fsouza(t *testing.T) string {
 			t.Fatal("fake-gcs-server does not start")
 		}
 	}
-	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	proxy := httptest.NewServer(conditions(host))
+	t.Cleanup(proxy.Close)
+	return proxy.URL
+}
+
+// conditions passes requests on to the server at the host. A deletion with a condition that does not hold is refused.
+func conditions(host string) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
 		ask := func(method, uri string, body []byte) (*http.Response, []byte) {
-			out, err := http.NewRequestWithContext(r.Context(), method, address+uri, bytes.NewReader(body))
+			out, err := http.NewRequestWithContext(r.Context(), method, "http://"+host+uri, bytes.NewReader(body))
 			if err != nil {
 				return nil, nil
 			}
@@ -84,9 +91,7 @@ func Fsouza(t *testing.T) string {
 		}
 		w.WriteHeader(in.StatusCode)
 		_, _ = w.Write(text)
-	}))
-	t.Cleanup(proxy.Close)
-	return proxy.URL
+	}
 }
 
 func must(t *testing.T, err error) {
