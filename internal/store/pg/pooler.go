@@ -1,14 +1,19 @@
 package pg
 
-import "context"
+import (
+	"context"
+	"math/rand/v2"
+)
 
 // pooler decides about a connection whose server process is not the one that the connection was opened with: there is
 // something in between. One that gives a client a server process for its whole connection is fine. One that gives it
 // another for each transaction is not: a lock would stay behind in a process that anybody uses next.
 //
-// To distinguish them, a second connection goes through it in turns with the first. For a client with a process of its
-// own, that one never changes. A pool that is shared gives out each other's processes, whether it prefers those that
-// were used last or those that were not used for long.
+// To distinguish them, a second connection goes through it beside the first. For a client with a process of its own,
+// that one never changes. A pool that is shared gives out each other's processes, whether it prefers those that were
+// used last or those that were not used for long. Which process is free also depends on other clients and on how soon
+// the pool takes one back, so that a few questions in a fixed order can get the right answers by chance: the order of
+// most of them is random, and there are enough of them.
 func (o *options) pooler(ctx context.Context, s *session) error {
 	other, err := o.connect(ctx)
 	if err != nil {
@@ -16,8 +21,13 @@ func (o *options) pooler(ctx context.Context, s *session) error {
 	}
 	defer other.close()
 	const who = "SELECT pg_backend_pid()::text"
+	both := [2]*session{s, other}
 	pids := map[*session]string{}
-	for _, each := range []*session{s, other, s, s, other} { // not in turns exactly: a pool may have just two
+	for i := range 24 {
+		each := both[rand.IntN(2)]
+		if first := []int{0, 1, 0, 0, 1}; i < len(first) { // not in turns exactly: a pool may have just two
+			each = both[first[i]]
+		}
 		r, err := each.ask(ctx, who)
 		if err != nil {
 			return err
@@ -35,7 +45,6 @@ func (o *options) pooler(ctx context.Context, s *session) error {
 
 func (o *options) pooled() error {
 	return &problem{text: "there is a pooler in front of the PostgreSQL server, at " + o.address() +
-		", that gives each " +
-		"transaction another connection to the server (PgBouncer with pool_mode=transaction, or the like). A lock " +
-		"would get lost there. Connect to the server itself, or to a pool with pool_mode=session"}
+		", that gives each transaction another connection to the server (PgBouncer with pool_mode=transaction, or the " +
+		"like). A lock would get lost there. Connect to the server itself, or to a pool with pool_mode=session"}
 }

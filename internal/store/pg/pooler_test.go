@@ -4,6 +4,7 @@ package pg
 
 import (
 	"errors"
+	"math/rand/v2"
 	"net"
 	"sync"
 	"testing"
@@ -20,16 +21,16 @@ import (
 type pool struct {
 	t       *testing.T
 	dsn     string
-	session bool // a connection for each client
-	oldest  bool // the one that was not used for longest is next, else the one that was used last
+	session bool               // a connection for each client
+	next    func(free int) int // which of the free ones is next; the one at the end was used last
 
 	mu   sync.Mutex
 	more sync.Cond // there is one more that is free
 	free []*pgconn.HijackedConn
 }
 
-func newPool(t *testing.T, dsn string, session, oldest bool, connections int) (p *pool, conn string) {
-	p = &pool{t: t, dsn: dsn, session: session, oldest: oldest}
+func newPool(t *testing.T, dsn string, session bool, next func(int) int, connections int) (p *pool, conn string) {
+	p = &pool{t: t, dsn: dsn, session: session, next: next}
 	p.more.L = &p.mu
 	for range connections {
 		c, err := pgconn.Connect(t.Context(), dsn)
@@ -67,10 +68,7 @@ func (p *pool) take() *pgconn.HijackedConn {
 	for len(p.free) == 0 {
 		p.more.Wait()
 	}
-	at := len(p.free) - 1
-	if p.oldest {
-		at = 0
-	}
+	at := p.next(len(p.free))
 	h := p.free[at]
 	p.free = append(p.free[:at:at], p.free[at+1:]...)
 	return h
@@ -138,18 +136,25 @@ func (p *pool) answer(client *pgproto3.Backend, server *pgconn.HijackedConn) boo
 	}
 }
 
+// picks are the ways in which a pooler chooses one of the connections that are free.
+var picks = map[string]func(free int) int{
+	"oldest": func(int) int { return 0 },
+	"newest": func(free int) int { return free - 1 },
+	"random": rand.IntN,
+}
+
 // A pooler that gives each transaction another connection is refused, however it picks one and however many there are.
 // No lock stays behind in its connections.
 func TestPoolers(t *testing.T) {
 	dsn := pgtest.Database(t)
-	for _, oldest := range []bool{false, true} {
+	for name, next := range picks {
 		for connections := 1; connections <= 5; connections++ {
-			_, conn := newPool(t, dsn, false, oldest, connections)
+			_, conn := newPool(t, dsn, false, next, connections)
 			p := placed(t, opened(t, conn), "default")
 			for range 2 {
 				h, err := p.Lock(t.Context(), drivertest.Info("x"))
 				if !contains(err, "pooler", "pool_mode=session") {
-					t.Errorf("oldest %v, %d connections: %v", oldest, connections, err)
+					t.Errorf("%s, %d connections: %v", name, connections, err)
 				}
 				if h != nil {
 					_ = h.Unlock(t.Context())
@@ -159,7 +164,7 @@ func TestPoolers(t *testing.T) {
 		}
 	}
 	// One that gives each client a connection for as long as it stays is fine.
-	_, conn := newPool(t, dsn, true, false, 4)
+	_, conn := newPool(t, dsn, true, picks["newest"], 4)
 	d := opened(t, conn)
 	p := placed(t, d, "default")
 	written(t, p)
