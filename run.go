@@ -54,8 +54,8 @@ type PlanOptions struct {
 	Mode plan.Mode
 	// SkipRefresh plans with the stored objects, without looking at the real ones.
 	SkipRefresh bool
-	// Targets are addresses of what to plan for, with what it depends on, such as "module.a" or `type.name["key"]`;
-	// none means everything.
+	// Targets are addresses of what to plan for, with what it depends on, such as "module.a" or `type.name["key"]`,
+	// or patterns such as "**.type.*"; none means everything.
 	Targets []string
 	// Replace are addresses of instances to replace even if nothing of them changed.
 	Replace []string
@@ -70,7 +70,7 @@ func (r *Run) Plan(ctx context.Context, o PlanOptions) (*plan.Plan, diag.List) {
 	options.Mode, options.SkipRefresh, options.GenerateConfig = o.Mode, o.SkipRefresh, o.GenerateConfig
 	var diags diag.List
 	for _, text := range o.Targets {
-		target, more := addr.ParseTarget(text)
+		target, more := addr.ParseSelector(text)
 		diags = diags.Extend(more)
 		options.Targets = append(options.Targets, target)
 	}

@@ -76,21 +76,27 @@ func parseCanonicalKey(s string) Key {
 }
 
 // Target is what -target and similar options name: a module instance (Resource is then zero), all instances of a
-// resource, or one.
+// resource, one, or what a pattern matches.
 type Target struct {
 	Module   ModuleInstance
 	Resource Resource
 	// Key is the instance; HasKey false means every instance of the resource.
 	Key    Key
 	HasKey bool
+	// Pattern is the text of a pattern, which ParsePattern reads; everything else is then zero. Only ParseSelector
+	// returns such targets.
+	Pattern string
 }
 
 // IsModule reports whether the target is a module and all that it holds.
-func (t Target) IsModule() bool { return t.Resource == Resource{} }
+func (t Target) IsModule() bool { return t.Resource == Resource{} && t.Pattern == "" }
 
 // String returns the address as the user wrote it.
 func (t Target) String() string {
-	if t.IsModule() {
+	switch {
+	case t.Pattern != "":
+		return t.Pattern
+	case t.IsModule():
 		return t.Module.String()
 	}
 	return AbsResourceInstance{t.Module, t.Resource, t.Key}.String()

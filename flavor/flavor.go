@@ -30,13 +30,17 @@ const Variable = "TOMBOLO_FLAVOR"
 // programs are told it.
 const OpenTofuVersion = "1.12.6"
 
+// Own is the extension, in place of "tf", of files that Tombolo alone reads, in projects of either tool.
+const Own = "tombolo"
+
 // traits are what differs.
 type traits struct {
 	name, title, command string
 	host                 string   // the registry of sources without a host
 	version              string   // "" for the one that the engine implements
-	before               []string // extensions of files, with "tofu" for "tf", that come before their twins
+	before               []string // extensions of files, in place of "tf", that come before their twins, first ones first
 	mismatch             string   // the headline of a version that required_version does not allow
+	lenient              bool     // required_version counts in files of the tool's own alone
 	editions             bool     // terraform blocks choose an edition of the language, and experiments
 	outdated             bool     // `version -json` tells whether there is a newer version
 	early                bool     // variables and local values may stand in backend blocks and sources of modules
@@ -45,10 +49,11 @@ type traits struct {
 
 var table = [...]traits{
 	Terraform: {name: "terraform", title: "Terraform", command: "terraform", host: "registry.terraform.io",
+		before:   []string{Own},
 		mismatch: "Unsupported Terraform Core version", editions: true, outdated: true},
 	OpenTofu: {name: "opentofu", title: "OpenTofu", command: "tofu", host: "registry.opentofu.org",
-		version: OpenTofuVersion, before: []string{"tofu"}, folder: "opentofu", early: true,
-		mismatch: "Incompatible module"},
+		version: OpenTofuVersion, before: []string{Own, "tofu"}, folder: "opentofu", early: true,
+		lenient: true, mismatch: "Incompatible module"},
 }
 
 func (f Flavor) traits() traits {
@@ -118,8 +123,7 @@ func (f Flavor) Folder() string { return f.traits().folder }
 // Requires reports whether the tool judges the argument required_version of a file: OpenTofu does so in its own files
 // alone, because others are written for Terraform, too.
 func (f Flavor) Requires(file string) bool {
-	before := f.traits().before
-	return len(before) == 0 || slices.ContainsFunc(before, func(ext string) bool {
+	return !f.traits().lenient || slices.ContainsFunc(f.traits().before, func(ext string) bool {
 		return strings.HasSuffix(file, "."+ext) || strings.HasSuffix(file, "."+ext+".json")
 	})
 }
@@ -137,16 +141,22 @@ func (f Flavor) EarlyVariables() bool { return f.traits().early }
 // ChecksForNewer reports whether the tool tells in `version -json` that there is a newer version.
 func (f Flavor) ChecksForNewer() bool { return f.traits().outdated }
 
-// Twins returns the names of files that replace a file in a folder, such as "main.tofu" for "main.tf". The name is that
-// of a file of configuration or of tests.
+// Twins returns the names of files that replace a file in a folder, such as "main.tombolo" and "main.tofu" for
+// "main.tf". The name is that of a file of configuration or of tests.
 func (f Flavor) Twins(name string) []string {
-	var out []string
-	for _, other := range f.traits().before {
-		if i := strings.LastIndex(name, ".tf"); i >= 0 {
-			out = append(out, name[:i+1]+other+name[i+len(".tf"):])
+	before := f.traits().before
+	for n, ext := range append(slices.Clip(before), "tf") {
+		i := strings.LastIndex(name, "."+ext)
+		if i < 0 {
+			continue
 		}
+		var out []string
+		for _, other := range before[:n] {
+			out = append(out, name[:i+1]+other+name[i+1+len(ext):])
+		}
+		return out
 	}
-	return out
+	return nil
 }
 
 // Extensions returns the endings of files that are read for one of Terraform's, such as ".tf" and ".tofu" for ".tf".

@@ -2,6 +2,7 @@ package flavor_test
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/tombolo-iac/tombolo/flavor"
@@ -33,27 +34,30 @@ func TestFlavorsAreFoundByTheirNames(t *testing.T) {
 	}
 }
 
-// OpenTofu reads a file of its own in place of Terraform's; Terraform reads its own alone.
+// A file of our own is read in place of others, and one of OpenTofu's in place of Terraform's.
 func TestTwinsOfFiles(t *testing.T) {
 	for name, want := range map[string][]string{
-		"main.tf": {"main.tofu"}, "main.tf.json": {"main.tofu.json"}, "a.tf.tf": {"a.tf.tofu"},
-		"main.tftest.hcl": {"main.tofutest.hcl"}, "README.md": nil,
+		"main.tf": {"main.tombolo", "main.tofu"}, "main.tf.json": {"main.tombolo.json", "main.tofu.json"},
+		"a.tf.tf": {"a.tf.tombolo", "a.tf.tofu"}, "main.tftest.hcl": {"main.tombolotest.hcl", "main.tofutest.hcl"},
+		"README.md": nil, "main.tofu": {"main.tombolo"}, "main.tombolo": nil, "main.tombolo.json": nil,
 	} {
 		if got := flavor.OpenTofu.Twins(name); !slices.Equal(got, want) {
 			t.Errorf("%s: got %q, want %q", name, got, want)
 		}
-		if got := flavor.Terraform.Twins(name); got != nil {
-			t.Errorf("%s has for Terraform the twins %q", name, got)
+		want = slices.DeleteFunc(want, func(twin string) bool { return strings.Contains(twin, ".tofu") })
+		if got := flavor.Terraform.Twins(name); !strings.Contains(name, ".tofu") && !slices.Equal(got, want) {
+			t.Errorf("%s has for Terraform the twins %q, want %q", name, got, want)
 		}
 	}
-	if got, want := flavor.OpenTofu.Extensions(".tf"), []string{".tf", ".tofu"}; !slices.Equal(got, want) {
+	if got, want := flavor.OpenTofu.Extensions(".tf"), []string{".tf", ".tombolo", ".tofu"}; !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }
 
 // The versions that OpenTofu's projects ask for are judged in files of OpenTofu alone.
 func TestRequiredVersionIsJudgedInOwnFiles(t *testing.T) {
-	for file, want := range map[string]bool{"versions.tofu": true, "versions.tofu.json": true, "versions.tf": false} {
+	for file, want := range map[string]bool{"versions.tofu": true, "versions.tofu.json": true, "versions.tf": false,
+		"versions.tombolo": true} {
 		if got := flavor.OpenTofu.Requires(file); got != want {
 			t.Errorf("OpenTofu, %s: %v", file, got)
 		}

@@ -422,7 +422,7 @@ func (d *decoder) expansion(calls map[string][]string) map[string][]addr.Key {
 
 func (d *decoder) targets(texts []string) (list []addr.Target) {
 	for _, t := range texts {
-		target, diags := addr.ParseTarget(t)
+		target, diags := addr.ParseSelector(t)
 		d.fail(diags.Err())
 		list = append(list, target)
 	}

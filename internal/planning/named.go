@@ -57,11 +57,17 @@ func (p *planner) selects(t addr.Target) bool {
 
 // held reports whether it is not known which instances a target selects, because what decides is left alone.
 func (p *planner) held(t addr.Target) bool {
+	if t.Pattern != "" {
+		return len(p.sortedLeftOut()) > 0
+	}
 	return p.walk.HeldBlock(addr.AbsResource{Module: t.Module, Resource: t.Resource}) != nil
 }
 
 // declares reports whether the configuration has a block at the address of a target.
 func (p *planner) declares(t addr.Target) bool {
+	if t.Pattern != "" {
+		return p.prog.Declares(t)
+	}
 	there := p.opts.Mode == plan.Destroy || p.walk.Instance(t.Module) != nil // to destroy, no module is expanded
 	if t.IsModule() {
 		return p.prog.Unit(t.Module.Config()) != nil && (there || !keyed(t.Module))
@@ -72,6 +78,9 @@ func (p *planner) declares(t addr.Target) bool {
 
 // comesToNothing reports whether a block, or the call of a module, has been expanded and has no instances.
 func (p *planner) comesToNothing(t addr.Target) bool {
+	if t.Pattern != "" {
+		return true // else it would select something
+	}
 	if !t.IsModule() {
 		exp, expanded := p.walk.Expansion(addr.AbsResource{Module: t.Module, Resource: t.Resource})
 		return expanded && len(exp.Keys) == 0

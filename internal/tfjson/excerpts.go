@@ -2,6 +2,7 @@ package tfjson
 
 import (
 	"bytes"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -67,8 +68,11 @@ func (e *Excerpts) of(name string) *excerpt {
 }
 
 func isConfiguration(name string) bool {
-	return strings.HasSuffix(name, ".tf") || strings.HasSuffix(name, ".tf.json") || strings.HasSuffix(name, ".tofu") ||
-		strings.HasSuffix(name, ".tfquery.hcl") || strings.HasSuffix(name, ".tfquery.json")
+	switch filepath.Ext(strings.TrimSuffix(name, ".json")) {
+	case ".tf", ".tofu", ".tombolo":
+		return true
+	}
+	return strings.HasSuffix(name, ".tfquery.hcl") || strings.HasSuffix(name, ".tfquery.json")
 }
 
 func isTest(name string) bool {

@@ -147,7 +147,8 @@ func (f *formatting) relative(name string) string {
 }
 
 func formattable(name string) bool {
-	for _, ext := range []string{".tf", ".tfvars", ".tftest.hcl", ".tfmock.hcl", ".tfquery.hcl"} {
+	for _, ext := range []string{".tf", ".tofu", ".tombolo", ".tfvars", ".tftest.hcl", ".tofutest.hcl",
+		".tombolotest.hcl", ".tfmock.hcl", ".tfquery.hcl"} {
 		if strings.HasSuffix(name, ext) {
 			return true
 		}

@@ -50,11 +50,11 @@ func (p *planning) flags(c *command.Call) {
 // choice are the flags that say which part of the configuration counts.
 func (p *planning) choice(c *command.Call) {
 	c.StringsFlag(&p.targets, "target", "Plan only for the module, resource or instance at `ADDRESS` and what it "+
-		"depends on. May be given more than once.")
+		"depends on, or for all that a pattern matches: 'aws_*.web[*]'. May be given more than once.")
 	c.StringsFlag(&p.targetFiles, "target-file",
 		"Read addresses for -target from `FILE`, one a line; lines that begin with # are comments.")
-	c.StringsFlag(&p.except, "exclude", "Leave out the module, resource or instance at `ADDRESS` and what depends on "+
-		"it. May be given more than once, but not beside -target.")
+	c.StringsFlag(&p.except, "exclude", "Leave out the module, resource or instance at `ADDRESS`, or what a pattern "+
+		"matches as with -target, and what depends on it. May be given more than once, but not beside -target.")
 	c.StringsFlag(&p.exceptFiles, "exclude-file", "Read addresses for -exclude from `FILE`, as -target-file does.")
 }
 
@@ -68,8 +68,10 @@ func (p *planning) limits(c *command.Call) {
 // maxAddresses is how many bytes a file of addresses may have.
 const maxAddresses = 1 << 20
 
-// addresses reads the addresses of an option and of files.
-func addresses(option string, texts, files []string) (list []addr.Target, diags diag.List) {
+// addresses reads the addresses of an option and of files, each by a function.
+func addresses(option string, parse func(string) (addr.Target, diag.List), texts, files []string) (list []addr.Target,
+	diags diag.List,
+) {
 	for _, name := range files {
 		content, err := regular.Read(name, maxAddresses)
 		if err != nil {
@@ -83,7 +85,7 @@ func addresses(option string, texts, files []string) (list []addr.Target, diags 
 		}
 	}
 	for _, text := range texts {
-		t, more := addr.ParseTarget(text)
+		t, more := parse(text)
 		if more.HasErrors() {
 			return nil, diags.Errorf(nil, fmt.Sprintf("Invalid %s %q", option, text), "%s", more[0].Detail)
 		}
@@ -141,14 +143,14 @@ func (p *planning) options(c *command.Call) (engine.PlanOptions, bool) {
 		o.Mode = plan.RefreshOnly
 	}
 	var diags diag.List
-	if o.Targets, diags = addresses("target", p.targets, p.targetFiles); !diags.HasErrors() {
-		o.Except, diags = addresses("exclude", p.except, p.exceptFiles)
+	if o.Targets, diags = addresses("target", addr.ParseSelector, p.targets, p.targetFiles); !diags.HasErrors() {
+		o.Except, diags = addresses("exclude", addr.ParseSelector, p.except, p.exceptFiles)
 	}
 	if diags.HasErrors() {
 		c.Misuse(diags[0].Summary, "%s", diags[0].Detail)
 		return o, false
 	}
-	if o.Invoke, diags = addresses("invoke", p.invoke, nil); diags.HasErrors() {
+	if o.Invoke, diags = addresses("invoke", addr.ParseTarget, p.invoke, nil); diags.HasErrors() {
 		c.Misuse(diags[0].Summary, "%s", diags[0].Detail)
 		return o, false
 	}

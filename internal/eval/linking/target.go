@@ -1,6 +1,8 @@
 package linking
 
 import (
+	"slices"
+
 	"github.com/tombolo-iac/tombolo/addr"
 	"github.com/tombolo-iac/tombolo/state"
 )
@@ -21,6 +23,7 @@ type Selection struct {
 	calls     map[moduleCall]bool // of module targets without a key: all instances
 	resources map[addr.AbsResource]bool
 	instances map[addr.AbsResourceInstance]bool
+	patterns  []*addr.Pattern
 }
 
 type moduleCall struct {
@@ -40,6 +43,8 @@ func Select(list []addr.Target) *Selection {
 	for _, target := range list {
 		parent, last, ok := target.Module.Parent()
 		switch {
+		case target.Pattern != "":
+			t.patterns = append(t.patterns, pattern(target))
 		case target.IsModule() && ok && last.Key.IsNone():
 			t.calls[moduleCall{parent, last.Call}] = true
 		case target.IsModule():
@@ -51,6 +56,15 @@ func Select(list []addr.Target) *Selection {
 		}
 	}
 	return t
+}
+
+// pattern returns the pattern of a target, which was read before.
+func pattern(t addr.Target) *addr.Pattern {
+	p, err := addr.ParsePattern(t.Pattern)
+	if err != nil {
+		return &addr.Pattern{} // which matches nothing
+	}
+	return p
 }
 
 // Targets works out what a list of targets chooses; nil for an empty list. prior tells the provider configurations of
@@ -120,10 +134,14 @@ func (t *Targets) Excepts() bool { return t != nil && t.except }
 func (p *Program) named(list []addr.Target) map[*Slot]bool {
 	direct := map[*Slot]bool{}
 	modules, resources := map[addr.Module]bool{}, map[addr.ConfigResource]bool{}
+	var patterns []*addr.Pattern
 	for _, target := range list {
-		if target.IsModule() {
+		switch {
+		case target.Pattern != "":
+			patterns = append(patterns, pattern(target))
+		case target.IsModule():
 			modules[target.Module.Config()] = true
-		} else {
+		default:
 			resources[addr.AbsResource{Module: target.Module, Resource: target.Resource}.Config()] = true
 		}
 	}
@@ -132,12 +150,20 @@ func (p *Program) named(list []addr.Target) map[*Slot]bool {
 		m := u.Module.Path
 		inside[m] = modules[m] || u.Parent != nil && inside[u.Parent.Module.Path]
 		for _, s := range u.slots {
-			if s.Kind == SlotResource && (inside[m] || resources[s.ConfigAddr()]) {
+			if s.Kind == SlotResource && (inside[m] || resources[s.ConfigAddr()] || matchesAny(patterns, s)) {
 				direct[s] = true
 			}
 		}
 	}
 	return direct
+}
+
+// Declares reports whether a pattern can stand for instances of any block.
+func (p *Program) Declares(t addr.Target) bool { return len(p.named([]addr.Target{t})) > 0 }
+
+// matchesAny reports whether a pattern can stand for instances of a block.
+func matchesAny(patterns []*addr.Pattern, s *Slot) bool {
+	return slices.ContainsFunc(patterns, func(p *addr.Pattern) bool { return p.MatchesConfig(s.ConfigAddr()) })
 }
 
 // strayProviders adds the provider configurations of chosen objects that have no block.
@@ -228,7 +254,8 @@ func (t *Selection) Contains(a addr.AbsResourceInstance) bool {
 	if t == nil {
 		return false
 	}
-	if t.instances[a] || t.resources[a.AbsResource()] {
+	if t.instances[a] || t.resources[a.AbsResource()] ||
+		slices.ContainsFunc(t.patterns, func(p *addr.Pattern) bool { return p.Matches(a) }) {
 		return true
 	}
 	if len(t.modules) == 0 && len(t.calls) == 0 {
@@ -255,10 +282,10 @@ func (t *Targets) Wants(s *Slot, a addr.AbsResourceInstance) bool {
 	if t == nil {
 		return true
 	}
-	if s == nil || t.direct[s] {
-		return t.Contains(a)
+	if s != nil && !t.Only[s] {
+		return false // also where it is named itself: it depends on what is left out
 	}
-	return t.Only[s]
+	return s != nil && !t.direct[s] || t.Contains(a)
 }
 
 // Includes reports whether a slot takes part.
