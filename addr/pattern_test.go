@@ -17,7 +17,8 @@ func randomInstance(r *rand.Rand) string {
 	for range r.IntN(4) {
 		b.WriteString("module." + word("net", "net2", "app") + key() + ".")
 	}
-	return b.String() + word("", "", "data.") + word("aws_vpc", "aws_web", "g_web") + "." + word("a", "ab", "main") + key()
+	return b.String() + word("", "", "data.") + word("aws_vpc", "aws_web", "g_web") + "." + word("a", "ab", "main") +
+		key()
 }
 
 // generalized puts stars where an address has words and keys. The pattern must match the address.
@@ -168,7 +169,8 @@ func TestPatternsMatchAsExpressionsDo(t *testing.T) {
 				}
 			}
 		}
-		if again, diags := addr.ParseSelector(pattern); diags.HasErrors() || again.String() != pattern || again.IsModule() {
+		again, diags := addr.ParseSelector(pattern)
+		if diags.HasErrors() || again.String() != pattern || again.IsModule() {
 			t.Fatalf("%s is read as %+v: %v", pattern, again, diags)
 		}
 	}

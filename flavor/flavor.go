@@ -38,7 +38,7 @@ type traits struct {
 	name, title, command string
 	host                 string   // the registry of sources without a host
 	version              string   // "" for the one that the engine implements
-	before               []string // extensions of files, in place of "tf", that come before their twins, first ones first
+	before               []string // extensions, in place of "tf", whose files come before their twins; first ones first
 	mismatch             string   // the headline of a version that required_version does not allow
 	lenient              bool     // required_version counts in files of the tool's own alone
 	editions             bool     // terraform blocks choose an edition of the language, and experiments

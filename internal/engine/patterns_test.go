@@ -152,7 +152,8 @@ func TestNothingIsDestroyedBesideWhatIsLeftOut(t *testing.T) {
 	s := patternScene(t)
 	s.apply(patternConfig)
 	for _, text := range []string{`module.net["us"]`, "module.app[0]", `module.net["eu"].module.deep`, "module.net[*]",
-		`module.net["us"].terraform_data.inner["x"]`, "terraform_data.web[0]", "module.app[1*]", "**.terraform_data.inner[x*]",
+		`module.net["us"].terraform_data.inner["x"]`, "terraform_data.web[0]", "module.app[1*]",
+		"**.terraform_data.inner[x*]",
 	} {
 		target, diags := addr.ParseSelector(text)
 		if diags.HasErrors() {
