@@ -55,7 +55,8 @@ var Environment = []Variable{
 		Text: "The kind of project: terraform or opentofu. By default, the setting flavor, the name the program is " +
 			"called by, and the lock file decide.", Paths: []string{"init"}},
 	{Name: "TOMBOLO_PROGRAM_PROVIDERS", Text: "Program providers to use directly from their folders, such as " +
-		"example/notes=./notes. Separate several with commas.", Flags: []string{"parallelism"}, Paths: []string{"init"}},
+		"example/notes=./notes. Separate several with commas.", Flags: []string{"parallelism"},
+		Paths: []string{"init"}},
 	{Name: "TOMBOLO_SIGNING_PASSPHRASE", Text: "The passphrase of the key given with -sign.", Flags: []string{"sign"}},
 	{Name: "TOMBOLO_STATE_HISTORY", Text: "The number of former states to keep for each workspace, if the backend " +
 		"supports it. The default is 100; 0 keeps none.", Flags: []string{"lock"}},
