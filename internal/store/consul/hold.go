@@ -137,7 +137,8 @@ func (p *place) Lock(ctx context.Context, info state.LockInfo) (remote.Hold, err
 		return nil, err
 	case holder == nil:
 		return nil, &state.LockedError{Err: fmt.Errorf("the lock of %s is free, but Consul does not grant it for "+
-			"another %s, because the session of its last holder ended without releasing it. Try again later", p, sessionDelay)}
+			"another %s, because the session of its last holder ended without releasing it. Try again later",
+			p, sessionDelay)}
 	}
 	return nil, &state.LockedError{Info: holder}
 }

@@ -241,7 +241,8 @@ func (f *folder) fits(was map[string]string, e state.Edit) (fit, string) {
 	case e.Move != nil && f.builder.Object(addr.Object{Instance: e.Move.From}) == nil:
 		return skipIt, ""
 	case e.Move != nil && f.builder.Object(addr.Object{Instance: e.Move.To}) != nil:
-		return keepIt, fmt.Sprintf("%s, and it has an object at %s, where an object was to be moved", f.foreign, e.Move.To)
+		return keepIt, fmt.Sprintf("%s, and it has an object at %s, where an object was to be moved",
+			f.foreign, e.Move.To)
 	}
 	return foldIt, ""
 }
