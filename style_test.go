@@ -172,6 +172,7 @@ var turns = []struct {
 	{regexp.MustCompile(`[Tt]ake back that\b`), `"remove", "undo"`},
 	{regexp.MustCompile(`is done all the same`), "say that it may have happened, and what to check"},
 	{regexp.MustCompile(`slip of the pen`), "ask whether the other was meant"},
+	{regexp.MustCompile(`^("\S+":\s+)?"(Gives|Tells) `), `"Returns", "Reports whether"`},
 }
 
 // No comment, message or document has a turn of the list.

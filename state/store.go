@@ -261,7 +261,7 @@ func (e *SavedError) Error() string {
 	}
 	return fmt.Sprintf("the state could not be brought up to date: %s. Nothing is lost: the results of this run are "+
 		"in %s. Remove the cause (free space, check the disk or the connection), then run any command that locks the "+
-		"state, such as plan: it takes them over",
+		"state, such as plan: it recovers them",
 		e.Err, strings.Join(e.Where, " and "))
 }
 

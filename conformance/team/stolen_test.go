@@ -26,12 +26,12 @@ func TestLocksThatAreStolen(t *testing.T) {
 			two.run("apply", "-auto-approve", "-no-color", names)
 			one.touch("go")
 			out := strings.Join(strings.Fields(c.endsSoon(t)), " ")
-			for _, wrong := range []string{"Error releasing", "are recorded in the state", "free space", " of of "} {
+			for _, wrong := range []string{"Error releasing", "recorded in the state", "free space", " of of "} {
 				if strings.Contains(out, wrong) {
 					t.Errorf("%q is said:\n%s", wrong, out)
 				}
 			}
-			if !strings.Contains(out, "it takes them over") {
+			if !strings.Contains(out, "it recovers them") {
 				t.Errorf("it is not said what to do:\n%s", out)
 			}
 			one.run("apply", "-auto-approve", "-no-color", names, "-var=wait=1")

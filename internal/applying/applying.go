@@ -129,12 +129,12 @@ func (a *applier) problems(err error) diag.List {
 	}
 	if lost := o.lost(); lost != nil {
 		diags = diags.AppendError("State lock lost",
-			fmt.Errorf("%w. No new operation was started after that. The next "+
-				"run takes over the results of this one. %s", lost, cmp.Or(o.Rest, "Run apply again to do the rest.")))
+			fmt.Errorf("%w. No new operation was started after that. The next run recovers the results of this one. "+
+				"%s", lost, cmp.Or(o.Rest, "Run apply again for the remaining changes.")))
 	} else if err != nil && !diags.HasErrors() {
 		diags = diags.Errorf(nil, "Apply was interrupted",
-			"Operations in flight have ended and are recorded in the state; no new operation was started. %s",
-			cmp.Or(o.Rest, "Run apply again to do the rest."))
+			"Running operations were finished and recorded in the state; no new operation was started. %s",
+			cmp.Or(o.Rest, "Run apply again for the remaining changes."))
 	}
 	return diags
 }
@@ -413,7 +413,7 @@ func (a *applier) unstorable(err error, edits ...state.Edit) error {
 		switch {
 		case e.Put != nil:
 			d.Address = e.Put.Addr.String()
-			d.Detail += " The object exists; look it up, and settle the operation with recover."
+			d.Detail += " The object exists: find its ID, and resolve the operation with recover."
 		case e.Output != nil:
 			d.Address = "output." + e.Output.Name
 		}
@@ -436,8 +436,8 @@ func (a *applier) breakdown(err error) error {
 
 func journalBroken(err error) diag.List {
 	return diag.List{}.Errorf(nil, "Cannot record what was done",
-		"Writing the state's journal failed: %s. No new operation is started; operations in flight are finished and "+
-			"saved as far as possible. Remove the cause (free space, check the disk, the connection or the "+
+		"Writing the state's journal failed: %s. No new operation is started; running operations are finished and "+
+			"saved if possible. Fix the cause (free space, check the disk, the connection or the "+
 			"permissions), then run apply again.", err)
 }
 
@@ -562,8 +562,8 @@ func (a *applier) stored(b *eval.Block, key addr.Key) (cty.Value, error) {
 		}
 		return cty.DynamicVal, a.walk.Report(diag.List{}.Errorf(b.Config().DeclRange.Ptr(),
 			"Instance is not in the plan",
-			"The configuration now wants %s, which the plan does not know: count or for_each came to another result "+
-				"than while planning. Make a new plan.", inst))
+			"The configuration now wants %s, which is not in the plan: count or for_each has a different result than "+
+				"during planning. Make a new plan.", inst))
 	}
 	v, err := o.Value(b.Slot.Type.Block.ImpliedType())
 	if err != nil {

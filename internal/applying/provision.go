@@ -110,8 +110,7 @@ func (a *applier) runProvisioner(o addr.Object, p *linking.Provisioner, config e
 	}
 	if !ctyfast.WhollyKnown(unmarked) || connection != cty.NilVal && !ctyfast.WhollyKnown(connection) {
 		return a.walk.Report(diag.List{}.Errorf(&at, "Unknown value in a provisioner", "An argument of the %s "+
-			"provisioner of %s, or of its connection, is not known although everything it depends on has been "+
-			"applied. "+
+			"provisioner of %s, or of its connection, is unknown, although everything it depends on has been applied. "+
 			"This is a bug in a provider or in the engine.", typ, o))
 	}
 	if d := p.Check(unmarked, connection); d.HasErrors() {

@@ -111,7 +111,7 @@ func (a *applier) removed(o addr.Object, c *plan.Change, rt *provider.ResourceTy
 	case !v.IsKnown():
 		diags = diags.Extend(value.BadAnswer(o, c.Provider, "Provider returned invalid result object after apply",
 			[]value.PathError{
-				{Problem: "the object is unknown as a whole, so that nobody can tell whether it still exists"}}))
+				{Problem: "the object is unknown as a whole, so it is not known whether it still exists"}}))
 		return a.keepAfter(op, diags)
 	case v.IsNull() && diags.HasErrors():
 		// Many providers answer a failure with no object at all: it may well exist, and dropping it here would lose it.

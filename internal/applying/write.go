@@ -101,8 +101,8 @@ func (a *applier) configuration(b *eval.Block, key addr.Key) (cty.Value, value.M
 		a.walk.Report(diag.List{&diag.Diagnostic{Severity: diag.Error, Summary: "Configuration contains unknown value",
 			Address: inst.String(), Subject: b.Config().DeclRange.Ptr(),
 			Detail: fmt.Sprintf(
-				"The configuration of %s still holds values that are not known, although everything it "+
-					"depends on has been applied. This is a bug in a provider or in the engine. Unknown: %s.", inst,
+				"The configuration of %s still has unknown values, although everything it depends on has been "+
+					"applied. This is a bug in a provider or in the engine. Unknown: %s.", inst,
 				paths(value.UnknownPaths(config)))}})
 }
 
@@ -326,7 +326,7 @@ func (w *writing) accept(resp provider.ApplyResponse) (v cty.Value, unanswered b
 	case !v.IsKnown():
 		return none, true,
 			w.bad(summary, []value.PathError{
-				{Problem: "the object is unknown as a whole, so that nobody can tell whether it exists"}})
+				{Problem: "the object is unknown as a whole, so it is not known whether it exists"}})
 	case v.IsNull():
 		return v, !resp.Diagnostics.HasErrors() || w.a.Calls.Err() != nil, nil
 	}

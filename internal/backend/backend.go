@@ -96,8 +96,8 @@ func (b *Backend) body(body hcl.Body) (attrs hcl.Attributes, diags diag.List) {
 	}
 	for _, block := range content.Blocks {
 		if attrs[block.Type] != nil {
-			diags = diags.Errorf(&block.DefRange, "Duplicate "+block.Type+" block", "The backend has one block %s. "+
-				"Take one of them out.", block.Type)
+			diags = diags.Errorf(&block.DefRange, "Duplicate "+block.Type+" block", "The backend can have only one "+
+				"block %s. Remove the others.", block.Type)
 			continue
 		}
 		inner, hclDiags := block.Body.JustAttributes()
@@ -258,8 +258,9 @@ func (b *Backend) Set(attrs hcl.Attributes) (diags diag.List) {
 func constant(name string, of hcl.Diagnostics) (diags diag.List) {
 	for _, d := range of {
 		if d.Summary == "Variables not allowed" {
-			diags = diags.Errorf(d.Subject, d.Summary, "The backend is set up before anything is evaluated, so its "+
-				"arguments must be constants. Leave %s out of the block, and set it with -backend-config=%[1]s=VALUE, "+
+			diags = diags.Errorf(d.Subject, d.Summary, "The backend is set up before expressions are evaluated, so "+
+				"its arguments must be constants. Remove %s from the block, and set it with "+
+				"-backend-config=%[1]s=VALUE, "+
 				"with a file of settings (-backend-config=FILE), or with its environment variable if it has one.", name)
 			continue
 		}
@@ -325,7 +326,7 @@ func (b *Backend) Check(block *config.Backend) (diags diag.List) {
 			at = attr.Expr.Range()
 		}
 		diags = diags.Errorf(&at, summary,
-			"The %q attribute value must not be empty. Leave the argument out for the usual place, or name one.", name)
+			"The %q attribute value must not be empty. Remove the argument to use the default, or set a path.", name)
 	}
 	return diags
 }
@@ -479,7 +480,7 @@ func Recorded(dataDir string) (*Backend, error) {
 		return b, nil
 	}
 	if b.Config, err = recordedConfig(file.Backend.Config, b.attributes()); err != nil {
-		return nil, fmt.Errorf("the record of the backend in %s: %w. Set the directory up once more with init "+
+		return nil, fmt.Errorf("the record of the backend in %s: %w. Set up the directory again with init "+
 			"-reconfigure", name, err)
 	}
 	return b, nil

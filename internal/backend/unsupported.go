@@ -30,8 +30,8 @@ func noBackend(name string) string {
 		return fmt.Sprintf("The backend %q keeps states in %s. This version has the backends %s.%s", name,
 			elsewhere[name], listed(slices.Sorted(maps.Keys(kinds))), fetchFirst)
 	case slices.Contains(gone, name):
-		return fmt.Sprintf("The backend %q was dropped from the language with version 1.3. Get the state out with "+
-			"the last version that had it, and use the backend \"local\".", name)
+		return fmt.Sprintf("The backend %q was removed from the language in version 1.3. Export the state with the "+
+			"last version that supported it, and use the backend \"local\".", name)
 	}
 	return fmt.Sprintf("There is no backend type named %q. This version has: %s.%s", name,
 		strings.Join(slices.Sorted(maps.Keys(kinds)), " and "),
@@ -41,8 +41,8 @@ func noBackend(name string) string {
 
 // noCloud answers what hands runs and states over to HCP Terraform or Terraform Enterprise.
 func noCloud(what string) string {
-	return what + " leaves states, and mostly the runs too, to HCP Terraform or Terraform Enterprise, with which " +
-		"this version does not speak: it runs here and keeps states in local files, or in memory for a single run." +
+	return what + " stores states, and usually runs, in HCP Terraform or Terraform Enterprise. This version does not " +
+		"support them: runs are local, and states are stored in local files, or in memory for a single run." +
 		fetchFirst
 }
 

@@ -11,24 +11,25 @@ import (
 // absent are commands of Terraform that are not here, each with what to do instead. They are in no list; whoever types
 // one, or runs a script that does, gets more than "no such command".
 func absent() []*command.Command {
-	const tokens = `~~ has no session with a service: it reads tokens from where they are kept. Write one into the
-settings file (.terraformrc in the home directory):
+	const tokens = `~~ does not log in to services. Instead, write the token into the CLI configuration file (.terraformrc in
+the home directory):
 
   credentials "registry.example.com" {
     token = "..."
   }
 
-Tokens that "terraform login" saved in credentials.tfrc.json count as well.`
+Tokens that "terraform login" saved in credentials.tfrc.json are used, too.`
 	return []*command.Command{
-		instead("login", "Tokens of services are read from the settings file", tokens),
-		instead("logout", "Tokens of services are read from the settings file",
-			tokens+" To take a token back, remove it from the file."),
-		instead("push", "There is no service to push configurations to",
-			`This command was for a service that is gone; Terraform has dropped it as well. Run "~ apply" instead.`),
-		instead("stacks", "Stacks belong to a service", `Stacks run in a service of HashiCorp. To run several configurations together, start ~~ in the directory of each:
-"~ -chdir=DIR apply"; one reads outputs of another with the data source terraform_remote_state.`),
-		instead("rpcapi", "There is no interface for other programs but the commands", `This is an inner interface of Terraform. Programs that drive ~~ use the commands, whose -json forms are documents, or
-the Go package github.com/tombolo-iac/tombolo.`),
+		instead("login", "Tokens are read from the CLI configuration file", tokens),
+		instead("logout", "Tokens are read from the CLI configuration file",
+			tokens+" To log out, remove the token from the file."),
+		instead("push", "No longer supported", `The service that this command was for no longer exists. Terraform has
+removed the command, too. Run "~ apply" instead.`),
+		instead("stacks", "Not supported: stacks need HashiCorp's service", `Stacks run in HashiCorp's service. To run
+several configurations, run "~ -chdir=DIR apply" for the directory of each. A configuration can read the outputs of
+another with the data source terraform_remote_state.`),
+		instead("rpcapi", "Not supported: programs use the commands", `This is an internal interface of Terraform. Other
+programs can run the commands of ~~ with -json, or use the Go package github.com/tombolo-iac/tombolo.`),
 	}
 }
 
@@ -49,8 +50,8 @@ func instead(name, short, long string) *command.Command {
 // env is the name that workspaces once had. Its members are those of workspace, and say so.
 func env(workspace *command.Command) *command.Command {
 	family := &command.Command{
-		Name: "env", Short: "An old name of workspace", Hidden: true,
-		Long: "These commands have moved to \"~ workspace\". The old name is kept for scripts that know no other.",
+		Name: "env", Short: "The old name of workspace", Hidden: true,
+		Long: "Use \"~ workspace\" instead. The old name is kept for existing scripts.",
 	}
 	for _, member := range workspace.Members {
 		if member.Name == "show" {

@@ -305,7 +305,7 @@ func TestAPlanOfNonsenseIsNone(t *testing.T) {
 		"plan-problems":     {"One of many", "with world_object.first", "100000 problems"},
 		"plan-long-problem": {"One long", "with world_object.first", "bytes more)"},
 		"plan-infinite":     {"with world_object.first", "makes no sense"},
-		"upgrade-nothing":   {"tombolo/bad", "with world_object.first", "the stored object became none"},
+		"upgrade-nothing":   {"tombolo/bad", "with world_object.first", "the upgrade of the stored object"},
 	} {
 		t.Run(mode, func(t *testing.T) {
 			t.Parallel()

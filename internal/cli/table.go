@@ -141,7 +141,7 @@ func globals(a *command.App, args []string) (g global, rest []string, problem st
 		default:
 			return g, nil,
 				fmt.Sprintf(
-					"Unknown option %s before the command. Options of a command stand behind it: %s COMMAND %s.",
+					"Unknown option %s before the command. Put the options of a command after it: %s COMMAND %s.",
 					args[0], a.Program, args[0])
 		}
 		args = args[1:]
@@ -239,21 +239,21 @@ func usage(a *command.App) {
 			}
 		}
 	}
-	fmt.Fprint(a.Out, "\nGlobal options, which stand before the command:\n")
+	fmt.Fprint(a.Out, "\nGlobal options (before the command):\n")
 	for _, o := range GlobalOptions {
 		fmt.Fprintf(a.Out, "  %-24s %s\n", o.Usage(), o.Text)
 	}
-	fmt.Fprintf(a.Out, "\nRun \"%s COMMAND -help\" for what a command does and takes, its exit codes,\nand the "+
-		"variables of the environment that count for it.\n", a.Program)
+	fmt.Fprintf(a.Out, "\nRun \"%s COMMAND -help\" for the options of a command, its exit codes\nand the environment "+
+		"variables it reads.\n", a.Program)
 }
 
 // GlobalOptions are what may stand before the command.
 var GlobalOptions = []command.Flag{
-	{Name: "chdir", Value: "DIR", Text: "Do everything in another directory."},
-	{Name: "help", Text: "Show this list, or with a command what that does."},
-	{Name: "version", Text: "The same as the command version."},
-	{Name: "install-autocomplete", Text: "Have the shells complete command lines."},
-	{Name: "uninstall-autocomplete", Text: "Take that back."},
+	{Name: "chdir", Value: "DIR", Text: "Switch to DIR before running the command."},
+	{Name: "help", Text: "Show this list, or the help of a command."},
+	{Name: "version", Text: "Show the version, as the command version does."},
+	{Name: "install-autocomplete", Text: "Install command completion for your shells."},
+	{Name: "uninstall-autocomplete", Text: "Uninstall command completion."},
 }
 
 func isHelp(arg string) bool { return arg == "-help" || arg == "--help" || arg == "-h" }

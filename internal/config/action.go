@@ -74,7 +74,7 @@ func decodeActionTrigger(block *hcl.Block) (*ActionTrigger, diag.List) {
 		for _, traversal := range attr.Expr.Variables() {
 			if traversal.RootName() == "self" {
 				diags = diags.Errorf(attr.Expr.Range().Ptr(), "Self reference not allowed", "The condition of a "+
-					"trigger is judged while planning, before there is an object that could be called self.")
+					"trigger is evaluated during planning, before the object that self refers to exists.")
 			}
 		}
 	}
@@ -115,11 +115,11 @@ func (t *ActionTrigger) decodeEvents(attr *hcl.Attribute) (diags diag.List) {
 				words[i] = string(e)
 			}
 			diags = diags.Errorf(expr.Range().Ptr(), fmt.Sprintf("Invalid \"event\" value %s", event),
-				"An event is one of %s, without quotes.%s", strings.Join(words, ", "),
+				"An event must be one of %s, without quotes.%s", strings.Join(words, ", "),
 				diag.DidYouMean(string(event), words))
 		case slices.Contains(t.Events, event):
 			diags = diags.Errorf(expr.Range().Ptr(), fmt.Sprintf("Duplicate %q event", event),
-				"The block has this event already.")
+				"The block already has this event.")
 		default:
 			t.Events = append(t.Events, event)
 		}
@@ -154,8 +154,8 @@ func (t *ActionTrigger) decodeActions(attr *hcl.Attribute) (diags diag.List) {
 			t.Actions = append(t.Actions, expr)
 		} else if actions+len(expr.Variables()) > 0 {
 			diags = diags.Errorf(expr.Range().Ptr(), "Invalid action argument inside action_triggers",
-				"Each element of actions names one action of this module: action.TYPE.NAME, with a key if it has "+
-					"instances.")
+				"Each element of actions must be the address of an action in this module: action.TYPE.NAME, with a "+
+					"key if it has instances.")
 			t.Actions = nil
 			return diags
 		}

@@ -139,7 +139,8 @@ func decodePassedProviders(attr *hcl.Attribute) ([]PassedProvider, diag.List) {
 		rng := hcl.RangeBetween(pair.Key.Range(), pair.Value.Range())
 		if first, dup := seen[child]; dup {
 			diags = diags.Errorf(pair.Value.Range().Ptr(), "Duplicate provider address",
-				"A configuration for %s is already passed at %s. The child module takes each only once.", child, first)
+				"A configuration for %s is already passed at %s. Each can be passed to the child module only once.",
+				child, first)
 			continue
 		}
 		seen[child] = rng

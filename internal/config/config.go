@@ -246,7 +246,8 @@ func (l *loader) children(ctx context.Context, m *Module, dirs []string) diag.Li
 		}
 		if cycle := cycleOf(dirs, dir); cycle != "" {
 			diags = diags.Errorf(&call.Range, "Module calls itself",
-				"The module in %s is called from within itself: %s. A tree of modules must end somewhere.", dir, cycle)
+				"The module in %s calls itself, directly or through other modules: %s. Remove one of the calls.",
+				dir, cycle)
 			continue
 		}
 		child, moreDiags := l.module(ctx, dir, m.Path.Child(call.Name))

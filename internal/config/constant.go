@@ -13,8 +13,8 @@ import (
 )
 
 // constants evaluates what must be known before anything is installed: sources and versions of module calls may mention
-// const variables, local values made of them, and paths. In OpenTofu's projects all variables count, and backend blocks
-// may mention them, too. Everything else is unknown there.
+// const variables, local values that use only these, and paths. In OpenTofu's projects all variables count, and backend
+// blocks may mention them, too. Everything else is unknown there.
 type constants struct {
 	m         *Module
 	dir       string               // where relative paths of functions start
@@ -121,8 +121,8 @@ func (m *Module) argument(v *Variable) (cty.Value, diag.List) {
 		return cty.UnknownVal(v.Type), nil // an error of what needs it
 	case v.Const && (value.ContainsMarked() || !value.IsWhollyKnown()):
 		return cty.UnknownVal(v.Type), diags.Errorf(&rng, "Const variables must be known",
-			"The variable %q of the module %s is a const variable: its value must be known before anything runs. Give "+
-				"it a literal, or something that is made of const variables only.", v.Name, m.Path)
+			"The variable %q of the module %s is a const variable: its value must be known before anything is "+
+				"evaluated. Use a literal value, or an expression that uses only const variables.", v.Name, m.Path)
 	}
 	bare, marks := value.UnmarkDeep()
 	converted, more := v.convertFrom(bare, &rng, fmt.Sprintf("The value for var.%s", v.Name))
@@ -156,7 +156,7 @@ func (c *ModuleCall) settle(k *constants) (diags diag.List) {
 		return diags
 	case value.IsNull():
 		return diags.Errorf(&c.SourceRange, k.headlines("module source").null,
-			"The source of a module cannot be null. Give it a local path, a registry address or a URL.")
+			"The source of a module cannot be null. Use a local path, a registry address or a URL.")
 	}
 	c.SourceRaw = value.AsString()
 	return diags.Extend(c.setKind())
@@ -240,9 +240,9 @@ func (k *constants) known(e hcl.Expression, title, what string) (cty.Value, diag
 
 // allowed returns what something may refer to that must be known before anything runs, as a sentence.
 func (k *constants) allowed(what string) string {
-	means := "const variables, local values made of them, and paths"
+	means := "const variables, local values that use only these, and paths"
 	if k.m.flavor.EarlyVariables() {
-		means = "variables, local values made of them, paths, and terraform.workspace"
+		means = "variables, local values that use only these, paths, and terraform.workspace"
 	}
 	return fmt.Sprintf("The %s is needed before anything is evaluated: it can refer to %s only.", what, means)
 }
@@ -278,8 +278,8 @@ func (k *constants) evaluate(e hcl.Expression) (cty.Value, hcl.Diagnostics) {
 	for _, t := range funcs.Mentions(e) {
 		members := roots[t.RootName()]
 		if rng := t.SourceRange(); k.m.flavor.EarlyVariables() && k.more == nil && !k.refersTo(t) {
-			k.problems = k.problems.Errorf(&rng, k.headlines("").elsewhere, "What this is used for is needed before "+
-				"anything is evaluated, and %s is not known then.", t.RootName())
+			k.problems = k.problems.Errorf(&rng, k.headlines("").elsewhere, "This value is needed before anything is "+
+				"evaluated, when %s is not known yet.", t.RootName())
 		}
 		if members == nil {
 			if ctx.Variables[t.RootName()] = cty.DynamicVal; k.more[t.RootName()] != cty.NilVal {

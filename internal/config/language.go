@@ -27,8 +27,8 @@ var beforeLanguageBlocks = version.Must(version.NewVersion("1.11.0"))
 // checkLanguageBlock judges a language block but for the versions, which checkVersions judges. Nothing of it is kept.
 func checkLanguageBlock(b *hcl.Block, override bool) diag.List {
 	if override {
-		return diag.List(nil).Errorf(&b.DefRange, "Language selections in override file", "A language block is about "+
-			"the whole module, and cannot stand in an override file. Move it into another file.")
+		return diag.List(nil).Errorf(&b.DefRange, "Language selections in override file", "A language block applies "+
+			"to the whole module, so it cannot be in an override file. Move it to another file.")
 	}
 	content, hclDiags := b.Body.Content(languageSchema)
 	diags := diag.List(nil).AppendHCL(hclDiags)
@@ -44,13 +44,13 @@ func checkLanguageBlock(b *hcl.Block, override bool) diag.List {
 		switch {
 		case found:
 			diags = diags.Errorf(&b.DefRange, "Duplicate compatible_with block", "No compatible_with block can follow "+
-				"one that has the argument \"opentofu\". Write one block, with commas between several comparisons, "+
+				"one that has the argument \"opentofu\". Write one block, with comparisons separated by commas, "+
 				"such "+
 				"as \">= 1.12, < 1.14\".")
 			continue
 		case at != nil && c.Parsed.Check(beforeLanguageBlocks):
 			diags = diags.Warnf(&at.Range, "Ineffective version constraint", "The constraint allows versions of "+
-				"OpenTofu before 1.12, and those do not know language blocks. Write one that leaves them out, such as "+
+				"OpenTofu before 1.12, which do not support language blocks. Exclude them with a constraint such as "+
 				"\">= 1.12\", or write required_version in the terraform block of a file that ends in .tofu, which "+
 				"older versions read.")
 		}
@@ -82,10 +82,10 @@ func checkEdition(attr *hcl.Attribute) diag.List {
 		return nil
 	case "":
 		return diag.List(nil).Errorf(&rng, "Invalid language edition",
-			"The edition is a bare word. The only one is %s, which needs no mention.", opentofuEdition)
+			"The edition must be a bare word. The only edition is %s, which is the default.", opentofuEdition)
 	default:
 		return diag.List(nil).Errorf(&rng, "Unsupported language edition", "There is no edition %s of the language, "+
-			"only %s. The module needs a newer program, or another one.", word, opentofuEdition)
+			"only %s. The module needs a newer or a different program.", word, opentofuEdition)
 	}
 }
 
@@ -95,11 +95,11 @@ func checkExperiments(attr *hcl.Attribute) diag.List {
 	for _, e := range list {
 		rng := e.Range()
 		if word := hcl.ExprAsKeyword(e); word == "" {
-			diags = diags.Errorf(&rng, "Invalid experiment keyword", "An experiment is named by a bare word. No "+
-				"release has any: remove the argument, and whatever depends on it.")
+			diags = diags.Errorf(&rng, "Invalid experiment keyword", "The name of an experiment must be a bare word. "+
+				"No release has experiments: remove the argument, and everything that depends on it.")
 		} else {
-			diags = diags.Errorf(&rng, "Unknown experiment keyword", "There is no experiment %s. No release has any: "+
-				"remove the argument, and whatever depends on it.", word)
+			diags = diags.Errorf(&rng, "Unknown experiment keyword", "There is no experiment %s. No release has "+
+				"experiments: remove the argument, and everything that depends on it.", word)
 		}
 	}
 	return diags

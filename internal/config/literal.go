@@ -78,14 +78,14 @@ func providerPartProblem(part string) string {
 	case part == "":
 		return "is empty"
 	case strings.HasPrefix(part, "-") || strings.HasSuffix(part, "-"):
-		return "may not start or end with a dash"
+		return "cannot start or end with a dash"
 	case strings.Contains(part, "--"):
-		return "may not hold two dashes in a row"
+		return "cannot have two dashes in a row"
 	}
 	for _, r := range part {
 		ok := r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '-' || r >= 0x80
 		if !ok {
-			return "may hold only letters, digits and dashes"
+			return "can have only letters, digits and dashes"
 		}
 	}
 	return ""
@@ -143,7 +143,7 @@ func unquote(expr hcl.Expression, what string) (hcl.Expression, diag.List) {
 		return parsed, nil
 	}
 	diags = diags.Warnf(&rng, fmt.Sprintf("Quoted %s are deprecated", what), "Write %s here without quotes. Quotes "+
-		"are from an old version of the language and will be refused in future: remove them.", what)
+		"are deprecated here and will be an error in the future: remove them.", what)
 	traversal, hclDiags := hclsyntax.ParseTraversalAbs([]byte(text), rng.Filename, start)
 	if hclDiags.HasErrors() {
 		return expr, diags.AppendHCL(hclDiags)
@@ -201,7 +201,7 @@ func checkRepetition(attrs hcl.Attributes) (count, forEach hcl.Expression, diags
 		forEach = attr.Expr
 		if count != nil {
 			diags = diags.Errorf(attr.NameRange.Ptr(), `Invalid combination of "count" and "for_each"`,
-				`A block is repeated either by "count" or by "for_each". Remove one of them.`)
+				`A block can have either "count" or "for_each". Remove one of them.`)
 		}
 	}
 	return count, forEach, diags
@@ -220,8 +220,8 @@ func oneRepetition(count, forEach, enabled hcl.Expression) (diags diag.List) {
 			names := []string{other.name, "enabled"}
 			slices.Sort(names)
 			diags = diags.Errorf(other.expr.Range().Ptr(), fmt.Sprintf("Invalid combination of %q and %q", names[0],
-				names[1]), "With %q the block says itself how many instances there are: none is possible, too. "+
-				"Remove it, or \"enabled\" from the lifecycle block.", other.name)
+				names[1]), "With %q the block already sets the number of instances, which can be 0. Remove it, or "+
+				"\"enabled\" from the lifecycle block.", other.name)
 		}
 	}
 	return diags
@@ -232,7 +232,7 @@ func decodeConditionBlock(block *hcl.Block, override bool) (*Condition, diag.Lis
 	var diags diag.List
 	if override {
 		return nil, diags.Errorf(block.DefRange.Ptr(), fmt.Sprintf("Can't override %s blocks", block.Type),
-			"An override file may not hold %q blocks. Move it to the file with the original block.", block.Type)
+			"An override file cannot have %q blocks. Move it to the file with the original block.", block.Type)
 	}
 	content, hclDiags := block.Body.Content(conditionSchema)
 	diags = diags.AppendHCL(hclDiags)
@@ -241,8 +241,8 @@ func decodeConditionBlock(block *hcl.Block, override bool) (*Condition, diag.Lis
 		c.Condition = attr.Expr
 		if block.Type != "validation" && len(attr.Expr.Variables()) == 0 {
 			diags = diags.Errorf(attr.Expr.Range().Ptr(), fmt.Sprintf("Invalid %s expression", block.Type),
-				"The condition refers to nothing in the configuration, so it is always the same and checks nothing. "+
-					"It must mention at least one object.")
+				"The condition does not refer to anything in the configuration, so its result is always the same. "+
+					"Refer to at least one object.")
 		}
 	}
 	if attr, ok := content.Attributes["error_message"]; ok {
@@ -282,6 +282,6 @@ func escaped(rest hcl.Body, blocks hcl.Blocks, owner, meaning string) (hcl.Body,
 // reservedBlock is the error for block types that the language keeps for itself.
 func reservedBlock(block *hcl.Block, owner string) diag.List {
 	return diag.List(nil).Errorf(block.TypeRange.Ptr(), fmt.Sprintf("Reserved block type name in %s block", owner),
-		"The block type %q is reserved in %s blocks. If it is an argument of the provider, put it into a block \"_ { "+
+		"The block type %q is reserved in %s blocks. If it is an argument of the provider, put it in a block \"_ { "+
 			"... }\".", block.Type, owner)
 }

@@ -228,8 +228,8 @@ func (a *assembly) checkImports() {
 		if r := a.Resources[i.To.Resource]; i.ProviderRef != nil && i.To.Module.IsRoot() && r != nil &&
 			(r.ProviderRef == nil || *r.ProviderRef != *i.ProviderRef) {
 			a.diags = a.diags.Errorf(&i.ProviderRefRange, "Invalid import provider argument", "The block %s decides "+
-				"about its provider. The argument here is for imports whose resource block is to be generated; "+
-				"beside a block it must be the same as there.", i.To)
+				"which provider is used. Use the argument here only if the resource block is to be generated; "+
+				"otherwise it must be the same as in that block.", i.To)
 		}
 		key, ok := staticText(i.ToExpr)
 		if !ok {

@@ -57,8 +57,8 @@ func decodeOutput(block *hcl.Block, override bool) (*outputDecl, diag.List) {
 	}
 	for _, b := range content.Blocks {
 		if b.Type == "postcondition" {
-			diags = diags.Errorf(b.TypeRange.Ptr(), "Postconditions are not allowed", "An output value can have "+
-				"preconditions only: once its value is known, nothing more happens that could change it.")
+			diags = diags.Errorf(b.TypeRange.Ptr(), "Postconditions are not allowed", "An output value can only have "+
+				"preconditions. Use a precondition, which is checked before the value is stored.")
 			continue
 		}
 		c, moreDiags := decodeConditionBlock(b, override)

@@ -129,7 +129,7 @@ func parseBody(src []byte, name string) (hcl.Body, diag.List) {
 func outsideOfBlocks(diags diag.List) diag.List {
 	for _, d := range diags {
 		if d.Summary == "Unsupported argument" && strings.HasSuffix(d.Detail, "is not expected here.") {
-			d.Detail += " Arguments belong into blocks; values of variables belong into files that end in .tfvars."
+			d.Detail += " Put arguments into blocks, and values of variables into files that end in .tfvars."
 		}
 	}
 	return diags
@@ -179,7 +179,7 @@ func (f *parsedFile) decodeBlock(block *hcl.Block) diag.List {
 		return checkLanguageBlock(block, f.override)
 	case "required_providers":
 		return diag.List(nil).Errorf(block.DefRange.Ptr(), "Invalid required_providers block",
-			"A required_providers block belongs into a terraform block: terraform { required_providers { ... } }.")
+			"A required_providers block must be in a terraform block: terraform { required_providers { ... } }.")
 	case "provider":
 		return add(&c.providers, block, decodeProvider)
 	case "variable":
@@ -256,8 +256,8 @@ func (l *loader) checkVersions(parsed []*parsedFile, path addr.Module) (diags di
 	for _, c := range constraints {
 		if bad := prereleaseOf(c.Parsed); bad != "" {
 			diags = diags.Errorf(c.Range.Ptr(), "Invalid required_version constraint", "The constraint %s names a "+
-				"prerelease. Write the version without what follows the dash: prereleases count as the version that "+
-				"they lead to.", bad)
+				"prerelease. Remove the dash and everything after it: a prerelease counts as the release it "+
+				"precedes.", bad)
 			continue
 		}
 		if l.version == nil || c.Parsed.Check(l.version) {
@@ -269,8 +269,8 @@ func (l *loader) checkVersions(parsed []*parsedFile, path addr.Module) (diags di
 			who = path.String()
 		}
 		diags = diags.Errorf(c.Range.Ptr(), l.flavor.VersionProblem(), "%s requires version %s of the "+
-			"language, but this program implements version %s. Use a program that implements a version which fits, "+
-			"or change the constraint if you know that the configuration does not depend on it.", who, c.Text,
+			"language, but this program implements version %s. Use a program that implements a matching version, or "+
+			"change the constraint if the configuration does not depend on it.", who, c.Text,
 			l.version)
 	}
 	return diags, newer

@@ -42,8 +42,8 @@ func decodeProvider(block *hcl.Block) (*ProviderConfig, diag.List) {
 	}
 	if attr, ok := content.Attributes["version"]; ok {
 		diags = diags.Warnf(attr.Expr.Range().Ptr(),
-			"Version constraints inside provider configuration blocks are deprecated", "State which versions of the "+
-				"provider may be used in the required_providers block of the module instead.")
+			"Version constraints inside provider configuration blocks are deprecated", "Set the version of the "+
+				"provider in the required_providers block of the module instead.")
 		var moreDiags diag.List
 		p.Version, moreDiags = decodeVersion(attr)
 		diags = diags.Extend(moreDiags)
@@ -51,7 +51,7 @@ func decodeProvider(block *hcl.Block) (*ProviderConfig, diag.List) {
 	for _, name := range []string{"count", "depends_on", "for_each", "source"} {
 		if attr, ok := content.Attributes[name]; ok {
 			diags = diags.Errorf(attr.NameRange.Ptr(), "Reserved argument name in provider block", "The name %q is "+
-				"reserved in provider blocks. If it is an argument of the provider, put it into a block \"_ { ... }\".",
+				"reserved in provider blocks. If it is an argument of the provider, put it in a block \"_ { ... }\".",
 				name)
 		}
 	}
@@ -221,8 +221,9 @@ func (a *assembly) finishProviders() {
 		name, listed := a.localNames[r.Provider]
 		if listed && name != local && !warned[r.Provider] {
 			warned[r.Provider] = true
-			a.diags = a.diags.Warnf(&r.DeclRange, "Duplicate required provider", "%s belongs to the provider %s by "+
-				"its name %q, but required_providers calls that provider %q. Rename the entry, or set provider = %s "+
+			a.diags = a.diags.Warnf(&r.DeclRange, "Duplicate required provider", "%s belongs to the provider %s "+
+				"because of its name %q, but required_providers calls that provider %q. Rename the entry, or set "+
+				"provider = %s "+
 				"in the block.", r.Addr, r.Provider.ForDisplay(), local, name, name)
 		}
 	}
@@ -337,7 +338,7 @@ func checkChild(m *Module) diag.List {
 	}
 	if m.Backend != nil {
 		diags = diags.Warnf(&m.Backend.Range, "Backend configuration ignored",
-			"Only the backend of the root module counts. This block in %s has no effect.", m.Path)
+			"Only the backend of the root module is used. This block in %s has no effect.", m.Path)
 	}
 	configured := false
 	for _, p := range m.SortedProviderConfigs() {
@@ -346,8 +347,8 @@ func checkChild(m *Module) diag.List {
 			continue
 		}
 		p.Proxy = m.passed(p.Addr()) != nil
-		diags = diags.Warnf(&p.Range, "Redundant empty provider block", "An empty provider block in a called module "+
-			"once announced that a configuration is to be passed in. Remove it, and list the provider in "+
+		diags = diags.Warnf(&p.Range, "Redundant empty provider block", "In old versions, an empty provider block in "+
+			"a called module meant that the caller passes a configuration. Remove it, and list the provider in "+
 			"required_providers%s.", aliasAdvice(p))
 	}
 	if configured {
@@ -357,7 +358,7 @@ func checkChild(m *Module) diag.List {
 		for _, alias := range r.Aliases {
 			if m.passed(alias) == nil && m.ProviderConfigs[alias] == nil {
 				diags = diags.Errorf(&m.Call.Range, "Missing required provider configuration", "The module in %s "+
-					"needs an additional configuration of the provider %s, which it calls %q. Pass one: providers = "+
+					"needs an additional configuration of the provider %s, under the name %q. Pass one: providers = "+
 					"{ %s = ... }.", m.Dir, r.Source.ForDisplay(), alias, alias)
 			}
 		}
@@ -374,9 +375,9 @@ func (c *Config) CheckRoot() (diags diag.List) {
 	for _, r := range c.Root.SortedRequiredProviders() {
 		for _, alias := range r.Aliases {
 			if c.Root.ProviderConfigs[alias] == nil {
-				diags = diags.Errorf(&r.Range, "Undefined provider configuration", "The root module wants a "+
-					"configuration of the provider %s to be passed, which it calls %q. Only called modules can be "+
-					"passed one: add a block provider %q { alias = %q }, or call this module from another.",
+				diags = diags.Errorf(&r.Range, "Undefined provider configuration", "The root module expects a "+
+					"configuration of the provider %s from its caller, under the name %q, but it has no caller: add "+
+					"a block provider %q { alias = %q }, or call this module from another.",
 					r.Source.ForDisplay(), alias, alias.LocalName, alias.Alias)
 			}
 		}
@@ -418,8 +419,9 @@ func checkRepeatedCalls(m *Module) (diags diag.List) {
 			continue
 		}
 		return diags.Errorf(&rng, "Module is incompatible with count, for_each, and depends_on", "The module %s (in "+
-			"%s) configures providers of its own, so no call above it can use count, for_each or depends_on. Move "+
-			"its provider blocks to the root module and pass the configurations by the providers argument.", m.Path,
+			"%s) has its own provider blocks, so no call that leads to it can use count, for_each or depends_on. "+
+			"Move the provider blocks to the root module, and pass the configurations with the providers "+
+			"argument.", m.Path,
 			m.Dir)
 	}
 	return nil
@@ -434,22 +436,22 @@ func checkPassed(m *Module, p *PassedProvider) (diags diag.List) {
 	listed, proxy := m.Parent.RequiredProviders[p.InParent.LocalName] != nil, own != nil && own.Proxy
 	switch {
 	case required != nil && p.InChild.Alias != "" && own == nil && !declares(required, p.InChild):
-		diags = diags.Errorf(&p.InChildRange, undefined, "The module in %s has no provider configuration %s. If it "+
-			"should be passed in, add %s to configuration_aliases of the entry %q in its required_providers.", m.Dir,
+		diags = diags.Errorf(&p.InChildRange, undefined, "The module in %s has no provider configuration %s. To let "+
+			"callers pass one, add %s to configuration_aliases of the entry %q in its required_providers.", m.Dir,
 			p.InChild, p.InChild, p.InChild.LocalName)
 	case required == nil && !proxy:
 		diags = diags.Warnf(&p.InChildRange, undefined, "The module in %s does not list a provider under the name %q "+
-			"in required_providers, so it is taken for %s. Add an entry there to say so.", m.Dir, p.InChild.LocalName,
+			"in required_providers, so %s is assumed. Add an entry for it there.", m.Dir, p.InChild.LocalName,
 			childType.ForDisplay())
 	}
 	if own != nil && !proxy {
 		diags = diags.Errorf(&p.InChildRange, "Cannot override provider configuration",
-			"The module in %s has a configuration of its own for %s, so none can be passed to it.", m.Dir, p.InChild)
+			"The module in %s has its own configuration of %s, so none can be passed to it.", m.Dir, p.InChild)
 	}
 	if configured := m.Parent.ProviderConfigs[p.InParent]; !listed && p.InParent.Alias == "" &&
 		(configured == nil || isEmptyBody(configured.Body)) {
 		diags = diags.Warnf(&p.InParentRange, undefined, "%s does not list a provider under the name %q in "+
-			"required_providers, so it is taken for %s. Add an entry there to say so.",
+			"required_providers, so %s is assumed. Add an entry for it there.",
 			upperFirst(where(m.Parent.Path)), p.InParent.LocalName, parentType.ForDisplay())
 	}
 	if childType == parentType {
@@ -460,8 +462,8 @@ func checkPassed(m *Module, p *PassedProvider) (diags diag.List) {
 	}
 	if name, ok := m.LocalNameFor(parentType); ok {
 		return diags.Errorf(&p.InChildRange, mismatch,
-			"A configuration of %s is passed here, but %q is the local name of %s in the module. Its name for the "+
-				"former is %q.",
+			"A configuration of %s is passed here, but %q is the local name of %s in the module. Use the module's "+
+				"name for the first provider, %q.",
 			parentType.ForDisplay(), p.InChild.LocalName, childType.ForDisplay(), name)
 	}
 	return diags.Errorf(&p.InParentRange, mismatch,

@@ -23,8 +23,8 @@ func decodeProvisioner(block *hcl.Block) (*Provisioner, diag.List) {
 	p := &Provisioner{Type: block.Labels[0], When: WhenCreate, Range: block.DefRange, TypeRange: block.LabelRanges[0]}
 	if slices.Contains(removedProvisioners, p.Type) {
 		return nil, diags.Errorf(&p.TypeRange, fmt.Sprintf("The %q provisioner has been removed", p.Type),
-			"Provisioners of this type are no longer part of the language. Run the tool by local-exec or "+
-				"remote-exec, or build it into the image.")
+			"Provisioners of this type are no longer part of the language. Run the tool with local-exec or "+
+				"remote-exec, or include it in the image.")
 	}
 	if attr, ok := content.Attributes["when"]; ok {
 		destroys, moreDiags := oneOfTwo(attr, "create", "destroy")
@@ -67,7 +67,7 @@ func oneOfTwo(attr *hcl.Attribute, first, second string) (isSecond bool, diags d
 	word, diags := decodeKeyword(attr.Expr)
 	if word != first && word != second {
 		diags = diags.Errorf(attr.Expr.Range().Ptr(), fmt.Sprintf("Invalid %q keyword", attr.Name),
-			"The %q argument is one of the words %s and %s.", attr.Name, first, second)
+			"The %q argument must be %s or %s, without quotes.", attr.Name, first, second)
 	}
 	return word == second, diags
 }
@@ -110,8 +110,9 @@ func checkDestroyRefs(body hcl.Body) (diags diag.List) {
 		if len(bad) > 0 {
 			diags = diags.Errorf(attr.Expr.Range().Ptr(), "Invalid reference from destroy provisioner",
 				"A provisioner that runs before its object is destroyed can refer only to self, count.index, "+
-					"each.key, path and terraform.workspace. Found: %s. Other objects may be destroyed by then, or "+
-					"their destruction may have to wait for this one. Keep the value in an attribute of the object, "+
+					"each.key, path and terraform.workspace. Found: %s. Other objects may already be destroyed by "+
+					"then, or may have to be destroyed after this one. Store the value in an attribute of the "+
+					"object, "+
 					"or in a terraform_data resource.", strings.Join(bad, ", "))
 		}
 	}

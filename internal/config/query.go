@@ -56,8 +56,8 @@ func decodeList(block *hcl.Block) (*Resource, diag.List) {
 	r, diags := newResource(block, addr.List, content, false)
 	diags = diag.List(nil).AppendHCL(hclDiags).Extend(diags)
 	if _, ok := content.Attributes["provider"]; !ok {
-		diags = diags.Errorf(block.DefRange.Ptr(), "Missing \"provider\" attribute", "A list block must say which "+
-			"provider finds the objects: add an argument such as provider = %s.", impliedProvider(r.Addr.Type))
+		diags = diags.Errorf(block.DefRange.Ptr(), "Missing \"provider\" attribute", "A list block needs a provider: "+
+			"add an argument such as provider = %s.", impliedProvider(r.Addr.Type))
 	}
 	r.Body = rest
 	return r, diags

@@ -38,7 +38,7 @@ func decodeMoved(block *hcl.Block) (*Moved, diag.List) {
 	}
 	if m.From.IsModule() != m.To.IsModule() {
 		return nil, diags.Errorf(&m.Range, `Invalid "moved" addresses`,
-			"Both addresses must name resources, or both modules: %s and %s differ in kind.", m.From, m.To)
+			"Both addresses must be of resources, or both of modules: %s and %s are of different kinds.", m.From, m.To)
 	}
 	return m, diags
 }
@@ -63,8 +63,8 @@ func decodeEndpoint(expr hcl.Expression) (Endpoint, diag.List) {
 func decodeAddress(traversal hcl.Traversal) (addr.Target, diag.List) {
 	rng := traversal.SourceRange()
 	if root := traversal.RootName(); slices.Contains(reservedRoots, root) {
-		return addr.Target{}, diag.List(nil).Errorf(&rng, "Invalid address", "%q has a meaning of its own and cannot "+
-			"start an address. If it is the type of a resource, write resource.%s.", root, root)
+		return addr.Target{}, diag.List(nil).Errorf(&rng, "Invalid address", "%q is a reserved word and cannot begin "+
+			"an address. If it is the type of a resource, write resource.%s.", root, root)
 	}
 	return addr.TargetFromTraversal(traversal)
 }
@@ -108,7 +108,7 @@ func decodeRemoved(block *hcl.Block) (*removedDecl, diag.List) {
 			switch {
 			case ok && !managed:
 				diags = diags.Errorf(b.DefRange.Ptr(), "Invalid connection block",
-					"Only a removed block for a managed resource can have a connection, which is for its provisioners.")
+					"Only a removed block for a managed resource can have a connection block.")
 			case r.Connection != nil:
 				diags = diags.Errorf(b.DefRange.Ptr(), "Duplicate connection block",
 					"This removed block already has a connection block at %s.", r.Connection.Range)
@@ -138,7 +138,7 @@ func (r *removedDecl) addProvisioner(b *hcl.Block, managed bool) (diags diag.Lis
 	}
 	if p.When != WhenDestroy {
 		return diags.Errorf(b.DefRange.Ptr(), summary,
-			"In a removed block nothing is created any more, so only provisioners with \"when = destroy\" make sense.")
+			"A removed block never creates objects, so its provisioners need \"when = destroy\".")
 	}
 	r.Provisioners = append(r.Provisioners, p)
 	return diags
@@ -166,15 +166,15 @@ func (r *removedDecl) setFrom(expr hcl.Expression) diag.List {
 			kind = "Resource"
 		}
 		diags = diags.Errorf(index.SrcRange.Ptr(), kind+" instance keys not allowed",
-			"A removed block is about all instances, as the block was that it replaces. Remove the key.")
+			"A removed block applies to all instances. Remove the key.")
 	}
 	switch target.Resource.Mode {
 	case addr.Data:
 		diags = diags.Errorf(&r.FromRange, "Data source address not allowed",
-			"Data sources are never destroyed; nothing but removing their block is needed.")
+			"Data sources are never destroyed. Remove their block; nothing else is needed.")
 	case addr.Ephemeral:
 		diags = diags.Errorf(&r.FromRange, "Ephemeral resource address not allowed",
-			"Ephemeral resources are never stored; nothing but removing their block is needed.")
+			"Ephemeral resources are never stored. Remove their block; nothing else is needed.")
 	}
 	r.calls, r.Resource = target.Module.Config().Calls(), target.Resource
 	return diags
@@ -258,7 +258,7 @@ func (i *Import) setTo(attr *hcl.Attribute) diag.List {
 		problem := "The target must be the address of a resource, such as terraform_data.a or " +
 			"module.m.terraform_data.a[0]."
 		if ok {
-			problem += " Keys that are not literal need a for_each argument."
+			problem += " Keys that are not literals need a for_each argument."
 		}
 		return diags.Errorf(attr.Expr.Range().Ptr(), "Invalid expression", "%s", problem)
 	}
@@ -308,7 +308,7 @@ func decodeCheck(block *hcl.Block) (*Check, diag.List) {
 		case "data":
 			if c.Data != nil {
 				diags = diags.Errorf(b.DefRange.Ptr(), "Multiple data resource blocks",
-					"A check block may hold one data block; this one already has one at %s.", c.Data.DeclRange)
+					"A check block can have one data block; this one already has one at %s.", c.Data.DeclRange)
 				continue
 			}
 			data, moreDiags := decodeReadOnly(b, addr.Data, false, true)

@@ -85,7 +85,7 @@ func decodeReadOnly(block *hcl.Block, mode addr.Mode, override, nested bool) (*R
 			switch {
 			case nested:
 				diags = diags.Errorf(b.DefRange.Ptr(), "Invalid lifecycle block", "A data block in a check block "+
-					"cannot have a lifecycle block, because the check block around it decides about it.")
+					"cannot have a lifecycle block, because it is part of the check block.")
 			case lifecycle != nil:
 				diags = diags.Extend(twice(b, lifecycle, "This resource"))
 			default:
@@ -208,9 +208,10 @@ func (r *Resource) checkOwnReferences(c *Condition, what string) (diags diag.Lis
 			if moreDiags.HasErrors() || ref.Kind != addr.RefResource || ref.Resource != r.Addr {
 				continue
 			}
-			advice := "An instance cannot be checked before it is planned: use the values that it is made from."
+			advice := "A precondition is checked before the instance is planned: refer to the values it is made from " +
+				"instead."
 			if what == "postcondition" {
-				advice = "The instance that was planned or changed is called self here."
+				advice = "Use self for the instance that was planned or changed."
 			}
 			diags = diags.Errorf(expr.Range().Ptr(), "Invalid reference in "+what,
 				"The conditions of %s cannot refer to it by its address. %s", r.Addr, advice)
@@ -277,11 +278,11 @@ func (r *Resource) decodeIgnoreChanges(attr *hcl.Attribute) (diags diag.List) {
 		// Before the word all there was a list with a star.
 		if text, ok := literalString(expr); ok && text == "*" {
 			r.IgnoreAll = true
-			diags = diags.Errorf(attr.Expr.Range().Ptr(), "Invalid ignore_changes wildcard", "A star in the list is "+
-				"no longer accepted. To ignore changes of all attributes, write ignore_changes = all.")
+			diags = diags.Errorf(attr.Expr.Range().Ptr(), "Invalid ignore_changes wildcard", "An asterisk in the "+
+				"list is no longer accepted. To ignore changes of all attributes, write ignore_changes = all.")
 			if len(exprs) > 1 {
 				diags = diags.Errorf(expr.Range().Ptr(), "Invalid ignore_changes ruleset",
-					"A star covers all attributes, so the list can have no other element.")
+					"An asterisk covers all attributes, so the list cannot have other elements.")
 			}
 			continue
 		}
@@ -317,11 +318,11 @@ func decodeTrigger(expr hcl.Expression) (hcl.Expression, diag.List) {
 		case ref.Kind == addr.RefCount && ref.Name == "index", ref.Kind == addr.RefEach && ref.Name == "key":
 		case ref.Kind == addr.RefEach:
 			diags = diags.Errorf(&rng, "Invalid each reference in "+what+" expression",
-				"Of the each object only each.key can be used here.")
+				"Only each.key can be used here, not other attributes of each.")
 		default:
 			diags = diags.Errorf(&rng, "Invalid reference in "+what+" expression", "Only resources, count.index and "+
-				"each.key can be used here. To replace because of a plain value, put it into a terraform_data "+
-				"resource and refer to that.")
+				"each.key can be used here. To trigger a replacement with a plain value, store it in a "+
+				"terraform_data resource and refer to that.")
 		}
 	}
 	switch {

@@ -30,7 +30,7 @@ func ParseSourceIn(raw string, hasVersion bool, host string) (SourceKind, string
 	}
 	if hasVersion {
 		return 0, "",
-			fmt.Errorf("%q is not a registry address, which alone can have a version: expected "+
+			fmt.Errorf("%q is not a registry address, and only those have versions: expected "+
 				"[HOSTNAME/]NAMESPACE/NAME/SYSTEM", raw)
 	}
 	normal, err := normalRemote(raw)
@@ -147,7 +147,7 @@ func normalRemote(raw string) (string, error) {
 	}
 	found, inner := SplitSubdir(found)
 	if sub = path.Join(inner, sub); sub == ".." || strings.HasPrefix(sub, "../") {
-		return "", fmt.Errorf("its folder %q leads out of the package", sub)
+		return "", fmt.Errorf("its folder %q is outside of the package", sub)
 	}
 	return joinSource(getter, found, strings.TrimPrefix(sub, "/")), nil
 }
@@ -181,7 +181,7 @@ func detect(source string) (string, error) {
 	switch {
 	case parts[0] == "github.com" && len(parts) > 1:
 		if len(parts) < 3 || parts[1] == "" || parts[2] == "" {
-			return "", fmt.Errorf("%q should name a repository as github.com/OWNER/REPOSITORY", source)
+			return "", fmt.Errorf("%q must name a repository as github.com/OWNER/REPOSITORY", source)
 		}
 		return joinSource("git", "https://"+withGit(strings.Join(parts[:3], "/"))+query, path.Join(parts[3:]...)), nil
 	case parts[0] == "bitbucket.org" && len(parts) > 1:

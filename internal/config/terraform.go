@@ -42,7 +42,7 @@ func (c *fileContent) terraform(block *hcl.Block, f flavor.Flavor) diag.List {
 	if attr, ok := content.Attributes["experiments"]; ok && f.HasEditions() {
 		if list, hclDiags := hcl.ExprList(attr.Expr); hclDiags.HasErrors() || len(list) > 0 {
 			diags = diags.Errorf(attr.NameRange.Ptr(), "Module uses experimental features", "No release of this "+
-				"program has experimental features. Remove the argument, and whatever depends on it.")
+				"program has experimental features. Remove the argument, and everything that depends on it.")
 		}
 	}
 	for _, b := range content.Blocks {
@@ -88,7 +88,7 @@ func checkLanguage(attr *hcl.Attribute) diag.List {
 		return nil
 	case "":
 		return diags.Errorf(&rng, "Invalid language edition",
-			"The language argument takes a bare word. The only edition is %s, which needs no mention.", languageEdition)
+			"The language argument must be a bare word. The only edition is %s, which is the default.", languageEdition)
 	default:
 		return diags.Errorf(&rng, "Unsupported language edition",
 			"This program knows only the language edition %s. The module needs a newer program.", languageEdition)
@@ -118,7 +118,8 @@ func decodeRequirements(block *hcl.Block, host string) (*requirements, diag.List
 		}
 		if first, dup := bySource[entry.Source]; dup {
 			diags = diags.Warnf(attr.Expr.Range().Ptr(), "Duplicate required provider", "The provider %s is required "+
-				"twice: as %q and as %q. One name is enough; a second configuration of it is what aliases are for.",
+				"twice: as %q and as %q. Keep one of the two. For a second configuration of the provider, use an "+
+				"alias.",
 				entry.Source.ForDisplay(), first, attr.Name)
 		} else {
 			bySource[entry.Source] = attr.Name
@@ -145,7 +146,7 @@ func inOrder(attrs hcl.Attributes) []*hcl.Attribute {
 	return sortedBy(attrs, func(a, b string) int { return attrs[a].Range.Start.Byte - attrs[b].Range.Start.Byte })
 }
 
-const entryAdvice = "An entry is an object with the attributes source, version and configuration_aliases, or only a " +
+const entryAdvice = "An entry must be an object with the attributes source, version and configuration_aliases, or a " +
 	"version as a string."
 
 // decodeRequirement reads one entry; nil means that it is unusable.
@@ -177,7 +178,7 @@ func decodeRequirement(attr *hcl.Attribute, host string) (*RequiredProvider, dia
 			diags = diags.Extend(entry.setAliases(pair.Value))
 		default:
 			diags = diags.Errorf(pair.Key.Range().Ptr(), "Invalid required_providers object",
-				"Unexpected attribute %q. %s Arguments of the provider itself belong into a provider block.", name,
+				"Unexpected attribute %q. %s Put the provider's own arguments into a provider block.", name,
 				entryAdvice)
 		}
 	}
@@ -211,7 +212,7 @@ func (r *RequiredProvider) setVersion(expr hcl.Expression) (diags diag.List) {
 	text, problem := constString(expr)
 	if problem != "" {
 		return diags.Errorf(expr.Range().Ptr(), "Invalid version constraint",
-			"A version is given as a literal string, such as \"~> 1.2\". %s", problem)
+			"A version must be a literal string, such as \"~> 1.2\". %s", problem)
 	}
 	r.Version, diags = parseConstraint(text, expr.Range())
 	return diags
@@ -221,7 +222,7 @@ func (r *RequiredProvider) setSource(expr hcl.Expression, host string) (diags di
 	text, problem := constString(expr)
 	if problem != "" {
 		return diags.Errorf(expr.Range().Ptr(), "Invalid source",
-			"A source is given as a literal string, such as \"hashicorp/random\". %s", problem)
+			"A source must be a literal string, such as \"hashicorp/random\". %s", problem)
 	}
 	r.SourceText = text
 	if summary, detail := providerSourceProblem(text); summary != "" {
@@ -229,7 +230,7 @@ func (r *RequiredProvider) setSource(expr hcl.Expression, host string) (diags di
 	}
 	source, err := addr.ParseProviderIn(text, host)
 	if err != nil {
-		return diags.Errorf(expr.Range().Ptr(), "Invalid provider source string", "The source is not usable: %s.", err)
+		return diags.Errorf(expr.Range().Ptr(), "Invalid provider source string", "The source cannot be used: %s.", err)
 	}
 	r.Source = source
 	return nil
@@ -271,7 +272,7 @@ func (r *RequiredProvider) setAliases(expr hcl.Expression) diag.List {
 			diags = diags.AppendHCL(hclDiags)
 			continue
 		}
-		ref, moreDiags := providerRefOf(traversal, e.Range(), "A configuration alias is written as PROVIDER.ALIAS.")
+		ref, moreDiags := providerRefOf(traversal, e.Range(), "Write a configuration alias as PROVIDER.ALIAS.")
 		if moreDiags.HasErrors() {
 			diags = diags.Extend(moreDiags)
 			continue

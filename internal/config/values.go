@@ -180,9 +180,9 @@ func ParseValuesFile(src []byte, name string, origin Origin) (Values, diag.List)
 		{Type: "variable", LabelNames: []string{"name"}}}})
 	if content != nil && !strings.HasSuffix(name, ".json") && len(content.Blocks) > 0 {
 		for _, block := range content.Blocks {
-			diags = diags.Errorf(block.TypeRange.Ptr(), "Variable declaration in .tfvars file", "This file sets "+
-				"variables that are declared elsewhere. To declare %q, put the block into a .tf file; to set it "+
-				"here, write: %s = <value>", block.Labels[0], block.Labels[0])
+			diags = diags.Errorf(block.TypeRange.Ptr(), "Variable declaration in .tfvars file", "This file can only "+
+				"set variables. To declare %q, move the block to a .tf file. To set it here, write: %s = <value>",
+				block.Labels[0], block.Labels[0])
 		}
 		return nil, diags
 	}
@@ -379,15 +379,15 @@ func (m *Module) Undeclared(values Values) (diags diag.List) {
 		case FromEnv:
 		case FromOption, FromInput, FromCaller:
 			diags = diags.Errorf(nil, summary, "The variable %q was %s, but the root module does not declare it. Add "+
-				"a variable block, or do not set it.%s", name, raw.describe(name), hint)
+				"a variable block, or remove the value.%s", name, raw.describe(name), hint)
 		default:
 			if warned++; warned > maxUndeclared {
 				more++
 				continue
 			}
 			diags = diags.Warnf(nil, summary, "The file %s sets %q, but the root module does not declare a variable "+
-				"of that name. Add a variable block if the value matters; set values that are meant for many "+
-				"configurations by %s environment variables.%s", raw.Range.Filename, name, EnvPrefix, hint)
+				"of that name. Add a variable block if the value is needed. To set values for many configurations, "+
+				"use %s environment variables.%s", raw.Range.Filename, name, EnvPrefix, hint)
 		}
 	}
 	if more > 0 {

@@ -46,7 +46,7 @@ func decodeVariable(block *hcl.Block, override bool) (*variableDecl, diag.List) 
 	nameRange := block.LabelRanges[0]
 	if slices.Contains(reservedVariables, v.Name) {
 		diags = diags.Errorf(&nameRange, "Invalid variable name",
-			"A variable cannot be called %q, because that word has a meaning of its own inside of module blocks.",
+			"A variable cannot be called %q, because that word has a special meaning in module blocks.",
 			v.Name)
 	} else {
 		diags = diags.Extend(checkName(v.Name, nameRange, "Invalid variable name"))

@@ -119,7 +119,7 @@ var externalKeys = &Kind{
 		if len(in) > 0 {
 			var d data
 			if err := json.Unmarshal(in, &d); err != nil {
-				return k, nil, errors.New("what the document says of the key cannot be read")
+				return k, nil, errors.New("the document's record of the key cannot be read")
 			}
 			if d.External != nil {
 				input = &d

@@ -41,11 +41,11 @@ var transit = &Kind{
 				Ciphertext []byte `json:"ciphertext"`
 			}
 			if err := json.Unmarshal(in, &then); err != nil || len(then.Ciphertext) == 0 {
-				return k, nil, errors.New("what the document says of the key cannot be read")
+				return k, nil, errors.New("the document's record of the key cannot be read")
 			}
 			opened, err := s.call(ctx, "decrypt", name, map[string]any{"ciphertext": string(then.Ciphertext)})
 			if err != nil {
-				return k, nil, fmt.Errorf("the key of the document is not opened: %w", err)
+				return k, nil, fmt.Errorf("the key of the document cannot be decrypted: %w", err)
 			}
 			k.Decryption = opened.Plaintext
 		}

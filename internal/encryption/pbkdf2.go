@@ -67,7 +67,7 @@ var passphrases = &Kind{
 		if len(in) > 0 {
 			var then salted
 			if err := json.Unmarshal(in, &then); err != nil {
-				return Keys{}, nil, errors.New("what the document says of the key cannot be read")
+				return Keys{}, nil, errors.New("the document's record of the key cannot be read")
 			}
 			if k.Decryption, err = then.key(decrypt); err != nil {
 				return Keys{}, nil, fmt.Errorf("the document asks for a key that cannot be: %w", err)

@@ -88,14 +88,13 @@ func triggerHolds(t *config.ActionTrigger, ctx *hcl.EvalContext) (bool, diag.Lis
 	v, _ = v.UnmarkDeep()
 	if !v.IsKnown() {
 		return false, diags.Errorf(&at, "Condition must be known",
-			"The condition of a trigger is judged while planning, "+
-				"and it depends on a value that is known only after apply.")
+			"The condition of a trigger is evaluated during planning, but it depends on a value that is known only "+
+				"after apply.")
 	}
 	is, err := convert.Convert(v, cty.Bool)
 	if err != nil || is.IsNull() {
 		return false, diags.Errorf(&at, "Incorrect condition type",
-			"The condition of a trigger is true or false, and this "+
-				"one is neither.")
+			"The condition of a trigger must be true or false.")
 	}
 	return is.True(), diags
 }
@@ -110,14 +109,14 @@ func (b *Block) actionAt(e hcl.Expression, ctx *hcl.EvalContext) (addr.AbsResour
 	at := e.Range()
 	if diags.HasErrors() || ref.Kind != addr.RefResource || len(ref.Remaining) > 0 {
 		return addr.AbsResourceInstance{}, diags.Errorf(&at, "Invalid action argument inside action_triggers",
-			"Each element of actions names one action of this module: action.TYPE.NAME, with a key if it has "+
-				"instances.")
+			"Each element of actions must be the address of an action in this module: action.TYPE.NAME, with a key "+
+				"if it has instances.")
 	}
 	a := addr.AbsResource{Module: b.Instance.Addr, Resource: ref.Resource}
 	exp, ok := b.Instance.walk.Expansion(a)
 	if !ok || !exp.Has(ref.Key) {
 		return addr.AbsResourceInstance{}, diags.Errorf(&at, "Reference to non-existent action instance",
-			"There is no %s. An action with count or for_each has instances with keys, and others have none.",
+			"There is no %s. Only actions with count or for_each have instances with keys.",
 			a.Instance(ref.Key))
 	}
 	return a.Instance(ref.Key), nil

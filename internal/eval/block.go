@@ -271,8 +271,8 @@ func (b *Block) Persistable(key addr.Key, ephemeral []cty.Path) diag.List {
 		if a := b.Slot.Type.Block.AttributeAt(path); a == nil || !a.WriteOnly {
 			diags = append(diags, &diag.Diagnostic{Severity: diag.Error, Summary: "Invalid use of ephemeral value",
 				Path: path,
-				Detail: "The value of " + value.FormatPath(path) + " would be stored in the state, and an ephemeral " +
-					"value must not be: only write-only attributes take one."})
+				Detail: "The value of " + value.FormatPath(path) + " would be stored in the state, but ephemeral " +
+					"values must not be stored. Use a write-only attribute."})
 		}
 	}
 	return b.Locate(diags, key)
@@ -289,14 +289,16 @@ func (b *Block) Storable(key addr.Key, config cty.Value) diag.List {
 		if v := config.GetAttr(name); ctyfast.TooDeep(v) {
 			path := cty.GetAttrPath(name)
 			diags = append(diags, &diag.Diagnostic{Severity: diag.Error, Summary: "Value nested too deep", Path: path,
-				Detail: fmt.Sprintf("The value of %s is nested more than %d levels deep, and no state holds that. %s",
-					value.FormatPath(path), ctyfast.MaxDepth, "Keep it flat, or store it as text with jsonencode.")})
+				Detail: fmt.Sprintf("The value of %s is nested more than %d levels deep, which a state cannot store. "+
+					"%s",
+					value.FormatPath(path), ctyfast.MaxDepth, "Use a flatter structure, or store it as a string with "+
+						"jsonencode.")})
 		} else if ctyfast.Infinite(v) || ctyfast.TooLong(v) {
 			path := cty.GetAttrPath(name)
 			diags = append(diags, &diag.Diagnostic{Severity: diag.Error, Summary: "Number cannot be stored", Path: path,
-				Detail: "The value of " + value.FormatPath(path) + " is or holds a number that is infinite, or has " +
-					"an exponent of more than 5 digits. No state can hold that: use a condition that gives something " +
-					"else."})
+				Detail: "The value of " + value.FormatPath(path) + " is or contains a number that is infinite or has " +
+					"an exponent of more than 5 digits, which a state cannot store. Use a condition that returns " +
+					"another value."})
 		}
 	}
 	return b.Locate(diags, key)

@@ -35,8 +35,7 @@ type result struct {
 // detail words a failure.
 func (r result) detail() string {
 	if r.message == "" {
-		return "The condition does not hold. Its error message cannot be shown, for the reason that is reported " +
-			"beside this."
+		return "The condition is false. Its error message cannot be shown; the other error gives the reason."
 	}
 	return r.message
 }
@@ -81,8 +80,8 @@ func evalValidation(c *config.Condition, ctx *hcl.EvalContext, validating bool) 
 		rng := c.ErrorMessage.Range()
 		r.status = statusError
 		r.diags = append(r.diags, &diag.Diagnostic{Severity: diag.Error, Summary: "Invalid error message",
-			Detail: "The condition does not hold, and the error message depends on values that are known only after " +
-				"apply. Let it refer to what is known.",
+			Detail: "The condition is false, and the error message depends on values that are known only after " +
+				"apply. Use only known values in the message.",
 			Subject: &rng, Expression: c.ErrorMessage, EvalContext: ctx, Extra: diag.CausedByUnknown})
 	}
 	return r
@@ -122,8 +121,7 @@ func holds(c *config.Condition, ctx *hcl.EvalContext, summary string) result {
 }
 
 // unknownMessage is what is said where the message cannot be.
-const unknownMessage = "The condition does not hold. Its error message depends on values that are known only after " +
-	"apply."
+const unknownMessage = "The condition is false. Its error message depends on values that are known only after apply."
 
 // errorMessage evaluates the message of a condition. broken says why it cannot be evaluated, unsuitable why it cannot
 // be shown; leak is how bad it is that it holds a sensitive value.
@@ -145,15 +143,16 @@ func errorMessage(c *config.Condition, ctx *hcl.EvalContext, leak diag.Severity)
 	case err != nil:
 		report(diag.Error, "Invalid error message", "Unsuitable value for error message: "+err.Error()+".")
 	case str.IsKnown() && str.IsNull():
-		report(diag.Error, "Invalid error message", "The error message is null; it must be text.")
+		report(diag.Error, "Invalid error message", "The error message is null. It must be a string.")
 	case sensitive:
 		report(leak, "Error message refers to sensitive values", "The expression of this error message refers to "+
-			"sensitive values, so the message will not be shown. Leave them out, or use the function nonsensitive if "+
-			"the message does not reveal them.")
+			"sensitive values, so the message will not be shown. Remove them from the message, or use the function "+
+			"nonsensitive if the message does not reveal them.")
 		text = "The error message is not shown because a sensitive value is part of it."
 	case ephemeral:
 		report(leak, "Error message refers to ephemeral values", "The expression of this error message refers to "+
-			"ephemeral values, so the message will not be shown. Leave them out, or use the function ephemeralasnull.")
+			"ephemeral values, so the message will not be shown. Remove them from the message, or use the function "+
+			"ephemeralasnull.")
 		unsuitable[len(unsuitable)-1].Extra = separate{} // as Terraform has it
 		text = "The error message is not shown because an ephemeral value is part of it."
 	case str.IsKnown():
@@ -207,7 +206,8 @@ func (i *Instance) evalCheck(s *linking.Slot) error {
 			rng := c.Condition.Range()
 			diags = append(diags, &diag.Diagnostic{
 				Severity: diag.Warning, Summary: "Check block assertion known after apply", Subject: &rng,
-				Detail:     "The condition depends on values that are known only after apply, and is judged then.",
+				Detail: "The condition depends on values that are known only after apply, and will be checked " +
+					"then.",
 				Expression: c.Condition, EvalContext: ctx, Extra: of})
 		}
 	}

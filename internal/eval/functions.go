@@ -112,11 +112,11 @@ func nameProviderFunction(d *diag.Diagnostic) *diag.Diagnostic {
 		d.Detail += fmt.Sprintf(" The provider %q has the functions %s.", strings.Trim(local, ":"),
 			strings.Join(have, ", "))
 	case ofProvider:
-		d.Detail += fmt.Sprintf(" No provider with the local name %q that has functions is known to this module: add "+
-			"the provider to its required_providers block, and make sure that the installed version has the function.",
+		d.Detail += fmt.Sprintf(" This module has no provider with the local name %q that has functions. Add the "+
+			"provider to its required_providers block, and check that the installed version has the function.",
 			strings.Trim(local, ":"))
 	case len(have) == 0:
-		d.Detail += " Functions of providers are called as provider::LOCALNAME::FUNCTION(...)."
+		d.Detail += " Call functions of providers as provider::LOCALNAME::FUNCTION(...)."
 	}
 	return d
 }

@@ -65,10 +65,11 @@ func guard(g *config.Guard, a addr.AbsResourceInstance, ctx func() *hcl.EvalCont
 	switch {
 	case len(marks.Sensitive) > 0:
 		return wrong(
-			"The value is sensitive, and what becomes of the object would disclose it. Use nonsensitive if it " +
-				"is no secret.")
+			"The value is sensitive, and the effect on the object would reveal it. Use nonsensitive if it is not a " +
+				"secret.")
 	case len(marks.Ephemeral) > 0:
-		return wrong("The value is ephemeral: the next run could have another one. Use a value that stays.")
+		return wrong("The value is ephemeral, so the next run could have a different one. Use a value that does not " +
+			"change.")
 	}
 	b, err := convert.Convert(v, cty.Bool)
 	switch {

@@ -113,7 +113,7 @@ func importEach(b *config.Import, ctx *hcl.EvalContext) (cty.Value, diag.List) {
 			`The "for_each" value is ephemeral, which cannot be used here.`)
 	case value.IsSensitive(v):
 		return v, blocks.Problem(b.ForEach, ctx, summary,
-			`The "for_each" value is sensitive. Its keys would show in the addresses of objects.`)
+			`The "for_each" value is sensitive. Its keys would be visible in the addresses of objects.`)
 	case v.IsNull():
 		return cty.EmptyObjectVal, nil // as Terraform has it
 	case !v.IsKnown():
@@ -170,10 +170,10 @@ func (w *Walk) addImport(s *linking.Slot, ctx *hcl.EvalContext) diag.List {
 		summary := "Duplicate import configuration for \"" + a.String() + "\""
 		if secret || other.Sensitive {
 			return blocks.Problem(b.ToExpr, ctx, summary,
-				"Two different objects are to be imported as %s. An address has one object.", a)
+				"Two different objects are to be imported as %s. An address can only have one object.", a)
 		}
-		return blocks.Problem(b.ToExpr, ctx, summary, "Both %s and %s are to be imported as %s. An address has one "+
-			"object.", other.Sought, sought, a)
+		return blocks.Problem(b.ToExpr, ctx, summary, "Both %s and %s are to be imported as %s. An address can only "+
+			"have one object.", other.Sought, sought, a)
 	}
 	w.imports[a] = &Import{Target: a, Sought: sought, Sensitive: secret, Block: b, Deps: s.ResourceDeps()}
 	return nil
@@ -209,7 +209,7 @@ func importIdentity(e hcl.Expression, schema *provider.IdentitySchema, ctx *hcl.
 	}
 	if value.HasDeepEphemeral(v) {
 		return cty.NilVal, false, blocks.Problem(e, ctx, summary,
-			"The import identity is ephemeral, but the plan has to remember it.")
+			"The import identity is ephemeral, but the plan must store it.")
 	}
 	secret = value.HasDeepSensitive(v)
 	v, _ = v.UnmarkDeep()
@@ -245,7 +245,7 @@ func importID(e hcl.Expression, ctx *hcl.EvalContext) (id string, secret bool, d
 	}
 	if value.HasDeepEphemeral(v) {
 		return "", false, blocks.Problem(e, ctx, summary,
-			"The import id is ephemeral, but the plan has to remember it.")
+			"The import id is ephemeral, but the plan must store it.")
 	}
 	secret = value.HasDeepSensitive(v)
 	v, _ = v.Unmark()
@@ -260,7 +260,7 @@ func importID(e hcl.Expression, ctx *hcl.EvalContext) (id string, secret bool, d
 	text, err := convert.Convert(v, cty.String)
 	switch {
 	case err != nil:
-		return "", false, blocks.Problem(e, ctx, "Incorrect value type", "The import id must be text: %s.", err)
+		return "", false, blocks.Problem(e, ctx, "Incorrect value type", "The import id must be a string: %s.", err)
 	case text.AsString() == "":
 		return "", false, blocks.Problem(e, ctx, summary, "The import id is an empty string.")
 	}

@@ -177,16 +177,16 @@ func (i *Instance) outputMarks(s *linking.Slot, v cty.Value) (diags diag.List) {
 	ephemeral := value.HasDeepEphemeral(v)
 	switch {
 	case !o.Ephemeral && ephemeral:
-		return diags.Errorf(&exprRange, "Ephemeral value not allowed", "The value comes from something "+
-			"ephemeral, and this output is stored. In a child module add \"ephemeral = true\".")
+		return diags.Errorf(&exprRange, "Ephemeral value not allowed", "The value is derived from an ephemeral "+
+			"value, but this output is stored. In a child module, add \"ephemeral = true\".")
 	case o.Ephemeral && !ephemeral && !(i.walk.Inputs.Validating && s.HandsOnEphemeral()):
-		return diags.Errorf(&exprRange, "Value not allowed in ephemeral output", "The output value %q is "+
-			"declared as ephemeral, but its value is derived from no ephemeral value. Leave out \"ephemeral = true\".",
+		return diags.Errorf(&exprRange, "Value not allowed in ephemeral output", "The output value %q is declared as "+
+			"ephemeral, but its value is not derived from an ephemeral value. Remove \"ephemeral = true\".",
 			o.Name)
 	case i.parent == nil && !o.Sensitive && value.HasDeepSensitive(v):
-		return diags.Errorf(&rng, "Output refers to sensitive values", "This output has a sensitive value, "+
-			"or one derived from it. To allow that, add\n    sensitive = true\nIf nothing in the value is secret, "+
-			"remove the mark with nonsensitive(...).")
+		return diags.Errorf(&rng, "Output refers to sensitive values", "The value of this output is sensitive, or "+
+			"derived from a sensitive value. To allow that, add\n    sensitive = true\nIf the value contains no "+
+			"secrets, remove the mark with nonsensitive(...).")
 	}
 	return nil
 }

@@ -163,18 +163,18 @@ func expandCount(expr hcl.Expression, ctx *hcl.EvalContext, validating bool) (Ex
 	switch {
 	case v.IsNull():
 		return none, blocks.Problem(expr, ctx, "Invalid count argument",
-			`The value of "count" is null. A whole number is needed.`)
+			`The value of "count" is null. It must be a whole number.`)
 	case !v.IsKnown() && !validating:
 		return none, because(diag.CausedByUnknown, blocks.Problem(expr, ctx, "Invalid count argument",
-			"The value of \"count\" depends on attributes that are known only after apply, and the number of "+
-				"instances must be known during the plan. Compute it from values in the configuration, or first "+
-				"apply what it depends on, with -target."))
+			"The value of \"count\" depends on attributes that are known only after apply, but the number of "+
+				"instances must be known during planning. Compute it from values in the configuration, or first "+
+				"apply its dependencies with -target."))
 	}
 	num, err := convert.Convert(v, cty.Number)
 	if err != nil {
 		advice := ""
 		if ty := v.Type(); ty.IsCollectionType() || ty.IsTupleType() || ty.IsObjectType() {
-			advice = " For one instance of each element, count them with length(...)."
+			advice = " To create one instance for each element, use length(...)."
 		}
 		return none, blocks.Problem(expr, ctx, "Incorrect value type", `Invalid expression value: %s.%s`, err, advice)
 	}
@@ -192,7 +192,7 @@ func expandCount(expr hcl.Expression, ctx *hcl.EvalContext, validating bool) (Ex
 	}
 	if n > maxCount {
 		return none, blocks.Problem(expr, ctx, "Invalid count argument",
-			`The value of "count" is %[2]d, and more than %[1]d instances of a block are not possible.`, maxCount, n)
+			`The value of "count" is %[2]d, but a block can have at most %[1]d instances.`, maxCount, n)
 	}
 	keys := make([]addr.Key, n)
 	for k := range keys {
@@ -218,15 +218,15 @@ func expandForEach(expr hcl.Expression, ctx *hcl.EvalContext, validating bool) (
 		}
 		if ty.IsSetType() {
 			return none, because(diag.CausedByUnknown, blocks.Problem(expr, ctx, "Invalid for_each argument",
-				"The set in \"for_each\" holds values that are known only after apply, and its members are the keys "+
-					"of the instances, which must be known during the plan. Use a map with keys from the "+
-					"configuration, and unknown values only as its values. Or first apply what it depends on, with "+
+				"The set in \"for_each\" holds values that are known only after apply, but its elements are the keys "+
+					"of the instances, which must be known during planning. Use a map with keys from the "+
+					"configuration and unknown values only as its values. Or first apply its dependencies with "+
 					"-target."))
 		}
 		return none, because(diag.CausedByUnknown, blocks.Problem(expr, ctx, "Invalid for_each argument",
-			"Keys of the map in \"for_each\" are known only after apply, and they identify the instances, so they "+
-				"must be known during the plan. Use keys from the configuration, and unknown values only as values "+
-				"of the map. Or first apply what it depends on, with -target."))
+			"Keys of the map in \"for_each\" are known only after apply, but they are the keys of the instances, "+
+				"which must be known during planning. Use keys from the configuration and unknown values only as "+
+				"values of the map. Or first apply its dependencies with -target."))
 	}
 	each := make(map[string]cty.Value, v.LengthInt())
 	keys := make([]addr.Key, 0, v.LengthInt())
@@ -252,12 +252,12 @@ func suitableForEach(v cty.Value, expr hcl.Expression, ctx *hcl.EvalContext) dia
 	}
 	if value.IsEphemeral(v) {
 		return bad(
-			`The value of "for_each" comes from something ephemeral. The instances must be the same in every run.`)
+			`The value of "for_each" is derived from an ephemeral value. The instances must be the same in every run.`)
 	}
 	if value.IsSensitive(v) {
-		return because(diag.CausedBySensitive, bad("The value of \"for_each\" is sensitive, and its keys would show "+
-			"in the addresses of the instances. If only the values are secret, repeat over the keys, as in "+
-			"nonsensitive(toset(keys(...))), and look the values up by each.key."))
+		return because(diag.CausedBySensitive, bad("The value of \"for_each\" is sensitive, and its keys would be "+
+			"visible in the addresses of the instances. If only the values are secret, use the keys, as in "+
+			"nonsensitive(toset(keys(...))), and look up the values with each.key."))
 	}
 	ty := v.Type()
 	switch {
@@ -269,14 +269,14 @@ func suitableForEach(v cty.Value, expr hcl.Expression, ctx *hcl.EvalContext) dia
 	case !(ty.IsMapType() || ty.IsObjectType() || ty.IsSetType()):
 		advice := ""
 		if ty.IsListType() || ty.IsTupleType() {
-			advice = " Turn a list of texts into a set with toset(...)."
+			advice = " Convert a list of strings to a set with toset(...)."
 		}
-		return bad(`The value of "for_each" is of type %s; a map, an object or a set of strings is needed.%s`,
+		return bad(`The value of "for_each" has the type %s. It must be a map, an object or a set of strings.%s`,
 			ty.FriendlyName(), advice)
 	case ty.IsSetType() && ctyfast.WhollyKnown(v) && v.LengthInt() > 0 && ty.ElementType() != cty.String &&
 		ty.ElementType() != cty.DynamicPseudoType:
 		return blocks.Problem(expr, ctx, "Invalid for_each set argument",
-			`The value of "for_each" is a set of %s. Keys of instances are text: use a set of strings, or a map.`,
+			`The value of "for_each" is a set of %s. Keys of instances are strings: use a set of strings, or a map.`,
 			ty.ElementType().FriendlyName())
 	}
 	return nil

@@ -397,7 +397,7 @@ func (b Beside) own(t hcl.Traversal, u *linking.Unit) (own bool, diags diag.List
 	if t.RootName() == "check" && len(t) > 1 {
 		rng := hcl.RangeBetween(t[0].SourceRange(), t[1].SourceRange())
 		return true, diags.Errorf(&rng, `Reference to "check" in invalid context`,
-			"A check block has no value. To expect that it fails, name it in expect_failures.")
+			"A check block has no value. To expect its failure, add it to expect_failures.")
 	}
 	if !ok {
 		return false, nil
@@ -447,7 +447,7 @@ func (i *Instance) Assert(c *config.Condition, src []byte, table map[string]func
 		diags = append(diags, &diag.Diagnostic{Severity: diag.Error, Summary: "Unknown condition value", Subject: &rng,
 			Expression: c.Condition, EvalContext: ctx,
 			Detail: `The condition cannot be judged: something in it is known only after apply, and the run only ` +
-				`plans. Write "command = apply", leave the value out of the condition, or override it with ` +
+				`plans. Write "command = apply", remove the value from the condition, or override it with ` +
 				`"override_during = plan".`})
 	case r.status == statusFail && !broken.HasErrors() && !unsuitable.HasErrors():
 		diags = append(diags, &diag.Diagnostic{Severity: diag.Error, Summary: "Test assertion failed", Detail: text,

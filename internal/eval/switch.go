@@ -24,18 +24,18 @@ func expandEnabled(expr hcl.Expression, ctx *hcl.EvalContext, validating bool) (
 	on, why := judgeFlag(v)
 	if why == flagUnknown {
 		return none, because(diag.CausedByUnknown, blocks.Problem(expr, ctx, "Invalid enabled argument",
-			"The value of \"enabled\" depends on attributes that are known only after apply, and the plan must know "+
-				"whether there is an instance. Compute it from values in the configuration, or first apply what it "+
-				"depends on, with -target."))
+			"The value of \"enabled\" depends on attributes that are known only after apply, but whether the "+
+				"instance exists must be known during planning. Compute it from values in the configuration, or "+
+				"first apply its dependencies with -target."))
 	}
 	if why == flagSensitive {
 		return none, because(diag.CausedBySensitive, blocks.Problem(expr, ctx, "Invalid enabled argument",
-			"The value of \"enabled\" is sensitive, and everybody can see whether there is an instance. If it may be "+
-				"known, use nonsensitive(...)."))
+			"The value of \"enabled\" is sensitive, but the existence of the instance is visible. If the value is "+
+				"not secret, use nonsensitive(...)."))
 	}
 	if why != "" {
 		return none, blocks.Problem(expr, ctx, "Invalid enabled argument",
-			`The value of "enabled" %s. true or false is needed, the same in every run.`, why)
+			`The value of "enabled" %s. It must be true or false, and the same in every run.`, why)
 	}
 	if on {
 		none.Keys = []addr.Key{addr.NoKey}

@@ -164,7 +164,8 @@ func (w *walk) visit(ctx context.Context, wait *sync.WaitGroup, n *node) {
 		around := n.outer[slices.Index(n.outer, n.place.identity()):]
 		n.entry.Dir = ""
 		n.fail(&n.call.Range, "Module calls itself",
-			"The module in %s is called from within itself: %s. A tree of modules must end somewhere.", n.place.shown(),
+			"The module in %s calls itself, directly or through other modules: %s. Remove one of the calls.",
+			n.place.shown(),
 			shownAll(around, n.place))
 		return
 	}

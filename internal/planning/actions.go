@@ -108,7 +108,7 @@ func (p *planner) nothingToInvoke() (diags diag.List) {
 		slot := p.prog.ResourceSlot(r.Config())
 		if slot == nil {
 			return diags.Errorf(nil, fmt.Sprintf("action %s does not exist in the configuration", t),
-				"-invoke takes the address of an action block, such as action.TYPE.NAME, or of an instance of one.")
+				"-invoke needs the address of an action block, such as action.TYPE.NAME, or of one of its instances.")
 		}
 		diags = diags.Errorf(slot.Resource.DeclRange.Ptr(), "Invalid action", "There is no %s: the action has no such "+
 			"instance.", t)

@@ -125,9 +125,9 @@ func (p *planner) withhold() (diags diag.List) {
 			begun := p.excluded[cause].Object
 			diags = append(diags, &diag.Diagnostic{Severity: diag.Error, Address: c.Object.String(),
 				Summary: "Interrupted creation needs what would be replaced",
-				Detail: fmt.Sprintf("%s would be destroyed and created again, but a run ended in the middle of the "+
-					"creation of %s, whose object may exist and depend on it. Say what became of that with \"recover "+
-					"'%s'\" (--adopt ID, --retry or --forget), or take back what replaces %s, then plan again.",
+				Detail: fmt.Sprintf("%s would be replaced, but an earlier run was interrupted while it created %s. "+
+					"That object may exist and depend on it. Resolve that operation with \"recover "+
+					"'%s'\" (--adopt ID, --retry or --forget), or undo the change that replaces %s, then plan again.",
 					c.Object, begun, begun, c.Object)})
 		}
 	}
@@ -251,8 +251,8 @@ func incomplete(list []plan.LeftOut) diag.List {
 		names, more = names[:maxNamed], fmt.Sprintf("\n - and %d more", n)
 	}
 	return diag.List{}.Warnf(nil, "Plan leaves out what cannot be done yet",
-		"These depend on objects that the plan leaves alone, or are needed by them, so nothing is planned for "+
-			"them:\n - %s%s\n\nEverything else is planned. Once those objects are settled, plan again.",
+		"The following depend on objects that the plan does not change, or are needed by them, so nothing is planned "+
+			"for them:\n - %s%s\n\nEverything else is planned. Resolve the interrupted operations, then plan again.",
 		strings.Join(names, "\n - "), more)
 }
 

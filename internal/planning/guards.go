@@ -37,7 +37,7 @@ func (p *planner) spares(slot *linking.Slot, b *eval.Block, a addr.AbsResourceIn
 		return false, err
 	}
 	if !v.IsKnown() {
-		return false, p.walk.Report(unknownGuard(g, a, "what would become of the object"))
+		return false, p.walk.Report(unknownGuard(g, a, "the effect on the object"))
 	}
 	return v.False(), nil
 }
@@ -73,13 +73,13 @@ func (p *planner) protect(c *plan.Change, b *eval.Block) error {
 	}
 	return p.walk.Report(diag.List{{Severity: diag.Error, Summary: "Instance cannot be destroyed",
 		Subject: slot.Resource.DeclRange.Ptr(), Address: c.Object.String(),
-		Detail: fmt.Sprintf("The plan would destroy %s, which lifecycle.prevent_destroy forbids. Take "+
-			"prevent_destroy out if the object may go; otherwise undo what makes this necessary, or leave the object "+
+		Detail: fmt.Sprintf("The plan would destroy %s, which lifecycle.prevent_destroy forbids. If it may be "+
+			"destroyed, remove prevent_destroy. Otherwise undo the change that requires this, or leave the object "+
 			"out with -target.", c.Object)}})
 }
 
 func unknownGuard(g *config.Guard, a addr.AbsResourceInstance, what string) diag.List {
 	return diag.List{{Severity: diag.Error, Summary: "Invalid value for " + g.Name, Subject: g.Range.Ptr(),
-		Address: a.String(), Detail: fmt.Sprintf("The value is not known while planning, so nobody can tell %s. Use "+
-			"values that are known: of variables, of keys, of objects that exist.", what)}}
+		Address: a.String(), Detail: fmt.Sprintf("The value is unknown during planning, so it cannot be decided %s. "+
+			"Use known values, such as variables, keys or attributes of existing objects.", what)}}
 }

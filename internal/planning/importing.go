@@ -131,8 +131,9 @@ func (p *planner) imported(o addr.Object, cfg addr.AbsProviderConfig, rt *provid
 	p.mu.Unlock()
 	if unsettled {
 		return none, p.walk.Report(diag.List{}.Errorf(nil, "Invalid provider configuration",
-			"To import %s the configuration of %s must be known, but it depends on what is known only after apply. "+
-				"Apply that first, with -target, or write the values into the configuration.", o, cfg))
+			"To import %s the configuration of %s must be known, but it depends on values that are known only after "+
+				"apply. First apply its dependencies with -target, or write the values into the configuration.",
+			o, cfg))
 	}
 	k, err := p.lookedUp(o, cfg, rt, inst, sought)
 	if err != nil {
@@ -145,7 +146,7 @@ func (p *planner) imported(o addr.Object, cfg addr.AbsProviderConfig, rt *provid
 		if p.prior.Object(o) != nil {
 			return none,
 				p.walk.Report(diag.List{}.Errorf(nil, "Resource already managed by "+cmp.Or(p.opts.Title, "Tombolo"),
-					"The state holds an object for %s already. Remove it from the state first (state rm), or choose "+
+					"The state already has an object for %s. First remove it from the state with state rm, or choose "+
 						"another address.", o))
 		}
 	}
@@ -179,15 +180,15 @@ func (p *planner) lookedUp(o addr.Object, cfg addr.AbsProviderConfig, rt *provid
 	}
 	if len(resp.Imported) > 1 {
 		return k, p.walk.Report(diag.List{}.Errorf(nil, "Multiple import states not supported",
-			"Provider %s found %d objects for %s (%s), but %s has room for one. Those that have no block "+
-				"would be destroyed by the next apply.",
+			"Provider %s found %d objects for %s (%s), but %s can have only one. The next apply would destroy those "+
+				"that have no block.",
 			cfg.Provider.ForDisplay(), len(resp.Imported), sought, typesOf(resp.Imported), o))
 	}
 	k.object = &state.Object{}
 	for _, found := range resp.Imported {
 		if found.Type != o.Instance.Resource.Type {
 			return k, p.walk.Report(diag.List{}.Errorf(nil, "Import of another type",
-				"Provider %s found a %s for %s, which is no object for %s. Import it as what it is.",
+				"Provider %s found a %s for %s, which cannot be imported as %s. Import it with its own type.",
 				cfg.Provider.ForDisplay(), found.Type, sought, o))
 		}
 		k.value, k.private, k.identity = found.State, found.Private, found.Identity
@@ -237,8 +238,8 @@ func typesOf(list []provider.ImportedObject) string {
 
 func notThere(o addr.Object, sought eval.Sought) diag.List {
 	return diag.List{}.Errorf(nil, "Cannot import non-existent remote object",
-		"No object with %s was found for %s. Only objects that exist can be imported: check it, and the "+
-			"region, account or endpoint that the provider is configured for.", sought, o)
+		"No object with %s was found for %s. Only existing objects can be imported. Check the value, and the region, "+
+			"account or endpoint in the provider's configuration.", sought, o)
 }
 
 // generate writes configuration for the imported objects that have none, if the plan may.
@@ -262,12 +263,12 @@ func (p *planner) generateOne(found *eval.Import) error {
 	const summary = "Configuration for import target does not exist"
 	switch {
 	case p.prog.ResourceSlot(found.Target.Config()) != nil:
-		return p.walk.Report(diag.List{}.Errorf(nil, summary, "The block of %s declares no such instance: its count "+
-			"or for_each leaves it out. Every imported object needs its configuration.", o))
+		return p.walk.Report(diag.List{}.Errorf(nil, summary, "The block of %s has no such instance: its count or "+
+			"for_each does not include it. Every imported object needs a configuration.", o))
 	case !p.opts.Generate:
-		return p.walk.Report(diag.List{}.Errorf(at, summary, "There is no block for %s. Write one, or let plan write "+
-			"it: -generate-config-out=FILE puts a resource block for every imported object that has none into a new "+
-			"file.", o))
+		return p.walk.Report(diag.List{}.Errorf(at, summary, "There is no block for %s. Write one, or use "+
+			"-generate-config-out=FILE with plan, which writes a resource block for each imported object that has "+
+			"none to a new file.", o))
 	case p.prior.Object(o) != nil:
 		return nil // it is planned as an object without a block
 	}

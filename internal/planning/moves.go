@@ -70,13 +70,13 @@ func (p *planner) targetedMoves() diag.List {
 	}
 	if p.targets.Excepts() {
 		return diag.List{}.Errorf(nil, "Moved resource instances excluded by targeting",
-			"Objects of the state have new addresses in the configuration, and the -exclude options leave some of "+
-				"them out, so that no plan could be right. Apply the moves first, or do not exclude these:%s",
+			"Objects of the state have new addresses in the configuration, but the -exclude options leave some of "+
+				"them out, so no correct plan is possible. Apply the moves first, or do not exclude these:%s",
 			list.String())
 	}
 	return diag.List{}.Errorf(nil, "Moved resource instances excluded by targeting",
-		"Objects of the state have new addresses in the configuration, and the -target options leave some of them "+
-			"out, so that no plan could be right. Remove the options, or add these:%s",
+		"Objects of the state have new addresses in the configuration, but the -target options leave some of them "+
+			"out, so no correct plan is possible. Remove the options, or add these:%s",
 		strings.ReplaceAll(list.String(), "\n  ", "\n  -target="))
 }
 
@@ -128,8 +128,8 @@ func (p *planner) convert(o addr.Object, cfg addr.AbsProviderConfig, rt *provide
 	}
 	if !schema.MoveResourceState {
 		return k, p.walk.Report(diag.List{}.Errorf(nil, "Move Resource State Not Supported",
-			"%s moved to %s, which is another type of resource or belongs to another provider. Provider %s cannot "+
-				"take over such objects. Remove the moved block, and use removed and import blocks instead.", was,
+			"%s moved to %s, which has another resource type or another provider. The provider %s cannot move such "+
+				"objects. Remove the moved block, and use removed and import blocks instead.", was,
 			o.Instance, cfg.Provider.ForDisplay()))
 	}
 	resp := inst.MoveState(p.calls, provider.MoveStateRequest{Object: o,
@@ -143,7 +143,7 @@ func (p *planner) convert(o addr.Object, cfg addr.AbsProviderConfig, rt *provide
 	}
 	if resp.State == cty.NilVal || resp.State.IsNull() {
 		return k, p.walk.Report(diag.List{}.Errorf(nil, "Unable to Move Resource State",
-			"Provider %s gave no object for %s, which was %s. This is a bug in the provider.",
+			"Provider %s returned no object for %s, which was %s. This is a bug in the provider.",
 			cfg.Provider.ForDisplay(), o.Instance, was))
 	}
 	if errs := value.CheckIdentity(rt.Identity, resp.Identity, true); len(errs) > 0 {

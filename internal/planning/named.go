@@ -20,7 +20,7 @@ func (p *planner) unmatched() (diags diag.List) {
 		case p.declares(t) && p.comesToNothing(t):
 			diags = diags.Warnf(nil, "Target matches nothing",
 				"-target=%s selects nothing: the configuration has a block at this address, but its count or "+
-					"for_each makes no instances, and the state has none.", shellQuoted(t.String()))
+					"for_each creates no instances, and the state has none.", shellQuoted(t.String()))
 		case !p.declares(t):
 			diags = diags.Warnf(nil, "Target matches nothing",
 				"-target=%s selects nothing: neither the configuration nor the state has anything at this address.%s",

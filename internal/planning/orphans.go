@@ -117,8 +117,8 @@ func (p *planner) checkStrayProvider(s stray) error {
 		return nil
 	}
 	return p.walk.Report(diag.List{}.Errorf(nil, "Provider configuration not present",
-		"%s is still in the state and was made with the provider configuration %s, which is no longer there. Bring "+
-			"that back until %[1]s is destroyed; then it can go.",
+		"%s is still in the state and was created with the provider configuration %s, which no longer exists. "+
+			"Restore that configuration, destroy %[1]s, and then remove it.",
 		s.object, s.cfg, s.object))
 }
 
@@ -203,8 +203,8 @@ func (p *planner) forgotten() diag.List {
 	}
 	slices.Sort(names)
 	return diag.List{}.Warnf(nil, "Some objects will no longer be managed by "+cmp.Or(p.opts.Title, "Tombolo"),
-		"Applying this plan drops these objects from the state, but does not destroy them:\n - %s\n\nAfter that "+
-			"nobody looks after them. To manage them again they must be imported.", strings.Join(names, "\n - "))
+		"Applying this plan drops these objects from the state, but does not destroy them:\n - %s\n\nAfter that, "+
+			"they are unmanaged. To manage them again, import them.", strings.Join(names, "\n - "))
 }
 
 // managerOf returns the provider of a stored object with its schema, and the resource type.
@@ -221,8 +221,8 @@ func (p *planner) managerOf(o addr.Object, cfg addr.AbsProviderConfig) (provider
 	rt := schema.Resources[o.Instance.Resource.Type]
 	if rt == nil {
 		return nil, nil, nil, p.walk.Report(diag.List{}.Errorf(nil, "Unsupported resource type in the state",
-			"The state holds %s, but provider %s has no resource type %q any more. Use an older version of the "+
-				"provider to destroy it, or remove it from the state.", o, cfg.Provider.ForDisplay(),
+			"The state holds %s, but provider %s has no resource type %q any more. Destroy it with an older version "+
+				"of the provider, or remove it from the state.", o, cfg.Provider.ForDisplay(),
 			o.Instance.Resource.Type))
 	}
 	return inst, schema, rt, nil

@@ -92,8 +92,8 @@ type Options struct {
 func Run(ctx, calls context.Context, prog *linking.Program, prior *state.State, providers Providers, o Options) (
 	*plan.Plan, diag.List) {
 	if len(o.ForceReplace) > 0 && o.Mode != plan.Normal {
-		return nil, diag.List{}.Errorf(nil, "Unsupported plan mode", "Objects can be replaced (-replace) only where "+
-			"the plan makes them what the configuration says, not with -destroy or -refresh-only.")
+		return nil, diag.List{}.Errorf(nil, "Unsupported plan mode", "Objects can be replaced (-replace) only in a "+
+			"normal plan, not with -destroy or -refresh-only.")
 	}
 	p := newPlanner(calls, prog, prior, providers, o)
 	err := p.run(ctx)
@@ -105,7 +105,7 @@ func Run(ctx, calls context.Context, prog *linking.Program, prior *state.State, 
 	diags := p.walk.Diagnostics()
 	if err != nil && ctx.Err() != nil {
 		diags = diags.Errorf(nil, "Planning was interrupted",
-			"The plan is incomplete, so it cannot be applied. The state is as it was.")
+			"The plan is incomplete, so it cannot be applied. The state is unchanged.")
 	}
 	if p.void {
 		return nil, p.misled.Extend(closed)
@@ -129,7 +129,8 @@ func (p *planner) run(ctx context.Context) error {
 	}
 	if i := p.opts.Import; i != nil && !p.tookOver {
 		return p.walk.Report(diag.List{}.Errorf(nil, "Configuration for import target does not exist",
-			"The configuration declares no instance %s: count or for_each of its block, or of a module, leaves it out.",
+			"The configuration declares no instance %s: count or for_each of its block, or of a module, does not "+
+				"include it.",
 			i.Target))
 	}
 	if err := p.planActions(); err != nil {
@@ -160,8 +161,7 @@ func (p *planner) walkAll(ctx context.Context) error {
 	if p.targets != nil && len(p.opts.Invoke) == 0 {
 		_ = p.walk.Report(diag.List{}.Warnf(nil, "Resource targeting is in effect",
 			"The plan is limited by -target or -exclude, so it may leave out changes that the configuration asks "+
-				"for.\n\nThe options are there for exceptional situations, such as getting out of an error, and not "+
-				"for every day."))
+				"for.\n\nUse these options only in exceptional situations, such as recovering from an error."))
 	}
 	if err := p.move(); err != nil {
 		return err
@@ -396,7 +396,7 @@ func (p *planner) halfNamed(b *eval.Block, exp eval.Expansion) diag.List {
 		fmt.Fprintf(&list, "\n  -replace=%s", shellQuoted(b.Addr().Instance(k).String()))
 	}
 	return diag.List{}.Warnf(nil, summary,
-		"-replace=%s replaces nothing: the resource has instances with keys. Name those that you mean:%s", a,
+		"-replace=%s replaces nothing: the resource has instances with keys. Use the address of an instance:%s", a,
 		list.String())
 }
 

@@ -44,7 +44,7 @@ func Query(ctx, calls context.Context, prog *linking.Program, prior *state.State
 	_ = p.walk.Report(p.CloseAll())
 	diags := p.walk.Diagnostics()
 	if err != nil && ctx.Err() != nil {
-		diags = diags.Errorf(nil, "The query was interrupted", "What was found is incomplete.")
+		diags = diags.Errorf(nil, "The query was interrupted", "The results are incomplete.")
 	}
 	slices.SortFunc(p.lists, func(a, b *plan.List) int { return a.Addr.Compare(b.Addr) })
 	return p.lists, diags
@@ -158,10 +158,10 @@ func (s *search) checkLimit() diag.List {
 	switch {
 	case !limit.IsInt():
 		return s.problem(linking.ListLimit, `Invalid "limit" argument`,
-			"The limit is how many objects are to be found at most: a whole number, not %s.", limit.Text('f', -1))
+			"The limit is the maximum number of objects to find: a whole number, not %s.", limit.Text('f', -1))
 	case limit.Sign() < 0:
 		return s.problem(linking.ListLimit, "Invalid limit argument",
-			"The limit is how many objects are to be found at most, so it cannot be negative.")
+			"The limit is the maximum number of objects to find, so it cannot be negative.")
 	}
 	return nil
 }
@@ -173,8 +173,8 @@ func (s *search) known() (diags diag.List) {
 		v    cty.Value
 	}{{linking.ListLimit, s.limit}, {linking.ListInclude, s.include}, {linking.ListConfig, s.config}} {
 		if !ctyfast.WhollyKnown(part.v) {
-			diags = diags.Extend(s.problem(part.name, part.name+" is not known", "The search needs a value that is "+
-				"known only after apply. Apply what it depends on first, or write the value itself."))
+			diags = diags.Extend(s.problem(part.name, part.name+" is not known", "The query needs a value that is "+
+				"known only after apply. First apply its dependencies, or write the value into the configuration."))
 		}
 	}
 	return diags
@@ -291,8 +291,8 @@ func (p *planner) listed(s *search, prov provider.Provider, schema *provider.Sch
 		IdentityVersion: s.rt.Identity.Version}
 	if found.Object == cty.NilVal || found.Object.IsNull() {
 		if p.opts.Generate {
-			return nil, bad("Provider produced invalid object", []value.PathError{{Problem: "an object of which " +
-				"only the identity is known, so that no configuration can be generated for it"}})
+			return nil, bad("Provider produced invalid object", []value.PathError{{Problem: "an object with only its " +
+				"identity, so no configuration can be generated for it"}})
 		}
 		return out, nil
 	}

@@ -71,7 +71,7 @@ func (p *planner) load(o addr.Object, cfg addr.AbsProviderConfig, rt *provider.R
 		// Taken for gone, it would be made a second time.
 		return none,
 			p.walk.Report(p.place(o, value.BadAnswer(o, cfg, "Invalid resource state upgrade", []value.PathError{
-				{Problem: "the stored object became none when it was brought to the present schema"}})))
+				{Problem: "the upgrade of the stored object to the current schema returned null"}})))
 	}
 	var err error
 	if k.identity, err = p.identityOf(o, cfg, rt, inst, stored); err != nil {

@@ -96,7 +96,8 @@ func (w *workspace) strangers(infos []Info) error {
 				name = filepath.Join(name, inside[0].Name)
 			}
 		}
-		return errors.Join(fmt.Errorf("its folder holds %s, which is not a file of a state. Move it away first", name),
+		return errors.Join(fmt.Errorf("its folder contains %s, which does not belong to a state. Move that file "+
+			"elsewhere first", name),
 			err)
 	}
 	return nil

@@ -153,7 +153,7 @@ func (OS) Resolve(name string) (string, error) {
 		}
 		at = to
 	}
-	return "", fmt.Errorf("%s is a link to itself, or leads through too many symbolic links", name)
+	return "", fmt.Errorf("%s is a link to itself, or goes through too many symbolic links", name)
 }
 
 // Open implements Files. What stands there is looked at before it is opened: to open a pipe or a device may wait, or do

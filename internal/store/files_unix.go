@@ -46,7 +46,7 @@ func sticky(name string, user int, ownsAll bool) error {
 		}
 	}
 	return &fs.PathError{Op: "replace", Path: name,
-		Err: errors.New("in its folder only the owner of a file may do that")}
+		Err: errors.New("only the owner of a file may do that in its folder")}
 }
 
 // alive reports whether a process of this machine is there.

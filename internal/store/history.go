@@ -52,8 +52,8 @@ func (w *workspace) formers() (all []int64, err error) {
 		return nil, nil
 	}
 	if err == nil && !info.Mode.IsDir() {
-		err = fmt.Errorf("%s is %s, and not a folder for former states: it is left alone. Find out who put it there, "+
-			"and remove it", dir, (&IrregularError{Mode: info.Mode}).what())
+		err = fmt.Errorf("%s is %s, and not a folder for former states, so it is not touched. Find out what created "+
+			"it, and remove it", dir, (&IrregularError{Mode: info.Mode}).what())
 	}
 	if err != nil {
 		return nil, err

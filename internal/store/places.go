@@ -68,8 +68,8 @@ func (l *Local) paths(name string) (paths, error) {
 	from := pathsOf(p.in, p.in, "")
 	for _, side := range append(p.sides(), from.sides()...) {
 		if oneFile(files, side, p.out) || oneFile(files, side, p.in) {
-			return p, fmt.Errorf("%s cannot be written from %s: %s is kept beside the one for the sake of the other. "+
-				"Choose another name",
+			return p, fmt.Errorf("%s cannot be written from %s: %s is stored beside the first for the second. Choose "+
+				"another name",
 				p.out, p.in, side)
 		}
 	}
@@ -129,7 +129,8 @@ func (w *workspace) judge(sides ...string) error {
 			_, err = w.o.Files.Open(name, os.O_RDONLY, 0)
 		}
 		if strange := (*IrregularError)(nil); errors.As(err, &strange) {
-			return fmt.Errorf("%w. The state keeps a file of its own there. Find out who put it there, and remove it",
+			return fmt.Errorf("%w. The state needs this place for its own file. Find out what created it, and remove "+
+				"it",
 				err)
 		}
 		if err != nil {
@@ -167,7 +168,7 @@ func fresh(files Files, name string, lax bool) (File, error) {
 			return nil, err
 		}
 	}
-	return nil, fmt.Errorf("%s is made and removed again and again by another program", name)
+	return nil, fmt.Errorf("%s is repeatedly created and removed by another program", name)
 }
 
 // anewFile makes a file in place of one that a dead process left. It is for names that the holder of the lock alone
@@ -182,7 +183,7 @@ func anewFile(files Files, name string) (File, error) {
 			return f, err
 		}
 	}
-	return nil, fmt.Errorf("%s is made again and again by another program", name)
+	return nil, fmt.Errorf("%s is repeatedly created by another program", name)
 }
 
 // besideFile makes a file for the new content of another, under a name that nobody can know before. An interrupted run
@@ -240,7 +241,7 @@ func (s *session) prepareBackup() error {
 	}
 	for _, ours := range avoid {
 		if oneFile(w.o.Files, name, ours) {
-			return fmt.Errorf("the backup %s would overwrite %s. Name another file, or - for no backup", name, ours)
+			return fmt.Errorf("the backup %s would overwrite %s. Use another file, or - for no backup", name, ours)
 		}
 	}
 	info, err := w.o.Files.Stat(name)
@@ -248,7 +249,7 @@ func (s *session) prepareBackup() error {
 	case err != nil && !isMissing(err):
 		return fmt.Errorf("the backup: %w", err)
 	case err == nil && info.Mode.IsDir():
-		return fmt.Errorf("the backup %s is a folder. Name a file, or - for no backup", name)
+		return fmt.Errorf("the backup %s is a folder. Use a file, or - for no backup", name)
 	case err == nil && !info.Mode.IsRegular() && !w.p.backupNamed:
 		return fmt.Errorf("the backup: %w", w.judge(name))
 	case err == nil && !info.Mode.IsRegular():
@@ -266,11 +267,12 @@ func (s *session) prepareBackup() error {
 		}
 	}
 	if err != nil {
-		return fmt.Errorf("no backup can be made at %s: %w. Name a file that can be written, or - for no backup", name,
+		return fmt.Errorf("the backup cannot be created at %s: %w. Use a file that can be written, or - for no "+
+			"backup", name,
 			err)
 	}
 	if err := errors.Join(f.Close(), removeAny(w.o.Files, temp)); err != nil {
-		return fmt.Errorf("no backup can be made at %s: %w", name, err)
+		return fmt.Errorf("the backup cannot be created at %s: %w", name, err)
 	}
 	s.backups.ready = true
 	return nil

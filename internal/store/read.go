@@ -182,8 +182,8 @@ func (w *workspace) view(c *content, j *journal.Parsed) (*view, error) {
 	case j.MarkOf(c.hash) != nil:
 		v.mark = *j.MarkOf(c.hash)
 	case gone:
-		return nil, fmt.Errorf("the state %s is gone, but its journal %s is there, which was begun when there was a "+
-			"state. Restore the state (%s), or remove the journal if the state was removed on purpose",
+		return nil, fmt.Errorf("the state %s is gone, but its journal %s is there, which was started when the state "+
+			"existed. Restore the state (%s), or remove the journal if the state was removed on purpose",
 			w.p.out, w.p.journal, w.newest(j))
 	default:
 		v.foreign, v.mark = true, j.LastDone()
@@ -263,7 +263,7 @@ func (w *workspace) newest(j *journal.Parsed) string {
 		}
 	}
 	if best == nil {
-		return "There is no copy of it beside it"
+		return "There is no backup beside it"
 	}
 	return fmt.Sprintf("The newest good copy is %s (serial %d, written %s); to restore it: cp %s %s",
 		from, best.serial, best.info.ModTime.Format(time.RFC3339), from, w.p.out)
@@ -379,7 +379,7 @@ func (w *workspace) parse(f File) (*journal.Parsed, error) {
 	j, err := journal.Parse(b, w.o.Cipher, w.rescueFiles)
 	if err != nil {
 		return nil, fmt.Errorf("the journal %s of an interrupted run cannot be read: %w. It was damaged after it was "+
-			"written. Keep a copy of it; to give up what it holds, remove it",
+			"written. Keep a copy of it. To discard its records, remove it",
 			w.p.journal, err)
 	}
 	return j, nil

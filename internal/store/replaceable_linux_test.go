@@ -57,7 +57,7 @@ func TestBackupsThatCannotBeReplacedAreFoundBeforeTheFirstIntent(t *testing.T) {
 			if err != nil {
 				t.Fatalf("%v: %s", err, out)
 			}
-			if refused := strings.HasPrefix(string(out), "refused: no backup can be made at "); refused != c.refused {
+			if refused := strings.HasPrefix(string(out), "refused: the backup cannot be created at "); refused != c.refused {
 				t.Errorf("refused %t, want %t: %s", refused, c.refused, out)
 			}
 		})

@@ -70,7 +70,7 @@ func (s *session) Finish(left []state.InFlight, failed error) error {
 		return s.wal.saved(failed)
 	}
 	if err := s.settle(); err != nil {
-		return fmt.Errorf("the state is up to date, but its journal could not be cleared away: %w", err)
+		return fmt.Errorf("the state is up to date, but its journal could not be removed: %w", err)
 	}
 	return nil
 }

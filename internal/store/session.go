@@ -196,7 +196,7 @@ func (s *session) Snapshot() *state.Snapshot {
 func (s *session) usable() error {
 	switch {
 	case s.over:
-		return errors.New("the session is over: its lock was given back")
+		return errors.New("the session has ended: its lock was released")
 	case s.wal == nil:
 		return nil
 	}

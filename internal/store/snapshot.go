@@ -112,7 +112,7 @@ func (s *session) reinstate(mark journal.Checkpoint) error {
 		}
 	}
 	if err != nil {
-		return errors.Join(fmt.Errorf("write the state %s anew, which was removed by another program: %w", p.out, err),
+		return errors.Join(fmt.Errorf("write the state %s anew, which another program removed: %w", p.out, err),
 			f.Close())
 	}
 	s.hash = mark.Hash
@@ -182,9 +182,9 @@ func (s *session) unchanged(f File) (gone bool, err error) {
 	if err != nil {
 		return gone, err
 	}
-	c := &state.ConflictError{Found: "something that is not a state", Expected: "what was read when the lock was taken",
-		Advice: "Another program wrote the state meanwhile, against its lock. Look at what it did, then run again: " +
-			"results of this run are kept and laid over the new state"}
+	c := &state.ConflictError{Found: "content that is not a state", Expected: "what was read when the lock was taken",
+		Advice: "Another program wrote the state during this run, despite the lock. Check what it changed, then run " +
+			"again: the results of this run are kept, and will be merged into the new state"}
 	if now.err == nil {
 		c.Found = fmt.Sprintf("serial %d of lineage %q", now.serial, lineageOf(now.state))
 	}

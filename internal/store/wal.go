@@ -221,7 +221,7 @@ func openLocked(files Files, name string, flag int, perm os.FileMode, lax bool) 
 			return nil, err
 		}
 	}
-	return nil, fmt.Errorf("%s is replaced again and again by another program", name)
+	return nil, fmt.Errorf("%s is repeatedly replaced by another program", name)
 }
 
 // Append queues a record and returns its sequence number.
@@ -372,13 +372,13 @@ func (w *wal) there(end int64) error {
 		return nil
 	case err == nil:
 		w.whole = true
-		return fmt.Errorf("another program has put something else in the place of the journal %s", w.path)
+		return fmt.Errorf("another program has replaced the journal %s", w.path)
 	case !isMissing(err):
 		return nil // the disk cannot tell, and the file that is open was just written
 	}
 	if err := w.anew(end); err != nil {
 		w.whole = true
-		return fmt.Errorf("the journal %s was removed by another program, and cannot be written anew: %w", w.path, err)
+		return fmt.Errorf("the journal %s was removed by another program, and cannot be written again: %w", w.path, err)
 	}
 	return nil
 }
@@ -509,9 +509,10 @@ func (w *wal) saved(err error) error {
 	if w.whole && len(w.rescued) > 0 {
 		all := w.rescued[0]
 		return &state.SavedError{Where: w.rescued, Err: err,
-			Then: fmt.Sprintf("Look for what was removed or replaced beside the state, and put it back; then move %s "+
+			Then: fmt.Sprintf("Find the files that were removed or replaced beside the state, and restore them. Then "+
+				"move %s "+
 				"to %s, and run any command that "+
-				"locks the state, such as plan: it takes them over", all, w.path)}
+				"locks the state, such as plan: it recovers them", all, w.path)}
 	}
 	there, statErr := w.files.Stat(w.path)
 	if statErr != nil || !SameFile(there, w.info) {

@@ -116,7 +116,7 @@ func (w *workspace) lockState() (f File, created bool, err error) {
 			return f, err == nil, err
 		}
 	}
-	return nil, false, fmt.Errorf("%s is made and removed again and again by another program", w.p.out)
+	return nil, false, fmt.Errorf("%s is repeatedly created and removed by another program", w.p.out)
 }
 
 // placeholder is what stands where a state is locked and there is none yet. It is valid, so that nobody who finds it
@@ -177,7 +177,7 @@ func (w *workspace) lockError(err error) error {
 				j.Header.PID, j.Header.Host, err)}
 	}
 	return &state.LockedError{
-		Err: fmt.Errorf("the state %s is locked by another process, which left no record of itself", w.p.out)}
+		Err: fmt.Errorf("the state %s is locked by another process, which left no information about itself", w.p.out)}
 }
 
 func (s *session) writeLockInfo(info state.LockInfo) error {
@@ -228,8 +228,8 @@ func (w *workspace) ForceUnlock(_ context.Context, id string) error {
 	f, err := openLocked(w.o.Files, w.p.out, os.O_RDWR, 0, true)
 	switch {
 	case isLocked(err):
-		return fmt.Errorf("unlock %s: local state cannot be unlocked by another process: stop the one that holds the "+
-			"lock (%s), or wait for it", w.p.out, info.Who)
+		return fmt.Errorf("unlock %s: local state cannot be unlocked by another process: stop the process that holds "+
+			"the lock (%s), or wait for it", w.p.out, info.Who)
 	case err == nil:
 		defer f.Close()
 	case !isMissing(err):

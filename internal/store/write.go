@@ -34,7 +34,7 @@ func (s *session) replace(st *state.State, force bool) error {
 		return fmt.Errorf("write the state: %w", err)
 	}
 	if s.journal != nil {
-		return errors.New("write the state: a journal is open, and the state changes through it")
+		return errors.New("write the state: a journal is open, so the state can only change through it")
 	}
 	if !force {
 		if err := state.Fits(s.base, st); err != nil {
@@ -53,7 +53,8 @@ func (s *session) replace(st *state.State, force bool) error {
 		s.lineage = c.Lineage
 	}
 	if c.Serial > journal.LastSerial && !same {
-		return fmt.Errorf("write the state: its serial %d is too large to be increased. Give it a smaller one",
+		return fmt.Errorf("write the state: its serial %d is too large to be increased. Give the state a smaller "+
+			"serial",
 			c.Serial)
 	}
 	if err := s.ensureWAL(); err != nil {
@@ -133,7 +134,7 @@ func (s *session) Unlock() error {
 	}
 	var open error
 	if s.journal != nil {
-		open = errors.New("unlock: the journal of a run is still open; the next lock recovers what it holds")
+		open = errors.New("unlock: the journal of a run is still open; the next run that locks the state recovers it")
 	}
 	s.mu.Unlock()
 	return errors.Join(open, s.release())

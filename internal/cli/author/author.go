@@ -10,8 +10,8 @@ import "github.com/tombolo-iac/tombolo/internal/cli/command"
 // Provider is the command provider.
 func Provider() *command.Command {
 	return &command.Command{
-		Name: "provider", Short: "Write and publish providers",
-		Long:    "Commands for those who write providers.",
+		Name: "provider", Short: "Develop and publish providers",
+		Long:    "Commands for developers of providers.",
 		Members: []*command.Command{cmdBuild(), cmdCall(), cmdDocs(), cmdNew(), cmdPrepare(), cmdServe(), cmdTest()},
 	}
 }

@@ -25,39 +25,38 @@ type buildOptions struct {
 
 func cmdBuild() *command.Command {
 	return &command.Command{
-		Name: "build", Short: "Pack a program provider for other engines", Args: "DIR", Mixed: true,
-		Long: `Pack the program provider in the folder DIR as releases of providers are: an archive for each
-platform, checksums and the manifest for registries. Beside them, filesystem-mirror and
-network-mirror are ready to be installed from.
+		Name: "build", Short: "Package a program provider for other engines", Args: "DIR", Mixed: true,
+		Long: `Package the program provider in the folder DIR for release: an archive for each platform, the
+checksums and the manifest for registries. The folders filesystem-mirror and network-mirror beside them can be used as
+mirrors.
 
-Nothing is compiled: what users start is this program itself, under the name of a plugin and
-beside the files of the provider. An archive for another platform needs the ~~ binary of
-that platform. A schema that the program tells is written into the packed manifest.
+Nothing is compiled: each archive holds the ~~ binary, under the name of a plugin, and the files of the provider. An
+archive for another platform needs the ~~ binary of that platform. If the program reports its schema itself, the
+schema is written into the packaged manifest.
 
-Names that begin with a dot, and what programs leave behind where they run, are not packed. The
-same input gives the same bytes.
+Files whose names begin with a dot, and files that programs leave behind when they run, are not packaged. The same
+input always produces the same bytes.
 
-With -dev nothing is packed: a folder is made that dev_overrides in the CLI configuration of ~~,
-Terraform or OpenTofu can name, and what to write there is printed. Each run then uses the files in
-DIR as they are.`,
+With -dev, no archive is made. The command creates a folder for dev_overrides in the CLI configuration of ~~,
+Terraform or OpenTofu, and prints the setting to write there. Each run then uses the files in DIR as they are.`,
 		Example: `~ provider build ./notes -source example/notes
 ~ provider build ./notes -source example/notes -sign key.asc
 ~ provider build ./notes -source example/notes -dev`,
 		Setup: func(c *command.Call) command.Run {
 			var o buildOptions
 			c.Flags.StringVar(&o.source, "source", "",
-				"The `ADDRESS` by which configurations name the provider, such as example/notes. Required.")
+				"The source `ADDRESS` of the provider in configurations, such as example/notes. Required.")
 			c.Flags.StringVar(&o.out, "out", defaultOut,
-				"The `DIRECTORY` for what is made. It may have earlier releases, which the mirrors keep.")
-			c.Flags.BoolVar(&o.dev, "dev", false, "Make a folder for dev_overrides: that of -out, or dist/dev.")
-			c.StringsFlag(&o.platforms, "platform", "Pack for the platform `OS_ARCH`, such as linux_amd64. May be "+
-				"given more than once; without it: this one, and those of -host.")
+				"Write to `DIRECTORY`. If it has earlier releases, the mirrors keep them.")
+			c.Flags.BoolVar(&o.dev, "dev", false, "Create a folder for dev_overrides, at -out or dist/dev.")
+			c.StringsFlag(&o.platforms, "platform", "Package for the platform `OS_ARCH`, such as linux_amd64. May be "+
+				"given more than once. The default is this platform and those given with -host.")
 			c.StringsFlag(&o.hosts, "host",
-				"Take FILE as the host for a platform, `OS_ARCH=FILE`: its ~~ binary. May be given more than once.")
-			c.StringsFlag(&o.exclude, "exclude", "Leave out files and folders whose name or path matches the "+
-				"`PATTERN`, such as *.bak or tests. May be given more than once.")
+				"Use FILE as the ~~ binary for a platform, as `OS_ARCH=FILE`. May be given more than once.")
+			c.StringsFlag(&o.exclude, "exclude", "Leave out files and folders whose name or path matches `PATTERN`, "+
+				"such as *.bak or tests. May be given more than once.")
 			c.Flags.StringVar(&o.key, "sign", "",
-				"Sign the checksums with the OpenPGP key in `FILE`, as gpg --export-secret-keys writes it.")
+				"Sign the checksums with the OpenPGP key in `FILE`, which gpg --export-secret-keys wrote.")
 			return c.Stoppable(func(ctx context.Context) command.Outcome {
 				if len(c.Args) != 1 {
 					return c.Misuse("Wrong number of arguments",

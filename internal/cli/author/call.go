@@ -24,11 +24,11 @@ What a request leaves out is made up: a create or update that has no member "pla
 first, and a missing configuration is one in which nothing is set. The member "provider" is the
 configuration of the provider. The action schema has no request, and answers in the form of
 "providers schema -json".`,
-		Exits:   "0 The provider answered without errors.\n1 It did not, or could not be asked.",
+		Exits:   "0 The provider answered without errors.\n1  It answered with errors, or the call failed.",
 		Example: "~ provider call -provider ./notes create notes_note -input new.json",
 		Setup: func(c *command.Call) command.Run {
-			subject := c.Flags.String("provider", ".", "The provider: the folder of a program provider, the plugin "+
-				"of another, or the `ADDRESS` of one that is installed in the working directory.")
+			subject := c.Flags.String("provider", ".", "The provider: the folder of a program provider, the file of "+
+				"a plugin, or the `ADDRESS` of a provider that is installed in the working directory.")
 			input := c.Flags.String("input", "-", "Read the request from `FILE` instead of standard input.")
 			return c.Stoppable(func(ctx context.Context) command.Outcome {
 				if len(c.Args) < 1 || len(c.Args) > 2 {

@@ -19,10 +19,10 @@ import (
 
 func cmdNew() *command.Command {
 	return &command.Command{
-		Name: "new", Short: "Begin a provider", Args: "NAME", Mixed: true,
-		Long: `Write a small provider that works, with a test and a README, into a new folder. It manages files; what
-it does is there to be replaced. It is a program with a manifest; those in Python and Node.js use a
-kit, one file that is written beside them. In Go it is a plugin, a module of its own.`,
+		Name: "new", Short: "Create a new provider", Args: "NAME", Mixed: true,
+		Long: `Write a small, complete provider with a test and a README into a new folder. It manages files; replace
+that with your own code. It is a program with a manifest. Providers in Python and Node.js use a kit, a single file
+that is written beside them. A provider in Go is a plugin with its own Go module.`,
 		Example: "~ provider new notes -lang python",
 		Setup: func(c *command.Call) command.Run {
 			return beginning(c, "provider", "bash", starter.Languages, begin)
@@ -34,7 +34,7 @@ kit, one file that is written beside them. In Go it is a plugin, a module of its
 func beginning(c *command.Call, kind, usual string, languages []string,
 	begin func(c *command.Call, name, lang, dir string) diag.List) command.Run {
 	lang := c.Flags.String("lang", usual, "The `LANGUAGE`: "+strings.Join(languages, ", ")+".")
-	out := c.Flags.String("out", "", "The `DIRECTORY` for the files, which must be new or empty; NAME without it.")
+	out := c.Flags.String("out", "", "Write the files to `DIRECTORY`, which must be new or empty. The default is NAME.")
 	return func(context.Context) command.Outcome {
 		if len(c.Args) != 1 {
 			return c.Misuse("Wrong number of arguments", "Expected one, the name of the %s, and got %d.", kind,

@@ -13,13 +13,13 @@ import (
 
 func cmdPrepare() *command.Command {
 	return &command.Command{
-		Name: "prepare", Short: "Make ready what a program provider needs", Args: "DIR", Mixed: true,
-		Long: `Run the command "prepare" of the manifest in the folder DIR, which makes what the program needs, such
-as the libraries of its interpreter, in the cache folder of this version of the provider. A manifest
-that names none needs none.
+		Name: "prepare", Short: "Run the preparation of a program provider", Args: "DIR", Mixed: true,
+		Long: `Run the command "prepare" from the manifest in the folder DIR. It installs what the program needs,
+such as libraries for its interpreter, into the cache folder of this version of the provider. Without such a command
+in the manifest, there is nothing to prepare.
 
-The first use of a provider does the same, once on each machine, and so does ~~ init. This command
-does it ahead of time, for machines without a network, and again, over what is there.`,
+~~ init and the first use of a provider also run it, once on each machine. Use this command to prepare a machine that
+will have no network, or to prepare again.`,
 		Example: "~ provider prepare ./notes",
 		Setup: func(c *command.Call) command.Run {
 			return c.Stoppable(func(ctx context.Context) command.Outcome {

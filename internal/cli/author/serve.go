@@ -12,17 +12,17 @@ import (
 
 func cmdServe() *command.Command {
 	return &command.Command{
-		Name: "serve", Short: "Run a program provider for other programs to attach to", Args: "DIR", Mixed: true,
-		Long: `Serve the program provider in the folder DIR until it is interrupted, and say what to set
-TF_REATTACH_PROVIDERS to, so that Terraform or OpenTofu use it from there without a package. ~~
-itself needs no such thing: see TOMBOLO_PROGRAM_PROVIDERS.
+		Name: "serve", Short: "Serve a program provider for others to attach to", Args: "DIR", Mixed: true,
+		Long: `Serve the program provider in the folder DIR until you interrupt it. The command prints the value to
+set TF_REATTACH_PROVIDERS to, so that Terraform or OpenTofu can use the provider without a package. ~~ itself does not
+need this: see TOMBOLO_PROGRAM_PROVIDERS.
 
-What the program says is shown here, as lines of a log. The manifest is read again with each run
-of the other side; its schema has to stay as it is meanwhile.`,
+The program's messages are printed as log lines. The manifest is read again for each run that attaches. The schema
+must not change while the command runs.`,
 		Example: "~ provider serve ./notes -source example/notes",
 		Setup: func(c *command.Call) command.Run {
 			source := c.Flags.String("source", "",
-				"The `ADDRESS` by which configurations name the provider; local/NAME without it.")
+				"The source `ADDRESS` of the provider in configurations. The default is local/NAME.")
 			return func(context.Context) command.Outcome {
 				if len(c.Args) != 1 {
 					return c.Misuse("Wrong number of arguments",

@@ -25,19 +25,19 @@ import (
 // Store is the command store.
 func Store() *command.Command {
 	return &command.Command{
-		Name: "store", Short: "Write programs that keep states",
-		Long: `Commands for those who write a program that keeps states, for the backend "program": in a place
-that no other backend reaches.`,
+		Name: "store", Short: "Develop programs that store states",
+		Long: `Commands for developers of programs that store states for the backend "program", in places that no
+other backend supports.`,
 		Members: []*command.Command{cmdStoreNew(), cmdStoreTest()},
 	}
 }
 
 func cmdStoreNew() *command.Command {
 	return &command.Command{
-		Name: "new", Short: "Begin a store of states", Args: "NAME", Mixed: true,
-		Long: `Write a small program that keeps states and works, with a README, into a new folder. What it does is
-there to be replaced. The one in Python does all that a store can do, in a SQLite file; the one in
-Node.js as well, in a folder; the one in Bash what is needed and no more, in a folder.`,
+		Name: "new", Short: "Create a new state store", Args: "NAME", Mixed: true,
+		Long: `Write a small, complete program that stores states, with a README, into a new folder. Replace its code
+with your own. The Python program supports every feature of a store and uses a SQLite file. The Node.js program also
+supports every feature and uses a folder. The Bash program supports only what is required and uses a folder.`,
 		Example: "~ store new attic -lang python",
 		Setup: func(c *command.Call) command.Run {
 			return beginning(c, "store", "python", starter.StoreLanguages, beginStore)
@@ -75,28 +75,27 @@ type storeTest struct {
 
 func cmdStoreTest() *command.Command {
 	return &command.Command{
-		Name: "test", Short: "Try a program that keeps states", Args: "COMMAND...",
-		Long: `Take a program that keeps states through what every backend promises: locks with one holder, writes
-that replace what was read and nothing else, a journal that grows in order, workspaces that are
-apart; and through runs of the engine over it, which end or are killed, and are recovered. Two
-processes of it play two machines.
+		Name: "test", Short: "Test a program that stores states", Args: "COMMAND...",
+		Long: `Check that a program that stores states does what every backend promises: a lock has one holder, a
+write replaces only the version that was read, a journal grows in order, and workspaces are separate. Runs of the
+engine also use the program; they end or are killed, and are recovered. Two processes of the program stand for two
+machines.
 
-It works in workspaces whose names begin with "store-test-", and deletes them behind itself. A
-store that has no workspaces must be empty. With -run only checks are made whose names have that in
-them.`,
-		Exits:   "0 The store passed.\n1 It did not, or could not be tried.",
+The checks use workspaces whose names begin with "store-test-" and delete them afterwards. A store without workspaces
+must be empty. With -run, only the checks whose names contain its value run.`,
+		Exits:   "0 The store passed.\n1  It failed, or it could not be tested.",
 		Example: "~ store test -config=file=/tmp/try.db python3 ./store.py",
 		Setup: func(c *command.Call) command.Run {
 			var o storeTest
-			c.StringsFlag(&o.config, "config", "What the program is told as its config, as `NAME=VALUE`. May be given "+
+			c.StringsFlag(&o.config, "config", "A setting to send to the program as its config, as `NAME=VALUE`. May "+
+				"be given "+
 				"more than once.")
-			c.StringsFlag(&o.secrets, "secret", "What it is told as its secrets, as `NAME`; the value is that of the "+
-				"variable of the environment of this name. May be given more than once.")
-			c.Flags.StringVar(&o.run, "run", "", "Make only checks with `NAME` in their names, such as \"journal\".")
+			c.StringsFlag(&o.secrets, "secret", "A secret to send to the program. Its value is read from the "+
+				"environment variable `NAME`. May be given more than once.")
+			c.Flags.StringVar(&o.run, "run", "", "Run only the checks whose names contain `NAME`, such as \"journal\".")
 			c.Flags.BoolVar(&o.json, "json", false,
-				"Print a JSON document for each check in a line of its own, and one at "+
-					"the end.")
-			c.Flags.BoolVar(&o.verbose, "verbose", false, "Show all calls, and all that the program says.")
+				"Print a JSON document per line: one for each check, and one at the end.")
+			c.Flags.BoolVar(&o.verbose, "verbose", false, "Print all calls and the program's messages.")
 			return c.Stoppable(func(ctx context.Context) command.Outcome {
 				if len(c.Args) == 0 {
 					return c.Misuse("Missing argument", "Expected the command of the program, such as: python3 "+

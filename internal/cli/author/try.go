@@ -29,30 +29,31 @@ type testOptions struct {
 
 func cmdTest() *command.Command {
 	return &command.Command{
-		Name: "test", Short: "Try a program provider", Args: "[DIR]", Mixed: true,
-		Long: `Take the program provider in the folder DIR, or in the working directory, through everything that
-an engine does with it: objects are created, read, planned again without a change, updated,
-replaced, imported and deleted; configurations with unknown values and with mistakes are
-validated; calls are made at the same time, and cut off; attributes that are numbers get one that no
-machine's number holds; nothing but answers may be printed, and a signal has to end the program.
+		Name: "test", Short: "Test a program provider", Args: "[DIR]", Mixed: true,
+		Long: `Test the program provider in the folder DIR, or in the working directory, with everything that an
+engine does. Objects are created, read, planned again without a change, updated, replaced, imported and deleted.
+Configurations with unknown values and with mistakes are validated. Calls run at the same time and are canceled.
+Number attributes get a number that is too large for floating point. The program may print nothing but answers, and a
+signal must end it.
 
-A file in that folder says which values to try; where there is none, an example of it is shown. In
-its strings {dir} is a folder that is removed afterwards, and {n} a number of each object.
+A file in that folder lists the values to test with. If there is none, the command prints an example. In its strings,
+{dir} is a temporary folder and {n} is a different number for each object.
 
-With -run only checks are made whose names have that in them. What a check made and did not get to
-delete is deleted when it ends; what cannot be deleted is named.
+With -run, only the checks whose names contain its value run. A check deletes the objects it created when it ends, and
+the command names those that it could not delete.
 
-With -record every call is written to a file with its answer. With -replay the answers come from
-such a file, and the program is not started: what it manages need not be there. The file holds
-all values, also secret ones.`,
-		Exits:   "0 The provider passed.\n1 It did not, or could not be tried.",
+With -record, the command writes every call and its answer to a file. With -replay, the answers come from such a file
+and the program is not started, so the objects it manages need not exist. The file contains all values, including
+secrets.`,
+		Exits:   "0 The provider passed.\n1  It failed, or it could not be tested.",
 		Example: "~ provider test ./notes -record calls.jsonl\n~ provider test ./notes -replay calls.jsonl",
 		Setup: func(c *command.Call) command.Run {
 			var o testOptions
-			c.Flags.StringVar(&o.record, "record", "", "Write all calls and answers to `FILE`.")
-			c.Flags.StringVar(&o.replay, "replay", "", "Take answers from `FILE`, a record, instead of the program.")
-			c.Flags.StringVar(&o.run, "run", "", "Make only checks with `NAME` in their names, such as \"update\".")
-			c.Flags.BoolVar(&o.verbose, "verbose", false, "Show all that the program says, as it says it.")
+			c.Flags.StringVar(&o.record, "record", "", "Write all calls and their answers to `FILE`.")
+			c.Flags.StringVar(&o.replay, "replay", "", "Read the answers from `FILE`, written by -record, instead of "+
+				"starting the program.")
+			c.Flags.StringVar(&o.run, "run", "", "Run only the checks whose names contain `NAME`, such as \"update\".")
+			c.Flags.BoolVar(&o.verbose, "verbose", false, "Print the program's messages as they arrive.")
 			return c.Stoppable(func(ctx context.Context) command.Outcome {
 				dir := "."
 				if len(c.Args) > 1 {

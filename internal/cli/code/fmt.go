@@ -21,27 +21,27 @@ import (
 // Fmt is the command fmt.
 func Fmt() *command.Command {
 	return &command.Command{
-		Name: "fmt", Short: "Write the configuration in the canonical style", Args: "[TARGET...]",
-		Long: `Rewrite files of configuration (.tf), of variables (.tfvars), of tests (.tftest.hcl, .tfmock.hcl) and
-of queries (.tfquery.hcl) in the canonical style. A target is a file, a directory whose files are meant,
-or - for the standard input, which is formatted to the standard output. Without targets it is the present
-directory. Files in JSON syntax, and files with syntax errors, stay as they are.
+		Name: "fmt", Short: "Format configuration files in the canonical style", Args: "[TARGET...]",
+		Long: `Rewrite configuration files (.tf), variable files (.tfvars), test files (.tftest.hcl, .tfmock.hcl) and
+query files (.tfquery.hcl) in the canonical style. A target is a file, a directory, or - to format standard input to
+standard output. The default is the current directory. Files in JSON syntax and files with syntax errors are not
+changed.
 
-Exits with 3 if -check finds files that are not formatted, and with 2 after errors.`,
-		Exits: `0  All files are in the canonical style now, or with -check: they were.
+The exit code is 3 if -check finds files that are not formatted, and 2 after errors.`,
+		Exits: `0  All files are now in the canonical style. With -check, they already were.
 2  There were errors.
-3  With -check: there are files that are not in the canonical style.`,
+3  With -check, some files are not in the canonical style.`,
 		Example: `~ fmt -recursive
 ~ fmt -check -diff main.tf`,
 		Setup: func(c *command.Call) command.Run {
 			f := &formatting{call: c, seen: map[string]bool{}}
 			c.Flags.BoolVar(&f.list, "list", true,
-				"Do not list the files that are not formatted. Never done for the standard input.")
+				"Do not list the files that are not formatted. Standard input is never listed.")
 			c.Flags.BoolVar(&f.write, "write", true,
-				"Do not write files. Never done for the standard input, and with -check.")
-			c.Flags.BoolVar(&f.diff, "diff", false, "Show what formatting changes.")
-			c.Flags.BoolVar(&f.check, "check", false, "Only check: exit with 3 if a file is not formatted.")
-			c.Flags.BoolVar(&f.recursive, "recursive", false, "Go into the directories below as well.")
+				"Do not write files. With standard input or -check, files are never written.")
+			c.Flags.BoolVar(&f.diff, "diff", false, "Show the changes that formatting makes.")
+			c.Flags.BoolVar(&f.check, "check", false, "Only check the files; exit with 3 if one is not formatted.")
+			c.Flags.BoolVar(&f.recursive, "recursive", false, "Also format files in subdirectories.")
 			return f.run
 		},
 	}

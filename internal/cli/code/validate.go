@@ -20,17 +20,17 @@ import (
 // Validate is the command validate.
 func Validate() *command.Command {
 	return &command.Command{
-		Name: "validate", Short: "Check the configuration", Args: "[DIR]", Main: true,
-		Long: `Check that the configuration is valid in itself: syntax, names, references, argument names and
-types. Values of variables, the state and real objects are not looked at.`,
-		Exits: `0  The configuration is valid, perhaps with warnings.
-1  It is not.`,
+		Name: "validate", Short: "Check whether the configuration is valid", Args: "[DIR]", Main: true,
+		Long: `Check whether the configuration is valid by itself: syntax, names, references, argument names and
+types. This does not read the values of variables, the state or real objects.`,
+		Exits: `0  The configuration is valid. There may be warnings.
+1  The configuration is not valid.`,
 		Example: `~ validate -json`,
 		Setup: func(c *command.Call) command.Run {
 			var asJSON, noTests, query bool
-			c.Flags.BoolVar(&asJSON, "json", false, "Print a JSON document for programs.")
-			c.Flags.BoolVar(&noTests, "no-tests", false, "Leave files of tests alone.")
-			c.Flags.BoolVar(&query, "query", false, "Check the files of queries (.tfquery.hcl), too.")
+			c.Flags.BoolVar(&asJSON, "json", false, "Print a JSON document instead of text.")
+			c.Flags.BoolVar(&noTests, "no-tests", false, "Do not check test files.")
+			c.Flags.BoolVar(&query, "query", false, "Check query files (.tfquery.hcl), too.")
 			c.ConstantFlags()
 			tests := command.TestFlag(c)
 			return func(ctx context.Context) command.Outcome {

@@ -3,7 +3,7 @@
 //
 //	func Show() *command.Command {
 //		return &command.Command{Name: "show", Short: "...", Long: "...", Setup: func(c *command.Call) command.Run {
-//			asJSON := c.Flags.Bool("json", false, "Print a JSON document for programs.")
+//			asJSON := c.Flags.Bool("json", false, "Print a JSON document instead of text.")
 //			return func(ctx context.Context) command.Outcome { return show(ctx, c, *asJSON) }
 //		}}
 //	}
@@ -78,9 +78,9 @@ type Call struct {
 func (a *App) newCall(cmd *Command, path string) (*Call, Run) {
 	c := &Call{App: a, cmd: cmd, Path: path, Flags: flag.NewFlagSet(path, flag.ContinueOnError)}
 	c.Flags.SetOutput(new(bytes.Buffer)) // problems are reported in our own way
-	c.Flags.BoolVar(&c.noColor, "no-color", false, "Print no colors and no other control sequences.")
+	c.Flags.BoolVar(&c.noColor, "no-color", false, "Print no colors or other control sequences.")
 	c.Flags.BoolVar(&c.compact, "compact-warnings", false,
-		"Show only the summaries of warnings when there are no errors.")
+		"If there are only warnings, show just their titles.")
 	if cmd.Setup == nil {
 		return c, nil
 	}

@@ -33,10 +33,10 @@ func (v *Variables) VariableFlags(c *Call) {
 		c.Surroundings.Given = v.Options
 	}
 	c.Flags.Var(list{func(text string) { give(config.Option{Text: text}) }}, "var",
-		"Give the variable `NAME=VALUE` of the root module. May be given more than once.")
+		"Set a variable of the root module, as `NAME=VALUE`. May be given more than once.")
 	c.Flags.Var(list{func(text string) { give(config.Option{File: true, Text: text}) }}, "var-file",
-		"Read the values of variables from `FILE`, besides terraform.tfvars and *.auto.tfvars. May be given more "+
-			"than once.")
+		"Read variable values from `FILE`, in addition to terraform.tfvars and *.auto.tfvars. May be given more than "+
+			"once.")
 }
 
 // ConstantFlags declares those of VariableFlags for a command that needs values only where they say where modules come
@@ -45,9 +45,9 @@ func (v *Variables) VariableFlags(c *Call) {
 func (c *Call) ConstantFlags() {
 	give := func(o config.Option) { c.Surroundings.Given = append(c.Surroundings.Given, o) }
 	c.Flags.Var(list{func(text string) { give(config.Option{Text: text}) }}, "var",
-		"Give the variable `NAME=VALUE` of the root module, where it says where modules or states are.")
+		"Set a variable of the root module, as `NAME=VALUE`, for use in module sources and backend settings.")
 	c.Flags.Var(list{func(text string) { give(config.Option{File: true, Text: text}) }}, "var-file",
-		"Read the values of variables from `FILE`, where they say where modules or states are.")
+		"Read variable values from `FILE`, for use in module sources and backend settings.")
 }
 
 // Locking are the flags of commands that take the lock of a state.
@@ -59,9 +59,9 @@ type Locking struct {
 // LockFlags declares them.
 func (l *Locking) LockFlags(c *Call) {
 	c.Flags.BoolVar(&l.Lock, "lock", true,
-		"Do not take the lock of the state. Dangerous when others may run at the same time.")
+		"Do not lock the state. This is dangerous if others might run at the same time.")
 	c.Flags.DurationVar(&l.Timeout, "lock-timeout", 0,
-		"Wait for another holder of the lock for a `DURATION` such as 60s.")
+		"Wait up to `DURATION`, such as 60s, for a lock that another run holds.")
 }
 
 // OpenOptions returns the options of opening a project for an operation.
@@ -87,13 +87,13 @@ func (c *Call) StateWriteFlags(s *StateFiles) {
 func (c *Call) StateEditFlags(s *StateFiles) {
 	c.StateReadFlags(s)
 	c.Flags.StringVar(&s.Backup, "backup", "",
-		"Keep the former state in `FILE` instead of one with .backup behind its name; - keeps none.")
+		"Write the backup of the former state to `FILE` instead of the state file's name with .backup; - writes none.")
 }
 
 // DeprecatedStateFlags warns of what is kept for compatibility only.
 func DeprecatedStateFlags(s StateFiles) (diags diag.List) {
 	if s.In != "" {
-		diags = diags.Warnf(nil, "Deprecated flag: -state", "Say in the configuration where the state is, so that "+
+		diags = diags.Warnf(nil, "Deprecated flag: -state", "Set the path of the state in the configuration, so that "+
 			"every command finds it: terraform { backend \"local\" { path = %q } }", s.In)
 	}
 	return diags
@@ -102,7 +102,7 @@ func DeprecatedStateFlags(s StateFiles) (diags diag.List) {
 // TestFlag declares the flag that says where the files of tests are.
 func TestFlag(c *Call) *string {
 	return c.Flags.String("test-directory", testfile.DefaultDir,
-		"Look for files of tests in `DIR`, besides the directory of the module.")
+		"Look for test files in `DIR` as well as in the directory of the module.")
 }
 
 // TestFiles reads the files of tests of the working directory.

@@ -68,7 +68,7 @@ func (f Flag) Description() string {
 
 // ExitCodes returns what the exit codes of a command mean, a line each.
 func (cmd *Command) ExitCodes() string {
-	return cmp.Or(cmd.Exits, "0  The command has done its work.\n1  There were errors.")
+	return cmp.Or(cmd.Exits, "0  The command succeeded.\n1  There were errors.")
 }
 
 // Help prints what a command does and takes.

@@ -65,15 +65,15 @@ func script(shell, name, program string) string {
 // Command is the command completion.
 func Command() *command.Command {
 	return &command.Command{
-		Name: "completion", Short: "Print what makes a shell complete command lines", Args: "SHELL",
-		Long: `Print functions for a shell, bash, fish or zsh, which make it complete commands, options, files, workspaces, outputs, and addresses
-in the state. How to use them:
+		Name: "completion", Short: "Print the completion script for a shell", Args: "SHELL",
+		Long: `Print a completion script for bash, fish or zsh. It completes commands, options, files, workspaces,
+outputs and addresses in the state. To use it:
 
   bash  source <(~ completion bash)        in .bashrc
   zsh   source <(~ completion zsh)         in .zshrc
   fish  ~ completion fish | source         in config.fish
 
-"~ -install-autocomplete" writes what does nearly the same into these files itself.`,
+"~ -install-autocomplete" adds nearly the same to these files.`,
 		Example: "~ completion bash > /etc/bash_completion.d/~",
 		Setup: func(c *command.Call) command.Run {
 			return func(context.Context) command.Outcome {

@@ -24,14 +24,14 @@ import (
 // Console is the command console.
 func Console() *command.Command {
 	return &command.Command{
-		Name: "console", Short: "Try expressions out",
-		Long: `Read expressions from standard input and print their values, with the variables, local values,
-modules and resources of the configuration. Resources are as the state has them, or with -plan as a new plan has them.
-Nothing is changed; the state is locked meanwhile.
+		Name: "console", Short: "Evaluate expressions interactively",
+		Long: `Read expressions from standard input and print their values. Expressions can use the variables, local
+values, modules and resources of the configuration. Resources have the values from the state or, with -plan, from a
+new plan. Nothing is changed. The state is locked while the console runs.
 
-From a pipe the value of the last expression is printed, and the first error ends the command. An expression with open
-brackets or an open heredoc goes on in the next line.`,
-		Exits: `0  All expressions had values, or it was a conversation.
+If standard input is a pipe, the value of the last expression is printed, and the first error ends the command. An
+expression with open brackets or an open heredoc continues on the next line.`,
+		Exits: `0  All expressions were evaluated, or the console was interactive.
 1  There were errors.`,
 		Example: `echo 'cidrsubnet("10.0.0.0/8", 8, 2)' | ~ console`,
 		Setup: func(c *command.Call) command.Run {
@@ -40,9 +40,9 @@ brackets or an open heredoc goes on in the next line.`,
 			k.variables.VariableFlags(c)
 			k.locking.LockFlags(c)
 			c.Flags.BoolVar(&k.plan, "plan", false,
-				"Make a plan first, and evaluate with planned values in place of those of the state.")
-			scope := c.Flags.String("scope", "", "Evaluate in the module instance at `ADDRESS`, such as "+
-				"module.net or module.net[\"a\"], in place of the root module.")
+				"Make a plan first, and use its values instead of those in the state.")
+			scope := c.Flags.String("scope", "", "Evaluate in the module instance at `ADDRESS`, such as module.net "+
+				"or module.net[\"a\"], instead of the root module.")
 			return func(ctx context.Context) command.Outcome {
 				if len(c.Args) > 0 {
 					return c.TooMany(0)

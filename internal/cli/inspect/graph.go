@@ -10,9 +10,9 @@ import (
 // Graph is the command graph.
 func Graph() *command.Command {
 	return &command.Command{
-		Name: "graph", Short: "Draw what depends on what",
-		Long: `Write the resources of the configuration and what they depend on in the DOT language, which Graphviz
-draws, or as a Mermaid flowchart. With -type everything that is evaluated for such an operation is drawn.`,
+		Name: "graph", Short: "Print the dependency graph",
+		Long: `Print the resources of the configuration and their dependencies in the DOT language of Graphviz, or as
+a Mermaid flowchart. With -type, the graph has everything that an operation of that type evaluates.`,
 		Example: `~ graph | dot -Tsvg > graph.svg`,
 		Setup: func(c *command.Call) command.Run {
 			c.ConstantFlags()
@@ -21,15 +21,15 @@ draws, or as a Mermaid flowchart. With -type everything that is evaluated for su
 				cycles, verbose bool
 				depth           int
 			}
-			c.Flags.StringVar(&g.kind, "type", "", "Draw everything that is evaluated for an operation of `TYPE`: "+
+			c.Flags.StringVar(&g.kind, "type", "", "Print everything that is evaluated for an operation of `TYPE`: "+
 				"plan, plan-refresh-only, plan-destroy or apply.")
 			c.Flags.StringVar(&g.planFile, "plan", "",
-				"Draw the configuration of the plan in `FILE`, as with -type=apply.")
-			c.Flags.StringVar(&g.format, "format", "dot", "Draw in the `FORMAT` dot or mermaid.")
+				"Print the graph of the configuration in the plan `FILE`, as with -type=apply.")
+			c.Flags.StringVar(&g.format, "format", "dot", "The `FORMAT` of the graph, dot or mermaid.")
 			c.Flags.BoolVar(&ignored.cycles, "draw-cycles", false,
-				"Accepted for compatibility: a configuration with cycles is an error that names their members.")
-			c.Flags.BoolVar(&ignored.verbose, "verbose", false, "Accepted for compatibility.")
-			c.Flags.IntVar(&ignored.depth, "module-depth", -1, "Accepted for compatibility; the `DEPTH` has no effect.")
+				"Accepted for compatibility; has no effect. Cycles are always reported as errors.")
+			c.Flags.BoolVar(&ignored.verbose, "verbose", false, "Accepted for compatibility; has no effect.")
+			c.Flags.IntVar(&ignored.depth, "module-depth", -1, "Accepted for compatibility; `DEPTH` has no effect.")
 			return func(ctx context.Context) command.Outcome {
 				if len(c.Args) > 0 {
 					return c.Say("Too many command line arguments. Did you mean to use -chdir?")

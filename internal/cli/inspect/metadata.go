@@ -11,8 +11,8 @@ import (
 // Metadata is the command metadata.
 func Metadata() *command.Command {
 	return &command.Command{
-		Name: "metadata", Short: "Documents about the language, for programs",
-		Long:    "These commands write documents about the language itself, for editors and the like.",
+		Name: "metadata", Short: "Describe the language for other programs",
+		Long:    "These commands print descriptions of the language for editors and other programs.",
 		Members: []*command.Command{cmdMetadataFunctions()},
 	}
 }
@@ -20,12 +20,12 @@ func Metadata() *command.Command {
 func cmdMetadataFunctions() *command.Command {
 	return &command.Command{
 		Name: "functions", Short: "Describe all functions",
-		Long:    "Write the signatures and descriptions of all functions of the language as a JSON document.",
+		Long:    "Print the signatures and descriptions of all functions of the language as a JSON document.",
 		Example: `~ metadata functions -json`,
 		Setup: func(c *command.Call) command.Run {
 			var asJSON bool
 			c.Flags.BoolVar(&asJSON, "json", false,
-				"Print a JSON document. There is no other form, so this must be given.")
+				"Print a JSON document. Required, because there is no other format.")
 			return func(context.Context) command.Outcome {
 				switch {
 				case len(c.Args) > 0:

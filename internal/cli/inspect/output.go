@@ -15,9 +15,9 @@ import (
 // Output is the command output.
 func Output() *command.Command {
 	return &command.Command{
-		Name: "output", Short: "Show the output values of the root module", Args: "[OUTPUT]",
-		Long: `Show the output values that the state holds, or the one of the given name. Sensitive
-values are shown only when asked for by name, and in JSON documents.`,
+		Name: "output", Short: "Show output values of the root module", Args: "[OUTPUT]",
+		Long: `Show all output values in the state, or the one with the given name. Sensitive values are shown only
+if you ask for one by name, and in JSON documents.`,
 		Example: `~ output
 ~ output -raw address
 ~ output -json`,
@@ -25,8 +25,8 @@ values are shown only when asked for by name, and in JSON documents.`,
 			c.ConstantFlags()
 			o := &outputs{}
 			c.StateReadFlags(&o.files)
-			c.Flags.BoolVar(&o.json, "json", false, "Print a JSON document for programs.")
-			c.Flags.BoolVar(&o.raw, "raw", false, "Print one value as it is, without quotes and line end.")
+			c.Flags.BoolVar(&o.json, "json", false, "Print a JSON document instead of text.")
+			c.Flags.BoolVar(&o.raw, "raw", false, "Print one value without quotes and without a newline.")
 			return func(ctx context.Context) command.Outcome { return runOutput(ctx, c, o) }
 		},
 	}

@@ -22,13 +22,13 @@ func Show() *command.Command {
 		Name: "show", Short: "Show the state or a saved plan", Args: "[FILE]",
 		Long: `Show the current state, or the plan or state in a file.
 
-With -json the document holds sensitive values in clear.`,
+With -json, the document contains sensitive values in plain text.`,
 		Example: `~ show
 ~ plan -out=change.plan && ~ show -json change.plan`,
 		Setup: func(c *command.Call) command.Run {
 			c.ConstantFlags()
 			var asJSON bool
-			c.Flags.BoolVar(&asJSON, "json", false, "Print a JSON document for programs.")
+			c.Flags.BoolVar(&asJSON, "json", false, "Print a JSON document instead of text.")
 			return func(ctx context.Context) command.Outcome {
 				switch len(c.Args) {
 				case 0:

@@ -17,11 +17,11 @@ import (
 func Version() *command.Command {
 	return &command.Command{
 		Name: "version", Short: "Show the version",
-		Long:    "Show the version of the program and of the language that it speaks.",
+		Long:    "Show the version of the program and of the language it supports.",
 		Example: `~ version -json`,
 		Setup: func(c *command.Call) command.Run {
 			var asJSON bool
-			c.Flags.BoolVar(&asJSON, "json", false, "Print a JSON document for programs.")
+			c.Flags.BoolVar(&asJSON, "json", false, "Print a JSON document instead of text.")
 			return func(context.Context) command.Outcome { return runVersion(c, asJSON) }
 		},
 	}

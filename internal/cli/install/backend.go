@@ -35,12 +35,12 @@ type backendSetup struct {
 func (s *backendSetup) flags(c *command.Call) {
 	s.LockFlags(c)
 	c.StringsFlag(&s.settings, "backend-config",
-		"Settings for the backend beside those of its block, as `FILE or NAME=VALUE`. May be given more than once.")
+		"Additional settings for the backend, as `FILE or NAME=VALUE`. May be given more than once.")
 	c.Flags.BoolVar(&s.reconfigure, "reconfigure", false,
-		"Take the backend block as it is, and leave states where they are.")
-	c.Flags.BoolVar(&s.migrate, "migrate-state", false, "When the place of states has changed, copy them there.")
+		"Use the backend block as it is, without copying existing states.")
+	c.Flags.BoolVar(&s.migrate, "migrate-state", false, "If the backend has changed, copy existing states to it.")
 	c.Flags.BoolVar(&s.force, "force-copy", false, "Copy states without asking. Implies -migrate-state.")
-	c.Flags.BoolVar(&s.input, "input", true, "Ask nothing: what would be asked is an error.")
+	c.Flags.BoolVar(&s.input, "input", true, "Do not ask for input. If input is needed, the command fails.")
 }
 
 // run sets up the backend that the root module asks for. The warnings are for the end of init.

@@ -17,12 +17,12 @@ import (
 // Get is the command get.
 func Get() *command.Command {
 	return &command.Command{
-		Name: "get", Short: "Install the modules that the configuration calls",
-		Long: `Install the modules that the configuration calls: a part of what init does.`,
+		Name: "get", Short: "Install the modules of the configuration",
+		Long: "Install the modules that the configuration calls. The command init does this, too.",
 		Setup: func(c *command.Call) command.Run {
 			c.ConstantFlags()
 			var update bool
-			c.Flags.BoolVar(&update, "update", false, "Install modules anew.")
+			c.Flags.BoolVar(&update, "update", false, "Install modules again.")
 			tests := command.TestFlag(c)
 			return c.Stoppable(func(ctx context.Context) command.Outcome {
 				if len(c.Args) > 0 {

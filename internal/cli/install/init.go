@@ -16,10 +16,10 @@ import (
 // Init is the command init.
 func Init() *command.Command {
 	return &command.Command{
-		Name: "init", Short: "Install what the configuration needs", Main: true,
-		Long: `Install the modules and providers that the configuration needs, write which providers were chosen
-to the lock file .terraform.lock.hcl, and record where the state is kept. Providers that the lock
-file has are installed as it says; -upgrade chooses anew. Running it again does no harm.`,
+		Name: "init", Short: "Install modules and providers, set up the backend", Main: true,
+		Long: `Install the modules and providers that the configuration needs, write the chosen providers to the lock
+file .terraform.lock.hcl, and set up the backend for the state. The lock file decides which providers are installed;
+use -upgrade to choose new versions. It is safe to run this command more than once.`,
 		Example: `~ init
 ~ init -upgrade -input=false
 ~ init -backend-config=path=/srv/state/terraform.tfstate`,
@@ -56,21 +56,21 @@ func (i *initing) flags(c *command.Call) {
 	i.setup.flags(c)
 	c.ConstantFlags()
 	f := c.Flags
-	f.BoolVar(&i.backend, "backend", true, "Leave the place of the state alone.")
-	f.BoolVar(&i.backend, "cloud", true, "Another name of -backend.")
+	f.BoolVar(&i.backend, "backend", true, "Do not set up or change the backend.")
+	f.BoolVar(&i.backend, "cloud", true, "The same as -backend.")
 	f.BoolVar(&i.get, "get", true, "Do not install modules.")
 	f.BoolVar(&i.upgrade, "upgrade", false,
-		"Install modules anew, and choose the newest allowed version of each provider.")
+		"Install modules again, and choose the newest allowed version of each provider.")
 	f.BoolVar(&i.prepare, "prepare", true,
-		"Do not run what program providers need to be run once before; their first use does.")
-	f.StringVar(&i.fromModule, "from-module", "", "Copy the module at `SOURCE` into the directory first.")
-	f.BoolVar(&c.JSON, "json", false, "Print one JSON object a line instead of text for people.")
-	f.BoolVar(&ignored, "ignore-remote-version", false, "Accepted for compatibility; without meaning for local states.")
-	f.StringVar(&i.lockfile, "lockfile", "", "What may become of the lock file of providers: the `MODE` readonly "+
-		"does not write it, and fails when providers are missing from it.")
+		"Do not run the preparation of program providers; their first use runs it.")
+	f.StringVar(&i.fromModule, "from-module", "", "First copy the module at `SOURCE` into the directory.")
+	f.BoolVar(&c.JSON, "json", false, "Print JSON, one object per line, instead of text.")
+	f.BoolVar(&ignored, "ignore-remote-version", false, "Accepted for compatibility; has no effect.")
+	f.StringVar(&i.lockfile, "lockfile", "", "How to treat the dependency lock file. With the `MODE` readonly, init "+
+		"does not write it, and fails if providers are missing from it.")
 	i.tests = command.TestFlag(c)
 	c.StringsFlag(&i.pluginDirs, "plugin-dir",
-		"Install providers from this `DIR` alone, a filesystem mirror. May be given more than once.")
+		"Install providers only from `DIR`, a filesystem mirror. May be given more than once.")
 }
 
 func runInit(ctx context.Context, c *command.Call, i *initing) command.Outcome {

@@ -23,20 +23,21 @@ type locking struct {
 
 func cmdProvidersLock() *command.Command {
 	return &command.Command{
-		Name: "lock", Args: "[PROVIDER...]", Short: "Write checksums for several platforms into the lock file",
-		Long: `Write the checksums of the packages of all providers of the configuration, or of those that are
-given, into the dependency lock file, for this platform or for others. Nothing is installed.`,
+		Name: "lock", Args: "[PROVIDER...]", Short: "Write package checksums to the lock file",
+		Long: `Write the package checksums of all providers of the configuration, or of the given ones, to the
+dependency lock file, for this platform or for others. Nothing is installed.`,
 		Example: `~ providers lock -platform=linux_amd64 -platform=darwin_arm64`,
 		Setup: func(c *command.Call) command.Run {
 			c.ConstantFlags()
 			var l locking
 			c.Flags.StringVar(&l.folder, "fs-mirror", "",
-				"Take the packages from the filesystem mirror `DIR` instead of the registries of the providers.")
-			c.Flags.StringVar(&l.network, "net-mirror", "", "Take the packages from the network mirror at `URL`.")
+				"Read the packages from the filesystem mirror `DIR` instead of the providers' registries.")
+			c.Flags.StringVar(&l.network, "net-mirror", "", "Read the packages from the network mirror at `URL` "+
+				"instead of the providers' registries.")
 			c.StringsFlag(&l.platforms, "platform",
-				"The platform `OS_ARCH` whose checksums are wanted, instead of this one. May be given more than once.")
+				"Write checksums for the platform `OS_ARCH` instead of this one. May be given more than once.")
 			c.Flags.BoolVar(&l.cache, "enable-plugin-cache", false,
-				"Use the plugin cache for packages of this platform.")
+				"Take packages for this platform from the plugin cache, if it has them.")
 			command.TestFlag(c)
 			return c.Stoppable(func(ctx context.Context) command.Outcome { return c.End(l.run(ctx, c)) })
 		},

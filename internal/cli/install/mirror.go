@@ -19,17 +19,16 @@ type mirroring struct {
 
 func cmdProvidersMirror() *command.Command {
 	return &command.Command{
-		Name: "mirror", Args: "DIR", Short: "Copy providers from their registries into a folder",
-		Long: `Copy the packages of all providers of the configuration from their registries into a folder
-that can be used as a mirror: as a filesystem mirror, or as a network mirror where a web server
-offers it. What is in the folder already stays.`,
+		Name: "mirror", Args: "DIR", Short: "Copy provider packages into a folder",
+		Long: `Copy the packages of all providers of the configuration from their registries into a folder. Use it as
+a filesystem mirror, or serve it with a web server as a network mirror. Existing files in the folder are kept.`,
 		Example: `~ providers mirror -platform=linux_amd64 /srv/mirror`,
 		Setup: func(c *command.Call) command.Run {
 			c.ConstantFlags()
 			var m mirroring
 			c.StringsFlag(&m.platforms, "platform",
-				"The platform `OS_ARCH` whose packages are wanted, instead of this one. May be given more than once.")
-			c.Flags.BoolVar(&m.locked, "lock-file", true, "Choose versions without regard to the lock file.")
+				"Copy packages for the platform `OS_ARCH` instead of this one. May be given more than once.")
+			c.Flags.BoolVar(&m.locked, "lock-file", true, "Choose versions without the lock file.")
 			return c.Stoppable(func(ctx context.Context) command.Outcome {
 				if len(c.Args) != 1 {
 					return c.Misuse("No output directory specified",

@@ -13,13 +13,13 @@ import (
 // Modules is the command modules.
 func Modules() *command.Command {
 	return &command.Command{
-		Name: "modules", Short: "Show which modules the configuration calls",
-		Long: `Show the tree of modules that the configuration calls, with the source of each and the version
-that is installed.`,
+		Name: "modules", Short: "Show the modules of the configuration",
+		Long: `Show the tree of modules that the configuration calls, with the source and the installed version of
+each.`,
 		Setup: func(c *command.Call) command.Run {
 			c.ConstantFlags()
 			var asJSON bool
-			c.Flags.BoolVar(&asJSON, "json", false, "Print a JSON document for programs.")
+			c.Flags.BoolVar(&asJSON, "json", false, "Print a JSON document instead of text.")
 			return func(ctx context.Context) command.Outcome {
 				if len(c.Args) > 0 {
 					return c.TooMany(0)

@@ -20,8 +20,8 @@ import (
 func Providers() *command.Command {
 	return &command.Command{
 		Name: "providers", Short: "Show which modules need which providers",
-		Long: `Show the tree of modules with the providers that each needs, and the providers that the
-state needs.`,
+		Long: `Show the tree of modules with the providers that each module needs, and the providers that the state
+needs.`,
 		Members: []*command.Command{cmdProvidersLock(), cmdProvidersMirror(), cmdProvidersSchema()},
 		Setup: func(c *command.Call) command.Run {
 			c.ConstantFlags()

@@ -11,14 +11,14 @@ import (
 
 func cmdProvidersSchema() *command.Command {
 	return &command.Command{
-		Name: "schema", Short: "Describe everything that the providers offer",
-		Long:    "Write the schemas of all providers that the configuration and the state need as a JSON document.",
+		Name: "schema", Short: "Print the schemas of the providers",
+		Long:    "Print the schemas of all providers that the configuration and the state need as a JSON document.",
 		Example: `~ providers schema -json`,
 		Setup: func(c *command.Call) command.Run {
 			c.ConstantFlags()
 			var asJSON bool
 			c.Flags.BoolVar(&asJSON, "json", false,
-				"Print a JSON document. There is no other form, so this must be given.")
+				"Print a JSON document. Required, because there is no other format.")
 			return func(ctx context.Context) command.Outcome {
 				if !asJSON {
 					return c.WrongUse("The `" + c.Program + " providers schema` command requires the `-json` flag.\n")

@@ -17,10 +17,10 @@ import (
 // Apply is the command apply.
 func Apply() *command.Command {
 	return &command.Command{
-		Name: "apply", Short: "Create, change and destroy objects as the configuration says", Args: "[PLANFILE]",
+		Name: "apply", Short: "Create, change and destroy objects to match the configuration", Args: "[PLANFILE]",
 		Main: true,
-		Long: `Make a plan, show it, ask for approval, and perform it. Given a file that
-"~ plan -out" saved, perform that plan and no other, without asking.`,
+		Long: `Make a plan, show it, ask for approval and apply it. With PLANFILE, a file that "~ plan -out" saved,
+apply exactly that plan without asking.`,
 		Example: `~ apply
 ~ apply -auto-approve -var size=3
 ~ plan -out=change.plan && ~ apply change.plan`,
@@ -31,9 +31,9 @@ func Apply() *command.Command {
 // Destroy is the command destroy.
 func Destroy() *command.Command {
 	return &command.Command{
-		Name: "destroy", Short: "Destroy all objects that the state knows", Main: true,
-		Long: `Plan to destroy everything, show the plan, ask for approval, and perform it: the same as "~ apply ` +
-			`-destroy".`,
+		Name: "destroy", Short: "Destroy all objects in the state", Main: true,
+		Long: `Plan to destroy all objects, show the plan, ask for approval and apply it. This is the same as "~
+apply -destroy".`,
 		Example: `~ destroy
 ~ destroy -target=module.network`,
 		Setup: func(c *command.Call) command.Run { return setupApply(c, true) },

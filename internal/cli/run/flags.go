@@ -35,34 +35,33 @@ type planning struct {
 func (p *planning) flags(c *command.Call) {
 	p.Variables.VariableFlags(c)
 	p.Locking.LockFlags(c)
-	c.Flags.BoolVar(&p.destroy, "destroy", false,
-		"Plan to destroy all objects instead of making them what the configuration says.")
+	c.Flags.BoolVar(&p.destroy, "destroy", false, "Plan to destroy all objects.")
 	c.Flags.BoolVar(&p.refreshOnly, "refresh-only", false,
-		"Only look at what has changed outside of ~~, and record it.")
-	c.Flags.BoolVar(&p.refresh, "refresh", true, "Do not look at the real objects: plan with what the state says.")
+		"Only detect and record changes that were made outside of ~~.")
+	c.Flags.BoolVar(&p.refresh, "refresh", true, "Do not read the real objects before planning; trust the state.")
 	p.choice(c)
 	c.StringsFlag(&p.replace, "replace",
-		"Replace the instance at `ADDRESS` even if nothing of it changed. May be given more than once.")
+		"Replace the instance at `ADDRESS` even if it has no changes. May be given more than once.")
 	c.StringsFlag(&p.invoke, "invoke", "Only invoke the action at `ADDRESS`, such as action.TYPE.NAME.")
 	p.limits(c)
 }
 
 // choice are the flags that say which part of the configuration counts.
 func (p *planning) choice(c *command.Call) {
-	c.StringsFlag(&p.targets, "target", "Plan only for the module, resource or instance at `ADDRESS` and what it "+
-		"depends on, or for all that a pattern matches: 'aws_*.web[*]'. May be given more than once.")
+	c.StringsFlag(&p.targets, "target", "Plan only the module, resource or instance at `ADDRESS` and its "+
+		"dependencies, or all that a pattern matches: 'aws_*.web[*]'. May be given more than once.")
 	c.StringsFlag(&p.targetFiles, "target-file",
-		"Read addresses for -target from `FILE`, one a line; lines that begin with # are comments.")
-	c.StringsFlag(&p.except, "exclude", "Leave out the module, resource or instance at `ADDRESS`, or what a pattern "+
-		"matches as with -target, and what depends on it. May be given more than once, but not beside -target.")
+		"Read addresses for -target from `FILE`, one per line. Lines that begin with # are comments.")
+	c.StringsFlag(&p.except, "exclude", "Leave out the module, resource or instance at `ADDRESS`, or all that a pattern "+
+		"matches, and everything that depends on it. May be given more than once, but not together with -target.")
 	c.StringsFlag(&p.exceptFiles, "exclude-file", "Read addresses for -exclude from `FILE`, as -target-file does.")
 }
 
 // limits are the flags that have nothing to do with what is planned.
 func (p *planning) limits(c *command.Call) {
-	c.Flags.IntVar(&p.parallelism, "parallelism", 10, "Run at most `N` operations of providers at the same time.")
-	c.Flags.BoolVar(&p.input, "input", true, "Ask nothing: what is missing is an error.")
-	c.Flags.BoolVar(&c.JSON, "json", false, "Print one JSON object a line instead of text for people.")
+	c.Flags.IntVar(&p.parallelism, "parallelism", 10, "Run at most `N` provider operations at the same time.")
+	c.Flags.BoolVar(&p.input, "input", true, "Do not ask for input. If a value is missing, the command fails.")
+	c.Flags.BoolVar(&c.JSON, "json", false, "Print JSON, one object per line, instead of text.")
 }
 
 // maxAddresses is how many bytes a file of addresses may have.

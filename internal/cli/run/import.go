@@ -20,10 +20,10 @@ import (
 // Import is the command import.
 func Import() *command.Command {
 	return &command.Command{
-		Name: "import", Short: "Take over an object that exists already", Args: "ADDRESS ID",
-		Long: `Find the object that a provider knows as ID, and record it in the state as ADDRESS, which needs a
-block in the configuration. Nothing is changed in the real world; the next plan shows how the
-object differs from its block. What an id looks like is the provider's matter.
+		Name: "import", Short: "Import an existing object into the state", Args: "ADDRESS ID",
+		Long: `Find the object with the given ID and record it in the state at ADDRESS. The configuration must have a
+block for ADDRESS. The real object is not changed; the next plan shows how it differs from its block. The provider
+decides what an ID looks like.
 
 An import block in the configuration does the same as part of a plan, for many objects at once.`,
 		Example: `~ import 'aws_instance.web[0]' i-0123456789abcdef0`,
@@ -34,12 +34,12 @@ An import block in the configuration does the same as part of a plan, for many o
 			c.StateWriteFlags(&p.StateFiles)
 			var ignored bool
 			c.Flags.StringVar(&p.dir, "config", "",
-				"The `FOLDER` of the configuration, if it is not the working directory.")
-			c.Flags.BoolVar(&p.input, "input", true, "Ask nothing: what is missing is an error.")
+				"The `FOLDER` with the configuration. The default is the working directory.")
+			c.Flags.BoolVar(&p.input, "input", true, "Do not ask for input. If a value is missing, the command fails.")
 			c.Flags.IntVar(&p.parallelism, "parallelism", 10,
-				"Run at most `N` operations of providers at the same time.")
+				"Run at most `N` provider operations at the same time.")
 			c.Flags.BoolVar(&ignored, "ignore-remote-version", false,
-				"Accepted for compatibility; without meaning for local states.")
+				"Accepted for compatibility; has no effect.")
 			return func(ctx context.Context) command.Outcome {
 				if len(c.Args) != 2 {
 					return c.WrongUse("The import command expects two arguments.")

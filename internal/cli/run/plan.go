@@ -14,15 +14,15 @@ import (
 // Plan is the command plan.
 func Plan() *command.Command {
 	return &command.Command{
-		Name: "plan", Short: "Show what apply would change", Main: true,
-		Long: `Compare the configuration with the state and the real objects, and show what
-"~ apply" would create, change and destroy. Nothing is changed.
+		Name: "plan", Short: "Show the changes that apply would make", Main: true,
+		Long: `Compare the configuration with the state and the real objects, and show what "~ apply" would create,
+change and destroy. Nothing is changed.
 
-With -out the plan is saved; "~ apply FILE" then performs exactly that plan.`,
-		Exits: `0  There is a plan.
+With -out, the plan is saved. "~ apply FILE" then applies exactly that plan.`,
+		Exits: `0  A plan was made.
 1  There were errors.
-2  With -detailed-exitcode: a plan with changes, or one that leaves some out
-   because an interrupted creation must be settled first.`,
+2  With -detailed-exitcode: the plan has changes, or leaves some out
+   because an interrupted creation must be resolved first.`,
 		Example: `~ plan -out=change.plan
 ~ plan -detailed-exitcode -refresh-only`,
 		Setup: func(c *command.Call) command.Run {
@@ -33,9 +33,9 @@ With -out the plan is saved; "~ apply FILE" then performs exactly that plan.`,
 			var detailed bool
 			c.Flags.StringVar(&out, "out", "", "Save the plan to `FILE`.")
 			c.Flags.StringVar(&p.generate, "generate-config-out", "",
-				"Write configuration for imported objects that have none to `FILE`, which must not exist.")
+				"Write configuration for imported objects that have none to `FILE`, which must not exist yet.")
 			c.Flags.BoolVar(&detailed, "detailed-exitcode", false,
-				"Exit with 2 when there are changes, 0 when there are none, 1 after errors.")
+				"Exit with 2 if there are changes, 0 if there are none, and 1 after errors.")
 			return func(ctx context.Context) command.Outcome {
 				if len(c.Args) > 0 {
 					return c.TooMany(0)

@@ -17,21 +17,20 @@ import (
 // Query is the command query.
 func Query() *command.Command {
 	return &command.Command{
-		Name: "query", Short: "Find objects that exist",
-		Long: `Find the objects that the list blocks in files of queries (.tfquery.hcl) describe,
-whether or not anything manages them. Nothing is changed.
+		Name: "query", Short: "Find existing objects",
+		Long: `Find the objects that the list blocks in query files (.tfquery.hcl) describe, whether or not they are
+managed. Nothing is changed.
 
-With -generate-config-out, blocks that take over what was found are written to a
-file: a resource and an import block for each object. With -json they are part of
-the output, too.`,
-		Exits: `0  The query has ended, whether or not it found anything.
+With -generate-config-out, the command writes configuration to a file: a resource block and an import block for each
+object. With -json, these blocks are also part of the output.`,
+		Exits: `0  The query finished, whether or not it found anything.
 1  There were errors.`,
 		Example: `~ query -generate-config-out=found.tf`,
 		Setup: func(c *command.Call) command.Run {
 			p := &planning{}
 			p.VariableFlags(c)
 			c.Flags.StringVar(&p.generate, "generate-config-out", "",
-				"Write configuration for what is found to `FILE`, which must not exist.")
+				"Write configuration for the objects found to `FILE`, which must not exist yet.")
 			p.limits(c)
 			return func(ctx context.Context) command.Outcome {
 				if len(c.Args) > 0 {

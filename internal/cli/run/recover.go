@@ -15,10 +15,10 @@ import (
 // Recover is the command recover.
 func Recover() *command.Command {
 	return &command.Command{
-		Name: "recover", Short: "Say what became of an operation that was interrupted", Args: "ADDRESS",
-		Long: `When a run is killed while it creates an object, nobody can know whether the object exists.
-Every command names such operations, and apply leaves their addresses alone until you have looked
-and say what became of them. Options may stand behind the address.`,
+		Name: "recover", Short: "Resolve an interrupted operation", Args: "ADDRESS",
+		Long: `If a run is killed while it creates an object, the object may or may not exist. Every command lists
+such operations, and apply does not touch their addresses. Check whether the object exists, then choose one of the
+options below. Options may follow the address.`,
 		Example: `~ recover aws_instance.web -adopt=i-0123456789abcdef0
 ~ recover aws_instance.web -retry`,
 		Setup: func(c *command.Call) command.Run {
@@ -26,11 +26,13 @@ and say what became of them. Options may stand behind the address.`,
 			p.Variables.VariableFlags(c)
 			p.Locking.LockFlags(c)
 			c.StateWriteFlags(&p.StateFiles)
-			c.Flags.BoolVar(&p.input, "input", true, "Ask nothing: what is missing is an error.")
+			c.Flags.BoolVar(&p.input, "input", true, "Do not ask for input. If a value is missing, the command fails.")
 			var how engine.Recovery
-			c.Flags.StringVar(&how.Adopt, "adopt", "", "The object exists: take over the one whose id is `ID`.")
-			c.Flags.BoolVar(&how.Retry, "retry", false, "Nothing has happened: the next apply does it again.")
-			c.Flags.BoolVar(&how.Forget, "forget", false, "Whatever there is, leave it alone: drop it from the state.")
+			c.Flags.StringVar(&how.Adopt, "adopt", "", "The object exists and its ID is `ID`: import it into the "+
+				"state.")
+			c.Flags.BoolVar(&how.Retry, "retry", false, "The object does not exist: the next apply creates it.")
+			c.Flags.BoolVar(&how.Forget, "forget", false, "Remove the operation from the state, and leave the "+
+				"object, if it exists, unmanaged.")
 			return func(ctx context.Context) command.Outcome { return runRecover(ctx, c, p, &how) }
 		},
 	}

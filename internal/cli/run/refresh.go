@@ -13,9 +13,9 @@ import (
 // Refresh is the command refresh.
 func Refresh() *command.Command {
 	return &command.Command{
-		Name: "refresh", Short: "Record in the state how the real objects are",
-		Long: `Look at the real objects and record what has changed: the same as
-"~ apply -refresh-only -auto-approve".`,
+		Name: "refresh", Short: "Update the state to match the real objects",
+		Long: `Read the real objects and record what has changed. This is the same as "~ apply -refresh-only
+-auto-approve".`,
 		Setup: func(c *command.Call) command.Run {
 			p := &planning{refresh: true, refreshOnly: true}
 			p.Variables.VariableFlags(c)

@@ -47,7 +47,7 @@ func (e *editing) flags(c *command.Call) {
 	}
 	var ignored bool
 	c.Flags.BoolVar(&ignored, "ignore-remote-version", false,
-		"Accepted for compatibility; without meaning for local states.")
+		"Accepted for compatibility; has no effect.")
 }
 
 // edit changes the state under its lock.

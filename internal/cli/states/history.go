@@ -20,18 +20,18 @@ import (
 
 func cmdStateHistory() *command.Command {
 	return &command.Command{
-		Name: "history", Short: "List former states, and show what changed", Args: "[ID]",
-		Long: `List the former states of the selected workspace, the newest first, with who wrote each and what
-for. With the ID of one of them, list what it changed of the one before.
+		Name: "history", Short: "List former states and what changed", Args: "[ID]",
+		Long: `List the former states of the selected workspace, newest first, with the author and the operation of
+each. With the ID of a former state, list its changes compared with the one before.
 
-A backend that keeps no former states says so.`,
+If the backend does not keep former states, the command says so.`,
 		Example: `~ state history 12`,
 		Setup: func(c *command.Call) command.Run {
 			c.ConstantFlags()
 			var asJSON, pull bool
-			c.Flags.BoolVar(&asJSON, "json", false, "Print a JSON document for programs.")
-			c.Flags.BoolVar(&pull, "pull", false, "Print the former state itself, for \"state push -force\" or to "+
-				"look at.")
+			c.Flags.BoolVar(&asJSON, "json", false, "Print a JSON document instead of text.")
+			c.Flags.BoolVar(&pull, "pull", false, "Print the former state itself, for example for \"state push "+
+				"-force\".")
 			return func(ctx context.Context) command.Outcome {
 				switch {
 				case len(c.Args) > 1:

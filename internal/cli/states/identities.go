@@ -11,9 +11,9 @@ import (
 func cmdStateIdentities() *command.Command {
 	return &command.Command{
 		Name: "identities", Short: "Show the identities of instances", Args: "[ADDRESS...]",
-		Long: `Write the identities of all instances in the state, or of those at the given addresses, as a JSON
-document: an object by the addresses of instances. Providers say what identifies an object; an instance whose provider
-does not is left out.`,
+		Long: `Print the identities of all instances in the state, or of those at the given addresses, as a JSON
+object whose keys are addresses. Providers define the identity of an object. Instances without an identity are left
+out.`,
 		Example: `~ state identities -json module.network`,
 		Setup: func(c *command.Call) command.Run {
 			c.ConstantFlags()
@@ -22,8 +22,8 @@ does not is left out.`,
 			var id string
 			c.StateReadFlags(&files)
 			c.Flags.BoolVar(&asJSON, "json", false,
-				"Print a JSON document. There is no other form, so this must be given.")
-			c.Flags.StringVar(&id, "id", "", "Show only objects whose attribute id is `ID`.")
+				"Print a JSON document. Required, because there is no other format.")
+			c.Flags.StringVar(&id, "id", "", "Show only objects whose id attribute is `ID`.")
 			return func(ctx context.Context) command.Outcome {
 				if !asJSON {
 					return c.WrongUse("The `" + c.Program + " state identities` command requires the `-json` flag.\n")

@@ -12,15 +12,15 @@ import (
 func cmdStateList() *command.Command {
 	return &command.Command{
 		Name: "list", Short: "List the instances in the state", Args: "[ADDRESS...]",
-		Long: `List the addresses of all instances in the state, or of those at the given addresses: modules, ` +
-			`resources or instances.`,
+		Long: `List the addresses of all instances in the state. With addresses of modules, resources or instances,
+list only the instances at those addresses.`,
 		Example: `~ state list module.network`,
 		Setup: func(c *command.Call) command.Run {
 			c.ConstantFlags()
 			var files command.StateFiles
 			var id string
 			c.StateReadFlags(&files)
-			c.Flags.StringVar(&id, "id", "", "List only objects whose attribute id is `ID`.")
+			c.Flags.StringVar(&id, "id", "", "List only objects whose id attribute is `ID`.")
 			return func(ctx context.Context) command.Outcome { return stateList(ctx, c, files, id) }
 		},
 	}

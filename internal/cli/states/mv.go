@@ -12,19 +12,19 @@ import (
 
 func cmdStateMv() *command.Command {
 	return &command.Command{
-		Name: "mv", Short: "Give something in the state another address", Args: "SOURCE DESTINATION",
-		Long: `Give an instance, a resource or a module in the state another address, as after renaming it in
-the configuration (where a moved block does the same for everyone). With -state-out it moves to
-another state file.`,
+		Name: "mv", Short: "Move an object in the state to another address", Args: "SOURCE DESTINATION",
+		Long: `Move an instance, a resource or a module in the state to another address, for example after you
+renamed it in the configuration. A moved block in the configuration does the same for everyone. With -state-out, it
+moves to another state file.`,
 		Example: `~ state mv terraform_data.old terraform_data.new
 ~ state mv 'terraform_data.a[0]' 'terraform_data.a["first"]'`,
 		Setup: func(c *command.Call) command.Run {
 			e := editing{operation: "state-mv", stamped: true, existing: true}
 			m := &moving{}
 			e.flags(c)
-			c.Flags.BoolVar(&m.dry, "dry-run", false, "Only say what would be moved.")
+			c.Flags.BoolVar(&m.dry, "dry-run", false, "Show what would be moved, without moving it.")
 			c.Flags.StringVar(&m.backupOut, "backup-out", "",
-				"Keep the former state of the file of -state-out in `FILE`.")
+				"Write the backup of the -state-out file's former state to `FILE`.")
 			return func(ctx context.Context) command.Outcome {
 				if len(c.Args) != 2 {
 					return c.WrongNumber("Exactly two arguments expected.")

@@ -9,7 +9,7 @@ import (
 func cmdStatePull() *command.Command {
 	return &command.Command{
 		Name: "pull", Short: "Print the state",
-		Long:    `Print the state as it is stored, in the newest version of the format.`,
+		Long:    "Print the stored state in the newest version of the format.",
 		Example: `~ state pull > copy.tfstate`,
 		Setup: func(c *command.Call) command.Run {
 			c.ConstantFlags()

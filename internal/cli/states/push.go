@@ -13,18 +13,17 @@ import (
 
 func cmdStatePush() *command.Command {
 	return &command.Command{
-		Name: "push", Short: "Replace the state by that of a file", Args: "FILE",
-		Long: `Replace the state by that of a file, or of the standard input if the file is "-". A state of
-another lineage or with a lower serial is refused, unless forced (-force), and so is one that
-says something else under the same serial. With -force the state of a service is replaced even
-if it cannot be read.`,
+		Name: "push", Short: "Replace the state with the content of a file", Args: "FILE",
+		Long: `Replace the state with the state in a file, or from standard input if FILE is "-". The command refuses
+a state with another lineage, with a lower serial, or with the same serial but different content. Use -force to write
+it anyway. With -force, the state of a remote backend is replaced even if it cannot be read.`,
 		Example: `~ state push copy.tfstate`,
 		Setup: func(c *command.Call) command.Run {
 			c.ConstantFlags()
 			var force bool
 			l := &command.Locking{}
 			l.LockFlags(c)
-			c.Flags.BoolVar(&force, "force", false, "Write the state even if lineage or serial speak against it.")
+			c.Flags.BoolVar(&force, "force", false, "Write the state even if its lineage or serial does not match.")
 			return func(ctx context.Context) command.Outcome {
 				if len(c.Args) != 1 {
 					return c.WrongNumber("Exactly one argument expected.")

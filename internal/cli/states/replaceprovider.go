@@ -13,9 +13,9 @@ import (
 
 func cmdStateReplaceProvider() *command.Command {
 	return &command.Command{
-		Name: "replace-provider", Short: "Have resources managed by another provider", Args: "FROM TO",
-		Long: `Write another provider into all resources of the state that have the first one, such as
-registry.acme.com/acme/aws instead of hashicorp/aws.`,
+		Name: "replace-provider", Short: "Change the provider of resources in the state", Args: "FROM TO",
+		Long: `Change the provider of all resources in the state that use FROM to TO, for example from hashicorp/aws
+to registry.acme.com/acme/aws.`,
 		Example: `~ state replace-provider hashicorp/aws registry.acme.com/acme/aws`,
 		Setup: func(c *command.Call) command.Run {
 			e := editing{operation: "state-replace-provider", inPlace: true, stamped: true, existing: true}

@@ -14,15 +14,15 @@ import (
 
 func cmdStateRm() *command.Command {
 	return &command.Command{
-		Name: "rm", Short: "Forget instances without destroying them", Args: "ADDRESS...",
-		Long: `Remove instances from the state: the objects go on to exist, but ~~ no longer knows them. An
-address may be that of a module, a resource or an instance.`,
+		Name: "rm", Short: "Remove instances from the state without destroying them", Args: "ADDRESS...",
+		Long: `Remove instances from the state. The objects continue to exist, but ~~ no longer manages them. An
+address can be that of a module, a resource or an instance.`,
 		Example: `~ state rm terraform_data.old module.gone`,
 		Setup: func(c *command.Call) command.Run {
 			e := editing{operation: "state-rm", inPlace: true, stamped: true, existing: true}
 			var dry bool
 			e.flags(c)
-			c.Flags.BoolVar(&dry, "dry-run", false, "Only say what would be removed.")
+			c.Flags.BoolVar(&dry, "dry-run", false, "Show what would be removed, without removing it.")
 			return func(ctx context.Context) command.Outcome {
 				if len(c.Args) == 0 {
 					return c.WrongNumber("At least one address is required.")

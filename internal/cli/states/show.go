@@ -16,15 +16,15 @@ import (
 
 func cmdStateShow() *command.Command {
 	return &command.Command{
-		Name: "show", Short: "Show one instance of the state", Args: "ADDRESS",
-		Long:    `Show the attributes of one instance. "~ state list" lists the addresses.`,
+		Name: "show", Short: "Show one instance in the state", Args: "ADDRESS",
+		Long:    "Show the attributes of one instance. \"~ state list\" lists the addresses.",
 		Example: `~ state show 'terraform_data.a["first"]'`,
 		Setup: func(c *command.Call) command.Run {
 			c.ConstantFlags()
 			var files command.StateFiles
 			var asJSON bool
 			c.StateReadFlags(&files)
-			c.Flags.BoolVar(&asJSON, "json", false, "Print a JSON document for programs.")
+			c.Flags.BoolVar(&asJSON, "json", false, "Print a JSON document instead of text.")
 			return func(ctx context.Context) command.Outcome {
 				if len(c.Args) != 1 {
 					return c.WrongNumber("Exactly one argument expected.")

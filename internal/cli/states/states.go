@@ -16,9 +16,9 @@ import (
 // State is the command state.
 func State() *command.Command {
 	return &command.Command{
-		Name: "state", Short: "Look at the state and change it by hand",
-		Long: `These commands look at the state of the selected workspace, and change it without
-touching any real object. Their output suits grep and the like.`,
+		Name: "state", Short: "Inspect and edit the state",
+		Long: `These commands inspect and edit the state of the selected workspace. They do not change real objects.
+Their output is easy to process with tools such as grep.`,
 		Members: []*command.Command{cmdStateHistory(), cmdStateIdentities(), cmdStateList(), cmdStateMv(),
 			cmdStatePull(), cmdStatePush(), cmdStateReplaceProvider(), cmdStateRm(), cmdStateShow(),
 			alias("ls", cmdStateList()), alias("move", cmdStateMv()), alias("remove", cmdStateRm())},

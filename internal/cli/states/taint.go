@@ -16,20 +16,20 @@ func Untaint() *command.Command { return markCommand("untaint") }
 // markCommand is taint or untaint.
 func markCommand(name string) *command.Command {
 	cmd := &command.Command{
-		Name: name, Short: "Have an instance replaced by the next apply", Args: "ADDRESS",
-		Long: "Mark an instance as not whole: the next apply replaces it. To replace it at once, use\n\"~ apply " +
-			"-replace=ADDRESS\" instead.",
+		Name: name, Short: "Mark an instance for replacement by the next apply", Args: "ADDRESS",
+		Long: "Mark an instance as tainted. The next apply replaces it. To replace it now, use\n\"~ apply " +
+			"-replace=ADDRESS\".",
 		Example: "~ " + name + " 'terraform_data.a[0]'",
 	}
 	if name == "untaint" {
-		cmd.Short = "Take back the mark of taint"
+		cmd.Short = "Remove the taint from an instance"
 		cmd.Long = "Remove the taint from a resource instance: the next apply does not replace it."
 	}
 	cmd.Setup = func(c *command.Call) command.Run {
 		e := editing{operation: state.Operation(name)}
 		var allowMissing bool
 		e.flags(c)
-		c.Flags.BoolVar(&allowMissing, "allow-missing", false, "Succeed even if the state does not have the instance.")
+		c.Flags.BoolVar(&allowMissing, "allow-missing", false, "Succeed even if the instance is not in the state.")
 		return func(ctx context.Context) command.Outcome {
 			if len(c.Args) != 1 {
 				return c.WrongUse("The " + name + " command expects exactly one argument.")

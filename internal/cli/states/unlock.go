@@ -10,10 +10,10 @@ import (
 // ForceUnlock is the command force-unlock.
 func ForceUnlock() *command.Command {
 	return &command.Command{
-		Name: "force-unlock", Short: "Remove the lock that a dead run left behind", Args: "LOCK_ID",
-		Long: `Remove the lock of the selected workspace's state, given its id, which stands in the message
-of the command that met it. Nothing else is changed. The lock of a local state that a living process
-holds cannot be removed.`,
+		Name: "force-unlock", Short: "Remove a lock that a dead run left behind", Args: "LOCK_ID",
+		Long: `Remove the lock on the state of the selected workspace. LOCK_ID is the ID in the message of the
+command that could not get the lock. Nothing else is changed. A lock on a local state cannot be removed while the
+process that holds it is running.`,
 		Example: `~ force-unlock 5c1e6c5a-7a1d-4b0e-9c52-7d43a1f3b7e0`,
 		Setup: func(c *command.Call) command.Run {
 			c.ConstantFlags()

@@ -19,8 +19,8 @@ import (
 // Workspace is the command workspace.
 func Workspace() *command.Command {
 	return &command.Command{
-		Name: "workspace", Short: "Switch between several states of one configuration",
-		Long: "Each workspace has a state of its own.",
+		Name: "workspace", Short: "Manage workspaces",
+		Long: "Each workspace has its own state.",
 		Members: []*command.Command{cmdWorkspaceDelete(), cmdWorkspaceList(), cmdWorkspaceNew(), cmdWorkspaceSelect(),
 			cmdWorkspaceShow()},
 	}
@@ -50,11 +50,11 @@ func cmdWorkspaceShow() *command.Command {
 
 func cmdWorkspaceList() *command.Command {
 	return &command.Command{
-		Name: "list", Short: "List the workspaces", Long: "List the workspaces. A star marks the selected one.",
+		Name: "list", Short: "List the workspaces", Long: "List the workspaces. An asterisk marks the selected one.",
 		Setup: func(c *command.Call) command.Run {
 			c.ConstantFlags()
 			var asJSON bool
-			c.Flags.BoolVar(&asJSON, "json", false, "Print a JSON document for programs.")
+			c.Flags.BoolVar(&asJSON, "json", false, "Print a JSON document instead of text.")
 			return func(ctx context.Context) command.Outcome {
 				switch {
 				case len(c.Args) > 0:
@@ -139,7 +139,7 @@ want, and run the command again.
 func cmdWorkspaceNew() *command.Command {
 	return &command.Command{
 		Name: "new", Short: "Create a workspace and select it", Args: "NAME",
-		Long:    `Create a workspace with an empty state, or a copy of another one, and select it.`,
+		Long:    "Create a workspace with an empty state, or with a copy of another state, and select it.",
 		Example: `~ workspace new staging`,
 		Setup: func(c *command.Call) command.Run {
 			c.ConstantFlags()
@@ -209,12 +209,12 @@ func createWorkspace(ctx context.Context, c *command.Call, w workspaces, name st
 func cmdWorkspaceSelect() *command.Command {
 	return &command.Command{
 		Name: "select", Short: "Select a workspace", Args: "WORKSPACE",
-		Long:    `Select the workspace that all commands in this directory work on from now on.`,
+		Long:    "Select the workspace that all commands in this directory use from now on.",
 		Example: `~ workspace select -or-create staging`,
 		Setup: func(c *command.Call) command.Run {
 			c.ConstantFlags()
 			var create bool
-			c.Flags.BoolVar(&create, "or-create", false, "Create the workspace if there is none of that name.")
+			c.Flags.BoolVar(&create, "or-create", false, "Create the workspace if it does not exist.")
 			return func(ctx context.Context) command.Outcome {
 				if len(c.Args) != 1 {
 					return c.WrongNumber("Expected a single argument: NAME.")
@@ -259,9 +259,9 @@ func noWorkspace(c *command.Call, name string) command.Outcome {
 
 func cmdWorkspaceDelete() *command.Command {
 	return &command.Command{
-		Name: "delete", Short: "Delete a workspace with its state", Args: "WORKSPACE",
-		Long: `Delete a workspace with its state. Objects that the state knows are not destroyed; while there
-are any, -force is needed.`,
+		Name: "delete", Short: "Delete a workspace and its state", Args: "WORKSPACE",
+		Long: `Delete a workspace and its state. If the state still has objects, -force is required. The objects are
+not destroyed.`,
 		Example: `~ workspace delete staging`,
 		Setup: func(c *command.Call) command.Run {
 			c.ConstantFlags()
@@ -269,7 +269,7 @@ are any, -force is needed.`,
 			l.LockFlags(c)
 			var force bool
 			c.Flags.BoolVar(&force, "force", false,
-				"Delete the workspace even if its state still has objects. They become unmanaged.")
+				"Delete the workspace even if its state still has objects. The objects become unmanaged.")
 			return func(ctx context.Context) command.Outcome {
 				if len(c.Args) != 1 {
 					return c.WrongNumber("Expected a single argument: NAME.")

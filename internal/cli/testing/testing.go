@@ -25,30 +25,30 @@ import (
 func Test() *command.Command {
 	return &command.Command{
 		Name: "test", Short: "Run the tests of a module",
-		Long: `Run the files of tests (*.tftest.hcl, *.tftest.json) in the directory and in its directory "tests":
-each of their blocks "run" plans or applies the module, or another one, and judges assertions with
-what came of it. At the end of each file everything that was made is destroyed.
+		Long: `Run the test files (*.tftest.hcl, *.tftest.json) in the directory and in its subdirectory "tests".
+Each run block plans or applies the module, or another module, and checks its assertions. At the end of each file, all
+objects that it created are destroyed.
 
-Tests make real objects, unless providers are mocked. The states of the runs are kept in the data
-directory until everything in them is destroyed; what cannot be destroyed is named with the place
-of its state.`,
-		Exits: `0  All runs have passed.
-1  Some have not, or there were errors.`,
+Tests create real objects, unless providers are mocked. The states of the runs are kept in the data directory until
+all of their objects are destroyed. For objects that could not be destroyed, the command names the file that has their
+state.`,
+		Exits: `0  All runs passed.
+1  Some runs failed, or there were errors.`,
 		Example: `~ test
 ~ test -filter=tests/network.tftest.hcl -verbose
 ~ test -junit-xml=results.xml`,
 		Setup: func(c *command.Call) command.Run {
 			t := &testing{call: c}
-			c.Flags.StringVar(&t.cloud, "cloud-run", "", "Run the tests in a service of HashiCorp, for the module at "+
-				"`SOURCE`. There is no such service here, so this option is refused.")
+			c.Flags.StringVar(&t.cloud, "cloud-run", "", "Run the tests in HashiCorp's service, for the module at "+
+				"`SOURCE`. This is not supported: the option is an error.")
 			c.StringsFlag(&t.filter, "filter", "Run only `FILE`. May be given more than once.")
-			c.Flags.BoolVar(&c.JSON, "json", false, "Print one JSON object a line instead of text for people.")
-			c.Flags.StringVar(&t.junit, "junit-xml", "", "Write the results to `FILE`, too, in the format of JUnit.")
+			c.Flags.BoolVar(&c.JSON, "json", false, "Print JSON, one object per line, instead of text.")
+			c.Flags.StringVar(&t.junit, "junit-xml", "", "Also write the results to `FILE`, in the JUnit format.")
 			c.Flags.IntVar(&t.parallelism, "parallelism", 10,
-				"Run at most `N` operations of providers at the same time in each run.")
+				"Run at most `N` provider operations at the same time in each run.")
 			c.Flags.BoolVar(&t.verbose, "verbose", false, "Show the plan or state of each run.")
 			c.Flags.StringVar(&t.dir, "test-directory", testfile.DefaultDir,
-				"Look for files of tests in `DIR`, besides the directory of the module.")
+				"Look for test files in `DIR` as well as in the directory of the module.")
 			t.VariableFlags(c)
 			return t.start
 		},

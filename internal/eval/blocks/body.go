@@ -89,7 +89,7 @@ func withArguments(diags diag.List, schema *provider.Block) diag.List {
 		}
 		switch d.Detail {
 		case notExpected("lifecycle"), notExpected("connection"), notExpected("provisioner"):
-			d.Detail += " It is the name of a block, which is written without an equals sign."
+			d.Detail += " It is a block: write it without an equals sign."
 			continue
 		}
 		var names []string
@@ -109,7 +109,7 @@ func withArguments(diags diag.List, schema *provider.Block) diag.List {
 func blocksOf(schema *provider.Block) string {
 	switch n := len(schema.Blocks); {
 	case n == 0:
-		return " No nested blocks are allowed here; an argument is written with an equals sign."
+		return " No nested blocks are allowed here. Write an argument with an equals sign."
 	case n > maxArguments:
 		return ""
 	}

@@ -186,7 +186,7 @@ func (d *dynamicBlock) labelOf(ctx *hcl.EvalContext, allowed cty.ValueMarks) (st
 	case !subset(marks, allowed):
 		return bad("A sensitive or ephemeral value cannot be a label: labels are part of the object's address.")
 	case v.IsNull():
-		return bad("This label is null. A label is text.")
+		return bad("This label is null. A label must be a string.")
 	case !v.IsKnown():
 		return bad("This label is known only after apply. Labels must be known while planning.")
 	}

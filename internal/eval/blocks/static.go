@@ -19,7 +19,7 @@ func StaticTraversal(t hcl.Traversal, block *provider.Block) diag.List {
 	if !ok {
 		rng := t[0].SourceRange()
 		return diag.List(nil).Errorf(&rng, "Invalid index operation",
-			"This is one object, not a collection of objects: follow it with a dot and the name of an attribute.")
+			"This is a single object, not a collection: write a dot and the name of an attribute after it.")
 	}
 	if a := block.Attributes[attr.Name]; a != nil {
 		var diags diag.List
@@ -51,7 +51,7 @@ func StaticTraversal(t hcl.Traversal, block *provider.Block) diag.List {
 
 // deprecated warns of the use of an attribute that its provider is going to give up.
 func deprecated(t hcl.TraverseAttr, a *provider.Attribute) diag.List {
-	instead := "The documentation of the provider says what to use instead."
+	instead := "See the documentation of the provider for a replacement."
 	if a.DeprecationMessage != "" {
 		instead = a.DeprecationMessage
 	}
@@ -75,8 +75,7 @@ func staticBlocks(name string, t hcl.Traversal, nb *provider.NestedBlock) diag.L
 	switch {
 	case nb.Nesting == provider.NestingSet:
 		return diag.List(nil).Errorf(&rng, "Cannot index a set value", "Blocks of type %q form a set, and the "+
-			"elements of a set have no keys. Use a \"for\" expression with an \"if\" clause to find those that are "+
-			"wanted.", name)
+			"elements of a set have no keys. Use a \"for\" expression with an \"if\" clause to select elements.", name)
 	case nb.Nesting == provider.NestingList && !isIndex:
 		return diag.List(nil).Errorf(&rng, "Invalid operation", "Blocks of type %q form a list of objects: select "+
 			"one with its index, such as .%[1]s[0], or all with .%[1]s[*].", name)

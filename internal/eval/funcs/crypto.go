@@ -67,7 +67,7 @@ func bcryptFunc(pure bool, work *Work) function.Function {
 			}
 			if cost > maxCost {
 				return cty.NilVal,
-					fmt.Errorf("the cost is %d, and each more doubles the time that it takes; up to %d are allowed",
+					fmt.Errorf("the cost is %d, and each step doubles the time it takes. The maximum is %d",
 						cost, maxCost)
 			}
 			done := work.done(cost > longCost)

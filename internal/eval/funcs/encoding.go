@@ -117,7 +117,8 @@ var base64GunzipFunc = textFunc("str", func(text string, arg cty.Value) (string,
 var urlDecodeFunc = textFunc("str", func(text string, arg cty.Value) (string, error) {
 	decoded, err := url.QueryUnescape(text)
 	if err != nil {
-		return "", fmt.Errorf("failed to decode %s: a percent sign has two hexadecimal digits after it", quoted(arg))
+		return "", fmt.Errorf("failed to decode %s: a percent sign must be followed by two hexadecimal digits",
+			quoted(arg))
 	}
 	if !utf8.ValidString(decoded) {
 		return "", errors.New("the result of decoding the provided string is not valid UTF-8")

@@ -240,8 +240,8 @@ func (d disk) open(path, shown string) (*os.File, error) {
 	f, err := regular.Open(path) // of a pipe or a device nobody knows the end
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, fmt.Errorf("no file exists at %s; functions read files that are there before the plan is made, "+
-			"so if a resource creates this file, take its content from an attribute of that resource", shown)
+		return nil, fmt.Errorf("no file exists at %s; functions can only read files that exist before the plan is "+
+			"made, so if a resource creates this file, read the content from an attribute of that resource", shown)
 	case err != nil:
 		return nil, unreadable(shown, err)
 	}

@@ -133,15 +133,15 @@ func templateStringFunc(r renderer) function.Function {
 func templateSource(closure *customdecode.ExpressionClosure) (cty.Value, error) {
 	switch expr := Unmetered(closure.Expression).(type) {
 	case *hclsyntax.TemplateWrapExpr:
-		return cty.NilVal, errors.New("invalid template expression: templatestring renders a template that is found " +
-			"elsewhere; to use what is between ${ and } as the template, write it without them")
+		return cty.NilVal, errors.New("invalid template expression: templatestring renders a template from another " +
+			"value; to use the expression between ${ and } as the template, remove the ${ and }")
 	case *hclsyntax.TemplateExpr:
 		if expr.IsStringLiteral() {
-			return cty.NilVal, errors.New("invalid template expression: templatestring renders a template that is " +
-				"found elsewhere, not one written in place; use a plain template expression instead")
+			return cty.NilVal, errors.New("invalid template expression: templatestring renders a template from " +
+				"another value, not a literal; use a plain template expression instead")
 		}
-		return cty.NilVal, errors.New("invalid template expression: templatestring renders a template that is found " +
-			"elsewhere; to render an inline template, use a plain template expression")
+		return cty.NilVal, errors.New("invalid template expression: templatestring renders a template from another " +
+			"value; to render an inline template, use a plain template expression")
 	default:
 		if !isReference(expr) {
 			return cty.NilVal,
@@ -214,7 +214,7 @@ func (r renderer) render(t hcl.Expression, vars cty.Value, sourceMarks cty.Value
 				return cty.NilVal, function.NewArgError(1, errWithheld)
 			}
 			return cty.NilVal, function.NewArgErrorf(1, "invalid template variable name %q: the name of a template "+
-				"variable is a letter, and letters, digits and underscores after it", name)
+				"variable must begin with a letter, followed by letters, digits and underscores", name)
 		}
 		ctx.Variables[name] = v
 	}

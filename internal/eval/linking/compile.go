@@ -106,14 +106,14 @@ func unknownType(schema *provider.Schema, s *Slot, p addr.Provider) diag.List {
 		names = schema.Resources
 		if schema.Data[r.Addr.Type] != nil {
 			other = fmt.Sprintf(
-				"\n\nThere is a data source %q: write \"data\" in place of \"resource\" if you meant that.",
+				"\n\nThere is a data source %q: to use it, write \"data\" instead of \"resource\".",
 				r.Addr.Type)
 		}
 	case addr.Data:
 		what, names = "data source", schema.Data
 		if schema.Resources[r.Addr.Type] != nil {
 			other = fmt.Sprintf(
-				"\n\nThere is a resource type %q: write \"resource\" in place of \"data\" if you meant that.",
+				"\n\nThere is a resource type %q: to use it, write \"resource\" instead of \"data\".",
 				r.Addr.Type)
 		}
 	case addr.Ephemeral:

@@ -97,8 +97,8 @@ func (s *Slot) deprecatedArgument() {
 func deprecatedRootOutputs(root *config.Module) (diags diag.List) {
 	for _, o := range root.SortedOutputs() {
 		if o.DeprecatedRange != nil {
-			diags = diags.Errorf(o.DeprecatedRange, "Root module output deprecated", "The output value %q of the root "+
-				"module cannot be deprecated: no module uses it that could be told. Remove the argument.", o.Name)
+			diags = diags.Errorf(o.DeprecatedRange, "Root module output deprecated", "The output value %q of the "+
+				"root module cannot be deprecated, because no module can use it. Remove the argument.", o.Name)
 		}
 	}
 	return diags

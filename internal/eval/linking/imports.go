@@ -63,8 +63,8 @@ func (p *Program) identityProblem(b *config.Import) *diag.Diagnostic {
 		return nil
 	}
 	return &diag.Diagnostic{Severity: diag.Error, Summary: "Invalid import identity argument",
-		Subject: b.Identity.Range().Ptr(), Detail: fmt.Sprintf("Objects of the type %s have no identity: its provider "+
-			"does not describe one. Write the id of the object, as \"id\", instead.", b.To.Resource.Type)}
+		Subject: b.Identity.Range().Ptr(), Detail: fmt.Sprintf("The provider does not define an identity for the "+
+			"type %s. Write the object's \"id\" instead.", b.To.Resource.Type)}
 }
 
 // generatable reports an import without a resource block for which none can be generated either.

@@ -222,8 +222,8 @@ func (p *Program) cycles() diag.List {
 		}
 		sort.Strings(names)
 		d := &diag.Diagnostic{Severity: diag.Error, Summary: "Cycle: " + strings.Join(names, ", "),
-			Detail: "These objects refer to each other in a ring, so none of them can be evaluated first. Remove one " +
-				"of the references."}
+			Detail: "These objects refer to each other in a cycle, so none of them can be evaluated first. Remove " +
+				"one of the references."}
 		d.Subject, d.Detail = ring(members, names, d.Detail)
 		diags = append(diags, d)
 	}

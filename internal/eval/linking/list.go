@@ -41,7 +41,8 @@ func checkListReference(ref addr.Reference, undeclared problemAt) diag.List {
 		return nil
 	}
 	if step, ok := ref.Remaining[0].(hcl.TraverseAttr); ok && step.Name != ListData {
-		return undeclared("Invalid list resource traversal", "Of a list block only what it found can be referred to: "+
+		return undeclared("Invalid list resource traversal", "Expressions can refer only to the results of a list "+
+			"block: "+
 			"%s.%s.", ref.Resource, ListData)
 	}
 	return nil

@@ -54,8 +54,9 @@ func compileMeta(b *config.ProviderMeta, schema *provider.Schema) *Meta {
 	if schema.Meta == nil {
 		m.Problems = m.Problems.Errorf(&b.NameRange, fmt.Sprintf("Provider %s doesn't support provider_meta",
 			b.Provider),
-			"The installed version of the provider %s takes no provider_meta block, but this module has one for it. "+
-				"Remove the block, or select a version of the provider that takes one.", b.Provider.ForDisplay())
+			"The installed version of the provider %s does not support provider_meta blocks, but this module has one "+
+				"for it. Remove the block, or select a version of the provider that supports them.",
+			b.Provider.ForDisplay())
 		return m
 	}
 	body, problems := blocks.Compile(b.Body, schema.Meta).Prepare(nil)

@@ -77,8 +77,8 @@ func (p *Program) StillDeclared() diag.List {
 		if !reported[name] {
 			reported[name] = true
 			where.Severity, where.Summary = diag.Error, "Removed "+what+" still exists"
-			where.Detail = fmt.Sprintf("The removed block at %s:%d says that %s is gone, but it is still declared "+
-				"here. Remove one of the two.", b.Range.Filename, b.Range.Start.Line, name)
+			where.Detail = fmt.Sprintf("The removed block at %s:%d removes %s, but it is still declared here. Remove "+
+				"one of the two blocks.", b.Range.Filename, b.Range.Start.Line, name)
 			diags = append(diags, where)
 		}
 	}

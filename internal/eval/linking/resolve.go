@@ -182,7 +182,7 @@ func (l *linker) resolveInstance(ref addr.Reference,
 		}
 		if !l.self {
 			return undeclared(`Invalid "self" reference`, `"self" is the object of the surrounding resource in its `+
-				`provisioner, connection and postcondition blocks. It means nothing here.`)
+				`provisioner, connection and postcondition blocks. It cannot be used here.`)
 		}
 	}
 	return nil
@@ -196,7 +196,7 @@ func (l *linker) noInstance(name string) string {
 	case name == "count":
 		return `count.index is available only in blocks with the argument "count". This block has none.`
 	}
-	return `each.key and each.value are there in blocks that have the argument "for_each". This one has not.`
+	return `each.key and each.value are available only in blocks with the argument "for_each". This block has none.`
 }
 
 // counted and keyed tell whether the expressions at hand belong to a block with count or for_each. A module's arguments
@@ -276,8 +276,8 @@ func (l *linker) wholeCall(call string, child *Unit) {
 func (l *linker) resolveResource(ref addr.Reference, where string, undeclared problemAt) diag.List {
 	if ref.Resource.Mode == addr.Action {
 		return undeclared("Invalid reference",
-			"An action has no value: only the actions of an action_trigger block, in "+
-				"the lifecycle block of a resource, can name it.")
+			"An action has no value. Refer to it only in the actions argument of an action_trigger block, in the "+
+				"lifecycle block of a resource.")
 	}
 	i, ok := l.u.Resources[ref.Resource]
 	if !ok {
@@ -318,7 +318,7 @@ func (l *linker) noSuchResource(ref addr.Reference, where string, undeclared pro
 	extra := diag.DidYouMean(ref.Resource.String(), candidates)
 	switch ref.Resource.Type {
 	case "check", "run", "output":
-		extra = fmt.Sprintf(" The result of a block %q cannot be referred to from within its module.",
+		extra = fmt.Sprintf(" Expressions in the module cannot refer to the result of its %q block.",
 			ref.Resource.Type)
 	}
 	if ref.Resource.Mode == addr.Managed {

@@ -233,15 +233,15 @@ func (s *Slot) Storable(v cty.Value) diag.List {
 	rng := s.Output.Expr.Range()
 	if ctyfast.TooDeep(v) {
 		return diag.List(nil).Errorf(&rng, "Value nested too deep",
-			"The value of the output %q is nested more than %d levels deep, "+
-				"and no state holds that. Keep it flat, or give it as text with jsonencode.", s.Name, ctyfast.MaxDepth)
+			"The value of the output %q is nested more than %d levels deep, which a state cannot store. Use a "+
+				"flatter structure, or convert it to a string with jsonencode.", s.Name, ctyfast.MaxDepth)
 	}
 	if !ctyfast.Infinite(v) && !ctyfast.TooLong(v) {
 		return nil
 	}
-	return diag.List(nil).Errorf(&rng, "Number cannot be stored", "The value of the output %q is or holds a number "+
-		"that is infinite, or has an exponent of more than 5 digits. No state can hold that: use a condition that "+
-		"gives something else.", s.Name)
+	return diag.List(nil).Errorf(&rng, "Number cannot be stored", "The value of the output %q is or contains a "+
+		"number that is infinite or has an exponent of more than 5 digits, which a state cannot store. Use a "+
+		"condition that returns another value.", s.Name)
 }
 
 // ConfiguredAs returns the address of the configuration that a provider block makes.

@@ -21,7 +21,7 @@ func (l *linker) checkAttribute(ref addr.Reference, target *Slot, undeclared pro
 	var diags diag.List
 	if ref.HasKey && !repeated {
 		diags = undeclared("Unexpected resource instance key",
-			"%s has neither \"count\" nor \"for_each\", so it is one object without a key. Remove the brackets.",
+			"%s has neither \"count\" nor \"for_each\", so it is a single object without a key. Remove the brackets.",
 			ref.Resource)
 	}
 	if repeated && !ref.HasKey && len(ref.Remaining) > 0 {
@@ -34,8 +34,8 @@ func (l *linker) checkAttribute(ref addr.Reference, target *Slot, undeclared pro
 			argument, key, all = "for_each", "each.key", fmt.Sprintf("{ for k, v in %s : k => v.%s }", ref.Resource,
 				attr.Name)
 		}
-		diags = undeclared("Missing resource instance key", "%s has %q, so it has several instances. Select one; in "+
-			"a block with the same %[2]s write:\n    %[3]s[%[4]s]\nor, for all instances:\n    %s",
+		diags = undeclared("Missing resource instance key", "%s has %q, so it has several instances. Select one. In "+
+			"a block with the same %[2]s, write:\n    %[3]s[%[4]s]\nor, for all instances:\n    %s",
 			ref.Resource, argument, ref.Resource, key, all)
 	}
 	return diags.Extend(blocks.StaticTraversal(ref.Remaining, target.Type.Block))
@@ -54,7 +54,7 @@ func redundantIgnores(s *Slot) (diags diag.List) {
 		}
 		if a := attributeAtEnd(s.Type.Block, path); a != nil && a.Computed && !a.Optional {
 			diags = diags.Warnf(&s.Resource.TypeRange, "Redundant ignore_changes element",
-				"Only the provider sets %s, so there are no changes of an argument to ignore. Remove it from "+
+				"Only the provider sets %s, so it has no configured changes to ignore. Remove it from "+
 					"ignore_changes.", value.FormatPath(path))
 		}
 	}

@@ -101,7 +101,7 @@ func (b *blobs) find(ctx context.Context) (*access, error) {
 		address = s.base
 	}
 	if a.base, err = url.Parse(address); err != nil || a.base.Host == "" {
-		return nil, &problem{text: "the address of the storage account is none"}
+		return nil, &problem{text: "the address of the storage account is not valid"}
 	}
 	return a, nil
 }
@@ -178,10 +178,10 @@ func (w *who) cloud(ctx context.Context, c *http.Client) (*surroundings, error) 
 	err := w.fetch(ctx, c, http.MethodGet, "https://"+w.metadata+"/metadata/endpoints?api-version=2022-09-01", nil, nil,
 		&said)
 	if err == nil && (said.Suffixes.Storage == "" || len(said.Authentication.Audiences) == 0) {
-		err = errors.New("it names no storage or no audience")
+		err = errors.New("it has no storage endpoint or no audience")
 	}
 	if err != nil {
-		return nil, fmt.Errorf("the cloud that metadata_host describes is not known: %w", err)
+		return nil, fmt.Errorf("the description of the cloud from metadata_host cannot be used: %w", err)
 	}
 	return &surroundings{authority: said.Authentication.LoginEndpoint, manager: said.ResourceManager,
 		audience: said.Authentication.Audiences[0], storage: said.Suffixes.Storage, exchange: public.exchange,
@@ -206,8 +206,8 @@ func (b *blobs) manager(ctx context.Context, env *surroundings, c azcore.TokenCr
 	out any) error {
 	s := b.s
 	if s.group == "" || s.who.subscription == "" {
-		return &problem{text: "subscription_id (or ARM_SUBSCRIPTION_ID) and resource_group_name must be set, so that " +
-			"the storage account can be asked for. Or set use_azuread_auth = true, access_key or sas_token"}
+		return &problem{text: "subscription_id (or ARM_SUBSCRIPTION_ID) and resource_group_name must be set, to look " +
+			"up the storage account. Or set use_azuread_auth = true, access_key or sas_token"}
 	}
 	token, err := s.who.ask(ctx, c, strings.TrimSuffix(env.audience, "/")+"/.default")
 	if err != nil {

@@ -324,19 +324,18 @@ func (b *blobs) refused(r request, a *answer) error {
 func hint(a *answer) string {
 	switch a.code {
 	case "ContainerNotFound":
-		return "The backend does not create containers: create it, or look whether storage_account_name and " +
-			"container_name are right"
+		return "The backend does not create containers: create it, or check storage_account_name and container_name"
 	case "AuthenticationFailed", "InvalidAuthenticationInfo":
 		return "The access key or the signature is wrong or has expired, or belongs to another storage account"
 	case "KeyBasedAuthenticationNotPermitted":
 		return "The storage account accepts no access keys. Set use_azuread_auth = true"
 	case "AuthorizationPermissionMismatch", "AuthorizationFailure", "AuthorizationSourceIPMismatch":
 		return "Give the identity the role \"Storage Blob Data Contributor\" for the container (reading takes " +
-			"\"Storage Blob Data Reader\"), and look whether the account's firewall lets this machine through"
+			"\"Storage Blob Data Reader\"), and check that the account's firewall allows this machine"
 	case "LeaseIdMissing", "LeaseIdMismatchWithBlobOperation":
 		return "Another run holds the lock on the state"
 	case "LeaseLost", "LeaseNotPresentWithBlobOperation":
-		return "The lock was freed meanwhile"
+		return "The lock was released in the meantime"
 	}
 	return ""
 }

@@ -189,7 +189,7 @@ func (p *place) sign(ctx context.Context, id string, info []byte) (*hold, error)
 
 func taken(err error) error {
 	if errors.Is(err, errUnleased) {
-		return errors.New("the lock was freed by another run just now. Try again")
+		return errors.New("another run has just released the lock. Try again")
 	}
 	return err
 }

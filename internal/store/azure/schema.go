@@ -49,14 +49,14 @@ func schema() *provider.Block {
 		"storage_account_name": text(str, "Name of the storage account."),
 		"container_name":       text(str, "Name of the container."),
 		"key": text(str,
-			"Name of the blob with the state of the default workspace. The journal stands beside it."),
+			"Name of the blob with the state of the default workspace. The journal is stored beside it."),
 		"resource_group_name":  text(str, "Resource group of the storage account."),
-		"lookup_blob_endpoint": text(flag, "Whether the address of the storage account is asked for."),
+		"lookup_blob_endpoint": text(flag, "Whether to look up the address of the storage account."),
 		"snapshot":             text(flag, "Whether a snapshot of the state is made before it is replaced."),
-		"endpoint":             text(str, "Deprecated: msi_endpoint has taken its place."),
+		"endpoint":             text(str, "Deprecated: use msi_endpoint."),
 		"access_key":           secret("Access key of the storage account."),
 		"sas_token":            secret("Shared access signature."),
-		"use_azuread_auth":     text(flag, "Whether the identity itself reaches the blobs, without an access key."),
+		"use_azuread_auth":     text(flag, "Whether the identity accesses the blobs itself, without an access key."),
 		"ado_pipeline_service_connection_id": text(str,
 			"Service connection of Azure Pipelines that issues the token."),
 	} {
@@ -69,7 +69,7 @@ func schema() *provider.Block {
 func more() map[string]*provider.Attribute {
 	return map[string]*provider.Attribute{
 		"ado_service_connection_id": text(cty.String, "Service connection of Azure Pipelines that issues the token."),
-		"timeout_seconds":           text(cty.Number, "How long one request may take: 300."),
+		"timeout_seconds":           text(cty.Number, "Time limit of a request in seconds. The default is 300."),
 		"customer_provided_key":     secret("Key that encrypts the blobs, 256 bits in base64."),
 		"encryption_scope":          text(cty.String, "Encryption scope of the blobs."),
 	}

@@ -195,7 +195,7 @@ func (r reader) names(s *settings) {
 		case one.value == "":
 			r.wrong(one.name, "Missing Required Value", "it must be set.")
 		case !one.ok:
-			r.wrong(one.name, "Invalid Value", "%q is not possible: expected are %s.", one.value, one.want)
+			r.wrong(one.name, "Invalid Value", "%q is not valid. Expected one of %s.", one.value, one.want)
 		}
 	}
 }
@@ -213,7 +213,7 @@ func (r reader) keys(s *settings) {
 		var err error
 		if s.sas, err = url.ParseQuery(strings.TrimPrefix(sas, "?")); err != nil || s.sas.Get("sig") == "" {
 			r.wrong("sas_token", "Invalid Value",
-				"the value, or that of ARM_SAS_TOKEN, is no shared access signature: it has no sig=....")
+				"the value, or that of ARM_SAS_TOKEN, is not a shared access signature: it has no sig=....")
 		} else {
 			s.who.secrets = append(s.who.secrets, s.sas.Get("sig"))
 		}
@@ -266,7 +266,7 @@ func (r reader) who() who {
 		}
 	}
 	if w.environment != "" && w.metadata == "" && clouds[w.environment] == nil {
-		r.wrong("environment", "Invalid Value", "there is no cloud %q: expected are public, usgovernment or china, or "+
+		r.wrong("environment", "Invalid Value", "there is no cloud %q. Expected public, usgovernment or china, or "+
 			"metadata_host for another one.", w.environment)
 	}
 	w.secrets = []string{w.secret, w.password, w.token, w.requestToken, inline}

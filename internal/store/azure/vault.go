@@ -90,24 +90,24 @@ func vaultKeys(ctx context.Context, values map[string]cty.Value, in json.RawMess
 	rand.Read(k.Encryption)
 	made, err := v.call(ctx, "encrypt", sealedKey{Algorithm: algorithm, Ciphertext: k.Encryption})
 	if err != nil {
-		return k, nil, fmt.Errorf("the new key is not sealed: %w", err)
+		return k, nil, fmt.Errorf("the new key cannot be encrypted: %w", err)
 	}
 	made.Algorithm = algorithm
 	if len(in) > 0 {
 		var then sealedKey
 		if err := json.Unmarshal(in, &then); err != nil || len(then.Ciphertext) == 0 ||
 			!keyVersion.MatchString(then.Version) {
-			return k, nil, errors.New("what the document says of the key cannot be read")
+			return k, nil, errors.New("the document's record of the key cannot be read")
 		}
 		if then.Algorithm == "" {
 			then.Algorithm = algorithm
 		}
 		if !vaultAlgorithm.MatchString(then.Algorithm) {
-			return k, nil, errors.New("what the document says of the key names no algorithm")
+			return k, nil, errors.New("the document's record of the key has no algorithm")
 		}
 		opened, err := v.call(ctx, "decrypt", then)
 		if err != nil {
-			return k, nil, fmt.Errorf("the key of the document is not opened: %w", err)
+			return k, nil, fmt.Errorf("the key of the document cannot be decrypted: %w", err)
 		}
 		k.Decryption = opened.Ciphertext
 	}
@@ -142,7 +142,7 @@ func newVault(ctx context.Context, values map[string]cty.Value, o remote.Surroun
 		}
 	}
 	if !vaultKey.MatchString(v.key) {
-		return nil, errors.New("vault_key_name: expected are 1 to 127 letters, digits and hyphens")
+		return nil, errors.New("vault_key_name: expected 1 to 127 letters, digits and hyphens")
 	}
 	var err error
 	if v.base, err = url.Parse(values["vault_uri"].AsString()); err != nil || v.base.Scheme != "https" ||

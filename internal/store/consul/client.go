@@ -133,7 +133,7 @@ func (c *client) once(ctx context.Context, method, path string, query url.Values
 	case err != nil:
 		return nil, c.unheard(ctx, err)
 	case len(data) > maxAnswer:
-		return nil, &lasting{fmt.Sprintf("the answer of %s is greater than %d bytes", c.s.address.Host, maxAnswer)}
+		return nil, &lasting{fmt.Sprintf("the answer of %s is larger than %d bytes", c.s.address.Host, maxAnswer)}
 	}
 	return &answer{status: in.StatusCode, body: data}, nil
 }
@@ -187,7 +187,7 @@ func (c *client) failed(what, key string, a *answer) error {
 		text += fmt.Sprintf(". Set access_token, or CONSUL_HTTP_TOKEN, to a token that may write keys below %q and "+
 			"sessions", c.s.path)
 	case http.StatusRequestEntityTooLarge:
-		text += ". The server takes fewer bytes than usual: look at its settings kv_max_value_size and txn_max_req_len"
+		text += ". The server's limits are lower than usual: check its settings kv_max_value_size and txn_max_req_len"
 	}
 	return errors.New(c.s.clean(text))
 }
@@ -217,7 +217,7 @@ func (c *client) get(ctx context.Context, key string) (*pair, error) {
 		return nil, c.failed("read", key, a)
 	}
 	if err := json.Unmarshal(a.body, &pairs); err != nil || len(pairs) != 1 || pairs[0] == nil || pairs[0].Key != key {
-		return nil, fmt.Errorf("read %s: what answers at %s is not Consul. Look at the address", key, c.s.address.Host)
+		return nil, fmt.Errorf("read %s: what answers at %s is not Consul. Check the address", key, c.s.address.Host)
 	}
 	return pairs[0], nil
 }
@@ -237,7 +237,7 @@ func (c *client) keys(ctx context.Context, prefix, separator string) (keys []str
 		return nil, c.failed("list", prefix, a)
 	}
 	if err := json.Unmarshal(a.body, &keys); err != nil {
-		return nil, fmt.Errorf("list %s: what answers at %s is not Consul. Look at the address", prefix,
+		return nil, fmt.Errorf("list %s: what answers at %s is not Consul. Check the address", prefix,
 			c.s.address.Host)
 	}
 	return keys, nil

@@ -45,15 +45,15 @@ func schema() *provider.Block {
 	return &provider.Block{Attributes: map[string]*provider.Attribute{
 		"path":         text("Key of the state."),
 		"access_token": secret("Token of the access control list."),
-		"address":      secret("Address of Consul: 127.0.0.1:8500 unless it is set."), // it may have a password in it
+		"address":      secret("Address of Consul. The default is 127.0.0.1:8500."), // it may have a password in it
 		"scheme":       text("http or https."),
 		"datacenter":   text("Datacenter whose keys and values are used."),
 		"http_auth":    secret("User and password for basic authentication, with a colon between them."),
 		"gzip":         flag("Whether the state is compressed."),
-		"lock":         flag("Whether the state is locked: it is, unless this is false."),
-		"ca_file":      text("File with certificates in PEM that the server's is signed with."),
-		"cert_file":    text("File with a certificate in PEM that is shown to the server."),
-		"key_file":     text("File with the private key in PEM of that certificate."),
+		"lock":         flag("Whether to lock the state. The default is true."),
+		"ca_file":      text("File with CA certificates in PEM that the server's certificate is checked against."),
+		"cert_file":    text("File with the client certificate in PEM."),
+		"key_file":     text("File with the private key of the client certificate, in PEM."),
 	}}
 }
 

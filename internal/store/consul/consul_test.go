@@ -198,7 +198,7 @@ func TestSessionsThatEndWriteNothing(t *testing.T) {
 	}
 	var locked *state.LockedError
 	if _, err := p.Lock(t.Context(), drivertest.Info("y")); !errors.As(err, &locked) ||
-		!strings.Contains(err.Error(), "gives it to nobody") {
+		!strings.Contains(err.Error(), "does not grant it") {
 		t.Errorf("lock: %v", err)
 	}
 }
@@ -220,8 +220,8 @@ func TestNoLock(t *testing.T) {
 // A state that cannot be read is no empty one.
 func TestDamagedStates(t *testing.T) {
 	for name, c := range map[string]struct{ value, want string }{
-		"a part that is gone": {`{"current-hash":"abc","chunks":["team/network/tfstate.abc/0"]}`, "is gone"},
-		"another digest":      {`{"current-hash":"abc","chunks":["part"]}`, "do not have the digest"},
+		"a part that is gone": {`{"current-hash":"abc","chunks":["team/network/tfstate.abc/0"]}`, "is missing"},
+		"another digest":      {`{"current-hash":"abc","chunks":["part"]}`, "whose digest should be"},
 		"no gzip":             {"\x1fabc", "cannot be uncompressed"},
 	} {
 		there := &server.Server{}

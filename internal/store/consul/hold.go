@@ -136,8 +136,9 @@ func (p *place) Lock(ctx context.Context, info state.LockInfo) (remote.Hold, err
 	case err != nil:
 		return nil, err
 	case holder == nil:
-		return nil, &state.LockedError{Err: fmt.Errorf("the lock of %s is free, and Consul gives it to nobody for %s: "+
-			"the session of its last holder has ended without giving it back. Try again", p, sessionDelay)}
+		return nil, &state.LockedError{Err: fmt.Errorf("the lock of %s is free, but Consul does not grant it for "+
+			"another %s, because the session of its last holder ended without releasing it. Try again later",
+			p, sessionDelay)}
 	}
 	return nil, &state.LockedError{Info: holder}
 }

@@ -116,8 +116,8 @@ func (p *place) Read(ctx context.Context) (remote.Content, error) {
 			return remote.Content{Data: data, Version: version}, nil
 		}
 		if try == readTries {
-			return remote.Content{}, fmt.Errorf("the state %s is kept in parts, of which %s is gone. Restore it, or "+
-				"an older state", p, gone)
+			return remote.Content{}, fmt.Errorf("the state %s is stored in parts, and the part %s is missing. "+
+				"Restore it, or an older state", p, gone)
 		}
 	}
 }
@@ -126,7 +126,7 @@ func (p *place) Read(ctx context.Context) (remote.Content, error) {
 func (p *place) payload(ctx context.Context, value []byte, l link) (data []byte, gone string, _ error) {
 	if l.Hash != "" {
 		if len(l.Chunks) > maxState/maxValue {
-			return nil, "", fmt.Errorf("the state %s is greater than %d bytes, which no state is", p, maxState)
+			return nil, "", fmt.Errorf("the state %s is larger than %d bytes, the limit for a state", p, maxState)
 		}
 		parts, errs := make([]*pair, len(l.Chunks)), make([]error, len(l.Chunks))
 		objects.Each(len(parts), func(i int) { parts[i], errs[i] = p.client.get(ctx, l.Chunks[i]) })
@@ -148,8 +148,8 @@ func (p *place) payload(ctx context.Context, value []byte, l link) (data []byte,
 		}
 	}
 	if l.Hash != "" && digest(value) != l.Hash {
-		return nil, "", fmt.Errorf("the state %s is kept in parts that do not have the digest %s: it has %s. "+
-			"Restore an older state", p, l.Hash, digest(value))
+		return nil, "", fmt.Errorf("the state %s is stored in parts, whose digest should be %s but is %s. Restore an "+
+			"older state", p, l.Hash, digest(value))
 	}
 	return value, "", nil
 }
@@ -166,7 +166,7 @@ func uncompressed(value []byte) ([]byte, error) {
 	}
 	data, err := io.ReadAll(io.LimitReader(z, maxState+1))
 	if err == nil && len(data) > maxState {
-		err = fmt.Errorf("it is greater than %d bytes, which no state is", maxState)
+		err = fmt.Errorf("it is larger than %d bytes, the limit for a state", maxState)
 	}
 	return data, err
 }
@@ -223,7 +223,7 @@ func (p *place) ForceUnlock(ctx context.Context, id string) error {
 	}
 	if err := p.free(ctx, id); err != nil {
 		if errors.Is(err, remote.ErrLost) {
-			return errors.New("another run has taken the lock just now. Check who holds it")
+			return errors.New("another run has just taken the lock. Check who holds it")
 		}
 		return err
 	}

@@ -97,7 +97,7 @@ func read(config cty.Value, o remote.Surroundings) (*settings, diag.List) {
 		r.wrong("path", "path argument is required", "Set the argument path of the backend \"consul\" to the key of "+
 			"the state.")
 	case strings.HasPrefix(s.path, "/"):
-		r.wrong("path", "Invalid path", "A key of Consul does not begin with a slash. Take the first slash out.")
+		r.wrong("path", "Invalid path", "A key in Consul does not begin with a slash. Remove the slash.")
 	}
 	r.address(s)
 	r.authentication(s)
@@ -134,7 +134,7 @@ func (r reader) address(s *settings) {
 	case named == "https":
 		scheme = named
 	case named != "http":
-		r.wrong("address", "Invalid address", "The address begins with a scheme that is none of http, https and unix. "+
+		r.wrong("address", "Invalid address", "The scheme of the address must be http, https or unix. "+
 			"An address looks like consul.example.com:8500.")
 		return
 	}
@@ -178,7 +178,7 @@ func (r reader) authentication(s *settings) {
 		s.token = r.o.Getenv("CONSUL_HTTP_TOKEN")
 	}
 	if strings.ContainsAny(s.token, "\r\n\x00") {
-		r.wrong("access_token", "Invalid access_token", "The token has a line break in it. Set a token of one line.")
+		r.wrong("access_token", "Invalid access_token", "The token contains a line break. Set a token without one.")
 	}
 	if auth := r.text("http_auth", "CONSUL_HTTP_AUTH"); auth != "" {
 		s.user, s.password, _ = strings.Cut(auth, ":")
@@ -218,16 +218,16 @@ func (r reader) certificates(s *settings) {
 		found = err == nil && s.tls.RootCAs.AppendCertsFromPEM(text) || found
 	}
 	if !found {
-		r.wrong("ca_file", "There are no certificates", "ca_file, or the folder in CONSUL_CAPATH, has no certificate "+
-			"in PEM that can be read.")
+		r.wrong("ca_file", "There are no certificates", "ca_file, or the folder in CONSUL_CAPATH, has no readable "+
+			"PEM certificate.")
 	}
 	cert, key := r.text("cert_file", "CONSUL_CLIENT_CERT"), r.text("key_file", "CONSUL_CLIENT_KEY")
 	switch {
 	case cert == "" && key == "":
 		return
 	case cert == "" || key == "":
-		r.wrong("cert_file", "Only one of cert_file and key_file is set", "A certificate is of use with its private "+
-			"key alone. Set both, or neither.")
+		r.wrong("cert_file", "Only one of cert_file and key_file is set", "A certificate needs its private key. Set "+
+			"both, or neither.")
 		return
 	}
 	public, err := r.file(cert)
@@ -239,7 +239,7 @@ func (r reader) certificates(s *settings) {
 			return
 		}
 	}
-	r.wrong("cert_file", "The certificate cannot be used", "cert_file and key_file have to name files in PEM with a "+
+	r.wrong("cert_file", "The certificate cannot be used", "cert_file and key_file must name PEM files with a "+
 		"certificate and its private key: %v.", err)
 }
 

@@ -93,7 +93,7 @@ func (c *client) committed(what, key string, ops []operation, a *answer) (pairs 
 	case a.status != http.StatusOK:
 		return nil, c.failed(what, key, a)
 	case !isTxn:
-		return nil, fmt.Errorf("%s %s: what answers at %s is not Consul. Look at the address", what, key,
+		return nil, fmt.Errorf("%s %s: what answers at %s is not Consul. Check the address", what, key,
 			c.s.address.Host)
 	}
 	for _, r := range said.Results {
@@ -113,8 +113,8 @@ func index(pairs []pair, key string) (string, error) {
 		}
 	}
 	if last == 0 {
-		return "", fmt.Errorf("write %s: the server does not say which index the key has. It has to be Consul 0.7 or "+
-			"newer", key)
+		return "", fmt.Errorf("write %s: the server does not report the index of the key. Consul 0.7 or newer is "+
+			"required", key)
 	}
 	return strconv.FormatUint(last, 10), nil
 }

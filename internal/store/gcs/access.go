@@ -147,7 +147,7 @@ func (a *access) base(ctx context.Context) (*granted, error) {
 		}
 	}
 	if err != nil {
-		return nil, fmt.Errorf("there are no credentials that could be used: %w. Set credentials or "+
+		return nil, fmt.Errorf("there are no usable credentials: %w. Set credentials or "+
 			"GOOGLE_CREDENTIALS, sign in with \"gcloud auth application-default login\", or run where a "+
 			"service account is attached", err)
 	}
@@ -214,7 +214,7 @@ func (a *access) impersonate(ctx context.Context, t *oauth2.Token) (*oauth2.Toke
 	}
 	if resp.StatusCode != http.StatusOK {
 		_, text := message(answer)
-		return nil, fmt.Errorf("nobody may act for the service account %s with these credentials: status %d %s. Grant "+
+		return nil, fmt.Errorf("these credentials may not impersonate the service account %s: status %d %s. Grant "+
 			"them the role roles/iam.serviceAccountTokenCreator on it", a.s.account, resp.StatusCode, text)
 	}
 	var out struct {

@@ -101,12 +101,12 @@ func (b *bucket) get(ctx context.Context, name, generation string, how as) (*sto
 		generation = a.header.Get("X-Goog-Generation")
 	}
 	if n, err := strconv.ParseInt(generation, 10, 64); err != nil || n <= 0 {
-		return nil, &problem{text: fmt.Sprintf("read %s: the answer names no generation, so that it cannot be "+
-			"replaced safely. Whatever answers there is not Google Cloud Storage, or stands in between", r.name)}
+		return nil, &problem{text: fmt.Sprintf("read %s: the answer has no generation, so the object cannot be "+
+			"replaced safely. The server is not Google Cloud Storage, or a proxy changes its answers", r.name)}
 	}
 	if err := intact(a); err != nil {
-		return nil, &problem{text: fmt.Sprintf("read %s: %v. Try again; if it stays so, look at what stands between "+
-			"this machine and the service", r.name, err)}
+		return nil, &problem{text: fmt.Sprintf("read %s: %v. Try again. If it happens again, check the proxies "+
+			"between this machine and the service", r.name, err)}
 	}
 	return &stored{data: a.body, generation: generation}, nil
 }
@@ -117,7 +117,7 @@ func intact(a *answer) error {
 		for one := range strings.SplitSeq(field, ",") {
 			want, ok := strings.CutPrefix(strings.TrimSpace(one), "md5=")
 			if sum := md5.Sum(a.body); ok && want != base64.StdEncoding.EncodeToString(sum[:]) {
-				return fmt.Errorf("what arrived is not what is stored: their MD5 digests differ")
+				return fmt.Errorf("the content was changed on the way: its MD5 digest differs")
 			}
 		}
 	}
@@ -143,8 +143,8 @@ func (b *bucket) describe(ctx context.Context, name string) (*described, error) 
 func (b *bucket) description(r request, a *answer) (*described, error) {
 	d := &described{}
 	if err := json.Unmarshal(a.body, d); err != nil || d.Generation == "" {
-		return nil, &problem{text: fmt.Sprintf("%s %s: the answer does not describe an object. Whatever answers there "+
-			"is not Google Cloud Storage", r.what, r.name)}
+		return nil, &problem{text: fmt.Sprintf("%s %s: the answer does not describe an object. The server is not "+
+			"Google Cloud Storage", r.what, r.name)}
 	}
 	return d, nil
 }
@@ -250,8 +250,8 @@ func (b *bucket) list(ctx context.Context, prefix string, more url.Values, each 
 			Items []described
 		}
 		if err := json.Unmarshal(a.body, &page); err != nil {
-			return &problem{text: fmt.Sprintf("list %s: the answer is no list of objects. Whatever answers there is "+
-				"not Google Cloud Storage", r.name)}
+			return &problem{text: fmt.Sprintf("list %s: the answer is not a list of objects. The server is not "+
+				"Google Cloud Storage", r.name)}
 		}
 		for _, d := range page.Items {
 			each(d)

@@ -128,7 +128,7 @@ func (c *client) wait(ctx context.Context, try int) error {
 }
 
 // errLong means that an answer is longer than it may be.
-var errLong = errors.New("the answer is longer than it may be")
+var errLong = errors.New("the answer is too long")
 
 // lasting reports whether an error stays, however often one tries.
 func lasting(err error) bool {
@@ -179,7 +179,7 @@ func (c *client) once(ctx context.Context, r request) (a *answer, used string, e
 	body, err := io.ReadAll(io.LimitReader(heard{in.Body, quiet}, most+1))
 	switch {
 	case err != nil && limited.Err() != nil && ctx.Err() == nil:
-		return nil, used, fmt.Errorf("the answer broke off: nothing was heard for %s", silence)
+		return nil, used, fmt.Errorf("the answer is incomplete: no data arrived for %s", silence)
 	case err != nil:
 		return nil, used, err
 	case int64(len(body)) > most:
@@ -248,25 +248,24 @@ func hint(r request, status int, reason string) string {
 	switch {
 	case strings.HasPrefix(reason, "customerEncryptionKey"), strings.HasPrefix(reason, "resourceIsEncryptedWith"),
 		strings.HasPrefix(reason, "resourceNotEncryptedWith"):
-		return "The object is encrypted with another key, or with none. Look at encryption_key and " +
+		return "The object is encrypted with another key, or not encrypted. Check encryption_key and " +
 			"GOOGLE_ENCRYPTION_KEY"
 	case status == http.StatusUnauthorized:
 		return "The credentials are wrong or have expired. Get new ones, and run again: the journal in the bucket " +
-			"has what was done"
+			"has the results so far"
 	case status == http.StatusForbidden && permission != "":
 		text := "Allow " + permission + " to these credentials"
 		if r.what == "read" || r.what == "look for" {
-			text += ", and storage.objects.list for the bucket: without it an object that does not exist looks the " +
-				"same as one that these credentials may not read"
+			text += ", and storage.objects.list for the bucket: without it, a missing object cannot be told from one " +
+				"that these credentials may not read"
 		}
 		return text
 	case status == http.StatusNotFound && !strings.Contains(r.what, "key"):
-		return "The backend does not create buckets: create it, or look whether the argument bucket is right"
+		return "The backend does not create buckets: create it, or check the argument bucket"
 	case status == http.StatusNotFound:
-		return "Look at kms_encryption_key: projects/PROJECT/locations/LOCATION/keyRings/RING/cryptoKeys/KEY is " +
-			"expected"
+		return "Check kms_encryption_key: expected projects/PROJECT/locations/LOCATION/keyRings/RING/cryptoKeys/KEY"
 	case status == http.StatusTooManyRequests:
-		return "Other runs write to the bucket too often, or a quota of the project is used up"
+		return "Other runs write to the bucket too often, or a quota of the project is exhausted"
 	}
 	return ""
 }

@@ -301,7 +301,7 @@ func TestObjectsHaveABoundAndADigest(t *testing.T) {
 	}
 	gcs.Bounded(d, 100)
 	damaged = true
-	if _, err := p.Read(t.Context()); err == nil || !strings.Contains(err.Error(), "digests differ") {
+	if _, err := p.Read(t.Context()); err == nil || !strings.Contains(err.Error(), "digest differs") {
 		t.Errorf("what was damaged on its way: %v", err)
 	}
 }

@@ -26,7 +26,7 @@ func Kind() remote.Kind {
 	return remote.Kind{Name: "gcs", Place: "Google Cloud Storage", Schema: schema(), Open: open,
 		Needed: map[string]string{"bucket": ""},
 		More: map[string]*provider.Attribute{"universe_domain": {Type: cty.String, Optional: true,
-			Description: "Domain of the services, where it is not googleapis.com."}}}
+			Description: "Domain of the services. The default is googleapis.com."}}}
 }
 
 // schema has the arguments of Terraform 1.11, with its types.
@@ -39,15 +39,15 @@ func schema() *provider.Block {
 	}
 	return &provider.Block{Attributes: map[string]*provider.Attribute{
 		"bucket":                      text("Name of the bucket."),
-		"prefix":                      text("What names of objects begin with, such as a folder."),
+		"prefix":                      text("Prefix of the object names, such as a folder."),
 		"credentials":                 secret("Credentials in JSON, or the name of a file with them."),
 		"access_token":                secret("Access token."),
-		"impersonate_service_account": text("Service account in whose name everything is done."),
+		"impersonate_service_account": text("Service account to impersonate."),
 		"impersonate_service_account_delegates": {Type: cty.List(cty.String), Optional: true,
-			Description: "Service accounts that lead to that one."},
-		"encryption_key": secret("Key of 256 bits in base64, or the name of a file with it, that states are " +
-			"encrypted with, and that is not kept there."),
-		"kms_encryption_key":      text("Key of Cloud KMS that states are encrypted with."),
+			Description: "Service accounts to impersonate on the way to that one."},
+		"encryption_key": secret("Customer-supplied encryption key of 256 bits in base64, or the name of a file with " +
+			"it."),
+		"kms_encryption_key":      text("Cloud KMS key to encrypt states with."),
 		"storage_custom_endpoint": text("Address of the service: https://storage.googleapis.com/storage/v1/"),
 	}}
 }

@@ -50,8 +50,8 @@ func keys(ctx context.Context, values map[string]cty.Value, in json.RawMessage, 
 	k encryption.Keys, meta json.RawMessage, err error) {
 	n, accuracy := values["key_length"].AsBigFloat().Int64()
 	if accuracy != 0 || n < 1 || n > maxKey {
-		return k, nil, fmt.Errorf("key_length: a whole number of bytes from 1 to %d is expected; aes_gcm takes 16, 24 "+
-			"and 32", maxKey)
+		return k, nil, fmt.Errorf("key_length: expected a whole number of bytes from 1 to %d; aes_gcm needs 16, 24 "+
+			"or 32", maxKey)
 	}
 	s, err := keySettings(values, o)
 	if err != nil {
@@ -68,7 +68,7 @@ func keys(ctx context.Context, values map[string]cty.Value, in json.RawMessage, 
 	if len(in) > 0 {
 		var then wrapped
 		if err := json.Unmarshal(in, &then); err != nil || len(then.Ciphertext) == 0 {
-			return k, nil, errors.New("what the document says of the key cannot be read")
+			return k, nil, errors.New("the document's record of the key cannot be read")
 		}
 		opened, err := service.ask(ctx, "open a key with", "decrypt", map[string][]byte{"ciphertext": then.Ciphertext})
 		if err != nil {
@@ -118,7 +118,7 @@ type keyAnswer struct {
 // ask has a key sealed or opened.
 func (c *keyClient) ask(ctx context.Context, what, verb string, in map[string][]byte) (*keyAnswer, error) {
 	if !strings.HasPrefix(c.key, "projects/") || strings.ContainsAny(c.key, "?#% ") || strings.Contains(c.key, "..") {
-		return nil, fmt.Errorf("kms_encryption_key: %q is no key of Cloud KMS. Expected "+
+		return nil, fmt.Errorf("kms_encryption_key: %q is not a Cloud KMS key. Expected "+
 			"projects/PROJECT/locations/LOCATION/keyRings/RING/cryptoKeys/KEY", c.key)
 	}
 	body, err := json.Marshal(in)
@@ -136,7 +136,7 @@ func (c *keyClient) ask(ctx context.Context, what, verb string, in map[string][]
 	}
 	out := &keyAnswer{}
 	if err := json.Unmarshal(a.body, out); err != nil || len(out.Plaintext)+len(out.Ciphertext) == 0 {
-		return nil, fmt.Errorf("%s %s: the answer has no key. Whatever answers there is not Cloud KMS", what, c.key)
+		return nil, fmt.Errorf("%s %s: the answer has no key. The server is not Cloud KMS", what, c.key)
 	}
 	return out, nil
 }

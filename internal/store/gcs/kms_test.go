@@ -61,7 +61,7 @@ func TestKeysOfCloudKMSOpenAndSeal(t *testing.T) {
 		}
 	}
 	for want, block := range map[string]string{
-		"is no key of Cloud KMS": "key_length = 32\naccess_token = \"good\"\nkms_encryption_key = \"states\"",
+		"is not a Cloud KMS key": "key_length = 32\naccess_token = \"good\"\nkms_encryption_key = \"states\"",
 		"a whole number":         key + "key_length = 0\naccess_token = \"good\"",
 		"Get new ones":           key + "key_length = 32\naccess_token = \"secret-canary\"",
 		"not found": strings.Replace(key, "/states", "/none", 1) +

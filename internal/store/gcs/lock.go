@@ -118,7 +118,7 @@ func (p *place) ForceUnlock(ctx context.Context, id string) error {
 	}
 	_, err = p.bucket.remove(ctx, p.lock, there.generation)
 	if errors.Is(err, objects.ErrUnmet) {
-		return errors.New("another run has taken the lock just now. Check who holds it")
+		return errors.New("another run has just taken the lock. Check who holds it")
 	}
 	return err
 }

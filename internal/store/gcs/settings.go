@@ -117,7 +117,8 @@ func (r *reader) access(s *settings, variables ...string) {
 		s.secrets = append(s.secrets, text)
 		if err := s.take([]byte(text)); err != nil {
 			r.wrong("credentials", "Invalid credentials", "It is neither the name of a file nor credentials in JSON: "+
-				"%v. It can stand in the environment variables GOOGLE_BACKEND_CREDENTIALS and GOOGLE_CREDENTIALS, too.",
+				"%v. It can also be set with the environment variables GOOGLE_BACKEND_CREDENTIALS and "+
+				"GOOGLE_CREDENTIALS.",
 				err)
 		}
 	}
@@ -188,8 +189,8 @@ func (r *reader) encryption(s *settings) {
 	raw, err := base64.StdEncoding.DecodeString(key)
 	if err != nil || len(raw) != 32 {
 		r.wrong("encryption_key", "Invalid encryption key", "The key must have 256 bits, which are 44 characters of "+
-			"base64, or it is the name of a file with them. It can stand in the environment variable "+
-			"GOOGLE_ENCRYPTION_KEY, too.")
+			"base64, or be the name of a file with them. It can also be set with the environment variable "+
+			"GOOGLE_ENCRYPTION_KEY.")
 		return
 	}
 	s.customerKey = raw

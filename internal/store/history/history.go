@@ -26,8 +26,8 @@ func Keep(getenv func(string) string, usual int) (int, error) {
 	n, err := strconv.Atoi(v)
 	if err != nil || n < 0 {
 		return 0,
-			fmt.Errorf("the environment variable %s is %q. It is how many former states of a workspace are kept: "+
-				"a number from 0, which keeps none", Variable, v)
+			fmt.Errorf("the environment variable %s is %q. Expected the number of former states to keep for each "+
+				"workspace; 0 keeps none", Variable, v)
 	}
 	return n, nil
 }

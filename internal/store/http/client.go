@@ -75,15 +75,15 @@ func (a *answer) refused() bool {
 }
 
 // errRedirect is a redirection that is not followed.
-var errRedirect = errors.New("the server sends elsewhere, where the request would be another one. " +
-	"Set the address that it names")
+var errRedirect = errors.New("the server redirects to another address, where the request would change. Set that " +
+	"address in the backend block")
 
 // follow allows redirections with the same method alone: Go turns others into GET, whose answer would look like
 // success. What was encrypted stays so, and what the user sends in headers is for the first host alone.
 func (s *settings) follow(r *http.Request, via []*http.Request) error {
 	switch first := via[0]; {
 	case len(via) >= 10:
-		return errors.New("the server redirects in a circle")
+		return errors.New("the server redirects in a loop")
 	case r.Method != first.Method, first.URL.Scheme == "https" && r.URL.Scheme != "https":
 		return errRedirect
 	}
@@ -170,11 +170,11 @@ func (c *client) once(ctx context.Context, r request) (a *answer, err error) {
 	body, err := io.ReadAll(io.LimitReader(heard{in.Body, quiet}, most+1))
 	switch {
 	case err != nil && limited.Err() != nil && ctx.Err() == nil:
-		return nil, c.unheard(ctx, r, fmt.Errorf("the answer broke off: nothing was heard for %s", silence))
+		return nil, c.unheard(ctx, r, fmt.Errorf("the answer is incomplete: no data arrived for %s", silence))
 	case err != nil:
 		return nil, c.unheard(ctx, r, err)
 	case int64(len(body)) > most:
-		return nil, &problem{text: fmt.Sprintf("%s %s: the answer is greater than %d bytes", r.what, c.s.name, most)}
+		return nil, &problem{text: fmt.Sprintf("%s %s: the answer is larger than %d bytes", r.what, c.s.name, most)}
 	}
 	a = &answer{status: in.StatusCode, body: body, after: in.Header.Get("Retry-After")}
 	if a.ok() && bytes.HasPrefix(bytes.TrimLeft(body, "\ufeff \t\r\n"), []byte("<")) {
@@ -226,7 +226,7 @@ func (c *client) unheard(ctx context.Context, r request, err error) error {
 	lasting := errors.Is(err, errRedirect) || errors.As(err, &unknown) || errors.As(err, &bad)
 	text := fmt.Sprintf("%s %s: %v", r.what, c.s.name, err)
 	if errors.As(err, &unknown) {
-		text += ". Set client_ca_certificate_pem to the certificate of whoever signed the server's"
+		text += ". Set client_ca_certificate_pem to the certificate of the CA that signed the server's certificate"
 	}
 	return &problem{text: c.s.clean(text), passing: !lasting}
 }

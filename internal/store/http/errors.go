@@ -33,8 +33,8 @@ func (c *client) failed(r request, a *answer) error {
 
 // page makes an error of a success that is for browsers. Whatever answered, it may not have been the server.
 func (c *client) page(r request) error {
-	return &problem{passing: true, text: fmt.Sprintf("%s %s: the answer is a page for browsers. Look at the address, "+
-		"and at what answers there: it may be a proxy, or a page to sign in", r.what, c.s.name)}
+	return &problem{passing: true, text: fmt.Sprintf("%s %s: the answer is an HTML page. Check the address: the "+
+		"server may be a proxy, or the page may be a sign-in page", r.what, c.s.name)}
 }
 
 // hint returns what to do about a status.
@@ -48,12 +48,12 @@ func (c *client) hint(r request, status int) string {
 		return "This user may not do that. Give the user the permission, or set another one"
 	case status == http.StatusMethodNotAllowed, status == http.StatusNotImplemented:
 		return fmt.Sprintf(
-			"The server has no method %s there. Set update_method, lock_method and unlock_method to those "+
-				"that it has", r.method)
+			"The server does not support the method %s at this address. Set update_method, lock_method and "+
+				"unlock_method to those it supports", r.method)
 	case status == http.StatusNotFound:
-		return "There is nothing at this address. Look at address, lock_address and unlock_address"
+		return "Nothing exists at this address. Check address, lock_address and unlock_address"
 	case status == http.StatusRequestEntityTooLarge:
-		return "The state is greater than the server takes. Raise its limit for bodies of requests"
+		return "The state is larger than the server allows. Raise its limit for request bodies"
 	}
 	return ""
 }

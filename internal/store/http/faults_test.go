@@ -250,11 +250,11 @@ func TestLostAnswersAreLookedUp(t *testing.T) {
 	}
 }
 
-// Who answers with success and keeps nothing, or with a page for browsers, is no place for a state: the run ends with
+// Who answers with success and keeps nothing, or with an HTML page, cannot store a state: the run ends with
 // an error that says so, before anything depends on it.
 func TestAnswersThatKeepNothingAreNoSuccess(t *testing.T) {
-	for body, says := range map[string]string{"": "has none", "<html>Sign in</html>": "page for browsers",
-		"\ufeff\n <!doctype html>": "page for browsers"} {
+	for body, says := range map[string]string{"": "does not return it", "<html>Sign in</html>": "an HTML page",
+		"\ufeff\n <!doctype html>": "an HTML page"} {
 		address := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if r.Method != "LOCK" && r.Method != "UNLOCK" {
 				fmt.Fprint(w, body)
@@ -332,7 +332,7 @@ func TestRedirections(t *testing.T) {
 		}
 		h, err := p.Lock(t.Context(), drivertest.Info(lockID))
 		if !follows {
-			if err == nil || !strings.Contains(err.Error(), "sends elsewhere") {
+			if err == nil || !strings.Contains(err.Error(), "redirects to another address") {
 				t.Errorf("lock by %d: %v", code, err)
 			}
 			continue

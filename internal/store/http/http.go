@@ -29,7 +29,7 @@ func Kind() remote.Kind {
 	return remote.Kind{Name: "http", Place: "an HTTP server", Schema: schema(), Open: open,
 		Needed: map[string]string{"address": "TF_HTTP_ADDRESS"},
 		More: map[string]*provider.Attribute{"headers": {Type: cty.Map(cty.String), Optional: true, Sensitive: true,
-			Description: "Headers that go with each request. OpenTofu has this argument, too."}}}
+			Description: "Additional headers of each request. OpenTofu also has this argument."}}}
 }
 
 func schema() *provider.Block {
@@ -42,21 +42,22 @@ func schema() *provider.Block {
 		return a
 	}
 	return &provider.Block{Attributes: map[string]*provider.Attribute{
-		"address":                   secret("Address of the state."),
-		"update_method":             text(cty.String, "Method that writes the state: POST unless it is set."),
-		"lock_address":              secret("Address of the lock. Without it there is no lock."),
-		"lock_method":               text(cty.String, "Method that takes the lock: LOCK unless it is set."),
-		"unlock_address":            secret("Address that releases the lock."),
-		"unlock_method":             text(cty.String, "Method that releases the lock. Default: UNLOCK."),
-		"username":                  text(cty.String, "User for basic authentication."),
-		"password":                  secret("Password for basic authentication."),
-		"skip_cert_verification":    text(cty.Bool, "Whether any certificate of the server is trusted."),
-		"retry_max":                 text(cty.Number, "How often a request is tried again: 2."),
-		"retry_wait_min":            text(cty.Number, "Seconds before a request is tried again: 1."),
-		"retry_wait_max":            text(cty.Number, "Seconds that are waited at most: 30."),
-		"client_ca_certificate_pem": text(cty.String, "Certificates in PEM that the server's is signed with."),
-		"client_certificate_pem":    text(cty.String, "Certificate in PEM that is shown to the server."),
-		"client_private_key_pem":    secret("Private key in PEM of that certificate."),
+		"address":                secret("Address of the state."),
+		"update_method":          text(cty.String, "Method that writes the state. The default is POST."),
+		"lock_address":           secret("Address of the lock. Without it, the state is not locked."),
+		"lock_method":            text(cty.String, "Method that takes the lock. The default is LOCK."),
+		"unlock_address":         secret("Address that releases the lock."),
+		"unlock_method":          text(cty.String, "Method that releases the lock. Default: UNLOCK."),
+		"username":               text(cty.String, "User for basic authentication."),
+		"password":               secret("Password for basic authentication."),
+		"skip_cert_verification": text(cty.Bool, "Whether to accept any certificate of the server."),
+		"retry_max":              text(cty.Number, "Number of retries of a request. The default is 2."),
+		"retry_wait_min":         text(cty.Number, "Minimum seconds to wait before a retry. The default is 1."),
+		"retry_wait_max":         text(cty.Number, "Maximum seconds to wait before a retry. The default is 30."),
+		"client_ca_certificate_pem": text(cty.String, "CA certificates in PEM that the server's certificate is "+
+			"checked against."),
+		"client_certificate_pem": text(cty.String, "Client certificate in PEM."),
+		"client_private_key_pem": secret("Private key of the client certificate, in PEM."),
 	}}
 }
 

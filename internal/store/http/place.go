@@ -55,8 +55,8 @@ func (p *place) kept(ctx context.Context) error {
 	if there, _, err := p.fetch(ctx); err != nil || there.Data != nil {
 		return nil // what cannot be read now, the server has said to have
 	}
-	return &problem{text: fmt.Sprintf("write %s: the server took the state, and has none. Look at the address, and at "+
-		"what answers there: it has to keep what it is given", p.s.name)}
+	return &problem{text: fmt.Sprintf("write %s: the server accepted the state, but does not return it. Check the "+
+		"address and the server: it must store what it receives", p.s.name)}
 }
 
 // Read implements remote.Place.
@@ -79,7 +79,7 @@ func (p *place) asking(body []byte) request {
 }
 
 // looking is the operation of a lock that is taken to see who has it.
-const looking = "look who holds the lock"
+const looking = "check who holds the lock"
 
 // A lock that is taken for a look is gone soon.
 const (
@@ -120,7 +120,8 @@ func (p *place) Lock(ctx context.Context, info state.LockInfo) (remote.Hold, err
 			}
 			continue
 		case holder.ID == "":
-			return nil, &state.LockedError{Err: fmt.Errorf("the state %s is locked. The server does not say by whom%s",
+			return nil, &state.LockedError{Err: fmt.Errorf("the state %s is locked. The server does not report who "+
+				"holds the lock%s",
 				p, p.said(a))}
 		}
 		return nil, &state.LockedError{Info: &holder}
@@ -222,7 +223,7 @@ func (p *place) Holder(ctx context.Context) (*state.LockInfo, error) {
 // ForceUnlock implements remote.Place. The id is all that is sent: the server is to compare it once more.
 func (p *place) ForceUnlock(ctx context.Context, id string) error {
 	if p.s.lock == nil || p.s.unlock == nil {
-		return errors.New("the state has no lock that could be freed: lock_address and unlock_address have to be set")
+		return errors.New("the state has no lock to release: lock_address and unlock_address must be set")
 	}
 	holder, err := p.Holder(ctx)
 	switch {

@@ -105,7 +105,7 @@ var token = regexp.MustCompile("^[A-Za-z0-9!#$%&'*+.^_`|~-]+$")
 func (r reader) method(name, usual string) string {
 	m := r.text(name, usual)
 	if !token.MatchString(m) {
-		r.wrong(name, "invalid "+name, "%q is not a method of HTTP. Use a word such as %s.", m, usual)
+		r.wrong(name, "invalid "+name, "%q is not an HTTP method. Use a method such as %s.", m, usual)
 	}
 	return m
 }
@@ -120,10 +120,10 @@ func (r reader) url(name string) *url.URL {
 	switch {
 	case err != nil:
 		r.wrong(name, "failed to parse "+name+" URL", "The argument %s, or %s, is not an address such as "+
-			"https://states.example.com/network. It is not shown here, because it may hold a password.", name,
+			"https://states.example.com/network. It is not shown here, because it may contain a password.", name,
 			variable(name))
 	case u.Scheme != "http" && u.Scheme != "https":
-		r.wrong(name, name+" must be HTTP or HTTPS", "The address has to begin with https:// or http://.")
+		r.wrong(name, name+" must be HTTP or HTTPS", "The address must begin with https:// or http://.")
 	case u.Host == "":
 		r.wrong(name, name+" must name a host", "An address looks like https://states.example.com/network.")
 	}
@@ -171,7 +171,7 @@ func (r reader) certificates(s *settings) {
 		s.tls.RootCAs = x509.NewCertPool()
 		if !s.tls.RootCAs.AppendCertsFromPEM([]byte(ca)) {
 			r.wrong("client_ca_certificate_pem", "failed to append certs", "client_ca_certificate_pem has no "+
-				"certificate that can be read. It takes the text of a PEM file, not its name: file(\"ca.pem\") does "+
+				"readable certificate. It must be the content of a PEM file, not its name: file(\"ca.pem\") does "+
 				"not work in a backend block, so use %s.", variable("client_ca_certificate_pem"))
 		}
 	}
@@ -181,18 +181,18 @@ func (r reader) certificates(s *settings) {
 	case cert == "" && private == "":
 		return
 	case cert == "":
-		r.wrong(certificate, key+" is set but "+certificate+" is not", "A private key is of use with its certificate "+
-			"alone. Set both, or neither.")
+		r.wrong(certificate, key+" is set but "+certificate+" is not", "A private key needs its certificate. Set "+
+			"both, or neither.")
 		return
 	case private == "":
-		r.wrong(key, certificate+" is set but "+key+" is not", "A certificate is of use with its private key alone. "+
-			"Set both, or neither.")
+		r.wrong(key, certificate+" is set but "+key+" is not", "A certificate needs its private key. Set both, or "+
+			"neither.")
 		return
 	}
 	pair, err := tls.X509KeyPair([]byte(cert), []byte(private))
 	if err != nil {
-		r.wrong(certificate, "cannot load client certificate", "%s and %s have to be a certificate and its private "+
-			"key, each the text of a PEM file: %s.", certificate, key, strings.TrimPrefix(err.Error(), "tls: "))
+		r.wrong(certificate, "cannot load client certificate", "%s and %s must be a certificate and its private key, "+
+			"each as the content of a PEM file: %s.", certificate, key, strings.TrimPrefix(err.Error(), "tls: "))
 		return
 	}
 	s.tls.Certificates = []tls.Certificate{pair}
@@ -229,11 +229,12 @@ func (r reader) headers(s *settings) {
 			r.wrong(argument, fmt.Sprintf("headers %q is reserved", name), "Tombolo sets this header itself. Leave it "+
 				"out.")
 		case canonical == "Authorization" && s.user != "":
-			r.wrong(argument, fmt.Sprintf("headers %q cannot be set when providing username", name), "A username is "+
-				"sent in this header. Set one of the two.")
+			r.wrong(argument, fmt.Sprintf("headers %q cannot be set when providing username", name), "The username "+
+				"is sent in this header. Set only one of the two.")
 		case element.IsNull() || !headerValue.MatchString(element.AsString()):
 			r.wrong(argument, fmt.Sprintf("headers %q value must not be empty and only contain ascii characters", name),
-				"The value may have letters, digits, signs and blanks. It is not shown here, because it may be secret.")
+				"The value can have printable ASCII characters and spaces. It is not shown here, because it may be "+
+					"secret.")
 		default:
 			s.headers[canonical] = element.AsString()
 			s.secrets = append(s.secrets, element.AsString())

@@ -47,7 +47,7 @@ func (p *Parsed) Lay(base *state.State, at Mark, foreign bool) (*Overlay, error)
 	if foreign {
 		f.foreign = "another program wrote the state after the run"
 		if base != nil && base.Lineage != "" && p.Header.Lineage != "" && base.Lineage != p.Header.Lineage {
-			f.other = "a state of another lineage stands there now"
+			f.other = "the state now has another lineage"
 		}
 	}
 	return p.lay(f, base)
@@ -55,7 +55,7 @@ func (p *Parsed) Lay(base *state.State, at Mark, foreign bool) (*Overlay, error)
 
 // Keep leaves all that the journal has beyond the mark open: the state that it belongs to cannot be read.
 func (p *Parsed) Keep(at Mark) (*Overlay, error) {
-	const why = "the state could not be read, and another one was to take its place"
+	const why = "the state could not be read, and was to be replaced"
 	var none *state.State
 	return p.lay(&folder{builder: none.Builder(), covers: at.Covers, open: map[string]*opened{}, foreign: why,
 		other: why}, none)
@@ -241,7 +241,8 @@ func (f *folder) fits(was map[string]string, e state.Edit) (fit, string) {
 	case e.Move != nil && f.builder.Object(addr.Object{Instance: e.Move.From}) == nil:
 		return skipIt, ""
 	case e.Move != nil && f.builder.Object(addr.Object{Instance: e.Move.To}) != nil:
-		return keepIt, fmt.Sprintf("%s, and it has an object at %s, where one was to be moved", f.foreign, e.Move.To)
+		return keepIt, fmt.Sprintf("%s, and it has an object at %s, where an object was to be moved",
+			f.foreign, e.Move.To)
 	}
 	return foldIt, ""
 }

@@ -99,7 +99,7 @@ func (k *Key) open(n Nonce, r *Record) error {
 	}
 	plain, err := k.aead.Open(nil, r.Payload[:size], r.Payload[size:], place(n, r.Seq, r.Kind))
 	if err != nil {
-		return fmt.Errorf("record %d is not what was written: its encrypted content was changed", r.Seq)
+		return fmt.Errorf("record %d was changed after it was written: its encrypted content does not verify", r.Seq)
 	}
 	r.Payload = plain
 	return nil

@@ -54,6 +54,6 @@ func Countable(st *state.State, where string) error {
 	if st == nil || st.Serial <= LastSerial {
 		return nil
 	}
-	return fmt.Errorf("the state %s has serial %d, and there are not enough greater numbers left to go on. "+
-		"Write it with a small serial: state pull, change it, state push -force", where, st.Serial)
+	return fmt.Errorf("the state %s has serial %d, which is too close to the largest possible serial. Pull the "+
+		"state, give it a small serial, and write it with state push -force", where, st.Serial)
 }

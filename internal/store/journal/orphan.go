@@ -49,7 +49,7 @@ func Orphaned(b []byte, place string, c *encryption.Cipher) (results []state.Unf
 			return nil, fmt.Errorf("record %d: %w", r.Seq, err)
 		}
 		if u != nil {
-			u.Why = "the journal of the run was removed while it wrote there"
+			u.Why = "the journal of the run was removed during the run"
 			results = append(results, *u)
 		}
 	}

@@ -192,7 +192,7 @@ type Mark struct {
 // only what is plain.
 func Parse(b []byte, c *encryption.Cipher, rescues func(*Parsed) ([][]byte, error)) (*Parsed, error) {
 	if len(b) < PrefixSize || !bytes.HasPrefix(b, []byte(Magic)) {
-		return nil, fmt.Errorf("it does not start like a journal of this version")
+		return nil, fmt.Errorf("it does not begin as a journal of this version does")
 	}
 	p := &Parsed{Nonce: Nonce(b[len(Magic):PrefixSize]), End: int64(PrefixSize), cipher: c}
 	p.add(b)
@@ -284,7 +284,7 @@ func (p *Parsed) torn(rest []byte) error {
 		return nil
 	}
 	return fmt.Errorf(
-		"record %d is damaged, and %d records behind it are whole: results that were stored would be lost",
+		"record %d is damaged, but %d records after it are intact: their results would be lost",
 		p.Next, behind)
 }
 
@@ -319,7 +319,7 @@ func (p *Parsed) rescued(b []byte) error {
 		return nil
 	}
 	if r, _, ok := cutRecord(b[PrefixSize:], p.Nonce); ok && r.Seq > p.Next {
-		return fmt.Errorf("record %d is missing, and another file goes on with record %d", p.Next, r.Seq)
+		return fmt.Errorf("record %d is missing, and another file continues with record %d", p.Next, r.Seq)
 	}
 	for at := PrefixSize; ; {
 		r, size, ok := cutRecord(b[at:], p.Nonce)
@@ -412,7 +412,7 @@ func (p *Parsed) GoOn(b []byte) (late []state.Unfolded, err error) {
 		case r.Seq == 0: // which run this is: for journals that know it no more
 			continue
 		case !forked && r.Seq > p.Next:
-			return nil, fmt.Errorf("record %d is missing, and this file goes on with record %d", p.Next, r.Seq)
+			return nil, fmt.Errorf("record %d is missing, and this file continues with record %d", p.Next, r.Seq)
 		case !forked && r.Seq == p.Next:
 			p.Records = append(p.Records, r)
 			p.Next++

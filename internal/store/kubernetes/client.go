@@ -148,7 +148,7 @@ func (c *client) once(ctx context.Context, method, path string, query url.Values
 	case err != nil:
 		return nil, c.unheard(ctx, err)
 	case len(data) > maxAnswer:
-		return nil, fmt.Errorf("the answer of %s is greater than %d bytes", c.base.Host, maxAnswer)
+		return nil, fmt.Errorf("the answer of %s is larger than %d bytes", c.base.Host, maxAnswer)
 	}
 	return &answer{status: in.StatusCode, body: data}, nil
 }
@@ -185,7 +185,7 @@ func (c *client) failed(what, name string, a *answer) error {
 	}
 	switch a.status {
 	case http.StatusUnauthorized:
-		text += ". The server does not accept these credentials: look at config_path, config_context and token"
+		text += ". The server does not accept these credentials: check config_path, config_context and token"
 	case http.StatusForbidden:
 		text += ". Allow get, list, create, update and delete of secrets and leases in the namespace " + c.s.namespace
 	case http.StatusNotFound:
@@ -218,7 +218,7 @@ func (c *client) get(ctx context.Context, name string) (*secret, error) {
 	}
 	s := &secret{}
 	if s.all, err = decode(a, s); err != nil || s.Metadata.ResourceVersion == "" {
-		return nil, fmt.Errorf("read the secret %s: what answers at %s is not Kubernetes. Look at the address", name,
+		return nil, fmt.Errorf("read the secret %s: what answers at %s is not Kubernetes. Check the address", name,
 			c.base.Host)
 	}
 	return s, nil
@@ -248,7 +248,7 @@ func (c *client) put(ctx context.Context, s *secret) (version string, _ error) {
 	}
 	var made secret
 	if json.Unmarshal(a.body, &made) != nil || made.Metadata.ResourceVersion == "" {
-		return "", fmt.Errorf("write the secret %s: what answers at %s is not Kubernetes. Look at the address",
+		return "", fmt.Errorf("write the secret %s: what answers at %s is not Kubernetes. Check the address",
 			s.Metadata.Name, c.base.Host)
 	}
 	return made.Metadata.ResourceVersion, nil
@@ -285,7 +285,7 @@ func (c *client) list(ctx context.Context, selector string) (all []metadata, _ e
 		Items []struct{ Metadata metadata }
 	}
 	if err := json.Unmarshal(a.body, &found); err != nil {
-		return nil, fmt.Errorf("list secrets: what answers at %s is not Kubernetes. Look at the address", c.base.Host)
+		return nil, fmt.Errorf("list secrets: what answers at %s is not Kubernetes. Check the address", c.base.Host)
 	}
 	for _, one := range found.Items {
 		all = append(all, one.Metadata)

@@ -62,7 +62,7 @@ func (p *place) lease(ctx context.Context) (*lease, error) {
 	}
 	l := &lease{}
 	if l.all, err = decode(a, l); err != nil || l.Metadata.ResourceVersion == "" {
-		return nil, fmt.Errorf("read the lease %s: what answers at %s is not Kubernetes. Look at the address",
+		return nil, fmt.Errorf("read the lease %s: what answers at %s is not Kubernetes. Check the address",
 			p.leaseName(), p.client.base.Host)
 	}
 	return l, nil
@@ -135,7 +135,7 @@ func (p *place) Lock(ctx context.Context, info state.LockInfo) (remote.Hold, err
 			p.leave(ctx, info.ID)
 			return nil, err
 		case try == lockTries:
-			return nil, &state.LockedError{Err: fmt.Errorf("the lock of %s is taken and freed all the time", p)}
+			return nil, &state.LockedError{Err: fmt.Errorf("other runs keep taking and releasing the lock of %s", p)}
 		}
 	}
 }
@@ -185,7 +185,7 @@ func (p *place) ForceUnlock(ctx context.Context, id string) error {
 	if err := p.free(ctx, id); !errors.Is(err, remote.ErrLost) {
 		return err
 	}
-	return errors.New("another run has taken the lock just now. Check who holds it")
+	return errors.New("another run has just taken the lock. Check who holds it")
 }
 
 // hold is a lock that is held. Without an id there is none.

@@ -44,31 +44,31 @@ func schema() *provider.Block {
 	required := func(about string) *provider.Attribute {
 		return &provider.Attribute{Type: cty.String, Required: true, Description: about}
 	}
-	env := of(cty.Map(cty.String), "Variables of its environment.")
+	env := of(cty.Map(cty.String), "Its environment variables.")
 	env.Sensitive = true
 	return &provider.Block{Attributes: map[string]*provider.Attribute{
-		"secret_suffix":            text("What names of secrets end with: tfstate-WORKSPACE-SUFFIX."),
-		"labels":                   of(cty.Map(cty.String), "More labels of the secrets."),
-		"namespace":                text("Namespace of the secrets: default unless it is set."),
-		"in_cluster_config":        of(cty.Bool, "Whether the credentials are those of the pod."),
+		"secret_suffix":            text("Suffix of the names of secrets: tfstate-WORKSPACE-SUFFIX."),
+		"labels":                   of(cty.Map(cty.String), "Additional labels of the secrets."),
+		"namespace":                text("Namespace of the secrets. The default is default."),
+		"in_cluster_config":        of(cty.Bool, "Whether to use the credentials of the pod."),
 		"load_config_file":         of(cty.Bool, "Has no effect, as in Terraform."),
 		"host":                     text("Address of the API server."),
 		"username":                 text("User for basic authentication."),
 		"password":                 secret("Password for basic authentication."),
-		"insecure":                 of(cty.Bool, "Whether any certificate of the server is trusted."),
-		"client_certificate":       text("Certificate in PEM that is shown to the server."),
-		"client_key":               secret("Private key in PEM of that certificate."),
-		"cluster_ca_certificate":   text("Certificates in PEM that the server's is signed with."),
-		"config_paths":             of(cty.List(cty.String), "Files of kubectl."),
-		"config_path":              text("File of kubectl."),
-		"config_context":           text("Context in the files of kubectl."),
-		"config_context_auth_info": text("User in the files of kubectl."),
-		"config_context_cluster":   text("Cluster in the files of kubectl."),
+		"insecure":                 of(cty.Bool, "Whether to accept any certificate of the server."),
+		"client_certificate":       text("Client certificate in PEM."),
+		"client_key":               secret("Private key of the client certificate, in PEM."),
+		"cluster_ca_certificate":   text("CA certificates in PEM that the server's certificate is checked against."),
+		"config_paths":             of(cty.List(cty.String), "Configuration files of kubectl."),
+		"config_path":              text("Configuration file of kubectl."),
+		"config_context":           text("Context in the configuration of kubectl."),
+		"config_context_auth_info": text("User in the configuration of kubectl."),
+		"config_context_cluster":   text("Cluster in the configuration of kubectl."),
 		"token":                    secret("Token of a service account."),
 		"proxy_url":                text("Proxy for all requests."),
-		"exec": {Optional: true, Description: "Program that gets credentials.",
+		"exec": {Optional: true, Description: "Program that prints credentials.",
 			Nested: &provider.NestedObject{Nesting: provider.NestingSingle, Attributes: map[string]*provider.Attribute{
-				"api_version": required("Version of what it prints."), "command": required("The program."),
+				"api_version": required("API version of its output."), "command": required("The program."),
 				"args": of(cty.List(cty.String), "Its arguments."), "env": env,
 			}}},
 	}}
@@ -88,8 +88,8 @@ func open(_ context.Context, config cty.Value, o remote.Surroundings) (remote.Dr
 	}
 	c, err := newClient(s, o)
 	if err != nil {
-		return nil, diags.Errorf(nil, "Kubernetes cannot be reached", "%s. Look at the arguments of the backend "+
-			"\"kubernetes\" that say how to connect, and at the file of kubectl that they name.", s.clean(err.Error()))
+		return nil, diags.Errorf(nil, "Kubernetes cannot be reached", "%s. Check the connection arguments of the "+
+			"backend \"kubernetes\", and the configuration file of kubectl.", s.clean(err.Error()))
 	}
 	return &driver{s: s, client: c}, diags
 }
@@ -130,9 +130,8 @@ func (d *driver) Place(workspace string) (remote.Place, error) {
 	name := "tfstate-" + workspace + "-" + d.s.suffix
 	const most = 120 // of 253, for what is added to it; a label has at most 63
 	if !secretName.MatchString(name) || len(name) > most || len(workspace) > 63 || strings.HasSuffix(workspace, ".") {
-		return nil, fmt.Errorf("%q cannot be the name of a secret of Kubernetes, in which the state would be. "+
-			"Names of workspaces and secret_suffix have small letters, digits and hyphens, and at most %d of them in "+
-			"all", name, most)
+		return nil, fmt.Errorf("%q is not a valid name for the Kubernetes secret with the state. Use only lower-case "+
+			"letters, digits and hyphens in workspace names and secret_suffix, at most %d together", name, most)
 	}
 	p := &place{d: d, client: d.client, workspace: workspace, name: name}
 	s := space{client: d.client, state: name}

@@ -64,7 +64,7 @@ func (p *place) parts(ctx context.Context) (all []*secret, _ error) {
 			return all, nil
 		}
 	}
-	return nil, fmt.Errorf("the state %s is in more than %d secrets, which no state is", p, maxParts)
+	return nil, fmt.Errorf("the state %s is in more than %d secrets, the limit for a state", p, maxParts)
 }
 
 // stored is a state as it stands there.
@@ -123,7 +123,7 @@ func uncompressed(zipped []byte) ([]byte, error) {
 	}
 	data, err := io.ReadAll(io.LimitReader(z, maxState+1))
 	if err == nil && len(data) > maxState {
-		err = fmt.Errorf("it is greater than %d bytes, which no state is", maxState)
+		err = fmt.Errorf("it is larger than %d bytes, the limit for a state", maxState)
 	}
 	return data, err
 }
@@ -166,7 +166,7 @@ func (p *place) labels() map[string]string {
 // besides is made before, empty, so that later writes are all over versions that were seen.
 func (p *place) write(ctx context.Context, was *stored, zipped []byte) error {
 	if len(zipped) > maxParts*maxSecret {
-		return fmt.Errorf("the state %s is greater than %d secrets hold", p, maxParts)
+		return fmt.Errorf("the state %s is too large for %d secrets", p, maxParts)
 	}
 	count := max(1, (len(zipped)+maxSecret-1)/maxSecret)
 	several := max(count, len(was.parts)) > 1

@@ -114,14 +114,14 @@ func read(config cty.Value, o remote.Surroundings) (*settings, diag.List) {
 		r.wrong("secret_suffix", "secret_suffix argument is required", "Set the argument secret_suffix of the backend "+
 			"\"kubernetes\": the state is in the secret tfstate-WORKSPACE-SUFFIX.")
 	case numbered.MatchString(s.suffix):
-		r.wrong("secret_suffix", "secret_suffix must not end with '-<number>'", "It is %q. Parts of great states have "+
-			"such names.", s.suffix)
+		r.wrong("secret_suffix", "secret_suffix must not end with '-<number>'", "It is %q. The parts of large states "+
+			"have such names.", s.suffix)
 	case !secretName.MatchString(s.suffix) || len(s.suffix) > 63:
-		r.wrong("secret_suffix", "Invalid secret_suffix", "It is %q. It may have small letters, digits and hyphens, "+
-			"and at most 63 of them.", s.suffix)
+		r.wrong("secret_suffix", "Invalid secret_suffix", "It is %q. Use only lower-case letters, digits and "+
+			"hyphens, at most 63.", s.suffix)
 	}
 	if !secretName.MatchString(s.namespace) {
-		r.wrong("namespace", "Invalid namespace", "It is %q. It may have small letters, digits and hyphens.",
+		r.wrong("namespace", "Invalid namespace", "It is %q. Use only lower-case letters, digits and hyphens.",
 			s.namespace)
 	}
 	if v, ok := r.value("labels"); ok {
@@ -141,7 +141,7 @@ func (r reader) connect(s *settings) {
 	}
 	if err != nil {
 		*r.diags = r.diags.Errorf(nil, "The configuration of Kubernetes cannot be used", "%s. Set config_path, or "+
-			"KUBE_CONFIG_PATH, to the file of kubectl, or set host and token.", s.clean(err.Error()))
+			"KUBE_CONFIG_PATH, to the configuration file of kubectl, or set host and token.", s.clean(err.Error()))
 		return
 	}
 	c := s.rest
@@ -203,7 +203,7 @@ func (r reader) files(s *settings) (*rest.Config, error) {
 	}
 	c, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, set).ClientConfig()
 	if clientcmd.IsEmptyConfig(err) {
-		err = errors.New("nothing says where the API server is")
+		err = errors.New("the address of the API server is not set")
 	}
 	return c, err
 }

@@ -59,7 +59,7 @@ func (w *heldWorkspace) ForceUnlock(ctx context.Context, id string) error {
 	case info == nil:
 		return w.Workspace.ForceUnlock(ctx, id)
 	case info.ID != id:
-		return errors.New("invalid lock id: that of the lock is " + info.ID)
+		return errors.New("invalid lock id: the lock has the id " + info.ID)
 	}
 	w.store.mu.Lock()
 	defer w.store.mu.Unlock()

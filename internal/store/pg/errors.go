@@ -19,16 +19,16 @@ func (o *options) connectError(err error) error {
 	hint := ""
 	switch {
 	case strings.Contains(err.Error(), "server refused TLS connection"):
-		hint = " The server does not encrypt connections: set sslmode=disable in conn_str, or PGSSLMODE, if that is " +
-			"fine."
+		hint = " The server does not support TLS. To connect without encryption, set sslmode=disable in conn_str, or " +
+			"PGSSLMODE."
 	case code(err, "28P01", "28000"):
 		hint = " Check the user and the password in conn_str, or PGUSER and PGPASSWORD."
 	case code(err, tooManyConnections):
-		hint = " It has been asked again and again. Raise max_connections there, or end what else is connected."
+		hint = " Several attempts failed. Raise max_connections on the server, or close other connections."
 	case code(err, "3D000"):
-		hint = " The database must be made before: createdb " + o.config.Database + "."
+		hint = " Create the database first: createdb " + o.config.Database + "."
 	case code(err, "08P01") && strings.Contains(err.Error(), "unsupported startup parameter"):
-		hint = " There is a pooler in front of the server: connect to the server itself."
+		hint = " A connection pooler answers for the server: connect to the server itself."
 	}
 	var e *pgconn.ConnectError
 	if errors.As(err, &e) {
@@ -56,17 +56,17 @@ func (o *options) explain(err error) error {
 	text := fmt.Sprintf("the PostgreSQL server %s answered: %s (SQLSTATE %s)", o.address(), e.Message, e.Code)
 	switch e.Code {
 	case "42501":
-		text += fmt.Sprintf(". The user %s needs this permission; docs/state.md lists all that are needed",
+		text += fmt.Sprintf(". The user %s needs this permission; docs/state.md lists all required permissions",
 			quote(o.config.User))
 	case "22P05":
-		text += ". The database cannot keep all characters: make one with the encoding UTF8"
+		text += ". The database cannot store all characters: create one with the encoding UTF8"
 	case "42883":
-		text += ". PostgreSQL 11 or newer is needed"
+		text += ". PostgreSQL 11 or newer is required"
 	case "25006":
-		text += ". The server or the user may only read. Connect to the primary server " +
-			"(target_session_attrs=read-write), or run without the lock (-lock=false) if nothing is to be written"
+		text += ". The server or the user is read-only. Connect to the primary server " +
+			"(target_session_attrs=read-write), or use -lock=false if you only read"
 	case "57P01", "57P02", "57P03":
-		text += ". The server was stopped, or somebody ended this connection"
+		text += ". The server was stopped, or this connection was terminated"
 	}
 	return &problem{o.scrub(text), err}
 }

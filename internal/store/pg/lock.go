@@ -45,7 +45,7 @@ func (p *place) Lock(ctx context.Context, info state.LockInfo) (remote.Hold, err
 			if errors.Is(err, errCreating) {
 				return nil, p.creating(ctx)
 			}
-			return nil, &state.LockedError{Err: fmt.Errorf("the state of %s changes hands all the time", p)}
+			return nil, &state.LockedError{Err: fmt.Errorf("other runs keep taking and releasing the lock of %s", p)}
 		}
 		select {
 		case <-ctx.Done():
@@ -115,8 +115,8 @@ func (p *place) row(ctx context.Context, h *hold) (own bool, err error) {
 			continue
 		case r.true(0, 1):
 			return false, &problem{text: "the PostgreSQL server " + p.o.address() +
-				" is a standby, which may only be " +
-				"read and has locks of its own. Connect to the primary server (target_session_attrs=read-write)"}
+				" is a standby, which is read-only and has separate locks. Connect to the primary server " +
+				"(target_session_attrs=read-write)"}
 		}
 		if own = r.true(0, 2); !own {
 			if own, err = p.o.ensure(ctx, h.s); err != nil {
@@ -159,9 +159,8 @@ func (p *place) creating(ctx context.Context) error {
 		return &state.LockedError{Err: errCreating}
 	}
 	if !other.ours {
-		other.info.Info = "It holds the lock for creating states, which Terraform keeps all through the first apply " +
-			"of " +
-			"a state, perhaps of another project in this database. " + other.info.Info
+		other.info.Info = "It holds the lock for creating states, which Terraform holds during the whole first apply " +
+			"of a state, perhaps of another project in this database. " + other.info.Info
 	}
 	return &state.LockedError{Info: &other.info}
 }

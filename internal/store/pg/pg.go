@@ -41,17 +41,17 @@ func Kind() remote.Kind {
 		Name:  "pg",
 		Place: "a PostgreSQL database",
 		Schema: &provider.Block{Attributes: map[string]*provider.Attribute{
-			"conn_str": secret(cty.String, "Connection string of the database: an address that begins with "+
-				"postgres://, or words such as host=... dbname=.... What it leaves out is taken from PGHOST, "+
-				"PGPASSWORD and the other variables of PostgreSQL's programs."),
-			"schema_name":          optional(cty.String, "Name of the schema that has the tables."),
+			"conn_str": secret(cty.String, "Connection string of the database: a URL that begins with postgres://, "+
+				"or settings such as host=... dbname=.... Missing settings are read from PGHOST, PGPASSWORD and the "+
+				"other variables of PostgreSQL's programs."),
+			"schema_name":          optional(cty.String, "Name of the schema with the tables."),
 			"skip_schema_creation": optional(cty.Bool, "If set, the schema must exist: it is not created."),
 			"skip_table_creation":  optional(cty.Bool, "If set, the tables must exist: they are not created."),
 			"skip_index_creation":  optional(cty.Bool, "If set, the index of the table of states is not created."),
 		}},
 		More: map[string]*provider.Attribute{
-			"table_name": optional(cty.String, "Name of the table of states; states unless it is set."),
-			"index_name": optional(cty.String, "Name of the table's index; states_by_name unless it is set."),
+			"table_name": optional(cty.String, "Name of the table of states. The default is states."),
+			"index_name": optional(cty.String, "Name of the table's index. The default is states_by_name."),
 		},
 		Open: open,
 	}
@@ -100,7 +100,7 @@ func open(_ context.Context, config cty.Value, s remote.Surroundings) (remote.Dr
 	for name, value := range map[string]string{"schema_name": o.schema, "table_name": o.table, "index_name": o.index} {
 		if value == "" || len(value) > 63 {
 			a.wrong(name, "Invalid name of a database object",
-				"The argument %s is %q. Names of PostgreSQL have 1 to 63 bytes.", name, value)
+				"The argument %s is %q. Names in PostgreSQL have 1 to 63 bytes.", name, value)
 		}
 	}
 	var err error
@@ -109,7 +109,7 @@ func open(_ context.Context, config cty.Value, s remote.Surroundings) (remote.Dr
 	}
 	if o.config, err = connection(a.text("conn_str", "PG_CONN_STR", ""), a.getenv); err != nil {
 		a.wrong("conn_str", "Invalid PostgreSQL connection string", "The argument conn_str, or PG_CONN_STR, "+
-			"cannot be used: %s. It is not shown here, because it may hold a password.", err)
+			"cannot be used: %s. It is not shown here, because it may contain a password.", err)
 	}
 	if a.diags.HasErrors() {
 		return nil, a.diags

@@ -126,7 +126,7 @@ func (h *holder) foreign(r rows) {
 			from = "an address that only the user " + user + " may see"
 		}
 	}
-	note := "This is all that the server knows of the connection that holds the lock. It was opened at the time given"
+	note := "The server knows nothing else about the connection that holds the lock. It was opened at the time shown"
 	if !active.IsZero() {
 		note += ", and last used at " + active.Format(time.RFC3339)
 	}
@@ -223,7 +223,8 @@ func (p *place) ForceUnlock(ctx context.Context, lockID string) error {
 			return err
 		}
 		if time.Now().After(deadline) {
-			return fmt.Errorf("the server was told to end process %s, which holds the lock, but it goes on", h.pid)
+			return fmt.Errorf("the server was asked to end process %s, which holds the lock, but the process is "+
+				"still running", h.pid)
 		}
 		select {
 		case <-ctx.Done():

@@ -46,5 +46,5 @@ func (o *options) pooler(ctx context.Context, s *session) error {
 func (o *options) pooled() error {
 	return &problem{text: "there is a pooler in front of the PostgreSQL server, at " + o.address() +
 		", that gives each transaction another connection to the server (PgBouncer with pool_mode=transaction, or " +
-		"the like). A lock would get lost there. Connect to the server itself, or to a pool with pool_mode=session"}
+		"the like). Locks would be lost. Connect to the server itself, or to a pool with pool_mode=session"}
 }

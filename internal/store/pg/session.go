@@ -75,7 +75,7 @@ func (o *options) connect(ctx context.Context) (*session, error) {
 	conn, err := pgconn.ConnectConfig(dialing, o.config)
 	for pause := 100 * time.Millisecond; code(err, tooManyConnections, cannotConnectNow); pause = min(2*pause,
 		maxPause) {
-		o.log("the PostgreSQL server %s takes no more connections now", o.address())
+		o.log("the PostgreSQL server %s does not accept more connections now", o.address())
 		select {
 		case <-dialing.Done():
 		case <-time.After(pause/2 + rand.N(pause)):

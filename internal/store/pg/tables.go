@@ -107,15 +107,15 @@ func (o *options) ensureOnce(ctx context.Context, s *session) (bool, error) {
 	var todo []string
 	switch {
 	case !hasSchema && o.skipSchema:
-		return false, fmt.Errorf("the schema %s does not exist, and skip_schema_creation is set: somebody with the "+
-			"permission has to create it (%s)", quote(o.schema), schema)
+		return false, fmt.Errorf("the schema %s does not exist, and skip_schema_creation is set: someone with the "+
+			"permission must create it (%s)", quote(o.schema), schema)
 	case !hasSchema:
 		todo = append(todo, schema)
 	}
 	switch {
 	case !hasTable && o.skipTable:
-		return false, fmt.Errorf("the table %s does not exist, and skip_table_creation is set: somebody with the "+
-			"permission has to create it (%s)", o.states(), table)
+		return false, fmt.Errorf("the table %s does not exist, and skip_table_creation is set: someone with the "+
+			"permission must create it (%s)", o.states(), table)
 	case !hasTable:
 		todo = append(todo, table)
 		if !o.skipIndex {
@@ -140,7 +140,7 @@ func (o *options) ensureOnce(ctx context.Context, s *session) (bool, error) {
 		errors.As(err, &e)
 		err = &problem{
 			fmt.Sprintf(
-				"the user %s may not create what is missing (%s). Somebody with the permission has to run once: %s",
+				"the user %s may not create the missing objects (%s). Someone with the permission must run once: %s",
 				quote(o.config.User), e.Message, strings.Join(todo, ";\n")), err}
 	}
 	return own, err

@@ -120,13 +120,13 @@ func (c *client) once(ctx context.Context, verb string, params []byte, result an
 		began := time.Now()
 		p, err := r.Conn.Begin(verb, params, nil)
 		if stray := (*session.StrayError)(nil); errors.As(err, &stray) {
-			return c.problem("%s. What is for people belongs on standard error.\n\nOutput: %s", stray,
+			return c.problem("%s. Write messages for people to standard error.\n\nOutput: %s", stray,
 				c.excerpt(stray.Line))
 		}
 		if err != nil { // it ended before it got the call
 			c.end()
 			if again {
-				return c.problem("it ended as soon as it was called: %v", err)
+				return c.problem("it ended when the first call was sent: %v", err)
 			}
 			continue
 		}
@@ -134,7 +134,7 @@ func (c *client) once(ctx context.Context, verb string, params []byte, result an
 		if err == nil {
 			err = json.Unmarshal(answer, result)
 			if err != nil {
-				err = c.problem("its answer to %s is not what it must be: %v\n\nOutput: %s", verb, err,
+				err = c.problem("its answer to %s is not valid: %v\n\nOutput: %s", verb, err,
 					c.excerpt(answer))
 			}
 		}
@@ -259,14 +259,14 @@ func (c *client) answer(r *running, p *session.Pending, verb string) (json.RawMe
 	switch {
 	case errors.As(err, &ended):
 		c.hear(nil)
-		return nil, c.problem("%s, and what became of %s is not known%s", ended, verb, indented(ended.Message))
+		return nil, c.problem("%s, and the outcome of %s is unknown%s", ended, verb, indented(ended.Message))
 	case errors.As(err, &broken):
 		c.end()
 		return nil, c.problem("%s\n\nOutput: %s", broken, c.excerpt(broken.Line))
 	case err != nil:
 		return nil, err
 	case reply.Stray != nil:
-		return nil, c.problem("%s. What is for people belongs on standard error.\n\nOutput: %s", reply.Stray,
+		return nil, c.problem("%s. Write messages for people to standard error.\n\nOutput: %s", reply.Stray,
 			c.excerpt(reply.Stray.Line))
 	case reply.Error == nil:
 		return reply.Result, nil
@@ -288,7 +288,7 @@ func (c *client) answer(r *running, p *session.Pending, verb string) (json.RawMe
 	}
 	switch reply.Error.Code {
 	case session.CodeMissing:
-		return nil, c.problem("it does not know the verb %s", verb)
+		return nil, c.problem("it does not support the verb %s", verb)
 	case session.CodeTemporary:
 		return nil, &temporaryError{c.problem("it asks to try %s later: %s", verb, reply.Error.Message)}
 	}
@@ -334,6 +334,6 @@ func (c *client) notStarted(err error) error {
 			return fmt.Errorf("the program %s cannot be started: %w. %s", c.shown, err, advice)
 		}
 	}
-	return fmt.Errorf("the program %s cannot be started: %w. The argument \"command\" of the backend names it; it is "+
-		"looked for as seen from the folder of the root module", c.shown, err)
+	return fmt.Errorf("the program %s cannot be started: %w. The argument \"command\" of the backend sets it; "+
+		"relative paths start at the folder of the root module", c.shown, err)
 }

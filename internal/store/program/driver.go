@@ -208,7 +208,7 @@ func (p *place) ForceUnlock(ctx context.Context, id string) error {
 	}
 	err = (&hold{p: p, id: id}).Unlock(ctx)
 	if errors.Is(err, remote.ErrLost) {
-		return errors.New("another run has taken the lock just now. Check who holds it")
+		return errors.New("another run has just taken the lock. Check who holds it")
 	}
 	return err
 }

@@ -42,11 +42,11 @@ func schema() *provider.Block {
 		"command": {Type: cty.List(cty.String), Optional: true,
 			Description: "The program and its arguments. There is no shell. It runs in the folder of the root module."},
 		"config": {Type: cty.Map(cty.String), Optional: true,
-			Description: "Settings for the program, such as where it keeps states. It defines their names."},
+			Description: "Settings for the program, such as where it stores states. The program defines their names."},
 		"secrets": {Type: cty.Map(cty.String), Optional: true, Sensitive: true,
-			Description: "More settings, whose values are not shown."},
+			Description: "Additional settings whose values are never shown."},
 		"timeout": {Type: cty.String, Optional: true,
-			Description: "How long the program may take for an answer, such as 30s: up to 2m, which is the default."},
+			Description: "Time limit for an answer of the program, such as 30s. The maximum and default is 2m."},
 	}}
 }
 
@@ -130,12 +130,12 @@ func command(config cty.Value) (words []string, problem string) {
 	v := config.GetAttr("command")
 	if v.IsNull() || v.LengthInt() == 0 {
 		return nil,
-			"The argument \"command\" must name the program that keeps the states, and its arguments, such as " +
+			"The argument \"command\" must be the program that stores the states, and its arguments, such as " +
 				"[\"python3\", \"./store.py\"]."
 	}
 	for _, word := range v.AsValueSlice() {
 		if word.IsNull() || strings.ContainsRune(word.AsString(), 0) || len(words) == 0 && word.AsString() == "" {
-			return nil, "The argument \"command\" must be a list of texts, of which the first names a program."
+			return nil, "The argument \"command\" must be a list of strings, and the first must name a program."
 		}
 		words = append(words, word.AsString())
 	}

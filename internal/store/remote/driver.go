@@ -117,7 +117,7 @@ type Write struct {
 // What drivers answer beside the errors of their services.
 var (
 	// ErrChanged means that what was to be replaced is another one by now. Nothing was written.
-	ErrChanged = errors.New("it was changed by another run")
+	ErrChanged = errors.New("another run has changed it")
 	// ErrLost means that the lock is not held any more.
 	ErrLost = errors.New("the lock is not held any more")
 	// ErrNoJournal means that a backend has no room for a journal. It is kept on this machine then.

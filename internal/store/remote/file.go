@@ -31,7 +31,7 @@ func (w *workspace) alone() (*alone, error) {
 	a.file, err = store.Fresh(a.files, a.name)
 	switch {
 	case errors.Is(err, store.ErrLocked):
-		return nil, &state.LockedError{Err: fmt.Errorf("another run works with the journal of %s, which is in %s: %w",
+		return nil, &state.LockedError{Err: fmt.Errorf("another run uses the journal of %s, which is in %s: %w",
 			w.place, filepath.Dir(a.name), err)}
 	case errors.Is(err, fs.ErrPermission), errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.EROFS):
 		return nil, nil

@@ -304,15 +304,13 @@ func (c *chunks) saved(err error) error {
 	switch {
 	case errors.Is(err, ErrLost), errors.Is(err, ErrChanged), errors.As(err, &conflict):
 		e.Then = "Run any command that locks the state" + machine +
-			", such as plan: it takes them over, and names what " +
-			"does not fit what another run has done since"
+			", such as plan: it recovers them, and reports what conflicts with other runs since then"
 	default:
 		e.Then = "When the service can be reached again, run any command that locks the state" + machine +
-			", such as " +
-			"plan: it takes them over"
+			", such as plan: it recovers them"
 	}
 	if machine != "" {
-		e.Then += ". Until then nobody should apply"
+		e.Then += ". Do not apply until then"
 	}
 	return e
 }

@@ -217,7 +217,7 @@ func (s *session) Snapshot() *state.Snapshot {
 func (s *session) usable() error {
 	switch {
 	case s.over:
-		return errors.New("the session is over: its lock was given back")
+		return errors.New("the session has ended: its lock was released")
 	case s.ctx.Err() != nil:
 		return context.Cause(s.ctx)
 	case s.log == nil:
@@ -288,7 +288,7 @@ func (s *session) Finish(left []state.InFlight, failed error) error {
 		return s.log.saved(failed)
 	}
 	if err := s.settle(); err != nil {
-		return fmt.Errorf("the state is up to date, but its journal could not be cleared away: %w", err)
+		return fmt.Errorf("the state is up to date, but its journal could not be removed: %w", err)
 	}
 	return nil
 }
@@ -313,7 +313,7 @@ func (s *session) replace(st *state.State, force bool) error {
 		return fmt.Errorf("write the state: %w", err)
 	}
 	if s.journal != nil {
-		return errors.New("write the state: a journal is open, and the state changes through it")
+		return errors.New("write the state: a journal is open, so the state can only change through it")
 	}
 	if !force {
 		if err := state.Fits(s.base, st); err != nil {
@@ -332,7 +332,8 @@ func (s *session) replace(st *state.State, force bool) error {
 		s.lineage = c.Lineage
 	}
 	if c.Serial > journal.LastSerial && !same {
-		return fmt.Errorf("write the state: its serial %d is too large to be increased. Give it a smaller one",
+		return fmt.Errorf("write the state: its serial %d is too large to be increased. Give the state a smaller "+
+			"serial",
 			c.Serial)
 	}
 	if err := s.ensureLog(); err != nil {
@@ -447,7 +448,7 @@ func (s *session) Unlock() error {
 	}
 	var open error
 	if s.journal != nil {
-		open = errors.New("unlock: the journal of a run is still open; the next lock recovers what it holds")
+		open = errors.New("unlock: the journal of a run is still open; the next run that locks the state recovers it")
 	}
 	s.mu.Unlock()
 	return errors.Join(open, s.release())
@@ -463,7 +464,7 @@ func (s *session) release() error {
 		log.push()
 	}
 	lost := context.Cause(s.ctx)
-	s.cancel(errors.New("the lock was given back"))
+	s.cancel(errors.New("the lock was released"))
 	if s.done != nil {
 		<-s.done
 	}
@@ -489,6 +490,6 @@ func (s *session) release() error {
 	if err == nil {
 		return lost
 	}
-	return fmt.Errorf("unlock %s: %w. The lock may still be held: free it with \"force-unlock %s\"", s.w.place, err,
+	return fmt.Errorf("unlock %s: %w. The lock may still be held: release it with \"force-unlock %s\"", s.w.place, err,
 		s.info.ID)
 }

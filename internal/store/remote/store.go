@@ -121,7 +121,7 @@ func (s *Store) DeleteWorkspace(ctx context.Context, name string) error {
 		return err
 	}
 	if !slices.Contains(names, name) {
-		return fmt.Errorf("delete workspace %s: there is none of that name", name)
+		return fmt.Errorf("delete workspace %s: no workspace has that name", name)
 	}
 	ws, err := s.Workspace(name)
 	if err != nil {

@@ -131,7 +131,7 @@ func (w *workspace) parse(v *stored) error {
 	case p.MarkOf(v.hash) != nil:
 		v.mark = *p.MarkOf(v.hash)
 	case v.hash == "":
-		return fmt.Errorf("the state %s is gone, but its journal is there, which was begun when there was a state. "+
+		return fmt.Errorf("the state %s is gone, but its journal is there, which was started when the state existed. "+
 			"Restore the state: the journal stands on serial %d of lineage %q", w.place, p.Header.Serial,
 			p.Header.Lineage)
 	default:
@@ -242,7 +242,7 @@ func (w *workspace) snapshot(ctx context.Context, v *stored) (*state.Snapshot, e
 	defer cancel()
 	holder, err := w.place.Holder(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("look who holds the lock of %s: %w", w.place, err)
+		return nil, fmt.Errorf("check who holds the lock of %s: %w", w.place, err)
 	}
 	if holder != nil && holder.ID != "" && holder.ID == lastLock(v.parsed) {
 		s.Running = &v.Run

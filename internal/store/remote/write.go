@@ -130,8 +130,8 @@ func unknown(err, readErr error) error {
 // conflict returns what stands where the state was to be written.
 func (s *session) conflict() error {
 	c := &state.ConflictError{Found: "another content", Expected: "what was read when the lock was taken",
-		Advice: "Another program wrote the state meanwhile, against its lock. Look at what it did, then run again: " +
-			"results of this run are kept and laid over the new state"}
+		Advice: "Another program wrote the state during this run, despite the lock. Check what it changed, then run " +
+			"again: the results of this run are kept, and will be merged into the new state"}
 	ctx, cancel := s.call()
 	defer cancel()
 	v := &stored{}

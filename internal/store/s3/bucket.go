@@ -73,7 +73,7 @@ func (b *bucket) version(ctx context.Context, key string, id *string) (o *stored
 		data, err := io.ReadAll(io.LimitReader(out.Body, b.most+1))
 		out.Body.Close()
 		if int64(len(data)) > b.most {
-			return nil, &problem{text: fmt.Sprintf("read %s: the object is greater than %d bytes, which no state is",
+			return nil, &problem{text: fmt.Sprintf("read %s: the object is larger than %d bytes, the limit for a state",
 				b.name(key), b.most)}
 		}
 		if err == nil && out.ContentLength != nil && *out.ContentLength != int64(len(data)) {

@@ -61,7 +61,7 @@ func (b *bucket) probe(ctx context.Context, key string) error {
 // condition that nothing stands there holds the first time.
 func (b *bucket) overlooks(ctx context.Context, key string, c condition) (bool, error) {
 	for range 2 {
-		data := []byte(`{"about":"Tombolo tries here whether conditional requests are kept.","try":"` + rand.Text() +
+		data := []byte(`{"about":"Tombolo checks here whether conditional requests work.","try":"` + rand.Text() +
 			`"}`)
 		_, err := b.putOnce(ctx, key, data, nil, c)
 		var answer *problem

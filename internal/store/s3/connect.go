@@ -274,13 +274,13 @@ func (s *settings) account(ctx context.Context, cfg aws.Config) error {
 	}
 	if s.skipAccount {
 		return errors.New(
-			"allowed_account_ids names accounts, and skip_requesting_account_id says not to ask for the " +
-				"account. Remove one of the two")
+			"allowed_account_ids names accounts, but skip_requesting_account_id disables reading the account. Remove " +
+				"one of the two")
 	}
 	who, err := sts.NewFromConfig(cfg).GetCallerIdentity(ctx, &sts.GetCallerIdentityInput{})
 	if err != nil {
 		return errors.New(
-			"the account cannot be read, which is needed for allowed_account_ids or forbidden_account_ids: " +
+			"the account ID cannot be read; it is needed for allowed_account_ids or forbidden_account_ids: " +
 				err.Error())
 	}
 	id := aws.ToString(who.Account)

@@ -37,8 +37,8 @@ func (s *settings) explain(ctx context.Context, what string, err error, hint str
 	}
 	text := what + ": " + reason(err)
 	if strings.Contains(err.Error(), withoutCredentials) {
-		hint = "There are no credentials that could be used. Set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or a " +
-			"profile that has them (AWS_PROFILE), or look at the role that is to be assumed"
+		hint = "There are no usable credentials. Set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or a profile that " +
+			"has them (AWS_PROFILE), or check the role to assume"
 	}
 	if hint != "" {
 		text += ". " + hint
@@ -84,29 +84,29 @@ func reason(err error) string {
 func objectHint(what string, err error) string {
 	switch code(err) {
 	case "NoSuchBucket":
-		return "The backend does not create buckets: create it, or look whether bucket, region and endpoints are right"
+		return "The backend does not create buckets: create it, or check bucket, region and endpoints"
 	case "ExpiredToken", "ExpiredTokenException", "TokenRefreshRequired":
-		return "The credentials have expired. Get new ones, and run again: the journal in the bucket has what was done"
+		return "The credentials have expired. Get new ones, and run again: the journal in the bucket has the results " +
+			"so far"
 	case "InvalidAccessKeyId", "SignatureDoesNotMatch":
-		return "The credentials are wrong, or belong to another service. Look at the arguments, the variables AWS_* " +
-			"and " +
-			"the profile"
+		return "The credentials are wrong, or belong to another service. Check the arguments, the variables AWS_* " +
+			"and the profile"
 	case "RequestTimeTooSkewed":
-		return "The clock of this machine is wrong. Set it"
+		return "The clock of this machine is wrong. Correct it"
 	case "PermanentRedirect", "AuthorizationHeaderMalformed", "IllegalLocationConstraintException":
-		return "The bucket seems to be in another region: look at the argument region"
+		return "The bucket seems to be in another region: check the argument region"
 	}
 	switch status(err) {
 	case http.StatusMovedPermanently, http.StatusTemporaryRedirect:
-		return "The bucket seems to be in another region: look at the argument region"
+		return "The bucket seems to be in another region: check the argument region"
 	case http.StatusForbidden:
 		action := map[string]string{"read": "s3:GetObject", "look for": "s3:GetObject", "write": "s3:PutObject",
 			"delete": "s3:DeleteObject", "list": "s3:ListBucket",
 			"list versions": "s3:ListBucketVersions"}[what]
 		hint := "Allow " + action + " to these credentials"
 		if what == "read" || what == "look for" {
-			hint += ", and s3:ListBucket for the bucket: without it an object that does not exist looks the same as " +
-				"one that these credentials may not read"
+			hint += ", and s3:ListBucket for the bucket: without it, a missing object cannot be told from one that " +
+				"these credentials may not read"
 		}
 		return hint
 	}

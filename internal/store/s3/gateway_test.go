@@ -46,7 +46,7 @@ func TestGateway(t *testing.T) {
 	})
 }
 
-// This server takes the mark of a deleted version for an object, so that a lock can be taken once. Then it is said why.
+// This server counts the marker of a deleted version for an object, so that a lock can be taken once. Then it is said why.
 func TestGatewayWithVersions(t *testing.T) {
 	p, err := open(t, settings(gateway.Start(t, true), atGateway("some/state"))).Place(state.DefaultWorkspace)
 	must(t, err)
@@ -70,7 +70,7 @@ func TestGatewayWithVersions(t *testing.T) {
 	}
 	must(t, h.Unlock(t.Context()))
 	if _, err = p.Lock(t.Context(), drivertest.Info("other")); err != nil &&
-		!strings.Contains(err.Error(), "takes the mark of a deleted version") {
+		!strings.Contains(err.Error(), "counts the marker of a deleted version") {
 		t.Error(err)
 	}
 }

@@ -78,11 +78,11 @@ func kmsKeys(ctx context.Context, values map[string]cty.Value, in json.RawMessag
 	if len(in) > 0 {
 		var then wrapped
 		if err := json.Unmarshal(in, &then); err != nil || len(then.Ciphertext) == 0 {
-			return k, nil, errors.New("what the document says of the key cannot be read")
+			return k, nil, errors.New("the document's record of the key cannot be read")
 		}
 		opened, err := client.Decrypt(ctx, &kms.DecryptInput{KeyId: id, CiphertextBlob: then.Ciphertext})
 		if err != nil {
-			return k, nil, fail("the key of the document is not opened", err)
+			return k, nil, fail("the key of the document cannot be decrypted", err)
 		}
 		k.Decryption = opened.Plaintext
 	}

@@ -60,9 +60,8 @@ func (p *place) takeFile(ctx context.Context, body []byte) error {
 		return err
 	}
 	if p.d.bucket.conditions.ignored(condition{absent: true}) {
-		return fmt.Errorf("%s cannot be locked by an object: the service does not keep the condition that nothing is "+
-			"there yet (If-None-Match), so that two runs would have the lock. Use dynamodb_table in place of "+
-			"use_lockfile, or another service", p)
+		return fmt.Errorf("%s cannot be locked by an object: the service ignores the condition If-None-Match, so two "+
+			"runs could hold the lock. Use dynamodb_table instead of use_lockfile, or another service", p)
 	}
 	for try := 1; ; try++ {
 		_, err := p.d.bucket.put(ctx, p.lockKey(), body, nil, condition{absent: true})
@@ -74,10 +73,10 @@ func (p *place) takeFile(ctx context.Context, body []byte) error {
 			return err
 		}
 		if there == nil && try == lockTries {
-			return &state.LockedError{Err: fmt.Errorf("%s cannot be locked: the service says that the object %s is "+
-				"there, and that it is not. If no other run takes and frees the lock all the time, the service takes "+
-				"the mark of a deleted version for an object. Such a service needs a bucket without versioning, or "+
-				"dynamodb_table in place of use_lockfile", p, p.d.bucket.name(p.lockKey()))}
+			return &state.LockedError{Err: fmt.Errorf("%s cannot be locked: the service reports both that the object "+
+				"%s exists and that it does not. Unless another run keeps taking and releasing the lock, the service "+
+				"counts the marker of a deleted version as an object. With such a service, use a bucket without "+
+				"versioning, or dynamodb_table instead of use_lockfile", p, p.d.bucket.name(p.lockKey()))}
 		}
 		if there != nil {
 			return there.locked()
@@ -199,7 +198,7 @@ func (p *place) ForceUnlock(ctx context.Context, id string) error {
 	case freed:
 		return nil
 	case other == nil && !p.d.s.lockFile && p.d.table == nil:
-		return errors.New("the state has no lock: neither use_lockfile nor dynamodb_table is set")
+		return errors.New("the state has no lock, because neither use_lockfile nor dynamodb_table is set")
 	case other == nil:
 		return errors.New("the state is not locked")
 	}
@@ -208,7 +207,7 @@ func (p *place) ForceUnlock(ctx context.Context, id string) error {
 
 func handsOff(err error) error {
 	if errors.Is(err, errUnmet) {
-		return errors.New("another run has taken the lock just now. Check who holds it")
+		return errors.New("another run has just taken the lock. Check who holds it")
 	}
 	return err
 }

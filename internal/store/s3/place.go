@@ -73,7 +73,7 @@ func (p *place) readBoth(ctx context.Context) (o *stored, want string, err error
 		var digestErr error
 		want, digestErr = p.d.table.text(ctx, p.item()+digestSuffix, itemDigest)
 		if digestErr != nil { // as others do: who may only read states often may not read the table
-			p.d.bucket.log("s3: the digest of %s cannot be read, and is not compared: %v", p, digestErr)
+			p.d.bucket.log("s3: the digest of %s cannot be read, so it is not checked: %v", p, digestErr)
 		}
 	}
 	wg.Wait()
@@ -85,9 +85,9 @@ func (p *place) badDigest(got, want string) error {
 	if got == "" {
 		found = "it is not there"
 	}
-	return fmt.Errorf("%s is not the state that was written last: %s, and the item %s of the table %s says %s. Either "+
-		"something else has written the state, or a run ended between the two. Look at the state and at its older "+
-		"versions. When it is the right one, delete that item, or set its attribute %s to the digest found", p, found,
+	return fmt.Errorf("%s is not the state that was written last: %s, but the item %s of the table %s has %s. Either "+
+		"another program wrote the state, or a run ended between the two writes. Check the state and its older "+
+		"versions. If it is the right one, delete that item, or set its attribute %s to the digest found", p, found,
 		p.item()+digestSuffix, p.d.s.table, want, itemDigest)
 }
 

@@ -97,8 +97,8 @@ func (r reader) encryption(s *settings, o remote.Surroundings) {
 	key, err := base64.StdEncoding.DecodeString(s.customerKey)
 	if err != nil || len(key) != 32 {
 		r.wrong("sse_customer_key", "Invalid SSE customer key",
-			"The key must have 256 bits, which are 44 characters of base64. It can stand in the environment variable "+
-				"AWS_SSE_CUSTOMER_KEY, too.")
+			"The key must have 256 bits, which are 44 characters of base64. It can also be set with the environment "+
+				"variable AWS_SSE_CUSTOMER_KEY.")
 	}
 	s.secrets = append(s.secrets, string(key))
 }

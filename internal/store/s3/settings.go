@@ -246,8 +246,8 @@ func (r reader) access(s *settings, o remote.Surroundings) {
 		s.region = first(o.Getenv("AWS_REGION"), o.Getenv("AWS_DEFAULT_REGION"))
 	}
 	if s.region != "" && !r.is("skip_region_validation") && !regionName.MatchString(s.region) {
-		r.wrong("region", "Invalid region value", "%q does not look like a region of AWS, such as eu-central-1. For "+
-			"another service set skip_region_validation = true.", s.region)
+		r.wrong("region", "Invalid region value", "%q does not look like an AWS region such as eu-central-1. For "+
+			"another service, set skip_region_validation = true.", s.region)
 	}
 	if (s.access == "") != (s.secret == "") {
 		r.wrong("", "Incomplete credentials", "access_key and secret_key are only useful together. Set both or "+

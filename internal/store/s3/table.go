@@ -118,12 +118,12 @@ func (t *table) failed(ctx context.Context, what, id string, err error) error {
 	hint := objectHint("", err)
 	switch code(err) {
 	case "ResourceNotFoundException":
-		hint = "The backend does not create tables: create it with the string LockID as its key, or look whether " +
-			"dynamodb_table, region and endpoints are right"
+		hint = "The backend does not create tables: create it with the string LockID as its key, or check " +
+			"dynamodb_table, region and endpoints"
 	case "AccessDeniedException":
 		hint = "Allow dynamodb:GetItem, dynamodb:PutItem and dynamodb:DeleteItem to these credentials"
 	case "ValidationException":
-		hint = "The table has to have the string LockID as its only key"
+		hint = "The table must have the string LockID as its only key"
 	case "UnrecognizedClientException":
 		hint = "The credentials are wrong, or belong to another service"
 	}

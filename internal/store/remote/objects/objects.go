@@ -145,11 +145,11 @@ func (j *Journal) look(ctx context.Context) (*seen, error) {
 	if tag != "" {
 		line, rest, _ := bytes.Cut(data, []byte("\n"))
 		if err := json.Unmarshal(line, &s.head); err != nil || s.Epoch == 0 {
-			return nil, fmt.Errorf("%s is not the head of a journal. Something else has written it: restore an older "+
-				"version of it, or delete it when no run was interrupted", j.space.Name(j.headKey()))
+			return nil, fmt.Errorf("%s is not the head of a journal. Another program wrote it: restore an older "+
+				"version, or delete it if no run was interrupted", j.space.Name(j.headKey()))
 		}
 		if s.Format != journalFormat {
-			return nil, fmt.Errorf("%s has the format %d, which a newer version of Tombolo writes. Use that one",
+			return nil, fmt.Errorf("%s has the format %d, which a newer version of Tombolo wrote. Use that version",
 				j.space.Name(j.headKey()), s.Format)
 		}
 		if s.chunks, err = split(rest, s.Sizes); err != nil {
@@ -181,7 +181,7 @@ func (j *Journal) current(ctx context.Context) (*seen, error) {
 func split(data []byte, sizes []int) (chunks [][]byte, _ error) {
 	for _, n := range sizes {
 		if n < 0 || n > len(data) {
-			return nil, errors.New("it is cut short")
+			return nil, errors.New("it is truncated")
 		}
 		chunks, data = append(chunks, data[:n:n]), data[n:]
 	}
@@ -207,8 +207,8 @@ func (j *Journal) Read(ctx context.Context) (remote.Journal, error) {
 		}
 		if try == journalTries {
 			return remote.Journal{},
-				fmt.Errorf("%s is gone, which is a part of the journal. Somebody has deleted it, or a "+
-					"rule of the service: restore it", j.space.Name(gone))
+				fmt.Errorf("%s is missing, which is a part of the journal. It was deleted by hand or by a lifecycle "+
+					"rule: restore it", j.space.Name(gone))
 		}
 	}
 }
@@ -244,7 +244,7 @@ func (p *part) chunks(data []byte) ([][]byte, error) {
 	if p.Pieces > 0 {
 		line, rest, _ := bytes.Cut(data, []byte("\n"))
 		if err := json.Unmarshal(line, &sizes); err != nil || len(sizes) != p.Count {
-			return nil, errors.New("it is not the part that was written: the sizes of its chunks are missing")
+			return nil, errors.New("it was changed after it was written: the sizes of its chunks are missing")
 		}
 		data = rest
 	}
