@@ -134,7 +134,7 @@ func (a *applier) problems(err error) diag.List {
 	} else if err != nil && !diags.HasErrors() {
 		diags = diags.Errorf(nil, "Apply was interrupted",
 			"Operations in flight have ended and are recorded in the state; no new operation was started. %s",
-			cmp.Or(o.Rest, "Run apply again to do the rest."))
+			cmp.Or(o.Rest, "Run apply again to do the rest.")).Because(err)
 	}
 	return diags
 }
