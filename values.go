@@ -1,7 +1,6 @@
 package tombolo
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -88,14 +87,5 @@ func fromCty(v cty.Value, into any) error {
 	if !v.IsWhollyKnown() {
 		return errors.New("the value is not known yet")
 	}
-	text, err := ctyjson.Marshal(v, v.Type())
-	if err != nil {
-		return err
-	}
-	decoder := json.NewDecoder(bytes.NewReader(text))
-	decoder.UseNumber()
-	if err := decoder.Decode(into); err != nil {
-		return fmt.Errorf("a value of the type %s: %w", v.Type().FriendlyName(), err)
-	}
-	return nil
+	return plan.Value{Value: v}.Decode(into)
 }
