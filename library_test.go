@@ -3,7 +3,6 @@ package tombolo_test
 import (
 	"bytes"
 	"fmt"
-	"go/types"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -13,7 +12,6 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"golang.org/x/tools/go/packages"
 )
 
 // fenced finds the blocks of a page: a fence of three or more backticks, the language, the text.
@@ -248,125 +246,5 @@ func write(t *testing.T, path, text string) {
 	}
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
-	}
-}
-
-// What an embedder can see of the public packages is public itself.
-func TestPublicPackagesShowNoInternalTypes(t *testing.T) {
-	all, err := packages.Load(&packages.Config{
-		Mode: packages.NeedName | packages.NeedTypes | packages.NeedImports | packages.NeedExportFile,
-	}, "./...")
-	if err != nil {
-		t.Fatal(err)
-	}
-	seen := 0
-	for _, p := range all {
-		if p.Name == "main" || strings.Contains(p.PkgPath+"/", "/internal/") || p.Types == nil {
-			continue
-		}
-		relative := strings.TrimPrefix(strings.TrimPrefix(p.PkgPath, modulePath), "/")
-		if first, _, _ := strings.Cut(relative, "/"); first == "bench" || first == "conformance" ||
-			first == "examples" || first == "kits" {
-			continue // nobody imports these
-		}
-		seen++
-		scope := p.Types.Scope()
-		for _, name := range scope.Names() {
-			if obj := scope.Lookup(name); obj.Exported() {
-				s := shown{package_: p.Types, done: map[types.Type]bool{}}
-				s.object(obj)
-				for _, found := range s.found {
-					t.Errorf("%s.%s shows %s", p.PkgPath, name, found)
-				}
-			}
-		}
-	}
-	if seen < 8 {
-		t.Errorf("looked at %d packages only", seen)
-	}
-}
-
-// shown collects the internal types that a declaration shows.
-type shown struct {
-	package_ *types.Package
-	done     map[types.Type]bool
-	found    []string
-}
-
-func (s *shown) object(obj types.Object) {
-	s.typ(obj.Type())
-	name, ok := obj.(*types.TypeName)
-	if !ok {
-		return
-	}
-	if alias, ok := name.Type().(*types.Alias); ok {
-		s.typ(alias.Rhs())
-	}
-	named, ok := types.Unalias(name.Type()).(*types.Named)
-	if !ok || named.Obj().Pkg() != s.package_ {
-		return
-	}
-	s.typ(named.Underlying())
-	for i := range named.NumMethods() {
-		if m := named.Method(i); m.Exported() {
-			s.typ(m.Type())
-		}
-	}
-}
-
-// typ looks into a type. Types of other packages are looked at there.
-func (s *shown) typ(t types.Type) {
-	if s.done[t] {
-		return
-	}
-	s.done[t] = true
-	switch t := t.(type) {
-	case *types.Alias:
-		s.named(t.Obj())
-		s.typ(types.Unalias(t))
-	case *types.Named:
-		s.named(t.Obj())
-		for i := range t.TypeArgs().Len() {
-			s.typ(t.TypeArgs().At(i))
-		}
-	case *types.Pointer:
-		s.typ(t.Elem())
-	case *types.Slice:
-		s.typ(t.Elem())
-	case *types.Array:
-		s.typ(t.Elem())
-	case *types.Chan:
-		s.typ(t.Elem())
-	case *types.Map:
-		s.typ(t.Key())
-		s.typ(t.Elem())
-	case *types.Signature:
-		s.typ(t.Params())
-		s.typ(t.Results())
-	case *types.Tuple:
-		for i := range t.Len() {
-			s.typ(t.At(i).Type())
-		}
-	case *types.Struct:
-		for i := range t.NumFields() {
-			if f := t.Field(i); f.Exported() {
-				s.typ(f.Type())
-			}
-		}
-	case *types.Interface:
-		for i := range t.NumMethods() {
-			if m := t.Method(i); m.Exported() {
-				s.typ(m.Type())
-			}
-		}
-	case *types.TypeParam:
-		s.typ(t.Constraint())
-	}
-}
-
-func (s *shown) named(obj *types.TypeName) {
-	if obj.Pkg() != nil && strings.Contains(obj.Pkg().Path()+"/", "/internal/") && strings.HasPrefix(obj.Pkg().Path(),
-		modulePath) {
-		s.found = append(s.found, obj.Pkg().Path()+"."+obj.Name())
 	}
 }

@@ -3,11 +3,12 @@ package tombolo
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
-	"github.com/zclconf/go-cty/cty"
 
 	"github.com/tombolo-iac/tombolo/addr"
 	"github.com/tombolo-iac/tombolo/diag"
@@ -23,8 +24,8 @@ type OpenOptions struct {
 	// NoLock does without the lock; Timeout is how long to wait for another holder.
 	NoLock  bool
 	Timeout time.Duration
-	// Reading means that nothing will be written. Without the lock the state is then read even while another run writes
-	// it.
+	// Reading means that nothing will be written: Apply, Import and Recover are refused. With NoLock the state is then
+	// read even while another run writes it.
 	Reading bool
 }
 
@@ -32,21 +33,35 @@ type OpenOptions struct {
 type Run struct {
 	project *Project
 	engine  *engine.Run
+	reading bool
+	closed  bool
 }
 
 // Open takes the lock of the state, repairs what an interrupted run left, and reads the state. Whoever gets a run
 // closes it.
+//
+// While another run holds the lock, errors.As finds the *state.LockedError in the error that diag.List.Err returns.
 func (p *Project) Open(ctx context.Context, o OpenOptions) (*Run, diag.List) {
+	if diags := p.usable(); diags.HasErrors() {
+		return nil, diags
+	}
 	r, diags := p.engine.Open(ctx, engine.OpenOptions{Operation: o.Operation, NoLock: o.NoLock, Timeout: o.Timeout,
 		Reading: o.Reading})
 	if diags.HasErrors() {
 		return nil, diags
 	}
-	return &Run{project: p, engine: r}, diags
+	return &Run{project: p, engine: r, reading: o.Reading}, diags
 }
 
-// Close releases the lock.
-func (r *Run) Close(ctx context.Context) diag.List { return r.engine.Close(ctx) }
+// Close releases the lock. Afterwards State and Output have what was there at the end, and all else is refused. A
+// second Close does nothing.
+func (r *Run) Close(ctx context.Context) diag.List {
+	if r.closed {
+		return nil
+	}
+	r.closed = true
+	return r.engine.Close(ctx)
+}
 
 // PlanOptions say what to plan. The zero value plans to make everything what the configuration says.
 type PlanOptions struct {
@@ -57,8 +72,12 @@ type PlanOptions struct {
 	// Targets are addresses of what to plan for, with what it depends on, such as "module.a" or `type.name["key"]`,
 	// or patterns such as "**.type.*"; none means everything.
 	Targets []string
+	// Exclude are addresses of what to leave out of the plan, with all that depends on it; not beside Targets.
+	Exclude []string
 	// Replace are addresses of instances to replace even if nothing of them changed.
 	Replace []string
+	// Invoke is the address of an action to invoke; nothing else is planned then. Empty means none.
+	Invoke string
 	// GenerateConfig asks for configuration of imported objects that have none: Change.GeneratedConfig.
 	GenerateConfig bool
 }
@@ -66,20 +85,9 @@ type PlanOptions struct {
 // Plan compares the configuration with the state and the world. The plan comes with errors too, as far as it got,
 // marked as Errored.
 func (r *Run) Plan(ctx context.Context, o PlanOptions) (*plan.Plan, diag.List) {
-	options := r.options()
-	options.Mode, options.SkipRefresh, options.GenerateConfig = o.Mode, o.SkipRefresh, o.GenerateConfig
-	var diags diag.List
-	for _, text := range o.Targets {
-		target, more := addr.ParseSelector(text)
-		diags = diags.Extend(more)
-		options.Targets = append(options.Targets, target)
-	}
-	for _, text := range o.Replace {
-		instance, more := addr.ParseInstance(text)
-		diags = diags.Extend(more)
-		options.ForceReplace = append(options.ForceReplace, instance)
-	}
-	if diags.HasErrors() {
+	diags := r.plans()
+	options, more := o.engine(r.options())
+	if diags = diags.Extend(more); diags.HasErrors() {
 		return nil, diags
 	}
 	return r.engine.Plan(ctx, options)
@@ -94,6 +102,9 @@ type QueryOptions struct {
 // Query finds the objects that the list blocks of the project describe, sorted by block and by instance; the project
 // must have been loaded with Options.Query. Nothing is changed. Lists come with errors too, as far as they got.
 func (r *Run) Query(ctx context.Context, o QueryOptions) ([]*plan.List, diag.List) {
+	if diags := r.plans(); diags.HasErrors() {
+		return nil, diags
+	}
 	values := r.options()
 	return r.engine.Query(ctx, engine.QueryOptions{GenerateConfig: o.GenerateConfig, Variables: values.Variables,
 		VariableRanges: values.VariableRanges})
@@ -106,43 +117,56 @@ func (r *Run) options() engine.PlanOptions {
 		VariableRanges: values.Ranges()}
 }
 
-// Counts holds how many objects an apply added, changed and destroyed.
-type Counts struct{ Added, Changed, Destroyed int }
+// Counts holds how many objects an apply added, changed, destroyed, took over and dropped from the state, and how many
+// actions it invoked.
+type Counts struct{ Added, Changed, Destroyed, Imported, Forgotten, Invoked int }
 
 // ApplyOptions say how to apply a plan.
 type ApplyOptions struct {
 	// Ephemeral are values of ephemeral variables, which are no part of a plan that was read from a file; see
-	// Options.Variables. A plan that this project made needs none.
+	// Options.Variables. A plan that this project made needs none. Any other name is refused.
 	Ephemeral map[string]any
 }
 
-// Apply performs a plan: exactly its actions. What was done is recorded even when it ends with errors.
+// Apply performs a plan: exactly its actions. What was done is recorded even when it ends with errors. The plan must be
+// of this configuration, and of the state as it is now.
+//
+// When ctx has ended before all was done, errors.Is finds context.Canceled in the error that diag.List.Err returns.
 func (r *Run) Apply(ctx context.Context, pl *plan.Plan, o ApplyOptions) (Counts, diag.List) {
-	ephemeral := map[string]cty.Value{}
-	given, diags := Options{Variables: o.Ephemeral}.variables()
+	if diags := r.accepts(ctx, pl); diags.HasErrors() {
+		return Counts{}, diags
+	}
+	return r.apply(ctx, pl, o)
+}
+
+func (r *Run) apply(ctx context.Context, pl *plan.Plan, o ApplyOptions) (Counts, diag.List) {
+	ephemeral, diags := ctyValues("var.", o.Ephemeral)
+	for _, name := range slices.Sorted(maps.Keys(ephemeral)) {
+		if v, declared := pl.Variables[name]; !declared || !v.Ephemeral {
+			diags = diags.Errorf(nil, "Value for a variable that is not ephemeral", "ApplyOptions.Ephemeral has a "+
+				"value for var.%s, which is no ephemeral variable of the plan. Values of others are part of the plan: "+
+				"leave this one out.", name)
+		}
+	}
 	if diags.HasErrors() {
 		return Counts{}, diags
 	}
+	loaded := r.options().Variables
 	for name, v := range pl.Variables {
-		if !v.Ephemeral {
-			continue
-		}
-		if value, ok := r.options().Variables[name]; ok {
+		value, known := loaded[name]
+		if _, given := ephemeral[name]; v.Ephemeral && known && !given {
 			ephemeral[name] = value
 		}
 	}
-	for name, value := range given {
-		ephemeral[name] = value
-	}
 	c, diags := r.engine.ApplyWith(ctx, pl, engine.ApplyOptions{Ephemeral: ephemeral})
-	return Counts{Added: c.Added, Changed: c.Changed, Destroyed: c.Destroyed}, diags
+	return Counts(c), diags
 }
 
 // Import takes an object that exists, by its id, under the address of an instance that the configuration declares, and
 // stores it.
 func (r *Run) Import(ctx context.Context, address, id string) diag.List {
 	target, diags := addr.ParseInstance(address)
-	if diags.HasErrors() {
+	if diags = diags.Extend(r.plans()).Extend(r.writes()); diags.HasErrors() {
 		return diags
 	}
 	options := r.options()
@@ -151,13 +175,16 @@ func (r *Run) Import(ctx context.Context, address, id string) diag.List {
 	if diags.HasErrors() {
 		return diags
 	}
-	_, more := r.Apply(ctx, pl, ApplyOptions{})
+	_, more := r.apply(ctx, pl, ApplyOptions{})
 	return diags.Extend(more)
 }
 
 // Evaluate evaluates an expression of the language with the state as it is, such as "length(module.net.subnets)", and
 // stores its value in what into points to: see Output.
 func (r *Run) Evaluate(ctx context.Context, expression string, into any) diag.List {
+	if diags := r.usable(); diags.HasErrors() {
+		return diags
+	}
 	expr, problems := hclsyntax.ParseExpression([]byte(expression), "<expression>", hcl.InitialPos)
 	if problems.HasErrors() {
 		return diag.List{}.AppendHCL(problems)
@@ -177,8 +204,8 @@ func (r *Run) Evaluate(ctx context.Context, expression string, into any) diag.Li
 }
 
 // Output stores the value of a root output in what into points to: a cty.Value, an any (text, json.Number, bool, []any,
-// map[string]any or nil), or anything that encoding/json can read it into. A sensitive value is given as it is: whoever
-// asks for it by name is to have it.
+// map[string]any or nil), or anything that encoding/json can read it into, by its rules: null leaves text, numbers, bools
+// and structs as they were. A sensitive value is given as it is: whoever asks for it by name is to have it.
 func (r *Run) Output(name string, into any) error {
 	var o *state.Output
 	if s := r.State(); s != nil {
@@ -197,7 +224,7 @@ func (r *Run) Output(name string, into any) error {
 // State returns the state as it is now; nil when there is none.
 func (r *Run) State() *state.State { return r.engine.State() }
 
-// Session returns the held lock, for programs that edit the state.
+// Session returns the held lock, for programs that edit the state: Session().Write replaces it.
 func (r *Run) Session() state.Session { return r.engine.Session() }
 
 // Recovery resolves an operation that an interrupted run left open. Exactly one field must be set.
@@ -216,7 +243,7 @@ func (r *Run) Interrupted() []state.InFlight { return r.engine.Snapshot().InFlig
 // Recover resolves everything that an interrupted run left open at an address.
 func (r *Run) Recover(ctx context.Context, address string, how Recovery) diag.List {
 	instance, diags := addr.ParseInstance(address)
-	if diags.HasErrors() {
+	if diags = diags.Extend(r.usable()).Extend(r.writes()); diags.HasErrors() {
 		return diags
 	}
 	return r.engine.Recover(ctx, instance, engine.Recovery(how), r.options().Variables)

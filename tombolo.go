@@ -29,8 +29,8 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"sync/atomic"
 
-	"github.com/zclconf/go-cty/cty"
 	"github.com/zclconf/go-cty/cty/function"
 
 	"github.com/tombolo-iac/tombolo/addr"
@@ -64,8 +64,8 @@ type Options struct {
 	Workspace string
 
 	// Variables are values of root input variables. They win over those of files and of the environment. A value is a
-	// cty.Value, or anything that encoding/json can write: a struct, a map, a list, text, a number, a bool, nil. A name
-	// that the configuration does not declare is refused.
+	// cty.Value that is wholly known and without marks, or anything that encoding/json can write: a struct, a map, a
+	// list, text, a number, a bool, nil. A name that the configuration does not declare is refused.
 	Variables map[string]any
 	// VarFiles are names of files with values, as the option -var-file takes them, relative to Dir.
 	VarFiles []string
@@ -75,14 +75,14 @@ type Options struct {
 	// Providers are providers of the calling program by their source, such as "example/notes". They need not be
 	// installed, and come before those that are.
 	Providers map[string]provider.Factory
-	// Functions are functions of the calling program, by the name under which the configuration calls them. The
-	// language's own keep their names.
+	// Functions are functions of the calling program, by the name under which the configuration calls them. The name of
+	// a function of the language is refused.
 	Functions map[string]function.Function
 
 	// Flavor says whose project it is: Terraform's or OpenTofu's. While it is not set, the environment, the CLI
 	// configuration and the project's lock file decide.
 	Flavor flavor.Flavor
-	// Parallelism bounds concurrent provider calls; 0 means 10.
+	// Parallelism bounds concurrent provider calls; 0 means 10, and less is refused.
 	Parallelism int
 	// Events receives what happens; nil drops it.
 	Events event.Sink
@@ -90,21 +90,27 @@ type Options struct {
 	Log *slog.Logger
 	// Abort, when it ends, cancels provider calls under way; nil never does.
 	Abort context.Context
-	// Saved, a plan from a file, brings the configuration that it was made from: only that is loaded, and only that
-	// plan can be applied.
+	// Saved, a plan from a file, brings the configuration that it was made from and the values of its variables: only
+	// these are loaded, and only that plan can be applied. Variables and VarFiles must be empty.
 	Saved *plan.Plan
 	// Query reads the files of queries (.tfquery.hcl) too, for Run.Query.
 	Query bool
 }
 
-// surroundings returns what a project takes from outside of its configuration.
-func (o Options) surroundings() *engine.Surroundings {
+// surroundings are those of a project. Problems of the options come together.
+func (o Options) surroundings() (*engine.Surroundings, diag.List) {
 	s := &engine.Surroundings{Dir: o.Dir, Environ: o.Environ, PluginEnviron: o.Environ, ProviderLog: o.Log,
 		Says: o.Flavor}
 	if o.Environ == nil {
 		s.Environ = os.Environ()
 	}
-	return s
+	for _, name := range o.VarFiles {
+		s.Given = append(s.Given, config.Option{File: true, Text: filepath.ToSlash(name)})
+	}
+	diags := o.check()
+	var more diag.List
+	s.Values, more = ctyValues("var.", o.Variables)
+	return s, diags.Extend(more)
 }
 
 // providers returns the caller's own providers by address; host is the registry of sources that name none.
@@ -117,21 +123,33 @@ func (o Options) providers(host string) (map[addr.Provider]provider.Factory, dia
 			diags = diags.AppendError("Invalid source of a provider", err)
 			continue
 		}
+		if factory == nil {
+			diags = diags.Errorf(nil, "Invalid provider", "Options.Providers[%q] is nil. Set the factory of the "+
+				"provider, or leave the entry out.", source)
+			continue
+		}
 		out[a] = factory
 	}
 	return out, diags
 }
 
-// Project is a loaded configuration with its store, its providers and the values of its variables.
+// Project is a loaded configuration with its store, its providers and the values of its variables. Methods may be
+// called concurrently.
 type Project struct {
 	engine *engine.Project
 	values config.Values
-	host   string // the registry of sources that name none
+	host   string     // the registry of sources that name none
+	saved  *plan.Plan // Options.Saved
+	closed atomic.Bool
 }
 
-// Load loads a project. Warnings come with a project; with errors there is none. Whoever gets a project closes it.
+// Load loads a project. Warnings come with a project; with errors there is none. Whoever gets a project closes it, when
+// its runs are closed.
 func Load(ctx context.Context, o Options) (*Project, diag.List) {
-	s := o.surroundings()
+	s, diags := o.surroundings()
+	if diags.HasErrors() {
+		return nil, diags
+	}
 	host := s.Flavor().RegistryHost()
 	own, diags := o.providers(host)
 	if diags.HasErrors() {
@@ -144,40 +162,25 @@ func Load(ctx context.Context, o Options) (*Project, diag.List) {
 	if diags.HasErrors() {
 		return nil, diags
 	}
-	given, more := o.variables()
-	project := &Project{engine: p, host: host}
-	if !more.HasErrors() && o.Saved == nil {
-		var files []config.Option
-		for _, name := range o.VarFiles {
-			files = append(files, config.Option{File: true, Text: filepath.ToSlash(name)})
-		}
-		project.values, more = s.Variables(p.Config().Root, engine.VariableOptions{Given: files, Values: given})
+	project := &Project{engine: p, host: host, saved: o.Saved}
+	if o.Saved != nil {
+		project.values = valuesOf(o.Saved)
+		return project, diags
 	}
+	values, more := s.Variables(p.Config().Root, engine.VariableOptions{Given: s.Given})
 	if diags = diags.Extend(more); more.HasErrors() {
 		_ = p.Close()
 		return nil, diags
 	}
+	project.values = values
 	return project, diags
-}
-
-// variables returns the values of Options.Variables.
-func (o Options) variables() (map[string]cty.Value, diag.List) {
-	var diags diag.List
-	out := map[string]cty.Value{}
-	for name, v := range o.Variables {
-		value, err := toCty(v)
-		if err != nil {
-			diags = diags.Errorf(nil, "Invalid value for input variable",
-				"The value for var.%s set by the calling program cannot be used: %s.", name, err)
-			continue
-		}
-		out[name] = value
-	}
-	return out, diags
 }
 
 // InstallOptions say how to install what a project needs.
 type InstallOptions struct {
+	// Backend are arguments of the backend beside those of its block, as the option -backend-config sets them. A value
+	// is as in Options.Variables. The record of the backend has them, so that Load does not need them.
+	Backend map[string]any
 	// Upgrade installs modules anew and chooses the newest allowed version of each provider.
 	Upgrade bool
 	// Progress gets what is done, a line at a time; nil drops it.
@@ -185,23 +188,39 @@ type InstallOptions struct {
 }
 
 // Install makes ready what the configuration needs, as the command init does: its modules, its providers, the lock
-// file, and the record of its backend block. Of the options it uses Dir, Environ and Flavor; providers of the program
-// itself are installed nowhere. It asks nothing, and refuses a backend block that is another one than the recorded one:
-// the command init moves states.
+// file, and the record of its backend block. Of the options it uses Dir, Environ, Flavor, Providers, which need no
+// installation, and Variables and VarFiles, which sources of modules may refer to. It asks nothing, and refuses a
+// backend block that is another one than the recorded one: the command init moves states.
 func Install(ctx context.Context, o Options, how InstallOptions) diag.List {
-	s := o.surroundings()
-	own, diags := o.providers(s.Flavor().RegistryHost())
+	s, diags := o.surroundings()
 	if diags.HasErrors() {
 		return diags
 	}
-	return s.Install(ctx, engine.InstallOptions{Upgrade: how.Upgrade, Progress: how.Progress, Own: own})
+	own, diags := o.providers(s.Flavor().RegistryHost())
+	backend, more := ctyValues("the argument of the backend ", how.Backend)
+	if diags = diags.Extend(more); diags.HasErrors() {
+		return diags
+	}
+	return s.Install(ctx, engine.InstallOptions{Upgrade: how.Upgrade, Progress: how.Progress, Own: own,
+		Backend: backend})
 }
 
-// Close ends the providers that were started for their schemas.
-func (p *Project) Close() error { return p.engine.Close() }
+// Close ends the providers that were started for their schemas. Afterwards the project and its runs start no others:
+// what needs one is refused. A second Close does nothing.
+func (p *Project) Close() error {
+	if p.closed.Swap(true) {
+		return nil
+	}
+	return p.engine.Close()
+}
 
 // Validate checks the configuration without state, variables or services of providers.
-func (p *Project) Validate(ctx context.Context) diag.List { return p.engine.Validate(ctx) }
+func (p *Project) Validate(ctx context.Context) diag.List {
+	if diags := p.usable(); diags.HasErrors() {
+		return diags
+	}
+	return p.engine.Validate(ctx)
+}
 
 // Store returns the store of the project's states.
 func (p *Project) Store() state.Store { return p.engine.Store() }
@@ -212,11 +231,17 @@ func (p *Project) Schema(source string) (*provider.Schema, diag.List) {
 	if err != nil {
 		return nil, diag.FromError("Invalid source of a provider", err)
 	}
+	if diags := p.usable(); diags.HasErrors() {
+		return nil, diags
+	}
 	return p.engine.Schema(a)
 }
 
 // Text writes a plan as people read it, without colors.
 func (p *Project) Text(w io.Writer, pl *plan.Plan) error {
+	if err := p.renders(pl); err != nil {
+		return err
+	}
 	out := &sink{w: w}
 	v := view.New(view.Options{Out: out, Automation: true, Sources: func() map[string][]byte {
 		return p.engine.Config().Files
@@ -228,12 +253,18 @@ func (p *Project) Text(w io.Writer, pl *plan.Plan) error {
 
 // JSON writes a plan as the document that "show -json PLANFILE" prints.
 func (p *Project) JSON(w io.Writer, pl *plan.Plan) error {
+	if err := p.renders(pl); err != nil {
+		return err
+	}
 	return tfjson.Plan(w, pl, pl.Prior(), p.engine.Config(), p.schemas(pl))
 }
 
 // Markdown writes a plan as Markdown, for a comment or a page: a headline with the counts, a line for each change, and
 // the text in a block.
 func (p *Project) Markdown(w io.Writer, pl *plan.Plan) error {
+	if err := p.renders(pl); err != nil {
+		return err
+	}
 	return view.Markdown(w, pl, p.schemas(pl))
 }
 

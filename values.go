@@ -1,23 +1,25 @@
 package tombolo
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/zclconf/go-cty/cty"
 	ctyjson "github.com/zclconf/go-cty/cty/json"
+
+	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/internal/config"
+	"github.com/tombolo-iac/tombolo/plan"
 )
 
 // toCty returns a Go value as one of the language. What encoding/json makes of it decides: structs and maps become
 // objects, lists become tuples.
 func toCty(v any) (cty.Value, error) {
 	if value, ok := v.(cty.Value); ok {
-		if value == cty.NilVal {
-			return value, errors.New("it is cty.NilVal, which is no value")
-		}
-		return value, nil
+		return value, usable(value)
 	}
 	text, err := json.Marshal(v)
 	if err != nil {
@@ -30,6 +32,51 @@ func toCty(v any) (cty.Value, error) {
 	return ctyjson.Unmarshal(text, ty)
 }
 
+// usable reports why a value of the calling program is none that a variable can have; nil when it is one.
+func usable(v cty.Value) error {
+	switch {
+	case v == cty.NilVal:
+		return errors.New("it is cty.NilVal, which is no value")
+	case v.ContainsMarked():
+		return errors.New("it has marks; a variable is sensitive when its block says so")
+	case !v.IsWhollyKnown():
+		return errors.New("it is not wholly known")
+	}
+	return cty.Walk(v, func(_ cty.Path, v cty.Value) (bool, error) {
+		if v.Type().IsCapsuleType() {
+			return false, fmt.Errorf("it holds a %s, which the language has no name for", v.Type().FriendlyName())
+		}
+		return true, nil
+	})
+}
+
+// ctyValues returns values of the calling program by name; prefix stands before a name in messages.
+func ctyValues(prefix string, values map[string]any) (map[string]cty.Value, diag.List) {
+	var diags diag.List
+	out := map[string]cty.Value{}
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		value, err := toCty(values[name])
+		if err != nil {
+			diags = diags.Errorf(nil, "Invalid value of the calling program",
+				"The value for %s%s set by the calling program cannot be used: %s.", prefix, name, err)
+			continue
+		}
+		out[name] = value
+	}
+	return out, diags
+}
+
+// valuesOf returns the values of variables that a plan was made with. Ephemeral ones are not part of it.
+func valuesOf(pl *plan.Plan) config.Values {
+	out := config.Values{}
+	for name, v := range pl.Variables {
+		if v.Value != cty.NilVal {
+			out[name] = config.RawValue{Origin: config.FromCaller, Value: v.Value}
+		}
+	}
+	return out
+}
+
 // fromCty stores a value of the language in what into points to. Marks do not count.
 func fromCty(v cty.Value, into any) error {
 	v, _ = v.UnmarkDeep()
@@ -40,14 +87,5 @@ func fromCty(v cty.Value, into any) error {
 	if !v.IsWhollyKnown() {
 		return errors.New("the value is not known yet")
 	}
-	text, err := ctyjson.Marshal(v, v.Type())
-	if err != nil {
-		return err
-	}
-	decoder := json.NewDecoder(bytes.NewReader(text))
-	decoder.UseNumber()
-	if err := decoder.Decode(into); err != nil {
-		return fmt.Errorf("a value of the type %s: %w", v.Type().FriendlyName(), err)
-	}
-	return nil
+	return plan.Value{Value: v}.Decode(into)
 }

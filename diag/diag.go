@@ -13,7 +13,6 @@ package diag
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"sort"
 	"strings"
@@ -74,6 +73,9 @@ type Diagnostic struct {
 
 	// Extra carries facts for callers that decide on them, such as hcl's function call details. Never printed as is.
 	Extra any
+	// Err is the Go error behind the problem, for errors.Is and errors.As; nil where there is none. It is never
+	// printed, and may hold what the texts hide.
+	Err error
 }
 
 // Deprecation is an Extra that names the deprecated output value which something uses.
@@ -111,6 +113,9 @@ func (d *Diagnostic) Error() string {
 	return b.String()
 }
 
+// Unwrap returns the error behind the problem: see Err.
+func (d *Diagnostic) Unwrap() error { return d.Err }
+
 // List is a collection of diagnostics in the order in which they were found. The nil List is empty and ready for use.
 type List []*Diagnostic
 
@@ -141,6 +146,21 @@ func (e listError) Error() string {
 		parts = append(parts, d.Error())
 	}
 	return strings.Join(parts, "\n")
+}
+
+// Unwrap returns the members, so that errors.Is and errors.As find the errors behind them.
+func (e listError) Unwrap() []error {
+	errs := make([]error, 0, len(e.list))
+	for _, d := range e.list {
+		errs = append(errs, d)
+	}
+	return errs
+}
+
+// Because sets the Go error behind the last member of a list: see Diagnostic.Err.
+func (l List) Because(err error) List {
+	l[len(l)-1].Err = err
+	return l
 }
 
 // OnlyErrors returns the errors of a list.
@@ -222,11 +242,12 @@ func (l List) AppendError(summary string, err error) List {
 	case listError:
 		return append(l, e.list...)
 	default:
+		text := err.Error()
 		if err == context.Canceled { // words of Go, not of whoever interrupted
-			err = errors.New("it was interrupted before it had ended")
+			text = "it was interrupted before it had ended"
 		}
-		return append(l, &Diagnostic{Severity: Error, Summary: summary,
-			Detail: join(sentence(err.Error()), SystemAdvice(err))})
+		return append(l, &Diagnostic{Severity: Error, Summary: summary, Err: err,
+			Detail: join(sentence(text), SystemAdvice(err))})
 	}
 }
 

@@ -85,12 +85,6 @@ const (
 	ReadBecauseCheckNested       Reason = "read_because_check_nested"
 )
 
-// Value is an object or output value with the paths at which it is sensitive. The value itself carries no marks.
-type Value struct {
-	Value     cty.Value
-	Sensitive []cty.Path
-}
-
 // Change is what happens to one object. Before is null for a create, After null for a delete; After may hold unknown
 // values.
 type Change struct {

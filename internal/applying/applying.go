@@ -134,7 +134,7 @@ func (a *applier) problems(err error) diag.List {
 	} else if err != nil && !diags.HasErrors() {
 		diags = diags.Errorf(nil, "Apply was interrupted",
 			"Running operations were finished and recorded in the state; no new operation was started. %s",
-			cmp.Or(o.Rest, "Run apply again for the remaining changes."))
+			cmp.Or(o.Rest, "Run apply again for the remaining changes.")).Because(err)
 	}
 	return diags
 }

@@ -308,7 +308,7 @@ func lockFailed(err error, o OpenOptions) diag.List {
 		return diag.List{}.Errorf(nil, "Cannot recover an interrupted run", "Error message: %s. Nothing is lost: what "+
 			"that run did stays in its journal, and commands that only read, such as state list, show it. Remove the "+
 			"cause (free space, check the disk or the connection), then run this command again.",
-			strings.TrimSuffix(err.Error(), "."))
+			strings.TrimSuffix(err.Error(), ".")).Because(err)
 	}
 	if o.NoLock && locked == nil {
 		return diag.FromError("Error loading the state", err)
@@ -318,5 +318,5 @@ func lockFailed(err error, o OpenOptions) diag.List {
 			"there, and to read and write the state. To make a plan with read access only, use -lock=false."
 	}
 	return diag.List{}.Append(&diag.Diagnostic{Severity: diag.Error, Summary: "Error acquiring the state lock",
-		Detail: detail})
+		Detail: detail, Err: err})
 }

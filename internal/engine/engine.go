@@ -19,6 +19,7 @@ import (
 	"maps"
 	"os"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -98,16 +99,17 @@ type Options struct {
 	Constants func(root *config.Module) config.Values
 }
 
-// Project is a loaded configuration with its store and providers.
+// Project is a loaded configuration with its store and providers. Its methods may be called concurrently.
 type Project struct {
-	opts     Options
-	config   *config.Config
-	registry *host.Registry
-	program  *linking.Program
-	diags    diag.List
-	store    state.Store
-	secrets  *value.Secrets          // what programs and providers must not show
-	answers  *atomic.Pointer[string] // the folder for answers of programs, once the state is locked
+	opts      Options
+	config    *config.Config
+	registry  *host.Registry
+	preparing *sync.Mutex // guards program
+	program   *linking.Program
+	diags     diag.List
+	store     state.Store
+	secrets   *value.Secrets          // what programs and providers must not show
+	answers   *atomic.Pointer[string] // the folder for answers of programs, once the state is locked
 }
 
 // Load reads the configuration. Warnings come with a project; with errors there is none.
@@ -142,8 +144,8 @@ func Load(ctx context.Context, o Options) (*Project, diag.List) {
 	if diags.HasErrors() {
 		return nil, diags
 	}
-	p := &Project{opts: o, config: cfg, store: o.Store, diags: diags, secrets: &value.Secrets{},
-		answers: &atomic.Pointer[string]{}}
+	p := &Project{opts: o, config: cfg, store: o.Store, diags: diags, preparing: &sync.Mutex{},
+		secrets: &value.Secrets{}, answers: &atomic.Pointer[string]{}}
 	if p.store == nil {
 		p.store = localStore(o.Dir)
 	}
@@ -165,6 +167,8 @@ func (p *Project) Schema(a addr.Provider) (*provider.Schema, diag.List) { return
 
 // prepare resolves all references, once.
 func (p *Project) prepare() (*linking.Program, diag.List) {
+	p.preparing.Lock()
+	defer p.preparing.Unlock()
 	if p.program != nil {
 		return p.program, nil
 	}

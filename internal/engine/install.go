@@ -7,6 +7,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/hashicorp/hcl/v2"
+	"github.com/zclconf/go-cty/cty"
+
 	"github.com/tombolo-iac/tombolo/addr"
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/internal/backend"
@@ -133,6 +136,8 @@ type InstallOptions struct {
 	Progress func(line string) // gets what is done, a line at a time; nil drops it
 	// Own are providers of the calling program, which are installed nowhere.
 	Own map[addr.Provider]provider.Factory
+	// Backend are arguments of the backend beside those of its block.
+	Backend map[string]cty.Value
 }
 
 // Install makes ready what the configuration in the working directory needs, as the command init does without
@@ -143,7 +148,7 @@ func (s *Surroundings) Install(ctx context.Context, how InstallOptions) diag.Lis
 	if diags.HasErrors() {
 		return diags
 	}
-	if diags = diags.Extend(s.recordNewBackend(root.Root)); diags.HasErrors() {
+	if diags = diags.Extend(s.recordNewBackend(root.Root, how.Backend)); diags.HasErrors() {
 		return diags
 	}
 	if diags = diags.Extend(
@@ -178,10 +183,20 @@ func (s *Surroundings) Install(ctx context.Context, how InstallOptions) diag.Lis
 	return diags
 }
 
-// recordNewBackend records the backend block if nothing was recorded yet.
-func (s *Surroundings) recordNewBackend(root *config.Module) diag.List {
+// recordNewBackend records the backend block, with more arguments, if nothing was recorded yet.
+func (s *Surroundings) recordNewBackend(root *config.Module, more map[string]cty.Value) diag.List {
 	configured, diags := backend.Of(root)
-	if diags.HasErrors() || configured == nil {
+	if diags.HasErrors() {
+		return diags
+	}
+	if configured == nil {
+		if len(more) > 0 {
+			diags = diags.Errorf(nil, "Missing backend configuration", "Arguments of a backend are given, but the "+
+				"root module has no backend block. Add one, or leave the arguments out.")
+		}
+		return diags
+	}
+	if diags = setArguments(configured, more); diags.HasErrors() {
 		return diags
 	}
 	if diags = configured.Check(root.Backend); diags.HasErrors() {
@@ -192,13 +207,32 @@ func (s *Surroundings) recordNewBackend(root *config.Module) diag.List {
 		return diag.FromError("Failed to read the record of the backend", err)
 	}
 	if recorded != nil {
-		_, diags = s.Backend(root)
+		if _, diags = s.Backend(root); !diags.HasErrors() && len(more) > 0 && !configured.SamePlace(recorded) {
+			diags = diags.Errorf(nil, "Backend configuration changed", "The arguments of the backend are not those of "+
+				"the record. Give these again, or decide about the state: \"%s init -migrate-state\" copies it to the "+
+				"new place, \"%[1]s init -reconfigure\" uses the state that is there. Nothing was changed.",
+				s.program())
+		}
 		return diags
 	}
 	if err := s.RecordBackend(configured); err != nil {
 		return diag.FromError("Failed to record the backend", err)
 	}
 	return nil
+}
+
+// setArguments sets arguments of a backend beside those of its block.
+func setArguments(b *backend.Backend, values map[string]cty.Value) (diags diag.List) {
+	attrs := hcl.Attributes{}
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		if !slices.Contains(b.Arguments(), name) {
+			diags = diags.Errorf(nil, "Invalid backend configuration argument", "The calling program sets %q, but the "+
+				"backend %q has no argument of that name.%s", name, b.Type, diag.DidYouMean(name, b.Arguments()))
+			continue
+		}
+		attrs[name] = &hcl.Attribute{Name: name, Expr: hcl.StaticExpr(values[name], hcl.Range{})}
+	}
+	return diags.Extend(b.Set(attrs))
 }
 
 // storedState reads the state of the selected workspace without its lock.

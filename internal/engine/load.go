@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/hashicorp/hcl/v2/hclsyntax"
 	"github.com/zclconf/go-cty/cty/function"
 
 	"github.com/tombolo-iac/tombolo/addr"
@@ -122,14 +123,23 @@ func valuesOf(pl *plan.Plan) config.Values {
 	return out
 }
 
-// checkFunctions refuses functions of the caller that hide those of the language.
+// checkFunctions refuses functions of the caller that hide those of the language, or that nothing can call.
 func checkFunctions(own map[string]function.Function) (diags diag.List) {
 	table := funcs.Table(funcs.Options{})
 	for _, name := range slices.Sorted(maps.Keys(own)) {
-		if _, taken := table[name]; taken {
+		_, taken := table[name]
+		switch {
+		case taken:
 			diags = diags.Errorf(nil, "Function exists already",
 				"The program gives a function named %q, which is one of the language's own. Give it another name.",
 				name)
+		case !hclsyntax.ValidIdentifier(name):
+			diags = diags.Errorf(nil, "Invalid name of a function", "The program gives a function named %q, which no "+
+				"configuration can call: a name consists of letters, digits, underscores and dashes, and does not "+
+				"begin with a digit or a dash.", name)
+		case own[name] == function.Function{}:
+			diags = diags.Errorf(nil, "Invalid function", "The program gives a function named %q that was not made by "+
+				"function.New.", name)
 		}
 	}
 	return diags

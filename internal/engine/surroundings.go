@@ -10,6 +10,8 @@ import (
 	"runtime"
 	"strings"
 
+	"github.com/zclconf/go-cty/cty"
+
 	"github.com/tombolo-iac/tombolo/addr"
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/flavor"
@@ -47,6 +49,8 @@ type Surroundings struct {
 	// Given are values of variables on the command line. Of them, those of const variables count wherever the
 	// configuration is loaded.
 	Given []config.Option
+	// Values are values of variables that a program which embeds the engine gives; they win over all others.
+	Values map[string]cty.Value
 
 	encrypted *encrypted         // see Encryption
 	root      *config.Module     // the root module that was read last

@@ -2,7 +2,6 @@ package engine
 
 import (
 	"github.com/hashicorp/hcl/v2"
-	"github.com/zclconf/go-cty/cty"
 
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/internal/config"
@@ -13,8 +12,6 @@ import (
 type VariableOptions struct {
 	// Given are options of the command line, in the order in which they stand there.
 	Given []config.Option
-	// Values are those of a program that embeds the engine. They win over all others.
-	Values map[string]cty.Value
 	// Ask is called for each required variable that has no value yet, until it returns false; nil asks nobody.
 	Ask func(v *config.Variable) (text string, ok bool)
 	// Sources gets the text of the files that were read; nil drops it.
@@ -26,6 +23,17 @@ type VariableOptions struct {
 func (s *Surroundings) Constants(*config.Module) config.Values {
 	raw, _, _ := config.CollectValues(config.ValueSources{Files: config.OSFiles(s.dir()), Environ: s.Environ,
 		Options: s.Given})
+	return s.withValues(raw)
+}
+
+// withValues lays the values of the embedding program over others, which may be nil.
+func (s *Surroundings) withValues(raw config.Values) config.Values {
+	if raw == nil {
+		raw = config.Values{}
+	}
+	for name, v := range s.Values {
+		raw[name] = config.RawValue{Origin: config.FromCaller, Value: v}
+	}
 	return raw
 }
 
@@ -40,9 +48,7 @@ func (s *Surroundings) Variables(root *config.Module, o VariableOptions) (config
 	if diags.HasErrors() {
 		return nil, diags
 	}
-	for name, v := range o.Values {
-		raw[name] = config.RawValue{Origin: config.FromCaller, Value: v}
-	}
+	raw = s.withValues(raw)
 	if o.Ask != nil {
 		for _, v := range root.Unset(raw) {
 			text, ok := o.Ask(v)

@@ -90,6 +90,10 @@ func (r *Registry) ask(p addr.Provider, e *entry) {
 		return
 	}
 	schema, diags := inst.Schema(r.calls)
+	if schema == nil && !diags.HasErrors() {
+		diags = diags.Errorf(nil, "Provider without a schema", "The provider %s answered with neither a schema nor an "+
+			"error. This is a bug in the provider.", p.ForDisplay())
+	}
 	e.diags = diags.InAddress(fmt.Sprintf("provider[%q]", p)) // else a problem in its own words would be nobody's
 	if diags.HasErrors() {
 		_ = inst.Close() // what is wrong has been said
@@ -200,6 +204,10 @@ func (r *Registry) start(ctx context.Context, p addr.Provider) (*started, diag.L
 	inst, err := factory(ctx)
 	if err != nil {
 		return nil, diag.FromError("Failed to start provider "+p.ForDisplay(), err)
+	}
+	if inst == nil {
+		return nil, diag.List{}.Errorf(nil, "Failed to start provider "+p.ForDisplay(), "Its factory returned neither "+
+			"a provider nor an error. This is a bug in the program that brings the provider.")
 	}
 	return &started{inst}, nil
 }

@@ -105,7 +105,7 @@ func Run(ctx, calls context.Context, prog *linking.Program, prior *state.State, 
 	diags := p.walk.Diagnostics()
 	if err != nil && ctx.Err() != nil {
 		diags = diags.Errorf(nil, "Planning was interrupted",
-			"The plan is incomplete, so it cannot be applied. The state is unchanged.")
+			"The plan is incomplete, so it cannot be applied. The state is unchanged.").Because(context.Cause(ctx))
 	}
 	if p.void {
 		return nil, p.misled.Extend(closed)

@@ -1,0 +1,167 @@
+package tombolo
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"maps"
+	"os"
+
+	"github.com/tombolo-iac/tombolo/addr"
+	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/flavor"
+	"github.com/tombolo-iac/tombolo/internal/engine"
+	"github.com/tombolo-iac/tombolo/plan"
+	"github.com/tombolo-iac/tombolo/state"
+)
+
+// check refuses options that no project can be loaded with.
+func (o Options) check() (diags diag.List) {
+	if o.Dir != "" {
+		// The engine names files relative to the directory, so that it would not say which one this is.
+		switch info, err := os.Stat(o.Dir); {
+		case err != nil:
+			diags = diags.AppendError("Unreadable directory", err)
+		case !info.IsDir():
+			diags = diags.Errorf(nil, "Unreadable directory", "Options.Dir is %q, which is a file. Set it to the "+
+				"directory of the root module.", o.Dir)
+		}
+	}
+	if o.Workspace != "" {
+		if err := state.CheckWorkspaceName(o.Workspace); err != nil {
+			diags = diags.AppendError("Invalid workspace name", err)
+		}
+	}
+	if o.Flavor > flavor.OpenTofu {
+		diags = diags.Errorf(nil, "Invalid flavor", "Options.Flavor is %d. Set it to flavor.Terraform or "+
+			"flavor.OpenTofu, or leave it out.", uint8(o.Flavor))
+	}
+	if o.Parallelism < 0 {
+		diags = diags.Errorf(nil, "Invalid parallelism value", "Options.Parallelism is %d. Set it to a positive "+
+			"number, or to 0 for the default.", o.Parallelism)
+	}
+	if o.Saved != nil && len(o.Variables)+len(o.VarFiles) > 0 {
+		diags = diags.Errorf(nil, "Can't set variables when applying a saved plan", "Options.Saved has the values of "+
+			"variables that the plan was made with. Leave Variables and VarFiles out; ApplyOptions.Ephemeral takes "+
+			"values of ephemeral variables.")
+	}
+	return diags
+}
+
+// usable refuses what needs providers once the project is closed.
+func (p *Project) usable() (diags diag.List) {
+	if p.closed.Load() {
+		diags = diags.Errorf(nil, "Project is closed", "Project.Close was called. Close a project when its last use "+
+			"has ended.")
+	}
+	return diags
+}
+
+// renders returns an error for what is no plan to be shown.
+func (p *Project) renders(pl *plan.Plan) error {
+	if pl == nil {
+		return errors.New("the plan is nil: Run.Plan reported errors, or was not called")
+	}
+	return p.usable().Err()
+}
+
+// usable refuses what needs the lock or providers once these were given back.
+func (r *Run) usable() (diags diag.List) {
+	if r.closed {
+		diags = diags.Errorf(nil, "Run is closed", "Run.Close was called, so the lock on the state is not held any "+
+			"more. Open another run with Project.Open.")
+	}
+	return diags.Extend(r.project.usable())
+}
+
+// plans refuses to plan for a project that was loaded to apply a saved plan.
+func (r *Run) plans() diag.List {
+	diags := r.usable()
+	if r.project.saved != nil {
+		diags = diags.Errorf(nil, "Project of a saved plan", "The project was loaded with Options.Saved, to apply "+
+			"that plan. To make another plan, load the project without it.")
+	}
+	return diags
+}
+
+// writes refuses to write in a run that was opened to read.
+func (r *Run) writes() (diags diag.List) {
+	if r.reading {
+		diags = diags.Errorf(nil, "Run is for reading", "The run was opened with OpenOptions.Reading, so it cannot "+
+			"change anything. Open another run without it.")
+	}
+	return diags
+}
+
+// accepts refuses what Apply cannot do.
+func (r *Run) accepts(ctx context.Context, pl *plan.Plan) diag.List {
+	diags := r.usable().Extend(r.writes())
+	config := r.project.engine.Config()
+	switch {
+	case diags.HasErrors():
+	case pl == nil:
+		diags = diags.Errorf(nil, "No plan to apply", "The plan is nil: Run.Plan reported errors, or was not called.")
+	case r.project.saved != nil && pl != r.project.saved:
+		diags = diags.Errorf(nil, "Plan is not the saved one", "The project was loaded with Options.Saved, so it can "+
+			"apply that plan alone.")
+	case r.project.saved == nil && !maps.EqualFunc(pl.Config, config.Snapshot(), bytes.Equal):
+		diags = diags.Errorf(nil, "Plan of another configuration", "The plan was made from other files than those "+
+			"that the project was loaded from. Make a new plan, or load the project with Options.Saved to apply "+
+			"this one.")
+	case ctx.Err() != nil:
+		diags = diags.AppendError("Apply was interrupted", context.Cause(ctx))
+	}
+	return diags
+}
+
+// engine returns the options as the engine takes them, laid over others.
+func (o PlanOptions) engine(out engine.PlanOptions) (engine.PlanOptions, diag.List) {
+	out.Mode, out.SkipRefresh, out.GenerateConfig = o.Mode, o.SkipRefresh, o.GenerateConfig
+	var diags, more diag.List
+	out.Targets, diags = targets(o.Targets)
+	out.Except, more = targets(o.Exclude)
+	diags = diags.Extend(more)
+	for _, text := range o.Replace {
+		instance, more := addr.ParseInstance(text)
+		diags = diags.Extend(more)
+		out.ForceReplace = append(out.ForceReplace, instance)
+	}
+	if o.Mode > plan.RefreshOnly {
+		diags = diags.Errorf(nil, "Unsupported plan mode", "PlanOptions.Mode is %d. Set it to plan.Normal, "+
+			"plan.Destroy or plan.RefreshOnly.", uint8(o.Mode))
+	}
+	if len(o.Targets) > 0 && len(o.Exclude) > 0 {
+		diags = diags.Errorf(nil, "Invalid combination of options", "PlanOptions.Targets and PlanOptions.Exclude ask "+
+			"for different things: leave one of them out.")
+	}
+	if o.Invoke != "" {
+		out.Invoke, more = targets([]string{o.Invoke})
+		diags = diags.Extend(more).Extend(o.checkInvoke(out.Invoke))
+		out.Mode = plan.RefreshOnly
+	}
+	return out, diags
+}
+
+// checkInvoke refuses to invoke what is no action, and to do anything else beside it.
+func (o PlanOptions) checkInvoke(list []addr.Target) (diags diag.List) {
+	for _, t := range list {
+		if t.IsModule() || t.Resource.Mode != addr.Action {
+			diags = diags.Errorf(nil, "Invalid action to invoke", "PlanOptions.Invoke is %q. Set it to the address of "+
+				"an action, action.TYPE.NAME, behind a module if need be.", o.Invoke)
+		}
+	}
+	if o.Mode != plan.Normal || len(o.Targets)+len(o.Exclude)+len(o.Replace) > 0 {
+		diags = diags.Errorf(nil, "Invalid combination of options", "With PlanOptions.Invoke nothing but an action is "+
+			"planned: leave Mode, Targets, Exclude and Replace out.")
+	}
+	return diags
+}
+
+func targets(texts []string) (list []addr.Target, diags diag.List) {
+	for _, text := range texts {
+		target, more := addr.ParseTarget(text)
+		diags = diags.Extend(more)
+		list = append(list, target)
+	}
+	return list, diags
+}
