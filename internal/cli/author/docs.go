@@ -30,7 +30,7 @@ func cmdDocs() *command.Command {
 	return &command.Command{
 		Name: "docs", Short: "Write the documentation of a provider", Args: "[PROGRAM]",
 		Long: `Write what a provider offers as Markdown pages, in the layout that registries show: index.md,
-resources/, data-sources/, ephemeral-resources/ and functions/. PROGRAM is the provider's plugin,
+resources/, data-sources/, ephemeral-resources/, list-resources/, actions/ and functions/. PROGRAM is the provider's plugin,
 such as ./terraform-provider-demo, or the folder of a program provider; without it, the provider is
 one that the configuration in the working directory uses, installed or under development.
 
