@@ -103,6 +103,17 @@ func suite(t *testing.T, l language, mode string) {
 				Want: providertest.Attrs{"files": cty.Zero}}},
 		Ephemeral: []providertest.Ephemeral{{Type: "kit_token", Config: providertest.Attrs{"scope": cty.StringVal("x")},
 			Want: providertest.Attrs{"token": cty.StringVal("t-x")}}},
+		Lists: []providertest.List{{Type: "kit_item", Config: providertest.Attrs{"prefix": cty.StringVal("gr")}}},
+		Actions: []providertest.Action{{Type: "kit_append", Config: providertest.Attrs{"text": cty.StringVal("é\n")},
+			Invalid: []providertest.Invalid{{Name: "text", Change: providertest.Attrs{"text": cty.StringVal("")},
+				Path: cty.GetAttrPath("text")}},
+			Invoked: func() error {
+				text, err := os.ReadFile(filepath.Join(root, "log"))
+				if err == nil && string(text) != "é\né\n" {
+					err = fmt.Errorf("it appended %q", text)
+				}
+				return err
+			}}},
 		Functions: []providertest.Function{
 			{Name: "upper", Args: []cty.Value{cty.StringVal("é")}, Want: cty.StringVal("É")},
 			{Name: "upper", Args: []cty.Value{cty.StringVal("")}}},

@@ -54,10 +54,31 @@ class Link extends tombolo.Resource {
     await ask(call, 'DELETE', place(call.state));
   }
 
-  /** People know slugs, not numbers. */
+  /** People know slugs, not numbers; an identity is a number. */
   async import(call) {
+    if (call.identity) return attributes(call, await ask(call, 'GET', place(call.identity)));
     const [link] = await ask(call, 'GET', `/links?slug=${encodeURIComponent(call.id)}`);
     return attributes(call, link ?? null);
+  }
+
+  /** All links whose names begin alike, whoever made them. */
+  async list(call) {
+    const links = await ask(call, 'GET', `/links?prefix=${encodeURIComponent(call.config.prefix)}`);
+    return links.slice(0, call.limit).map((link) => ({
+      identity: { id: link.id }, display_name: `${link.slug} -> ${link.target}`, object: call.include_object ? attributes(call, link) : undefined,
+    }));
+  }
+}
+
+/** Follows short addresses once, so that caches on the way have them. */
+class Warm extends tombolo.Action {
+  async invoke(call) {
+    const links = await ask(call, 'GET', `/links?prefix=${encodeURIComponent(call.config.prefix)}`);
+    for (const [i, link] of links.entries()) {
+      await fetch(attributes(call, link).short_url, { redirect: 'manual', signal: call.signal });
+      call.progress(link.slug, (i + 1) / links.length);
+    }
+    if (links.length === 0) call.warn('No links', { detail: `No name begins with "${call.config.prefix}".`, attribute: ['prefix'] });
   }
 }
 
@@ -68,4 +89,4 @@ class Catalog extends tombolo.DataSource {
   }
 }
 
-tombolo.run({ resources: { links_link: Link }, data: { links_catalog: Catalog } });
+tombolo.run({ resources: { links_link: Link }, data: { links_catalog: Catalog }, actions: { links_warm: Warm } });

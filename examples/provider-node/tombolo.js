@@ -42,12 +42,17 @@ class Cancelled extends ProviderError {
   constructor() { super('The call was cancelled'); }
 }
 
-/** create, read, update and delete, and if the manifest says so validate, plan, import and upgrade. */
+/**
+ * create, read, update and delete, and if the manifest says so validate, plan, import, upgrade and list, which returns results: objects with identity,
+ * display_name and object.
+ */
 class Resource {}
 /** data, and if the manifest says so validate. */
 class DataSource {}
 /** open, and if the manifest says so validate, renew and close. */
 class Ephemeral {}
+/** invoke, which returns nothing, and if the manifest says so validate and plan. */
+class Action {}
 
 /**
  * One call: the members of its request (config, planned, prior, state, private, identity, id, provider, planned_unknown and so on), and what can be said
@@ -101,9 +106,9 @@ class Asking extends Error {
 const STATEFUL = ['create', 'read', 'update', 'import', 'upgrade', 'data'];
 
 class Host {
-  constructor({ resources, data, ephemeral, functions, configure, validate, schema }) {
+  constructor({ resources, data, ephemeral, actions, functions, configure, validate, schema }) {
     const made = (group) => new Map(Object.entries(group || {}).map(([name, cls]) => [name, new cls()]));
-    this.kinds = [made(resources), made(data), made(ephemeral)];
+    this.kinds = [made(resources), made(data), made(ephemeral), made(actions)];
     this.functions = functions || {};
     this.provider = { configure, validate, schema: schema && (async (call) => ({ schema: await schema(call) })) };
   }
@@ -116,6 +121,7 @@ class Host {
     let kinds = this.kinds;
     if (action === 'data') kinds = [this.kinds[1]];
     if (['open', 'renew', 'close'].includes(action)) kinds = [this.kinds[2]];
+    if (action === 'invoke') kinds = [this.kinds[3]];
     for (const kind of kinds) {
       const target = kind.get(call.type);
       if (target && typeof target[action] === 'function') return target[action].bind(target);
@@ -144,7 +150,8 @@ class Host {
     let answer;
     if (STATEFUL.includes(action)) answer = { ...call.extra, state: orNull(result) };
     else if (action === 'open') answer = { ...call.extra, result: orNull(result) };
-    else if (['renew', 'delete', 'close'].includes(action)) answer = { ...call.extra, state: undefined };
+    else if (action === 'list') answer = { results: [...(result || [])] };
+    else if (['renew', 'delete', 'close', 'invoke'].includes(action)) answer = { ...call.extra, state: undefined };
     else answer = { ...result };
     if (call.warnings.length > 0) answer.diagnostics = [...call.warnings, ...(answer.diagnostics || [])];
     return answer;
@@ -231,7 +238,7 @@ function where(error) {
 const orNull = (value) => (value === undefined ? null : value);
 
 /**
- * Answers the calls of the host. resources, data and ephemeral give classes by the names of their types; functions get the arguments; configure, validate
+ * Answers the calls of the host. resources, data, ephemeral and actions give classes by the names of their types; functions get the arguments; configure, validate
  * and schema get a call. schema gives the schema, for manifests without one.
  */
 function run(provider) {
@@ -239,4 +246,4 @@ function run(provider) {
   return process.argv.length > 2 ? host.oneShot(process.argv[2]) : host.session();
 }
 
-module.exports = { Call, Cancelled, DataSource, Ephemeral, ProviderError, Resource, Temporary, run };
+module.exports = { Action, Call, Cancelled, DataSource, Ephemeral, ProviderError, Resource, Temporary, run };

@@ -35,7 +35,7 @@ _out = os.fdopen(os.dup(1), "wb")
 os.dup2(2, 1)
 sys.stdout = sys.stderr
 
-__all__ = ["Call", "Cancelled", "DataSource", "Ephemeral", "Error", "Resource", "Temporary", "run"]
+__all__ = ["Action", "Call", "Cancelled", "DataSource", "Ephemeral", "Error", "Resource", "Temporary", "run"]
 
 
 class Error(Exception):
@@ -58,7 +58,8 @@ class Cancelled(Error):
 
 
 class Resource:
-    """create, read, update and delete, and if the manifest says so validate, plan, import_ and upgrade."""
+    """create, read, update and delete, and if the manifest says so validate, plan, import_, upgrade and list, which returns results: dicts with
+    identity, display_name and object."""
 
 
 class DataSource:
@@ -67,6 +68,10 @@ class DataSource:
 
 class Ephemeral:
     """open, and if the manifest says so validate, renew and close."""
+
+
+class Action:
+    """invoke, which returns nothing, and if the manifest says so validate and plan."""
 
 
 class Call:
@@ -125,10 +130,10 @@ class Call:
             raise Cancelled()
 
 
-def run(resources=None, data=None, ephemeral=None, functions=None, configure=None, validate=None, schema=None):
+def run(resources=None, data=None, ephemeral=None, functions=None, configure=None, validate=None, schema=None, actions=None):
     """Answers the calls of the host. Classes are given by the names of their types; the others are functions that get a Call, except for
     those of functions, which get the arguments. schema gives the schema, for manifests without one."""
-    kinds = [{name: cls() for name, cls in (group or {}).items()} for group in (resources, data, ephemeral)]
+    kinds = [{name: cls() for name, cls in (group or {}).items()} for group in (resources, data, ephemeral, actions)]
     provider = {"configure": configure, "validate": validate, "schema": schema and (lambda call: {"schema": schema(call)})}
     host = _Host(kinds, provider, functions or {})
     if len(sys.argv) > 1:
@@ -159,8 +164,8 @@ class _Host:
         if "type" not in params:
             return self.provider.get(action)
         kinds = self.kinds
-        if action in ("data", "open", "renew", "close"):
-            kinds = [self.kinds[1 if action == "data" else 2]]
+        if action in ("data", "open", "renew", "close", "invoke"):
+            kinds = [self.kinds[{"data": 1, "invoke": 3}.get(action, 2)]]
         for kind in kinds:
             target = kind.get(params["type"])
             method = getattr(target, action, None) or getattr(target, action + "_", None)
@@ -185,7 +190,9 @@ class _Host:
             answer = dict(call._extra, state=result)
         elif action == "open":
             answer = dict(call._extra, result=result)
-        elif action in ("renew", "delete", "close"):
+        elif action == "list":
+            answer = {"results": list(result or [])}
+        elif action in ("renew", "delete", "close", "invoke"):
             answer = {k: v for k, v in call._extra.items() if k != "state"}
         else:
             answer = dict(result or {})

@@ -1,6 +1,6 @@
 // Package reference writes what a provider offers as Markdown pages, in the layout that registries of providers show:
 // docs/index.md, docs/resources/NAME.md, docs/data-sources/NAME.md, docs/ephemeral-resources/NAME.md,
-// docs/functions/NAME.md.
+// docs/list-resources/NAME.md, docs/actions/NAME.md, docs/functions/NAME.md.
 //
 //	pages, err := reference.Pages(schema, reference.Options{Name: "ledger", Source: os.DirFS(".")})
 //
@@ -55,12 +55,14 @@ var (
 	resources  = kind{"resources", "Resource", "resource.tf"}
 	dataKind   = kind{"data-sources", "Data Source", "data-source.tf"}
 	ephemerals = kind{"ephemeral-resources", "Ephemeral Resource", "ephemeral-resource.tf"}
+	lists      = kind{"list-resources", "List Resource", "list-resource.tfquery.hcl"}
+	actions    = kind{"actions", "Action", "action.tf"}
 	functions  = kind{"functions", "function", "function.tf"}
 	index      = kind{"", "Provider", "provider.tf"}
 )
 
 // folders are the directories of pages that are made of the schema.
-var folders = []string{resources.dir, dataKind.dir, ephemerals.dir, functions.dir}
+var folders = []string{resources.dir, dataKind.dir, ephemerals.dir, lists.dir, actions.dir, functions.dir}
 
 // Pages returns all pages, in the order of their paths.
 func Pages(s *provider.Schema, o Options) ([]Page, error) {
@@ -78,7 +80,8 @@ func Pages(s *provider.Schema, o Options) ([]Page, error) {
 	for _, family := range []struct {
 		kind  kind
 		types map[string]*provider.ResourceType
-	}{{resources, s.Resources}, {dataKind, s.Data}, {ephemerals, s.Ephemeral}} {
+	}{{resources, s.Resources}, {dataKind, s.Data}, {ephemerals, s.Ephemeral}, {lists, s.Lists},
+		{actions, s.Actions}} {
 		for _, name := range slices.Sorted(maps.Keys(family.types)) {
 			t := family.types[name]
 			on := subject{Name: name, block: t.Block, file: shortName(name, o.Name), example: path.Join(family.kind.dir,

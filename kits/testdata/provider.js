@@ -54,7 +54,30 @@ class Item extends tombolo.Resource {
 
   async delete(call) { fs.rmSync(this.path(call, call.state.id), { force: true }); }
 
-  async import(call) { return fs.existsSync(this.path(call, call.id)) ? { id: call.id } : null; }
+  * list(call) {
+    for (const name of fs.readdirSync(call.provider.root).sort()) {
+      if (!name.endsWith('.json')) continue;
+      const item = JSON.parse(fs.readFileSync(path.join(call.provider.root, name), 'utf8'));
+      if (!item.name.startsWith(call.config.prefix)) continue;
+      yield { identity: { id: item.id }, display_name: item.name, object: call.include_object ? item : undefined };
+    }
+  }
+
+  async import(call) {
+    const id = call.identity ? call.identity.id : call.id;
+    return fs.existsSync(this.path(call, id)) ? { id } : null;
+  }
+}
+
+class Append extends tombolo.Action {
+  plan(call) {
+    if (call.config.text === '') throw new tombolo.ProviderError('Nothing to append', { attribute: ['text'] });
+  }
+  invoke(call) {
+    call.progress('appending', 0.5);
+    fs.appendFileSync(path.join(call.provider.root, 'log'), call.config.text);
+    call.warn('Appended');
+  }
 }
 
 class Count extends tombolo.DataSource {
@@ -75,6 +98,7 @@ tombolo.run({
   resources: { kit_item: Item },
   data: { kit_count: Count },
   ephemeral: { kit_token: Token },
+  actions: { kit_append: Append },
   functions: {
     upper(text) {
       if (text === '') throw new tombolo.ProviderError('it is empty', { argument: 0 });

@@ -59,7 +59,30 @@ class Item(tombolo.Resource):
             pass
 
     def import_(self, call):
-        return {"id": call.id} if os.path.exists(self.path(call, call.id)) else None
+        ident = call.identity["id"] if call.identity else call.id
+        return {"id": ident} if os.path.exists(self.path(call, ident)) else None
+
+
+    def list(self, call):
+        for name in sorted(os.listdir(call.provider["root"])):
+            if name.endswith(".json"):
+                with open(os.path.join(call.provider["root"], name)) as f:
+                    item = json.load(f)
+                if item["name"].startswith(call.config["prefix"]):
+                    result = {"identity": {"id": item["id"]}, "display_name": item["name"]}
+                    yield dict(result, object=item) if call.include_object else result
+
+
+class Append(tombolo.Action):
+    def plan(self, call):
+        if call.config["text"] == "":
+            raise tombolo.Error("Nothing to append", attribute=["text"])
+
+    def invoke(self, call):
+        call.progress("appending", 0.5)
+        with open(os.path.join(call.provider["root"], "log"), "a") as f:
+            f.write(call.config["text"])
+        call.warn("Appended")
 
 
 class Count(tombolo.DataSource):
@@ -88,4 +111,4 @@ def configure(call):
         raise tombolo.Error("There is no root", attribute=["root"])
 
 
-tombolo.run(resources={"kit_item": Item}, data={"kit_count": Count}, ephemeral={"kit_token": Token}, functions={"upper": upper}, configure=configure)
+tombolo.run(resources={"kit_item": Item}, data={"kit_count": Count}, ephemeral={"kit_token": Token}, actions={"kit_append": Append}, functions={"upper": upper}, configure=configure)

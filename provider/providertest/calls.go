@@ -79,7 +79,7 @@ func checkWrongNames(s *session) {
 		s.proper("read of an unknown type", nil, resp.Diagnostics)
 	})
 	for _, kind := range []provider.ResourceKind{provider.ManagedResource, provider.DataSource,
-		provider.EphemeralResource} {
+		provider.EphemeralResource, provider.ListResource, provider.Action} {
 		s.safely("validate an unknown type", func() {
 			s.proper("validate an unknown type", nil, s.p.ValidateResource(s.ctx, provider.ValidateResourceRequest{
 				Kind: kind, Type: noSuch, Config: object, Client: client}))
@@ -126,6 +126,16 @@ func callsOfNoType(s *session, object cty.Value) map[string]func() diag.List {
 		"open": func() diag.List {
 			return s.p.OpenEphemeral(s.ctx, provider.OpenEphemeralRequest{Type: noSuch, Config: object,
 				Client: client}).Diagnostics
+		},
+		"list": func() diag.List {
+			return s.p.List(s.ctx, provider.ListRequest{Type: noSuch, Config: object, Limit: 1}).Diagnostics
+		},
+		"invoke": func() diag.List {
+			return s.p.InvokeAction(s.ctx, provider.InvokeActionRequest{Type: noSuch, Config: object,
+				Client: client}).Diagnostics
+		},
+		"generate the configuration": func() diag.List {
+			return s.p.GenerateConfig(s.ctx, provider.GenerateConfigRequest{Type: noSuch, State: object}).Diagnostics
 		},
 		"call a function": func() diag.List {
 			_, err := s.p.CallFunction(s.ctx, noSuch, nil)

@@ -47,6 +47,8 @@ type Options struct {
 	Data      []Data
 	Ephemeral []Ephemeral
 	Functions []Function
+	Lists     []List
+	Actions   []Action
 
 	// Patience is how long a call may take to return once its context has ended; 0 means ten seconds.
 	Patience time.Duration
@@ -135,6 +137,25 @@ type Function struct {
 	Want cty.Value
 }
 
+// List is a search for objects of a resource type. Where Resources has the type, a list must find what they make.
+type List struct {
+	Name    string
+	Type    string
+	Config  Attrs
+	Invalid []Invalid
+}
+
+// Action is an action to plan and to invoke, twice.
+type Action struct {
+	Name   string
+	Type   string
+	Config Attrs
+	// Invalid configurations have to be refused while validating or planning.
+	Invalid []Invalid
+	// Invoked looks at what came of it; may be nil.
+	Invoked func() error
+}
+
 // Run runs the suite.
 func Run(t *testing.T, o Options) {
 	t.Helper()
@@ -191,6 +212,12 @@ func checks(o *Options) []check {
 	}
 	for _, e := range o.Ephemeral {
 		all = append(all, check{"ephemeral " + nameOf(e.Name, e.Type), func(s *session) { checkEphemeral(s, &e) }})
+	}
+	for _, l := range o.Lists {
+		all = append(all, check{"list " + nameOf(l.Name, l.Type), func(s *session) { checkList(s, &l) }})
+	}
+	for _, a := range o.Actions {
+		all = append(all, check{"action " + nameOf(a.Name, a.Type), func(s *session) { checkAction(s, &a) }})
 	}
 	for _, f := range o.Functions {
 		all = append(all, check{"function " + f.Name, func(s *session) { checkFunction(s, &f) }})

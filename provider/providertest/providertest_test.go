@@ -223,6 +223,44 @@ func TestSuiteFindsSpoiledProviders(t *testing.T) {
 			data: func(provider.ReadDataResponse) provider.ReadDataResponse {
 				return provider.ReadDataResponse{State: cty.NullVal(toySchema.Data["toy_count"].Block.ImpliedType())}
 			}}},
+		{"list of less", "list toy_thing", "is not among the", spoiled{
+			list: func(_ provider.ListRequest, resp provider.ListResponse) provider.ListResponse {
+				resp.Results = resp.Results[:len(resp.Results)/2]
+				return resp
+			}}},
+		{"list of more than asked for", "list toy_thing", "and 1 were asked for", spoiled{
+			list: func(req provider.ListRequest, resp provider.ListResponse) provider.ListResponse {
+				if req.Limit == 1 {
+					resp.Results = append(resp.Results, resp.Results...)
+				}
+				return resp
+			}}},
+		{"list without objects", "list toy_thing", "whole objects were asked for", spoiled{
+			list: func(_ provider.ListRequest, resp provider.ListResponse) provider.ListResponse {
+				for i := range resp.Results {
+					resp.Results[i].Object = cty.NilVal
+				}
+				return resp
+			}}},
+		{"list of other objects", "list toy_thing", "the object is not as it was made", spoiled{
+			list: func(_ provider.ListRequest, resp provider.ListResponse) provider.ListResponse {
+				for i := range resp.Results {
+					if resp.Results[i].Object != cty.NilVal {
+						resp.Results[i].Object = with(resp.Results[i].Object, "size", cty.NumberIntVal(9))
+					}
+				}
+				return resp
+			}}},
+		{"list of the nameless", "list toy_thing", "an object has no identity", spoiled{
+			list: func(_ provider.ListRequest, resp provider.ListResponse) provider.ListResponse {
+				return provider.ListResponse{Results: []provider.Listed{{}}}
+			}}},
+		{"action that does nothing", "action toy_bell", "rung 0 times", spoiled{
+			invoke: func(resp provider.InvokeActionResponse) provider.InvokeActionResponse { return resp }}},
+		{"action that is lost", "action toy_bell", "said to be lost", spoiled{
+			invoke: func(provider.InvokeActionResponse) provider.InvokeActionResponse {
+				return provider.InvokeActionResponse{Lost: true}
+			}}},
 		{"panic at a name", "unknown type names give diagnostics", "panic", spoiled{
 			before: func(req provider.ApplyRequest) {
 				if req.Type != "toy_thing" {

@@ -37,9 +37,15 @@ func (c schemaChecker) schema(schema *provider.Schema) {
 	for _, kind := range []struct {
 		word  string
 		types map[string]*provider.ResourceType
-	}{{"resource", schema.Resources}, {"data source", schema.Data}, {"ephemeral resource", schema.Ephemeral}} {
+	}{{"resource", schema.Resources}, {"data source", schema.Data}, {"ephemeral resource", schema.Ephemeral},
+		{"list", schema.Lists}, {"action", schema.Actions}} {
 		for _, name := range slices.Sorted(maps.Keys(kind.types)) {
 			c.resourceType(kind.word, name, kind.types[name])
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(schema.Lists)) {
+		if rt := schema.Resources[name]; rt == nil || rt.Identity == nil {
+			c.errorf("list %s: there is no resource type of this name with an identity", name)
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(schema.Functions)) {
@@ -62,7 +68,11 @@ func (c schemaChecker) resourceType(word, name string, rt *provider.ResourceType
 	if word != "resource" && rt.Block.HasWriteOnly() {
 		c.errorf("%s: only resources have write-only attributes", where)
 	}
-	c.block(where, rt.Block, reserved)
+	taken := reserved
+	if word == "list" || word == "action" {
+		taken = nil // they stand in a block of their own
+	}
+	c.block(where, rt.Block, taken)
 	if rt.Identity == nil {
 		return
 	}

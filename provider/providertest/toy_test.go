@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -21,6 +23,7 @@ type toys struct {
 	mu   sync.Mutex
 	last int
 	all  map[string]cty.Value
+	rung int
 }
 
 type toy struct {
@@ -76,6 +79,12 @@ var toySchema = &provider.Schema{
 		"toy_token": {Block: &provider.Block{Attributes: map[string]*provider.Attribute{
 			"user": {Type: cty.String, Required: true}, "token": {Type: cty.String, Computed: true, Sensitive: true},
 		}}}},
+	Lists: map[string]*provider.ResourceType{
+		"toy_thing": {Block: &provider.Block{Attributes: map[string]*provider.Attribute{
+			"prefix": {Type: cty.String, Optional: true}}}}},
+	Actions: map[string]*provider.ResourceType{
+		"toy_bell": {Block: &provider.Block{Attributes: map[string]*provider.Attribute{
+			"times": {Type: cty.Number, Required: true}}}}},
 	Functions: map[string]*provider.Function{
 		"shout": {Params: []provider.FunctionParam{{Name: "text", Type: cty.String}}, Return: cty.String}},
 	PlanDestroy: true,
@@ -98,7 +107,7 @@ func (t *toy) ValidateConfig(_ context.Context, req provider.ValidateConfigReque
 }
 
 func (t *toy) ValidateResource(_ context.Context, req provider.ValidateResourceRequest) diag.List {
-	if req.Type != "toy_thing" {
+	if req.Type != "toy_thing" || req.Kind != provider.ManagedResource {
 		return nil
 	}
 	if n := req.Config.GetAttr("name"); n.IsKnown() && n.AsString() == "" {
@@ -249,6 +258,54 @@ func (t *toy) CallFunction(ctx context.Context, name string, args []cty.Value) (
 	return cty.StringVal(strings.ToUpper(args[0].AsString())), nil
 }
 
+func (t *toy) List(ctx context.Context, req provider.ListRequest) provider.ListResponse {
+	if req.Type != "toy_thing" {
+		return t.Base.List(ctx, req)
+	}
+	prefix := ""
+	if v := req.Config.GetAttr("prefix"); !v.IsNull() {
+		prefix = v.AsString()
+	}
+	var resp provider.ListResponse
+	if prefix == "?" {
+		resp.Diagnostics = fail(cty.GetAttrPath("prefix"), "no name begins with this")
+	}
+	t.world.mu.Lock()
+	defer t.world.mu.Unlock()
+	for _, id := range slices.Sorted(maps.Keys(t.world.all)) {
+		v := t.world.all[id]
+		if !strings.HasPrefix(v.GetAttr("name").AsString(), prefix) || len(resp.Results) == req.Limit {
+			continue
+		}
+		one := provider.Listed{Identity: identityOf(v), DisplayName: v.GetAttr("name").AsString()}
+		if req.IncludeObject {
+			one.Object = v
+		}
+		resp.Results = append(resp.Results, one)
+	}
+	return resp
+}
+
+func (t *toy) PlanAction(_ context.Context, req provider.PlanActionRequest) provider.PlanActionResponse {
+	if n := req.Config.GetAttr("times"); n.IsKnown() && n.LessThan(cty.Zero).True() {
+		return provider.PlanActionResponse{Diagnostics: fail(cty.GetAttrPath("times"), "less than never")}
+	}
+	return provider.PlanActionResponse{}
+}
+
+func (t *toy) InvokeAction(ctx context.Context, req provider.InvokeActionRequest) provider.InvokeActionResponse {
+	if req.Type != "toy_bell" {
+		return t.Base.InvokeAction(ctx, req)
+	}
+	if req.Progress != nil {
+		req.Progress("ding")
+	}
+	t.world.mu.Lock()
+	defer t.world.mu.Unlock()
+	t.world.rung++
+	return provider.InvokeActionResponse{}
+}
+
 func (t *toy) Stop(context.Context) error {
 	t.stopOnce.Do(func() { close(t.stopped) })
 	return nil
@@ -296,6 +353,20 @@ func toyOptions(wrap func(*toy) provider.Provider) Options {
 			"count_of": cty.NumberIntVal(0)}}},
 		Ephemeral: []Ephemeral{{Type: "toy_token", Config: Attrs{"user": cty.StringVal("eve")}, Want: Attrs{
 			"token": cty.StringVal("secret")}}},
+		Lists: []List{{Type: "toy_thing", Config: Attrs{"prefix": cty.StringVal("thing-")},
+			Invalid: []Invalid{{Name: "prefix", Change: Attrs{"prefix": cty.StringVal("?")},
+				Path: cty.GetAttrPath("prefix")}}}},
+		Actions: []Action{{Type: "toy_bell", Config: Attrs{"times": cty.NumberIntVal(2)},
+			Invalid: []Invalid{{Name: "times", Change: Attrs{"times": cty.NumberIntVal(-1)},
+				Path: cty.GetAttrPath("times")}},
+			Invoked: func() error {
+				w.mu.Lock()
+				defer w.mu.Unlock()
+				if w.rung != 2 {
+					return fmt.Errorf("the bell was rung %d times", w.rung)
+				}
+				return nil
+			}}},
 		Functions: []Function{
 			{Name: "shout", Args: []cty.Value{cty.StringVal("hey")}, Want: cty.StringVal("HEY")},
 			{Name: "shout", Args: []cty.Value{cty.StringVal("")}},
@@ -313,6 +384,8 @@ type spoiled struct {
 	read     func(provider.ReadResponse) provider.ReadResponse
 	plan     func(provider.PlanRequest, provider.PlanResponse) provider.PlanResponse
 	apply    func(context.Context, provider.ApplyRequest, provider.ApplyResponse) provider.ApplyResponse
+	list     func(provider.ListRequest, provider.ListResponse) provider.ListResponse
+	invoke   func(provider.InvokeActionResponse) provider.InvokeActionResponse
 	data     func(provider.ReadDataResponse) provider.ReadDataResponse
 	before   func(provider.ApplyRequest)
 	close    func() error
@@ -382,6 +455,21 @@ func (p *spoiled) ReadData(ctx context.Context, req provider.ReadDataRequest) pr
 		return p.data(resp)
 	}
 	return resp
+}
+
+func (p *spoiled) List(ctx context.Context, req provider.ListRequest) provider.ListResponse {
+	resp := p.toy.List(ctx, req)
+	if p.list != nil && !resp.Diagnostics.HasErrors() {
+		return p.list(req, resp)
+	}
+	return resp
+}
+
+func (p *spoiled) InvokeAction(ctx context.Context, req provider.InvokeActionRequest) provider.InvokeActionResponse {
+	if p.invoke != nil {
+		return p.invoke(provider.InvokeActionResponse{})
+	}
+	return p.toy.InvokeAction(ctx, req)
 }
 
 func (p *spoiled) Close() error {

@@ -17,6 +17,8 @@ const (
 	managed kind = iota + 1
 	data
 	ephemeral
+	listing       // the block config of a list
+	acting        // the block config of an action
 	configuration // a provider block
 	said          // a provider_meta block
 	callee        // a function

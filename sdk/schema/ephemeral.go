@@ -55,6 +55,18 @@ func compileEphemeral(name string, e *EphemeralResource) *ephemeralType {
 	return &ephemeralType{compile(name, r, ephemeral), e}
 }
 
+func (c *inspection) ephemeral(w where, e *EphemeralResource) {
+	c.typeName(w)
+	switch {
+	case e == nil:
+		c.add(w.what, "the ephemeral resource is nil")
+		return
+	case e.Open == nil:
+		c.add(w.what, "there is no Open")
+	}
+	c.fields(w, e.Schema)
+}
+
 // call runs a callback, which may be nil.
 func (s *server) callEphemeral(ctx context.Context, t *ephemeralType, what string, f EphemeralFunc,
 	d *EphemeralData) diag.List {

@@ -40,6 +40,12 @@ func (p *Provider) InternalValidate() error {
 		c.ephemeral(where{what: "ephemeral resource " + name, name: name, kind: ephemeral},
 			p.EphemeralResourcesMap[name])
 	}
+	for _, name := range slices.Sorted(maps.Keys(p.ListResourcesMap)) {
+		c.list(where{what: "list " + name, name: name, kind: listing}, p.ListResourcesMap[name], p.ResourcesMap[name])
+	}
+	for _, name := range slices.Sorted(maps.Keys(p.ActionsMap)) {
+		c.action(where{what: "action " + name, name: name, kind: acting}, p.ActionsMap[name])
+	}
 	for _, name := range slices.Sorted(maps.Keys(p.Functions)) {
 		c.function(name, p.Functions[name])
 	}
@@ -271,18 +277,6 @@ func (c *inspection) timeouts(w where, r *Resource) {
 	}
 }
 
-func (c *inspection) ephemeral(w where, e *EphemeralResource) {
-	c.typeName(w)
-	switch {
-	case e == nil:
-		c.add(w.what, "the ephemeral resource is nil")
-		return
-	case e.Open == nil:
-		c.add(w.what, "there is no Open")
-	}
-	c.fields(w, e.Schema)
-}
-
 func (c *inspection) function(name string, f *Function) {
 	what := "function " + name
 	if !nameForm.MatchString(name) {
@@ -385,7 +379,7 @@ func (c *inspection) kinds(w where, s *Schema) {
 	for _, name := range which(map[string]bool{"ForceNew": s.ForceNew, "Stable": s.Stable,
 		"DiffSuppressFunc": s.DiffSuppressFunc != nil,
 		"StateFunc":        s.StateFunc != nil, "WriteOnly": s.WriteOnly, "Computed": s.Computed &&
-			(w.kind == configuration || w.kind == said)}) {
+			slices.Contains([]kind{configuration, said, listing, acting}, w.kind)}) {
 		c.add(w.what, "%s is for attributes of resources", name)
 	}
 }

@@ -38,6 +38,17 @@ func dataSource(r *Resource) *Provider {
 func readable(fields map[string]*Schema) *Provider {
 	return dataSource(&Resource{Schema: fields, Read: nop})
 }
+func listNothing(context.Context, *ListData, interface{}) diag.List { return nil }
+
+func actNothing(context.Context, *ActionData, interface{}) diag.List { return nil }
+
+// listed returns a sane provider with a list.
+func listed(l *ListResource) *Provider {
+	p := identity(&Schema{Type: TypeString, RequiredForImport: true})
+	p.ListResourcesMap = map[string]*ListResource{"demo_thing": l}
+	return p
+}
+
 func functions(f *Function) *Provider { return &Provider{Functions: map[string]*Function{"f": f}} }
 
 func sane() *Function {
@@ -347,6 +358,21 @@ func wrong() map[string]struct {
 			return nil, nil
 		}}, "use one of them"},
 		"an address that is none": {&Provider{Address: "example/demo"}, "host/namespace/type"},
+		"list of no resource type": {&Provider{ListResourcesMap: map[string]*ListResource{
+			"demo_thing": {List: listNothing}}}, "there is no resource type of this name"},
+		"list without identities": {&Provider{ResourcesMap: resources(one(text())).ResourcesMap,
+			ListResourcesMap: map[string]*ListResource{"demo_thing": {List: listNothing}}}, "has no Identity"},
+		"list without a callback": {listed(&ListResource{}), "there is no List"},
+		"list that is computed": {listed(&ListResource{List: listNothing, Schema: map[string]*Schema{
+			"x": {Type: TypeString, Computed: true}}}), "list demo_thing, x: Computed is for attributes of resources"},
+		"list that is nil":   {listed(nil), "the list is nil"},
+		"action uninvoked":   {&Provider{ActionsMap: map[string]*Action{"demo_act": {}}}, "there is no Invoke"},
+		"action that is nil": {&Provider{ActionsMap: map[string]*Action{"demo_act": nil}}, "the action is nil"},
+		"action with a bad name": {&Provider{ActionsMap: map[string]*Action{"Demo": {Invoke: actNothing}}},
+			"not in lower case"},
+		"action that is write-only": {&Provider{ActionsMap: map[string]*Action{"demo_act": {Invoke: actNothing,
+			Schema: map[string]*Schema{"x": {Type: TypeString, Optional: true, WriteOnly: true}}}}},
+			"WriteOnly is for attributes of resources"},
 		"ephemeral resource unopened": {&Provider{EphemeralResourcesMap: map[string]*EphemeralResource{
 			"demo_key": {}}}, "there is no Open"},
 		"function without a result": {functions(&Function{Call: sane().Call}), "there is no Return"},

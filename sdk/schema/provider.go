@@ -23,6 +23,10 @@ type Provider struct {
 	DataSourcesMap map[string]*Resource
 	// EphemeralResourcesMap are what lives for one run and is never stored.
 	EphemeralResourcesMap map[string]*EphemeralResource
+	// ListResourcesMap finds objects of resource types, by the names of these.
+	ListResourcesMap map[string]*ListResource
+	// ActionsMap are what has an effect and is not stored: demo_send.
+	ActionsMap map[string]*Action
 	// Functions are called as provider::demo::name.
 	Functions map[string]*Function
 

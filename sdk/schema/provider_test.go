@@ -3,6 +3,8 @@ package schema_test
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -22,6 +24,7 @@ type shelf struct {
 	mu     sync.Mutex
 	last   int
 	things map[string]map[string]interface{}
+	rung   []string
 }
 
 func newShelf() *shelf { return &shelf{things: map[string]map[string]interface{}{}} }
@@ -187,6 +190,8 @@ func shelfProvider(world *shelf) func() *schema.Provider {
 					return nil
 				},
 			}},
+			ListResourcesMap: map[string]*schema.ListResource{"shelf_thing": listOfThings(true)},
+			ActionsMap:       map[string]*schema.Action{"shelf_bell": bell()},
 			Functions: map[string]*schema.Function{"shout": {
 				Parameters: []schema.Parameter{{Name: "text", Type: schema.TypeString}},
 				Return:     &schema.Schema{Type: schema.TypeString},
@@ -199,6 +204,74 @@ func shelfProvider(world *shelf) func() *schema.Provider {
 			}},
 			ConfigureFunc: func(d *schema.ResourceData) (interface{}, error) { return world, nil },
 		}
+	}
+}
+
+// listOfThings finds the things whose names begin alike. Complete it is, or Read has to complete what it finds.
+func listOfThings(complete bool) *schema.ListResource {
+	return &schema.ListResource{
+		Schema: map[string]*schema.Schema{
+			"prefix": {Type: schema.TypeString, Optional: true, Default: "", ValidateFunc: notQuestion}},
+		Complete: complete,
+		List: func(ctx context.Context, d *schema.ListData, meta interface{}) diag.Diagnostics {
+			world := meta.(*shelf)
+			world.mu.Lock()
+			defer world.mu.Unlock()
+			for _, id := range slices.Sorted(maps.Keys(world.things)) {
+				thing := world.things[id]
+				if !strings.HasPrefix(thing["name"].(string), d.Get("prefix").(string)) {
+					continue
+				}
+				o := d.Object()
+				o.SetId(id)
+				for k, v := range thing {
+					if d.IncludeResource() && complete {
+						if err := o.Set(k, v); err != nil {
+							return diag.FromErr(err)
+						}
+					}
+				}
+				if !d.Found("the thing "+id, o) {
+					break
+				}
+			}
+			return nil
+		},
+	}
+}
+
+func notQuestion(v interface{}, key string) ([]string, []error) {
+	if v.(string) == "?" {
+		return nil, []error{fmt.Errorf("%s is a question", key)}
+	}
+	return nil, nil
+}
+
+// bell is rung, and remembers how.
+func bell() *schema.Action {
+	return &schema.Action{
+		Description: "Rings.",
+		Schema: map[string]*schema.Schema{
+			"tone":  {Type: schema.TypeString, Required: true},
+			"times": {Type: schema.TypeInt, Optional: true, Default: 2},
+		},
+		Plan: func(ctx context.Context, d *schema.ActionData, meta interface{}) diag.Diagnostics {
+			if n, known := d.GetKnown("times"); known && n.(int) < 1 {
+				return diag.Diagnostics{{Severity: diag.Error, Summary: "Never", Path: cty.GetAttrPath("times")}}
+			}
+			d.Progress("nobody hears this")
+			return nil
+		},
+		Invoke: func(ctx context.Context, d *schema.ActionData, meta interface{}) diag.Diagnostics {
+			world := meta.(*shelf)
+			world.mu.Lock()
+			defer world.mu.Unlock()
+			for i := range d.Get("times").(int) {
+				world.rung = append(world.rung, d.Get("tone").(string))
+				d.Progress("%s, %d", d.Get("tone"), i+1)
+			}
+			return nil
+		},
 	}
 }
 
@@ -227,6 +300,18 @@ func TestProviderPassesTheSuiteOverEveryTransport(t *testing.T) {
 				Ephemeral: []providertest.Ephemeral{
 					{Type: "shelf_key", Config: providertest.Attrs{"holder": cty.StringVal("eve")},
 						Want: providertest.Attrs{"secret": cty.StringVal("s3cret")}}},
+				Lists: []providertest.List{{Type: "shelf_thing", Config: providertest.Attrs{
+					"prefix": cty.StringVal("n")}, Invalid: []providertest.Invalid{{Name: "question",
+					Change: providertest.Attrs{"prefix": cty.StringVal("?")}, Path: cty.GetAttrPath("prefix")}}}},
+				Actions: []providertest.Action{{Type: "shelf_bell", Config: providertest.Attrs{
+					"tone": cty.StringVal("e")}, Invalid: []providertest.Invalid{{Name: "never",
+					Change: providertest.Attrs{"times": cty.Zero}, Path: cty.GetAttrPath("times")}},
+					Invoked: func() error {
+						if got := strings.Join(world.rung, ""); got != "eeee" {
+							return fmt.Errorf("it rang %q", got)
+						}
+						return nil
+					}}},
 				Functions: []providertest.Function{
 					{Name: "shout", Args: []cty.Value{cty.StringVal("hey")}, Want: cty.StringVal("HEY")},
 					{Name: "shout", Args: []cty.Value{cty.StringVal("")}},

@@ -26,6 +26,8 @@ type server struct {
 	managed   map[string]*resourceType
 	data      map[string]*resourceType
 	ephemeral map[string]*ephemeralType
+	lists     map[string]*listType
+	actions   map[string]*actionType
 	schema    *provider.Schema
 	problems  diag.List
 
@@ -39,7 +41,7 @@ var errStopping = errors.New("the run is being interrupted")
 // New starts a provider. The description must not change any more.
 func New(p *Provider) provider.Provider {
 	s := &server{p: p, managed: map[string]*resourceType{}, data: map[string]*resourceType{},
-		ephemeral: map[string]*ephemeralType{}}
+		ephemeral: map[string]*ephemeralType{}, lists: map[string]*listType{}, actions: map[string]*actionType{}}
 	s.stopping, s.stop = context.WithCancelCause(context.Background())
 	if err := p.InternalValidate(); err != nil {
 		// Some mistakes make a schema that has no meaning, or no end.
@@ -53,6 +55,8 @@ func New(p *Provider) provider.Provider {
 		Provider: s.config.block(), Resources: map[string]*provider.ResourceType{},
 		Data:      map[string]*provider.ResourceType{},
 		Ephemeral: map[string]*provider.ResourceType{}, Functions: map[string]*provider.Function{},
+		Lists: map[string]*provider.ResourceType{}, Actions: map[string]*provider.ResourceType{},
+		GenerateConfig: true,
 	}
 	if len(p.ProviderMetaSchema) > 0 {
 		s.said = compile("provider_meta", &Resource{Schema: p.ProviderMetaSchema}, said)
@@ -69,6 +73,14 @@ func New(p *Provider) provider.Provider {
 	for name, e := range p.EphemeralResourcesMap {
 		s.ephemeral[name] = compileEphemeral(name, e)
 		s.schema.Ephemeral[name] = s.ephemeral[name].wire
+	}
+	for name, l := range p.ListResourcesMap {
+		s.lists[name] = compileList(name, l)
+		s.schema.Lists[name] = s.lists[name].wire
+	}
+	for name, a := range p.ActionsMap {
+		s.actions[name] = compileAction(name, a)
+		s.schema.Actions[name] = s.actions[name].wire
 	}
 	for name, f := range p.Functions {
 		s.schema.Functions[name] = f.wire()
@@ -202,6 +214,10 @@ func (t *resourceType) label() string {
 		return "data source " + t.name
 	case ephemeral:
 		return "ephemeral resource " + t.name
+	case listing:
+		return "objects of type " + t.name
+	case acting:
+		return "the action " + t.name
 	case configuration:
 		return "its configuration"
 	case said:

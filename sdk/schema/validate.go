@@ -23,7 +23,7 @@ func (s *server) ValidateConfig(ctx context.Context,
 	return resp
 }
 
-// ValidateResource checks the configuration of a resource, data source or ephemeral resource.
+// ValidateResource checks the configuration of a resource, data source, ephemeral resource, list or action.
 func (s *server) ValidateResource(ctx context.Context, req provider.ValidateResourceRequest) diag.List {
 	var t *resourceType
 	switch req.Kind {
@@ -34,6 +34,14 @@ func (s *server) ValidateResource(ctx context.Context, req provider.ValidateReso
 	case provider.EphemeralResource:
 		if e := s.ephemeral[req.Type]; e != nil {
 			t = e.resourceType
+		}
+	case provider.ListResource:
+		if l := s.lists[req.Type]; l != nil {
+			t = l.resourceType
+		}
+	case provider.Action:
+		if a := s.actions[req.Type]; a != nil {
+			t = a.resourceType
 		}
 	}
 	if t == nil {

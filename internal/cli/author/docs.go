@@ -30,9 +30,9 @@ func cmdDocs() *command.Command {
 	return &command.Command{
 		Name: "docs", Short: "Generate the documentation of a provider", Args: "[PROGRAM]",
 		Long: `Generate Markdown documentation of a provider, in the layout that registries show: index.md,
-resources/, data-sources/, ephemeral-resources/ and functions/. PROGRAM is the provider's plugin, such as
-./terraform-provider-demo, or the folder of a program provider. Without PROGRAM, the provider is the one that the
-configuration in the working directory uses, installed or under development.
+resources/, data-sources/, ephemeral-resources/, list-resources/, actions/ and functions/. PROGRAM is the provider's
+plugin, such as ./terraform-provider-demo, or the folder of a program provider. Without PROGRAM, the provider is the one
+that the configuration in the working directory uses, installed or under development.
 
 Examples are read from examples/provider/provider.tf, examples/resources/TYPE/resource.tf and import.sh,
 examples/data-sources/TYPE/data-source.tf and so on. Templates in templates/, such as templates/resources/NAME.md.tmpl

@@ -34,6 +34,7 @@ type answer struct {
 	text    []byte            // what root was read from
 	program string
 	started bool // the program ran, and so may have changed something
+	lost    bool // the program ran, and nobody knows how far it came
 	failed  bool // the program itself reported a failure, by its status or in diagnostics, and so knows what it did
 }
 
@@ -58,7 +59,7 @@ func (r *request) read(got *Answer, expected string) (*answer, diag.List) {
 		}
 		a := r.salvage(got)
 		diags := r.diagnostics(a)
-		a.failed = !got.Failure.Killed
+		a.failed, a.lost = !got.Failure.Killed, got.Failure.Killed
 		if !diags.HasErrors() {
 			diags = diags.Append(r.failure(got))
 		}

@@ -103,7 +103,7 @@ func valueLength(text []byte) int {
 
 // conceal takes in what an answer holds in secret attributes, and returns the answer as it may be shown.
 func (r *request) conceal(text []byte) []byte {
-	spans := secretSpans(text, secretNames(r.block))
+	spans := secretSpans(text, append(secretNames(r.block), secretNames(r.hidden)...))
 	if len(spans) == 0 {
 		return text
 	}

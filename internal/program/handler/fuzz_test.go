@@ -42,6 +42,8 @@ func FuzzAnswers(f *testing.F) {
 	}
 	f.Add(`{"planned": {"size": 2, "id": "x"}, "planned_unknown": {"tags": true}, "replace": [["name"]], "result": `+
 		`5, "identity": {"id": "a"}, "renew_at": "2030-01-01T00:00:00Z"}`, false)
+	f.Add(`{"results": [{"identity": {"id": "a"}, "display_name": "A", "object": {"id": "a", "name": "n"}}, `+
+		`{"identity": {"id": "b"}}]}`, false)
 	f.Add("x\n{\"state\": {\"id\": \"a\"}, \"private\": [1]}\ny", true)
 	f.Fuzz(func(t *testing.T, text string, failed bool) {
 		ctx := t.Context()
@@ -101,6 +103,26 @@ func FuzzAnswers(f *testing.F) {
 		p.ReadData(ctx, provider.ReadDataRequest{Type: "toy_echo", Config: data})
 		lease := cty.ObjectVal(map[string]cty.Value{"name": cty.StringVal("x"), "key": cty.NullVal(cty.String)})
 		p.OpenEphemeral(ctx, provider.OpenEphemeralRequest{Type: "toy_lease", Config: lease})
+		list := m.Schema.Lists["toy_thing"].Block.EmptyValue()
+		for _, whole := range []bool{false, true} {
+			found := p.List(ctx, provider.ListRequest{Type: "toy_thing", Config: list, Limit: 3, IncludeObject: whole})
+			for _, one := range found.Results {
+				if one.Identity.IsNull() || !one.Identity.IsWhollyKnown() {
+					t.Fatalf("list: the identity %#v", one.Identity)
+				}
+				if one.Object == cty.NilVal {
+					continue
+				}
+				if errs := value.Conforms(m.Schema.Resources["toy_thing"].Block, one.Object); len(errs) > 0 {
+					t.Fatalf("list: %v", errs)
+				}
+			}
+		}
+		p.PlanAction(ctx, provider.PlanActionRequest{Type: "toy_ring", Config: bell(nil)})
+		if rung := p.InvokeAction(ctx, provider.InvokeActionRequest{Type: "toy_ring",
+			Config: bell(nil)}); rung.Lost {
+			t.Fatal("invoke: an action that answered is lost")
+		}
 		_, _ = p.CallFunction(ctx, "sum", []cty.Value{cty.NumberIntVal(1)})
 	})
 }

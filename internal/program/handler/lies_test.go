@@ -214,6 +214,32 @@ var situations = map[string]func(d driver, lying func()) told{
 		return told{value: resp.Result, diags: resp.Diagnostics,
 			problems: value.CheckOpened(d.s.Ephemeral["toy_lease"].Block, config, resp.Result)}
 	},
+	"list": func(d driver, lying func()) told {
+		d.made()
+		config := d.s.Lists["toy_thing"].Block.EmptyValue()
+		lying()
+		resp := d.p.List(d.t.Context(), provider.ListRequest{Type: "toy_thing", Config: config, Limit: 5,
+			IncludeObject: true})
+		t := told{diags: resp.Diagnostics}
+		rt := d.s.Resources["toy_thing"]
+		for _, one := range resp.Results {
+			t.value = one.Object
+			t.problems = append(t.problems, value.CheckRefreshed(rt.Block, one.Object)...)
+			if !one.Identity.IsWhollyKnown() || !one.Identity.Type().Equals(rt.Identity.ImpliedType()) {
+				t.problems = append(t.problems, value.PathError{Problem: fmt.Sprintf("%#v", one.Identity)})
+			}
+		}
+		return t
+	},
+	"invoke": func(d driver, lying func()) told {
+		lying()
+		resp := d.p.InvokeAction(d.t.Context(), provider.InvokeActionRequest{Type: "toy_ring", Config: bell(nil)})
+		t := told{value: cty.True, diags: resp.Diagnostics}
+		if resp.Lost {
+			t.problems = []value.PathError{{Problem: "the action is lost, and its answer is there"}}
+		}
+		return t
+	},
 	"call": func(d driver, lying func()) told {
 		lying()
 		v, err := d.p.CallFunction(d.t.Context(), "slug", []cty.Value{cty.StringVal("A b")})

@@ -10,8 +10,8 @@ import (
 
 	"github.com/tombolo-iac/tombolo/addr"
 	"github.com/tombolo-iac/tombolo/diag"
-	"github.com/tombolo-iac/tombolo/internal/program/message"
 	"github.com/tombolo-iac/tombolo/internal/program/strictjson"
+	"github.com/tombolo-iac/tombolo/internal/value"
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
@@ -19,24 +19,27 @@ const listAnswer = `{"results": [{"identity": {…}, "display_name": "…"}]}`
 
 // List implements provider.Provider.
 func (h *handler) List(ctx context.Context, req provider.ListRequest) provider.ListResponse {
-	rt, t := h.typeOf(provider.ManagedResource, req.Type)
-	if rt == nil || !t.Does("list") || rt.Identity == nil {
+	rt, _ := h.typeOf(provider.ManagedResource, req.Type)
+	list, t := h.typeOf(provider.ListResource, req.Type)
+	if rt == nil || list == nil {
 		return provider.ListResponse{Diagnostics: diag.List{}.Errorf(nil, "Objects cannot be listed",
 			`Provider %s does not say how to list the objects of %s. Its author can give the type an "identity", and `+
 				`add "list" to what it implements.`, h.m().Name, req.Type)}
 	}
-	config := json.RawMessage("{}")
-	if req.Config != cty.NilVal && !req.Config.IsNull() {
-		config, _ = message.EncodeValue(req.Config.Type(), req.Config)
+	config := req.Config
+	if config == cty.NilVal || config.IsNull() {
+		config = list.Block.EmptyValue()
 	}
-	r := h.requestFor(ctx, "list", rt, t, req.Type, addr.Object{})
-	r.reads = true
-	r.raw("config", config)
+	config = h.withDefaults(list.Block, config)
+	if diags := h.check(list.Block, config); diags.HasErrors() {
+		return provider.ListResponse{Diagnostics: diags}
+	}
+	r := h.requestFor(ctx, "list", list, t, req.Type, addr.Object{})
+	r.reads, r.hidden = true, rt.Block
+	r.object("config", list.Block, config, false)
 	r.raw("limit", json.RawMessage(strconv.Itoa(req.Limit)))
+	r.raw("include_object", json.RawMessage(strconv.FormatBool(req.IncludeObject)))
 	a, diags := r.call(listAnswer)
-	for _, d := range diags {
-		d.Path = nil // there is no configuration that a path could lead into
-	}
 	if diags.HasErrors() {
 		return provider.ListResponse{Diagnostics: diags}
 	}
@@ -50,24 +53,27 @@ func (h *handler) List(ctx context.Context, req provider.ListRequest) provider.L
 		if i == req.Limit {
 			break // more than was asked for
 		}
-		listed, problems := r.listed(a, rt, fmt.Sprintf("results[%d]", i), item)
+		listed, problems := r.listed(a, rt, fmt.Sprintf("results[%d]", i), item, req.IncludeObject)
 		if resp.Diagnostics = resp.Diagnostics.Extend(problems); problems.HasErrors() {
 			break // one mistake is told once
 		}
-		resp.Results = append(resp.Results, listed)
+		if listed.Identity != cty.NilVal {
+			resp.Results = append(resp.Results, listed)
+		}
 	}
 	return resp
 }
 
-// listed reads one object of a list.
-func (r *request) listed(a *answer, rt *provider.ResourceType, where string, item *strictjson.Value) (provider.Listed,
-	diag.List) {
+// listed reads one object of a list. Without an identity it is one that has gone in the meantime.
+func (r *request) listed(a *answer, rt *provider.ResourceType, where string, item *strictjson.Value,
+	whole bool) (provider.Listed, diag.List) {
 	if item.Kind != strictjson.Object || item.Get("identity") == nil || item.Get("identity").Kind != strictjson.Object {
 		return provider.Listed{}, diag.List{
 			r.badAnswer(a, where+` must be an object with an object "identity". Expected: `+listAnswer)}
 	}
+	null := cty.NullVal(rt.Block.ImpliedType())
 	one := &answer{root: item, text: a.text, program: a.program, started: a.started}
-	identity, diags := r.identified(one, rt, cty.NilVal, cty.NullVal(rt.Block.ImpliedType()))
+	identity, diags := r.identified(one, rt, cty.NilVal, null)
 	if !diags.HasErrors() && identity.IsNull() {
 		diags = diags.Append(
 			r.badAnswer(a, where+".identity does not name the object: a value is missing that an import requires"))
@@ -76,5 +82,36 @@ func (r *request) listed(a *answer, rt *provider.ResourceType, where string, ite
 	if name := item.Get("display_name"); name != nil && name.Kind == strictjson.String {
 		listed.DisplayName = r.redact(name.Text)
 	}
-	return listed, diags
+	if !whole || diags.HasErrors() {
+		return listed, diags
+	}
+	if object := item.Get("object"); object == nil || object.Kind == strictjson.Null {
+		found, problems := r.h.found(r.ctx, r.typ, identity)
+		if listed.Object = found; found == cty.NilVal {
+			return provider.Listed{}, problems
+		}
+		return listed, diags.Extend(problems)
+	}
+	object, problems := r.merge(one, "object", rt.Block, null)
+	problems = problems.Extend(r.problems(one, "object", value.CheckRefreshed(rt.Block, object)))
+	for _, d := range problems {
+		d.Path = nil // which leads into the object, and not into the configuration of the list
+	}
+	listed.Object = object
+	return listed, diags.Extend(problems)
+}
+
+// found imports and reads an object that a list names without showing it; cty.NilVal when it is gone.
+func (h *handler) found(ctx context.Context, typ string, identity cty.Value) (cty.Value, diag.List) {
+	imported := h.Import(ctx, provider.ImportRequest{Type: typ, Identity: identity})
+	diags := imported.Diagnostics
+	if diags.HasErrors() || len(imported.Imported) == 0 {
+		return cty.NilVal, diags
+	}
+	one := imported.Imported[0]
+	read := h.Read(ctx, provider.ReadRequest{Type: typ, Prior: one.State, Private: one.Private, Identity: one.Identity})
+	if diags = diags.Extend(read.Diagnostics); diags.HasErrors() || read.State.IsNull() {
+		return cty.NilVal, diags
+	}
+	return read.State, diags
 }

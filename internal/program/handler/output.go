@@ -2,6 +2,7 @@ package handler
 
 import (
 	"encoding/json"
+	"fmt"
 	"log/slog"
 	"strings"
 
@@ -38,7 +39,7 @@ type output struct {
 // line passes on a line of standard error. It may be one of the two forms that log lines of plugins have: `[WARN]
 // text`, or a JSON object with @level and @message. Such an object with @progress, a number up to 1, tells of progress.
 func (o *output) line(line string) {
-	if o.request.h.opts.Output == nil {
+	if o.request.h.opts.Output == nil && o.request.progress == nil {
 		return
 	}
 	if strings.HasPrefix(line, "{") {
@@ -77,7 +78,11 @@ func (o *output) progress(text string, fraction float64) {
 }
 
 func (o *output) send(out Output) {
-	if o.request.h.opts.Output == nil || o.lines > maxLines || o.text > maxText {
+	tell := o.request.progress
+	if !out.IsProgress || out.Line == "" && out.Fraction < 0 {
+		tell = nil
+	}
+	if o.request.h.opts.Output == nil && tell == nil || o.lines > maxLines || o.text > maxText {
 		return
 	}
 	o.lines++
@@ -87,7 +92,20 @@ func (o *output) send(out Output) {
 	}
 	out.Label, out.Line = o.request.label(), o.request.redact(out.Line)
 	out.Object = o.request.about
-	o.request.h.opts.Output(out)
+	switch {
+	case tell != nil:
+		tell(out.message())
+	default:
+		o.request.h.opts.Output(out)
+	}
+}
+
+// message is a line of progress in words.
+func (o Output) message() string {
+	if !o.IsProgress || o.Fraction < 0 {
+		return o.Line
+	}
+	return strings.TrimSpace(fmt.Sprintf("%s [%.0f%%]", o.Line, 100*o.Fraction))
 }
 
 func ptr(l slog.Level) *slog.Level { return &l }

@@ -70,7 +70,7 @@ func conformance(t *testing.T, wrap func(provider.Factory) provider.Factory) {
 			return // a part of the suite makes a part of the calls
 		}
 		for _, action := range []string{"validate", "configure", "plan", "create", "read", "update", "delete", "import",
-			"data", "open", "close", "call"} {
+			"data", "open", "close", "call", "list", "invoke"} {
 			if !calls.seen[action] {
 				t.Errorf("the action %s was never called", action)
 			}
@@ -147,6 +147,20 @@ func suite(t *testing.T, f provider.Factory, dir string) {
 		}},
 		Ephemeral: []providertest.Ephemeral{{Type: "toy_lease", Config: providertest.Attrs{"name": str("n")},
 			Want: providertest.Attrs{"key": str("key-of-n")}}},
+		Lists: []providertest.List{{Type: "toy_thing", Config: providertest.Attrs{"prefix": str("thing-")},
+			Invalid: []providertest.Invalid{{Name: "keyword", Change: providertest.Attrs{"answer": str("x")},
+				Path: cty.GetAttrPath("answer")}}}},
+		Actions: []providertest.Action{{Type: "toy_ring", Config: providertest.Attrs{"text": str("hey"),
+			"key": str("open sesame")},
+			Invalid: []providertest.Invalid{{Name: "never", Change: providertest.Attrs{"times": cty.Zero},
+				Path: cty.GetAttrPath("times")}},
+			Invoked: func() error {
+				text, err := os.ReadFile(filepath.Join(dir, "rung"))
+				if err == nil && string(text) != "hey 2\nhey 2\n" {
+					err = fmt.Errorf("it did %q", text)
+				}
+				return err
+			}}},
 		Functions: []providertest.Function{
 			{Name: "slug", Args: []cty.Value{str("A b")}, Want: str("a-b")},
 			{Name: "slug", Args: []cty.Value{str("")}, Want: cty.NilVal},

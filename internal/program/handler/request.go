@@ -29,6 +29,7 @@ type request struct {
 	typ     string
 	about   addr.Object     // that the call is about; zero when there is none
 	block   *provider.Block // that diagnostics point into; may be nil
+	hidden  *provider.Block // of other objects in the answer, whose secrets are not shown; may be nil
 	t       *manifest.Type  // nil for calls of the provider as a whole
 	params  bytes.Buffer
 	secrets *value.Secrets // of this call; those of the provider block come on top
@@ -36,10 +37,12 @@ type request struct {
 	reads bool
 	// silent is set when the program need not answer.
 	silent bool
-	theirs []string // what the program wrote of that which is shown, without secrets
-	intent string
-	record func() []byte
-	cache  time.Duration // how long the answer is used again
+	// progress gets what the program tells of its progress, instead of Options.Output; may be nil.
+	progress func(message string)
+	theirs   []string // what the program wrote of that which is shown, without secrets
+	intent   string
+	record   func() []byte
+	cache    time.Duration // how long the answer is used again
 }
 
 // request begins a request of the provider as a whole.
@@ -248,6 +251,7 @@ func (r *request) call(expected string) (*answer, diag.List) {
 			a := &answer{}
 			if got != nil {
 				a = r.salvage(got)
+				a.lost = true
 			}
 			return a, diag.List{r.unanswered(err)}
 		}

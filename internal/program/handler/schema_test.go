@@ -99,7 +99,7 @@ func TestTheExamplesOfTheDocumentationFitTheirDescriptions(t *testing.T) {
 		}
 	}
 	for _, action := range []string{"validate", "configure", "plan", "create", "read", "update", "delete", "import",
-		"upgrade", "data", "open", "renew", "close", "list", "call"} {
+		"upgrade", "data", "open", "renew", "close", "list", "invoke", "call"} {
 		if !slices.Contains(actions, action) {
 			t.Errorf("the documentation has no example of a request to %s", action)
 		}

@@ -87,6 +87,25 @@ const toyManifest = `{
       "implements": ["open", "renew", "close"],
       "attributes": {"name": {"type": "string", "required": true}, "key": {"type": "string", "computed": true, "sensitive": true}}
     }},
+    "list_resource_schemas": {"toy_thing": {
+      "attributes": {
+        "prefix": {"type": "string", "optional": true, "default": ""},
+        "answer": {"type": "string", "optional": true, "json_schema": {"minLength": 2}},
+        "secret": {"type": "string", "optional": true, "sensitive": true}
+      },
+      "timeouts": {"list": "5m"},
+      "retry": {"attempts": 3, "delay": "1ms"}
+    }},
+    "action_schemas": {"toy_ring": {
+      "implements": ["validate", "plan", "invoke"],
+      "attributes": {
+        "text":  {"type": "string", "required": true},
+        "times": {"type": "number", "optional": true, "default": 2},
+        "key":   {"type": "string", "optional": true, "sensitive": true},
+        "do":    {"type": "string", "optional": true}
+      },
+      "timeouts": {"invoke": "5m"}
+    }},
     "functions": {
       "slug": {"parameters": [{"name": "s", "type": "string"}], "return_type": "string"},
       "sum": {"variadic_parameter": {"name": "n", "type": "number"}, "return_type": "number"}
@@ -179,6 +198,9 @@ func answer(action, typ string, req object) (any, error) {
 	case "validate":
 		return validate(req), nil
 	case "plan":
+		if typ == "toy_ring" {
+			return planned(req), nil
+		}
 		proposed := req["proposed"].(object)
 		out := object{"planned": object{"twice": fmt.Sprint(proposed["text"], proposed["text"])}}
 		if proposed["text"] == nil {
@@ -213,15 +235,53 @@ func answer(action, typ string, req object) (any, error) {
 func list(req object) (any, error) {
 	config := req["config"].(object)
 	if config["answer"] != nil {
-		return config["answer"], nil
+		return json.RawMessage(config["answer"].(string)), nil
 	}
 	names, err := filepath.Glob(file("*"))
 	results := []object{}
 	for _, name := range names {
 		id := strings.TrimSuffix(filepath.Base(name), ".json")
-		results = append(results, object{"identity": object{"id": id}, "display_name": "the object " + id})
+		var one object
+		text, err := os.ReadFile(name)
+		if err != nil || json.Unmarshal(text, &one) != nil || one["serial"] == nil {
+			continue // of another type, or half written
+		}
+		if !strings.HasPrefix(one["name"].(string), config["prefix"].(string)) {
+			continue
+		}
+		result := object{"identity": object{"id": id}, "display_name": "the object " + id}
+		if req["include_object"] == true {
+			result["object"] = json.RawMessage(text)
+		}
+		results = append(results, result)
 	}
 	return object{"results": results}, err
+}
+
+// planned refuses actions that would be performed never.
+func planned(req object) object {
+	if config := req["config"].(object); config["times"] == json.Number("0") {
+		return object{"diagnostics": []object{{"severity": "error", "summary": "Never", "attribute": []any{"times"}}}}
+	}
+	return object{}
+}
+
+// ring performs the action: it leaves a file, and tells of its progress.
+func ring(req object) (any, error) {
+	config := req["config"].(object)
+	if config["key"] != nil && os.Getenv("TOY_SESSION") == "" {
+		fmt.Fprintf(os.Stderr, "{\"@progress\": 0.5, \"@message\": \"ringing with %v\"}\nan ordinary line\n",
+			config["key"])
+	}
+	f, err := os.OpenFile(filepath.Join(os.Getenv("TOY_DIR"), "rung"), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	if _, err := fmt.Fprintln(f, config["text"], config["times"]); err != nil {
+		return nil, err
+	}
+	return object{"diagnostics": []object{{"severity": "warning", "summary": "Rung", "attribute": []any{"text"}}}}, nil
 }
 
 func validate(req object) object {
@@ -262,6 +322,8 @@ func rest(action, typ string, req object) (any, error) {
 	switch action {
 	case "list":
 		return list(req)
+	case "invoke":
+		return ring(req)
 	case "data":
 		config := req["config"].(object)
 		n, _ := config["times"].(json.Number).Int64()

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"sync"
 
 	"github.com/zclconf/go-cty/cty"
 	ctyjson "github.com/zclconf/go-cty/cty/json"
@@ -64,6 +65,9 @@ func (a *asking) planned(prior cty.Value) (provider.PlanResponse, cty.Value) {
 }
 
 func (a *asking) plan() diag.List {
+	if a.kind == provider.Action {
+		return a.planAction()
+	}
 	resp, _ := a.planned(a.object("prior", a.rt.Block))
 	if a.err != nil {
 		return nil
@@ -205,8 +209,12 @@ func (a *asking) list() diag.List {
 		}
 		req.Config = config.Value
 	}
-	if include := a.params.Get("include_object"); include != nil && include.Kind == strictjson.Bool {
-		req.IncludeObject = include.Text == "true"
+	if include := a.params.Get("include_object"); include != nil {
+		if include.Kind != strictjson.Bool {
+			a.err = errors.New(`"include_object" must be true or false`)
+			return nil
+		}
+		req.IncludeObject = include.True
 	}
 	resp := a.p.List(a.ctx, req)
 	switch {
@@ -230,6 +238,34 @@ func (a *asking) list() diag.List {
 		}
 	}
 	a.out["results"], _ = json.Marshal(results)
+	return resp.Diagnostics
+}
+
+func (a *asking) planAction() diag.List {
+	config := a.config()
+	if a.err != nil {
+		return nil
+	}
+	return a.p.PlanAction(a.ctx, provider.PlanActionRequest{Type: a.typ, Config: config, Client: client}).Diagnostics
+}
+
+// invoke performs an action. What it tells of its progress is in the answer.
+func (a *asking) invoke() diag.List {
+	config := a.config()
+	if a.err != nil {
+		return nil
+	}
+	var mu sync.Mutex
+	var told []string
+	resp := a.p.InvokeAction(a.ctx, provider.InvokeActionRequest{Type: a.typ, Config: config, Client: client,
+		Progress: func(message string) {
+			mu.Lock()
+			defer mu.Unlock()
+			told = append(told, message)
+		}})
+	if len(told) > 0 {
+		a.out["progress"], _ = json.Marshal(told) // strings alone
+	}
 	return resp.Diagnostics
 }
 

@@ -49,6 +49,7 @@ var actions = map[string]action{
 	"import":   {kind: provider.ManagedResource, run: (*asking).imported},
 	"upgrade":  {kind: provider.ManagedResource, run: (*asking).upgrade},
 	"list":     {kind: provider.ManagedResource, run: (*asking).list},
+	"invoke":   {kind: provider.Action, run: (*asking).invoke},
 	"data":     {kind: provider.DataSource, run: (*asking).data},
 	"open":     {kind: provider.EphemeralResource, run: (*asking).open},
 	"renew":    {kind: provider.EphemeralResource, run: (*asking).renew},
@@ -117,11 +118,15 @@ type asking struct {
 	err error // the first thing of the request that cannot be understood
 }
 
-// find finds the type. validate is for types of every kind.
+// find finds the type. validate is for types of every kind, and plan for actions, too.
 func (a *asking) find(kind provider.ResourceKind) error {
 	kinds := []provider.ResourceKind{kind}
-	if a.action == "validate" {
-		kinds = []provider.ResourceKind{provider.ManagedResource, provider.DataSource, provider.EphemeralResource}
+	switch a.action {
+	case "validate":
+		kinds = []provider.ResourceKind{provider.ManagedResource, provider.DataSource, provider.EphemeralResource,
+			provider.Action}
+	case "plan":
+		kinds = append(kinds, provider.Action)
 	}
 	for _, k := range kinds {
 		if rt := a.schema.Type(k, a.typ); rt != nil {
@@ -136,6 +141,8 @@ func (a *asking) find(kind provider.ResourceKind) error {
 			names = slices.AppendSeq(names, maps.Keys(a.schema.Data))
 		case provider.EphemeralResource:
 			names = slices.AppendSeq(names, maps.Keys(a.schema.Ephemeral))
+		case provider.Action:
+			names = slices.AppendSeq(names, maps.Keys(a.schema.Actions))
 		default:
 			names = slices.AppendSeq(names, maps.Keys(a.schema.Resources))
 		}

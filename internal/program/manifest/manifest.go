@@ -118,7 +118,7 @@ type typeName struct {
 	name string
 }
 
-// Type is what our own words say of a resource type, data source or ephemeral resource.
+// Type is what our own words say of a resource type, data source, ephemeral resource, list or action.
 type Type struct {
 	Implements []string
 	Timeouts   map[string]time.Duration

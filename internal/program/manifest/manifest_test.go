@@ -63,6 +63,8 @@ const everyWord = `{
 	      "import": "b", "identity": {"version": 1, "attributes": {"b": {"type": "string", "required_for_import": true}}}}},
 	    "data_source_schemas": {"p_d": {"attributes": {"x": {"type": "dynamic", "computed": true}}}},
 	    "ephemeral_resource_schemas": {"p_e": {}},
+	    "list_resource_schemas": {"p_t": {"attributes": {"count": {"type": "number", "optional": true, "default": 1}}, "timeouts": {"list": "1m"}}},
+	    "action_schemas": {"p_a": {"implements": ["invoke", "validate"], "timeouts": {"invoke": "1m"}, "attributes": {"provider": {"type": "string", "required": true}}}},
 	    "functions": {"f": {"parameters": [{"name": "s", "type": "string", "is_nullable": true}], "variadic_parameter": {"name": "v", "type": "bool"}, "return_type": ["list", "string"], "summary": "s"}}
 	  }}`
 
@@ -107,6 +109,15 @@ func TestEveryWordIsRead(t *testing.T) {
 	}
 	if !m.Type(provider.DataSource, "p_d").Does("data") || !m.Type(provider.EphemeralResource, "p_e").Does("open") {
 		t.Error("types do what types usually do")
+	}
+	list, action := m.Type(provider.ListResource, "p_t"), m.Type(provider.Action, "p_a")
+	if !list.Does("list") || list.Timeouts["list"] != time.Minute ||
+		m.Schema.Lists["p_t"].Block.Attributes["count"] == nil {
+		t.Errorf("got the list %+v", list)
+	}
+	if !action.Does("invoke") || !action.Does("validate") || action.Does("plan") ||
+		m.Schema.Actions["p_a"].Block.Attributes["provider"] == nil {
+		t.Errorf("got the action %+v", action)
 	}
 }
 
@@ -217,6 +228,21 @@ func TestMistakesAreNamedWithLineAndNearestWord(t *testing.T) {
 			1): `known are "validate" or "data".`,
 		strings.Replace(withAttribute(`"type": "string", "optional": true, "force_new": true`), "resource_s",
 			"data_source_s", 1): `remove force_new`,
+		withSchema(`"list_resource_schemas": {"p_t": {}}`):                                  `m.json:1,92-92|the resource type "p_t", which does not exist`,
+		withSchema(`"resource_schemas": {"p_t": {}}, "list_resource_schemas": {"p_t": {}}`): `has no "identity"`,
+		withSchema(`"resource_schemas": {"p_tt": {"identity": {"attributes": {"a": {"required_for_import": true}}}}}, ` +
+			`"list_resource_schemas": {"p_t": {}}`): `Did you mean "p_tt"?`,
+		withSchema(`"list_resource_schemas": {"p_t": {"attributes": {"a": {"type": "string", "computed": ` +
+			`true}}}}`): `neither "computed"`,
+		withSchema(`"list_resource_schemas": {"p_t": {"implements": ["invoke"]}}`):   `known are "list"`,
+		withSchema(`"action_schemas": {"p_t": {"implements": ["plan"]}}`):            `must implement "invoke"`,
+		withSchema(`"action_schemas": {"p_t": {"timeouts": {"plan": "1s"}}}`):        `"plan", which the type does not implement`,
+		withSchema(`"action_schemas": {"t": {}}`):                                    `"p_t"`,
+		withSchema(`"resource_schemas": {"p_t": {}}, "action_schemas": {"p_t": {}}`): `The resource has the name "p_t", too`,
+		withSchema(`"data_source_schemas": {"p_t": {}}, "action_schemas": {"p_t": ` +
+			`{}}`): `The data source has the name "p_t", too`,
+		withSchema(`"action_schemas": {"p_t": {"attributes": {"a": {"type": "string", "optional": true, ` +
+			`"write_only": true}}}}`): `nor "write_only"`,
 		withAttribute(
 			`"type": ["map", "strin"], "optional": true`): `Did you mean "string"?`,
 		withAttribute(

@@ -437,6 +437,7 @@ func (r *reader) schema(v *node) {
 	s := &provider.Schema{
 		Resources: map[string]*provider.ResourceType{}, Data: map[string]*provider.ResourceType{},
 		Ephemeral: map[string]*provider.ResourceType{}, Functions: map[string]*provider.Function{},
+		Lists: map[string]*provider.ResourceType{}, Actions: map[string]*provider.ResourceType{},
 	}
 	r.m.Schema = s
 	var identities *node
@@ -446,6 +447,8 @@ func (r *reader) schema(v *node) {
 		"resource_schemas":           r.types(provider.ManagedResource, s.Resources),
 		"data_source_schemas":        r.types(provider.DataSource, s.Data),
 		"ephemeral_resource_schemas": r.types(provider.EphemeralResource, s.Ephemeral),
+		"list_resource_schemas":      r.types(provider.ListResource, s.Lists),
+		"action_schemas":             r.types(provider.Action, s.Actions),
 		"resource_identity_schemas":  func(v *node) { identities = v },
 		"functions": func(v *node) {
 			r.each(v, "The functions", func(name string, at int, v *node) {
@@ -455,17 +458,69 @@ func (r *reader) schema(v *node) {
 		},
 	})
 	if identities != nil {
-		r.each(identities, "The identities", func(name string, at int, v *node) {
-			if s.Resources[name] == nil {
-				r.errorAt(at, "There is an identity of the resource type %q, which does not exist.%s", name,
-					diag.DidYouMean(name, slices.Sorted(maps.Keys(s.Resources))))
-				return
+		r.identities(identities, s)
+	}
+	r.lists(v, s)
+	r.actionNames(v, s)
+}
+
+// identities reads the identities that stand in a member of their own.
+func (r *reader) identities(v *node, s *provider.Schema) {
+	r.each(v, "The identities", func(name string, at int, v *node) {
+		if s.Resources[name] == nil {
+			r.errorAt(at, "There is an identity of the resource type %q, which does not exist.%s", name,
+				diag.DidYouMean(name, slices.Sorted(maps.Keys(s.Resources))))
+			return
+		}
+		if s.Resources[name].Identity != nil {
+			r.errorAt(at, `The resource type %q has an "identity" of its own already. Remove one of the two.`, name)
+		}
+		s.Resources[name].Identity = r.identity(v)
+	})
+}
+
+// lists completes the types that can be listed: those that say so themselves have a list without arguments unless there
+// is a description of it.
+func (r *reader) lists(v *node, s *provider.Schema) {
+	described := v.Get("list_resource_schemas")
+	for _, name := range slices.Sorted(maps.Keys(s.Lists)) {
+		switch rt := s.Resources[name]; {
+		case rt == nil:
+			r.errorf(described.Get(name), "There is a list of the resource type %q, which does not exist.%s", name,
+				diag.DidYouMean(name, slices.Sorted(maps.Keys(s.Resources))))
+		case rt.Identity == nil:
+			r.errorf(described.Get(name), `A list returns identities of objects, but the resource type %q has no `+
+				`"identity".`, name)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.Resources)) {
+		t := r.m.types[typeName{provider.ManagedResource, name}]
+		if s.Lists[name] != nil || !t.Does("list") {
+			continue
+		}
+		if s.Resources[name].Identity == nil {
+			r.errorf(at(v.Get("resource_schemas").Get(name), "implements"),
+				`The type implements "list", which returns identities of objects, but it has no "identity".`)
+		}
+		s.Lists[name] = &provider.ResourceType{Block: &provider.Block{}}
+		r.m.types[typeName{provider.ListResource, name}] = &Type{Implements: []string{"list"}, Timeouts: t.Timeouts,
+			Retry: t.Retry}
+	}
+}
+
+// actionNames reports actions with the name of another type: the program could not tell what a call is about.
+func (r *reader) actionNames(v *node, s *provider.Schema) {
+	for _, name := range slices.Sorted(maps.Keys(s.Actions)) {
+		for _, other := range []struct {
+			kind  string
+			types map[string]*provider.ResourceType
+		}{{"resource", s.Resources}, {"data source", s.Data}, {"ephemeral resource", s.Ephemeral}} {
+			if other.types[name] != nil {
+				r.errorf(v.Get("action_schemas").Get(name), "The %s has the name %q, too. A program is told the name "+
+					"of a type and not its kind: give the action another name, such as %q.", other.kind, name,
+					name+"_now")
 			}
-			if s.Resources[name].Identity != nil {
-				r.errorAt(at, `The resource type %q has an "identity" of its own already. Remove one of the two.`, name)
-			}
-			s.Resources[name].Identity = r.identity(v)
-		})
+		}
 	}
 }
 

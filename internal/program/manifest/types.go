@@ -25,6 +25,14 @@ var actions = map[provider.ResourceKind]struct {
 		"list"}, []string{"create", "read", "update", "delete"}, "create"},
 	provider.DataSource:        {[]string{"validate", "data"}, []string{"data"}, "data"},
 	provider.EphemeralResource: {[]string{"validate", "open", "renew", "close"}, []string{"open"}, "open"},
+	provider.ListResource:      {[]string{"list"}, []string{"list"}, "list"},
+	provider.Action:            {[]string{"validate", "plan", "invoke"}, []string{"invoke"}, "invoke"},
+}
+
+// inConfig reports whether the attributes of a kind of types stand in a block of their own, config, which has nothing
+// but what users write.
+func inConfig(kind provider.ResourceKind) bool {
+	return kind == provider.ListResource || kind == provider.Action
 }
 
 // reserved are the names that a block of the language has for itself.
@@ -37,7 +45,7 @@ type blockReader struct {
 	typ   *Type // what is told of the words of attributes; nil for the provider's own blocks
 	// managed means that the block is of a resource.
 	managed bool
-	// own means that the block is one of the provider itself, which only users write in.
+	// own means that only users write in the block: the provider block, and those of lists and actions.
 	own bool
 	// computed means that the attributes are of an object that only the provider makes.
 	computed bool
@@ -99,6 +107,9 @@ func (r *reader) resourceType(kind provider.ResourceKind, name string, v *node) 
 	t := &Type{Implements: actions[kind].usual, Timeouts: map[string]time.Duration{}}
 	r.m.types[typeName{kind, name}] = t
 	b := blockReader{r: r, block: rt.Block, typ: t, managed: kind == provider.ManagedResource, taken: reserved}
+	if inConfig(kind) {
+		b.own, b.taken = true, nil
+	}
 	version := 0
 	known := b.fields(fields{
 		"version":    r.count(&version),
@@ -133,17 +144,13 @@ func (r *reader) resourceType(kind provider.ResourceKind, name string, v *node) 
 	if needed := actions[kind].needed; !t.Does(needed) {
 		r.errorf(at(v, "implements"), `The type must implement %q.`, needed)
 	}
-	if t.Does("list") && rt.Identity == nil {
-		r.errorf(at(v, "implements"),
-			`The type implements "list", which returns identities of objects, but it has no "identity".`)
-	}
 	for _, action := range slices.Sorted(maps.Keys(t.Timeouts)) {
 		if !t.Does(action) {
 			r.errorf(v.Get("timeouts").Get(action), "There is a timeout for %q, which the type does not implement.",
 				action)
 		}
 	}
-	if kind != provider.ManagedResource && rt.Block.HasWriteOnly() {
+	if kind != provider.ManagedResource && !b.own && rt.Block.HasWriteOnly() {
 		r.errorf(v, "Only resources have write-only attributes: there is nothing that the values of other types are "+
 			"kept out of.")
 	}
@@ -332,8 +339,8 @@ func (b blockReader) attribute(name string, at int, v *node) *provider.Attribute
 	w.AsText = encoding == "string"
 	r.fit(v.Get("json_schema"), a.ImpliedType())
 	if b.own && (a.Computed && !a.Optional || a.WriteOnly) {
-		r.errorAt(at, `The attribute %q stands in a block that users write for the provider. Nothing of it is `+
-			`computed or stored, so it is "required" or "optional", and neither "computed" nor "write_only".`, name)
+		r.errorAt(at, `The attribute %q stands in a block that only users write. Nothing of it is computed or `+
+			`stored, so it is "required" or "optional", and neither "computed" nor "write_only".`, name)
 	}
 	b.defaultValue(v.Get("default"), a, w)
 	b.checkAttribute(name, at, a, w)

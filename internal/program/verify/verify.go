@@ -47,6 +47,8 @@ type file struct {
 	Resources []resource      `json:"resources"`
 	Data      []read          `json:"data"`
 	Ephemeral []read          `json:"ephemeral"`
+	Lists     []asked         `json:"lists"`
+	Actions   []asked         `json:"actions"`
 	Functions []struct {
 		Name string          `json:"name"`
 		Args json.RawMessage `json:"args"`
@@ -73,6 +75,14 @@ type read struct {
 	Type   string          `json:"type"`
 	Config json.RawMessage `json:"config"`
 	Want   json.RawMessage `json:"want"`
+}
+
+// asked is a search for objects, or an action.
+type asked struct {
+	Name    string            `json:"name"`
+	Type    string            `json:"type"`
+	Config  json.RawMessage   `json:"config"`
+	Invalid []json.RawMessage `json:"invalid"`
 }
 
 // Trial is a provider with what to try it with.
@@ -161,10 +171,31 @@ func (t *Trial) Options(dir string, wrap func(handler.Caller) handler.Caller, sa
 		o.Ephemeral = append(o.Ephemeral, providertest.Ephemeral{Name: e.Name, Type: e.Type,
 			Config: v.attrs(e.Config, 0), Want: v.attrs(e.Want, 0)})
 	}
+	if err := t.listsAndActions(&v, &o); err != nil {
+		return o, err
+	}
 	if err := t.functions(&v, &o); err != nil {
 		return o, err
 	}
 	return o, v.err
+}
+
+func (t *Trial) listsAndActions(v *values, o *providertest.Options) error {
+	for _, l := range t.file.Lists {
+		if t.schema.Lists[l.Type] == nil {
+			return t.noType("list", l.Type, slices.Sorted(maps.Keys(t.schema.Lists)))
+		}
+		o.Lists = append(o.Lists, providertest.List{Name: l.Name, Type: l.Type, Config: v.attrs(l.Config, 0),
+			Invalid: v.invalid(l.Invalid)})
+	}
+	for _, a := range t.file.Actions {
+		if t.schema.Actions[a.Type] == nil {
+			return t.noType("action", a.Type, slices.Sorted(maps.Keys(t.schema.Actions)))
+		}
+		o.Actions = append(o.Actions, providertest.Action{Name: a.Name, Type: a.Type, Config: v.attrs(a.Config, 0),
+			Invalid: v.invalid(a.Invalid)})
+	}
+	return nil
 }
 
 // resource returns what is checked of a type of resources.
@@ -179,10 +210,7 @@ func (t *Trial) resource(v *values, r resource) providertest.Resource {
 			Replaces: i >= len(r.Updates),
 		})
 	}
-	for _, text := range r.Invalid {
-		change := v.attrs(text, 0)
-		one.Invalid = append(one.Invalid, providertest.Invalid{Name: names(change), Change: change})
-	}
+	one.Invalid = v.invalid(r.Invalid)
 	by := r.Import
 	if by == "" && words != nil {
 		by = words.Import
@@ -305,15 +333,17 @@ func (t *Trial) Untried() (list []string) {
 			}
 		}
 	}
-	rest := func(kind string, all map[string]*provider.ResourceType, tried []read) {
+	rest := func(kind string, all map[string]*provider.ResourceType, tried []string) {
 		for _, name := range slices.Sorted(maps.Keys(all)) {
-			if !slices.ContainsFunc(tried, func(r read) bool { return r.Type == name }) {
+			if !slices.Contains(tried, name) {
 				list = append(list, kind+" "+name)
 			}
 		}
 	}
-	rest("data source", t.schema.Data, t.file.Data)
-	rest("ephemeral resource", t.schema.Ephemeral, t.file.Ephemeral)
+	rest("data source", t.schema.Data, typesOf(t.file.Data, func(r read) string { return r.Type }))
+	rest("ephemeral resource", t.schema.Ephemeral, typesOf(t.file.Ephemeral, func(r read) string { return r.Type }))
+	rest("list", t.schema.Lists, typesOf(t.file.Lists, func(a asked) string { return a.Type }))
+	rest("action", t.schema.Actions, typesOf(t.file.Actions, func(a asked) string { return a.Type }))
 	for _, name := range slices.Sorted(maps.Keys(t.schema.Functions)) {
 		if !slices.ContainsFunc(t.file.Functions, func(f struct {
 			Name string          `json:"name"`
@@ -337,6 +367,22 @@ type values struct {
 func (v *values) fill(text json.RawMessage, n int) []byte {
 	dir := message.Text(v.dir)
 	return []byte(strings.NewReplacer("{dir}", string(dir[1:len(dir)-1]), "{n}", strconv.Itoa(n)).Replace(string(text)))
+}
+
+func typesOf[T any](list []T, typ func(T) string) (names []string) {
+	for _, one := range list {
+		names = append(names, typ(one))
+	}
+	return names
+}
+
+// invalid returns changes that have to be refused.
+func (v *values) invalid(list []json.RawMessage) (out []providertest.Invalid) {
+	for _, text := range list {
+		change := v.attrs(text, 0)
+		out = append(out, providertest.Invalid{Name: names(change), Change: change})
+	}
+	return out
 }
 
 func (v *values) attrs(text json.RawMessage, n int) providertest.Attrs {

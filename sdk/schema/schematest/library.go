@@ -58,6 +58,11 @@ func (o opened) close() {
 }
 
 func (l *library) open(ctx context.Context) (opened, error) {
+	return l.openFor(ctx, eng.Options{}, eng.OpenOptions{})
+}
+
+// openFor opens the project with more than what it always needs.
+func (l *library) openFor(ctx context.Context, o eng.Options, how eng.OpenOptions) (opened, error) {
 	if text, err := os.ReadFile(filepath.Join(l.dir, mainFile)); err != nil {
 		return opened{}, err
 	} else if string(text) != l.ready {
@@ -67,13 +72,13 @@ func (l *library) open(ctx context.Context) (opened, error) {
 		}
 		l.ready = string(text)
 	}
-	project, diags := eng.Load(ctx, eng.Options{
-		Dir: l.dir, OriginalDir: l.dir, Providers: map[addr.Provider]provider.Factory{l.source: l.make}, Abort: ctx,
-	})
+	o.Dir, o.OriginalDir, o.Abort = l.dir, l.dir, ctx
+	o.Providers = map[addr.Provider]provider.Factory{l.source: l.make}
+	project, diags := eng.Load(ctx, o)
 	if diags.HasErrors() {
 		return opened{}, l.failure(nil, diags)
 	}
-	run, diags := project.Open(ctx, eng.OpenOptions{})
+	run, diags := project.Open(ctx, how)
 	if diags.HasErrors() {
 		project.Close()
 		return opened{}, l.failure(project, diags)
@@ -185,6 +190,26 @@ func (l *library) state(ctx context.Context) (*State, error) {
 		return nil, err
 	}
 	return parseState(doc.Bytes())
+}
+
+func (l *library) query(ctx context.Context) (map[string][]string, error) {
+	o, err := l.openFor(ctx, eng.Options{Query: true}, eng.OpenOptions{NoLock: true, Reading: true})
+	if err != nil {
+		return nil, err
+	}
+	defer o.close()
+	lists, diags := o.run.Query(ctx, eng.QueryOptions{})
+	l.warn(diags)
+	if diags.HasErrors() {
+		return nil, l.failure(o.project, diags)
+	}
+	found := map[string][]string{}
+	for _, list := range lists {
+		for _, one := range list.Found {
+			found[list.Addr.String()] = append(found[list.Addr.String()], one.DisplayName)
+		}
+	}
+	return found, nil
 }
 
 func (l *library) importObject(ctx context.Context, address, id string) error {

@@ -3,6 +3,7 @@ package schematest
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -150,6 +151,35 @@ func (p *program) importObject(ctx context.Context, address, id string) error {
 	}
 	_, err := p.run(ctx, "import", "-no-color", "-input=false", address, id)
 	return err
+}
+
+func (p *program) query(ctx context.Context) (map[string][]string, error) {
+	if err := p.init(ctx); err != nil {
+		return nil, err
+	}
+	said, err := p.run(ctx, "query", "-json", "-no-color")
+	if f := (*failed)(nil); errors.As(err, &f) {
+		return nil, &failed{said + f.text} // problems are lines, too
+	} else if err != nil {
+		return nil, err
+	}
+	found := map[string][]string{}
+	for line := range strings.Lines(said) {
+		var one struct {
+			Type  string `json:"type"`
+			Found struct {
+				Address string `json:"address"`
+				Name    string `json:"display_name"`
+			} `json:"list_resource_found"`
+		}
+		if err := json.Unmarshal([]byte(line), &one); err != nil {
+			return nil, fmt.Errorf("the output of query -json cannot be read: %w", err)
+		}
+		if one.Type == "list_resource_found" {
+			found[one.Found.Address] = append(found[one.Found.Address], one.Found.Name)
+		}
+	}
+	return found, nil
 }
 
 // frame is what programs draw around problems.

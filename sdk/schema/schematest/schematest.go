@@ -87,6 +87,11 @@ type Step struct {
 	Refresh  bool    // records what changed outside
 	Destroy  bool    // destroys everything
 	Import   *Import // imports an object into an empty state and compares it with the one that there is
+	// Query is a file of list blocks to look for objects with; programs before Terraform 1.14 do not know it.
+	Query string
+
+	// Finds lists what the query finds, completely: the names of the objects, by the address of the list.
+	Finds map[string][]string
 
 	// Plan lists what the plan does, completely; an empty map is EmptyPlan. What is only read need not be listed.
 	Plan Actions

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"maps"
 	"os"
 	"path/filepath"
@@ -22,6 +23,8 @@ type engine interface {
 	header() string
 	plan(ctx context.Context, m mode) (*planned, error)
 	importObject(ctx context.Context, address, id string) error
+	// query returns the names of the objects that the list blocks of the file queryFile find.
+	query(ctx context.Context) (map[string][]string, error)
 	state(ctx context.Context) (*State, error)
 	// warnings returns the text of all warnings since it was asked last.
 	warnings() string
@@ -49,21 +52,24 @@ func (f *failed) Error() string { return strings.TrimSpace(f.text) }
 
 func (s *Step) valid() error {
 	n := 0
-	for _, is := range []bool{s.PlanOnly, s.Refresh, s.Destroy, s.Import != nil} {
+	for _, is := range []bool{s.PlanOnly, s.Refresh, s.Destroy, s.Import != nil, s.Query != ""} {
 		if is {
 			n++
 		}
 	}
 	if n > 1 {
-		return errors.New("at most one of PlanOnly, Refresh, Destroy and Import can be set")
+		return errors.New("at most one of PlanOnly, Refresh, Destroy, Import and Query can be set")
+	}
+	if s.Query == "" && s.Finds != nil {
+		return errors.New("there is no Query that could find something")
 	}
 	for _, one := range [][2]string{{"Error", s.Error}, {"Warning", s.Warning}} {
 		if _, err := regexp.Compile(one[1]); err != nil {
 			return fmt.Errorf("its %s: %w", one[0], err)
 		}
 	}
-	if s.Import != nil && (s.Plan != nil || s.EmptyPlan || s.CheckPlan != nil) {
-		return errors.New("an Import has no plan to look at")
+	if (s.Import != nil || s.Query != "") && (s.Plan != nil || s.EmptyPlan || s.CheckPlan != nil) {
+		return errors.New("an Import or Query has no plan to look at")
 	}
 	return nil
 }
@@ -148,6 +154,9 @@ func (r *runner) act(ctx context.Context, s Step) error {
 	if s.Import != nil {
 		return r.reimport(ctx, *s.Import)
 	}
+	if s.Query != "" {
+		return r.find(ctx, s)
+	}
 	m := normal
 	switch {
 	case s.Refresh:
@@ -227,6 +236,37 @@ func (s *Step) expectPlan(p *Plan) error {
 		errs = append(errs, s.CheckPlan(p))
 	}
 	return errors.Join(errs...)
+}
+
+// find looks for objects with list blocks, and compares what is found.
+func (r *runner) find(ctx context.Context, s Step) error {
+	file := filepath.Join(r.dir, queryFile)
+	if err := os.WriteFile(file, []byte(s.Query), 0o666); err != nil {
+		return err
+	}
+	defer os.Remove(file) // a file of queries that stays changes no plan, but the next query
+	found, err := r.engine.query(ctx)
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for address := range mergeKeys(found, s.Finds) {
+		got, want := slices.Sorted(slices.Values(found[address])), slices.Sorted(slices.Values(s.Finds[address]))
+		if !slices.Equal(got, want) {
+			errs = append(errs, fmt.Errorf("%s finds %q, expected %q", address, got, want))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// mergeKeys visits the keys of two maps in order, once each.
+func mergeKeys[T any](a, b map[string]T) iter.Seq[string] {
+	all := maps.Clone(a)
+	if all == nil {
+		all = map[string]T{}
+	}
+	maps.Copy(all, b)
+	return slices.Values(slices.Sorted(maps.Keys(all)))
 }
 
 // reimport imports an object into an empty state, and compares.
@@ -318,6 +358,7 @@ func (r *runner) destroy(ctx context.Context) error {
 // The files of a configuration.
 const (
 	mainFile   = "main.tf"
+	queryFile  = "schematest.tfquery.hcl"
 	headerFile = "schematest.tf"
 )
 

@@ -1,0 +1,6 @@
+list "links_link" "campaign" {
+  provider = links
+  config {
+    prefix = "spring-"
+  }
+}

@@ -1,0 +1,173 @@
+package schema
+
+import (
+	"context"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/internal/value"
+	"github.com/tombolo-iac/tombolo/provider"
+)
+
+// ListResource describes how the objects of a resource type are found, whether or not a state has them. The resource
+// type needs an Identity.
+type ListResource struct {
+	// Schema is what the block config of list blocks holds: arguments and blocks, nothing that is Computed.
+	Schema map[string]*Schema
+	// List finds objects. It changes nothing.
+	List ListFunc
+	// Complete means that List sets all attributes of objects. Otherwise Read completes each object when whole objects
+	// are asked for.
+	Complete bool
+
+	DeprecationMessage string
+	Description        string
+}
+
+// ListFunc is the callback of a ListResource. It makes an object with ListData.Object for each that it finds, gives it
+// an id and what an identity needs, and hands it to ListData.Found, until that says that there are enough.
+type ListFunc func(ctx context.Context, d *ListData, meta interface{}) diag.List
+
+// ListData is a search in the hands of a callback. Get and the other methods read the block config.
+type ListData struct {
+	*ResourceData
+	of    *resourceType
+	limit int
+	whole bool
+	found []foundObject
+}
+
+type foundObject struct {
+	name string
+	data *ResourceData
+}
+
+// Limit is how many objects are wanted at most.
+func (d *ListData) Limit() int { return d.limit }
+
+// IncludeResource reports whether whole objects are wanted, and not only their identities.
+func (d *ListData) IncludeResource() bool { return d.whole }
+
+// Object makes data for an object of the resource type, as Read gets it: SetId, Set and Identity complete it.
+func (d *ListData) Object() *ResourceData {
+	t := d.of
+	o := newData(t, reader{object: t.object, old: cty.NullVal(t.object.ty), now: t.block().EmptyValue()})
+	o.identity, o.ctx = t.identityData(cty.NilVal), d.ctx
+	return o
+}
+
+// Found adds an object that Object made, with a name for people, which may be empty. It reports whether more are
+// wanted.
+func (d *ListData) Found(displayName string, o *ResourceData) bool {
+	if len(d.found) < d.limit {
+		d.found = append(d.found, foundObject{displayName, o})
+	}
+	return len(d.found) < d.limit
+}
+
+type listType struct {
+	*resourceType
+	l *ListResource
+}
+
+func compileList(name string, l *ListResource) *listType {
+	r := &Resource{Schema: l.Schema, Description: l.Description, DeprecationMessage: l.DeprecationMessage}
+	return &listType{compile(name, r, listing), l}
+}
+
+func (c *inspection) list(w where, l *ListResource, of *Resource) {
+	c.typeName(w)
+	switch {
+	case l == nil:
+		c.add(w.what, "the list is nil")
+		return
+	case l.List == nil:
+		c.add(w.what, "there is no List")
+	}
+	switch {
+	case of == nil:
+		c.add(w.what, "there is no resource type of this name")
+	case of.Identity == nil:
+		c.add(w.what, "the resource type has no Identity, which is what a list finds")
+	}
+	c.fields(w, l.Schema)
+}
+
+// List finds objects.
+func (s *server) List(ctx context.Context, req provider.ListRequest) provider.ListResponse {
+	t, of := s.lists[req.Type], s.managed[req.Type]
+	if t == nil || of == nil {
+		return provider.ListResponse{Diagnostics: noSuchType("list", req.Type, s.lists)}
+	}
+	config, err := t.withDefaults(req.Config)
+	if err != nil {
+		return provider.ListResponse{Diagnostics: diag.List{setProblem(err)}}
+	}
+	if diags := t.missing(config); diags.HasErrors() {
+		return provider.ListResponse{Diagnostics: diags}
+	}
+	d := &ListData{ResourceData: newData(t.resourceType, reader{object: t.object, old: cty.NullVal(t.object.ty),
+		now: config, config: req.Config}), of: of, limit: max(1, req.Limit), whole: req.IncludeObject}
+	diags := s.guard(ctx, t.resourceType, "list", func(ctx context.Context) diag.List {
+		d.ctx = ctx
+		return t.l.List(ctx, d, s.meta())
+	})
+	resp := provider.ListResponse{Diagnostics: dropped(d.mistakes, diags)}
+	for _, one := range d.found {
+		if resp.Diagnostics.HasErrors() {
+			break // what else is wrong has the same cause, as a rule
+		}
+		listed, problems := s.listed(ctx, t, d, one)
+		for _, p := range problems {
+			p.Path = nil // which leads into the object, and not into the block config
+		}
+		resp.Diagnostics = resp.Diagnostics.Extend(problems)
+		if listed.Identity != cty.NilVal {
+			resp.Results = append(resp.Results, listed)
+		}
+	}
+	return resp
+}
+
+// listed makes a result of an object. Without an identity the object has gone in the meantime.
+func (s *server) listed(ctx context.Context, t *listType, d *ListData, one foundObject) (provider.Listed, diag.List) {
+	o := one.data
+	switch {
+	case o == nil || o.typ != d.of:
+		return provider.Listed{}, diag.List{}.Errorf(nil, "Invalid list",
+			"The provider's list of %s found something that ListData.Object did not make. %s", t.name,
+			value.ProviderBug)
+	case o.id == "":
+		return provider.Listed{}, diag.List{}.Errorf(nil, "Invalid list",
+			"The provider's list of %s found an object without an id: it has to call SetId. %s", t.name,
+			value.ProviderBug)
+	}
+	listed := provider.Listed{DisplayName: one.name}
+	state := o.State()
+	if !d.whole || t.l.Complete {
+		var diags diag.List
+		if listed.Identity, diags = o.identity.result(state); diags.HasErrors() {
+			return listed, diags
+		}
+		if d.whole {
+			listed.Object = value.NullWriteOnly(d.of.block(), state)
+			diags = diags.Extend(strictly("Invalid object from the provider",
+				value.CheckRefreshed(d.of.block(), listed.Object)))
+		}
+		return listed, dropped(o.mistakes, diags)
+	}
+	if diags := dropped(o.mistakes, nil); diags.HasErrors() {
+		return listed, diags
+	}
+	identity := cty.NilVal
+	if o.identity.complete() {
+		identity = o.identity.now
+	}
+	read := s.Read(ctx, provider.ReadRequest{Type: t.name, Prior: state, Identity: identity})
+	if read.Diagnostics.HasErrors() || read.State.IsNull() {
+		return provider.Listed{}, read.Diagnostics
+	}
+	listed.Object, listed.Identity = read.State, read.Identity
+	return listed, read.Diagnostics
+}
