@@ -21,6 +21,7 @@ func Get() *command.Command {
 		Long: `Install the modules that the configuration calls: a part of what init does.`,
 		Setup: func(c *command.Call) command.Run {
 			c.ConstantFlags()
+			c.LineFlags()
 			var update bool
 			c.Flags.BoolVar(&update, "update", false, "Install modules anew.")
 			tests := command.TestFlag(c)

@@ -64,7 +64,7 @@ func (i *initing) flags(c *command.Call) {
 	f.BoolVar(&i.prepare, "prepare", true,
 		"Do not run what program providers need to be run once before; their first use does.")
 	f.StringVar(&i.fromModule, "from-module", "", "Copy the module at `SOURCE` into the directory first.")
-	f.BoolVar(&c.JSON, "json", false, "Print one JSON object a line instead of text for people.")
+	c.LineFlags()
 	f.BoolVar(&ignored, "ignore-remote-version", false, "Accepted for compatibility; without meaning for local states.")
 	f.StringVar(&i.lockfile, "lockfile", "", "What may become of the lock file of providers: the `MODE` readonly "+
 		"does not write it, and fails when providers are missing from it.")
@@ -147,23 +147,16 @@ func (i *initing) conflicts(c *command.Call) (diags diag.List) {
 	return nil
 }
 
-// announce prints a text as it is. In JSON it is a line with a code by which programs know it.
+// announce shows a text. Programs know it by its code, if it has one.
 func announce(c *command.Call, code, text string) {
-	switch {
-	case !c.JSON:
-		fmt.Fprintln(c.Out, text)
-	case code == "":
-		c.View().Message(strings.TrimSpace(text))
-	default:
-		c.View().InitOutput(code, strings.TrimSpace(text))
+	said := view.Said{Text: text + "\n", Code: code}
+	if code == "" {
+		said.Message = strings.TrimSpace(text)
 	}
+	c.View().Tell(said)
 }
 
-// tell prints a line of a list, or a log line in JSON.
+// tell shows a line of a list.
 func tell(c *command.Call, line string) {
-	if c.JSON {
-		c.View().Message(line)
-		return
-	}
-	fmt.Fprintln(c.Out, "- "+view.Clean(line))
+	c.View().Tell(view.Said{Text: "- " + view.Clean(line) + "\n", Message: line})
 }

@@ -26,6 +26,7 @@ offers it. What is in the folder already stays.`,
 		Example: `~ providers mirror -platform=linux_amd64 /srv/mirror`,
 		Setup: func(c *command.Call) command.Run {
 			c.ConstantFlags()
+			c.LineFlags()
 			var m mirroring
 			c.StringsFlag(&m.platforms, "platform",
 				"The platform `OS_ARCH` whose packages are wanted, instead of this one. May be given more than once.")

@@ -62,7 +62,7 @@ func (p *planning) choice(c *command.Call) {
 func (p *planning) limits(c *command.Call) {
 	c.Flags.IntVar(&p.parallelism, "parallelism", 10, "Run at most `N` operations of providers at the same time.")
 	c.Flags.BoolVar(&p.input, "input", true, "Ask nothing: what is missing is an error.")
-	c.Flags.BoolVar(&c.JSON, "json", false, "Print one JSON object a line instead of text for people.")
+	c.LineFlags()
 }
 
 // maxAddresses is how many bytes a file of addresses may have.

@@ -21,6 +21,7 @@ if it cannot be read.`,
 		Example: `~ state push copy.tfstate`,
 		Setup: func(c *command.Call) command.Run {
 			c.ConstantFlags()
+			c.LineFlags()
 			var force bool
 			l := &command.Locking{}
 			l.LockFlags(c)

@@ -42,7 +42,7 @@ of its state.`,
 			c.Flags.StringVar(&t.cloud, "cloud-run", "", "Run the tests in a service of HashiCorp, for the module at "+
 				"`SOURCE`. There is no such service here, so this option is refused.")
 			c.StringsFlag(&t.filter, "filter", "Run only `FILE`. May be given more than once.")
-			c.Flags.BoolVar(&c.JSON, "json", false, "Print one JSON object a line instead of text for people.")
+			c.LineFlags()
 			c.Flags.StringVar(&t.junit, "junit-xml", "", "Write the results to `FILE`, too, in the format of JUnit.")
 			c.Flags.IntVar(&t.parallelism, "parallelism", 10,
 				"Run at most `N` operations of providers at the same time in each run.")
