@@ -118,8 +118,8 @@ func (r *Run) accepts(ctx context.Context, pl *plan.Plan) diag.List {
 func (o PlanOptions) engine(out engine.PlanOptions) (engine.PlanOptions, diag.List) {
 	out.Mode, out.SkipRefresh, out.GenerateConfig = o.Mode, o.SkipRefresh, o.GenerateConfig
 	var diags, more diag.List
-	out.Targets, diags = targets(o.Targets)
-	out.Except, more = targets(o.Exclude)
+	out.Targets, diags = targets(addr.ParseSelector, o.Targets)
+	out.Except, more = targets(addr.ParseSelector, o.Exclude)
 	diags = diags.Extend(more)
 	for _, text := range o.Replace {
 		instance, more := addr.ParseInstance(text)
@@ -135,7 +135,7 @@ func (o PlanOptions) engine(out engine.PlanOptions) (engine.PlanOptions, diag.Li
 			"for different things: leave one of them out.")
 	}
 	if o.Invoke != "" {
-		out.Invoke, more = targets([]string{o.Invoke})
+		out.Invoke, more = targets(addr.ParseTarget, []string{o.Invoke})
 		diags = diags.Extend(more).Extend(o.checkInvoke(out.Invoke))
 		out.Mode = plan.RefreshOnly
 	}
@@ -157,9 +157,10 @@ func (o PlanOptions) checkInvoke(list []addr.Target) (diags diag.List) {
 	return diags
 }
 
-func targets(texts []string) (list []addr.Target, diags diag.List) {
+// targets reads addresses, each by a function.
+func targets(parse func(string) (addr.Target, diag.List), texts []string) (list []addr.Target, diags diag.List) {
 	for _, text := range texts {
-		target, more := addr.ParseTarget(text)
+		target, more := parse(text)
 		diags = diags.Extend(more)
 		list = append(list, target)
 	}

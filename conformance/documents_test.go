@@ -28,7 +28,8 @@ func decodeRun(s Step, run Run) error {
 	switch {
 	case !asked || strings.TrimSpace(run.Stdout) == "":
 		return nil // text, or a failure that was reported on standard error
-	case run.Role == "diagnostics" || run.Role == "stream" || run.Role == "step" && hasEvents(s.Verb):
+	case run.Role == "diagnostics" || run.Role == "stream" || run.Role == "step" && (hasEvents(s.Verb) ||
+		isStream(run.Stdout)):
 		return decodeEvents(run.Stdout)
 	}
 	document := documentOf(s, run)

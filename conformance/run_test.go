@@ -411,7 +411,12 @@ const lockFile = ".terraform.lock.hcl"
 func isKept(rel string) bool {
 	return strings.HasSuffix(rel, ".tfstate") || strings.HasSuffix(rel, ".tfstate.backup") ||
 		strings.HasSuffix(rel, ".terraform/modules/modules.json") || strings.HasSuffix(rel, lockFile) ||
-		isGenerated(rel) || isJUnit(rel)
+		isGenerated(rel) || isJUnit(rel) || isInto(rel)
+}
+
+// isInto returns the file that -json-into writes by its name: cases call it into.json or alike.
+func isInto(rel string) bool {
+	return strings.HasPrefix(rel, "into") && strings.HasSuffix(rel, ".json")
 }
 
 // isGenerated returns the configuration that -generate-config-out writes by its name: cases call it generated.tf or

@@ -16,7 +16,7 @@ type Document map[string]any
 // view turns a step's Result into a Document. It must see the steps in order, because n remembers names.
 func view(s Step, res Result, n *normaliser) Document {
 	doc := Document{}
-	states := map[string]any{}
+	states, into := map[string]any{}, map[string]string{}
 	for name, text := range res.Files {
 		if isJUnit(name) {
 			doc["file "+name] = junit(text)
@@ -24,6 +24,10 @@ func view(s Step, res Result, n *normaliser) Document {
 		}
 		if isGenerated(name) {
 			doc["file "+name] = generatedBlocks(text, n)
+			continue
+		}
+		if isInto(name) {
+			into[name] = text
 			continue
 		}
 		states[name] = decode(text)
@@ -64,6 +68,9 @@ func view(s Step, res Result, n *normaliser) Document {
 			doc[role] = n.value(shown)
 		}
 	}
+	for _, name := range sortedKeys(into) {
+		doc["file "+name] = written(into[name], n)
+	}
 	for name, state := range states {
 		switch {
 		case strings.HasSuffix(name, "modules.json"):
@@ -77,6 +84,21 @@ func view(s Step, res Result, n *normaliser) Document {
 	doc["files"] = fileList(res.List)
 	return doc
 }
+
+// written returns what -json-into wrote: lines or a document.
+func written(text string, n *normaliser) any {
+	if !isStream(text) {
+		document := n.state("into", decode(text))
+		dropMember(document, "detail") // of diagnostics, which are in our own words
+		return document
+	}
+	found, _ := eventDiagnostics(text, n)
+	return map[string]any{"events": eventGroups(text, n), "diagnostics": found}
+}
+
+// isStream reports whether a text is lines of JSON, which commands of OpenTofu print that have documents elsewhere, or
+// text alone.
+func isStream(text string) bool { return strings.HasPrefix(text, `{"@level":`) }
 
 // generatedBlocks returns the blocks that -generate-config-out wrote: terraform writes them in the order in which it
 // happened to make them. The remark above them is ours.
@@ -110,7 +132,7 @@ func viewStep(doc Document, s Step, run Run, n *normaliser) {
 		doc["stream"] = testStream(run.Stdout, n)
 		doc["diagnostics"], doc[marksPart] = eventDiagnostics(run.Stdout, n)
 		return
-	case isJSON && hasEvents(s.Verb):
+	case isJSON && (hasEvents(s.Verb) || isStream(run.Stdout)):
 		groups := eventGroups(run.Stdout, n)
 		if other, ok := groups["other"].([]any); ok && s.Verb == "init" {
 			sortInstallEvents(other)
@@ -311,6 +333,10 @@ func eventGroups(stream string, n *normaliser) map[string]any {
 		}
 		if event["type"] == "diagnostic" {
 			continue
+		}
+		if event["@module"] == "tofu.ui" && (event["type"] == nil || event["type"] == "log" ||
+			event["type"] == "init_output") {
+			continue // a sentence, which OpenTofu gives no type
 		}
 		if event["type"] == "init_output" {
 			delete(event, "@message") // programs know it by its code

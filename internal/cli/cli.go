@@ -22,7 +22,6 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -30,8 +29,6 @@ import (
 	"runtime"
 	"runtime/debug"
 	"strings"
-	"sync"
-	"syscall"
 
 	"golang.org/x/term"
 
@@ -44,7 +41,7 @@ import (
 
 // Main runs the command that the arguments of the process ask for, and returns its exit code.
 func Main() int {
-	out := &output{to: os.Stdout}
+	out := command.NewOutput(os.Stdout)
 	a := &command.App{Surroundings: engine.Surroundings{Environ: os.Environ()}, In: command.NewInput(os.Stdin),
 		Out: out, Err: os.Stderr}
 	a.Program, a.Title, a.Persona = persona(os.Args[0])
@@ -60,7 +57,7 @@ func Main() int {
 		a.StartDir = wd
 	}
 	return survive(a, func() command.Outcome {
-		return out.check(a.Err, start(context.Background(), a, os.Args[1:]))
+		return check(out, a.Err, start(context.Background(), a, os.Args[1:]))
 	}).ExitCode()
 }
 
@@ -109,40 +106,13 @@ func panicText(problem any) string {
 	return fmt.Sprintf("%T (its text is withheld because it could show a value that is sensitive)", problem)
 }
 
-// output is the standard output. It remembers the first error, so that a full disk does not pass for success.
-type output struct {
-	to  io.Writer
-	mu  sync.Mutex // guards err
-	err error
-}
-
-// Write implements io.Writer. After an error it takes everything and writes nothing: an apply goes on without its
-// audience.
-func (w *output) Write(b []byte) (int, error) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.err != nil {
-		return len(b), nil
-	}
-	if _, w.err = w.to.Write(b); w.err != nil && !closedByReader(w.err) {
-		return 0, w.err
-	}
-	return len(b), nil
-}
-
-// check makes a failure of an outcome whose report is not whole. A reader who went away, as head does, has seen what he
-// wanted.
-func (w *output) check(stderr io.Writer, o command.Outcome) command.Outcome {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.err == nil || closedByReader(w.err) {
+// check makes a failure of an outcome whose report is not whole.
+func check(out *command.Output, stderr io.Writer, o command.Outcome) command.Outcome {
+	err := out.Err()
+	if err == nil {
 		return o
 	}
 	fmt.Fprintf(stderr, "\nError: Failed to write the output\n\nThe command has done its work, but not all that it "+
-		"says could be written to standard output: %s.\n", w.err)
+		"says could be written to standard output: %s.\n", err)
 	return command.Failed
-}
-
-func closedByReader(err error) bool {
-	return errors.Is(err, syscall.EPIPE) || errors.Is(err, os.ErrClosed)
 }

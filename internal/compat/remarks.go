@@ -21,24 +21,12 @@ var remarks = map[string]Remark{
 	"flag plan deprecation":  {Absent, deprecationsShown},
 	"flag apply deprecation": {Absent, deprecationsShown},
 
-	"flag show config":                 {Absent, ofShow},
-	"flag show plan":                   {Absent, ofShow},
-	"flag show state":                  {Absent, ofShow},
-	"flag force-unlock json":           {Absent, textOnly},
-	"flag get json":                    {Absent, textOnly},
-	"flag import json":                 {Absent, textOnly},
-	"flag providers lock json":         {Absent, textOnly},
-	"flag providers mirror json":       {Absent, textOnly},
-	"flag state list json":             {Absent, textOnly},
-	"flag state mv json":               {Absent, textOnly},
-	"flag state push json":             {Absent, textOnly},
-	"flag state replace-provider json": {Absent, textOnly},
-	"flag state rm json":               {Absent, textOnly},
-	"flag taint json":                  {Absent, textOnly},
-	"flag untaint json":                {Absent, textOnly},
-	"flag workspace delete json":       {Absent, textOnly},
-	"flag workspace new json":          {Absent, textOnly},
-	"flag workspace select json":       {Absent, textOnly},
+	"flag state show json-into": {Differs, "The document is that of Terraform 1.16, without a line before it."},
+	"flag workspace list json":  {Differs, "In Terraform's projects it is a document, as in Terraform 1.16."},
+
+	"flag show config": {Absent, ofShow},
+	"flag show plan":   {Absent, ofShow},
+	"flag show state":  {Absent, ofShow},
 
 	"argument module source": {Differs, "Mercurial, S3, Google Cloud Storage and archives packed with " +
 		"xz are refused, and so are packages with links that lead out of them."},
@@ -76,7 +64,6 @@ var everywhere = map[string]Remark{
 	"concise":                {Absent, "Progress is always shown."},
 	"consolidate-errors":     {Absent, bounds},
 	"consolidate-warnings":   {Absent, bounds},
-	"json-into":              {Absent, "Use `-json`, which is for programs, in place of the text."},
 	"show-sensitive":         {Absent, "`output -json` and `show -json` show values that are sensitive."},
 	"suppress-forget-errors": {Absent, "There is no such error."},
 }
@@ -84,7 +71,6 @@ var everywhere = map[string]Remark{
 const (
 	deprecationsShown = "All deprecation warnings are shown, each once."
 	keptByPlugins     = "An experiment of Terraform: states kept by plugins."
-	textOnly          = "It prints text alone."
 	ofShow            = "`show` without arguments shows the state, with one a plan or a state in a file."
 	bounds            = "Of more than fifty problems with one title the others are counted."
 	notAShell         = "Shell operators such as `;`, `&` and `>` are ordinary characters, quoted or not; Terraform " +

@@ -21,7 +21,7 @@ var writers = map[string]string{
 	"internal/store/faults/faults.go": "counts calls for the crash harness",
 	"internal/fetch":                  "modules, providers and the lock file, all of which init can make again",
 	"internal/pack":                   "archives of programs, which can be made again",
-	"internal/cli/command/files.go":   "directories and logs of commands",
+	"internal/cli/command/files.go":   "directories and logs of commands, and what programs read while they run",
 	"internal/cli/author/store.go":    "the folder of a trial, which goes with it",
 	"internal/store/memory_linux.go":  "a folder in the memory of the machine, for answers of programs",
 	"internal/replace":                "plan files and other output of commands, replaced as a whole",

@@ -274,10 +274,20 @@ func (l *lines) diagnostics(list diag.List, more ...any) {
 // NextStep is for people.
 func (l *lines) NextStep(NextStep) {}
 
-// InitOutput writes a line of init. Its time has no fractions, unlike that of all others.
-func (l *lines) InitOutput(code, text string) {
-	l.info(text, "init_output", "message_code", code, "@timestamp", l.o.now().UTC().Format("2006-01-02T15:04:05Z"))
+// Tell writes a line of the type that the text has. The time in lines of init has no fractions, unlike that of all
+// others.
+func (l *lines) Tell(s Said) {
+	message := s.message()
+	switch {
+	case s.Problem != nil:
+		l.Diagnostics(diag.List{s.Problem})
+	case message == "":
+	case s.Code != "":
+		l.info(message, "init_output", "message_code", s.Code, "@timestamp", l.o.now().UTC().Format(
+			"2006-01-02T15:04:05Z"))
+	case s.Kind == "":
+		l.info(message, "log", "", nil, s.Members...)
+	default:
+		l.info(message, s.Kind, "", nil, s.Members...)
+	}
 }
-
-// Message writes a log line.
-func (l *lines) Message(s string) { l.info(s, "log", "", nil) }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tombolo-iac/tombolo/flavor"
 	"github.com/tombolo-iac/tombolo/internal/tfjson"
 	"github.com/tombolo-iac/tombolo/plan"
 	"github.com/tombolo-iac/tombolo/state"
@@ -75,14 +76,28 @@ func lineReason(r plan.Reason) string {
 
 // summaryLine is the payload of change_summary.
 type summaryLine struct {
-	Add       int    `json:"add"`
-	Change    int    `json:"change"`
-	Import    int    `json:"import"`
-	Remove    int    `json:"remove"`
-	Invoke    int    `json:"action_invocation,omitempty"`
+	Add    int `json:"add"`
+	Change int `json:"change"`
+	Import int `json:"import"`
+	Remove int `json:"remove"`
+	Invoke int `json:"action_invocation,omitempty"`
+	// Forget is a member that OpenTofu has beside the others.
+	Forget    *int   `json:"forget,omitempty"`
 	Operation string `json:"operation"`
 	// LeftOut is a member of our own: what the plan leaves alone, as in the plan document.
 	LeftOut []leftOutLine `json:"left_out,omitempty"`
+}
+
+// forgotten counts the objects that leave the state and stay in the world, where programs know the member.
+func (l *lines) forgotten(p *plan.Plan) *int {
+	if l.o.tool() != flavor.OpenTofu {
+		return nil
+	}
+	n := 0
+	if p != nil {
+		n = p.Summary().Forget
+	}
+	return &n
 }
 
 type leftOutLine struct {
@@ -119,6 +134,7 @@ func (l *lines) Plan(p *plan.Plan, _ tfjson.Schemas) {
 	s := p.Summary()
 	l.info("Plan:"+summaryText(s), "change_summary", "changes",
 		summaryLine{Add: s.Add, Change: s.Change, Import: s.Import, Remove: s.Destroy, Invoke: s.Invoke,
+			Forget:    l.forgotten(p),
 			Operation: "plan",
 			LeftOut:   leftOutLines(p)})
 	if len(p.Outputs) == 0 {
@@ -162,6 +178,7 @@ func (l *lines) Applied(p *plan.Plan, s *state.State) {
 		l.info(completed(l.o, p, done), "change_summary", "changes",
 			summaryLine{Add: done.add, Change: done.change, Import: imports(p), Remove: done.destroy,
 				Invoke:    done.invoke,
+				Forget:    l.forgotten(p),
 				Operation: operation})
 	}
 	if operation == "destroy" {

@@ -257,6 +257,10 @@ func (t *text) NextStep(n NextStep) {
 
 // Applied shows what was done and the root output values.
 func (t *text) Applied(p *plan.Plan, s *state.State) {
+	if t.o.Command == "refresh" {
+		t.write(t.o.Out, t.outputs(s))
+		return
+	}
 	t.mu.Lock()
 	done := t.done
 	t.mu.Unlock()
@@ -268,12 +272,21 @@ func (t *text) Applied(p *plan.Plan, s *state.State) {
 			t.o.width()-1) + "\n\n")
 		b.WriteString("State path: " + cleanLine(t.o.StatePath) + "\n")
 	}
-	if destroyed := p != nil && p.Mode == plan.Destroy && t.o.Command != "apply"; !destroyed &&
-		len(s.OutputNames()) > 0 {
-		b.WriteString("\n" + t.in(bold, t.in(green, "Outputs:")) + "\n\n")
-		_ = Outputs(&b, s) // a buffer takes everything
+	if destroyed := p != nil && p.Mode == plan.Destroy && t.o.Command != "apply"; !destroyed {
+		b.WriteString(t.outputs(s))
 	}
 	t.write(t.o.Out, b.String())
+}
+
+// outputs returns the root output values with a heading, or nothing.
+func (t *text) outputs(s *state.State) string {
+	if len(s.OutputNames()) == 0 {
+		return ""
+	}
+	var b strings.Builder
+	b.WriteString("\n" + t.in(bold, t.in(green, "Outputs:")) + "\n\n")
+	_ = Outputs(&b, s) // a builder takes everything
+	return b.String()
 }
 
 // completed returns the sentence at the end of an apply or destroy.
@@ -300,8 +313,13 @@ func imports(p *plan.Plan) int {
 	return p.Summary().Import
 }
 
-// InitOutput shows a text of init.
-func (t *text) InitOutput(_, s string) { t.write(t.o.Out, s+"\n") }
-
-// Message shows a sentence of the command itself.
-func (t *text) Message(s string) { t.write(t.o.Out, wrap(clean(s), t.o.width()-1)+"\n") }
+// Tell shows a text of the command.
+func (t *text) Tell(s Said) {
+	switch {
+	case s.Text == "":
+	case s.Problem != nil:
+		t.write(t.o.err(), s.Text)
+	default:
+		t.write(t.o.Out, s.Text)
+	}
+}

@@ -36,6 +36,8 @@ type Options struct {
 	Out, Err io.Writer
 	// JSON chooses the JSON lines form: one object a line, all of it on Out.
 	JSON bool
+	// Into takes the lines of the JSON form beside text, where JSON is not chosen; nil for text alone.
+	Into io.Writer
 	// Color permits escape sequences, and with them the frame around diagnostics.
 	Color bool
 	// Width is the number of columns to wrap text at; 0 means 78.
@@ -130,11 +132,8 @@ type View interface {
 	Applied(p *plan.Plan, s *state.State)
 	// Lists ends a query: the objects that were found. In JSON the events have told them.
 	Lists(lists []*plan.List)
-	// Message shows a sentence or paragraph of the command itself; in JSON a log line.
-	Message(text string)
-	// InitOutput shows a text of the command init as it is; in JSON it is a line of a type of its own, with the code
-	// that programs know the text by.
-	InitOutput(code, text string)
+	// Tell shows a text of the command itself: as it is, and in JSON as a line.
+	Tell(s Said)
 	// Close ends the goroutine behind the progress lines. Nothing may be called after it.
 	Close()
 }
@@ -154,5 +153,139 @@ func New(o Options) View {
 	if o.JSON {
 		return newLines(o)
 	}
+	if o.Into != nil {
+		return newBoth(o)
+	}
 	return newText(o)
+}
+
+// Said is a text of a command itself, beside problems, plans and events.
+type Said struct {
+	// Text is what people read, printed as it is; empty for what is told to programs alone.
+	Text string
+	// Message is what programs read in its place; empty means the text in one line.
+	Message string
+	// Kind is the type of the line for programs; empty means "log". Members are more members of the line, in pairs of a
+	// name and a value.
+	Kind    string
+	Members []any
+	// Code is by what programs know a text of the command init, whose lines have a type of their own.
+	Code string
+	// Problem makes it an error: people find the text on Err, and programs this.
+	Problem *diag.Diagnostic
+}
+
+// Failure returns an error in words of the command: its first paragraph is the summary.
+func Failure(text string) Said {
+	summary, detail, _ := strings.Cut(strings.TrimSpace(text), "\n\n")
+	return Said{Text: text, Problem: &diag.Diagnostic{Severity: diag.Error,
+		Summary: strings.ReplaceAll(summary, "\n", " "), Detail: strings.TrimSpace(detail)}}
+}
+
+// message returns what programs read. A text without words is none.
+func (s Said) message() string {
+	switch {
+	case s.Message != "":
+		return s.Message
+	case s.Code != "":
+		return strings.TrimSpace(withoutStyle(s.Text))
+	}
+	var lines []string
+	for line := range strings.SplitSeq(withoutStyle(s.Text), "\n") {
+		if line = strings.TrimSpace(line); line != "" {
+			lines = append(lines, line)
+		}
+	}
+	return strings.Join(lines, " ")
+}
+
+// withoutStyle returns a text without the sequences that style puts in.
+func withoutStyle(s string) string {
+	for {
+		start := strings.Index(s, "\x1b[")
+		if start < 0 {
+			return s
+		}
+		end := strings.IndexByte(s[start:], 'm')
+		if end < 0 {
+			return s
+		}
+		s = s[:start] + s[start+end+1:]
+	}
+}
+
+// both is a View for people and one for programs, of the same run.
+type both struct{ people, programs View }
+
+func newBoth(o Options) *both {
+	people := o
+	people.Into = nil
+	return &both{newText(people), newLines(o.ForPrograms())}
+}
+
+// ForPrograms returns the options of the lines that go to Into.
+func (o Options) ForPrograms() Options {
+	o.Out, o.Err, o.Into = o.Into, nil, nil
+	o.JSON, o.Color, o.Size = true, false, nil
+	return o
+}
+
+// Send implements event.Sink.
+func (b *both) Send(e event.Event) {
+	b.people.Send(e)
+	b.programs.Send(e)
+}
+
+// Start implements View.
+func (b *both) Start() {
+	b.people.Start()
+	b.programs.Start()
+}
+
+// Diagnostics implements View.
+func (b *both) Diagnostics(list diag.List) {
+	b.people.Diagnostics(list)
+	b.programs.Diagnostics(list)
+}
+
+// Plan implements View.
+func (b *both) Plan(p *plan.Plan, schemas tfjson.Schemas) {
+	b.people.Plan(p, schemas)
+	b.programs.Plan(p, schemas)
+}
+
+// Saved implements View.
+func (b *both) Saved(p *plan.Plan) {
+	b.people.Saved(p)
+	b.programs.Saved(p)
+}
+
+// NextStep implements View.
+func (b *both) NextStep(n NextStep) {
+	b.people.NextStep(n)
+	b.programs.NextStep(n)
+}
+
+// Applied implements View.
+func (b *both) Applied(p *plan.Plan, s *state.State) {
+	b.people.Applied(p, s)
+	b.programs.Applied(p, s)
+}
+
+// Lists implements View.
+func (b *both) Lists(lists []*plan.List) {
+	b.people.Lists(lists)
+	b.programs.Lists(lists)
+}
+
+// Tell implements View.
+func (b *both) Tell(s Said) {
+	b.people.Tell(s)
+	b.programs.Tell(s)
+}
+
+// Close implements View.
+func (b *both) Close() {
+	b.people.Close()
+	b.programs.Close()
 }

@@ -27,8 +27,8 @@ types. This does not read the values of variables, the state or real objects.`,
 1  The configuration is not valid.`,
 		Example: `~ validate -json`,
 		Setup: func(c *command.Call) command.Run {
-			var asJSON, noTests, query bool
-			c.Flags.BoolVar(&asJSON, "json", false, "Print a JSON document instead of text.")
+			var noTests, query bool
+			c.DocumentFlags()
 			c.Flags.BoolVar(&noTests, "no-tests", false, "Do not check test files.")
 			c.Flags.BoolVar(&query, "query", false, "Check query files (.tfquery.hcl), too.")
 			c.ConstantFlags()
@@ -50,27 +50,25 @@ types. This does not read the values of variables, the state or real objects.`,
 				if !noTests && dir == "." {
 					diags = diags.Extend(validateTests(ctx, c, *tests))
 				}
-				return validity(c, diags, asJSON)
+				return validity(c, diags)
 			}
 		},
 	}
 }
 
 // validity shows what was found, and returns the outcome.
-func validity(c *command.Call, diags diag.List, asJSON bool) command.Outcome {
-	if asJSON {
+func validity(c *command.Call, diags diag.List) command.Outcome {
+	if to := c.Documents(); to != nil {
 		c.ReadSources(diags)
-		if err := tfjson.Validate(c.Out, c.Named(diags).Sorted(), c.Sources()); err != nil {
+		if err := tfjson.Validate(to, c.Named(diags).Sorted(), c.Sources()); err != nil {
 			return c.Finish("Failed to show the result", err)
 		}
-		if diags.HasErrors() {
-			return command.Failed
-		}
-		return command.Done
 	}
-	ok := c.Report(diags)
-	if !ok {
+	switch {
+	case !c.Document && !c.Report(diags), diags.HasErrors():
 		return command.Failed
+	case c.Document:
+		return command.Done
 	}
 	qualified := ""
 	if len(diags) > 0 {

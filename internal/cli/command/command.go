@@ -11,7 +11,8 @@
 // A Call gives what the function needs: its arguments, the process (app.go), flags that several commands have
 // (flags.go), showing and reporting (report.go), help texts (help.go) and the variables of the environment
 // (environment.go), questions (prompt.go), interrupts (interrupt.go), the project and its variables (project.go), the
-// state and its workspace (store.go), files (files.go).
+// state and its workspace (store.go), files (files.go), and where JSON
+// goes (output.go).
 //
 // Everything that commands write to disk themselves goes through files.go. The package owns two goroutines: one that
 // waits for signals while a run is under way (interrupt.go), and one that reads the standard input while a question is
@@ -61,7 +62,9 @@ type Call struct {
 	Path  string // such as "state list"
 	Flags *flag.FlagSet
 	Args  []string // what follows the flags
-	JSON  bool     // everything is shown as JSON
+	JSON  bool     // everything is shown as lines of JSON
+	// Document means that the result is shown as a JSON document instead of text; see Documents.
+	Document bool
 
 	StatePath string // where the state goes instead of its usual place
 
@@ -71,6 +74,10 @@ type Call struct {
 
 	noColor bool
 	compact bool
+
+	form     form
+	intoName string  // of the file of -json-into
+	into     *Output // that file while the command runs
 
 	warned bool // the warnings of the CLI configuration were shown
 }
@@ -110,7 +117,7 @@ func (a *App) Start(ctx context.Context, cmd *Command, path string, help bool, a
 	if err != nil {
 		return c.Misuse("Failed to parse command-line flags", "%s", c.flagProblem(err))
 	}
-	return run(ctx)
+	return c.writing(func() Outcome { return run(ctx) })
 }
 
 // parse separates flags and arguments.
@@ -210,21 +217,33 @@ func (c *Call) TooMany(taken int) Outcome {
 
 // Say reports a problem in one paragraph, as the commands that look at the state do.
 func (c *Call) Say(format string, args ...any) Outcome {
-	fmt.Fprintln(c.Err, view.Wrap(view.Clean(fmt.Sprintf(format, args...)), c.Width))
+	text := view.Clean(fmt.Sprintf(format, args...))
+	said := view.Failure(text)
+	said.Text = view.Wrap(text, c.Width) + "\n"
+	c.View().Tell(said)
 	return Failed
 }
 
 // WrongNumber reports a wrong number of arguments, with the help of the command on the standard output, as the families
 // state and workspace of Terraform do.
 func (c *Call) WrongNumber(text string) Outcome {
-	fmt.Fprintln(c.Err, text)
-	c.Help()
+	c.wrong(text)
+	if !c.JSON {
+		c.Help()
+	}
 	return Misused
 }
 
 // WrongUse is WrongNumber for commands whose help is part of the error.
 func (c *Call) WrongUse(text string) Outcome {
-	fmt.Fprintln(c.Err, text)
-	c.help(c.Err)
+	c.wrong(text)
+	if !c.JSON {
+		c.help(c.Err)
+	}
 	return Misused
+}
+
+func (c *Call) wrong(text string) {
+	c.View().Tell(view.Said{Text: text + "\n", Problem: &diag.Diagnostic{Severity: diag.Error,
+		Summary: "Invalid number of arguments", Detail: text}})
 }

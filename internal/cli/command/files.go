@@ -13,6 +13,12 @@ func OpenAppend(name string) (*os.File, error) {
 	return os.OpenFile(name, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 }
 
+// CreateFile opens a file to be written from its beginning while a command runs. A new one is for its owner alone: what
+// programs are told may be secret.
+func CreateFile(name string) (*os.File, error) {
+	return os.OpenFile(name, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
+}
+
 // MakeDir makes a directory and those above it.
 func MakeDir(dir string) error { return os.MkdirAll(dir, 0o777) }
 

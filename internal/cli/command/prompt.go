@@ -116,6 +116,9 @@ func (i *Input) read(secret bool) (string, error) {
 // that hold the other end of the terminal look for the name and the prompt in what arrives at once, so the question is
 // one write.
 func (c *Call) Ask(ctx context.Context, title, text string, secret bool) (string, error) {
+	if c.JSON {
+		return "", errors.New("with -json nothing is asked, so approval has to come with the command")
+	}
 	var question strings.Builder
 	fmt.Fprintf(&question, "%s\n", c.Bold(view.Clean(title)))
 	for _, line := range strings.Split(text, "\n") {

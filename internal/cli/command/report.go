@@ -35,6 +35,9 @@ func (c *Call) ViewOptions() view.Options {
 	if c.live() {
 		o.Size = c.Size
 	}
+	if c.form == lines && c.into != nil {
+		o.Into = c.into
+	}
 	return o
 }
 
@@ -65,6 +68,7 @@ func (c *Call) View() view.View {
 func (c *Call) closeView() {
 	if c.view != nil {
 		c.view.Close()
+		c.view = nil
 	}
 }
 
@@ -123,7 +127,7 @@ func (c *Call) beside(diags diag.List) {
 	}
 	c.ReadSources(diags)
 	o := c.ViewOptions()
-	o.Out, o.JSON = c.Err, false
+	o.Out, o.JSON, o.Into = c.Err, false, nil
 	v := view.New(o)
 	v.Diagnostics(c.Named(diags))
 	v.Close()

@@ -18,6 +18,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/config"
 	"github.com/tombolo-iac/tombolo/internal/console"
 	"github.com/tombolo-iac/tombolo/internal/engine"
+	"github.com/tombolo-iac/tombolo/internal/view"
 	"github.com/tombolo-iac/tombolo/state"
 )
 
@@ -39,6 +40,7 @@ expression with open brackets or an open heredoc continues on the next line.`,
 			c.StateReadFlags(&k.files)
 			k.variables.VariableFlags(c)
 			k.locking.LockFlags(c)
+			c.LinesIntoFlag()
 			c.Flags.BoolVar(&k.plan, "plan", false,
 				"Make a plan first, and use its values instead of those in the state.")
 			scope := c.Flags.String("scope", "", "Evaluate in the module instance at `ADDRESS`, such as module.net "+
@@ -175,7 +177,7 @@ func (k *consoleCommand) pipe(ctx context.Context, session *console.Session) com
 		}
 		last = answer.Text
 	}
-	fmt.Fprintln(k.call.Out, last)
+	k.call.View().Tell(view.Said{Text: last + "\n", Message: last})
 	return command.Done
 }
 
@@ -227,7 +229,7 @@ func (k *consoleCommand) dialogue(ctx context.Context, session *console.Session,
 			return command.Done
 		}
 		c.Report(answer.Diagnostics)
-		fmt.Fprintln(c.Out, answer.Text)
+		c.View().Tell(view.Said{Text: answer.Text + "\n", Message: answer.Text})
 	}
 }
 

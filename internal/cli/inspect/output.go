@@ -25,7 +25,7 @@ if you ask for one by name, and in JSON documents.`,
 			c.ConstantFlags()
 			o := &outputs{}
 			c.StateReadFlags(&o.files)
-			c.Flags.BoolVar(&o.json, "json", false, "Print a JSON document instead of text.")
+			c.DocumentFlags()
 			c.Flags.BoolVar(&o.raw, "raw", false, "Print one value without quotes and without a newline.")
 			return func(ctx context.Context) command.Outcome { return runOutput(ctx, c, o) }
 		},
@@ -33,8 +33,8 @@ if you ask for one by name, and in JSON documents.`,
 }
 
 type outputs struct {
-	files     command.StateFiles
-	json, raw bool
+	files command.StateFiles
+	raw   bool
 }
 
 func runOutput(ctx context.Context, c *command.Call, o *outputs) command.Outcome {
@@ -42,7 +42,7 @@ func runOutput(ctx context.Context, c *command.Call, o *outputs) command.Outcome
 	case len(c.Args) > 1:
 		return c.Misuse("Unexpected argument",
 			"The output command takes the name of one output value, or none to show all.")
-	case o.raw && o.json:
+	case o.raw && c.Document:
 		return c.Misuse("Invalid output format",
 			"The options -raw and -json ask for different things: leave one of them out.")
 	case o.raw && len(c.Args) == 0:
@@ -54,25 +54,33 @@ func runOutput(ctx context.Context, c *command.Call, o *outputs) command.Outcome
 	}
 	s := snapshot.State
 	if len(c.Args) == 0 {
-		return allOutputs(c, s, o)
+		return allOutputs(c, s)
 	}
-	if len(s.OutputNames()) == 0 && !o.json {
+	if len(s.OutputNames()) == 0 && c.Documents() == nil {
 		return noOutputs(c)
 	}
 	name := c.Args[0]
 	value := s.Output(name)
-	var err error
-	switch {
-	case value == nil:
+	if value == nil {
 		return c.End(diags.Errorf(nil, "Output \""+name+"\" not found", "The state has no output value of that "+
 			"name.%s A new output block shows here once the configuration was applied.",
 			diag.DidYouMean(name, s.OutputNames())))
-	case o.json:
-		err = tfjson.OutputValue(c.Out, value)
+	}
+	return oneOutput(c, name, value, o)
+}
+
+// oneOutput shows an output value.
+func oneOutput(c *command.Call, name string, value *state.Output, o *outputs) command.Outcome {
+	var err error
+	switch {
+	case c.Document:
 	case o.raw:
 		err = view.RawOutput(c.Out, name, value)
 	default:
 		err = view.OutputValue(c.Out, value)
+	}
+	if to := c.Documents(); to != nil && err == nil {
+		err = tfjson.OutputValue(to, value)
 	}
 	var problem *diag.Diagnostic
 	var full *fs.PathError // standard output could not be written: nothing is wrong with the value
@@ -85,11 +93,13 @@ func runOutput(ctx context.Context, c *command.Call, o *outputs) command.Outcome
 	return c.Finish("Unsupported value for raw output", err)
 }
 
-func allOutputs(c *command.Call, s *state.State, o *outputs) command.Outcome {
-	switch {
-	case o.json:
-		return c.Finish("Failed to show outputs", tfjson.Outputs(c.Out, s))
-	case len(s.OutputNames()) == 0:
+func allOutputs(c *command.Call, s *state.State) command.Outcome {
+	if to := c.Documents(); to != nil {
+		if err := tfjson.Outputs(to, s); err != nil || c.Document {
+			return c.Finish("Failed to show outputs", err)
+		}
+	}
+	if len(s.OutputNames()) == 0 {
 		return noOutputs(c)
 	}
 	return c.Finish("Failed to show outputs", view.Outputs(c.Out, s))

@@ -27,14 +27,13 @@ With -json, the document contains sensitive values in plain text.`,
 ~ plan -out=change.plan && ~ show -json change.plan`,
 		Setup: func(c *command.Call) command.Run {
 			c.ConstantFlags()
-			var asJSON bool
-			c.Flags.BoolVar(&asJSON, "json", false, "Print a JSON document instead of text.")
+			c.DocumentFlags()
 			return func(ctx context.Context) command.Outcome {
 				switch len(c.Args) {
 				case 0:
-					return showState(ctx, c, asJSON)
+					return showState(ctx, c)
 				case 1:
-					return showFile(ctx, c, c.Args[0], asJSON)
+					return showFile(ctx, c, c.Args[0])
 				}
 				return c.TooMany(1)
 			}
@@ -42,36 +41,44 @@ With -json, the document contains sensitive values in plain text.`,
 	}
 }
 
-func showState(ctx context.Context, c *command.Call, asJSON bool) command.Outcome {
+func showState(ctx context.Context, c *command.Call) command.Outcome {
 	snapshot, diags := c.Snapshot(ctx, command.StateFiles{})
 	switch {
 	case diags.HasErrors():
 		return c.End(diags)
-	case snapshot.State == nil && asJSON:
-		return c.Finish("Failed to show the state", tfjson.State(c.Out, nil, nil))
 	case snapshot.State == nil:
-		fmt.Fprintln(c.Out, "No state.")
-		return command.Done
+		return noState(c)
 	}
-	return showIn(ctx, c, snapshot.State, asJSON)
+	return showIn(ctx, c, snapshot.State)
+}
+
+func noState(c *command.Call) command.Outcome {
+	if !c.Document {
+		fmt.Fprintln(c.Out, "No state.")
+	}
+	if to := c.Documents(); to != nil {
+		return c.Finish("Failed to show the state", tfjson.State(to, nil, nil))
+	}
+	return command.Done
 }
 
 // showIn shows a state with the schemas of the configuration at hand.
-func showIn(ctx context.Context, c *command.Call, s *state.State, asJSON bool) command.Outcome {
+func showIn(ctx context.Context, c *command.Call, s *state.State) command.Outcome {
 	project, diags := c.Project(ctx, command.ProjectOptions{})
 	if diags = diags.OnlyErrors(); len(diags) > 0 {
 		return c.End(diags)
 	}
 	defer project.Close()
-	return printState(c, project, s, asJSON)
+	return printState(c, project, s)
 }
 
-func printState(c *command.Call, project *engine.Project, s *state.State, asJSON bool) command.Outcome {
+func printState(c *command.Call, project *engine.Project, s *state.State) command.Outcome {
 	var err error
-	if asJSON {
-		err = tfjson.State(c.Out, s, project.Schemas(s))
-	} else {
+	if !c.Document {
 		err = view.State(c.ViewOptions(), s, project.Schemas(s))
+	}
+	if to := c.Documents(); to != nil && err == nil {
+		err = tfjson.State(to, s, project.Schemas(s))
 	}
 	return c.Finish("Failed to show the state", err)
 }
@@ -85,7 +92,7 @@ func sealedPlan(f io.ReaderAt) bool {
 }
 
 // showFile distinguishes plans and states by their first bytes.
-func showFile(ctx context.Context, c *command.Call, name string, asJSON bool) command.Outcome {
+func showFile(ctx context.Context, c *command.Call, name string) command.Outcome {
 	const summary = "Failed to read the given file as a state or plan file"
 	f, _, err := command.OpenFile(name)
 	switch {
@@ -97,20 +104,20 @@ func showFile(ctx context.Context, c *command.Call, name string, asJSON bool) co
 	defer f.Close()
 	head := make([]byte, 4)
 	if _, err := f.ReadAt(head, 0); err == nil && bytes.Equal(head, []byte("PK\x03\x04")) {
-		return showPlan(ctx, c, name, asJSON)
+		return showPlan(ctx, c, name)
 	}
 	if sealedPlan(f) {
-		return showPlan(ctx, c, name, asJSON)
+		return showPlan(ctx, c, name)
 	}
 	s, err := c.ReadState(ctx, f)
 	if err != nil {
 		return c.End(diag.List{}.Errorf(nil, summary, "The file %q holds neither a plan nor a state: %s.", name,
 			command.StateProblem(err)))
 	}
-	return showIn(ctx, c, s, asJSON)
+	return showIn(ctx, c, s)
 }
 
-func showPlan(ctx context.Context, c *command.Call, name string, asJSON bool) command.Outcome {
+func showPlan(ctx context.Context, c *command.Call, name string) command.Outcome {
 	pl, diags := c.ReadPlan(ctx, name)
 	if len(diags) > 0 {
 		return c.End(diags)
@@ -122,9 +129,11 @@ func showPlan(ctx context.Context, c *command.Call, name string, asJSON bool) co
 	defer project.Close()
 	prior := pl.Prior()
 	all := project.Schemas(prior, pl.Changes...)
-	if asJSON {
-		return c.Finish("Failed to show the plan", tfjson.Plan(c.Out, pl, prior, project.Config(), all))
+	if !c.Document {
+		c.View().Plan(pl, all)
 	}
-	c.View().Plan(pl, all)
+	if to := c.Documents(); to != nil {
+		return c.Finish("Failed to show the plan", tfjson.Plan(to, pl, prior, project.Config(), all))
+	}
 	return command.Done
 }

@@ -21,6 +21,7 @@ func Get() *command.Command {
 		Long: "Install the modules that the configuration calls. The command init does this, too.",
 		Setup: func(c *command.Call) command.Run {
 			c.ConstantFlags()
+			c.LineFlags()
 			var update bool
 			c.Flags.BoolVar(&update, "update", false, "Install modules again.")
 			tests := command.TestFlag(c)

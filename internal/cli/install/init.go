@@ -64,7 +64,7 @@ func (i *initing) flags(c *command.Call) {
 	f.BoolVar(&i.prepare, "prepare", true,
 		"Do not run the preparation of program providers; their first use runs it.")
 	f.StringVar(&i.fromModule, "from-module", "", "First copy the module at `SOURCE` into the directory.")
-	f.BoolVar(&c.JSON, "json", false, "Print JSON, one object per line, instead of text.")
+	c.LineFlags()
 	f.BoolVar(&ignored, "ignore-remote-version", false, "Accepted for compatibility; has no effect.")
 	f.StringVar(&i.lockfile, "lockfile", "", "How to treat the dependency lock file. With the `MODE` readonly, init "+
 		"does not write it, and fails if providers are missing from it.")
@@ -147,23 +147,16 @@ func (i *initing) conflicts(c *command.Call) (diags diag.List) {
 	return nil
 }
 
-// announce prints a text as it is. In JSON it is a line with a code by which programs know it.
+// announce shows a text. Programs know it by its code, if it has one.
 func announce(c *command.Call, code, text string) {
-	switch {
-	case !c.JSON:
-		fmt.Fprintln(c.Out, text)
-	case code == "":
-		c.View().Message(strings.TrimSpace(text))
-	default:
-		c.View().InitOutput(code, strings.TrimSpace(text))
+	said := view.Said{Text: text + "\n", Code: code}
+	if code == "" {
+		said.Message = strings.TrimSpace(text)
 	}
+	c.View().Tell(said)
 }
 
-// tell prints a line of a list, or a log line in JSON.
+// tell shows a line of a list.
 func tell(c *command.Call, line string) {
-	if c.JSON {
-		c.View().Message(line)
-		return
-	}
-	fmt.Fprintln(c.Out, "- "+view.Clean(line))
+	c.View().Tell(view.Said{Text: "- " + view.Clean(line) + "\n", Message: line})
 }

@@ -29,6 +29,7 @@ dependency lock file, for this platform or for others. Nothing is installed.`,
 		Example: `~ providers lock -platform=linux_amd64 -platform=darwin_arm64`,
 		Setup: func(c *command.Call) command.Run {
 			c.ConstantFlags()
+			c.LineFlags()
 			var l locking
 			c.Flags.StringVar(&l.folder, "fs-mirror", "",
 				"Read the packages from the filesystem mirror `DIR` instead of the providers' registries.")
@@ -75,7 +76,7 @@ func (l locking) run(ctx context.Context, c *command.Call) (diags diag.List) {
 	}
 	shown := newProgress(c)
 	defer shown.close()
-	opts.Progress = func(f plugins.Fetching) { showFetching(c, shown, f) }
+	opts.Progress = func(f plugins.Fetching) { showFetching(shown, f) }
 	lock, records, more := plugins.Lock(ctx, opts)
 	shown.close()
 	if diags = diags.Extend(more); diags.HasErrors() {
@@ -85,12 +86,12 @@ func (l locking) run(ctx context.Context, c *command.Call) (diags diag.List) {
 }
 
 // showFetching shows what is fetched.
-func showFetching(c *command.Call, shown *progress, f plugins.Fetching) {
+func showFetching(shown *progress, f plugins.Fetching) {
 	name := f.Provider.ForDisplay()
 	switch key := fmt.Sprintf("%s for %s", name, f.Platform); {
 	case f.Ended:
 		shown.ended(key)
-		shown.tell(fmt.Sprintf("Retrieved %s %s for %s (%s)", name, f.Version, f.Platform, proofText(c, f.Proof)))
+		shown.tell(fmt.Sprintf("Retrieved %s %s for %s (%s)", name, f.Version, f.Platform, proofText(f.Proof)))
 	case f.Done > 0:
 		shown.downloads(key, f.Done, f.Total)
 	default:
@@ -101,7 +102,7 @@ func showFetching(c *command.Call, shown *progress, f plugins.Fetching) {
 // saveLock writes the lock file if it has changed, and says what was recorded.
 func saveLock(c *command.Call, lock, locked lockfile.File, records []plugins.Record) (diags diag.List) {
 	for _, r := range records {
-		fmt.Fprintf(c.Out, "- Obtained %s checksums for %s; %s\n", r.Provider.ForDisplay(), r.Platform,
+		c.Tell("- Obtained %s checksums for %s; %s\n", r.Provider.ForDisplay(), r.Platform,
 			recordTexts[r.Recorded])
 	}
 	same := lock.Equal(locked)
@@ -111,10 +112,10 @@ func saveLock(c *command.Call, lock, locked lockfile.File, records []plugins.Rec
 		}
 	}
 	if same {
-		fmt.Fprintln(c.Out, "\nSuccess! The lock file has all of these checksums already.")
+		c.Tell("\nSuccess! The lock file has all of these checksums already.\n")
 		return diags
 	}
-	fmt.Fprintf(c.Out, "\nSuccess! The lock file %s has changed: review and commit it.\n", lockfile.Name)
+	c.Tell("\nSuccess! The lock file %s has changed: review and commit it.\n", lockfile.Name)
 	return diags
 }
 

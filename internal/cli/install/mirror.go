@@ -25,6 +25,7 @@ a filesystem mirror, or serve it with a web server as a network mirror. Existing
 		Example: `~ providers mirror -platform=linux_amd64 /srv/mirror`,
 		Setup: func(c *command.Call) command.Run {
 			c.ConstantFlags()
+			c.LineFlags()
 			var m mirroring
 			c.StringsFlag(&m.platforms, "platform",
 				"Copy packages for the platform `OS_ARCH` instead of this one. May be given more than once.")

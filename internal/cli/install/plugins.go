@@ -138,13 +138,12 @@ func showStep(c *command.Call, shown *progress, s plugins.Step) {
 		return
 	}
 	shown.ended(s.Provider.ForDisplay())
-	shown.tell(stepText(c, s))
+	shown.tellAs(stepTexts(c, s))
 }
 
-// stepText is the line that tells of a step; programs that read JSON get other words for the same.
-func stepText(c *command.Call, s plugins.Step) string {
+// stepTexts returns the line that tells of a step; programs that read JSON get other words for the same.
+func stepTexts(c *command.Call, s plugins.Step) (text, forPrograms string) {
 	name := s.Provider.ForDisplay()
-	text, forPrograms := "", ""
 	switch s.Kind {
 	case plugins.StepReuse:
 		text, forPrograms = "Reusing previous version of "+name+" from the dependency lock file",
@@ -167,27 +166,29 @@ func stepText(c *command.Call, s plugins.Step) string {
 		text, forPrograms = fmt.Sprintf("Installing %s v%s...", name, s.Version),
 			fmt.Sprintf("Installing provider version: %s v%s...", name, s.Version)
 	case plugins.StepInstalled:
-		text, forPrograms = fmt.Sprintf("Installed %s v%s (%s)", name, s.Version, proofText(c, s.Proof)),
-			fmt.Sprintf("Installed provider version: %s v%s (%s)", name, s.Version, proofText(c, s.Proof))
+		text, forPrograms = fmt.Sprintf("Installed %s v%s (%s)", name, s.Version, proofText(s.Proof)),
+			fmt.Sprintf("Installed provider version: %s v%s (%s)", name, s.Version, proofForPrograms(s.Proof))
 	case plugins.StepServedHere:
 		text = name + " is built in to " + c.Title
 		forPrograms = text
 	}
-	if c.JSON {
-		return forPrograms
-	}
-	return text
+	return text, forPrograms
 }
 
 // proofText returns how a package was checked. HashiCorp's own key needs no name.
-func proofText(c *command.Call, p packages.Proof) string {
-	switch {
-	case p.KeyID == "" || p.Trust == packages.OfficialSigned:
+func proofText(p packages.Proof) string {
+	if p.KeyID == "" || p.Trust == packages.OfficialSigned {
 		return p.String()
-	case c.JSON:
-		return p.String() + "key_id: " + p.KeyID // without a comma: programs know the text as it is
 	}
 	return p.String() + ", key ID " + p.KeyID
+}
+
+// proofForPrograms is proofText without a comma: programs know the text as it is.
+func proofForPrograms(p packages.Proof) string {
+	if p.KeyID == "" || p.Trust == packages.OfficialSigned {
+		return p.String()
+	}
+	return p.String() + "key_id: " + p.KeyID
 }
 
 // incomplete warns of hashes that other platforms will miss.

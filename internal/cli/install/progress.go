@@ -29,23 +29,22 @@ func (p *progress) close() {
 	}
 }
 
-// tell prints a line of the list.
-func (p *progress) tell(line string) {
-	if p.display == nil {
-		tell(p.c, line)
-		return
-	}
-	p.display.Print("- " + view.CleanLine(line) + "\n")
-}
+// tell shows a line of the list.
+func (p *progress) tell(line string) { p.show("- ", line, line) }
 
-// detail prints a line that belongs to the one before.
-func (p *progress) detail(line string) {
-	text := "  - " + view.CleanLine(line) + "\n"
-	if p.display == nil {
-		fmt.Fprint(p.c.Out, text)
-		return
+// tellAs shows a line of the list for which programs get other words.
+func (p *progress) tellAs(line, forPrograms string) { p.show("- ", line, forPrograms) }
+
+// detail shows a line that belongs to the one before.
+func (p *progress) detail(line string) { p.show("  - ", line, line) }
+
+func (p *progress) show(mark, line, forPrograms string) {
+	said := view.Said{Text: mark + view.CleanLine(line) + "\n", Message: forPrograms}
+	if p.display != nil {
+		p.display.Print(said.Text)
+		said.Text = ""
 	}
-	p.display.Print(text)
+	p.c.View().Tell(said)
 }
 
 // downloads shows how far a download is. total is below 1 when it is not known.

@@ -113,9 +113,6 @@ func (s *session) perform(pl *plan.Plan, values map[string]cty.Value, diags diag
 		return command.Failed
 	}
 	c.Report(diags)
-	if c.Path == "refresh" && !c.JSON {
-		return c.Finish("Failed to show outputs", refreshed(c, after))
-	}
 	c.View().Applied(pl, after)
 	return command.Done
 }
@@ -149,7 +146,7 @@ func approve(ctx context.Context, c *command.Call, pl *plan.Plan) (bool, diag.Li
 		if pl.Mode == plan.Destroy {
 			word = "Destroy"
 		}
-		fmt.Fprintf(c.Out, "%s cancelled.\n", word)
+		c.Tell("%s cancelled.\n", word)
 		return false, nil
 	}
 	return true, nil

@@ -61,7 +61,7 @@ func (p *planning) choice(c *command.Call) {
 func (p *planning) limits(c *command.Call) {
 	c.Flags.IntVar(&p.parallelism, "parallelism", 10, "Run at most `N` provider operations at the same time.")
 	c.Flags.BoolVar(&p.input, "input", true, "Do not ask for input. If a value is missing, the command fails.")
-	c.Flags.BoolVar(&c.JSON, "json", false, "Print JSON, one object per line, instead of text.")
+	c.LineFlags()
 }
 
 // maxAddresses is how many bytes a file of addresses may have.

@@ -32,6 +32,7 @@ An import block in the configuration does the same as part of a plan, for many o
 			p.Variables.VariableFlags(c)
 			p.Locking.LockFlags(c)
 			c.StateWriteFlags(&p.StateFiles)
+			c.LineFlags()
 			var ignored bool
 			c.Flags.StringVar(&p.dir, "config", "",
 				"The `FOLDER` with the configuration. The default is the working directory.")
@@ -69,7 +70,7 @@ func runImport(ctx context.Context, c *command.Call, p *planning, address, id st
 		c.Report(s.warnings.Extend(diags))
 		return command.Failed
 	}
-	say := func(format string, args ...any) { fmt.Fprintln(c.Out, view.Clean(fmt.Sprintf(format, args...))) }
+	say := func(format string, args ...any) { c.Tell("%s\n", view.Clean(fmt.Sprintf(format, args...))) }
 	say("%s: Importing from ID %q...", target, id)
 	s.options.SkipRefresh = true
 	s.options.Import = &engine.Import{Target: target, ID: id, Found: func() {
@@ -89,7 +90,7 @@ func runImport(ctx context.Context, c *command.Call, p *planning, address, id st
 	if !c.Report(diags) || !s.release() {
 		return command.Failed
 	}
-	fmt.Fprintf(c.Out, "\n%s\n\nThe object is now in the state under its address, and %s manages it from here on.\n\n",
+	c.Tell("\n%s\n\nThe object is now in the state under its address, and %s manages it from here on.\n\n",
 		c.Green("Import successful!"), c.Title)
 	return command.Done
 }

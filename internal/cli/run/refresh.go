@@ -2,11 +2,9 @@ package run
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/internal/cli/command"
-	"github.com/tombolo-iac/tombolo/internal/view"
 	"github.com/tombolo-iac/tombolo/state"
 )
 
@@ -51,13 +49,4 @@ func runRefresh(ctx context.Context, c *command.Call, p *planning) command.Outco
 		return command.Failed
 	}
 	return s.perform(pl, s.options.Variables, diags)
-}
-
-// refreshed shows what is left to say after a refresh.
-func refreshed(c *command.Call, s *state.State) error {
-	if len(s.OutputNames()) == 0 {
-		return nil
-	}
-	fmt.Fprintf(c.Out, "\n%s\n\n", c.Green("Outputs:"))
-	return view.Outputs(c.Out, s)
 }

@@ -38,6 +38,7 @@ type edited struct {
 }
 
 func (e *editing) flags(c *command.Call) {
+	c.LineFlags()
 	e.Locking.LockFlags(c)
 	c.ConstantFlags()
 	if e.inPlace {
@@ -68,7 +69,7 @@ func edit(ctx context.Context, c *command.Call, e editing, change func(state.Ses
 		diags = diags.AppendError("Error saving the state", session.Write(ctx, result.state))
 	}
 	if !diags.HasErrors() {
-		fmt.Fprint(c.Out, result.done)
+		c.Tell("%s", result.done)
 	}
 	return c.End(diags.AppendError("Error releasing the state lock", session.Unlock()))
 }

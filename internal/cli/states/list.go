@@ -2,10 +2,10 @@ package states
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/tombolo-iac/tombolo/addr"
 	"github.com/tombolo-iac/tombolo/internal/cli/command"
+	"github.com/tombolo-iac/tombolo/internal/view"
 	"github.com/tombolo-iac/tombolo/state"
 )
 
@@ -19,6 +19,7 @@ list only the instances at those addresses.`,
 			c.ConstantFlags()
 			var files command.StateFiles
 			var id string
+			c.LineFlags()
 			c.StateReadFlags(&files)
 			c.Flags.StringVar(&id, "id", "", "List only objects whose id attribute is `ID`.")
 			return func(ctx context.Context) command.Outcome { return stateList(ctx, c, files, id) }
@@ -32,7 +33,7 @@ func stateList(ctx context.Context, c *command.Call, files command.StateFiles, i
 		return outcome
 	}
 	for _, a := range list {
-		fmt.Fprintln(c.Out, a)
+		c.View().Tell(view.Said{Text: a.String() + "\n", Message: a.String(), Kind: "resource_address"})
 	}
 	return command.Done
 }

@@ -2,7 +2,6 @@ package states
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/tombolo-iac/tombolo/addr"
 	"github.com/tombolo-iac/tombolo/diag"
@@ -60,13 +59,13 @@ const moved = "Successfully moved 1 object(s).\n"
 func announce(c *command.Call, m *moving, n int) bool {
 	switch {
 	case m.dry && n == 0:
-		fmt.Fprintln(c.Out, "Would have moved nothing.")
+		c.Tell("Would have moved nothing.\n")
 		return false
 	case m.dry:
-		fmt.Fprintf(c.Out, "Would move %q to %q\n", m.from, m.to)
+		c.Tell("Would move %q to %q\n", m.from, m.to)
 		return false
 	}
-	fmt.Fprintf(c.Out, "Move %q to %q\n", m.from, m.to)
+	c.Tell("Move %q to %q\n", m.from, m.to)
 	return true
 }
 

@@ -20,6 +20,7 @@ it anyway. With -force, the state of a remote backend is replaced even if it can
 		Example: `~ state push copy.tfstate`,
 		Setup: func(c *command.Call) command.Run {
 			c.ConstantFlags()
+			c.LineFlags()
 			var force bool
 			l := &command.Locking{}
 			l.LockFlags(c)

@@ -3,11 +3,13 @@ package states
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/tombolo-iac/tombolo/addr"
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/internal/cli/command"
 	"github.com/tombolo-iac/tombolo/internal/engine"
+	"github.com/tombolo-iac/tombolo/internal/view"
 	"github.com/tombolo-iac/tombolo/state"
 )
 
@@ -60,15 +62,16 @@ func replaceProvider(ctx context.Context, c *command.Call, snapshot *state.Snaps
 		edits = append(edits, engine.ProviderEdits(r, to)...)
 	}
 	if len(names) == 0 {
-		fmt.Fprintln(c.Out, "No matching resources found.")
+		c.Tell("No matching resources found.\n")
 		return edited{}, nil
 	}
-	fmt.Fprintf(c.Out, "%s will perform the following actions:\n\n  ~ Updating provider:\n    - %s\n    + %s\n\n"+
-		"Changing %d resources:\n\n", c.Title, from, to, len(names))
-	for _, name := range names {
-		fmt.Fprintln(c.Out, "  "+name)
-	}
-	fmt.Fprintln(c.Out)
+	c.View().Tell(view.Said{
+		Text: fmt.Sprintf("%s will perform the following actions:\n\n  ~ Updating provider:\n    - %s\n    + %s\n\n"+
+			"Changing %d resources:\n\n  %s\n\n", c.Title, from, to, len(names), strings.Join(names, "\n  ")),
+		Message: fmt.Sprintf("%s will replace provider from %s to %s for %d resources", c.Title, from, to, len(names)),
+		Kind:    "replace_provider",
+		Members: []any{"from", from.String(), "to", to.String(), "resources", names},
+	})
 	if !approved {
 		answer, err := c.Ask(ctx, "Do you want to make these changes?", "Only 'yes' will be accepted to continue.",
 			false)
@@ -77,7 +80,7 @@ func replaceProvider(ctx context.Context, c *command.Call, snapshot *state.Snaps
 				"Nothing was changed. Without someone who answers, use -auto-approve.")
 		}
 		if answer != "yes" {
-			fmt.Fprintln(c.Out, "Cancelled replacing providers.")
+			c.Tell("Cancelled replacing providers.\n")
 			return edited{}, nil
 		}
 	}

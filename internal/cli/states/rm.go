@@ -70,11 +70,11 @@ func stateRm(c *command.Call, snapshot *state.Snapshot, dry bool) (edited, diag.
 		word = "Would remove"
 	}
 	for _, a := range gone {
-		fmt.Fprintln(c.Out, word, a)
+		c.Tell("%s %s\n", word, a)
 	}
 	switch {
 	case dry && len(gone) == 0:
-		fmt.Fprintln(c.Out, "Would have removed nothing.")
+		c.Tell("Would have removed nothing.\n")
 		return edited{}, nil
 	case dry:
 		return edited{}, none

@@ -22,15 +22,11 @@ func cmdStateShow() *command.Command {
 		Setup: func(c *command.Call) command.Run {
 			c.ConstantFlags()
 			var files command.StateFiles
-			var asJSON bool
 			c.StateReadFlags(&files)
-			c.Flags.BoolVar(&asJSON, "json", false, "Print a JSON document instead of text.")
+			c.DocumentFlags()
 			return func(ctx context.Context) command.Outcome {
 				if len(c.Args) != 1 {
 					return c.WrongNumber("Exactly one argument expected.")
-				}
-				if asJSON {
-					return showJSON(ctx, c, files)
 				}
 				return stateShow(ctx, c, files)
 			}
@@ -43,34 +39,38 @@ func stateShow(ctx context.Context, c *command.Call, files command.StateFiles) c
 	if f.project != nil {
 		defer f.project.Close()
 	}
-	switch {
-	case f.missing != "":
-		return c.Say("%s", f.missing)
-	case len(diags) > 0:
-		return c.End(diags)
+	if f.missing != "" || len(diags) > 0 {
+		return notShown(c, f.missing, diags)
 	}
-	return c.Finish("Failed to show the instance", view.Object(c.ViewOptions(), f.state, f.at,
-		f.project.Schemas(f.state)))
+	var err error
+	if !c.Document {
+		err = view.Object(c.ViewOptions(), f.state, f.at, f.project.Schemas(f.state))
+	}
+	if to := c.Documents(); to != nil && err == nil {
+		err = tfjson.Instance(to, f.state, f.at, f.project.Schemas(f.state))
+	}
+	return c.Finish("Failed to show the instance", err)
 }
 
-// showJSON is stateShow for programs: what is wrong stands in the document, too.
-func showJSON(ctx context.Context, c *command.Call, files command.StateFiles) command.Outcome {
-	f, diags := findInstance(ctx, c, files)
-	if f.project != nil {
-		defer f.project.Close()
-	}
-	if f.missing != "" {
-		diags = diags.Errorf(nil, f.missing, "")
-	}
-	if diags.HasErrors() {
-		c.ReadSources(diags)
-		if err := tfjson.NoInstance(c.Out, c.Named(diags), c.Sources()); err != nil {
+// notShown reports why there is nothing to show, to programs in a document.
+func notShown(c *command.Call, missing string, diags diag.List) command.Outcome {
+	if to := c.Documents(); to != nil {
+		all := diags
+		if missing != "" {
+			all = all.Errorf(nil, missing, "")
+		}
+		c.ReadSources(all)
+		if err := tfjson.NoInstance(to, c.Named(all), c.Sources()); err != nil {
 			return c.Finish("Failed to show the instance", err)
 		}
-		return command.Failed
 	}
-	err := tfjson.Instance(c.Out, f.state, f.at, f.project.Schemas(f.state))
-	return c.Finish("Failed to show the instance", err)
+	switch {
+	case c.Document:
+		return command.Failed
+	case missing != "":
+		return c.Say("%s", missing)
+	}
+	return c.End(diags)
 }
 
 // found is an instance of the state, with what shows it.

@@ -2,7 +2,6 @@ package states
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/tombolo-iac/tombolo/internal/cli/command"
 )
@@ -17,6 +16,7 @@ process that holds it is running.`,
 		Example: `~ force-unlock 5c1e6c5a-7a1d-4b0e-9c52-7d43a1f3b7e0`,
 		Setup: func(c *command.Call) command.Run {
 			c.ConstantFlags()
+			c.LineFlags()
 			var force bool
 			c.Flags.BoolVar(&force, "force", false, "Do not ask for approval.")
 			return func(ctx context.Context) command.Outcome {
@@ -46,15 +46,14 @@ func forceUnlock(ctx context.Context, c *command.Call, id string, force bool) co
 		case err != nil:
 			return c.Say("Error asking for confirmation: %s", err)
 		case answer != "yes":
-			fmt.Fprintln(c.Out, "force-unlock cancelled.")
+			c.Tell("force-unlock cancelled.\n")
 			return command.Failed
 		}
 	}
 	if err := ws.ForceUnlock(ctx, id); err != nil {
 		return c.Say("Failed to unlock state: %s", err)
 	}
-	fmt.Fprintf(c.Out,
-		"%s\n\nThe state has been unlocked, and commands should now be able to take the lock\nof it again.\n",
+	c.Tell("%s\n\nThe state has been unlocked, and commands should now be able to take the lock\nof it again.\n",
 		c.Green(c.Title+" state has been successfully unlocked!"))
 	return command.Done
 }

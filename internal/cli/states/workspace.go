@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 
 	"github.com/tombolo-iac/tombolo/addr"
 	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/flavor"
 	"github.com/tombolo-iac/tombolo/internal/cli/command"
 	"github.com/tombolo-iac/tombolo/internal/store"
 	"github.com/tombolo-iac/tombolo/internal/tfjson"
@@ -53,14 +55,10 @@ func cmdWorkspaceList() *command.Command {
 		Name: "list", Short: "List the workspaces", Long: "List the workspaces. An asterisk marks the selected one.",
 		Setup: func(c *command.Call) command.Run {
 			c.ConstantFlags()
-			var asJSON bool
-			c.Flags.BoolVar(&asJSON, "json", false, "Print a JSON document instead of text.")
+			c.DocumentFlags()
 			return func(ctx context.Context) command.Outcome {
-				switch {
-				case len(c.Args) > 0:
+				if len(c.Args) > 0 {
 					return c.TooMany(0)
-				case asJSON:
-					return workspaceDocument(ctx, c)
 				}
 				return workspaceList(ctx, c)
 			}
@@ -70,37 +68,63 @@ func cmdWorkspaceList() *command.Command {
 
 func workspaceList(ctx context.Context, c *command.Call) command.Outcome {
 	w, diags := openWorkspaces(ctx, c)
+	if c.Flavor() == flavor.OpenTofu {
+		c.InLines()
+		return workspaceLines(c, w, diags)
+	}
+	if to := c.Documents(); to != nil {
+		if err := workspaceDocument(c, to, w, diags); err != nil {
+			return c.Finish("Failed to list the workspaces", err)
+		}
+	}
+	switch {
+	case c.Document && !diags.HasErrors():
+		return command.Done
+	case c.Document:
+		return command.Failed
+	case diags.HasErrors():
+		return c.End(diags)
+	}
+	c.Tell("%s", w.text())
+	return command.Done
+}
+
+// workspaceLines is workspaceList as OpenTofu has it, which tells programs lines and not a document.
+func workspaceLines(c *command.Call, w workspaces, diags diag.List) command.Outcome {
 	if diags.HasErrors() {
 		return c.End(diags)
 	}
+	c.View().Tell(view.Said{Text: w.text(), Message: "list of workspaces", Kind: "workspace_list", Members: []any{
+		"workspaces", w.names, "current_workspace", w.current}})
+	return command.Done
+}
+
+// text returns the list for people.
+func (w workspaces) text() string {
+	var b strings.Builder
 	for _, name := range w.names {
 		mark := "  "
 		if name == w.current {
 			mark = "* "
 		}
-		fmt.Fprintln(c.Out, mark+view.CleanLine(name))
+		b.WriteString(mark + view.CleanLine(name) + "\n")
 	}
-	fmt.Fprintln(c.Out)
+	b.WriteByte('\n')
 	if w.overridden {
-		fmt.Fprint(c.Out, listOverridden, "\n")
+		b.WriteString(listOverridden + "\n")
 	}
-	return command.Done
+	return b.String()
 }
 
 const listOverridden = "\n\nThe active workspace is being overridden using the TF_WORKSPACE environment\nvariable.\n"
 
-// workspaceDocument is workspaceList for programs: what is wrong stands in the document, too.
-func workspaceDocument(ctx context.Context, c *command.Call) command.Outcome {
-	w, diags := openWorkspaces(ctx, c)
+// workspaceDocument lists the workspaces for programs: what is wrong stands in the document, too.
+func workspaceDocument(c *command.Call, to io.Writer, w workspaces, diags diag.List) error {
 	if w.overridden && !diags.HasErrors() {
 		diags = diags.Warnf(nil, listOverridden, "")
 	}
 	c.ReadSources(diags)
-	err := tfjson.Workspaces(c.Out, w.names, w.current, c.Named(diags), c.Sources())
-	if err == nil && diags.HasErrors() {
-		return command.Failed
-	}
-	return c.Finish("Failed to list the workspaces", err)
+	return tfjson.Workspaces(to, w.names, w.current, c.Named(diags), c.Sources())
 }
 
 // workspaces is what the commands of the family start from.
@@ -143,6 +167,7 @@ func cmdWorkspaceNew() *command.Command {
 		Example: `~ workspace new staging`,
 		Setup: func(c *command.Call) command.Run {
 			c.ConstantFlags()
+			c.LineFlags()
 			l := &command.Locking{}
 			l.LockFlags(c)
 			var from string
@@ -200,7 +225,7 @@ func createWorkspace(ctx context.Context, c *command.Call, w workspaces, name st
 	if err != nil {
 		return c.Finish("Failed to create the workspace", err)
 	}
-	fmt.Fprintf(c.Out, "%s\n\nThe new workspace is empty. Each workspace has a state of its own: \"%s plan\" does "+
+	c.Tell("%s\n\nThe new workspace is empty. Each workspace has a state of its own: \"%s plan\" does "+
 		"not\nsee what %s manages in the others.\n",
 		c.Green(fmt.Sprintf("Created and switched to workspace %q!", name)), c.Program, c.Title)
 	return command.Done
@@ -213,6 +238,7 @@ func cmdWorkspaceSelect() *command.Command {
 		Example: `~ workspace select -or-create staging`,
 		Setup: func(c *command.Call) command.Run {
 			c.ConstantFlags()
+			c.LineFlags()
 			var create bool
 			c.Flags.BoolVar(&create, "or-create", false, "Create the workspace if it does not exist.")
 			return func(ctx context.Context) command.Outcome {
@@ -244,7 +270,7 @@ func selectWorkspace(ctx context.Context, c *command.Call, name string, create b
 		if err := c.SelectWorkspace(name); err != nil {
 			return c.Finish("Failed to select the workspace", err)
 		}
-		fmt.Fprintln(c.Out, c.Green(fmt.Sprintf("Switched to workspace %q.", name)))
+		c.Tell("%s\n", c.Green(fmt.Sprintf("Switched to workspace %q.", name)))
 		return command.Done
 	case create:
 		return createWorkspace(ctx, c, w, name, &command.Locking{Lock: true}, "")
@@ -265,6 +291,7 @@ not destroyed.`,
 		Example: `~ workspace delete staging`,
 		Setup: func(c *command.Call) command.Run {
 			c.ConstantFlags()
+			c.LineFlags()
 			l := &command.Locking{}
 			l.LockFlags(c)
 			var force bool
@@ -313,10 +340,9 @@ func deleteWorkspace(ctx context.Context, c *command.Call, name string, l *comma
 	if err := deleteLocked(ctx, w.store, name, session); err != nil {
 		return c.Finish("Failed to delete the workspace", err)
 	}
-	fmt.Fprintln(c.Out, c.Green(fmt.Sprintf("Deleted workspace %q!", name)))
+	c.Tell("%s\n", c.Green(fmt.Sprintf("Deleted workspace %q!", name)))
 	if len(left) > 0 {
-		fmt.Fprintf(c.Out,
-			"WARNING: %q was non-empty.\nWhat it managed may still exist, but %s no longer knows of it.\n\n", name,
+		c.Tell("WARNING: %q was non-empty.\nWhat it managed may still exist, but %s no longer knows of it.\n\n", name,
 			c.Title)
 	}
 	return command.Done

@@ -42,7 +42,7 @@ state.`,
 			c.Flags.StringVar(&t.cloud, "cloud-run", "", "Run the tests in HashiCorp's service, for the module at "+
 				"`SOURCE`. This is not supported: the option is an error.")
 			c.StringsFlag(&t.filter, "filter", "Run only `FILE`. May be given more than once.")
-			c.Flags.BoolVar(&c.JSON, "json", false, "Print JSON, one object per line, instead of text.")
+			c.LineFlags()
 			c.Flags.StringVar(&t.junit, "junit-xml", "", "Also write the results to `FILE`, in the JUnit format.")
 			c.Flags.IntVar(&t.parallelism, "parallelism", 10,
 				"Run at most `N` provider operations at the same time in each run.")

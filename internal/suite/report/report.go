@@ -39,8 +39,13 @@ func (o Options) prepared(list diag.List) diag.List {
 
 // New makes the report that the options ask for.
 func New(o Options) suite.Report {
-	if o.View.JSON {
+	switch {
+	case o.View.JSON:
 		return &lines{o: o}
+	case o.View.Into != nil:
+		programs := o
+		o.View.Into, programs.View = nil, o.View.ForPrograms()
+		return both{&text{o: o}, &lines{o: programs}}
 	}
 	return &text{o: o}
 }

@@ -1,0 +1,144 @@
+package command
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"sync"
+	"syscall"
+
+	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/internal/view"
+)
+
+// Output is a stream that commands write to. It remembers its first error, so that a full disk does not pass for
+// success.
+type Output struct {
+	to  io.Writer
+	mu  sync.Mutex // guards err
+	err error
+}
+
+// NewOutput returns an Output that writes to a stream.
+func NewOutput(to io.Writer) *Output { return &Output{to: to} }
+
+// Write implements io.Writer. After an error it takes everything and writes nothing: an apply goes on without its
+// audience.
+func (w *Output) Write(b []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.err != nil {
+		return len(b), nil
+	}
+	if _, w.err = w.to.Write(b); w.err != nil && !closedByReader(w.err) {
+		return 0, w.err
+	}
+	return len(b), nil
+}
+
+// Err returns the first error. A reader who went away, as head does, has seen what he wanted: that is none.
+func (w *Output) Err() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.err == nil || closedByReader(w.err) {
+		return nil
+	}
+	return w.err
+}
+
+func closedByReader(err error) bool {
+	return errors.Is(err, syscall.EPIPE) || errors.Is(err, os.ErrClosed)
+}
+
+// form is what a command has for programs.
+type form uint8
+
+const (
+	noForm   form = iota // nothing
+	lines                // lines of JSON while it runs
+	document             // one JSON document
+)
+
+// LineFlags declares -json and -json-into for a command that tells programs what it does line by line.
+func (c *Call) LineFlags() {
+	c.Flags.BoolVar(&c.JSON, "json", false, "Print JSON, one object per line, instead of text.")
+	c.LinesIntoFlag()
+}
+
+// LinesIntoFlag declares -json-into alone.
+func (c *Call) LinesIntoFlag() {
+	c.form = lines
+	c.Flags.StringVar(&c.intoName, "json-into", "",
+		"Write one JSON object a line to `FILE`, besides the text for people. The file may be a pipe.")
+}
+
+// DocumentFlags declares -json and -json-into for a command whose result is a document.
+func (c *Call) DocumentFlags() {
+	c.form = document
+	c.Flags.BoolVar(&c.Document, "json", false, "Print a JSON document instead of text.")
+	c.Flags.StringVar(&c.intoName, "json-into", "",
+		"Write a JSON document to `FILE`, besides the text for people. The file may be a pipe.")
+}
+
+// InLines makes what a command has for programs lines instead of a document, where the project decides that. Nothing
+// may have been shown before.
+func (c *Call) InLines() {
+	c.form = lines
+	c.JSON, c.Document = c.JSON || c.Document, false
+}
+
+// Documents returns where a document for programs goes: to the standard output with -json, into the file of
+// -json-into, or nowhere, which is nil.
+func (c *Call) Documents() io.Writer {
+	switch {
+	case c.Document:
+		return c.Out
+	case c.into != nil:
+		return c.into
+	}
+	return nil
+}
+
+// Tell shows a text of the command: as it is, and to programs as a line.
+func (c *Call) Tell(format string, args ...any) {
+	c.View().Tell(view.Said{Text: fmt.Sprintf(format, args...)})
+}
+
+// openInto opens the file of -json-into. It is written as things happen, since its reader may look on, so unlike other
+// files of commands it is not replaced as a whole at the end.
+func (c *Call) openInto() (io.Closer, diag.List) {
+	if c.intoName == "" {
+		return nil, nil
+	}
+	if c.JSON || c.Document {
+		return nil, diag.List{}.Errorf(nil, "Invalid output format", "The options -json and -json-into exclude each "+
+			"other: one has JSON on the standard output, the other text there and JSON in a file.")
+	}
+	f, err := CreateFile(c.intoName)
+	if err != nil {
+		return nil, diag.List{}.Errorf(nil, "Invalid argument", "The file that -json-into names cannot be written: "+
+			"%s. Nothing was done. Name a file, or a pipe, in a directory that exists.", err)
+	}
+	c.into = NewOutput(f)
+	return f, nil
+}
+
+// writing runs a command with the file of -json-into.
+func (c *Call) writing(run func() Outcome) Outcome {
+	file, diags := c.openInto()
+	if diags.HasErrors() {
+		return c.Misuse(diags[0].Summary, "%s", diags[0].Detail)
+	}
+	outcome := run()
+	c.closeView()
+	if file == nil {
+		return outcome
+	}
+	if err := errors.Join(c.into.Err(), file.Close()); err != nil {
+		fmt.Fprintf(c.Err, "\nError: Failed to write the file of -json-into\n\nThe command has done its work, but not "+
+			"all that it tells programs could be written to %s: %s.\n", view.CleanLine(c.intoName), err)
+		return Failed
+	}
+	return outcome
+}
