@@ -204,8 +204,8 @@ func (r *Run) Evaluate(ctx context.Context, expression string, into any) diag.Li
 }
 
 // Output stores the value of a root output in what into points to: a cty.Value, an any (text, json.Number, bool, []any,
-// map[string]any or nil), or anything that encoding/json can read it into, by its rules: null leaves text, numbers, bools
-// and structs as they were. A sensitive value is given as it is: whoever asks for it by name is to have it.
+// map[string]any or nil), or anything that encoding/json can read it into, by its rules: null leaves text, numbers,
+// bools and structs as they were. A sensitive value is given as it is: whoever asks for it by name is to have it.
 func (r *Run) Output(name string, into any) error {
 	var o *state.Output
 	if s := r.State(); s != nil {

@@ -480,7 +480,8 @@ func TestAFolderThatIsReplacedLosesNothing(t *testing.T) {
 			if now := fingerprint(t, outside); now != was {
 				t.Errorf("%s (late: %t): the surroundings changed", what, late)
 			}
-			must(t, errors.Join(os.RemoveAll(folder), os.Mkdir(folder, 0o755), os.Rename(saved.Where[0], path+".journal")))
+			must(t, errors.Join(os.RemoveAll(folder), os.Mkdir(folder, 0o755)))
+			must(t, os.Rename(saved.Where[0], path+".journal"))
 			s = lockOn(t, ws)
 			same(t, what, storetest.IDs(s.Snapshot().State), []string{"t.a=made"})
 			must(t, s.Unlock())

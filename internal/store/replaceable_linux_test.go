@@ -57,7 +57,8 @@ func TestBackupsThatCannotBeReplacedAreFoundBeforeTheFirstIntent(t *testing.T) {
 			if err != nil {
 				t.Fatalf("%v: %s", err, out)
 			}
-			if refused := strings.HasPrefix(string(out), "refused: the backup cannot be created at "); refused != c.refused {
+			refused := strings.HasPrefix(string(out), "refused: the backup cannot be created at ")
+			if refused != c.refused {
 				t.Errorf("refused %t, want %t: %s", refused, c.refused, out)
 			}
 		})
