@@ -15,14 +15,14 @@ import (
 // planted is a value with a secret at each kind of place.
 var planted = plan.Value{
 	Value: cty.ObjectVal(map[string]cty.Value{
-		"id":     cty.UnknownVal(cty.String),
-		"list":   cty.ListVal([]cty.Value{cty.StringVal("a"), cty.StringVal("hush")}),
-		"map":    cty.MapVal(map[string]cty.Value{"k": cty.StringVal("hush"), "l": cty.StringVal("b")}),
+		"id":   cty.UnknownVal(cty.String),
+		"list": cty.ListVal([]cty.Value{cty.StringVal("a"), cty.StringVal("hush")}),
+		"map":  cty.MapVal(map[string]cty.Value{"k": cty.StringVal("hush"), "l": cty.StringVal("b")}),
 		"nested": cty.ObjectVal(map[string]cty.Value{"password": cty.StringVal("hush"),
 			"size": cty.NumberFloatVal(1.5)}),
-		"none":   cty.NullVal(cty.String),
-		"set":    cty.SetVal([]cty.Value{cty.StringVal("hush")}),
-		"yes":    cty.True,
+		"none": cty.NullVal(cty.String),
+		"set":  cty.SetVal([]cty.Value{cty.StringVal("hush")}),
+		"yes":  cty.True,
 	}),
 	Sensitive: []cty.Path{
 		cty.GetAttrPath("list").IndexInt(1),
