@@ -53,7 +53,8 @@ func (p *planning) choice(c *command.Call) {
 	c.StringsFlag(&p.targetFiles, "target-file",
 		"Read addresses for -target from `FILE`, one per line. Lines that begin with # are comments.")
 	c.StringsFlag(&p.except, "exclude", "Leave out the module, resource or instance at `ADDRESS`, or all that a "+
-		"pattern matches, and everything that depends on it. May be given more than once, but not together with -target.")
+		"pattern matches, and everything that depends on it. May be given more than once, but not together with "+
+		"-target.")
 	c.StringsFlag(&p.exceptFiles, "exclude-file", "Read addresses for -exclude from `FILE`, as -target-file does.")
 }
 
