@@ -75,7 +75,7 @@ func (s *ephemerals) Open(a addr.AbsResourceInstance, prov provider.Provider, bl
 	for _, e := range value.CheckOpened(block, config, resp.Result) {
 		diags = append(diags, &diag.Diagnostic{
 			Severity: diag.Error, Summary: "Provider produced invalid ephemeral resource instance", Path: e.Path,
-			Detail: "The provider answered for " + a.String() + " with something that cannot be: " + e.Error() +
+			Detail: "The provider answered for " + a.String() + " with an invalid value: " + e.Error() +
 				".\n\n" + value.ProviderBug})
 	}
 	o := &ephemeral{set: s, addr: a, prov: prov, private: resp.Private, stop: make(chan struct{}),

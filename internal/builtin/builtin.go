@@ -153,7 +153,7 @@ func (t *terraform) Import(ctx context.Context, req provider.ImportRequest) prov
 	}
 	if req.ID == "" {
 		return provider.ImportResponse{Diagnostics: diag.List{}.Errorf(nil, "Cannot import terraform_data",
-			"An id is needed; any text that is not empty will do.")}
+			"An id is required; it can be any string that is not empty.")}
 	}
 	v := cty.ObjectVal(map[string]cty.Value{
 		"id": cty.StringVal(req.ID), "input": cty.NullVal(cty.DynamicPseudoType),

@@ -51,8 +51,7 @@ func (t *terraform) CallFunction(ctx context.Context, name string, args []cty.Va
 }
 
 var encodeTfvarsFunc = function.New(&function.Spec{
-	Description: "Writes the attributes of an object, or the elements of a map, as definitions in the syntax of a " +
-		".tfvars file.",
+	Description:  "Encodes the attributes of an object, or the elements of a map, in the syntax of a .tfvars file.",
 	Params:       []function.Parameter{{Name: "value", Type: cty.DynamicPseudoType}},
 	Type:         function.StaticReturnType(cty.String),
 	RefineResult: (*cty.RefinementBuilder).NotNull,
@@ -79,7 +78,7 @@ var encodeTfvarsFunc = function.New(&function.Spec{
 })
 
 var decodeTfvarsFunc = function.New(&function.Spec{
-	Description: "Reads the syntax of a .tfvars file to an object with an attribute for every definition.",
+	Description: "Decodes the syntax of a .tfvars file to an object with an attribute for each definition.",
 	Params:      []function.Parameter{{Name: "src", Type: cty.String}},
 	Type:        function.StaticReturnType(cty.DynamicPseudoType),
 	Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) {
@@ -109,7 +108,7 @@ var decodeTfvarsFunc = function.New(&function.Spec{
 
 // encodeExprFunc can tell how the text will begin even for a value that is not known yet.
 var encodeExprFunc = function.New(&function.Spec{
-	Description: "Writes a value as an expression.",
+	Description: "Encodes a value as an expression.",
 	Params: []function.Parameter{{
 		Name: "value", Type: cty.DynamicPseudoType,
 		AllowUnknown: true, AllowDynamicType: true,

@@ -26,7 +26,7 @@ func (t *terraform) ValidateResource(_ context.Context, req provider.ValidateRes
 			if !req.Config.GetAttr(name).IsNull() {
 				diags = append(diags, &diag.Diagnostic{Severity: diag.Error, Summary: `"` + name +
 					`" attribute is read-only`, Path: cty.GetAttrPath(name),
-					Detail: "Its value is decided by the provider. Remove the argument."})
+					Detail: "The provider sets its value. Remove the argument."})
 			}
 		}
 		return diags
@@ -58,7 +58,8 @@ func (t *terraform) checkBackend(backend, config cty.Value) diag.List {
 	takes, ok := t.opts.Backends[name]
 	if !ok {
 		known := strings.Join(slices.Sorted(maps.Keys(t.opts.Backends)), ", ")
-		return diag.List{invalid("backend", "States of a backend %q cannot be read. This version reads those of: %s.",
+		return diag.List{invalid("backend", "This version cannot read states of the backend %q. It can read those "+
+			"of: %s.",
 			name, known)}
 	}
 	if !isObject(config) {
@@ -95,7 +96,7 @@ func (t *terraform) ReadData(ctx context.Context, req provider.ReadDataRequest) 
 	}
 	if t.opts.RemoteState == nil {
 		return provider.ReadDataResponse{Diagnostics: diag.List{}.Errorf(nil, "Remote states are not available",
-			"The engine was embedded without access to other states.")}
+			"The embedding program gives no access to other states.")}
 	}
 	s, diags := t.opts.RemoteState(ctx, req.Object, config.GetAttr("backend").AsString(), workspace,
 		config.GetAttr("config"))

@@ -83,7 +83,7 @@ func TestProgramsKnowErrorsByTheirTitles(t *testing.T) {
 		"provider not found": {"terraform {\n  required_providers {\n    a = { source = \"" + closed +
 			"/a/b\" }\n  }\n}\n", []string{"init"}, []string{
 			`(?s).*(Failed to query available provider packages|Invalid provider registry host).*`,
-			`(?s)connection\s+refused|no registry`}},
+			`(?s)connection\s+refused|no provider registry`}},
 		"provider not installed": {"resource \"null_resource\" \"a\" {}\n", []string{"plan"}, []string{
 			`(Inconsistent dependency lock file|Required plugins are not installed|Missing required provider)`,
 			`NAME\s+init`}},

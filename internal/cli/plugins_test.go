@@ -216,7 +216,7 @@ func TestAPluginThatDoesNotStartIsNamedWithWhatItSaid(t *testing.T) {
 		"start-words":  {"tombolo/bad", "This provider needs python3, which is not installed.", "exit status 1"},
 		"start-plain":  {"tombolo/bad", "no certificate"},
 		"start-old":    {"tombolo/bad", "4"},
-		"start-flood":  {"tombolo/bad", "not the line by which a plugin introduces itself"},
+		"start-flood":  {"tombolo/bad", "not the handshake line of a plugin"},
 		"schema-panic": {"tombolo/bad", "Plugin did not respond", "panic: no schema", "GetProviderSchema"},
 		"schema-exit":  {"tombolo/bad", "Plugin did not respond", "exit status 7", "GetProviderSchema"},
 		"configure-exit": {"tombolo/bad", "Plugin did not respond", "exit status 7", "ConfigureProvider",

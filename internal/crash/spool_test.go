@@ -269,7 +269,7 @@ func TestAnswersOfExternalResourcesOutliveTheEngine(t *testing.T) {
 func TestRecoverIsContentWithALateAnswer(t *testing.T) {
 	r := newSpoolRoom(t)
 	r.kill("create", true, "apply", "-auto-approve")
-	if out := r.do("recover", "slow_thing.a", "-retry"); !strings.Contains(out, "needs no recovery any more") {
+	if out := r.do("recover", "slow_thing.a", "-retry"); !strings.Contains(out, "no longer needs recovery") {
 		t.Errorf("recover says: %s", out)
 	}
 	if o, _, _ := r.object(); o["id"] != "made" {

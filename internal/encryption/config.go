@@ -70,8 +70,7 @@ func Parse(text, name string) (*Config, diag.List) {
 			where = fmt.Sprintf(" at line %d, column %d", at.Start.Line, at.Start.Column)
 		}
 		return nil, diags.Errorf(nil, "Invalid encryption settings",
-			"The text in %s cannot be read%s: %s. It holds what stands inside of an encryption block, as HCL or as "+
-				"JSON.", name,
+			"The text in %s cannot be read%s: %s. It must be the content of an encryption block, in HCL or JSON.", name,
 			where, problems[0].Summary)
 	}
 	return Decode(file.Body, hcl.Range{Filename: name})
@@ -121,13 +120,13 @@ func (c *Config) add(b *hcl.Block) (diags diag.List) {
 	for _, label := range b.Labels {
 		if !hclsyntax.ValidIdentifier(label) {
 			return diags.Errorf(&b.DefRange, "Invalid "+b.Type,
-				"The label %q is no name: it begins with a letter or an "+
-					"underscore, and goes on with letters, digits, underscores and hyphens.", label)
+				"The label %q is not a valid name. A name begins with a letter or an underscore, followed by "+
+					"letters, digits, underscores and hyphens.", label)
 		}
 	}
 	one := &block{root: b.Type, kind: b.Labels[0], name: b.Labels[1], bodies: []hcl.Body{b.Body}, rng: b.DefRange}
 	if find(*all, one.kind, one.name) != nil {
-		return diags.Errorf(&b.DefRange, "Duplicate "+b.Type, "There are two blocks %s. Give one another name.",
+		return diags.Errorf(&b.DefRange, "Duplicate "+b.Type, "There are two blocks %s. Rename one of them.",
 			one.address())
 	}
 	*all = append(*all, one)
@@ -146,7 +145,7 @@ func find(all []*block, kind, name string) *block {
 // only takes a block that may stand once.
 func only(b *hcl.Block, to **target, schema *hcl.BodySchema) (diags diag.List) {
 	if *to != nil {
-		return diags.Errorf(&b.DefRange, "Duplicate "+b.Type+" block", "There may be one block %q here.", b.Type)
+		return diags.Errorf(&b.DefRange, "Duplicate "+b.Type+" block", "There can be only one block %q here.", b.Type)
 	}
 	*to, diags = decodeTarget(b, schema)
 	return diags
@@ -165,7 +164,7 @@ func decodeTarget(b *hcl.Block, schema *hcl.BodySchema) (*target, diag.List) {
 		diags = diags.AppendHCL(problems)
 		if value, err := convert.Convert(value, cty.Bool); err != nil || !value.IsKnown() || value.IsNull() {
 			diags = diags.Errorf(a.Expr.Range().Ptr(), "Unsuitable value type",
-				"The argument enforced is true or false.")
+				"The argument enforced must be true or false.")
 		} else {
 			t.enforced = value.True()
 		}

@@ -156,10 +156,11 @@ func (c *Cipher) Open(ctx context.Context, document []byte) (plain []byte, outda
 	}
 	var s sealed
 	if err := json.Unmarshal(document, &s); err != nil {
-		return nil, false, &Error{Target: c.target, Err: fmt.Errorf("it is no sealed document: %w", err)}
+		return nil, false, &Error{Target: c.target, Err: fmt.Errorf("it is not an encrypted document: %w", err)}
 	}
 	if s.Version != version {
-		return nil, false, &Error{Target: c.target, Err: fmt.Errorf("its version is %.20q, and this program knows %q",
+		return nil, false, &Error{Target: c.target, Err: fmt.Errorf("its version is %.20q, but this program supports "+
+			"%q",
 			s.Version, version)}
 	}
 	size := 0
@@ -168,7 +169,7 @@ func (c *Cipher) Open(ctx context.Context, document []byte) (plain []byte, outda
 	}
 	if size > maxMeta {
 		return nil, false, &Error{
-			Target: c.target, Err: fmt.Errorf("what it says of its keys takes %d bytes, and at most %d are allowed",
+			Target: c.target, Err: fmt.Errorf("its record of keys has %d bytes, but at most %d are allowed",
 				size, maxMeta)}
 	}
 	var tried []error
@@ -203,14 +204,16 @@ func (c *Cipher) openWith(ctx context.Context, b *block, s *sealed) ([]byte, err
 		Lineage *string `json:"lineage"`
 	}
 	if err := json.Unmarshal(plain, &inside); err != nil {
-		return nil, fmt.Errorf("what it holds is no state: %w", err)
+		return nil, fmt.Errorf("its content is not a state: %w", err)
 	}
 	if s.Serial != nil && inside.Serial != nil && *s.Serial != *inside.Serial {
-		return nil, fmt.Errorf("it says serial %d outside and %d inside: it was changed after it was written",
+		return nil, fmt.Errorf("the serial is %d outside and %d inside of the encryption: it was changed after it "+
+			"was written",
 			*s.Serial, *inside.Serial)
 	}
 	if s.Lineage != nil && *s.Lineage != "" && inside.Lineage != nil && *s.Lineage != *inside.Lineage {
-		return nil, fmt.Errorf("it says lineage %.60q outside and %.60q inside: it was changed after it was written",
+		return nil, fmt.Errorf("the lineage is %.60q outside and %.60q inside of the encryption: it was changed "+
+			"after it was written",
 			*s.Lineage,
 			*inside.Lineage)
 	}
@@ -238,14 +241,13 @@ type Error struct {
 func (e *Error) Error() string {
 	if e.Plain {
 		return fmt.Sprintf(
-			"it is not encrypted, and the encryption settings of the %s do not allow that. If it was always "+
-				"plain, add a method \"unencrypted\" as the fallback of the %s until it has been written once; if it "+
-				"was "+
-				"encrypted before, somebody has replaced it", e.Target, e.Target)
+			"it is not encrypted, and the encryption settings of the %s do not allow that. If it was never "+
+				"encrypted, add a method \"unencrypted\" as the fallback of the %s until it has been written once. "+
+				"If it was encrypted before, it has been replaced", e.Target, e.Target)
 	}
 	return fmt.Sprintf(
-		"it is encrypted, and the encryption settings of the %s do not open it: %v. Nothing was changed. Give "+
-			"the method and the key that it was written with, also as a fallback", e.Target, e.Err)
+		"it is encrypted, and the encryption settings of the %s cannot decrypt it: %v. Nothing was changed. Add the "+
+			"method and the key that it was written with, for example as a fallback", e.Target, e.Err)
 }
 
 // Unwrap returns what the methods said.

@@ -201,7 +201,7 @@ func TestFallbacksOpen(t *testing.T) {
 		sealsWhatItGives bool
 	}{
 		"same":  {quick + "state {\nmethod = method.aes_gcm.m\n}", "", "is not encrypted", true},
-		"other": {other + "state {\nmethod = method.aes_gcm.n\n}", "do not open it", "is not encrypted", true},
+		"other": {other + "state {\nmethod = method.aes_gcm.n\n}", "cannot decrypt it", "is not encrypted", true},
 		"rotation": {quick + other + "state {\nmethod = method.aes_gcm.n\nfallback {\nmethod = method.aes_gcm.m\n}\n}",
 			"outdated", "is not encrypted", true},
 		"from plain": {quick + plainMethod +
@@ -210,7 +210,7 @@ func TestFallbacksOpen(t *testing.T) {
 		"to plain": {quick + plainMethod +
 			"state {\nmethod = method.unencrypted.u\nfallback {\nmethod = method.aes_gcm.m\n}\n}", "outdated", "",
 			false},
-		"plain": {plainMethod + "state {\nmethod = method.unencrypted.u\n}", "do not open it", "", false},
+		"plain": {plainMethod + "state {\nmethod = method.unencrypted.u\n}", "cannot decrypt it", "", false},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -52,7 +52,7 @@ func newExternal(arguments map[string]cty.Value, p Programs) (method, error) {
 // words reads a command.
 func words(v cty.Value) (all []string, err error) {
 	if v.IsNull() {
-		return nil, errors.New("a list with a program and its arguments is expected")
+		return nil, errors.New("expected a list with a program and its arguments")
 	}
 	for _, e := range v.AsValueSlice() {
 		if e.IsNull() {
@@ -61,7 +61,7 @@ func words(v cty.Value) (all []string, err error) {
 		all = append(all, e.AsString())
 	}
 	if len(all) == 0 || all[0] == "" {
-		return nil, errors.New("a list with a program and its arguments is expected")
+		return nil, errors.New("expected a list with a program and its arguments")
 	}
 	return all, nil
 }
@@ -172,7 +172,7 @@ func (p Programs) ask(ctx context.Context, command []string, magic string, in, o
 		Version int    `json:"version"`
 	}
 	if !ok || json.Unmarshal(first, &header) != nil || header.Magic != magic {
-		return fmt.Errorf("%s does not begin its answer with the line {\"magic\":%q,\"version\":1}%s", command[0],
+		return fmt.Errorf("%s did not begin its answer with the line {\"magic\":%q,\"version\":1}%s", command[0],
 			magic, complaint)
 	}
 	if header.Version != 1 {
@@ -182,7 +182,7 @@ func (p Programs) ask(ctx context.Context, command []string, magic string, in, o
 	d.DisallowUnknownFields()
 	if err := d.Decode(out); err != nil {
 		// The decoder's words may hold a part of a key.
-		return fmt.Errorf("%s: its answer behind the first line is not the JSON object that is expected%s", command[0],
+		return fmt.Errorf("%s: its answer after the first line is not the expected JSON object%s", command[0],
 			complaint)
 	}
 	return nil

@@ -89,11 +89,11 @@ func (m *aesGCM) open(_ context.Context, sealed []byte) ([]byte, error) {
 	}
 	n := m.decrypt.NonceSize()
 	if len(sealed) < n+m.decrypt.Overhead() {
-		return nil, errors.New("the encrypted text is cut")
+		return nil, errors.New("the ciphertext is truncated")
 	}
 	plain, err := m.decrypt.Open(nil, sealed[:n], sealed[n:], m.aad)
 	if err != nil {
-		return nil, errors.New("the key is another one, or the text was changed")
+		return nil, errors.New("the key is wrong, or the ciphertext was changed")
 	}
 	return plain, nil
 }

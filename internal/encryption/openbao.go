@@ -27,13 +27,13 @@ var transit = &Kind{
 		meta json.RawMessage, err error) {
 		length, err := whole(arguments["key_length"], 32)
 		if err != nil || length != 16 && length != 32 && length != 64 {
-			return k, nil, errors.New("key_length: 16, 32 or 64 bytes are possible")
+			return k, nil, errors.New("key_length: expected 16, 32 or 64 bytes")
 		}
 		s := newTransit(arguments)
 		name := arguments["key_name"].AsString()
 		made, err := s.call(ctx, "datakey/plaintext", name, map[string]any{"bits": length * 8})
 		if err != nil {
-			return k, nil, fmt.Errorf("no new key: %w", err)
+			return k, nil, fmt.Errorf("cannot create a new key: %w", err)
 		}
 		k.Encryption = made.Plaintext
 		if len(in) > 0 {
@@ -83,7 +83,7 @@ func newTransit(arguments map[string]cty.Value) *transitServer {
 		engine:    text("transit_engine_path", "/transit"),
 		namespace: text("", "", "BAO_NAMESPACE", "VAULT_NAMESPACE"),
 		client: &http.Client{Timeout: serverTime, CheckRedirect: func(*http.Request, []*http.Request) error {
-			return errors.New("it sends us to another address")
+			return errors.New("it redirects to another address")
 		}},
 	}
 }
@@ -98,7 +98,7 @@ type transitReply struct {
 func (s *transitServer) call(ctx context.Context, verb, key string, body map[string]any) (*transitReply, error) {
 	base, err := url.Parse(s.address)
 	if err != nil || base.Host == "" || base.Scheme != "http" && base.Scheme != "https" {
-		return nil, errors.New("the address of the server is no URL with https or http")
+		return nil, errors.New("the address of the server is not an https or http URL")
 	}
 	if s.token == "" {
 		return nil,
@@ -121,7 +121,7 @@ func (s *transitServer) call(ctx context.Context, verb, key string, body map[str
 	}
 	resp, err := s.client.Do(req)
 	if err != nil {
-		return nil, fmt.Errorf("%s is not reached: %w", base.Host, err)
+		return nil, fmt.Errorf("%s cannot be reached: %w", base.Host, err)
 	}
 	defer resp.Body.Close()
 	answer, err := io.ReadAll(io.LimitReader(resp.Body, maxReply))

@@ -70,7 +70,7 @@ var passphrases = &Kind{
 				return Keys{}, nil, errors.New("the document's record of the key cannot be read")
 			}
 			if k.Decryption, err = then.key(decrypt); err != nil {
-				return Keys{}, nil, fmt.Errorf("the document asks for a key that cannot be: %w", err)
+				return Keys{}, nil, fmt.Errorf("the document requires an invalid key: %w", err)
 			}
 		}
 		meta, err := json.Marshal(now)
@@ -108,7 +108,7 @@ func phrases(arguments map[string]cty.Value) (encrypt, decrypt string, err error
 	case phrase.IsNull() && chain.IsNull():
 		return "", "", errors.New("it needs a passphrase, or another key provider in chain")
 	case !phrase.IsNull() && !chain.IsNull():
-		return "", "", errors.New("it has a passphrase and a chain: only one of them is possible")
+		return "", "", errors.New("it has a passphrase and a chain: remove one of them")
 	case !phrase.IsNull():
 		encrypt, decrypt = phrase.AsString(), phrase.AsString()
 	default:
@@ -133,7 +133,7 @@ func whole(v cty.Value, missing int) (int, error) {
 	}
 	i, accuracy := v.AsBigFloat().Int64()
 	if accuracy != 0 || i <= 0 || i > mostRounds {
-		return 0, errors.New("a whole number above 0 is expected")
+		return 0, errors.New("expected a whole number greater than 0")
 	}
 	return int(i), nil
 }

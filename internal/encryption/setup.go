@@ -70,8 +70,8 @@ func New(c *Config, o Options) (*Encryption, diag.List) {
 	for _, m := range c.methods {
 		if m.kind == unencrypted {
 			diags = diags.Warnf(&m.rng, "Unencrypted method configured",
-				"The method %s leaves documents plain. It is meant "+
-					"for the time in which plain documents become encrypted ones or the reverse: remove it after that.",
+				"The method %s writes documents without encryption. Use it only while you migrate to or from "+
+					"encryption, then remove it.",
 				m.address())
 		}
 	}
@@ -94,7 +94,7 @@ func (s *setup) cipher(t *target, name string) (*Cipher, diag.List) {
 	for _, m := range c.methods {
 		if t.enforced && m.kind == unencrypted {
 			return nil, diags.Errorf(&t.rng, "Unencrypted method is forbidden",
-				"The settings of the %s say enforced = true, and %s would leave it plain.", name, m.address())
+				"The settings of the %s have enforced = true, but %s would not encrypt it.", name, m.address())
 		}
 	}
 	for _, m := range c.methods {
@@ -113,7 +113,7 @@ func (s *setup) named(t *target) (*block, diag.List) {
 	kind, name, ok := reference(t.method, "method")
 	if !ok {
 		return nil, diags.Errorf(&rng, "Invalid encryption method identifier",
-			"It refers to a method block: method.TYPE.NAME.")
+			"It must refer to a method block: method.TYPE.NAME.")
 	}
 	m := find(s.config.methods, kind, name)
 	if m == nil {
@@ -270,9 +270,8 @@ func (w *walk) value(a *hcl.Attribute, want Argument, within []*block) (cty.Valu
 	}
 	if !value.IsWhollyKnown() {
 		return cty.NullVal(want.Type), diags.Errorf(&rng, "Unknown encryption setting",
-			"The argument %s is needed before anything is evaluated, and its value is not known then: it may refer "+
-				"to variables "+
-				"with a value, to local values made of them, and to key providers.", a.Name)
+			"The argument %s is needed before anything is evaluated, and its value is not known then: it can refer "+
+				"to variables with a value, to local values that use only these, and to key providers.", a.Name)
 	}
 	converted, err := convert.Convert(value, want.Type)
 	if err != nil {
@@ -306,7 +305,7 @@ func (w *walk) expression(e hcl.Expression, within []*block) (cty.Value, diag.Li
 		kind, name, ok := split(t, "key_provider")
 		if !ok {
 			diags = diags.Errorf(&rng, "Invalid Key Provider expression format",
-				"It refers to a block: key_provider.TYPE.NAME.")
+				"It must refer to a block: key_provider.TYPE.NAME.")
 			continue
 		}
 		b := find(w.config.keys, kind, name)
@@ -345,7 +344,8 @@ func (w *walk) key(b *block, within []*block, rng *hcl.Range) (cty.Value, diag.L
 		return value, nil
 	}
 	if i := slices.Index(within, b); i >= 0 {
-		return cty.DynamicVal, diags.Errorf(rng, "Circular reference detected", "Key providers need one another: %s.",
+		return cty.DynamicVal, diags.Errorf(rng, "Circular reference detected", "Key providers refer to each other "+
+			"in a cycle: %s.",
 			strings.Join(append(addresses(within[i:]), b.address()), " needs "))
 	}
 	k := w.kind(b.kind)
@@ -375,8 +375,8 @@ func (w *walk) key(b *block, within []*block, rng *hcl.Range) (cty.Value, diag.L
 	if meta != nil {
 		if _, twice := w.out[name]; twice {
 			return cty.DynamicVal, diags.Errorf(&b.rng, "Duplicate metadata key",
-				"Two key providers of one method write down "+
-					"what opens their keys as %q: give one of them another encrypted_metadata_alias.", name)
+				"Two key providers of one method use the metadata key %q: set a different encrypted_metadata_alias.",
+				name)
 		}
 		w.out[name] = meta
 	}
@@ -443,11 +443,11 @@ func (k Keys) value() cty.Value {
 // keysOf reads keys back from what an expression made of them.
 func keysOf(v cty.Value) (k Keys, err error) {
 	if v.IsNull() || !v.Type().IsObjectType() && !v.Type().IsMapType() {
-		return k, fmt.Errorf("these are no keys: a reference to a key provider is expected (key_provider.TYPE.NAME)")
+		return k, fmt.Errorf("these are not keys: expected a reference to a key provider (key_provider.TYPE.NAME)")
 	}
 	all := v.AsValueMap()
 	if all["encryption_key"] == cty.NilVal {
-		return k, fmt.Errorf("these are no keys: there is no encryption_key")
+		return k, fmt.Errorf("these are not keys: there is no encryption_key")
 	}
 	if k.Encryption, err = bytesOf(all["encryption_key"]); err == nil && all["decryption_key"] != cty.NilVal {
 		k.Decryption, err = bytesOf(all["decryption_key"])
@@ -462,7 +462,7 @@ func bytesOf(v cty.Value) ([]byte, error) {
 	}
 	list, err := convert.Convert(v, cty.List(cty.Number))
 	if err != nil {
-		return nil, fmt.Errorf("a list of numbers is expected")
+		return nil, fmt.Errorf("expected a list of numbers")
 	}
 	var out []byte
 	for _, e := range list.AsValueSlice() {
@@ -472,7 +472,7 @@ func bytesOf(v cty.Value) ([]byte, error) {
 			n, accuracy = int(i), int(a)
 		}
 		if n < 0 || n > 255 || accuracy != 0 {
-			return nil, fmt.Errorf("a list of whole numbers from 0 to 255 is expected")
+			return nil, fmt.Errorf("expected a list of whole numbers from 0 to 255")
 		}
 		out = append(out, byte(n))
 	}

@@ -83,7 +83,7 @@ func (r *Run) foldAnswers(ctx context.Context) (diags diag.List) {
 		diags = diags.Append(&diag.Diagnostic{
 			Severity: diag.Warning, Summary: "Operation of an interrupted run has ended", Address: f.Object.String(),
 			Detail: "A run ended in the middle of the " + string(f.Action) + " of " + f.Object.String() +
-				". Its program went on, and what it answered has been stored."})
+				". Its program continued, and its answer has been stored."})
 		r.ended = append(r.ended, f.Object.Instance)
 		r.project.forgetAnswer(f.Token())
 		open = open[:len(open)-1]
@@ -113,7 +113,7 @@ func (r *Run) awaiting(f state.InFlight, pids []int) {
 	if which != "" {
 		which += ")"
 	}
-	line := "the program of an interrupted run is still at work" + which + "; waiting for its end"
+	line := "the program of an interrupted run is still running" + which + "; waiting for its end"
 	r.project.opts.Events.Send(event.ProgramOutput{Object: f.Object, Label: string(f.Action), Line: line})
 }
 

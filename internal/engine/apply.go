@@ -136,8 +136,9 @@ func leftUndone(pl *plan.Plan) (diags diag.List) {
 			}
 			diags = append(diags, &diag.Diagnostic{
 				Severity: diag.Error, Summary: "Interrupted creation is not resolved", Address: l.Address,
-				Detail: fmt.Sprintf("Everything that has nothing to do with %s has been done. It is not known whether "+
-					"its creation succeeded, so it was left alone, with all that depends on it.%s", l.Address, known),
+				Detail: fmt.Sprintf("All changes that do not involve %s have been applied. It is not known whether "+
+					"its creation succeeded, so it was not changed, and neither was anything that depends on it.%s",
+					l.Address, known),
 				Advice: waysOut("Look for it, run one of these, then run apply again:", l.Because)})
 		}
 	}
@@ -149,7 +150,7 @@ func (r *Run) accepts(pl *plan.Plan) diag.List {
 	var diags diag.List
 	if pl.Errored {
 		return diags.Errorf(nil, "Cannot apply incomplete plan",
-			"The plan ended with errors, so it cannot be applied. Solve these and make a new plan.")
+			"The plan ended with errors, so it cannot be applied. Fix the errors and make a new plan.")
 	}
 	if pl.Workspace != r.project.opts.Workspace {
 		return diags.Errorf(nil, "Incorrect workspace",
@@ -162,13 +163,13 @@ func (r *Run) accepts(pl *plan.Plan) diag.List {
 		// Nothing to compare; but a first run may have been killed before it had any result.
 	case pl.Base == nil && have != nil:
 		return diags.Errorf(nil, "Saved plan is stale",
-			"There was no state when this plan was made, and now there is one. Make a new plan.")
+			"There was no state when this plan was made, but now there is one. Make a new plan.")
 	case have == nil, pl.Base.Lineage != have.Lineage && have.Lineage != "" && pl.Base.Lineage != "":
 		return diags.Errorf(nil, "Saved plan does not match the given state", "The plan was made for another state: "+
 			"its lineage differs from that of the current one. Apply it where it was made, or make a new plan.")
 	case pl.Base.Serial != have.Serial:
 		return diags.Errorf(nil, "Saved plan is stale", "Another operation changed the state after this plan was "+
-			"made, so the plan may no longer be right. Make a new plan.")
+			"made, so the plan may no longer be correct. Make a new plan.")
 	}
 	for _, f := range r.Snapshot().InFlight {
 		// By address nothing can be said: the plan may have another one for the object, or destroy what it needs.
@@ -209,8 +210,8 @@ func BlankWarning(s *state.Snapshot) diag.List {
 		return nil
 	}
 	return diag.List{}.Warnf(nil, "The state file is empty",
-		"%s has zero bytes, and there is no backup, journal or lock beside it. It counts as the state of a new "+
-			"project without objects. If it has lost its content, restore it before you apply.", s.Blank)
+		"%s has zero bytes, and there is no backup, journal or lock beside it. It is treated as an empty state of a "+
+			"new project. If the content was lost, restore it before you apply.", s.Blank)
 }
 
 // InterruptedWarnings words what an interrupted run left open; every command shows it.
@@ -225,8 +226,8 @@ func InterruptedWarnings(s *state.Snapshot) diag.List {
 	for _, u := range s.Unfolded {
 		diags = append(diags, &diag.Diagnostic{
 			Severity: diag.Warning, Summary: "Result of an interrupted run does not fit the state",
-			Detail: fmt.Sprintf("Operation %s of run %s has a result that could not be applied to the state: %s. It "+
-				"is kept in the journal until you resolve it with the recover command.", u.Op, u.Run.ID, u.Why)})
+			Detail: fmt.Sprintf("Operation %s of run %s has a result that conflicts with the state: %s. It is kept "+
+				"in the journal until you resolve it with the recover command.", u.Op, u.Run.ID, u.Why)})
 	}
 	return diags
 }
@@ -239,15 +240,15 @@ func interruptedWarning(f state.InFlight) diag.List {
 func describeInFlight(severity diag.Severity, summary string, f state.InFlight) *diag.Diagnostic {
 	d := &diag.Diagnostic{Severity: severity, Summary: summary, Address: f.Object.String()}
 	if f.Action == state.ActionProvision {
-		d.Detail = fmt.Sprintf("A run (%s) ended while the provisioners of %s ran, so it is not known how far they "+
-			"came. The next apply replaces the object if they belonged to its creation (it is tainted), and destroys "+
-			"it if it was to be destroyed.", f.Run.Started.Format(time.RFC3339), f.Object)
+		d.Detail = fmt.Sprintf("A run (%s) ended while the provisioners of %s ran, so they may not have finished. If "+
+			"they ran during its creation, the object is tainted and the next apply replaces it. If it was to be "+
+			"destroyed, the next apply destroys it.", f.Run.Started.Format(time.RFC3339), f.Object)
 		return d
 	}
 	if f.Action == state.ActionInvoke {
 		d.Detail = fmt.Sprintf(
-			"A run (%s) ended while %s was being invoked, so it is not known how far that came. Look "+
-				"at what it does, and invoke it again with -invoke=%[2]s if need be: the next apply does not.",
+			"A run (%s) ended while %s was being invoked, so it may not have finished. Check its effect, and invoke "+
+				"it again with -invoke=%[2]s if necessary: the next apply does not invoke it.",
 			f.Run.Started.Format(time.RFC3339), f.Object.Instance)
 		return d
 	}
@@ -255,7 +256,7 @@ func describeInFlight(severity diag.Severity, summary string, f state.InFlight) 
 		"A run (%s) was interrupted during the %s of %s. It is not known whether the operation succeeded.",
 		f.Run.Started.Format(time.RFC3339), f.Action, f.Object)
 	if f.Action != state.ActionCreate {
-		d.Detail += " The next plan with refresh finds out."
+		d.Detail += " The next plan with refresh resolves this."
 		return d
 	}
 	d.Detail += " The object may exist."
@@ -267,8 +268,8 @@ func describeInFlight(severity diag.Severity, summary string, f state.InFlight) 
 func waysOut(intro string, a addr.AbsResourceInstance) *diag.Advice {
 	recoverAs := func(how string) diag.Command { return diag.Command(fmt.Sprintf("recover '%s' %s", a, how)) }
 	return diag.Advise(intro+"\n"+
-		"  %s    (it exists: take it over)\n  %s       (it does not exist: create it again)\n"+
-		"  %s      (leave it alone)", recoverAs("--adopt ID"), recoverAs("--retry"), recoverAs("--forget"))
+		"  %s    (it exists: import it)\n  %s       (it does not exist: create it again)\n"+
+		"  %s      (leave it unmanaged)", recoverAs("--adopt ID"), recoverAs("--retry"), recoverAs("--forget"))
 }
 
 // unforeseen refuses a plan that was made before an operation was interrupted.
@@ -278,7 +279,7 @@ func unforeseen(f state.InFlight, have *state.State) diag.List {
 		summary = "Interrupted creation is not resolved"
 	}
 	d := describeInFlight(diag.Error, summary, f)
-	d.Detail += " The saved plan was made before that and takes no account of it. Make a new plan."
+	d.Detail += " The saved plan was made before that and does not consider it. Make a new plan."
 	return diag.List{d}
 }
 
@@ -300,13 +301,13 @@ func lockFailed(err error, o OpenOptions) diag.List {
 		}
 		detail = fmt.Sprintf("Error message: %s\nLock Info:\n  ID:        %s\n  Path:      %s\n  Operation: %s\n  "+
 			"Who:       %s\n  Version:   %s\n  Created:   %s\n  Info:      %s\n\nThe state is locked so that two "+
-			"runs cannot write it at the same time. Wait for the other run (-lock-timeout=60s waits for you), or, if "+
-			"you are sure that it has died, use force-unlock with the id above.",
+			"runs cannot write it at the same time. Wait for the other run, for example with -lock-timeout=60s. If "+
+			"you are sure that it is dead, use force-unlock with the ID above.",
 			err, i.ID, i.Path, i.Operation, i.Who, i.Version, created, i.Info)
 	}
 	if left := (*state.RecoverError)(nil); errors.As(err, &left) {
-		return diag.List{}.Errorf(nil, "Cannot recover an interrupted run", "Error message: %s. Nothing is lost: what "+
-			"that run did stays in its journal, and commands that only read, such as state list, show it. Remove the "+
+		return diag.List{}.Errorf(nil, "Cannot recover an interrupted run", "Error message: %s. Nothing is lost: the "+
+			"results of that run stay in its journal, and read-only commands such as state list show them. Fix the "+
 			"cause (free space, check the disk or the connection), then run this command again.",
 			strings.TrimSuffix(err.Error(), ".")).Because(err)
 	}

@@ -74,7 +74,7 @@ func (r *Run) Console(ctx context.Context, o ConsoleOptions) (*Console, diag.Lis
 		done()
 		closing(pool, &diags)
 		return nil, diags.Extend(more).Errorf(nil, "Failed to retrieve evaluation scope after graph walk",
-			"The configuration has no module instance %s, or how many instances it has is not known yet. %s", o.Scope,
+			"The configuration has no module instance %s, or its number of instances is not known yet. %s", o.Scope,
 			moduleInstances(walk))
 	}
 	c := &Console{scope: scope, table: p.functions(ctx, funcs.Options{ConsoleMode: true, Pure: o.Plan}).Table,
@@ -98,7 +98,7 @@ func moduleInstances(walk *eval.Walk) string {
 	}
 	slices.Sort(names)
 	if len(names) == 0 {
-		return "It calls no modules: leave out -scope."
+		return "It calls no modules: omit -scope."
 	}
 	if len(names) > most {
 		names = append(names[:most], fmt.Sprintf("and %d more", len(names)-most))

@@ -92,7 +92,7 @@ func takeOver(f lockfile.File, fl flavor.Flavor) (lockfile.File, diag.List) {
 	}
 	return f, diag.List{}.Warnf(nil, "Dependency lock file entries automatically updated", "The lock file was written "+
 		"for Terraform's registry. The same versions of these providers are selected in the registry of %s:\n%s\n\n"+
-		"The hashes are not taken over: the packages of the two registries are not the same.", fl.Title(),
+		"The hashes are not copied, because the packages of the two registries differ.", fl.Title(),
 		strings.Join(list, "\n"))
 }
 

@@ -122,7 +122,7 @@ func versionsOfBuiltin(wanted plugins.Wanted) (diags diag.List) {
 	for _, p := range sorted {
 		if p.IsBuiltin() && !wanted[p].IsEmpty() {
 			diags = diags.Errorf(nil, "Invalid dependency on built-in provider",
-				"%s is part of this program and has no version of its own, but the configuration asks for %q. Remove "+
+				"%s is part of this program and has no separate version, but the configuration requires %q. Remove "+
 					"the version constraint.",
 				p.ForDisplay(), wanted[p])
 		}

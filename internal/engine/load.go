@@ -131,7 +131,7 @@ func checkFunctions(own map[string]function.Function) (diags diag.List) {
 		switch {
 		case taken:
 			diags = diags.Errorf(nil, "Function exists already",
-				"The program gives a function named %q, which is one of the language's own. Give it another name.",
+				"The program defines a function named %q, which is a function of the language. Use another name.",
 				name)
 		case !hclsyntax.ValidIdentifier(name):
 			diags = diags.Errorf(nil, "Invalid name of a function", "The program gives a function named %q, which no "+

@@ -194,8 +194,9 @@ func misaddressed(diags diag.List, wanted plugins.Wanted, folders map[addr.Provi
 			}
 			for _, d := range diags {
 				if d.Severity == diag.Error && strings.Contains(d.Detail, p.String()+":") {
-					d.Detail += fmt.Sprintf("\n\nA program provider in %s is called %s, which nothing asks for. If "+
-						"it is the one, call it %s in %s, or in the CLI configuration.",
+					d.Detail += fmt.Sprintf("\n\nA program provider in %s has the address %s, which nothing "+
+						"requires. To use it for this provider, change its address to %s in %s, or in the CLI "+
+						"configuration.",
 						folders[given], given, p, settings.ProgramsVariable)
 				}
 			}
@@ -211,7 +212,7 @@ func OverrideWarning(set *settings.Settings, wanted plugins.Wanted, consequence 
 		return nil
 	}
 	return diag.List{}.Warnf(nil, "Provider development overrides are in effect",
-		"The CLI configuration replaces these providers by programs under development:\n%s\n\n%s", list, consequence)
+		"The CLI configuration replaces these providers with programs under development:\n%s\n\n%s", list, consequence)
 }
 
 // listed writes those of the providers in folders that are wanted, a line each.
@@ -253,8 +254,8 @@ func ProgramNote(set *settings.Settings, wanted plugins.Wanted) diag.List {
 		return nil
 	}
 	return diag.List{}.Warnf(nil, "Program providers are used from their folders",
-		"The CLI configuration says where these providers are, so nothing of them is installed and no version is "+
-			"locked:\n%s", list)
+		"The CLI configuration sets the folders of these providers, so they are not installed and their versions are "+
+			"not locked:\n%s", list)
 }
 
 // Selections returns the version of each provider that the lock file has.

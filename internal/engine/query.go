@@ -34,7 +34,7 @@ func (r *Run) Query(ctx context.Context, o QueryOptions) (out []*plan.List, diag
 		return nil, diags
 	}
 	if len(prog.Lists()) == 0 {
-		return nil, diags.Errorf(nil, "No resources to query", "The configuration has no list blocks. They stand in "+
+		return nil, diags.Errorf(nil, "No resources to query", "The configuration has no list blocks. Write them in "+
 			"files that end in .tfquery.hcl:\n\n  list \"TYPE\" \"NAME\" {\n    provider = PROVIDER\n  }")
 	}
 	pool := p.registry.NewPool()

@@ -14,7 +14,7 @@ type readOnly struct {
 	snapshot state.Snapshot
 }
 
-var errReadOnly = errors.New("another run is writing the state, and this one was only begun to read it")
+var errReadOnly = errors.New("another run is writing the state, and this run was started only to read it")
 
 // readBesideWriter reads what another run is writing. What that run is doing now is not left open by anyone.
 func readBesideWriter(ctx context.Context, ws state.Workspace) (state.Session, error) {

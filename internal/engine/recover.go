@@ -68,7 +68,7 @@ func (r *Run) Recover(ctx context.Context, a addr.AbsResourceInstance, how Recov
 		edits = append(edits, state.Edit{Drop: &state.DropObject{Addr: addr.Object{Instance: a}}})
 	case how.Retry:
 	default:
-		return diags.Errorf(nil, "How to recover?", "Say how to resolve %s: with --adopt ID, --retry or --forget.", a)
+		return diags.Errorf(nil, "How to recover?", "Choose how to resolve %s: --adopt ID, --retry or --forget.", a)
 	}
 	if err := r.session.Resolve(ctx, ops, edits...); err != nil {
 		return diags.AppendError("Cannot record the recovery", err)

@@ -67,7 +67,7 @@ func (o otherStates) read(ctx context.Context, of addr.Object, name, workspace s
 	case b.InMemory():
 		return nil, nil // a process has no states in memory before it writes its own
 	case b.InService() && o.open == nil:
-		return nil, diags.Errorf(nil, "Remote states are not available", "The engine was embedded without access to "+
+		return nil, diags.Errorf(nil, "Remote states are not available", "The embedding program gives no access to "+
 			"states in %s.", b.Place())
 	}
 	var st state.Store
@@ -81,7 +81,7 @@ func (o otherStates) read(ctx context.Context, of addr.Object, name, workspace s
 		if path := b.Config.GetAttr("path"); !path.IsNull() {
 			if path.AsString() == "" {
 				return nil, diags.Errorf(nil, "Invalid local state file path", `The argument "path" must not be `+
-					`empty. Leave it out to read terraform.tfstate in the working directory.`)
+					`empty. Omit it to read terraform.tfstate in the working directory.`)
 			}
 			options.Path = o.inDir(path.AsString())
 		}

@@ -214,8 +214,9 @@ func (s *Surroundings) Backend(root *config.Module) (*backend.Backend, diag.List
 		return nil, nil
 	case configured == nil:
 		return nil, diags.Errorf(nil, fmt.Sprintf(initially, s.program()), "The backend block of the type %q, where "+
-			"the state is stored, was removed. Restore the block, or decide about the state: \"%s init "+
-			"-migrate-state\" copies it to the default place, \"%[2]s init -reconfigure\" starts without it. Nothing "+
+			"the state is stored, was removed. Restore the block, or choose what happens to the state: \"%s init "+
+			"-migrate-state\" copies it to the default location, \"%[2]s init -reconfigure\" starts without it. "+
+			"Nothing "+
 			"was changed.", recorded.Type, s.program())
 	case recorded == nil:
 		return nil, diags.Errorf(nil, fmt.Sprintf(initially, s.program()),
@@ -223,7 +224,8 @@ func (s *Surroundings) Backend(root *config.Module) (*backend.Backend, diag.List
 			configured.Type)
 	case !recorded.IsRecordOf(configured):
 		return nil, diags.Errorf(nil, fmt.Sprintf(again, s.program()), "The backend block has changed since init. "+
-			"Restore the block, or decide about the state: \"%s init -migrate-state\" copies it to the new place, "+
+			"Restore the block, or choose what happens to the state: \"%s init -migrate-state\" copies it to the new "+
+			"location, "+
 			"\"%[1]s init -reconfigure\" uses the state that is there. Nothing was changed.", s.program())
 	}
 	return recorded.Located(configured), nil // it has the settings that init was given beside the block

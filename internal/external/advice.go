@@ -40,7 +40,7 @@ func (c *command) lookupAdvice(err *program.LookupError) string {
 			" There is such a file in the current directory: \"./%s\", or from within a module \"${path.module}/%s\".",
 			name, name)
 	case slash && c.dir != "" && !filepath.IsAbs(name) && c.exists(filepath.Join(c.dir, name)):
-		return fmt.Sprintf(" There is such a file in working_dir, which is not looked at: abspath(%q).",
+		return fmt.Sprintf(" There is such a file in working_dir, which is not searched: abspath(%q).",
 			filepath.Join(c.dir, name))
 	}
 	return ""
@@ -91,7 +91,7 @@ func answerAdvice(stdout []byte, ofStrings bool) string {
 		case "a string", "null":
 		case "an object", "an array":
 			return fmt.Sprintf(
-				" The value of \"%s\" is %s: print it as a string that holds JSON, which jsondecode reads.",
+				" The value of \"%s\" is %s: print it as a string of JSON, and read it with jsondecode.",
 				program.Excerpt([]byte(name)), kind)
 		default:
 			return fmt.Sprintf(" The value of \"%s\" is %s: print it as a string.", program.Excerpt([]byte(name)), kind)

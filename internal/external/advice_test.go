@@ -41,7 +41,7 @@ func TestProgramsThatCannotRunSayWhatToChange(t *testing.T) {
 		"a file that is here": {list("here"), "", sumLookup,
 			`"./here", or from within a module "${path.module}/here".`},
 		"a file that is there": {list("./p.sh"), "there", sumLookup,
-			`in working_dir, which is not looked at: abspath("there/p.sh").`},
+			`in working_dir, which is not searched: abspath("there/p.sh").`},
 		"not executable": {list("./plain.sh"), "", sumLookup,
 			`(chmod +x), or run it with its interpreter: ["sh", "./plain.sh"].`},
 		"line ends of Windows": {list("./windows.sh"), "", sumExecution, "Its first line ends in CR LF"},
@@ -78,8 +78,8 @@ func TestAnswersThatCannotBeReadSayWhatToChange(t *testing.T) {
 	for out, want := range map[string]string{
 		`{"b":"x","a":1}`: `The value of "a" is a number: print it as a string.`,
 		`{"ok":true}`:     `The value of "ok" is a boolean: print it as a string.`,
-		`{"a":{"b":"c"}}`: `The value of "a" is an object: print it as a string that holds JSON, which ` +
-			`jsondecode reads.`,
+		`{"a":{"b":"c"}}`: `The value of "a" is an object: print it as a string of JSON, and ` +
+			`read it with jsondecode.`,
 		`{"a":["b"]}`:         `The value of "a" is an array: print it as a string that holds JSON`,
 		"{'a': 'b'}\n":        `print(json.dumps(...))`,
 		`{"\u001b[2Jx":true}`: `The value of "\x1b[2Jx" is a boolean`,

@@ -198,7 +198,7 @@ func (c *command) failure(res *program.Result, err error) *diag.Diagnostic {
 				"it again.\n\nProgram: %s",
 				c.purpose(), err, res.Path))
 	case errors.As(err, &stopped):
-		intro := sentence("The program %s did not get to its end", c.purpose()) + sentence("Reason: %s", err)
+		intro := sentence("The program %s did not finish", c.purpose()) + sentence("Reason: %s", err)
 		if c.action != "" && c.action != "read" {
 			intro += "It may have changed something that is not in the state."
 		}
@@ -234,10 +234,10 @@ func (c *command) badResults(res *program.Result, err error) *diag.Diagnostic {
 			"apply."
 	case "read":
 		expected = `one JSON object {"id": "...", "arguments": {...}, "result": {...}} in which all values are ` +
-			`strings, or null when the object is gone`
+			`strings, or null if the object no longer exists`
 	}
-	return problem(sumResults, fmt.Sprintf("The program %s printed something else on standard output than %s. "+
-		"Messages for people belong on standard error.%s\n\nProgram: %s\nResult Error: %s\nOutput: %s",
+	return problem(sumResults, fmt.Sprintf("The program %s did not print %s on standard output. Write messages for "+
+		"people to standard error.%s\n\nProgram: %s\nResult Error: %s\nOutput: %s",
 		c.purpose(), expected, hint, res.Path, err, program.Excerpt(res.Stdout)))
 }
 
@@ -260,8 +260,8 @@ func (c *command) origin(ran bool) string {
 	if ran && !slices.ContainsFunc(c.argv, gone) {
 		return text
 	}
-	return text + " If it has moved since, apply with -refresh=false: that records the program of the configuration, " +
-		"and runs nothing if only the program has changed."
+	return text + " If it has moved since, apply with -refresh=false. This records the program from the " +
+		"configuration, and runs nothing if only the program has changed."
 }
 
 func sentence(format string, args ...any) string { return fmt.Sprintf(format, args...) + ". " }

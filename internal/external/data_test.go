@@ -380,7 +380,7 @@ func TestDataEndsWithItsContextOrTheProvider(t *testing.T) {
 				if how == "stop" {
 					reason = "the run is being interrupted"
 				}
-				expectProblem(t, resp.Diagnostics, sumExecution, nil, "did not get to its end", reason,
+				expectProblem(t, resp.Diagnostics, sumExecution, nil, "did not finish", reason,
 					"State: signal: ")
 			})
 		}

@@ -243,7 +243,7 @@ func (p *external) Answered(_ context.Context, req provider.ApplyRequest,
 	creates, failed := req.Prior.IsNull(), found.Known && found.ExitCode != 0 || found.Refused != nil
 	bad := diag.List{
 		problem(sumExecution,
-			"The program of an interrupted run did not end well, or not with an answer that can be read.")}
+			"The program of an interrupted run failed, or its answer cannot be read.")}
 	planned := objectOf(req.Planned)
 	a, err := readAnswer(found.Stdout)
 	switch {
@@ -289,8 +289,8 @@ func (p *external) update(ctx context.Context, prior, planned object, spool prog
 func (p *external) delete(ctx context.Context, prior object) *diag.Diagnostic {
 	if prior.program.IsNull() {
 		return problem(sumMissing,
-			fmt.Sprintf("The object %q was imported by its id alone and has not been applied since, so nothing "+
-				"is known of the program that could delete it. Apply its configuration first, or remove it from the "+
+			fmt.Sprintf("The object %q was imported by its id alone and has not been applied since, so the program "+
+				"that deletes it is unknown. Apply its configuration first, or remove it from the "+
 				"state.",
 				idOf(prior)))
 	}
@@ -362,7 +362,7 @@ func (p *external) Import(ctx context.Context, req provider.ImportRequest) provi
 		arguments: cty.NullVal(cty.Map(cty.String)), result: cty.NullVal(cty.Map(cty.String)),
 	}
 	if req.ID == "" {
-		return fail("The id is empty. Give the id of the object, or a JSON object with \"id\", \"program\" and, " +
+		return fail("The id is empty. Use the id of the object, or a JSON object with \"id\", \"program\" and, " +
 			"if need be, \"interpreter\" and \"arguments\".")
 	}
 	in, long, err := readImportID(req.ID)

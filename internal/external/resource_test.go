@@ -560,7 +560,7 @@ func TestContextStopsProgramsThatChangeThings(t *testing.T) {
 	w := newWorld(t, Options{Grace: 100 * time.Millisecond, Stderr: func(addr.Object, string, string) { cancel() }})
 	program := tuple("sh", "-c", `exec "$0" "$1"`, programtest.Argv("")[0], "programtest:stubborn")
 	expectProblem(t, w.apply(ctx, attrs{"program": program}), sumExecution, nil,
-		"should create the object did not get to its end", "It may have changed something",
+		"should create the object did not finish", "It may have changed something",
 		"State: signal: killed")
 }
 

@@ -31,8 +31,8 @@ func CopyModule(ctx context.Context, source, dir string, packages Packages) (dia
 	case err != nil:
 		return diag.FromError("Failed to read the directory", err)
 	case len(there) > 0:
-		return diags.Errorf(nil, "Can't populate non-empty directory", "The directory has files in it, such as %s. A "+
-			"module is copied into an empty directory only, so that nothing is replaced.", there[0].Name())
+		return diags.Errorf(nil, "Can't populate non-empty directory", "The directory is not empty: it has %s. A "+
+			"module can only be copied into an empty directory, so that nothing is overwritten.", there[0].Name())
 	}
 	if isLocal(source) {
 		return copyTree(ctx, source, dir)

@@ -152,7 +152,7 @@ func (w *walk) locate(ctx context.Context, n *node, pkg string) (string, bool) {
 	switch {
 	case errors.As(err, &unknown):
 		n.fail(&n.call.Range, "Module not found", "The module %s cannot be installed: %s. Check the source %q, and "+
-			"whether a token is needed to see the module.", n.path, err, n.call.SourceRaw)
+			"whether the registry requires a token for the module.", n.path, err, n.call.SourceRaw)
 		return "", false
 	case err != nil:
 		n.fail(&n.call.Range, "Error accessing remote module registry",

@@ -133,7 +133,7 @@ func (w *walk) read(ctx context.Context, wait *sync.WaitGroup, at place, p addr.
 			outer: append(outer[:len(outer):len(outer)], at.identity())}
 		if w.started.Add(1) > maxModules || len(n.outer) > maxDepth {
 			return nil, diags.Errorf(&call.Range, "Too many modules", "The tree of modules has more than %d modules, "+
-				"or is more than %d deep. Modules that call each other without an end are one reason.", maxModules,
+				"or is more than %d deep. A possible reason is that modules call each other in a cycle.", maxModules,
 				maxDepth)
 		}
 		nodes = append(nodes, w.begin(ctx, wait, n))
@@ -216,8 +216,8 @@ func (w *walk) findLocal(n *node) bool {
 	n.place.inPkg = path.Join(n.from.inPkg, n.call.Source)
 	if n.from.pkg != "" && (n.place.inPkg == ".." || strings.HasPrefix(n.place.inPkg, "../")) {
 		n.fail(&n.call.SourceRange, "Local module path escapes module package", "The source %q of the module %s "+
-			"leads out of the package %s, which its caller belongs to. What a package calls by a local path must be "+
-			"within the package.", n.call.SourceRaw, n.path, n.from.pkg)
+			"is outside of the package %s of its caller. Local paths in a package must stay within the package.",
+			n.call.SourceRaw, n.path, n.from.pkg)
 		return false
 	}
 	if err := checkDir(n.place.files, n.place.dir); err != nil {

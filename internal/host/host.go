@@ -174,7 +174,7 @@ func (r *Registry) Functions(ctx context.Context, p addr.Provider) map[string]fu
 			}
 			if problems := result.Type().TestConformance(described.Return); len(problems) > 0 {
 				return cty.NilVal,
-					fmt.Errorf("provider %s answered with a %s where its signature promises a %s; this is a bug in "+
+					fmt.Errorf("provider %s answered with a %s but its signature declares a %s; this is a bug in "+
 						"the provider", p.ForDisplay(), result.Type().FriendlyName(), described.Return.FriendlyName())
 			}
 			return result, nil
@@ -198,7 +198,7 @@ func (r *Registry) start(ctx context.Context, p addr.Provider) (*started, diag.L
 	factory := r.factories[p]
 	if factory == nil {
 		return nil, diag.List{}.Errorf(nil, "Missing required provider",
-			"This configuration or its state requires provider %s, and it is not there.", p).
+			"This configuration or its state requires provider %s, which is not installed.", p).
 			Advise("Run \"%s\" to install it.", diag.Command("init"))
 	}
 	inst, err := factory(ctx)

@@ -32,35 +32,35 @@ func TestAProgramThatIsNoPluginIsExplained(t *testing.T) {
 		want   []string
 		waits  bool // it is found out when the time for a start is over
 	}{
-		"greeting": {"echo hello; sleep 600", []string{"not the line by which a plugin introduces itself",
+		"greeting": {"echo hello; sleep 600", []string{"not the handshake line of a plugin",
 			"    hello"}, false},
 		"help and exit": {"echo usage: x; echo need FOO >&2; exit 3", []string{"    usage: x", "    need FOO"},
 			false},
-		"silent exit": {"exit 4", []string{"ended without saying how to reach it", "exit status 4"}, false},
+		"silent exit": {"exit 4", []string{"ended without printing its handshake line", "exit status 4"}, false},
 		"words and exit": {"echo 'python3: not found' >&2; exit 127", []string{
 			"ended without saying", "    python3: not found", "exit status 127"}, false},
-		"hang":        {"sleep 600", []string{"did not say within 3s how to reach it"}, true},
+		"hang":        {"sleep 600", []string{"did not print its handshake line within 3s how to reach it"}, true},
 		"reads stdin": {"cat; exit 5", []string{"exit status 5"}, false},
 		"no certificate": {"echo '1|5|tcp|127.0.0.1:1234|grpc'; sleep 600", []string{
 			"has no certificate in its sixth field"}, false},
 		"padded": {"echo '1|6|tcp|127.0.0.1:1234|grpc|" + strings.Repeat("A", 98) + "=='; sleep 600",
-			[]string{`leave each "=" at its end out`}, false},
+			[]string{`remove each "=" at its end`}, false},
 		"no base64": {"echo '1|6|tcp|127.0.0.1:1234|grpc|" + strings.Repeat("-", 100) + "'; sleep 600",
-			[]string{"sixth field is no base64 text"}, false},
+			[]string{"sixth field must be the certificate in base64"}, false},
 		"PEM in base64": {"echo '1|6|tcp|127.0.0.1:1234|grpc|" + base64.RawStdEncoding.EncodeToString(
 			[]byte("-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n")) + "'; sleep 600", []string{
-			"DER in base64 is wanted"}, false},
+			"It must be base64 of DER"}, false},
 		"no certificate at all": {"echo '1|6|tcp|127.0.0.1:1234|grpc|" + strings.Repeat("A", 100) + "'; sleep 600",
-			[]string{"no certificate in the form DER"}, false},
+			[]string{"not of a DER certificate"}, false},
 		"no line end": {"printf '1|6|tcp|127.0.0.1:1234|grpc|x'; sleep 600", []string{
 			"has no line end", "    1|6|tcp|127.0.0.1:1234|grpc|x"}, true},
 		"old transport": {"echo '1|5|tcp|127.0.0.1:1234|netrpc'; sleep 600", []string{"does not offer gRPC"},
 			false},
 		"other version": {"echo '1|4|tcp|127.0.0.1:1234|grpc|" + strings.Repeat("A", 100) + "'; sleep 600",
 			[]string{"4"}, false},
-		"endless line": {"yes | tr -d '\\n'", []string{"not the line by which a plugin introduces itself"},
+		"endless line": {"yes | tr -d '\\n'", []string{"not the handshake line of a plugin"},
 			false},
-		"flooded stderr": {"yes error >&2", []string{"did not say within 3s"}, true},
+		"flooded stderr": {"yes error >&2", []string{"did not print its handshake line within 3s"}, true},
 		"binary":         {"head -c 100000 /dev/zero; sleep 600", []string{"not the line by which"}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -102,9 +102,9 @@ func TestAPluginThatInsistsOnACertificateIsExplained(t *testing.T) {
 func TestAProgramThatTheSystemDoesNotRunIsExplained(t *testing.T) {
 	for name, c := range map[string]struct{ text, want string }{
 		"interpreter missing": {"#! /nonexistent/python3 -I\nprint()\n",
-			`names to run it is not there: "/nonexistent/python3 -I"`},
-		"windows line ends":      {"#!/bin/sh\r\nexit\r\n", `names to run it is not there: "/bin/sh\r"`},
-		"script without a start": {"import grpc\n", "needs a first line that begins with #!"},
+			`the interpreter in its first line does not exist: "/nonexistent/python3 -I"`},
+		"windows line ends":      {"#!/bin/sh\r\nexit\r\n", `the interpreter in its first line does not exist: "/bin/sh\r"`},
+		"script without a start": {"import grpc\n", "needs a first line with #!"},
 		"another system":         {"MZ\x90\x00\x03\xff\xff", "another system or processor"},
 		"empty":                  {"", "#!"},
 	} {
@@ -195,7 +195,7 @@ func TestAReattachedProviderThatIsGoneIsExplained(t *testing.T) {
 	for _, c := range []struct{ network, address, want string }{
 		{"unix", "/nonexistent/socket", "no such file"},
 		{"tcp", "127.0.0.1:1", "refused"},
-		{"tcp", other.Addr().String(), "does not speak gRPC"},
+		{"tcp", other.Addr().String(), "does not use gRPC"},
 		{"tcp", mute.Addr().String(), "does not answer"},
 	} {
 		r := host.Reattachment{Provider: addr.DefaultProvider("gone"), Protocol: 6, Network: c.network,

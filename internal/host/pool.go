@@ -119,14 +119,14 @@ func absent(a addr.Provider, block *provider.Block) (cty.Value, diag.List) {
 	for _, name := range slices.Sorted(maps.Keys(block.Attributes)) {
 		if block.Attributes[name].Required {
 			return cty.NilVal, diag.List{}.Errorf(nil, "Invalid provider configuration",
-				"Provider %q cannot do without configuration: its argument %q is required. Add a provider block with "+
+				"Provider %q needs a configuration: its argument %q is required. Add a provider block with "+
 					"that argument to the root module.", a, name)
 		}
 	}
 	return block.EmptyValue(), nil
 }
 
-// configured finds what has the same configuration, or makes a place for it. What is not wholly known equals nothing.
+// configured finds what has the same configuration, or makes a place for it. What is not fully known equals nothing.
 func (p *Pool) configured(a addr.Provider, config cty.Value) *configured {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -100,15 +100,15 @@ func (r Reattachment) Factory() provider.Factory {
 		}
 		if err := r.reach(ctx, conn); err != nil {
 			conn.Close()
-			return nil, fmt.Errorf("%s says that the provider runs already and serves version %d of the protocol at "+
-				"%s %s, but there it cannot be reached: %w. Start it again and set the variable to what it prints, "+
-				"or unset the variable",
+			return nil, fmt.Errorf("%s says that the provider is already running with version %d of the protocol at "+
+				"%s %s, but it cannot be reached there: %w. Start it again and set the variable to the value it "+
+				"prints, or unset the variable",
 				ReattachVariable, r.Protocol, r.Network, r.Address, err)
 		}
 		client, err := wire.NewClient(conn, r.Protocol, wire.Options{
 			Name: r.Provider.String(),
 			Explain: func() string {
-				return fmt.Sprintf("%s says that the provider runs already, at %s.", ReattachVariable, r.Address)
+				return fmt.Sprintf("%s says that the provider is already running at %s.", ReattachVariable, r.Address)
 			},
 			Close: conn.Close,
 		})
@@ -131,10 +131,10 @@ func (r Reattachment) reach(ctx context.Context, conn *grpc.ClientConn) error {
 	conn.Connect()
 	for state := conn.GetState(); state != connectivity.Ready; state = conn.GetState() {
 		if state == connectivity.TransientFailure {
-			return errors.New("what listens there does not speak gRPC")
+			return errors.New("the server there does not use gRPC")
 		}
 		if !conn.WaitForStateChange(ctx, state) {
-			return fmt.Errorf("what listens there does not answer within %s", dialTimeout)
+			return fmt.Errorf("the server there does not answer within %s", dialTimeout)
 		}
 	}
 	return nil
@@ -168,9 +168,8 @@ func (a *attached) Configure(ctx context.Context, req provider.ConfigureRequest)
 	resp := a.Provider.Configure(ctx, req)
 	if differs {
 		resp.Diagnostics = resp.Diagnostics.Warnf(nil, "One process for several provider configurations",
-			"The provider %s runs already, as %s says, so all its configurations use the same process, and that "+
-				"holds only the one that it was given last: objects of the others may be looked for in the wrong "+
-				"place.",
+			"The provider %s is already running, as %s says, so all its configurations use one process. That process "+
+				"keeps only the last configuration: it may look for objects of the others in the wrong place.",
 			h.reattachment.Provider.ForDisplay(), ReattachVariable)
 	}
 	return resp

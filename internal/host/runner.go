@@ -97,13 +97,13 @@ func handshakeProblem(line string, plain bool) string {
 	parts := strings.Split(line, "|")
 	switch {
 	case !introduction.MatchString(line):
-		return "it is not the line by which a plugin introduces itself"
+		return "it is not the handshake line of a plugin"
 	case len(parts) < 5 || parts[4] != "grpc":
 		return "it does not offer gRPC"
 	case plain && len(parts) > 5 && len(parts[5]) > 50:
-		return "it insists on a certificate, and TF_DISABLE_PLUGIN_TLS asks for an open connection"
+		return "it requires TLS, but TF_DISABLE_PLUGIN_TLS disables it"
 	case !plain && (len(parts) < 6 || len(parts[5]) < 50):
-		return "it has no certificate in its sixth field, without which the connection would not be private"
+		return "it has no certificate in its sixth field, which is required for TLS"
 	case !plain && slices.ContainsFunc(protocols, func(v int) bool { return parts[1] == strconv.Itoa(v) }):
 		return certificateProblem(parts[5])
 	}
@@ -116,17 +116,17 @@ func certificateProblem(field string) string {
 	der, err := base64.RawStdEncoding.DecodeString(field)
 	if err != nil {
 		if _, err := base64.StdEncoding.DecodeString(field); err == nil {
-			return `the certificate in its sixth field ends in padding, and hosts take base64 without: leave each ` +
-				`"=" at its end out`
+			return `the certificate in its sixth field ends in padding, but hosts expect base64 without padding: ` +
+				`remove each "=" at its end`
 		}
-		return "its sixth field is no base64 text, as which the certificate has to stand there"
+		return "its sixth field must be the certificate in base64, but it is not base64"
 	}
 	if _, err := x509.ParseCertificate(der); err != nil {
 		if bytes.Contains(der, []byte("-----BEGIN")) {
-			return "the certificate in its sixth field is in the form PEM and was encoded again: DER in base64 is " +
-				"wanted, so the lines between BEGIN and END, put together"
+			return "the certificate in its sixth field is base64 of a PEM file. It must be base64 of DER: the lines " +
+				"between BEGIN and END, joined"
 		}
-		return fmt.Sprintf("its sixth field is the base64 of something that is no certificate in the form DER: %s", err)
+		return fmt.Sprintf("its sixth field is base64, but not of a DER certificate: %s", err)
 	}
 	return ""
 }
@@ -278,15 +278,15 @@ func (r *running) explainStart(err error) error {
 	switch said, late := strings.TrimSpace(r.head.String()), strings.Contains(err.Error(), "timeout"); {
 	case said != "" && late: // before the end of the program nothing is judged
 		what = fmt.Sprintf(
-			"it did not say within %s how to reach it: what it wrote to standard output has no line end\n\n%s",
+			"it did not print its handshake line within %s: its standard output has no newline\n\n%s",
 			r.plugin.StartTimeout, indent(said))
 	case said != "" && bad != "":
-		what = fmt.Sprintf("unrecognized remote plugin message: it wrote this to standard output where a plugin "+
-			"introduces itself (%s):\n\n%s", bad, indent(said))
+		what = fmt.Sprintf("unrecognized remote plugin message: it wrote this to standard output instead of the "+
+			"handshake line (%s):\n\n%s", bad, indent(said))
 	case late:
-		what = fmt.Sprintf("it did not say within %s how to reach it", r.plugin.StartTimeout)
+		what = fmt.Sprintf("it did not print its handshake line within %s", r.plugin.StartTimeout)
 	case said == "":
-		what = "it ended without saying how to reach it"
+		what = "it ended without printing its handshake line"
 	default:
 		what = err.Error()
 	}
@@ -314,14 +314,14 @@ func unstartable(program string, err error) string {
 	interpreter, script := strings.CutPrefix(line, "#!")
 	switch missing := errors.Is(err, fs.ErrNotExist); {
 	case missing && script:
-		return fmt.Sprintf("\n\nIt is a script, and what its first line names to run it is not there: %q.",
+		return fmt.Sprintf("\n\nIt is a script, but the interpreter in its first line does not exist: %q.",
 			strings.Trim(interpreter, " \t"))
 	case missing:
-		return "\n\nIt is there, but not the loader or libraries that it needs: it was made for another system."
+		return "\n\nIt exists, but the loader or libraries it needs do not: it was built for another system."
 	case errors.Is(err, syscall.ENOEXEC) && !utf8.Valid(begin[:n]):
-		return "\n\nIt was made for another system or processor."
+		return "\n\nIt was built for another system or processor."
 	case errors.Is(err, syscall.ENOEXEC):
-		return "\n\nA script needs a first line that begins with #! and names what runs it."
+		return "\n\nA script needs a first line with #! and its interpreter."
 	}
 	return ""
 }
@@ -345,7 +345,7 @@ func (r *running) explain() string {
 	switch {
 	case words == "":
 	case r.told:
-		text += " What it wrote to standard error stands with the first of these problems."
+		text += " The first of these problems includes its standard error."
 	default:
 		r.told = true
 		text += words
@@ -379,8 +379,8 @@ func (r *running) lastWords() string {
 	if crashed {
 		words = words[:min(most, len(words))]
 		name := filepath.Base(r.plugin.Program)
-		return fmt.Sprintf("\n\nThe %s plugin crashed! That is always a mistake in the plugin, and its maintainers "+
-			"will want to see the following. Stack trace from the %s plugin:\n\n%s", name, name, text())
+		return fmt.Sprintf("\n\nThe %s plugin crashed! This is always a bug in the plugin. Report it to its "+
+			"maintainers, with the following. Stack trace from the %s plugin:\n\n%s", name, name, text())
 	}
 	words = words[max(0, len(words)-most):]
 	return "\n\nIt wrote to standard error:\n\n" + text()

@@ -55,8 +55,8 @@ func (p *planner) load(o addr.Object, cfg addr.AbsProviderConfig, rt *provider.R
 	}
 	if stored.SchemaVersion > rt.Version {
 		return none, p.walk.Report(diag.List{}.Errorf(nil, "Resource instance managed by newer provider version",
-			"The state of %s was written by a later version of the provider %s than the one that is selected. Select "+
-				"that version, or a later one.", o, cfg.Provider.ForDisplay()))
+			"The state of %s was written by a later version of the provider %s than the selected one. Select that "+
+				"version, or a later one.", o, cfg.Provider.ForDisplay()))
 	}
 	hideStored(p.opts.Secrets, rt, stored)
 	up := inst.UpgradeState(p.calls, provider.UpgradeStateRequest{
@@ -169,7 +169,7 @@ func (p *planner) refresh(o addr.Object, cfg addr.AbsProviderConfig, rt *provide
 	if resp.State == cty.NilVal { // "gone" is null: an answer that was forgotten must not lose the object
 		return k,
 			p.walk.Report(p.place(o, value.BadAnswer(o, cfg, "Provider produced invalid object", []value.PathError{
-				{Problem: "there is no object in the answer; one that is gone is null"}})))
+				{Problem: "the answer has no object; an object that no longer exists must be null"}})))
 	}
 	if resp.State.IsNull() {
 		return known{value: cty.NullVal(rt.Block.ImpliedType())}, nil

@@ -52,19 +52,19 @@ func checkFile(config cty.Value) diag.List {
 	switch given(config, "source", "content") {
 	case 0:
 		return diag.List{{Severity: diag.Error, Summary: "Must provide one of 'source' or 'content'",
-			Detail: "A file provisioner copies source, a file or directory of this machine, or writes content, a " +
-				"text."}}
+			Detail: "A file provisioner either copies source, a file or directory on this machine, or writes " +
+				"content, a string."}}
 	case 2:
 		return diag.List{{Severity: diag.Error, Summary: "Cannot set both 'source' and 'content'",
-			Detail: "A file provisioner copies source, a file or directory of this machine, or writes content, a " +
-				"text. Remove one of the two arguments."}}
+			Detail: "A file provisioner either copies source, a file or directory on this machine, or writes " +
+				"content, a string. Remove one of the two arguments."}}
 	}
 	return nil
 }
 
 var errNoConnection = errors.New(
-	"missing connection configuration for provisioner: it works on another machine. Add a " +
-		"connection block to it or to the block around it, with at least the argument host")
+	"missing connection configuration for provisioner: it runs on another machine. Add a connection block to it or " +
+		"to its resource, with at least the argument host")
 
 // connect opens the connection of a request.
 func connect(ctx context.Context, req Request, tell func(line string)) (*remote.Machine, error) {
@@ -144,7 +144,7 @@ func openRegular(name string) (*os.File, error) {
 		return nil, err
 	}
 	if !info.Mode().IsRegular() {
-		return nil, errors.New("it is no regular file")
+		return nil, errors.New("it is not a regular file")
 	}
 	return os.Open(name)
 }

@@ -22,7 +22,7 @@ func (r *reader) installation(at *ast.ObjectItem, labels []string, body *ast.Obj
 	}
 	if r.Explicit {
 		r.errorf(at, "Duplicate provider_installation block",
-			"There can be only one provider_installation block in all CLI configuration files together. Join the two.")
+			"There can be only one provider_installation block in all CLI configuration files together. Merge the two.")
 		return
 	}
 	r.Explicit = true
@@ -107,8 +107,8 @@ func (r *reader) patterns(item *ast.ObjectItem) []Pattern {
 
 func (r *reader) overrides(at *ast.ObjectItem, body *ast.ObjectType) {
 	if len(r.Installation) > 0 {
-		r.errorf(at, badMethod, "The block dev_overrides must stand before all other installation methods, because "+
-			"it always goes before them.")
+		r.errorf(at, badMethod, "The block dev_overrides must come before all other installation methods, because it "+
+			"takes precedence over them.")
 		return
 	}
 	r.folders(body, "The development override", &r.DevOverrides)
@@ -186,7 +186,7 @@ func CheckMirrorURL(text string) error {
 	case err != nil:
 		return err
 	case u.Scheme != "https":
-		return fmt.Errorf("%q is not a https: URL, and only those are trusted", text)
+		return fmt.Errorf("%q is not an https: URL, and only those are trusted", text)
 	case u.Host == "":
 		return fmt.Errorf("%q names no host", text)
 	}

@@ -129,8 +129,7 @@ func (r *reader) ociDefaults(at *ast.ObjectItem, _ []string, body *ast.ObjectTyp
 	}
 	if r.OCIDefaults.Nowhere && r.OCIDefaults.Files != nil {
 		r.errorf(at, badDefaults,
-			"discover_ambient_credentials = false turns off what docker_style_config_files says. "+
-				"Remove one of them.")
+			"discover_ambient_credentials = false conflicts with docker_style_config_files. Remove one of them.")
 	}
 }
 
@@ -189,8 +188,8 @@ func checkOCIMirror(m Method) error {
 		for _, part := range []struct{ name, is string }{{"hostname", pattern.Host}, {"namespace", pattern.Namespace},
 			{"type", pattern.Type}} {
 			if part.is == "" && !slices.Contains(used, part.name) {
-				return fmt.Errorf("repository_template must mention ${%s}, because include does not say which one it "+
-					"is: otherwise several providers would share a repository", part.name)
+				return fmt.Errorf("repository_template must mention ${%s}, because include matches several; "+
+					"otherwise they would share a repository", part.name)
 			}
 		}
 	}
@@ -202,7 +201,7 @@ func checkOCIMirror(m Method) error {
 	host, rest, _ := strings.Cut(name, "/")
 	if host == "" || rest == "" || path.Clean(rest) != rest || strings.ContainsAny(name, "@?#") ||
 		strings.Contains(rest, ":") {
-		return fmt.Errorf("repository_template stands for %q: expected a host and the name of a repository, such as "+
+		return fmt.Errorf("repository_template results in %q: expected a host and the name of a repository, such as "+
 			"example.com/providers/${namespace}/${type}", name)
 	}
 	return nil

@@ -194,7 +194,7 @@ func Load(env Environment) (*Settings, diag.List) {
 				"not exist yet. It is created when a provider is installed. Check that the name is right.", dir)
 		case err != nil || !info.IsDir():
 			diags = diags.Errorf(nil, "Plugin cache directory cannot be used", "The plugin cache directory %s is not "+
-				"a directory that can be opened. Create it, or remove the setting.", dir)
+				"a readable directory. Create it, or remove the setting.", dir)
 			s.PluginCacheDir = ""
 		}
 	}

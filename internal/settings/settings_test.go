@@ -159,7 +159,7 @@ func TestMistakesAreReportedWithTheirPlace(t *testing.T) {
 			`:2,2-2: Invalid URL for provider installation source`},
 		{"provider_installation {\n \"x\" = 1\n}", `"x" must be a block`},
 		{"provider_installation {\n direct {}\n dev_overrides {}\n}",
-			`:3,2-2: Invalid provider_installation method block; The block dev_overrides must stand before`},
+			`:3,2-2: Invalid provider_installation method block; The block dev_overrides must come before`},
 		{"provider_installation {\n dev_overrides {\n \"a/b/c/d\" = \"x\"\n }\n}", `Invalid provider source address`},
 		{"provider_installation {\n direct {\n include = [\"*/*/x\"]\n }\n}",
 			`:3,2-2: Invalid provider source patterns`},

@@ -85,7 +85,7 @@ func (f *fileValues) evaluate(name string, attr *hcl.Attribute) {
 		if f.need(other); f.state[other] == underWay {
 			diags = diags.Errorf(attr.Expr.Range().Ptr(), "Variables that refer to each other",
 				"The variable %q of the "+
-					"file refers to %q, which refers back to it. Give one of them a value of its own.", name, other)
+					"file refers to %q, which refers back to it. Set one of them to another value.", name, other)
 		}
 		diags = diags.Extend(f.broken[other])
 	}

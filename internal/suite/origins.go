@@ -71,9 +71,9 @@ type notMade struct{}
 
 func notMadeUp(a addr.AbsResourceInstance) diag.List {
 	return diag.List{{Severity: diag.Error, Summary: "Mocks cannot destroy real objects", Extra: notMade{},
-		Detail: fmt.Sprintf("An earlier run has made %s with its real provider. Here the provider is mocked, and a "+
-			"mock cannot destroy what is somewhere in the world. Give this run another state_key, or the provider "+
-			"that the other run has.", a)}}
+		Detail: fmt.Sprintf("An earlier run created %s with the real provider. Here the provider is mocked, and a "+
+			"mock cannot destroy real objects. Set another state_key for this run, or use the provider of the other "+
+			"run.", a)}}
 }
 
 // ending answers while what runs have made is destroyed: stand-ins for what they made, and providers for all else.

@@ -262,8 +262,8 @@ func expectations(run *testfile.Run) (out []*expectation, diags diag.List) {
 		case ref.Kind == addr.RefResource && ref.Resource.Mode != addr.Ephemeral:
 			e.kind, e.object = "resource", ref.String()
 		default:
-			diags = diags.Errorf(&e.rng, "Invalid `expect_failures` reference", "%s has no conditions that could "+
-				"fail. Those of input variables, output values, check blocks, resources and data sources can.", ref)
+			diags = diags.Errorf(&e.rng, "Invalid `expect_failures` reference", "%s has no conditions that can fail. "+
+				"Use an input variable, an output value, a check block, a resource or a data source.", ref)
 			continue
 		}
 		add(e)
@@ -340,8 +340,8 @@ func (a *attempt) expectPlanned(diags diag.List) (out diag.List, planned bool) {
 			}
 			out = append(out, &diag.Diagnostic{Severity: diag.Warning, Summary: "Expected failure while planning",
 				Subject: at,
-				Detail: fmt.Sprintf("A condition of %s failed while planning, as was expected. But the run should "+
-					"have applied, and could not, so it failed. Write \"command = plan\" to expect failures of plans.",
+				Detail: fmt.Sprintf("A condition of %s failed during planning, as expected, so the run could not "+
+					"apply. To expect failures of plans, write \"command = plan\".",
 					e.object)})
 		}
 		out = append(out, d)
@@ -425,9 +425,9 @@ func (a *attempt) collect(root *config.Module) (g given, diags diag.List) {
 	}
 	for _, v := range root.SortedVariables() {
 		if _, ok := g.values[v.Name]; !ok && v.Required() {
-			diags = diags.Errorf(&v.Range, "No value for required variable", "The module that the run %q is about "+
-				"has the variable %q, which has no default, and nothing sets it. Set it in a block variables of the "+
-				"run or the file, or with -var or -var-file.", a.run.Name, v.Name)
+			diags = diags.Errorf(&v.Range, "No value for required variable", "The module of the run %q has the "+
+				"variable %q, which has no default and is not set. Set it in a variables block of the run or the "+
+				"file, or with -var or -var-file.", a.run.Name, v.Name)
 		}
 	}
 	return g, diags
@@ -459,8 +459,8 @@ func (a *attempt) undeclared(root *config.Module) (diags diag.List) {
 	for _, name := range slices.Sorted(maps.Keys(a.run.Variables)) {
 		if root.Variables[name] == nil && !a.asserts(name) {
 			rng := a.run.Variables[name].Expr.Range()
-			diags = diags.Warnf(&rng, "Value for undeclared variable", "The run %q sets %q, but the module that it "+
-				"is about does not declare a variable of that name, and no assertion mentions it.", a.run.Name, name)
+			diags = diags.Warnf(&rng, "Value for undeclared variable", "The run %q sets %q, but its module does not "+
+				"declare that variable, and no assertion uses it.", a.run.Name, name)
 		}
 	}
 	return diags

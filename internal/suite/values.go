@@ -57,10 +57,8 @@ func unreadable(name string, why diag.List) (diags diag.List) {
 			continue
 		}
 		return diags.Errorf(d.Subject, d.Summary,
-			"Nothing declares the variable %q, so what is given for it is read as an expression, but it is not a "+
-				"valid one. Declare the variable with a block variable %[1]q in the file of "+
-				"tests, or "+
-				"put text into double quotes.", name)
+			"Nothing declares the variable %q, so its value is read as an expression, but it is not valid. Declare "+
+				"the variable with a block variable %[1]q in the test file, or put strings into double quotes.", name)
 	}
 	return diags
 }
@@ -150,7 +148,7 @@ func (r *fileRun) runReference(t hcl.Traversal, name string) (diags diag.List) {
 		for _, run := range r.file.Runs {
 			if run.Name == name {
 				return diags.Errorf(&rng, "Reference to unavailable run block",
-					"The run %q has not been executed yet. A run can refer to those that stand before it in its file.",
+					"The run %q has not been executed yet. A run can refer only to earlier runs in its file.",
 					name)
 			}
 		}
@@ -160,8 +158,8 @@ func (r *fileRun) runReference(t hcl.Traversal, name string) (diags diag.List) {
 	// What is wrong with the rest of the reference is said when it is evaluated.
 	if v, more := t[2:].TraverseRel(cty.ObjectVal(outputs)); !more.HasErrors() && !v.IsKnown() {
 		return diags.Errorf(&rng, "Reference to unknown value",
-			"The run %q only plans, and this part of its output values is known after apply. Let it apply, or "+
-				"override the value with \"override_during = plan\".", name)
+			"The run %q only plans, but this part of its output values is known only after apply. Use "+
+				"\"command = apply\", or override the value with \"override_during = plan\".", name)
 	}
 	return nil
 }

@@ -7,7 +7,7 @@ import (
 )
 
 // ProviderBug ends what is said of an answer that no provider may give.
-const ProviderBug = "The mistake is in the provider: please tell those who maintain it."
+const ProviderBug = "This is a bug in the provider. Please report it to its maintainers."
 
 // BadAnswer words what a provider got wrong about an object, naming provider, object and attribute.
 func BadAnswer(o addr.Object, cfg addr.AbsProviderConfig, summary string, errs []PathError) diag.List {
@@ -16,7 +16,7 @@ func BadAnswer(o addr.Object, cfg addr.AbsProviderConfig, summary string, errs [
 		diags = append(diags, &diag.Diagnostic{Severity: diag.Error, Summary: summary, Address: o.String(),
 			Path: e.Path,
 			Detail: "Provider " + cfg.Provider.ForDisplay() + " answered for " + o.String() +
-				" with something that cannot be: " + e.Error() +
+				" with an invalid value: " + e.Error() +
 				".\n\n" + ProviderBug})
 	}
 	return diags
@@ -31,9 +31,9 @@ func Undeferred(o addr.Object, cfg addr.AbsProviderConfig, reason provider.Defer
 	case provider.NotDeferred:
 		return nil
 	case provider.DeferredConfigUnknown:
-		why = "the configuration of the object is not wholly known"
+		why = "the configuration of the object is not fully known"
 	case provider.DeferredProviderUnknown:
-		why = "the configuration of the provider is not wholly known"
+		why = "the configuration of the provider is not fully known"
 	case provider.DeferredAbsentPrerequisite:
 		why = "something that the object needs does not exist"
 	default:

@@ -18,9 +18,9 @@ func CheckIdentity(s *provider.IdentitySchema, v cty.Value, exists bool) []PathE
 		return nil
 	case !v.Type().Equals(s.ImpliedType()):
 		return []PathError{
-			{Problem: fmt.Sprintf("the identity has not the type of its schema: %s", v.Type().FriendlyName())}}
+			{Problem: fmt.Sprintf("the identity does not have the type of its schema: %s", v.Type().FriendlyName())}}
 	case exists && !ctyfast.WhollyKnown(v):
-		return []PathError{{Problem: "the identity of an object that exists is not wholly known"}}
+		return []PathError{{Problem: "the identity of an object that exists is not fully known"}}
 	}
 	return nil
 }

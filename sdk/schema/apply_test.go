@@ -227,7 +227,7 @@ func TestWhatCallbacksLeaveIsStored(t *testing.T) {
 		"a wrong type, dropped": {
 			func(d *ResourceData) error { _ = d.Set("size", "many"); return nil },
 			result{state: attrs{"name": str("b"), "size": null}, words: []string{"TypeInt wants an integer, not string",
-				"mistake is in the provider"}, path: ".size"},
+				"bug in the provider"}, path: ".size"},
 			result{state: attrs{"name": str("b")}, words: []string{"TypeInt wants"}, path: ".size"},
 		},
 		"an unknown key": {

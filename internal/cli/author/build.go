@@ -71,7 +71,7 @@ Terraform or OpenTofu, and prints the setting to write there. Each run then uses
 func build(ctx context.Context, c *command.Call, o buildOptions) command.Outcome {
 	if o.source == "" {
 		return c.Misuse("The address is missing",
-			"-source=NAMESPACE/NAME says by which address configurations will name the provider.")
+			"Set the address of the provider in configurations with -source=NAMESPACE/NAME.")
 	}
 	source, err := addr.ParseProvider(o.source)
 	if err != nil {
@@ -113,7 +113,8 @@ const defaultOut = "dist"
 func develop(c *command.Call, o buildOptions, source addr.Provider) command.Outcome {
 	if len(o.platforms)+len(o.hosts)+len(o.exclude) > 0 || o.key != "" {
 		return c.Misuse("Nothing is packed",
-			"With -dev the files are used as they are, here alone: leave out -platform, -host, -exclude and -sign.")
+			"With -dev, the files are used as they are, only on this machine: omit -platform, -host, -exclude and "+
+				"-sign.")
 	}
 	if o.out == defaultOut {
 		o.out = filepath.Join(defaultOut, "dev")
@@ -142,7 +143,7 @@ func hosts(o buildOptions) (map[packages.Platform]string, diag.List) {
 		on, err := packages.ParsePlatform(platform)
 		if err != nil || !ok || file == "" {
 			diags = diags.Errorf(nil, misuse,
-				"-host=%s is not understood. Expected OS_ARCH=FILE, such as -host=windows_amd64=./tombolo.exe.", text)
+				"-host=%s is not valid. Expected OS_ARCH=FILE, such as -host=windows_amd64=./tombolo.exe.", text)
 			continue
 		}
 		available[on] = file
@@ -158,8 +159,8 @@ func hosts(o buildOptions) (map[packages.Platform]string, diag.List) {
 			continue
 		}
 		if available[on] == "" {
-			diags = diags.Errorf(nil, misuse, "An archive for %s needs the Tombolo binary of that platform, which "+
-				"can be loaded from where this one came from. Name it with -host=%s=FILE.", on, on)
+			diags = diags.Errorf(nil, misuse, "An archive for %s needs the Tombolo binary of that platform. Download "+
+				"it from where you got this one, and set it with -host=%s=FILE.", on, on)
 			continue
 		}
 		wanted[on] = available[on]
@@ -168,7 +169,8 @@ func hosts(o buildOptions) (map[packages.Platform]string, diag.List) {
 		return strings.Compare(a.String(), b.String())
 	}) {
 		if wanted[on] == "" && on != packages.Current() && !slices.Contains(o.platforms, on.String()) {
-			diags = diags.Warnf(nil, misuse, "The host for %s is not used, since -platform does not name it.", on)
+			diags = diags.Warnf(nil, misuse, "The binary for %s is not used, because -platform does not include that "+
+				"platform.", on)
 		}
 	}
 	return wanted, diags

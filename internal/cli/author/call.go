@@ -15,15 +15,15 @@ import (
 
 func cmdCall() *command.Command {
 	return &command.Command{
-		Name: "call", Short: "Make one call of a provider, as JSON", Args: "ACTION [TYPE]", Mixed: true,
-		Long: `Make one call of a provider of any kind: the request is that of the protocol of program providers,
-as JSON on standard input, and so is the answer. ACTION is ` + strings.Join(invoke.Actions[:len(invoke.Actions)-1], ", ") + ` or ` + invoke.Actions[len(invoke.Actions)-1] + `;
-TYPE is the type that it is about, or the function of the action call.
+		Name: "call", Short: "Make one call to a provider, in JSON", Args: "ACTION [TYPE]", Mixed: true,
+		Long: `Make one call to a provider of any kind. The request, on standard input, and the answer are JSON in the
+format of the protocol of program providers. ACTION is ` + strings.Join(invoke.Actions[:len(invoke.Actions)-1],
+			", ") + ` or ` + invoke.Actions[len(invoke.Actions)-1] + `;
+TYPE is the type to use, or the function for the action call.
 
-What a request leaves out is made up: a create or update that has no member "planned" is planned
-first, and a missing configuration is one in which nothing is set. The member "provider" is the
-configuration of the provider. The action schema has no request, and answers in the form of
-"providers schema -json".`,
+Missing parts of a request get defaults: a create or update without "planned" is planned first, and a missing
+configuration is an empty one. The member "provider" is the configuration of the provider. The action schema has no
+request, and answers in the form of "providers schema -json".`,
 		Exits:   "0 The provider answered without errors.\n1  It answered with errors, or the call failed.",
 		Example: "~ provider call -provider ./notes create notes_note -input new.json",
 		Setup: func(c *command.Call) command.Run {

@@ -167,7 +167,7 @@ func offeredHere(ctx context.Context, c *command.Call, address addr.Provider) (a
 			"provider.")
 	case address == (addr.Provider{}):
 		return address, nil, diags.Errorf(nil, "Several providers",
-			"The configuration uses %s. Say which of them is meant: -provider=%s.", strings.Join(names, ", "), names[0])
+			"The configuration uses %s. Choose one: -provider=%s.", strings.Join(names, ", "), names[0])
 	case !found:
 		return address, nil, diags.Errorf(nil, "No such provider",
 			"The configuration does not use the provider %s; it uses: %s.", address.ForDisplay(),
@@ -197,7 +197,7 @@ func outdated(c *command.Call, dir string, d reference.Difference) diag.List {
 		say("obsolete:", name)
 	}
 	return diag.List{}.Errorf(nil, "The documentation is not up to date",
-		"It differs from what the provider offers:\n%s\n\nThe same command without -check writes it.",
+		"It differs from what the provider offers:\n%s\n\nRun the command without -check to update it.",
 		strings.Join(lines, "\n"))
 }
 

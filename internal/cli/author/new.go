@@ -57,8 +57,8 @@ func begin(c *command.Call, name, lang, dir string) (diags diag.List) {
 	}
 	files := starter.Files(lang, name)
 	if files == nil {
-		return diags.Errorf(nil, cannot, "There is nothing to begin with in the language %q; there is in %s.%s A "+
-			"provider may be written in any other language, too.", lang, strings.Join(starter.Languages, ", "),
+		return diags.Errorf(nil, cannot, "There is no template for the language %q, only for %s.%s You can still "+
+			"write a provider in any other language.", lang, strings.Join(starter.Languages, ", "),
 			diag.DidYouMean(lang, starter.Languages))
 	}
 	if diags = writeNew(c, cannot, dir, files); diags.HasErrors() {
@@ -74,7 +74,7 @@ func begin(c *command.Call, name, lang, dir string) (diags diag.List) {
 // writeNew writes files into a folder, which must be new or empty.
 func writeNew(c *command.Call, cannot, dir string, files map[string][]byte) (diags diag.List) {
 	if entries, err := os.ReadDir(dir); err == nil && len(entries) > 0 {
-		return diags.Errorf(nil, cannot, "The folder %s has something in it. Name another one with -out.", dir)
+		return diags.Errorf(nil, cannot, "The folder %s is not empty. Choose another one with -out.", dir)
 	}
 	if err := command.MakeDir(dir); err != nil {
 		return diags.AppendError(cannot, err)

@@ -44,7 +44,7 @@ func prepare(ctx context.Context, c *command.Call, dir string) diag.List {
 	case err != nil:
 		return diags.AppendError("The provider cannot be prepared", err)
 	case !ran:
-		fmt.Fprintf(c.Out, "The manifest of %s names nothing to prepare here.\n", m.Name)
+		fmt.Fprintf(c.Out, "The manifest of %s has no preparation for this platform.\n", m.Name)
 	default:
 		fmt.Fprintf(c.Out, "Prepared %s in %s\n", m.Name, cache)
 	}

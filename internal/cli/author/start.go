@@ -47,7 +47,7 @@ func started(ctx context.Context, c *command.Call, program string, address addr.
 		name, _, _ = strings.Cut(strings.TrimSuffix(name, ".exe"), "_v")
 		if address, err = addr.ParseProvider("local/" + name); !ok || err != nil {
 			return address, nil, diag.List{}.Errorf(nil, "The provider has no name",
-				"The name of a plugin is terraform-provider-NAME; %s is not, so its name is to be given by "+
+				"The name of a plugin is terraform-provider-NAME; %s is not, so set its address with "+
 					"-provider=NAMESPACE/NAME.", filepath.Base(program))
 		}
 	}
@@ -84,7 +84,8 @@ func installed(ctx context.Context, c *command.Call, address addr.Provider) (pro
 	version, err := versions.ParseVersion(selected)
 	if err != nil {
 		return nil, diag.List{}.Errorf(nil, "The provider is not installed", "The lock file of the working directory "+
-			"has no version of %s. Run init where a configuration requires it, or name its plugin or its folder.",
+			"has no version of %s. Run init in a directory whose configuration requires it, or use the path of its "+
+			"plugin or its folder.",
 			address.ForDisplay())
 	}
 	program, _, err := c.PluginFolder().Installed(ctx, address, version)

@@ -50,13 +50,13 @@ var storeName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_-]*$`)
 func beginStore(c *command.Call, name, lang, dir string) (diags diag.List) {
 	const cannot = "The store cannot be written"
 	if !storeName.MatchString(name) {
-		return diags.Errorf(nil, cannot, "%q is not a valid name of a store: use a letter, and then letters, digits, "+
+		return diags.Errorf(nil, cannot, "%q is not a valid store name: use a letter, followed by letters, digits, "+
 			"\"-\" and \"_\".", name)
 	}
 	files := starter.Store(lang, name)
 	if files == nil {
-		return diags.Errorf(nil, cannot, "There is nothing to begin with in the language %q; there is in %s.%s A "+
-			"store may be written in any other language, too.", lang, strings.Join(starter.StoreLanguages, " and "),
+		return diags.Errorf(nil, cannot, "There is no template for the language %q, only for %s.%s You can still "+
+			"write a store in any other language.", lang, strings.Join(starter.StoreLanguages, " and "),
 			diag.DidYouMean(lang, starter.StoreLanguages))
 	}
 	if diags = writeNew(c, cannot, dir, files); !diags.HasErrors() {
@@ -117,14 +117,14 @@ func (o storeTest) options(c *command.Call) (p program.Options, problem string) 
 	for _, text := range o.config {
 		name, value, ok := strings.Cut(text, "=")
 		if !ok {
-			return p, fmt.Sprintf("-config takes NAME=VALUE, and %q has no equals sign.", text)
+			return p, fmt.Sprintf("-config needs NAME=VALUE, but %q has no equals sign.", text)
 		}
 		p.Config[name] = value
 	}
 	for _, name := range o.secrets {
 		value := c.Getenv(name)
 		if value == "" {
-			return p, fmt.Sprintf("-secret takes the name of a variable of the environment, and %q is not set.", name)
+			return p, fmt.Sprintf("-secret needs the name of an environment variable, but %q is not set.", name)
 		}
 		p.Secrets[name] = value
 	}
@@ -268,7 +268,7 @@ func (t *trial) say(suite, name string, problems []string, skipped bool) {
 	}
 	switch status {
 	case "skip":
-		fmt.Fprintf(t.c.Out, "skip  %s: the store says that it cannot do that\n", contract.Sentence(name))
+		fmt.Fprintf(t.c.Out, "skip  %s: the store does not support it\n", contract.Sentence(name))
 	case "pass":
 		fmt.Fprintf(t.c.Out, "ok    %s\n", contract.Sentence(name))
 	default:
@@ -317,8 +317,7 @@ func isUnused(ctx context.Context, d remote.Driver) error {
 	}
 	holder, err := p.Holder(ctx)
 	if err == nil && (there.Data != nil || holder != nil) {
-		err = errors.New("the store has one state and no more, and that is in use. Try the program with a place that " +
-			"is empty")
+		err = errors.New("the store has only one state, which is in use. Test the program with an empty location")
 	}
 	return err
 }

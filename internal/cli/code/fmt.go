@@ -91,7 +91,8 @@ func (f *formatting) run(ctx context.Context) command.Outcome {
 	}
 	f.written()
 	if ctx.Err() != nil {
-		f.diags = f.diags.Errorf(nil, "Interrupted", "Not all files were looked at. None of them is half written.")
+		f.diags = f.diags.Errorf(nil, "Interrupted", "Not all files were processed. Each file is either unchanged or "+
+			"completely formatted.")
 	}
 	switch ok := c.Report(f.diags); {
 	case !ok:
@@ -114,7 +115,7 @@ func (f *formatting) target(ctx context.Context, name string) (exists bool) {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		f.diags = f.diags.Errorf(nil, "No file or directory at "+path,
-			"There is nothing of that name. Options stand before the files.")
+			"The file does not exist. Options must come before the files.")
 		return false
 	case err != nil:
 		f.problem("No file or directory at "+path, err)
@@ -125,7 +126,7 @@ func (f *formatting) target(ctx context.Context, name string) (exists bool) {
 		f.file(path)
 	default:
 		f.diags = f.diags.Errorf(nil, "Only .tf, .tfvars, and .tftest.hcl files can be processed with terraform fmt",
-			"The file %s is none of these. The end of the name decides the format.", path)
+			"The file %s has none of these endings.", path)
 	}
 	return true
 }

@@ -195,22 +195,22 @@ func (c *Call) valueProblem(text string) string {
 // TooMany reports more arguments than the given number, which the command takes.
 func (c *Call) TooMany(taken int) Outcome {
 	extra := c.Args[taken]
-	what := fmt.Sprintf("The command %s takes no arguments, and %q was given.", c.Path, extra)
+	what := fmt.Sprintf("The command %s takes no arguments, but got %q.", c.Path, extra)
 	if taken > 0 {
-		what = fmt.Sprintf("The command %s takes %d argument at most, and %q was given, too.", c.Path, taken, extra)
+		what = fmt.Sprintf("The command %s takes at most %d argument, but also got %q.", c.Path, taken, extra)
 	}
 	advice := ""
 	info, err := os.Stat(extra)
 	switch {
 	case strings.HasPrefix(extra, "-"):
-		advice = fmt.Sprintf(" Options stand before the arguments: %s %s %s %s", c.Program, c.Path, extra, c.Args[0])
+		advice = fmt.Sprintf(" Put options before the arguments: %s %s %s %s", c.Program, c.Path, extra, c.Args[0])
 	case err == nil && info.IsDir():
 		advice = fmt.Sprintf(" To work in another directory, use the global option: %s -chdir=%s %s", c.Program, extra,
 			c.Path)
 	case strings.HasSuffix(extra, ".tfvars") || strings.HasSuffix(extra, ".tfvars.json"):
-		advice = fmt.Sprintf(" A file with values of variables is given as -var-file=%s.", extra)
+		advice = fmt.Sprintf(" Set a variable file with -var-file=%s.", extra)
 	case strings.Contains(extra, "="):
-		advice = fmt.Sprintf(" The value of a variable is given as -var '%s'.", extra)
+		advice = fmt.Sprintf(" Set a variable with -var '%s'.", extra)
 	}
 	return c.Misuse("Too many command line arguments", "%s%s", what, advice)
 }

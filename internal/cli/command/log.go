@@ -50,7 +50,7 @@ func (a *App) logFile() io.Writer {
 	}
 	f, err := OpenAppend(path)
 	if err != nil {
-		a.logWarning("Error opening log file: %s. The log goes here, to the standard error output.", err)
+		a.logWarning("Error opening log file: %s. The log is written to standard error instead.", err)
 		return a.Err
 	}
 	return f // open until the process ends

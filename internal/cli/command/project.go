@@ -73,7 +73,7 @@ func (c *Call) ReadPlan(ctx context.Context, name string) (*plan.Plan, diag.List
 	f, size, err := OpenFile(name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, diag.List{}.Errorf(nil, "Failed to load \""+name+"\" as a plan file",
-			"There is no such file. The option -out of the command plan saves a plan.")
+			"There is no such file. Save a plan with plan -out.")
 	}
 	if err != nil {
 		return nil, diag.List{}.Errorf(nil, "Failed to load \""+name+"\" as a plan file", "Error: %s", err)

@@ -64,8 +64,8 @@ func change(a *command.App, already string, do func(place) (bool, error)) comman
 	if len(list) == 0 {
 		diags = diags.Errorf(nil, "Did not find any shells to install", "There is neither a .bashrc, .bash_profile, "+
 			".bash_login or .profile nor a .zshrc in the home directory %q, and no folder for the settings of fish. "+
-			"Create the file that your shell reads and run this again, or put into it what \"%s completion SHELL\" "+
-			"prints.", home(a), a.Program)
+			"Create the file that your shell reads and run this again, or add the output of \"%s completion SHELL\" "+
+			"to it.", home(a), a.Program)
 	}
 	for _, p := range list {
 		switch changed, err := do(p); {
@@ -73,7 +73,7 @@ func change(a *command.App, already string, do func(place) (bool, error)) comman
 			diags = diags.Errorf(nil, "Cannot change the settings of "+p.shell, "The file %s is as it was: %s.", p.file,
 				err)
 		case changed:
-			fmt.Fprintf(a.Out, "Changed for %s: %s. New shells take it into account.\n", p.shell, p.file)
+			fmt.Fprintf(a.Out, "Changed for %s: %s. It takes effect in new shells.\n", p.shell, p.file)
 		default:
 			fmt.Fprintf(a.Out, "%s for %s: %s\n", already, p.shell, p.file)
 		}

@@ -81,7 +81,7 @@ outputs and addresses in the state. To use it:
 					return c.WrongUse("The completion command expects exactly one argument.")
 				}
 				if scripts[c.Args[0]] == "" {
-					return c.Misuse("Unknown shell", "There are functions for %s, and none for %q.",
+					return c.Misuse("Unknown shell", "There is no completion for %[2]q, only for %[1]s.",
 						strings.Join(shells, ", "), c.Args[0])
 				}
 				fmt.Fprint(c.Out, script(c.Args[0], c.Program, c.Program))

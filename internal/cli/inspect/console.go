@@ -75,7 +75,7 @@ func (k *consoleCommand) enter(scope string) (diags diag.List) {
 	t, diags := addr.ParseTarget(scope)
 	if !diags.HasErrors() && !t.IsModule() {
 		return diags.Errorf(nil, "Invalid module instance address",
-			"%q, which -scope names, is no module instance. Give an address such as module.net or module.net[\"a\"].",
+			"%q, set by -scope, is not a module instance. Use an address such as module.net or module.net[\"a\"].",
 			scope)
 	}
 	k.scope = t.Module
@@ -131,7 +131,7 @@ func (k *consoleCommand) converse(ctx context.Context, run *engine.Run, values m
 		Scope: k.scope})
 	if diags.HasErrors() && evaluator != nil {
 		diags = diags.Warnf(nil,
-			"Not everything could be evaluated: expressions that depend on what has failed have no sure result.", "")
+			"Not everything could be evaluated: results of expressions that depend on failed objects may be wrong.", "")
 	}
 	c.Report(diags)
 	if evaluator == nil {

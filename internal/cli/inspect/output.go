@@ -17,7 +17,7 @@ func Output() *command.Command {
 	return &command.Command{
 		Name: "output", Short: "Show output values of the root module", Args: "[OUTPUT]",
 		Long: `Show all output values in the state, or the one with the given name. Sensitive values are shown only
-if you ask for one by name, and in JSON documents.`,
+if you request one by name, and in JSON documents.`,
 		Example: `~ output
 ~ output -raw address
 ~ output -json`,
@@ -44,9 +44,9 @@ func runOutput(ctx context.Context, c *command.Call, o *outputs) command.Outcome
 			"The output command takes the name of one output value, or none to show all.")
 	case o.raw && c.Document:
 		return c.Misuse("Invalid output format",
-			"The options -raw and -json ask for different things: leave one of them out.")
+			"The options -raw and -json conflict: remove one of them.")
 	case o.raw && len(c.Args) == 0:
-		return c.Misuse("Output name required", "The option -raw prints one value: give the name of it.")
+		return c.Misuse("Output name required", "The option -raw prints one value: add its name.")
 	}
 	snapshot, diags := c.Snapshot(ctx, o.files)
 	if diags.HasErrors() {
@@ -63,7 +63,7 @@ func runOutput(ctx context.Context, c *command.Call, o *outputs) command.Outcome
 	value := s.Output(name)
 	if value == nil {
 		return c.End(diags.Errorf(nil, "Output \""+name+"\" not found", "The state has no output value of that "+
-			"name.%s A new output block shows here once the configuration was applied.",
+			"name.%s New output blocks appear here after the next apply.",
 			diag.DidYouMean(name, s.OutputNames())))
 	}
 	return oneOutput(c, name, value, o)
@@ -106,6 +106,6 @@ func allOutputs(c *command.Call, s *state.State) command.Outcome {
 }
 
 func noOutputs(c *command.Call) command.Outcome {
-	return c.End(diag.List{}.Warnf(nil, "No outputs found", "The state holds no output values. They come from output "+
-		"blocks of the root module, and stand in the state after the next apply."))
+	return c.End(diag.List{}.Warnf(nil, "No outputs found", "The state holds no output values. Output blocks of the "+
+		"root module appear in the state after the next apply."))
 }

@@ -56,8 +56,8 @@ func (s *backendSetup) run(ctx context.Context, c *command.Call, root *config.Mo
 	switch {
 	case configured == nil && len(s.settings) > 0:
 		warnings = warnings.Warnf(nil, "Missing backend configuration", "The option -backend-config is given, but "+
-			"the configuration has no backend block. For the usual place of states that is as it should be: leave "+
-			"the option out. Otherwise add the block: terraform { backend \"local\" {} }")
+			"the configuration has no backend block. To use the default location, remove the option. Otherwise add "+
+			"the block: terraform { backend \"local\" {} }")
 	case configured != nil:
 		if diags := s.complete(ctx, c, configured, root); diags.HasErrors() {
 			return nil, diags
@@ -78,9 +78,9 @@ func (s *backendSetup) run(ctx context.Context, c *command.Call, root *config.Mo
 		return nil, diags.Errorf(nil, "Backend configuration changed", "%s",
 			backend.NoMigration(c.Title, recorded.Type))
 	case recorded != nil && !s.migrate && !s.force:
-		return nil, diags.Errorf(nil, "Backend configuration changed", "The arguments of the backend are not those "+
-			"of the last init. If the states are where they were, or if you want to go on with what is at the new "+
-			"place, use \"%[1]s init -reconfigure\". To copy the states to the new place, use \"%[1]s init "+
+		return nil, diags.Errorf(nil, "Backend configuration changed", "The arguments of the backend have changed "+
+			"since the last init. If the states are still in the same location, or if you want to use those in the "+
+			"new location, use \"%[1]s init -reconfigure\". To copy the states to the new location, use \"%[1]s init "+
 			"-migrate-state\".", c.Program)
 	default:
 		if recorded != nil && configured == nil {
@@ -298,11 +298,11 @@ func leftOpen(snapshot *state.Snapshot) bool {
 func settled(ws state.Workspace, snapshot *state.Snapshot) (*state.State, error) {
 	switch {
 	case len(snapshot.InFlight) > 0:
-		return nil, fmt.Errorf("operations of the workspace %q were interrupted, and it is not known what became of "+
-			"them; resolve that before its state is copied", ws.Name())
+		return nil, fmt.Errorf("operations of the workspace %q were interrupted, and their outcome is unknown; "+
+			"resolve them before its state is copied", ws.Name())
 	case leftOpen(snapshot):
-		return nil, fmt.Errorf("results of a run in the workspace %q do not fit its state, and stand in its journal "+
-			"alone; resolve that before its state is copied", ws.Name())
+		return nil, fmt.Errorf("results of a run in the workspace %q conflict with its state, and are only in its "+
+			"journal; resolve them before its state is copied", ws.Name())
 	}
 	return snapshot.State, nil
 }
@@ -321,24 +321,22 @@ func (s *backendSetup) approve(ctx context.Context, c *command.Call, m move, ove
 	if !s.input || !c.InputAllowed() || c.JSON {
 		return false,
 			diag.List{}.Errorf(nil, "Can't ask approval for state migration when interactive input is disabled.",
-				"Without someone who answers, say it with the command: -force-copy copies the states, -reconfigure "+
-					"leaves them alone.")
+				"Without interactive input, use -force-copy to copy the states, or -reconfigure not to.")
 	}
-	text := "There are states at the old place, and none at the new one.\nEnter \"yes\" to copy them and \"no\" to " +
-		"start with an empty state."
+	text := "There are states in the old location, and none in the new one.\nEnter \"yes\" to copy them and \"no\" " +
+		"to start with an empty state."
 	if overwrite {
-		text = "There are states at both places.\nEnter \"yes\" to replace those at the new place, and \"no\" to go " +
-			"on with these."
+		text = "There are states in both locations.\nEnter \"yes\" to replace those in the new location, and \"no\" " +
+			"to use them."
 	}
 	if m.selects {
-		text += fmt.Sprintf("\nThe new place has room for one state: that of the workspace %q becomes that of %q, and "+
-			"all others stay\nat the old place.", m.from.Name(), m.to.Name())
+		text += fmt.Sprintf("\nThe new location can store only one state: that of the workspace %q becomes that of "+
+			"%q, and all others stay\nin the old location.", m.from.Name(), m.to.Name())
 	}
 	answer, err := c.Ask(ctx, "Do you want to copy existing state to the new backend?", text, false)
 	if err != nil {
 		return false, diag.List{}.Errorf(nil, "Error asking for confirmation: "+err.Error(), "Nothing was changed. "+
-			"Without someone who answers, say it with the command: -force-copy copies the states, -reconfigure "+
-			"leaves them alone.")
+			"Without interactive input, use -force-copy to copy the states, or -reconfigure not to.")
 	}
 	return answer == "yes", nil
 }

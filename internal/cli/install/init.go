@@ -29,7 +29,7 @@ use -upgrade to choose new versions. It is safe to run this command more than on
 			return c.Stoppable(func(ctx context.Context) command.Outcome {
 				if len(c.Args) > 0 {
 					return c.Misuse("Too many command line arguments. Did you mean to use -chdir?",
-						"Init takes no directory: %s -chdir=DIR init", c.Program)
+						"Init does not take a directory. Use: %s -chdir=DIR init", c.Program)
 				}
 				return runInit(ctx, c, i)
 			})
@@ -121,9 +121,9 @@ func runInit(ctx context.Context, c *command.Call, i *initing) command.Outcome {
 	}
 	announce(c, "output_init_success_message", c.Bold("\n"+c.Title+" has been successfully initialized!"))
 	if !c.Automated() {
-		announce(c, "output_init_success_cli_message", fmt.Sprintf("\nTry \"%[1]s plan\" to see what would be "+
+		announce(c, "output_init_success_cli_message", fmt.Sprintf("\nRun \"%[1]s plan\" to see what would be "+
 			"created or changed. After adding modules or\nchanging where they come from, run \"%[1]s init\" again; "+
-			"other commands say so when\nit is needed.", c.Program))
+			"other commands tell you when\nit is needed.", c.Program))
 	}
 	return command.Done
 }
@@ -133,16 +133,16 @@ func (i *initing) conflicts(c *command.Call) (diags diag.List) {
 	switch {
 	case i.setup.migrate && c.JSON:
 		return diags.Errorf(nil, "The -migrate-state and -json options are mutually-exclusive",
-			"Copying states asks for approval, which objects a line have no place for. Leave one of the options out.")
+			"Copying states asks for approval, which is not possible with -json. Remove one of the options.")
 	case i.setup.migrate && i.setup.reconfigure:
 		return diags.Errorf(nil, "Invalid init options",
-			"The options -migrate-state and -reconfigure ask for different things: leave one of them out.")
+			"The options -migrate-state and -reconfigure conflict: remove one of them.")
 	case i.lockfile != "" && i.lockfile != readOnly:
 		return diags.Errorf(nil, "Invalid init options",
 			"The option -lockfile has no mode %q, only \"readonly\".", i.lockfile)
 	case i.lockfile == readOnly && i.upgrade:
 		return diags.Errorf(nil, "The -upgrade flag conflicts with -lockfile=readonly.",
-			"Choosing other versions changes the lock file, which must not be changed: leave one of the options out.")
+			"-upgrade changes the lock file, which readonly forbids: remove one of the options.")
 	}
 	return nil
 }

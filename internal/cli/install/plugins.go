@@ -43,12 +43,12 @@ func installProviders(ctx context.Context, c *command.Call, i *initing) bool {
 	installed, more := c.InstallProviders(ctx, project.Config(), o)
 	shown.close()
 	if installed.Signed {
-		announce(c, "", "Partner and community providers are signed by those who make them, with the keys\nthat the "+
-			"registry names for them.")
+		announce(c, "", "Partner and community providers are signed by their developers, with the keys\nthat the "+
+			"registry lists for them.")
 	}
 	diags = diags.Extend(more).Extend(engine.OverrideWarning(installed.Settings, installed.Wanted, "Init is not "+
-		"needed for a provider that is under development: the program in that directory is used as it is, and no "+
-		"version of it is locked.")).Extend(engine.ProgramNote(installed.Settings, installed.Wanted))
+		"needed for a provider that is under development: the program in that directory is used as it is, and its "+
+		"version is not locked.")).Extend(engine.ProgramNote(installed.Settings, installed.Wanted))
 	if more.HasErrors() {
 		return c.Report(diags)
 	}
@@ -71,12 +71,13 @@ func writeLock(c *command.Call, old lockfile.File, result plugins.Result, readOn
 		return nil
 	case readOnly && !old.SameProviders(result.Lock):
 		return diags.Errorf(nil, "Provider dependency changes detected",
-			"The configuration and the state need other providers than the lock file has, and -lockfile=readonly "+
-				"forbids to change it. Run \"%s init\" without that option, and commit the changed %s.", c.Program,
+			"The configuration and the state need providers that differ from the lock file, and -lockfile=readonly "+
+				"does not allow changing it. Run \"%s init\" without that option, and commit the changed %s.",
+			c.Program,
 			lockfile.Name)
 	case readOnly:
 		return diags.Warnf(nil, "Provider lock file not updated",
-			"What is recorded of the providers has changed, but %s was not written. To write it, run \"%s init\" "+
+			"The recorded providers have changed, but %s was not written. To write it, run \"%s init\" "+
 				"without -lockfile=readonly.", lockfile.Name, c.Program)
 	}
 	if err := result.Lock.For(c.Flavor()).Save("."); err != nil {
@@ -88,7 +89,7 @@ func writeLock(c *command.Call, old lockfile.File, result plugins.Result, readOn
 			c.Program+" init\"\nselects the same versions everywhere, until you ask for others.")
 	} else {
 		announce(c, "dependencies_lock_changes_info", c.Title+" has changed the selections in "+lockfile.Name+
-			". Look at the\ndifference, and commit it if that is what you meant.")
+			". Review the\nchanges, and commit them if they are intended.")
 	}
 	return incomplete(result)
 }
@@ -202,7 +203,7 @@ func incomplete(result plugins.Result) diag.List {
 	}
 	return diag.List{}.Warnf(nil, "Incomplete lock file information for providers",
 		"The packages of the following providers came without a signed list of the checksums of all their "+
-			"platforms:\n%s\n%s therefore has their checksums for %s only, and elsewhere they will be refused. To "+
-			"add those of another platform, run the command: providers lock -platform=OS_ARCH", names, lockfile.Name,
+			"platforms:\n%s\n%s therefore has their checksums for %s only, and other platforms will reject them. To "+
+			"add those of another platform, run: providers lock -platform=OS_ARCH", names, lockfile.Name,
 		packages.Current())
 }

@@ -53,8 +53,8 @@ func ofProject(told bool, before, now lockfile.File) func(addr.Provider) bool {
 func (i *initing) approve(ctx context.Context, c *command.Call, p addr.Provider, m *manifest.Manifest) (bool,
 	diag.List) {
 	words := handler.Preparation(m)
-	why := fmt.Sprintf("The provider %s comes with this directory, in %s, and the lock file did not have it. "+
-		"To prepare it, this command runs:", p.ForDisplay(), projectMirror)
+	why := fmt.Sprintf("The provider %s is part of this directory, in %s, and was not in the lock file. To prepare "+
+		"it, this command must run:", p.ForDisplay(), projectMirror)
 	if i.setup.input && c.InputAllowed() && !c.JSON {
 		text := why + "\n\n" + words + "\n\nEnter \"yes\" to run it now."
 		answer, err := c.Ask(ctx, "Do you want to run a program of this directory?", text, false)
@@ -63,8 +63,8 @@ func (i *initing) approve(ctx context.Context, c *command.Call, p addr.Provider,
 		}
 	}
 	return false, diag.List{}.Warnf(nil, "Provider program was not prepared",
-		"%s\n  %s\n\nIt was not run. If you trust this directory, "+
-			"run init again: the lock file has the provider now. What needs the program runs the command as well.", why,
+		"%s\n  %s\n\nIt was not run. If you trust this directory, run init again: the provider is now in the lock "+
+			"file. Commands that need the program also run it.", why,
 		words)
 }
 
@@ -92,8 +92,8 @@ func (i *initing) prepareProviders(ctx context.Context, c *command.Call, folders
 		say := func(line string) { tell(c, p.ForDisplay()+": "+line) }
 		if _, _, err := handler.Prepare(ctx, m, handler.Surroundings{}, false, say); err != nil {
 			diags = diags.Errorf(nil, "Provider program cannot be prepared", "%s\n\nThe provider %s is installed, "+
-				"but its program cannot run before that. What does not need the program, such as validate, works all "+
-				"the same; init -prepare=false leaves this out.", err, p.ForDisplay())
+				"but its program cannot run without preparation. Commands that do not need the program, such as "+
+				"validate, work; init -prepare=false skips the preparation.", err, p.ForDisplay())
 		}
 		if ctx.Err() != nil {
 			return diags

@@ -22,8 +22,8 @@ func (s *backendSetup) trust(ctx context.Context, c *command.Call, b, recorded *
 		return nil, nil
 	}
 	words := strings.Join(b.Command(), " ")
-	const why = "The states of this directory are kept by a program that its configuration names. To reach them, " +
-		"this command runs:"
+	const why = "The configuration of this directory stores its states with a program. To access them, this command " +
+		"must run:"
 	if s.input && c.InputAllowed() && !c.JSON {
 		text := why + "\n\n" + words + "\n\nEnter \"yes\" to run it now."
 		answer, err := c.Ask(ctx, "Do you want to run a program that this directory names?", text, false)
@@ -37,14 +37,15 @@ func (s *backendSetup) trust(ctx context.Context, c *command.Call, b, recorded *
 		return nil, diag.FromError("Error loading the state", err)
 	case left && !s.reconfigure:
 		return nil, diags.Errorf(nil, "Program of the backend was not run",
-			"%s\n  %s\n\nThere are states that would be copied there, so it is needed now. Nothing was changed. If "+
-				"you trust this directory, say so when init asks, or name the command with "+
+			"%s\n  %s\n\nIt is needed now, because there are states to copy. Nothing was changed. If you trust this "+
+				"directory, approve the command when init asks, or set it with "+
 				"-backend-config='command=[...]'.", why, words)
 	}
 	s.distrusted = true
 	return warnings.Warnf(nil, "Program of the backend was not run",
-		"%s\n  %s\n\nIt was not run, and init has not looked at the states. If you trust this directory, go on: "+
-			"commands that need a state run the program. -backend-config='command=[...]' says so beforehand.", why,
+		"%s\n  %s\n\nIt was not run, and init has not read the states. If you trust this directory, continue: "+
+			"commands that need a state run the program. To approve it in advance, use "+
+			"-backend-config='command=[...]'.", why,
 		words), nil
 }
 

@@ -51,10 +51,10 @@ func setupApply(c *command.Call, destroy bool) func(context.Context) command.Out
 		switch {
 		case destroy && p.destroy:
 			return c.Misuse("Invalid mode option",
-				"The command destroy always destroys: leave the option -destroy out.")
+				"The command destroy always destroys: remove the option -destroy.")
 		case destroy && p.refreshOnly:
 			return c.Misuse("Invalid mode option",
-				"The command destroy always destroys: leave the option -refresh-only out, or use \"%s refresh\".",
+				"The command destroy always destroys: remove the option -refresh-only, or use \"%s refresh\".",
 				c.Program)
 		case len(c.Args) > 0 && destroy:
 			return c.TooMany(0)
@@ -63,8 +63,8 @@ func setupApply(c *command.Call, destroy bool) func(context.Context) command.Out
 		case len(c.Args) == 1:
 			return applySaved(ctx, c, p, c.Args[0])
 		case c.JSON && !approved:
-			return c.End(diag.List{}.Errorf(nil, "Plan file or auto-approve required", "With -json nothing is asked, "+
-				"so approval has to come with the command: give a saved plan, or -auto-approve."))
+			return c.End(diag.List{}.Errorf(nil, "Plan file or auto-approve required", "With -json, the command "+
+				"cannot ask for approval. Use a saved plan, or -auto-approve."))
 		}
 		p.destroy = p.destroy || destroy
 		return runApply(ctx, c, p, approved)
@@ -140,7 +140,7 @@ func approve(ctx context.Context, c *command.Call, pl *plan.Plan) (bool, diag.Li
 	case err != nil:
 		fmt.Fprintln(c.Out)
 		return false, diag.List{}.Errorf(nil, "error asking for approval: "+err.Error(),
-			"Nothing was changed. Without someone who answers, use -auto-approve, or save a plan and apply that.")
+			"Nothing was changed. Without interactive input, use -auto-approve, or save a plan and apply it.")
 	case answer != "yes":
 		word := "Apply"
 		if pl.Mode == plan.Destroy {

@@ -99,22 +99,22 @@ func (p *planning) invokes(c *command.Call, o *engine.PlanOptions) bool {
 	for _, t := range o.Invoke {
 		if t.IsModule() || t.Resource.Mode != addr.Action {
 			c.Misuse(fmt.Sprintf("Invalid target %q", t.String()),
-				"This is not the address of an action: such an address is action.TYPE.NAME, behind a module if need "+
-					"be.")
+				"This is not the address of an action: expected action.TYPE.NAME, with a module before it if "+
+					"necessary.")
 			return false
 		}
 	}
 	switch {
 	case len(o.Invoke) > 1:
-		c.Misuse("Invalid arguments", "One action can be invoked at a time: give -invoke once.")
+		c.Misuse("Invalid arguments", "Only one action can be invoked at a time: use -invoke once.")
 		return false
 	case len(o.Targets)+len(o.Except) > 0:
 		c.Misuse("Invalid arguments",
-			"With -invoke nothing but an action is planned: leave -target and -exclude out.")
+			"With -invoke, only an action is planned: remove -target and -exclude.")
 		return false
 	case o.Mode == plan.Destroy:
 		c.Report(diag.List{}.Errorf(nil, "Incompatible plan options",
-			"With -invoke nothing but an action is planned: leave -destroy out."))
+			"With -invoke, only an action is planned: remove -destroy."))
 		return false
 	}
 	o.Mode = plan.RefreshOnly
@@ -131,11 +131,11 @@ func (p *planning) options(c *command.Call) (engine.PlanOptions, bool) {
 		return o, false
 	case p.destroy && p.refreshOnly:
 		c.Misuse("Incompatible plan mode options",
-			"The options -destroy and -refresh-only ask for different things: leave one of them out.")
+			"The options -destroy and -refresh-only conflict: remove one of them.")
 		return o, false
 	case p.refreshOnly && !p.refresh:
 		c.Misuse("Incompatible refresh options",
-			"With -refresh-only and -refresh=false there would be nothing left to do: leave one of them out.")
+			"With -refresh-only and -refresh=false there would be nothing to do: remove one of them.")
 		return o, false
 	case p.destroy:
 		o.Mode = plan.Destroy
@@ -159,7 +159,7 @@ func (p *planning) options(c *command.Call) (engine.PlanOptions, bool) {
 	}
 	if len(o.Targets) > 0 && len(o.Except) > 0 {
 		c.Report(diags.Errorf(nil, "Invalid combination of arguments",
-			"The options -target and -exclude ask for different things: leave one of them out."))
+			"The options -target and -exclude conflict: remove one of them."))
 		return o, false
 	}
 	for _, text := range p.replace {

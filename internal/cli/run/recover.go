@@ -57,7 +57,7 @@ func runRecover(ctx context.Context, c *command.Call, p *planning, how *engine.R
 		}
 	}
 	if chosen != 1 {
-		return c.Misuse("How to recover?", "Say what became of the object with one of -adopt=ID, -retry and -forget.")
+		return c.Misuse("How to recover?", "Choose one of -adopt=ID, -retry and -forget.")
 	}
 	a, diags := addr.ParseInstance(text)
 	if diags.HasErrors() {
@@ -74,7 +74,7 @@ func runRecover(ctx context.Context, c *command.Call, p *planning, how *engine.R
 		return command.Failed
 	}
 	if ended {
-		said := fmt.Sprintf("%s needs no recovery any more: its operation has ended, and its result is in the state.",
+		said := fmt.Sprintf("%s no longer needs recovery: its operation has ended, and its result is in the state.",
 			a)
 		fmt.Fprintln(c.Out, view.Clean(said))
 		return command.Done
@@ -90,7 +90,7 @@ func recovered(a addr.AbsResourceInstance, how *engine.Recovery) string {
 			"%s is now in the state, with the id %s. The next plan shows how it differs from the configuration.", a,
 			how.Adopt)
 	case how.Retry:
-		return fmt.Sprintf("%s is as it was before: the next apply does what was interrupted.", a)
+		return fmt.Sprintf("%s is unchanged: the next apply repeats the interrupted operation.", a)
 	}
 	return fmt.Sprintf("%s is no longer in the state.", a)
 }
@@ -106,5 +106,5 @@ func listInterrupted(ctx context.Context, c *command.Call, p *planning) command.
 		return command.Done
 	}
 	return c.End(diag.List{}.Errorf(nil, "Which address?",
-		"Say which of the interrupted operations is meant, and what became of it."))
+		"Choose one of the interrupted operations, and how to resolve it."))
 }

@@ -23,7 +23,7 @@ func applySaved(ctx context.Context, c *command.Call, p *planning, name string) 
 	}
 	if p.destroy {
 		return c.End(diags.Errorf(nil, "Destroy can't be set with a plan file",
-			"A saved plan says itself what is destroyed. Make a plan with -destroy and apply that."))
+			"A saved plan already defines what is destroyed. Make a plan with -destroy and apply it."))
 	}
 	s := &session{call: c, flags: p}
 	s.ctx, s.running = c.Interruptible(ctx)
@@ -73,8 +73,8 @@ func ephemeralValues(ctx context.Context, c *command.Call, s *session, pl *plan.
 			out[name] = values[name]
 		case !sameValue(values[name], planned(pl, decl)):
 			diags = diags.Errorf(nil, "Can't change variable when applying a saved plan", "The variable %q has "+
-				"another value in the saved plan. A plan is applied with the values that it was made with: leave the "+
-				"option out, or make a new plan.", name)
+				"another value in the saved plan. A plan is applied with the values it was made with: remove the "+
+				"option, or make a new plan.", name)
 		}
 	}
 	if !diags.HasErrors() {

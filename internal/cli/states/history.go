@@ -74,12 +74,12 @@ func historyProblem(err error) diag.List {
 	case err == nil:
 		return nil
 	case errors.Is(err, history.ErrNoHistory):
-		return diag.List{}.Errorf(nil, "No former states", "No former states of this workspace are kept. For states "+
-			"in files, set the environment variable %s to how many are to be kept of each workspace. The backend "+
+		return diag.List{}.Errorf(nil, "No former states", "This workspace has no stored former states. For states "+
+			"in files, set the environment variable %s to the number to keep for each workspace. The backend "+
 			"\"pg\" always keeps some, \"s3\" those of a bucket with versions.", history.Variable)
 	case errors.Is(err, history.ErrNoRevision):
-		return diag.List{}.Errorf(nil, "No such former state", "There is no former state with this ID, or it is not "+
-			"kept any more. \"state history\" lists those that are.")
+		return diag.List{}.Errorf(nil, "No such former state", "There is no former state with this ID, or it is no "+
+			"longer stored. \"state history\" lists the stored ones.")
 	}
 	return diag.FromError("Failed to read the history", err)
 }
@@ -201,9 +201,9 @@ func showFormer(ctx context.Context, c *command.Call, h history.Historian, id st
 		by)
 	switch {
 	case first:
-		fmt.Fprintln(c.Out, "No state before it is kept. It has:")
+		fmt.Fprintln(c.Out, "The state before it is not stored. It has:")
 	case len(f.Changes) == 0:
-		fmt.Fprintf(c.Out, "Its objects are those of state %s.\n", all[at+1].ID)
+		fmt.Fprintf(c.Out, "Its objects are the same as in state %s.\n", all[at+1].ID)
 	default:
 		fmt.Fprintf(c.Out, "What changed since state %s:\n", all[at+1].ID)
 	}

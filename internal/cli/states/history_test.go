@@ -80,10 +80,10 @@ func TestHistory(t *testing.T) {
 		t.Errorf("%v:\n%s", err, text)
 	}
 	for id, want := range map[string]string{
-		"1": "No state before it is kept. It has:\n  + terraform_data.x[0]\n  + terraform_data.x[1]\n",
+		"1": "The state before it is not stored. It has:\n  + terraform_data.x[0]\n  + terraform_data.x[1]\n",
 		"2": "by another program.\nWhat changed since state 1:\n  ~ terraform_data.x[1]\n  + terraform_data.x[2]\n",
 		"3": "What changed since state 2:\n  - terraform_data.x[0]\n",
-		"4": "Its objects are those of state 3.\n",
+		"4": "Its objects are the same as in state 3.\n",
 		"5": "No such former state",
 	} {
 		got := call(func(c *command.Call) command.Outcome { return showFormer(t.Context(), c, k, id, false) })

@@ -81,7 +81,8 @@ func (m *moving) plan(from, to *state.State) ([]state.MoveObject, diag.List) {
 			didYouMean(from, m.from.String()))
 	case m.from.IsModule() != m.to.IsModule():
 		return nil, diags.Errorf(nil, "Invalid target address",
-			"Cannot move %s to %s: a module can only become a module, and a resource only a resource.", m.from, m.to)
+			"Cannot move %s to %s: a module can only be moved to a module, and a resource only to a resource.",
+			m.from, m.to)
 	case m.from.IsModule():
 		if len(named(to, m.to)) > 0 {
 			return nil, diags.Errorf(nil, "Invalid target address",

@@ -24,8 +24,8 @@ func stillOpen(s *state.Snapshot, what string, touches func(state.InFlight) bool
 		recoverAs := func(how string) diag.Command { return diag.Command(fmt.Sprintf("recover '%s' %s", a, how)) }
 		diags = append(diags, &diag.Diagnostic{Severity: diag.Error, Address: a.String(),
 			Summary: "Interrupted operation is not resolved",
-			Detail: fmt.Sprintf("Cannot %s: a run ended in the middle of the %s of %s, which is known by that address "+
-				"until you say what became of it. Nothing was changed.", what, f.Action, f.Object),
+			Detail: fmt.Sprintf("Cannot %s: a run ended in the middle of the %s of %s, which keeps that address "+
+				"until you resolve the operation. Nothing was changed.", what, f.Action, f.Object),
 			Advice: resolving(f, recoverAs)})
 	}
 	return diags
@@ -35,12 +35,13 @@ func stillOpen(s *state.Snapshot, what string, touches func(state.InFlight) bool
 func resolving(f state.InFlight, recoverAs func(string) diag.Command) *diag.Advice {
 	if f.Action == state.ActionCreate {
 		return diag.Advise("Look for the object, run one of these, then try again:\n"+
-			"  %s    (it exists: take it over)\n  %s       (it does not exist)\n"+
-			"  %s      (leave it alone, and drop it from the state)", recoverAs("--adopt ID"), recoverAs("--retry"),
+			"  %s    (it exists: import it)\n  %s       (it does not exist)\n"+
+			"  %s      (leave it unmanaged, and remove it from the state)",
+			recoverAs("--adopt ID"), recoverAs("--retry"),
 			recoverAs("--forget"))
 	}
 	return diag.Advise("Look at the object, run one of these, then try again:\n"+
-		"  %s       (keep what the state says of it)\n  %s      (drop it from the state)", recoverAs("--retry"),
+		"  %s       (keep its entry in the state)\n  %s      (remove it from the state)", recoverAs("--retry"),
 		recoverAs("--forget"))
 }
 

@@ -71,7 +71,7 @@ func statePush(ctx context.Context, c *command.Call, l *command.Locking, name st
 		})
 	if conflict := (*state.ConflictError)(nil); errors.As(problem, &conflict) && !force {
 		return c.Say("Failed to write state: %s. To write it anyway, use state push -force: "+
-			"what the stored state has beyond it is forgotten.", problem)
+			"objects that only the stored state has are lost.", problem)
 	}
 	if problem != nil {
 		return c.Say("Failed to write state: %s", problem)

@@ -77,7 +77,7 @@ func replaceProvider(ctx context.Context, c *command.Call, snapshot *state.Snaps
 			false)
 		if err != nil {
 			return edited{}, diag.List{}.Errorf(nil, "Error asking for approval: "+err.Error(),
-				"Nothing was changed. Without someone who answers, use -auto-approve.")
+				"Nothing was changed. Without interactive input, use -auto-approve.")
 		}
 		if answer != "yes" {
 			c.Tell("Cancelled replacing providers.\n")

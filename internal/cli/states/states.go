@@ -65,8 +65,8 @@ func parseTargets(s *state.State, texts []string) (targets []addr.Target, diags 
 }
 
 func notInState(s *state.State, t addr.Target) diag.List {
-	advice := "What was just written stands in the state after the next apply; \"state list\" shows what is " +
-		"there now." + didYouMean(s, t.String())
+	advice := "New configuration appears in the state after the next apply; \"state list\" shows the current " +
+		"objects." + didYouMean(s, t.String())
 	switch {
 	case t.IsModule():
 		return diag.List{}.Errorf(nil, "Unknown module", "The state contains no module at %s. %s", t, advice)

@@ -55,14 +55,14 @@ func mark(s *state.State, a addr.AbsResourceInstance, taint, allowMissing bool) 
 	switch {
 	case o == nil && allowMissing:
 		return edited{}, diag.List{}.Warnf(nil, "No such resource instance",
-			"The state has no instance %s, which is no error because of -allow-missing.", a)
+			"The state has no instance %s, which is not an error because of -allow-missing.", a)
 	case o == nil:
-		return edited{}, diag.List{}.Errorf(nil, "No such resource instance", "The state has no instance %s. What "+
-			"was just written stands in the state after the next apply; \"state list\" shows what is there now.%s", a,
+		return edited{}, diag.List{}.Errorf(nil, "No such resource instance", "The state has no instance %s. New "+
+			"configuration appears in the state after the next apply; \"state list\" shows the current objects.%s", a,
 			didYouMean(s, a.String()))
 	case !taint && o.Status != state.Tainted:
 		return edited{}, diag.List{}.Errorf(nil, "Resource instance is not tainted",
-			"The instance %s is not tainted, so there is nothing to take back.", a)
+			"The instance %s is not tainted, so there is no taint to remove.", a)
 	}
 	status, text := state.Ready, "Resource instance %s has been successfully untainted.\n"
 	if taint {

@@ -72,10 +72,10 @@ func addDynamic(groups map[string]*blockGroup, block *hcl.Block) diag.List {
 	case len(content.Blocks) == 0:
 		rng := content.MissingItemRange
 		return diags.Errorf(&rng, "Missing dynamic content block",
-			"A \"dynamic\" block needs a \"content\" block in it, which is the body of each block that it makes.")
+			"A \"dynamic\" block needs a \"content\" block, which is the body of each block it creates.")
 	case len(content.Blocks) > 1:
 		return diags.Errorf(&content.Blocks[1].DefRange, "Extraneous dynamic content block",
-			"A \"dynamic\" block has one \"content\" block. Remove this one.")
+			"A \"dynamic\" block can have only one \"content\" block. Remove this one.")
 	}
 	item := blockItem{def: block.DefRange, dynamic: d, body: Compile(content.Blocks[0].Body, &g.nested.Block)}
 	inside := item.body.traversals
@@ -160,7 +160,7 @@ func (d *dynamicBlock) over(ctx *hcl.EvalContext) (cty.Value, cty.ValueMarks, di
 			"The value of for_each is null. Use an empty collection for no blocks."))
 	case !v.CanIterateElements() && v.Type() != cty.DynamicPseudoType:
 		diags = diags.Extend(Problem(d.forEach, ctx, "Invalid dynamic for_each value",
-			"The value of for_each is a %s; a list, set, map, tuple or object is needed.", v.Type().FriendlyName()))
+			"The value of for_each is a %s; it must be a list, set, map, tuple or object.", v.Type().FriendlyName()))
 	}
 	return v, marks, diags
 }
@@ -182,13 +182,13 @@ func (d *dynamicBlock) labelOf(ctx *hcl.EvalContext, allowed cty.ValueMarks) (st
 	v, err := convert.Convert(v, cty.String)
 	switch {
 	case err != nil:
-		return bad("A label is text, and this value is not: %s.", err)
+		return bad("A label must be a string: %s.", err)
 	case !subset(marks, allowed):
 		return bad("A sensitive or ephemeral value cannot be a label: labels are part of the object's address.")
 	case v.IsNull():
 		return bad("This label is null. A label must be a string.")
 	case !v.IsKnown():
-		return bad("This label is known only after apply. Labels must be known while planning.")
+		return bad("This label is known only after apply. Labels must be known during planning.")
 	}
 	return v.AsString(), nil
 }

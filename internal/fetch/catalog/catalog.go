@@ -137,7 +137,7 @@ func (c Catalog) Locate(ctx context.Context, m Module, version string) (string, 
 	}
 	if said == "" {
 		return "",
-			fmt.Errorf("the registry %s sent an invalid answer: it does not say where version %s of the module %s is",
+			fmt.Errorf("the registry %s sent an invalid answer: it has no address for version %s of the module %s",
 				m.Host, version, m)
 	}
 	source, err := Follow(doc.URL, said)
@@ -179,7 +179,7 @@ func Follow(from *url.URL, said string) (string, error) {
 		return "", errors.New("it is not a web address")
 	}
 	if u.Host == "" || !slices.Contains(offered[getter], u.Scheme) {
-		return "", fmt.Errorf("%.200q is on this machine, or has a scheme that a server may not choose",
+		return "", fmt.Errorf("%.200q is on this machine, or has a scheme that servers may not use",
 			config.ShownAnswer(said))
 	}
 	if u.Scheme == "https" || u.Scheme == "ssh" {

@@ -134,7 +134,8 @@ func verify(ctx context.Context, name string, sums []checksum) error {
 	for i, sum := range sums {
 		if got := hashed[i].Sum(nil); string(got) != string(sum.sum) {
 			return fmt.Errorf(
-				"the archive has the checksum %x, and the source asks for %s: it was changed, or it is another one",
+				"the archive has the checksum %x, and the source asks for %s: it was changed, or it is a different "+
+					"package",
 				got, sum.text)
 		}
 	}

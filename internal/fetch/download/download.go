@@ -94,7 +94,7 @@ func (g *Getter) fetch(ctx context.Context, pkg, dir string, o order) error {
 		return g.http(ctx, u, dir, o)
 	case "file":
 		if !o.named {
-			return fmt.Errorf("%.200q is on this machine, and a server may not choose that", Shown(address))
+			return fmt.Errorf("%.200q is on this machine, and servers may not refer to it", Shown(address))
 		}
 		return g.local(ctx, u, dir, o)
 	case "oci":
@@ -103,7 +103,7 @@ func (g *Getter) fetch(ctx context.Context, pkg, dir string, o order) error {
 		return fmt.Errorf("packages are not fetched from %s. Put the module into a Git repository or into an "+
 			"archive behind a web server, or copy it into the project", services[getter])
 	case "ssh":
-		return fmt.Errorf("the kind of source is not given. For a Git repository write %q", "git::"+Shown(address))
+		return fmt.Errorf("the source has no type. For a Git repository, write %q", "git::"+Shown(address))
 	}
 	return fmt.Errorf("%.50q is not a known way to fetch packages: expected git, https, http, oci or file",
 		getter)
@@ -113,7 +113,7 @@ var services = map[string]string{"hg": "Mercurial", "s3": "Amazon S3", "gcs": "G
 
 // noChecksum reports that a source has a checksum and the package cannot be compared with it.
 func noChecksum(what string) string {
-	return "the source asks for a checksum, which only an archive has, and the package is " + what
+	return "the source has a checksum, but only archives have checksums, and the package is " + what
 }
 
 // local uses what is on this machine: an archive is unpacked, a folder linked to.

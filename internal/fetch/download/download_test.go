@@ -123,13 +123,13 @@ func TestHostileArchivesAreRefused(t *testing.T) {
 		"up":       {tar.Header{Name: "../evil"}, "could leave"},
 		"absolute": {tar.Header{Name: "/etc/evil"}, "could leave"},
 		"link": {tar.Header{Name: "l", Linkname: "../../evil", Typeflag: tar.TypeSymlink},
-			"leads out of the folder"},
+			"outside of the folder"},
 		"linkabs": {tar.Header{Name: "l", Linkname: "/etc/passwd", Typeflag: tar.TypeSymlink},
-			"leads out of the folder"},
+			"outside of the folder"},
 		"hard":   {tar.Header{Name: "l", Linkname: "a", Typeflag: tar.TypeLink}, "link to another entry"},
 		"device": {tar.Header{Name: "d", Typeflag: tar.TypeChar}, "device"},
 		"ours": {tar.Header{Name: ".git/l", Linkname: "../../evil", Typeflag: tar.TypeSymlink},
-			"leads out of the folder"},
+			"outside of the folder"},
 		"setuid": {tar.Header{Name: "s", Mode: 0o4755}, "special permissions"},
 		"bomb":   {tar.Header{Name: "b", Size: 2 << 20}, "more than 1048576 bytes"},
 	} {
@@ -140,12 +140,12 @@ func TestHostileArchivesAreRefused(t *testing.T) {
 	p.Answer("web.example", "/chain.tar.gz",
 		content(archive(t, tar.Header{Name: "p/q/d", Linkname: "../..", Typeflag: tar.TypeSymlink}, tar.Header{
 			Name: "p/q/a", Linkname: "d/../../..", Typeflag: tar.TypeSymlink})))
-	p.refuses("https://web.example/chain.tar.gz", "leads out of the folder")
+	p.refuses("https://web.example/chain.tar.gz", "outside of the folder")
 	// An archive is not git's: what it has in .git is judged as all the rest.
 	p.Answer("web.example", "/ours-too.tar.gz",
 		content(archive(t, tar.Header{Name: ".git/q/d", Linkname: "../..", Typeflag: tar.TypeSymlink}, tar.Header{
 			Name: ".git/q/a", Linkname: "d/../../..", Typeflag: tar.TypeSymlink})))
-	p.refuses("https://web.example/ours-too.tar.gz", "leads out of the folder")
+	p.refuses("https://web.example/ours-too.tar.gz", "outside of the folder")
 	p.Answer("web.example", "/good.tar.gz",
 		content(archive(t, tar.Header{Name: "a.tf"}, tar.Header{Name: "b/l", Linkname: "../a.tf",
 			Typeflag: tar.TypeSymlink})))
@@ -171,7 +171,7 @@ func TestChecksumsAreCompared(t *testing.T) {
 		}
 	}
 	p.refuses("https://web.example/a.zip?checksum=sha256:"+strings.Repeat("0", 64),
-		"it was changed, or it is another one")
+		"it was changed, or it is a different package")
 	p.refuses("https://web.example/a.zip?checksum=sha512:"+sum, "cannot be used")
 	p.refuses("https://web.example/a.zip?checksum=file:https://web.example/sums", "cannot be used")
 }
@@ -200,12 +200,12 @@ func TestAChecksumIsNeverIgnored(t *testing.T) {
 	}
 	folder := filepath.ToSlash(t.TempDir())
 	for source, want := range map[string]string{
-		"https://web.example/page?checksum=" + bad:           "it was changed, or it is another one",
-		"https://web.example/sub?checksum=" + bad:            "it was changed, or it is another one",
-		"https://web.example/bad?checksum=" + good:           "it was changed, or it is another one",
-		"https://web.example/git?checksum=" + good:           "which only an archive has",
-		"git::https://git.example/x.git?checksum=" + good:    "which only an archive has",
-		"file://" + folder + "?checksum=" + good:             "which only an archive has",
+		"https://web.example/page?checksum=" + bad:           "it was changed, or it is a different package",
+		"https://web.example/sub?checksum=" + bad:            "it was changed, or it is a different package",
+		"https://web.example/bad?checksum=" + good:           "it was changed, or it is a different package",
+		"https://web.example/git?checksum=" + good:           "only archives have checksums",
+		"git::https://git.example/x.git?checksum=" + good:    "only archives have checksums",
+		"file://" + folder + "?checksum=" + good:             "only archives have checksums",
 		"https://web.example/page?checksum=x":                "cannot be used",
 		"git::https://git.example/x.git?ref=v1&checksum=md5": "cannot be used",
 	} {
@@ -235,7 +235,7 @@ func TestAFolderIsTakenOutOfItsPackageItself(t *testing.T) {
 	if err != nil || statErr != nil || !info.IsDir() || !slices.Equal(names(t, got), []string{"main.tf"}) {
 		t.Errorf("%v %v: it must be the folder itself", err, statErr)
 	}
-	p.refuses("https://web.example/inner", "leads out of the folder")
+	p.refuses("https://web.example/inner", "outside of the folder")
 }
 
 func TestServersCannotSendUsAnywhere(t *testing.T) {
@@ -251,7 +251,7 @@ func TestServersCannotSendUsAnywhere(t *testing.T) {
 		{"file::http:///etc", "on this machine"}, {"git::https:///etc", "on this machine"},
 		{"http::file:///etc", "on this machine"}, {"https::ssh://web.example/x.zip", "may not choose"},
 		{"ssh://web.example/x", "may not choose"},
-		{"", "neither an archive"}, {"https://web.example/x.zip//../..", "leads out"},
+		{"", "is not an archive"}, {"https://web.example/x.zip//../..", "leads out"},
 	} {
 		path := fmt.Sprint("/page", i)
 		p.Answer("web.example", path, func(w http.ResponseWriter, _ *http.Request) {
@@ -486,7 +486,7 @@ func TestGitAsksNobody(t *testing.T) {
 		w.Header().Set("WWW-Authenticate", `Basic realm="x"`)
 		w.WriteHeader(http.StatusUnauthorized)
 	}))
-	p.refuses("git::https://git.example/x.git", "Passwords and keys cannot be typed")
+	p.refuses("git::https://git.example/x.git", "Passwords and keys cannot be entered")
 	p.Serve("slow.example", http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }))
 	usual := p.getter.Environ
 	p.getter.Environ = append(slices.Clone(usual), "GIT_HTTP_LOW_SPEED_LIMIT=1000", "GIT_HTTP_LOW_SPEED_TIME=1")

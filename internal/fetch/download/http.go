@@ -96,12 +96,12 @@ func (g *Getter) page(ctx context.Context, u *url.URL, dir string, o order) erro
 		said = meta(string(doc.Body))
 	}
 	if said == "" {
-		return fmt.Errorf("%s is neither an archive, whose name ends in %s, nor does it say where the package is: "+
-			"there is no X-Terraform-Get header and no terraform-get element", plain(u), archiveNames)
+		return fmt.Errorf("%s is not an archive, whose name ends in %s, and does not refer to a package: it has no "+
+			"X-Terraform-Get header and no terraform-get element", plain(u), archiveNames)
 	}
 	source, err := catalog.Follow(doc.URL, said)
 	if err != nil {
-		return fmt.Errorf("%s names a package that cannot be fetched: %w", plain(u), err)
+		return fmt.Errorf("%s refers to a package that cannot be fetched: %w", plain(u), err)
 	}
 	pkg, sub := splitSource(source)
 	next := order{hops: o.hops - 1, sums: o.sums}

@@ -183,8 +183,8 @@ func hint(err error, said *gitError) error {
 	for _, sign := range []string{"could not read Username", "could not read Password", "Permission denied (publickey",
 		"Host key verification failed", "terminal prompts disabled"} {
 		if strings.Contains(said.text, sign) {
-			return fmt.Errorf("%w. Passwords and keys cannot be typed here: set up a credential helper of git, an "+
-				"ssh agent or the file of known hosts, so that git needs no answers", err)
+			return fmt.Errorf("%w. Passwords and keys cannot be entered here: set up a Git credential helper, an SSH "+
+				"agent or the known_hosts file, so that git does not ask", err)
 		}
 	}
 	return err

@@ -45,8 +45,8 @@ func Parse(filename string, src []byte) (File, diag.List) {
 	for _, block := range content.Blocks {
 		if block.Type == "module" {
 			diags = diags.Warnf(&block.DefRange, "Dependency locks for modules are not yet supported",
-				"This lock file has an entry for a module, but only providers can be locked. It may be meant for a "+
-					"later version. The block is left out when the file is written next.")
+				"This lock file has an entry for a module, but only providers can be locked. The entry may be for a "+
+					"later version. The next write of the file removes it.")
 			continue
 		}
 		entry, more := parseEntry(block)
@@ -77,7 +77,7 @@ func parseEntry(block *hcl.Block) (Entry, diag.List) {
 		diags = diags.Errorf(&block.LabelRanges[0], "Invalid provider source address", "%s.", err)
 	case p.IsBuiltin():
 		diags = diags.Errorf(&block.LabelRanges[0], "Invalid provider source address",
-			"Provider %s is part of this program, so that no version of it can be chosen. Remove the block.", p)
+			"Provider %s is part of this program, so it has no selectable version. Remove the block.", p)
 	case p.String() != label:
 		diags = diags.Errorf(&block.LabelRanges[0], "Non-normalized provider source address",
 			"The address of this provider must be written in full, as %q.", p)
@@ -146,7 +146,7 @@ func parseHashes(attr *hcl.Attribute) ([]Hash, diag.List) {
 	}
 	if len(items) == 0 {
 		return nil, diags.Errorf(attr.Expr.Range().Ptr(), "Invalid provider hash set", "The argument \"hashes\" must "+
-			"hold at least one hash. An empty list would let every package pass: remove the argument, or restore the "+
+			"have at least one hash. An empty list would accept every package: remove the argument, or restore the "+
 			"file from version control.")
 	}
 	var hashes []Hash

@@ -56,7 +56,7 @@ func (e *PlatformError) Error() string {
 	if more := len(names) - maxNames; more > 0 {
 		names = append(names[:maxNames], fmt.Sprintf("and %d more", more))
 	}
-	return fmt.Sprintf("version %s is not available for %s; it is there for %s", e.Version, e.Platform,
+	return fmt.Sprintf("version %s is not available for %s; it is available for %s", e.Version, e.Platform,
 		strings.Join(names, ", "))
 }
 

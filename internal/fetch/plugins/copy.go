@@ -105,7 +105,8 @@ func (o CopyOptions) copy(ctx context.Context, p addr.Provider) error {
 // keep puts a copy of an archive into its place as a whole.
 func keep(ctx context.Context, p packages.Package, mirror, target string) error {
 	if !p.Packed {
-		return fmt.Errorf("the package %s is not packed, so that its checksums are not those of its publisher", p.Path)
+		return fmt.Errorf("the package %s is not an archive, so its checksums differ from those of its publisher",
+			p.Path)
 	}
 	in, err := regular.Open(p.Path)
 	if err != nil {

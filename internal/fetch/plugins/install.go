@@ -47,7 +47,7 @@ func (in *installer) install(ctx context.Context, t *task) {
 		}
 	case len(t.found.sources) == 0:
 		t.queryFailed(
-			"version %s was installed a moment ago, but has disappeared. Another process works in the same directory",
+			"version %s was installed a moment ago, but has disappeared. Another process uses the same directory",
 			t.version)
 		return
 	default:
@@ -132,8 +132,8 @@ func accepts(hashes []lockfile.Hash, archive lockfile.Hash) func(lockfile.Hash) 
 			return nil
 		}
 		return fmt.Errorf("the package has none of the checksums of the lock file, but %s. Either the package was "+
-			"changed since it was locked, or the lock file knows only packages of other platforms; in that case "+
-			"\"providers lock -platform=%s\" adds this one", h, packages.Current())
+			"changed after it was locked, or the lock file has only packages for other platforms; in that case, add "+
+			"this platform with \"providers lock -platform=%s\"", h, packages.Current())
 	}
 }
 

@@ -198,7 +198,7 @@ func selectVersion(ctx context.Context, sources Sources, p addr.Provider, wanted
 	e.Constraints = constraints
 	found, ok := available.offer(e.Version)
 	if !ok {
-		return selection{}, fmt.Errorf("there is no version %s, which the lock file has; there are %s", e.Version,
+		return selection{}, fmt.Errorf("version %s from the lock file is not available; available are %s", e.Version,
 			available)
 	}
 	return selection{e, known, found}, nil

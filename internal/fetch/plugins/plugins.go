@@ -232,8 +232,8 @@ func (in *installer) choose(ctx context.Context, t *task) {
 	p, wanted := t.Provider, in.Wanted[t.Provider]
 	if p.Namespace == legacyNamespace {
 		t.diags = t.diags.Errorf(nil, "Invalid legacy provider address",
-			"The state has objects of provider %q, an address of before Terraform 0.13 that does not say whose "+
-				"provider it is. Say it with the command: state replace-provider %s NAMESPACE/%s", p.String(), p,
+			"The state has objects of provider %q, an address from before Terraform 0.13 without a namespace. Set "+
+				"the full address with: state replace-provider %s NAMESPACE/%s", p.String(), p,
 			p.Type)
 		return
 	}
@@ -287,17 +287,16 @@ func (in *installer) nothingFound(t *task, err error) {
 		in.progress(Step{Kind: StepServedHere, Provider: t.Provider})
 	case errors.As(err, &missing):
 		t.diags = t.diags.Errorf(nil, "Invalid provider registry host", "The host %q in the address of provider %s "+
-			"has no registry of providers. Check the address, or name a mirror that has the provider in the CLI "+
+			"has no provider registry. Check the address, or add a mirror that has the provider to the CLI "+
 			"configuration.", t.Host, t.Provider)
 	default:
-		t.queryFailed("%s", cmp.Or(err, errors.New("no place to install from has this provider")))
+		t.queryFailed("%s", cmp.Or(err, errors.New("no installation source has this provider")))
 	}
 }
 
 func noMatch(wanted require.Constraints) string {
 	if wanted.IsEmpty() {
-		return "all of its versions are pre-releases, which are used only where a constraint asks for exactly that " +
-			"version"
+		return "all of its versions are pre-releases, which are used only if a constraint requires exactly that version"
 	}
 	return fmt.Sprintf("no version matches the constraint %s", wanted)
 }
@@ -308,17 +307,17 @@ func (t *task) pick(available catalog, wanted require.Constraints) {
 	var elsewhere *packages.PlatformError
 	switch {
 	case !ok:
-		t.queryFailed("the version %s of the lock file is not there any more; there are %s", t.version, available)
+		t.queryFailed("version %s from the lock file is no longer available; available are %s", t.version, available)
 		t.diags = t.diags.Advise("Run \"%s\" to choose another one.", diag.Command("init -upgrade"))
 	case errors.As(found.check(t.wish()), &elsewhere):
 		t.notForThisPlatform(elsewhere)
 	case len(found.Protocols) > 0 && !slices.ContainsFunc(found.Protocols, remote.Speaks):
-		advice := "No version that the constraints allow speaks one of these."
+		advice := "No version that the constraints allow supports one of these."
 		fit := slices.DeleteFunc(slices.Clone(available.offers), func(o offer) bool {
 			return len(o.Protocols) > 0 && !slices.ContainsFunc(o.Protocols, remote.Speaks) || !wanted.Allow(o.Version)
 		})
 		if len(fit) > 0 {
-			advice = fmt.Sprintf("The newest version that speaks one of these is %s: ask for it with version = %q.",
+			advice = fmt.Sprintf("The newest version that supports one of these is %s: require it with version = %q.",
 				fit[0].Version, fit[0].Version.String())
 		}
 		t.diags = t.diags.Errorf(nil, "Incompatible provider version", "Provider %s: %s. %s", t.ForDisplay(),
@@ -345,12 +344,12 @@ const upgrade = "Run \"%s\" to choose a new version, or change the constraint."
 func (t *task) queryFailed(format string, args ...any) {
 	hint := ""
 	if t.Host == addr.DefaultProviderHost && t.Namespace == "hashicorp" {
-		hint = fmt.Sprintf(" Where required_providers has no source for %s, this address is meant; if the provider "+
-			"is somebody else's, give its source there.", t.Type)
+		hint = fmt.Sprintf(" Where required_providers has no source for %s, this address is used; if it is a "+
+			"different provider, set its source there.", t.Type)
 	}
 	t.diags = t.diags.Errorf(nil, "Failed to query available provider packages",
 		"Could not choose a version of provider %s: %s.\n\nThe command \"providers\" shows which modules need it and "+
-			"what versions they ask for.%s", t.ForDisplay(), strings.TrimSuffix(fmt.Sprintf(format, args...), "."),
+			"which versions they require.%s", t.ForDisplay(), strings.TrimSuffix(fmt.Sprintf(format, args...), "."),
 		hint)
 }
 

@@ -195,7 +195,7 @@ func TestALockThatNoLongerFitsIsAnError(t *testing.T) {
 	os.RemoveAll(w.opts.Folder.Dir)
 	w.has("hashicorp/null", "3.0.0")
 	_, diags = w.install()
-	wantError(t, diags, "3.1.0 of the lock file is not there any more", "3.0.0")
+	wantError(t, diags, "3.1.0 from the lock file is no longer available", "3.0.0")
 }
 
 func TestAChangedPackageIsNeitherInstalledNorUsed(t *testing.T) {

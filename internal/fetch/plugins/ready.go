@@ -100,13 +100,14 @@ func notReady(opts ReadyOptions, undecided, broken []string) (diags diag.List) {
 			how, command = "To make the first selections and write the lock file, run:\n  %s", "init"
 		}
 		diags = diags.Errorf(nil, "Inconsistent dependency lock file",
-			"What the lock file selects does not fit the configuration:\n  - %s", strings.Join(undecided, "\n  - ")).
+			"The selections in the lock file do not match the configuration:\n  - %s", strings.Join(undecided, "\n  "+
+				"- ")).
 			Advise(how, diag.Command(command))
 	}
 	// Init, which decides on the others, installs these too.
 	if len(broken) > 0 && len(undecided) == 0 {
-		diags = diags.Errorf(nil, "Required plugins are not installed", "What is installed is not what the lock file "+
-			"selects:\n  - %s", strings.Join(broken, "\n  - ")).
+		diags = diags.Errorf(nil, "Required plugins are not installed", "The installed providers are not those that "+
+			"the lock file selects:\n  - %s", strings.Join(broken, "\n  - ")).
 			Advise("To install the plugins that this configuration needs, run:\n  %s", diag.Command("init"))
 	}
 	return diags

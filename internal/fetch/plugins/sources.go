@@ -144,8 +144,8 @@ func (s Sources) search(ctx context.Context, p addr.Provider) (catalog, error) {
 	if len(looked) == 0 {
 		return catalog{}, errors.New("the provider_installation block of the CLI configuration has no method for it")
 	}
-	return catalog{}, fmt.Errorf("it was not found in %s. Check its name, or put a package into a folder that the "+
-		"CLI configuration names as filesystem_mirror", strings.Join(looked, ", "))
+	return catalog{}, fmt.Errorf("it was not found in %s. Check its name, or put a package into a folder that is a "+
+		"filesystem_mirror in the CLI configuration", strings.Join(looked, ", "))
 }
 
 // ask asks places. before are those that were looked in before; the result has all of them.

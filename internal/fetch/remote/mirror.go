@@ -121,8 +121,8 @@ func stated(ctx context.Context, p packages.Package, archive lockfile.Hash, hash
 			!strings.HasPrefix(h, "zh:")
 	})
 	if len(hashes) == 0 {
-		return packages.Unauthenticated, fmt.Errorf("the mirror states hashes of kinds that cannot be checked here, "+
-			"such as %.100q, and none of the kinds h1 and zh", said[0])
+		return packages.Unauthenticated, fmt.Errorf("the mirror lists only hashes of unsupported kinds, such as "+
+			"%.100q, and none of the kinds h1 and zh", said[0])
 	}
 	if slices.Contains(hashes, string(archive)) {
 		return packages.Checksum, nil
@@ -134,6 +134,6 @@ func stated(ctx context.Context, p packages.Package, archive lockfile.Hash, hash
 	if slices.Contains(hashes, string(files)) {
 		return packages.Checksum, nil
 	}
-	return packages.Unauthenticated, fmt.Errorf("what was downloaded has the hashes %s and %s, and the mirror states "+
-		"%.500s: it was changed on the way, or by whoever keeps it", files, archive, strings.Join(hashes, ", "))
+	return packages.Unauthenticated, fmt.Errorf("what was downloaded has the hashes %s and %s, but the mirror lists "+
+		"%.500s: it was changed in transit or on the server", files, archive, strings.Join(hashes, ", "))
 }

@@ -129,8 +129,8 @@ func (r Registry) Fetch(ctx context.Context, w packages.Wish, dir string, progre
 		return packages.Fetched{}, err
 	}
 	if want := archiveHash(sum); h != want {
-		return packages.Fetched{}, discard(p, fmt.Errorf("what was downloaded has the checksum %s, and the publisher "+
-			"has signed %s: it was changed on the way, or by whoever keeps it", h, want))
+		return packages.Fetched{}, discard(p, fmt.Errorf("what was downloaded has the checksum %s, but the publisher "+
+			"has signed %s: it was changed in transit or on the server", h, want))
 	}
 	return packages.Fetched{Package: p, Proof: proof}, nil
 }
@@ -142,7 +142,8 @@ func (a packageAnswer) check(w packages.Wish) (sum [sha256.Size]byte, err error)
 	case err != nil || len(raw) != len(sum):
 		return sum, fmt.Errorf("%.100q is not a SHA-256 checksum", a.SHASum)
 	case a.OS != w.Platform.OS || a.Arch != w.Platform.Arch:
-		return sum, fmt.Errorf("it was asked for %s and describes a package for %.100s", w.Platform, a.OS+"_"+a.Arch)
+		return sum, fmt.Errorf("the answer to a request for %s describes a package for %.100s",
+			w.Platform, a.OS+"_"+a.Arch)
 	case a.Filename == "" || strings.ContainsAny(a.Filename, "/\\\x00\n"):
 		return sum, fmt.Errorf("%.100q is not the name of a file", a.Filename)
 	case len(a.Keys.GPG) == 0:
@@ -163,7 +164,7 @@ type ProtocolError struct {
 }
 
 func (e *ProtocolError) Error() string {
-	return fmt.Sprintf("version %s speaks version %.100s of the plugin protocol, and this program speaks 5 and 6",
+	return fmt.Sprintf("version %s uses version %.100s of the plugin protocol, but this program supports 5 and 6",
 		e.Version, strings.Join(e.Protocols, ", "))
 }
 

@@ -409,7 +409,7 @@ func TestANetworkMirrorStatesHashes(t *testing.T) {
 	}{
 		"of the files":   {`"hashes":["` + fetchtest.FilesHash(archive) + `","h1:other"]`, packages.Checksum, ""},
 		"of the archive": {`"hashes":["` + fetchtest.ArchiveHash(archive) + `"]`, packages.Checksum, ""},
-		"unknown scheme": {`"hashes":["h9:x"]`, 0, "cannot be checked here"},
+		"unknown scheme": {`"hashes":["h9:x"]`, 0, "unsupported kinds"},
 		"wrong":          {fmt.Sprintf(`"hashes":["zh:%x"]`, sha256.Sum256(nil)), 0, "the mirror states"},
 		"a wrong type":   {`"hashes":"x"`, 0, "where a list is expected"},
 	} {

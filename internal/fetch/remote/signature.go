@@ -81,7 +81,7 @@ func verify(text, signature []byte, keys []signingKey, anchors Anchors) (proof p
 		}
 		return proof, nil
 	}
-	return packages.Proof{}, errors.New("none of the publisher's keys that the registry names has made it")
+	return packages.Proof{}, errors.New("none of the publisher's keys in the registry has made it")
 }
 
 // check returns who of a ring has signed a text. That a key has expired does not matter: releases stay as they were

@@ -45,7 +45,7 @@ func staysInside(name, to string) error {
 	plain := path.Join(path.Dir(name), to)
 	if to == "" || len(to) > maxLink || path.IsAbs(to) || strings.ContainsAny(to, "\\\x00:") ||
 		!filepath.IsLocal(filepath.FromSlash(plain)) {
-		return fmt.Errorf("the entry %.200q is a link that leads out of the folder, to %.200q", name, to)
+		return fmt.Errorf("the entry %.200q is a link to a place outside of the folder, %.200q", name, to)
 	}
 	return nil
 }
@@ -120,12 +120,12 @@ func checkLink(top, name, rel string) error {
 	// It leads nowhere, or round in circles, and must not begin to lead out when somebody makes its target.
 	if err != nil {
 		if slash := filepath.ToSlash(to); path.Clean(slash) != strings.TrimSuffix(slash, "/") {
-			return fmt.Errorf("the link %.200q leads nowhere, by way of %.200q", rel, to)
+			return fmt.Errorf("the link %.200q has no valid target; it goes through %.200q", rel, to)
 		}
 		return nil
 	}
 	if in, err := filepath.Rel(top, real); err != nil || !filepath.IsLocal(in) {
-		return fmt.Errorf("the link %.200q leads out of the folder, to %.200q", rel, real)
+		return fmt.Errorf("the link %.200q points outside of the folder, to %.200q", rel, real)
 	}
 	return nil
 }

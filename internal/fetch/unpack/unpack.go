@@ -103,7 +103,7 @@ func openZip(file *os.File, limits Limits) (*zip.Reader, error) {
 		return nil, limits.tooMany()
 	}
 	if errors.Is(err, zip.ErrFormat) {
-		return nil, errors.New("it is not a zip archive, or is cut off")
+		return nil, errors.New("it is not a zip archive, or is truncated")
 	}
 	if err != nil {
 		return nil, err
@@ -148,7 +148,7 @@ func TarGz(ctx context.Context, name string, r io.Reader, dir string, limits Lim
 	plain, err := gzip.NewReader(r)
 	switch {
 	case errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, gzip.ErrHeader):
-		return fmt.Errorf("what is at %s is not an archive that gzip has packed, or is cut off", name)
+		return fmt.Errorf("the content of %s is not a gzip archive, or is truncated", name)
 	case err != nil:
 		return fmt.Errorf("read the archive %s: %w", name, err)
 	}
@@ -194,9 +194,9 @@ func damage(err error) error {
 	case errors.Is(err, io.ErrUnexpectedEOF):
 		return errors.New("it is cut off")
 	case errors.As(err, &bzip2Problem):
-		return errors.New("it is not an archive that bzip2 has packed, or is damaged")
+		return errors.New("it is not a bzip2 archive, or is damaged")
 	case errors.As(err, &deflateProblem), errors.Is(err, gzip.ErrChecksum), errors.Is(err, zip.ErrChecksum):
-		return errors.New("it is damaged: what is in it is not what was packed")
+		return errors.New("it is damaged: its checksum does not match")
 	}
 	return err
 }
@@ -334,7 +334,7 @@ func (t *target) add(name string, mode fs.FileMode, in io.Reader) error {
 	// The same name twice fails: which of the two is meant would depend on who reads.
 	out, err := t.root.OpenFile(local, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode.Perm()&0o755|0o600)
 	if errors.Is(err, fs.ErrExist) {
-		return fmt.Errorf("the name %.200q is there twice, or another one that is the same on this file system", name)
+		return fmt.Errorf("the name %.200q appears twice, or another name is the same on this file system", name)
 	}
 	if err != nil {
 		return err

@@ -86,7 +86,8 @@ func (r *request) read(got *Answer, expected string) (*answer, diag.List) {
 	diags := r.diagnostics(a)
 	if root.Kind == strictjson.Null && !r.silent && r.action != "read" && r.action != "import" {
 		diags = diags.Append(
-			r.badAnswer(a, "null means that there is no such object, which only read and import can say; expected: "+
+			r.badAnswer(a, "null means that the object does not exist, which only read and import can return; "+
+				"expected: "+
 				expected))
 	}
 	return a, diags
@@ -150,15 +151,15 @@ func (r *request) unreadable(got *Answer, err error, expected string) *diag.Diag
 	if len(bytes.TrimSpace(got.Result)) == 0 {
 		problem = "it printed nothing on standard output"
 		if got.Held {
-			problem += ", which something that it started in the background still holds open: redirect the output of " +
-				"such programs"
+			problem += ", which a background process that it started still has open: redirect the output of such " +
+				"processes"
 		}
 	} else {
 		if bad != nil {
 			line, column := strictjson.Position(got.Result, bad.Offset)
 			problem = fmt.Sprintf("standard output, line %d, column %d: %s", line, column, problem)
 		}
-		problem += ". Standard output must hold the answer and nothing else; messages belong on standard error"
+		problem += ". Print only the answer on standard output, and messages on standard error"
 	}
 	return r.invalid(got.Program, problem+". Expected: "+expected, got.Result)
 }
@@ -247,7 +248,7 @@ func (r *request) failure(got *Answer) *diag.Diagnostic {
 	}
 	message := strings.TrimRight(f.Message, "\r\n")
 	if message == "" {
-		detail += ` It said nothing on standard error. Its author can make it say there what went wrong, or print ` +
+		detail += ` It printed nothing on standard error. Its author can print the reason there, or print ` +
 			`{"diagnostics": [{"severity": "error", "summary": "…"}]}.`
 	} else {
 		detail += "\n\n" + r.quote(message)
@@ -289,7 +290,7 @@ func (r *request) unanswered(err error) *diag.Diagnostic {
 		return say(sumNotReady, "Provider %s runs %s, which the operating system refuses to start: %s. %s",
 			r.h.m().Name, start.Path, start.Err, startAdvice(start))
 	case errors.As(err, &limit):
-		return say(sumAnswer, "%s: %s. An answer is one JSON value; messages belong on standard error.", r.asked(),
+		return say(sumAnswer, "%s: %s. An answer must be one JSON value; print messages on standard error.", r.asked(),
 			limit)
 	case errors.As(err, &full):
 		return say(sumAnswer,
@@ -297,7 +298,8 @@ func (r *request) unanswered(err error) *diag.Diagnostic {
 			r.asked(), full)
 	case errors.As(err, &output):
 		return r.invalid(output.Program, output.Problem+
-			". Standard output is for messages only, one a line; what is for people belongs on standard error",
+			". Standard output is only for protocol messages, one per line; print messages for people on standard "+
+			"error",
 			output.Line)
 	case errors.As(err, &stopped):
 		left := ""
@@ -349,7 +351,7 @@ func (r *request) diagnostic(a *answer, given *strictjson.Value) *diag.Diagnosti
 	if path := given.Get("attribute"); path != nil && path.Kind != strictjson.Null && r.block != nil {
 		found, err := message.Path(r.block.ImpliedType(), path)
 		if err != nil {
-			d.Detail = strings.TrimSpace(fmt.Sprintf("%s\n\n(The program named a place that does not exist: %s.)",
+			d.Detail = strings.TrimSpace(fmt.Sprintf("%s\n\n(The program's attribute path does not exist: %s.)",
 				d.Detail, strings.TrimSuffix(r.redactIn(err.Error(), words(path)...), ".")))
 		}
 		d.Path = r.valid(found)
@@ -427,7 +429,7 @@ func (r *request) identified(a *answer, rt *provider.ResourceType, before, state
 	}
 	if len(missing) > 0 && !diags.HasErrors() && !state.IsNull() {
 		diags = diags.Append(r.badAnswer(a, fmt.Sprintf("the type has an identity, but there is no value for its %s. "+
-			"Answer with a member \"identity\" beside \"state\"", strings.Join(missing, ", "))))
+			"Answer with the member \"identity\" as well as \"state\"", strings.Join(missing, ", "))))
 	}
 	if len(missing) > 0 {
 		return cty.NullVal(ty), diags

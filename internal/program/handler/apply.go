@@ -69,7 +69,7 @@ func (r *request) written(a *answer, diags diag.List, rt *provider.ResourceType,
 		return resp
 	case a.gone():
 		resp.Diagnostics = resp.Diagnostics.Append(
-			r.badAnswer(a, `"state" is null, but the object was to be there afterwards. Expected: `+stateAnswer))
+			r.badAnswer(a, `"state" is null, but the object should exist afterwards. Expected: `+stateAnswer))
 		if action == "create" {
 			resp.State = cty.NilVal
 		}

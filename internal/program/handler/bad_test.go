@@ -137,7 +137,7 @@ func badAnswers(t *testing.T, d driver) {
 	}{
 		"nothing": {"", []string{"printed nothing on standard output", `Expected: {"state": {…}}`,
 			"may already have changed something"}},
-		"no json": {"", []string{"line 1, column 1", "messages belong on standard error",
+		"no json": {"", []string{"line 1, column 1", "print messages on standard error",
 			"Output: created 42"}},
 		"two values":      {"a", []string{"line 1, column 24", "something follows after the end"}},
 		"array":           {"", []string{"an object was expected, not an array"}},
@@ -151,22 +151,22 @@ func badAnswers(t *testing.T, d driver) {
 		"string":          {"", []string{"an object was expected, not a string"}},
 		"changed":         {"a", []string{"state.name", `"thing"`, `"other"`}},
 		"huge number":     {"", []string{"the exponent of the number is larger"}},
-		"bad number":      {"a", []string{"state.serial", "the string does not hold one"}},
+		"bad number":      {"a", []string{"state.serial", "the string is not one"}},
 		"bad diagnostics": {"", []string{`"diagnostics" must be an array`}},
-		"bad path":        {"null", []string{"a place that does not exist", `Did you mean "name"?`}},
+		"bad path":        {"null", []string{"does not exist", `Did you mean "name"?`}},
 		"bad dynamic":     {"a", []string{`{"value": …, "type": …}`}},
 		"cut":             {"", []string{"the string has no end"}},
 		"flood stdout":    {"", []string{"more than 64 MiB"}},
 		"noise around": {
-			"noisy", []string{"line 1, column 1", "Standard output must hold the answer and nothing else"}},
+			"noisy", []string{"line 1, column 1", "Print only the answer on standard output"}},
 		"exit 3": {"null", []string{"it ended with exit status 3", "quota exceeded",
 			"create toy_thing"}},
-		"silence":                     {"null", []string{"It said nothing on standard error"}},
-		"exit 75":                     {"null", []string{"asks to try again later"}},
+		"silence":                     {"null", []string{"It printed nothing on standard error"}},
+		"exit 75":                     {"null", []string{"try again later"}},
 		"die":                         {"", []string{"ended by a signal"}},
 		"half":                        {"half", []string{"No DNS .ports", "The name is taken."}},
 		"flood stderr":                {"null", []string{"exit status 1", "the end"}},
-		"daemon instead of an answer": {"", []string{"something that it started in the background"}},
+		"daemon instead of an answer": {"", []string{"a background process"}},
 	} {
 		t.Run(do, func(t *testing.T) {
 			if runtime.GOOS == "windows" && strings.HasPrefix(do, "da") {

@@ -9,7 +9,7 @@ import (
 // Caller carries calls to a program and its answers back. There is one implementation for each mode of a manifest.
 // Calls may be made concurrently; the handler keeps to the manifest's concurrency.
 //
-// An error means that the call did not get to its end. Without an answer beside it nothing was run; with one the
+// An error means that the call did not finish. Without an answer beside it nothing was run; with one the
 // program was, so that it may have changed something, and the answer holds what it said until then. A program that
 // ended with a failure has answered; see Answer.Failure. Errors of a type of this package or of package program are
 // explained to the user, with advice; any other one is shown as it is.

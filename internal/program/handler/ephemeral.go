@@ -34,7 +34,7 @@ func (h *handler) OpenEphemeral(ctx context.Context, req provider.OpenEphemeralR
 		var problem error
 		if resp.RenewAt, problem = renewal(a); problem == nil && !resp.RenewAt.IsZero() && !t.Does("renew") {
 			problem = errors.New(
-				`"renew_at" asks for a renewal, but the manifest does not say that the type implements "renew"`)
+				`"renew_at" requests a renewal, but the manifest does not list "renew" for the type`)
 		}
 		if problem != nil {
 			// The output is not shown again: what it is about stands in it beside secrets.

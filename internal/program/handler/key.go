@@ -61,7 +61,8 @@ func (r *request) named(a *answer, rt *provider.ResourceType, req provider.Apply
 	}
 	if !resp.Diagnostics.HasErrors() {
 		d := r.badAnswer(a,
-			fmt.Sprintf("state.%s is not set, but the object is found again by it. Expected: {\"state\": {%q: …}}",
+			fmt.Sprintf("state.%s is not set, but it is needed to find the object again. Expected: {\"state\": {%q: "+
+				"…}}",
 				key, key))
 		d.Path = cty.GetAttrPath(key)
 		resp.Diagnostics = resp.Diagnostics.Append(d)
@@ -71,9 +72,9 @@ func (r *request) named(a *answer, rt *provider.ResourceType, req provider.Apply
 // withoutKey warns of an object that is stored though it cannot be found again.
 func (r *request) withoutKey(rt *provider.ResourceType, problem string) *diag.Diagnostic {
 	d := r.problem("Object has no id", fmt.Sprintf("%s, and %s. The stored object has no value for %q, probably "+
-		"because its creation failed halfway. It stays in the state as it is. "+
-		"If it exists, import it in place of this one, or delete it by hand. If it does not, remove it from the "+
-		"state with the command state rm.", r.asked(), problem, keyOf(rt, r.t)))
+		"because its creation failed halfway. The state is not changed. If the object exists, import it instead, or "+
+		"delete it by hand. If it does not exist, remove it from the state with state rm.",
+		r.asked(), problem, keyOf(rt, r.t)))
 	d.Severity = diag.Warning
 	return d
 }

@@ -48,9 +48,12 @@ func driveAnswers(t *testing.T, text string, f answering, opts handler.Options) 
 }
 
 const keyed = `{"protocol": 1, "name": "toy", "command": ["toy"], "schema": {"resource_schemas": {
-  "toy_box":  {"attributes": {"id": {"type": "string", "computed": true}, "text": {"type": "string", "optional": true}}},
-  "toy_file": {"import": "path", "attributes": {"id": {"type": "string", "computed": true}, "path": {"type": "string", "required": true}}},
-  "toy_row":  {"identity": {"attributes": {"row": {"type": "number", "required_for_import": true}}}, "attributes": {"id": {"type": "number", "computed": true}}},
+  "toy_box":  {"attributes": {"id": {"type": "string", "computed": true}, "text": {"type": "string",
+"optional": true}}},
+  "toy_file": {"import": "path", "attributes": {"id": {"type": "string", "computed": true}, "path": {"type": "string",
+"required": true}}},
+  "toy_row":  {"identity": {"attributes": {"row": {"type": "number",
+"required_for_import": true}}}, "attributes": {"id": {"type": "number", "computed": true}}},
   "toy_own":  {"attributes": {"id": {"type": "string", "optional": true, "computed": true}}},
   "toy_sole": {"attributes": {"text": {"type": "string", "optional": true}}}
 }}}`
@@ -71,7 +74,7 @@ func TestACreationWithoutAnIdIsNoObject(t *testing.T) {
 		{"toy_box", `failure {}`, "nothing", "no such thing"},
 		{"toy_file", `{}`, "null", ""},
 		{"toy_row", `{"identity": {"row": 7}}`, "null", ""},
-		{"toy_row", `{"state": {"id": "x"}, "identity": {}}`, "nobody knows", "the string does not hold one"},
+		{"toy_row", `{"state": {"id": "x"}, "identity": {}}`, "nobody knows", "the string is not one"},
 		{"toy_own", `{"state": {"id": null}}`, `"mine"`, "state.id is not set"},
 		{"toy_sole", `{}`, "no id", ""},
 	} {
@@ -123,7 +126,7 @@ func TestAnObjectKeepsItsId(t *testing.T) {
 	for _, answer := range []string{`{"state": {"id": null}}`, `{"state": {"id": ""}}`} {
 		d := driveAnswers(t, keyed, says("read", answer), handler.Options{})
 		resp := d.p.Read(t.Context(), provider.ReadRequest{Type: "toy_box", Prior: box("7", "a")})
-		if !strings.Contains(texts(resp.Diagnostics), "When the object is gone, the answer is null") ||
+		if !strings.Contains(texts(resp.Diagnostics), "If the object no longer exists, answer null") ||
 			!resp.State.RawEquals(box("7", "a")) {
 			t.Errorf("read answered with %s: got %#v\n%s", answer, resp.State, texts(resp.Diagnostics))
 		}
@@ -163,7 +166,7 @@ func TestAnImportWithoutAnIdIsNoObject(t *testing.T) {
 		`"toy_box":  {"implements": ["create", "read", "delete", "import"], `, 1)
 	d := driveAnswers(t, text, says("import", `{"state": {"text": "x"}}`), handler.Options{})
 	if resp := d.p.Import(t.Context(), provider.ImportRequest{Type: "toy_box", ID: "7"}); !strings.Contains(
-		texts(resp.Diagnostics), "When there is no such object, the answer is null") {
+		texts(resp.Diagnostics), "If there is no such object, answer null") {
 		t.Errorf("got %s", texts(resp.Diagnostics))
 	}
 }

@@ -23,8 +23,8 @@ func (h *handler) List(ctx context.Context, req provider.ListRequest) provider.L
 	list, t := h.typeOf(provider.ListResource, req.Type)
 	if rt == nil || list == nil {
 		return provider.ListResponse{Diagnostics: diag.List{}.Errorf(nil, "Objects cannot be listed",
-			`Provider %s does not say how to list the objects of %s. Its author can give the type an "identity", and `+
-				`add "list" to what it implements.`, h.m().Name, req.Type)}
+			`Provider %s cannot list the objects of %s. Its author can add an "identity" to the type, and "list" `+
+				`to its "implements".`, h.m().Name, req.Type)}
 	}
 	config := req.Config
 	if config == cty.NilVal || config.IsNull() {
@@ -76,7 +76,7 @@ func (r *request) listed(a *answer, rt *provider.ResourceType, where string, ite
 	identity, diags := r.identified(one, rt, cty.NilVal, null)
 	if !diags.HasErrors() && identity.IsNull() {
 		diags = diags.Append(
-			r.badAnswer(a, where+".identity does not name the object: a value is missing that an import requires"))
+			r.badAnswer(a, where+".identity is incomplete: a value that imports require is missing"))
 	}
 	listed := provider.Listed{Identity: identity}
 	if name := item.Get("display_name"); name != nil && name.Kind == strictjson.String {

@@ -64,8 +64,8 @@ type oneShot struct {
 // temporary is the exit status EX_TEMPFAIL.
 const temporary = 75
 
-const temporaryAdvice = `With this it asks to try again later. The member "retry" of the type in the manifest makes ` +
-	`calls that only read do so.`
+const temporaryAdvice = `This status means: try again later. To retry read-only calls automatically, set "retry" for ` +
+	`the type in the manifest.`
 
 // Call implements Caller.
 func (c *oneShot) Call(ctx context.Context, call Call) (*Answer, error) {
@@ -197,8 +197,8 @@ func newStart(m *manifest.Manifest, s Surroundings, command manifest.Command, me
 	}
 	if _, err := os.Stat(argv[0]); err != nil && member == "command" && prepares(m) &&
 		strings.HasPrefix(argv[0], cache) {
-		return notReady("Provider %s is not prepared: there is no %s. The command \"prepare\" of its manifest has to "+
-			"make it. Run: tombolo provider prepare %s", m.Name, argv[0], m.Dir)
+		return notReady("Provider %s is not prepared: %s does not exist. The command \"prepare\" in its manifest "+
+			"creates it. Run: tombolo provider prepare %s", m.Name, argv[0], m.Dir)
 	}
 	env = append(program.Environ(env), fmt.Sprintf("TOMBOLO_PROTOCOL=%d", manifest.Protocol), "TOMBOLO_PROVIDER_DIR="+
 		m.Dir, "PYTHONUTF8=1")
@@ -247,7 +247,7 @@ func lookupAdvice(err *program.LookupError) string {
 	case strings.ContainsAny(err.Program, `/\`):
 		return "Check the command in " + manifest.FileName + "."
 	}
-	return "Install it, or add the folder that it is in to PATH."
+	return "Install it, or add its folder to PATH."
 }
 
 // startAdvice returns what to do about a file that the system does not run.

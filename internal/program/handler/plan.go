@@ -133,13 +133,13 @@ func (r *request) replaced(a *answer) ([]cty.Path, *diag.Diagnostic) {
 	for _, item := range given.Items {
 		path, err := message.Path(r.block.ImpliedType(), item)
 		if err != nil {
-			return nil, r.badAnswer(a, `"replace" holds a path that does not exist: `+r.redactIn(err.Error(),
+			return nil, r.badAnswer(a, `"replace" has a path that does not exist: `+r.redactIn(err.Error(),
 				words(item)...))
 		}
 		if len(path) == 0 {
 			return nil,
 				r.badAnswer(a,
-					`"replace" holds a path without steps; one that forces a replacement is such as ["name"]`)
+					`"replace" has an empty path; expected a path such as ["name"]`)
 		}
 		paths = append(paths, path)
 	}

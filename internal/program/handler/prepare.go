@@ -35,10 +35,10 @@ func (e *PreparationError) Error() string { return e.detail(e.Output) }
 
 func (e *PreparationError) detail(output string) string {
 	if output = strings.TrimSpace(output); output == "" {
-		output = "(It said nothing.)"
+		output = "(It printed nothing.)"
 	}
-	return fmt.Sprintf("Provider %s is prepared once on each machine, and the command for that ended with %s. "+
-		"Correct what it complains of, and do the same again, or run: tombolo provider prepare %s\n\n%s\n\nCommand: %s",
+	return fmt.Sprintf("Provider %s is prepared once on each machine, but the command for that ended with %s. Fix "+
+		"the problem it reports, and try again, or run: tombolo provider prepare %s\n\n%s\n\nCommand: %s",
 		e.Provider, e.State, e.Dir, output, e.Command)
 }
 
@@ -79,8 +79,8 @@ func Prepare(ctx context.Context, m *manifest.Manifest, s Surroundings, again bo
 	if failed := (*fs.PathError)(nil); !ran && errors.As(err, &failed) {
 		err = &NotReadyError{Summary: sumUnprepared, Ours: true,
 			Detail: fmt.Sprintf(
-				"Provider %s is prepared once on each machine, in the folder %s, which cannot be made: %s. "+
-					"XDG_CACHE_HOME can name another folder for what can be made again.", m.Name, start.Cache, err)}
+				"Provider %s is prepared once on each machine, in the folder %s, which cannot be created: %s. Set "+
+					"XDG_CACHE_HOME to use another cache folder.", m.Name, start.Cache, err)}
 	}
 	return start.Cache, ran, err
 }

@@ -254,7 +254,7 @@ func TestAProgramWhosePreparationCannotBeMadeSaysSo(t *testing.T) {
 	}
 	u.write("needs.txt", "")
 	u.write("prepare.sh", "true")
-	if err := u.call(u.provider(nil)); err == nil || !strings.Contains(err.Error(), "is not prepared: there is no ") {
+	if err := u.call(u.provider(nil)); err == nil || !strings.Contains(err.Error(), "is not prepared: ") {
 		t.Errorf("got %v", err)
 	}
 	if err := os.WriteFile(filepath.Join(u.cache, "file"), nil, 0o600); err != nil {
@@ -264,7 +264,7 @@ func TestAProgramWhosePreparationCannotBeMadeSaysSo(t *testing.T) {
 	t.Setenv("HOME", filepath.Join(u.cache, "file"))
 	u.write("prepare.sh", makeTool)
 	if err := u.call(u.provider(nil)); err == nil || !strings.Contains(err.Error(),
-		"XDG_CACHE_HOME can name another folder") {
+		"Set XDG_CACHE_HOME to use another cache folder") {
 		t.Errorf("got %v", err)
 	}
 	var failed *handler.PreparationError
@@ -272,7 +272,7 @@ func TestAProgramWhosePreparationCannotBeMadeSaysSo(t *testing.T) {
 	u.write("prepare.sh", "exit 1")
 	_, _, err := handler.Prepare(t.Context(), m, handler.Surroundings{Cache: filepath.Join(u.cache, "c")}, true,
 		func(string) {})
-	if !errors.As(err, &failed) || !strings.Contains(err.Error(), "It said nothing") {
+	if !errors.As(err, &failed) || !strings.Contains(err.Error(), "It printed nothing") {
 		t.Errorf("got %v", err)
 	}
 }

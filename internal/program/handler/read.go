@@ -27,7 +27,7 @@ func (h *handler) Read(ctx context.Context, req provider.ReadRequest) provider.R
 	r.object("state", rt.Block, req.Prior, false)
 	r.private(req.Private)
 	r.identity(rt, req.Identity)
-	a, diags := r.call(stateAnswer + ", or null when the object is gone")
+	a, diags := r.call(stateAnswer + ", or null if the object no longer exists")
 	resp.Diagnostics = diags
 	lost := r.nameless(rt, req.Prior, req.Identity)
 	switch {
@@ -53,8 +53,8 @@ func (h *handler) Read(ctx context.Context, req provider.ReadRequest) provider.R
 	}
 	if !lost && r.nameless(rt, v, identity) {
 		resp.Diagnostics = resp.Diagnostics.Append(
-			r.badAnswer(a, fmt.Sprintf("state.%s is not set, but the object is found again by it. When the object "+
-				"is gone, the answer is null", keyOf(rt, t))))
+			r.badAnswer(a, fmt.Sprintf("state.%s is not set, but it is needed to find the object again. If the "+
+				"object no longer exists, answer null", keyOf(rt, t))))
 		return resp
 	}
 	resp.State, resp.Identity, resp.Private = v, identity, a.remembered(req.Private)
@@ -74,8 +74,8 @@ func (h *handler) Import(ctx context.Context, req provider.ImportRequest) provid
 		return h.askImport(ctx, rt, req, byIdentity)
 	case t.Import == "":
 		return provider.ImportResponse{Diagnostics: diag.List{}.Errorf(nil, "Resource cannot be imported",
-			`Provider %s does not say how to import %s. Its author can name the attribute that is the id, as `+
-				`"import": "id", or implement the action import.`, h.m().Name, req.Type)}
+			`Provider %s cannot import %s. Its author can set the attribute that is the id, as "import": "id", or `+
+				`implement the action import.`, h.m().Name, req.Type)}
 	case byIdentity:
 		vals := rt.Block.EmptyValue().AsValueMap()
 		for name, v := range req.Identity.AsValueMap() {
@@ -86,7 +86,7 @@ func (h *handler) Import(ctx context.Context, req provider.ImportRequest) provid
 		found.State, found.Identity = cty.ObjectVal(vals), req.Identity
 	case req.ID == "":
 		return provider.ImportResponse{Diagnostics: diag.List{}.Errorf(nil, "Invalid import id",
-			"The id is empty. It goes into the attribute %q.", t.Import)}
+			"The id is empty. It is the value of the attribute %q.", t.Import)}
 	default:
 		vals := rt.Block.EmptyValue().AsValueMap()
 		vals[t.Import] = cty.StringVal(req.ID)
@@ -113,7 +113,7 @@ func (h *handler) askImport(ctx context.Context, rt *provider.ResourceType, req 
 		return provider.ImportResponse{Diagnostics: diags}
 	case a.gone() || a.get("state") == nil:
 		return provider.ImportResponse{Diagnostics: diags.Errorf(nil, "Cannot import non-existent remote object",
-			"Provider %s found no %s of that id.", h.m().Name, req.Type)}
+			"Provider %s found no %s with that id.", h.m().Name, req.Type)}
 	}
 	state, problems := r.merge(a, "state", rt.Block, cty.NullVal(rt.Block.ImpliedType()))
 	found := provider.ImportedObject{Type: req.Type, State: state, Private: a.remembered(nil)}
@@ -126,8 +126,8 @@ func (h *handler) askImport(ctx context.Context, rt *provider.ResourceType, req 
 		problems = problems.Extend(more)
 	}
 	if !problems.HasErrors() && r.nameless(rt, state, found.Identity) {
-		problems = problems.Append(r.badAnswer(a, fmt.Sprintf("state.%s is not set, but the object is found again by "+
-			"it. When there is no such object, the answer is null", keyOf(rt, r.t))))
+		problems = problems.Append(r.badAnswer(a, fmt.Sprintf("state.%s is not set, but it is needed to find the "+
+			"object again. If there is no such object, answer null", keyOf(rt, r.t))))
 	}
 	return provider.ImportResponse{Imported: []provider.ImportedObject{found}, Diagnostics: diags.Extend(problems)}
 }

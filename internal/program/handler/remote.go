@@ -75,12 +75,12 @@ func (r *request) withStates(ctx context.Context, a *answer, asked *strictjson.V
 func (r *request) mayNotAsk(a *answer, asked *strictjson.Value, round int) *diag.Diagnostic {
 	switch {
 	case !r.reads && r.action != "open" || r.action == "schema" || r.action == "call":
-		return r.badAnswer(a, fmt.Sprintf("%q is not for %s. Ask for states in calls that change nothing, such as "+
-			"data, read, plan and configure, or in open", "remote_state", r.action))
+		return r.badAnswer(a, fmt.Sprintf("%q is not for %s. Request states only in read-only calls, such as data, "+
+			"read, plan and configure, or in open", "remote_state", r.action))
 	case asked.Kind != strictjson.Object:
 		return r.badAnswer(a, fmt.Sprintf("%q is %s. Expected: %s", "remote_state", asked.Kind, remoteAnswer))
 	case round == mostRounds:
-		return r.badAnswer(a, fmt.Sprintf("it has asked for states %d times and does not answer", round))
+		return r.badAnswer(a, fmt.Sprintf("it has requested states %d times without answering", round))
 	case r.h.opts.RemoteState == nil:
 		return r.problem(sumRemote, "States of other configurations are not available here.")
 	}

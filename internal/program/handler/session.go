@@ -221,9 +221,9 @@ func (c *sessions) forget(r *running) {
 	c.current = nil
 	if c.crashes++; c.crashes > 1 && c.refused == nil && c.closing.Err() == nil {
 		c.refused = &NotReadyError{
-			Summary: sumNotReady, Detail: fmt.Sprintf("The program of provider %s has ended twice before it was told "+
-				"to. It is not started again in this run. "+
-				"In a session it reads one call a line from standard input, and goes on until its input ends.\n\n"+
+			Summary: sumNotReady, Detail: fmt.Sprintf("The program of provider %s has ended twice before the end of "+
+				"the session. It is not started again in this run. In a session, it must read one call per line from "+
+				"standard input, until the input ends.\n\n"+
 				"Program: %s", c.m.Name, r.shown)}
 	}
 }
@@ -344,8 +344,8 @@ func (r *running) answer(p *session.Pending, call Call) (*Answer, error) {
 		case a.Failure.Temporary:
 			a.Failure.Advice = temporaryAdvice
 		case a.Failure.Missing:
-			a.Failure.Advice = fmt.Sprintf("That means that it does not know the action %s. The manifest says what a "+
-				"program implements, and must not say more.", call.Action)
+			a.Failure.Advice = fmt.Sprintf("This means that it does not support the action %s. The manifest must "+
+				"list only actions that the program implements.", call.Action)
 		}
 	}
 	return a, nil

@@ -26,7 +26,7 @@ type nowhere struct{}
 
 // Load implements jsonschema.URLLoader.
 func (nowhere) Load(url string) (any, error) {
-	return nil, fmt.Errorf("it refers to %s, and only references inside of the document are followed", url)
+	return nil, fmt.Errorf("it refers to %s, but only references within the document are supported", url)
 }
 
 // check reads the keywords of an attribute.
@@ -120,7 +120,7 @@ func (r *reader) knownKeywords(v *node) {
 }
 
 // Problem returns why a value is not allowed, as a clause; "" when it is. The clause holds the value only where show is
-// true. Null and what is not wholly known are always allowed.
+// true. Null and what is not fully known are always allowed.
 func (c *Check) Problem(v cty.Value, show bool) string {
 	if v.IsNull() || !v.IsWhollyKnown() {
 		return ""

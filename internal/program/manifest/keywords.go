@@ -68,7 +68,7 @@ func (r *reader) fit(v *node, ty cty.Type) {
 		for _, of := range slices.Sorted(maps.Keys(about)) {
 			if of != kind && slices.Contains(about[of], m.Name) {
 				r.errorAt(m.Offset, "The keyword %q is for values that are %ss. The value here is always of the kind "+
-					"%q, with which it would find nothing wrong.%s", m.Name, of, kind, twin(m.Name, kind))
+					"%q, so the keyword has no effect.%s", m.Name, of, kind, twin(m.Name, kind))
 			}
 		}
 		switch m.Name {
@@ -87,7 +87,7 @@ func (r *reader) fit(v *node, ty cty.Type) {
 		{"minProperties", "maxProperties"}} {
 		low, high := numberIn(v.Get(pair[0])), numberIn(v.Get(pair[1]))
 		if low != nil && high != nil && low.Cmp(high) > 0 {
-			r.errorf(v.Get(pair[0]), "No value has at least %s and at most %s: exchange %q and %q.",
+			r.errorf(v.Get(pair[0]), "No value is at least %s and at most %s: swap %q and %q.",
 				v.Get(pair[0]).Text, v.Get(pair[1]).Text, pair[0], pair[1])
 		}
 	}
@@ -126,14 +126,14 @@ func (r *reader) fitType(v *node, kind string) {
 			return
 		}
 	}
-	r.errorf(v, "By the type of the attribute every value is of the kind %q, so it can never be of this kind. Leave "+
-		"the keyword out.", kind)
+	r.errorf(v, "Because of the attribute's type, every value is of the kind %q and never of this kind. Remove the "+
+		"keyword.", kind)
 }
 
 // fitValue reports a value that cannot occur.
 func (r *reader) fitValue(v *node, kind string) {
 	if got := kindIn(v); v.Kind == strictjson.Null {
-		r.errorf(v, "null is always allowed, since an attribute without a value has it. Leave it out.")
+		r.errorf(v, "null is always allowed, because an attribute without a value is null. Remove it.")
 	} else if got != kind {
 		r.errorf(v, "Every value is of the kind %q here, so it is never this one, which is of the kind %q.", kind, got)
 	}

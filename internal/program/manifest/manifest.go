@@ -195,7 +195,8 @@ func Load(dir string) (*Manifest, diag.List) {
 	switch {
 	case errors.Is(err, os.ErrNotExist):
 		return nil, diag.List{}.Errorf(nil, "No program provider there",
-			"There is no %s in %s. A folder with a program provider has one, beside its program.", FileName, abs)
+			"There is no %s in %s. The folder of a program provider must have this file beside its program.",
+			FileName, abs)
 	case err != nil:
 		return nil, diag.List{}.Errorf(nil, "Program provider cannot be used", "Its manifest cannot be read: %s.", err)
 	}

@@ -131,7 +131,7 @@ func TestMistakesAreNamedWithLineAndNearestWord(t *testing.T) {
 		`{"protocol": 1, "name": "P", "command": ["x"], "schema": {}}`:                              `needs a "name"`,
 		`{"protocol": 1, "name": "p", "schema": {}}`:                                                `needs a "command"`,
 		`{"protocol": 1, "name": "p", "command": [], "schema": {}}`:                                 `at least the name of a program`,
-		`{"protocol": 1, "name": "p", "command": {}, "schema": {}}`:                                 `say at least "default"`,
+		`{"protocol": 1, "name": "p", "command": {}, "schema": {}}`:                                 `add at least "default"`,
 		`{"protocol": 1, "name": "p", "command": {"Windows 11": ["x"]}, "schema": {}}`:              `"linux", "darwin" or "windows"`,
 		`{"protocol": 1, "name": "p", "command": "x", "schema": {}}`:                                `must be an array with a string for each word`,
 		`{"protocol": 1, "name": "p", "command": ["x"]}`:                                            `needs a "schema"`,
@@ -173,7 +173,7 @@ func TestMistakesAreNamedWithLineAndNearestWord(t *testing.T) {
 		withAttribute(`"type": "string", "required": true, "computed": true`): `is "required", so`,
 		withAttribute(`"type": "string", "required": true, "default": "x"`):   `is "required", so`,
 		withAttribute(
-			`"type": "string", "computed": true, "default": "x"`): `has use for a default`,
+			`"type": "string", "computed": true, "default": "x"`): `can have a default`,
 		withAttribute(
 			`"type": "string", "optional": true, "default": 1`): `does not fit the type`,
 		withAttribute(`"type": "string", "optional": true, "default": null`):                       `default of null`,
@@ -182,8 +182,8 @@ func TestMistakesAreNamedWithLineAndNearestWord(t *testing.T) {
 			`"type": "string", "optional": true, "write_only": true, "default": "x"`): `is write-only, so its value`,
 		withAttribute(`"type": "string", "computed": true, "force_new": true`): `cannot be set`,
 		withAttribute(
-			`"type": "string", "optional": true, "stable": true`): `only has a meaning`,
-		withAttribute(`"type": "string", "optional": true, "encoding": "string"`): `holds no numbers`,
+			`"type": "string", "optional": true, "stable": true`): `only has an effect`,
+		withAttribute(`"type": "string", "optional": true, "encoding": "string"`): `has no numbers`,
 		withAttribute(
 			`"type": "number", "optional": true, "encoding": "hex"`): `must be one of "string"`,
 		withAttribute(
@@ -199,7 +199,7 @@ func TestMistakesAreNamedWithLineAndNearestWord(t *testing.T) {
 		`{"protocol": 1, "name": "p", "command": "bash ./x.sh", "schema": {}}`:                                       `["bash", "./provider.sh"]`,
 		`{"protocol": 1, "name": "p", "command": {"default": "x"}, "schema": {}}`:                                    `m.json:1,53-53|no shell splits`,
 		`{"protocol": 1, "name": "p", "command": {"macos": ["x"]}, "schema": {}}`:                                    `"darwin"`,
-		`{"protocol": 1, "name": "p", "command": ["x"], "prepare_from": ["./a"], "schema": {}}`:                      `no "prepare"`,
+		`{"protocol": 1, "name": "p", "command": ["x"], "prepare_from": ["./a"], "schema": {}}`:                      `no effect without "prepare"`,
 		`{"protocol": 1, "name": "p", "command": ["x"], "prepare": ["y"], "prepare_from": ["a"], "schema": {}}`:      `with ./ in front`,
 		`{"protocol": 1, "name": "p", "command": ["x"], "prepare": ["y"], "prepare_from": ["./../a"], "schema": {}}`: `with ./ in front`,
 		`{"protocol": 1, "name": "p", "command": ["x"], "prepare": ["y"], "prepare_from": [], "schema": {}}`:         `is empty`,
@@ -273,11 +273,11 @@ func TestMistakesAreNamedWithLineAndNearestWord(t *testing.T) {
 			`"provider": {"attributes": {"a": {"type": "string", "computed": true}}}`): `m.json:1,87-87|neither ` +
 			`"computed"`,
 		withSchema(
-			`"provider": {"attributes": {"a": {"type": "string", "optional": true, "write_only": true}}}`): `nor "write_only"`,
+			`"provider": {"attributes": {"a": {"type": "string", "optional": true, "write_only": true}}}`): `or "write_only"`,
 		withSchema(`"provider": {"block_types": {"b": {"nesting_mode": "list", "attributes": {"a": {"type": ` +
-			`"string", "computed": true}}}}}`): `neither "computed"`,
+			`"string", "computed": true}}}}}`): `cannot be "computed"`,
 		withSchema(
-			`"provider_meta": {"attributes": {"a": {"type": "string", "computed": true}}}`): `neither "computed"`,
+			`"provider_meta": {"attributes": {"a": {"type": "string", "computed": true}}}`): `cannot be "computed"`,
 		withSchema(`"provider": {"attributes": {"a": {"nested_type": {"nesting_mode": "list", "attributes": {"b": ` +
 			`{"type": "string", "computed": true}}}, "optional": true}}}`): `The attribute "b" stands`,
 		withType(
@@ -298,7 +298,7 @@ func TestMistakesAreNamedWithLineAndNearestWord(t *testing.T) {
 		`{"protocol": 1, "name": "p", "command": {"linux_x86_64": ["x"]}, "schema": {}}`: `has the name "amd64" here`,
 		`{"protocol": 1, "name": "p", "command": {"linux_amd46": ["x"]}, "schema": {}}`:  `Did you mean "amd64"?`,
 		withType(
-			`"import": "a", "attributes": {"a": {"type": "string", "optional": true, "write_only": true}}`): `kept nowhere`,
+			`"import": "a", "attributes": {"a": {"type": "string", "optional": true, "write_only": true}}`): `not be stored`,
 		withAttribute(
 			`"type": "number", "optional": true, "json_schema": {"minLength": 1}`): `m.json:1,161-161|Did you mean ` +
 			`"minimum"?`,
@@ -335,7 +335,7 @@ func TestMistakesAreNamedWithLineAndNearestWord(t *testing.T) {
 		withAttribute(
 			`"type": "bool", "optional": true, "json_schema": {"format": "ipv4"}`): `always of the kind "boolean"`,
 		withAttribute(
-			`"type": "number", "optional": true, "json_schema": {"type": "string"}`): `Leave the keyword out`,
+			`"type": "number", "optional": true, "json_schema": {"type": "string"}`): `Remove the keyword`,
 		withAttribute(
 			`"type": "number", "optional": true, "json_schema": {"enum": [1, "2"]}`): `of the kind "string"`,
 		withAttribute(

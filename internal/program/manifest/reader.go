@@ -258,8 +258,8 @@ func (r *reader) manifest(v *node) {
 	case v.Get("protocol") == nil:
 		r.errorf(v, `The manifest needs "protocol": %d, the version of the protocol that the program speaks.`, Protocol)
 	case protocol != Protocol && protocol >= 0:
-		r.errorf(v.Get("protocol"), "The program speaks version %d of the protocol, and only version %d is known "+
-			"here. A newer release may know it.", protocol, Protocol)
+		r.errorf(v.Get("protocol"), "The program uses version %d of the protocol, but only version %d is supported. "+
+			"A newer release may support it.", protocol, Protocol)
 	}
 	if name := v.Get("name"); name == nil || name.Kind == strictjson.String && !validName.MatchString(m.Name) {
 		if name == nil {
@@ -274,7 +274,7 @@ func (r *reader) manifest(v *node) {
 	}
 	if from := v.Get("prepare_from"); from != nil && v.Get("prepare") == nil {
 		r.errorf(from,
-			`There is no "prepare" that could depend on these files. Add the command, or remove "prepare_from".`)
+			`These files have no effect without "prepare". Add that command, or remove "prepare_from".`)
 	}
 	if v.Get("command") == nil {
 		r.errorf(v, `The manifest needs a "command", such as ["bash", "./%s.sh"].`, m.Name)
@@ -284,7 +284,7 @@ func (r *reader) manifest(v *node) {
 		r.schema(schema)
 	case !m.Does("schema"):
 		r.errorf(v, `The manifest needs a "schema" that describes the provider's types, or "implements": ["schema"] `+
-			`when the program itself can tell.`)
+			`if the program itself returns it.`)
 	}
 }
 
@@ -317,22 +317,22 @@ func (r *reader) readCommand(v *node, to *Command) {
 		system, arch, has := strings.Cut(name, "_")
 		switch {
 		case system == "macos":
-			r.errorAt(at, `The operating system macOS has the name "darwin" here.`)
+			r.errorAt(at, `Use the name "darwin" for macOS.`)
 		case slices.Contains(systems, system) && has && otherArchitectures[arch] != "":
-			r.errorAt(at, `The architecture %q has the name %q here.`, arch, otherArchitectures[arch])
+			r.errorAt(at, `Use the name %[2]q for the architecture %[1]q.`, arch, otherArchitectures[arch])
 		case slices.Contains(systems[1:], system) && has && !slices.Contains(architectures, arch):
 			r.errorAt(at, `There is no architecture %q; known are %s.%s`, arch, quotedList(architectures),
 				diag.DidYouMean(arch, architectures))
 		case !platform.MatchString(name) || !slices.Contains(systems, system):
-			r.errorAt(at, `A command is for "default", or for an operating system such as "linux", "darwin" or `+
-				`"windows", if need be with an architecture: "linux_arm64".%s`, diag.DidYouMean(system, systems))
+			r.errorAt(at, `The key of a command is "default", or an operating system such as "linux", "darwin" or `+
+				`"windows", optionally with an architecture: "linux_arm64".%s`, diag.DidYouMean(system, systems))
 		}
 		if argv, ok := r.argv(v); ok {
 			(*to)[name] = argv
 		}
 	})
 	if len(v.Members) == 0 {
-		r.errorf(v, `The command is empty; say at least "default".`)
+		r.errorf(v, `The command is empty; add at least "default".`)
 	}
 }
 
@@ -351,8 +351,8 @@ func (r *reader) argv(v *node) ([]string, bool) {
 	argv, ok := r.texts(v, "A command")
 	for i, word := range argv {
 		if rest, inside := strings.CutPrefix(word, "./"); inside && !filepath.IsLocal(filepath.FromSlash(rest)) {
-			r.errorf(v.Items[i], "The file %q is outside of the folder of the provider. A provider holds all of its "+
-				"files; another program is named without ./ in front.", word)
+			r.errorf(v.Items[i], "The file %q is outside of the folder of the provider. A provider must contain all "+
+				"of its files. Write the name of another program without a leading ./.", word)
 			return nil, false
 		}
 	}
@@ -379,11 +379,12 @@ func (r *reader) prepareFrom(v *node) []string {
 	}
 	if len(list) == 0 {
 		r.errorf(v,
-			`"prepare_from" is empty. Name what the preparation reads, or leave it out: then it depends on all files.`)
+			`"prepare_from" is empty. List the files that the preparation reads, or remove it, so that the preparation `+
+				`depends on all files.`)
 	}
 	for i, name := range list {
 		if rest, inside := strings.CutPrefix(name, "./"); !inside || !filepath.IsLocal(filepath.FromSlash(rest)) {
-			r.errorf(v.Items[i], `"prepare_from" names files and folders of the provider, with ./ in front, such as `+
+			r.errorf(v.Items[i], `"prepare_from" lists files and folders of the provider with a leading ./, such as `+
 				`"./requirements.txt"; %q is not one of them.`, name)
 		}
 	}

@@ -171,7 +171,7 @@ func TestOverlayNamesThePlaceOfAMistakeAndKeepsTheRest(t *testing.T) {
 		`{"rul": []}`:                   `Did you mean "rule"?`,
 		`{"s": 1}`:                      ".s: a string was expected, not a number",
 		`{"b": "true"}`:                 ".b: a boolean was expected, not a string",
-		`{"n": "x"}`:                    ".n: a number was expected, and the string",
+		`{"n": "x"}`:                    ".n: expected a number, but the string",
 		`{"n": true}`:                   ".n: a number was expected, not a boolean",
 		`{"l": {}}`:                     ".l: an array was expected, not an object",
 		`{"l": ["a", 1]}`:               ".l[1]: a string was expected",

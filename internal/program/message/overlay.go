@@ -225,7 +225,7 @@ func (d *decoder) number(base cty.Value, given *strictjson.Value) cty.Value {
 	if given.Kind == strictjson.String {
 		inner, err := strictjson.Parse([]byte(given.Text))
 		if err != nil || inner.Kind != strictjson.Number {
-			d.failf("a number was expected, and the string does not hold one")
+			d.failf("expected a number, but the string is not one")
 			return base
 		}
 		literal = inner

@@ -120,8 +120,8 @@ func (t *Talk) Agree(version int, patience time.Duration, stop <-chan struct{}) 
 	case errors.As(err, &ended):
 		return refused("%s.%s", ended, indented(ended.Message))
 	case errors.As(err, &broken):
-		return refused("%s. Standard output is for messages only, one a line; what is for people belongs on standard "+
-			"error.\n\nOutput: %s", broken, program.Excerpt(broken.Line))
+		return refused("%s. Standard output is only for protocol messages, one per line; print messages for people "+
+			"on standard error.\n\nOutput: %s", broken, program.Excerpt(broken.Line))
 	case err != nil:
 		return err
 	case reply.Stray != nil:

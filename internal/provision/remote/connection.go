@@ -145,8 +145,8 @@ func Read(v cty.Value) (*Connection, diag.List) {
 	}
 	if c.Machine.Host == "" {
 		return nil, diag.List{{Severity: diag.Error, Summary: "No host to connect to", Path: cty.GetAttrPath("host"),
-			Detail: "The argument host of the connection block is empty: it is the address of the machine, such as " +
-				"self.public_ip."}}
+			Detail: "The argument host of the connection block is empty. Set it to the address of the machine, such " +
+				"as self.public_ip."}}
 	}
 	m := c.Machine
 	if host := text("bastion_host", ""); host != "" {

@@ -219,15 +219,15 @@ func (p *Provider) ReadData(ctx context.Context, req provider.ReadDataRequest) p
 // Import finds nothing: there is no world to look at.
 func (p *Provider) Import(_ context.Context, req provider.ImportRequest) provider.ImportResponse {
 	return provider.ImportResponse{Diagnostics: diag.List{}.Errorf(nil, "Invalid import request", "The provider is "+
-		"mocked, and there is nothing that a mock could import. Override the object with a block override_resource, "+
-		"or use a provider that is not a mock.")}
+		"mocked, and a mock cannot import objects. Override the object with an override_resource block, or use a "+
+		"real provider.")}
 }
 
 // OpenEphemeral refuses: what an ephemeral object is cannot be made up.
 func (p *Provider) OpenEphemeral(_ context.Context, req provider.OpenEphemeralRequest) provider.OpenEphemeralResponse {
 	return provider.OpenEphemeralResponse{Diagnostics: diag.List{}.Errorf(nil, "Called OpenEphemeralResource on a mock",
-		"The provider of the ephemeral resource type %q is mocked, and mocks have no ephemeral objects. Override the "+
-			"module around it, or use a provider that is not a mock.", req.Type)}
+		"The provider of the ephemeral resource type %q is mocked, and mocks have no ephemeral objects. Override its "+
+			"module, or use a real provider.", req.Type)}
 }
 
 // Stop and Close leave the real provider to those who started it.

@@ -161,7 +161,8 @@ func (l *lines) Destroyed(left suite.Left) {
 			payload["state"] = left.Path
 		}
 		l.mu.Lock()
-		view.WriteLine(l.o.View, "error", fmt.Sprintf("What %s has made could not be destroyed. Left are %s.",
+		view.WriteLine(l.o.View, "error", fmt.Sprintf("What %s created could not be destroyed. These objects are "+
+			"left: %s.",
 			Maker(left), plural(len(list), "object")), "test_cleanup",
 			append([]any{"test_cleanup", payload}, l.about(left.File, left.Run)...)...)
 		l.mu.Unlock()

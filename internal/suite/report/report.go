@@ -201,7 +201,7 @@ func (t *text) Destroyed(l suite.Left) {
 	objects := l.Objects()
 	if l.Diags.HasErrors() || len(objects) > 0 {
 		var b strings.Builder
-		fmt.Fprintf(&b, "\nWhat %s has made could not be destroyed.\n", Maker(l))
+		fmt.Fprintf(&b, "\nWhat %s created could not be destroyed.\n", Maker(l))
 		t.write(t.errors(), b.String())
 	}
 	t.diagnostics(l.Diags)
@@ -227,10 +227,11 @@ func Kept(l suite.Left) string {
 	if l.Path == "" {
 		return ""
 	}
-	text := fmt.Sprintf("\nTheir state is kept in the file %s: it tells their ids, and a configuration with\ntheir "+
+	text := fmt.Sprintf("\nThe file %s has their state, with their ids. A configuration with\ntheir "+
 		"providers destroys them with \"destroy -state=%[1]s\".\n", view.CleanLine(l.Path))
 	for _, f := range l.Open {
-		text += fmt.Sprintf("What became of the %s of %s is not known: \"recover -state=%s\" gets told.\n", f.Action,
+		text += fmt.Sprintf("The outcome of the %s of %s is unknown. Resolve it with \"recover -state=%s\".\n",
+			f.Action,
 			view.CleanLine(f.Object.String()), view.CleanLine(l.Path))
 	}
 	return text

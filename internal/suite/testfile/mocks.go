@@ -110,7 +110,7 @@ func (r *reader) mockFiles(m *Mock, dir string, at hcl.Range) {
 			why = "there is no such directory"
 		}
 		r.errorf(at, "Failed to read mock data directory",
-			"The directory %s, which source names, cannot be read: %s. It counts from the working directory.", dir, why)
+			"The directory %s, set by source, cannot be read: %s. It is relative to the working directory.", dir, why)
 		return
 	}
 	slices.Sort(names)
@@ -174,7 +174,8 @@ func (r *reader) override(list []*Override, b *hcl.Block, atPlan bool) []*Overri
 	o.AtPlan = r.atPlan(content.Attributes, atPlan)
 	a := content.Attributes["target"]
 	if a == nil {
-		r.errorf(b.DefRange, "Missing target attribute", "A block %s says with its argument target what it replaces.",
+		r.errorf(b.DefRange, "Missing target attribute", "A block %s needs the argument target, the address of what "+
+			"it overrides.",
 			b.Type)
 		return list
 	}

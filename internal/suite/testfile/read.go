@@ -58,7 +58,7 @@ func (r *reader) read(body hcl.Body) {
 			run := r.run(b)
 			if first, twice := runs[run.Name]; twice {
 				r.errorf(b.DefRange, `Duplicate "run" block names`,
-					"A run block named %q is at %s already. Each run of a file needs a name of its own.", run.Name,
+					"A run block named %q is at %s already. Each run in a file needs a unique name.", run.Name,
 					first)
 				continue
 			}
@@ -138,7 +138,7 @@ func (r *reader) declaredTwice(v *config.Variable, at hcl.Range) {
 // twice reports a block of which there can be one.
 func (r *reader) twice(b, first *hcl.Block, where string) {
 	r.errorf(b.DefRange, fmt.Sprintf("Multiple %q blocks", b.Type),
-		"This %s has a %s block at %s already. Put all into one.", where, b.Type, first.DefRange)
+		"This %s has a %s block at %s already. Combine them.", where, b.Type, first.DefRange)
 }
 
 // attributes returns what a block sets that has arguments of any name.
@@ -250,8 +250,8 @@ func (r *reader) planOptions(run *Run, b *hcl.Block) {
 		r.diags = r.diags.Extend(more)
 		run.Options.SkipRefresh = !refresh && !more.HasErrors()
 		if run.Options.SkipRefresh && run.Options.Mode == plan.RefreshOnly {
-			r.errorf(a.Range, "Incompatible plan options", "A plan with mode = refresh-only does nothing but "+
-				"refresh, so refresh cannot be false. Remove one of the two.")
+			r.errorf(a.Range, "Incompatible plan options", "A plan with mode = refresh-only only refreshes, so "+
+				"refresh cannot be false. Remove one of the two.")
 		}
 	}
 	for _, list := range []struct {
@@ -280,8 +280,8 @@ func (r *reader) module(run *Run, b *hcl.Block) {
 	r.diags = r.diags.Extend(more)
 	run.Module = call
 	if call.Kind == config.SourceRemote && !more.HasErrors() {
-		r.errorf(source.Range, "Invalid module source address", "A run takes its module from a local directory or "+
-			"from a registry, and %q is neither. Call the module from one of your own, and run that.", call.SourceRaw)
+		r.errorf(source.Range, "Invalid module source address", "The module of a run must be a local directory or "+
+			"come from a registry, but %q is neither. Write a module that calls it, and run that.", call.SourceRaw)
 		call.Kind = 0
 	}
 }
