@@ -46,7 +46,7 @@ func TestProgramsThatDoNotStartSayWhatToChange(t *testing.T) {
 		want                     []string
 	}{
 		"missing interpreter": {`["no-such-interpreter", "./p.sh"]`, "", "x", 0o600, []string{
-			`"no-such-interpreter"`, "not found", "Install it, or add the folder"}},
+			`"no-such-interpreter"`, "not found", "Install it, or add its folder"}},
 		"missing interpreter, hint": {`["no-such-interpreter", "./p.sh"]`,
 			`"requires": [{"command": "no-such-interpreter", "hint": "apt install it"}],`, "x", 0o600, []string{
 				`needs the program "no-such-interpreter"`, "apt install it"}},

@@ -379,8 +379,8 @@ func (r *reader) prepareFrom(v *node) []string {
 	}
 	if len(list) == 0 {
 		r.errorf(v,
-			`"prepare_from" is empty. List the files that the preparation reads, or remove it, so that the preparation `+
-				`depends on all files.`)
+			`"prepare_from" is empty. List the files that the preparation reads, or remove it, so that the `+
+				`preparation depends on all files.`)
 	}
 	for i, name := range list {
 		if rest, inside := strings.CutPrefix(name, "./"); !inside || !filepath.IsLocal(filepath.FromSlash(rest)) {
