@@ -80,7 +80,7 @@ func TestAnswersThatCannotBeReadSayWhatToChange(t *testing.T) {
 		`{"ok":true}`:     `The value of "ok" is a boolean: print it as a string.`,
 		`{"a":{"b":"c"}}`: `The value of "a" is an object: print it as a string of JSON, and ` +
 			`read it with jsondecode.`,
-		`{"a":["b"]}`:         `The value of "a" is an array: print it as a string that holds JSON`,
+		`{"a":["b"]}`:         `The value of "a" is an array: print it as a string of JSON`,
 		"{'a': 'b'}\n":        `print(json.dumps(...))`,
 		`{"\u001b[2Jx":true}`: `The value of "\x1b[2Jx" is a boolean`,
 	} {

@@ -38,8 +38,8 @@ func TestAProgramThatIsNoPluginIsExplained(t *testing.T) {
 			false},
 		"silent exit": {"exit 4", []string{"ended without printing its handshake line", "exit status 4"}, false},
 		"words and exit": {"echo 'python3: not found' >&2; exit 127", []string{
-			"ended without saying", "    python3: not found", "exit status 127"}, false},
-		"hang":        {"sleep 600", []string{"did not print its handshake line within 3s handshake line"}, true},
+			"ended without printing", "    python3: not found", "exit status 127"}, false},
+		"hang":        {"sleep 600", []string{"did not print its handshake line within 3s"}, true},
 		"reads stdin": {"cat; exit 5", []string{"exit status 5"}, false},
 		"no certificate": {"echo '1|5|tcp|127.0.0.1:1234|grpc'; sleep 600", []string{
 			"has no certificate in its sixth field"}, false},
