@@ -26,7 +26,7 @@ type answering interface {
 	Answered(ctx context.Context, req provider.ApplyRequest, found *program.Spooled) provider.ApplyResponse
 }
 
-// answersFolder is where programs leave their answers while this run lasts; "" for nowhere.
+// answersFolder returns the folder where programs store their answers during this run, or "".
 func (p *Project) answersFolder() string {
 	if dir := p.answers.Load(); dir != nil {
 		return *dir
@@ -41,15 +41,15 @@ func (p *Project) forgetAnswer(token string) {
 	}
 }
 
-// forgetAnswers removes answers that came to nothing: somebody knows better.
+// forgetAnswers removes answers that are no longer needed, because the operation was resolved otherwise.
 func (p *Project) forgetAnswers(tokens []string) {
 	for _, token := range tokens {
 		p.forgetAnswer(token)
 	}
 }
 
-// foldAnswers takes over what programs of a run that was killed have answered since. Those that are still at work are
-// waited for.
+// foldAnswers records the answers that programs of a killed run have stored since. It waits for programs that are still
+// running.
 func (r *Run) foldAnswers(ctx context.Context) (diags diag.List) {
 	dir := r.project.answersFolder()
 	if dir == "" {
@@ -117,7 +117,7 @@ func (r *Run) awaiting(f state.InFlight, pids []int) {
 	r.project.opts.Events.Send(event.ProgramOutput{Object: f.Object, Label: string(f.Action), Line: line})
 }
 
-// answered turns an answer into an edit of the state; nil when it does not say what there is.
+// answered converts an answer to an edit of the state, or returns nil if the answer does not describe the object.
 func (r *Run) answered(ctx context.Context, providers map[addr.Provider]answering, f state.InFlight,
 	found *program.Spooled) *state.Edit {
 	p, known := providers[f.Provider.Provider]

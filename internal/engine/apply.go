@@ -30,7 +30,7 @@ func (r *Run) Apply(ctx context.Context, pl *plan.Plan, ephemeral map[string]cty
 	return r.ApplyWith(ctx, pl, ApplyOptions{Ephemeral: ephemeral})
 }
 
-// ApplyOptions say how to apply a plan.
+// ApplyOptions hold the settings of an apply.
 type ApplyOptions struct {
 	// Ephemeral are the variables that are no part of the plan.
 	Ephemeral map[string]cty.Value
@@ -145,7 +145,7 @@ func leftUndone(pl *plan.Plan) (diags diag.List) {
 	return diags
 }
 
-// accepts refuses plans that do not belong to the state at hand.
+// accepts returns an error for plans that do not match the current state.
 func (r *Run) accepts(pl *plan.Plan) diag.List {
 	var diags diag.List
 	if pl.Errored {
@@ -201,7 +201,7 @@ func (r *Run) settled(pl *plan.Plan) []string {
 	return ops
 }
 
-// inFlight names what was under way when a run was killed.
+// inFlight describes the operation that was running when a run was killed.
 func (r *Run) inFlight() diag.List { return InterruptedWarnings(r.Snapshot()) }
 
 // BlankWarning reports that a state file of zero bytes was taken for an empty state.
@@ -264,7 +264,7 @@ func describeInFlight(severity diag.Severity, summary string, f state.InFlight) 
 	return d
 }
 
-// waysOut lists the commands that settle an interrupted creation.
+// waysOut lists the commands that resolve an interrupted creation.
 func waysOut(intro string, a addr.AbsResourceInstance) *diag.Advice {
 	recoverAs := func(how string) diag.Command { return diag.Command(fmt.Sprintf("recover '%s' %s", a, how)) }
 	return diag.Advise(intro+"\n"+
@@ -272,7 +272,7 @@ func waysOut(intro string, a addr.AbsResourceInstance) *diag.Advice {
 		"  %s      (leave it unmanaged)", recoverAs("--adopt ID"), recoverAs("--retry"), recoverAs("--forget"))
 }
 
-// unforeseen refuses a plan that was made before an operation was interrupted.
+// unforeseen returns an error for a plan that was made before an operation was interrupted.
 func unforeseen(f state.InFlight, have *state.State) diag.List {
 	summary := "Saved plan is stale"
 	if openCreation(f, have) {
@@ -283,7 +283,8 @@ func unforeseen(f state.InFlight, have *state.State) diag.List {
 	return diag.List{d}
 }
 
-// lockFailed words why the lock could not be had, or, where none was asked for, why the state could not be read.
+// lockFailed returns the problem that the lock could not be acquired or, without a lock, that the state could not be
+// read.
 func lockFailed(err error, o OpenOptions) diag.List {
 	var damaged *state.DecodeError
 	if errors.As(err, &damaged) { // the lock itself was there to be had

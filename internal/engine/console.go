@@ -18,7 +18,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/planning"
 )
 
-// ConsoleOptions say with which values a console evaluates.
+// ConsoleOptions hold the settings of a console.
 type ConsoleOptions struct {
 	// Plan makes a plan first and evaluates with planned values; otherwise resources are as the state has them.
 	Plan bool
@@ -111,7 +111,7 @@ func (c *Console) Evaluate(expr hcl.Expression, src []byte) (cty.Value, diag.Lis
 	return c.scope.Expression(expr, src, c.table)
 }
 
-// Redact takes out of a text what is secret in the configuration.
+// Redact removes secrets of the configuration from a text.
 func (c *Console) Redact(text string) string { return c.redact(text) }
 
 // Close ends the providers that were started.

@@ -238,7 +238,7 @@ func OfCheckBlock(d *diag.Diagnostic) bool {
 	return ok
 }
 
-// OpenOptions say how to take the state's lock.
+// OpenOptions hold the settings for acquiring the state's lock.
 type OpenOptions struct {
 	// Operation is shown to others who find the lock, such as state.OperationApply.
 	Operation state.Operation
@@ -330,7 +330,7 @@ func (r *Run) Close(context.Context) diag.List {
 	return diag.FromError("Error releasing the state lock", err)
 }
 
-// PlanOptions say what to plan.
+// PlanOptions hold the settings of a plan.
 type PlanOptions struct {
 	Mode         plan.Mode
 	SkipRefresh  bool
@@ -359,7 +359,7 @@ type PlanOptions struct {
 	Scope *Scope
 }
 
-// Import is one object to take over.
+// Import is one object to import.
 type Import = planning.Import
 
 // Plan compares the configuration with the state and the world. The plan comes with errors too, as far as it got,

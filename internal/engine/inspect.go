@@ -33,7 +33,7 @@ func (p *Project) WithProviders(more map[addr.Provider]provider.Factory) *Projec
 	return &c
 }
 
-// Redact takes out of a text, such as what a provider writes to its log, what the project knows to be secret by now.
+// Redact removes the secrets that the project knows so far from a text, such as a provider's log.
 func (p *Project) Redact(text string) string { return p.secrets.Redact(text) }
 
 // Dependencies returns everything that the configuration declares, and for each the numbers of what it depends on
@@ -52,7 +52,7 @@ func BuiltInProviders() []string {
 	return append([]string{"terraform.io/builtin/terraform"}, externalSources...)
 }
 
-// LockProblem words why the lock of a state could not be had.
+// LockProblem returns the problem that the lock of a state could not be acquired.
 func LockProblem(err error) diag.List { return lockFailed(err, OpenOptions{}) }
 
 // Schemas returns the schemas of all providers that the configuration, a state and changes mention, as far as they can

@@ -53,7 +53,7 @@ func TestAProgramThatIsNoPluginIsExplained(t *testing.T) {
 		"no certificate at all": {"echo '1|6|tcp|127.0.0.1:1234|grpc|" + strings.Repeat("A", 100) + "'; sleep 600",
 			[]string{"not of a DER certificate"}, false},
 		"no line end": {"printf '1|6|tcp|127.0.0.1:1234|grpc|x'; sleep 600", []string{
-			"has no line end", "    1|6|tcp|127.0.0.1:1234|grpc|x"}, true},
+			"has no newline", "    1|6|tcp|127.0.0.1:1234|grpc|x"}, true},
 		"old transport": {"echo '1|5|tcp|127.0.0.1:1234|netrpc'; sleep 600", []string{"does not offer gRPC"},
 			false},
 		"other version": {"echo '1|4|tcp|127.0.0.1:1234|grpc|" + strings.Repeat("A", 100) + "'; sleep 600",

@@ -6,7 +6,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// began returns when a process began, which no other with its number has in common with it; "" when that is not known.
+// began returns the start of a process, which distinguishes it from others with the same number; "" if it is unknown.
 func began(pid int) string {
 	p, err := unix.SysctlKinfoProc("kern.proc.pid", pid)
 	if err != nil || int(p.Proc.P_pid) != pid {

@@ -13,8 +13,8 @@ var boot = sync.OnceValue(func() string {
 	return strings.TrimSpace(string(text))
 })
 
-// began returns when a process began, which no other with its number has in common with it; "" when that is not known,
-// and "ended" for one that has ended and is still listed.
+// began returns the start of a process, which distinguishes it from others with the same number. It returns "" if the
+// start is unknown, and "ended" for a process that has ended but is still listed.
 func began(pid int) string {
 	text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
 	if err != nil || boot() == "" {

@@ -7,8 +7,8 @@ import (
 	"slices"
 )
 
-// Delete implements state.Deleter. Everything goes while the lock is held, the state last: whoever waits for the lock
-// finds that there is nothing left to lock. A workspace whose folder is a link loses the link, as with Terraform.
+// Delete implements state.Deleter. Everything is removed while the lock is held, the state last: a run that waits for
+// the lock finds nothing left to lock. A workspace whose folder is a link loses the link, as with Terraform.
 func (s *session) Delete() error {
 	err := s.delete()
 	unlocked := s.Unlock()
@@ -23,7 +23,7 @@ func (s *session) Delete() error {
 	return s.w.o.Files.SyncDir(filepath.Dir(s.w.folder))
 }
 
-// errHeld means that the system does not remove a file that is open: the state goes once the lock is given back.
+// errHeld means that the system does not remove open files: the state is removed after the lock is released.
 var errHeld = errors.New("the state is open")
 
 func (s *session) delete() error {
@@ -72,7 +72,7 @@ func (s *session) delete() error {
 	return nil
 }
 
-// strangers refuses what would end a deletion half way: folders with something in them.
+// strangers returns an error for anything that would stop a deletion half way: folders that are not empty.
 func (w *workspace) strangers(infos []Info) error {
 	files := w.o.Files
 	for _, i := range infos {

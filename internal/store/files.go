@@ -78,7 +78,7 @@ type IrregularError struct {
 	To   string // of a link
 }
 
-// Error names what stands there.
+// Error implements error.
 func (e *IrregularError) Error() string {
 	return fmt.Sprintf("%s is %s, and not a regular file: it is neither read nor written nor removed", e.Name, e.what())
 }

@@ -55,7 +55,7 @@ func alive(pid int) bool {
 
 const stillActive = 259
 
-// began returns when a process began, which no other with its number has in common with it; "" when that is not known.
+// began returns the start of a process, which distinguishes it from others with the same number; "" if it is unknown.
 func began(pid int) string {
 	h, err := windows.OpenProcess(windows.PROCESS_QUERY_LIMITED_INFORMATION, false, uint32(pid))
 	if err != nil {

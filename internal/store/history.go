@@ -73,8 +73,8 @@ func (w *workspace) former(n int64) string {
 	return filepath.Join(w.history(), fmt.Sprintf("%06d.gz", n))
 }
 
-// keep adds to the history what the session has written, and before it what another program wrote. It takes the oldest
-// former states away. Called with mu held.
+// keep adds the session's state to the history, after any state that another program wrote. It removes the oldest
+// former states. Called with mu held.
 func (s *session) keep() (err error) {
 	if s.w.o.History == 0 || s.base == nil || s.base == s.kept {
 		return nil
@@ -128,7 +128,7 @@ func (s *session) keep() (err error) {
 
 var historyTemp = regexp.MustCompile(`^[0-9]{6,18}\.gz\.[0-9a-f]{16}\.new$`)
 
-// sweepHistory removes what interrupted runs have left in the history.
+// sweepHistory removes the files that interrupted runs left in the history.
 func (w *workspace) sweepHistory() error {
 	infos, err := w.o.Files.List(w.history())
 	if isMissing(err) {
@@ -172,7 +172,7 @@ func (w *workspace) isFormer(newest int64, st *state.State) (bool, error) {
 	return err == nil && bytes.Equal(data, b.Bytes()), nil // one that is damaged is no reason to keep no more
 }
 
-// addFormer makes the file of a former state, with this number or a greater one, and returns the number.
+// addFormer creates the file of a former state, with this number or a greater one, and returns the number.
 func (w *workspace) addFormer(n int64, st *state.State, line historyLine) (int64, error) {
 	var data, packed bytes.Buffer
 	if err := w.encode(st, &data); err != nil {
@@ -224,7 +224,7 @@ func (w *workspace) addFormer(n int64, st *state.State, line historyLine) (int64
 	return n, files.SyncDir(dir)
 }
 
-// historyMode lets those into the folder who may read or write the state.
+// historyMode gives those access to the folder who may read or write the state.
 func (w *workspace) historyMode() fs.FileMode {
 	mode := fs.FileMode(0o700)
 	if info, err := w.o.Files.Stat(w.p.out); err == nil {

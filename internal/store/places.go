@@ -118,7 +118,7 @@ func oneFile(files Files, a, b string) bool {
 	return errA == nil && errB == nil && SameFile(infoA, infoB)
 }
 
-// judge refuses what somebody else has put where the files of a state stand, before anything is done.
+// judge returns an error if another program's files are in the places of a state's files, before anything is done.
 func (w *workspace) judge(sides ...string) error {
 	for _, name := range sides {
 		info, err := w.o.Files.Stat(name)
@@ -140,8 +140,8 @@ func (w *workspace) judge(sides ...string) error {
 	return nil
 }
 
-// fresh makes an empty file that nobody else has open, locked. What an interrupted run left there goes first.
-// ErrLocked: another process is making it just now.
+// fresh creates an empty, locked file that nothing else has open. It first removes the file of an interrupted run.
+// ErrLocked means that another process is creating it.
 func fresh(files Files, name string, lax bool) (File, error) {
 	for range 100 {
 		f, err := openLocked(files, name, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600, lax)
@@ -198,8 +198,7 @@ func besideFile(files Files, name string) (_ File, temp string, err error) {
 
 var besideName = regexp.MustCompile(`^\.[0-9a-f]{16}\.new$`)
 
-// sweep removes what interrupted runs have left beside the backup. It removes files alone, with names that besideFile
-// gives.
+// sweep removes the files that interrupted runs left beside the backup: regular files with names of besideFile.
 func (w *workspace) sweep() {
 	if w.p.backup == "" {
 		return
@@ -216,7 +215,7 @@ func (w *workspace) sweep() {
 	}
 }
 
-// backups is where the former content of the state goes.
+// backups is the place for the former content of the state.
 type backups struct {
 	ready   bool
 	through io.WriteCloser // a device or pipe, which is written to as it is

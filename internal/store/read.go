@@ -17,7 +17,7 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// note is what a state file starts with while it is rewritten. No program takes it for JSON.
+// note is the beginning of a state file while it is rewritten. It is not valid JSON.
 const note = "#tombolo: this state is being rewritten. If no run is under way, run any tombolo command that locks " +
 	"the state; it repairs the file.\n"
 
@@ -105,7 +105,7 @@ func (c *content) open(in *hashing, cipher *encryption.Cipher) error {
 	return nil
 }
 
-// isNothing recognises what Lock puts where no state is: a valid document that says nothing.
+// isNothing reports whether a content is the placeholder that Lock writes where no state is: a valid, empty document.
 func isNothing(s *state.State) bool {
 	return s.Lineage == "" && s.Serial == 0 && s.IsEmpty() && len(s.Checks()) == 0
 }
@@ -135,7 +135,7 @@ func (w *workspace) rescueFiles(j *journal.Parsed) (all [][]byte, err error) {
 	return all, nil
 }
 
-// view is what the files of a workspace say together.
+// view is the combined content of a workspace's files.
 type view struct {
 	journal.Overlay
 	content *content
@@ -191,7 +191,7 @@ func (w *workspace) view(c *content, j *journal.Parsed) (*view, error) {
 	return v.laid(w, j)
 }
 
-// laid lays the journal over what the state file holds.
+// laid applies the journal to the content of the state file.
 func (v *view) laid(w *workspace, j *journal.Parsed) (*view, error) {
 	o, err := j.Lay(v.base, v.mark, v.foreign)
 	if err != nil {

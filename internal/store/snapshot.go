@@ -158,8 +158,7 @@ func (s *session) stateFile() (File, error) {
 	return f, err
 }
 
-// unchanged ensures that the state file is still the one that was read, or (gone) that it was removed and nothing
-// put in its place.
+// unchanged checks that the state file is still the one that was read, or (gone) that it was removed and not replaced.
 func (s *session) unchanged(f File) (gone bool, err error) {
 	mine, err := f.Stat()
 	if err != nil {

@@ -43,7 +43,7 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// Options say where states are. The zero value is Terraform's layout in the working directory.
+// Options hold the places of states. The zero value is Terraform's layout in the working directory.
 type Options struct {
 	// Path is the state of the default workspace; terraform.tfstate when empty.
 	Path string
@@ -78,7 +78,7 @@ type Options struct {
 // Local is a state.Store in files.
 type Local struct{ o Options }
 
-// New makes a store. It touches no file.
+// New returns a store. It does not access files.
 func New(o Options) *Local {
 	set := func(s *string, value string) {
 		if *s == "" {
@@ -117,7 +117,7 @@ func RescueFolders() (all []string) {
 	return all
 }
 
-// WhoAmI names the person and the machine, as locks do.
+// WhoAmI returns the user and the machine, in the form used in locks.
 func WhoAmI() string {
 	name := os.Getenv("USER")
 	if u, err := user.Current(); err == nil {

@@ -260,7 +260,7 @@ func (w *wal) Broken() error {
 	return w.full
 }
 
-// stop says from outside that nothing new may start.
+// stop marks the log so that no new operation starts.
 func (w *wal) stop(err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -545,5 +545,5 @@ func (w *wal) Size() int64 {
 	return w.off + int64(len(w.pending))
 }
 
-// close lets go of the file and its lock.
+// close closes the file and releases its lock.
 func (w *wal) close() error { return w.f.Close() }

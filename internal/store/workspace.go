@@ -15,7 +15,7 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// workspace is one state file with what stands around it. It holds nothing open.
+// workspace is one state file with its related files. It keeps no file open.
 type workspace struct {
 	name   string
 	o      *Options
@@ -28,7 +28,8 @@ type workspace struct {
 // Name implements state.Workspace.
 func (w *workspace) Name() string { return w.name }
 
-// Answers is the folder beside the journal in which programs leave their answers, so that these survive whoever asked.
+// Answers returns the folder beside the journal where programs store their answers, so that the answers outlive the
+// process that asked.
 func (w *workspace) Answers() string { return Answers(w.p.out+".answers", w.o.Cipher) }
 
 // Lock implements state.Workspace.
@@ -158,7 +159,7 @@ func (w *workspace) createState(lax bool) (_ File, err error) {
 	return f, w.o.Files.SyncDir(w.p.dir)
 }
 
-// lockError turns a refused lock into what callers look for.
+// lockError converts a refused lock to the error that callers expect.
 func (w *workspace) lockError(err error) error {
 	if errors.Is(err, ErrNoLocks) {
 		return fmt.Errorf("lock %s: %w. If no other run uses this state, use -lock=false", w.p.out, err)

@@ -140,7 +140,7 @@ func (s *session) Unlock() error {
 	return errors.Join(open, s.release())
 }
 
-// withdraw removes what was made for the lock alone. Called with mu held.
+// withdraw removes the files that were created only for the lock. Called with mu held.
 func (s *session) withdraw() error {
 	files := s.w.o.Files
 	var errs []error
@@ -158,7 +158,7 @@ func (s *session) withdraw() error {
 	return errors.Join(errs...)
 }
 
-// release releases everything the session holds. What was made for the lock alone goes.
+// release releases everything the session holds, and removes the files that were created only for the lock.
 func (s *session) release() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

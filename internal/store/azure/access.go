@@ -19,7 +19,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/azidentity"
 )
 
-// surroundings are a cloud: who gives tokens, who knows of accounts, and what names of hosts of blobs end with.
+// surroundings describes a cloud: its token service, its resource manager and the suffix of its blob hosts.
 type surroundings struct {
 	authority, manager, audience, storage string
 	exchange                              string // audience of tokens of other identity providers
@@ -37,12 +37,12 @@ var (
 		exchange: "api://AzureADTokenExchangeChina"}
 )
 
-// clouds are those that have a name.
+// clouds are the clouds that settings can name.
 var clouds = map[string]*surroundings{"": public, "public": public, "global": public, "canary": public,
 	"usgovernment": government, "usgovernmentl4": government, "usgovernmentl5": government, "dod": government,
 	"china": china}
 
-// access is how the service is reached. Without key and token, requests have a shared access signature.
+// access is how requests are authorized. Without a key and a token, they carry a shared access signature.
 type access struct {
 	base  *url.URL
 	key   []byte
@@ -54,7 +54,7 @@ const (
 	armVersion   = "2023-01-01"
 )
 
-// reach finds out, once, how the service is reached.
+// reach determines, once, how the service is reached.
 func (b *blobs) reach(ctx context.Context) (*access, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -106,7 +106,7 @@ func (b *blobs) find(ctx context.Context) (*access, error) {
 	return a, nil
 }
 
-// fetch asks for a JSON document.
+// fetch requests a JSON document.
 func (w *who) fetch(ctx context.Context, c *http.Client, method, address string, header map[string]string, body any,
 	out any) error {
 	var sent []byte
@@ -154,7 +154,7 @@ func (w *who) fetch(ctx context.Context, c *http.Client, method, address string,
 	return nil
 }
 
-// statusError is an answer that says no.
+// statusError is an answer with an error status.
 type statusError struct {
 	status int
 	text   string
@@ -162,7 +162,7 @@ type statusError struct {
 
 func (e *statusError) Error() string { return strings.TrimSpace(e.text) }
 
-// cloud returns the cloud. That of a metadata host describes itself.
+// cloud returns the cloud. A metadata host describes its own.
 func (w *who) cloud(ctx context.Context, c *http.Client) (*surroundings, error) {
 	if w.metadata == "" {
 		return clouds[w.environment], nil
@@ -188,7 +188,7 @@ func (w *who) cloud(ctx context.Context, c *http.Client) (*surroundings, error) 
 		private: true}, nil
 }
 
-// ask gets a token.
+// ask requests a token.
 func (w *who) ask(ctx context.Context, c azcore.TokenCredential, scope string) (string, error) {
 	token, err := c.GetToken(ctx, policy.TokenRequestOptions{Scopes: []string{scope}})
 	if ctx.Err() != nil {
@@ -223,7 +223,7 @@ func (b *blobs) manager(ctx context.Context, env *surroundings, c azcore.TokenCr
 	return err
 }
 
-// endpoint asks for the address of the blobs.
+// endpoint returns the address of the blobs, from the resource manager.
 func (b *blobs) endpoint(ctx context.Context, env *surroundings, c azcore.TokenCredential) (string, error) {
 	var account struct {
 		Properties struct {
@@ -234,7 +234,7 @@ func (b *blobs) endpoint(ctx context.Context, env *surroundings, c azcore.TokenC
 	return account.Properties.PrimaryEndpoints.Blob, err
 }
 
-// firstKey asks for an access key.
+// firstKey returns an access key, from the resource manager.
 func (b *blobs) firstKey(ctx context.Context, env *surroundings, c azcore.TokenCredential) ([]byte, error) {
 	var list struct {
 		Keys []struct{ Value string }
@@ -252,7 +252,7 @@ func (b *blobs) firstKey(ctx context.Context, env *surroundings, c azcore.TokenC
 	return key, nil
 }
 
-// credential returns who asks: the first way for which everything is set.
+// credential returns the first kind of credential for which all settings are present.
 func (w *who) credential(env *surroundings, c *http.Client) (cred azcore.TokenCredential, err error) {
 	options := policy.ClientOptions{Transport: c, Telemetry: policy.TelemetryOptions{Disabled: true},
 		Cloud: cloud.Configuration{ActiveDirectoryAuthorityHost: env.authority,
@@ -299,7 +299,7 @@ func (w *who) credential(env *surroundings, c *http.Client) (cred azcore.TokenCr
 	return cred, nil
 }
 
-// local is the managed identity of the machine, by a service of an address that the user names.
+// local is the machine's managed identity, from a service at an address that the user sets.
 type local struct {
 	w    *who
 	http *http.Client
@@ -329,7 +329,8 @@ func (l *local) GetToken(ctx context.Context, o policy.TokenRequestOptions) (t a
 	return azcore.AccessToken{Token: said.Token, ExpiresOn: time.Now().Add(5 * time.Minute)}, err
 }
 
-// assertion returns the token of the other identity provider. It is asked for anew each time: it is valid for minutes.
+// assertion returns the token of the other identity provider. It is requested again each time, because it is valid only
+// for minutes.
 func (w *who) assertion(ctx context.Context, env *surroundings, c *http.Client) (string, error) {
 	if w.token != "" {
 		return w.token, nil

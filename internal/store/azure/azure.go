@@ -26,7 +26,7 @@ func Kind() remote.Kind {
 		Needed: map[string]string{"storage_account_name": "", "container_name": "", "key": ""}}
 }
 
-// open reads the settings. It asks nobody: credentials are found when the first request is made.
+// open reads the settings. It sends no requests: credentials are looked up for the first request.
 func open(_ context.Context, config cty.Value, o remote.Surroundings) (remote.Driver, diag.List) {
 	o = complete(o)
 	s, diags := read(config, o)
@@ -36,7 +36,7 @@ func open(_ context.Context, config cty.Value, o remote.Surroundings) (remote.Dr
 	return &driver{s: s, blobs: newBlobs(s, o)}, diags
 }
 
-// complete sets what may be left out.
+// complete sets the defaults.
 func complete(o remote.Surroundings) remote.Surroundings {
 	if o.Getenv == nil {
 		o.Getenv = func(string) string { return "" }

@@ -13,7 +13,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/store/remote/objects"
 )
 
-// blob is a blob as it was seen.
+// blob is a blob as it was last read.
 type blob struct {
 	data   []byte // nil when it was not asked for
 	etag   string
@@ -24,7 +24,7 @@ type blob struct {
 
 const metaPrefix = "x-ms-meta-"
 
-// seen makes a blob of an answer.
+// seen returns the blob that an answer describes.
 func seen(a *answer) *blob {
 	o := &blob{etag: a.header.Get("ETag"), leased: a.header.Get("x-ms-lease-status") == "locked",
 		meta: map[string]string{}}
@@ -45,7 +45,7 @@ func withMeta(header, meta map[string]string) map[string]string {
 	return header
 }
 
-// sealing are the headers that have a blob encrypted with a key of the user.
+// sealing returns the headers that have the service encrypt a blob with the user's key.
 func (b *blobs) sealing(header map[string]string, writes bool) map[string]string {
 	if header == nil {
 		header = map[string]string{}
@@ -60,23 +60,23 @@ func (b *blobs) sealing(header map[string]string, writes bool) map[string]string
 	return header
 }
 
-// missing reports whether there is no such blob. A container that is not there is another matter.
+// missing reports whether the blob does not exist. A missing container is an error.
 func missing(a *answer) bool {
 	return a.status == http.StatusNotFound && (a.code == "BlobNotFound" || a.code == "" || a.code == "ResourceNotFound")
 }
 
-// unmet reports whether a condition on what stands there does not hold.
+// unmet reports whether a condition on the current content does not hold.
 func unmet(a *answer) bool {
 	return a.code == "ConditionNotMet" || a.code == "BlobAlreadyExists" || a.code == "TargetConditionNotMet"
 }
 
-// unleased reports whether an answer says that the given lease is not one.
+// unleased reports whether an answer means that the given lease does not exist.
 func unleased(a *answer) bool {
 	return strings.HasPrefix(a.code, "Lease") && (a.status == http.StatusPreconditionFailed ||
 		a.status == http.StatusConflict)
 }
 
-// get returns a blob; nil when it is not there.
+// get returns a blob, or nil if it does not exist.
 func (b *blobs) get(ctx context.Context, name string) (*blob, error) {
 	r := request{what: "read", method: http.MethodGet, blob: name, header: b.sealing(nil, false), most: maxState}
 	a, err := b.send(ctx, r)
@@ -113,7 +113,7 @@ func (b *blobs) head(ctx context.Context, name, lease string) (*blob, error) {
 	return o, nil
 }
 
-// put writes a blob over the one with this tag, over none for "", and returns the new tag.
+// put replaces the blob with this tag, or creates it for "", and returns the new tag.
 func (b *blobs) put(ctx context.Context, name string, data []byte, etag, lease string, meta map[string]string) (string,
 	error) {
 	header := b.sealing(map[string]string{"x-ms-blob-type": "BlockBlob", "x-ms-lease-id": lease,
@@ -154,7 +154,7 @@ func (b *blobs) setMeta(ctx context.Context, name, lease string, meta map[string
 	return a.header.Get("ETag"), nil
 }
 
-// lease does something with the lease of a blob: acquire, release or break.
+// lease performs an action on the lease of a blob: acquire, release or break.
 func (b *blobs) lease(ctx context.Context, name, action, id string) (*answer, request, error) {
 	header := map[string]string{"x-ms-lease-action": action}
 	switch action {
@@ -171,7 +171,7 @@ func (b *blobs) lease(ctx context.Context, name, action, id string) (*answer, re
 	return a, r, err
 }
 
-// snapshot keeps a blob as it is.
+// snapshot takes a snapshot of a blob.
 func (b *blobs) snapshot(ctx context.Context, name, lease string) error {
 	r := request{what: "make a snapshot of", method: http.MethodPut, blob: name,
 		query: url.Values{"comp": {"snapshot"}}, header: b.sealing(map[string]string{"x-ms-lease-id": lease}, true)}
@@ -182,7 +182,7 @@ func (b *blobs) snapshot(ctx context.Context, name, lease string) error {
 	return err
 }
 
-// remove removes a blob. What is not there is no error.
+// remove removes a blob. It is not an error if the blob does not exist.
 func (b *blobs) remove(ctx context.Context, name, lease, etag string, snapshots bool) error {
 	header := map[string]string{"x-ms-lease-id": lease, "If-Match": etag}
 	if snapshots {
@@ -203,7 +203,7 @@ func (b *blobs) remove(ctx context.Context, name, lease, etag string, snapshots 
 	return b.refused(r, a)
 }
 
-// list calls a function with each blob whose name begins so.
+// list calls a function for each blob whose name has the prefix.
 func (b *blobs) list(ctx context.Context, prefix string, each func(name string, size int64)) error {
 	for marker := ""; ; {
 		query := url.Values{"restype": {"container"}, "comp": {"list"}, "prefix": {prefix}}
@@ -239,7 +239,7 @@ func (b *blobs) list(ctx context.Context, prefix string, each func(name string, 
 	}
 }
 
-// space is the container as journals are kept in it.
+// space stores journals in the container.
 type space struct{ *blobs }
 
 // Get implements objects.Space.
@@ -251,7 +251,7 @@ func (s space) Get(ctx context.Context, name string) (data []byte, tag string, e
 	return o.data, o.etag, nil
 }
 
-// Put implements objects.Space. When these data stand there already, an answer was lost.
+// Put implements objects.Space. If the object already has this content, the answer to an earlier try was lost.
 func (s space) Put(ctx context.Context, name string, data []byte, tag string) (string, error) {
 	etag, err := s.put(ctx, name, data, tag, "", nil)
 	if !errors.Is(err, objects.ErrUnmet) {

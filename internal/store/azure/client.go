@@ -34,7 +34,7 @@ const (
 	longestPause = 5 * time.Second
 )
 
-// problem is an error with a text that people can read, without secrets.
+// problem is an error with a text for people, without secrets.
 type problem struct {
 	text string
 	err  error
@@ -59,7 +59,7 @@ func newHTTP() *http.Client {
 	}
 }
 
-// readBounded reads all there is, up to a bound.
+// readBounded reads everything, up to a limit.
 func readBounded(r io.Reader, most int64) ([]byte, error) {
 	b, err := io.ReadAll(io.LimitReader(r, most+1))
 	if err == nil && int64(len(b)) > most {
@@ -68,7 +68,7 @@ func readBounded(r io.Reader, most int64) ([]byte, error) {
 	return b, err
 }
 
-// blobs does what is asked of a container.
+// blobs is a client for a container.
 type blobs struct {
 	s    *settings
 	log  func(format string, args ...any)
@@ -94,7 +94,7 @@ type request struct {
 	most   int64 // how much the answer may be
 }
 
-// answer is what the service said.
+// answer is an answer of the service.
 type answer struct {
 	status int
 	code   string // the service's name for an error
@@ -106,7 +106,7 @@ type answer struct {
 
 func (a *answer) ok() bool { return a.status >= 200 && a.status < 300 }
 
-// send sends a request until there is an answer that counts.
+// send sends a request, with retries, until it has a final answer.
 func (b *blobs) send(ctx context.Context, r request) (a *answer, err error) {
 	pause := 200 * time.Millisecond
 	for try := 1; ; try++ {
@@ -143,7 +143,7 @@ func (b *blobs) send(ctx context.Context, r request) (a *answer, err error) {
 	return a, nil
 }
 
-// passing reports whether a request may have another answer at another time.
+// passing reports whether a later retry of a request may have another result.
 func passing(status int) bool {
 	switch status {
 	case http.StatusRequestTimeout, http.StatusTooManyRequests, http.StatusInternalServerError,
@@ -153,7 +153,7 @@ func passing(status int) bool {
 	return false
 }
 
-// noticeClock takes over the time of the service when a request was refused and the clocks are far apart.
+// noticeClock adopts the service's time if a request was refused and the clocks differ a lot.
 func (b *blobs) noticeClock(a *answer) bool {
 	there, err := http.ParseTime(a.header.Get("Date"))
 	if a.status != http.StatusForbidden || err != nil {
@@ -206,7 +206,7 @@ func (b *blobs) once(ctx context.Context, r request) (*answer, error) {
 	return a, nil
 }
 
-// prepare makes a request with what proves that it may be made.
+// prepare returns a request with its authorization.
 func (b *blobs) prepare(ctx context.Context, access *access, r request) (*http.Request, error) {
 	u := access.base.JoinPath(b.s.container)
 	if r.blob != "" {
@@ -258,7 +258,7 @@ func Sign(r *http.Request, account string, key []byte) {
 	r.Header.Set("Authorization", "SharedKey "+account+":"+base64.StdEncoding.EncodeToString(h.Sum(nil)))
 }
 
-// signed is the text that the signature of a request is over.
+// signed returns the text that the signature of a request covers.
 func signed(r *http.Request, account string) string {
 	length := ""
 	if r.ContentLength > 0 {
@@ -285,12 +285,12 @@ func signed(r *http.Request, account string) string {
 	return strings.Join(append(lines, query...), "\n")
 }
 
-// name is how messages call a blob.
+// name returns the name of a blob in messages.
 func (b *blobs) name(blob string) string {
 	return "azurerm://" + b.s.account + "/" + strings.TrimSuffix(b.s.container+"/"+blob, "/")
 }
 
-// unheard returns why there is no answer. It leaves open whether the request has arrived.
+// unheard returns the reason why there is no answer. The request may have arrived.
 func (b *blobs) unheard(ctx context.Context, r request, err error) error {
 	if ctx.Err() != nil {
 		return &problem{text: r.what + " " + b.name(r.blob) + ": " + context.Cause(ctx).Error(), err: ctx.Err()}
@@ -305,7 +305,7 @@ func (b *blobs) unheard(ctx context.Context, r request, err error) error {
 		r.what, b.name(r.blob), err)), err: err}
 }
 
-// refused makes an error of an answer that says no.
+// refused returns the error for an answer with an error status.
 func (b *blobs) refused(r request, a *answer) error {
 	text := fmt.Sprintf("%s %s: the service answered %d %s", r.what, b.name(r.blob), a.status, a.code)
 	if a.text != "" {
@@ -320,7 +320,7 @@ func (b *blobs) refused(r request, a *answer) error {
 	return &problem{text: b.s.who.clean(text)}
 }
 
-// hint is what to do about an answer.
+// hint returns advice on an answer.
 func hint(a *answer) string {
 	switch a.code {
 	case "ContainerNotFound":

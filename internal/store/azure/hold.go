@@ -13,7 +13,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/store/remote/objects"
 )
 
-// hold is a lock that is held. Without an id there is none.
+// hold is a held lock. Without an id, the state is not locked.
 type hold struct {
 	p    *place
 	id   string
@@ -30,7 +30,7 @@ func (a *answer) contentLength() int64 {
 	return n
 }
 
-// writeTries bounds how often a state is looked at again, because its tag has changed.
+// writeTries limits how often a state is read again because its tag has changed.
 const writeTries = 5
 
 // Write implements remote.Hold. The tag of a blob changes with its metadata, too: it is another state only when its
@@ -69,7 +69,7 @@ func (h *hold) Write(ctx context.Context, w remote.Write) (string, error) {
 	}
 }
 
-// replace writes content over a blob as it was seen.
+// replace replaces the content of a blob, if it is still as it was last read.
 func (h *hold) replace(ctx context.Context, o *blob, data []byte) error {
 	h.mu.Lock()
 	kept := h.kept
@@ -101,7 +101,7 @@ func (h *hold) Append(ctx context.Context, version string, n int, chunk []byte) 
 	return changed(h.p.journal.Add(ctx, version, n, chunk))
 }
 
-// changed makes the contract's error of an unmet condition.
+// changed returns the contract's error for an unmet condition.
 func changed(err error) error {
 	if errors.Is(err, objects.ErrUnmet) {
 		return remote.ErrChanged
@@ -121,7 +121,7 @@ func (h *hold) Check(ctx context.Context) error {
 	return err
 }
 
-// Unlock implements remote.Hold. A blob that was made for the lock goes with it.
+// Unlock implements remote.Hold. It removes a blob that was created for the lock.
 func (h *hold) Unlock(ctx context.Context) error {
 	if h.id == "" {
 		return ctx.Err()
@@ -165,8 +165,8 @@ func (h *hold) Unlock(ctx context.Context) error {
 	return h.p.b.refused(r, a)
 }
 
-// Delete implements remote.Hold. The blob stays, without content, while it carries the lock. The journal goes last:
-// while it is there, the state can still be put together.
+// Delete implements remote.Hold. The blob stays, without content, while it carries the lock. The journal is removed
+// last: while it exists, the state can still be recovered.
 func (h *hold) Delete(ctx context.Context) error {
 	o, err := h.p.look(ctx)
 	if err != nil {

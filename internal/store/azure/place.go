@@ -24,7 +24,7 @@ type driver struct {
 	blobs *blobs
 }
 
-// Workspaces implements remote.Driver. A blob without content is not a state: a lock has made it.
+// Workspaces implements remote.Driver. A blob without content is not a state: it was created for the lock.
 func (d *driver) Workspaces(ctx context.Context) (names []string, err error) {
 	prefix := d.s.key + "env:"
 	err = d.blobs.list(ctx, prefix, func(name string, size int64) {
@@ -66,7 +66,7 @@ type place struct {
 // String implements remote.Place.
 func (p *place) String() string { return p.b.name(p.key) }
 
-// version stands for a content. Tags of blobs do not: they change with the lock.
+// version identifies a content. Tags of blobs cannot: they change with the lock.
 func version(data []byte) string {
 	if len(data) == 0 {
 		return ""
@@ -75,7 +75,7 @@ func version(data []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// look reads the state; a blob without tag stands for none.
+// look reads the state. The result without a tag means that there is no blob.
 func (p *place) look(ctx context.Context) (*blob, error) {
 	o, err := p.b.get(ctx, p.key)
 	if err != nil {
@@ -94,7 +94,7 @@ func (p *place) remember(o *blob) {
 	p.last = o
 }
 
-// Read implements remote.Place. A blob without content is no state: a lock has made it.
+// Read implements remote.Place. A blob without content is not a state: it was created for the lock.
 func (p *place) Read(ctx context.Context) (remote.Content, error) {
 	o, err := p.look(ctx)
 	if err != nil || len(o.data) == 0 {
@@ -114,13 +114,13 @@ const (
 	lockMeta = "terraformlockid"
 	// Unnamed is the id of a lease of which nothing is known: its run ended before it said who it is.
 	Unnamed = "lease-without-lock-information"
-	// lockTries bounds how often a lock is tried that goes away while it is looked at.
+	// lockTries limits how often a lock is tried again because it disappears while it is read.
 	lockTries = 5
 	// leaving is how long giving back a lock may take that was not taken as a whole.
 	leaving = 10 * time.Second
 )
 
-// Lock implements remote.Place. A lease needs a blob: where there is none, an empty one is made.
+// Lock implements remote.Place. A lease needs a blob, so an empty one is created if there is none.
 func (p *place) Lock(ctx context.Context, info state.LockInfo) (remote.Hold, error) {
 	body, err := json.Marshal(info)
 	if err != nil {
@@ -167,7 +167,7 @@ func (p *place) take(ctx context.Context, id string) (bool, error) {
 	}
 }
 
-// sign writes who holds the lock, beside the metadata that are there.
+// sign records the lock holder in the blob's metadata.
 func (p *place) sign(ctx context.Context, id string, info []byte) (*hold, error) {
 	o, err := p.b.head(ctx, p.key, id)
 	if err == nil && o == nil {
@@ -194,8 +194,7 @@ func taken(err error) error {
 	return err
 }
 
-// leave releases what was taken of a lock that could not be taken as a whole. It goes on when the caller has been told
-// to end.
+// leave releases a lock that could be taken only in part. It continues if the caller's context has ended.
 func (p *place) leave(ctx context.Context, id string) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaving)
 	defer cancel()
@@ -216,7 +215,7 @@ func (p *place) Holder(ctx context.Context) (*state.LockInfo, error) {
 	return holder(o), nil
 }
 
-// holder is who holds the lease of a blob.
+// holder returns the holder of a blob's lease.
 func holder(o *blob) *state.LockInfo {
 	var info state.LockInfo
 	raw, err := base64.StdEncoding.DecodeString(o.meta[lockMeta])
@@ -226,7 +225,7 @@ func holder(o *blob) *state.LockInfo {
 	return &info
 }
 
-// ForceUnlock implements remote.Place. What is held under another id stays.
+// ForceUnlock implements remote.Place. A lock with another id is kept.
 func (p *place) ForceUnlock(ctx context.Context, id string) error {
 	o, err := p.b.head(ctx, p.key, "")
 	if err != nil {
@@ -253,7 +252,7 @@ func (p *place) ForceUnlock(ctx context.Context, id string) error {
 	return err
 }
 
-// breakLease ends a lease whose id nobody knows.
+// breakLease ends a lease whose id is unknown.
 func (p *place) breakLease(ctx context.Context) error {
 	a, r, err := p.b.lease(ctx, p.key, "break", "")
 	if err == nil && !a.ok() && !a.again {

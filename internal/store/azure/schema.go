@@ -14,7 +14,7 @@ func secret(what string) *provider.Attribute {
 	return &provider.Attribute{Type: cty.String, Optional: true, Sensitive: true, Description: what}
 }
 
-// identity are the arguments that say who asks. The backend and the key provider have them.
+// identity has the arguments for credentials. The backend and the key provider share them.
 func identity() map[string]*provider.Attribute {
 	str, flag := cty.String, cty.Bool
 	return map[string]*provider.Attribute{
@@ -65,7 +65,7 @@ func schema() *provider.Block {
 	return &provider.Block{Attributes: all}
 }
 
-// more are the arguments that OpenTofu alone has.
+// more has the arguments that only OpenTofu has.
 func more() map[string]*provider.Attribute {
 	return map[string]*provider.Attribute{
 		"ado_service_connection_id": text(cty.String, "Service connection of Azure Pipelines that issues the token."),

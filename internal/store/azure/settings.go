@@ -18,7 +18,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/store/remote"
 )
 
-// settings are what the block and the environment say.
+// settings holds the settings from the block and the environment.
 type settings struct {
 	account, container, key string
 	group                   string
@@ -33,7 +33,7 @@ type settings struct {
 	base                    string // address of the account, for tests
 }
 
-// who is the identity that asks.
+// who is the identity for requests.
 type who struct {
 	environment, metadata, subscription, tenant string
 	client, secret                              string
@@ -48,7 +48,7 @@ type who struct {
 	secrets                                     []string // what no message may show
 }
 
-// clean takes secrets out of a text.
+// clean removes secrets from a text.
 func (w *who) clean(text string) string {
 	for _, s := range w.secrets {
 		if len(s) > 3 {
@@ -59,14 +59,14 @@ func (w *who) clean(text string) string {
 	return text
 }
 
-// reader takes values out of a block, or else out of the environment, and collects what is wrong with them.
+// reader reads values from a block or the environment and collects their problems.
 type reader struct {
 	v     cty.Value
 	o     remote.Surroundings
 	diags *diag.List
 }
 
-// wrong reports what is wrong with an argument. The text must not show the value of a secret one.
+// wrong reports a problem with an argument. The text must not show the value of a secret one.
 func (r reader) wrong(name, summary, format string, args ...any) {
 	*r.diags = r.diags.Append(&diag.Diagnostic{Severity: diag.Error, Summary: summary,
 		Detail: "The argument " + name + ": " + fmt.Sprintf(format, args...), Path: cty.GetAttrPath(name)})
@@ -107,7 +107,7 @@ func (r reader) is(name string, missing bool, variable string) bool {
 	return missing
 }
 
-// file returns what a file holds, without white space around it.
+// file returns the content of a file, without surrounding white space.
 func (r reader) file(argument, name string) []byte {
 	if name == "" {
 		return nil
@@ -132,7 +132,7 @@ func (r reader) path(name string) string {
 	return filepath.Join(r.o.Dir, name)
 }
 
-// either returns an argument, or what the file holds that another argument names.
+// either returns an argument, or the content of the file that another argument names.
 func (r reader) either(name, variable, fileName, fileVariable string) string {
 	direct := r.text(name, variable)
 	inFile := strings.TrimSpace(string(r.file(fileName, r.text(fileName, fileVariable))))
@@ -200,7 +200,7 @@ func (r reader) names(s *settings) {
 	}
 }
 
-// keys reads what opens the storage account without an identity, and what encrypts the blobs.
+// keys reads the keys of the storage account and the keys that encrypt blobs.
 func (r reader) keys(s *settings) {
 	access, sas := r.text("access_key", "ARM_ACCESS_KEY"), r.text("sas_token", "ARM_SAS_TOKEN")
 	s.who.secrets = append(s.who.secrets, access, sas)
@@ -233,7 +233,7 @@ func (r reader) keys(s *settings) {
 	}
 }
 
-// who reads who asks.
+// who reads the settings of the identity.
 func (r reader) who() who {
 	w := who{
 		environment:  r.text("environment", "ARM_ENVIRONMENT"),

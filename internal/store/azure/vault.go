@@ -39,7 +39,7 @@ func KeyProvider(o remote.Surroundings) *encryption.Kind {
 	}}
 }
 
-// sealedKey is what a document says of its key.
+// sealedKey is a document's record of its key.
 type sealedKey struct {
 	Ciphertext []byte `json:"ciphertext"`
 	IV         []byte `json:"iv"`
@@ -165,7 +165,7 @@ func newVault(ctx context.Context, values map[string]cty.Value, o remote.Surroun
 	return v, nil
 }
 
-// operation is what the service is told, and answers. Bytes are in base64 for URLs.
+// operation is a request to the service and its answer. Bytes are in base64 for URLs.
 type operation struct {
 	Key        string `json:"kid,omitempty"`
 	Algorithm  string `json:"alg,omitempty"`
@@ -175,7 +175,7 @@ type operation struct {
 	Tag        string `json:"tag,omitempty"`
 }
 
-// call has the vault encrypt or decrypt. Its errors have nothing of keys and tokens.
+// call has the vault encrypt or decrypt. Its errors do not contain keys or tokens.
 func (v *vault) call(ctx context.Context, verb string, in sealedKey) (out sealedKey, err error) {
 	token, err := v.token(ctx)
 	if err != nil {

@@ -19,7 +19,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/store/remote"
 )
 
-// Bounds of what the server may send, of how long it may say nothing, and of how often it is asked again.
+// Limits on the size of answers, on the time without data, and on retries.
 const (
 	maxAnswer = 64 << 20
 	silence   = time.Minute
@@ -57,13 +57,13 @@ func newClient(s *settings, o remote.Surroundings) *client {
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}}
 }
 
-// answer is what the server said.
+// answer is an answer of the server.
 type answer struct {
 	status int
 	body   []byte
 }
 
-// send sends a request that may be repeated, until there is an answer that counts.
+// send sends a repeatable request, with retries, until it has a final answer.
 func (c *client) send(ctx context.Context, method, path string, query url.Values, body []byte) (*answer, error) {
 	pause := c.wait
 	for try := 0; ; try++ {
@@ -82,7 +82,7 @@ func (c *client) send(ctx context.Context, method, path string, query url.Values
 	}
 }
 
-// lasting is an error that another try does not end.
+// lasting is an error for which a retry is useless.
 type lasting struct{ text string }
 
 // Error implements error.
@@ -138,7 +138,7 @@ func (c *client) once(ctx context.Context, method, path string, query url.Values
 	return &answer{status: in.StatusCode, body: data}, nil
 }
 
-// heard puts off a timer whenever something is read.
+// heard resets a timer on each read.
 type heard struct {
 	r     io.Reader
 	quiet *time.Timer
@@ -153,7 +153,7 @@ func (h heard) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// unheard returns why there is no answer. It leaves open whether the request has arrived.
+// unheard returns the reason why there is no answer. The request may have arrived.
 func (c *client) unheard(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
@@ -165,7 +165,7 @@ func (c *client) unheard(ctx context.Context, err error) error {
 		err)))
 }
 
-// failed makes an error of an answer that was not expected.
+// failed returns the error for an unexpected answer.
 func (c *client) failed(what, key string, a *answer) error {
 	said := strings.Join(strings.Fields(strings.ToValidUTF8(string(a.body), "?")), " ")
 	said = strings.Map(func(r rune) rune {
@@ -201,10 +201,10 @@ type pair struct {
 	ModifyIndex uint64
 }
 
-// linear asks for what stands there now, whichever server answers.
+// linear requests a consistent read.
 func linear() url.Values { return url.Values{"consistent": {""}} }
 
-// get returns a key; nil when it is not there.
+// get returns a key, or nil if it does not exist.
 func (c *client) get(ctx context.Context, key string) (*pair, error) {
 	a, err := c.send(ctx, http.MethodGet, "/v1/kv/"+key, linear(), nil)
 	var pairs []*pair
@@ -222,7 +222,7 @@ func (c *client) get(ctx context.Context, key string) (*pair, error) {
 	return pairs[0], nil
 }
 
-// keys lists the keys that begin so. Those with the separator behind that are cut there.
+// keys lists the keys with the prefix. A key with the separator after the prefix is cut there.
 func (c *client) keys(ctx context.Context, prefix, separator string) (keys []string, err error) {
 	query := linear()
 	query.Set("keys", "")
@@ -243,7 +243,7 @@ func (c *client) keys(ctx context.Context, prefix, separator string) (keys []str
 	return keys, nil
 }
 
-// put writes a value, whatever stands there.
+// put writes a value without a condition.
 func (c *client) put(ctx context.Context, key string, value []byte) error {
 	a, err := c.send(ctx, http.MethodPut, "/v1/kv/"+key, nil, value)
 	if err != nil {

@@ -57,7 +57,7 @@ func schema() *provider.Block {
 	}}
 }
 
-// open reads the settings. It asks the server nothing.
+// open reads the settings. It sends no requests.
 func open(_ context.Context, config cty.Value, o remote.Surroundings) (remote.Driver, diag.List) {
 	if o.Getenv == nil {
 		o.Getenv = func(string) string { return "" }
@@ -82,7 +82,7 @@ type driver struct {
 	close  context.CancelFunc
 }
 
-// environment stands between the path and the name of a workspace.
+// environment separates the path from the name of a workspace.
 const environment = "-env:"
 
 // Workspaces implements remote.Driver. Keys below those of states are others.

@@ -15,8 +15,8 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// Locks are as those of the other programs. Consul waits for twice the time before it ends a session that nobody
-// renews, and gives its locks to nobody for the delay.
+// Locks are as those of the other programs. Consul ends a session twice the time after its last renewal, and does not
+// grant its locks during the delay.
 const (
 	sessionTTL   = "15s"
 	sessionDelay = "5s"
@@ -30,7 +30,7 @@ const (
 // errEnded means that Consul does not know a session.
 var errEnded = errors.New("the session has ended")
 
-// startSession makes a session.
+// startSession creates a session.
 func (c *client) startSession(ctx context.Context) (id string, _ error) {
 	body := []byte(`{"Name":"tombolo","TTL":"` + sessionTTL + `","LockDelay":"` + sessionDelay + `"}`)
 	a, err := c.send(ctx, http.MethodPut, "/v1/session/create", nil, body)
@@ -70,7 +70,7 @@ func (c *client) endSession(ctx context.Context, id string) error {
 	return nil
 }
 
-// hold is a lock that is held. Without a session there is none.
+// hold is a held lock. Without a session, the state is not locked.
 type hold struct {
 	p       *place
 	session string
@@ -86,7 +86,7 @@ func (p *place) holding(session string) *hold {
 	return h
 }
 
-// guard is what has to hold for a write: that the session has the lock.
+// guard is the condition of a write: that the session has the lock.
 func (h *hold) guard() []operation {
 	if h.session == "" {
 		return nil
@@ -143,8 +143,8 @@ func (p *place) Lock(ctx context.Context, info state.LockInfo) (remote.Hold, err
 	return nil, &state.LockedError{Info: holder}
 }
 
-// leave ends a session. It gives back the lock first, if that may have been taken without anybody hearing of it: a lock
-// that ends with its session is given to nobody for a while.
+// leave ends a session. It first releases the lock, if it may have been acquired by a request without an answer: Consul
+// does not grant a lock for a while after its session has ended.
 func (p *place) leave(ctx context.Context, session string, taken bool) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaving)
 	defer cancel()
@@ -154,7 +154,7 @@ func (p *place) leave(ctx context.Context, session string, taken bool) {
 	_ = p.client.endSession(ctx, session) // it ends by itself, too
 }
 
-// free releases the lock of a session. A refusal is the answer to a second try whose first has freed it.
+// free releases the lock of a session. A refusal means that an earlier try has released it.
 func (p *place) free(ctx context.Context, session string) error {
 	ops := []operation{{Verb: "check-session", Key: p.lockKey(), Session: session},
 		{Verb: "delete", Key: p.infoKey()}, {Verb: "delete", Key: p.lockKey()}}
@@ -183,7 +183,7 @@ func (p *place) free(ctx context.Context, session string) error {
 	}
 }
 
-// keep renews the session until the lock is given back, or the driver is closed.
+// keep renews the session until the lock is released or the driver is closed.
 func (h *hold) keep() {
 	ctx, stop := context.WithCancel(h.p.d.open)
 	h.stop, h.done = stop, make(chan struct{})
@@ -206,8 +206,8 @@ func (h *hold) keep() {
 	}()
 }
 
-// Write implements remote.Hold. What does not fit under one key is kept in parts, which are written before the key
-// names them. Those that it named before go in the same transaction.
+// Write implements remote.Hold. A state that is too large for one key is stored in parts, which are written before the
+// key refers to them. The former parts are removed in the same transaction.
 func (h *hold) Write(ctx context.Context, w remote.Write) (string, error) {
 	if err := ctx.Err(); err != nil {
 		return "", err

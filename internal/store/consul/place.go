@@ -18,10 +18,10 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// maxState is how great a state may be.
+// maxState is the maximum size of a state.
 const maxState = 1 << 30
 
-// readTries bounds how often a state is read whose parts another takes away meanwhile.
+// readTries limits how often a state is read again because another run removes its parts.
 const readTries = 5
 
 // place is one state.
@@ -37,7 +37,7 @@ type place struct {
 	at   string
 }
 
-// link is what stands under the key of a state that is kept in parts.
+// link is the value of the key of a state that is stored in parts.
 type link struct {
 	Hash   string   `json:"current-hash"`
 	Chunks []string `json:"chunks"`
@@ -52,13 +52,13 @@ func (p *place) Distinct() string {
 	return s.address.String() + s.socket + "?" + s.query.Encode() + " " + p.key
 }
 
-// own is what keys begin with that belong to Tombolo alone.
+// own returns the prefix of keys that only Tombolo uses.
 func (p *place) own() string { return p.base + "/.tombolo/" }
 
 func (p *place) lockKey() string { return p.base + "/.lock" }
 func (p *place) infoKey() string { return p.base + "/.lockinfo" }
 
-// folder is what keys of the parts of a state begin with.
+// folder returns the prefix of the keys of a state's parts.
 func (p *place) folder(hash string) string { return p.base + "/tfstate." + hash + "/" }
 
 // linked returns the link that a value is; without a hash it is the state itself.
@@ -122,7 +122,7 @@ func (p *place) Read(ctx context.Context) (remote.Content, error) {
 	}
 }
 
-// payload returns the state, or the name of a part of it that is gone.
+// payload returns the state, or the name of a missing part.
 func (p *place) payload(ctx context.Context, value []byte, l link) (data []byte, gone string, _ error) {
 	if l.Hash != "" {
 		if len(l.Chunks) > maxState/maxValue {

@@ -19,7 +19,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/store/remote"
 )
 
-// settings are what the block and the environment say.
+// settings holds the settings from the block and the environment.
 type settings struct {
 	path           string
 	address        *url.URL // with scheme, host and what paths begin with
@@ -34,14 +34,14 @@ type settings struct {
 	secrets []string // what no message may show
 }
 
-// reader takes values out of a block or the environment and collects what is wrong with them.
+// reader reads values from a block or the environment and collects their problems.
 type reader struct {
 	config cty.Value
 	o      remote.Surroundings
 	diags  *diag.List
 }
 
-// wrong reports what is wrong with an argument.
+// wrong reports a problem with an argument.
 func (r reader) wrong(name, summary, format string, args ...any) {
 	*r.diags = r.diags.Append(&diag.Diagnostic{Severity: diag.Error, Summary: summary,
 		Detail: fmt.Sprintf(format, args...), Path: cty.GetAttrPath(name)})
@@ -161,7 +161,7 @@ func (r reader) address(s *settings) {
 	s.address = u
 }
 
-// authentication reads who asks.
+// authentication reads the credentials.
 func (r reader) authentication(s *settings) {
 	s.token = r.text("access_token", "")
 	if s.token == "" {
@@ -193,7 +193,7 @@ func (r reader) file(name string) ([]byte, error) {
 	return regular.Read(name, regular.Note)
 }
 
-// certificates reads what both sides show to each other.
+// certificates reads the certificates of both sides.
 func (r reader) certificates(s *settings) {
 	s.tls = &tls.Config{MinVersion: tls.VersionTLS12, ServerName: r.o.Getenv("CONSUL_TLS_SERVER_NAME"),
 		InsecureSkipVerify: !r.variable("CONSUL_HTTP_SSL_VERIFY", true)}
@@ -243,7 +243,7 @@ func (r reader) certificates(s *settings) {
 		"certificate and its private key: %v.", err)
 }
 
-// hide collects what no message may show.
+// hide collects the secrets that messages must not show.
 func (s *settings) hide() {
 	s.secrets = append(s.secrets, s.token, url.QueryEscape(s.token), s.password, url.QueryEscape(s.password),
 		base64.StdEncoding.EncodeToString([]byte(s.user+":"+s.password)))
@@ -251,7 +251,7 @@ func (s *settings) hide() {
 	slices.SortFunc(s.secrets, func(a, b string) int { return len(b) - len(a) })
 }
 
-// clean takes secrets out of a text.
+// clean removes secrets from a text.
 func (s *settings) clean(text string) string {
 	for _, secret := range s.secrets {
 		if len(secret) > 3 {

@@ -32,7 +32,7 @@ type operation struct {
 	Session string `json:",omitempty"`
 }
 
-// refused is a transaction of which nothing was done, because a condition does not hold.
+// refused is a transaction that was not performed because a condition does not hold.
 type refused struct {
 	ops  []operation // whose conditions do not hold
 	said string
@@ -47,7 +47,7 @@ func (r *refused) Is(target error) bool {
 	return target == remote.ErrLost && lost || (target == remote.ErrChanged || target == objects.ErrUnmet) && !lost
 }
 
-// prepare makes the body of a transaction.
+// prepare returns the body of a transaction.
 func prepare(ops []operation) ([]byte, error) {
 	type kv struct{ KV operation }
 	all := make([]kv, len(ops))
@@ -57,8 +57,7 @@ func prepare(ops []operation) ([]byte, error) {
 	return json.Marshal(all)
 }
 
-// commit does operations together, or none of them. It may be sent again, and then be refused by what it has done
-// itself.
+// commit performs all operations or none. A retry may be refused because of the first try's own effect.
 func (c *client) commit(ctx context.Context, what, key string, ops ...operation) ([]pair, error) {
 	body, err := prepare(ops)
 	if err != nil {
@@ -119,7 +118,7 @@ func index(pairs []pair, key string) (string, error) {
 	return strconv.FormatUint(last, 10), nil
 }
 
-// number is the index that a version stands for.
+// number returns the index of a version.
 func number(version string) (uint64, error) {
 	if version == "" {
 		return 0, nil
@@ -131,7 +130,7 @@ func number(version string) (uint64, error) {
 	return n, nil
 }
 
-// space is where the journal is kept. With a session all is written under its lock.
+// space stores the journal. With a session all is written under its lock.
 type space struct {
 	client *client
 	guard  []operation
@@ -178,8 +177,8 @@ func (s space) look(ctx context.Context, name string, data []byte, refusal error
 	return "", refusal
 }
 
-// putLarge writes what does not fit into a transaction: pieces of a part, which a head names that is written under the
-// lock.
+// putLarge writes an object that is too large for a transaction: in pieces, which a head lists. The head is written
+// under the lock.
 func (s space) putLarge(ctx context.Context, name string, data []byte, at uint64) (string, error) {
 	a, err := s.client.send(ctx, http.MethodPut, "/v1/kv/"+name,
 		url.Values{"cas": {strconv.FormatUint(at, 10)}}, data)

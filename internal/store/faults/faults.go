@@ -113,7 +113,7 @@ func killself() {
 	select {} // the signal is on its way
 }
 
-// Calls is how many calls there were.
+// Calls returns the number of calls.
 func (f *Files) Calls() int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -127,7 +127,7 @@ func (f *Files) Dead() bool {
 	return f.dead
 }
 
-// call counts a call and says what is to happen to it.
+// call counts a call and returns its fault.
 func (f *Files) call(what, name string, writes bool) Mode {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -63,7 +63,7 @@ func Record(disk *mem.FS) *Recorder {
 	return r
 }
 
-// Len is how many changes there were so far.
+// Len returns the number of changes so far.
 func (r *Recorder) Len() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()

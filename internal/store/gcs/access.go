@@ -81,13 +81,13 @@ func (a *access) refused(used string) bool {
 	return a.s.token == "" || a.s.account != ""
 }
 
-// granted is a token, and the project that its credentials name for what requests cost.
+// granted is a token, and the project that its credentials set for billing.
 type granted struct {
 	*oauth2.Token
 	quota string
 }
 
-// fetch gets a new token. Not all that is asked for one looks at the context; then it ends later by itself.
+// fetch gets a new token. Some sources of tokens ignore the context; these end later by themselves.
 func (a *access) fetch(ctx context.Context) (*granted, error) {
 	type result struct {
 		got *granted
@@ -112,7 +112,7 @@ func (a *access) fetch(ctx context.Context) (*granted, error) {
 	}
 }
 
-// unsure reports whether a token may be had another time.
+// unsure reports whether a later try may get a token.
 func unsure(err error) bool {
 	var answer *oauth2.RetrieveError
 	var unsent *url.Error
@@ -155,7 +155,7 @@ func (a *access) base(ctx context.Context) (*granted, error) {
 	return &granted{Token: token, quota: file.Quota}, err
 }
 
-// said is what went wrong, without what a server repeats of the request.
+// said returns the reason of an error, without the parts of the request that a server repeats.
 func said(err error) string {
 	var answer *oauth2.RetrieveError
 	if !errors.As(err, &answer) {

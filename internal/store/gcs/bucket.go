@@ -18,19 +18,19 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/store/remote/objects"
 )
 
-// bucket does what is asked of a bucket.
+// bucket is a client for a bucket.
 type bucket struct {
 	*client
 	name string
 }
 
-// stored is an object as it was read.
+// stored is an object as it was last read.
 type stored struct {
 	data       []byte
 	generation string
 }
 
-// described is what the service knows of an object.
+// described is the service's description of an object.
 type described struct {
 	Name       string            `json:"name"`
 	Generation string            `json:"generation"`
@@ -43,7 +43,7 @@ type described struct {
 // metaWrite is metadata that tells each write from all others.
 const metaWrite = "tombolo-write"
 
-// as is how an object is encrypted.
+// as describes the encryption of an object.
 type as int
 
 const (
@@ -53,7 +53,7 @@ const (
 	sealed
 )
 
-// url is how messages call an object.
+// url returns the name of an object in messages.
 func (b *bucket) url(name string) string { return "gs://" + b.name + "/" + name }
 
 // object is the address of an object.
@@ -73,7 +73,7 @@ func (b *bucket) header(how as) http.Header {
 	return h
 }
 
-// missing reports whether an answer says that there is no such object. A bucket that is not there is another matter.
+// missing reports whether an answer means that the object does not exist. A missing bucket is an error.
 func missing(a *answer) bool {
 	_, text := message(a.body)
 	return a.status == http.StatusNotFound && !strings.Contains(strings.ToLower(text), "bucket does not exist") &&
@@ -124,7 +124,7 @@ func intact(a *answer) error {
 	return nil
 }
 
-// describe returns what is known of an object; nil when it is not there.
+// describe returns the description of an object, or nil if it does not exist.
 func (b *bucket) describe(ctx context.Context, name string) (*described, error) {
 	r := request{what: "look for", name: b.url(name), method: http.MethodGet,
 		address: b.object(name, url.Values{"fields": {"name,generation,metadata"}})}
@@ -226,10 +226,10 @@ func (b *bucket) remove(ctx context.Context, name, generation string) (was bool,
 	return false, b.failed(r, a)
 }
 
-// maxPages bounds a list that goes on without end.
+// maxPages limits a list that does not end.
 const maxPages = 10_000
 
-// list calls a function with every object whose name begins so.
+// list calls a function for each object whose name has the prefix.
 func (b *bucket) list(ctx context.Context, prefix string, more url.Values, each func(described)) error {
 	query := url.Values{"prefix": {prefix}, "fields": {"nextPageToken,items(name,generation)"}}
 	for name, values := range more {
@@ -264,7 +264,7 @@ func (b *bucket) list(ctx context.Context, prefix string, more url.Values, each 
 	return &problem{text: "list " + b.url(prefix) + ": the list does not end"}
 }
 
-// space is the bucket as journals are kept in it.
+// space stores journals in the bucket.
 type space struct{ *bucket }
 
 // Get implements objects.Space.

@@ -18,7 +18,7 @@ import (
 	"golang.org/x/net/http/httpproxy"
 )
 
-// Bounds of what a service may send, and of how long it may say nothing.
+// Limits on the size of answers, and on the time without data.
 const (
 	maxObject  = 1 << 30
 	maxMessage = 16 << 20
@@ -71,7 +71,7 @@ type request struct {
 	most       int64 // how much the answer may be; maxMessage when 0
 }
 
-// answer is what the service said.
+// answer is an answer of the service.
 type answer struct {
 	status int
 	header http.Header
@@ -81,7 +81,7 @@ type answer struct {
 
 func (a *answer) ok() bool { return a.status >= 200 && a.status < 300 }
 
-// send sends a request until there is an answer that counts.
+// send sends a request, with retries, until it has a final answer.
 func (c *client) send(ctx context.Context, r request) (*answer, error) {
 	arrived, fresh := false, false
 	for try := 0; ; try++ {
@@ -108,7 +108,7 @@ func (c *client) send(ctx context.Context, r request) (*answer, error) {
 	}
 }
 
-// busy reports whether a request may have another answer at another time.
+// busy reports whether a later retry of a request may have another result.
 func busy(status int) bool {
 	return status == http.StatusRequestTimeout || status == http.StatusTooManyRequests || status >= 500 &&
 		status != http.StatusNotImplemented
@@ -127,10 +127,10 @@ func (c *client) wait(ctx context.Context, try int) error {
 	}
 }
 
-// errLong means that an answer is longer than it may be.
+// errLong means that an answer is too long.
 var errLong = errors.New("the answer is too long")
 
-// lasting reports whether an error stays, however often one tries.
+// lasting reports whether a retry is useless after an error.
 func lasting(err error) bool {
 	var op *net.OpError
 	return errors.Is(err, errLong) || strings.Contains(err.Error(), "x509: ") ||
@@ -188,7 +188,7 @@ func (c *client) once(ctx context.Context, r request) (a *answer, used string, e
 	return &answer{status: in.StatusCode, header: in.Header, body: body}, used, nil
 }
 
-// heard puts off a timer whenever something is read.
+// heard resets a timer on each read.
 type heard struct {
 	r     io.Reader
 	quiet *time.Timer
@@ -203,7 +203,7 @@ func (h heard) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// problem is an error with a text that people can read, without secrets.
+// problem is an error with a text for people, without secrets.
 type problem struct {
 	text   string
 	reason string // the service's word for it
@@ -213,7 +213,7 @@ type problem struct {
 func (p *problem) Error() string { return p.text }
 func (p *problem) Unwrap() error { return p.err }
 
-// unheard returns why there is no answer; nil when there is one.
+// unheard returns the reason why there is no answer, or nil if there is one.
 func (c *client) unheard(r request, err error) error {
 	if err == nil {
 		return nil
@@ -226,7 +226,7 @@ func (c *client) unheard(r request, err error) error {
 	return &problem{text: c.s.clean(text + strings.TrimSuffix(err.Error(), ".")), err: err}
 }
 
-// failed makes an error of an answer that was not expected.
+// failed returns the error for an unexpected answer.
 func (c *client) failed(r request, a *answer) error {
 	reason, text := message(a.body)
 	full := fmt.Sprintf("%s %s: the service answered with status %d", r.what, r.name, a.status)
@@ -239,7 +239,7 @@ func (c *client) failed(r request, a *answer) error {
 	return &problem{text: c.s.clean(full), reason: reason}
 }
 
-// hint returns what to do about an error.
+// hint returns advice on an error.
 func hint(r request, status int, reason string) string {
 	permission := map[string]string{"read": "storage.objects.get", "look for": "storage.objects.get",
 		"write": "storage.objects.create and storage.objects.delete", "delete": "storage.objects.delete",
@@ -270,7 +270,7 @@ func hint(r request, status int, reason string) string {
 	return ""
 }
 
-// message is what the service says of an error: a word for programs, and a text for people.
+// message is the service's description of an error: a code and a text.
 func message(body []byte) (reason, text string) {
 	var named struct {
 		Error struct {
@@ -292,10 +292,10 @@ func message(body []byte) (reason, text string) {
 	return "", short(string(body))
 }
 
-// maxSaid bounds how much of what a service says is shown.
+// maxSaid limits how much of a service's text is shown.
 const maxSaid = 500
 
-// short makes one bounded line of a text.
+// short returns a text as one line of limited length.
 func short(text string) string {
 	text = strings.Join(strings.Fields(strings.ToValidUTF8(text, "?")), " ")
 	text = strings.Map(func(r rune) rune {

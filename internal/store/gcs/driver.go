@@ -11,7 +11,7 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// What names of objects end in.
+// Suffixes of object names.
 const (
 	stateSuffix   = ".tfstate"
 	lockSuffix    = ".tflock"
@@ -78,7 +78,7 @@ func (p *place) ReadJournal(ctx context.Context) (remote.Journal, error) { retur
 // Unlocked implements remote.Place.
 func (p *place) Unlocked(context.Context) (remote.Hold, error) { return &hold{p: p}, nil }
 
-// hold is a lock that is held. Without a generation there is none.
+// hold is a held lock. Without a generation, the state is not locked.
 type hold struct {
 	p          *place
 	generation string
@@ -127,7 +127,7 @@ func (h *hold) Unlock(ctx context.Context) error {
 	return err
 }
 
-// Delete implements remote.Hold. The journal goes last: while it is there, the state can still be put together.
+// Delete implements remote.Hold. The journal is removed last: while it exists, the state can still be recovered.
 func (h *hold) Delete(ctx context.Context) error {
 	b := h.p.bucket
 	if _, err := b.remove(ctx, h.p.state, ""); err != nil {

@@ -41,7 +41,7 @@ func KeyProvider(o remote.Surroundings) *encryption.Kind {
 	}}
 }
 
-// wrapped is what a document says of its key.
+// wrapped is a document's record of its key.
 type wrapped struct {
 	Ciphertext []byte `json:"ciphertext"`
 }

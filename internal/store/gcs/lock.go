@@ -18,10 +18,10 @@ import (
 // metaLock is metadata of a lock of ours: its id.
 const metaLock = "tombolo-lock"
 
-// lockTries bounds how often a lock is tried that goes away while it is looked at.
+// lockTries limits how often a lock is tried again because it disappears while it is read.
 const lockTries = 5
 
-// leaving is how long giving back a lock may take of which nobody knows whether it was taken.
+// leaving is the time limit for releasing a lock that may not have been taken.
 const leaving = 10 * time.Second
 
 // Lock implements remote.Place.
@@ -52,7 +52,7 @@ func (p *place) Lock(ctx context.Context, info state.LockInfo) (remote.Hold, err
 	}
 }
 
-// leave releases a lock of which no answer was heard. It goes on when the caller has been told to end.
+// leave releases a lock whose request got no answer. It continues if the caller's context has ended.
 func (p *place) leave(ctx context.Context, id string) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaving)
 	defer cancel()
@@ -64,13 +64,13 @@ func (p *place) leave(ctx context.Context, id string) error {
 	return err
 }
 
-// found is a lock that somebody holds.
+// found is a held lock.
 type found struct {
 	info       state.LockInfo
 	generation string
 }
 
-// holder returns who holds the lock; nil when nobody does.
+// holder returns the lock holder, or nil if the lock is free.
 func (p *place) holder(ctx context.Context) (*found, error) {
 	for try := 1; ; try++ {
 		there, err := p.bucket.describe(ctx, p.lock)

@@ -17,7 +17,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/store/remote"
 )
 
-// settings are what the block and the environment say.
+// settings holds the settings from the block and the environment.
 type settings struct {
 	bucket, folder string // the folder is "" or ends in "/"
 	token          string
@@ -37,14 +37,14 @@ type settings struct {
 // universe is where the services of Google are.
 const universe = "googleapis.com"
 
-// reader takes values out of a block and collects what is wrong with them.
+// reader reads values from a block and collects their problems.
 type reader struct {
 	values map[string]cty.Value
 	o      remote.Surroundings
 	diags  diag.List
 }
 
-// wrong reports what is wrong with an argument.
+// wrong reports a problem with an argument.
 func (r *reader) wrong(name, summary, format string, args ...any) {
 	r.diags = r.diags.Append(&diag.Diagnostic{Severity: diag.Error, Summary: summary, Path: cty.GetAttrPath(name),
 		Detail: fmt.Sprintf("The argument %s: ", name) + fmt.Sprintf(format, args...)})
@@ -107,7 +107,7 @@ func read(config cty.Value, o remote.Surroundings) (*settings, diag.List) {
 	return s, r.diags
 }
 
-// access reads in whose name the service is asked.
+// access reads the credentials.
 func (r *reader) access(s *settings, variables ...string) {
 	s.token = r.text("access_token", "GOOGLE_OAUTH_ACCESS_TOKEN")
 	given := r.text("credentials", variables...)
@@ -146,7 +146,7 @@ func (r *reader) access(s *settings, variables ...string) {
 	}
 }
 
-// take looks at credentials, and notes what is secret in them.
+// take checks credentials, and notes their secrets.
 func (s *settings) take(text []byte) error {
 	var found struct {
 		Type         string `json:"type"`
@@ -234,7 +234,7 @@ func (r *reader) services(s *settings) {
 // Tokens and signed requests for them, whoever shows them.
 var tokens = regexp.MustCompile(`\bey[\w-]{8,}\.[\w-]+\.[\w-]*|\bya29\.[\w.-]+`)
 
-// clean takes secrets out of a text.
+// clean removes secrets from a text.
 func (s *settings) clean(text string) string {
 	for _, secret := range s.secrets {
 		if len(secret) > 3 {

@@ -32,8 +32,8 @@ func Keep(getenv func(string) string, usual int) (int, error) {
 	return n, nil
 }
 
-// Historian is where former states are kept: a workspace of a store, or the place of one in a service. How many it
-// keeps is its own matter. Methods may be called concurrently.
+// Historian stores former states: it is a workspace of a store, or its place in a service. It decides how many it
+// keeps. Methods may be called concurrently.
 type Historian interface {
 	// List returns the states that are kept, the newest first. The newest is not always the state as it is now: another
 	// program may have written since.
@@ -42,7 +42,7 @@ type Historian interface {
 	Snapshot(ctx context.Context, id string) ([]byte, error)
 }
 
-// Former is a state that was written once.
+// Former describes a former state.
 type Former struct {
 	// ID is that of Snapshot: short, unique within the place, and never used again there.
 	ID      string
@@ -56,7 +56,7 @@ type Former struct {
 	Revision Revision
 }
 
-// Revision is who made a state and how.
+// Revision records who wrote a state, and how.
 type Revision struct {
 	Run     state.RunInfo
 	Who     string
@@ -96,7 +96,7 @@ func (r Revision) Made(operation state.Operation, before, after *state.State) Re
 	return r
 }
 
-// ErrNoRevision means that a former state is not kept, or not any more.
+// ErrNoRevision means that a former state is not stored.
 var ErrNoRevision = errors.New("there is no such revision of the state")
 
 // ErrNoHistory means that a store keeps no former states.

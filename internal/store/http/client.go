@@ -21,7 +21,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/store/remote"
 )
 
-// Bounds of what a server may send, and of how long it may say nothing.
+// Limits on the size of answers, and on the time without data.
 const (
 	maxState   = 1 << 30
 	maxMessage = 1 << 20
@@ -59,7 +59,7 @@ type request struct {
 	most    int64  // how much the answer may be; maxMessage when 0
 }
 
-// answer is what a server said.
+// answer is an answer of a server.
 type answer struct {
 	status int
 	etag   string // a strong one
@@ -69,7 +69,7 @@ type answer struct {
 
 func (a *answer) ok() bool { return a.status == 200 || a.status == 201 || a.status == 204 }
 
-// refused reports whether another holds the lock, or has written meanwhile.
+// refused reports whether another run holds the lock, or has written the state.
 func (a *answer) refused() bool {
 	return a.status == http.StatusLocked || a.status == http.StatusConflict
 }
@@ -78,8 +78,8 @@ func (a *answer) refused() bool {
 var errRedirect = errors.New("the server redirects to another address, where the request would change. Set that " +
 	"address in the backend block")
 
-// follow allows redirections with the same method alone: Go turns others into GET, whose answer would look like
-// success. What was encrypted stays so, and what the user sends in headers is for the first host alone.
+// follow allows only redirections that keep the method: Go turns others into GET, whose answer would look like success.
+// It does not follow from https to http, and sends the user's headers only to the first host.
 func (s *settings) follow(r *http.Request, via []*http.Request) error {
 	switch first := via[0]; {
 	case len(via) >= 10:
@@ -96,7 +96,7 @@ func (s *settings) follow(r *http.Request, via []*http.Request) error {
 	return nil
 }
 
-// send sends a request until there is an answer that counts. It is for requests that may be repeated.
+// send sends a request, with retries, until it has a final answer. It is for requests that may be repeated.
 func (c *client) send(ctx context.Context, r request) (*answer, error) {
 	for try := 0; ; try++ {
 		a, err := c.once(ctx, r)
@@ -109,7 +109,7 @@ func (c *client) send(ctx context.Context, r request) (*answer, error) {
 	}
 }
 
-// again reports whether a request may have another answer at another time.
+// again reports whether a later retry of a request may have another result.
 func again(a *answer, err error) bool {
 	var unheard *problem
 	switch {
@@ -121,7 +121,7 @@ func again(a *answer, err error) bool {
 	return a.status == http.StatusTooManyRequests || a.status >= 500 && a.status != http.StatusNotImplemented
 }
 
-// wait waits before another try, as long as the server wishes within what is allowed.
+// wait waits before a retry, as long as the server requests, within limits.
 func (c *client) wait(ctx context.Context, try int, a *answer) error {
 	pause := c.s.waitMin << min(try, 20)
 	if a != nil && a.after != "" {
@@ -213,7 +213,7 @@ func (c *client) prepare(ctx context.Context, r request) (*http.Request, error) 
 	return out, nil
 }
 
-// unheard returns why there is no answer. It leaves open whether the request has arrived.
+// unheard returns the reason why there is no answer. The request may have arrived.
 func (c *client) unheard(ctx context.Context, r request, err error) error {
 	if ctx.Err() != nil {
 		return fmt.Errorf("%s %s: %w", r.what, c.s.name, ctx.Err())
@@ -231,7 +231,7 @@ func (c *client) unheard(ctx context.Context, r request, err error) error {
 	return &problem{text: c.s.clean(text), passing: !lasting}
 }
 
-// heard puts off a timer whenever something is read.
+// heard resets a timer on each read.
 type heard struct {
 	r     io.Reader
 	quiet *time.Timer

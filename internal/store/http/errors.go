@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// problem is an error with a text that people can read, without secrets.
+// problem is an error with a text for people, without secrets.
 type problem struct {
 	text    string
 	passing bool // it may go well another time
@@ -16,7 +16,7 @@ type problem struct {
 // Error implements error.
 func (p *problem) Error() string { return p.text }
 
-// failed makes an error of an answer that was not expected.
+// failed returns the error for an unexpected answer.
 func (c *client) failed(r request, a *answer) error {
 	text := fmt.Sprintf("%s %s: the server answered with status %d", r.what, c.s.name, a.status)
 	if name := http.StatusText(a.status); name != "" {
@@ -31,13 +31,13 @@ func (c *client) failed(r request, a *answer) error {
 	return &problem{text: c.s.clean(text), passing: again(a, nil)}
 }
 
-// page makes an error of a success that is for browsers. Whatever answered, it may not have been the server.
+// page returns an error for a successful answer with an HTML page, which may not come from the server.
 func (c *client) page(r request) error {
 	return &problem{passing: true, text: fmt.Sprintf("%s %s: the answer is an HTML page. Check the address: the "+
 		"server may be a proxy, or the page may be a sign-in page", r.what, c.s.name)}
 }
 
-// hint returns what to do about a status.
+// hint returns advice on a status.
 func (c *client) hint(r request, status int) string {
 	switch {
 	case status == http.StatusUnauthorized && c.s.user == "":
@@ -58,7 +58,7 @@ func (c *client) hint(r request, status int) string {
 	return ""
 }
 
-// maxSaid bounds how much of what a server says is shown.
+// maxSaid limits how much of a server's text is shown.
 const maxSaid = 300
 
 // message is what a server says in the body of an error; "" when that is no text for people.

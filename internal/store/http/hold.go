@@ -9,7 +9,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/store/remote"
 )
 
-// hold is a lock that is held. Without an id there is none.
+// hold is a held lock. Without an id, the state is not locked.
 type hold struct {
 	p    *place
 	id   string

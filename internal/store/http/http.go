@@ -61,7 +61,7 @@ func schema() *provider.Block {
 	}}
 }
 
-// open reads the settings. It asks the server nothing.
+// open reads the settings. It sends no requests.
 func open(_ context.Context, config cty.Value, o remote.Surroundings) (remote.Driver, diag.List) {
 	if o.Getenv == nil {
 		o.Getenv = func(string) string { return "" }

@@ -50,7 +50,7 @@ func (p *place) fetch(ctx context.Context) (c remote.Content, etag string, err e
 	return remote.Content{Data: a.body, Version: version(a.body)}, a.etag, nil
 }
 
-// kept ensures that a first state has come to stay: there are addresses that answer whatever they are asked.
+// kept checks that the server has stored the first state: some servers accept every request without storing anything.
 func (p *place) kept(ctx context.Context) error {
 	if there, _, err := p.fetch(ctx); err != nil || there.Data != nil {
 		return nil // what cannot be read now, the server has said to have
@@ -78,10 +78,10 @@ func (p *place) asking(body []byte) request {
 	return request{what: "lock", method: p.s.lockMethod, address: p.s.lock, body: body}
 }
 
-// looking is the operation of a lock that is taken to see who has it.
+// looking is the operation of a lock that is taken only to find its holder.
 const looking = "check who holds the lock"
 
-// A lock that is taken for a look is gone soon.
+// A lock that is taken only to find its holder is released soon.
 const (
 	lookTries = 10
 	lookPause = 200 * time.Millisecond
@@ -128,7 +128,7 @@ func (p *place) Lock(ctx context.Context, info state.LockInfo) (remote.Hold, err
 	}
 }
 
-// said is what a server says besides.
+// said returns the server's own message.
 func (p *place) said(a *answer) string {
 	if text := message(a.body); text != "" {
 		return ": " + p.s.clean(text)
@@ -155,7 +155,7 @@ func holderOf(a *answer) state.LockInfo {
 // leaving is how long a look at the lock and giving it back may take when the caller does not wait any more.
 const leaving = 15 * time.Second
 
-// leave releases a lock that was asked for and may have been taken, though nobody has heard of it.
+// leave releases a lock that may have been taken by a request without an answer.
 func (p *place) leave(ctx context.Context, id string, body []byte) {
 	if p.s.unlock == nil {
 		return
@@ -168,7 +168,7 @@ func (p *place) leave(ctx context.Context, id string, body []byte) {
 	}
 }
 
-// free releases a lock that is held. A refusal is the answer to a second try whose first has freed it.
+// free releases a held lock. A refusal means that an earlier try has released it.
 func (p *place) free(ctx context.Context, body []byte) error {
 	r := request{what: "unlock", method: p.s.unlockMethod, address: p.s.unlock, body: body}
 	for try := 0; ; try++ {

@@ -22,7 +22,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/store/remote"
 )
 
-// settings are what the block and the environment say.
+// settings holds the settings from the block and the environment.
 type settings struct {
 	address, lock, unlock            *url.URL // lock and unlock are nil when they are not set
 	update, lockMethod, unlockMethod string
@@ -36,14 +36,14 @@ type settings struct {
 	secrets []string // what no message may show
 }
 
-// reader takes values out of a block or the environment and collects what is wrong with them.
+// reader reads values from a block or the environment and collects their problems.
 type reader struct {
 	config cty.Value
 	getenv func(string) string
 	diags  *diag.List
 }
 
-// wrong reports what is wrong with an argument. The summaries are Terraform's.
+// wrong reports a problem with an argument. The summaries are Terraform's.
 func (r reader) wrong(name, summary, format string, args ...any) {
 	*r.diags = r.diags.Append(&diag.Diagnostic{Severity: diag.Error, Summary: summary,
 		Detail: fmt.Sprintf(format, args...), Path: cty.GetAttrPath(name)})
@@ -161,7 +161,7 @@ func read(config cty.Value, o remote.Surroundings) (*settings, diag.List) {
 	return s, diags
 }
 
-// certificates reads what both sides show to each other.
+// certificates reads the certificates of both sides.
 func (r reader) certificates(s *settings) {
 	s.tls = &tls.Config{MinVersion: tls.VersionTLS12}
 	if v, ok := r.value("skip_cert_verification"); ok {
@@ -242,7 +242,7 @@ func (r reader) headers(s *settings) {
 	}
 }
 
-// hide collects what no message may show.
+// hide collects the secrets that messages must not show.
 func (s *settings) hide() {
 	s.secrets = append(s.secrets, s.password, url.QueryEscape(s.password),
 		base64.StdEncoding.EncodeToString([]byte(s.user+":"+s.password)))
@@ -267,7 +267,7 @@ func (s *settings) hide() {
 	slices.SortFunc(s.secrets, func(a, b string) int { return len(b) - len(a) })
 }
 
-// clean takes secrets out of a text.
+// clean removes secrets from a text.
 func (s *settings) clean(text string) string {
 	for _, secret := range s.secrets {
 		if len(secret) > 3 {
@@ -277,11 +277,11 @@ func (s *settings) clean(text string) string {
 	return text
 }
 
-// confidential are parameters that say who asks, and not which state it is about.
+// confidential are query parameters with credentials, which do not select a state.
 var confidential = regexp.MustCompile(`(?i)token|secret|pass|pwd|key|sig|auth|cred|^ID$`)
 
-// nameOf is an address without what may be secret in it: of a query there are the names, and a digest that tells
-// states apart. A new token makes no new name.
+// nameOf returns an address without secrets. Of a query it keeps the names, and a digest that distinguishes states. A
+// new token does not change the name.
 func nameOf(u *url.URL) string {
 	name := (&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path, RawPath: u.RawPath}).String()
 	query := u.Query()

@@ -21,7 +21,7 @@ type Overlay struct {
 	Run      state.RunInfo
 }
 
-// folder lays records over a state, one after the other.
+// folder applies records to a state, one after the other.
 type folder struct {
 	builder *state.Builder
 	covers  uint64 // records up to this one are in the state
@@ -298,7 +298,7 @@ func WasThere(b *state.Builder, edits []state.Edit) map[string]string {
 	return was
 }
 
-// Carry makes the records of what stays open.
+// Carry returns the records of the operations that stay open.
 func Carry(inFlight []state.InFlight, unfolded []state.Unfolded) (records []Record, err error) {
 	add := func(k Kind, v any) {
 		b, e := json.Marshal(v)

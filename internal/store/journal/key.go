@@ -64,7 +64,7 @@ func keyOf(plain []byte, sealed json.RawMessage) (*Key, error) {
 	return &Key{Sealed: sealed, aead: aead}, err
 }
 
-// hidden reports whether the payloads of a kind are sealed. What is left plain says how records hang together.
+// hidden reports whether the payloads of a kind are encrypted. The plain ones describe how records are related.
 func (k Kind) hidden() bool {
 	switch k {
 	case KindIntent, KindPartial, KindResult, KindEdits, KindResolve, KindUnfolded:
@@ -88,7 +88,7 @@ func place(n Nonce, seq uint64, kind Kind) []byte {
 	return append(binary.LittleEndian.AppendUint64(n[:], seq), byte(kind))
 }
 
-// open replaces the sealed payload of a record by what it holds.
+// open decrypts the payload of a record.
 func (k *Key) open(n Nonce, r *Record) error {
 	if k == nil || !r.Kind.hidden() {
 		return nil

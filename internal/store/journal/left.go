@@ -8,7 +8,7 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// Left is what runs have left open in a state.
+// Left holds the open operations that runs left in a state.
 type Left struct {
 	InFlight []state.InFlight
 	Unfolded []state.Unfolded
@@ -22,7 +22,7 @@ func (l *Left) Snapshot(st *state.State) *state.Snapshot {
 	return &state.Snapshot{State: st, InFlight: slices.Clone(l.InFlight), Unfolded: slices.Clone(l.Unfolded)}
 }
 
-// Known ensures that every token names something open.
+// Known checks that every token names an open operation.
 func (l *Left) Known(tokens []string) error {
 	for _, t := range tokens {
 		if !slices.ContainsFunc(l.InFlight, func(f state.InFlight) bool { return f.Token() == t }) &&
@@ -33,7 +33,7 @@ func (l *Left) Known(tokens []string) error {
 	return nil
 }
 
-// Forget removes what was settled.
+// Forget removes resolved operations.
 func (l *Left) Forget(tokens []string) {
 	l.InFlight = slices.DeleteFunc(slices.Clone(l.InFlight), func(f state.InFlight) bool {
 		return slices.Contains(tokens, f.Token())
@@ -43,13 +43,14 @@ func (l *Left) Forget(tokens []string) {
 	})
 }
 
-// Carry makes the records of what stays open.
+// Carry returns the records of the operations that stay open.
 func (l *Left) Carry() ([]Record, error) { return Carry(l.InFlight, l.Unfolded) }
 
-// LastSerial is the greatest serial of a state that is continued: every snapshot takes one more.
+// LastSerial is the greatest serial that a run accepts: every snapshot increases it.
 const LastSerial = math.MaxUint64 - 1<<32
 
-// Countable refuses a state on which no run can count on. Where says what it is called.
+// Countable returns an error if the serial of a state is too large to be increased. Where is the name of the state in
+// the error.
 func Countable(st *state.State, where string) error {
 	if st == nil || st.Serial <= LastSerial {
 		return nil

@@ -13,7 +13,7 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// checkpointSize is how much journal comes together at least before a snapshot is written in the middle of a run.
+// checkpointSize is the minimum size of the journal before a snapshot is written during a run.
 const checkpointSize = 8 << 20
 
 // Log takes the records of an open journal. Appending puts a record into memory, waiting makes it durable; of those
@@ -84,7 +84,7 @@ type flight struct {
 	state.InFlight
 }
 
-// start asks for the log when the first record comes. Called with mu held.
+// start opens the log for the first record. Called with mu held.
 func (j *Open) start() error {
 	if j.closed {
 		return errors.New("the journal is closed")
@@ -310,7 +310,7 @@ func (j *Open) Close(context.Context) error {
 	return err
 }
 
-// finish brings what is stored up to date.
+// finish brings the stored state up to date.
 func (j *Open) finish() error {
 	err := j.log.Settled()
 	if err != nil {

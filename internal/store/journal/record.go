@@ -39,7 +39,7 @@ const (
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// Kind is what a record is about.
+// Kind is the kind of a record.
 type Kind uint8
 
 // The kinds of records. Their numbers are part of the format.
@@ -97,7 +97,7 @@ type IntentRecord struct {
 	Intent json.RawMessage `json:"intent"`
 }
 
-// ResultRecord has what came of an operation, or edits that belong to none.
+// ResultRecord has the result of an operation, or edits that belong to none.
 type ResultRecord struct {
 	Op     string          `json:"op,omitempty"`
 	Run    *state.RunInfo  `json:"run,omitempty"` // as in IntentRecord
@@ -253,8 +253,8 @@ func (p *Parsed) add(b []byte) {
 	}
 }
 
-// torn judges what follows the longest valid prefix. A power loss tears off only what was never acknowledged. Where a
-// later record says that what is missing was durable, it is damage, and all that follows would be lost with it.
+// torn classifies the bytes after the longest valid prefix. A power loss tears off only what was never acknowledged.
+// Where a later record says that what is missing was durable, it is damage, and all that follows would be lost with it.
 func (p *Parsed) torn(rest []byte) error {
 	behind := 0
 	var below uint64

@@ -20,7 +20,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/store/remote/objects"
 )
 
-// Bounds of what the server may send, of how long a request may take, and of how often it is sent.
+// Limits on the size of answers, on the time of a request, and on retries.
 const (
 	maxAnswer = 256 << 20
 	longest   = time.Minute
@@ -74,7 +74,7 @@ type secret struct {
 	all map[string]any // as the server has sent it: nothing of it gets lost when it is replaced
 }
 
-// answer is what the server said.
+// answer is an answer of the server.
 type answer struct {
 	status int
 	body   []byte
@@ -85,8 +85,8 @@ func (c *client) leases() string {
 	return "/apis/coordination.k8s.io/v1/namespaces/" + c.s.namespace + "/leases"
 }
 
-// send sends a request until there is an answer that counts. All requests may be sent again: what they do depends on
-// versions.
+// send sends a request, with retries, until it has a final answer. All requests may be sent again: what they do depends
+// on versions.
 func (c *client) send(ctx context.Context, method, path string, query url.Values, body any) (*answer, error) {
 	var text []byte
 	if body != nil {
@@ -153,7 +153,7 @@ func (c *client) once(ctx context.Context, method, path string, query url.Values
 	return &answer{status: in.StatusCode, body: data}, nil
 }
 
-// unheard returns why there is no answer. It leaves open whether the request has arrived.
+// unheard returns the reason why there is no answer. The request may have arrived.
 func (c *client) unheard(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
@@ -165,7 +165,7 @@ func (c *client) unheard(ctx context.Context, err error) error {
 		err)))
 }
 
-// failed makes an error of an answer that was not expected.
+// failed returns the error for an unexpected answer.
 func (c *client) failed(what, name string, a *answer) error {
 	var said struct{ Message string }
 	_ = json.Unmarshal(a.body, &said) // what is no answer of Kubernetes is not shown
@@ -293,7 +293,7 @@ func (c *client) list(ctx context.Context, selector string) (all []metadata, _ e
 	return all, nil
 }
 
-// space is where the journal is kept.
+// space stores the journal.
 type space struct {
 	client *client
 	state  string // the name of the first secret of the state

@@ -31,7 +31,7 @@ type lease struct {
 	all map[string]any // as the server has sent it
 }
 
-// holder returns who holds the lock; nil when nobody does.
+// holder returns the lock holder, or nil if the lock is free.
 func (l *lease) holder() *state.LockInfo {
 	if l == nil || l.Spec.HolderIdentity == nil || *l.Spec.HolderIdentity == "" {
 		return nil
@@ -140,7 +140,7 @@ func (p *place) Lock(ctx context.Context, info state.LockInfo) (remote.Hold, err
 	}
 }
 
-// leave releases a lock that was asked for and may have been taken, though nobody has heard of it.
+// leave releases a lock that may have been taken by a request without an answer.
 func (p *place) leave(ctx context.Context, id string) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaving)
 	defer cancel()
@@ -188,7 +188,7 @@ func (p *place) ForceUnlock(ctx context.Context, id string) error {
 	return errors.New("another run has just taken the lock. Check who holds it")
 }
 
-// hold is a lock that is held. Without an id there is none.
+// hold is a held lock. Without an id, the state is not locked.
 type hold struct {
 	p       *place
 	id      string
@@ -246,7 +246,7 @@ func (h *hold) Check(ctx context.Context) error {
 	return err
 }
 
-// Delete implements remote.Hold. The journal goes last: while it is there, the state can still be put together.
+// Delete implements remote.Hold. The journal is removed last: while it exists, the state can still be recovered.
 func (h *hold) Delete(ctx context.Context) error {
 	state, err := h.p.client.list(ctx, labelState+"=true,"+labelSuffix+"="+h.p.d.s.suffix+","+labelWorkspace+"="+
 		h.p.workspace)

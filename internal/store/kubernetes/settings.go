@@ -21,7 +21,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/store/remote"
 )
 
-// settings are what the block and the environment say.
+// settings holds the settings from the block and the environment.
 type settings struct {
 	suffix, namespace string
 	labels            map[string]string
@@ -30,14 +30,14 @@ type settings struct {
 	secrets []string // what no message may show
 }
 
-// reader takes values out of a block or the environment and collects what is wrong with them.
+// reader reads values from a block or the environment and collects their problems.
 type reader struct {
 	config cty.Value
 	o      remote.Surroundings
 	diags  *diag.List
 }
 
-// wrong reports what is wrong with an argument.
+// wrong reports a problem with an argument.
 func (r reader) wrong(name, summary, format string, args ...any) {
 	*r.diags = r.diags.Append(&diag.Diagnostic{Severity: diag.Error, Summary: summary,
 		Detail: fmt.Sprintf(format, args...), Path: cty.GetAttrPath(name)})
@@ -238,7 +238,7 @@ func (r reader) program(s *settings, v cty.Value) *clientcmdapi.ExecConfig {
 	return e
 }
 
-// hide collects what no message may show.
+// hide collects the secrets that messages must not show.
 func (s *settings) hide() {
 	c := s.rest
 	s.secrets = append(s.secrets, c.BearerToken, c.Password, url.QueryEscape(c.Password), string(c.KeyData),
@@ -253,7 +253,7 @@ func (s *settings) hide() {
 	slices.SortFunc(s.secrets, func(a, b string) int { return len(b) - len(a) })
 }
 
-// clean takes secrets out of a text.
+// clean removes secrets from a text.
 func (s *settings) clean(text string) string {
 	for _, secret := range s.secrets {
 		if len(secret) > 3 {

@@ -18,7 +18,7 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// New makes a store that lives as long as somebody refers to it.
+// New returns a store that exists as long as it is referenced.
 func New() state.Store { return store.New(store.Options{Files: NewFS(), Rescue: []string{}}) }
 
 // FS is a file system in memory. It implements store.Files and is safe for concurrent use.
@@ -36,13 +36,13 @@ type inode struct {
 	holder *handle // who has the lock
 }
 
-// NewFS makes an empty file system with one folder, ".".
+// NewFS returns an empty file system with one folder, ".".
 func NewFS() *FS {
 	return &FS{files: map[string]*inode{}, dirs: map[string]bool{".": true}, clock: time.Unix(1_700_000_000, 0)}
 }
 
-// Clone copies what is there now. Nothing is open or locked in the copy: it is what the next process finds after this
-// one died.
+// Clone copies the current content. Nothing is open or locked in the copy: it is what the next process finds after this
+// one has died.
 func (m *FS) Clone() *FS {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -10,7 +10,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/store/remote"
 )
 
-// driver has the connections that nobody uses now, and those that hold locks.
+// driver has the idle connections, and those that hold locks.
 type driver struct {
 	o *options
 
@@ -22,12 +22,12 @@ type driver struct {
 
 func newDriver(o *options) *driver { return &driver{o: o, holds: map[*session]bool{}} }
 
-// maxIdle is how many connections are kept for later.
+// maxIdle is the maximum number of idle connections.
 const maxIdle = 2
 
 var errClosed = errors.New("the backend is closed")
 
-// take returns a connection for the caller alone, who gives it back; an old one if it can be.
+// take returns a connection for exclusive use, an idle one if possible. The caller returns it with give.
 func (d *driver) take(ctx context.Context) (s *session, old bool, err error) {
 	d.mu.Lock()
 	for n := len(d.idle); n > 0 && s == nil; n = len(d.idle) {
@@ -49,7 +49,7 @@ func (d *driver) take(ctx context.Context) (s *session, old bool, err error) {
 	return s, false, err
 }
 
-// give takes a connection back that holds nothing.
+// give returns a connection that holds no lock.
 func (d *driver) give(s *session) {
 	d.mu.Lock()
 	delete(d.holds, s)
@@ -63,7 +63,7 @@ func (d *driver) give(s *session) {
 	}
 }
 
-// rest closes the connections that nobody uses: whoever waits for a lock needs none, and the server has not many.
+// rest closes the idle connections: a run that waits for a lock does not need them, and the server has few.
 func (d *driver) rest() {
 	d.mu.Lock()
 	idle := d.idle
@@ -87,7 +87,7 @@ func (d *driver) borrow() *session {
 	return nil
 }
 
-// ask runs a query that changes nothing, on any connection. One that broke while nobody used it is replaced.
+// ask runs a read-only query on any connection. It replaces a connection that broke while it was idle.
 func (d *driver) ask(ctx context.Context, sql string, args ...arg) (r rows, err error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -165,7 +165,7 @@ func (d *driver) Close() error {
 	return nil
 }
 
-// address is the server's, for people.
+// address returns the server's address, for messages.
 func (o *options) address() string {
 	return fmt.Sprintf("%s:%d", o.config.Host, o.config.Port)
 }

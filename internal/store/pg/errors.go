@@ -39,7 +39,7 @@ func (o *options) connectError(err error) error {
 		quote(o.config.User), strings.TrimSuffix(text, "."), hint), err}
 }
 
-// explain returns what the server has against a statement. Errors of contexts and of this package stay what they are.
+// explain returns the server's error for a statement. It does not change errors of contexts and of this package.
 func (o *options) explain(err error) error {
 	var known *problem
 	var locked *state.LockedError
@@ -83,8 +83,7 @@ func (p *problem) Error() string { return p.text }
 // Unwrap returns what was answered.
 func (p *problem) Unwrap() error { return p.cause }
 
-// scrub takes the password out of a text, in every form that it has in connection strings. Nothing is known that puts
-// it there.
+// scrub removes the password from a text, in every form that it has in connection strings. It is a precaution.
 func (o *options) scrub(text string) string {
 	password := o.config.Password
 	if len(password) < 4 {

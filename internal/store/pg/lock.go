@@ -229,7 +229,7 @@ func (p *place) confirm(ctx context.Context, h *hold, info state.LockInfo) error
 	return nil
 }
 
-// drop frees what was taken of a lock that did not come about.
+// drop releases the parts of a lock that could not be taken completely.
 func (h *hold) drop() {
 	if (h.id != 0 || h.creation) && !h.s.gone.Load() {
 		ctx, cancel := context.WithTimeout(context.Background(), h.p.o.times.grace)

@@ -76,7 +76,7 @@ const (
 	keepBytes   = 256 << 20
 )
 
-// open reads the settings. It connects to nobody.
+// open reads the settings. It does not connect.
 func open(_ context.Context, config cty.Value, s remote.Surroundings) (remote.Driver, diag.List) {
 	a := &arguments{config: config, getenv: s.Getenv}
 	if a.getenv == nil {

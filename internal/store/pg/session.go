@@ -31,10 +31,10 @@ type session struct {
 	pid string // of the server's process, as the server says
 }
 
-// errGone means that nothing was asked, because the connection was closed before.
+// errGone means that nothing was sent, because the connection was already closed.
 var errGone = errors.New("the connection to the database is closed")
 
-// times are how long things may take.
+// times are time limits.
 type times struct {
 	connect time.Duration // unless connect_timeout says otherwise
 	// grace is how long the outcome of a write is waited for after its caller wanted to leave. Then the connection is
@@ -210,7 +210,7 @@ func (s *session) query(ctx context.Context, sql string, args ...arg) (rows, err
 	return r.Rows, r.Err
 }
 
-// ask is a query that changes nothing.
+// ask is a read-only query.
 func (s *session) ask(ctx context.Context, sql string, args ...arg) (rows, error) {
 	answer := make(chan rows, 1) // which nobody may be waiting for any more
 	err := s.do(ctx, false, func(ctx context.Context) error {
@@ -224,7 +224,7 @@ func (s *session) ask(ctx context.Context, sql string, args ...arg) (rows, error
 	return <-answer, nil
 }
 
-// change is a query that changes something.
+// change is a query that writes.
 func (s *session) change(ctx context.Context, sql string, args ...arg) (r rows, err error) {
 	err = s.do(ctx, true, func(ctx context.Context) error {
 		r, err = s.query(ctx, sql, args...)

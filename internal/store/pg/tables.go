@@ -46,19 +46,19 @@ func stored(data []byte) bool {
 		placeholderStart))
 }
 
-// quote makes a name of a database object of a text.
+// quote returns a text as the quoted name of a database object.
 func quote(name string) string { return `"` + strings.ReplaceAll(name, `"`, `""`) + `"` }
 
 func (o *options) states() string { return quote(o.schema) + "." + quote(o.table) }
 
-// The tables of our own.
+// Our own tables.
 func (o *options) about() string   { return quote(o.schema) + ".tombolo_states" }
 func (o *options) journal() string { return quote(o.schema) + ".tombolo_journal" }
 func (o *options) history() string { return quote(o.schema) + ".tombolo_history" }
 
 const sequence = "public.global_states_id_seq"
 
-// theirs are the statements that make what Terraform needs, as Terraform makes it.
+// theirs are the statements that create Terraform's tables, as Terraform does.
 func (o *options) theirs() (schema, sequenceAndTable, index string) {
 	return "CREATE SCHEMA IF NOT EXISTS " + quote(o.schema),
 		"CREATE SEQUENCE IF NOT EXISTS " + sequence + " AS bigint;\n" +
@@ -67,7 +67,7 @@ func (o *options) theirs() (schema, sequenceAndTable, index string) {
 		"CREATE UNIQUE INDEX IF NOT EXISTS " + quote(o.index) + " ON " + o.states() + " (name)"
 }
 
-// ours are the statements that make the tables of our own.
+// ours are the statements that create our own tables.
 func (o *options) ours() string {
 	return strings.Join([]string{
 		"CREATE TABLE IF NOT EXISTS " + o.about() + " (id bigint PRIMARY KEY, tab text NOT NULL, " +

@@ -28,7 +28,7 @@ const (
 	heardLines = 20
 )
 
-// client makes calls. Who has its turn owns the process.
+// client makes calls. The holder of its turn owns the process.
 type client struct {
 	o       Options
 	env     []string
@@ -49,15 +49,15 @@ type running struct {
 	can features
 }
 
-// features are what a store says that it can do.
+// features lists what a store supports.
 type features struct {
 	journal, workspaces, conditions, renew, history bool
 }
 
-// errClosed means that the driver is used after its end.
+// errClosed means that the driver was used after Close.
 var errClosed = errors.New("the store has been closed")
 
-// take gets the turn.
+// take waits for the turn.
 func (c *client) take(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -72,7 +72,7 @@ func (c *client) take(ctx context.Context) error {
 
 func (c *client) release() { <-c.turn }
 
-// can returns what the store can do, and starts it if need be.
+// can returns the features of the store, which it starts if necessary.
 func (c *client) can(ctx context.Context) (features, error) {
 	if err := c.take(ctx); err != nil {
 		return features{}, err
@@ -178,7 +178,7 @@ func (c *client) started(ctx context.Context) (*running, error) {
 	return r, nil
 }
 
-// open tells a new process where states are, and learns what it can do with them.
+// open sends a new process its settings, and reads its features.
 func (c *client) open(ctx context.Context, r *running) error {
 	params, err := json.Marshal(object{"config": c.o.Config, "secrets": c.o.Secrets})
 	if err != nil {
@@ -242,7 +242,7 @@ func (c *client) await(ctx context.Context, r *running, p *session.Pending, verb
 	return nil, stopped
 }
 
-// end ends the process. It returns when that is over.
+// end ends the process, and returns after it has ended.
 func (c *client) end() {
 	if c.current != nil {
 		c.current.End(0)
@@ -295,7 +295,7 @@ func (c *client) answer(r *running, p *session.Pending, verb string) (json.RawMe
 	return nil, c.problem("it answered %s with error %d: %s", verb, reply.Error.Code, reply.Error.Message)
 }
 
-// definite reports whether an error is the program's last word: nothing was changed.
+// definite reports whether an error is final: nothing was changed.
 func definite(err error) bool {
 	var locked *state.LockedError
 	return errors.Is(err, remote.ErrChanged) || errors.Is(err, remote.ErrLost) ||

@@ -16,10 +16,10 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// object is the params of a call. Bytes in it become base64.
+// object holds the params of a call. Bytes are encoded as base64.
 type object = map[string]any
 
-// Driver keeps states by a program. It implements remote.Driver.
+// Driver stores states with a program. It implements remote.Driver.
 type Driver struct{ c *client }
 
 // Limits are what the store says that it cannot do, for those who check what it promises.
@@ -95,7 +95,7 @@ func (p *place) call(ctx context.Context, verb string, params object, result any
 	return can, p.c.call(ctx, verb, params, result)
 }
 
-// nothing is a result that says nothing.
+// nothing is an empty result.
 type nothing struct{}
 
 // versionOf stands for a content where the program has no version of its own.
@@ -142,7 +142,7 @@ func (p *place) ReadJournal(ctx context.Context) (remote.Journal, error) {
 	return remote.Journal{Version: told.Version, Chunks: told.Chunks}, err
 }
 
-// leaving is how long it may take to find out what became of a lock of which nobody has heard.
+// leaving is the time limit for finding out whether a lock without an answer was taken.
 const leaving = 10 * time.Second
 
 // Lock implements remote.Place. When the answer is lost it looks whether the lock was taken; whoever does not wait for
@@ -213,7 +213,7 @@ func (p *place) ForceUnlock(ctx context.Context, id string) error {
 	return err
 }
 
-// hold is a lock that is held; without an id there is none.
+// hold is a held lock. Without an id, the state is not locked.
 type hold struct {
 	p  *place
 	id string

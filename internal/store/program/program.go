@@ -50,7 +50,7 @@ func schema() *provider.Block {
 	}}
 }
 
-// Options say which program, and what it is told.
+// Options hold the program and its settings.
 type Options struct {
 	Command         []string
 	Config, Secrets map[string]string

@@ -20,7 +20,7 @@ import (
 // minSecret is the length from which on a secret is looked for. Shorter ones are found everywhere, and tell nothing.
 const minSecret = 4
 
-// mostText bounds what is shown of one thing that a program says.
+// mostText limits how much of a program's text is shown.
 const mostText = 8 << 10
 
 // content is what may be a part of a state.
@@ -51,7 +51,7 @@ func variants(secrets map[string]string) (list []string) {
 	return list
 }
 
-// safe is a text of the program without what is secret.
+// safe returns a text of the program without secrets.
 func (c *client) safe(text string) string {
 	for _, secret := range c.secrets {
 		text = strings.ReplaceAll(text, secret, "(sensitive value)")

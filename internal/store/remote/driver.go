@@ -16,8 +16,8 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// Driver keeps the bytes of the states of one backend, one state for each workspace. Methods may be called
-// concurrently. It retries what a service asks to have tried again, and gives up when its context ends.
+// Driver stores the states of one backend as bytes, one state for each workspace. Methods may be called concurrently.
+// It retries requests when the service asks for that, and stops when its context ends.
 type Driver interface {
 	// Workspaces lists the workspaces that exist, in any order; the default workspace need not be among them.
 	Workspaces(ctx context.Context) ([]string, error)
@@ -27,8 +27,7 @@ type Driver interface {
 	Close() error
 }
 
-// Place is where one state is kept, with its lock and its journal. It holds nothing. Methods may be called
-// concurrently.
+// Place stores one state, with its lock and its journal. It holds no resources. Methods may be called concurrently.
 type Place interface {
 	// String is the place as messages name it. It has no secrets.
 	String() string
@@ -47,13 +46,14 @@ type Place interface {
 	ForceUnlock(ctx context.Context, id string) error
 }
 
-// Distinct is a Place whose String leaves out what tells it from others. Files of this machine are named after it.
+// Distinct is a Place whose String does not distinguish it from all others. Files on this machine are named after
+// Distinct's result.
 type Distinct interface {
 	// Distinct is the same for the same state, at all times, and another for each other. It is not shown.
 	Distinct() string
 }
 
-// Hold is a lock that is held, and what may be written under it. Check and the writes may be called concurrently; the
+// Hold is a held lock, with the writes that it allows. Check and the writes may be called concurrently; the
 // same kind of write is called once at a time.
 //
 // An error that is neither ErrChanged nor ErrLost leaves open whether the write has happened: the store looks.
@@ -114,7 +114,7 @@ type Write struct {
 	Revision history.Revision
 }
 
-// What drivers answer beside the errors of their services.
+// Errors that drivers return in addition to those of their services.
 var (
 	// ErrChanged means that what was to be replaced is another one by now. Nothing was written.
 	ErrChanged = errors.New("another run has changed it")

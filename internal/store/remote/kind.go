@@ -9,7 +9,7 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// Kind is a type of backend: what its block may say, and how to get from there to a driver.
+// Kind is a type of backend: the schema of its block, and the function that opens its driver.
 type Kind struct {
 	// Name is the label of the block: "pg".
 	Name string
@@ -34,7 +34,7 @@ type Kind struct {
 	Command func(config cty.Value) []string
 }
 
-// Surroundings are what a driver needs beside its arguments.
+// Surroundings holds what a driver needs in addition to its arguments.
 type Surroundings struct {
 	// Getenv returns environment variables.
 	Getenv func(string) string

@@ -15,7 +15,7 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// lazyBytes is how much comes together of records that nobody waits for.
+// lazyBytes is how many bytes of records are collected if nothing waits for them.
 const lazyBytes = 256 << 10
 
 // chunks is the journal.Log of a session: records that wait at the same time go to the service as one chunk. What the
@@ -142,7 +142,7 @@ func (c *chunks) Broken() error {
 	return c.stopped
 }
 
-// stop says from outside that nothing new may start.
+// stop marks the log so that no new operation starts.
 func (c *chunks) stop(err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -50,7 +50,7 @@ func (s *session) call() (context.Context, context.CancelFunc) {
 	return context.WithTimeout(s.calls, s.w.o.Timeout)
 }
 
-// watch looks after the lock until the session is over.
+// watch checks the lock regularly until the session ends.
 func (s *session) watch() {
 	s.done = make(chan struct{})
 	s.seen()
@@ -106,7 +106,7 @@ func (s *session) awake() error {
 	return err
 }
 
-// lost ends the session's context: nothing new may begin.
+// lost ends the session's context, so that no new operation starts.
 func (s *session) lost(err error) {
 	err = fmt.Errorf("the lock of the state %s was lost during the run: %w", s.w.place, err)
 	s.cancel(err)

@@ -14,7 +14,7 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// Options say how a store works over a driver. Only Driver is needed.
+// Options hold the settings of a store. Only Driver is required.
 type Options struct {
 	Driver Driver
 	// Rescue lists folders of this machine for the results of a run that cannot reach the service any more; the working
@@ -50,7 +50,7 @@ type Options struct {
 // Store is a state.Store over a driver.
 type Store struct{ o Options }
 
-// New makes a store. It asks nobody.
+// New returns a store. It sends no requests.
 func New(o Options) *Store {
 	if o.Rescue == nil {
 		o.Rescue = store.RescueFolders()

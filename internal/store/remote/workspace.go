@@ -16,7 +16,7 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// workspace is one state. It holds nothing.
+// workspace is one state. It holds no resources.
 type workspace struct {
 	name  string
 	o     *Options
@@ -26,7 +26,7 @@ type workspace struct {
 // Name implements state.Workspace.
 func (w *workspace) Name() string { return w.name }
 
-// Answers is the folder in which programs leave their answers, so that these survive whoever asked.
+// Answers returns the folder where programs store their answers, so that the answers outlive the process that asked.
 func (w *workspace) Answers() string {
 	if w.o.Answers == "" {
 		return ""

@@ -55,7 +55,7 @@ func (s *session) write(st *state.State, covers uint64) (err error) {
 	return nil
 }
 
-// patience is how long something is tried whose outcome stays unknown. Drivers try each call again by themselves, too.
+// patience is how long a call is retried while its outcome is unknown. Drivers also retry each call themselves.
 const patience = 20 * time.Second
 
 // tries goes on as often as the options say, with a pause before each that doubles, and not when the time is over.
@@ -76,7 +76,7 @@ func (o *Options) tries() iter.Seq[int] {
 	}
 }
 
-// put is the conditional write, tried again while its outcome is unknown.
+// put makes a conditional write, and retries it while its outcome is unknown.
 func (s *session) put(w Write) (version string, err error) {
 	for range s.w.o.tries() {
 		if version, err = s.putOnce(w); err == nil || errors.Is(err, ErrChanged) || errors.Is(err, ErrLost) {
@@ -127,7 +127,7 @@ func unknown(err, readErr error) error {
 	return err
 }
 
-// conflict returns what stands where the state was to be written.
+// conflict returns the content that is in the place of the state to be written.
 func (s *session) conflict() error {
 	c := &state.ConflictError{Found: "another content", Expected: "what was read when the lock was taken",
 		Advice: "Another program wrote the state during this run, despite the lock. Check what it changed, then run " +
@@ -211,7 +211,7 @@ func (s *session) ensureLog() error {
 	return s.log.seal(s.info)
 }
 
-// begin puts a new journal in the place of the stored one.
+// begin replaces the stored journal with a new one.
 func (s *session) begin(carried []journal.Record) error {
 	key, err := journal.NewKey(s.w.o.Cipher)
 	if err != nil {

@@ -21,7 +21,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/store/remote/objects"
 )
 
-// bucket does what is asked of a bucket, with the settings that all objects share.
+// bucket is a client for a bucket, with the settings that all objects share.
 type bucket struct {
 	client     *s3.Client
 	s          *settings
@@ -30,14 +30,14 @@ type bucket struct {
 	most       int64 // bytes of an object that is read: a service may send without end
 }
 
-// stored is an object as it was read.
+// stored is an object as it was last read.
 type stored struct {
 	data []byte
 	etag string
 	meta map[string]string
 }
 
-// condition is what has to stand under a name for it to be written. The zero value asks for nothing.
+// condition is the required content of a name that is to be written. The zero value is no condition.
 type condition struct {
 	absent bool   // nothing
 	etag   string // this
@@ -46,13 +46,13 @@ type condition struct {
 // errUnmet means that a condition does not hold, so that nothing was written.
 var errUnmet = objects.ErrUnmet
 
-// maxObject is how great an object may be.
+// maxObject is the maximum size of an object.
 const maxObject = 1 << 30
 
-// bodyTries bounds how often an object is read whose transfer breaks off.
+// bodyTries limits how often an object is read again because its transfer is interrupted.
 const bodyTries = 4
 
-// get returns an object; nil when it is not there.
+// get returns an object, or nil if it does not exist.
 func (b *bucket) get(ctx context.Context, key string) (*stored, error) {
 	return b.version(ctx, key, nil)
 }
@@ -88,7 +88,7 @@ func (b *bucket) version(ctx context.Context, key string, id *string) (o *stored
 	}
 }
 
-// head returns the tag of an object; "" when it is not there.
+// head returns the tag of an object, or "" if it does not exist.
 func (b *bucket) head(ctx context.Context, key string) (etag string, err error) {
 	defer b.trace("head", key, time.Now(), &err)
 	out, err := b.client.HeadObject(ctx, &s3.HeadObjectInput{Bucket: &b.s.bucket, Key: &key,
@@ -170,7 +170,7 @@ func (b *bucket) putOnce(ctx context.Context, key string, data []byte, meta map[
 	return "", b.failed(ctx, "write", key, err)
 }
 
-// remove removes an object, when it still has the given tag. What is not there is no error.
+// remove removes an object, if it still has the given tag. It is not an error if the object does not exist.
 func (b *bucket) remove(ctx context.Context, key, etag string) (err error) {
 	defer b.trace("delete", key, time.Now(), &err)
 	_, err = b.client.DeleteObject(ctx, &s3.DeleteObjectInput{Bucket: &b.s.bucket, Key: &key, IfMatch: optional(etag)})
@@ -186,7 +186,7 @@ func (b *bucket) remove(ctx context.Context, key, etag string) (err error) {
 	return b.failed(ctx, "delete", key, err)
 }
 
-// list calls a function with the name of every object that begins so.
+// list calls a function for the name of each object with the prefix.
 func (b *bucket) list(ctx context.Context, prefix string, each func(key string)) (err error) {
 	defer b.trace("list", prefix, time.Now(), &err)
 	pages := s3.NewListObjectsV2Paginator(b.client, &s3.ListObjectsV2Input{Bucket: &b.s.bucket, Prefix: &prefix})
@@ -227,7 +227,7 @@ func (b *bucket) trace(what, key string, began time.Time, err *error) {
 	b.log("s3: %s %s in %s: %s", what, b.name(key), time.Since(began).Round(time.Millisecond), answer)
 }
 
-// name is how messages call an object.
+// name returns the name of an object in messages.
 func (b *bucket) name(key string) string { return fmt.Sprintf("s3://%s/%s", b.s.bucket, key) }
 
 // status is the status of the answer that an error stands for; 0 without one.
@@ -248,7 +248,7 @@ func code(err error) string {
 	return ""
 }
 
-// missing reports whether an error says that there is no such object. A bucket that is not there is another matter.
+// missing reports whether an error means that the object does not exist. A missing bucket is another error.
 func missing(err error) bool {
 	if status(err) != http.StatusNotFound {
 		return false
@@ -260,7 +260,7 @@ func missing(err error) bool {
 	return false
 }
 
-// space is the bucket as journals are kept in it.
+// space stores journals in the bucket.
 type space struct{ *bucket }
 
 // Get implements objects.Space.

@@ -19,14 +19,14 @@ type conditions struct {
 	noEtag bool // ignored or refused
 }
 
-// ignored reports whether a condition is none to this service.
+// ignored reports whether this service ignores a condition.
 func (c *conditions) ignored(cond condition) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.noAbsent && cond.absent || c.noEtag && cond.etag != ""
 }
 
-// never is the tag of no object.
+// never is a tag that no object has.
 const never = `"00000000000000000000000000000000"`
 
 // probe finds out, once, whether conditions are kept. It uses an object of its own, so that nothing that matters is

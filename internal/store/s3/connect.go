@@ -310,7 +310,7 @@ func (s *settings) clients(cfg aws.Config) (*s3.Client, *dynamodb.Client) {
 	})
 }
 
-// clean takes secrets out of a text.
+// clean removes secrets from a text.
 func (s *settings) clean(text string) string {
 	for _, secret := range s.secrets {
 		if len(secret) > 3 {

@@ -13,7 +13,7 @@ import (
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 )
 
-// problem is an error with a text that people can read, without secrets.
+// problem is an error with a text for people, without secrets.
 type problem struct {
 	text string
 	err  error
@@ -30,7 +30,7 @@ func (b *bucket) failed(ctx context.Context, what, key string, err error) error 
 // withoutCredentials is what the SDK says before the reason why it has none. It has no type for that.
 const withoutCredentials = "get credentials: "
 
-// explain makes an error for people.
+// explain returns an error with a text for people.
 func (s *settings) explain(ctx context.Context, what string, err error, hint string) error {
 	if ctx.Err() != nil {
 		return &problem{text: what + ": " + context.Cause(ctx).Error(), err: ctx.Err()}
@@ -46,7 +46,7 @@ func (s *settings) explain(ctx context.Context, what string, err error, hint str
 	return &problem{text: s.clean(text), err: err}
 }
 
-// reason is what the service said, or why nothing was heard of it.
+// reason returns the service's error, or why there is no answer.
 func reason(err error) string {
 	var named smithy.APIError
 	var answer *awshttp.ResponseError
@@ -80,7 +80,7 @@ func reason(err error) string {
 	return strings.TrimSuffix(err.Error(), ".")
 }
 
-// objectHint returns what to do about an error of a bucket.
+// objectHint returns advice on an error of a bucket.
 func objectHint(what string, err error) string {
 	switch code(err) {
 	case "NoSuchBucket":

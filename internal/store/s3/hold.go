@@ -8,13 +8,13 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/store/remote/objects"
 )
 
-// hold is a lock that is held. Without an id there is none.
+// hold is a held lock. Without an id, the state is not locked.
 type hold struct {
 	p  *place
 	id string
 }
 
-// changed makes the contract's error of an unmet condition.
+// changed returns the contract's error for an unmet condition.
 func changed(err error) error {
 	if errors.Is(err, errUnmet) {
 		return remote.ErrChanged
@@ -113,7 +113,7 @@ func lost(err error) error {
 	return err
 }
 
-// Delete implements remote.Hold. The journal goes last: while it is there, the state can still be put together.
+// Delete implements remote.Hold. The journal is removed last: while it exists, the state can still be recovered.
 func (h *hold) Delete(ctx context.Context) error {
 	b := h.p.d.bucket
 	if err := b.remove(ctx, h.p.key, ""); err != nil {

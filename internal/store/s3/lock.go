@@ -12,7 +12,7 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// lockTries bounds how often a lock is tried that goes away while it is looked at.
+// lockTries limits how often a lock is tried again because it disappears while it is read.
 const lockTries = 5
 
 // Lock implements remote.Place. Where both are set, the object is taken before the item of the table, as others do.
@@ -101,7 +101,7 @@ func (p *place) takeItem(ctx context.Context, info string) error {
 	}
 }
 
-// found is a lock that somebody holds.
+// found is a held lock.
 type found struct {
 	info state.LockInfo
 	raw  string // as it stands there
@@ -124,7 +124,7 @@ func (f *found) locked() error {
 	return &state.LockedError{Info: &info}
 }
 
-// file returns who holds the lock that is an object; nil when nobody does.
+// file returns the holder of the lock object, or nil if it is free.
 func (p *place) file(ctx context.Context) (*found, error) {
 	o, err := p.d.bucket.get(ctx, p.lockKey())
 	if err != nil || o == nil {
@@ -133,7 +133,7 @@ func (p *place) file(ctx context.Context) (*found, error) {
 	return parseLock(string(o.data), o.etag), nil
 }
 
-// entry returns who holds the lock that is an item; nil when nobody does.
+// entry returns the holder of the lock item, or nil if it is free.
 func (p *place) entry(ctx context.Context) (*found, error) {
 	raw, err := p.d.table.text(ctx, p.item(), itemInfo)
 	if err != nil || raw == "" {
@@ -170,7 +170,7 @@ func (p *place) Holder(ctx context.Context) (*state.LockInfo, error) {
 	return nil, nil
 }
 
-// ForceUnlock implements remote.Place. What is held under another id stays.
+// ForceUnlock implements remote.Place. A lock with another id is kept.
 func (p *place) ForceUnlock(ctx context.Context, id string) error {
 	file, entry, err := p.holders(ctx)
 	if err != nil {

@@ -20,7 +20,7 @@ type place struct {
 // String implements remote.Place.
 func (p *place) String() string { return p.d.bucket.name(p.key) }
 
-// folder is what names of objects begin with that belong to Tombolo alone.
+// folder returns the prefix of objects that only Tombolo uses.
 func (p *place) folder() string { return p.key + ".tombolo/" }
 
 // lockKey is the object that is the lock.

@@ -13,7 +13,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/store/remote"
 )
 
-// settings are what the block and the environment say.
+// settings holds the settings from the block and the environment.
 type settings struct {
 	bucket, key, prefix string
 	region, stsRegion   string
@@ -56,7 +56,7 @@ type assumed struct {
 	token, tokenFile                         string
 }
 
-// reader takes values out of a block and collects what is wrong with them.
+// reader reads values from a block and collects their problems.
 type reader struct {
 	v     cty.Value
 	path  cty.Path
@@ -64,7 +64,7 @@ type reader struct {
 	diags *diag.List
 }
 
-// wrong reports what is wrong with an argument.
+// wrong reports a problem with an argument.
 func (r reader) wrong(name, summary, format string, args ...any) {
 	path, detail := r.path, fmt.Sprintf(format, args...)
 	if name != "" {
@@ -183,7 +183,7 @@ func read(config cty.Value, o remote.Surroundings) (*settings, diag.List) {
 	return s, diags
 }
 
-// settings takes over what the block says.
+// settings reads the values of the block.
 func (r reader) settings() *settings {
 	s := &settings{
 		bucket: r.text("bucket"), key: r.text("key"), prefix: "env:", lockFile: r.is("use_lockfile"),
@@ -219,7 +219,7 @@ func (r reader) settings() *settings {
 	return s
 }
 
-// names checks what objects are called.
+// names checks the names of objects.
 func (r reader) names(s *settings) {
 	for name, value := range map[string]string{"bucket": s.bucket, "key": s.key} {
 		set := r.set(name)

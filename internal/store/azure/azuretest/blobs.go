@@ -19,7 +19,7 @@ import (
 	"time"
 )
 
-// The account that there is, with its container.
+// The only account, with its container.
 const (
 	Account   = "tombolostates"
 	Container = "states"
@@ -58,7 +58,7 @@ func (b *Blobs) Text(name string) string {
 	return ""
 }
 
-// Names are those of all blobs.
+// Names returns the names of all blobs.
 func (b *Blobs) Names() []string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -74,7 +74,7 @@ func Authorized(r *http.Request) bool {
 	return given == "SharedKey "+Account+":"+signature(r)
 }
 
-// signature is that of a request.
+// signature returns the signature of a request.
 func signature(r *http.Request) string {
 	key, err := base64.StdEncoding.DecodeString(Key)
 	if err != nil {
@@ -110,7 +110,7 @@ func signature(r *http.Request) string {
 	return base64.StdEncoding.EncodeToString(h.Sum(nil))
 }
 
-// Refuse answers as the service does when it says no.
+// Refuse answers with an error, as the service does.
 func Refuse(w http.ResponseWriter, status int, code string) {
 	w.Header().Set("Content-Type", "application/xml")
 	w.Header().Set("x-ms-error-code", code)
@@ -239,7 +239,7 @@ func metadata(r *http.Request) http.Header {
 	return meta
 }
 
-// condition returns which condition of a request does not hold.
+// condition returns the condition of a request that does not hold.
 func condition(r *http.Request, o *blob, comp string) string {
 	lease, match := r.Header.Get("x-ms-lease-id"), r.Header.Get("If-Match")
 	writes := r.Method != http.MethodGet && r.Method != http.MethodHead && comp != "snapshot"

@@ -23,7 +23,7 @@ import (
 	"time"
 )
 
-// Cloud is Azure on one machine: programs that use its proxy find the services under their usual addresses.
+// Cloud serves Azure on this machine. Programs that use its proxy reach its services at their usual addresses.
 type Cloud struct {
 	Blobs http.Handler // of the account
 	// Secret is that of the application that the service of tokens knows; "" for the usual one.
@@ -110,7 +110,7 @@ func (c *Cloud) serial() *big.Int {
 	return n
 }
 
-// connect makes a tunnel end here, under a certificate for where it was to go.
+// connect terminates a tunnel here, with a certificate for its destination.
 func (c *Cloud) connect(w http.ResponseWriter, r *http.Request) {
 	host, _, err := net.SplitHostPort(r.Host)
 	if r.Method != http.MethodConnect || err != nil {
@@ -165,7 +165,7 @@ func answer(w http.ResponseWriter, status int, v any) {
 
 type object = map[string]any
 
-// tokens is the service that gives tokens.
+// tokens is the token service.
 func (c *Cloud) tokens(w http.ResponseWriter, r *http.Request) {
 	const base = "https://login.microsoftonline.com/"
 	tenant, _, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/")

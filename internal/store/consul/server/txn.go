@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// outcome is what came of a transaction.
+// outcome is the result of a transaction.
 type outcome struct {
 	results []result
 	errors  []problem
@@ -53,7 +53,7 @@ func (s *Server) txn(w http.ResponseWriter, body []byte) {
 	answer(w, map[string]any{"Results": out.results, "Errors": out.errors})
 }
 
-// apply does operations together, or none of them. Called with mu held.
+// apply performs all operations or none. Called with mu held.
 func (s *Server) apply(ops []operation) (out outcome) {
 	before, delayed := maps.Clone(s.keys), maps.Clone(s.delayed)
 	s.next()
@@ -75,7 +75,7 @@ func (s *Server) apply(ops []operation) (out outcome) {
 	return out
 }
 
-// one does an operation, or says why not.
+// one performs an operation, or returns why it cannot.
 func (s *Server) one(o operation) (*entry, string) {
 	e := s.keys[o.Key]
 	if len(o.Value) > maxValue {
@@ -118,7 +118,7 @@ func (s *Server) one(o operation) (*entry, string) {
 	return nil, ""
 }
 
-// locking does an operation with a session.
+// locking performs an operation with a session.
 func (s *Server) locking(o operation, e *entry) (*entry, string) {
 	switch o.Verb {
 	case "lock":

@@ -14,7 +14,7 @@ import (
 	"sync"
 )
 
-// Server is a server of states. The zero value is strict: who does not have the lock neither writes nor unlocks.
+// Server is a server of states. The zero value is strict: only the lock holder can write and unlock.
 type Server struct {
 	// Lenient lets the holder of the lock take it again.
 	Lenient bool
@@ -60,7 +60,7 @@ func (s *Server) State(path string) (data []byte, writes int) {
 	return one.data, one.writes
 }
 
-// Put sets a state, as somebody does who does not look at the lock.
+// Put sets a state without regard to its lock.
 func (s *Server) Put(path string, data []byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -14,11 +14,11 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// New makes a driver with nothing in it.
+// New returns an empty driver.
 func New() remote.Driver { return &driver{places: map[string]*place{}} }
 
-// NewUnfenced makes one that takes writes from whoever asks, as buckets do: a lock stops nobody who does not look at
-// it.
+// NewUnfenced returns a driver that accepts every write, as buckets do: its lock has no effect on a run that does not
+// check it.
 func NewUnfenced() remote.Driver { return &driver{places: map[string]*place{}, unfenced: true} }
 
 type driver struct {

@@ -335,7 +335,7 @@ func (j *Journal) clear(ctx context.Context, s *seen) {
 	}
 }
 
-// changed makes the contract's error of an unmet condition.
+// changed returns the contract's error for an unmet condition.
 func changed(err error) error {
 	if errors.Is(err, ErrUnmet) {
 		return remote.ErrChanged

@@ -12,7 +12,7 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// ErrNetwork is what calls end with whose outcome nobody knows.
+// ErrNetwork is the error of calls whose outcome is unknown.
 var ErrNetwork = errors.New("the connection was reset")
 
 // Network decides what becomes of calls. Methods may be called concurrently.

@@ -64,7 +64,7 @@ func Start(t *testing.T, versions bool) (address string) {
 	return address
 }
 
-// free returns an address on which nobody listens.
+// free returns an unused address.
 func free(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
