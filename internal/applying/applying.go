@@ -101,7 +101,7 @@ func Run(ctx, calls context.Context, prog *linking.Program, p *plan.Plan, provid
 		}
 		a.byBlock[r][c.Object.Instance.Key] = c
 	}
-	a.exclude = linking.Select(p.Exclude)
+	a.unsettled = linking.Select(p.Unsettled)
 	a.walk = eval.NewWalk(prog, a.inputs(), a)
 	a.Access = access.New(a.walk, providers,
 		access.Limits{Calls: calls, Until: ctx, Parallelism: o.Parallelism}, o.Events)
@@ -166,7 +166,7 @@ type applier struct {
 	stop      context.CancelFunc
 	walk      *eval.Walk
 	byBlock   map[addr.AbsResource]map[addr.Key]*plan.Change
-	exclude   *linking.Selection   // what the plan leaves alone
+	unsettled *linking.Selection   // interrupted creations, which the plan leaves alone
 	planned   map[string]cty.Value // root outputs whose values the plan knew, unmarked
 
 	invocations invocations
@@ -182,7 +182,7 @@ type applier struct {
 // holding is what becomes of what depends on instances that the plan leaves alone: the same as while planning.
 func (a *applier) holding() eval.Hold {
 	switch {
-	case a.exclude == nil || a.plan.Mode == plan.Destroy:
+	case a.unsettled == nil || a.plan.Mode == plan.Destroy:
 		return eval.HoldNothing
 	case a.plan.Mode == plan.RefreshOnly:
 		return eval.HoldOutputs
@@ -193,7 +193,7 @@ func (a *applier) holding() eval.Hold {
 // excludes reports whether the plan leaves an instance alone. It may have been named and be planned nevertheless, to be
 // imported.
 func (a *applier) excludes(inst addr.AbsResourceInstance, c *plan.Change) bool {
-	return c == nil && a.exclude.Contains(inst)
+	return c == nil && a.unsettled.Contains(inst)
 }
 
 // addSteps adds the plan's destroy steps as nodes, and all of its edges.
@@ -554,7 +554,7 @@ func (a *applier) stored(b *eval.Block, key addr.Key) (cty.Value, error) {
 	inst := b.Addr().Instance(key)
 	o := a.journal.Working().Object(addr.Object{Instance: inst})
 	if o == nil {
-		if a.plan.Partial() || a.exclude.Contains(inst) || a.plan.Mode == plan.RefreshOnly {
+		if a.plan.Partial() || a.unsettled.Contains(inst) || a.plan.Mode == plan.RefreshOnly {
 			return cty.NilVal, nil
 		}
 		if a.plan.Mode != plan.Normal {
