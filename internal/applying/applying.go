@@ -83,9 +83,9 @@ func Run(ctx, calls context.Context, prog *linking.Program, p *plan.Plan, provid
 		invocations: sortInvocations(p.Invocations), actionBlocks: map[addr.AbsResource]*eval.Block{},
 		outputs: map[string]bool{}, planned: map[string]cty.Value{},
 	}
-	for _, o := range p.Outputs {
-		if ctyfast.WhollyKnown(o.After) {
-			a.planned[o.Name] = o.After
+	for _, output := range p.Outputs {
+		if ctyfast.WhollyKnown(output.After) {
+			a.planned[output.Name] = output.After
 		}
 	}
 	if err := journal.Record(p.Refreshed...); err != nil {
@@ -190,9 +190,9 @@ func (a *applier) holding() eval.Hold {
 	return eval.HoldDependents
 }
 
-// excludes reports whether the plan leaves an instance alone. It may have been named and be planned nevertheless, to be
-// imported.
-func (a *applier) excludes(inst addr.AbsResourceInstance, c *plan.Change) bool {
+// isUnsettled reports whether the plan leaves an instance alone. It may have been named and be planned nevertheless, to
+// be imported.
+func (a *applier) isUnsettled(inst addr.AbsResourceInstance, c *plan.Change) bool {
 	return c == nil && a.unsettled.Contains(inst)
 }
 
@@ -236,7 +236,7 @@ func (a *applier) blockNode(r addr.AbsResource) graph.ID {
 // providerNode adds the node that evaluates a provider's configuration, once.
 func (a *applier) providerNode(deps []graph.ID, cfg addr.AbsProviderConfig) []graph.ID {
 	slot := a.prog.ProviderSlot(cfg)
-	inst := a.walk.Instance(addr.ModuleInstanceOf(steps(cfg.Module)...))
+	inst := a.walk.Instance(onlyInstance(cfg.Module))
 	if slot == nil || inst == nil {
 		return deps
 	}
@@ -247,13 +247,13 @@ func (a *applier) providerNode(deps []graph.ID, cfg addr.AbsProviderConfig) []gr
 	return append(deps, id)
 }
 
-// steps returns the only instance of a module that has provider configurations: such modules are not repeated.
-func steps(m addr.Module) []addr.Step {
-	var out []addr.Step
+// onlyInstance returns the only instance of a module that has provider configurations: such modules are not repeated.
+func onlyInstance(m addr.Module) addr.ModuleInstance {
+	var steps []addr.Step
 	for _, c := range m.Calls() {
-		out = append(out, addr.Step{Call: c})
+		steps = append(steps, addr.Step{Call: c})
 	}
-	return out
+	return addr.ModuleInstanceOf(steps...)
 }
 
 // total counts the operations of the plan.
@@ -288,8 +288,8 @@ func (a *applier) finish(complete bool) {
 	}
 }
 
-// dropData returns up the data sources of what was to be destroyed as a whole. Until then provider configurations could
-// refer to them.
+// dropData drops the data sources when everything was to be destroyed. Until then provider configurations could refer
+// to them.
 func (a *applier) dropData() (edits []state.Edit) {
 	for _, r := range a.journal.Working().State().Resources() {
 		if r.Addr.Resource.Mode != addr.Data {
@@ -480,7 +480,7 @@ func (a *applier) Resource(n *graph.Node, b *eval.Block) error {
 		keys = a.withOrphans(b, exp)
 	}
 	for _, key := range exp.Keys {
-		if inst := b.Addr().Instance(key); a.excludes(inst, changes[key]) {
+		if inst := b.Addr().Instance(key); a.isUnsettled(inst, changes[key]) {
 			b.Hold(inst)
 		}
 	}

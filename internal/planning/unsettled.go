@@ -20,7 +20,7 @@ import (
 // Deletions run the other way round: an object that something left alone depends on is kept. An interrupted creation
 // moves as if its object were in the state; until it is settled it is called by the address that the journal has.
 
-// isUnsettled reports whether the plan leaves an instance alone. One that an import block takes over is settled by that.
+// isUnsettled reports whether the plan leaves an instance alone. What an import block takes over is settled by that.
 func (p *planner) isUnsettled(a addr.AbsResourceInstance) bool {
 	return p.unsettled[a] != nil && p.walk.ImportOf(a) == nil
 }
