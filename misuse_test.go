@@ -197,9 +197,11 @@ func TestPlanRefusesOptionsThatMakeNoSense(t *testing.T) {
 
 func TestPlanLeavesOutWhatIsExcluded(t *testing.T) {
 	run := opened(t, loaded(t, projectIn(t, simple)), tombolo.OpenOptions{})
-	pl := planned(t, run, tombolo.PlanOptions{Exclude: []string{"terraform_data.b"}})
-	if len(pl.Changes) != 1 || pl.Changes[0].Object.String() != "terraform_data.a" {
-		t.Errorf("planned %v", pl.Changes)
+	for _, excluded := range []string{"terraform_data.b", "*.b"} {
+		pl := planned(t, run, tombolo.PlanOptions{Exclude: []string{excluded}})
+		if len(pl.Changes) != 1 || pl.Changes[0].Object.String() != "terraform_data.a" {
+			t.Errorf("without %s: planned %v", excluded, pl.Changes)
+		}
 	}
 }
 
