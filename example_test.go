@@ -2,12 +2,14 @@ package tombolo_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log"
 	"os"
 	"path/filepath"
 
 	"github.com/tombolo-iac/tombolo"
+	"github.com/tombolo-iac/tombolo/state"
 )
 
 // A program plans and applies a project, and reads an output value.
@@ -49,4 +51,87 @@ output "greeting" { value = upper(terraform_data.a.output) }
 	// Output:
 	// added: 1
 	// greeting: HELLO
+}
+
+// openedExample writes a project of one file, loads it and takes its lock. The function that it returns gives all back.
+func openedExample(source string) (*tombolo.Project, *tombolo.Run, func()) {
+	dir, err := os.MkdirTemp("", "tombolo-example")
+	if err != nil {
+		log.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "main.tf"), []byte(source), 0o600); err != nil {
+		log.Fatal(err)
+	}
+	ctx := context.Background()
+	project, diags := tombolo.Load(ctx, tombolo.Options{Dir: dir, Environ: []string{}, Store: tombolo.MemoryStore()})
+	if diags.HasErrors() {
+		log.Fatal(diags.Err())
+	}
+	run, diags := project.Open(ctx, tombolo.OpenOptions{})
+	if diags.HasErrors() {
+		log.Fatal(diags.Err())
+	}
+	return project, run, func() {
+		run.Close(ctx)
+		project.Close()
+		os.RemoveAll(dir)
+	}
+}
+
+// A plan is data: what happens to which object, and how it is to be.
+func ExampleRun_Plan() {
+	_, run, end := openedExample(`
+variable "password" {
+  sensitive = true
+  default   = "hush"
+}
+resource "terraform_data" "a" { input = { user = "ann", password = var.password } }
+output "password" {
+  value     = var.password
+  sensitive = true
+}
+`)
+	defer end()
+	plan, diags := run.Plan(context.Background(), tombolo.PlanOptions{})
+	if diags.HasErrors() {
+		log.Fatal(diags.Err())
+	}
+	for _, change := range plan.Changes {
+		var planned struct {
+			ID    *string // null: not known yet
+			Input struct{ User, Password string }
+		}
+		if err := change.After.Decode(&planned); err != nil {
+			log.Fatal(err)
+		}
+		fmt.Println(change.Action, change.Object, planned.ID == nil, planned.Input.User)
+	}
+	fmt.Println(*plan.Outputs[0]) // printing shows no secrets
+	// Output:
+	// create terraform_data.a true ann
+	// create password: null -> (sensitive value)
+}
+
+// Expressions are evaluated with the state as it is.
+func ExampleRun_Evaluate() {
+	_, run, end := openedExample(`locals { ports = { http = 80, https = 443 } }`)
+	defer end()
+	var ports map[string]int
+	diags := run.Evaluate(context.Background(), "{ for k, v in local.ports : upper(k) => v }", &ports)
+	if diags.HasErrors() {
+		log.Fatal(diags.Err())
+	}
+	fmt.Println(ports)
+	// Output: map[HTTP:80 HTTPS:443]
+}
+
+// The holder of a lock is found in the error.
+func ExampleProject_Open() {
+	project, _, end := openedExample("")
+	defer end()
+	_, diags := project.Open(context.Background(), tombolo.OpenOptions{Operation: state.OperationPlan})
+	if locked := (*state.LockedError)(nil); errors.As(diags.Err(), &locked) {
+		fmt.Println("held for", locked.Info.Operation)
+	}
+	// Output: held for OperationTypeApply
 }

@@ -227,7 +227,7 @@ func TestTheLibraryWorksFromOutside(t *testing.T) {
 		if out, err := build.CombinedOutput(); err != nil {
 			t.Fatalf("%s\n%s", err, out)
 		}
-		if got := runOutside(t, bin, len(g.programs), dir, "TF_VAR_dir=notes here"); got != "{1 0 0} 40\n" {
+		if got := runOutside(t, bin, len(g.programs), dir, "TF_VAR_dir=notes here"); got != "{1 0 0 0 0 0} 40\n" {
 			t.Errorf("it prints %q", got)
 		}
 		for _, name := range []string{"state/here.tfstate", "notes here/t.txt", ".terraform.lock.hcl",

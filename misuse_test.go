@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"path/filepath"
 	"strings"
@@ -31,6 +32,16 @@ variable "token" {
 resource "terraform_data" "a" { input = var.text }
 resource "terraform_data" "b" { input = terraform_data.a.id }
 output "text" { value = terraform_data.a.output }
+`
+
+// note is a project whose provider is the caller's.
+const note = `
+terraform {
+  required_providers {
+    note = { source = "example/note" }
+  }
+}
+resource "note" "n" {}
 `
 
 // projectIn returns options for a project with a main.tf of its own.
@@ -114,14 +125,7 @@ func TestLoadRefusesOptionsThatMakeNoSense(t *testing.T) {
 }
 
 func TestFactoriesThatReturnNothingAreRefused(t *testing.T) {
-	o := projectIn(t, `
-terraform {
-  required_providers {
-    note = { source = "example/note" }
-  }
-}
-resource "note" "n" {}
-`)
+	o := projectIn(t, note)
 	for want, factory := range map[string]provider.Factory{
 		"neither a provider nor an error": func(context.Context) (provider.Provider, error) { return nil, nil },
 		"neither a schema nor an error": func(context.Context) (provider.Provider, error) {
@@ -139,6 +143,40 @@ type blank struct{ provider.Base }
 func (blank) Schema(context.Context) (*provider.Schema, diag.List) { return nil, nil }
 
 func (blank) Close() error { return nil }
+
+// A panic in a provider of the calling program is one of the goroutine that called, which can recover from it.
+func TestPanicsOfProvidersReachTheCaller(t *testing.T) {
+	o := projectIn(t, note)
+	for what, factory := range map[string]provider.Factory{
+		"factory": func(context.Context) (provider.Provider, error) { panic("factory") },
+		"plan":    func(context.Context) (provider.Provider, error) { return wild{}, nil },
+	} {
+		o.Providers = map[string]provider.Factory{"example/note": factory}
+		run := opened(t, loaded(t, o), tombolo.OpenOptions{})
+		func() {
+			defer func() {
+				if v := recover(); v == nil || !strings.Contains(fmt.Sprint(v), what) {
+					t.Errorf("%s: recovered from %v", what, v)
+				}
+			}()
+			run.Plan(t.Context(), tombolo.PlanOptions{})
+		}()
+		if diags := run.Close(t.Context()); diags.HasErrors() {
+			t.Errorf("%s: the lock is not given back: %v", what, diags.Err())
+		}
+	}
+}
+
+// wild is a provider whose plans panic.
+type wild struct{ provider.Base }
+
+func (wild) Schema(context.Context) (*provider.Schema, diag.List) {
+	return &provider.Schema{Resources: map[string]*provider.ResourceType{"note": {Block: &provider.Block{}}}}, nil
+}
+
+func (wild) Plan(context.Context, provider.PlanRequest) provider.PlanResponse { panic("plan") }
+
+func (wild) Close() error { return nil }
 
 func TestPlanRefusesOptionsThatMakeNoSense(t *testing.T) {
 	run := opened(t, loaded(t, projectIn(t, simple)), tombolo.OpenOptions{})
@@ -159,9 +197,11 @@ func TestPlanRefusesOptionsThatMakeNoSense(t *testing.T) {
 
 func TestPlanLeavesOutWhatIsExcluded(t *testing.T) {
 	run := opened(t, loaded(t, projectIn(t, simple)), tombolo.OpenOptions{})
-	pl := planned(t, run, tombolo.PlanOptions{Exclude: []string{"terraform_data.b"}})
-	if len(pl.Changes) != 1 || pl.Changes[0].Object.String() != "terraform_data.a" {
-		t.Errorf("planned %v", pl.Changes)
+	for _, excluded := range []string{"terraform_data.b", "*.b"} {
+		pl := planned(t, run, tombolo.PlanOptions{Exclude: []string{excluded}})
+		if len(pl.Changes) != 1 || pl.Changes[0].Object.String() != "terraform_data.a" {
+			t.Errorf("without %s: planned %v", excluded, pl.Changes)
+		}
 	}
 }
 

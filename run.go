@@ -72,7 +72,7 @@ type PlanOptions struct {
 	// Targets are addresses of what to plan for, with what it depends on, such as "module.a" or `type.name["key"]`,
 	// or patterns such as "**.type.*"; none means everything.
 	Targets []string
-	// Exclude are addresses of what to leave out of the plan, with all that depends on it; not beside Targets.
+	// Exclude are addresses or patterns of what to leave out, with all that depends on it; not beside Targets.
 	Exclude []string
 	// Replace are addresses of instances to replace even if nothing of them changed.
 	Replace []string

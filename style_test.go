@@ -14,10 +14,14 @@ import (
 	"testing"
 )
 
+// generated matches the line of files that a tool has written.
+var generated = regexp.MustCompile(`(?m)^// Code generated .* DO NOT EDIT\.$`)
+
 // maxColumns is how wide a line may be, with four columns for a tab.
 const maxColumns = 120
 
-// walkFiles calls f for each file of the project with one of the given endings, but for those of other modules, and data of tests.
+// walkFiles calls f for each file of the project with one of the given endings, but for those of other modules, and
+// data of tests.
 func walkFiles(t *testing.T, f func(path, text string), endings ...string) {
 	t.Helper()
 	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
@@ -26,12 +30,14 @@ func walkFiles(t *testing.T, f func(path, text string), endings ...string) {
 		}
 		if d.IsDir() {
 			name := d.Name()
-			if path != "." && (strings.HasPrefix(name, ".") && name != ".ci" || name == "testdata" || name == "node_modules") {
+			hidden := strings.HasPrefix(name, ".") && name != ".ci"
+			if path != "." && (hidden || name == "testdata" || name == "node_modules") {
 				return filepath.SkipDir
 			}
 			return nil
 		}
-		if !d.Type().IsRegular() || !slices.ContainsFunc(endings, func(e string) bool { return strings.HasSuffix(path, e) }) {
+		wanted := slices.ContainsFunc(endings, func(e string) bool { return strings.HasSuffix(path, e) })
+		if !wanted || !d.Type().IsRegular() {
 			return nil
 		}
 		src, err := os.ReadFile(path)
@@ -61,7 +67,7 @@ func columns(line string) int {
 // comments are code that people copy, and a long word cannot be broken.
 func TestLinesOfCodeAreNarrow(t *testing.T) {
 	walkFiles(t, func(path, text string) {
-		if strings.Contains(text, "// Code generated") {
+		if generated.MatchString(text) {
 			return
 		}
 		data := rawLines(text)
@@ -131,8 +137,9 @@ func TestLinesOfDocumentsAreNarrow(t *testing.T) {
 				}
 				continue
 			}
-			code := strings.HasPrefix(line, "    ")
-			if fence == "" && !code && !strings.HasPrefix(trimmed, "|") && !strings.HasPrefix(trimmed, ">") && columns(line) > maxColumns && !unbreakable(line) {
+			free := fence != "" || strings.HasPrefix(line, "    ") || strings.HasPrefix(trimmed, "|") ||
+				strings.HasPrefix(trimmed, ">")
+			if !free && columns(line) > maxColumns && !unbreakable(line) {
 				t.Errorf("%s:%d has %d columns, at most %d are allowed", path, i+1, columns(line), maxColumns)
 			}
 		}
@@ -305,7 +312,8 @@ func TestDocumentsNameFilesThatExist(t *testing.T) {
 			return
 		}
 		for i, line := range strings.Split(text, "\n") {
-			found := slices.Concat(namedPath.FindAllStringSubmatch(line, -1), namedSource.FindAllStringSubmatch(line, -1))
+			found := slices.Concat(namedPath.FindAllStringSubmatch(line, -1),
+				namedSource.FindAllStringSubmatch(line, -1))
 			for _, m := range found {
 				beside := filepath.ToSlash(filepath.Join(filepath.Dir(path), m[1]))
 				if !there[m[1]] && !there[beside] && !ofUsers.MatchString(m[1]) {
@@ -321,8 +329,8 @@ var ofUsers = regexp.MustCompile(`^/|NAME|^(main|x)\.go$|^(docs|templates|resour
 
 // others are names that packages of ours share with packages of others.
 var others = map[string]bool{
-	"packages": true, "format": true, "plugin": true, "testing": true, "cty": true, "process": true, "user": true, "function": true, "random": true,
-	"config": true, "schema": true, "main": true, "command": true, "run": true,
+	"packages": true, "format": true, "plugin": true, "testing": true, "cty": true, "process": true, "user": true,
+	"function": true, "random": true, "config": true, "schema": true, "main": true, "command": true, "run": true,
 }
 
 func walkAll(t *testing.T, f func(path string)) {

@@ -1,5 +1,15 @@
 // Package event defines the events of a run. They are the only channel from the engine to its output: the engine sends
-// events to a Sink, and internal/view turns them into text, a live display or JSON lines.
+// events to a Sink, which may be a function. The command line makes its display and its JSON lines of them, and writes
+// nothing else about a run.
+//
+//	sink := event.Func(func(e event.Event) {
+//		switch e := e.(type) {
+//		case event.OperationStart:
+//			log.Println(e.Action, e.Object)
+//		case event.OperationDone:
+//			log.Println(e.Object, e.ID.Value, e.Failed)
+//		}
+//	})
 //
 // Events never carry sensitive values: an identifying value is left out if the configuration or schema marks it.
 package event

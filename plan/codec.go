@@ -36,7 +36,7 @@ type jsonPlan struct {
 	Except          []string                       `json:"except,omitempty"`
 	ForceReplace    []string                       `json:"force_replace,omitempty"`
 	Relevant        []jsonRelevant                 `json:"relevant,omitempty"`
-	Exclude         []string                       `json:"exclude,omitempty"`
+	Unsettled       []string                       `json:"unsettled,omitempty"`
 	LeftOut         []jsonLeftOut                  `json:"left_out,omitempty"`
 	Interrupted     []string                       `json:"interrupted,omitempty"`
 	Unrefreshed     bool                           `json:"unrefreshed,omitempty"`
@@ -200,7 +200,7 @@ func encodePlan(p *Plan) ([]byte, error) {
 		j.Invocations = append(j.Invocations, e.invocation(i))
 	}
 	j.Invoke, j.Targets, j.Except = addresses(p.Invoke), addresses(p.Targets), addresses(p.Except)
-	j.Exclude, j.ForceReplace = addresses(p.Exclude), addresses(p.ForceReplace)
+	j.Unsettled, j.ForceReplace = addresses(p.Unsettled), addresses(p.ForceReplace)
 	for _, l := range p.LeftOut {
 		j.LeftOut = append(j.LeftOut, jsonLeftOut{l.Address, l.Reason, l.Because.String()})
 	}
@@ -392,7 +392,7 @@ func decodePlan(b []byte) (*Plan, error) {
 		p.Invocations = append(p.Invocations, d.invocation(&j.Invocations[i]))
 	}
 	p.Invoke = d.targets(j.Invoke)
-	p.Targets, p.Except, p.Exclude = d.targets(j.Targets), d.targets(j.Except), d.targets(j.Exclude)
+	p.Targets, p.Except, p.Unsettled = d.targets(j.Targets), d.targets(j.Except), d.targets(j.Unsettled)
 	for _, l := range j.LeftOut {
 		p.LeftOut = append(p.LeftOut, LeftOut{Address: l.Address, Reason: l.Reason, Because: d.instance(l.Because)})
 	}

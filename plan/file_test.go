@@ -124,7 +124,7 @@ func full(t testing.TB) *plan.Plan {
 			{Kind: "check", ConfigAddr: "check.c", Status: "fail", Objects: []state.CheckedObject{
 				{Addr: "check.c", Status: "fail", Failures: []string{"no"}}}}},
 		Targets: []addr.Target{target}, ForceReplace: []addr.AbsResourceInstance{a},
-		Exclude: []addr.Target{target}, LeftOut: []plan.LeftOut{
+		Unsettled: []addr.Target{target}, LeftOut: []plan.LeftOut{
 			{Address: "output.x", Reason: plan.LeftOutDependent, Because: a}},
 		Relevant: []plan.RelevantAttribute{{Resource: a, Path: cty.GetAttrPath("id")}},
 		Complete: true, FunctionResults: map[string]string{"file": "abc"},

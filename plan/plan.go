@@ -2,7 +2,7 @@
 //
 // A Plan is complete: an apply performs exactly its actions, in an order that its edges allow, and decides nothing
 // again. A Plan is immutable once planning has returned it. Write and Decode store it in a file, which only the same
-// version of the engine reads; other tools use the JSON documents of internal/tfjson.
+// version of the engine reads; for other tools tombolo.Project writes plans as JSON, text or Markdown.
 package plan
 
 import (
@@ -262,9 +262,10 @@ type Plan struct {
 	Except       []addr.Target // what -exclude leaves out, with all that depends on it; never beside Targets
 	ForceReplace []addr.AbsResourceInstance
 	Relevant     []RelevantAttribute
-	// Exclude names what the plan leaves alone, with everything that depends on it; LeftOut lists what that came to.
-	Exclude []addr.Target
-	LeftOut []LeftOut
+	// Unsettled names creations that a run was interrupted in, while nobody knows what came of them. The plan leaves
+	// them alone, with everything that depends on them; LeftOut lists what that came to.
+	Unsettled []addr.Target
+	LeftOut   []LeftOut
 	// Interrupted lists the tokens of the operations that were in flight when the plan was made. It takes no account of
 	// any other, whatever address the configuration has for it by now.
 	Interrupted []string
@@ -292,10 +293,10 @@ type LeftOut struct {
 // LeftOutReason is why a plan leaves something out.
 type LeftOutReason string
 
-// The reasons. What is excluded is left alone itself, a dependent depends on that, and what is needed is kept because
+// The reasons. What is unsettled is left alone itself, a dependent depends on that, and what is needed is kept because
 // what is left alone depends on it.
 const (
-	LeftOutExcluded  LeftOutReason = "excluded"
+	LeftOutUnsettled LeftOutReason = "excluded"
 	LeftOutDependent LeftOutReason = "depends_on"
 	LeftOutNeeded    LeftOutReason = "needed_by"
 )

@@ -21,8 +21,8 @@ type Value struct {
 }
 
 // Decode stores the value in what into points to: a cty.Value, an any (text, json.Number, bool, []any, map[string]any
-// or nil), or anything that encoding/json can read it into, by its rules: null leaves text, numbers, bools and
-// structs as they were. What is not known yet is null, except in a cty.Value. What is sensitive is given as it is.
+// or nil), or anything that encoding/json can read it into, by its rules: null leaves text, numbers, bools and structs
+// as they were. What is not known yet is null, except in a cty.Value. What is sensitive is given as it is.
 func (v Value) Decode(into any) error {
 	if to, ok := into.(*cty.Value); ok {
 		*to = v.Value

@@ -18,8 +18,9 @@ var planted = plan.Value{
 		"id":   cty.UnknownVal(cty.String),
 		"list": cty.ListVal([]cty.Value{cty.StringVal("a"), cty.StringVal("hush")}),
 		"map":  cty.MapVal(map[string]cty.Value{"k": cty.StringVal("hush"), "l": cty.StringVal("b")}),
-		"nested": cty.ObjectVal(map[string]cty.Value{"password": cty.StringVal("hush"),
-			"size": cty.NumberFloatVal(1.5)}),
+		"nested": cty.ObjectVal(map[string]cty.Value{
+			"password": cty.StringVal("hush"), "size": cty.NumberFloatVal(1.5),
+		}),
 		"none": cty.NullVal(cty.String),
 		"set":  cty.SetVal([]cty.Value{cty.StringVal("hush")}),
 		"yes":  cty.True,

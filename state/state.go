@@ -7,8 +7,8 @@
 //
 // Attributes keep their stored JSON form until their type is known; see Object.
 //
-// The package does not access files: internal/store and its sub-packages implement Store. Package storetest is the test
-// suite for all of them.
+// The package does not access files: tombolo.LocalStore, tombolo.MemoryStore and the backends implement Store. Package
+// storetest is the test suite for all of them.
 package state
 
 import (

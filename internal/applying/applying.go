@@ -83,9 +83,9 @@ func Run(ctx, calls context.Context, prog *linking.Program, p *plan.Plan, provid
 		invocations: sortInvocations(p.Invocations), actionBlocks: map[addr.AbsResource]*eval.Block{},
 		outputs: map[string]bool{}, planned: map[string]cty.Value{},
 	}
-	for _, o := range p.Outputs {
-		if ctyfast.WhollyKnown(o.After) {
-			a.planned[o.Name] = o.After
+	for _, output := range p.Outputs {
+		if ctyfast.WhollyKnown(output.After) {
+			a.planned[output.Name] = output.After
 		}
 	}
 	if err := journal.Record(p.Refreshed...); err != nil {
@@ -101,7 +101,7 @@ func Run(ctx, calls context.Context, prog *linking.Program, p *plan.Plan, provid
 		}
 		a.byBlock[r][c.Object.Instance.Key] = c
 	}
-	a.exclude = linking.Select(p.Exclude)
+	a.unsettled = linking.Select(p.Unsettled)
 	a.walk = eval.NewWalk(prog, a.inputs(), a)
 	a.Access = access.New(a.walk, providers,
 		access.Limits{Calls: calls, Until: ctx, Parallelism: o.Parallelism}, o.Events)
@@ -166,7 +166,7 @@ type applier struct {
 	stop      context.CancelFunc
 	walk      *eval.Walk
 	byBlock   map[addr.AbsResource]map[addr.Key]*plan.Change
-	exclude   *linking.Selection   // what the plan leaves alone
+	unsettled *linking.Selection   // interrupted creations, which the plan leaves alone
 	planned   map[string]cty.Value // root outputs whose values the plan knew, unmarked
 
 	invocations invocations
@@ -182,7 +182,7 @@ type applier struct {
 // holding is what becomes of what depends on instances that the plan leaves alone: the same as while planning.
 func (a *applier) holding() eval.Hold {
 	switch {
-	case a.exclude == nil || a.plan.Mode == plan.Destroy:
+	case a.unsettled == nil || a.plan.Mode == plan.Destroy:
 		return eval.HoldNothing
 	case a.plan.Mode == plan.RefreshOnly:
 		return eval.HoldOutputs
@@ -190,10 +190,10 @@ func (a *applier) holding() eval.Hold {
 	return eval.HoldDependents
 }
 
-// excludes reports whether the plan leaves an instance alone. It may have been named and be planned nevertheless, to be
-// imported.
-func (a *applier) excludes(inst addr.AbsResourceInstance, c *plan.Change) bool {
-	return c == nil && a.exclude.Contains(inst)
+// isUnsettled reports whether the plan leaves an instance alone. It may have been named and be planned nevertheless, to
+// be imported.
+func (a *applier) isUnsettled(inst addr.AbsResourceInstance, c *plan.Change) bool {
+	return c == nil && a.unsettled.Contains(inst)
 }
 
 // addSteps adds the plan's destroy steps as nodes, and all of its edges.
@@ -236,7 +236,7 @@ func (a *applier) blockNode(r addr.AbsResource) graph.ID {
 // providerNode adds the node that evaluates a provider's configuration, once.
 func (a *applier) providerNode(deps []graph.ID, cfg addr.AbsProviderConfig) []graph.ID {
 	slot := a.prog.ProviderSlot(cfg)
-	inst := a.walk.Instance(addr.ModuleInstanceOf(steps(cfg.Module)...))
+	inst := a.walk.Instance(onlyInstance(cfg.Module))
 	if slot == nil || inst == nil {
 		return deps
 	}
@@ -247,13 +247,13 @@ func (a *applier) providerNode(deps []graph.ID, cfg addr.AbsProviderConfig) []gr
 	return append(deps, id)
 }
 
-// steps returns the only instance of a module that has provider configurations: such modules are not repeated.
-func steps(m addr.Module) []addr.Step {
-	var out []addr.Step
+// onlyInstance returns the only instance of a module that has provider configurations: such modules are not repeated.
+func onlyInstance(m addr.Module) addr.ModuleInstance {
+	var steps []addr.Step
 	for _, c := range m.Calls() {
-		out = append(out, addr.Step{Call: c})
+		steps = append(steps, addr.Step{Call: c})
 	}
-	return out
+	return addr.ModuleInstanceOf(steps...)
 }
 
 // total counts the operations of the plan.
@@ -288,8 +288,8 @@ func (a *applier) finish(complete bool) {
 	}
 }
 
-// dropData returns up the data sources of what was to be destroyed as a whole. Until then provider configurations could
-// refer to them.
+// dropData drops the data sources when everything was to be destroyed. Until then provider configurations could refer
+// to them.
 func (a *applier) dropData() (edits []state.Edit) {
 	for _, r := range a.journal.Working().State().Resources() {
 		if r.Addr.Resource.Mode != addr.Data {
@@ -480,7 +480,7 @@ func (a *applier) Resource(n *graph.Node, b *eval.Block) error {
 		keys = a.withOrphans(b, exp)
 	}
 	for _, key := range exp.Keys {
-		if inst := b.Addr().Instance(key); a.excludes(inst, changes[key]) {
+		if inst := b.Addr().Instance(key); a.isUnsettled(inst, changes[key]) {
 			b.Hold(inst)
 		}
 	}
@@ -554,7 +554,7 @@ func (a *applier) stored(b *eval.Block, key addr.Key) (cty.Value, error) {
 	inst := b.Addr().Instance(key)
 	o := a.journal.Working().Object(addr.Object{Instance: inst})
 	if o == nil {
-		if a.plan.Partial() || a.exclude.Contains(inst) || a.plan.Mode == plan.RefreshOnly {
+		if a.plan.Partial() || a.unsettled.Contains(inst) || a.plan.Mode == plan.RefreshOnly {
 			return cty.NilVal, nil
 		}
 		if a.plan.Mode != plan.Normal {

@@ -129,7 +129,7 @@ func leftUndone(pl *plan.Plan) (diags diag.List) {
 		return nil
 	}
 	for _, l := range pl.LeftOut {
-		if l.Reason == plan.LeftOutExcluded {
+		if l.Reason == plan.LeftOutUnsettled {
 			known := ""
 			if as := l.Because.String(); as != l.Address {
 				known = fmt.Sprintf(" It was begun as %s, which is its address until then.", as)

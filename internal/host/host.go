@@ -12,7 +12,9 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"runtime/debug"
 	"sync"
+	"sync/atomic"
 
 	"github.com/zclconf/go-cty/cty"
 	"github.com/zclconf/go-cty/cty/function"
@@ -59,14 +61,24 @@ func NewRegistry(calls context.Context, factories map[addr.Provider]provider.Fac
 func (r *Registry) Prepare(list []addr.Provider) {
 	var asking sync.WaitGroup
 	slots := make(chan struct{}, max(4, runtime.GOMAXPROCS(0))) // starting a large provider takes a core for a second
+	var panicked atomic.Pointer[error]
 	for _, p := range list {
 		slots <- struct{}{}
 		asking.Go(func() {
+			defer func() {
+				if v := recover(); v != nil { // in a provider of the calling program, which can deal with it
+					err := fmt.Errorf("provider %s: panic: %v\n%s", p, v, debug.Stack())
+					panicked.CompareAndSwap(nil, &err)
+				}
+				<-slots
+			}()
 			r.Schema(p)
-			<-slots
 		})
 	}
 	asking.Wait()
+	if err := panicked.Load(); err != nil {
+		panic(*err)
+	}
 }
 
 // Schema returns the schema of a provider, asking it once. The schema is nil when there are errors.

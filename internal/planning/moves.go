@@ -26,7 +26,7 @@ func (p *planner) move() error {
 	p.moves = moving.Run(p.prog.Config, p.prior, open)
 	p.prior = p.moves.State
 	for i := range p.opts.Interrupted {
-		p.excluded[p.moves.Open[open[i]]] = &p.opts.Interrupted[i]
+		p.unsettled[p.moves.Open[open[i]]] = &p.opts.Interrupted[i]
 	}
 	p.refreshed = append(p.refreshed, p.moves.Edits...)
 	if err := p.walk.Report(p.targetedMoves()); err != nil {

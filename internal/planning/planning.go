@@ -191,7 +191,7 @@ func newPlanner(calls context.Context, prog *linking.Program, prior *state.State
 		targets: prog.Targets(o.Targets, prior), moves: &moving.Result{},
 		actions: actions{triggers: map[addr.AbsResource]*eval.Block{},
 			ready: map[addr.AbsResourceInstance]*readyAction{}},
-		excluded: make(map[addr.AbsResourceInstance]*state.Intent, len(o.Interrupted)),
+		unsettled: make(map[addr.AbsResourceInstance]*state.Intent, len(o.Interrupted)),
 	}
 	if len(o.Invoke) > 0 {
 		p.targets = prog.Invoking(o.Invoke)
@@ -249,7 +249,7 @@ type planner struct {
 	prior     *state.State // with moves done
 	moves     *moving.Result
 	targets   *linking.Targets                           // nil: everything
-	excluded  map[addr.AbsResourceInstance]*state.Intent // interrupted creations, by what they are called now
+	unsettled map[addr.AbsResourceInstance]*state.Intent // interrupted creations, by what they are called now
 	doomed    map[addr.AbsResourceInstance]bool          // of a destroy with targets; found when first asked for
 	spared    map[addr.AbsResourceInstance]bool          // with -exclude; found when first asked for
 	providers Providers
@@ -444,10 +444,10 @@ func (p *planner) workOf(b *eval.Block, exp eval.Expansion) []item {
 	return work
 }
 
-// leftOut holds the instances of a block that targets leave out, or that are excluded, the value that they have in the
+// leftOut holds the instances of a block that targets leave out, or that are unsettled, the value that they have in the
 // state.
 func (p *planner) leftOut(b *eval.Block, exp eval.Expansion, values map[addr.Key]cty.Value) {
-	if p.targets == nil && len(p.excluded) == 0 {
+	if p.targets == nil && len(p.unsettled) == 0 {
 		return
 	}
 	for _, key := range exp.Keys {
@@ -510,7 +510,7 @@ func (p *planner) finish(diags diag.List) *plan.Plan {
 		ForceReplace: p.opts.ForceReplace, Invocations: p.invocations, Invoke: p.opts.Invoke,
 		Errored: diags.HasErrors(), Complete: (p.targets == nil || len(p.opts.Invoke) > 0) && len(p.leftOutList) == 0 &&
 			!diags.HasErrors(),
-		Exclude: p.excludedTargets(), LeftOut: p.sortedLeftOut(), Expansions: p.walk.Expansions(),
+		Unsettled: p.unsettledTargets(), LeftOut: p.sortedLeftOut(), Expansions: p.walk.Expansions(),
 		Unrefreshed: p.opts.SkipRefresh,
 	}
 	p.planOutputs(out, diags.HasErrors())

@@ -82,11 +82,11 @@ func (w *planWriter) leftOut(p *plan.Plan) {
 	w.WriteString("\n" + w.in(bold, w.in(yellow, "Left out")+" because of interrupted creations:") + "\n\n")
 	for _, l := range p.LeftOut {
 		mark := w.in(yellow, "-")
-		if l.Reason == plan.LeftOutExcluded {
+		if l.Reason == plan.LeftOutUnsettled {
 			mark = w.in(yellow, "!")
 		}
 		fmt.Fprintf(w, "  %s %s\n", mark, clean(l.Address))
-		if l.Reason == plan.LeftOutExcluded {
+		if l.Reason == plan.LeftOutUnsettled {
 			address := "ADDRESS"
 			if as := l.Because.String(); as != l.Address {
 				address = as

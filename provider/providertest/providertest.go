@@ -1,7 +1,7 @@
 // Package providertest is the suite that every provider.Provider passes, whatever it is made of.
 //
 // The suite drives a provider as the engine does (schema, validate, configure, plan, apply, read, upgrade, import,
-// delete) and judges every answer by the rules of internal/value, so an implementation that passes gets along with the
+// delete) and judges every answer by the rules of the engine, so an implementation that passes gets along with the
 // engine. It knows nothing about what the provider manages: the caller brings configurations that work, changes to
 // them, and ways to meddle with objects behind the provider's back.
 //

@@ -13,36 +13,39 @@ import (
 	"github.com/tombolo-iac/tombolo/plan"
 )
 
-// An interrupted creation is left alone, and so is everything that depends on it: the walk holds that (eval.Hold).
+// Unsettled is a creation that a run was interrupted in, while nobody knows what came of it (Options.Interrupted).
+// What -exclude names is another matter: linking.Targets.
+//
+// An unsettled creation is left alone, and so is everything that depends on it: the walk holds that (eval.Hold).
 // Deletions run the other way round: an object that something left alone depends on is kept. An interrupted creation
 // moves as if its object were in the state; until it is settled it is called by the address that the journal has.
 
-// excludes reports whether the plan leaves an instance alone. One that an import block takes over is settled by that.
-func (p *planner) excludes(a addr.AbsResourceInstance) bool {
-	return p.excluded[a] != nil && p.walk.ImportOf(a) == nil
+// isUnsettled reports whether the plan leaves an instance alone. What an import block takes over is settled by that.
+func (p *planner) isUnsettled(a addr.AbsResourceInstance) bool {
+	return p.unsettled[a] != nil && p.walk.ImportOf(a) == nil
 }
 
-// skips reports whether nothing is planned for an instance because it is excluded. A plan that only looks has nothing
+// skips reports whether nothing is planned for an instance because it is unsettled. A plan that only looks has nothing
 // to leave out.
 func (p *planner) skips(a addr.AbsResourceInstance) bool {
-	return p.opts.Mode == plan.Normal && p.excludes(a)
+	return p.opts.Mode == plan.Normal && p.isUnsettled(a)
 }
 
-// hold tells the walk which of the wanted instances of a block are excluded.
+// hold tells the walk which of the wanted instances of a block are unsettled.
 func (p *planner) hold(b *eval.Block, exp eval.Expansion) {
 	if p.holding() == eval.HoldNothing {
 		return
 	}
 	for _, k := range exp.Keys {
 		a := b.Addr().Instance(k)
-		if p.excludes(a) {
+		if p.isUnsettled(a) {
 			b.Hold(a)
-			p.leaveAlone(a)
+			p.noteUnsettled(a)
 		}
 	}
 }
 
-// holding is the way of the walk.
+// holding returns what the walk holds back because of unsettled creations.
 func (p *planner) holding() eval.Hold {
 	switch {
 	case len(p.opts.Interrupted) == 0 || p.opts.Mode == plan.Destroy:
@@ -53,15 +56,15 @@ func (p *planner) holding() eval.Hold {
 	return eval.HoldDependents
 }
 
-// leaveAlone lists an excluded instance, with the address that it was interrupted at.
-func (p *planner) leaveAlone(a addr.AbsResourceInstance) {
-	p.leaveOut(plan.LeftOut{Address: a.String(), Because: p.excluded[a].Object.Instance,
-		Reason: plan.LeftOutExcluded})
+// noteUnsettled lists an unsettled instance, with the address that it was interrupted at.
+func (p *planner) noteUnsettled(a addr.AbsResourceInstance) {
+	p.leaveOut(plan.LeftOut{Address: a.String(), Because: p.unsettled[a].Object.Instance,
+		Reason: plan.LeftOutUnsettled})
 }
 
-// excludedTargets names what is excluded, in order.
-func (p *planner) excludedTargets() (list []addr.Target) {
-	for _, a := range slices.SortedFunc(maps.Keys(p.excluded), addr.AbsResourceInstance.Compare) {
+// unsettledTargets names what is unsettled, in order.
+func (p *planner) unsettledTargets() (list []addr.Target) {
+	for _, a := range slices.SortedFunc(maps.Keys(p.unsettled), addr.AbsResourceInstance.Compare) {
 		list = append(list, addr.Target{Module: a.Module, Resource: a.Resource, Key: a.Key, HasKey: !a.Key.IsNone()})
 	}
 	return list
@@ -115,14 +118,14 @@ func (p *planner) listHeld() {
 // withhold takes back the deletion of what something left alone depends on, by what the state, the configuration and
 // the journal say. A replacement cannot be taken back, because others have been planned with it: it is an error.
 func (p *planner) withhold() (diags diag.List) {
-	if len(p.excluded) == 0 || p.opts.Mode == plan.RefreshOnly {
+	if len(p.unsettled) == 0 || p.opts.Mode == plan.RefreshOnly {
 		return nil
 	}
 	kept := p.kept()
 	for _, c := range p.changes {
 		cause, keep := kept[c.Object.Instance]
 		if keep && c.Object.Deposed == "" && c.Action.IsReplace() {
-			begun := p.excluded[cause].Object
+			begun := p.unsettled[cause].Object
 			diags = append(diags, &diag.Diagnostic{Severity: diag.Error, Address: c.Object.String(),
 				Summary: "Interrupted creation needs what would be replaced",
 				Detail: fmt.Sprintf("%s would be replaced, but an earlier run was interrupted while it created %s. "+
@@ -141,7 +144,7 @@ func (p *planner) withhold() (diags diag.List) {
 			delete(p.byInstance, a)
 		}
 		if a == cause {
-			p.leaveAlone(a)
+			p.noteUnsettled(a)
 		} else {
 			p.leaveOut(plan.LeftOut{Address: c.Object.String(), Because: cause, Reason: plan.LeftOutNeeded})
 		}
@@ -150,7 +153,7 @@ func (p *planner) withhold() (diags diag.List) {
 	return diags
 }
 
-// kept returns the instances that are not deleted, each with the excluded instance that it is kept for: whatever is
+// kept returns the instances that are not deleted, each with the unsettled instance that it is kept for: whatever is
 // left alone, and all that it depends on.
 func (p *planner) kept() map[addr.AbsResourceInstance]addr.AbsResourceInstance {
 	near := map[nearKey][]addr.AbsResourceInstance{}
@@ -162,10 +165,10 @@ func (p *planner) kept() map[addr.AbsResourceInstance]addr.AbsResourceInstance {
 			queue = append(queue, a)
 		}
 	}
-	for a := range p.excluded {
-		if p.excludes(a) {
+	for a := range p.unsettled {
+		if p.isUnsettled(a) {
 			if keep(a, a); p.targets.Contains(a) {
-				p.leaveAlone(a) // also where no block wants it
+				p.noteUnsettled(a) // also where no block wants it
 			}
 		}
 	}
@@ -180,7 +183,7 @@ func (p *planner) kept() map[addr.AbsResourceInstance]addr.AbsResourceInstance {
 			}
 			cause := p.heldBack(r.Addr, p.prior.ProviderOf(addr.Object{Instance: a}))
 			switch {
-			case p.excludes(a):
+			case p.isUnsettled(a):
 				keep(a, a)
 			case cause != nil:
 				keep(a, *cause)
@@ -205,7 +208,7 @@ func (p *planner) needs(a addr.AbsResourceInstance) (deps []addr.ConfigResource)
 	if o := p.prior.Object(addr.Object{Instance: a}); o != nil {
 		deps = slices.Clone(p.moves.Follow(o.Dependencies))
 	}
-	if intent := p.excluded[a]; intent != nil {
+	if intent := p.unsettled[a]; intent != nil {
 		deps = append(deps, p.moves.Follow(intent.Dependencies)...)
 	}
 	if s := p.prog.ResourceSlot(a.Config()); s != nil {
@@ -214,11 +217,11 @@ func (p *planner) needs(a addr.AbsResourceInstance) (deps []addr.ConfigResource)
 	return deps
 }
 
-// sortedLeftOut returns what is left out, each address once, in the order of the text of addresses with the excluded
+// sortedLeftOut returns what is left out, each address once, in the order of the text of addresses with the unsettled
 // first.
 func (p *planner) sortedLeftOut() []plan.LeftOut {
 	slices.SortFunc(p.leftOutList, func(a, b plan.LeftOut) int {
-		if first, second := a.Reason == plan.LeftOutExcluded, b.Reason == plan.LeftOutExcluded; first != second {
+		if first, second := a.Reason == plan.LeftOutUnsettled, b.Reason == plan.LeftOutUnsettled; first != second {
 			if first {
 				return -1
 			}
@@ -235,11 +238,11 @@ func (p *planner) sortedLeftOut() []plan.LeftOut {
 	return p.leftOutList
 }
 
-// incomplete names what the plan leaves out because of what is excluded.
+// incomplete names what the plan leaves out because of what is unsettled.
 func incomplete(list []plan.LeftOut) diag.List {
 	var names []string
 	for _, l := range list {
-		if l.Reason != plan.LeftOutExcluded {
+		if l.Reason != plan.LeftOutUnsettled {
 			names = append(names, l.Address+" ("+l.Why()+")")
 		}
 	}
