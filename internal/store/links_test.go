@@ -428,3 +428,63 @@ func TestAWorkspaceIsRemovedAsAWholeOrNotAtAll(t *testing.T) {
 		})
 	}
 }
+
+// TestAFolderThatIsReplacedLosesNothing puts something else in the place of the folder of a state, in the middle of a
+// run or before its end: the results are where the error says they are.
+func TestAFolderThatIsReplacedLosesNothing(t *testing.T) {
+	replacements := map[string]func(name string) error{
+		"nothing":        func(string) error { return nil },
+		"a file":         func(name string) error { return os.WriteFile(name, nil, 0o600) },
+		"another folder": func(name string) error { return os.Mkdir(name, 0o755) },
+		"a link to itself": func(name string) error {
+			return os.Symlink(filepath.Base(name), name)
+		},
+		"a link to a file": func(name string) error {
+			return os.Symlink(filepath.Join("..", "outside", "file"), name)
+		},
+	}
+	for what, replace := range replacements {
+		for _, late := range []bool{false, true} {
+			dir := t.TempDir()
+			outside := surroundings(t, dir)
+			was := fingerprint(t, outside)
+			folder, rescue := filepath.Join(dir, "project", "states"), filepath.Join(dir, "project")
+			must(t, os.MkdirAll(folder, 0o755))
+			path := filepath.Join(folder, "terraform.tfstate")
+			st := store.New(store.Options{Path: path, Rescue: []string{rescue}})
+			ws, err := st.Workspace("default")
+			must(t, err)
+			s := lockOn(t, ws)
+			j := beginOn(t, s, "r")
+			must(t, j.Intent(storetest.Create("1", "t.a")))
+			if !late {
+				must(t, errors.Join(os.RemoveAll(folder), replace(folder)))
+			}
+			must(t, j.Result("1", put("t.a", "made")))
+			if late {
+				must(t, errors.Join(os.RemoveAll(folder), replace(folder)))
+			}
+			err = j.Close(ctx)
+			_ = s.Unlock()
+			if err == nil {
+				if what != "another folder" {
+					t.Errorf("%s (late: %t): nobody was told", what, late)
+				}
+				continue
+			}
+			var saved *state.SavedError
+			if !errors.As(err, &saved) {
+				t.Errorf("%s (late: %t): the results are lost: %v", what, late, err)
+				continue
+			}
+			if now := fingerprint(t, outside); now != was {
+				t.Errorf("%s (late: %t): the surroundings changed", what, late)
+			}
+			must(t, errors.Join(os.RemoveAll(folder), os.Mkdir(folder, 0o755)))
+			must(t, os.Rename(saved.Where[0], path+".journal"))
+			s = lockOn(t, ws)
+			same(t, what, storetest.IDs(s.Snapshot().State), []string{"t.a=made"})
+			must(t, s.Unlock())
+		}
+	}
+}

@@ -332,7 +332,7 @@ func (s *session) share(f File) error { return s.w.share(f) }
 
 func (w *workspace) share(f File) error {
 	like, err := w.o.Files.Stat(w.p.out)
-	if isMissing(err) || err == nil && !like.Mode.IsRegular() {
+	if isGone(err) || err == nil && !like.Mode.IsRegular() {
 		return nil
 	}
 	if err != nil {

@@ -34,6 +34,7 @@ import (
 	"os/user"
 	"path/filepath"
 	"slices"
+	"syscall"
 	"time"
 
 	"github.com/google/uuid"
@@ -192,6 +193,11 @@ func hostName() string {
 }
 
 func isMissing(err error) bool { return errors.Is(err, fs.ErrNotExist) }
+
+// isGone reports that no file has a name any more: it is missing, or a folder on the way has become something else.
+func isGone(err error) bool {
+	return isMissing(err) || errors.Is(err, syscall.ENOTDIR) || errors.Is(err, syscall.ELOOP)
+}
 
 func isLocked(err error) bool { return errors.Is(err, ErrLocked) }
 

@@ -373,7 +373,7 @@ func (w *wal) there(end int64) error {
 	case err == nil:
 		w.whole = true
 		return fmt.Errorf("another program has put something else in the place of the journal %s", w.path)
-	case !isMissing(err):
+	case !isGone(err):
 		return nil // the disk cannot tell, and the file that is open was just written
 	}
 	if err := w.anew(end); err != nil {
@@ -486,9 +486,7 @@ func (w *wal) saveAt(path string, b []byte) error {
 	}
 	defer f.Close()
 	if w.rescueOff == 0 {
-		if err := w.share(f); err != nil {
-			return err
-		}
+		_ = w.share(f) // where it cannot tell who may read the state, the file is for the user alone
 		b = append(append([]byte(journal.Magic), w.nonce[:]...), b...)
 	}
 	if _, err := f.WriteAt(b, w.rescueOff); err != nil {
@@ -502,10 +500,24 @@ func (w *wal) saveAt(path string, b []byte) error {
 }
 
 // saved makes the error of a run whose results are in the journal. It claims of no place that the records are there
-// without a look.
+// without a look. Where the journal cannot be found any more, they go to another folder.
 func (w *wal) saved(err error) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	for w.busy {
+		w.cond.Wait()
+	}
+	there, statErr := w.files.Stat(w.path)
+	found := statErr == nil && SameFile(there, w.info)
+	var lost error
+	if !found && len(w.rescued) == 0 && w.lost == nil {
+		w.whole, w.busy = true, true
+		w.mu.Unlock()
+		lost = w.elsewhere()
+		w.mu.Lock()
+		w.busy = false
+		w.cond.Broadcast()
+	}
 	if w.whole && len(w.rescued) > 0 {
 		all := w.rescued[0]
 		return &state.SavedError{Where: w.rescued, Err: err,
@@ -513,10 +525,14 @@ func (w *wal) saved(err error) error {
 				"to %s, and run any command that "+
 				"locks the state, such as plan: it takes them over", all, w.path)}
 	}
-	there, statErr := w.files.Stat(w.path)
-	if statErr != nil || !SameFile(there, w.info) {
-		return fmt.Errorf("%w; and the journal %s with the results of this run was removed by another program", err,
-			w.path)
+	switch {
+	case found:
+	case statErr != nil && !isGone(statErr):
+		return fmt.Errorf("%w; and whether the results of this run are in the journal %s cannot be told: %w", err,
+			w.path, errors.Join(statErr, lost))
+	default:
+		return errors.Join(fmt.Errorf("%w; and the journal %s with the results of this run was removed by another "+
+			"program", err, w.path), lost)
 	}
 	return &state.SavedError{Where: append([]string{w.path}, w.rescued...), Err: err}
 }
