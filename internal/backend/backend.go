@@ -389,12 +389,12 @@ func (b *Backend) InService() bool { return b != nil && b.kind() != nil && b.kin
 // Readable reports whether the states of a backend can be read: a record may be of one that only Terraform has.
 func (b *Backend) Readable() bool { return b == nil || b.kind() != nil }
 
-// Command returns the program that keeps the states; nil for types that start none.
-func (b *Backend) Command() []string {
-	if !b.InService() || b.kind().Command == nil {
+// Programs returns what is started to reach the states because the working directory says so.
+func (b *Backend) Programs(o remote.Surroundings) []remote.Program {
+	if !b.InService() || b.kind().Programs == nil {
 		return nil
 	}
-	return b.kind().Command(b.Config)
+	return b.kind().Programs(b.Config, o)
 }
 
 // Driver opens the way to the service. What it reports about an argument has the place where that is set.

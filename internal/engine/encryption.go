@@ -51,7 +51,13 @@ func (s *Surroundings) Encryption(root *config.Module) (*encryption.Encryption, 
 	e, more := encryption.New(c, encryption.Options{Dir: s.In(""), Scope: s.staticScope(root),
 		Kinds: backend.KeyProviders(remote.Surroundings{Getenv: s.Getenv, Dir: s.In("."), Version: s.StateVersion(),
 			Log: func(string, ...any) {}}),
-		MayRun: func(words []string) error { return s.MayRead(addr.Provider{}, words) }})
+		MayRun: func(words []string) error {
+			if err := s.MayRead(addr.Provider{}, words); err != nil || s.Agree == nil || root == nil ||
+				len(root.Encryption) == 0 {
+				return err
+			}
+			return s.Agree(words)
+		}})
 	if diags = diags.Extend(more); diags.HasErrors() {
 		return nil, diags
 	}

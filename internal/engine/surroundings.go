@@ -46,6 +46,10 @@ type Surroundings struct {
 	// ProviderLog and CoreLog receive what plugins and the engine log; nil drops it.
 	ProviderLog, CoreLog *slog.Logger
 
+	// Agree judges the commands that the encryption block of the working directory names, before they run; nil lets all
+	// run that plan_programs allows.
+	Agree func(words []string) error
+
 	// Given are values of variables on the command line. Of them, those of const variables count wherever the
 	// configuration is loaded.
 	Given []config.Option

@@ -90,6 +90,22 @@ func Open(name string) (*os.File, error) {
 	return judged(Patient(func() (*os.File, error) { return os.OpenFile(name, os.O_RDONLY|dontWait, 0) }))
 }
 
+// Judge returns an error for a file that is no regular file, or has more than limit bytes. It is for files that a
+// library reads by their names; one that is missing is for the library to tell.
+func Judge(name string, limit int64) error {
+	info, err := os.Stat(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err == nil {
+		err = readable(name, info)
+	}
+	if err == nil && info.Size() > limit {
+		err = tooLarge(name, limit)
+	}
+	return err
+}
+
 // OpenIn is Open for a name below a folder, which the way to the file cannot leave.
 func OpenIn(root *os.Root, name string) (*os.File, error) {
 	info, err := root.Stat(name)
@@ -164,10 +180,8 @@ func upTo(f *os.File, name string, limit int64) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	what := fmt.Sprintf("it has more than %s, more than is read of such a file", bytes(limit))
-	tooLarge := &fs.PathError{Op: "read", Path: name, Err: &problem{what, ErrSize}}
 	if info.Mode().IsRegular() && info.Size() > limit {
-		return nil, tooLarge
+		return nil, tooLarge(name, limit)
 	}
 	content := make([]byte, 0, min(max(info.Size(), 0), limit)+1)
 	for r := io.LimitReader(f, limit+1); ; {
@@ -184,9 +198,14 @@ func upTo(f *os.File, name string, limit int64) ([]byte, error) {
 		}
 	}
 	if int64(len(content)) > limit {
-		return nil, tooLarge
+		return nil, tooLarge(name, limit)
 	}
 	return content, nil
+}
+
+func tooLarge(name string, limit int64) error {
+	what := fmt.Sprintf("it has more than %s, more than is read of such a file", bytes(limit))
+	return &fs.PathError{Op: "read", Path: name, Err: &problem{what, ErrSize}}
 }
 
 // bytes words a number of bytes.

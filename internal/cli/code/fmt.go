@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -14,6 +13,7 @@ import (
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/internal/cli/command"
 	"github.com/tombolo-iac/tombolo/internal/format"
+	"github.com/tombolo-iac/tombolo/internal/regular"
 	"github.com/tombolo-iac/tombolo/internal/replace"
 	"github.com/tombolo-iac/tombolo/internal/view"
 )
@@ -197,17 +197,15 @@ func (f *formatting) file(path string) {
 }
 
 func read(path string) ([]byte, fs.FileMode, error) {
-	in, _, err := command.OpenFile(path)
+	src, err := regular.Read(path, regular.Text)
 	if err != nil {
 		return nil, 0, err
 	}
-	defer in.Close()
-	info, err := in.Stat()
+	info, err := os.Stat(path)
 	if err != nil {
 		return nil, 0, err
 	}
-	src, err := io.ReadAll(in)
-	return src, info.Mode().Perm(), err
+	return src, info.Mode().Perm(), nil
 }
 
 // text formats the text of a file, and does with it what was asked for.

@@ -90,6 +90,111 @@ func TestInitRunsNothingThatCameWithTheDirectory(t *testing.T) {
 	}
 }
 
+// directories name programs in every way in which a backend or encryption settings can, in their own files.
+var directories = map[string]map[string]string{
+	"program": {"main.tf": `terraform {
+  backend "program" {
+    command = ["sh", "./run.sh"]
+  }
+}`},
+	"s3, configuration": {"main.tf": `terraform {
+  backend "s3" {
+    bucket              = "b"
+    key                 = "k"
+    region              = "eu-central-1"
+    max_retries         = 0
+    endpoints           = { s3 = "http://127.0.0.1:1" }
+    shared_config_files = ["./aws"]
+  }
+}`, "aws": "[default]\ncredential_process = sh ./run.sh\n"},
+	"s3, credentials, in JSON": {"main.tf.json": `{"terraform": {"backend": {"s3": {"bucket": "b", "key": "k",
+  "region": "eu-central-1", "max_retries": 0, "endpoints": {"s3": "http://127.0.0.1:1"}, "profile": "x",
+  "shared_credentials_files": ["DIR/work/sub/../aws"]}}}}`, "sub/x": "",
+		"aws": "[x]\n  CREDENTIAL_PROCESS=sh ./run.sh\n"},
+	"kubernetes, block": {"main.tf": `terraform {
+  backend "kubernetes" {
+    secret_suffix = "x"
+    host          = "https://127.0.0.1:1"
+    exec {
+      api_version = "client.authentication.k8s.io/v1"
+      command     = "sh"
+      args        = ["./run.sh"]
+    }
+  }
+}`},
+	"kubernetes, file": {"main.tf": `terraform {
+  backend "kubernetes" {
+    secret_suffix = "x"
+    config_paths  = ["./kubectl"]
+  }
+}`, "kubectl": `apiVersion: v1
+kind: Config
+clusters: [{name: c, cluster: {server: "https://127.0.0.1:1"}}]
+contexts: [{name: c, context: {cluster: c, user: u}}]
+current-context: c
+users:
+  - name: u
+    user:
+      exec: {apiVersion: client.authentication.k8s.io/v1, command: sh, args: [./run.sh], interactiveMode: Never}
+`},
+	"encryption": {"main.tf": `terraform {
+  encryption {
+    key_provider "external" "x" {
+      command = ["sh", "./run.sh"]
+    }
+    method "aes_gcm" "x" {
+      keys = key_provider.external.x
+    }
+    state {
+      method = method.aes_gcm.x
+    }
+  }
+}`, "terraform.tfstate": `{"serial": 1, "lineage": "x", "meta": {"key_provider.external.x": "e30="},
+  "encrypted_data": "aGVsbG8gd29ybGQgaGVsbG8gd29ybGQgaGVsbG8gd29ybGQ=", "encryption_version": "v0"}`},
+}
+
+// A cloned directory may name a program where nobody looks for one. Init asks, whether it has recorded the directory
+// before or the directory brings the record along, and runs what somebody has agreed to.
+func TestInitRunsNoProgramThatTheDirectoryNames(t *testing.T) {
+	own, net := program(t), newInternet(t)
+	for name, files := range directories {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newSite(t, own, net.Net)
+			s.env = append(s.env, "XDG_CACHE_HOME="+filepath.Join(s.dir, "cache"))
+			s.write("work/run.sh", "echo ran >>DIR/ran\nexit 1\n")
+			for file, content := range files {
+				s.write("work/"+file, content)
+			}
+			for _, line := range []string{"init", "init", "init -input=false", "init -reconfigure",
+				"init -backend=false", "init -json"} {
+				output, code := s.run(strings.Fields(line)...)
+				if name == "encryption" && line == "init -backend=false" {
+					code = 0 // it has no encryption settings then
+				} else {
+					has(t, output, "was not run", "sh ./run.sh")
+				}
+				if ran := s.tree("ran"); code != 0 || len(ran) > 0 {
+					t.Fatalf("%s exits with %d, ran: %v\n%s", line, code, ran, output)
+				}
+			}
+			agree := s.command("init")
+			agree.Stdin = strings.NewReader("yes\n")
+			if output, err := agree.CombinedOutput(); name != "program" && len(s.tree("ran")) == 0 {
+				t.Errorf("after an agreement nothing runs: %v\n%s", err, output)
+			}
+			s.remove("ran", "work/.terraform")
+			if output, _ := s.run("init"); len(s.tree("ran")) == 0 {
+				t.Errorf("the agreement is forgotten:\n%s", output)
+			}
+			s.remove("ran", "cache")
+			if output, _ := s.run("init"); len(s.tree("ran")) > 0 {
+				t.Errorf("the directory keeps the agreement:\n%s", output)
+			}
+		})
+	}
+}
+
 // TestWaitingForAnotherProcessIsSaidAndEnds holds the lock that another run would hold, and interrupts the run that
 // waits for it.
 func TestWaitingForAnotherProcessIsSaidAndEnds(t *testing.T) {

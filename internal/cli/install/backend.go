@@ -30,6 +30,8 @@ type backendSetup struct {
 	input                       bool
 	// distrusted is set when the program that keeps the states may not run yet.
 	distrusted bool
+	// refused are the commands of the encryption block that were not run.
+	refused []string
 }
 
 func (s *backendSetup) flags(c *command.Call) {

@@ -77,6 +77,7 @@ func runInit(ctx context.Context, c *command.Call, i *initing) command.Outcome {
 	if diags := i.conflicts(c); diags.HasErrors() {
 		return c.End(diags)
 	}
+	c.Agree = i.setup.judge(ctx, c)
 	if i.fromModule != "" && !copyModule(ctx, c, i.fromModule) {
 		return command.Failed
 	}

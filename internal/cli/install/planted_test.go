@@ -149,11 +149,14 @@ func TestFilesWithoutEndStopNobody(t *testing.T) {
 		"device": func(name string) error { return os.Symlink("/dev/zero", name) },
 	}
 	lines := map[string][]string{
-		"x.tf":                            {"validate", "init"},
+		"x.tf":                            {"validate", "init", "fmt"},
 		"mod/x.tf.json":                   {"validate", "get"},
-		"terraform.tfvars":                {"plan"},
+		"terraform.tfvars":                {"plan", "fmt -check"},
 		"x.auto.tfvars.json":              {"plan"},
-		"tests/x.tftest.hcl":              {"test", "init"},
+		"tests/x.tftest.hcl":              {"test", "init", "fmt -recursive"},
+		"x.tfquery.hcl":                   {"query", "validate -query", "fmt x.tfquery.hcl"},
+		"tests/x.tfmock.hcl":              {"fmt tests"},
+		"terraform.tfstate":               {"plan", "state list"},
 		".terraform.lock.hcl":             {"init", "providers lock"},
 		".terraform/modules/modules.json": {"init", "validate", "modules"},
 		".terraform/terraform.tfstate":    {"init", "plan"},

@@ -118,6 +118,15 @@ func (i *initing) stored(ctx context.Context, c *command.Call, project *engine.P
 	find := func() (state.Store, diag.List) { return c.StoreOfRecord(ctx) }
 	if i.backend {
 		find = func() (state.Store, diag.List) { return c.StoreOf(ctx, project.Config().Root, command.StateFiles{}) }
+	} else {
+		recorded, err := c.RecordedBackend()
+		if err != nil {
+			return nil, diag.FromError("Failed to read the record of the backend", err)
+		}
+		warnings, diags := i.setup.trust(ctx, c, recorded, recorded)
+		if diags = diags.Extend(warnings); i.setup.distrusted || diags.HasErrors() {
+			return nil, diags
+		}
 	}
 	if i.setup.distrusted {
 		return nil, nil
@@ -127,6 +136,9 @@ func (i *initing) stored(ctx context.Context, c *command.Call, project *engine.P
 		return nil, diags
 	}
 	snapshot, more := c.SnapshotOf(ctx, store)
+	if unread := i.setup.unread(); more.HasErrors() && len(unread) > 0 {
+		return nil, diags.Extend(unread)
+	}
 	if diags = diags.Extend(more); more.HasErrors() {
 		return nil, diags
 	}

@@ -2,51 +2,174 @@ package install
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/internal/backend"
 	"github.com/tombolo-iac/tombolo/internal/cli/command"
+	"github.com/tombolo-iac/tombolo/internal/replace"
+	"github.com/tombolo-iac/tombolo/internal/store/remote"
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// trust asks whether the program may run that a backend block names. A directory may have been cloned from a stranger,
-// and init is what people run first in it. What the command line names, and what init has recorded before, may run.
-// Where nobody can be asked, init does without the program, unless states are to be copied.
+// trust asks whether the programs may run that a backend starts because this directory says so. A directory may have
+// been cloned from a stranger, and init is what people run first in it. What the command line names may run, and what
+// this user has agreed to here before. Where nobody can be asked, init does without, unless states are to be copied.
 func (s *backendSetup) trust(ctx context.Context, c *command.Call, b, recorded *backend.Backend) (warnings,
 	diags diag.List) {
-	if b == nil || b.Command() == nil || slices.Contains(s.named(), "command") ||
-		recorded != nil && slices.Equal(recorded.Command(), b.Command()) {
-		return nil, nil
+	same := recorded != nil && b.SamePlace(recorded)
+	around := remote.Surroundings{Getenv: c.Getenv, Dir: c.Surroundings.In(".")}
+	here := consent(around.Dir)
+	var words []string
+	arguments := map[string]bool{}
+	for _, p := range b.Programs(around) {
+		if slices.Contains(s.named(), p.Argument) {
+			here.give(p.Line)
+			continue
+		}
+		arguments[p.Argument], words = true, append(words, p.Line)
 	}
-	words := strings.Join(b.Command(), " ")
-	const why = "The configuration of this directory stores its states with a program. To access them, this command " +
-		"must run:"
-	if s.input && c.InputAllowed() && !c.JSON {
-		text := why + "\n\n" + words + "\n\nEnter \"yes\" to run it now."
-		answer, err := c.Ask(ctx, "Do you want to run a program that this directory names?", text, false)
-		if err == nil && answer == "yes" {
-			return nil, nil
+	if s.migrate && !s.force && !s.reconfigure && !same { // the place that states are copied from
+		for _, p := range recorded.Programs(around) {
+			words = append(words, p.Line)
 		}
 	}
-	left, err := s.leaves(ctx, c, recorded)
+	words = slices.DeleteFunc(words, here.given)
+	if len(words) == 0 {
+		return nil, nil
+	}
+	lines := strings.Join(words, "\n  ")
+	const why = "To reach the states of this directory, this command runs a program that its files name:"
+	if s.permitted(ctx, c, why, words) {
+		return nil, nil
+	}
+	left, err := false, error(nil)
+	if !same {
+		left, err = s.leaves(ctx, c, recorded)
+	}
+	names := strings.Join(slices.Sorted(maps.Keys(arguments)), ", ")
 	switch {
 	case err != nil:
 		return nil, diag.FromError("Error loading the state", err)
 	case left && !s.reconfigure:
 		return nil, diags.Errorf(nil, "Program of the backend was not run",
-			"%s\n  %s\n\nIt is needed now, because there are states to copy. Nothing was changed. If you trust this "+
-				"directory, approve the command when init asks, or set it with "+
-				"-backend-config='command=[...]'.", why, words)
+			"%s\n  %s\n\nIt is needed now, because there are states to copy. Nothing was changed. If you trust "+
+				"this directory, approve the program when init asks, or set it with -backend-config%s.",
+			why, lines, inBrackets(names))
 	}
 	s.distrusted = true
 	return warnings.Warnf(nil, "Program of the backend was not run",
 		"%s\n  %s\n\nIt was not run, and init has not read the states. If you trust this directory, continue: "+
-			"commands that need a state run the program. To approve it in advance, use "+
-			"-backend-config='command=[...]'.", why,
-		words), nil
+			"commands that need a state run the program. To approve it in advance, set it with -backend-config%s.", why, lines, inBrackets(names)), nil
+}
+
+func inBrackets(text string) string {
+	if text == "" {
+		return ""
+	}
+	return " (" + text + ")"
+}
+
+// permitted asks whether programs may run, and remembers that they may.
+func (s *backendSetup) permitted(ctx context.Context, c *command.Call, why string, lines []string) bool {
+	if !s.input || !c.InputAllowed() || c.JSON {
+		return false
+	}
+	text := why + "\n\n" + strings.Join(lines, "\n") + "\n\nEnter \"yes\" to run it now."
+	answer, err := c.Ask(ctx, "Do you want to run a program that this directory names?", text, false)
+	if err != nil || answer != "yes" {
+		return false
+	}
+	for _, line := range lines {
+		consent(c.Surroundings.In(".")).give(line)
+	}
+	return true
+}
+
+// errNotAgreed is why a program of the encryption settings does not run.
+var errNotAgreed = errors.New("a file of this directory names the program, and nobody has agreed that init runs it")
+
+// judge returns what decides about programs that the encryption block of this directory names, once each.
+func (s *backendSetup) judge(ctx context.Context, c *command.Call) func(words []string) error {
+	refused := map[string]bool{}
+	return func(words []string) error {
+		line := strings.Join(words, " ")
+		const why = "To read the encrypted states of this directory, this command runs a program that its files name:"
+		if s.force || consent(c.Surroundings.In(".")).given(line) {
+			return nil
+		}
+		if !refused[line] && s.permitted(ctx, c, why, []string{line}) {
+			return nil
+		}
+		if !refused[line] {
+			refused[line], s.refused = true, append(s.refused, line)
+		}
+		return errNotAgreed
+	}
+}
+
+// unread is the warning about states that stay closed because a program was not run; none when all ran.
+func (s *backendSetup) unread() (diags diag.List) {
+	if len(s.refused) == 0 {
+		return nil
+	}
+	return diags.Warnf(nil, "Program of the encryption was not run",
+		"The states of this directory are encrypted, and its encryption block names a program for the key:\n  %s\n\n"+
+			"It was not run, and init has not read the states: providers that only they need are not installed. "+
+			"If you trust this directory, continue: commands that need a state run the program.",
+		strings.Join(s.refused, "\n  "))
+}
+
+// consent is that of the user to programs that a working directory names. It is kept among the user's own files: the
+// directory could bring along whatever it likes.
+type consent string
+
+// file returns the name of the file that stands for the consent to a command; "" where there is no place for it.
+func (dir consent) file(line string) string {
+	base, err := os.UserCacheDir()
+	if err != nil {
+		return ""
+	}
+	if _, err := os.Stat(filepath.Dir(base)); err != nil {
+		return "" // the user has no home
+	}
+	here, err := filepath.Abs(string(dir))
+	if err == nil {
+		here, err = filepath.EvalSymlinks(here)
+	}
+	if err != nil {
+		return ""
+	}
+	return filepath.Join(base, "tombolo", "agreed", fmt.Sprintf("%x", sha256.Sum256([]byte(here+"\x00"+line))))
+}
+
+func (dir consent) given(line string) bool {
+	name := dir.file(line)
+	if name == "" {
+		return false
+	}
+	info, err := os.Stat(name)
+	return err == nil && info.Mode().IsRegular()
+}
+
+// give remembers that a program may run here. Where that cannot be kept, init asks again.
+func (dir consent) give(line string) {
+	name := dir.file(line)
+	if name == "" || command.MakeDir(filepath.Dir(name)) != nil {
+		return
+	}
+	_ = replace.Exact(name, 0o600, func(w io.Writer) error {
+		_, err := fmt.Fprintln(w, "A program that a working directory names may run.")
+		return err
+	})
 }
 
 // leaves reports whether there are states at the place that was used before.

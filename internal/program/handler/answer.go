@@ -402,7 +402,8 @@ func (r *request) identified(a *answer, rt *provider.ResourceType, before, state
 		vals := map[string]cty.Value{}
 		for name, want := range ty.AttributeTypes() {
 			vals[name] = cty.NullVal(want)
-			if !state.IsNull() && state.Type().HasAttribute(name) && state.GetAttr(name).Type().Equals(want) {
+			if !state.IsNull() && state.Type().HasAttribute(name) && state.GetAttr(name).Type().Equals(want) &&
+				!state.GetAttr(name).RawEquals(cty.StringVal("")) { // which names nothing
 				vals[name] = state.GetAttr(name)
 			}
 		}

@@ -126,7 +126,7 @@ func (r *request) deleted(a *answer, diags diag.List, rt *provider.ResourceType,
 }
 
 // Answered returns the response to a call of Apply whose program ended when nobody listened any more. In the planned
-// value of the request null may stand for unknown. A program that nobody saw end has succeeded when its answer is whole
+// value of the request null may stand for unknown, so that null promises nothing. A program that nobody saw end has succeeded when its answer is whole
 // and says so; a state of cty.NilVal means that nobody knows what it did.
 func (h *handler) Answered(ctx context.Context, req provider.ApplyRequest,
 	found *program.Spooled) provider.ApplyResponse {
@@ -167,5 +167,18 @@ func (h *handler) Answered(ctx context.Context, req provider.ApplyRequest,
 	if r.silent {
 		return r.deleted(a, diags, rt, req)
 	}
-	return r.written(a, diags, rt, req)
+	resp := r.written(a, diags, rt, req)
+	if !resp.Diagnostics.HasErrors() && resp.State != cty.NilVal {
+		planned, err := cty.Transform(req.Planned, func(_ cty.Path, v cty.Value) (cty.Value, error) {
+			if v.IsNull() {
+				return cty.UnknownVal(v.Type()), nil
+			}
+			return v, nil
+		})
+		if err == nil {
+			resp.Diagnostics = resp.Diagnostics.Extend(r.problems(a, "state", value.CheckApplied(rt.Block, planned,
+				resp.State)))
+		}
+	}
+	return resp
 }

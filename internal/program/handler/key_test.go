@@ -54,6 +54,10 @@ const keyed = `{"protocol": 1, "name": "toy", "command": ["toy"], "schema": {"re
 "required": true}}},
   "toy_row":  {"identity": {"attributes": {"row": {"type": "number",
 "required_for_import": true}}}, "attributes": {"id": {"type": "number", "computed": true}}},
+  "toy_both": {"identity": {"attributes": {"id": {"type": "string", "required_for_import": true}}},
+"attributes": {"id": {"type": "string", "computed": true}}},
+  "toy_new":  {"version": 1, "implements": ["create", "read", "upgrade"],
+"attributes": {"id": {"type": "string", "computed": true}}},
   "toy_own":  {"attributes": {"id": {"type": "string", "optional": true, "computed": true}}},
   "toy_sole": {"attributes": {"text": {"type": "string", "optional": true}}}
 }}}`
@@ -75,6 +79,8 @@ func TestACreationWithoutAnIdIsNoObject(t *testing.T) {
 		{"toy_file", `{}`, "null", ""},
 		{"toy_row", `{"identity": {"row": 7}}`, "null", ""},
 		{"toy_row", `{"state": {"id": "x"}, "identity": {}}`, "nobody knows", "the string is not one"},
+		{"toy_both", `{"state": {"id": ""}}`, "nobody knows", "there is no value for its id"},
+		{"toy_both", `{"state": {"id": "7"}}`, `"7"`, ""},
 		{"toy_own", `{"state": {"id": null}}`, `"mine"`, "state.id is not set"},
 		{"toy_sole", `{}`, "no id", ""},
 	} {
@@ -129,6 +135,26 @@ func TestAnObjectKeepsItsId(t *testing.T) {
 		if !strings.Contains(texts(resp.Diagnostics), "If the object no longer exists, answer null") ||
 			!resp.State.RawEquals(box("7", "a")) {
 			t.Errorf("read answered with %s: got %#v\n%s", answer, resp.State, texts(resp.Diagnostics))
+		}
+	}
+}
+
+// TestAnUpgradeKeepsTheId: what the stored object is found again by does not go away with a new schema.
+func TestAnUpgradeKeepsTheId(t *testing.T) {
+	for _, c := range []struct {
+		stored, answer string
+		good           bool
+	}{
+		{`{"id": "7"}`, `{"state": {"id": "7"}}`, true}, {`{"id": "7"}`, `{"state": {"id": "8"}}`, true},
+		{`{"id": "7"}`, `{"state": {"id": ""}}`, false}, {`{"id": "7"}`, `{"state": {}}`, false},
+		{`{"id": ""}`, `{"state": {"id": ""}}`, true}, {`{"name": "7"}`, `{"state": {}}`, true},
+	} {
+		d := driveAnswers(t, keyed, says("upgrade", c.answer), handler.Options{})
+		resp := d.p.UpgradeState(t.Context(), provider.UpgradeStateRequest{Type: "toy_new", Version: 0,
+			Stored: provider.StoredObject{JSON: []byte(c.stored)}})
+		if got := texts(resp.Diagnostics); c.good == resp.Diagnostics.HasErrors() || !c.good &&
+			!strings.Contains(got, "state.id is not set") {
+			t.Errorf("%s becomes %s: got %#v\n%s", c.stored, c.answer, resp.State, got)
 		}
 	}
 }

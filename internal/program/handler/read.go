@@ -151,7 +151,21 @@ func (h *handler) UpgradeState(ctx context.Context, req provider.UpgradeStateReq
 		return provider.UpgradeStateResponse{State: cty.DynamicVal, Diagnostics: diags}
 	}
 	v, problems := r.merge(a, "state", rt.Block, cty.NullVal(rt.Block.ImpliedType()))
+	if key := keyOf(rt, t); !problems.HasErrors() && key != "" && blank(v.GetAttr(key)) && hasKey(req.Stored.JSON, key) {
+		problems = problems.Append(r.badAnswer(a, fmt.Sprintf("state.%s is not set, but the object is found again by "+
+			"it, and the stored object has it", key)))
+	}
 	return provider.UpgradeStateResponse{State: v, Diagnostics: diags.Extend(problems)}
+}
+
+// hasKey reports whether an object, as it was stored, says by what it is found again.
+func hasKey(stored []byte, key string) bool {
+	var members map[string]json.RawMessage
+	if json.Unmarshal(stored, &members) != nil {
+		return false
+	}
+	text := string(members[key])
+	return text != "" && text != "null" && text != `""`
 }
 
 // UpgradeIdentity implements provider.Provider. What a newer schema does not know any more is left out; the object is

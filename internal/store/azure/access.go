@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"os"
 	"strings"
 	"time"
 
@@ -17,6 +16,8 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/cloud"
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
 	"github.com/Azure/azure-sdk-for-go/sdk/azidentity"
+
+	"github.com/tombolo-iac/tombolo/internal/regular"
 )
 
 // surroundings describes a cloud: its token service, its resource manager and the suffix of its blob hosts.
@@ -336,12 +337,7 @@ func (w *who) assertion(ctx context.Context, env *surroundings, c *http.Client) 
 		return w.token, nil
 	}
 	if w.tokenFile != "" {
-		f, err := os.Open(w.tokenFile)
-		if err != nil {
-			return "", err
-		}
-		defer f.Close()
-		b, err := readBounded(f, maxMessage)
+		b, err := regular.Read(w.tokenFile, maxMessage)
 		return strings.TrimSpace(string(b)), err
 	}
 	u, err := url.Parse(w.requestURL)

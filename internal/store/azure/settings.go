@@ -5,7 +5,6 @@ import (
 	"encoding/base64"
 	"fmt"
 	"net/url"
-	"os"
 	"path/filepath"
 	"regexp"
 	"strconv"
@@ -15,6 +14,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/internal/regular"
 	"github.com/tombolo-iac/tombolo/internal/store/remote"
 )
 
@@ -112,13 +112,9 @@ func (r reader) file(argument, name string) []byte {
 	if name == "" {
 		return nil
 	}
-	f, err := os.Open(r.path(name))
+	b, err := regular.Read(r.path(name), maxMessage)
 	if err == nil {
-		defer f.Close()
-		var b []byte
-		if b, err = readBounded(f, maxMessage); err == nil {
-			return b
-		}
+		return b
 	}
 	r.wrong(argument, "Unreadable file", "%v. Name a file that can be read.", err)
 	return nil

@@ -14,6 +14,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/internal/regular"
 	"github.com/tombolo-iac/tombolo/internal/store/remote"
 )
 
@@ -80,7 +81,7 @@ func (r *reader) content(name, text string) string {
 	if info, err := os.Stat(file); err != nil || !info.Mode().IsRegular() {
 		return text
 	}
-	b, err := os.ReadFile(file)
+	b, err := regular.Read(file, regular.Note)
 	if err != nil {
 		r.wrong(name, "File cannot be read", "%v.", err)
 	}

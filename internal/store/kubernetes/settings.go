@@ -18,6 +18,7 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
 	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/internal/regular"
 	"github.com/tombolo-iac/tombolo/internal/store/remote"
 )
 
@@ -139,6 +140,9 @@ func (r reader) connect(s *settings) {
 	} else {
 		s.rest, err = r.files(s)
 	}
+	for _, name := range fileNames(s.rest) { // the client reads them
+		err = errors.Join(err, regular.Judge(name, regular.Note))
+	}
 	if err != nil {
 		*r.diags = r.diags.Errorf(nil, "The configuration of Kubernetes cannot be used", "%s. Set config_path, or "+
 			"KUBE_CONFIG_PATH, to the configuration file of kubectl, or set host and token.", s.clean(err.Error()))
@@ -167,6 +171,15 @@ func (r reader) connect(s *settings) {
 	s.hide()
 }
 
+// fileNames are the files that a configuration names in its turn.
+func fileNames(c *rest.Config) []string {
+	if c == nil {
+		return nil
+	}
+	return slices.DeleteFunc([]string{c.CAFile, c.CertFile, c.KeyFile, c.BearerTokenFile},
+		func(name string) bool { return name == "" })
+}
+
 // files reads the files of kubectl.
 func (r reader) files(s *settings) (*rest.Config, error) {
 	var names []string
@@ -183,6 +196,9 @@ func (r reader) files(s *settings) (*rest.Config, error) {
 		}
 		if !filepath.IsAbs(name) {
 			name = filepath.Join(r.o.Dir, name)
+		}
+		if err := regular.Judge(name, regular.Record); err != nil { // the client reads it
+			return nil, err
 		}
 		names[i] = name
 	}

@@ -12,6 +12,8 @@ import (
 	"strings"
 
 	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/tombolo-iac/tombolo/internal/regular"
 )
 
 // variables are those of PostgreSQL's programs, and the words of a connection string that they stand for.
@@ -51,6 +53,11 @@ func connection(text string, getenv func(string) string) (*pgconn.Config, error)
 			defaults["host"] = "localhost" // and not a socket
 		}
 	}
+	for _, name := range filesOf(text, isURL) { // the client reads them
+		if err := regular.Judge(name, regular.Record); err != nil {
+			return nil, err
+		}
+	}
 	full := withDefaults(text, isURL, defaults)
 	config, err := pgconn.ParseConfig(full)
 	if err != nil {
@@ -70,6 +77,31 @@ func connection(text string, getenv func(string) string) (*pgconn.Config, error)
 	config.RuntimeParams["application_name"] = program
 	return config, nil
 }
+
+// fileWords are words of connection strings whose values are names of files.
+var fileWords = []string{"passfile", "servicefile", "sslcert", "sslkey", "sslrootcert"}
+
+var fileWord = regexp.MustCompile(`\b(?:` + strings.Join(fileWords, "|") + `)\s*=\s*(?:'((?:[^'\\]|\\.)*)'|(\S+))`)
+
+// filesOf returns the files that a connection string names.
+func filesOf(text string, isURL bool) (names []string) {
+	if !isURL {
+		for _, found := range fileWord.FindAllStringSubmatch(text, -1) {
+			names = append(names, escaped.ReplaceAllString(found[1]+found[2], "$1"))
+		}
+		return names
+	}
+	u, err := url.Parse(text)
+	if err != nil {
+		return nil // which is told where it is needed
+	}
+	for _, word := range fileWords {
+		names = append(names, u.Query()[word]...)
+	}
+	return slices.DeleteFunc(names, func(name string) bool { return name == "" })
+}
+
+var escaped = regexp.MustCompile(`\\(.)`)
 
 // hostName is what names of hosts look like.
 var hostName = regexp.MustCompile(`^[\pL\pN._-]+$`)

@@ -31,9 +31,12 @@ const Protocol = 1
 // Kind describes the backend "program".
 func Kind() remote.Kind {
 	return remote.Kind{Name: "program", Place: "a program", Schema: schema(), Open: open,
-		Command: func(c cty.Value) []string {
+		Programs: func(c cty.Value, _ remote.Surroundings) []remote.Program {
 			words, _ := command(c)
-			return words
+			if words == nil {
+				return nil
+			}
+			return []remote.Program{{Argument: "command", Line: strings.Join(words, " ")}}
 		}}
 }
 

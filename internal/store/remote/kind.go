@@ -2,6 +2,8 @@ package remote
 
 import (
 	"context"
+	"path/filepath"
+	"strings"
 
 	"github.com/zclconf/go-cty/cty"
 
@@ -30,8 +32,17 @@ type Kind struct {
 	// and asks the service only what cannot wait: wrong arguments are reported here, with attribute paths in the
 	// diagnostics where there are any. Config is never logged or shown: it may hold passwords.
 	Open func(ctx context.Context, config cty.Value, o Surroundings) (Driver, diag.List)
-	// Command returns the program that a driver of these values starts; nil for kinds that start none.
-	Command func(config cty.Value) []string
+	// Programs returns what a driver of these values starts because the working directory says so, in its block or in a
+	// file that the block names; nil for kinds that start nothing. What the user's own files say does not count.
+	Programs func(config cty.Value, o Surroundings) []Program
+}
+
+// Program is a command that a backend starts.
+type Program struct {
+	// Argument of the block names the command, or the file that does.
+	Argument string
+	// Line is the command, for people.
+	Line string
 }
 
 // Surroundings holds what a driver needs in addition to its arguments.
@@ -45,4 +56,37 @@ type Surroundings struct {
 	// Log takes a line about what is asked of the service, without secrets; it may be nil. It may be called
 	// concurrently.
 	Log func(format string, args ...any)
+}
+
+// Path returns a name of a file as one of the process: relative ones are in the working directory, and "~/" is the
+// folder of the user.
+func (o Surroundings) Path(name string) string {
+	if rest, ok := strings.CutPrefix(name, "~/"); ok && o.Getenv != nil {
+		return filepath.Join(o.Getenv("HOME"), rest)
+	}
+	if name == "" || filepath.IsAbs(name) {
+		return name
+	}
+	return filepath.Join(o.Dir, name)
+}
+
+// Brought reports whether a file that a block names may come with the working directory: its name is relative, or it is
+// in that directory. Any other belongs to the user.
+func (o Surroundings) Brought(name string) bool {
+	if name == "" || strings.HasPrefix(name, "~") {
+		return false
+	}
+	if !filepath.IsAbs(name) {
+		return true
+	}
+	top, err := filepath.Abs(o.Dir)
+	if err == nil {
+		top, err = filepath.EvalSymlinks(top)
+	}
+	file, fileErr := filepath.EvalSymlinks(name)
+	if err != nil || fileErr != nil {
+		return false // nothing is read there
+	}
+	in, err := filepath.Rel(top, file)
+	return err == nil && filepath.IsLocal(in)
 }

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -31,6 +30,7 @@ import (
 	"golang.org/x/net/http/httpproxy"
 
 	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/internal/regular"
 	"github.com/tombolo-iac/tombolo/internal/store/remote"
 )
 
@@ -61,6 +61,16 @@ func connect(ctx context.Context, s *settings, o remote.Surroundings) (*driver, 
 
 // config finds out with which credentials, and over which connections, the services are asked.
 func (s *settings) config(ctx context.Context, o remote.Surroundings) (cfg aws.Config, err error) {
+	for _, name := range slices.Concat(s.configs, s.credentials) { // the SDK reads them
+		if err := regular.Judge(name, regular.Record); err != nil {
+			return cfg, err
+		}
+	}
+	if s.web != nil && s.web.tokenFile != "" {
+		if err := regular.Judge(s.web.tokenFile, regular.Note); err != nil {
+			return cfg, err
+		}
+	}
 	client, err := s.client()
 	if err != nil {
 		return cfg, err
@@ -76,7 +86,7 @@ func (s *settings) config(ctx context.Context, o remote.Surroundings) (cfg aws.C
 func (s *settings) client() (*awshttp.BuildableClient, error) {
 	var roots *x509.CertPool
 	if s.caBundle != "" {
-		pem, err := os.ReadFile(s.caBundle)
+		pem, err := regular.Read(s.caBundle, regular.Record)
 		if err != nil {
 			return nil, err
 		}

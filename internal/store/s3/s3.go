@@ -24,7 +24,7 @@ import (
 
 // Kind describes the backend "s3". Its schema is Terraform's.
 func Kind() remote.Kind {
-	return remote.Kind{Name: "s3", Place: "Amazon S3", Schema: schema(), Open: open,
+	return remote.Kind{Name: "s3", Place: "Amazon S3", Schema: schema(), Open: open, Programs: programs,
 		Needed: map[string]string{"bucket": "", "key": ""}}
 }
 

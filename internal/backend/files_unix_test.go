@@ -1,0 +1,77 @@
+//go:build unix
+
+package backend
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/tombolo-iac/tombolo/internal/store/remote"
+)
+
+// TestFilesOfBackendsAreRegular names a pipe that nobody writes to, and a device without an end, wherever a backend
+// block can name a file. Each is refused at once.
+func TestFilesOfBackendsAreRegular(t *testing.T) {
+	text := cty.StringVal
+	list := func(name string) cty.Value { return cty.ListVal([]cty.Value{text(name)}) }
+	role := func(name string) cty.Value {
+		return cty.ObjectVal(map[string]cty.Value{"role_arn": text("arn:aws:iam::1:role/x"),
+			"web_identity_token_file": text(name)})
+	}
+	bucket := map[string]cty.Value{"bucket": text("b"), "key": text("k"), "region": text("eu-central-1")}
+	account := map[string]cty.Value{"storage_account_name": text("account"), "container_name": text("states"),
+		"key": text("k"), "tenant_id": text("t"), "client_id": text("c"), "use_azuread_auth": cty.True}
+	consul := map[string]cty.Value{"address": text("127.0.0.1:1"), "scheme": text("https"), "path": text("p")}
+	suffix := map[string]cty.Value{"secret_suffix": text("x")}
+	conn := func(format string) func(name string) cty.Value {
+		return func(name string) cty.Value { return text(strings.ReplaceAll(format, "FILE", name)) }
+	}
+	for _, c := range []struct {
+		kind, argument string
+		rest           map[string]cty.Value
+		value          func(name string) cty.Value
+	}{
+		{"s3", "custom_ca_bundle", bucket, text}, {"s3", "shared_config_files", bucket, list},
+		{"s3", "shared_credentials_files", bucket, list}, {"s3", "shared_credentials_file", bucket, text},
+		{"s3", "assume_role_with_web_identity", bucket, role},
+		{"azurerm", "client_certificate_path", account, text}, {"azurerm", "client_id_file_path", account, text},
+		{"azurerm", "client_secret_file_path", account, text},
+		{"consul", "ca_file", consul, text},
+		{"kubernetes", "config_path", suffix, text}, {"kubernetes", "config_paths", suffix, list},
+		{"pg", "conn_str", nil, conn("postgres://127.0.0.1:1/x?sslmode=verify-full&sslrootcert=FILE")},
+		{"pg", "conn_str", nil, conn("postgres://127.0.0.1:1/x?sslmode=disable&passfile=FILE")},
+		{"pg", "conn_str", nil, conn("host=127.0.0.1 sslmode=verify-ca sslrootcert = 'FILE'")},
+		{"pg", "conn_str", nil, conn("service=x servicefile=FILE")},
+		{"pg", "conn_str", nil, conn("host=127.0.0.1 sslmode=require sslcert=FILE sslkey=FILE")},
+	} {
+		for what, plant := range map[string]func(name string) error{
+			"pipe":   func(name string) error { return syscall.Mkfifo(name, 0o600) },
+			"device": func(name string) error { return os.Symlink("/dev/zero", name) },
+		} {
+			dir := t.TempDir()
+			if err := plant(filepath.Join(dir, "file")); err != nil {
+				t.Skipf("needs a system where such a file can be made: %s", err)
+			}
+			k := kinds[c.kind]
+			values := map[string]cty.Value{}
+			for name, ty := range k.Schema.ImpliedType().AttributeTypes() {
+				values[name] = cty.NullVal(ty)
+			}
+			for name, v := range c.rest {
+				values[name] = v
+			}
+			values[c.argument] = c.value(filepath.Join(dir, "file"))
+			_, diags := k.Open(t.Context(), cty.ObjectVal(values), remote.Surroundings{Dir: dir,
+				Getenv: func(string) string { return "" }})
+			said := diags.Err()
+			if said == nil || !strings.Contains(said.Error(), "not a regular file") {
+				t.Errorf("%s, %s, a %s: %v", c.kind, c.argument, what, said)
+			}
+		}
+	}
+}

@@ -1,0 +1,59 @@
+package kubernetes
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/zclconf/go-cty/cty"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+
+	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/internal/regular"
+	"github.com/tombolo-iac/tombolo/internal/store/remote"
+)
+
+// programs returns what is started for credentials because the block says so, or a file of kubectl in the working
+// directory. Each user of such a file counts, whichever is chosen.
+func programs(config cty.Value, o remote.Surroundings) (all []remote.Program) {
+	if config.IsNull() {
+		return nil
+	}
+	r := reader{config: config, o: o, diags: &diag.List{}}
+	add := func(argument string, e *clientcmdapi.ExecConfig) {
+		if e != nil {
+			all = append(all, remote.Program{Argument: argument,
+				Line: strings.Join(append([]string{e.Command}, e.Args...), " ")})
+		}
+	}
+	if v, ok := r.value("exec"); ok {
+		add("exec", r.program(&settings{}, v))
+	}
+	names := map[string][]string{}
+	if v, ok := r.value("config_path"); ok {
+		names["config_path"] = []string{v.AsString()}
+	}
+	if v, ok := r.value("config_paths"); ok {
+		names["config_paths"] = texts(v)
+	}
+	for _, argument := range slices.Sorted(maps.Keys(names)) {
+		for _, name := range names[argument] {
+			if !o.Brought(name) {
+				continue
+			}
+			text, err := regular.Read(o.Path(name), regular.Record)
+			if err != nil {
+				continue // which is told where it is needed
+			}
+			file, err := clientcmd.Load(text)
+			if err != nil {
+				continue
+			}
+			for _, user := range slices.Sorted(maps.Keys(file.AuthInfos)) {
+				add(argument, file.AuthInfos[user].Exec)
+			}
+		}
+	}
+	return all
+}
