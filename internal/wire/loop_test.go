@@ -15,12 +15,19 @@ import (
 )
 
 // loop is a connection without a network: calls are encoded, handed to a server's methods, and their answers encoded
-// back. answer, if set, may change an answer on its way.
+// back. answer, if set, may change an answer on its way; passed, if set, sees requests and answers.
 type loop struct {
 	methods map[string]grpc.MethodDesc
 	streams map[string]grpc.StreamDesc
 	server  any
 	answer  func(method string, m proto.Message) proto.Message
+	passed  func(method string, m proto.Message)
+}
+
+func (l *loop) see(method string, m proto.Message) {
+	if l.passed != nil {
+		l.passed(method, m)
+	}
 }
 
 func (l *loop) RegisterService(desc *grpc.ServiceDesc, impl any) {
@@ -58,6 +65,7 @@ func (s *loopStream) SendMsg(req any) error {
 	if s.deaf {
 		return nil
 	}
+	s.l.see(s.method, req.(proto.Message))
 	b, err := proto.Marshal(req.(proto.Message))
 	if err != nil {
 		return status.Error(codes.Internal, err.Error())
@@ -92,6 +100,7 @@ func (s *loopServing) SendMsg(m any) error {
 	if s.stream.l.answer != nil {
 		out = s.stream.l.answer(s.stream.method, out)
 	}
+	s.stream.l.see(s.stream.method, out)
 	b, err := proto.Marshal(out)
 	if err != nil {
 		return status.Error(codes.Internal, err.Error())
@@ -105,6 +114,7 @@ func (l *loop) Invoke(ctx context.Context, method string, req, resp any, _ ...gr
 	if !ok {
 		return status.Error(codes.Unimplemented, "unknown method "+method)
 	}
+	l.see(method, req.(proto.Message))
 	b, err := proto.Marshal(req.(proto.Message))
 	if err != nil {
 		return status.Error(codes.Internal, err.Error())
@@ -117,6 +127,7 @@ func (l *loop) Invoke(ctx context.Context, method string, req, resp any, _ ...gr
 	if l.answer != nil {
 		out = l.answer(method, out)
 	}
+	l.see(method, out)
 	if b, err = proto.Marshal(out); err != nil {
 		return status.Error(codes.Internal, err.Error())
 	}

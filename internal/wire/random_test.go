@@ -155,7 +155,8 @@ func (r random) schema(v *version) *provider.Schema {
 		Lists: types(), Actions: types(), GenerateConfig: r.chance(50),
 		Functions: map[string]*provider.Function{"f": {
 			Params: []provider.FunctionParam{{Name: "p", Type: r.typ(1, true), AllowNull: r.chance(50),
-				AllowUnknown: r.chance(50), Description: r.text()}},
+				AllowUnknown: r.chance(50), Description: r.text(),
+				DescriptionKind: provider.DescriptionKind(r.IntN(2))}},
 			Return: r.typ(2, true), Summary: r.text(), Description: r.text(), DescriptionKind: provider.Markdown,
 			Deprecated: r.text(),
 			VarParam:   &provider.FunctionParam{Name: "more", Type: r.typ(1, false)},

@@ -23,6 +23,7 @@ type mirror struct {
 	asked  any
 	answer any
 	err    error
+	broken diag.List // what Schema says
 	calls  []string
 }
 
@@ -33,7 +34,7 @@ func put[T any](m *mirror, asked any) T {
 	return answer
 }
 
-func (m *mirror) Schema(context.Context) (*provider.Schema, diag.List) { return m.schema, nil }
+func (m *mirror) Schema(context.Context) (*provider.Schema, diag.List) { return m.schema, m.broken }
 func (m *mirror) ValidateConfig(_ context.Context, req provider.ValidateConfigRequest) provider.ValidateConfigResponse {
 	return put[provider.ValidateConfigResponse](m, req)
 }
