@@ -74,7 +74,7 @@ func TestProviderAddresses(t *testing.T) {
 		}
 	}
 	for _, s := range []string{`provider["registry.terraform.io/hashicorp/aws"]`,
-		`module.m.module.n.provider["example.com/a/b"].west`} {
+		`module.m.module.n.provider["example.com/a/b"].west`, `provider["example.com/a/b"].west["a.b"]`} {
 		if c, err := ParseAbsProviderConfig(s); err != nil || c.String() != s {
 			t.Errorf("%s: %s, %v", s, c, err)
 		}

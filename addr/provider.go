@@ -119,9 +119,17 @@ type AbsProviderConfig struct {
 	Module   Module
 	Provider Provider
 	Alias    string
+	// Key names one of several instances, of a block with for_each.
+	Key Key
 }
 
-// String returns `module.m.provider["HOST/NS/TYPE"].alias`.
+// Block returns the address without the key of an instance.
+func (c AbsProviderConfig) Block() AbsProviderConfig {
+	c.Key = NoKey
+	return c
+}
+
+// String returns `module.m.provider["HOST/NS/TYPE"].alias["key"]`.
 func (c AbsProviderConfig) String() string {
 	s := `provider["` + c.Provider.String() + `"]`
 	if !c.Module.IsRoot() {
@@ -130,7 +138,7 @@ func (c AbsProviderConfig) String() string {
 	if c.Alias != "" {
 		s += "." + c.Alias
 	}
-	return s
+	return s + c.Key.String()
 }
 
 // ParseAbsProviderConfig reads what String writes.
@@ -138,7 +146,8 @@ func ParseAbsProviderConfig(s string) (AbsProviderConfig, error) {
 	traversal, diags := hclsyntax.ParseTraversalAbs([]byte(s), "", hcl.InitialPos)
 	bad := func() (AbsProviderConfig, error) {
 		return AbsProviderConfig{}, fmt.Errorf(`%q is not a provider configuration address: expected `+
-			`provider["HOST/NAMESPACE/TYPE"], optionally with a module path before and an alias behind`, s)
+			`provider["HOST/NAMESPACE/TYPE"], optionally with a module path before, `+
+			`and an alias, or an alias and a key in brackets, behind`, s)
 	}
 	if diags.HasErrors() {
 		return bad()
@@ -152,7 +161,7 @@ func ParseAbsProviderConfig(s string) (AbsProviderConfig, error) {
 		c.Module = c.Module.Child(name)
 		traversal = traversal[2:]
 	}
-	if len(traversal) < 2 || len(traversal) > 3 || stepName(traversal[0]) != "provider" {
+	if len(traversal) < 2 || len(traversal) > 4 || stepName(traversal[0]) != "provider" {
 		return bad()
 	}
 	index, ok := traversal[1].(hcl.TraverseIndex)
@@ -170,8 +179,16 @@ func ParseAbsProviderConfig(s string) (AbsProviderConfig, error) {
 	if c.Provider, err = ParseProvider(text); err != nil {
 		return AbsProviderConfig{}, err
 	}
-	if len(traversal) == 3 {
+	if len(traversal) >= 3 {
 		if c.Alias = stepName(traversal[2]); c.Alias == "" {
+			return bad()
+		}
+	}
+	if len(traversal) == 4 {
+		if index, ok = traversal[3].(hcl.TraverseIndex); !ok {
+			return bad()
+		}
+		if c.Key, err = keyOf(index.Key); err != nil {
 			return bad()
 		}
 	}

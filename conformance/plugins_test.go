@@ -10,6 +10,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/internal/external"
 	"github.com/tombolo-iac/tombolo/internal/world"
 	"github.com/tombolo-iac/tombolo/provider"
@@ -44,6 +47,10 @@ var plugins = map[string]plugin{
 	"lab": {source: "tombolo/lab", version: "1.0.0", new: func(context.Context) (provider.Provider, error) {
 		return lab{}, nil
 	}},
+	"plain": {source: "tombolo/plain", version: "1.0.0",
+		new: func(context.Context) (provider.Provider, error) {
+			return nameless{world.New(world.Options{})}, nil
+		}},
 	"world5": {source: "tombolo/world5", version: "1.0.0", five: true, new: world.Factory(world.Options{Five: true})},
 
 	"archive":   {source: "hashicorp/archive", version: "1.3.0", folder: "archive"},
@@ -59,6 +66,50 @@ var plugins = map[string]plugin{
 	"shapes":       {source: "tombolo/shapes", version: "1.0.0", folder: "framework"},
 	"time":         {source: "hashicorp/time", version: "0.14.2", folder: "time"},
 	"tls":          {source: "hashicorp/tls", version: "4.2.1", folder: "tls"},
+}
+
+// nameless is the provider world with objects that have no identity: OpenTofu 1.12.6 cannot write a plan with one that
+// is not known yet.
+type nameless struct{ provider.Provider }
+
+// Schema implements provider.Provider.
+func (p nameless) Schema(ctx context.Context) (*provider.Schema, diag.List) {
+	s, diags := p.Provider.Schema(ctx)
+	const name = "world_object"
+	object := *s.Resources[name]
+	object.Identity = nil
+	return &provider.Schema{Provider: s.Provider, Data: map[string]*provider.ResourceType{name: s.Data[name]},
+		Resources: map[string]*provider.ResourceType{name: &object}}, diags
+}
+
+// Plan implements provider.Provider.
+func (p nameless) Plan(ctx context.Context, req provider.PlanRequest) provider.PlanResponse {
+	resp := p.Provider.Plan(ctx, req)
+	resp.Identity = cty.NilVal
+	return resp
+}
+
+// Apply implements provider.Provider.
+func (p nameless) Apply(ctx context.Context, req provider.ApplyRequest) provider.ApplyResponse {
+	resp := p.Provider.Apply(ctx, req)
+	resp.Identity = cty.NilVal
+	return resp
+}
+
+// Read implements provider.Provider.
+func (p nameless) Read(ctx context.Context, req provider.ReadRequest) provider.ReadResponse {
+	resp := p.Provider.Read(ctx, req)
+	resp.Identity = cty.NilVal
+	return resp
+}
+
+// Import implements provider.Provider.
+func (p nameless) Import(ctx context.Context, req provider.ImportRequest) provider.ImportResponse {
+	resp := p.Provider.Import(ctx, req)
+	for i := range resp.Imported {
+		resp.Imported[i].Identity = cty.NilVal
+	}
+	return resp
 }
 
 const pluginPrefix = "terraform-provider-"

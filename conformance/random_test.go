@@ -45,9 +45,26 @@ func TestRandomUnknowns(t *testing.T) {
 	runRandom(t, randomSeeds(t, "TOMBOLO_RANDOM_UNKNOWNS", unknownsSample), random.GenerateUnknowns)
 }
 
+// TestRandomInstances is TestRandom for provider blocks with several instances, with OpenTofu in place of Terraform.
+func TestRandomInstances(t *testing.T) {
+	tofu := oracleNamed("tofu-1.12.6")
+	path := tofu.look(t)
+	if path == "" {
+		t.Skip("needs " + tofu.where())
+	}
+	runRandomWith(t, path, randomSeeds(t, "TOMBOLO_RANDOM_INSTANCES", instancesSample), random.Instances)
+}
+
+// instancesSample is what it runs when nothing is said.
+var instancesSample = []uint64{1, 2, 3}
+
 // runRandom runs the cases of seeds.
 func runRandom(t *testing.T, list []uint64, generate func(seed uint64) []byte) {
-	terraform := findTerraform(t)
+	runRandomWith(t, findTerraform(t), list, generate)
+}
+
+// runRandomWith is runRandom with another program in place of terraform.
+func runRandomWith(t *testing.T, terraform string, list []uint64, generate func(seed uint64) []byte) {
 	tombolo := findTombolo(t)
 	known, err := loadIntended("random_known.json")
 	if err != nil {
@@ -214,6 +231,9 @@ func randomName(archive []byte) string {
 	if random.IsUnknowns(archive) {
 		return "random/unknowns"
 	}
+	if random.IsInstances(archive) {
+		return "random/instances"
+	}
 	return "random/others"
 }
 
@@ -235,7 +255,7 @@ func (h *harness) disagreement(t *testing.T, archive []byte) (disagreement, erro
 		return found, err
 	}
 	c.Steps, c.stopsAtFailure = c.Steps[:len(want.Record.Results)], false
-	ours, err := runRandomCase(h.tombolo, c, filepath.Join(base, "tombolo"))
+	ours, err := runRandomCase(h.ours(c), c, filepath.Join(base, "tombolo"))
 	if err != nil {
 		return found, err
 	}

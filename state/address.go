@@ -120,10 +120,6 @@ func parseProvider(s string) (addr.AbsProviderConfig, error) {
 	if err == nil {
 		return c, nil
 	}
-	if strings.Contains(s, `"].`) && strings.HasSuffix(s, "]") || strings.HasSuffix(s, `"]["`) {
-		return c, fmt.Errorf("%s names one of several instances of a provider configuration (for_each in a provider "+
-			"block), which only OpenTofu has", s)
-	}
 	m, rest, ok := cutModule(s)
 	if legacy, found := strings.CutPrefix(rest, "provider."); ok && found {
 		name, alias, aliased := strings.Cut(legacy, ".")

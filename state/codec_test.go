@@ -119,6 +119,49 @@ func TestDecodeTakesProvidersOfInstancesUpToTheResource(t *testing.T) {
 	}
 }
 
+func TestInstancesOfProvidersAreKept(t *testing.T) {
+	text := `{"version":4,"resources":[{"mode":"managed","type":"t","name":"x","instances":[
+		{"index_key":0,"provider":"provider[\"registry.opentofu.org/h/t\"].at[\"a\"]","schema_version":0,"attributes":{}},
+		{"index_key":1,"provider":"provider[\"registry.opentofu.org/h/t\"].at[\"b.c\"]","schema_version":0,"attributes":{}},
+		{"index_key":2,"provider":"provider[\"registry.opentofu.org/h/t\"].at","schema_version":0,"attributes":{}}]}]}`
+	s := decodeText(t, text)
+	of := func(s *State, n int) string {
+		return s.ProviderOf(addr.Object{Instance: s.Resources()[0].Addr.Instance(addr.IntKey(n))}).String()
+	}
+	check := func(s *State, want ...string) {
+		t.Helper()
+		for n, key := range want {
+			if got := of(s, n); got != `provider["registry.opentofu.org/h/t"].at`+key {
+				t.Errorf("instance %d belongs to %s, expected the instance %s", n, got, key)
+			}
+		}
+	}
+	check(s, `["a"]`, `["b.c"]`, ``)
+	written := encode(t, s)
+	if strings.Count(written, `"provider"`) != 3 {
+		t.Errorf("each object has to name its provider, and the resource none:\n%s", written)
+	}
+	check(decodeText(t, written), `["a"]`, `["b.c"]`, ``)
+	r := s.Resources()[0]
+	b := s.Builder()
+	to := r.Provider
+	to.Key = addr.StringKey("z")
+	for n, p := range []addr.AbsProviderConfig{to, r.Provider} {
+		put := Edit{Put: &PutObject{Addr: addr.Object{Instance: r.Addr.Instance(addr.IntKey(n))}, Provider: p,
+			Object: r.Instances[addr.IntKey(n)].Current}}
+		line, err := put.MarshalJSON()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var again Edit
+		if err := again.UnmarshalJSON(line); err != nil {
+			t.Fatal(err)
+		}
+		b.Fold(again)
+	}
+	check(b.State(), `["z"]`, ``, ``)
+}
+
 func TestDecodeReadsProviderAddressesOfOldStates(t *testing.T) {
 	for in, want := range map[string]string{
 		`provider.t`:                              `provider["registry.terraform.io/-/t"]`,

@@ -102,8 +102,8 @@ func (b *Builder) fold(e Edit) {
 	switch {
 	case e.Put != nil:
 		r := b.own(e.Put.Addr.Instance.AbsResource(), true)
-		r.Provider = e.Put.Provider
-		b.put(r, e.Put.Addr, e.Put.Object)
+		r.Provider = e.Put.Provider.Block()
+		b.put(r, e.Put.Addr, ownedBy(e.Put.Object, e.Put.Provider))
 	case e.Drop != nil:
 		b.drop(e.Drop.Addr)
 	case e.Depose != nil:
@@ -150,6 +150,19 @@ func instanceCopy(r *Resource, key addr.Key) *Instance {
 	}
 	r.Instances[key] = i
 	return i
+}
+
+// ownedBy returns an object that says itself which instance of a provider block manages it, if it is one of several.
+func ownedBy(o *Object, p addr.AbsProviderConfig) *Object {
+	keyed := o != nil && o.Provider != nil && !o.Provider.Key.IsNone()
+	if o == nil || p.Key.IsNone() && !keyed || keyed && *o.Provider == p {
+		return o
+	}
+	c := *o
+	if c.Provider = nil; !p.Key.IsNone() {
+		c.Provider = &p
+	}
+	return &c
 }
 
 func (b *Builder) put(r *Resource, a addr.Object, o *Object) {

@@ -310,6 +310,9 @@ func (e *encoder) head(a addr.AbsResource, p addr.AbsProviderConfig) {
 
 func (e *encoder) resource(r *Resource) {
 	e.open('{')
+	if r.ownedByInstances() {
+		r = r.withOwners()
+	}
 	e.head(r.Addr, r.Provider)
 	e.name("instances")
 	e.open('[')

@@ -182,7 +182,7 @@ func (r *Resource) settle(owners []*Object, total int) string {
 		if len(owners) == 0 || len(owners) < total {
 			return `the resource has no "provider", so that nobody could manage its objects`
 		}
-		r.Provider = *owners[0].Provider
+		r.Provider = owners[0].Provider.Block()
 	}
 	for _, o := range owners {
 		if *o.Provider == r.Provider {
@@ -190,6 +190,51 @@ func (r *Resource) settle(owners []*Object, total int) string {
 		}
 	}
 	return ""
+}
+
+// ownedByInstances reports whether an object of the resource belongs to one of several instances of a provider block.
+func (r *Resource) ownedByInstances() bool {
+	for _, i := range r.Instances {
+		if i.Current != nil && i.Current.Provider != nil && !i.Current.Provider.Key.IsNone() {
+			return true
+		}
+		for _, o := range i.Deposed {
+			if o.Provider != nil && !o.Provider.Key.IsNone() {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// Manager returns the provider configuration of an object of the resource as edits have it: the one of the resource, or
+// the instance of it that the object names.
+func (r *Resource) Manager(o *Object) addr.AbsProviderConfig {
+	if o != nil && o.Provider != nil && !o.Provider.Key.IsNone() {
+		return *o.Provider
+	}
+	return r.Provider
+}
+
+// withOwners returns the resource without a provider, with objects that each name their own: so OpenTofu writes it.
+func (r *Resource) withOwners() *Resource {
+	owned := func(o *Object) *Object {
+		if o == nil || o.Provider != nil {
+			return o
+		}
+		c := *o
+		c.Provider = &r.Provider
+		return &c
+	}
+	out := &Resource{Addr: r.Addr, Instances: make(map[addr.Key]*Instance, len(r.Instances))}
+	for key, i := range r.Instances {
+		own := &Instance{Current: owned(i.Current), Deposed: make(map[addr.DeposedKey]*Object, len(i.Deposed))}
+		for k, o := range i.Deposed {
+			own.Deposed[k] = owned(o)
+		}
+		out.Instances[key] = own
+	}
+	return out
 }
 
 var objectFields = []string{"index_key", "status", "deposed", "schema_version", "attributes", "attributes_flat",

@@ -65,9 +65,9 @@ func (r Renaming) Follow(deps []addr.ConfigResource) []addr.ConfigResource {
 func (b *Builder) Rename(r Renaming) {
 	for _, res := range b.State().Resources() {
 		for key, instance := range res.Instances {
-			b.rename(r, res.Provider, addr.Object{Instance: res.Addr.Instance(key)}, instance.Current)
+			b.rename(r, res.Manager(instance.Current), addr.Object{Instance: res.Addr.Instance(key)}, instance.Current)
 			for deposed, o := range instance.Deposed {
-				b.rename(r, res.Provider, addr.Object{Instance: res.Addr.Instance(key), Deposed: deposed}, o)
+				b.rename(r, res.Manager(o), addr.Object{Instance: res.Addr.Instance(key), Deposed: deposed}, o)
 			}
 		}
 	}

@@ -18,6 +18,7 @@
 //	faults.go   mistakes
 //	steps.go    which commands run
 //	tests.go    configurations with files of tests
+//	instances.go  provider blocks with several instances
 //	shrink.go   the smallest case that still shows the same
 package random
 

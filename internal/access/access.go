@@ -94,15 +94,17 @@ func (a *Access) Call(f func()) error {
 	return nil
 }
 
-// Configure keeps the configuration that a provider block came to, and returns it without marks. The provider starts
-// when it is first needed.
-func (a *Access) Configure(s *linking.Slot, config cty.Value) cty.Value {
+// Configure keeps the configuration that a provider block, or an instance of it, came to, and returns it without
+// marks. The provider starts when it is first needed.
+func (a *Access) Configure(s *linking.Slot, key addr.Key, config cty.Value) cty.Value {
 	var block *provider.Block
 	if schema, _ := a.providers.Schema(s.Provider.Provider); schema != nil && !s.Provider.Mock {
 		block = schema.Provider
 	}
 	unmarked, _ := a.walk.Inputs.Secrets.Unmark(block, config)
-	a.providers.SetConfig(s.ConfiguredAs(), unmarked)
+	cfg := s.ConfiguredAs()
+	cfg.Key = key
+	a.providers.SetConfig(cfg, unmarked)
 	return unmarked
 }
 

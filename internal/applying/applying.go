@@ -344,8 +344,8 @@ func (a *applier) checkResults() []state.CheckResult {
 }
 
 // Provider implements eval.Driver.
-func (a *applier) Provider(_ *eval.Instance, s *linking.Slot, config cty.Value) error {
-	a.Configure(s, config)
+func (a *applier) Provider(s *linking.Slot, key addr.Key, config cty.Value) error {
+	a.Configure(s, key, config)
 	return nil
 }
 

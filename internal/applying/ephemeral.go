@@ -9,7 +9,11 @@ import (
 
 // openEphemeral opens an ephemeral resource again: what planning opened was closed with the plan.
 func (a *applier) openEphemeral(b *eval.Block, key addr.Key) (cty.Value, error) {
-	prov, _, err := a.provider(b.Slot.ProviderConfig)
+	cfg, err := b.ConfiguredBy(key)
+	if err != nil {
+		return cty.DynamicVal, err
+	}
+	prov, _, err := a.provider(cfg)
 	if err != nil {
 		return cty.DynamicVal, err
 	}

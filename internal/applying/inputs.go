@@ -25,7 +25,7 @@ func (a *applier) inputs() eval.Inputs {
 		InUse: map[addr.AbsProviderConfig]bool{}, StandIns: o.StandIns,
 	}
 	for _, c := range p.Changes {
-		in.InUse[c.Provider] = true
+		in.InUse[c.Provider.Block()] = true
 	}
 	if p.Mode == plan.Destroy {
 		in.Only = a.prog.Needed(func(s *linking.Slot) bool { return s.Kind == linking.SlotProvider })

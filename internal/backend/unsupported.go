@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/internal/config"
 )
 
 // elsewhere are the backends of Terraform 1.11 that keep states in a service, with a name for what that is.
@@ -20,6 +21,16 @@ var gone = []string{"artifactory", "azure", "etcd", "etcdv3", "manta", "swift"}
 // fetchFirst is how to come here from a backend that is not here.
 const fetchFirst = " Get each state out with a program that has it (\"terraform state pull > terraform.tfstate\"). " +
 	"Then take the block out, or use the backend \"local\", and run init -reconfigure with that file in place."
+
+// Validate reports a backend block of a type that no version of the language has any more, or ever had. Backends of
+// other programs are left to init: who only validates needs no state.
+func Validate(root *config.Module) (diags diag.List) {
+	b := root.Backend
+	if b == nil || kinds[b.Type] != nil || elsewhere[b.Type] != "" || b.Type == "remote" {
+		return nil
+	}
+	return diags.Errorf(&b.TypeRange, "Unsupported backend type", "%s", noBackend(b.Type))
+}
 
 // noBackend returns what a type of backend is that there is not, and what to do instead.
 func noBackend(name string) string {

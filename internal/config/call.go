@@ -130,8 +130,13 @@ func decodePassedProviders(attr *hcl.Attribute) ([]PassedProvider, diag.List) {
 	seen := map[addr.LocalProviderConfig]hcl.Range{}
 	var out []PassedProvider
 	for _, pair := range pairs {
-		child, childDiags := decodeProviderRef(pair.Key, "providers")
-		parent, parentDiags := decodeProviderRef(pair.Value, "providers")
+		child, childKey, childDiags := decodeProviderRef(pair.Key, "providers")
+		parent, key, parentDiags := decodeProviderRef(pair.Value, "providers")
+		if childKey != nil {
+			childDiags = childDiags.Errorf(childKey.Range().Ptr(), "Invalid provider configuration reference",
+				"A called module has one configuration under each name: a key can only follow the name in this "+
+					"module, on the right.")
+		}
 		diags = diags.Extend(childDiags).Extend(parentDiags)
 		if childDiags.HasErrors() || parentDiags.HasErrors() {
 			continue
@@ -144,14 +149,15 @@ func decodePassedProviders(attr *hcl.Attribute) ([]PassedProvider, diag.List) {
 			continue
 		}
 		seen[child] = rng
-		out = append(out, PassedProvider{InChild: child, InParent: parent, InChildRange: localNameRange(pair.Key),
-			InParentRange: localNameRange(pair.Value)})
+		out = append(out, PassedProvider{InChild: child, InParent: parent, Key: key,
+			InChildRange: localNameRange(pair.Key), InParentRange: localNameRange(pair.Value)})
 	}
 	return out, diags
 }
 
 // localNameRange returns the place of a local name, without the alias behind it.
 func localNameRange(expr hcl.Expression) hcl.Range {
+	expr, _ = splitKey(expr)
 	if traversal, diags := hcl.AbsTraversalForExpr(expr); !diags.HasErrors() {
 		return traversal[0].SourceRange()
 	}

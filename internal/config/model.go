@@ -156,6 +156,7 @@ type ProviderConfig struct {
 	LocalName  string
 	Alias      string
 	AliasRange *hcl.Range        // nil without an alias
+	ForEach    hcl.Expression    // nil without it
 	Version    VersionConstraint // deprecated argument; Text is "" without it
 	Provider   addr.Provider
 	Body       hcl.Body // what is left after alias and version
@@ -183,9 +184,10 @@ type ProviderMeta struct {
 
 // Backend is a backend block.
 type Backend struct {
-	Type  string
-	Body  hcl.Body
-	Range hcl.Range
+	Type      string
+	TypeRange hcl.Range
+	Body      hcl.Body
+	Range     hcl.Range
 }
 
 // Cloud is a cloud block.
@@ -312,6 +314,7 @@ type ModuleCall struct {
 type PassedProvider struct {
 	InChild       addr.LocalProviderConfig
 	InParent      addr.LocalProviderConfig
+	Key           hcl.Expression // of one of several instances of InParent; nil without it
 	InChildRange  hcl.Range
 	InParentRange hcl.Range
 }
@@ -329,7 +332,9 @@ type Resource struct {
 	Enabled hcl.Expression // nil without it
 	// ProviderRef is the provider argument; nil means the default configuration of the provider that the type's prefix
 	// names.
-	ProviderRef      *addr.LocalProviderConfig
+	ProviderRef *addr.LocalProviderConfig
+	// ProviderKey names one of several instances of that configuration; nil without it.
+	ProviderKey      hcl.Expression
 	ProviderRefRange hcl.Range
 	Provider         addr.Provider
 	DependsOn        []hcl.Traversal
@@ -449,6 +454,7 @@ type Import struct {
 	ForEach      hcl.Expression // nil without it
 	// ProviderRef is the provider argument, nil without it.
 	ProviderRef      *addr.LocalProviderConfig
+	ProviderKey      hcl.Expression // of one of several instances of that configuration; nil without it
 	ProviderRefRange hcl.Range
 	Provider         addr.Provider
 	Range            hcl.Range // the block's header

@@ -108,6 +108,9 @@ func (a *assembly) overrideProvider(p *ProviderConfig) {
 		if p.Version.Text != "" {
 			merged.Version = p.Version
 		}
+		if p.ForEach != nil {
+			merged.ForEach = p.ForEach
+		}
 		a.ProviderConfigs[p.Addr()] = &merged
 	case p.Alias == "":
 		a.ProviderConfigs[p.Addr()] = p

@@ -48,7 +48,15 @@ func decodeProvider(block *hcl.Block) (*ProviderConfig, diag.List) {
 		p.Version, moreDiags = decodeVersion(attr)
 		diags = diags.Extend(moreDiags)
 	}
-	for _, name := range []string{"count", "depends_on", "for_each", "source"} {
+	if attr, ok := content.Attributes["for_each"]; ok {
+		p.ForEach = attr.Expr
+		if p.Alias == "" {
+			diags = diags.Errorf(attr.Expr.Range().Ptr(), "Alias required when using \"for_each\"", "A provider block "+
+				"with \"for_each\" needs an \"alias\" too: its instances are named as %s.ALIAS[\"KEY\"]. The "+
+				"configuration without an alias is always a single one.", p.LocalName)
+		}
+	}
+	for _, name := range []string{"count", "depends_on", "source"} {
 		if attr, ok := content.Attributes[name]; ok {
 			diags = diags.Errorf(attr.NameRange.Ptr(), "Reserved argument name in provider block", "The name %q is "+
 				"reserved in provider blocks. If it is an argument of the provider, put it in a block \"_ { ... }\".",
@@ -75,13 +83,17 @@ func isEmptyBody(body hcl.Body) bool {
 	return len(attrs) == 0 && !diags.HasErrors()
 }
 
-// decodeProviderRef reads a mention of a provider configuration: a local name, optionally with an alias. What tells the
-// argument that it stands in.
-func decodeProviderRef(expr hcl.Expression, argument string) (addr.LocalProviderConfig, diag.List) {
+// decodeProviderRef reads a mention of a provider configuration: a local name, optionally with an alias, and behind
+// that the key of an instance in brackets, which is nil without them. The argument is the one that it stands in.
+func decodeProviderRef(expr hcl.Expression, argument string) (ref addr.LocalProviderConfig, key hcl.Expression,
+	diags diag.List) {
 	rng := expr.Range()
-	advice := "The " + argument +
-		" argument takes the local name of a provider, optionally followed by a dot and an alias."
-	expr, diags := unquote(expr, "references")
+	advice := "The " + argument + " argument takes the local name of a provider, optionally followed by a dot and an " +
+		"alias, and by the key of an instance in brackets if the provider block has for_each."
+	expr, diags = unquote(expr, "references")
+	if !diags.HasErrors() {
+		expr, key = splitKey(expr)
+	}
 	traversal, hclDiags := hcl.AbsTraversalForExpr(expr)
 	if diags.HasErrors() || hclDiags.HasErrors() {
 		// The syntax error in the quotes says less than what is expected here.
@@ -91,10 +103,26 @@ func decodeProviderRef(expr hcl.Expression, argument string) (addr.LocalProvider
 				out = out.Append(d)
 			}
 		}
-		return addr.LocalProviderConfig{}, out.Errorf(&rng, "Invalid provider configuration reference", "%s", advice)
+		return ref, nil, out.Errorf(&rng, "Invalid provider configuration reference", "%s", advice)
 	}
 	ref, moreDiags := providerRefOf(traversal, rng, advice)
-	return ref, diags.Extend(moreDiags)
+	return ref, key, diags.Extend(moreDiags)
+}
+
+// splitKey takes the key in brackets off the end of a reference; it is nil where there is none.
+func splitKey(expr hcl.Expression) (rest, key hcl.Expression) {
+	switch e := expr.(type) {
+	case *hclsyntax.IndexExpr:
+		return e.Collection, e.Key
+	case *hclsyntax.ScopeTraversalExpr:
+		last := len(e.Traversal) - 1
+		if step, ok := e.Traversal[last].(hcl.TraverseIndex); ok {
+			rng := hcl.RangeBetween(e.Traversal[0].SourceRange(), e.Traversal[last-1].SourceRange())
+			return &hclsyntax.ScopeTraversalExpr{Traversal: e.Traversal[:last], SrcRange: rng},
+				&hclsyntax.LiteralValueExpr{Val: step.Key, SrcRange: step.SrcRange}
+		}
+	}
+	return expr, nil
 }
 
 // providerRefOf reads the mention out of a traversal; rng is that of all of it as it stands in the file.
@@ -159,25 +187,39 @@ func (m *Module) ProviderConfigOf(p addr.Provider, alias string) *ProviderConfig
 // module's default configuration, which needs no block. When there is no such configuration ok is false and the address
 // is where it should be.
 func (m *Module) ResolveProvider(ref addr.LocalProviderConfig) (config addr.AbsProviderConfig, ok bool) {
-	return m.resolve(m.ProviderFor(ref.LocalName), ref.Alias)
+	config, _, ok = m.resolve(m.ProviderFor(ref.LocalName), ref.Alias)
+	return config, ok
 }
 
-func (m *Module) resolve(p addr.Provider, alias string) (addr.AbsProviderConfig, bool) {
+// PassedBy returns the last entry on that way to a block, which names the instance where the block has several; nil
+// when the way ends in the module itself, or nothing on it is passed by name.
+func (m *Module) PassedBy(ref addr.LocalProviderConfig) *PassedProvider {
+	_, by, _ := m.resolve(m.ProviderFor(ref.LocalName), ref.Alias)
+	return by
+}
+
+func (m *Module) resolve(p addr.Provider, alias string) (addr.AbsProviderConfig, *PassedProvider, bool) {
 	here := addr.AbsProviderConfig{Module: m.Path, Provider: p, Alias: alias}
 	if m.Parent != nil && m.Call != nil {
-		for _, passed := range m.Call.Providers {
+		for i := range m.Call.Providers {
+			passed := &m.Call.Providers[i]
 			if passed.InChild.Alias == alias && m.ProviderFor(passed.InChild.LocalName) == p {
-				return m.Parent.ResolveProvider(passed.InParent)
+				in := passed.InParent
+				config, by, ok := m.Parent.resolve(m.Parent.ProviderFor(in.LocalName), in.Alias)
+				if by == nil {
+					by = passed
+				}
+				return config, by, ok
 			}
 		}
 	}
 	switch {
 	case m.ProviderConfigOf(p, alias) != nil:
-		return here, true
+		return here, nil, true
 	case m.Parent == nil:
-		return here, alias == ""
+		return here, nil, alias == ""
 	case alias != "":
-		return here, false
+		return here, nil, false
 	}
 	return m.Parent.resolve(p, "")
 }
@@ -268,6 +310,15 @@ func checkTree(c *Config) (diags diag.List) {
 		for _, r := range m.SortedResources() {
 			if ref := r.ProviderConfig(); lacks(m, ref) {
 				diags = diags.Extend(notPresent(m, ref, r.ProviderRefRange, r.Addr.String()))
+			} else {
+				diags = diags.Extend(c.checkInstance(m, ref, r.ProviderKey, user{"resource", r.Addr.String(), r.ForEach,
+					r.ProviderRefRange}))
+			}
+		}
+		for _, call := range m.SortedCalls() {
+			for _, p := range call.Providers {
+				diags = diags.Extend(c.checkInstance(m, p.InParent, p.Key, user{"module", "module." + call.Name,
+					call.ForEach, p.InParentRange}))
 			}
 		}
 		for _, i := range m.Imports {
@@ -275,6 +326,56 @@ func checkTree(c *Config) (diags diag.List) {
 		}
 	}
 	return diags
+}
+
+// checkInstance compares a reference with the block that it leads to: one with for_each has several instances, of which
+// the reference must name one; any other has none to choose from.
+func (c *Config) checkInstance(m *Module, ref addr.LocalProviderConfig, key hcl.Expression, by user) (diags diag.List) {
+	block := m.ProviderConfigs[ref]
+	several := block != nil && block.ForEach != nil
+	switch {
+	case several && key == nil:
+		by.at.End.Column = min(by.at.End.Column, by.at.Start.Column+len(ref.LocalName)) // the name alone
+		by.at.End.Byte = min(by.at.End.Byte, by.at.Start.Byte+len(ref.LocalName))
+		return diags.Errorf(&by.at, "Invalid "+by.kind+" provider configuration", "The provider block %s has "+
+			"for_each, so it has several instances. Name one by its key, for example %s[each.key].", ref, ref)
+	case !several && key != nil:
+		return diags.Errorf(&by.at, "Invalid "+by.kind+" provider configuration", "The provider configuration %s is a "+
+			"single one in %s: only a provider block with for_each, in the same module, has instances to choose from. "+
+			"Remove the brackets.", ref, where(m.Path))
+	case several && by.forEach != nil && len(by.forEach.Variables()) > 0 && c.sameText(block.ForEach, by.forEach):
+		return diags.Warnf(by.forEach.Range().Ptr(), "Provider configuration for_each matches "+by.kind,
+			"%s and the provider block %s have the same for_each. An element that is removed then takes the instance "+
+				"of the provider with it that has to destroy the objects, and the plan fails. Give the provider block "+
+				"the elements that are to go for one apply longer, for example by a collection of its own.", by.name,
+			ref)
+	}
+	return nil
+}
+
+// user is a resource block or a module call that refers to a provider configuration.
+type user struct {
+	kind, name string
+	forEach    hcl.Expression // nil without it
+	at         hcl.Range      // of the reference
+}
+
+// sameText reports whether two expressions are written alike, but for spaces.
+func (c *Config) sameText(a, b hcl.Expression) bool {
+	tokens := func(e hcl.Expression) []string {
+		var out []string
+		rng := e.Range()
+		src := c.Files[rng.Filename]
+		if !rng.CanSliceBytes(src) {
+			return nil
+		}
+		list, _ := hclsyntax.LexExpression(rng.SliceBytes(src), rng.Filename, rng.Start)
+		for _, t := range list {
+			out = append(out, string(t.Bytes))
+		}
+		return out
+	}
+	return slices.Equal(tokens(a), tokens(b)) && tokens(a) != nil
 }
 
 // lacks reports whether a module refers to a configuration that it does not have. One that it should get from its

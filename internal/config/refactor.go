@@ -218,7 +218,8 @@ func decodeImport(block *hcl.Block) (*Import, diag.List) {
 		i.ForEach = attr.Expr
 	}
 	if attr, ok := content.Attributes["provider"]; ok {
-		ref, moreDiags := decodeProviderRef(attr.Expr, "provider")
+		ref, key, moreDiags := decodeProviderRef(attr.Expr, "provider")
+		i.ProviderKey = key
 		diags = diags.Extend(moreDiags)
 		if !moreDiags.HasErrors() {
 			i.ProviderRef, i.ProviderRefRange = &ref, attr.Range

@@ -125,10 +125,10 @@ func newResource(block *hcl.Block, mode addr.Mode, content *hcl.BodyContent, ove
 	r.Count, r.ForEach, moreDiags = checkRepetition(content.Attributes)
 	diags = diags.Extend(moreDiags)
 	if attr, ok := content.Attributes["provider"]; ok {
-		ref, moreDiags := decodeProviderRef(attr.Expr, "provider")
+		ref, key, moreDiags := decodeProviderRef(attr.Expr, "provider")
 		diags = diags.Extend(moreDiags)
 		if !moreDiags.HasErrors() {
-			r.ProviderRef, r.ProviderRefRange = &ref, attr.Expr.Range()
+			r.ProviderRef, r.ProviderKey, r.ProviderRefRange = &ref, key, attr.Expr.Range()
 		}
 	}
 	if attr, ok := content.Attributes["depends_on"]; ok {
@@ -341,7 +341,7 @@ func (r *Resource) merge(over *Resource) {
 		r.Count, r.ForEach, r.Enabled = over.Count, over.ForEach, over.Enabled
 	}
 	if over.ProviderRef != nil {
-		r.ProviderRef, r.ProviderRefRange = over.ProviderRef, over.ProviderRefRange
+		r.ProviderRef, r.ProviderKey, r.ProviderRefRange = over.ProviderRef, over.ProviderKey, over.ProviderRefRange
 	}
 	if over.CreateBeforeDestroySet {
 		r.CreateBeforeDestroy, r.CreateBeforeDestroySet = over.CreateBeforeDestroy, true

@@ -48,7 +48,8 @@ func (c *fileContent) terraform(block *hcl.Block, f flavor.Flavor) diag.List {
 	for _, b := range content.Blocks {
 		switch b.Type {
 		case "backend":
-			c.backends = append(c.backends, &Backend{Type: b.Labels[0], Body: b.Body, Range: b.DefRange})
+			c.backends = append(c.backends, &Backend{Type: b.Labels[0], TypeRange: b.LabelRanges[0], Body: b.Body,
+				Range: b.DefRange})
 		case "cloud":
 			c.clouds = append(c.clouds, &Cloud{Body: b.Body, Range: b.DefRange})
 		case "encryption":

@@ -421,7 +421,7 @@ func (p *Project) Validate(ctx context.Context) (diags diag.List) {
 	}
 	pool := p.registry.NewPool()
 	defer closing(pool, &diags)
-	return diags.Extend(p.validate(ctx, prog, pool))
+	return diags.Extend(backend.Validate(p.config.Root)).Extend(p.validate(ctx, prog, pool))
 }
 
 // validate finds all that is wrong with the configuration itself. Planning starts with it, so that mistakes come

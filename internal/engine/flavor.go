@@ -98,11 +98,11 @@ func takeOver(f lockfile.File, fl flavor.Flavor) (lockfile.File, diag.List) {
 
 // ProviderEdits returns the edits after which all objects of a resource have another provider.
 func ProviderEdits(r *state.Resource, p addr.Provider) (edits []state.Edit) {
-	of := r.Provider
-	of.Provider = p
 	for _, key := range r.Keys() {
 		i := r.Instances[key]
 		put := func(deposed addr.DeposedKey, o *state.Object) {
+			of := r.Manager(o)
+			of.Provider = p
 			edits = append(edits, state.Edit{Put: &state.PutObject{
 				Addr: addr.Object{Instance: r.Addr.Instance(key), Deposed: deposed}, Provider: of, Object: o}})
 		}

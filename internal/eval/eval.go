@@ -78,8 +78,8 @@ type Expansions map[addr.ModuleInstance]map[string][]addr.Key
 type Driver interface {
 	// Resource must end with a call of Block.Set, unless it fails.
 	Resource(n *graph.Node, b *Block) error
-	// Provider takes the evaluated configuration of a provider block.
-	Provider(i *Instance, s *linking.Slot, config cty.Value) error
+	// Provider takes the evaluated configuration of a provider block, or of one of its instances.
+	Provider(s *linking.Slot, key addr.Key, config cty.Value) error
 	// RootOutput takes the value of an output value of the root module, marks included.
 	RootOutput(s *linking.Slot, v cty.Value) error
 }

@@ -107,11 +107,7 @@ func (w *Walk) HeldProvider(a addr.AbsProviderConfig) *addr.AbsResourceInstance 
 	if s == nil {
 		return nil
 	}
-	steps := make([]addr.Step, 0, len(a.Module.Calls()))
-	for _, c := range a.Module.Calls() {
-		steps = append(steps, addr.Step{Call: c})
-	}
-	i := w.Instance(addr.ModuleInstanceOf(steps...)) // modules with provider configurations are not repeated
+	i := w.Instance(onlyInstance(a.Module))
 	if i == nil || i.held == nil {
 		return nil
 	}

@@ -94,7 +94,7 @@ type driver struct {
 	mu   sync.Mutex
 }
 
-func (d *driver) Provider(*eval.Instance, *linking.Slot, cty.Value) error { return nil }
+func (d *driver) Provider(*linking.Slot, addr.Key, cty.Value) error { return nil }
 
 func (d *driver) RootOutput(s *linking.Slot, v cty.Value) error {
 	d.mu.Lock()

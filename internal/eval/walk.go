@@ -11,6 +11,7 @@ import (
 
 	"github.com/tombolo-iac/tombolo/addr"
 	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/internal/config"
 	"github.com/tombolo-iac/tombolo/internal/eval/blocks"
 	"github.com/tombolo-iac/tombolo/internal/eval/funcs"
 	"github.com/tombolo-iac/tombolo/internal/eval/linking"
@@ -54,6 +55,10 @@ type Instance struct {
 	// held has, by slot, the instance because of which the slot is left out; nil in walks that hold nothing. Each is
 	// written by the node of its slot alone, before those that wait for it begin.
 	held []*addr.AbsResourceInstance
+	// providers has, by slot, the instances of provider blocks that have been evaluated.
+	providers []*Expansion
+	// passed are the keys of those instances of provider blocks that the call passes.
+	passed map[*config.PassedProvider]addr.Key
 }
 
 // NewWalk prepares a run: all nodes of the root module, or of all modules when the expansions are given.
@@ -151,6 +156,7 @@ func (w *Walk) instantiate(parent *Instance, u *linking.Unit, a addr.ModuleInsta
 		Addr: a, Unit: u, walk: w, parent: parent, rep: rep,
 		nodes: make([]graph.ID, len(u.Slots())), values: make([]cty.Value, len(u.Slots())),
 		resources: make([]*resourceValue, len(u.Slots())), calls: map[string]*callValue{},
+		providers: make([]*Expansion, len(u.Slots())),
 	}
 	if w.Inputs.Hold != HoldNothing {
 		i.held = make([]*addr.AbsResourceInstance, len(u.Slots()))
@@ -269,20 +275,47 @@ func (i *Instance) evalProvider(s *linking.Slot) error {
 	if s.Body == nil {
 		return nil
 	}
+	exp := Expansion{Mode: Single, Keys: []addr.Key{addr.NoKey}}
+	ctx := i.walk.loosely(i.Scope(s.Refs), i.Unit)
+	unused := !s.Used && !i.walk.Inputs.InUse[s.ConfiguredAs()]
+	if s.Provider.ForEach != nil {
+		var diags diag.List
+		exp, diags = i.expansion(s, Repeats{ForEach: s.Provider.ForEach}, ctx)
+		if unused && diags.HasErrors() {
+			return nil // as in Terraform, which does not look at it
+		}
+		if err := i.report(diags); err != nil {
+			return err
+		}
+	}
+	i.walk.mu.Lock()
+	i.providers[s.Index] = &exp
+	i.walk.mu.Unlock()
+	var failed error
+	for _, key := range exp.Keys {
+		if err := i.configure(s, key, exp.Repetition(key).Context(ctx), unused); err != nil {
+			failed = err
+		}
+	}
+	return failed
+}
+
+// configure evaluates one instance of a provider block.
+func (i *Instance) configure(s *linking.Slot, key addr.Key, ctx *hcl.EvalContext, unused bool) error {
 	if s.Provider.Mock {
-		return i.walk.driver.Provider(i, s, cty.EmptyObjectVal)
+		return i.walk.driver.Provider(s, key, cty.EmptyObjectVal)
 	}
 	v, diags := cty.DynamicVal, s.Faulty(s.Body)
 	if diags == nil {
-		v, diags = i.evalBody(s.Body, i.walk.loosely(i.Scope(s.Refs), i.Unit))
+		v, diags = i.evalBody(s.Body, ctx)
 	}
-	if !s.Used && !i.walk.Inputs.InUse[s.ConfiguredAs()] && diags.HasErrors() {
-		return nil // as in Terraform, which does not look at it
+	if unused && diags.HasErrors() {
+		return nil
 	}
 	if err := i.report(diags); err != nil {
 		return err
 	}
-	return i.walk.driver.Provider(i, s, v)
+	return i.walk.driver.Provider(s, key, v)
 }
 
 // evalBody evaluates a body that has no repetition.
@@ -309,12 +342,12 @@ func (i *Instance) expandCall(s *linking.Slot) error {
 			i.child(s, key).rep = exp.Repetition(key)
 		}
 		i.connectChildren(s)
-		return nil
+	} else {
+		for _, key := range call.keys {
+			call.children[key].rep = exp.Repetition(key)
+		}
 	}
-	for _, key := range call.keys {
-		call.children[key].rep = exp.Repetition(key)
-	}
-	return nil
+	return i.report(i.pass(s))
 }
 
 // Expansions returns the instances of all module calls after a run.

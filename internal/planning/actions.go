@@ -28,6 +28,7 @@ type actions struct {
 // readyAction is an instance of an action that could be invoked.
 type readyAction struct {
 	b      *eval.Block
+	cfg    addr.AbsProviderConfig
 	config cty.Value
 	marks  value.MarkedPaths
 }
@@ -48,11 +49,15 @@ func (p *planner) action(n *graph.Node, b *eval.Block) error {
 		return !p.targets.Wants(b.Slot, b.Addr().Instance(k))
 	})
 	n.Fan(len(keys), func(i int) error {
-		prov, err := p.provider(b.Slot.ProviderConfig)
+		cfg, err := b.ConfiguredBy(keys[i])
 		if err != nil {
 			return err
 		}
-		a := &readyAction{b: b}
+		prov, err := p.provider(cfg)
+		if err != nil {
+			return err
+		}
+		a := &readyAction{b: b, cfg: cfg}
 		if a.config, a.marks, err = p.configuration(b, keys[i], prov); err != nil {
 			return err
 		}
@@ -156,7 +161,7 @@ func (p *planner) invoke(a addr.AbsResourceInstance, t *plan.ActionTrigger) erro
 	if ready == nil {
 		return nil // it is left out, or what is wrong with it has been reported
 	}
-	cfg := ready.b.Slot.ProviderConfig
+	cfg := ready.cfg
 	prov, err := p.provider(cfg)
 	if err != nil {
 		return err

@@ -23,7 +23,11 @@ import (
 // a managed resource that it depends on still has to change.
 func (p *planner) planData(b *eval.Block, key addr.Key) (cty.Value, error) {
 	inst := b.Addr().Instance(key)
-	prov, err := p.providerOf(inst, b.Slot.ProviderConfig)
+	cfg, err := b.ConfiguredBy(key)
+	if err != nil {
+		return cty.DynamicVal, err
+	}
+	prov, err := p.providerOf(inst, cfg)
 	if err != nil {
 		return cty.DynamicVal, err
 	}
@@ -46,7 +50,7 @@ func (p *planner) planData(b *eval.Block, key addr.Key) (cty.Value, error) {
 		return value.MarkAt(value.PlannedForData(b.Slot.Type.Block, config), value.Sensitive, marks.Sensitive), nil
 	}
 	if reason != plan.NoReason {
-		planned, err := p.deferData(b, inst, config, marks, reason)
+		planned, err := p.deferData(b, inst, cfg, config, marks, reason)
 		if err != nil || planned == cty.NilVal {
 			return planned, err
 		}
@@ -56,7 +60,7 @@ func (p *planner) planData(b *eval.Block, key addr.Key) (cty.Value, error) {
 	if err != nil {
 		return cty.DynamicVal, err
 	}
-	v, err := p.readData(b, inst, prov, config, meta, marks)
+	v, err := p.readData(b, inst, cfg, prov, config, meta, marks)
 	if err != nil {
 		return cty.DynamicVal, err
 	}
@@ -64,8 +68,8 @@ func (p *planner) planData(b *eval.Block, key addr.Key) (cty.Value, error) {
 }
 
 // deferData plans the read for apply.
-func (p *planner) deferData(b *eval.Block, inst addr.AbsResourceInstance, config cty.Value, marks value.MarkedPaths,
-	reason plan.Reason) (cty.Value, error) {
+func (p *planner) deferData(b *eval.Block, inst addr.AbsResourceInstance, cfg addr.AbsProviderConfig,
+	config cty.Value, marks value.MarkedPaths, reason plan.Reason) (cty.Value, error) {
 	block := b.Slot.Type.Block
 	planned := value.PlannedForData(block, config)
 	if p.prior.Object(addr.Object{Instance: inst}) != nil {
@@ -74,14 +78,14 @@ func (p *planner) deferData(b *eval.Block, inst addr.AbsResourceInstance, config
 	if p.opts.Mode == plan.RefreshOnly {
 		return cty.NilVal, nil // there is no object, as in keep
 	}
-	change := readLater(b, inst, planned, marks, reason)
+	change := readLater(b, inst, cfg, planned, marks, reason)
 	p.add(change)
 	return value.MarkAt(planned, value.Sensitive, change.After.Sensitive), nil
 }
 
 // readData reads the data source and notes its object for the state.
-func (p *planner) readData(b *eval.Block, inst addr.AbsResourceInstance, prov provider.Provider, config, meta cty.Value,
-	marks value.MarkedPaths) (cty.Value, error) {
+func (p *planner) readData(b *eval.Block, inst addr.AbsResourceInstance, cfg addr.AbsProviderConfig,
+	prov provider.Provider, config, meta cty.Value, marks value.MarkedPaths) (cty.Value, error) {
 	block := b.Slot.Type.Block
 	o := addr.Object{Instance: inst}
 	inConfig := func(diags diag.List) diag.List { return b.Locate(diags, inst.Key) }
@@ -101,10 +105,10 @@ func (p *planner) readData(b *eval.Block, inst addr.AbsResourceInstance, prov pr
 		done.ID = p.identify(block, resp.State, marks.Sensitive)
 	}
 	p.opts.Events.Send(done)
-	diags := inConfig(resp.Diagnostics.Extend(value.Undeferred(o, b.Slot.ProviderConfig, resp.Deferred)))
+	diags := inConfig(resp.Diagnostics.Extend(value.Undeferred(o, cfg, resp.Deferred)))
 	if !diags.HasErrors() {
 		if errs := value.CheckData(block, resp.State); len(errs) > 0 {
-			diags = diags.Extend(inConfig(value.BadAnswer(o, b.Slot.ProviderConfig, "Provider produced invalid object",
+			diags = diags.Extend(inConfig(value.BadAnswer(o, cfg, "Provider produced invalid object",
 				errs)))
 		}
 	}
@@ -117,23 +121,23 @@ func (p *planner) readData(b *eval.Block, inst addr.AbsResourceInstance, prov pr
 	}
 	if b.Config().Check != nil && p.opts.Mode == plan.Normal {
 		// Whether the check holds is asked again when everything has been done.
-		p.add(readLater(b, inst, result, marks, plan.ReadBecauseCheckNested))
+		p.add(readLater(b, inst, cfg, result, marks, plan.ReadBecauseCheckNested))
 	}
 	object, err := state.NewObject(value.UnknownAsNull(result), block.ImpliedType(), state.Object{
 		SchemaVersion: b.Slot.Type.Version, Sensitive: value.SensitivePaths(block, result, marks.Sensitive)})
 	if err != nil {
 		return cty.DynamicVal, p.walk.Report(diag.FromError("Cannot store "+inst.String(), err))
 	}
-	p.edit(state.Edit{Put: &state.PutObject{Addr: o, Provider: b.Slot.ProviderConfig, Object: object}})
+	p.edit(state.Edit{Put: &state.PutObject{Addr: o, Provider: cfg, Object: object}})
 	return value.MarkAt(result, value.Sensitive, planValue(block, result, marks.Sensitive).Sensitive), nil
 }
 
 // readLater is the change that reads a data source during apply.
-func readLater(b *eval.Block, inst addr.AbsResourceInstance, planned cty.Value, marks value.MarkedPaths,
-	reason plan.Reason) *plan.Change {
+func readLater(b *eval.Block, inst addr.AbsResourceInstance, cfg addr.AbsProviderConfig, planned cty.Value,
+	marks value.MarkedPaths, reason plan.Reason) *plan.Change {
 	block := b.Slot.Type.Block
 	return &plan.Change{
-		Object: addr.Object{Instance: inst}, PrevAddr: inst, Provider: b.Slot.ProviderConfig, Action: plan.Read,
+		Object: addr.Object{Instance: inst}, PrevAddr: inst, Provider: cfg, Action: plan.Read,
 		Reason: reason,
 		Before: plan.Value{Value: cty.NullVal(block.ImpliedType())}, After: planValue(block, planned, marks.Sensitive),
 		Type: block.ImpliedType(), SchemaVersion: b.Slot.Type.Version,

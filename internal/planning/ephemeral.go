@@ -13,7 +13,11 @@ import (
 // is to wait for still has to change, it stays closed and its value unknown.
 func (p *planner) openEphemeral(b *eval.Block, key addr.Key) (cty.Value, error) {
 	unknown := cty.UnknownVal(b.Slot.Type.Block.ImpliedType()).Mark(value.Ephemeral)
-	prov, err := p.provider(b.Slot.ProviderConfig)
+	cfg, err := b.ConfiguredBy(key)
+	if err != nil {
+		return cty.DynamicVal, err
+	}
+	prov, err := p.provider(cfg)
 	if err != nil {
 		return cty.DynamicVal, err
 	}

@@ -58,7 +58,7 @@ type viewer struct {
 }
 
 // Provider implements eval.Driver.
-func (v *viewer) Provider(*eval.Instance, *linking.Slot, cty.Value) error { return nil }
+func (v *viewer) Provider(*linking.Slot, addr.Key, cty.Value) error { return nil }
 
 // RootOutput implements eval.Driver.
 func (v *viewer) RootOutput(*linking.Slot, cty.Value) error { return nil }

@@ -29,7 +29,7 @@ func Adopt(ctx, calls context.Context, prog *linking.Program, prior *state.State
 	o.Mode = plan.Destroy // evaluates provider configurations and nothing else
 	p := newPlanner(calls, prog, prior, providers, o)
 	in := p.inputs()
-	in.InUse[intent.Provider] = true
+	in.InUse[intent.Provider.Block()] = true
 	p.begin(ctx, in)
 	if err := p.walk.Run(ctx); err != nil {
 		return state.Edit{}, p.walk.Diagnostics().AppendError("Operation canceled", err)

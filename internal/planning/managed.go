@@ -45,7 +45,7 @@ type managed struct {
 // planManaged refreshes and plans one instance and returns its planned value, with marks.
 func (p *planner) planManaged(b *eval.Block, key addr.Key) (cty.Value, error) {
 	m := &managed{
-		p: p, b: b, key: key, inst: b.Addr().Instance(key), cfg: b.Slot.ProviderConfig, rt: b.Slot.Type,
+		p: p, b: b, key: key, inst: b.Addr().Instance(key), rt: b.Slot.Type,
 		block: b.Slot.Type.Block,
 		deps:  b.Slot.ResourceDeps(), cbd: b.Slot.CreateBeforeDestroy,
 	}
@@ -54,6 +54,9 @@ func (p *planner) planManaged(b *eval.Block, key addr.Key) (cty.Value, error) {
 		return cty.DynamicVal, err
 	}
 	var err error
+	if m.cfg, err = b.ConfiguredBy(key); err != nil {
+		return cty.DynamicVal, err
+	}
 	if m.spared, err = p.spares(b.Slot, b, m.inst); err != nil {
 		return cty.DynamicVal, err
 	}
@@ -63,7 +66,7 @@ func (p *planner) planManaged(b *eval.Block, key addr.Key) (cty.Value, error) {
 	if m.meta, err = p.Meta(b.Slot); err != nil {
 		return cty.DynamicVal, err
 	}
-	m.prior, err = p.load(m.obj, b.Slot.ProviderConfig, b.Slot.Type, m.prov, b.Slot, !p.opts.SkipRefresh)
+	m.prior, err = p.load(m.obj, m.cfg, b.Slot.Type, m.prov, b.Slot, !p.opts.SkipRefresh)
 	if err != nil {
 		return cty.DynamicVal, err
 	}

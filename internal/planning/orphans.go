@@ -11,6 +11,7 @@ import (
 	"github.com/tombolo-iac/tombolo/addr"
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/internal/access"
+	"github.com/tombolo-iac/tombolo/internal/eval"
 	"github.com/tombolo-iac/tombolo/internal/eval/linking"
 	"github.com/tombolo-iac/tombolo/internal/graph"
 	"github.com/tombolo-iac/tombolo/internal/value"
@@ -32,7 +33,7 @@ func (p *planner) planOrphans(ctx context.Context) error {
 	// After errors a block may not have been visited because it refers to what has failed: its objects are not
 	// unwanted.
 	failed := p.opts.Mode != plan.Destroy && p.walk.Diagnostics().HasErrors()
-	var strays []stray
+	strays := p.late
 	for _, r := range p.prior.Resources() {
 		if p.visited[r.Addr] && p.opts.Mode != plan.Destroy {
 			continue
@@ -113,13 +114,43 @@ func (p *planner) checkStrayProvider(s stray) error {
 	if u != nil && s.cfg.Alias == "" && s.cfg.Module.IsRoot() {
 		return nil // without a block, the provider has an empty configuration
 	}
-	if p.prog.ProviderSlot(s.cfg) != nil {
+	if p.prog.ProviderSlot(s.cfg) == nil {
+		return p.walk.Report(diag.List{}.Errorf(nil, "Provider configuration not present",
+			"%s is still in the state and was created with the provider configuration %s, which no longer exists. "+
+				"Restore that configuration, destroy %[1]s, and then remove it.",
+			s.object, s.cfg, s.object))
+	}
+	return nil
+}
+
+// checkProviderInstance ensures that a provider block still has the instance which the state names.
+func (p *planner) checkProviderInstance(o addr.Object, cfg addr.AbsProviderConfig) error {
+	if p.prog.ProviderSlot(cfg) == nil && cfg.Key.IsNone() || p.walk.HasProvider(cfg) {
 		return nil
 	}
-	return p.walk.Report(diag.List{}.Errorf(nil, "Provider configuration not present",
-		"%s is still in the state and was created with the provider configuration %s, which no longer exists. "+
-			"Restore that configuration, destroy %[1]s, and then remove it.",
-		s.object, s.cfg, s.object))
+	return p.walk.Report(diag.List{}.Errorf(nil, "Provider instance not present",
+		"%s is still in the state and was created with the provider instance %s, which no longer exists: the for_each "+
+			"of the provider block has changed. Restore that instance, destroy %[1]s, and then remove it.", o,
+		cfg))
+}
+
+// planUnwanted plans the deletion of an instance that a block does not want any more. Where the provider block has
+// several instances, the state tells which of them manages it.
+func (p *planner) planUnwanted(b *eval.Block, key addr.Key, reason plan.Reason) (cty.Value, error) {
+	o := addr.Object{Instance: b.Addr().Instance(key)}
+	cfg, stored := b.Slot.ProviderConfig, p.prior.ProviderOf(o)
+	s := p.prog.ProviderSlot(cfg)
+	switch {
+	case stored.Key.IsNone() && (s == nil || s.Provider.ForEach == nil):
+	case stored.Block() == cfg:
+		cfg = stored
+	default: // by another block, for which this one does not wait
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.late = append(p.late, stray{o, stored, reason})
+		return cty.NilVal, nil
+	}
+	return p.planOrphan(o.Instance, cfg, reason)
 }
 
 // planOrphan plans the deletion of a current object. Where nothing is changed it gives the value of the object.
@@ -238,6 +269,9 @@ func (p *planner) planDelete(o addr.Object, cfg addr.AbsProviderConfig, reason p
 			}
 			return cty.NilVal, err
 		}
+	}
+	if err := p.checkProviderInstance(o, cfg); err != nil {
+		return cty.NilVal, err
 	}
 	inst, schema, rt, err := p.managerOf(o, cfg)
 	if err != nil {

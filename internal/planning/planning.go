@@ -230,10 +230,10 @@ func (p *planner) inputs() eval.Inputs {
 func (p *planner) inUse() map[addr.AbsProviderConfig]bool {
 	used := map[addr.AbsProviderConfig]bool{}
 	for _, r := range p.base.Resources() {
-		used[r.Provider] = true
+		used[r.Provider.Block()] = true
 		for _, inst := range r.Instances {
 			if inst.Current != nil && inst.Current.Provider != nil {
-				used[*inst.Current.Provider] = true
+				used[inst.Current.Provider.Block()] = true
 			}
 		}
 	}
@@ -281,15 +281,18 @@ type planner struct {
 	replace        map[addr.AbsResourceInstance]bool // -replace
 	rootOutputs    map[string]cty.Value
 	leftOutList    []plan.LeftOut // in no order
+	late           []stray        // unwanted instances that are planned when the walk has ended
 	unstorable     diag.List      // root outputs that no state could hold
 }
 
 // Provider implements eval.Driver: it remembers the configuration; the provider starts when it is first needed.
-func (p *planner) Provider(_ *eval.Instance, s *linking.Slot, config cty.Value) error {
-	unmarked := p.Configure(s, config)
+func (p *planner) Provider(s *linking.Slot, key addr.Key, config cty.Value) error {
+	unmarked := p.Configure(s, key, config)
+	a := s.ConfiguredAs()
+	a.Key = key
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.evaluated[s.ConfiguredAs()] = !ctyfast.WhollyKnown(unmarked)
+	p.evaluated[a] = !ctyfast.WhollyKnown(unmarked)
 	return nil
 }
 
@@ -360,7 +363,7 @@ func (p *planner) Resource(n *graph.Node, b *eval.Block) error {
 		var err error
 		switch mode := b.Config().Addr.Mode; {
 		case w.orphan:
-			v, err = p.planOrphan(b.Addr().Instance(w.key), b.Slot.ProviderConfig, orphanReason(b, exp, w.key))
+			v, err = p.planUnwanted(b, w.key, orphanReason(b, exp, w.key))
 		case mode == addr.Managed:
 			v, err = p.planManaged(b, w.key)
 		case mode == addr.Data:

@@ -77,7 +77,11 @@ func (p *planner) list(n *graph.Node, b *eval.Block) error {
 // search searches for one instance, and returns the value that references to it get.
 func (p *planner) search(b *eval.Block, exp eval.Expansion, index int) (cty.Value, error) {
 	key := exp.Keys[index]
-	prov, err := p.provider(b.Slot.ProviderConfig)
+	cfg, err := b.ConfiguredBy(key)
+	if err != nil {
+		return cty.DynamicVal, err
+	}
+	prov, err := p.provider(cfg)
 	if err != nil {
 		return cty.DynamicVal, err
 	}
@@ -93,6 +97,7 @@ func (p *planner) search(b *eval.Block, exp eval.Expansion, index int) (cty.Valu
 	if err := p.walk.Report(diags); err != nil {
 		return cty.DynamicVal, err
 	}
+	s.cfg = cfg
 	s.names = listedNames(b.Config().Addr.Name, exp, index)
 	s.secret = configMarks(slices.Concat(marks.Sensitive, marks.Ephemeral))
 	if err := p.find(s, prov); err != nil {
@@ -105,8 +110,9 @@ func (p *planner) search(b *eval.Block, exp eval.Expansion, index int) (cty.Valu
 type search struct {
 	b      *eval.Block
 	key    addr.Key
-	config cty.Value // of the config block; without one as if it were empty
-	given  bool      // there is such a block
+	cfg    addr.AbsProviderConfig // not while validating
+	config cty.Value              // of the config block; without one as if it were empty
+	given  bool                   // there is such a block
 	// limit and include may be unknown while validating.
 	limit, include cty.Value
 	secret         []cty.Path // of config
@@ -228,7 +234,7 @@ func listedNames(block string, exp eval.Expansion, index int) func(int) string {
 
 // find asks the provider, and keeps and tells what it found.
 func (p *planner) find(s *search, prov provider.Provider) error {
-	cfg, typ := s.b.Slot.ProviderConfig, s.addr().Resource.Type
+	cfg, typ := s.cfg, s.addr().Resource.Type
 	schema, err := p.Schema(cfg.Provider)
 	if err != nil {
 		return err
@@ -276,7 +282,7 @@ func (p *planner) find(s *search, prov provider.Provider) error {
 // listed judges one object that a provider found, and writes its configuration if that was asked for.
 func (p *planner) listed(s *search, prov provider.Provider, schema *provider.Schema, found provider.Listed) (
 	*plan.Listed, diag.List) {
-	cfg, o := s.b.Slot.ProviderConfig, addr.Object{Instance: s.addr()}
+	cfg, o := s.cfg, addr.Object{Instance: s.addr()}
 	bad := func(summary string, errs []value.PathError) diag.List {
 		return s.b.Locate(value.BadAnswer(o, cfg, summary, errs), s.key)
 	}

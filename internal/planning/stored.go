@@ -222,6 +222,7 @@ func (p *planner) noteRefresh(o addr.Object, cfg addr.AbsProviderConfig, rt *pro
 	}
 	if same && bytes.Equal(identity, stored.Identity) && !before.converted && stored.SchemaVersion == rt.Version &&
 		bytes.Equal(before.private, after.private) &&
+		p.prior.ProviderOf(o) == cfg &&
 		value.EqualPaths(stored.Sensitive, after.sensitive) && slices.Equal(stored.Dependencies, deps) &&
 		cbd == stored.CreateBeforeDestroy &&
 		(before.asStored || storedAs(stored, before.value, rt.Block.ImpliedType())) {
@@ -268,7 +269,7 @@ func joinDeps(a, b []addr.ConfigResource) []addr.ConfigResource {
 // no say in this run. Spared says that it is never to be destroyed.
 func (p *planner) settle(o addr.Object, cfg addr.AbsProviderConfig, object *state.Object, deps []addr.ConfigResource,
 	spared bool) {
-	if !slices.Equal(object.Dependencies, deps) || object.SkipDestroy != spared {
+	if !slices.Equal(object.Dependencies, deps) || object.SkipDestroy != spared || p.prior.ProviderOf(o) != cfg {
 		next := *object
 		next.Dependencies, next.SkipDestroy = deps, spared
 		p.edit(state.Edit{Put: &state.PutObject{Addr: o, Provider: cfg, Object: &next}})

@@ -40,7 +40,7 @@ type validator struct {
 
 // Provider implements eval.Driver: the provider checks its block. One that nothing uses may be incomplete: what it
 // takes may come from an environment that is not needed here.
-func (v *validator) Provider(_ *eval.Instance, s *linking.Slot, config cty.Value) error {
+func (v *validator) Provider(s *linking.Slot, _ addr.Key, config cty.Value) error {
 	if !s.Used || s.Provider.Mock {
 		return nil
 	}
@@ -75,7 +75,7 @@ func (v *validator) Resource(_ *graph.Node, b *eval.Block) error {
 		}
 	}
 	diags = diags.Extend(b.CheckGuards(addr.NoKey))
-	diags = diags.Extend(b.TriggerFaults())
+	diags = diags.Extend(b.CheckProviderKey()).Extend(b.TriggerFaults())
 	for _, p := range b.Slot.Provisioners {
 		config, d := b.Provisioner(p, addr.NoKey, cty.DynamicVal)
 		diags = diags.Extend(d)

@@ -38,7 +38,7 @@ func newStandIns(f *testfile.File, run *testfile.Run, project *engine.Project, o
 // Provider implements engine.StandIns.
 func (s *standIns) Provider(a addr.AbsProviderConfig, real provider.Provider) provider.Provider {
 	schema, _ := s.project.Schema(a.Provider)
-	m := s.mocks[a]
+	m := s.mocks[a.Block()]
 	if m == nil || schema == nil {
 		return real
 	}
@@ -58,7 +58,7 @@ func defaults(from map[string]*testfile.Default) map[string]mock.Values {
 // Instance implements engine.StandIns.
 func (s *standIns) Instance(a addr.AbsResourceInstance, cfg addr.AbsProviderConfig,
 	p provider.Provider) provider.Provider {
-	o, m := find(s.overrides, a), s.mocks[cfg]
+	o, m := find(s.overrides, a), s.mocks[cfg.Block()]
 	if o == nil && m != nil {
 		o = find(m.Overrides, a)
 	}

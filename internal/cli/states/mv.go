@@ -199,14 +199,14 @@ func moveBetween(ctx context.Context, c *command.Call, snapshot *state.Snapshot,
 	}
 	to, from, names := there.Builder(), s.Builder(), s.Moves(steps)
 	for _, step := range steps {
-		i, p := s.Instance(step.From), s.Resource(step.From.AbsResource()).Provider
+		i, r := s.Instance(step.From), s.Resource(step.From.AbsResource())
 		if i.Current != nil {
-			to.Fold(state.Edit{Put: &state.PutObject{Addr: addr.Object{Instance: step.To}, Provider: p,
-				Object: names.Object(i.Current)}})
+			to.Fold(state.Edit{Put: &state.PutObject{Addr: addr.Object{Instance: step.To},
+				Provider: r.Manager(i.Current), Object: names.Object(i.Current)}})
 		}
 		for _, key := range i.DeposedKeys() {
-			to.Fold(state.Edit{Put: &state.PutObject{Addr: addr.Object{Instance: step.To, Deposed: key}, Provider: p,
-				Object: names.Object(i.Deposed[key])}})
+			to.Fold(state.Edit{Put: &state.PutObject{Addr: addr.Object{Instance: step.To, Deposed: key},
+				Provider: r.Manager(i.Deposed[key]), Object: names.Object(i.Deposed[key])}})
 		}
 		from.Fold(forget(s, step.From)...)
 	}

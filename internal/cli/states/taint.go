@@ -69,7 +69,7 @@ func mark(s *state.State, a addr.AbsResourceInstance, taint, allowMissing bool) 
 		status, text = state.Tainted, "Resource instance %s has been marked as tainted.\n"
 	}
 	b := s.Builder()
-	b.Fold(state.Edit{Put: &state.PutObject{Addr: object, Provider: s.Resource(a.AbsResource()).Provider,
+	b.Fold(state.Edit{Put: &state.PutObject{Addr: object, Provider: s.Resource(a.AbsResource()).Manager(o),
 		Object: o.WithStatus(status)}})
 	return edited{b.State(), fmt.Sprintf(text, a)}, nil
 }

@@ -72,6 +72,9 @@ func (p *Program) compileResource(s *Slot) diag.List {
 	s.ProviderConfig = abs
 	if ps := p.providers[abs]; ps != nil {
 		s.ProviderUnit, s.ProviderSlot = ps.unit, ps.Index
+		if ps.Provider.ForEach != nil {
+			s.KeyedBy = s.unit.Module.PassedBy(r.ProviderConfig())
+		}
 		ps.Used = true
 	}
 	schema, d := p.schema(abs.Provider, r.DeclRange)

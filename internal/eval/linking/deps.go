@@ -191,7 +191,7 @@ func (p *Program) LocateProvider(a addr.AbsProviderConfig, diags diag.List) diag
 }
 
 // ProviderSlot finds the block of a provider configuration, or nil.
-func (p *Program) ProviderSlot(a addr.AbsProviderConfig) *Slot { return p.providers[a] }
+func (p *Program) ProviderSlot(a addr.AbsProviderConfig) *Slot { return p.providers[a.Block()] }
 
 // Dependencies returns all slots of a program, and for each the numbers of those that it depends on directly. There are
 // no cycles.

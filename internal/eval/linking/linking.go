@@ -72,6 +72,14 @@ type Unit struct {
 	metas     map[addr.Provider]*Meta
 }
 
+// Provider returns the slot of a provider block by its local name, or nil.
+func (u *Unit) Provider(name addr.LocalProviderConfig) *Slot {
+	if i, ok := u.providers[name]; ok {
+		return u.slots[i]
+	}
+	return nil
+}
+
 // Slots returns the slots of a module.
 func (u *Unit) Slots() []*Slot { return u.slots }
 
@@ -115,6 +123,7 @@ func New(cfg *config.Config, schemas Schemas) (*Program, diag.List) {
 			diags = diags.Extend(s.warnings)
 		}
 	}
+	p.checkInstances()
 	if diags.HasErrors() {
 		return p, diags
 	}

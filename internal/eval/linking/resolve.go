@@ -29,6 +29,8 @@ type linker struct {
 	whole bool
 	// late means that the expressions at hand are evaluated when the slot has been: they may refer to it.
 	late bool
+	// passing means that the expressions at hand are keys of providers that a call passes to each of its instances.
+	passing bool
 	// judging means that the expressions at hand are conditions.
 	judging bool
 }
@@ -203,6 +205,8 @@ func (l *linker) noInstance(name string) string {
 // belong to the call.
 func (l *linker) counted() bool {
 	switch l.s.Kind {
+	case SlotCall:
+		return l.passing && l.s.Call.Count != nil
 	case SlotVariable:
 		return l.s.Arg != nil && l.s.unit.Module.Call.Count != nil
 	case SlotResource:
@@ -213,6 +217,10 @@ func (l *linker) counted() bool {
 
 func (l *linker) keyed() bool {
 	switch l.s.Kind {
+	case SlotProvider:
+		return l.s.Provider.ForEach != nil
+	case SlotCall:
+		return l.passing && l.s.Call.ForEach != nil
 	case SlotVariable:
 		return l.s.Arg != nil && l.s.unit.Module.Call.ForEach != nil
 	case SlotResource:
@@ -371,10 +379,16 @@ func (p *Program) link(u *Unit) {
 			l.expr(s.Call.Count)
 			l.expr(s.Call.ForEach)
 			l.expr(s.Call.Enabled)
+			l.passing = true
+			for i := range s.Call.Providers {
+				l.expr(s.Call.Providers[i].Key)
+			}
+			l.passing = false
 			l.dependsOn(s.Call.DependsOn)
 		case SlotCallOutput, SlotCallClose:
 			l.deps[u.CallSlots[s.Call.Name]] = true
 		case SlotProvider:
+			l.expr(s.Provider.ForEach)
 			l.body(s.Body)
 		case SlotResource:
 			l.resource(s)
@@ -415,6 +429,7 @@ func (l *linker) resource(s *Slot) {
 	}
 	sort.Ints(s.Direct)
 	s.warnings = s.warnings.Extend(redundantIgnores(s))
+	l.expr(r.ProviderKey)
 	l.dependsOn(r.DependsOn)
 	l.conditions(r.Preconditions)
 	for _, e := range r.ReplaceTriggeredBy {

@@ -65,6 +65,9 @@ type Slot struct {
 	ProviderConfig addr.AbsProviderConfig
 	ProviderUnit   *Unit
 	ProviderSlot   int
+	// KeyedBy is, where the configuration has several instances, the call of this module, or of one around it, that
+	// passes one of them; nil when the resource names it itself.
+	KeyedBy *config.PassedProvider
 	// Used reports, of the block of a provider configuration, whether it manages some block of the configuration.
 	// Mistakes in one that nothing uses are not reported, unless stored objects need it (eval.Inputs).
 	Used bool
@@ -244,7 +247,7 @@ func (s *Slot) Storable(v cty.Value) diag.List {
 		"condition that returns another value.", s.Name)
 }
 
-// ConfiguredAs returns the address of the configuration that a provider block makes.
+// ConfiguredAs returns the address of the configuration that a provider block makes, without the key of an instance.
 func (s *Slot) ConfiguredAs() addr.AbsProviderConfig {
 	return addr.AbsProviderConfig{Module: s.unit.Module.Path, Provider: s.Provider.Provider, Alias: s.Provider.Alias}
 }
