@@ -68,7 +68,8 @@ func (s *backendSetup) trust(ctx context.Context, c *command.Call, b, recorded *
 	s.distrusted = true
 	return warnings.Warnf(nil, "Program of the backend was not run",
 		"%s\n  %s\n\nIt was not run, and init has not read the states. If you trust this directory, continue: "+
-			"commands that need a state run the program. To approve it in advance, set it with -backend-config%s.", why, lines, inBrackets(names)), nil
+			"commands that need a state run the program. To approve it in advance, set it with -backend-config%s.",
+		why, lines, inBrackets(names)), nil
 }
 
 func inBrackets(text string) string {

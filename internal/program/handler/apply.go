@@ -126,8 +126,8 @@ func (r *request) deleted(a *answer, diags diag.List, rt *provider.ResourceType,
 }
 
 // Answered returns the response to a call of Apply whose program ended when nobody listened any more. In the planned
-// value of the request null may stand for unknown, so that null promises nothing. A program that nobody saw end has succeeded when its answer is whole
-// and says so; a state of cty.NilVal means that nobody knows what it did.
+// value of the request null may stand for unknown, so that null promises nothing. A program that nobody saw end has
+// succeeded when its answer is whole and says so; a state of cty.NilVal means that nobody knows what it did.
 func (h *handler) Answered(ctx context.Context, req provider.ApplyRequest,
 	found *program.Spooled) provider.ApplyResponse {
 	unknown := provider.ApplyResponse{State: cty.NilVal}

@@ -151,7 +151,8 @@ func (h *handler) UpgradeState(ctx context.Context, req provider.UpgradeStateReq
 		return provider.UpgradeStateResponse{State: cty.DynamicVal, Diagnostics: diags}
 	}
 	v, problems := r.merge(a, "state", rt.Block, cty.NullVal(rt.Block.ImpliedType()))
-	if key := keyOf(rt, t); !problems.HasErrors() && key != "" && blank(v.GetAttr(key)) && hasKey(req.Stored.JSON, key) {
+	key := keyOf(rt, t)
+	if !problems.HasErrors() && key != "" && blank(v.GetAttr(key)) && hasKey(req.Stored.JSON, key) {
 		problems = problems.Append(r.badAnswer(a, fmt.Sprintf("state.%s is not set, but the object is found again by "+
 			"it, and the stored object has it", key)))
 	}
