@@ -39,7 +39,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/program/handler"
 )
 
-// Main runs the command that the arguments of the process ask for, and returns its exit code.
+// Main runs the command of the process arguments, and returns its exit code.
 func Main() int {
 	out := command.NewOutput(os.Stdout)
 	a := &command.App{Surroundings: engine.Surroundings{Environ: os.Environ()}, In: command.NewInput(os.Stdin),
@@ -89,16 +89,16 @@ func survive(a *command.App, run func() command.Outcome) (o command.Outcome) {
 			if of, ok := problem.(*graph.Panic); ok {
 				problem, stack = of.Value, of.Stack
 			}
-			fmt.Fprintf(a.Err, "\n%s crashed, which is a bug in it. What it was doing is in the journal beside the "+
-				"state, and the next command says what that is.\n\npanic: %s\n\n%s", a.Title, panicText(problem), stack)
+			fmt.Fprintf(a.Err, "\n%s crashed, which is a bug in it. Its last operation is in the journal beside the "+
+				"state, and the next command reports it.\n\npanic: %s\n\n%s", a.Title, panicText(problem), stack)
 			o = command.Failed
 		}
 	}()
 	return run()
 }
 
-// panicText returns what a report says of a panic. The runtime quotes no values. All other texts may, and nobody can
-// tell a secret in them any more; where they come from stands in the stack.
+// panicText returns the text of a panic for a report. Only panics of the runtime never quote values. All other texts
+// may contain secrets, so only their type is reported; the stack shows where they come from.
 func panicText(problem any) string {
 	if err, ok := problem.(runtime.Error); ok {
 		return err.Error()
@@ -106,13 +106,13 @@ func panicText(problem any) string {
 	return fmt.Sprintf("%T (its text is withheld because it could show a value that is sensitive)", problem)
 }
 
-// check makes a failure of an outcome whose report is not whole.
+// check returns a failure if the output of a command could not be written completely.
 func check(out *command.Output, stderr io.Writer, o command.Outcome) command.Outcome {
 	err := out.Err()
 	if err == nil {
 		return o
 	}
-	fmt.Fprintf(stderr, "\nError: Failed to write the output\n\nThe command has done its work, but not all that it "+
-		"says could be written to standard output: %s.\n", err)
+	fmt.Fprintf(stderr, "\nError: Failed to write the output\n\nThe command succeeded, but part of its output could "+
+		"not be written to standard output: %s.\n", err)
 	return command.Failed
 }

@@ -224,7 +224,7 @@ func (w *workspace) addFormer(n int64, st *state.State, line historyLine) (int64
 	return n, files.SyncDir(dir)
 }
 
-// historyMode returns the mode of the folder: who may read or write the state may read or write the folder.
+// historyMode grants those access to the folder who may read or write the state.
 func (w *workspace) historyMode() fs.FileMode {
 	mode := fs.FileMode(0o700)
 	if info, err := w.o.Files.Stat(w.p.out); err == nil {

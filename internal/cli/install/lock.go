@@ -48,7 +48,7 @@ dependency lock file, for this platform or for others. Nothing is installed.`,
 func (l locking) run(ctx context.Context, c *command.Call) (diags diag.List) {
 	if l.folder != "" && l.network != "" {
 		return diags.Errorf(nil, "Invalid installation method options",
-			"The options -fs-mirror and -net-mirror exclude each other: leave one of them out.")
+			"The options -fs-mirror and -net-mirror conflict: remove one of them.")
 	}
 	platforms, diags := targets(l.platforms)
 	project, more := c.Load(ctx, command.ProjectOptions{NoPlugins: true})
@@ -85,7 +85,7 @@ func (l locking) run(ctx context.Context, c *command.Call) (diags diag.List) {
 	return diags.Extend(saveLock(c, lock, locked, records))
 }
 
-// showFetching shows what is fetched.
+// showFetching shows the progress of downloads.
 func showFetching(shown *progress, f plugins.Fetching) {
 	name := f.Provider.ForDisplay()
 	switch key := fmt.Sprintf("%s for %s", name, f.Platform); {
@@ -112,7 +112,7 @@ func saveLock(c *command.Call, lock, locked lockfile.File, records []plugins.Rec
 		}
 	}
 	if same {
-		c.Tell("\nSuccess! The lock file has all of these checksums already.\n")
+		c.Tell("\nSuccess! The lock file already has all of these checksums.\n")
 		return diags
 	}
 	c.Tell("\nSuccess! The lock file %s has changed: review and commit it.\n", lockfile.Name)
@@ -137,7 +137,7 @@ var recordTexts = map[plugins.Recorded]string{
 	plugins.NoChange:    "the lock file has them already",
 }
 
-// targets reads the platforms that are wanted, or gives that of this machine.
+// targets returns the platforms of the flags, or that of this machine.
 func targets(texts []string) (list []packages.Platform, diags diag.List) {
 	if len(texts) == 0 {
 		return []packages.Platform{packages.Current()}, nil
@@ -153,7 +153,7 @@ func targets(texts []string) (list []packages.Platform, diags diag.List) {
 	return list, diags
 }
 
-// lockable returns what the configuration wants of all providers, or of those that are named.
+// lockable returns the requirements of the configuration for all providers, or for the given ones.
 func lockable(cfg *config.Config, names []string, host string) (plugins.Wanted, diag.List) {
 	all, diags := engine.Wanted(cfg)
 	if len(names) == 0 || diags.HasErrors() {

@@ -46,8 +46,7 @@ func TestGateway(t *testing.T) {
 	})
 }
 
-// This server counts the marker of a deleted version for an object, so that a lock can be taken once. The error
-// names this reason.
+// This server counts the marker of a deleted version as an object, so a lock can be taken only once.
 func TestGatewayWithVersions(t *testing.T) {
 	p, err := open(t, settings(gateway.Start(t, true), atGateway("some/state"))).Place(state.DefaultWorkspace)
 	must(t, err)
