@@ -105,7 +105,7 @@ func TestLoadRefusesOptionsThatMakeNoSense(t *testing.T) {
 		{func(o *tombolo.Options) { o.Saved, o.Variables = saved, map[string]any{"text": 1} }, "saved plan"},
 		{func(o *tombolo.Options) { o.Providers = map[string]provider.Factory{"a/b": nil} }, `Providers["a/b"] is nil`},
 		{func(o *tombolo.Options) { o.Providers = map[string]provider.Factory{"a/b/c/d": zero} }, "not a valid"},
-		{func(o *tombolo.Options) { o.Functions = map[string]function.Function{"upper": {}} }, "of the language"},
+		{func(o *tombolo.Options) { o.Functions = map[string]function.Function{"upper": {}} }, "exists already"},
 		{func(o *tombolo.Options) { o.Functions = map[string]function.Function{"a b": {}} }, "can call"},
 		{func(o *tombolo.Options) { o.Functions = map[string]function.Function{"shout": {}} }, "function.New"},
 		{func(o *tombolo.Options) { o.Variables = map[string]any{"txt": 1} }, `Did you mean "text"?`},

@@ -88,7 +88,7 @@ type Options struct {
 	Events event.Sink
 	// Log receives what providers write to their logs; nil drops it.
 	Log *slog.Logger
-	// Abort, when it ends, cancels provider calls under way; nil never does.
+	// Abort, when it ends, cancels provider calls under way, and the project starts no more providers; nil never does.
 	Abort context.Context
 	// Saved, a plan from a file, brings the configuration that it was made from and the values of its variables: only
 	// these are loaded, and only that plan can be applied. Variables and VarFiles must be empty.

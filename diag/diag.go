@@ -190,24 +190,31 @@ func (l List) Append(more ...*Diagnostic) List { return append(l, more...) }
 func (l List) Extend(more List) List { return append(l, more...) }
 
 // Errorf adds an error at a range (nil when there is none); the format makes the detail. What can be done about an
-// argument that is an error of the operating system stands behind it.
+// argument that is an error of the operating system stands behind it. The first argument that is an error is the Err of
+// the new member.
 func (l List) Errorf(subject *hcl.Range, summary, format string, args ...any) List {
-	return append(l, &Diagnostic{Severity: Error, Summary: summary, Detail: detail(format, args), Subject: subject})
+	text, err := detail(format, args)
+	return append(l, &Diagnostic{Severity: Error, Summary: summary, Detail: text, Subject: subject, Err: err})
 }
 
 // Warnf adds a warning, as Errorf does an error.
 func (l List) Warnf(subject *hcl.Range, summary, format string, args ...any) List {
-	return append(l, &Diagnostic{Severity: Warning, Summary: summary, Detail: detail(format, args), Subject: subject})
+	text, err := detail(format, args)
+	return append(l, &Diagnostic{Severity: Warning, Summary: summary, Detail: text, Subject: subject, Err: err})
 }
 
-func detail(format string, args []any) string {
-	text := fmt.Sprintf(format, args...)
+// detail returns the text of a problem, and the first of its arguments that is an error.
+func detail(format string, args []any) (text string, first error) {
+	text = fmt.Sprintf(format, args...)
 	for _, arg := range args {
 		if err, ok := arg.(error); ok {
 			text = join(text, SystemAdvice(err))
+			if first == nil {
+				first = err
+			}
 		}
 	}
-	return text
+	return text, first
 }
 
 // AppendHCL adds what the hcl library found, with advice on what to do about it, and without the secrets that the

@@ -147,7 +147,8 @@ func (c *client) failed(method string, err error) diag.List {
 			more)
 	case codes.Canceled:
 		return diag.List{}.Errorf(nil, "Request cancelled",
-			"The call %s of provider %s was cancelled before it was answered: %s.", method, c.opts.Name, message(s))
+			"The call %s of provider %s was cancelled before it was answered: %s.", method, c.opts.Name,
+			message(s)).Because(context.Canceled)
 	case codes.Unimplemented:
 		return diag.List{}.Errorf(nil, "Unsupported plugin method",
 			"Provider %s does not support the call %s: a newer version of it may.", c.opts.Name, method)
