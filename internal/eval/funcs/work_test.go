@@ -56,6 +56,10 @@ func TestWhatIsTooLargeIsAnError(t *testing.T) {
 	})
 	for _, text := range []string{
 		`replace(big, "x", big)`,
+		`split("", join("", [for i in list : "0123456789abcdefg"]))`,
+		`split("0", join("", [for i in list : "00000000000000000"]))`,
+		`regexall("", join("", [for i in list : "0123456789abcdefg"]))`,
+		`regexall("(0)(1)", join("", [for i in list : "01010101010101"]))`,
 		`replace(replace(replace(big, "x", "xxxxxxxxxx"), "x", big), "x", big)`,
 		`replace(big, "/x/", big)`,
 		`replace(big, "/(x)/", "` + strings.Repeat("$1", 500) + `")`,
