@@ -13,6 +13,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"strings"
 
 	"github.com/tombolo-iac/tombolo/diag"
 )
@@ -224,7 +225,7 @@ func (c *Cipher) openWith(ctx context.Context, b *block, s *sealed) ([]byte, err
 func firstError(diags diag.List) error {
 	for _, d := range diags {
 		if d.Severity == diag.Error {
-			return fmt.Errorf("%s: %s", d.Summary, d.Detail)
+			return fmt.Errorf("%s: %s", d.Summary, strings.TrimSuffix(d.Detail, "."))
 		}
 	}
 	return nil

@@ -242,6 +242,40 @@ func fewer(ty cty.Type, n *int) bool {
 // maxYAMLNesting is what encoding/json, and so jsondecode, allows.
 const maxYAMLNesting = 10000
 
+// jsonDecodeFunc refuses texts with too many members and elements, each of which but the first has a comma before it.
+var jsonDecodeFunc = wrapped(stdlib.JSONDecodeFunc, func(args []cty.Value) (cty.Value, error) {
+	if text := knownText(args[0]); strings.Count(text, ",") >= limits.parts && commas(text) >= limits.parts {
+		return cty.NilVal, errParts()
+	}
+	return stdlib.JSONDecodeFunc.Call(args)
+})
+
+// commas counts those of a JSON text that are outside of its strings.
+func commas(text string) (n int) {
+	inside := false
+	for i := 0; i < len(text); i++ {
+		switch c := text[i]; {
+		case c == '"':
+			inside = !inside
+		case c == '\\' && inside:
+			i++
+		case c == ',' && !inside:
+			n++
+		}
+	}
+	return n
+}
+
+// csvDecodeFunc refuses texts with too many lines, each of which becomes an object with a text for each column.
+var csvDecodeFunc = wrapped(stdlib.CSVDecodeFunc, func(args []cty.Value) (cty.Value, error) {
+	text := knownText(args[0])
+	header, _, _ := strings.Cut(text, "\n")
+	if lines := strings.Count(text, "\n"); lines > limits.parts/(strings.Count(header, ",")+2) {
+		return cty.NilVal, errParts()
+	}
+	return stdlib.CSVDecodeFunc.Call(args)
+})
+
 // yamlDecodeFunc refuses brackets that nest deeper than those of any document: for each token the scanner of the
 // library looks at all brackets that are open, so a hundred thousand of them keep it busy for minutes.
 var yamlDecodeFunc = wrapped(yaml.YAMLDecodeFunc, func(args []cty.Value) (cty.Value, error) {

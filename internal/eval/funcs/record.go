@@ -64,7 +64,8 @@ func (r *FileRecord) Check(name string, args []cty.Value, result cty.Value) erro
 	switch {
 	case found && before != got && strings.HasPrefix(name, providerPrefix):
 		return fmt.Errorf("function returned an inconsistent result: %s was called with the same arguments before, "+
-			"in this run or during planning, and returned another result. %s", name, value.ProviderBug)
+			"in this run or during planning, and returned another result. %s", name,
+			strings.TrimSuffix(value.ProviderBug, "."))
 	case found && before != got:
 		return fmt.Errorf("function returned an inconsistent result: the result of %s has changed since the plan was "+
 			"made, probably because a file was changed. Make a new plan", name)

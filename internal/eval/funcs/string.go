@@ -96,6 +96,38 @@ func replacesTooMuch(pattern *regexp.Regexp, str, replace string) bool {
 	return total > limits.text
 }
 
+// splitFunc refuses to make too many parts.
+var splitFunc = wrapped(stdlib.SplitFunc, func(args []cty.Value) (cty.Value, error) {
+	separator, text := knownText(args[0]), knownText(args[1])
+	if len(text) >= limits.parts && strings.Count(text, separator) >= limits.parts {
+		return cty.NilVal, errParts()
+	}
+	return stdlib.SplitFunc.Call(args)
+})
+
+// regexAllFunc refuses to find too many parts: a text for each match, or an object with one for each group.
+var regexAllFunc = wrapped(stdlib.RegexAllFunc, func(args []cty.Value) (cty.Value, error) {
+	if pattern, err := regexp.Compile(knownText(args[0])); err == nil {
+		most := limits.parts
+		if groups := pattern.NumSubexp(); groups > 0 {
+			most /= groups + 1
+		}
+		text := knownText(args[1])
+		if len(text) >= most && len(pattern.FindAllStringIndex(text, most+1)) > most {
+			return cty.NilVal, errParts()
+		}
+	}
+	return stdlib.RegexAllFunc.Call(args)
+})
+
+// knownText is a text without its marks; "" where it is not known.
+func knownText(v cty.Value) string {
+	if v, _ = v.Unmark(); v.Type() == cty.String && v.IsKnown() && !v.IsNull() {
+		return v.AsString()
+	}
+	return ""
+}
+
 // joinFunc refuses to make a text that is too long.
 var joinFunc = wrapped(stdlib.JoinFunc, func(args []cty.Value) (cty.Value, error) {
 	separator, _ := args[0].Unmark()
