@@ -28,6 +28,8 @@ type ActionTrigger struct {
 	Before bool // the change
 	// Block is the number of the action_trigger block in its lifecycle block, Index that of the action in its list.
 	Block, Index int
+	// OnFailure is halt, taint or continue; empty where the trigger does not say.
+	OnFailure string
 	// Range is the place of the action in that list.
 	Range hcl.Range
 }
@@ -41,7 +43,13 @@ const (
 	AfterCreate  ActionEvent = "AfterCreate"
 	BeforeUpdate ActionEvent = "BeforeUpdate"
 	AfterUpdate  ActionEvent = "AfterUpdate"
+
+	BeforeDestroy ActionEvent = "BeforeDestroy"
+	AfterDestroy  ActionEvent = "AfterDestroy"
 )
+
+// OfDestruction reports whether the event belongs to the end of an object.
+func (e ActionEvent) OfDestruction() bool { return e == BeforeDestroy || e == AfterDestroy }
 
 // By returns who asked for the action, in words.
 func (i *Invocation) By() string {
@@ -86,6 +94,7 @@ type jsonTrigger struct {
 	Before   bool        `json:"before,omitempty"`
 	Block    int         `json:"block"`
 	Index    int         `json:"index"`
+	Failure  string      `json:"on_failure,omitempty"`
 	Range    hcl.Range   `json:"range"`
 }
 
@@ -94,7 +103,7 @@ func (e *encoder) invocation(i *Invocation) jsonInvocation {
 		Config: jsonValue{e.value(i.Config.Value, i.Type), e.paths(i.Config.Sensitive)}}
 	if t := i.Trigger; t != nil {
 		j.Trigger = &jsonTrigger{Resource: t.Resource.String(), Event: t.Event, Before: t.Before, Block: t.Block,
-			Index: t.Index, Range: t.Range}
+			Index: t.Index, Failure: t.OnFailure, Range: t.Range}
 	}
 	return j
 }
@@ -111,7 +120,7 @@ func (d *decoder) invocation(j *jsonInvocation) *Invocation {
 	}
 	if t := j.Trigger; t != nil {
 		i.Trigger = &ActionTrigger{Resource: d.instance(t.Resource), Event: t.Event, Before: t.Before, Block: t.Block,
-			Index: t.Index, Range: t.Range}
+			Index: t.Index, OnFailure: t.Failure, Range: t.Range}
 	}
 	return i
 }

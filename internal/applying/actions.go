@@ -1,6 +1,8 @@
 package applying
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -12,6 +14,7 @@ import (
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/event"
 	"github.com/tombolo-iac/tombolo/internal/access"
+	"github.com/tombolo-iac/tombolo/internal/config"
 	"github.com/tombolo-iac/tombolo/internal/ctyfast"
 	"github.com/tombolo-iac/tombolo/internal/eval"
 	"github.com/tombolo-iac/tombolo/internal/graph"
@@ -26,16 +29,30 @@ type invocations struct {
 	before map[addr.AbsResourceInstance][]*plan.Invocation
 	after  map[addr.AbsResource][][]*plan.Invocation // a list for each instance
 	asked  map[addr.AbsResource][]*plan.Invocation   // by the block of the action
+	// ending are those of the end of an object, before and after it.
+	ending map[addr.AbsResourceInstance]*[2][]*plan.Invocation
 }
 
 func sortInvocations(list []*plan.Invocation) invocations {
 	out := invocations{before: map[addr.AbsResourceInstance][]*plan.Invocation{},
-		after: map[addr.AbsResource][][]*plan.Invocation{}, asked: map[addr.AbsResource][]*plan.Invocation{}}
+		after: map[addr.AbsResource][][]*plan.Invocation{}, asked: map[addr.AbsResource][]*plan.Invocation{},
+		ending: map[addr.AbsResourceInstance]*[2][]*plan.Invocation{}}
 	for _, i := range list {
 		t := i.Trigger
 		switch {
 		case t == nil:
 			out.asked[i.Action.AbsResource()] = append(out.asked[i.Action.AbsResource()], i)
+		case t.Event.OfDestruction():
+			both := out.ending[t.Resource]
+			if both == nil {
+				both = &[2][]*plan.Invocation{}
+				out.ending[t.Resource] = both
+			}
+			n := 1
+			if t.Before {
+				n = 0
+			}
+			both[n] = append(both[n], i)
 		case t.Before:
 			out.before[t.Resource] = append(out.before[t.Resource], i)
 		default:
@@ -51,22 +68,39 @@ func sortInvocations(list []*plan.Invocation) invocations {
 	return out
 }
 
-// addActions adds a node for each block whose changes trigger actions afterwards.
+// atEnd returns what is invoked before and after the end of an object. A deposed one has a successor, and ends for it.
+func (a *applier) atEnd(o addr.AbsResourceInstance) (before, after []*plan.Invocation) {
+	if both := a.invocations.ending[o]; both != nil {
+		return both[0], both[1]
+	}
+	return nil, nil
+}
+
+// addActions adds a node for each block whose changes trigger actions afterwards. Where a trigger says what becomes of
+// a failure, what depends on the block waits for that node, too.
 func (a *applier) addActions() {
+	var gates []graph.Gate
 	for r, lists := range a.invocations.after {
 		deps := []graph.ID{a.blockNode(r)}
+		says := false
 		for _, list := range lists {
 			for _, i := range list {
+				says = says || i.Trigger.OnFailure != ""
 				if id := a.blockNode(i.Action.AbsResource()); !slices.Contains(deps, id) {
 					deps = append(deps, id)
 				}
 			}
 		}
-		a.walk.Runner().Add(func(n *graph.Node) error {
+		node := a.walk.Runner().Add(func(n *graph.Node) error {
 			n.Fan(len(lists), func(i int) error { return a.invokeAll(lists[i]) }, nil)
 			return nil
 		}, deps...)
+		if says {
+			gates = append(gates, graph.Gate{Behind: deps[0], Node: node})
+		}
 	}
+	slices.SortFunc(gates, func(a, b graph.Gate) int { return cmp.Compare(a.Behind, b.Behind) })
+	a.walk.Runner().AddGates(gates)
 }
 
 // action makes an action block ready, and performs what was asked for by its address.
@@ -92,16 +126,45 @@ func (a *applier) action(n *graph.Node, b *eval.Block) error {
 // invokeAll performs invocations one after the other, up to the first that fails.
 func (a *applier) invokeAll(list []*plan.Invocation) error {
 	for _, i := range list {
-		if err := a.invoke(i); err != nil {
+		err := a.invoke(i)
+		if errors.Is(err, eval.ErrReported) && i.Trigger != nil && i.Trigger.Event == plan.AfterCreate &&
+			i.Trigger.OnFailure == string(config.ActionTaint) {
+			if err := a.taint(i.Trigger.Resource); err != nil {
+				return err
+			}
+		}
+		if err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// invoke performs one invocation with the journal around it. It is an operation like any other, but leaves nothing in
-// the state: when its answer is lost it stays in flight, until the next run has told of it.
+// taint lets the next plan replace an object.
+func (a *applier) taint(inst addr.AbsResourceInstance) error {
+	o, c := a.journal.Working().Object(addr.Object{Instance: inst}), a.byBlock[inst.AbsResource()][inst.Key]
+	if o == nil || o.Status == state.Tainted {
+		return nil
+	}
+	return a.record(state.Edit{Put: &state.PutObject{Addr: addr.Object{Instance: inst}, Provider: c.Provider,
+		Object: o.WithStatus(state.Tainted)}})
+}
+
+// invoke performs one invocation. Its configuration is evaluated once more, unless it belongs to the end of an object.
 func (a *applier) invoke(i *plan.Invocation) error {
+	prov, schema, err := a.provider(i.Provider)
+	if err != nil {
+		return err
+	}
+	if i.Trigger != nil && i.Trigger.Event.OfDestruction() {
+		if schema.Actions[i.Action.Resource.Type] == nil {
+			return a.walk.Report(diag.List{}.Errorf(i.Trigger.Range.Ptr(), "Unsupported action",
+				"Provider %s no longer has an action %q, which the plan invokes.", i.Provider.Provider.ForDisplay(),
+				i.Action.Resource.Type))
+		}
+		a.opts.Secrets.Add(i.Config.Value, i.Config.Sensitive)
+		return a.performAction(i, prov, schema, i.Config.Value)
+	}
 	a.mu.Lock()
 	b := a.actionBlocks[i.Action.AbsResource()]
 	a.mu.Unlock()
@@ -109,14 +172,17 @@ func (a *applier) invoke(i *plan.Invocation) error {
 		return a.walk.Report(diag.List{}.Errorf(nil, "Action is not there",
 			"The plan invokes %s, which this run leaves out. Make a new plan.", i.Action))
 	}
-	prov, schema, err := a.provider(i.Provider)
-	if err != nil {
-		return err
-	}
 	config, _, err := a.configuration(b, i.Action.Key)
 	if err != nil {
 		return err
 	}
+	return a.performAction(i, prov, schema, config)
+}
+
+// performAction makes the call with the journal around it. It is an operation like any other, but leaves nothing in the
+// state: when its answer is lost it stays in flight, until the next run has told of it.
+func (a *applier) performAction(i *plan.Invocation, prov provider.Provider, schema *provider.Schema,
+	config cty.Value) error {
 	release, err := a.Slot()
 	if err != nil {
 		return err
@@ -125,7 +191,8 @@ func (a *applier) invoke(i *plan.Invocation) error {
 	op := ""
 	if !schema.StateOnly {
 		var planned []byte
-		if planned, err = ctyfast.MarshalJSON(value.NullWriteOnly(b.Slot.Type.Block, config), i.Type); err != nil {
+		block := schema.Actions[i.Action.Resource.Type].Block
+		if planned, err = ctyfast.MarshalJSON(value.NullWriteOnly(block, config), i.Type); err != nil {
 			return a.walk.Report(diag.FromError("Cannot note the configuration of "+i.Action.String(), err))
 		}
 		op = a.operationID()
@@ -152,11 +219,32 @@ func (a *applier) invoke(i *plan.Invocation) error {
 			return err
 		}
 	}
-	if err := a.walk.Report(invocationProblems(i, resp.Diagnostics)); err != nil {
+	diags := invocationProblems(i, resp.Diagnostics)
+	if a.goesOn(i) {
+		diags = asWarnings(diags)
+	}
+	if err := a.walk.Report(diags); err != nil {
 		return err
 	}
-	a.count(func(c *Counts) { c.Invoked++ })
+	if failure == "" {
+		a.count(func(c *Counts) { c.Invoked++ })
+	}
 	return nil
+}
+
+// goesOn reports whether a failure of an invocation is a warning: where its trigger says so, and at the end of objects
+// when all is destroyed.
+func (a *applier) goesOn(i *plan.Invocation) bool {
+	t := i.Trigger
+	return t != nil && (t.OnFailure == string(config.ActionContinue) ||
+		t.Event.OfDestruction() && a.plan.Mode == plan.Destroy)
+}
+
+func asWarnings(diags diag.List) diag.List {
+	for _, d := range diags { // copies of what the provider said
+		d.Severity = diag.Warning
+	}
+	return diags
 }
 
 // invocationProblems returns what a provider answered with the place where the action is triggered.

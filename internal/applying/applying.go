@@ -208,6 +208,10 @@ func (a *applier) addSteps() {
 		deps := []graph.ID{}
 		for _, c := range s.Changes {
 			deps = a.providerNode(deps, a.plan.Changes[c].Provider)
+			before, after := a.atEnd(a.plan.Changes[c].Object.Instance)
+			for _, i := range slices.Concat(before, after) {
+				deps = a.providerNode(deps, i.Provider)
+			}
 		}
 		ids[i] = r.Add(func(n *graph.Node) error {
 			n.Fan(len(s.Changes), func(i int) error {

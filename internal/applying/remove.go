@@ -18,9 +18,24 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// remove deletes or forgets the object that a change gives up: the current one, a deposed one, or the one that a
-// replacement has deposed.
+// remove deletes or forgets an object, with the actions of its end around that.
 func (a *applier) remove(c *plan.Change, dispose bool) error {
+	if c.Object.Deposed != "" || c.Action == plan.Forget || c.Action == plan.ForgetThenCreate {
+		return a.removeObject(c, dispose)
+	}
+	before, after := a.atEnd(c.Object.Instance)
+	if err := a.invokeAll(before); err != nil {
+		return err
+	}
+	if err := a.removeObject(c, dispose); err != nil {
+		return err
+	}
+	return a.invokeAll(after)
+}
+
+// removeObject deletes or forgets the object that a change gives up: the current one, a deposed one, or the one that a
+// replacement has deposed.
+func (a *applier) removeObject(c *plan.Change, dispose bool) error {
 	o := c.Object
 	if dispose && c.Action.Deposes() {
 		o.Deposed = c.DeposedKey

@@ -20,12 +20,31 @@ const (
 	AfterCreate  ActionEvent = "after_create"
 	BeforeUpdate ActionEvent = "before_update"
 	AfterUpdate  ActionEvent = "after_update"
+
+	BeforeDestroy ActionEvent = "before_destroy"
+	AfterDestroy  ActionEvent = "after_destroy"
 )
 
-var actionEvents = []ActionEvent{BeforeCreate, AfterCreate, BeforeUpdate, AfterUpdate}
+var actionEvents = []ActionEvent{BeforeCreate, AfterCreate, BeforeUpdate, AfterUpdate, BeforeDestroy, AfterDestroy}
 
 // Before reports whether the event comes before the object is touched.
 func (e ActionEvent) Before() bool { return strings.HasPrefix(string(e), "before_") }
+
+// OfDestruction reports whether the event belongs to the end of an object.
+func (e ActionEvent) OfDestruction() bool { return e == BeforeDestroy || e == AfterDestroy }
+
+// OnActionFailure is what becomes of a change whose action fails.
+type OnActionFailure string
+
+// The ways, by the words of the language. Without a word, an action that comes after a change holds nothing up.
+const (
+	ActionUnsaid   OnActionFailure = ""
+	ActionHalt     OnActionFailure = "halt"     // nothing is done that depends on the change
+	ActionTaint    OnActionFailure = "taint"    // nor is it, and what was just created is replaced next time
+	ActionContinue OnActionFailure = "continue" // there is a warning
+)
+
+var actionFailures = []string{string(ActionHalt), string(ActionTaint), string(ActionContinue)}
 
 // ActionTrigger is an action_trigger block of a resource.
 type ActionTrigger struct {
@@ -33,11 +52,20 @@ type ActionTrigger struct {
 	Condition hcl.Expression // nil without it
 	// Actions are what is invoked, one after the other. Instance keys may mention count and each.
 	Actions []hcl.Expression
-	Range   hcl.Range // the block's header
+	// OnFailure is what becomes of the change when one of them fails.
+	OnFailure OnActionFailure
+	Range     hcl.Range // the block's header
 }
 
-// Before reports whether some event of the trigger comes before the object is touched.
-func (t *ActionTrigger) Before() bool { return slices.ContainsFunc(t.Events, ActionEvent.Before) }
+// Before reports whether some event of the trigger comes before the object is written.
+func (t *ActionTrigger) Before() bool {
+	return slices.ContainsFunc(t.Events, func(e ActionEvent) bool { return e.Before() && !e.OfDestruction() })
+}
+
+// OfDestruction reports whether some event of the trigger belongs to the end of an object.
+func (t *ActionTrigger) OfDestruction() bool {
+	return slices.ContainsFunc(t.Events, ActionEvent.OfDestruction)
+}
 
 var actionSchema = &hcl.BodySchema{
 	Attributes: []hcl.AttributeSchema{{Name: "count"}, {Name: "for_each"}, {Name: "provider"}},
@@ -62,7 +90,8 @@ func decodeAction(block *hcl.Block, override bool) (*Resource, diag.List) {
 }
 
 var triggerSchema = &hcl.BodySchema{Attributes: []hcl.AttributeSchema{
-	{Name: "events", Required: true}, {Name: "condition"}, {Name: "actions", Required: true}}}
+	{Name: "events", Required: true}, {Name: "condition"}, {Name: "actions", Required: true},
+	{Name: "on_failure"}}}
 
 // decodeActionTrigger reads an action_trigger block of a managed resource.
 func decodeActionTrigger(block *hcl.Block) (*ActionTrigger, diag.List) {
@@ -81,6 +110,14 @@ func decodeActionTrigger(block *hcl.Block) (*ActionTrigger, diag.List) {
 	if attr, ok := content.Attributes["events"]; ok {
 		diags = diags.Extend(t.decodeEvents(attr))
 	}
+	if t.Condition != nil && t.OfDestruction() {
+		diags = diags.Errorf(t.Condition.Range().Ptr(), "Condition on destroy action", "What an object ends with has "+
+			"no condition: by then, what a condition mentions may be gone. Put the events of destruction into an "+
+			"action_trigger block without one.")
+	}
+	if attr, ok := content.Attributes["on_failure"]; ok {
+		diags = diags.Extend(t.decodeFailure(attr))
+	}
 	if attr, ok := content.Attributes["actions"]; ok {
 		diags = diags.Extend(t.decodeActions(attr))
 	}
@@ -98,6 +135,21 @@ func decodeActionTrigger(block *hcl.Block) (*ActionTrigger, diag.List) {
 			"An action_trigger block needs at least one event.")
 	}
 	return t, diags.AppendHCL(hclDiags)
+}
+
+func (t *ActionTrigger) decodeFailure(attr *hcl.Attribute) (diags diag.List) {
+	expr := attr.Expr
+	if isJSON(expr) {
+		expr, _ = unquote(expr, "keywords")
+	}
+	word := hcl.ExprAsKeyword(expr)
+	if !slices.Contains(actionFailures, word) {
+		return diags.Errorf(expr.Range().Ptr(), `Invalid "on_failure" keyword`,
+			"on_failure is one of %s, without quotes.%s", strings.Join(actionFailures, ", "),
+			diag.DidYouMean(word, actionFailures))
+	}
+	t.OnFailure = OnActionFailure(word)
+	return nil
 }
 
 func (t *ActionTrigger) decodeEvents(attr *hcl.Attribute) (diags diag.List) {

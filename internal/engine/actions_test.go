@@ -26,6 +26,10 @@ type actor struct {
 	done    []string
 	invoke  func(text string) provider.InvokeActionResponse
 	planned [][]byte // the planned private data of each plan
+	// replaces means that another name needs another object.
+	replaces bool
+	mode     plan.Mode
+	objects  *state.State // at the end of the last apply
 }
 
 func (a *actor) note(what string) {
@@ -58,17 +62,22 @@ func (a *actor) Plan(_ context.Context, req provider.PlanRequest) provider.PlanR
 		vals := req.Proposed.AsValueMap()
 		vals["id"] = cty.UnknownVal(cty.String)
 		resp.Planned, resp.Private = cty.ObjectVal(vals), []byte("seed")
+	} else if a.replaces {
+		resp.RequiresReplace = []cty.Path{cty.GetAttrPath("name")}
 	}
 	return resp
 }
 
 func (a *actor) Apply(_ context.Context, req provider.ApplyRequest) provider.ApplyResponse {
 	if req.Planned.IsNull() {
+		a.note("delete " + req.Prior.GetAttr("name").AsString())
 		return provider.ApplyResponse{State: req.Planned}
 	}
 	vals := req.Planned.AsValueMap()
 	a.note("apply " + vals["name"].AsString())
-	vals["id"] = cty.StringVal("id-" + vals["name"].AsString())
+	if vals["id"] = cty.StringVal("id-" + vals["name"].AsString()); !req.Prior.IsNull() {
+		vals["id"] = req.Prior.GetAttr("id")
+	}
 	return provider.ApplyResponse{State: cty.ObjectVal(vals)}
 }
 
@@ -131,11 +140,12 @@ func (a *actor) apply(t *testing.T, dir string) (p *plan.Plan, before, after []s
 	}
 	defer run.Close(t.Context())
 	before = run.Snapshot().InFlight
-	p, more := run.Plan(t.Context(), engine.PlanOptions{})
+	p, more := run.Plan(t.Context(), engine.PlanOptions{Mode: a.mode})
 	if diags = diags.Extend(more); diags.HasErrors() {
 		return p, before, nil, diags
 	}
 	_, more = run.Apply(t.Context(), p, nil)
+	a.objects = run.State()
 	return p, before, run.Snapshot().InFlight, diags.Extend(more)
 }
 

@@ -17,6 +17,7 @@ type Invoked struct {
 	Event  config.ActionEvent
 	// Trigger is the number of the action_trigger block in its lifecycle block, Index that of the action in its list.
 	Trigger, Index int
+	OnFailure      config.OnActionFailure
 	Range          hcl.Range
 }
 
@@ -47,7 +48,8 @@ func (b *Block) Invoked(key addr.Key, events ...config.ActionEvent) (out []Invok
 			for n, e := range t.Actions {
 				a, d := b.actionAt(e, ctx)
 				if diags = diags.Extend(d); !d.HasErrors() {
-					out = append(out, Invoked{Action: a, Event: event, Trigger: i, Index: n, Range: e.Range()})
+					out = append(out, Invoked{Action: a, Event: event, Trigger: i, Index: n,
+						OnFailure: t.OnFailure, Range: e.Range()})
 				}
 			}
 		}

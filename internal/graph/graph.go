@@ -17,6 +17,7 @@ import (
 	"context"
 	"fmt"
 	"runtime/debug"
+	"slices"
 	"sync"
 )
 
@@ -144,6 +145,44 @@ func (r *Runner) Depend(id, on ID) {
 	}
 	if r.nodes[id].status == Pending {
 		r.edge(id, on)
+	}
+}
+
+// Gate is a node that comes between another one and what waits for that.
+type Gate struct{ Behind, Node ID }
+
+// AddGates makes what waits for a node wait for its gate, too, which has to wait for the node itself. What the gate
+// needs is left out. Call it before Run, when all edges stand.
+func (r *Runner) AddGates(gates []Gate) {
+	if len(gates) == 0 {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	needs := make([][]ID, len(r.nodes))
+	for id := range r.nodes {
+		for _, d := range r.nodes[id].dependents {
+			needs[d] = append(needs[d], ID(id))
+		}
+	}
+	for _, g := range gates {
+		needed := map[ID]bool{g.Node: true}
+		for stack := []ID{g.Node}; len(stack) > 0; {
+			id := stack[len(stack)-1]
+			stack = stack[:len(stack)-1]
+			for _, n := range needs[id] {
+				if !needed[n] {
+					needed[n] = true
+					stack = append(stack, n)
+				}
+			}
+		}
+		for _, d := range slices.Clone(r.nodes[g.Behind].dependents) {
+			if !needed[d] {
+				r.edge(d, g.Node)
+				needs[d] = append(needs[d], g.Node)
+			}
+		}
 	}
 }
 

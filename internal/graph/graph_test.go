@@ -5,6 +5,7 @@ import (
 	"errors"
 	"math/rand"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"testing"
 )
@@ -224,6 +225,73 @@ func BenchmarkRunner(b *testing.B) {
 		}
 		if err := r.Run(context.Background()); err != nil {
 			b.Fatal(err)
+		}
+	}
+}
+
+// TestGatesAreAwaitedByAllButWhatTheyNeed puts gates into random graphs: nothing runs into a ring, and what waited for
+// a node begins after its gate, unless the gate needs it.
+func TestGatesAreAwaitedByAllButWhatTheyNeed(t *testing.T) {
+	for seed := range int64(200) {
+		random := rand.New(rand.NewSource(seed))
+		r := New(4)
+		var mu sync.Mutex
+		order := map[ID]int{}
+		task := func(n *Node) error {
+			mu.Lock()
+			defer mu.Unlock()
+			order[n.ID()] = len(order)
+			return nil
+		}
+		needs := map[ID][]ID{}
+		add := func(deps ...ID) ID {
+			id := r.Add(task, deps...)
+			needs[id] = deps
+			return id
+		}
+		const plain = 30
+		for i := range plain {
+			var deps []ID
+			for range random.Intn(4) {
+				if i > 0 {
+					deps = append(deps, ID(random.Intn(i)))
+				}
+			}
+			add(deps...)
+		}
+		var gates []Gate
+		for range 5 {
+			behind := ID(random.Intn(plain))
+			gates = append(gates, Gate{Behind: behind, Node: add(behind, ID(random.Intn(plain)))})
+		}
+		r.AddGates(gates)
+		if err := r.Run(t.Context()); err != nil {
+			t.Fatalf("seed %d: %v", seed, err)
+		}
+		if len(order) != len(needs) {
+			t.Fatalf("seed %d: %d of %d nodes have run", seed, len(order), len(needs))
+		}
+		for id, deps := range needs {
+			for _, d := range deps {
+				if order[d] > order[id] {
+					t.Errorf("seed %d: %d ran before %d, which it needs", seed, id, d)
+				}
+			}
+		}
+		// The first gate sees the graph as it was made.
+		needed := map[ID]bool{}
+		var mark func(id ID)
+		mark = func(id ID) {
+			needed[id] = true
+			for _, d := range needs[id] {
+				mark(d)
+			}
+		}
+		mark(gates[0].Node)
+		for id, deps := range needs {
+			if slices.Contains(deps, gates[0].Behind) && !needed[id] && order[id] < order[gates[0].Node] {
+				t.Errorf("seed %d: %d did not wait for the gate of %d", seed, id, gates[0].Behind)
+			}
 		}
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/internal/access"
 	"github.com/tombolo-iac/tombolo/internal/config"
+	"github.com/tombolo-iac/tombolo/internal/ctyfast"
 	"github.com/tombolo-iac/tombolo/internal/eval"
 	"github.com/tombolo-iac/tombolo/internal/graph"
 	"github.com/tombolo-iac/tombolo/internal/value"
@@ -35,9 +36,6 @@ type readyAction struct {
 
 // action evaluates the instances of an action block.
 func (p *planner) action(n *graph.Node, b *eval.Block) error {
-	if p.opts.Mode == plan.Destroy {
-		return nil
-	}
 	exp, diags := b.Expand()
 	if err := p.walk.Report(diags); err != nil {
 		return err
@@ -78,7 +76,7 @@ func (p *planner) action(n *graph.Node, b *eval.Block) error {
 
 // planActions plans the invocations of actions: those that changes trigger, and those that were asked for.
 func (p *planner) planActions() error {
-	if p.opts.Mode == plan.Normal {
+	if p.opts.Mode == plan.Normal || p.opts.Mode == plan.Destroy {
 		slices.SortFunc(p.changes, compareChanges)
 		for _, c := range p.changes {
 			if err := p.planTriggers(c); err != nil {
@@ -129,8 +127,15 @@ func (p *planner) planTriggers(c *plan.Change) error {
 	}
 	var events []config.ActionEvent
 	switch c.Action {
-	case plan.Create, plan.DeleteThenCreate, plan.CreateThenDelete:
+	case plan.Create:
 		events = []config.ActionEvent{config.BeforeCreate, config.AfterCreate}
+	case plan.DeleteThenCreate, plan.CreateThenDelete:
+		events = []config.ActionEvent{config.BeforeCreate, config.AfterCreate, config.BeforeDestroy,
+			config.AfterDestroy}
+	case plan.ForgetThenCreate:
+		events = []config.ActionEvent{config.BeforeCreate, config.AfterCreate}
+	case plan.Delete:
+		events = []config.ActionEvent{config.BeforeDestroy, config.AfterDestroy}
 	case plan.Update:
 		events = []config.ActionEvent{config.BeforeUpdate, config.AfterUpdate}
 	default:
@@ -142,7 +147,7 @@ func (p *planner) planTriggers(c *plan.Change) error {
 	}
 	for _, i := range invoked {
 		t := &plan.ActionTrigger{Resource: c.Object.Instance, Event: planEvents[i.Event], Before: i.Event.Before(),
-			Block: i.Trigger, Index: i.Index, Range: i.Range}
+			Block: i.Trigger, Index: i.Index, OnFailure: string(i.OnFailure), Range: i.Range}
 		if err := p.invoke(i.Action, t); err != nil {
 			return err
 		}
@@ -153,6 +158,7 @@ func (p *planner) planTriggers(c *plan.Change) error {
 var planEvents = map[config.ActionEvent]plan.ActionEvent{
 	config.BeforeCreate: plan.BeforeCreate, config.AfterCreate: plan.AfterCreate,
 	config.BeforeUpdate: plan.BeforeUpdate, config.AfterUpdate: plan.AfterUpdate,
+	config.BeforeDestroy: plan.BeforeDestroy, config.AfterDestroy: plan.AfterDestroy,
 }
 
 // invoke plans one invocation: the provider is asked whether it could be.
@@ -160,6 +166,11 @@ func (p *planner) invoke(a addr.AbsResourceInstance, t *plan.ActionTrigger) erro
 	ready := p.actions.ready[a]
 	if ready == nil {
 		return nil // it is left out, or what is wrong with it has been reported
+	}
+	if t != nil && t.Event.OfDestruction() {
+		if err := p.walk.Report(ready.settled(a, t)); err != nil {
+			return err
+		}
 	}
 	cfg := ready.cfg
 	prov, err := p.provider(cfg)
@@ -181,6 +192,22 @@ func (p *planner) invoke(a addr.AbsResourceInstance, t *plan.ActionTrigger) erro
 		Config: plan.Value{Value: ready.config, Sensitive: ready.marks.Sensitive},
 		Type:   ready.b.Slot.Type.Block.ImpliedType()})
 	return nil
+}
+
+// settled reports what keeps an action from being invoked at the end of an object: by then nothing is evaluated any
+// more, so that the plan has to have the whole configuration.
+func (r *readyAction) settled(a addr.AbsResourceInstance, t *plan.ActionTrigger) (diags diag.List) {
+	at := t.Range.Ptr()
+	if !ctyfast.WhollyKnown(r.config) {
+		diags = diags.Errorf(at, "Unknown action config", "%s is to be invoked when %s is destroyed, and its "+
+			"configuration holds values that are known only after apply. Use values that are known while planning.",
+			a, t.Resource)
+	}
+	if len(r.marks.Ephemeral) > 0 {
+		diags = diags.Errorf(at, "Action config contains ephemeral values", "%s is to be invoked when %s is "+
+			"destroyed, and its configuration holds ephemeral values, which no plan keeps.", a, t.Resource)
+	}
+	return diags
 }
 
 // locateAction returns problems of an action with a place: where it is triggered, or its block.

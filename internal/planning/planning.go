@@ -207,7 +207,7 @@ func newPlanner(calls context.Context, prog *linking.Program, prior *state.State
 
 // inputs are the surroundings of the walk. To destroy everything, nothing but provider configurations has to be
 // evaluated, with the data sources that they need (what those have stored may be out of date, such as a token that has
-// expired), and what says whether objects may be destroyed.
+// expired), what says whether objects may be destroyed, and the actions that are invoked when they are.
 func (p *planner) inputs() eval.Inputs {
 	in := eval.Inputs{
 		Functions: p.opts.Functions, Variables: p.opts.Variables, VariableRanges: p.opts.VariableRanges,
@@ -221,7 +221,9 @@ func (p *planner) inputs() eval.Inputs {
 	in.Only, in.Partial = p.targets.Inputs(), p.targets != nil
 	if p.opts.Mode == plan.Destroy {
 		guards := p.prog.Guards()
-		in.Only = p.prog.Needed(func(s *linking.Slot) bool { return s.Kind == linking.SlotProvider || guards[s] })
+		in.Only = p.prog.Needed(func(s *linking.Slot) bool {
+			return s.Kind == linking.SlotProvider || guards[s] || s.ActsAtEnd()
+		})
 	}
 	return in
 }

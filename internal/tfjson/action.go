@@ -31,6 +31,9 @@ func (s *stream) invocations(list []*plan.Invocation, schemas Schemas) {
 			s.member("action_trigger_event", string(t.Event))
 			s.memberInt("action_trigger_block_index", int64(t.Block))
 			s.memberInt("actions_list_index", int64(t.Index))
+			if t.OnFailure != "" {
+				s.member("on_failure", t.OnFailure)
+			}
 		} else {
 			s.key("invoke_action_trigger")
 			s.open('{')

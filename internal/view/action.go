@@ -133,11 +133,10 @@ func (t *text) action(e event.Event) bool {
 		said := "Action complete: " + invocationText(e.Invocation)
 		if e.Error != "" {
 			said = "Action errored: " + invocationText(e.Invocation)
-		} else {
-			t.mu.Lock()
-			t.done.invoke++
-			t.mu.Unlock()
 		}
+		t.mu.Lock()
+		t.done.invoked(e)
+		t.mu.Unlock()
 		if t.live != nil {
 			t.live.End(invocationKey(e.Invocation), t.in(bold, said))
 			return true
@@ -147,6 +146,14 @@ func (t *text) action(e event.Event) bool {
 		return false
 	}
 	return true
+}
+
+// invoked counts an action.
+func (c *counts) invoked(e event.ActionDone) {
+	c.invoke++
+	if e.Error != "" {
+		c.failed++
+	}
 }
 
 // actionName names an action by all of its parts.
@@ -178,6 +185,7 @@ type triggerLine struct {
 	Event    plan.ActionEvent `json:"triggering_event"`
 	Block    int              `json:"action_trigger_block_index"`
 	Index    int              `json:"actions_list_index"`
+	Failure  string           `json:"on_failure,omitempty"`
 }
 
 // invocations writes a line for each action that would be invoked.
@@ -185,7 +193,7 @@ func (l *lines) invocations(list []*plan.Invocation) {
 	for _, i := range slices.SortedStableFunc(slices.Values(list), plan.CompareInvocations) {
 		line := invocationLine{Action: actionOf(i.Action)}
 		if t := i.Trigger; t != nil {
-			line.Lifecycle = &triggerLine{resourceOf(t.Resource), t.Event, t.Block, t.Index}
+			line.Lifecycle = &triggerLine{resourceOf(t.Resource), t.Event, t.Block, t.Index, t.OnFailure}
 		} else {
 			line.Invoke = &struct{}{}
 		}
@@ -207,6 +215,7 @@ type lifecycleHook struct {
 	Block    int              `json:"trigger_index"`
 	Index    int              `json:"actions_index"`
 	Event    plan.ActionEvent `json:"trigger_event"`
+	Failure  string           `json:"on_failure,omitempty"`
 }
 
 // action writes an event of an action as a line, and reports whether it was one.
@@ -225,17 +234,16 @@ func (l *lines) action(e event.Event) bool {
 		if e.Error != "" {
 			kind, message = "action_errored", "Action errored: "+e.Invocation.Action.String()+" - "+e.Error
 			h.Error = e.Error
-		} else {
-			l.mu.Lock()
-			l.done.invoke++
-			l.mu.Unlock()
 		}
+		l.mu.Lock()
+		l.done.invoked(e)
+		l.mu.Unlock()
 	default:
 		return false
 	}
 	h.Action = actionOf(i.Action)
 	if t := i.Trigger; t != nil {
-		h.Lifecycle = &lifecycleHook{resourceOf(t.Resource), t.Block, t.Index, t.Event}
+		h.Lifecycle = &lifecycleHook{resourceOf(t.Resource), t.Block, t.Index, t.Event, t.OnFailure}
 		where := fmt.Sprintf("%s (%d): ", t.Resource, t.Block)
 		if kind == "action_start" {
 			where = fmt.Sprintf("%s.trigger[%d]: ", t.Resource, t.Block)

@@ -81,6 +81,7 @@ type summaryLine struct {
 	Import int `json:"import"`
 	Remove int `json:"remove"`
 	Invoke int `json:"action_invocation,omitempty"`
+	Failed int `json:"action_fail,omitempty"`
 	// Forget is a member that OpenTofu has beside the others.
 	Forget    *int   `json:"forget,omitempty"`
 	Operation string `json:"operation"`
@@ -177,8 +178,7 @@ func (l *lines) Applied(p *plan.Plan, s *state.State) {
 	if l.o.Command != "refresh" {
 		l.info(completed(l.o, p, done), "change_summary", "changes",
 			summaryLine{Add: done.add, Change: done.change, Import: imports(p), Remove: done.destroy,
-				Invoke:    done.invoke,
-				Forget:    l.forgotten(p),
+				Invoke: done.invoke, Failed: done.failed, Forget: l.forgotten(p),
 				Operation: operation})
 	}
 	if operation == "destroy" {

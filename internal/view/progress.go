@@ -78,7 +78,8 @@ func stillText(e event.OperationStart, elapsed time.Duration) string {
 func seconds(d time.Duration) string { return d.Round(time.Second).String() }
 
 // counts are what a run has done, as its events told.
-type counts struct{ add, change, destroy, invoke int }
+// counts holds how much was done. Those invoked include those that failed.
+type counts struct{ add, change, destroy, invoke, failed int }
 
 func (c *counts) done(e event.OperationDone) {
 	if e.Failed || e.Planning {

@@ -291,16 +291,19 @@ func (t *text) outputs(s *state.State) string {
 
 // completed returns the sentence at the end of an apply or destroy.
 func completed(o Options, p *plan.Plan, done counts) string {
+	invoked := ""
+	switch {
+	case done.failed > 0:
+		invoked = fmt.Sprintf(" Actions: %d invoked, %d failed.", done.invoke, done.failed)
+	case done.invoke > 0:
+		invoked = fmt.Sprintf(" Actions: %d invoked.", done.invoke)
+	}
 	if p != nil && p.Mode == plan.Destroy && o.Command != "apply" {
-		return fmt.Sprintf("Destroy complete! Resources: %d destroyed.", done.destroy)
+		return fmt.Sprintf("Destroy complete! Resources: %d destroyed.%s", done.destroy, invoked)
 	}
 	imported := ""
 	if n := imports(p); n > 0 {
 		imported = fmt.Sprintf("%d imported, ", n)
-	}
-	invoked := ""
-	if done.invoke > 0 {
-		invoked = fmt.Sprintf(" Actions: %d invoked.", done.invoke)
 	}
 	return fmt.Sprintf("Apply complete! Resources: %s%d added, %d changed, %d destroyed.%s", imported, done.add,
 		done.change, done.destroy, invoked)

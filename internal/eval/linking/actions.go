@@ -1,6 +1,8 @@
 package linking
 
 import (
+	"slices"
+
 	"github.com/hashicorp/hcl/v2"
 
 	"github.com/tombolo-iac/tombolo/addr"
@@ -24,6 +26,12 @@ func (l *linker) actionTriggers(s *Slot) {
 	}
 	s.LateRefs, s.Refs = s.Refs, refs
 	s.late = sortedKeys(late.deps)
+}
+
+// ActsAtEnd reports whether the end of an object of the block triggers actions.
+func (s *Slot) ActsAtEnd() bool {
+	return s.Kind == SlotResource &&
+		slices.ContainsFunc(s.Resource.ActionTriggers, (*config.ActionTrigger).OfDestruction)
 }
 
 // actionReference adds one action of a trigger.
