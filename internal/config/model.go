@@ -446,7 +446,8 @@ type Removed struct {
 
 // Import is an import block.
 type Import struct {
-	// To is the resource without keys; ToExpr the whole expression, whose keys may depend on each.key.
+	// To is the resource without keys; ToExpr the whole expression, seen from the module of the block, whose keys may
+	// depend on each.key.
 	To     addr.ConfigResource
 	ToExpr hcl.Expression
 	// ID or Identity says which object is meant; the other one is nil.

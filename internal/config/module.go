@@ -220,10 +220,11 @@ func (a *assembly) finish() {
 
 func (a *assembly) checkImports() {
 	first := map[string]*Import{}
-	for _, i := range a.Imports {
-		if !a.Path.IsRoot() {
-			a.diags = a.diags.Append(importInChild(i, a.Path))
-			continue
+	for n, i := range a.Imports {
+		if !a.Path.IsRoot() { // the file may be that of several modules
+			own := *i
+			own.To.Module = within(a.Path, i.To.Module)
+			a.Imports[n] = &own
 		}
 		if r := a.Resources[i.To.Resource]; i.ProviderRef != nil && i.To.Module.IsRoot() && r != nil &&
 			(r.ProviderRef == nil || *r.ProviderRef != *i.ProviderRef) {
@@ -242,6 +243,14 @@ func (a *assembly) checkImports() {
 		}
 		first[key] = i
 	}
+}
+
+// within returns the path of a module that a module names as it sees it.
+func within(m, path addr.Module) addr.Module {
+	for _, call := range path.Calls() {
+		m = m.Child(call)
+	}
+	return m
 }
 
 // staticText returns the address of an import's target if all of its keys are literal.

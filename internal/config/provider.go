@@ -422,7 +422,7 @@ func where(m addr.Module) string {
 // checkImportProvider looks at the provider configuration that an import block names for the block that is to be
 // generated.
 func checkImportProvider(m *Module, i *Import) diag.List {
-	if i.ProviderRef == nil || !i.To.Module.IsRoot() || m.Resources[i.To.Resource] != nil {
+	if i.ProviderRef == nil || i.To.Module != m.Path || m.Resources[i.To.Resource] != nil {
 		return nil
 	}
 	if _, ok := m.ResolveProvider(*i.ProviderRef); ok {

@@ -1,7 +1,6 @@
 package config
 
 import (
-	"fmt"
 	"slices"
 
 	"github.com/hashicorp/hcl/v2"
@@ -329,13 +328,4 @@ func decodeCheck(block *hcl.Block) (*Check, diag.List) {
 		diags = diags.Errorf(&c.Range, "Zero assert blocks", "A check block without an assert block checks nothing.")
 	}
 	return c, diags
-}
-
-// importInChild is the error for blocks that only the root module may have.
-func importInChild(i *Import, m addr.Module) *diag.Diagnostic {
-	return &diag.Diagnostic{
-		Severity: diag.Error, Summary: "Invalid import configuration", Subject: &i.Range,
-		Detail: fmt.Sprintf("Import blocks are allowed only in the root module, but this one is in %s. Move it to "+
-			"the root module; its \"to\" can name a resource of the module.", m),
-	}
 }

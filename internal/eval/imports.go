@@ -70,7 +70,7 @@ func (i *Instance) evalImport(s *linking.Slot) error {
 		return nil
 	}
 	if b.ForEach == nil {
-		return i.report(i.walk.addImport(s, base))
+		return i.report(i.addImport(s, base))
 	}
 	v, diags := importEach(b, base)
 	if err := i.report(diags); err != nil {
@@ -82,7 +82,7 @@ func (i *Instance) evalImport(s *linking.Slot) error {
 		}
 		ctx := base.NewChild()
 		ctx.Variables = map[string]cty.Value{"each": cty.ObjectVal(map[string]cty.Value{"key": key, "value": elem})}
-		if err := i.report(i.walk.addImport(s, ctx)); err != nil {
+		if err := i.report(i.addImport(s, ctx)); err != nil {
 			return err
 		}
 	}
@@ -132,8 +132,8 @@ func importEach(b *config.Import, ctx *hcl.EvalContext) (cty.Value, diag.List) {
 }
 
 // addImport notes one target of an import block.
-func (w *Walk) addImport(s *linking.Slot, ctx *hcl.EvalContext) diag.List {
-	b := s.Import
+func (i *Instance) addImport(s *linking.Slot, ctx *hcl.EvalContext) diag.List {
+	b, w := s.Import, i.walk
 	steps, diags := staticTraversal(b.ToExpr, ctx)
 	if diags.HasErrors() {
 		return diags
@@ -153,14 +153,15 @@ func (w *Walk) addImport(s *linking.Slot, ctx *hcl.EvalContext) diag.List {
 		}
 	}
 	target, diags := addr.TargetFromTraversal(steps)
-	if diags.HasErrors() {
-		return diags
+	if diags.HasErrors() || w.Inputs.Validating && !i.Addr.IsRoot() && unknownID(b, ctx) {
+		return diags // the arguments of calls are not known yet
 	}
 	sought, secret, diags := w.sought(b, ctx)
 	if diags.HasErrors() || sought.ByIdentity() && !sought.Identity.IsWhollyKnown() {
 		return diags
 	}
-	a := addr.AbsResourceInstance{Module: target.Module, Resource: target.Resource, Key: target.Key}
+	a := addr.AbsResourceInstance{Module: i.Addr.Join(target.Module.Steps()), Resource: target.Resource,
+		Key: target.Key}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.imports == nil {
@@ -177,6 +178,15 @@ func (w *Walk) addImport(s *linking.Slot, ctx *hcl.EvalContext) diag.List {
 	}
 	w.imports[a] = &Import{Target: a, Sought: sought, Sensitive: secret, Block: b, Deps: s.ResourceDeps()}
 	return nil
+}
+
+// unknownID reports whether the id of an import block has no known value yet, but no mistake either.
+func unknownID(b *config.Import, ctx *hcl.EvalContext) bool {
+	if b.ID == nil {
+		return false
+	}
+	v, diags := funcs.Evaluate(b.ID, ctx)
+	return !diags.HasErrors() && !v.IsKnown()
 }
 
 // sought evaluates what names the object of an import block. It reports whether that is sensitive. While validating,

@@ -94,7 +94,12 @@ func (r *fileRun) providers(list []chosenProvider) func(*config.Config) []*confi
 			}
 			own := *p.block.ProviderConfig
 			own.LocalName, own.Alias = p.as.LocalName, p.as.Alias
-			own.Body = boundBody{own.Body, r, nil}
+			var iterators []string
+			if own.ForEach != nil {
+				own.ForEach = boundExpression{own.ForEach, r, nil}
+				iterators = []string{"each"}
+			}
+			own.Body = boundBody{own.Body, r, iterators}
 			out = append(out, &own)
 		}
 		return out

@@ -31,12 +31,14 @@ func (p *Program) findResourceDeps() {
 			}
 		}
 	}
-	for _, i := range p.units[addr.RootModule].slots {
-		if i.Kind != SlotImport {
-			continue
-		}
-		if s := p.ResourceSlot(i.Import.To); s != nil {
-			s.importDeps = append(s.importDeps, i.resourceDeps...)
+	for _, u := range p.order {
+		for _, i := range u.slots {
+			if i.Kind != SlotImport {
+				continue
+			}
+			if s := p.ResourceSlot(i.Import.To); s != nil {
+				s.importDeps = append(s.importDeps, i.resourceDeps...)
+			}
 		}
 	}
 }

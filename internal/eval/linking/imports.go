@@ -17,8 +17,15 @@ import (
 // compileImports ties import blocks to the resources that they import, and reports addresses that cannot be right.
 func (p *Program) compileImports() diag.List {
 	var diags diag.List
-	root := p.units[addr.RootModule]
-	for _, s := range root.slots {
+	for _, u := range p.order {
+		diags = diags.Extend(p.compileImportsOf(u))
+	}
+	return diags
+}
+
+func (p *Program) compileImportsOf(u *Unit) diag.List {
+	var diags diag.List
+	for _, s := range u.slots {
 		if s.Kind != SlotImport {
 			continue
 		}
@@ -40,7 +47,7 @@ func (p *Program) compileImports() diag.List {
 			diags = diags.Errorf(at, "Invalid import 'to' expression", "%s", problem)
 			continue
 		}
-		target.imports = append(target.imports, root.base+s.Index)
+		target.imports = append(target.imports, u.base+s.Index)
 	}
 	return diags
 }

@@ -190,10 +190,8 @@ func (p *Program) addUnit(m *config.Module) {
 	for _, c := range m.SortedChecks() {
 		u.add(&Slot{Kind: SlotCheck, Name: c.Name, Check: c})
 	}
-	if m.Path.IsRoot() {
-		for _, i := range m.Imports {
-			u.add(&Slot{Kind: SlotImport, Name: i.To.String(), Import: i})
-		}
+	for _, i := range m.Imports {
+		u.add(&Slot{Kind: SlotImport, Name: i.To.String(), Import: i})
 	}
 	p.total += len(u.slots)
 	p.units[m.Path] = u

@@ -62,9 +62,8 @@ func (p *Program) slotNeeds(s *Slot) iter.Seq[Need] {
 				!yield(Need{Slot: s.ProviderUnit.slots[s.ProviderSlot]}) {
 				return
 			}
-			root := p.order[0]
 			for _, d := range s.imports {
-				if !yield(Need{Slot: root.slots[d]}) {
+				if !yield(Need{Slot: p.bySlotNumber(d)}) {
 					return
 				}
 			}

@@ -392,9 +392,9 @@ func (p *Program) link(u *Unit) {
 			l.body(s.Body)
 		case SlotResource:
 			l.resource(s)
-			if u.Parent == nil {
-				for _, i := range s.imports {
-					l.deps[i-u.base] = true
+			for _, i := range s.imports {
+				if d := i - u.base; d >= 0 && d < len(u.slots) {
+					l.deps[d] = true
 				}
 			}
 		case SlotCheck:

@@ -101,7 +101,7 @@ type Slot struct {
 
 	faults   map[any]diag.List // what is wrong with a part of it before anything runs; see Faulty
 	warnings diag.List         // what the references of the slot call for; New reports it
-	imports  []int             // of a resource: slots of the root module that import some of its instances
+	imports  []int             // of a resource: numbers in the program of slots that import some of its instances
 
 	resourceDeps []addr.ConfigResource // the resources that the slot depends on, nearest first
 	importDeps   []addr.ConfigResource // of the import blocks for the resource
@@ -131,7 +131,7 @@ func (s *Slot) Addr() string {
 	case SlotCheck:
 		return prefix + "check." + s.Name
 	case SlotImport:
-		return prefix + s.Name + " (import)"
+		return s.Name + " (import)"
 	}
 	return prefix + s.Name
 }

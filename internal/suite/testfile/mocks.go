@@ -46,6 +46,12 @@ func (r *reader) provider(b *hcl.Block) *Provider {
 		}
 		p.Alias, p.AliasRange = alias, a.Expr.Range().Ptr()
 	}
+	if a := content.Attributes["for_each"]; a != nil {
+		if p.ForEach = a.Expr; p.Alias == "" {
+			r.errorf(a.Expr.Range(), "Alias required when using \"for_each\"", "A mock_provider block with "+
+				"\"for_each\" needs an \"alias\" too: it stands for a provider block with both.")
+		}
+	}
 	p.Mock.AtPlan = r.atPlan(content.Attributes, false)
 	r.mockBlocks(p.Mock, content.Blocks, p.Mock.AtPlan)
 	if a := content.Attributes["source"]; a != nil {
@@ -58,7 +64,7 @@ func (r *reader) provider(b *hcl.Block) *Provider {
 }
 
 var mockSchema = &hcl.BodySchema{
-	Attributes: []hcl.AttributeSchema{{Name: "alias"}, {Name: "source"}, {Name: "override_during"}},
+	Attributes: []hcl.AttributeSchema{{Name: "alias"}, {Name: "for_each"}, {Name: "source"}, {Name: "override_during"}},
 	Blocks:     mockFileSchema.Blocks,
 }
 
