@@ -41,6 +41,9 @@ func (w *planWriter) invocation(i *plan.Invocation) {
 		b = blockFromType(i.Type)
 	}
 	secrets := tfjson.InvocationSecrets(i, w.schemas)
+	if w.o.ShowSensitive {
+		secrets = nil
+	}
 	w.WriteString("    action " + quoted(i.Action.Resource.Type) + " " + quoted(i.Action.Resource.Name) + " {\n")
 	w.WriteString("        config {\n")
 	n := compareBlock(b, objectSides(cty.NullVal(i.Type), i.Config.Value, nil, secrets), nil)
@@ -134,9 +137,7 @@ func (t *text) action(e event.Event) bool {
 		if e.Error != "" {
 			said = "Action errored: " + invocationText(e.Invocation)
 		}
-		t.mu.Lock()
-		t.done.invoked(e)
-		t.mu.Unlock()
+		t.countAction(e)
 		if t.live != nil {
 			t.live.End(invocationKey(e.Invocation), t.in(bold, said))
 			return true

@@ -4,10 +4,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"path"
-	"path/filepath"
-
-	"github.com/hashicorp/hcl/v2"
 
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/internal/cli/command"
@@ -29,6 +25,7 @@ types. This does not read the values of variables, the state or real objects.`,
 		Setup: func(c *command.Call) command.Run {
 			var noTests, query bool
 			c.DocumentFlags()
+			c.DeprecationFlag()
 			c.Flags.BoolVar(&noTests, "no-tests", false, "Do not check test files.")
 			c.Flags.BoolVar(&query, "query", false, "Check query files (.tfquery.hcl), too.")
 			c.ConstantFlags()
@@ -71,7 +68,7 @@ func validity(c *command.Call, diags diag.List) command.Outcome {
 		return command.Done
 	}
 	qualified := ""
-	if len(diags) > 0 {
+	if len(c.Heard(diags)) > 0 {
 		qualified = ", but there were some validation warnings\nas shown above"
 	}
 	fmt.Fprintf(c.Out, "%s The configuration is valid%s.\n\n", c.Green("Success!"), qualified)
@@ -89,7 +86,7 @@ func validate(ctx context.Context, c *command.Call, dir string, query bool) diag
 		diags = diags.Extend(project.Validate(ctx))
 	}
 	if dir != "." {
-		diags = seenFromHere(diags, dir)
+		diags = command.SeenFromHere(diags, dir)
 	}
 	return diags
 }
@@ -133,21 +130,4 @@ func validateModule(ctx context.Context, c *command.Call, run *testfile.Run) dia
 	}
 	defer project.Close()
 	return diags.Extend(project.Validate(ctx))
-}
-
-// seenFromHere makes file names relative to the working directory: in the configuration, they are relative to its own.
-func seenFromHere(diags diag.List, dir string) diag.List {
-	out := make(diag.List, len(diags))
-	for i, d := range diags {
-		moved := *d
-		for _, rng := range []**hcl.Range{&moved.Subject, &moved.Context} {
-			if *rng != nil {
-				to := **rng
-				to.Filename = path.Join(filepath.ToSlash(dir), to.Filename)
-				*rng = &to
-			}
-		}
-		out[i] = &moved
-	}
-	return out
 }

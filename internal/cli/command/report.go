@@ -1,7 +1,10 @@
 package command
 
 import (
+	"path"
 	"path/filepath"
+
+	"github.com/hashicorp/hcl/v2"
 
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/internal/engine"
@@ -30,6 +33,8 @@ func (c *Call) ViewOptions() view.Options {
 		Out: c.Out, Err: c.Err, JSON: c.JSON, Color: c.Color(), Width: c.Width, Program: c.Program, Title: c.Title,
 		Tool: c.Flavor().Command(), LanguageVersion: c.LanguageVersion(),
 		Command: c.Path, StatePath: c.StatePath, Automation: c.Automated(), CompactWarnings: c.compact,
+		ConsolidateErrors: c.consolidateErrors, SeparateWarnings: !c.consolidateWarnings, Deprecations: c.deprecations,
+		Concise: c.concise, ShowSensitive: c.showSensitive,
 		Sources: c.Sources, AllDiagnostics: c.Getenv("TOMBOLO_ALL_DIAGNOSTICS") != "",
 	}
 	if c.live() {
@@ -157,4 +162,21 @@ func (c *Call) Settings() (*settings.Settings, diag.List) {
 		c.beside(diags.OnlyWarnings())
 	}
 	return set, diags.OnlyErrors()
+}
+
+// SeenFromHere names files as seen from the working directory: the configuration names them as seen from its own.
+func SeenFromHere(diags diag.List, dir string) diag.List {
+	out := make(diag.List, len(diags))
+	for i, d := range diags {
+		moved := *d
+		for _, rng := range []**hcl.Range{&moved.Subject, &moved.Context} {
+			if *rng != nil {
+				to := **rng
+				to.Filename = path.Join(filepath.ToSlash(dir), to.Filename)
+				*rng = &to
+			}
+		}
+		out[i] = &moved
+	}
+	return out
 }
