@@ -185,7 +185,7 @@ func TestPlanRefusesOptionsThatMakeNoSense(t *testing.T) {
 		"\"a b\" is not an address":   {Targets: []string{"a b"}},
 		"\"c d\" is not an address":   {Exclude: []string{"c d"}},
 		"a resource instance is":      {Replace: []string{"module.m"}},
-		"remove one of them":       {Targets: []string{"module.a"}, Exclude: []string{"module.b"}},
+		"remove one of them":          {Targets: []string{"module.a"}, Exclude: []string{"module.b"}},
 		"action.TYPE.NAME":            {Invoke: "terraform_data.a"},
 		"leave Mode, Targets":         {Invoke: "action.x.y", Mode: plan.Destroy},
 		"Set it to the address of an": {Invoke: "module.x"},
