@@ -124,6 +124,12 @@ func TestInstancesOfProvidersAreKept(t *testing.T) {
 		{"index_key":0,"provider":"provider[\"registry.opentofu.org/h/t\"].at[\"a\"]","schema_version":0,"attributes":{}},
 		{"index_key":1,"provider":"provider[\"registry.opentofu.org/h/t\"].at[\"b.c\"]","schema_version":0,"attributes":{}},
 		{"index_key":2,"provider":"provider[\"registry.opentofu.org/h/t\"].at","schema_version":0,"attributes":{}}]}]}`
+	whole := decodeText(t, `{"version":4,"resources":[{"mode":"managed","type":"t","name":"x",
+		"provider":"provider[\"registry.opentofu.org/h/t\"].at[\"a\"]","instances":[
+		{"schema_version":0,"attributes":{}}]}]}`)
+	if r := whole.Resources()[0]; !r.Provider.Key.IsNone() || r.Manager(r.Instances[addr.NoKey].Current).Key.IsNone() {
+		t.Errorf("a key that the resource names belongs to its objects: %+v", r)
+	}
 	s := decodeText(t, text)
 	of := func(s *State, n int) string {
 		return s.ProviderOf(addr.Object{Instance: s.Resources()[0].Addr.Instance(addr.IntKey(n))}).String()
@@ -227,7 +233,6 @@ func damaged() map[string][2]string {
 		"no provider +":    {edit(`,"provider":"provider[\"registry.terraform.io/h/t\"]"`, ""), `no "provider"`},
 		"bad provider +": {edit(`provider[\"registry.terraform.io/h/t\"]`, "x"),
 			"not a provider configuration address"},
-		"provider instance": {edit(`h/t\"]`, `h/t\"].r[\"eu\"]`), "OpenTofu"},
 		"bad module":        {edit(`"mode":`, `"module":"a.b","mode":`), "not the path of a module"},
 		"bad name +":        {edit(`"name":"x"`, `"name":"1 x"`), "not a valid name"},
 		"key 1.5 +":         {edit(`"schema_version":0`, `"index_key":1.5`), "whole number"},
@@ -386,11 +391,11 @@ func checkEdit(t *testing.T, r *Resource, key addr.Key) {
 	var edits []Edit
 	if i.Current != nil {
 		edits = append(edits, Edit{Put: &PutObject{Addr: addr.Object{Instance: r.Addr.Instance(key)},
-			Provider: r.Provider, Object: i.Current}})
+			Provider: r.Manager(i.Current), Object: i.Current}})
 	}
 	for _, k := range i.DeposedKeys() {
 		edits = append(edits, Edit{Put: &PutObject{Addr: addr.Object{Instance: r.Addr.Instance(key), Deposed: k},
-			Provider: r.Provider, Object: i.Deposed[k]}})
+			Provider: r.Manager(i.Deposed[k]), Object: i.Deposed[k]}})
 	}
 	text, err := EncodeEdits(edits)
 	if err != nil {

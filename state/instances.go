@@ -189,6 +189,10 @@ func (r *Resource) settle(owners []*Object, total int) string {
 			o.Provider = nil
 		}
 	}
+	if !r.Provider.Key.IsNone() {
+		r.Instances = r.withOwners().Instances // which instance it is, each object says itself
+		r.Provider = r.Provider.Block()
+	}
 	return ""
 }
 
@@ -218,12 +222,13 @@ func (r *Resource) Manager(o *Object) addr.AbsProviderConfig {
 
 // withOwners returns the resource without a provider, with objects that each name their own: so OpenTofu writes it.
 func (r *Resource) withOwners() *Resource {
+	of := r.Provider
 	owned := func(o *Object) *Object {
 		if o == nil || o.Provider != nil {
 			return o
 		}
 		c := *o
-		c.Provider = &r.Provider
+		c.Provider = &of
 		return &c
 	}
 	out := &Resource{Addr: r.Addr, Instances: make(map[addr.Key]*Instance, len(r.Instances))}
