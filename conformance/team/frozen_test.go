@@ -157,10 +157,17 @@ func (w *way) hangs(p place) hanging {
 		goOn: w.thaw, kill: w.kill}
 }
 
-// hangings are one of each kind of backend.
-func hangings() map[string]func(t *testing.T) hanging {
-	return map[string]func(t *testing.T) hanging{
-		"pg": func(t *testing.T) hanging {
+// subject is a kind of backend, in front of which everything can be made to hang.
+type subject struct {
+	of func(t *testing.T) hanging
+	// long: what takes long is left to full checks, since the store is like others in all but its requests.
+	long bool
+}
+
+// subjects are all kinds of backends.
+func subjects() map[string]subject {
+	return map[string]subject{
+		"pg": {of: func(t *testing.T) hanging {
 			dsn := pgtest.Database(t)
 			socket, rest, _ := strings.Cut(strings.TrimPrefix(dsn, "host="), " ")
 			found, err := filepath.Glob(filepath.Join(socket, ".s.PGSQL.*[0-9]"))
@@ -171,30 +178,30 @@ func hangings() map[string]func(t *testing.T) hanging {
 			_, port, _ := net.SplitHostPort(w.listener.Addr().String())
 			return w.hangs(place{block: `backend "pg" {}`, lockEnds: true,
 				env: []string{"PG_CONN_STR=host=127.0.0.1 sslmode=disable port=" + port + " " + rest}})
-		},
-		"s3": func(t *testing.T) hanging {
+		}},
+		"s3": {of: func(t *testing.T) hanging {
 			w := newWay(t, "tcp", strings.TrimPrefix(amazon(t), "http://"))
 			return w.hangs(place{block: bucketBlock(w.address(), "use_lockfile = true"), env: bucketEnv})
-		},
-		"gcs": func(t *testing.T) hanging {
+		}},
+		"gcs": {long: true, of: func(t *testing.T) hanging {
 			w := newWay(t, "tcp", strings.TrimPrefix(google(t), "http://"))
 			return w.hangs(place{block: googleBlock(w.address(), ""), env: googleEnv})
-		},
-		"http": func(t *testing.T) hanging {
+		}},
+		"http": {of: func(t *testing.T) hanging {
 			s := httptest.NewServer(&server.Server{})
 			t.Cleanup(s.Close)
 			w := newWay(t, "tcp", strings.TrimPrefix(s.URL, "http://"))
 			return w.hangs(place{block: httpBlock(w.address()+"/s", w.address()+"/s", ""), noWorkspaces: true})
-		},
-		"consul": func(t *testing.T) hanging {
+		}},
+		"consul": {long: true, of: func(t *testing.T) hanging {
 			w := newWay(t, "tcp", consulServer(t))
 			return w.hangs(place{block: consulBlock(strings.TrimPrefix(w.address(), "http://"), "")})
-		},
-		"kubernetes": func(t *testing.T) hanging {
+		}},
+		"kubernetes": {long: true, of: func(t *testing.T) hanging {
 			w := newWay(t, "tcp", strings.TrimPrefix(cluster(t), "http://"))
 			return w.hangs(place{block: clusterBlock(w.address(), "")})
-		},
-		"program": stopped,
+		}},
+		"program": {of: stopped},
 	}
 }
 
@@ -268,10 +275,10 @@ func (c *command) interrupt() { _ = c.Process.Signal(syscall.SIGINT) }
 
 // A person who interrupts a command that waits for a server that hangs gets the prompt back, and nothing is lost.
 func TestInterruptsEndWaitingForServersThatHang(t *testing.T) {
-	for name, of := range hangings() {
+	for name, s := range subjects() {
 		t.Run(name+" at the beginning", func(t *testing.T) {
 			t.Parallel()
-			h := of(t)
+			h := s.of(t)
 			m := h.member(t, "tombolo", ours)
 			h.freeze(m)
 			c := m.start("plan", "-no-color")
@@ -287,7 +294,7 @@ func TestInterruptsEndWaitingForServersThatHang(t *testing.T) {
 				t.Skip("runs without -short: it takes twenty seconds")
 			}
 			t.Parallel()
-			h := of(t)
+			h := s.of(t)
 			m := h.member(t, "tombolo", ours)
 			c := m.start("apply", "-auto-approve", "-no-color", "-var=wait=1")
 			waitFor(t, func() bool { return m.has("started") })
@@ -311,11 +318,13 @@ func TestInterruptsEndWaitingForServersThatHang(t *testing.T) {
 
 // A server that hangs for a while, in the middle of an apply, is waited for.
 func TestServersThatHangForAWhileAreWaitedFor(t *testing.T) {
-	for name, of := range hangings() {
+	for name, s := range subjects() {
 		t.Run(name, func(t *testing.T) {
-			youngInFull(t, name)
+			if s.long {
+				inFull(t)
+			}
 			t.Parallel()
-			h := of(t)
+			h := s.of(t)
 			if h.goOn == nil {
 				t.Skip("runs for what can go on")
 			}
@@ -338,14 +347,16 @@ func TestServersThatHangForAWhileAreWaitedFor(t *testing.T) {
 // A server that goes away in the middle of an apply ends it with an error, and the next run on the machine, when the
 // server is there again, knows all that was done.
 func TestServersThatGoAwayEndARun(t *testing.T) {
-	for name, of := range hangings() {
+	for name, s := range subjects() {
 		t.Run(name, func(t *testing.T) {
-			youngInFull(t, name)
+			if s.long {
+				inFull(t)
+			}
 			if name != "pg" && os.Getenv("TOMBOLO_TEAM_SLOW") == "" {
 				t.Skip("runs with TOMBOLO_TEAM_SLOW=1: all is tried again for a while")
 			}
 			t.Parallel()
-			h := of(t)
+			h := s.of(t)
 			if h.kill == nil {
 				t.Skip("runs for servers that stay away")
 			}

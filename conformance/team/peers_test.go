@@ -61,12 +61,3 @@ func inFull(t *testing.T) {
 		t.Skip("runs with TOMBOLO_TEAM_CLOUDS=1: it takes long")
 	}
 }
-
-// youngInFull skips what takes long for those backends whose stores are like others in all but their requests.
-func youngInFull(t *testing.T, backend string) {
-	t.Helper()
-	switch backend {
-	case "gcs", "azurerm", "consul", "kubernetes":
-		inFull(t)
-	}
-}

@@ -10,10 +10,10 @@ import (
 // Somebody frees the lock of a run that goes on, and another run begins. The first one says what happened, once, and
 // the next run on that machine knows what it has made.
 func TestLocksThatAreStolen(t *testing.T) {
-	for name, of := range hangings() {
+	for name, s := range subjects() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			h := of(t)
+			h := s.of(t)
 			one, two := h.member(t, "one", ours), h.member(t, "two", ours)
 			const names = `-var=names=["c"]`
 			c := one.start("apply", "-auto-approve", "-no-color", "-var=wait=1")

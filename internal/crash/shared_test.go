@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -23,10 +24,16 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/encryption/encryptiontest"
 	"github.com/tombolo-iac/tombolo/internal/pgtest"
 	"github.com/tombolo-iac/tombolo/internal/program/starter"
+	"github.com/tombolo-iac/tombolo/internal/store/azure"
+	"github.com/tombolo-iac/tombolo/internal/store/azure/azuretest"
+	"github.com/tombolo-iac/tombolo/internal/store/consul"
+	consulserver "github.com/tombolo-iac/tombolo/internal/store/consul/server"
 	"github.com/tombolo-iac/tombolo/internal/store/gcs"
 	googleserver "github.com/tombolo-iac/tombolo/internal/store/gcs/server"
 	httpstore "github.com/tombolo-iac/tombolo/internal/store/http"
 	"github.com/tombolo-iac/tombolo/internal/store/http/server"
+	"github.com/tombolo-iac/tombolo/internal/store/kubernetes"
+	clusterserver "github.com/tombolo-iac/tombolo/internal/store/kubernetes/server"
 	"github.com/tombolo-iac/tombolo/internal/store/pg"
 	"github.com/tombolo-iac/tombolo/internal/store/program"
 	"github.com/tombolo-iac/tombolo/internal/store/remote"
@@ -59,6 +66,12 @@ func (s Shared) driver() remote.Driver {
 		kind = gcs.Kind()
 	case "http":
 		kind = httpstore.Kind()
+	case "consul":
+		kind = consul.Kind()
+	case "kubernetes":
+		kind = kubernetes.Kind()
+	case "azurerm":
+		kind = azure.Kind()
 	}
 	for name, a := range kind.Schema.Attributes {
 		config[name] = cty.NullVal(a.ImpliedType())
@@ -80,6 +93,16 @@ func (s Shared) driver() remote.Driver {
 		config["bucket"], config["prefix"] = cty.StringVal("states"), cty.StringVal(s.Name)
 		config["access_token"] = cty.StringVal("token")
 		config["storage_custom_endpoint"] = cty.StringVal(s.Address + "/storage/v1/")
+	case "azurerm":
+		config["storage_account_name"] = cty.StringVal(azuretest.Account)
+		config["access_key"] = cty.StringVal(azuretest.Key)
+		config["container_name"], config["key"] = cty.StringVal(azuretest.Container), cty.StringVal(s.Name)
+	case "consul":
+		config["address"], config["path"] = cty.StringVal(s.Address), cty.StringVal("states/"+s.Name)
+	case "kubernetes":
+		config["host"], config["token"] = cty.StringVal(s.Address), cty.StringVal("token")
+		name := strings.ReplaceAll(s.Name, "_", "-") + "-state" // not a number at its end
+		config["secret_suffix"] = cty.StringVal(name)
 	case "program":
 		config["command"] = cty.ListVal([]cty.Value{cty.StringVal("python3"),
 			cty.StringVal(filepath.Join(s.Address, "store.py"))})
@@ -213,6 +236,33 @@ func TestKilledWithASharedState(t *testing.T) {
 		service := httptest.NewServer(googleserver.New("states"))
 		t.Cleanup(service.Close)
 		killShared(t, Shared{Kind: "gcs", Address: service.URL}, (kills+1)/2)
+	})
+	t.Run("consul", func(t *testing.T) {
+		c := &consulserver.Server{}
+		service := httptest.NewServer(c)
+		t.Cleanup(func() {
+			c.Close() // ends who waits for a key
+			service.CloseClientConnections()
+			service.Close()
+		})
+		killShared(t, Shared{Kind: "consul", Address: strings.TrimPrefix(service.URL, "http://")}, (kills+1)/2)
+	})
+	t.Run("kubernetes", func(t *testing.T) {
+		service := httptest.NewServer(&clusterserver.Server{Token: "token"})
+		t.Cleanup(service.Close)
+		killShared(t, Shared{Kind: "kubernetes", Address: service.URL}, (kills+1)/2)
+	})
+	t.Run("azurerm", func(t *testing.T) {
+		cloud := azuretest.Cloud{Blobs: &azuretest.Blobs{}}
+		// Everything of this process and its children that speaks HTTPS goes through the proxy: nothing else does here.
+		for _, variable := range cloud.Start(t) {
+			name, value, _ := strings.Cut(variable, "=")
+			if err := os.Setenv(name, value); err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { os.Unsetenv(name) })
+		}
+		killShared(t, Shared{Kind: "azurerm", Address: azuretest.Account}, (kills+1)/2)
 	})
 	t.Run("program", func(t *testing.T) {
 		killShared(t, Shared{Kind: "program", Address: storeProgram(t)}, (kills+1)/2) // it starts an interpreter
