@@ -5,13 +5,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/zclconf/go-cty/cty"
 
@@ -20,7 +18,6 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/store/remote"
 	"github.com/tombolo-iac/tombolo/internal/store/remote/drivertest"
 	"github.com/tombolo-iac/tombolo/state"
-	"github.com/tombolo-iac/tombolo/state/storetest"
 )
 
 func must(t *testing.T, err error) {
@@ -93,45 +90,34 @@ func TestDriver(t *testing.T) {
 }
 
 func TestStore(t *testing.T) {
-	storetest.Run(t, func(t *testing.T) (a, b state.Store) {
-		s, folder := settings(serve(t, &server.Server{}), nil), t.TempDir()
-		store := func() state.Store {
-			return remote.New(remote.Options{Driver: open(t, s), Rescue: []string{folder}, Pause: time.Millisecond,
-				Beat: 5 * time.Millisecond, Who: "me@here"})
-		}
-		return store(), store()
+	drivertest.Stores(t, func(t *testing.T) func() remote.Driver {
+		s := settings(serve(t, &server.Server{}), nil)
+		return func() remote.Driver { return open(t, s) }
 	})
 }
+
+// renewed reports whether a session is renewed, as happens in the background.
+func renewed(r *http.Request) bool { return strings.HasPrefix(r.URL.Path, "/v1/session/renew/") }
 
 // The service goes away, or one connection breaks, at each request of a run, before and behind what is done.
 func TestEveryRequestOfARunMayFail(t *testing.T) {
 	drivertest.EveryRequest(t, []string{"lost", "without an answer", "503", "twice", "cut"},
 		func(t *testing.T, f drivertest.Faults) (remote.Driver, func() int, remote.Driver) {
 			there := &server.Server{}
-			net := &faulty{next: there, fate: f}
+			net := &drivertest.Net{Next: there, Fate: f, Aside: renewed}
 			d := open(t, settings(serve(t, net), nil))
-			return d, net.requests, open(t, settings(serve(t, there), nil))
+			return d, net.Requests, open(t, settings(serve(t, there), nil))
 		})
 }
 
 // A run takes the lock, reads state and journal at once, writes the state once, and each record that something waits
 // for is one request.
 func TestRequestsOfARunAreCounted(t *testing.T) {
-	net := &faulty{next: &server.Server{}, fate: func(int) string { return "" }}
+	net := &drivertest.Net{Next: &server.Server{}, Fate: drivertest.Calm, Aside: renewed}
 	want := drivertest.Counts{Plan: 6, Idle: 6, One: 12, More: 2}
-	if got := drivertest.Requests(t, open(t, settings(serve(t, net), nil)), net.requests); got != want {
+	if got := drivertest.Requests(t, open(t, settings(serve(t, net), nil)), net.Requests); got != want {
 		t.Errorf("%+v, want %+v", got, want)
 	}
-}
-
-// random is a text that hardly becomes shorter.
-func random(n int) []byte {
-	b := make([]byte, n)
-	r := rand.New(rand.NewPCG(1, 2))
-	for i := range b {
-		b[i] = "abcdefghijklmnopqrstuvwxyz0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ-_"[r.IntN(64)]
-	}
-	return b
 }
 
 // A state that does not fit under one key is in parts, under names that the other programs know; those of the state
@@ -144,7 +130,7 @@ func TestLargeStatesAreInParts(t *testing.T) {
 		h := lock(t, p)
 		version := ""
 		for n, size := range []int{2_000_000, 1_500_000, 600_000, 100, 900_000, 1_000} {
-			data := fmt.Appendf(nil, `{"n":%d,"text":%q}`, n, random(size))
+			data := fmt.Appendf(nil, `{"n":%d,"text":%q}`, n, drivertest.Random(1, size))
 			var err error
 			version, err = h.Write(t.Context(), remote.Write{Data: data, Was: version})
 			must(t, err)

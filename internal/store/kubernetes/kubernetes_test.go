@@ -4,12 +4,10 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
 	"slices"
 	"testing"
-	"time"
 
 	"github.com/zclconf/go-cty/cty"
 
@@ -18,7 +16,6 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/store/remote"
 	"github.com/tombolo-iac/tombolo/internal/store/remote/drivertest"
 	"github.com/tombolo-iac/tombolo/state"
-	"github.com/tombolo-iac/tombolo/state/storetest"
 )
 
 func must(t *testing.T, err error) {
@@ -71,13 +68,9 @@ func TestDriver(t *testing.T) {
 }
 
 func TestStore(t *testing.T) {
-	storetest.Run(t, func(t *testing.T) (a, b state.Store) {
-		s, folder := settings(serve(t, &server.Server{}), nil), t.TempDir()
-		store := func() state.Store {
-			return remote.New(remote.Options{Driver: open(t, s), Rescue: []string{folder}, Pause: time.Millisecond,
-				Beat: 5 * time.Millisecond, Who: "me@here"})
-		}
-		return store(), store()
+	drivertest.Stores(t, func(t *testing.T) func() remote.Driver {
+		s := settings(serve(t, &server.Server{}), nil)
+		return func() remote.Driver { return open(t, s) }
 	})
 }
 
@@ -86,29 +79,19 @@ func TestEveryRequestOfARunMayFail(t *testing.T) {
 	drivertest.EveryRequest(t, []string{"lost", "without an answer", "503", "twice", "cut"},
 		func(t *testing.T, f drivertest.Faults) (remote.Driver, func() int, remote.Driver) {
 			there := &server.Server{}
-			net := &faulty{next: there, fate: f}
+			net := &drivertest.Net{Next: there, Fate: f}
 			d := open(t, settings(serve(t, net), nil))
-			return d, net.requests, open(t, settings(serve(t, there), nil))
+			return d, net.Requests, open(t, settings(serve(t, there), nil))
 		})
 }
 
 // Requests are those that the state, the lock and the journal need.
 func TestRequestsOfARunAreCounted(t *testing.T) {
-	net := &faulty{next: &server.Server{}, fate: func(int) string { return "" }}
+	net := &drivertest.Net{Next: &server.Server{}, Fate: drivertest.Calm}
 	want := drivertest.Counts{Plan: 6, Idle: 6, One: 13, More: 2}
-	if got := drivertest.Requests(t, open(t, settings(serve(t, net), nil)), net.requests); got != want {
+	if got := drivertest.Requests(t, open(t, settings(serve(t, net), nil)), net.Requests); got != want {
 		t.Errorf("%+v, want %+v", got, want)
 	}
-}
-
-// random is a text that hardly becomes shorter.
-func random(seed uint64, n int) []byte {
-	b := make([]byte, n)
-	r := rand.New(rand.NewPCG(seed, 2))
-	for i := range b {
-		b[i] = "abcdefghijklmnopqrstuvwxyz0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ-_"[r.IntN(64)]
-	}
-	return b
 }
 
 // A great state is in several secrets, and nothing is left of one that was greater.
@@ -120,7 +103,7 @@ func TestLargeStatesAreInParts(t *testing.T) {
 	must(t, err)
 	version := ""
 	for n, c := range []struct{ size, secrets int }{{100, 1}, {4_000_000, 3}, {2_000_000, 2}, {5_000_000, 4}, {10, 1}} {
-		data := fmt.Appendf(nil, `{"n":%d,"text":%q}`, n, random(uint64(n), c.size))
+		data := fmt.Appendf(nil, `{"n":%d,"text":%q}`, n, drivertest.Random(uint64(n), c.size))
 		version, err = h.Write(t.Context(), remote.Write{Data: data, Was: version})
 		must(t, err)
 		got, err := place(t, s).Read(t.Context())
@@ -147,12 +130,12 @@ func TestTornStatesAreWhole(t *testing.T) {
 	for n := 1; n < 40; n++ {
 		there := &server.Server{}
 		calm := settings(serve(t, there), nil)
-		old, fresh := random(1, 1_500_000), random(2, 3_000_000)
+		old, fresh := drivertest.Random(1, 1_500_000), drivertest.Random(2, 3_000_000)
 		h, err := place(t, calm).Unlocked(t.Context())
 		must(t, err)
 		version, err := h.Write(t.Context(), remote.Write{Data: old})
 		must(t, err)
-		net := &faulty{next: there, fate: func(at int) string {
+		net := &drivertest.Net{Next: there, Fate: func(at int) string {
 			if at >= n {
 				return "lost"
 			}
@@ -189,10 +172,10 @@ func TestLateWritesAreRefused(t *testing.T) {
 	must(t, err)
 	version, err := one.Write(t.Context(), remote.Write{Data: []byte("one")})
 	must(t, err)
-	_, err = two.Write(t.Context(), remote.Write{Data: random(1, 3_000_000), Was: version})
+	_, err = two.Write(t.Context(), remote.Write{Data: drivertest.Random(1, 3_000_000), Was: version})
 	must(t, err)
-	if _, err := one.Write(t.Context(), remote.Write{Data: random(2, 3_000_000), Was: version}); !errors.Is(err,
-		remote.ErrChanged) {
+	_, err = one.Write(t.Context(), remote.Write{Data: drivertest.Random(2, 3_000_000), Was: version})
+	if !errors.Is(err, remote.ErrChanged) {
 		t.Errorf("write: %v", err)
 	}
 }
