@@ -104,7 +104,8 @@ func (c *Conn) call(ctx context.Context, method string, request proto.Message,
 	}
 	req.Header = http.Header{"Content-Type": {contentType}, "Te": {"trailers"}, "User-Agent": {"tombolo"}}
 	if end, ok := ctx.Deadline(); ok {
-		left := min(max(time.Until(end).Milliseconds(), 1), 99_999_999)
+		// A little more than what is left: it is the caller's clock that says when it is late.
+		left := min(max(time.Until(end).Milliseconds(), 0)+1, 99_999_999)
 		req.Header.Set(timeoutField, strconv.FormatInt(left, 10)+"m")
 	}
 	resp, err := c.conn.RoundTrip(req)
@@ -172,8 +173,9 @@ func failure(ctx context.Context, err error) error {
 	if _, has := status.FromError(err); has {
 		return err
 	}
+	end, bounded := ctx.Deadline()
 	switch cause := ctx.Err(); {
-	case errors.Is(cause, context.DeadlineExceeded):
+	case errors.Is(cause, context.DeadlineExceeded), bounded && cause == nil && !time.Now().Before(end):
 		return status.Error(codes.DeadlineExceeded, context.DeadlineExceeded.Error())
 	case cause != nil:
 		return status.Error(codes.Canceled, context.Canceled.Error())
