@@ -70,6 +70,9 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if len(args) > 0 && args[0] == "replay" {
 		return replayMain(ctx, args[1:])
 	}
+	if len(args) > 0 && args[0] == "size" {
+		return sizeMain(ctx, args[1:], stdout)
+	}
 	if len(args) > 0 && args[0] == "soak" {
 		return soak(ctx, args[1:], stdout, stderr)
 	}

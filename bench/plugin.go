@@ -15,12 +15,11 @@ import (
 	"sync"
 	"time"
 
-	"github.com/hashicorp/go-hclog"
-	goplugin "github.com/hashicorp/go-plugin"
-	"google.golang.org/grpc"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/tombolo-iac/tombolo/internal/wire"
+	"github.com/tombolo-iac/tombolo/internal/wire/handshake"
+	"github.com/tombolo-iac/tombolo/internal/wire/rpc"
 	"github.com/tombolo-iac/tombolo/internal/world"
 	"github.com/tombolo-iac/tombolo/provider"
 	"github.com/tombolo-iac/tombolo/provider/serve"
@@ -99,14 +98,15 @@ func recordCalls(o serve.Options, dir string) error {
 	}
 	var mu sync.Mutex // guards out
 	out := gob.NewEncoder(file)
-	record := func(ctx context.Context, req any, info *grpc.UnaryServerInfo, handle grpc.UnaryHandler) (any, error) {
-		if m, ok := req.(proto.Message); ok && strings.HasPrefix(info.FullMethod, "/tfplugin6.") {
-			b, err := proto.Marshal(m)
+	record := func(ctx context.Context, path string, req proto.Message, handle func(context.Context,
+		proto.Message) (proto.Message, error)) (proto.Message, error) {
+		if strings.HasPrefix(path, "/tfplugin6.") {
+			b, err := proto.Marshal(req)
 			if err != nil {
 				return nil, err
 			}
 			mu.Lock()
-			err = out.Encode(call{info.FullMethod, b})
+			err = out.Encode(call{path, b})
 			mu.Unlock()
 			if err != nil {
 				return nil, err
@@ -114,14 +114,10 @@ func recordCalls(o serve.Options, dir string) error {
 		}
 		return handle(ctx, req)
 	}
-	goplugin.Serve(&goplugin.ServeConfig{
-		HandshakeConfig: wire.Handshake, VersionedPlugins: wire.Serving(map[int]*wire.Server{6: server}),
-		Logger: hclog.NewNullLogger(),
-		GRPCServer: func(opts []grpc.ServerOption) *grpc.Server {
-			return grpc.NewServer(append(opts, grpc.UnaryInterceptor(record), grpc.MaxRecvMsgSize(wire.MaxMessage))...)
-		},
+	err = handshake.Serve(context.Background(), &handshake.Options{
+		Servers: map[int]*wire.Server{6: server}, Server: rpc.Server{Around: record, MaxRequest: wire.MaxMessage},
 	})
-	return server.Close(context.Background())
+	return errors.Join(err, server.Close(context.Background()))
 }
 
 // readCalls reads what the processes of a plugin wrote down, in the order in which they started.

@@ -13,6 +13,7 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/tombolo-iac/tombolo/internal/wire"
+	"github.com/tombolo-iac/tombolo/internal/wire/wiretest"
 )
 
 // replayParallelism is that of the engines.
@@ -33,12 +34,12 @@ func (bytesCodec) Unmarshal(b []byte, v any) error {
 // the answers.
 func replay(ctx context.Context, program string, calls []call) error {
 	client := goplugin.NewClient(&goplugin.ClientConfig{
-		HandshakeConfig: wire.Handshake, VersionedPlugins: wire.Calling(6), Cmd: exec.Command(program),
+		HandshakeConfig: wiretest.Handshake, VersionedPlugins: wiretest.Calling(6), Cmd: exec.Command(program),
 		AutoMTLS:         true,
 		AllowedProtocols: []goplugin.Protocol{goplugin.ProtocolGRPC}, Logger: hclog.NewNullLogger(),
 	})
 	defer client.Kill()
-	conn, err := wire.Connect(client)
+	conn, err := wiretest.Connected(client)
 	if err != nil {
 		return err
 	}
@@ -54,7 +55,7 @@ func replay(ctx context.Context, program string, calls []call) error {
 		under.Go(func() {
 			defer func() { <-slots }()
 			var answer []byte
-			if err := conn.Invoke(ctx, c.Method, &c.Request, &answer, grpc.ForceCodec(bytesCodec{}),
+			if err := conn.ClientConn.Invoke(ctx, c.Method, &c.Request, &answer, grpc.ForceCodec(bytesCodec{}),
 				grpc.MaxCallRecvMsgSize(wire.MaxMessage)); err != nil {
 				cancel(fmt.Errorf("%s: %w", c.Method, err))
 			}

@@ -9,7 +9,7 @@ import (
 
 	"github.com/zclconf/go-cty/cty"
 	"github.com/zclconf/go-cty/cty/msgpack"
-	"google.golang.org/grpc"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/internal/wire/plugin6"
@@ -51,10 +51,15 @@ var fields = []field{
 	fieldOf("call", "echo", func(m *plugin6.CallResponse) **plugin6.DynamicValue { return &m.Result }),
 }
 
+// around stands between a client and a server.
+type around = func(ctx context.Context, path string, req proto.Message, next func(context.Context,
+	proto.Message) (proto.Message, error)) (proto.Message, error)
+
 // lying makes every answer go through the lie that the environment names.
-func lying(protocol int) grpc.UnaryServerInterceptor {
+func lying(protocol int) around {
 	lie, where := os.Getenv(lieEnv), os.Getenv(fieldEnv)
-	return func(ctx context.Context, req any, _ *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any, error) {
+	return func(ctx context.Context, _ string, req proto.Message, next func(context.Context,
+		proto.Message) (proto.Message, error)) (proto.Message, error) {
 		answer, err := next(ctx, req)
 		if err != nil || lie == "" {
 			return answer, err

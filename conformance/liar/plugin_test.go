@@ -9,13 +9,13 @@ import (
 	"strings"
 	"testing"
 
-	plugin "github.com/hashicorp/go-plugin"
 	"github.com/zclconf/go-cty/cty"
-	"google.golang.org/grpc"
 
 	"github.com/tombolo-iac/tombolo/internal/cli"
 	"github.com/tombolo-iac/tombolo/internal/value"
 	"github.com/tombolo-iac/tombolo/internal/wire"
+	"github.com/tombolo-iac/tombolo/internal/wire/handshake"
+	"github.com/tombolo-iac/tombolo/internal/wire/rpc"
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
@@ -51,13 +51,11 @@ func servePlugin(protocol int) {
 	if err != nil {
 		panic(err)
 	}
-	plugin.Serve(&plugin.ServeConfig{
-		HandshakeConfig: wire.Handshake, VersionedPlugins: wire.Serving(map[int]*wire.Server{
-			protocol: server}),
-		GRPCServer: func(opts []grpc.ServerOption) *grpc.Server {
-			return grpc.NewServer(append(opts, grpc.UnaryInterceptor(lying(protocol)))...)
-		},
-	})
+	if err := handshake.Serve(context.Background(), &handshake.Options{
+		Servers: map[int]*wire.Server{protocol: server}, Server: rpc.Server{Around: lying(protocol)},
+	}); err != nil {
+		panic(err)
+	}
 }
 
 // honest is the provider behind the lies: it does all as it should.

@@ -13,13 +13,14 @@ import (
 	"syscall"
 	"time"
 
-	plugin "github.com/hashicorp/go-plugin"
 	"github.com/zclconf/go-cty/cty"
-	"google.golang.org/grpc"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/internal/wire"
+	"github.com/tombolo-iac/tombolo/internal/wire/handshake"
 	"github.com/tombolo-iac/tombolo/internal/wire/plugin6"
+	"github.com/tombolo-iac/tombolo/internal/wire/rpc"
 	"github.com/tombolo-iac/tombolo/internal/world"
 	"github.com/tombolo-iac/tombolo/provider"
 )
@@ -70,14 +71,12 @@ func badPlugin() {
 	if err != nil {
 		panic(err)
 	}
-	plugin.Serve(&plugin.ServeConfig{
-		HandshakeConfig:  wire.Handshake,
-		VersionedPlugins: wire.Serving(map[int]*wire.Server{version: server}),
-		GRPCServer: func(o []grpc.ServerOption) *grpc.Server {
-			return grpc.NewServer(append(o, grpc.MaxRecvMsgSize(1<<30), grpc.MaxSendMsgSize(1<<30),
-				grpc.UnaryInterceptor(answerNonsense))...)
-		},
-	})
+	if err := handshake.Serve(context.Background(), &handshake.Options{
+		Servers: map[int]*wire.Server{version: server},
+		Server:  rpc.Server{MaxRequest: 1 << 30, Around: answerNonsense},
+	}); err != nil {
+		panic(err)
+	}
 	if os.Getenv("BAD") == "deaf" {
 		select {} // told to shut down, it stays
 	}
@@ -93,7 +92,8 @@ func notePID(pid int) {
 }
 
 // answerNonsense returns other answers to the calls that concern the object "bad".
-func answerNonsense(ctx context.Context, req any, info *grpc.UnaryServerInfo, handle grpc.UnaryHandler) (any, error) {
+func answerNonsense(ctx context.Context, _ string, req proto.Message, handle func(context.Context,
+	proto.Message) (proto.Message, error)) (proto.Message, error) {
 	if nonsense := nonsenseOnce(req); nonsense != nil {
 		return nonsense, nil
 	}
@@ -119,7 +119,7 @@ func answerNonsense(ctx context.Context, req any, info *grpc.UnaryServerInfo, ha
 }
 
 // nonsenseOnce returns other answers to calls that come before anything is applied.
-func nonsenseOnce(req any) any {
+func nonsenseOnce(req proto.Message) proto.Message {
 	switch req.(type) {
 	case *plugin6.UpgradeStateRequest:
 		if os.Getenv("BAD") == "upgrade-nothing" {

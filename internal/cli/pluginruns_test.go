@@ -13,9 +13,8 @@ import (
 	"strings"
 	"testing"
 
-	"google.golang.org/grpc"
-
 	"github.com/tombolo-iac/tombolo/internal/wire"
+	"github.com/tombolo-iac/tombolo/internal/wire/rpc"
 	"github.com/tombolo-iac/tombolo/internal/world"
 	"github.com/tombolo-iac/tombolo/provider"
 )
@@ -167,8 +166,7 @@ func attach(t *testing.T, source string, version int, network, address string) s
 	if err != nil {
 		t.Fatal(err)
 	}
-	g := grpc.NewServer()
-	server.Register(g)
+	g := &rpc.Server{Methods: server.Methods()}
 	go g.Serve(l) // until the test ends
 	t.Cleanup(func() {
 		g.Stop()

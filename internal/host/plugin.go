@@ -4,17 +4,17 @@ import (
 	"context"
 	"crypto/tls"
 	"fmt"
-	"io"
 	"log/slog"
 	"sync"
 	"time"
 
-	goplugin "github.com/hashicorp/go-plugin"
-	"google.golang.org/grpc"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/tombolo-iac/tombolo/addr"
 	"github.com/tombolo-iac/tombolo/internal/host/process"
 	"github.com/tombolo-iac/tombolo/internal/wire"
+	"github.com/tombolo-iac/tombolo/internal/wire/handshake"
+	"github.com/tombolo-iac/tombolo/internal/wire/rpc"
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
@@ -36,9 +36,6 @@ type Plugin struct {
 	// StartTimeout bounds how long the program may take until it can be called; 0 for a minute.
 	StartTimeout time.Duration
 }
-
-// LevelTrace is the level below debug that the field's logs have.
-const LevelTrace = slog.LevelDebug - 4
 
 // patience is how long a plugin may take to hear that it has to end.
 const patience = 5 * time.Second
@@ -87,69 +84,51 @@ func (p Plugin) Factory() provider.Factory {
 func (p Plugin) start(ctx context.Context, known *provider.Schema) (provider.Provider, error) {
 	name := p.Provider.ForDisplay()
 	log := p.Log.With("provider", p.Provider.String())
-	run := &running{plugin: p, log: log, read: make(chan struct{}), tail: &tail{max: 16 << 10}, head: &tail{
-		max: 4 << 10, keepFirst: true}}
+	run := &running{plugin: p, log: log, hello: make(chan string, 1), read: make(chan struct{}),
+		tail: &tail{max: 16 << 10}, head: &tail{max: 4 << 10, keepFirst: true}}
 	var err error
 	if p.Plain {
-		run.env = []string{certificateVariable + "="} // one of somebody else's may be around
+		run.env = []string{handshake.CertificateVariable + "="} // one of somebody else's may be around
 	} else if run.tls, run.env, err = secured(); err != nil {
 		return nil, err
 	}
-	sockets, env := socketFolder()
-	run.env = append(run.env, env...)
-	client := goplugin.NewClient(&goplugin.ClientConfig{
-		HandshakeConfig:  wire.Handshake,
-		VersionedPlugins: wire.Calling(protocols...),
-		RunnerFunc:       run.runner,
-		SkipHostEnv:      p.Env != nil,
-		UnixSocketConfig: &goplugin.UnixSocketConfig{TempDir: sockets},
-		AllowedProtocols: []goplugin.Protocol{goplugin.ProtocolGRPC},
-		TLSConfig:        run.tls,
-		StartTimeout:     p.StartTimeout,
-		Logger:           &hcLogger{log: log},
-		SyncStdout:       run.said("stdout"),
-		SyncStderr:       run.said("stderr"),
-		GRPCDialOptions:  []grpc.DialOption{grpc.WithUnaryInterceptor(traced(log))},
-	})
 	stop := context.AfterFunc(ctx, run.kill)
-	conn, err := wire.Connect(client)
-	cancelled := !stop()
-	if err != nil {
-		client.Kill()
-		run.kill()
+	conn, version, err := run.connect(ctx)
+	if cancelled := !stop(); err != nil {
+		run.end()
 		if cancelled {
 			return nil, fmt.Errorf("the start of provider %s was cancelled: %w", name, context.Cause(ctx))
 		}
 		return nil, run.explainStart(err)
 	}
-	return wire.NewClient(conn, client.NegotiatedVersion(), wire.Options{
+	return wire.NewClient(traced{conn, log}, version, wire.Options{
 		Name: p.Provider.String(), Schema: known, Explain: run.explain,
 		Close: func() error {
-			late := time.AfterFunc(patience, run.kill) // a program that does not run cannot even refuse
-			defer late.Stop()
-			client.Kill() // asks politely, waits two seconds, kills
-			run.kill()    // ends what the program has left in its group
+			run.shutDown(conn)
 			return nil
 		},
 	})
 }
 
 // traced names every call in the log. Messages are not shown: they hold secrets.
-func traced(log *slog.Logger) grpc.UnaryClientInterceptor {
-	return func(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoke grpc.UnaryInvoker,
-		opts ...grpc.CallOption) error {
-		if !log.Enabled(ctx, LevelTrace) {
-			return invoke(ctx, method, req, reply, cc, opts...)
-		}
-		start := time.Now()
-		log.Log(ctx, LevelTrace, "call", "method", method)
-		err := invoke(ctx, method, req, reply, cc, opts...)
-		log.Log(ctx, LevelTrace, "answer", "method", method, "duration", time.Since(start), "failed", err != nil)
-		return err
-	}
+type traced struct {
+	*rpc.Conn
+	log *slog.Logger
 }
 
-// running is the program behind one client. It is what go-plugin calls a runner.
+// Invoke implements wire.Conn.
+func (t traced) Invoke(ctx context.Context, method string, request, answer proto.Message, limit int) (bool, error) {
+	if !t.log.Enabled(ctx, LevelTrace) {
+		return t.Conn.Invoke(ctx, method, request, answer, limit)
+	}
+	start := time.Now()
+	t.log.Log(ctx, LevelTrace, "call", "method", method)
+	sent, err := t.Conn.Invoke(ctx, method, request, answer, limit)
+	t.log.Log(ctx, LevelTrace, "answer", "method", method, "duration", time.Since(start), "failed", err != nil)
+	return sent, err
+}
+
+// running is the program behind one client.
 type running struct {
 	plugin Plugin
 	log    *slog.Logger
@@ -163,10 +142,11 @@ type running struct {
 	killed bool
 	bad    string // what is wrong with the first line
 
-	hello io.ReadCloser // the first line, for go-plugin
-	head  *tail         // how stdout begins, in case that is no handshake
-	tail  *tail         // how stderr ends
-	read  chan struct{} // closed when stderr has been read to its end
+	hello   chan string    // the first line, if it is a good one; then closed
+	head    *tail          // how stdout begins, in case that is no handshake
+	tail    *tail          // how stderr ends
+	read    chan struct{}  // closed when stderr has been read to its end
+	readers sync.WaitGroup // who reads what the program says
 
 	telling sync.Mutex // guards told
 	told    bool       // what the program wrote has been shown

@@ -13,12 +13,14 @@ import (
 	"time"
 
 	"github.com/zclconf/go-cty/cty"
-	"google.golang.org/grpc"
-	"google.golang.org/grpc/connectivity"
-	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/types/known/emptypb"
 
 	"github.com/tombolo-iac/tombolo/addr"
 	"github.com/tombolo-iac/tombolo/internal/wire"
+	"github.com/tombolo-iac/tombolo/internal/wire/handshake"
+	"github.com/tombolo-iac/tombolo/internal/wire/rpc"
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
@@ -86,20 +88,15 @@ const dialTimeout = 10 * time.Second
 // Factory connects to the provider at each call.
 func (r Reattachment) Factory() provider.Factory {
 	holding := &holding{reattachment: r, configs: map[*attached]cty.Value{}}
-	dial := func(ctx context.Context, _ string) (net.Conn, error) {
+	dial := func(ctx context.Context) (net.Conn, error) {
 		var d net.Dialer
 		return d.DialContext(ctx, r.Network, r.Address)
 	}
 	return func(ctx context.Context) (provider.Provider, error) {
 		ctx, cancel := context.WithTimeout(ctx, dialTimeout)
 		defer cancel()
-		conn, err := grpc.NewClient("passthrough:///provider", grpc.WithContextDialer(dial),
-			grpc.WithTransportCredentials(insecure.NewCredentials()))
+		conn, err := r.reach(ctx, dial)
 		if err != nil {
-			return nil, err
-		}
-		if err := r.reach(ctx, conn); err != nil {
-			conn.Close()
 			return nil, fmt.Errorf("%s says that the provider is already running with version %d of the protocol at "+
 				"%s %s, but it cannot be reached there: %w. Start it again and set the variable to the value it "+
 				"prints, or unset the variable",
@@ -120,24 +117,24 @@ func (r Reattachment) Factory() provider.Factory {
 	}
 }
 
-// reach waits until a connection stands. The first failure ends it: nobody is going to start the provider now.
-func (r Reattachment) reach(ctx context.Context, conn *grpc.ClientConn) error {
-	var d net.Dialer
-	probe, err := d.DialContext(ctx, r.Network, r.Address) // a connection of gRPC does not tell why it fails
+// reach connects. The first failure ends it: nobody is going to start the provider now.
+func (r Reattachment) reach(ctx context.Context, dial func(context.Context) (net.Conn, error)) (*rpc.Conn, error) {
+	conn, err := rpc.Dial(ctx, dial, nil)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	probe.Close()
-	conn.Connect()
-	for state := conn.GetState(); state != connectivity.Ready; state = conn.GetState() {
-		if state == connectivity.TransientFailure {
-			return errors.New("the server there does not use gRPC")
-		}
-		if !conn.WaitForStateChange(ctx, state) {
-			return fmt.Errorf("the server there does not answer within %s", dialTimeout)
-		}
+	// What it answers does not matter: who does not know the method says so.
+	_, err = conn.Invoke(ctx, handshake.Health, new(emptypb.Empty), new(emptypb.Empty), maxChunk)
+	switch status.Code(err) {
+	case codes.DeadlineExceeded:
+		err = fmt.Errorf("the server there does not answer within %s", dialTimeout)
+	case codes.Unavailable, codes.Internal, codes.Unknown:
+		err = errors.New("the server there does not use gRPC")
+	default:
+		return conn, nil
 	}
-	return nil
+	_ = conn.Close()
+	return nil, err
 }
 
 // holding remembers the configurations that were given to a process that somebody else started. It is one process for

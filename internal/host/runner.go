@@ -10,8 +10,8 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"net"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -22,33 +22,35 @@ import (
 	"time"
 	"unicode/utf8"
 
-	hclog "github.com/hashicorp/go-hclog"
-	"github.com/hashicorp/go-plugin/runner"
+	"google.golang.org/protobuf/types/known/emptypb"
 
 	"github.com/tombolo-iac/tombolo/internal/host/process"
+	"github.com/tombolo-iac/tombolo/internal/wire/handshake"
+	"github.com/tombolo-iac/tombolo/internal/wire/rpc"
 )
 
-// runner makes what go-plugin starts out of what it wants to start: its environment, our program.
-func (r *running) runner(_ hclog.Logger, wanted *exec.Cmd, temp string) (runner.Runner, error) {
+// launch starts the program, in an environment that says how to be a plugin.
+func (r *running) launch() error {
+	sockets, env := socketFolder()
+	temp, err := os.MkdirTemp(sockets, "plugin-dir")
+	if err != nil {
+		return err
+	}
+	base := r.plugin.Env
+	if base == nil {
+		base = os.Environ()
+	}
 	r.spec = process.Spec{
 		Path: r.plugin.Program, Args: r.plugin.Args, Dir: r.plugin.Dir, Temp: temp,
-		Env: slices.Concat(r.plugin.Env, wanted.Env, r.env),
+		Env: slices.Concat(base, handshake.Environment(temp, protocols), r.env, env),
 	}
 	if r.spec.Dir != "" { // a relative path would start there
-		path, err := filepath.Abs(r.spec.Path)
-		if err != nil {
-			return nil, err
+		if r.spec.Path, err = filepath.Abs(r.spec.Path); err != nil {
+			return err
 		}
-		r.spec.Path = path
 	}
-	return r, nil
-}
-
-// Start implements runner.Runner.
-func (r *running) Start(context.Context) error {
 	p, err := process.Start(r.spec)
 	if err != nil {
-		r.forget()
 		return err
 	}
 	r.mu.Lock()
@@ -58,18 +60,102 @@ func (r *running) Start(context.Context) error {
 	if late {
 		p.Kill()
 	}
-	hello, line := io.Pipe()
-	r.hello = hello
-	go r.listen(p, line)
+	r.readers.Go(func() { r.listen(p) })
+	r.readers.Go(func() {
+		defer close(r.read)
+		r.logStderr(io.TeeReader(p.Stderr(), r.tail))
+	})
 	return nil
+}
+
+// connect starts the program, waits until it has said where it listens, and connects to it.
+func (r *running) connect(ctx context.Context) (conn *rpc.Conn, version int, err error) {
+	if err := r.launch(); err != nil {
+		return nil, 0, err
+	}
+	var line string
+	late := time.NewTimer(r.plugin.StartTimeout)
+	defer late.Stop()
+	select {
+	case line = <-r.hello:
+	case <-late.C:
+		return nil, 0, errors.New("timeout while waiting for the plugin to start")
+	}
+	if line == "" {
+		return nil, 0, errors.New("the plugin has not introduced itself")
+	}
+	hello, err := handshake.Parse(line, protocols)
+	if err != nil {
+		return nil, 0, err
+	}
+	if hello.Certificate != nil && r.tls != nil {
+		r.tls.RootCAs = x509.NewCertPool()
+		r.tls.RootCAs.AddCert(hello.Certificate)
+	}
+	conn, err = rpc.Dial(ctx, func(ctx context.Context) (net.Conn, error) {
+		return new(net.Dialer).DialContext(ctx, hello.Network, hello.Address)
+	}, r.tls)
+	if err != nil {
+		return nil, 0, fmt.Errorf("it does not let us connect to %s %s, where it says that it listens: %w",
+			hello.Network, hello.Address, err)
+	}
+	r.readers.Go(func() { r.forward(conn) })
+	return conn, hello.Version, nil
+}
+
+// forward logs what the plugin writes by the usual means of its language, once it is served.
+func (r *running) forward(conn *rpc.Conn) {
+	logged := func(stream string) io.Writer {
+		return lineWriter(func(text string) { r.log.Debug("provider wrote to "+stream, "text", text) })
+	}
+	stdout, stderr := logged("stdout"), io.MultiWriter(logged("stderr"), r.tail)
+	chunk := new(emptypb.Empty)
+	// A plugin without this method writes to its own streams.
+	_, _ = conn.Stream(context.Background(), handshake.Output, new(emptypb.Empty), chunk, maxChunk, func() bool {
+		to := stdout
+		data, isError := handshake.ReadOutput(chunk)
+		if isError {
+			to = stderr
+		}
+		_, _ = to.Write(data) // neither log nor memory refuses
+		return true
+	})
+}
+
+// maxChunk bounds a piece of forwarded output.
+const maxChunk = 4 << 20
+
+// courtesy is how long a plugin may take to end that was asked to.
+const courtesy = 2 * time.Second
+
+// shutDown asks the plugin to end, waits for that, and ends what is left.
+func (r *running) shutDown(conn *rpc.Conn) {
+	late := time.AfterFunc(patience, r.kill) // a program that does not run cannot even refuse
+	defer late.Stop()
+	_, _ = conn.Invoke(context.Background(), handshake.Shutdown, new(emptypb.Empty), new(emptypb.Empty), maxChunk)
+	_ = conn.Close()
+	select {
+	case <-r.process().Ended():
+	case <-time.After(courtesy):
+	}
+	r.end()
+}
+
+// end ends what is left of the program and its group, and removes the folder of its socket.
+func (r *running) end() {
+	r.kill()
+	r.readers.Wait()
+	if r.spec.Temp != "" {
+		_ = os.RemoveAll(r.spec.Temp)
+	}
 }
 
 // maxHandshake bounds the first line: one with a certificate has less than two thousand bytes.
 const maxHandshake = 64 << 10
 
-// listen reads the program's stdout: the first line goes to go-plugin, the rest, which plugins should not write, into
-// the log.
-func (r *running) listen(p *process.Process, hello *io.PipeWriter) {
+// listen reads the program's stdout: the first line is its introduction, the rest, which plugins should not write, goes
+// into the log.
+func (r *running) listen(p *process.Process) {
 	in := bufio.NewReaderSize(io.TeeReader(p.Stdout(), r.head), maxHandshake)
 	line, _ := in.ReadSlice('\n') // what comes without a line's end is judged as it is
 	bad := handshakeProblem(string(line), r.plugin.Plain)
@@ -77,7 +163,7 @@ func (r *running) listen(p *process.Process, hello *io.PipeWriter) {
 	r.bad = bad
 	r.mu.Unlock()
 	if bad == "" {
-		_, _ = hello.Write(line)
+		r.hello <- string(line)
 	} else {
 		// Let it say more before it is ended: what is wrong often stands on stderr.
 		select {
@@ -85,7 +171,7 @@ func (r *running) listen(p *process.Process, hello *io.PipeWriter) {
 		case <-time.After(300 * time.Millisecond):
 		}
 	}
-	hello.Close()
+	close(r.hello)
 	logLines(in, func(text string) { r.log.Debug("provider wrote to stdout", "text", text) })
 }
 
@@ -149,16 +235,6 @@ func logLines(from io.Reader, to func(string)) {
 	}
 }
 
-// said returns a writer for what go-plugin receives of a stream of the plugin over the connection: what plugins write
-// by the usual means of their language once they are served.
-func (r *running) said(stream string) io.Writer {
-	logged := lineWriter(func(text string) { r.log.Debug("provider wrote to "+stream, "text", text) })
-	if stream == "stderr" {
-		return io.MultiWriter(logged, r.tail)
-	}
-	return logged
-}
-
 type lineWriter func(string)
 
 // Write implements io.Writer.
@@ -177,68 +253,6 @@ func (r *running) process() *process.Process {
 	return r.proc
 }
 
-// Stdout implements runner.Runner.
-func (r *running) Stdout() io.ReadCloser { return r.hello }
-
-// Stderr implements runner.Runner.
-func (r *running) Stderr() io.ReadCloser {
-	stderr := r.process().Stderr()
-	return struct {
-		io.Reader
-		io.Closer
-	}{io.TeeReader(&ending{from: stderr, end: sync.OnceFunc(func() { close(r.read) })}, r.tail), stderr}
-}
-
-// ending calls end when there is nothing more to read.
-type ending struct {
-	from io.Reader
-	end  func()
-}
-
-// Read implements io.Reader.
-func (e *ending) Read(b []byte) (int, error) {
-	n, err := e.from.Read(b)
-	if err != nil {
-		e.end()
-	}
-	return n, err
-}
-
-// Name implements runner.Runner.
-func (r *running) Name() string { return r.plugin.Program }
-
-// ID implements runner.Runner.
-func (r *running) ID() string {
-	if p := r.process(); p != nil {
-		return strconv.Itoa(p.Pid())
-	}
-	return ""
-}
-
-// Wait implements runner.Runner.
-func (r *running) Wait(ctx context.Context) error {
-	select {
-	case <-r.process().Ended():
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
-
-// Kill implements runner.Runner.
-func (r *running) Kill(context.Context) error {
-	r.kill()
-	r.forget()
-	return nil
-}
-
-// forget removes the folder of the plugin's socket: the library does so only for plugins that it has got to know.
-func (r *running) forget() {
-	if r.spec.Temp != "" {
-		_ = os.RemoveAll(r.spec.Temp)
-	}
-}
-
 // kill ends the program, also one that is only about to start.
 func (r *running) kill() {
 	r.mu.Lock()
@@ -248,19 +262,6 @@ func (r *running) kill() {
 	if p != nil {
 		p.Kill()
 	}
-}
-
-// Diagnose implements runner.Runner; explainStart says more.
-func (r *running) Diagnose(context.Context) string { return "" }
-
-// PluginToHost implements runner.Runner: a plugin runs where we run.
-func (r *running) PluginToHost(network, address string) (string, string, error) {
-	return network, address, nil
-}
-
-// HostToPlugin implements runner.Runner.
-func (r *running) HostToPlugin(network, address string) (string, string, error) {
-	return network, address, nil
 }
 
 // explainStart turns a failed start into an error that says what the program did.

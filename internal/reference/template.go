@@ -5,8 +5,10 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
+	"reflect"
 	"strings"
-	"text/template"
+
+	"github.com/tombolo-iac/tombolo/internal/reference/fill"
 )
 
 // Templates are what authors write by hand. They are looked for in this order:
@@ -94,36 +96,56 @@ func (w *writer) execute(name, text string, d data) string {
 	if !strings.HasSuffix(name, ".tmpl") {
 		return text
 	}
-	file := func(language string) func(string) (string, error) {
-		return func(name string) (string, error) {
-			code := w.code(language, path.Clean(name))
-			if code == "" {
-				return "", fmt.Errorf("there is no file %s", name)
-			}
-			return code, nil
+	file := func(language, name string) (string, error) {
+		code := w.code(language, path.Clean(name))
+		if code == "" {
+			return "", fmt.Errorf("there is no file %s", name)
 		}
+		return code, nil
 	}
-	t, err := template.New(path.Base(name)).Option("missingkey=error").Funcs(template.FuncMap{
-		"tffile":        file("terraform"),
-		"codefile":      func(language, name string) (string, error) { return file(language)(name) },
-		"trimspace":     strings.TrimSpace,
-		"plainmarkdown": plain,
-		"lower":         strings.ToLower,
-		"upper":         strings.ToUpper,
-		"split":         strings.Split,
-		"prefixlines": func(prefix, text string) string {
-			return prefix + strings.ReplaceAll(text, "\n", "\n"+prefix)
-		},
-	}).Parse(text)
+	page, err := fill.Template(path.Base(name), text, d.fields(), functionsOf(file))
 	if err != nil {
 		w.fail("the template %s cannot be used: %w", name, err)
-		return ""
 	}
-	var b strings.Builder
-	if err := t.Execute(&b, d); err != nil {
-		w.fail("the template %s cannot be used: %w", name, err)
+	return page
+}
+
+// functionsOf are the functions that templates have, beside the standard ones. The argument shows a file of examples in
+// a language.
+func functionsOf(file func(language, name string) (string, error)) map[string]fill.Func {
+	texts := func(count int, f func(args []string) (any, error)) fill.Func {
+		return func(args []any) (any, error) {
+			given, err := fill.Texts(args, count)
+			if err != nil {
+				return nil, err
+			}
+			return f(given)
+		}
 	}
-	return b.String()
+	changed := func(change func(string) string) fill.Func {
+		return texts(1, func(args []string) (any, error) { return change(args[0]), nil })
+	}
+	return map[string]fill.Func{
+		"tffile":        texts(1, func(args []string) (any, error) { return file("terraform", args[0]) }),
+		"codefile":      texts(2, func(args []string) (any, error) { return file(args[0], args[1]) }),
+		"trimspace":     changed(strings.TrimSpace),
+		"plainmarkdown": changed(plain),
+		"lower":         changed(strings.ToLower),
+		"upper":         changed(strings.ToUpper),
+		"split":         texts(2, func(args []string) (any, error) { return strings.Split(args[0], args[1]), nil }),
+		"prefixlines": texts(2, func(args []string) (any, error) {
+			return args[0] + strings.ReplaceAll(args[1], "\n", "\n"+args[0]), nil
+		}),
+	}
+}
+
+// fields is the data as templates name it.
+func (d data) fields() map[string]any {
+	fields := map[string]any{}
+	for v, i := reflect.ValueOf(d), 0; i < v.NumField(); i++ {
+		fields[v.Type().Field(i).Name] = v.Field(i).Interface()
+	}
+	return fields
 }
 
 // extra adds the pages that are not about one thing of the provider: guides, and whatever else has a place in the

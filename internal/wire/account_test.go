@@ -258,7 +258,7 @@ func testsHere(t *testing.T) map[string]bool {
 // tell makes a call of the server that no client of ours makes.
 func tell(t *testing.T, l *loop, v *version, method string, answer proto.Message) {
 	t.Helper()
-	if err := l.Invoke(t.Context(), v.path(method), &plugin6.Nothing{}, answer); err != nil {
+	if _, err := l.Invoke(t.Context(), v.path(method), &plugin6.Nothing{}, answer, MaxMessage); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -2,12 +2,12 @@ package wire
 
 import (
 	"context"
-	"io"
+	"maps"
+	"slices"
 	"testing"
 
 	"github.com/zclconf/go-cty/cty"
 
-	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
@@ -52,20 +52,23 @@ func (e echoing) InvokeAction(_ context.Context, req provider.InvokeActionReques
 }
 
 // bytesConn answers every call with the same bytes, and a stream with twice the same.
-type bytesConn struct {
-	grpc.ClientConnInterface
-	answer []byte
-}
+type bytesConn struct{ answer []byte }
 
-func (c bytesConn) Invoke(_ context.Context, _ string, _, resp any, _ ...grpc.CallOption) error {
-	if err := proto.Unmarshal(c.answer, resp.(proto.Message)); err != nil {
-		return status.Error(codes.Internal, err.Error())
+func (c bytesConn) Invoke(_ context.Context, _ string, _, resp proto.Message, _ int) (bool, error) {
+	if err := proto.Unmarshal(c.answer, resp); err != nil {
+		return true, status.Error(codes.Internal, err.Error())
 	}
-	return nil
+	return true, nil
 }
 
-func (c bytesConn) NewStream(context.Context, *grpc.StreamDesc, string, ...grpc.CallOption) (grpc.ClientStream, error) {
-	return &loopStream{answers: [][]byte{c.answer, c.answer}, end: io.EOF, deaf: true}, nil
+func (c bytesConn) Stream(_ context.Context, _ string, _, event proto.Message, _ int, each func() bool) (bool, error) {
+	for range 2 {
+		proto.Reset(event)
+		if err := proto.Unmarshal(c.answer, event); err != nil || !each() {
+			return true, err
+		}
+	}
+	return true, nil
 }
 
 // FuzzCalls hands bytes to one end as the message of the other: as each request to a server, and as each answer to a
@@ -82,7 +85,7 @@ func FuzzCalls(f *testing.F) {
 			return m
 		}
 		for i, x := range exchanges(r, e.schema) {
-			if i < len(serverMethods)+len(serverStreams) {
+			if i < len(serverMethods) {
 				x.call(client)
 			}
 		}
@@ -99,22 +102,26 @@ func FuzzCalls(f *testing.F) {
 			return echoing{schema: schema},
 				nil
 		}, protocol))
-		if n := int(which) % (len(serverMethods) + len(serverStreams)); n < len(serverMethods) {
-			m := serverMethods[n]
-			answer, err := m.Handler(server, context.Background(), func(in any) error {
-				return proto.Unmarshal(data, in.(proto.Message))
-			}, nil)
-			if err == nil {
-				if _, err := proto.Marshal(answer.(proto.Message)); err != nil {
-					t.Fatalf("%s: the answer cannot be sent: %v", m.MethodName, err)
-				}
+		methods := server.Methods()
+		path := slices.Sorted(maps.Keys(methods))[int(which)%len(methods)]
+		m := methods[path]
+		in := m.Request()
+		switch err := proto.Unmarshal(data, in); {
+		case err != nil: // never reaches the method
+		case m.Answers != nil:
+			if err := m.Answers(context.Background(), in, func(answer proto.Message) error {
+				_, err := proto.Marshal(answer)
+				return err
+			}); err != nil {
+				t.Fatalf("%s: an answer cannot be sent: %v", path, err)
 			}
-		} else {
-			m := serverStreams[n-len(serverMethods)]
-			stream := &loopStream{ctx: context.Background(), l: &loop{}}
-			if err := m.Handler(server, &loopServing{stream: stream, request: data}); status.Code(
-				err) == codes.Internal {
-				t.Fatalf("%s: an answer cannot be sent: %v", m.StreamName, err)
+		default:
+			answer, err := m.Answer(context.Background(), in)
+			if err == nil {
+				_, err = proto.Marshal(answer)
+			}
+			if err != nil {
+				t.Fatalf("%s: the answer cannot be sent: %v", path, err)
 			}
 		}
 		client := must(NewClient(bytesConn{answer: data}, protocol, Options{Name: "example/fuzz", Schema: schema}))

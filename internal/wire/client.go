@@ -5,15 +5,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"regexp"
 	"strconv"
 	"sync"
 
 	"github.com/zclconf/go-cty/cty"
-	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/peer"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 
@@ -37,8 +34,15 @@ type Options struct {
 	Close func() error
 }
 
+// Conn is a connection to a plugin. Package rpc says what its methods do.
+type Conn interface {
+	Invoke(ctx context.Context, method string, request, answer proto.Message, limit int) (sent bool, err error)
+	Stream(ctx context.Context, method string, request, answer proto.Message, limit int, each func() bool) (sent bool,
+		err error)
+}
+
 // NewClient makes a provider of a connection on which a plugin serves a version of the protocol.
-func NewClient(conn grpc.ClientConnInterface, protocol int, o Options) (provider.Provider, error) {
+func NewClient(conn Conn, protocol int, o Options) (provider.Provider, error) {
 	v, err := versionOf(protocol)
 	if err != nil {
 		return nil, err
@@ -50,7 +54,7 @@ func NewClient(conn grpc.ClientConnInterface, protocol int, o Options) (provider
 }
 
 type client struct {
-	conn    grpc.ClientConnInterface
+	conn    Conn
 	version *version
 	opts    Options
 
@@ -63,15 +67,16 @@ type client struct {
 
 // invoke makes a call. sent reports whether the plugin may have got it.
 func (c *client) invoke(ctx context.Context, method string, req, resp proto.Message) (sent bool, err error) {
-	var to peer.Peer
-	err = c.conn.Invoke(ctx, c.version.path(method), req, resp,
-		grpc.MaxCallRecvMsgSize(cmp.Or(c.opts.MaxAnswer, MaxMessage)), grpc.MaxCallSendMsgSize(math.MaxInt32),
-		grpc.Peer(&to))
+	sent, err = c.conn.Invoke(ctx, c.version.path(method), req, resp, cmp.Or(c.opts.MaxAnswer, MaxMessage))
+	return c.refused(req, sent, err)
+}
+
+// refused tells apart who refuses a message for its size: a plugin that does so was not called.
+func (c *client) refused(req proto.Message, sent bool, err error) (bool, error) {
 	if large := tooLarge(err); large != nil {
 		large.request = large.size == proto.Size(req)
 		return !large.request, large
 	}
-	sent = err == nil || to.Addr != nil || status.Code(err) != codes.Unavailable
 	return sent, err
 }
 

@@ -5,14 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"math"
 
 	"github.com/zclconf/go-cty/cty"
-	"google.golang.org/grpc"
-	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/peer"
-	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/tombolo-iac/tombolo/diag"
@@ -168,29 +162,6 @@ func (c *client) InvokeAction(ctx context.Context, req provider.InvokeActionRequ
 // whether it wants more. sent reports whether the plugin may have got the call.
 func (c *client) stream(ctx context.Context, method string, req, event proto.Message, each func() bool) (sent bool,
 	err error) {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	var to peer.Peer
-	s, err := c.conn.NewStream(ctx, &grpc.StreamDesc{StreamName: c.version.method(method), ServerStreams: true},
-		c.version.path(method), grpc.MaxCallRecvMsgSize(cmp.Or(c.opts.MaxAnswer, MaxMessage)),
-		grpc.MaxCallSendMsgSize(math.MaxInt32), grpc.Peer(&to))
-	if err == nil {
-		if err = s.SendMsg(req); err == nil || errors.Is(err, io.EOF) { // what went wrong, RecvMsg tells
-			err = s.CloseSend()
-		}
-	}
-	for err == nil {
-		proto.Reset(event)
-		if err = s.RecvMsg(event); err == nil && !each() {
-			return true, nil
-		}
-	}
-	if errors.Is(err, io.EOF) {
-		return true, nil
-	}
-	if large := tooLarge(err); large != nil {
-		large.request = large.size == proto.Size(req)
-		return !large.request, large
-	}
-	return to.Addr != nil || status.Code(err) != codes.Unavailable, err
+	sent, err = c.conn.Stream(ctx, c.version.path(method), req, event, cmp.Or(c.opts.MaxAnswer, MaxMessage), each)
+	return c.refused(req, sent, err)
 }

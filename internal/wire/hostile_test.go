@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"github.com/zclconf/go-cty/cty"
-	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
@@ -191,7 +190,9 @@ func TestNonsenseFromAClientIsAProblem(t *testing.T) {
 				continue
 			}
 			m.asked, m.answer = nil, x.resp
-			spoiling := &spoiledRequests{loop: l, data: []byte{0xc1}}
+			spoiling := &loop{methods: l.methods, request: func(m proto.Message) proto.Message {
+				return spoil(m, []byte{0xc1})
+			}}
 			q := must(NewClient(spoiling, v.number, Options{Schema: m.schema}))
 			if err := problemsOf(x.call(q)).Err(); err == nil || !strings.Contains(err.Error(), "0xc1") {
 				t.Errorf("%s: got %v", method, err)
@@ -201,15 +202,6 @@ func TestNonsenseFromAClientIsAProblem(t *testing.T) {
 			}
 		}
 	})
-}
-
-type spoiledRequests struct {
-	*loop
-	data []byte
-}
-
-func (s *spoiledRequests) Invoke(ctx context.Context, method string, req, resp any, opts ...grpc.CallOption) error {
-	return s.loop.Invoke(ctx, method, spoil(req.(proto.Message), s.data), resp, opts...)
 }
 
 func TestLackOfAnAnswerSaysWhatHappened(t *testing.T) {
@@ -259,31 +251,16 @@ func TestLackOfAnAnswerSaysWhatHappened(t *testing.T) {
 	}
 }
 
-func (s *spoiledRequests) NewStream(ctx context.Context, desc *grpc.StreamDesc, method string,
-	opts ...grpc.CallOption) (grpc.ClientStream, error) {
-	stream, err := s.loop.NewStream(ctx, desc, method, opts...)
-	return spoiledStream{stream, s.data}, err
-}
-
-type spoiledStream struct {
-	grpc.ClientStream
-	data []byte
-}
-
-func (s spoiledStream) SendMsg(m any) error {
-	return s.ClientStream.SendMsg(spoil(m.(proto.Message), s.data))
-}
-
 type refusingConn struct {
 	*loop
 	err *error
 }
 
-func (r *refusingConn) Invoke(ctx context.Context, method string, req, resp any, opts ...grpc.CallOption) error {
+func (r *refusingConn) Invoke(ctx context.Context, method string, req, resp proto.Message, limit int) (bool, error) {
 	if strings.HasSuffix(method, methodApply) {
-		return *r.err
+		return status.Code(*r.err) != codes.Unavailable, *r.err
 	}
-	return r.loop.Invoke(ctx, method, req, resp, opts...)
+	return r.loop.Invoke(ctx, method, req, resp, limit)
 }
 
 func TestAKnownSchemaIsNotReadAgain(t *testing.T) {

@@ -328,8 +328,7 @@ func TestConfiguringAgainGivesAnotherProvider(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l := &loop{}
-	server.Register(l)
+	l := &loop{methods: server.Methods()}
 	p := must(NewClient(l, 6, Options{}))
 	for range 2 {
 		if diags := p.Configure(t.Context(), provider.ConfigureRequest{

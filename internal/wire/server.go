@@ -7,11 +7,11 @@ import (
 	"sync"
 
 	"github.com/zclconf/go-cty/cty"
-	"google.golang.org/grpc"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/internal/wire/plugin6"
+	"github.com/tombolo-iac/tombolo/internal/wire/rpc"
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
@@ -50,88 +50,70 @@ func NewServer(factory provider.Factory, protocol int) (*Server, error) {
 	return &Server{version: v, factory: factory, idle: make(chan struct{})}, nil
 }
 
-// Register puts the server's methods on a gRPC server.
-func (s *Server) Register(r grpc.ServiceRegistrar) {
-	desc := &grpc.ServiceDesc{ServiceName: s.version.service, HandlerType: (*any)(nil)}
-	for _, m := range serverMethods {
-		m.MethodName = s.version.method(m.MethodName)
-		desc.Methods = append(desc.Methods, m)
+// Methods are the server's methods, by path.
+func (s *Server) Methods() map[string]rpc.Method {
+	methods := make(map[string]rpc.Method, len(serverMethods))
+	for name, bind := range serverMethods {
+		methods[s.version.path(name)] = bind(s)
 	}
-	for _, m := range serverStreams {
-		m.StreamName = s.version.method(m.StreamName)
-		desc.Streams = append(desc.Streams, m)
-	}
-	r.RegisterService(desc, s)
+	return methods
 }
 
 // serverMethods have the names of version 6. A client is told of all others that they are not implemented.
-var serverMethods = []grpc.MethodDesc{
-	method(methodMetadata, (*Server).metadata),
-	method(methodSchema, (*Server).providerSchema),
-	method(methodIdentities, (*Server).identities),
-	method(methodFunctions, (*Server).functions),
-	method(methodValidateConfig, (*Server).validateConfig),
-	method(methodValidateResource, validateAs(provider.ManagedResource)),
-	method(methodValidateData, validateAs(provider.DataSource)),
-	method(methodValidateEphemeral, validateAs(provider.EphemeralResource)),
-	method(methodConfigure, (*Server).configure),
-	method(methodStop, (*Server).stop),
-	method(methodUpgradeState, (*Server).upgradeState),
-	method(methodUpgradeIdentity, (*Server).upgradeIdentity),
-	method(methodRead, (*Server).read),
-	method(methodPlan, (*Server).plan),
-	method(methodApply, (*Server).apply),
-	method(methodImport, (*Server).importObjects),
-	method(methodMove, (*Server).move),
-	method(methodReadData, (*Server).readData),
-	method(methodOpen, (*Server).open),
-	method(methodRenew, (*Server).renew),
-	method(methodClose, (*Server).closeEphemeral),
-	method(methodCall, (*Server).callFunction),
-	method(methodGenerate, (*Server).generateConfig),
-	method(methodValidateList, (*Server).validateList),
-	method(methodValidateAction, validateAs(provider.Action)),
-	method(methodPlanAction, (*Server).planAction),
+var serverMethods = map[string]func(*Server) rpc.Method{
+	methodMetadata:          method((*Server).metadata),
+	methodSchema:            method((*Server).providerSchema),
+	methodIdentities:        method((*Server).identities),
+	methodFunctions:         method((*Server).functions),
+	methodValidateConfig:    method((*Server).validateConfig),
+	methodValidateResource:  method(validateAs(provider.ManagedResource)),
+	methodValidateData:      method(validateAs(provider.DataSource)),
+	methodValidateEphemeral: method(validateAs(provider.EphemeralResource)),
+	methodConfigure:         method((*Server).configure),
+	methodStop:              method((*Server).stop),
+	methodUpgradeState:      method((*Server).upgradeState),
+	methodUpgradeIdentity:   method((*Server).upgradeIdentity),
+	methodRead:              method((*Server).read),
+	methodPlan:              method((*Server).plan),
+	methodApply:             method((*Server).apply),
+	methodImport:            method((*Server).importObjects),
+	methodMove:              method((*Server).move),
+	methodReadData:          method((*Server).readData),
+	methodOpen:              method((*Server).open),
+	methodRenew:             method((*Server).renew),
+	methodClose:             method((*Server).closeEphemeral),
+	methodCall:              method((*Server).callFunction),
+	methodGenerate:          method((*Server).generateConfig),
+	methodValidateList:      method((*Server).validateList),
+	methodValidateAction:    method(validateAs(provider.Action)),
+	methodPlanAction:        method((*Server).planAction),
+	// These answer with several messages.
+	methodList:   streamed((*Server).list),
+	methodInvoke: streamed((*Server).invokeAction),
 }
 
-// serverStreams are the methods that answer with several messages.
-var serverStreams = []grpc.StreamDesc{
-	streamed(methodList, (*Server).list),
-	streamed(methodInvoke, (*Server).invokeAction),
-}
-
-// method makes a gRPC method of one of ours.
-func method[Q any, M proto.Message](name string, f func(*Server, context.Context, *Q) M) grpc.MethodDesc {
-	handle := func(srv any, ctx context.Context, decode func(any) error, interceptor grpc.UnaryServerInterceptor) (any,
-		error) {
-		s, req := srv.(*Server), new(Q)
-		if err := decode(req); err != nil {
-			return nil, err
-		}
-		if interceptor == nil {
-			return f(s, ctx, req), nil
-		}
-		info := &grpc.UnaryServerInfo{Server: srv, FullMethod: s.version.path(name)}
-		return interceptor(ctx, req, info, func(ctx context.Context, req any) (any, error) {
-			return f(s, ctx, req.(*Q)),
-				nil
-		})
+// method makes a method of one of ours.
+func method[Q any, M proto.Message](f func(*Server, context.Context, *Q) M) func(*Server) rpc.Method {
+	return func(s *Server) rpc.Method {
+		return rpc.Method{Request: request[Q], Answer: func(ctx context.Context, req proto.Message) (proto.Message,
+			error) {
+			return f(s, ctx, any(req).(*Q)), nil
+		}}
 	}
-	return grpc.MethodDesc{MethodName: name, Handler: handle}
 }
 
-// streamed makes a gRPC method of one of ours, which sends its answers one by one. It fails once the client is gone.
-func streamed[Q any](name string, f func(*Server, context.Context, *Q,
-	func(proto.Message) error) error) grpc.StreamDesc {
-	handle := func(srv any, stream grpc.ServerStream) error {
-		req := new(Q)
-		if err := stream.RecvMsg(req); err != nil {
-			return err
-		}
-		return f(srv.(*Server), stream.Context(), req, func(m proto.Message) error { return stream.SendMsg(m) })
+// streamed makes a method of one of ours, which sends its answers one by one. It fails once the client is gone.
+func streamed[Q any](f func(*Server, context.Context, *Q, func(proto.Message) error) error) func(*Server) rpc.Method {
+	return func(s *Server) rpc.Method {
+		return rpc.Method{Request: request[Q], Answers: func(ctx context.Context, req proto.Message,
+			send func(proto.Message) error) error {
+			return f(s, ctx, any(req).(*Q), send)
+		}}
 	}
-	return grpc.StreamDesc{StreamName: name, Handler: handle, ServerStreams: true}
 }
+
+// request makes an empty request.
+func request[Q any]() proto.Message { return any(new(Q)).(proto.Message) }
 
 // Close ends the provider once no call uses it, and waits for that as long as the context lasts. Calls that come later
 // fail.

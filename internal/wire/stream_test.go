@@ -2,12 +2,12 @@ package wire
 
 import (
 	"context"
+	"errors"
 	"io"
 	"strings"
 	"testing"
 
 	"github.com/zclconf/go-cty/cty"
-	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
@@ -18,29 +18,29 @@ import (
 
 // endless answers every stream with what next returns, as often as it is asked.
 type endless struct {
-	grpc.ClientConnInterface
+	Conn
 	next func(n int) (proto.Message, error)
 	read *int
 }
 
-func (e endless) NewStream(context.Context, *grpc.StreamDesc, string, ...grpc.CallOption) (grpc.ClientStream, error) {
-	return &endlessStream{e: e}, nil
-}
-
-type endlessStream struct {
-	grpc.ClientStream
-	e endless
-}
-
-func (s *endlessStream) SendMsg(any) error { return nil }
-func (s *endlessStream) CloseSend() error  { return nil }
-func (s *endlessStream) RecvMsg(m any) error {
-	next, err := s.e.next(*s.e.read)
-	if err != nil {
-		return err
+func (e endless) Stream(_ context.Context, _ string, _, event proto.Message, _ int, each func() bool) (bool, error) {
+	for {
+		next, err := e.next(*e.read)
+		if errors.Is(err, io.EOF) {
+			return true, nil
+		}
+		if err != nil {
+			return status.Code(err) != codes.Unavailable, err
+		}
+		*e.read++
+		proto.Reset(event)
+		if err := proto.Unmarshal(must(proto.Marshal(next)), event); err != nil {
+			return true, err
+		}
+		if !each() {
+			return true, nil
+		}
 	}
-	*s.e.read++
-	return proto.Unmarshal(must(proto.Marshal(next)), m.(proto.Message))
 }
 
 // A plugin that never stops to answer is left as soon as it told what was asked, or more than any answer may hold.

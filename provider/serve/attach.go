@@ -1,10 +1,6 @@
 package serve
 
-import (
-	"context"
-
-	"github.com/hashicorp/go-hclog"
-)
+import "context"
 
 // Attach serves a provider from within a program that runs, such as a test, and returns the value of ReattachEnv by
 // which hosts find it. The provider shares the memory of the program, so that a test can put a fake behind it and look
@@ -21,7 +17,7 @@ func Attach(ctx context.Context, o Options) (value string, detach func() error, 
 		return "", nil, err
 	}
 	ctx, cancel := context.WithCancel(ctx)
-	value, done, err := p.listen(ctx, hclog.NewNullLogger())
+	value, done, err := p.listen(ctx)
 	if err != nil {
 		cancel()
 		return "", nil, err

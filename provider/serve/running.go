@@ -7,16 +7,15 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"net"
+	"net/http"
 	"os"
 	"sync"
 	"time"
 
-	"github.com/hashicorp/go-hclog"
-	plugin "github.com/hashicorp/go-plugin"
-	"google.golang.org/grpc"
-	"google.golang.org/grpc/stats"
-
 	"github.com/tombolo-iac/tombolo/internal/wire"
+	"github.com/tombolo-iac/tombolo/internal/wire/handshake"
+	"github.com/tombolo-iac/tombolo/internal/wire/rpc"
 )
 
 // linger is how long the plugin waits for another client after the last has gone. Hosts keep a stream open as long as
@@ -28,39 +27,12 @@ type running struct {
 	opts    Options
 	servers map[int]*wire.Server // by version of the protocol
 	best    int
-
-	mu    sync.Mutex // guards what follows
-	g     *grpc.Server
-	ended bool
 }
 
-func config(servers map[int]*wire.Server) *plugin.ServeConfig {
-	return &plugin.ServeConfig{HandshakeConfig: wire.Handshake, VersionedPlugins: wire.Serving(servers)}
-}
-
-// newServer makes the gRPC server, for go-plugin.
-func (p *running) newServer(more ...grpc.ServerOption) func([]grpc.ServerOption) *grpc.Server {
-	return func(opts []grpc.ServerOption) *grpc.Server {
-		opts = append(opts, grpc.MaxRecvMsgSize(math.MaxInt32), grpc.MaxSendMsgSize(wire.MaxMessage))
-		g := grpc.NewServer(append(opts, more...)...)
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		p.g = g
-		if p.ended {
-			g.Stop()
-		}
-		return g
-	}
-}
-
-// end hangs up on all clients, which cancels their calls and makes go-plugin return.
-func (p *running) end() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.ended = true
-	if p.g != nil {
-		p.g.Stop()
-	}
+// options are those of the handshake for some of the servers.
+func options(servers map[int]*wire.Server) *handshake.Options {
+	return &handshake.Options{Servers: servers,
+		Server: rpc.Server{MaxRequest: math.MaxInt32, MaxAnswer: wire.MaxMessage}}
 }
 
 // serve serves the host that started the plugin.
@@ -75,21 +47,19 @@ func (p *running) serve(ctx context.Context) error {
 		case <-parentGone(ctx):
 		case <-clients.gone:
 		}
-		p.end()
+		cancel()
 	})
-	c := config(p.servers)
-	c.GRPCServer = p.newServer(grpc.StatsHandler(clients))
-	plugin.Serve(c)
+	o := options(p.servers)
+	o.Server.Connection = clients.connection
+	err := handshake.Serve(ctx, o)
 	cancel()
 	watchers.Wait()
-	return p.close()
+	return errors.Join(err, p.close())
 }
 
 // serveDebug serves whoever is told of the plugin, until the context ends.
 func (p *running) serveDebug(ctx context.Context, out io.Writer) error {
-	// A person reads along here, and not a host: what the library tells of each step is left out.
-	value, done,
-		err := p.listen(ctx, hclog.New(&hclog.LoggerOptions{Name: "plugin", Level: hclog.Warn, Output: os.Stderr}))
+	value, done, err := p.listen(ctx)
 	if err != nil {
 		return err
 	}
@@ -102,20 +72,13 @@ func (p *running) serveDebug(ctx context.Context, out io.Writer) error {
 
 // listen begins to serve whoever is told of the plugin, and returns what to tell them. The channel is closed when the
 // context has ended and nothing is served any more.
-func (p *running) listen(ctx context.Context, log hclog.Logger) (value string, done <-chan struct{}, err error) {
-	c := config(map[int]*wire.Server{p.best: p.servers[p.best]})
-	c.GRPCServer = p.newServer()
-	c.Logger = log
-	reattach, closed := make(chan *plugin.ReattachConfig, 1), make(chan struct{})
-	c.Test = &plugin.ServeTestConfig{Context: ctx, ReattachConfigCh: reattach, CloseCh: closed}
-	go plugin.Serve(c)
-	select {
-	case r := <-reattach:
-		value, err = describe(p.opts.Address, r)
-		return value, closed, err
-	case <-closed:
-		return "", nil, errors.New("the plugin cannot be served")
+func (p *running) listen(ctx context.Context) (value string, done <-chan struct{}, err error) {
+	address, version, done, err := handshake.Listen(ctx, options(map[int]*wire.Server{p.best: p.servers[p.best]}))
+	if err != nil {
+		return "", nil, err
 	}
+	value, err = describe(p.opts.Address, version, address)
+	return value, done, err
 }
 
 // close waits for the calls that are under way.
@@ -130,7 +93,7 @@ func (p *running) close() error {
 }
 
 // describe returns the value of ReattachEnv that leads to a plugin.
-func describe(address string, r *plugin.ReattachConfig) (string, error) {
+func describe(provider string, version int, address net.Addr) (string, error) {
 	type socket struct{ Network, String string }
 	type process struct {
 		Protocol        string
@@ -139,9 +102,9 @@ func describe(address string, r *plugin.ReattachConfig) (string, error) {
 		Test            bool
 		Addr            socket
 	}
-	b, err := json.Marshal(map[string]process{address: {
-		Protocol: string(r.Protocol), ProtocolVersion: r.ProtocolVersion, Pid: r.Pid, Test: r.Test,
-		Addr: socket{Network: r.Addr.Network(), String: r.Addr.String()},
+	b, err := json.Marshal(map[string]process{provider: {
+		Protocol: "grpc", ProtocolVersion: version, Pid: os.Getpid(), Test: true,
+		Addr: socket{Network: address.Network(), String: address.String()},
 	}})
 	if err != nil {
 		return "", fmt.Errorf("describe the plugin: %w", err)
@@ -170,20 +133,17 @@ func newClients(linger time.Duration) *clients {
 	return &clients{linger: linger, gone: make(chan struct{})}
 }
 
-func (c *clients) TagConn(ctx context.Context, _ *stats.ConnTagInfo) context.Context { return ctx }
-func (c *clients) TagRPC(ctx context.Context, _ *stats.RPCTagInfo) context.Context   { return ctx }
-func (c *clients) HandleRPC(context.Context, stats.RPCStats)                         {}
-
-func (c *clients) HandleConn(_ context.Context, s stats.ConnStats) {
+// connection is told of a connection that comes or goes.
+func (c *clients) connection(_ net.Conn, s http.ConnState) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	switch s.(type) {
-	case *stats.ConnBegin:
+	switch s {
+	case http.StateNew:
 		c.count++
 		if c.timer != nil {
 			c.timer.Stop()
 		}
-	case *stats.ConnEnd:
+	case http.StateClosed:
 		if c.count--; c.count == 0 {
 			c.timer = time.AfterFunc(c.linger, c.check)
 		}

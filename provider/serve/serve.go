@@ -8,10 +8,10 @@
 //		})
 //	}
 //
-// The library go-plugin does the handshake, mutual TLS, sockets, health checks, the forwarding of output and the
-// request to shut down. This package adds what keeps a plugin from outliving its use: it ends when the process that
-// started it is gone or, in case that was a mere wrapper, soon after its only client has hung up. Calls that are under
-// way get their context cancelled then, and some time to end.
+// The plugin speaks with any host that uses the library go-plugin, as Terraform and OpenTofu do: handshake, mutual TLS,
+// sockets, health checks, the forwarding of output and the request to shut down. Beside that it does not outlive its
+// use: it ends when the process that started it is gone or, in case that was a mere wrapper, soon after its only client
+// has hung up. Calls that are under way get their context cancelled then, and some time to end.
 //
 // With the flag -debug the plugin is started by hand and prints what to set TF_REATTACH_PROVIDERS to. Started by hand
 // without, it explains itself.
@@ -31,13 +31,14 @@ import (
 	"time"
 
 	"github.com/tombolo-iac/tombolo/internal/wire"
+	"github.com/tombolo-iac/tombolo/internal/wire/handshake"
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
 // The magic cookie tells a plugin that a host started it. Its key and value are the same for all providers.
 const (
-	CookieKey   = wire.CookieKey
-	CookieValue = wire.CookieValue
+	CookieKey   = handshake.CookieKey
+	CookieValue = handshake.CookieValue
 )
 
 // ReattachEnv names the variable that tells a host to use plugins that already run.
@@ -68,7 +69,7 @@ func Main(o Options) {
 // Run runs the plugin until it has to end, and returns the status to exit with. It takes over the process: standard
 // output, standard error and the handling of signals.
 func Run(o Options) int {
-	stderr := os.Stderr // the library puts something else in its place
+	stderr := os.Stderr // the handshake puts something else in its place
 	if !o.Debug && os.Getenv(CookieKey) != CookieValue {
 		explain(stderr, filepath.Base(os.Args[0]), o.Address)
 		return 1

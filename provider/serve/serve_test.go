@@ -25,6 +25,7 @@ import (
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/internal/program/programtest"
 	"github.com/tombolo-iac/tombolo/internal/wire"
+	"github.com/tombolo-iac/tombolo/internal/wire/wiretest"
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
@@ -100,9 +101,9 @@ func (e *echo) ReadData(ctx context.Context, req provider.ReadDataRequest) provi
 	return provider.ReadDataResponse{State: req.Config}
 }
 
-// connect is what a host does on its side.
+// connect is what a host does on its side, one that uses go-plugin and the gRPC of its authors.
 func connect(c *plugin.Client, version func() int) (provider.Provider, error) {
-	conn, err := wire.Connect(c)
+	conn, err := wiretest.Connected(c)
 	if err != nil {
 		return nil, err
 	}
@@ -121,7 +122,7 @@ func command(mode string, args ...string) *exec.Cmd {
 func launch(t *testing.T, mode string, versions ...int) (*plugin.Client, provider.Provider) {
 	t.Helper()
 	c := plugin.NewClient(&plugin.ClientConfig{
-		HandshakeConfig: wire.Handshake, VersionedPlugins: wire.Calling(versions...), Cmd: command(mode),
+		HandshakeConfig: wiretest.Handshake, VersionedPlugins: wiretest.Calling(versions...), Cmd: command(mode),
 		AutoMTLS:         true,
 		AllowedProtocols: []plugin.Protocol{plugin.ProtocolGRPC}, Logger: hclog.NewNullLogger(), SyncStdout: io.Discard,
 		SyncStderr: io.Discard,
@@ -178,7 +179,7 @@ func TestHostAndPluginAgreeOnTheBestVersion(t *testing.T) {
 
 func TestHostsWithoutNestedAttributesAreToldSo(t *testing.T) {
 	c := plugin.NewClient(&plugin.ClientConfig{
-		HandshakeConfig: wire.Handshake, VersionedPlugins: wire.Calling(5), Cmd: command("nested"),
+		HandshakeConfig: wiretest.Handshake, VersionedPlugins: wiretest.Calling(5), Cmd: command("nested"),
 		AutoMTLS:         true,
 		AllowedProtocols: []plugin.Protocol{plugin.ProtocolGRPC}, Logger: hclog.NewNullLogger(),
 	})
@@ -293,7 +294,7 @@ func TestDebuggedPluginServesOneClientAfterAnother(t *testing.T) {
 	reattach := parseReattach(t, found[1])
 	for _, name := range []string{"first ", "second "} {
 		c := plugin.NewClient(&plugin.ClientConfig{
-			HandshakeConfig: wire.Handshake, Plugins: wire.Calling(6)[6], Reattach: reattach,
+			HandshakeConfig: wiretest.Handshake, Plugins: wiretest.Calling(6)[6], Reattach: reattach,
 			AllowedProtocols: []plugin.Protocol{plugin.ProtocolGRPC}, Logger: hclog.NewNullLogger(),
 		})
 		p, err := connect(c, six)
@@ -390,7 +391,7 @@ func startPluginAndWait() {
 		cmd.Env = env
 	}
 	c := plugin.NewClient(&plugin.ClientConfig{
-		HandshakeConfig: wire.Handshake, VersionedPlugins: wire.Calling(6), Cmd: cmd, SkipHostEnv: true,
+		HandshakeConfig: wiretest.Handshake, VersionedPlugins: wiretest.Calling(6), Cmd: cmd, SkipHostEnv: true,
 		AutoMTLS:         true,
 		AllowedProtocols: []plugin.Protocol{plugin.ProtocolGRPC}, Logger: hclog.NewNullLogger(),
 	})

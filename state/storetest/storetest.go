@@ -18,8 +18,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/tombolo-iac/tombolo/addr"
 	"github.com/tombolo-iac/tombolo/state"
 )
@@ -181,10 +179,10 @@ func result(t T, j state.Journal, op, at string, edits ...state.Edit) {
 	must(t, j.Result(op, edits...))
 }
 
-func same(t T, what string, got, want any) {
+func same(t T, what string, got, want []string) {
 	t.Helper()
-	if d := cmp.Diff(want, got); d != "" {
-		t.Errorf("%s (-want +got):\n%s", what, d)
+	if !slices.Equal(got, want) {
+		t.Errorf("%s: got %q, want %q", what, got, want)
 	}
 }
 

@@ -8,9 +8,9 @@ import (
 	"testing"
 
 	"github.com/zclconf/go-cty/cty"
-	"google.golang.org/grpc"
 
 	"github.com/tombolo-iac/tombolo/internal/wire"
+	"github.com/tombolo-iac/tombolo/internal/wire/rpc"
 	"github.com/tombolo-iac/tombolo/internal/wire/wiretest"
 	"github.com/tombolo-iac/tombolo/provider"
 )
@@ -29,9 +29,7 @@ func bounded(t *testing.T, protocol, requests, answers int) provider.Provider {
 	if err != nil {
 		t.Fatal(err)
 	}
-	g := grpc.NewServer(grpc.MaxRecvMsgSize(requests))
-	server.Register(g)
-	conn, stop, err := wiretest.Serve(g)
+	conn, stop, err := wiretest.Serve(&rpc.Server{Methods: server.Methods(), MaxRequest: requests})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,11 +10,8 @@ import (
 	"math"
 	"net"
 
-	"google.golang.org/grpc"
-	"google.golang.org/grpc/credentials/insecure"
-	"google.golang.org/grpc/test/bufconn"
-
 	"github.com/tombolo-iac/tombolo/internal/wire"
+	"github.com/tombolo-iac/tombolo/internal/wire/rpc"
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
@@ -23,16 +20,14 @@ func Over(factory provider.Factory, protocol int) provider.Factory {
 	return func(context.Context) (provider.Provider, error) { return Connect(factory, protocol, wire.Options{}) }
 }
 
-// Connect serves a provider on an in-memory connection and returns the client's side of it. Closing the client ends
+// Connect serves a provider on a connection and returns the client's side of it. Closing the client ends
 // all; Options.Close is not used.
 func Connect(factory provider.Factory, protocol int, o wire.Options) (provider.Provider, error) {
 	server, err := wire.NewServer(factory, protocol)
 	if err != nil {
 		return nil, err
 	}
-	g := grpc.NewServer(grpc.MaxRecvMsgSize(math.MaxInt32))
-	server.Register(g)
-	conn, stop, err := Serve(g)
+	conn, stop, err := Serve(&rpc.Server{Methods: server.Methods(), MaxRequest: math.MaxInt32})
 	if err != nil {
 		return nil, err
 	}
@@ -40,21 +35,24 @@ func Connect(factory provider.Factory, protocol int, o wire.Options) (provider.P
 	return wire.NewClient(conn, protocol, o)
 }
 
-// Serve runs a gRPC server on an in-memory connection until stop is called.
-func Serve(g *grpc.Server) (conn *grpc.ClientConn, stop func() error, err error) {
-	listener := bufconn.Listen(1 << 16)
-	conn, err = grpc.NewClient("passthrough:plugin", grpc.WithTransportCredentials(insecure.NewCredentials()),
-		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) {
-			return listener.DialContext(ctx)
-		}))
+// Serve runs a server until stop is called, and connects to it.
+func Serve(s *rpc.Server) (conn *rpc.Conn, stop func() error, err error) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, nil, err
 	}
 	served := make(chan error, 1)
-	go func() { served <- g.Serve(listener) }()
+	go func() { served <- s.Serve(listener) }()
+	conn, err = rpc.Dial(context.Background(), func(ctx context.Context) (net.Conn, error) {
+		return new(net.Dialer).DialContext(ctx, "tcp", listener.Addr().String())
+	}, nil)
+	if err != nil {
+		s.Stop()
+		return nil, nil, errors.Join(err, <-served)
+	}
 	return conn, func() error {
 		err := conn.Close()
-		g.Stop()
+		s.Stop()
 		return errors.Join(err, <-served)
 	}, nil
 }

@@ -1,0 +1,138 @@
+// Package handshake is the plugin's side of how a host and a plugin find each other: the host starts the program with a
+// cookie, the versions that it speaks and its certificate in the environment, and the program answers with one line on
+// its standard output that says where it listens and what its own certificate is. What is on the connection then stands
+// in package wire.
+//
+//	err := handshake.Serve(ctx, &handshake.Options{Servers: map[int]*wire.Server{6: server}})
+//
+// A plugin also forwards what is written to its standard output and standard error, answers health checks, and stops
+// when the host asks it to. Serve and Listen own their goroutines. The form of all this is that of the library
+// go-plugin, which other engines and most plugins use, and which the tests put on the other side.
+package handshake
+
+import (
+	"context"
+	"encoding/base64"
+	"fmt"
+	"maps"
+	"net"
+	"os"
+	"os/signal"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/tombolo-iac/tombolo/internal/wire"
+	"github.com/tombolo-iac/tombolo/internal/wire/rpc"
+)
+
+// The magic cookie tells a plugin that a host, and not a person, started it. It is a part of the protocol.
+const (
+	CookieKey   = "TF_PLUGIN_MAGIC_COOKIE"
+	CookieValue = "d602bf8f470bc67ca7faa0386276bbdd4330efaf76d1a219cb4d6991ca9872b2"
+)
+
+// format is the version of the handshake itself.
+const format = 1
+
+// Options describe a plugin. Servers is required.
+type Options struct {
+	Servers map[int]*wire.Server // by version of the protocol
+	// Server has the settings for all versions. Its methods and TLS are set here.
+	Server rpc.Server
+}
+
+// Serve serves the host that started this process, until the host asks it to stop, or the context ends. It takes over
+// os.Stdout, os.Stderr and interrupts, about which the host decides. Calls may still be under way when it returns.
+func Serve(ctx context.Context, o *Options) error {
+	version := chooseVersion(os.Getenv("PLUGIN_PROTOCOL_VERSIONS"), o.Servers)
+	certificate, err := o.secure(os.Getenv(CertificateVariable))
+	if err != nil {
+		return err
+	}
+	listener, err := listen()
+	if err != nil {
+		return fmt.Errorf("listen for the host: %w", err)
+	}
+	hello := os.Stdout
+	output, err := takeOutput()
+	if err != nil {
+		listener.Close()
+		return fmt.Errorf("take over the output: %w", err)
+	}
+	defer output.discard()
+	signal.Notify(make(chan os.Signal, 1), os.Interrupt) // heard, and left to the host
+	server := o.server(version, output)
+	address := listener.Addr()
+	if _, err := fmt.Fprintf(hello, "%d|%d|%s|%s|grpc|%s\n", format, version, address.Network(), address.String(),
+		base64.RawStdEncoding.EncodeToString(certificate)); err != nil {
+		listener.Close()
+		return fmt.Errorf("tell the host where the plugin listens: %w", err)
+	}
+	return serve(ctx, server, listener)
+}
+
+// Listen begins to serve whoever is told of the address, over an open connection. The channel is closed when the
+// context has ended and nothing is served any more. Standard output, standard error and signals are left alone.
+func Listen(ctx context.Context, o *Options) (address net.Addr, version int, done <-chan struct{}, err error) {
+	listener, err := listen()
+	if err != nil {
+		return nil, 0, nil, fmt.Errorf("listen for hosts: %w", err)
+	}
+	version = chooseVersion("", o.Servers)
+	server := o.server(version, nil)
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		_ = serve(ctx, server, listener) // nobody is left to be told
+	}()
+	return listener.Addr(), version, ended, nil
+}
+
+// serve returns when the server was stopped, by a host or because the context has ended.
+func serve(ctx context.Context, server *rpc.Server, listener net.Listener) error {
+	stop := context.AfterFunc(ctx, server.Stop)
+	defer stop()
+	if err := server.Serve(listener); err != nil && ctx.Err() == nil {
+		return fmt.Errorf("serve the host: %w", err)
+	}
+	return nil
+}
+
+// server returns what serves a version, and the rest of what hosts want from any plugin.
+func (o *Options) server(version int, output *output) *rpc.Server {
+	o.Server.Methods = services(o.Server.Stop, output)
+	maps.Copy(o.Server.Methods, o.Servers[version].Methods())
+	return &o.Server
+}
+
+// chooseVersion returns the highest version that both sides know. Where there is none, or the host names none, it is
+// the plugin's lowest, and the host decides.
+func chooseVersion(offered string, servers map[int]*wire.Server) int {
+	best, lowest := 0, 0
+	known := strings.Split(offered, ",")
+	for version := range servers {
+		if slices.Contains(known, strconv.Itoa(version)) {
+			best = max(best, version)
+		}
+		if lowest == 0 || version < lowest {
+			lowest = version
+		}
+	}
+	if best == 0 {
+		return lowest
+	}
+	return best
+}
+
+// secure sets up a connection that only a host can use which has the key of a certificate, and returns our own
+// certificate. Without one the connection is open.
+func (o *Options) secure(host string) (certificate []byte, err error) {
+	if host == "" {
+		return nil, nil
+	}
+	if o.Server.TLS, err = serverTLS(host); err != nil {
+		return nil, err
+	}
+	return o.Server.TLS.Certificates[0].Certificate[0], nil
+}

@@ -1,0 +1,63 @@
+package handshake
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"fmt"
+	"math/big"
+	"sync"
+	"time"
+)
+
+// CertificateVariable hands a plugin the certificate by which it knows its host.
+const CertificateVariable = "PLUGIN_CLIENT_CERT"
+
+// ServerName is what both sides call themselves in their certificates.
+const ServerName = "localhost"
+
+// Identity is what this process shows to the other side: a certificate of its own making, once for all connections,
+// since its key stays here. The field's hosts make one with P-521 for each start, which takes as long as starting a
+// small plugin.
+var Identity = sync.OnceValues(func() (tls.Certificate, error) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return tls.Certificate{}, fmt.Errorf("make a key for plugins: %w", err)
+	}
+	serial, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 128))
+	if err != nil {
+		return tls.Certificate{}, fmt.Errorf("make a certificate for plugins: %w", err)
+	}
+	now := time.Now()
+	template := &x509.Certificate{
+		SerialNumber: serial, Subject: pkix.Name{CommonName: ServerName, Organization: []string{"Tombolo"}},
+		DNSNames:  []string{ServerName},
+		NotBefore: now.Add(-time.Hour), NotAfter: now.Add(365 * 24 * time.Hour),
+		KeyUsage:    x509.KeyUsageDigitalSignature | x509.KeyUsageKeyAgreement | x509.KeyUsageCertSign,
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth, x509.ExtKeyUsageServerAuth},
+		IsCA:        true, BasicConstraintsValid: true,
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	if err != nil {
+		return tls.Certificate{}, fmt.Errorf("make a certificate for plugins: %w", err)
+	}
+	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, nil
+})
+
+// serverTLS lets in only the host that has the key of a certificate, which is text in PEM form.
+func serverTLS(host string) (*tls.Config, error) {
+	own, err := Identity()
+	if err != nil {
+		return nil, err
+	}
+	known := x509.NewCertPool()
+	if !known.AppendCertsFromPEM([]byte(host)) {
+		return nil, fmt.Errorf("the environment variable %s has no certificate in PEM form; the host should set it to "+
+			"its own", CertificateVariable)
+	}
+	return &tls.Config{Certificates: []tls.Certificate{own}, ClientAuth: tls.RequireAndVerifyClientCert,
+		ClientCAs: known, MinVersion: tls.VersionTLS12}, nil
+}

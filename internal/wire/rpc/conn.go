@@ -1,0 +1,184 @@
+package rpc
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/emptypb"
+)
+
+// window is how much of an answer may be under way unread.
+const window = 4<<20 - 1
+
+// Conn is a connection on which calls are made, any number at a time.
+type Conn struct {
+	conn *http.ClientConn
+	url  string // without the method
+}
+
+// Dial connects to a server. Without a config the connection is open. The context bounds only the start.
+func Dial(ctx context.Context, dial func(context.Context) (net.Conn, error), config *tls.Config) (*Conn, error) {
+	var protocols http.Protocols
+	protocols.SetHTTP2(true)
+	protocols.SetUnencryptedHTTP2(true)
+	t := &http.Transport{
+		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) { return dial(ctx) },
+		Protocols:   &protocols, TLSClientConfig: config.Clone(), DisableCompression: true,
+		HTTP2: &http.HTTP2Config{MaxReceiveBufferPerStream: window, MaxReadFrameSize: 1 << 18},
+	}
+	scheme := "http"
+	if config != nil {
+		scheme = "https"
+	}
+	conn, err := t.NewClientConn(ctx, scheme, "plugin:443")
+	if err != nil {
+		return nil, err
+	}
+	return &Conn{conn: conn, url: scheme + "://plugin"}, nil
+}
+
+// Close hangs up. Calls under way fail.
+func (c *Conn) Close() error { return c.conn.Close() }
+
+// Invoke makes a call that has one answer, of at most limit bytes. sent reports whether the server may have got it.
+func (c *Conn) Invoke(ctx context.Context, method string, request, answer proto.Message, limit int) (sent bool,
+	err error) {
+	found := 0
+	sent, err = c.call(ctx, method, request, func(from io.Reader) (more bool, err error) {
+		into := answer
+		if found > 0 {
+			into = new(emptypb.Empty) // one too many
+		}
+		if err := decode(from, limit, into); err != nil {
+			return false, err
+		}
+		found++
+		return true, nil
+	})
+	if err == nil && found != 1 {
+		err = status.Errorf(codes.Internal, "the call has %d answers, expected one", found)
+	}
+	return sent, err
+}
+
+// Stream makes a call that has any number of answers, each of at most limit bytes, and reads them into the message
+// answer one by one; each is called after each of them and reports whether it wants more. sent reports whether the
+// server may have got the call.
+func (c *Conn) Stream(ctx context.Context, method string, request, answer proto.Message, limit int,
+	each func() bool) (sent bool, err error) {
+	return c.call(ctx, method, request, func(from io.Reader) (more bool, err error) {
+		proto.Reset(answer)
+		if err := decode(from, limit, answer); err != nil {
+			return false, err
+		}
+		return each(), nil
+	})
+}
+
+// call makes a call, and reads its answers until read wants no more, or returns io.EOF.
+func (c *Conn) call(ctx context.Context, method string, request proto.Message,
+	read func(io.Reader) (more bool, err error)) (sent bool, err error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	b, err := encode(request)
+	if err != nil {
+		return false, err
+	}
+	body := &body{from: bytes.NewReader(b)}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.url+method, body)
+	if err != nil {
+		return false, status.Error(codes.Internal, err.Error())
+	}
+	req.Header = http.Header{"Content-Type": {contentType}, "Te": {"trailers"}, "User-Agent": {"tombolo"}}
+	if end, ok := ctx.Deadline(); ok {
+		// A little more than what is left: it is the caller's clock that says when it is late.
+		left := min(max(time.Until(end).Milliseconds(), 0)+1, 99_999_999)
+		req.Header.Set(timeoutField, strconv.FormatInt(left, 10)+"m")
+	}
+	resp, err := c.conn.RoundTrip(req)
+	if err != nil {
+		return body.begun.Load(), failure(ctx, err)
+	}
+	defer resp.Body.Close()
+	if err := refusal(resp); err != nil {
+		return true, err
+	}
+	for {
+		switch more, err := read(resp.Body); {
+		case errors.Is(err, io.EOF):
+			return true, outcome(resp)
+		case err != nil:
+			return true, failure(ctx, err)
+		case !more:
+			return true, nil
+		}
+	}
+}
+
+// body is a request, and knows whether any of it was asked for.
+type body struct {
+	from  *bytes.Reader
+	begun atomic.Bool
+}
+
+// Read implements io.Reader.
+func (b *body) Read(p []byte) (int, error) {
+	b.begun.Store(true)
+	return b.from.Read(p)
+}
+
+// refusal returns what is wrong with an answer before its first message.
+func refusal(resp *http.Response) error {
+	kind := resp.Header.Get("Content-Type")
+	switch {
+	case resp.StatusCode != http.StatusOK:
+		return status.Errorf(codes.Unavailable, "unexpected HTTP status code received from server: %s", resp.Status)
+	case !strings.HasPrefix(kind, contentType):
+		return status.Errorf(codes.Unknown, "the answer has the content type %q, expected %s", kind, contentType)
+	}
+	return nil
+}
+
+// outcome returns how the server says that a call went.
+func outcome(resp *http.Response) error {
+	fields := resp.Trailer
+	if fields.Get(codeField) == "" {
+		fields = resp.Header // an answer without a message may be without trailers
+	}
+	code, err := strconv.ParseUint(fields.Get(codeField), 10, 32)
+	if err != nil {
+		return status.Error(codes.Internal, "server closed the stream without sending trailers")
+	}
+	if code == uint64(codes.OK) {
+		return nil
+	}
+	return status.Error(codes.Code(code), unescape(fields.Get(messageField)))
+}
+
+// failure returns an error of the connection with a code.
+func failure(ctx context.Context, err error) error {
+	if _, has := status.FromError(err); has {
+		return err
+	}
+	end, bounded := ctx.Deadline()
+	switch cause := ctx.Err(); {
+	case errors.Is(cause, context.DeadlineExceeded), bounded && cause == nil && !time.Now().Before(end):
+		return status.Error(codes.DeadlineExceeded, context.DeadlineExceeded.Error())
+	case cause != nil:
+		return status.Error(codes.Canceled, context.Canceled.Error())
+	}
+	return status.Error(codes.Unavailable, fmt.Sprintf("error reading from server: %v", err))
+}

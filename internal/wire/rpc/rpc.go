@@ -1,0 +1,111 @@
+// Package rpc is the part of gRPC that plugins use, over the HTTP of the standard library: calls with one request and
+// one answer or several, over one connection, without compression. Dial makes the calling end, Server the other.
+//
+//	conn, err := rpc.Dial(ctx, dial, nil)
+//	sent, err := conn.Invoke(ctx, "/demo.Echo/Say", request, answer, 1<<20)
+//
+// Both ends work with any other implementation of gRPC; the tests put the one of its authors on either side. That one
+// is not used itself because it brings pages for a browser, whose templates look methods up by name, and a program in
+// which anything does that keeps every method of every library that it links: a fifth of its size.
+//
+// A Conn owns its connection, which is not opened anew once it is lost. A Server owns a goroutine for each call. What
+// goes wrong has a code of gRPC (status.Code).
+package rpc
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"strconv"
+	"strings"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
+)
+
+// contentType is what a message of either side is said to be.
+const contentType = "application/grpc"
+
+// Names of header fields and trailers.
+const (
+	codeField    = "Grpc-Status"
+	messageField = "Grpc-Message"
+	timeoutField = "Grpc-Timeout"
+)
+
+// prefix is how many bytes stand before a message: whether it is compressed, and its length.
+const prefix = 5
+
+// encode returns a message with its prefix.
+func encode(m proto.Message) ([]byte, error) {
+	size := proto.Size(m)
+	if size > math.MaxInt32 {
+		return nil, status.Errorf(codes.ResourceExhausted, "trying to send message larger than max (%d vs. %d)", size,
+			math.MaxInt32)
+	}
+	b, err := proto.MarshalOptions{UseCachedSize: true}.MarshalAppend(make([]byte, prefix, prefix+size), m)
+	if err != nil {
+		return nil, status.Errorf(codes.Internal, "the message cannot be sent: %v", err)
+	}
+	binary.BigEndian.PutUint32(b[1:], uint32(len(b)-prefix))
+	return b, nil
+}
+
+// decode reads one message. It returns io.EOF where there is none any more, and an error with a code where what comes
+// is not a message, or is larger than limit.
+func decode(from io.Reader, limit int, into proto.Message) error {
+	var head [prefix]byte
+	if _, err := io.ReadFull(from, head[:]); err != nil {
+		return err
+	}
+	size := int64(binary.BigEndian.Uint32(head[1:]))
+	switch {
+	case head[0] != 0:
+		return status.Error(codes.Internal, "the message is compressed, which was not agreed on")
+	case size > int64(limit):
+		return status.Errorf(codes.ResourceExhausted, "received message larger than max (%d vs. %d)", size, limit)
+	}
+	b := make([]byte, size)
+	if _, err := io.ReadFull(from, b); err != nil {
+		if errors.Is(err, io.EOF) {
+			err = io.ErrUnexpectedEOF
+		}
+		return err
+	}
+	if err := proto.Unmarshal(b, into); err != nil {
+		return status.Errorf(codes.Internal, "the message cannot be read: %v", err)
+	}
+	return nil
+}
+
+// escape puts a text into the form of a trailer: printable ASCII, with the rest and "%" as hexadecimal digits.
+func escape(text string) string {
+	var b strings.Builder
+	for i := range len(text) {
+		if c := text[i]; c >= ' ' && c <= '~' && c != '%' {
+			b.WriteByte(c)
+		} else {
+			fmt.Fprintf(&b, "%%%02X", c)
+		}
+	}
+	return b.String()
+}
+
+// unescape undoes escape. What is no such form stays as it is.
+func unescape(text string) string {
+	var b strings.Builder
+	for i := 0; i < len(text); i++ {
+		if text[i] == '%' && i+2 < len(text) {
+			if c, err := strconv.ParseUint(text[i+1:i+3], 16, 8); err == nil {
+				b.WriteByte(byte(c))
+				i += 2
+				continue
+			}
+		}
+		b.WriteByte(text[i])
+	}
+	return b.String()
+}

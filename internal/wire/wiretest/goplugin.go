@@ -1,0 +1,87 @@
+package wiretest
+
+import (
+	"context"
+	"errors"
+	"io"
+	"math"
+
+	plugin "github.com/hashicorp/go-plugin"
+	"google.golang.org/grpc"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/tombolo-iac/tombolo/internal/wire/handshake"
+)
+
+// What follows is a host as other engines are: with the library go-plugin and the gRPC of its authors.
+
+// served is the one thing that a plugin serves, as go-plugin names it.
+const served = "provider"
+
+// Handshake is what go-plugin has to know of the agreement between host and plugin.
+var Handshake = plugin.HandshakeConfig{MagicCookieKey: handshake.CookieKey, MagicCookieValue: handshake.CookieValue}
+
+// Calling is what a host asks for that speaks some versions of the protocol.
+func Calling(versions ...int) map[int]plugin.PluginSet {
+	sets := map[int]plugin.PluginSet{}
+	for _, v := range versions {
+		sets[v] = plugin.PluginSet{served: connection{}}
+	}
+	return sets
+}
+
+// Connected starts the plugin of a client that was made with Calling, unless it runs, and returns the connection to it.
+func Connected(client *plugin.Client) (GRPC, error) {
+	protocol, err := client.Client()
+	if err != nil {
+		return GRPC{}, err
+	}
+	conn, err := protocol.Dispense(served)
+	if err != nil {
+		return GRPC{}, err
+	}
+	return GRPC{conn.(*grpc.ClientConn)}, nil
+}
+
+// connection implements plugin.GRPCPlugin.
+type connection struct{ plugin.NetRPCUnsupportedPlugin }
+
+// GRPCServer implements plugin.GRPCPlugin.
+func (connection) GRPCServer(*plugin.GRPCBroker, *grpc.Server) error {
+	return errors.New("a host serves nothing")
+}
+
+// GRPCClient implements plugin.GRPCPlugin.
+func (connection) GRPCClient(_ context.Context, _ *plugin.GRPCBroker, conn *grpc.ClientConn) (any, error) {
+	return conn, nil
+}
+
+// GRPC makes a wire.Conn of a connection of gRPC.
+type GRPC struct{ *grpc.ClientConn }
+
+// Invoke implements wire.Conn. It does not know whether a call was sent.
+func (c GRPC) Invoke(ctx context.Context, method string, request, answer proto.Message, limit int) (bool, error) {
+	return true, c.ClientConn.Invoke(ctx, method, request, answer, grpc.MaxCallRecvMsgSize(limit),
+		grpc.MaxCallSendMsgSize(math.MaxInt32))
+}
+
+// Stream implements wire.Conn.
+func (c GRPC) Stream(ctx context.Context, method string, request, answer proto.Message, limit int,
+	each func() bool) (bool, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	s, err := c.NewStream(ctx, &grpc.StreamDesc{ServerStreams: true}, method, grpc.MaxCallRecvMsgSize(limit))
+	if err == nil {
+		err = errors.Join(s.SendMsg(request), s.CloseSend())
+	}
+	for err == nil {
+		proto.Reset(answer)
+		if err = s.RecvMsg(answer); err == nil && !each() {
+			return true, nil
+		}
+	}
+	if errors.Is(err, io.EOF) {
+		err = nil
+	}
+	return true, err
+}
