@@ -78,8 +78,13 @@ type Diagnostic struct {
 	Err error
 }
 
-// Deprecation is an Extra that names the deprecated output value which something uses.
-type Deprecation struct{ Origin string }
+// Deprecation is an Extra of a warning that something uses a deprecated variable or output value of a module. Origin
+// names an output value. Remote reports whether the module comes from elsewhere: its source, or that of a module around
+// it, is no local directory.
+type Deprecation struct {
+	Origin string
+	Remote bool
+}
 
 // Cause is an Extra that tells why operands matter which are otherwise passed over when the values of an expression are
 // shown.

@@ -170,9 +170,6 @@ func RemarkOn(i Item) Remark {
 	}
 	switch i.Kind {
 	case Flag:
-		if r, ok := everywhere[i.Name]; ok {
-			return r
-		}
 		return remarks[string(Command)+" "+i.Of]
 	case Argument, Block:
 		if r, ok := remarks["body "+i.Of]; ok {

@@ -18,11 +18,13 @@ var remarks = map[string]Remark{
 	"flag init enable-pluggable-state-storage-experiment": {Absent, "An experiment of Terraform."},
 	"block terraform state_store":                         {Absent, keptByPlugins},
 
-	"flag plan deprecation":  {Absent, deprecationsShown},
-	"flag apply deprecation": {Absent, deprecationsShown},
-
 	"flag state show json-into": {Differs, "The document is that of Terraform 1.16, without a line before it."},
 	"flag workspace list json":  {Differs, "In Terraform's projects it is a document, as in Terraform 1.16."},
+
+	"flag plan deprecation":               {Differs, unknownLevel},
+	"flag apply deprecation":              {Differs, unknownLevel},
+	"flag apply suppress-forget-errors":   {Differs, forgetErrors},
+	"flag destroy suppress-forget-errors": {Differs, forgetErrors},
 
 	"flag show config": {Absent, ofShow},
 	"flag show plan":   {Absent, ofShow},
@@ -59,21 +61,13 @@ var remarks = map[string]Remark{
 		Moot, "Every result is written to the journal before the next step begins."},
 }
 
-// everywhere are remarks on flags of OpenTofu that many commands have.
-var everywhere = map[string]Remark{
-	"concise":                {Absent, "Progress is always shown."},
-	"consolidate-errors":     {Absent, bounds},
-	"consolidate-warnings":   {Absent, bounds},
-	"show-sensitive":         {Absent, "`output -json` and `show -json` show values that are sensitive."},
-	"suppress-forget-errors": {Absent, "There is no such error."},
-}
-
 const (
-	deprecationsShown = "All deprecation warnings are shown, each once."
-	keptByPlugins     = "An experiment of Terraform: states kept by plugins."
-	ofShow            = "`show` without arguments shows the state, with one a plan or a state in a file."
-	bounds            = "Of more than fifty problems with one title the others are counted."
-	notAShell         = "Shell operators such as `;`, `&` and `>` are ordinary characters, quoted or not; Terraform " +
+	keptByPlugins = "An experiment of Terraform: states kept by plugins."
+	ofShow        = "`show` without arguments shows the state, with one a plan or a state in a file."
+	unknownLevel  = "Another level than `module:all`, `module:local` and `module:none` is refused; OpenTofu takes it " +
+		"for `module:all`. Lines of JSON have all warnings in both."
+	forgetErrors = "There is such an error in projects of OpenTofu alone."
+	notAShell    = "Shell operators such as `;`, `&` and `>` are ordinary characters, quoted or not; Terraform " +
 		"drops what follows an unquoted one."
 	noWinRM   = "It is about WinRM; machines are reached by SSH, which Windows has, too."
 	oneOfOurs = "The message names the backends that are supported."

@@ -90,6 +90,16 @@ type Module struct {
 // SortedVariables returns the variables by name.
 func (m *Module) SortedVariables() []*Variable { return sortedBy(m.Variables, strings.Compare) }
 
+// FromElsewhere reports whether a module, or one around it, comes from elsewhere than a local directory.
+func (m *Module) FromElsewhere() bool {
+	for ; m != nil && m.Call != nil; m = m.Parent {
+		if m.Call.Kind != SourceLocal {
+			return true
+		}
+	}
+	return false
+}
+
 // SortedLocals returns the local values by name.
 func (m *Module) SortedLocals() []*Local { return sortedBy(m.Locals, strings.Compare) }
 

@@ -64,7 +64,7 @@ func (s *Surroundings) Variables(root *config.Module, o VariableOptions) (config
 		if _, given := raw[v.Name]; given && v.DeprecatedRange != nil {
 			block := hcl.RangeBetween(v.Range, *v.DeprecatedRange)
 			diags = append(diags, &diag.Diagnostic{Severity: diag.Warning, Summary: "Deprecated variable got a value",
-				Detail: v.Deprecated, Subject: v.DeprecatedRange, Context: &block})
+				Detail: v.Deprecated, Subject: v.DeprecatedRange, Context: &block, Extra: diag.Deprecation{}})
 		}
 	}
 	return raw, diags

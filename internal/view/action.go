@@ -41,6 +41,9 @@ func (w *planWriter) invocation(i *plan.Invocation) {
 		b = blockFromType(i.Type)
 	}
 	secrets := tfjson.InvocationSecrets(i, w.schemas)
+	if w.o.ShowSensitive {
+		secrets = nil
+	}
 	w.WriteString("    action " + quoted(i.Action.Resource.Type) + " " + quoted(i.Action.Resource.Name) + " {\n")
 	w.WriteString("        config {\n")
 	n := compareBlock(b, objectSides(cty.NullVal(i.Type), i.Config.Value, nil, secrets), nil)
@@ -133,11 +136,8 @@ func (t *text) action(e event.Event) bool {
 		said := "Action complete: " + invocationText(e.Invocation)
 		if e.Error != "" {
 			said = "Action errored: " + invocationText(e.Invocation)
-		} else {
-			t.mu.Lock()
-			t.done.invoke++
-			t.mu.Unlock()
 		}
+		t.countAction(e)
 		if t.live != nil {
 			t.live.End(invocationKey(e.Invocation), t.in(bold, said))
 			return true

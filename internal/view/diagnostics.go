@@ -14,7 +14,7 @@ func Diagnostics(o Options, list diag.List) string {
 	var b strings.Builder
 	w := diagnosticWriter{style: style{o.Color}, width: o.width()}
 	excerpts := tfjson.NewExcerpts(o.sources())
-	for _, g := range grouped(list, o.AllDiagnostics) {
+	for _, g := range grouped(o, list) {
 		b.WriteString(w.diagnostic(excerpts.Diagnostic(g.first), g.others))
 	}
 	return b.String()
@@ -36,33 +36,68 @@ type group struct {
 // doNotConsolidate is what the Extra of a diagnostic says when each of its kind is worth reading.
 type doNotConsolidate interface{ DoNotConsolidateDiagnostic() bool }
 
+// Deprecations is a choice of warnings of deprecated variables and output values of modules.
+type Deprecations uint8
+
+// The choices.
+const (
+	AllDeprecations   Deprecations = iota
+	LocalDeprecations              // those of modules in local directories
+	NoDeprecations
+)
+
+// Heard returns the problems that the text has: all but the warnings of deprecations that are not wanted.
+func (o Options) Heard(list diag.List) diag.List {
+	if o.Deprecations == AllDeprecations {
+		return list
+	}
+	var out diag.List
+	for _, d := range list {
+		deprecation, is := d.Extra.(diag.Deprecation)
+		if !is || o.Deprecations == LocalDeprecations && !deprecation.Remote {
+			out = append(out, d)
+		}
+	}
+	return out
+}
+
 // grouped folds warnings with the same summary together: a deprecated argument that is used a hundred times is one
 // thing to know. Those that point nowhere are often different behind the same summary, and stay apart. Of these and of
 // errors, the first of a kind are shown and the others counted.
-func grouped(list diag.List, all bool) []group {
+func grouped(o Options, list diag.List) []group {
 	var out []group
-	at := map[string]int{}
-	if !all {
-		list = bounded(list, func(d *diag.Diagnostic) bool { return foldable(d) || standsApart(d) })
+	at := map[sameTitle]int{}
+	list = o.Heard(list)
+	if !o.AllDiagnostics {
+		list = bounded(list, func(d *diag.Diagnostic) bool {
+			return o.foldable(d) || standsApart(d) || o.SeparateWarnings && d.Severity == diag.Warning
+		})
 	}
 	for _, d := range list {
-		if !foldable(d) {
+		if !o.foldable(d) {
 			out = append(out, group{first: d})
 			continue
 		}
-		if i, ok := at[d.Summary]; ok {
+		k := sameTitle{d.Severity, d.Summary}
+		if i, ok := at[k]; ok {
 			out[i].others++
 			continue
 		}
-		at[d.Summary] = len(out)
+		at[k] = len(out)
 		out = append(out, group{first: d})
 	}
 	return out
 }
 
 // foldable reports whether a diagnostic is shown once for all with its summary.
-func foldable(d *diag.Diagnostic) bool {
-	return d.Severity == diag.Warning && d.Subject != nil && !standsApart(d)
+func (o Options) foldable(d *diag.Diagnostic) bool {
+	if d.Subject == nil || standsApart(d) {
+		return false
+	}
+	if d.Severity == diag.Warning {
+		return !o.SeparateWarnings
+	}
+	return o.ConsolidateErrors
 }
 
 // standsApart reports whether a diagnostic is worth reading though there are others of its kind.
@@ -95,7 +130,7 @@ func (w diagnosticWriter) diagnostic(d tfjson.Diagnostic, others int) string {
 		b.WriteString(wrap(clean(d.Detail), width) + "\n")
 	}
 	if others > 0 {
-		b.WriteString("\n" + similar(others) + "\n")
+		b.WriteString("\n" + similar(others, d.Severity) + "\n")
 	}
 	if !w.on {
 		return "\n" + b.String()
@@ -122,11 +157,11 @@ func heading(summary string) string {
 	return strings.Join(lines, "\n")
 }
 
-func similar(n int) string {
+func similar(n int, what string) string {
 	if n == 1 {
-		return "(and one more similar warning elsewhere)"
+		return "(and one more similar " + what + " elsewhere)"
 	}
-	return fmt.Sprintf("(and %d more similar warnings elsewhere)", n)
+	return fmt.Sprintf("(and %d more similar %ss elsewhere)", n, what)
 }
 
 // place returns where the problem is, with the lines of source and what the operands were.
@@ -232,7 +267,7 @@ func CompactWarnings(o Options, list diag.List) string {
 	var b strings.Builder
 	s := style{o.Color}
 	b.WriteString("\n" + s.in(bold, s.in(yellow, "Warnings:")) + "\n\n")
-	for _, g := range grouped(list, o.AllDiagnostics) {
+	for _, g := range grouped(o, list) {
 		b.WriteString("- " + cleanLine(g.first.Summary) + "\n")
 		if r := g.first.Subject; r != nil {
 			fmt.Fprintf(&b, "  on %s line %d", cleanLine(r.Filename), r.Start.Line)

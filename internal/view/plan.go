@@ -347,9 +347,8 @@ func (w *planWriter) schema(c *plan.Change) *provider.Block {
 
 func (w *planWriter) sides(c *plan.Change) sides {
 	b := w.schema(c)
-	s := objectSides(c.Before.Value, c.After.Value,
-		tfjson.SecretsOf(orNull(c.Before.Value), c.Before.Sensitive, b), tfjson.SecretsOf(orNull(c.After.Value),
-			c.After.Sensitive, b))
+	s := objectSides(c.Before.Value, c.After.Value, w.o.secrets(orNull(c.Before.Value), c.Before.Sensitive, b),
+		w.o.secrets(orNull(c.After.Value), c.After.Sensitive, b))
 	s.replace = pathSetOf(c.ReplacePaths)
 	return s
 }
@@ -391,7 +390,7 @@ func (w *planWriter) outputs(outputs []*plan.OutputChange) string {
 	}
 	r := renderer{style: w.style, brief: w.brief}
 	for _, o := range sorted {
-		n := compareOutput(o)
+		n := compareOutput(o, w.o.ShowSensitive)
 		if n == nil || n.op == same {
 			continue
 		}
@@ -403,13 +402,15 @@ func (w *planWriter) outputs(outputs []*plan.OutputChange) string {
 	return r.String()
 }
 
-func compareOutput(o *plan.OutputChange) *node {
+// compareOutput returns the difference of an output value. Of a sensitive one it is only that there is one, unless all
+// is shown.
+func compareOutput(o *plan.OutputChange, all bool) *node {
 	s := sides{before: nullAsAbsent(o.Before), after: nullAsAbsent(o.After)}
 	if s.isEmpty() {
 		return nil
 	}
 	n := compare(cty.DynamicPseudoType, s)
-	if n.op == same || !o.Sensitive && !o.BeforeSensitive {
+	if n.op == same || all || !o.Sensitive && !o.BeforeSensitive {
 		return n // no plan shows that only the type changes, or what is sensitive
 	}
 	return &node{kind: secret, op: s.op()}

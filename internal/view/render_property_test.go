@@ -335,7 +335,7 @@ func renderOutputs(t *testing.T, data []byte) {
 	output := &state.Output{Value: before, Sensitive: sensitive}
 	builder.Fold(state.Edit{Output: &state.SetOutput{Name: "o", Value: output}})
 	var stored bytes.Buffer
-	if err := Outputs(&stored, builder.State()); err != nil {
+	if err := Outputs(Options{Out: &stored}, builder.State()); err != nil {
 		t.Fatal(err)
 	}
 	if err := State(Options{Out: &stored}, builder.State(), nil); err != nil {

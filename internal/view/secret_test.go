@@ -130,7 +130,7 @@ func TestSecretsNeverShow(t *testing.T) {
 	if err := Object(Options{Out: &out}, b.State(), object.Instance, schemas); err != nil {
 		t.Fatal(err)
 	}
-	if err := Outputs(&out, b.State()); err != nil {
+	if err := Outputs(Options{Out: &out}, b.State()); err != nil {
 		t.Fatal(err)
 	}
 	if strings.Contains(out.String(), tfjsontest.Canary) {

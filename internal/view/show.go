@@ -16,7 +16,7 @@ func State(o Options, s *state.State, schemas tfjson.Schemas) error {
 		_, err := io.WriteString(o.Out, "The state file is empty. No resources are represented.\n")
 		return err
 	}
-	w := stateWriter{renderer: renderer{style: style{o.Color}}, out: o.Out, schemas: schemas}
+	w := stateWriter{renderer: renderer{style: style{o.Color}}, o: o, schemas: schemas}
 	resources := s.Resources()
 	children := map[addr.ModuleInstance][]addr.ModuleInstance{}
 	of := map[addr.ModuleInstance][]*state.Resource{}
@@ -44,7 +44,7 @@ func Object(o Options, s *state.State, a addr.AbsResourceInstance, schemas tfjso
 	if r == nil || current == nil {
 		return fmt.Errorf("the state has no object %s", a)
 	}
-	w := stateWriter{renderer: renderer{style: style{o.Color}}, schemas: schemas}
+	w := stateWriter{renderer: renderer{style: style{o.Color}}, o: o, schemas: schemas}
 	if err := w.object(r, addr.Object{Instance: a}, current); err != nil {
 		return err
 	}
@@ -54,7 +54,7 @@ func Object(o Options, s *state.State, a addr.AbsResourceInstance, schemas tfjso
 
 type stateWriter struct {
 	renderer
-	out     io.Writer
+	o       Options
 	schemas tfjson.Schemas
 }
 
@@ -69,7 +69,7 @@ func (w *stateWriter) module(m addr.ModuleInstance, of map[addr.ModuleInstance][
 			return err
 		}
 		if w.Len() > 64<<10 {
-			if _, err := w.WriteTo(w.out); err != nil {
+			if _, err := w.WriteTo(w.o.Out); err != nil {
 				return err
 			}
 		}
@@ -137,7 +137,7 @@ func (w *stateWriter) object(r *state.Resource, a addr.Object, o *state.Object) 
 	w.WriteByte('\n')
 	res := r.Addr.Resource
 	w.WriteString(blockWord(res.Mode) + " " + quoted(res.Type) + " " + quoted(res.Name) + " {\n")
-	secrets := tfjson.SecretsOf(v, o.Sensitive, block)
+	secrets := w.o.secrets(v, o.Sensitive, block)
 	w.block(compareBlock(block, sides{before: v, after: v, hadSecret: secrets, secret: secrets}, nil), 0, true)
 	w.WriteByte('\n')
 	return nil
@@ -153,7 +153,7 @@ func (w *stateWriter) outputs(s *state.State) {
 	for _, name := range names {
 		o := s.Output(name)
 		w.WriteString(memberName(name) + " = ")
-		if o.Sensitive {
+		if o.Sensitive && !w.o.ShowSensitive {
 			w.WriteString("(sensitive value)\n")
 			continue
 		}

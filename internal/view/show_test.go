@@ -47,7 +47,7 @@ func TestOutputTextIsAsRecorded(t *testing.T) {
 		}
 		t.Run(c.Name, func(t *testing.T) {
 			var out bytes.Buffer
-			if err := Outputs(&out, c.State(t, "after.tfstate")); err != nil {
+			if err := Outputs(Options{Out: &out}, c.State(t, "after.tfstate")); err != nil {
 				t.Fatal(err)
 			}
 			if d := diffLines(want, out.String()); d != "" {

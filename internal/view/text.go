@@ -32,7 +32,7 @@ type text struct {
 
 func newText(o Options) *text {
 	t := &text{o: o, style: style{o.Color}}
-	if o.Size != nil {
+	if o.Size != nil && !o.Concise {
 		t.live = live.New(live.Options{Out: o.Out, Size: o.Size, Now: o.Now, Style: t.liveStyle})
 	}
 	t.watch = newWatch(o.now, func(e event.OperationStart, elapsed time.Duration) {
@@ -86,6 +86,10 @@ func (t *text) line(s string) {
 
 // Send shows an event as a line, if there is one for it.
 func (t *text) Send(e event.Event) {
+	if t.o.Concise {
+		t.briefly(e)
+		return
+	}
 	if t.action(e) || t.list(e) {
 		return
 	}
@@ -124,6 +128,18 @@ func (t *text) Send(e event.Event) {
 	}
 }
 
+// briefly takes note of what is done, and shows what is no progress.
+func (t *text) briefly(e event.Event) {
+	switch e := e.(type) {
+	case event.OperationDone:
+		t.count(e)
+	case event.ActionDone:
+		t.countAction(e)
+	case event.LockWaiting, event.Stopping:
+		t.other(e)
+	}
+}
+
 // other shows the events that look the same with and without a live display.
 func (t *text) other(e event.Event) {
 	switch e := e.(type) {
@@ -151,6 +167,14 @@ func (t *text) count(e event.OperationDone) {
 	t.mu.Lock()
 	t.done.done(e)
 	t.mu.Unlock()
+}
+
+func (t *text) countAction(e event.ActionDone) {
+	if e.Error == "" {
+		t.mu.Lock()
+		t.done.invoke++
+		t.mu.Unlock()
+	}
 }
 
 func provisionText(e event.ProvisionStart) string {
@@ -199,7 +223,7 @@ func stoppingText(e event.Stopping, o Options) string {
 
 // Diagnostics shows warnings on Out and errors on Err.
 func (t *text) Diagnostics(list diag.List) {
-	list = list.Sorted()
+	list = t.o.Heard(list.Sorted())
 	var warnings, errors diag.List
 	for _, d := range list {
 		if d.Severity == diag.Warning {
@@ -285,7 +309,9 @@ func (t *text) outputs(s *state.State) string {
 	}
 	var b strings.Builder
 	b.WriteString("\n" + t.in(bold, t.in(green, "Outputs:")) + "\n\n")
-	_ = Outputs(&b, s) // a builder takes everything
+	o := t.o
+	o.Out = &b
+	_ = Outputs(o, s) // a builder takes everything
 	return b.String()
 }
 

@@ -13,21 +13,20 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// Outputs writes the root output values as text, sensitive ones withheld: what `output` prints. It writes nothing for a
-// state without outputs.
-func Outputs(w io.Writer, s *state.State) error {
+// Outputs writes the root output values as text: what `output` prints. It writes nothing for a state without outputs.
+func Outputs(o Options, s *state.State) error {
 	var b bytes.Buffer
 	for _, name := range s.OutputNames() {
-		o := s.Output(name)
+		output := s.Output(name)
 		b.WriteString(clean(name) + " = ")
-		if o.Sensitive {
+		if output.Sensitive && !o.ShowSensitive {
 			b.WriteString("<sensitive>\n")
 			continue
 		}
-		writeExpression(&b, o.Value, 0)
+		writeExpression(&b, output.Value, 0)
 		b.WriteByte('\n')
 	}
-	_, err := w.Write(b.Bytes())
+	_, err := o.Out.Write(b.Bytes())
 	return err
 }
 

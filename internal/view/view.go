@@ -12,7 +12,8 @@
 // Object, Outputs and their like instead; the JSON documents of those are in internal/tfjson.
 //
 // All text that comes from outside (addresses, values, messages of providers and programs) passes one filter for
-// control characters before it is written, and values that are marked sensitive are never written.
+// control characters before it is written, and values that are marked sensitive are only written where ShowSensitive
+// asks for it.
 //
 // Send starts at most one goroutine, which writes the "still creating" lines; Close ends it and waits for it.
 package view
@@ -22,11 +23,14 @@ import (
 	"strings"
 	"time"
 
+	"github.com/zclconf/go-cty/cty"
+
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/event"
 	"github.com/tombolo-iac/tombolo/flavor"
 	"github.com/tombolo-iac/tombolo/internal/tfjson"
 	"github.com/tombolo-iac/tombolo/plan"
+	"github.com/tombolo-iac/tombolo/provider"
 	"github.com/tombolo-iac/tombolo/state"
 )
 
@@ -59,8 +63,17 @@ type Options struct {
 	StatePath string
 	// Automation leaves out advice on what to run next (TF_IN_AUTOMATION).
 	Automation bool
+	// Concise leaves the progress of operations out of the text: what they begin, how far they are, what they print.
+	Concise bool
+	// ShowSensitive shows in the text of plans, states and outputs what is marked as sensitive. JSON lines never do.
+	ShowSensitive bool
 	// AllDiagnostics shows every problem in full. Otherwise the first of each kind are, and the others counted.
 	AllDiagnostics bool
+	// ConsolidateErrors shows errors with one title once, and counts the others, as is done with warnings unless
+	// SeparateWarnings is set. Only those with a place count as alike.
+	ConsolidateErrors, SeparateWarnings bool
+	// Deprecations says which warnings of deprecated variables and outputs the text has.
+	Deprecations Deprecations
 	// CompactWarnings shows warnings without their details when there are no errors.
 	CompactWarnings bool
 	// Sources returns the text of the source files, by the names that ranges carry, when a diagnostic is to be shown:
@@ -226,8 +239,16 @@ func newBoth(o Options) *both {
 // ForPrograms returns the options of the lines that go to Into.
 func (o Options) ForPrograms() Options {
 	o.Out, o.Err, o.Into = o.Into, nil, nil
-	o.JSON, o.Color, o.Size = true, false, nil
+	o.JSON, o.Color, o.Size, o.ShowSensitive = true, false, nil, false
 	return o
+}
+
+// secrets are the parts of a value that are not shown.
+func (o Options) secrets(v cty.Value, paths []cty.Path, b *provider.Block) *tfjson.Secrets {
+	if o.ShowSensitive {
+		return nil
+	}
+	return tfjson.SecretsOf(v, paths, b)
 }
 
 // Send implements event.Sink.

@@ -29,6 +29,7 @@ types. This does not read the values of variables, the state or real objects.`,
 		Setup: func(c *command.Call) command.Run {
 			var noTests, query bool
 			c.DocumentFlags()
+			c.DeprecationFlag()
 			c.Flags.BoolVar(&noTests, "no-tests", false, "Do not check test files.")
 			c.Flags.BoolVar(&query, "query", false, "Check query files (.tfquery.hcl), too.")
 			c.ConstantFlags()
@@ -71,7 +72,7 @@ func validity(c *command.Call, diags diag.List) command.Outcome {
 		return command.Done
 	}
 	qualified := ""
-	if len(diags) > 0 {
+	if len(c.Heard(diags)) > 0 {
 		qualified = ", but there were some validation warnings\nas shown above"
 	}
 	fmt.Fprintf(c.Out, "%s The configuration is valid%s.\n\n", c.Green("Success!"), qualified)

@@ -75,6 +75,10 @@ type Call struct {
 	noColor bool
 	compact bool
 
+	concise, showSensitive                 bool
+	consolidateErrors, consolidateWarnings bool
+	deprecations                           view.Deprecations
+
 	form     form
 	intoName string  // of the file of -json-into
 	into     *Output // that file while the command runs
@@ -88,6 +92,10 @@ func (a *App) newCall(cmd *Command, path string) (*Call, Run) {
 	c.Flags.BoolVar(&c.noColor, "no-color", false, "Print no colors or other control sequences.")
 	c.Flags.BoolVar(&c.compact, "compact-warnings", false,
 		"If there are only warnings, show just their titles.")
+	c.Flags.BoolVar(&c.consolidateErrors, "consolidate-errors", false,
+		"Show errors with the same title and a place once, and count the others.")
+	c.Flags.BoolVar(&c.consolidateWarnings, "consolidate-warnings", true,
+		"Show each warning in full, not only the first of those with the same title.")
 	if cmd.Setup == nil {
 		return c, nil
 	}

@@ -2,6 +2,7 @@ package command
 
 import (
 	"context"
+	"errors"
 	"os"
 	"time"
 
@@ -9,6 +10,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/config"
 	"github.com/tombolo-iac/tombolo/internal/engine"
 	"github.com/tombolo-iac/tombolo/internal/suite/testfile"
+	"github.com/tombolo-iac/tombolo/internal/view"
 	"github.com/tombolo-iac/tombolo/state"
 )
 
@@ -48,6 +50,36 @@ func (c *Call) ConstantFlags() {
 		"Set a variable of the root module, as `NAME=VALUE`, for use in module sources and backend settings.")
 	c.Flags.Var(list{func(text string) { give(config.Option{File: true, Text: text}) }}, "var-file",
 		"Read variable values from `FILE`, for use in module sources and backend settings.")
+}
+
+// ConciseFlag declares -concise.
+func (c *Call) ConciseFlag() {
+	c.Flags.BoolVar(&c.concise, "concise", false, "Leave the progress of operations out of the text.")
+}
+
+// DeprecationFlag declares -deprecation.
+func (c *Call) DeprecationFlag() {
+	levels := map[string]view.Deprecations{"module:": view.AllDeprecations, "module:all": view.AllDeprecations,
+		"module:local": view.LocalDeprecations, "module:none": view.NoDeprecations}
+	c.Flags.Func("deprecation", "Which warnings of deprecated variables and outputs of modules are in the text: the "+
+		"`LEVEL` module:all, module:none, or module:local for those of modules in local directories alone. The "+
+		"default is module:all.", func(text string) error {
+		level, known := levels[text]
+		if !known {
+			return errors.New("expected module:all, module:local or module:none")
+		}
+		c.deprecations = level
+		return nil
+	})
+}
+
+// Heard returns the problems that the text has.
+func (c *Call) Heard(diags diag.List) diag.List { return c.ViewOptions().Heard(diags) }
+
+// SecretsFlag declares -show-sensitive.
+func (c *Call) SecretsFlag() {
+	c.Flags.BoolVar(&c.showSensitive, "show-sensitive", false,
+		"Show the values of what is sensitive in the text. Whoever sees it, or a log of it, can read them.")
 }
 
 // Locking are the flags of commands that take the lock of a state.

@@ -30,6 +30,8 @@ func (c *Call) ViewOptions() view.Options {
 		Out: c.Out, Err: c.Err, JSON: c.JSON, Color: c.Color(), Width: c.Width, Program: c.Program, Title: c.Title,
 		Tool: c.Flavor().Command(), LanguageVersion: c.LanguageVersion(),
 		Command: c.Path, StatePath: c.StatePath, Automation: c.Automated(), CompactWarnings: c.compact,
+		ConsolidateErrors: c.consolidateErrors, SeparateWarnings: !c.consolidateWarnings, Deprecations: c.deprecations,
+		Concise: c.concise, ShowSensitive: c.showSensitive,
 		Sources: c.Sources, AllDiagnostics: c.Getenv("TOMBOLO_ALL_DIAGNOSTICS") != "",
 	}
 	if c.live() {

@@ -26,6 +26,7 @@ if you request one by name, and in JSON documents.`,
 			o := &outputs{}
 			c.StateReadFlags(&o.files)
 			c.DocumentFlags()
+			c.SecretsFlag()
 			c.Flags.BoolVar(&o.raw, "raw", false, "Print one value without quotes and without a newline.")
 			return func(ctx context.Context) command.Outcome { return runOutput(ctx, c, o) }
 		},
@@ -102,7 +103,7 @@ func allOutputs(c *command.Call, s *state.State) command.Outcome {
 	if len(s.OutputNames()) == 0 {
 		return noOutputs(c)
 	}
-	return c.Finish("Failed to show outputs", view.Outputs(c.Out, s))
+	return c.Finish("Failed to show outputs", view.Outputs(c.ViewOptions(), s))
 }
 
 func noOutputs(c *command.Call) command.Outcome {

@@ -28,6 +28,7 @@ With -json, the document contains sensitive values in plain text.`,
 		Setup: func(c *command.Call) command.Run {
 			c.ConstantFlags()
 			c.DocumentFlags()
+			c.SecretsFlag()
 			return func(ctx context.Context) command.Outcome {
 				switch len(c.Args) {
 				case 0:

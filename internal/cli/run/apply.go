@@ -8,6 +8,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/flavor"
 	"github.com/tombolo-iac/tombolo/internal/cli/command"
 	"github.com/tombolo-iac/tombolo/internal/engine"
 	"github.com/tombolo-iac/tombolo/plan"
@@ -46,6 +47,8 @@ func setupApply(c *command.Call, destroy bool) func(context.Context) command.Out
 	c.StateWriteFlags(&p.StateFiles)
 	var approved bool
 	c.Flags.BoolVar(&approved, "auto-approve", false, "Do not ask for approval.")
+	c.Flags.BoolVar(&p.forgetting, "suppress-forget-errors", false, "It is no error when a destroy leaves objects "+
+		"behind because of destroy = false. It is one in projects of OpenTofu alone.")
 	return func(ctx context.Context) command.Outcome {
 		c.StatePath = p.Out
 		switch {
@@ -108,13 +111,27 @@ func (s *session) perform(pl *plan.Plan, values map[string]cty.Value, diags diag
 		c.Report(diags)
 		return command.Failed
 	}
-	if diags.HasErrors() {
+	if diags = diags.Extend(s.leftBehind(pl, diags)); diags.HasErrors() {
 		c.Report(diags)
 		return command.Failed
 	}
 	c.Report(diags)
 	c.View().Applied(pl, after)
 	return command.Done
+}
+
+// leftBehind reports objects that a destroy has only forgotten, as OpenTofu does: to scripts there, success means that
+// nothing is left.
+func (s *session) leftBehind(pl *plan.Plan, diags diag.List) diag.List {
+	n := pl.Summary().Forget
+	if s.flags.forgetting || pl.Mode != plan.Destroy || n == 0 || diags.HasErrors() ||
+		s.call.Flavor() != flavor.OpenTofu {
+		return nil
+	}
+	return diag.List{}.Errorf(nil, "Destroy was successful but left behind forgotten instances", "Objects that the "+
+		"plan names (%d in all) have left the state and were not destroyed, because their configuration says "+
+		"destroy = false. They still exist, and nothing manages them. With -suppress-forget-errors that is no error.",
+		n)
 }
 
 // approve asks whether to perform a plan.

@@ -24,6 +24,7 @@ type planning struct {
 	targetFiles, exceptFiles      []string
 	invoke                        []string
 	parallelism                   int
+	forgetting                    bool // a destroy that leaves objects behind is no error
 	input                         bool
 	generate                      string
 	dir                           string // of the configuration; empty: the working directory
@@ -44,6 +45,9 @@ func (p *planning) flags(c *command.Call) {
 		"Replace the instance at `ADDRESS` even if it has no changes. May be given more than once.")
 	c.StringsFlag(&p.invoke, "invoke", "Only invoke the action at `ADDRESS`, such as action.TYPE.NAME.")
 	p.limits(c)
+	c.ConciseFlag()
+	c.SecretsFlag()
+	c.DeprecationFlag()
 }
 
 // choice declares the flags that select a part of the configuration.

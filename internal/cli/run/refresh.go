@@ -21,6 +21,8 @@ func Refresh() *command.Command {
 			c.StateWriteFlags(&p.StateFiles)
 			p.choice(c)
 			p.limits(c)
+			c.ConciseFlag()
+			c.DeprecationFlag()
 			return func(ctx context.Context) command.Outcome {
 				if len(c.Args) > 0 {
 					return c.TooMany(0)

@@ -24,6 +24,7 @@ func cmdStateShow() *command.Command {
 			var files command.StateFiles
 			c.StateReadFlags(&files)
 			c.DocumentFlags()
+			c.SecretsFlag()
 			return func(ctx context.Context) command.Outcome {
 				if len(c.Args) != 1 {
 					return c.WrongNumber("Exactly one argument expected.")

@@ -26,7 +26,7 @@ func (l *linker) deprecatedOutput(of any, t hcl.Traversal, ref addr.Reference) {
 	origin := child.Module.Path.String() + "." + ref.Output
 	warning := diag.List(nil).Warnf(usePlace(of, t.SourceRange()), "Deprecated value used",
 		"%s\n\nThe deprecation originates from %s.", o.Deprecated, origin)[0]
-	warning.Extra = diag.Deprecation{Origin: origin}
+	warning.Extra = diag.Deprecation{Origin: origin, Remote: child.Module.FromElsewhere()}
 	if l.s.Kind == SlotResource {
 		warning.Address = l.s.ConfigAddr().String()
 	}
@@ -81,8 +81,8 @@ func element(e hcl.Expression, at hcl.Range) hcl.Expression {
 	return e
 }
 
-// deprecatedArgument warns of an argument for a variable that its module is going to give up.
-func (s *Slot) deprecatedArgument() {
+// deprecatedArgument warns of an argument for a variable that its module m is going to give up.
+func (s *Slot) deprecatedArgument(m *config.Module) {
 	v := s.Variable
 	if v.DeprecatedRange == nil || s.Arg == nil {
 		return
@@ -90,7 +90,9 @@ func (s *Slot) deprecatedArgument() {
 	if given, diags := s.Arg.Value(nil); !diags.HasErrors() && given.IsNull() {
 		return
 	}
-	s.warnings = s.warnings.Warnf(s.Arg.Range().Ptr(), "Deprecated variable got a value", "%s", v.Deprecated)
+	s.warnings = append(s.warnings, &diag.Diagnostic{Severity: diag.Warning, Subject: s.Arg.Range().Ptr(),
+		Summary: "Deprecated variable got a value", Detail: v.Deprecated,
+		Extra: diag.Deprecation{Remote: m.FromElsewhere()}})
 }
 
 // deprecatedRootOutputs refuses to deprecate what nobody could be told of.

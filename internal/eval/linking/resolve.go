@@ -491,7 +491,7 @@ func (p *Program) linkVariable(u *Unit, s *Slot) {
 	s.fault(PartValidations, diag.List(nil).AppendHCL(hclDiags))
 	if attr := content.Attributes[s.Name]; attr != nil {
 		s.Arg = attr.Expr
-		s.deprecatedArgument()
+		s.deprecatedArgument(u.Module)
 		outer := &linker{p: p, u: u.Parent, s: s, deps: map[int]bool{}}
 		inRefs := s.Refs
 		s.Refs = nil
