@@ -62,6 +62,11 @@ func documentOf(s Step, run Run) any {
 	}
 	switch s.Verb {
 	case "show":
+		if slices.ContainsFunc(s.Args, func(arg string) bool {
+			return arg == "-config" || strings.HasPrefix(arg, "-module=")
+		}) {
+			return nil // which the library does not know
+		}
 		if fields, _ := decode(run.Stdout).(map[string]any); fields["resource_changes"] != nil ||
 			fields["planned_values"] != nil {
 			return new(tfjson.Plan)

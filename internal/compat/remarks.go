@@ -26,10 +26,6 @@ var remarks = map[string]Remark{
 	"flag apply suppress-forget-errors":   {Differs, forgetErrors},
 	"flag destroy suppress-forget-errors": {Differs, forgetErrors},
 
-	"flag show config": {Absent, ofShow},
-	"flag show plan":   {Absent, ofShow},
-	"flag show state":  {Absent, ofShow},
-
 	"argument module source": {Differs, "Mercurial, S3, Google Cloud Storage and archives packed with " +
 		"xz are refused, and so are packages with links that lead out of them."},
 	"argument resource/connection cacert":   {Refused, noWinRM},
@@ -63,7 +59,6 @@ var remarks = map[string]Remark{
 
 const (
 	keptByPlugins = "An experiment of Terraform: states kept by plugins."
-	ofShow        = "`show` without arguments shows the state, with one a plan or a state in a file."
 	unknownLevel  = "Another level than `module:all`, `module:local` and `module:none` is refused; OpenTofu takes it " +
 		"for `module:all`. Lines of JSON have all warnings in both."
 	forgetErrors = "There is such an error in projects of OpenTofu alone."

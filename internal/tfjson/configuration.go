@@ -2,11 +2,14 @@ package tfjson
 
 import (
 	"cmp"
+	"io"
 	"maps"
 	"slices"
 	"strings"
 
 	"github.com/hashicorp/hcl/v2"
+	"github.com/zclconf/go-cty/cty"
+	ctyjson "github.com/zclconf/go-cty/cty/json"
 
 	"github.com/tombolo-iac/tombolo/addr"
 	"github.com/tombolo-iac/tombolo/internal/config"
@@ -17,18 +20,41 @@ import (
 // configuration writes what stands in the files, unevaluated: expressions as constants or as lists of what they
 // mention.
 func (s *stream) configuration(cfg *config.Config, schemas Schemas) {
-	c := configWriter{stream: s, files: cfg.Files, schemas: schemas,
-		keys: map[*config.Module]map[addr.LocalProviderConfig]string{}}
+	c := configWriter{stream: s, schemas: schemas}
+	c.write(cfg)
+}
+
+func (c *configWriter) write(cfg *config.Config) {
+	c.files, c.keys = cfg.Files, map[*config.Module]map[addr.LocalProviderConfig]string{}
 	c.collectProviders(cfg.Root)
-	s.open('{')
+	c.open('{')
 	c.providerConfigs()
-	s.key("root_module")
+	c.key("root_module")
 	c.module(cfg.Root)
-	s.close('}')
+	c.close('}')
+}
+
+// Configuration writes the document of a configuration: that of plans, with the members that OpenTofu has in it.
+func Configuration(w io.Writer, cfg *config.Config, schemas Schemas) error {
+	return configurationAlone(w, cfg, configWriter{schemas: schemas, more: true})
+}
+
+// Module writes the document of one module, which needs neither providers nor other modules: that of a configuration
+// without expressions.
+func Module(w io.Writer, cfg *config.Config) error {
+	return configurationAlone(w, cfg, configWriter{more: true, alone: true})
+}
+
+func configurationAlone(w io.Writer, cfg *config.Config, c configWriter) error {
+	c.stream = newStream(w)
+	c.write(cfg)
+	return c.end()
 }
 
 type configWriter struct {
 	*stream
+	more    bool // members that OpenTofu has beside those of Terraform
+	alone   bool // what is known of a module without evaluating anything
 	files   map[string][]byte
 	schemas Schemas
 	// keys holds, for each module, the keys in provider_config of the configurations that it calls by a name.
@@ -162,7 +188,7 @@ func (c *configWriter) module(m *config.Module) {
 		}
 		c.close('}')
 	}
-	if resources := stored(m.SortedResources()); len(resources) > 0 {
+	if resources := c.resources(m); len(resources) > 0 {
 		c.key("resources")
 		c.open('[')
 		for _, r := range resources {
@@ -221,12 +247,25 @@ func (c *configWriter) declaredActions(m *config.Module) {
 	}
 }
 
+// resources returns those of a module that have members of their own.
+func (c *configWriter) resources(m *config.Module) []*config.Resource {
+	if !c.alone {
+		return stored(m.SortedResources())
+	}
+	return byMode(slices.DeleteFunc(m.SortedResources(), func(r *config.Resource) bool {
+		return r.Addr.Mode == addr.Action
+	}))
+}
+
 // stored returns the resources that have objects in the state, in the order of this document, which is not that of
 // state and changes.
 func stored(resources []*config.Resource) []*config.Resource {
-	resources = slices.DeleteFunc(resources, func(r *config.Resource) bool {
+	return byMode(slices.DeleteFunc(resources, func(r *config.Resource) bool {
 		return r.Addr.Mode == addr.Ephemeral || r.Addr.Mode == addr.Action
-	})
+	}))
+}
+
+func byMode(resources []*config.Resource) []*config.Resource {
 	slices.SortStableFunc(resources, func(a, b *config.Resource) int { return cmp.Compare(a.Addr.Mode, b.Addr.Mode) })
 	return resources
 }
@@ -237,8 +276,16 @@ func (c *configWriter) output(o *config.Output) {
 	if o.Sensitive {
 		c.memberBool("sensitive", true)
 	}
-	c.key("expression")
-	c.expression(o.Expr)
+	if c.more && o.Ephemeral {
+		c.memberBool("ephemeral", true)
+	}
+	if c.more {
+		c.optional("deprecated", o.Deprecated)
+	}
+	if !c.alone {
+		c.key("expression")
+		c.expression(o.Expr)
+	}
 	c.dependsOn(o.DependsOn)
 	c.optional("description", o.Description)
 	c.close('}')
@@ -247,6 +294,9 @@ func (c *configWriter) output(o *config.Output) {
 func (c *configWriter) variable(v *config.Variable) {
 	c.key(v.Name)
 	c.open('{')
+	if c.more {
+		c.moreOfVariable(v)
+	}
 	if !v.Required() {
 		c.key("default")
 		c.value(v.Default)
@@ -256,6 +306,25 @@ func (c *configWriter) variable(v *config.Variable) {
 		c.memberBool("sensitive", true)
 	}
 	c.close('}')
+}
+
+// moreOfVariable writes the members of a variable that OpenTofu has.
+func (c *configWriter) moreOfVariable(v *config.Variable) {
+	if v.ConstraintType != cty.NilType && v.ConstraintType != cty.DynamicPseudoType {
+		if b, err := ctyjson.MarshalType(v.ConstraintType); err == nil {
+			c.key("type")
+			c.rawBytes(b)
+		}
+	}
+	for _, m := range []struct {
+		name string
+		is   bool
+	}{{"required", v.Required()}, {"ephemeral", v.Ephemeral}} {
+		if m.is {
+			c.memberBool(m.name, true)
+		}
+	}
+	c.optional("deprecated", v.Deprecated)
 }
 
 func (c *configWriter) resource(r *config.Resource) {
@@ -273,6 +342,10 @@ func (c *configWriter) resource(r *config.Resource) {
 		}
 		c.close(']')
 	}
+	if c.alone {
+		c.close('}')
+		return
+	}
 	if rt := c.schemas.ResourceType(r.Provider, r.Addr); rt != nil {
 		c.expressions(r.Body, rt.Block)
 		c.memberInt("schema_version", rt.Version)
@@ -288,7 +361,7 @@ func (c *configWriter) provisioner(p *config.Provisioner) {
 	c.open('{')
 	c.member("type", p.Type)
 	attributes, _ := p.Body.JustAttributes()
-	if len(attributes) > 0 {
+	if len(attributes) > 0 && !c.alone {
 		c.key("expressions")
 		c.open('{')
 		for _, name := range slices.Sorted(maps.Keys(attributes)) {
@@ -306,8 +379,10 @@ func (c *configWriter) moduleCall(call *config.ModuleCall, child *config.Module)
 	if child != nil {
 		c.expressions(call.Body, variablesBlock(child))
 	}
-	c.optionalExpression("count_expression", call.Count)
-	c.optionalExpression("for_each_expression", call.ForEach)
+	if !c.alone {
+		c.optionalExpression("count_expression", call.Count)
+		c.optionalExpression("for_each_expression", call.ForEach)
+	}
 	if child != nil {
 		c.key("module")
 		c.module(child)

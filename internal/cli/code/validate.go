@@ -4,10 +4,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"path"
-	"path/filepath"
-
-	"github.com/hashicorp/hcl/v2"
 
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/internal/cli/command"
@@ -90,7 +86,7 @@ func validate(ctx context.Context, c *command.Call, dir string, query bool) diag
 		diags = diags.Extend(project.Validate(ctx))
 	}
 	if dir != "." {
-		diags = seenFromHere(diags, dir)
+		diags = command.SeenFromHere(diags, dir)
 	}
 	return diags
 }
@@ -134,21 +130,4 @@ func validateModule(ctx context.Context, c *command.Call, run *testfile.Run) dia
 	}
 	defer project.Close()
 	return diags.Extend(project.Validate(ctx))
-}
-
-// seenFromHere makes file names relative to the working directory: in the configuration, they are relative to its own.
-func seenFromHere(diags diag.List, dir string) diag.List {
-	out := make(diag.List, len(diags))
-	for i, d := range diags {
-		moved := *d
-		for _, rng := range []**hcl.Range{&moved.Subject, &moved.Context} {
-			if *rng != nil {
-				to := **rng
-				to.Filename = path.Join(filepath.ToSlash(dir), to.Filename)
-				*rng = &to
-			}
-		}
-		out[i] = &moved
-	}
-	return out
 }

@@ -1,7 +1,10 @@
 package command
 
 import (
+	"path"
 	"path/filepath"
+
+	"github.com/hashicorp/hcl/v2"
 
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/internal/engine"
@@ -159,4 +162,21 @@ func (c *Call) Settings() (*settings.Settings, diag.List) {
 		c.beside(diags.OnlyWarnings())
 	}
 	return set, diags.OnlyErrors()
+}
+
+// SeenFromHere makes file names relative to the working directory: in the configuration, they are relative to its own.
+func SeenFromHere(diags diag.List, dir string) diag.List {
+	out := make(diag.List, len(diags))
+	for i, d := range diags {
+		moved := *d
+		for _, rng := range []**hcl.Range{&moved.Subject, &moved.Context} {
+			if *rng != nil {
+				to := **rng
+				to.Filename = path.Join(filepath.ToSlash(dir), to.Filename)
+				*rng = &to
+			}
+		}
+		out[i] = &moved
+	}
+	return out
 }

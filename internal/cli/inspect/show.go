@@ -7,9 +7,11 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"os"
 
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/internal/cli/command"
+	"github.com/tombolo-iac/tombolo/internal/config"
 	"github.com/tombolo-iac/tombolo/internal/engine"
 	"github.com/tombolo-iac/tombolo/internal/tfjson"
 	"github.com/tombolo-iac/tombolo/internal/view"
@@ -20,7 +22,8 @@ import (
 func Show() *command.Command {
 	return &command.Command{
 		Name: "show", Short: "Show the state or a saved plan", Args: "[FILE]",
-		Long: `Show the current state, or the plan or state in a file.
+		Long: `Show the current state, or the plan or state in a file. Options say which of them is meant, and show the
+configuration or a module for programs.
 
 With -json, the document contains sensitive values in plain text.`,
 		Example: `~ show
@@ -29,17 +32,85 @@ With -json, the document contains sensitive values in plain text.`,
 			c.ConstantFlags()
 			c.DocumentFlags()
 			c.SecretsFlag()
-			return func(ctx context.Context) command.Outcome {
-				switch len(c.Args) {
-				case 0:
-					return showState(ctx, c)
-				case 1:
-					return showFile(ctx, c, c.Args[0])
-				}
-				return c.TooMany(1)
-			}
+			w := &shown{}
+			c.Flags.BoolVar(&w.state, "state", false, "Show the current state.")
+			c.Flags.StringVar(&w.plan, "plan", "", "Show the plan in `FILE`.")
+			c.Flags.BoolVar(&w.config, "config", false, "Show the configuration. It needs -json.")
+			c.Flags.StringVar(&w.module, "module", "",
+				"Show what the module in `DIR` consists of, though nothing that it needs is installed. It needs -json.")
+			return func(ctx context.Context) command.Outcome { return w.show(ctx, c) }
 		},
 	}
+}
+
+// shown is what the options of show ask for.
+type shown struct {
+	state, config bool
+	plan, module  string
+}
+
+func (w *shown) show(ctx context.Context, c *command.Call) command.Outcome {
+	asked := 0
+	for _, is := range []bool{w.state, w.plan != "", w.config, w.module != ""} {
+		if is {
+			asked++
+		}
+	}
+	switch {
+	case w.config && !c.Document:
+		return c.Misuse("JSON output required for configuration",
+			"A configuration is shown to programs alone: give -json beside -config.")
+	case w.module != "" && !c.Document:
+		return c.Misuse("JSON output required for module",
+			"A module is shown to programs alone: give -json beside -module.")
+	case asked > 0 && len(c.Args) > 0:
+		return c.Misuse("Unexpected command line arguments", "An option says already what to show, and %q was given, "+
+			"too. Leave it out.", c.Args[0])
+	case asked > 1:
+		return c.Misuse("Conflicting object types to show",
+			"One thing can be shown at a time: give one of -state, -plan=FILE, -config and -module=DIR.")
+	case len(c.Args) > 1:
+		return c.TooMany(1)
+	case w.plan != "":
+		return showPlan(ctx, c, w.plan)
+	case w.config:
+		return showConfig(ctx, c)
+	case w.module != "":
+		return showModule(ctx, c, w.module)
+	case len(c.Args) == 1:
+		return showFile(ctx, c, c.Args[0])
+	}
+	return showState(ctx, c)
+}
+
+// showConfig shows the configuration with the schemas of its providers.
+func showConfig(ctx context.Context, c *command.Call) command.Outcome {
+	project, diags := c.Load(ctx, command.ProjectOptions{})
+	if diags = diags.OnlyErrors(); len(diags) > 0 {
+		return c.End(diags)
+	}
+	defer project.Close()
+	if project.Config().IsEmpty() {
+		return c.End(diags.Errorf(nil, "No configuration files", "This directory has no configuration (no .tf files). "+
+			"Create one, or change to the directory that has them (-chdir)."))
+	}
+	return c.Finish("Failed to show the configuration", tfjson.Configuration(c.Documents(), project.Config(),
+		project.Schemas(nil)))
+}
+
+// showModule shows a module by its files alone.
+func showModule(ctx context.Context, c *command.Call, dir string) command.Outcome {
+	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
+		return c.End(diag.List{}.Errorf(nil, "Failed to read module directory",
+			"There is no directory %s that can be read.", dir))
+	}
+	load := c.ConfigOptions()
+	load.Dir, load.RootOnly = dir, true
+	cfg, diags := config.Load(ctx, load)
+	if diags = diags.OnlyErrors(); len(diags) > 0 {
+		return c.End(command.SeenFromHere(diags, dir))
+	}
+	return c.Finish("Failed to show the module", tfjson.Module(c.Documents(), cfg))
 }
 
 func showState(ctx context.Context, c *command.Call) command.Outcome {
