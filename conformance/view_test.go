@@ -96,9 +96,10 @@ func written(text string, n *normaliser) any {
 	return map[string]any{"events": eventGroups(text, n), "diagnostics": found}
 }
 
-// isStream reports whether a text is lines of JSON, which commands of OpenTofu print that have documents elsewhere, or
-// text alone.
-func isStream(text string) bool { return strings.HasPrefix(text, `{"@level":`) }
+// isStream reports whether a text is lines of OpenTofu, of which more commands print them than of Terraform.
+func isStream(text string) bool {
+	return strings.HasPrefix(text, `{"@level":`) && strings.Contains(text, `"@module":"tofu.ui"`)
+}
 
 // generatedBlocks returns the blocks that -generate-config-out wrote: terraform writes them in the order in which it
 // happened to make them. The remark above them is ours.
