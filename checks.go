@@ -131,8 +131,8 @@ func (o PlanOptions) engine(out engine.PlanOptions) (engine.PlanOptions, diag.Li
 			"plan.Destroy or plan.RefreshOnly.", uint8(o.Mode))
 	}
 	if len(o.Targets) > 0 && len(o.Exclude) > 0 {
-		diags = diags.Errorf(nil, "Invalid combination of options", "PlanOptions.Targets and PlanOptions.Exclude ask "+
-			"for different things: leave one of them out.")
+		diags = diags.Errorf(nil, "Invalid combination of options", "PlanOptions.Targets and PlanOptions.Exclude "+
+			"conflict: remove one of them.")
 	}
 	if o.Invoke != "" {
 		out.Invoke, more = targets(addr.ParseTarget, []string{o.Invoke})

@@ -40,7 +40,7 @@ func usable(v cty.Value) error {
 	case v.ContainsMarked():
 		return errors.New("it has marks; a variable is sensitive when its block says so")
 	case !v.IsWhollyKnown():
-		return errors.New("it is not wholly known")
+		return errors.New("it is not fully known")
 	}
 	return cty.Walk(v, func(_ cty.Path, v cty.Value) (bool, error) {
 		if v.Type().IsCapsuleType() {

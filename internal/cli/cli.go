@@ -89,8 +89,8 @@ func survive(a *command.App, run func() command.Outcome) (o command.Outcome) {
 			if of, ok := problem.(*graph.Panic); ok {
 				problem, stack = of.Value, of.Stack
 			}
-			fmt.Fprintf(a.Err, "\n%s crashed, which is a bug in it. What it was doing is in the journal beside the "+
-				"state, and the next command says what that is.\n\npanic: %s\n\n%s", a.Title, panicText(problem), stack)
+			fmt.Fprintf(a.Err, "\n%s crashed, which is a bug in it. Its last operation is in the journal beside the "+
+				"state, and the next command reports it.\n\npanic: %s\n\n%s", a.Title, panicText(problem), stack)
 			o = command.Failed
 		}
 	}()
@@ -112,7 +112,7 @@ func check(out *command.Output, stderr io.Writer, o command.Outcome) command.Out
 	if err == nil {
 		return o
 	}
-	fmt.Fprintf(stderr, "\nError: Failed to write the output\n\nThe command has done its work, but not all that it "+
-		"says could be written to standard output: %s.\n", err)
+	fmt.Fprintf(stderr, "\nError: Failed to write the output\n\nThe command succeeded, but part of its output could "+
+		"not be written to standard output: %s.\n", err)
 	return command.Failed
 }

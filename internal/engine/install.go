@@ -209,8 +209,8 @@ func (s *Surroundings) recordNewBackend(root *config.Module, more map[string]cty
 	if recorded != nil {
 		if _, diags = s.Backend(root); !diags.HasErrors() && len(more) > 0 && !configured.SamePlace(recorded) {
 			diags = diags.Errorf(nil, "Backend configuration changed", "The arguments of the backend are not those of "+
-				"the record. Give these again, or decide about the state: \"%s init -migrate-state\" copies it to the "+
-				"new place, \"%[1]s init -reconfigure\" uses the state that is there. Nothing was changed.",
+				"the record. Give these again, or decide about the state: \"%s init -migrate-state\" copies it to "+
+				"the new location, \"%[1]s init -reconfigure\" uses the state that is there. Nothing was changed.",
 				s.program())
 		}
 		return diags

@@ -372,7 +372,7 @@ func (w *wal) there(end int64) error {
 		return nil
 	case err == nil:
 		w.whole = true
-		return fmt.Errorf("another program has put something else in the place of the journal %s", w.path)
+		return fmt.Errorf("another program has replaced the journal %s", w.path)
 	case !isGone(err):
 		return nil // the disk cannot tell, and the file that is open was just written
 	}

@@ -126,7 +126,7 @@ func TestHostileServersAreRefused(t *testing.T) {
 			"401", "token"}},
 		"discovery": {"/.well-known/terraform.json", text("<html>"), []string{
 			"the services of the host example.com", "text/html"}},
-		"another archive": {archive, text("evil"), []string{"was changed on the way"}},
+		"another archive": {archive, text("evil"), []string{"was changed in transit"}},
 		"no archive":      {archive, http.NotFound, []string{"404"}},
 		"not protected": {archive, func(w http.ResponseWriter, r *http.Request) {
 			http.Redirect(w, r, "http://example.com/", http.StatusFound)

@@ -48,7 +48,7 @@ dependency lock file, for this platform or for others. Nothing is installed.`,
 func (l locking) run(ctx context.Context, c *command.Call) (diags diag.List) {
 	if l.folder != "" && l.network != "" {
 		return diags.Errorf(nil, "Invalid installation method options",
-			"The options -fs-mirror and -net-mirror exclude each other: leave one of them out.")
+			"The options -fs-mirror and -net-mirror conflict: remove one of them.")
 	}
 	platforms, diags := targets(l.platforms)
 	project, more := c.Load(ctx, command.ProjectOptions{NoPlugins: true})
@@ -112,7 +112,7 @@ func saveLock(c *command.Call, lock, locked lockfile.File, records []plugins.Rec
 		}
 	}
 	if same {
-		c.Tell("\nSuccess! The lock file has all of these checksums already.\n")
+		c.Tell("\nSuccess! The lock file already has all of these checksums.\n")
 		return diags
 	}
 	c.Tell("\nSuccess! The lock file %s has changed: review and commit it.\n", lockfile.Name)

@@ -85,12 +85,12 @@ func runImport(ctx context.Context, c *command.Call, p *planning, address, id st
 	diags = diags.Extend(more)
 	if !diags.HasErrors() && s.run.IsOpen(target) { // whoever names the object has said what became of its creation
 		diags = diags.Extend(s.run.Recover(s.ctx, target, engine.Recovery{Retry: true}, nil))
-		say("%s: its interrupted creation is settled by that", target)
+		say("%s: this resolves its interrupted creation", target)
 	}
 	if !c.Report(diags) || !s.release() {
 		return command.Failed
 	}
-	c.Tell("\n%s\n\nThe object is now in the state under its address, and %s manages it from here on.\n\n",
+	c.Tell("\n%s\n\nThe object is now in the state, and %s manages it from now on.\n\n",
 		c.Green("Import successful!"), c.Title)
 	return command.Done
 }
@@ -106,7 +106,7 @@ func importTarget(c *command.Call, address string) (target addr.AbsResourceInsta
 	t, diags := addr.TargetFromTraversal(traversal)
 	if !diags.HasErrors() && t.IsModule() {
 		diags = diags.Errorf(traversal.SourceRange().Ptr(), "Invalid address",
-			"%s is a module. An object is imported as an instance of a resource: %s.aws_instance.web.", t, t)
+			"%s is a module. Objects can only be imported as instances of a resource: %s.aws_instance.web.", t, t)
 	}
 	return addr.AbsResourceInstance{Module: t.Module, Resource: t.Resource, Key: t.Key}, diags
 }
@@ -132,7 +132,7 @@ func importable(cfg *config.Config, target addr.AbsResourceInstance) diag.List {
 		blocks = append(blocks, addr.AbsResourceInstance{Module: target.Module, Resource: r})
 	}
 	block := addr.AbsResource{Module: target.Module, Resource: target.Resource}
-	advice := fmt.Sprintf("Write its block in %s before it is imported, for example:\n\n%s", where, example)
+	advice := fmt.Sprintf("Write its block in %s before you import it, for example:\n\n%s", where, example)
 	if meant := diag.DidYouMean(block.String(), addr.Names(blocks)); meant != "" {
 		advice = meant[1:] + "\n\n" + advice
 	}

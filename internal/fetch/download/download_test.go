@@ -242,16 +242,16 @@ func TestServersCannotSendUsAnywhere(t *testing.T) {
 	p := newPlace(t)
 	for i, c := range []struct{ said, want string }{
 		{"file:///etc", "on this machine"}, {"git::file:///etc", "on this machine"}, {"file::/etc", "on this machine"},
-		{"git::ext::sh -c id", "may not choose"},
+		{"git::ext::sh -c id", "servers may not"},
 		{"http://web.example/x.zip", "not protected by TLS"}, {"git::http://web.example/x", "not protected by TLS"},
 		{"corp/net/aws", "not the address of a package"},
 		{"s3::https://s3.amazonaws.com/b/k.zip", "Amazon S3"}, {"git::ssh://-oProxyCommand=id/x", "option"},
 		{"./page?n=1", "more than 10 times"}, {strings.Repeat("x", 20_000), "bytes"},
-		{"file::https:///etc", "on this machine"}, {"file::https://web.example/etc", "may not choose"},
+		{"file::https:///etc", "on this machine"}, {"file::https://web.example/etc", "servers may not"},
 		{"file::http:///etc", "on this machine"}, {"git::https:///etc", "on this machine"},
-		{"http::file:///etc", "on this machine"}, {"https::ssh://web.example/x.zip", "may not choose"},
-		{"ssh://web.example/x", "may not choose"},
-		{"", "is not an archive"}, {"https://web.example/x.zip//../..", "leads out"},
+		{"http::file:///etc", "on this machine"}, {"https::ssh://web.example/x.zip", "servers may not"},
+		{"ssh://web.example/x", "servers may not"},
+		{"", "is not an archive"}, {"https://web.example/x.zip//../..", "outside of the"},
 	} {
 		path := fmt.Sprint("/page", i)
 		p.Answer("web.example", path, func(w http.ResponseWriter, _ *http.Request) {
@@ -406,7 +406,7 @@ func TestRepositoriesAreJudgedBeforeTheyAreWritten(t *testing.T) {
 	git.Add("up", map[string]string{"a/l": "-> ../../x"})
 	git.Add("good", map[string]string{"main.tf": "", "a/l": "-> ../main.tf"}, map[string]string{"main.tf": "2"})
 	for name, want := range map[string]string{"many": "more than 40 files", "large": "more than 1048576 bytes",
-		"link": "leads out", "up": "leads out"} {
+		"link": "outside of the", "up": "outside of the"} {
 		p.refuses("git::https://git.example/"+name+".git", want)
 		p.refuses("git::https://git.example/"+name+".git?depth=1", want)
 	}

@@ -201,7 +201,7 @@ func TestHostileArchivesAreRefusedAndLeaveNothing(t *testing.T) {
 		"pipe": {[]zip.FileHeader{program, header("pipe", 0o644|fs.ModeNamedPipe)},
 			"neither a file nor a folder"},
 		"setuid":         {[]zip.FileHeader{program, header("root", 0o755|fs.ModeSetuid)}, "special permissions"},
-		"twice":          {[]zip.FileHeader{program, program}, "is there twice"},
+		"twice":          {[]zip.FileHeader{program, program}, "appears twice"},
 		"too deep":       {[]zip.FileHeader{program, header(strings.Repeat("d/", 100)+"x", 0o644)}, "folders deep"},
 		"too many":       {manyHeaders(20_001), "more than 20000"},
 		"file as folder": {[]zip.FileHeader{program, header(program.Name+"/x", 0o644)}, "is a file"},

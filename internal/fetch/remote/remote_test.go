@@ -205,7 +205,7 @@ func TestAWrongDescriptionIsRefused(t *testing.T) {
 			"describes a package for windows_amd64"},
 		"another file":        {func(d map[string]any) { d["filename"] = "x.zip" }, `has none for "x.zip"`},
 		"a path":              {func(d map[string]any) { d["filename"] = "../x.zip" }, "not the name of a file"},
-		"an unknown protocol": {func(d map[string]any) { d["protocols"] = []string{"9.0"} }, "speaks version 9.0"},
+		"an unknown protocol": {func(d map[string]any) { d["protocols"] = []string{"9.0"} }, "uses version 9.0"},
 		"a wrong type":        {func(d map[string]any) { d["filename"] = 3 }, "where a string is expected"},
 		"a local address":     {func(d map[string]any) { d["download_url"] = "file:///etc/passwd" }, "cannot be used"},
 		"a password": {func(d map[string]any) { d["download_url"] = "https://a:secret@x.example/" },
@@ -319,8 +319,8 @@ func TestABadArchiveIsRefused(t *testing.T) {
 		answer http.HandlerFunc
 		want   string
 	}{
-		"changed":   {content(append(bytes.Clone(archive), 0)), "was changed on the way"},
-		"empty":     {content(nil), "was changed on the way"},
+		"changed":   {content(append(bytes.Clone(archive), 0)), "was changed in transit"},
+		"empty":     {content(nil), "was changed in transit"},
 		"not there": {http.NotFound, "404"},
 		"cut": {func(out http.ResponseWriter, _ *http.Request) {
 			out.Header().Set("Content-Length", fmt.Sprint(len(archive)))
@@ -410,7 +410,7 @@ func TestANetworkMirrorStatesHashes(t *testing.T) {
 		"of the files":   {`"hashes":["` + fetchtest.FilesHash(archive) + `","h1:other"]`, packages.Checksum, ""},
 		"of the archive": {`"hashes":["` + fetchtest.ArchiveHash(archive) + `"]`, packages.Checksum, ""},
 		"unknown scheme": {`"hashes":["h9:x"]`, 0, "unsupported kinds"},
-		"wrong":          {fmt.Sprintf(`"hashes":["zh:%x"]`, sha256.Sum256(nil)), 0, "the mirror states"},
+		"wrong":          {fmt.Sprintf(`"hashes":["zh:%x"]`, sha256.Sum256(nil)), 0, "the mirror lists"},
 		"a wrong type":   {`"hashes":"x"`, 0, "where a list is expected"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -133,7 +133,7 @@ func TestHostileTarArchivesAreRefusedAndLeaveNothing(t *testing.T) {
 			"special permissions"},
 		"setgid": {[]entry{{tar.Header{Name: "su", Mode: 0o2755, Typeflag: tar.TypeReg}, "x"}},
 			"special permissions"},
-		"twice":    {[]entry{file("a", "1"), file("./a", "2")}, "is there twice"},
+		"twice":    {[]entry{file("a", "1"), file("./a", "2")}, "appears twice"},
 		"too deep": {[]entry{file(strings.Repeat("d/", 100)+"x", "x")}, "folders deep"},
 		"too many": {many, "more than 50 entries"},
 		"remarks":  {remarks, "more than 65536 bytes"},
@@ -281,8 +281,8 @@ func TestArchivesThatAreNoneAreNamed(t *testing.T) {
 		content []byte
 		want    string
 	}{
-		"empty":      {nil, "what is at x is not an archive"},
-		"page":       {[]byte("<html>"), "what is at x is not an archive"},
+		"empty":      {nil, "the content of x is not a gzip archive"},
+		"page":       {[]byte("<html>"), "the content of x is not a gzip archive"},
 		"cut":        {whole[:len(whole)/2], "cut off"},
 		"no entries": {tarGz(t), "there are no files in it"},
 		"folders": {tarGz(t, entry{header: tar.Header{Name: "d", Typeflag: tar.TypeDir, Mode: 0o755}}),

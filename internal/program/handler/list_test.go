@@ -84,7 +84,7 @@ func TestListsThatCannotBeUsedSayWhy(t *testing.T) {
 		`{"results": {}}`:    `there is no array`,
 		`{"results": ["x"]}`: `results[0] must be an object`,
 		`{"results": [{"identity": {"id": "a"}, "object": {}}, {"id": "b"}]}`:                     `results[1] must be an object`,
-		`{"results": [{"identity": {"id": null}}]}`:                                               `does not name the object`,
+		`{"results": [{"identity": {"id": null}}]}`:                                               `is incomplete`,
 		`{"results": [{"identity": {"nme": "x"}}]}`:                                               `nme`,
 		`{"results": [{"identity": {"id": "a"}, "object": {"nme": "x"}}]}`:                        `nme`,
 		`{"results": [{"identity": {"id": "a"}, "object": {"secret": "hush hush", "size": []}}]}`: `size`,
@@ -117,7 +117,7 @@ func TestWhatCannotBeListedSaysWhatToAdd(t *testing.T) {
 	f, _ := newToy(t, handler.Options{})
 	d := drive(t, f)
 	text, ok, err := invoke.Ask(t.Context(), d.p, "list", "toy_fixed", []byte(`{}`))
-	if ok || err != nil || !strings.Contains(string(text), `add \"list\" to what it implements`) {
+	if ok || err != nil || !strings.Contains(string(text), `\"list\" to its \"implements\"`) {
 		t.Errorf("got %s, %v", text, err)
 	}
 }

@@ -82,7 +82,7 @@ func TestBadSessionsSayWhatToChange(t *testing.T) {
 		"no result": {"", []string{`neither "result" nor "error"`}},
 		"both":      {"", []string{`both "result" and "error"`}},
 		"odd error": {"", []string{`is not like {"code": 1`}},
-		"missing":   {"null", []string{"does not know the action create", "no such method"}},
+		"missing":   {"null", []string{"does not support the action create", "no such method"}},
 		"error":     {"null", []string{"it answered with error 1", "quota exceeded"}},
 		"half":      {"half", []string{"No DNS"}},
 		"close out": {"", []string{"in the middle of the session"}},

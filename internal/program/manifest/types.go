@@ -68,7 +68,7 @@ func (b blockReader) fields(into fields) fields {
 func (b blockReader) finish(v *node) {
 	if v.Get("block") != nil && (v.Get("attributes") != nil || v.Get("block_types") != nil) {
 		b.r.errorf(at(v, "block"),
-			`Attributes and blocks stand either in "block" or beside it; here some are in both places.`)
+			`Put all attributes and blocks either in "block" or beside it, not in both places.`)
 	}
 	for _, name := range slices.Sorted(maps.Keys(b.block.Blocks)) {
 		if b.block.Attributes[name] != nil {
@@ -121,7 +121,7 @@ func (r *reader) resourceType(kind provider.ResourceKind, name string, v *node) 
 			r.object(v, "The retry", fields{
 				"attempts": func(v *node) {
 					if r.count(&t.Retry.Attempts)(v); v.Text == "0" {
-						r.errorf(v, "At least one attempt is needed; the first one counts, too.")
+						r.errorf(v, "At least one attempt is required; this includes the first.")
 					}
 				},
 				"delay": func(v *node) { t.Retry.Delay = r.duration(v, "The delay") },
@@ -151,8 +151,7 @@ func (r *reader) resourceType(kind provider.ResourceKind, name string, v *node) 
 		}
 	}
 	if kind != provider.ManagedResource && !b.own && rt.Block.HasWriteOnly() {
-		r.errorf(v, "Only resources have write-only attributes: there is nothing that the values of other types are "+
-			"kept out of.")
+		r.errorf(v, "Only resources have write-only attributes: the values of other types are never stored.")
 	}
 	return rt
 }
@@ -179,7 +178,7 @@ func (r *reader) checkImport(v *node, t *Type, rt *provider.ResourceType) {
 	case a.Type != cty.String:
 		r.errorf(v.Get("import"), "The attribute %q that takes the id of an import must be a string.", t.Import)
 	case a.WriteOnly:
-		r.errorf(v.Get("import"), "The attribute %q is write-only, so the id of an import would be kept nowhere.",
+		r.errorf(v.Get("import"), "The attribute %q is write-only, so the id of an import would not be stored.",
 			t.Import)
 	}
 }
@@ -268,10 +267,10 @@ func (b blockReader) blocks(v *node) map[string]*provider.NestedBlock {
 				`The block %q needs a "nesting_mode": one block ("single", "group"), or many ("list", "set", "map").`,
 				name)
 		case nb.MaxItems > 0 && nb.MinItems > nb.MaxItems:
-			r.errorAt(at, "Between %d and %d blocks is not possible.", nb.MinItems, nb.MaxItems)
+			r.errorAt(at, "The minimum of %d blocks is greater than the maximum of %d.", nb.MinItems, nb.MaxItems)
 		case nb.Nesting == provider.NestingSingle && (nb.MinItems > 1 || nb.MaxItems > 1),
 			(nb.Nesting == provider.NestingGroup || nb.Nesting == provider.NestingMap) && nb.MinItems+nb.MaxItems > 0:
-			r.errorAt(at, "Limits have no meaning in this nesting mode.")
+			r.errorAt(at, "Limits have no effect in this nesting mode.")
 		case nb.Nesting == provider.NestingSet && (nb.HasWriteOnly() || nb.Block.ImpliedType().HasDynamicTypes()):
 			r.errorAt(at, "A set of blocks cannot hold write-only attributes, nor such of any type.")
 		default:
@@ -366,9 +365,9 @@ func (b blockReader) defaultValue(v *node, a *provider.Attribute, w *Words) {
 		b.r.errorf(v, "The default does not satisfy the attribute's own keywords: %s",
 			sentence(w.Check.Problem(given, true)))
 	case given.IsNull():
-		b.r.errorf(v, "A default of null is what an attribute without a default has.")
+		b.r.errorf(v, "A default of null is the same as no default. Remove it.")
 	case !a.Optional && !(a.Required || a.WriteOnly):
-		b.r.errorf(v, `Only an attribute that is "optional" has use for a default.`)
+		b.r.errorf(v, `Only an "optional" attribute can have a default.`)
 	default:
 		w.Default = given
 		a.Computed = true // what is planned may differ from what is configured
@@ -394,18 +393,18 @@ func (b blockReader) checkAttribute(name string, at int, a *provider.Attribute, 
 	case a.Required && (a.Optional || a.Computed):
 		say(`is "required", so it can be neither "optional" nor "computed", nor have a default.`)
 	case a.WriteOnly && a.Computed:
-		say("is write-only, so its value is kept nowhere: it can be neither computed nor have a default.")
+		say("is write-only, so its value is not stored: it cannot be computed or have a default.")
 	case a.WriteOnly && w.ForceNew:
-		say("is write-only, so nobody knows whether it has changed, and it cannot force a replacement. Put force_new "+
-			"on an attribute beside it, such as %q.", name+"_version")
+		say("is write-only, so changes cannot be detected, and it cannot force a replacement. Set force_new on "+
+			"another attribute, such as %q.", name+"_version")
 	case w.Stable && !a.Computed:
-		say(`is "stable", which only has a meaning for one that is "computed".`)
+		say(`is "stable", which only has an effect on a "computed" attribute.`)
 	case w.ForceNew && !a.Required && !a.Optional:
 		say(`cannot be set, so it cannot force a replacement: "force_new" has no meaning.`)
 	case (w.Check != nil || w.ForceNew || w.Default != cty.NilVal) && (b.computed || !a.Required && !a.Optional):
 		say(`cannot be set, so "force_new", "default" and "json_schema" have no meaning.`)
 	case w.AsText && !HoldsNumbers(a.ImpliedType()):
-		say(`holds no numbers, and the encoding only tells how these are sent.`)
+		say(`has no numbers, but the encoding is only for numbers.`)
 	case !b.managed && (w.ForceNew || w.Stable):
 		say("does not belong to a resource, which alone can be changed and replaced: remove force_new and stable.")
 	}
