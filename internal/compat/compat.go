@@ -1,14 +1,14 @@
-// Package compat holds what Terraform has, and says of each piece how it is here: docs/compatibility.md.
+// Package compat lists the features of Terraform and OpenTofu and how Tombolo supports each of them. It generates
+// docs/compatibility.md.
 //
-// The facts (terraform.json) are a list of names: commands and their flags, the blocks of the language with their
-// arguments, functions, backends, settings and variables of the environment. They were asked of Terraform itself where
-// it answers, by the same tests that compare them with it again where there is one: its help texts, its list of
-// functions, and which names it takes in which block. What no one can ask it for is taken from its documentation.
+// The facts (terraform.json, opentofu.json) are lists of names: commands and their flags, the blocks of the language
+// with their arguments, functions, backends, settings and environment variables. Most of them come from the programs
+// themselves: their help texts, their lists of functions, and the names they accept in each block. If a program is
+// installed, tests compare its list with it again. The rest comes from documentation.
 //
-// Whether Tombolo knows a name is asked of Tombolo: its table of commands, its table of functions, and the same
-// configurations that Terraform was asked with. A remark (remarks.go) says where it does otherwise, or what it answers
-// instead; a proof is a case in which the piece is used, in the conformance corpus or the scripts of the command line
-// (proofs.json).
+// Whether Tombolo supports a name is read from its table of commands, its table of functions, and the same
+// configurations that the programs were tested with. A remark (remarks.go) describes a difference, or the error. A proof
+// is a case that uses the feature, in the conformance corpus or the scripts of the command line (proofs.json).
 //
 //	go test ./internal/compat            # does everything still agree?
 //	go test ./internal/compat -update    # write the documents, and proofs where there are none
@@ -203,11 +203,10 @@ const preface = `# Compatibility with Terraform %[1]s and OpenTofu %[2]s
 
 <!-- Generated: do not edit. "go test ./internal/compat -update" writes this page. -->
 
-This page lists what Terraform %[1]s has, what OpenTofu %[2]s has beside it, and how Tombolo supports it. It is generated
-from lists of features (` + "`terraform.json` and `opentofu.json` in `internal/compat`" + `, which a test compares with the real
-programs where they are there), from Tombolo's own tables and decoders, and from remarks (` + "`remarks.go`" + `). A test fails if the
-page claims something that Tombolo does not have, or if it is not up to date. [newer.md](newer.md) describes the features
-that came after Terraform 1.11.
+This page lists the features of Terraform %[1]s, the additional features of OpenTofu %[2]s, and how Tombolo supports
+each of them. It is generated from three sources: lists of features (` + "`terraform.json` and `opentofu.json` in\n`internal/compat`" + `, which a test compares with the real programs if they are installed), Tombolo's own tables and
+decoders, and remarks (` + "`remarks.go`" + `). A test fails if the page claims something that Tombolo does not have, or if it
+is out of date. [newer.md](newer.md) describes the features that are newer than Terraform 1.11.
 
 | state | meaning |
 |---|---|
@@ -215,18 +214,18 @@ that came after Terraform 1.11.
 | differs | it works, and the remark describes the difference |
 | answered with an error | Tombolo knows it and refuses it; the message says what to do instead |
 | not yet | it is missing |
-| without meaning | it has no effect here, because there is nothing that it could change |
+| without meaning | it has no effect in Tombolo |
 
-The last column names a test case that uses the feature: ` + "`TOPIC/NAME`" + ` is ` + "`conformance/testdata/TOPIC/NAME.txtar`" + `, which runs in both programs and
-compares them; ` + "`cli/NAME`" + ` is a script of the command line, ` + "`internal/cli/testdata/NAME.txtar`" + `. Intended differences inside of such cases
-are listed in ` + "`conformance/intended.json`" + `.
+The last column names a test case that uses the feature. ` + "`TOPIC/NAME` is\n`conformance/testdata/TOPIC/NAME.txtar`" + `, which runs in both programs and compares the results. ` + "`cli/NAME`" + ` is a
+script of the command line, ` + "`internal/cli/testdata/NAME.txtar`. `conformance/intended.json`" + ` lists the intended
+differences in these cases.
 `
 
 const beside = `
 ## What OpenTofu %s has beside this
 
-How Tombolo works on projects of OpenTofu is described in [opentofu.md](opentofu.md). What OpenTofu has in common with
-Terraform is listed above.
+[opentofu.md](opentofu.md) describes how Tombolo works with projects of OpenTofu. Features that OpenTofu shares with
+Terraform are listed above.
 `
 
 type document struct {

@@ -319,8 +319,7 @@ type PassedProvider struct {
 	InParentRange hcl.Range
 }
 
-// Resource is a resource, data or ephemeral block, an action block, whose Body is that of its config
-// block, or a list block.
+// Resource is a resource, data, ephemeral, list or action block. The Body of an action block is that of its config block.
 type Resource struct {
 	Addr   addr.Resource
 	Module *Module
