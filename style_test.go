@@ -180,6 +180,20 @@ var turns = []struct {
 	{regexp.MustCompile(`is done all the same`), "say that it may have happened, and what to check"},
 	{regexp.MustCompile(`slip of the pen`), "ask whether the other was meant"},
 	{regexp.MustCompile(`^("\S+":\s+)?"(Gives|Tells) `), `"Returns", "Reports whether"`},
+	{regexp.MustCompile(`\b[Aa]sk nothing\b`), `"do not ask for input"`},
+	{regexp.MustCompile(`ask for different things`), `"conflict"`},
+	{regexp.MustCompile(`[Ww]ithout someone who answers`), `"without interactive input"`},
+	{regexp.MustCompile(`which no state is\b|\bno state holds that`), `"the limit for a state"`},
+	{regexp.MustCompile(`greater than %d bytes`), `"larger than"`},
+	{regexp.MustCompile(`\bor look whether\b|[Ww]hatever answers there|what answers at`), `"check", "the server"`},
+	{regexp.MustCompile(`what the document says of`), `"the document's record of"`},
+	{regexp.MustCompile(`the journal in the bucket has what was done`), `"the results so far"`},
+	{regexp.MustCompile(`nobody can tell\b.*"`), `"it is not known"`},
+	{regexp.MustCompile(`[Bb]elongs? on standard error`), `"write messages to standard error"`},
+	{regexp.MustCompile(`^// \w+ makes an? (error|blob) of\b`), `"returns the error for"`},
+	{regexp.MustCompile(`^// \w+ is what came of\b`), `"is the result of"`},
+	{regexp.MustCompile(`^// \w+ takes secrets out of\b`), `"removes secrets from"`},
+	{regexp.MustCompile(`^// \w+ asks (nobody|the \w+ nothing)\b|It asks (nobody|the \w+ nothing)\b`), `"sends no requests"`},
 }
 
 // No comment, message or document has a turn of the list.

@@ -8,8 +8,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/cli/command"
 )
 
-// absent are commands of Terraform that are not here, each with what to do instead. They are in no list; whoever types
-// one, or runs a script that does, gets more than "no such command".
+// absent returns the commands of Terraform that Tombolo does not have. They are hidden, and explain what to do instead.
 func absent() []*command.Command {
 	const tokens = `~~ does not log in to services. Instead, write the token into the CLI configuration file (.terraformrc in
 the home directory):
@@ -33,7 +32,7 @@ programs can run the commands of ~~ with -json, or use the Go package github.com
 	}
 }
 
-// instead makes a command that says what to do instead.
+// instead returns a command that explains what to do instead.
 func instead(name, short, long string) *command.Command {
 	return &command.Command{
 		Name: name, Short: short, Long: long, Hidden: true, Exits: "1  Always: this command does nothing.",
@@ -47,7 +46,7 @@ func instead(name, short, long string) *command.Command {
 	}
 }
 
-// env is the name that workspaces once had. Its members are those of workspace, and say so.
+// env returns the family with the old name of workspace. Its members are those of workspace, with a warning.
 func env(workspace *command.Command) *command.Command {
 	family := &command.Command{
 		Name: "env", Short: "The old name of workspace", Hidden: true,

@@ -39,7 +39,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/program/handler"
 )
 
-// Main runs the command that the arguments of the process ask for, and returns its exit code.
+// Main runs the command of the process arguments, and returns its exit code.
 func Main() int {
 	out := command.NewOutput(os.Stdout)
 	a := &command.App{Surroundings: engine.Surroundings{Environ: os.Environ()}, In: command.NewInput(os.Stdin),
@@ -97,8 +97,8 @@ func survive(a *command.App, run func() command.Outcome) (o command.Outcome) {
 	return run()
 }
 
-// panicText returns what a report says of a panic. The runtime quotes no values. All other texts may, and nobody can
-// tell a secret in them any more; where they come from stands in the stack.
+// panicText returns the text of a panic for a report. Only panics of the runtime never quote values. All other texts
+// may contain secrets, so only their type is reported; the stack shows where they come from.
 func panicText(problem any) string {
 	if err, ok := problem.(runtime.Error); ok {
 		return err.Error()
@@ -106,7 +106,7 @@ func panicText(problem any) string {
 	return fmt.Sprintf("%T (its text is withheld because it could show a value that is sensitive)", problem)
 }
 
-// check makes a failure of an outcome whose report is not whole.
+// check returns a failure if the output of a command could not be written completely.
 func check(out *command.Output, stderr io.Writer, o command.Outcome) command.Outcome {
 	err := out.Err()
 	if err == nil {

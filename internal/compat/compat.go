@@ -7,8 +7,8 @@
 // installed, tests compare its list with it again. The rest comes from documentation.
 //
 // Whether Tombolo supports a name is read from its table of commands, its table of functions, and the same
-// configurations that the programs were tested with. A remark (remarks.go) describes a difference, or the error. A proof
-// is a case that uses the feature, in the conformance corpus or the scripts of the command line (proofs.json).
+// configurations that the programs were tested with. A remark (remarks.go) describes a difference, or the error. A
+// proof is a case that uses the feature, in the conformance corpus or the scripts of the command line (proofs.json).
 //
 //	go test ./internal/compat            # does everything still agree?
 //	go test ./internal/compat -update    # write the documents, and proofs where there are none
@@ -289,7 +289,7 @@ func (d *document) commands() {
 }
 
 func (d *document) language() {
-	d.printf("\n%s Blocks and arguments\n\nBlocks are written `name { }`, arguments without braces. The arguments "+
+	d.printf("\n%s Blocks and arguments\n\nBlocks are written `name { }`, arguments without braces. The arguments\n"+
 		"of a resource that its provider declares are not listed.\n", d.level)
 	for _, path := range slices.Sorted(maps.Keys(d.facts.Bodies)) {
 		body := d.facts.Bodies[path]

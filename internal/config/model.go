@@ -319,7 +319,8 @@ type PassedProvider struct {
 	InParentRange hcl.Range
 }
 
-// Resource is a resource, data, ephemeral, list or action block. The Body of an action block is that of its config block.
+// Resource is a resource, data, ephemeral, list or action block. The Body of an action block is that of its config
+// block.
 type Resource struct {
 	Addr   addr.Resource
 	Module *Module

@@ -23,7 +23,8 @@ import (
 const spoolManifest = `{
   "protocol": 1, "name": "slow", "command": ["sh", "./slow.sh"],
   "schema": {"resource_schemas": {"slow_thing": {"implements": ["create", "update", "delete"], "attributes": {
-    "id": {"type": "string", "computed": true, "stable": true}, "text": {"type": "string", "required": true, "sensitive": true}, "serial": {"type": "number", "computed": true}
+    "id": {"type": "string", "computed": true, "stable": true}, "text": {"type": "string",
+"required": true, "sensitive": true}, "serial": {"type": "number", "computed": true}
   }}}}
 }`
 

@@ -59,7 +59,7 @@ type ProviderOptions struct {
 	Progress func(plugins.Step)
 }
 
-// Installation is what came of installing providers. The lock file is not written yet: see its Result.
+// Installation is the result of installing providers. The lock file is not written yet: see its Result.
 type Installation struct {
 	plugins.Result
 	Wanted   plugins.Wanted

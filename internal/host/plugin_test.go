@@ -103,7 +103,8 @@ func TestAProgramThatTheSystemDoesNotRunIsExplained(t *testing.T) {
 	for name, c := range map[string]struct{ text, want string }{
 		"interpreter missing": {"#! /nonexistent/python3 -I\nprint()\n",
 			`the interpreter in its first line does not exist: "/nonexistent/python3 -I"`},
-		"windows line ends":      {"#!/bin/sh\r\nexit\r\n", `the interpreter in its first line does not exist: "/bin/sh\r"`},
+		"windows line ends": {"#!/bin/sh\r\nexit\r\n",
+			`the interpreter in its first line does not exist: "/bin/sh\r"`},
 		"script without a start": {"import grpc\n", "needs a first line with #!"},
 		"another system":         {"MZ\x90\x00\x03\xff\xff", "another system or processor"},
 		"empty":                  {"", "#!"},

@@ -316,7 +316,7 @@ func (a *attempt) expect(diags diag.List, complain bool) (out diag.List) {
 	return out
 }
 
-// failing makes an error of what a check block found: a test is there to find it.
+// failing converts the warning of a check block to an error: in a test, it is a failure.
 func failing(d *diag.Diagnostic) *diag.Diagnostic {
 	if c, ok := eval.Condition(d); !ok || c.Kind != "check" || d.Severity != diag.Warning {
 		return d

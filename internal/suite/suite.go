@@ -75,7 +75,7 @@ func (s Status) String() string {
 	return [...]string{"pending", "skip", "pass", "fail", "error"}[s]
 }
 
-// Outcome is what came of one run.
+// Outcome is the result of one run.
 type Outcome struct {
 	Run     *testfile.Run
 	Status  Status
@@ -89,7 +89,7 @@ type Outcome struct {
 	Project *engine.Project
 }
 
-// Result is what came of everything.
+// Result is the result of all files.
 type Result struct {
 	Files  []*FileResult
 	Status Status
@@ -97,7 +97,7 @@ type Result struct {
 	Interrupted bool
 }
 
-// FileResult is what came of one file.
+// FileResult is the result of one file.
 type FileResult struct {
 	File   *testfile.File
 	Status Status

@@ -10,7 +10,7 @@ import (
 	"sync"
 )
 
-// Result is what came of a check.
+// Result is the result of a check.
 type Result struct {
 	Name     string
 	Problems []string // none: the provider passed

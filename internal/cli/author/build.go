@@ -106,10 +106,10 @@ func build(ctx context.Context, c *command.Call, o buildOptions) command.Outcome
 	return c.End(diags)
 }
 
-// defaultOut is the folder for what is made.
+// defaultOut is the default of -out.
 const defaultOut = "dist"
 
-// develop makes the folder of -dev.
+// develop creates the folder of -dev.
 func develop(c *command.Call, o buildOptions, source addr.Provider) command.Outcome {
 	if len(o.platforms)+len(o.hosts)+len(o.exclude) > 0 || o.key != "" {
 		return c.Misuse("Nothing is packed",

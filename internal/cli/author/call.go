@@ -72,7 +72,7 @@ func call(ctx context.Context, c *command.Call, subject, input string) command.O
 	return command.Done
 }
 
-// request reads the request. An empty one is that without members.
+// request reads the request. An empty file is a request without members.
 func request(ctx context.Context, c *command.Call, input string) ([]byte, error) {
 	var text []byte
 	var err error
@@ -87,7 +87,7 @@ func request(ctx context.Context, c *command.Call, input string) ([]byte, error)
 	return text, err
 }
 
-// named starts the provider of the flag -provider. What is there as a file or folder is meant as such.
+// named starts the provider of the flag -provider. An existing file or folder takes precedence over an address.
 func named(ctx context.Context, c *command.Call, subject string) (provider.Provider, diag.List) {
 	if _, err := os.Stat(subject); err != nil && !strings.HasPrefix(subject, ".") {
 		if address, err := addr.ParseProvider(subject); err == nil {

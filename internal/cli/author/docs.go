@@ -104,7 +104,7 @@ func isFolder(name string) bool {
 	return err == nil && info.IsDir()
 }
 
-// offered finds the provider and asks for its schema.
+// offered finds the provider and reads its schema.
 func offered(ctx context.Context, c *command.Call, source string) (addr.Provider, *provider.Schema, diag.List) {
 	var address addr.Provider
 	if source != "" {
@@ -119,7 +119,7 @@ func offered(ctx context.Context, c *command.Call, source string) (addr.Provider
 	return offeredHere(ctx, c, address)
 }
 
-// offeredByProgram asks a provider that is no installed one.
+// offeredByProgram reads the schema of a provider that is not installed.
 func offeredByProgram(ctx context.Context, c *command.Call, program string, address addr.Provider) (addr.Provider,
 	*provider.Schema, diag.List) {
 	address, p, diags := started(ctx, c, program, address)
@@ -130,7 +130,7 @@ func offeredByProgram(ctx context.Context, c *command.Call, program string, addr
 	return address, schema, diags.Extend(more)
 }
 
-// schemaOf asks a provider for its schema, and ends it.
+// schemaOf reads the schema of a provider, and ends it.
 func schemaOf(ctx context.Context, p provider.Provider) (*provider.Schema, diag.List) {
 	schema, diags := p.Schema(ctx)
 	if err := p.Close(); err != nil {
@@ -139,7 +139,7 @@ func schemaOf(ctx context.Context, p provider.Provider) (*provider.Schema, diag.
 	return schema, diags
 }
 
-// offeredHere takes a provider of the configuration in the working directory.
+// offeredHere reads the schema of a provider of the configuration in the working directory.
 func offeredHere(ctx context.Context, c *command.Call, address addr.Provider) (addr.Provider, *provider.Schema,
 	diag.List) {
 	project, diags := c.Load(ctx, command.ProjectOptions{})
@@ -177,7 +177,7 @@ func offeredHere(ctx context.Context, c *command.Call, address addr.Provider) (a
 	return address, schema, diags.Extend(more)
 }
 
-// outdated returns what -check found.
+// outdated returns the problems that -check found.
 func outdated(c *command.Call, dir string, d reference.Difference) diag.List {
 	if d.IsEmpty() {
 		fmt.Fprintf(c.Out, "The documentation in %s is up to date.\n", dir)

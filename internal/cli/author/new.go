@@ -30,7 +30,7 @@ that is written beside them. A provider in Go is a plugin with its own Go module
 	}
 }
 
-// beginning is a command that begins a thing of a kind, in one of the languages, by a function.
+// beginning returns a command that writes a new provider or store in one of the languages.
 func beginning(c *command.Call, kind, usual string, languages []string,
 	begin func(c *command.Call, name, lang, dir string) diag.List) command.Run {
 	lang := c.Flags.String("lang", usual, "The `LANGUAGE`: "+strings.Join(languages, ", ")+".")

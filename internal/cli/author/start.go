@@ -20,8 +20,8 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// started starts a provider that someone names on a command line: a plugin, or the folder of a program provider. Its
-// name names the provider, if nothing else does.
+// started starts a provider that a command line names: a plugin, or the folder of a program provider. The file's name
+// is the default for the provider's name.
 func started(ctx context.Context, c *command.Call, program string, address addr.Provider) (addr.Provider,
 	provider.Provider, diag.List) {
 	info, err := os.Stat(program)
@@ -55,7 +55,7 @@ func started(ctx context.Context, c *command.Call, program string, address addr.
 	return address, p, diags
 }
 
-// said shows what programs say, as standard error is meant.
+// said prints messages of programs on standard error.
 func said(c *command.Call) func(handler.Output) {
 	var mu sync.Mutex
 	return func(o handler.Output) {

@@ -111,7 +111,7 @@ must be empty. With -run, only the checks whose names contain its value run.`,
 	}
 }
 
-// options are those of the program.
+// options returns the options of the program.
 func (o storeTest) options(c *command.Call) (p program.Options, problem string) {
 	p = program.Options{Command: c.Args, Config: map[string]string{}, Secrets: map[string]string{}, Host: "tombolo"}
 	for _, text := range o.config {
@@ -175,7 +175,7 @@ func tryStore(ctx context.Context, c *command.Call, o storeTest, p program.Optio
 	return diags
 }
 
-// trial takes a program through the suites.
+// trial runs the suites over a program.
 type trial struct {
 	c       *command.Call
 	o       storeTest
@@ -186,12 +186,12 @@ type trial struct {
 	passed, failed, skipped int
 }
 
-// selected reports whether a check is to be made.
+// selected reports whether a check is selected.
 func (t *trial) selected(name string) bool {
 	return strings.Contains(strings.ToLower(contract.Sentence(name)), strings.ToLower(t.o.run))
 }
 
-// drivers makes the checks of what a store does itself.
+// drivers runs the checks of the store itself.
 func (t *trial) drivers(ctx context.Context, can contract.Options) {
 	open := func() (a, b remote.Driver, done func() error, err error) {
 		one, two := program.New(t.program), program.New(t.program)
@@ -207,8 +207,7 @@ func (t *trial) clear(ctx context.Context) error {
 	return t.scratch.Clear(context.WithoutCancel(ctx), t.first)
 }
 
-// stores makes the checks of what a store and the engine do together: runs with their journals, which are killed and
-// recovered.
+// stores runs the checks of the store together with the engine: runs with journals, which are killed and recovered.
 func (t *trial) stores(ctx context.Context) error {
 	folder, err := os.MkdirTemp("", "store-test")
 	if err != nil {
@@ -249,7 +248,7 @@ func (t *trial) stores(ctx context.Context) error {
 	return nil
 }
 
-// say shows what came of a check.
+// say shows the result of a check.
 func (t *trial) say(suite, name string, problems []string, skipped bool) {
 	status := "pass"
 	switch {
@@ -296,7 +295,7 @@ type (
 	}
 )
 
-// line prints a JSON document in a line.
+// line prints a JSON document on a line.
 func (t *trial) line(v any) {
 	text, err := json.Marshal(v)
 	if err != nil {
@@ -305,7 +304,7 @@ func (t *trial) line(v any) {
 	fmt.Fprintf(t.c.Out, "%s\n", text)
 }
 
-// isUnused ensures that the only state of a store may be played with.
+// isUnused checks that the only state of a store is unused.
 func isUnused(ctx context.Context, d remote.Driver) error {
 	p, err := d.Place(state.DefaultWorkspace)
 	if err != nil {

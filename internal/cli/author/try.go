@@ -146,7 +146,7 @@ func written(tape *verify.Tape, name string) error {
 	})
 }
 
-// tapeFor makes or reads the record, and with it the folder of the objects.
+// tapeFor creates or reads the record, and with it the folder of the objects.
 func tapeFor(o testOptions) (tape *verify.Tape, remove func() error, err error) {
 	if o.replay != "" {
 		f, err := os.Open(o.replay)
@@ -180,7 +180,7 @@ func timed(o providertest.Options) map[string]string {
 	return out
 }
 
-// probe looks at what the suite does not see: how the program behaves as a program.
+// probe checks what the suite does not: the program's streams and signals.
 func probe(ctx context.Context, c *command.Call, t *verify.Trial, noise *verify.Noise, s *score) {
 	if ctx.Err() != nil {
 		return
@@ -196,10 +196,10 @@ func probe(ctx context.Context, c *command.Call, t *verify.Trial, noise *verify.
 	s.add(c, ends)
 }
 
-// grace is the time that engines give a program to end.
+// grace is how long engines wait for a program to end.
 const grace = 10 * time.Second
 
-// score counts results, and knows what the program has said since the last one.
+// score counts results, and keeps the program's messages since the last one.
 type score struct {
 	passed, failed int
 	seen           map[string]string // the first check with these problems
@@ -208,7 +208,7 @@ type score struct {
 	lines []string
 }
 
-// mostLines is how much of what a program says is shown with a check that fails.
+// mostLines is the maximum number of the program's lines to show with a failed check.
 const mostLines = 20
 
 func (s *score) listen(o handler.Output) {
@@ -219,7 +219,7 @@ func (s *score) listen(o handler.Output) {
 	}
 }
 
-// heard returns the last lines, and forgets them.
+// heard returns the last lines, and drops them.
 func (s *score) heard() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -243,7 +243,7 @@ func (s *score) add(c *command.Call, r providertest.Result) {
 	}
 }
 
-// show shows a check that failed. What others have shown already is not repeated: often one mistake fails them all.
+// show shows a failed check. It does not repeat what other checks have shown: often one mistake fails all of them.
 func (s *score) show(c *command.Call, r providertest.Result, heard []string) {
 	var list []string
 	times := map[string]int{}

@@ -58,7 +58,7 @@ type formatting struct {
 	seen         map[string]bool // files, by name
 }
 
-// written waits until what was formatted is on disk.
+// written waits until the formatted files are on disk.
 func (f *formatting) written() {
 	f.replacements.Wait(func(name string, err error) { f.problem("Failed to write "+name, err) })
 }
@@ -107,8 +107,7 @@ func (f *formatting) problem(summary string, err error) {
 	f.diags = f.diags.AppendError(summary, err)
 }
 
-// target formats what the command line names. A name that stands for nothing is a mistake in the command, which ends
-// there.
+// target formats a target of the command line. If the target does not exist, the command ends with an error.
 func (f *formatting) target(ctx context.Context, name string) (exists bool) {
 	path := f.relative(name)
 	info, err := os.Stat(path)
@@ -157,8 +156,8 @@ func formattable(name string) bool {
 	return false
 }
 
-// directory formats the files of a directory, and of those below it if asked to. Hidden ones and what editors leave
-// behind do not count.
+// directory formats the files of a directory and, with -recursive, of those below it. It skips hidden files and backup
+// files of editors.
 func (f *formatting) directory(ctx context.Context, dir string) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -208,7 +207,7 @@ func read(path string) ([]byte, fs.FileMode, error) {
 	return src, info.Mode().Perm(), nil
 }
 
-// text formats the text of a file, and does with it what was asked for.
+// text formats the text of a file, and writes, lists or compares it as the flags say.
 func (f *formatting) text(name string, src []byte, mode fs.FileMode) {
 	c := f.call
 	c.AddSources(map[string][]byte{name: src})

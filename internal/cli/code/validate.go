@@ -56,7 +56,7 @@ types. This does not read the values of variables, the state or real objects.`,
 	}
 }
 
-// validity shows what was found, and returns the outcome.
+// validity shows the problems, and returns the outcome.
 func validity(c *command.Call, diags diag.List) command.Outcome {
 	if to := c.Documents(); to != nil {
 		c.ReadSources(diags)
@@ -94,7 +94,7 @@ func validate(ctx context.Context, c *command.Call, dir string, query bool) diag
 	return diags
 }
 
-// validateTests checks the files of tests, and the modules that they run.
+// validateTests checks the test files, and the modules that they run.
 func validateTests(ctx context.Context, c *command.Call, dir string) diag.List {
 	files, diags := c.TestFiles(dir)
 	if len(files) == 0 {
@@ -125,7 +125,7 @@ func validateTests(ctx context.Context, c *command.Call, dir string) diag.List {
 	return diags
 }
 
-// validateModule checks a module that a run of a file of tests is about.
+// validateModule checks the module of a run of a test file.
 func validateModule(ctx context.Context, c *command.Call, run *testfile.Run) diag.List {
 	project, diags := c.Load(ctx, command.ProjectOptions{Module: run.Place(), EachPlugin: true})
 	if diags.HasErrors() {
@@ -135,7 +135,7 @@ func validateModule(ctx context.Context, c *command.Call, run *testfile.Run) dia
 	return diags.Extend(project.Validate(ctx))
 }
 
-// seenFromHere names files as seen from the working directory: the configuration names them as seen from its own.
+// seenFromHere makes file names relative to the working directory: in the configuration, they are relative to its own.
 func seenFromHere(diags diag.List, dir string) diag.List {
 	out := make(diag.List, len(diags))
 	for i, d := range diags {

@@ -8,7 +8,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/engine"
 )
 
-// Outcome is what came of a command.
+// Outcome is the result of a command.
 type Outcome uint8
 
 // The outcomes of commands.
@@ -40,7 +40,7 @@ func (o Outcome) ExitCode() int {
 	panic(fmt.Sprintf("command: unknown outcome %d", o))
 }
 
-// App is the process: who it is, what it reads and writes. There is one; tests make their own.
+// App is the process: its name, its input and its output. There is one; tests create their own.
 type App struct {
 	engine.Surroundings // Program is the name of the command: "tombolo" or "terraform"
 
@@ -64,10 +64,10 @@ func (a *App) InputAllowed() bool {
 	return true
 }
 
-// Automated reports whether a program runs the command, which needs no advice on what to do next.
+// Automated reports whether a program runs the command, so that no advice on the next command is shown.
 func (a *App) Automated() bool { return a.Getenv("TF_IN_AUTOMATION") != "" }
 
-// Words puts the name of the program where texts of the table have a tilde.
+// Words replaces tildes in texts of the table with the name of the program.
 func (a *App) Words(text string) string {
 	return strings.ReplaceAll(strings.ReplaceAll(text, "~~", a.Title), "~", a.Program)
 }

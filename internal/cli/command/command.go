@@ -136,7 +136,7 @@ func (c *Call) parse(args []string) error {
 	}
 }
 
-// flagProblem words what the flag package found, with the flag that was probably meant.
+// flagProblem returns the text for an error of the flag package, with the flag that was probably meant.
 func (c *Call) flagProblem(err error) string {
 	given, ok := strings.CutPrefix(err.Error(), "flag provided but not defined: -")
 	if !ok {
@@ -150,7 +150,7 @@ func (c *Call) flagProblem(err error) string {
 	return err.Error()
 }
 
-// Misuse reports arguments that make no sense.
+// Misuse reports invalid arguments.
 func (c *Call) Misuse(summary, format string, args ...any) Outcome {
 	v := c.View()
 	v.Diagnostics(diag.List{}.Errorf(nil, summary, format, args...))
@@ -160,7 +160,7 @@ func (c *Call) Misuse(summary, format string, args ...any) Outcome {
 	return Misused
 }
 
-// valueProblem adds to a problem with the value of a flag what is expected.
+// valueProblem adds the expected value to a problem with a flag.
 func (c *Call) valueProblem(text string) string {
 	if name, ok := strings.CutPrefix(text, "flag needs an argument: -"); ok {
 		if f := c.Flags.Lookup(name); f != nil {

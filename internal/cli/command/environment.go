@@ -64,7 +64,7 @@ var Environment = []Variable{
 	{Name: "NO_COLOR", Text: "If set, print no colors."},
 }
 
-// VariablesOf returns the variables that count for a command in particular.
+// VariablesOf returns the variables to list in the help of a command.
 func VariablesOf(path string, flags []Flag) []Variable {
 	list := []Variable{{
 		Name: ArgumentsVariable(path),

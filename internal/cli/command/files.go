@@ -19,7 +19,7 @@ func CreateFile(name string) (*os.File, error) {
 	return os.OpenFile(name, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
 }
 
-// MakeDir makes a directory and those above it.
+// MakeDir creates a directory and its parents.
 func MakeDir(dir string) error { return os.MkdirAll(dir, 0o777) }
 
 // RemoveFile removes a file.
@@ -42,8 +42,8 @@ func OpenFile(name string) (*os.File, int64, error) {
 	return f, info.Size(), nil
 }
 
-// TemporaryDir makes a directory for files that nobody needs later.
+// TemporaryDir creates a directory for temporary files.
 func TemporaryDir(name string) (string, error) { return os.MkdirTemp("", name) }
 
-// RemoveDir removes a directory with all that is in it.
+// RemoveDir removes a directory with its content.
 func RemoveDir(dir string) error { return os.RemoveAll(dir) }

@@ -90,7 +90,7 @@ func (c *Call) StateEditFlags(s *StateFiles) {
 		"Write the backup of the former state to `FILE` instead of the state file's name with .backup; - writes none.")
 }
 
-// DeprecatedStateFlags warns of what is kept for compatibility only.
+// DeprecatedStateFlags warns of flags that are kept only for compatibility.
 func DeprecatedStateFlags(s StateFiles) (diags diag.List) {
 	if s.In != "" {
 		diags = diags.Warnf(nil, "Deprecated flag: -state", "Set the path of the state in the configuration, so that "+
@@ -125,7 +125,7 @@ func (c *Call) TestModule(ctx context.Context, run *testfile.Run) (*config.Confi
 	return cfg, diags
 }
 
-// TestDirectory warns if the directory that TestFlag names is none. The usual one need not be there.
+// TestDirectory warns if the directory of TestFlag does not exist. The default directory is optional.
 func TestDirectory(dir string) (diags diag.List) {
 	if _, err := os.Stat(dir); err != nil && dir != "tests" {
 		diags = diags.Warnf(nil, "Test directory does not exist",

@@ -10,7 +10,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/view"
 )
 
-// helpWidth is what help is wrapped at where no terminal says otherwise.
+// helpWidth is the width of help texts if there is no terminal.
 const helpWidth = 80
 
 // Flag is a declared flag, as help, completion and the documents see it.
@@ -98,7 +98,7 @@ func (c *Call) help(w io.Writer) {
 	}
 }
 
-// FamilyHelp prints what a family is for, and its members.
+// FamilyHelp prints the description of a family, and its members.
 func (a *App) FamilyHelp(cmd *Command, path string) {
 	a.usage(a.Out, cmd, path)
 	fmt.Fprintln(a.Out)
@@ -110,7 +110,7 @@ func (a *App) usage(w io.Writer, cmd *Command, path string) {
 	fmt.Fprintf(w, "%s\n\n%s\n", a.UsageLine(cmd, path), a.block(cmd.Long, 2))
 }
 
-// UsageLine returns how a command is called.
+// UsageLine returns the usage line of a command.
 func (a *App) UsageLine(cmd *Command, path string) string {
 	line := fmt.Sprintf("Usage: %s [global options] %s", a.Program, path)
 	if cmd.Setup == nil {
@@ -119,7 +119,7 @@ func (a *App) UsageLine(cmd *Command, path string) string {
 	return strings.TrimRight(line+" [options] "+cmd.Args, " ")
 }
 
-// block lays a text of the table out: its paragraphs are filled, and all of it is indented.
+// block formats a text of the table: it fills the paragraphs and indents all lines.
 func (a *App) block(text string, indent int) string {
 	filled := view.Wrap(Fill(a.Words(text)), cmp.Or(a.Width, helpWidth)-indent)
 	margin := strings.Repeat(" ", indent)

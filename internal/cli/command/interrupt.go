@@ -12,7 +12,7 @@ import (
 	"github.com/tombolo-iac/tombolo/event"
 )
 
-// errAsked is why contexts end that a person ended.
+// errAsked is the cause of a context that a person has ended.
 var errAsked = errors.New("interrupted")
 
 // Running is a run that can be interrupted. It stands between the engine and the view, so that it knows what is in
@@ -36,10 +36,10 @@ type Running struct {
 	exit     func(status int)
 }
 
-// patience is longer than what programs get to end by themselves.
+// patience is longer than the time that programs have to end by themselves.
 const patience = 20 * time.Second
 
-// Interruptible begins a run; End must be called.
+// Interruptible starts a run; the caller must call End.
 func (c *Call) Interruptible(ctx context.Context) (context.Context, *Running) {
 	c.View() // before several goroutines use it
 	r := &Running{call: c, inFlight: map[addr.Object]bool{}, patience: patience, exit: os.Exit}
@@ -62,8 +62,8 @@ func (c *Call) Interruptible(ctx context.Context) (context.Context, *Running) {
 	return ctx, r
 }
 
-// Stoppable makes a run one that the first interrupt ends in good order, for commands that have nothing of their own to
-// say about it.
+// Stoppable returns a run that the first interrupt ends in an orderly way, for commands without their own handling of
+// interrupts.
 func (c *Call) Stoppable(run Run) Run {
 	return func(ctx context.Context) Outcome {
 		ctx, running := c.Interruptible(ctx)
@@ -72,7 +72,7 @@ func (c *Call) Stoppable(run Run) Run {
 	}
 }
 
-// End ends the watch for signals.
+// End stops watching signals.
 func (r *Running) End() { r.finish() }
 
 func (r *Running) watch(signals <-chan os.Signal, quit <-chan struct{}, cancel, cut context.CancelCauseFunc) {
@@ -98,7 +98,7 @@ func (r *Running) watch(signals <-chan os.Signal, quit <-chan struct{}, cancel, 
 	}
 }
 
-// stop shows that an interrupt was taken.
+// stop shows that an interrupt was received.
 func (r *Running) stop(now bool) {
 	r.mu.Lock()
 	list := make([]addr.Object, 0, len(r.inFlight))
@@ -121,7 +121,7 @@ func (r *Running) Send(e event.Event) {
 	r.call.View().Send(e)
 }
 
-// Track takes events without showing them, for commands that have something else to show.
+// Track receives events without showing them.
 func (r *Running) Track() event.Sink {
 	return event.Func(func(e event.Event) {
 		switch e := e.(type) {

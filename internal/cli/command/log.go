@@ -64,7 +64,7 @@ func (a *App) logWarning(format string, args ...any) {
 	a.logWarned = true
 }
 
-// LogStart begins the log of the program with what it is and what it was asked to do.
+// LogStart begins the log with the program's version and arguments.
 func (a *App) LogStart(args []string) {
 	a.CoreLog, a.ProviderLog = a.log("TF_LOG_CORE"), a.log("TF_LOG_PROVIDER")
 	log := a.CoreLog
@@ -76,7 +76,7 @@ func (a *App) LogStart(args []string) {
 	}
 }
 
-// withoutValues takes out of arguments what may be secret: the values of variables and of settings of backends.
+// withoutValues removes possible secrets from arguments: the values of variables and of backend settings.
 func withoutValues(args []string) []string {
 	out := slices.Clone(args)
 	for i, arg := range out {
@@ -99,7 +99,7 @@ func withoutValue(setting string) string {
 	return setting
 }
 
-// logged is an event sink that also writes down what happens, by kind and object. Values stay out of it.
+// logged is an event sink that also logs events, by kind and object, without values.
 type logged struct {
 	event.Sink
 	log *slog.Logger
@@ -186,7 +186,7 @@ func (h *lineHandler) Handle(_ context.Context, r slog.Record) error {
 // unprintable finds controls, old and new, and what changes the direction of writing.
 func unprintable(r rune) bool { return !unicode.IsPrint(r) }
 
-// oneLine keeps what comes from outside from making lines or controls of its own.
+// oneLine escapes newlines and control characters in external text.
 func oneLine(text string) string {
 	return strings.Map(func(r rune) rune {
 		if unprintable(r) {

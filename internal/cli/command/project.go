@@ -14,7 +14,7 @@ import (
 	"github.com/tombolo-iac/tombolo/plan"
 )
 
-// ProjectOptions say how to load a project.
+// ProjectOptions hold the settings for loading a project.
 type ProjectOptions = engine.LoadOptions
 
 // Project loads the configuration with its store.
@@ -53,7 +53,7 @@ func (c *Call) Values(ctx context.Context, root *config.Module, given []config.O
 	return root.RawValues(raw), diags
 }
 
-// Given collects the variables of the root module, asking for what is missing if that is allowed, and checks them.
+// Given collects and checks the variables of the root module. If input is allowed, it asks for missing ones.
 func (c *Call) Given(ctx context.Context, root *config.Module, given []config.Option, ask bool) (config.Values,
 	diag.List) {
 	o := engine.VariableOptions{Given: given, Sources: c.AddSources}

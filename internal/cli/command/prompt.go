@@ -16,7 +16,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/view"
 )
 
-// Input reads answers from a stream, line by line. What one answer leaves in the buffer is there for the next one.
+// Input reads answers from a stream, line by line. The rest of the buffer is kept for the next answer.
 type Input struct {
 	Reader *bufio.Reader
 	file   *os.File // for terminals
@@ -112,9 +112,8 @@ func (i *Input) read(secret bool) (string, error) {
 	return strings.TrimRight(text, "\r\n"), err
 }
 
-// Ask shows a question and returns the answer. It is written as it is: questions are a matter between people. Programs
-// that hold the other end of the terminal look for the name and the prompt in what arrives at once, so the question is
-// one write.
+// Ask shows a question and returns the answer. The question is printed as it is. Programs that hold the other end of
+// the terminal look for the name and the prompt in what arrives at once, so the question is one write.
 func (c *Call) Ask(ctx context.Context, title, text string, secret bool) (string, error) {
 	if c.JSON {
 		return "", errors.New("with -json nothing is asked, so approval has to come with the command")
@@ -138,8 +137,8 @@ func (c *Call) Ask(ctx context.Context, title, text string, secret bool) (string
 	return answer, err
 }
 
-// askVariable asks for the value of a variable that has none. Without an answer the variable stays unset, which is
-// reported later.
+// askVariable asks for the value of an unset variable. Without an answer, the variable stays unset, which is reported
+// later.
 func (c *Call) askVariable(ctx context.Context, v *config.Variable) (string, bool) {
 	text, err := c.Ask(ctx, "var."+v.Name, v.Description, v.Sensitive || v.Ephemeral)
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// AddSources makes the text of more files known to diagnostics.
+// AddSources adds the text of files for diagnostics.
 func (c *Call) AddSources(more map[string][]byte) {
 	if c.sources == nil {
 		c.sources = map[string][]byte{}
@@ -24,7 +24,7 @@ func (c *Call) AddSources(more map[string][]byte) {
 // Sources returns the text behind ranges of diagnostics.
 func (c *Call) Sources() map[string][]byte { return c.sources }
 
-// ViewOptions say how this call shows things.
+// ViewOptions returns the settings of this call's view.
 func (c *Call) ViewOptions() view.Options {
 	o := view.Options{
 		Out: c.Out, Err: c.Err, JSON: c.JSON, Color: c.Color(), Width: c.Width, Program: c.Program, Title: c.Title,
@@ -51,7 +51,7 @@ func (c *Call) live() bool {
 	return c.Color() && c.Size != nil && c.Getenv("TERM") != ""
 }
 
-// Color reports whether colors are wanted: on a terminal, unless someone said no.
+// Color reports whether to use colors: on a terminal, unless they are disabled.
 func (c *Call) Color() bool {
 	return c.OutTerminal && !c.JSON && !c.noColor && c.Getenv("NO_COLOR") == "" && c.Getenv("TERM") != "dumb"
 }
@@ -81,7 +81,7 @@ func (c *Call) Report(diags diag.List) bool {
 	return !diags.HasErrors()
 }
 
-// Named writes the name of the program into the commands that problems say to run.
+// Named inserts the name of the program into the commands that problems suggest.
 func (c *Call) Named(diags diag.List) diag.List { return diags.For(c.Program) }
 
 // ReadSources reads the files that problems point into and that no configuration brought along, because it could not be
@@ -110,7 +110,7 @@ func (c *Call) Finish(summary string, err error) Outcome {
 	return c.End(diag.FromError(summary, err))
 }
 
-// Interrupted shows what a killed run left open.
+// Interrupted shows the operations that a killed run left open.
 func (c *Call) Interrupted(s *state.Snapshot) {
 	c.beside(engine.BlankWarning(s))
 	if s == nil || s.Running != nil {
@@ -149,7 +149,7 @@ func (c *Call) Green(text string) string {
 	return text
 }
 
-// Settings reads the CLI configuration. Its warnings are shown as it is read: they are not about what the command does.
+// Settings reads the CLI configuration. Its warnings are shown at once, because they do not concern the command.
 func (c *Call) Settings() (*settings.Settings, diag.List) {
 	set, diags := c.Surroundings.Settings()
 	if !c.warned {

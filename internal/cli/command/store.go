@@ -10,7 +10,7 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// RootModule reads the root module alone: it may say where the state is.
+// RootModule reads only the root module, which may set the backend.
 func (c *Call) RootModule(ctx context.Context) (*config.Module, diag.List) {
 	root, diags := c.Surroundings.RootModule(ctx)
 	if diags.HasErrors() {
@@ -29,7 +29,7 @@ func (c *Call) Open(ctx context.Context, files engine.StateFiles) (state.Store, 
 	return c.StoreOf(ctx, root, files)
 }
 
-// Snapshot reads the state of the selected workspace without its lock, and warns of what is open in it.
+// Snapshot reads the state of the selected workspace without its lock, and warns of open operations.
 func (c *Call) Snapshot(ctx context.Context, files engine.StateFiles) (*state.Snapshot, diag.List) {
 	st, diags := c.Open(ctx, files)
 	if diags.HasErrors() {
@@ -52,8 +52,7 @@ func (c *Call) SnapshotOf(ctx context.Context, st state.Store) (*state.Snapshot,
 	return s, nil
 }
 
-// StateProblem returns an error of reading a state from a file that someone named without the advice, which is about
-// the state of the project.
+// StateProblem returns an error of reading a state file without its advice, which is about the state of the project.
 func StateProblem(err error) error {
 	var damaged *state.DecodeError
 	if errors.As(err, &damaged) {

@@ -26,7 +26,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/cli/command"
 )
 
-// patience is how long someone waits who has pressed a key.
+// patience is how long a person waits after pressing a key.
 const patience = 3 * time.Second
 
 // Asked reports whether a shell asks for continuations.

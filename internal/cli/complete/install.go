@@ -38,7 +38,7 @@ func Install(a *command.App) command.Outcome {
 	})
 }
 
-// Uninstall takes back what Install wrote; everything else in the files stays as it is.
+// Uninstall removes the lines that Install added, and keeps the rest of the files.
 func Uninstall(a *command.App) command.Outcome {
 	return change(a, "Completion was not in place", func(p place) (bool, error) {
 		if p.own {
@@ -57,7 +57,7 @@ func Uninstall(a *command.App) command.Outcome {
 	})
 }
 
-// change does something to the file of every shell and says what came of it.
+// change edits the file of every shell and prints the results.
 func change(a *command.App, already string, do func(place) (bool, error)) command.Outcome {
 	var diags diag.List
 	list := places(a)
@@ -124,7 +124,7 @@ func places(a *command.App) (list []place) {
 	return list
 }
 
-// self returns the absolute path by which the program was called.
+// self returns the absolute path of the program.
 func self(a *command.App) string {
 	if path, err := exec.LookPath(os.Args[0]); err == nil {
 		if abs, err := filepath.Abs(path); err == nil {

@@ -201,7 +201,7 @@ func awaited(ctx context.Context, read func() (string, error)) (string, error) {
 	}
 }
 
-// dialogue evaluates what someone types at a terminal. An error is answered and goes by.
+// dialogue evaluates expressions from a terminal. It prints errors and continues.
 func (k *consoleCommand) dialogue(ctx context.Context, session *console.Session, terminal *os.File) command.Outcome {
 	c := k.call
 	lines := newEditor(terminal, c.In.Reader, c.Out)

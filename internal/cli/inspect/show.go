@@ -83,8 +83,8 @@ func printState(c *command.Call, project *engine.Project, s *state.State) comman
 	return c.Finish("Failed to show the state", err)
 }
 
-// sealedPlan reports whether a file is an encrypted plan: unlike a state it has no lineage outside of what is
-// encrypted.
+// sealedPlan reports whether a file is an encrypted plan: unlike a state, it has no lineage outside of the encrypted
+// part.
 func sealedPlan(f io.ReaderAt) bool {
 	head := make([]byte, 256)
 	n, _ := f.ReadAt(head, 0)

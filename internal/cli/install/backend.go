@@ -22,7 +22,7 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// backendSetup are the flags of init that say what becomes of states when their place changes.
+// backendSetup has the flags of init for a changed backend.
 type backendSetup struct {
 	command.Locking
 	settings                    []string // NAME=VALUE or FILE
@@ -45,7 +45,7 @@ func (s *backendSetup) flags(c *command.Call) {
 	c.Flags.BoolVar(&s.input, "input", true, "Do not ask for input. If input is needed, the command fails.")
 }
 
-// run sets up the backend that the root module asks for. The warnings are for the end of init.
+// run sets up the backend of the root module. The warnings are for the end of init.
 func (s *backendSetup) run(ctx context.Context, c *command.Call, root *config.Module) (warnings, diags diag.List) {
 	configured, diags := backend.Of(root)
 	if diags.HasErrors() {
@@ -128,7 +128,7 @@ func announceBackend(c *command.Call, configured, recorded *backend.Backend) {
 		"will automatically\nuse this backend unless the backend configuration changes.", configured.Type, c.Title))
 }
 
-// reach finds out whether the states of a service can be reached, before anything is recorded.
+// reach checks that the states of a service can be reached, before anything is recorded.
 func (s *backendSetup) reach(ctx context.Context, c *command.Call, b *backend.Backend) diag.List {
 	if !b.InService() || s.distrusted {
 		return nil
@@ -143,7 +143,7 @@ func (s *backendSetup) reach(ctx context.Context, c *command.Call, b *backend.Ba
 	return nil
 }
 
-// override takes over what the command line says beside the block.
+// override applies the backend settings of the command line.
 func (s *backendSetup) override(c *command.Call, b *backend.Backend) (diags diag.List) {
 	for _, text := range s.settings {
 		if name, value, ok := strings.Cut(text, "="); ok {
@@ -182,8 +182,7 @@ func (s *backendSetup) override(c *command.Call, b *backend.Backend) (diags diag
 	return diags
 }
 
-// ask asks for the arguments that must be set and are not. Whoever cannot be asked learns from the backend what is
-// missing.
+// ask asks for required arguments that are not set. Without input, the backend reports them.
 func (s *backendSetup) ask(ctx context.Context, c *command.Call, b *backend.Backend) (diags diag.List) {
 	if !s.input || !c.InputAllowed() || c.JSON {
 		return nil
@@ -291,12 +290,12 @@ func (s *backendSetup) moves(ctx context.Context, c *command.Call, old, new stat
 	return moves, nil
 }
 
-// leftOpen reports whether a run has left something that only the journal knows: a copy of the state would lack it.
+// leftOpen reports whether a run has left results that are only in the journal: a copy of the state would lack them.
 func leftOpen(snapshot *state.Snapshot) bool {
 	return len(snapshot.InFlight)+len(snapshot.Unfolded) > 0
 }
 
-// settled returns the state of a snapshot of which runs have left nothing open.
+// settled returns the state of a snapshot without open operations.
 func settled(ws state.Workspace, snapshot *state.Snapshot) (*state.State, error) {
 	switch {
 	case len(snapshot.InFlight) > 0:

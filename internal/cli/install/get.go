@@ -35,7 +35,7 @@ func Get() *command.Command {
 	}
 }
 
-// installModules installs what the configuration calls, and reports whether that went well.
+// installModules installs the modules of the configuration, and reports whether it succeeded.
 func installModules(ctx context.Context, c *command.Call, calls int, upgrade bool, tests string) bool {
 	switch {
 	case calls == 0: // a copied module: it leaves a record that there are none
@@ -51,7 +51,7 @@ func installModules(ctx context.Context, c *command.Call, calls int, upgrade boo
 	return c.Report(diags)
 }
 
-// fetchModules installs what the configuration and its files of tests call.
+// fetchModules installs the modules of the configuration and its test files.
 func fetchModules(ctx context.Context, c *command.Call, upgrade bool, tests string) diag.List {
 	files, diags := c.TestFiles(tests)
 	if diags.HasErrors() {
@@ -61,7 +61,7 @@ func fetchModules(ctx context.Context, c *command.Call, upgrade bool, tests stri
 	return c.InstallModules(ctx, engine.ModuleOptions{Upgrade: upgrade, Calls: callsOf(files), Progress: progress})
 }
 
-// callsOf returns the modules that files of tests call.
+// callsOf returns the modules that test files call.
 func callsOf(files []*testfile.File) (calls []config.Place) {
 	for _, run := range testfile.Calls(files) {
 		calls = append(calls, *run.Place())
@@ -69,7 +69,7 @@ func callsOf(files []*testfile.File) (calls []config.Place) {
 	return calls
 }
 
-// copyModule fills the working directory with a module, and reports whether that went well.
+// copyModule copies a module into the working directory, and reports whether it succeeded.
 func copyModule(ctx context.Context, c *command.Call, source string) bool {
 	announce(c, "copying_configuration_message",
 		c.Bold(fmt.Sprintf("Copying configuration from %q...", download.Shown(source))))

@@ -129,7 +129,7 @@ func runInit(ctx context.Context, c *command.Call, i *initing) command.Outcome {
 	return command.Done
 }
 
-// conflicts reports options that exclude each other.
+// conflicts reports conflicting options.
 func (i *initing) conflicts(c *command.Call) (diags diag.List) {
 	switch {
 	case i.setup.migrate && c.JSON:

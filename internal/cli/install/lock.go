@@ -85,7 +85,7 @@ func (l locking) run(ctx context.Context, c *command.Call) (diags diag.List) {
 	return diags.Extend(saveLock(c, lock, locked, records))
 }
 
-// showFetching shows what is fetched.
+// showFetching shows the progress of downloads.
 func showFetching(shown *progress, f plugins.Fetching) {
 	name := f.Provider.ForDisplay()
 	switch key := fmt.Sprintf("%s for %s", name, f.Platform); {
@@ -137,7 +137,7 @@ var recordTexts = map[plugins.Recorded]string{
 	plugins.NoChange:    "the lock file has them already",
 }
 
-// targets reads the platforms that are wanted, or gives that of this machine.
+// targets returns the platforms of the flags, or that of this machine.
 func targets(texts []string) (list []packages.Platform, diags diag.List) {
 	if len(texts) == 0 {
 		return []packages.Platform{packages.Current()}, nil
@@ -153,7 +153,7 @@ func targets(texts []string) (list []packages.Platform, diags diag.List) {
 	return list, diags
 }
 
-// lockable returns what the configuration wants of all providers, or of those that are named.
+// lockable returns the requirements of the configuration for all providers, or for the given ones.
 func lockable(cfg *config.Config, names []string, host string) (plugins.Wanted, diag.List) {
 	all, diags := engine.Wanted(cfg)
 	if len(names) == 0 || diags.HasErrors() {

@@ -204,7 +204,7 @@ func proofForPrograms(p packages.Proof) string {
 	return p.String() + "key_id: " + p.KeyID
 }
 
-// incomplete warns of hashes that other platforms will miss.
+// incomplete warns of missing hashes for other platforms.
 func incomplete(result plugins.Result) diag.List {
 	if len(result.ThisPlatformOnly) == 0 {
 		return nil

@@ -20,7 +20,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/program/manifest"
 )
 
-// preparing holds the preparations that run.
+// preparing holds the running preparations.
 type preparing struct {
 	// refused is why a program may not run at all.
 	refused func(p addr.Provider, words []string) error

@@ -63,7 +63,7 @@ func (p *progress) downloads(name string, done, total int64) {
 	p.display.Say(name, text)
 }
 
-// ended takes a download from the display.
+// ended removes a download from the display.
 func (p *progress) ended(name string) {
 	if p.display != nil && p.open[name] {
 		delete(p.open, name)

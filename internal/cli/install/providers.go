@@ -80,7 +80,7 @@ func runProviders(ctx context.Context, c *command.Call, tests string) command.Ou
 	return c.End(diags)
 }
 
-// branch is what a module or a file of tests needs, and what it calls.
+// branch has the providers that a module or a test file needs, and the modules it calls.
 type branch struct {
 	name      string
 	providers []string

@@ -173,7 +173,7 @@ func (dir consent) give(line string) {
 	})
 }
 
-// leaves reports whether there are states at the place that was used before.
+// leaves reports whether there are states in the former location.
 func (s *backendSetup) leaves(ctx context.Context, c *command.Call, recorded *backend.Backend) (bool, error) {
 	if recorded != nil {
 		return true, nil
@@ -199,7 +199,7 @@ func (s *backendSetup) leaves(ctx context.Context, c *command.Call, recorded *ba
 	return false, err
 }
 
-// named are the arguments that the command line sets one by one.
+// named returns the arguments that the command line sets individually.
 func (s *backendSetup) named() (names []string) {
 	for _, text := range s.settings {
 		if name, _, ok := strings.Cut(text, "="); ok {

@@ -97,7 +97,7 @@ func runApply(ctx context.Context, c *command.Call, p *planning, approved bool) 
 	return s.perform(pl, s.options.Variables, diags)
 }
 
-// perform applies a plan and shows what came of it. The diagnostics are what is still to be shown of the planning.
+// perform applies a plan and shows the results. The diagnostics are those of the planning that are not shown yet.
 func (s *session) perform(pl *plan.Plan, values map[string]cty.Value, diags diag.List) command.Outcome {
 	c := s.call
 	_, more := s.run.ApplyWith(s.ctx, pl, engine.ApplyOptions{Ephemeral: ephemeral(pl, values),

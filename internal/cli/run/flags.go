@@ -46,7 +46,7 @@ func (p *planning) flags(c *command.Call) {
 	p.limits(c)
 }
 
-// choice are the flags that say which part of the configuration counts.
+// choice declares the flags that select a part of the configuration.
 func (p *planning) choice(c *command.Call) {
 	c.StringsFlag(&p.targets, "target", "Plan only the module, resource or instance at `ADDRESS` and its "+
 		"dependencies, or all that a pattern matches: 'aws_*.web[*]'. May be given more than once.")
@@ -58,14 +58,14 @@ func (p *planning) choice(c *command.Call) {
 	c.StringsFlag(&p.exceptFiles, "exclude-file", "Read addresses for -exclude from `FILE`, as -target-file does.")
 }
 
-// limits are the flags that have nothing to do with what is planned.
+// limits declares the flags that do not affect the content of a plan.
 func (p *planning) limits(c *command.Call) {
 	c.Flags.IntVar(&p.parallelism, "parallelism", 10, "Run at most `N` provider operations at the same time.")
 	c.Flags.BoolVar(&p.input, "input", true, "Do not ask for input. If a value is missing, the command fails.")
 	c.LineFlags()
 }
 
-// maxAddresses is how many bytes a file of addresses may have.
+// maxAddresses is the maximum size of a file of addresses, in bytes.
 const maxAddresses = 1 << 20
 
 // addresses reads the addresses of an option and of files, each by a function.

@@ -31,7 +31,7 @@ type editing struct {
 	apart []string
 }
 
-// edited is what came of an edit: a state to be written, or nil, and what to say once it is.
+// edited is the result of an edit: a state to be written, or nil, and the message to show afterwards.
 type edited struct {
 	state *state.State
 	done  string

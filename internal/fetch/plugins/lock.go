@@ -92,7 +92,7 @@ func Lock(ctx context.Context, opts LockOptions) (lockfile.File, []Record, diag.
 	return lock, records, diags
 }
 
-// locked is what came of one provider.
+// locked is the result for one provider.
 type locked struct {
 	entry   lockfile.Entry
 	records []Record

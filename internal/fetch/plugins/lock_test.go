@@ -36,7 +36,8 @@ func TestLockAddsHashesOfPlatformsAndKeepsTheVersion(t *testing.T) {
 	}
 	w.wants("hashicorp/null", "")
 	_, _, diags = w.lock(plan9)
-	wantError(t, diags, "version 3.1.0 is not available for plan9_mips; it is available for "+packages.Current().String())
+	wantError(t, diags, "version 3.1.0 is not available for plan9_mips; it is available for "+
+		""+packages.Current().String())
 	w.put(w.mirror, "hashicorp/null", "3.1.0", plan9.String())
 	program := filepath.Join(w.mirror, addr.DefaultProviderHost, "hashicorp", "null", "3.1.0", plan9.String(),
 		"terraform-provider-null_v3.1.0")

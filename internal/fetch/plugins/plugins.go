@@ -95,7 +95,7 @@ type Step struct {
 	Done, Total int64          // bytes of StepFetch; Total is -1 when it is not known
 }
 
-// Result is what came of an installation.
+// Result is the result of an installation.
 type Result struct {
 	// Lock is the lock file that belongs to what is installed now.
 	Lock lockfile.File

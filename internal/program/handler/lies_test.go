@@ -145,7 +145,7 @@ func (inProcess) Prepare(context.Context, func(string)) error { return nil }
 
 func (inProcess) Close() error { return nil }
 
-// told is what came of a lie.
+// told is the result of a lie.
 type told struct {
 	value    cty.Value
 	diags    diag.List

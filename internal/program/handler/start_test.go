@@ -17,7 +17,8 @@ import (
 )
 
 const smallManifest = `{"protocol": 1, "name": "s", "command": %s, %s "schema": {
-  "resource_schemas": {"s_t": {"attributes": {"id": {"type": "string", "computed": true}, "name": {"type": "string", "required": true}}}},
+  "resource_schemas": {"s_t": {"attributes": {"id": {"type": "string", "computed": true}, "name": {"type": "string",
+"required": true}}}},
   "functions": {"f": {"return_type": "string"}}}}`
 
 // small makes a provider of a script, and creates an object with it.

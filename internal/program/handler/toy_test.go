@@ -85,7 +85,8 @@ const toyManifest = `{
     }},
     "ephemeral_resource_schemas": {"toy_lease": {
       "implements": ["open", "renew", "close"],
-      "attributes": {"name": {"type": "string", "required": true}, "key": {"type": "string", "computed": true, "sensitive": true}}
+      "attributes": {"name": {"type": "string", "required": true}, "key": {"type": "string",
+"computed": true, "sensitive": true}}
     }},
     "list_resource_schemas": {"toy_thing": {
       "attributes": {

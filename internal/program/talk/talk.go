@@ -126,7 +126,8 @@ func (t *Talk) Agree(version int, patience time.Duration, stop <-chan struct{}) 
 		return err
 	case reply.Stray != nil:
 		return refused(
-			"%s. Standard output is for messages only; what is for people belongs on standard error.\n\nOutput: %s",
+			"%s. Standard output is only for protocol messages; write messages for people to standard "+
+				"error.\n\nOutput: %s",
 			reply.Stray, program.Excerpt(reply.Stray.Line))
 	case reply.Error != nil && reply.Error.Code == session.CodeMissing:
 		return refused(`does not know that method. It has to answer it with {"protocol": %d}.`, version)

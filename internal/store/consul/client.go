@@ -217,7 +217,7 @@ func (c *client) get(ctx context.Context, key string) (*pair, error) {
 		return nil, c.failed("read", key, a)
 	}
 	if err := json.Unmarshal(a.body, &pairs); err != nil || len(pairs) != 1 || pairs[0] == nil || pairs[0].Key != key {
-		return nil, fmt.Errorf("read %s: what answers at %s is not Consul. Check the address", key, c.s.address.Host)
+		return nil, fmt.Errorf("read %s: the server at %s is not Consul. Check the address", key, c.s.address.Host)
 	}
 	return pairs[0], nil
 }
@@ -237,7 +237,7 @@ func (c *client) keys(ctx context.Context, prefix, separator string) (keys []str
 		return nil, c.failed("list", prefix, a)
 	}
 	if err := json.Unmarshal(a.body, &keys); err != nil {
-		return nil, fmt.Errorf("list %s: what answers at %s is not Consul. Check the address", prefix,
+		return nil, fmt.Errorf("list %s: the server at %s is not Consul. Check the address", prefix,
 			c.s.address.Host)
 	}
 	return keys, nil

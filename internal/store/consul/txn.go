@@ -92,7 +92,7 @@ func (c *client) committed(what, key string, ops []operation, a *answer) (pairs 
 	case a.status != http.StatusOK:
 		return nil, c.failed(what, key, a)
 	case !isTxn:
-		return nil, fmt.Errorf("%s %s: what answers at %s is not Consul. Check the address", what, key,
+		return nil, fmt.Errorf("%s %s: the server at %s is not Consul. Check the address", what, key,
 			c.s.address.Host)
 	}
 	for _, r := range said.Results {

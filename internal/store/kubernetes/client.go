@@ -218,7 +218,7 @@ func (c *client) get(ctx context.Context, name string) (*secret, error) {
 	}
 	s := &secret{}
 	if s.all, err = decode(a, s); err != nil || s.Metadata.ResourceVersion == "" {
-		return nil, fmt.Errorf("read the secret %s: what answers at %s is not Kubernetes. Check the address", name,
+		return nil, fmt.Errorf("read the secret %s: the server at %s is not Kubernetes. Check the address", name,
 			c.base.Host)
 	}
 	return s, nil
@@ -248,7 +248,7 @@ func (c *client) put(ctx context.Context, s *secret) (version string, _ error) {
 	}
 	var made secret
 	if json.Unmarshal(a.body, &made) != nil || made.Metadata.ResourceVersion == "" {
-		return "", fmt.Errorf("write the secret %s: what answers at %s is not Kubernetes. Check the address",
+		return "", fmt.Errorf("write the secret %s: the server at %s is not Kubernetes. Check the address",
 			s.Metadata.Name, c.base.Host)
 	}
 	return made.Metadata.ResourceVersion, nil
@@ -285,7 +285,7 @@ func (c *client) list(ctx context.Context, selector string) (all []metadata, _ e
 		Items []struct{ Metadata metadata }
 	}
 	if err := json.Unmarshal(a.body, &found); err != nil {
-		return nil, fmt.Errorf("list secrets: what answers at %s is not Kubernetes. Check the address", c.base.Host)
+		return nil, fmt.Errorf("list secrets: the server at %s is not Kubernetes. Check the address", c.base.Host)
 	}
 	for _, one := range found.Items {
 		all = append(all, one.Metadata)

@@ -62,7 +62,7 @@ func (p *place) lease(ctx context.Context) (*lease, error) {
 	}
 	l := &lease{}
 	if l.all, err = decode(a, l); err != nil || l.Metadata.ResourceVersion == "" {
-		return nil, fmt.Errorf("read the lease %s: what answers at %s is not Kubernetes. Check the address",
+		return nil, fmt.Errorf("read the lease %s: the server at %s is not Kubernetes. Check the address",
 			p.leaseName(), p.client.base.Host)
 	}
 	return l, nil

@@ -74,7 +74,7 @@ func schema() *provider.Block {
 	}}
 }
 
-// open reads the settings and finds out how to connect. It asks the server nothing.
+// open reads the settings and determines how to connect. It sends no requests.
 func open(_ context.Context, config cty.Value, o remote.Surroundings) (remote.Driver, diag.List) {
 	if o.Getenv == nil {
 		o.Getenv = func(string) string { return "" }

@@ -21,7 +21,8 @@ import (
 type Driver interface {
 	// Workspaces lists the workspaces that exist, in any order; the default workspace need not be among them.
 	Workspaces(ctx context.Context) ([]string, error)
-	// Place returns where the state of a workspace is kept. The name is usable as a part of a URL. It asks nobody.
+	// Place returns where the state of a workspace is kept. The name is usable as a part of a URL. Place sends no
+	// requests.
 	Place(workspace string) (Place, error)
 	// Close closes connections. Nothing may be used afterwards.
 	Close() error

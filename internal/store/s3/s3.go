@@ -28,7 +28,7 @@ func Kind() remote.Kind {
 		Needed: map[string]string{"bucket": "", "key": ""}}
 }
 
-// open reads the settings and finds out how to connect. It asks the service nothing, unless accounts are to be checked.
+// open reads the settings and determines how to connect. It sends no requests, unless it must check the account.
 func open(ctx context.Context, config cty.Value, o remote.Surroundings) (remote.Driver, diag.List) {
 	if o.Getenv == nil {
 		o.Getenv = func(string) string { return "" }

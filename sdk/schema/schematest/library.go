@@ -101,7 +101,7 @@ func (l *library) warn(diags diag.List) {
 	}
 }
 
-// failure makes an error of problems, as people see them.
+// failure returns an error with the text of problems.
 func (l *library) failure(p *eng.Project, diags diag.List) error {
 	return &failed{view.Diagnostics(view.Options{Width: 120, Sources: func() map[string][]byte {
 		if p != nil {

@@ -91,7 +91,7 @@ func journal(t T, p remote.Place, version string, chunks ...string) {
 	}
 }
 
-// answer is what came of a call, for people.
+// answer is the result of a call, for messages.
 func answer(err error) string {
 	if err == nil {
 		return "it succeeded"

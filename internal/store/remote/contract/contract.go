@@ -91,7 +91,7 @@ func Sentence(name string) string {
 	return b.String()
 }
 
-// Result is what came of a check.
+// Result is the result of a check.
 type Result struct {
 	Check
 	Problems []string // none: the promise is kept
