@@ -77,7 +77,7 @@ func TestOddAnswersAreRefused(t *testing.T) {
 		}
 	}
 	for text, want := range map[string]string{
-		`{"location": ""}`: "does not say where", `{"location": "./a b\u0000"}`: "not a path",
+		`{"location": ""}`: "has no address for", `{"location": "./a b\u0000"}`: "not a path",
 		`{"location": 1}`: "expected", `x`: "not JSON", `{"location": "https://a:b@c/"}`: "",
 		`{"location": "file:///etc/x.zip"}`: "this machine", `{"location": "git::file:///etc"}`: "this machine",
 		`{"location": "../../../../../x.zip"}`: "", `{"location": "//evil.example/x.zip"}`: "not a path",

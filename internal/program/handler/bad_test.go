@@ -137,7 +137,7 @@ func badAnswers(t *testing.T, d driver) {
 	}{
 		"nothing": {"", []string{"printed nothing on standard output", `Expected: {"state": {…}}`,
 			"may already have changed something"}},
-		"no json": {"", []string{"line 1, column 1", "print messages on standard error",
+		"no json": {"", []string{"line 1, column 1", "and messages on standard error",
 			"Output: created 42"}},
 		"two values":      {"a", []string{"line 1, column 24", "something follows after the end"}},
 		"array":           {"", []string{"an object was expected, not an array"}},

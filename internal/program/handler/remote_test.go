@@ -103,7 +103,7 @@ func TestProgramsGetTheStatesThatTheyAskFor(t *testing.T) {
 // Whatever is wrong with a wish for states is an error that says so, and no secret of a state is in it.
 func TestStatesThatProgramsCannotHave(t *testing.T) {
 	for answer, want := range map[string]string{
-		asking:                 "asked for states 8 times",
+		asking:                 "requested states 8 times",
 		`{"remote_state": []}`: `"remote_state" is an array`,
 		`{"remote_state": {"n": {"workspace": "w"}}}`:                 `there is no "backend"`,
 		`{"remote_state": {"n": {"backend": 5}}}`:                     "remote_state.n cannot be used",

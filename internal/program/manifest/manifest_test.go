@@ -133,29 +133,20 @@ func TestMistakesAreNamedWithLineAndNearestWord(t *testing.T) {
 	for text, want := range map[string]string{
 		"{\n \"protocol\": 1,\n \"nmae\": \"x\"}": `m.json:3,2-2|` +
 			`no member "nmae". Did you mean "name"?`,
-		`{"protocol": 2, "name": "p",
-			"command": ["x"], "schema": {}}`: `m.json:1,14-14|version 2 of the protocol`,
-		`{"name": "p",
-			"command": ["x"], "schema": {}}`: `needs "protocol": 1`,
-		`{"protocol": 1, "command": ["x"], "schema": {}}`:              `needs a "name"`,
-		`{"protocol": 1, "name": "P", "command": ["x"], "schema": {}}`: `needs a "name"`,
-		`{"protocol": 1, "name": "p",
-			"schema": {}}`: `needs a "command"`,
-		`{"protocol": 1, "name": "p",
-			"command": [], "schema": {}}`: `at least the name of a program`,
-		`{"protocol": 1, "name": "p",
-			"command": {}, "schema": {}}`: `add at least "default"`,
-		`{"protocol": 1, "name": "p", "command": {"Windows 11": ["x"]}, "schema": {}}`: `"linux",
-			"darwin" or "windows"`,
-		`{"protocol": 1, "name": "p", "command": "x",
-			"schema": {}}`: `must be an array with a string for each word`,
-		`{"protocol": 1, "name": "p", "command": ["x"]}`: `needs a "schema"`,
-		`{"protocol": 1, "name": "p",
-			"command": ["x"], "schema": {}, "mode": "sesion"}`: `Did you mean "session"?`,
-		`{"protocol": 1, "name": "p", "command": ["x"], "schema": {}, "version": "1"}`:        `three numbers`,
-		`{"protocol": 1, "name": "p", "command": ["x"], "schema": {}, "implements": ["pla"]}`: `no action "pla"`,
-		`{"protocol": 1, "name": "p",
-			"command": ["x"], "schema": {"resource_schema": {}}}`: `Did you mean "resource_schemas"?`,
+		`{"protocol": 2, "name": "p", "command": ["x"], "schema": {}}`:                              `m.json:1,14-14|version 2 of the protocol`,
+		`{"name": "p", "command": ["x"], "schema": {}}`:                                             `needs "protocol": 1`,
+		`{"protocol": 1, "command": ["x"], "schema": {}}`:                                           `needs a "name"`,
+		`{"protocol": 1, "name": "P", "command": ["x"], "schema": {}}`:                              `needs a "name"`,
+		`{"protocol": 1, "name": "p", "schema": {}}`:                                                `needs a "command"`,
+		`{"protocol": 1, "name": "p", "command": [], "schema": {}}`:                                 `at least the name of a program`,
+		`{"protocol": 1, "name": "p", "command": {}, "schema": {}}`:                                 `add at least "default"`,
+		`{"protocol": 1, "name": "p", "command": {"Windows 11": ["x"]}, "schema": {}}`:              `"linux", "darwin" or "windows"`,
+		`{"protocol": 1, "name": "p", "command": "x", "schema": {}}`:                                `must be an array with a string for each word`,
+		`{"protocol": 1, "name": "p", "command": ["x"]}`:                                            `needs a "schema"`,
+		`{"protocol": 1, "name": "p", "command": ["x"], "schema": {}, "mode": "sesion"}`:            `Did you mean "session"?`,
+		`{"protocol": 1, "name": "p", "command": ["x"], "schema": {}, "version": "1"}`:              `three numbers`,
+		`{"protocol": 1, "name": "p", "command": ["x"], "schema": {}, "implements": ["pla"]}`:       `no action "pla"`,
+		`{"protocol": 1, "name": "p", "command": ["x"], "schema": {"resource_schema": {}}}`:         `Did you mean "resource_schemas"?`,
 		`{"protocol": 1, "name": "p", "command": ["x"], "schema": {"resource_schemas": {"t": {}}}}`: `"p_t"`,
 		`{"protocol": 1,}`:                  "This is not JSON",
 		`[]`:                                "must be an object, not an array",
@@ -169,8 +160,7 @@ func TestMistakesAreNamedWithLineAndNearestWord(t *testing.T) {
 		withType(`"import": "id"`): `no attribute "id"`,
 		withType(`"import": "n", "attributes": {"n": {"type": "number", "required": true}}`): `must be a string`,
 		withType(
-			`"attributes": {"count": {"type": "number",
-				"optional": true}}`): `name "count" is reserved by the language`,
+			`"attributes": {"count": {"type": "number", "optional": true}}`): `name "count" is reserved by the language`,
 		withType(
 			`"attributes": {"A": {"type": "number", "optional": true}}`): `lower-case letters`,
 		withType(
@@ -214,34 +204,20 @@ func TestMistakesAreNamedWithLineAndNearestWord(t *testing.T) {
 			`"type": "string", "optional": true, "json_schema": {"minLength": "1"}`): `keywords cannot be used`,
 		withAttribute(`"type": "string", "optional": true, "json_schema": true`): `must be an object`,
 
-		`{"protocol": 1, "name": "p", "command": "bash ./x.sh",
-			"schema": {}}`: `["bash", "./provider.sh"]`,
-		`{"protocol": 1, "name": "p",
-			"command": {"default": "x"}, "schema": {}}`: `m.json:1,53-53|no shell splits`,
-		`{"protocol": 1, "name": "p",
-			"command": {"macos": ["x"]}, "schema": {}}`: `"darwin"`,
-		`{"protocol": 1, "name": "p",
-			"command": ["x"], "prepare_from": ["./a"], "schema": {}}`: `no effect without "prepare"`,
-		`{"protocol": 1, "name": "p",
-			"command": ["x"], "prepare": ["y"], "prepare_from": ["a"], "schema": {}}`: `with a leading ./`,
-		`{"protocol": 1, "name": "p",
-			"command": ["x"], "prepare": ["y"], "prepare_from": ["./../a"], "schema": {}}`: `with a leading ./`,
-		`{"protocol": 1, "name": "p",
-			"command": ["x"], "prepare": ["y"], "prepare_from": [], "schema": {}}`: `is empty`,
-		`{"protocol": 1, "name": "p", "command": ["x"], "prepare": "make",
-			"schema": {}}`: `no shell splits`,
-		`{"protocol": 1, "name": "p",
-			"command": {"linus": ["x"]}, "schema": {}}`: `Did you mean "linux"?`,
-		`{"protocol": 1, "name": "p", "command": ["bash",
-			"./../x"], "schema": {}}`: `m.json:1,50-50|outside of the folder`,
-		`{"protocol": 1, "name": "my-p",
-			"command": ["x"], "schema": {}}`: `m.json:1,25-25|needs a "name"`,
-		`{"protocol": 1, "name": "",
-			"command": ["x"], "schema": {}}`: `needs a "name"`,
-		`{"protocol": 1, "name": "p",
-			"command": ["x"], "schema": {}, "requires": ["jq"]}`: `{"command": "jq"`,
-		`{"protocol": 1, "name": "p",
-			"command": ["x"], "schema": {}, "timeouts": {}}`: `Known are $schema, command`,
+		`{"protocol": 1, "name": "p", "command": "bash ./x.sh", "schema": {}}`:                                       `["bash", "./provider.sh"]`,
+		`{"protocol": 1, "name": "p", "command": {"default": "x"}, "schema": {}}`:                                    `m.json:1,53-53|no shell splits`,
+		`{"protocol": 1, "name": "p", "command": {"macos": ["x"]}, "schema": {}}`:                                    `"darwin"`,
+		`{"protocol": 1, "name": "p", "command": ["x"], "prepare_from": ["./a"], "schema": {}}`:                      `no effect without "prepare"`,
+		`{"protocol": 1, "name": "p", "command": ["x"], "prepare": ["y"], "prepare_from": ["a"], "schema": {}}`:      `with a leading ./`,
+		`{"protocol": 1, "name": "p", "command": ["x"], "prepare": ["y"], "prepare_from": ["./../a"], "schema": {}}`: `with a leading ./`,
+		`{"protocol": 1, "name": "p", "command": ["x"], "prepare": ["y"], "prepare_from": [], "schema": {}}`:         `is empty`,
+		`{"protocol": 1, "name": "p", "command": ["x"], "prepare": "make", "schema": {}}`:                            `no shell splits`,
+		`{"protocol": 1, "name": "p", "command": {"linus": ["x"]}, "schema": {}}`:                                    `Did you mean "linux"?`,
+		`{"protocol": 1, "name": "p", "command": ["bash", "./../x"], "schema": {}}`:                                  `m.json:1,50-50|outside of the folder`,
+		`{"protocol": 1, "name": "my-p", "command": ["x"], "schema": {}}`:                                            `m.json:1,25-25|needs a "name"`,
+		`{"protocol": 1, "name": "", "command": ["x"], "schema": {}}`:                                                `needs a "name"`,
+		`{"protocol": 1, "name": "p", "command": ["x"], "schema": {}, "requires": ["jq"]}`:                           `{"command": "jq"`,
+		`{"protocol": 1, "name": "p", "command": ["x"], "schema": {}, "timeouts": {}}`:                               `Known are $schema, command`,
 		withType(
 			`"implements": ["create"], "timeouts": {"update": "1m"}`): `"update", which the type does not implement`,
 		withType(
@@ -265,18 +241,16 @@ func TestMistakesAreNamedWithLineAndNearestWord(t *testing.T) {
 		withSchema(`"resource_schemas": {"p_tt": {"identity": {"attributes": {"a": {"required_for_import": true}}}}}, ` +
 			`"list_resource_schemas": {"p_t": {}}`): `Did you mean "p_tt"?`,
 		withSchema(`"list_resource_schemas": {"p_t": {"attributes": {"a": {"type": "string", "computed": ` +
-			`true}}}}`): `neither "computed"`,
-		withSchema(`"list_resource_schemas": {"p_t": {"implements": ["invoke"]}}`): `known are "list"`,
-		withSchema(`"action_schemas": {"p_t": {"implements": ["plan"]}}`):          `must implement "invoke"`,
-		withSchema(`"action_schemas": {"p_t": {"timeouts": {"plan": "1s"}}}`): `"plan",
-			which the type does not implement`,
-		withSchema(`"action_schemas": {"t": {}}`): `"p_t"`,
-		withSchema(`"resource_schemas": {"p_t": {}}, "action_schemas": {"p_t": {}}`): `The resource has the name "p_t",
-			too`,
+			`true}}}}`): `cannot be "computed"`,
+		withSchema(`"list_resource_schemas": {"p_t": {"implements": ["invoke"]}}`):   `known are "list"`,
+		withSchema(`"action_schemas": {"p_t": {"implements": ["plan"]}}`):            `must implement "invoke"`,
+		withSchema(`"action_schemas": {"p_t": {"timeouts": {"plan": "1s"}}}`):        `"plan", which the type does not implement`,
+		withSchema(`"action_schemas": {"t": {}}`):                                    `"p_t"`,
+		withSchema(`"resource_schemas": {"p_t": {}}, "action_schemas": {"p_t": {}}`): `The resource has the name "p_t", too`,
 		withSchema(`"data_source_schemas": {"p_t": {}}, "action_schemas": {"p_t": ` +
 			`{}}`): `The data source has the name "p_t", too`,
 		withSchema(`"action_schemas": {"p_t": {"attributes": {"a": {"type": "string", "optional": true, ` +
-			`"write_only": true}}}}`): `nor "write_only"`,
+			`"write_only": true}}}}`): `or "write_only"`,
 		withAttribute(
 			`"type": ["map", "strin"], "optional": true`): `Did you mean "string"?`,
 		withAttribute(
@@ -301,27 +275,23 @@ func TestMistakesAreNamedWithLineAndNearestWord(t *testing.T) {
 			`"type": ["object", {"a": "string"}], "optional": true, "default": {"b": "x"}`): `type: there is no ` +
 			`attribute "b". Did you mean "a"?`,
 		withFunction(
-			`"parameters": [{"name": "a", "type": "string"}], "variadic_parameter": {"name": "a",
-				"type": "string"}`): `two parameters named "a"`,
+			`"parameters": [{"name": "a", "type": "string"}], "variadic_parameter": {"name": "a", "type": "string"}`): `two parameters named "a"`,
 
 		withSchema(
 			`"provider": {"attributes": {"a": {"type": "string", "computed": true}}}`): `m.json:1,87-87|neither ` +
 			`"computed"`,
 		withSchema(
-			`"provider": {"attributes": {"a": {"type": "string",
-				"optional": true, "write_only": true}}}`): `or "write_only"`,
+			`"provider": {"attributes": {"a": {"type": "string", "optional": true, "write_only": true}}}`): `or "write_only"`,
 		withSchema(`"provider": {"block_types": {"b": {"nesting_mode": "list", "attributes": {"a": {"type": ` +
 			`"string", "computed": true}}}}}`): `cannot be "computed"`,
 		withSchema(
 			`"provider_meta": {"attributes": {"a": {"type": "string", "computed": true}}}`): `cannot be "computed"`,
 		withSchema(`"provider": {"attributes": {"a": {"nested_type": {"nesting_mode": "list", "attributes": {"b": ` +
-			`{"type": "string", "computed": true}}}, "optional": true}}}`): `The attribute "b" stands`,
+			`{"type": "string", "computed": true}}}, "optional": true}}}`): `The attribute "b" is in a block`,
 		withType(
-			`"identity": {"attributes": {"a": {"type": ["map",
-				"string"], "required_for_import": true}}}`): `lists of these`,
+			`"identity": {"attributes": {"a": {"type": ["map", "string"], "required_for_import": true}}}`): `lists of these`,
 		withType(
-			`"identity": {"attributes": {"a": {"type": ["list", ["object",
-				{}]], "required_for_import": true}}}`): `lists of these`,
+			`"identity": {"attributes": {"a": {"type": ["list", ["object", {}]], "required_for_import": true}}}`): `lists of these`,
 		withType(
 			`"identity": {"attributes": {"a": {"type": "dynamic", "required_for_import": true}}}`): `lists of these`,
 		withSchema(`"resource_schemas": {"p_t": {"identity": {"attributes": {"a": {"type": "string", ` +
@@ -329,16 +299,14 @@ func TestMistakesAreNamedWithLineAndNearestWord(t *testing.T) {
 			`"string", "required_for_import": true}}}}`): `of its own already`,
 		withType(
 			`"implements": ["create", "read", "create"]`): `m.json:1,121-121|"create" is listed twice`,
-		`{"protocol": 1, "name": "p", "command": ["x"], "schema": {}, "implements": ["validate",
-			"validate"]}`: `is listed twice`,
+		`{"protocol": 1, "name": "p", "command": ["x"], "schema": {}, "implements": ["validate", "validate"]}`: `is listed twice`,
 		`{"protocol": 1, "name": "p", "command": ["x"], "schema": {}, "requires": [{"command": "jq"}, {"command": ` +
 			`"jq"}]}`: `required twice`,
 		`{"protocol": 1, "name": "p", "command": ["x"], "schema": {}, "version": ""}`:    `three numbers`,
-		`{"protocol": 1, "name": "p", "command": {"linux_x86_64": ["x"]}, "schema": {}}`: `has the name "amd64" here`,
+		`{"protocol": 1, "name": "p", "command": {"linux_x86_64": ["x"]}, "schema": {}}`: `Use the name "amd64"`,
 		`{"protocol": 1, "name": "p", "command": {"linux_amd46": ["x"]}, "schema": {}}`:  `Did you mean "amd64"?`,
 		withType(
-			`"import": "a", "attributes": {"a": {"type": "string",
-				"optional": true, "write_only": true}}`): `not be stored`,
+			`"import": "a", "attributes": {"a": {"type": "string", "optional": true, "write_only": true}}`): `not be stored`,
 		withAttribute(
 			`"type": "number", "optional": true, "json_schema": {"minLength": 1}`): `m.json:1,161-161|Did you mean ` +
 			`"minimum"?`,
@@ -348,19 +316,16 @@ func TestMistakesAreNamedWithLineAndNearestWord(t *testing.T) {
 			`"type": ["list", "string"], "optional": true, "json_schema": {"pattern": "^/"}`): `for values that are ` +
 			`strings`,
 		withAttribute(
-			`"type": ["list",
-				"string"], "optional": true, "json_schema": {"items": {"minimum": 1}}`): `Did you mean "minLength"?`,
+			`"type": ["list", "string"], "optional": true, "json_schema": {"items": {"minimum": 1}}`): `Did you mean "minLength"?`,
 		withAttribute(
-			`"type": ["map",
-				"number"], "optional": true, "json_schema": {"additionalProperties": {"pattern": "x"}}`): `for values that are strings`,
+			`"type": ["map", "number"], "optional": true, "json_schema": {"additionalProperties": {"pattern": "x"}}`): `for values that are strings`,
 		withAttribute(
 			`"type": ["map", "number"], "optional": true, "json_schema": {"minItems": 1}`): `Did you mean ` +
 			`"minProperties"?`,
 		withAttribute(`"type": ["object", {"port": "number"}], "optional": true, "json_schema": {"properties": ` +
 			`{"prot": {"minimum": 1}}}`): `Did you mean "port"?`,
 		withAttribute(
-			`"type": ["object",
-				{"port": "number"}], "optional": true, "json_schema": {"required": ["x"]}`): `It has port.`,
+			`"type": ["object", {"port": "number"}], "optional": true, "json_schema": {"required": ["x"]}`): `It has port.`,
 		withAttribute(`"type": ["tuple", ["string", "number"]], "optional": true, "json_schema": {"prefixItems": ` +
 			`[{}, {"pattern": "x"}]}`): `for values that are strings`,
 		withAttribute(
@@ -389,8 +354,7 @@ func TestMistakesAreNamedWithLineAndNearestWord(t *testing.T) {
 			`"type": "string", "optional": true, "json_schema": {"anyOf": [{"minimum": 1}]}`): `Did you mean ` +
 			`"minLength"?`,
 		withAttribute(
-			`"type": "string",
-				"optional": true, "json_schema": {"minLength": 3, "maxLength": 2}`): `exchange "minLength"`,
+			`"type": "string", "optional": true, "json_schema": {"minLength": 3, "maxLength": 2}`): `swap "minLength"`,
 		withAttribute(`"nested_type": {"nesting_mode": "list", "attributes": {"p": {"type": "string", "optional": ` +
 			`true}}}, "optional": true, "json_schema": {"minProperties": 1}`): `Did you mean "minItems"?`,
 		withFunction(

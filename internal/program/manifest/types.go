@@ -338,8 +338,8 @@ func (b blockReader) attribute(name string, at int, v *node) *provider.Attribute
 	w.AsText = encoding == "string"
 	r.fit(v.Get("json_schema"), a.ImpliedType())
 	if b.own && (a.Computed && !a.Optional || a.WriteOnly) {
-		r.errorAt(at, `The attribute %q stands in a block that only users write. Nothing of it is computed or `+
-			`stored, so it is "required" or "optional", and neither "computed" nor "write_only".`, name)
+		r.errorAt(at, `The attribute %q is in a block that only users write. It is never computed or stored, so `+
+			`it must be "required" or "optional", and cannot be "computed" or "write_only".`, name)
 	}
 	b.defaultValue(v.Get("default"), a, w)
 	b.checkAttribute(name, at, a, w)
