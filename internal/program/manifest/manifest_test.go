@@ -168,7 +168,7 @@ func TestMistakesAreNamedWithLineAndNearestWord(t *testing.T) {
 		withType(
 			`"block_types": {"b": {"nesting_mode": "lst", "block": {}}}`): `Did you mean "list"?`,
 		withType(
-			`"block_types": {"b": {"nesting_mode": "single", "max_items": 3, "block": {}}}`): `no meaning in this ` +
+			`"block_types": {"b": {"nesting_mode": "single", "max_items": 3, "block": {}}}`): `no effect in this ` +
 			`nesting mode`,
 		withType(
 			`"identity": {"attributes": {"a": {"type": "string"}}}`): `"required_for_import" or`,
@@ -278,7 +278,7 @@ func TestMistakesAreNamedWithLineAndNearestWord(t *testing.T) {
 			`"parameters": [{"name": "a", "type": "string"}], "variadic_parameter": {"name": "a", "type": "string"}`): `two parameters named "a"`,
 
 		withSchema(
-			`"provider": {"attributes": {"a": {"type": "string", "computed": true}}}`): `m.json:1,87-87|neither ` +
+			`"provider": {"attributes": {"a": {"type": "string", "computed": true}}}`): `m.json:1,87-87|cannot be ` +
 			`"computed"`,
 		withSchema(
 			`"provider": {"attributes": {"a": {"type": "string", "optional": true, "write_only": true}}}`): `or "write_only"`,
