@@ -11,7 +11,6 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	yaml "github.com/zclconf/go-cty-yaml"
 	"github.com/zclconf/go-cty/cty"
 	"github.com/zclconf/go-cty/cty/function"
 	"github.com/zclconf/go-cty/cty/function/stdlib"
@@ -188,67 +187,43 @@ func findCharset(alias string) (encoding.Encoding, string, error) {
 	return charset, name, nil
 }
 
-// yamlEncodeFunc refuses text that is not UTF-8, which can come from the command line or from a provider: on such text
-// the emitter of the library never ends.
-var yamlEncodeFunc = wrapped(yaml.YAMLEncodeFunc, func(args []cty.Value) (cty.Value, error) {
-	err := cty.Walk(args[0], func(_ cty.Path, v cty.Value) (bool, error) {
-		if v, _ = v.Unmark(); v.Type() == cty.String && v.IsKnown() && !v.IsNull() && !utf8.ValidString(v.AsString()) {
-			return false, function.NewArgErrorf(0, "contains a string that is not valid UTF-8")
-		}
-		return true, nil
-	})
-	if err != nil {
-		return cty.NilVal, err
-	}
-	return yaml.YAMLEncodeFunc.Call(args)
-})
-
-// maxYAMLValues bounds what a text that mentions its parts again stands for: ten lines, each of which has the one
-// before it ten times, are ten thousand million values.
-const maxYAMLValues = 1_000_000
-
-// multiplies reports whether the aliases of a text make it stand for more than anyone waits for. The library makes them
-// quickly, as they are all the same, and whoever looks at them then looks at each.
-func multiplies(text string) bool {
-	if !strings.Contains(text, "&") || !strings.Contains(text, "*") {
-		return false
-	}
-	ty, err := yaml.ImpliedType([]byte(text))
-	return err == nil && !fewer(ty, new(int))
-}
-
-// fewer reports whether a type has no more than maxYAMLValues parts.
-func fewer(ty cty.Type, n *int) bool {
-	if *n++; *n > maxYAMLValues {
-		return false
-	}
-	switch {
-	case ty.IsTupleType():
-		for _, ety := range ty.TupleElementTypes() {
-			if !fewer(ety, n) {
-				return false
-			}
-		}
-	case ty.IsObjectType():
-		for _, aty := range ty.AttributeTypes() {
-			if !fewer(aty, n) {
-				return false
-			}
-		}
-	}
-	return true
-}
-
-// maxYAMLNesting is what encoding/json, and so jsondecode, allows.
-const maxYAMLNesting = 10000
-
-// jsonDecodeFunc refuses texts with too many members and elements, each of which but the first has a comma before it.
+// jsonDecodeFunc refuses texts with too many members and elements, each of which but the first has a comma before it,
+// and numbers with too many digits.
 var jsonDecodeFunc = wrapped(stdlib.JSONDecodeFunc, func(args []cty.Value) (cty.Value, error) {
-	if text := knownText(args[0]); strings.Count(text, ",") >= limits.parts && commas(text) >= limits.parts {
+	text := knownText(args[0])
+	if strings.Count(text, ",") >= limits.parts && commas(text) >= limits.parts {
 		return cty.NilVal, errParts()
+	}
+	if longNumber(text, `"`) {
+		return cty.NilVal, function.NewArgError(0, ctyfast.ErrManyDigits)
 	}
 	return stdlib.JSONDecodeFunc.Call(args)
 })
+
+// longNumber reports whether there are more digits in a row than numbers may have, without one of the given quotes
+// before them.
+func longNumber(text, quotes string) bool {
+	const most = ctyfast.MaxDigits
+	// Such a row covers one of these places.
+	for i := most; i < len(text); i += most + 1 {
+		if !digit(text[i]) {
+			continue
+		}
+		from, to := i, i
+		for from > 0 && digit(text[from-1]) {
+			from--
+		}
+		for to < len(text) && digit(text[to]) {
+			to++
+		}
+		if to-from > most && (from == 0 || !strings.Contains(quotes, text[from-1:from])) {
+			return true
+		}
+	}
+	return false
+}
+
+func digit(c byte) bool { return '0' <= c && c <= '9' }
 
 // commas counts those of a JSON text that are outside of its strings.
 func commas(text string) (n int) {
@@ -275,35 +250,3 @@ var csvDecodeFunc = wrapped(stdlib.CSVDecodeFunc, func(args []cty.Value) (cty.Va
 	}
 	return stdlib.CSVDecodeFunc.Call(args)
 })
-
-// yamlDecodeFunc refuses brackets that nest deeper than those of any document: for each token the scanner of the
-// library looks at all brackets that are open, so a hundred thousand of them keep it busy for minutes.
-var yamlDecodeFunc = wrapped(yaml.YAMLDecodeFunc, func(args []cty.Value) (cty.Value, error) {
-	if text, _ := args[0].Unmark(); text.IsKnown() && !text.IsNull() {
-		switch {
-		case nestsDeeper(text.AsString(), maxYAMLNesting):
-			return cty.NilVal, function.NewArgErrorf(0, "brackets nest more than %d levels deep", maxYAMLNesting)
-		case multiplies(text.AsString()):
-			return cty.NilVal,
-				function.NewArgErrorf(0, "with its aliases expanded, the document has more than %d values",
-					maxYAMLValues)
-		}
-	}
-	return withheldErrors(yaml.YAMLDecodeFunc).Call(args)
-})
-
-// nestsDeeper reports whether at some place more than limit brackets are open. Brackets in quoted text count as well.
-func nestsDeeper(text string, limit int) bool {
-	open := 0
-	for i := range len(text) {
-		switch text[i] {
-		case '[', '{':
-			if open++; open > limit {
-				return true
-			}
-		case ']', '}':
-			open = max(0, open-1)
-		}
-	}
-	return false
-}
