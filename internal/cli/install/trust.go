@@ -20,7 +20,8 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// trust asks whether the programs may run that a backend starts because this directory says so. A directory may have
+// trust asks whether the programs may run that a backend starts because this directory says so, and whether it may send
+// tokens of the user. A directory may have
 // been cloned from a stranger, and init is what people run first in it. What the command line names may run, and what
 // this user has agreed to here before. Where nobody can be asked, init does without, unless states are to be copied.
 func (s *backendSetup) trust(ctx context.Context, c *command.Call, b, recorded *backend.Backend) (warnings,
@@ -29,6 +30,7 @@ func (s *backendSetup) trust(ctx context.Context, c *command.Call, b, recorded *
 	around := remote.Surroundings{Getenv: c.Getenv, Dir: c.Surroundings.In(".")}
 	here := consent(around.Dir)
 	var words []string
+	var runs, sends bool
 	arguments := map[string]bool{}
 	for _, p := range b.Programs(around) {
 		if slices.Contains(s.named(), p.Argument) {
@@ -36,10 +38,12 @@ func (s *backendSetup) trust(ctx context.Context, c *command.Call, b, recorded *
 			continue
 		}
 		arguments[p.Argument], words = true, append(words, p.Line)
+		runs, sends = runs || !p.Token, sends || p.Token
 	}
 	if s.migrate && !s.force && !s.reconfigure && !same { // the place that states are copied from
 		for _, p := range recorded.Programs(around) {
 			words = append(words, p.Line)
+			runs, sends = runs || !p.Token, sends || p.Token
 		}
 	}
 	words = slices.DeleteFunc(words, here.given)
@@ -47,7 +51,14 @@ func (s *backendSetup) trust(ctx context.Context, c *command.Call, b, recorded *
 		return nil, nil
 	}
 	lines := strings.Join(words, "\n  ")
-	const why = "To reach the states of this directory, this command runs a program that its files name:"
+	what := "runs a program that its files name"
+	switch {
+	case sends && runs:
+		what = "runs programs and sends tokens of yours, as its files say"
+	case sends:
+		what = "sends a token of yours to a service, as its files say"
+	}
+	why := "To reach the states of this directory, this command " + what + ":"
 	if s.permitted(ctx, c, why, words) {
 		return nil, nil
 	}
@@ -84,7 +95,7 @@ func (s *backendSetup) permitted(ctx context.Context, c *command.Call, why strin
 	if !s.input || !c.InputAllowed() || c.JSON {
 		return false
 	}
-	text := why + "\n\n" + strings.Join(lines, "\n") + "\n\nEnter \"yes\" to run it now."
+	text := why + "\n\n" + strings.Join(lines, "\n") + "\n\nEnter \"yes\" to allow it now."
 	answer, err := c.Ask(ctx, "Do you want to run a program that this directory names?", text, false)
 	if err != nil || answer != "yes" {
 		return false

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	yaml "github.com/zclconf/go-cty-yaml"
 	"github.com/zclconf/go-cty/cty"
 	"github.com/zclconf/go-cty/cty/function"
 	"github.com/zclconf/go-cty/cty/function/stdlib"
@@ -18,6 +19,7 @@ import (
 	"golang.org/x/text/encoding/ianaindex"
 
 	"github.com/tombolo-iac/tombolo/internal/ctyfast"
+	"github.com/tombolo-iac/tombolo/internal/nesting"
 )
 
 // textFunc is a function from one string to another. run also gets the argument itself, to show it (quoted) in an
@@ -250,3 +252,92 @@ var csvDecodeFunc = wrapped(stdlib.CSVDecodeFunc, func(args []cty.Value) (cty.Va
 	}
 	return stdlib.CSVDecodeFunc.Call(args)
 })
+
+// yamlEncodeFunc refuses text that is not UTF-8, which can come from the command line or from a provider: on such text
+// the emitter of the library never ends.
+var yamlEncodeFunc = wrapped(yaml.YAMLEncodeFunc, func(args []cty.Value) (cty.Value, error) {
+	err := cty.Walk(args[0], func(_ cty.Path, v cty.Value) (bool, error) {
+		if v, _ = v.Unmark(); v.Type() == cty.String && v.IsKnown() && !v.IsNull() && !utf8.ValidString(v.AsString()) {
+			return false, function.NewArgErrorf(0, "contains a string that is not valid UTF-8")
+		}
+		return true, nil
+	})
+	if err != nil {
+		return cty.NilVal, err
+	}
+	return yaml.YAMLEncodeFunc.Call(args)
+})
+
+// maxYAMLValues bounds what a text that mentions its parts again stands for: ten lines, each of which has the one
+// before it ten times, are ten thousand million values.
+const maxYAMLValues = 1_000_000
+
+// multiplies reports whether the aliases of a text make it stand for more than anyone waits for. The library makes them
+// quickly, as they are all the same, and whoever looks at them then looks at each.
+func multiplies(text string) bool {
+	if !strings.Contains(text, "&") || !strings.Contains(text, "*") {
+		return false
+	}
+	ty, err := yaml.ImpliedType([]byte(text))
+	return err == nil && !fewer(ty, new(int))
+}
+
+// fewer reports whether a type has no more than maxYAMLValues parts.
+func fewer(ty cty.Type, n *int) bool {
+	if *n++; *n > maxYAMLValues {
+		return false
+	}
+	switch {
+	case ty.IsTupleType():
+		for _, ety := range ty.TupleElementTypes() {
+			if !fewer(ety, n) {
+				return false
+			}
+		}
+	case ty.IsObjectType():
+		for _, aty := range ty.AttributeTypes() {
+			if !fewer(aty, n) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// yamlDecodeFunc refuses texts that the library would spend minutes, all memory or the whole stack on. For each token
+// its scanner looks at all brackets that are open, and a stack that overflows ends the process.
+var yamlDecodeFunc = wrapped(yaml.YAMLDecodeFunc, func(args []cty.Value) (cty.Value, error) {
+	switch text := knownText(args[0]); {
+	case strings.HasPrefix(text, "\xff\xfe") || strings.HasPrefix(text, "\xfe\xff"):
+		return cty.NilVal, function.NewArgErrorf(0, "is UTF-16, and UTF-8 is expected")
+	case yamlPlaces(text) >= limits.parts:
+		return cty.NilVal, errParts()
+	case longNumber(text, `"'`):
+		return cty.NilVal, function.NewArgError(0, ctyfast.ErrManyDigits)
+	case nesting.YAML(text):
+		return cty.NilVal, function.NewArgErrorf(0, "its collections nest more than %d levels deep", nesting.MaxYAML)
+	case multiplies(text):
+		return cty.NilVal, function.NewArgErrorf(0, "with its aliases expanded, the document has more than %d values",
+			maxYAMLValues)
+	}
+	return withheldErrors(yaml.YAMLDecodeFunc).Call(args)
+})
+
+// yamlPlaces counts the places of a text at which another value may begin: behind commas and brackets, and behind the
+// dashes, question marks and colons that end a word. Those inside of quoted text count as well.
+func yamlPlaces(text string) (n int) {
+	if len(text) < limits.parts {
+		return 0
+	}
+	for i := range len(text) {
+		switch text[i] {
+		case ',', '[', '{':
+			n++
+		case '-', '?', ':':
+			if i+1 == len(text) || strings.IndexByte(" \t\r\n\xc2\xe2", text[i+1]) >= 0 {
+				n++
+			}
+		}
+	}
+	return n
+}

@@ -66,6 +66,7 @@ func TestYamlencodeRefusesWhatIsNotUTF8(t *testing.T) {
 
 func TestYamldecodeRefusesMoreLevelsThanJSONMayHave(t *testing.T) {
 	f := Table(Options{})["yamldecode"]
+	brackets := func(n int) string { return strings.Repeat("[", n) + strings.Repeat("]", n) }
 	right := func(levels, each int) string { // each line goes farther to the right, and nests more than once
 		var b strings.Builder
 		for i := 0; i < levels; i += each {
@@ -75,22 +76,22 @@ func TestYamldecodeRefusesMoreLevelsThanJSONMayHave(t *testing.T) {
 	}
 	for text, refused := range map[string]bool{
 		strings.Repeat("[", 1_000_000): true, strings.Repeat("{a: ", 100_000): true,
-		strings.Repeat("[", maxYAMLNesting+1) + strings.Repeat("]", maxYAMLNesting+1): true,
-		strings.Repeat(`["]", `, 100_000):                                             true, strings.Repeat("[']', ", 100_000): true,
-		strings.Repeat("[ # ]\n", 100_000):                                                  true,
-		strings.Repeat("- ", 1_000_000) + "x":                                               true,
-		"a\u2028: b\n" + strings.Repeat("- ", 100_000):                                      false, // no document
-		right(20_000, 5_000):                                                                true,
-		"a:\n\u2028" + strings.Repeat("- ", 1_000_000) + "x":                                true,
-		strings.Repeat("[", 1000) + strings.Repeat("]", 1000):                               false,
-		"[" + strings.Repeat("[],", 20_000) + "]":                                           false,
-		strings.Repeat("- ", 1000) + "x":                                                    false,
-		right(4_000, 500):                                                                   false,
-		"a: |\n" + strings.Repeat(" ", 20_000) + "- x\n":                                    false,
-		"a: '" + strings.Repeat("[", 20_000) + "'":                                          false,
-		strings.Repeat("- ", maxYAMLNesting-1) + "x":                                        false,
-		"a: b # " + strings.Repeat("- ", 20_000):                                            false,
-		"--- " + strings.Repeat("-", 20_000):                                                false,
+		brackets(nesting.MaxYAML + 1):     true,
+		strings.Repeat(`["]", `, 100_000): true, strings.Repeat("[']', ", 100_000): true,
+		strings.Repeat("[ # ]\n", 100_000):                   true,
+		strings.Repeat("- ", 1_000_000) + "x":                true,
+		"a\u2028: b\n" + strings.Repeat("- ", 100_000):       false, // no document
+		right(20_000, 5_000):                                 true,
+		"a:\n\u2028" + strings.Repeat("- ", 1_000_000) + "x": true,
+		brackets(1000): false,
+		"[" + strings.Repeat("[],", 20_000) + "]":        false,
+		strings.Repeat("- ", 1000) + "x":                 false,
+		right(4_000, 500):                                false,
+		"a: |\n" + strings.Repeat(" ", 20_000) + "- x\n": false,
+		"a: '" + strings.Repeat("[", 20_000) + "'":       false,
+		strings.Repeat("- ", nesting.MaxYAML-1) + "x":    false,
+		"a: b # " + strings.Repeat("- ", 20_000):         false,
+		"--- " + strings.Repeat("-", 20_000):             false,
 	} {
 		start := func() string { return text[:min(len(text), 20)] }
 		_, err := f.Call([]cty.Value{cty.StringVal(text)})
