@@ -32,14 +32,16 @@ type Options struct {
 
 // Programs are the surroundings of programs.
 type Programs struct {
-	dir    string
-	mayRun func(words []string) error
+	dir      string
+	mayRun   func(words []string) error
+	failures *failures
 }
 
 // setup makes methods of their blocks.
 type setup struct {
-	config *Config
-	o      Options
+	config   *Config
+	o        Options
+	failures failures
 }
 
 // New returns what seals and opens as the settings say; c may be nil. Keys are asked for when the first document is
@@ -149,7 +151,7 @@ func split(t hcl.Traversal, root string) (kind, name string, ok bool) {
 	return k.Name, n.Name, isKind && isName
 }
 
-func (s *setup) programs() Programs { return Programs{s.o.Dir, s.o.MayRun} }
+func (s *setup) programs() Programs { return Programs{s.o.Dir, s.o.MayRun, &s.failures} }
 
 // check finds what is wrong with a method and the key providers that it mentions, without asking them for keys.
 func (s *setup) check(b *block) diag.List {
