@@ -20,6 +20,9 @@ import (
 // roles are what else the test binary is, by the name under which it is called.
 var roles = map[string]func(){}
 
+// commands are those of scripts that are this test binary.
+var commands = map[string]func(){"tombolo": func() { os.Exit(Main()) }, "terraform": func() { os.Exit(Main()) }}
+
 // oracle is the real terraform.
 var oracle string
 
@@ -28,16 +31,16 @@ func TestMain(m *testing.M) {
 		role()
 		return
 	}
-	run := func() { os.Exit(Main()) }
 	if strings.HasSuffix(filepath.Base(os.Args[0]), ".test") {
 		programtest.UsualHangup()
 	}
 	oracle, _ = exec.LookPath("terraform") // before this program goes by that name; empty: there is none
-	testscript.Main(m, map[string]func(){"tombolo": run, "terraform": run})
+	testscript.Main(m, commands)
 }
 
 // TestScripts runs the scripts in testdata, one topic each. Beside the commands of testscript and clitest they have
 //
+//	unforked ARG...       run tombolo as a user who cannot start another process (Linux)
 //	canary TEXT FILE...   the files, or stdout and stderr, must not hold the text
 //	mode PERM FILE        the file must have these permissions
 //	signal NAME FILE      send a signal to the process whose number the file holds

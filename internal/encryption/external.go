@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/zclconf/go-cty/cty"
+
+	"github.com/tombolo-iac/tombolo/diag"
 )
 
 // A program of the settings gets a JSON value on standard input, and writes a line that says who it is, then its
@@ -181,6 +183,9 @@ func (p Programs) run(ctx context.Context, command []string, magic string, input
 	case ctx.Err() != nil:
 		return fmt.Errorf("%s did not end in time: %w%s", command[0], ctx.Err(), complaint)
 	case err != nil:
+		if advice := diag.SystemAdvice(err); advice != "" {
+			complaint += ". " + strings.TrimSuffix(advice, ".")
+		}
 		return fmt.Errorf("%s: %w%s", command[0], err, complaint)
 	}
 	return decode(command[0], magic, stdout.Bytes(), out, complaint)
