@@ -357,12 +357,16 @@ func (t *text) Tell(s Said) {
 	}
 }
 
-// Incomplete shows what was done, what failed, what was not tried, and what to do next.
+// Incomplete shows what was done, what failed, what was not tried, and what to do next. A run that was refused before
+// it began anything needs no balance.
 func (t *text) Incomplete(e Ending) {
 	t.mu.Lock()
 	done := t.done
 	t.mu.Unlock()
 	b := t.ledger.Of(e.Plan)
+	if b.From.IsZero() {
+		return
+	}
 	w := planWriter{renderer: renderer{style: t.style}, o: t.o}
 	w.WriteString("\n" + w.in(bold, w.in(red, ended(t.o, e.Plan, done, "incomplete"))) + "\n" + t.timing(b))
 	w.balance(b, e)
@@ -380,7 +384,7 @@ func (t *text) Incomplete(e Ending) {
 	t.write(t.o.Out, w.String())
 }
 
-// timing says how long a run took and with what, when that was long.
+// timing returns how long a run took and with what, when that was long.
 func (t *text) timing(b balance.Balance) string {
 	const long = 10 * time.Second
 	if b.From.IsZero() {
