@@ -200,10 +200,10 @@ const (
 // NoKey is the key of what has neither count nor for_each.
 var NoKey = Key{}
 
-// IntKey makes the key of a count element.
+// IntKey returns the key of a count element.
 func IntKey(n int) Key { return Key{kind: intKey, num: n} }
 
-// StringKey makes the key of a for_each element.
+// StringKey returns the key of a for_each element.
 func StringKey(s string) Key { return Key{kind: stringKey, str: s} }
 
 // IsNone reports whether there is no key.

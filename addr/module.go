@@ -11,7 +11,7 @@ type Module struct{ path string }
 // RootModule is the module of the working directory.
 var RootModule = Module{}
 
-// ModuleOf makes a path from call names, outermost first.
+// ModuleOf returns a path from call names, outermost first.
 func ModuleOf(calls ...string) Module {
 	m := RootModule
 	for _, c := range calls {
@@ -81,7 +81,7 @@ type ModuleInstance struct{ path string }
 // RootInstance is the only instance of the root module.
 var RootInstance = ModuleInstance{}
 
-// ModuleInstanceOf makes a path from steps, outermost first.
+// ModuleInstanceOf returns a path from steps, outermost first.
 func ModuleInstanceOf(steps ...Step) ModuleInstance {
 	m := RootInstance
 	for _, s := range steps {

@@ -263,7 +263,7 @@ func (l List) AppendError(summary string, err error) List {
 	}
 }
 
-// FromError makes a list of one error.
+// FromError returns a list of one error.
 func FromError(summary string, err error) List { return List(nil).AppendError(summary, err) }
 
 // InAddress fills in the address of every member that has none, as new values.

@@ -32,7 +32,7 @@ type discard struct{}
 
 func (discard) Send(Event) {}
 
-// Func makes a Sink of a function.
+// Func is a function that serves as a Sink.
 type Func func(Event)
 
 // Send calls the function.

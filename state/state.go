@@ -130,7 +130,7 @@ type decoded struct {
 	err   error
 }
 
-// NewObject makes an object from a wholly known value of the given type. Marks must have been taken off; their paths
+// NewObject returns an object from a wholly known value of the given type. Marks must have been taken off; their paths
 // belong in Sensitive. The encoding happens here, once.
 func NewObject(v cty.Value, ty cty.Type, o Object) (*Object, error) {
 	raw, err := ctyfast.MarshalJSON(v, ty)

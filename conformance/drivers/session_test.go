@@ -39,7 +39,7 @@ type session struct {
 	called     map[string]map[string]bool // methods, and the types of the options that they were given
 }
 
-// newSession makes a directory with the files of a configuration and with a mirror that holds the plugin.
+// newSession creates a directory with the files of a configuration and with a mirror that holds the plugin.
 func newSession(t *testing.T, bin string, files map[string]string) *session {
 	t.Helper()
 	dir, err := filepath.EvalSymlinks(t.TempDir())
@@ -60,7 +60,7 @@ func newSession(t *testing.T, bin string, files map[string]string) *session {
 	return s
 }
 
-// installWorld makes a mirror that holds the plugin, and a CLI configuration that knows it, in a home directory.
+// installWorld creates a mirror that holds the plugin, and a CLI configuration that knows it, in a home directory.
 func installWorld(home string) error {
 	exe, err := os.Executable()
 	if err != nil {

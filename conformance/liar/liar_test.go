@@ -136,7 +136,7 @@ func (s *stages) prepare(ctx context.Context, c tale, bin string) (*stage, error
 	return st, st.err
 }
 
-// build makes the folders, installs the plugin and runs the steps before the lie.
+// build creates the folders, installs the plugin and runs the steps before the lie.
 func (st *stage) build(ctx context.Context, root string, c tale, bin string) error {
 	exe, err := os.Executable()
 	if err != nil {

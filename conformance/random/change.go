@@ -22,7 +22,7 @@ func (g *gen) change(root *module) {
 	}
 }
 
-// changeValues makes up another value of a local or of what stands in a block.
+// changeValues generates another value of a local or of what stands in a block.
 func (g *gen) changeValues(m *module) {
 	if len(m.locals) > 0 && g.chance(40) {
 		l := pick(g, m.locals)

@@ -16,7 +16,8 @@ var wrong = []string{
 	"each", "module", "a", "\"%{ for x in 3 }%{ endfor }\"",
 }
 
-// mistake makes one in a configuration: an expression that is wrong where it stands, or something missing or double.
+// mistake puts a mistake into a configuration: an expression that is wrong where it stands, or something missing or
+// double.
 func (g *gen) mistake(files map[string]string) map[string]string {
 	files = maps.Clone(files)
 	name := "main.tf"

@@ -61,7 +61,7 @@ type module struct {
 
 func (m *module) root() bool { return m.dir == "" }
 
-// configuration makes up a root module and its children.
+// configuration generates a root module and its children.
 func (g *gen) configuration() *module {
 	for i := range g.r.IntN(4) {
 		g.modules = append(g.modules, g.module(fmt.Sprintf("m%d", i+1)))
@@ -69,7 +69,7 @@ func (g *gen) configuration() *module {
 	return g.module("")
 }
 
-// module makes one up. It calls only those that are there already, so none calls itself.
+// module generates a module. It calls only those that are there already, so none calls itself.
 func (g *gen) module(dir string) *module {
 	m := &module{dir: dir}
 	for range 1 + g.r.IntN(4) {

@@ -38,7 +38,7 @@ type ephemerals struct {
 	open map[addr.AbsResourceInstance]*ephemeral
 }
 
-// newEphemerals makes an empty set; calls carries the cancellation of calls under way.
+// newEphemerals returns an empty set; calls carries the cancellation of calls under way.
 func newEphemerals(calls context.Context, events event.Sink) *ephemerals {
 	return &ephemerals{calls: calls, events: events, now: time.Now, open: map[addr.AbsResourceInstance]*ephemeral{}}
 }

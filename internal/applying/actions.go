@@ -103,7 +103,7 @@ func (a *applier) addActions() {
 	a.walk.Runner().AddGates(gates)
 }
 
-// action makes an action block ready, and performs what was asked for by its address.
+// action prepares an action block, and performs the actions that were requested by address.
 func (a *applier) action(n *graph.Node, b *eval.Block) error {
 	exp, diags := b.Expand()
 	if err := a.walk.Report(diags); err != nil {

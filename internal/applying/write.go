@@ -70,7 +70,7 @@ func (a *applier) write(b *eval.Block, key addr.Key, c *plan.Change) (cty.Value,
 	return v, a.walk.Report(b.Postconditions(key, v))
 }
 
-// perform makes the object what was planned, with as little as that takes.
+// perform brings the object to its planned value with the smallest operation that does so.
 func (w *writing) perform() (cty.Value, error) {
 	if w.action != plan.Update || !ctyfast.RawEquals(w.planned, w.prior) {
 		return w.apply()
@@ -380,7 +380,7 @@ func (w *writing) identified(answered cty.Value) cty.Value {
 	return cty.NilVal
 }
 
-// object makes the state's form of a value.
+// object returns the form of a value that a state stores.
 func (w *writing) object(v cty.Value, private []byte, status state.Status) (*state.Object, error) {
 	var identity []byte
 	version := int64(0)
@@ -453,7 +453,7 @@ func (a *applier) intent(o addr.Object, action plan.Action, cfg addr.AbsProvider
 	return id, nil
 }
 
-// operationID makes the name of an operation within the run.
+// operationID returns the ID of an operation within the run.
 func (a *applier) operationID() string {
 	a.mu.Lock()
 	defer a.mu.Unlock()

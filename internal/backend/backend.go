@@ -137,7 +137,7 @@ func settled(root *config.Module, attrs hcl.Attributes) (hcl.Attributes, diag.Li
 	return out, diags
 }
 
-// FromValue makes a backend of an object or a map with its arguments, which may be null.
+// FromValue returns a backend of an object or a map with its arguments, which may be null.
 func FromValue(name string, config cty.Value) (*Backend, diag.List) {
 	b := &Backend{Type: name}
 	if b.kind() == nil {

@@ -25,7 +25,7 @@ type Options struct {
 		diag.List)
 	// Backends are the backends that RemoteState knows, with the types of their arguments; nil leaves all checks to it.
 	Backends map[string]cty.Type
-	// NewID makes the id of a new terraform_data; nil means a random UUID.
+	// NewID returns the ID of a new terraform_data; nil means a random UUID.
 	NewID func() string
 }
 
@@ -35,7 +35,7 @@ const (
 	typeRemoteState = "terraform_remote_state"
 )
 
-// New makes the provider.
+// New returns the provider.
 func New(o Options) provider.Provider {
 	if o.NewID == nil {
 		o.NewID = uuid.NewString

@@ -190,7 +190,7 @@ func (a *assembly) addResource(r *Resource) {
 	a.Resources[r.Addr] = r
 }
 
-// finish makes the module's final values out of the declarations, and whatever needs to know all of them.
+// finish computes the module's final values, and everything else that depends on all declarations.
 func (a *assembly) finish() {
 	for name, v := range a.variables {
 		a.Variables[name] = v.finish()

@@ -45,7 +45,7 @@ func DecodeReferences(attr *hcl.Attribute) ([]hcl.Traversal, diag.List) { return
 // DecodeLiteral reads an expression that may not refer to anything into a Go value.
 func DecodeLiteral(expr hcl.Expression, target any) diag.List { return decodeLiteral(expr, target) }
 
-// NewModuleCall makes the call of a module out of the arguments source and version; the latter may be nil.
+// NewModuleCall returns the module call with the arguments source and version; the latter may be nil.
 func NewModuleCall(name string, source, version *hcl.Attribute, at hcl.Range, f flavor.Flavor) (*ModuleCall,
 	diag.List) {
 	c := &callDecl{attrs: hcl.Attributes{}}

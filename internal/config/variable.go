@@ -186,7 +186,7 @@ func (v *Variable) convertDefault(raw cty.Value) (cty.Value, error) {
 	return ctyfast.Convert(raw, v.ConstraintType)
 }
 
-// finish makes the variable out of a block and those that override it.
+// finish merges a block and its overrides into the variable.
 func (v *variableDecl) finish() *Variable {
 	v.Default = cty.NilVal
 	if v.raw != cty.NilVal {

@@ -89,7 +89,7 @@ type job struct {
 	Rescue string
 }
 
-// command makes the process of a job.
+// command returns the process of a job, which has not been started.
 func (j job) command() *exec.Cmd {
 	b, err := json.Marshal(j)
 	if err != nil {

@@ -104,7 +104,7 @@ func unknown(ty cty.Type, raw any) bool {
 	return !closed(ty, raw).IsKnown()
 }
 
-// writer makes the texts of elements.
+// writer formats elements.
 type writer struct{ buf []byte }
 
 // A form is what is needed of the type of elements, worked out once for all elements of a set.

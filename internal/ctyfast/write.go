@@ -25,8 +25,8 @@ func MarshalJSON(v cty.Value, ty cty.Type) ([]byte, error) {
 	return ctyjson.Marshal(v, ty)
 }
 
-// jsonWriter makes JSON of values that conform to the types that they are to be encoded as. Its methods give up on what
-// has no JSON.
+// jsonWriter encodes values as JSON that conform to the types that they are to be encoded as. Its methods give up on
+// what has no JSON.
 type jsonWriter struct{ buf []byte }
 
 func (w *jsonWriter) value(is, ty cty.Type, raw any) bool {

@@ -22,7 +22,7 @@ func plainScope(e hcl.Expression, more map[string]cty.Value) (cty.Value, hcl.Dia
 	return e.Value(&hcl.EvalContext{Variables: more})
 }
 
-// start makes what the settings ask for.
+// start returns the encryption that the settings configure.
 func start(t testing.TB, settings, dir string) *Encryption {
 	t.Helper()
 	c, diags := Parse(settings, "settings.hcl")

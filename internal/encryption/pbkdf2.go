@@ -29,7 +29,7 @@ const (
 
 var hashes = map[string]func() hash.Hash{"sha256": sha256.New, "sha512": sha512.New}
 
-// passphrases makes keys of a passphrase, or of the keys of another key provider (chain).
+// passphrases derives keys from a passphrase, or of the keys of another key provider (chain).
 var passphrases = &Kind{
 	Arguments: map[string]Argument{
 		"passphrase": {Type: cty.String}, "chain": {Type: cty.DynamicPseudoType}, "key_length": {Type: cty.Number},

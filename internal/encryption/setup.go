@@ -36,7 +36,7 @@ type Programs struct {
 	mayRun func(words []string) error
 }
 
-// setup makes methods of their blocks.
+// setup returns the methods that blocks configure.
 type setup struct {
 	config *Config
 	o      Options
@@ -78,7 +78,7 @@ func New(c *Config, o Options) (*Encryption, diag.List) {
 	return e, diags
 }
 
-// cipher makes the cipher of a target.
+// cipher returns the cipher of a target.
 func (s *setup) cipher(t *target, name string) (*Cipher, diag.List) {
 	var diags diag.List
 	c := &Cipher{target: name, setup: s}
@@ -167,8 +167,8 @@ func unknownMethod(b *block) diag.List {
 		strings.Join(slices.Sorted(maps.Keys(methods)), ", "))
 }
 
-// method makes a method with the keys of its key provider. in says of the keys of a document that is to be opened; what
-// opens documents that are sealed from now on goes to out.
+// method returns a method with the keys of its key provider. in says of the keys of a document that is to be opened;
+// what opens documents that are sealed from now on goes to out.
 func (s *setup) method(ctx context.Context, b *block, in, out metadata) (method, diag.List) {
 	var diags diag.List
 	k := methods[b.kind]

@@ -195,7 +195,7 @@ func used(cfg *config.Config) []addr.Provider {
 	return slices.Collect(maps.Keys(set))
 }
 
-// functions makes the functions for a walk; ctx ends calls of providers' functions. Filesystem functions start at the
+// functions returns the functions for a walk; ctx ends calls of providers' functions. Filesystem functions start at the
 // root module's directory; relative names in results stay as they were written.
 func (p *Project) functions(ctx context.Context, o funcs.Options) eval.Functions {
 	o.BaseDir = p.baseDir()
@@ -465,7 +465,7 @@ func closing(pool *host.Pool, diags *diag.List) {
 	}
 }
 
-// deposedKey makes a random key of eight hex digits.
+// deposedKey returns a random key of eight hex digits.
 func deposedKey() addr.DeposedKey {
 	var b [4]byte
 	if _, err := rand.Read(b[:]); err != nil {

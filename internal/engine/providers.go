@@ -127,7 +127,7 @@ func localOptions(dir string) store.Options {
 	}
 }
 
-// inDir makes a relative name one of the working directory.
+// inDir resolves a relative name against the working directory.
 func (p *Project) inDir(name string) string {
 	if filepath.IsAbs(name) {
 		return name

@@ -104,7 +104,7 @@ func (o otherStates) read(ctx context.Context, of addr.Object, name, workspace s
 	return snapshot.State, nil
 }
 
-// inDir makes a relative name one of the directory.
+// inDir resolves a relative name against the directory.
 func (o otherStates) inDir(name string) string {
 	if filepath.IsAbs(name) {
 		return name

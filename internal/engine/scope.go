@@ -67,7 +67,7 @@ func (s *Scope) walked(table map[string]function.Function) func(*eval.Walk) {
 	}
 }
 
-// pool makes the pool of providers for one walk. What stands in for a provider configuration comes from standIns.
+// pool makes the pool of providers for one walk. Mocked provider configurations come from standIns.
 func (p *Project) pool(standIns StandIns) *pool {
 	return &pool{Pool: p.registry.NewPool(), config: p.config, standIns: standIns}
 }

@@ -80,7 +80,7 @@ func (e Expansion) Has(key addr.Key) bool {
 	return false
 }
 
-// Context makes a child context with count or each, or gives the base itself when there is neither.
+// Context returns a child context with count or each, or gives the base itself when there is neither.
 func (r Repetition) Context(base *hcl.EvalContext) *hcl.EvalContext {
 	var vars map[string]cty.Value
 	if n, ok := r.Key.Int(); ok {

@@ -62,8 +62,8 @@ func (r *resourceValue) missing() cty.Value {
 	return cty.UnknownVal(r.slot.Type.Block.ImpliedType())
 }
 
-// collect makes an object, a tuple or an object of objects from the values of instances. Instances without a value are
-// left out; within a tuple they leave a gap.
+// collect returns an object, a tuple or an object of objects from the values of instances. Instances without a value
+// are left out; within a tuple they leave a gap.
 func collect(mode RepetitionMode, keys []addr.Key, byKey map[addr.Key]cty.Value, missing cty.Value) cty.Value {
 	switch mode {
 	case Unknown:
@@ -136,7 +136,7 @@ func (c *callValue) value() cty.Value {
 	return c.whole
 }
 
-// outputs makes an object of output values: all, or those that are named.
+// outputs returns an object of output values: all, or those that are named.
 func (i *Instance) outputs(only map[string]bool) cty.Value {
 	vals := map[string]cty.Value{}
 	for name, slot := range i.Unit.Outputs {
@@ -182,7 +182,8 @@ func (c *callValue) key(k addr.Key) addr.Key {
 	return k
 }
 
-// partial makes a value that holds just the mentioned outputs of the mentioned instances: others may not be known yet.
+// partial returns a value that holds just the mentioned outputs of the mentioned instances: others may not be known
+// yet.
 func (c *callValue) partial(refs []addr.Reference) cty.Value {
 	if c.validating {
 		return c.value()
@@ -240,7 +241,7 @@ func (c *callValue) partial(refs []addr.Reference) cty.Value {
 	return cty.DynamicVal
 }
 
-// Scope makes the context for expressions that mention refs. each, count and self are not in it: see
+// Scope returns the context for expressions that mention refs. each, count and self are not in it: see
 // Repetition.Context.
 func (i *Instance) Scope(refs []addr.Reference) *hcl.EvalContext { return i.scope(refs, nil) }
 
@@ -459,7 +460,7 @@ func (i *Instance) Assert(c *config.Condition, src []byte, table map[string]func
 // Failed marks the diagnostic of an assertion that does not hold, as opposed to one that cannot be judged.
 type Failed struct{}
 
-// besideScope makes the scope for expressions that are not part of the configuration.
+// besideScope returns the scope for expressions that are not part of the configuration.
 func (i *Instance) besideScope(list []hcl.Expression, src []byte, table map[string]function.Function, beside Beside) (
 	*hcl.EvalContext, diag.List) {
 	refs, warnings, diags := i.walk.Program.LinkOutside(i.Unit, list, beside.own)

@@ -150,7 +150,7 @@ func (i *Instance) Parent() *Instance { return i.parent }
 // Repetition returns the key of the module instance and the each value of its call.
 func (i *Instance) Repetition() Repetition { return i.rep }
 
-// instantiate makes the nodes of a module instance. Dependencies within the module come first in topo order.
+// instantiate creates the nodes of a module instance. Dependencies within the module come first in topo order.
 func (w *Walk) instantiate(parent *Instance, u *linking.Unit, a addr.ModuleInstance, rep Repetition) *Instance {
 	i := &Instance{
 		Addr: a, Unit: u, walk: w, parent: parent, rep: rep,
@@ -200,7 +200,7 @@ func (w *Walk) instantiate(parent *Instance, u *linking.Unit, a addr.ModuleInsta
 	return i
 }
 
-// child makes one instance of a called module.
+// child creates one instance of a called module.
 func (i *Instance) child(s *linking.Slot, key addr.Key) *Instance {
 	call := i.calls[s.Name]
 	c := i.walk.instantiate(i, call.unit, i.Addr.Child(s.Name, key), Repetition{Key: key})

@@ -72,8 +72,8 @@ func checks(check func(config cty.Value) diag.List) []schema.ValidateRawResource
 	}
 }
 
-// reading makes the callback of a data source. It reads the configuration as it is: null words are dropped, empty ones
-// too, but they are not the same in messages.
+// reading returns the callback of a data source. It reads the configuration as it is: null words are dropped, empty
+// ones too, but they are not the same in messages.
 func (p *external) reading(typ string) schema.ReadContextFunc {
 	return func(ctx context.Context, d *schema.ResourceData, _ interface{}) diag.List {
 		result, problem := p.readData(ctx, typ, d.GetRawConfig())
@@ -115,7 +115,7 @@ func (p *external) readData(ctx context.Context, typ string, config cty.Value) (
 	return result, nil
 }
 
-// stringsValue makes a map value; nil gives null. Names that are equal once normalised collapse to the last in byte
+// stringsValue returns a map value; nil gives null. Names that are equal once normalised collapse to the last in byte
 // order.
 func stringsValue(values map[string]string) cty.Value {
 	if values == nil {

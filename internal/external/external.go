@@ -60,7 +60,7 @@ type Options struct {
 	MayRead func(words []string) error
 }
 
-// New makes the provider. It needs no configuration and holds nothing that must be closed.
+// New returns the provider. It needs no configuration and holds nothing that must be closed.
 func New(opts Options) provider.Provider {
 	p := &external{opts: opts}
 	p.stopping, p.stop = context.WithCancelCause(context.Background())

@@ -192,8 +192,8 @@ func byKey(m *config.Manifest) map[string]config.ManifestModule {
 	return entries
 }
 
-// multiply makes copies of the packages that several modules have, so that everything is there, and fits on the disk,
-// before anything is replaced.
+// multiply copies the packages that several modules have, so that everything is there, and fits on the disk, before
+// anything is replaced.
 func (s *stage) multiply(ctx context.Context) error {
 	taken := map[*fetched]bool{}
 	for i, k := range s.kept {
@@ -273,9 +273,9 @@ func (s *stage) clean() error {
 	return err
 }
 
-// copyPackage makes a package be there once more, for another module that calls it, without the history of a
-// repository. Files are the same on the disk where the file system can do that, so that a package takes its place once,
-// however often it is called. Where it cannot, spend is told how many bytes a copy takes before it is made.
+// copyPackage copies a package for another module that calls it, without the history of a repository. Files are the
+// same on the disk where the file system can do that, so that a package takes its place once, however often it is
+// called. Where it cannot, spend is told how many bytes a copy takes before it is made.
 func copyPackage(ctx context.Context, from, to string, spend func(bytes int64) error) error {
 	top, err := os.Lstat(from)
 	if err != nil {

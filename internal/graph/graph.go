@@ -109,7 +109,7 @@ func (p *Panic) Unwrap() error {
 	return err
 }
 
-// New makes a Runner whose tasks run on at most that many goroutines.
+// New returns a Runner whose tasks run on at most that many goroutines.
 func New(workers int) *Runner {
 	r := &Runner{workers: max(1, workers)}
 	r.wake = sync.NewCond(&r.mu)
@@ -135,8 +135,8 @@ func (r *Runner) Add(task Task, deps ...ID) ID {
 	return id
 }
 
-// Depend makes a node wait for another one too. The node must not have started: call it before Run, or from a task that
-// the node depends on.
+// Depend lets a node wait for another one as well. The node must not have started: call it before Run, or from a task
+// that the node depends on.
 func (r *Runner) Depend(id, on ID) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

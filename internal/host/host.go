@@ -50,8 +50,8 @@ type entry struct {
 // comparable at all.
 type started struct{ provider.Provider }
 
-// NewRegistry makes a registry; the map is not copied and must not change. calls carries the cancellation of starts and
-// of schemas that are under way: a schema is asked for once for everyone, so it is nobody's own call.
+// NewRegistry returns a registry; the map is not copied and must not change. calls carries the cancellation of starts
+// and of schemas that are under way: a schema is asked for once for everyone, so it is nobody's own call.
 func NewRegistry(calls context.Context, factories map[addr.Provider]provider.Factory) *Registry {
 	return &Registry{calls: calls, factories: factories, entries: map[addr.Provider]*entry{}}
 }

@@ -55,7 +55,7 @@ type configHash struct {
 	hash     int
 }
 
-// NewPool makes an empty pool, which must be closed.
+// NewPool returns an empty pool, which must be closed.
 func (r *Registry) NewPool() *Pool {
 	r.mu.Lock()
 	defer r.mu.Unlock()

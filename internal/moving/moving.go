@@ -125,8 +125,8 @@ func Run(cfg *config.Config, prior *state.State, open []addr.AbsResourceInstance
 	return r
 }
 
-// explicit makes a statement of a block. Two addresses without keys mean all instances; where one has a key, both mean
-// one instance.
+// explicit returns the statement of a block. Two addresses without keys mean all instances; where one has a key, both
+// mean one instance.
 func explicit(m addr.Module, b *config.Moved) *statement {
 	whole := func(t addr.Target) bool {
 		if t.IsModule() {

@@ -44,7 +44,7 @@ type Options struct {
 	Hosts map[packages.Platform]string
 	// Exclude are patterns, as of path.Match, for names below Dir that are not packed: of files or of folders.
 	Exclude []string
-	// Sign makes the detached signature of a text; nil for none. See ReadKey.
+	// Sign returns the detached signature of a text; nil for none. See ReadKey.
 	Sign func(text []byte) ([]byte, error)
 }
 
@@ -161,7 +161,7 @@ func (b *build) program(on packages.Platform) string {
 	return name
 }
 
-// write makes everything, the mirrors last: what is in them can be installed.
+// write writes all files, the mirrors last: what is in them can be installed.
 func (b *build) write(ctx context.Context) error {
 	if err := os.MkdirAll(b.Out, 0o755); err != nil {
 		return err

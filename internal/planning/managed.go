@@ -282,7 +282,7 @@ func priorIdentity(prior cty.Value, k known) cty.Value {
 	return k.identity
 }
 
-// change makes the change of this instance; after carries no marks, sensitive are the paths that the configuration
+// change returns the change of this instance; after carries no marks, sensitive are the paths that the configuration
 // marks.
 func (m *managed) change(action plan.Action, reason plan.Reason, after cty.Value, sensitive []cty.Path) *plan.Change {
 	c := &plan.Change{

@@ -82,7 +82,7 @@ type Options struct {
 	StandIns eval.StandIns
 	// Walked is given the walk when it has ended, to evaluate more expressions with its values; it may be nil.
 	Walked func(*eval.Walk)
-	// DeposedKey makes the keys of deposed objects; it must not repeat itself and is called concurrently.
+	// DeposedKey returns keys for deposed objects. It must never repeat a key, and is called concurrently.
 	DeposedKey func() addr.DeposedKey
 }
 
@@ -170,7 +170,7 @@ func (p *planner) walkAll(ctx context.Context) error {
 	return p.walk.Run(ctx)
 }
 
-// begin makes the walk. When ctx ends, nothing new starts.
+// begin prepares the walk. When ctx ends, nothing new starts.
 func (p *planner) begin(ctx context.Context, in eval.Inputs) {
 	p.walk = eval.NewWalk(p.prog, in, p)
 	p.Access = access.New(p.walk, p.providers,

@@ -214,7 +214,7 @@ func (b *stepBuilder) index() {
 	}
 }
 
-// after makes a step wait for another one.
+// after lets a step wait for another one.
 func (b *stepBuilder) after(step, first int, rule uint8) {
 	switch {
 	case step == none || first == none || step == first:

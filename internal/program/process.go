@@ -35,7 +35,7 @@ func (p *process) unwatch() {
 	}
 }
 
-// openPipes makes pipes of our own rather than using those of os/exec: os/exec can only wait for their end or for a
+// openPipes creates pipes of our own rather than using those of os/exec: os/exec can only wait for their end or for a
 // fixed time, and we want to look at the answer in between.
 func (p *process) openPipes() (err error) {
 	defer func() {

@@ -73,7 +73,7 @@ func launchSpooled(path, dir string, c Command) (_ *spooled, err error) {
 	return s, nil
 }
 
-// makeRoom makes the files of a call, with room for what a program usually says: a disk that is full is found before
+// makeRoom creates the files of a call, with room for what a program usually says: a disk that is full is found before
 // the program begins, and one that fills up meanwhile still takes the answer.
 func (s *spooled) makeRoom() (err error) {
 	c := s.limits.Spool
@@ -137,7 +137,7 @@ func (s *spooled) note() {
 	}
 }
 
-// inputFile makes the file without a name that the program reads.
+// inputFile creates the unnamed file that the program reads.
 func inputFile(c Command) (*os.File, error) {
 	in, err := os.CreateTemp(c.Spool.Dir, "in-*")
 	if err != nil {

@@ -174,7 +174,7 @@ func (w *writer) add(name, text string) {
 	w.pages = append(w.pages, Page{Path: name, Text: []byte(marked(text))})
 }
 
-// page makes the page of a subject, by its template if there is one.
+// page returns the page of a subject, from its template if there is one.
 func (w *writer) page(k kind, s subject) {
 	// The name comes from a program, and becomes the name of a file.
 	if !hclsyntax.ValidIdentifier(s.Name) {

@@ -91,7 +91,7 @@ func (w *writer) data(k kind, s subject) data {
 	return d
 }
 
-// execute makes a page of a template; a file without the ending of templates is one already.
+// execute returns the page that a template produces; a file without the extension of templates is a page already.
 func (w *writer) execute(name, text string, d data) string {
 	if !strings.HasSuffix(name, ".tmpl") {
 		return text

@@ -120,8 +120,8 @@ const (
 	abandoned = 24 * time.Hour
 )
 
-// Unfinished makes a new folder to work in, in another one and under a name that begins in a way. Whoever is killed
-// while it is there leaves it to the next Sweep.
+// Unfinished creates a new folder to work in, inside another one and with a given prefix. Whoever is killed while it is
+// there leaves it to the next Sweep.
 func Unfinished(dir, prefix string) (string, error) {
 	made, err := os.MkdirTemp(dir, prefix+"*")
 	if err != nil {

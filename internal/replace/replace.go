@@ -128,7 +128,7 @@ func over(name string, perm fs.FileMode, exact bool, write func(io.Writer) error
 	return filepath.Dir(name), nil
 }
 
-// beside makes a new file in the directory of another one. Those of os.CreateTemp would be for their owner alone.
+// beside creates a new file in the directory of another one. Those of os.CreateTemp would be for their owner alone.
 func beside(name string, perm fs.FileMode) (*os.File, error) {
 	for {
 		temp, err := os.OpenFile(filepath.Join(filepath.Dir(name), "."+filepath.Base(name)+"."+

@@ -171,7 +171,7 @@ func fresh(files Files, name string, lax bool) (File, error) {
 	return nil, fmt.Errorf("%s is repeatedly created and removed by another program", name)
 }
 
-// anewFile makes a file in place of one that a dead process left. It is for names that the holder of the lock alone
+// anewFile creates a file in place of one that a dead process left. It is for names that the holder of the lock alone
 // writes: what had the name is removed and not emptied, because it may have other names.
 func anewFile(files Files, name string) (File, error) {
 	for range 100 {
@@ -186,8 +186,8 @@ func anewFile(files Files, name string) (File, error) {
 	return nil, fmt.Errorf("%s is repeatedly created by another program", name)
 }
 
-// besideFile makes a file for the new content of another, under a name that nobody can know before. An interrupted run
-// leaves it behind; sweep knows it by its name.
+// besideFile creates a file for the new content of another, under a name that nobody can know before. An interrupted
+// run leaves it behind; sweep knows it by its name.
 func besideFile(files Files, name string) (_ File, temp string, err error) {
 	var random [8]byte
 	rand.Read(random[:])
@@ -342,8 +342,8 @@ func (w *workspace) share(f File) error {
 	return f.Share(like)
 }
 
-// Fresh makes a file under its lock, where the file system has locks. What stands there goes, unless somebody holds the
-// lock on it: then it is ErrLocked.
+// Fresh creates a file under its lock, where the file system has locks. What stands there goes, unless somebody holds
+// the lock on it: then it is ErrLocked.
 func Fresh(files Files, name string) (File, error) { return fresh(files, name, true) }
 
 // OpenLocked opens a file that is there, to be read and written, under its lock, where the file system has locks.

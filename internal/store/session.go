@@ -265,7 +265,7 @@ func (s *session) header(key *journal.Key) journal.Header {
 	return h
 }
 
-// ensureWAL makes the journal file when there is none.
+// ensureWAL creates the journal file if there is none.
 func (s *session) ensureWAL() error {
 	if s.lineage == "" && s.base != nil {
 		s.lineage = s.base.Lineage

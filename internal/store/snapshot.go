@@ -241,7 +241,7 @@ func (w *imageWriter) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// writeImage makes the new content durable in the journal's folder.
+// writeImage returns the new content durable in the journal's folder.
 func (s *session) writeImage(st *state.State) (journal.Checkpoint, error) {
 	f, err := anewFile(s.w.o.Files, s.w.p.image)
 	if err != nil {

@@ -63,7 +63,7 @@ type wal struct {
 	lost      error    // why there is no place left at all
 }
 
-// createWAL makes a journal file under a temporary name, with a header and records that are carried over, and puts it
+// createWAL creates a journal file under a temporary name, with a header and records that are carried over, and puts it
 // in its place, locked and durable. To replace a journal, the caller must hold its lock; otherwise one that stands
 // there belongs to another, and is ErrLocked.
 func createWAL(s *session, carried []journal.Record, replace bool) (w *wal, err error) {
@@ -350,7 +350,7 @@ func (w *wal) flush(sync bool) {
 	w.cond.Broadcast()
 }
 
-// Settled makes all durable, and makes sure once more that the file has its name.
+// Settled makes all records durable, and checks once more that the file still has its name.
 func (w *wal) Settled() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -499,7 +499,7 @@ func (w *wal) saveAt(path string, b []byte) error {
 	return w.files.SyncDir(filepath.Dir(path))
 }
 
-// saved makes the error of a run whose results are in the journal. It claims of no place that the records are there
+// saved returns the error of a run whose results are in the journal. It claims of no place that the records are there
 // without a look. Where the journal cannot be found any more, they go to another folder.
 func (w *wal) saved(err error) error {
 	w.mu.Lock()

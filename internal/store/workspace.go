@@ -72,8 +72,8 @@ func (w *workspace) Lock(ctx context.Context, req state.LockRequest) (_ state.Se
 	return s, nil
 }
 
-// makeDir makes the folder of the state, durably: what is in it is worth nothing without its name. Where a link leads,
-// no folders are made.
+// makeDir creates the folder of the state durably: its files are lost if its name is. Where a link leads, no folders
+// are made.
 func (w *workspace) makeDir() error {
 	if w.p.linked {
 		info, err := w.o.Files.Stat(w.p.dir + string(filepath.Separator) + ".")
@@ -135,7 +135,7 @@ func hashOf(b []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// createState makes a state file that says nothing, locked. It gets its name when it is whole. fs.ErrExist: another was
+// createState creates an empty, locked state file. The file gets its name when it is complete. fs.ErrExist: another was
 // faster.
 func (w *workspace) createState(lax bool) (_ File, err error) {
 	f, err := fresh(w.o.Files, w.p.fresh, lax)

@@ -83,8 +83,8 @@ func (l *loaded) close() {
 	}
 }
 
-// providers makes provider configurations of the module under test out of those of the file. Providers that the module
-// has nothing to do with are left out: their blocks may refer to runs that are still to come.
+// providers returns the provider configurations of the module under test, built from those of the file. Providers that
+// the module has nothing to do with are left out: their blocks may refer to runs that are still to come.
 func (r *fileRun) providers(list []chosenProvider) func(*config.Config) []*config.ProviderConfig {
 	return func(c *config.Config) (out []*config.ProviderConfig) {
 		uses := c.Uses()

@@ -144,7 +144,7 @@ func (s *standIns) Outputs(a addr.ModuleInstance) (map[string]cty.Value, bool) {
 	return found.Values, true
 }
 
-// random makes a text of eight letters and digits.
+// random returns a text of eight letters and digits.
 func random() string {
 	const letters = "abcdefghijklmnopqrstuvwxyz0123456789"
 	var b [8]byte

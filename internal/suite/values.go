@@ -72,7 +72,7 @@ const (
 	inProvider
 )
 
-// scope makes the context for expressions of the file.
+// scope returns the context for expressions of the file.
 func (r *fileRun) scope(variables map[string]cty.Value, outputs map[string]map[string]cty.Value) *hcl.EvalContext {
 	runs := map[string]cty.Value{}
 	for name, values := range outputs {

@@ -40,8 +40,8 @@ func Functions(w io.Writer, table map[string]function.Function) error {
 	return json.NewEncoder(w).Encode(doc)
 }
 
-// documented makes the signatures of functions that are stricter or freer than Terraform 1.11's into what that
-// documents.
+// documented changes the signatures of functions that are stricter or freer than Terraform 1.11's to its documented
+// ones.
 func documented(name string, doc *functionDoc) {
 	switch name {
 	// the result has the one type even when an argument's type is not known yet; there it has none

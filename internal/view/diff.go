@@ -317,8 +317,8 @@ func memberNames(values ...cty.Value) []string {
 	return slices.Compact(names)
 }
 
-// compareMembers makes a node of what compare finds for each name; names without a difference to speak of (nil) are
-// left out.
+// compareMembers returns a node with the result of compare for each name; names without a difference to speak of (nil)
+// are left out.
 func compareMembers(s sides, k kind, names []string, compare func(string, sides) *node) *node {
 	n := &node{kind: k, op: s.container(), replace: s.replace.isHere()}
 	for _, name := range names {

@@ -152,7 +152,7 @@ func blockOf(schemas tfjson.Schemas, p addr.Provider, r addr.Resource) *provider
 	return rt.Block
 }
 
-// blockFromType makes a schema for objects whose own is not at hand: everything is an attribute.
+// blockFromType returns a schema for objects whose own is not at hand: everything is an attribute.
 func blockFromType(ty cty.Type) *provider.Block {
 	b := &provider.Block{Attributes: map[string]*provider.Attribute{}}
 	if ty == cty.NilType || !ty.IsObjectType() {

@@ -41,7 +41,7 @@ type Conn interface {
 		err error)
 }
 
-// NewClient makes a provider of a connection on which a plugin serves a version of the protocol.
+// NewClient returns a provider of a connection on which a plugin serves a version of the protocol.
 func NewClient(conn Conn, protocol int, o Options) (provider.Provider, error) {
 	v, err := versionOf(protocol)
 	if err != nil {

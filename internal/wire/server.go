@@ -41,7 +41,7 @@ type instance struct {
 	stopped    bool // Stop was called
 }
 
-// NewServer makes a server of the providers that a factory starts; it starts the first when the first call comes.
+// NewServer creates a server of the providers that a factory starts; it starts the first when the first call comes.
 func NewServer(factory provider.Factory, protocol int) (*Server, error) {
 	v, err := versionOf(protocol)
 	if err != nil {
@@ -92,7 +92,7 @@ var serverMethods = map[string]func(*Server) rpc.Method{
 	methodInvoke: streamed((*Server).invokeAction),
 }
 
-// method makes a method of one of ours.
+// method returns a method of one of ours.
 func method[Q any, M proto.Message](f func(*Server, context.Context, *Q) M) func(*Server) rpc.Method {
 	return func(s *Server) rpc.Method {
 		return rpc.Method{Request: request[Q], Answer: func(ctx context.Context, req proto.Message) (proto.Message,
@@ -102,7 +102,7 @@ func method[Q any, M proto.Message](f func(*Server, context.Context, *Q) M) func
 	}
 }
 
-// streamed makes a method of one of ours, which sends its answers one by one. It fails once the client is gone.
+// streamed returns a method of one of ours, which sends its answers one by one. It fails once the client is gone.
 func streamed[Q any](f func(*Server, context.Context, *Q, func(proto.Message) error) error) func(*Server) rpc.Method {
 	return func(s *Server) rpc.Method {
 		return rpc.Method{Request: request[Q], Answers: func(ctx context.Context, req proto.Message,
@@ -112,7 +112,7 @@ func streamed[Q any](f func(*Server, context.Context, *Q, func(proto.Message) er
 	}
 }
 
-// request makes an empty request.
+// request returns an empty request.
 func request[Q any]() proto.Message { return any(new(Q)).(proto.Message) }
 
 // Close ends the provider once no call uses it, and waits for that as long as the context lasts. Calls that come later
@@ -153,7 +153,7 @@ func (s *Server) acquire(ctx context.Context) (*instance, error) {
 	return s.current, nil
 }
 
-// start makes an instance, which its being current uses. The caller holds the mutex.
+// start starts an instance, which its being current uses. The caller holds the mutex.
 func (s *Server) start(ctx context.Context) (*instance, error) {
 	if s.closed {
 		return nil, errors.New("the provider is shutting down")

@@ -83,7 +83,7 @@ type version struct {
 	prepares bool
 	// nestedAttributes: attributes may have nested attributes.
 	nestedAttributes bool
-	// newSchema makes an empty answer to methodSchema; sixOf and ofSix turn it into that of version 6 and back.
+	// newSchema returns an empty answer to methodSchema; sixOf and ofSix turn it into that of version 6 and back.
 	newSchema func() proto.Message
 	sixOf     func(proto.Message) *plugin6.SchemaResponse
 	ofSix     func(*plugin6.SchemaResponse) proto.Message

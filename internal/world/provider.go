@@ -33,7 +33,7 @@ type Options struct {
 	Five bool
 }
 
-// New makes a provider.
+// New returns a provider.
 func New(o Options) provider.Provider {
 	return &world{opts: o, stopped: make(chan struct{})}
 }

@@ -154,7 +154,7 @@ func changedTiers(before, after cty.Value) (paths []cty.Path) {
 	return paths
 }
 
-// applyShaped makes what was planned so: the world tells what it alone knows.
+// applyShaped returns the planned object with the attributes that only the world knows.
 func (p *world) applyShaped(rt *provider.ResourceType, req provider.ApplyRequest) provider.ApplyResponse {
 	resp := provider.ApplyResponse{State: req.Prior, Private: req.PlannedPrivate}
 	event := Event{Kind: Updated, Op: "update", Token: req.Intent}

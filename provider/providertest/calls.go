@@ -198,7 +198,7 @@ func checkCancelled(s *session) {
 	}
 }
 
-// alone makes failures end the goroutine that finds them, not the test's.
+// alone lets failures end the goroutine that finds them, not the test's.
 type alone struct{ tb }
 
 func (a alone) Fatalf(format string, args ...any) {

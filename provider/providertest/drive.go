@@ -78,7 +78,7 @@ func (s *session) providerBlock() *provider.Block {
 	return s.schema.Provider
 }
 
-// complete makes a configuration of attributes: what is left out is null, or empty where blocks are left out.
+// complete returns a configuration of attributes: what is left out is null, or empty where blocks are left out.
 func (s *session) complete(block *provider.Block, given ...Attrs) cty.Value {
 	s.Helper()
 	all := map[string]cty.Value{}
@@ -254,7 +254,7 @@ func (s *session) judge(what string, errs []value.PathError) {
 	}
 }
 
-// safely makes a panic of the provider an ordinary failure.
+// safely turns a panic of the provider into an ordinary failure.
 func (s *session) safely(what string, f func()) {
 	s.Helper()
 	defer func() {
@@ -293,7 +293,7 @@ type object struct {
 	identity cty.Value
 }
 
-// object makes a new object, not created yet, with changes to its configuration.
+// object returns a new object, not created yet, with changes to its configuration.
 func (s *session) object(r *Resource, changes ...Attrs) *object {
 	s.Helper()
 	rt := s.schema.Resources[r.Type]

@@ -55,7 +55,7 @@ type timedOut struct {
 
 func (t timedOut) Error() string { return fmt.Sprintf("the %s takes longer than %s", t.key, t.limit) }
 
-// Is makes the cause one of the deadlines of package context.
+// Is reports whether target is a deadline of package context.
 func (t timedOut) Is(target error) bool { return target == context.DeadlineExceeded }
 
 func (s *server) create(ctx context.Context, t *resourceType, req provider.ApplyRequest) (cty.Value, cty.Value,

@@ -62,8 +62,7 @@ const (
 	timeoutsField = "timeouts"
 )
 
-// compile makes a resource ready for use. It takes any description: what is wrong with one is InternalValidate's
-// business.
+// compile prepares a resource for use. It takes any description: what is wrong with one is InternalValidate's business.
 func compile(name string, r *Resource, k kind) *resourceType {
 	c := compiler{fields: map[*provider.Attribute]*field{}}
 	o := c.object(r.SchemaMap(), false)

@@ -220,8 +220,8 @@ func setProblem(err error) *diag.Diagnostic {
 	return d
 }
 
-// TestResourceDataRaw makes data for a test of a callback by itself: the attributes of a configuration, in the Go forms
-// that Set takes.
+// TestResourceDataRaw returns data for a test of a callback by itself: the attributes of a configuration, in the Go
+// forms that Set takes.
 func TestResourceDataRaw(t interface{ Fatalf(string, ...interface{}) }, fields map[string]*Schema,
 	raw map[string]interface{}) *ResourceData {
 	rt := compile("test", &Resource{Schema: fields}, managed)

@@ -65,7 +65,7 @@ func (d *ResourceDiff) setNew(key string, planned func(*field) (cty.Value, error
 	return nil
 }
 
-// ForceNew makes the change of an attribute one that replaces the object.
+// ForceNew lets the change of an attribute replace the object.
 func (d *ResourceDiff) ForceNew(key string) error {
 	p, err := d.object.find(key, d.current)
 	switch {

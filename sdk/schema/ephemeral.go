@@ -15,7 +15,7 @@ import (
 type EphemeralResource struct {
 	Schema map[string]*Schema
 
-	// Open makes the object and sets its attributes. Renew and Close get the private data that it left, and nothing
+	// Open creates the object and sets its attributes. Renew and Close get the private data that it left, and nothing
 	// else; both may be nil.
 	Open  EphemeralFunc
 	Renew EphemeralFunc
@@ -80,7 +80,7 @@ func (s *server) callEphemeral(ctx context.Context, t *ephemeralType, what strin
 	return dropped(d.mistakes, diags)
 }
 
-// OpenEphemeral makes an ephemeral object.
+// OpenEphemeral opens an ephemeral object.
 func (s *server) OpenEphemeral(ctx context.Context, req provider.OpenEphemeralRequest) provider.OpenEphemeralResponse {
 	t := s.ephemeral[req.Type]
 	if t == nil {

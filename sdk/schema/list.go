@@ -49,7 +49,7 @@ func (d *ListData) Limit() int { return d.limit }
 // IncludeResource reports whether whole objects are wanted, and not only their identities.
 func (d *ListData) IncludeResource() bool { return d.whole }
 
-// Object makes data for an object of the resource type, as Read gets it: SetId, Set and Identity complete it.
+// Object returns data for an object of the resource type, as Read gets it: SetId, Set and Identity complete it.
 func (d *ListData) Object() *ResourceData {
 	t := d.of
 	o := newData(t, reader{object: t.object, old: cty.NullVal(t.object.ty), now: t.block().EmptyValue()})
@@ -130,7 +130,7 @@ func (s *server) List(ctx context.Context, req provider.ListRequest) provider.Li
 	return resp
 }
 
-// listed makes a result of an object. Without an identity the object has gone in the meantime.
+// listed returns the result for an object. Without an identity the object has gone in the meantime.
 func (s *server) listed(ctx context.Context, t *listType, d *ListData, one foundObject) (provider.Listed, diag.List) {
 	o := one.data
 	switch {

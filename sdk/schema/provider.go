@@ -34,8 +34,8 @@ type Provider struct {
 	// Callbacks get it by ResourceData.GetProviderMeta.
 	ProviderMetaSchema map[string]*Schema
 
-	// ConfigureFunc makes what the callbacks get as their last parameter: a client, in general. It may be nil. What it
-	// makes is closed at the end of the run when it is an io.Closer.
+	// ConfigureFunc returns the last parameter of the callbacks, usually a client. It may be nil. Its result is closed
+	// at the end of the run when it is an io.Closer.
 	ConfigureFunc        ConfigureFunc
 	ConfigureContextFunc ConfigureContextFunc
 

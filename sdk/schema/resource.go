@@ -16,14 +16,14 @@ import (
 // Resource describes a resource type, a data source, or nested blocks, which have a Schema only.
 type Resource struct {
 	Schema map[string]*Schema
-	// SchemaFunc makes the Schema when the provider starts, in its place.
+	// SchemaFunc returns the Schema when the provider starts, in its place.
 	SchemaFunc func() map[string]*Schema
 
 	// The callbacks. A resource has all but Update and Exists, which may be nil; a data source has Read, which need not
 	// call SetId.
 
-	// Create makes a new object: there is no id yet, and it calls SetId as soon as there is something that must not be
-	// lost. Without an id nothing is stored; that is a mistake unless there is an error, too.
+	// Create creates a new object: there is no id yet, and it calls SetId as soon as there is something that must not
+	// be lost. Without an id nothing is stored; that is a mistake unless there is an error, too.
 	Create CreateFunc
 	// Read sets what the object is like now, and changes nothing. There is an id; SetId("") says that the object is
 	// gone. It also completes what an import has found, of which nothing but the id may be known.
@@ -133,7 +133,7 @@ type ResourceTimeout struct {
 	Create, Read, Update, Delete, Default *time.Duration
 }
 
-// DefaultTimeout makes a pointer of a duration, or of a number of nanoseconds.
+// DefaultTimeout returns a pointer to a duration, which may be given as a number of nanoseconds.
 func DefaultTimeout(d interface{}) *time.Duration {
 	var t time.Duration
 	switch d := d.(type) {
@@ -240,7 +240,7 @@ func (r *Resource) delete() operation {
 	return nil
 }
 
-// Data makes data of the type with the given attributes, which may be nil, for importers that find several objects:
+// Data returns data of the type with the given attributes, which may be nil, for importers that find several objects:
 // SetType and SetId complete it.
 func (r *Resource) Data(attributes map[string]interface{}) *ResourceData {
 	t := compile("", r, managed)
@@ -251,7 +251,7 @@ func (r *Resource) Data(attributes map[string]interface{}) *ResourceData {
 	return d
 }
 
-// TestResourceData makes empty data of the type, for a test of a callback by itself.
+// TestResourceData returns empty data of the type, for a test of a callback by itself.
 func (r *Resource) TestResourceData() *ResourceData { return r.Data(nil) }
 
 // CoreConfigSchema returns the block that the resource describes. The type of stored objects of an earlier version is

@@ -226,12 +226,12 @@ func (s *Schema) DefaultValue() (interface{}, error) {
 	return nil, nil
 }
 
-// EnvDefaultFunc makes a default of an environment variable, or of another value where it is empty.
+// EnvDefaultFunc returns a default that is the value of an environment variable, or another value if that is empty.
 func EnvDefaultFunc(key string, otherwise interface{}) SchemaDefaultFunc {
 	return MultiEnvDefaultFunc([]string{key}, otherwise)
 }
 
-// MultiEnvDefaultFunc makes a default of the first of some environment variables that is not empty.
+// MultiEnvDefaultFunc returns a default that is the first non-empty value of the environment variables.
 func MultiEnvDefaultFunc(keys []string, otherwise interface{}) SchemaDefaultFunc {
 	return func() (interface{}, error) {
 		for _, key := range keys {
@@ -245,7 +245,7 @@ func MultiEnvDefaultFunc(keys []string, otherwise interface{}) SchemaDefaultFunc
 
 // The callbacks of a Resource. The last parameter is what the provider's ConfigureFunc returned.
 type (
-	// CreateFunc makes an object and calls SetId. Without a SetId nothing is stored.
+	// CreateFunc creates an object and calls SetId. Without a SetId nothing is stored.
 	CreateFunc func(*ResourceData, interface{}) error
 	// ReadFunc sets what an object is like. SetId("") says that it is gone.
 	ReadFunc func(*ResourceData, interface{}) error

@@ -20,7 +20,7 @@ type Set struct {
 	m map[int]interface{}
 }
 
-// NewSet makes a set of elements.
+// NewSet returns a set of elements.
 func NewSet(f SchemaSetFunc, items []interface{}) *Set {
 	s := &Set{F: f}
 	for _, item := range items {
@@ -29,7 +29,7 @@ func NewSet(f SchemaSetFunc, items []interface{}) *Set {
 	return s
 }
 
-// CopySet makes another set of the same elements.
+// CopySet returns a new set with the same elements.
 func CopySet(s *Set) *Set {
 	if s == nil {
 		return nil

@@ -310,7 +310,7 @@ func quoted(keys []string) string {
 	return strings.Join(out, ", ")
 }
 
-// ToDiagFunc makes a check with diagnostics of one without.
+// ToDiagFunc converts a check without diagnostics to one with diagnostics.
 func ToDiagFunc(check SchemaValidateFunc) SchemaValidateDiagFunc {
 	return func(value interface{}, path cty.Path) diag.List {
 		var diags diag.List

@@ -259,7 +259,7 @@ func indexBlocks(list []index) (out []interface{}) {
 	return out
 }
 
-// columnBlocks makes blocks of columns. The text of a default is kept as it is configured: the database has another
+// columnBlocks returns columns as blocks. The text of a default is kept as it is configured: the database has another
 // spelling for it.
 func columnBlocks(columns, configured []column) (out []interface{}) {
 	for _, c := range columns {

@@ -15,7 +15,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/host"
 )
 
-// log makes the log that the environment asks for: TF_LOG is its level (trace, debug, info, warn, error, json for all
+// log returns the log that the environment asks for: TF_LOG is its level (trace, debug, info, warn, error, json for all
 // in JSON, off), which a more special variable replaces for a part of the program; TF_LOG_PATH is a file to append to
 // instead of the standard error output.
 func (a *App) log(special string) *slog.Logger {

@@ -68,9 +68,8 @@ func (i *initing) approve(ctx context.Context, c *command.Call, p addr.Provider,
 		words)
 }
 
-// prepareProviders makes ready what program providers in folders need beside their own files, as their first use would:
-// a machine without a network then has all of it. What is refused while nothing is to be changed is not run here
-// either.
+// prepareProviders installs what program providers in folders need beside their own files, as their first use would: a
+// machine without a network then has all of it. What is refused while nothing is to be changed is not run here either.
 func (i *initing) prepareProviders(ctx context.Context, c *command.Call, folders map[addr.Provider]string,
 	how preparing) (diags diag.List) {
 	list := make([]addr.Provider, 0, len(folders))

@@ -125,7 +125,7 @@ func (p *planning) invokes(c *command.Call, o *engine.PlanOptions) bool {
 	return true
 }
 
-// options makes options of the flags; problems are reported.
+// options returns the options that the flags set, and reports problems.
 func (p *planning) options(c *command.Call) (engine.PlanOptions, bool) {
 	o := engine.PlanOptions{SkipRefresh: !p.refresh}
 	switch {

@@ -54,7 +54,7 @@ func (p *places) of(f *testfile.File, key string) suite.Place {
 
 func (p *places) fileDir(f *testfile.File) string { return filepath.Join(p.dir, named(f.Name, "")) }
 
-// named makes a name of a file out of a text. Texts that differ have names that differ.
+// named returns a name of a file out of a text. Texts that differ have names that differ.
 func named(text, empty string) string {
 	if text == "" {
 		return empty

@@ -41,7 +41,8 @@ type blockItem struct {
 	dynamic *dynamicBlock
 }
 
-// blockGroups makes the groups for a schema: its nested blocks, and the attributes that the body writes as blocks.
+// blockGroups returns the groups of blocks of a schema: its nested blocks, and the attributes that the body writes as
+// blocks.
 func (b *Body) blockGroups(asBlocks map[string]*provider.NestedBlock) []*blockGroup {
 	var out []*blockGroup
 	for _, name := range slices.Sorted(maps.Keys(b.schema.Blocks)) {
@@ -174,7 +175,7 @@ func (g *blockGroup) checkNumber(elems []element) diag.List {
 	return nil
 }
 
-// single makes the value of a block that may stand once.
+// single returns the value of a block that may stand once.
 func (g *blockGroup) single(elems []element) (cty.Value, diag.List) {
 	var diags diag.List
 	switch {
@@ -191,7 +192,7 @@ func (g *blockGroup) single(elems []element) (cty.Value, diag.List) {
 	return cty.NullVal(g.ty), diags
 }
 
-// keyed makes the value of blocks with a label.
+// keyed returns the value of blocks with a label.
 func (g *blockGroup) keyed(elems []element) (cty.Value, diag.List) {
 	var diags diag.List
 	vals := make(map[string]cty.Value, len(elems))

@@ -50,7 +50,7 @@ var fixtureFiles = map[string]string{
 var fixtureLinks = map[string]string{"link.txt": "hello.txt", "symdir": "sub", "dangling/broken": "nowhere",
 	"loop/again": "."}
 
-// writeFixture makes a working directory and a home directory.
+// writeFixture creates a working directory and a home directory.
 func writeFixture(t *testing.T) (dir, home string) {
 	t.Helper()
 	root, err := filepath.EvalSymlinks(t.TempDir())

@@ -27,7 +27,7 @@ type FileRecord struct {
 	results map[string]string // hash of function and arguments -> hash of result; guarded by mu
 }
 
-// NewFileRecord makes a record that starts with what another had; nil starts empty.
+// NewFileRecord returns a record that starts with what another had; nil starts empty.
 func NewFileRecord(results map[string]string) *FileRecord {
 	known := maps.Clone(results)
 	if known == nil {

@@ -76,7 +76,7 @@ var (
 	setSubtractFunc     = setOperationFunc(stdlib.SetSubtractFunc, difference, false)
 )
 
-// setOperationFunc makes a function with the parameters of one of the library. Unless unknowns do no harm, the result
+// setOperationFunc returns a function with the parameters of one of the library. Unless unknowns do no harm, the result
 // is unknown if an element is: it may turn out to be the same as another.
 func setOperationFunc(library function.Function, combine func(sets [][]cty.Value) []cty.Value,
 	unknownsDoNoHarm bool) function.Function {

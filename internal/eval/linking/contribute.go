@@ -25,7 +25,7 @@ type contributor struct {
 	attr   string // of a resource: only what this attribute mentions; "" means all
 }
 
-// NewContributors makes an empty search.
+// NewContributors returns an empty search.
 func NewContributors(visit func(addr.ModuleInstance, addr.Reference)) *Contributors {
 	return &Contributors{visit: visit, seen: map[contributor]bool{}}
 }

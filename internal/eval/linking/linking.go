@@ -145,7 +145,7 @@ func New(cfg *config.Config, schemas Schemas) (*Program, diag.List) {
 	return p, diags
 }
 
-// addUnit makes the slots of a module in a stable order.
+// addUnit adds the slots of a module in a stable order.
 func (p *Program) addUnit(m *config.Module) {
 	u := &Unit{
 		Module: m, Calls: map[string]*Unit{},

@@ -14,7 +14,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/eval/funcs"
 )
 
-// problemAt makes an error at the reference that is being resolved.
+// problemAt reports an error at the reference that is being resolved.
 type problemAt func(summary, format string, args ...any) diag.List
 
 // linker gathers what one slot mentions.

@@ -94,7 +94,7 @@ func (n *Net) start(l net.Listener, h http.Handler) {
 	})
 }
 
-// authority makes the certificate authority.
+// authority creates the certificate authority.
 func (n *Net) authority() {
 	n.t.Helper()
 	var err error
@@ -120,7 +120,7 @@ func (n *Net) authority() {
 	}
 }
 
-// certificate makes the certificate of a host when it is first asked for.
+// certificate returns the certificate of a host when it is first asked for.
 func (n *Net) certificate(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()

@@ -53,7 +53,7 @@ type Registry struct {
 	archives map[string][]byte
 }
 
-// NewRegistry makes a registry without providers.
+// NewRegistry returns a registry without providers.
 func NewRegistry(t testing.TB) *Registry {
 	return &Registry{Key: NewKey(t, KeyOptions{}), releases: map[string][]Release{}, archives: map[string][]byte{}}
 }
@@ -107,7 +107,7 @@ func (release Release) Archive(platform string) (name string, content []byte) {
 	return name, Zip(files)
 }
 
-// Zip makes an archive; names that begin with terraform-provider- are executable.
+// Zip returns an archive; names that begin with terraform-provider- are executable.
 func Zip(files map[string]string) []byte {
 	var buf bytes.Buffer
 	w := zip.NewWriter(&buf)
@@ -287,7 +287,7 @@ type KeyOptions struct {
 	Rand     io.Reader     // what makes it; nil for chance
 }
 
-// NewKey makes a key.
+// NewKey returns a key.
 func NewKey(t testing.TB, opts KeyOptions) *Key {
 	t.Helper()
 	if opts.Made.IsZero() {

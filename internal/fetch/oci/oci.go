@@ -53,7 +53,7 @@ type Client struct {
 	tokens auth.Cache
 }
 
-// New makes a client with the connections of another one.
+// New returns a client that shares the connections of another one.
 func New(client *web.Client) *Client { return &Client{client, auth.NewCache()} }
 
 // Repository is one repository of a registry.

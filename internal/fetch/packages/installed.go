@@ -70,7 +70,7 @@ func (f Folder) Install(ctx context.Context, p Package, accept func(lockfile.Has
 
 const stagedPrefix = ".install-"
 
-// stage makes a folder to work in, beside where the result is going to be.
+// stage creates a folder to work in, beside where the result is going to be.
 func stage(dir string) (staged string, err error) {
 	replace.Sweep(dir, stagedPrefix)
 	for range swapAttempts {

@@ -50,8 +50,8 @@ type Sources struct {
 
 func all(addr.Provider) bool { return true }
 
-// NewSources makes the sources that the settings ask for. Without a provider_installation block those are the implied
-// folders, which need not exist, and then the registries.
+// NewSources returns the sources that the settings configure. Without a provider_installation block those are the
+// implied folders, which need not exist, and then the registries.
 func NewSources(s *settings.Settings, implied []string, client *web.Client) Sources {
 	if s == nil || !s.Explicit {
 		sources := Registries(client)
@@ -103,7 +103,7 @@ func NetworkMirror(location string, client *web.Client) (Sources, error) {
 		nil
 }
 
-// OnlyFolders makes sources of some folders alone, whatever the settings say.
+// OnlyFolders returns sources with the given folders alone, whatever the settings say.
 func OnlyFolders(dirs []string) Sources {
 	var s Sources
 	for _, dir := range dirs {

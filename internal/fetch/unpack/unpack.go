@@ -350,7 +350,7 @@ func (t *target) add(name string, mode fs.FileMode, in io.Reader) error {
 	return nil
 }
 
-// folder makes a folder for an entry.
+// folder creates the folder for an entry.
 func (t *target) folder(local, entry string) error {
 	err := t.root.MkdirAll(local, 0o755)
 	if errors.Is(err, fs.ErrExist) || errors.Is(err, syscall.ENOTDIR) {

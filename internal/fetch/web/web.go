@@ -75,7 +75,7 @@ type Client struct {
 	hosts map[string]*announced // what hosts announce; guarded by mu
 }
 
-// New makes a client.
+// New returns a client.
 func New(opts Options) *Client {
 	if opts.Transport == nil {
 		opts.Transport = Transport()
@@ -95,7 +95,7 @@ func New(opts Options) *Client {
 	return &Client{Options: opts, hosts: map[string]*announced{}}
 }
 
-// Transport makes connections with this package's limits on what a server may do before it answers.
+// Transport returns a transport with this package's limits on what a server may do before it answers.
 func Transport() *http.Transport {
 	return &http.Transport{
 		Proxy:                  http.ProxyFromEnvironment,

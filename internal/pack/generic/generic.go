@@ -94,13 +94,13 @@ func Serve(dir string, states handler.RemoteState, o serve.Options) int {
 	return serve.Run(o)
 }
 
-// New makes the provider in a folder, whose program may ask for states.
+// New returns the provider in a folder, whose program may ask for states.
 func New(dir string, states handler.RemoteState, log hclog.Logger) (provider.Provider, diag.List) {
 	_, p, diags := Open(dir, states, func(o handler.Output) { log.Log(levelOf(o.Level), o.Line, "program", o.Label) })
 	return p, diags
 }
 
-// Open makes the provider in a folder, and returns its manifest. say gets what its program says.
+// Open returns the provider in a folder, and its manifest. say gets what its program says.
 func Open(dir string, states handler.RemoteState, say func(handler.Output)) (*manifest.Manifest, provider.Provider,
 	diag.List) {
 	m, diags := manifest.Load(dir)

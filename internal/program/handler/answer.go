@@ -182,7 +182,7 @@ func (r *request) invalid(name, problem string, output []byte) *diag.Diagnostic 
 		r.quote(program.Excerpt([]byte(r.redact(string(r.conceal(output))))))))
 }
 
-// problems makes diagnostics of what is wrong with values of an answer.
+// problems returns diagnostics for the invalid values of an answer.
 func (r *request) problems(a *answer, where string, list []value.PathError) diag.List {
 	var diags diag.List
 	for _, p := range list {

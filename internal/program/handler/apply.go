@@ -54,7 +54,7 @@ func (h *handler) write(ctx context.Context, rt *provider.ResourceType, t *manif
 	return resp
 }
 
-// written makes the response to a creation or an update out of an answer.
+// written converts an answer to the response to a creation or an update.
 func (r *request) written(a *answer, diags diag.List, rt *provider.ResourceType,
 	req provider.ApplyRequest) provider.ApplyResponse {
 	action := r.action
@@ -107,7 +107,7 @@ func (h *handler) delete(ctx context.Context, rt *provider.ResourceType, t *mani
 	return r.deleted(a, diags, rt, req)
 }
 
-// deleted makes the response to a deletion out of an answer.
+// deleted converts an answer to the response to a deletion.
 func (r *request) deleted(a *answer, diags diag.List, rt *provider.ResourceType,
 	req provider.ApplyRequest) provider.ApplyResponse {
 	if !diags.HasErrors() {

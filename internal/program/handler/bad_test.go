@@ -20,7 +20,7 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// driver makes the calls of one provider that a test needs.
+// driver calls one provider for a test.
 type driver struct {
 	t *testing.T
 	p provider.Provider

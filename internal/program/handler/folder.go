@@ -25,8 +25,8 @@ type preparedFolder struct {
 	Whole func() bool
 	// Waiting is told, once, that another process works.
 	Waiting func()
-	// Make makes the content; the folder is there. What it starts and does not see to its end, because this process is
-	// killed, ought to inherit the files hold: as long as one has them, no other process begins.
+	// Make writes the content into the folder, which exists. What it starts and does not see to its end, because this
+	// process is killed, ought to inherit the files hold: as long as one has them, no other process begins.
 	Make func(ctx context.Context, hold []*os.File) error
 }
 

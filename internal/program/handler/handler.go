@@ -45,7 +45,7 @@ type Options struct {
 	Cache string
 }
 
-// New makes the provider. It owns the caller.
+// New returns the provider. It owns the caller.
 func New(m *manifest.Manifest, caller Caller, opts Options) provider.Provider {
 	h := &handler{caller: caller, opts: opts, secrets: &value.Secrets{}}
 	h.config.Store(&configuration{values: json.RawMessage("{}"), unknown: json.RawMessage("{}")})

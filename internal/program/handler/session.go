@@ -313,7 +313,7 @@ func (c *sessions) await(ctx context.Context, r *running, p *session.Pending, ca
 // defaultGrace is the time that a program has to answer a call that is cancelled.
 const defaultGrace = 10 * time.Second
 
-// answer makes the answer of a call out of the reply to it.
+// answer converts the reply to a call to its answer.
 func (r *running) answer(p *session.Pending, call Call) (*Answer, error) {
 	r.talk.CatchUp() // what it said on standard error before it answered belongs to this call
 	reply, err := p.Reply()

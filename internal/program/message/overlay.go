@@ -376,7 +376,7 @@ func (d *decoder) sequence(ty cty.Type, of func(int) cty.Type, base cty.Value, g
 	return d.collect(ty, base, known, vals)
 }
 
-// collect makes a collection of elements.
+// collect returns a collection of elements.
 func (d *decoder) collect(ty cty.Type, base cty.Value, known, vals []cty.Value) cty.Value {
 	switch {
 	case ty.IsTupleType() || ty == cty.DynamicPseudoType:

@@ -126,7 +126,7 @@ func (c *Conn) strayed(line []byte) {
 	}
 }
 
-// broken makes an error, with what may be the answer of the only call that waits.
+// broken returns an error, with the possible answer of the only call that waits.
 func (c *Conn) broken(problem string, line []byte, reply *Reply) *BrokenError {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -82,7 +82,7 @@ type Conn struct {
 	failed error         // not nil: nothing is answered any more
 }
 
-// New makes a conversation out of what the other side reads and writes.
+// New returns a conversation with a process over its standard streams.
 func New(w io.Writer, r io.Reader) *Conn {
 	return &Conn{w: w, r: r, longest: MaxLine, calls: map[int64]*Pending{}, late: map[int64]bool{},
 		wake: make(chan struct{}, 1)}

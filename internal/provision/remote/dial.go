@@ -148,7 +148,7 @@ func (c *Connection) dial(ctx context.Context, keys *keys) (_ *Machine, err erro
 	return m, nil
 }
 
-// handshake makes an SSH connection of a plain one, which it closes when that fails.
+// handshake starts SSH over a plain connection, which it closes on failure.
 func (m *Machine) handshake(ctx context.Context, conn net.Conn, h *Hop, keys *keys) (*ssh.Client, error) {
 	m.closes = append(m.closes, conn.Close)
 	config, err := keys.config(h)

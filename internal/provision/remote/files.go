@@ -19,7 +19,7 @@ import (
 type files interface {
 	isDir(name string) bool
 	mkdir(name string) error // with its parents; one that is there is no error
-	// write makes a file of what r gives. What has the name goes first, if it is no directory: nothing is written
+	// write writes the content of r to a file. What has the name goes first, if it is no directory: nothing is written
 	// through a link that somebody else has put there.
 	write(name string, mode fs.FileMode, r io.Reader) error
 	remove(name string) error
@@ -56,7 +56,7 @@ func (m *Machine) until(ctx context.Context) (stop func() bool) {
 	return context.AfterFunc(ctx, func() { _ = m.client.Close() })
 }
 
-// Write makes a file on the machine. A destination that is a directory there, or ends in a slash, gets a file of the
+// Write creates a file on the machine. A destination that is a directory there, or ends in a slash, gets a file of the
 // name base.
 func (m *Machine) Write(ctx context.Context, destination, base string, mode fs.FileMode, r io.Reader) error {
 	f, err := m.openFiles()

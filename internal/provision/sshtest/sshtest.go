@@ -37,7 +37,7 @@ type Key struct {
 	Signer  ssh.Signer
 }
 
-// NewKey makes a key pair.
+// NewKey returns a key pair.
 func NewKey(t testing.TB) *Key {
 	t.Helper()
 	_, private, err := ed25519.GenerateKey(rand.Reader)

@@ -23,7 +23,7 @@ type Key struct {
 // keySize is that of a key in bytes.
 const keySize = 32
 
-// NewKey makes the key of a new journal; nil where the state is not sealed.
+// NewKey returns the key of a new journal; nil where the state is not sealed.
 func NewKey(c *encryption.Cipher) (*Key, error) {
 	if !c.Seals() {
 		return nil, nil

@@ -33,7 +33,7 @@ type Log interface {
 	Size() int64
 	// Broken is the first reason for starting nothing new.
 	Broken() error
-	// Settled makes all durable; an error says that there is no place left at all.
+	// Settled makes all records durable; an error means that no place is left for them.
 	Settled() error
 }
 

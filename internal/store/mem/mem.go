@@ -73,7 +73,7 @@ func (m *FS) Contents() map[string]string {
 	return all
 }
 
-// Put makes a file with this content, or replaces the content of one.
+// Put creates a file with this content, or replaces its content.
 func (m *FS) Put(name string, data []byte) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -28,7 +28,7 @@ const (
 	heardLines = 20
 )
 
-// client makes calls. The holder of its turn owns the process.
+// client sends calls. The holder of its turn owns the process.
 type client struct {
 	o       Options
 	env     []string

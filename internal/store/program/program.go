@@ -82,7 +82,7 @@ const (
 	defaultPause    = 500 * time.Millisecond
 )
 
-// New makes a driver. It starts nothing.
+// New returns a driver. It starts nothing.
 func New(o Options) *Driver {
 	if o.Log == nil {
 		o.Log = func(string, ...any) {}

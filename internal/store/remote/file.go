@@ -131,7 +131,7 @@ func (l *localJournal) StartJournal(ctx context.Context, was string, first []byt
 	return versionOf(first), nil
 }
 
-// begin makes a journal where there is none.
+// begin creates the journal if there is none.
 func (l *localJournal) begin(first []byte) (string, error) {
 	there, err := l.path.read()
 	switch {

@@ -28,8 +28,8 @@ type Kind struct {
 	// Needed are arguments of strings without which nothing can be reached, each with the environment variable that
 	// takes its place, if there is one. Init asks for them.
 	Needed map[string]string
-	// Open makes a driver of the values of a block, which conform to the schema. It may look at environment and files,
-	// and asks the service only what cannot wait: wrong arguments are reported here, with attribute paths in the
+	// Open returns a driver of the values of a block, which conform to the schema. It may look at environment and
+	// files, and asks the service only what cannot wait: wrong arguments are reported here, with attribute paths in the
 	// diagnostics where there are any. Config is never logged or shown: it may hold passwords.
 	Open func(ctx context.Context, config cty.Value, o Surroundings) (Driver, diag.List)
 	// Programs returns what a driver of these values starts because the working directory says so, in its block or in a

@@ -190,7 +190,7 @@ func (s *session) settle() error {
 	return nil
 }
 
-// ensureLog makes a journal when there is none, and seals one that is continued. Called with mu held.
+// ensureLog creates the journal if there is none, and seals one that is continued. Called with mu held.
 func (s *session) ensureLog() error {
 	if s.lineage == "" {
 		if s.lineage = lineageOf(s.base); s.lineage == "" {

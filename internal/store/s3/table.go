@@ -33,8 +33,8 @@ func item(id string) map[string]types.AttributeValue {
 	return map[string]types.AttributeValue{itemID: &types.AttributeValueMemberS{Value: id}}
 }
 
-// lock makes the item of a lock, where there is none: else it is errUnmet. What stands there already because an answer
-// was lost is ours.
+// lock creates the item of a lock, where there is none: else it is errUnmet. What stands there already because an
+// answer was lost is ours.
 func (t *table) lock(ctx context.Context, id, info string) (err error) {
 	defer t.trace("lock", id, time.Now(), &err)
 	values := item(id)

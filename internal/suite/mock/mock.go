@@ -60,7 +60,7 @@ type Object struct {
 	Random func() string
 }
 
-// NewObject makes what answers for one object in place of a provider.
+// NewObject returns the mock of one object.
 func NewObject(real provider.Provider, rt *provider.ResourceType, values Values, random func() string) *Object {
 	return &Object{schemaOnly: schemaOnly{real: real}, Type: rt, Values: values, Random: random}
 }
@@ -103,7 +103,7 @@ func (o *Object) Plan(_ context.Context, req provider.PlanRequest) provider.Plan
 	return resp
 }
 
-// Apply makes up what is still open.
+// Apply generates the values that are still unknown.
 func (o *Object) Apply(_ context.Context, req provider.ApplyRequest) provider.ApplyResponse {
 	if req.Planned.IsNull() {
 		return provider.ApplyResponse{State: req.Planned}
@@ -114,7 +114,7 @@ func (o *Object) Apply(_ context.Context, req provider.ApplyRequest) provider.Ap
 	return provider.ApplyResponse{State: v, Private: req.PlannedPrivate, Identity: cty.NilVal, Diagnostics: f.diags}
 }
 
-// ReadData makes up what the data source says.
+// ReadData generates the result of the data source.
 func (o *Object) ReadData(_ context.Context, req provider.ReadDataRequest) provider.ReadDataResponse {
 	f := o.filler()
 	v := f.block(o.Type.Block, req.Config, o.Values.Attributes)
@@ -133,7 +133,7 @@ type Provider struct {
 	Random          func() string
 }
 
-// NewProvider makes a mock of a provider.
+// NewProvider returns a mock of a provider.
 func NewProvider(real provider.Provider, schemas *provider.Schema, other Values, random func() string) *Provider {
 	return &Provider{schemaOnly: schemaOnly{real: real}, Schemas: schemas, Other: other, Random: random}
 }

@@ -37,7 +37,7 @@ func (o Options) prepared(list diag.List) diag.List {
 	return o.Diagnostics(list)
 }
 
-// New makes the report that the options ask for.
+// New returns the report that the options select.
 func New(o Options) suite.Report {
 	switch {
 	case o.View.JSON:

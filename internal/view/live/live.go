@@ -85,7 +85,7 @@ type Display struct {
 	closed bool
 }
 
-// New makes a display, which draws nothing yet.
+// New returns a display, which draws nothing yet.
 func New(o Options) *Display {
 	if o.Now == nil {
 		o.Now = time.Now

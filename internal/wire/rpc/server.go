@@ -19,7 +19,7 @@ import (
 
 // Method is what answers the calls of one method. It has one of Answer and Answers.
 type Method struct {
-	// Request makes an empty request.
+	// Request returns an empty request.
 	Request func() proto.Message
 	// Answer is that of a method with one answer.
 	Answer func(ctx context.Context, request proto.Message) (proto.Message, error)

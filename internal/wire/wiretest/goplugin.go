@@ -56,7 +56,7 @@ func (connection) GRPCClient(_ context.Context, _ *plugin.GRPCBroker, conn *grpc
 	return conn, nil
 }
 
-// GRPC makes a wire.Conn of a connection of gRPC.
+// GRPC wraps a connection of gRPC as a wire.Conn.
 type GRPC struct{ *grpc.ClientConn }
 
 // Invoke implements wire.Conn. It does not know whether a call was sent.

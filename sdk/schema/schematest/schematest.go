@@ -52,7 +52,7 @@ const ProgramsEnv = "SCHEMATEST_PROGRAMS"
 type Case struct {
 	// Provider describes the provider; it is called for each configuration of it.
 	Provider func() *schema.Provider
-	// New makes a provider that is not written with package schema.
+	// New returns a provider that is not written with package schema.
 	New provider.Factory
 	// Source is the address of the provider, such as "example/demo"; empty means what the description says, or else
 	// that of the names of its types. Configurations call the provider by the last part of it.
@@ -204,7 +204,7 @@ func (c *Case) prepare() (addr.Provider, error) {
 	return source, nil
 }
 
-// sourceByTypes makes an address for a provider that has none, of what the names of its types begin with.
+// sourceByTypes returns an address for a provider without one, from the common prefix of its types.
 func sourceByTypes(p *schema.Provider) string {
 	for _, types := range []map[string]*schema.Resource{p.ResourcesMap, p.DataSourcesMap} {
 		if len(types) > 0 {

@@ -146,7 +146,7 @@ func expectError(pattern string, err error) error {
 	return nil
 }
 
-// oneLine makes each white space one blank: where lines are broken depends on the engine.
+// oneLine replaces each run of white space with one blank: line breaks depend on the engine.
 func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
 
 // act does what the step is about.

@@ -12,7 +12,7 @@ import (
 	"github.com/tombolo-iac/tombolo/sdk/schema"
 )
 
-// ToDiagFunc makes a Schema.ValidateDiagFunc of a check.
+// ToDiagFunc converts a check to a Schema.ValidateDiagFunc.
 func ToDiagFunc(check schema.SchemaValidateFunc) schema.SchemaValidateDiagFunc {
 	return func(value interface{}, path cty.Path) (diags diag.List) {
 		warnings, errs := check(value, nameOf(path))

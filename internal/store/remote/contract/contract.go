@@ -74,7 +74,7 @@ func Checks(o Options) []Check {
 // Sentence is the name of a check as people read it.
 func (c Check) Sentence() string { return Sentence(c.Name) }
 
-// Sentence makes words of a name: "Writes name what they replace" of "WritesNameWhatTheyReplace".
+// Sentence splits a name into words: "Writes name what they replace" of "WritesNameWhatTheyReplace".
 func Sentence(name string) string {
 	var b strings.Builder
 	runes := []rune(name)

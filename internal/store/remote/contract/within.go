@@ -19,7 +19,7 @@ type Scratch struct {
 	names map[string]bool
 }
 
-// NewScratch makes one. Without a prefix, names stay as they are, and only what was used is kept in mind.
+// NewScratch returns a Scratch. Without a prefix, names stay as they are, and only what was used is kept in mind.
 func NewScratch(prefix string) *Scratch { return &Scratch{prefix: prefix, names: map[string]bool{}} }
 
 // Within returns a driver that has the workspaces with the prefix alone.

@@ -55,7 +55,7 @@ type known struct {
 	last *seen // the head as it was last read or written; nil when that is not known
 }
 
-// New makes a journal whose objects have names that begin with a folder. Most is how many bytes an object may have, 0
+// New returns a journal whose objects have names that begin with a folder. Most is how many bytes an object may have, 0
 // for any number. What is greater is kept in pieces.
 func New(s Space, folder string, most int) *Journal {
 	return &Journal{space: s, folder: folder, most: most, known: &known{}}

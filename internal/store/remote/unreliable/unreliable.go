@@ -29,7 +29,7 @@ type Network struct {
 	dead bool
 }
 
-// NewNetwork makes one in which something happens to a part of the calls.
+// NewNetwork returns a Network in which some of the calls suffer a fault.
 func NewNetwork(seed uint64, rate float64) *Network {
 	return &Network{rand: rand.New(rand.NewPCG(seed, 1)), rate: rate}
 }
