@@ -75,7 +75,7 @@ func parseCanonicalKey(s string) Key {
 	panic("addr: instance key is not canonical: " + s)
 }
 
-// Target is what -target and similar options name: a module instance (Resource is then zero), all instances of a
+// Target is the argument of -target and similar options: a module instance (Resource is then zero), all instances of a
 // resource, one, or what a pattern matches.
 type Target struct {
 	Module   ModuleInstance

@@ -228,7 +228,7 @@ func (p *Pattern) readResource(segments []patternSegment) (problem string) {
 	return ""
 }
 
-// patternSegment is what stands between two dots: a name and what is in the brackets behind it.
+// patternSegment is the part of a pattern between two dots: a name and the content of the brackets after it.
 type patternSegment struct {
 	name     string
 	brackets bool

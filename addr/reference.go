@@ -9,7 +9,7 @@ import (
 	"github.com/tombolo-iac/tombolo/diag"
 )
 
-// RefKind is what a reference mentions.
+// RefKind is the kind of object that a reference mentions.
 type RefKind uint8
 
 // The kinds of named values of the language.
@@ -37,7 +37,7 @@ type Reference struct {
 	Key    Key
 	HasKey bool
 
-	// Remaining is what follows the named value: attribute and index steps that the evaluator applies.
+	// Remaining holds the steps after the named value: attribute and index steps that the evaluator applies.
 	Remaining hcl.Traversal
 	Range     hcl.Range
 	// NameRange is the last step of the named value: the output's name, say.

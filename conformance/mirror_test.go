@@ -120,8 +120,8 @@ func zipOf(files map[string]fs.FileMode, text []byte) ([]byte, error) {
 	return buf.Bytes(), err
 }
 
-// installLines are what scripts read of the output of init. Terraform installs providers, and the modules of runs of
-// several files of tests, in a random order, so that lines about them are sorted.
+// installLines are the lines of init's output that scripts read. Terraform installs providers, and the modules of runs
+// of several files of tests, in a random order, so that lines about them are sorted.
 func installLines(text string) string {
 	var out, runs, providers []string
 	for _, line := range strings.Split(plain(text), "\n") {

@@ -325,7 +325,7 @@ func changesState(s Step) bool {
 	return false
 }
 
-// meanwhile is what happens to a command while it is under way, until ended is closed.
+// meanwhile acts on a command while it runs, until ended is closed.
 type meanwhile func(p *os.Process, ended <-chan struct{})
 
 // interruptInService interrupts a command once the service lets a request of it wait.

@@ -11,8 +11,8 @@ import (
 	"github.com/zclconf/go-cty/cty"
 )
 
-// advice is what to do about what the hcl library found: it knows what is wrong, but not what people usually meant.
-// The key is the summary; the first entry counts whose text the detail holds.
+// advice completes the messages of the hcl library, which say what is wrong but not what was probably meant. The key is
+// the summary; the first entry counts whose text the detail holds.
 var advice = map[string][]struct{ found, do string }{
 	"Argument or block definition required": {
 		{"equals sign", ""},

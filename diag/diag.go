@@ -46,7 +46,7 @@ type Diagnostic struct {
 	Severity Severity
 	Summary  string
 	Detail   string
-	// Advice is what to do about it, where that is a command; nil when Detail says all there is. Text has both.
+	// Advice says how to solve the problem, where that is a command; nil when Detail is complete. Text has both.
 	Advice *Advice
 
 	// Address is the object that the problem belongs to, as the user would write it; empty when Subject alone tells.

@@ -96,7 +96,7 @@ type ImportDone struct {
 // ActionStart begins the invocation of an action.
 type ActionStart struct{ Invocation *plan.Invocation }
 
-// ActionProgress is what the provider says of an action meanwhile.
+// ActionProgress is a message of the provider about a running action.
 type ActionProgress struct {
 	Invocation *plan.Invocation
 	Message    string
@@ -120,7 +120,7 @@ type ListFound struct {
 // ListDone ends ListStart, unless the search failed.
 type ListDone struct{ List *plan.List }
 
-// EphemeralOp is what happens to an ephemeral object, which is no action of a plan.
+// EphemeralOp is an operation on an ephemeral object, which is not an action of a plan.
 type EphemeralOp string
 
 // The operations of ephemeral objects.
@@ -175,7 +175,7 @@ type ProgramOutput struct {
 	Fleeting bool
 }
 
-// Progress is what a provider says of a running operation.
+// Progress is a message of a provider about a running operation.
 type Progress struct {
 	Object   addr.Object
 	Message  string

@@ -33,7 +33,7 @@ const OpenTofuVersion = "1.12.6"
 // Own is the extension, in place of "tf", of files that Tombolo alone reads, in projects of either tool.
 const Own = "tombolo"
 
-// traits are what differs.
+// traits are the differences between flavors.
 type traits struct {
 	name, title, command string
 	host                 string   // the registry of sources without a host

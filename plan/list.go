@@ -6,7 +6,7 @@ import (
 	"github.com/tombolo-iac/tombolo/addr"
 )
 
-// List is what an instance of a list block found, or is about to look for.
+// List is the query of an instance of a list block, and its results.
 type List struct {
 	Addr addr.AbsResourceInstance
 	// Config is the configuration of the search; its value is null without a config block.

@@ -20,7 +20,7 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// Mode is what a plan is for.
+// Mode is the purpose of a plan.
 type Mode uint8
 
 // The modes.
@@ -30,7 +30,7 @@ const (
 	RefreshOnly
 )
 
-// Action is what happens to one object.
+// Action is the kind of change of one object.
 type Action uint8
 
 // The actions. Both kinds of replacement are one action, because they are decided and shown as one.
@@ -85,8 +85,8 @@ const (
 	ReadBecauseCheckNested       Reason = "read_because_check_nested"
 )
 
-// Change is what happens to one object. Before is null for a create, After null for a delete; After may hold unknown
-// values.
+// Change is the planned change of one object. Before is null for a create, After null for a delete; After may hold
+// unknown values.
 type Change struct {
 	Object   addr.Object
 	PrevAddr addr.AbsResourceInstance // where the object was before a move; the same as Object.Instance otherwise
@@ -159,7 +159,7 @@ func (i *Importing) Shown() string {
 	return i.ID
 }
 
-// OutputChange is what happens to a root output value.
+// OutputChange is the planned change of a root output value.
 type OutputChange struct {
 	Name            string
 	Action          Action
@@ -168,7 +168,7 @@ type OutputChange struct {
 	BeforeSensitive bool
 }
 
-// StepKind is what a step of the action graph does.
+// StepKind is the kind of a step of the action graph.
 type StepKind uint8
 
 // The kinds of steps. A Write creates, updates or reads the instances of a block; a Destroy deletes objects that are no
@@ -228,7 +228,7 @@ func (p *Plan) CheckEphemeral(values map[string]cty.Value, ranges map[string]hcl
 	return diags
 }
 
-// Plan is what planning found.
+// Plan is the result of planning.
 type Plan struct {
 	Mode      Mode
 	Created   time.Time

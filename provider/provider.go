@@ -441,8 +441,8 @@ type Factory func(ctx context.Context) (Provider, error)
 // ListRequest asks for the objects of a managed resource type.
 type ListRequest struct {
 	Type string
-	// Config is what to look for, an object of the schema in Schema.Lists. Providers that list types without a schema
-	// take an object whose attributes they choose; null and cty.NilVal mean everything then.
+	// Config describes the objects to find, as an object of the schema in Schema.Lists. Providers that list types
+	// without a schema take an object whose attributes they choose; null and cty.NilVal mean everything then.
 	Config cty.Value
 	// IncludeObject asks for whole objects beside their identities.
 	IncludeObject bool

@@ -32,7 +32,7 @@ const LanguageLevel = "1.15"
 // states, plans and `version -json`, and is what required_version is judged by.
 const LanguageVersion = LanguageLevel + ".9"
 
-// State is what is known of the objects of one workspace after a run. The zero value is the empty state of no lineage.
+// State holds the objects of one workspace after a run. The zero value is the empty state of no lineage.
 type State struct {
 	// Version that wrote it, as read; informational.
 	TerraformVersion string

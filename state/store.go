@@ -48,7 +48,7 @@ type LockRequest struct {
 	Damaged bool
 }
 
-// Operation is what a run that holds a lock does. The names are Terraform's; other programs may write others.
+// Operation is the kind of run that holds a lock. The names are Terraform's; other programs may write others.
 type Operation string
 
 // The operations of this program.
@@ -177,7 +177,7 @@ type RunInfo struct {
 	Started time.Time
 }
 
-// Action is what an operation does to an object.
+// Action is the action of an operation on an object.
 type Action string
 
 // The actions. ActionInvoke is the invocation of an action, whose address the object is. ActionProvision covers the
@@ -213,7 +213,7 @@ func Token(run RunInfo, op string) string { return run.ID + "/" + op }
 type InFlight struct {
 	Intent
 	Run RunInfo
-	// Partial is what was known of the object when the run ended; nil when nothing was.
+	// Partial is the object as far as it was known when the run ended; nil when nothing was.
 	Partial *Object
 }
 
@@ -249,7 +249,7 @@ func (e *ConflictError) Error() string {
 type SavedError struct {
 	Where []string
 	Err   error
-	// Then is what to do first, when the next session does not find the results by itself.
+	// Then says what to do first if the next session does not find the results by itself.
 	Then string
 }
 

@@ -89,7 +89,7 @@ func (c tale) verdict(stored map[string]verdict) (verdict, bool) {
 	return v.flat(), known
 }
 
-// nestedAttribute is what objects have over version 6 only.
+// nestedAttribute is the attribute that objects have over version 6 only.
 var nestedAttribute = regexp.MustCompile(`"nest":\[[^]]*\],`)
 
 // flat returns the verdict on an object without nested attributes.

@@ -16,7 +16,7 @@ const (
 	arbitrary // holds an id, which is another one on either side: it may be passed on, but nothing may be made of it
 )
 
-// plainly is what may be where terraform wants a value that it knows and may show.
+// plainly restricts expressions to values that are known and not sensitive, for places where terraform requires them.
 const plainly flags = 0
 
 // An expr is text with parts that are written when a version of the configuration is: how a reference looks depends on

@@ -2,7 +2,7 @@ package random
 
 import "maps"
 
-// wrong is what stands in place of an expression by mistake.
+// wrong is a mistaken expression.
 var wrong = []string{
 	"local.missing", "var.missing", "terraform_data.missing.id", "module.missing.o", "null", `"text"`, "12", "true",
 	"[]", "{}", "[1, \"a\", null]", "each.key", "count.index",

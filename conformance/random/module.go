@@ -189,7 +189,7 @@ func (g *gen) addResource(m *module) *block {
 	return b
 }
 
-// trigger is what replace_triggered_by may name of a resource.
+// trigger returns a reference for replace_triggered_by to a resource.
 func (g *gen) trigger(of *block) *expr {
 	attribute := pick(g, []string{"", ".output", ".id", ".input"})
 	return cat(&reference{of, func() string {
@@ -267,7 +267,7 @@ func (g *gen) files(root *module) map[string]string {
 	return files
 }
 
-// remoteState is what data sources read.
+// remoteState is a state that data sources read.
 const remoteState = `{"version":4,"terraform_version":"1.11.4","serial":1,"lineage":"0","outputs":{
 "name":{"value":"far","type":"string"},"items":{"value":["p","q"],"type":["list","string"]},
 "obj":{"value":{"n":4},"type":["object",{"n":"number"}]}},"resources":[]}

@@ -26,7 +26,7 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// Client is what the engine tells providers that it can do.
+// Client declares the engine's capabilities to providers.
 var Client = provider.ClientCapabilities{WriteOnlyAttributesAllowed: true, StorePlannedPrivate: true}
 
 // Providers hands out providers; internal/host's Pool implements it.

@@ -40,7 +40,7 @@ type Options struct {
 	Variables   map[string]cty.Value
 	Cwd         string
 	Parallelism int
-	// Dir is what relative names of provisioners are relative to; empty means the working directory.
+	// Dir is the base of relative names of provisioners; empty means the working directory.
 	Dir string
 	// Secrets collects the sensitive strings that providers are given, and hides them in what they report.
 	Secrets *value.Secrets
@@ -179,7 +179,7 @@ type applier struct {
 	broken       bool
 }
 
-// holding is what becomes of what depends on instances that the plan leaves alone: the same as while planning.
+// holding decides about blocks that depend on instances which the plan leaves alone, as planning did.
 func (a *applier) holding() eval.Hold {
 	switch {
 	case a.unsettled == nil || a.plan.Mode == plan.Destroy:

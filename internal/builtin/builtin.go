@@ -17,7 +17,7 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// Options are what the provider needs from its surroundings.
+// Options holds the provider's dependencies.
 type Options struct {
 	// RemoteState opens the state that a backend configuration names, for a data source. The backend's own settings are
 	// in config.
@@ -122,7 +122,7 @@ func (t *terraform) Plan(ctx context.Context, req provider.PlanRequest) provider
 	return resp
 }
 
-// outputOf is what is known of output before apply: nothing but its type, unless there is no input.
+// outputOf returns the planned value of output: unknown, with the type of input, unless there is no input.
 func outputOf(input cty.Value) cty.Value {
 	if input.IsKnown() && input.IsNull() {
 		return cty.NullVal(cty.DynamicPseudoType)

@@ -247,7 +247,7 @@ func usage(a *command.App) {
 		"variables it reads.\n", a.Program)
 }
 
-// GlobalOptions are what may stand before the command.
+// GlobalOptions are the options before the name of the command.
 var GlobalOptions = []command.Flag{
 	{Name: "chdir", Value: "DIR", Text: "Switch to DIR before running the command."},
 	{Name: "help", Text: "Show this list, or the help of a command."},

@@ -33,7 +33,7 @@ func (e ActionEvent) Before() bool { return strings.HasPrefix(string(e), "before
 // OfDestruction reports whether the event belongs to the end of an object.
 func (e ActionEvent) OfDestruction() bool { return e == BeforeDestroy || e == AfterDestroy }
 
-// OnActionFailure is what becomes of a change whose action fails.
+// OnActionFailure decides what happens to a change whose action fails.
 type OnActionFailure string
 
 // The ways, by the words of the language. Without a word, an action that comes after a change holds nothing up.
@@ -50,9 +50,9 @@ var actionFailures = []string{string(ActionHalt), string(ActionTaint), string(Ac
 type ActionTrigger struct {
 	Events    []ActionEvent
 	Condition hcl.Expression // nil without it
-	// Actions are what is invoked, one after the other. Instance keys may mention count and each.
+	// Actions are invoked one after the other. Instance keys may mention count and each.
 	Actions []hcl.Expression
-	// OnFailure is what becomes of the change when one of them fails.
+	// OnFailure decides what happens to the change when one of them fails.
 	OnFailure OnActionFailure
 	Range     hcl.Range // the block's header
 }

@@ -40,7 +40,7 @@ type Options struct {
 	Files Files
 	// DataDir holds the module manifest; "" means DefaultDataDir.
 	DataDir string
-	// LanguageVersion is what required_version is judged by, such as "1.15.9".
+	// LanguageVersion is the version that required_version is compared with, such as "1.15.9".
 	LanguageVersion string
 	// Flavor says whose project it is: it decides about the registry of sources without a host, and about files that
 	// replace others.
@@ -59,7 +59,7 @@ type Options struct {
 	// Constants returns the values of the root module's variables, of which the const ones count; nil means that none
 	// are given.
 	Constants func(root *Module) Values
-	// Workspace is what terraform.workspace stands for before anything is evaluated; "" where that is not known.
+	// Workspace is the value of terraform.workspace before anything is evaluated; "" where it is not known.
 	Workspace string
 	// Caller and Call, for LoadModule, are where the module is called; nil for the root module.
 	Caller *Module

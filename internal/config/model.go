@@ -50,8 +50,8 @@ type Module struct {
 	Path   addr.Module
 	Parent *Module     // nil for the root
 	Call   *ModuleCall // the call in Parent; nil for the root
-	// Dir is what path.module gives: "." for the root, "modules/net" for a local child, below the data directory for an
-	// installed one. Relative to the working directory, with forward slashes.
+	// Dir is the value of path.module: "." for the root, "modules/net" for a local child, below the data directory for
+	// an installed one. Relative to the working directory, with forward slashes.
 	Dir      string
 	Children map[string]*Module // by the name of the call
 	// Version is the version of an installed registry module, "" for others.
@@ -239,7 +239,8 @@ type Variable struct {
 	Sensitive bool
 	Ephemeral bool
 	Const     bool // its value is known before anything is installed
-	// Deprecated is what to use instead; DeprecatedRange is nil when the variable is not deprecated.
+	// Deprecated is the author's advice on what to use instead; DeprecatedRange is nil when the variable is not
+	// deprecated.
 	Deprecated      string
 	DeprecatedRange *hcl.Range
 
@@ -268,7 +269,8 @@ type Output struct {
 	DependsOn     []hcl.Traversal
 	Preconditions []*Condition
 	Range         hcl.Range
-	// Deprecated is what to use instead; DeprecatedRange is nil when the output value is not deprecated.
+	// Deprecated is the author's advice on what to use instead; DeprecatedRange is nil when the output value is not
+	// deprecated.
 	Deprecated      string
 	DeprecatedRange *hcl.Range
 }
@@ -363,7 +365,8 @@ type Resource struct {
 	Connection   *Connection // nil without one
 	Provisioners []*Provisioner
 
-	// Body is what is left for the provider's schema, the content of an escaping "_" block merged in.
+	// Body is the part of the block that the provider's schema describes, the content of an escaping "_" block merged
+	// in.
 	Body      hcl.Body
 	DeclRange hcl.Range // the block's header
 	TypeRange hcl.Range // the type label

@@ -34,7 +34,7 @@ type parsedFile struct {
 	parseDiags diag.List // those of diags that reading alone gave
 }
 
-// fileContent is what a file declares, in the order in which it stands there.
+// fileContent holds the declarations of a file, in their order.
 type fileContent struct {
 	requiredVersions []VersionConstraint
 	requirements     []*requirements

@@ -32,7 +32,7 @@ const (
 	FromCaller                      // a program that embeds the engine
 )
 
-// RawValue is what a source says about a variable, before the declaration of the variable is known.
+// RawValue is the value of a variable as a source has it, before the declaration of the variable is known.
 type RawValue struct {
 	Origin Origin
 	// Text is set for origins that give text, which the variable's ParsingMode reads; Value for those that give values.

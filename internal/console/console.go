@@ -26,7 +26,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/view"
 )
 
-// Filename is what ranges in diagnostics of console input name.
+// Filename is the name of the file in ranges of diagnostics about console input.
 const Filename = "<console-input>"
 
 // The prompts of a new expression and of a line that goes on with one.
@@ -41,7 +41,7 @@ type Evaluator func(expr hcl.Expression, src []byte) (cty.Value, diag.List)
 // Redactor takes out of a text what is secret. Types name what is in a value, and have no marks.
 type Redactor func(text string) string
 
-// Answer is what a session says to one input.
+// Answer is the answer of a session to one input.
 type Answer struct {
 	// Text is to be printed, without the newline at its end.
 	Text string

@@ -378,7 +378,7 @@ func (r *room) aftermath(expected map[string]int) {
 	r.finish(expected)
 }
 
-// afterDestroy is what has to hold after a destroy was killed: the same, and another destroy does the rest.
+// afterDestroy checks the rules for a destroy that was killed: the same ones, and another destroy completes it.
 func (r *room) afterDestroy() {
 	r.t.Helper()
 	before := r.over()

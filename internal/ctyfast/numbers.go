@@ -12,7 +12,7 @@ import (
 // needed wherever it is shown, stored, or put into a set, take hours to write down.
 const maxBits = 332_200
 
-// ErrTooLong is what TooLong finds.
+// ErrTooLong is the error that TooLong finds.
 var ErrTooLong = errors.New(
 	"a number has an exponent of more than 5 digits, and would take longer to write down than anyone waits")
 

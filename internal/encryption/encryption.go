@@ -24,7 +24,7 @@ const version = "v0"
 // maxMeta bounds what key providers may have written into a sealed document about their keys.
 const maxMeta = 1 << 20
 
-// Encryption is what an encryption block asks for. A nil Encryption seals nothing.
+// Encryption is a configured encryption block. A nil Encryption seals nothing.
 type Encryption struct {
 	state, plan, others *Cipher
 	named               map[string]*Cipher
@@ -70,7 +70,7 @@ type Cipher struct {
 	meta   metadata // what opens what it has sealed
 }
 
-// metadata is what key providers say of their keys, by what their blocks are called. It is no secret.
+// metadata holds what key providers need to derive their keys again, by the names of their blocks. It is not secret.
 type metadata map[string][]byte
 
 // sealed is a document as it is stored.

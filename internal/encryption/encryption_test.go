@@ -36,7 +36,7 @@ func start(t testing.TB, settings, dir string) *Encryption {
 	return e
 }
 
-// vector is what OpenTofu has written with some settings.
+// vector is a document that OpenTofu has written, with its settings.
 type vector struct {
 	name, settings     string
 	dir                string // with programs of the settings

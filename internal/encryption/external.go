@@ -66,7 +66,7 @@ func words(v cty.Value) (all []string, err error) {
 	return all, nil
 }
 
-// exchange is what a program of a method reads, and what it answers (without the key).
+// exchange is the request to a program of a method, and its answer (without the key).
 type exchange struct {
 	Key     []byte `json:"key,omitempty"`
 	Payload []byte `json:"payload"`

@@ -88,7 +88,7 @@ func newTransit(arguments map[string]cty.Value) *transitServer {
 	}
 }
 
-// transitReply is what the engine answers.
+// transitReply is the answer of the transit engine.
 type transitReply struct {
 	Plaintext  []byte `json:"plaintext"`
 	Ciphertext string `json:"ciphertext"`

@@ -19,7 +19,7 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// encrypted is what the encryption settings of a root module ask for, once somebody has asked.
+// encrypted holds the encryption settings of a root module. They are evaluated on first use.
 type encrypted struct {
 	root *config.Module
 	made *encryption.Encryption

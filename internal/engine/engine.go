@@ -223,7 +223,7 @@ func (p *Project) providerFunctions(ctx context.Context, record *funcs.FileRecor
 	}
 }
 
-// baseDir is what relative names in the configuration are relative to; empty for the working directory.
+// baseDir returns the base of relative names in the configuration; empty for the working directory.
 func (p *Project) baseDir() string {
 	if p.opts.Dir == "." {
 		return ""

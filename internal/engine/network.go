@@ -12,7 +12,8 @@ import (
 
 const defaultRetries = 1
 
-// Web is what asks servers: with the hosts and credentials of the CLI configuration, and the bounds of the environment.
+// Web returns the client for servers, with the hosts and credentials of the CLI configuration and the limits of the
+// environment.
 func (s *Surroundings) Web() *web.Client {
 	if s.web != nil {
 		return s.web

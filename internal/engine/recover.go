@@ -15,7 +15,7 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// Recovery is what became of an operation that a killed run left open. Exactly one field is set.
+// Recovery is the result of the recovery of an operation that a killed run left open. Exactly one field is set.
 type Recovery struct {
 	// Adopt takes over the object that exists under this id.
 	Adopt string

@@ -28,7 +28,7 @@ type Block struct {
 	base *hcl.EvalContext
 	eval *blocks.Evaluation
 	exp  Expansion
-	// shared is what is wrong with the part that all instances share; told, whether one of them has reported it.
+	// shared holds the problems of the part that all instances share; told is set once an instance has reported them.
 	shared diag.List
 	told   sync.Once
 }

@@ -24,7 +24,7 @@ const (
 	statusUnknown = "unknown"
 )
 
-// result is what one condition came to.
+// result is the result of one condition.
 type result struct {
 	status  string
 	message string // of a failure, for people; empty when it could not be evaluated
@@ -120,7 +120,7 @@ func holds(c *config.Condition, ctx *hcl.EvalContext, summary string) result {
 	return r
 }
 
-// unknownMessage is what is said where the message cannot be.
+// unknownMessage replaces an error message that is unknown.
 const unknownMessage = "The condition is false. Its error message depends on values that are known only after apply."
 
 // errorMessage evaluates the message of a condition. broken says why it cannot be evaluated, unsuitable why it cannot

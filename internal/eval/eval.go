@@ -56,7 +56,7 @@ type Inputs struct {
 	Only map[*linking.Slot]bool
 	// Partial means that Only leaves out parts of what is wanted: their conditions are listed as unknown.
 	Partial bool
-	// Hold is what becomes of what depends on instances that the driver leaves alone.
+	// Hold decides about blocks that depend on instances which the driver leaves alone.
 	Hold Hold
 	// InUse are provider configurations that are needed though no block is managed by them: by objects whose blocks are
 	// gone.

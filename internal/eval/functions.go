@@ -16,7 +16,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/eval/linking"
 )
 
-// Functions are what expressions can call.
+// Functions are the functions that expressions can call.
 type Functions struct {
 	// Table holds the core functions; see package funcs.
 	Table map[string]function.Function

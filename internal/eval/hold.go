@@ -8,7 +8,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/graph"
 )
 
-// Hold is what a walk does with what depends on instances that its driver leaves alone (see Block.Hold).
+// Hold decides about blocks that depend on instances which the driver of a walk leaves alone (see Block.Hold).
 type Hold uint8
 
 // The ways. HoldDependents leaves out everything that depends on such an instance, whatever lies between: blocks,

@@ -73,8 +73,8 @@ func (i *Instance) ancestor(u *linking.Unit) *Instance {
 	return nil
 }
 
-// Closer is what a Driver implements that opens ephemeral resources: it hears of each block when the last that could
-// use its value has ended well. Whatever a Closer has not heard of when the walk has ended, because something failed or
+// Closer is implemented by a Driver that opens ephemeral resources: it is called for each block when the last user of
+// its value has ended well. Whatever a Closer was not called for when the walk has ended, because something failed or
 // because a provider's configuration uses it, it closes then.
 type Closer interface {
 	CloseEphemeral(a addr.AbsResource) error

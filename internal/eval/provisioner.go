@@ -16,7 +16,7 @@ type ownValue struct {
 	value cty.Value
 }
 
-// Provisioning is what a provisioner's blocks come to, with marks. Connection is cty.NilVal if there is none.
+// Provisioning holds the values of a provisioner's blocks, with marks. Connection is cty.NilVal if there is none.
 type Provisioning struct{ Config, Connection cty.Value }
 
 // Provisioner returns the configuration of a provisioner of an instance that has just been created; self is its value,

@@ -42,7 +42,7 @@ type Expansion struct {
 	each map[string]cty.Value
 }
 
-// Repetition is what count, each and self mean for one instance.
+// Repetition holds the values of count, each and self for one instance.
 type Repetition struct {
 	Key  addr.Key
 	Each cty.Value // value of each.value; cty.NilVal without for_each

@@ -13,7 +13,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/program"
 )
 
-// request is what a program reads that manages an object.
+// request is the input of a program that manages an object.
 type request struct {
 	ID           string          `json:"id,omitempty"` // not for create
 	Arguments    json.RawMessage `json:"arguments"`
@@ -28,7 +28,7 @@ func (r request) encode() []byte {
 	return b
 }
 
-// answer is what it prints.
+// answer is the output of such a program.
 type answer struct {
 	id        string
 	arguments map[string]string

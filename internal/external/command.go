@@ -33,10 +33,10 @@ type command struct {
 	// name is the program's file name, without its interpreter.
 	name string
 	dir  string
-	// base is what relative names are relative to; empty means the current directory.
+	// base is the base of relative names; empty means the current directory.
 	base  string
 	stdin []byte
-	// action is what the program is asked to do: create, read, update, delete; empty for a data source.
+	// action is the requested action: create, read, update, delete; empty for a data source.
 	action string
 	// stored is set when the program is the one that the state remembers, not the one that the configuration names.
 	stored bool

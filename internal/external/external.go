@@ -39,7 +39,7 @@ const (
 	typeResource   = "external_resource"
 )
 
-// Options are what programs get from their surroundings. The zero value is that of this process.
+// Options holds the surroundings of programs. The zero value is that of this process.
 type Options struct {
 	// Env is the environment of the programs, "key=value" each; nil means that of this process.
 	Env []string

@@ -37,10 +37,10 @@ import (
 
 // Options tell how to install.
 type Options struct {
-	// Base is what links on the way to the data directory may not lead out of; "" for the directory of the
+	// Base is a folder that links on the way to the data directory may not leave; "" for the directory of the
 	// configuration.
 	Base string
-	// LanguageVersion is what required_version is judged by, as for config.Load.
+	// LanguageVersion is the version that required_version is compared with, as for config.Load.
 	LanguageVersion string
 	// Flavor says whose project it is, as for config.Load.
 	Flavor flavor.Flavor
@@ -78,7 +78,7 @@ type online struct {
 	*download.Getter
 }
 
-// Report is what InstallModules found.
+// Report is the result of InstallModules.
 type Report struct {
 	// Modules are all modules of the tree but the root, parents before their children.
 	Modules []Installed
@@ -94,7 +94,7 @@ type Installed struct {
 	New bool
 }
 
-// base is what the data directory must be in.
+// base returns the folder that must contain the data directory.
 func (o Options) base(dir, dataDir string) string {
 	if o.Base == "" && filepath.IsAbs(dataDir) {
 		return dataDir // whoever calls has chosen it

@@ -96,14 +96,13 @@ func (s *stage) open() error {
 	return err
 }
 
-// size is what packages have: files and folders, and the bytes of all files.
+// size is the size of packages: the number of files and folders, and the bytes of all files.
 type size struct {
 	entries int
 	bytes   int64
 }
 
-// most is what all modules of a run may have together. Each package has bounds of its own (package download); this is
-// for many of them.
+// most is the limit for all modules of a run together. Each package has limits of its own (package download).
 var most = size{entries: 1_000_000, bytes: 16 << 30}
 
 // spend measures a package that was fetched, and adds it to what all have.

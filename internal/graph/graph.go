@@ -27,7 +27,7 @@ type ID int32
 // Task is the work of a node. An error fails the node and skips its dependents.
 type Task func(n *Node) error
 
-// Status is what became of a node.
+// Status is the result of a node.
 type Status uint8
 
 // The statuses.
@@ -94,7 +94,7 @@ type Runner struct {
 	wg      sync.WaitGroup
 }
 
-// Panic is what a task has panicked with, and where.
+// Panic holds the value with which a task panicked, and its stack.
 type Panic struct {
 	Value any
 	Stack []byte

@@ -34,7 +34,7 @@ type Registry struct {
 	pools   int // that are open
 }
 
-// entry is what is known of a provider, and one that runs.
+// entry is the entry of a provider: its schema and its running instance.
 type entry struct {
 	mu     sync.Mutex // guards what follows; held while the provider is asked for its schema
 	asked  bool

@@ -66,7 +66,7 @@ func paren(e hclsyntax.Expression) *hclsyntax.ParenthesesExpr {
 	return &hclsyntax.ParenthesesExpr{Expression: e, SrcRange: e.Range()}
 }
 
-// mark is what an element and its key carry while one for expression looks at them. In sets the key is the element.
+// mark is on an element and its key while one for expression looks at them. In sets the key is the element.
 type mark struct {
 	of    *hclsyntax.ForExpr
 	inSet bool

@@ -12,7 +12,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/config"
 )
 
-// Declared is what the configuration declares, now that it is expanded.
+// Declared holds the addresses that the expanded configuration declares.
 type Declared interface {
 	// Modules returns the instances of a module.
 	Modules(m addr.Module) []addr.ModuleInstance

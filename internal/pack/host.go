@@ -60,7 +60,7 @@ func needsLibraries(name string) bool {
 	return slices.ContainsFunc(f.Progs, func(p *elf.Prog) bool { return p.Type == elf.PT_INTERP })
 }
 
-// module is what the binary is made of.
+// module is the Go module of the binary.
 const module = "github.com/tombolo-iac/tombolo"
 
 func same(a, b string) bool {

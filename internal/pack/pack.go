@@ -48,7 +48,7 @@ type Options struct {
 	Sign func(text []byte) ([]byte, error)
 }
 
-// Result is what was made.
+// Result lists the files that were made.
 type Result struct {
 	Version  versions.Version
 	Archives []Archive
@@ -140,7 +140,7 @@ type build struct {
 	result   *Result
 }
 
-// part is what goes into the archive for one platform.
+// part is a file in the archive for one platform.
 type part struct {
 	on    packages.Platform
 	files []file

@@ -19,7 +19,7 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// actions are what the walk found out for the time after it, when all that triggers and conditions mention is known.
+// actions are collected during the walk and planned after it, when all that triggers and conditions mention is known.
 type actions struct {
 	triggers map[addr.AbsResource]*eval.Block // the resources that have triggers
 	ready    map[addr.AbsResourceInstance]*readyAction

@@ -97,9 +97,9 @@ func (p *planner) planManaged(b *eval.Block, key addr.Key) (cty.Value, error) {
 	return planned, p.walk.Report(b.Postconditions(key, planned))
 }
 
-// keep is what a refresh-only plan does with an instance: nothing changes, nothing is created. An instance that does
-// not exist has no value: whatever counts or lists the instances of the block sees those alone that do. Its
-// postconditions are judged all the same, as far as they can be without it (checks/refresh_only_of_more).
+// keep plans an instance of a refresh-only plan: nothing changes, nothing is created. An instance that does not exist
+// has no value: whatever counts or lists the instances of the block sees those alone that do. Its postconditions are
+// judged all the same, as far as they can be without it (checks/refresh_only_of_more).
 func (m *managed) keep() (cty.Value, error) {
 	if m.prior.null() {
 		return cty.NilVal, m.p.walk.Report(m.b.Postconditions(m.key, cty.UnknownVal(m.block.ImpliedType())))

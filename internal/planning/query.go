@@ -106,7 +106,7 @@ func (p *planner) search(b *eval.Block, exp eval.Expansion, index int) (cty.Valu
 	return s.value(marked.GetAttr(linking.ListConfig)), nil
 }
 
-// search is what one instance of a list block asks for.
+// search is the query of one instance of a list block.
 type search struct {
 	b      *eval.Block
 	key    addr.Key

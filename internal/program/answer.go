@@ -9,7 +9,7 @@ import (
 	"unicode/utf8"
 )
 
-// WriteStrings is what a program reads on standard input: one compact JSON object of strings with sorted keys, no line
+// WriteStrings returns the standard input of a program: one compact JSON object of strings with sorted keys, no line
 // end, `<`, `>`, `&`, U+2028 and U+2029 escaped. A nil map gives `{}`.
 func WriteStrings(values map[string]string) []byte {
 	if values == nil {

@@ -18,8 +18,8 @@ import (
 type Conversation struct {
 	// Path is the file that was executed.
 	Path string
-	// Stdin is what the program reads; End closes it. Stdout is what it writes: it ends when the program has ended,
-	// even if something that the program started still holds it.
+	// Stdin is the input of the program; End closes it. Stdout is its output: it ends when the program has ended, even
+	// if something that the program started still holds it.
 	Stdin, Stdout *os.File
 
 	proc    *guarded.Process
@@ -104,7 +104,7 @@ func (t *Conversation) Ended() <-chan struct{} { return t.ended }
 // Fate returns how the program ended, such as "exit status 1". Only once Ended is closed.
 func (t *Conversation) Fate() string { return t.proc.Fate() }
 
-// Message is what the program wrote to standard error. Only once Ended is closed.
+// Message returns the program's standard error. Only once Ended is closed.
 func (t *Conversation) Message() []byte { return t.message.bytes() }
 
 // End ends the program: its input ends now, after the patience it is asked to end, and after its grace it is killed. It
@@ -161,7 +161,7 @@ func launching[T any](path string, c Command, launch func(path, dir string, c Co
 	}
 }
 
-// environment is what a program in a directory gets.
+// environment returns the environment of a program in a directory.
 func environment(dir string, base []string) []string {
 	env := Environ(base)
 	if dir != "" && runtime.GOOS != "windows" {

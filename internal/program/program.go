@@ -49,7 +49,7 @@ type Command struct {
 	// Dir is the working directory; empty means Base. A program given by a relative path is executed against it, as
 	// execve does, although it is looked up against Base.
 	Dir string
-	// Base is what relative names, entries of PATH and Dir are relative to; empty means the directory of this process.
+	// Base is the base of relative names, entries of PATH and Dir; empty means the directory of this process.
 	Base string
 	// Env is the environment, "key=value" each; nil means that of this process. See Environ for what is left out.
 	Env []string
@@ -100,7 +100,7 @@ type Command struct {
 // Unlimited is a Linger without an end.
 const Unlimited = time.Duration(1<<63 - 1)
 
-// Result is what is known of a program that has run.
+// Result is the result of a program that has run.
 type Result struct {
 	// Path is the file that was executed: the place where PATH led to, or the name as given.
 	Path   string

@@ -33,7 +33,7 @@ type Spool struct {
 	Record []byte
 }
 
-// Spooled is what was found of a call.
+// Spooled is the recovered answer of a call.
 type Spooled struct {
 	Record []byte
 	// Stdout is the output up to the limit.
@@ -80,7 +80,7 @@ var spoolKinds = []string{spoolOut, spoolErr, spoolRecord, spoolStatus, spoolPro
 // spoolName is how our files are named: a call's, and the input of a program until its name is gone.
 var spoolName = regexp.MustCompile(`^(?:[A-Za-z0-9-]+\.[A-Za-z0-9-]+\.(?:out|err|record|status|process)|in-[0-9]+)$`)
 
-// verdict is what is kept of the end of a program.
+// verdict is the stored exit status of a program.
 type verdict struct {
 	Exit int  `json:"exit"`
 	Over int  `json:"over,omitempty"` // the limit that the output is beyond

@@ -72,7 +72,7 @@ func Suppressed(sensitive, ephemeral bool) string {
 	return "(output suppressed due to " + strings.Join(why, ", ") + " value in config)"
 }
 
-// Request is what to run.
+// Request describes a command to run.
 type Request struct {
 	// Config is the evaluated block, wholly known and without marks.
 	Config cty.Value
@@ -80,7 +80,7 @@ type Request struct {
 	Connection cty.Value
 	// Instead, when set, is shown instead of every line: the block holds what must not be shown. See Suppressed.
 	Instead string
-	// Dir is what relative names are relative to; empty means the working directory of this process.
+	// Dir is the base of relative names; empty means the working directory of this process.
 	Dir string
 	// Output gets each line as it is printed. It is called from one goroutine at a time.
 	Output func(line string)

@@ -30,7 +30,7 @@ func marked(text string) string {
 	return "<!-- " + strings.TrimPrefix(marker, "# ") + " -->\n" + text
 }
 
-// Difference is what separates a directory from the pages that belong there.
+// Difference holds the differences between a directory and the pages that belong there.
 type Difference struct {
 	Add, Change []Page
 	Remove      []string // generated pages of what the provider does not have any more

@@ -109,7 +109,7 @@ func shortName(name, providerName string) string {
 	return name
 }
 
-// subject is what a page is about.
+// subject is the subject of a page.
 type subject struct {
 	Name     string
 	block    *provider.Block // nil for a function
@@ -228,7 +228,7 @@ func heading(k kind, s subject, title string) string {
 	return fmt.Sprintf("%s (%s)", s.Name, k.label)
 }
 
-// frontMatter is what a registry reads of a page: between lines of three dashes, in YAML.
+// frontMatter is the part of a page that a registry reads: YAML between lines of three dashes.
 func frontMatter(k kind, s subject, title string) string {
 	var b strings.Builder
 	b.WriteString("---\n" + marker + "\n")

@@ -214,7 +214,7 @@ func nestedBlockMember(name string, nb *provider.NestedBlock) member {
 	return m
 }
 
-// collection is what a nesting mode adds to the name of a kind.
+// collection returns the word that a nesting mode adds to the name of a kind.
 func collection(n provider.Nesting) string {
 	switch n {
 	case provider.NestingList:

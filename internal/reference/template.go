@@ -20,7 +20,7 @@ import (
 // and likewise for the other families, templates/index.md.tmpl, and anything else, such as templates/guides/NAME.md.
 // Names of fields and functions are those that authors of providers know, so that existing templates work.
 
-// data is what a template is given.
+// data is the data of a template.
 type data struct {
 	Name, Type, Description                    string
 	ProviderName, ProviderShortName            string

@@ -14,7 +14,7 @@ import (
 // dontWait makes opening a named pipe return at once. A regular file that is leased is refused with it; see Patient.
 const dontWait = syscall.O_NONBLOCK
 
-// leased is what the system answers where it would wait for the end of a lease. It has one number or two.
+// leased reports whether an error means that the system would wait for the end of a lease. It has one number or two.
 const leased = syscall.EWOULDBLOCK
 
 // leaseBreak returns how long a lease can outlast that somebody wants the file, and a little more.

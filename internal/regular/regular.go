@@ -37,7 +37,7 @@ var (
 	ErrSize = errors.New("too large")
 )
 
-// problem is what is wrong with a file, in words that follow its name.
+// problem is a problem of a file, in words that follow its name.
 type problem struct {
 	text string
 	kind error

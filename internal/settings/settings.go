@@ -43,7 +43,7 @@ type Settings struct {
 	Credentials map[string]string
 	// Helper is the credentials helper; nil without one.
 	Helper *CredentialsHelper
-	// OCICredentials are what oci_credentials blocks say; OCIDefaults is nil without such a block.
+	// OCICredentials holds the oci_credentials blocks; OCIDefaults is nil without such a block.
 	OCICredentials []OCICredentials
 	OCIDefaults    *OCIDefaults
 	// Hosts are services that replace those that a host would announce.
@@ -152,7 +152,7 @@ func (p Pattern) Matches(a addr.Provider) bool {
 		(p.Type == "" || p.Type == a.Type)
 }
 
-// Environment is what Load reads of the process.
+// Environment is the part of the process that Load reads.
 type Environment struct {
 	Getenv func(string) string
 	// Home is the home directory; "" when there is none.
@@ -161,8 +161,8 @@ type Environment struct {
 	OS string
 	// Dir is the working directory, whose terraform.d/plugins is a mirror; "" is that of the process.
 	Dir string
-	// Flavor is what the caller has decided. While it is not set, the environment and the files decide; Otherwise is
-	// what counts if they say nothing.
+	// Flavor is the caller's decision. While it is not set, the environment and the files decide; Otherwise is what
+	// counts if they say nothing.
 	Flavor, Otherwise flavor.Flavor
 }
 

@@ -23,7 +23,7 @@ import (
 // A history is a folder beside the state. Each former state is a file there, which is never changed: compressed, a line
 // that describes it, then the state.
 
-// historyLine is what stands before a former state.
+// historyLine is the line before a former state.
 type historyLine struct {
 	Written  time.Time        `json:"written"`
 	Serial   uint64           `json:"serial"`

@@ -120,8 +120,8 @@ func (w *workspace) lockState() (f File, created bool, err error) {
 	return nil, false, fmt.Errorf("%s is repeatedly created and removed by another program", w.p.out)
 }
 
-// placeholder is what stands where a state is locked and there is none yet. It is valid, so that nobody who finds it
-// after a crash has to wonder about an empty file.
+// placeholder is the content of a state file that is locked before there is a state. It is valid, because an empty file
+// after a crash would look damaged.
 var placeholder = func() []byte {
 	var b bytes.Buffer
 	new(state.State).Encode(&b)

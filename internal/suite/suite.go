@@ -58,7 +58,7 @@ type Wanted struct {
 	Providers func(c *config.Config) []*config.ProviderConfig // nil for those of the module alone
 }
 
-// Status is what a run or file has come to. Later ones are worse.
+// Status is the result of a run or file. Later ones are worse.
 type Status uint8
 
 // The statuses.
@@ -82,7 +82,7 @@ type Outcome struct {
 	Diags   diag.List
 	Started time.Time
 	Elapsed time.Duration
-	// Plan is what was planned, of a run that only plans; State what is there, of others. One is nil, or both.
+	// Plan is the plan of a run that only plans; State is the state of other runs. One is nil, or both.
 	Plan  *plan.Plan
 	State *state.State
 	// Project has the schemas for them; nil when there is none.

@@ -23,7 +23,7 @@ func (c *configWriter) expressions(body hcl.Body, block *provider.Block) {
 	c.body(content, block)
 }
 
-// bodyContent is what stands in a body, as far as the schema knows it.
+// bodyContent is the content of a body that the schema describes.
 type bodyContent struct {
 	attributes hcl.Attributes
 	blocks     map[string][]*hcl.Block
@@ -109,7 +109,7 @@ func (c *configWriter) optionalExpression(name string, e hcl.Expression) {
 // but mentions nothing has neither.
 func (c *configWriter) expression(e hcl.Expression) { c.understood(c.understand(e)) }
 
-// understanding is what can be said of an expression without evaluating it.
+// understanding is what is known about an expression without evaluating it.
 type understanding struct {
 	references []string
 	constant   cty.Value // NilVal when it is none

@@ -263,7 +263,7 @@ func (s *stream) parameter(p *provider.FunctionParam) {
 	s.close('}')
 }
 
-// VersionInfo is what `version -json` tells.
+// VersionInfo is the document of `version -json`.
 type VersionInfo struct {
 	TerraformVersion   string            `json:"terraform_version"`
 	Platform           string            `json:"platform"`

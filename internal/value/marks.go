@@ -131,8 +131,8 @@ func MarkAt(v cty.Value, mark Mark, paths []cty.Path) cty.Value {
 	return markAll(v, all)
 }
 
-// markAll is what cty's MarkWithPaths should be: there only the first marks count if a path comes twice, and the cost
-// is the number of parts of the value times the number of paths.
+// markAll replaces cty's MarkWithPaths: there only the first marks count if a path comes twice, and the cost is the
+// number of parts of the value times the number of paths.
 func markAll(v cty.Value, all []cty.PathValueMarks) cty.Value {
 	slices.SortStableFunc(all, func(a, b cty.PathValueMarks) int { return comparePaths(a.Path, b.Path) })
 	merged := all[:0]

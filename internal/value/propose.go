@@ -43,7 +43,8 @@ func PlannedForData(block *provider.Block, config cty.Value) cty.Value {
 	return Propose(block, cty.UnknownVal(block.ImpliedType()), config)
 }
 
-// origin is what a merged value is equal to. Objects whose members all have the same origin need not be built.
+// origin is the value that a merged value is equal to. Objects whose members all have the same origin need not be
+// built.
 type origin uint8
 
 const (

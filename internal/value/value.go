@@ -36,7 +36,7 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// shape is what a block and a nested object have in common. A nested object has no blocks.
+// shape is the common part of a block and a nested object. A nested object has no blocks.
 type shape struct {
 	attrs  map[string]*provider.Attribute
 	blocks map[string]*provider.NestedBlock

@@ -13,7 +13,7 @@ const (
 	mostPlaces = 3  // of those that are counted
 )
 
-// sameTitle is what diagnostics have in common that are counted together.
+// sameTitle is the key by which diagnostics are counted together.
 type sameTitle struct {
 	severity diag.Severity
 	summary  string

@@ -33,7 +33,7 @@ type group struct {
 	others int
 }
 
-// doNotConsolidate is what the Extra of a diagnostic says when each of its kind is worth reading.
+// doNotConsolidate is implemented by the Extra of a diagnostic to have each of its kind shown.
 type doNotConsolidate interface{ DoNotConsolidateDiagnostic() bool }
 
 // Deprecations is a choice of warnings of deprecated variables and output values of modules.

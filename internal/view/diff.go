@@ -12,7 +12,7 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// op is what happens to one part of a value.
+// op is the operation on one part of a value.
 type op uint8
 
 const (
@@ -48,7 +48,7 @@ type node struct {
 	before, after cty.Value // of scalars; NilVal where absent
 	names         []string  // of mapping, object and nested, beside children
 	children      []*node
-	// was is what an unknown or retyped value replaces, is what a retyped one becomes.
+	// was is the value that an unknown or retyped value replaces, is the new value of a retyped one.
 	was, is *node
 
 	// ofNested and ofObjects tell what the elements of a collection are.

@@ -39,7 +39,7 @@ func newLines(o Options) *lines {
 	return l
 }
 
-// line is what stands on every line; the payload is beside it under a name of its own.
+// line holds the members of every line; the payload is beside it under a name of its own.
 func (l *lines) write(level, message, kind, name string, payload any, more ...any) {
 	doc := map[string]any{
 		"@level": level, "@message": message, "@module": l.o.tool().Command() + ".ui",

@@ -77,8 +77,7 @@ func stillText(e event.OperationStart, elapsed time.Duration) string {
 
 func seconds(d time.Duration) string { return d.Round(time.Second).String() }
 
-// counts are what a run has done, as its events told.
-// counts holds how much was done. Those invoked include those that failed.
+// counts holds the numbers of operations of a run, from its events. Invoked actions include failed ones.
 type counts struct{ add, change, destroy, invoke, failed int }
 
 func (c *counts) done(e event.OperationDone) {

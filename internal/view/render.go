@@ -20,7 +20,7 @@ type renderer struct {
 	brief bool
 }
 
-// how is what to write of a part.
+// how selects how to write a part.
 type how struct {
 	// quietNull leaves out the ` -> null` behind what is removed.
 	quietNull bool
@@ -54,7 +54,7 @@ func (r *renderer) hiddenCount(depth, n int, what string) {
 	r.WriteByte('\n')
 }
 
-// replaceNote is what follows a part that forces a replacement.
+// replaceNote returns the note after a part that forces a replacement.
 func (r *renderer) replaceNote(n *node) string {
 	if !n.replace || n.op == same {
 		return ""

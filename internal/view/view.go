@@ -174,9 +174,9 @@ func New(o Options) View {
 
 // Said is a text of a command itself, beside problems, plans and events.
 type Said struct {
-	// Text is what people read, printed as it is; empty for what is told to programs alone.
+	// Text is the text for people, printed as it is; empty for a message to programs alone.
 	Text string
-	// Message is what programs read in its place; empty means the text in one line.
+	// Message is the text for programs; empty means the text in one line.
 	Message string
 	// Kind is the type of the line for programs; empty means "log". Members are more members of the line, in pairs of a
 	// name and a value.

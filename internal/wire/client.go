@@ -19,11 +19,12 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// Options are what a client may know beside its connection. The zero value knows nothing.
+// Options holds optional facts for a client beside its connection.
 type Options struct {
-	// Name is what problems call the provider: its address.
+	// Name is the name of the provider in problems: its address.
 	Name string
-	// Schema is what another process of the same plugin told of itself. It saves asking, where the plugin permits that.
+	// Schema is the schema that another process of the same plugin returned. It saves a request, where the plugin
+	// permits that.
 	Schema *provider.Schema
 	// Explain returns what became of the plugin, in full sentences, when a call got no answer; nil or "" when there is
 	// nothing to tell.

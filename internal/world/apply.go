@@ -178,7 +178,7 @@ func (o *Object) value() cty.Value {
 	})
 }
 
-// identity is what names the object for ever.
+// identity returns the permanent name of the object.
 func (o *Object) identity() cty.Value {
 	return cty.ObjectVal(map[string]cty.Value{"id": cty.StringVal(o.ID)})
 }

@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// behaviour is what the directives of an object and the rates of the provider come to for one call.
+// behaviour is the combination of an object's directives and the provider's rates for one call.
 type behaviour struct {
 	delay time.Duration
 	// fail fails before the effect. half says how a creation fails after it: "error" tells what exists, "lost" has no

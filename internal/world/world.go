@@ -46,7 +46,7 @@ import (
 	"sync"
 )
 
-// Kind is what an event tells.
+// Kind is the kind of an event.
 type Kind string
 
 // The kinds of events. Every change begins with Begin and ends with one of the others, unless whoever made it was
@@ -71,7 +71,7 @@ type Event struct {
 	PID   int    `json:"pid"`
 	// Mark distinguishes begins that are alike otherwise.
 	Mark string `json:"mark,omitempty"`
-	// Object is what exists after a Created or Updated.
+	// Object is the object after a Created or Updated.
 	Object *Object `json:"object,omitempty"`
 }
 

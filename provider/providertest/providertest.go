@@ -72,7 +72,7 @@ type Resource struct {
 	Updates []Update
 	// Invalid are changes that make the configuration one which validating or planning has to refuse.
 	Invalid []Invalid
-	// Import is how to find the object again; nil means that the type cannot be imported.
+	// Import is the way to find the object again; nil means that the type cannot be imported.
 	Import *Import
 	// Remove removes an object behind the provider's back: the next read has to find that it is gone. Nil skips this.
 	Remove func(state cty.Value) error
@@ -172,7 +172,7 @@ func Run(t *testing.T, o Options) {
 	}
 }
 
-// tb is what a check needs of testing.T. The suite's own tests put a recorder in its place.
+// tb is the part of testing.T that a check needs. The suite's own tests put a recorder in its place.
 type tb interface {
 	Helper()
 	Errorf(format string, args ...any)

@@ -12,7 +12,7 @@ import (
 
 // Action describes something that has an effect and leaves nothing in the state: a message, a restart.
 type Action struct {
-	// Schema is what the block config of action blocks holds: arguments and blocks, nothing that is Computed.
+	// Schema describes the block config of action blocks: arguments and blocks, nothing that is Computed.
 	Schema map[string]*Schema
 	// Plan checks whether the action could be invoked, and changes nothing. Values may not be known yet: see GetKnown.
 	// It may be nil.

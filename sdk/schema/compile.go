@@ -10,7 +10,7 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// kind is what a Resource describes.
+// kind is the kind of block that a Resource describes.
 type kind uint8
 
 const (
@@ -37,7 +37,7 @@ type resourceType struct {
 
 func (t *resourceType) block() *provider.Block { return t.wire.Block }
 
-// object is what a block is made of.
+// object is the compiled content of a block.
 type object struct {
 	fields map[string]*field
 	names  []string // sorted

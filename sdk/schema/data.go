@@ -31,7 +31,7 @@ type ResourceData struct {
 	identity *IdentityData
 	suppress bool // DiffSuppressFunc keeps what was planned
 	reading  bool // it keeps what is stored where DiffSuppressOnRefresh says so
-	// said is what the module says to the provider, cty.NilVal when it says nothing; saidType its type.
+	// said is the module's provider_meta value, cty.NilVal when there is none; saidType its type.
 	said     cty.Value
 	saidType *resourceType
 	// record, if set, tells the engine early of a new object.
@@ -91,7 +91,7 @@ func inside(err error) string {
 	return ""
 }
 
-// setError is what Set returns.
+// setError is the error of Set.
 type setError struct{ error }
 
 func (e *setError) Unwrap() error { return e.error }

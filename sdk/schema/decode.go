@@ -131,7 +131,7 @@ func member(v cty.Value, name string, ty cty.Type) cty.Value {
 	return v.GetAttr(name)
 }
 
-// place is what a key such as "rule.0.port" leads to.
+// place is the target of a key such as "rule.0.port".
 type place struct {
 	field  *field  // an attribute, blocks, or an element of a collection of values
 	object *object // a nested resource

@@ -88,7 +88,7 @@ var reserved = map[kind][]string{
 	ephemeral:     {"count", "depends_on", "for_each", "lifecycle", "provider"},
 }
 
-// where is what an inspection looks at.
+// where is the place that an inspection is at.
 type where struct {
 	what string // for messages
 	name string // of the type

@@ -13,7 +13,7 @@ import (
 // ListResource describes how the objects of a resource type are found, whether or not a state has them. The resource
 // type needs an Identity.
 type ListResource struct {
-	// Schema is what the block config of list blocks holds: arguments and blocks, nothing that is Computed.
+	// Schema describes the block config of list blocks: arguments and blocks, nothing that is Computed.
 	Schema map[string]*Schema
 	// List finds objects. It changes nothing.
 	List ListFunc

@@ -110,7 +110,7 @@ func ImportStatePassthroughContext(_ context.Context, d *ResourceData, _ interfa
 // StateUpgrader brings a stored object from Version to the version after it.
 type StateUpgrader struct {
 	Version int
-	// Type is what objects of that version look like. It may be cty.NilType: the function deals with the JSON as it is.
+	// Type is the type of objects of that version. It may be cty.NilType: the function deals with the JSON as it is.
 	Type    cty.Type
 	Upgrade StateUpgradeFunc
 }

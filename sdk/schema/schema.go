@@ -97,7 +97,7 @@ func (t ValueType) String() string {
 	return "TypeInvalid"
 }
 
-// Zero is what Get gives for a null value of the type.
+// Zero returns what Get returns for a null value of the type.
 func (t ValueType) Zero() interface{} {
 	switch t {
 	case TypeBool:
@@ -207,7 +207,7 @@ type Schema struct {
 	RequiredForImport bool
 	OptionalForImport bool
 
-	// Deprecated is what to use instead.
+	// Deprecated says what to use instead.
 	Deprecated  string
 	Description string
 }

@@ -20,7 +20,7 @@ var ownTags = []string{tagName}
 
 var ctyValueType = reflect.TypeFor[cty.Value]()
 
-// Decoder is what Decode reads from: a *ResourceData, a *ResourceDiff or an *EphemeralData.
+// Decoder is the source of Decode: a *ResourceData, a *ResourceDiff or an *EphemeralData.
 type Decoder interface {
 	Decode(target interface{}) error
 }

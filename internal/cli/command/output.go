@@ -51,7 +51,7 @@ func closedByReader(err error) bool {
 	return errors.Is(err, syscall.EPIPE) || errors.Is(err, os.ErrClosed)
 }
 
-// form is what a command has for programs.
+// form is a machine-readable output of a command.
 type form uint8
 
 const (

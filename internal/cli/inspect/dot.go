@@ -217,7 +217,7 @@ func (d drawing) shape(n int) (label, shape string) {
 		linking.SlotVariable: "note"}[d.slots[n].Kind]
 }
 
-// name is what a node is called where everything is drawn.
+// name returns the name of a node in a full graph.
 func (d drawing) name(n int) string {
 	if n >= len(d.slots) {
 		return d.more[n-len(d.slots)]

@@ -43,7 +43,7 @@ With -json, the document contains sensitive values in plain text.`,
 	}
 }
 
-// shown is what the options of show ask for.
+// shown is the document that the options of show select.
 type shown struct {
 	state, config bool
 	plan, module  string

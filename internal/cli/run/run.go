@@ -28,7 +28,7 @@ type session struct {
 	warnings diag.List
 }
 
-// kind is what a command does with the state.
+// kind is the kind of access of a command to the state.
 type kind struct {
 	operation            state.Operation // what others who find the lock are told
 	reading              bool            // nothing is written: without the lock it may look while another run writes

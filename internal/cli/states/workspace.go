@@ -127,7 +127,7 @@ func workspaceDocument(c *command.Call, to io.Writer, w workspaces, diags diag.L
 	return tfjson.Workspaces(to, w.names, w.current, c.Named(diags), c.Sources())
 }
 
-// workspaces is what the commands of the family start from.
+// workspaces is the common base of the commands of the family.
 type workspaces struct {
 	store      state.Store
 	names      []string

@@ -239,7 +239,7 @@ func fewer(ty cty.Type, n *int) bool {
 	return true
 }
 
-// maxYAMLNesting is what encoding/json, and so jsondecode, allows.
+// maxYAMLNesting is the limit of encoding/json, and so of jsondecode.
 const maxYAMLNesting = 10000
 
 // jsonDecodeFunc refuses texts with too many members and elements, each of which but the first has a comma before it.

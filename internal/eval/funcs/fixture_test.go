@@ -18,7 +18,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/value"
 )
 
-// fixtureFiles are what the expressions in testdata find in their working directory.
+// fixtureFiles are the files in the working directory of the expressions in testdata.
 var fixtureFiles = map[string]string{
 	"main.tf":                "",
 	"hello.txt":              "Hello, World!",

@@ -39,7 +39,7 @@ type Options struct {
 	Pure bool
 	// Files, if set, records results of functions that read files, or checks them against what it has recorded.
 	Files *FileRecord
-	// Work is what the expressions that call the functions are part of. It bounds them and can end them.
+	// Work is the walk of the expressions that call the functions. It limits them and can end them.
 	Work *Work
 	// ConsoleMode adds type, which has a meaning only at a prompt, and takes away plantimestamp, which has none there.
 	ConsoleMode bool
@@ -197,6 +197,5 @@ func param(name string, ty cty.Type) function.Parameter {
 	return function.Parameter{Name: name, Type: ty}
 }
 
-// notNull is what nearly all functions promise of their results, so that comparing an unknown result with null is
-// known.
+// notNull refines the result of nearly all functions, so that comparing an unknown result with null is known.
 func notNull(b *cty.RefinementBuilder) *cty.RefinementBuilder { return b.NotNull() }

@@ -215,7 +215,7 @@ func (e *loop) Value(ctx *hcl.EvalContext) (v cty.Value, diags hcl.Diagnostics) 
 	return of.Value(ctx)
 }
 
-// round is what a loop does with each element: it looks whether it wants it, or keeps something for it.
+// round is the work of a loop for each element: to test it, or to store something for it.
 type round struct {
 	hclsyntax.Expression
 	counter *counter

@@ -34,7 +34,7 @@ const (
 	maxCost = 20
 )
 
-// limits are what the functions of this package obey; tests lower them.
+// limits are the limits of the functions of this package; tests lower them.
 var limits = struct{ text, parts, elements, product, patience int }{MaxText, MaxParts, MaxElements, maxProduct,
 	patience}
 
@@ -64,7 +64,7 @@ func errElements() error {
 // ErrStopped is the error of work that an interrupt has ended.
 var ErrStopped = errors.New("the run was interrupted")
 
-// Work is what the expressions of one walk do, and what may end it. Many goroutines may use it at once; nil bounds
+// Work counts the work of the expressions of one walk, and can end it. Many goroutines may use it at once; nil bounds
 // nothing.
 type Work struct {
 	ctx     context.Context
@@ -181,7 +181,7 @@ func CheckSize(v cty.Value) error {
 	return s.take(v)
 }
 
-// size is what is left of the limits while a value is measured.
+// size is the rest of the limits while a value is measured.
 type size struct{ parts, text int }
 
 func (s *size) take(v cty.Value) error {

@@ -13,8 +13,8 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// Meta is what the provider_meta block of a module says to a provider. It goes along with the calls for the objects of
-// that module. As its arguments are constants, there is one for all walks.
+// Meta is the provider_meta block of a module for a provider. It is sent with the calls for the objects of that module.
+// As its arguments are constants, there is one for all walks.
 type Meta struct {
 	Value cty.Value // cty.NilVal when there are problems
 	// Problems are reported by plans that come to an object, as the block may be meant for a provider of another

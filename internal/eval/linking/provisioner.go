@@ -21,7 +21,7 @@ type Provisioner struct {
 	Body   *blocks.Body
 	// Connection is how to reach the machine that the provisioner works on; nil if there is no such block.
 	Connection *blocks.Body
-	// Refs are what the block itself and its connection mention. One that runs before a destroy mentions nothing that
+	// Refs are the references of the block and its connection. One that runs before a destroy mentions nothing that
 	// would have to be evaluated before it.
 	Refs []addr.Reference
 }

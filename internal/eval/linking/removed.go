@@ -8,7 +8,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/config"
 )
 
-// Removal is what removed blocks say of a resource that no block declares any more.
+// Removal holds the removed blocks of a resource that no block declares any more.
 type Removal struct {
 	// Forget means that the objects leave the state without being destroyed.
 	Forget bool

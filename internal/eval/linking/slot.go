@@ -12,7 +12,7 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// SlotKind is what a slot stands for.
+// SlotKind is the kind of block that a slot stands for.
 type SlotKind uint8
 
 // The kinds of slots. A Call expands a module call; a CallOutput stands for one output value over all instances of the
@@ -46,7 +46,7 @@ type Slot struct {
 
 	// Index is the place of the slot among those of its module.
 	Index int
-	// Refs is what the slot's expressions mention, for making scopes.
+	// Refs holds the references of the slot's expressions, from which scopes are made.
 	Refs []addr.Reference
 
 	// Arg is, of a variable, the argument of the module call, nil when there is none; ArgRefs is what the argument
@@ -77,7 +77,7 @@ type Slot struct {
 	Users []*Slot
 	Kept  bool
 
-	// CreateBeforeDestroy is what the block says, or what a dependent that says so forces on it.
+	// CreateBeforeDestroy is the setting of the block, or true because of a dependent that sets it.
 	CreateBeforeDestroy bool
 
 	// Direct are the resource slots of the module that the slot's own expressions mention; Explicit are the slots named
@@ -85,10 +85,10 @@ type Slot struct {
 	Direct   []int
 	Explicit []int
 
-	// GuardRefs are what prevent_destroy and destroy mention.
+	// GuardRefs are the references of prevent_destroy and destroy.
 	GuardRefs []addr.Reference
-	// LateRefs is what the triggers of a resource mention: conditions and keys of actions. They are evaluated when the
-	// resource has been.
+	// LateRefs holds the references of the triggers of a resource: conditions and keys of actions. They are evaluated
+	// after the resource.
 	LateRefs []addr.Reference
 
 	unit  *Unit

@@ -196,7 +196,7 @@ func (p *Program) targetOutputs(t *Targets) {
 	}
 }
 
-// outputVerdict is what the resources behind a slot have to do with the targets.
+// outputVerdict is the relation between the resources behind a slot and the targets.
 type outputVerdict uint8
 
 const (

@@ -21,7 +21,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/fetch/web"
 )
 
-// service is what registries of modules are called among the services of a host.
+// service is the name of registries of modules among the services of a host.
 const service = "modules.v1"
 
 // maxVersions bounds what a registry may say of a module.

@@ -64,7 +64,7 @@ func (s *Source) Login(ctx context.Context, host, repository string) (web.Login,
 	return login, err
 }
 
-// known is what one place knows: a login, or who to ask for it.
+// known is the entry of one source: a login, or the helper that has it.
 type known struct {
 	prefix string
 	login  web.Login

@@ -25,7 +25,7 @@ import (
 // archiveNames are the ends of names of archives.
 const archiveNames = ".zip, .tar.gz, .tgz, .tar.bz2 or .tbz2"
 
-// kinds are what names may end in, and what that means; "" for what is refused.
+// kinds maps the extensions of archives to their kinds; "" for those that are refused.
 var kinds = []struct{ end, kind string }{
 	{".tar.gz", "tar.gz"}, {".tgz", "tar.gz"}, {".tar.bz2", "tar.bz2"}, {".tbz2", "tar.bz2"}, {".zip", "zip"},
 	{".tar.xz", ""}, {".txz", ""}, {".gz", ""}, {".bz2", ""}, {".xz", ""},
@@ -76,7 +76,7 @@ func (g *Getter) unpack(ctx context.Context, kind, archive, name, dir string) er
 	return unpack.TarGz(ctx, name, file, dir, limits)
 }
 
-// checksum is what the checksum parameter of a source asks of an archive.
+// checksum is the checksum parameter of a source.
 type checksum struct {
 	text string
 	sum  []byte

@@ -61,7 +61,7 @@ func (g *Getter) Fetch(ctx context.Context, pkg, dir string) error {
 // maxHops bounds how often a page may say that the package is elsewhere.
 const maxHops = 10
 
-// order is what is known about a package beside its address.
+// order holds the details of a package beside its address.
 type order struct {
 	hops  int        // how many pages may still say that it is elsewhere
 	named bool       // the address is that of the source, not one that a server has given

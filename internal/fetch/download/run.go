@@ -95,7 +95,7 @@ func (c *cloning) useKey(name string) {
 // maxMemory is what each process of git may allocate: a server decides how long some of the lists are that git keeps.
 const maxMemory = 4 << 30
 
-// gitError is what git says when it fails.
+// gitError is the error message of git.
 type gitError struct{ text string }
 
 func (e *gitError) Error() string { return e.text }
@@ -148,7 +148,7 @@ func (c *cloning) said(result *program.Result) string {
 // maxLines bounds how much of what git wrote is shown.
 const maxLines = 12
 
-// passing are what git says when it may go better a moment later.
+// passing holds messages of git about failures that may pass.
 var passing = []string{
 	"Could not resolve host", "onnection timed out", "onnection reset", "onnection refused", "early EOF", "RPC failed",
 	"returned error: 5", "returned error: 429",

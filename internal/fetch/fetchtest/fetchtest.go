@@ -53,7 +53,7 @@ type Net struct {
 	plain    map[string]http.Handler
 }
 
-// Request is what a server was asked.
+// Request is a request to a server.
 type Request struct {
 	Host, Path, Authorization string
 	Header                    http.Header

@@ -36,7 +36,7 @@ import (
 // Name is the name of the file, beside the root module.
 const Name = ".terraform.lock.hcl"
 
-// Entry is what the file says of one provider.
+// Entry is the entry of one provider in the file.
 type Entry struct {
 	Provider addr.Provider
 	Version  versions.Version

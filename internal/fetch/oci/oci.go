@@ -110,7 +110,7 @@ func (r *Repository) ask(ctx context.Context, try func(ctx context.Context) erro
 	})
 }
 
-// says is what a registry says, as far as it is worth showing.
+// says returns the message of a registry, shortened for a person.
 func says(errs errcode.Errors) string {
 	text := ""
 	if len(errs) > 0 {

@@ -20,7 +20,7 @@ import (
 // Folder is where providers are installed, usually .terraform/providers.
 type Folder struct {
 	Dir string
-	// Base is what links in the folder may not lead out of, since they may have come with the project; "" for a folder
+	// Base is a folder that links in Folder may not leave, since they may have come with the project; "" for a folder
 	// that is the user's own.
 	Base string
 }

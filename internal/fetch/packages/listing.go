@@ -12,7 +12,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/fetch/lockfile"
 )
 
-// Listing is what a place has of a provider.
+// Listing holds the versions of a provider at one source.
 type Listing struct {
 	Offers   []Offer
 	Warnings []string // what the place wants to be told to whoever uses the provider
@@ -72,7 +72,7 @@ const (
 	OfficialSigned               // HashiCorp
 )
 
-// Proof is what is known of the origin of a package.
+// Proof holds the evidence for the origin of a package.
 type Proof struct {
 	Trust Trust
 	KeyID string // of the key that signed; "" for none

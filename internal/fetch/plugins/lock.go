@@ -37,7 +37,7 @@ type Fetching struct {
 	Done, Total int64
 }
 
-// Recorded is what the lock file knew of a package before.
+// Recorded reports how the lock file knew a package before.
 type Recorded uint8
 
 // What the lock file knew.

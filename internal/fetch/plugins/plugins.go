@@ -70,7 +70,7 @@ type Options struct {
 	Progress func(Step)
 }
 
-// StepKind is what a Step is about.
+// StepKind is the kind of a Step.
 type StepKind uint8
 
 // The steps of an installation, in the order in which they happen to a provider.
@@ -172,7 +172,7 @@ type installer struct {
 	mu sync.Mutex // held while Progress is called
 }
 
-// task is what happens to one provider.
+// task is the installation of one provider.
 type task struct {
 	addr.Provider
 	version versions.Version

@@ -122,7 +122,7 @@ func overridden(dir, typ string) (string, error) {
 	return filepath.Abs(program)
 }
 
-// finding is what was found of an installed package.
+// finding is the result of a look at an installed package.
 type finding struct{ program, problem string }
 
 // installed looks at packages on all processors: most of the time goes into their hashes.

@@ -125,7 +125,7 @@ type offer struct {
 	sources []Source
 }
 
-// catalog is what all sources have of a provider, newest first.
+// catalog holds the versions of a provider from all sources, newest first.
 type catalog struct {
 	offers   []offer
 	warnings []string

@@ -15,7 +15,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/fetch/web"
 )
 
-// service is what registries of providers are called among the services of a host.
+// service is the name of registries of providers among the services of a host.
 const service = "providers.v1"
 
 // Registry is the registry that the address of a provider names, whichever that is.
@@ -28,7 +28,7 @@ type Registry struct {
 // String names the place.
 func (r Registry) String() string { return "the registry of the provider" }
 
-// versionsAnswer is what a registry has of a provider.
+// versionsAnswer is a registry's list of the versions of a provider.
 type versionsAnswer struct {
 	Versions []struct {
 		Version   string   `json:"version"`
@@ -79,7 +79,7 @@ func (r Registry) Versions(ctx context.Context, p addr.Provider) (packages.Listi
 	return list, nil
 }
 
-// packageAnswer is what a registry says of one package.
+// packageAnswer is a registry's description of one package.
 type packageAnswer struct {
 	Protocols    []string `json:"protocols"`
 	OS           string   `json:"os"`

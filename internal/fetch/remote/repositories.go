@@ -18,7 +18,7 @@ import (
 // Repositories are a mirror in a registry of OCI artifacts: one repository for each provider, one tag for each version.
 type Repositories struct {
 	Client *oci.Client
-	// Template is what the names of repositories are made of, for messages; Named makes one.
+	// Template is the template for names of repositories, for messages; Named returns such a name.
 	Template string
 	Named    func(p addr.Provider) (string, error)
 }

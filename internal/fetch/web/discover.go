@@ -26,7 +26,7 @@ func (e *NoServiceError) Error() string {
 	return fmt.Sprintf("the host %s does not offer the service %s", e.Host, e.Service)
 }
 
-// announced is what a host says of itself, found out once.
+// announced holds the announcement of a host, which is fetched once.
 type announced struct {
 	once     sync.Once
 	found    atomic.Bool // what follows is there

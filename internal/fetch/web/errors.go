@@ -16,7 +16,7 @@ import (
 // StatusError is an answer that says no.
 type StatusError struct {
 	Code int
-	// Says is what the server says beside its status; "" for nothing that is worth showing.
+	// Says is the server's message beside its status; "" if it is not worth showing.
 	Says       string
 	retryAfter string
 }

@@ -122,7 +122,7 @@ func pause(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// Request is what is asked for.
+// Request is a request for a document.
 type Request struct {
 	URL *url.URL
 	// Host is the host whose token goes along, if it has one; "" for none.
@@ -215,7 +215,7 @@ func (c *Client) Download(ctx context.Context, r Request, to File, progress func
 	return n, err
 }
 
-// File is what a download is written to.
+// File is the destination of a download.
 type File interface {
 	io.Writer
 	io.Seeker

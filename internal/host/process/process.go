@@ -20,11 +20,11 @@ import (
 	"time"
 )
 
-// Spec is what to run.
+// Spec describes a process to start.
 type Spec struct {
 	Path string
 	Args []string // without the program's name
-	// Stdin is what the program reads; nil for nothing. Start does not close it.
+	// Stdin is the input of the program; nil for nothing. Start does not close it.
 	Stdin *os.File
 	Env   []string
 	Dir   string // "" for the present one

@@ -11,7 +11,7 @@ import (
 	"syscall"
 )
 
-// Watch is what ends when this process dies, however it dies: groups of programs, and files. All watches of a process
+// Watch ends groups of programs, and removes files, when this process dies, however it dies. All watches of a process
 // share one guard, a shell that waits for the end of a pipe whose other end only this process has. The guard ends with
 // the last watch.
 //

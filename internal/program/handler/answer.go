@@ -28,7 +28,7 @@ const (
 	sumAnswer     = "Invalid answer of a provider program"
 )
 
-// answer is what came back from a call.
+// answer is the answer to a call.
 type answer struct {
 	root    *strictjson.Value // nil: nothing that can be read
 	text    []byte            // what root was read from

@@ -33,7 +33,7 @@ type Call struct {
 	Silent bool
 	// Intent is the engine's token of an operation that changes something; see provider.ApplyRequest.
 	Intent string
-	// Record is what is kept beside an answer that outlives this process; may be nil.
+	// Record is stored beside an answer that outlives this process; may be nil.
 	Record func() []byte
 	// Line gets each line that the program writes to standard error, and Progress what it tells of its progress
 	// otherwise. Neither is nil.
@@ -41,13 +41,13 @@ type Call struct {
 	Progress func(message string, fraction float64)
 }
 
-// Answer is what a program said.
+// Answer is the answer of a program.
 type Answer struct {
-	// Result is what it wrote as its result. With a failure it is what it knows nevertheless, and may be empty.
+	// Result is the result that it wrote. With a failure it may be partial or empty.
 	Result []byte
 	// Failure is how the call failed; nil when it did not.
 	Failure *Failure
-	// Program is what ran, for messages.
+	// Program is the name of the program, for messages.
 	Program string
 	// Held is set when something that the program started still holds its output open.
 	Held bool
@@ -57,9 +57,9 @@ type Answer struct {
 type Failure struct {
 	// State is how it ended, as a clause: "it ended with exit status 3".
 	State string
-	// Message is what the program said of it to people: the end of its standard error.
+	// Message is the program's message for people: the end of its standard error.
 	Message string
-	// Advice is what the author can do about a failure of this kind; may be empty.
+	// Advice says what the author can do about a failure of this kind; may be empty.
 	Advice string
 	// Killed is set when the program had no say in it, so that nobody knows how far it came.
 	Killed bool

@@ -29,7 +29,7 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// Options are what a handler gets from its surroundings.
+// Options holds the surroundings of a handler.
 type Options struct {
 	// Output gets what programs say while they work, from several goroutines at once; nil for nobody.
 	Output func(Output)
@@ -82,7 +82,7 @@ type handler struct {
 	stop     context.CancelCauseFunc
 }
 
-// configuration is what the provider block says, and the tree of what is unknown in it.
+// configuration holds the values of the provider block, and the tree of unknown ones.
 type configuration struct{ values, unknown json.RawMessage }
 
 var errStopping = errors.New("the run is being interrupted")

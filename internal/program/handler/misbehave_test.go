@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// misbehaviours are what an object can ask of the program by its attribute "do", such as "create: noise before". Those
-// that only print something stand in printed.
+// misbehaviours are the faults of the program that an object selects with its attribute "do", such as "create: noise
+// before". Those that only print something stand in printed.
 var misbehaviours = map[string]func(v object) (code int){
 	"sleep":   func(object) int { time.Sleep(time.Minute); return 0 },
 	"exit 3":  func(object) int { fmt.Fprintln(os.Stderr, "quota exceeded"); return 3 },

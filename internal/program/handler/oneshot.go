@@ -20,7 +20,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/program/talk"
 )
 
-// Surroundings are what programs get. The zero value is that of this process.
+// Surroundings holds the environment of programs. The zero value is that of this process.
 type Surroundings struct {
 	// Env is the environment, "key=value" each; nil means that of this process.
 	Env []string

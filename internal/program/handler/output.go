@@ -11,7 +11,7 @@ import (
 
 // Output is something that a program said while it worked, without what is secret in the call.
 type Output struct {
-	// Object is what the call is about; zero when it is about the provider as a whole.
+	// Object is the object of the call; zero when the call is about the provider as a whole.
 	Object addr.Object
 	// Label names type and action.
 	Label string

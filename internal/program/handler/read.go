@@ -195,7 +195,7 @@ func (h *handler) ReadData(ctx context.Context, req provider.ReadDataRequest) pr
 	return provider.ReadDataResponse{State: v, Diagnostics: diags}
 }
 
-// fetch is what data sources and ephemeral resources have in common: a configuration goes out, and comes back with what
+// fetch is the common part of data sources and ephemeral resources: a configuration goes out, and comes back with what
 // was left open.
 func (h *handler) fetch(ctx context.Context, action, member string, rt *provider.ResourceType, t typ, name string,
 	about addr.Object, config cty.Value) (cty.Value, *answer, diag.List) {

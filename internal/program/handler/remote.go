@@ -25,7 +25,7 @@ const (
 	mostRounds = 8
 )
 
-// remoteAnswer is what an answer looks like that asks for states.
+// remoteAnswer is an answer that asks for states.
 const remoteAnswer = `{"remote_state": {"NAME": {"backend": "…", "workspace": "…", "config": {…}}}}`
 
 // asksFor returns what an answer says of states that the program needs; nil if it is the answer to the call.

@@ -28,7 +28,7 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// Actions are what can be asked.
+// Actions are the supported actions.
 var Actions = slices.Sorted(maps.Keys(actions))
 
 // action is one: the kind of its types, and what it does.
@@ -275,7 +275,7 @@ func problems(diags diag.List) json.RawMessage {
 	return text
 }
 
-// proposed is what the engine would ask to plan.
+// proposed returns the value that the engine would propose to plan.
 func (a *asking) proposed(prior, config cty.Value) cty.Value {
 	if v := a.object("proposed", a.rt.Block); !v.IsNull() {
 		return v

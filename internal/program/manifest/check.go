@@ -16,7 +16,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/program/strictjson"
 )
 
-// Check is what the keywords of JSON Schema demand of the values of an attribute.
+// Check holds the constraints that the keywords of JSON Schema set for an attribute.
 type Check struct{ schema *jsonschema.Schema }
 
 const checkURL = "manifest:///json_schema"

@@ -44,7 +44,7 @@ func IsLeftover(name string) bool {
 // Protocol is the version of the protocol that this package knows.
 const Protocol = 1
 
-// Manifest is what a file says.
+// Manifest is the content of a manifest file.
 type Manifest struct {
 	// Dir is the folder of the provider, absolute; File the name that the manifest was read by.
 	Dir, File string
@@ -118,7 +118,7 @@ type typeName struct {
 	name string
 }
 
-// Type is what our own words say of a resource type, data source, ephemeral resource, list or action.
+// Type holds our own keywords for a resource type, data source, ephemeral resource, list or action.
 type Type struct {
 	Implements []string
 	Timeouts   map[string]time.Duration
@@ -141,7 +141,7 @@ type Retry struct {
 	Delay    time.Duration
 }
 
-// Words is what our own words say of an attribute. Most attributes have none.
+// Words holds our own keywords for an attribute. Most attributes have none.
 type Words struct {
 	ForceNew bool
 	Stable   bool

@@ -336,8 +336,8 @@ func (r *reader) readCommand(v *node, to *Command) {
 	}
 }
 
-// placeholders are what is replaced in the words of a command. In words that name no file of the provider others may
-// mean something to the program.
+// placeholders are replaced in the words of a command. In words that name no file of the provider, other braces may
+// have a meaning for the program.
 var placeholders = []string{"{os}", "{arch}", "{cache}"}
 
 var placeholder = regexp.MustCompile(`\{[A-Za-z_]+\}`)

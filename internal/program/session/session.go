@@ -34,9 +34,9 @@ const (
 	CodeTemporary = 75 // try again later, as the exit status EX_TEMPFAIL
 )
 
-// Reply is what came back of a call.
+// Reply is the reply to a call.
 type Reply struct {
-	// Result is what was answered, or the data of an error; nil when there is neither.
+	// Result is the result of the call, or the data of an error; nil when there is neither.
 	Result json.RawMessage
 	// Error is set when the program answered with an error.
 	Error *Error

@@ -40,7 +40,7 @@ import (
 // FileName is the name of the file.
 const FileName = "tombolo-test.json"
 
-// file is what it says.
+// file is its content.
 type file struct {
 	Schema    string          `json:"$schema"` // for editors
 	Provider  json.RawMessage `json:"provider"`
@@ -56,7 +56,7 @@ type file struct {
 	} `json:"functions"`
 }
 
-// resource is what a file says of a type of resources.
+// resource is the description of a resource type in a file.
 type resource struct {
 	Name   string          `json:"name"`
 	Type   string          `json:"type"`

@@ -193,7 +193,7 @@ func (r *runner) loop(dot any, n *parse.BranchNode) error {
 	})
 }
 
-// elements are what range goes through: maps in the order of their keys.
+// elements returns the elements that range visits: maps in the order of their keys.
 func elements(v any) (keys, values []any, err error) {
 	switch v := v.(type) {
 	case nil:
@@ -252,7 +252,7 @@ func (r *runner) declare(name string, v any, assign bool) {
 	r.variables = append(r.variables, variable{name, v})
 }
 
-// truth is what if and with make of a value: what is zero or empty is false.
+// truth returns a value as a condition of if and with: zero and empty values are false.
 func truth(v any) bool {
 	switch v := v.(type) {
 	case nil:

@@ -38,7 +38,7 @@ type Change struct {
 // IsData distinguishes changes of a content from changes of names.
 func (c Change) IsData() bool { return c.What == "write" || c.What == "truncate" }
 
-// Fate is what became of a change that was not yet certain.
+// Fate is the outcome of a change that was not yet certain.
 type Fate struct {
 	Drop bool
 	// Cut, when not negative, is how much of a write arrived. Behind it stands what stood there before; where the write

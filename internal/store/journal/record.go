@@ -62,7 +62,7 @@ const (
 // Nonce makes the records of a journal its own.
 type Nonce [8]byte
 
-// Header is what a journal is based on: the state file's content, by its hash; "" stands for no file.
+// Header names the base of a journal: the state file's content, by its hash; "" stands for no file.
 type Header struct {
 	Format  int       `json:"format"`
 	Lineage string    `json:"lineage"`

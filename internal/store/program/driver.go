@@ -22,7 +22,7 @@ type object = map[string]any
 // Driver stores states with a program. It implements remote.Driver.
 type Driver struct{ c *client }
 
-// Limits are what the store says that it cannot do, for those who check what it promises.
+// Limits returns the capabilities that the store declares to lack, for those who check its promises.
 func (d *Driver) Limits(ctx context.Context) (contract.Options, error) {
 	can, err := d.c.can(ctx)
 	return contract.Options{NoJournal: !can.journal, NoWorkspaces: !can.workspaces}, err

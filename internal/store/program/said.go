@@ -23,7 +23,7 @@ const minSecret = 4
 // mostText limits how much of a program's text is shown.
 const mostText = 8 << 10
 
-// content is what may be a part of a state.
+// content holds texts that may be a part of a state.
 var content = regexp.MustCompile(`[A-Za-z0-9+/_-]{80,}={0,2}`)
 
 // variants returns the texts in which secrets may be found, the longest first.

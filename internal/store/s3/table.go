@@ -26,7 +26,7 @@ const (
 	itemDigest = "Digest"
 )
 
-// digestSuffix is what the item of a digest has behind the name of that of the lock.
+// digestSuffix is the suffix of the item of a digest, after the name of the lock's item.
 const digestSuffix = "-md5"
 
 func item(id string) map[string]types.AttributeValue {

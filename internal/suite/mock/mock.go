@@ -22,7 +22,7 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// Values are what computed attributes get that a configuration leaves open. Those that are not given are made up.
+// Values are the values of computed attributes that a configuration leaves open. Missing ones are generated.
 type Values struct {
 	Attributes map[string]cty.Value
 	// AtPlan makes them known while planning already.

@@ -100,7 +100,7 @@ type Override struct {
 	TargetRange hcl.Range
 }
 
-// Kind is what an override is for.
+// Kind is the kind of block that an override replaces.
 type Kind uint8
 
 // The kinds.
@@ -115,7 +115,7 @@ func (k Kind) Block() string {
 	return map[Kind]string{Resource: "override_resource", Data: "override_data", Module: "override_module"}[k]
 }
 
-// Mock is what a mock_provider block says beyond its name.
+// Mock is the content of a mock_provider block.
 type Mock struct {
 	Resources map[string]*Default
 	Data      map[string]*Default

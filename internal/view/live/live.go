@@ -53,7 +53,7 @@ const (
 	Status
 )
 
-// Task is what is in flight.
+// Task is an operation in flight.
 type Task struct {
 	Sign, Name, Verb string
 	// Started may be zero: then it is now.

@@ -55,7 +55,7 @@ func raw(fields []byte) proto.Message {
 	return m
 }
 
-// output is what the process writes to its standard output and standard error, on its way to the host.
+// output carries the standard output and standard error of the process to the host.
 type output struct {
 	chunks chan chunk
 	over   chan struct{} // closed when the host does not listen any more: the rest is dropped

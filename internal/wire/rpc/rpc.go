@@ -26,7 +26,7 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// contentType is what a message of either side is said to be.
+// contentType is the content type of messages of either side.
 const contentType = "application/grpc"
 
 // Names of header fields and trailers.

@@ -17,7 +17,7 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// Method is what answers the calls of one method. It has one of Answer and Answers.
+// Method answers the calls of one method. It has one of Answer and Answers.
 type Method struct {
 	// Request returns an empty request.
 	Request func() proto.Message

@@ -11,7 +11,7 @@ import (
 // StateRefreshFunc asks for the state of something. A nil result says that there is no such thing.
 type StateRefreshFunc func() (result interface{}, state string, err error)
 
-// StateChangeConf is what to wait for.
+// StateChangeConf describes the state to wait for.
 type StateChangeConf struct {
 	Refresh StateRefreshFunc
 	// Target are the states that end the waiting; none: it is to go away. Pending are those on the way to them, and any

@@ -12,7 +12,7 @@ import (
 	"strings"
 )
 
-// Plan is what a plan would do.
+// Plan is a plan as its JSON document has it.
 type Plan struct {
 	// Actions are those of managed objects that change.
 	Actions Actions
@@ -30,7 +30,7 @@ type plannedObject struct {
 	after, unknown any
 }
 
-// State is what has been recorded.
+// State is a state as its JSON document has it.
 type State struct {
 	// Objects are managed objects and data sources by address.
 	Objects map[string]*Object

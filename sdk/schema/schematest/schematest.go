@@ -111,7 +111,7 @@ type Step struct {
 	Check Check
 }
 
-// Action is what a plan does with an object.
+// Action is the action of a plan on an object.
 type Action string
 
 // The actions.
@@ -130,7 +130,7 @@ type Actions map[string]Action
 type Import struct {
 	// Address is where the object is.
 	Address string
-	// ID is what the provider finds it by; empty means its attribute id.
+	// ID is the import ID of the object; empty means its attribute id.
 	ID string
 	// Ignore are attributes that an import cannot tell, with all below them.
 	Ignore []string

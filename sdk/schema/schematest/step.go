@@ -19,7 +19,7 @@ type engine interface {
 	in(dir string)
 	// elsewhere returns an engine of the same kind, without a state, for another directory.
 	elsewhere(dir string) engine
-	// header is what a configuration needs so that its provider is found.
+	// header returns the terraform block by which a configuration finds its provider.
 	header() string
 	plan(ctx context.Context, m mode) (*planned, error)
 	importObject(ctx context.Context, address, id string) error

@@ -33,7 +33,7 @@ type Options struct {
 	NoForce bool
 }
 
-// T is what a check needs of testing.T.
+// T is the part of testing.T that a check needs.
 type T interface {
 	Helper()
 	Context() context.Context

@@ -49,7 +49,7 @@ type Journal struct {
 	known  *known
 }
 
-// known is what was seen of a journal.
+// known is the part of a journal that was read.
 type known struct {
 	mu   sync.Mutex
 	last *seen // the head as it was last read or written; nil when that is not known
