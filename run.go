@@ -17,7 +17,7 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// OpenOptions say how to take the lock of a state.
+// OpenOptions configures how the lock of a state is taken.
 type OpenOptions struct {
 	// Operation is shown to others who find the lock; empty means state.OperationApply.
 	Operation state.Operation
@@ -63,7 +63,7 @@ func (r *Run) Close(ctx context.Context) diag.List {
 	return r.engine.Close(ctx)
 }
 
-// PlanOptions say what to plan. The zero value plans to make everything what the configuration says.
+// PlanOptions configures a plan. The zero value plans all changes that the configuration needs.
 type PlanOptions struct {
 	// Mode is plan.Normal, plan.Destroy or plan.RefreshOnly.
 	Mode plan.Mode
@@ -93,7 +93,7 @@ func (r *Run) Plan(ctx context.Context, o PlanOptions) (*plan.Plan, diag.List) {
 	return r.engine.Plan(ctx, options)
 }
 
-// QueryOptions say how to query.
+// QueryOptions configures a query.
 type QueryOptions struct {
 	// GenerateConfig asks for blocks that take over what is found: Listed.GeneratedConfig and GeneratedImport.
 	GenerateConfig bool
@@ -121,7 +121,7 @@ func (r *Run) options() engine.PlanOptions {
 // actions it invoked.
 type Counts struct{ Added, Changed, Destroyed, Imported, Forgotten, Invoked int }
 
-// ApplyOptions say how to apply a plan.
+// ApplyOptions configures an apply.
 type ApplyOptions struct {
 	// Ephemeral are values of ephemeral variables, which are no part of a plan that was read from a file; see
 	// Options.Variables. A plan that this project made needs none. Any other name is refused.

@@ -79,8 +79,8 @@ type Options struct {
 	// a function of the language is refused.
 	Functions map[string]function.Function
 
-	// Flavor says whose project it is: Terraform's or OpenTofu's. While it is not set, the environment, the CLI
-	// configuration and the project's lock file decide.
+	// Flavor is the program that the project is for: Terraform or OpenTofu. While it is not set, the environment, the
+	// CLI configuration and the project's lock file decide.
 	Flavor flavor.Flavor
 	// Parallelism bounds concurrent provider calls; 0 means 10, and less is refused.
 	Parallelism int
@@ -176,7 +176,7 @@ func Load(ctx context.Context, o Options) (*Project, diag.List) {
 	return project, diags
 }
 
-// InstallOptions say how to install what a project needs.
+// InstallOptions configures the installation of modules and providers.
 type InstallOptions struct {
 	// Backend are arguments of the backend beside those of its block, as the option -backend-config sets them. A value
 	// is as in Options.Variables. The record of the backend has them, so that Load does not need them.

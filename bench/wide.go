@@ -115,7 +115,7 @@ func (wide) Apply(_ context.Context, req provider.ApplyRequest) provider.ApplyRe
 	return provider.ApplyResponse{State: state}
 }
 
-// complete puts something in the place of everything that is not configured.
+// complete sets every attribute that is not configured.
 func complete(typ string, obj cty.Value, with func(name string, ty cty.Type) cty.Value) cty.Value {
 	vals := obj.AsValueMap()
 	for name, a := range schemaOfWide.Resources[typ].Block.Attributes {

@@ -77,7 +77,7 @@ func consoleFixture(t *testing.T) consoleDirs {
 	return dirs
 }
 
-// stable takes out of an answer what differs from run to run.
+// stable removes from an answer what differs from run to run.
 func (d consoleDirs) stable(text string) string {
 	return strings.NewReplacer(d.work, "<work>", d.home, "<home>", filepath.Dir(d.work), "<root>").Replace(text)
 }

@@ -18,8 +18,8 @@ import (
 // Packages that cases put into mirrors with the step "package MIRROR SOURCE VERSION [FORM [PLATFORM]]". They are only
 // installed and never started, so their programs are texts, the same on both sides and in every run.
 
-// packageForms say what is in a package: its files, by name, and whether they lie in an archive. In names and texts %s
-// is the type.
+// packageForms are the forms of a package: its files, by name, and whether they are in an archive. In names and texts
+// %s is the type.
 var packageForms = map[string]struct {
 	files  map[string]fs.FileMode
 	zipped bool

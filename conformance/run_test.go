@@ -60,8 +60,8 @@ func (r *Record) forgetWaits() {
 // ourHash is the hash of a package in a lock file.
 var ourHash = regexp.MustCompile(`h1:[A-Za-z0-9+/]{43}=`)
 
-// tidy takes out what differs from run to run and means nothing: waits, and the hashes of plugins that are this very
-// test binary.
+// tidy removes what differs from run to run without a meaning: waits, and the hashes of plugins that are this very test
+// binary.
 func (r *Record) tidy(c *Case) {
 	r.forgetWaits()
 	if !slices.ContainsFunc(c.plugins, func(name string) bool { return plugins[name].new != nil }) {

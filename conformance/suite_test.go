@@ -109,7 +109,7 @@ var (
 	junitText  = regexp.MustCompile(`(?s)<!\[CDATA\[.*?\]\]>`)
 )
 
-// junit takes out of a file of results what is different every time, and what is said in own words.
+// junit removes from a file of results what differs from run to run, and texts of our own wording.
 func junit(text string) string {
 	return junitText.ReplaceAllString(junitTimes.ReplaceAllString(text, ` $1=""`), "<text>")
 }

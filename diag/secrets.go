@@ -142,7 +142,7 @@ func quotedLen(text string) int {
 	return -1
 }
 
-// hideSecrets takes out of a diagnostic what the context of its expression marks, and keeps it out of the values that
+// hideSecrets removes from a diagnostic what the context of its expression marks, and keeps it out of the values that
 // are shown with it.
 func hideSecrets(d *Diagnostic, of func(*hcl.EvalContext) secrets) {
 	if d.EvalContext == nil {
@@ -158,8 +158,8 @@ func hideSecrets(d *Diagnostic, of func(*hcl.EvalContext) secrets) {
 	}
 }
 
-// hideDerived takes out of a diagnostic whatever may have been made of a secret. Inside of a for expression in JSON
-// nobody knows what has been.
+// hideDerived removes from a diagnostic everything that may be derived from a secret. Inside of a for expression in
+// JSON nobody knows what has been.
 func hideDerived(d *Diagnostic) {
 	call, ok := hcl.DiagnosticExtra[hclsyntax.FunctionCallDiagExtra](&hcl.Diagnostic{Extra: d.Extra})
 	switch {

@@ -37,7 +37,7 @@ func tooLarge() *FileError {
 			"Plan fewer objects at once (-target), or divide the configuration.", maxContent>>20)}
 }
 
-// header stands in every plan file of any version.
+// header is in every plan file of any version.
 type header struct {
 	FormatVersion   int               `json:"format_version"`
 	LanguageVersion string            `json:"language_version"`

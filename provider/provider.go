@@ -42,11 +42,11 @@ type Provider interface {
 	// it may hold unknown values.
 	ValidateResource(ctx context.Context, req ValidateResourceRequest) diag.List
 
-	// Configure hands over the provider block. It is called at most once, before any call below.
+	// Configure passes the provider block. It is called at most once, before any call below.
 	Configure(ctx context.Context, req ConfigureRequest) ConfigureResponse
 
-	// UpgradeState brings a stored object to the current schema version. It is called for every stored object, even at
-	// the same version.
+	// UpgradeState upgrades a stored object to the current schema version. It is called for every stored object, even
+	// at the same version.
 	UpgradeState(ctx context.Context, req UpgradeStateRequest) UpgradeStateResponse
 	// UpgradeIdentity does the same for a stored identity.
 	UpgradeIdentity(ctx context.Context, req UpgradeIdentityRequest) UpgradeIdentityResponse
@@ -147,7 +147,7 @@ type ValidateResourceRequest struct {
 	IncludeObject, Limit cty.Value
 }
 
-// ConfigureRequest hands over the provider's configuration.
+// ConfigureRequest holds the provider's configuration.
 type ConfigureRequest struct {
 	// TerraformVersion is the language version that the engine speaks.
 	TerraformVersion string
@@ -164,7 +164,7 @@ type StoredObject struct {
 	Flat map[string]string
 }
 
-// UpgradeStateRequest hands over a stored object.
+// UpgradeStateRequest holds a stored object.
 type UpgradeStateRequest struct {
 	Type    string
 	Version int64
@@ -179,7 +179,7 @@ type UpgradeStateResponse struct {
 	AsStored bool
 }
 
-// UpgradeIdentityRequest hands over a stored identity.
+// UpgradeIdentityRequest holds a stored identity.
 type UpgradeIdentityRequest struct {
 	Type    string
 	Version int64
@@ -192,7 +192,7 @@ type UpgradeIdentityResponse struct {
 	Diagnostics diag.List
 }
 
-// MoveStateRequest hands over a stored object of another type.
+// MoveStateRequest holds a stored object of another type.
 type MoveStateRequest struct {
 	Object                addr.Object
 	SourceProvider        string
@@ -237,7 +237,7 @@ type ImportResponse struct {
 	Diagnostics diag.List
 }
 
-// ReadRequest hands over what is known of an object.
+// ReadRequest holds the known values of an object.
 type ReadRequest struct {
 	Object   addr.Object
 	Type     string
@@ -301,17 +301,17 @@ type ApplyRequest struct {
 	// Intent is the engine's token of this operation, unique in a run. A provider whose answer can outlive the engine
 	// (a program whose output is spooled) files it under this token; others ignore it.
 	Intent string
-	// Record holds what the engine wants back together with an answer that outlived it; only such a provider asks. It
-	// may be nil.
+	// Record holds data that the engine needs back together with an answer that outlived it; only such a provider calls
+	// it. It may be nil.
 	Record func() []byte
 	// Partial may be called, any number of times, with what is already known of the object (its id, say) while the call
 	// goes on. The engine records it durably before Partial returns. It may be nil.
 	Partial func(state cty.Value, private []byte)
 }
 
-// ApplyResponse holds what exists after the call: null when nothing does. With errors, State says how far it got;
-// cty.NilVal says that this is not known (the answer was lost): the engine keeps a creation on its list of open
-// operations then. It does the same when State is unknown as a whole, or null although there is no error.
+// ApplyResponse holds the object that exists after the call: null when none does. With errors, State is the object as
+// far as it got; cty.NilVal means that this is not known (the answer was lost): the engine keeps a creation on its list
+// of open operations then. It does the same when State is unknown as a whole, or null although there is no error.
 type ApplyResponse struct {
 	State            cty.Value
 	Private          []byte
@@ -465,7 +465,7 @@ type Listed struct {
 	Object cty.Value
 }
 
-// GenerateConfigRequest hands over an object as it is.
+// GenerateConfigRequest holds an object.
 type GenerateConfigRequest struct {
 	Type  string
 	State cty.Value

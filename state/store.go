@@ -43,8 +43,8 @@ type LockRequest struct {
 	Info LockInfo
 	// Unlocked asks for a session without the store's shared lock (-lock=false). The journal's own lock still holds.
 	Unlocked bool
-	// Damaged lets a session begin where the stored state cannot be read, in stores over services; elsewhere it means
-	// nothing. The snapshot has no state then, what the journal has stays open, and Replace puts a state there.
+	// Damaged allows a session on a stored state that cannot be read, in stores over services; elsewhere it has no
+	// effect. The snapshot has no state then, what the journal has stays open, and Replace puts a state there.
 	Damaged bool
 }
 

@@ -36,7 +36,7 @@ type Providers interface {
 	SetConfig(a addr.AbsProviderConfig, config cty.Value)
 }
 
-// Limits say how long, and how many at a time, calls of providers may be.
+// Limits are the limits of calls to providers: their time and their number at a time.
 type Limits struct {
 	// Calls carries the cancellation of calls under way; when Until ends, no new call starts.
 	Calls, Until context.Context

@@ -49,7 +49,7 @@ type Options struct {
 	StandIns eval.StandIns
 	// Walked is given the walk when it has ended, to evaluate more expressions with its values; it may be nil.
 	Walked func(*eval.Walk)
-	// RunID stands in the token of every operation.
+	// RunID is a part of the token of every operation.
 	RunID string
 	// KeepOutputs leaves outputs as they are whose values are unknown because they refer to what does not exist yet.
 	KeepOutputs bool

@@ -37,7 +37,7 @@ type Backend struct {
 	// Config has a value for every argument of the type; null for what is not set. For a type that there is not it is
 	// cty.NilVal. It may hold passwords.
 	Config cty.Value
-	// Hash stands for the block as it is written. It is Terraform's, so that both accept the record of the other.
+	// Hash is the hash of the block as it is written. It is Terraform's, so that both accept the record of the other.
 	Hash uint64
 	// block is the configuration of the block alone, without what was given beside it.
 	block cty.Value

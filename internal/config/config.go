@@ -31,7 +31,7 @@ import (
 // DefaultDataDir is where a working directory keeps what was installed, unless told otherwise.
 const DefaultDataDir = ".terraform"
 
-// Options tell Load what to read.
+// Options configures Load.
 type Options struct {
 	// Dir is the working directory, which holds the root module; "" is that of the process. Names in ranges are
 	// relative to it.
@@ -42,8 +42,8 @@ type Options struct {
 	DataDir string
 	// LanguageVersion is the version that required_version is compared with, such as "1.15.9".
 	LanguageVersion string
-	// Flavor says whose project it is: it decides about the registry of sources without a host, and about files that
-	// replace others.
+	// Flavor is the program that the project is for: it decides about the registry of sources without a host, and about
+	// files that replace others.
 	Flavor flavor.Flavor
 	// RootOnly leaves the called modules alone: no manifest is needed, and the tree ends at the root. Installing begins
 	// so.

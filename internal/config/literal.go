@@ -46,7 +46,7 @@ func checkName(name string, rng hcl.Range, summary string) diag.List {
 	return diag.List(nil).Errorf(&rng, summary, "%q is not a name. %s", name, nameRule)
 }
 
-// plainName knows the usual names without the help of the lexer, which is slow for so short a text.
+// plainName recognizes the usual names without the help of the lexer, which is slow for so short a text.
 func plainName(name string) bool {
 	for i := range len(name) {
 		c := name[i]

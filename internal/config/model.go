@@ -170,7 +170,7 @@ type ProviderConfig struct {
 	Version    VersionConstraint // deprecated argument; Text is "" without it
 	Provider   addr.Provider
 	Body       hcl.Body // what is left after alias and version
-	// Proxy tells an empty block of a child module that only names a configuration passed in by its caller.
+	// Proxy marks an empty block of a child module that only names a configuration passed in by its caller.
 	Proxy bool
 	// Mock means that nothing is to be configured: something else answers for the provider. The block is not evaluated.
 	Mock      bool

@@ -419,7 +419,7 @@ func where(m addr.Module) string {
 	return m.String()
 }
 
-// checkImportProvider looks at the provider configuration that an import block names for the block that is to be
+// checkImportProvider checks the provider configuration that an import block names for the block that is to be
 // generated.
 func checkImportProvider(m *Module, i *Import) diag.List {
 	if i.ProviderRef == nil || i.To.Module != m.Path || m.Resources[i.To.Resource] != nil {

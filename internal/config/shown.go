@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// hidden stands where something secret was.
+// hidden replaces a secret text.
 const hidden = "xxxxx"
 
 var (

@@ -38,7 +38,7 @@ const (
 // Evaluator returns the value of an expression, marks included. src is the text that it was parsed from.
 type Evaluator func(expr hcl.Expression, src []byte) (cty.Value, diag.List)
 
-// Redactor takes out of a text what is secret. Types name what is in a value, and have no marks.
+// Redactor removes secrets from texts. Types name what is in a value, and have no marks.
 type Redactor func(text string) string
 
 // Answer is the answer of a session to one input.

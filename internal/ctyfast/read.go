@@ -299,7 +299,7 @@ func (r *reader) dynamic() (any, cty.Type, bool) {
 	return raw, is, ok
 }
 
-// skip goes to the end of a value that is read later, and makes sure of nothing.
+// skip goes to the end of a value that is read later, and checks nothing.
 func (r *reader) skip() bool {
 	from, depth := r.pos, 0
 	for ; r.pos < len(r.text); r.pos++ {

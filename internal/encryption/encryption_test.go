@@ -17,7 +17,7 @@ import (
 	"golang.org/x/tools/txtar"
 )
 
-// plainScope knows what key providers give, and nothing else.
+// plainScope holds the results of key providers, and nothing else.
 func plainScope(e hcl.Expression, more map[string]cty.Value) (cty.Value, hcl.Diagnostics) {
 	return e.Value(&hcl.EvalContext{Variables: more})
 }

@@ -188,7 +188,7 @@ func (p Programs) ask(ctx context.Context, command []string, magic string, in, o
 	return nil
 }
 
-// bounded keeps what is written up to a limit. What is more is an error, or dropped.
+// bounded keeps the bytes that are written up to a limit. More is an error, or dropped.
 type bounded struct {
 	bytes.Buffer
 	limit int

@@ -57,7 +57,7 @@ const Version = state.LanguageLevel + ".9"
 type Options struct {
 	// Dir is the directory of the root module; empty means ".". Relative paths in the configuration start there.
 	Dir string
-	// DataDir holds what init installed, relative to Dir; empty means ".terraform".
+	// DataDir is the folder in which init installs, relative to Dir; empty means ".terraform".
 	DataDir string
 	// OriginalDir is path.cwd; empty means the process's working directory.
 	OriginalDir string
@@ -70,7 +70,7 @@ type Options struct {
 	Providers map[addr.Provider]provider.Factory
 	// Title is the name of the program in sentences; empty means "Tombolo".
 	Title string
-	// Flavor says whose project it is.
+	// Flavor is the program that the project is for.
 	Flavor flavor.Flavor
 	// Parallelism bounds concurrent provider calls; 0 means 10.
 	Parallelism int
@@ -433,7 +433,7 @@ func (p *Project) validate(ctx context.Context, prog *linking.Program, pool *hos
 	})
 }
 
-// planVariables keeps what the caller gave, so that apply evaluates with the same. Ephemeral values are not kept.
+// planVariables returns the caller's values, so that apply evaluates with the same. Ephemeral values are not kept.
 func planVariables(cfg *config.Config, given map[string]cty.Value) map[string]plan.Variable {
 	out := map[string]plan.Variable{}
 	for name, v := range cfg.Root.Variables {

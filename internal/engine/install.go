@@ -24,7 +24,7 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// ModuleOptions say how to install modules.
+// ModuleOptions configures the installation of modules.
 type ModuleOptions struct {
 	Upgrade  bool
 	Progress func(line string) // gets what is done, a line at a time; nil drops it
@@ -44,7 +44,7 @@ func (s *Surroundings) InstallModules(ctx context.Context, o ModuleOptions) diag
 	return diags
 }
 
-// ProviderOptions say how to install providers.
+// ProviderOptions configures the installation of providers.
 type ProviderOptions struct {
 	Upgrade bool
 	// Dirs, when there are any, are the only places where providers come from.
@@ -130,7 +130,7 @@ func versionsOfBuiltin(wanted plugins.Wanted) (diags diag.List) {
 	return diags
 }
 
-// InstallOptions say how to install what a project needs.
+// InstallOptions configures the installation of modules and providers.
 type InstallOptions struct {
 	Upgrade  bool
 	Progress func(line string) // gets what is done, a line at a time; nil drops it

@@ -21,7 +21,7 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// LoadOptions say how to load a project from its surroundings.
+// LoadOptions configures how a project is loaded from its surroundings.
 type LoadOptions struct {
 	Dir         string // of the configuration; "" is the working directory
 	Workspace   string // "" is the one that is selected

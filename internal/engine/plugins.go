@@ -75,7 +75,7 @@ func WantedBy(m *config.Module) (plugins.Wanted, diag.List) {
 // PlainPlugins reports whether plugins are talked to without TLS: for those who want to see what is said.
 func (s *Surroundings) PlainPlugins() bool { return s.Getenv("TF_DISABLE_PLUGIN_TLS") != "" }
 
-// PluginOptions say which providers a project needs.
+// PluginOptions selects the providers of a project.
 type PluginOptions struct {
 	// Each asks for a problem of its own for each installed provider that is missing.
 	Each bool

@@ -13,7 +13,7 @@ import (
 	"github.com/tombolo-iac/tombolo/plan"
 )
 
-// QueryOptions say how to query.
+// QueryOptions configures a query.
 type QueryOptions struct {
 	// GenerateConfig asks for configuration of what is found: Listed.GeneratedConfig and GeneratedImport.
 	GenerateConfig bool

@@ -7,8 +7,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/config"
 )
 
-// VariableOptions say where the values of variables come from, beside the environment and the files of the working
-// directory.
+// VariableOptions are the sources of variable values, beside the environment and the files of the working directory.
 type VariableOptions struct {
 	// Given are options of the command line, in the order in which they stand there.
 	Given []config.Option

@@ -215,7 +215,7 @@ func (i *Instance) evalCheck(s *linking.Slot) error {
 	return i.report(diags)
 }
 
-// validateAsserts looks at what can be told before anything is known: references, and the error messages.
+// validateAsserts checks what can be checked before anything is known: references, and the error messages.
 func validateAsserts(s *linking.Slot, ctx *hcl.EvalContext) diag.List {
 	var diags diag.List
 	for _, c := range s.Check.Asserts {
@@ -229,7 +229,7 @@ func validateAsserts(s *linking.Slot, ctx *hcl.EvalContext) diag.List {
 	return diags
 }
 
-// Validate looks at the conditions of a resource and at ignore_changes as far as that goes before anything is known;
+// Validate checks the conditions of a resource and ignore_changes, as far as that is possible before anything is known;
 // bodyOK means that the body of the block is sound.
 func (b *Block) Validate(bodyOK bool) diag.List {
 	r := b.Slot.Resource

@@ -21,7 +21,7 @@ const (
 	HoldOutputs
 )
 
-// Hold tells, before Set, that the driver leaves an instance of the block alone: what depends on the block is held.
+// Hold reports, before Set, that the driver leaves an instance of the block alone: what depends on the block is held.
 // With several instances the least address counts.
 func (b *Block) Hold(a addr.AbsResourceInstance) {
 	held := b.Instance.held

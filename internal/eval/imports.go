@@ -32,7 +32,7 @@ type Import struct {
 	seen bool
 }
 
-// Sought says which object is meant: its id, or its identity (of the schema's type, without marks).
+// Sought identifies the wanted object: its ID, or its identity (of the schema's type, without marks).
 type Sought struct {
 	ID       string
 	Identity cty.Value // cty.NilVal when there is an id

@@ -46,7 +46,7 @@ type Expansion struct {
 type Repetition struct {
 	Key  addr.Key
 	Each cty.Value // value of each.value; cty.NilVal without for_each
-	// unknown stands for the only instance of a repeated block during validation.
+	// unknown marks the only instance of a repeated block during validation.
 	unknown RepetitionMode
 }
 

@@ -147,7 +147,7 @@ func (i *Instance) outputs(only map[string]bool) cty.Value {
 	return cty.ObjectVal(vals)
 }
 
-// anything stands for the value while validating: which outputs there are is known, and how the call repeats.
+// anything is the value while validating: which outputs there are is known, and how the call repeats.
 func (c *callValue) anything() cty.Value {
 	atys := map[string]cty.Type{}
 	vals := map[string]cty.Value{}

@@ -43,7 +43,7 @@ func expandEnabled(expr hcl.Expression, ctx *hcl.EvalContext, validating bool) (
 	return none, diags
 }
 
-// What may be wrong with the value of a flag, and has a reason of its own.
+// Problems of a flag's value that have an explanation of their own.
 const (
 	flagUnknown   = "is unknown"
 	flagSensitive = "is sensitive"

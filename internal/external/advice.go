@@ -16,10 +16,10 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/program"
 )
 
-// What follows are sentences that say what to change, each with a space in front; empty where nothing is known. They
+// These functions return sentences that say what to change, each with a space in front; "" where nothing is known. They
 // answer the mistakes that everybody makes who knows shells: there is none here.
 
-// lookupAdvice looks at a program that was not found, or is no executable file.
+// lookupAdvice is about a program that was not found, or is not an executable file.
 func (c *command) lookupAdvice(err *program.LookupError) string {
 	name := err.Program
 	slash := strings.ContainsAny(name, `/\`)
@@ -64,7 +64,7 @@ func literal(words []string) string {
 	return "[" + strings.Join(quoted, ", ") + "]"
 }
 
-// startAdvice looks at a file that the system does not start.
+// startAdvice is about a file that the system does not start.
 func startAdvice(err *program.StartError) string {
 	advice := err.Advice()
 	if advice == "" {
@@ -76,7 +76,7 @@ func startAdvice(err *program.StartError) string {
 	return " " + advice
 }
 
-// answerAdvice looks at an answer that cannot be read, which had to be an object of strings, or of other things. What
+// answerAdvice is about an answer that cannot be read, which had to be an object of strings, or of other things. What
 // encoding/json says of it, which people search for, does not tell where to look.
 func answerAdvice(stdout []byte, ofStrings bool) string {
 	if bytes.HasPrefix(bytes.TrimSpace(stdout), []byte("{'")) {

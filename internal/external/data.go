@@ -12,7 +12,7 @@ import (
 	"github.com/tombolo-iac/tombolo/sdk/schema"
 )
 
-// What is said of arguments that several types have.
+// Descriptions of arguments that several types have.
 const (
 	aboutProgram     = "The program to run: a string, or a list of strings with its first arguments. No shell is used."
 	aboutInterpreter = "The interpreter that runs the program, such as \"python3\": a string, or a list of strings " +

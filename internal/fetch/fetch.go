@@ -35,14 +35,14 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/replace"
 )
 
-// Options tell how to install.
+// Options configures an installation.
 type Options struct {
 	// Base is a folder that links on the way to the data directory may not leave; "" for the directory of the
 	// configuration.
 	Base string
 	// LanguageVersion is the version that required_version is compared with, as for config.Load.
 	LanguageVersion string
-	// Flavor says whose project it is, as for config.Load.
+	// Flavor is the program that the project is for, as for config.Load.
 	Flavor flavor.Flavor
 	// Constants returns the values of the root module's variables, as for config.Load.
 	Constants func(root *config.Module) config.Values

@@ -29,7 +29,7 @@ type Plugin struct {
 	Env []string
 	// Log gets what the plugin writes to its log, and at LevelTrace each call; nil for nobody.
 	Log *slog.Logger
-	// Redact takes out of what the plugin writes what must not be shown; nil for nothing.
+	// Redact removes secrets from the plugin's output; nil removes nothing.
 	Redact func(string) string
 	// Plain leaves the connection unencrypted, so that what passes over it can be looked at.
 	Plain bool

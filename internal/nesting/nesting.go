@@ -169,7 +169,7 @@ func (s *scanner) code() {
 	}
 }
 
-// equals tells the sign of an assignment, which begins an expression, from operators and arrows.
+// equals distinguishes the sign of an assignment, which begins an expression, from operators and arrows.
 func (s *scanner) equals() {
 	switch {
 	case s.at(0) == '=':

@@ -32,7 +32,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/wire"
 )
 
-// Options say what to pack.
+// Options configures packing.
 type Options struct {
 	// Dir is the folder of the provider.
 	Dir string

@@ -305,7 +305,7 @@ func (p *planner) planDelete(o addr.Object, cfg addr.AbsProviderConfig, reason p
 	return cty.NilVal, p.protect(change, nil)
 }
 
-// askDestroy lets a provider that wants it have a say in a deletion.
+// askDestroy lets a provider that plans deletions change or refuse one.
 func (p *planner) askDestroy(o addr.Object, cfg addr.AbsProviderConfig, schema *provider.Schema,
 	rt *provider.ResourceType, inst provider.Provider, k known) ([]byte, error) {
 	if !schema.PlanDestroy {

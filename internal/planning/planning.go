@@ -43,7 +43,7 @@ type Providers interface {
 	Unconfigured(p addr.Provider) (provider.Provider, diag.List)
 }
 
-// Options say what to plan.
+// Options configures a plan.
 type Options struct {
 	// Title is the name of the program in sentences; "Tombolo" when empty.
 	Title       string

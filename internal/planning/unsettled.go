@@ -31,7 +31,7 @@ func (p *planner) skips(a addr.AbsResourceInstance) bool {
 	return p.opts.Mode == plan.Normal && p.isUnsettled(a)
 }
 
-// hold tells the walk which of the wanted instances of a block are unsettled.
+// hold reports to the walk which of the wanted instances of a block are unsettled.
 func (p *planner) hold(b *eval.Block, exp eval.Expansion) {
 	if p.holding() == eval.HoldNothing {
 		return

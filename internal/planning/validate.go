@@ -94,7 +94,7 @@ func (v *validator) Resource(_ *graph.Node, b *eval.Block) error {
 	return nil
 }
 
-// askProvider lets the provider judge the configuration.
+// askProvider lets the provider validate the configuration.
 func (v *validator) askProvider(inst provider.Provider, b *eval.Block, config cty.Value) diag.List {
 	unmarked, marks := v.secrets.Unmark(b.Slot.Type.Block, config)
 	if b.Config().Addr.Mode == addr.List {

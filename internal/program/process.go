@@ -109,7 +109,7 @@ func (p *process) serve(stdin []byte) {
 	go p.stderr.read()
 }
 
-// wait sees the program to its end: first until it exits, then until its output is complete.
+// wait waits until the program has exited, and then until its output is complete.
 func (p *process) wait(ctx context.Context) (*Result, error) {
 	graceEnd, failure := p.waitExit(ctx)
 	var stopped *StoppedError

@@ -109,7 +109,7 @@ func (s *spooled) makeRoom() (err error) {
 	return err
 }
 
-// What is kept reserved for an answer, behind what there is of it, and for the beginning of what is for people.
+// Space that is reserved for the rest of an answer, and for the beginning of messages for people.
 const (
 	reserveOut = 256 << 10
 	reserveErr = 64 << 10

@@ -79,8 +79,8 @@ const (
 	pipeEnded                  // nothing will come any more
 )
 
-// limited keeps what is written to it up to a size, and closes over at the first byte beyond. With a negative size it
-// keeps nothing and never minds.
+// limited keeps the bytes that are written up to a size, and closes over at the first byte beyond. With a negative size
+// it keeps nothing and never closes over.
 type limited struct {
 	buf  []byte
 	max  int

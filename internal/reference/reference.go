@@ -26,7 +26,7 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// Options say whose pages they are.
+// Options describes the provider of the pages.
 type Options struct {
 	// Name is the name of the provider as configurations write it, such as "aws".
 	Name string

@@ -118,7 +118,7 @@ func OpenIn(root *os.Root, name string) (*os.File, error) {
 	return judged(Patient(func() (*os.File, error) { return root.OpenFile(name, os.O_RDONLY|dontWait, 0) }))
 }
 
-// judged looks at what was opened.
+// judged checks the file that was opened.
 func judged(f *os.File, err error) (*os.File, error) {
 	if err != nil {
 		return nil, err
@@ -134,8 +134,7 @@ func judged(f *os.File, err error) (*os.File, error) {
 	return f, nil
 }
 
-// readable lets the null device pass as well: people put links to it where a file should have no effect, and it is
-// empty.
+// readable also accepts the null device: people link to it where a file should have no effect, and it is empty.
 func readable(name string, info fs.FileInfo) error {
 	if null, err := os.Stat(os.DevNull); err == nil && os.SameFile(null, info) {
 		return nil

@@ -104,7 +104,7 @@ func replace(name string, perm fs.FileMode, exact bool, write func(io.Writer) er
 	return over(name, perm, exact, write)
 }
 
-// over puts a new file in the place of whatever has a name.
+// over renames a new file over whatever has the name.
 func over(name string, perm fs.FileMode, exact bool, write func(io.Writer) error) (dir string, err error) {
 	temp, err := beside(name, perm)
 	if err != nil {

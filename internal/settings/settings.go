@@ -31,7 +31,8 @@ import (
 
 // Settings is the content of all files together.
 type Settings struct {
-	// Flavor says whose projects are worked on: what Environment says, or the setting of that name. It is never unset.
+	// Flavor is the program that the projects are for: what Environment says, or the setting of that name. It is never
+	// unset.
 	Flavor flavor.Flavor
 
 	PluginCacheDir              string // "" for none; environment variables are replaced

@@ -34,7 +34,7 @@ type historyLine struct {
 	Revision history.Revision `json:"revision"`
 }
 
-// What is read of a history at most: a line, and a state.
+// Limits for reading a history: a line, and a state.
 const (
 	maxHistoryLine = 1 << 20
 	maxFormerState = 4 << 30

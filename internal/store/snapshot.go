@@ -86,7 +86,7 @@ func (s *session) write(st *state.State, covers uint64) (err error) {
 	return nil
 }
 
-// reinstate puts the image where the state file was, which a program has removed during the run.
+// reinstate restores the state file from the image, after a program has removed it during the run.
 func (s *session) reinstate(mark journal.Checkpoint) error {
 	files, p := s.w.o.Files, s.w.p
 	f, err := fresh(files, p.fresh, s.lax)

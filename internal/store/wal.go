@@ -286,7 +286,7 @@ func (w *wal) Wait(seq uint64) error {
 	return nil
 }
 
-// push hands what is pending to the file, so that it survives the end of the process.
+// push writes pending records to the file, so that they survive the end of the process.
 func (w *wal) push() {
 	w.mu.Lock()
 	defer w.mu.Unlock()

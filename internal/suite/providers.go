@@ -221,5 +221,5 @@ func (e boundExpression) Value(ctx *hcl.EvalContext) (cty.Value, hcl.Diagnostics
 	return e.Expression.Value(inner)
 }
 
-// UnwrapExpression lets the syntax be looked at.
+// UnwrapExpression returns the syntax of the expression.
 func (e boundExpression) UnwrapExpression() hcl.Expression { return e.Expression }

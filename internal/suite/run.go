@@ -326,8 +326,8 @@ func failing(d *diag.Diagnostic) *diag.Diagnostic {
 	return &failed
 }
 
-// expectPlanned looks at the problems of the plan of a run that applies. Failures that are expected have to come from
-// the apply, so that one that keeps it from being made is told of.
+// expectPlanned checks the problems of the plan of a run that applies. Expected failures have to come from the apply,
+// so that one that prevents the plan is reported.
 func (a *attempt) expectPlanned(diags diag.List) (out diag.List, planned bool) {
 	if !diags.HasErrors() {
 		return slices.DeleteFunc(slices.Clone(diags), engine.OfCheckBlock), true // checks are made again
@@ -466,7 +466,7 @@ func (a *attempt) undeclared(root *config.Module) (diags diag.List) {
 	return diags
 }
 
-// wrongReferences looks at what the variables refer to, before any of them is evaluated.
+// wrongReferences checks the references of the variables, before any of them is evaluated.
 func (a *attempt) wrongReferences(global map[string]cty.Value, root *config.Module) (diags diag.List) {
 	all := maps.Clone(global)
 	for name := range a.file.file.Variables {

@@ -28,7 +28,7 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// Options say what to run, and with what.
+// Options configures a run of the suite.
 type Options struct {
 	Files []*testfile.File
 	// Variables returns those from outside of a file: options, environment, files of values.

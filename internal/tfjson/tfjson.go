@@ -20,7 +20,7 @@ import (
 // Schemas holds the schemas of the providers that a document mentions.
 type Schemas map[addr.Provider]*provider.Schema
 
-// ResourceType looks up the schema of a resource; nil when the provider or the type is not there.
+// ResourceType returns the schema of a resource; nil when the provider or the type is not there.
 func (s Schemas) ResourceType(p addr.Provider, r addr.Resource) *provider.ResourceType {
 	schema := s[p]
 	if schema == nil {

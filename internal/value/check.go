@@ -152,7 +152,7 @@ func (c *checker) probe(check func()) (ok bool) {
 	return ok
 }
 
-// done tells a probing check that it may stop.
+// done reports whether a probing check can stop.
 func (c *checker) done() bool { return c.probing && c.failed }
 
 // result returns the problems in the order of their paths; schemas are maps, whose order changes from run to run.

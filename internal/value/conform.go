@@ -80,7 +80,7 @@ func sameKind(a, b cty.Type) bool {
 	return a.IsListType() == b.IsListType() && a.IsSetType() == b.IsSetType() && a.IsMapType() == b.IsMapType()
 }
 
-// conformingBlocks looks into collections of blocks whose implied type says nothing.
+// conformingBlocks checks collections of blocks that have no implied type.
 func (c *checker) conformingBlocks(b *provider.Block, v cty.Value) {
 	for name, nb := range b.Blocks {
 		if !nb.Block.ImpliedType().HasDynamicTypes() {

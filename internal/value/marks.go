@@ -47,9 +47,9 @@ func Withheld(v cty.Value) (string, bool) {
 	}
 }
 
-// MarkedPaths says which parts of a value were marked, so that a value can cross a boundary that knows no marks (a
-// provider, a file) and be marked again on the other side. Paths are in a fixed order: the same value always gives the
-// same MarkedPaths.
+// MarkedPaths holds the paths of the marked parts of a value, so that a value can cross a boundary that knows no marks
+// (a provider, a file) and be marked again on the other side. Paths are in a fixed order: the same value always gives
+// the same MarkedPaths.
 type MarkedPaths struct {
 	Sensitive []cty.Path
 	Ephemeral []cty.Path

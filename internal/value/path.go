@@ -34,7 +34,7 @@ func Intolerable(errs []PathError) []PathError {
 	return hard
 }
 
-// Error puts the place before the problem.
+// Error returns the place and the problem.
 func (e PathError) Error() string {
 	if len(e.Path) == 0 {
 		return "the object: " + e.Problem

@@ -7,7 +7,7 @@ import (
 	"github.com/tombolo-iac/tombolo/diag"
 )
 
-// What is shown of diagnostics that have severity and summary in common: nobody reads two thousand of them.
+// Limits for diagnostics with the same severity and summary: nobody reads two thousand of them.
 const (
 	mostOfKind = 50 // in full
 	mostPlaces = 3  // of those that are counted

@@ -10,7 +10,7 @@ import (
 	"github.com/tombolo-iac/tombolo/plan"
 )
 
-// signs stand before the tasks of the live display, as they do in plans.
+// signs are drawn before the tasks of the live display, as they are in plans.
 var signs = map[plan.Action]string{plan.Create: "+", plan.Update: "~", plan.Delete: "-", plan.Read: "<"}
 
 // display shows an event on the live display. Beginnings are only to be seen there; what has ended leaves a line, and

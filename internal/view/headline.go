@@ -143,7 +143,7 @@ func (w *planWriter) forget(c *plan.Change) {
 	w.WriteByte('\n')
 }
 
-// blockOf looks up the schema of a resource; nil when it is not there.
+// blockOf returns the schema of a resource; nil when it is not there.
 func blockOf(schemas tfjson.Schemas, p addr.Provider, r addr.Resource) *provider.Block {
 	rt := schemas.ResourceType(p, r)
 	if rt == nil {

@@ -34,7 +34,7 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// Options say where and how to write. Only Out is needed.
+// Options configures the output. Only Out is needed.
 type Options struct {
 	// Out takes results and progress; Err errors and, in text, nothing else. A nil Err means Out.
 	Out, Err io.Writer
@@ -72,7 +72,7 @@ type Options struct {
 	// ConsolidateErrors shows errors with one title once, and counts the others, as is done with warnings unless
 	// SeparateWarnings is set. Only those with a place count as alike.
 	ConsolidateErrors, SeparateWarnings bool
-	// Deprecations says which warnings of deprecated variables and outputs the text has.
+	// Deprecations selects which warnings of deprecated variables and outputs the text has.
 	Deprecations Deprecations
 	// CompactWarnings shows warnings without their details when there are no errors.
 	CompactWarnings bool
@@ -151,7 +151,7 @@ type View interface {
 	Close()
 }
 
-// NextStep tells the plan command's reader what to do with the plan.
+// NextStep prints what the user of the plan command can do with the plan.
 type NextStep struct {
 	// Plan is the plan that was shown.
 	Plan *plan.Plan

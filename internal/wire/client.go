@@ -72,7 +72,7 @@ func (c *client) invoke(ctx context.Context, method string, req, resp proto.Mess
 	return c.refused(req, sent, err)
 }
 
-// refused tells apart who refuses a message for its size: a plugin that does so was not called.
+// refused reports which side refused a message for its size: a plugin that did so was not called.
 func (c *client) refused(req proto.Message, sent bool, err error) (bool, error) {
 	if large := tooLarge(err); large != nil {
 		large.request = large.size == proto.Size(req)

@@ -87,7 +87,7 @@ func guarded[T any](f func() (T, error)) (out T, err error) {
 	return f()
 }
 
-// describePath puts the path of an error into its text.
+// describePath adds the path of an error to its text.
 func describePath(err error) error {
 	var at cty.PathError
 	if errors.As(err, &at) && len(at.Path) > 0 {

@@ -145,7 +145,7 @@ func completeBlocks(nb *provider.NestedBlock, given cty.Value) (cty.Value, error
 	return convert.Convert(cty.TupleVal(list), nb.ImpliedType())
 }
 
-// withOptionals lets the caller leave out attributes of nested objects.
+// withOptionals allows the caller to leave out attributes of nested objects.
 func withOptionals(ty cty.Type) cty.Type {
 	switch {
 	case ty.IsObjectType():

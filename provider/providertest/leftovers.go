@@ -16,7 +16,7 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// hidden stands for what is sensitive.
+// hidden replaces sensitive values.
 const hidden = "(sensitive value)"
 
 // secrets are the sensitive and write-only values that a check has seen. All that the check says goes through hide.

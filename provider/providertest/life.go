@@ -194,7 +194,7 @@ func enlarged(v cty.Value) cty.Value {
 	return of(v.Type())
 }
 
-// checkUpgrade hands what a state would hold back to the provider, as happens at the start of every run.
+// checkUpgrade passes the stored form of an object back to the provider, as happens at the start of every run.
 func checkUpgrade(s *session, r *Resource) {
 	s.start()
 	o := s.object(r)

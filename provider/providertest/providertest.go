@@ -152,7 +152,7 @@ type Action struct {
 	Config Attrs
 	// Invalid configurations have to be refused while validating or planning.
 	Invalid []Invalid
-	// Invoked looks at what came of it; may be nil.
+	// Invoked checks the result; may be nil.
 	Invoked func() error
 }
 

@@ -21,7 +21,7 @@ var reserved = map[string]bool{
 	"provisioner": true,
 }
 
-// checkSchema looks for descriptions that the engine could not work with.
+// checkSchema finds descriptions that the engine cannot use.
 func checkSchema(s *session) {
 	s.launch()
 	schemaChecker{s.Errorf}.schema(s.schema)

@@ -34,7 +34,7 @@ type ActionData struct {
 	progress func(message string)
 }
 
-// Progress tells people how far the action is. It does nothing in Plan.
+// Progress sends a message about the progress of the action. It does nothing in Plan.
 func (d *ActionData) Progress(format string, args ...interface{}) {
 	if d.progress != nil {
 		d.progress(fmt.Sprintf(format, args...))

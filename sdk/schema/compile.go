@@ -108,7 +108,7 @@ func (c *compiler) finish(o *object, r *Resource) {
 	o.ty = o.block.ImpliedType()
 }
 
-// add puts a field into a block, as an attribute or as nested blocks.
+// add adds a field to a block, as an attribute or as nested blocks.
 func (c *compiler) add(o *object, f *field) {
 	o.fields[f.name] = f
 	s := f.schema

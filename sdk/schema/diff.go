@@ -132,7 +132,7 @@ func (d *ResourceDiff) decided(key string) bool {
 	return ok
 }
 
-// over puts what CustomizeDiff planned over a plan.
+// over overlays a plan with the changes of CustomizeDiff.
 func (d *ResourceDiff) over(planned cty.Value) cty.Value {
 	if len(d.written) == 0 {
 		return planned

@@ -23,7 +23,7 @@ type ResourceIdentity struct {
 	IdentityUpgraders []IdentityUpgrader
 }
 
-// IdentityUpgrader brings a stored identity from Version to the version after it.
+// IdentityUpgrader upgrades a stored identity from Version to the version after it.
 type IdentityUpgrader struct {
 	Version int64
 	Type    cty.Type
@@ -182,7 +182,7 @@ func (id *IdentityData) result(state cty.Value) (cty.Value, diag.List) {
 	return id.now, diags
 }
 
-// UpgradeIdentity brings a stored identity to the current version of its schema.
+// UpgradeIdentity upgrades a stored identity to the current version of its schema.
 func (s *server) UpgradeIdentity(ctx context.Context,
 	req provider.UpgradeIdentityRequest) provider.UpgradeIdentityResponse {
 	t := s.managed[req.Type]

@@ -217,8 +217,8 @@ func (f *field) defaultValue() (cty.Value, error) {
 	return encoded, nil
 }
 
-// suppress puts old values in the places of new ones that mean the same. Elements of lists are matched by index, those
-// of maps by key; those of sets are others when they differ.
+// suppress replaces new values that mean the same by the old ones. Elements of lists are matched by index, those of
+// maps by key; those of sets are others when they differ.
 func (o *object) suppress(prefix string, prior, config, planned cty.Value, d *ResourceData) cty.Value {
 	if prior.IsNull() || !prior.IsKnown() || planned.IsNull() || !planned.IsKnown() {
 		return planned

@@ -162,7 +162,7 @@ func (s *server) imported(d *ResourceData) (provider.ImportedObject, diag.List) 
 	return o, dropped(d.mistakes, nil)
 }
 
-// UpgradeState brings a stored object to the current version of its schema.
+// UpgradeState upgrades a stored object to the current version of its schema.
 func (s *server) UpgradeState(ctx context.Context, req provider.UpgradeStateRequest) provider.UpgradeStateResponse {
 	t := s.managed[req.Type]
 	if t == nil {

@@ -52,7 +52,7 @@ type Resource struct {
 
 	// Importer makes the type importable.
 	Importer *ResourceImporter
-	// CustomizeDiff looks at each plan for a create or an update.
+	// CustomizeDiff checks or completes each plan for a create or an update.
 	CustomizeDiff CustomizeDiffFunc
 	// ValidateRawResourceConfigFuncs check a configuration as it was written, unknown and write-only values included.
 	ValidateRawResourceConfigFuncs []ValidateRawResourceConfigFunc
@@ -75,7 +75,7 @@ type Resource struct {
 type ValidateRawResourceConfigFunc func(context.Context, ValidateResourceConfigFuncRequest,
 	*ValidateResourceConfigFuncResponse)
 
-// ValidateResourceConfigFuncRequest holds what is checked. Attributes that are not configured are null.
+// ValidateResourceConfigFuncRequest holds the configuration to check. Attributes that are not configured are null.
 type ValidateResourceConfigFuncRequest struct {
 	WriteOnlyAttributesAllowed bool
 	RawConfig                  cty.Value
@@ -107,7 +107,7 @@ func ImportStatePassthroughContext(_ context.Context, d *ResourceData, _ interfa
 	return []*ResourceData{d}, nil
 }
 
-// StateUpgrader brings a stored object from Version to the version after it.
+// StateUpgrader upgrades a stored object from Version to the version after it.
 type StateUpgrader struct {
 	Version int
 	// Type is the type of objects of that version. It may be cty.NilType: the function deals with the JSON as it is.

@@ -262,6 +262,6 @@ type (
 	UpdateContextFunc func(context.Context, *ResourceData, interface{}) diag.List
 	DeleteContextFunc func(context.Context, *ResourceData, interface{}) diag.List
 
-	// CustomizeDiffFunc looks at a plan for a create or an update, and may complete or refuse it.
+	// CustomizeDiffFunc can complete or refuse a plan for a create or an update.
 	CustomizeDiffFunc func(context.Context, *ResourceDiff, interface{}) error
 )

@@ -231,7 +231,7 @@ func (t *resourceType) label() string {
 // everything is hidden from messages about values: which of them the configuration holds secret a provider is not told.
 var everything = cty.Path{}
 
-// remedy tells authors what to do about answers that are not allowed.
+// remedy returns what authors can do about answers that are not allowed.
 const remedy = "(In the provider: a DiffSuppressFunc or StateFunc tells that two spellings mean the same; an " +
 	"attribute that the system sets when nobody configures it is Computed.)"
 

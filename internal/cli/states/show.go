@@ -82,7 +82,7 @@ type found struct {
 	missing string // what to say when the state does not have the instance
 }
 
-// findInstance looks up the instance that the command line names.
+// findInstance returns the instance that the command line names.
 func findInstance(ctx context.Context, c *command.Call, files command.StateFiles) (f found, diags diag.List) {
 	if f.at, diags = addr.ParseInstance(c.Args[0]); diags.HasErrors() {
 		f.missing = fmt.Sprintf(

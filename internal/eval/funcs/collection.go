@@ -108,7 +108,7 @@ var containsFunc = function.New(&function.Spec{
 	},
 })
 
-// indexFunc looks for a value and gives its position. (The library's index is the index operator.)
+// indexFunc returns the position of a value. (The library's index is the index operator.)
 var indexFunc = function.New(&function.Spec{
 	Params:       []function.Parameter{param("list", cty.DynamicPseudoType), param("value", cty.DynamicPseudoType)},
 	Type:         function.StaticReturnType(cty.Number),

@@ -75,7 +75,7 @@ func explainConversion(arg cty.Value, want cty.Type) error {
 	}
 }
 
-// retiredFunc stands where a function of old language versions was, to say what to write now.
+// retiredFunc takes the place of a function of old language versions. Its error says what to write now.
 func retiredFunc(name, instead string) function.Function {
 	message := fmt.Sprintf(
 		"the %q function was deprecated in Terraform v0.12 and is no longer available; write %s instead", name, instead)

@@ -156,7 +156,7 @@ func printResult(t *testing.T, expression string, ctx *hcl.EvalContext) string {
 //	go test ./internal/eval/funcs -update
 var update = flag.Bool("update", false, "record the results of terraform in testdata")
 
-// rootStandIn stands for the directory around working directory and home in recorded results.
+// rootStandIn replaces the directory around working directory and home in recorded results.
 const rootStandIn = "/fixture"
 
 func writeOutcomes[T any](t *testing.T, name, dir string, expressions []string, outcomes []T) {

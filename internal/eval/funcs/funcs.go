@@ -30,7 +30,7 @@ import (
 type Options struct {
 	// BaseDir is where relative paths given to filesystem functions start. Empty is the working directory.
 	BaseDir string
-	// Home stands for ~ in pathexpand and in paths of files. Empty is the home directory of the user.
+	// Home is the value of ~ in pathexpand and in paths of files. Empty is the home directory of the user.
 	Home string
 	// PlanTime is the result of plantimestamp. Zero gives an unknown value, as validation needs it.
 	PlanTime time.Time

@@ -111,7 +111,7 @@ func anyMarked(args []cty.Value) bool {
 	return false
 }
 
-// hidden stands where something secret was.
+// hidden replaces a secret text.
 const hidden = "(sensitive value)"
 
 // piece is how many bytes of an argument have to stand in a text to be hidden there.

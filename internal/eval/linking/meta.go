@@ -67,7 +67,7 @@ func compileMeta(b *config.ProviderMeta, schema *provider.Schema) *Meta {
 	return m
 }
 
-// HideMetas keeps what provider_meta blocks hold of secrets, by their schemas, out of messages.
+// HideMetas keeps the secrets of provider_meta blocks, by their schemas, out of messages.
 func (p *Program) HideMetas(secrets *value.Secrets) {
 	for _, u := range p.order {
 		for _, m := range u.metas {

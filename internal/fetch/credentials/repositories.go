@@ -72,7 +72,7 @@ type known struct {
 	length int
 }
 
-// offer keeps what fits a repository more closely.
+// offer keeps the login that matches a repository more closely.
 func (k *known) offer(host, repository string, o known) {
 	name := host + "/" + repository
 	rest, ok := strings.CutPrefix(name, o.prefix)

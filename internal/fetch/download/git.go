@@ -182,7 +182,7 @@ func (c *cloning) resolve(ctx context.Context, name string) (string, error) {
 	return strings.TrimSpace(string(out)), err
 }
 
-// judge looks at the files of a commit before they are written, and reports whether there are submodules among them.
+// judge checks the files of a commit before they are written, and reports whether there are submodules among them.
 func (c *cloning) judge(ctx context.Context, commit string) (submodules bool, err error) {
 	out, err := c.run(ctx, "-C", c.dir, "ls-tree", "-r", "-t", "-z", "-l", "--full-tree", commit)
 	limits := c.limits()

@@ -280,7 +280,7 @@ type Key struct {
 	config *packet.Config
 }
 
-// KeyOptions say what is special about a key.
+// KeyOptions configures a key.
 type KeyOptions struct {
 	Made     time.Time     // zero for now
 	Lifetime time.Duration // after which it is expired; 0 for ever

@@ -39,7 +39,7 @@ const (
 
 const archive = "archive/zip"
 
-// What a registry may say at most.
+// Limits of a registry's answers.
 const (
 	maxManifest = 4 << 20
 	maxTags     = 100_000

@@ -63,7 +63,7 @@ func (e *PlatformError) Error() string {
 // Trust is how it is known that a package is what its publisher made.
 type Trust uint8
 
-// What is known.
+// Kinds of evidence.
 const (
 	Unauthenticated Trust = iota // nothing
 	Checksum                     // the place that has it says which checksum it has

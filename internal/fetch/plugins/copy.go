@@ -18,7 +18,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/replace"
 )
 
-// CopyOptions tell which packages are to be in a mirror.
+// CopyOptions selects the packages of a mirror.
 type CopyOptions struct {
 	Wanted    Wanted
 	Locked    lockfile.File

@@ -14,7 +14,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/fetch/packages"
 )
 
-// LockOptions tell which packages are to be recorded.
+// LockOptions selects the packages to record.
 type LockOptions struct {
 	Wanted    Wanted
 	Locked    lockfile.File
@@ -40,7 +40,7 @@ type Fetching struct {
 // Recorded reports how the lock file knew a package before.
 type Recorded uint8
 
-// What the lock file knew.
+// How the lock file knew a package.
 const (
 	NewProvider Recorded = iota + 1 // nothing of the provider
 	NewHash                         // the provider, not this package

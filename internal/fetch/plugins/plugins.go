@@ -43,7 +43,7 @@ func (w Wanted) sorted() []addr.Provider {
 	})
 }
 
-// Options tell how to install.
+// Options configures an installation.
 type Options struct {
 	Wanted Wanted
 	Locked lockfile.File
@@ -201,7 +201,7 @@ func (in *installer) progress(s Step) {
 	in.Progress(s)
 }
 
-// legacyNamespace stands in old states where the namespace was not known.
+// legacyNamespace is the namespace in old states where it was not known.
 const legacyNamespace = "-"
 
 // begin returns what is going to happen to a provider; false when nothing is.

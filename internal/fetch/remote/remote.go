@@ -30,7 +30,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/fetch/web"
 )
 
-// What a server may say at most.
+// Limits of a server's answers.
 const (
 	maxVersions  = 20_000
 	maxPlatforms = 500 // of one version

@@ -31,7 +31,7 @@ import (
 	svchost "github.com/hashicorp/terraform-svchost"
 )
 
-// Options say how to ask. The zero value is of use.
+// Options configures a client. The zero value is usable.
 type Options struct {
 	// Transport replaces the connections to servers; nil means those of the system, through the proxies that the
 	// environment names.

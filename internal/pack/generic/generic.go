@@ -141,7 +141,7 @@ func levelOf(l slog.Level) hclog.Level {
 	return hclog.Error
 }
 
-// broken stands for a provider that cannot be made.
+// broken takes the place of a provider that cannot be created.
 type broken struct {
 	provider.Base
 	diags diag.List

@@ -300,7 +300,7 @@ func TestStatus75IsTriedAgainWhereNothingChanges(t *testing.T) {
 	}
 }
 
-// collector keeps what programs say.
+// collector collects the messages of programs.
 type collector struct {
 	mu   sync.Mutex
 	said []handler.Output

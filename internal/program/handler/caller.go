@@ -15,8 +15,8 @@ import (
 // explained to the user, with advice; any other one is shown as it is.
 type Caller interface {
 	Call(ctx context.Context, c Call) (*Answer, error)
-	// Prepare sees to it that what the program needs is there, and tells how that goes. It comes before every call,
-	// whose time has not begun then; an error means that the call cannot be made. The context ends the wait for it.
+	// Prepare installs what the program needs, and reports progress. It is called before every call, whose time limit
+	// has not begun then; an error means that the call cannot be made. The context ends the wait for it.
 	Prepare(ctx context.Context, say func(line string)) error
 	// Close ends what is running. It may be called twice.
 	Close() error

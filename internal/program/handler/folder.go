@@ -36,8 +36,7 @@ const wholeMark = ".whole"
 // lockInterval is how often it is tried to get the lock.
 const lockInterval = 50 * time.Millisecond
 
-// prepareOnce sees to it that the folder is whole. The error is that of Make, or of the system, or the cause with which
-// the context has ended.
+// prepareOnce completes the folder. The error is that of Make, or of the system, or the cause of the context.
 func prepareOnce(ctx context.Context, w preparedFolder) error {
 	if !w.Again && w.done() {
 		return nil

@@ -36,8 +36,8 @@ type Options struct {
 	// MayRead judges every call that changes nothing, before the program is started for it: an error refuses it. Nil
 	// allows all.
 	MayRead func() error
-	// Redact takes out of what programs write what is secret for other reasons than the schema, which this package
-	// knows; nil: nothing is.
+	// Redact removes from the output of programs what is secret for other reasons than the schema, which this package
+	// knows; nil removes nothing.
 	Redact func(string) string
 	// RemoteState reads states of other configurations for programs that ask for them; nil: none can be read.
 	RemoteState RemoteState
@@ -114,7 +114,7 @@ func (h *handler) Schema(ctx context.Context) (*provider.Schema, diag.List) {
 
 func (h *handler) m() *manifest.Manifest { return h.manifest.Load() }
 
-// withoutRanges puts the places in a text that is not a file into the details.
+// withoutRanges moves the positions in a text that is not a file into the details.
 func withoutRanges(in diag.List) diag.List {
 	out := make(diag.List, len(in))
 	for i, d := range in {

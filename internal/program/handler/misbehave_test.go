@@ -103,7 +103,7 @@ var misbehaviours = map[string]func(v object) (code int){
 		return 0
 	},
 	"floats": func(v object) int {
-		// What programs do that know only 64-bit floating point numbers.
+		// Mistakes of programs that know only 64-bit floating point numbers.
 		var loose any
 		text, _ := json.Marshal(object{"id": "a", "size": v["size"], "any": v["any"], "exact": v["exact"],
 			"ports": v["ports"]})

@@ -146,7 +146,7 @@ type Start struct {
 	Cache string
 }
 
-// NewStart looks for everything that a program needs, and says what is missing.
+// NewStart finds everything that a program needs, and reports what is missing.
 func NewStart(m *manifest.Manifest, s Surroundings) (Start, error) {
 	return newStart(m, s, m.Command, "command")
 }

@@ -139,7 +139,7 @@ func (r *reader) fitValue(v *node, kind string) {
 	}
 }
 
-// fitInside looks into the schemas that a keyword holds.
+// fitInside checks the schemas that a keyword holds.
 func (r *reader) fitInside(m strictjson.Member, ty cty.Type) {
 	var element cty.Type
 	switch {

@@ -54,7 +54,7 @@ func (r *reader) errorAt(offset int, format string, args ...any) {
 
 func (r *reader) errorf(v *node, format string, args ...any) { r.errorAt(v.Offset, format, args...) }
 
-// fields holds what the members of an object mean.
+// fields describes the members of an object.
 type fields map[string]func(v *node)
 
 // object reads an object whose members are all known. It reports whether it is an object.

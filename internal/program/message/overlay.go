@@ -394,8 +394,8 @@ func (d *decoder) collect(ty cty.Type, base cty.Value, known, vals []cty.Value) 
 	return cty.ListVal(vals)
 }
 
-// exact puts the exact elements of a set in the place of those that only differ from them in what a floating point
-// number cannot hold.
+// exact replaces elements of a set by the exact ones from which they differ only in what a floating point number cannot
+// hold.
 func exact(known, vals []cty.Value) []cty.Value {
 	files := make(map[string]cty.Value, len(known))
 	for _, v := range known {

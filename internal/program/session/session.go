@@ -201,7 +201,7 @@ func (c *Conn) fail(err error) {
 	c.signal()
 }
 
-// finish hands a call its answer.
+// finish delivers the answer of a call.
 func (c *Conn) finish(id int64, reply *Reply, err error) {
 	p := c.calls[id]
 	delete(c.calls, id)

@@ -202,7 +202,7 @@ func (r reader) certificates(s *settings) {
 	}
 }
 
-// What a header may be, and those that are not the user's to set.
+// Valid headers, and those that users cannot set.
 var (
 	headerName  = regexp.MustCompile(`^[A-Za-z0-9_-]+$`)
 	headerValue = regexp.MustCompile(`^[ -~]+$`)

@@ -310,7 +310,7 @@ func (j *Open) Close(context.Context) error {
 	return err
 }
 
-// finish brings the stored state up to date.
+// finish updates the stored state.
 func (j *Open) finish() error {
 	err := j.log.Settled()
 	if err != nil {

@@ -91,7 +91,7 @@ type Named interface {
 type Content struct {
 	// Data is nil when nothing is stored.
 	Data []byte
-	// Version stands for this content; "" when nothing is stored. Two contents that differ have two versions.
+	// Version identifies this content; "" when nothing is stored. Different contents have different versions.
 	Version string
 }
 

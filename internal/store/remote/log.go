@@ -65,8 +65,8 @@ func newLog(s *session, h journal.Header, key *journal.Key, carried []journal.Re
 	return c, b, nil
 }
 
-// continued goes on with a journal that was read. Records that were found in files of this machine are handed over with
-// the first chunk.
+// continued continues a journal that was read. Records that were found in files of this machine are written with the
+// first chunk.
 func (s *session) continued(v *stored) *chunks {
 	p := v.parsed
 	c := &chunks{s: s, lock: "-", nonce: p.Nonce, key: p.Key, version: v.raw.Version, n: len(v.raw.Chunks),
@@ -187,7 +187,7 @@ func (c *chunks) Settled() error {
 	return c.lost
 }
 
-// push hands over what is pending, for whoever recovers what is left open.
+// push writes pending records, for the run that recovers open operations.
 func (c *chunks) push() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -203,7 +203,7 @@ func (c *chunks) push() {
 	}
 }
 
-// flush hands over everything pending. Called with mu held; it releases it while it works.
+// flush writes all pending records. Called with mu held; it releases it while it works.
 func (c *chunks) flush() {
 	c.busy = true
 	b, last, failed := c.pending, c.next, c.err

@@ -150,7 +150,7 @@ func (s *session) load(ctx context.Context) error {
 	}
 }
 
-// take goes on with what was read. Called with mu held.
+// take continues with the journal that was read. Called with mu held.
 func (s *session) take(v *stored) error {
 	s.base, s.hash, s.version, s.outdated = v.state, v.hash, v.raw.Version, v.outdated
 	s.content = Content{Version: v.content.Version}

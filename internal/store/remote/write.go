@@ -58,7 +58,7 @@ func (s *session) write(st *state.State, covers uint64) (err error) {
 // patience is how long a call is retried while its outcome is unknown. Drivers also retry each call themselves.
 const patience = 20 * time.Second
 
-// tries goes on as often as the options say, with a pause before each that doubles, and not when the time is over.
+// tries retries as often as the options say, with a pause before each try that doubles, until the time is over.
 func (o *Options) tries() iter.Seq[int] {
 	return func(yield func(int) bool) {
 		began := time.Now()

@@ -29,7 +29,7 @@ type Values struct {
 	AtPlan bool
 }
 
-// schemaOnly lets through to a real provider what has to do with its schema alone: checks of configurations, and
+// schemaOnly passes to a real provider only the calls that need its schema alone: checks of configurations, and
 // functions. Everything else is refused.
 type schemaOnly struct {
 	provider.Base

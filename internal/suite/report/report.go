@@ -19,7 +19,7 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// Options say how to report.
+// Options configures a report.
 type Options struct {
 	View view.Options
 	// Verbose shows the plan or state of each run.

@@ -30,7 +30,7 @@ const (
 	showAfter = 300 * time.Millisecond
 )
 
-// Options say where and how to draw.
+// Options configures the display.
 type Options struct {
 	Out io.Writer
 	// Size returns the columns and rows of the terminal; it is asked again for each frame, because terminals change.
@@ -103,7 +103,7 @@ func (d *Display) Total(n int) {
 	d.total, d.done, d.began = n, 0, d.o.Now()
 }
 
-// SetStatus puts a word before the counts, such as that the run stops.
+// SetStatus sets the word before the counts, such as "stopping".
 func (d *Display) SetStatus(text string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -151,7 +151,7 @@ func (d *Display) End(key, text string) {
 	}
 }
 
-// Print puts a text, which has to end with a line end, above the lines of the display. While there are tasks it shows
+// Print writes a text, which has to end with a line end, above the lines of the display. While there are tasks it shows
 // with the next frame, otherwise at once.
 func (d *Display) Print(text string) {
 	d.mu.Lock()

@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// CertificateVariable hands a plugin the certificate by which it knows its host.
+// CertificateVariable is the variable with the certificate by which a plugin recognizes its host.
 const CertificateVariable = "PLUGIN_CLIENT_CERT"
 
 // ServerName is the name of both sides in their certificates.
@@ -47,7 +47,7 @@ var Identity = sync.OnceValues(func() (tls.Certificate, error) {
 	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, nil
 })
 
-// serverTLS lets in only the host that has the key of a certificate, which is text in PEM form.
+// serverTLS accepts only the host that has the key of a certificate, which is text in PEM form.
 func serverTLS(host string) (*tls.Config, error) {
 	own, err := Identity()
 	if err != nil {

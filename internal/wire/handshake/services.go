@@ -68,8 +68,8 @@ type chunk struct {
 	data    []byte
 }
 
-// takeOutput puts pipes in the place of os.Stdout and os.Stderr. They stay there, and are read as long as the process
-// lives, so that nobody who writes has to wait for long.
+// takeOutput replaces os.Stdout and os.Stderr by pipes. They stay there, and are read as long as the process lives, so
+// that nobody who writes has to wait for long.
 func takeOutput() (*output, error) {
 	o := &output{chunks: make(chan chunk), over: make(chan struct{})}
 	o.end = sync.OnceFunc(func() { close(o.over) })

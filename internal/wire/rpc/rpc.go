@@ -81,7 +81,7 @@ func decode(from io.Reader, limit int, into proto.Message) error {
 	return nil
 }
 
-// escape puts a text into the form of a trailer: printable ASCII, with the rest and "%" as hexadecimal digits.
+// escape encodes a text for a trailer: printable ASCII, with the rest and "%" as hexadecimal digits.
 func escape(text string) string {
 	var b strings.Builder
 	for i := range len(text) {

@@ -8,10 +8,10 @@ import (
 	"slices"
 )
 
-// Check looks at the state.
+// Check is a check of the state.
 type Check func(*State) error
 
-// PlanCheck looks at a plan.
+// PlanCheck is a check of a plan.
 type PlanCheck func(*Plan) error
 
 // All combines checks into one. All of them run.
@@ -169,7 +169,7 @@ func onObject(address string, check func(*Object) error) Check {
 	}
 }
 
-// about puts the address before each line of an error.
+// about returns an error with the address before each line.
 func about(address string, err error) error {
 	if err == nil {
 		return nil

@@ -60,7 +60,7 @@ type Case struct {
 
 	// Steps follow one another on one state.
 	Steps []Step
-	// CheckDestroyed looks at the remote system when all has been destroyed.
+	// CheckDestroyed checks the remote system after the destruction.
 	CheckDestroyed func() error
 
 	// Files are written beside the configuration of each step, for functions that read them and for modules.
@@ -97,7 +97,7 @@ type Step struct {
 	Plan Actions
 	// EmptyPlan means that there is nothing to do.
 	EmptyPlan bool
-	// CheckPlan looks at the plan.
+	// CheckPlan checks the plan.
 	CheckPlan PlanCheck
 	// NonEmptyAfter means that a second plan after applying need not be empty.
 	NonEmptyAfter bool
@@ -107,7 +107,7 @@ type Step struct {
 	Error string
 	// Warning is a regular expression that the warnings match, in the same way.
 	Warning string
-	// Check looks at the state after the step, also after expected errors.
+	// Check checks the state after the step, also after expected errors.
 	Check Check
 }
 

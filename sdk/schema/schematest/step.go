@@ -238,7 +238,7 @@ func (s *Step) expectPlan(p *Plan) error {
 	return errors.Join(errs...)
 }
 
-// find looks for objects with list blocks, and compares what is found.
+// find finds objects with list blocks, and compares the results.
 func (r *runner) find(ctx context.Context, s Step) error {
 	file := filepath.Join(r.dir, queryFile)
 	if err := os.WriteFile(file, []byte(s.Query), 0o666); err != nil {

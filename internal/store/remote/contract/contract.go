@@ -22,7 +22,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/store/remote"
 )
 
-// Options say what a backend does not support.
+// Options lists what a backend does not support.
 type Options struct {
 	NoJournal    bool // it has no room for a journal
 	NoWorkspaces bool // it has one state
