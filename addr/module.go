@@ -105,7 +105,7 @@ func (m ModuleInstance) Child(call string, key Key) ModuleInstance {
 	return ModuleInstance{m.path + "." + step}
 }
 
-// Steps takes the path apart, outermost first.
+// Steps returns the elements of the path, outermost first.
 func (m ModuleInstance) Steps() []Step {
 	var steps []Step
 	rest := m.path
@@ -159,7 +159,7 @@ func (m ModuleInstance) Parent() (parent ModuleInstance, last Step, ok bool) {
 	return ModuleInstanceOf(steps[:len(steps)-1]...), steps[len(steps)-1], true
 }
 
-// Config drops the keys.
+// Config returns the path without keys.
 func (m ModuleInstance) Config() Module {
 	c := RootModule
 	for _, s := range m.Steps() {
@@ -196,7 +196,7 @@ func compareSteps(a, b []Step) int {
 	return 0
 }
 
-// SortModules sorts paths as Compare does, in place. It takes each path apart once: use it where there may be many.
+// SortModules sorts paths as Compare does, in place. It splits each path once: use it for long lists.
 func SortModules(paths []ModuleInstance) []ModuleInstance {
 	type split struct {
 		path  ModuleInstance
@@ -213,7 +213,7 @@ func SortModules(paths []ModuleInstance) []ModuleInstance {
 	return paths
 }
 
-// Join goes on from this instance along more steps.
+// Join appends steps to the path of this instance.
 func (m ModuleInstance) Join(steps []Step) ModuleInstance {
 	for _, s := range steps {
 		m = m.Child(s.Call, s.Key)

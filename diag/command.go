@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Program is the name of the command, unless the command line was called by another name.
+// Program is the name of the command, unless it was called by another name.
 const Program = "tombolo"
 
 // Command is a command of the program with its arguments, such as "init -upgrade". Only the command line knows by which

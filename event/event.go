@@ -1,6 +1,5 @@
 // Package event defines the events of a run. They are the only channel from the engine to its output: the engine sends
-// events to a Sink, which may be a function. The command line makes its display and its JSON lines of them, and writes
-// nothing else about a run.
+// events to a Sink, which may be a function. The command line's display and JSON lines are made of them alone.
 //
 //	sink := event.Func(func(e event.Event) {
 //		switch e := e.(type) {
@@ -102,7 +101,7 @@ type ActionProgress struct {
 	Message    string
 }
 
-// ActionDone ends ActionStart; Error is what went wrong, or empty.
+// ActionDone ends ActionStart; Error is the message of a failure, or empty.
 type ActionDone struct {
 	Invocation *plan.Invocation
 	Error      string
@@ -171,7 +170,7 @@ type ProgramOutput struct {
 	Object addr.Object
 	Label  string
 	Line   string
-	// Fleeting lines are of interest while the program runs, and no part of the log.
+	// Fleeting lines matter only while the program runs, and are not part of the log.
 	Fleeting bool
 }
 
@@ -185,7 +184,7 @@ type Progress struct {
 // Total is how many operations a run has in all, once that is known.
 type Total struct{ Operations int }
 
-// LockWaiting means that another holds the state's lock and that we wait.
+// LockWaiting means that the run waits for a lock that another one holds.
 type LockWaiting struct{ Info *state.LockInfo }
 
 // Stopping means that an interrupt was taken: InFlight operations are awaited, or with Now abandoned and journaled.

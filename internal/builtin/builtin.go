@@ -1,8 +1,8 @@
-// Package builtin holds the provider that every engine of the language has on board, terraform.io/builtin/terraform:
-// the resource type terraform_data, the data source terraform_remote_state, and functions that read and write the
-// syntax of the language.
+// Package builtin holds the provider that is part of every engine of the language, terraform.io/builtin/terraform: the
+// resource type terraform_data, the data source terraform_remote_state, and functions that read and write the syntax of
+// the language.
 //
-// It reads states through Stores that the caller hands in, so that it knows no backend itself.
+// It reads states through Stores of the caller, and knows no backend itself.
 package builtin
 
 import (
@@ -29,7 +29,7 @@ type Options struct {
 	NewID func() string
 }
 
-// The names of what the provider has.
+// The names of the provider's types.
 const (
 	typeData        = "terraform_data"
 	typeRemoteState = "terraform_remote_state"
@@ -116,7 +116,7 @@ func (t *terraform) Plan(ctx context.Context, req provider.PlanRequest) provider
 		planned["id"] = cty.UnknownVal(cty.String).RefineNotNull()
 		planned["output"] = outputOf(input)
 	} else if !input.RawEquals(req.Prior.GetAttr("input")) {
-		planned["output"] = cty.UnknownVal(input.Type()) // even when there is no input any more
+		planned["output"] = cty.UnknownVal(input.Type()) // even if there is no input any more
 	}
 	resp.Planned = cty.ObjectVal(planned)
 	return resp

@@ -307,7 +307,7 @@ func (w *wal) Nudge() {
 	}
 }
 
-// flush hands everything pending to the file, and syncs if asked. Called with mu held; it lets go of it while it works.
+// flush writes all pending records to the file, and syncs if asked. Called with mu held; it lets go of it while it works.
 func (w *wal) flush(sync bool) {
 	w.busy = true
 	if sync && len(w.pending) > 0 && w.durable > w.marked {
