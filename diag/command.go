@@ -39,7 +39,7 @@ func (l List) Advise(format string, args ...any) List {
 	return l
 }
 
-// Text returns the detail with the advice behind it, for a program of the given name.
+// Text returns the detail followed by the advice, for a program of the given name.
 func (d *Diagnostic) Text(program string) string {
 	switch {
 	case d.Advice == nil:

@@ -96,7 +96,7 @@ func OfRegistry(host string) Flavor {
 // Names are all that Parse reads, for messages.
 const Names = `"terraform" or "opentofu"`
 
-// String returns the name that Parse reads.
+// String returns the name, as Parse reads it.
 func (f Flavor) String() string { return f.traits().name }
 
 // Title returns the name of the tool in sentences.

@@ -37,7 +37,7 @@ type writing struct {
 	config  cty.Value
 	marks   value.MarkedPaths
 	planned cty.Value
-	private []byte // planned, then what the provider answered
+	private []byte // planned, then the provider's answer
 	// identity is the planned one, then the provider's answer; cty.NilVal when there is none.
 	identity cty.Value
 }

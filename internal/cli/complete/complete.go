@@ -33,7 +33,7 @@ const patience = 3 * time.Second
 func Asked(a *command.App) bool { return a.Getenv("COMP_LINE") != "" }
 
 // Answer prints the continuations of the line in the environment. The arguments are those that bash gives: the name of
-// the command, the word to be completed as far as bash takes it for one, the word before it; other shells give none.
+// the command, the word to complete as bash splits it, and the word before it; other shells pass none.
 func Answer(ctx context.Context, a *command.App, table []*command.Command, global []command.Flag,
 	args []string) command.Outcome {
 	line := parse(upToCursor(a.Getenv("COMP_LINE"), a.Getenv("COMP_POINT")))
@@ -46,7 +46,7 @@ func Answer(ctx context.Context, a *command.App, table []*command.Command, globa
 	go func() {
 		defer func() {
 			if recover() != nil {
-				found <- nil // even of a bug there is nobody to tell
+				found <- nil // nobody would read a report of a bug here
 			}
 		}()
 		found <- t.continuations(ctx, line.words)
