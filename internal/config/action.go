@@ -36,11 +36,11 @@ func (e ActionEvent) OfDestruction() bool { return e == BeforeDestroy || e == Af
 // OnActionFailure decides what happens to a change whose action fails.
 type OnActionFailure string
 
-// The ways, by the words of the language. Without a word, an action that comes after a change holds nothing up.
+// The ways, by the words of the language. Without on_failure, dependents do not wait for an action after a change.
 const (
 	ActionUnsaid   OnActionFailure = ""
-	ActionHalt     OnActionFailure = "halt"     // nothing is done that depends on the change
-	ActionTaint    OnActionFailure = "taint"    // nor is it, and what was just created is replaced next time
+	ActionHalt     OnActionFailure = "halt"     // dependents of the change are not applied
+	ActionTaint    OnActionFailure = "taint"    // the same, and a new object is replaced by the next apply
 	ActionContinue OnActionFailure = "continue" // there is a warning
 )
 
@@ -72,7 +72,7 @@ var actionSchema = &hcl.BodySchema{
 	Blocks:     []hcl.BlockHeaderSchema{{Type: "config"}},
 }
 
-// decodeAction reads an action block. Its config block is what the provider's schema describes.
+// decodeAction reads an action block. The provider's schema describes its config block.
 func decodeAction(block *hcl.Block, override bool) (*Resource, diag.List) {
 	content, hclDiags := block.Body.Content(actionSchema)
 	r, diags := newResource(block, addr.Action, content, override)
