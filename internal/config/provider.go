@@ -344,8 +344,8 @@ func (c *Config) checkInstance(m *Module, ref addr.LocalProviderConfig, key hcl.
 			"Remove the brackets.", ref, where(m.Path))
 	case several && by.forEach != nil && len(by.forEach.Variables()) > 0 && c.sameText(block.ForEach, by.forEach):
 		return diags.Warnf(by.forEach.Range().Ptr(), "Provider configuration for_each matches "+by.kind,
-			"%s and the provider block %s have the same for_each. An element that is removed then takes the instance "+
-				"of the provider with it that has to destroy the objects, and the plan fails. Give the provider block "+
+			"%s and the provider block %s have the same for_each. Removing an element then also removes the instance "+
+				"of the provider that has to destroy the objects, and the plan fails. Give the provider block "+
 				"a removed element for one apply longer, for example by a collection of its own.", by.name,
 			ref)
 	}
