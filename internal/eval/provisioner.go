@@ -10,7 +10,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/value"
 )
 
-// ownValue is the value of the object whose own block is evaluated.
+// ownValue is the value of self, the object whose block is evaluated.
 type ownValue struct {
 	addr  addr.Resource
 	value cty.Value
@@ -31,7 +31,7 @@ func (b *Block) Provisioner(p *linking.Provisioner, key addr.Key, self cty.Value
 }
 
 // DestroyProvisioner returns the configuration of a provisioner for an object that is about to be destroyed. Its module
-// instance may be gone from the configuration: such a block mentions nothing that it would have had to evaluate.
+// instance may be gone from the configuration: such a block refers to nothing that needs evaluation.
 func (w *Walk) DestroyProvisioner(u *linking.Unit, p *linking.Provisioner, a addr.AbsResourceInstance, self cty.Value) (
 	Provisioning, diag.List) {
 	i := &Instance{Addr: a.Module, Unit: u, walk: w}
@@ -52,7 +52,7 @@ func (i *Instance) provisioning(p *linking.Provisioner, ctx *hcl.EvalContext) (v
 	return v, diags.Extend(more)
 }
 
-// Check finds what the schemas of the blocks cannot say.
+// Check reports problems that the schemas of the blocks cannot find.
 func (v Provisioning) Check(p *linking.Provisioner) diag.List {
 	config, _ := value.UnmarkDeep(v.Config)
 	connection := v.Connection

@@ -14,11 +14,11 @@ import (
 )
 
 // Meta is the provider_meta block of a module for a provider. It is sent with the calls for the objects of that module.
-// As its arguments are constants, there is one for all walks.
+// As its arguments are constants, one serves all walks.
 type Meta struct {
 	Value cty.Value // cty.NilVal when there are problems
-	// Problems are reported by plans that come to an object, as the block may be meant for a provider of another
-	// version.
+	// Problems are reported by plans that reach an object, as the block may be meant for another version of the
+	// provider.
 	Problems diag.List
 	schema   *provider.Block // nil when the provider takes no such block
 }
