@@ -41,7 +41,7 @@ func (b *Block) ConfiguredBy(key addr.Key) (addr.AbsProviderConfig, error) {
 	return cfg, b.Instance.walk.Report(diags.InAddress(b.Addr().Instance(key).String()))
 }
 
-// CheckProviderKey judges the key of the provider argument as far as it is known while validating.
+// CheckProviderKey checks the key of the provider argument as far as it is known while validating.
 func (b *Block) CheckProviderKey() diag.List {
 	e := b.Config().ProviderKey
 	if e == nil {
@@ -52,7 +52,7 @@ func (b *Block) CheckProviderKey() diag.List {
 	}
 	i, s, ok := b.Provider()
 	if !ok {
-		return nil // the loader has said why
+		return nil // the loader has reported it
 	}
 	_, diags := i.providerKey(s, e, b.context(addr.NoKey))
 	return diags

@@ -14,9 +14,8 @@ import (
 
 var nativeWork = reflect.TypeFor[Work]()
 
-// Metered returns an expression that makes the same of everything, except that a text or a `for` expression that gets
-// too large is an error, and that a `for` expression ends with the Work of the functions that it is evaluated with. The
-// expression itself is not changed.
+// Metered returns an expression with the same result, except that a text or a `for` expression that gets too large is
+// an error, and that a `for` expression ends with the Work of its functions. The expression itself is not changed.
 //
 // What is written in the JSON syntax is parsed here for that.
 func Metered(e hcl.Expression) hcl.Expression {

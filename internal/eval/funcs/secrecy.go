@@ -39,8 +39,8 @@ func withheldErrors(f function.Function) function.Function {
 	})
 }
 
-// OfProvider returns a function of a provider as the table has its own: no error shows a marked argument, and with a
-// record the results are checked. name tells it from all other functions of all providers.
+// OfProvider returns a function of a provider in the form of the table's own: no error shows a marked argument, and
+// with a record the results are checked. name identifies it among the functions of all providers.
 //
 // Nobody knows the errors of such functions but those who wrote them, so they are shown as far as they can be.
 func OfProvider(name string, f function.Function, record *FileRecord) function.Function {
@@ -119,7 +119,7 @@ const piece = 4
 
 // withoutArguments returns the text of an error of a provider's function without the marked arguments, or any part of
 // them. A program may quote them in part, in other case, or with escapes, so whatever has four bytes in a row with one
-// of them is hidden. ok is false when an argument stands there that is too short to be hidden so.
+// of them is hidden. ok is false if the text has an argument that is too short to be hidden so.
 //
 // An error whose method Quoted tells which parts of it the function wrote keeps all others.
 func withoutArguments(err error, args []cty.Value) (text string, ok bool) {

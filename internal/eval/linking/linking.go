@@ -36,7 +36,7 @@ type Program struct {
 	reported  map[addr.Provider]bool
 	removed   removals
 	total     int
-	// dependents are the edges turned around; only programs with ephemeral resources have them.
+	// dependents holds the reversed edges; only programs with ephemeral resources have them.
 	dependents [][]int
 }
 
