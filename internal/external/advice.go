@@ -17,7 +17,7 @@ import (
 )
 
 // These functions return sentences that say what to change, each with a space in front; "" where nothing is known. They
-// answer the mistakes that everybody makes who knows shells: there is none here.
+// are about mistakes of people who expect a shell: there is none here.
 
 // lookupAdvice is about a program that was not found, or is not an executable file.
 func (c *command) lookupAdvice(err *program.LookupError) string {
@@ -46,7 +46,7 @@ func (c *command) lookupAdvice(err *program.LookupError) string {
 	return ""
 }
 
-// exists reports whether there is something of that name where names with a slash are looked up.
+// exists reports whether a file of that name exists where names with a slash are looked up.
 func (c *command) exists(name string) bool {
 	if !filepath.IsAbs(name) {
 		name = filepath.Join(c.base, name)
@@ -55,7 +55,7 @@ func (c *command) exists(name string) bool {
 	return err == nil
 }
 
-// literal is a list of strings as a configuration says it.
+// literal returns a list of strings as a configuration writes it.
 func literal(words []string) string {
 	quoted := make([]string, len(words))
 	for i, w := range words {
@@ -76,8 +76,8 @@ func startAdvice(err *program.StartError) string {
 	return " " + advice
 }
 
-// answerAdvice is about an answer that cannot be read, which had to be an object of strings, or of other things. What
-// encoding/json says of it, which people search for, does not tell where to look.
+// answerAdvice is about an answer that cannot be read, which had to be an object of strings, or of other things. The
+// error of encoding/json, which people search for, does not show the cause.
 func answerAdvice(stdout []byte, ofStrings bool) string {
 	if bytes.HasPrefix(bytes.TrimSpace(stdout), []byte("{'")) {
 		return " This is how Python shows a dictionary, not JSON: print(json.dumps(...))."
