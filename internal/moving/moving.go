@@ -1,10 +1,9 @@
-// Package moving finds the new addresses of stored objects: what moved blocks say, and what follows from a block that
-// got or lost its count, or that lifecycle.enabled switches. It looks at the configuration's text and at the state
-// alone; nothing has to be evaluated for it.
+// Package moving computes the new addresses of stored objects, from moved blocks, and from blocks that got or lost
+// count, or that lifecycle.enabled switches. It reads only the configuration's text and the state; nothing is
+// evaluated.
 //
-// Run returns the edits of the state and remembers where each object was. Whether the blocks themselves make sense is
-// known when modules and resources have been expanded: Check reports it then. What the plan makes of a moved object is
-// internal/planning's matter.
+// Run returns the edits of the state and remembers where each object was. Check reports problems of the blocks
+// themselves, after modules and resources have been expanded. Package planning plans the moved objects.
 //
 //	moves := moving.Run(cfg, prior, nil)
 //	prior = moves.State

@@ -10,8 +10,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/fetch/packages"
 )
 
-// checkHost finds binaries that are not for the platform that they are given for. Every Go binary tells what it was
-// built for, whichever platform reads it.
+// checkHost reports binaries of another platform than the given one. Every Go binary records its platform.
 func checkHost(name string, on packages.Platform) diag.List {
 	info, err := os.Stat(name)
 	if err != nil || info.IsDir() {

@@ -33,7 +33,7 @@ type server struct {
 var (
 	serverOnce sync.Once
 	theServer  *server
-	noServer   string // why there is none
+	noServer   string // why there is no server
 	databases  int
 	databaseMu sync.Mutex
 )

@@ -241,7 +241,7 @@ func (m *managed) replacement() plan.Action {
 	return plan.DeleteThenCreate
 }
 
-// ask gets the planned value from the provider and judges it.
+// ask gets the planned value from the provider and checks it.
 func (m *managed) ask(prior, config cty.Value, private []byte) (cty.Value, provider.PlanResponse, error) {
 	proposed := value.Propose(m.block, prior, config)
 	var resp provider.PlanResponse
@@ -274,7 +274,7 @@ func (m *managed) ask(prior, config cty.Value, private []byte) (cty.Value, provi
 	return resp.Planned, resp, nil
 }
 
-// priorIdentity is the identity of what an object is planned from.
+// priorIdentity returns the identity of the prior object of a plan.
 func priorIdentity(prior cty.Value, k known) cty.Value {
 	if prior.IsNull() {
 		return cty.NilVal
@@ -303,7 +303,7 @@ func (m *managed) change(action plan.Action, reason plan.Reason, after cty.Value
 	return c
 }
 
-// triggered reports whether a change named by replace_triggered_by asks for a replacement.
+// triggered reports whether replace_triggered_by requires a replacement.
 func (m *managed) triggered() (bool, error) {
 	if m.b == nil || len(m.b.Config().ReplaceTriggeredBy) == 0 {
 		return false, nil

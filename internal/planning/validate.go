@@ -15,9 +15,8 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// Validate evaluates a configuration as far as it goes without state, variables or providers' services: what would only
-// be known later is unknown, repeated blocks stand for one instance. Providers check their blocks, but are not
-// configured.
+// Validate evaluates a configuration as far as possible without state, variables or providers' services: later values
+// are unknown, and repeated blocks have one instance. Providers check their blocks, but are not configured.
 func Validate(ctx context.Context, prog *linking.Program, providers Providers, o Options) diag.List {
 	v := &validator{ctx: ctx, providers: providers, secrets: o.Secrets}
 	v.walk = eval.NewWalk(prog, eval.Inputs{

@@ -10,7 +10,7 @@ import (
 )
 
 // WriteStrings returns the standard input of a program: one compact JSON object of strings with sorted keys, no line
-// end, `<`, `>`, `&`, U+2028 and U+2029 escaped. A nil map gives `{}`.
+// end, `<`, `>`, `&`, U+2028 and U+2029 escaped. A nil map becomes `{}`.
 func WriteStrings(values map[string]string) []byte {
 	if values == nil {
 		values = map[string]string{}

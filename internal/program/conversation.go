@@ -13,8 +13,8 @@ import (
 	guarded "github.com/tombolo-iac/tombolo/internal/host/process"
 )
 
-// Conversation is a program that lives until it is told to end, and that is talked with meanwhile. Whoever opens one
-// reads Stdout to its end, and calls End. Two goroutines belong to it, which have ended when Ended is closed.
+// Conversation is a program that runs until it is asked to end, and exchanges messages meanwhile. The caller reads
+// Stdout to its end, and calls End. Two goroutines belong to it, which have ended when Ended is closed.
 type Conversation struct {
 	// Path is the file that was executed.
 	Path string
@@ -43,7 +43,7 @@ func Converse(c Command) (*Conversation, error) {
 }
 
 func converse(path, dir string, c Command) (*Conversation, error) {
-	// A relative program is looked for from its own directory, not from ours.
+	// A relative program is searched from its own directory, not from ours.
 	spec := guarded.Spec{Path: path, Args: c.Argv[1:], Dir: dir, Env: environment(dir, c.Env)}
 	in, stdin, err := os.Pipe()
 	if err != nil {
@@ -71,8 +71,8 @@ func converse(path, dir string, c Command) (*Conversation, error) {
 }
 
 // CatchUp has passed on, when it returns, the lines that the program had written to standard error when it was called.
-// Two pipes have no order: whoever has read an answer calls this to know what was said before it. (On Windows some of
-// it may come later.)
+// Two pipes have no order: after reading an answer, call this to get the messages before it. (On Windows some of it may
+// come later.)
 func (t *Conversation) CatchUp() { t.stderr.catchUp() }
 
 // watch reads standard error, and sees to it that the streams end with the program.
@@ -123,7 +123,7 @@ func (t *Conversation) End(patience time.Duration) {
 	<-t.ended
 }
 
-// Terminate asks the program to end, and does no more: its input stays open, and nobody waits.
+// Terminate asks the program to end: its input stays open, and the call does not wait.
 func (t *Conversation) Terminate() { t.proc.Terminate() }
 
 // EndedWithin waits for the end of the program, and reports whether it came.

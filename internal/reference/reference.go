@@ -1,5 +1,5 @@
-// Package reference writes what a provider offers as Markdown pages, in the layout that registries of providers show:
-// docs/index.md, docs/resources/NAME.md, docs/data-sources/NAME.md, docs/ephemeral-resources/NAME.md,
+// Package reference writes the documentation of a provider as Markdown pages, in the layout that registries of
+// providers show: docs/index.md, docs/resources/NAME.md, docs/data-sources/NAME.md, docs/ephemeral-resources/NAME.md,
 // docs/list-resources/NAME.md, docs/actions/NAME.md, docs/functions/NAME.md.
 //
 //	pages, err := reference.Pages(schema, reference.Options{Name: "ledger", Source: os.DirFS(".")})
@@ -116,7 +116,7 @@ type subject struct {
 	function *provider.Function
 	identity *provider.IdentitySchema
 	example  string // file below the directory of examples
-	imports  string // directory with examples of importing below it; "" for what cannot be imported
+	imports  string // directory with examples of importing below it; "" if it cannot be imported
 	file     string // name of the page
 }
 
@@ -287,7 +287,7 @@ func (w *writer) importing(s subject) string {
 	return strings.Join(parts, "\n\n")
 }
 
-// code is a file as a block of code; "" when there is none.
+// code returns a file as a block of code; "" if there is none.
 func (w *writer) code(language, name string) string {
 	text, ok := w.read(name)
 	if !ok {
@@ -296,7 +296,7 @@ func (w *writer) code(language, name string) string {
 	return fenced(language, text)
 }
 
-// fenced puts a text between fences that do not occur in it.
+// fenced returns a text between fences that do not occur in it.
 func fenced(language, text string) string {
 	fence := "```"
 	for strings.Contains(text, fence) {

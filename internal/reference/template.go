@@ -55,7 +55,7 @@ func (w *writer) template(k kind, s subject) (name, text string, ok bool) {
 	return "", "", false
 }
 
-// data collects what the template of a page may use.
+// data returns the data for the template of a page.
 func (w *writer) data(k kind, s subject) data {
 	o := w.options
 	d := data{
@@ -110,8 +110,8 @@ func (w *writer) execute(name, text string, d data) string {
 	return page
 }
 
-// functionsOf are the functions that templates have, beside the standard ones. The argument shows a file of examples in
-// a language.
+// functionsOf returns the functions of templates, in addition to the standard ones. The argument shows a file of
+// examples in a language.
 func functionsOf(file func(language, name string) (string, error)) map[string]fill.Func {
 	texts := func(count int, f func(args []string) (any, error)) fill.Func {
 		return func(args []any) (any, error) {

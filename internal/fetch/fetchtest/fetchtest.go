@@ -163,7 +163,7 @@ func (n *Net) ServePlain(name string, h http.Handler) {
 	n.plain[name] = h
 }
 
-// Answer replaces what a host answers at a path; nil takes that back.
+// Answer replaces what a host answers at a path; nil restores the original answer.
 func (n *Net) Answer(host, path string, h http.HandlerFunc) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -174,7 +174,7 @@ func (n *Net) Answer(host, path string, h http.HandlerFunc) {
 	n.answers[host+path] = h
 }
 
-// Requests returns what was asked since the last call.
+// Requests returns the requests since the last call.
 func (n *Net) Requests() []Request {
 	n.mu.Lock()
 	defer n.mu.Unlock()

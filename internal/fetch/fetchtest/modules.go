@@ -115,7 +115,7 @@ func (g *Git) Add(name string, commits ...map[string]string) {
 	g.Run(work, "clone", "--quiet", "--bare", work, filepath.Join(g.Dir, name+".git"))
 }
 
-// Run calls git in a directory, without the configuration of whoever runs the test.
+// Run calls git in a directory, without the configuration of the test's user.
 func (g *Git) Run(dir string, args ...string) string {
 	g.t.Helper()
 	command := exec.Command("git", append([]string{"-c", "user.name=Test", "-c", "user.email=test@example.com", "-c",

@@ -37,9 +37,9 @@ var Platforms = []string{"linux_amd64", "linux_arm64", "darwin_arm64", "darwin_a
 // Registry offers providers as registries do, signed with a key of its own.
 type Registry struct {
 	Key *Key
-	// Trust is the signature of the key by somebody else, in armor.
+	// Trust is the signature of the key by another key, in armor.
 	Trust string
-	// Warnings are told with every list of versions.
+	// Warnings are a part of every list of versions.
 	Warnings []string
 	// Unsigned leaves the key out.
 	Unsigned bool
@@ -232,7 +232,7 @@ func (r *Registry) download(w http.ResponseWriter, q *http.Request, source, vers
 	JSON(w, r.Describe(release, platform))
 }
 
-// Describe returns what the registry says of a package, for tests that change it.
+// Describe returns the registry's document about a package, for tests that change it.
 func (r *Registry) Describe(release Release, platform string) map[string]any {
 	name, content := r.archive(release, platform)
 	system, arch, _ := strings.Cut(platform, "_")

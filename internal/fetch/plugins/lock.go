@@ -20,10 +20,10 @@ type LockOptions struct {
 	Locked    lockfile.File
 	Sources   Sources
 	Platforms []packages.Platform
-	// Cache is a folder whose packages need not be fetched, and into which those that are fetched are put as far as
-	// they are for this platform; its Dir is "" when there is none.
+	// Cache is a folder whose packages need not be fetched. Fetched packages for this platform are added to it. Its Dir
+	// is "" if there is none.
 	Cache packages.Folder
-	// Progress is called before and after each package is fetched, by one goroutine at a time; nil for nobody.
+	// Progress is called before and after each package is fetched, by one goroutine at a time; may be nil.
 	Progress func(Fetching)
 }
 

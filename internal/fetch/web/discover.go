@@ -16,7 +16,7 @@ import (
 // discoveryPath is where a host announces its services, as an object from their names to addresses.
 const discoveryPath = "/.well-known/terraform.json"
 
-// maxDiscovery bounds an announcement: real ones have some hundred bytes.
+// maxDiscovery limits an announcement: real ones have some hundred bytes.
 const maxDiscovery = 1 << 20
 
 // NoServiceError means that a host can be reached, but does not have a service.

@@ -64,7 +64,7 @@ func (r *request) written(a *answer, diags diag.List, rt *provider.ResourceType,
 	switch {
 	case diags.HasErrors() && (state == nil || a.gone()):
 		if action == "create" && a.started && !a.failed {
-			resp.State = cty.NilVal // nobody knows what became of it
+			resp.State = cty.NilVal // its fate is unknown
 		}
 		return resp
 	case a.gone():
@@ -125,9 +125,9 @@ func (r *request) deleted(a *answer, diags diag.List, rt *provider.ResourceType,
 	return resp
 }
 
-// Answered returns the response to a call of Apply whose program ended when nobody listened any more. In the planned
-// value of the request null may stand for unknown, so that null promises nothing. A program that nobody saw end has
-// succeeded when its answer is whole and says so; a state of cty.NilVal means that nobody knows what it did.
+// Answered returns the response to a call of Apply whose program ended after its caller. In the planned value of the
+// request, null may mean unknown, so null promises nothing. A program whose end was not seen has succeeded if its
+// answer is complete and says so; a state of cty.NilVal means that the result is unknown.
 func (h *handler) Answered(ctx context.Context, req provider.ApplyRequest,
 	found *program.Spooled) provider.ApplyResponse {
 	unknown := provider.ApplyResponse{State: cty.NilVal}

@@ -6,13 +6,13 @@ import (
 	"time"
 )
 
-// Caller carries calls to a program and its answers back. There is one implementation for each mode of a manifest.
+// Caller sends calls to a program and returns its answers. There is one implementation for each mode of a manifest.
 // Calls may be made concurrently; the handler keeps to the manifest's concurrency.
 //
-// An error means that the call did not finish. Without an answer beside it nothing was run; with one the
-// program was, so that it may have changed something, and the answer holds what it said until then. A program that
-// ended with a failure has answered; see Answer.Failure. Errors of a type of this package or of package program are
-// explained to the user, with advice; any other one is shown as it is.
+// An error means that the call did not finish. Without an answer, no program has run; with one, a program has run and
+// may have changed something, and the answer holds its output until then. A program that ended with a failure has
+// answered; see Answer.Failure. Errors of a type of this package or of package program are explained to the user, with
+// advice; any other one is shown as it is.
 type Caller interface {
 	Call(ctx context.Context, c Call) (*Answer, error)
 	// Prepare installs what the program needs, and reports progress. It is called before every call, whose time limit
@@ -35,8 +35,7 @@ type Call struct {
 	Intent string
 	// Record is stored beside an answer that outlives this process; may be nil.
 	Record func() []byte
-	// Line gets each line that the program writes to standard error, and Progress what it tells of its progress
-	// otherwise. Neither is nil.
+	// Line gets each line of the program's standard error, and Progress other reports of progress. Neither is nil.
 	Line     func(line string)
 	Progress func(message string, fraction float64)
 }
@@ -61,7 +60,7 @@ type Failure struct {
 	Message string
 	// Advice says what the author can do about a failure of this kind; may be empty.
 	Advice string
-	// Killed is set when the program had no say in it, so that nobody knows how far it came.
+	// Killed is set if the program was killed, so that its result is unknown.
 	Killed bool
 	// Temporary is set when the program asks to try again.
 	Temporary bool

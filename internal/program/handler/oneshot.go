@@ -28,14 +28,14 @@ type Surroundings struct {
 	Dir string
 	// Cache is a folder that programs may keep things in; empty means one below the user's cache folder.
 	Cache string
-	// Grace is the time that a program has to end once it is told to; 0 means 10 s.
+	// Grace is the time that a program has to end after a signal; 0 means 10 s.
 	Grace time.Duration
 	// Spool returns the folder in which answers of calls that change something survive the death of this process; nil,
 	// or an empty name, means that they do not.
 	Spool func() string
 	// Patience is the time that a program has to begin a session; 0 means a minute.
 	Patience time.Duration
-	// Host is who programs of sessions are told starts them, such as "tombolo/1.15.9"; empty means tombolo.
+	// Host is the name of the host for programs of sessions, such as "tombolo/1.15.9"; empty means tombolo.
 	Host string
 }
 
@@ -203,8 +203,7 @@ func newStart(m *manifest.Manifest, s Surroundings, command manifest.Command, me
 	env = append(program.Environ(env), fmt.Sprintf("TOMBOLO_PROTOCOL=%d", manifest.Protocol), "TOMBOLO_PROVIDER_DIR="+
 		m.Dir, "PYTHONUTF8=1")
 	if err != nil {
-		// Most programs keep nothing, and services often have no HOME. Python must not write beside the program all the
-		// same.
+		// Most programs store nothing, and services often have no HOME. Python must still not write beside the program.
 		return Start{Argv: argv, Env: append(env, "PYTHONDONTWRITEBYTECODE=1")}, nil
 	}
 	return Start{Argv: argv, Cache: cache, Env: append(env, "TOMBOLO_CACHE_DIR="+cache, "PYTHONPYCACHEPREFIX="+

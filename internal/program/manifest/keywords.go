@@ -13,8 +13,8 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/program/strictjson"
 )
 
-// about is which keywords say something of values of one kind only. Values of all other kinds satisfy them, whatever
-// they are, so that such a keyword beside another type checks nothing.
+// about holds the keywords that apply to values of one kind only. Values of all other kinds satisfy them, so such a
+// keyword with another type checks nothing.
 var about = map[string][]string{
 	"string": {"minLength", "maxLength", "pattern", "format", "contentEncoding", "contentMediaType", "contentSchema"},
 	"number": {"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"},

@@ -1,5 +1,4 @@
-// Package manifest reads tombolo-provider.json: what a program that is a provider tells of itself without being
-// started.
+// Package manifest reads tombolo-provider.json: the description of a program provider, for use without starting it.
 //
 // A manifest names the command to run on each operating system, and describes the types of the provider in the words of
 // `providers schema -json` together with some of our own (docs/program-protocol.md lists them all). Read finds all
@@ -122,7 +121,7 @@ type typeName struct {
 type Type struct {
 	Implements []string
 	Timeouts   map[string]time.Duration
-	// Import is the attribute that takes the id of an import; "" when there is none.
+	// Import is the attribute that gets the ID of an import; "" for none.
 	Import string
 	Retry  Retry
 	// Cache is how long an answer of a data source is used again; 0: not at all.
@@ -152,7 +151,7 @@ type Words struct {
 
 var noWords Words
 
-// Words returns what our words say of an attribute of the schema; never nil.
+// Words returns our keywords for an attribute of the schema; never nil.
 func (m *Manifest) Words(a *provider.Attribute) *Words {
 	if w := m.words[a]; w != nil {
 		return w
@@ -160,7 +159,7 @@ func (m *Manifest) Words(a *provider.Attribute) *Words {
 	return &noWords
 }
 
-// Type returns what our words say of a type; nil when there is no such type.
+// Type returns our keywords for a type; nil if there is no such type.
 func (m *Manifest) Type(kind provider.ResourceKind, name string) *Type {
 	return m.types[typeName{kind, name}]
 }
@@ -181,7 +180,7 @@ func (m *Manifest) WithSchema(src []byte) (*Manifest, diag.List) {
 	return &out, r.diags
 }
 
-// maxSize bounds what is read of a file.
+// maxSize limits the size of a file.
 const maxSize = 16 << 20
 
 // Load reads the manifest of the provider in a folder.

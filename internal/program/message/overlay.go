@@ -75,7 +75,7 @@ func (d *decoder) expects(given *strictjson.Value, kind strictjson.Kind) bool {
 	return given.Kind == kind
 }
 
-// whole returns what can be said of a value as a whole: that it is unknown, null, or as it was.
+// whole returns a value that is unknown, null or unchanged as a whole.
 func (d *decoder) whole(ty cty.Type, base cty.Value, given, unknown *strictjson.Value) (cty.Value, bool) {
 	switch {
 	case unknown != nil && unknown.Kind == strictjson.Bool && unknown.True:
@@ -124,7 +124,7 @@ func (d *decoder) object(attrs map[string]*provider.Attribute, blocks map[string
 	return cty.ObjectVal(vals)
 }
 
-// eachName visits the members of an object and of the tree beside it.
+// eachName visits the members of an object and of its tree of unknown values.
 func (d *decoder) eachName(given, unknown *strictjson.Value, visit func(name string, given,
 	unknown *strictjson.Value)) {
 	trees := map[string]*strictjson.Value{}
@@ -210,7 +210,7 @@ func (d *decoder) value(ty cty.Type, base cty.Value, given, unknown *strictjson.
 		return d.number(base, given)
 	case ty == cty.String && given.Kind == strictjson.Number:
 		d.expects(given, strictjson.String)
-		return cty.StringVal(given.Text) // what was meant is plain all the same: an id, most often
+		return cty.StringVal(given.Text) // the meaning is still clear: usually an ID
 	case ty == cty.String && d.expects(given, strictjson.String):
 		return cty.StringVal(given.Text)
 	case ty == cty.Bool && d.expects(given, strictjson.Bool):
