@@ -21,7 +21,7 @@ type Listed struct {
 	DisplayName     string
 	Identity        cty.Value
 	IdentityVersion int64
-	// Object is the whole object; its value is cty.NilVal where nobody asked for it.
+	// Object is the whole object; its value is cty.NilVal if it was not requested.
 	Object Value
 	// Generated are a resource block for the object and an import block that takes it over; empty unless they were
 	// asked for.

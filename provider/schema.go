@@ -135,7 +135,7 @@ type Attribute struct {
 	DeprecationMessage string
 }
 
-// NestedObject describes an attribute whose value is made of objects with attributes of their own.
+// NestedObject describes an attribute whose value consists of objects with attributes of their own.
 type NestedObject struct {
 	Nesting    Nesting
 	Attributes map[string]*Attribute
@@ -208,7 +208,7 @@ func (a *Attribute) ImpliedType() cty.Type {
 	return a.Type
 }
 
-// ConfigType is the type that a configuration has to give: nested objects may leave out what is not required.
+// ConfigType returns the type of a configuration: nested objects may leave out attributes that are not required.
 func (a *Attribute) ConfigType() cty.Type {
 	if a.Nested == nil {
 		return a.Type

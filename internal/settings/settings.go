@@ -54,12 +54,12 @@ type Settings struct {
 	DevOverrides map[addr.Provider]string
 	// ProgramProviders are folders with providers that are programs, which are used straight from there.
 	ProgramProviders map[addr.Provider]string
-	// PlanPrograms are the only programs that run where nothing is to be changed; nil allows all.
+	// PlanPrograms selects the programs that may run during a plan; nil allows all.
 	PlanPrograms *PlanPrograms
 	// Encryption is the text of encryption settings, below those of configurations; EncryptionFile is where it stands.
 	Encryption, EncryptionFile string
-	// Installation are the methods of installing providers, in the order of the file; Explicit tells that there was a
-	// provider_installation block at all. Without one, the implied local mirrors and then the registries are meant.
+	// Installation holds the methods of installing providers, in the order of the file; Explicit reports that there was
+	// a provider_installation block. Without one, the implied local mirrors and then the registries are used.
 	Installation []Method
 	Explicit     bool
 }
@@ -89,7 +89,7 @@ type Method struct {
 	Exclude  []Pattern
 }
 
-// Covers reports whether the method is meant for a provider: included (or nothing is said) and not excluded.
+// Covers reports whether the method is meant for a provider: included (or include is not set) and not excluded.
 func (m Method) Covers(p addr.Provider) bool {
 	matches := func(pattern Pattern) bool { return pattern.Matches(p) }
 	return (len(m.Include) == 0 || slices.ContainsFunc(m.Include, matches)) && !slices.ContainsFunc(m.Exclude, matches)
@@ -156,7 +156,7 @@ func (p Pattern) Matches(a addr.Provider) bool {
 // Environment is the part of the process that Load reads.
 type Environment struct {
 	Getenv func(string) string
-	// Home is the home directory; "" when there is none.
+	// Home is the home directory; "" if there is none.
 	Home string
 	// OS is the operating system, as Go names it: windows and darwin have places of their own.
 	OS string
@@ -291,10 +291,10 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// maxSize bounds what is read of a file.
+// maxSize limits the size of a file.
 const maxSize = 4 << 20
 
-// HelperDirs returns the folders in which a credentials helper is looked for.
+// HelperDirs returns the folders in which a credentials helper is searched.
 func (env Environment) HelperDirs() []string {
 	dir := filepath.Join(env.Home, ".terraform.d", "plugins")
 	switch {
@@ -306,8 +306,8 @@ func (env Environment) HelperDirs() []string {
 	return []string{dir, filepath.Join(dir, env.OS+"_"+runtime.GOARCH)}
 }
 
-// ImpliedMirrors returns the folders in which providers are looked for when nothing is said about installation, in
-// their order. They need not exist.
+// ImpliedMirrors returns the default folders of providers, without installation settings, in their order. They need not
+// exist.
 func (env Environment) ImpliedMirrors(fl flavor.Flavor) []string {
 	list := []string{filepath.Join(env.Dir, "terraform.d", "plugins")}
 	if env.Home != "" {

@@ -28,9 +28,9 @@ func (s *session) numbered(st *state.State) *state.State {
 	return &c
 }
 
-// write makes the state file hold this state, in the steps that the package doc lists. All records of the journal up to
-// covers are in the state. After an error the old content, the new one, or a note to repair it from the image stands
-// there, and nothing new may begin in this session.
+// write writes this state to the state file, in the steps that the package doc lists. All records of the journal up to
+// covers are in the state. After an error the file holds the old content, the new one, or a note to repair it from the
+// image, and no operation may begin in this session.
 func (s *session) write(st *state.State, covers uint64) (err error) {
 	defer func() {
 		if err != nil {
@@ -68,7 +68,8 @@ func (s *session) write(st *state.State, covers uint64) (err error) {
 	if err := s.wal.Wait(s.wal.Append(journal.KindCheckpoint, payload)); err != nil {
 		return err
 	}
-	// From here on the journal may not be in the file that readers look at (it was given up, and goes on elsewhere).
+	// From here on the journal may be in another file than the one that readers read (it was given up, and continues
+	// elsewhere).
 	if err := s.wal.Broken(); err != nil {
 		return err
 	}
@@ -203,7 +204,7 @@ func lineageOf(s *state.State) string {
 	return s.Lineage
 }
 
-// copyFrom copies what stands behind an offset, to the same place.
+// copyFrom copies the bytes after an offset, to the same place.
 func copyFrom(to, from File, off int64) (int64, error) {
 	info, err := from.Stat()
 	if err != nil {

@@ -28,8 +28,8 @@ type workspace struct {
 // Name implements state.Workspace.
 func (w *workspace) Name() string { return w.name }
 
-// Answers returns the folder beside the journal where programs store their answers, so that the answers outlive the
-// process that asked.
+// Answers returns the folder beside the journal where programs store their answers, so that the answers outlive this
+// process.
 func (w *workspace) Answers() string { return Answers(w.p.out+".answers", w.o.Cipher) }
 
 // Lock implements state.Workspace.
@@ -64,7 +64,7 @@ func (w *workspace) Lock(ctx context.Context, req state.LockRequest) (_ state.Se
 	if err := s.load(ctx); err != nil {
 		return nil, w.lockError(err)
 	}
-	if w.p.backupNamed { // who names a place for it hears at once that it is none
+	if w.p.backupNamed { // an invalid place for it is reported at once
 		if err := s.prepareBackup(); err != nil {
 			return nil, err
 		}
@@ -106,7 +106,7 @@ func (w *workspace) makeDir() error {
 	return nil
 }
 
-// lockState opens and locks the state file, which is made when there is none.
+// lockState opens and locks the state file, and creates it if necessary.
 func (w *workspace) lockState() (f File, created bool, err error) {
 	for range 100 {
 		f, err := openLocked(w.o.Files, w.p.out, os.O_RDWR, 0, false)

@@ -164,7 +164,7 @@ func (b boundBody) iteratorsIn(block *hcl.Block) []string {
 		return b.iterators
 	}
 	name := block.Labels[0]
-	// What is wrong with the block is said by whoever expands it.
+	// The expansion reports the problems of the block.
 	content, _, _ := block.Body.PartialContent(&hcl.BodySchema{Attributes: []hcl.AttributeSchema{{Name: "iterator"}}})
 	if a := content.Attributes["iterator"]; a != nil {
 		if keyword := hcl.ExprAsKeyword(a.Expr); keyword != "" {
@@ -174,8 +174,8 @@ func (b boundBody) iteratorsIn(block *hcl.Block) []string {
 	return append(slices.Clone(b.iterators), name)
 }
 
-// boundExpression is an expression that takes variables and runs from the file. The iterators of dynamic blocks are
-// those of whoever evaluates it; nothing else of the module can be referred to.
+// boundExpression is an expression that takes variables and runs from the file. The iterators of dynamic blocks come
+// from the evaluation; it cannot refer to anything else of the module.
 type boundExpression struct {
 	hcl.Expression
 	run       *fileRun

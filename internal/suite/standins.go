@@ -18,7 +18,7 @@ type standIns struct {
 	// overrides are those of the run, then those of the file: the first that fits counts.
 	overrides []*testfile.Override
 	mocks     map[addr.AbsProviderConfig]*testfile.Mock
-	// origins are of the state that the run works on; before is what was made up when the run began.
+	// origins belongs to the state that the run works on; before holds the mocks' objects when the run began.
 	origins *origins
 	before  map[addr.AbsResourceInstance]bool
 }

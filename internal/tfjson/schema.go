@@ -20,7 +20,7 @@ func ProviderSchemas(w io.Writer, schemas Schemas) error {
 	return s.end()
 }
 
-// ProviderSchema writes what is said there of one provider.
+// ProviderSchema writes the part of one provider.
 func ProviderSchema(w io.Writer, p *provider.Schema) error {
 	s := newStream(w)
 	s.providerSchema(p)

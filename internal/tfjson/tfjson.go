@@ -7,7 +7,7 @@
 //
 // Documents are written as they are made: memory does not grow with the number of objects, and the cost is a sum over
 // them. They hold sensitive values in clear beside maps that say which ones they are, because that is their definition;
-// whoever calls this package has been asked for the document by name. Only diagnostics never hold them.
+// the user has requested the document. Only diagnostics never hold them.
 //
 // The package knows nothing of files or commands, and starts no goroutines.
 package tfjson

@@ -58,7 +58,7 @@ func bounded(list diag.List, apart func(*diag.Diagnostic) bool) diag.List {
 	return out
 }
 
-// placeOf returns in a few words where a problem is; "" when nobody knows.
+// placeOf returns in a few words where a problem is; "" if it is not known.
 func placeOf(d *diag.Diagnostic) string {
 	switch {
 	case d.Address != "":

@@ -8,8 +8,8 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/tfjson"
 )
 
-// Diagnostics returns problems as text, in their order: each begins with an empty line, or stands in a frame when the
-// options ask for colour. Warnings with the same summary are shown once, and counted.
+// Diagnostics returns problems as text, in their order: each begins with an empty line, or is framed if the options
+// select colour. Warnings with the same summary are shown once, and counted.
 func Diagnostics(o Options, list diag.List) string {
 	var b strings.Builder
 	w := diagnosticWriter{style: style{o.Color}, width: o.width()}
@@ -164,7 +164,7 @@ func similar(n int, what string) string {
 	return fmt.Sprintf("(and %d more similar %ss elsewhere)", n, what)
 }
 
-// place returns where the problem is, with the lines of source and what the operands were.
+// place returns the place of the problem, with the lines of source and the values of the operands.
 func (w diagnosticWriter) place(d tfjson.Diagnostic) string {
 	var b strings.Builder
 	if d.Address != "" {
@@ -195,7 +195,7 @@ func (w diagnosticWriter) place(d tfjson.Diagnostic) string {
 // Limits of an excerpt. A generated file may be a single line of megabytes.
 const (
 	longestLine = 1000 // bytes
-	lineMargin  = 200  // what is left on either side of the subject in a longer line
+	lineMargin  = 200  // the context on either side of the subject in a longer line
 	mostLines   = 200
 )
 

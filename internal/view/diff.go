@@ -51,7 +51,7 @@ type node struct {
 	// was is the value that an unknown or retyped value replaces, is the new value of a retyped one.
 	was, is *node
 
-	// ofNested and ofObjects tell what the elements of a collection are.
+	// ofNested and ofObjects report the kind of the elements of a collection.
 	ofNested, ofObjects bool
 	// exposure means that a secret becomes one (+1) or stops being one (-1) and unchanged that nothing else happens to
 	// it.
@@ -265,9 +265,8 @@ func shape(v cty.Value) kind {
 	return scalar
 }
 
-// compareDynamic compares values without a schema: by what they look like in JSON, where lists, sets and tuples are one
-// thing, and maps and objects another. Here a null is a value, and what made a replacement necessary is only known of
-// the whole.
+// compareDynamic compares values without a schema: by their JSON form, where lists, sets and tuples are one kind, and
+// maps and objects another. Here a null is a value, and the reason of a replacement is only known for the whole.
 func compareDynamic(s sides) *node {
 	s.replace = nil
 	var is kind

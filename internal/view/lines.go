@@ -61,7 +61,8 @@ func (l *lines) write(level, message, kind, name string, payload any, more ...an
 	_, _ = l.o.Out.Write(b)
 }
 
-// escapeUnsafe escapes what a terminal might obey and JSON leaves as it is. All of it stands inside of strings.
+// escapeUnsafe escapes characters that a terminal might obey and JSON leaves as they are. All of them are inside of
+// strings.
 func escapeUnsafe(b []byte) []byte {
 	if bytes.IndexFunc(b, func(r rune) bool { return r >= 0x7f && unsafeRune(r) }) < 0 {
 		return b

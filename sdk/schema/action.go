@@ -17,8 +17,7 @@ type Action struct {
 	// Plan checks whether the action could be invoked, and changes nothing. Values may not be known yet: see GetKnown.
 	// It may be nil.
 	Plan ActionFunc
-	// Invoke performs the action. Nobody knows afterwards what it did, so that it should not matter if it is performed
-	// once more.
+	// Invoke performs the action. Its effect is not recorded, so performing it again should do no harm.
 	Invoke ActionFunc
 
 	DeprecationMessage string
@@ -85,7 +84,7 @@ func (s *server) callAction(ctx context.Context, t *actionType, what string, f A
 	return dropped(d.mistakes, diags)
 }
 
-// PlanAction asks whether an action could be invoked.
+// PlanAction checks whether an action can be invoked.
 func (s *server) PlanAction(ctx context.Context, req provider.PlanActionRequest) provider.PlanActionResponse {
 	t := s.actions[req.Type]
 	if t == nil {

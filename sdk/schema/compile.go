@@ -62,7 +62,7 @@ const (
 	timeoutsField = "timeouts"
 )
 
-// compile prepares a resource for use. It takes any description: what is wrong with one is InternalValidate's business.
+// compile prepares a resource for use. It takes any description: InternalValidate reports its problems.
 func compile(name string, r *Resource, k kind) *resourceType {
 	c := compiler{fields: map[*provider.Attribute]*field{}}
 	o := c.object(r.SchemaMap(), false)
@@ -126,7 +126,7 @@ func (c *compiler) add(o *object, f *field) {
 	case s.Required && s.MinItems == 0:
 		nb.MinItems = 1
 	case !s.Required:
-		nb.MinItems = 0 // where there are none, none are too few
+		nb.MinItems = 0 // without any, none are too few
 	}
 	o.block.Blocks[f.name] = nb
 }
@@ -202,7 +202,7 @@ func (c *compiler) collection(f *field, insideAttr bool) {
 	}
 }
 
-// timeouts adds the block in which users say how long operations may take.
+// timeouts adds the block with the time limits of operations.
 func (c *compiler) timeouts(o *object, t *ResourceTimeout) {
 	all := t.all()
 	maps.DeleteFunc(all, func(_ string, d *time.Duration) bool { return d == nil })

@@ -87,7 +87,7 @@ func (d *ResourceDiff) ForceNew(key string) error {
 	return nil
 }
 
-// Clear takes back what SetNew, SetNewComputed and ForceNew said of an attribute.
+// Clear undoes SetNew, SetNewComputed and ForceNew for an attribute.
 func (d *ResourceDiff) Clear(key string) error {
 	if _, err := d.object.find(key, d.current); err != nil {
 		return d.record(fmt.Errorf("clear %q: %w", key, err))

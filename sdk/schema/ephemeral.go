@@ -36,13 +36,13 @@ type EphemeralData struct {
 	renewAt time.Time
 }
 
-// Private returns what an earlier callback left with SetPrivate.
+// Private returns the data that an earlier callback stored with SetPrivate.
 func (d *EphemeralData) Private() []byte { return d.private }
 
 // SetPrivate leaves data for Renew and Close. It is not stored either.
 func (d *EphemeralData) SetPrivate(private []byte) { d.private = private }
 
-// SetRenewAt asks for a call of Renew at a time.
+// SetRenewAt requests a call of Renew at a time.
 func (d *EphemeralData) SetRenewAt(at time.Time) { d.renewAt = at }
 
 type ephemeralType struct {

@@ -25,8 +25,8 @@ type ListResource struct {
 	Description        string
 }
 
-// ListFunc is the callback of a ListResource. It makes an object with ListData.Object for each that it finds, gives it
-// an id and what an identity needs, and hands it to ListData.Found, until that says that there are enough.
+// ListFunc is the callback of a ListResource. For each found object it calls ListData.Object, sets the ID and the
+// attributes of the identity, and passes it to ListData.Found, until that reports that there are enough.
 type ListFunc func(ctx context.Context, d *ListData, meta interface{}) diag.List
 
 // ListData is a search in the hands of a callback. Get and the other methods read the block config.

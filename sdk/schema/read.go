@@ -13,7 +13,7 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// Read asks Exists and then Read what became of an object.
+// Read calls Exists and then Read for the current object.
 func (s *server) Read(ctx context.Context, req provider.ReadRequest) provider.ReadResponse {
 	t := s.managed[req.Type]
 	if t == nil {

@@ -25,17 +25,17 @@ type Resource struct {
 	// Create creates a new object: there is no id yet, and it calls SetId as soon as there is something that must not
 	// be lost. Without an id nothing is stored; that is a mistake unless there is an error, too.
 	Create CreateFunc
-	// Read sets what the object is like now, and changes nothing. There is an id; SetId("") says that the object is
-	// gone. It also completes what an import has found, of which nothing but the id may be known.
+	// Read sets the current attributes of the object, and changes nothing. There is an ID; SetId("") means that the
+	// object is gone. It also completes imported objects, of which only the ID may be known.
 	Read ReadFunc
-	// Update changes an object. There is an id, and no change of what is ForceNew. After an error, what was to be
-	// changed counts as done, except for what the callback set otherwise or, in partial mode (ResourceData.Partial),
+	// Update changes an object. There is an ID, and no ForceNew attribute changes. After an error, the planned changes
+	// count as made, except for attributes that the callback set otherwise or, in partial mode (ResourceData.Partial),
 	// did not name. Without Update every change replaces the object.
 	Update UpdateFunc
 	// Delete removes the object. There is an id; SetId("") is not needed. After an error the object stays in the state.
 	Delete DeleteFunc
-	// Exists is asked before Read, which can then rely on it: false says that the object is gone, as SetId("") does in
-	// Read.
+	// Exists is called before Read, which can then rely on it: false means that the object is gone, as SetId("") does
+	// in Read.
 	Exists ExistsFunc
 
 	// The same with a context, which ends when the user interrupts or the time is over, and diagnostics.
@@ -81,7 +81,7 @@ type ValidateResourceConfigFuncRequest struct {
 	RawConfig                  cty.Value
 }
 
-// ValidateResourceConfigFuncResponse takes what a check finds.
+// ValidateResourceConfigFuncResponse collects the problems that a check finds.
 type ValidateResourceConfigFuncResponse struct{ Diagnostics diag.List }
 
 // ResourceImporter finds existing objects. The callback gets data with the id that the user gave, and returns the data
@@ -151,7 +151,7 @@ func DefaultTimeout(d interface{}) *time.Duration {
 	return &t
 }
 
-// otherwise is how long an operation may take of which nothing is said.
+// otherwise is the default time limit of an operation.
 const otherwise = 20 * time.Minute
 
 func (t *ResourceTimeout) all() map[string]*time.Duration {
@@ -171,7 +171,7 @@ func plain(f func(*ResourceData, interface{}) error) operation {
 	return func(_ context.Context, d *ResourceData, meta interface{}) diag.List { return diag.FromErr(f(d, meta)) }
 }
 
-// SchemaMap returns what the resource is made of.
+// SchemaMap returns the schema of the resource.
 func (r *Resource) SchemaMap() map[string]*Schema {
 	if r.SchemaFunc != nil {
 		return r.SchemaFunc()
@@ -264,7 +264,8 @@ func Noop(*ResourceData, interface{}) error { return nil }
 // NoopContext is Noop for the callbacks with a context.
 func NoopContext(context.Context, *ResourceData, interface{}) diag.List { return nil }
 
-// RemoveFromState is a Delete of what cannot be deleted: the object is forgotten, as after every Delete that ends well.
+// RemoveFromState is a Delete for objects that cannot be deleted: the object is removed from the state, as after every
+// Delete that ends well.
 func RemoveFromState(d *ResourceData, _ interface{}) error {
 	d.SetId("")
 	return nil

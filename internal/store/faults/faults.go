@@ -78,7 +78,7 @@ type Files struct {
 	reserved map[string]int64 // up to where files have space of their own
 }
 
-// Wrap puts a plan around files.
+// Wrap applies a plan of faults to files.
 func Wrap(inner store.Files, plan Plan) *Files { return &Files{inner: inner, plan: plan} }
 
 // FromEnv wraps files as TOMBOLO_FAULT says; empty leaves them as they are.

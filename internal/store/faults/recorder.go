@@ -195,8 +195,8 @@ func (r *Recorder) Uncertain(n int) (all []int) {
 // Change returns one change.
 func (r *Recorder) Change(i int) Change { return r.log[i] }
 
-// Disk builds what is found after a power loss behind the first n changes, when the uncertain ones had these fates
-// (Kept by default).
+// Disk builds the content after a power loss after the first n changes, where the uncertain ones have these fates (Kept
+// by default).
 func (r *Recorder) Disk(n int, fates map[int]Fate) *mem.FS {
 	disk := r.start.Clone()
 	names, data := map[string]int{}, map[int][]byte{}

@@ -17,7 +17,7 @@ import (
 // What the program says is shown without what is secret: the values of the argument secrets, and contents of states and
 // journals, which travel in base64.
 
-// minSecret is the length from which on a secret is looked for. Shorter ones are found everywhere, and tell nothing.
+// minSecret is the minimum length of a secret to search for. Shorter ones are found everywhere.
 const minSecret = 4
 
 // mostText limits how much of a program's text is shown.

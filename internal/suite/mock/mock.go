@@ -53,7 +53,7 @@ func (s schemaOnly) CallFunction(ctx context.Context, name string, args []cty.Va
 
 // Object answers for one object, or for all of a type.
 type Object struct {
-	schemaOnly // answers what needs no object
+	schemaOnly // serves calls without an object
 	Type       *provider.ResourceType
 	Values     Values
 	// Random returns a text that is unlikely to be given twice.
@@ -65,7 +65,7 @@ func NewObject(real provider.Provider, rt *provider.ResourceType, values Values,
 	return &Object{schemaOnly: schemaOnly{real: real}, Type: rt, Values: values, Random: random}
 }
 
-// UpgradeState reads the object as it was stored: there is nobody who would know how an older schema was meant.
+// UpgradeState reads the object as it was stored: a mock does not know older schemas.
 func (o *Object) UpgradeState(_ context.Context, req provider.UpgradeStateRequest) provider.UpgradeStateResponse {
 	return provider.DecodeStored(o.Type, req)
 }
@@ -125,7 +125,7 @@ func (o *Object) filler() *filler { return &filler{random: o.Random} }
 
 // Provider answers for all objects of a provider configuration.
 type Provider struct {
-	// the real one, which nobody has configured: it checks configurations and calls functions
+	// the real one, which is not configured: it checks configurations and calls functions
 	schemaOnly
 	Schemas         *provider.Schema // of the real one
 	Resources, Data map[string]Values
@@ -223,7 +223,7 @@ func (p *Provider) Import(_ context.Context, req provider.ImportRequest) provide
 		"real provider.")}
 }
 
-// OpenEphemeral refuses: what an ephemeral object is cannot be made up.
+// OpenEphemeral refuses: an ephemeral object cannot be generated.
 func (p *Provider) OpenEphemeral(_ context.Context, req provider.OpenEphemeralRequest) provider.OpenEphemeralResponse {
 	return provider.OpenEphemeralResponse{Diagnostics: diag.List{}.Errorf(nil, "Called OpenEphemeralResource on a mock",
 		"The provider of the ephemeral resource type %q is mocked, and mocks have no ephemeral objects. Override its "+

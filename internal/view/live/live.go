@@ -78,7 +78,7 @@ type Display struct {
 	total  int
 	began  time.Time
 	status string
-	log    strings.Builder // what is to be printed above with the next frame
+	log    strings.Builder // text to print above with the next frame
 	shown  []string        // the lines of the last frame
 	quit   chan struct{}
 	ended  chan struct{}
@@ -137,7 +137,7 @@ func (d *Display) Say(key, line string) {
 	}
 }
 
-// End removes a task and prints a text, which may be empty, above what is left.
+// End removes a task and prints a text, which may be empty, above the others.
 func (d *Display) End(key, text string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -162,8 +162,8 @@ func (d *Display) Print(text string) {
 	}
 }
 
-// Aside takes the display from the screen, runs write, which may write to the terminal in its own ways, and lets the
-// next frame draw again what is in flight.
+// Aside removes the display from the screen and runs write, which may write to the terminal in its own ways. The next
+// frame draws the display again.
 func (d *Display) Aside(write func()) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -201,7 +201,7 @@ func (d *Display) loop(quit, ended chan struct{}) {
 	}
 }
 
-// frame draws what is to be seen now. The caller holds the mutex.
+// frame draws the current display. The caller holds the mutex.
 func (d *Display) frame() { d.draw(d.lines()) }
 
 // lines returns the lines to show: the tasks that have run longest, how many more there are, and the counts.

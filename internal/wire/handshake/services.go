@@ -69,7 +69,7 @@ type chunk struct {
 }
 
 // takeOutput replaces os.Stdout and os.Stderr by pipes. They stay there, and are read as long as the process lives, so
-// that nobody who writes has to wait for long.
+// that writers never block for long.
 func takeOutput() (*output, error) {
 	o := &output{chunks: make(chan chunk), over: make(chan struct{})}
 	o.end = sync.OnceFunc(func() { close(o.over) })

@@ -40,7 +40,7 @@ func All(funcs ...schema.CustomizeDiffFunc) schema.CustomizeDiffFunc {
 	}
 }
 
-// Sequence calls functions up to the first that gives an error.
+// Sequence calls functions up to the first that returns an error.
 func Sequence(funcs ...schema.CustomizeDiffFunc) schema.CustomizeDiffFunc {
 	return func(ctx context.Context, d *schema.ResourceDiff, meta interface{}) error {
 		for _, f := range funcs {

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// StateRefreshFunc asks for the state of something. A nil result says that there is no such thing.
+// StateRefreshFunc returns the state of something. A nil result means that it does not exist.
 type StateRefreshFunc func() (result interface{}, state string, err error)
 
 // StateChangeConf describes the state to wait for.
@@ -66,7 +66,7 @@ func (c *StateChangeConf) WaitForStateContext(ctx context.Context) (interface{},
 	}
 }
 
-// between returns the pause that takes the place of the one that doubling gives.
+// between returns the pause that replaces the doubled one.
 func (c *StateChangeConf) between(step time.Duration) time.Duration {
 	if c.PollInterval > 0 && c.PollInterval < longestPoll {
 		return c.PollInterval

@@ -129,7 +129,7 @@ func (r *runner) perform(ctx context.Context, s Step) error {
 	return s.Check(st)
 }
 
-// expectError compares what happened with what was to happen.
+// expectError compares the error of a step with the expected one.
 func expectError(pattern string, err error) error {
 	var f *failed
 	switch {
@@ -149,7 +149,7 @@ func expectError(pattern string, err error) error {
 // oneLine replaces each run of white space with one blank: line breaks depend on the engine.
 func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
 
-// act does what the step is about.
+// act performs the step.
 func (r *runner) act(ctx context.Context, s Step) error {
 	if s.Import != nil {
 		return r.reimport(ctx, *s.Import)
@@ -211,7 +211,7 @@ func (r *runner) plan(ctx context.Context, m mode) (*planned, error) {
 	return p, nil
 }
 
-// expectPlan compares a plan with what the step says of it.
+// expectPlan compares a plan with the step's expectations.
 func (s *Step) expectPlan(p *Plan) error {
 	var errs []error
 	if s.EmptyPlan && !p.isEmpty() {

@@ -15,7 +15,7 @@ import (
 // ErrNetwork is the error of calls whose outcome is unknown.
 var ErrNetwork = errors.New("the connection was reset")
 
-// Network decides what becomes of calls. Methods may be called concurrently.
+// Network decides the fate of calls. Methods may be called concurrently.
 type Network struct {
 	// Before is called before each call, one at a time, when it is set: what others do at that very moment.
 	Before func()
