@@ -17,14 +17,13 @@ import (
 	"github.com/tombolo-iac/tombolo/diag"
 )
 
-// A program of the settings gets a JSON value on standard input, and writes a line that says who it is, then its
-// answer.
+// A program of the settings gets a JSON value on standard input, and writes a line that identifies it, then its answer.
 const (
 	keyMagic      = "OpenTofu-External-Key-Provider"
 	methodMagic   = "OpenTofu-External-Encryption-Method"
-	programTime   = time.Minute // as OpenTofu gives it
+	programTime   = time.Minute // as OpenTofu sends it
 	maxAnswer     = 1 << 30
-	maxComplaints = 4 << 10 // of standard error are shown
+	maxComplaints = 4 << 10 // of standard error that are shown
 )
 
 // external is the method that runs one program to seal and another to open.
@@ -53,7 +52,7 @@ func newExternal(arguments map[string]cty.Value, p Programs) (method, error) {
 	return m, nil
 }
 
-// words reads a command.
+// words returns the words of a command.
 func words(v cty.Value) (all []string, err error) {
 	if v.IsNull() {
 		return nil, errors.New("expected a list with a program and its arguments")
@@ -70,7 +69,7 @@ func words(v cty.Value) (all []string, err error) {
 	return all, nil
 }
 
-// exchange is what a program of a method reads, and what it answers (without the key).
+// exchange is the request to a program of a method, and its answer (without the key).
 type exchange struct {
 	Key     []byte `json:"key,omitempty"`
 	Payload []byte `json:"payload"`
@@ -141,9 +140,9 @@ var externalKeys = &Kind{
 	},
 }
 
-// ask runs a program with a JSON value on its standard input, and reads its answer. What it writes to standard error is
-// shown when it fails. A program that has failed is not asked the same again: one read of a state looks at a dozen
-// documents, and each would wait for it.
+// ask runs a program with a JSON value on its standard input, and reads its answer. On failure, its standard error is
+// shown. A program that has failed is not asked the same again: one read of a state opens a dozen documents, and each
+// would wait for it.
 func (p Programs) ask(ctx context.Context, command []string, magic string, in, out any) error {
 	if p.mayRun != nil {
 		if err := p.mayRun(command); err != nil {
@@ -208,7 +207,7 @@ func decode(program, magic string, text []byte, out any, complaint string) error
 	d := json.NewDecoder(bytes.NewReader(answer))
 	d.DisallowUnknownFields()
 	if err := d.Decode(out); err != nil {
-		// The decoder's words may hold a part of a key.
+		// The decoder's message may hold a part of a key.
 		return fmt.Errorf("%s: its answer after the first line is not the expected JSON object%s", program,
 			complaint)
 	}
@@ -252,7 +251,7 @@ func (f *failures) of(command []string, input []byte) (err error, done func(erro
 	}
 }
 
-// bounded keeps what is written up to a limit. What is more is an error, or dropped.
+// bounded keeps the bytes that are written up to a limit. More is an error, or dropped.
 type bounded struct {
 	bytes.Buffer
 	limit int

@@ -22,8 +22,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/nesting"
 )
 
-// textFunc is a function from one string to another. run also gets the argument itself, to show it (quoted) in an
-// error.
+// textFunc is a function from one string to another. run also gets the argument value, to show it (quoted) in an error.
 func textFunc(name string, run func(text string, arg cty.Value) (string, error)) function.Function {
 	return function.New(&function.Spec{
 		Params:       []function.Parameter{{Name: name, Type: cty.String, AllowUnknown: true, AllowMarked: true}},
@@ -75,8 +74,8 @@ var base64DecodeFunc = textFunc("str", func(text string, arg cty.Value) (string,
 	return string(decoded), nil
 })
 
-// base64GzipFunc flushes before it closes, which adds an empty block, because the bytes must be those that Terraform
-// gives: they end up in user data whose change replaces machines.
+// base64GzipFunc flushes before it closes, which adds an empty block, because the bytes must be Terraform's: in user
+// data, a change replaces machines.
 var base64GzipFunc = textFunc("str", func(text string, _ cty.Value) (string, error) {
 	var packed bytes.Buffer
 	w := gzip.NewWriter(&packed)
@@ -92,7 +91,7 @@ var base64GzipFunc = textFunc("str", func(text string, _ cty.Value) (string, err
 	return base64.StdEncoding.EncodeToString(packed.Bytes()), nil
 })
 
-// base64GunzipFunc is of OpenTofu: the reverse of base64gzip.
+// base64GunzipFunc is OpenTofu's reverse of base64gzip.
 var base64GunzipFunc = textFunc("str", func(text string, arg cty.Value) (string, error) {
 	packed, err := base64.StdEncoding.DecodeString(text)
 	if err != nil {
@@ -114,7 +113,7 @@ var base64GunzipFunc = textFunc("str", func(text string, arg cty.Value) (string,
 	return string(content), nil
 })
 
-// urlDecodeFunc is of OpenTofu: the reverse of urlencode.
+// urlDecodeFunc is OpenTofu's reverse of urlencode.
 var urlDecodeFunc = textFunc("str", func(text string, arg cty.Value) (string, error) {
 	decoded, err := url.QueryUnescape(text)
 	if err != nil {
@@ -221,6 +220,7 @@ func longNumber(text, quotes string) bool {
 		if to-from > most && (from == 0 || !strings.Contains(quotes, text[from-1:from])) {
 			return true
 		}
+		i = to // whatever is behind a row, it begins anew
 	}
 	return false
 }
@@ -268,12 +268,12 @@ var yamlEncodeFunc = wrapped(yaml.YAMLEncodeFunc, func(args []cty.Value) (cty.Va
 	return yaml.YAMLEncodeFunc.Call(args)
 })
 
-// maxYAMLValues bounds what a text that mentions its parts again stands for: ten lines, each of which has the one
-// before it ten times, are ten thousand million values.
+// maxYAMLValues limits a document after its aliases are expanded: ten lines, each of which repeats the one before ten
+// times, are ten thousand million values.
 const maxYAMLValues = 1_000_000
 
-// multiplies reports whether the aliases of a text make it stand for more than anyone waits for. The library makes them
-// quickly, as they are all the same, and whoever looks at them then looks at each.
+// multiplies reports whether the aliases of a document expand to more than maxYAMLValues values. The library shares
+// repeated values, but everything that reads them visits each.
 func multiplies(text string) bool {
 	if !strings.Contains(text, "&") || !strings.Contains(text, "*") {
 		return false

@@ -9,6 +9,8 @@ import (
 	"github.com/hashicorp/hcl/v2"
 	"github.com/zclconf/go-cty/cty"
 	"github.com/zclconf/go-cty/cty/function"
+
+	"github.com/tombolo-iac/tombolo/internal/nesting"
 )
 
 // FuzzParsingFunctions feeds any text to the functions that read some syntax: they answer or refuse, and never panic.

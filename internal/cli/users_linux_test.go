@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -17,17 +18,26 @@ const nobody = 65534
 // threads is how many of them the command unforked has ready: the runtime starts no more while these are idle.
 const threads = 64
 
-// unforked is the command line of a user who cannot start a process any more. A script calls it as "unforked".
-func unforked() {
-	if os.Geteuid() == 0 {
-		give(os.Getenv("WORK"))
-		if err := unix.Setgid(nobody); err != nil {
-			panic(err)
-		}
-		if err := unix.Setuid(nobody); err != nil {
-			panic(err)
-		}
+// unprivileged is the command line of a user without rights of its own.
+func unprivileged() {
+	becomeNobody()
+	os.Exit(Main())
+}
+
+// becomeNobody gives up the rights of root, and hands the folder of the script over.
+func becomeNobody() {
+	if os.Geteuid() != 0 {
+		return
 	}
+	give(os.Getenv("WORK"))
+	if err := errors.Join(unix.Setgroups(nil), unix.Setgid(nobody), unix.Setuid(nobody)); err != nil {
+		panic(err)
+	}
+}
+
+// unforked is the command line of a user who cannot start a process any more.
+func unforked() {
+	becomeNobody()
 	var pipe [2]int
 	if err := unix.Pipe2(pipe[:], unix.O_CLOEXEC); err != nil {
 		panic(err)
@@ -73,4 +83,4 @@ func give(dir string) {
 	}
 }
 
-func init() { commands["unforked"] = unforked }
+func init() { commands["unforked"], commands["unprivileged"] = unforked, unprivileged }
