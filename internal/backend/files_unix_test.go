@@ -45,8 +45,8 @@ func TestFilesOfBackendsAreRegular(t *testing.T) {
 		}
 	}
 	cluster := func(where, who string) string {
-		return "apiVersion: v1\nkind: Config\nclusters: [{name: c, cluster: {server: \"https://127.0.0.1:1\", " + where +
-			"}}]\ncontexts: [{name: c, context: {cluster: c, user: u}}]\ncurrent-context: c\n" +
+		return "apiVersion: v1\nkind: Config\nclusters: [{name: c, cluster: {server: \"https://127.0.0.1:1\", " +
+			where + "}}]\ncontexts: [{name: c, context: {cluster: c, user: u}}]\ncurrent-context: c\n" +
 			"users: [{name: u, user: {" + who + "}}]\n"
 	}
 	external := func(source string) string {
@@ -84,7 +84,8 @@ func TestFilesOfBackendsAreRegular(t *testing.T) {
 		{"kubernetes", "config_path", suffix, naming(text, cluster("", "client-certificate: FILE, client-key: FILE"))},
 		{"gcs", "credentials", storage, naming(text, external(`"file": "FILE"`))},
 		{"gcs", "credentials", storage, conn(external(`"file": "FILE"`))},
-		{"gcs", "credentials", storage, naming(text, external(`"certificate": {"certificate_config_location": "FILE"}`))},
+		{"gcs", "credentials", storage, naming(text, external(
+			`"certificate": {"certificate_config_location": "FILE"}`))},
 	} {
 		for what, plant := range map[string]func(name string) error{
 			"pipe":   func(name string) error { return syscall.Mkfifo(name, 0o600) },

@@ -24,7 +24,7 @@ func unprivileged() {
 	os.Exit(Main())
 }
 
-// becomeNobody gives up the rights of root, and hands the folder of the script over.
+// becomeNobody drops the rights of root after it has made the folder of the script that of the other user.
 func becomeNobody() {
 	if os.Geteuid() != 0 {
 		return

@@ -30,7 +30,8 @@ func TestProgramsThatFailAreAskedOnce(t *testing.T) {
 			"decrypt_command = [\"sh\", \"run.sh\"]\n}\n"
 	)
 	for name, settings := range map[string]string{
-		"keys":   keys + "method \"aes_gcm\" \"x\" {\nkeys = key_provider.external.x\n}\n" + fmt.Sprintf(state, "aes_gcm"),
+		"keys": keys + "method \"aes_gcm\" \"x\" {\nkeys = key_provider.external.x\n}\n" +
+			fmt.Sprintf(state, "aes_gcm"),
 		"method": method + fmt.Sprintf(state, "external"),
 	} {
 		for answer, script := range map[string]string{"fails": "exit 1", "says nothing": "exit 0",

@@ -60,7 +60,8 @@ func programs(config cty.Value, o remote.Surroundings) (all []remote.Program) {
 					token = filepath.Join(filepath.Dir(o.Path(name)), token)
 				}
 				if token != "" && o.Own(token) {
-					all = append(all, remote.Program{Argument: argument, Line: "tokenFile: " + who.TokenFile, Token: true})
+					all = append(all, remote.Program{Argument: argument, Line: "tokenFile: " + who.TokenFile,
+						Token: true})
 				}
 			}
 		}

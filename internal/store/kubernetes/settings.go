@@ -225,7 +225,8 @@ func (r reader) files(s *settings) (*rest.Config, error) {
 	return c, err
 }
 
-// judgeNamed refuses a file of kubectl, and files that it names, which the client would wait for, or read without an end.
+// judgeNamed refuses a file of kubectl, and files that it names, which the client would wait for, or read without an
+// end.
 func judgeNamed(name string) error {
 	if err := regular.Judge(name, regular.Record); err != nil {
 		return err

@@ -32,9 +32,9 @@ type Kind struct {
 	// and sends only requests that cannot wait: wrong arguments are reported here, with attribute paths in the
 	// diagnostics where there are any. Config is never logged or shown: it may hold passwords.
 	Open func(ctx context.Context, config cty.Value, o Surroundings) (Driver, diag.List)
-	// Programs returns the programs that a driver of these values starts, and the tokens of the user that it sends, because
-	// the working directory names them, in its block or in a file that the block names; nil for kinds that do neither.
-	// What the user's own files say does not count.
+	// Programs returns the programs that a driver of these values starts, and the tokens of the user that it sends,
+	// because the working directory names them, in its block or in a file that the block names; nil for kinds that do
+	// neither. What the user's own files say does not count.
 	Programs func(config cty.Value, o Surroundings) []Program
 }
 
@@ -93,9 +93,8 @@ func (o Surroundings) Brought(name string) bool {
 	return err == nil && filepath.IsLocal(in)
 }
 
-// Own reports whether a file that something in the working directory names is outside of that directory: whoever brought
-// the directory along cannot have written it. A link counts as what it leads to, and a name that leads nowhere as a file
-// that is not there.
+// Own reports whether a file that something in the working directory names is outside of that directory: it did not
+// come with the directory. A link counts as what it leads to; a name that leads nowhere is no such file.
 func (o Surroundings) Own(name string) bool {
 	if strings.HasPrefix(name, "~") {
 		return true
@@ -113,8 +112,8 @@ func (o Surroundings) Own(name string) bool {
 // Said is a setting of a file of lines such as "key = value".
 type Said struct{ Key, Value, Line string }
 
-// Settings returns the lines of a file of settings that have one of the given words in their key. Sections do not matter:
-// they refer to each other.
+// Settings returns the lines of a file of settings that have one of the given words in their key. Sections do not
+// matter: they refer to each other.
 func Settings(text []byte, words ...string) (all []Said) {
 	for line := range strings.Lines(string(text)) {
 		line = strings.TrimSpace(line)

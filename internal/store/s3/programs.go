@@ -66,7 +66,8 @@ func programs(config cty.Value, o remote.Surroundings) (all []remote.Program) {
 			}
 			for _, said := range remote.Settings(text, append([]string{processKey, tokenKey}, loginKeys...)...) {
 				if said.Key != tokenKey || o.Own(said.Value) {
-					all = append(all, remote.Program{Argument: argument, Line: said.Line, Token: said.Key != processKey})
+					all = append(all, remote.Program{Argument: argument, Line: said.Line,
+						Token: said.Key != processKey})
 				}
 			}
 		}
