@@ -268,6 +268,12 @@ func shape(v cty.Value) kind {
 // compareDynamic compares values without a schema: by their JSON form, where lists, sets and tuples are one kind, and
 // maps and objects another. Here a null is a value, and the reason of a replacement is only known for the whole.
 func compareDynamic(s sides) *node {
+	n := compareShapes(s)
+	n.replace = s.replace.isHere()
+	return n
+}
+
+func compareShapes(s sides) *node {
 	s.replace = nil
 	var is kind
 	switch {
