@@ -377,7 +377,7 @@ func (r *Run) Plan(ctx context.Context, o PlanOptions) (out *plan.Plan, diags di
 	asked := ctx // assertions of tests are evaluated when the walk has ended
 	ctx, done := r.until(ctx, pool.Pool)
 	defer done()
-	if o.Mode != plan.Destroy && o.Import == nil { // for a destroy or an import, only providers need a valid configuration
+	if o.Mode != plan.Destroy && o.Import == nil { // else only providers need a valid configuration
 		if problems := p.validate(ctx, prog, pool.Pool); problems.HasErrors() {
 			return nil, diags.Extend(problems)
 		}

@@ -16,7 +16,7 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// Pool hands out configured providers to one walk.
+// Pool holds the configured providers of one walk.
 type Pool struct {
 	registry *Registry
 

@@ -37,7 +37,7 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// Providers hands out providers; internal/host's Pool implements it.
+// Providers returns providers; internal/host's Pool implements it.
 type Providers interface {
 	access.Providers
 	Unconfigured(p addr.Provider) (provider.Provider, diag.List)
