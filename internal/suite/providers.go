@@ -90,7 +90,7 @@ func (l *loaded) get(ctx context.Context, a *attempt) (*module, diag.List) {
 	return &module{p, key, b}, diags
 }
 
-// put gives a module back that its run needs no more; nil is none.
+// put takes a module back that its run needs no more; nil is none.
 func (l *loaded) put(m *module) {
 	if m == nil {
 		return

@@ -33,7 +33,7 @@ func (t *turns) tellNow(i int, f func()) {
 	}
 }
 
-// end says that nothing more will be told of i.
+// end ends the turn of i: nothing more will be told of it.
 func (t *turns) end(i int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -167,6 +167,7 @@ func Read(v cty.Value) (*Connection, diag.List) {
 		c.WinRM = &WinRM{HTTPS: set("https"), Insecure: set("insecure"), CACert: text("cacert", ""),
 			NTLM: set("use_ntlm")}
 	}
+	c.Timeout = timeout(text("timeout", ""))
 	m := c.Machine
 	if host := text("bastion_host", ""); host != "" {
 		c.Bastion = &Hop{Host: host, Port: number("bastion_port", m.Port), User: text("bastion_user", m.User),
@@ -177,12 +178,7 @@ func Read(v cty.Value) (*Connection, diag.List) {
 		c.Proxy = &Proxy{Scheme: text("proxy_scheme", "http"), Host: host, Port: number("proxy_port", 0),
 			User: text("proxy_user_name", ""), Password: text("proxy_user_password", "")}
 	}
-	c.Timeout = timeout(text("timeout", ""))
-	script := defaultScript
-	if c.Windows {
-		script = defaultWindowsScript
-	}
-	c.ScriptPath = text("script_path", script)
+	c.ScriptPath = text("script_path", map[bool]string{false: defaultScript, true: defaultWindowsScript}[c.Windows])
 	return c, nil
 }
 

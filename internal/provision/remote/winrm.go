@@ -15,7 +15,7 @@ import (
 	"github.com/Azure/go-ntlmssp"
 )
 
-// WinRM says how to reach Windows' own service for remote management, in place of SSH.
+// WinRM is how to reach Windows' own service for remote management, in place of SSH.
 type WinRM struct {
 	HTTPS    bool
 	Insecure bool   // any certificate is taken
@@ -56,8 +56,8 @@ func (w *WinRM) client(c *Connection) (*winRMClient, error) {
 	if w.CACert != "" {
 		pool := x509.NewCertPool()
 		if !pool.AppendCertsFromPEM([]byte(w.CACert)) {
-			return nil, errors.New("failed to read cacert: no certificate found: cacert is the text of a PEM file, not " +
-				`its name; file("ca.pem") reads one`)
+			return nil, errors.New("failed to read cacert: no certificate found: cacert is the text of a PEM file, " +
+				`not its name; file("ca.pem") reads one`)
 		}
 		transport.TLSClientConfig.RootCAs = pool
 	}
@@ -67,8 +67,8 @@ func (w *WinRM) client(c *Connection) (*winRMClient, error) {
 	}
 	client := &winRMClient{transport: transport, url: scheme + "://" + c.Machine.address() + "/wsman",
 		user: c.Machine.User, password: c.Machine.Password}
-	client.http = &http.Client{Transport: transport, Timeout: answerTimeout,
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }} // has the password
+	client.http = &http.Client{Transport: transport, Timeout: answerTimeout, // a redirect must not get the password
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	if w.NTLM {
 		client.http.Transport = ntlmssp.Negotiator{RoundTripper: transport}
 	}

@@ -143,8 +143,8 @@ func TestASilentCommandIsWaitedFor(t *testing.T) {
 		write(t, s.Path("C:"), map[string]string{"go": ""})
 	}()
 	out := &told{}
-	err = m.Script(t.Context(), strings.NewReader("while [ ! -e '"+s.Path("C:/go")+"' ]; do sleep 0.05; done\necho done\n"),
-		out.tell)
+	script := "while [ ! -e '" + s.Path("C:/go") + "' ]; do sleep 0.05; done\necho done\n"
+	err = m.Script(t.Context(), strings.NewReader(script), out.tell)
 	if err != nil || strings.Join(out.lines, "") != "done" {
 		t.Errorf("%v, %q", err, out.lines)
 	}
@@ -188,7 +188,7 @@ func TestWindowsKeepsStrangersOut(t *testing.T) {
 		"ntlm": {false, map[string]cty.Value{"password": cty.StringVal("wrong"), "use_ntlm": cty.True},
 			"check user and password"},
 		"unknown certificate": {true, map[string]cty.Value{"https": cty.True}, "certificate"},
-		"no certificate":      {true, map[string]cty.Value{"https": cty.True, "cacert": cty.StringVal("x")}, "PEM file"},
+		"no certificate":      {true, map[string]cty.Value{"https": cty.True, "cacert": cty.StringVal("x")}, "PEM"},
 		"plain to https":      {true, nil, "400"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -331,8 +331,8 @@ func (c *command) said(id string) string {
 	}
 	state := "http://schemas.microsoft.com/wbem/wsman/1/windows/shell/CommandState/"
 	if c.ended {
-		fmt.Fprintf(&b, `<r:CommandState CommandId="%s" State="%sDone"><r:ExitCode>%d</r:ExitCode></r:CommandState>`, id,
-			state, c.status)
+		fmt.Fprintf(&b, `<r:CommandState CommandId="%s" State="%sDone"><r:ExitCode>%d</r:ExitCode></r:CommandState>`,
+			id, state, c.status)
 	} else {
 		fmt.Fprintf(&b, `<r:CommandState CommandId="%s" State="%sRunning"/>`, id, state)
 	}
@@ -345,7 +345,8 @@ const powershell = "powershell.exe -NoProfile -NonInteractive -ExecutionPolicy B
 
 // A script of PowerShell: what it calls, with a name, and whether it reads lines of base64.
 var (
-	isDir  = regexp.MustCompile(`^if\(Test-Path -LiteralPath ('(?:[^']|'')*') -PathType Container\)\{exit 0\};exit 1$`)
+	isDir = regexp.MustCompile(`^if\(Test-Path -LiteralPath ('(?:[^']|'')*') -PathType Container\)` +
+		`\{exit 0\};exit 1$`)
 	mkdir  = regexp.MustCompile(`^\[void\]\[IO\.Directory\]::CreateDirectory\(('(?:[^']|'')*')\)$`)
 	remove = regexp.MustCompile(`^\[IO\.File\]::Delete\(('(?:[^']|'')*')\)$`)
 	write  = regexp.MustCompile(`^\$p=\[IO\.Path\]::GetFullPath\(('(?:[^']|'')*')\);\[IO\.File\]::Delete\(\$p\);.*` +
