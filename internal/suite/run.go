@@ -29,6 +29,7 @@ type attempt struct {
 	outer     map[string]cty.Value // those that provider blocks of the file can refer to
 	broken    map[string]diag.List // those of the file that they cannot, and why
 	expected  []*expectation
+	met       diag.List // the failures that were expected
 	standIns  *standIns
 	// unreadable are variables from outside that nobody declares and whose texts are no expressions.
 	unreadable map[string]diag.List
@@ -42,6 +43,7 @@ type attempt struct {
 // execute does what a run block says.
 func (r *fileRun) execute(a *attempt, out *Outcome) {
 	defer func() { r.projects.put(a.module); a.module = nil }()
+	defer func() { out.Met = a.met }()
 	out.Status = Error
 	out.Diags = out.Diags.Extend(a.prepare())
 	out.Project = a.project
@@ -78,11 +80,35 @@ func (r *fileRun) execute(a *attempt, out *Outcome) {
 		out.State = key.current
 		out.Diags = out.Diags.Extend(a.expect(diags, scope.Usable()))
 	}
-	if out.Diags.HasErrors() || !scope.Usable() {
+	only, missing := missed(out.Diags)
+	if missing && (!only || out.Run.PlanOnly) || !missing && out.Diags.HasErrors() || !scope.Usable() {
 		out.Plan, out.State = nil, nil // they are not what the run was to come to
 		return
 	}
 	out.Status = a.judge(scope, held.State(), out)
+	if missing {
+		out.Status = max(out.Status, Fail)
+	}
+}
+
+// missingFailure marks the problem of a condition that held, though it was expected to fail. After an apply, the run
+// has failed like one with an assertion that does not hold; after a plan it has ended with an error.
+type missingFailure struct{}
+
+// missed reports whether conditions held that were expected to fail, and whether there are no other errors.
+func missed(diags diag.List) (only, some bool) {
+	only = true
+	for _, d := range diags {
+		if d.Severity != diag.Error {
+			continue
+		}
+		if _, missing := d.Extra.(missingFailure); missing {
+			some = true
+		} else {
+			only = false
+		}
+	}
+	return only, some
 }
 
 // judge runs the assertions, and keeps the output values for later runs.
@@ -294,6 +320,7 @@ func (a *attempt) expect(diags diag.List, complain bool) (out diag.List) {
 	for _, d := range diags.Sorted() {
 		if e := a.find(d); e != nil {
 			e.seen = true
+			a.met = append(a.met, d)
 			continue
 		}
 		out = append(out, failing(d))
@@ -304,7 +331,7 @@ func (a *attempt) expect(diags diag.List, complain bool) (out diag.List) {
 	for _, e := range a.expected {
 		if !e.seen {
 			out = append(out, &diag.Diagnostic{Severity: diag.Error, Summary: "Missing expected failure",
-				Subject: e.rng.Ptr(),
+				Subject: e.rng.Ptr(), Extra: missingFailure{},
 				Detail:  fmt.Sprintf("The conditions of %s were expected to fail, but did not.", e.object)})
 		}
 	}

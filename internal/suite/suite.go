@@ -90,6 +90,7 @@ type Outcome struct {
 	Run     *testfile.Run
 	Status  Status
 	Diags   diag.List
+	Met     diag.List // the failures that the run expected, and that are no problems
 	Started time.Time
 	Elapsed time.Duration
 	// Plan is what was planned, of a run that only plans; State what is there, of others. One is nil, or both.

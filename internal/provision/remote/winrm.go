@@ -164,7 +164,7 @@ func (l *winRMLink) run(ctx context.Context, name string, tell func(line string)
 	case err != nil:
 		return err
 	case status != 0:
-		return fmt.Errorf("Process exited with status %d", status) //nolint:staticcheck // as of SSH
+		return fmt.Errorf("process exited with status %d", status)
 	}
 	return nil
 }

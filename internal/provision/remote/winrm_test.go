@@ -227,7 +227,9 @@ func TestWhatIsNoWinRMIsLeft(t *testing.T) {
 		"id": func(w http.ResponseWriter, _ *http.Request) {
 			_, _ = w.Write([]byte("<Envelope><Body></Body></Envelope>"))
 		},
-		"307": func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, elsewhere.URL, 307) },
+		"307": func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, elsewhere.URL, http.StatusTemporaryRedirect)
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

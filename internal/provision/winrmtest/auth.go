@@ -10,7 +10,8 @@ import (
 	"strings"
 	"unicode/utf16"
 
-	"golang.org/x/crypto/md4" //nolint:staticcheck // NTLM has it
+	//lint:ignore SA1019 NTLM has it
+	"golang.org/x/crypto/md4"
 )
 
 // allowed reports whether who asks may; otherwise the answer says how to.
