@@ -9,15 +9,15 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/suite/testfile"
 )
 
-// A queue is the runs of a file in the order in which they are told of. after are the numbers of those that each waits
-// for, all of them smaller than its own.
+// A queue holds the runs of a file in the order in which they are reported. after holds the numbers of the runs that
+// each waits for, which are smaller than its own.
 type queue struct {
 	runs  []*testfile.Run
 	after [][]int
 }
 
-// ordered returns the runs of a file in the order of the file, but for runs that may run beside others: such a run
-// waits for the runs that it refers to, wherever they stand.
+// ordered returns the runs of a file in the order of the file, except for parallel runs: such a run waits for the runs
+// that it refers to, wherever they are.
 func ordered(f *testfile.File, of Configs) (q queue) {
 	after := make(map[*testfile.Run][]*testfile.Run, len(f.Runs))
 	for i, run := range f.Runs {
@@ -30,7 +30,7 @@ func ordered(f *testfile.File, of Configs) (q queue) {
 				return slices.Contains(left, other)
 			})
 		})
-		next = max(next, 0) // they wait for each other: the first one says what it misses
+		next = max(next, 0) // they wait for each other: the first one reports the missing value
 		q.runs = append(q.runs, left[next])
 		left = slices.Delete(left, next, next+1)
 	}
@@ -62,8 +62,8 @@ func (q queue) all(i int) (out []int) {
 	return out
 }
 
-// waitsFor returns the runs that have to end before another one: all that stand before it, or, when it may run beside
-// others, the last one before it that may not, those before it with its state, and those that it refers to.
+// waitsFor returns the runs that have to end before another one: all runs before it or, if it may run in parallel, the
+// last one before it that may not, those before it with its state, and those that it refers to.
 func waitsFor(f *testfile.File, i int, of Configs) (out []*testfile.Run) {
 	run, before := f.Runs[i], f.Runs[:i]
 	if !run.Parallel {

@@ -33,7 +33,7 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// Options say what to run, and with what.
+// Options configures a run of the suite.
 type Options struct {
 	Files []*testfile.File
 	// Variables returns those from outside of a file: options, environment, files of values.
@@ -42,13 +42,14 @@ type Options struct {
 	Load func(ctx context.Context, w Wanted) (*engine.Project, diag.List)
 	// Configs returns the configurations that runs are about, as they are without the files of tests.
 	Configs Configs
-	// Store returns the place of a state; Emptied is told when everything in a file's states is gone.
+	// Store returns the place of a state; Emptied is called when everything in a file's states is gone.
 	Store   func(file *testfile.File, key string) Place
 	Emptied func(file *testfile.File)
 	Report  Report
-	// Parallelism bounds the runs at the same time, and the states that are emptied then; 0 is DefaultParallelism.
+	// Parallelism limits the concurrent runs, and the states that are emptied at the same time; 0 is
+	// DefaultParallelism.
 	Parallelism int
-	// Abort ends when nothing is to be awaited any more, not even the end of what is under way.
+	// Abort ends when nothing should be awaited any more, not even operations in flight.
 	Abort context.Context
 }
 
@@ -68,7 +69,7 @@ type Wanted struct {
 	Providers func(c *config.Config) []*config.ProviderConfig // nil for those of the module alone
 }
 
-// Status is what a run or file has come to. Later ones are worse.
+// Status is the result of a run or file. Later ones are worse.
 type Status uint8
 
 // The statuses.
@@ -93,10 +94,10 @@ type Outcome struct {
 	Met     diag.List // the failures that the run expected, and that are no problems
 	Started time.Time
 	Elapsed time.Duration
-	// Plan is what was planned, of a run that only plans; State what is there, of others. One is nil, or both.
+	// Plan is the plan of a run that only plans; State is the state of other runs. One is nil, or both.
 	Plan  *plan.Plan
 	State *state.State
-	// Project has the schemas for them; nil when there is none.
+	// Project has the schemas for them; nil if there is none.
 	Project *engine.Project
 }
 
@@ -104,7 +105,7 @@ type Outcome struct {
 type Result struct {
 	Files  []*FileResult
 	Status Status
-	// Interrupted means that somebody asked for an early end.
+	// Interrupted means that the run was interrupted.
 	Interrupted bool
 }
 
@@ -133,7 +134,7 @@ type Left struct {
 	File  *testfile.File
 	Run   *testfile.Run
 	State *state.State
-	Open  []state.InFlight // operations of which nobody knows what came of them
+	Open  []state.InFlight // operations with an unknown result
 	Path  string
 	Diags diag.List
 }
@@ -144,18 +145,18 @@ type Report interface {
 	Found(files []*testfile.File)
 	FileStarts(f *testfile.File)
 	RunStarts(f *testfile.File, r *testfile.Run)
-	// Running is told every now and then of a run that takes long; ending tells that it is being cleaned up after.
+	// Running is called from time to time during a long run; ending reports that its objects are being destroyed.
 	Running(f *testfile.File, r *testfile.Run, elapsed time.Duration, ending bool)
 	RunEnds(f *testfile.File, o *Outcome)
 	TearingDown(f *testfile.File)
 	Destroying(f *testfile.File, r *testfile.Run)
-	// Destroyed is told of every state that somebody tried to empty with problems.
+	// Destroyed is called for every state that was destroyed with problems.
 	Destroyed(l Left)
 	FileEnds(f *FileResult)
 	Ends(r *Result)
 }
 
-// Run runs everything. When ctx ends, what is under way ends, nothing new starts, and what was made is destroyed.
+// Run runs everything. When ctx ends, operations in flight end, nothing new starts, and created objects are destroyed.
 func Run(ctx context.Context, o Options) *Result {
 	if o.Abort == nil {
 		o.Abort = context.Background()
@@ -173,7 +174,7 @@ func Run(ctx context.Context, o Options) *Result {
 	}
 	result.Interrupted = ctx.Err() != nil
 	if result.Interrupted && result.Count(Skip) > 0 {
-		result.Status = Error // nobody knows what they would have come to
+		result.Status = Error // their result is unknown
 	}
 	o.Report.Ends(result)
 	return result
@@ -202,7 +203,7 @@ type keyed struct {
 	applied []*attempt
 	order   int
 	current *state.State
-	open    []state.InFlight // operations of which nobody knows what came of them
+	open    []state.InFlight // operations with an unknown result
 	origins origins
 }
 
@@ -229,8 +230,8 @@ func (r *fileRun) run() {
 	r.o.Report.FileEnds(r.result)
 }
 
-// beside calls f for all numbers below n, side by side, as many as the options allow; each after those that it waits
-// for, which have smaller numbers.
+// beside calls f for all numbers below n, as many at the same time as the options allow, each after those that it waits
+// for, which are smaller.
 func (r *fileRun) beside(n int, after [][]int, f func(i int)) {
 	runner := graph.New(cmp.Or(r.o.Parallelism, DefaultParallelism))
 	ids := make([]graph.ID, n)
@@ -242,7 +243,7 @@ func (r *fileRun) beside(n int, after [][]int, f func(i int)) {
 		ids[i] = runner.Add(func(*graph.Node) error { f(i); return nil }, deps...)
 	}
 	if err := runner.Run(context.WithoutCancel(r.ctx)); err != nil {
-		panic("suite: a run that nobody ended: " + err.Error())
+		panic("suite: a run was skipped by the scheduler: " + err.Error())
 	}
 }
 
@@ -266,7 +267,7 @@ func (r *fileRun) perform(q queue, i int) {
 }
 
 // begin returns the attempt of a run; nil if it is to be skipped. Only outputs of runs that it has waited for are
-// there for it: what else has ended by now is a matter of luck.
+// available to it: which others have ended by now depends on luck.
 func (r *fileRun) begin(q queue, i int) *attempt {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -292,10 +293,10 @@ func (r *fileRun) begin(q queue, i int) *attempt {
 	return a
 }
 
-// interval is how often a run that takes long is told of.
+// interval is how often a long run is reported.
 const interval = 2 * time.Second
 
-// watch reports a run as long as it goes on and it is its turn; the function that it gives ends that.
+// watch reports a run while it runs and has its turn; the returned function ends that.
 func (r *fileRun) watch(i int, run *testfile.Run, ending bool) func() {
 	started := time.Now()
 	quit, ended := make(chan struct{}), make(chan struct{})
@@ -315,7 +316,7 @@ func (r *fileRun) watch(i int, run *testfile.Run, ending bool) func() {
 	return func() { close(quit); <-ended }
 }
 
-// beside are the values that assertions can use besides those of the module.
+// beside returns the values that assertions can use in addition to those of the module.
 func (a *attempt) beside(outputs map[string]cty.Value) eval.Beside {
 	runs := map[string]cty.Value{}
 	for _, run := range a.file.file.Runs {

@@ -2,10 +2,10 @@ package suite
 
 import "sync"
 
-// turns puts what is told of many things at the same time into one order: that of their numbers. What is told of the
-// first that has not ended comes at once; what is told of others waits for their turn.
+// turns orders the reports about many runs at the same time by the numbers of the runs. Reports about the first run that
+// has not ended come at once; those about others wait for their turn.
 type turns struct {
-	mu    sync.Mutex // held while something is told
+	mu    sync.Mutex // held while something is reported
 	now   int
 	held  [][]func()
 	ended []bool

@@ -21,8 +21,8 @@ type guard struct {
 	once sync.Once
 }
 
-const script = `trap '' TERM HUP INT QUIT PIPE; echo; exec >&-; read end; kill -TERM 0; kill -CONT 0; sleep 2; [ -z "$1" ] || rm -rf ` +
-	`-- "$1"; kill -KILL 0`
+const script = `trap '' TERM HUP INT QUIT PIPE; echo; exec >&-; read end; kill -TERM 0; kill -CONT 0; sleep 2; ` +
+	`[ -z "$1" ] || rm -rf -- "$1"; kill -KILL 0`
 
 func newGuard(temp string) (*guard, error) {
 	r, w, err := os.Pipe()
