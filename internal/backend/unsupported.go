@@ -26,35 +26,33 @@ const fetchFirst = " Get each state out with a program that has it (\"terraform 
 // other programs are left to init: who only validates needs no state.
 func Validate(root *config.Module) (diags diag.List) {
 	b := root.Backend
-	if b == nil || kinds[b.Type] != nil || elsewhere[b.Type] != "" || b.Type == "remote" {
+	if b == nil || kinds[b.Type] != nil && b.Type != cloudType || elsewhere[b.Type] != "" {
 		return nil
 	}
 	return diags.Errorf(&b.TypeRange, "Unsupported backend type", "%s", noBackend(b.Type))
 }
 
+// types are the labels that a backend block can have.
+func types() []string {
+	return slices.DeleteFunc(slices.Sorted(maps.Keys(kinds)), func(name string) bool { return name == cloudType })
+}
+
 // noBackend returns what a type of backend is that there is not, and what to do instead.
 func noBackend(name string) string {
 	switch {
-	case name == "remote":
-		return noCloud("The backend \"remote\"")
+	case name == cloudType:
+		return "There is no backend type named \"cloud\". For workspaces of HCP Terraform, write a block cloud { } " +
+			"in the terraform block, or use the backend \"remote\"."
 	case elsewhere[name] != "":
 		return fmt.Sprintf("The backend %q keeps states in %s. This version has the backends %s.%s", name,
-			elsewhere[name], listed(slices.Sorted(maps.Keys(kinds))), fetchFirst)
+			elsewhere[name], listed(types()), fetchFirst)
 	case slices.Contains(gone, name):
 		return fmt.Sprintf("The backend %q was removed from the language in version 1.3. Export the state with the "+
 			"last version that supported it, and use the backend \"local\".", name)
 	}
 	return fmt.Sprintf("There is no backend type named %q. This version has: %s.%s", name,
-		strings.Join(slices.Sorted(maps.Keys(kinds)), " and "),
-		diag.DidYouMean(name, slices.Concat(slices.Sorted(maps.Keys(kinds)),
-			slices.Sorted(maps.Keys(elsewhere)))))
-}
-
-// noCloud answers what hands runs and states over to HCP Terraform or Terraform Enterprise.
-func noCloud(what string) string {
-	return what + " stores states, and usually runs, in HCP Terraform or Terraform Enterprise. This version does not " +
-		"support them: runs are local, and states are stored in local files, or in memory for a single run." +
-		fetchFirst
+		strings.Join(types(), " and "),
+		diag.DidYouMean(name, slices.Concat(types(), slices.Sorted(maps.Keys(elsewhere)))))
 }
 
 // NoMigration reports that states stay where they are, because nobody here can read them there.

@@ -40,6 +40,7 @@ func TestMain(m *testing.M) {
 //
 //	canary TEXT FILE...   the files, or stdout and stderr, must not hold the text
 //	mode PERM FILE        the file must have these permissions
+//	terraforms ...        a server of the API of HCP Terraform: see the function of that name
 //	signal NAME FILE      send a signal to the process whose number the file holds
 //
 // and the condition oracle, that there is a real terraform, at $ORACLE.
@@ -62,7 +63,8 @@ func TestScripts(t *testing.T) {
 			}
 			return oracle != "", nil
 		},
-		Cmds: clitest.Commands(map[string]clitest.Command{"canary": canary, "mode": mode, "signal": sendSignal}),
+		Cmds: clitest.Commands(map[string]clitest.Command{"canary": canary, "mode": mode, "signal": sendSignal,
+			"terraforms": terraforms}),
 	})
 }
 

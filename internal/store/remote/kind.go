@@ -2,6 +2,7 @@ package remote
 
 import (
 	"context"
+	"net/url"
 	"path/filepath"
 	"strings"
 
@@ -53,9 +54,20 @@ type Surroundings struct {
 	Dir string
 	// Version of the program, for lock information and the like.
 	Version string
+	// Hosts knows services of hosts, and the user's tokens; nil knows none.
+	Hosts Hosts
 	// Log takes a line about what is asked of the service, without secrets; it may be nil. It may be called
 	// concurrently.
 	Log func(format string, args ...any)
+}
+
+// Hosts are those of the CLI configuration and of the network.
+type Hosts interface {
+	// Service returns the address of the first of these services that a host announces, with a slash at its end. It
+	// fails where the user's token may not go there: without TLS, or where another host has chosen the address.
+	Service(ctx context.Context, host string, ids ...string) (*url.URL, error)
+	// Token returns the token that the user has for exactly this host; "" for none.
+	Token(ctx context.Context, host string) (string, error)
 }
 
 // Path returns a name of a file as one of the process: relative ones are in the working directory, and "~/" is the
