@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"log"
+	"maps"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
@@ -14,6 +15,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/tombolo-iac/tombolo/internal/encryption"
 	"github.com/tombolo-iac/tombolo/internal/store/hcp/server"
 )
 
@@ -78,13 +80,13 @@ func (s terraforms) kinds() map[string]place {
 	many := s.place(`backend "remote"`, `prefix = "net-"`).from("net-", "dev")
 	many.home, many.lockID = "dev", "acme/net-dev"
 	cloud := s.place("cloud", `name = "one"`)
-	cloud.noWorkspaces, cloud.lockID, cloud.stays = true, "acme/one", true
+	cloud.noWorkspaces, cloud.lockID, cloud.cloud = true, "acme/one", true
 	s.Make("tag-dev", map[string]string{"a": "", "b": ""})
 	tags := s.place("cloud", `tags = ["a", "b"]`).from("tag-", "dev")
-	tags.home, tags.lockID, tags.stays = "tag-dev", "acme/tag-dev", true
+	tags.home, tags.lockID, tags.cloud = "tag-dev", "acme/tag-dev", true
 	s.Make("val-dev", map[string]string{"team": "net"})
 	values := s.place("cloud", `tags = { team = "net" }`).from("val-", "dev")
-	values.home, values.lockID, values.stays = "val-dev", "acme/val-dev", true
+	values.home, values.lockID, values.cloud = "val-dev", "acme/val-dev", true
 	return map[string]place{"remote": one, "prefix": many, "cloud": cloud, "tags": tags, "values": values}
 }
 
@@ -129,4 +131,57 @@ func TestRecordsOfTerraformsAreTerraforms(t *testing.T) {
 			}
 		})
 	}
+}
+
+// plain is a state without the version of the program, for which some print their own.
+func plain(state string) string { return strings.TrimSpace(toldVersion.ReplaceAllString(state, "")) }
+
+// A sealed state goes back and forth with OpenTofu by a cloud block, too. OpenTofu sends outputs and objects in plain
+// text beside it; we do not.
+func TestSealedStatesOfCloudBlocksAreShared(t *testing.T) {
+	other := theirs(t, "tofu", "TOMBOLO_TOFU")
+	s := startTerraforms(t, annsToken)
+	p := s.place("cloud", `name = "one"`)
+	p.env = append(p.env, encryption.Variable+"="+sealing)
+	a, b := p.member(t, "tombolo", ours), p.member(t, "tofu", other)
+	a.run("apply", "-auto-approve", "-no-color")
+	if data, _ := s.State("one"); !strings.Contains(string(data), "encrypted_data") || len(s.Outputs("one")) > 0 {
+		t.Errorf("the service knows %v of\n%s", s.Outputs("one"), data)
+	}
+	b.idle()
+	b.run("apply", "-auto-approve", "-no-color", `-var=names=["c"]`)
+	a.idle(`-var=names=["c"]`)
+	if ids := a.ids(); len(ids) != 1 || ids["c"] == "" {
+		t.Errorf("there is %v", ids)
+	}
+}
+
+// What one program pulls the other pushes, also a state that was there before.
+func TestStatesOfTerraformsArePulledAndPushed(t *testing.T) {
+	withPeers(t, func(t *testing.T, other string) {
+		s := startTerraforms(t, annsToken)
+		p := s.place(`backend "remote"`, `name = "one"`)
+		a, b := p.member(t, "tombolo", ours), p.member(t, "the other", other)
+		for _, turn := range [][2]*member{{a, b}, {b, a}} {
+			one, two := turn[0], turn[1]
+			one.run("apply", "-auto-approve", "-no-color")
+			before, old := one.ids(), two.run("state", "pull")
+			got := one.run("state", "pull")
+			if plain(got) != plain(old) {
+				t.Errorf("%s pulls\n%s%s pulls\n%s", one.name, got, two.name, old)
+			}
+			one.run("apply", "-auto-approve", "-no-color", `-var=names=["z"]`)
+			file := filepath.Join(two.dir, "old.json")
+			if err := os.WriteFile(file, []byte(old), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			two.fails("state", "push", file)
+			two.run("state", "push", "-force", file)
+			if got := one.ids(); !maps.Equal(got, before) {
+				t.Errorf("%s pushed %v, and there is %v", two.name, before, got)
+			}
+			one.idle()
+			two.idle()
+		}
+	})
 }

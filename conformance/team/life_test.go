@@ -34,8 +34,9 @@ type place struct {
 	home string
 	// source are the arguments of a data source that reads the state, where they are not those of the block.
 	source string
-	// stays: the other program does not migrate states from there, or back.
-	stays bool
+	// cloud: the other program does not migrate states from there, and its "output" asks the service, which knows no
+	// outputs of what we have sealed.
+	cloud bool
 }
 
 // member is a program with a working directory of its own, on a machine of its own as it were.
@@ -173,7 +174,8 @@ func (m *member) write(name string) {
 func (p place) live(t *testing.T, other string) {
 	p.known(t, other)
 	t.Run("plain", func(t *testing.T) { p.liveOnce(t, other) })
-	if out, err := exec.Command(other, "version").Output(); err == nil && strings.Contains(string(out), "OpenTofu v") {
+	out, err := exec.Command(other, "version").Output()
+	if !p.cloud && err == nil && strings.Contains(string(out), "OpenTofu v") {
 		p.env = append(slices.Clone(p.env), encryption.Variable+"="+sealing)
 		t.Run("sealed", func(t *testing.T) { p.liveOnce(t, other) })
 	}
@@ -219,7 +221,7 @@ func (p place) liveOnce(t *testing.T, other string) {
 		p.conflict(t, one, two)
 		if one == a || !testing.Short() {
 			p.vanish(t, one, two)
-			if !p.stays {
+			if !p.cloud {
 				p.migrate(t, one, two)
 			}
 		}

@@ -128,7 +128,7 @@ func (s *Surroundings) openShared(ctx context.Context, b *backend.Backend, c *en
 	}
 	dir := s.In(".")
 	driver, diags := b.Driver(ctx, remote.Surroundings{Getenv: s.Getenv, Dir: dir, Version: s.StateVersion(),
-		Hosts: hosts{s.Web()}, Log: func(format string, args ...any) {
+		Hosts: hosts{s.Web()}, Flavor: s.Flavor(), Log: func(format string, args ...any) {
 			if log.Enabled(ctx, slog.LevelDebug) {
 				log.Debug(fmt.Sprintf(format, args...))
 			}

@@ -55,6 +55,10 @@ func TestLargeStatesAreUploadedWithoutTheToken(t *testing.T) {
 				}
 			}
 			must(t, hold.Unlock(t.Context()))
+			if got := fmt.Sprint(there.Outputs("one")); got != "map[a:map[sensitive:false type:string value:x] "+
+				"secret:map[sensitive:true type:string value:y]]" {
+				t.Errorf("the service knows the outputs %s", got)
+			}
 			uploads := 0
 			for _, r := range there.Seen() {
 				if strings.HasPrefix(r, "PUT /_archivist/") {
@@ -331,6 +335,62 @@ func TestContentsNeedTLS(t *testing.T) {
 	there.Objects = "http://elsewhere.example.com"
 	_, err = place(t, h.one(t), state.DefaultWorkspace).Read(t.Context())
 	says(t, err, "elsewhere.example.com", "not protected by TLS")
+}
+
+// A server may leave contents to a bucket, to which it redirects. The token stays behind.
+func TestContentsMayBeElsewhere(t *testing.T) {
+	there := service()
+	bucket := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Authorization") != "" {
+			t.Errorf("%s came with a token", r.URL)
+		}
+		data, _ := there.State("one")
+		_, _ = w.Write(data)
+	}))
+	bucket.StartTLS()
+	t.Cleanup(bucket.Close)
+	for to, want := range map[string]string{bucket.URL + "/object": "", "http://bucket.example.com/": "by TLS",
+		"": "302"} {
+		h := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if strings.HasPrefix(r.URL.Path, "/_archivist/") && r.Method == http.MethodGet {
+				if to != "" {
+					w.Header().Set("Location", to)
+				}
+				w.WriteHeader(http.StatusFound)
+				return
+			}
+			there.ServeHTTP(w, r)
+		}))
+		if _, n := there.State("one"); n == 0 {
+			_, hold := lock(t, h.one(t), "x")
+			_, err := hold.Write(t.Context(), remote.Write{Data: stateOf(1, 10), Lineage: "l", Serial: 1})
+			must(t, err)
+			must(t, hold.Unlock(t.Context()))
+		}
+		c, err := place(t, h.one(t), state.DefaultWorkspace).Read(t.Context())
+		if want != "" {
+			says(t, err, want)
+		} else if err != nil || !bytes.Equal(c.Data, stateOf(1, 10)) {
+			t.Errorf("%s, %v", c.Data, err)
+		}
+	}
+}
+
+// A workspace that the token may not see is not taken for an empty one by who plans without a lock.
+func TestHiddenWorkspacesAreNotEmptyOnes(t *testing.T) {
+	there := service()
+	h := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if strings.Contains(r.URL.Path, "/workspaces") {
+			w.WriteHeader(http.StatusNotFound)
+			return
+		}
+		there.ServeHTTP(w, r)
+	}))
+	p := place(t, h.one(t), state.DefaultWorkspace)
+	_, err := p.Unlocked(t.Context())
+	says(t, err, "404", "create the workspace acme/one", "permissions")
+	_, err = p.Lock(t.Context(), drivertest.Info("x"))
+	says(t, err, "404", "create the workspace acme/one")
 }
 
 // The announcement of a host is asked for when it is needed, and its error is passed on.

@@ -136,6 +136,7 @@ type request struct {
 type answer struct {
 	status int
 	after  time.Duration // how long the server wants to be left alone; 0 where it does not say
+	to     string        // where it redirects to
 	body   []byte
 }
 
@@ -225,7 +226,7 @@ func (c *client) once(ctx context.Context, r request) (a *answer, err error) {
 	case int64(len(body)) > most:
 		return nil, &problem{text: fmt.Sprintf("%s: the answer is larger than %d bytes", r.what, most)}
 	}
-	return &answer{status: in.StatusCode, after: after(in.Header), body: body}, nil
+	return &answer{status: in.StatusCode, after: after(in.Header), to: in.Header.Get("Location"), body: body}, nil
 }
 
 // after returns how long the server wants to be left alone.
@@ -274,8 +275,9 @@ func (r request) prepare(ctx context.Context, base *url.URL, token string) (*htt
 	return out, nil
 }
 
-// content returns the address of the content of a state, which a document names.
-func (c *client) content(ctx context.Context, text string) (*url.URL, error) {
+// content returns the address of the content of a state, which a document names, or to which the server redirects from
+// another one.
+func (c *client) content(ctx context.Context, from *url.URL, text string) (*url.URL, error) {
 	base, _, err := c.reach(ctx)
 	if err != nil {
 		return nil, err
@@ -284,7 +286,10 @@ func (c *client) content(ctx context.Context, text string) (*url.URL, error) {
 	if err != nil {
 		return nil, errors.New("the server gives an address of the state that is none")
 	}
-	u := base.ResolveReference(ref)
+	if from == nil {
+		from = base
+	}
+	u := from.ResolveReference(ref)
 	switch {
 	case u.Scheme == "https", u.Scheme == "http" && u.Scheme == base.Scheme && u.Host == base.Host:
 		return u, nil

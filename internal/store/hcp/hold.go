@@ -238,7 +238,7 @@ func outputsOf(data []byte) []byte {
 
 // upload sends the content of a state version. Only its status says in the end whether it has arrived.
 func (h *hold) upload(ctx context.Context, v *version, w remote.Write) (string, bool, error) {
-	address, err := h.p.client.content(ctx, v.Attributes.Upload)
+	address, err := h.p.client.content(ctx, nil, v.Attributes.Upload)
 	if err != nil {
 		return "", false, err
 	}

@@ -78,22 +78,29 @@ func (p *place) download(ctx context.Context, v *version) ([]byte, error) {
 			"interrupted while it uploaded the state. Try again, or choose an older version as the current one in "+
 			"the service", what, v.ID, plain(v.Attributes.Status))
 	}
-	address, err := p.client.content(ctx, v.Attributes.Download)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", what, err)
+	r, next := request{what: what, method: http.MethodGet, most: maxState}, v.Attributes.Download
+	for hop := 0; ; hop++ {
+		var err error
+		if r.address, err = p.client.content(ctx, r.address, next); err != nil {
+			return nil, fmt.Errorf("%s: %w", what, err)
+		}
+		a, err := p.client.send(ctx, r)
+		switch {
+		case err != nil:
+			return nil, err
+		case a.status == http.StatusNoContent:
+			return nil, nil
+		case a.status == http.StatusOK:
+			return a.body, nil
+		case a.status/100 != 3 || a.to == "" || hop == maxHops:
+			return nil, p.client.failed(r, a)
+		}
+		next = a.to // some servers leave contents to a bucket
 	}
-	r := request{what: what, method: http.MethodGet, address: address, most: maxState}
-	a, err := p.client.send(ctx, r)
-	switch {
-	case err != nil:
-		return nil, err
-	case a.status == http.StatusNoContent:
-		return nil, nil
-	case a.status != http.StatusOK:
-		return nil, p.client.failed(r, a)
-	}
-	return a.body, nil
 }
+
+// maxHops bounds how often a content is elsewhere.
+const maxHops = 5
 
 // note is what a lock says of its holder: the reason that the service shows. It is JSON, the id first.
 type note struct {
@@ -160,7 +167,10 @@ func runs(o state.Operation) bool { return strings.HasPrefix(string(o), "Operati
 // nobody holds it.
 func (p *place) Unlocked(ctx context.Context) (remote.Hold, error) {
 	w, err := p.show(ctx)
-	if err == nil && w != nil {
+	if err == nil && w == nil { // the token may not see it: nobody is to plan as if there were no objects
+		w, err = p.make(ctx)
+	}
+	if err == nil {
 		err = p.refuse(w)
 	}
 	if err != nil {

@@ -9,6 +9,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/flavor"
 	"github.com/tombolo-iac/tombolo/internal/store/remote"
 )
 
@@ -81,7 +82,7 @@ func read(config cty.Value, o remote.Surroundings, cloud bool) (*settings, diag.
 		r.getenv = func(string) string { return "" } // the variables are those of the block cloud
 	}
 	s.organization = r.text("organization", "TF_CLOUD_ORGANIZATION")
-	s.host = r.host("TF_CLOUD_HOSTNAME")
+	s.host = r.host("TF_CLOUD_HOSTNAME", o.Flavor)
 	workspaces := attribute(config, "workspaces")
 	s.name, s.prefix = textOf(attribute(workspaces, "name")), textOf(attribute(workspaces, "prefix"))
 	if cloud {
@@ -94,10 +95,15 @@ func read(config cty.Value, o remote.Surroundings, cloud bool) (*settings, diag.
 	return s, diags
 }
 
-// host returns the host in the form that addresses have.
-func (r reader) host(variable string) string {
+// host returns the host in the form that addresses have. In projects of OpenTofu it has to be named.
+func (r reader) host(variable string, fl flavor.Flavor) string {
 	given := r.text("hostname", variable)
-	if given == "" {
+	switch {
+	case given == "" && fl == flavor.OpenTofu: // which knows no service that is meant by itself
+		r.wrong("hostname", "Hostname is required", "In projects of OpenTofu no host is meant by itself. Set the "+
+			"argument hostname, for example to %q.", usualHost)
+		return ""
+	case given == "":
 		given = usualHost
 	}
 	host, err := svchost.ForComparison(given)

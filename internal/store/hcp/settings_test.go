@@ -6,6 +6,7 @@ import (
 
 	"github.com/zclconf/go-cty/cty"
 
+	"github.com/tombolo-iac/tombolo/flavor"
 	"github.com/tombolo-iac/tombolo/internal/store/hcp"
 	"github.com/tombolo-iac/tombolo/internal/store/remote"
 	"github.com/tombolo-iac/tombolo/state"
@@ -93,6 +94,23 @@ func TestSettings(t *testing.T) {
 		}
 		if p := place(t, d, selected); p.String() != c.place {
 			t.Errorf("%s: %s", name, p)
+		}
+	}
+}
+
+// OpenTofu knows no host that is meant by itself.
+func TestHostsAreNamedInProjectsOfOpenTofu(t *testing.T) {
+	config := arguments(named("name", "one")).AsValueMap()
+	for _, hostname := range []string{"", "tfe.example.com"} {
+		config["hostname"] = cty.StringVal(hostname)
+		for _, kind := range []remote.Kind{hcp.Kind(), hcp.Cloud()} {
+			_, diags := kind.Open(t.Context(), cty.ObjectVal(config), remote.Surroundings{Hosts: here{token: token},
+				Flavor: flavor.OpenTofu})
+			if hostname == "" {
+				says(t, diags.Err(), "Hostname is required")
+			} else if diags.HasErrors() {
+				t.Error(diags.Err())
+			}
 		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/flavor"
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
@@ -52,6 +53,8 @@ type Surroundings struct {
 	Getenv func(string) string
 	// Dir is the working directory, for relative names of files; "" for that of the process.
 	Dir string
+	// Flavor says whose project it is.
+	Flavor flavor.Flavor
 	// Version of the program, for lock information and the like.
 	Version string
 	// Hosts knows services of hosts, and the user's tokens; nil knows none.

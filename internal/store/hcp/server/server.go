@@ -113,6 +113,16 @@ func (s *Server) State(name string) (data []byte, versions int) {
 	return data, len(w.versions)
 }
 
+// Outputs returns the outputs that the current state version came with.
+func (s *Server) Outputs(name string) map[string]any {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if w := s.named(name); w != nil && w.current() != nil {
+		return w.current().outputs
+	}
+	return nil
+}
+
 // Tags returns the tags of a workspace.
 func (s *Server) Tags(name string) map[string]string {
 	s.mu.Lock()
