@@ -220,10 +220,15 @@ func (p *place) take(ctx context.Context, w *workspace, info state.LockInfo) (*h
 		a, err := p.client.once(ctx, r)
 		if err == nil && a.ok() {
 			var s shown
-			if p.client.decode(r, a, &s) != nil || s.Data.Attributes.LockedReason != reason {
-				return p.confirm(ctx, info)
+			if p.client.decode(r, a, &s) == nil && s.Data.Attributes.LockedReason == reason {
+				return &hold{p: p, id: info.ID}, nil
 			}
-			return &hold{p: p, id: info.ID}, nil
+			if h, err := p.confirm(ctx, w, info); h != nil || err != nil {
+				return h, err
+			}
+			if try < lockTries {
+				continue
+			}
 		}
 		conflict := err == nil && a.status == http.StatusConflict
 		if !conflict && !passing(a, err) {
@@ -255,18 +260,21 @@ func (p *place) take(ctx context.Context, w *workspace, info state.LockInfo) (*h
 	}
 }
 
-// confirm looks whether the server shows the reason of a lock that it has just given. Otherwise locks have no ids.
-func (p *place) confirm(ctx context.Context, info state.LockInfo) (*hold, error) {
-	w, err := p.show(ctx)
+// confirm looks whether the server shows the reason of a lock that it has just given. Otherwise locks have no ids. The
+// hold is nil when the lock is gone again: a request to free it, of a run before, has come late.
+func (p *place) confirm(ctx context.Context, w *workspace, info state.LockInfo) (*hold, error) {
+	now, err := p.show(ctx)
 	if err != nil {
-		p.leave(ctx, info.ID)
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaving)
+		defer cancel()
+		_ = p.release(ctx, w, "unlock") // whatever its id is, it was given to us
 		return nil, err
 	}
-	h := &hold{p: p, id: info.ID}
-	if there := p.holder(w); there != nil && there.ID != info.ID {
-		h.id = there.ID
+	there := p.holder(now)
+	if there == nil {
+		return nil, nil
 	}
-	return h, nil
+	return &hold{p: p, id: there.ID}, nil
 }
 
 // leave releases a lock that may have been taken by a request without an answer. If the service cannot be reached, the
@@ -291,18 +299,14 @@ func (p *place) free(ctx context.Context, id string) error {
 		case there == nil || there.ID != id:
 			return remote.ErrLost
 		}
-		r := request{what: "unlock the workspace " + p.title(), method: http.MethodPost,
-			path: "workspaces/" + url.PathEscape(w.ID) + "/actions/unlock"}
+		r := p.unlocking(w, "unlock")
 		a, err := p.client.once(ctx, r)
 		switch {
 		case err == nil && a.ok():
 			return nil
 		case err == nil && a.status == http.StatusConflict && try < lockTries:
-			// The server waits for the content of a state version that nobody will send any more.
-			if id == p.title() || try < 1 {
-				break
-			}
-			if err := p.release(ctx, w, "force-unlock"); err == nil {
+			// The server may wait for the content of a state version that nobody will send any more.
+			if try > 0 && id != p.title() && p.release(ctx, w, "force-unlock") == nil {
 				return nil
 			}
 		case !passing(a, err) || try >= retries:
@@ -314,10 +318,15 @@ func (p *place) free(ctx context.Context, id string) error {
 	}
 }
 
+// unlocking is a request that frees the lock.
+func (p *place) unlocking(w *workspace, action string) request {
+	return request{what: "unlock the workspace " + p.title(), method: http.MethodPost,
+		path: "workspaces/" + url.PathEscape(w.ID) + "/actions/" + action}
+}
+
 // release frees a lock once.
 func (p *place) release(ctx context.Context, w *workspace, action string) error {
-	r := request{what: "unlock the workspace " + p.title(), method: http.MethodPost,
-		path: "workspaces/" + url.PathEscape(w.ID) + "/actions/" + action}
+	r := p.unlocking(w, action)
 	a, err := p.client.once(ctx, r)
 	if err == nil && a.ok() {
 		return nil

@@ -171,6 +171,15 @@ func (s *Server) Lock(name, user, reason string) {
 	}
 }
 
+// Unlock frees the lock of a workspace.
+func (s *Server) Unlock(name string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if w := s.named(name); w != nil {
+		w.locked, w.by, w.reason = false, "", ""
+	}
+}
+
 // Make creates a workspace with tags.
 func (s *Server) Make(name string, tags map[string]string) {
 	s.mu.Lock()
