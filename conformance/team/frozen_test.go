@@ -204,7 +204,8 @@ func subjects() map[string]subject {
 		"remote": {long: true, of: func(t *testing.T) hanging {
 			s := startTerraforms(t, annsToken)
 			w := newWay(t, "tcp", s.host)
-			p := s.at(t, strings.TrimPrefix(w.address(), "http://"), annsToken).place(`backend "remote"`, `name = "one"`)
+			s = s.at(t, strings.TrimPrefix(w.address(), "http://"), annsToken)
+			p := s.place(`backend "remote"`, `name = "one"`)
 			p.noWorkspaces = true
 			return w.hangs(p)
 		}},

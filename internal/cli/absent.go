@@ -8,7 +8,8 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/cli/command"
 )
 
-// absent returns the commands of Terraform that Tombolo does not have. They are hidden, and explain what to do instead.
+// absent returns the commands of Terraform that Tombolo does not have. They are hidden from the lists of commands, and
+// explain what to do instead.
 func absent() []*command.Command {
 	return []*command.Command{
 		instead("push", "No longer supported", `The service that this command was for no longer exists. Terraform has
@@ -43,7 +44,7 @@ func env(workspace *command.Command) *command.Command {
 	}
 	for _, member := range workspace.Members {
 		if member.Name == "show" {
-			continue // it is younger than the new name
+			continue // it is newer than the new name
 		}
 		old := *member
 		old.Setup = func(c *command.Call) command.Run {

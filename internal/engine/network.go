@@ -16,7 +16,7 @@ import (
 
 const defaultRetries = 1
 
-// hosts are what backends know of services and tokens.
+// hosts finds services and tokens for backends.
 type hosts struct{ web *web.Client }
 
 // Service implements remote.Hosts.
@@ -48,7 +48,8 @@ func (h hosts) Token(ctx context.Context, host string) (string, error) {
 	return h.web.Credentials(ctx, host)
 }
 
-// Web is what asks servers: with the hosts and credentials of the CLI configuration, and the bounds of the environment.
+// Web returns the client for servers, with the hosts and credentials of the CLI configuration and the limits of the
+// environment.
 func (s *Surroundings) Web() *web.Client {
 	if s.web != nil {
 		return s.web
@@ -64,8 +65,9 @@ func (s *Surroundings) Web() *web.Client {
 	return s.web
 }
 
+// tokens returns the source of tokens.
 func (s *Surroundings) tokens() *credentials.Source {
-	set, _ := s.Settings() // whose problems are reported by who needs the settings
+	set, _ := s.Settings() // whose problems are reported where the settings are needed
 	return &credentials.Source{Settings: set, Environ: s.Environ, HelperDirs: s.SettingsEnvironment().HelperDirs()}
 }
 
@@ -96,10 +98,10 @@ func (s *Surroundings) User(ctx context.Context, host, token string) (string, er
 	return account.Data.Attributes.Username, err
 }
 
-// most bounds what the environment may ask for.
+// most is the limit for values of the environment.
 const most = 3600
 
-// number reads a variable of the environment; what is no number of use counts as unset.
+// number reads a number from the environment; an invalid one counts as unset.
 func (s *Surroundings) number(variable string, otherwise int) int {
 	n, err := strconv.Atoi(s.Getenv(variable))
 	if err != nil || n < 0 {
