@@ -74,7 +74,8 @@ func Of(root *config.Module) (*Backend, diag.List) {
 	return b, diags
 }
 
-// Body returns the arguments of a block, or of a file of settings. Objects may be written as blocks, as the other programs allow for some.
+// Body returns the arguments of a block, or of a file of settings. Objects may be written as blocks, as the other
+// programs allow for some.
 func (b *Backend) Body(body hcl.Body) (attrs hcl.Attributes, diags diag.List) {
 	schema := &hcl.BodySchema{}
 	for _, name := range slices.Sorted(maps.Keys(b.kind().Blocks)) {
@@ -386,7 +387,7 @@ func (b *Backend) SamePlace(other *Backend) bool {
 // IsCloud reports whether a cloud block says where states are, or said it.
 func (b *Backend) IsCloud() bool { return b != nil && b.Type == cloudType }
 
-// Block is what says where states are, for people.
+// Block returns the name of the block that says where states are, for people.
 func (b *Backend) Block() string {
 	if b.IsCloud() {
 		return "a cloud block"

@@ -16,7 +16,7 @@ import (
 // usualHost is that of HCP Terraform.
 const usualHost = "app.terraform.io"
 
-// validName is what names of workspaces look like.
+// validName is the form of names of workspaces.
 var validName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,90}$`)
 
 // settings are what the block and the environment say.

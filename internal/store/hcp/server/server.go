@@ -456,7 +456,7 @@ func (c *call) createVersion(at *workspace) {
 	c.say(201, map[string]any{"data": c.versionData(v)})
 }
 
-// fits returns what is wrong with the content of a version.
+// fits returns the problem of a content that does not fit the version; "" without one.
 func (v *version) fits(data []byte) string {
 	var state struct{ Serial int64 }
 	sum := md5.Sum(data)
