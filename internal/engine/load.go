@@ -16,6 +16,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/config"
 	"github.com/tombolo-iac/tombolo/internal/eval/funcs"
 	"github.com/tombolo-iac/tombolo/internal/eval/linking"
+	"github.com/tombolo-iac/tombolo/internal/tracing"
 	"github.com/tombolo-iac/tombolo/plan"
 	"github.com/tombolo-iac/tombolo/provider"
 	"github.com/tombolo-iac/tombolo/state"
@@ -72,7 +73,9 @@ func (s *Surroundings) Project(ctx context.Context, o LoadOptions) (*Project, di
 }
 
 // Load loads the configuration with its providers, without a store.
-func (s *Surroundings) Load(ctx context.Context, o LoadOptions) (*Project, diag.List) {
+func (s *Surroundings) Load(ctx context.Context, o LoadOptions) (_ *Project, diags diag.List) {
+	ctx, span := tracing.Start(ctx, "load")
+	defer func() { span.End(!diags.HasErrors()) }()
 	name := o.Workspace
 	if name == "" {
 		var err error
