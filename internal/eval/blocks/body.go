@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync/atomic"
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/zclconf/go-cty/cty"
@@ -137,25 +138,38 @@ type Evaluation struct {
 	body   *Body
 	base   *hcl.EvalContext
 	shared map[string]cty.Value // by attribute or block type
+	// first has what Prepare has evaluated and is for one instance alone, since functions such as uuid were called;
+	// whoever comes first takes it.
+	first atomic.Pointer[map[string]cty.Value]
 }
 
 // Prepare evaluates the shared part of the body.
 func (b *Body) Prepare(base *hcl.EvalContext) (*Evaluation, diag.List) {
 	e := &Evaluation{body: b, base: base, shared: make(map[string]cty.Value, len(b.attrs)+len(b.groups))}
 	diags := slices.Clone(b.diags)
+	first := map[string]cty.Value{}
+	evaluate := func(name string, value func(*hcl.EvalContext) (cty.Value, diag.List)) {
+		before := funcs.Fickle(base)
+		v, d := value(base)
+		diags = diags.Extend(d)
+		if len(d) == 0 && funcs.Fickle(base) != before {
+			first[name] = v
+			return
+		}
+		e.shared[name] = v
+	}
 	for i := range b.attrs {
 		if a := &b.attrs[i]; !a.local {
-			v, d := a.value(base)
-			diags = diags.Extend(d)
-			e.shared[a.name] = v
+			evaluate(a.name, a.value)
 		}
 	}
 	for _, g := range b.groups {
 		if !g.local {
-			v, d := g.value(base)
-			diags = diags.Extend(d)
-			e.shared[g.name] = v
+			evaluate(g.name, g.value)
 		}
+	}
+	if len(first) > 0 {
+		e.first.Store(&first)
 	}
 	return e, diags
 }
@@ -163,7 +177,12 @@ func (b *Body) Prepare(base *hcl.EvalContext) (*Evaluation, diag.List) {
 // Instance evaluates the body for one instance; ctx is a child of the base context with each, count or self, or the
 // base itself.
 func (e *Evaluation) Instance(ctx *hcl.EvalContext) (cty.Value, diag.List) {
-	vals, diags := e.body.values(ctx, e.shared)
+	shared := e.shared
+	if first := e.first.Swap(nil); first != nil {
+		shared = maps.Clone(shared)
+		maps.Copy(shared, *first)
+	}
+	vals, diags := e.body.values(ctx, shared)
 	if diags.HasErrors() {
 		return cty.UnknownVal(e.body.schema.ImpliedType()), diags
 	}

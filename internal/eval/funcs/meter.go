@@ -24,105 +24,125 @@ func Metered(e hcl.Expression) hcl.Expression {
 	if !ok {
 		return meteredJSON(e)
 	}
-	return metered(native)
+	return metered(native, outside)
 }
 
-// metered copies the nodes above those that are measured.
-func metered(e hclsyntax.Expression) hclsyntax.Expression {
+// metered copies the nodes above those that are measured or shared.
+func metered(e hclsyntax.Expression, s surroundings) hclsyntax.Expression {
+	roots, ok := s.shareable(e)
+	if !ok {
+		return meteredNode(e, s)
+	}
+	s.above, s.within = roots, true
+	return &share{Expression: meteredNode(e, s), roots: roots}
+}
+
+func meteredNode(e hclsyntax.Expression, s surroundings) hclsyntax.Expression {
 	switch e := e.(type) {
 	case *hclsyntax.ForExpr:
 		c := *e
-		inside(&c.CollExpr, &c.KeyExpr, &c.ValExpr, &c.CondExpr)
+		s.inside(&c.CollExpr)
+		s.loopOf(e).inside(&c.KeyExpr, &c.ValExpr, &c.CondExpr)
 		return &loop{Expression: e, of: &c}
 	case *hclsyntax.TemplateExpr:
 		c := *e
-		c.Parts = all(e.Parts)
+		c.Parts = s.all(e.Parts)
 		return &text{Expression: e, of: &c}
 	case *hclsyntax.TemplateJoinExpr:
-		return &join{Expression: e, tuple: metered(e.Tuple)}
+		return &join{Expression: e, tuple: metered(e.Tuple, s)}
 	case *hclsyntax.FunctionCallExpr:
-		if len(e.Args) == 0 {
-			return e
-		}
-		c := *e
-		c.Args = all(e.Args)
-		return &c
+		return meteredCall(e, s)
 	case *hclsyntax.ConditionalExpr:
 		c := *e
-		inside(&c.Condition, &c.TrueResult, &c.FalseResult)
+		s.inside(&c.Condition, &c.TrueResult, &c.FalseResult)
 		return &c
 	case *hclsyntax.IndexExpr:
 		c := *e
-		inside(&c.Collection, &c.Key)
+		s.inside(&c.Collection, &c.Key)
 		return &c
 	case *hclsyntax.SplatExpr:
 		c := *e
-		inside(&c.Source, &c.Each)
+		s.inside(&c.Source)
+		s.fixed = true // what is evaluated for each element refers to it by no name
+		s.inside(&c.Each)
 		return &c
 	case *hclsyntax.TupleConsExpr:
 		c := *e
-		c.Exprs = all(e.Exprs)
+		c.Exprs = s.all(e.Exprs)
 		return &c
 	case *hclsyntax.ObjectConsExpr:
 		c := *e
 		c.Items = make([]hclsyntax.ObjectConsItem, len(e.Items))
 		for i, item := range e.Items {
-			inside(&item.KeyExpr, &item.ValueExpr)
+			s.inside(&item.KeyExpr, &item.ValueExpr)
 			c.Items[i] = item
 		}
 		return &c
 	case *hclsyntax.BinaryOpExpr:
 		c := *e
-		inside(&c.LHS, &c.RHS)
+		s.inside(&c.LHS, &c.RHS)
 		return &c
 	}
-	return meteredSingle(e)
+	return meteredSingle(e, s)
 }
 
 // meteredSingle is metered for nodes with one child.
-func meteredSingle(e hclsyntax.Expression) hclsyntax.Expression {
+func meteredSingle(e hclsyntax.Expression, s surroundings) hclsyntax.Expression {
 	switch e := e.(type) {
 	case *hclsyntax.TemplateWrapExpr:
 		c := *e
-		inside(&c.Wrapped)
+		s.inside(&c.Wrapped)
 		return &c
 	case *hclsyntax.ParenthesesExpr:
 		c := *e
-		inside(&c.Expression)
+		s.inside(&c.Expression)
 		return &c
 	case *hclsyntax.RelativeTraversalExpr:
 		c := *e
-		inside(&c.Source)
+		s.inside(&c.Source)
 		return &c
 	case *hclsyntax.ObjectConsKeyExpr:
 		c := *e
 		if hcl.ExprAsKeyword(c.Wrapped) == "" {
-			inside(&c.Wrapped)
+			s.inside(&c.Wrapped)
 		}
 		return &c
 	case *hclsyntax.UnaryOpExpr:
 		c := *e
-		inside(&c.Val)
+		s.inside(&c.Val)
 		return &c
 	}
-	if guarded, ok := iteration.With(e, metered); ok {
+	if guarded, ok := iteration.With(e, func(e hclsyntax.Expression) hclsyntax.Expression {
+		return metered(e, s)
+	}); ok {
 		return guarded
 	}
 	return e
 }
 
-func inside(children ...*hclsyntax.Expression) {
+// meteredCall is metered for calls of functions.
+func meteredCall(e *hclsyntax.FunctionCallExpr, s surroundings) hclsyntax.Expression {
+	if len(e.Args) == 0 {
+		return e
+	}
+	s.fixed = s.fixed || reads(e.Name)
+	c := *e
+	c.Args = s.all(e.Args)
+	return quick(&c, s)
+}
+
+func (s surroundings) inside(children ...*hclsyntax.Expression) {
 	for _, child := range children {
 		if *child != nil {
-			*child = metered(*child)
+			*child = metered(*child, s)
 		}
 	}
 }
 
-func all(children []hclsyntax.Expression) []hclsyntax.Expression {
+func (s surroundings) all(children []hclsyntax.Expression) []hclsyntax.Expression {
 	out := make([]hclsyntax.Expression, len(children))
 	for i, child := range children {
-		out[i] = metered(child)
+		out[i] = metered(child, s)
 	}
 	return out
 }
@@ -136,6 +156,10 @@ func Unmetered(e hcl.Expression) hcl.Expression {
 		return e.Expression
 	case *join:
 		return e.Expression
+	case *quickCall:
+		return e.Expression
+	case *share:
+		return Unmetered(e.Expression)
 	}
 	return e
 }

@@ -48,7 +48,7 @@ func meteredJSON(e hcl.Expression) hcl.Expression {
 	if len(diags) > 0 {
 		return e // which says so
 	}
-	return &jsonText{e, metered(template)}
+	return &jsonText{e, metered(template, outside)}
 }
 
 // jsonText is a template in JSON.

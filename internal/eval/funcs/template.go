@@ -224,7 +224,7 @@ func (r renderer) render(t hcl.Expression, vars cty.Value, sourceMarks cty.Value
 			return cty.NilVal, function.NewArgError(1, unlessMarked(sourceMarks, err))
 		}
 	}
-	result, diags := Metered(t).Value(ctx)
+	result, diags := Metered(t).Value(Share(ctx))
 	if diags.HasErrors() {
 		_, inside := vars.UnmarkDeep()
 		return cty.NilVal, unlessMarked(cty.NewValueMarks(sourceMarks, varsMarks, inside), diags)

@@ -70,6 +70,8 @@ type Work struct {
 	ctx     context.Context
 	asked   context.Context // ends when whatever takes long should end
 	rounds  atomic.Int64
+	fickle  atomic.Int64 // calls of functions that give something else each time
+	read    atomic.Int64 // calls of functions that read files
 	metered sync.Map // hclsyntax.Expression -> what Metered makes of it
 }
 
