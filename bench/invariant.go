@@ -137,7 +137,7 @@ locals { mine = var.config.items[var.name] }
 resource "terraform_data" "a" { input = local.mine.name }
 resource "terraform_data" "b" {
   count = 1
-  input = "${local.mine.size}-${count.index}-${var.config.region}-${contains(keys(var.config.items), var.name)}"
+  input = "${local.mine.size}-${count.index}-${var.config.region}-${contains(keys(var.config.items), var.name)}-${length(var.config.items)}"
 }
 `)
 		},

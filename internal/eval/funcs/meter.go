@@ -29,12 +29,13 @@ func Metered(e hcl.Expression) hcl.Expression {
 
 // metered copies the nodes above those that are measured or shared.
 func metered(e hclsyntax.Expression, s surroundings) hclsyntax.Expression {
-	roots, ok := s.shareable(e)
-	if !ok {
+	part := s.shareable(e)
+	if part == nil {
 		return meteredNode(e, s)
 	}
-	s.above, s.within = roots, true
-	return &share{Expression: meteredNode(e, s), roots: roots}
+	s.within = part
+	part.Expression = meteredNode(e, s)
+	return part
 }
 
 func meteredNode(e hclsyntax.Expression, s surroundings) hclsyntax.Expression {
@@ -312,7 +313,7 @@ func (e *text) Value(ctx *hcl.EvalContext) (cty.Value, hcl.Diagnostics) {
 	whole := true
 	for i, p := range e.of.Parts {
 		v, diags := p.Value(ctx)
-		parts[i] = found{Expression: p, value: v, diags: diags}
+		parts[i] = found{visible(p), v, diags}
 		bare, of := v.Unmark()
 		if bare.Type() != cty.String || !bare.IsKnown() || bare.IsNull() || len(diags) > 0 {
 			whole = false
@@ -383,19 +384,24 @@ func (e *join) Value(ctx *hcl.EvalContext) (cty.Value, hcl.Diagnostics) {
 			}
 		}
 	}
-	done := &hclsyntax.TemplateJoinExpr{Tuple: &found{Expression: e.tuple, value: v, diags: diags}}
+	done := &hclsyntax.TemplateJoinExpr{Tuple: &found{visible(e.tuple), v, diags}}
 	v, diags = done.Value(ctx)
 	return held(ctx, v, diags, e.Expression)
 }
 
 // found is an expression that has been evaluated.
 type found struct {
-	hclsyntax.Expression
+	*hclsyntax.ParenthesesExpr
 	value cty.Value
 	diags hcl.Diagnostics
 }
 
 func (e *found) Value(*hcl.EvalContext) (cty.Value, hcl.Diagnostics) { return e.value, e.diags }
+
+// visible puts an expression where those who walk through a tree see it, inside of something else that is there.
+func visible(e hclsyntax.Expression) *hclsyntax.ParenthesesExpr {
+	return &hclsyntax.ParenthesesExpr{Expression: e, SrcRange: e.Range()}
+}
 
 // tooMuch words what is wrong with an expression. It shows no values: they are what is too large.
 func tooMuch(err error, at hcl.Expression) *hcl.Diagnostic {

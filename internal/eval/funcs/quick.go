@@ -40,9 +40,11 @@ func quick(c *hclsyntax.FunctionCallExpr, s surroundings) hclsyntax.Expression {
 	if do == nil || c.ExpandFinal || len(c.Args) == 0 {
 		return c
 	}
-	if t, ok := c.Args[0].(*hclsyntax.ScopeTraversalExpr); ok && !s.fixed && !slices.Contains(s.own, t.Traversal.RootName()) {
-		// shared for what there is to know of it
-		c.Args[0] = &share{Expression: t, roots: []string{t.Traversal.RootName()}}
+	t, ok := c.Args[0].(*hclsyntax.ScopeTraversalExpr)
+	if name := ""; ok && !s.fixed {
+		if name = t.Traversal.RootName(); !slices.Contains(s.own, name) { // shared for what there is to know of it
+			c.Args[0] = &share{Expression: visible(t), mentions: t.Variables(), roots: []string{name}}
+		}
 	}
 	return &quickCall{c, c, do}
 }
@@ -62,7 +64,7 @@ func (e *quickCall) Value(ctx *hcl.EvalContext) (cty.Value, hcl.Diagnostics) {
 		} else {
 			v, diags = arg.Value(ctx)
 		}
-		results[i], values[i] = found{Expression: arg, value: v, diags: diags}, v
+		results[i], values[i] = found{visible(arg), v, diags}, v
 		whole = whole && len(diags) == 0 && v != cty.NilVal
 	}
 	if whole {
@@ -78,8 +80,8 @@ func (e *quickCall) Value(ctx *hcl.EvalContext) (cty.Value, hcl.Diagnostics) {
 	return of.Value(ctx)
 }
 
-// plainText returns a text that is known and open to all.
-func plainText(v cty.Value) (string, bool) {
+// openText returns a text that is known and open to all.
+func openText(v cty.Value) (string, bool) {
 	if v.IsMarked() || v.Type() != cty.String || !v.IsKnown() || v.IsNull() {
 		return "", false
 	}
@@ -90,7 +92,7 @@ func quickContains(first *sharedResult, args []cty.Value) (cty.Value, bool) {
 	if first == nil || len(args) != 2 {
 		return cty.NilVal, false
 	}
-	text, ok := plainText(args[1])
+	text, ok := openText(args[1])
 	if !ok {
 		return cty.NilVal, false
 	}
@@ -102,7 +104,7 @@ func quickIndex(first *sharedResult, args []cty.Value) (cty.Value, bool) {
 	if first == nil || len(args) != 2 || first.value.Type().IsSetType() {
 		return cty.NilVal, false
 	}
-	text, ok := plainText(args[1])
+	text, ok := openText(args[1])
 	if !ok {
 		return cty.NilVal, false
 	}
@@ -149,7 +151,7 @@ func quickLookup(_ *sharedResult, args []cty.Value) (cty.Value, bool) {
 	if ty := from.Type(); !from.IsKnown() || from.IsNull() || !ty.IsMapType() && !ty.IsObjectType() {
 		return cty.NilVal, false
 	}
-	if _, ok := plainText(args[1]); !ok {
+	if _, ok := openText(args[1]); !ok {
 		return cty.NilVal, false
 	}
 	ty, err := lookupType(args)

@@ -61,6 +61,7 @@ const patientCell = 3
 type sharedResult struct {
 	value cty.Value
 
+	sound  atomic.Bool // it is no larger than values may be
 	once   sync.Once
 	places map[string]int // of a collection of texts: where each is first; nil if it is none that can be searched so
 }
@@ -68,7 +69,11 @@ type sharedResult struct {
 // share is a part of an expression that may come to the same each time.
 type share struct {
 	hclsyntax.Expression
-	roots []string // the names that are mentioned in it
+	// mentions are the references in it, roots the names that they begin with.
+	mentions []hcl.Traversal
+	roots    []string
+	// lesser parts are inside of one that the scope keeps, and only remembered for other scopes.
+	lesser bool
 }
 
 func (e *share) Value(ctx *hcl.EvalContext) (cty.Value, hcl.Diagnostics) {
@@ -79,9 +84,12 @@ func (e *share) Value(ctx *hcl.EvalContext) (cty.Value, hcl.Diagnostics) {
 // evaluate returns, with the value, what is known of it if it is shared.
 func (e *share) evaluate(ctx *hcl.EvalContext) (cty.Value, hcl.Diagnostics, *sharedResult) {
 	in, late := e.scope(ctx)
-	if in == nil {
+	switch {
+	case in == nil:
 		v, diags := e.Expression.Value(ctx)
 		return v, diags, nil
+	case e.lesser:
+		return e.anew(ctx, late)
 	}
 	known, ok := in.cells.Load(e)
 	if !ok {
@@ -100,20 +108,47 @@ func (e *share) evaluate(ctx *hcl.EvalContext) (cty.Value, hcl.Diagnostics, *sha
 	if r := c.result.Load(); r != nil {
 		return r.value, nil, r
 	}
-	work := workOf(ctx)
-	before := work.changing(late)
-	v, diags := e.Expression.Value(ctx)
+	v, diags, r := e.anew(ctx, late)
 	switch {
+	case r != nil:
+		c.result.Store(r)
 	case len(diags) > 0:
 		c.spoilt.Store(patientCell)
-	case v == cty.NilVal || work.changing(late) != before:
-		c.spoilt.Add(1)
 	default:
-		r := &sharedResult{value: v}
-		c.result.Store(r)
-		return v, nil, r
+		c.spoilt.Add(1)
 	}
-	return v, diags, nil
+	return v, diags, r
+}
+
+// anew evaluates the part, or recalls what it came to in another scope. What is known of it is nil if it may be
+// something else the next time.
+func (e *share) anew(ctx *hcl.EvalContext, late bool) (cty.Value, hcl.Diagnostics, *sharedResult) {
+	work := workOf(ctx)
+	r, remember := work.recall(e, ctx, late)
+	if r != nil {
+		return r.value, nil, r
+	}
+	before := work.changing(late)
+	v, diags := e.Expression.Value(ctx)
+	if len(diags) > 0 || v == cty.NilVal || work.changing(late) != before {
+		return v, diags, nil
+	}
+	r = &sharedResult{value: v}
+	remember(r)
+	return v, nil, r
+}
+
+// bounded is evaluate for a whole expression, whose size is measured once.
+func (e *share) bounded(ctx *hcl.EvalContext) (cty.Value, hcl.Diagnostics) {
+	v, diags, r := e.evaluate(ctx)
+	if r != nil && r.sound.Load() {
+		return v, diags
+	}
+	v, diags = withinBounds(v, diags, e.Expression)
+	if r != nil && len(diags) == 0 {
+		r.sound.Store(true)
+	}
+	return v, diags
 }
 
 // scope finds the scope that has all names of the part, if it shares.
@@ -164,9 +199,8 @@ func (r *sharedResult) texts() map[string]int {
 type surroundings struct {
 	// own are the names that differ between those who evaluate: count, each, self, and the variables of loops around.
 	own []string
-	// above are the names of the shared part that this one is in; within says whether there is one.
-	above  []string
-	within bool
+	// within is the shared part that this one is in; nil if there is none.
+	within *share
 	// fixed parts have to stay what they are: a function reads the expression itself.
 	fixed bool
 }
@@ -182,25 +216,54 @@ func (s surroundings) loopOf(f *hclsyntax.ForExpr) surroundings {
 	return s
 }
 
-// shareable reports whether a part is worth sharing, and which names it mentions. A part inside of one that is shared
-// is only if that one mentions more: something that might have a meaning of its own.
-func (s surroundings) shareable(e hclsyntax.Expression) (roots []string, ok bool) {
-	if s.fixed || cheap(e) || s.within && !slices.ContainsFunc(s.above, ambiguous) {
-		return nil, false
+// shareable returns a share for a part, or nil if it is not worth sharing. A part inside of one that is shared is if
+// that one mentions more: something that might have a meaning of its own, or another value in another scope.
+func (s surroundings) shareable(e hclsyntax.Expression) *share {
+	if s.fixed || cheap(e) {
+		return nil
 	}
+	part := &share{}
 	for _, t := range e.Variables() {
 		name := t.RootName()
 		if slices.Contains(s.own, name) {
-			return nil, false
+			return nil
 		}
-		if !slices.Contains(roots, name) {
-			roots = append(roots, name)
+		if !slices.ContainsFunc(part.mentions, func(other hcl.Traversal) bool { return sameReference(t, other) }) {
+			part.mentions = append(part.mentions, t)
+		}
+		if !slices.Contains(part.roots, name) {
+			part.roots = append(part.roots, name)
 		}
 	}
-	if s.within && len(roots) == len(s.above) || fickle(e) {
-		return nil, false
+	if s.within != nil {
+		own := len(part.roots) < len(s.within.roots) && slices.ContainsFunc(s.within.roots, ambiguous)
+		part.lesser = !own
+		if !own && (len(part.mentions) == 0 || len(part.mentions) == len(s.within.mentions)) {
+			return nil
+		}
 	}
-	return roots, true
+	if fickle(e) {
+		return nil
+	}
+	return part
+}
+
+// sameReference reports whether two references are written alike.
+func sameReference(a, b hcl.Traversal) bool {
+	return slices.EqualFunc(a, b, func(x, y hcl.Traverser) bool {
+		switch x := x.(type) {
+		case hcl.TraverseRoot:
+			y, ok := y.(hcl.TraverseRoot)
+			return ok && x.Name == y.Name
+		case hcl.TraverseAttr:
+			y, ok := y.(hcl.TraverseAttr)
+			return ok && x.Name == y.Name
+		case hcl.TraverseIndex:
+			y, ok := y.(hcl.TraverseIndex)
+			return ok && x.Key.RawEquals(y.Key)
+		}
+		return false
+	})
 }
 
 // ambiguous reports whether a name can be an iterator: all but the words of the language may be.

@@ -72,7 +72,8 @@ type Work struct {
 	rounds  atomic.Int64
 	fickle  atomic.Int64 // calls of functions that give something else each time
 	read    atomic.Int64 // calls of functions that read files
-	metered sync.Map // hclsyntax.Expression -> what Metered makes of it
+	recalls sync.Map     // *share -> *recollection
+	metered sync.Map     // hclsyntax.Expression -> what Metered makes of it
 }
 
 // NewWork returns work that ends with a context.
@@ -168,7 +169,15 @@ func Evaluate(e hcl.Expression, ctx *hcl.EvalContext) (cty.Value, hcl.Diagnostic
 		}
 		e = known.(hcl.Expression)
 	}
+	if part, ok := e.(*share); ok {
+		return part.bounded(ctx)
+	}
 	v, diags := e.Value(ctx)
+	return withinBounds(v, diags, e)
+}
+
+// withinBounds returns what an expression came to if it is not larger than values may be.
+func withinBounds(v cty.Value, diags hcl.Diagnostics, e hcl.Expression) (cty.Value, hcl.Diagnostics) {
 	if !diags.HasErrors() {
 		if err := CheckSize(v); err != nil {
 			return cty.DynamicVal, append(diags, tooMuch(err, e))
