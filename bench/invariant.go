@@ -29,9 +29,14 @@ var invariantShapes = []shape{
 		name: "lookups", about: "for_each over n keys, each looked up in a map, an object, a set and lists of n",
 		objects: times(1),
 		write: func(w io.Writer, n int) {
-			fmt.Fprintf(w, "locals {\n  list  = %s\n  typed = tolist(local.list)\n  set   = toset(local.list)\n"+
-				"  map   = { for k in local.list : k => { name = upper(k) } }\n  texts = tomap({ for k in local.list : "+
-				"k => upper(k) })\n}\n", keys(n))
+			fmt.Fprintf(w, `locals {
+  list  = %s
+  typed = tolist(local.list)
+  set   = toset(local.list)
+  map   = { for k in local.list : k => { name = upper(k) } }
+  texts = tomap({ for k in local.list : k => upper(k) })
+}
+`, keys(n))
 			fmt.Fprint(w, `resource "terraform_data" "a" {
   for_each = local.set
   input = {
@@ -50,11 +55,18 @@ var invariantShapes = []shape{
 		},
 	},
 	{
-		name: "outputs", about: "for_each over n keys, each with its own of what a module in a module gives", objects: times(2),
+		name: "outputs", about: "for_each over n keys, each with its own of what a module in a module gives",
+		objects: times(2),
 		write: func(w io.Writer, n int) {
-			fmt.Fprintf(w, "module \"outer\" {\n  source = \"./m\"\n  names  = %s\n}\n", keys(n))
-			fmt.Fprintf(w, "resource \"terraform_data\" \"a\" {\n  for_each = toset(%s)\n  input    = "+
-				"\"${module.outer.inner.ids[each.key]}/${length(module.outer.inner.ids)}/${length(module.outer.all)}\"\n}\n", keys(n))
+			fmt.Fprintf(w, `module "outer" {
+  source = "./m"
+  names  = %[1]s
+}
+resource "terraform_data" "a" {
+  for_each = toset(%[1]s)
+  input    = join("/", [module.outer.inner.ids[each.key], length(module.outer.inner.ids), length(module.outer.all)])
+}
+`, keys(n))
 		},
 		module: func(w io.Writer) {
 			fmt.Fprint(w, `variable "names" { type = list(string) }
@@ -77,9 +89,11 @@ output "ids" { value = { for k, a in terraform_data.a : k => a.id } }
 		},
 	},
 	{
-		name: "encoded", about: "for_each over n keys, each with sums of a JSON text and a template of all", objects: times(1),
+		name: "encoded", about: "for_each over n keys, each with sums of a JSON text and a template of all",
+		objects: times(1),
 		write: func(w io.Writer, n int) {
-			fmt.Fprintf(w, "locals { ids = { for k in %s : k => { name = upper(k), tags = { team = \"a\" } } } }\n", keys(n))
+			fmt.Fprintf(w, "locals { ids = { for k in %s : k => { name = upper(k), tags = { team = \"a\" } } } }\n",
+				keys(n))
 			fmt.Fprint(w, `resource "terraform_data" "a" {
   for_each = local.ids
   input = {
@@ -95,8 +109,13 @@ output "ids" { value = { for k, a in terraform_data.a : k => a.id } }
 	{
 		name: "merged", about: "for_each over maps of n merged, each merged with what all have", objects: times(1),
 		write: func(w io.Writer, n int) {
-			fmt.Fprintf(w, "locals {\n  list = %s\n  half = { for k in local.list : k => { name = k } }\n"+
-				"  rest = { for k in local.list : k => { name = k, more = true } }\n  tags = { team = \"a\", stage = \"b\" }\n}\n", keys(n))
+			fmt.Fprintf(w, `locals {
+  list = %s
+  half = { for k in local.list : k => { name = k } }
+  rest = { for k in local.list : k => { name = k, more = true } }
+  tags = { team = "a", stage = "b" }
+}
+`, keys(n))
 			fmt.Fprint(w, `resource "terraform_data" "a" {
   for_each = merge(local.half, { for k, v in local.rest : k => merge(v, { size = length(local.rest) }) })
   input    = merge(local.tags, { name = each.value.name }, length(local.half) > 3 ? { large = "yes" } : {})
@@ -105,11 +124,14 @@ output "ids" { value = { for k, a in terraform_data.a : k => a.id } }
 		},
 	},
 	{
-		name: "flattened", about: "for_each over the product of two lists, flattened, each with the size of all", objects: times(1),
+		name: "flattened", about: "for_each over the product of two lists, flattened, each with the size of all",
+		objects: times(1),
 		write: func(w io.Writer, n int) {
 			fmt.Fprintf(w, `locals {
   groups = %s
-  pairs = flatten([for g in local.groups : [for i in range(10) : { group = g, member = "m-${i}", of = length(local.groups) }]])
+  pairs = flatten([for g in local.groups :
+    [for i in range(10) : { group = g, member = "m-${i}", of = length(local.groups) }]
+  ])
 }
 resource "terraform_data" "a" {
   for_each = { for p in local.pairs : "${p.group}/${p.member}" => p }
@@ -119,11 +141,23 @@ resource "terraform_data" "a" {
 		},
 	},
 	{
-		name: "variables", about: "a module for each of n/10 keys, with an object of n that all share, two objects in each",
+		name:    "variables",
+		about:   "a module for each of n/10 keys, with an object of n that all share, two objects in each",
 		objects: func(n int) int { return n / 10 * 2 },
 		write: func(w io.Writer, n int) {
-			fmt.Fprintf(w, "locals {\n  config = { items = { for k in %s : k => { name = upper(k), size = 3 } }, region = \"r\" }\n}\n", keys(n))
-			fmt.Fprintf(w, "module \"m\" {\n  source   = \"./m\"\n  for_each = toset(%s)\n  name     = each.key\n  config   = local.config\n}\n", keys(n/10))
+			fmt.Fprintf(w, `locals {
+  config = {
+    items  = { for k in %s : k => { name = upper(k), size = 3 } }
+    region = "r"
+  }
+}
+module "m" {
+  source   = "./m"
+  for_each = toset(%s)
+  name     = each.key
+  config   = local.config
+}
+`, keys(n), keys(n/10))
 		},
 		module: func(w io.Writer) {
 			fmt.Fprint(w, `variable "name" { type = string }
@@ -137,7 +171,10 @@ locals { mine = var.config.items[var.name] }
 resource "terraform_data" "a" { input = local.mine.name }
 resource "terraform_data" "b" {
   count = 1
-  input = "${local.mine.size}-${count.index}-${var.config.region}-${contains(keys(var.config.items), var.name)}-${length(var.config.items)}"
+  input = {
+    text  = "${local.mine.size}-${count.index}-${var.config.region}-${length(var.config.items)}"
+    known = contains(keys(var.config.items), var.name)
+  }
 }
 `)
 		},

@@ -37,6 +37,8 @@ type bodyAttr struct {
 	want  cty.Type // ty, with what nested attributes may leave out
 	local bool     // mentions each, count or self: differs from instance to instance
 	rng   hcl.Range
+	// seen is the type of the value that was evaluated last, where the schema leaves it open: instances share it.
+	seen *atomic.Pointer[cty.Type]
 }
 
 // Compile checks a body against a schema and finds its expressions. What does not fit is reported when the body is
@@ -67,7 +69,7 @@ func Compile(body hcl.Body, schema *provider.Block) *Body {
 		}
 		vars, a := funcs.Mentions(attr.Expr), schema.Attributes[name]
 		b.attrs = append(b.attrs, bodyAttr{name, attr.Expr, a.ImpliedType(), a.ConfigType(), mentionsLocal(vars),
-			attr.Range})
+			attr.Range, &atomic.Pointer[cty.Type]{}})
 		b.traversals = append(b.traversals, vars...)
 	}
 	b.compileBlocks(groups, content)
@@ -236,7 +238,10 @@ func (a *bodyAttr) value(ctx *hcl.EvalContext) (cty.Value, diag.List) {
 	if hclDiags.HasErrors() {
 		return cty.UnknownVal(a.ty), diags
 	}
-	if a.ty == cty.DynamicPseudoType || v.Type().Equals(a.ty) {
+	if a.ty == cty.DynamicPseudoType {
+		return a.typed(v), diags
+	}
+	if v.Type().Equals(a.ty) {
 		return v, diags
 	}
 	converted, err := ctyfast.Convert(v, a.want)
@@ -248,6 +253,21 @@ func (a *bodyAttr) value(ctx *hcl.EvalContext) (cty.Value, diag.List) {
 				Subject: &rng, Expression: a.expr, EvalContext: ctx})
 	}
 	return converted, diags
+}
+
+// typed returns a value with the type that the value of another instance has, if it is the same.
+func (a *bodyAttr) typed(v cty.Value) cty.Value {
+	ty := v.Type()
+	if !ty.IsObjectType() && !ty.IsTupleType() {
+		return v
+	}
+	if seen := a.seen.Load(); seen != nil {
+		if same, ok := ctyfast.Typed(v, *seen); ok {
+			return same
+		}
+	}
+	a.seen.Store(&ty)
+	return v
 }
 
 // ConversionMessage returns the reason of a failed conversion with the path inside of the value.

@@ -201,18 +201,22 @@ func module(n int, common cty.Value) map[string]cty.Value {
 			"map": cty.MapVal(table(0)), "largemap": cty.MapVal(table(30)),
 			"secretmap": cty.MapVal(map[string]cty.Value{"a": secret, "b": cty.StringVal("plain")}),
 		}),
-		"var": cty.ObjectVal(map[string]cty.Value{"list": list, "name": cty.StringVal(fmt.Sprint("module ", n))}),
-		"thing": cty.ObjectVal(map[string]cty.Value{"one": cty.ObjectVal(map[string]cty.Value{"name": cty.StringVal(
-			"t")}), "many": cty.TupleVal([]cty.Value{cty.ObjectVal(map[string]cty.Value{"name": cty.StringVal("t0")})})}),
+		"var":   cty.ObjectVal(map[string]cty.Value{"list": list, "name": cty.StringVal(fmt.Sprint("module ", n))}),
+		"thing": cty.ObjectVal(map[string]cty.Value{"one": named("t"), "many": cty.TupleVal([]cty.Value{named("t0")})}),
 	}
+}
+
+func named(name string) cty.Value {
+	return cty.ObjectVal(map[string]cty.Value{"name": cty.StringVal(name)})
 }
 
 // instance returns the scope of an instance of a block in a scope.
 func instance(in *hcl.EvalContext, n int, key string) *hcl.EvalContext {
 	ctx := in.NewChild()
 	ctx.Variables = map[string]cty.Value{
-		"each": cty.ObjectVal(map[string]cty.Value{"key": cty.StringVal(key), "value": cty.ObjectVal(map[string]cty.Value{
-			"name": cty.StringVal("name of " + key), "list": cty.ListVal([]cty.Value{cty.StringVal(key)})})}),
+		"each": cty.ObjectVal(map[string]cty.Value{
+			"key": cty.StringVal(key), "value": cty.ObjectVal(map[string]cty.Value{
+				"name": cty.StringVal("name of " + key), "list": cty.ListVal([]cty.Value{cty.StringVal(key)})})}),
 		"count": cty.ObjectVal(map[string]cty.Value{"index": cty.NumberIntVal(int64(n))}),
 	}
 	if n%2 == 0 {
