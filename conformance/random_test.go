@@ -55,7 +55,7 @@ func TestRandomInstances(t *testing.T) {
 	runRandomWith(t, path, randomSeeds(t, "TOMBOLO_RANDOM_INSTANCES", instancesSample), random.Instances)
 }
 
-// instancesSample is what it runs when nothing is said.
+// instancesSample is the default selection of seeds.
 var instancesSample = []uint64{1, 2, 3}
 
 // runRandom runs the cases of seeds.
@@ -106,7 +106,7 @@ func runRandomWith(t *testing.T, terraform string, list []uint64, generate func(
 // newerTerraform is the oracle that is asked where the usual one disagrees: what it does, too, has changed since.
 const newerTerraform = "terraform-1.15.9"
 
-// randomSample is what runs when nothing is said: seeds that are quick and use much of the language.
+// randomSample is the default selection: seeds that are quick and use much of the language.
 var randomSample = []uint64{2, 5, 11, 12}
 
 // testsSample is the same for files of tests.
@@ -217,7 +217,7 @@ type disagreement struct {
 	differs map[string]bool // the places in its documents
 }
 
-// randomName is what random_known.json calls a case: by what is in it.
+// randomName returns the name of a case in random_known.json, made of its content.
 func randomName(archive []byte) string {
 	if bytes.Contains(archive, []byte("moved {")) {
 		return "random/moved"

@@ -107,7 +107,7 @@ func sortedNames(files map[string]string) []string {
 	return names
 }
 
-// gen makes the choices of one seed.
+// gen creates the choices of one seed.
 type gen struct {
 	r       *rand.Rand
 	counter int

@@ -17,7 +17,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/program/programtest"
 )
 
-// roles are what else the test binary is, by the name under which it is called.
+// roles holds the other programs that the test binary can be, by the name under which it is called.
 var roles = map[string]func(){}
 
 // oracle is the real terraform.

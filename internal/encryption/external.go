@@ -13,14 +13,13 @@ import (
 	"github.com/zclconf/go-cty/cty"
 )
 
-// A program of the settings gets a JSON value on standard input, and writes a line that says who it is, then its
-// answer.
+// A program of the settings gets a JSON value on standard input, and writes a line that identifies it, then its answer.
 const (
 	keyMagic      = "OpenTofu-External-Key-Provider"
 	methodMagic   = "OpenTofu-External-Encryption-Method"
-	programTime   = time.Minute // as OpenTofu gives it
+	programTime   = time.Minute // as OpenTofu sends it
 	maxAnswer     = 1 << 30
-	maxComplaints = 4 << 10 // of standard error are shown
+	maxComplaints = 4 << 10 // of standard error that are shown
 )
 
 // external is the method that runs one program to seal and another to open.
@@ -49,7 +48,7 @@ func newExternal(arguments map[string]cty.Value, p Programs) (method, error) {
 	return m, nil
 }
 
-// words reads a command.
+// words returns the words of a command.
 func words(v cty.Value) (all []string, err error) {
 	if v.IsNull() {
 		return nil, errors.New("expected a list with a program and its arguments")
@@ -66,7 +65,7 @@ func words(v cty.Value) (all []string, err error) {
 	return all, nil
 }
 
-// exchange is what a program of a method reads, and what it answers (without the key).
+// exchange is the request to a program of a method, and its answer (without the key).
 type exchange struct {
 	Key     []byte `json:"key,omitempty"`
 	Payload []byte `json:"payload"`
@@ -137,8 +136,8 @@ var externalKeys = &Kind{
 	},
 }
 
-// ask runs a program with a JSON value on its standard input, and reads its answer. What it writes to standard error is
-// shown when it fails.
+// ask runs a program with a JSON value on its standard input, and reads its answer. On failure, its standard error is
+// shown.
 func (p Programs) ask(ctx context.Context, command []string, magic string, in, out any) error {
 	if p.mayRun != nil {
 		if err := p.mayRun(command); err != nil {
@@ -181,14 +180,14 @@ func (p Programs) ask(ctx context.Context, command []string, magic string, in, o
 	d := json.NewDecoder(bytes.NewReader(answer))
 	d.DisallowUnknownFields()
 	if err := d.Decode(out); err != nil {
-		// The decoder's words may hold a part of a key.
+		// The decoder's message may hold a part of a key.
 		return fmt.Errorf("%s: its answer after the first line is not the expected JSON object%s", command[0],
 			complaint)
 	}
 	return nil
 }
 
-// bounded keeps what is written up to a limit. What is more is an error, or dropped.
+// bounded keeps the bytes that are written up to a limit. More is an error, or dropped.
 type bounded struct {
 	bytes.Buffer
 	limit int

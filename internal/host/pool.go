@@ -40,7 +40,7 @@ type poolEntry struct {
 	inst   provider.Provider
 }
 
-// configured is a provider and what it was configured with.
+// configured is a provider and its configuration.
 type configured struct {
 	provider addr.Provider
 	config   cty.Value
@@ -55,7 +55,7 @@ type configHash struct {
 	hash     int
 }
 
-// NewPool makes an empty pool, which must be closed.
+// NewPool returns an empty pool, which must be closed.
 func (r *Registry) NewPool() *Pool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -126,7 +126,8 @@ func absent(a addr.Provider, block *provider.Block) (cty.Value, diag.List) {
 	return block.EmptyValue(), nil
 }
 
-// configured finds what has the same configuration, or makes a place for it. What is not fully known equals nothing.
+// configured returns the provider with the same configuration, or adds one. A partly unknown configuration is equal to
+// none.
 func (p *Pool) configured(a addr.Provider, config cty.Value) *configured {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -143,8 +144,8 @@ func (p *Pool) configured(a addr.Provider, config cty.Value) *configured {
 	return c
 }
 
-// configure starts and configures a provider. One that refuses stays until the pool is closed, since others may ask it
-// what needs no configuration.
+// configure starts and configures a provider. One that fails stays until the pool is closed, since others may use it
+// for calls that need no configuration.
 func (p *Pool) configure(ctx context.Context, c *configured) {
 	inst, diags := p.registry.take(ctx, c.provider)
 	if c.diags = diags; inst == nil {
@@ -180,7 +181,7 @@ func (p *Pool) Stop(ctx context.Context) {
 	asking.Wait()
 }
 
-// Close ends all providers of the pool and, with the last open pool, those that were only asked what needs no
+// Close ends all providers of the pool and, with the last open pool, those that served only calls without
 // configuration.
 func (p *Pool) Close() error {
 	r, list := p.registry, p.running()

@@ -1,10 +1,10 @@
 // Package nesting guards parsers that recurse for each level of brackets, templates or operators: an overflown stack
-// cannot be recovered from, so the text is measured before any parser sees it. What is refused no person has written.
+// cannot be recovered from, so the text is measured before any parser sees it. No person writes the refused texts.
 //
 //	if diags := nesting.Check(src, "main.tf"); diags.HasErrors() { return diags }
 //
-// Everything that did not come out of package config's readers must go through here before it is parsed: texts of
-// options, templates read at run time, other files.
+// All text from outside of package config's readers must be checked here before it is parsed: texts of options,
+// templates read at run time, other files.
 package nesting
 
 import (
@@ -169,7 +169,7 @@ func (s *scanner) code() {
 	}
 }
 
-// equals tells the sign of an assignment, which begins an expression, from operators and arrows.
+// equals distinguishes the sign of an assignment, which begins an expression, from operators and arrows.
 func (s *scanner) equals() {
 	switch {
 	case s.at(0) == '=':
@@ -407,8 +407,8 @@ func jsonStringEnd(src []byte, i int) int {
 	return len(src)
 }
 
-// templateIn scans a JSON string as the template that it may be. Most strings are none: without a brace there is no
-// expression in them.
+// templateIn scans a JSON string as a template. Most strings are not templates: without a brace they have no
+// expressions.
 func templateIn(quoted []byte) (s scanner) {
 	var text string
 	if !bytes.ContainsAny(quoted, `{\`) || json.Unmarshal(quoted, &text) != nil {

@@ -33,7 +33,7 @@ type server struct {
 var (
 	serverOnce sync.Once
 	theServer  *server
-	noServer   string // why there is none
+	noServer   string // why there is no server
 	databases  int
 	databaseMu sync.Mutex
 )
@@ -99,7 +99,7 @@ func Programs() string {
 	return ""
 }
 
-// startServer makes a database cluster and starts a server, as another user when this one is root, whom the server
+// startServer creates a database cluster and starts a server, as another user when this one is root, whom the server
 // refuses.
 func startServer() (*server, string) {
 	s, problem := newServer()

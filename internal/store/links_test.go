@@ -40,7 +40,7 @@ var plants = map[string]func(outside, name string) error{
 	},
 }
 
-// surroundings makes a folder with what could be damaged.
+// surroundings creates a folder with what could be damaged.
 func surroundings(t *testing.T, dir string) string {
 	t.Helper()
 	outside := filepath.Join(dir, "outside")

@@ -11,8 +11,8 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// tearDown destroys what the runs of the file have made: the state that was changed last comes first. An interrupt does
-// not keep it from that; the second one does.
+// tearDown destroys the objects of the file's runs, beginning with the state that was changed last. Only a second
+// interrupt stops it.
 func (r *fileRun) tearDown() {
 	var list []*keyed
 	for _, k := range r.states {
@@ -51,8 +51,8 @@ func (r *fileRun) destroy(k *keyed) bool {
 	return true
 }
 
-// destroyWithAll destroys what is in a state as the run that changed it last sees it. When that run has a mock for what
-// a real provider has made, runs before it do the rest.
+// destroyWithAll destroys the objects in a state with the run that changed it last. If that run mocks a provider whose
+// real objects exist, earlier runs destroy these.
 func (r *fileRun) destroyWithAll(k *keyed) (diags diag.List) {
 	mine := func(d *diag.Diagnostic) bool { _, not := d.Extra.(notMade); return !not }
 	for i, a := range slices.Backward(k.applied) {
@@ -68,7 +68,7 @@ func (r *fileRun) destroyWithAll(k *keyed) (diags diag.List) {
 	return diags
 }
 
-// destroyWith destroys what is in a state with the configuration of a run.
+// destroyWith destroys the objects in a state with the configuration of a run.
 func (r *fileRun) destroyWith(k *keyed, a *attempt) diag.List {
 	r.variables, r.broken = a.outer, a.broken
 	ctx := context.WithoutCancel(r.ctx)
@@ -106,7 +106,7 @@ func holds(s *state.State) bool {
 	return false
 }
 
-// Objects lists what is left in a state, and what may be beside it.
+// Objects lists the remaining objects of a state, and those that may exist besides.
 func (l Left) Objects() (out []addr.Object) {
 	for _, r := range l.State.Resources() {
 		if r.Addr.Resource.Mode != addr.Managed {

@@ -15,7 +15,7 @@ import (
 type fileValues struct {
 	run    *fileRun
 	global map[string]cty.Value
-	// values are those that could be evaluated, with the ones from outside; broken says of others what is wrong.
+	// values holds the evaluated values, with those from outside; broken holds the problems of others.
 	values map[string]cty.Value
 	broken map[string]diag.List
 	state  map[string]evaluation

@@ -8,8 +8,8 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/suite/testfile"
 )
 
-// ordered returns the runs of a file in the order in which they are executed. That is the order of the file, but for
-// runs that may run beside others: such a run waits for the runs that it refers to, wherever they stand.
+// ordered returns the runs of a file in the order in which they are executed. That is the order of the file, except for
+// parallel runs: such a run waits for the runs that it refers to, wherever they are.
 func ordered(f *testfile.File) (out []*testfile.Run) {
 	after := make(map[*testfile.Run][]*testfile.Run, len(f.Runs))
 	for i, run := range f.Runs {
@@ -22,15 +22,15 @@ func ordered(f *testfile.File) (out []*testfile.Run) {
 				return slices.Contains(left, other)
 			})
 		})
-		next = max(next, 0) // they wait for each other: the first one says what it misses
+		next = max(next, 0) // they wait for each other: the first one reports the missing value
 		out = append(out, left[next])
 		left = slices.Delete(left, next, next+1)
 	}
 	return out
 }
 
-// waitsFor returns the runs that have to end before another one: all that stand before it, or, when it may run beside
-// others, the last one before it that may not, those before it with its state, and those that it refers to.
+// waitsFor returns the runs that have to end before another one: all runs before it or, if it may run in parallel, the
+// last one before it that may not, those before it with its state, and those that it refers to.
 func waitsFor(f *testfile.File, i int) (out []*testfile.Run) {
 	run, before := f.Runs[i], f.Runs[:i]
 	if !run.Parallel {

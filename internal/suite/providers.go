@@ -83,8 +83,8 @@ func (l *loaded) close() {
 	}
 }
 
-// providers makes provider configurations of the module under test out of those of the file. Providers that the module
-// has nothing to do with are left out: their blocks may refer to runs that are still to come.
+// providers returns the provider configurations of the module under test, built from those of the file. Providers that
+// the module has nothing to do with are left out: their blocks may refer to runs that are still to come.
 func (r *fileRun) providers(list []chosenProvider) func(*config.Config) []*config.ProviderConfig {
 	return func(c *config.Config) (out []*config.ProviderConfig) {
 		uses := c.Uses()
@@ -164,7 +164,7 @@ func (b boundBody) iteratorsIn(block *hcl.Block) []string {
 		return b.iterators
 	}
 	name := block.Labels[0]
-	// What is wrong with the block is said by whoever expands it.
+	// The expansion reports the problems of the block.
 	content, _, _ := block.Body.PartialContent(&hcl.BodySchema{Attributes: []hcl.AttributeSchema{{Name: "iterator"}}})
 	if a := content.Attributes["iterator"]; a != nil {
 		if keyword := hcl.ExprAsKeyword(a.Expr); keyword != "" {
@@ -174,8 +174,8 @@ func (b boundBody) iteratorsIn(block *hcl.Block) []string {
 	return append(slices.Clone(b.iterators), name)
 }
 
-// boundExpression is an expression that takes variables and runs from the file. The iterators of dynamic blocks are
-// those of whoever evaluates it; nothing else of the module can be referred to.
+// boundExpression is an expression that takes variables and runs from the file. The iterators of dynamic blocks come
+// from the evaluation; it cannot refer to anything else of the module.
 type boundExpression struct {
 	hcl.Expression
 	run       *fileRun
@@ -221,5 +221,5 @@ func (e boundExpression) Value(ctx *hcl.EvalContext) (cty.Value, hcl.Diagnostics
 	return e.Expression.Value(inner)
 }
 
-// UnwrapExpression lets the syntax be looked at.
+// UnwrapExpression returns the syntax of the expression.
 func (e boundExpression) UnwrapExpression() hcl.Expression { return e.Expression }

@@ -24,14 +24,14 @@ type attempt struct {
 	run       *testfile.Run
 	project   *engine.Project
 	options   engine.PlanOptions
-	variables map[string]cty.Value // all that the file has, for assertions
+	variables map[string]cty.Value // all values of the file, for assertions
 	outer     map[string]cty.Value // those that provider blocks of the file can refer to
 	broken    map[string]diag.List // those of the file that they cannot, and why
 	expected  []*expectation
 	standIns  *standIns
 }
 
-// execute does what a run block says.
+// execute executes a run block.
 func (r *fileRun) execute(out *Outcome) {
 	a := &attempt{file: r, run: out.Run}
 	out.Status = Error
@@ -71,7 +71,7 @@ func (r *fileRun) execute(out *Outcome) {
 		out.Diags = out.Diags.Extend(a.expect(diags, scope.Usable()))
 	}
 	if out.Diags.HasErrors() || !scope.Usable() {
-		out.Plan, out.State = nil, nil // they are not what the run was to come to
+		out.Plan, out.State = nil, nil // they are not the expected result of the run
 		return
 	}
 	out.Status = a.judge(scope, held.State(), out)
@@ -79,7 +79,7 @@ func (r *fileRun) execute(out *Outcome) {
 
 func (r *fileRun) next() int { r.order++; return r.order }
 
-// judge runs the assertions, and keeps the output values for later runs.
+// judge evaluates the assertions, and keeps the output values for later runs.
 func (a *attempt) judge(scope *engine.Scope, current *state.State, out *Outcome) Status {
 	outputs := scope.Outputs(current)
 	if !a.run.PlanOnly { // what is unknown inside even now, as after a run that only refreshes, is null
@@ -120,7 +120,7 @@ func (r *fileRun) sourceOf(c *config.Condition) []byte {
 	return out
 }
 
-// prepare loads the module under test, and finds out all that the run needs.
+// prepare loads the module under test, and everything else that the run needs.
 func (a *attempt) prepare() (diags diag.List) {
 	diags = reviewRun(a.run, a.file.o.Configs).Extend(a.wantedProviders())
 	if diags.HasErrors() {
@@ -220,7 +220,7 @@ func (r *fileRun) stateOf(run *testfile.Run) *keyed {
 // expectation is a failure that a run wants to see.
 type expectation struct {
 	kind   string
-	object string // with the keys that stand there
+	object string // with the keys in the source
 	rng    hcl.Range
 	seen   bool
 }
@@ -326,15 +326,15 @@ func failing(d *diag.Diagnostic) *diag.Diagnostic {
 	return &failed
 }
 
-// expectPlanned looks at the problems of the plan of a run that applies. Failures that are expected have to come from
-// the apply, so that one that keeps it from being made is told of.
+// expectPlanned checks the problems of the plan of a run that applies. Expected failures have to come from the apply,
+// so that one that prevents the plan is reported.
 func (a *attempt) expectPlanned(diags diag.List) (out diag.List, planned bool) {
 	if !diags.HasErrors() {
 		return slices.DeleteFunc(slices.Clone(diags), engine.OfCheckBlock), true // checks are made again
 	}
 	for _, d := range diags.Sorted() {
 		if e := a.find(d); e != nil && d.Severity == diag.Error {
-			var at *hcl.Range // objects and variables have their place in what follows
+			var at *hcl.Range // objects and variables are handled below
 			if e.kind == "output" || e.kind == "check" {
 				at = &e.rng
 			}
@@ -354,9 +354,9 @@ type given struct {
 	values map[string]cty.Value // those that the module declares
 	ranges map[string]hcl.Range
 	all    map[string]cty.Value // and all others
-	// all that do not come from the run itself: what provider blocks of the file can refer to
+	// all values that do not come from the run itself: provider blocks of the file can refer to them
 	outer map[string]cty.Value
-	// broken are variables of the file that the run does not ask for and that have no value, with what is wrong.
+	// broken holds variables of the file that the run does not use and that have no value, with their problems.
 	broken map[string]diag.List
 }
 
@@ -466,7 +466,7 @@ func (a *attempt) undeclared(root *config.Module) (diags diag.List) {
 	return diags
 }
 
-// wrongReferences looks at what the variables refer to, before any of them is evaluated.
+// wrongReferences checks the references of the variables, before any of them is evaluated.
 func (a *attempt) wrongReferences(global map[string]cty.Value, root *config.Module) (diags diag.List) {
 	all := maps.Clone(global)
 	for name := range a.file.file.Variables {

@@ -28,7 +28,7 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// Options say what to run, and with what.
+// Options configures a run of the suite.
 type Options struct {
 	Files []*testfile.File
 	// Variables returns those from outside of a file: options, environment, files of values.
@@ -37,11 +37,11 @@ type Options struct {
 	Load func(ctx context.Context, w Wanted) (*engine.Project, diag.List)
 	// Configs returns the configurations that runs are about, as they are without the files of tests.
 	Configs Configs
-	// Store returns the place of a state; Emptied is told when everything in a file's states is gone.
+	// Store returns the place of a state; Emptied is called when everything in a file's states is gone.
 	Store   func(file *testfile.File, key string) Place
 	Emptied func(file *testfile.File)
 	Report  Report
-	// Abort ends when nothing is to be awaited any more, not even the end of what is under way.
+	// Abort ends when nothing should be awaited any more, not even operations in flight.
 	Abort context.Context
 }
 
@@ -58,7 +58,7 @@ type Wanted struct {
 	Providers func(c *config.Config) []*config.ProviderConfig // nil for those of the module alone
 }
 
-// Status is what a run or file has come to. Later ones are worse.
+// Status is the result of a run or file. Later ones are worse.
 type Status uint8
 
 // The statuses.
@@ -82,10 +82,10 @@ type Outcome struct {
 	Diags   diag.List
 	Started time.Time
 	Elapsed time.Duration
-	// Plan is what was planned, of a run that only plans; State what is there, of others. One is nil, or both.
+	// Plan is the plan of a run that only plans; State is the state of other runs. One is nil, or both.
 	Plan  *plan.Plan
 	State *state.State
-	// Project has the schemas for them; nil when there is none.
+	// Project has the schemas for them; nil if there is none.
 	Project *engine.Project
 }
 
@@ -93,7 +93,7 @@ type Outcome struct {
 type Result struct {
 	Files  []*FileResult
 	Status Status
-	// Interrupted means that somebody asked for an early end.
+	// Interrupted means that the run was interrupted.
 	Interrupted bool
 }
 
@@ -122,7 +122,7 @@ type Left struct {
 	File  *testfile.File
 	Run   *testfile.Run
 	State *state.State
-	Open  []state.InFlight // operations of which nobody knows what came of them
+	Open  []state.InFlight // operations with an unknown result
 	Path  string
 	Diags diag.List
 }
@@ -132,18 +132,18 @@ type Report interface {
 	Found(files []*testfile.File)
 	FileStarts(f *testfile.File)
 	RunStarts(f *testfile.File, r *testfile.Run)
-	// Running is told every now and then of a run that takes long; ending tells that it is being cleaned up after.
+	// Running is called from time to time during a long run; ending reports that its objects are being destroyed.
 	Running(f *testfile.File, r *testfile.Run, elapsed time.Duration, ending bool)
 	RunEnds(f *testfile.File, o *Outcome)
 	TearingDown(f *testfile.File)
 	Destroying(f *testfile.File, r *testfile.Run)
-	// Destroyed is told of every state that somebody tried to empty with problems.
+	// Destroyed is called for every state that was destroyed with problems.
 	Destroyed(l Left)
 	FileEnds(f *FileResult)
 	Ends(r *Result)
 }
 
-// Run runs everything. When ctx ends, what is under way ends, nothing new starts, and what was made is destroyed.
+// Run runs everything. When ctx ends, operations in flight end, nothing new starts, and created objects are destroyed.
 func Run(ctx context.Context, o Options) *Result {
 	if o.Abort == nil {
 		o.Abort = context.Background()
@@ -162,7 +162,7 @@ func Run(ctx context.Context, o Options) *Result {
 	}
 	result.Interrupted = ctx.Err() != nil
 	if result.Interrupted && result.Count(Skip) > 0 {
-		result.Status = Error // nobody knows what they would have come to
+		result.Status = Error // their result is unknown
 	}
 	o.Report.Ends(result)
 	return result
@@ -181,7 +181,7 @@ type fileRun struct {
 	// variables are those of the run that is under way; nil while modules are only loaded and checked.
 	variables map[string]cty.Value
 	broken    map[string]diag.List // what keeps variables of the file from having a value in that run
-	// unreadable are variables from outside that nobody declares and whose texts are no expressions.
+	// unreadable holds undeclared variables from outside whose texts are not expressions.
 	unreadable map[string]diag.List
 	// outputs are the output values of the runs that have ended.
 	outputs map[string]map[string]cty.Value
@@ -194,7 +194,7 @@ type keyed struct {
 	applied []*attempt
 	order   int
 	current *state.State
-	open    []state.InFlight // operations of which nobody knows what came of them
+	open    []state.InFlight // operations with an unknown result
 	origins origins
 }
 
@@ -226,10 +226,10 @@ func (r *fileRun) run() {
 	r.o.Report.FileEnds(r.result)
 }
 
-// interval is how often a run that takes long is told of.
+// interval is how often a long run is reported.
 const interval = 2 * time.Second
 
-// watch reports a run as long as it goes on; the function that it gives ends that.
+// watch reports a run while it runs; the returned function ends that.
 func (r *fileRun) watch(run *testfile.Run, ending bool) func() {
 	started := time.Now()
 	quit, ended := make(chan struct{}), make(chan struct{})
@@ -249,7 +249,7 @@ func (r *fileRun) watch(run *testfile.Run, ending bool) func() {
 	return func() { close(quit); <-ended }
 }
 
-// beside are the values that assertions can use besides those of the module.
+// beside returns the values that assertions can use in addition to those of the module.
 func (r *fileRun) beside(variables, outputs map[string]cty.Value) eval.Beside {
 	runs := map[string]cty.Value{}
 	for _, run := range r.file.Runs {

@@ -25,7 +25,7 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// module is what the files of tests are about: two objects and a third one in a module.
+// module is the configuration under test: two objects and a third one in a module.
 const module = `
 terraform {
   required_providers {

@@ -13,8 +13,8 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/eval/funcs"
 )
 
-// globals returns the variables from outside of the files. Texts are read by the declaration of the file, or by that of
-// the module; where there is none they are expressions.
+// globals returns the variables from outside of the files. Texts are parsed by the declaration in the file, or by that
+// of the module; without one they are expressions.
 func (r *fileRun) globals(root *config.Module) (map[string]cty.Value, diag.List) {
 	var diags diag.List
 	declared, others := config.Values{}, map[string]cty.Value{}
@@ -30,7 +30,7 @@ func (r *fileRun) globals(root *config.Module) (map[string]cty.Value, diag.List)
 			declared[name] = raw
 		case raw.Value != cty.NilVal:
 			others[name] = raw.Value
-		default: // nobody says what it is, so the text is an expression
+		default: // there is no declaration, so the text is an expression
 			v, more := (&config.Variable{Name: name, ParsingMode: config.ParseHCL}).ParseText(raw.Text)
 			if more.HasErrors() {
 				r.unreadable[name] = unreadable(name, more)
@@ -72,7 +72,7 @@ const (
 	inProvider
 )
 
-// scope makes the context for expressions of the file.
+// scope returns the context for expressions of the file.
 func (r *fileRun) scope(variables map[string]cty.Value, outputs map[string]map[string]cty.Value) *hcl.EvalContext {
 	runs := map[string]cty.Value{}
 	for name, values := range outputs {
@@ -93,7 +93,7 @@ func (r *fileRun) value(e hcl.Expression, ctx *hcl.EvalContext, at place) (cty.V
 	return v, diag.List(nil).AppendHCL(hclDiags)
 }
 
-// references returns what is wrong with the references of an expression.
+// references returns the problems of an expression's references.
 func (r *fileRun) references(e hcl.Expression, ctx *hcl.EvalContext, at place) (diags diag.List) {
 	for _, t := range e.Variables() {
 		diags = diags.Extend(r.reference(t, ctx, at))
@@ -101,7 +101,7 @@ func (r *fileRun) references(e hcl.Expression, ctx *hcl.EvalContext, at place) (
 	return diags
 }
 
-// reference returns what is wrong with a reference in the file.
+// reference returns the problem of a reference in the file.
 func (r *fileRun) reference(t hcl.Traversal, ctx *hcl.EvalContext, at place) (diags diag.List) {
 	rng, diags := shortRange(t)
 	if diags.HasErrors() {
@@ -134,13 +134,13 @@ func (r *fileRun) reference(t hcl.Traversal, ctx *hcl.EvalContext, at place) (di
 	return diags.Errorf(&rng, "Invalid reference", "There is no %s here: %s.", t.RootName(), what[at])
 }
 
-// shortRange returns the place of what a reference names, without what follows.
+// shortRange returns the place of a reference's name, without the rest.
 func shortRange(t hcl.Traversal) (hcl.Range, diag.List) {
 	ref, diags := addr.ParseReference(t)
 	return ref.Range, diags
 }
 
-// runReference returns what is wrong with a reference to an output value of a run.
+// runReference returns the problem of a reference to an output value of a run.
 func (r *fileRun) runReference(t hcl.Traversal, name string) (diags diag.List) {
 	rng, _ := shortRange(t)
 	outputs, done := r.outputs[name]
@@ -155,7 +155,7 @@ func (r *fileRun) runReference(t hcl.Traversal, name string) (diags diag.List) {
 		return diags.Errorf(&rng, "Reference to unknown run block", "The file has no run %q.%s", name,
 			diag.DidYouMean(name, r.runNames()))
 	}
-	// What is wrong with the rest of the reference is said when it is evaluated.
+	// Problems of the rest of the reference are reported when it is evaluated.
 	if v, more := t[2:].TraverseRel(cty.ObjectVal(outputs)); !more.HasErrors() && !v.IsKnown() {
 		return diags.Errorf(&rng, "Reference to unknown value",
 			"The run %q only plans, but this part of its output values is known only after apply. Use "+

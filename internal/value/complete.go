@@ -129,7 +129,7 @@ func CheckData(block *provider.Block, v cty.Value) []PathError {
 }
 
 // CheckOpened reports whether an opened ephemeral object is complete, as CheckData does, and keeps what is configured:
-// a provider may only fill in what it computes. No message shows a value, since nobody may see those of the object.
+// a provider may only fill in computed values. No message shows a value of the object.
 func CheckOpened(block *provider.Block, config, v cty.Value) []PathError {
 	if errs := CheckData(block, v); len(errs) > 0 {
 		return errs

@@ -12,17 +12,16 @@ import (
 	"github.com/tombolo-iac/tombolo/event"
 )
 
-// errAsked is the cause of a context that a person has ended.
+// errAsked is the cause of a context that a person has cancelled.
 var errAsked = errors.New("interrupted")
 
-// Running is a run that can be interrupted. It stands between the engine and the view, so that it knows what is in
-// flight.
+// Running is a run that can be interrupted. It passes events from the engine to the view, so that it knows which
+// operations are in flight.
 //
-// The first SIGINT, SIGTERM or SIGHUP ends the context: nothing new starts and what is under way is awaited. The second
-// ends Abort, which cuts off the calls under way; the journal keeps them as open operations. The third ends the process
-// at once, which the journal survives too, and so does a run that the second one has not ended after some time:
-// something waits that cannot be told. A standard output that nobody reads any more is no reason to stop: see
-// signals_unix.go.
+// The first SIGINT, SIGTERM or SIGHUP ends the context: nothing new starts, and operations in flight are awaited. The
+// second ends Abort, which cuts off the calls in flight; the journal keeps them as open operations. The third ends the
+// process at once, which the journal survives, too. The process also ends if the run goes on for some time after the
+// second: then something cannot be interrupted. A closed standard output is no reason to stop: see signals_unix.go.
 type Running struct {
 	// Abort ends with the second interrupt.
 	Abort context.Context
@@ -36,7 +35,7 @@ type Running struct {
 	exit     func(status int)
 }
 
-// patience is longer than the time that programs have to end by themselves.
+// patience is longer than the time that programs get to end by themselves.
 const patience = 20 * time.Second
 
 // Interruptible starts a run; the caller must call End.
@@ -98,7 +97,7 @@ func (r *Running) watch(signals <-chan os.Signal, quit <-chan struct{}, cancel, 
 	}
 }
 
-// stop shows that an interrupt was received.
+// stop shows that an interrupt was received, and cancels the contexts.
 func (r *Running) stop(now bool) {
 	r.mu.Lock()
 	list := make([]addr.Object, 0, len(r.inFlight))

@@ -21,8 +21,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/ctyfast"
 )
 
-// textFunc is a function from one string to another. run also gets the argument itself, to show it (quoted) in an
-// error.
+// textFunc is a function from one string to another. run also gets the argument value, to show it (quoted) in an error.
 func textFunc(name string, run func(text string, arg cty.Value) (string, error)) function.Function {
 	return function.New(&function.Spec{
 		Params:       []function.Parameter{{Name: name, Type: cty.String, AllowUnknown: true, AllowMarked: true}},
@@ -74,8 +73,8 @@ var base64DecodeFunc = textFunc("str", func(text string, arg cty.Value) (string,
 	return string(decoded), nil
 })
 
-// base64GzipFunc flushes before it closes, which adds an empty block, because the bytes must be those that Terraform
-// gives: they end up in user data whose change replaces machines.
+// base64GzipFunc flushes before it closes, which adds an empty block, because the bytes must be Terraform's: in user
+// data, a change replaces machines.
 var base64GzipFunc = textFunc("str", func(text string, _ cty.Value) (string, error) {
 	var packed bytes.Buffer
 	w := gzip.NewWriter(&packed)
@@ -91,7 +90,7 @@ var base64GzipFunc = textFunc("str", func(text string, _ cty.Value) (string, err
 	return base64.StdEncoding.EncodeToString(packed.Bytes()), nil
 })
 
-// base64GunzipFunc is of OpenTofu: the reverse of base64gzip.
+// base64GunzipFunc is OpenTofu's reverse of base64gzip.
 var base64GunzipFunc = textFunc("str", func(text string, arg cty.Value) (string, error) {
 	packed, err := base64.StdEncoding.DecodeString(text)
 	if err != nil {
@@ -113,7 +112,7 @@ var base64GunzipFunc = textFunc("str", func(text string, arg cty.Value) (string,
 	return string(content), nil
 })
 
-// urlDecodeFunc is of OpenTofu: the reverse of urlencode.
+// urlDecodeFunc is OpenTofu's reverse of urlencode.
 var urlDecodeFunc = textFunc("str", func(text string, arg cty.Value) (string, error) {
 	decoded, err := url.QueryUnescape(text)
 	if err != nil {
@@ -203,12 +202,12 @@ var yamlEncodeFunc = wrapped(yaml.YAMLEncodeFunc, func(args []cty.Value) (cty.Va
 	return yaml.YAMLEncodeFunc.Call(args)
 })
 
-// maxYAMLValues bounds what a text that mentions its parts again stands for: ten lines, each of which has the one
-// before it ten times, are ten thousand million values.
+// maxYAMLValues limits a document after its aliases are expanded: ten lines, each of which repeats the one before ten
+// times, are ten thousand million values.
 const maxYAMLValues = 1_000_000
 
-// multiplies reports whether the aliases of a text make it stand for more than anyone waits for. The library makes them
-// quickly, as they are all the same, and whoever looks at them then looks at each.
+// multiplies reports whether the aliases of a document expand to more than maxYAMLValues values. The library shares
+// repeated values, but everything that reads them visits each.
 func multiplies(text string) bool {
 	if !strings.Contains(text, "&") || !strings.Contains(text, "*") {
 		return false
@@ -239,7 +238,7 @@ func fewer(ty cty.Type, n *int) bool {
 	return true
 }
 
-// maxYAMLNesting is what encoding/json, and so jsondecode, allows.
+// maxYAMLNesting is the limit of encoding/json, and so of jsondecode.
 const maxYAMLNesting = 10000
 
 // jsonDecodeFunc refuses texts with too many members and elements, each of which but the first has a comma before it.
@@ -266,7 +265,7 @@ func commas(text string) (n int) {
 	return n
 }
 
-// csvDecodeFunc refuses texts with too many lines, each of which becomes an object with a text for each column.
+// csvDecodeFunc refuses texts with too many lines, each of which becomes an object with a string for each column.
 var csvDecodeFunc = wrapped(stdlib.CSVDecodeFunc, func(args []cty.Value) (cty.Value, error) {
 	text := knownText(args[0])
 	header, _, _ := strings.Cut(text, "\n")
@@ -276,8 +275,8 @@ var csvDecodeFunc = wrapped(stdlib.CSVDecodeFunc, func(args []cty.Value) (cty.Va
 	return stdlib.CSVDecodeFunc.Call(args)
 })
 
-// yamlDecodeFunc refuses brackets that nest deeper than those of any document: for each token the scanner of the
-// library looks at all brackets that are open, so a hundred thousand of them keep it busy for minutes.
+// yamlDecodeFunc refuses brackets that nest deeper than those of any document: for each token the library's scanner
+// visits all open brackets, so a hundred thousand of them take minutes.
 var yamlDecodeFunc = wrapped(yaml.YAMLDecodeFunc, func(args []cty.Value) (cty.Value, error) {
 	if text, _ := args[0].Unmark(); text.IsKnown() && !text.IsNull() {
 		switch {

@@ -17,9 +17,8 @@ import (
 
 var nativeWork = reflect.TypeFor[Work]()
 
-// Metered returns an expression that makes the same of everything, except that a text or a `for` expression that gets
-// too large is an error, and that a `for` expression ends with the Work of the functions that it is evaluated with. The
-// expression itself is not changed.
+// Metered returns an expression with the same result, except that a text or a `for` expression that gets too large is
+// an error, and that a `for` expression ends with the Work of its functions. The expression itself is not changed.
 //
 // What is written in the JSON syntax is parsed here for that.
 func Metered(e hcl.Expression) hcl.Expression {
@@ -30,7 +29,7 @@ func Metered(e hcl.Expression) hcl.Expression {
 	return metered(native, outside)
 }
 
-// metered copies the nodes above those that are measured or shared.
+// metered copies the nodes above the measured and the shared ones.
 func metered(e hclsyntax.Expression, s surroundings) hclsyntax.Expression {
 	part := s.shareable(e)
 	if part == nil {
@@ -151,7 +150,7 @@ func (s surroundings) all(children []hclsyntax.Expression) []hclsyntax.Expressio
 	return out
 }
 
-// Unmetered returns the expression behind one that is measured.
+// Unmetered returns the expression inside of a measured one.
 func Unmetered(e hcl.Expression) hcl.Expression {
 	switch e := e.(type) {
 	case *loop:
@@ -168,18 +167,18 @@ func Unmetered(e hcl.Expression) hcl.Expression {
 	return e
 }
 
-// exceeded ends a `for` expression from within one of its rounds: the library would go through all the others first.
-// The outermost loop gets hold of it.
+// exceeded ends a `for` expression from within one of its rounds: the library would run all the others first. The
+// outermost loop catches it.
 type exceeded struct{ diagnostic *hcl.Diagnostic }
 
-// counter counts what a `for` expression does, with all that are inside of it.
+// counter counts the work of a `for` expression, including those inside of it.
 type counter struct {
 	work  *Work
-	held  int       // elements that the loops hold which are going on
-	text  int       // bytes of what templates have made for them
+	held  int       // elements of the running loops
+	text  int       // bytes of the texts that templates have made for them
 	total int64     // rounds
-	fresh int64     // rounds that work does not know of yet
-	over  *exceeded // what has ended it: functions such as try take a panic for an error
+	fresh int64     // rounds that are not yet added to work
+	over  *exceeded // what has ended it: functions such as try treat a panic as an error
 }
 
 // counterName is the variable through which inner loops find the counter.
@@ -187,7 +186,7 @@ const counterName = "\x00\x00\x00\x00\x00\x00 counter of the loop"
 
 var counterType = cty.Capsule("counter", reflect.TypeFor[counter]())
 
-// counterOf finds the counter of the loop that something is in; nil when it is in none.
+// counterOf returns the counter of the enclosing loop; nil outside of loops.
 func counterOf(ctx *hcl.EvalContext) *counter {
 	for ; ctx != nil; ctx = ctx.Parent() {
 		if found, ok := ctx.Variables[counterName]; ok {
@@ -197,7 +196,7 @@ func counterOf(ctx *hcl.EvalContext) *counter {
 	return nil
 }
 
-// longText reports that a text is too long. It ends the loops that it is in: in the next round it would be as long.
+// longText reports that a text is too long. It ends the enclosing loops: in the next round it would be as long.
 func longText(ctx *hcl.EvalContext, diags hcl.Diagnostics, at hcl.Expression) (cty.Value, hcl.Diagnostics) {
 	problem := tooMuch(errText(), at)
 	if c := counterOf(ctx); c != nil {
@@ -243,7 +242,7 @@ func (e *loop) Value(ctx *hcl.EvalContext) (v cty.Value, diags hcl.Diagnostics) 
 	return of.Value(ctx)
 }
 
-// round is what a loop does with each element: it looks whether it wants it, or keeps something for it.
+// round is the work of a loop for each element: to test it, or to store something for it.
 type round struct {
 	hclsyntax.Expression
 	counter *counter
@@ -276,7 +275,7 @@ func (e *round) Value(ctx *hcl.EvalContext) (cty.Value, hcl.Diagnostics) {
 	return v, diags
 }
 
-// leftText returns how many bytes of the texts that a round has made may still be in what came of it.
+// leftText returns how many bytes of a round's texts may still be in its result.
 func (c *counter) leftText(v cty.Value, made int) int {
 	if made == 0 || v == cty.NilVal {
 		return 0
@@ -288,7 +287,7 @@ func (c *counter) leftText(v cty.Value, made int) int {
 	return made - s.text
 }
 
-// left returns how many of the elements that inner loops have made may still be in what came of them.
+// left returns how many elements of inner loops may still be in their results.
 func (c *counter) left(v cty.Value, made int) int {
 	if made == 0 || v == cty.NilVal {
 		return 0
@@ -328,7 +327,7 @@ func (e *text) Value(ctx *hcl.EvalContext) (cty.Value, hcl.Diagnostics) {
 		}
 	}
 	if whole {
-		// Its length is known, so that it is written once. The library lets a buffer grow and copies that.
+		// Its length is known, so it is written once. The library grows a buffer and copies it.
 		return held(ctx, cty.StringVal(strings.Join(texts, "")).WithMarks(marks...), nil, e.Expression)
 	}
 	of := *e.of
@@ -341,7 +340,7 @@ func (e *text) Value(ctx *hcl.EvalContext) (cty.Value, hcl.Diagnostics) {
 	return held(ctx, v, diags, e.Expression)
 }
 
-// held counts a text that a template has made in a loop, which holds it with those of its other rounds.
+// held counts the text of a template in a loop, which holds the texts of all its rounds.
 func held(ctx *hcl.EvalContext, v cty.Value, diags hcl.Diagnostics, at hcl.Expression) (cty.Value, hcl.Diagnostics) {
 	c := counterOf(ctx)
 	if bare, _ := v.Unmark(); c != nil && bare.Type() == cty.String && bare.IsKnown() && !bare.IsNull() {
@@ -352,7 +351,7 @@ func held(ctx *hcl.EvalContext, v cty.Value, diags hcl.Diagnostics, at hcl.Expre
 	return v, diags
 }
 
-// part is one of those.
+// part is a part of a template.
 type part struct {
 	hclsyntax.Expression
 	left *int // of the limit
@@ -406,7 +405,7 @@ func visible(e hclsyntax.Expression) *hclsyntax.ParenthesesExpr {
 	return &hclsyntax.ParenthesesExpr{Expression: e, SrcRange: e.Range()}
 }
 
-// tooMuch words what is wrong with an expression. It shows no values: they are what is too large.
+// tooMuch returns the error of an expression. It shows no values: these are too large.
 func tooMuch(err error, at hcl.Expression) *hcl.Diagnostic {
 	return &hcl.Diagnostic{Severity: hcl.DiagError, Summary: summaryOf(err), Detail: Detail(err),
 		Subject: at.Range().Ptr()}
@@ -419,20 +418,20 @@ func summaryOf(err error) string {
 	return "Too large a value"
 }
 
-// Detail words an error of this file as a sentence.
+// Detail returns an error of this file as a sentence.
 func Detail(err error) string {
 	text := err.Error()
 	return "This is too much: " + text + "."
 }
 
-// jsonExpression is the type of the library's expressions in JSON, of which it shows nothing else.
+// jsonExpression is the type of the library's JSON expressions, whose content it does not export.
 var jsonExpression = func() reflect.Type {
 	e, _ := json.ParseExpression([]byte("0"), "")
 	return reflect.TypeOf(e)
 }()
 
-// meteredJSON returns an expression in JSON with its templates parsed and metered. The library would parse them
-// whenever they are evaluated.
+// meteredJSON returns an expression in JSON with its templates parsed and metered. The library parses them at each
+// evaluation.
 func meteredJSON(e hcl.Expression) hcl.Expression {
 	if reflect.TypeOf(e) != jsonExpression {
 		return e
@@ -460,7 +459,7 @@ func meteredJSON(e hcl.Expression) hcl.Expression {
 	begin := hcl.Pos{Line: at.Start.Line, Column: at.Start.Column + 1, Byte: at.Start.Byte + 1} // after the quote
 	template, diags := hclsyntax.ParseTemplate([]byte(v.AsString()), at.Filename, begin)
 	if len(diags) > 0 {
-		return e // which says so
+		return e // which reports it
 	}
 	return &jsonText{e, metered(template, outside)}
 }
@@ -499,11 +498,11 @@ type jsonObject struct {
 
 type jsonMember struct {
 	key, value hcl.Expression
-	of         hcl.Expression // the value as the library has it
+	of         hcl.Expression // the value as the library returns it
 	at         hcl.Range      // of the key
 }
 
-// Value is that of the library, down to its messages.
+// Value behaves as the library's, including its messages.
 func (e *jsonObject) Value(ctx *hcl.EvalContext) (cty.Value, hcl.Diagnostics) {
 	var diags hcl.Diagnostics
 	values, places := map[string]cty.Value{}, map[string]hcl.Range{}

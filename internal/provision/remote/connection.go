@@ -47,10 +47,10 @@ var Schema = &provider.Block{Attributes: map[string]*provider.Attribute{
 
 func optional(t cty.Type) *provider.Attribute { return &provider.Attribute{Type: t, Optional: true} }
 
-// Secrets are the arguments of the block that nobody may see, whether they are marked or not.
+// Secrets holds the secret arguments of the block, whether they are marked or not.
 var Secrets = []string{"password", "private_key", "proxy_user_password", "bastion_password", "bastion_private_key"}
 
-// A Connection says how to reach a machine.
+// A Connection describes how to reach a machine.
 type Connection struct {
 	Machine Hop
 	Bastion *Hop // the machine on the way to it; nil if there is none
@@ -59,7 +59,7 @@ type Connection struct {
 	Agent         bool
 	AgentIdentity string
 	Timeout       time.Duration // of all attempts together
-	ScriptPath    string        // where scripts are put; %RAND% in it is a number
+	ScriptPath    string        // the path of scripts; %RAND% in it is a number
 	Windows       bool
 }
 
@@ -74,7 +74,7 @@ type Hop struct {
 	HostKey     string // the machine's own public key or that of who certifies it; empty: any is taken
 }
 
-// A Proxy is what the first connection goes through.
+// A Proxy is the proxy of the first connection.
 type Proxy struct {
 	Scheme         string // http, https, socks5
 	Host           string
@@ -88,7 +88,7 @@ const (
 	defaultWindowsScript = "C:/windows/temp/terraform_%RAND%.cmd"
 )
 
-// Check finds what is wrong with a connection block as far as it is known. Problems have the path of their argument.
+// Check reports the problems of a connection block as far as it is known. Problems have the path of their argument.
 func Check(v cty.Value) diag.List {
 	var diags diag.List
 	one := func(name, summary string, allowed ...string) {
@@ -116,7 +116,7 @@ func Check(v cty.Value) diag.List {
 	return diags
 }
 
-// Read returns what a connection block says. The value is wholly known and has no marks.
+// Read returns the connection of a connection block. The value is wholly known and has no marks.
 func Read(v cty.Value) (*Connection, diag.List) {
 	if diags := Check(v); diags.HasErrors() {
 		return nil, diags

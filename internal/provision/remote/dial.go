@@ -38,7 +38,7 @@ type Machine struct {
 type permanentError struct{ error }
 
 // Connect opens a connection to a machine. It describes each attempt for people, in several lines at once, and tries
-// again until the time of the connection is over; the error says what the last attempt met.
+// again until the time of the connection is over; the error is that of the last attempt.
 func Connect(ctx context.Context, c *Connection, tell func(text string)) (*Machine, error) {
 	keys, err := openKeys(c)
 	if err != nil {
@@ -148,7 +148,7 @@ func (c *Connection) dial(ctx context.Context, keys *keys) (_ *Machine, err erro
 	return m, nil
 }
 
-// handshake makes an SSH connection of a plain one, which it closes when that fails.
+// handshake starts SSH over a plain connection, which it closes on failure.
 func (m *Machine) handshake(ctx context.Context, conn net.Conn, h *Hop, keys *keys) (*ssh.Client, error) {
 	m.closes = append(m.closes, conn.Close)
 	config, err := keys.config(h)
@@ -178,8 +178,8 @@ func (m *Machine) handshake(ctx context.Context, conn net.Conn, h *Hop, keys *ke
 	return client, nil
 }
 
-// keepAlive asks the other side for a sign of life until done is closed, and closes the connection when it gives none:
-// a machine that is gone without a word must not be waited for without an end.
+// keepAlive sends keepalive requests until done is closed, and closes the connection without an answer, so that a lost
+// machine is not awaited for ever.
 func keepAlive(client *ssh.Client, done <-chan struct{}) {
 	tick := time.NewTicker(aliveEvery)
 	defer tick.Stop()

@@ -19,8 +19,8 @@ import (
 type files interface {
 	isDir(name string) bool
 	mkdir(name string) error // with its parents; one that is there is no error
-	// write makes a file of what r gives. What has the name goes first, if it is no directory: nothing is written
-	// through a link that somebody else has put there.
+	// write writes the content of r to a file. An existing file of the name is removed first: nothing is written
+	// through a foreign link.
 	write(name string, mode fs.FileMode, r io.Reader) error
 	remove(name string) error
 	close()
@@ -56,7 +56,7 @@ func (m *Machine) until(ctx context.Context) (stop func() bool) {
 	return context.AfterFunc(ctx, func() { _ = m.client.Close() })
 }
 
-// Write makes a file on the machine. A destination that is a directory there, or ends in a slash, gets a file of the
+// Write creates a file on the machine. A destination that is a directory there, or ends in a slash, gets a file of the
 // name base.
 func (m *Machine) Write(ctx context.Context, destination, base string, mode fs.FileMode, r io.Reader) error {
 	f, err := m.openFiles()
@@ -70,9 +70,9 @@ func (m *Machine) Write(ctx context.Context, destination, base string, mode fs.F
 	return ended(ctx, f.write(destination, mode, r))
 }
 
-// Copy copies a file or a directory of this machine to the other. A directory whose name ends in a slash gives what is
-// in it; otherwise it goes below the destination when that exists, and takes its name when it does not. Links count as
-// what they lead to.
+// Copy copies a file or a directory of this machine to the other. Of a directory whose name ends in a slash the content
+// is copied; otherwise the directory is copied into the destination if that exists, and as the destination if not.
+// Links are followed.
 func (m *Machine) Copy(ctx context.Context, source, destination string) error {
 	info, err := os.Stat(source)
 	if err != nil {
@@ -108,8 +108,8 @@ func (m *Machine) copyFile(ctx context.Context, source string, info fs.FileInfo,
 	return nil
 }
 
-// copyDir copies what is in a directory. Above are the real paths of the directories around it, by which a link that
-// leads back is known.
+// copyDir copies the content of a directory. Above are the real paths of the directories around it, by which a link
+// that leads back is known.
 func (m *Machine) copyDir(ctx context.Context, f files, source, destination string, above []string) error {
 	real, err := filepath.EvalSymlinks(source)
 	if err != nil {
@@ -174,7 +174,7 @@ func (f sftpFiles) mkdir(name string) error {
 }
 
 func (f sftpFiles) write(name string, mode fs.FileMode, r io.Reader) error {
-	_ = f.Client.Remove(name) // what is there is replaced, and what cannot be removed is met by the next line
+	_ = f.Client.Remove(name) // an existing file is replaced, and one that cannot be removed fails below
 	file, err := f.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL)
 	if err != nil {
 		return fmt.Errorf("creating %s: %w", name, explained(err))
@@ -192,7 +192,7 @@ func (f sftpFiles) write(name string, mode fs.FileMode, r io.Reader) error {
 	return nil
 }
 
-// explained adds what the protocol's word for every failure may mean where a file is created.
+// explained adds the probable meaning of the protocol's general error when a file is created.
 func explained(err error) error {
 	var status *sftp.StatusError
 	if errors.As(err, &status) && status.FxCode() == sftp.ErrSSHFxFailure {

@@ -25,7 +25,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/provision/sshtest"
 )
 
-// block makes a connection block with the arguments that are set.
+// block returns a connection block with the arguments that are set.
 func block(arguments map[string]cty.Value) cty.Value {
 	all := map[string]cty.Value{}
 	for name, a := range remote.Schema.Attributes {

@@ -16,10 +16,10 @@ import (
 // grace is how long a command has to end after it was asked to.
 const grace = 5 * time.Second
 
-// maxLine is how much of a line without an end is told as one.
+// maxLine is the maximum length of a reported line.
 const maxLine = 64 << 10
 
-// Script puts a script on the machine, runs it, tells what it prints line by line, and removes it. The error of a
+// Script copies a script to the machine, runs it, reports its output line by line, and removes it. The error of a
 // script that failed says how it ended.
 func (m *Machine) Script(ctx context.Context, script io.Reader, tell func(line string)) error {
 	f, err := m.openFiles()
@@ -147,7 +147,7 @@ func (f *firstLine) number() int {
 
 // lines passes on what is written to it, a line at a time.
 type lines struct {
-	one  *sync.Mutex // held while a line is told: the other stream of the command may have one, too
+	one  *sync.Mutex // held while a line is reported: the other stream of the command may have one, too
 	rest []byte
 	tell func(line string)
 }

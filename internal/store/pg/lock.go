@@ -165,7 +165,7 @@ func (p *place) creating(ctx context.Context) error {
 	return &state.LockedError{Info: &other.info}
 }
 
-// create makes a row and locks it, under the creation locks of both programs.
+// create inserts a row and locks it, under the creation locks of both programs.
 func (p *place) create(ctx context.Context, h *hold) error {
 	r, err := h.s.change(ctx, "SELECT pg_try_advisory_lock($1)::text, pg_try_advisory_lock($2)::text",
 		number(terraformCreation), number(p.o.tofuCreation()))

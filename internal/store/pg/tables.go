@@ -82,7 +82,7 @@ func (o *options) ours() string {
 	}, ";\n")
 }
 
-// ensure makes the schema, the tables and the index where they are missing and may be made. It reports whether the
+// ensure creates the schema, the tables and the index where they are missing and may be created. It reports whether the
 // tables of our own are there.
 func (o *options) ensure(ctx context.Context, s *session) (own bool, err error) {
 	for range 3 {

@@ -17,23 +17,24 @@ type Kind struct {
 	Name string
 	// Place is where states are, for people: "a PostgreSQL database".
 	Place string
-	// Schema is that of the block, and Terraform's: the record of a set-up directory has a hash over its values. All
-	// arguments are optional there; what must be set, by argument or environment, is for Open to say.
+	// Schema is the schema of the block, which must be Terraform's: the record of an initialized directory has a hash
+	// over its values. All arguments are optional there; Open checks which must be set, by argument or environment.
 	Schema *provider.Block
 	// More are arguments that Terraform has not: OpenTofu's, or ours. While they are not set, the record does not
 	// mention them, so that Terraform takes it for its own.
 	More map[string]*provider.Attribute
 	// Blocks are arguments with objects that are written as blocks.
 	Blocks map[string]bool
-	// Needed are arguments of strings without which nothing can be reached, each with the environment variable that
-	// takes its place, if there is one. Init asks for them.
+	// Needed holds the required string arguments, each with the environment variable that can replace it, if there is
+	// one. Init asks for them.
 	Needed map[string]string
-	// Open makes a driver of the values of a block, which conform to the schema. It may look at environment and files,
-	// and asks the service only what cannot wait: wrong arguments are reported here, with attribute paths in the
+	// Open returns a driver of the values of a block, which conform to the schema. It may read environment and files,
+	// and sends only requests that cannot wait: wrong arguments are reported here, with attribute paths in the
 	// diagnostics where there are any. Config is never logged or shown: it may hold passwords.
 	Open func(ctx context.Context, config cty.Value, o Surroundings) (Driver, diag.List)
-	// Programs returns what a driver of these values starts because the working directory says so, in its block or in a
-	// file that the block names; nil for kinds that start nothing. What the user's own files say does not count.
+	// Programs returns the programs that a driver of these values starts because the working directory names them, in
+	// its block or in a file that the block names; nil for kinds that start none. Programs in the user's own files do
+	// not count.
 	Programs func(config cty.Value, o Surroundings) []Program
 }
 
@@ -53,8 +54,7 @@ type Surroundings struct {
 	Dir string
 	// Version of the program, for lock information and the like.
 	Version string
-	// Log takes a line about what is asked of the service, without secrets; it may be nil. It may be called
-	// concurrently.
+	// Log gets a line about each request to the service, without secrets; it may be nil. It may be called concurrently.
 	Log func(format string, args ...any)
 }
 
