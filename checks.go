@@ -68,8 +68,8 @@ func (p *Project) renders(pl *plan.Plan) error {
 // usable reports a use of the lock or of providers after they were released.
 func (r *Run) usable() (diags diag.List) {
 	if r.closed {
-		diags = diags.Errorf(nil, "Run is closed", "Run.Close was called, so it no longer holds the lock on the state. "+
-			"Open another run with Project.Open.")
+		diags = diags.Errorf(nil, "Run is closed", "Run.Close was called, so it no longer holds the lock on the "+
+			"state. Open another run with Project.Open.")
 	}
 	return diags.Extend(r.project.usable())
 }

@@ -12,7 +12,7 @@ const Program = "tombolo"
 // name it was called; it puts that name in front.
 type Command string
 
-// Advice says how to solve a problem. It is not a part of the detail because it can contain commands.
+// Advice explains how to solve a problem. It is not a part of the detail because it can contain commands.
 type Advice struct {
 	format string
 	args   []any

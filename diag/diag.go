@@ -46,7 +46,7 @@ type Diagnostic struct {
 	Severity Severity
 	Summary  string
 	Detail   string
-	// Advice says how to solve the problem, where that is a command; nil when Detail is complete. Text has both.
+	// Advice explains how to solve the problem, where that is a command; nil when Detail is complete. Text has both.
 	Advice *Advice
 
 	// Address is the object that the problem belongs to, as the user would write it; empty when Subject is enough.
@@ -73,7 +73,7 @@ type Diagnostic struct {
 
 	// Extra carries facts for callers that decide on them, such as hcl's function call details. Never printed as is.
 	Extra any
-	// Err is the Go error behind the problem, for errors.Is and errors.As; nil where there is none. It is never
+	// Err is the Go error behind the problem, for errors.Is and errors.As; nil if there is none. It is never
 	// printed, and may hold what the texts hide.
 	Err error
 }

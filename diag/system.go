@@ -19,8 +19,8 @@ func SystemAdvice(err error) string {
 			"\"ulimit -n 4096\" in the shell, or do less at the same time: plan and apply with -parallelism=1.",
 			limitOf("ulimit -n", openFiles))
 	case errors.Is(err, syscall.ENFILE):
-		return "All processes of this machine together have as many files open as the system allows. Close some, or raise " +
-			"that limit."
+		return "All processes of this machine together have as many files open as the system allows. Close some, or " +
+			"raise that limit."
 	case starting(err) && errors.Is(err, syscall.EAGAIN):
 		return fmt.Sprintf("This user, or this container, has as many processes as it may%s. Raise that limit, for "+
 			"example with \"ulimit -u 4096\" in the shell, end other processes, or do less at the same time: plan and "+

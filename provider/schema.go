@@ -107,7 +107,7 @@ type Block struct {
 	Description     string
 	DescriptionKind DescriptionKind
 	Deprecated      bool
-	// DeprecationMessage says what to use instead; Deprecated is set as well.
+	// DeprecationMessage names the replacement; Deprecated is set as well.
 	DeprecationMessage string
 	// Computed is for nested blocks: the provider may fill them in where the configuration has none.
 	Computed bool
@@ -131,7 +131,7 @@ type Attribute struct {
 	Description     string
 	DescriptionKind DescriptionKind
 	Deprecated      bool
-	// DeprecationMessage says what to use instead; Deprecated is set as well.
+	// DeprecationMessage names the replacement; Deprecated is set as well.
 	DeprecationMessage string
 }
 

@@ -249,7 +249,7 @@ func (e *ConflictError) Error() string {
 type SavedError struct {
 	Where []string
 	Err   error
-	// Then says what to do first if the next session does not find the results by itself.
+	// Then is the action to take first if the next session does not find the results by itself.
 	Then string
 }
 

@@ -76,7 +76,7 @@ func (x expansion) inside(sc scope) scope {
 // A condition is a precondition, a postcondition, a validation or an assertion.
 type condition struct{ holds, message *expr }
 
-// assertion makes up a condition that usually holds and refers to something.
+// assertion generates a condition that usually holds and refers to something.
 func (g *gen) assertion(sc scope, may flags) (condition, bool) {
 	fit := sc.fitting(may|null, func(*typ) bool { return true })
 	if len(fit) == 0 {

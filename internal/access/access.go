@@ -22,6 +22,7 @@ import (
 	"github.com/tombolo-iac/tombolo/event"
 	"github.com/tombolo-iac/tombolo/internal/eval"
 	"github.com/tombolo-iac/tombolo/internal/eval/linking"
+	"github.com/tombolo-iac/tombolo/internal/tracing"
 	"github.com/tombolo-iac/tombolo/internal/value"
 	"github.com/tombolo-iac/tombolo/provider"
 )
@@ -55,9 +56,11 @@ type Access struct {
 	slots      chan struct{}
 	ephemerals *ephemerals
 
-	mu     sync.Mutex             // guards metas and warned
+	mu     sync.Mutex             // guards what follows
 	metas  map[*linking.Meta]bool // the provider_meta blocks whose problems are reported
 	warned map[addr.Provider]bool // the providers whose warnings about their schema are reported
+	// objects are the instances at work, with contexts that carry their spans; empty when nothing is recorded.
+	objects map[addr.AbsResourceInstance]context.Context
 }
 
 // New returns the access for a walk, which may have begun.
@@ -117,6 +120,9 @@ func (a *Access) Configured(cfg addr.AbsProviderConfig) (provider.Provider, erro
 	}
 	if inst == nil {
 		return nil, eval.ErrReported
+	}
+	if tracing.Recording(a.Calls) {
+		return trace(inst, cfg, a.Calls), nil
 	}
 	return inst, nil
 }

@@ -459,7 +459,7 @@ func (a *applier) provider(cfg addr.AbsProviderConfig) (provider.Provider, *prov
 func (a *applier) providerOf(inst addr.AbsResourceInstance, cfg addr.AbsProviderConfig) (provider.Provider,
 	*provider.Schema, error) {
 	prov, schema, err := a.provider(cfg)
-	return a.walk.Inputs.ProviderOf(inst, cfg, prov), schema, err
+	return a.Traced(inst, cfg, a.walk.Inputs.ProviderOf(inst, cfg, access.Untraced(prov))), schema, err
 }
 
 // Resource implements eval.Driver: it performs the planned changes and returns the values.
@@ -490,7 +490,9 @@ func (a *applier) Resource(n *graph.Node, b *eval.Block) error {
 	}
 	values := make([]cty.Value, len(keys))
 	n.Fan(len(keys), func(i int) error {
+		end := a.Object("apply object", b.Addr().Instance(keys[i]))
 		v, err := a.instance(b, keys[i], changes[keys[i]])
+		end(err)
 		values[i] = v
 		return err
 	}, func() error {

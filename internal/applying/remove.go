@@ -35,8 +35,10 @@ func (a *applier) remove(c *plan.Change, dispose bool) error {
 
 // removeObject deletes or forgets the object that a change gives up: the current one, a deposed one, or the one that a
 // replacement has deposed.
-func (a *applier) removeObject(c *plan.Change, dispose bool) error {
+func (a *applier) removeObject(c *plan.Change, dispose bool) (err error) {
 	o := c.Object
+	end := a.Object("remove object", o.Instance)
+	defer func() { end(err) }()
 	if dispose && c.Action.Deposes() {
 		o.Deposed = c.DeposedKey
 	}

@@ -18,9 +18,10 @@ var elsewhere = map[string]string{
 // gone holds the backends that Terraform has removed.
 var gone = []string{"artifactory", "azure", "etcd", "etcdv3", "manta", "swift"}
 
-// fetchFirst tells how to migrate from a backend that is missing here.
-const fetchFirst = " Export each state with a program that supports it (\"terraform state pull > terraform.tfstate\"). " +
-	"Then remove the block, or use the backend \"local\", and run init -reconfigure with that file in place."
+// fetchFirst is advice on migrating from a backend that is missing here.
+const fetchFirst = " Export each state with a program that supports it " +
+	"(\"terraform state pull > terraform.tfstate\"). Then remove the block, or use the backend \"local\", " +
+	"and run init -reconfigure with that file in place."
 
 // Validate reports a backend block of a type that was removed from the language, or never existed. Backends of other
 // programs are left to init: validation needs no state.

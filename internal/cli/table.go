@@ -98,7 +98,9 @@ func start(ctx context.Context, a *command.App, args []string) command.Outcome {
 		return command.Misused
 	}
 	a.LogStart(append(strings.Fields(path), rest...))
-	return a.Start(ctx, cmd, path, false, rest)
+	return traced(ctx, a, path, func(ctx context.Context) command.Outcome {
+		return a.Start(ctx, cmd, path, false, rest)
+	})
 }
 
 // descend follows the words of a command line into the families of commands, as long as they name members.

@@ -11,7 +11,7 @@
 // proof is a case that uses the feature, in the conformance corpus or the scripts of the command line (proofs.json).
 //
 //	go test ./internal/compat            # does everything still agree?
-//	go test ./internal/compat -update    # write the documents, and proofs where there are none
+//	go test ./internal/compat -update    # write the documents, and proofs if there are none
 //	go test ./internal/compat -learn     # write the facts that can be asked of the terraform on PATH
 package compat
 

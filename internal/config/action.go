@@ -111,9 +111,9 @@ func decodeActionTrigger(block *hcl.Block) (*ActionTrigger, diag.List) {
 		diags = diags.Extend(t.decodeEvents(attr))
 	}
 	if t.Condition != nil && t.OfDestruction() {
-		diags = diags.Errorf(t.Condition.Range().Ptr(), "Condition on destroy action", "A trigger with events of destruction has "+
-			"no condition: by then, the objects that it refers to may be gone. Put the events of destruction into an "+
-			"action_trigger block without one.")
+		diags = diags.Errorf(t.Condition.Range().Ptr(), "Condition on destroy action", "A trigger with events of "+
+			"destruction has no condition: by then, the objects that it refers to may be gone. Put the events of "+
+			"destruction into an action_trigger block without one.")
 	}
 	if attr, ok := content.Attributes["on_failure"]; ok {
 		diags = diags.Extend(t.decodeFailure(attr))

@@ -72,7 +72,7 @@ func checkLocalProviderName(name string, rng hcl.Range) diag.List {
 	return nil
 }
 
-// providerPartProblem returns what is wrong with a part of a provider address, or "".
+// providerPartProblem returns the problem of a part of a provider address, or "".
 func providerPartProblem(part string) string {
 	switch {
 	case part == "":

@@ -143,7 +143,7 @@ func autoFiles(files Files, dir string) []string {
 	for _, name := range names {
 		stem, isValues := strings.CutSuffix(strings.TrimSuffix(name, ".json"), ".tfvars")
 		switch {
-		case !isValues: // unlike configuration, files whose names begin with a dot are read: wrappers hide their files that way
+		case !isValues: // unlike configuration, files whose names begin with a dot are read: wrappers use such
 		case stem == "terraform":
 			fixed = append(fixed, name)
 		case strings.HasSuffix(stem, ".auto"):

@@ -70,7 +70,8 @@ type Cipher struct {
 	meta   metadata // the metadata that opens documents which it has sealed
 }
 
-// metadata holds what key providers need to derive their keys again, by the names of their blocks. It is not secret.
+// metadata holds the parameters with which key providers derive their keys again, by the names of their
+// blocks. It is not secret.
 type metadata map[string][]byte
 
 // sealed is a document as it is stored.

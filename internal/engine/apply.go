@@ -15,6 +15,7 @@ import (
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/internal/applying"
 	"github.com/tombolo-iac/tombolo/internal/eval/funcs"
+	"github.com/tombolo-iac/tombolo/internal/tracing"
 	"github.com/tombolo-iac/tombolo/plan"
 	"github.com/tombolo-iac/tombolo/state"
 )
@@ -45,8 +46,10 @@ type ApplyOptions struct {
 }
 
 // ApplyWith is Apply with more options.
-func (r *Run) ApplyWith(ctx context.Context, pl *plan.Plan, o ApplyOptions) (Counts, diag.List) {
+func (r *Run) ApplyWith(ctx context.Context, pl *plan.Plan, o ApplyOptions) (_ Counts, diags diag.List) {
 	p := r.project
+	ctx, span := tracing.Start(ctx, "apply")
+	defer func() { span.End(!diags.HasErrors()) }()
 	if diags := r.accepts(pl).Extend(pl.CheckEphemeral(o.Ephemeral, nil)); diags.HasErrors() {
 		return Counts{}, diags
 	}
@@ -82,7 +85,7 @@ func (r *Run) ApplyWith(ctx context.Context, pl *plan.Plan, o ApplyOptions) (Cou
 		PlanTime: pl.Created, Files: funcs.NewFileRecord(pl.FunctionResults), Work: funcs.NewPatientWork(until,
 			p.opts.Abort),
 	})
-	counts, more := applying.Run(until, p.opts.Abort, prog, pl, pool, journal, applying.Options{
+	counts, more := applying.Run(until, tracing.Carry(p.opts.Abort, ctx), prog, pl, pool, journal, applying.Options{
 		Functions: functions, StandIns: o.StandIns, Walked: o.Scope.walked(functions.Table), KeepOutputs: o.KeepOutputs,
 		Variables: variables, Cwd: p.opts.OriginalDir, Dir: p.baseDir(), Parallelism: p.opts.Parallelism,
 		Events: p.opts.Events, Secrets: p.secrets, RunID: run.ID, Rest: o.Rest, Lost: r.lost,

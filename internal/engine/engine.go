@@ -41,6 +41,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/host"
 	"github.com/tombolo-iac/tombolo/internal/planning"
 	"github.com/tombolo-iac/tombolo/internal/store/remote"
+	"github.com/tombolo-iac/tombolo/internal/tracing"
 	"github.com/tombolo-iac/tombolo/internal/value"
 	"github.com/tombolo-iac/tombolo/plan"
 	"github.com/tombolo-iac/tombolo/provider"
@@ -269,7 +270,9 @@ func (r *Run) lost() error {
 }
 
 // Open takes the lock of the workspace's state, recovers an interrupted run, and reads the state.
-func (p *Project) Open(ctx context.Context, o OpenOptions) (*Run, diag.List) {
+func (p *Project) Open(ctx context.Context, o OpenOptions) (_ *Run, diags diag.List) {
+	ctx, span := tracing.Start(ctx, "open state")
+	defer func() { span.End(!diags.HasErrors()) }()
 	ws, err := p.store.Workspace(p.opts.Workspace)
 	if err != nil {
 		return nil, diag.FromError("Cannot open the workspace", err)
@@ -288,7 +291,7 @@ func (p *Project) Open(ctx context.Context, o OpenOptions) (*Run, diag.List) {
 		return nil, lockFailed(err, o)
 	}
 	r := &Run{project: p, session: session, ctx: session.Context()}
-	diags := BlankWarning(session.Snapshot())
+	diags = BlankWarning(session.Snapshot())
 	if at, ok := ws.(spooling); ok && !o.NoLock {
 		dir := at.Answers()
 		p.answers.Store(&dir)
@@ -365,6 +368,8 @@ type Import = planning.Import
 // marked as errored.
 func (r *Run) Plan(ctx context.Context, o PlanOptions) (out *plan.Plan, diags diag.List) {
 	p := r.project
+	ctx, span := tracing.Start(ctx, "plan")
+	defer func() { span.End(!diags.HasErrors()) }()
 	prog, diags := p.prepare()
 	if !diags.HasErrors() {
 		diags = diags.Extend(p.config.CheckRoot())
@@ -379,7 +384,7 @@ func (r *Run) Plan(ctx context.Context, o PlanOptions) (out *plan.Plan, diags di
 	asked := ctx // assertions of tests are evaluated when the walk has ended
 	ctx, done := r.until(ctx, pool.Pool)
 	defer done()
-	if o.Mode != plan.Destroy && o.Import == nil { // for a destroy or an import, only providers need a valid configuration
+	if o.Mode != plan.Destroy && o.Import == nil { // else only providers need a valid configuration
 		if problems := p.validate(ctx, prog, pool.Pool); problems.HasErrors() {
 			return nil, diags.Extend(problems)
 		}
@@ -389,7 +394,7 @@ func (r *Run) Plan(ctx context.Context, o PlanOptions) (out *plan.Plan, diags di
 	if o.Import == nil { // importing an object is one way to resolve its creation
 		interrupted = r.openCreations()
 	}
-	out, more := planning.Run(ctx, p.opts.Abort, prog, r.prior(), pool, planning.Options{
+	out, more := planning.Run(ctx, tracing.Carry(p.opts.Abort, ctx), prog, r.prior(), pool, planning.Options{
 		Title: p.opts.Title, Mode: o.Mode, SkipRefresh: o.SkipRefresh, Targets: o.Targets, Except: o.Except,
 		MinimalRefresh: o.MinimalRefresh, InFlight: r.inFlightObjects(), Interrupted: interrupted,
 		ForceReplace: o.ForceReplace, Unprotected: o.Unprotected, Invoke: o.Invoke,

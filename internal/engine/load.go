@@ -16,6 +16,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/config"
 	"github.com/tombolo-iac/tombolo/internal/eval/funcs"
 	"github.com/tombolo-iac/tombolo/internal/eval/linking"
+	"github.com/tombolo-iac/tombolo/internal/tracing"
 	"github.com/tombolo-iac/tombolo/plan"
 	"github.com/tombolo-iac/tombolo/provider"
 	"github.com/tombolo-iac/tombolo/state"
@@ -72,7 +73,9 @@ func (s *Surroundings) Project(ctx context.Context, o LoadOptions) (*Project, di
 }
 
 // Load loads the configuration with its providers, without a store.
-func (s *Surroundings) Load(ctx context.Context, o LoadOptions) (*Project, diag.List) {
+func (s *Surroundings) Load(ctx context.Context, o LoadOptions) (_ *Project, diags diag.List) {
+	ctx, span := tracing.Start(ctx, "load")
+	defer func() { span.End(!diags.HasErrors()) }()
 	name := o.Workspace
 	if name == "" {
 		var err error
@@ -134,12 +137,12 @@ func checkFunctions(own map[string]function.Function) (diags diag.List) {
 				"The program defines a function named %q, which is a function of the language. Use another name.",
 				name)
 		case !hclsyntax.ValidIdentifier(name):
-			diags = diags.Errorf(nil, "Invalid name of a function", "The program defines a function named %q, which no "+
-				"configuration can call: a name consists of letters, digits, underscores and dashes, and does not "+
+			diags = diags.Errorf(nil, "Invalid name of a function", "The program defines a function named %q, which "+
+				"no configuration can call: a name consists of letters, digits, underscores and dashes, and does not "+
 				"begin with a digit or a dash.", name)
 		case own[name] == function.Function{}:
-			diags = diags.Errorf(nil, "Invalid function", "The program defines a function named %q that was not made by "+
-				"function.New.", name)
+			diags = diags.Errorf(nil, "Invalid function", "The program defines a function named %q that was not made "+
+				"by function.New.", name)
 		}
 	}
 	return diags

@@ -322,7 +322,7 @@ func staticTraversal(e hcl.Expression, ctx *hcl.EvalContext) (hcl.Traversal, dia
 	return t, diag.List(nil).AppendHCL(hclDiags)
 }
 
-// Stored returns the value of a stored object for references to a block, with marks; ok is false where there is none.
+// Stored returns the value of a stored object for references to a block, with marks; ok is false if there is none.
 func (b *Block) Stored(s *state.State, key addr.Key) (v cty.Value, ok bool) {
 	o := s.Object(addr.Object{Instance: b.Addr().Instance(key)})
 	if o == nil || b.Slot.Type == nil {

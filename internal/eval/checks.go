@@ -184,7 +184,7 @@ func Condition(d *diag.Diagnostic) (c Checked, ok bool) {
 // been applied.
 type OfCheck struct{ Checked }
 
-// DoNotConsolidateDiagnostic tells the views not to group them.
+// DoNotConsolidateDiagnostic keeps the views from grouping them.
 func (OfCheck) DoNotConsolidateDiagnostic() bool { return true }
 
 // CheckFailed reports that the data source inside of a check block cannot be read: this is the result of the check.

@@ -166,7 +166,7 @@ func errorMessage(c *config.Condition, ctx *hcl.EvalContext, leak diag.Severity)
 // separate marks diagnostics that are not grouped with others of the same summary.
 type separate struct{}
 
-// DoNotConsolidateDiagnostic tells the views so.
+// DoNotConsolidateDiagnostic keeps the views from grouping them.
 func (separate) DoNotConsolidateDiagnostic() bool { return true }
 
 func (w *Walk) conditionFailed(of Checked, summary string, r result, c *config.Condition,

@@ -12,11 +12,12 @@ import (
 	"github.com/tombolo-iac/tombolo/addr"
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/internal/ctyfast"
+	"github.com/tombolo-iac/tombolo/internal/tracing"
 	"github.com/tombolo-iac/tombolo/provider"
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// Pool hands out configured providers to one walk.
+// Pool holds the configured providers of one walk.
 type Pool struct {
 	registry *Registry
 
@@ -105,7 +106,11 @@ func (p *Pool) Get(ctx context.Context, a addr.AbsProviderConfig) (provider.Prov
 			}
 		}
 		c := p.configured(a.Provider, config)
-		c.once.Do(func() { p.configure(ctx, c) })
+		c.once.Do(func() {
+			ctx, span := tracing.Start(ctx, "provider Configure", tracing.Attr{Key: "tombolo.provider", Value: a.String()})
+			p.configure(ctx, c)
+			span.End(!c.diags.HasErrors())
+		})
 		e.inst, diags = c.inst, c.diags.InAddress(a.String())
 	})
 	return e.inst, diags

@@ -27,7 +27,7 @@ func freeze(ctx context.Context, m *manifest.Manifest) (*manifest.Manifest, []by
 	p := handler.New(m, told, handler.Options{})
 	_, diags := p.Schema(ctx)
 	if err := p.Close(); err != nil {
-		diags = diags.Warnf(nil, "A provider did not end well", "%s.", err)
+		diags = diags.Warnf(nil, "A provider did not stop cleanly", "%s.", err)
 	}
 	if diags.HasErrors() {
 		return m, nil, diags

@@ -84,7 +84,7 @@ func (s *server) dsn(database string) string {
 	return fmt.Sprintf("host=%s user=tester dbname=%s", s.dir, database)
 }
 
-// Programs is the folder with the programs of a server, psql among them; empty where there are none.
+// Programs is the folder with the programs of a server, psql among them; empty if there are none.
 func Programs() string {
 	found, _ := filepath.Glob("/usr/lib/postgresql/*/bin")
 	slices.Sort(found)

@@ -37,7 +37,7 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// Providers hands out providers; internal/host's Pool implements it.
+// Providers returns providers; internal/host's Pool implements it.
 type Providers interface {
 	access.Providers
 	Unconfigured(p addr.Provider) (provider.Provider, diag.List)
@@ -329,7 +329,7 @@ func (p *planner) provider(a addr.AbsProviderConfig) (provider.Provider, error) 
 // providerOf returns what answers for an instance, which need not be the provider of its configuration.
 func (p *planner) providerOf(inst addr.AbsResourceInstance, cfg addr.AbsProviderConfig) (provider.Provider, error) {
 	prov, err := p.provider(cfg)
-	return p.walk.Inputs.ProviderOf(inst, cfg, prov), err
+	return p.Traced(inst, cfg, p.walk.Inputs.ProviderOf(inst, cfg, access.Untraced(prov))), err
 }
 
 // Resource implements eval.Driver.
@@ -359,14 +359,15 @@ func (p *planner) Resource(n *graph.Node, b *eval.Block) error {
 	work := p.workOf(b, exp)
 	values := make(map[addr.Key]cty.Value, len(exp.Keys))
 	var mu sync.Mutex // guards values
-	n.Fan(len(work), func(i int) error {
+	n.Fan(len(work), func(i int) (err error) {
 		w := work[i]
+		end := p.Object("plan object", b.Addr().Instance(w.key))
+		defer func() { end(err) }()
 		if w.deposed != "" {
 			return p.planDeposed(addr.Object{Instance: b.Addr().Instance(w.key), Deposed: w.deposed},
 				b.Slot.ProviderConfig)
 		}
 		var v cty.Value
-		var err error
 		switch mode := b.Config().Addr.Mode; {
 		case w.orphan:
 			v, err = p.planUnwanted(b, w.key, orphanReason(b, exp, w.key))

@@ -74,8 +74,8 @@ type Command struct {
 	// Final kills processes that the program has left in the background, after its answer.
 	Final bool
 
-	// Outlives lets the program go on to its end when this process dies; otherwise it is asked to end then, and made to
-	// end after two seconds. What has a Spool goes on in any case. (On Windows programs end with this process.)
+	// Outlives lets the program run to its end if this process dies; otherwise it gets a signal then, and is killed
+	// after two seconds. A program with a Spool always runs on. (On Windows programs end with this process.)
 	Outlives bool
 
 	// MaxMemory is how many bytes the program, and each of those that it starts, may allocate, from the moment at which

@@ -94,7 +94,7 @@ func scripts(req Request) (list []io.ReadCloser, err error) {
 			return nil, err
 		}
 		text := strings.Join(lines, "\n") + "\n"
-		if !strings.HasPrefix(text, "#!") {
+		if !strings.HasPrefix(text, "#!") && !remote.OnWindows(req.Connection) {
 			text = defaultShell + text
 		}
 		return []io.ReadCloser{io.NopCloser(strings.NewReader(text))}, nil

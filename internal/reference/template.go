@@ -11,7 +11,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/reference/fill"
 )
 
-// Templates are what authors write by hand. They are looked for in this order:
+// Authors write templates by hand. They are looked for in this order:
 //
 //	templates/resources/NAME.md.tmpl   for one page, with what stands in data (NAME without the provider's name)
 //	templates/resources/NAME.md        the page itself

@@ -269,7 +269,7 @@ func (w *workspace) newest(j *journal.Parsed) string {
 }
 
 // Reading retries while a run writes: the state and its journal are two files, and belong together only when the
-// journal knows the content of the state.
+// journal has the content of the state.
 const (
 	readTries  = 60
 	errorTries = 10

@@ -15,11 +15,11 @@ import (
 
 // globals returns the variables from outside of the files. Texts are parsed by the declaration in the file, or by that
 // of the module; without one they are expressions.
-func (r *fileRun) globals(root *config.Module) (map[string]cty.Value, diag.List) {
+func (a *attempt) globals(root *config.Module) (map[string]cty.Value, diag.List) {
 	var diags diag.List
 	declared, others := config.Values{}, map[string]cty.Value{}
-	for name, raw := range r.given {
-		own := r.file.Declared[name]
+	for name, raw := range a.file.given {
+		own := a.file.file.Declared[name]
 		switch {
 		case own != nil:
 			values, more := (&config.Module{Variables: map[string]*config.Variable{name: own}}).VariableValues(
@@ -33,7 +33,7 @@ func (r *fileRun) globals(root *config.Module) (map[string]cty.Value, diag.List)
 		default: // there is no declaration, so the text is an expression
 			v, more := (&config.Variable{Name: name, ParsingMode: config.ParseHCL}).ParseText(raw.Text)
 			if more.HasErrors() {
-				r.unreadable[name] = unreadable(name, more)
+				a.unreadable[name] = unreadable(name, more)
 				continue
 			}
 			others[name] = v
@@ -73,9 +73,9 @@ const (
 )
 
 // scope returns the context for expressions of the file.
-func (r *fileRun) scope(variables map[string]cty.Value, outputs map[string]map[string]cty.Value) *hcl.EvalContext {
+func (a *attempt) scope(variables map[string]cty.Value) *hcl.EvalContext {
 	runs := map[string]cty.Value{}
-	for name, values := range outputs {
+	for name, values := range a.before {
 		runs[name] = cty.ObjectVal(values)
 	}
 	return &hcl.EvalContext{
@@ -85,8 +85,8 @@ func (r *fileRun) scope(variables map[string]cty.Value, outputs map[string]map[s
 }
 
 // value evaluates an expression of the file.
-func (r *fileRun) value(e hcl.Expression, ctx *hcl.EvalContext, at place) (cty.Value, diag.List) {
-	if diags := r.references(e, ctx, at); diags.HasErrors() {
+func (a *attempt) value(e hcl.Expression, ctx *hcl.EvalContext, at place) (cty.Value, diag.List) {
+	if diags := a.references(e, ctx, at); diags.HasErrors() {
 		return cty.DynamicVal, diags
 	}
 	v, hclDiags := e.Value(ctx)
@@ -94,15 +94,15 @@ func (r *fileRun) value(e hcl.Expression, ctx *hcl.EvalContext, at place) (cty.V
 }
 
 // references returns the problems of an expression's references.
-func (r *fileRun) references(e hcl.Expression, ctx *hcl.EvalContext, at place) (diags diag.List) {
+func (a *attempt) references(e hcl.Expression, ctx *hcl.EvalContext, at place) (diags diag.List) {
 	for _, t := range e.Variables() {
-		diags = diags.Extend(r.reference(t, ctx, at))
+		diags = diags.Extend(a.reference(t, ctx, at))
 	}
 	return diags
 }
 
 // reference returns the problem of a reference in the file.
-func (r *fileRun) reference(t hcl.Traversal, ctx *hcl.EvalContext, at place) (diags diag.List) {
+func (a *attempt) reference(t hcl.Traversal, ctx *hcl.EvalContext, at place) (diags diag.List) {
 	rng, diags := shortRange(t)
 	if diags.HasErrors() {
 		return diags
@@ -110,10 +110,10 @@ func (r *fileRun) reference(t hcl.Traversal, ctx *hcl.EvalContext, at place) (di
 	name, named := nameOf(t, 1)
 	switch {
 	case t.RootName() == "var" && named:
-		if why := r.broken[name]; at == inProvider && why != nil {
+		if why := a.broken[name]; at == inProvider && why != nil {
 			return why
 		}
-		if why := r.unreadable[name]; why != nil {
+		if why := a.unreadable[name]; why != nil {
 			return why
 		}
 		if !ctx.Variables["var"].Type().HasAttribute(name) {
@@ -122,7 +122,7 @@ func (r *fileRun) reference(t hcl.Traversal, ctx *hcl.EvalContext, at place) (di
 		}
 		return nil
 	case t.RootName() == "run" && named:
-		return r.runReference(t, name)
+		return a.runReference(t, name)
 	}
 	what := map[place]string{
 		inFile: "the variables of the file can only refer to earlier runs, to each other, and to variables that " +
@@ -141,11 +141,11 @@ func shortRange(t hcl.Traversal) (hcl.Range, diag.List) {
 }
 
 // runReference returns the problem of a reference to an output value of a run.
-func (r *fileRun) runReference(t hcl.Traversal, name string) (diags diag.List) {
+func (a *attempt) runReference(t hcl.Traversal, name string) (diags diag.List) {
 	rng, _ := shortRange(t)
-	outputs, done := r.outputs[name]
+	outputs, done := a.before[name]
 	if !done {
-		for _, run := range r.file.Runs {
+		for _, run := range a.file.file.Runs {
 			if run.Name == name {
 				return diags.Errorf(&rng, "Reference to unavailable run block",
 					"The run %q has not been executed yet. A run can refer only to earlier runs in its file.",
@@ -153,7 +153,7 @@ func (r *fileRun) runReference(t hcl.Traversal, name string) (diags diag.List) {
 			}
 		}
 		return diags.Errorf(&rng, "Reference to unknown run block", "The file has no run %q.%s", name,
-			diag.DidYouMean(name, r.runNames()))
+			diag.DidYouMean(name, a.file.runNames()))
 	}
 	// Problems of the rest of the reference are reported when it is evaluated.
 	if v, more := t[2:].TraverseRel(cty.ObjectVal(outputs)); !more.HasErrors() && !v.IsKnown() {

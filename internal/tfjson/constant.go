@@ -28,8 +28,8 @@ func constant(e hcl.Expression, src []byte) cty.Value {
 // unknown is an expression that cannot be evaluated without names: there are no functions.
 const unknown = "unknown()"
 
-// undecided returns an expression in which "&&" and "||" ask for both of their operands. The language leaves out the
-// second where the first decides; the documents that it is read for are from before that.
+// undecided returns an expression in which "&&" and "||" evaluate both operands. The language skips the second if the
+// first decides; the format of the documents is older than that.
 func undecided(e hclsyntax.Expression, src []byte) hclsyntax.Expression {
 	for range 100 { // each of which reads the text again
 		op := decided(e)

@@ -109,7 +109,7 @@ func (c *configWriter) optionalExpression(name string, e hcl.Expression) {
 // references has neither.
 func (c *configWriter) expression(e hcl.Expression) { c.understood(c.understand(e)) }
 
-// understanding is what is known about an expression without evaluating it.
+// understanding holds the facts about an expression without evaluating it.
 type understanding struct {
 	references []string
 	constant   cty.Value // NilVal if it is not constant

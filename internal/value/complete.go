@@ -105,8 +105,8 @@ func UnknownPaths(v cty.Value) []cty.Path {
 }
 
 // CheckRefreshed reports whether an object that was read may take the place of the prior one: conforming, wholly known,
-// and without values for write-only attributes. A null object means that the real one is gone. Differences to the prior
-// object are what reading is for; none is a problem.
+// and without values for write-only attributes. A null object means that the real one is gone. Reading finds
+// differences to the prior object; none is a problem.
 func CheckRefreshed(block *provider.Block, v cty.Value) []PathError {
 	c := checker{block: block, hard: true}
 	if !c.conforms(v) {

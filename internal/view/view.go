@@ -208,7 +208,7 @@ func Failure(text string) Said {
 		Summary: strings.ReplaceAll(summary, "\n", " "), Detail: strings.TrimSpace(detail)}}
 }
 
-// message returns the text for programs. A text without words is no message.
+// message returns the text for programs. A text without words is empty.
 func (s Said) message() string {
 	switch {
 	case s.Message != "":

@@ -94,7 +94,7 @@ func Run(o Options) int {
 		err = p.serve(ctx)
 	}
 	if err != nil {
-		fmt.Fprintf(stderr, "The provider did not end well: %s.\n", err)
+		fmt.Fprintf(stderr, "The provider did not stop cleanly: %s.\n", err)
 		return 1
 	}
 	return 0

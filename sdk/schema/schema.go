@@ -209,7 +209,7 @@ type Schema struct {
 	RequiredForImport bool
 	OptionalForImport bool
 
-	// Deprecated says what to use instead.
+	// Deprecated names the replacement, in a message for users.
 	Deprecated  string
 	Description string
 }

@@ -288,8 +288,8 @@ func verdict(ctx context.Context, c *command.Call, t *verify.Trial, s *score, se
 	switch {
 	case ctx.Err() != nil:
 		return diags.Errorf(nil, "The trial was interrupted",
-			"%d checks had passed until then, and %d failed. The objects of the checks were deleted, or are listed above.",
-			passed, failed)
+			"%d checks had passed until then, and %d failed. The objects of the checks were deleted, or are listed "+
+				"above.", passed, failed)
 	case failed > 0:
 		return diags.Errorf(nil, "The provider does not meet the contract", "%s failed, %d passed.", checks(failed),
 			passed)

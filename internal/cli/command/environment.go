@@ -62,6 +62,8 @@ var Environment = []Variable{
 		"supports it. The default is 100; 0 keeps none.", Flags: []string{"lock"}},
 	{Name: "TERRAFORM_CONFIG", Text: "The old name of TF_CLI_CONFIG_FILE."},
 	{Name: "NO_COLOR", Text: "If set, print no colors."},
+	{Name: "FORCE_COLOR", Text: "If set, print colors even where the output is no terminal. CLICOLOR_FORCE does the " +
+		"same."},
 }
 
 // VariablesOf returns the variables to list in the help of a command.

@@ -27,8 +27,9 @@ type Running struct {
 	Abort context.Context
 	call  *Call
 
-	mu       sync.Mutex // guards what follows
-	inFlight map[addr.Object]bool
+	mu sync.Mutex // guards what follows
+	// inFlight counts the operations at each object: runs of tests side by side may have several, in states of their own.
+	inFlight map[addr.Object]int
 
 	finish   func()
 	patience time.Duration // how long a run may take to end after the second interrupt
@@ -41,7 +42,7 @@ const patience = 20 * time.Second
 // Interruptible starts a run; the caller must call End.
 func (c *Call) Interruptible(ctx context.Context) (context.Context, *Running) {
 	c.View() // before several goroutines use it
-	r := &Running{call: c, inFlight: map[addr.Object]bool{}, patience: patience, exit: os.Exit}
+	r := &Running{call: c, inFlight: map[addr.Object]int{}, patience: patience, exit: os.Exit}
 	ctx, cancel := context.WithCancelCause(ctx)
 	abort, cut := context.WithCancelCause(context.Background())
 	r.Abort = abort
@@ -136,8 +137,8 @@ func (r *Running) set(o addr.Object, in bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if in {
-		r.inFlight[o] = true
-	} else {
+		r.inFlight[o]++
+	} else if r.inFlight[o]--; r.inFlight[o] <= 0 {
 		delete(r.inFlight, o)
 	}
 }

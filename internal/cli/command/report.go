@@ -53,12 +53,21 @@ func (c *Call) live() bool {
 	if c.Automated() || c.Getenv("CI") != "" || c.Getenv("TF_APPEND_USER_AGENT") != "" {
 		return false
 	}
-	return c.Color() && c.Size != nil && c.Getenv("TERM") != ""
+	return c.Color() && c.OutTerminal && c.Size != nil && c.Getenv("TERM") != "" && c.Getenv("TERM") != "dumb"
 }
 
-// Color reports whether to use colors: on a terminal, unless they are disabled.
+// Color reports whether to use colors: on a terminal, unless they are disabled, and elsewhere if FORCE_COLOR or
+// CLICOLOR_FORCE asks for them, as in jobs whose log shows colors.
 func (c *Call) Color() bool {
-	return c.OutTerminal && !c.JSON && !c.noColor && c.Getenv("NO_COLOR") == "" && c.Getenv("TERM") != "dumb"
+	if c.JSON || c.noColor || c.Getenv("NO_COLOR") != "" {
+		return false
+	}
+	for _, name := range []string{"FORCE_COLOR", "CLICOLOR_FORCE"} {
+		if v := c.Getenv(name); v != "" && v != "0" && v != "false" {
+			return true
+		}
+	}
+	return c.OutTerminal && c.Getenv("TERM") != "dumb"
 }
 
 // View returns the view of this call, created on first use: then all flags are known.

@@ -64,8 +64,8 @@ func (w *shown) show(ctx context.Context, c *command.Call) command.Outcome {
 		return c.Misuse("JSON output required for module",
 			"A module is only shown as JSON: add -json to -module.")
 	case asked > 0 && len(c.Args) > 0:
-		return c.Misuse("Unexpected command line arguments", "An option already selects what to show, but %q was given, "+
-			"too. Leave it out.", c.Args[0])
+		return c.Misuse("Unexpected command line arguments", "An option already selects what to show, but %q was "+
+			"given, too. Leave it out.", c.Args[0])
 	case asked > 1:
 		return c.Misuse("Conflicting object types to show",
 			"Only one thing can be shown at a time: use one of -state, -plan=FILE, -config and -module=DIR.")

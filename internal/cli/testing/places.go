@@ -130,8 +130,8 @@ func (p *places) remains(ctx context.Context) (diags diag.List) {
 		if len(list) > 0 {
 			diags = diags.Warnf(nil, "Objects of earlier tests are left", "An earlier test, or another one that "+
 				"is running, has created these objects, which are still in its state %s:\n%s\n\nDestroy them with "+
-				"\"%s destroy -state=%[1]s\" in the directory of their module, or by hand; then remove the folder.", name,
-				strings.Join(list, "\n"), p.call.Program)
+				"\"%s destroy -state=%[1]s\" in the directory of their module, or by hand; then remove the folder.",
+				name, strings.Join(list, "\n"), p.call.Program)
 		}
 	}
 	return diags

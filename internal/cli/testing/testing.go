@@ -45,7 +45,7 @@ state.`,
 			c.LineFlags()
 			c.Flags.StringVar(&t.junit, "junit-xml", "", "Also write the results to `FILE`, in the JUnit format.")
 			c.Flags.IntVar(&t.parallelism, "parallelism", 10,
-				"Run at most `N` provider operations at the same time in each run.")
+				"Run at most `N` runs at the same time, and N provider operations in each.")
 			c.Flags.BoolVar(&t.verbose, "verbose", false, "Show the plan or state of each run.")
 			c.Flags.StringVar(&t.dir, "test-directory", testfile.DefaultDir,
 				"Look for test files in `DIR` as well as in the directory of the module.")
@@ -63,7 +63,7 @@ type testing struct {
 	filter     []string
 	junit, dir string
 	verbose    bool
-	// parallelism limits the concurrent operations of one run.
+	// parallelism limits the concurrent runs, and the concurrent operations of each.
 	parallelism int
 
 	running *command.Running
@@ -107,6 +107,7 @@ func (t *testing) start(ctx context.Context) command.Outcome {
 	result := suite.Run(ctx, suite.Options{
 		Files: t.files, Variables: t.variables, Load: t.project, Configs: t.config, Store: t.places.of,
 		Emptied: t.places.emptied, Report: report.New(o), Abort: t.running.Abort,
+		Parallelism: t.parallelism,
 	})
 	c.Report(t.places.close())
 	if t.junit != "" && !c.Report(t.writeJUnit(result, o)) {

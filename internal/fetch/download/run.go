@@ -92,7 +92,7 @@ func (c *cloning) useKey(name string) {
 	c.env = append(c.env, "GIT_SSH_COMMAND="+ssh+" -i '"+strings.ReplaceAll(filepath.ToSlash(name), "'", `'\''`)+"'")
 }
 
-// maxMemory is what each process of git may allocate: a server decides how long some of the lists are that git keeps.
+// maxMemory limits the memory of each process of git: a server decides how long some of git's lists are.
 const maxMemory = 4 << 30
 
 // gitError is the error message of git.

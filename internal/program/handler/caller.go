@@ -58,7 +58,7 @@ type Failure struct {
 	State string
 	// Message is the program's message for people: the end of its standard error.
 	Message string
-	// Advice says what the author can do about a failure of this kind; may be empty.
+	// Advice explains what the author can do about a failure of this kind; may be empty.
 	Advice string
 	// Killed is set if the program was killed, so that its result is unknown.
 	Killed bool

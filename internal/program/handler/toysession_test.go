@@ -33,7 +33,7 @@ func (s *toySessionState) send(v any) {
 	os.Stdout.Write(append(text, '\n'))
 }
 
-// noteLine keeps what was read ("> ") or printed ("< ") where a test asks for that.
+// noteLine records lines that were read ("> ") or printed ("< "), if a test needs them.
 func noteLine(mark, line string) {
 	if path := os.Getenv("TOY_WIRE"); path != "" {
 		f, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)

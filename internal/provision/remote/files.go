@@ -26,21 +26,23 @@ type files interface {
 	close()
 }
 
-// openFiles uses the SFTP of the machine, or its shell when it has none.
-func (m *Machine) openFiles() (files, error) {
-	if m.files != nil {
-		return m.files, nil
+func (m *Machine) openFiles() (_ files, err error) {
+	if m.files == nil {
+		m.files, err = m.link.openFiles()
 	}
+	return m.files, err
+}
+
+// openFiles uses the SFTP of the machine, or its shell when it has none.
+func (m *sshLink) openFiles() (files, error) {
 	client, err := sftp.NewClient(m.client)
 	switch {
 	case err == nil:
-		m.files = sftpFiles{client}
-	case m.conn.Windows:
+		return sftpFiles{client}, nil
+	case m.windows:
 		return nil, fmt.Errorf("the SSH server has no SFTP, which is how files get there: %w", err)
-	default:
-		m.files = shellFiles{m}
 	}
-	return m.files, nil
+	return shellFiles{m}, nil
 }
 
 // ended returns err, or why the context ended when that is the reason: a closed connection says little.
@@ -53,7 +55,7 @@ func ended(ctx context.Context, err error) error {
 
 // until closes the connection when the context ends, because nothing else ends a copy. Call the result at the end.
 func (m *Machine) until(ctx context.Context) (stop func() bool) {
-	return context.AfterFunc(ctx, func() { _ = m.client.Close() })
+	return context.AfterFunc(ctx, m.link.cut)
 }
 
 // Write creates a file on the machine. A destination that is a directory there, or ends in a slash, gets a file of the
@@ -64,7 +66,8 @@ func (m *Machine) Write(ctx context.Context, destination, base string, mode fs.F
 		return err
 	}
 	defer m.until(ctx)()
-	if base != "" && (strings.HasSuffix(destination, "/") || f.isDir(destination)) {
+	folder := strings.HasSuffix(destination, "/") || m.conn.Windows && strings.HasSuffix(destination, `\`)
+	if base != "" && (folder || f.isDir(destination)) {
 		destination = path.Join(destination, base)
 	}
 	return ended(ctx, f.write(destination, mode, r))
@@ -206,7 +209,7 @@ func (f sftpFiles) remove(name string) error { return f.Client.Remove(name) }
 func (f sftpFiles) close() { _ = f.Client.Close() } // the connection ends, too
 
 // shellFiles writes by commands of a POSIX shell.
-type shellFiles struct{ m *Machine }
+type shellFiles struct{ m *sshLink }
 
 func (f shellFiles) run(command string, in io.Reader) error {
 	session, err := f.m.client.NewSession()

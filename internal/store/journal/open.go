@@ -156,7 +156,7 @@ func (j *Open) begin(i state.Intent, payload []byte) (uint64, error) {
 func (j *Open) Partial(op string, o *state.Object) error {
 	object, err := state.EncodeObject(o)
 	if err != nil {
-		return fmt.Errorf("record what is known of operation %s: %w", op, err)
+		return fmt.Errorf("record the known attributes of operation %s: %w", op, err)
 	}
 	payload, err := json.Marshal(ResultRecord{Op: op, Object: object})
 	if err != nil {

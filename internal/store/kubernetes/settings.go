@@ -237,7 +237,7 @@ func direct(set *clientcmd.ConfigOverrides) (*rest.Config, error) {
 	return c, nil
 }
 
-// program is what gets credentials.
+// program is a program that gets credentials.
 func (r reader) program(s *settings, v cty.Value) *clientcmdapi.ExecConfig {
 	part := func(name string) cty.Value { return v.GetAttr(name) }
 	e := &clientcmdapi.ExecConfig{APIVersion: part("api_version").AsString(), Command: part("command").AsString(),

@@ -103,7 +103,7 @@ func filesOf(text string, isURL bool) (names []string) {
 
 var escaped = regexp.MustCompile(`\\(.)`)
 
-// hostName is what names of hosts look like.
+// hostName matches names of hosts.
 var hostName = regexp.MustCompile(`^[\pL\pN._-]+$`)
 
 // notHost reports whether a text cannot be a host: a name, an address or the folder of a socket.
@@ -112,7 +112,7 @@ func notHost(host string) bool {
 	return err != nil && !filepath.IsAbs(host) && !strings.HasPrefix(host, "/") && !hostName.MatchString(host)
 }
 
-// parseProblem returns what is wrong where that cannot have anything secret in it.
+// parseProblem returns the problem if it cannot contain a secret.
 func parseProblem(err error) error {
 	for _, known := range []string{"failed to configure TLS", "invalid sslcertmode", "invalid connect_timeout",
 		"failed to read service", "unknown target_session_attrs", "could not match"} {

@@ -90,7 +90,7 @@ func (p *place) lockOnce(ctx context.Context, info state.LockInfo) (_ *hold, err
 	return h, nil
 }
 
-// row looks for the row and tries to lock it. It makes the tables where there are none.
+// row looks for the row and tries to lock it. It makes the tables if there are none.
 func (p *place) row(ctx context.Context, h *hold) (own bool, err error) {
 	// The lock of a session must not be taken where the next statement may go to another session.
 	const query = "SELECT pg_backend_pid()::text, pg_is_in_recovery()::text, (to_regclass($3) IS NOT NULL)::text, " +

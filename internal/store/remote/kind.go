@@ -46,7 +46,7 @@ type Program struct {
 	Line string
 }
 
-// Surroundings holds what a driver needs in addition to its arguments.
+// Surroundings holds the inputs of a driver in addition to its arguments.
 type Surroundings struct {
 	// Getenv returns environment variables.
 	Getenv func(string) string

@@ -33,7 +33,7 @@ func item(id string) map[string]types.AttributeValue {
 	return map[string]types.AttributeValue{itemID: &types.AttributeValueMemberS{Value: id}}
 }
 
-// lock creates the item of a lock, where there is none: else it is errUnmet. What stands there already because an
+// lock creates the item of a lock, if there is none: else it is errUnmet. What stands there already because an
 // answer was lost is ours.
 func (t *table) lock(ctx context.Context, id, info string) (err error) {
 	defer t.trace("lock", id, time.Now(), &err)
@@ -96,7 +96,7 @@ func (t *table) forget(ctx context.Context, id string) (err error) {
 	return t.failed(ctx, "delete", id+digestSuffix, err)
 }
 
-// digest is what stands in the item of a state; "" for none.
+// digest returns the content of a state's item; "" for none.
 func digest(data []byte) string {
 	if data == nil {
 		return ""

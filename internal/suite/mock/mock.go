@@ -25,7 +25,7 @@ import (
 // Values are the values of computed attributes that a configuration leaves open. Missing ones are generated.
 type Values struct {
 	Attributes map[string]cty.Value
-	// AtPlan makes them known while planning already.
+	// AtPlan means that the values are known while planning already.
 	AtPlan bool
 }
 

@@ -164,6 +164,7 @@ func (t *text) RunEnds(f *testfile.File, o *suite.Outcome) {
 	t.line("  run %q... %s", o.Run.Name, t.status(o.Status))
 	if t.o.Verbose {
 		t.verbose(o)
+		t.diagnostics(o.Met)
 	}
 	t.diagnostics(o.Diags)
 }

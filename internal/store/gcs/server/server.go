@@ -64,7 +64,7 @@ func New(buckets ...string) *Server {
 	return s
 }
 
-// Object is what stands under a name.
+// Object is a stored object.
 type Object struct {
 	Data       []byte
 	Generation int64
