@@ -67,9 +67,14 @@ func (p *planning) choice(c *command.Call) {
 
 // limits declares the flags that do not affect the content of a plan.
 func (p *planning) limits(c *command.Call) {
+	p.effort(c)
+	c.LineFlags()
+}
+
+// effort declares those of them that do not affect the output either.
+func (p *planning) effort(c *command.Call) {
 	c.Flags.IntVar(&p.parallelism, "parallelism", 10, "Run at most `N` provider operations at the same time.")
 	c.Flags.BoolVar(&p.input, "input", true, "Do not ask for input. If a value is missing, the command fails.")
-	c.LineFlags()
 }
 
 // maxAddresses is the maximum size of a file of addresses, in bytes.
