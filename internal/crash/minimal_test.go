@@ -84,8 +84,8 @@ func (r *room) summary() string {
 	for _, res := range r.read().State.Resources() {
 		for _, key := range res.Keys() {
 			o := res.Instances[key].Current
-			lines = append(lines, named.Replace(fmt.Sprintf("%s%v is stored: %v, depends on %v, first %t", res.Addr, key,
-				o.Status, o.Dependencies, o.CreateBeforeDestroy)))
+			lines = append(lines, named.Replace(fmt.Sprintf("%s%v is stored: %v, depends on %v, first %t", res.Addr,
+				key, o.Status, o.Dependencies, o.CreateBeforeDestroy)))
 		}
 	}
 	slices.Sort(lines)

@@ -121,8 +121,8 @@ func (w *planWriter) unread(p *plan.Plan) {
 	if n == 1 {
 		objects, them = "One object was", "it"
 	}
-	w.paragraph("%s not read because of -minimal-refresh: as far as is stored, nothing changes there. Changes made to %s "+
-		"outside of %s are not in this plan.", objects, them, w.o.title())
+	w.paragraph("%s not read because of -minimal-refresh: as far as is stored, nothing changes there. Changes made to "+
+		"%s outside of %s are not in this plan.", objects, them, w.o.title())
 	for _, a := range p.Unread[:min(n, unreadShown)] {
 		fmt.Fprintf(w, "  - %s\n", clean(a.String()))
 	}

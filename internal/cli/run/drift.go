@@ -54,7 +54,8 @@ With -accept, the blocks of a file say which drift is known, why, and until when
 				case len(c.Args) > 0:
 					return c.TooMany(0)
 				case asJSON && asMarkdown:
-					return c.Misuse("Incompatible options", "The options -json and -markdown conflict: remove one of them.")
+					return c.Misuse("Incompatible options",
+						"The options -json and -markdown conflict: remove one of them.")
 				}
 				write := drift.Report.Text
 				if asJSON {

@@ -151,7 +151,8 @@ func (p *planning) options(c *command.Call) (engine.PlanOptions, bool) {
 		return o, false
 	case p.minimalRefresh && (!p.refresh || p.refreshOnly || p.destroy):
 		c.Misuse("Incompatible refresh options",
-			"The option -minimal-refresh conflicts with -refresh=false, -refresh-only and -destroy: remove one of them.")
+			"The option -minimal-refresh conflicts with -refresh=false, -refresh-only and -destroy: remove one of "+
+				"them.")
 		return o, false
 	case p.destroy:
 		o.Mode = plan.Destroy

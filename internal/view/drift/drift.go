@@ -4,9 +4,8 @@
 //	err := r.Text(w)
 //	if len(r.Drifted) > 0 { ... }
 //
-// The plan is one that only refreshes, so it has read every object. A difference that somebody has accepted counts until
-// the acceptance ends. What is sensitive is named, and its values are not shown. The package writes and decides; it
-// reads no files.
+// The plan only refreshes, so it has read every object. A difference that somebody has accepted does not count until the
+// acceptance ends. Sensitive places are named, and their values are not shown. The package reads no files.
 package drift
 
 import (
@@ -22,7 +21,7 @@ import (
 	"github.com/tombolo-iac/tombolo/plan"
 )
 
-// Acceptance says that some drift is known and may stay for a while.
+// Acceptance is the permission for known drift to stay for a while.
 type Acceptance struct {
 	Objects *addr.Pattern
 	// Attributes are the names of those that may differ; none means all, and that the object may be gone.
@@ -31,7 +30,7 @@ type Acceptance struct {
 	Until      time.Time // the day after the last one, in UTC
 }
 
-// Report is what was changed outside.
+// Report lists the objects that were changed outside.
 type Report struct {
 	Looked   int // how many objects were read
 	Drifted  []Object

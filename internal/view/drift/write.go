@@ -46,7 +46,7 @@ func (r Report) Text(w io.Writer) error {
 	return err
 }
 
-// title says how much drift there is.
+// title returns the summary of the report.
 func (r Report) title() string {
 	read := fmt.Sprintf("%d objects were read.", r.Looked)
 	if r.Looked == 1 {
