@@ -68,6 +68,8 @@ type Module struct {
 	Cloud             *Cloud                   // nil without one
 	Encryption        []*Encryption            // of several the later ones are laid over the earlier ones
 
+	Types     map[string]*NamedType
+	Functions map[string]*Function
 	Variables map[string]*Variable
 	Locals    map[string]*Local
 	Outputs   map[string]*Output
@@ -85,6 +87,7 @@ type Module struct {
 	// faulty means that reading it found errors.
 	faulty    bool
 	constants *constants // nil until they are evaluated
+	declared  *Declared
 }
 
 // SortedVariables returns the variables by name.
@@ -245,6 +248,10 @@ type Variable struct {
 
 	Validations []*Condition
 	Range       hcl.Range // the block's header
+
+	named    hcl.Expression // the type, if it has names in it
+	raw      cty.Value      // the default as written; cty.NilVal without one
+	rawRange hcl.Range
 }
 
 // Required reports whether the caller must set the variable.
@@ -278,6 +285,8 @@ type Output struct {
 type OutputType struct {
 	Constraint cty.Type
 	Defaults   *typeexpr.Defaults
+
+	named hcl.Expression // the type as written, if it has names in it
 }
 
 // SourceKind is where the code of a called module comes from.

@@ -22,6 +22,16 @@ func (a *assembly) override(c *fileContent) {
 	for _, p := range c.providers {
 		a.overrideProvider(p)
 	}
+	for _, t := range c.types {
+		if put(a.Types, t.Name, t) == nil {
+			a.noBase(t.Range, "Missing base type to override", "type", t.Name)
+		}
+	}
+	for _, f := range c.functions {
+		if put(a.Functions, f.Name, f) == nil {
+			a.noBase(f.Range, "Missing base function to override", "function", f.Name)
+		}
+	}
 	for _, v := range c.variables {
 		if base := a.variables[v.Name]; base != nil {
 			a.diags = a.diags.Extend(base.merge(v))

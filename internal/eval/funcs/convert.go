@@ -111,7 +111,14 @@ func init() {
 	})
 }
 
-func decodeConstraint(e hcl.Expression, _ *hcl.EvalContext) (cty.Value, hcl.Diagnostics) {
+func decodeConstraint(e hcl.Expression, ctx *hcl.EvalContext) (cty.Value, hcl.Diagnostics) {
+	if names := typeNamesOf(ctx); names != nil {
+		written, diags := names.Expand(e)
+		if diags.HasErrors() {
+			return cty.DynamicVal, diags
+		}
+		e = written
+	}
 	want, defaults, diags := typeexpr.TypeConstraintWithDefaults(e)
 	if diags.HasErrors() {
 		return cty.DynamicVal, diags
@@ -157,29 +164,49 @@ func converted(args []cty.Value) (cty.Value, error) {
 	return out, nil
 }
 
-// Mentions returns what an expression refers to: its variables without the words of types in calls of convert, which
-// look like such. In JSON nothing shows where a lone word stands, so that it counts as one of a type there; where it is
-// none, evaluation finds no such variable.
+// Mentions returns what an expression refers to: its variables without the words and names of types in calls of
+// convert, which look like such. In JSON nothing shows where a lone word stands, so that it counts as one of a type
+// there; where it is none, evaluation finds no such variable.
 func Mentions(e hcl.Expression) []hcl.Traversal {
 	list := e.Variables()
-	if !slices.ContainsFunc(list, isTypeWord) {
+	if !slices.ContainsFunc(list, isType) {
 		return list
 	}
 	native, ok := e.(hclsyntax.Expression)
 	if !ok {
-		return slices.DeleteFunc(list, isTypeWord)
+		if !slices.ContainsFunc(list, isTypeWord) && !slices.ContainsFunc(Calls(e), isConvert) {
+			return list
+		}
+		return mentionsInJSON(e, list)
 	}
 	var types []hcl.Range
 	hclsyntax.VisitAll(native, func(n hclsyntax.Node) hcl.Diagnostics {
 		call, ok := n.(*hclsyntax.FunctionCallExpr)
-		if ok && (call.Name == "convert" || call.Name == "core::convert") && len(call.Args) > 1 {
+		if ok && isConvert(Call{Name: call.Name}) && len(call.Args) > 1 {
 			types = append(types, call.Args[1].Range())
 		}
 		return nil
 	})
 	return slices.DeleteFunc(list, func(t hcl.Traversal) bool {
-		return isTypeWord(t) && slices.ContainsFunc(types, t.SourceRange().Overlaps)
+		return isType(t) && slices.ContainsFunc(types, t.SourceRange().Overlaps)
 	})
+}
+
+// mentionsInJSON is Mentions for an expression in JSON that converts something.
+func mentionsInJSON(e hcl.Expression, list []hcl.Traversal) []hcl.Traversal {
+	var out []hcl.Traversal
+	if !templates(e, func(template hclsyntax.Expression) { out = append(out, Mentions(template)...) }) {
+		out = list
+	}
+	return slices.DeleteFunc(out, isTypeWord)
+}
+
+func isConvert(call Call) bool { return call.Name == "convert" || call.Name == "core::convert" }
+
+// isType reports whether a reference may be a word or a name of a type.
+func isType(t hcl.Traversal) bool {
+	return isTypeWord(t) || len(t) > 1 && slices.Contains([]string{"type", "module", "resource", "data", "ephemeral"},
+		t.RootName())
 }
 
 // isTypeWord reports whether a reference is one word that names a type.

@@ -5,9 +5,11 @@ import (
 	"sort"
 
 	"github.com/hashicorp/hcl/v2"
+	"github.com/zclconf/go-cty/cty"
 
 	"github.com/tombolo-iac/tombolo/addr"
 	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/internal/config"
 	"github.com/tombolo-iac/tombolo/internal/eval/blocks"
 	"github.com/tombolo-iac/tombolo/provider"
 )
@@ -84,7 +86,7 @@ func (p *Program) compileResource(s *Slot) diag.List {
 	}
 	s.Type = schema.Type(kindOf[r.Addr.Mode], r.Addr.Type)
 	if s.Type == nil {
-		s.fault(s.Resource, unknownType(schema, s, abs.Provider))
+		s.fault(s.Resource, unknownType(schema, r, abs.Provider))
 		return diags
 	}
 	if r.Addr.Mode == addr.List {
@@ -98,9 +100,22 @@ func (p *Program) compileResource(s *Slot) diag.List {
 	return diags.Extend(d)
 }
 
+// resourceType returns the type of the objects of a resource type that a written type names.
+func (p *Program) resourceType(m *config.Module, ref config.ResourceType) (cty.Type, diag.List) {
+	a := m.ProviderOf(ref)
+	schema, diags := p.schema(a, ref.Range)
+	if diags.HasErrors() || schema == nil {
+		return cty.DynamicPseudoType, diags
+	}
+	if t := schema.Type(kindOf[ref.Mode], ref.Type); t != nil {
+		return t.Block.ImpliedType(), diags
+	}
+	return cty.DynamicPseudoType, diags.Extend(unknownType(schema, &config.Resource{TypeRange: ref.Range,
+		Addr: addr.Resource{Mode: ref.Mode, Type: ref.Type}}, a))
+}
+
 // unknownType explains that a provider has no such type, and what it has instead.
-func unknownType(schema *provider.Schema, s *Slot, p addr.Provider) diag.List {
-	r := s.Resource
+func unknownType(schema *provider.Schema, r *config.Resource, p addr.Provider) diag.List {
 	rng := r.TypeRange
 	what, other := "resource type", ""
 	names := map[string]*provider.ResourceType{}

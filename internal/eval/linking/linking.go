@@ -65,6 +65,8 @@ type Unit struct {
 
 	// Called are the local names of the providers whose functions the module calls.
 	Called []string
+	// Declared are the module's declarations with the types that the schemas of providers give them.
+	Declared *config.Declared
 
 	slots     []*Slot
 	providers map[addr.LocalProviderConfig]int
@@ -108,8 +110,10 @@ func New(cfg *config.Config, schemas Schemas) (*Program, diag.List) {
 	p := &Program{Config: cfg, Schemas: schemas, units: map[addr.Module]*Unit{},
 		providers: map[addr.AbsProviderConfig]*Slot{}, reported: map[addr.Provider]bool{}}
 	diags := cfg.CheckCalls().Extend(cfg.CheckUnpassed()).Extend(deprecatedRootOutputs(cfg.Root))
+	typed, more := cfg.Typed(p.resourceType)
+	diags = diags.Extend(more)
 	for _, m := range cfg.SortedModules() {
-		p.addUnit(m)
+		p.addUnit(m, typed[m])
 	}
 	p.findProviderCalls(cfg.Files)
 	for _, u := range p.order {
@@ -145,10 +149,13 @@ func New(cfg *config.Config, schemas Schemas) (*Program, diag.List) {
 	return p, diags
 }
 
-// addUnit makes the slots of a module in a stable order.
-func (p *Program) addUnit(m *config.Module) {
+// addUnit makes the slots of a module in a stable order. declared is nil for a module whose types need no schemas.
+func (p *Program) addUnit(m *config.Module, declared *config.Declared) {
+	if declared == nil {
+		declared = m.Declared()
+	}
 	u := &Unit{
-		Module: m, Calls: map[string]*Unit{},
+		Module: m, Calls: map[string]*Unit{}, Declared: declared,
 		Variables: map[string]int{}, Locals: map[string]int{}, Outputs: map[string]int{}, CallSlots: map[string]int{},
 		CallOutputs: map[[2]string]int{}, Closes: map[string]int{}, providers: map[addr.LocalProviderConfig]int{},
 		Resources: map[addr.Resource]int{}, base: p.total,
@@ -158,7 +165,7 @@ func (p *Program) addUnit(m *config.Module) {
 		u.Parent.Calls[m.Call.Name] = u
 	}
 	for _, v := range m.SortedVariables() {
-		u.Variables[v.Name] = u.add(&Slot{Kind: SlotVariable, Name: v.Name, Variable: v})
+		u.Variables[v.Name] = u.add(&Slot{Kind: SlotVariable, Name: v.Name, Variable: declared.Variables[v.Name]})
 	}
 	for _, l := range m.SortedLocals() {
 		u.Locals[l.Name] = u.add(&Slot{Kind: SlotLocal, Name: l.Name, Local: l})
@@ -185,7 +192,7 @@ func (p *Program) addUnit(m *config.Module) {
 		}
 	}
 	for _, o := range m.SortedOutputs() {
-		u.Outputs[o.Name] = u.add(&Slot{Kind: SlotOutput, Name: o.Name, Output: o})
+		u.Outputs[o.Name] = u.add(&Slot{Kind: SlotOutput, Name: o.Name, Output: declared.Outputs[o.Name]})
 	}
 	for _, c := range m.SortedChecks() {
 		u.add(&Slot{Kind: SlotCheck, Name: c.Name, Check: c})
