@@ -32,34 +32,33 @@ type Declared struct {
 	open   bool
 }
 
-// Declared returns the declarations of the module, as they are known without schemas.
-func (m *Module) Declared() *Declared { return m.declared }
-
 // declare reads the types of a module's declarations.
 func (m *Module) declare(t *Types) (*Declared, diag.List) {
+	if !m.declared.Own {
+		return &Declared{Variables: m.Variables, Outputs: m.Outputs, Functions: m.Functions, Types: t, module: m}, nil
+	}
 	d := &Declared{Variables: maps.Clone(m.Variables), Outputs: maps.Clone(m.Outputs),
-		Functions: maps.Clone(m.Functions), Types: t, Own: m.declared.Own, module: m}
+		Functions: maps.Clone(m.Functions), Types: t, Own: true, module: m}
 	t.all()
 	diags := t.diags
 	t.diags = nil
 	for _, meaning := range t.meanings {
 		d.open = d.open || meaning.open
 	}
-	read := func(e hcl.Expression) *OutputType {
+	read := func(e hcl.Expression) (ty *OutputType, judged bool) {
 		ty, open, more := t.read(e)
 		diags, d.open = diags.Extend(more), d.open || open
-		return ty
+		return ty, !open && !more.HasErrors()
 	}
 	variable := func(v *Variable) *Variable {
 		if v.named == nil {
 			return v
 		}
-		before := len(diags)
 		typed := *v
-		ty := read(v.named)
+		ty, judged := read(v.named)
 		typed.take(ty)
-		if !diags[before:].HasErrors() {
-			diags = diags.Extend(typed.retake())
+		if more := typed.retake(); judged {
+			diags = diags.Extend(more)
 		}
 		return &typed
 	}
@@ -67,9 +66,9 @@ func (m *Module) declare(t *Types) (*Declared, diag.List) {
 		if ty == nil || ty.named == nil {
 			return ty
 		}
-		typed := *read(ty.named)
+		typed, _ := read(ty.named)
 		typed.named = ty.named
-		return &typed
+		return typed
 	}
 	for _, name := range slices.Sorted(maps.Keys(m.Variables)) {
 		d.Variables[name] = variable(m.Variables[name])
@@ -142,51 +141,50 @@ func (m *Module) adopt(d *Declared) {
 	m.declared, m.Variables, m.Outputs, m.Functions = d, d.Variables, d.Outputs, d.Functions
 }
 
-// settleTypes reads the types of all modules again in which something was left open. Called modules come first.
+// settleTypes reads the types of all modules again in which something was left open.
 func (c *Config) settleTypes() diag.List {
-	return c.typed(func(m *Module) *Types {
-		t := newTypes(m)
-		t.complete = true
-		return t
-	}, func(m *Module) *Declared { return m.declared }, (*Module).adopt)
+	again := map[*Module]bool{}
+	for _, m := range c.Modules {
+		again[m] = m.declared.open
+	}
+	typed, diags := c.typed(again, nil)
+	for m, d := range typed {
+		m.adopt(d)
+	}
+	return diags
 }
 
-// Typed returns the declarations of those modules whose types name types of resources. schema returns the type of the
-// objects of one.
+// Typed returns the declarations of all modules with the types of resources that they name. schema returns the type of
+// the objects of one; expressions that name types call it later, too.
 func (c *Config) Typed(schema func(*Module, ResourceType) (cty.Type, diag.List)) (map[*Module]*Declared, diag.List) {
-	out := map[*Module]*Declared{}
-	diags := c.typed(func(m *Module) *Types {
-		t := newTypes(m)
-		t.complete, t.schema = true, schema
-		return t
-	}, func(m *Module) *Declared {
-		if d := out[m]; d != nil {
-			return d
-		}
-		return m.declared
-	}, func(m *Module, d *Declared) { out[m] = d })
-	return out, diags
+	again := map[*Module]bool{}
+	for _, m := range c.Modules {
+		again[m] = true
+	}
+	return c.typed(again, schema)
 }
 
-// typed reads the types of modules again in which something is open, called modules first.
-func (c *Config) typed(start func(*Module) *Types, have func(*Module) *Declared,
-	keep func(*Module, *Declared)) (diags diag.List) {
-	all := c.SortedModules()
-	for _, m := range slices.Backward(all) {
-		if !m.declared.open {
+// typed reads the types of modules again, called modules first.
+func (c *Config) typed(again map[*Module]bool,
+	schema func(*Module, ResourceType) (cty.Type, diag.List)) (out map[*Module]*Declared, diags diag.List) {
+	out = map[*Module]*Declared{}
+	for _, m := range slices.Backward(c.SortedModules()) {
+		if !again[m] {
 			continue
 		}
-		t := start(m)
+		t := newTypes(m)
+		t.complete, t.schema = true, schema
 		for name, child := range m.Children {
-			if d := have(child); d != nil {
+			t.called[name] = child.declared.Types
+			if d := out[child]; d != nil {
 				t.called[name] = d.Types
 			}
 		}
 		declared, more := m.declare(t)
-		keep(m, declared)
+		out[m] = declared
 		diags = diags.Extend(more)
 	}
-	return diags
+	return out, diags
 }
 
 // writtenType reads the type that an output value or a function declares. One that has names is read later.

@@ -78,7 +78,7 @@ func (f *Function) addParameter(block *hcl.Block) diag.List {
 	diags := diag.List(nil).AppendHCL(hclDiags)
 	attrs := content.Attributes
 	v := &variableDecl{attrs: attrs}
-	v.Name, v.Range, v.Nullable = block.Labels[0], block.DefRange, true
+	v.Name, v.Range, v.Nullable, v.parameter = block.Labels[0], block.DefRange, true, true
 	v.Type, v.ConstraintType = cty.DynamicPseudoType, cty.DynamicPseudoType
 	variadic := false
 	diags = diags.Extend(checkName(v.Name, block.LabelRanges[0], "Invalid parameter name"))
@@ -245,8 +245,8 @@ func anyArgument(name, description string) function.Parameter {
 // call evaluates the result for arguments.
 func (f *Function) call(args []cty.Value, table map[string]function.Function) (cty.Value, error) {
 	if len(args) > len(f.Parameters) && f.Variadic == nil {
-		return cty.NilVal, function.NewArgErrorf(len(f.Parameters), "the function has no more than %d parameters",
-			len(f.Parameters))
+		return cty.NilVal, fmt.Errorf("it takes at most %d arguments, but this call has %d", len(f.Parameters),
+			len(args))
 	}
 	params := map[string]cty.Value{}
 	for i, p := range f.Parameters {
@@ -392,7 +392,7 @@ func refuseCalls(name string, calls []funcs.Call) (diags diag.List) {
 	}
 	for _, call := range calls {
 		if strings.HasPrefix(call.Name, OwnFunctions) || strings.HasPrefix(call.Name, CalledFunctions) {
-			diags = diags.Errorf(&call.Range, "Call to unknown function", "There is no function %s here."+onlyInOwn,
+			diags = diags.Errorf(&call.Range, "Unknown provider function", "There is no function %s here."+onlyInOwn,
 				call.Name, "calls of functions of modules")
 		}
 	}

@@ -252,6 +252,8 @@ type Variable struct {
 	named    hcl.Expression // the type, if it has names in it
 	raw      cty.Value      // the default as written; cty.NilVal without one
 	rawRange hcl.Range
+	// parameter means that it is one of a function.
+	parameter bool
 }
 
 // Required reports whether the caller must set the variable.

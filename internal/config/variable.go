@@ -160,10 +160,14 @@ func quotedTypeProblem(text string, rng hcl.Range) (diags diag.List) {
 
 // checkDefault reports whether a default fits the type; what names it in the text.
 func (v *Variable) checkDefault(raw cty.Value, rng hcl.Range, what string) (diags diag.List) {
-	const summary = "Invalid default value for variable"
+	kind := "variable"
+	if v.parameter {
+		kind = "parameter"
+	}
+	summary := "Invalid default value for " + kind
 	converted, err := v.convertDefault(raw)
 	if err != nil {
-		return diags.Errorf(&rng, summary, "%s does not fit the type constraint of the variable %q: %s.", what, v.Name,
+		return diags.Errorf(&rng, summary, "%s does not fit the type constraint of the %s %q: %s.", what, kind, v.Name,
 			strings.TrimSuffix(v.unfit(err).Error(), "."))
 	}
 	if !v.Nullable && converted.IsNull() {

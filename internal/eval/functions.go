@@ -135,6 +135,14 @@ func addProviderFunctions(table map[string]function.Function, m *config.Module, 
 	}
 }
 
+// whose names the module that a namespace of functions is about.
+func whose(namespace string) string {
+	if called, ok := strings.CutPrefix(namespace, config.CalledFunctions); ok {
+		return "module." + strings.TrimSuffix(called, "::")
+	}
+	return "this module"
+}
+
 // nameProviderFunction returns a diagnostic that words the call of an unknown function with a namespace, which the hcl
 // library knows nothing of; others as they are.
 func nameProviderFunction(d *diag.Diagnostic) *diag.Diagnostic {
@@ -154,6 +162,12 @@ func nameProviderFunction(d *diag.Diagnostic) *diag.Diagnostic {
 		}
 	}
 	slices.Sort(have)
+	if namespace == config.OwnFunctions || strings.HasPrefix(namespace, config.CalledFunctions) {
+		d.Summary = "Unknown function"
+		d.Detail = fmt.Sprintf("There is no function block %q in %s.%s", call.CalledFunctionName(), whose(namespace),
+			diag.DidYouMean(call.CalledFunctionName(), have))
+		return d
+	}
 	d.Summary = "Unknown provider function"
 	d.Detail = fmt.Sprintf("There is no function named %q.", namespace+call.CalledFunctionName())
 	local, ofProvider := strings.CutPrefix(namespace, providerNamespace)

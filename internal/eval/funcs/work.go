@@ -113,8 +113,8 @@ func (w *Work) spend(n int64) error {
 		return nil
 	}
 	if w.rounds.Add(n) > maxRounds {
-		return fmt.Errorf("the for expressions of this run have looked at more than %d elements, which is the limit",
-			maxRounds)
+		return fmt.Errorf("the for expressions of this run have looked at more than %d elements, or functions of the "+
+			"configuration have been called more than %d times, which is the limit", maxRounds, maxRounds/callSteps)
 	}
 	return w.stopped()
 }

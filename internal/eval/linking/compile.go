@@ -2,6 +2,7 @@ package linking
 
 import (
 	"fmt"
+	"slices"
 	"sort"
 
 	"github.com/hashicorp/hcl/v2"
@@ -45,6 +46,11 @@ func (p *Program) schema(a addr.Provider, at hcl.Range) (*provider.Schema, diag.
 		return schema, nil
 	}
 	p.reported[a] = true
+	return schema, located(diags, at)
+}
+
+// located gives diagnostics without a place one.
+func located(diags diag.List, at hcl.Range) diag.List {
 	out := make(diag.List, 0, len(diags))
 	for _, d := range diags {
 		c := *d
@@ -53,7 +59,7 @@ func (p *Program) schema(a addr.Provider, at hcl.Range) (*provider.Schema, diag.
 		}
 		out = append(out, &c)
 	}
-	return schema, out
+	return out
 }
 
 // Warned reports whether linking has reported the warnings of a provider about its schema.
@@ -100,18 +106,21 @@ func (p *Program) compileResource(s *Slot) diag.List {
 	return diags.Extend(d)
 }
 
-// resourceType returns the type of the objects of a resource type that a written type names.
+// resourceType returns the type of the objects of a resource type that a written type names. It is called while linking
+// and, for types in expressions, later.
 func (p *Program) resourceType(m *config.Module, ref config.ResourceType) (cty.Type, diag.List) {
 	a := m.ProviderOf(ref)
-	schema, diags := p.schema(a, ref.Range)
+	schema, diags := p.Schemas.Schema(a)
 	if diags.HasErrors() || schema == nil {
-		return cty.DynamicPseudoType, diags
+		return cty.DynamicPseudoType, slices.DeleteFunc(located(diags, ref.Range), func(d *diag.Diagnostic) bool {
+			return d.Severity != diag.Error
+		})
 	}
 	if t := schema.Type(kindOf[ref.Mode], ref.Type); t != nil {
-		return t.Block.ImpliedType(), diags
+		return t.Block.ImpliedType(), nil
 	}
-	return cty.DynamicPseudoType, diags.Extend(unknownType(schema, &config.Resource{TypeRange: ref.Range,
-		Addr: addr.Resource{Mode: ref.Mode, Type: ref.Type}}, a))
+	return cty.DynamicPseudoType, unknownType(schema, &config.Resource{TypeRange: ref.Range,
+		Addr: addr.Resource{Mode: ref.Mode, Type: ref.Type}}, a)
 }
 
 // unknownType explains that a provider has no such type, and what it has instead.

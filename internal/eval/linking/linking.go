@@ -149,11 +149,8 @@ func New(cfg *config.Config, schemas Schemas) (*Program, diag.List) {
 	return p, diags
 }
 
-// addUnit makes the slots of a module in a stable order. declared is nil for a module whose types need no schemas.
+// addUnit makes the slots of a module in a stable order.
 func (p *Program) addUnit(m *config.Module, declared *config.Declared) {
-	if declared == nil {
-		declared = m.Declared()
-	}
 	u := &Unit{
 		Module: m, Calls: map[string]*Unit{}, Declared: declared,
 		Variables: map[string]int{}, Locals: map[string]int{}, Outputs: map[string]int{}, CallSlots: map[string]int{},
