@@ -392,7 +392,7 @@ func refuseCalls(name string, calls []funcs.Call) (diags diag.List) {
 	}
 	for _, call := range calls {
 		if strings.HasPrefix(call.Name, OwnFunctions) || strings.HasPrefix(call.Name, CalledFunctions) {
-			diags = diags.Errorf(&call.Range, "Unknown provider function", "There is no function %s here."+onlyInOwn,
+			diags = diags.Errorf(&call.Range, "Unknown provider function", "There is no function %s here."+OnlyInOwn,
 				call.Name, "calls of functions of modules")
 		}
 	}

@@ -43,8 +43,8 @@ func IsOwn(filename string) bool {
 	return strings.HasPrefix(filename, "<")
 }
 
-// onlyInOwn says where something can be written that the other tools do not know.
-const onlyInOwn = " Files that end in ." + flavor.Own + " can have %s; files that Terraform or OpenTofu read cannot."
+// OnlyInOwn is a sentence that says where something can be written that the other tools do not know: its argument.
+const OnlyInOwn = " Files that end in ." + flavor.Own + " can have %s; files that Terraform or OpenTofu read cannot."
 
 var typeSchema = &hcl.BodySchema{Attributes: []hcl.AttributeSchema{
 	{Name: "description"}, {Name: "definition", Required: true},
@@ -88,7 +88,7 @@ func typeOf(e hcl.Expression) (*OutputType, diag.List) {
 func hintOfName(e hcl.Expression, at *hcl.Range) string {
 	for _, t := range namesIn(e) {
 		if at != nil && *at == t.SourceRange() && refersToType(t) {
-			return fmt.Sprintf(onlyInOwn, "references to named types")
+			return fmt.Sprintf(OnlyInOwn, "references to named types")
 		}
 	}
 	return ""

@@ -136,7 +136,7 @@ func outsideOfBlocks(diags diag.List) diag.List {
 		}
 		for _, kind := range []string{"type", "function"} {
 			if d.Summary == "Unsupported block type" && strings.Contains(d.Detail, fmt.Sprintf(" %q ", kind)) {
-				d.Detail += fmt.Sprintf(onlyInOwn, kind+" blocks")
+				d.Detail += fmt.Sprintf(OnlyInOwn, kind+" blocks")
 			}
 		}
 	}

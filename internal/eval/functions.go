@@ -164,6 +164,11 @@ func nameProviderFunction(d *diag.Diagnostic) *diag.Diagnostic {
 	slices.Sort(have)
 	if namespace == config.OwnFunctions || strings.HasPrefix(namespace, config.CalledFunctions) {
 		d.Summary = "Unknown function"
+		if d.Subject != nil && !config.IsOwn(d.Subject.Filename) {
+			d.Detail = fmt.Sprintf("There is no function %s here."+config.OnlyInOwn,
+				namespace+call.CalledFunctionName(), "calls of functions of modules")
+			return d
+		}
 		d.Detail = fmt.Sprintf("There is no function block %q in %s.%s", call.CalledFunctionName(), whose(namespace),
 			diag.DidYouMean(call.CalledFunctionName(), have))
 		return d

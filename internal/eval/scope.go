@@ -440,7 +440,9 @@ func (i *Instance) Assert(c *config.Condition, src []byte, table map[string]func
 	r := holds(c, ctx, "Invalid condition run")
 	// The message has to be sound even while the condition holds.
 	text, _, broken, unsuitable := errorMessage(c, ctx, diag.Warning)
-	diags = diags.Extend(r.diags).Extend(broken).Extend(unsuitable)
+	for _, d := range r.diags.Extend(broken).Extend(unsuitable) {
+		diags = append(diags, nameProviderFunction(d))
+	}
 	rng := c.Condition.Range()
 	switch {
 	case r.status == statusUnknown:

@@ -95,7 +95,7 @@ func (r *fileRun) value(e hcl.Expression, ctx *hcl.EvalContext, at place) (cty.V
 
 // references returns what is wrong with the references of an expression.
 func (r *fileRun) references(e hcl.Expression, ctx *hcl.EvalContext, at place) (diags diag.List) {
-	for _, t := range e.Variables() {
+	for _, t := range funcs.Mentions(e) {
 		diags = diags.Extend(r.reference(t, ctx, at))
 	}
 	return diags
