@@ -24,8 +24,8 @@ type Declared struct {
 	Outputs   map[string]*Output
 	Functions map[string]*Function
 	Types     *Types
-	// Own means that the module has files that Tombolo alone reads: no others can have names of types, or call functions
-	// of modules.
+	// Own means that the module has files that Tombolo alone reads: only these can have names of types, or call
+	// functions of modules.
 	Own bool
 
 	module *Module
@@ -93,7 +93,7 @@ func (m *Module) declare(t *Types) (*Declared, diag.List) {
 	return d, diags
 }
 
-// take gives a variable its type.
+// take sets the type of a variable.
 func (v *Variable) take(ty *OutputType) {
 	v.ConstraintType, v.TypeDefaults = ty.Constraint, ty.Defaults
 	v.Type = ty.Constraint.WithoutOptionalAttributesDeep()

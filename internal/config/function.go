@@ -100,8 +100,8 @@ func (f *Function) addParameter(block *hcl.Block) diag.List {
 		return diags.Errorf(&rng, "Invalid order of parameters", "The parameter %q takes all further arguments, so "+
 			"it must be the last one.", f.Variadic.Name)
 	case variadic && v.raw != cty.NilVal:
-		diags = diags.Errorf(&rng, "Invalid parameter", "The parameter %q takes any number of arguments, even none, so "+
-			"it cannot have a default.", v.Name)
+		diags = diags.Errorf(&rng, "Invalid parameter", "The parameter %q takes any number of arguments, even none, "+
+			"so it cannot have a default.", v.Name)
 	case optional && v.raw == cty.NilVal && !variadic:
 		diags = diags.Errorf(&rng, "Invalid order of parameters", "The parameter %q has no default, but one before it "+
 			"has: nobody could leave that one out. Move parameters with a default to the end.", v.Name)
@@ -194,8 +194,8 @@ func (m *Module) checkCalls() (diags diag.List) {
 				continue
 			}
 			if len(within) >= maxFunctionDepth {
-				diags = diags.Errorf(&call.Range, "Functions nested too deep", "More than %d functions call each other "+
-					"here, each the next.", maxFunctionDepth)
+				diags = diags.Errorf(&call.Range, "Functions nested too deep",
+					"More than %d functions call each other here, each the next.", maxFunctionDepth)
 				continue
 			}
 			depth = max(depth, visit(next)+1)

@@ -208,9 +208,7 @@ func (f *parsedFile) decodeBlock(block *hcl.Block) diag.List {
 			return decodeVariable(b, f.override)
 		})
 	case "locals":
-		locals, diags := decodeLocals(block)
-		c.locals = append(c.locals, locals...)
-		return diags
+		return c.addLocals(block)
 	case "output":
 		return add(&c.outputs, block, func(b *hcl.Block) (*outputDecl, diag.List) {
 			return decodeOutput(b, f.override)
@@ -247,6 +245,12 @@ func (f *parsedFile) decodeBlock(block *hcl.Block) diag.List {
 		return add(&c.imports, block, decodeImport)
 	}
 	panic("config: no decoder for block type " + block.Type)
+}
+
+func (c *fileContent) addLocals(block *hcl.Block) diag.List {
+	locals, diags := decodeLocals(block)
+	c.locals = append(c.locals, locals...)
+	return diags
 }
 
 // add decodes a block and keeps the result unless it is nil.

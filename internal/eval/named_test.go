@@ -68,8 +68,8 @@ var suitable = map[string][]string{
 		"{ a = var.unknown }"},
 }
 
-// expr writes an expression. What is an argument of a function stands in no "try": a call looks at all of its arguments,
-// the body that stands in its place at those that it needs.
+// expr writes an expression. Arguments of functions are simple: a call looks at all of its arguments, the body that
+// stands in its place at those that it needs.
 func (g *functionGenerator) expr(depth int) string {
 	if depth == 0 {
 		return g.atom()
@@ -210,8 +210,8 @@ func TestCallsOfFunctionsAreTheirBodiesWithTheArguments(t *testing.T) {
 		top := g.function(true)
 		g.made = append(g.made, top)
 		var src strings.Builder
-		src.WriteString("variable \"unknown\" {}\nvariable \"secret\" {\n  default = { a = \"s\" }\n  sensitive = true\n}\n" +
-			"locals {\n")
+		src.WriteString("variable \"unknown\" {}\n" +
+			"variable \"secret\" {\n  default = { a = \"s\" }\n  sensitive = true\n}\nlocals {\n")
 		var args, converted []string
 		var child, given strings.Builder // a module whose variables convert the arguments as parameters do
 		for i := range top.params {
@@ -243,8 +243,8 @@ func TestCallsOfFunctionsAreTheirBodiesWithTheArguments(t *testing.T) {
 		call, called := r.outputs["call"]
 		inline, inlined := r.outputs["inline"]
 		if called != inlined || called && show(call) != show(inline) {
-			t.Fatalf("seed %d: the call gives %s, the body %s\n%v\n%s", seed, shown(call, called), shown(inline, inlined),
-				r.diags.Err(), src.String())
+			t.Fatalf("seed %d: the call gives %s, the body %s\n%v\n%s", seed, shown(call, called),
+				shown(inline, inlined), r.diags.Err(), src.String())
 		}
 		if !called {
 			failures++
@@ -374,8 +374,9 @@ func TestNamedTypesAreTheTypesWrittenOut(t *testing.T) {
 			n, t = g.write(1)
 			both(fmt.Sprintf("output \"o%d\" {\n  type = %%s\n  value = %s\n}\n", i, value(t)), n, t.plain)
 			n, t = g.write(1)
-			both(fmt.Sprintf("output \"c%d\" {\n  value = [convert(%s,\n    %%s),\n    1]\n}\n", i, value(t)), n, t.plain)
-			both(fmt.Sprintf("output \"u%d\" {\n  value = [convert(var.unknown,\n    %%s),\n    1]\n}\n", i), n, t.plain)
+			convert := "output \"%s%d\" {\n  value = [convert(%s,\n    %%s),\n    1]\n}\n"
+			both(fmt.Sprintf(convert, "c", i, value(t)), n, t.plain)
+			both(fmt.Sprintf(convert, "u", i, "var.unknown"), n, t.plain)
 		}
 		run := func(src string) []string {
 			r := enter(t, map[string][]byte{"main.tombolo": []byte(src), "m/main.tombolo": []byte(child.String())},

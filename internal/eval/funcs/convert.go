@@ -213,3 +213,35 @@ func isType(t hcl.Traversal) bool {
 func isTypeWord(t hcl.Traversal) bool {
 	return len(t) == 1 && slices.Contains([]string{"any", "bool", "number", "string"}, t.RootName())
 }
+
+// TypeNames knows the names of types in a module. It may be asked concurrently.
+type TypeNames interface {
+	// Expand returns a written type with all names in it replaced by what they stand for.
+	Expand(e hcl.Expression) (hcl.Expression, hcl.Diagnostics)
+}
+
+// typesName is under which a table of functions has the names of types. No expression can call it.
+const typesName = "\x00\x00\x00\x00\x00\x00 names of types"
+
+var typeNamesType = cty.Capsule("names", reflect.TypeFor[TypeNames]())
+
+// AddTypeNames makes the names of types known to those functions of a table that take a type.
+func AddTypeNames(table map[string]function.Function, names TypeNames) {
+	v := cty.CapsuleVal(typeNamesType, &names)
+	table[typesName] = function.New(&function.Spec{
+		Type: function.StaticReturnType(typeNamesType),
+		Impl: func([]cty.Value, cty.Type) (cty.Value, error) { return v, nil },
+	})
+}
+
+// typeNamesOf finds the names of types that an expression can use; nil when there are none.
+func typeNamesOf(ctx *hcl.EvalContext) TypeNames {
+	for ; ctx != nil; ctx = ctx.Parent() {
+		if f, ok := ctx.Functions[typesName]; ok {
+			if v, err := f.Call(nil); err == nil {
+				return *v.EncapsulatedValue().(*TypeNames)
+			}
+		}
+	}
+	return nil
+}

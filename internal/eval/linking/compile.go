@@ -49,7 +49,7 @@ func (p *Program) schema(a addr.Provider, at hcl.Range) (*provider.Schema, diag.
 	return schema, located(diags, at)
 }
 
-// located gives diagnostics without a place one.
+// located returns diagnostics, of which those without a place have the given one.
 func located(diags diag.List, at hcl.Range) diag.List {
 	out := make(diag.List, 0, len(diags))
 	for _, d := range diags {
