@@ -21,12 +21,15 @@ type normaliser struct {
 	texts []string
 	// anyVersion: the oracle is another version than the one that we tell.
 	anyVersion bool
+	// noStore: the oracle's terraform_data has no block store, which is null here where nobody writes it.
+	noStore bool
 }
 
 // normaliser returns one for either side of the case.
 func (c *Case) normaliser() *normaliser {
 	n := newNormaliser(c.varies)
 	n.anyVersion = c.oracle != terraform1_11
+	n.noStore = c.oracle != terraform1_16
 	return n
 }
 
@@ -160,6 +163,9 @@ func (n *normaliser) value(v any) any {
 	case map[string]any:
 		out := make(map[string]any, len(v))
 		for k, e := range v {
+			if k == "store" && e == nil && n.noStore {
+				continue
+			}
 			out[n.text(k)] = n.value(e)
 		}
 		return out
