@@ -27,7 +27,7 @@ var recordConsole = flag.String("console", "",
 // consoleDirs is a working directory, which expressions are evaluated in, and a home directory.
 type consoleDirs struct{ work, home string }
 
-// consoleFixture makes the directories that the transcripts are about: testdata/console/fixture.ar and what txtar
+// consoleFixture returns the directories that the transcripts are about: testdata/console/fixture.ar and what txtar
 // cannot hold.
 func consoleFixture(t *testing.T) consoleDirs {
 	t.Helper()

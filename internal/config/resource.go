@@ -115,7 +115,7 @@ var nameSummaries = map[addr.Mode][2]string{
 	addr.List:      {"Invalid list resource type name", "Invalid list resource name"},
 }
 
-// newResource reads what all modes have in common.
+// newResource reads the parts that all modes share.
 func newResource(block *hcl.Block, mode addr.Mode, content *hcl.BodyContent, override bool) (*Resource, diag.List) {
 	r := &Resource{
 		Addr:      addr.Resource{Mode: mode, Type: block.Labels[0], Name: block.Labels[1]},
@@ -203,7 +203,7 @@ func (r *Resource) addTrigger(b *hcl.Block) diag.List {
 	return diags
 }
 
-// checkOwnReferences refuses conditions that name the resource by its address: the instance at hand is called self.
+// checkOwnReferences refuses conditions that refer to the resource by its address instead of self.
 func (r *Resource) checkOwnReferences(c *Condition, what string) (diags diag.List) {
 	for _, expr := range []hcl.Expression{c.Condition, c.ErrorMessage} {
 		for _, traversal := range expr.Variables() {
@@ -247,7 +247,7 @@ func (r *Resource) decodeManagedLifecycle(attrs hcl.Attributes) (diags diag.List
 	return diags
 }
 
-// A Guard is an argument of a lifecycle block that says whether an object may be destroyed.
+// A Guard is an argument of a lifecycle block that controls whether an object may be destroyed.
 type Guard struct {
 	Name  string
 	Value bool           // of a constant
@@ -255,7 +255,7 @@ type Guard struct {
 	Range hcl.Range
 }
 
-// decodeGuard reads a guard, a constant as Terraform does. It returns nil where there is none.
+// decodeGuard reads a guard, a constant as in Terraform. It returns nil if there is none.
 func decodeGuard(attrs hcl.Attributes, name string, diags diag.List) (*Guard, diag.List) {
 	attr, ok := attrs[name]
 	if !ok {
@@ -278,7 +278,7 @@ func (r *Resource) decodeIgnoreChanges(attr *hcl.Attribute) (diags diag.List) {
 	exprs, hclDiags := hcl.ExprList(attr.Expr)
 	diags = diags.AppendHCL(hclDiags)
 	for _, expr := range exprs {
-		// Before the word all there was a list with a star.
+		// Old versions of the language had a list with a star in place of the word all.
 		if text, ok := literalString(expr); ok && text == "*" {
 			r.IgnoreAll = true
 			diags = diags.Errorf(attr.Expr.Range().Ptr(), "Invalid ignore_changes wildcard", "An asterisk in the "+
@@ -350,7 +350,7 @@ func (r *Resource) merge(over *Resource) {
 		r.CreateBeforeDestroy, r.CreateBeforeDestroySet = over.CreateBeforeDestroy, true
 	}
 	r.PreventDestroy, r.Destroy = cmp.Or(over.PreventDestroy, r.PreventDestroy), cmp.Or(over.Destroy, r.Destroy)
-	r.IgnoreAll = r.IgnoreAll || over.IgnoreAll // once it is all, no list takes it back
+	r.IgnoreAll = r.IgnoreAll || over.IgnoreAll // a list does not override all
 	if len(over.IgnoreChanges) > 0 {
 		r.IgnoreChanges = over.IgnoreChanges
 	}
@@ -367,19 +367,19 @@ func (r *Resource) merge(over *Resource) {
 	r.Body = overrideBody(r.Body, over.Body)
 }
 
-// Files of queries have list blocks, which find objects, and what those need. Only the command query and
+// Query files have list blocks, which find objects, and the blocks that these need. Only the command query and
 // "validate -query" read them.
 const (
 	queryExtension     = ".tfquery.hcl"
 	queryExtensionJSON = ".tfquery.json"
 )
 
-// isQuery reports whether a file is one of queries.
+// isQuery reports whether a file is a query file.
 func isQuery(name string) bool {
 	return strings.HasSuffix(name, queryExtension) || strings.HasSuffix(name, queryExtensionJSON)
 }
 
-// queryFiles lists the files of queries in a directory by name.
+// queryFiles lists the query files in a directory by name.
 func queryFiles(files Files, dir string, f flavor.Flavor) ([]string, error) {
 	names, err := files.ReadDir(dir)
 	if err != nil {
@@ -394,7 +394,7 @@ func queryFiles(files Files, dir string, f flavor.Flavor) ([]string, error) {
 	return out, nil
 }
 
-// querySchema is that of files of queries.
+// querySchema is the schema of query files.
 var querySchema = &hcl.BodySchema{Blocks: []hcl.BlockHeaderSchema{
 	{Type: "list", LabelNames: []string{"type", "name"}},
 	{Type: "provider", LabelNames: []string{"name"}},
@@ -405,8 +405,8 @@ var querySchema = &hcl.BodySchema{Blocks: []hcl.BlockHeaderSchema{
 var listSchema = &hcl.BodySchema{Attributes: []hcl.AttributeSchema{{Name: "count"}, {Name: "for_each"},
 	{Name: "provider"}}}
 
-// decodeList reads a list block. What is left for the Body are the arguments of the language that may be expressions
-// (limit, include_resource), and the config block, which the provider's schema describes.
+// decodeList reads a list block. The Body has the arguments of the language that may be expressions (limit,
+// include_resource), and the config block, which the provider's schema describes.
 func decodeList(block *hcl.Block) (*Resource, diag.List) {
 	content, rest, hclDiags := block.Body.PartialContent(listSchema)
 	r, diags := newResource(block, addr.List, content, false)

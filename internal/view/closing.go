@@ -6,7 +6,10 @@ import (
 	"unicode/utf8"
 
 	"github.com/tombolo-iac/tombolo/addr"
+	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/internal/view/balance"
 	"github.com/tombolo-iac/tombolo/plan"
+	"github.com/tombolo-iac/tombolo/state"
 )
 
 // A plan scrolls away and its end stays: the closing block below the counts lists what is destroyed, replaced and
@@ -187,19 +190,14 @@ func (w *planWriter) closing(p *plan.Plan, changes []*plan.Change) {
 	}
 	r := reasons{w: w, counts: countsOf(p), followers: followers(changes, w.schema)}
 	list := rows(lost, r.why)
-	width := 0
-	for i := range min(len(list), maxRows) {
-		if n := utf8.RuneCountInString(list[i].address()); n <= w.o.width()/2 {
-			width = max(width, n)
-		}
-	}
+	width := w.addressWidth(list)
 	w.WriteByte('\n')
 	for i := range list {
 		if i == maxRows {
 			fmt.Fprintf(w, "  ... and %d more, in the details above.\n", left(list[i:]))
 			break
 		}
-		w.closingRow(&list[i], width)
+		w.wordedRow(&list[i], words[list[i].fate].closing, width)
 		if f := r.following(&list[i]); f != "" {
 			w.note(f, width)
 		}
@@ -209,10 +207,20 @@ func (w *planWriter) closing(p *plan.Plan, changes []*plan.Change) {
 // wordWidth is the first column of the closing block: the longest of its words and the space around it.
 const wordWidth = len("Destroyed")
 
-// closingRow writes a row with its reason beside it, or below it where the terminal is too narrow.
-func (w *planWriter) closingRow(r *row, width int) {
+// addressWidth returns the width of the second column: that of the longest address that leaves room for a third one.
+func (w *planWriter) addressWidth(list []row) (width int) {
+	for i := range min(len(list), maxRows) {
+		if n := utf8.RuneCountInString(list[i].address()); n <= w.o.width()/2 {
+			width = max(width, n)
+		}
+	}
+	return width
+}
+
+// wordedRow writes a row with its reason beside it, or below it where the terminal is too narrow.
+func (w *planWriter) wordedRow(r *row, word string, width int) {
 	address := r.address()
-	w.word(r, words[r.fate].closing, wordWidth)
+	w.word(r, word, wordWidth)
 	w.WriteString("   " + address)
 	switch {
 	case r.why == "":
@@ -241,5 +249,45 @@ func (w *planWriter) note(text string, width int) {
 	for line := range strings.SplitSeq(wrap(text, max(20, w.o.width()-1-indent)), "\n") {
 		w.pad(indent)
 		w.WriteString(line + "\n")
+	}
+}
+
+// balance writes what an apply did not do: the objects that failed, each with its error, and those that were not tried.
+func (w *planWriter) balance(b balance.Balance, e Ending) {
+	if len(b.Failed)+len(b.Half)+len(b.Untried) == 0 {
+		return
+	}
+	errors := map[string]string{}
+	for _, d := range e.Problems.Sorted() {
+		if d.Severity == diag.Error && d.Address != "" && errors[d.Address] == "" {
+			errors[d.Address] = cleanLine(d.Summary)
+		}
+	}
+	w.WriteByte('\n')
+	w.unfinished("Failed", b.Failed, func(o addr.Object) string {
+		why := errors[o.Instance.String()]
+		if now := e.State.Object(o); now != nil && now.Status == state.Tainted {
+			why = strings.TrimPrefix(why+"; it is tainted now", "; ")
+		}
+		return why
+	})
+	w.unfinished("Half done", b.Half, func(addr.Object) string { return "a half of its replacement is missing" })
+	w.unfinished("Not tried", b.Untried, func(o addr.Object) string { return errors[o.Instance.String()] })
+}
+
+// unfinished writes objects that have something in common.
+func (w *planWriter) unfinished(word string, objects []addr.Object, why func(addr.Object) string) {
+	changes := make([]*plan.Change, len(objects))
+	for i, o := range objects {
+		changes[i] = &plan.Change{Object: o, Action: plan.Delete}
+	}
+	list := rows(changes, func(c *plan.Change) string { return why(c.Object) })
+	width := w.addressWidth(list)
+	for i := range list {
+		if i == maxRows {
+			fmt.Fprintf(w, "  ... and %d more\n", left(list[i:]))
+			break
+		}
+		w.wordedRow(&list[i], word, width)
 	}
 }
