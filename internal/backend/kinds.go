@@ -9,6 +9,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/store/gcs"
 	httpstore "github.com/tombolo-iac/tombolo/internal/store/http"
 	"github.com/tombolo-iac/tombolo/internal/store/kubernetes"
+	"github.com/tombolo-iac/tombolo/internal/store/oss"
 	"github.com/tombolo-iac/tombolo/internal/store/pg"
 	"github.com/tombolo-iac/tombolo/internal/store/program"
 	"github.com/tombolo-iac/tombolo/internal/store/remote"
@@ -28,6 +29,7 @@ var kinds = map[string]*remote.Kind{
 	"s3":         new(s3.Kind()),
 	"gcs":        new(gcs.Kind()),
 	"azurerm":    new(azure.Kind()),
+	"oss":        new(oss.Kind()),
 
 	"program": new(program.Kind()), // ours alone
 }

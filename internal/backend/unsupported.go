@@ -12,7 +12,7 @@ import (
 
 // elsewhere are the backends of Terraform 1.11 that keep states in a service, with a name for what that is.
 var elsewhere = map[string]string{
-	"cos": "Tencent Cloud Object Storage", "oss": "Alibaba Cloud Object Storage",
+	"cos": "Tencent Cloud Object Storage",
 }
 
 // gone are backends that Terraform had once.

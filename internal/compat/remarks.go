@@ -37,7 +37,6 @@ var remarks = map[string]Remark{
 		Refused, "There is no service that runs plans: remove the block and use a backend for states."},
 
 	"backend cos": {Refused, oneOfOurs},
-	"backend oss": {Refused, oneOfOurs},
 	"backend remote": {
 		Refused, "There is no service that runs plans: remove the block, or use the backend `local`."},
 

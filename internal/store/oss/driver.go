@@ -1,0 +1,124 @@
+package oss
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"strings"
+	"sync"
+
+	"github.com/tombolo-iac/tombolo/internal/store/remote"
+	"github.com/tombolo-iac/tombolo/internal/store/remote/bucket"
+	"github.com/tombolo-iac/tombolo/internal/store/remote/objects"
+	"github.com/tombolo-iac/tombolo/internal/store/remote/web"
+	"github.com/tombolo-iac/tombolo/state"
+)
+
+// driver keeps states in one bucket.
+type driver struct {
+	s     *settings
+	store store
+}
+
+func newDriver(s *settings, o remote.Surroundings) *driver {
+	who, plain := newAccess(s), web.HTTP(nil)
+	sender := func(sign func(context.Context, *http.Request, []byte) error) *web.Client {
+		return &web.Client{Kind: "oss", HTTP: plain, Log: o.Log, Clean: s.Clean, Authorize: sign, Renew: who.renew}
+	}
+	d := &driver{s: s, store: store{client: &client{s, sender(who.sign)}, seen: &sync.Map{}, patience: digestWait}}
+	if s.table != "" {
+		d.store.table = &table{s, sender(who.signRow)}
+	}
+	return d
+}
+
+// Workspaces implements remote.Driver. A workspace is an object "<prefix>/<workspace>/<key>".
+func (d *driver) Workspaces(ctx context.Context) (names []string, err error) {
+	prefix := d.s.prefix + "/"
+	err = d.store.List(ctx, prefix, func(name string) {
+		name, ok := strings.CutSuffix(strings.TrimPrefix(name, prefix), "/"+d.s.key)
+		if ok && name != "" && name != state.DefaultWorkspace && !strings.Contains(name, "/") {
+			names = append(names, name)
+		}
+	})
+	return names, err
+}
+
+// Place implements remote.Driver. The other programs take every folder below the prefix for a workspace, so the journal
+// is beside it.
+func (d *driver) Place(workspace string) (remote.Place, error) {
+	folder := d.s.prefix + ".tombolo/" + workspace + "/" + d.s.key + "/"
+	if workspace == state.DefaultWorkspace {
+		workspace = ""
+	}
+	name := d.s.object(workspace)
+	p := &place{Place: bucket.New(d.store, name, folder, objects.Chained(once{d.store.client}))}
+	if d.store.table != nil {
+		p.slot = slot{d.store.table, d.store.table.id(name)}
+	}
+	return p, nil
+}
+
+// Close implements remote.Driver.
+func (d *driver) Close() error {
+	d.store.HTTP.CloseIdleConnections()
+	return nil
+}
+
+// place is one state. Without a table there is no lock.
+type place struct {
+	*bucket.Place
+	slot bucket.Slot // nil without a table
+}
+
+// hold is a held lock. Without an id, the state is not locked.
+type hold struct {
+	bucket.Hold
+	p  *place
+	id string
+}
+
+// Unlocked implements remote.Place.
+func (p *place) Unlocked(context.Context) (remote.Hold, error) { return p.hold(""), nil }
+
+func (p *place) hold(id string) *hold { return &hold{bucket.Hold{Place: p.Place}, p, id} }
+
+// Lock implements remote.Place.
+func (p *place) Lock(ctx context.Context, info state.LockInfo) (remote.Hold, error) {
+	if p.slot == nil {
+		return p.hold(""), nil
+	}
+	body, err := json.Marshal(info)
+	if err == nil {
+		err = bucket.Take(ctx, p.slot, info.ID, string(body))
+	}
+	if err != nil {
+		return nil, err
+	}
+	return p.hold(info.ID), nil
+}
+
+// Holder implements remote.Place.
+func (p *place) Holder(ctx context.Context) (*state.LockInfo, error) {
+	if p.slot == nil {
+		return nil, nil
+	}
+	return bucket.Holder(ctx, p.slot)
+}
+
+// ForceUnlock implements remote.Place.
+func (p *place) ForceUnlock(ctx context.Context, id string) error {
+	if p.slot == nil {
+		return errors.New("the state has no lock, because tablestore_table is not set")
+	}
+	return bucket.Force(ctx, p.slot, id)
+}
+
+// Check implements remote.Hold.
+func (h *hold) Check(ctx context.Context) error { return bucket.Check(ctx, h.p.slot, h.id) }
+
+// Unlock implements remote.Hold.
+func (h *hold) Unlock(ctx context.Context) error { return bucket.Release(ctx, h.p.slot, h.id) }
+
+func isUnmet(err error) bool { return errors.Is(err, objects.ErrUnmet) }
