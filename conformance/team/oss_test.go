@@ -4,10 +4,12 @@ package team
 
 import (
 	"fmt"
+	"net/http"
 	"net/http/httptest"
 	"testing"
 
 	"github.com/tombolo-iac/tombolo/internal/store/oss/server"
+	"github.com/tombolo-iac/tombolo/internal/store/remote/drivertest"
 )
 
 // alibaba has a bucket "states", and a table "locks".
@@ -58,5 +60,54 @@ func TestRecordsOfBucketsOfAlibabaAreTerraforms(t *testing.T) {
 			one.run("apply", "-auto-approve", "-no-color")
 			two.idle()
 		})
+	}
+}
+
+// alibabaCloud is the cloud at its usual addresses: buckets by name, tables, roles of machines and roles to assume. Who
+// has the credentials of the machine may assume the role, and only that one reaches the bucket.
+func alibabaCloud(there *server.Server) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		const credentials = `{"Code":"Success","AccessKeyId":%q,"AccessKeySecret":%q,"SecurityToken":%q,` +
+			`"Expiration":"2199-01-01T00:00:00Z","LastUpdated":"2026-01-01T00:00:00Z"}`
+		switch r.Host {
+		case "states.oss-cn-beijing.aliyuncs.com":
+			r.URL.Path, r.URL.RawPath = "/states"+r.URL.Path, "/states"+r.URL.EscapedPath()
+			there.ServeHTTP(w, r)
+		case "locks.cn-beijing.ots.aliyuncs.com":
+			there.ServeHTTP(w, r)
+		case "100.100.100.200":
+			if r.Method == http.MethodPut {
+				fmt.Fprint(w, "metadata-token")
+				return
+			}
+			fmt.Fprintf(w, credentials, "machine", "machine-secret", "machine-token")
+		case "sts.aliyuncs.com":
+			if r.FormValue("AccessKeyId") != "machine" || r.FormValue("RoleArn") != "acs:ram::1:role/states" {
+				http.Error(w, "not allowed", http.StatusForbidden)
+				return
+			}
+			fmt.Fprintf(w, `{"Credentials":`+credentials+`}`, server.AccessKey, server.Secret, "role-token")
+		default:
+			http.NotFound(w, r)
+		}
+	}
+}
+
+// The role of a machine, and a role that it assumes, reach the services at their usual addresses.
+func TestRolesReachBucketsOfAlibaba(t *testing.T) {
+	there := &server.Server{Bucket: "states", Token: "role-token"}
+	p := place{block: `backend "oss" {
+  bucket               = "states"
+  region               = "cn-beijing"
+  ecs_role_name        = "machine"
+  assume_role_role_arn = "acs:ram::1:role/states"
+  tablestore_endpoint  = "https://locks.cn-beijing.ots.aliyuncs.com"
+  tablestore_table     = "locks"
+}`, env: (&drivertest.Cloud{Services: alibabaCloud(there)}).Start(t)}
+	m := p.member(t, "tombolo", ours)
+	m.run("apply", "-auto-approve", "-no-color")
+	m.idle()
+	if rows := there.Rows(); len(rows) != 1 {
+		t.Errorf("rows %v", rows)
 	}
 }

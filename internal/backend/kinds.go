@@ -9,6 +9,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/store/gcs"
 	httpstore "github.com/tombolo-iac/tombolo/internal/store/http"
 	"github.com/tombolo-iac/tombolo/internal/store/kubernetes"
+	"github.com/tombolo-iac/tombolo/internal/store/oci"
 	"github.com/tombolo-iac/tombolo/internal/store/oss"
 	"github.com/tombolo-iac/tombolo/internal/store/pg"
 	"github.com/tombolo-iac/tombolo/internal/store/program"
@@ -29,6 +30,7 @@ var kinds = map[string]*remote.Kind{
 	"s3":         new(s3.Kind()),
 	"gcs":        new(gcs.Kind()),
 	"azurerm":    new(azure.Kind()),
+	"oci":        new(oci.Kind()),
 	"oss":        new(oss.Kind()),
 
 	"program": new(program.Kind()), // ours alone

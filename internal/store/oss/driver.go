@@ -2,7 +2,6 @@ package oss
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"net/http"
 	"strings"
@@ -53,9 +52,10 @@ func (d *driver) Place(workspace string) (remote.Place, error) {
 		workspace = ""
 	}
 	name := d.s.object(workspace)
-	p := &place{Place: bucket.New(d.store, name, folder, objects.Chained(once{d.store.client}))}
+	p := &bucket.Locked{Place: bucket.New(d.store, name, folder, objects.Chained(once{d.store.client})),
+		None: "the state has no lock, because tablestore_table is not set"}
 	if d.store.table != nil {
-		p.slot = slot{d.store.table, d.store.table.id(name)}
+		p.Slot = slot{d.store.table, d.store.table.id(name)}
 	}
 	return p, nil
 }
@@ -65,60 +65,5 @@ func (d *driver) Close() error {
 	d.store.HTTP.CloseIdleConnections()
 	return nil
 }
-
-// place is one state. Without a table there is no lock.
-type place struct {
-	*bucket.Place
-	slot bucket.Slot // nil without a table
-}
-
-// hold is a held lock. Without an id, the state is not locked.
-type hold struct {
-	bucket.Hold
-	p  *place
-	id string
-}
-
-// Unlocked implements remote.Place.
-func (p *place) Unlocked(context.Context) (remote.Hold, error) { return p.hold(""), nil }
-
-func (p *place) hold(id string) *hold { return &hold{bucket.Hold{Place: p.Place}, p, id} }
-
-// Lock implements remote.Place.
-func (p *place) Lock(ctx context.Context, info state.LockInfo) (remote.Hold, error) {
-	if p.slot == nil {
-		return p.hold(""), nil
-	}
-	body, err := json.Marshal(info)
-	if err == nil {
-		err = bucket.Take(ctx, p.slot, info.ID, string(body))
-	}
-	if err != nil {
-		return nil, err
-	}
-	return p.hold(info.ID), nil
-}
-
-// Holder implements remote.Place.
-func (p *place) Holder(ctx context.Context) (*state.LockInfo, error) {
-	if p.slot == nil {
-		return nil, nil
-	}
-	return bucket.Holder(ctx, p.slot)
-}
-
-// ForceUnlock implements remote.Place.
-func (p *place) ForceUnlock(ctx context.Context, id string) error {
-	if p.slot == nil {
-		return errors.New("the state has no lock, because tablestore_table is not set")
-	}
-	return bucket.Force(ctx, p.slot, id)
-}
-
-// Check implements remote.Hold.
-func (h *hold) Check(ctx context.Context) error { return bucket.Check(ctx, h.p.slot, h.id) }
-
-// Unlock implements remote.Hold.
-func (h *hold) Unlock(ctx context.Context) error { return bucket.Release(ctx, h.p.slot, h.id) }
 
 func isUnmet(err error) bool { return errors.Is(err, objects.ErrUnmet) }

@@ -2,8 +2,11 @@ package oss_test
 
 import (
 	"errors"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -171,6 +174,55 @@ func TestStatesHaveTheirDigest(t *testing.T) {
 	if _, err := p.Read(t.Context()); err == nil || !strings.Contains(err.Error(), "not the state that was written") {
 		t.Errorf("a foreign state: %v", err)
 	}
+}
+
+// What is secret in a block appears in no error and no line of the log, also when the service repeats what it got.
+func TestSecretsAppearNowhere(t *testing.T) {
+	drivertest.Secrets(t, []string{server.Secret, "token-canary"}, func(address string, log func(string, ...any)) (
+		remote.Driver, error) {
+		return oss.Hasty(t.Context(), settings(address, map[string]cty.Value{
+			"security_token": cty.StringVal("token-canary")}), log)
+	}, func(w http.ResponseWriter, said string) {
+		w.WriteHeader(http.StatusBadRequest)
+		_, _ = fmt.Fprintf(w, "<Error><Code>Gossip</Code><Message>%s</Message></Error>", said)
+	})
+}
+
+func TestArgumentsAreChecked(t *testing.T) {
+	profiles := filepath.Join(t.TempDir(), "config.json")
+	must(t, os.WriteFile(profiles, []byte(`{"profiles":[{"name":"x","mode":"External"}]}`), 0o600))
+	drivertest.Refused(t, oss.Kind(), func(more map[string]cty.Value) cty.Value {
+		return settings("http://127.0.0.1:1", more)
+	}, map[string]string{
+		"bucket: It must be set":                 "bucket=null",
+		"environment variable ALICLOUD_REGION":   "region=null",
+		"must not begin with / or ./":            "key=/x",
+		"is not an access control list":          "acl=x",
+		"must be an address with a host":         "endpoint=https://user:password@",
+		"must be set with tablestore_table":      "tablestore_endpoint=null",
+		"access_key and secret_key belong":       "secret_key=null",
+		"a whole number from 900 to 43200":       "assume_role_session_expiration=1",
+		"has the mode \"External\". Expected AK": "profile=x shared_credentials_file=" + profiles,
+		"has no profile \"y\"":                   "profile=y shared_credentials_file=" + profiles,
+	})
+}
+
+// Profiles of the Alibaba Cloud CLI have the credentials that the block has not.
+func TestProfilesHaveCredentials(t *testing.T) {
+	profiles := filepath.Join(t.TempDir(), "config.json")
+	must(t, os.WriteFile(profiles, fmt.Appendf(nil, `{"profiles":[{"name":"other","mode":"AK","access_key_id":"x",
+		"access_key_secret":"y"},{"name":"mine","mode":"StsToken","access_key_id":%q,"access_key_secret":%q,
+		"sts_token":"token"}]}`, server.AccessKey, server.Secret), 0o600))
+	address := drivertest.Serve(t, &server.Server{Bucket: "states", Token: "token"})
+	p, err := open(t, settings(address, map[string]cty.Value{"access_key": cty.NullVal(cty.String),
+		"secret_key": cty.NullVal(cty.String), "profile": cty.StringVal("mine"),
+		"shared_credentials_file": cty.StringVal(profiles)})).Place("blue")
+	must(t, err)
+	h, err := p.Lock(t.Context(), drivertest.Info(lockID))
+	must(t, err)
+	_, err = h.Write(t.Context(), remote.Write{Data: []byte("state")})
+	must(t, err)
+	must(t, h.Unlock(t.Context()))
 }
 
 // What the block says of objects holds for states, and their encryption for the journal, too.

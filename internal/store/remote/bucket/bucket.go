@@ -8,7 +8,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/tombolo-iac/tombolo/internal/store/remote"
@@ -132,25 +131,6 @@ func (f *Found) Locked() error {
 	}
 	info := f.Info
 	return &state.LockedError{Info: &info}
-}
-
-// Holder returns who holds the lock, as a place does.
-func (f *Found) Holder(err error) (*state.LockInfo, error) {
-	if err != nil || f == nil {
-		return nil, err
-	}
-	return &f.Info, nil
-}
-
-// Frees returns why a lock with this id cannot be freed: nobody holds it, or it has another one.
-func (f *Found) Frees(id string) error {
-	switch {
-	case f == nil:
-		return errors.New("the state is not locked")
-	case f.Info.ID != id:
-		return fmt.Errorf("lock id %q does not match the id of the existing lock, %q", id, f.Info.ID)
-	}
-	return nil
 }
 
 // HandsOff returns the error of freeing a lock that changed in the meantime.

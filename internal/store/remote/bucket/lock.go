@@ -2,8 +2,11 @@ package bucket
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
 
+	"github.com/tombolo-iac/tombolo/internal/store/remote"
 	"github.com/tombolo-iac/tombolo/internal/store/remote/objects"
 	"github.com/tombolo-iac/tombolo/state"
 )
@@ -20,8 +23,8 @@ type Slot interface {
 	Remove(ctx context.Context, f *Found) error
 }
 
-// Take takes a lock that is a slot, with its information as it is stored.
-func Take(ctx context.Context, s Slot, id, raw string) error {
+// take takes a lock that is a slot, with its information as it is stored.
+func take(ctx context.Context, s Slot, id, raw string) error {
 	for try := 1; ; try++ {
 		err := s.Put(ctx, raw)
 		if err == nil {
@@ -51,47 +54,95 @@ func leave(ctx context.Context, s Slot, id string) error {
 	return s.Remove(ctx, there)
 }
 
-// Check ensures that the lock with this id is still held.
-func Check(ctx context.Context, s Slot, id string) error {
-	if id == "" {
-		return ctx.Err()
-	}
-	there, err := s.Look(ctx)
-	if err == nil && (there == nil || there.Info.ID != id) {
-		err = objects.ErrUnmet
-	}
-	return Lost(err)
+// Locked is a state whose lock is a slot.
+type Locked struct {
+	*Place
+	Slot Slot   // nil: there is no lock
+	None string // why there is none, for who wants to free it
 }
 
-// Release frees the lock with this id.
-func Release(ctx context.Context, s Slot, id string) error {
-	if id == "" {
-		return ctx.Err()
+// held is a held lock. Without an id, the state is not locked.
+type held struct {
+	Hold
+	slot Slot
+	id   string
+}
+
+// Unlocked implements remote.Place.
+func (l *Locked) Unlocked(context.Context) (remote.Hold, error) { return l.hold(""), nil }
+
+func (l *Locked) hold(id string) *held { return &held{Hold{l.Place}, l.Slot, id} }
+
+// Lock implements remote.Place.
+func (l *Locked) Lock(ctx context.Context, info state.LockInfo) (remote.Hold, error) {
+	if l.Slot == nil {
+		return l.hold(""), nil
 	}
-	there, err := s.Look(ctx)
+	body, err := json.Marshal(info)
+	if err == nil {
+		err = take(ctx, l.Slot, info.ID, string(body))
+	}
+	if err != nil {
+		return nil, err
+	}
+	return l.hold(info.ID), nil
+}
+
+// Holder implements remote.Place.
+func (l *Locked) Holder(ctx context.Context) (*state.LockInfo, error) {
+	if l.Slot == nil {
+		return nil, nil
+	}
+	there, err := l.Slot.Look(ctx)
+	if err != nil || there == nil {
+		return nil, err
+	}
+	return &there.Info, nil
+}
+
+// ForceUnlock implements remote.Place.
+func (l *Locked) ForceUnlock(ctx context.Context, id string) error {
+	if l.Slot == nil {
+		return errors.New(l.None)
+	}
+	there, err := l.Slot.Look(ctx)
 	switch {
 	case err != nil:
 		return err
-	case there == nil || there.Info.ID != id:
-		return Lost(objects.ErrUnmet)
+	case there == nil:
+		return errors.New("the state is not locked")
+	case there.Info.ID != id:
+		return fmt.Errorf("lock id %q does not match the id of the existing lock, %q", id, there.Info.ID)
 	}
-	return Lost(s.Remove(ctx, there))
+	return HandsOff(l.Slot.Remove(ctx, there))
 }
 
-// Force frees the lock with this id, which another took.
-func Force(ctx context.Context, s Slot, id string) error {
-	there, err := s.Look(ctx)
-	if err == nil {
-		err = there.Frees(id)
+// mine returns the lock, while it is the one that was taken.
+func (h *held) mine(ctx context.Context) (*Found, error) {
+	there, err := h.slot.Look(ctx)
+	if err == nil && (there == nil || there.Info.ID != h.id) {
+		err = remote.ErrLost
 	}
+	return there, err
+}
+
+// Check implements remote.Hold.
+func (h *held) Check(ctx context.Context) error {
+	if h.id == "" {
+		return ctx.Err()
+	}
+	_, err := h.mine(ctx)
+	return err
+}
+
+// Unlock implements remote.Hold.
+func (h *held) Unlock(ctx context.Context) error {
+	if h.id == "" {
+		return ctx.Err()
+	}
+	there, err := h.mine(ctx)
 	if err != nil {
 		return err
 	}
-	return HandsOff(s.Remove(ctx, there))
-}
-
-// Holder returns who holds the lock.
-func Holder(ctx context.Context, s Slot) (*state.LockInfo, error) {
-	there, err := s.Look(ctx)
-	return there.Holder(err)
+	return Lost(h.slot.Remove(ctx, there))
 }
