@@ -6,6 +6,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/encryption"
 	"github.com/tombolo-iac/tombolo/internal/store/azure"
 	"github.com/tombolo-iac/tombolo/internal/store/consul"
+	"github.com/tombolo-iac/tombolo/internal/store/cos"
 	"github.com/tombolo-iac/tombolo/internal/store/gcs"
 	httpstore "github.com/tombolo-iac/tombolo/internal/store/http"
 	"github.com/tombolo-iac/tombolo/internal/store/kubernetes"
@@ -30,6 +31,7 @@ var kinds = map[string]*remote.Kind{
 	"s3":         new(s3.Kind()),
 	"gcs":        new(gcs.Kind()),
 	"azurerm":    new(azure.Kind()),
+	"cos":        new(cos.Kind()),
 	"oci":        new(oci.Kind()),
 	"oss":        new(oss.Kind()),
 

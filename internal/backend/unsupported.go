@@ -10,11 +10,6 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/config"
 )
 
-// elsewhere are the backends of Terraform 1.11 that keep states in a service, with a name for what that is.
-var elsewhere = map[string]string{
-	"cos": "Tencent Cloud Object Storage",
-}
-
 // gone are backends that Terraform had once.
 var gone = []string{"artifactory", "azure", "etcd", "etcdv3", "manta", "swift"}
 
@@ -26,7 +21,7 @@ const fetchFirst = " Get each state out with a program that has it (\"terraform 
 // other programs are left to init: who only validates needs no state.
 func Validate(root *config.Module) (diags diag.List) {
 	b := root.Backend
-	if b == nil || kinds[b.Type] != nil || elsewhere[b.Type] != "" || b.Type == "remote" {
+	if b == nil || kinds[b.Type] != nil || b.Type == "remote" {
 		return nil
 	}
 	return diags.Errorf(&b.TypeRange, "Unsupported backend type", "%s", noBackend(b.Type))
@@ -37,17 +32,13 @@ func noBackend(name string) string {
 	switch {
 	case name == "remote":
 		return noCloud("The backend \"remote\"")
-	case elsewhere[name] != "":
-		return fmt.Sprintf("The backend %q keeps states in %s. This version has the backends %s.%s", name,
-			elsewhere[name], listed(slices.Sorted(maps.Keys(kinds))), fetchFirst)
 	case slices.Contains(gone, name):
 		return fmt.Sprintf("The backend %q was removed from the language in version 1.3. Export the state with the "+
 			"last version that supported it, and use the backend \"local\".", name)
 	}
 	return fmt.Sprintf("There is no backend type named %q. This version has: %s.%s", name,
 		strings.Join(slices.Sorted(maps.Keys(kinds)), " and "),
-		diag.DidYouMean(name, slices.Concat(slices.Sorted(maps.Keys(kinds)),
-			slices.Sorted(maps.Keys(elsewhere)))))
+		diag.DidYouMean(name, slices.Sorted(maps.Keys(kinds))))
 }
 
 // noCloud answers what hands runs and states over to HCP Terraform or Terraform Enterprise.
@@ -59,10 +50,6 @@ func noCloud(what string) string {
 
 // NoMigration reports that states stay where they are, because nobody here can read them there.
 func NoMigration(title, from string) string {
-	place := elsewhere[from]
-	if place == "" {
-		place = fmt.Sprintf("the backend %q", from)
-	}
-	return fmt.Sprintf("The directory was set up for the backend %q, and %s cannot read states in %s, so it cannot "+
-		"copy them. Nothing was changed.%s", from, title, place, fetchFirst)
+	return fmt.Sprintf("The directory was set up for the backend %q, and %s cannot read its states, so it cannot copy "+
+		"them. Nothing was changed.%s", from, title, fetchFirst)
 }

@@ -36,7 +36,6 @@ var remarks = map[string]Remark{
 	"block terraform cloud": {
 		Refused, "There is no service that runs plans: remove the block and use a backend for states."},
 
-	"backend cos": {Refused, oneOfOurs},
 	"backend remote": {
 		Refused, "There is no service that runs plans: remove the block, or use the backend `local`."},
 
@@ -63,6 +62,5 @@ const (
 	forgetErrors = "There is such an error in projects of OpenTofu alone."
 	notAShell    = "Shell operators such as `;`, `&` and `>` are ordinary characters, quoted or not; Terraform " +
 		"drops what follows an unquoted one."
-	noWinRM   = "It is about WinRM; machines are reached by SSH, which Windows has, too."
-	oneOfOurs = "The message names the backends that are supported."
+	noWinRM = "It is about WinRM; machines are reached by SSH, which Windows has, too."
 )

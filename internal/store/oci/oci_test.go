@@ -145,7 +145,8 @@ func TestProfilesSign(t *testing.T) {
 		"key.pem": key().PEM(),
 		"token":   "session-token-canary",
 		".oci/config": fmt.Sprintf("[DEFAULT]\nuser=%s\nfingerprint=%s\ntenancy=%s\nregion=us-ashburn-1\n"+
-			"key_file=%s/key.pem\n[session]\nfingerprint=%[2]s\ntenancy=%[3]s\nregion=us-ashburn-1\nkey_file=%[4]s/key.pem\n"+
+			"key_file=%s/key.pem\n[session]\nfingerprint=%[2]s\ntenancy=%[3]s\nregion=us-ashburn-1\n"+
+			"key_file=%[4]s/key.pem\n"+
 			"security_token_file=%[4]s/token\n", server.User, server.Fingerprint, server.Tenancy, dir),
 	} {
 		must(t, os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o700))
