@@ -32,12 +32,11 @@ const early = 3 * time.Minute
 
 // access has the credentials for requests.
 type access struct {
-	s    *settings
-	web  *web.Client   // for what gives credentials
-	turn chan struct{} // who has it may ask for credentials
-	last *granted
-	now  func() time.Time
-	skew time.Duration // how far the service's clock is ahead
+	s     *settings
+	web   *web.Client   // for what gives credentials
+	turn  chan struct{} // who has it may ask for credentials
+	last  *granted
+	clock web.Clock
 }
 
 // get returns credentials, and the time of the service.
@@ -48,7 +47,7 @@ func (a *access) get(ctx context.Context) (*granted, time.Time, error) {
 		return nil, time.Time{}, ctx.Err()
 	}
 	defer func() { <-a.turn }()
-	now := a.now().Add(a.skew).UTC()
+	now := a.clock.Now()
 	if a.last == nil || !a.last.until.IsZero() && a.last.until.Sub(now) < early {
 		g, err := a.fetch(ctx, now)
 		if err != nil {
@@ -119,22 +118,6 @@ func (a *access) machine(ctx context.Context, name string) (*granted, error) {
 		return nil, c.Failed(r, answer, "", "Attach the role to the machine, or check cam_role_name")
 	}
 	return &granted{got.TmpSecretId, got.TmpSecretKey, got.Token, time.Unix(got.ExpiredTime, 0)}, nil
-}
-
-// renew adopts the service's time if a request was refused and the clocks differ a lot.
-func (a *access) renew(_ *http.Request, answer *web.Answer) bool {
-	there, err := http.ParseTime(answer.Header.Get("Date"))
-	if answer.Status != http.StatusForbidden || err != nil {
-		return false
-	}
-	a.turn <- struct{}{}
-	defer func() { <-a.turn }()
-	off := there.Sub(a.now())
-	if off.Abs() < 5*time.Minute || (off-a.skew).Abs() < time.Minute {
-		return false
-	}
-	a.skew = off
-	return true
 }
 
 // valid is how long a signature is.

@@ -10,11 +10,11 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"strconv"
 	"strings"
 	"sync"
 
 	"github.com/tombolo-iac/tombolo/internal/store/remote"
+	"github.com/tombolo-iac/tombolo/internal/store/remote/bucket"
 	"github.com/tombolo-iac/tombolo/internal/store/remote/objects"
 	"github.com/tombolo-iac/tombolo/internal/store/remote/web"
 )
@@ -61,31 +61,16 @@ func (c *client) ask(ctx context.Context, what, method, name string, query url.V
 	return a, r, err
 }
 
-// said is the service's description of an error.
-func said(a *web.Answer) (code, text string) {
-	var named struct{ Code, Message string }
-	if xml.Unmarshal(a.Body, &named) != nil {
-		return "", ""
-	}
-	return named.Code, strings.TrimSuffix(named.Code+": "+named.Message, ": ")
-}
-
-// missing reports whether an answer means that the object does not exist. A missing bucket is an error.
-func missing(a *web.Answer) bool {
-	code, _ := said(a)
-	return a.Status == http.StatusNotFound && (code == "NoSuchKey" || code == "" && len(a.Body) == 0)
-}
-
 // failed returns the error for an unexpected answer.
 func (c *client) failed(r web.Request, a *web.Answer) error {
-	code, text := said(a)
+	code, text := bucket.Said(a)
 	permission := map[string]string{"read": "cos:GetObject", "look for": "cos:HeadObject", "write": "cos:PutObject",
 		"delete": "cos:DeleteObject", "list": "cos:GetBucket"}[r.What]
 	hint := ""
 	switch {
 	case code == "NoSuchBucket":
-		hint = "The backend does not create buckets: create it, or check bucket and region. Its name ends with the ID " +
-			"of the account"
+		hint = "The backend does not create buckets: create it, or check bucket and region. Its name ends with the " +
+			"ID of the account"
 	case code == "InvalidAccessKeyId", code == "SignatureDoesNotMatch":
 		hint = "The credentials are wrong. Check secret_id and secret_key"
 	case code == "ExpiredToken", code == "InvalidSecurityToken":
@@ -104,12 +89,12 @@ func (c *client) get(ctx context.Context, name string) (data []byte, etag string
 	switch {
 	case err != nil:
 		return nil, "", err
-	case missing(a):
+	case bucket.Missing(a):
 		return nil, "", nil
 	case a.Status != http.StatusOK:
 		return nil, "", c.failed(r, a)
 	}
-	if etag = tag(a.Header.Get("ETag")); etag == "" {
+	if etag = bucket.Tag(a.Header.Get("ETag")); etag == "" {
 		return nil, "", &web.Problem{Text: fmt.Sprintf("read %s: the answer has no tag. The server is not COS, or a "+
 			"proxy changes its answers", r.Name)}
 	}
@@ -121,21 +106,18 @@ func (c *client) get(ctx context.Context, name string) (data []byte, etag string
 	return a.Body, etag, nil
 }
 
-// tag returns a tag without its quotes, which not all answers have.
-func tag(text string) string { return strings.Trim(text, `"`) }
-
 // head returns the tag of an object; "" when it is not there.
 func (c *client) head(ctx context.Context, name string) (string, error) {
 	a, r, err := c.ask(ctx, "look for", http.MethodHead, name, nil, nil, nil)
 	switch {
 	case err != nil:
 		return "", err
-	case missing(a):
+	case bucket.Missing(a):
 		return "", nil
 	case a.Status != http.StatusOK:
 		return "", c.failed(r, a)
 	}
-	return tag(a.Header.Get("ETag")), nil
+	return bucket.Tag(a.Header.Get("ETag")), nil
 }
 
 // put writes an object, and returns the answer. Fresh ones must not be there, in buckets without versions.
@@ -169,48 +151,23 @@ func (c *client) same(ctx context.Context, name string, data []byte) error {
 // Remove implements objects.Once.
 func (c *client) Remove(ctx context.Context, name string) error {
 	a, r, err := c.ask(ctx, "delete", http.MethodDelete, name, nil, nil, nil)
-	if err == nil && !a.OK() && !missing(a) {
+	if err == nil && !a.OK() && !bucket.Missing(a) {
 		err = c.failed(r, a)
 	}
 	return err
 }
 
-// maxPages limits a list that does not end.
-const maxPages = 10_000
-
-// list calls a function for each object with the prefix, until it returns false.
-func (c *client) list(ctx context.Context, prefix string, most int, each func(objects.Entry) bool) error {
-	query := url.Values{"prefix": {prefix}, "max-keys": {strconv.Itoa(most)}}
-	for range maxPages {
+// pages are the pages of a list of objects.
+func (c *client) pages() bucket.Pages {
+	return bucket.Pages{Service: "COS", Name: c.Name, Ask: func(ctx context.Context, query url.Values) (
+		*web.Answer, error) {
 		a, r, err := c.ask(ctx, "list", http.MethodGet, "", query, nil, nil)
-		if err != nil {
-			return err
+		if err == nil && a.Status != http.StatusOK {
+			r.Name = c.Name(query.Get("prefix"))
+			err = c.failed(r, a)
 		}
-		r.Name = c.Name(prefix)
-		if a.Status != http.StatusOK {
-			return c.failed(r, a)
-		}
-		var page struct {
-			XMLName     xml.Name `xml:"ListBucketResult"`
-			IsTruncated bool
-			NextMarker  string
-			Contents    []struct{ Key, ETag string }
-		}
-		if err := xml.Unmarshal(a.Body, &page); err != nil {
-			return &web.Problem{Text: fmt.Sprintf("list %s: the answer is not a list of objects. The server is not COS",
-				r.Name)}
-		}
-		for _, o := range page.Contents {
-			if !each(objects.Entry{Name: o.Key, Tag: tag(o.ETag)}) {
-				return nil
-			}
-		}
-		if !page.IsTruncated || page.NextMarker == "" {
-			return nil
-		}
-		query.Set("marker", page.NextMarker)
-	}
-	return &web.Problem{Text: "list " + c.Name(prefix) + ": the list does not end"}
+		return a, err
+	}}
 }
 
 // versioned reports whether the bucket has versions: there no object can be made on the condition that there is none.
@@ -269,12 +226,8 @@ func (o once) Create(ctx context.Context, name string, data []byte) error {
 }
 
 // First implements objects.Once.
-func (o once) First(ctx context.Context, prefix string, most int) (all []objects.Entry, err error) {
-	err = o.list(ctx, prefix, most, func(e objects.Entry) bool {
-		all = append(all, e)
-		return len(all) < most
-	})
-	return all, err
+func (o once) First(ctx context.Context, prefix string, most int) ([]objects.Entry, error) {
+	return o.pages().First(ctx, prefix, most)
 }
 
 // Read implements bucket.Store.
@@ -303,7 +256,7 @@ func (c *client) Write(ctx context.Context, name string, w remote.Write) (string
 	if err != nil {
 		return "", err
 	}
-	if etag := tag(a.Header.Get("ETag")); etag != "" {
+	if etag := bucket.Tag(a.Header.Get("ETag")); etag != "" {
 		return etag, nil
 	}
 	return hex.EncodeToString(sum[:]), nil
@@ -314,5 +267,5 @@ func (c *client) Forget(ctx context.Context, name string) error { return c.Remov
 
 // List implements bucket.Store.
 func (c *client) List(ctx context.Context, prefix string, each func(name string)) error {
-	return c.list(ctx, prefix, 1000, func(e objects.Entry) bool { each(e.Name); return true })
+	return c.pages().All(ctx, prefix, each)
 }

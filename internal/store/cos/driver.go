@@ -28,9 +28,10 @@ type driver struct {
 func newDriver(s *settings, o remote.Surroundings) *driver {
 	plain := web.HTTP(nil)
 	sender := web.Client{Kind: "cos", HTTP: plain, Log: o.Log, Clean: s.Clean}
-	who := &access{s: s, web: &sender, turn: make(chan struct{}, 1), now: time.Now}
+	who := &access{s: s, web: &sender, turn: make(chan struct{}, 1)}
 	objects, calls := sender, sender
-	objects.Authorize, objects.Renew, calls.Authorize, calls.Renew = who.sign, who.renew, who.signCall, who.renew
+	objects.Authorize, objects.Renew = who.sign, who.clock.Adopt
+	calls.Authorize, calls.Renew = who.signCall, who.clock.Adopt
 	return &driver{s: s, client: &client{s: s, Client: &objects}, api: &calls, pause: time.Second}
 }
 

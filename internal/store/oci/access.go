@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"time"
 
 	"github.com/oracle/oci-go-sdk/v65/common"
 	"github.com/oracle/oci-go-sdk/v65/common/auth"
@@ -18,7 +17,7 @@ type access struct {
 	s      *settings
 	turn   chan struct{} // who has it may ask for keys
 	source common.ConfigurationProvider
-	skew   time.Duration // how far the service's clock is ahead
+	clock  web.Clock
 }
 
 func newAccess(s *settings) *access { return &access{s: s, turn: make(chan struct{}, 1)} }
@@ -120,7 +119,7 @@ func (a *access) sign(ctx context.Context, r *http.Request, _ []byte) error {
 	signed := r.Clone(ctx)
 	signed.Body = nil
 	err := a.whenReady(ctx, func() error {
-		signed.Header.Set("Date", time.Now().Add(a.skew).UTC().Format(http.TimeFormat))
+		signed.Header.Set("Date", a.clock.Now().Format(http.TimeFormat))
 		return common.RequestSignerExcludeBody(a.source).Sign(signed)
 	})
 	if err != nil {
@@ -128,20 +127,4 @@ func (a *access) sign(ctx context.Context, r *http.Request, _ []byte) error {
 	}
 	r.Header = signed.Header
 	return nil
-}
-
-// renew adopts the service's time if a request was refused and the clocks differ a lot.
-func (a *access) renew(_ *http.Request, answer *web.Answer) bool {
-	there, err := http.ParseTime(answer.Header.Get("Date"))
-	if answer.Status != http.StatusUnauthorized || err != nil {
-		return false
-	}
-	a.turn <- struct{}{}
-	defer func() { <-a.turn }()
-	off := time.Until(there)
-	if off.Abs() < 5*time.Minute || (off-a.skew).Abs() < time.Minute {
-		return false
-	}
-	a.skew = off
-	return true
 }

@@ -20,7 +20,7 @@ type driver struct {
 func newDriver(s *settings, o remote.Surroundings) *driver {
 	who := newAccess(s)
 	return &driver{s: s, client: &client{s, who, &web.Client{Kind: "oci", HTTP: web.HTTP(nil), Log: o.Log,
-		Clean: s.Clean, Authorize: who.sign, Renew: who.renew}}}
+		Clean: s.Clean, Authorize: who.sign, Renew: who.clock.Adopt}}}
 }
 
 // Workspaces implements remote.Driver. A workspace is an object "<prefix>/<workspace>/<key>".

@@ -27,12 +27,11 @@ type access struct {
 	s      *settings
 	turn   chan struct{} // who has it may ask for credentials
 	source providers.CredentialsProvider
-	now    func() time.Time
-	skew   time.Duration // how far the service's clock is ahead
+	now    func() time.Time // of the service
 }
 
-func newAccess(s *settings) *access {
-	return &access{s: s, turn: make(chan struct{}, 1), now: time.Now}
+func newAccess(s *settings, now func() time.Time) *access {
+	return &access{s: s, turn: make(chan struct{}, 1), now: now}
 }
 
 // provider makes the source of credentials: what was given, or the role of the machine; with it the role to assume.
@@ -68,7 +67,7 @@ func (a *access) get(ctx context.Context) (*providers.Credentials, time.Time, er
 	case <-ctx.Done():
 		return nil, time.Time{}, ctx.Err()
 	}
-	now := a.now().Add(a.skew).UTC()
+	now := a.now().UTC()
 	type result struct {
 		got *providers.Credentials
 		err error
@@ -95,22 +94,6 @@ func (a *access) get(ctx context.Context) (*providers.Credentials, time.Time, er
 		a.s.Add(r.got.AccessKeySecret, r.got.SecurityToken)
 		return r.got, now, nil
 	}
-}
-
-// renew adopts the service's time if a request was refused and the clocks differ a lot.
-func (a *access) renew(_ *http.Request, answer *web.Answer) bool {
-	there, err := http.ParseTime(answer.Header.Get("Date"))
-	if answer.Status != http.StatusForbidden || err != nil {
-		return false
-	}
-	a.turn <- struct{}{}
-	defer func() { <-a.turn }()
-	off := there.Sub(a.now())
-	if off.Abs() < 5*time.Minute || (off-a.skew).Abs() < time.Minute {
-		return false
-	}
-	a.skew = off
-	return true
 }
 
 const algorithm = "OSS4-HMAC-SHA256"

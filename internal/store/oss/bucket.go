@@ -5,17 +5,16 @@ import (
 	"context"
 	"crypto/md5"
 	"encoding/base64"
-	"encoding/xml"
 	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/tombolo-iac/tombolo/internal/store/remote"
+	"github.com/tombolo-iac/tombolo/internal/store/remote/bucket"
 	"github.com/tombolo-iac/tombolo/internal/store/remote/objects"
 	"github.com/tombolo-iac/tombolo/internal/store/remote/web"
 )
@@ -71,27 +70,9 @@ func (c *client) ask(ctx context.Context, what, method, name string, query url.V
 	return a, r, err
 }
 
-// said is the service's description of an error.
-func said(a *web.Answer) (code, text string) {
-	var named struct{ Code, Message string }
-	if xml.Unmarshal(a.Body, &named) != nil {
-		return "", ""
-	}
-	if named.Message == "" {
-		return named.Code, named.Code
-	}
-	return named.Code, named.Code + ": " + named.Message
-}
-
-// missing reports whether an answer means that the object does not exist. A missing bucket is an error.
-func missing(a *web.Answer) bool {
-	code, _ := said(a)
-	return a.Status == http.StatusNotFound && (code == "NoSuchKey" || code == "" && len(a.Body) == 0)
-}
-
 // failed returns the error for an unexpected answer.
 func (c *client) failed(r web.Request, a *web.Answer) error {
-	code, text := said(a)
+	code, text := bucket.Said(a)
 	permission := map[string]string{"read": "oss:GetObject", "look for": "oss:GetObject", "write": "oss:PutObject",
 		"delete": "oss:DeleteObject", "list": "oss:ListObjects"}[r.What]
 	hint := ""
@@ -117,12 +98,12 @@ func (c *client) get(ctx context.Context, name string) (*stored, error) {
 	switch {
 	case err != nil:
 		return nil, err
-	case missing(a):
+	case bucket.Missing(a):
 		return nil, nil
 	case a.Status != http.StatusOK:
 		return nil, c.failed(r, a)
 	}
-	o := &stored{data: a.Body, etag: tag(a.Header.Get("ETag"))}
+	o := &stored{data: a.Body, etag: bucket.Tag(a.Header.Get("ETag"))}
 	if o.etag == "" {
 		return nil, &web.Problem{Text: fmt.Sprintf("read %s: the answer has no tag, so the object cannot be replaced "+
 			"safely. The server is not OSS, or a proxy changes its answers", r.Name)}
@@ -135,21 +116,18 @@ func (c *client) get(ctx context.Context, name string) (*stored, error) {
 	return o, nil
 }
 
-// tag returns a tag without its quotes, which not all answers have.
-func tag(text string) string { return strings.Trim(text, `"`) }
-
 // head returns the tag of an object; "" when it is not there.
 func (c *client) head(ctx context.Context, name string) (string, error) {
 	a, r, err := c.ask(ctx, "look for", http.MethodHead, name, nil, nil, nil)
 	switch {
 	case err != nil:
 		return "", err
-	case missing(a):
+	case bucket.Missing(a):
 		return "", nil
 	case a.Status != http.StatusOK:
 		return "", c.failed(r, a)
 	}
-	return tag(a.Header.Get("ETag")), nil
+	return bucket.Tag(a.Header.Get("ETag")), nil
 }
 
 // header has what the block says of how objects are stored.
@@ -185,7 +163,7 @@ func (c *client) put(ctx context.Context, name string, data []byte, was string) 
 	if err != nil {
 		return "", err
 	}
-	if code, _ := said(a); code == "FileAlreadyExists" {
+	if code, _ := bucket.Said(a); code == "FileAlreadyExists" {
 		there := ""
 		err := c.unmet(ctx, name, data, &there)
 		return there, err
@@ -193,7 +171,7 @@ func (c *client) put(ctx context.Context, name string, data []byte, was string) 
 	if !a.OK() {
 		return "", c.failed(r, a)
 	}
-	return tag(a.Header.Get("ETag")), nil
+	return bucket.Tag(a.Header.Get("ETag")), nil
 }
 
 // unmet returns nil, and the tag, when what stands there is what was to be written: an answer was lost.
@@ -212,56 +190,23 @@ func (c *client) unmet(ctx context.Context, name string, data []byte, tag *strin
 // Remove implements objects.Once.
 func (c *client) Remove(ctx context.Context, name string) error {
 	a, r, err := c.ask(ctx, "delete", http.MethodDelete, name, nil, nil, nil)
-	if err == nil && !a.OK() && !missing(a) {
+	if err == nil && !a.OK() && !bucket.Missing(a) {
 		err = c.failed(r, a)
 	}
 	return err
 }
 
-// maxPages limits a list that does not end.
-const maxPages = 10_000
-
-// list calls a function for each object with the prefix, until it returns false.
-func (c *client) list(ctx context.Context, prefix string, most int, each func(objects.Entry) bool) error {
-	query := url.Values{"prefix": {prefix}, "encoding-type": {"url"}, "max-keys": {strconv.Itoa(most)}}
-	for range maxPages {
+// pages are the pages of a list of objects.
+func (c *client) pages() bucket.Pages {
+	return bucket.Pages{Service: "OSS", Name: c.Name, Escaped: true, Ask: func(ctx context.Context, query url.Values) (
+		*web.Answer, error) {
 		a, r, err := c.ask(ctx, "list", http.MethodGet, "", query, nil, nil)
-		if err != nil {
-			return err
+		if err == nil && a.Status != http.StatusOK {
+			r.Name = c.Name(query.Get("prefix"))
+			err = c.failed(r, a)
 		}
-		r.Name = c.Name(prefix)
-		if a.Status != http.StatusOK {
-			return c.failed(r, a)
-		}
-		var page struct {
-			XMLName     xml.Name `xml:"ListBucketResult"`
-			IsTruncated bool
-			NextMarker  string
-			Contents    []struct{ Key, ETag string }
-		}
-		if err := xml.Unmarshal(a.Body, &page); err != nil {
-			return &web.Problem{Text: fmt.Sprintf("list %s: the answer is not a list of objects. The server is not OSS",
-				r.Name)}
-		}
-		for _, o := range page.Contents {
-			name, err := url.QueryUnescape(o.Key)
-			if err != nil {
-				return &web.Problem{Text: fmt.Sprintf("list %s: the answer has names that are not escaped", r.Name)}
-			}
-			if !each(objects.Entry{Name: name, Tag: tag(o.ETag)}) {
-				return nil
-			}
-		}
-		if !page.IsTruncated || page.NextMarker == "" {
-			return nil
-		}
-		next, err := url.QueryUnescape(page.NextMarker)
-		if err != nil {
-			return &web.Problem{Text: fmt.Sprintf("list %s: the answer has names that are not escaped", r.Name)}
-		}
-		query.Set("marker", next)
-	}
-	return &web.Problem{Text: "list " + c.Name(prefix) + ": the list does not end"}
+		return a, err
+	}}
 }
 
 // once is the bucket as a store of objects that are made once: an append at the beginning finds nothing there, in
@@ -293,12 +238,8 @@ func (o once) Create(ctx context.Context, name string, data []byte) error {
 }
 
 // First implements objects.Once.
-func (o once) First(ctx context.Context, prefix string, most int) (all []objects.Entry, err error) {
-	err = o.list(ctx, prefix, most, func(e objects.Entry) bool {
-		all = append(all, e)
-		return len(all) < most
-	})
-	return all, err
+func (o once) First(ctx context.Context, prefix string, most int) ([]objects.Entry, error) {
+	return o.pages().First(ctx, prefix, most)
 }
 
 // store keeps states in the bucket, with their digests in the table.
@@ -312,7 +253,7 @@ type store struct {
 
 // List implements bucket.Store.
 func (s store) List(ctx context.Context, prefix string, each func(name string)) error {
-	return s.list(ctx, prefix, 1000, func(e objects.Entry) bool { each(e.Name); return true })
+	return s.pages().All(ctx, prefix, each)
 }
 
 // Forget implements bucket.Store.

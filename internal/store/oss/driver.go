@@ -21,9 +21,10 @@ type driver struct {
 }
 
 func newDriver(s *settings, o remote.Surroundings) *driver {
-	who, plain := newAccess(s), web.HTTP(nil)
+	clock, plain := &web.Clock{}, web.HTTP(nil)
+	who := newAccess(s, clock.Now)
 	sender := func(sign func(context.Context, *http.Request, []byte) error) *web.Client {
-		return &web.Client{Kind: "oss", HTTP: plain, Log: o.Log, Clean: s.Clean, Authorize: sign, Renew: who.renew}
+		return &web.Client{Kind: "oss", HTTP: plain, Log: o.Log, Clean: s.Clean, Authorize: sign, Renew: clock.Adopt}
 	}
 	d := &driver{s: s, store: store{client: &client{s, sender(who.sign)}, seen: &sync.Map{}, patience: digestWait}}
 	if s.table != "" {

@@ -31,8 +31,7 @@ func Bounded(d remote.Driver, most int64) { d.(*driver).store.Most = most }
 func Signed(bucket, region, access, secret, token string, at time.Time, r *http.Request) (string, error) {
 	s := &settings{bucket: bucket, region: region, who: who{access: access, secret: secret, token: token}}
 	s.endpoint = r.URL
-	a := newAccess(s)
-	a.now = func() time.Time { return at }
+	a := newAccess(s, func() time.Time { return at })
 	err := a.sign(context.Background(), r, nil)
 	return r.Header.Get("Authorization"), err
 }

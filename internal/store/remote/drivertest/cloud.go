@@ -13,6 +13,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"sync"
 	"testing"
 	"time"
 )
@@ -22,10 +23,32 @@ import (
 type Cloud struct {
 	Services http.Handler
 
-	ca     *x509.Certificate
-	key    *ecdsa.PrivateKey
 	leaves chan net.Conn
 }
+
+// authority issues certificates. A process trusts what it has read first, so there is one for all clouds.
+type authority struct {
+	certificate *x509.Certificate
+	der         []byte
+	key         *ecdsa.PrivateKey
+}
+
+var issuer = sync.OnceValue(func() *authority {
+	a := &authority{certificate: &x509.Certificate{SerialNumber: big.NewInt(1), IsCA: true,
+		BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign,
+		NotBefore: time.Now().AddDate(-1, 0, 0), NotAfter: time.Now().AddDate(1, 0, 0)}}
+	var err error
+	if a.key, err = ecdsa.GenerateKey(elliptic.P256(), rand.Reader); err == nil {
+		a.der, err = x509.CreateCertificate(rand.Reader, a.certificate, a.certificate, &a.key.PublicKey, a.key)
+	}
+	if err == nil {
+		a.certificate, err = x509.ParseCertificate(a.der)
+	}
+	if err != nil {
+		panic(err) // there is no randomness
+	}
+	return a
+})
 
 // Start starts the proxy, and returns the variables under which programs use it.
 func (c *Cloud) Start(t *testing.T) []string {
@@ -36,17 +59,8 @@ func (c *Cloud) Start(t *testing.T) []string {
 			t.Fatal(err)
 		}
 	}
-	var err error
-	c.key, err = ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	must(err)
-	c.ca = &x509.Certificate{SerialNumber: big.NewInt(1), IsCA: true, BasicConstraintsValid: true,
-		NotBefore: time.Now().AddDate(-1, 0, 0), NotAfter: time.Now().AddDate(1, 0, 0), KeyUsage: x509.KeyUsageCertSign}
-	der, err := x509.CreateCertificate(rand.Reader, c.ca, c.ca, &c.key.PublicKey, c.key)
-	must(err)
-	c.ca, err = x509.ParseCertificate(der)
-	must(err)
 	file := filepath.Join(t.TempDir(), "ca.pem")
-	must(os.WriteFile(file, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), 0o600))
+	must(os.WriteFile(file, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: issuer().der}), 0o600))
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	must(err)
 	c.leaves = make(chan net.Conn)
@@ -88,7 +102,7 @@ func (l *tunnels) Close() error { close(l.conns); return nil }
 func (l *tunnels) Addr() net.Addr { return l.addr }
 
 // serial returns a random number for a certificate.
-func (c *Cloud) serial() *big.Int {
+func serial() *big.Int {
 	n, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 64))
 	if err != nil {
 		panic(err) // there is no randomness
@@ -108,10 +122,11 @@ func (c *Cloud) connect(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "this is a proxy", http.StatusBadRequest)
 		return
 	}
-	leaf := &x509.Certificate{SerialNumber: c.serial(), DNSNames: []string{host},
+	ca := issuer()
+	leaf := &x509.Certificate{SerialNumber: serial(), DNSNames: []string{host},
 		NotBefore: time.Now().AddDate(-1, 0, 0), NotAfter: time.Now().AddDate(0, 1, 0),
 		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}}
-	der, err := x509.CreateCertificate(rand.Reader, leaf, c.ca, &c.key.PublicKey, c.key)
+	der, err := x509.CreateCertificate(rand.Reader, leaf, ca.certificate, &ca.key.PublicKey, ca.key)
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusInternalServerError)
 		return
@@ -127,5 +142,5 @@ func (c *Cloud) connect(w http.ResponseWriter, r *http.Request) {
 		}
 	}()
 	c.leaves <- tls.Server(conn, &tls.Config{Certificates: []tls.Certificate{{Certificate: [][]byte{der},
-		PrivateKey: c.key}}})
+		PrivateKey: ca.key}}})
 }

@@ -127,9 +127,9 @@ func (c *Client) Send(ctx context.Context, r Request) (*Answer, error) {
 			continue
 		}
 		var none *NoAccess
-		passing := err != nil && !lasting(err) && (!errors.As(err, &none) || none.Passing)
+		passing := err != nil && !Lasting(err) && (!errors.As(err, &none) || none.Passing)
 		if err == nil {
-			a.Again, passing = arrived, busy(a.Status)
+			a.Again, passing = arrived, Busy(a.Status)
 		}
 		if ctx.Err() != nil {
 			return nil, &Problem{Text: r.What + " " + r.Name + ": " + context.Cause(ctx).Error(), Err: ctx.Err()}
@@ -144,8 +144,8 @@ func (c *Client) Send(ctx context.Context, r Request) (*Answer, error) {
 	}
 }
 
-// busy reports whether a later retry of a request may have another result.
-func busy(status int) bool {
+// Busy reports whether a later retry of a request may have another result.
+func Busy(status int) bool {
 	return status == http.StatusRequestTimeout || status == http.StatusTooManyRequests || status >= 500 &&
 		status != http.StatusNotImplemented
 }
@@ -176,8 +176,8 @@ func (c *Client) wait(ctx context.Context, try int, a *Answer) error {
 // errLong means that an answer is too long.
 var errLong = errors.New("the answer is too long")
 
-// lasting reports whether a retry is useless after an error.
-func lasting(err error) bool {
+// Lasting reports whether a retry is useless after an error.
+func Lasting(err error) bool {
 	var op *net.OpError
 	return errors.Is(err, errLong) || strings.Contains(err.Error(), "x509: ") ||
 		errors.As(err, &op) && op.Op == "proxyconnect"
