@@ -15,7 +15,8 @@ import (
 func TestStatesOfEachBackendAreReadByOthers(t *testing.T) {
 	all := map[string]place{
 		"local": {block: fmt.Sprintf("backend \"local\" {\n  path = %q\n}", t.TempDir()+"/terraform.tfstate")},
-		"pg":    {block: "backend \"pg\" {\n  schema_name = \"plain\"\n}", env: []string{"PG_CONN_STR=" + pgtest.Database(t)}},
+		"pg": {block: "backend \"pg\" {\n  schema_name = \"plain\"\n}",
+			env: []string{"PG_CONN_STR=" + pgtest.Database(t)}},
 	}
 	for _, kind := range backendtest.Kinds() {
 		s := backendtest.Start(t, kind)

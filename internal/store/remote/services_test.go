@@ -42,8 +42,8 @@ func TestLargeStatesGoThroughEveryService(t *testing.T) {
 	const objects = 100_000
 	var text strings.Builder
 	text.WriteString(`{"version":4,"terraform_version":"1.11.4","serial":1,"lineage":"l","outputs":{},"resources":[` +
-		`{"mode":"managed","type":"terraform_data","name":"a","provider":"provider[\"terraform.io/builtin/terraform\"]",` +
-		`"instances":[`)
+		`{"mode":"managed","type":"terraform_data","name":"a",` +
+		`"provider":"provider[\"terraform.io/builtin/terraform\"]","instances":[`)
 	for n := range objects {
 		if n > 0 {
 			text.WriteByte(',')
