@@ -6,26 +6,26 @@ import (
 	"strings"
 )
 
-// hidden stands where something secret was.
+// hidden replaces a secret text.
 const hidden = "xxxxx"
 
 var (
-	// userPart is the part of an address in which passwords stand, also where the rest of it is no address.
+	// userPart matches the part of an address with passwords, even if the rest of it is not an address.
 	userPart = regexp.MustCompile(`(://)[^/?#]*@`)
-	// secretName are words in names of parameters whose values let whoever has them in.
+	// secretName matches names of parameters whose values give access.
 	secretName = regexp.MustCompile(`(?i)token|sig|secret|passw|pwd|key|credential|auth|jwt|session|policy`)
-	// ours are the parameters that say how to fetch.
+	// ours holds the parameters that configure fetching.
 	ours = map[string]bool{"ref": true, "depth": true, "archive": true, "checksum": true, "filename": true}
 )
 
-// ShownSource is a source as people may see it: without passwords, keys and tokens. In an address of the web, where
-// tokens stand as users too, the user does not show either.
+// ShownSource returns a source as people may see it: without passwords, keys and tokens. In a web address it also hides
+// the user, which may be a token.
 func ShownSource(source string) string {
 	return shown(source, func(name string) bool { return secretName.MatchString(name) })
 }
 
-// ShownAnswer is ShownSource for an address that a server has given: of its parameters only those show that say how to
-// fetch.
+// ShownAnswer is ShownSource for an address from a server: of its parameters, it shows only those that configure
+// fetching.
 func ShownAnswer(source string) string {
 	return shown(source, func(string) bool { return true })
 }

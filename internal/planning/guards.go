@@ -42,8 +42,8 @@ func (p *planner) spares(slot *linking.Slot, b *eval.Block, a addr.AbsResourceIn
 	return v.False(), nil
 }
 
-// onlyForgotten reports whether a stored object that is to go only leaves the state: its block says so or, where that
-// is gone, said so when the object was last written.
+// onlyForgotten reports whether the removal of a stored object only removes it from the state: its block says so or, if
+// that is gone, said so when the object was last written.
 func (p *planner) onlyForgotten(o addr.Object) (bool, error) {
 	if slot := p.prog.ResourceSlot(o.Instance.Config()); slot != nil {
 		return p.spares(slot, nil, o.Instance)

@@ -8,8 +8,8 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/tfjson"
 )
 
-// Diagnostics returns problems as text, in their order: each begins with an empty line, or stands in a frame when the
-// options ask for colour. Warnings with the same summary are shown once, and counted.
+// Diagnostics returns problems as text, in their order: each begins with an empty line, or is framed if the options
+// select colour. Warnings with the same summary are shown once, and counted.
 func Diagnostics(o Options, list diag.List) string {
 	var b strings.Builder
 	w := diagnosticWriter{style: style{o.Color}, width: o.width()}
@@ -33,7 +33,7 @@ type group struct {
 	others int
 }
 
-// doNotConsolidate is what the Extra of a diagnostic says when each of its kind is worth reading.
+// doNotConsolidate is implemented by the Extra of a diagnostic to have each of its kind shown.
 type doNotConsolidate interface{ DoNotConsolidateDiagnostic() bool }
 
 // Deprecations is a choice of warnings of deprecated variables and output values of modules.
@@ -164,7 +164,7 @@ func similar(n int, what string) string {
 	return fmt.Sprintf("(and %d more similar %ss elsewhere)", n, what)
 }
 
-// place returns where the problem is, with the lines of source and what the operands were.
+// place returns the place of the problem, with the lines of source and the values of the operands.
 func (w diagnosticWriter) place(d tfjson.Diagnostic) string {
 	var b strings.Builder
 	if d.Address != "" {
@@ -195,7 +195,7 @@ func (w diagnosticWriter) place(d tfjson.Diagnostic) string {
 // Limits of an excerpt. A generated file may be a single line of megabytes.
 const (
 	longestLine = 1000 // bytes
-	lineMargin  = 200  // what is left on either side of the subject in a longer line
+	lineMargin  = 200  // the context on either side of the subject in a longer line
 	mostLines   = 200
 )
 
@@ -280,4 +280,66 @@ func CompactWarnings(o Options, list diag.List) string {
 	b.WriteString("\n" + wrap("To see the full warning notes, run "+o.title()+" without -compact-warnings.",
 		o.width()-1) + "\n")
 	return b.String()
+}
+
+// Limits for diagnostics with the same severity and summary: nobody reads two thousand of them.
+const (
+	mostOfKind = 50 // in full
+	mostPlaces = 3  // of those that are counted
+)
+
+// sameTitle is the key by which diagnostics are counted together.
+type sameTitle struct {
+	severity diag.Severity
+	summary  string
+}
+
+// bounded returns the first diagnostics of each kind, and behind the last of these one diagnostic that counts the
+// others. A kind is a severity and a summary. Members for which apart reports true are neither counted nor left out.
+// Documents for editors and other programs, such as that of `validate -json`, are not bounded: each has a place there.
+func bounded(list diag.List, apart func(*diag.Diagnostic) bool) diag.List {
+	if len(list) <= mostOfKind {
+		return list
+	}
+	seen, counted := map[sameTitle]int{}, map[sameTitle]*diag.Diagnostic{}
+	left := map[sameTitle][]string{}
+	out := make(diag.List, 0, len(list))
+	for _, d := range list {
+		k := sameTitle{d.Severity, d.Summary}
+		if apart != nil && apart(d) {
+			out = append(out, d)
+			continue
+		}
+		if seen[k]++; seen[k] <= mostOfKind {
+			out = append(out, d)
+			continue
+		}
+		if counted[k] == nil {
+			counted[k] = &diag.Diagnostic{Severity: d.Severity}
+			out = append(out, counted[k])
+		}
+		if p := placeOf(d); p != "" && len(left[k]) < mostPlaces {
+			left[k] = append(left[k], p)
+		}
+	}
+	for k, d := range counted {
+		rest := seen[k] - mostOfKind
+		d.Summary = fmt.Sprintf("%s (and %d more like this)", k.summary, rest)
+		d.Detail = fmt.Sprintf("%d problems have this title. The first %d of them are shown.", seen[k], mostOfKind)
+		if len(left[k]) > 0 {
+			d.Detail += " The next are at " + strings.Join(left[k], ", ") + "."
+		}
+	}
+	return out
+}
+
+// placeOf returns in a few words where a problem is; "" if it is not known.
+func placeOf(d *diag.Diagnostic) string {
+	switch {
+	case d.Address != "":
+		return d.Address
+	case d.Subject != nil:
+		return fmt.Sprintf("%s line %d", d.Subject.Filename, d.Subject.Start.Line)
+	}
+	return ""
 }

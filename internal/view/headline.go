@@ -13,7 +13,7 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// change writes one change: what happens to which object, why, and its block. It gives the number of bytes before the
+// change writes one change: what happens to which object, why, and its block. It returns the number of bytes before the
 // block.
 func (w *planWriter) change(c *plan.Change) int {
 	before := w.Len()
@@ -21,11 +21,14 @@ func (w *planWriter) change(c *plan.Change) int {
 		w.forget(c)
 		return 0
 	}
-	s := w.sides(c)
+	n := compareBlock(w.schema(c), w.sides(c), nil)
 	w.heading(c)
+	if causes := w.causes(c, n); causes != "" {
+		w.remark("(because of changes to %s)", causes)
+	}
 	head := w.Len() - before
 	// An object that is taken over is shown whole: its owner sees it for the first time.
-	w.resource(c, compareBlock(w.schema(c), s, nil), c.Action, c.Importing != nil)
+	w.resource(c, n, c.Action, c.Importing != nil)
 	w.triggered(c.Object.Instance)
 	return head
 }
@@ -143,7 +146,7 @@ func (w *planWriter) forget(c *plan.Change) {
 	w.WriteByte('\n')
 }
 
-// blockOf looks up the schema of a resource; nil when it is not there.
+// blockOf returns the schema of a resource; nil when it is not there.
 func blockOf(schemas tfjson.Schemas, p addr.Provider, r addr.Resource) *provider.Block {
 	rt := schemas.ResourceType(p, r)
 	if rt == nil {
@@ -152,7 +155,7 @@ func blockOf(schemas tfjson.Schemas, p addr.Provider, r addr.Resource) *provider
 	return rt.Block
 }
 
-// blockFromType makes a schema for objects whose own is not at hand: everything is an attribute.
+// blockFromType returns a schema for objects without an available one: everything is an attribute.
 func blockFromType(ty cty.Type) *provider.Block {
 	b := &provider.Block{Attributes: map[string]*provider.Attribute{}}
 	if ty == cty.NilType || !ty.IsObjectType() {

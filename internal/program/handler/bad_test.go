@@ -20,7 +20,7 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// driver makes the calls of one provider that a test needs.
+// driver calls one provider for a test.
 type driver struct {
 	t *testing.T
 	p provider.Provider
@@ -300,7 +300,7 @@ func TestStatus75IsTriedAgainWhereNothingChanges(t *testing.T) {
 	}
 }
 
-// collector keeps what programs say.
+// collector collects the messages of programs.
 type collector struct {
 	mu   sync.Mutex
 	said []handler.Output
@@ -342,8 +342,8 @@ func TestAFloodOfMessagesIsCutOff(t *testing.T) {
 	for _, o := range c.said {
 		size += len(o.Line)
 	}
-	if size > 2<<20 || !strings.Contains(c.said[len(c.said)-1].Line, "says too much") {
-		t.Errorf("%d bytes in %d lines were passed on", size, len(c.said))
+	if size > 2<<20 || !strings.Contains(c.said[len(c.said)-1].Line, "printed too much") {
+		t.Errorf("%d bytes in %d lines were passed on, the last: %.200s", size, len(c.said), c.said[len(c.said)-1].Line)
 	}
 }
 

@@ -10,7 +10,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/store/remote/arguments"
 )
 
-// At makes a driver that finds the account at an address, and does not pause before it tries again.
+// At returns a driver that finds the account at an address, and does not pause before it tries again.
 func At(address string, config cty.Value, log func(string, ...any)) (remote.Driver, error) {
 	o := arguments.Complete(remote.Surroundings{Getenv: os.Getenv, Log: log})
 	s, diags := read(config, o)

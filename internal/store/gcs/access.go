@@ -17,7 +17,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/store/remote/web"
 )
 
-// What tokens are for.
+// Audiences of tokens.
 const (
 	scopeStorage = "https://www.googleapis.com/auth/devstorage.read_write"
 	scopeKeys    = "https://www.googleapis.com/auth/cloudkms"
@@ -38,7 +38,7 @@ func newAccess(s *settings, client *http.Client, scope string) *access {
 	return &access{s: s, http: client, scope: scope, turn: make(chan struct{}, 1), quota: s.quota}
 }
 
-// authorize puts the token into a request.
+// authorize adds the token to a request.
 func (a *access) authorize(ctx context.Context, r *http.Request, _ []byte) error {
 	if a.s.open {
 		return nil
