@@ -86,6 +86,9 @@ func (s *Surroundings) Load(ctx context.Context, o LoadOptions) (*Project, diag.
 	if _, diags := s.SettingsEnvironment().Said(); diags.HasErrors() {
 		return nil, diags
 	}
+	if _, diags := s.ProjectFile(); diags.HasErrors() {
+		return nil, diags
+	}
 	options := Options{
 		Dir: cmp.Or(o.Dir, s.dir()), DataDir: s.DataDir(), OriginalDir: s.StartDir, Workspace: name,
 		Parallelism: max(o.Parallelism, 0), Events: o.Events, Abort: o.Abort, Module: o.Module,
