@@ -33,7 +33,7 @@ func TestMain(m *testing.M) {
 		programtest.UsualHangup()
 	}
 	oracle, _ = exec.LookPath("terraform") // before this program goes by that name; empty: there is none
-	testscript.Main(m, map[string]func(){"tombolo": run, "terraform": run})
+	testscript.Main(m, map[string]func(){"tombolo": run, "terraform": run, "halfmove": halfMove})
 }
 
 // TestScripts runs the scripts in testdata, one topic each. Beside the commands of testscript and clitest they have
@@ -42,7 +42,7 @@ func TestMain(m *testing.M) {
 //	mode PERM FILE        the file must have these permissions
 //	signal NAME FILE      send a signal to the process whose number the file holds
 //
-// and the condition oracle, that there is a real terraform, at $ORACLE.
+// the program halfmove (halfmove_test.go), and the condition oracle, that there is a real terraform, at $ORACLE.
 func TestScripts(t *testing.T) {
 	root, err := filepath.Abs("../..")
 	if err != nil {

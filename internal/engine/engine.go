@@ -366,6 +366,9 @@ type Import = planning.Import
 // marked as errored.
 func (r *Run) Plan(ctx context.Context, o PlanOptions) (out *plan.Plan, diags diag.List) {
 	p := r.project
+	if diags := r.openMoves(); diags.HasErrors() {
+		return nil, diags
+	}
 	prog, diags := p.prepare()
 	if !diags.HasErrors() {
 		diags = diags.Extend(p.config.CheckRoot())
