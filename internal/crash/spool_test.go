@@ -117,6 +117,7 @@ func (r spoolRoom) kill(action string, ended bool, args ...string) {
 		r.t.Fatal(err)
 	}
 	r.wait("log", action+"\n")
+	r.recorded()
 	if ended {
 		_ = cmd.Process.Signal(syscall.SIGSTOP)
 		r.write("go", "")
@@ -128,6 +129,22 @@ func (r spoolRoom) kill(action string, ended bool, args ...string) {
 	if !ended {
 		time.AfterFunc(300*time.Millisecond, func() { _ = os.WriteFile(filepath.Join(r.dir, "go"), nil, 0o644) })
 	}
+}
+
+// recorded waits until the engine has noted which process its program is: of one that it has not noted, the next run
+// can only see that somebody holds the answer.
+func (r spoolRoom) recorded() {
+	r.t.Helper()
+	for range 12000 {
+		files, _ := filepath.Glob(filepath.Join(r.dir, "terraform.tfstate.answers", "*.process"))
+		for _, name := range files {
+			if text, _ := os.ReadFile(name); bytes.Contains(text, []byte(`"pid"`)) {
+				return
+			}
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	r.t.Fatal("the engine has not noted its program's process")
 }
 
 // object returns the object in the state; nil when there is none.

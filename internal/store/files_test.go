@@ -27,6 +27,7 @@ var writers = map[string]string{
 	"internal/replace":                "plan files and other output of commands, replaced as a whole",
 	"internal/program":                "spools of programs, whose own protocol says what is durable when",
 	"internal/host":                   "sockets of plugins",
+	"internal/wire/handshake":         "sockets of plugins",
 	"internal/regular":                "opens files for reading alone",
 	"internal/world":                  "the ledger of the fake world that tests compare with",
 	"provider/serve":                  "sockets of plugins",

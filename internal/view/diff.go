@@ -269,6 +269,12 @@ func shape(v cty.Value) kind {
 // thing, and maps and objects another. Here a null is a value, and what made a replacement necessary is only known of
 // the whole.
 func compareDynamic(s sides) *node {
+	n := compareShapes(s)
+	n.replace = s.replace.isHere()
+	return n
+}
+
+func compareShapes(s sides) *node {
 	s.replace = nil
 	var is kind
 	switch {

@@ -21,11 +21,14 @@ func (w *planWriter) change(c *plan.Change) int {
 		w.forget(c)
 		return 0
 	}
-	s := w.sides(c)
+	n := compareBlock(w.schema(c), w.sides(c), nil)
 	w.heading(c)
+	if causes := w.causes(c, n); causes != "" {
+		w.remark("(because of changes to %s)", causes)
+	}
 	head := w.Len() - before
 	// An object that is taken over is shown whole: its owner sees it for the first time.
-	w.resource(c, compareBlock(w.schema(c), s, nil), c.Action, c.Importing != nil)
+	w.resource(c, n, c.Action, c.Importing != nil)
 	w.triggered(c.Object.Instance)
 	return head
 }

@@ -23,6 +23,8 @@ type planWriter struct {
 	schemas tfjson.Schemas
 	// invocations are the actions that changes trigger, by the object.
 	invocations map[addr.AbsResourceInstance][]*plan.Invocation
+	// changing are the resources that the plan changes.
+	changing map[addr.ConfigResource]bool
 }
 
 // flush writes what is rendered. Errors of the writer are the business of whoever owns it: a view has nobody to tell.
@@ -43,7 +45,7 @@ func (w *planWriter) plan(p *plan.Plan) {
 	changes := shownChanges(p)
 	outputs := w.outputs(p.Outputs)
 	defer w.leftOut(p)
-	w.invocations = byTrigger(p.Invocations)
+	w.invocations, w.changing = byTrigger(p.Invocations), changing(changes)
 	if len(changes) == 0 && outputs == "" && len(p.Invocations) == 0 {
 		w.noChanges(p, drifted)
 		return
@@ -58,8 +60,10 @@ func (w *planWriter) plan(p *plan.Plan) {
 		} else {
 			w.paragraph("%s will perform the following actions:", name)
 		}
+		w.index(changes)
 		w.changes(changes)
 		w.WriteString("\n" + w.in(bold, "Plan:") + summaryText(p.Summary()) + "\n")
+		w.closing(p, changes)
 	}
 	if len(p.Invoke) > 0 {
 		w.WriteString("\n" + w.in(bold, "Plan:") + summaryText(p.Summary()) + "\n")

@@ -26,6 +26,10 @@ func TestPlanTextIsAsRecorded(t *testing.T) {
 			v := New(Options{Out: &out, Program: "terraform"})
 			v.Plan(p, schemas)
 			v.Close()
+			if *updateGolden {
+				c.Update(t, "plan.txt", out.String())
+				return
+			}
 			want := c.Files["plan.txt"]
 			if d := cmp.Diff(strings.Split(want, "\n"), strings.Split(out.String(), "\n")); d != "" {
 				t.Errorf("text differs (-want +got):\n%s", d)

@@ -166,6 +166,9 @@ func (l *lines) planned(changes []*plan.Change) {
 	}
 }
 
+// Incomplete writes nothing: the errors have said it.
+func (l *lines) Incomplete(Ending) {}
+
 // Applied writes what was done and the root output values, sensitive ones without their values.
 func (l *lines) Applied(p *plan.Plan, s *state.State) {
 	l.mu.Lock()

@@ -11,6 +11,7 @@ import (
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/event"
 	"github.com/tombolo-iac/tombolo/internal/tfjson"
+	"github.com/tombolo-iac/tombolo/internal/view/balance"
 	"github.com/tombolo-iac/tombolo/internal/view/live"
 	"github.com/tombolo-iac/tombolo/plan"
 	"github.com/tombolo-iac/tombolo/state"
@@ -24,6 +25,8 @@ type text struct {
 	// live is the display of what is in flight, nil where there is no terminal for it. It has a mutex of its own, which
 	// is taken inside of mu and never around it.
 	live *live.Display
+
+	ledger balance.Ledger
 
 	mu        sync.Mutex // holds Out and Err together, so that texts do not mix
 	done      counts
@@ -86,6 +89,7 @@ func (t *text) line(s string) {
 
 // Send shows an event as a line, if there is one for it.
 func (t *text) Send(e event.Event) {
+	t.ledger.Send(e)
 	if t.o.Concise {
 		t.briefly(e)
 		return
@@ -287,7 +291,7 @@ func (t *text) Applied(p *plan.Plan, s *state.State) {
 	done := t.done
 	t.mu.Unlock()
 	var b bytes.Buffer
-	b.WriteString("\n" + t.in(bold, t.in(green, completed(t.o, p, done))) + "\n")
+	b.WriteString("\n" + t.in(bold, t.in(green, completed(t.o, p, done))) + "\n" + t.timing(t.ledger.Of(nil)))
 	if t.o.StatePath != "" && t.o.Command == "apply" {
 		b.WriteString("\n" + wrap(fmt.Sprintf("The state has been saved to the path below. It is needed to change "+
 			"and destroy what was made, so keep it safe. To see all of it use the command \"%s show\".", t.o.program()),
@@ -314,7 +318,9 @@ func (t *text) outputs(s *state.State) string {
 }
 
 // completed returns the sentence at the end of an apply or destroy.
-func completed(o Options, p *plan.Plan, done counts) string {
+func completed(o Options, p *plan.Plan, done counts) string { return ended(o, p, done, "complete") }
+
+func ended(o Options, p *plan.Plan, done counts, how string) string {
 	invoked := ""
 	switch {
 	case done.failed > 0:
@@ -323,13 +329,13 @@ func completed(o Options, p *plan.Plan, done counts) string {
 		invoked = fmt.Sprintf(" Actions: %d invoked.", done.invoke)
 	}
 	if p != nil && p.Mode == plan.Destroy && o.Command != "apply" {
-		return fmt.Sprintf("Destroy complete! Resources: %d destroyed.%s", done.destroy, invoked)
+		return fmt.Sprintf("Destroy %s! Resources: %d destroyed.%s", how, done.destroy, invoked)
 	}
 	imported := ""
 	if n := imports(p); n > 0 {
 		imported = fmt.Sprintf("%d imported, ", n)
 	}
-	return fmt.Sprintf("Apply complete! Resources: %s%d added, %d changed, %d destroyed.%s", imported, done.add,
+	return fmt.Sprintf("Apply %s! Resources: %s%d added, %d changed, %d destroyed.%s", how, imported, done.add,
 		done.change, done.destroy, invoked)
 }
 
@@ -349,4 +355,48 @@ func (t *text) Tell(s Said) {
 	default:
 		t.write(t.o.Out, s.Text)
 	}
+}
+
+// Incomplete shows what was done, what failed, what was not tried, and what to do next. A run that was refused before
+// it began anything needs no balance.
+func (t *text) Incomplete(e Ending) {
+	t.mu.Lock()
+	done := t.done
+	t.mu.Unlock()
+	b := t.ledger.Of(e.Plan)
+	if b.From.IsZero() {
+		return
+	}
+	w := planWriter{renderer: renderer{style: t.style}, o: t.o}
+	w.WriteString("\n" + w.in(bold, w.in(red, ended(t.o, e.Plan, done, "incomplete"))) + "\n" + t.timing(b))
+	w.balance(b, e)
+	if !t.o.Automation {
+		command := t.o.program() + " apply"
+		switch {
+		case e.Saved:
+			command = t.o.program() + " plan"
+		case e.Plan.Mode == plan.Destroy && t.o.Command != "apply":
+			command = t.o.program() + " destroy"
+		}
+		w.paragraph("What was done is in the state. Correct the errors above, and run %q to go on with the rest.",
+			command)
+	}
+	t.write(t.o.Out, w.String())
+}
+
+// timing returns how long a run took and with what, when that was long.
+func (t *text) timing(b balance.Balance) string {
+	const long = 10 * time.Second
+	if b.From.IsZero() {
+		return ""
+	}
+	took := t.o.now().Sub(b.From)
+	if took < long {
+		return ""
+	}
+	text := "It took " + seconds(took) + ". The slowest:\n"
+	for _, s := range b.Slowest {
+		text += fmt.Sprintf("  %6s  %s %s\n", seconds(s.Elapsed), s.Action, clean(s.Object.String()))
+	}
+	return text
 }

@@ -143,12 +143,25 @@ type View interface {
 	// Applied ends an apply, destroy or refresh without errors: the counts of what was done, as the events told, and
 	// the root output values of the new state. p is the plan that was applied.
 	Applied(p *plan.Plan, s *state.State)
+	// Incomplete ends an apply or destroy with errors, which are shown before it: what was done, what failed and what
+	// was not tried. Nothing in JSON.
+	Incomplete(e Ending)
 	// Lists ends a query: the objects that were found. In JSON the events have told them.
 	Lists(lists []*plan.List)
 	// Tell shows a text of the command itself: as it is, and in JSON as a line.
 	Tell(s Said)
 	// Close ends the goroutine behind the progress lines. Nothing may be called after it.
 	Close()
+}
+
+// Ending is how an apply with errors ended.
+type Ending struct {
+	Plan *plan.Plan
+	// State is what is stored now.
+	State    *state.State
+	Problems diag.List
+	// Saved means that the plan came from a file, which cannot be applied again.
+	Saved bool
 }
 
 // NextStep tells the plan command's reader what to do with the plan.
@@ -291,6 +304,12 @@ func (b *both) NextStep(n NextStep) {
 func (b *both) Applied(p *plan.Plan, s *state.State) {
 	b.people.Applied(p, s)
 	b.programs.Applied(p, s)
+}
+
+// Incomplete implements View.
+func (b *both) Incomplete(e Ending) {
+	b.people.Incomplete(e)
+	b.programs.Incomplete(e)
 }
 
 // Lists implements View.

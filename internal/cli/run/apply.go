@@ -11,6 +11,7 @@ import (
 	"github.com/tombolo-iac/tombolo/flavor"
 	"github.com/tombolo-iac/tombolo/internal/cli/command"
 	"github.com/tombolo-iac/tombolo/internal/engine"
+	"github.com/tombolo-iac/tombolo/internal/view"
 	"github.com/tombolo-iac/tombolo/plan"
 	"github.com/tombolo-iac/tombolo/state"
 )
@@ -111,8 +112,12 @@ func (s *session) perform(pl *plan.Plan, values map[string]cty.Value, diags diag
 		c.Report(diags)
 		return command.Failed
 	}
+	incomplete := diags.HasErrors() && c.Path != "refresh"
 	if diags = diags.Extend(s.leftBehind(pl, diags)); diags.HasErrors() {
 		c.Report(diags)
+		if incomplete {
+			c.View().Incomplete(view.Ending{Plan: pl, State: after, Problems: diags, Saved: s.saved})
+		}
 		return command.Failed
 	}
 	c.Report(diags)

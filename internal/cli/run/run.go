@@ -24,6 +24,7 @@ type session struct {
 	running *command.Running
 	project *engine.Project
 	run     *engine.Run
+	saved   bool // the plan comes from a file
 	// warnings of the preparation are shown with those of the plan, below it, where they are seen.
 	warnings diag.List
 }

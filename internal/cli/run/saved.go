@@ -25,7 +25,7 @@ func applySaved(ctx context.Context, c *command.Call, p *planning, name string) 
 		return c.End(diags.Errorf(nil, "Destroy can't be set with a plan file",
 			"A saved plan already defines what is destroyed. Make a plan with -destroy and apply it."))
 	}
-	s := &session{call: c, flags: p}
+	s := &session{call: c, flags: p, saved: true}
 	s.ctx, s.running = c.Interruptible(ctx)
 	defer s.end()
 	s.project, diags = c.Project(s.ctx, command.ProjectOptions{Files: p.StateFiles, Parallelism: p.parallelism,

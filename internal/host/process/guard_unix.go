@@ -4,6 +4,7 @@ package process
 
 import (
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"sync"
@@ -20,8 +21,8 @@ type guard struct {
 	once sync.Once
 }
 
-const script = `trap '' TERM HUP INT QUIT PIPE; read end; kill -TERM 0; kill -CONT 0; sleep 2; [ -z "$1" ] || rm -rf ` +
-	`-- "$1"; kill -KILL 0`
+const script = `trap '' TERM HUP INT QUIT PIPE; echo; exec >&-; read end; kill -TERM 0; kill -CONT 0; sleep 2; ` +
+	`[ -z "$1" ] || rm -rf -- "$1"; kill -KILL 0`
 
 func newGuard(temp string) (*guard, error) {
 	r, w, err := os.Pipe()
@@ -33,11 +34,27 @@ func newGuard(temp string) (*guard, error) {
 	g.cmd.Stdin = r
 	g.cmd.Env = []string{}
 	g.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	if err := g.cmd.Start(); err != nil {
+	if err := g.start(); err != nil {
 		w.Close()
 		return nil, fmt.Errorf("start the guard of a plugin: %w", err)
 	}
 	return g, nil
+}
+
+// start returns when the guard ignores what its group will be sent: from then on it is one.
+func (g *guard) start() error {
+	ready, err := g.cmd.StdoutPipe()
+	if err != nil {
+		return err
+	}
+	if err := g.cmd.Start(); err != nil {
+		return err
+	}
+	if _, err := io.ReadFull(ready, make([]byte, 1)); err != nil {
+		g.end()
+		return fmt.Errorf("it does not answer: %w", err)
+	}
+	return nil
 }
 
 func (g *guard) prepare(cmd *exec.Cmd) {

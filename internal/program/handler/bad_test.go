@@ -342,8 +342,8 @@ func TestAFloodOfMessagesIsCutOff(t *testing.T) {
 	for _, o := range c.said {
 		size += len(o.Line)
 	}
-	if size > 2<<20 || !strings.Contains(c.said[len(c.said)-1].Line, "says too much") {
-		t.Errorf("%d bytes in %d lines were passed on", size, len(c.said))
+	if size > 2<<20 || !strings.Contains(c.said[len(c.said)-1].Line, "printed too much") {
+		t.Errorf("%d bytes in %d lines were passed on, the last: %.200s", size, len(c.said), c.said[len(c.said)-1].Line)
 	}
 }
 

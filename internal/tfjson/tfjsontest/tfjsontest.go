@@ -73,6 +73,24 @@ func Cases(t testing.TB) []Case {
 	return cases
 }
 
+// Update writes another text of a member into its recording.
+func (c Case) Update(t testing.TB, member, text string) {
+	t.Helper()
+	path := filepath.Join(Dir(), c.Name+".txtar")
+	archive, err := txtar.ParseFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range archive.Files {
+		if archive.Files[i].Name == member {
+			archive.Files[i].Data = []byte(text)
+		}
+	}
+	if err := os.WriteFile(path, txtar.Format(archive), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // State reads the state in a member; nil when there is none.
 func (c Case) State(t testing.TB, member string) *state.State {
 	t.Helper()

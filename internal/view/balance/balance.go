@@ -1,0 +1,167 @@
+// Package balance keeps the account of an apply: what was done, what failed, what was never tried, how long it took.
+//
+//	var l balance.Ledger
+//	l.Send(e)                  // each event of the run
+//	b := l.Of(plan)            // at its end
+//
+// A Ledger may be used by several goroutines. It keeps a few bytes for each operation of the run.
+package balance
+
+import (
+	"cmp"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/tombolo-iac/tombolo/addr"
+	"github.com/tombolo-iac/tombolo/event"
+	"github.com/tombolo-iac/tombolo/plan"
+)
+
+// Ledger takes the events of a run. The zero value is an empty one.
+type Ledger struct {
+	mu      sync.Mutex
+	fates   map[operation]fate
+	slowest []Timed
+	from    time.Time // the beginning of the first operation
+}
+
+type operation struct {
+	object addr.Object
+	action plan.Action
+}
+
+type fate uint8
+
+const (
+	began fate = iota + 1
+	done
+	failed
+)
+
+// Timed is how long one operation took.
+type Timed struct {
+	Object  addr.Object
+	Action  plan.Action
+	Elapsed time.Duration
+}
+
+// mostTimed is how many of the slowest operations are kept.
+const mostTimed = 5
+
+// Send takes note of an event. Events of planning, and all that are no operations, do not count.
+func (l *Ledger) Send(e event.Event) {
+	switch e := e.(type) {
+	case event.OperationStart:
+		if !e.Planning {
+			l.start(e)
+		}
+	case event.OperationDone:
+		if !e.Planning {
+			l.end(e)
+		}
+	}
+}
+
+func (l *Ledger) start(e event.OperationStart) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.fates == nil {
+		l.fates = map[operation]fate{}
+	}
+	l.fates[operation{e.Object, e.Action}] = began
+	if l.from.IsZero() || e.Started.Before(l.from) {
+		l.from = e.Started
+	}
+}
+
+func (l *Ledger) end(e event.OperationDone) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.fates == nil {
+		l.fates = map[operation]fate{}
+	}
+	l.fates[operation{e.Object, e.Action}] = done
+	if e.Failed {
+		l.fates[operation{e.Object, e.Action}] = failed
+	}
+	t := Timed{e.Object, e.Action, e.Elapsed}
+	at, _ := slices.BinarySearchFunc(l.slowest, t, func(a, b Timed) int { return cmp.Compare(b.Elapsed, a.Elapsed) })
+	if at < mostTimed {
+		l.slowest = slices.Insert(l.slowest, at, t)
+		l.slowest = l.slowest[:min(len(l.slowest), mostTimed)]
+	}
+}
+
+// Balance is what became of a plan. The lists are in the order of the plan's changes.
+type Balance struct {
+	// Failed are the objects at which an operation ended in an error.
+	Failed []addr.Object
+	// Half are the replacements of which one half was done, and the other neither done nor tried.
+	Half []addr.Object
+	// Untried are the objects that nothing was done to, though the plan says so.
+	Untried []addr.Object
+	// From is when the first operation began; zero when none did.
+	From time.Time
+	// Slowest are the operations that took longest, the longest first: at most five.
+	Slowest []Timed
+}
+
+// Of returns the balance of a plan. Without one it only says what took how long.
+func (l *Ledger) Of(p *plan.Plan) Balance {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	b := Balance{From: l.from, Slowest: slices.Clone(l.slowest)}
+	if p == nil {
+		return b
+	}
+	for _, c := range p.Changes {
+		wanted := operationsOf(c)
+		if len(wanted) == 0 {
+			continue
+		}
+		var tried, ended int
+		bad := false
+		for _, o := range wanted {
+			switch l.fates[o] {
+			case done:
+				tried++
+				ended++
+			case failed:
+				bad = true
+			case began:
+				tried++
+			}
+		}
+		switch {
+		case bad:
+			b.Failed = append(b.Failed, c.Object)
+		case tried == 0:
+			b.Untried = append(b.Untried, c.Object)
+		case ended < len(wanted):
+			b.Half = append(b.Half, c.Object)
+		}
+	}
+	return b
+}
+
+// operationsOf returns the operations that a change consists of, as events name them. What only leaves the state or
+// gets another address is none.
+func operationsOf(c *plan.Change) []operation {
+	if c.Object.Instance.Resource.Mode != addr.Managed {
+		return nil
+	}
+	old := c.Object
+	switch c.Action {
+	case plan.Create, plan.Update, plan.Delete:
+		return []operation{{c.Object, c.Action}}
+	case plan.DeleteThenCreate:
+		return []operation{{old, plan.Delete}, {c.Object, plan.Create}}
+	case plan.CreateThenDelete:
+		old.Deposed = c.DeposedKey
+		return []operation{{c.Object, plan.Create}, {old, plan.Delete}}
+	case plan.ForgetThenCreate:
+		return []operation{{c.Object, plan.Create}}
+	}
+	return nil
+}

@@ -1,0 +1,293 @@
+package view
+
+import (
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/tombolo-iac/tombolo/addr"
+	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/internal/view/balance"
+	"github.com/tombolo-iac/tombolo/plan"
+	"github.com/tombolo-iac/tombolo/state"
+)
+
+// A plan scrolls away and its end stays: the closing block below the counts lists what is destroyed, replaced and
+// forgotten, with reasons, and the index above the details of a long plan lists everything that changes.
+
+const (
+	// indexAbove is how many changes a plan has before an index stands above its details.
+	indexAbove = 20
+	// maxRows bounds the index and the closing block. The details have everything.
+	maxRows = 100
+)
+
+// fate is what becomes of an object, in the order in which a reader has to see it.
+type fate uint8
+
+const (
+	destroyed fate = iota
+	replaced
+	forgotten
+	changed
+	created
+	taken // over, by an import
+	moved
+	readLater
+	unaffected
+)
+
+// words say what becomes of objects: in the closing block, and in the index.
+var words = [...]struct{ closing, index string }{
+	destroyed: {"Destroyed", "destroy"}, replaced: {"Replaced", "replace"}, forgotten: {"Forgotten", "forget"},
+	changed: {"Changed", "update"}, created: {"Created", "create"}, taken: {"Imported", "import"},
+	moved: {"Moved", "move"}, readLater: {"Read", "read"},
+}
+
+func fateOf(c *plan.Change) fate {
+	switch {
+	case c.Action == plan.Delete:
+		return destroyed
+	case c.Action.IsReplace():
+		return replaced
+	case c.Action == plan.Forget:
+		return forgotten
+	case c.Importing != nil:
+		return taken
+	case c.Action == plan.Update:
+		return changed
+	case c.Action == plan.Create:
+		return created
+	case c.Action == plan.Read:
+		return readLater
+	case hasMoved(c):
+		return moved
+	}
+	return unaffected
+}
+
+// row is a line of the index or the closing block: instances of one resource to which the same happens.
+type row struct {
+	fate    fate
+	changes []*plan.Change
+	why     string
+}
+
+// rows returns a row for each group of changes that say the same, ordered by fate and, in it, as the changes are.
+// why returns the reason for a change in a few words.
+func rows(changes []*plan.Change, why func(*plan.Change) string) []row {
+	var list []row
+	for f := destroyed; f < unaffected; f++ {
+		for _, c := range changes {
+			if fateOf(c) != f {
+				continue
+			}
+			reason := why(c)
+			if n := len(list); n > 0 && list[n-1].takes(c, f, reason) {
+				list[n-1].changes = append(list[n-1].changes, c)
+				continue
+			}
+			list = append(list, row{f, []*plan.Change{c}, reason})
+		}
+	}
+	return list
+}
+
+// takes reports whether a change belongs to the row too.
+func (r *row) takes(c *plan.Change, f fate, why string) bool {
+	first := r.changes[0]
+	return r.fate == f && r.why == why && first.Object.Deposed == "" && c.Object.Deposed == "" &&
+		!first.Object.Instance.Key.IsNone() && !c.Object.Instance.Key.IsNone() &&
+		first.Object.Instance.AbsResource() == c.Object.Instance.AbsResource()
+}
+
+// address returns the addresses of a row: web[0..4], or web["a"], ["b"] and 3 more.
+func (r *row) address() string {
+	first := r.changes[0].Object
+	if len(r.changes) == 1 {
+		return clean(first.String())
+	}
+	keys := make([]addr.Key, len(r.changes))
+	for i, c := range r.changes {
+		keys[i] = c.Object.Instance.Key
+	}
+	return clean(first.Instance.AbsResource().String()) + keyList(keys)
+}
+
+// keyList writes several instance keys of one resource. Numbers in a row become a range.
+func keyList(keys []addr.Key) string {
+	const shown = 3
+	var parts []string
+	for i := 0; i < len(keys); {
+		last := i
+		from, number := keys[i].Int()
+		for number && last+1 < len(keys) {
+			next, ok := keys[last+1].Int()
+			if !ok || next != from+last+1-i {
+				break
+			}
+			last++
+		}
+		if len(parts) == shown {
+			return strings.Join(parts, ", ") + fmt.Sprintf(" and %d more", len(keys)-i)
+		}
+		switch last - i {
+		case 0:
+			parts = append(parts, clean(keys[i].String()))
+		default:
+			parts = append(parts, fmt.Sprintf("[%d..%d]", from, from+last-i))
+		}
+		i = last + 1
+	}
+	return strings.Join(parts, ", ")
+}
+
+// index lists all changes of a long plan, a line for each object or group, destructions first.
+func (w *planWriter) index(changes []*plan.Change) {
+	if len(changes) <= indexAbove {
+		return
+	}
+	w.WriteString("\n" + w.in(bold, fmt.Sprintf("%d objects:", len(changes))) + "\n\n")
+	list := rows(changes, func(*plan.Change) string { return "" })
+	for i := range list {
+		if i == maxRows {
+			fmt.Fprintf(w, "  ... and %d more, in the details below.\n", left(list[i:]))
+			break
+		}
+		w.word(&list[i], words[list[i].fate].index, 7)
+		w.WriteString("   " + list[i].address() + "\n")
+	}
+}
+
+// word writes the first column of a row. Only words of loss have a colour, so that they are found by eye.
+func (w *planWriter) word(r *row, word string, width int) {
+	text := word
+	if r.fate <= forgotten {
+		text = w.in(bold, w.in(red, word))
+	}
+	w.WriteString("  " + text)
+	w.pad(width - utf8.RuneCountInString(word))
+}
+
+func left(list []row) (n int) {
+	for _, r := range list {
+		n += len(r.changes)
+	}
+	return n
+}
+
+// closing writes the block at the end of a plan: what it destroys, replaces and forgets, and why. There is none where
+// nothing of that happens.
+func (w *planWriter) closing(p *plan.Plan, changes []*plan.Change) {
+	var lost []*plan.Change
+	for _, c := range changes {
+		if fateOf(c) <= forgotten {
+			lost = append(lost, c)
+		}
+	}
+	if len(lost) == 0 {
+		return
+	}
+	r := reasons{w: w, counts: countsOf(p), followers: followers(changes, w.schema)}
+	list := rows(lost, r.why)
+	width := w.addressWidth(list)
+	w.WriteByte('\n')
+	for i := range list {
+		if i == maxRows {
+			fmt.Fprintf(w, "  ... and %d more, in the details above.\n", left(list[i:]))
+			break
+		}
+		w.wordedRow(&list[i], words[list[i].fate].closing, width)
+		if f := r.following(&list[i]); f != "" {
+			w.note(f, width)
+		}
+	}
+}
+
+// wordWidth is the first column of the closing block: the longest of its words and the space around it.
+const wordWidth = len("Destroyed")
+
+// addressWidth returns the width of the second column: that of the longest address that leaves room for a third one.
+func (w *planWriter) addressWidth(list []row) (width int) {
+	for i := range min(len(list), maxRows) {
+		if n := utf8.RuneCountInString(list[i].address()); n <= w.o.width()/2 {
+			width = max(width, n)
+		}
+	}
+	return width
+}
+
+// wordedRow writes a row with its reason beside it, or below it where the terminal is too narrow.
+func (w *planWriter) wordedRow(r *row, word string, width int) {
+	address := r.address()
+	w.word(r, word, wordWidth)
+	w.WriteString("   " + address)
+	switch {
+	case r.why == "":
+	case utf8.RuneCountInString(address) <= width && w.fits(width, r.why):
+		w.pad(width - utf8.RuneCountInString(address))
+		w.WriteString("   " + r.why)
+	default:
+		w.WriteByte('\n')
+		w.note(r.why, width)
+		return
+	}
+	w.WriteByte('\n')
+}
+
+// fits reports whether a reason has room in the third column.
+func (w *planWriter) fits(width int, why string) bool {
+	return wordWidth+width+8+utf8.RuneCountInString(why) < w.o.width()
+}
+
+// note writes a line of its own below a row: in the third column if it fits there, and else in the second.
+func (w *planWriter) note(text string, width int) {
+	indent := wordWidth + 7
+	if w.fits(width, text) {
+		indent = wordWidth + width + 8
+	}
+	for line := range strings.SplitSeq(wrap(text, max(20, w.o.width()-1-indent)), "\n") {
+		w.pad(indent)
+		w.WriteString(line + "\n")
+	}
+}
+
+// balance writes what an apply did not do: the objects that failed, each with its error, and those that were not tried.
+func (w *planWriter) balance(b balance.Balance, e Ending) {
+	if len(b.Failed)+len(b.Half)+len(b.Untried) == 0 {
+		return
+	}
+	errors := map[string]string{}
+	for _, d := range e.Problems.Sorted() {
+		if d.Severity == diag.Error && d.Address != "" && errors[d.Address] == "" {
+			errors[d.Address] = cleanLine(d.Summary)
+		}
+	}
+	w.WriteByte('\n')
+	w.unfinished("Failed", b.Failed, func(o addr.Object) string {
+		why := errors[o.Instance.String()]
+		if now := e.State.Object(o); now != nil && now.Status == state.Tainted {
+			why = strings.TrimPrefix(why+"; it is tainted now", "; ")
+		}
+		return why
+	})
+	w.unfinished("Half done", b.Half, func(addr.Object) string { return "a half of its replacement is missing" })
+	w.unfinished("Not tried", b.Untried, func(o addr.Object) string { return errors[o.Instance.String()] })
+}
+
+// unfinished writes objects that have something in common.
+func (w *planWriter) unfinished(word string, objects []addr.Object, why func(addr.Object) string) {
+	changes := make([]*plan.Change, len(objects))
+	for i, o := range objects {
+		changes[i] = &plan.Change{Object: o, Action: plan.Delete}
+	}
+	list := rows(changes, func(c *plan.Change) string { return why(c.Object) })
+	width := w.addressWidth(list)
+	for i := range list {
+		if i == maxRows {
+			fmt.Fprintf(w, "  ... and %d more\n", left(list[i:]))
+			break
+		}
+		w.wordedRow(&list[i], word, width)
+	}
+}
