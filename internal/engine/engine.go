@@ -92,6 +92,8 @@ type Options struct {
 	Config map[string][]byte
 	// Query reads the files of queries too.
 	Query bool
+	// RememberPreventDestroy keeps prevent_destroy in the state, where it counts when the block is gone.
+	RememberPreventDestroy bool
 	// Module is loaded in place of the module in Dir; see config.Options, also for RootProviders.
 	Module        *config.Place
 	RootProviders func(c *config.Config) []*config.ProviderConfig
@@ -397,6 +399,7 @@ func (r *Run) Plan(ctx context.Context, o PlanOptions) (out *plan.Plan, diags di
 		Title: p.opts.Title, Mode: o.Mode, SkipRefresh: o.SkipRefresh, Targets: o.Targets, Except: o.Except,
 		Interrupted:  interrupted,
 		ForceReplace: o.ForceReplace, Unprotected: o.Unprotected, Invoke: o.Invoke,
+		Remember: p.opts.RememberPreventDestroy,
 		Generate: o.GenerateConfig, Strict: o.Strict, Import: o.Import, Variables: o.Variables,
 		VariableRanges: o.VariableRanges,
 		Functions:      functions, StandIns: o.StandIns, Walked: o.Scope.walked(functions.Table),

@@ -86,7 +86,8 @@ func (s *Surroundings) Load(ctx context.Context, o LoadOptions) (*Project, diag.
 	if _, diags := s.SettingsEnvironment().Said(); diags.HasErrors() {
 		return nil, diags
 	}
-	if _, diags := s.ProjectFile(); diags.HasErrors() {
+	file, diags := s.ProjectFile()
+	if diags.HasErrors() {
 		return nil, diags
 	}
 	options := Options{
@@ -95,7 +96,7 @@ func (s *Surroundings) Load(ctx context.Context, o LoadOptions) (*Project, diag.
 		RootProviders: o.RootProviders, Constants: s.Constants,
 		Title: s.Title, Flavor: s.Flavor(),
 		MayRead: s.MayRead, Functions: o.Functions, OtherStates: s.otherStore,
-		Encryption: s.Encryption, Query: o.Query,
+		Encryption: s.Encryption, Query: o.Query, RememberPreventDestroy: file.RemembersPreventDestroy(),
 	}
 	s.Settings() // once, here: MayRead is called from everywhere
 	if o.Saved != nil {

@@ -57,6 +57,8 @@ type Options struct {
 	ForceReplace []addr.AbsResourceInstance
 	// Unprotected destroys what prevent_destroy protects or destroy = false keeps, as is right for objects of tests.
 	Unprotected bool
+	// Remember keeps prevent_destroy in the state, and heeds it when the block is gone.
+	Remember bool
 	// Generate asks for configuration of imported objects that have none.
 	Generate bool
 	// Strict makes conditions that do not hold errors in plans that only look, too: what was seen is recorded without

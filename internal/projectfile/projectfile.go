@@ -33,13 +33,22 @@ const MaxSize = 1 << 20
 // File is the content of the file: a field for each block. A pointer is a block that may be left out, and a slice one
 // that may come several times. The zero value is that of a project without the file.
 type File struct {
-	Modules *Modules `hcl:"modules,block" doc:"how modules are installed"`
+	Modules   *Modules   `hcl:"modules,block" doc:"how modules are installed"`
+	Lifecycle *Lifecycle `hcl:"lifecycle,block" doc:"what holds for all resources"`
 }
 
 // Modules is the block of that name.
 type Modules struct {
 	Lock bool `hcl:"lock,optional" doc:"pin modules in .tombolo.lock.hcl, and refuse what has changed"`
 }
+
+// Lifecycle is the block of that name.
+type Lifecycle struct {
+	Remember bool `hcl:"remember_prevent_destroy,optional" doc:"heed prevent_destroy when its block is gone"`
+}
+
+// RemembersPreventDestroy reports whether prevent_destroy counts when its block is gone.
+func (f File) RemembersPreventDestroy() bool { return f.Lifecycle != nil && f.Lifecycle.Remember }
 
 // LocksModules reports whether modules are pinned in a lock file.
 func (f File) LocksModules() bool { return f.Modules != nil && f.Modules.Lock }
