@@ -60,7 +60,7 @@ func readRooms(t *testing.T) map[string]room {
 	return rooms
 }
 
-// goPackage is what the rules need to know of a package.
+// goPackage holds the facts about a package that the rules check.
 type goPackage struct {
 	dir     string
 	files   []string

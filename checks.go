@@ -15,10 +15,10 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// check refuses options that no project can be loaded with.
+// check reports options with which no project can be loaded.
 func (o Options) check() (diags diag.List) {
 	if o.Dir != "" {
-		// The engine names files relative to the directory, so that it would not say which one this is.
+		// The engine names files relative to the directory, so a problem would not say which directory this is.
 		switch info, err := os.Stat(o.Dir); {
 		case err != nil:
 			diags = diags.AppendError("Unreadable directory", err)
@@ -48,7 +48,7 @@ func (o Options) check() (diags diag.List) {
 	return diags
 }
 
-// usable refuses what needs providers once the project is closed.
+// usable reports a use of providers after the project was closed.
 func (p *Project) usable() (diags diag.List) {
 	if p.closed.Load() {
 		diags = diags.Errorf(nil, "Project is closed", "Project.Close was called. Close a project when its last use "+
@@ -57,7 +57,7 @@ func (p *Project) usable() (diags diag.List) {
 	return diags
 }
 
-// renders returns an error for what is no plan to be shown.
+// renders returns an error for a plan that cannot be shown.
 func (p *Project) renders(pl *plan.Plan) error {
 	if pl == nil {
 		return errors.New("the plan is nil: Run.Plan reported errors, or was not called")
@@ -65,16 +65,16 @@ func (p *Project) renders(pl *plan.Plan) error {
 	return p.usable().Err()
 }
 
-// usable refuses what needs the lock or providers once these were given back.
+// usable reports a use of the lock or of providers after they were released.
 func (r *Run) usable() (diags diag.List) {
 	if r.closed {
-		diags = diags.Errorf(nil, "Run is closed", "Run.Close was called, so the lock on the state is not held any "+
-			"more. Open another run with Project.Open.")
+		diags = diags.Errorf(nil, "Run is closed", "Run.Close was called, so it no longer holds the lock on the "+
+			"state. Open another run with Project.Open.")
 	}
 	return diags.Extend(r.project.usable())
 }
 
-// plans refuses to plan for a project that was loaded to apply a saved plan.
+// plans reports a plan for a project that was loaded to apply a saved plan.
 func (r *Run) plans() diag.List {
 	diags := r.usable()
 	if r.project.saved != nil {
@@ -84,7 +84,7 @@ func (r *Run) plans() diag.List {
 	return diags
 }
 
-// writes refuses to write in a run that was opened to read.
+// writes reports a change in a run that was opened for reading.
 func (r *Run) writes() (diags diag.List) {
 	if r.reading {
 		diags = diags.Errorf(nil, "Run is for reading", "The run was opened with OpenOptions.Reading, so it cannot "+
@@ -93,7 +93,7 @@ func (r *Run) writes() (diags diag.List) {
 	return diags
 }
 
-// accepts refuses what Apply cannot do.
+// accepts reports arguments with which Apply cannot work.
 func (r *Run) accepts(ctx context.Context, pl *plan.Plan) diag.List {
 	diags := r.usable().Extend(r.writes())
 	config := r.project.engine.Config()
@@ -114,7 +114,7 @@ func (r *Run) accepts(ctx context.Context, pl *plan.Plan) diag.List {
 	return diags
 }
 
-// engine returns the options as the engine takes them, laid over others.
+// engine returns the options in the engine's form, merged over others.
 func (o PlanOptions) engine(out engine.PlanOptions) (engine.PlanOptions, diag.List) {
 	out.Mode, out.SkipRefresh, out.GenerateConfig = o.Mode, o.SkipRefresh, o.GenerateConfig
 	var diags, more diag.List
@@ -142,16 +142,16 @@ func (o PlanOptions) engine(out engine.PlanOptions) (engine.PlanOptions, diag.Li
 	return out, diags
 }
 
-// checkInvoke refuses to invoke what is no action, and to do anything else beside it.
+// checkInvoke reports an Invoke that is not an action, and options that conflict with it.
 func (o PlanOptions) checkInvoke(list []addr.Target) (diags diag.List) {
 	for _, t := range list {
 		if t.IsModule() || t.Resource.Mode != addr.Action {
 			diags = diags.Errorf(nil, "Invalid action to invoke", "PlanOptions.Invoke is %q. Set it to the address of "+
-				"an action, action.TYPE.NAME, behind a module if need be.", o.Invoke)
+				"an action: action.TYPE.NAME, after the path of its module if it has one.", o.Invoke)
 		}
 	}
 	if o.Mode != plan.Normal || len(o.Targets)+len(o.Exclude)+len(o.Replace) > 0 {
-		diags = diags.Errorf(nil, "Invalid combination of options", "With PlanOptions.Invoke nothing but an action is "+
+		diags = diags.Errorf(nil, "Invalid combination of options", "With PlanOptions.Invoke only an action is "+
 			"planned: leave Mode, Targets, Exclude and Replace out.")
 	}
 	return diags

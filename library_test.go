@@ -17,7 +17,7 @@ import (
 // fenced finds the blocks of a page: a fence of three or more backticks, the language, the text.
 var fenced = regexp.MustCompile("(?ms)^(`{3,})(\\w+)\n(.*?)^(`{3,})\n")
 
-// guide is what docs/library.md holds: files of configuration, and programs with what they print.
+// guide holds the parts of docs/library.md: files of configuration, and programs with their output.
 type guide struct {
 	files    map[string]string
 	programs []struct{ source, output string }

@@ -17,11 +17,11 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// OpenOptions say how to take the lock of a state.
+// OpenOptions configures how the lock of a state is taken.
 type OpenOptions struct {
 	// Operation is shown to others who find the lock; empty means state.OperationApply.
 	Operation state.Operation
-	// NoLock does without the lock; Timeout is how long to wait for another holder.
+	// NoLock skips the lock; Timeout is how long to wait for another holder.
 	NoLock  bool
 	Timeout time.Duration
 	// Reading means that nothing will be written: Apply, Import and Recover are refused. With NoLock the state is then
@@ -37,8 +37,7 @@ type Run struct {
 	closed  bool
 }
 
-// Open takes the lock of the state, repairs what an interrupted run left, and reads the state. Whoever gets a run
-// closes it.
+// Open takes the lock of the state, recovers an interrupted run, and reads the state. The caller must close the run.
 //
 // While another run holds the lock, errors.As finds the *state.LockedError in the error that diag.List.Err returns.
 func (p *Project) Open(ctx context.Context, o OpenOptions) (*Run, diag.List) {
@@ -53,7 +52,7 @@ func (p *Project) Open(ctx context.Context, o OpenOptions) (*Run, diag.List) {
 	return &Run{project: p, engine: r, reading: o.Reading}, diags
 }
 
-// Close releases the lock. Afterwards State and Output have what was there at the end, and all else is refused. A
+// Close releases the lock. Afterwards State and Output return the final state, and all other calls are refused. A
 // second Close does nothing.
 func (r *Run) Close(ctx context.Context) diag.List {
 	if r.closed {
@@ -63,7 +62,7 @@ func (r *Run) Close(ctx context.Context) diag.List {
 	return r.engine.Close(ctx)
 }
 
-// PlanOptions say what to plan. The zero value plans to make everything what the configuration says.
+// PlanOptions configures a plan. The zero value plans all changes that the configuration needs.
 type PlanOptions struct {
 	// Mode is plan.Normal, plan.Destroy or plan.RefreshOnly.
 	Mode plan.Mode
@@ -72,13 +71,13 @@ type PlanOptions struct {
 	// Targets are addresses of what to plan for, with what it depends on, such as "module.a" or `type.name["key"]`,
 	// or patterns such as "**.type.*"; none means everything.
 	Targets []string
-	// Exclude are addresses or patterns of what to leave out, with all that depends on it; not beside Targets.
+	// Exclude holds addresses or patterns to leave out, with all dependents; not together with Targets.
 	Exclude []string
 	// Replace are addresses of instances to replace even if nothing of them changed.
 	Replace []string
 	// Invoke is the address of an action to invoke; nothing else is planned then. Empty means none.
 	Invoke string
-	// GenerateConfig asks for configuration of imported objects that have none: Change.GeneratedConfig.
+	// GenerateConfig generates configuration for imported objects that have none: Change.GeneratedConfig.
 	GenerateConfig bool
 }
 
@@ -93,9 +92,9 @@ func (r *Run) Plan(ctx context.Context, o PlanOptions) (*plan.Plan, diag.List) {
 	return r.engine.Plan(ctx, options)
 }
 
-// QueryOptions say how to query.
+// QueryOptions configures a query.
 type QueryOptions struct {
-	// GenerateConfig asks for blocks that take over what is found: Listed.GeneratedConfig and GeneratedImport.
+	// GenerateConfig generates blocks that import the found objects: Listed.GeneratedConfig and GeneratedImport.
 	GenerateConfig bool
 }
 
@@ -121,7 +120,7 @@ func (r *Run) options() engine.PlanOptions {
 // actions it invoked.
 type Counts struct{ Added, Changed, Destroyed, Imported, Forgotten, Invoked int }
 
-// ApplyOptions say how to apply a plan.
+// ApplyOptions configures an apply.
 type ApplyOptions struct {
 	// Ephemeral are values of ephemeral variables, which are no part of a plan that was read from a file; see
 	// Options.Variables. A plan that this project made needs none. Any other name is refused.
@@ -203,9 +202,9 @@ func (r *Run) Evaluate(ctx context.Context, expression string, into any) diag.Li
 	return diags
 }
 
-// Output stores the value of a root output in what into points to: a cty.Value, an any (text, json.Number, bool, []any,
-// map[string]any or nil), or anything that encoding/json can read it into, by its rules: null leaves text, numbers,
-// bools and structs as they were. A sensitive value is given as it is: whoever asks for it by name is to have it.
+// Output stores the value of a root output in the variable that into points to: a cty.Value, an any (text, json.Number,
+// bool, []any, map[string]any or nil), or anything that encoding/json can read it into, by its rules: null leaves text,
+// numbers, bools and structs as they were. A sensitive value is returned in clear: the caller has asked for it by name.
 func (r *Run) Output(name string, into any) error {
 	var o *state.Output
 	if s := r.State(); s != nil {
@@ -221,7 +220,7 @@ func (r *Run) Output(name string, into any) error {
 	return nil
 }
 
-// State returns the state as it is now; nil when there is none.
+// State returns the current state; nil if there is none.
 func (r *Run) State() *state.State { return r.engine.State() }
 
 // Session returns the held lock, for programs that edit the state: Session().Write replaces it.
@@ -229,15 +228,15 @@ func (r *Run) Session() state.Session { return r.engine.Session() }
 
 // Recovery resolves an operation that an interrupted run left open. Exactly one field must be set.
 type Recovery struct {
-	// Adopt takes over the object that exists under this id.
+	// Adopt imports the object that exists under this ID.
 	Adopt string
 	// Retry means that nothing happened: the next apply does it again.
 	Retry bool
-	// Forget drops the object from the state, whatever became of it.
+	// Forget removes the object from the state, whether it exists or not.
 	Forget bool
 }
 
-// Interrupted returns the operations that a killed run left open, whose ends nobody knows.
+// Interrupted returns the open operations of killed runs, whose results are unknown.
 func (r *Run) Interrupted() []state.InFlight { return r.engine.Snapshot().InFlight }
 
 // Recover resolves everything that an interrupted run left open at an address.

@@ -65,7 +65,7 @@ type shown struct {
 	found []string
 }
 
-// declared looks into a type where it is declared: type parameters, what it is made of, and its methods.
+// declared checks the declaration of a type: its type parameters, its parts and its methods.
 func (s *shown) declared(name *types.TypeName) {
 	switch t := name.Type().(type) {
 	case *types.Alias:

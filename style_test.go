@@ -194,6 +194,21 @@ var turns = []struct {
 	{regexp.MustCompile(`^// \w+ is what came of\b`), `"is the result of"`},
 	{regexp.MustCompile(`^// \w+ takes secrets out of\b`), `"removes secrets from"`},
 	{regexp.MustCompile(`^// \w+ asks (nobody|the \w+ nothing)\b|It asks (nobody|the \w+ nothing)\b`), `"sends no requests"`},
+	{regexp.MustCompile(`^// ([A-Z]\w+|[a-z]+[A-Z]\w*) (is|are) what\b`), `"is the ...", or a verb`},
+	{regexp.MustCompile(`^// \w+ makes (up|ready)\b`), `"generates", "prepares"`},
+	{regexp.MustCompile(`^// (New|With|At|Open)\w* makes\b`), `"returns"`},
+	{regexp.MustCompile(`^// \w*Options (say|tell)\b`), `"configures", "selects"`},
+	{regexp.MustCompile(`^// [A-Z]\w+ (has|holds|keeps|knows) what\b`), `"holds the ..."`},
+	{regexp.MustCompile(`^// \w+ (finds|returns|gathers|collects) what is wrong\b`), `"the problems of"`},
+	{regexp.MustCompile(`^// \w+ (looks (at|up)|hands (over|out)|takes out of)\b`),
+		`"checks", "returns", "holds", "removes from"`},
+	{regexp.MustCompile(`^//.*\bhas said (so|why)\b`), `"has reported it"`},
+	{regexp.MustCompile(`^//.*\bnil for nobody\b`), `"may be nil"`},
+	{regexp.MustCompile(`did not end well"`), `"did not stop cleanly"`},
+	{regexp.MustCompile(`[Nn]obody has agreed`), `"nobody has approved"`},
+	{regexp.MustCompile(`does not do what it must`), `"does not meet the contract"`},
+	{regexp.MustCompile(`does not find itself`), "say what is unknown"},
+	{regexp.MustCompile(`are shown to programs alone|is shown to programs alone`), `"is only shown as JSON"`},
 }
 
 // No comment, message or document has a turn of the list.
@@ -203,9 +218,13 @@ func TestTurnsThatWereTakenOutStayOut(t *testing.T) {
 			return
 		}
 		for i, line := range strings.Split(text, "\n") {
+			line = strings.TrimSpace(line)
 			for _, turn := range turns {
-				if turn.pattern.MatchString(strings.TrimSpace(line)) {
-					t.Errorf("%s:%d: write %s: %s", path, i+1, turn.instead, strings.TrimSpace(line))
+				if strings.HasPrefix(turn.pattern.String(), "^//") && !strings.HasPrefix(line, "//") {
+					continue // which is most of the time that the test takes
+				}
+				if turn.pattern.MatchString(line) {
+					t.Errorf("%s:%d: write %s: %s", path, i+1, turn.instead, line)
 				}
 			}
 		}

@@ -70,7 +70,7 @@ type Options struct {
 	// VarFiles are names of files with values, as the option -var-file takes them, relative to Dir.
 	VarFiles []string
 
-	// Store keeps the state in place of what the backend block says; nil means that.
+	// Store replaces the store of the backend block; nil uses that.
 	Store state.Store
 	// Providers are providers of the calling program by their source, such as "example/notes". They need not be
 	// installed, and come before those that are.
@@ -79,10 +79,10 @@ type Options struct {
 	// a function of the language is refused.
 	Functions map[string]function.Function
 
-	// Flavor says whose project it is: Terraform's or OpenTofu's. While it is not set, the environment, the CLI
-	// configuration and the project's lock file decide.
+	// Flavor is the program that the project is for: Terraform or OpenTofu. While it is not set, the environment, the
+	// CLI configuration and the project's lock file decide.
 	Flavor flavor.Flavor
-	// Parallelism bounds concurrent provider calls; 0 means 10, and less is refused.
+	// Parallelism limits concurrent provider calls; 0 means 10, and a negative number is refused.
 	Parallelism int
 	// Events receives what happens; nil drops it.
 	Events event.Sink
@@ -143,8 +143,8 @@ type Project struct {
 	closed atomic.Bool
 }
 
-// Load loads a project. Warnings come with a project; with errors there is none. Whoever gets a project closes it, when
-// its runs are closed.
+// Load loads a project. Warnings come with a project; with errors there is none. The caller must close the project,
+// after its runs.
 func Load(ctx context.Context, o Options) (*Project, diag.List) {
 	s, diags := o.surroundings()
 	if diags.HasErrors() {
@@ -176,21 +176,21 @@ func Load(ctx context.Context, o Options) (*Project, diag.List) {
 	return project, diags
 }
 
-// InstallOptions say how to install what a project needs.
+// InstallOptions configures the installation of modules and providers.
 type InstallOptions struct {
-	// Backend are arguments of the backend beside those of its block, as the option -backend-config sets them. A value
-	// is as in Options.Variables. The record of the backend has them, so that Load does not need them.
+	// Backend holds additional arguments of the backend, as the option -backend-config sets them. A value is as in
+	// Options.Variables. The record of the backend has them, so that Load does not need them.
 	Backend map[string]any
-	// Upgrade installs modules anew and chooses the newest allowed version of each provider.
+	// Upgrade installs modules again and chooses the newest allowed version of each provider.
 	Upgrade bool
-	// Progress gets what is done, a line at a time; nil drops it.
+	// Progress gets a line for each step; nil drops them.
 	Progress func(line string)
 }
 
-// Install makes ready what the configuration needs, as the command init does: its modules, its providers, the lock
-// file, and the record of its backend block. Of the options it uses Dir, Environ, Flavor, Providers, which need no
-// installation, and Variables and VarFiles, which sources of modules may refer to. It asks nothing, and refuses a
-// backend block that is another one than the recorded one: the command init moves states.
+// Install installs everything that the configuration needs, as the command init does: its modules, its providers, the
+// lock file, and the record of its backend block. Of the options it uses Dir, Environ, Flavor, Providers, which need no
+// installation, and Variables and VarFiles, which sources of modules may refer to. It asks no questions, and refuses a
+// backend block that differs from the recorded one: the command init moves states.
 func Install(ctx context.Context, o Options, how InstallOptions) diag.List {
 	s, diags := o.surroundings()
 	if diags.HasErrors() {
@@ -205,8 +205,8 @@ func Install(ctx context.Context, o Options, how InstallOptions) diag.List {
 		Backend: backend})
 }
 
-// Close ends the providers that were started for their schemas. Afterwards the project and its runs start no others:
-// what needs one is refused. A second Close does nothing.
+// Close stops the providers that were started for their schemas. Afterwards the project and its runs start no others:
+// calls that need one are refused. A second Close does nothing.
 func (p *Project) Close() error {
 	if p.closed.Swap(true) {
 		return nil
@@ -279,8 +279,7 @@ func (p *Project) schemas(pl *plan.Plan) tfjson.Schemas {
 	return p.engine.Schemas(pl.Base, pl.Changes...)
 }
 
-// MemoryStore returns a store that lives as long as somebody refers to it: for tests, and for programs that keep no
-// state.
+// MemoryStore returns a store in memory, for tests, and for programs that do not store their state.
 func MemoryStore() state.Store { return mem.New() }
 
 // LocalStore returns the store of a project without a backend block: the state in a file, with its journal, lock and

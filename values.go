@@ -32,7 +32,7 @@ func toCty(v any) (cty.Value, error) {
 	return ctyjson.Unmarshal(text, ty)
 }
 
-// usable reports why a value of the calling program is none that a variable can have; nil when it is one.
+// usable returns the reason why a variable cannot have a value of the calling program; nil if it can.
 func usable(v cty.Value) error {
 	switch {
 	case v == cty.NilVal:
@@ -50,7 +50,7 @@ func usable(v cty.Value) error {
 	})
 }
 
-// ctyValues returns values of the calling program by name; prefix stands before a name in messages.
+// ctyValues returns values of the calling program by name; prefix precedes a name in messages.
 func ctyValues(prefix string, values map[string]any) (map[string]cty.Value, diag.List) {
 	var diags diag.List
 	out := map[string]cty.Value{}

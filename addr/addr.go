@@ -19,7 +19,7 @@ import (
 )
 
 // Mode distinguishes managed resources from data and ephemeral ones. All three are "resources" in the language of the
-// field. Actions and lists are none, but are declared, repeated and named alike.
+// field. Actions and lists are not resources, but are declared, repeated and named like them.
 type Mode uint8
 
 // The modes.
@@ -136,7 +136,7 @@ func (r AbsResource) Compare(o AbsResource) int {
 	return r.Resource.Compare(o.Resource)
 }
 
-// AbsResourceInstance names one object slot: what plan and state speak of.
+// AbsResourceInstance names one instance of a resource: the unit of plan and state.
 type AbsResourceInstance struct {
 	Module   ModuleInstance
 	Resource Resource
@@ -148,7 +148,7 @@ func (r AbsResourceInstance) String() string {
 	return r.AbsResource().String() + r.Key.String()
 }
 
-// AbsResource drops the key.
+// AbsResource returns the address without the key.
 func (r AbsResourceInstance) AbsResource() AbsResource {
 	return AbsResource{Module: r.Module, Resource: r.Resource}
 }
@@ -197,13 +197,13 @@ const (
 	stringKey
 )
 
-// NoKey is the key of what has neither count nor for_each.
+// NoKey is the key of an instance of a block without count and for_each.
 var NoKey = Key{}
 
-// IntKey makes the key of a count element.
+// IntKey returns the key of a count element.
 func IntKey(n int) Key { return Key{kind: intKey, num: n} }
 
-// StringKey makes the key of a for_each element.
+// StringKey returns the key of a for_each element.
 func StringKey(s string) Key { return Key{kind: stringKey, str: s} }
 
 // IsNone reports whether there is no key.
@@ -237,7 +237,7 @@ func (k Key) Compare(o Key) int {
 	return strings.Compare(k.str, o.str)
 }
 
-// quote writes a string as the configuration language would: escapes for what cannot be seen, and template starts
+// quote writes a string as the configuration language would: escapes for what is not printable, and template starts
 // doubled.
 func quote(s string) string {
 	var b strings.Builder

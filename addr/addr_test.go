@@ -98,7 +98,7 @@ func TestReferencesSayWhatTheyMention(t *testing.T) {
 	}
 }
 
-// Whatever can be read prints as something that reads as the same.
+// What parses prints as text that parses to the same.
 func FuzzParseTarget(f *testing.F) {
 	for _, s := range []string{"a.b", `module.m["x"].data.a.b[0]`, `a.b["\u0000${"]`, "module.a[0"} {
 		f.Add(s)

@@ -11,7 +11,7 @@ type Module struct{ path string }
 // RootModule is the module of the working directory.
 var RootModule = Module{}
 
-// ModuleOf makes a path from call names, outermost first.
+// ModuleOf returns a path from call names, outermost first.
 func ModuleOf(calls ...string) Module {
 	m := RootModule
 	for _, c := range calls {
@@ -81,7 +81,7 @@ type ModuleInstance struct{ path string }
 // RootInstance is the only instance of the root module.
 var RootInstance = ModuleInstance{}
 
-// ModuleInstanceOf makes a path from steps, outermost first.
+// ModuleInstanceOf returns a path from steps, outermost first.
 func ModuleInstanceOf(steps ...Step) ModuleInstance {
 	m := RootInstance
 	for _, s := range steps {
@@ -105,7 +105,7 @@ func (m ModuleInstance) Child(call string, key Key) ModuleInstance {
 	return ModuleInstance{m.path + "." + step}
 }
 
-// Steps takes the path apart, outermost first.
+// Steps returns the elements of the path, outermost first.
 func (m ModuleInstance) Steps() []Step {
 	var steps []Step
 	rest := m.path
@@ -159,7 +159,7 @@ func (m ModuleInstance) Parent() (parent ModuleInstance, last Step, ok bool) {
 	return ModuleInstanceOf(steps[:len(steps)-1]...), steps[len(steps)-1], true
 }
 
-// Config drops the keys.
+// Config returns the path without keys.
 func (m ModuleInstance) Config() Module {
 	c := RootModule
 	for _, s := range m.Steps() {
@@ -196,7 +196,7 @@ func compareSteps(a, b []Step) int {
 	return 0
 }
 
-// SortModules sorts paths as Compare does, in place. It takes each path apart once: use it where there may be many.
+// SortModules sorts paths as Compare does, in place. It splits each path once: use it for long lists.
 func SortModules(paths []ModuleInstance) []ModuleInstance {
 	type split struct {
 		path  ModuleInstance
@@ -213,7 +213,7 @@ func SortModules(paths []ModuleInstance) []ModuleInstance {
 	return paths
 }
 
-// Join goes on from this instance along more steps.
+// Join appends steps to the path of this instance.
 func (m ModuleInstance) Join(steps []Step) ModuleInstance {
 	for _, s := range steps {
 		m = m.Child(s.Call, s.Key)

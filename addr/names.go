@@ -2,8 +2,8 @@ package addr
 
 import "slices"
 
-// Names returns all by which instances can be named, in order and each once: their own addresses, and those of their
-// resources and of the modules around them.
+// Names returns all addresses that select instances, sorted and without repetition: their own addresses, and those of
+// their resources and of the modules around them.
 func Names(instances []AbsResourceInstance) []string {
 	seen := map[string]bool{}
 	for _, a := range instances {

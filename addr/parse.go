@@ -62,7 +62,7 @@ func parseCanonicalKey(s string) Key {
 		return IntKey(n)
 	}
 	if len(s) >= 2 && s[0] == '"' && !strings.ContainsAny(s, `\$%`) {
-		return StringKey(s[1 : len(s)-1]) // without escapes, the usual case
+		return StringKey(s[1 : len(s)-1]) // no escapes, the usual case
 	}
 	expr, diags := hclsyntax.ParseExpression([]byte(s), "", hcl.InitialPos)
 	if !diags.HasErrors() {
@@ -75,7 +75,7 @@ func parseCanonicalKey(s string) Key {
 	panic("addr: instance key is not canonical: " + s)
 }
 
-// Target is what -target and similar options name: a module instance (Resource is then zero), all instances of a
+// Target is the argument of -target and similar options: a module instance (Resource is then zero), all instances of a
 // resource, one, or what a pattern matches.
 type Target struct {
 	Module   ModuleInstance
@@ -112,7 +112,7 @@ func ParseTarget(s string) (Target, diag.List) {
 			hclDiags[0].Detail, quoting(s))
 	}
 	t, problems := TargetFromTraversal(traversal)
-	if problems.HasErrors() { // a text has no place in a file
+	if problems.HasErrors() { // a text has no range in a file
 		return Target{}, diags.Errorf(nil, "Invalid address",
 			"%q is not an address such as aws_instance.web, module.net or aws_instance.web[\"a\"]. %s", s,
 			problems[0].Detail)
@@ -120,7 +120,7 @@ func ParseTarget(s string) (Target, diag.List) {
 	return t, nil
 }
 
-// quoting returns a hint about quotes that a shell has probably taken away.
+// quoting returns a hint about quotes that a shell has probably removed.
 func quoting(s string) string {
 	if strings.Contains(s, "[") && !strings.Contains(s, `"`) {
 		return ` In a shell, put the whole address in single quotes so that its own quotes are kept: ` +
@@ -129,8 +129,8 @@ func quoting(s string) string {
 	return ""
 }
 
-// moduleSteps reads the module instance at the beginning of an address and returns the steps behind it, or
-// what is wrong, in a sentence.
+// moduleSteps reads the module instance at the beginning of an address and returns the steps after it, or the problem
+// as a sentence.
 func moduleSteps(rest hcl.Traversal) (m ModuleInstance, _ hcl.Traversal, problem string) {
 	for len(rest) > 0 && stepName(rest[0]) == "module" {
 		if len(rest) < 2 || stepName(rest[1]) == "" {
@@ -161,7 +161,7 @@ func TargetFromTraversal(traversal hcl.Traversal) (Target, diag.List) {
 		return Target{}, diags.Errorf(&rng, "Invalid address", format, args...)
 	}
 	var t Target
-	// Bytes that are no UTF-8 can become part of a name while parsing, dots included; nothing else here expects that.
+	// Bytes that are not UTF-8 can become part of a name while parsing, dots included; no other code here expects that.
 	for _, step := range traversal {
 		if name := stepName(step); name != "" && (!utf8.ValidString(name) || !hclsyntax.ValidIdentifier(name)) {
 			return fail("%q is not a valid name.", name)

@@ -54,8 +54,8 @@ func (k keyPattern) matches(key Key) bool {
 	return key.kind == stringKey && globMatches(k.glob, key.str)
 }
 
-// globMatches reports whether a text matches a glob, in which a * stands for any text. It never looks at a part of the
-// text more often than the glob has stars.
+// globMatches reports whether a text matches a glob, in which a * stands for any text. It visits each part of the text
+// at most once for each star of the glob.
 func globMatches(glob, text string) bool {
 	first, rest, star := strings.Cut(glob, "*")
 	if !star {
@@ -121,7 +121,7 @@ func (p *Pattern) matches(steps []Step, r Resource, key Key, anyKey bool) bool {
 	if p.resource {
 		return at[len(steps)]
 	}
-	for _, matched := range at[1:] { // all that is inside
+	for _, matched := range at[1:] { // everything inside
 		if matched {
 			return true
 		}
@@ -129,7 +129,7 @@ func (p *Pattern) matches(steps []Step, r Resource, key Key, anyKey bool) bool {
 	return false
 }
 
-// IsPattern reports whether a text is meant as a pattern: it has a star outside of quotes.
+// IsPattern reports whether a text is a pattern: it has a star outside of quotes.
 func IsPattern(s string) bool {
 	quoted := false
 	for i := 0; i < len(s); i++ {
@@ -145,7 +145,7 @@ func IsPattern(s string) bool {
 	return false
 }
 
-// ParseSelector reads what -target and -exclude take: an address as ParseTarget reads it, or a pattern.
+// ParseSelector reads an argument of -target or -exclude: an address as ParseTarget reads it, or a pattern.
 func ParseSelector(s string) (Target, diag.List) {
 	if !IsPattern(s) {
 		return ParseTarget(s)
@@ -209,7 +209,7 @@ func ParsePattern(s string) (*Pattern, error) {
 var patternModes = map[string]Mode{"resource": Managed, "data": Data, "ephemeral": Ephemeral,
 	"action": Action, "list": List}
 
-// readResource reads the resource at the end of a pattern, or returns what is wrong, in a sentence.
+// readResource reads the resource at the end of a pattern, or returns the problem as a sentence.
 func (p *Pattern) readResource(segments []patternSegment) (problem string) {
 	p.resource = true
 	if mode, ok := patternModes[segments[0].name]; ok && !segments[0].brackets {
@@ -217,7 +217,7 @@ func (p *Pattern) readResource(segments []patternSegment) (problem string) {
 	}
 	if len(segments) != 2 || segments[0].brackets {
 		return "A resource has a type and a name, such as aws_instance.web or *.web; only its name, and names of " +
-			"modules, can have brackets behind them."
+			"modules, can have brackets after them."
 	}
 	for _, s := range segments {
 		if problem := s.problem(); problem != "" {
@@ -228,14 +228,14 @@ func (p *Pattern) readResource(segments []patternSegment) (problem string) {
 	return ""
 }
 
-// patternSegment is what stands between two dots: a name and what is in the brackets behind it.
+// patternSegment is the part of a pattern between two dots: a name and the content of the brackets after it.
 type patternSegment struct {
 	name     string
 	brackets bool
 	key      keyPattern
 }
 
-// problem returns what is wrong with a name, in a sentence.
+// problem returns the problem of a name as a sentence.
 func (s patternSegment) problem() string {
 	if strings.Contains(s.name, "**") {
 		return fmt.Sprintf("In %q, ** stands in place of a name: within one, write *.", s.name)
@@ -246,7 +246,7 @@ func (s patternSegment) problem() string {
 	return ""
 }
 
-// patternSegments splits a pattern at its dots, or returns what is wrong, in a sentence.
+// patternSegments splits a pattern at its dots, or returns the problem as a sentence.
 func patternSegments(s string) (list []patternSegment, problem string) {
 	for {
 		end := strings.IndexAny(s, ".[")
@@ -271,7 +271,7 @@ func patternSegments(s string) (list []patternSegment, problem string) {
 	}
 }
 
-// patternKey reads what is in brackets, behind the first one, and returns what follows behind the last one.
+// patternKey reads the text in brackets, after the opening one, and returns the text after the closing one.
 func patternKey(s string) (k keyPattern, rest, problem string) {
 	end := strings.IndexByte(s, ']')
 	if strings.HasPrefix(s, `"`) {
@@ -282,7 +282,7 @@ func patternKey(s string) (k keyPattern, rest, problem string) {
 			}
 			end++
 		}
-		end++ // behind the quote
+		end++ // after the quote
 		if end >= len(s) || s[end] != ']' {
 			end = -1
 		}
@@ -293,7 +293,7 @@ func patternKey(s string) (k keyPattern, rest, problem string) {
 	inside, rest := s[:end], s[end+1:]
 	switch {
 	case inside == "" || strings.ContainsAny(inside, "[") && !strings.HasPrefix(inside, `"`):
-		return k, "", fmt.Sprintf("In brackets stands a key or a pattern of keys, not %q.", inside)
+		return k, "", fmt.Sprintf("In brackets, expected a key or a pattern of keys, not %q.", inside)
 	case strings.HasPrefix(inside, `"`):
 		t, diags := ParseTarget("a.b[" + inside + "]")
 		if diags.HasErrors() {

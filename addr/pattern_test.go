@@ -9,7 +9,7 @@ import (
 	"github.com/tombolo-iac/tombolo/addr"
 )
 
-// instance makes an address of few words, so that patterns often match.
+// instance returns an address of few words, so that patterns often match.
 func randomInstance(r *rand.Rand) string {
 	word := func(list ...string) string { return list[r.IntN(len(list))] }
 	key := func() string { return word("", "", "[0]", "[12]", `["a"]`, `["a.b"]`, `["eu-1"]`, `["]"]`, `["*"]`) }

@@ -42,7 +42,7 @@ func BuiltinProvider(typ string) Provider {
 	return Provider{BuiltinProviderHost, BuiltinProviderNamespace, typ}
 }
 
-// IsBuiltin reports whether the address is one that every engine has on board.
+// IsBuiltin reports whether the address is one that is part of every engine.
 func (p Provider) IsBuiltin() bool {
 	return p.Host == BuiltinProviderHost && p.Namespace == BuiltinProviderNamespace
 }

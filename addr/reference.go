@@ -9,7 +9,7 @@ import (
 	"github.com/tombolo-iac/tombolo/diag"
 )
 
-// RefKind is what a reference mentions.
+// RefKind is the kind of object that a reference mentions.
 type RefKind uint8
 
 // The kinds of named values of the language.
@@ -33,11 +33,11 @@ type Reference struct {
 	Name     string   // variable, local, module call, attribute of path/terraform/count/each
 	Output   string   // for RefOutput
 	Root     string   // for RefTerraform: "terraform" or "tofu", as it was written
-	// Key is the instance key when it stands literally behind the resource or module; HasKey reports whether.
+	// Key is the instance key if it follows the resource or module literally; HasKey reports whether.
 	Key    Key
 	HasKey bool
 
-	// Remaining is what follows the named value: attribute and index steps that the evaluator applies.
+	// Remaining holds the steps after the named value: attribute and index steps that the evaluator applies.
 	Remaining hcl.Traversal
 	Range     hcl.Range
 	// NameRange is the last step of the named value: the output's name, say.
@@ -75,7 +75,8 @@ func (r Reference) String() string {
 	return "invalid"
 }
 
-// ParseReference reads what a traversal in an expression mentions. Problems are phrased as Terraform's users know them.
+// ParseReference returns the reference that a traversal in an expression makes. Problems are worded as Terraform's
+// users know them.
 func ParseReference(t hcl.Traversal) (Reference, diag.List) {
 	var diags diag.List
 	ref := Reference{Range: t.SourceRange()}
@@ -126,7 +127,7 @@ func ParseReference(t hcl.Traversal) (Reference, diag.List) {
 	return parseResourceReference(t, 0, Managed, ref)
 }
 
-// noAttribute is the error for one of the language's own objects that is not followed by the name of an attribute.
+// noAttribute returns the error for an object of the language itself without the name of an attribute after it.
 func noAttribute(t hcl.Traversal) (diags diag.List) {
 	if len(t) > 1 {
 		return diags.Errorf(t[1].SourceRange().Ptr(), "Invalid reference",
@@ -145,8 +146,8 @@ func attrAt(t hcl.Traversal, i int) (string, bool) {
 	return a.Name, ok
 }
 
-// keyAt reads a literal instance key at position i, if one stands there. What can be the key of no instance at all is a
-// problem; a negative number or a key that is not known yet is none.
+// keyAt reads a literal instance key at position i, if there is one. A value that cannot be a key is a problem; a
+// negative number or an unknown value is not.
 func keyAt(t hcl.Traversal, i int) (Key, bool, diag.List) {
 	if i >= len(t) {
 		return NoKey, false, nil

@@ -53,7 +53,7 @@ var (
 	}
 )
 
-// wideSteps has what people do with large objects besides.
+// wideSteps holds further usual operations on large objects.
 var wideSteps = append(slices.Clone(usual[:3]), []step{
 	{"plan of a change", []string{"plan", "-input=false", "-no-color", "-var=change=yes"}, ""},
 	{"show", []string{"show", "-no-color"}, ""},

@@ -18,7 +18,7 @@ type wide struct{ provider.Base }
 
 const wideSource = "tombolo/wide"
 
-// part is what the elements of all collections of objects have.
+// part is the shape that the elements of all collections of objects share.
 var part = map[string]cty.Type{"name": cty.String, "port": cty.Number, "open": cty.Bool, "zone": cty.String,
 	"note": cty.String}
 
@@ -66,7 +66,7 @@ func recordBlock() *provider.Block {
 	return &provider.Block{Attributes: attrs}
 }
 
-// found is what an attribute has that nobody configured.
+// found returns the value of an attribute that is not configured.
 func found(name string, ty cty.Type) cty.Value {
 	text := cty.StringVal("found out for " + name)
 	switch {
@@ -115,7 +115,7 @@ func (wide) Apply(_ context.Context, req provider.ApplyRequest) provider.ApplyRe
 	return provider.ApplyResponse{State: state}
 }
 
-// complete puts something in the place of everything that is not configured.
+// complete sets every attribute that is not configured.
 func complete(typ string, obj cty.Value, with func(name string, ty cty.Type) cty.Value) cty.Value {
 	vals := obj.AsValueMap()
 	for name, a := range schemaOfWide.Resources[typ].Block.Attributes {

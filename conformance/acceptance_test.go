@@ -140,8 +140,8 @@ func acceptanceEnv(t *testing.T, settings string) []string {
 	return env
 }
 
-// releases makes a mirror of what providers/build has built, under the versions that the suites ask for too, and gives
-// the path of a CLI configuration that has it as the only place of installation.
+// releases creates a mirror of what providers/build has built, under the versions that the suites ask for too, and
+// gives the path of a CLI configuration that has it as the only place of installation.
 func releases(t *testing.T) string {
 	dir := t.TempDir()
 	for name, versions := range map[string][]string{"random": {"3.5.1", "3.2.0"}, "null": {"3.1.0", "3.1.1", "3.2.4"},

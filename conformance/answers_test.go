@@ -19,8 +19,8 @@ import (
 	"testing"
 )
 
-// answersDir holds what terraform did in each case of the corpus, so that the corpus runs where there is no terraform,
-// and compares with the same answer every time.
+// answersDir holds terraform's answers for the cases of the corpus, so that the corpus runs where there is no
+// terraform, and compares with the same answer every time.
 const answersDir = "answers"
 
 // answersFormat is part of every digest. Raise it when run_test.go starts to ask terraform for something else.

@@ -35,7 +35,7 @@ func (a answer) String() string {
 
 func (e *exchange) expression() string { return strings.Join(e.input, "\n") }
 
-// want is what tombolo has to answer.
+// want returns the answer that tombolo has to print.
 func (e *exchange) want() answer {
 	if e.reason != "" {
 		return e.ours

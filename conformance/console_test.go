@@ -27,7 +27,7 @@ var recordConsole = flag.String("console", "",
 // consoleDirs is a working directory, which expressions are evaluated in, and a home directory.
 type consoleDirs struct{ work, home string }
 
-// consoleFixture makes the directories that the transcripts are about: testdata/console/fixture.ar and what txtar
+// consoleFixture returns the directories that the transcripts are about: testdata/console/fixture.ar and what txtar
 // cannot hold.
 func consoleFixture(t *testing.T) consoleDirs {
 	t.Helper()
@@ -77,7 +77,7 @@ func consoleFixture(t *testing.T) consoleDirs {
 	return dirs
 }
 
-// stable takes out of an answer what differs from run to run.
+// stable removes from an answer what differs from run to run.
 func (d consoleDirs) stable(text string) string {
 	return strings.NewReplacer(d.work, "<work>", d.home, "<home>", filepath.Dir(d.work), "<root>").Replace(text)
 }

@@ -35,9 +35,9 @@ func onlyShared(a, b Document) {
 	}
 }
 
-// withoutMore takes out of a mark in what ours says more than terraform's: which object it is about, and what values
-// the expression works on. Terraform leaves both out where the problem was found in another way than by evaluating,
-// which nothing depends on.
+// withoutMore removes from our answer what terraform's does not have: the object's address, and the values of the
+// expression. Terraform leaves both out where the problem was found in another way than by evaluating, which nothing
+// depends on.
 func withoutMore(terraform, ours map[string]any) {
 	if _, ok := terraform["address"]; !ok {
 		delete(ours, "address")

@@ -18,8 +18,8 @@ import (
 // Packages that cases put into mirrors with the step "package MIRROR SOURCE VERSION [FORM [PLATFORM]]". They are only
 // installed and never started, so their programs are texts, the same on both sides and in every run.
 
-// packageForms say what is in a package: its files, by name, and whether they lie in an archive. In names and texts %s
-// is the type.
+// packageForms are the forms of a package: its files, by name, and whether they are in an archive. In names and texts
+// %s is the type.
 var packageForms = map[string]struct {
 	files  map[string]fs.FileMode
 	zipped bool
@@ -120,8 +120,8 @@ func zipOf(files map[string]fs.FileMode, text []byte) ([]byte, error) {
 	return buf.Bytes(), err
 }
 
-// installLines are what scripts read of the output of init. Terraform installs providers, and the modules of runs of
-// several files of tests, in a random order, so that lines about them are sorted.
+// installLines are the lines of init's output that scripts read. Terraform installs providers, and the modules of runs
+// of several files of tests, in a random order, so that lines about them are sorted.
 func installLines(text string) string {
 	var out, runs, providers []string
 	for _, line := range strings.Split(plain(text), "\n") {

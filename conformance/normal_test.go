@@ -277,7 +277,7 @@ var cycleMember = regexp.MustCompile(` \([a-z ]+\)`)
 
 var controlSequence = regexp.MustCompile("\x1b\\[[0-9;]*m")
 
-// colorless takes out the colors, which terraform also writes into files.
+// colorless removes the colors, which terraform also writes into files.
 func colorless(s string) string { return controlSequence.ReplaceAllString(s, "") }
 
 // summary normalises the summary of a diagnostic. Terraform names the members of a cycle in an order that changes from

@@ -42,7 +42,7 @@ func oracleNamed(name string) *oracle {
 	return nil
 }
 
-// where is what a test needs to ask the oracle.
+// where holds the surroundings in which a test runs the oracle.
 func (o *oracle) where() string {
 	if o.env == "" {
 		return o.name + " on PATH as terraform"

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// disorder returns what is wrong with the order of operations in an event stream. Each rule is "ACTION ADDRESS < ACTION
+// disorder returns the mistakes in the order of operations in an event stream. Each rule is "ACTION ADDRESS < ACTION
 // ADDRESS": the first has ended before the second begins.
 func disorder(rules []string, res Result) (wrong []string) {
 	run, _ := res.run("step")

@@ -48,7 +48,7 @@ func (p plugin) python() (string, error) {
 	return p.script, nil
 }
 
-// key tells builds of different sources apart; the script providers/build has the same rule. It is "" for providers of
+// key identifies the sources of a build; the script providers/build has the same rule. It is "" for providers of
 // ours.
 func (p plugin) key() string {
 	if p.new != nil {

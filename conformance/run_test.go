@@ -60,8 +60,8 @@ func (r *Record) forgetWaits() {
 // ourHash is the hash of a package in a lock file.
 var ourHash = regexp.MustCompile(`h1:[A-Za-z0-9+/]{43}=`)
 
-// tidy takes out what differs from run to run and means nothing: waits, and the hashes of plugins that are this very
-// test binary.
+// tidy removes what differs from run to run without a meaning: waits, and the hashes of plugins that are this very test
+// binary.
 func (r *Record) tidy(c *Case) {
 	r.forgetWaits()
 	if !slices.ContainsFunc(c.plugins, func(name string) bool { return plugins[name].new != nil }) {
@@ -325,7 +325,7 @@ func changesState(s Step) bool {
 	return false
 }
 
-// meanwhile is what happens to a command while it is under way, until ended is closed.
+// meanwhile acts on a command while it runs, until ended is closed.
 type meanwhile func(p *os.Process, ended <-chan struct{})
 
 // interruptInService interrupts a command once the service lets a request of it wait.

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// testLine is what scripts read of the command test: what came of files and runs.
+// testLine matches the lines of the command test that scripts read: the results of files and runs.
 var testLine = regexp.MustCompile(`(?m)^(?:  run "|[^ \n].*\.tftest\.(?:hcl|json)\.\.\. |Success! |Failure! ).*$`)
 
 // testStream returns the lines that the command test prints, in their order, which is fixed: runs follow one upon the
@@ -109,7 +109,7 @@ var (
 	junitText  = regexp.MustCompile(`(?s)<!\[CDATA\[.*?\]\]>`)
 )
 
-// junit takes out of a file of results what is different every time, and what is said in own words.
+// junit removes from a file of results what differs from run to run, and texts of our own wording.
 func junit(text string) string {
 	return junitText.ReplaceAllString(junitTimes.ReplaceAllString(text, ` $1=""`), "<text>")
 }

@@ -112,7 +112,8 @@ func generatedBlocks(text string, n *normaliser) any {
 	return bag(list[1:])
 }
 
-// stampedBackup is what the state commands name their backups: by the second, so that two may be one.
+// stampedBackup matches the names of backups of the state commands. They have a time in seconds, so that two may
+// coincide.
 var stampedBackup = regexp.MustCompile(`\.tfstate\.\d+\.backup$`)
 
 // fileList leaves out what a run of ours may keep beside the state: its journal.
@@ -253,11 +254,12 @@ func dropMember(v any, name string) {
 	}
 }
 
-// workspaceLine is what scripts read of the workspace commands: the list, the name alone, and what was done.
+// workspaceLine matches the output of the workspace commands that scripts read: the list, the name alone, and the
+// result.
 var workspaceLine = regexp.MustCompile(
 	`(?m)^(?:[* ] [^ \n]+|[^ \n]+|(?:Created and switched to|Switched to|Deleted) workspace .*|WARNING: .*)$`)
 
-// graphComment is what a graph says to people.
+// graphComment matches the comments of a graph, which are for people.
 var graphComment = regexp.MustCompile(`(?m)^ *(//.*|/\*.*\*/)\n`)
 
 // withoutAdvice leaves out what is said before the path of a state that -state-out names: only the path is read.

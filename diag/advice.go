@@ -11,8 +11,8 @@ import (
 	"github.com/zclconf/go-cty/cty"
 )
 
-// advice is what to do about what the hcl library found: it knows what is wrong, but not what people usually meant.
-// The key is the summary; the first entry counts whose text the detail holds.
+// advice completes the messages of the hcl library, which say what is wrong but not what was probably meant. The key is
+// the summary; the first entry counts whose text the detail holds.
 var advice = map[string][]struct{ found, do string }{
 	"Argument or block definition required": {
 		{"equals sign", ""},
@@ -82,7 +82,7 @@ func advised(d *Diagnostic) string {
 }
 
 func join(detail, more string) string {
-	if more == "" {
+	if more == "" || strings.Contains(detail, strings.TrimSuffix(more, ".")) {
 		return detail
 	}
 	return detail + " " + more
@@ -96,8 +96,8 @@ func between(s, before, after string) (string, bool) {
 	return strings.CutSuffix(s, after)
 }
 
-// missed returns the first step of an expression that leads nowhere, and the value that it was taken from. Neither is
-// there where that would tell of sensitive values.
+// missed returns the first step of an expression that does not exist, and the value without it. It returns neither if
+// that would reveal sensitive values.
 func missed(expr hcl.Expression, ctx *hcl.EvalContext) (within cty.Value, step hcl.Traverser) {
 	var steps hcl.Traversal
 	switch e := expr.(type) {
@@ -126,7 +126,7 @@ func missed(expr hcl.Expression, ctx *hcl.EvalContext) (within cty.Value, step h
 	return cty.NilVal, nil
 }
 
-// membership returns what there is to choose from where an index or key does not exist.
+// membership returns a sentence with the existing indices or keys, for one that does not exist.
 func membership(expr hcl.Expression, ctx *hcl.EvalContext) string {
 	collection, step := missed(expr, ctx)
 	index, ok := step.(hcl.TraverseIndex)
@@ -142,7 +142,7 @@ func membership(expr hcl.Expression, ctx *hcl.EvalContext) string {
 	return ""
 }
 
-// attributeMeant suggests the attribute of an object whose name is nearest to one that it does not have.
+// attributeMeant suggests the attribute whose name is nearest to a missing one.
 func attributeMeant(expr hcl.Expression, ctx *hcl.EvalContext) string {
 	object, step := missed(expr, ctx)
 	attr, ok := step.(hcl.TraverseAttr)

@@ -5,8 +5,7 @@ import (
 	"strings"
 )
 
-// What of one answer's problems a person can be shown: more of a severity, or longer texts, are none that anybody
-// reads.
+// Limits for the problems of one answer: nobody reads more of a severity, or longer texts.
 const (
 	MaxOfAnswer = 1000
 	MaxText     = 256 << 10
@@ -19,7 +18,7 @@ type OfAnswer struct {
 	count [2]int // by severity
 }
 
-// Add adds a problem, unless MaxOfAnswer of its severity are there.
+// Add adds a problem, unless it already has MaxOfAnswer of the severity.
 func (o *OfAnswer) Add(d *Diagnostic) {
 	at := severityIndex(d.Severity)
 	if o.count[at]++; o.count[at] <= MaxOfAnswer {
@@ -27,8 +26,8 @@ func (o *OfAnswer) Add(d *Diagnostic) {
 	}
 }
 
-// List returns the problems, and for each severity of which there are more one that says so. Its headline tells who
-// reported them, such as "The provider".
+// List returns the problems, and one problem more for each severity of which some were left out. Its title begins with
+// who reported them, such as "The provider".
 func (o *OfAnswer) List(who string) List {
 	list := o.list
 	for _, severity := range []Severity{Warning, Error} {
@@ -49,7 +48,7 @@ func severityIndex(s Severity) int {
 	return 1
 }
 
-// Shortened cuts a text of a problem that would bury all others, and says so.
+// Shortened cuts a text that is too long to be read, and marks the cut.
 func Shortened(s string) string {
 	if len(s) <= MaxText {
 		return s

@@ -2,10 +2,10 @@ package diag
 
 import "fmt"
 
-// Diagnostics is a List, by the name that authors of providers know.
+// Diagnostics is a List under the name that authors of providers know.
 type Diagnostics = List
 
-// FromErr makes a list of an error whose text says all; for nil it is empty.
+// FromErr returns a list of one error with the text of err; for nil it is empty.
 func FromErr(err error) List {
 	switch err.(type) {
 	case nil, *Diagnostic, listError:
@@ -14,5 +14,5 @@ func FromErr(err error) List {
 	return List{{Severity: Error, Summary: err.Error(), Err: err}}
 }
 
-// Errorf makes a list of one error whose summary is formatted.
+// Errorf returns a list of one error whose summary is formatted.
 func Errorf(format string, args ...any) List { return FromErr(fmt.Errorf(format, args...)) }

@@ -5,14 +5,14 @@ import (
 	"strings"
 )
 
-// Program is the name of the command, unless the command line was called by another name.
+// Program is the name of the command, unless it was called by another name.
 const Program = "tombolo"
 
 // Command is a command of the program with its arguments, such as "init -upgrade". Only the command line knows by which
 // name it was called; it puts that name in front.
 type Command string
 
-// Advice is what to do about a problem. It is not a part of the detail because it can contain commands.
+// Advice explains how to solve a problem. It is not a part of the detail because it can contain commands.
 type Advice struct {
 	format string
 	args   []any
@@ -39,7 +39,7 @@ func (l List) Advise(format string, args ...any) List {
 	return l
 }
 
-// Text returns the detail with the advice behind it, for a program of the given name.
+// Text returns the detail followed by the advice, for a program of the given name.
 func (d *Diagnostic) Text(program string) string {
 	switch {
 	case d.Advice == nil:

@@ -46,13 +46,13 @@ type Diagnostic struct {
 	Severity Severity
 	Summary  string
 	Detail   string
-	// Advice is what to do about it, where that is a command; nil when Detail says all there is. Text has both.
+	// Advice explains how to solve the problem, where that is a command; nil when Detail is complete. Text has both.
 	Advice *Advice
 
-	// Address is the object that the problem belongs to, as the user would write it; empty when Subject alone tells.
+	// Address is the object that the problem belongs to, as the user would write it; empty when Subject is enough.
 	Address string
-	// Within is the instance, of a module or a resource, for which something was evaluated. It is not shown: of
-	// problems at one place that are not said to belong to an object, it tells which comes first.
+	// Within is the instance, of a module or a resource, for which something was evaluated. It is not shown: it orders
+	// problems at one place that have no Address.
 	Within string
 	// Subject is the smallest source range that is wrong; Context a larger one worth showing. Both may be nil.
 	Subject *hcl.Range
@@ -64,30 +64,30 @@ type Diagnostic struct {
 	// Expression and EvalContext let the view show the values of the operands. The view hides sensitive ones.
 	Expression  hcl.Expression
 	EvalContext *hcl.EvalContext
-	// Redact, when set, takes out of the shown values what is secret elsewhere: a provider may give back in a public
-	// attribute what came in as a secret.
+	// Redact, when set, removes from the shown values what is secret elsewhere: a provider may return a secret in a
+	// public attribute.
 	Redact func(string) string
-	// Clean means that whoever wrote the texts has taken out what is secret, knowing which words were somebody else's:
-	// no sentence of our own is to lose a word that happens to be a secret, too.
+	// Clean means that the author of the texts has removed the secrets from the foreign parts: our own sentences must
+	// not lose a word that happens to be a secret, too.
 	Clean bool
 
 	// Extra carries facts for callers that decide on them, such as hcl's function call details. Never printed as is.
 	Extra any
-	// Err is the Go error behind the problem, for errors.Is and errors.As; nil where there is none. It is never
+	// Err is the Go error behind the problem, for errors.Is and errors.As; nil if there is none. It is never
 	// printed, and may hold what the texts hide.
 	Err error
 }
 
 // Deprecation is an Extra of a warning that something uses a deprecated variable or output value of a module. Origin
 // names an output value. Remote reports whether the module comes from elsewhere: its source, or that of a module around
-// it, is no local directory.
+// it, is not a local directory.
 type Deprecation struct {
 	Origin string
 	Remote bool
 }
 
-// Cause is an Extra that tells why operands matter which are otherwise passed over when the values of an expression are
-// shown.
+// Cause is an Extra with the reason why operands matter that are otherwise left out when the values of an expression
+// are shown.
 type Cause uint8
 
 // The causes.
@@ -96,10 +96,10 @@ const (
 	CausedBySensitive                  // the problem is that something is sensitive
 )
 
-// DiagnosticCausedByUnknown is the question by which other programs' diagnostics are asked, too.
+// DiagnosticCausedByUnknown implements the interface that diagnostics of other programs have, too.
 func (c Cause) DiagnosticCausedByUnknown() bool { return c == CausedByUnknown }
 
-// DiagnosticCausedBySensitive is its twin.
+// DiagnosticCausedBySensitive is the same for sensitive values.
 func (c Cause) DiagnosticCausedBySensitive() bool { return c == CausedBySensitive }
 
 // Error makes a single diagnostic usable as an error.
@@ -178,7 +178,7 @@ func (l List) OnlyErrors() (out List) {
 	return out
 }
 
-// OnlyWarnings returns what is no error.
+// OnlyWarnings returns the members that are not errors.
 func (l List) OnlyWarnings() (out List) {
 	for _, d := range l {
 		if d.Severity != Error {
@@ -194,9 +194,9 @@ func (l List) Append(more ...*Diagnostic) List { return append(l, more...) }
 // Extend adds all members of another list.
 func (l List) Extend(more List) List { return append(l, more...) }
 
-// Errorf adds an error at a range (nil when there is none); the format makes the detail. What can be done about an
-// argument that is an error of the operating system stands behind it. The first argument that is an error is the Err of
-// the new member.
+// Errorf adds an error at a range (nil when there is none); the format is that of the detail. For an argument that is
+// an error of the operating system, advice follows the detail. The first argument that is an error is the Err of the
+// new member.
 func (l List) Errorf(subject *hcl.Range, summary, format string, args ...any) List {
 	text, err := detail(format, args)
 	return append(l, &Diagnostic{Severity: Error, Summary: summary, Detail: text, Subject: subject, Err: err})
@@ -222,8 +222,8 @@ func detail(format string, args []any) (text string, first error) {
 	return text, first
 }
 
-// AppendHCL adds what the hcl library found, with advice on what to do about it, and without the secrets that the
-// expression could refer to.
+// AppendHCL adds diagnostics of the hcl library, with advice and without the secrets that the expression could refer
+// to.
 func (l List) AppendHCL(in hcl.Diagnostics) List {
 	secrets := oneByOne()
 	for _, d := range in {
@@ -243,8 +243,8 @@ func (l List) AppendHCL(in hcl.Diagnostics) List {
 	return l
 }
 
-// AppendError adds an error: a Diagnostic or List as what it is, anything else under the given summary, with advice if
-// it is one of the operating system.
+// AppendError adds an error: a Diagnostic or List as it is, anything else under the given summary, with advice if it is
+// one of the operating system.
 func (l List) AppendError(summary string, err error) List {
 	switch e := err.(type) {
 	case nil:
@@ -255,15 +255,15 @@ func (l List) AppendError(summary string, err error) List {
 		return append(l, e.list...)
 	default:
 		text := err.Error()
-		if err == context.Canceled { // words of Go, not of whoever interrupted
-			text = "it was interrupted before it had ended"
+		if err == context.Canceled { // words of Go, not of the person who interrupted
+			text = "it was interrupted before its end"
 		}
 		return append(l, &Diagnostic{Severity: Error, Summary: summary, Err: err,
 			Detail: join(sentence(text), SystemAdvice(err))})
 	}
 }
 
-// FromError makes a list of one error.
+// FromError returns a list of one error.
 func FromError(summary string, err error) List { return List(nil).AppendError(summary, err) }
 
 // InAddress fills in the address of every member that has none, as new values.

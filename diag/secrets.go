@@ -13,9 +13,9 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/ctyfast"
 )
 
-// secrets are the texts of everything marked that an expression can refer to. They are taken out of what was found when
-// it was evaluated: expressions in JSON see the elements of a marked collection without their marks (see
-// internal/iteration for all others), and a message about one quotes it.
+// secrets are the texts of everything marked that an expression can refer to. They are removed from the problems of its
+// evaluation: expressions in JSON see the elements of a marked collection without their marks (see internal/iteration
+// for all others), and a message about one quotes it.
 //
 // A secret may be a word that every message has. So a text in quotes is hidden when it is a secret or has one of four
 // bytes and more in it, and elsewhere only secrets of eight bytes and more are.
@@ -28,7 +28,7 @@ const (
 
 const withheld = "(sensitive value)"
 
-// secretsOf gathers the secrets of a context and all around it.
+// secretsOf returns the secrets of a context and its parents.
 func secretsOf(ctx *hcl.EvalContext) secrets {
 	g := newGathering()
 	for ; ctx != nil; ctx = ctx.Parent() {
@@ -52,7 +52,7 @@ func (s secrets) beginning(text string) (n int) {
 	return n
 }
 
-// hide takes the secrets out of a message. Of secrets that overlap nothing is left.
+// hide removes the secrets from a message, overlapping ones as a whole.
 func (s secrets) hide(text string) string {
 	text = s.hideQuoted(text)
 	var b strings.Builder
@@ -71,8 +71,7 @@ func (s secrets) hide(text string) string {
 	return b.String()
 }
 
-// hideQuoted takes the secrets out of what stands in quotes. All else of a title is fixed words, which programs look
-// for.
+// hideQuoted removes the secrets from quoted text. The rest of a title is fixed words, which programs look for.
 func (s secrets) hideQuoted(text string) string {
 	var b strings.Builder
 	for text != "" {
@@ -96,7 +95,7 @@ func (s secrets) hideQuoted(text string) string {
 	return b.String()
 }
 
-// hideStatement takes the secrets out of what is said of an operand, where even a number of one digit is the value
+// hideStatement removes the secrets from a statement about an operand, where even a number of one digit is the value
 // itself.
 func (s secrets) hideStatement(text string) string {
 	if is, ok := strings.CutPrefix(text, "is "); ok && s.has(is) {
@@ -105,7 +104,7 @@ func (s secrets) hideStatement(text string) string {
 	return s.hide(text)
 }
 
-// tells reports whether what stands in quotes is a secret, or has one in it.
+// tells reports whether quoted text is a secret or contains one.
 func (s secrets) tells(quoted string) bool {
 	plain := quoted
 	if text, err := strconv.Unquote(`"` + quoted + `"`); err == nil {
@@ -117,7 +116,7 @@ func (s secrets) tells(quoted string) bool {
 	return s.stands(plain) || s.stands(quoted)
 }
 
-// stands reports whether a text has a secret in it that is long enough for quotes.
+// stands reports whether a text contains a secret that is long enough to be hidden in quotes.
 func (s secrets) stands(text string) bool {
 	for i := range len(text) {
 		if s.beginning(text[i:]) >= inQuotes {
@@ -142,7 +141,7 @@ func quotedLen(text string) int {
 	return -1
 }
 
-// hideSecrets takes out of a diagnostic what the context of its expression marks, and keeps it out of the values that
+// hideSecrets removes from a diagnostic what the context of its expression marks, and keeps it out of the values that
 // are shown with it.
 func hideSecrets(d *Diagnostic, of func(*hcl.EvalContext) secrets) {
 	if d.EvalContext == nil {
@@ -158,8 +157,8 @@ func hideSecrets(d *Diagnostic, of func(*hcl.EvalContext) secrets) {
 	}
 }
 
-// hideDerived takes out of a diagnostic whatever may have been made of a secret. Inside of a for expression in JSON
-// nobody knows what has been.
+// hideDerived removes from a diagnostic everything that may be derived from a secret. Inside of a for expression in
+// JSON nobody knows what has been.
 func hideDerived(d *Diagnostic) {
 	call, ok := hcl.DiagnosticExtra[hclsyntax.FunctionCallDiagExtra](&hcl.Diagnostic{Extra: d.Extra})
 	switch {
@@ -173,7 +172,7 @@ func hideDerived(d *Diagnostic) {
 	d.Redact = func(string) string { return "may be sensitive" }
 }
 
-// oneByOne remembers the secrets of the last context that was asked for: problems of one expression come together.
+// oneByOne remembers the secrets of the last context that was used: problems of one expression come together.
 func oneByOne() func(*hcl.EvalContext) secrets {
 	var last *hcl.EvalContext
 	var s secrets
@@ -185,12 +184,12 @@ func oneByOne() func(*hcl.EvalContext) secrets {
 	}
 }
 
-// duplicateSecret is said of a key that two items of a for expression have, instead of the key.
+// duplicateSecret is the message about a secret key that two items of a for expression share.
 const duplicateSecret = "Two different items produced the same key in this 'for' expression. The key is withheld " +
 	"because it could show a value that is sensitive or ephemeral. " +
 	"If duplicates are expected, use the ellipsis (...) after the value expression to enable grouping by key."
 
-// secretKey reports whether the key that two items of a for expression have is to be kept secret.
+// secretKey reports whether the key that two items of a for expression share is secret.
 func secretKey(d *Diagnostic) bool {
 	if d.EvalContext == nil || d.Expression == nil {
 		return false

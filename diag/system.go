@@ -10,8 +10,8 @@ import (
 	"syscall"
 )
 
-// SystemAdvice returns what to do about an error of the operating system, in full sentences; empty when there is
-// nothing to say beside the error. Limits are told as they are for this process.
+// SystemAdvice returns what to do about an error of the operating system, in full sentences; empty if there is no
+// advice beyond the error. It names the limits of this process.
 func SystemAdvice(err error) string {
 	switch {
 	case errors.Is(err, syscall.EMFILE):
@@ -19,8 +19,8 @@ func SystemAdvice(err error) string {
 			"\"ulimit -n 4096\" in the shell, or do less at the same time: plan and apply with -parallelism=1.",
 			limitOf("ulimit -n", openFiles))
 	case errors.Is(err, syscall.ENFILE):
-		return "All processes of this machine together have as many files open as they may. Close some, or raise " +
-			"that limit."
+		return "All processes of this machine together have as many files open as the system allows. Close some, or " +
+			"raise that limit."
 	case starting(err) && errors.Is(err, syscall.EAGAIN):
 		return fmt.Sprintf("This user, or this container, has as many processes as it may%s. Raise that limit, for "+
 			"example with \"ulimit -u 4096\" in the shell, end other processes, or do less at the same time: plan and "+
@@ -37,7 +37,7 @@ func SystemAdvice(err error) string {
 	return ""
 }
 
-// connecting reports whether an error is about a connection, which has no owner.
+// connecting reports whether an error is about a connection, which has no owner to check.
 func connecting(err error) bool {
 	var call *os.SyscallError
 	return errors.As(err, &call) &&

@@ -14,8 +14,8 @@ import (
 	search "github.com/tombolo-iac/tombolo/internal/texts"
 )
 
-// texts are what is secret in one value. Problems of many instances come with a scope each, which have most values in
-// common: what is found in a large one is found once, and shared by all.
+// texts are the secret strings in one value. Problems of many instances come with a scope each, and these scopes share
+// most values: what is found in a large one is found once, and shared by all.
 type texts struct {
 	any bool // something is marked, which may have no text
 
@@ -65,7 +65,7 @@ func (g *gathering) elements(v cty.Value, within bool) {
 	}
 }
 
-// remembered is what was found in large values, by remembering.
+// remembered holds the secret strings of large values, by the key that remembering returns.
 var remembered sync.Map
 
 type remembering struct {

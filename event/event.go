@@ -1,6 +1,5 @@
 // Package event defines the events of a run. They are the only channel from the engine to its output: the engine sends
-// events to a Sink, which may be a function. The command line makes its display and its JSON lines of them, and writes
-// nothing else about a run.
+// events to a Sink, which may be a function. The command line's display and JSON lines are made of them alone.
 //
 //	sink := event.Func(func(e event.Event) {
 //		switch e := e.(type) {
@@ -32,7 +31,7 @@ type discard struct{}
 
 func (discard) Send(Event) {}
 
-// Func makes a Sink of a function.
+// Func is a function that serves as a Sink.
 type Func func(Event)
 
 // Send calls the function.
@@ -96,13 +95,13 @@ type ImportDone struct {
 // ActionStart begins the invocation of an action.
 type ActionStart struct{ Invocation *plan.Invocation }
 
-// ActionProgress is what the provider says of an action meanwhile.
+// ActionProgress is a message of the provider about a running action.
 type ActionProgress struct {
 	Invocation *plan.Invocation
 	Message    string
 }
 
-// ActionDone ends ActionStart; Error is what went wrong, or empty.
+// ActionDone ends ActionStart; Error is the message of a failure, or empty.
 type ActionDone struct {
 	Invocation *plan.Invocation
 	Error      string
@@ -120,7 +119,7 @@ type ListFound struct {
 // ListDone ends ListStart, unless the search failed.
 type ListDone struct{ List *plan.List }
 
-// EphemeralOp is what happens to an ephemeral object, which is no action of a plan.
+// EphemeralOp is an operation on an ephemeral object, which is not an action of a plan.
 type EphemeralOp string
 
 // The operations of ephemeral objects.
@@ -171,11 +170,11 @@ type ProgramOutput struct {
 	Object addr.Object
 	Label  string
 	Line   string
-	// Fleeting lines are of interest while the program runs, and no part of the log.
+	// Fleeting lines matter only while the program runs, and are not part of the log.
 	Fleeting bool
 }
 
-// Progress is what a provider says of a running operation.
+// Progress is a message of a provider about a running operation.
 type Progress struct {
 	Object   addr.Object
 	Message  string
@@ -185,7 +184,7 @@ type Progress struct {
 // Total is how many operations a run has in all, once that is known.
 type Total struct{ Operations int }
 
-// LockWaiting means that another holds the state's lock and that we wait.
+// LockWaiting means that the run waits for a lock that another one holds.
 type LockWaiting struct{ Info *state.LockInfo }
 
 // Stopping means that an interrupt was taken: InFlight operations are awaited, or with Now abandoned and journaled.

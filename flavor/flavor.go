@@ -1,10 +1,10 @@
-// Package flavor says whose projects are worked on: those of Terraform, or those of OpenTofu. All that follows from it
-// is here, as values, so that nobody else asks which one it is:
+// Package flavor defines the program that a project is for: Terraform or OpenTofu. All differences between the two are
+// here, as values, so that no other code asks which one it is:
 //
 //	source, err := addr.ParseProviderIn("hashicorp/random", f.RegistryHost())
 //
-// A flavor is decided once for each run, by package engine. It changes no rule of the language: what either tool
-// understands is understood under both.
+// A flavor is decided once for each run, by package engine. It changes no rule of the language: whatever either tool
+// accepts is accepted under both.
 package flavor
 
 import (
@@ -12,8 +12,8 @@ import (
 	"strings"
 )
 
-// Flavor is the tool that a project belongs to. The zero value leaves the decision to others, and counts as Terraform
-// where there is nobody to make it.
+// Flavor is the tool that a project belongs to. The zero value means undecided, and counts as Terraform where nothing
+// else decides.
 type Flavor uint8
 
 // The flavors.
@@ -23,23 +23,23 @@ const (
 	OpenTofu
 )
 
-// Variable is the variable of the environment that says the flavor.
+// Variable is the variable of the environment that sets the flavor.
 const Variable = "TOMBOLO_FLAVOR"
 
-// OpenTofuVersion is the version of OpenTofu that counts for OpenTofu's projects: required_version is judged by it, and
-// programs are told it.
+// OpenTofuVersion is the version of OpenTofu that counts for OpenTofu's projects: required_version is compared with it,
+// and programs receive it.
 const OpenTofuVersion = "1.12.6"
 
 // Own is the extension, in place of "tf", of files that Tombolo alone reads, in projects of either tool.
 const Own = "tombolo"
 
-// traits are what differs.
+// traits holds the differences between flavors.
 type traits struct {
 	name, title, command string
 	host                 string   // the registry of sources without a host
 	version              string   // "" for the one that the engine implements
 	before               []string // extensions, in place of "tf", whose files come before their twins; first ones first
-	mismatch             string   // the headline of a version that required_version does not allow
+	mismatch             string   // the title of a problem about a version that required_version does not allow
 	lenient              bool     // required_version counts in files of the tool's own alone
 	editions             bool     // terraform blocks choose an edition of the language, and experiments
 	outdated             bool     // `version -json` tells whether there is a newer version
@@ -96,7 +96,7 @@ func OfRegistry(host string) Flavor {
 // Names are all that Parse reads, for messages.
 const Names = `"terraform" or "opentofu"`
 
-// String returns the name that Parse reads.
+// String returns the name, as Parse reads it.
 func (f Flavor) String() string { return f.traits().name }
 
 // Title returns the name of the tool in sentences.
@@ -108,7 +108,7 @@ func (f Flavor) Command() string { return f.traits().command }
 // RegistryHost returns the host of sources of providers and modules that name none.
 func (f Flavor) RegistryHost() string { return f.traits().host }
 
-// Version returns the version that the tool's own rules are about; implemented is that of Terraform.
+// Version returns the version for the tool's own rules; implemented is that of Terraform.
 func (f Flavor) Version(implemented string) string {
 	if v := f.traits().version; v != "" {
 		return v
@@ -120,15 +120,15 @@ func (f Flavor) Version(implemented string) string {
 // where it has none.
 func (f Flavor) Folder() string { return f.traits().folder }
 
-// Requires reports whether the tool judges the argument required_version of a file: OpenTofu does so in its own files
-// alone, because others are written for Terraform, too.
+// Requires reports whether the tool obeys the argument required_version of a file: OpenTofu does so only in its own
+// files, because others are for Terraform, too.
 func (f Flavor) Requires(file string) bool {
 	return !f.traits().lenient || slices.ContainsFunc(f.traits().before, func(ext string) bool {
 		return strings.HasSuffix(file, "."+ext) || strings.HasSuffix(file, "."+ext+".json")
 	})
 }
 
-// VersionProblem is the headline of a version that a module does not allow.
+// VersionProblem returns the title of a problem about a version that a module does not allow.
 func (f Flavor) VersionProblem() string { return f.traits().mismatch }
 
 // HasEditions reports whether the arguments language and experiments of terraform blocks mean anything.
@@ -138,7 +138,7 @@ func (f Flavor) HasEditions() bool { return f.traits().editions }
 // and local value that is known before anything runs, and not to const variables in modules alone.
 func (f Flavor) EarlyVariables() bool { return f.traits().early }
 
-// ChecksForNewer reports whether the tool tells in `version -json` that there is a newer version.
+// ChecksForNewer reports whether `version -json` of the tool reports a newer version.
 func (f Flavor) ChecksForNewer() bool { return f.traits().outdated }
 
 // Twins returns the names of files that replace a file in a folder, such as "main.tombolo" and "main.tofu" for

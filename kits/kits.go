@@ -1,6 +1,6 @@
 // Package kits holds the files that make writing a program provider in a language shorter: one for each, without
-// dependencies. Programs get a copy of it beside them (`tombolo provider new` puts one there). Nobody needs them: the
-// protocol is made for languages that have no kit.
+// dependencies. Programs get a copy of it beside them (`tombolo provider new` puts one there). They are optional: the
+// protocol is made for languages without a kit.
 package kits
 
 import _ "embed"

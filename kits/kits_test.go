@@ -42,7 +42,7 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// folder makes the folder of a provider that uses the kit.
+// folder creates the folder of a provider that uses the kit.
 func (l language) folder(t *testing.T, mode string) (dir string) {
 	t.Helper()
 	if exec.Command(l.tool, "--version").Run() != nil {

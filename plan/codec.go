@@ -16,8 +16,8 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// The JSON form of a plan. Values are msgpack, which keeps unknown values with what is known of them; object types
-// stand once in a table; addresses are text.
+// The JSON form of a plan. Values are msgpack, which keeps unknown values with their refinements; object types are in a
+// table; addresses are text.
 type jsonPlan struct {
 	Mode            Mode                           `json:"mode"`
 	Created         time.Time                      `json:"created"`
@@ -288,8 +288,7 @@ func (d *decoder) value(b []byte, ty cty.Type) cty.Value {
 	return v
 }
 
-// unmarshal reads a value. The library panics where what is said of an unknown value contradicts itself, which only a
-// forged file does.
+// unmarshal reads a value. The library panics on contradictory refinements, which only a forged file has.
 func unmarshal(b []byte, ty cty.Type) (v cty.Value, err error) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -368,7 +367,7 @@ func decodePlan(b []byte) (*Plan, error) {
 		FunctionResults: j.FunctionResults, Variables: map[string]Variable{},
 		Expansions: map[addr.ModuleInstance]map[string][]addr.Key{},
 	}
-	for _, name := range slices.Sorted(maps.Keys(j.Variables)) { // the first that is wrong is the one that is told of
+	for _, name := range slices.Sorted(maps.Keys(j.Variables)) { // the first invalid one is reported
 		v := j.Variables[name]
 		p.Variables[name] = Variable{Value: d.dynamic(v.Value), Sensitive: v.Sensitive, Ephemeral: v.Ephemeral,
 			Given: v.Given}

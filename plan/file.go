@@ -27,8 +27,8 @@ const (
 	memberConfig    = "config.json"    // source files by name
 )
 
-// maxContent bounds what all members have together after decompression, which is what reading a plan costs in memory at
-// least. Hundreds of thousands of objects stay below it; what is compressed could be a thousand times the file.
+// maxContent limits the total size of all members after decompression, which reading a plan needs in memory at least.
+// Hundreds of thousands of objects fit; the compressed file can be a thousand times smaller.
 const maxContent = 1 << 30
 
 func tooLarge() *FileError {
@@ -37,7 +37,7 @@ func tooLarge() *FileError {
 			"Plan fewer objects at once (-target), or divide the configuration.", maxContent>>20)}
 }
 
-// header stands in every plan file of any version.
+// header is in every plan file of any version.
 type header struct {
 	FormatVersion   int               `json:"format_version"`
 	LanguageVersion string            `json:"language_version"`
@@ -46,7 +46,7 @@ type header struct {
 
 // FileError is the error of a file that cannot be read as a plan.
 type FileError struct {
-	// Summary is a few words; Detail says what was found and what to do.
+	// Summary is a few words; Detail describes the problem and what to do.
 	Summary, Detail string
 	Err             error
 }
@@ -120,7 +120,7 @@ func damaged(err error) *FileError {
 		Detail: fmt.Sprintf("The file is a plan, but it is not whole: %s. Make a new plan.", err)}
 }
 
-// asDamage is damaged, unless the error says already what is wrong with the file.
+// asDamage is damaged, unless the error already describes the problem of the file.
 func asDamage(err error) *FileError {
 	if known := (*FileError)(nil); errors.As(err, &known) {
 		return known
@@ -129,7 +129,7 @@ func asDamage(err error) *FileError {
 }
 
 // Decode reads what Write wrote. A file that is damaged, of another version, or of another program is a *FileError that
-// says what it is and what to do.
+// describes the problem and what to do.
 func Decode(r io.ReaderAt, size int64) (*Plan, error) {
 	z, err := zip.NewReader(r, size)
 	if err != nil {
@@ -176,7 +176,7 @@ func Decode(r io.ReaderAt, size int64) (*Plan, error) {
 	return p, nil
 }
 
-// noArchive returns what a file is that cannot be opened as an archive.
+// noArchive describes a file that cannot be opened as an archive.
 func noArchive(r io.ReaderAt, size int64, err error) *FileError {
 	start := make([]byte, 64)
 	n, _ := r.ReadAt(start, 0)
@@ -196,7 +196,7 @@ func noArchive(r io.ReaderAt, size int64, err error) *FileError {
 
 // reader reads members.
 type reader struct {
-	left int64 // of what they may have together
+	left int64 // of their total size
 	file int64 // the size of the archive
 }
 
@@ -233,7 +233,7 @@ func (r *reader) header(members map[string]*zip.File) (*header, error) {
 	return &h, nil
 }
 
-// member returns what a member has, which is no more than it says.
+// member returns the content of a member, which is not larger than its declared size.
 func (r *reader) member(f *zip.File) ([]byte, error) {
 	if f == nil {
 		return nil, errors.New("it is missing")

@@ -183,7 +183,7 @@ func TestThePlanFileCanBeListed(t *testing.T) {
 	}
 }
 
-// archive makes a zip of members.
+// archive returns a zip of members.
 func archive(members ...string) []byte {
 	var b bytes.Buffer
 	z := zip.NewWriter(&b)
@@ -254,7 +254,7 @@ func TestNoFlippedBitPasses(t *testing.T) {
 	}
 }
 
-// sealed makes a plan file of members with right checksums: what only somebody who means it can make.
+// sealed returns a plan file of members with correct checksums, as a deliberate forger would.
 func sealed(members map[string][]byte) []byte {
 	sums := map[string]string{}
 	var list []string

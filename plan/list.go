@@ -6,7 +6,7 @@ import (
 	"github.com/tombolo-iac/tombolo/addr"
 )
 
-// List is what an instance of a list block found, or is about to look for.
+// List is the query of an instance of a list block, and its results.
 type List struct {
 	Addr addr.AbsResourceInstance
 	// Config is the configuration of the search; its value is null without a config block.
@@ -21,7 +21,7 @@ type Listed struct {
 	DisplayName     string
 	Identity        cty.Value
 	IdentityVersion int64
-	// Object is the whole object; its value is cty.NilVal where nobody asked for it.
+	// Object is the whole object; its value is cty.NilVal if it was not requested.
 	Object Value
 	// Generated are a resource block for the object and an import block that takes it over; empty unless they were
 	// asked for.

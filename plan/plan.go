@@ -20,7 +20,7 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// Mode is what a plan is for.
+// Mode is the purpose of a plan.
 type Mode uint8
 
 // The modes.
@@ -30,7 +30,7 @@ const (
 	RefreshOnly
 )
 
-// Action is what happens to one object.
+// Action is the kind of change of one object.
 type Action uint8
 
 // The actions. Both kinds of replacement are one action, because they are decided and shown as one.
@@ -54,7 +54,7 @@ func (a Action) String() string {
 		"forget", "forget-then-create"}[a]
 }
 
-// IsReplace reports whether the action puts a new object in the place of an old one.
+// IsReplace reports whether the action replaces an object by a new one.
 func (a Action) IsReplace() bool { return a == DeleteThenCreate || a.Deposes() }
 
 // Destroys reports whether the action destroys an object.
@@ -85,8 +85,8 @@ const (
 	ReadBecauseCheckNested       Reason = "read_because_check_nested"
 )
 
-// Change is what happens to one object. Before is null for a create, After null for a delete; After may hold unknown
-// values.
+// Change is the planned change of one object. Before is null for a create, After null for a delete; After may hold
+// unknown values.
 type Change struct {
 	Object   addr.Object
 	PrevAddr addr.AbsResourceInstance // where the object was before a move; the same as Object.Instance otherwise
@@ -143,7 +143,7 @@ func (i *Importing) Argument() string {
 	return "id"
 }
 
-// Found takes the identity that the provider knows an object by which was looked for by its identity: it may say more.
+// Found sets the provider's identity of an object that was found by its identity: it may have more attributes.
 func (i *Importing) Found(identity cty.Value) {
 	if i.ByIdentity() && identity != cty.NilVal && !identity.IsNull() {
 		i.Identity = identity
@@ -161,7 +161,7 @@ func (i *Importing) Shown() string {
 	return i.ID
 }
 
-// OutputChange is what happens to a root output value.
+// OutputChange is the planned change of a root output value.
 type OutputChange struct {
 	Name            string
 	Action          Action
@@ -170,12 +170,12 @@ type OutputChange struct {
 	BeforeSensitive bool
 }
 
-// StepKind is what a step of the action graph does.
+// StepKind is the kind of a step of the action graph.
 type StepKind uint8
 
 // The kinds of steps. A Write creates, updates or reads the instances of a block; a Destroy deletes objects that are no
 // longer wanted or have to go before their replacement; a Dispose deletes deposed objects, those of this run included.
-// A Join does nothing: it stands between many steps and many others, so that their edges are a sum and not a product.
+// A Join does nothing: it connects many steps with many others, so that their edges are a sum and not a product.
 const (
 	Write StepKind = iota + 1
 	DestroyStep
@@ -205,7 +205,7 @@ type Variable struct {
 }
 
 // CheckEphemeral refuses to apply the plan with other ephemeral variables than it was made with: their values are not
-// kept, so each has to be given again, and no other. ranges, which may be nil, says where a value was written.
+// stored, so each must be set again, and no other. ranges, which may be nil, holds the places of values.
 func (p *Plan) CheckEphemeral(values map[string]cty.Value, ranges map[string]hcl.Range) diag.List {
 	var diags diag.List
 	for _, name := range slices.Sorted(maps.Keys(p.Variables)) {
@@ -230,7 +230,7 @@ func (p *Plan) CheckEphemeral(values map[string]cty.Value, ranges map[string]hcl
 	return diags
 }
 
-// Plan is what planning found.
+// Plan is the result of planning.
 type Plan struct {
 	Mode      Mode
 	Created   time.Time
@@ -241,9 +241,8 @@ type Plan struct {
 	// as in config ranges.
 	Config map[string][]byte
 
-	// Base is the state that the plan stands on, as it was stored; nil when there was none. Refreshed are the edits
-	// that looking at the world caused: refreshed objects, data sources, moves. Base with Refreshed folded in is the
-	// prior state.
+	// Base is the stored state that the plan was made from; nil if there was none. Refreshed holds the edits of the
+	// refresh: refreshed objects, data sources, moves. Base with Refreshed folded in is the prior state.
 	Base      *state.State
 	Refreshed []state.Edit
 
@@ -261,11 +260,11 @@ type Plan struct {
 	Checks     []state.CheckResult
 
 	Targets      []addr.Target
-	Except       []addr.Target // what -exclude leaves out, with all that depends on it; never beside Targets
+	Except       []addr.Target // exclusions of -exclude, with all dependents; never together with Targets
 	ForceReplace []addr.AbsResourceInstance
 	Relevant     []RelevantAttribute
-	// Unsettled names creations that a run was interrupted in, while nobody knows what came of them. The plan leaves
-	// them alone, with everything that depends on them; LeftOut lists what that came to.
+	// Unsettled lists interrupted creations with an unknown result. The plan leaves them alone, with everything that
+	// depends on them; LeftOut lists all of these.
 	Unsettled []addr.Target
 	LeftOut   []LeftOut
 	// Interrupted lists the tokens of the operations that were in flight when the plan was made. It takes no account of
@@ -295,8 +294,8 @@ type LeftOut struct {
 // LeftOutReason is why a plan leaves something out.
 type LeftOutReason string
 
-// The reasons. What is unsettled is left alone itself, a dependent depends on that, and what is needed is kept because
-// what is left alone depends on it.
+// The reasons. An unsettled object is left alone itself, a dependent depends on one, and a needed object is kept
+// because an object that is left alone depends on it.
 const (
 	LeftOutUnsettled LeftOutReason = "excluded"
 	LeftOutDependent LeftOutReason = "depends_on"
@@ -355,8 +354,8 @@ func (p *Plan) Applyable() bool {
 	return p.Mode == RefreshOnly && slices.ContainsFunc(p.Refreshed, p.changesObject)
 }
 
-// changesObject reports whether an edit changes what the state says of a managed object. A new address alone is none,
-// nor is the present version of the schema, as in Terraform.
+// changesObject reports whether an edit changes a managed object in the state. A new address alone does not count, nor
+// does the current version of the schema, as in Terraform.
 func (p *Plan) changesObject(e state.Edit) bool {
 	switch {
 	case e.Put != nil:

@@ -52,8 +52,8 @@ func (v Value) Decode(into any) error {
 	return nil
 }
 
-// String returns the value on one line, for logs: "(sensitive value)" and "(known after apply)" stand for what is not
-// to be shown and what is not known yet.
+// String returns the value on one line, for logs: "(sensitive value)" and "(known after apply)" replace sensitive and
+// unknown values.
 func (v Value) String() string {
 	var b strings.Builder
 	printValue(&b, v.Value, nil, cty.NewPathSet(v.Sensitive...))

@@ -13,8 +13,8 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/ctyfast"
 )
 
-// Base answers every call except Schema: what needs no work succeeds, what the provider does not have fails with a
-// diagnostic. Implementations embed it and override what they have.
+// Base implements every call except Schema: calls that need no work succeed, calls that the provider does not support
+// fail with a diagnostic. Implementations embed it and override the calls that they support.
 type Base struct{}
 
 func missing(what, typ string) diag.List {
@@ -141,8 +141,7 @@ func DecodeStored(rt *ResourceType, req UpgradeStateRequest) UpgradeStateRespons
 	}
 	v, err := decodeJSON(req.Stored.JSON, ty)
 	if err != nil {
-		// A schema may have lost or gained attributes since: what it does not know any more is left out, what was not
-		// there is null.
+		// A schema may have lost or gained attributes since: removed attributes are left out, new ones are null.
 		v, err = decodeJSON(fitted(req.Stored.JSON, ty), ty)
 	}
 	if err != nil {
@@ -163,7 +162,7 @@ func decodeJSON(data []byte, ty cty.Type) (cty.Value, error) {
 }
 
 // fitted drops the members of a stored object that its type does not have, and adds those that it lacks, at any depth.
-// What is of another kind is left to whoever reads it next.
+// Members of another kind are left to the decoder.
 func fitted(stored []byte, ty cty.Type) []byte {
 	dec := json.NewDecoder(bytes.NewReader(stored))
 	dec.UseNumber()

@@ -6,9 +6,8 @@ import (
 	"github.com/zclconf/go-cty/cty"
 )
 
-// maxNumberBits bounds the exponent of numbers that come from outside: that of 1e9999 still fits. The digits of
-// 1e-99999, which are needed wherever it is shown or stored, take a second to write down, and those of 1e99999999
-// minutes.
+// maxNumberBits limits the exponent of numbers from outside: 1e9999 still fits. The digits of 1e-99999, which are
+// needed to show or store it, take a second to write, and those of 1e99999999 minutes.
 const maxNumberBits = 40_000
 
 var (
@@ -17,9 +16,8 @@ var (
 	errInfinite = errors.New("a number is infinite, and no state or plan can hold that")
 )
 
-// CheckNumbers refuses data in which there are numbers that nobody can write down. It goes before the decoder, since a
-// set looks at the digits of its elements; data of the usual kind, in whatever encoding, is only looked through for
-// exponents and what may be infinite.
+// CheckNumbers refuses data with numbers that take too long to write. Call it before the decoder, since a set reads the
+// digits of its elements; usual data, in any encoding, is only searched for exponents and possible infinities.
 func CheckNumbers(data []byte, ty cty.Type, decode func([]byte, cty.Type) (cty.Value, error)) error {
 	if !hasLongExponent(data) && !hasInfinity(data) {
 		return nil
@@ -101,8 +99,8 @@ func hasLongExponent(text []byte) bool {
 	return false
 }
 
-// hasInfinity finds what may be an infinite number: a text that is short for one, by the quote or the sign before it or
-// by the length that msgpack puts there, or the bytes of a float.
+// hasInfinity finds a possible infinite number: a text that is short for one, by the quote or the sign before it or by
+// the length that msgpack puts there, or the bytes of a float.
 func hasInfinity(data []byte) bool {
 	for i, c := range data {
 		rest := data[i+1:]

@@ -42,24 +42,25 @@ type Provider interface {
 	// it may hold unknown values.
 	ValidateResource(ctx context.Context, req ValidateResourceRequest) diag.List
 
-	// Configure hands over the provider block. It is called at most once, before any call below.
+	// Configure passes the provider block. It is called at most once, before any call below.
 	Configure(ctx context.Context, req ConfigureRequest) ConfigureResponse
 
-	// UpgradeState brings a stored object to the current schema version. It is called for every stored object, even at
-	// the same version.
+	// UpgradeState upgrades a stored object to the current schema version. It is called for every stored object, even
+	// at the same version.
 	UpgradeState(ctx context.Context, req UpgradeStateRequest) UpgradeStateResponse
 	// UpgradeIdentity does the same for a stored identity.
 	UpgradeIdentity(ctx context.Context, req UpgradeIdentityRequest) UpgradeIdentityResponse
-	// MoveState turns a stored object of another resource type, possibly of another provider, into one of ours.
+	// MoveState converts a stored object of another resource type, possibly of another provider, to one of this
+	// provider.
 	MoveState(ctx context.Context, req MoveStateRequest) MoveStateResponse
 	// Import finds existing objects by id or identity. The engine reads each of them afterwards.
 	Import(ctx context.Context, req ImportRequest) ImportResponse
 
-	// Read asks what an object looks like now; a null object means that it is gone.
+	// Read returns the current object; a null object means that it is gone.
 	Read(ctx context.Context, req ReadRequest) ReadResponse
 	// Plan predicts the result of applying a configuration. It has no side effects.
 	Plan(ctx context.Context, req PlanRequest) PlanResponse
-	// Apply makes it so. On failure it returns what exists now beside the errors.
+	// Apply performs a planned change. On failure it returns the object that exists now, and the errors.
 	Apply(ctx context.Context, req ApplyRequest) ApplyResponse
 
 	// GenerateConfig writes the configuration of an object that exists. It is asked only of providers with the
@@ -71,7 +72,7 @@ type Provider interface {
 
 	// PlanAction checks whether an action could be invoked. It has no side effects.
 	PlanAction(ctx context.Context, req PlanActionRequest) PlanActionResponse
-	// InvokeAction performs an action. What it changes, nobody remembers: an action has no state.
+	// InvokeAction performs an action. Its effect is not recorded: an action has no state.
 	InvokeAction(ctx context.Context, req InvokeActionRequest) InvokeActionResponse
 
 	// ReadData reads a data source.
@@ -115,7 +116,7 @@ const (
 	DeferredUnknownReason      DeferredReason = 255
 )
 
-// ValidateConfigRequest asks for a check of the provider block.
+// ValidateConfigRequest holds the provider block to check.
 type ValidateConfigRequest struct{ Config cty.Value }
 
 // ValidateConfigResponse holds the prepared block, equal to the request's unless the provider fills in defaults.
@@ -136,18 +137,18 @@ const (
 	Action
 )
 
-// ValidateResourceRequest asks for a check of a resource's configuration.
+// ValidateResourceRequest holds the configuration of a resource to check.
 type ValidateResourceRequest struct {
 	Object addr.Object
 	Kind   ResourceKind
 	Type   string
 	Config cty.Value
 	Client ClientCapabilities
-	// IncludeObject (a bool) and Limit (a number) are what a list block says; cty.NilVal for other blocks.
+	// IncludeObject (a bool) and Limit (a number) are those of a list block; cty.NilVal for other blocks.
 	IncludeObject, Limit cty.Value
 }
 
-// ConfigureRequest hands over the provider's configuration.
+// ConfigureRequest holds the provider's configuration.
 type ConfigureRequest struct {
 	// TerraformVersion is the language version that the engine speaks.
 	TerraformVersion string
@@ -164,7 +165,7 @@ type StoredObject struct {
 	Flat map[string]string
 }
 
-// UpgradeStateRequest hands over a stored object.
+// UpgradeStateRequest holds a stored object.
 type UpgradeStateRequest struct {
 	Type    string
 	Version int64
@@ -179,7 +180,7 @@ type UpgradeStateResponse struct {
 	AsStored bool
 }
 
-// UpgradeIdentityRequest hands over a stored identity.
+// UpgradeIdentityRequest holds a stored identity.
 type UpgradeIdentityRequest struct {
 	Type    string
 	Version int64
@@ -192,7 +193,7 @@ type UpgradeIdentityResponse struct {
 	Diagnostics diag.List
 }
 
-// MoveStateRequest hands over a stored object of another type.
+// MoveStateRequest holds a stored object of another type.
 type MoveStateRequest struct {
 	Object                addr.Object
 	SourceProvider        string
@@ -230,21 +231,21 @@ type ImportedObject struct {
 	Identity cty.Value
 }
 
-// ImportResponse lists what an import found.
+// ImportResponse lists the objects that an import found.
 type ImportResponse struct {
 	Imported    []ImportedObject
 	Deferred    DeferredReason
 	Diagnostics diag.List
 }
 
-// ReadRequest hands over what is known of an object.
+// ReadRequest holds the known values of an object.
 type ReadRequest struct {
 	Object   addr.Object
 	Type     string
 	Prior    cty.Value
 	Private  []byte
-	Meta     cty.Value // what the provider_meta block of the module says; cty.NilVal or null when there is none
-	Identity cty.Value // cty.NilVal or null when there is none
+	Meta     cty.Value // the provider_meta block of the module; cty.NilVal or null if there is none
+	Identity cty.Value // cty.NilVal or null if there is none
 	Client   ClientCapabilities
 }
 
@@ -257,8 +258,8 @@ type ReadResponse struct {
 	Diagnostics diag.List
 }
 
-// PlanRequest asks for the planned value of an object. Prior is null for a create, Proposed is null for a delete (asked
-// only of providers with the PlanDestroy capability).
+// PlanRequest holds the object to plan. Prior is null for a create, Proposed is null for a delete (sent only to
+// providers with the PlanDestroy capability).
 type PlanRequest struct {
 	Object       addr.Object
 	Type         string
@@ -301,17 +302,17 @@ type ApplyRequest struct {
 	// Intent is the engine's token of this operation, unique in a run. A provider whose answer can outlive the engine
 	// (a program whose output is spooled) files it under this token; others ignore it.
 	Intent string
-	// Record holds what the engine wants back together with an answer that outlived it; only such a provider asks. It
-	// may be nil.
+	// Record holds data that the engine needs back together with an answer that outlived it; only such a provider calls
+	// it. It may be nil.
 	Record func() []byte
-	// Partial may be called, any number of times, with what is already known of the object (its id, say) while the call
-	// goes on. The engine records it durably before Partial returns. It may be nil.
+	// Partial may be called, any number of times, with the known part of the object (its ID, say) during the call. The
+	// engine records it durably before Partial returns. It may be nil.
 	Partial func(state cty.Value, private []byte)
 }
 
-// ApplyResponse holds what exists after the call: null when nothing does. With errors, State says how far it got;
-// cty.NilVal says that this is not known (the answer was lost): the engine keeps a creation on its list of open
-// operations then. It does the same when State is unknown as a whole, or null although there is no error.
+// ApplyResponse holds the object that exists after the call: null when none does. With errors, State is the object as
+// far as it got; cty.NilVal means that this is not known (the answer was lost): the engine keeps a creation on its list
+// of open operations then. It does the same when State is unknown as a whole, or null although there is no error.
 type ApplyResponse struct {
 	State            cty.Value
 	Private          []byte
@@ -320,7 +321,7 @@ type ApplyResponse struct {
 	Diagnostics      diag.List
 }
 
-// ReadDataRequest asks for a data source.
+// ReadDataRequest holds the data source to read.
 type ReadDataRequest struct {
 	Object addr.Object
 	Type   string
@@ -336,14 +337,14 @@ type ReadDataResponse struct {
 	Diagnostics diag.List
 }
 
-// OpenEphemeralRequest asks for an ephemeral object.
+// OpenEphemeralRequest holds the ephemeral object to open.
 type OpenEphemeralRequest struct {
 	Type   string
 	Config cty.Value
 	Client ClientCapabilities
 }
 
-// OpenEphemeralResponse holds the object. A non-zero RenewAt asks for a renewal at that time.
+// OpenEphemeralResponse holds the object. A non-zero RenewAt requests a renewal at that time.
 type OpenEphemeralResponse struct {
 	Result      cty.Value
 	Private     []byte
@@ -393,8 +394,7 @@ type FunctionParam struct {
 	DescriptionKind DescriptionKind
 }
 
-// Spec turns the description into one that the evaluator can call; call is usually Provider.CallFunction bound to a
-// name.
+// Spec returns the function in the form of package function; call is usually Provider.CallFunction bound to a name.
 func (f *Function) Spec(call func(args []cty.Value) (cty.Value, error)) function.Function {
 	param := func(p FunctionParam) function.Parameter {
 		return function.Parameter{
@@ -438,13 +438,13 @@ func (f *Function) param(i int) *FunctionParam {
 // functions.
 type Factory func(ctx context.Context) (Provider, error)
 
-// ListRequest asks for the objects of a managed resource type.
+// ListRequest is a query for objects of a managed resource type.
 type ListRequest struct {
 	Type string
-	// Config is what to look for, an object of the schema in Schema.Lists. Providers that list types without a schema
-	// take an object whose attributes they choose; null and cty.NilVal mean everything then.
+	// Config describes the objects to find, as an object of the schema in Schema.Lists. Providers that list types
+	// without a schema take an object whose attributes they choose; null and cty.NilVal mean everything then.
 	Config cty.Value
-	// IncludeObject asks for whole objects beside their identities.
+	// IncludeObject requests whole objects in addition to their identities.
 	IncludeObject bool
 	// Limit is how many objects are wanted at most; at least 1.
 	Limit int
@@ -458,14 +458,14 @@ type ListResponse struct {
 
 // Listed is one object that exists.
 type Listed struct {
-	Identity cty.Value // what an import needs to know
+	Identity cty.Value // the ID for an import
 	// DisplayName is for people; it may be empty.
 	DisplayName string
 	// Object is the object of the managed resource type, if it was asked for; else cty.NilVal.
 	Object cty.Value
 }
 
-// GenerateConfigRequest hands over an object as it is.
+// GenerateConfigRequest holds an object.
 type GenerateConfigRequest struct {
 	Type  string
 	State cty.Value
@@ -477,7 +477,7 @@ type GenerateConfigResponse struct {
 	Diagnostics diag.List
 }
 
-// PlanActionRequest asks whether an action can be invoked with a configuration, which may hold unknown values.
+// PlanActionRequest holds the configuration of an action to check, which may have unknown values.
 type PlanActionRequest struct {
 	Type   string
 	Config cty.Value
@@ -499,7 +499,7 @@ type InvokeActionRequest struct {
 	Progress func(message string)
 }
 
-// InvokeActionResponse is the outcome of an action.
+// InvokeActionResponse is the result of an action.
 type InvokeActionResponse struct {
 	// Lost means that the provider may have begun and its answer is not known.
 	Lost        bool

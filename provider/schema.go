@@ -30,7 +30,7 @@ type Schema struct {
 	GenerateConfig bool
 }
 
-// Type looks up a resource type of a family; nil when there is none.
+// Type returns a resource type of a family; nil when there is none.
 func (s *Schema) Type(kind ResourceKind, name string) *ResourceType {
 	switch kind {
 	case ManagedResource:
@@ -107,7 +107,7 @@ type Block struct {
 	Description     string
 	DescriptionKind DescriptionKind
 	Deprecated      bool
-	// DeprecationMessage is what to use instead; Deprecated is set as well.
+	// DeprecationMessage names the replacement; Deprecated is set as well.
 	DeprecationMessage string
 	// Computed is for nested blocks: the provider may fill them in where the configuration has none.
 	Computed bool
@@ -131,11 +131,11 @@ type Attribute struct {
 	Description     string
 	DescriptionKind DescriptionKind
 	Deprecated      bool
-	// DeprecationMessage is what to use instead; Deprecated is set as well.
+	// DeprecationMessage names the replacement; Deprecated is set as well.
 	DeprecationMessage string
 }
 
-// NestedObject describes an attribute whose value is made of objects with attributes of their own.
+// NestedObject describes an attribute whose value consists of objects with attributes of their own.
 type NestedObject struct {
 	Nesting    Nesting
 	Attributes map[string]*Attribute
@@ -208,7 +208,7 @@ func (a *Attribute) ImpliedType() cty.Type {
 	return a.Type
 }
 
-// ConfigType is the type that a configuration has to give: nested objects may leave out what is not required.
+// ConfigType returns the type of a configuration: nested objects may leave out attributes that are not required.
 func (a *Attribute) ConfigType() cty.Type {
 	if a.Nested == nil {
 		return a.Type

@@ -31,7 +31,7 @@ const (
 	Encrypted                    // a state that its key opens
 )
 
-// DecodeError is the error of a state document: what is wrong, where, and what to do.
+// DecodeError is the error of a state document: the problem, its place, and what to do.
 type DecodeError struct {
 	Damage Damage
 	Offset int64  // in bytes from the start
@@ -157,7 +157,7 @@ var topFields = []string{"version", "terraform_version", "serial", "lineage", "o
 // encryptedData is the member that encrypted states have.
 const encryptedData = "encrypted_data"
 
-// strangers are members that tell what a document without a version is.
+// strangers holds members that identify a document without a version.
 var strangers = map[string]string{
 	encryptedData:      "the state is encrypted, and there are no encryption settings for it",
 	"format_version":   "this is the JSON form that `show -json` prints, for programs to read; it is not a state",

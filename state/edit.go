@@ -28,7 +28,7 @@ type PutObject struct {
 // DropObject removes an object; removing what is not there is no error.
 type DropObject struct{ Addr addr.Object }
 
-// DeposeObject turns the current object of an instance into a deposed one. Reverse puts it back, unless there is a new
+// DeposeObject turns the current object of an instance into a deposed one. Reverse undoes that, unless there is a new
 // current one.
 type DeposeObject struct {
 	Instance addr.AbsResourceInstance
@@ -121,7 +121,7 @@ func (b *Builder) fold(e Edit) {
 	}
 }
 
-// own returns a resource that may be changed, made when create says so.
+// own returns a resource that may be changed, which is created with create.
 func (b *Builder) own(a addr.AbsResource, create bool) *Resource {
 	r := b.state.resources[a]
 	switch {
@@ -247,14 +247,14 @@ func (b *Builder) Dirty() bool {
 	return b.dirty
 }
 
-// Object returns an object as it is now; nil when there is none.
+// Object returns the current form of an object; nil if there is none.
 func (b *Builder) Object(a addr.Object) *Object {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.state.Object(a)
 }
 
-// State returns an immutable state of all that was folded so far. Lineage and serial are those of the start.
+// State returns an immutable state with all edits so far. Lineage and serial are those of the start.
 func (b *Builder) State() *State {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -265,7 +265,7 @@ func (b *Builder) State() *State {
 	return b.state
 }
 
-// Output returns a root output value as it is now; nil when there is none.
+// Output returns the current root output value; nil if there is none.
 func (b *Builder) Output(name string) *Output {
 	b.mu.Lock()
 	defer b.mu.Unlock()

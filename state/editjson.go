@@ -24,11 +24,10 @@ func EncodeEdits(edits []Edit) ([]byte, error) {
 	return e.b, unencodable(e.err)
 }
 
-// EncodingError means that a value cannot be written down: what is wrong is the value, and not the place where it was
-// to go.
+// EncodingError means that a value cannot be encoded: the problem is the value, not the storage.
 type EncodingError struct{ Err error }
 
-// Error returns what cannot be written down.
+// Error describes the value that cannot be encoded.
 func (e *EncodingError) Error() string { return "the value cannot be stored: " + e.Err.Error() }
 
 // Unwrap returns the cause.
@@ -140,7 +139,7 @@ func newPartDecoder(b []byte) *decoder {
 	return &decoder{scanner: newBytesScanner(b), resource: -1, instance: -1}
 }
 
-// whole turns the outcome of reading a part into that of reading all of the text.
+// whole converts the result of reading a part to that of reading the whole text.
 func (d *decoder) whole(err error) error {
 	if err == nil {
 		err = d.finish()
@@ -277,7 +276,7 @@ func (d *decoder) setOutput(o *SetOutput) error {
 	}, nil)
 }
 
-// place is where an object is, with what some edits say beside it.
+// place is the place of an object, with further members of some edits.
 type place struct {
 	resource addr.AbsResource
 	key      addr.Key

@@ -162,7 +162,7 @@ func (e *encoder) text(s string) {
 	e.b = append(e.b, '"')
 }
 
-// raw writes a JSON value that is known to be valid, laid out anew.
+// raw writes a valid JSON value with new indentation.
 func (e *encoder) raw(b []byte) {
 	for i := 0; i < len(b); {
 		switch c := b[i]; c {
@@ -295,7 +295,7 @@ func (e *encoder) output(name string, o *Output) {
 	e.close('}')
 }
 
-// head writes the members that say which resource it is and whose.
+// head writes the members that identify the resource and its provider.
 func (e *encoder) head(a addr.AbsResource, p addr.AbsProviderConfig) {
 	if !a.Module.IsRoot() {
 		e.textMember("module", a.Module.String())

@@ -113,7 +113,7 @@ func (d *decoder) readResource() (*Resource, error) {
 	return r, nil
 }
 
-// resourceHead reads a member that says which resource it is and whose.
+// resourceHead reads a member that identifies the resource or its provider.
 func (d *decoder) resourceHead(r *Resource, i int) (err error) {
 	at := d.offset()
 	word := ""

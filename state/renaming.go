@@ -11,7 +11,7 @@ import (
 // some stayed. Dependencies name blocks, so they have to follow what moves.
 type Renaming map[addr.ConfigResource][]addr.ConfigResource
 
-// Moves returns the renaming that comes of moving instances of a state.
+// Moves returns the renaming that results from moving instances of a state.
 func (s *State) Moves(moves []MoveObject) Renaming {
 	r := Renaming{}
 	gone := make(map[addr.AbsResourceInstance]bool, len(moves))
@@ -39,7 +39,7 @@ func (s *State) Moves(moves []MoveObject) Renaming {
 
 // Note adds that objects of one block belong to another one now.
 func (r Renaming) Note(was, is addr.ConfigResource) {
-	if list := r[was]; len(list) == 0 || list[len(list)-1] != is { // what comes twice all the same is dropped by Follow
+	if list := r[was]; len(list) == 0 || list[len(list)-1] != is { // Follow drops repetitions
 		r[was] = append(list, is)
 	}
 }

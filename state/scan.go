@@ -10,7 +10,7 @@ import (
 	"unicode/utf8"
 )
 
-// maxDepth bounds nesting in state files, so that hostile input ends in an error and not in an exhausted stack.
+// maxDepth limits nesting in state files, so that hostile input ends in an error and not in an exhausted stack.
 const maxDepth = 10_000
 
 // scanner reads JSON from a stream, strictly and in one pass. It exists because a state must not be read the lenient
@@ -25,7 +25,7 @@ type scanner struct {
 	base    int64 // offset of buf[0] in the input
 	scratch []byte
 	depth   int
-	readErr error // what the reader said, io.EOF included
+	readErr error // the error of the reader, io.EOF included
 }
 
 func newScanner(r io.Reader) *scanner {

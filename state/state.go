@@ -28,11 +28,11 @@ import (
 // the engine's own version. Raising the level begins here.
 const LanguageLevel = "1.15"
 
-// LanguageVersion is the Terraform version whose language, formats and protocols the engine speaks. It stands in
-// states, plans and `version -json`, and is what required_version is judged by.
+// LanguageVersion is the Terraform version whose language, formats and protocols the engine speaks. It is written into
+// states, plans and `version -json`, and required_version is compared with it.
 const LanguageVersion = LanguageLevel + ".9"
 
-// State is what is known of the objects of one workspace after a run. The zero value is the empty state of no lineage.
+// State holds the objects of one workspace after a run. The zero value is the empty state of no lineage.
 type State struct {
 	// Version that wrote it, as read; informational.
 	TerraformVersion string
@@ -133,7 +133,7 @@ type decoded struct {
 	err   error
 }
 
-// NewObject makes an object from a wholly known value of the given type. Marks must have been taken off; their paths
+// NewObject returns an object from a wholly known value of the given type. Marks must have been taken off; their paths
 // belong in Sensitive. The encoding happens here, once.
 func NewObject(v cty.Value, ty cty.Type, o Object) (*Object, error) {
 	raw, err := ctyfast.MarshalJSON(v, ty)
@@ -189,7 +189,7 @@ func (o *Object) WithStatus(s Status) *Object {
 	return &c
 }
 
-// CheckResult is the outcome of the checkable objects of one configuration object.
+// CheckResult holds the results of the checkable objects of one configuration object.
 type CheckResult struct {
 	Kind       string // resource, output, check, var
 	ConfigAddr string
@@ -209,7 +209,7 @@ func (s *State) IsEmpty() bool {
 	return s == nil || len(s.resources) == 0 && len(s.outputs) == 0
 }
 
-// Resource returns the instances of a resource; nil when there are none.
+// Resource returns the instances of a resource; nil if there are none.
 func (s *State) Resource(a addr.AbsResource) *Resource {
 	if s == nil {
 		return nil
@@ -217,7 +217,7 @@ func (s *State) Resource(a addr.AbsResource) *Resource {
 	return s.resources[a]
 }
 
-// Instance returns the objects of an instance; nil when there are none.
+// Instance returns the objects of an instance; nil if there are none.
 func (s *State) Instance(a addr.AbsResourceInstance) *Instance {
 	if r := s.Resource(a.AbsResource()); r != nil {
 		return r.Instances[a.Key]
@@ -225,7 +225,7 @@ func (s *State) Instance(a addr.AbsResourceInstance) *Instance {
 	return nil
 }
 
-// Object returns a current or deposed object; nil when there is none.
+// Object returns a current or deposed object; nil if there is none.
 func (s *State) Object(a addr.Object) *Object {
 	i := s.Instance(a.Instance)
 	switch {
@@ -267,7 +267,7 @@ func (s *State) Resources() []*Resource {
 	return out
 }
 
-// Output returns a root output value; nil when there is none.
+// Output returns a root output value; nil if there is none.
 func (s *State) Output(name string) *Output {
 	if s == nil {
 		return nil

@@ -31,8 +31,8 @@ type Workspace interface {
 	Name() string
 	// Read returns the newest state without a lock: the last snapshot with the journal laid over it. It writes nothing.
 	Read(ctx context.Context) (*Snapshot, error)
-	// Lock takes the lock, repairs and folds what an interrupted run left, and gives the state. It tries once: a lock
-	// held by another is a *LockedError at once (see Acquire for waiting).
+	// Lock takes the lock, recovers an interrupted run, and returns the state. It tries once: a lock held by another is
+	// a *LockedError at once (see Acquire for waiting).
 	Lock(ctx context.Context, req LockRequest) (Session, error)
 	// ForceUnlock breaks a lock with the given id, held by another.
 	ForceUnlock(ctx context.Context, id string) error
@@ -41,14 +41,14 @@ type Workspace interface {
 // LockRequest describes who requests a lock, and for which operation.
 type LockRequest struct {
 	Info LockInfo
-	// Unlocked asks for a session without the store's shared lock (-lock=false). The journal's own lock still holds.
+	// Unlocked opens a session without the store's shared lock (-lock=false). The journal's own lock still holds.
 	Unlocked bool
-	// Damaged lets a session begin where the stored state cannot be read, in stores over services; elsewhere it means
-	// nothing. The snapshot has no state then, what the journal has stays open, and Replace puts a state there.
+	// Damaged allows a session on a stored state that cannot be read, in stores over services; elsewhere it has no
+	// effect. The snapshot has no state then, the operations of the journal stay open, and Replace writes a state.
 	Damaged bool
 }
 
-// Operation is what a run that holds a lock does. The names are Terraform's; other programs may write others.
+// Operation is the kind of run that holds a lock. The names are Terraform's; other programs may write others.
 type Operation string
 
 // The operations of this program.
@@ -85,7 +85,7 @@ func (i *LockInfo) UnmarshalJSON(text []byte) error {
 	}{{raw.ID, &i.ID}, {raw.Operation, &i.Operation}, {raw.Info, &i.Info}, {raw.Who, &i.Who},
 		{raw.Version, &i.Version}, {raw.Created, &i.Created}, {raw.Path, &i.Path}} {
 		if f.text != nil {
-			_ = json.Unmarshal(f.text, f.to) // what cannot be read is as it was
+			_ = json.Unmarshal(f.text, f.to) // an unreadable state is not changed
 		}
 	}
 	return nil
@@ -119,7 +119,7 @@ func (e *LockedError) Error() string {
 // Unwrap returns the cause.
 func (e *LockedError) Unwrap() error { return e.Err }
 
-// Snapshot is a state as read, with what an interrupted run left open.
+// Snapshot is a state as read, with the open operations of an interrupted run.
 type Snapshot struct {
 	// State is nil when nothing was ever stored.
 	State *State
@@ -128,11 +128,11 @@ type Snapshot struct {
 	// Unfolded lists results that could not be laid over the state, because another tool wrote it since. Nothing is
 	// discarded: they stay in the journal until they are resolved.
 	Unfolded []Unfolded
-	// Running is the run that is under way while this is read; nil when there is none. Then InFlight is what it is
-	// doing now, and nothing is wrong.
+	// Running is a run that was writing during the read; nil if there was none. InFlight are then its current
+	// operations, which is not a problem.
 	Running *RunInfo
-	// Blank names a state file of zero bytes that was taken for an empty state: nothing beside it says that there ever
-	// was more.
+	// Blank names a state file of zero bytes that was taken for an empty state: no file beside it shows that it ever
+	// had more.
 	Blank string
 }
 
@@ -147,20 +147,20 @@ type Session interface {
 	// least the stored one, and becomes one more than the given one when the content differs. A mismatch is a
 	// *ConflictError.
 	Write(ctx context.Context, s *State) error
-	// Replace is Write without comparing lineage and serial: what `state push -force` asks for.
+	// Replace is Write without comparing lineage and serial, for `state push -force`.
 	Replace(ctx context.Context, s *State) error
 	// Resolve ends in-flight operations and unfolded results, named by their tokens, with the edits that this takes.
 	// While a journal is open it goes through that journal. A token that names nothing is an error, and then nothing
 	// happens.
 	Resolve(ctx context.Context, tokens []string, edits ...Edit) error
-	// Unlock releases the lock. It is an error to unlock with an open journal; the lock is given back all the same,
-	// and the next session recovers what the journal holds.
+	// Unlock releases the lock. It is an error to unlock with an open journal; the lock is still released, and the next
+	// session recovers the journal.
 	Unlock() error
 }
 
-// Deleter is a session that can remove its workspace with all that belongs to it, and end: nobody comes between what
-// the caller has seen in the state and its end. An error leaves the lock given back too. Operations that are still open
-// are an error.
+// Deleter is a session that can remove its workspace with all that belongs to it, and end: no other run gets between
+// the caller's read of the state and its removal. The lock is also released after an error. Operations that are still
+// open are an error.
 type Deleter interface{ Delete() error }
 
 // Identified is a Session that knows the id of its lock: a service may have chosen another one than was asked for.
@@ -170,14 +170,14 @@ type Identified interface{ LockID() string }
 // but its state.
 type Creator interface{ Create() error }
 
-// RunInfo describes a run to whoever finds its journal.
+// RunInfo describes a run for readers of its journal.
 type RunInfo struct {
 	ID      string
 	Command string
 	Started time.Time
 }
 
-// Action is what an operation does to an object.
+// Action is the action of an operation on an object.
 type Action string
 
 // The actions. ActionInvoke is the invocation of an action, whose address the object is. ActionProvision covers the
@@ -202,27 +202,27 @@ type Intent struct {
 	Provider addr.AbsProviderConfig
 	// Planned is the planned value as JSON, unknown values left out; for people who have to find the object.
 	Planned json.RawMessage
-	// Dependencies are those that the object will be stored with: while nobody knows whether it exists, they have to
-	// stay, even when its block is gone. Older journals have none.
+	// Dependencies are those that the object will be stored with: while it is not known whether it exists, they have to
+	// stay, even if its block is gone. Older journals have none.
 	Dependencies []addr.ConfigResource
 	Started      time.Time
 }
 
-// Token names an operation for ever and everywhere: programs are told it, `recover` takes it.
+// Token identifies an operation globally: programs receive it, and `recover` accepts it.
 func Token(run RunInfo, op string) string { return run.ID + "/" + op }
 
 // InFlight is an operation without a result.
 type InFlight struct {
 	Intent
 	Run RunInfo
-	// Partial is what was known of the object when the run ended; nil when nothing was.
+	// Partial is the object as far as it was known when the run ended; nil when nothing was.
 	Partial *Object
 }
 
 // Token names the operation.
 func (f InFlight) Token() string { return Token(f.Run, f.ID) }
 
-// Unfolded is a result that does not fit the state that stands there now.
+// Unfolded is a result that does not fit the current state.
 type Unfolded struct {
 	Op    string
 	Run   RunInfo
@@ -251,7 +251,7 @@ func (e *ConflictError) Error() string {
 type SavedError struct {
 	Where []string
 	Err   error
-	// Then is what to do first, when the next session does not find the results by itself.
+	// Then is the action to take first if the next session does not find the results by itself.
 	Then string
 }
 
@@ -270,7 +270,7 @@ func (e *SavedError) Error() string {
 // Unwrap returns the cause.
 func (e *SavedError) Unwrap() error { return e.Err }
 
-// RecoverError means that what an interrupted run left in the journal could not be brought into the state. It stays in
+// RecoverError means that results in the journal of an interrupted run could not be written to the state. They stay in
 // the journal.
 type RecoverError struct{ Err error }
 
@@ -280,8 +280,8 @@ func (e *RecoverError) Error() string { return "recover an interrupted run: " + 
 // Unwrap returns the cause.
 func (e *RecoverError) Unwrap() error { return e.Err }
 
-// Journal records a run durably. Methods may be called concurrently; those that wait for the disk share one sync.
-// After any error the journal is broken: start nothing new, hand in what is in flight, Close.
+// Journal records a run durably. Methods may be called concurrently; those that wait for the disk share one sync. After
+// any error the journal is broken: start nothing new, record the operations in flight, and Close.
 type Journal interface {
 	// Intent is durable when it returns.
 	Intent(i Intent) error

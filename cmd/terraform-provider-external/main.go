@@ -15,8 +15,7 @@ import (
 )
 
 func main() {
-	// What programs write on standard error goes to the host's log: Terraform reads lines of this format from a
-	// plugin's.
+	// The standard error of programs goes to the host's log: Terraform reads lines of this format from a plugin's.
 	log := hclog.New(&hclog.LoggerOptions{Name: "external", Level: hclog.Trace, Output: os.Stderr, JSONFormat: true})
 	serve.Main(serve.Options{
 		Address: "registry.terraform.io/hashicorp/external",

@@ -68,7 +68,7 @@ func mirror(dir string) error {
 	return os.Setenv("TF_CLI_CONFIG_FILE", settings)
 }
 
-// providers is what every test case of the world needs.
+// providers holds the provider factories of every test case.
 var providers = map[string]resource.ExternalProvider{"world": {Source: "tombolo/world", VersionConstraint: "~> 1.0"}}
 
 // in returns a configuration with a provider whose world is in a folder.

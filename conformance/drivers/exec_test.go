@@ -62,7 +62,7 @@ func findTerraform(t *testing.T) string {
 	return bin
 }
 
-// ours makes a link to the test binary, which is Tombolo under that name.
+// ours creates a link to the test binary, which is Tombolo under that name.
 func ours(t *testing.T, name string) string {
 	t.Helper()
 	exe, err := os.Executable()

@@ -39,7 +39,7 @@ type session struct {
 	called     map[string]map[string]bool // methods, and the types of the options that they were given
 }
 
-// newSession makes a directory with the files of a configuration and with a mirror that holds the plugin.
+// newSession creates a directory with the files of a configuration and with a mirror that holds the plugin.
 func newSession(t *testing.T, bin string, files map[string]string) *session {
 	t.Helper()
 	dir, err := filepath.EvalSymlinks(t.TempDir())
@@ -60,7 +60,7 @@ func newSession(t *testing.T, bin string, files map[string]string) *session {
 	return s
 }
 
-// installWorld makes a mirror that holds the plugin, and a CLI configuration that knows it, in a home directory.
+// installWorld creates a mirror that holds the plugin, and a CLI configuration that knows it, in a home directory.
 func installWorld(home string) error {
 	exe, err := os.Executable()
 	if err != nil {
@@ -186,7 +186,7 @@ func (s *session) call(name string, args ...any) ([]any, error) {
 	return out, err
 }
 
-// outcome is what a program learns from an error: which of the library's it is, or the exit code.
+// outcome is the part of an error that a program can use: which of the library's it is, or the exit code.
 func outcome(err error) string {
 	var exit *exec.ExitError
 	var mismatch *tfexec.ErrVersionMismatch
@@ -316,7 +316,7 @@ func (s *session) noteStream(stream []byte) {
 	}
 }
 
-// onlySlowly is what messages are called that there are on a slow machine only.
+// onlySlowly lists the types of messages that only a slow machine sends.
 var onlySlowly = regexp.MustCompile(`^(state_lock_.*|apply_progress|ephemeral_op_progress)$`)
 
 var elapsed = regexp.MustCompile(`"elapsed_seconds":[0-9.]+`)

@@ -89,7 +89,7 @@ func (c tale) verdict(stored map[string]verdict) (verdict, bool) {
 	return v.flat(), known
 }
 
-// nestedAttribute is what objects have over version 6 only.
+// nestedAttribute is the attribute that objects have over version 6 only.
 var nestedAttribute = regexp.MustCompile(`"nest":\[[^]]*\],`)
 
 // flat returns the verdict on an object without nested attributes.
@@ -136,7 +136,7 @@ func (s *stages) prepare(ctx context.Context, c tale, bin string) (*stage, error
 	return st, st.err
 }
 
-// build makes the folders, installs the plugin and runs the steps before the lie.
+// build creates the folders, installs the plugin and runs the steps before the lie.
 func (st *stage) build(ctx context.Context, root string, c tale, bin string) error {
 	exe, err := os.Executable()
 	if err != nil {

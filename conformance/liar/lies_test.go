@@ -123,7 +123,7 @@ var rawLies = map[string]*plugin6.DynamicValue{
 	"json cut":  {Json: []byte(`{"name":`)},
 }
 
-// lies give something else for a value. The name says what.
+// lies are wrong values to send, by name.
 var lies = map[string]func(cty.Value) cty.Value{
 	"null":     func(v cty.Value) cty.Value { return cty.NullVal(v.Type()) },
 	"unknown":  func(v cty.Value) cty.Value { return cty.UnknownVal(v.Type()) },

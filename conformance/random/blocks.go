@@ -24,7 +24,7 @@ type expansion struct {
 	f      flags    // of each.value
 }
 
-// expansion makes one up. Counts and keys have to be known and not sensitive.
+// expansion generates a count or for_each. Counts and keys have to be known and not sensitive.
 func (g *gen) expansion(sc scope, m mode) expansion {
 	x := expansion{mode: m}
 	switch m {
@@ -76,7 +76,7 @@ func (x expansion) inside(sc scope) scope {
 // A condition is a precondition, a postcondition, a validation or an assertion.
 type condition struct{ holds, message *expr }
 
-// assertion makes up a condition that holds mostly. It has to refer to something.
+// assertion generates a condition that usually holds and refers to something.
 func (g *gen) assertion(sc scope, may flags) (condition, bool) {
 	fit := sc.fitting(may|null, func(*typ) bool { return true })
 	if len(fit) == 0 {
@@ -90,7 +90,7 @@ func (g *gen) assertion(sc scope, may flags) (condition, bool) {
 	return condition{holds, cat(`"${`, g.expr(sc, textType, may&^(sensitive|null), 1), `} is not as expected."`)}, true
 }
 
-// assertions makes up one condition, or none where there is nothing to refer to.
+// assertions generates one condition, or none where there is nothing to refer to.
 func (g *gen) assertions(sc scope, may flags) []condition {
 	if c, ok := g.assertion(sc, may); ok {
 		return []condition{c}
@@ -151,7 +151,7 @@ func (b *block) instance(g *gen) string {
 	return b.address()
 }
 
-// fill makes up all that stands in the block, for the instances that it has now.
+// fill generates all that stands in the block, for the instances that it has now.
 func (g *gen) fill(b *block) {
 	sc := b.x.inside(b.scope)
 	switch b.kind {

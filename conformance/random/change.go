@@ -22,7 +22,7 @@ func (g *gen) change(root *module) {
 	}
 }
 
-// changeValues makes up another value of a local or of what stands in a block.
+// changeValues generates another value of a local or of what stands in a block.
 func (g *gen) changeValues(m *module) {
 	if len(m.locals) > 0 && g.chance(40) {
 		l := pick(g, m.locals)
@@ -41,7 +41,7 @@ func (g *gen) changeGiven(m *module) {
 	}
 }
 
-// changeInstances lets count or for_each grow or shrink.
+// changeInstances changes the instances that count or for_each select.
 func (g *gen) changeInstances(m *module) {
 	expanded := slices.DeleteFunc(slices.Clone(m.blocks), func(b *block) bool { return b.x.mode == single })
 	if len(expanded) > 0 {
@@ -120,7 +120,7 @@ func (g *gen) moveInstance(m *module) {
 	}
 }
 
-// remove takes out a block that nothing refers to.
+// remove removes a block that nothing refers to.
 func (g *gen) remove(m *module) {
 	free := slices.DeleteFunc(slices.Clone(m.blocks), m.needs)
 	if len(free) == 0 {

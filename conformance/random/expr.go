@@ -16,7 +16,7 @@ const (
 	arbitrary // holds an id, which is another one on either side: it may be passed on, but nothing may be made of it
 )
 
-// plainly is what may be where terraform wants a value that it knows and may show.
+// plainly restricts expressions to values that are known and not sensitive, for places where terraform requires them.
 const plainly flags = 0
 
 // An expr is text with parts that are written when a version of the configuration is: how a reference looks depends on
@@ -115,7 +115,7 @@ func (s scope) fitting(may flags, accept func(*typ) bool) scope {
 	return fit
 }
 
-// expr makes up an expression of a type, which is nothing that it may not be.
+// expr generates an expression of a type, which is nothing that it may not be.
 func (g *gen) expr(sc scope, t *typ, may flags, depth int) *expr {
 	// the order of a set comes of its elements
 	if t.kind == number || t.kind == boolean || t.has(func(p *typ) bool { return p.kind == set }) {
@@ -180,7 +180,7 @@ func (g *gen) conditional(sc scope, t *typ, may flags, depth int) *expr {
 		may)
 }
 
-// typed makes an expression that has exactly the type, because something converts it.
+// typed returns an expression that has exactly the type, because something converts it.
 func (g *gen) typed(sc scope, t *typ, may flags, depth int) *expr {
 	e := g.expr(sc, t, may, depth)
 	switch t.kind {
@@ -232,7 +232,7 @@ func (g *gen) perhaps(e *expr, t *typ, may flags) *expr {
 	return cat("try(", e, ", ", g.literal(t, may), ")")
 }
 
-// condition makes an expression of type bool that is never null.
+// condition returns an expression of type bool that is never null.
 func (g *gen) condition(sc scope, may flags, depth int) *expr {
 	return g.expr(sc, boolType, may&^null, depth)
 }

@@ -2,7 +2,7 @@ package random
 
 import "maps"
 
-// wrong is what stands in place of an expression by mistake.
+// wrong is a mistaken expression.
 var wrong = []string{
 	"local.missing", "var.missing", "terraform_data.missing.id", "module.missing.o", "null", `"text"`, "12", "true",
 	"[]", "{}", "[1, \"a\", null]", "each.key", "count.index",
@@ -16,7 +16,8 @@ var wrong = []string{
 	"each", "module", "a", "\"%{ for x in 3 }%{ endfor }\"",
 }
 
-// mistake makes one in a configuration: an expression that is wrong where it stands, or something missing or double.
+// mistake puts a mistake into a configuration: an expression that is wrong where it stands, or something missing or
+// double.
 func (g *gen) mistake(files map[string]string) map[string]string {
 	files = maps.Clone(files)
 	name := "main.tf"

@@ -93,7 +93,7 @@ func (p *instances) pickKeys(u *instanceUser) []string {
 	return list
 }
 
-// change makes the next version. What the provider block loses is mostly what nothing uses any more.
+// change generates the next version. What the provider block loses is mostly what nothing uses any more.
 func (p *instances) change() {
 	used := map[string]bool{}
 	for _, u := range p.users {

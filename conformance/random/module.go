@@ -61,7 +61,7 @@ type module struct {
 
 func (m *module) root() bool { return m.dir == "" }
 
-// configuration makes up a root module and its children.
+// configuration generates a root module and its children.
 func (g *gen) configuration() *module {
 	for i := range g.r.IntN(4) {
 		g.modules = append(g.modules, g.module(fmt.Sprintf("m%d", i+1)))
@@ -69,7 +69,7 @@ func (g *gen) configuration() *module {
 	return g.module("")
 }
 
-// module makes one up. It calls only those that are there already, so none calls itself.
+// module generates a module. It calls only those that are there already, so none calls itself.
 func (g *gen) module(dir string) *module {
 	m := &module{dir: dir}
 	for range 1 + g.r.IntN(4) {
@@ -189,7 +189,7 @@ func (g *gen) addResource(m *module) *block {
 	return b
 }
 
-// trigger is what replace_triggered_by may name of a resource.
+// trigger returns a reference for replace_triggered_by to a resource.
 func (g *gen) trigger(of *block) *expr {
 	attribute := pick(g, []string{"", ".output", ".id", ".input"})
 	return cat(&reference{of, func() string {
@@ -267,7 +267,7 @@ func (g *gen) files(root *module) map[string]string {
 	return files
 }
 
-// remoteState is what data sources read.
+// remoteState is a state that data sources read.
 const remoteState = `{"version":4,"terraform_version":"1.11.4","serial":1,"lineage":"0","outputs":{
 "name":{"value":"far","type":"string"},"items":{"value":["p","q"],"type":["list","string"]},
 "obj":{"value":{"n":4},"type":["object",{"n":"number"}]}},"resources":[]}

@@ -217,7 +217,7 @@ func (s *shrinker) attributes() {
 	s.each(attribute, func(string) []string { return []string{""} })
 }
 
-// expressions puts something shorter in place of expressions: constants, or a part of them.
+// expressions replaces expressions by shorter ones: constants, or a part of them.
 func (s *shrinker) expressions() {
 	s.each(expression, func(text string) []string {
 		options := []string{"null", "1", `"a"`, "[]", "{}", "true"}

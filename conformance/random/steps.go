@@ -15,7 +15,7 @@ func (s *script) add(format string, args ...any) {
 	s.lines = append(s.lines, fmt.Sprintf(format, args...))
 }
 
-// begin makes the first version.
+// begin generates the first version.
 func (s *script) begin() {
 	s.add("init")
 	s.look()

@@ -30,7 +30,7 @@ type suiteGen struct {
 // GenerateTests returns an archive with a configuration and files of tests, and the steps that run them.
 func GenerateTests(seed uint64) []byte { return newSuiteGen(seed, 0x7465737473).archive(seed) }
 
-// Signals are what is sent to a command: each once the worlds' ledgers have as many events as it says.
+// Signals are sent to a command: each once the worlds' ledgers have as many events as it says.
 type Signals struct {
 	After []int
 	Kill  bool // the last one cannot be heard

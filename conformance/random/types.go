@@ -80,7 +80,7 @@ func (t *typ) String() string {
 
 func same(a, b *typ) bool { return a.String() == b.String() }
 
-// typ makes up a type of at most the given depth.
+// typ generates a type of at most the given depth.
 func (g *gen) typ(depth int) *typ {
 	if depth == 0 || g.chance(30) {
 		return pick(g, []*typ{textType, textType, numberType, boolType})
@@ -111,7 +111,7 @@ func (g *gen) typ(depth int) *typ {
 	return t
 }
 
-// valueType makes up the type of a value of the configuration: in part those that are easily got wrong.
+// valueType generates the type of a value of the configuration: in part those that are easily got wrong.
 func (g *gen) valueType() *typ {
 	if g.chance(15) {
 		return pick(g, []*typ{
@@ -195,7 +195,7 @@ func (g *gen) some(most int) int {
 	return g.r.IntN(most + 1)
 }
 
-// inCollection makes an element of a collection.
+// inCollection returns an element of a collection.
 func (g *gen) inCollection(part func(*typ) *expr, t *typ) *expr {
 	g.nested++
 	defer func() { g.nested-- }()

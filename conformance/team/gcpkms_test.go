@@ -125,7 +125,7 @@ func cloudKeys(t *testing.T) (env []string) {
 		"SSL_CERT_FILE=" + roots, "GOOGLE_OAUTH_ACCESS_TOKEN=token"}
 }
 
-// certify makes a certificate for a host, and a file by which it is trusted.
+// certify returns a certificate for a host, and a file by which it is trusted.
 func certify(t *testing.T, host string) (roots string, _ tls.Certificate) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

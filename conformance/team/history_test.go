@@ -93,7 +93,7 @@ func TestFormerStatesAreListedReadAndPushed(t *testing.T) {
 	}
 }
 
-// committed makes a repository of the directory, and returns its commit.
+// committed creates a repository of the directory, and returns its commit.
 func (m *member) committed() string {
 	m.t.Helper()
 	if _, err := exec.LookPath("git"); err != nil {

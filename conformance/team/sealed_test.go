@@ -125,7 +125,7 @@ func TestEncryptedStatesAreNowherePlain(t *testing.T) {
 	}
 }
 
-// stored is what a service keeps, as it keeps it: the state and the journal.
+// stored returns the stored bytes of a service: the state and the journal.
 func (p place) stored(t *testing.T) string {
 	t.Helper()
 	file, diags := hclsyntax.ParseConfig([]byte(p.block), "block", hcl.InitialPos)

@@ -22,21 +22,22 @@ import (
 	"github.com/tombolo-iac/tombolo/event"
 	"github.com/tombolo-iac/tombolo/internal/eval"
 	"github.com/tombolo-iac/tombolo/internal/eval/linking"
+	"github.com/tombolo-iac/tombolo/internal/tracing"
 	"github.com/tombolo-iac/tombolo/internal/value"
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// Client is what the engine tells providers that it can do.
+// Client declares the engine's capabilities to providers.
 var Client = provider.ClientCapabilities{WriteOnlyAttributesAllowed: true, StorePlannedPrivate: true}
 
-// Providers hands out providers; internal/host's Pool implements it.
+// Providers returns providers; internal/host's Pool implements it.
 type Providers interface {
 	linking.Schemas
 	Get(ctx context.Context, a addr.AbsProviderConfig) (provider.Provider, diag.List)
 	SetConfig(a addr.AbsProviderConfig, config cty.Value)
 }
 
-// Limits say how long, and how many at a time, calls of providers may be.
+// Limits are the limits of calls to providers: their time and their number at a time.
 type Limits struct {
 	// Calls carries the cancellation of calls under way; when Until ends, no new call starts.
 	Calls, Until context.Context
@@ -55,9 +56,11 @@ type Access struct {
 	slots      chan struct{}
 	ephemerals *ephemerals
 
-	mu     sync.Mutex             // guards metas and warned
+	mu     sync.Mutex             // guards what follows
 	metas  map[*linking.Meta]bool // the provider_meta blocks whose problems are reported
 	warned map[addr.Provider]bool // the providers whose warnings about their schema are reported
+	// objects are the instances at work, with contexts that carry their spans; empty when nothing is recorded.
+	objects map[addr.AbsResourceInstance]context.Context
 }
 
 // New returns the access for a walk, which may have begun.
@@ -67,8 +70,9 @@ func New(walk *eval.Walk, providers Providers, l Limits, events event.Sink) *Acc
 		metas: map[*linking.Meta]bool{}, warned: map[addr.Provider]bool{}}
 }
 
-// Slot waits until one more call may run. Once the run is being stopped none may: what waits has not begun, so it must
-// not. An operation takes its slot before its intent, so that nothing is announced that does not begin.
+// Slot waits until one more call may run. Once the run is being stopped, no call may: what waits has not begun, and
+// must not. An operation takes its slot before its intent, so that no intent is written for an operation that does not
+// begin.
 func (a *Access) Slot() (release func(), err error) {
 	select {
 	case <-a.until.Done():
@@ -94,7 +98,7 @@ func (a *Access) Call(f func()) error {
 	return nil
 }
 
-// Configure keeps the configuration that a provider block, or an instance of it, came to, and returns it without
+// Configure stores the evaluated configuration of a provider block, or of an instance of it, and returns it without
 // marks. The provider starts when it is first needed.
 func (a *Access) Configure(s *linking.Slot, key addr.Key, config cty.Value) cty.Value {
 	var block *provider.Block
@@ -116,6 +120,9 @@ func (a *Access) Configured(cfg addr.AbsProviderConfig) (provider.Provider, erro
 	}
 	if inst == nil {
 		return nil, eval.ErrReported
+	}
+	if tracing.Recording(a.Calls) {
+		return trace(inst, cfg, a.Calls), nil
 	}
 	return inst, nil
 }
@@ -139,8 +146,8 @@ func (a *Access) Schema(p addr.Provider) (*provider.Schema, error) {
 	return schema, a.walk.Report(diags)
 }
 
-// Meta returns what the module of a block says to the provider of the block. What is wrong with that is reported once,
-// and fails all that comes to it.
+// Meta returns the provider_meta value of a block's module for the block's provider. Its problems are reported once,
+// and fail every block that needs it.
 func (a *Access) Meta(block *linking.Slot) (cty.Value, error) {
 	m := block.Meta()
 	if m == nil {
@@ -181,5 +188,5 @@ func (a *Access) CloseEphemeral(r addr.AbsResource) error {
 	return a.walk.Report(a.ephemerals.CloseBlock(r))
 }
 
-// CloseAll closes the ephemeral objects that are still open: those that providers use, and what a failure left.
+// CloseAll closes the ephemeral objects that are still open: those that providers use, and those that a failure left.
 func (a *Access) CloseAll() diag.List { return a.ephemerals.CloseAll() }

@@ -15,20 +15,20 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// closing bounds the closing of an object after the run was aborted: what was lent should be given back even then.
+// closing limits the time to close an object after the run was aborted: it should be closed even then.
 const closing = 10 * time.Second
 
-// An object is not renewed more often than once in shortest, whatever its provider says. One that is overdue as soon as
-// it has been renewed is left alone for longer and longer, up to longest.
+// An object is not renewed more often than once in shortest, whatever its provider says. The pause grows, up to
+// longest, for one that is overdue again as soon as it has been renewed.
 const (
 	shortest = time.Second
 	longest  = time.Minute
-	// glance is how often the clock is looked at until a renewal: it may be set, or go on while the machine sleeps,
-	// and a timer knows of neither.
+	// glance is how often the clock is read until a renewal: it may be set, or go on while the machine sleeps, and a
+	// timer notices neither.
 	glance = 30 * time.Second
 )
 
-// ephemerals are the open objects of one run. The zero value is not usable; see newEphemerals.
+// ephemerals holds the open objects of one run. The zero value is not usable; see newEphemerals.
 type ephemerals struct {
 	calls  context.Context
 	events event.Sink
@@ -38,7 +38,7 @@ type ephemerals struct {
 	open map[addr.AbsResourceInstance]*ephemeral
 }
 
-// newEphemerals makes an empty set; calls carries the cancellation of calls under way.
+// newEphemerals returns an empty set; calls carries the cancellation of calls under way.
 func newEphemerals(calls context.Context, events event.Sink) *ephemerals {
 	return &ephemerals{calls: calls, events: events, now: time.Now, open: map[addr.AbsResourceInstance]*ephemeral{}}
 }
@@ -70,7 +70,7 @@ func (s *ephemerals) Open(a addr.AbsResourceInstance, prov provider.Provider, bl
 	diags := resp.Diagnostics
 	if resp.Deferred != provider.NotDeferred {
 		return cty.DynamicVal, diags.Errorf(nil, "Provider deferred changes when deferrals are not allowed",
-			"The provider answered for %s that it cannot open it yet, although the engine did not offer to wait.", a)
+			"The provider cannot open %s yet and deferred it, although the engine does not support that.", a)
 	}
 	for _, e := range value.CheckOpened(block, config, resp.Result) {
 		diags = append(diags, &diag.Diagnostic{
@@ -91,7 +91,7 @@ func (s *ephemerals) Open(a addr.AbsResourceInstance, prov provider.Provider, bl
 	return v.Mark(value.Ephemeral), diags
 }
 
-// renew prolongs the object whenever it is time, until it is stopped or a renewal fails.
+// renew renews the object whenever it is due, until it is stopped or a renewal fails.
 func (o *ephemeral) renew(at time.Time) {
 	defer close(o.ended)
 	for pause := shortest; !at.IsZero(); {
@@ -140,7 +140,7 @@ func (o *ephemeral) wait(at time.Time, pause time.Duration) bool {
 	}
 }
 
-// Close closes an object, if it is open, and returns what went wrong since it was opened.
+// Close closes an object, if it is open, and returns the problems since it was opened.
 func (s *ephemerals) Close(a addr.AbsResourceInstance) diag.List {
 	s.mu.Lock()
 	o := s.open[a]

@@ -24,7 +24,7 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// invocations are the plan's invocations of actions, by what they wait for.
+// invocations holds the plan's invocations of actions, by the event that they wait for.
 type invocations struct {
 	before map[addr.AbsResourceInstance][]*plan.Invocation
 	after  map[addr.AbsResource][][]*plan.Invocation // a list for each instance
@@ -68,7 +68,8 @@ func sortInvocations(list []*plan.Invocation) invocations {
 	return out
 }
 
-// atEnd returns what is invoked before and after the end of an object. A deposed one has a successor, and ends for it.
+// atEnd returns the invocations before and after the end of an object. A deposed one has a successor, whose creation
+// was the reason for its end.
 func (a *applier) atEnd(o addr.AbsResourceInstance) (before, after []*plan.Invocation) {
 	if both := a.invocations.ending[o]; both != nil {
 		return both[0], both[1]
@@ -76,8 +77,8 @@ func (a *applier) atEnd(o addr.AbsResourceInstance) (before, after []*plan.Invoc
 	return nil, nil
 }
 
-// addActions adds a node for each block whose changes trigger actions afterwards. Where a trigger says what becomes of
-// a failure, what depends on the block waits for that node, too.
+// addActions adds a node for each block whose changes trigger actions afterwards. If a trigger sets on_failure,
+// dependents of the block wait for that node, too.
 func (a *applier) addActions() {
 	var gates []graph.Gate
 	for r, lists := range a.invocations.after {
@@ -103,7 +104,7 @@ func (a *applier) addActions() {
 	a.walk.Runner().AddGates(gates)
 }
 
-// action makes an action block ready, and performs what was asked for by its address.
+// action prepares an action block, and performs the actions that were requested by address.
 func (a *applier) action(n *graph.Node, b *eval.Block) error {
 	exp, diags := b.Expand()
 	if err := a.walk.Report(diags); err != nil {
@@ -140,7 +141,7 @@ func (a *applier) invokeAll(list []*plan.Invocation) error {
 	return nil
 }
 
-// taint lets the next plan replace an object.
+// taint marks an object for replacement by the next plan.
 func (a *applier) taint(inst addr.AbsResourceInstance) error {
 	o, c := a.journal.Working().Object(addr.Object{Instance: inst}), a.byBlock[inst.AbsResource()][inst.Key]
 	if o == nil || o.Status == state.Tainted {
@@ -193,7 +194,7 @@ func (a *applier) performAction(i *plan.Invocation, prov provider.Provider, sche
 		var planned []byte
 		block := schema.Actions[i.Action.Resource.Type].Block
 		if planned, err = ctyfast.MarshalJSON(value.NullWriteOnly(block, config), i.Type); err != nil {
-			return a.walk.Report(diag.FromError("Cannot note the configuration of "+i.Action.String(), err))
+			return a.walk.Report(diag.FromError("Cannot record the configuration of "+i.Action.String(), err))
 		}
 		op = a.operationID()
 		if err := a.journal.Intent(state.Intent{ID: op, Object: addr.Object{Instance: i.Action},
@@ -232,8 +233,8 @@ func (a *applier) performAction(i *plan.Invocation, prov provider.Provider, sche
 	return nil
 }
 
-// goesOn reports whether a failure of an invocation is a warning: where its trigger says so, and at the end of objects
-// when all is destroyed.
+// goesOn reports whether a failure of an invocation is only a warning: if its trigger says so, and at the end of
+// objects when everything is destroyed.
 func (a *applier) goesOn(i *plan.Invocation) bool {
 	t := i.Trigger
 	return t != nil && (t.OnFailure == string(config.ActionContinue) ||
@@ -241,13 +242,13 @@ func (a *applier) goesOn(i *plan.Invocation) bool {
 }
 
 func asWarnings(diags diag.List) diag.List {
-	for _, d := range diags { // copies of what the provider said
+	for _, d := range diags { // copies of the provider's messages
 		d.Severity = diag.Warning
 	}
 	return diags
 }
 
-// invocationProblems returns what a provider answered with the place where the action is triggered.
+// invocationProblems returns the problems of a provider's answer, located at the trigger of the action.
 func invocationProblems(i *plan.Invocation, diags diag.List) diag.List {
 	out := make(diag.List, 0, len(diags))
 	for _, d := range diags {

@@ -40,22 +40,23 @@ type Options struct {
 	Variables   map[string]cty.Value
 	Cwd         string
 	Parallelism int
-	// Dir is what relative names of provisioners are relative to; empty means the working directory.
+	// Dir is the base of relative names of provisioners; empty means the working directory.
 	Dir string
 	// Secrets collects the sensitive strings that providers are given, and hides them in what they report.
 	Secrets *value.Secrets
 	Events  event.Sink
-	// StandIns, when set, answer in place of some providers and modules.
+	// StandIns, when set, replace some providers and modules by mocks.
 	StandIns eval.StandIns
-	// Walked is given the walk when it has ended, to evaluate more expressions with its values; it may be nil.
+	// Walked is called with the walk after its end, to evaluate more expressions with its values; it may be nil.
 	Walked func(*eval.Walk)
-	// RunID stands in the token of every operation.
+	// RunID is a part of the token of every operation.
 	RunID string
-	// KeepOutputs leaves outputs as they are whose values are unknown because they refer to what does not exist yet.
+	// KeepOutputs keeps the stored values of outputs that are unknown because they refer to objects that do not exist
+	// yet.
 	KeepOutputs bool
-	// Rest is, after an interrupt, what becomes of what was not done; empty means that apply has to be run again.
+	// Rest is a sentence about the remaining changes after an interrupt; empty means that apply has to be run again.
 	Rest string
-	// Recorded is told of each operation whose result is durable; it may be nil.
+	// Recorded is called for each operation whose result is durable; it may be nil.
 	Recorded func(op string)
 	// Lost returns why the state's lock is not held any more; it may be nil.
 	Lost func() error
@@ -117,7 +118,7 @@ func Run(ctx, calls context.Context, prog *linking.Program, p *plan.Plan, provid
 	return a.counts, a.problems(err)
 }
 
-// problems returns what an apply reports at its end; err is how its walk has ended.
+// problems returns the final problems of an apply; err is the error of its walk.
 func (a *applier) problems(err error) diag.List {
 	p, o := a.plan, a.opts
 	diags := a.walk.Diagnostics().Extend(unwritten(p))
@@ -139,8 +140,8 @@ func (a *applier) problems(err error) diag.List {
 	return diags
 }
 
-// unwritten reports changes that stand on generated configuration: the objects have been imported, but the blocks have
-// to be looked at, and become part of the configuration, before anything is done about them.
+// unwritten reports changes that depend on generated configuration: the objects have been imported, but their blocks
+// have to be reviewed and added to the configuration before the changes are made.
 func unwritten(p *plan.Plan) (diags diag.List) {
 	for _, c := range p.Changes {
 		if c.GeneratedConfig != "" && c.Action != plan.NoOp {
@@ -179,7 +180,7 @@ type applier struct {
 	broken       bool
 }
 
-// holding is what becomes of what depends on instances that the plan leaves alone: the same as while planning.
+// holding decides about blocks that depend on instances which the plan leaves alone, as planning did.
 func (a *applier) holding() eval.Hold {
 	switch {
 	case a.unsettled == nil || a.plan.Mode == plan.Destroy:
@@ -190,8 +191,7 @@ func (a *applier) holding() eval.Hold {
 	return eval.HoldDependents
 }
 
-// isUnsettled reports whether the plan leaves an instance alone. It may have been named and be planned nevertheless, to
-// be imported.
+// isUnsettled reports whether the plan leaves an instance alone. Such an instance may still be planned, to be imported.
 func (a *applier) isUnsettled(inst addr.AbsResourceInstance, c *plan.Change) bool {
 	return c == nil && a.unsettled.Contains(inst)
 }
@@ -269,7 +269,7 @@ func (a *applier) total() int {
 	return n
 }
 
-// finish records root outputs and data sources that are gone and the results of checks.
+// finish records the removal of root outputs and data sources, and the results of checks.
 func (a *applier) finish(complete bool) {
 	var edits []state.Edit
 	left := len(a.plan.LeftOut) > 0 && a.plan.Mode == plan.Destroy
@@ -307,8 +307,8 @@ func (a *applier) dropData() (edits []state.Edit) {
 	return edits
 }
 
-// checkResults joins what this walk found with what the plan had found: nothing has changed since a plan that only
-// looked, what had no instances still has none, and of other things that this walk did not judge the result is unknown.
+// checkResults joins what this walk found with what the plan had found: nothing has changed since a refresh-only plan,
+// an object without instances still has none, and the result of anything else that this walk did not check is unknown.
 func (a *applier) checkResults() []state.CheckResult {
 	if a.plan.Mode == plan.RefreshOnly {
 		return a.plan.Checks
@@ -392,7 +392,7 @@ func (a *applier) RootOutput(s *linking.Slot, v cty.Value) error {
 	return a.record(state.Edit{Output: set})
 }
 
-// record appends edits that nothing outside depends on.
+// record appends edits on which nothing outside depends.
 func (a *applier) record(edits ...state.Edit) error {
 	err := a.journal.Record(edits...)
 	if err := a.unstorable(err, edits...); err != nil {
@@ -404,8 +404,8 @@ func (a *applier) record(edits ...state.Edit) error {
 	return nil
 }
 
-// unstorable reports a value that cannot be written down, as a problem of its object or output: the journal is in
-// order. An operation that such a value came of stays in flight.
+// unstorable reports a value that cannot be stored as a problem of its object or output: the journal is intact. The
+// operation that returned the value stays in flight.
 func (a *applier) unstorable(err error, edits ...state.Edit) error {
 	encoding := (*state.EncodingError)(nil)
 	if !errors.As(err, &encoding) {
@@ -425,7 +425,7 @@ func (a *applier) unstorable(err error, edits ...state.Edit) error {
 	return a.walk.Report(diag.List{d})
 }
 
-// breakdown reports the journal's failure once and stops the start of anything new.
+// breakdown reports a failure of the journal once, and starts no more operations.
 func (a *applier) breakdown(err error) error {
 	a.stop()
 	a.mu.Lock()
@@ -439,7 +439,7 @@ func (a *applier) breakdown(err error) error {
 }
 
 func journalBroken(err error) diag.List {
-	return diag.List{}.Errorf(nil, "Cannot record what was done",
+	return diag.List{}.Errorf(nil, "Cannot record the results",
 		"Writing the state's journal failed: %s. No new operation is started; running operations are finished and "+
 			"saved if possible. Fix the cause (free space, check the disk, the connection or the "+
 			"permissions), then run apply again.", err)
@@ -455,14 +455,14 @@ func (a *applier) provider(cfg addr.AbsProviderConfig) (provider.Provider, *prov
 	return inst, schema, err
 }
 
-// providerOf returns what answers for an instance, which need not be the provider of its configuration.
+// providerOf returns the provider of an instance, or its mock.
 func (a *applier) providerOf(inst addr.AbsResourceInstance, cfg addr.AbsProviderConfig) (provider.Provider,
 	*provider.Schema, error) {
 	prov, schema, err := a.provider(cfg)
-	return a.walk.Inputs.ProviderOf(inst, cfg, prov), schema, err
+	return a.Traced(inst, cfg, a.walk.Inputs.ProviderOf(inst, cfg, access.Untraced(prov))), schema, err
 }
 
-// Resource implements eval.Driver: it writes what the plan changes and hands on the values.
+// Resource implements eval.Driver: it performs the planned changes and returns the values.
 func (a *applier) Resource(n *graph.Node, b *eval.Block) error {
 	if b.Config().Addr.Mode == addr.Action {
 		return a.action(n, b)
@@ -490,13 +490,15 @@ func (a *applier) Resource(n *graph.Node, b *eval.Block) error {
 	}
 	values := make([]cty.Value, len(keys))
 	n.Fan(len(keys), func(i int) error {
+		end := a.Object("apply object", b.Addr().Instance(keys[i]))
 		v, err := a.instance(b, keys[i], changes[keys[i]])
+		end(err)
 		values[i] = v
 		return err
 	}, func() error {
 		byKey := make(map[addr.Key]cty.Value, len(values))
 		for i, key := range keys {
-			if values[i] != cty.NilVal { // else it does not exist, or targets leave it out
+			if values[i] != cty.NilVal { // otherwise it does not exist, or targets leave it out
 				byKey[key] = values[i]
 			}
 		}
@@ -506,8 +508,7 @@ func (a *applier) Resource(n *graph.Node, b *eval.Block) error {
 	return nil
 }
 
-// withOrphans returns the instances of a block, with those that exist though the configuration does not want them any
-// more.
+// withOrphans returns the instances of a block, with existing ones that the configuration no longer has.
 func (a *applier) withOrphans(b *eval.Block, exp eval.Expansion) []addr.Key {
 	keys := slices.Clip(exp.Keys)
 	if stored := a.journal.Working().State().Resource(b.Addr()); stored != nil && b.Config().Addr.Mode == addr.Managed {
@@ -520,7 +521,7 @@ func (a *applier) withOrphans(b *eval.Block, exp eval.Expansion) []addr.Key {
 	return keys
 }
 
-// instance does what the plan says for one instance and returns its value, with marks.
+// instance performs the plan for one instance and returns its value, with marks.
 func (a *applier) instance(b *eval.Block, key addr.Key, c *plan.Change) (cty.Value, error) {
 	if b.Config().Addr.Mode == addr.Ephemeral {
 		return a.openEphemeral(b, key)
@@ -536,7 +537,7 @@ func (a *applier) instance(b *eval.Block, key addr.Key, c *plan.Change) (cty.Val
 		return value.MarkAt(c.After.Value, value.Sensitive, c.After.Sensitive),
 			a.walk.Report(b.Recheck(key, c.After.Value))
 	case plan.Delete, plan.Forget:
-		// While everything is destroyed, provider configurations still refer to what was.
+		// During a destroy, provider configurations still refer to the old values.
 		return value.MarkAt(c.Before.Value, value.Sensitive, c.Before.Sensitive), nil
 	case plan.Read:
 		return a.read(b, key, c)
@@ -544,8 +545,7 @@ func (a *applier) instance(b *eval.Block, key addr.Key, c *plan.Change) (cty.Val
 	return a.write(b, key, c)
 }
 
-// tookOver reports an import. The object is in the state already: with what looking at the world changed it is
-// recorded first of all.
+// tookOver reports an import. The object is in the state already: it was recorded first of all, as refreshing found it.
 func (a *applier) tookOver(c *plan.Change) {
 	id := event.ID{Key: c.Importing.Argument(), Value: c.Importing.Shown()}
 	a.opts.Events.Send(event.ImportStart{Object: c.Object, ID: id})

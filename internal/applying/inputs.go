@@ -7,7 +7,7 @@ import (
 	"github.com/tombolo-iac/tombolo/plan"
 )
 
-// inputs returns what the walk of an apply is given.
+// inputs returns the inputs for the walk of an apply.
 func (a *applier) inputs() eval.Inputs {
 	p, o := a.plan, a.opts
 	var targets *linking.Targets

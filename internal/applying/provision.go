@@ -45,8 +45,8 @@ func (w *writing) provision(v cty.Value) error {
 	})
 }
 
-// unprovision runs the provisioners for the end of an object. A tainted one never came so far as to need them, and a
-// deposed one has a successor that uses what they would take down.
+// unprovision runs the provisioners for the end of an object. A tainted one was never complete, and a deposed one has a
+// successor that uses what they would remove.
 func (a *applier) unprovision(o addr.Object, c *plan.Change, stored *state.Object) error {
 	if o.Deposed != "" || stored.Status == state.Tainted {
 		return nil
@@ -138,7 +138,7 @@ func (a *applier) runProvisioner(o addr.Object, p *linking.Provisioner, config e
 	return a.walk.Report(diag.List{d})
 }
 
-// open returns a value without its marks, and makes what is secret in it known as such.
+// open returns a value without its marks, and adds its secrets to Secrets.
 func (a *applier) open(v cty.Value) (cty.Value, value.MarkedPaths) {
 	unmarked, marks := value.UnmarkDeep(v)
 	a.opts.Secrets.Add(unmarked, marks.Sensitive)

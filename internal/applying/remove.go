@@ -18,7 +18,7 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// remove deletes or forgets an object, with the actions of its end around that.
+// remove deletes or forgets an object, with the actions before and after that.
 func (a *applier) remove(c *plan.Change, dispose bool) error {
 	if c.Object.Deposed != "" || c.Action == plan.Forget || c.Action == plan.ForgetThenCreate {
 		return a.removeObject(c, dispose)
@@ -35,8 +35,10 @@ func (a *applier) remove(c *plan.Change, dispose bool) error {
 
 // removeObject deletes or forgets the object that a change gives up: the current one, a deposed one, or the one that a
 // replacement has deposed.
-func (a *applier) removeObject(c *plan.Change, dispose bool) error {
+func (a *applier) removeObject(c *plan.Change, dispose bool) (err error) {
 	o := c.Object
+	end := a.Object("remove object", o.Instance)
+	defer func() { end(err) }()
 	if dispose && c.Action.Deposes() {
 		o.Deposed = c.DeposedKey
 	}
@@ -109,7 +111,7 @@ func (a *applier) deletable(o addr.Object, c *plan.Change, schema *provider.Sche
 	return stored, rt, nil
 }
 
-// removed judges the answer to a deletion and records it.
+// removed checks the answer to a deletion and records it.
 func (a *applier) removed(o addr.Object, c *plan.Change, rt *provider.ResourceType, stored *state.Object, op string,
 	resp provider.ApplyResponse) error {
 	diags := resp.Diagnostics.InAddress(o.String())
@@ -129,8 +131,8 @@ func (a *applier) removed(o addr.Object, c *plan.Change, rt *provider.ResourceTy
 				{Problem: "the object is unknown as a whole, so it is not known whether it still exists"}}))
 		return a.keepAfter(op, diags)
 	case v.IsNull() && diags.HasErrors():
-		// Many providers answer a failure with no object at all: it may well exist, and dropping it here would lose it.
-		// If it is gone, the next refresh finds out.
+		// Many providers answer a failure without an object. The object may still exist, and dropping it here would
+		// lose it. If it is gone, the next refresh finds out.
 		return a.keepAfter(op, diags)
 	case !v.IsNull():
 		if !diags.HasErrors() {
@@ -160,7 +162,7 @@ func (a *applier) removed(o addr.Object, c *plan.Change, rt *provider.ResourceTy
 	return a.walk.Report(diags)
 }
 
-// keepAfter ends an operation that changed nothing that we know of.
+// keepAfter ends an operation without a known change.
 func (a *applier) keepAfter(op string, diags diag.List) error {
 	if err := a.result(op); err != nil {
 		_ = a.walk.Report(diags)
@@ -213,7 +215,7 @@ func (a *applier) read(b *eval.Block, key addr.Key, c *plan.Change) (cty.Value, 
 		return cty.DynamicVal, failed
 	}
 	if !ctyfast.WhollyKnown(v) {
-		return w.marked(v), nil // a check has failed with it; what was read before stays
+		return w.marked(v), nil // a check has failed with it; the earlier result stays
 	}
 	o, err := state.NewObject(v, w.block.ImpliedType(), state.Object{SchemaVersion: b.Slot.Type.Version,
 		Sensitive: value.SensitivePaths(w.block, v, w.marks.Stored())})

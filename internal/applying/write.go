@@ -30,15 +30,15 @@ type writing struct {
 	block  *provider.Block
 	prov   provider.Provider
 	schema *provider.Schema
-	meta   cty.Value // what its module says to the provider
+	meta   cty.Value // the provider_meta value of its module
 
 	action  plan.Action // Create or Update
 	prior   cty.Value
 	config  cty.Value
 	marks   value.MarkedPaths
 	planned cty.Value
-	private []byte // planned, then what the provider answered
-	// identity is the planned one, then what the provider answered; cty.NilVal when there is none.
+	private []byte // planned, then the provider's answer
+	// identity is the planned one, then the provider's answer; cty.NilVal when there is none.
 	identity cty.Value
 }
 
@@ -70,20 +70,20 @@ func (a *applier) write(b *eval.Block, key addr.Key, c *plan.Change) (cty.Value,
 	return v, a.walk.Report(b.Postconditions(key, v))
 }
 
-// perform makes the object what was planned, with as little as that takes.
+// perform brings the object to its planned value with the smallest operation that does so.
 func (w *writing) perform() (cty.Value, error) {
 	if w.action != plan.Update || !ctyfast.RawEquals(w.planned, w.prior) {
 		return w.apply()
 	}
 	o := w.a.journal.Working().Object(w.c.Object)
 	if o != nil && value.EqualPaths(o.Sensitive, value.SensitivePaths(w.block, w.prior, w.marks.Stored())) {
-		return w.marked(w.prior), nil // what was not known has come out as it was before: there is nothing to do
+		return w.marked(w.prior), nil // the unknown values turned out as they were before: there is nothing to do
 	}
 	return w.sensitivityOnly()
 }
 
-// configuration evaluates a block for one instance whose preconditions hold, for its provider: what it holds is known
-// by now.
+// configuration evaluates a block for one instance whose preconditions hold, for its provider: its values are known by
+// now.
 func (a *applier) configuration(b *eval.Block, key addr.Key) (cty.Value, value.MarkedPaths, error) {
 	if err := a.walk.Report(b.Preconditions(key)); err != nil {
 		return cty.DynamicVal, value.MarkedPaths{}, err
@@ -150,8 +150,8 @@ func (w *writing) settle(key addr.Key) (err error) {
 	return nil
 }
 
-// priorPrivate is the private data that the provider planned from: of the stored object for an update, none for a
-// creation.
+// priorPrivate returns the private data that the provider planned from: that of the stored object for an update, none
+// for a creation.
 func (w *writing) priorPrivate() []byte {
 	if w.action == plan.Create {
 		return nil
@@ -241,7 +241,7 @@ func (w *writing) call(op string) provider.ApplyResponse {
 		Record: w.sketch,
 		Partial: func(v cty.Value, private []byte) {
 			if len(value.Conforms(w.block, v)) > 0 || v.IsNull() || !v.IsKnown() {
-				return // it says nothing of an object
+				return // it has no object
 			}
 			v = value.NullWriteOnly(w.block, value.UnknownAsNull(v))
 			if o, err := w.object(v, private, state.Tainted); err == nil && op != "" {
@@ -251,8 +251,8 @@ func (w *writing) call(op string) provider.ApplyResponse {
 	})
 }
 
-// sketch is the object as it will be stored, but for its attributes. Whoever finds an answer that outlived us makes it
-// whole.
+// sketch returns the object as it will be stored, without its attributes. The run that finds an answer which outlived
+// this process completes it.
 func (w *writing) sketch() []byte {
 	o, err := w.object(value.UnknownAsNull(w.planned), nil, w.status())
 	if err != nil {
@@ -265,7 +265,7 @@ func (w *writing) sketch() []byte {
 	return text
 }
 
-// status is that of the object when its call has ended well.
+// status returns the status of the object after a successful call.
 func (w *writing) status() state.Status {
 	if w.action == plan.Create && len(w.b.Slot.When(config.WhenCreate)) > 0 {
 		return state.Tainted // until its last provisioner has ended
@@ -273,7 +273,7 @@ func (w *writing) status() state.Status {
 	return state.Ready
 }
 
-// conclude judges the answer and records what exists now. It gives the new value, without marks.
+// conclude checks the answer and records the object. It returns the new value, without marks.
 func (w *writing) conclude(op string, resp provider.ApplyResponse) (cty.Value, error) {
 	status := w.status()
 	v, unanswered, problems := w.accept(resp)
@@ -298,8 +298,8 @@ func (w *writing) conclude(op string, resp provider.ApplyResponse) (cty.Value, e
 		diags = diags.AppendError("Cannot store "+w.inst.String(), err)
 	}
 	if w.action == plan.Create && op != "" && (unanswered || err != nil) {
-		// What this made, if anything, is unknown: the operation stays in flight in the journal, until someone has
-		// looked. (An update needs no such care: its object is in the state, and refreshing finds out.)
+		// It is unknown whether this created an object: the operation stays in flight in the journal, until a person
+		// has checked. (An update needs no such care: its object is in the state, and refreshing finds out.)
 		return v, w.a.walk.Report(diags)
 	}
 	if err := w.a.result(op, edits...); err != nil {
@@ -309,10 +309,10 @@ func (w *writing) conclude(op string, resp provider.ApplyResponse) (cty.Value, e
 	return v, w.a.walk.Report(diags)
 }
 
-// accept returns what can be stored of an answer, null for nothing, and what no provider is forgiven. unanswered tells
-// that the answer does not say what exists: there is none, it is no object of this type, unknown as a whole, or null
-// although nothing went wrong. A failure without an object means that nothing was made, unless the call was cut off:
-// then it may only mean that nobody waited for the end.
+// accept returns the object of an answer that can be stored, null for none, and the violations that no provider is
+// allowed. unanswered reports that the answer does not show whether an object exists: there is none, it is not an
+// object of this type, unknown as a whole, or null without an error. A failure without an object means that none was
+// created, unless the call was cut off: then its end was not awaited.
 func (w *writing) accept(resp provider.ApplyResponse) (v cty.Value, unanswered bool, diags diag.List) {
 	none := cty.NullVal(w.block.ImpliedType())
 	const summary = "Provider returned invalid result object after apply"
@@ -341,7 +341,7 @@ func (w *writing) accept(resp provider.ApplyResponse) (v cty.Value, unanswered b
 	return v, false, diags
 }
 
-// edits returns what the state holds after the call.
+// edits returns the edits of the state after the call.
 func (w *writing) edits(v cty.Value, private []byte, status state.Status, failed bool) ([]state.Edit, error) {
 	if v.IsNull() {
 		switch {
@@ -369,7 +369,7 @@ func (w *writing) edits(v cty.Value, private []byte, status state.Status, failed
 	return []state.Edit{{Put: &state.PutObject{Addr: w.c.Object, Provider: w.c.Provider, Object: o}}}, nil
 }
 
-// identified returns the identity of the object as the answer has it, or else as it was known before.
+// identified returns the identity of the object as the answer has it, or else the one that was known before.
 func (w *writing) identified(answered cty.Value) cty.Value {
 	switch {
 	case answered != cty.NilVal && !answered.IsNull():
@@ -380,7 +380,7 @@ func (w *writing) identified(answered cty.Value) cty.Value {
 	return cty.NilVal
 }
 
-// object makes the state's form of a value.
+// object returns the form of a value that a state stores.
 func (w *writing) object(v cty.Value, private []byte, status state.Status) (*state.Object, error) {
 	var identity []byte
 	version := int64(0)
@@ -424,14 +424,13 @@ func paths(list []cty.Path) string {
 	return out
 }
 
-// identify names an object to people. An id that no schema keeps secret may have been made of what is.
+// identify names an object to people. An ID that is not sensitive in the schema may be derived from a secret.
 func (a *applier) identify(b *provider.Block, v cty.Value, marks value.MarkedPaths) event.ID {
 	key, text := value.Identify(b, v, marks.Sensitive)
 	return event.ID{Key: key, Value: a.opts.Secrets.Redact(text)}
 }
 
-// intent makes the announcement of an operation durable and returns its id; objects that live in the state alone need
-// none.
+// intent makes the intent of an operation durable and returns its ID; objects that live in the state alone need none.
 func (a *applier) intent(o addr.Object, action plan.Action, cfg addr.AbsProviderConfig, schema *provider.Schema,
 	planned cty.Value, c *plan.Change) (string, error) {
 	if schema.StateOnly {
@@ -441,7 +440,7 @@ func (a *applier) intent(o addr.Object, action plan.Action, cfg addr.AbsProvider
 	if !planned.IsNull() {
 		var err error
 		if raw, err = ctyfast.MarshalJSON(value.UnknownAsNull(planned), c.Type); err != nil {
-			return "", a.walk.Report(diag.FromError("Cannot note the planned value of "+o.String(), err))
+			return "", a.walk.Report(diag.FromError("Cannot record the planned value of "+o.String(), err))
 		}
 	}
 	id := a.operationID()
@@ -453,7 +452,7 @@ func (a *applier) intent(o addr.Object, action plan.Action, cfg addr.AbsProvider
 	return id, nil
 }
 
-// operationID makes the name of an operation within the run.
+// operationID returns the ID of an operation within the run.
 func (a *applier) operationID() string {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -461,7 +460,7 @@ func (a *applier) operationID() string {
 	return fmt.Sprintf("op-%d", a.ops)
 }
 
-// result records what an operation came to: durable before anything that depends on it begins.
+// result records the result of an operation: durable before anything that depends on it begins.
 func (a *applier) result(op string, edits ...state.Edit) error {
 	var err error
 	if op == "" {

@@ -1,6 +1,6 @@
-// Package backend knows the places where states can be kept: what a backend block may say, and the record that init
-// keeps of it in the data folder. The record keeps a change of the block from going unnoticed: with another place the
-// state would be missing, and apply would create everything once more. It is Terraform's, byte for byte.
+// Package backend holds the types of backends, their arguments, and the record that init keeps of a backend block in
+// the data folder. The record makes a change of the block noticed: with another place the state would be missing, and
+// apply would create everything again. It is Terraform's, byte for byte.
 package backend
 
 import (
@@ -31,24 +31,23 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// Backend is where states are: the settings of a backend block, or what init recorded of them.
+// Backend is the place of states: the settings of a backend block, or init's record of them.
 type Backend struct {
 	Type string
-	// Config has a value for every argument of the type; null for what is not set. For a type that there is not it is
+	// Config has a value for every argument of the type; null for those that are not set. For an unknown type it is
 	// cty.NilVal. It may hold passwords.
 	Config cty.Value
-	// Hash stands for the block as it is written. It is Terraform's, so that both accept the record of the other.
+	// Hash is the hash of the block as it is written. It is Terraform's, so that both accept the record of the other.
 	Hash uint64
-	// block is the configuration of the block alone, without what was given beside it.
+	// block is the configuration of the block alone, without settings from other sources.
 	block cty.Value
-	// record is the configuration as a program recorded it, with the arguments that this program knows.
+	// record is the configuration as a program recorded it, with the arguments that the program has.
 	record json.RawMessage
-	// ranges are where the block, and what was given beside it, sets its arguments, but for secret ones: the code of
-	// those is not to be shown.
+	// ranges holds the places where arguments are set, without secret ones: their code must not be shown.
 	ranges map[string]hcl.Range
 }
 
-// Of returns what the backend block of a root module says, or nil where there is none.
+// Of returns the backend of a root module's block, or nil if there is none.
 func Of(root *config.Module) (*Backend, diag.List) {
 	var diags diag.List
 	switch {
@@ -72,7 +71,7 @@ func Of(root *config.Module) (*Backend, diag.List) {
 	return b, diags
 }
 
-// body returns the arguments of a block. Objects may be written as blocks, as the other programs have some of them.
+// body returns the arguments of a block. Objects may be written as blocks, as the other programs allow for some.
 func (b *Backend) body(body hcl.Body) (attrs hcl.Attributes, diags diag.List) {
 	schema := &hcl.BodySchema{}
 	for _, name := range slices.Sorted(maps.Keys(b.kind().Blocks)) {
@@ -116,8 +115,8 @@ func (b *Backend) body(body hcl.Body) (attrs hcl.Attributes, diags diag.List) {
 	return attrs, diags
 }
 
-// settled returns the arguments of a block with their values in place of what refers to variables and the like, and
-// without those of which an error is told.
+// settled returns the arguments of a block with references replaced by their values, and without those that have an
+// error.
 func settled(root *config.Module, attrs hcl.Attributes) (hcl.Attributes, diag.List) {
 	var diags diag.List
 	out := maps.Clone(attrs)
@@ -137,7 +136,7 @@ func settled(root *config.Module, attrs hcl.Attributes) (hcl.Attributes, diag.Li
 	return out, diags
 }
 
-// FromValue makes a backend of an object or a map with its arguments, which may be null.
+// FromValue returns a backend of an object or a map with its arguments, which may be null.
 func FromValue(name string, config cty.Value) (*Backend, diag.List) {
 	b := &Backend{Type: name}
 	if b.kind() == nil {
@@ -153,7 +152,7 @@ func FromValue(name string, config cty.Value) (*Backend, diag.List) {
 	return b, b.Set(attrs)
 }
 
-// Types are the backends that there are, each as the type of an object with its arguments.
+// Types returns the backends, each as the type of an object with its arguments.
 func Types() map[string]cty.Type {
 	types := map[string]cty.Type{}
 	for name := range kinds {
@@ -166,10 +165,10 @@ func Types() map[string]cty.Type {
 	return types
 }
 
-// Place returns where states are, for people.
+// Place describes the place of the states, for people.
 func (b *Backend) Place() string { return b.kind().Place }
 
-// kind is nil for a type that there is not.
+// kind returns the kind of the backend; nil for an unknown type.
 func (b *Backend) kind() *remote.Kind { return kinds[b.Type] }
 
 // attributes are the arguments of the type.
@@ -182,8 +181,8 @@ func (b *Backend) attributes() map[string]*provider.Attribute {
 // Arguments are the names of all arguments of the type.
 func (b *Backend) Arguments() []string { return slices.Sorted(maps.Keys(b.attributes())) }
 
-// recorded is the configuration as Terraform has it. With an argument that Terraform has not, it is as OpenTofu has it:
-// with all arguments of its own, set or not.
+// recorded returns the configuration as Terraform records it. With an argument that Terraform lacks, it is as OpenTofu
+// records it: with all of its own arguments, set or not.
 func (b *Backend) recorded() cty.Value {
 	values := b.Config.AsValueMap()
 	more := b.kind().More
@@ -198,7 +197,7 @@ func (b *Backend) recorded() cty.Value {
 	return cty.ObjectVal(values)
 }
 
-// Simple reports whether an argument takes a text, a number or a truth value, so that the command line gives it as
+// Simple reports whether an argument takes a text, a number or a truth value, so that the command line can set it as
 // text.
 func (b *Backend) Simple(name string) bool {
 	a := b.attributes()[name]
@@ -213,7 +212,7 @@ func (b *Backend) Text(name string) string {
 	return ""
 }
 
-// Set takes over settings: those of a block, of a file or of the command line.
+// Set applies settings: those of a block, of a file or of the command line.
 func (b *Backend) Set(attrs hcl.Attributes) (diags diag.List) {
 	schema := b.attributes()
 	values := map[string]cty.Value{}
@@ -254,7 +253,7 @@ func (b *Backend) Set(attrs hcl.Attributes) (diags diag.List) {
 	return diags
 }
 
-// constant returns the problems of a setting that is to be a constant.
+// constant returns the problems of a setting that must be a constant.
 func constant(name string, of hcl.Diagnostics) (diags diag.List) {
 	for _, d := range of {
 		if d.Summary == "Variables not allowed" {
@@ -269,14 +268,14 @@ func constant(name string, of hcl.Diagnostics) (diags diag.List) {
 	return diags
 }
 
-// Located takes over from the block, which this backend is the record of, where its arguments stand.
+// Located copies the places of the arguments from the block that this record was made of.
 func (b *Backend) Located(block *Backend) *Backend {
 	located := *b
 	located.ranges = block.ranges
 	return &located
 }
 
-// listed names arguments; a few of many.
+// listed returns the names of arguments, of many only a few.
 func listed(names []string) string {
 	const few = 8
 	switch {
@@ -288,7 +287,7 @@ func listed(names []string) string {
 	return strings.Join(names, " and ")
 }
 
-// wanted returns what type an argument has, and where a value has another.
+// wanted returns the type of an argument, and the path at which a value differs from it.
 func wanted(want cty.Type, err error) string {
 	if want.IsPrimitiveType() {
 		return "it must be a " + want.FriendlyName()
@@ -309,12 +308,12 @@ func ctypath(p cty.Path) (text string) {
 	return text
 }
 
-// Check finds settings that cannot be meant, once the command line has had its say.
+// Check reports invalid settings, after those of the command line were applied.
 func (b *Backend) Check(block *config.Backend) (diags diag.List) {
 	if b.Type != "local" {
 		return nil
 	}
-	attrs, _ := block.Body.JustAttributes() // Of has reported what is wrong with them
+	attrs, _ := block.Body.JustAttributes() // Of has reported their problems
 	for _, one := range [][2]string{{"path", "Invalid local state file path"},
 		{"workspace_dir", "Invalid local workspace directory path"}} {
 		name, summary := one[0], one[1]
@@ -331,13 +330,13 @@ func (b *Backend) Check(block *config.Backend) (diags diag.List) {
 	return diags
 }
 
-// hash is that of Terraform and OpenTofu over a block: the type, and all arguments in the order of their names.
+// hash returns Terraform's and OpenTofu's hash of a block: the type, and all arguments in the order of their names.
 func hash(label string, config cty.Value) uint64 {
 	return uint64(cty.TupleVal([]cty.Value{cty.StringVal(label), config}).Hash())
 }
 
-// IsRecordOf reports whether this is what init recorded of a block, perhaps with settings beside it. Each program
-// hashes the arguments that it knows, set or not. So where the record has others than ours, the hash over those is
+// IsRecordOf reports whether this is init's record of a block, perhaps with additional settings. Each program hashes
+// the arguments that it has, set or not. So if the record has other arguments than ours, the hash over those is
 // compared.
 func (b *Backend) IsRecordOf(block *Backend) bool {
 	if b == nil || block == nil || b.Type != block.Type {
@@ -350,7 +349,8 @@ func (b *Backend) IsRecordOf(block *Backend) bool {
 	return ok && b.Hash == hash(b.Type, config)
 }
 
-// shaped returns a value with the attributes that recorded objects have. It reports whether the value sets no others.
+// shaped returns a value with the attributes that recorded objects have. It also reports whether the value sets no
+// others.
 func shaped(v cty.Value, record json.RawMessage) (cty.Value, bool) {
 	var names map[string]json.RawMessage
 	if v == cty.NilVal || v.IsNull() || !v.Type().IsObjectType() || json.Unmarshal(record, &names) != nil {
@@ -380,16 +380,17 @@ func (b *Backend) SamePlace(other *Backend) bool {
 	return b.Type == other.Type && b.kind() != nil && ctyfast.RawEquals(b.Config, other.Config)
 }
 
-// InMemory reports that states end with the process.
+// InMemory reports whether states end with the process.
 func (b *Backend) InMemory() bool { return b != nil && b.Type == "inmem" }
 
 // InService reports whether states are kept by a service, which a driver reaches.
 func (b *Backend) InService() bool { return b != nil && b.kind() != nil && b.kind().Open != nil }
 
-// Readable reports whether the states of a backend can be read: a record may be of one that only Terraform has.
+// Readable reports whether the states of a backend can be read: a record may be one of a backend that only Terraform
+// has.
 func (b *Backend) Readable() bool { return b == nil || b.kind() != nil }
 
-// Programs returns what is started to reach the states because the working directory says so.
+// Programs returns the programs that are started to reach the states because the working directory names them.
 func (b *Backend) Programs(o remote.Surroundings) []remote.Program {
 	if !b.InService() || b.kind().Programs == nil {
 		return nil
@@ -397,7 +398,7 @@ func (b *Backend) Programs(o remote.Surroundings) []remote.Program {
 	return b.kind().Programs(b.Config, o)
 }
 
-// Driver opens the way to the service. What it reports about an argument has the place where that is set.
+// Driver returns the driver of the service. Its problems of an argument have the place where that is set.
 func (b *Backend) Driver(ctx context.Context, o remote.Surroundings) (remote.Driver, diag.List) {
 	driver, diags := b.kind().Open(ctx, b.Config, o)
 	for i, d := range diags {
@@ -414,8 +415,8 @@ func (b *Backend) Driver(ctx context.Context, o remote.Surroundings) (remote.Dri
 	return driver, diags
 }
 
-// Asked are the arguments without which nothing can be reached and that are not set, in the order of their names, each
-// with what it is: a person can be asked for them.
+// Asked returns the required arguments that are not set, in the order of their names, each with its description: a
+// person can be asked for them.
 func (b *Backend) Asked(getenv func(string) string) (names, texts []string) {
 	for _, name := range slices.Sorted(maps.Keys(b.kind().Needed)) {
 		variable := b.kind().Needed[name]
@@ -426,7 +427,7 @@ func (b *Backend) Asked(getenv func(string) string) (names, texts []string) {
 	return names, texts
 }
 
-// Options are those of the store in files. No backend at all is the layout of the working directory.
+// Options returns the options of the store in files. A nil backend means the layout of the working directory.
 func (b *Backend) Options() (o BackendOptions) {
 	if b == nil || b.Type != "local" {
 		return o
@@ -437,12 +438,12 @@ func (b *Backend) Options() (o BackendOptions) {
 // BackendOptions are the part of a store's options that a backend decides.
 type BackendOptions struct{ Path, WorkspaceDir string }
 
-// Store returns the options of a store with all else left as usual.
+// Store returns the options of a store, with defaults for all others.
 func (o BackendOptions) Store() store.Options {
 	return store.Options{Path: o.Path, WorkspaceDir: o.WorkspaceDir}
 }
 
-// backendFile is the record as it stands on disk: Terraform's, which once was a state file.
+// backendFile is the record on disk, in Terraform's format, which once was a state file.
 type backendFile struct {
 	Version          int             `json:"version"`
 	TerraformVersion string          `json:"terraform_version"`
@@ -458,7 +459,7 @@ type backendSection struct {
 // recordName is the record's name in the data folder.
 const recordName = "terraform.tfstate"
 
-// Recorded returns what init recorded in a data folder; nil when there is no record, or when it names no backend.
+// Recorded returns init's record in a data folder; nil when there is no record, or when it names no backend.
 func Recorded(dataDir string) (*Backend, error) {
 	name := filepath.Join(dataDir, recordName)
 	text, err := regular.Read(name, regular.Note)
@@ -486,7 +487,7 @@ func Recorded(dataDir string) (*Backend, error) {
 	return b, nil
 }
 
-// recordedConfig reads what was recorded. Another program may have more arguments, or fewer.
+// recordedConfig reads a recorded configuration. Another program may have more arguments, or fewer.
 func recordedConfig(text json.RawMessage, schema map[string]*provider.Attribute) (cty.Value, error) {
 	var recorded map[string]json.RawMessage
 	if err := json.Unmarshal(text, &recorded); err != nil {
@@ -507,8 +508,8 @@ func recordedConfig(text json.RawMessage, schema map[string]*provider.Attribute)
 	return cty.ObjectVal(values), nil
 }
 
-// Record writes down where states are; a nil backend is the layout of the working directory. Links in the name of the
-// data folder may not lead out of base.
+// Record writes the record; a nil backend is the layout of the working directory. Links in the name of the data folder
+// may not lead out of base.
 func Record(base, dataDir string, b *Backend) error {
 	file := backendFile{Version: 3, TerraformVersion: state.LanguageVersion}
 	perm := fs.FileMode(0o666)

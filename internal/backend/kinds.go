@@ -16,10 +16,10 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// kinds are the types of backends that there are.
+// kinds holds the types of backends.
 var kinds = map[string]*remote.Kind{
 	"local": {Name: "local", Place: "local files", Schema: texts("path", "workspace_dir")},
-	// States live as long as the process; with lock_id there is a lock that nobody gives back.
+	// States live as long as the process; lock_id sets a lock that is never released.
 	"inmem":      {Name: "inmem", Place: "memory, for a single run", Schema: texts("lock_id")},
 	"consul":     new(consul.Kind()),
 	"http":       new(httpstore.Kind()),

@@ -10,20 +10,21 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/config"
 )
 
-// elsewhere are the backends of Terraform 1.11 that keep states in a service, with a name for what that is.
+// elsewhere holds backends of Terraform 1.11 that are missing here, with the name of their service.
 var elsewhere = map[string]string{
 	"cos": "Tencent Cloud Object Storage", "oss": "Alibaba Cloud Object Storage",
 }
 
-// gone are backends that Terraform had once.
+// gone holds the backends that Terraform has removed.
 var gone = []string{"artifactory", "azure", "etcd", "etcdv3", "manta", "swift"}
 
-// fetchFirst is how to come here from a backend that is not here.
-const fetchFirst = " Get each state out with a program that has it (\"terraform state pull > terraform.tfstate\"). " +
-	"Then take the block out, or use the backend \"local\", and run init -reconfigure with that file in place."
+// fetchFirst is advice on migrating from a backend that is missing here.
+const fetchFirst = " Export each state with a program that supports it " +
+	"(\"terraform state pull > terraform.tfstate\"). Then remove the block, or use the backend \"local\", " +
+	"and run init -reconfigure with that file in place."
 
-// Validate reports a backend block of a type that no version of the language has any more, or ever had. Backends of
-// other programs are left to init: who only validates needs no state.
+// Validate reports a backend block of a type that was removed from the language, or never existed. Backends of other
+// programs are left to init: validation needs no state.
 func Validate(root *config.Module) (diags diag.List) {
 	b := root.Backend
 	if b == nil || kinds[b.Type] != nil || elsewhere[b.Type] != "" || b.Type == "remote" {
@@ -32,7 +33,7 @@ func Validate(root *config.Module) (diags diag.List) {
 	return diags.Errorf(&b.TypeRange, "Unsupported backend type", "%s", noBackend(b.Type))
 }
 
-// noBackend returns what a type of backend is that there is not, and what to do instead.
+// noBackend returns the problem of a type of backend that is missing here, and what to do instead.
 func noBackend(name string) string {
 	switch {
 	case name == "remote":
@@ -50,14 +51,14 @@ func noBackend(name string) string {
 			slices.Sorted(maps.Keys(elsewhere)))))
 }
 
-// noCloud answers what hands runs and states over to HCP Terraform or Terraform Enterprise.
+// noCloud returns the problem of a block that moves runs and states to HCP Terraform or Terraform Enterprise.
 func noCloud(what string) string {
 	return what + " stores states, and usually runs, in HCP Terraform or Terraform Enterprise. This version does not " +
 		"support them: runs are local, and states are stored in local files, or in memory for a single run." +
 		fetchFirst
 }
 
-// NoMigration reports that states stay where they are, because nobody here can read them there.
+// NoMigration returns the problem that states cannot be copied, because their backend is missing here.
 func NoMigration(title, from string) string {
 	place := elsewhere[from]
 	if place == "" {

@@ -1,8 +1,8 @@
-// Package builtin holds the provider that every engine of the language has on board, terraform.io/builtin/terraform:
-// the resource type terraform_data, the data source terraform_remote_state, and functions that read and write the
-// syntax of the language.
+// Package builtin holds the provider that is part of every engine of the language, terraform.io/builtin/terraform: the
+// resource type terraform_data, the data source terraform_remote_state, and functions that read and write the syntax of
+// the language.
 //
-// It reads states through Stores that the caller hands in, so that it knows no backend itself.
+// It reads states through Stores of the caller, and knows no backend itself.
 package builtin
 
 import (
@@ -17,7 +17,7 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// Options are what the provider needs from its surroundings.
+// Options holds the provider's dependencies.
 type Options struct {
 	// RemoteState opens the state that a backend configuration names, for a data source. The backend's own settings are
 	// in config.
@@ -25,17 +25,17 @@ type Options struct {
 		diag.List)
 	// Backends are the backends that RemoteState knows, with the types of their arguments; nil leaves all checks to it.
 	Backends map[string]cty.Type
-	// NewID makes the id of a new terraform_data; nil means a random UUID.
+	// NewID returns the ID of a new terraform_data; nil means a random UUID.
 	NewID func() string
 }
 
-// The names of what the provider has.
+// The names of the provider's types.
 const (
 	typeData        = "terraform_data"
 	typeRemoteState = "terraform_remote_state"
 )
 
-// New makes the provider.
+// New returns the provider.
 func New(o Options) provider.Provider {
 	if o.NewID == nil {
 		o.NewID = uuid.NewString
@@ -116,13 +116,13 @@ func (t *terraform) Plan(ctx context.Context, req provider.PlanRequest) provider
 		planned["id"] = cty.UnknownVal(cty.String).RefineNotNull()
 		planned["output"] = outputOf(input)
 	} else if !input.RawEquals(req.Prior.GetAttr("input")) {
-		planned["output"] = cty.UnknownVal(input.Type()) // even when there is no input any more
+		planned["output"] = cty.UnknownVal(input.Type()) // even if there is no input any more
 	}
 	resp.Planned = cty.ObjectVal(planned)
 	return resp
 }
 
-// outputOf is what is known of output before apply: nothing but its type, unless there is no input.
+// outputOf returns the planned value of output: unknown, with the type of input, unless there is no input.
 func outputOf(input cty.Value) cty.Value {
 	if input.IsKnown() && input.IsNull() {
 		return cty.NullVal(cty.DynamicPseudoType)

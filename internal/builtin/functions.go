@@ -17,7 +17,7 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// functions are those of the provider by name.
+// functions holds the functions of the provider by name.
 var functions = map[string]function.Function{
 	"decode_tfvars": decodeTfvarsFunc,
 	"encode_expr":   encodeExprFunc,
@@ -106,7 +106,7 @@ var decodeTfvarsFunc = function.New(&function.Spec{
 	},
 })
 
-// encodeExprFunc can tell how the text will begin even for a value that is not known yet.
+// encodeExprFunc returns a prefix of the text even for a value that is not known yet.
 var encodeExprFunc = function.New(&function.Spec{
 	Description: "Encodes a value as an expression.",
 	Params: []function.Parameter{{
@@ -128,7 +128,7 @@ var encodeExprFunc = function.New(&function.Spec{
 	},
 })
 
-// expressionStart returns what the expression for an unknown value begins with. A value that may be null can become the
+// expressionStart returns the beginning of the expression for an unknown value. A value that may be null can become the
 // word null, whatever its type.
 func expressionStart(v cty.Value) string {
 	if !v.Range().DefinitelyNotNull() {

@@ -18,7 +18,7 @@ import (
 // ValidateResource implements provider.Provider.
 func (t *terraform) ValidateResource(_ context.Context, req provider.ValidateResourceRequest) diag.List {
 	if req.Type != typeData && req.Type != typeRemoteState {
-		return nil // the engine says so itself
+		return nil // the engine reports it
 	}
 	var diags diag.List
 	if req.Kind != provider.DataSource {
@@ -39,13 +39,13 @@ func (t *terraform) ValidateResource(_ context.Context, req provider.ValidateRes
 	return append(diags, t.checkBackend(req.Config.GetAttr("backend"), req.Config.GetAttr("config"))...)
 }
 
-// isObject reports whether v has named members, or may yet turn out to.
+// isObject reports whether v has named members, or may have them once it is known.
 func isObject(v cty.Value) bool {
 	ty := v.Type()
 	return v.IsNull() || ty.IsObjectType() || ty.IsMapType() || ty == cty.DynamicPseudoType
 }
 
-// checkBackend compares the configuration of a backend with the arguments that it takes, once both are known.
+// checkBackend checks the configuration of a backend against its arguments, once both are known.
 func (t *terraform) checkBackend(backend, config cty.Value) diag.List {
 	if t.opts.Backends == nil || !backend.IsKnown() || backend.IsNull() {
 		return nil

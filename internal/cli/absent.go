@@ -8,7 +8,8 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/cli/command"
 )
 
-// absent returns the commands of Terraform that Tombolo does not have. They are hidden, and explain what to do instead.
+// absent returns the commands of Terraform that Tombolo does not have. They are hidden from the lists of commands, and
+// explain what to do instead.
 func absent() []*command.Command {
 	const tokens = `~~ does not log in to services. Instead, write the token into the CLI configuration file (.terraformrc in
 the home directory):
@@ -54,7 +55,7 @@ func env(workspace *command.Command) *command.Command {
 	}
 	for _, member := range workspace.Members {
 		if member.Name == "show" {
-			continue // it is younger than the new name
+			continue // it is newer than the new name
 		}
 		old := *member
 		old.Setup = func(c *command.Call) command.Run {

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// attack is what a hostile name or value may hold: a title change, colours, a cleared screen, a bell, going back over
-// the line, C1 control codes, reversed writing, what cannot be seen.
+// attack is a hostile name or value: a title change, colours, a cleared screen, a bell, going back over the line, C1
+// control codes, reversed writing, what cannot be seen.
 const attack = "\x1b]0;owned\x07\x1b[2J\x1b[31mred\rover\u0085\u009b31m\u202eevil\u2066x\u200bzero\u00adsoft\U000e0041tag\x7f"
 
 // TestNothingFromOutsideControlsTheTerminal plants control characters wherever text comes from outside: values, keys,

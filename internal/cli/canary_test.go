@@ -20,7 +20,8 @@ type planting struct{ *mistake }
 func newPlanting(t *testing.T) *planting {
 	p := &planting{newMistake(t)}
 	p.environ = append(p.environ, "TF_LOG=trace", "TF_LOG_PATH="+filepath.Join(p.dir, "trace.log"),
-		"TOMBOLO_ALL_DIAGNOSTICS=1")
+		"TOMBOLO_ALL_DIAGNOSTICS=1", "OTEL_TRACES_EXPORTER=otlp",
+		"OTEL_EXPORTER_OTLP_ENDPOINT="+collector(t, func(text string) { p.look("a trace", text) }))
 	return p
 }
 

@@ -1,12 +1,12 @@
 // Package cli is the command line: the table of commands, their flags, the settings of the environment, and exit codes.
-// It is a client of the root package, which does the work, and of internal/view and internal/tfjson, which say what
-// came of it.
+// It is a client of the root package, which does the work, and of internal/view and internal/tfjson, which present the
+// results.
 //
 //	func main() { os.Exit(cli.Main()) }
 //
-// A command is a row of the table (table.go). What a row consists of, and all that commands are built from, is in the
-// package command: flags, questions, interrupts, opening a project or a state, reporting. On it stand the families, in
-// which a command has the file of its name:
+// A command is a row of the table (table.go). The types of a row, and everything that commands are built from, are in
+// package command: flags, questions, interrupts, opening a project or a state, reporting. The families are built on it.
+// In a family, each command has a file of its name:
 //
 //	install    what a directory needs: init, get, modules, providers
 //	code       configuration alone: fmt, validate
@@ -15,7 +15,7 @@
 //	states     editing states: state ..., taint, untaint, workspace ..., force-unlock
 //	testing    test: runs files of tests
 //
-// Families know nothing of each other: what two of them need is in command.
+// Families do not import each other: code that two of them need is in command.
 //
 // Called by the name terraform or tofu (the base name of the program), it presents itself as that.
 package cli

@@ -42,7 +42,7 @@ func TestVersionIsReadByPrograms(t *testing.T) {
 	}
 }
 
-// TestVersionIsThatOfTheLanguage holds what docs/promises.md says of the numbers.
+// TestVersionIsThatOfTheLanguage checks the numbers against docs/promises.md.
 func TestVersionIsThatOfTheLanguage(t *testing.T) {
 	last := func(v string) int {
 		rest, ok := strings.CutPrefix(v, state.LanguageLevel+".")

@@ -52,7 +52,7 @@ resource "world_object" "bad" {
 }
 `
 
-// newPlugged makes a directory whose plugin behaves in a way of badPlugin.
+// newPlugged creates a directory whose plugin behaves in a way of badPlugin.
 func newPlugged(t *testing.T, config string, env ...string) *plugged {
 	t.Helper()
 	p := &plugged{t: t, dir: t.TempDir()}

@@ -21,8 +21,8 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/view"
 )
 
-// Commands returns the table of all commands, those that are in no list at its end. It is built when needed, so that
-// starting costs nothing.
+// Commands returns the table of all commands, hidden ones at the end. It is built on demand, so that starting costs
+// nothing.
 func Commands() []*command.Command {
 	workspace := states.Workspace()
 	return append([]*command.Command{
@@ -44,7 +44,7 @@ func find(list []*command.Command, name string) *command.Command {
 	return nil
 }
 
-// global are the options before the command.
+// global holds the options before the command.
 type global struct{ help, version, install, uninstall bool }
 
 // start finds the command of the arguments and runs it.
@@ -98,10 +98,12 @@ func start(ctx context.Context, a *command.App, args []string) command.Outcome {
 		return command.Misused
 	}
 	a.LogStart(append(strings.Fields(path), rest...))
-	return a.Start(ctx, cmd, path, false, rest)
+	return traced(ctx, a, path, func(ctx context.Context) command.Outcome {
+		return a.Start(ctx, cmd, path, false, rest)
+	})
 }
 
-// descend follows the words of a command line into the families of commands, as far as they name members.
+// descend follows the words of a command line into the families of commands, as long as they name members.
 func descend(cmd *command.Command, path string, rest []string) (*command.Command, string, []string) {
 	for len(rest) > 0 {
 		member := find(cmd.Members, rest[0])
@@ -113,8 +115,8 @@ func descend(cmd *command.Command, path string, rest []string) (*command.Command
 	return cmd, path, rest
 }
 
-// globals reads the options before the command, and changes the directory when asked to. As with Terraform, asking for
-// help or the version counts wherever it stands: behind a command line that does not work yet is where people type it.
+// globals reads the options before the command, and changes the directory for -chdir. As in Terraform, -help and
+// -version count at any position: people append them to a command line that does not work yet.
 func globals(a *command.App, args []string) (g global, rest []string, problem string) {
 	asked := args
 	if end := slices.Index(asked, "--"); end >= 0 {
@@ -149,7 +151,7 @@ func globals(a *command.App, args []string) (g global, rest []string, problem st
 	return g, args, ""
 }
 
-// environmentArguments puts the arguments of TF_CLI_ARGS and TF_CLI_ARGS_name before those of the command line.
+// environmentArguments inserts the arguments of TF_CLI_ARGS and TF_CLI_ARGS_name before those of the command line.
 func environmentArguments(a *command.App, path string, args []string) ([]string, error) {
 	var extra []string
 	for _, name := range []string{command.ArgumentsVariable(path), "TF_CLI_ARGS"} {
@@ -247,7 +249,7 @@ func usage(a *command.App) {
 		"variables it reads.\n", a.Program)
 }
 
-// GlobalOptions are what may stand before the command.
+// GlobalOptions are the options before the name of the command.
 var GlobalOptions = []command.Flag{
 	{Name: "chdir", Value: "DIR", Text: "Switch to DIR before running the command."},
 	{Name: "help", Text: "Show this list, or the help of a command."},

@@ -179,8 +179,8 @@ var givings = map[string]func(p *plugged) (options []string){
 	"option": func(p *plugged) []string { return []string{"-var", "s=" + hardSecret, "-var", "e=" + hardSecret} },
 }
 
-// uses are what becomes of the secret. A public attribute of a provider, which it declares to be no secret, is shown:
-// none gets it here.
+// uses are the ways in which the secret is used. A public attribute of a provider is shown, so none gets the secret
+// here.
 var uses = map[string]string{
 	"objects": `resource "world_object" "attribute" {
   name  = "attribute"

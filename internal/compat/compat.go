@@ -11,7 +11,7 @@
 // proof is a case that uses the feature, in the conformance corpus or the scripts of the command line (proofs.json).
 //
 //	go test ./internal/compat            # does everything still agree?
-//	go test ./internal/compat -update    # write the documents, and proofs where there are none
+//	go test ./internal/compat -update    # write the documents, and proofs if there are none
 //	go test ./internal/compat -learn     # write the facts that can be asked of the terraform on PATH
 package compat
 
@@ -47,7 +47,7 @@ type Facts struct {
 	shared map[string]bool // the commands of which only the flags are here; see Without
 }
 
-// Body is what may stand between the braces of a block.
+// Body describes the arguments and blocks that a block may contain.
 type Body struct {
 	Arguments []string `json:"arguments,omitempty"`
 	Blocks    []string `json:"blocks,omitempty"`
@@ -97,7 +97,7 @@ type Item struct {
 	Name string
 }
 
-// Kind is what an item is.
+// Kind is the kind of an item.
 type Kind string
 
 // The kinds of items.
@@ -156,7 +156,7 @@ const (
 	Moot    State = "without meaning"
 )
 
-// Remark is what differs from Terraform in an item.
+// Remark is a difference from Terraform in an item.
 type Remark struct {
 	State State
 	Text  string // what is otherwise, or what to do instead

@@ -103,7 +103,7 @@ func (o oracle) functions(t *testing.T) (list []string) {
 	return list
 }
 
-// problem is what a program says of a configuration.
+// problem is the result of a program for a configuration.
 type problem struct {
 	summary, file string
 	line          int

@@ -28,11 +28,6 @@ var remarks = map[string]Remark{
 
 	"argument module source": {Differs, "Mercurial, S3, Google Cloud Storage and archives packed with " +
 		"xz are refused, and so are packages with links that lead out of them."},
-	"argument resource/connection cacert":   {Refused, noWinRM},
-	"argument resource/connection https":    {Refused, noWinRM},
-	"argument resource/connection insecure": {Refused, noWinRM},
-	"argument resource/connection type":     {Differs, "`winrm` is refused: machines are reached by SSH."},
-	"argument resource/connection use_ntlm": {Refused, noWinRM},
 	"block terraform cloud": {
 		Refused, "There is no service that runs plans: remove the block and use a backend for states."},
 
@@ -64,6 +59,5 @@ const (
 	forgetErrors = "There is such an error in projects of OpenTofu alone."
 	notAShell    = "Shell operators such as `;`, `&` and `>` are ordinary characters, quoted or not; Terraform " +
 		"drops what follows an unquoted one."
-	noWinRM   = "It is about WinRM; machines are reached by SSH, which Windows has, too."
 	oneOfOurs = "The message names the backends that are supported."
 )

@@ -33,14 +33,14 @@ func (e ActionEvent) Before() bool { return strings.HasPrefix(string(e), "before
 // OfDestruction reports whether the event belongs to the end of an object.
 func (e ActionEvent) OfDestruction() bool { return e == BeforeDestroy || e == AfterDestroy }
 
-// OnActionFailure is what becomes of a change whose action fails.
+// OnActionFailure decides what happens to a change whose action fails.
 type OnActionFailure string
 
-// The ways, by the words of the language. Without a word, an action that comes after a change holds nothing up.
+// The ways, by the words of the language. Without on_failure, dependents do not wait for an action after a change.
 const (
 	ActionUnsaid   OnActionFailure = ""
-	ActionHalt     OnActionFailure = "halt"     // nothing is done that depends on the change
-	ActionTaint    OnActionFailure = "taint"    // nor is it, and what was just created is replaced next time
+	ActionHalt     OnActionFailure = "halt"     // dependents of the change are not applied
+	ActionTaint    OnActionFailure = "taint"    // the same, and a new object is replaced by the next apply
 	ActionContinue OnActionFailure = "continue" // there is a warning
 )
 
@@ -50,9 +50,9 @@ var actionFailures = []string{string(ActionHalt), string(ActionTaint), string(Ac
 type ActionTrigger struct {
 	Events    []ActionEvent
 	Condition hcl.Expression // nil without it
-	// Actions are what is invoked, one after the other. Instance keys may mention count and each.
+	// Actions are invoked one after the other. Instance keys may mention count and each.
 	Actions []hcl.Expression
-	// OnFailure is what becomes of the change when one of them fails.
+	// OnFailure decides what happens to the change when one of them fails.
 	OnFailure OnActionFailure
 	Range     hcl.Range // the block's header
 }
@@ -72,7 +72,7 @@ var actionSchema = &hcl.BodySchema{
 	Blocks:     []hcl.BlockHeaderSchema{{Type: "config"}},
 }
 
-// decodeAction reads an action block. Its config block is what the provider's schema describes.
+// decodeAction reads an action block. The provider's schema describes its config block.
 func decodeAction(block *hcl.Block, override bool) (*Resource, diag.List) {
 	content, hclDiags := block.Body.Content(actionSchema)
 	r, diags := newResource(block, addr.Action, content, override)
@@ -111,9 +111,9 @@ func decodeActionTrigger(block *hcl.Block) (*ActionTrigger, diag.List) {
 		diags = diags.Extend(t.decodeEvents(attr))
 	}
 	if t.Condition != nil && t.OfDestruction() {
-		diags = diags.Errorf(t.Condition.Range().Ptr(), "Condition on destroy action", "What an object ends with has "+
-			"no condition: by then, what a condition mentions may be gone. Put the events of destruction into an "+
-			"action_trigger block without one.")
+		diags = diags.Errorf(t.Condition.Range().Ptr(), "Condition on destroy action", "A trigger with events of "+
+			"destruction has no condition: by then, the objects that it refers to may be gone. Put the events of "+
+			"destruction into an action_trigger block without one.")
 	}
 	if attr, ok := content.Attributes["on_failure"]; ok {
 		diags = diags.Extend(t.decodeFailure(attr))

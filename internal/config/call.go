@@ -23,7 +23,7 @@ var callSchema = &hcl.BodySchema{
 	},
 }
 
-// callDecl is a module block with what an overriding one needs to tell what it sets.
+// callDecl is a module block, with the attributes that it sets, which overriding needs.
 type callDecl struct {
 	ModuleCall
 	attrs hcl.Attributes
@@ -87,7 +87,7 @@ func (c *callDecl) decodeLifecycle(block *hcl.Block) diag.List {
 	return diag.List(nil).AppendHCL(hclDiags)
 }
 
-// setSource reads the source argument. Kind stays zero when it is not usable, or not a literal.
+// setSource reads the source argument. Kind stays zero if the source is invalid or not a literal.
 func (c *callDecl) setSource(attr *hcl.Attribute) (diags diag.List) {
 	c.SourceRange = attr.Expr.Range()
 	if isComputed(attr.Expr) {
@@ -109,7 +109,7 @@ func isComputed(e hcl.Expression) bool {
 	return diags.HasErrors()
 }
 
-// setKind understands the text of the source.
+// setKind parses the text of the source.
 func (c *ModuleCall) setKind() (diags diag.List) {
 	kind, normal, err := ParseSourceIn(c.SourceRaw, c.hasVersion, c.host)
 	if err != nil {
@@ -186,9 +186,8 @@ func (c *callDecl) merge(over *callDecl) {
 
 func (c *callDecl) has(name string) bool { _, ok := c.attrs[name]; return ok }
 
-// CheckCalls returns what is wrong with the arguments of module calls: those that are missing or unknown. Load leaves
-// it to those who are about to evaluate, so that modules can be installed and listed before their arguments are
-// complete.
+// CheckCalls reports missing and unknown arguments of module calls. Load leaves this check to its callers, so that
+// modules can be installed and listed before their arguments are complete.
 func (c *Config) CheckCalls() diag.List {
 	var diags diag.List
 	for _, m := range c.SortedModules() {
@@ -197,7 +196,7 @@ func (c *Config) CheckCalls() diag.List {
 	return distinct(diags)
 }
 
-// decodeInputs takes the values for the child's variables out of the call, and finds those that are missing or unknown.
+// decodeInputs collects the values for the child's variables from the call, and reports missing and unknown ones.
 func (c *ModuleCall) decodeInputs(child *Module) diag.List {
 	schema := &hcl.BodySchema{}
 	for _, v := range child.SortedVariables() {

@@ -28,48 +28,47 @@ import (
 	"github.com/tombolo-iac/tombolo/flavor"
 )
 
-// DefaultDataDir is where a working directory keeps what was installed, unless told otherwise.
+// DefaultDataDir is the default folder for installed modules and providers in a working directory.
 const DefaultDataDir = ".terraform"
 
-// Options tell Load what to read.
+// Options configures Load.
 type Options struct {
-	// Dir is the working directory, which holds the root module; "" is that of the process. Names in ranges are
+	// Dir is the working directory, which holds the root module; "" means that of the process. Names in ranges are
 	// relative to it.
 	Dir string
 	// Files replaces the file system; Dir is then ignored.
 	Files Files
 	// DataDir holds the module manifest; "" means DefaultDataDir.
 	DataDir string
-	// LanguageVersion is what required_version is judged by, such as "1.15.9".
+	// LanguageVersion is the version that required_version is compared with, such as "1.15.9".
 	LanguageVersion string
-	// Flavor says whose project it is: it decides about the registry of sources without a host, and about files that
-	// replace others.
+	// Flavor is the program that the project is for: it decides about the registry of sources without a host, and about
+	// files that replace others.
 	Flavor flavor.Flavor
-	// RootOnly leaves the called modules alone: no manifest is needed, and the tree ends at the root. Installing begins
-	// so.
+	// RootOnly does not load the called modules: no manifest is needed, and the tree ends at the root. Installing
+	// begins with it.
 	RootOnly bool
-	// Query reads the root module's files of queries (.tfquery.hcl) too.
+	// Query also reads the root module's query files (.tfquery.hcl).
 	Query bool
-	// Module, when set, is loaded as the root module in place of that in Dir: test files run other modules than the one
-	// that they belong to.
+	// Module, when set, is loaded as the root module in place of that in Dir: test files run other modules, too.
 	Module *Place
-	// RootProviders returns the provider configurations that the root module has besides its own, or in place of them,
-	// when all modules have been read; it may be nil.
+	// RootProviders returns provider configurations that are added to those of the root module, or replace them, after
+	// all modules were read; it may be nil.
 	RootProviders func(c *Config) []*ProviderConfig
-	// Constants returns the values of the root module's variables, of which the const ones count; nil means that none
-	// are given.
+	// Constants returns the values of the root module's variables, of which only the const ones are used; nil means
+	// none.
 	Constants func(root *Module) Values
-	// Workspace is what terraform.workspace stands for before anything is evaluated; "" where that is not known.
+	// Workspace is the value of terraform.workspace before anything is evaluated; "" where it is not known.
 	Workspace string
-	// Caller and Call, for LoadModule, are where the module is called; nil for the root module.
+	// Caller and Call, for LoadModule, are the place of the call; nil for the root module.
 	Caller *Module
 	Call   *ModuleCall
 }
 
-// Place is a module that is called, but not from within the tree.
+// Place is a module that is called from outside of the tree.
 type Place struct {
 	Call *ModuleCall
-	Path addr.Module // under which it stands in the manifest
+	Path addr.Module // its key in the manifest
 }
 
 func (o Options) files() Files {
@@ -88,8 +87,8 @@ func (o Options) dataDir() string {
 	return o.DataDir
 }
 
-// Load reads the configuration of a working directory. It finds as many problems as it can; the configuration that
-// comes with errors holds what could be understood, and is nil only if there is no root module at all.
+// Load reads the configuration of a working directory. It reports as many problems as it can; with errors, the
+// configuration holds what could be parsed, and is nil only if there is no root module at all.
 func Load(ctx context.Context, opts Options) (*Config, diag.List) {
 	l, diags := newLoader(opts)
 	if diags.HasErrors() {
@@ -133,7 +132,7 @@ func Load(ctx context.Context, opts Options) (*Config, diag.List) {
 	return l.config, distinct(diags)
 }
 
-// distinct drops repetitions: a module that is called many times has its problems once.
+// distinct removes repetitions: the problems of a module that is called many times are reported once.
 func distinct(diags diag.List) diag.List {
 	type problem struct {
 		severity        diag.Severity
@@ -155,7 +154,7 @@ func distinct(diags diag.List) diag.List {
 	return out
 }
 
-// LoadModule reads a single directory as a module, without those that it calls: what installing needs to know of each.
+// LoadModule reads a single directory as a module, without those that it calls, for installing.
 func LoadModule(ctx context.Context, opts Options, dir string, path addr.Module) (*Module, diag.List) {
 	l, diags := newLoader(opts)
 	if diags.HasErrors() {
@@ -169,7 +168,7 @@ func LoadModule(ctx context.Context, opts Options, dir string, path addr.Module)
 	return m, diags
 }
 
-// loader carries what one Load needs everywhere.
+// loader holds the common data of one Load.
 type loader struct {
 	files    Files
 	early    Options // of what is evaluated before anything else, in called modules
@@ -198,7 +197,7 @@ func newLoader(opts Options) (*loader, diag.List) {
 		if err != nil {
 			return nil, diag.FromError("Invalid language version", err)
 		}
-		l.version = v.Core() // a constraint on 1.11.0 is about its prereleases as well
+		l.version = v.Core() // a constraint on 1.11.0 includes its prereleases
 	}
 	return l, nil
 }
@@ -225,7 +224,7 @@ func (l *loader) readManifest(name string) diag.List {
 		Advise("Remove it, and run \"%s\".", diag.Command("init"))
 }
 
-// children loads the modules that m calls, and theirs. The directories from the root down to m tell a module that calls
+// children loads the modules that m calls, and theirs. The directories from the root to m reveal a module that calls
 // itself.
 func (l *loader) children(ctx context.Context, m *Module, dirs []string) diag.List {
 	var diags diag.List
@@ -237,7 +236,7 @@ func (l *loader) children(ctx context.Context, m *Module, dirs []string) diag.Li
 			return diags
 		}
 		if call.Kind == 0 {
-			continue // its source is wrong, which is reported already
+			continue // its source is invalid, which was reported
 		}
 		dir, recorded, moreDiags := l.installedDir(m, call)
 		diags = diags.Extend(moreDiags)
@@ -280,13 +279,13 @@ func cycleOf(dirs []string, dir string) string {
 
 // installedDir finds the directory of a called module in the manifest, and the version that is installed there.
 func (l *loader) installedDir(m *Module, call *ModuleCall) (dir, installed string, diags diag.List) {
-	const run = "Run \"%s\" to install" // programs look for this sentence, and for the one before it
+	const run = "Run \"%s\" to install" // programs search for this sentence, and for the one before it
 	const advice = run + " all modules that this configuration needs."
 	const initialize = diag.Command("init")
 	path := m.Path.Child(call.Name)
 	record, ok := l.manifest[ManifestKey(addr.ModuleOf(append(slices.Clone(l.below), path.Calls()...)...))]
 	if !ok && m.faulty {
-		return "", "", nil // installing stopped at the problems of this module, which are reported
+		return "", "", nil // the installation stopped at the problems of this module, which are reported
 	}
 	if !ok {
 		return "", "", diags.Errorf(&call.Range, "Module not installed",
@@ -369,7 +368,7 @@ func (l *loader) module(ctx context.Context, dir string, path addr.Module) (*Mod
 		m.partial = m.partial || newer || f.body == nil || f.parseDiags.HasErrors()
 	}
 	if newer {
-		// Whatever else is wrong may be the syntax of the version that the module asks for.
+		// Other problems may come from the syntax of the version that the module requires.
 		m.faulty = true
 		return m, gate
 	}

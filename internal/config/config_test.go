@@ -17,7 +17,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/fetch"
 )
 
-// sources makes files out of an archive, with a manifest for the local modules that are called.
+// sources returns the files of an archive, with a manifest for the local modules that are called.
 func sources(t testing.TB, archive string) map[string][]byte {
 	t.Helper()
 	files := map[string][]byte{"./": nil}

@@ -12,12 +12,12 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/eval/funcs"
 )
 
-// constants evaluates what must be known before anything is installed: sources and versions of module calls may mention
-// const variables, local values that use only these, and paths. In OpenTofu's projects all variables count, and backend
-// blocks may mention them, too. Everything else is unknown there.
+// constants evaluates expressions that must be known before anything is installed: sources and versions of module calls
+// may mention const variables, local values that use only these, and paths. In OpenTofu's projects all variables count,
+// and backend blocks may mention them, too. Everything else is unknown there.
 type constants struct {
 	m         *Module
-	dir       string               // where relative paths of functions start
+	dir       string               // base of relative paths in functions
 	given     func(*Module) Values // values of the root module's variables; nil for none
 	root      Values               // what given returned
 	workspace string               // the selected one; "" where it is not known
@@ -29,7 +29,7 @@ type constants struct {
 	problems  diag.List            // of variables that were asked for
 }
 
-// broken is the mark of values that come from a variable whose value was refused: nothing more is said of them.
+// broken is the mark of values that come from a variable with an invalid value: no more problems of them are reported.
 type broken struct{}
 
 // confidential and fleeting are the marks of values that come from sensitive and ephemeral variables.
@@ -62,7 +62,7 @@ func (m *Module) setConstants(o Options) (diags diag.List) {
 	return diags
 }
 
-// variable evaluates a variable. What is wrong with it is among the problems.
+// variable evaluates a variable, and collects its problems.
 func (k *constants) variable(v *Variable) {
 	var value cty.Value
 	var diags diag.List
@@ -119,7 +119,7 @@ func (m *Module) argument(v *Variable) (cty.Value, diag.List) {
 	case hclDiags.HasErrors():
 		return cty.UnknownVal(v.Type), diags.AppendHCL(hclDiags)
 	case !v.Const && !value.IsWhollyKnown():
-		return cty.UnknownVal(v.Type), nil // an error of what needs it
+		return cty.UnknownVal(v.Type), nil // its user reports an error
 	case v.Const && (value.ContainsMarked() || !value.IsWhollyKnown()):
 		return cty.UnknownVal(v.Type), diags.Errorf(&rng, "Const variables must be known",
 			"The variable %q of the module %s is a const variable: its value must be known before anything is "+
@@ -191,7 +191,7 @@ func (m *Module) Early(e hcl.Expression, argument string) (cty.Value, diag.List)
 // EarlyVariables reports whether the arguments of the backend block may refer to anything.
 func (m *Module) EarlyVariables() bool { return m.flavor.EarlyVariables() }
 
-// known evaluates an expression whose value must be known and may not be secret. The title and what are words for it.
+// known evaluates an expression whose value must be known and may not be secret. title and what name it in messages.
 func (k *constants) known(e hcl.Expression, title, what string) (cty.Value, diag.List) {
 	h := k.headlines(title)
 	before := len(k.problems)
@@ -239,7 +239,7 @@ func (k *constants) known(e hcl.Expression, title, what string) (cty.Value, diag
 	return cty.DynamicVal, diags.Errorf(&rng, h.unknown, "%s", k.allowed(what))
 }
 
-// allowed returns what something may refer to that must be known before anything runs, as a sentence.
+// allowed returns, as part of a sentence, what an expression may refer to that must be known before anything runs.
 func (k *constants) allowed(what string) string {
 	means := "const variables, local values that use only these, and paths"
 	if k.m.flavor.EarlyVariables() {
@@ -248,7 +248,7 @@ func (k *constants) allowed(what string) string {
 	return fmt.Sprintf("The %s is needed before anything is evaluated: it can refer to %s only.", what, means)
 }
 
-// refersTo reports whether a reference is to something that may be known early.
+// refersTo reports whether the object of a reference can be known early.
 func (k *constants) refersTo(t hcl.Traversal) bool {
 	switch t.RootName() {
 	case "var", "local", "path":
@@ -259,10 +259,10 @@ func (k *constants) refersTo(t hcl.Traversal) bool {
 	return k.more[t.RootName()] != cty.NilVal
 }
 
-// headlines are those of problems with what must be known early.
+// headlines holds the titles of problems with early expressions.
 type headlines struct{ elsewhere, unknown, null, sensitive, ephemeral, noVariable, noLocal string }
 
-// headlines returns those of the tool whose project it is.
+// headlines returns the titles of the tool that the project is for.
 func (k *constants) headlines(title string) headlines {
 	if k.m.flavor.EarlyVariables() {
 		return headlines{"Dynamic value in static context", "Unable to compute static value", "Unsuitable value type",
@@ -272,7 +272,7 @@ func (k *constants) headlines(title string) headlines {
 		"Unknown " + title, "Reference to undeclared input variable", "Reference to undeclared local value"}
 }
 
-// evaluate returns the value of an expression, unknown where it depends on more than constants.
+// evaluate returns the value of an expression, unknown if it depends on more than constants.
 func (k *constants) evaluate(e hcl.Expression) (cty.Value, hcl.Diagnostics) {
 	roots := map[string]map[string]cty.Value{"var": {}, "local": {}}
 	ctx := &hcl.EvalContext{Variables: map[string]cty.Value{}}
@@ -346,9 +346,9 @@ func (k *constants) member(root, name string) cty.Value {
 	return v
 }
 
-// Evaluator returns what evaluates expressions of a root module's terraform block before anything else is evaluated:
-// with these values of its variables, and the local values that are made of them. more has values for further roots of
-// references. dir is where relative names of files start.
+// Evaluator returns the evaluator for expressions of a root module's terraform block, which are evaluated before
+// anything else: with these values of its variables, and the local values made of them. more has values for further
+// roots of references. dir is the base of relative file names.
 func (m *Module) Evaluator(dir string, variables map[string]cty.Value) func(e hcl.Expression,
 	more map[string]cty.Value) (cty.Value, hcl.Diagnostics) {
 	return func(e hcl.Expression, more map[string]cty.Value) (cty.Value, hcl.Diagnostics) {

@@ -13,14 +13,14 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/regular"
 )
 
-// Files is where Load reads from. Names are relative to the working directory, with forward slashes, and may lead out
-// of it ("../shared/main.tf"); a data directory given as an absolute path makes absolute names. Methods may be called
+// Files is the file system of Load. Names are relative to the working directory, with forward slashes, and may leave it
+// ("../shared/main.tf"); a data directory given as an absolute path makes absolute names. Methods may be called
 // concurrently.
 type Files interface {
-	// ReadDir returns the names of the entries of a directory that are not directories, in any order. An error that
-	// wraps fs.ErrNotExist tells that there is no such directory.
+	// ReadDir returns the names of the entries of a directory that are not directories, in any order. The error wraps
+	// fs.ErrNotExist if the directory does not exist.
 	ReadDir(dir string) ([]string, error)
-	// ReadFile returns the content of a file. An error that wraps fs.ErrNotExist tells that there is none.
+	// ReadFile returns the content of a file. The error wraps fs.ErrNotExist if the file does not exist.
 	ReadFile(name string) ([]byte, error)
 }
 
@@ -59,8 +59,8 @@ func (f osFiles) ReadNamed(name string) ([]byte, error) {
 	return regular.Named(f.path(name), regular.Text)
 }
 
-// readNamed reads a file that a person named. It may be a pipe, such as a shell makes of <(command), which is not read
-// where it was only found.
+// readNamed reads a file that a person named. Unlike files that were only found, it may be a pipe, such as a shell's
+// <(command).
 func readNamed(files Files, name string) ([]byte, error) {
 	if f, ok := files.(interface{ ReadNamed(string) ([]byte, error) }); ok {
 		return f.ReadNamed(name)
@@ -89,7 +89,7 @@ func (c *Config) Snapshot() map[string][]byte {
 	return out
 }
 
-// SnapshotFiles makes a snapshot readable for Load. The map must not change afterwards.
+// SnapshotFiles returns the Files of a snapshot. The map must not change afterwards.
 func SnapshotFiles(snapshot map[string][]byte) Files { return snapshotFiles(snapshot) }
 
 type snapshotFiles map[string][]byte
@@ -121,7 +121,7 @@ func (f snapshotFiles) ReadFile(name string) ([]byte, error) {
 }
 
 // moduleFiles lists the configuration files of a directory in the order in which they count: primary files by name,
-// then override files by name. Files that the flavor has a twin for are left out.
+// then override files by name. Files that the flavor replaces by a twin are left out.
 func moduleFiles(files Files, dir string, f flavor.Flavor) (primary, override []string, err error) {
 	names, err := files.ReadDir(dir)
 	if err != nil {
@@ -140,7 +140,7 @@ func moduleFiles(files Files, dir string, f flavor.Flavor) (primary, override []
 	return primary, override, nil
 }
 
-// WithoutTwins returns names of files in their order, without those that the flavor has a twin for.
+// WithoutTwins returns names of files in their order, without those that the flavor replaces by a twin.
 func WithoutTwins(names []string, f flavor.Flavor) []string {
 	replaced := func(name string) bool {
 		return slices.ContainsFunc(f.Twins(name), func(twin string) bool { return slices.Contains(names, twin) })

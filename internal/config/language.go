@@ -9,7 +9,7 @@ import (
 	"github.com/tombolo-iac/tombolo/flavor"
 )
 
-// languageSchema is that of OpenTofu's language blocks.
+// languageSchema is the schema of OpenTofu's language blocks.
 var languageSchema = &hcl.BodySchema{
 	Attributes: []hcl.AttributeSchema{{Name: "edition"}, {Name: "experiments"}},
 	Blocks:     []hcl.BlockHeaderSchema{{Type: "compatible_with"}},
@@ -24,7 +24,8 @@ const opentofuEdition = "tofu2024"
 // beforeLanguageBlocks is a version of OpenTofu that does not know language blocks.
 var beforeLanguageBlocks = version.Must(version.NewVersion("1.11.0"))
 
-// checkLanguageBlock judges a language block but for the versions, which checkVersions judges. Nothing of it is kept.
+// checkLanguageBlock checks a language block, except for the versions, which checkVersions checks. Nothing of it is
+// kept.
 func checkLanguageBlock(b *hcl.Block, override bool) diag.List {
 	if override {
 		return diag.List(nil).Errorf(&b.DefRange, "Language selections in override file", "A language block applies "+
@@ -40,7 +41,7 @@ func checkLanguageBlock(b *hcl.Block, override bool) diag.List {
 	}
 	found := false
 	for _, inner := range content.Blocks {
-		c, at, _ := compatibleWith(inner) // its mistakes are reported when the versions are judged
+		c, at, _ := compatibleWith(inner) // its mistakes are reported by the check of the versions
 		switch {
 		case found:
 			diags = diags.Errorf(&b.DefRange, "Duplicate compatible_with block", "No compatible_with block can follow "+
@@ -59,7 +60,8 @@ func checkLanguageBlock(b *hcl.Block, override bool) diag.List {
 	return diags
 }
 
-// compatibleWith returns what a compatible_with block says of OpenTofu; at is nil when that is nothing, or no use.
+// compatibleWith returns the constraint of a compatible_with block on OpenTofu; at is nil if there is none, or an
+// invalid one.
 func compatibleWith(b *hcl.Block) (c VersionConstraint, at *hcl.Attribute, diags diag.List) {
 	content, _, hclDiags := b.Body.PartialContent(compatibleSchema)
 	diags = diags.AppendHCL(hclDiags)
@@ -105,9 +107,8 @@ func checkExperiments(attr *hcl.Attribute) diag.List {
 	return diags
 }
 
-// sniffVersions finds the constraints of a file that its flavor judges: the arguments required_version, and what
-// language blocks say of the flavor's program. Whatever else is wrong with the blocks may be the syntax of a later
-// version.
+// sniffVersions returns the version constraints of a file that count for its flavor: the arguments required_version,
+// and those in language blocks. Other problems of the blocks may come from the syntax of a later version.
 func sniffVersions(body hcl.Body, name string, f flavor.Flavor) ([]VersionConstraint, diag.List) {
 	var out []VersionConstraint
 	var diags diag.List

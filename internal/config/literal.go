@@ -18,7 +18,7 @@ import (
 func decodeLiteral(expr hcl.Expression, target any) diag.List {
 	diags := diag.List(nil).AppendHCL(gohcl.DecodeExpression(expr, nil, target))
 	if len(diags) > 1 {
-		return diags[:1] // that the result of a wrong expression has no value is no news
+		return diags[:1] // an invalid expression has no value, which was reported
 	}
 	return diags
 }
@@ -38,7 +38,7 @@ func decodeFlag(attrs hcl.Attributes, name string, target *bool) diag.List {
 
 const nameRule = "A name begins with a letter or an underscore; letters, digits, underscores and dashes may follow."
 
-// checkName refuses what is no identifier.
+// checkName reports a name that is not an identifier.
 func checkName(name string, rng hcl.Range, summary string) diag.List {
 	if plainName(name) || hclsyntax.ValidIdentifier(name) {
 		return nil
@@ -46,7 +46,7 @@ func checkName(name string, rng hcl.Range, summary string) diag.List {
 	return diag.List(nil).Errorf(&rng, summary, "%q is not a name. %s", name, nameRule)
 }
 
-// plainName knows the usual names without the help of the lexer, which is slow for so short a text.
+// plainName recognizes the usual names without the help of the lexer, which is slow for so short a text.
 func plainName(name string) bool {
 	for i := range len(name) {
 		c := name[i]
@@ -72,7 +72,7 @@ func checkLocalProviderName(name string, rng hcl.Range) diag.List {
 	return nil
 }
 
-// providerPartProblem returns what is wrong with a part of a provider address, or "".
+// providerPartProblem returns the problem of a part of a provider address, or "".
 func providerPartProblem(part string) string {
 	switch {
 	case part == "":
@@ -91,13 +91,13 @@ func providerPartProblem(part string) string {
 	return ""
 }
 
-// isJSON reports whether an expression stands in a JSON file, where strings take the part of bare expressions.
+// isJSON reports whether an expression is in a JSON file, where strings replace bare expressions.
 func isJSON(expr hcl.Expression) bool {
 	_, native := expr.(hclsyntax.Expression)
 	return !native
 }
 
-// literalString returns the text of a string without any interpolation; in native syntax it must stand in quotes.
+// literalString returns the text of a string without any interpolation; in native syntax it must be quoted.
 func literalString(expr hcl.Expression) (string, bool) {
 	switch e := expr.(type) {
 	case *hclsyntax.TemplateExpr:
@@ -120,8 +120,8 @@ func literalString(expr hcl.Expression) (string, bool) {
 	return v.AsString(), true
 }
 
-// unquote turns what old configurations write in quotes, and JSON always, into the expression that it spells.
-// Anything else stays what it is.
+// unquote parses the expression in a quoted string, as old configurations and JSON write it. Any other expression is
+// returned as it is.
 func unquote(expr hcl.Expression, what string) (hcl.Expression, diag.List) {
 	text, ok := literalString(expr)
 	if !ok {
@@ -138,7 +138,7 @@ func unquote(expr hcl.Expression, what string) (hcl.Expression, diag.List) {
 	if isJSON(expr) {
 		parsed, hclDiags := hclsyntax.ParseExpression([]byte(text), rng.Filename, start)
 		if hclDiags.HasErrors() {
-			return expr, nil // the caller's complaint names the whole string, which is all that has a place in the file
+			return expr, nil // the caller's message names the whole string, which alone has a range in the file
 		}
 		return parsed, nil
 	}
@@ -207,7 +207,7 @@ func checkRepetition(attrs hcl.Attributes) (count, forEach hcl.Expression, diags
 	return count, forEach, diags
 }
 
-// oneRepetition refuses enabled beside count or for_each.
+// oneRepetition refuses enabled together with count or for_each.
 func oneRepetition(count, forEach, enabled hcl.Expression) (diags diag.List) {
 	if enabled == nil {
 		return nil
@@ -279,7 +279,7 @@ func escaped(rest hcl.Body, blocks hcl.Blocks, owner, meaning string) (hcl.Body,
 	return rest, diags
 }
 
-// reservedBlock is the error for block types that the language keeps for itself.
+// reservedBlock returns the error for block types that the language reserves.
 func reservedBlock(block *hcl.Block, owner string) diag.List {
 	return diag.List(nil).Errorf(block.TypeRange.Ptr(), fmt.Sprintf("Reserved block type name in %s block", owner),
 		"The block type %q is reserved in %s blocks. If it is an argument of the provider, put it in a block \"_ { "+

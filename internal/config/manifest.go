@@ -47,7 +47,7 @@ func ParseManifest(src []byte) (*Manifest, error) {
 		}
 		seen[entry.Key] = true
 		m.Modules[i].Dir = path.Clean(filepath.ToSlash(entry.Dir))
-		// Before sources had hosts, registry modules were recorded without one.
+		// Records from before sources had hosts have none for registry modules.
 		if kind, normal, err := ParseSource(entry.Source, entry.Version != ""); err == nil && kind == SourceRegistry {
 			m.Modules[i].Source = normal
 		}

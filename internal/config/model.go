@@ -36,7 +36,7 @@ func (c *Config) SortedModules() []*Module {
 	return sortedBy(c.Modules, func(a, b addr.Module) int { return a.Compare(b) })
 }
 
-// Resource returns the block behind an address, or nil.
+// Resource returns the block at an address, or nil.
 func (c *Config) Resource(r addr.ConfigResource) *Resource {
 	m := c.Modules[r.Module]
 	if m == nil {
@@ -50,8 +50,8 @@ type Module struct {
 	Path   addr.Module
 	Parent *Module     // nil for the root
 	Call   *ModuleCall // the call in Parent; nil for the root
-	// Dir is what path.module gives: "." for the root, "modules/net" for a local child, below the data directory for an
-	// installed one. Relative to the working directory, with forward slashes.
+	// Dir is the value of path.module: "." for the root, "modules/net" for a local child, inside the data directory for
+	// an installed one. Relative to the working directory, with forward slashes.
 	Dir      string
 	Children map[string]*Module // by the name of the call
 	// Version is the version of an installed registry module, "" for others.
@@ -66,7 +66,7 @@ type Module struct {
 	ProviderMeta      map[string]*ProviderMeta // by local name
 	Backend           *Backend                 // nil without one
 	Cloud             *Cloud                   // nil without one
-	Encryption        []*Encryption            // of several the later ones are laid over the earlier ones
+	Encryption        []*Encryption            // later ones are merged over earlier ones
 
 	Variables map[string]*Variable
 	Locals    map[string]*Local
@@ -79,10 +79,10 @@ type Module struct {
 	Imports   []*Import
 
 	localNames map[addr.Provider]string
-	// partial means that not all of its files could be understood, so that what is missing proves nothing.
+	// partial means that some of its files could not be parsed, so a missing declaration proves nothing.
 	partial bool
-	inputs  diag.List // what is wrong with the arguments of the call
-	// faulty means that reading it found errors.
+	inputs  diag.List // the problems of the arguments of the call
+	// faulty means that it was read with errors.
 	faulty    bool
 	constants *constants // nil until they are evaluated
 	// refactorings become members of Moved and Removed when constants are evaluated.
@@ -145,7 +145,7 @@ func sortedBy[K comparable, V any](m map[K]V, compare func(a, b K) int) []V {
 	return out
 }
 
-// VersionConstraint is a version constraint as it was written and as it was understood.
+// VersionConstraint is a version constraint, as text and parsed.
 type VersionConstraint struct {
 	Text   string // "" when there is none
 	Parsed version.Constraints
@@ -171,10 +171,10 @@ type ProviderConfig struct {
 	ForEach    hcl.Expression    // nil without it
 	Version    VersionConstraint // deprecated argument; Text is "" without it
 	Provider   addr.Provider
-	Body       hcl.Body // what is left after alias and version
-	// Proxy tells an empty block of a child module that only names a configuration passed in by its caller.
+	Body       hcl.Body // the rest after alias and version
+	// Proxy marks an empty block of a child module that only names a configuration passed in by its caller.
 	Proxy bool
-	// Mock means that nothing is to be configured: something else answers for the provider. The block is not evaluated.
+	// Mock means that the provider is mocked. The block is not evaluated.
 	Mock      bool
 	Range     hcl.Range
 	NameRange hcl.Range
@@ -208,7 +208,7 @@ type Cloud struct {
 	Range hcl.Range
 }
 
-// Encryption is an encryption block of a terraform block, which says how states and plans are kept.
+// Encryption is an encryption block of a terraform block, which configures the encryption of states and plans.
 type Encryption struct {
 	Body  hcl.Body
 	Range hcl.Range
@@ -241,7 +241,8 @@ type Variable struct {
 	Sensitive bool
 	Ephemeral bool
 	Const     bool // its value is known before anything is installed
-	// Deprecated is what to use instead; DeprecatedRange is nil when the variable is not deprecated.
+	// Deprecated is the author's advice on what to use instead; DeprecatedRange is nil when the variable is not
+	// deprecated.
 	Deprecated      string
 	DeprecatedRange *hcl.Range
 
@@ -270,7 +271,8 @@ type Output struct {
 	DependsOn     []hcl.Traversal
 	Preconditions []*Condition
 	Range         hcl.Range
-	// Deprecated is what to use instead; DeprecatedRange is nil when the output value is not deprecated.
+	// Deprecated is the author's advice on what to use instead; DeprecatedRange is nil when the output value is not
+	// deprecated.
 	Deprecated      string
 	DeprecatedRange *hcl.Range
 }
@@ -306,7 +308,7 @@ type ModuleCall struct {
 	ForEach      hcl.Expression // nil without it
 	Enabled      hcl.Expression // nil without it
 	DependsOn    []hcl.Traversal
-	Providers    []PassedProvider // the providers argument; HasProviders tells an empty one from none
+	Providers    []PassedProvider // the providers argument; HasProviders distinguishes an empty one from none
 	HasProviders bool
 
 	// Body holds the values of the input variables, nothing else. Inputs are its arguments that the called module
@@ -314,12 +316,12 @@ type ModuleCall struct {
 	Body   hcl.Body
 	Inputs hcl.Attributes
 	Range  hcl.Range // the block's header
-	// IgnoreNestedDeprecations means that nothing is said of deprecated values that the called module itself uses.
+	// IgnoreNestedDeprecations suppresses warnings about deprecated values that the called module itself uses.
 	IgnoreNestedDeprecations bool
 
 	sourceExpr, versionExpr hcl.Expression // if they are no literals
 	hasVersion              bool
-	host                    string // the registry of sources that name none
+	host                    string // the registry of sources without a host
 }
 
 // PassedProvider is one entry of the providers argument of a module call.
@@ -365,7 +367,8 @@ type Resource struct {
 	Connection   *Connection // nil without one
 	Provisioners []*Provisioner
 
-	// Body is what is left for the provider's schema, the content of an escaping "_" block merged in.
+	// Body is the part of the block that the provider's schema describes, the content of an escaping "_" block merged
+	// in.
 	Body      hcl.Body
 	DeclRange hcl.Range // the block's header
 	TypeRange hcl.Range // the type label
@@ -404,7 +407,7 @@ type Connection struct {
 	Range hcl.Range
 }
 
-// ProvisionerWhen is the end of an object's life at which a provisioner runs.
+// ProvisionerWhen is the moment of an object's life at which a provisioner runs.
 type ProvisionerWhen uint8
 
 // The moments.
@@ -419,7 +422,7 @@ type Provisioner struct {
 	When       ProvisionerWhen
 	Continue   bool        // on_failure = continue
 	Connection *Connection // nil without one: the resource's counts
-	Body       hcl.Body    // what is left after the meta-arguments
+	Body       hcl.Body    // the rest after the meta-arguments
 	Range      hcl.Range   // the block's header
 	TypeRange  hcl.Range
 }
@@ -469,7 +472,7 @@ type Import struct {
 	// depend on each.key.
 	To     addr.ConfigResource
 	ToExpr hcl.Expression
-	// ID or Identity says which object is meant; the other one is nil.
+	// ID or Identity identifies the object; the other one is nil.
 	ID, Identity hcl.Expression
 	ForEach      hcl.Expression // nil without it
 	// ProviderRef is the provider argument, nil without it.

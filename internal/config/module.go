@@ -26,7 +26,7 @@ func newModule(dir string, path addr.Module, f flavor.Flavor) *Module {
 	}
 }
 
-// assembly is a module while its files are joined: declarations that still can be overridden.
+// assembly is a module while its files are merged: declarations can still be overridden.
 type assembly struct {
 	*Module
 	requirements *requirements
@@ -68,14 +68,14 @@ func (a *assembly) sameName(rng, first hcl.Range, summary, kind, name string) {
 	a.duplicate(rng, first, summary, fmt.Sprintf("%s named %q", kind, name))
 }
 
-// put sets a name to its declaration, and returns the one that had it before; nil if none had.
+// put stores a declaration under its name, and returns the earlier one of that name, or nil.
 func put[T any](m map[string]*T, name string, v *T) (first *T) {
 	first = m[name]
 	m[name] = v
 	return first
 }
 
-// addRequirements takes what terraform and provider blocks say.
+// addRequirements adds the content of terraform and provider blocks.
 func (a *assembly) addRequirements(c *fileContent) {
 	a.RequiredVersions = append(a.RequiredVersions, c.requiredVersions...)
 	for _, b := range c.backends {
@@ -132,7 +132,7 @@ func (a *assembly) addRequirements(c *fileContent) {
 	}
 }
 
-// addValues takes variables, locals and outputs.
+// addValues adds variables, locals and outputs.
 func (a *assembly) addValues(c *fileContent) {
 	for _, v := range c.variables {
 		if first := put(a.variables, v.Name, v); first != nil {
@@ -151,7 +151,7 @@ func (a *assembly) addValues(c *fileContent) {
 	}
 }
 
-// addObjects takes modules, resources, checks and the records of refactoring.
+// addObjects adds modules, resources, checks, and blocks such as moved and import.
 func (a *assembly) addObjects(c *fileContent) {
 	for _, call := range c.calls {
 		if first := put(a.calls, call.Name, call); first != nil {
@@ -191,7 +191,7 @@ func (a *assembly) addResource(r *Resource) {
 	a.Resources[r.Addr] = r
 }
 
-// finish makes the module's final values out of the declarations, and whatever needs to know all of them.
+// finish computes the module's final values, and everything else that depends on all declarations.
 func (a *assembly) finish() {
 	for name, v := range a.variables {
 		a.Variables[name] = v.finish()
@@ -222,7 +222,7 @@ func (a *assembly) finish() {
 func (a *assembly) checkImports() {
 	first := map[string]*Import{}
 	for n, i := range a.Imports {
-		if !a.Path.IsRoot() { // the file may be that of several modules
+		if !a.Path.IsRoot() { // several modules may share the file
 			own := *i
 			own.To.Module = within(a.Path, i.To.Module)
 			a.Imports[n] = &own
@@ -246,7 +246,7 @@ func (a *assembly) checkImports() {
 	}
 }
 
-// within returns the path of a module that a module names as it sees it.
+// within returns the full path of a module that is named relative to another.
 func within(m, path addr.Module) addr.Module {
 	for _, call := range path.Calls() {
 		m = m.Child(call)

@@ -153,7 +153,7 @@ output "out" {
 }
 `
 
-// everythingJSON says the same in the other syntax, as far as its root module goes.
+// everythingJSON is the same in the other syntax, as far as its root module goes.
 const everythingJSON = `
 -- main.tf.json --
 {
@@ -326,7 +326,7 @@ func conditions(list []*config.Condition) string {
 	return out
 }
 
-// bodyOutline knows the arguments and blocks that the tests use.
+// bodyOutline has the arguments and blocks that the tests use.
 func bodyOutline(body hcl.Body) string {
 	content, diags := body.Content(&hcl.BodySchema{
 		Attributes: []hcl.AttributeSchema{{Name: "a"}, {Name: "x"}, {Name: "path"}, {Name: "in"}, {Name: "length"},

@@ -21,7 +21,7 @@ var outputSchema = &hcl.BodySchema{
 	Blocks: []hcl.BlockHeaderSchema{{Type: "precondition"}, {Type: "postcondition"}},
 }
 
-// outputDecl is an output block with what an overriding one needs to tell what it sets.
+// outputDecl is an output block, with the attributes that it sets, which overriding needs.
 type outputDecl struct {
 	Output
 	attrs hcl.Attributes
@@ -68,12 +68,12 @@ func decodeOutput(block *hcl.Block, override bool) (*outputDecl, diag.List) {
 		}
 	}
 	if o.Expr == nil && !override {
-		o.Expr = hcl.StaticExpr(dynamicNull, block.DefRange) // reported; the name is declared all the same
+		o.Expr = hcl.StaticExpr(dynamicNull, block.DefRange) // reported; the name still counts as declared
 	}
 	return o, diags
 }
 
-// Convert returns a value of the type. An error shows nothing of a value that is marked.
+// Convert returns a value of the type. An error shows nothing of a marked value.
 func (t *OutputType) Convert(v cty.Value) (cty.Value, error) {
 	given := v
 	if t.Defaults != nil && v.IsKnown() && !v.IsNull() {
@@ -112,7 +112,7 @@ func (o *outputDecl) merge(over *outputDecl) {
 
 func (o *outputDecl) has(name string) bool { _, ok := o.attrs[name]; return ok }
 
-// schemaFor returns the schema of a block; those that override need not repeat what is required.
+// schemaFor returns the schema of a block; overriding blocks need not repeat required arguments.
 func schemaFor(schema *hcl.BodySchema, override bool) *hcl.BodySchema {
 	if !override {
 		return schema
@@ -129,7 +129,7 @@ func schemaFor(schema *hcl.BodySchema, override bool) *hcl.BodySchema {
 func noOverride(attr *hcl.Attribute) diag.List {
 	exprs, hclDiags := hcl.ExprList(attr.Expr)
 	if hclDiags.HasErrors() || len(exprs) == 0 {
-		return nil // wrong in itself, or without an effect
+		return nil // invalid, or without an effect
 	}
 	return diag.List(nil).Errorf(exprs[0].Range().Ptr(), "Unsupported override",
 		"An override file cannot change %s. Change it in the file with the original block.", attr.Name)

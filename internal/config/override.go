@@ -78,8 +78,7 @@ func (a *assembly) noBase(rng hcl.Range, summary, what, name string) {
 		name)
 }
 
-// overrideBackend lets a backend or cloud block take the place of either. An encryption block is laid over what is
-// there.
+// overrideBackend lets a backend or cloud block replace either. An encryption block is merged over the existing ones.
 func (a *assembly) overrideBackend(c *fileContent) {
 	a.Encryption = append(a.Encryption, c.encryption...)
 	for i, b := range c.backends {
@@ -152,7 +151,7 @@ func (a *assembly) refuseOverrides(c *fileContent) {
 // replace all blocks of that type in base.
 func overrideBody(base, over hcl.Body) hcl.Body { return mergedBody{base: base, over: over} }
 
-// mergedBody is an hcl.Body on two others.
+// mergedBody is an hcl.Body made of two others.
 type mergedBody struct{ base, over hcl.Body }
 
 func (b mergedBody) Content(schema *hcl.BodySchema) (*hcl.BodyContent, hcl.Diagnostics) {
@@ -163,9 +162,8 @@ func (b mergedBody) Content(schema *hcl.BodySchema) (*hcl.BodyContent, hcl.Diagn
 	return merged, append(append(diags, moreDiags...), b.missing(schema, merged)...)
 }
 
-// forgivingContent is the content of one of two bodies that make up a block. What the schema does not have is left out
-// with a warning: in an overridden block Terraform drops it without a word, so there are configurations that work with
-// it.
+// forgivingContent returns the content of one of two bodies that make up a block. What the schema does not have is
+// dropped with a warning: Terraform drops it silently in an overridden block, so some working configurations have it.
 func forgivingContent(body hcl.Body, schema *hcl.BodySchema) (*hcl.BodyContent, hcl.Diagnostics) {
 	_, _, allowed := body.PartialContent(schema)
 	content, diags := body.Content(schema)
@@ -238,7 +236,7 @@ func mergeContent(base, over *hcl.BodyContent) *hcl.BodyContent {
 	return out
 }
 
-// effectiveType is the type of the blocks that a block stands for: a dynamic block generates those of its label.
+// effectiveType returns the type of the blocks that a block creates: a dynamic block generates those of its label.
 func effectiveType(block *hcl.Block) string {
 	if block.Type == "dynamic" && len(block.Labels) == 1 {
 		return block.Labels[0]

@@ -27,14 +27,14 @@ type parsedFile struct {
 	source   []byte // nil when it could not be read
 	override bool
 	flavor   flavor.Flavor
-	body     hcl.Body // nil when nothing of it could be understood
+	body     hcl.Body // nil if nothing of it could be parsed
 	diags    diag.List
 	content  fileContent
 
-	parseDiags diag.List // those of diags that reading alone gave
+	parseDiags diag.List // the diags that come from reading alone
 }
 
-// fileContent is what a file declares, in the order in which it stands there.
+// fileContent holds the declarations of a file, in their order.
 type fileContent struct {
 	requiredVersions []VersionConstraint
 	requirements     []*requirements
@@ -102,8 +102,7 @@ func (f *parsedFile) read(files Files) {
 	f.diags = f.diags.Extend(diags)
 }
 
-// parseBody parses the text of a file by the syntax that its name tells. The body is nil if nothing could be
-// understood.
+// parseBody parses the text of a file in the syntax of its extension. The body is nil if nothing could be parsed.
 func parseBody(src []byte, name string) (hcl.Body, diag.List) {
 	if src == nil {
 		src = []byte{}
@@ -126,7 +125,7 @@ func parseBody(src []byte, name string) (hcl.Body, diag.List) {
 	return file.Body, diags
 }
 
-// outsideOfBlocks returns where an argument belongs that stands in no block at all.
+// outsideOfBlocks returns advice about an argument outside of all blocks.
 func outsideOfBlocks(diags diag.List) diag.List {
 	for _, d := range diags {
 		if d.Summary == "Unsupported argument" && strings.HasSuffix(d.Detail, "is not expected here.") {
@@ -139,7 +138,7 @@ func outsideOfBlocks(diags diag.List) diag.List {
 var fileSchema = &hcl.BodySchema{Blocks: []hcl.BlockHeaderSchema{
 	{Type: "terraform"},
 	{Type: "language"},
-	{Type: "required_providers"}, // never valid, but common enough to be told where it belongs
+	{Type: "required_providers"}, // never valid, but common enough for advice
 	{Type: "provider", LabelNames: []string{"name"}},
 	{Type: "variable", LabelNames: []string{"name"}},
 	{Type: "locals"},
@@ -238,8 +237,8 @@ func add[T any](list *[]*T, block *hcl.Block, decode func(*hcl.Block) (*T, diag.
 	return diags
 }
 
-// checkVersions judges every required_version of a module. It looks only at that argument, so that a file in the syntax
-// of a newer version still tells which version it needs; newer is true when one is not met. Overriding files replace
+// checkVersions checks every required_version of a module. It reads only that argument, so that even a file in the
+// syntax of a newer version names the version that it needs; newer is true if one is not met. Overriding files replace
 // the constraints of the others.
 func (l *loader) checkVersions(parsed []*parsedFile, path addr.Module) (diags diag.List, newer bool) {
 	var constraints []VersionConstraint

@@ -8,16 +8,15 @@ import (
 	"github.com/tombolo-iac/tombolo/flavor"
 )
 
-// What configuration shares with other kinds of files, such as those of tests, is read by the same code.
+// Parts that configuration shares with other kinds of files, such as test files, are read by the same code.
 
-// ParseBody parses the text of a file by the syntax that its name tells. The body is nil if nothing could be
-// understood.
+// ParseBody parses the text of a file in the syntax of its extension. The body is nil if nothing could be parsed.
 func ParseBody(src []byte, name string) (hcl.Body, diag.List) { return parseBody(src, name) }
 
-// DecodeProvider reads a provider block. The provider that its name means is left open.
+// DecodeProvider reads a provider block. The provider behind its name is not resolved.
 func DecodeProvider(block *hcl.Block) (*ProviderConfig, diag.List) { return decodeProvider(block) }
 
-// DecodeVariable reads a variable block; nil when it cannot be used.
+// DecodeVariable reads a variable block; nil if it is unusable.
 func DecodeVariable(block *hcl.Block) (*Variable, diag.List) {
 	v, diags := decodeVariable(block, false)
 	if diags.HasErrors() {
@@ -26,7 +25,7 @@ func DecodeVariable(block *hcl.Block) (*Variable, diag.List) {
 	return v.finish(), diags
 }
 
-// DecodeCondition reads an assert block; nil when it cannot be used.
+// DecodeCondition reads an assert block; nil if it is unusable.
 func DecodeCondition(block *hcl.Block) (*Condition, diag.List) {
 	return decodeConditionBlock(block, false)
 }
@@ -45,7 +44,7 @@ func DecodeReferences(attr *hcl.Attribute) ([]hcl.Traversal, diag.List) { return
 // DecodeLiteral reads an expression that may not refer to anything into a Go value.
 func DecodeLiteral(expr hcl.Expression, target any) diag.List { return decodeLiteral(expr, target) }
 
-// NewModuleCall makes the call of a module out of the arguments source and version; the latter may be nil.
+// NewModuleCall returns the module call with the arguments source and version; the latter may be nil.
 func NewModuleCall(name string, source, version *hcl.Attribute, at hcl.Range, f flavor.Flavor) (*ModuleCall,
 	diag.List) {
 	c := &callDecl{attrs: hcl.Attributes{}}
@@ -59,7 +58,7 @@ func NewModuleCall(name string, source, version *hcl.Attribute, at hcl.Range, f 
 	return &c.ModuleCall, diags
 }
 
-// takeProviders adds provider configurations, or puts them in the place of those of the same name.
+// takeProviders adds provider configurations, replacing those of the same name.
 func (m *Module) takeProviders(list []*ProviderConfig) {
 	for _, p := range list {
 		c := *p

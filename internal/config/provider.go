@@ -36,7 +36,7 @@ func decodeProvider(block *hcl.Block) (*ProviderConfig, diag.List) {
 		}
 		diags = diags.Extend(moreDiags)
 		if moreDiags.HasErrors() {
-			return nil, diags // without its alias it would pass for the default configuration
+			return nil, diags // without its alias it would be taken for the default configuration
 		}
 		p.AliasRange = attr.Expr.Range().Ptr()
 	}
@@ -73,7 +73,7 @@ func decodeProvider(block *hcl.Block) (*ProviderConfig, diag.List) {
 	return p, diags.Extend(moreDiags)
 }
 
-// isEmptyBody reports whether a body sets nothing at all.
+// isEmptyBody reports whether a body is empty.
 func isEmptyBody(body hcl.Body) bool {
 	content, rest, diags := body.PartialContent(&hcl.BodySchema{})
 	if diags.HasErrors() || len(content.Blocks) > 0 {
@@ -83,8 +83,9 @@ func isEmptyBody(body hcl.Body) bool {
 	return len(attrs) == 0 && !diags.HasErrors()
 }
 
-// decodeProviderRef reads a mention of a provider configuration: a local name, optionally with an alias, and behind
-// that the key of an instance in brackets, which is nil without them. The argument is the one that it stands in.
+// decodeProviderRef reads a reference to a provider configuration: a local name, optionally with an alias, followed by
+// the key of an instance in brackets, which is nil without them. argument is the name of the argument with the
+// reference.
 func decodeProviderRef(expr hcl.Expression, argument string) (ref addr.LocalProviderConfig, key hcl.Expression,
 	diags diag.List) {
 	rng := expr.Range()
@@ -96,7 +97,7 @@ func decodeProviderRef(expr hcl.Expression, argument string) (ref addr.LocalProv
 	}
 	traversal, hclDiags := hcl.AbsTraversalForExpr(expr)
 	if diags.HasErrors() || hclDiags.HasErrors() {
-		// The syntax error in the quotes says less than what is expected here.
+		// The syntax error in the quotes is less helpful than the expected form.
 		var out diag.List
 		for _, d := range diags {
 			if d.Severity == diag.Warning {
@@ -109,7 +110,7 @@ func decodeProviderRef(expr hcl.Expression, argument string) (ref addr.LocalProv
 	return ref, key, diags.Extend(moreDiags)
 }
 
-// splitKey takes the key in brackets off the end of a reference; it is nil where there is none.
+// splitKey separates the key in brackets from the end of a reference; it is nil if there is none.
 func splitKey(expr hcl.Expression) (rest, key hcl.Expression) {
 	switch e := expr.(type) {
 	case *hclsyntax.IndexExpr:
@@ -125,7 +126,7 @@ func splitKey(expr hcl.Expression) (rest, key hcl.Expression) {
 	return expr, nil
 }
 
-// providerRefOf reads the mention out of a traversal; rng is that of all of it as it stands in the file.
+// providerRefOf converts a traversal to a reference; rng is the range of the whole reference in the file.
 func providerRefOf(traversal hcl.Traversal, rng hcl.Range, advice string) (addr.LocalProviderConfig, diag.List) {
 	var diags diag.List
 	const summary = "Invalid provider configuration reference"
@@ -146,8 +147,7 @@ func providerRefOf(traversal hcl.Traversal, rng hcl.Range, advice string) (addr.
 	return ref, nil
 }
 
-// ProviderFor returns the provider that a local name means in the module: what required_providers says, else the
-// default.
+// ProviderFor returns the provider that a local name means in the module: that of required_providers, or the default.
 func (m *Module) ProviderFor(localName string) addr.Provider {
 	if r := m.RequiredProviders[localName]; r != nil {
 		return r.Source
@@ -155,8 +155,8 @@ func (m *Module) ProviderFor(localName string) addr.Provider {
 	return addr.DefaultProviderIn(localName, m.host)
 }
 
-// assumedProvider returns what a local name stands for where configurations are passed: the provider that is built in
-// has to be listed in required_providers to be meant (conformance modules/built_in_provider_passed).
+// assumedProvider returns the provider of a local name where configurations are passed: the built-in provider has to be
+// listed in required_providers there (conformance modules/built_in_provider_passed).
 func (m *Module) assumedProvider(localName string) addr.Provider {
 	if r := m.RequiredProviders[localName]; r != nil {
 		return r.Source
@@ -164,7 +164,7 @@ func (m *Module) assumedProvider(localName string) addr.Provider {
 	return addr.Provider{Host: m.host, Namespace: addr.DefaultProviderNamespace, Type: localName}
 }
 
-// LocalNameFor returns the name that required_providers has for a provider; ok is false when it has none.
+// LocalNameFor returns the name of a provider in required_providers; ok is false if it has none.
 func (m *Module) LocalNameFor(p addr.Provider) (name string, ok bool) {
 	name, ok = m.localNames[p]
 	return name, ok
@@ -182,17 +182,17 @@ func (m *Module) ProviderConfigOf(p addr.Provider, alias string) *ProviderConfig
 	return found
 }
 
-// ResolveProvider follows a mention of a provider configuration to the module that has it: through the providers
-// arguments of the calls on the way up, and, for default configurations, by inheritance. Ends are a block, or the root
-// module's default configuration, which needs no block. When there is no such configuration ok is false and the address
-// is where it should be.
+// ResolveProvider follows a reference to a provider configuration to the module that has it: through the providers
+// arguments of the calls on the way up, and, for default configurations, by inheritance. It ends at a block, or at the
+// root module's default configuration, which needs no block. If there is no such configuration, ok is false, and the
+// address is where it is expected.
 func (m *Module) ResolveProvider(ref addr.LocalProviderConfig) (config addr.AbsProviderConfig, ok bool) {
 	config, _, ok = m.resolve(m.ProviderFor(ref.LocalName), ref.Alias)
 	return config, ok
 }
 
-// PassedBy returns the last entry on that way to a block, which names the instance where the block has several; nil
-// when the way ends in the module itself, or nothing on it is passed by name.
+// PassedBy returns the last entry on the way to a block, which names the instance if the block has several; nil if the
+// way ends in the module itself, or nothing on it is passed by name.
 func (m *Module) PassedBy(ref addr.LocalProviderConfig) *PassedProvider {
 	_, by, _ := m.resolve(m.ProviderFor(ref.LocalName), ref.Alias)
 	return by
@@ -224,8 +224,7 @@ func (m *Module) resolve(p addr.Provider, alias string) (addr.AbsProviderConfig,
 	return m.Parent.resolve(p, "")
 }
 
-// ProviderBlock returns the block behind an address that ResolveProvider gave, or nil for an implied default
-// configuration.
+// ProviderBlock returns the block at an address of ResolveProvider, or nil for an implied default configuration.
 func (c *Config) ProviderBlock(a addr.AbsProviderConfig) *ProviderConfig {
 	m := c.Modules[a.Module]
 	if m == nil {
@@ -246,7 +245,7 @@ func (a *assembly) finishProviders() {
 		p.Provider = a.ProviderFor(p.LocalName)
 	}
 	a.finishMetas()
-	// Terraform judges the types of a root module with other errors no further; those of any other module it does.
+	// Terraform does not check the types of a root module with other errors; it checks those of any other module.
 	judged := !a.Path.IsRoot() || !a.refused && !a.diags.HasErrors()
 	warned := map[addr.Provider]bool{}
 	for _, r := range a.SortedResources() {
@@ -278,7 +277,7 @@ func (a *assembly) finishProviders() {
 	}
 }
 
-// finishMetas assigns provider_meta blocks their providers. Two names of one provider are no reason for two blocks.
+// finishMetas assigns provider_meta blocks their providers. Two names of one provider do not allow two blocks.
 func (a *assembly) finishMetas() {
 	blocks := sortedBy(a.ProviderMeta, func(x, y string) int {
 		return cmp.Or(strings.Compare(a.ProviderMeta[x].Range.Filename, a.ProviderMeta[y].Range.Filename),
@@ -301,7 +300,7 @@ func (a *assembly) duplicateMeta(b, first *ProviderMeta) {
 		first.LocalName))
 }
 
-// checkTree finds the problems that only show between modules.
+// checkTree reports problems between modules.
 func checkTree(c *Config) (diags diag.List) {
 	for _, m := range c.SortedModules() {
 		if m.Parent != nil {
@@ -328,14 +327,14 @@ func checkTree(c *Config) (diags diag.List) {
 	return diags
 }
 
-// checkInstance compares a reference with the block that it leads to: one with for_each has several instances, of which
-// the reference must name one; any other has none to choose from.
+// checkInstance checks a reference against its block: one with for_each has several instances, of which the reference
+// must name one; any other has none to choose from.
 func (c *Config) checkInstance(m *Module, ref addr.LocalProviderConfig, key hcl.Expression, by user) (diags diag.List) {
 	block := m.ProviderConfigs[ref]
 	several := block != nil && block.ForEach != nil
 	switch {
 	case several && key == nil:
-		by.at.End.Column = min(by.at.End.Column, by.at.Start.Column+len(ref.LocalName)) // the name alone
+		by.at.End.Column = min(by.at.End.Column, by.at.Start.Column+len(ref.LocalName)) // only the name
 		by.at.End.Byte = min(by.at.End.Byte, by.at.Start.Byte+len(ref.LocalName))
 		return diags.Errorf(&by.at, "Invalid "+by.kind+" provider configuration", "The provider block %s has "+
 			"for_each, so it has several instances. Name one by its key, for example %s[each.key].", ref, ref)
@@ -345,9 +344,9 @@ func (c *Config) checkInstance(m *Module, ref addr.LocalProviderConfig, key hcl.
 			"Remove the brackets.", ref, where(m.Path))
 	case several && by.forEach != nil && len(by.forEach.Variables()) > 0 && c.sameText(block.ForEach, by.forEach):
 		return diags.Warnf(by.forEach.Range().Ptr(), "Provider configuration for_each matches "+by.kind,
-			"%s and the provider block %s have the same for_each. An element that is removed then takes the instance "+
-				"of the provider with it that has to destroy the objects, and the plan fails. Give the provider block "+
-				"the elements that are to go for one apply longer, for example by a collection of its own.", by.name,
+			"%s and the provider block %s have the same for_each. Removing an element then also removes the instance "+
+				"of the provider that has to destroy the objects, and the plan fails. Give the provider block "+
+				"a removed element for one apply longer, for example by a collection of its own.", by.name,
 			ref)
 	}
 	return nil
@@ -378,16 +377,15 @@ func (c *Config) sameText(a, b hcl.Expression) bool {
 	return slices.Equal(tokens(a), tokens(b)) && tokens(a) != nil
 }
 
-// lacks reports whether a module refers to a configuration that it does not have. One that it should get from its
-// caller, or its caller from another, is reported where it should have been passed. The root module has no caller, but
-// may be made for one: CheckUnpassed reports it.
+// lacks reports whether a module refers to a configuration that it does not have. One that its caller should pass is
+// reported at the call. The root module has no caller, but may be meant to have one: CheckUnpassed reports it.
 func lacks(m *Module, ref addr.LocalProviderConfig) bool {
 	missing, ok := m.ResolveProvider(ref)
 	return !ok && missing.Module == m.Path && !declares(m.RequiredProviders[ref.LocalName], ref)
 }
 
-// CheckUnpassed reports what uses a configuration that the root module wants to be passed. Load leaves it to those who
-// evaluate something: a module that others are to call can be installed and listed by itself.
+// CheckUnpassed reports users of a configuration that the root module expects from a caller. Load leaves this check to
+// its callers: a module for others can be installed and listed by itself.
 func (c *Config) CheckUnpassed() (diags diag.List) {
 	check := func(ref addr.LocalProviderConfig, rng hcl.Range, who string) {
 		if _, ok := c.Root.ResolveProvider(ref); !ok && declares(c.Root.RequiredProviders[ref.LocalName], ref) {
@@ -419,8 +417,7 @@ func where(m addr.Module) string {
 	return m.String()
 }
 
-// checkImportProvider looks at the provider configuration that an import block names for the block that is to be
-// generated.
+// checkImportProvider checks the provider configuration that an import block names for a generated block.
 func checkImportProvider(m *Module, i *Import) diag.List {
 	if i.ProviderRef == nil || i.To.Module != m.Path || m.Resources[i.To.Resource] != nil {
 		return nil
@@ -433,7 +430,7 @@ func checkImportProvider(m *Module, i *Import) diag.List {
 
 func checkChild(m *Module) diag.List {
 	var diags diag.List
-	// or else the variables may stand in the part that was not understood
+	// otherwise the variables may be in the part that could not be parsed
 	if inputs := m.Call.decodeInputs(m); !m.partial {
 		m.inputs = inputs
 	}
@@ -470,8 +467,8 @@ func checkChild(m *Module) diag.List {
 	return diags
 }
 
-// CheckRoot reports configurations that the root module wants to be passed. Nobody calls it, so that there is nothing
-// to plan with; as a module of others it may be valid all the same.
+// CheckRoot reports configurations that the root module expects from a caller. It has none, so planning is not
+// possible; as a called module it may still be valid.
 func (c *Config) CheckRoot() (diags diag.List) {
 	for _, r := range c.Root.SortedRequiredProviders() {
 		for _, alias := range r.Aliases {
@@ -493,7 +490,7 @@ func aliasAdvice(p *ProviderConfig) string {
 	return " with configuration_aliases = [" + p.Addr().String() + "]"
 }
 
-// passed returns what the caller passes for a configuration of the module, or nil.
+// passed returns the caller's entry for a configuration of the module, or nil.
 func (m *Module) passed(ref addr.LocalProviderConfig) *PassedProvider {
 	for i := range m.Call.Providers {
 		if m.Call.Providers[i].InChild == ref {
@@ -573,7 +570,7 @@ func checkPassed(m *Module, p *PassedProvider) (diags diag.List) {
 		p.InParent, parentType.ForDisplay(), where(m.Parent.Path), p.InChild, childType.ForDisplay(), m.Path)
 }
 
-// declares reports whether an entry lists a configuration among its aliases; the entry may be nil.
+// declares reports whether an entry, which may be nil, lists a configuration among its aliases.
 func declares(r *RequiredProvider, ref addr.LocalProviderConfig) bool {
 	return r != nil && slices.Contains(r.Aliases, ref)
 }

@@ -62,7 +62,7 @@ func decodeProvisioner(block *hcl.Block) (*Provisioner, diag.List) {
 	return p, diags
 }
 
-// oneOfTwo reads an argument that is one of two words, and reports whether it is the second.
+// oneOfTwo reads an argument with two possible words, and reports whether it is the second.
 func oneOfTwo(attr *hcl.Attribute, first, second string) (isSecond bool, diags diag.List) {
 	word, diags := decodeKeyword(attr.Expr)
 	if word != first && word != second {
@@ -72,8 +72,8 @@ func oneOfTwo(attr *hcl.Attribute, first, second string) (isSecond bool, diags d
 	return word == second, diags
 }
 
-// checkDestroyConnection applies the rule for destroy-time provisioners to the connection that they inherit: arguments
-// of their own connection only take the place of those of the same name.
+// checkDestroyConnection applies the rule for destroy-time provisioners to the connection that they inherit: their own
+// connection overrides only arguments of the same name.
 func checkDestroyConnection(c *Connection, provisioners []*Provisioner) diag.List {
 	atDestroy := func(p *Provisioner) bool { return p.When == WhenDestroy }
 	if c == nil || !slices.ContainsFunc(provisioners, atDestroy) {
@@ -96,10 +96,10 @@ func (p *Provisioner) ConnectionBody(inherited *Connection) hcl.Body {
 	return overrideBody(inherited.Body, p.Connection.Body)
 }
 
-// checkDestroyRefs refuses references to anything but the object itself: when an object is destroyed, what it once
+// checkDestroyRefs refuses references to anything but the object itself: when an object is destroyed, objects that it
 // referred to may be gone already.
 func checkDestroyRefs(body hcl.Body) (diags diag.List) {
-	attrs, _ := body.JustAttributes() // nested blocks are the schema's to judge
+	attrs, _ := body.JustAttributes() // the schema checks nested blocks
 	for _, attr := range inOrder(attrs) {
 		var bad []string
 		for _, t := range attr.Expr.Variables() {

@@ -11,19 +11,19 @@ import (
 	"github.com/tombolo-iac/tombolo/flavor"
 )
 
-// Files of queries have list blocks, which find objects, and what those need. Only the command query and
+// Query files have list blocks, which find objects, and the blocks that these need. Only the command query and
 // "validate -query" read them.
 const (
 	queryExtension     = ".tfquery.hcl"
 	queryExtensionJSON = ".tfquery.json"
 )
 
-// isQuery reports whether a file is one of queries.
+// isQuery reports whether a file is a query file.
 func isQuery(name string) bool {
 	return strings.HasSuffix(name, queryExtension) || strings.HasSuffix(name, queryExtensionJSON)
 }
 
-// queryFiles lists the files of queries in a directory by name.
+// queryFiles lists the query files in a directory by name.
 func queryFiles(files Files, dir string, f flavor.Flavor) ([]string, error) {
 	names, err := files.ReadDir(dir)
 	if err != nil {
@@ -38,7 +38,7 @@ func queryFiles(files Files, dir string, f flavor.Flavor) ([]string, error) {
 	return out, nil
 }
 
-// querySchema is that of files of queries.
+// querySchema is the schema of query files.
 var querySchema = &hcl.BodySchema{Blocks: []hcl.BlockHeaderSchema{
 	{Type: "list", LabelNames: []string{"type", "name"}},
 	{Type: "provider", LabelNames: []string{"name"}},
@@ -49,8 +49,8 @@ var querySchema = &hcl.BodySchema{Blocks: []hcl.BlockHeaderSchema{
 var listSchema = &hcl.BodySchema{Attributes: []hcl.AttributeSchema{{Name: "count"}, {Name: "for_each"},
 	{Name: "provider"}}}
 
-// decodeList reads a list block. What is left for the Body are the arguments of the language that may be expressions
-// (limit, include_resource), and the config block, which the provider's schema describes.
+// decodeList reads a list block. The Body has the arguments of the language that may be expressions (limit,
+// include_resource), and the config block, which the provider's schema describes.
 func decodeList(block *hcl.Block) (*Resource, diag.List) {
 	content, rest, hclDiags := block.Body.PartialContent(listSchema)
 	r, diags := newResource(block, addr.List, content, false)

@@ -109,7 +109,7 @@ var removedSchema = &hcl.BodySchema{
 	},
 }
 
-// removedDecl is a removed block whose address is still seen from its own module.
+// removedDecl is a removed block whose address is still relative to its own module.
 type removedDecl struct {
 	Removed
 	calls []string // the path from the block's module
@@ -231,7 +231,7 @@ func (r *removedDecl) checkMode() (diags diag.List) {
 	return diags
 }
 
-// in returns the block as seen from the root.
+// in returns the block with an address relative to the root.
 func (r *removedDecl) in(m addr.Module) *Removed {
 	out := r.Removed
 	out.Module = m
@@ -259,7 +259,7 @@ func decodeImport(block *hcl.Block) (*Import, diag.List) {
 	switch {
 	case named:
 	case i.ID == nil:
-		diags = diags.Errorf(&i.Range, "Invalid import block", "An import block says which object is meant: by its "+
+		diags = diags.Errorf(&i.Range, "Invalid import block", "An import block identifies the object by its "+
 			"\"id\", or by its \"identity\" if its resource type has identities. This one has neither.")
 	default:
 		diags = diags.Errorf(&i.Range, "Invalid import block", "An import block has either an "+
@@ -288,7 +288,7 @@ func decodeImport(block *hcl.Block) (*Import, diag.List) {
 	return i, diags
 }
 
-// Name returns the expression that says which object is meant, and the argument that it is.
+// Name returns the expression that identifies the object, and the name of its argument.
 func (i *Import) Name() (e hcl.Expression, argument string) {
 	if i.Identity != nil {
 		return i.Identity, "identity"
@@ -327,8 +327,7 @@ func (i *Import) setTo(attr *hcl.Attribute) diag.List {
 	return diags
 }
 
-// addressSteps takes an address expression apart, with each key that is not literal left out; dynamic reports whether
-// there was one.
+// addressSteps splits an address expression, without keys that are not literal; dynamic reports whether there was one.
 func addressSteps(expr hcl.Expression) (steps hcl.Traversal, dynamic, ok bool) {
 	switch e := expr.(type) {
 	case *hclsyntax.ScopeTraversalExpr:

@@ -54,7 +54,7 @@ func refusedForEach(forEach *hcl.Attribute) diag.List {
 		"An argument named \"for_each\" is not expected here.%s", onlyOwn)
 }
 
-// refusedKeys returns what is wrong with an address, in words of its own if that has keys that are no literals.
+// refusedKeys returns the problems of an address: a single one if it has keys that are no literals.
 func refusedKeys(e hcl.Expression, kind string, wrong diag.List) diag.List {
 	if !isDynamic(e) {
 		return wrong

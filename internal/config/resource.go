@@ -112,7 +112,7 @@ var nameSummaries = map[addr.Mode][2]string{
 	addr.List:      {"Invalid list resource type name", "Invalid list resource name"},
 }
 
-// newResource reads what all modes have in common.
+// newResource reads the parts that all modes share.
 func newResource(block *hcl.Block, mode addr.Mode, content *hcl.BodyContent, override bool) (*Resource, diag.List) {
 	r := &Resource{
 		Addr:      addr.Resource{Mode: mode, Type: block.Labels[0], Name: block.Labels[1]},
@@ -200,7 +200,7 @@ func (r *Resource) addTrigger(b *hcl.Block) diag.List {
 	return diags
 }
 
-// checkOwnReferences refuses conditions that name the resource by its address: the instance at hand is called self.
+// checkOwnReferences refuses conditions that refer to the resource by its address instead of self.
 func (r *Resource) checkOwnReferences(c *Condition, what string) (diags diag.List) {
 	for _, expr := range []hcl.Expression{c.Condition, c.ErrorMessage} {
 		for _, traversal := range expr.Variables() {
@@ -244,7 +244,7 @@ func (r *Resource) decodeManagedLifecycle(attrs hcl.Attributes) (diags diag.List
 	return diags
 }
 
-// A Guard is an argument of a lifecycle block that says whether an object may be destroyed.
+// A Guard is an argument of a lifecycle block that controls whether an object may be destroyed.
 type Guard struct {
 	Name  string
 	Value bool           // of a constant
@@ -252,7 +252,7 @@ type Guard struct {
 	Range hcl.Range
 }
 
-// decodeGuard reads a guard, a constant as Terraform does. It returns nil where there is none.
+// decodeGuard reads a guard, a constant as in Terraform. It returns nil if there is none.
 func decodeGuard(attrs hcl.Attributes, name string, diags diag.List) (*Guard, diag.List) {
 	attr, ok := attrs[name]
 	if !ok {
@@ -275,7 +275,7 @@ func (r *Resource) decodeIgnoreChanges(attr *hcl.Attribute) (diags diag.List) {
 	exprs, hclDiags := hcl.ExprList(attr.Expr)
 	diags = diags.AppendHCL(hclDiags)
 	for _, expr := range exprs {
-		// Before the word all there was a list with a star.
+		// Old versions of the language had a list with a star in place of the word all.
 		if text, ok := literalString(expr); ok && text == "*" {
 			r.IgnoreAll = true
 			diags = diags.Errorf(attr.Expr.Range().Ptr(), "Invalid ignore_changes wildcard", "An asterisk in the "+
@@ -347,7 +347,7 @@ func (r *Resource) merge(over *Resource) {
 		r.CreateBeforeDestroy, r.CreateBeforeDestroySet = over.CreateBeforeDestroy, true
 	}
 	r.PreventDestroy, r.Destroy = cmp.Or(over.PreventDestroy, r.PreventDestroy), cmp.Or(over.Destroy, r.Destroy)
-	r.IgnoreAll = r.IgnoreAll || over.IgnoreAll // once it is all, no list takes it back
+	r.IgnoreAll = r.IgnoreAll || over.IgnoreAll // a list does not override all
 	if len(over.IgnoreChanges) > 0 {
 		r.IgnoreChanges = over.IgnoreChanges
 	}

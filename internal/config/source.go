@@ -11,8 +11,8 @@ import (
 	"github.com/tombolo-iac/tombolo/flavor"
 )
 
-// ParseSource understands the source argument of a module call and returns its normal form, which the manifest records.
-// A version argument makes the source a registry address.
+// ParseSource parses the source argument of a module call and returns its normal form, which the manifest records. A
+// version argument makes the source a registry address.
 func ParseSource(raw string, hasVersion bool) (SourceKind, string, error) {
 	return ParseSourceIn(raw, hasVersion, flavor.Terraform.RegistryHost())
 }
@@ -77,7 +77,7 @@ func normalRegistry(raw, host string) (string, bool) {
 	parts := strings.Split(pkg, "/")
 	if len(parts) == 4 {
 		host, parts = strings.ToLower(parts[0]), parts[1:]
-		// These hosts are shorthands for Git repositories.
+		// Sources at these hosts are shorthands for Git repositories.
 		if !registryHost.MatchString(host) || host == "github.com" || host == "bitbucket.org" {
 			return "", false
 		}
@@ -104,7 +104,8 @@ func normalRegistry(raw, host string) (string, bool) {
 
 var forced = regexp.MustCompile(`^([A-Za-z0-9]+)::(.+)$`)
 
-// SplitForced takes the name of a way to download, such as git, off the beginning of a source; "" where there is none.
+// SplitForced separates the name of a download method, such as git, from the beginning of a source; "" if there is
+// none.
 func SplitForced(source string) (getter, rest string) {
 	if m := forced.FindStringSubmatch(source); m != nil {
 		return m[1], m[2]
@@ -112,7 +113,7 @@ func SplitForced(source string) (getter, rest string) {
 	return "", source
 }
 
-// SplitSubdir takes the folder within a package, which follows a double slash, off a source.
+// SplitSubdir separates the folder within a package, which follows a double slash, from a source.
 func SplitSubdir(source string) (pkg, sub string) {
 	end := len(source)
 	if i := strings.IndexByte(source, '?'); i >= 0 {
@@ -130,7 +131,7 @@ func SplitSubdir(source string) (pkg, sub string) {
 	return source[:i] + source[end:], source[i+len("//") : end]
 }
 
-// normalRemote reads the sources that need something to be downloaded: a forced getter, a URL or a shorthand for one.
+// normalRemote reads the sources that need a download: a forced getter, a URL or a shorthand for one.
 func normalRemote(raw string) (string, error) {
 	if raw == "" {
 		return "", errors.New("the source is empty")
@@ -152,7 +153,7 @@ func normalRemote(raw string) (string, error) {
 	return joinSource(getter, found, strings.TrimPrefix(sub, "/")), nil
 }
 
-// joinSource is the reverse of SplitForced and SplitSubdir.
+// joinSource reverses SplitForced and SplitSubdir.
 func joinSource(getter, pkg, sub string) string {
 	if sub != "" && sub != "." {
 		base, query, hasQuery := strings.Cut(pkg, "?")
@@ -168,7 +169,7 @@ func joinSource(getter, pkg, sub string) string {
 
 var scpLike = regexp.MustCompile(`^git@([^:]+):/?(.+)$`)
 
-// detect finds out what a source without a folder in it means: a URL, perhaps with a getter and a folder.
+// detect returns the meaning of a source without a folder: a URL, perhaps with a getter and a folder.
 func detect(source string) (string, error) {
 	if u, err := url.Parse(source); err == nil && u.Scheme != "" {
 		return source, nil
@@ -202,7 +203,7 @@ func detect(source string) (string, error) {
 
 func withGit(repository string) string { return strings.TrimSuffix(repository, ".git") + ".git" }
 
-// storage names the service of a cloud that an address belongs to. Nothing is downloaded from these.
+// storage returns the cloud service of an address. Downloads from these are not supported.
 func storage(parts []string, source string) string {
 	if parts[0] == "www.googleapis.com" {
 		return "gcs::https://" + source
@@ -210,26 +211,26 @@ func storage(parts []string, source string) string {
 	return "s3::https://" + source
 }
 
-// hidden stands where something secret was.
+// hidden replaces a secret text.
 const hidden = "xxxxx"
 
 var (
-	// userPart is the part of an address in which passwords stand, also where the rest of it is no address.
+	// userPart matches the part of an address with passwords, even if the rest of it is not an address.
 	userPart = regexp.MustCompile(`(://)[^/?#]*@`)
-	// secretName are words in names of parameters whose values let whoever has them in.
+	// secretName matches names of parameters whose values give access.
 	secretName = regexp.MustCompile(`(?i)token|sig|secret|passw|pwd|key|credential|auth|jwt|session|policy`)
-	// ours are the parameters that say how to fetch.
+	// ours holds the parameters that configure fetching.
 	ours = map[string]bool{"ref": true, "depth": true, "archive": true, "checksum": true, "filename": true}
 )
 
-// ShownSource is a source as people may see it: without passwords, keys and tokens. In an address of the web, where
-// tokens stand as users too, the user does not show either.
+// ShownSource returns a source as people may see it: without passwords, keys and tokens. In a web address it also hides
+// the user, which may be a token.
 func ShownSource(source string) string {
 	return shown(source, func(name string) bool { return secretName.MatchString(name) })
 }
 
-// ShownAnswer is ShownSource for an address that a server has given: of its parameters only those show that say how to
-// fetch.
+// ShownAnswer is ShownSource for an address from a server: of its parameters, it shows only those that configure
+// fetching.
 func ShownAnswer(source string) string {
 	return shown(source, func(string) bool { return true })
 }

@@ -23,7 +23,7 @@ var terraformSchema = &hcl.BodySchema{
 	},
 }
 
-// languageEdition is the only one that there is.
+// languageEdition is the only edition of the language.
 const languageEdition = "TF2021"
 
 // terraform reads a terraform block.
@@ -31,7 +31,7 @@ func (c *fileContent) terraform(block *hcl.Block, f flavor.Flavor) diag.List {
 	content, hclDiags := block.Body.Content(terraformSchema)
 	diags := diag.List(nil).AppendHCL(hclDiags)
 	if attr, ok := content.Attributes["required_version"]; ok {
-		// Its problems were reported when the versions were checked.
+		// The check of the versions has reported its problems.
 		if v, moreDiags := decodeVersion(attr); !moreDiags.HasErrors() {
 			c.requiredVersions = append(c.requiredVersions, v)
 		}
@@ -69,8 +69,8 @@ func (c *fileContent) terraform(block *hcl.Block, f flavor.Flavor) diag.List {
 	return diags
 }
 
-// checkProviderMeta ensures that a provider_meta block has a name and nothing but constants in it: it says something
-// of the module, and nothing of what the module is used for.
+// checkProviderMeta checks that a provider_meta block has a name and only constants: it describes the module, not a use
+// of it.
 func checkProviderMeta(b *hcl.Block) diag.List {
 	diags := checkLocalProviderName(b.Labels[0], b.DefRange)
 	attrs, hclDiags := b.Body.JustAttributes()
@@ -131,7 +131,7 @@ func decodeRequirements(block *hcl.Block, host string) (*requirements, diag.List
 }
 
 // checkRequirementName refuses names of entries that could not be part of a provider address. The short form of an
-// entry has no source, so that the name is the provider's own: programs know the two problems by different headlines.
+// entry has no source, so the name is the provider's own: programs know the two problems by different titles.
 func checkRequirementName(attr *hcl.Attribute) diag.List {
 	diags := checkLocalProviderName(attr.Name, attr.Expr.Range())
 	_, short := hcl.ExprMap(attr.Expr)
@@ -150,7 +150,7 @@ func inOrder(attrs hcl.Attributes) []*hcl.Attribute {
 const entryAdvice = "An entry must be an object with the attributes source, version and configuration_aliases, or a " +
 	"version as a string."
 
-// decodeRequirement reads one entry; nil means that it is unusable.
+// decodeRequirement reads one entry; nil if it is unusable.
 func decodeRequirement(attr *hcl.Attribute, host string) (*RequiredProvider, diag.List) {
 	entry := &RequiredProvider{Name: attr.Name, Source: addr.DefaultProviderIn(attr.Name, host),
 		Range: attr.Expr.Range()}
@@ -197,7 +197,7 @@ func decodeVersionRequirement(entry *RequiredProvider, attr *hcl.Attribute) (*Re
 	return entry, diags
 }
 
-// constString returns the value of a literal string, or tells what is wrong.
+// constString returns the value of a literal string, or reports the problem.
 func constString(expr hcl.Expression) (text, problem string) {
 	v, hclDiags := expr.Value(nil)
 	switch {
@@ -237,7 +237,7 @@ func (r *RequiredProvider) setSource(expr hcl.Expression, host string) (diags di
 	return nil
 }
 
-// providerSourceProblem returns what is wrong with a source string.
+// providerSourceProblem returns the problem of a source string.
 func providerSourceProblem(text string) (summary, detail string) {
 	parts := strings.Split(text, "/")
 	if text == "" || len(parts) > 3 {

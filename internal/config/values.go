@@ -19,7 +19,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/nesting"
 )
 
-// Origin is where the value of a variable of the root module came from. Later ones win over earlier ones.
+// Origin is the source of a root module variable's value. Later ones override earlier ones.
 type Origin uint8
 
 // The origins.
@@ -28,14 +28,14 @@ const (
 	FromAutoFile                    // terraform.tfvars, *.auto.tfvars and their JSON forms
 	FromNamedFile                   // a -var-file option
 	FromOption                      // a -var option
-	FromInput                       // typed in when asked
+	FromInput                       // an answer to a question
 	FromCaller                      // a program that embeds the engine
 )
 
-// RawValue is what a source says about a variable, before the declaration of the variable is known.
+// RawValue is the value of a variable as a source has it, before the declaration of the variable is known.
 type RawValue struct {
 	Origin Origin
-	// Text is set for origins that give text, which the variable's ParsingMode reads; Value for those that give values.
+	// Text is set for origins of text, which the variable's ParsingMode reads; Value for origins of values.
 	Text  string
 	Value cty.Value
 	Range hcl.Range // within a file; zero for others
@@ -66,16 +66,16 @@ func (r RawValue) describe(name string) string {
 // EnvPrefix starts the names of the environment variables that set variables.
 const EnvPrefix = "TF_VAR_"
 
-// Option is a -var or -var-file option; their order among each other counts.
+// Option is a -var or -var-file option; their order counts.
 type Option struct {
 	File bool // -var-file
 	Text string
 }
 
-// ValueSources are all the places where the variables of the root module can be set.
+// ValueSources holds all sources of values for the root module's variables.
 type ValueSources struct {
 	Files   Files    // the working directory
-	Dir     string   // where the files are that need no option; "" means there
+	Dir     string   // the folder of the files that need no option; "" means Dir
 	Environ []string // KEY=VALUE
 	Options []Option
 }
@@ -143,7 +143,7 @@ func autoFiles(files Files, dir string) []string {
 	for _, name := range names {
 		stem, isValues := strings.CutSuffix(strings.TrimSuffix(name, ".json"), ".tfvars")
 		switch {
-		case !isValues: // unlike configuration, files whose names begin with a dot are read: wrappers hide theirs so
+		case !isValues: // unlike configuration, files whose names begin with a dot are read: wrappers use such
 		case stem == "terraform":
 			fixed = append(fixed, name)
 		case strings.HasSuffix(stem, ".auto"):
@@ -160,7 +160,7 @@ func parseOption(raw string) (name, text string, diags diag.List) {
 	switch {
 	case !ok:
 		return "", "", diags.Errorf(nil, summary, "The option -var %q must be a name and a value with an equals sign "+
-			"between them, as in -var=\"key=value\".", raw)
+			"between, as in -var=\"key=value\".", raw)
 	case strings.HasSuffix(name, " "):
 		return "", "", diags.Errorf(nil, summary, "The name %q ends in a space. Did you mean -var=\"%s=...\"?", name,
 			strings.TrimSpace(name))
@@ -168,14 +168,13 @@ func parseOption(raw string) (name, text string, diags diag.List) {
 	return name, text, nil
 }
 
-// ParseValuesFile reads the text of a variables file; a name that ends in .json tells JSON.
+// ParseValuesFile reads the text of a variables file; a name that ends in .json means JSON.
 func ParseValuesFile(src []byte, name string, origin Origin) (Values, diag.List) {
 	body, diags := parseBody(src, name)
 	if body == nil {
 		return nil, diags
 	}
-	// Blocks are told apart from other mistakes, because files with declarations are easily confused with those with
-	// values.
+	// Blocks have a message of their own, because files with declarations are easily confused with those with values.
 	content, _, _ := body.PartialContent(&hcl.BodySchema{Blocks: []hcl.BlockHeaderSchema{
 		{Type: "variable", LabelNames: []string{"name"}}}})
 	if content != nil && !strings.HasSuffix(name, ".json") && len(content.Blocks) > 0 {
@@ -217,10 +216,10 @@ func (v *Variable) ParseText(text string) (cty.Value, diag.List) {
 // ErrNull means that a variable which may not be null got no other value.
 var ErrNull = errors.New("the value is null, which nullable = false does not allow, and there is no default")
 
-// ConvertValue returns a value the type of the variable: unset (cty.NilVal) becomes the default; the defaults of
+// ConvertValue converts a value to the type of the variable: unset (cty.NilVal) becomes the default; the defaults of
 // optional attributes are filled into a value that is not null; then it is converted; null becomes the default where
-// null is not allowed. The value may be unknown and carry marks. Callers who know where the value comes from phrase the
-// error.
+// null is not allowed. The value may be unknown and carry marks. The caller, which knows the origin of the value, words
+// the error.
 func (v *Variable) ConvertValue(raw cty.Value) (cty.Value, error) {
 	if raw == cty.NilVal {
 		if v.Required() {
@@ -235,7 +234,7 @@ func (v *Variable) ConvertValue(raw cty.Value) (cty.Value, error) {
 	if err != nil {
 		return cty.UnknownVal(v.Type), v.unfit(err)
 	}
-	if ctyfast.TooLong(out) { // it became one of a text; what is written as a number is refused by the reader of files
+	if ctyfast.TooLong(out) { // it came from a text; the reader of files refuses literal numbers
 		return cty.UnknownVal(v.Type), ctyfast.ErrTooLong
 	}
 	if v.Nullable || !out.IsKnown() || !out.IsNull() {
@@ -289,7 +288,8 @@ func (m *Module) Unset(values Values) []*Variable {
 // maxUndeclared is how many warnings about unknown names are given in full.
 const maxUndeclared = 2
 
-// VariableValues returns every variable of the root module its final value, converted; those with problems are unknown.
+// VariableValues returns the final value of every variable of the root module, converted; those with problems are
+// unknown.
 func (m *Module) VariableValues(values Values) (map[string]cty.Value, diag.List) {
 	out := make(map[string]cty.Value, len(m.Variables))
 	diags := m.Undeclared(values)
@@ -328,7 +328,7 @@ func (m *Module) VariableValues(values Values) (map[string]cty.Value, diag.List)
 }
 
 // RawValues returns the values as they were written: text for variables that take it literally, the expression's value
-// for others. A plan keeps them in this form. Those that cannot be read are left out; VariableValues says why.
+// for others. A plan keeps them in this form. Those that cannot be read are left out; VariableValues reports them.
 func (m *Module) RawValues(values Values) map[string]cty.Value {
 	out := map[string]cty.Value{}
 	for name, raw := range values {
@@ -349,8 +349,7 @@ func (m *Module) RawValues(values Values) map[string]cty.Value {
 	return out
 }
 
-// Ranges returns where in files the values were written, by variable: places to show for values that turn out to be
-// wrong.
+// Ranges returns the places of the values in files, by variable: messages about invalid values show them.
 func (v Values) Ranges() map[string]hcl.Range {
 	out := map[string]hcl.Range{}
 	for name, raw := range v {
@@ -361,14 +360,14 @@ func (v Values) Ranges() map[string]hcl.Range {
 	return out
 }
 
-// Undeclared reports values for variables that the module does not have. Those of the environment may be meant for
-// others.
+// Undeclared reports values for variables that the module does not have. Values of the environment may be meant for
+// other configurations.
 func (m *Module) Undeclared(values Values) (diags diag.List) {
 	const summary = "Value for undeclared variable"
 	warned, more := 0, 0
 	for _, name := range slices.Sorted(maps.Keys(values)) {
 		if m.Variables[name] != nil || values[name].problems.HasErrors() {
-			continue // nobody asks for what has no value
+			continue // a question has no undeclared variable
 		}
 		names := make([]string, 0, len(m.Variables))
 		for _, v := range m.SortedVariables() {
@@ -397,7 +396,7 @@ func (m *Module) Undeclared(values Values) (diags diag.List) {
 	return diags
 }
 
-// describeConversion returns why a conversion failed, and at which place within the value.
+// describeConversion returns the reason of a failed conversion, and its place within the value.
 func describeConversion(err error) string {
 	var pathErr cty.PathError
 	if !errors.As(err, &pathErr) {

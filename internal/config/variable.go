@@ -27,8 +27,7 @@ var variableSchema = &hcl.BodySchema{
 var reservedVariables = []string{"source", "version", "providers", "count", "for_each", "lifecycle", "depends_on",
 	"locals", "_"}
 
-// variableDecl is a variable block before the overriding ones are merged into it: the default is converted once all is
-// known.
+// variableDecl is a variable block before the overriding ones are merged into it: the default is converted after that.
 type variableDecl struct {
 	Variable
 	attrs hcl.Attributes
@@ -74,11 +73,11 @@ func decodeVariable(block *hcl.Block, override bool) (*variableDecl, diag.List) 
 		raw, hclDiags := attr.Expr.Value(nil)
 		diags = diags.AppendHCL(hclDiags)
 		if hclDiags.HasErrors() {
-			raw = cty.DynamicVal // there is a default, only unusable
+			raw = cty.DynamicVal // there is a default, but it is unusable
 		} else if typeOK && (!override || v.has("type")) {
 			moreDiags := v.checkDefault(raw, attr.Expr.Range(), "The default value")
 			if diags = diags.Extend(moreDiags); override && moreDiags.HasErrors() {
-				raw = cty.DynamicVal // not to be complained about again when it is merged
+				raw = cty.DynamicVal // so that the merge does not report it again
 			}
 		}
 		v.raw = raw
@@ -94,7 +93,7 @@ func decodeVariable(block *hcl.Block, override bool) (*variableDecl, diag.List) 
 	return v, diags
 }
 
-// checkCondition refuses a validation that does not look at the variable.
+// checkCondition refuses a validation that does not refer to the variable.
 func (v *variableDecl) checkCondition(c *Condition) (diags diag.List) {
 	for _, traversal := range c.Condition.Variables() {
 		if len(traversal) < 2 || traversal.RootName() != "var" {
@@ -121,7 +120,7 @@ func (v *Variable) setType(expr hcl.Expression) diag.List {
 	}
 	v.ParsingMode = ParseHCL
 	switch hcl.ExprAsKeyword(expr) {
-	case "list": // short for list(any), from before element types
+	case "list": // from before element types: short for list(any)
 		v.ConstraintType, v.Type = cty.List(cty.DynamicPseudoType), cty.List(cty.DynamicPseudoType)
 		return nil
 	case "map":
@@ -141,7 +140,7 @@ func (v *Variable) setType(expr hcl.Expression) diag.List {
 	return diags
 }
 
-// quotedTypeProblem returns what to write instead of the quoted types of old.
+// quotedTypeProblem returns what to write instead of the quoted types of old versions.
 func quotedTypeProblem(text string, rng hcl.Range) (diags diag.List) {
 	const summary = "Invalid quoted type constraints"
 	switch text {
@@ -169,8 +168,8 @@ func (v *Variable) checkDefault(raw cty.Value, rng hcl.Range, what string) (diag
 	return nil
 }
 
-// unfit returns why a value does not become one of the variable's type. Of a secret it names no part: the keys of a map
-// may be secrets, too.
+// unfit returns the reason why a value cannot be converted to the variable's type. It shows no part of a secret: the
+// keys of a map may be secret, too.
 func (v *Variable) unfit(err error) error {
 	if v.Sensitive || v.Ephemeral {
 		return fmt.Errorf("it cannot be converted to %s", v.ConstraintType.FriendlyNameForConstraint())
@@ -178,7 +177,7 @@ func (v *Variable) unfit(err error) error {
 	return errors.New(describeConversion(err))
 }
 
-// convertDefault returns a default the variable's type.
+// convertDefault converts a default to the variable's type.
 func (v *Variable) convertDefault(raw cty.Value) (cty.Value, error) {
 	if v.TypeDefaults != nil && !raw.IsNull() && raw.IsKnown() {
 		raw = v.TypeDefaults.Apply(raw)
@@ -186,13 +185,13 @@ func (v *Variable) convertDefault(raw cty.Value) (cty.Value, error) {
 	return ctyfast.Convert(raw, v.ConstraintType)
 }
 
-// finish makes the variable out of a block and those that override it.
+// finish merges a block and its overrides into the variable.
 func (v *variableDecl) finish() *Variable {
 	v.Default = cty.NilVal
 	if v.raw != cty.NilVal {
 		converted, err := v.convertDefault(v.raw)
 		if err != nil {
-			converted = cty.UnknownVal(v.Type) // reported before; still the variable is not a required one
+			converted = cty.UnknownVal(v.Type) // reported before; the variable is still not a required one
 		}
 		v.Default = converted
 	}
@@ -237,7 +236,7 @@ func (v *variableDecl) merge(over *variableDecl) (diags diag.List) {
 	return v.checkDefault(v.raw, over.Range, what)
 }
 
-// decodeDeprecated reads what is to be used in place of something.
+// decodeDeprecated reads the message about the replacement of a deprecated object.
 func decodeDeprecated(attrs hcl.Attributes, text *string, rng **hcl.Range) diag.List {
 	attr, ok := attrs["deprecated"]
 	if !ok {

@@ -1,9 +1,9 @@
-// Package console is the reading and printing of an interactive session: it takes lines of input, puts those that
-// belong together into one expression, has it evaluated, and prints values in the syntax of the language, as
-// Terraform's console does; but control characters are made visible, as in all that goes to a terminal.
+// Package console is the dialogue of an interactive session: it joins lines of input to expressions, has them
+// evaluated, and prints values in the syntax of the language, as Terraform's console does, but with visible control
+// characters, as in all output to a terminal.
 //
-// It evaluates nothing itself: what an expression means is the business of the Evaluator, which the library form of the
-// engine makes from a project. Reading lines from a terminal or a pipe belongs to the caller.
+// It evaluates nothing itself: the Evaluator does, which package engine creates for a project. The caller reads lines
+// from a terminal or a pipe.
 //
 //	s := console.NewSession(evaluate, redact)
 //	for each line {
@@ -26,10 +26,10 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/view"
 )
 
-// Filename is what ranges in diagnostics of console input name.
+// Filename is the name of the file in ranges of diagnostics about console input.
 const Filename = "<console-input>"
 
-// The prompts of a new expression and of a line that goes on with one.
+// The prompts of a new expression and of a line that continues one.
 const (
 	Prompt     = "> "
 	Continuing = ": "
@@ -38,10 +38,10 @@ const (
 // Evaluator returns the value of an expression, marks included. src is the text that it was parsed from.
 type Evaluator func(expr hcl.Expression, src []byte) (cty.Value, diag.List)
 
-// Redactor takes out of a text what is secret. Types name what is in a value, and have no marks.
+// Redactor removes secrets from texts. Types name what is in a value, and have no marks.
 type Redactor func(text string) string
 
-// Answer is what a session says to one input.
+// Answer is the answer of a session to one input.
 type Answer struct {
 	// Text is to be printed, without the newline at its end.
 	Text string
@@ -51,7 +51,7 @@ type Answer struct {
 	Diagnostics diag.List
 }
 
-// Session gathers lines and answers them. It must not be used concurrently.
+// Session joins lines and answers them. It must not be used concurrently.
 type Session struct {
 	evaluate Evaluator
 	redact   Redactor
@@ -64,17 +64,17 @@ func NewSession(evaluate Evaluator, redact Redactor) *Session {
 	return &Session{evaluate: evaluate, redact: redact}
 }
 
-// Add takes a line without its newline.
+// Add adds a line, given without its newline.
 func (s *Session) Add(line string) {
 	s.lines = append(s.lines, line)
 	s.depth.add(line)
 }
 
-// Open reports that the lines so far have an open bracket, quoted template or heredoc, so that the expression goes on
-// in the next one.
+// Open reports whether the lines so far have an open bracket, quoted template or heredoc, so that the expression
+// continues in the next one.
 func (s *Session) Open() bool { return s.depth.open() }
 
-// Pending reports that there are lines that have not been answered.
+// Pending reports whether there are unanswered lines.
 func (s *Session) Pending() bool { return len(s.lines) > 0 }
 
 // Answer evaluates the lines since the last answer.
@@ -97,7 +97,7 @@ const help = `Type an expression of the language and press enter to see its valu
 example "upper(var.name)" or, for an object that the state has,
 "aws_instance.web.id".
 
-An open bracket or heredoc goes on in the next line. type(EXPRESSION) prints a
+An open bracket or heredoc continues in the next line. type(EXPRESSION) prints a
 type. To leave, type "exit" or press Control-D.`
 
 // trim removes white space around an input, but not the newline that ends a heredoc.

@@ -7,20 +7,19 @@ import (
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 )
 
-// depth follows the brackets of an input line by line. Each line is looked at once; only a template that spans lines
+// depth counts the open brackets of an input line by line. Each line is scanned once; only a template that spans lines
 // keeps them.
 type depth struct {
 	brackets int
-	// text is the present line, or all that has been typed since a heredoc began: its tokens mean something only
-	// together.
+	// text is the current line, or everything since the beginning of a heredoc, whose tokens must be scanned together.
 	text   []byte
 	marker string // closes the heredoc that is open, if one is
 }
 
-// open reports that the expression goes on. A surplus closing bracket ends it, with an error.
+// open reports whether the expression continues. A surplus closing bracket ends it, with an error.
 func (d *depth) open() bool { return d.brackets > 0 || d.marker != "" }
 
-// add takes a line.
+// add adds a line.
 func (d *depth) add(line string) {
 	if d.marker != "" {
 		d.text = append(append(d.text, line...), '\n')
@@ -37,7 +36,7 @@ func (d *depth) add(line string) {
 	d.brackets += brackets
 }
 
-// scan counts the brackets that a text leaves open, and finds the marker of a heredoc that it does not close.
+// scan counts the brackets that a text leaves open, and finds the marker of an open heredoc.
 func scan(text []byte) (brackets int, marker string) {
 	tokens, _ := hclsyntax.LexExpression(text, Filename, hcl.InitialPos)
 	var heredocs []string

@@ -1,8 +1,8 @@
-// Package crash is the crash harness: it kills the engine and checks that nothing is lost. It has nothing but tests.
+// Package crash is the crash harness: it kills the engine and checks that nothing is lost. It contains only tests.
 //
 // The test binary runs itself as the engine (TestMain in main_test.go decides by the environment), on a copy of a
-// project whose objects live in a fake world (package world). The world's ledger knows what really exists, whatever
-// happens to the engine:
+// project whose objects live in a fake world (package world). The world's ledger records the objects that really exist,
+// whatever happens to the engine:
 //
 //	calls_test.go     SIGKILL at every call of the store, of an apply that does everything, and again within the recovery
 //	moments_test.go   SIGKILL from outside at random moments of a large apply

@@ -74,14 +74,14 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// job is what an engine process does.
+// job describes the work of an engine process.
 type job struct {
 	Dir, World  string
 	Destroy     bool
 	RecoverOnly bool // take the lock and give it back
 	Adopt       bool // resolve interrupted creations by adopting what exists
 	Parallelism int
-	// Fault is what happens to the store, as package faults reads it.
+	// Fault is the fault of the store, in the syntax of package faults.
 	Fault string
 	// Shared is where the state is when it is not a file of the project.
 	Shared Shared
@@ -89,7 +89,7 @@ type job struct {
 	Rescue string
 }
 
-// command makes the process of a job.
+// command returns the process of a job, which has not been started.
 func (j job) command() *exec.Cmd {
 	b, err := json.Marshal(j)
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/world"
 )
 
-// actions are what programs of external_resource are asked to do.
+// actions are the actions of programs of external_resource.
 var actions = map[string]bool{"create": true, "read": true, "update": true, "delete": true}
 
 // detention is a file in the world's folder, with a number: see detain.

@@ -40,13 +40,13 @@ const (
 	worldDir   = "world"
 )
 
-// newRoom makes an empty room with a configuration.
+// newRoom returns an empty room with a configuration.
 func newRoom(t testing.TB, config string) *room {
 	t.Helper()
 	return newSharedRoom(t, config, Shared{})
 }
 
-// newSharedRoom makes one whose state is kept by a service.
+// newSharedRoom returns a room whose state is kept by a service.
 func newSharedRoom(t testing.TB, config string, at Shared) *room {
 	t.Helper()
 	dir := t.TempDir()
@@ -62,7 +62,7 @@ func newSharedRoom(t testing.TB, config string, at Shared) *room {
 	return r
 }
 
-// copyTo makes a copy of the room for another test.
+// copyTo creates a copy of the room for another test.
 func (r *room) copyTo(t testing.TB) *room {
 	t.Helper()
 	dir := t.TempDir()
@@ -378,7 +378,7 @@ func (r *room) aftermath(expected map[string]int) {
 	r.finish(expected)
 }
 
-// afterDestroy is what has to hold after a destroy was killed: the same, and another destroy does the rest.
+// afterDestroy checks the rules for a destroy that was killed: the same ones, and another destroy completes it.
 func (r *room) afterDestroy() {
 	r.t.Helper()
 	before := r.over()

@@ -48,7 +48,7 @@ type terminal struct {
 	said bytes.Buffer
 }
 
-// Write keeps what the command says.
+// Write keeps the output of the command.
 func (c *terminal) Write(b []byte) (int, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

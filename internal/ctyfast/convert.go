@@ -10,16 +10,23 @@ import (
 	"github.com/zclconf/go-cty/cty/convert"
 )
 
-// many is the number of members from which on it is worth while to convert one by one.
+// many is the number of members from which converting one by one pays off.
 const many = 32
 
-// Convert is convert.Convert. To make a collection of a tuple or an object, cty compares the type of each member with
-// that of every other, even when all have long got the same; so what is written out in a configuration takes it the
-// square of its length. Here members are converted one by one.
+// Convert is convert.Convert. To convert a tuple or an object to a collection, cty compares the type of each member
+// with that of every other, even if all are the same, which takes quadratic time for literals in a configuration. Here
+// members are converted one by one.
 func Convert(v cty.Value, want cty.Type) (cty.Value, error) {
 	got := v.Type()
 	if got.Equals(want.WithoutOptionalAttributesDeep()) {
 		return v, nil
+	}
+	if got == cty.String && want == cty.Number {
+		if text, _ := v.Unmark(); text.IsKnown() && !text.IsNull() {
+			if err := fewDigits(text.AsString()); err != nil {
+				return cty.NilVal, err
+			}
+		}
 	}
 	if holdsMany(got) || want.IsCollectionType() && isLong(v) {
 		if out, ok := converted(v, want); ok {
@@ -33,8 +40,8 @@ func Convert(v cty.Value, want cty.Type) (cty.Value, error) {
 	return out, err
 }
 
-// mismatch is convert.MismatchMessage, which names the first of several unsuitable members that it comes upon as Go
-// ranges over a map. Here it is the first by name.
+// mismatch is convert.MismatchMessage, which names the first of several unsuitable members in Go's random order of a
+// map. Here it is the first by name.
 func mismatch(got, want cty.Type) string {
 	switch {
 	case got.IsObjectType() && want.IsObjectType():
@@ -72,16 +79,16 @@ func mismatch(got, want cty.Type) string {
 	return convert.MismatchMessage(got, want)
 }
 
-// unsuitable reports whether no value of a type can become one of another.
+// unsuitable reports whether no value of one type can be converted to another.
 func unsuitable(got, want cty.Type) bool {
 	return !got.Equals(want) && convert.GetConversionUnsafe(got, want) == nil
 }
 
 // Unify is convert.UnifyUnsafe, which compares each type with every other even if they are the same.
 //
-// What it finds depends on which types there are, and in which order they first and last appear: of the types that
-// others could become it prefers the more general, and those that are equally so come in the order in which the last of
-// what precedes them comes. So the first and the last of each kind are enough.
+// The result depends on the distinct types, and on the order in which they first and last appear: it prefers the more
+// general types, and orders equally general ones by the last appearance of those before them. So the first and the last
+// of each kind are enough.
 func Unify(types []cty.Type) (cty.Type, []convert.Conversion) {
 	if len(types) < 3 {
 		return convert.UnifyUnsafe(types)
@@ -112,7 +119,7 @@ func Unify(types []cty.Type) (cty.Type, []convert.Conversion) {
 // kind is a type among others: the first and the last place at which it is.
 type kind struct{ first, last int }
 
-// kindsOf returns which types are the same: the kinds that there are, and which one each type is of.
+// kindsOf returns the distinct types, and the kind of each type.
 func kindsOf(types []cty.Type) (kinds []kind, of []int) {
 	of = make([]int, len(types))
 	byText := map[string][]int{} // types that are not the same may have the same text, such as two of capsules
@@ -139,7 +146,7 @@ func kindsOf(types []cty.Type) (kinds []kind, of []int) {
 	return kinds, of
 }
 
-// holdsMany reports whether a tuple or object with many members is in values of a type.
+// holdsMany reports whether values of a type contain a tuple or object with many members.
 func holdsMany(ty cty.Type) bool {
 	switch {
 	case ty.IsCollectionType():
@@ -177,9 +184,9 @@ func isLong(v cty.Value) bool {
 	return n.IsKnown() && v.LengthInt() >= many
 }
 
-// converted returns what cty would, or false when it is for cty to say: when members do not fit, and where what it does
-// depends on more than the members and their types. As there, a type with optional attributes is another than the same
-// without.
+// converted returns the result that cty would return, or false to leave it to cty: if members do not fit, and where
+// cty's result depends on more than the members and their types. As in cty, a type with optional attributes differs
+// from the same without.
 func converted(v cty.Value, want cty.Type) (cty.Value, bool) {
 	got := v.Type()
 	if want == cty.DynamicPseudoType || got.Equals(want) {
@@ -247,7 +254,7 @@ func convertedObject(v cty.Value, want cty.Type) (cty.Value, bool) {
 
 func convertedMap(v cty.Value, want cty.Type) (cty.Value, bool) {
 	members := v.AsValueMap()
-	names := slices.Sorted(maps.Keys(members)) // of types that are equally general the first is taken
+	names := slices.Sorted(maps.Keys(members)) // of equally general types, the first is chosen
 	list := make([]cty.Value, len(names))
 	for i, name := range names {
 		list[i] = members[name]
@@ -280,8 +287,8 @@ func convertedElements(v cty.Value, want cty.Type) (cty.Value, bool) {
 	return cty.ListVal(list), true
 }
 
-// sameType returns members of a value the type that the elements of a collection have. None when they come to have
-// different ones, or there are none.
+// sameType converts the members of a value to one type, that of the elements of a collection. It returns none if their
+// types remain different, or there are none.
 func sameType(from cty.Type, members []cty.Value, ety cty.Type) []cty.Value {
 	if ety == cty.DynamicPseudoType && !from.IsCollectionType() {
 		types := make([]cty.Type, len(members))
@@ -306,7 +313,7 @@ func sameType(from cty.Type, members []cty.Value, ety cty.Type) []cty.Value {
 	return out
 }
 
-// plainNull takes the optional attributes from the type of null, and its marks, as cty does.
+// plainNull removes the optional attributes from the type of null, and its marks, as cty does.
 func plainNull(v cty.Value) cty.Value {
 	if v.IsNull() {
 		return cty.NullVal(v.Type().WithoutOptionalAttributesDeep())

@@ -12,8 +12,8 @@ import (
 	"github.com/zclconf/go-cty/cty/convert"
 )
 
-// written makes values as configurations have them: tuples and objects of few types, null without a type, and the types
-// that variables and functions want.
+// written generates values as configurations have them: tuples and objects of few types, null without a type, and the
+// types that variables and functions want.
 type written struct{ r *rand.Rand }
 
 var names = []string{"a", "b", "c", "d"}
@@ -86,7 +86,7 @@ func (g *written) object(depth int) cty.Value {
 	return cty.ObjectVal(members)
 }
 
-// like makes a value with the same members, some of which are others.
+// like returns a value with the same members, some of which are others.
 func (g *written) like(v cty.Value) cty.Value {
 	if v.IsMarked() || !v.Type().IsObjectType() || !v.IsKnown() || v.IsNull() {
 		return g.value(0)

@@ -1,10 +1,9 @@
-// Package ctyfast does with values what cty does, at a cost that does not explode when they hold sets or long tuples.
-// The results are the same, bit for bit.
+// Package ctyfast implements operations of cty whose cost does not explode for sets and long tuples. The results are
+// the same, bit for bit.
 //
-// cty sorts a set each time that somebody looks at its elements, and to compare two elements it builds a text of each.
-// A set of a thousand objects takes some 100 ms to look at once, and a plan looks dozens of times: comparing, encoding,
-// asking whether something is unknown. Here the text of an element is built once for each look, where the order
-// matters, and not at all where it does not:
+// cty sorts a set each time that its elements are read, and builds texts to compare two elements. Reading a set of a
+// thousand objects once takes some 100 ms, and a plan reads it dozens of times: to compare, to encode, to find unknown
+// values. Here the text of an element is built once for each read if the order matters, and not at all otherwise:
 //
 //	for _, v := range ctyfast.Elements(set)   the order of cty
 //	ctyfast.RawEquals(a, b)                   cty.Value.RawEquals
@@ -17,12 +16,12 @@
 //	ctyfast.Unify(types)                      convert.UnifyUnsafe
 //	ctyfast.TooLong(v), Infinite(v)           whether there are numbers in it that cannot be written down, or stored
 //
-// cty has no way to the elements of a set but the one that sorts. So this package looks into its values as they lie
-// in memory (raw.go). Whether they lie there as it expects is checked when the program starts; with a cty for which
-// that is not so everything is left to cty, slower and no different.
+// cty's only access to the elements of a set sorts them. So this package reads cty's values in memory (raw.go). It
+// checks their layout when the program starts; with another layout, everything is left to cty: slower, with the same
+// results.
 //
-// All functions are pure and safe for concurrent use. What to convert to what, and building values out of others, is
-// left to cty.
+// All functions are pure and safe for concurrent use. Rules of conversion and the construction of values are left to
+// cty.
 package ctyfast
 
 import (
@@ -52,7 +51,7 @@ func Elements(v cty.Value) []cty.Value {
 	return vals
 }
 
-// Each is cty.Value.Elements: keys and elements of whatever can be iterated over.
+// Each is cty.Value.Elements: keys and elements of an iterable value.
 func Each(v cty.Value) iter.Seq2[cty.Value, cty.Value] {
 	if !v.Type().IsSetType() {
 		return v.Elements()
@@ -132,8 +131,8 @@ func equal(ty cty.Type, a, b any) bool {
 	return va.RawEquals(vb)
 }
 
-// equalNumbers reports whether two numbers would be written alike, which decides for cty. Those of one precision are if
-// they are the same, and so are whole ones.
+// equalNumbers reports whether two numbers would be written alike, which decides for cty. Equal numbers of one
+// precision are, and so are equal whole numbers.
 func equalNumbers(x, y *big.Float) bool {
 	if x.Prec() == y.Prec() || x.IsInt() || y.IsInt() {
 		return x.Cmp(y) == 0
@@ -141,7 +140,7 @@ func equalNumbers(x, y *big.Float) bool {
 	return closed(cty.Number, x).RawEquals(closed(cty.Number, y))
 }
 
-// equalSets compares buckets, which need no order, and only where that does not settle it the sorted elements.
+// equalSets compares buckets, which need no order, and only if that is not enough the sorted elements.
 func equalSets(ety cty.Type, a, b set.Set[any]) bool {
 	ba, bb := buckets(a), buckets(b)
 	if a.Length() != b.Length() {

@@ -23,7 +23,7 @@ func TestValuesLieInMemoryAsExpected(t *testing.T) {
 	}
 }
 
-// gen makes values of random types. Few candidates make equal ones frequent.
+// gen generates values of random types. Few candidates make equal ones frequent.
 type gen struct {
 	r       *rand.Rand
 	unknown bool
@@ -134,7 +134,7 @@ func at(seed uint64, path cty.Path) *rand.Rand {
 	return rand.New(rand.NewPCG(seed, h.Sum64()))
 }
 
-// pair makes two values of one type, often equal, of which the second has the elements of its sets in another order.
+// pair returns two values of one type, often equal, of which the second has the elements of its sets in another order.
 func (g *gen) pair() (a, b cty.Value) {
 	ty := g.typ(1 + g.r.IntN(2))
 	seed := g.r.Uint64()

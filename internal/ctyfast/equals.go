@@ -2,17 +2,16 @@ package ctyfast
 
 import "github.com/zclconf/go-cty/cty"
 
-// Equals is the method of cty of that name, but what it gives never depends on luck. The library compares the members
-// of objects and maps in the order in which Go ranges over them, and ends at the first that is different or unknown: an
-// object in which one member differs and another is unknown is different today and unknown tomorrow. Here it is
-// different, for that it will stay.
+// Equals is cty's method of that name with a stable result. The library compares the members of objects and maps in
+// Go's random order, and ends at the first that is different or unknown: an object with a differing and an unknown
+// member is sometimes different and sometimes unknown. Here it is different.
 func Equals(a, b cty.Value) cty.Value {
 	equal := a.Equals(b)
 	if equal.IsKnown() || !a.IsKnown() || !b.IsKnown() || a.Type().IsPrimitiveType() {
 		return equal
 	}
 	if !a.HasWhollyKnownType() || !b.HasWhollyKnownType() {
-		return equal // the library says no more, whatever the members are
+		return equal // the library's result does not depend on the members
 	}
 	_, marks := equal.Unmark()
 	a, _ = a.UnmarkDeep()
@@ -23,7 +22,7 @@ func Equals(a, b cty.Value) cty.Value {
 	return equal
 }
 
-// differ reports whether two values of which something is unknown are different whatever becomes of it.
+// differ reports whether two partly unknown values are different, whatever the unknown parts will be.
 func differ(a, b cty.Value) bool {
 	equal := a.Equals(b)
 	if equal.IsKnown() {

@@ -8,15 +8,15 @@ import (
 	"github.com/zclconf/go-cty/cty/set"
 )
 
-// Identity distinguishes the memory of collections. Two values with the same identity have the same elements, and once
-// the memory is given back no other value gets the identity. It keeps nothing alive.
+// Identity distinguishes the memory of collections. Two values with the same identity have the same elements, and after
+// the memory is freed no other value gets the identity. It keeps nothing alive.
 type Identity struct {
 	at  weak.Pointer[byte]
 	len int
 }
 
-// IdentityOf returns the identity of a collection without marks of its own, and the beginning of its memory, with which
-// runtime.AddCleanup tells when it is given back. ok is false for what is no collection, or empty.
+// IdentityOf returns the identity of a collection without marks of its own, and the beginning of its memory, for
+// runtime.AddCleanup. ok is false for an empty collection and for other values.
 func IdentityOf(v cty.Value) (id Identity, memory *byte, ok bool) {
 	if !inside {
 		return Identity{}, nil, false

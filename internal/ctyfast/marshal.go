@@ -9,12 +9,11 @@ import (
 // MarshalMsgpack encodes a value as cty/msgpack does.
 func MarshalMsgpack(v cty.Value, ty cty.Type) ([]byte, error) { return msgpack.Marshal(listed(v, ty)) }
 
-// listFrom is the number of elements from which a set is worth being made a list.
+// listFrom is the number of elements from which turning a set into a list pays off.
 const listFrom = 8
 
-// listed returns a value, and the type that it is to be encoded as, with lists in the place of sets. A set is encoded
-// as the list of its elements. Where the type leaves the choice to the value, which is then written with its own type,
-// nothing may be changed.
+// listed returns a value and the type to encode it as, with lists in place of sets. A set is encoded as the list of its
+// elements. A dynamic value is written with its own type, so it is not changed.
 func listed(v cty.Value, ty cty.Type) (cty.Value, cty.Type) {
 	if !inside {
 		return v, ty
@@ -31,7 +30,7 @@ func listed(v cty.Value, ty cty.Type) (cty.Value, cty.Type) {
 	return closed(as, out), wanted
 }
 
-// sizable reports that there is a set somewhere that is worth the trouble.
+// sizable reports whether a value contains a set that is large enough.
 func sizable(raw any) bool {
 	switch x := raw.(type) {
 	case []any:
@@ -81,8 +80,8 @@ func listTypes(vty, ty cty.Type) (as, wanted cty.Type) {
 	return vty, ty
 }
 
-// listRaw returns what is in a value with the elements of its sets in order. It fails for sets whose order is cty's
-// secret.
+// listRaw returns what is in a value with the elements of its sets in order. It fails for sets whose order only cty
+// knows.
 func listRaw(vty, ty cty.Type, raw any) (any, bool) {
 	if ty == cty.DynamicPseudoType || vty == cty.DynamicPseudoType || !holdsSets(vty) {
 		return raw, true
@@ -116,10 +115,10 @@ func listRaw(vty, ty cty.Type, raw any) (any, bool) {
 		}
 		return out, true
 	}
-	return raw, true // what is unknown lies there alike for lists and sets
+	return raw, true // unknown lists and sets have the same form
 }
 
-// holdsSets reports that values of a type may have sets in them.
+// holdsSets reports whether values of a type can contain sets.
 func holdsSets(ty cty.Type) bool {
 	switch {
 	case ty.IsSetType():

@@ -2,21 +2,41 @@ package ctyfast
 
 import (
 	"errors"
+	"fmt"
 	"math/big"
+	"strings"
 
 	"github.com/zclconf/go-cty/cty"
 	"github.com/zclconf/go-cty/cty/set"
 )
 
-// maxBits bounds numbers as the text of a configuration does: that of 1e99999 fits. The digits of 1e-9999999, which are
-// needed wherever it is shown, stored, or put into a set, take hours to write down.
+// maxBits limits numbers as the parser of the configuration does: 1e99999 fits. The digits of 1e-9999999, which are
+// needed to show it, store it, or put it into a set, take hours to write.
 const maxBits = 332_200
 
-// ErrTooLong is what TooLong finds.
+// ErrTooLong is the error that TooLong finds.
 var ErrTooLong = errors.New(
-	"a number has an exponent of more than 5 digits, and would take longer to write down than anyone waits")
+	"a number has an exponent of more than 5 digits, and takes too long to write")
 
-// TooLong reports whether a value has a number in it that nobody can write down.
+// MaxDigits bounds the digits of a text that becomes a number: reading them takes the square of the time, which is
+// minutes for some millions.
+const MaxDigits = 100_000
+
+// ErrManyDigits is the error of a text that has more of them in a row.
+var ErrManyDigits = fmt.Errorf("a number has more than %d digits", MaxDigits)
+
+// fewDigits returns an error for a text that takes long to be read as a number.
+func fewDigits(text string) error {
+	switch {
+	case len(text) <= 2*MaxDigits || !strings.ContainsAny(text[:1], "+-.0123456789"):
+		return nil
+	case strings.Trim(text, "+-.0123456789eE") == "":
+		return ErrManyDigits
+	}
+	return errors.New("a number is required")
+}
+
+// TooLong returns an error for a value with a number that takes too long to write.
 func TooLong(v cty.Value) bool {
 	ty, raw := reached(v)
 	return anyNumber(ty, raw, func(n *big.Float) bool {
@@ -25,13 +45,13 @@ func TooLong(v cty.Value) bool {
 	})
 }
 
-// Infinite reports whether a value has a number in it that no state, plan or JSON can hold.
+// Infinite reports whether a value contains an infinite number, which no state, plan or JSON can hold.
 func Infinite(v cty.Value) bool {
 	ty, raw := reached(v)
 	return anyNumber(ty, raw, (*big.Float).IsInf)
 }
 
-// reached opens a value; one that lies in memory in another way than expected has nothing in it.
+// reached returns the content of a value, nothing for an unexpected layout in memory.
 func reached(v cty.Value) (cty.Type, any) {
 	if !inside {
 		return v.Type(), nil

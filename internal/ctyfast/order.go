@@ -12,11 +12,10 @@ import (
 	"github.com/zclconf/go-cty/cty/set"
 )
 
-// The order of cty: what is known before what is unknown before what is null; strings, numbers and booleans by their
-// value; other elements by a text that is made of their content. Elements between which that makes no difference keep
-// the order of their buckets.
+// The order of cty: known before unknown before null; strings, numbers and booleans by their value; other elements by a
+// text made of their content. Equal elements in that order keep the order of their buckets.
 
-// An element of a set and what it is sorted by.
+// An element of a set and its sort key.
 type element struct {
 	raw   any
 	class int8
@@ -29,8 +28,8 @@ const (
 	classNull
 )
 
-// sortedElements returns the elements of a set in the order of cty. It fails for those few that cty does not order well
-// itself.
+// sortedElements returns the elements of a set in the order of cty. It fails for the few sets that cty itself does not
+// order reliably.
 func sortedElements(ety cty.Type, s set.Set[any]) ([]any, bool) {
 	vals := buckets(s)
 	out := make([]any, 0, len(vals))
@@ -75,7 +74,7 @@ func sortedElements(ety cty.Type, s set.Set[any]) ([]any, bool) {
 	return out, true
 }
 
-// sortPrimitive sorts what is of the type T, and puts what is unknown or null behind it.
+// sortPrimitive sorts elements of the type T, with unknown and null ones at the end.
 func sortPrimitive[T any](vals []any, compare func(a, b T) int) bool {
 	class := func(v any) int {
 		if _, ok := v.(T); ok {
@@ -104,10 +103,10 @@ func unknown(ty cty.Type, raw any) bool {
 	return !closed(ty, raw).IsKnown()
 }
 
-// writer makes the texts of elements.
+// writer formats elements.
 type writer struct{ buf []byte }
 
-// A form is what is needed of the type of elements, worked out once for all elements of a set.
+// A form holds the facts about the type of elements, computed once for all elements of a set.
 type form struct {
 	ty      cty.Type
 	members []member // of objects, sorted by name
@@ -137,8 +136,8 @@ func formOf(ty cty.Type) *form {
 	return f
 }
 
-// value writes what is in an element. It gives up where cty's order is not one: a negative zero equals a positive one,
-// and has another text.
+// value writes the content of an element. It gives up where cty's order is inconsistent: a negative zero equals a
+// positive one, but has another text.
 func (w *writer) value(f *form, raw any) bool {
 	switch x := raw.(type) {
 	case nil:

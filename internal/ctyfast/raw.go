@@ -8,8 +8,8 @@ import (
 	"github.com/zclconf/go-cty/cty/set"
 )
 
-// rawValue lies in memory as a cty.Value does, rawSet as the set in one. What is in a value, and in the elements of a
-// collection, is
+// rawValue has the memory layout of a cty.Value, rawSet that of the set in one. What is in a value, and in the elements
+// of a collection, is
 //
 //	nil                 null
 //	string, bool, *big.Float
@@ -28,11 +28,11 @@ type rawSet struct {
 	rules set.Rules[any]
 }
 
-// inside means that values lie in memory as expected.
+// inside means that values have the expected memory layout.
 var inside = alike(reflect.TypeFor[cty.Value](), reflect.TypeFor[rawValue]()) && alike(reflect.TypeFor[set.Set[any]](),
 	reflect.TypeFor[rawSet]()) && readable()
 
-// alike reports that two structs have the same fields.
+// alike reports whether two structs have the same fields.
 func alike(a, b reflect.Type) bool {
 	if a.Size() != b.Size() || a.Kind() != reflect.Struct || a.NumField() != b.NumField() {
 		return false
@@ -45,7 +45,7 @@ func alike(a, b reflect.Type) bool {
 	return true
 }
 
-// readable tries it with one value.
+// readable checks the layout with one value.
 func readable() bool {
 	_, raw := open(cty.ObjectVal(map[string]cty.Value{"a": cty.SetVal([]cty.Value{cty.StringVal("b")}),
 		"c": cty.ListVal([]cty.Value{cty.True})}))
@@ -71,10 +71,10 @@ func closed(ty cty.Type, v any) cty.Value {
 	return *(*cty.Value)(unsafe.Pointer(&r))
 }
 
-// buckets are the elements of a set by their hashes. They are not to be changed.
+// buckets returns the elements of a set by their hashes. They must not be changed.
 func buckets(s set.Set[any]) map[int][]any { return (*rawSet)(unsafe.Pointer(&s)).vals }
 
-// inner returns the types of what is in a value of a type: by name for members, by number for elements.
+// inner returns the types of the parts of a value: by name for members, by number for elements.
 type inner struct {
 	attributes map[string]cty.Type
 	elements   []cty.Type

@@ -15,11 +15,11 @@ import (
 const (
 	maxDepth  = 100  // of brackets
 	maxDigits = 1000 // of a number, with its signs, point and exponent
-	// of the exponent of a number: less than what package provider allows those that come from outside
+	// of the exponent of a number: less than package provider allows for numbers from outside
 	maxNumberBits = 8192
 )
 
-// UnmarshalJSON decodes a value of a type as cty/json does, which it leaves everything to that ReadJSON gives up on.
+// UnmarshalJSON decodes a value of a type as cty/json does, to which it leaves everything that ReadJSON gives up on.
 func UnmarshalJSON(data []byte, ty cty.Type) (cty.Value, error) {
 	if v, ok := ReadJSON(data, ty); ok {
 		return v, nil
@@ -27,17 +27,17 @@ func UnmarshalJSON(data []byte, ty cty.Type) (cty.Value, error) {
 	return ctyjson.Unmarshal(data, ty)
 }
 
-// ReadJSON decodes a value of a type in one pass, where cty/json copies and scans what is in brackets once for each
-// bracket around it. It reads what Marshal writes and what is written otherwise but means the same to every program.
-// Everything else it gives up on: mistakes, for which Unmarshal of cty/json has the words and the path; what that is
-// lenient about, such as text behind the value; numbers that take long to write down; and deep nesting. What it does
-// read Unmarshal reads as the same value. The strings of the value share one copy of the data.
+// ReadJSON decodes a value of a type in one pass, where cty/json copies and scans the content of brackets once for each
+// level. It reads the output of Marshal, and other text with the same meaning to every program. It gives up on
+// everything else: mistakes, for which Unmarshal of cty/json has the message and the path; what that tolerates, such as
+// text after the value; numbers that take long to write; and deep nesting. Unmarshal reads the same value. The strings
+// of the value share one copy of the data.
 func ReadJSON(data []byte, ty cty.Type) (v cty.Value, ok bool) {
 	if !inside {
 		return cty.NilVal, false
 	}
 	defer func() {
-		if recover() != nil { // a type in the data contradicts itself; Unmarshal says whether it comes to that
+		if recover() != nil { // the data has a contradictory type; Unmarshal decides about it
 			v, ok = cty.NilVal, false
 		}
 	}()
@@ -52,15 +52,14 @@ func ReadJSON(data []byte, ty cty.Type) (v cty.Value, ok bool) {
 	return closed(is, raw), true
 }
 
-// reader is at a place of a text. Its methods give false for what they cannot read, and nothing is to be read after
-// that.
+// reader is at a position of a text. Its methods return false for what they cannot read, and reading must end then.
 type reader struct {
 	text  string
 	pos   int
 	depth int
 }
 
-// at returns the byte that is some places on, and 0 behind the end.
+// at returns the byte at an offset from the position, and 0 after the end.
 func (r *reader) at(offset int) byte {
 	if i := r.pos + offset; i < len(r.text) {
 		return r.text[i]
@@ -74,7 +73,7 @@ func (r *reader) space() {
 	}
 }
 
-// take reads a byte that has to come next, after space.
+// take reads the byte that must come next, after white space.
 func (r *reader) take(c byte) bool {
 	r.space()
 	if r.at(0) != c {
@@ -92,7 +91,7 @@ func (r *reader) word(w string) bool {
 	return true
 }
 
-// value reads a value: what is in it, and its type if that is not the one that was asked for, which leaves it open.
+// value reads a value: its content, and its type if the requested one is dynamic.
 func (r *reader) value(ty cty.Type) (raw any, is cty.Type, ok bool) {
 	r.space()
 	if r.at(0) == 'n' {
@@ -132,7 +131,7 @@ func (r *reader) value(ty cty.Type) (raw any, is cty.Type, ok bool) {
 	return nil, cty.NilType, false
 }
 
-// members reads what is in brackets; each has to read one member.
+// members reads the content of brackets; each reads one member.
 func (r *reader) members(opening, closing byte, each func() bool) bool {
 	if !r.take(opening) || r.depth == maxDepth {
 		return false
@@ -160,14 +159,14 @@ func (r *reader) name() (name string, plain, ok bool) {
 	return name, plain, ok && r.take(':')
 }
 
-// object reads an object. What comes twice counts the second time, and what does not come is null.
+// object reads an object. Of a repeated attribute the last one counts, and a missing one is null.
 func (r *reader) object(ty cty.Type) (any, cty.Type, bool) {
 	if len(ty.OptionalAttributes()) > 0 {
 		return nil, cty.NilType, false
 	}
 	atys := ty.AttributeTypes()
 	vals := make(map[string]any, len(atys))
-	var types map[string]cty.Type // of the attributes, if they are not those that were asked for
+	var types map[string]cty.Type // of the attributes, if they are not the requested ones
 	ok := r.members('{', '}', func() bool {
 		name, _, ok := r.name()
 		aty, known := atys[name]
@@ -214,7 +213,7 @@ func (r *reader) keyed(ety cty.Type) (map[string]any, bool) {
 	return vals, ok
 }
 
-// elements reads the elements of a list or set. It gives up on those whose types are not that which was asked for: they
+// elements reads the elements of a list or set. It gives up on elements of other types than the requested one: they
 // have to agree.
 func (r *reader) elements(ety cty.Type) ([]any, bool) {
 	vals := []any{}
@@ -234,7 +233,7 @@ func (r *reader) set(ety cty.Type) (set.Set[any], bool) {
 	s := empty.(set.Set[any])
 	vals, ok := r.elements(ety)
 	if !ok {
-		return s, false // and the text of a number, which the set asks for, may be long
+		return s, false // and the text of a number, which the set needs, may be long
 	}
 	for _, e := range vals {
 		s.Add(e)
@@ -266,7 +265,7 @@ func (r *reader) tuple(ty cty.Type) (any, cty.Type, bool) {
 	return vals, cty.Tuple(types), ok
 }
 
-// dynamic reads a value and the type that comes with it, behind it where Marshal wrote them.
+// dynamic reads a value and its type, which follows it in Marshal's output.
 func (r *reader) dynamic() (any, cty.Type, bool) {
 	ty, start, end := cty.NilType, -1, -1
 	ok := r.members('{', '}', func() bool {
@@ -299,7 +298,7 @@ func (r *reader) dynamic() (any, cty.Type, bool) {
 	return raw, is, ok
 }
 
-// skip goes to the end of a value that is read later, and makes sure of nothing.
+// skip goes to the end of a value that is read later, and checks nothing.
 func (r *reader) skip() bool {
 	from, depth := r.pos, 0
 	for ; r.pos < len(r.text); r.pos++ {
@@ -333,7 +332,7 @@ func (r *reader) skip() bool {
 	return false
 }
 
-// quoted goes behind the string that begins here.
+// quoted goes to the end of the string that begins here.
 func (r *reader) quoted() bool {
 	for r.pos++; r.pos < len(r.text); r.pos++ {
 		switch r.text[r.pos] {
@@ -363,7 +362,7 @@ func (r *reader) string() (s string, plain, ok bool) {
 			if !r.quoted() {
 				return "", false, false
 			}
-			// What is to be made of escapes and of what is not UTF-8 is settled where cty/json leaves it to.
+			// Escapes and invalid UTF-8 are left to encoding/json, as in cty/json.
 			return s, false, json.Unmarshal([]byte(r.text[from:r.pos]), &s) == nil
 		}
 	}

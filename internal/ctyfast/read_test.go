@@ -140,7 +140,7 @@ func guarded(decode func([]byte, cty.Type) (cty.Value, error), text string, ty c
 	return decode([]byte(text), ty)
 }
 
-// anyType makes types with everything in them that types can have.
+// anyType generates types with everything in them that types can have.
 func anyType(r *rand.Rand, depth int) cty.Type {
 	n := 20
 	if depth == 0 {
@@ -184,7 +184,7 @@ func anyType(r *rand.Rand, depth int) cty.Type {
 
 var memberNames = []string{"a", "A", "type", "value", "", "é", "e\u0301", "a\"b", "\ufffd", "K"}
 
-// guess makes texts that look like values of a type and are not always.
+// guess generates texts that look like values of a type and are not always.
 type guess struct {
 	r *rand.Rand
 	b strings.Builder
@@ -337,7 +337,7 @@ func mutated(r *rand.Rand, text []byte) []byte {
 	return text
 }
 
-// guessed makes a type and a text out of a seed.
+// guessed generates a type and a text from a seed.
 func guessed(seed uint64) (cty.Type, []byte) {
 	g := &guess{r: rand.New(rand.NewPCG(seed, 4))}
 	ty := anyType(g.r, 1+g.r.IntN(3))

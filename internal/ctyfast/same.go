@@ -7,11 +7,11 @@ import (
 	ctyjson "github.com/zclconf/go-cty/cty/json"
 )
 
-// writers holds buffers for comparisons, which keep nothing of them.
+// writers holds buffers for comparisons, which do not keep them.
 var writers = sync.Pool{New: func() any { return &jsonWriter{} }}
 
-// SameJSON reports whether MarshalJSON would write a value as a document has it, but for white space. A value that
-// cannot be written is the same as nothing. The order of members counts: a document with another one is another.
+// SameJSON reports whether MarshalJSON would write a value as a document has it, except for white space. A value that
+// cannot be written equals no document. The order of members counts.
 func SameJSON(v cty.Value, ty cty.Type, document []byte) bool {
 	w := writers.Get().(*jsonWriter)
 	defer writers.Put(w)

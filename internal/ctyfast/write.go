@@ -12,8 +12,8 @@ import (
 	"github.com/zclconf/go-cty/cty/set"
 )
 
-// MarshalJSON encodes a value as cty/json does, which it leaves those values to that have no JSON or have to be
-// converted first.
+// MarshalJSON encodes a value as cty/json does, to which it leaves values that have no JSON or have to be converted
+// first.
 func MarshalJSON(v cty.Value, ty cty.Type) ([]byte, error) {
 	if inside {
 		is, raw := open(v)
@@ -25,8 +25,8 @@ func MarshalJSON(v cty.Value, ty cty.Type) ([]byte, error) {
 	return ctyjson.Marshal(v, ty)
 }
 
-// jsonWriter makes JSON of values that conform to the types that they are to be encoded as. Its methods give up on what
-// has no JSON.
+// jsonWriter encodes values as JSON, each of which conforms to the type that it is encoded as. Its methods give up on
+// values without JSON.
 type jsonWriter struct{ buf []byte }
 
 func (w *jsonWriter) value(is, ty cty.Type, raw any) bool {
@@ -55,7 +55,7 @@ func (w *jsonWriter) value(is, ty cty.Type, raw any) bool {
 	return true
 }
 
-// dynamic writes a value and its type, where the type that is asked for leaves it open.
+// dynamic writes a value and its type, if the requested type is dynamic.
 func (w *jsonWriter) dynamic(is cty.Type, raw any) bool {
 	typ, err := is.MarshalJSON()
 	if err != nil {
@@ -116,8 +116,8 @@ func (w *jsonWriter) string(s string) {
 	w.buf = append(w.buf, '"')
 }
 
-// number writes the fewest digits that stand for the number at its precision. Those of whole numbers of no more bits
-// than that are all of them.
+// number writes the fewest digits that identify the number at its precision. Whole numbers within the precision have
+// all digits.
 func (w *jsonWriter) number(x *big.Float) bool {
 	if n, exact := x.Int64(); exact == big.Exact && n != 0 && x.MantExp(nil) <= int(x.Prec()) {
 		w.buf = strconv.AppendInt(w.buf, n, 10)

@@ -14,16 +14,16 @@ import (
 	"github.com/tombolo-iac/tombolo/diag"
 )
 
-// Variable is the environment variable with settings that are laid over those of the configuration.
+// Variable is the environment variable with settings that override those of the configuration.
 const Variable = "TF_ENCRYPTION"
 
-// Config is an encryption block, or several that were laid one over the other.
+// Config is an encryption block, or several merged ones.
 type Config struct {
 	keys    []*block
 	methods []*block
 	state   *target
 	plan    *target
-	others  *target            // terraform_remote_state, where none is named
+	others  *target            // terraform_remote_state, the default for all names
 	named   map[string]*target // by the name of the data source
 	rng     hcl.Range
 }
@@ -37,19 +37,19 @@ type block struct {
 	rng    hcl.Range
 }
 
-// address is how a block is referred to.
+// address returns the reference to a block.
 func (b *block) address() string { return b.root + "." + b.kind + "." + b.name }
 
-// target is how one kind of document is sealed, and what else may open it.
+// target configures how one kind of document is encrypted, and which other methods may decrypt it.
 type target struct {
-	method   hcl.Expression // nil where it is only laid over another
+	method   hcl.Expression // nil if it only overrides another
 	fallback *target
-	enforced bool // nothing may be plain
+	enforced bool // no document may be plain
 	rng      hcl.Range
 }
 
-// Parse reads settings from a text: the inside of an encryption block, as HCL or as JSON. name stands for the text in
-// messages.
+// Parse reads settings from a text: the inside of an encryption block, as HCL or as JSON. name is the name of the text
+// in messages.
 func Parse(text, name string) (*Config, diag.List) {
 	var diags diag.List
 	if strings.TrimSpace(text) == "" {
@@ -111,7 +111,7 @@ func Decode(body hcl.Body, rng hcl.Range) (*Config, diag.List) {
 	return c, diags
 }
 
-// add takes a key provider or a method.
+// add adds a key provider or a method.
 func (c *Config) add(b *hcl.Block) (diags diag.List) {
 	all := &c.methods
 	if b.Type == "key_provider" {
@@ -142,7 +142,7 @@ func find(all []*block, kind, name string) *block {
 	return nil
 }
 
-// only takes a block that may stand once.
+// only stores a block that may occur once.
 func only(b *hcl.Block, to **target, schema *hcl.BodySchema) (diags diag.List) {
 	if *to != nil {
 		return diags.Errorf(&b.DefRange, "Duplicate "+b.Type+" block", "There can be only one block %q here.", b.Type)
@@ -175,7 +175,7 @@ func decodeTarget(b *hcl.Block, schema *hcl.BodySchema) (*target, diag.List) {
 	return t, diags
 }
 
-// addOthers takes what is said of the states that data sources read.
+// addOthers adds the settings for states that data sources read.
 func (c *Config) addOthers(b *hcl.Block) (diags diag.List) {
 	content, problems := b.Body.Content(othersSchema)
 	diags = diags.AppendHCL(problems)
@@ -192,7 +192,7 @@ func (c *Config) addOthers(b *hcl.Block) (diags diag.List) {
 	return diags
 }
 
-// Merge lays settings over others: arguments and targets of over count where both have them. Either may be nil.
+// Merge merges two settings: if both have an argument or a target, that of over counts. Either may be nil.
 func Merge(c, over *Config) *Config {
 	if c == nil || over == nil {
 		if c == nil {
@@ -226,7 +226,7 @@ func mergeBlocks(all, over []*block) []*block {
 	return all
 }
 
-// merge lays a target over another. What one of them enforces stays enforced.
+// merge merges two targets. The result is enforced if one of them is.
 func (t *target) merge(over *target) *target {
 	if t == nil || over == nil {
 		if t == nil {

@@ -1,7 +1,7 @@
-// Package encryption seals states, plans and journals where they are kept, in the format of OpenTofu 1.7 and later:
-// what one of the two programs has written, the other reads.
+// Package encryption seals stored states, plans and journals, in the format of OpenTofu 1.7 and later: either program
+// reads what the other has written.
 //
-// An encryption block names methods, which seal and open, and key providers, which methods have their keys from. Each
+// An encryption block has methods, which seal and open, and key providers, from which methods get their keys. Each
 // target (the state, the plan, the states that data sources read) has a method, and fallbacks that only open: with them
 // a key or a method is replaced, and a plain state becomes a sealed one or the reverse.
 package encryption
@@ -18,13 +18,13 @@ import (
 	"github.com/tombolo-iac/tombolo/diag"
 )
 
-// version marks a sealed document. There is only one so far.
+// version marks a sealed document. There is only one.
 const version = "v0"
 
-// maxMeta bounds what key providers may have written into a sealed document about their keys.
+// maxMeta limits the metadata of key providers in a sealed document.
 const maxMeta = 1 << 20
 
-// Encryption is what an encryption block asks for. A nil Encryption seals nothing.
+// Encryption is a configured encryption block. A nil Encryption seals nothing.
 type Encryption struct {
 	state, plan, others *Cipher
 	named               map[string]*Cipher
@@ -67,10 +67,11 @@ type Cipher struct {
 
 	mu     sync.Mutex
 	method method   // the first, with the keys of this run, once they were asked for
-	meta   metadata // what opens what it has sealed
+	meta   metadata // the metadata that opens documents which it has sealed
 }
 
-// metadata is what key providers say of their keys, by what their blocks are called. It is no secret.
+// metadata holds the parameters with which key providers derive their keys again, by the names of their
+// blocks. It is not secret.
 type metadata map[string][]byte
 
 // sealed is a document as it is stored.
@@ -97,7 +98,7 @@ func IsSealed(document []byte) bool {
 // Seals reports whether documents are stored sealed.
 func (c *Cipher) Seals() bool { return c != nil && c.methods[0].kind != unencrypted }
 
-// Ready gets the key for what will be sealed, once: it is called before anything begins that has to be stored.
+// Ready gets the key for sealing, once: it is called before any operation whose result must be stored.
 func (c *Cipher) Ready(ctx context.Context) error {
 	if !c.Seals() {
 		return nil
@@ -106,7 +107,7 @@ func (c *Cipher) Ready(ctx context.Context) error {
 	return err
 }
 
-// sealing returns the method that seals, and what opens what it seals.
+// sealing returns the method that seals, and the metadata for opening.
 func (c *Cipher) sealing(ctx context.Context) (method, metadata, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -121,7 +122,7 @@ func (c *Cipher) sealing(ctx context.Context) (method, metadata, error) {
 	return c.method, c.meta, nil
 }
 
-// Seal returns a document as it is to be stored. One that is no state has a nil lineage.
+// Seal returns the stored form of a document. Documents that are not states have a nil lineage.
 func (c *Cipher) Seal(ctx context.Context, document []byte, lineage *string, serial uint64) ([]byte, error) {
 	if !c.Seals() {
 		return document, nil
@@ -141,8 +142,8 @@ func (c *Cipher) Seal(ctx context.Context, document []byte, lineage *string, ser
 	return json.Marshal(s)
 }
 
-// Open returns what was sealed, and whether it stands to be sealed anew, because a fallback opened it. A plain document
-// is returned as it is where the unencrypted method is among the methods, and refused elsewhere.
+// Open returns the sealed document, and whether it should be sealed again, because a fallback opened it. A plain
+// document is returned as it is if the unencrypted method is among the methods, and refused otherwise.
 func (c *Cipher) Open(ctx context.Context, document []byte) (plain []byte, outdated bool, err error) {
 	if c == nil || len(bytes.TrimSpace(document)) == 0 {
 		return document, false, nil
@@ -190,7 +191,7 @@ func (c *Cipher) Open(ctx context.Context, document []byte) (plain []byte, outda
 	return nil, false, &Error{Target: c.target, Err: errors.Join(tried...)}
 }
 
-// openWith opens a document with one of the methods, and ensures that what stands outside of the sealed part is true.
+// openWith opens a document with one of the methods, and checks the fields outside of the sealed part.
 func (c *Cipher) openWith(ctx context.Context, b *block, s *sealed) ([]byte, error) {
 	m, diags := c.setup.method(ctx, b, s.Meta, metadata{})
 	if err := firstError(diags); err != nil {
@@ -235,7 +236,7 @@ func firstError(diags diag.List) error {
 type Error struct {
 	Target string // "state" or "plan"
 	Plain  bool   // it is not sealed, and may not be plain
-	Err    error  // what each method said
+	Err    error  // the errors of the methods
 }
 
 // Error implements error.
@@ -251,5 +252,5 @@ func (e *Error) Error() string {
 			"method and the key that it was written with, for example as a fallback", e.Target, e.Err)
 }
 
-// Unwrap returns what the methods said.
+// Unwrap returns the errors of the methods.
 func (e *Error) Unwrap() error { return e.Err }

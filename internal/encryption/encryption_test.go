@@ -17,12 +17,12 @@ import (
 	"golang.org/x/tools/txtar"
 )
 
-// plainScope knows what key providers give, and nothing else.
+// plainScope holds the results of key providers, and nothing else.
 func plainScope(e hcl.Expression, more map[string]cty.Value) (cty.Value, hcl.Diagnostics) {
 	return e.Value(&hcl.EvalContext{Variables: more})
 }
 
-// start makes what the settings ask for.
+// start returns the encryption that the settings configure.
 func start(t testing.TB, settings, dir string) *Encryption {
 	t.Helper()
 	c, diags := Parse(settings, "settings.hcl")
@@ -36,7 +36,7 @@ func start(t testing.TB, settings, dir string) *Encryption {
 	return e
 }
 
-// vector is what OpenTofu has written with some settings.
+// vector is a document that OpenTofu has written, with its settings.
 type vector struct {
 	name, settings     string
 	dir                string // with programs of the settings

@@ -17,7 +17,7 @@ type method interface {
 	open(ctx context.Context, sealed []byte) ([]byte, error)
 }
 
-// unencrypted is the method that leaves documents plain. A block of it is looked at, and never made.
+// unencrypted is the method that leaves documents plain. A block of it is checked, and no method is created.
 const unencrypted = "unencrypted"
 
 // methodKind is a kind of methods.
@@ -45,7 +45,7 @@ var methods = map[string]*methodKind{
 
 // aesGCM is AES in Galois counter mode. A sealed text is the nonce, the text and the tag.
 type aesGCM struct {
-	encrypt, decrypt cipher.AEAD // decrypt is nil where there is no key to open
+	encrypt, decrypt cipher.AEAD // decrypt is nil without a key to open
 	aad              []byte
 }
 

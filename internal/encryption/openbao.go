@@ -17,7 +17,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 )
 
-// transit has keys made and opened by the transit engine of OpenBao or Vault.
+// transit is the key provider whose keys the transit engine of OpenBao or Vault creates and decrypts.
 var transit = &Kind{
 	Arguments: map[string]Argument{
 		"address": {Type: cty.String}, "token": {Type: cty.String}, "key_name": {Type: cty.String, Required: true},
@@ -54,7 +54,7 @@ var transit = &Kind{
 	},
 }
 
-// transitServer is a server with the engine, and the token for it.
+// transitServer is a server with the transit engine, and its token.
 type transitServer struct {
 	address, engine, token, namespace string
 	client                            *http.Client
@@ -88,13 +88,13 @@ func newTransit(arguments map[string]cty.Value) *transitServer {
 	}
 }
 
-// transitReply is what the engine answers.
+// transitReply is the answer of the transit engine.
 type transitReply struct {
 	Plaintext  []byte `json:"plaintext"`
 	Ciphertext string `json:"ciphertext"`
 }
 
-// call asks the engine. Its errors have nothing of the token and of keys.
+// call sends a request to the engine. Its errors contain neither the token nor keys.
 func (s *transitServer) call(ctx context.Context, verb, key string, body map[string]any) (*transitReply, error) {
 	base, err := url.Parse(s.address)
 	if err != nil || base.Host == "" || base.Scheme != "http" && base.Scheme != "https" {
@@ -132,7 +132,7 @@ func (s *transitServer) call(ctx context.Context, verb, key string, body map[str
 		var problem struct {
 			Errors []string `json:"errors"`
 		}
-		_ = json.Unmarshal(answer, &problem) // without them the status has to do
+		_ = json.Unmarshal(answer, &problem) // without a message, only the status is known
 		said := ""
 		if len(problem.Errors) > 0 {
 			said = fmt.Sprintf(": %.500s", strings.ReplaceAll(strings.Join(problem.Errors, "; "), s.token, "(token)"))
@@ -148,5 +148,5 @@ func (s *transitServer) call(ctx context.Context, verb, key string, body map[str
 	return &reply.Data, nil
 }
 
-// builtin are the key providers of this package.
+// builtin holds the key providers of this package.
 var builtin = map[string]*Kind{"pbkdf2": passphrases, "external": externalKeys, "openbao": transit}

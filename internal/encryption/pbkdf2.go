@@ -14,7 +14,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 )
 
-// What OpenTofu takes where nothing is said, and its least.
+// OpenTofu's defaults and minimums.
 const (
 	leastPassphrase = 16
 	leastRounds     = 200_000
@@ -22,14 +22,14 @@ const (
 	usualKeyLength  = 32
 	usualSaltLength = 32
 	usualHash       = "sha512"
-	// Bounds of what a document may ask for before anything is known to be true of it.
+	// Limits for parameters of a document that has not been verified yet.
 	mostRounds    = 100_000_000
 	mostKeyLength = 1 << 10
 )
 
 var hashes = map[string]func() hash.Hash{"sha256": sha256.New, "sha512": sha512.New}
 
-// passphrases makes keys of a passphrase, or of the keys of another key provider (chain).
+// passphrases derives keys from a passphrase, or of the keys of another key provider (chain).
 var passphrases = &Kind{
 	Arguments: map[string]Argument{
 		"passphrase": {Type: cty.String}, "chain": {Type: cty.DynamicPseudoType}, "key_length": {Type: cty.Number},
@@ -78,7 +78,7 @@ var passphrases = &Kind{
 	},
 }
 
-// salted is how a key is made of a passphrase, as it is written into documents.
+// salted holds the parameters of a key's derivation from a passphrase, as documents have them.
 type salted struct {
 	Salt   []byte `json:"salt"`
 	Rounds int    `json:"iterations"`
@@ -101,7 +101,7 @@ func (s *salted) key(phrase string) ([]byte, error) {
 	return pbkdf2.Key(h, phrase, s.Salt, s.Rounds, s.Length)
 }
 
-// phrases returns what keys are made of: for new documents, and for one that is to be opened.
+// phrases returns the passphrases: for new documents, and for a document to open.
 func phrases(arguments map[string]cty.Value) (encrypt, decrypt string, err error) {
 	phrase, chain := arguments["passphrase"], arguments["chain"]
 	switch {

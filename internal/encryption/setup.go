@@ -16,34 +16,37 @@ import (
 	"github.com/tombolo-iac/tombolo/diag"
 )
 
-// Scope evaluates an expression of the settings: it knows variables, local values and functions. more has values for
+// Scope evaluates an expression of the settings, with variables, local values and functions. more has values for
 // further roots of references.
 type Scope func(e hcl.Expression, more map[string]cty.Value) (cty.Value, hcl.Diagnostics)
 
 // Options are the surroundings of the settings.
 type Options struct {
 	Scope Scope
-	// Kinds are key providers beside those of this package, by their kind.
+	// Kinds holds additional key providers, by their kind.
 	Kinds map[string]*Kind
-	// Dir is where programs of the settings start. MayRun judges their commands before they run; nil allows all.
+	// Dir is the folder in which programs of the settings start. MayRun allows or refuses their commands before they
+	// run; nil allows all.
 	Dir    string
 	MayRun func(words []string) error
 }
 
-// Programs are the surroundings of programs.
+// Programs holds the surroundings of programs.
 type Programs struct {
-	dir    string
-	mayRun func(words []string) error
+	dir      string
+	mayRun   func(words []string) error
+	failures *failures
 }
 
-// setup makes methods of their blocks.
+// setup returns the methods that blocks configure.
 type setup struct {
-	config *Config
-	o      Options
+	config   *Config
+	o        Options
+	failures failures
 }
 
-// New returns what seals and opens as the settings say; c may be nil. Keys are asked for when the first document is
-// sealed or opened. Problems have no secrets.
+// New returns the encryption that the settings configure; c may be nil. Keys are requested when the first document is
+// sealed or opened. Problems contain no secrets.
 func New(c *Config, o Options) (*Encryption, diag.List) {
 	var diags diag.List
 	if c == nil {
@@ -60,7 +63,7 @@ func New(c *Config, o Options) (*Encryption, diag.List) {
 		return cipher
 	}
 	e.state, e.plan = open(c.state, "state"), open(c.plan, "plan")
-	e.others = open(c.others, "states that are read")
+	e.others = open(c.others, "states of data sources")
 	for _, name := range slices.Sorted(maps.Keys(c.named)) {
 		e.named[name] = open(c.named[name], "state of "+name)
 	}
@@ -78,7 +81,7 @@ func New(c *Config, o Options) (*Encryption, diag.List) {
 	return e, diags
 }
 
-// cipher makes the cipher of a target.
+// cipher returns the cipher of a target.
 func (s *setup) cipher(t *target, name string) (*Cipher, diag.List) {
 	var diags diag.List
 	c := &Cipher{target: name, setup: s}
@@ -149,9 +152,9 @@ func split(t hcl.Traversal, root string) (kind, name string, ok bool) {
 	return k.Name, n.Name, isKind && isName
 }
 
-func (s *setup) programs() Programs { return Programs{s.o.Dir, s.o.MayRun} }
+func (s *setup) programs() Programs { return Programs{s.o.Dir, s.o.MayRun, &s.failures} }
 
-// check finds what is wrong with a method and the key providers that it mentions, without asking them for keys.
+// check reports problems of a method and of the key providers that it refers to, without requesting keys.
 func (s *setup) check(b *block) diag.List {
 	w := &walk{setup: s, keys: map[*block]cty.Value{}, dry: true}
 	k := methods[b.kind]
@@ -167,8 +170,8 @@ func unknownMethod(b *block) diag.List {
 		strings.Join(slices.Sorted(maps.Keys(methods)), ", "))
 }
 
-// method makes a method with the keys of its key provider. in says of the keys of a document that is to be opened; what
-// opens documents that are sealed from now on goes to out.
+// method returns a method with the keys of its key provider. in holds the metadata of a document to open; the metadata
+// of newly sealed documents goes to out.
 func (s *setup) method(ctx context.Context, b *block, in, out metadata) (method, diag.List) {
 	var diags diag.List
 	k := methods[b.kind]
@@ -187,17 +190,17 @@ func (s *setup) method(ctx context.Context, b *block, in, out metadata) (method,
 	return m, diags
 }
 
-// walk gets the keys that one method needs, each once.
+// walk gets the keys of one method, each once.
 type walk struct {
 	*setup
 	ctx  context.Context
 	in   metadata
 	out  metadata
 	keys map[*block]cty.Value
-	dry  bool // no keys are asked for: they are unknown
+	dry  bool // no keys are requested: they are unknown
 }
 
-// arguments evaluates the arguments of a block. within are the key providers that wait for it.
+// arguments evaluates the arguments of a block. within holds the key providers that wait for it.
 func (w *walk) arguments(b *block, schema map[string]Argument, within []*block) (values map[string]cty.Value,
 	diags diag.List) {
 	body := &hcl.BodySchema{}
@@ -245,7 +248,7 @@ func (w *walk) object(b *hcl.Block, ty cty.Type, within []*block) (cty.Value, di
 	return cty.ObjectVal(values), diags
 }
 
-// value evaluates one argument. Its value is not shown, also when it is wrong.
+// value evaluates one argument. Its value is not shown, even if it is invalid.
 func (w *walk) value(a *hcl.Attribute, want Argument, within []*block) (cty.Value, diag.List) {
 	var diags diag.List
 	rng := a.Expr.Range()
@@ -337,7 +340,7 @@ func (w *walk) expression(e hcl.Expression, within []*block) (cty.Value, diag.Li
 	return value, diags.AppendHCL(problems)
 }
 
-// key asks a key provider for its keys, once.
+// key gets the keys of a key provider, once.
 func (w *walk) key(b *block, within []*block, rng *hcl.Range) (cty.Value, diag.List) {
 	var diags diag.List
 	if value, ok := w.keys[b]; ok {
@@ -385,7 +388,7 @@ func (w *walk) key(b *block, within []*block, rng *hcl.Range) (cty.Value, diag.L
 	return value, diags
 }
 
-// alias is the argument of all key providers with another name for what they write into documents.
+// alias is the argument of all key providers with another name for their metadata in documents.
 const alias = "encrypted_metadata_alias"
 
 func (s *setup) kind(name string) *Kind {
@@ -404,8 +407,8 @@ func (s *setup) kinds() (all []string) {
 // Kind is a kind of key providers.
 type Kind struct {
 	Arguments map[string]Argument
-	// Keys returns keys. in is what was written into a document that is to be opened, nil where there is none; meta is
-	// what opens documents that are sealed with the keys, nil where nothing has to be known.
+	// Keys returns keys. in is the metadata of a document to open, nil if there is none; meta is the metadata for
+	// documents that are sealed with the keys, nil if none is needed.
 	Keys func(ctx context.Context, arguments map[string]cty.Value, in json.RawMessage, p Programs) (keys Keys,
 		meta json.RawMessage, err error)
 }
@@ -417,14 +420,13 @@ type Argument struct {
 	Block    bool // it may be written as a block, too: the type is that of an object
 }
 
-// Keys are those that a key provider gives: one for what is sealed from now on, and one for the document that is to be
-// opened, which may be missing.
+// Keys holds the keys of a key provider: one for sealing, and one for the document to open, which may be missing.
 type Keys struct {
 	Encryption []byte `json:"encryption_key,omitempty"`
 	Decryption []byte `json:"decryption_key,omitempty"`
 }
 
-// value makes keys what expressions see of them: lists of numbers, as OpenTofu has them.
+// value returns keys as expressions see them: lists of numbers, as in OpenTofu.
 func (k Keys) value() cty.Value {
 	list := func(key []byte) cty.Value {
 		if len(key) == 0 {
@@ -440,7 +442,7 @@ func (k Keys) value() cty.Value {
 		"decryption_key": list(k.Decryption)})
 }
 
-// keysOf reads keys back from what an expression made of them.
+// keysOf reads keys from the value of an expression.
 func keysOf(v cty.Value) (k Keys, err error) {
 	if v.IsNull() || !v.Type().IsObjectType() && !v.Type().IsMapType() {
 		return k, fmt.Errorf("these are not keys: expected a reference to a key provider (key_provider.TYPE.NAME)")

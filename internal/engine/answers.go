@@ -17,7 +17,7 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// spooling is a workspace that has a place, beside the journal, for answers of programs.
+// spooling is a workspace with a place for answers of programs, beside the journal.
 type spooling interface{ Answers() string }
 
 // answering is a provider whose answers outlive the engine; see the handler of program providers.
@@ -37,19 +37,19 @@ func (p *Project) answersFolder() string {
 // forgetAnswer removes an answer that the journal has.
 func (p *Project) forgetAnswer(token string) {
 	if dir := p.answersFolder(); dir != "" {
-		_ = program.RemoveSpooled(dir, token) // the next run does it otherwise
+		_ = program.RemoveSpooled(dir, token) // otherwise the next run does it
 	}
 }
 
-// forgetAnswers removes answers that are no longer needed, because the operation was resolved otherwise.
+// forgetAnswers removes answers that are no longer needed, because the operation was resolved in another way.
 func (p *Project) forgetAnswers(tokens []string) {
 	for _, token := range tokens {
 		p.forgetAnswer(token)
 	}
 }
 
-// foldAnswers records the answers that programs of a killed run have stored since. It waits for programs that are still
-// running.
+// foldAnswers records the answers that programs of a killed run have stored since its end. It waits for programs that
+// are still running.
 func (r *Run) foldAnswers(ctx context.Context) (diags diag.List) {
 	dir := r.project.answersFolder()
 	if dir == "" {
@@ -68,7 +68,7 @@ func (r *Run) foldAnswers(ctx context.Context) (diags diag.List) {
 		found, err := program.AwaitSpooled(ctx, dir, f.Token(), func(pids []int) { r.awaiting(f, pids) })
 		switch {
 		case err != nil:
-			return diags.AppendError("Cannot read what a program answered to an interrupted run", err)
+			return diags.AppendError("Cannot read a program's answer to an interrupted run", err)
 		case found == nil:
 			continue
 		}
@@ -78,7 +78,7 @@ func (r *Run) foldAnswers(ctx context.Context) (diags diag.List) {
 			continue
 		}
 		if err := r.session.Resolve(ctx, []string{f.Token()}, *edit); err != nil {
-			return diags.AppendError("Cannot record what a program answered to an interrupted run", err)
+			return diags.AppendError("Cannot record a program's answer to an interrupted run", err)
 		}
 		diags = diags.Append(&diag.Diagnostic{
 			Severity: diag.Warning, Summary: "Operation of an interrupted run has ended", Address: f.Object.String(),
@@ -99,7 +99,7 @@ func (r *Run) foldAnswers(ctx context.Context) (diags diag.List) {
 	return diags
 }
 
-// awaiting returns what a run waits for.
+// awaiting reports that a run waits for a program.
 func (r *Run) awaiting(f state.InFlight, pids []int) {
 	which := ""
 	for i, pid := range pids {
@@ -162,16 +162,16 @@ func (r *Run) answered(ctx context.Context, providers map[addr.Provider]answerin
 	v := resp.State
 	switch {
 	case v == cty.NilVal, len(value.Conforms(rt.Block, v)) > 0, !v.IsKnown():
-		return nil // as in a run that waits for its answer, it does not say what exists
+		return nil // as in a run that waits for its answer, it has no object
 	case v.IsNull() && f.Action == state.ActionDelete && !resp.Diagnostics.HasErrors():
 		return &state.Edit{Drop: &state.DropObject{Addr: f.Object}}
 	case v.IsNull() || f.Action == state.ActionDelete:
-		return nil // nothing to store; a person, or the next plan, finds out
+		return nil // nothing to store; a person, or the next plan, resolves it
 	}
 	return stands(f, rt, resp, found.Record, stored)
 }
 
-// stands returns the edit that stores what exists after a creation or an update.
+// stands returns the edit that stores the object after a creation or an update.
 func stands(f state.InFlight, rt *provider.ResourceType, resp provider.ApplyResponse, record []byte,
 	stored *state.Object) *state.Edit {
 	sketch, err := state.DecodeObject(record)

@@ -15,6 +15,7 @@ import (
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/internal/applying"
 	"github.com/tombolo-iac/tombolo/internal/eval/funcs"
+	"github.com/tombolo-iac/tombolo/internal/tracing"
 	"github.com/tombolo-iac/tombolo/plan"
 	"github.com/tombolo-iac/tombolo/state"
 )
@@ -22,32 +23,33 @@ import (
 // Counts holds how many objects an apply added, changed and destroyed.
 type Counts = applying.Counts
 
-// Apply performs a plan: exactly its actions. What was done is recorded even when it ends with errors.
+// Apply performs a plan: exactly its actions. Results are recorded even if it ends with errors.
 //
-// Values of ephemeral variables are not part of a plan: those that it was made with have to be given again, and no
-// others.
+// Values of ephemeral variables are not part of a plan: those that it was made with must be set again, and no others.
 func (r *Run) Apply(ctx context.Context, pl *plan.Plan, ephemeral map[string]cty.Value) (Counts, diag.List) {
 	return r.ApplyWith(ctx, pl, ApplyOptions{Ephemeral: ephemeral})
 }
 
 // ApplyOptions hold the settings of an apply.
 type ApplyOptions struct {
-	// Ephemeral are the variables that are no part of the plan.
+	// Ephemeral holds values of the variables that are not part of the plan.
 	Ephemeral map[string]cty.Value
-	// StandIns are those that the plan was made with.
+	// StandIns are the mocks that the plan was made with.
 	StandIns StandIns
-	// Scope, when set, is filled in to evaluate assertions with what is there now.
+	// Scope, when set, is filled in to evaluate assertions with the new state.
 	Scope *Scope
-	// KeepOutputs leaves outputs as they are whose values a refresh-only plan cannot know, instead of storing null
-	// where they refer to what does not exist yet. The command refresh does so, "apply -refresh-only" does not.
+	// KeepOutputs keeps outputs whose values a refresh-only plan cannot know, instead of storing null for references to
+	// objects that do not exist yet. The command refresh does so, "apply -refresh-only" does not.
 	KeepOutputs bool
-	// Rest is, after an interrupt, what becomes of what was not done; empty means that apply has to be run again.
+	// Rest is a sentence about the remaining changes after an interrupt; empty means that apply has to be run again.
 	Rest string
 }
 
 // ApplyWith is Apply with more options.
-func (r *Run) ApplyWith(ctx context.Context, pl *plan.Plan, o ApplyOptions) (Counts, diag.List) {
+func (r *Run) ApplyWith(ctx context.Context, pl *plan.Plan, o ApplyOptions) (_ Counts, diags diag.List) {
 	p := r.project
+	ctx, span := tracing.Start(ctx, "apply")
+	defer func() { span.End(!diags.HasErrors()) }()
 	if diags := r.accepts(pl).Extend(pl.CheckEphemeral(o.Ephemeral, nil)); diags.HasErrors() {
 		return Counts{}, diags
 	}
@@ -83,7 +85,7 @@ func (r *Run) ApplyWith(ctx context.Context, pl *plan.Plan, o ApplyOptions) (Cou
 		PlanTime: pl.Created, Files: funcs.NewFileRecord(pl.FunctionResults), Work: funcs.NewPatientWork(until,
 			p.opts.Abort),
 	})
-	counts, more := applying.Run(until, p.opts.Abort, prog, pl, pool, journal, applying.Options{
+	counts, more := applying.Run(until, tracing.Carry(p.opts.Abort, ctx), prog, pl, pool, journal, applying.Options{
 		Functions: functions, StandIns: o.StandIns, Walked: o.Scope.walked(functions.Table), KeepOutputs: o.KeepOutputs,
 		Variables: variables, Cwd: p.opts.OriginalDir, Dir: p.baseDir(), Parallelism: p.opts.Parallelism,
 		Events: p.opts.Events, Secrets: p.secrets, RunID: run.ID, Rest: o.Rest, Lost: r.lost,
@@ -91,7 +93,7 @@ func (r *Run) ApplyWith(ctx context.Context, pl *plan.Plan, o ApplyOptions) (Cou
 	})
 	done()
 	diags = diags.Extend(more)
-	// What happened is saved whatever the contexts say.
+	// The results are saved even if the contexts have ended.
 	if err := journal.Close(context.WithoutCancel(ctx)); err != nil {
 		diags = diags.AppendError("Failed to save the state", err)
 		r.told = true
@@ -105,8 +107,8 @@ func (r *Run) ApplyWith(ctx context.Context, pl *plan.Plan, o ApplyOptions) (Cou
 	return counts, diags.Extend(leftUndone(pl))
 }
 
-// openCreations returns what runs were killed in the middle of creating, where nothing is known to be now: a plan
-// leaves it alone.
+// openCreations returns the instances whose creation was interrupted, so that it is not known whether they exist: a
+// plan leaves them alone.
 func (r *Run) openCreations() (list []state.Intent) {
 	have := r.State()
 	for _, f := range r.Snapshot().InFlight {
@@ -124,7 +126,7 @@ func openCreation(f state.InFlight, have *state.State) bool {
 		have.Object(f.Object) == nil
 }
 
-// leftUndone reports at the end what a plan left out: whoever runs it has to see that something is still to be done.
+// leftUndone reports the changes that a plan left out, at the end: people must see that something remains to be done.
 func leftUndone(pl *plan.Plan) (diags diag.List) {
 	if pl.Mode == plan.RefreshOnly {
 		return nil
@@ -133,7 +135,7 @@ func leftUndone(pl *plan.Plan) (diags diag.List) {
 		if l.Reason == plan.LeftOutUnsettled {
 			known := ""
 			if as := l.Because.String(); as != l.Address {
-				known = fmt.Sprintf(" It was begun as %s, which is its address until then.", as)
+				known = fmt.Sprintf(" It was started as %s, which is its address until then.", as)
 			}
 			diags = append(diags, &diag.Diagnostic{
 				Severity: diag.Error, Summary: "Interrupted creation is not resolved", Address: l.Address,
@@ -173,7 +175,8 @@ func (r *Run) accepts(pl *plan.Plan) diag.List {
 			"made, so the plan may no longer be correct. Make a new plan.")
 	}
 	for _, f := range r.Snapshot().InFlight {
-		// By address nothing can be said: the plan may have another one for the object, or destroy what it needs.
+		// The address is not enough to decide: the plan may have another one for the object, or destroy its
+		// dependencies.
 		if !slices.Contains(pl.Interrupted, f.Token()) {
 			diags = diags.Extend(unforeseen(f, have))
 		}
@@ -181,7 +184,7 @@ func (r *Run) accepts(pl *plan.Plan) diag.List {
 	return diags
 }
 
-// settled returns the interrupted operations that the plan has an answer to: refreshing saw what became of the object.
+// settled returns the interrupted operations that the plan resolves: refreshing has read the object.
 func (r *Run) settled(pl *plan.Plan) []string {
 	var ops []string
 	have := r.State()
@@ -190,9 +193,9 @@ func (r *Run) settled(pl *plan.Plan) []string {
 		acted[c.Object] = c.Action != plan.NoOp
 	}
 	for _, f := range r.Snapshot().InFlight {
-		// A plan that did not look at the world only has an answer for what it acts on. What provisioners did is
-		// nothing that a plan finds out: it is enough that the object is tainted, and has been planned for. What an
-		// action did, nobody finds out: it is enough to have told of it.
+		// A plan without refresh resolves only operations on objects that it changes. No plan finds out what
+		// provisioners did: it is enough that the object is tainted, and that the plan includes it. Nobody finds out
+		// what an action did: it is enough to have reported it.
 		if f.Action == state.ActionProvision || f.Action == state.ActionInvoke {
 			ops = append(ops, f.Token())
 		} else if f.Action != state.ActionMove && have.Object(f.Object) != nil && (!pl.Unrefreshed || acted[f.Object]) {
@@ -215,7 +218,7 @@ func BlankWarning(s *state.Snapshot) diag.List {
 			"new project. If the content was lost, restore it before you apply.", s.Blank)
 }
 
-// InterruptedWarnings words what an interrupted run left open; every command shows it.
+// InterruptedWarnings returns warnings about open operations of an interrupted run; every command shows them.
 func InterruptedWarnings(s *state.Snapshot) diag.List {
 	var diags diag.List
 	if s == nil {
@@ -269,7 +272,7 @@ func describeInFlight(severity diag.Severity, summary string, f state.InFlight) 
 	return d
 }
 
-// waysOut lists the commands that resolve an interrupted creation.
+// waysOut returns the commands that resolve an interrupted creation.
 func waysOut(intro string, a addr.AbsResourceInstance) *diag.Advice {
 	recoverAs := func(how string) diag.Command { return diag.Command(fmt.Sprintf("recover '%s' %s", a, how)) }
 	return diag.Advise(intro+"\n"+
@@ -292,7 +295,7 @@ func unforeseen(f state.InFlight, have *state.State) diag.List {
 // read.
 func lockFailed(err error, o OpenOptions) diag.List {
 	var damaged *state.DecodeError
-	if errors.As(err, &damaged) { // the lock itself was there to be had
+	if errors.As(err, &damaged) { // the lock itself was free
 		if inner := errors.Unwrap(err); inner != nil {
 			err = inner
 		}

@@ -10,7 +10,7 @@ import (
 
 var commitName = regexp.MustCompile(`^[0-9a-f]{40,64}$`)
 
-// commitOf returns the commit of the Git repository that a folder is in; "" when there is none. It reads files alone.
+// commitOf returns the commit of the Git repository that a folder is in; "" when there is none. It only reads files.
 func commitOf(dir string) string {
 	dir, err := filepath.Abs(dir)
 	for ; err == nil; dir = filepath.Dir(dir) {

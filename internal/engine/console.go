@@ -20,7 +20,7 @@ import (
 
 // ConsoleOptions hold the settings of a console.
 type ConsoleOptions struct {
-	// Plan makes a plan first and evaluates with planned values; otherwise resources are as the state has them.
+	// Plan makes a plan first and evaluates with planned values; otherwise resources have their stored values.
 	Plan bool
 	// Variables are the root input variables as given. Required ones that are missing are unknown.
 	Variables map[string]cty.Value
@@ -29,7 +29,7 @@ type ConsoleOptions struct {
 }
 
 // Console evaluates expressions in the scope of a module instance. It writes nothing. It must not be used concurrently,
-// and be closed before its Run.
+// and must be closed before its Run.
 type Console struct {
 	scope  *eval.Instance
 	table  map[string]function.Function
@@ -37,8 +37,8 @@ type Console struct {
 	redact func(string) string
 }
 
-// Console evaluates the configuration for a console. Problems of single objects leave these unknown and come as
-// diagnostics with a usable console, which is nil only when nothing can be evaluated at all.
+// Console evaluates the configuration for a console. Objects with problems are unknown, and the console is usable; it
+// is nil only if nothing can be evaluated at all.
 func (r *Run) Console(ctx context.Context, o ConsoleOptions) (*Console, diag.List) {
 	p := r.project
 	prog, diags := p.prepare()
@@ -87,7 +87,7 @@ func (r *Run) Console(ctx context.Context, o ConsoleOptions) (*Console, diag.Lis
 	return c, diags.Extend(more)
 }
 
-// moduleInstances lists the scopes of a walk, as far as a message has room for them.
+// moduleInstances lists the scopes of a walk, as many as a message lists.
 func moduleInstances(walk *eval.Walk) string {
 	const most = 10
 	var names []string

@@ -19,14 +19,14 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// encrypted is what the encryption settings of a root module ask for, once somebody has asked.
+// encrypted holds the encryption settings of a root module. They are evaluated on first use.
 type encrypted struct {
 	root *config.Module
 	made *encryption.Encryption
 }
 
-// Encryption returns how states and plans of a root module are kept: as its encryption block says, laid over the CLI
-// configuration, with the settings of the environment laid over both. root may be nil, for a folder without one.
+// Encryption returns the encryption of a root module's states and plans: its encryption block overrides the CLI
+// configuration, and the environment overrides both. root may be nil, for a folder without one.
 func (s *Surroundings) Encryption(root *config.Module) (*encryption.Encryption, diag.List) {
 	if s.encrypted != nil && s.encrypted.root == root {
 		return s.encrypted.made, nil
@@ -65,7 +65,8 @@ func (s *Surroundings) Encryption(root *config.Module) (*encryption.Encryption, 
 	return e, diags
 }
 
-// staticScope evaluates what is needed before anything is evaluated: with variables that have a value by then.
+// staticScope returns the scope for expressions that are needed before anything is evaluated, with variables that have
+// a value by then.
 func (s *Surroundings) staticScope(root *config.Module) encryption.Scope {
 	if root == nil {
 		root = &config.Module{}
@@ -73,7 +74,7 @@ func (s *Surroundings) staticScope(root *config.Module) encryption.Scope {
 	var evaluate encryption.Scope
 	return func(e hcl.Expression, more map[string]cty.Value) (cty.Value, hcl.Diagnostics) {
 		if evaluate == nil {
-			values, _ := root.VariableValues(s.Constants(root)) // what is wrong with others is told where they are used
+			values, _ := root.VariableValues(s.Constants(root)) // problems of others are reported where they are used
 			evaluate = root.Evaluator(s.dir(), values)
 		}
 		return evaluate(e, more)
@@ -89,7 +90,7 @@ func (s *Surroundings) PlanReady(ctx context.Context, root *config.Module) error
 	return e.Plan().Ready(ctx)
 }
 
-// ReadState reads a state from a file that somebody named, which may be sealed.
+// ReadState reads a state from a file that a person named, which may be sealed.
 func (s *Surroundings) ReadState(ctx context.Context, from io.Reader) (*state.State, error) {
 	b, err := io.ReadAll(io.LimitReader(from, maxStateFile+1))
 	switch {
@@ -114,7 +115,7 @@ func (s *Surroundings) ReadState(ctx context.Context, from io.Reader) (*state.St
 	return state.Decode(b)
 }
 
-// WritePlan writes a plan as a file holds it, sealed where the settings of its configuration say so.
+// WritePlan writes the content of a plan file, sealed if the settings of its configuration require it.
 func (s *Surroundings) WritePlan(ctx context.Context, to io.Writer, root *config.Module, pl *plan.Plan) error {
 	e, diags := s.Encryption(root)
 	if err := diags.Err(); err != nil {
@@ -135,14 +136,14 @@ func (s *Surroundings) WritePlan(ctx context.Context, to io.Writer, root *config
 	return err
 }
 
-// maxPlanFile bounds a sealed plan file: it is read as a whole.
+// maxPlanFile limits a sealed plan file: it is read as a whole.
 const maxPlanFile = 1 << 30
 
-// maxStateFile bounds a state that somebody names.
+// maxStateFile limits a state file that a person names.
 const maxStateFile = 1 << 32
 
 // ReadPlan reads a plan file of this size. The settings of the working directory open a sealed one, and may refuse one
-// that is plain. What is wrong with the file, or keeps it closed, is an error.
+// that is plain. A file that is invalid or cannot be opened is an error.
 func (s *Surroundings) ReadPlan(ctx context.Context, from io.ReaderAt, size int64) (*plan.Plan, diag.List, error) {
 	var root *config.Module
 	if cfg, diags := s.RootModule(ctx); !diags.HasErrors() { // a folder without a configuration has no settings

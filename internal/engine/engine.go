@@ -6,8 +6,8 @@
 // and providers. A Run holds the lock on its state. The command line, the command test and the root package use this
 // package.
 //
-// Cancelling works in two steps, so that an interrupted apply can end in good order. When the context of a method ends,
-// no new operation starts, and operations in flight are finished. Options.Abort cancels their provider calls, too. No
+// Cancelling works in two steps, so that an interrupted apply can end cleanly. When the context of a method ends, no
+// new operation starts, and operations in flight are finished. Options.Abort cancels their provider calls, too. No
 // goroutine outlives a call.
 package engine
 
@@ -41,23 +41,23 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/host"
 	"github.com/tombolo-iac/tombolo/internal/planning"
 	"github.com/tombolo-iac/tombolo/internal/store/remote"
+	"github.com/tombolo-iac/tombolo/internal/tracing"
 	"github.com/tombolo-iac/tombolo/internal/value"
 	"github.com/tombolo-iac/tombolo/plan"
 	"github.com/tombolo-iac/tombolo/provider"
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// Version is the version of the engine itself. Its first two numbers are the level of the language, so that programs
-// that read them from the first line of `version` find what they compare with; the last one counts our releases of that
-// level. It is never less than that of state.LanguageVersion: whoever asks for 1.15.3 or later is not refused
-// (docs/promises.md).
+// Version is the version of the engine itself. Its first two numbers are the level of the language, for programs that
+// read them from the first line of `version`; the last one counts our releases of that level. It is never less than
+// that of state.LanguageVersion: a requirement of 1.15.3 or later is met (docs/promises.md).
 const Version = state.LanguageLevel + ".9"
 
-// Options describe a project and its surroundings.
+// Options describes a project and its surroundings.
 type Options struct {
 	// Dir is the directory of the root module; empty means ".". Relative paths in the configuration start there.
 	Dir string
-	// DataDir holds what init installed, relative to Dir; empty means ".terraform".
+	// DataDir is the folder in which init installs, relative to Dir; empty means ".terraform".
 	DataDir string
 	// OriginalDir is path.cwd; empty means the process's working directory.
 	OriginalDir string
@@ -70,19 +70,19 @@ type Options struct {
 	Providers map[addr.Provider]provider.Factory
 	// Title is the name of the program in sentences; empty means "Tombolo".
 	Title string
-	// Flavor says whose project it is.
+	// Flavor is the program that the project is for.
 	Flavor flavor.Flavor
-	// Parallelism bounds concurrent provider calls; 0 means 10.
+	// Parallelism limits concurrent provider calls; 0 means 10.
 	Parallelism int
-	// Events receives what happens; nil drops it.
+	// Events receives the events; nil drops them.
 	Events event.Sink
 	// Abort, when it ends, cancels provider calls under way; nil never does.
 	Abort context.Context
-	// MayRead judges a program that is about to run where nothing is to be changed: the program of a provider, or with
-	// words the command that a data source or resource names. An error refuses it. Nil allows all.
+	// MayRead decides about a program that is about to run during a plan: the program of a provider, or with words the
+	// command that a data source or resource names. An error refuses it. Nil allows all.
 	MayRead func(p addr.Provider, words []string) error
-	// OtherStates opens the store of a backend in a service, for data sources that read other states; nil has none.
-	// c opens what is encrypted there.
+	// OtherStates opens the store of a backend in a service, for data sources that read other states; nil has none. c
+	// decrypts these states.
 	OtherStates func(ctx context.Context, b *backend.Backend, c *encryption.Cipher) (state.Store, diag.List)
 	// Encryption has the keys of other states; nil has none.
 	Encryption func(root *config.Module) (*encryption.Encryption, diag.List)
@@ -90,11 +90,11 @@ type Options struct {
 	Functions map[string]function.Function
 	// Config replaces the files of Dir by those of a saved plan.
 	Config map[string][]byte
-	// Query reads the files of queries too.
+	// Query also reads query files.
 	Query bool
 	// RememberPreventDestroy keeps prevent_destroy in the state, where it counts when the block is gone.
 	RememberPreventDestroy bool
-	// Module is loaded in place of the module in Dir; see config.Options, also for RootProviders.
+	// Module is loaded instead of the module in Dir; see config.Options, also for RootProviders.
 	Module        *config.Place
 	RootProviders func(c *config.Config) []*config.ProviderConfig
 	// Constants are the values of the root module's const variables.
@@ -110,7 +110,7 @@ type Project struct {
 	program   *linking.Program
 	diags     diag.List
 	store     state.Store
-	secrets   *value.Secrets          // what programs and providers must not show
+	secrets   *value.Secrets          // secrets that programs and providers must not show
 	answers   *atomic.Pointer[string] // the folder for answers of programs, once the state is locked
 }
 
@@ -155,7 +155,7 @@ func Load(ctx context.Context, o Options) (*Project, diag.List) {
 	return p, diags
 }
 
-// Close ends the providers that were started for their schemas.
+// Close stops the providers that were started for their schemas.
 func (p *Project) Close() error { return p.registry.Close() }
 
 // Config returns the loaded configuration.
@@ -197,7 +197,7 @@ func used(cfg *config.Config) []addr.Provider {
 	return slices.Collect(maps.Keys(set))
 }
 
-// functions makes the functions for a walk; ctx ends calls of providers' functions. Filesystem functions start at the
+// functions returns the functions for a walk; ctx ends calls of providers' functions. Filesystem functions start at the
 // root module's directory; relative names in results stay as they were written.
 func (p *Project) functions(ctx context.Context, o funcs.Options) eval.Functions {
 	o.BaseDir = p.baseDir()
@@ -225,7 +225,7 @@ func (p *Project) providerFunctions(ctx context.Context, record *funcs.FileRecor
 	}
 }
 
-// baseDir is what relative names in the configuration are relative to; empty for the working directory.
+// baseDir returns the base of relative names in the configuration; empty for the working directory.
 func (p *Project) baseDir() string {
 	if p.opts.Dir == "." {
 		return ""
@@ -233,8 +233,7 @@ func (p *Project) baseDir() string {
 	return p.opts.Dir
 }
 
-// OfCheckBlock reports whether a diagnostic is the result of a check block: one of a plan is outdated when the plan has
-// been applied.
+// OfCheckBlock reports whether a diagnostic is the result of a check block: one of a plan is outdated after the apply.
 func OfCheckBlock(d *diag.Diagnostic) bool {
 	_, ok := d.Extra.(eval.OfCheck)
 	return ok
@@ -242,9 +241,9 @@ func OfCheckBlock(d *diag.Diagnostic) bool {
 
 // OpenOptions hold the settings for acquiring the state's lock.
 type OpenOptions struct {
-	// Operation is shown to others who find the lock, such as state.OperationApply.
+	// Operation is shown to others who wait for the lock, such as state.OperationApply.
 	Operation state.Operation
-	// NoLock does without the shared lock; Timeout waits for another holder.
+	// NoLock skips the shared lock; Timeout waits for another holder.
 	NoLock  bool
 	Timeout time.Duration
 	// Reading means that nothing will be written. Without the lock the state is then read even while another run writes
@@ -257,13 +256,13 @@ type Run struct {
 	project *Project
 	session state.Session
 	ctx     context.Context
-	// ended are the objects of interrupted operations that have ended since, as their programs say.
+	// ended holds the objects of interrupted operations that have ended since, according to their programs.
 	ended []addr.AbsResourceInstance
-	// told is set when people know that the lock was lost, or will learn from the next run what came of it.
+	// told is set when the loss of the lock was reported, or the next run will report it.
 	told bool
 }
 
-// lost returns why the lock is not held any more.
+// lost returns the reason why the lock is no longer held.
 func (r *Run) lost() error {
 	if r.ctx.Err() == nil {
 		return nil
@@ -272,8 +271,10 @@ func (r *Run) lost() error {
 	return context.Cause(r.ctx)
 }
 
-// Open takes the lock of the workspace's state, repairs what an interrupted run left, and reads the state.
-func (p *Project) Open(ctx context.Context, o OpenOptions) (*Run, diag.List) {
+// Open takes the lock of the workspace's state, recovers an interrupted run, and reads the state.
+func (p *Project) Open(ctx context.Context, o OpenOptions) (_ *Run, diags diag.List) {
+	ctx, span := tracing.Start(ctx, "open state")
+	defer func() { span.End(!diags.HasErrors()) }()
 	ws, err := p.store.Workspace(p.opts.Workspace)
 	if err != nil {
 		return nil, diag.FromError("Cannot open the workspace", err)
@@ -292,7 +293,7 @@ func (p *Project) Open(ctx context.Context, o OpenOptions) (*Run, diag.List) {
 		return nil, lockFailed(err, o)
 	}
 	r := &Run{project: p, session: session, ctx: session.Context()}
-	diags := BlankWarning(session.Snapshot())
+	diags = BlankWarning(session.Snapshot())
 	if at, ok := ws.(spooling); ok && !o.NoLock {
 		dir := at.Answers()
 		p.answers.Store(&dir)
@@ -308,7 +309,7 @@ func (p *Project) Open(ctx context.Context, o OpenOptions) (*Run, diag.List) {
 	return r, diags
 }
 
-// State returns the state as it is now; nil when there is none.
+// State returns the current state; nil if there is none.
 func (r *Run) State() *state.State { return r.session.Snapshot().State }
 
 // prior returns the state as the project's flavor has it.
@@ -316,7 +317,7 @@ func (r *Run) prior() *state.State {
 	return adopt(r.State(), r.project.opts.Flavor, r.project.config.Uses())
 }
 
-// Snapshot returns the state with what an interrupted run left open.
+// Snapshot returns the state with the open operations of an interrupted run.
 func (r *Run) Snapshot() *state.Snapshot { return r.session.Snapshot() }
 
 // Session returns the held lock, for commands that edit the state.
@@ -337,37 +338,38 @@ type PlanOptions struct {
 	Mode         plan.Mode
 	SkipRefresh  bool
 	Targets      []addr.Target
-	Except       []addr.Target // left out, with all that depends on it; not beside Targets
+	Except       []addr.Target // left out, with everything that depends on it; not together with Targets
 	ForceReplace []addr.AbsResourceInstance
-	// Unprotected destroys what prevent_destroy protects or destroy = false keeps, as is right for objects of tests.
+	// Unprotected also destroys objects that prevent_destroy protects or destroy = false keeps, for objects of tests.
 	Unprotected bool
-	// Invoke names actions to invoke; nothing else is planned then. The mode is RefreshOnly.
+	// Invoke holds actions to invoke; nothing else is planned then. The mode is RefreshOnly.
 	Invoke []addr.Target
 	// GenerateConfig asks for configuration of imported objects that have none: Change.GeneratedConfig.
 	GenerateConfig bool
-	// Strict makes conditions that do not hold errors in plans that only look, too.
+	// Strict makes failed conditions errors in refresh-only plans, too.
 	Strict bool
-	// Import takes over one object, as the command of that name does.
+	// Import imports one object, as the command of that name does.
 	Import *Import
-	// Variables are the root input variables as given; config.Values of files and options are made into these by the
-	// caller.
+	// Variables are the root input variables as given; the caller converts config.Values of files and options.
 	Variables map[string]cty.Value
-	// VariableRanges are the places where values were written, for the messages of validations; others are about the
+	// VariableRanges holds the places of values in files, for messages of validations; other messages show the
 	// declaration.
 	VariableRanges map[string]hcl.Range
-	// StandIns answer in place of some providers and modules; nil usually.
+	// StandIns mock some providers and modules; usually nil.
 	StandIns StandIns
-	// Scope, when set, is filled in to evaluate assertions with what was planned. It is of use even after errors.
+	// Scope, when set, is filled in to evaluate assertions with the planned values. It is usable even after errors.
 	Scope *Scope
 }
 
 // Import is one object to import.
 type Import = planning.Import
 
-// Plan compares the configuration with the state and the world. The plan comes with errors too, as far as it got,
+// Plan compares the configuration with the state and the real objects. With errors it returns an incomplete plan,
 // marked as errored.
 func (r *Run) Plan(ctx context.Context, o PlanOptions) (out *plan.Plan, diags diag.List) {
 	p := r.project
+	ctx, span := tracing.Start(ctx, "plan")
+	defer func() { span.End(!diags.HasErrors()) }()
 	if diags := r.openMoves(); diags.HasErrors() {
 		return nil, diags
 	}
@@ -385,17 +387,17 @@ func (r *Run) Plan(ctx context.Context, o PlanOptions) (out *plan.Plan, diags di
 	asked := ctx // assertions of tests are evaluated when the walk has ended
 	ctx, done := r.until(ctx, pool.Pool)
 	defer done()
-	if o.Mode != plan.Destroy && o.Import == nil { // to destroy or take over, only providers need a sound configuration
+	if o.Mode != plan.Destroy && o.Import == nil { // else only providers need a valid configuration
 		if problems := p.validate(ctx, prog, pool.Pool); problems.HasErrors() {
 			return nil, diags.Extend(problems)
 		}
 	}
 	functions := p.functions(asked, funcs.Options{PlanTime: now, Pure: true, Files: record})
 	var interrupted []state.Intent
-	if o.Import == nil { // to take over an object is one way to settle what became of it
+	if o.Import == nil { // importing an object is one way to resolve its creation
 		interrupted = r.openCreations()
 	}
-	out, more := planning.Run(ctx, p.opts.Abort, prog, r.prior(), pool, planning.Options{
+	out, more := planning.Run(ctx, tracing.Carry(p.opts.Abort, ctx), prog, r.prior(), pool, planning.Options{
 		Title: p.opts.Title, Mode: o.Mode, SkipRefresh: o.SkipRefresh, Targets: o.Targets, Except: o.Except,
 		Interrupted:  interrupted,
 		ForceReplace: o.ForceReplace, Unprotected: o.Unprotected, Invoke: o.Invoke,
@@ -430,8 +432,8 @@ func (p *Project) Validate(ctx context.Context) (diags diag.List) {
 	return diags.Extend(backend.Validate(p.config.Root)).Extend(p.validate(ctx, prog, pool))
 }
 
-// validate finds all that is wrong with the configuration itself. Planning starts with it, so that mistakes come
-// together and before anything is read or asked; what it warns of, planning warns of again with values.
+// validate reports all problems of the configuration itself. Planning starts with it, so that mistakes are reported
+// together, before any request; planning repeats its warnings with values.
 func (p *Project) validate(ctx context.Context, prog *linking.Program, pool *host.Pool) diag.List {
 	return planning.Validate(ctx, prog, pool, planning.Options{
 		Functions: p.functions(ctx, funcs.Options{Pure: true}), Workspace: p.opts.Workspace, Cwd: p.opts.OriginalDir,
@@ -439,7 +441,7 @@ func (p *Project) validate(ctx context.Context, prog *linking.Program, pool *hos
 	})
 }
 
-// planVariables keeps what the caller gave, so that apply evaluates with the same. Ephemeral values are not kept.
+// planVariables returns the caller's values, so that apply evaluates with the same. Ephemeral values are not kept.
 func planVariables(cfg *config.Config, given map[string]cty.Value) map[string]plan.Variable {
 	out := map[string]plan.Variable{}
 	for name, v := range cfg.Root.Variables {
@@ -456,8 +458,8 @@ func planVariables(cfg *config.Config, given map[string]cty.Value) map[string]pl
 	return out
 }
 
-// until returns a context that also ends when the lock is lost. Its end asks the pool's providers to end what they can
-// without harm, so that nobody waits for a program that only reads. The caller must call the function returned.
+// until returns a context that also ends when the lock is lost. At its end, the pool's providers are asked to stop
+// calls that only read, so that nobody waits for them. The caller must call the function returned.
 func (r *Run) until(ctx context.Context, pool *host.Pool) (context.Context, func()) {
 	both, cancel := context.WithCancelCause(ctx)
 	lost := context.AfterFunc(r.ctx, func() { cancel(context.Cause(r.ctx)) })
@@ -467,11 +469,11 @@ func (r *Run) until(ctx context.Context, pool *host.Pool) (context.Context, func
 
 func closing(pool *host.Pool, diags *diag.List) {
 	if err := pool.Close(); err != nil {
-		*diags = diags.Warnf(nil, "A provider did not end well", "%s.", err)
+		*diags = diags.Warnf(nil, "A provider did not stop cleanly", "%s.", err)
 	}
 }
 
-// deposedKey makes a random key of eight hex digits.
+// deposedKey returns a random key of eight hex digits.
 func deposedKey() addr.DeposedKey {
 	var b [4]byte
 	if _, err := rand.Read(b[:]); err != nil {

@@ -14,17 +14,17 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// Flavor returns whose project is worked on. What decides is, in this order: Surroundings.Says, the environment, the
-// CLI configuration, the name of the program, and what the project was initialised with.
+// Flavor returns the program that the project is for. In this order, these decide: Surroundings.Says, the environment,
+// the CLI configuration, the name of the program, and the program that initialised the project.
 func (s *Surroundings) Flavor() flavor.Flavor {
-	set, _ := s.Settings() // what is wrong with them is reported where they are needed
+	set, _ := s.Settings() // their problems are reported where they are needed
 	return set.Flavor
 }
 
-// LanguageVersion returns the version that required_version is judged by, and that programs are told.
+// LanguageVersion returns the version that required_version is compared with, and that programs receive.
 func (s *Surroundings) LanguageVersion() string { return s.Flavor().Version(state.LanguageVersion) }
 
-// ConfigOptions returns how the configuration of the working directory is loaded.
+// ConfigOptions returns the options to load the configuration of the working directory.
 func (s *Surroundings) ConfigOptions() config.Options {
 	o := config.Options{Dir: s.dir(), DataDir: s.DataDir(), LanguageVersion: s.LanguageVersion(), Flavor: s.Flavor(),
 		Workspace: s.workspaceName()}
@@ -34,7 +34,7 @@ func (s *Surroundings) ConfigOptions() config.Options {
 	return o
 }
 
-// initialised returns the tool that has made the directory's lock file or, without one, its state file.
+// initialised returns the tool that has written the directory's lock file or, without one, its state file.
 func (s *Surroundings) initialised() flavor.Flavor {
 	if src, err := regular.Read(s.In(lockfile.Name), lockfile.MaxSize); err == nil {
 		return lockfile.Writer(src)
@@ -50,8 +50,8 @@ func (s *Surroundings) initialised() flavor.Flavor {
 	return flavor.Unset
 }
 
-// adopt returns a state as projects of a flavor have it. Where the state names the registry of Terraform and the
-// configuration nothing from there, the provider of that name in the flavor's own registry takes over, as in OpenTofu.
+// adopt returns a state in a flavor's form. If the state has providers of Terraform's registry and the configuration
+// has none from there, they become the providers of the same name in the flavor's own registry, as in OpenTofu.
 func adopt(st *state.State, f flavor.Flavor, uses map[addr.Provider]bool) *state.State {
 	if st == nil || f.RegistryHost() == addr.DefaultProviderHost {
 		return st
@@ -69,9 +69,8 @@ func adopt(st *state.State, f flavor.Flavor, uses map[addr.Provider]bool) *state
 	return b.State()
 }
 
-// takeOver adds to a lock file of Terraform what a flavor with a registry of its own begins with, as OpenTofu does: the
-// versions that are selected of HashiCorp's providers. The hashes do not go with them, because the packages of the two
-// registries are not the same.
+// takeOver adds to a lock file of Terraform the selected versions of HashiCorp's providers for a flavor with a registry
+// of its own, as OpenTofu does. The hashes are not copied, because the packages of the two registries differ.
 func takeOver(f lockfile.File, fl flavor.Flavor) (lockfile.File, diag.List) {
 	if fl.RegistryHost() == addr.DefaultProviderHost {
 		return f, nil
@@ -96,7 +95,7 @@ func takeOver(f lockfile.File, fl flavor.Flavor) (lockfile.File, diag.List) {
 		strings.Join(list, "\n"))
 }
 
-// ProviderEdits returns the edits after which all objects of a resource have another provider.
+// ProviderEdits returns the edits that change the provider of all objects of a resource.
 func ProviderEdits(r *state.Resource, p addr.Provider) (edits []state.Edit) {
 	for _, key := range r.Keys() {
 		i := r.Instances[key]

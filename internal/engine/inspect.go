@@ -13,15 +13,15 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// WithStore returns the same project with another store: for callers that choose it by what the configuration says.
+// WithStore returns the same project with another store, for callers that choose it by the configuration.
 func (p *Project) WithStore(s state.Store) *Project {
 	c := *p
 	c.store = s
 	return &c
 }
 
-// WithProviders returns the same project with more providers, which come before the built-in ones: for callers that
-// choose them by what the configuration needs. It must be called before anything is asked of a provider.
+// WithProviders returns the same project with more providers, which come before the built-in ones, for callers that
+// choose them by the configuration. It must be called before the first use of a provider.
 func (p *Project) WithProviders(more map[addr.Provider]provider.Factory) *Project {
 	c := *p
 	c.opts.Providers = maps.Clone(p.opts.Providers)
@@ -36,8 +36,7 @@ func (p *Project) WithProviders(more map[addr.Provider]provider.Factory) *Projec
 // Redact removes the secrets that the project knows so far from a text, such as a provider's log.
 func (p *Project) Redact(text string) string { return p.secrets.Redact(text) }
 
-// Dependencies returns everything that the configuration declares, and for each the numbers of what it depends on
-// directly.
+// Dependencies returns all declarations of the configuration, each with the numbers of its direct dependencies.
 func (p *Project) Dependencies() (slots []*linking.Slot, edges [][]int, diags diag.List) {
 	prog, diags := p.prepare()
 	if diags.HasErrors() {
@@ -55,8 +54,8 @@ func BuiltInProviders() []string {
 // LockProblem returns the problem that the lock of a state could not be acquired.
 func LockProblem(err error) diag.List { return lockFailed(err, OpenOptions{}) }
 
-// Schemas returns the schemas of all providers that the configuration, a state and changes mention, as far as they can
-// be had: documents do without the others.
+// Schemas returns the schemas of all providers that the configuration, a state and changes mention, as far as they are
+// available: documents work without the others.
 func (p *Project) Schemas(s *state.State, changes ...*plan.Change) tfjson.Schemas {
 	out := tfjson.Schemas{}
 	add := func(a addr.Provider) {

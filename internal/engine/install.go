@@ -24,10 +24,10 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// ModuleOptions say how to install modules.
+// ModuleOptions configures the installation of modules.
 type ModuleOptions struct {
 	Upgrade  bool
-	Progress func(line string) // gets what is done, a line at a time; nil drops it
+	Progress func(line string) // gets a line for each step; nil drops them
 	Calls    []config.Place    // modules beside those that the configuration calls
 	ReadOnly bool              // the lock file of modules is not written: it has to have all modules
 }
@@ -56,18 +56,18 @@ func (s *Surroundings) InstallModules(ctx context.Context, o ModuleOptions) diag
 	return diags
 }
 
-// ProviderOptions say how to install providers.
+// ProviderOptions configures the installation of providers.
 type ProviderOptions struct {
 	Upgrade bool
-	// Dirs, when there are any, are the only places where providers come from.
+	// Dirs, if there are any, are the only sources of providers.
 	Dirs []string
-	// More are providers that something other than the configuration asks for.
+	// More holds providers that something other than the configuration requires.
 	More plugins.Wanted
-	// State is the state whose objects' providers are wanted, too; nil for none.
+	// State is a state whose objects' providers are installed, too; nil for none.
 	State *state.State
-	// Own are providers of the calling program, which are installed nowhere.
+	// Own holds providers of the calling program, which are not installed.
 	Own map[addr.Provider]provider.Factory
-	// Progress gets what is done; nil drops it.
+	// Progress gets each step; nil drops them.
 	Progress func(plugins.Step)
 }
 
@@ -125,8 +125,7 @@ func (s *Surroundings) InstallProviders(ctx context.Context, cfg *config.Config,
 	return out, diags.Extend(more)
 }
 
-// versionsOfBuiltin refuses constraints of providers that have no version but that of the program which they are part
-// of.
+// versionsOfBuiltin refuses version constraints on built-in providers, which have no version of their own.
 func versionsOfBuiltin(wanted plugins.Wanted) (diags diag.List) {
 	sorted := slices.SortedFunc(maps.Keys(wanted), func(a, b addr.Provider) int {
 		return strings.Compare(a.String(), b.String())
@@ -142,19 +141,19 @@ func versionsOfBuiltin(wanted plugins.Wanted) (diags diag.List) {
 	return diags
 }
 
-// InstallOptions say how to install what a project needs.
+// InstallOptions configures the installation of modules and providers.
 type InstallOptions struct {
 	Upgrade  bool
-	Progress func(line string) // gets what is done, a line at a time; nil drops it
-	// Own are providers of the calling program, which are installed nowhere.
+	Progress func(line string) // gets a line for each step; nil drops them
+	// Own holds providers of the calling program, which are not installed.
 	Own map[addr.Provider]provider.Factory
-	// Backend are arguments of the backend beside those of its block.
+	// Backend holds additional arguments of the backend.
 	Backend map[string]cty.Value
 }
 
-// Install makes ready what the configuration in the working directory needs, as the command init does without
-// questions: the record of its backend, its modules, its providers and the lock file. A backend block that is another
-// one than the recorded one is refused: somebody has to say what becomes of the state.
+// Install installs everything that the configuration in the working directory needs, as the command init does without
+// questions: it records the backend, installs modules and providers, and writes the lock file. A backend block that
+// differs from the recorded one is refused: a person has to decide about the state.
 func (s *Surroundings) Install(ctx context.Context, how InstallOptions) diag.List {
 	root, diags := s.RootModule(ctx)
 	if diags.HasErrors() {
@@ -203,8 +202,8 @@ func (s *Surroundings) recordNewBackend(root *config.Module, more map[string]cty
 	}
 	if configured == nil {
 		if len(more) > 0 {
-			diags = diags.Errorf(nil, "Missing backend configuration", "Arguments of a backend are given, but the "+
-				"root module has no backend block. Add one, or leave the arguments out.")
+			diags = diags.Errorf(nil, "Missing backend configuration", "Arguments of a backend are set, but the "+
+				"root module has no backend block. Add one, or remove the arguments.")
 		}
 		return diags
 	}
@@ -221,7 +220,7 @@ func (s *Surroundings) recordNewBackend(root *config.Module, more map[string]cty
 	if recorded != nil {
 		if _, diags = s.Backend(root); !diags.HasErrors() && len(more) > 0 && !configured.SamePlace(recorded) {
 			diags = diags.Errorf(nil, "Backend configuration changed", "The arguments of the backend are not those of "+
-				"the record. Give these again, or decide about the state: \"%s init -migrate-state\" copies it to "+
+				"the record. Set these again, or decide about the state: \"%s init -migrate-state\" copies it to "+
 				"the new location, \"%[1]s init -reconfigure\" uses the state that is there. Nothing was changed.",
 				s.program())
 		}
@@ -233,7 +232,7 @@ func (s *Surroundings) recordNewBackend(root *config.Module, more map[string]cty
 	return nil
 }
 
-// setArguments sets arguments of a backend beside those of its block.
+// setArguments sets additional arguments of a backend.
 func setArguments(b *backend.Backend, values map[string]cty.Value) (diags diag.List) {
 	attrs := hcl.Attributes{}
 	for _, name := range slices.Sorted(maps.Keys(values)) {

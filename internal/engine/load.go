@@ -16,30 +16,31 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/config"
 	"github.com/tombolo-iac/tombolo/internal/eval/funcs"
 	"github.com/tombolo-iac/tombolo/internal/eval/linking"
+	"github.com/tombolo-iac/tombolo/internal/tracing"
 	"github.com/tombolo-iac/tombolo/plan"
 	"github.com/tombolo-iac/tombolo/provider"
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// LoadOptions say how to load a project from its surroundings.
+// LoadOptions configures how a project is loaded from its surroundings.
 type LoadOptions struct {
 	Dir         string // of the configuration; "" is the working directory
-	Workspace   string // "" is the one that is selected
+	Workspace   string // "" means the selected one
 	Files       StateFiles
 	Parallelism int
 	Events      event.Sink
 	Abort       context.Context
-	Saved       *plan.Plan // take the configuration from here
-	EachPlugin  bool       // report each installed provider that is missing by itself
+	Saved       *plan.Plan // load the configuration from here
+	EachPlugin  bool       // report each missing provider by itself
 	// Module and RootProviders are those of Options.
 	Module        *config.Place
 	RootProviders func(*config.Config) []*config.ProviderConfig
-	NoPlugins     bool // look at the configuration alone: installed providers need not be there
-	Query         bool // read the files of queries too
-	// Terse leaves out the warning of providers under development, for commands whose output other programs read.
+	NoPlugins     bool // read only the configuration: installed providers may be missing
+	Query         bool // also read query files
+	// Terse suppresses the warning about providers under development, for commands whose output other programs read.
 	Terse bool
-	// Store, Providers and Functions are the caller's own: in place of the backend's store, before all other providers,
-	// and beside the functions of the language.
+	// Store, Providers and Functions are the caller's own: the store replaces the backend's, the providers come before
+	// all others, and the functions are added to those of the language.
 	Store     state.Store
 	Providers map[addr.Provider]provider.Factory
 	Functions map[string]function.Function
@@ -71,8 +72,10 @@ func (s *Surroundings) Project(ctx context.Context, o LoadOptions) (*Project, di
 	return project.WithStore(st), diags
 }
 
-// Load loads the configuration with its providers and leaves open where the state is.
-func (s *Surroundings) Load(ctx context.Context, o LoadOptions) (*Project, diag.List) {
+// Load loads the configuration with its providers, without a store.
+func (s *Surroundings) Load(ctx context.Context, o LoadOptions) (_ *Project, diags diag.List) {
+	ctx, span := tracing.Start(ctx, "load")
+	defer func() { span.End(!diags.HasErrors()) }()
 	name := o.Workspace
 	if name == "" {
 		var err error
@@ -110,7 +113,7 @@ func (s *Surroundings) Load(ctx context.Context, o LoadOptions) (*Project, diag.
 	}
 	factories, more := s.Plugins(ctx, project, PluginOptions{Each: o.EachPlugin, Terse: o.Terse, Own: o.Providers})
 	if diags = diags.Extend(more); more.HasErrors() {
-		if o.EachPlugin { // what is missing is told at once, and this needs no provider to be known
+		if o.EachPlugin { // missing arguments are reported at once, which needs no provider
 			diags = diags.Extend(linking.CheckProvisioners(project.Config()))
 		}
 		return nil, diags
@@ -127,7 +130,7 @@ func valuesOf(pl *plan.Plan) config.Values {
 	return out
 }
 
-// checkFunctions refuses functions of the caller that hide those of the language, or that nothing can call.
+// checkFunctions refuses functions of the caller that hide those of the language, or that cannot be called.
 func checkFunctions(own map[string]function.Function) (diags diag.List) {
 	table := funcs.Table(funcs.Options{})
 	for _, name := range slices.Sorted(maps.Keys(own)) {
@@ -138,12 +141,12 @@ func checkFunctions(own map[string]function.Function) (diags diag.List) {
 				"The program defines a function named %q, which is a function of the language. Use another name.",
 				name)
 		case !hclsyntax.ValidIdentifier(name):
-			diags = diags.Errorf(nil, "Invalid name of a function", "The program gives a function named %q, which no "+
-				"configuration can call: a name consists of letters, digits, underscores and dashes, and does not "+
+			diags = diags.Errorf(nil, "Invalid name of a function", "The program defines a function named %q, which "+
+				"no configuration can call: a name consists of letters, digits, underscores and dashes, and does not "+
 				"begin with a digit or a dash.", name)
 		case own[name] == function.Function{}:
-			diags = diags.Errorf(nil, "Invalid function", "The program gives a function named %q that was not made by "+
-				"function.New.", name)
+			diags = diags.Errorf(nil, "Invalid function", "The program defines a function named %q that was not made "+
+				"by function.New.", name)
 		}
 	}
 	return diags

@@ -12,12 +12,13 @@ import (
 
 const defaultRetries = 1
 
-// Web is what asks servers: with the hosts and credentials of the CLI configuration, and the bounds of the environment.
+// Web returns the client for servers, with the hosts and credentials of the CLI configuration and the limits of the
+// environment.
 func (s *Surroundings) Web() *web.Client {
 	if s.web != nil {
 		return s.web
 	}
-	set, _ := s.Settings() // whose problems are reported by who needs the settings
+	set, _ := s.Settings() // whose problems are reported where the settings are needed
 	tokens := &credentials.Source{Settings: set, Environ: s.Environ, HelperDirs: s.SettingsEnvironment().HelperDirs()}
 	s.web = web.New(web.Options{
 		Credentials: tokens.Token, Logins: tokens.Login, Services: set.Hosts,
@@ -29,10 +30,10 @@ func (s *Surroundings) Web() *web.Client {
 	return s.web
 }
 
-// most bounds what the environment may ask for.
+// most is the limit for values of the environment.
 const most = 3600
 
-// number reads a variable of the environment; what is no number of use counts as unset.
+// number reads a number from the environment; an invalid one counts as unset.
 func (s *Surroundings) number(variable string, otherwise int) int {
 	n, err := strconv.Atoi(s.Getenv(variable))
 	if err != nil || n < 0 {

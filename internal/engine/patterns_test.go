@@ -133,7 +133,7 @@ func TestPatternsChooseWhatTheirMatchesChoose(t *testing.T) {
 	}
 }
 
-// outline is what a plan does and leaves out.
+// outline lists what a plan does and leaves out.
 func outline(p *plan.Plan) string {
 	var lines []string
 	for _, c := range p.Changes {

@@ -20,7 +20,7 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// BuiltIn reports whether this program serves a provider itself when no plugin of it is installed.
+// BuiltIn reports whether a provider is built in, for use if no plugin of it is installed.
 func BuiltIn(p addr.Provider) bool {
 	return slices.ContainsFunc(BuiltInProviders(), func(source string) bool {
 		own, err := addr.ParseProvider(source)
@@ -29,7 +29,7 @@ func BuiltIn(p addr.Provider) bool {
 	})
 }
 
-// Wanted returns what the modules of a configuration ask of each provider, together.
+// Wanted returns the requirements of all modules of a configuration, for each provider.
 func Wanted(cfg *config.Config) (plugins.Wanted, diag.List) {
 	wanted := plugins.Wanted{}
 	var diags diag.List
@@ -43,7 +43,8 @@ func Wanted(cfg *config.Config) (plugins.Wanted, diag.List) {
 	return wanted, diags
 }
 
-// WantedBy returns what one module asks: by its requirements, its provider blocks, and what its resources imply.
+// WantedBy returns the requirements of one module: those of required_providers and provider blocks, and those that its
+// resources imply.
 func WantedBy(m *config.Module) (plugins.Wanted, diag.List) {
 	wanted := plugins.Wanted{}
 	var diags diag.List
@@ -72,22 +73,21 @@ func WantedBy(m *config.Module) (plugins.Wanted, diag.List) {
 	return wanted, diags
 }
 
-// PlainPlugins reports whether plugins are talked to without TLS: for those who want to see what is said.
+// PlainPlugins reports whether connections to plugins are without TLS, to inspect the traffic.
 func (s *Surroundings) PlainPlugins() bool { return s.Getenv("TF_DISABLE_PLUGIN_TLS") != "" }
 
-// PluginOptions say which providers a project needs.
+// PluginOptions selects the providers of a project.
 type PluginOptions struct {
-	// Each asks for a problem of its own for each installed provider that is missing.
+	// Each reports each missing provider as a problem of its own.
 	Each bool
-	// Terse leaves out the warning of providers under development.
+	// Terse suppresses the warning about providers under development.
 	Terse bool
-	// Own are the caller's own providers, which go before all others and need not be installed.
+	// Own holds the caller's own providers, which come before all others and need not be installed.
 	Own map[addr.Provider]provider.Factory
 }
 
-// Plugins returns the providers of a configuration, and of everything that is locked, that are programs of their own.
-// One that runs already goes before a program provider in its folder, that before one under development, and that
-// before what init installed.
+// Plugins returns the providers of a configuration and of the lock file that are separate programs. A running one takes
+// precedence over a program provider in its folder, that over one under development, and that over an installed one.
 func (s *Surroundings) Plugins(ctx context.Context, project *Project, o PluginOptions) (
 	map[addr.Provider]provider.Factory, diag.List) {
 	wanted, diags := Wanted(project.Config())
@@ -127,8 +127,7 @@ func (s *Surroundings) Plugins(ctx context.Context, project *Project, o PluginOp
 			Plain: s.PlainPlugins(),
 		}
 		if why := set.PlanPrograms.Refusal(p, nil); why != nil {
-			// A packaged program provider keeps to it (package pack/generic); any other plugin does not know the
-			// variable.
+			// A packaged program provider obeys it (package pack/generic); other plugins do not know the variable.
 			if plugin.Env == nil {
 				plugin.Env = os.Environ()
 			}
@@ -146,7 +145,7 @@ func (s *Surroundings) Plugins(ctx context.Context, project *Project, o PluginOp
 	return out, diags
 }
 
-// Reattached returns the providers that run already, as the environment says.
+// Reattached returns the running providers that the environment names.
 func (s *Surroundings) Reattached() (map[addr.Provider]host.Reattachment, diag.List) {
 	attached, err := host.ParseReattach(s.Getenv(host.ReattachVariable))
 	if err != nil {
@@ -155,8 +154,7 @@ func (s *Surroundings) Reattached() (map[addr.Provider]host.Reattachment, diag.L
 	return attached, nil
 }
 
-// misspelt adds to problems with providers the names that were probably meant: a misspelt type of a resource asks for a
-// provider that nobody has heard of.
+// misspelt adds suggestions to problems with providers: a misspelt resource type requires an unknown provider.
 func misspelt(diags diag.List, wanted plugins.Wanted) diag.List {
 	if !diags.HasErrors() {
 		return diags
@@ -181,8 +179,8 @@ func misspelt(diags diag.List, wanted plugins.Wanted) diag.List {
 	return diags
 }
 
-// misaddressed adds to problems with providers the folders that were probably meant: those of a provider with the same
-// type, or nearly the same address, that nothing asks for.
+// misaddressed adds suggestions of folders to problems with providers: unused ones of a provider with the same type, or
+// nearly the same address.
 func misaddressed(diags diag.List, wanted plugins.Wanted, folders map[addr.Provider]string) diag.List {
 	for _, given := range SortedProviders(folders) {
 		if _, used := wanted[given]; used {
@@ -205,7 +203,7 @@ func misaddressed(diags diag.List, wanted plugins.Wanted, folders map[addr.Provi
 	return diags
 }
 
-// OverrideWarning returns which providers are under development, and what comes of that.
+// OverrideWarning returns the warning about providers under development.
 func OverrideWarning(set *settings.Settings, wanted plugins.Wanted, consequence string) diag.List {
 	list := listed(set.DevOverrides, wanted)
 	if list == "" {
@@ -227,8 +225,8 @@ func listed(folders map[addr.Provider]string, wanted plugins.Wanted) string {
 	return strings.Join(list, "\n")
 }
 
-// ProgramProviders returns the folders of providers that are used straight from there. One that is under development
-// goes before.
+// ProgramProviders returns the folders of providers that are used directly from there. One under development takes
+// precedence.
 func ProgramProviders(set *settings.Settings) map[addr.Provider]string {
 	out := maps.Clone(set.ProgramProviders)
 	for p := range set.DevOverrides {
@@ -237,7 +235,7 @@ func ProgramProviders(set *settings.Settings) map[addr.Provider]string {
 	return out
 }
 
-// Uninstalled returns the folders of all providers that nothing is installed of.
+// Uninstalled returns the folders of all providers that need no installation.
 func Uninstalled(set *settings.Settings) map[addr.Provider]string {
 	out := maps.Clone(set.DevOverrides)
 	if out == nil {
@@ -247,7 +245,7 @@ func Uninstalled(set *settings.Settings) map[addr.Provider]string {
 	return out
 }
 
-// ProgramNote returns which providers are programs that are used from where they are.
+// ProgramNote returns the note about program providers that are used from their folders.
 func ProgramNote(set *settings.Settings, wanted plugins.Wanted) diag.List {
 	list := listed(ProgramProviders(set), wanted)
 	if list == "" {
@@ -260,7 +258,7 @@ func ProgramNote(set *settings.Settings, wanted plugins.Wanted) diag.List {
 
 // Selections returns the version of each provider that the lock file has.
 func (s *Surroundings) Selections() map[string]string {
-	locked, _ := lockfile.Load(s.dir()) // what is wrong with it is said where it is needed
+	locked, _ := lockfile.Load(s.dir()) // its problems are reported where it is needed
 	out := map[string]string{}
 	for _, e := range locked.Entries() {
 		out[e.Provider.String()] = e.Version.String()

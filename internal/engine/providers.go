@@ -22,7 +22,7 @@ import (
 // externalSources are the sources of the external provider.
 var externalSources = []string{"hashicorp/external", "tombolo/external"}
 
-// factories returns the providers of the project: those of the options, then the built-in ones.
+// factories returns the providers of the project: those of the options before the built-in ones.
 func (p *Project) factories() map[addr.Provider]provider.Factory {
 	out := map[addr.Provider]provider.Factory{
 		addr.BuiltinProvider("terraform"): func(context.Context) (provider.Provider, error) {
@@ -52,7 +52,7 @@ func (p *Project) factories() map[addr.Provider]provider.Factory {
 	return out
 }
 
-// mayRead judges a command that a configuration wants to run where nothing is to be changed.
+// mayRead decides about a command that a configuration runs during a plan.
 func (p *Project) mayRead(words []string) error { return p.mayReadOf(addr.Provider{}, words) }
 
 func (p *Project) mayReadOf(of addr.Provider, words []string) error {
@@ -62,8 +62,8 @@ func (p *Project) mayReadOf(of addr.Provider, words []string) error {
 	return p.opts.MayRead(of, words)
 }
 
-// programOutput shows what a program behind the external provider says. What a level 0 data source says is nothing to
-// keep when it succeeds.
+// programOutput shows the messages of a program of the external provider. Messages of a level 0 data source are dropped
+// when it succeeds.
 func (p *Project) programOutput(about addr.Object, label, line string) {
 	p.opts.Events.Send(event.ProgramOutput{
 		Object: about, Label: label, Line: p.secrets.Redact(line), Fleeting: strings.HasPrefix(label,
@@ -71,8 +71,8 @@ func (p *Project) programOutput(about addr.Object, label, line string) {
 	})
 }
 
-// ProgramProvider returns the provider whose manifest is in a folder. What its program says under way is sent as
-// events, and to the log what is meant for those who look for mistakes.
+// ProgramProvider returns the provider whose manifest is in a folder. Messages of its program are sent as events, and
+// debug messages to the log.
 func (p *Project) ProgramProvider(of addr.Provider, dir string, log *slog.Logger) provider.Factory {
 	return func(context.Context) (provider.Provider, error) {
 		m, diags := manifest.Load(p.inDir(dir))
@@ -98,7 +98,7 @@ func (p *Project) ProgramProvider(of addr.Provider, dir string, log *slog.Logger
 	}
 }
 
-// said passes on what a program says.
+// said passes on a message of a program.
 func (p *Project) said(log *slog.Logger, o handler.Output) {
 	line, object := p.secrets.Redact(o.Line), o.Object
 	log.Log(context.Background(), o.Level, line, "program", o.Label)
@@ -111,7 +111,7 @@ func (p *Project) said(log *slog.Logger, o handler.Output) {
 	}
 }
 
-// localStore is the store of a project without a backend.
+// localStore returns the store of a project without a backend.
 func localStore(dir string) state.Store {
 	return store.New(localOptions(dir))
 }
@@ -127,7 +127,7 @@ func localOptions(dir string) store.Options {
 	}
 }
 
-// inDir makes a relative name one of the working directory.
+// inDir resolves a relative name against the working directory.
 func (p *Project) inDir(name string) string {
 	if filepath.IsAbs(name) {
 		return name

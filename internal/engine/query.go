@@ -13,9 +13,9 @@ import (
 	"github.com/tombolo-iac/tombolo/plan"
 )
 
-// QueryOptions say how to query.
+// QueryOptions configures a query.
 type QueryOptions struct {
-	// GenerateConfig asks for configuration of what is found: Listed.GeneratedConfig and GeneratedImport.
+	// GenerateConfig generates configuration for the found objects: Listed.GeneratedConfig and GeneratedImport.
 	GenerateConfig bool
 	// Variables and VariableRanges are those of PlanOptions.
 	Variables      map[string]cty.Value
@@ -23,7 +23,7 @@ type QueryOptions struct {
 }
 
 // Query lets providers find the objects that the project's list blocks describe. The project must have been loaded with
-// its files of queries. Nothing is changed. Lists come with errors too, as far as they got.
+// its query files. Nothing is changed. With errors it returns the results so far.
 func (r *Run) Query(ctx context.Context, o QueryOptions) (out []*plan.List, diags diag.List) {
 	p := r.project
 	prog, diags := p.prepare()

@@ -7,8 +7,8 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// readOnly is the session of a run without a lock that only looks, while another run is writing: it has the state as
-// that run has left it so far, and refuses to write.
+// readOnly is the session of a run without a lock that only reads while another run writes: it has the state as that
+// run has written it so far, and refuses to write.
 type readOnly struct {
 	ctx      context.Context
 	snapshot state.Snapshot
@@ -16,7 +16,7 @@ type readOnly struct {
 
 var errReadOnly = errors.New("another run is writing the state, and this run was started only to read it")
 
-// readBesideWriter reads what another run is writing. What that run is doing now is not left open by anyone.
+// readBesideWriter reads the state while another run writes it. That run's operations in flight are not open ones.
 func readBesideWriter(ctx context.Context, ws state.Workspace) (state.Session, error) {
 	snapshot, err := ws.Read(ctx)
 	if err != nil {

@@ -15,14 +15,13 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// Recovery is what became of an operation that a killed run left open. Exactly one field is set.
+// Recovery is the result of the recovery of an operation that a killed run left open. Exactly one field is set.
 type Recovery struct {
-	// Adopt takes over the object that exists under this id.
+	// Adopt imports the object that exists under this ID.
 	Adopt string
-	// Retry means that nothing happened: the state stays as it was before the operation, and the next apply does it
-	// again.
+	// Retry means that nothing happened: the state stays as it was, and the next apply repeats the operation.
 	Retry bool
-	// Forget drops the object from the state, whatever became of it.
+	// Forget removes the object from the state, whether it exists or not.
 	Forget bool
 }
 
@@ -47,7 +46,7 @@ func (r *Run) Recover(ctx context.Context, a addr.AbsResourceInstance, how Recov
 		}
 	}
 	if len(ops) == 0 && r.Ended(a) && (how.Retry || how.Adopt != "") {
-		return diags // what the operation came to is known by now, and stored; Open says so
+		return diags // the result of the operation is known by now, and stored; Open reports it
 	}
 	if len(ops) == 0 {
 		return diags.Errorf(nil, "Nothing to recover", "No interrupted operation is known at %s.%s", a,
@@ -118,8 +117,7 @@ func (r *Run) adopt(ctx context.Context, intent state.Intent, id string, variabl
 	return edit, diags.Extend(more)
 }
 
-// foldPartial stores what was known early of objects whose creation was cut off: tainted, so that the next apply
-// replaces them.
+// foldPartial stores early results of interrupted creations, as tainted, so that the next apply replaces the objects.
 func (r *Run) foldPartial(ctx context.Context) error {
 	for _, f := range r.Snapshot().InFlight {
 		if f.Partial == nil || r.State().Object(f.Object) != nil {
@@ -128,7 +126,7 @@ func (r *Run) foldPartial(ctx context.Context) error {
 		put := state.Edit{Put: &state.PutObject{Addr: f.Object, Provider: f.Provider,
 			Object: f.Partial.WithStatus(state.Tainted)}}
 		if err := r.session.Resolve(ctx, []string{f.Token()}, put); err != nil {
-			return fmt.Errorf("record what is known of %s: %w", f.Object, err)
+			return fmt.Errorf("record the known attributes of %s: %w", f.Object, err)
 		}
 	}
 	return nil

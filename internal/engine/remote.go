@@ -19,10 +19,10 @@ import (
 
 // otherStates reads states of other configurations.
 type otherStates struct {
-	dir string // relative names of files are as seen from here
+	dir string // base of relative file names
 	// open opens the store of a backend in a service; nil has none.
 	open func(ctx context.Context, b *backend.Backend, c *encryption.Cipher) (state.Store, diag.List)
-	// encryption has the keys of the states; nil has none.
+	// encryption decrypts the states; nil does not.
 	encryption func() (*encryption.Encryption, diag.List)
 }
 
@@ -34,12 +34,12 @@ func (p *Project) otherStates() otherStates {
 	return o
 }
 
-// RemoteState reads states for programs that are served as plugins or tried, without a project.
+// RemoteState reads states for program providers without a project: served as plugins, or under test.
 func (s *Surroundings) RemoteState() handler.RemoteState {
 	return otherStates{dir: s.In("."), open: s.otherStore}.outputs
 }
 
-// cipher returns what opens the state that a data source reads, or another object, which the settings do not name.
+// cipher returns the cipher for the state that a data source reads, or another object, which the settings do not name.
 func (o otherStates) cipher(of addr.Object) (*encryption.Cipher, diag.List) {
 	if o.encryption == nil {
 		return nil, nil
@@ -52,8 +52,8 @@ func (o otherStates) cipher(of addr.Object) (*encryption.Cipher, diag.List) {
 	return e.Remote(name), diags
 }
 
-// read returns the state of a workspace; nil where there is none. It is for terraform_remote_state, whose configuration
-// the provider has checked, and for programs. of is the object for which it is read.
+// read returns the state of a workspace; nil if there is none. It is for terraform_remote_state, whose configuration
+// the provider has checked, and for programs. of is the object that reads it.
 func (o otherStates) read(ctx context.Context, of addr.Object, name, workspace string, config cty.Value) (*state.State,
 	diag.List) {
 	cipher, diags := o.cipher(of)
@@ -65,7 +65,7 @@ func (o otherStates) read(ctx context.Context, of addr.Object, name, workspace s
 	case diags.HasErrors():
 		return nil, diags
 	case b.InMemory():
-		return nil, nil // a process has no states in memory before it writes its own
+		return nil, nil // the backend's states are those of this process
 	case b.InService() && o.open == nil:
 		return nil, diags.Errorf(nil, "Remote states are not available", "The embedding program gives no access to "+
 			"states in %s.", b.Place())
@@ -104,7 +104,7 @@ func (o otherStates) read(ctx context.Context, of addr.Object, name, workspace s
 	return snapshot.State, nil
 }
 
-// inDir makes a relative name one of the directory.
+// inDir resolves a relative name against the directory.
 func (o otherStates) inDir(name string) string {
 	if filepath.IsAbs(name) {
 		return name

@@ -16,32 +16,32 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// StandIns answer in place of providers and modules, as tests of modules want it.
+// StandIns mock providers and modules, for tests of modules.
 type StandIns = eval.StandIns
 
-// Scope evaluates assertions with the values that a plan or an apply has come to.
+// Scope evaluates assertions with the values of a plan or an apply.
 type Scope struct {
 	root  *eval.Instance
 	table map[string]function.Function
 }
 
-// Assert judges a condition, of which src is the text. It gives nothing when the condition holds. An error that is
-// marked as eval.Failed says that it does not, another one that it cannot be judged.
+// Assert evaluates a condition, whose text is src. It returns nothing if the condition holds. An error that is marked
+// as eval.Failed means that it does not, any other that it cannot be evaluated.
 func (s *Scope) Assert(c *config.Condition, src []byte, beside eval.Beside) diag.List {
 	return s.root.Assert(c, src, s.table, beside)
 }
 
-// Usable reports whether there is anything to evaluate with: a plan that could not begin leaves nothing.
+// Usable reports whether there are values to evaluate with: a plan that could not begin has none.
 func (s *Scope) Usable() bool { return s.root != nil }
 
-// Prepare resolves all references of the configuration, so that copies of the project need not.
+// Prepare resolves all references of the configuration, so that copies of the project share the result.
 func (p *Project) Prepare() diag.List {
 	_, diags := p.prepare()
 	return diags
 }
 
-// Outputs returns the output values of the root module, marks included. Those that are not among the targets are as the
-// state has them, or null. Others that could not be evaluated are unknown.
+// Outputs returns the output values of the root module, marks included. Those that are not among the targets have their
+// stored values, or null. Others that could not be evaluated are unknown.
 func (s *Scope) Outputs(current *state.State) map[string]cty.Value {
 	out := s.root.Outputs()
 	for _, name := range s.root.Excluded() {
@@ -56,7 +56,7 @@ func (s *Scope) Outputs(current *state.State) map[string]cty.Value {
 	return out
 }
 
-// walked returns what fills in a scope when a walk has ended; nil for no scope.
+// walked returns a function that fills in a scope at the end of a walk; nil for no scope.
 func (s *Scope) walked(table map[string]function.Function) func(*eval.Walk) {
 	if s == nil {
 		return nil
@@ -67,7 +67,7 @@ func (s *Scope) walked(table map[string]function.Function) func(*eval.Walk) {
 	}
 }
 
-// pool makes the pool of providers for one walk. What stands in for a provider configuration comes from standIns.
+// pool returns the pool of providers for one walk. Mocked provider configurations come from standIns.
 func (p *Project) pool(standIns StandIns) *pool {
 	return &pool{Pool: p.registry.NewPool(), config: p.config, standIns: standIns}
 }
@@ -78,7 +78,7 @@ type pool struct {
 	standIns StandIns
 }
 
-// Get returns the provider of a configuration, or what stands in for it.
+// Get returns the provider for a configuration, or its mock.
 func (p *pool) Get(ctx context.Context, a addr.AbsProviderConfig) (provider.Provider, diag.List) {
 	if block := p.config.ProviderBlock(a); block == nil || !block.Mock || p.standIns == nil {
 		return p.Pool.Get(ctx, a)

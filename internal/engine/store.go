@@ -18,16 +18,15 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// StateFiles are files that take the place of the usual ones: where the state is read from, written to, and kept as it
-// was.
+// StateFiles are files that replace the usual ones: the state to read, the state to write, and the backup.
 type StateFiles struct{ In, Out, Backup string }
 
-// Apply writes the files into the options of a store.
+// Apply sets the files in the options of a store.
 func (f StateFiles) Apply(o *store.Options) {
 	o.ReadFrom, o.WriteTo, o.BackupTo = f.In, f.Out, f.Backup
 }
 
-// RootModule reads the root module alone: it may say where the state is.
+// RootModule reads only the root module, which may set the backend.
 func (s *Surroundings) RootModule(ctx context.Context) (*config.Config, diag.List) {
 	if _, diags := s.SettingsEnvironment().Said(); diags.HasErrors() {
 		return nil, diags
@@ -41,7 +40,7 @@ func (s *Surroundings) RootModule(ctx context.Context) (*config.Config, diag.Lis
 	return cfg, diags
 }
 
-// StoreOf returns the store that a root module asks for.
+// StoreOf returns the store of a root module's backend.
 func (s *Surroundings) StoreOf(ctx context.Context, root *config.Module, files StateFiles) (state.Store, diag.List) {
 	s.root = root
 	b, diags := s.Backend(root)
@@ -53,7 +52,7 @@ func (s *Surroundings) StoreOf(ctx context.Context, root *config.Module, files S
 	return s.Store(ctx, b, o)
 }
 
-// storeOptions returns the options of the store of a backend, with names that the process can use.
+// storeOptions returns the options of the store of a backend, with names relative to the process's working directory.
 func (s *Surroundings) storeOptions(b *backend.Backend) store.Options {
 	o := b.Options().Store()
 	if s.In("") == "" {
@@ -64,18 +63,18 @@ func (s *Surroundings) storeOptions(b *backend.Backend) store.Options {
 	return o
 }
 
-// RecordedBackend returns what init recorded, or nil.
+// RecordedBackend returns init's record of the backend, or nil.
 func (s *Surroundings) RecordedBackend() (*backend.Backend, error) {
 	return backend.Recorded(s.In(s.DataDir()))
 }
 
-// RecordBackend records where states are; nil says that it is the usual place again.
+// RecordBackend records the backend; nil means the default place.
 func (s *Surroundings) RecordBackend(b *backend.Backend) error {
 	return backend.Record(s.DataBase(), s.In(s.DataDir()), b)
 }
 
-// Store returns the store of a backend. Options say where files are, if it has any. States are kept as the encryption
-// settings of the root module say that was read last.
+// Store returns the store of a backend. Options have the files, if it uses any. States are encrypted with the settings
+// of the root module that was read last.
 func (s *Surroundings) Store(ctx context.Context, b *backend.Backend, o store.Options) (state.Store, diag.List) {
 	e, diags := s.Encryption(s.root)
 	if diags.HasErrors() {
@@ -105,7 +104,7 @@ func (s *Surroundings) Store(ctx context.Context, b *backend.Backend, o store.Op
 	return s.memory, nil
 }
 
-// sharedStore returns the store of a backend that a service keeps. What the driver asks of it goes to the log.
+// sharedStore returns the store of a backend in a service. The driver's requests are logged.
 func (s *Surroundings) sharedStore(ctx context.Context, b *backend.Backend, c *encryption.Cipher) (state.Store,
 	diag.List) {
 	return s.openShared(ctx, b, c, logOrDiscard(s.CoreLog))
@@ -142,7 +141,7 @@ func (s *Surroundings) openShared(ctx context.Context, b *backend.Backend, c *en
 	return st, diags
 }
 
-// opening is held while the stores of services that are open are looked through.
+// opening guards the search for an open store of a service.
 var opening sync.Mutex
 
 // sharedStore is a store of a service that was opened.
@@ -152,8 +151,7 @@ type sharedStore struct {
 	store   *remote.Store
 }
 
-// StoreOfRecord returns the store that init recorded, whatever the configuration says now; nil if it is of a type that
-// there is not.
+// StoreOfRecord returns the store that init recorded, whatever the configuration says now; nil if its type is unknown.
 func (s *Surroundings) StoreOfRecord(ctx context.Context) (state.Store, diag.List) {
 	recorded, err := s.RecordedBackend()
 	switch {
@@ -165,7 +163,7 @@ func (s *Surroundings) StoreOfRecord(ctx context.Context) (state.Store, diag.Lis
 	return s.Store(ctx, recorded, s.storeOptions(recorded))
 }
 
-// StoreOfPlan returns the store of a saved plan: what counts is where the state was when the plan was made.
+// StoreOfPlan returns the store of a saved plan: where the state was when the plan was made.
 func (s *Surroundings) StoreOfPlan(ctx context.Context, root *config.Module, files StateFiles) (state.Store,
 	diag.List) {
 	s.root = root
@@ -174,7 +172,7 @@ func (s *Surroundings) StoreOfPlan(ctx context.Context, root *config.Module, fil
 		return nil, diags
 	}
 	if recorded, err := s.RecordedBackend(); err == nil && recorded.IsRecordOf(b) {
-		b = recorded // it has the settings that init was given beside the block
+		b = recorded // it has init's settings from outside of the block
 	}
 	o := s.storeOptions(b)
 	files.Apply(&o)
@@ -197,7 +195,7 @@ func (s *Surroundings) Selected(st state.Store) (state.Workspace, diag.List) {
 	return ws, nil
 }
 
-// Backend returns the backend of a root module, which must be the one that init recorded.
+// Backend returns the backend of a root module, which must match init's record.
 func (s *Surroundings) Backend(root *config.Module) (*backend.Backend, diag.List) {
 	configured, diags := backend.Of(root)
 	if diags.HasErrors() {
@@ -228,5 +226,5 @@ func (s *Surroundings) Backend(root *config.Module) (*backend.Backend, diag.List
 			"location, "+
 			"\"%[1]s init -reconfigure\" uses the state that is there. Nothing was changed.", s.program())
 	}
-	return recorded.Located(configured), nil // it has the settings that init was given beside the block
+	return recorded.Located(configured), nil // it has init's settings from outside of the block
 }

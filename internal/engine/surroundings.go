@@ -25,8 +25,8 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// Surroundings are what a run takes from outside of its configuration: the working directory with its data folder, the
-// environment, the CLI configuration, and the name of the program. The zero value is the working directory of the
+// Surroundings holds the inputs of a run from outside of its configuration: the working directory with its data folder,
+// the environment, the CLI configuration, and the name of the program. The zero value is the working directory of the
 // process with an empty environment. Methods must not be called concurrently, but for MayRead once Settings was called.
 type Surroundings struct {
 	// Dir is the working directory, with the root module, the lock file, the data folder and the usual place of the
@@ -38,28 +38,27 @@ type Surroundings struct {
 	Environ []string
 	// PluginEnviron is the environment of plugins; nil means that of the process.
 	PluginEnviron []string
-	// Program is the name of the command, for advice on what to run; Title is the same as a name in sentences. Empty
-	// means "tombolo".
+	// Program is the name of the command, for advice; Title is the program's name in sentences. Empty means "tombolo".
 	Program, Title string
-	// Says is the caller's choice of a flavor; while it is not set, others decide: see Flavor. Persona is that of the
-	// name by which the program was called.
+	// Says is the caller's choice of a flavor; if it is not set, others decide: see Flavor. Persona is the flavor of
+	// the name by which the program was called.
 	Says, Persona flavor.Flavor
 	// ProviderLog and CoreLog receive what plugins and the engine log; nil drops it.
 	ProviderLog, CoreLog *slog.Logger
 
-	// Agree judges the commands that the encryption block of the working directory names, before they run; nil lets all
-	// run that plan_programs allows.
+	// Agree decides about the commands that the encryption block of the working directory names, before they run; nil
+	// allows all that plan_programs allows.
 	Agree func(words []string) error
 
-	// Given are values of variables on the command line. Of them, those of const variables count wherever the
-	// configuration is loaded.
+	// Given holds values of variables on the command line. Those of const variables count wherever the configuration is
+	// loaded.
 	Given []config.Option
-	// Values are values of variables that a program which embeds the engine gives; they win over all others.
+	// Values holds values of variables from an embedding program; they override all others.
 	Values map[string]cty.Value
 
 	encrypted *encrypted         // see Encryption
 	root      *config.Module     // the root module that was read last
-	memory    state.Store        // that of the backend "inmem", once somebody has asked for it
+	memory    state.Store        // that of the backend "inmem", after its first use
 	shared    []sharedStore      // those of services that were opened
 	settings  *settings.Settings // see Settings
 	problems  diag.List
@@ -81,7 +80,7 @@ func (s *Surroundings) lookupenv(name string) (value string, found bool) {
 	return value, found
 }
 
-// In returns a name of the working directory as one of the process.
+// In converts a name relative to the working directory to one relative to the process's.
 func (s *Surroundings) In(name string) string {
 	if s.Dir == "" || s.Dir == "." || filepath.IsAbs(name) {
 		return name
@@ -105,8 +104,7 @@ func (s *Surroundings) program() string {
 	return s.Program
 }
 
-// DataDir returns the folder in which init keeps what it installs, relative to the working directory: TF_DATA_DIR or
-// ".terraform".
+// DataDir returns the folder in which init installs, relative to the working directory: TF_DATA_DIR or ".terraform".
 func (s *Surroundings) DataDir() string {
 	if dir := s.Getenv("TF_DATA_DIR"); dir != "" {
 		return dir
@@ -114,8 +112,8 @@ func (s *Surroundings) DataDir() string {
 	return config.DefaultDataDir
 }
 
-// DataBase returns the folder that links in the data folder may not lead out of: the working directory, unless the user
-// has named another place for the data folder.
+// DataBase returns the folder that links in the data folder must not leave: the working directory, unless the user has
+// set another place for the data folder.
 func (s *Surroundings) DataBase() string {
 	if dir := s.Getenv("TF_DATA_DIR"); dir != "" {
 		return s.In(dir)
@@ -123,12 +121,12 @@ func (s *Surroundings) DataBase() string {
 	return s.dir()
 }
 
-// PluginFolder returns where init installs providers.
+// PluginFolder returns the folder in which init installs providers.
 func (s *Surroundings) PluginFolder() packages.Folder {
 	return packages.Folder{Dir: s.In(filepath.Join(s.DataDir(), "providers")), Base: s.DataBase()}
 }
 
-// StateVersion returns what locks say of the program: under the name of another tool its version alone, as there.
+// StateVersion returns the program and version for locks: under the name of another tool only the version, as there.
 func (s *Surroundings) StateVersion() string {
 	switch {
 	case s.Persona != flavor.Unset:
@@ -139,7 +137,7 @@ func (s *Surroundings) StateVersion() string {
 	return "Tombolo " + Version
 }
 
-// workspaceName returns the name of the selected workspace, or "" where that cannot be told.
+// workspaceName returns the name of the selected workspace, or "" if that is not known.
 func (s *Surroundings) workspaceName() string {
 	name, _, err := s.Workspace()
 	if err != nil {
@@ -160,7 +158,7 @@ func (s *Surroundings) Workspace() (name string, overridden bool, err error) {
 	return strings.TrimSpace(string(content)), false, err
 }
 
-// SelectWorkspace remembers which workspace is selected.
+// SelectWorkspace stores the selected workspace.
 func (s *Surroundings) SelectWorkspace(name string) error {
 	return replace.Own(s.DataBase(), s.In(filepath.Join(s.DataDir(), "environment")), 0o666, func(w io.Writer) error {
 		_, err := io.WriteString(w, name)
@@ -168,7 +166,7 @@ func (s *Surroundings) SelectWorkspace(name string) error {
 	})
 }
 
-// SettingsEnvironment returns what the CLI configuration depends on.
+// SettingsEnvironment returns the environment of the CLI configuration.
 func (s *Surroundings) SettingsEnvironment() settings.Environment {
 	home, _ := os.UserHomeDir() // without one there are no default files
 	if h, ok := s.lookupenv("HOME"); ok {
@@ -189,7 +187,7 @@ func (s *Surroundings) Settings() (*settings.Settings, diag.List) {
 // ProjectFile reads the project file of the working directory.
 func (s *Surroundings) ProjectFile() (projectfile.File, diag.List) { return projectfile.Load(s.Dir) }
 
-// MayRead judges a program that is about to run where nothing is to be changed, as Options.MayRead does, by the CLI
+// MayRead decides about a program that is about to run during a plan, as Options.MayRead does, by the CLI
 // configuration.
 func (s *Surroundings) MayRead(p addr.Provider, words []string) error {
 	set, mistakes := s.Settings()

@@ -7,26 +7,25 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/config"
 )
 
-// VariableOptions say where the values of variables come from, beside the environment and the files of the working
-// directory.
+// VariableOptions are the sources of variable values, beside the environment and the files of the working directory.
 type VariableOptions struct {
-	// Given are options of the command line, in the order in which they stand there.
+	// Given holds the options of the command line, in their order.
 	Given []config.Option
-	// Ask is called for each required variable that has no value yet, until it returns false; nil asks nobody.
+	// Ask is called for each required variable that has no value yet, until it returns false; nil asks no questions.
 	Ask func(v *config.Variable) (text string, ok bool)
 	// Sources gets the text of the files that were read; nil drops it.
 	Sources func(map[string][]byte)
 }
 
-// Constants returns the values of a root module's variables as far as they can be read. What is wrong with those of
-// other variables is told where they are used.
+// Constants returns the values of a root module's variables as far as they can be read. Problems of other variables are
+// reported where they are used.
 func (s *Surroundings) Constants(*config.Module) config.Values {
 	raw, _, _ := config.CollectValues(config.ValueSources{Files: config.OSFiles(s.dir()), Environ: s.Environ,
 		Options: s.Given})
 	return s.withValues(raw)
 }
 
-// withValues lays the values of the embedding program over others, which may be nil.
+// withValues merges the values of the embedding program over others, which may be nil.
 func (s *Surroundings) withValues(raw config.Values) config.Values {
 	if raw == nil {
 		raw = config.Values{}
@@ -38,7 +37,7 @@ func (s *Surroundings) withValues(raw config.Values) config.Values {
 }
 
 // Variables collects the values of the variables of a root module, with Terraform's precedence, and checks them: each
-// is declared, fits its type, and none that is required is missing.
+// is declared and fits its type, and no required one is missing.
 func (s *Surroundings) Variables(root *config.Module, o VariableOptions) (config.Values, diag.List) {
 	raw, sources, diags := config.CollectValues(config.ValueSources{Files: config.OSFiles(s.dir()), Environ: s.Environ,
 		Options: o.Given})

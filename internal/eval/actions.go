@@ -22,8 +22,8 @@ type Invoked struct {
 }
 
 // Invoked returns the actions that the triggers of one instance name for some events, in the order of the
-// configuration: event by event as they are given. It is for walks that have ended, or for a block on which conditions
-// and keys cannot wait any more.
+// configuration: event by event as they are given. It is for walks that have ended, or for a block whose conditions and
+// keys must be known now.
 func (b *Block) Invoked(key addr.Key, events ...config.ActionEvent) (out []Invoked, diags diag.List) {
 	if len(b.Slot.Resource.ActionTriggers) == 0 {
 		return nil, nil
@@ -57,7 +57,7 @@ func (b *Block) Invoked(key addr.Key, events ...config.ActionEvent) (out []Invok
 	return out, diags
 }
 
-// TriggerFaults returns what is wrong with the triggers of a block before anything is evaluated.
+// TriggerFaults returns the problems of a block's triggers before anything is evaluated.
 func (b *Block) TriggerFaults() (diags diag.List) {
 	for _, t := range b.Slot.Resource.ActionTriggers {
 		diags = diags.Extend(b.Slot.Faulty(t))
@@ -76,7 +76,7 @@ func fires(t *config.ActionTrigger, events []config.ActionEvent) bool {
 	return false
 }
 
-// triggerHolds judges the condition of a trigger.
+// triggerHolds evaluates the condition of a trigger.
 func triggerHolds(t *config.ActionTrigger, ctx *hcl.EvalContext) (bool, diag.List) {
 	if t.Condition == nil {
 		return true, nil

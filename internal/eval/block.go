@@ -28,7 +28,7 @@ type Block struct {
 	base *hcl.EvalContext
 	eval *blocks.Evaluation
 	exp  Expansion
-	// shared is what is wrong with the part that all instances share; told, whether one of them has reported it.
+	// shared holds the problems of the part that all instances share; told is set once they were reported.
 	shared diag.List
 	told   sync.Once
 }
@@ -50,8 +50,8 @@ func (b *Block) Expand() (Expansion, diag.List) {
 	return exp, diags
 }
 
-// Prepare evaluates what all instances share. Call it after Expand and before Evaluate, which tells what is wrong with
-// it: it may be wrong because a precondition does not hold, and then that is what the user has to read.
+// Prepare evaluates what all instances share. Call it after Expand and before Evaluate, which reports its problems: a
+// failed precondition may be their cause, and is then reported instead.
 func (b *Block) Prepare() {
 	if b.shared = b.Slot.Faulty(b.Slot.Resource, b.Slot.Body); b.shared == nil {
 		b.eval, b.shared = b.Slot.Body.Prepare(b.base)
@@ -66,8 +66,8 @@ func (b *Block) context(key addr.Key) *hcl.EvalContext {
 	return b.exp.Repetition(key).Context(b.base)
 }
 
-// Evaluate returns the configuration of one instance, with marks; an unknown value when Prepare came to nothing. It
-// reports what is wrong: once for all instances what is wrong with each.
+// Evaluate returns the configuration of one instance, with marks; an unknown value if Prepare failed. It reports
+// problems; those of all instances only once.
 func (b *Block) Evaluate(key addr.Key) (cty.Value, error) {
 	walk := b.Instance.walk
 	var err error
@@ -79,7 +79,7 @@ func (b *Block) Evaluate(key addr.Key) (cty.Value, error) {
 		return cty.DynamicVal, err
 	}
 	v, diags := b.eval.Instance(b.context(key))
-	if !walk.Inputs.Validating { // else of no instance
+	if !walk.Inputs.Validating { // otherwise of no instance
 		diags = diags.InAddress(b.Addr().Instance(key).String())
 	}
 	if more := walk.Report(diags); more != nil {
@@ -121,7 +121,7 @@ func (b *Block) conditions(list []*config.Condition, summary string, key addr.Ke
 	return diags.InInstance(b.Addr().Instance(key).String())
 }
 
-// Unchecked notes that the conditions of an instance cannot be judged yet.
+// Unchecked records that the conditions of an instance cannot be evaluated yet.
 func (b *Block) Unchecked(key addr.Key) {
 	if r := b.Slot.Resource; len(r.Preconditions)+len(r.Postconditions) > 0 {
 		b.Instance.walk.checks.report("resource", b.Slot.Addr(), b.Addr().Instance(key).String(), outcome{
@@ -129,9 +129,8 @@ func (b *Block) Unchecked(key addr.Key) {
 	}
 }
 
-// Set hands over the values of all instances, marks included: from now on references to the block get them. Instances
-// without a value do not exist, and a plan that changes nothing may have some that exist without being part of the
-// expansion.
+// Set sets the values of all instances, marks included, for references to the block. Instances without a value do not
+// exist; a refresh-only plan may have some that exist without being part of the expansion.
 func (b *Block) Set(exp Expansion, values map[addr.Key]cty.Value) {
 	r := b.Instance.resources[b.Slot.Index]
 	r.exp, r.byKey = exp, values
@@ -141,7 +140,7 @@ func (b *Block) Set(exp Expansion, values map[addr.Key]cty.Value) {
 }
 
 // Triggers evaluates the replace_triggered_by references of one instance: each names a resource of the same module, an
-// instance of it when a key stands there, and the attribute path behind.
+// instance of it if there is a key, and the attribute path after it.
 func (b *Block) Triggers(key addr.Key) ([]Trigger, diag.List) {
 	var out []Trigger
 	diags := b.Slot.Faulty(linking.PartTriggers)
@@ -160,8 +159,8 @@ func (b *Block) Triggers(key addr.Key) ([]Trigger, diag.List) {
 }
 
 // ReferencedSlots returns the resource slots of the module that the block's own body mentions, and those that
-// depends_on names; a CallClose slot stands for everything inside of a module, a CallOutput for what an output value
-// depends on.
+// depends_on names; a CallClose slot stands for everything inside of a module, a CallOutput for the dependencies of an
+// output value.
 func (b *Block) ReferencedSlots() (direct, explicit []*linking.Slot) {
 	for _, d := range b.Slot.Direct {
 		direct = append(direct, b.Instance.Unit.Slots()[d])
@@ -223,7 +222,7 @@ func parseTrigger(e hcl.Expression, ctx *hcl.EvalContext) (Trigger, diag.List) {
 	return t, diags
 }
 
-// Recheck runs the conditions of an instance that nothing happens to: references in them may have changed.
+// Recheck evaluates the conditions of an unchanged instance: references in them may have changed.
 func (b *Block) Recheck(key addr.Key, self cty.Value) diag.List {
 	r := b.Slot.Resource
 	if len(r.Preconditions) == 0 && len(r.Postconditions) == 0 {
@@ -232,8 +231,8 @@ func (b *Block) Recheck(key addr.Key, self cty.Value) diag.List {
 	return b.Preconditions(key).Extend(b.Postconditions(key, self))
 }
 
-// IgnoreChanges takes back from a configuration and its marks what lifecycle.ignore_changes names; sensitive are the
-// paths of the prior object.
+// IgnoreChanges restores in a configuration and its marks the parts that lifecycle.ignore_changes names; sensitive
+// holds the paths of the prior object.
 func (b *Block) IgnoreChanges(prior cty.Value, sensitive []cty.Path, config cty.Value, marks value.MarkedPaths) (
 	cty.Value, value.MarkedPaths, diag.List) {
 	r := b.Slot.Resource
@@ -252,7 +251,7 @@ func (b *Block) IgnoreChanges(prior cty.Value, sensitive []cty.Path, config cty.
 	return value.IgnoreChanges(b.Slot.Type.Block, prior, config, paths, r.IgnoreAll), marks, nil
 }
 
-// Locate returns diagnostics that a provider answered for an instance its address and a place in the source.
+// Locate returns a provider's diagnostics about an instance with its address and a place in the source.
 func (b *Block) Locate(diags diag.List, key addr.Key) diag.List {
 	if len(diags) == 0 {
 		return nil
@@ -260,7 +259,7 @@ func (b *Block) Locate(diags diag.List, key addr.Key) diag.List {
 	return b.Slot.Body.Locate(diags).InAddress(b.Addr().Instance(key).String())
 }
 
-// Persistable refuses ephemeral values where the object would be stored with them: everywhere but in write-only
+// Persistable refuses ephemeral values where the object would be stored with them: everywhere except in write-only
 // attributes and in blocks that are never stored.
 func (b *Block) Persistable(key addr.Key, ephemeral []cty.Path) diag.List {
 	if b.Config().Addr.Mode == addr.Ephemeral {
@@ -278,7 +277,7 @@ func (b *Block) Persistable(key addr.Key, ephemeral []cty.Path) diag.List {
 	return b.Locate(diags, key)
 }
 
-// Storable refuses numbers and nesting that no state and no plan can hold, where the object would be stored.
+// Storable refuses numbers and nesting that a state or plan cannot hold, if the object would be stored.
 func (b *Block) Storable(key addr.Key, config cty.Value) diag.List {
 	if b.Config().Addr.Mode == addr.Ephemeral || !ctyfast.Infinite(config) && !ctyfast.TooLong(config) &&
 		!ctyfast.TooDeep(config) {
@@ -323,7 +322,7 @@ func staticTraversal(e hcl.Expression, ctx *hcl.EvalContext) (hcl.Traversal, dia
 	return t, diag.List(nil).AppendHCL(hclDiags)
 }
 
-// Stored returns the value of a stored object for references to a block, with marks; ok is false where there is none.
+// Stored returns the value of a stored object for references to a block, with marks; ok is false if there is none.
 func (b *Block) Stored(s *state.State, key addr.Key) (v cty.Value, ok bool) {
 	o := s.Object(addr.Object{Instance: b.Addr().Instance(key)})
 	if o == nil || b.Slot.Type == nil {

@@ -35,8 +35,8 @@ type checkResults struct {
 	by   map[[2]string]map[string]*outcome // kind and configuration address; object address
 }
 
-// declare notes a checkable object with no instances yet, report an outcome; later outcomes of an object join earlier
-// ones.
+// declare adds a checkable object with no instances yet, report an outcome; later outcomes of an object are combined
+// with earlier ones.
 func (c *checkResults) report(kind, config, object string, o outcome) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -79,7 +79,7 @@ func (w *Walk) CheckResults() []state.CheckResult {
 	}
 	for key, objects := range w.checks.by {
 		if destroying {
-			break // what a destroy happens to evaluate is no result
+			break // a destroy has no results of checks
 		}
 		r := state.CheckResult{Kind: key[0], ConfigAddr: key[1]}
 		rank := 0
@@ -105,7 +105,7 @@ func (w *Walk) CheckResults() []state.CheckResult {
 	return out
 }
 
-// reached are the instances of each module that a walk made.
+// reached holds the instances of each module that a walk created.
 type reached struct{ by map[*linking.Unit][]*Instance }
 
 // expanded reports whether all instances of a module are known: its calls were expanded, everywhere.
@@ -136,8 +136,8 @@ func (r reached) empty(s *linking.Slot) bool {
 	return true
 }
 
-// unchecked is the result of what nothing was reported for: with no instances all of them pass, unless the walk did not
-// come there.
+// unchecked returns the result of an object without reports: it passes if it has no instances, unless the walk did not
+// reach it.
 func (w *Walk) unchecked(kind string, s *linking.Slot, reached reached) state.CheckResult {
 	r := state.CheckResult{Kind: kind, ConfigAddr: s.Addr(), Status: statusPass}
 	if w.Inputs.Partial && !w.Inputs.Only[s] || w.heldSlots[s] {
@@ -153,7 +153,7 @@ func (w *Walk) unchecked(kind string, s *linking.Slot, reached reached) state.Ch
 	return r
 }
 
-// status returns what an object came to so far.
+// status returns the status of an object so far.
 func (c *checkResults) status(kind, config, object string) string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -163,13 +163,13 @@ func (c *checkResults) status(kind, config, object string) string {
 	return ""
 }
 
-// Checked marks a diagnostic as the failure of a condition: it tells of what, as kind and address.
+// Checked marks a diagnostic as the failure of a condition: it holds the kind and address of the checked object.
 type Checked struct {
 	Kind   string // "resource", "output", "var" or "check"
 	Object string // the address, with all keys
 }
 
-// Condition returns the mark of a diagnostic, whatever else it is marked as; ok is false for other diagnostics.
+// Condition returns the mark of a diagnostic, which may have others; ok is false for other diagnostics.
 func Condition(d *diag.Diagnostic) (c Checked, ok bool) {
 	switch extra := d.Extra.(type) {
 	case Checked:
@@ -184,10 +184,10 @@ func Condition(d *diag.Diagnostic) (c Checked, ok bool) {
 // been applied.
 type OfCheck struct{ Checked }
 
-// DoNotConsolidateDiagnostic keeps the views from folding them together.
+// DoNotConsolidateDiagnostic keeps the views from grouping them.
 func (OfCheck) DoNotConsolidateDiagnostic() bool { return true }
 
-// CheckFailed reports that the data source inside of a check block cannot be read: that is the result of the check.
+// CheckFailed reports that the data source inside of a check block cannot be read: this is the result of the check.
 func (b *Block) CheckFailed(problems diag.List) {
 	i := b.Instance
 	check := b.Config().Check
@@ -205,7 +205,7 @@ func (b *Block) CheckFailed(problems diag.List) {
 	_ = i.report(warnings) // no errors among them
 }
 
-// instanceConfig names something in the module of an instance.
+// instanceConfig returns the configuration address of an object in a module instance.
 func instanceConfig(i *Instance, local string) string {
 	if i.Addr.IsRoot() {
 		return local

@@ -24,15 +24,15 @@ const (
 	statusUnknown = "unknown"
 )
 
-// result is what one condition came to.
+// result is the result of one condition.
 type result struct {
 	status  string
 	message string // of a failure, for people; empty when it could not be evaluated
-	secret  bool   // the message only says that the real one is not shown
+	secret  bool   // the message replaces one that is not shown
 	diags   diag.List
 }
 
-// detail words a failure.
+// detail returns the text of a failure.
 func (r result) detail() string {
 	if r.message == "" {
 		return "The condition is false. Its error message cannot be shown; the other error gives the reason."
@@ -40,8 +40,8 @@ func (r result) detail() string {
 	return r.message
 }
 
-// evalCondition evaluates a condition and its error message. The message has to be sound even while the condition
-// holds: otherwise the mistake would show on the day when the message is needed.
+// evalCondition evaluates a condition and its error message. The message must be valid even if the condition holds:
+// otherwise the mistake would only show when the message is needed.
 func evalCondition(s *linking.Slot, c *config.Condition, ctx *hcl.EvalContext) result {
 	if d := s.Faulty(c.Condition, c.ErrorMessage); d != nil {
 		return result{status: statusError, diags: d}
@@ -59,8 +59,8 @@ func evalCondition(s *linking.Slot, c *config.Condition, ctx *hcl.EvalContext) r
 }
 
 // evalValidation is evalCondition for the validation of a variable: as in Terraform, a message that can be evaluated
-// but not be shown matters only when it is needed, and then a sensitive one is an error, and one that is not known yet,
-// but where nothing is known, while validating.
+// but not shown matters only when it is needed; then a sensitive one is an error, and so is an unknown one, except
+// while validating.
 func evalValidation(c *config.Condition, ctx *hcl.EvalContext, validating bool) result {
 	r := holds(c, ctx, "Invalid variable validation result")
 	if r.status == statusError {
@@ -87,7 +87,7 @@ func evalValidation(c *config.Condition, ctx *hcl.EvalContext, validating bool) 
 	return r
 }
 
-// holds evaluates the condition alone. The summary is for what is neither true nor false.
+// holds evaluates the condition alone. The summary is for a result that is neither true nor false.
 func holds(c *config.Condition, ctx *hcl.EvalContext, summary string) result {
 	v, hclDiags := funcs.Evaluate(c.Condition, ctx)
 	r := result{diags: diag.List(nil).AppendHCL(hclDiags)}
@@ -120,11 +120,11 @@ func holds(c *config.Condition, ctx *hcl.EvalContext, summary string) result {
 	return r
 }
 
-// unknownMessage is what is said where the message cannot be.
+// unknownMessage replaces an error message that is unknown.
 const unknownMessage = "The condition is false. Its error message depends on values that are known only after apply."
 
-// errorMessage evaluates the message of a condition. broken says why it cannot be evaluated, unsuitable why it cannot
-// be shown; leak is how bad it is that it holds a sensitive value.
+// errorMessage evaluates the message of a condition. broken holds the reason why it cannot be evaluated, unsuitable why
+// it cannot be shown; leak is the severity of a sensitive value in it.
 func errorMessage(c *config.Condition, ctx *hcl.EvalContext, leak diag.Severity) (text string, secret bool, broken,
 	unsuitable diag.List) {
 	msg, hclDiags := funcs.Evaluate(c.ErrorMessage, ctx)
@@ -163,10 +163,10 @@ func errorMessage(c *config.Condition, ctx *hcl.EvalContext, leak diag.Severity)
 	return text, sensitive || ephemeral, broken, unsuitable
 }
 
-// separate marks diagnostics that are not folded together with others of the same summary.
+// separate marks diagnostics that are not grouped with others of the same summary.
 type separate struct{}
 
-// DoNotConsolidateDiagnostic keeps the views from it.
+// DoNotConsolidateDiagnostic keeps the views from grouping them.
 func (separate) DoNotConsolidateDiagnostic() bool { return true }
 
 func (w *Walk) conditionFailed(of Checked, summary string, r result, c *config.Condition,
@@ -215,7 +215,7 @@ func (i *Instance) evalCheck(s *linking.Slot) error {
 	return i.report(diags)
 }
 
-// validateAsserts looks at what can be told before anything is known: references, and the error messages.
+// validateAsserts checks what can be checked before anything is known: references, and the error messages.
 func validateAsserts(s *linking.Slot, ctx *hcl.EvalContext) diag.List {
 	var diags diag.List
 	for _, c := range s.Check.Asserts {
@@ -229,8 +229,8 @@ func validateAsserts(s *linking.Slot, ctx *hcl.EvalContext) diag.List {
 	return diags
 }
 
-// Validate looks at the conditions of a resource and at ignore_changes as far as that goes before anything is known;
-// bodyOK means that the body of the block is sound.
+// Validate checks the conditions of a resource and ignore_changes, as far as that is possible before anything is known;
+// bodyOK means that the body of the block is valid.
 func (b *Block) Validate(bodyOK bool) diag.List {
 	r := b.Slot.Resource
 	diags := b.Slot.Faulty(linking.PartDependsOn, linking.PartTriggers)

@@ -1,13 +1,13 @@
 // Package eval turns the static module tree into values: it expands modules, and evaluates variables, local values,
-// output values and the bodies of blocks. It knows what the language means and nothing of plans or states. What happens
-// to a resource is decided by a Driver: internal/planning plans it, internal/applying applies it, and both hand its
-// value back with Block.Set.
+// output values and the bodies of blocks. It implements the language, and knows no plans or states. What happens to a
+// resource is decided by a Driver: internal/planning plans it, internal/applying applies it, and both hand its value
+// back with Block.Set.
 //
-// Each pass has a package. Below it, blocks compiles the body of a block against its schema, linking finds the
-// references of every block once and orders the work, and funcs has the functions. This package is the last pass, the
-// Walk: one node for each slot of each module instance, on the ready queue of internal/graph. By the time a node runs,
-// all that it refers to has its value, which is computed once and shared. A walk that is Validating expands nothing,
-// takes every variable and object for unknown, and finds all mistakes of the configuration together.
+// Each pass has a package: blocks compiles the body of a block against its schema, linking finds the references of
+// every block once and orders the work, and funcs has the functions. This package is the last pass, the Walk: one node
+// for each slot of each module instance, on the ready queue of internal/graph. When a node runs, everything that it
+// refers to has its value, which is computed once and shared. A walk that is Validating expands nothing, treats every
+// variable and object as unknown, and reports all mistakes of the configuration together.
 //
 //	prog, diags := linking.New(cfg, schemas)
 //	walk := eval.NewWalk(prog, inputs, driver)
@@ -26,12 +26,12 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/value"
 )
 
-// Inputs are the surroundings of a walk.
+// Inputs holds the surroundings of a walk.
 type Inputs struct {
 	Functions Functions
-	// Variables are the values of the root module's variables as given, not converted; missing ones take their default.
+	// Variables holds the values of the root module's variables, not converted; missing ones get their default.
 	Variables map[string]cty.Value
-	// VariableRanges are the places where those were written that stand in a file; messages are about that place.
+	// VariableRanges holds the places of values from files, for messages.
 	VariableRanges map[string]hcl.Range
 	Workspace      string
 	// Cwd is path.cwd.
@@ -42,30 +42,29 @@ type Inputs struct {
 	Importing bool
 	// Validating expands nothing: every repeated block and module stands for one instance with unknown keys and values.
 	Validating bool
-	// Expansions, when set, fixes the instances of every module call beforehand: the whole graph stands before the
-	// first node runs.
+	// Expansions, when set, fixes the instances of every module call beforehand: the graph is complete before the first
+	// node runs.
 	Expansions Expansions
-	// Lenient makes conditions that do not hold warnings: somebody only wants to see what is there.
+	// Lenient makes failed conditions warnings: the walk is only for display.
 	Lenient bool
-	// StrictOutputs excepts preconditions of outputs from that: what was seen is recorded without being shown.
+	// StrictOutputs excepts preconditions of outputs from that: their values are recorded without being shown.
 	StrictOutputs bool
-	// Unchecked leaves check blocks out: what they are to warn of does not happen when somebody only asks for values.
+	// Unchecked leaves check blocks out, for walks that only evaluate values.
 	Unchecked bool
-	// Only, when set, chooses the slots that do anything; the choice must be closed over dependencies (see
+	// Only, when set, selects the slots to evaluate; the selection must include their dependencies (see
 	// Program.Needed).
 	Only map[*linking.Slot]bool
-	// Partial means that Only leaves out parts of what is wanted: their conditions are listed as unknown.
+	// Partial means that Only leaves out parts of the configuration: their conditions are listed as unknown.
 	Partial bool
-	// Hold is what becomes of what depends on instances that the driver leaves alone.
+	// Hold decides about blocks that depend on instances which the driver leaves alone.
 	Hold Hold
-	// InUse are provider configurations that are needed though no block is managed by them: by objects whose blocks are
-	// gone.
+	// InUse holds provider configurations that no block uses, but objects whose blocks are gone.
 	InUse map[addr.AbsProviderConfig]bool
-	// Secrets, when set, are taken out of the texts of all diagnostics: providers may report what they were given.
+	// Secrets, when set, are removed from the texts of all diagnostics: providers may report what they received.
 	Secrets *value.Secrets
-	// StandIns, when set, answer in place of some providers and modules.
+	// StandIns, when set, mock some providers and modules.
 	StandIns StandIns
-	// Workers bounds how many nodes run at once.
+	// Workers limits how many nodes run at once.
 	Workers int
 }
 
@@ -73,14 +72,14 @@ type Inputs struct {
 type Expansions map[addr.ModuleInstance]map[string][]addr.Key
 
 // Driver decides what happens to resources and provider configurations. Its methods are called concurrently, each once
-// for a node, when everything that the block refers to has its value. An error fails the node; its text is not shown,
+// for a node, after everything that the block refers to has its value. An error fails the node; its text is not shown,
 // the diagnostics are.
 type Driver interface {
 	// Resource must end with a call of Block.Set, unless it fails.
 	Resource(n *graph.Node, b *Block) error
-	// Provider takes the evaluated configuration of a provider block, or of one of its instances.
+	// Provider receives the evaluated configuration of a provider block, or of one of its instances.
 	Provider(s *linking.Slot, key addr.Key, config cty.Value) error
-	// RootOutput takes the value of an output value of the root module, marks included.
+	// RootOutput receives the value of an output value of the root module, marks included.
 	RootOutput(s *linking.Slot, v cty.Value) error
 }
 

@@ -16,17 +16,17 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/eval/linking"
 )
 
-// Functions are what expressions can call.
+// Functions are the functions that expressions can call.
 type Functions struct {
 	// Table holds the core functions; see package funcs.
 	Table map[string]function.Function
-	// Loose is the table for provider blocks; nil means Table. What is read there, such as a token, may be another than
-	// when the plan was made.
+	// Loose is the table for provider blocks; nil means Table. Values that are read there, such as a token, may change
+	// after the plan.
 	Loose map[string]function.Function
-	// OfProvider returns the functions of a provider by name; nil when it cannot be asked. It is called for providers
-	// only whose functions a module calls, and concurrently.
+	// OfProvider returns the functions of a provider by name; nil if it cannot be started. It is called only for
+	// providers whose functions a module calls, and concurrently.
 	OfProvider func(addr.Provider) map[string]function.Function
-	// LooseOfProvider returns them for provider blocks; it goes with Loose.
+	// LooseOfProvider is the same for provider blocks, as Loose is for Table.
 	LooseOfProvider func(addr.Provider) map[string]function.Function
 }
 
@@ -52,7 +52,7 @@ func (w *Walk) functions(u *linking.Unit) map[string]function.Function {
 	return table
 }
 
-// loosely returns a scope the functions for provider blocks.
+// loosely returns a scope with the functions for provider blocks.
 func (w *Walk) loosely(ctx *hcl.EvalContext, u *linking.Unit) *hcl.EvalContext {
 	if w.Inputs.Functions.Loose == nil {
 		return ctx
@@ -65,8 +65,8 @@ func (w *Walk) loosely(ctx *hcl.EvalContext, u *linking.Unit) *hcl.EvalContext {
 	return ctx
 }
 
-// addProviderFunctions adds the functions of some of a module's required providers. Those that cannot be asked add
-// nothing: the call is then one of an unknown function.
+// addProviderFunctions adds the functions of some of a module's required providers. Providers that cannot be started
+// add nothing: the call is then one of an unknown function.
 func addProviderFunctions(table map[string]function.Function, m *config.Module, localNames []string,
 	of func(addr.Provider) map[string]function.Function) {
 	if of == nil {
@@ -83,8 +83,8 @@ func addProviderFunctions(table map[string]function.Function, m *config.Module, 
 	}
 }
 
-// nameProviderFunction returns a diagnostic that words the call of an unknown function with a namespace, which the hcl
-// library knows nothing of; others as they are.
+// nameProviderFunction rewords the diagnostic about an unknown function with a namespace, which the hcl library does
+// not know; it returns others as they are.
 func nameProviderFunction(d *diag.Diagnostic) *diag.Diagnostic {
 	call, ok := d.Extra.(hclsyntax.FunctionCallUnknownDiagExtra)
 	if !ok || call.CalledFunctionNamespace() == "" {

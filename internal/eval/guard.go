@@ -14,7 +14,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/value"
 )
 
-// Guard returns what a guard of the block comes to for one instance: true, false, or unknown. Call it after Expand.
+// Guard returns the value of a guard of the block for one instance: true, false, or unknown. Call it after Expand.
 func (b *Block) Guard(g *config.Guard, key addr.Key) (cty.Value, diag.List) {
 	if d := b.Slot.Faulty(g); d != nil {
 		return cty.UnknownVal(cty.Bool), d
@@ -22,7 +22,7 @@ func (b *Block) Guard(g *config.Guard, key addr.Key) (cty.Value, diag.List) {
 	return guard(g, b.Addr().Instance(key), func() *hcl.EvalContext { return b.context(key) })
 }
 
-// CheckGuards finds what is wrong with the guards of an instance. Call it after Expand.
+// CheckGuards returns the problems of the guards of an instance. Call it after Expand.
 func (b *Block) CheckGuards(key addr.Key) (diags diag.List) {
 	for _, g := range []*config.Guard{b.Config().PreventDestroy, b.Config().Destroy} {
 		if g != nil && g.Expr != nil {
@@ -33,8 +33,8 @@ func (b *Block) CheckGuards(key addr.Key) (diags diag.List) {
 	return diags
 }
 
-// Guard returns what a guard of a block comes to for an instance that the block does not want any more. What its key
-// would have stood for is not known, and nothing else is where its module instance is gone, too.
+// Guard returns the value of a guard for an instance that the block no longer has. The value of its key is unknown, and
+// so is everything else if its module instance is gone, too.
 func (w *Walk) Guard(s *linking.Slot, g *config.Guard, a addr.AbsResourceInstance) (cty.Value, diag.List) {
 	i := w.Instance(a.Module)
 	if g.Expr != nil && i == nil {
@@ -76,7 +76,7 @@ func guard(g *config.Guard, a addr.AbsResourceInstance, ctx func() *hcl.EvalCont
 	case err != nil:
 		return wrong("Found a value of type %s, expected true or false.", v.Type().FriendlyName())
 	case b.IsNull():
-		return cty.BoolVal(g.Name == "destroy"), nil // as if it were not there
+		return cty.BoolVal(g.Name == "destroy"), nil // as if it did not exist
 	}
 	return b, nil
 }

@@ -8,21 +8,21 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/graph"
 )
 
-// Hold is what a walk does with what depends on instances that its driver leaves alone (see Block.Hold).
+// Hold decides about blocks that depend on instances which the driver of a walk leaves alone (see Block.Hold).
 type Hold uint8
 
-// The ways. HoldDependents leaves out everything that depends on such an instance, whatever lies between: blocks,
-// modules whose calls do, provider configurations with all that they manage, values. Within a repeated module only the
-// instance that it stands in is concerned. HoldOutputs evaluates everything, and leaves out the output values of the
-// root module alone.
+// The decisions. HoldDependents leaves out everything that depends on such an instance, directly or not: blocks,
+// modules by their calls, provider configurations with all their objects, values. Of a repeated module only the
+// instance around it is concerned. HoldOutputs evaluates everything, and leaves out only the output values of the root
+// module.
 const (
 	HoldNothing Hold = iota
 	HoldDependents
 	HoldOutputs
 )
 
-// Hold tells, before Set, that the driver leaves an instance of the block alone: what depends on the block is held.
-// With several instances the least address counts.
+// Hold reports, before Set, that the driver leaves an instance of the block alone: dependents of the block are held. Of
+// several instances, the least address counts.
 func (b *Block) Hold(a addr.AbsResourceInstance) {
 	held := b.Instance.held
 	if held == nil {
@@ -33,7 +33,7 @@ func (b *Block) Hold(a addr.AbsResourceInstance) {
 	}
 }
 
-// cause returns the instance that holds a slot, nil for none. All that the slot waits for has ended.
+// cause returns the instance that holds a slot, nil for none. Everything that the slot waits for has ended.
 func (i *Instance) cause(s *linking.Slot) (first *addr.AbsResourceInstance) {
 	see := func(at *Instance, slot *linking.Slot) {
 		if c := at.held[slot.Index]; c != nil && (first == nil || c.Compare(*first) < 0) {
@@ -78,8 +78,8 @@ func (i *Instance) unlessHeld(s *linking.Slot, work graph.Task) graph.Task {
 	}
 }
 
-// HeldBlock returns the instance because of which a block, or a module that it is in, is left out or leaves others out;
-// nil for none. Ask when the walk has ended.
+// HeldBlock returns the instance because of which a block, or a module around it, is left out or leaves others out; nil
+// for none. Call it after the walk.
 func (w *Walk) HeldBlock(r addr.AbsResource) *addr.AbsResourceInstance {
 	at := w.Root
 	for _, step := range r.Module.Steps() {
@@ -114,7 +114,7 @@ func (w *Walk) HeldProvider(a addr.AbsProviderConfig) *addr.AbsResourceInstance 
 	return i.held[s.Index]
 }
 
-// EachHeld calls f with every slot of the walk that is held, with its cause. Ask when the walk has ended.
+// EachHeld calls f with every slot of the walk that is held, with its cause. Call it after the walk.
 func (w *Walk) EachHeld(f func(i *Instance, s *linking.Slot, cause addr.AbsResourceInstance)) {
 	for _, i := range w.instances {
 		for n, c := range i.held {

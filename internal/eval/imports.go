@@ -20,19 +20,19 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// Import is one existing object that an import block takes over.
+// Import is one existing object that an import block imports.
 type Import struct {
 	Target addr.AbsResourceInstance
 	Sought Sought
 	// Sensitive means that the id or identity comes from a sensitive value.
 	Sensitive bool
 	Block     *config.Import
-	// Deps are the resources that the block refers to, through whatever lies between.
+	// Deps are the resources that the block refers to, directly or not.
 	Deps []addr.ConfigResource
 	seen bool
 }
 
-// Sought says which object is meant: its id, or its identity (of the schema's type, without marks).
+// Sought identifies the wanted object: its ID, or its identity (of the schema's type, without marks).
 type Sought struct {
 	ID       string
 	Identity cty.Value // cty.NilVal when there is an id
@@ -46,7 +46,7 @@ func (s Sought) equals(other Sought) bool {
 		(!s.ByIdentity() || s.Identity.RawEquals(other.Identity))
 }
 
-// String returns what names the object, as messages have it.
+// String returns the identification of the object for messages.
 func (s Sought) String() string {
 	if s.ByIdentity() {
 		return "the identity " + state.IdentityText(s.Identity)
@@ -94,7 +94,7 @@ func settledIn(ctx *hcl.EvalContext, b *config.Import) bool {
 	e, unknownToo := b.ForEach, false
 	if e == nil {
 		e, _ = b.Name()
-		unknownToo = b.Identity != nil // its type may be wrong already
+		unknownToo = b.Identity != nil // its type may already be wrong
 	}
 	v, diags := funcs.Evaluate(e, ctx)
 	return diags.HasErrors() || unknownToo || ctyfast.WhollyKnown(v) && !v.IsNull()
@@ -131,7 +131,7 @@ func importEach(b *config.Import, ctx *hcl.EvalContext) (cty.Value, diag.List) {
 	return v, nil
 }
 
-// addImport notes one target of an import block.
+// addImport adds one target of an import block.
 func (i *Instance) addImport(s *linking.Slot, ctx *hcl.EvalContext) diag.List {
 	b, w := s.Import, i.walk
 	steps, diags := staticTraversal(b.ToExpr, ctx)
@@ -180,7 +180,7 @@ func (i *Instance) addImport(s *linking.Slot, ctx *hcl.EvalContext) diag.List {
 	return nil
 }
 
-// unknownID reports whether the id of an import block has no known value yet, but no mistake either.
+// unknownID reports whether the id of an import block is not known yet, without a mistake.
 func unknownID(b *config.Import, ctx *hcl.EvalContext) bool {
 	if b.ID == nil {
 		return false
@@ -189,8 +189,8 @@ func unknownID(b *config.Import, ctx *hcl.EvalContext) bool {
 	return !diags.HasErrors() && !v.IsKnown()
 }
 
-// sought evaluates what names the object of an import block. It reports whether that is sensitive. While validating,
-// an identity may be unknown.
+// sought evaluates the identification of the object of an import block, and reports whether it is sensitive. While
+// validating, an identity may be unknown.
 func (w *Walk) sought(b *config.Import, ctx *hcl.EvalContext) (s Sought, secret bool, diags diag.List) {
 	if b.Identity == nil {
 		if s.ID, secret, diags = importID(b.ID, ctx); secret {
@@ -277,7 +277,7 @@ func importID(e hcl.Expression, ctx *hcl.EvalContext) (id string, secret bool, d
 	return text.AsString(), secret, nil
 }
 
-// ImportOf returns what an import block says of an instance; nil when none does.
+// ImportOf returns the import of an instance; nil if there is none.
 func (w *Walk) ImportOf(a addr.AbsResourceInstance) *Import {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -288,7 +288,7 @@ func (w *Walk) ImportOf(a addr.AbsResourceInstance) *Import {
 	return i
 }
 
-// UnseenImports returns the imports that no block asked for, after a run, in the order of their addresses.
+// UnseenImports returns the imports that no block has used, after a run, in the order of their addresses.
 func (w *Walk) UnseenImports() []*Import {
 	var out []*Import
 	for _, i := range w.imports {

@@ -12,7 +12,7 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// evalVariable returns an input variable its value: the argument of the call or the caller's input, converted,
+// evalVariable sets the value of an input variable: the argument of the call or the caller's input, converted,
 // validated, marked.
 func (i *Instance) evalVariable(s *linking.Slot) error {
 	raw, rng, diags := i.rawVariable(s)
@@ -37,9 +37,9 @@ func (i *Instance) evalVariable(s *linking.Slot) error {
 	val = declaredMarks(val, v.Sensitive, v.Ephemeral)
 	i.settle(s, val)
 	if i.walk.Inputs.Validating {
-		// The configuration has to be sound for every value, so guards such as count = var.on ? 1 : 0 stay open, and
-		// what the caller's argument is marked with counts as little as its value. The variable's own validations judge
-		// the argument all the same.
+		// The configuration has to be valid for every value, so conditions such as count = var.on ? 1 : 0 stay unknown,
+		// and the argument's marks do not count, as its value does not. Only the variable's own validations use the
+		// argument.
 		i.values[s.Index] = declaredMarks(cty.UnknownVal(v.Type), v.Sensitive, v.Ephemeral)
 	}
 	if d := s.Faulty(linking.PartValidations); d != nil {
@@ -50,12 +50,12 @@ func (i *Instance) evalVariable(s *linking.Slot) error {
 	return i.report(diags)
 }
 
-// rawVariable returns the value before conversion and the range to blame; cty.NilVal when nothing was given.
+// rawVariable returns the value before conversion and the range for messages; cty.NilVal if it is not set.
 func (i *Instance) rawVariable(s *linking.Slot) (cty.Value, *hcl.Range, diag.List) {
 	rng := s.Variable.Range
 	if i.parent == nil {
 		if i.walk.Inputs.Validating {
-			return cty.UnknownVal(s.Variable.Type), &rng, nil // whatever the caller will give
+			return cty.UnknownVal(s.Variable.Type), &rng, nil // whatever the caller will pass
 		}
 		if v, ok := i.walk.Inputs.Variables[s.Name]; ok {
 			if written, ok := i.walk.Inputs.VariableRanges[s.Name]; ok {
@@ -76,7 +76,7 @@ func (i *Instance) rawVariable(s *linking.Slot) (cty.Value, *hcl.Range, diag.Lis
 	return v, &argRange, diag.List(nil).AppendHCL(hclDiags)
 }
 
-// validateVariable runs the validation blocks; rng is what a wrong value is blamed on.
+// validateVariable runs the validation blocks; rng is the place of the value for messages.
 func (i *Instance) validateVariable(s *linking.Slot, val cty.Value, rng hcl.Range) diag.List {
 	ctx := i.Scope(s.Refs)
 	vars, ok := ctx.Variables["var"]
@@ -202,7 +202,7 @@ func declaredMarks(v cty.Value, sensitive, ephemeral bool) cty.Value {
 	return v
 }
 
-// instanceAddr names something in a module instance.
+// instanceAddr returns the address of an object in a module instance.
 func instanceAddr(i *Instance, local string) string {
 	if i.Addr.IsRoot() {
 		return local
@@ -210,20 +210,18 @@ func instanceAddr(i *Instance, local string) string {
 	return i.Addr.String() + "." + local
 }
 
-// StandIns answer in place of providers and modules, as tests want it. They decide for a walk, and are asked
-// concurrently.
+// StandIns mocks providers and modules for a walk, for tests. Its methods are called concurrently.
 type StandIns interface {
-	// Provider returns what answers for a provider configuration whose block says Mock. real is the provider itself,
-	// which nobody has configured.
+	// Provider returns the mock for a provider configuration whose block has Mock. real is the provider itself, which
+	// is not configured.
 	Provider(a addr.AbsProviderConfig, real provider.Provider) provider.Provider
-	// Instance returns what answers for an instance: p, which answers otherwise, or something else.
+	// Instance returns the provider for an instance: p, or a mock.
 	Instance(a addr.AbsResourceInstance, cfg addr.AbsProviderConfig, p provider.Provider) provider.Provider
-	// Outputs returns the output values of a module instance of which nothing is to be run; those that are missing are
-	// null.
+	// Outputs returns the output values of a module instance that is replaced by them; missing ones are null.
 	Outputs(a addr.ModuleInstance) (outputs map[string]cty.Value, replaced bool)
 }
 
-// standIn finds out whether a module instance is replaced by given output values; all that is inside of one is as well.
+// standIn finds out whether a module instance is replaced by output values, itself or by a module around it.
 func (i *Instance) standIn() {
 	in := i.walk.Inputs
 	if in.StandIns == nil || in.Validating || i.parent == nil {
@@ -241,7 +239,7 @@ func (i *Instance) standIn() {
 	}
 }
 
-// evalReplaced returns the slots of a replaced module instance their values.
+// evalReplaced sets the values of the slots of a replaced module instance.
 func (i *Instance) evalReplaced(s *linking.Slot) error {
 	i.values[s.Index] = cty.DynamicVal
 	if s.Kind != linking.SlotOutput {
@@ -258,7 +256,7 @@ func (i *Instance) evalReplaced(s *linking.Slot) error {
 	return nil
 }
 
-// ProviderOf returns what answers for an instance.
+// ProviderOf returns the provider of an instance, or its mock.
 func (in Inputs) ProviderOf(a addr.AbsResourceInstance, cfg addr.AbsProviderConfig,
 	p provider.Provider) provider.Provider {
 	if in.StandIns == nil || p == nil {

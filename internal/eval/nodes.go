@@ -6,8 +6,8 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/graph"
 )
 
-// dependencies returns the nodes that the node of a slot waits for as soon as it is made: those of the same and of
-// enclosing module instances.
+// dependencies returns the nodes that a new node of a slot waits for: those of the same and of enclosing module
+// instances.
 func (i *Instance) dependencies(s *linking.Slot) []graph.ID {
 	deps := make([]graph.ID, 0, 4)
 	for n := range i.walk.Program.Needs(s) {
@@ -21,11 +21,11 @@ func (i *Instance) dependencies(s *linking.Slot) []graph.ID {
 	return deps
 }
 
-// connectChildren makes the nodes of a module that wait for all instances of a call do so, once there are these.
+// connectChildren connects the nodes of a module that wait for all instances of a call, once these exist.
 func (i *Instance) connectChildren(call *linking.Slot) {
 	c := i.calls[call.Name]
 	if c.unit == nil {
-		return // the module is not there, which is reported when the call is evaluated
+		return // the module is missing, which the evaluation of the call reports
 	}
 	waiting := []*linking.Slot{i.Unit.Slots()[i.Unit.Closes[call.Name]]}
 	for _, s := range c.unit.Slots() {
@@ -73,8 +73,8 @@ func (i *Instance) ancestor(u *linking.Unit) *Instance {
 	return nil
 }
 
-// Closer is what a Driver implements that opens ephemeral resources: it hears of each block when the last that could
-// use its value has ended well. Whatever a Closer has not heard of when the walk has ended, because something failed or
+// Closer is implemented by a Driver that opens ephemeral resources: it is called for each block when the last user of
+// its value has ended well. Whatever a Closer was not called for when the walk has ended, because something failed or
 // because a provider's configuration uses it, it closes then.
 type Closer interface {
 	CloseEphemeral(a addr.AbsResource) error
@@ -97,8 +97,8 @@ func (i *Instance) trackUsers(s *linking.Slot, closer Closer) {
 	}, deps...)
 }
 
-// nodeTowards returns the node whose end tells that a slot has ended: its own in this instance or an enclosing one, or
-// else that of the call that leads to it.
+// nodeTowards returns the node after whose end a slot has ended: its own in this instance or an enclosing one, or else
+// that of the call that leads to it.
 func (i *Instance) nodeTowards(s *linking.Slot) (graph.ID, bool) {
 	for at := i; at != nil; at = at.parent {
 		if at.Unit == s.Unit() {

@@ -17,8 +17,8 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/value"
 )
 
-// ConfiguredBy returns the provider configuration that manages an instance of the block. Where the provider block has
-// several instances, the provider argument names one, or a call does that passes it to the module.
+// ConfiguredBy returns the provider configuration that manages an instance of the block. If the provider block has
+// several instances, the provider argument names one, or a call that passes it to the module.
 func (b *Block) ConfiguredBy(key addr.Key) (addr.AbsProviderConfig, error) {
 	cfg := b.Slot.ProviderConfig
 	i, s, ok := b.Provider()
@@ -41,7 +41,7 @@ func (b *Block) ConfiguredBy(key addr.Key) (addr.AbsProviderConfig, error) {
 	return cfg, b.Instance.walk.Report(diags.InAddress(b.Addr().Instance(key).String()))
 }
 
-// CheckProviderKey judges the key of the provider argument as far as it is known while validating.
+// CheckProviderKey checks the key of the provider argument as far as it is known while validating.
 func (b *Block) CheckProviderKey() diag.List {
 	e := b.Config().ProviderKey
 	if e == nil {
@@ -52,13 +52,13 @@ func (b *Block) CheckProviderKey() diag.List {
 	}
 	i, s, ok := b.Provider()
 	if !ok {
-		return nil // the loader has said why
+		return nil // the loader has reported it
 	}
 	_, diags := i.providerKey(s, e, b.context(addr.NoKey))
 	return diags
 }
 
-// pass finds which instances of provider blocks a call passes to each instance of its module.
+// pass finds the instances of provider blocks that a call passes to each instance of its module.
 func (i *Instance) pass(call *linking.Slot) (diags diag.List) {
 	var ctx *hcl.EvalContext
 	for n := range call.Call.Providers {
@@ -72,7 +72,7 @@ func (i *Instance) pass(call *linking.Slot) (diags diag.List) {
 		}
 		block := i.Unit.Provider(p.InParent)
 		if block == nil {
-			continue // the loader has said why
+			continue // the loader has reported it
 		}
 		if ctx == nil {
 			ctx = i.Scope(call.Refs)
@@ -116,8 +116,8 @@ func (i *Instance) providerKey(block *linking.Slot, e hcl.Expression, ctx *hcl.E
 	}
 	switch {
 	case value.IsSensitive(v):
-		return bad("The key is sensitive. It is stored in the state, and shown, to say which instance of the " +
-			"provider manages an object.")
+		return bad("The key is sensitive. It is stored in the state, and shown, to name the instance of the " +
+			"provider that manages an object.")
 	case value.IsEphemeral(v):
 		return bad("The key is ephemeral. Objects must belong to the same instance of the provider in every run.")
 	}
@@ -130,8 +130,8 @@ func (i *Instance) providerKey(block *linking.Slot, e hcl.Expression, ctx *hcl.E
 	case !v.IsKnown() && i.walk.Inputs.Validating:
 		return addr.NoKey, diags
 	case !v.IsKnown():
-		return bad("The key depends on attributes that are known only after apply, and which instance of the " +
-			"provider manages an object must be known during the plan.")
+		return bad("The key depends on attributes that are known only after apply, but the instance of the " +
+			"provider that manages an object must be known during the plan.")
 	}
 	key := addr.StringKey(v.AsString())
 	exp := i.evaluated(block)
@@ -143,7 +143,7 @@ func (i *Instance) providerKey(block *linking.Slot, e hcl.Expression, ctx *hcl.E
 		v.AsString(), listedKeys(exp.Keys)))
 }
 
-// listedKeys returns the keys for people, not more than ten of them.
+// listedKeys returns at most ten keys, for people.
 func listedKeys(keys []addr.Key) string {
 	if len(keys) == 0 {
 		return "no keys"
@@ -161,7 +161,7 @@ func listedKeys(keys []addr.Key) string {
 }
 
 // HasProvider reports whether a provider configuration has the instance that an address names. It is for walks that
-// have come to the block, and true where they have not.
+// have reached the block, and true for others.
 func (w *Walk) HasProvider(a addr.AbsProviderConfig) bool {
 	s := w.Program.ProviderSlot(a)
 	if s == nil {
@@ -185,7 +185,7 @@ func (i *Instance) evaluated(block *linking.Slot) *Expansion {
 	return i.providers[block.Index]
 }
 
-// onlyInstance returns the instance of a module with provider blocks: such modules are not repeated.
+// onlyInstance returns the instance of a module with provider blocks: such modules are never repeated.
 func onlyInstance(m addr.Module) addr.ModuleInstance {
 	steps := make([]addr.Step, 0, len(m.Calls()))
 	for _, c := range m.Calls() {

@@ -10,13 +10,13 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/value"
 )
 
-// ownValue is the value of the object whose own block is evaluated.
+// ownValue is the value of self, the object whose block is evaluated.
 type ownValue struct {
 	addr  addr.Resource
 	value cty.Value
 }
 
-// Provisioning is what a provisioner's blocks come to, with marks. Connection is cty.NilVal if there is none.
+// Provisioning holds the values of a provisioner's blocks, with marks. Connection is cty.NilVal if there is none.
 type Provisioning struct{ Config, Connection cty.Value }
 
 // Provisioner returns the configuration of a provisioner of an instance that has just been created; self is its value,
@@ -31,7 +31,7 @@ func (b *Block) Provisioner(p *linking.Provisioner, key addr.Key, self cty.Value
 }
 
 // DestroyProvisioner returns the configuration of a provisioner for an object that is about to be destroyed. Its module
-// instance may be gone from the configuration: such a block mentions nothing that it would have had to evaluate.
+// instance may be gone from the configuration: such a block refers to nothing that needs evaluation.
 func (w *Walk) DestroyProvisioner(u *linking.Unit, p *linking.Provisioner, a addr.AbsResourceInstance, self cty.Value) (
 	Provisioning, diag.List) {
 	i := &Instance{Addr: a.Module, Unit: u, walk: w}
@@ -52,7 +52,7 @@ func (i *Instance) provisioning(p *linking.Provisioner, ctx *hcl.EvalContext) (v
 	return v, diags.Extend(more)
 }
 
-// Check finds what the schemas of the blocks cannot say.
+// Check reports problems that the schemas of the blocks cannot find.
 func (v Provisioning) Check(p *linking.Provisioner) diag.List {
 	config, _ := value.UnmarkDeep(v.Config)
 	connection := v.Connection

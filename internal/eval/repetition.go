@@ -20,7 +20,7 @@ import (
 // RepetitionMode is how a block is repeated.
 type RepetitionMode uint8
 
-// The modes. A block is switched by lifecycle.enabled: it has one instance without a key, or none. Unknown stands for a
+// The modes. lifecycle.enabled switches a block: it has one instance without a key, or none. Unknown is the mode of a
 // repeated block during validation, when nothing is expanded.
 const (
 	Single RepetitionMode = iota
@@ -30,7 +30,7 @@ const (
 	Unknown
 )
 
-// Repeats is how a block says which instances it has; at most one of the expressions is set.
+// Repeats holds the argument that repeats a block; at most one of the expressions is set.
 type Repeats struct {
 	Count, ForEach, Enabled hcl.Expression
 }
@@ -42,15 +42,15 @@ type Expansion struct {
 	each map[string]cty.Value
 }
 
-// Repetition is what count, each and self mean for one instance.
+// Repetition holds the values of count, each and self for one instance.
 type Repetition struct {
 	Key  addr.Key
 	Each cty.Value // value of each.value; cty.NilVal without for_each
-	// unknown stands for the only instance of a repeated block during validation.
+	// unknown marks the only instance of a repeated block during validation.
 	unknown RepetitionMode
 }
 
-// Repetition returns what count and each mean for a key.
+// Repetition returns the values of count and each for a key.
 func (e Expansion) Repetition(key addr.Key) Repetition {
 	r := Repetition{Key: key}
 	if e.Mode == Unknown {
@@ -80,7 +80,7 @@ func (e Expansion) Has(key addr.Key) bool {
 	return false
 }
 
-// Context makes a child context with count or each, or gives the base itself when there is neither.
+// Context returns a child context with count or each, or the base itself without either.
 func (r Repetition) Context(base *hcl.EvalContext) *hcl.EvalContext {
 	var vars map[string]cty.Value
 	if n, ok := r.Key.Int(); ok {
@@ -108,8 +108,8 @@ func withSelf(ctx *hcl.EvalContext, self cty.Value) *hcl.EvalContext {
 	return child
 }
 
-// expansion evaluates what says which instances a slot has. A validating walk checks it as far as it is known and
-// stands for one instance.
+// expansion evaluates the argument that repeats a slot. A validating walk checks it as far as it is known, and has one
+// instance.
 func (i *Instance) expansion(s *linking.Slot, r Repeats, ctx *hcl.EvalContext) (Expansion, diag.List) {
 	validating := i.walk.Inputs.Validating
 	exp := Expansion{Mode: Single, Keys: []addr.Key{addr.NoKey}}
@@ -136,7 +136,7 @@ func (i *Instance) expansion(s *linking.Slot, r Repeats, ctx *hcl.EvalContext) (
 	return exp, diags
 }
 
-// because returns what the operands have to do with the problem.
+// because returns the causes among the operands of a problem.
 func because(cause diag.Cause, diags diag.List) diag.List {
 	for _, d := range diags {
 		d.Extra = cause
@@ -144,11 +144,11 @@ func because(cause diag.Cause, diags diag.List) diag.List {
 	return diags
 }
 
-// maxCount is far more than any run could hold in memory as objects; what is asked for beyond it is a mistake, and
-// would end the process instead of the run.
+// maxCount is far more instances than any run can hold in memory; more is a mistake, and would end the process instead
+// of the run.
 const maxCount = 10_000_000
 
-// expandCount evaluates count. While validating an unknown number is as good as any.
+// expandCount evaluates count. While validating, an unknown number is accepted.
 func expandCount(expr hcl.Expression, ctx *hcl.EvalContext, validating bool) (Expansion, diag.List) {
 	none := Expansion{Mode: Counted}
 	v, hclDiags := funcs.Evaluate(expr, ctx)
@@ -201,7 +201,7 @@ func expandCount(expr hcl.Expression, ctx *hcl.EvalContext, validating bool) (Ex
 	return Expansion{Mode: Counted, Keys: keys}, diag.List(nil).AppendHCL(hclDiags)
 }
 
-// expandForEach evaluates for_each. While validating unknown keys are as good as any.
+// expandForEach evaluates for_each. While validating, unknown keys are accepted.
 func expandForEach(expr hcl.Expression, ctx *hcl.EvalContext, validating bool) (Expansion, diag.List) {
 	none := Expansion{Mode: Keyed}
 	v, hclDiags := funcs.Evaluate(expr, ctx)
@@ -245,7 +245,7 @@ func expandForEach(expr hcl.Expression, ctx *hcl.EvalContext, validating bool) (
 	return Expansion{Mode: Keyed, Keys: keys, each: each}, diag.List(nil).AppendHCL(hclDiags)
 }
 
-// suitableForEach judges the marks and the type of a for_each value, which may be unknown.
+// suitableForEach checks the marks and the type of a for_each value, which may be unknown.
 func suitableForEach(v cty.Value, expr hcl.Expression, ctx *hcl.EvalContext) diag.List {
 	bad := func(format string, args ...any) diag.List {
 		return blocks.Problem(expr, ctx, "Invalid for_each argument", format, args...)

@@ -133,7 +133,7 @@ func (d *driver) Resource(_ *graph.Node, b *eval.Block) error {
 	return nil
 }
 
-// validate looks at all parts of a block, as planning does.
+// validate checks all parts of a block, as planning does.
 func (d *driver) validate(b *eval.Block, exp eval.Expansion, diags diag.List) error {
 	b.Prepare()
 	_, err := b.Evaluate(addr.NoKey)

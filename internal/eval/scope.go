@@ -34,8 +34,7 @@ func (r *resourceValue) value() cty.Value {
 	return r.whole
 }
 
-// keys returns the instances that the value is made of: those of the expansion, and others that exist without being
-// wanted, where nothing is changed.
+// keys returns the instances of the value: those of the expansion and, in a refresh-only plan, other existing ones.
 func (r *resourceValue) keys() []addr.Key {
 	keys := slices.Clip(r.exp.Keys)
 	for k := range r.byKey {
@@ -54,7 +53,7 @@ func (r *resourceValue) keys() []addr.Key {
 	return keys
 }
 
-// missing is the value of an instance that does not exist, and that this run does not make.
+// missing returns the value of an instance that does not exist and is not created by this run.
 func (r *resourceValue) missing() cty.Value {
 	if r.slot.Type == nil {
 		return cty.DynamicVal
@@ -62,8 +61,8 @@ func (r *resourceValue) missing() cty.Value {
 	return cty.UnknownVal(r.slot.Type.Block.ImpliedType())
 }
 
-// collect makes an object, a tuple or an object of objects from the values of instances. Instances without a value are
-// left out; within a tuple they leave a gap.
+// collect returns an object, a tuple or an object of objects from the values of instances. Instances without a value
+// are left out; within a tuple they leave a gap.
 func collect(mode RepetitionMode, keys []addr.Key, byKey map[addr.Key]cty.Value, missing cty.Value) cty.Value {
 	switch mode {
 	case Unknown:
@@ -108,8 +107,8 @@ type callValue struct {
 	mode     RepetitionMode
 	keys     []addr.Key
 	children map[addr.Key]*Instance
-	expanded bool // keys are all that there are
-	// validating: outputs stand for whatever they may become.
+	expanded bool // keys are complete
+	// validating means that outputs have unknown values.
 	validating bool
 
 	once  sync.Once
@@ -136,7 +135,7 @@ func (c *callValue) value() cty.Value {
 	return c.whole
 }
 
-// outputs makes an object of output values: all, or those that are named.
+// outputs returns an object of output values: all, or those that are named.
 func (i *Instance) outputs(only map[string]bool) cty.Value {
 	vals := map[string]cty.Value{}
 	for name, slot := range i.Unit.Outputs {
@@ -147,7 +146,7 @@ func (i *Instance) outputs(only map[string]bool) cty.Value {
 	return cty.ObjectVal(vals)
 }
 
-// anything stands for the value while validating: which outputs there are is known, and how the call repeats.
+// anything returns the value while validating: the names of the outputs are known, and how the call repeats.
 func (c *callValue) anything() cty.Value {
 	atys := map[string]cty.Type{}
 	vals := map[string]cty.Value{}
@@ -182,7 +181,8 @@ func (c *callValue) key(k addr.Key) addr.Key {
 	return k
 }
 
-// partial makes a value that holds just the mentioned outputs of the mentioned instances: others may not be known yet.
+// partial returns a value that holds just the mentioned outputs of the mentioned instances: others may not be known
+// yet.
 func (c *callValue) partial(refs []addr.Reference) cty.Value {
 	if c.validating {
 		return c.value()
@@ -196,7 +196,7 @@ func (c *callValue) partial(refs []addr.Reference) cty.Value {
 		}
 		names[key][r.Output] = true
 		if c.children[key] == nil {
-			missing = true // an error, which says which keys there are
+			missing = true // an error, which lists the keys
 		} else if n, ok := key.Int(); ok {
 			top = max(top, n+1)
 		}
@@ -223,7 +223,7 @@ func (c *callValue) partial(refs []addr.Reference) cty.Value {
 		return cty.TupleVal(vals)
 	case Keyed:
 		vals := map[string]cty.Value{}
-		const shown = 100 // keys at most, so that a try around each of many such references costs no product
+		const shown = 100 // keys at most, so that a try around each of many such references is cheap
 		if missing && len(c.keys) <= shown {
 			for _, k := range c.keys {
 				s, _ := k.Str()
@@ -240,11 +240,11 @@ func (c *callValue) partial(refs []addr.Reference) cty.Value {
 	return cty.DynamicVal
 }
 
-// Scope makes the context for expressions that mention refs. each, count and self are not in it: see
+// Scope returns the context for expressions that mention refs. each, count and self are not in it: see
 // Repetition.Context.
 func (i *Instance) Scope(refs []addr.Reference) *hcl.EvalContext { return i.scope(refs, nil) }
 
-// scope is Scope with the value of an object that has no place in the walk yet, under its name; own may be nil.
+// scope is Scope with the value of an object that the walk does not have yet, under its name; own may be nil.
 func (i *Instance) scope(refs []addr.Reference, own *ownValue) *hcl.EvalContext {
 	var s scope
 	if own != nil {
@@ -281,7 +281,7 @@ func (i *Instance) scope(refs []addr.Reference, own *ownValue) *hcl.EvalContext 
 	return &hcl.EvalContext{Variables: s.variables(), Functions: i.walk.functions(i.Unit)}
 }
 
-// scope gathers values by the root names of the language.
+// scope collects values by the root names of the language.
 type scope struct {
 	vars, locals, modules, path, terraform map[string]cty.Value
 	managed, data, ephemeral, lists        map[string]map[string]cty.Value
@@ -374,8 +374,7 @@ func (i *Instance) terraformValue(name string) cty.Value {
 	return cty.StringVal(i.walk.Inputs.Workspace)
 }
 
-// Settle makes a walk that has ended fit for Expression even where nodes have failed: what they did not compute is
-// unknown.
+// Settle prepares an ended walk for Expression: values that failed nodes did not compute become unknown.
 func (w *Walk) Settle() {
 	for _, i := range w.instances {
 		for n, v := range i.values {
@@ -386,12 +385,11 @@ func (w *Walk) Settle() {
 	}
 }
 
-// Beside are values that an expression can use besides those of a module, by the first two names of a reference, such
-// as "run" and the name of one; cty.NilVal for what has none yet. Variables of the module come before those that are
-// given here.
+// Beside holds additional values for an expression, by the first two names of a reference, such as "run" and the name
+// of one; cty.NilVal for those without a value yet. Variables of the module override those here.
 type Beside map[string]map[string]cty.Value
 
-// own reports whether a reference means one of these values, and says what is wrong with one that means none of them.
+// own reports whether a reference means one of these values, and returns the problem of one that does not exist.
 func (b Beside) own(t hcl.Traversal, u *linking.Unit) (own bool, diags diag.List) {
 	values, ok := b[t.RootName()]
 	if t.RootName() == "check" && len(t) > 1 {
@@ -429,8 +427,8 @@ func (b Beside) own(t hcl.Traversal, u *linking.Unit) (own bool, diags diag.List
 	return true, nil
 }
 
-// Assert judges, after a walk, a condition that is not part of the configuration: src is the text of it and of its
-// message. It gives nothing when the condition holds.
+// Assert evaluates, after a walk, a condition that is not part of the configuration: src is the text of it and of its
+// message. It returns nothing if the condition holds.
 func (i *Instance) Assert(c *config.Condition, src []byte, table map[string]function.Function,
 	beside Beside) diag.List {
 	ctx, diags := i.besideScope([]hcl.Expression{c.Condition, c.ErrorMessage}, src, table, beside)
@@ -438,7 +436,7 @@ func (i *Instance) Assert(c *config.Condition, src []byte, table map[string]func
 		return diags
 	}
 	r := holds(c, ctx, "Invalid condition run")
-	// The message has to be sound even while the condition holds.
+	// The message must be valid even if the condition holds.
 	text, _, broken, unsuitable := errorMessage(c, ctx, diag.Warning)
 	diags = diags.Extend(r.diags).Extend(broken).Extend(unsuitable)
 	rng := c.Condition.Range()
@@ -446,7 +444,7 @@ func (i *Instance) Assert(c *config.Condition, src []byte, table map[string]func
 	case r.status == statusUnknown:
 		diags = append(diags, &diag.Diagnostic{Severity: diag.Error, Summary: "Unknown condition value", Subject: &rng,
 			Expression: c.Condition, EvalContext: ctx,
-			Detail: `The condition cannot be judged: something in it is known only after apply, and the run only ` +
+			Detail: `The condition cannot be evaluated: a part of it is known only after apply, and the run only ` +
 				`plans. Write "command = apply", remove the value from the condition, or override it with ` +
 				`"override_during = plan".`})
 	case r.status == statusFail && !broken.HasErrors() && !unsuitable.HasErrors():
@@ -456,10 +454,10 @@ func (i *Instance) Assert(c *config.Condition, src []byte, table map[string]func
 	return diags
 }
 
-// Failed marks the diagnostic of an assertion that does not hold, as opposed to one that cannot be judged.
+// Failed marks the diagnostic of an assertion that does not hold, as opposed to one that cannot be evaluated.
 type Failed struct{}
 
-// besideScope makes the scope for expressions that are not part of the configuration.
+// besideScope returns the scope for expressions that are not part of the configuration.
 func (i *Instance) besideScope(list []hcl.Expression, src []byte, table map[string]function.Function, beside Beside) (
 	*hcl.EvalContext, diag.List) {
 	refs, warnings, diags := i.walk.Program.LinkOutside(i.Unit, list, beside.own)
@@ -496,7 +494,7 @@ func (i *Instance) Outputs() map[string]cty.Value {
 	return out
 }
 
-// Excluded names the output values of the module that the walk leaves out: they are not among its targets, or held.
+// Excluded returns the names of output values that the walk leaves out: they are not among its targets, or held.
 func (i *Instance) Excluded() (names []string) {
 	for name, slot := range i.Unit.Outputs {
 		if only := i.walk.Inputs.Only; only != nil && !only[i.Unit.Slots()[slot]] || i.held != nil &&
@@ -508,8 +506,8 @@ func (i *Instance) Excluded() (names []string) {
 }
 
 // Expression evaluates, after a walk, an expression that is not part of the configuration but uses the names of the
-// module. src is its text, which tells whose functions it calls; table are the core functions, which may be others than
-// those of the configuration.
+// module. src is its text, which is searched for calls of providers' functions; table holds the core functions, which
+// may differ from those of the configuration.
 func (i *Instance) Expression(e hcl.Expression, src []byte, table map[string]function.Function) (cty.Value, diag.List) {
 	refs, _, diags := i.walk.Program.LinkOutside(i.Unit, []hcl.Expression{e}, nil)
 	if diags.HasErrors() {

@@ -12,8 +12,8 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/value"
 )
 
-// expandEnabled evaluates lifecycle.enabled. While validating an unknown one is as good as any, and so are the values
-// that only a plan judges.
+// expandEnabled evaluates lifecycle.enabled. While validating, an unknown one is accepted, and so are values that only
+// a plan checks.
 func expandEnabled(expr hcl.Expression, ctx *hcl.EvalContext, validating bool) (Expansion, diag.List) {
 	none := Expansion{Mode: Switched}
 	v, hclDiags := funcs.Evaluate(expr, ctx)
@@ -43,13 +43,13 @@ func expandEnabled(expr hcl.Expression, ctx *hcl.EvalContext, validating bool) (
 	return none, diags
 }
 
-// What may be wrong with the value of a flag, and has a reason of its own.
+// Problems of a flag's value that have an explanation of their own.
 const (
 	flagUnknown   = "is unknown"
 	flagSensitive = "is sensitive"
 )
 
-// judgeFlag returns a value that must be true or false, or what is wrong with it.
+// judgeFlag returns a value that must be true or false, or its problem.
 func judgeFlag(v cty.Value) (on bool, problem string) {
 	switch {
 	case value.HasDeepEphemeral(v):

@@ -32,7 +32,7 @@ type Walk struct {
 	instances map[addr.ModuleInstance]*Instance
 	imports   map[addr.AbsResourceInstance]*Import
 	checks    checkResults
-	heldSlots map[*linking.Slot]bool // what was left out in some module instance
+	heldSlots map[*linking.Slot]bool // excluded values of module instances
 
 	tablesMu sync.Mutex
 	// of modules that call functions of providers; guarded by tablesMu
@@ -51,9 +51,9 @@ type Instance struct {
 	values    []cty.Value // variables, local values, output values
 	resources []*resourceValue
 	calls     map[string]*callValue
-	replaced  map[string]cty.Value // output values, where nothing of the module is run
-	// held has, by slot, the instance because of which the slot is left out; nil in walks that hold nothing. Each is
-	// written by the node of its slot alone, before those that wait for it begin.
+	replaced  map[string]cty.Value // output values of a replaced module
+	// held has, by slot, the instance because of which the slot is left out; nil in walks that hold nothing. Only the
+	// node of the slot writes its entry, before its dependents begin.
 	held []*addr.AbsResourceInstance
 	// providers has, by slot, the instances of provider blocks that have been evaluated.
 	providers []*Expansion
@@ -75,7 +75,7 @@ func NewWalk(p *linking.Program, in Inputs, d Driver) *Walk {
 	return w
 }
 
-// Run runs all nodes. When ctx ends, nothing new starts. What went wrong is in Diagnostics.
+// Run runs all nodes. When ctx ends, nothing new starts. The problems are in Diagnostics.
 func (w *Walk) Run(ctx context.Context) error { return w.runner.Run(ctx) }
 
 // Diagnostics returns all problems found so far.
@@ -85,7 +85,7 @@ func (w *Walk) Diagnostics() diag.List {
 	return w.diags
 }
 
-// Report adds diagnostics; with errors among them it gives an error that fails the node.
+// Report adds diagnostics; with errors among them it returns an error that fails the node.
 func (w *Walk) Report(diags diag.List) error {
 	if len(diags) == 0 {
 		return nil
@@ -103,7 +103,7 @@ func (w *Walk) Report(diags diag.List) error {
 	return nil
 }
 
-// hide takes what is secret out of a diagnostic.
+// hide removes secrets from a diagnostic.
 func (w *Walk) hide(d *diag.Diagnostic) *diag.Diagnostic {
 	detail, summary := d.Detail, d.Summary
 	if !d.Clean {
@@ -120,7 +120,7 @@ func (w *Walk) hide(d *diag.Diagnostic) *diag.Diagnostic {
 	return &c
 }
 
-// report reports what went wrong in an instance of a module.
+// report reports problems in an instance of a module.
 func (i *Instance) report(diags diag.List) error {
 	return i.walk.Report(diags.InInstance(i.Addr.String()))
 }
@@ -150,7 +150,7 @@ func (i *Instance) Parent() *Instance { return i.parent }
 // Repetition returns the key of the module instance and the each value of its call.
 func (i *Instance) Repetition() Repetition { return i.rep }
 
-// instantiate makes the nodes of a module instance. Dependencies within the module come first in topo order.
+// instantiate creates the nodes of a module instance. Dependencies within the module come first in topo order.
 func (w *Walk) instantiate(parent *Instance, u *linking.Unit, a addr.ModuleInstance, rep Repetition) *Instance {
 	i := &Instance{
 		Addr: a, Unit: u, walk: w, parent: parent, rep: rep,
@@ -182,7 +182,7 @@ func (w *Walk) instantiate(parent *Instance, u *linking.Unit, a addr.ModuleInsta
 		for _, s := range u.Slots() {
 			if s.Kind == linking.SlotCall {
 				// Arguments may refer to any slot of this module, so children come after all of its nodes. Everything
-				// inside waits for the call's node, which only fills in what each and count are.
+				// inside waits for the call's node, which only fills in the values of each and count.
 				for _, key := range preset[a][s.Name] {
 					i.child(s, key)
 				}
@@ -200,7 +200,7 @@ func (w *Walk) instantiate(parent *Instance, u *linking.Unit, a addr.ModuleInsta
 	return i
 }
 
-// child makes one instance of a called module.
+// child creates one instance of a called module.
 func (i *Instance) child(s *linking.Slot, key addr.Key) *Instance {
 	call := i.calls[s.Name]
 	c := i.walk.instantiate(i, call.unit, i.Addr.Child(s.Name, key), Repetition{Key: key})
@@ -252,7 +252,7 @@ func (i *Instance) work(s *linking.Slot) graph.Task {
 	return func(*graph.Node) error { return nil } // CallOutput, CallClose: barriers
 }
 
-// settle stores the value of a slot. What is secret in it is kept out of all that is reported.
+// settle stores the value of a slot. Its secrets are kept out of all diagnostics.
 func (i *Instance) settle(s *linking.Slot, v cty.Value) {
 	i.walk.Inputs.Secrets.Learn(v)
 	i.values[s.Index] = v
@@ -282,7 +282,7 @@ func (i *Instance) evalProvider(s *linking.Slot) error {
 		var diags diag.List
 		exp, diags = i.expansion(s, Repeats{ForEach: s.Provider.ForEach}, ctx)
 		if unused && diags.HasErrors() {
-			return nil // as in Terraform, which does not look at it
+			return nil // as in Terraform, which does not check it
 		}
 		if err := i.report(diags); err != nil {
 			return err
@@ -325,8 +325,8 @@ func (i *Instance) evalBody(b *blocks.Body, ctx *hcl.EvalContext) (cty.Value, di
 	return v, diags.Extend(more)
 }
 
-// expandCall evaluates count, for_each or enabled of a module call and makes, or in a walk with preset expansions
-// completes, its instances.
+// expandCall evaluates count, for_each or enabled of a module call and creates its instances, or completes them in a
+// walk with preset expansions.
 func (i *Instance) expandCall(s *linking.Slot) error {
 	call := i.calls[s.Name]
 	if call.unit == nil {

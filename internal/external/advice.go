@@ -16,10 +16,10 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/program"
 )
 
-// What follows are sentences that say what to change, each with a space in front; empty where nothing is known. They
-// answer the mistakes that everybody makes who knows shells: there is none here.
+// These functions return sentences that say what to change, each with a space in front; "" where nothing is known. They
+// are about mistakes of people who expect a shell: there is none here.
 
-// lookupAdvice looks at a program that was not found, or is no executable file.
+// lookupAdvice is about a program that was not found, or is not an executable file.
 func (c *command) lookupAdvice(err *program.LookupError) string {
 	name := err.Program
 	slash := strings.ContainsAny(name, `/\`)
@@ -46,7 +46,7 @@ func (c *command) lookupAdvice(err *program.LookupError) string {
 	return ""
 }
 
-// exists reports whether there is something of that name where names with a slash are looked up.
+// exists reports whether a file of that name exists where names with a slash are looked up.
 func (c *command) exists(name string) bool {
 	if !filepath.IsAbs(name) {
 		name = filepath.Join(c.base, name)
@@ -55,7 +55,7 @@ func (c *command) exists(name string) bool {
 	return err == nil
 }
 
-// literal is a list of strings as a configuration says it.
+// literal returns a list of strings as a configuration writes it.
 func literal(words []string) string {
 	quoted := make([]string, len(words))
 	for i, w := range words {
@@ -64,7 +64,7 @@ func literal(words []string) string {
 	return "[" + strings.Join(quoted, ", ") + "]"
 }
 
-// startAdvice looks at a file that the system does not start.
+// startAdvice is about a file that the system does not start.
 func startAdvice(err *program.StartError) string {
 	advice := err.Advice()
 	if advice == "" {
@@ -76,8 +76,8 @@ func startAdvice(err *program.StartError) string {
 	return " " + advice
 }
 
-// answerAdvice looks at an answer that cannot be read, which had to be an object of strings, or of other things. What
-// encoding/json says of it, which people search for, does not tell where to look.
+// answerAdvice is about an answer that cannot be read, which had to be an object of strings, or of other things. The
+// error of encoding/json, which people search for, does not show the cause.
 func answerAdvice(stdout []byte, ofStrings bool) string {
 	if bytes.HasPrefix(bytes.TrimSpace(stdout), []byte("{'")) {
 		return " This is how Python shows a dictionary, not JSON: print(json.dumps(...))."

@@ -13,7 +13,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/program"
 )
 
-// request is what a program reads that manages an object.
+// request is the input of a program that manages an object.
 type request struct {
 	ID           string          `json:"id,omitempty"` // not for create
 	Arguments    json.RawMessage `json:"arguments"`
@@ -28,7 +28,7 @@ func (r request) encode() []byte {
 	return b
 }
 
-// answer is what it prints.
+// answer is the output of such a program.
 type answer struct {
 	id        string
 	arguments map[string]string
@@ -108,9 +108,9 @@ func member(object map[string]json.RawMessage, name string) (json.RawMessage, er
 	return raw, nil
 }
 
-// salvageID finds the id in an output that is no answer. With it an object that was created can be kept track of. It
-// looks at the first JSON value, and at what begins on the last line that begins with a brace, for programs that print
-// something else first: an object that has other members of an answer beside its id, if there is one.
+// salvageID finds the ID in an output that is not an answer, so that a created object can be tracked. It reads the
+// first JSON value, and the text from the last line that begins with a brace, for programs that print something else
+// first. It prefers an object with other members of an answer beside the ID.
 func salvageID(stdout []byte) string {
 	id := ""
 	for _, text := range [][]byte{stdout, lastObject(stdout)} {
@@ -129,13 +129,12 @@ func salvageID(stdout []byte) string {
 	return id
 }
 
-// lastObject is the output from its last line on that begins with a brace.
+// lastObject returns the output from its last line that begins with a brace.
 func lastObject(stdout []byte) []byte {
 	return stdout[bytes.LastIndex(stdout, []byte("\n{"))+1:]
 }
 
-// looseID reads an id that may be a number, as many systems have it: a string was asked for, but which object it is is
-// plain.
+// looseID reads an ID that may be a number, as many systems have it: a string is required, but the object is clear.
 func looseID(raw json.RawMessage) string {
 	switch program.Kind(raw) {
 	case "a string":
@@ -152,10 +151,10 @@ func looseID(raw json.RawMessage) string {
 type importID struct {
 	id                   string
 	program, interpreter cty.Value
-	arguments            map[string]string // nil: none given
+	arguments            map[string]string // nil if not set
 }
 
-// readImportID reads the long form. It reports false for an id that is not a JSON object, and so means itself.
+// readImportID reads the long form. It reports false for an ID that is not a JSON object, which is used as it is.
 func readImportID(text string) (importID, bool, error) {
 	if !json.Valid([]byte(text)) || program.Kind([]byte(text)) != "an object" {
 		return importID{}, false, nil
@@ -193,7 +192,7 @@ func readImportID(text string) (importID, bool, error) {
 	return in, true, nil
 }
 
-// readWords reads a member that must be a string or an array of strings, as the value that a configuration would have.
+// readWords reads a member that must be a string or an array of strings, as a value of a configuration.
 func readWords(object map[string]json.RawMessage, name string) (cty.Value, error) {
 	raw, err := member(object, name)
 	if err != nil {

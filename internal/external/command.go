@@ -33,21 +33,21 @@ type command struct {
 	// name is the program's file name, without its interpreter.
 	name string
 	dir  string
-	// base is what relative names are relative to; empty means the current directory.
+	// base is the base of relative names; empty means the current directory.
 	base  string
 	stdin []byte
-	// action is what the program is asked to do: create, read, update, delete; empty for a data source.
+	// action is the requested action: create, read, update, delete; empty for a data source.
 	action string
-	// stored is set when the program is the one that the state remembers, not the one that the configuration names.
+	// stored is set if the program is that of the state, not that of the configuration.
 	stored bool
-	// spool is where the answer outlives us; the zero value is nowhere.
+	// spool is the place for an answer that outlives this process; the zero value is none.
 	spool program.Spool
-	// answered is set when the program has run to an end of its own, whatever it says.
+	// answered is set when the program has ended by itself, with any result.
 	answered bool
 }
 
-// newCommand puts words together: those of an interpreter, if any, and then those of a program. Null and empty words
-// are dropped, as the published data source does, so that an optional argument can be an empty string.
+// newCommand joins the words of an interpreter, if any, and those of a program. Null and empty words are dropped, as
+// the published data source does, so that an optional argument can be an empty string.
 func newCommand(values ...cty.Value) (*command, *diag.Diagnostic) {
 	c := &command{}
 	for _, v := range values {
@@ -138,7 +138,7 @@ func (p *external) run(ctx context.Context, typ string, c *command) (*program.Re
 		Env:   p.opts.Env,
 		Stdin: c.stdin,
 		Grace: p.opts.Grace,
-		// Half a change is worse than one that nobody waits for.
+		// A half-made change is worse than one that nobody waits for.
 		MaxStderr: diag.MaxText / 2,
 		Outlives:  c.action != "" && c.action != "read",
 	}
@@ -171,7 +171,7 @@ func (p *external) run(ctx context.Context, typ string, c *command) (*program.Re
 	return res, c.failure(res, err)
 }
 
-// failure returns why a program did not end with success.
+// failure returns the problem of a program that did not succeed.
 func (c *command) failure(res *program.Result, err error) *diag.Diagnostic {
 	var lookup *program.LookupError
 	var start *program.StartError
@@ -211,7 +211,7 @@ func (c *command) failure(res *program.Result, err error) *diag.Diagnostic {
 	}
 }
 
-// badEnd shows what a program that failed had to say.
+// badEnd returns the problem with the messages of a failed program.
 func (c *command) badEnd(res *program.Result, intro string) *diag.Diagnostic {
 	intro = strings.TrimSpace(intro)
 	message := ""
@@ -224,7 +224,7 @@ func (c *command) badEnd(res *program.Result, intro string) *diag.Diagnostic {
 		message, res.State))
 }
 
-// badResults shows what is wrong with the output of a program that ended well.
+// badResults returns the problem of the output of a program that succeeded.
 func (c *command) badResults(res *program.Result, err error) *diag.Diagnostic {
 	expected, hint := "one JSON object whose values are all strings", answerAdvice(res.Stdout, c.action == "")
 	switch c.action {
@@ -241,7 +241,7 @@ func (c *command) badResults(res *program.Result, err error) *diag.Diagnostic {
 		c.purpose(), expected, hint, res.Path, err, program.Excerpt(res.Stdout)))
 }
 
-// purpose returns what the program was needed for.
+// purpose returns the purpose of the program.
 func (c *command) purpose() string {
 	if c.action == "" {
 		return "of the data source"
@@ -249,8 +249,8 @@ func (c *command) purpose() string {
 	return "that should " + c.action + " the object"
 }
 
-// origin returns where a program comes from that does not stand in the configuration, or not any more; and, where it
-// may not be there any more, what to do. One that its interpreter did not find has run, as far as we can see.
+// origin returns the source of a program that is not, or no longer, in the configuration and, if the program may be
+// gone, what to do. A program that its interpreter did not find looks like one that has run.
 func (c *command) origin(ran bool) string {
 	if !c.stored {
 		return ""
@@ -266,7 +266,7 @@ func (c *command) origin(ran bool) string {
 
 func sentence(format string, args ...any) string { return fmt.Sprintf(format, args...) + ". " }
 
-// problem is an error at the program attribute.
+// problem returns an error at the program attribute.
 func problem(summary, detail string) *diag.Diagnostic {
 	return &diag.Diagnostic{Severity: diag.Error, Summary: summary, Detail: diag.Shortened(detail),
 		Path: cty.GetAttrPath("program")}
@@ -288,7 +288,7 @@ func validateWords(name string, v cty.Value) diag.List {
 		return nil
 	}
 	if ty := v.Type(); ty.IsTupleType() && !v.IsWhollyKnown() {
-		// Elements that are unknown may be of unknown type too, which no conversion can judge.
+		// Unknown elements may have an unknown type, too, which a conversion cannot check.
 		for _, e := range v.AsValueSlice() {
 			if e.IsKnown() && !e.IsNull() && !e.Type().IsPrimitiveType() {
 				return diag.List{

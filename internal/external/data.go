@@ -12,14 +12,14 @@ import (
 	"github.com/tombolo-iac/tombolo/sdk/schema"
 )
 
-// What is said of arguments that several types have.
+// Descriptions of arguments that several types have.
 const (
 	aboutProgram     = "The program to run: a string, or a list of strings with its first arguments. No shell is used."
 	aboutInterpreter = "The interpreter that runs the program, such as \"python3\": a string, or a list of strings " +
 		"that also holds options."
 )
 
-// dataSources describes the data sources, and what configurations may say of them.
+// dataSources describes the data sources and their arguments.
 func (p *external) dataSources() *schema.Provider {
 	query := &schema.Schema{Type: schema.TypeMap, Optional: true,
 		Description: "The standard input of the program, as a JSON object."}
@@ -62,7 +62,7 @@ func (p *external) dataSources() *schema.Provider {
 
 const idAttribute = "id"
 
-// checks makes a check of the framework of one that looks at a configuration.
+// checks converts a check of a configuration to one of the framework.
 func checks(check func(config cty.Value) diag.List) []schema.ValidateRawResourceConfigFunc {
 	return []schema.ValidateRawResourceConfigFunc{
 		func(_ context.Context, req schema.ValidateResourceConfigFuncRequest,
@@ -72,8 +72,8 @@ func checks(check func(config cty.Value) diag.List) []schema.ValidateRawResource
 	}
 }
 
-// reading makes the callback of a data source. It reads the configuration as it is: null words are dropped, empty ones
-// too, but they are not the same in messages.
+// reading returns the callback of a data source. It reads the configuration as it is: null words are dropped, empty
+// ones too, but they are not the same in messages.
 func (p *external) reading(typ string) schema.ReadContextFunc {
 	return func(ctx context.Context, d *schema.ResourceData, _ interface{}) diag.List {
 		result, problem := p.readData(ctx, typ, d.GetRawConfig())
@@ -81,7 +81,7 @@ func (p *external) reading(typ string) schema.ReadContextFunc {
 			return diag.List{problem}
 		}
 		if result == nil {
-			return nil // the program said null, which is no empty map
+			return nil // the program returned null, which is not an empty map
 		}
 		return diag.FromErr(d.Set("result", result))
 	}
@@ -115,8 +115,8 @@ func (p *external) readData(ctx context.Context, typ string, config cty.Value) (
 	return result, nil
 }
 
-// stringsValue makes a map value; nil gives null. Names that are equal once normalised collapse to the last in byte
-// order.
+// stringsValue returns a map value, null for nil. Of names that are equal after normalisation, the last in byte order
+// counts.
 func stringsValue(values map[string]string) cty.Value {
 	if values == nil {
 		return cty.NullVal(cty.Map(cty.String))

@@ -7,15 +7,14 @@
 //
 // docs/program-protocol.md holds both protocols. The differences from the published data source are deliberate:
 // programs run in a process group of their own, which gets SIGTERM, then SIGKILL; they do not see the variables of the
-// plugin handshake; nobody waits for children that outlive a program whose answer is whole; errors show the beginning
-// of an output that cannot be read.
+// plugin handshake; children that outlive a program with a complete answer are not awaited; errors show the beginning
+// of an invalid output.
 //
-// The data sources are written with sdk/schema (data.go). The resource is not: its answers are free to differ from what
-// was planned, which that framework allows nobody. It stands beside them, on the interface of providers itself
-// (resource.go).
+// The data sources are written with sdk/schema (data.go). The resource is not: its answers may differ from the plan,
+// which that framework does not allow. It implements the provider interface itself (resource.go).
 //
-// The package turns values into requests and answers into values. Running programs, and surviving them, is the business
-// of package program. Nothing here starts a goroutine or keeps state between calls.
+// The package turns values into requests and answers into values. Package program runs the programs. Nothing here
+// starts a goroutine or keeps state between calls.
 //
 //	p := external.New(external.Options{})
 //	resp := p.ReadData(ctx, provider.ReadDataRequest{Type: "external", Config: config})
@@ -32,35 +31,35 @@ import (
 	"github.com/tombolo-iac/tombolo/sdk/schema"
 )
 
-// The names of what the provider has.
+// The names of the provider's types.
 const (
 	typeData       = "external"
 	typeDataSource = "external_data_source"
 	typeResource   = "external_resource"
 )
 
-// Options are what programs get from their surroundings. The zero value is that of this process.
+// Options holds the surroundings of programs. The zero value is that of this process.
 type Options struct {
 	// Env is the environment of the programs, "key=value" each; nil means that of this process.
 	Env []string
-	// Dir is where programs run and what relative names are relative to; empty means the current directory.
+	// Dir is the directory of programs and the base of relative names; empty means the current directory.
 	Dir string
-	// Grace is the time that a program has to end once it is told to; 0 means 10 s.
+	// Grace is the time that a program has to end after a signal; 0 means 10 s.
 	Grace time.Duration
 	// Stderr gets each line that a program writes on standard error, as it is written, from several goroutines at once.
-	// The label tells type, program and action. Messages of programs that fail are in the diagnostics too; those of
-	// programs that succeed are nowhere else. The object is the one that the program was run for.
+	// The label tells type, program and action. Messages of failed programs are in the diagnostics, too; those of
+	// successful ones are only here. The object is that of the program's call.
 	Stderr func(about addr.Object, label, line string)
 	// Spool returns the folder in which answers of programs that create and update outlive this process; nil, or an
 	// empty name, means that they do not.
 	Spool func() string
-	// MayRead judges the command line of a program that is to read something, before it is started: an error refuses
+	// MayRead decides about the command line of a program that reads something, before it is started: an error refuses
 	// it. Where the program runs in another directory, the words begin with those of a shell that goes there: cd, the
 	// directory, &&. Nil allows all.
 	MayRead func(words []string) error
 }
 
-// New makes the provider. It needs no configuration and holds nothing that must be closed.
+// New returns the provider. It needs no configuration and holds nothing that must be closed.
 func New(opts Options) provider.Provider {
 	p := &external{opts: opts}
 	p.stopping, p.stop = context.WithCancelCause(context.Background())
@@ -79,7 +78,7 @@ type external struct {
 	provider.Provider // the data sources
 	opts              Options
 	schema            *provider.Schema
-	object            addr.Object // that the call at hand is about
+	object            addr.Object // of the current call
 
 	stopping context.Context
 	stop     context.CancelCauseFunc
@@ -94,7 +93,7 @@ func (p *external) about(o addr.Object) *external {
 	return &c
 }
 
-// ReadData implements provider.Provider. The callbacks of a data source are not given its address, so they are made for
+// ReadData implements provider.Provider. The callbacks of a data source do not get its address, so they are created for
 // each call.
 func (p *external) ReadData(ctx context.Context, req provider.ReadDataRequest) provider.ReadDataResponse {
 	ctx, done := p.interruptible(ctx)
@@ -104,8 +103,8 @@ func (p *external) ReadData(ctx context.Context, req provider.ReadDataRequest) p
 
 func (p *external) Schema(context.Context) (*provider.Schema, diag.List) { return p.schema, nil }
 
-// Stop ends the programs that only read, by their context. Those that change something are left to finish: cut off,
-// they would leave behind what nobody knows of. A caller that cannot wait for them ends the context of their call.
+// Stop ends the programs that only read, by their context. Those that change something are not stopped: they could
+// leave unknown objects behind. A caller that cannot wait for them ends the context of their call.
 func (p *external) Stop(ctx context.Context) error {
 	p.stop(errStopping)
 	return p.Provider.Stop(ctx)

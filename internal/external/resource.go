@@ -31,7 +31,7 @@ func resourceBlock() *provider.Block {
 	}
 }
 
-// ValidateResource checks the resource as the second data source is checked.
+// ValidateResource checks the resource in the same way as the second data source.
 func (p *external) ValidateResource(ctx context.Context, req provider.ValidateResourceRequest) diag.List {
 	if req.Kind != provider.ManagedResource || req.Type != typeResource {
 		return p.Provider.ValidateResource(ctx, req)
@@ -39,7 +39,7 @@ func (p *external) ValidateResource(ctx context.Context, req provider.ValidateRe
 	return validateProgram(req.Config)
 }
 
-// UpgradeState reads what is stored: there is one version of the schema.
+// UpgradeState reads a stored object: the schema has one version.
 func (p *external) UpgradeState(ctx context.Context, req provider.UpgradeStateRequest) provider.UpgradeStateResponse {
 	if req.Type != typeResource {
 		return p.Provider.UpgradeState(ctx, req)
@@ -47,7 +47,7 @@ func (p *external) UpgradeState(ctx context.Context, req provider.UpgradeStateRe
 	return provider.DecodeStored(p.schema.Resources[typeResource], req)
 }
 
-// object is a value of the resource, taken apart. Attributes may be null, and in plans unknown.
+// object holds the attributes of a value of the resource. Attributes may be null, and in plans unknown.
 type object struct {
 	program, interpreter  cty.Value
 	id, arguments, result cty.Value
@@ -67,7 +67,7 @@ func (o object) value() cty.Value {
 	})
 }
 
-// with is the object as an answer describes it.
+// with returns the object with the attributes of an answer.
 func (o object) with(a answer) object {
 	o.id = cty.StringVal(a.id)
 	o.arguments = stringsValue(a.arguments)
@@ -97,8 +97,8 @@ func (o object) command(action string, r request) (*command, *diag.Diagnostic) {
 
 func encoded(arguments cty.Value) []byte { return program.WriteStrings(stringMap(arguments)) }
 
-// Plan asks no program: the protocol has no such action. The answers of programs are free to differ from what is
-// planned and configured, hence the legacy type system.
+// Plan runs no program: the protocol has no such action. The answers of programs may differ from plan and
+// configuration, hence the legacy type system.
 func (p *external) Plan(ctx context.Context, req provider.PlanRequest) provider.PlanResponse {
 	if req.Type != typeResource {
 		return p.Provider.Plan(ctx, req)
@@ -167,7 +167,7 @@ func (p *external) Apply(ctx context.Context, req provider.ApplyRequest) provide
 	return resp
 }
 
-// settled takes from the configuration, which is known by now, what could not be planned.
+// settled fills in from the configuration, which is known by now, the values that were unknown in the plan.
 func settled(planned, config object) object {
 	for _, attr := range []struct{ planned, config *cty.Value }{
 		{&planned.program, &config.program}, {&planned.interpreter, &config.interpreter},
@@ -180,9 +180,9 @@ func settled(planned, config object) object {
 	return planned
 }
 
-// create returns the object beside a problem when the program succeeded with a bad answer that tells at least the id.
-// Without an object it reports whether the program could say that it made none: one that was ended, or whose answer is
-// lost, could not.
+// create returns the object and a problem if the program succeeded with an invalid answer that has at least the ID.
+// Without an object it reports whether the program is known to have created none: it is not if the program was stopped,
+// or its answer is lost.
 func (p *external) create(ctx context.Context, planned object, spool program.Spool) (_ *object, knows bool,
 	_ *diag.Diagnostic) {
 	c, problem := planned.command("create", request{Arguments: encoded(planned.arguments)})
@@ -210,7 +210,7 @@ func (p *external) create(ctx context.Context, planned object, spool program.Spo
 	return half, false, problem
 }
 
-// salvaged returns the object that a bad answer tells at least the id of; nil when there is none.
+// salvaged returns the object of an invalid answer that has at least its ID; nil if there is none.
 func (o object) salvaged(output []byte) *object {
 	id := salvageID(output)
 	if id == "" {
@@ -220,7 +220,7 @@ func (o object) salvaged(output []byte) *object {
 	return &half
 }
 
-// spool is where the answer of a call of Apply outlives us.
+// spool returns the place for the answer of a call of Apply, which outlives this process.
 func (p *external) spool(req provider.ApplyRequest) (s program.Spool) {
 	if req.Intent == "" || p.opts.Spool == nil {
 		return s
@@ -231,9 +231,9 @@ func (p *external) spool(req provider.ApplyRequest) (s program.Spool) {
 	return s
 }
 
-// Answered returns the response to a call of Apply whose program ended when nobody listened any more; deletions are not
-// among them. A state of cty.NilVal means that nobody knows what it did. A program that nobody saw end has succeeded
-// when its answer is whole.
+// Answered returns the response to a call of Apply, except a deletion, whose program ended after its caller. A state of
+// cty.NilVal means that its result is unknown. A program whose end was not seen has succeeded if its answer is
+// complete.
 func (p *external) Answered(_ context.Context, req provider.ApplyRequest,
 	found *program.Spooled) provider.ApplyResponse {
 	resp := provider.ApplyResponse{State: cty.NilVal, LegacyTypeSystem: true}
@@ -304,7 +304,8 @@ func (p *external) delete(ctx context.Context, prior object) *diag.Diagnostic {
 	return problem
 }
 
-// Read runs the program that the state names. An object that was imported by a bare id has none yet and stays as it is.
+// Read runs the program that the state names. An object that was imported by its ID alone has none yet and stays as it
+// is.
 func (p *external) Read(ctx context.Context, req provider.ReadRequest) provider.ReadResponse {
 	if req.Type != typeResource {
 		return p.Provider.Read(ctx, req)
@@ -347,8 +348,8 @@ func idOf(o object) string {
 	return o.id.AsString()
 }
 
-// Import takes a bare id, or a JSON object with the program too. With the latter the object can be read at once; with
-// the former it is known by its id until the next apply runs update.
+// Import accepts an ID, or a JSON object that also has the program. With the program, the object can be read at once;
+// otherwise only its ID is known until the next apply runs update.
 func (p *external) Import(ctx context.Context, req provider.ImportRequest) provider.ImportResponse {
 	if req.Type != typeResource {
 		return p.Provider.Import(ctx, req)

@@ -23,8 +23,8 @@ import (
 // copyPrefix begins the names of folders in which modules are that will be copied.
 const copyPrefix = "tombolo-module-"
 
-// CopyModule copies a module into an empty directory, without what is hidden: the beginning of a new configuration. The
-// source is a path on this machine or, where there are packages, whatever a call may have as its source.
+// CopyModule copies a module into an empty directory, without hidden files: the beginning of a new configuration. The
+// source is a path on this machine or, with packages, any source of a call.
 func CopyModule(ctx context.Context, source, dir string, packages Packages) (diags diag.List) {
 	there, err := os.ReadDir(dir)
 	switch {

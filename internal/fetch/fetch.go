@@ -1,4 +1,4 @@
-// Package fetch brings code onto the disk: the modules that a configuration calls.
+// Package fetch installs the modules that a configuration calls.
 //
 // InstallModules walks the calls from the root module down and records in the module manifest where each called module
 // is; package config finds them there. A local source stays where it is and is only recorded. Others are packages: from
@@ -8,8 +8,8 @@
 //
 // Packages are fetched side by side, each once however often it is called. They are staged in a folder beside those of
 // the installed modules and put into their places at the end, if everything is there: a failed run leaves the former
-// modules in force. The walk owns its goroutines; progress is told by the caller's, in the order of a walk that does
-// one thing at a time.
+// modules in force. The walk owns its goroutines; progress is reported on the caller's, in the order of a sequential
+// walk.
 package fetch
 
 import (
@@ -35,26 +35,26 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/replace"
 )
 
-// Options tell how to install.
+// Options configures an installation.
 type Options struct {
-	// Base is what links on the way to the data directory may not lead out of; "" for the directory of the
+	// Base is a folder that links on the way to the data directory may not leave; "" for the directory of the
 	// configuration.
 	Base string
-	// LanguageVersion is what required_version is judged by, as for config.Load.
+	// LanguageVersion is the version that required_version is compared with, as for config.Load.
 	LanguageVersion string
-	// Flavor says whose project it is, as for config.Load.
+	// Flavor is the program that the project is for, as for config.Load.
 	Flavor flavor.Flavor
 	// Constants returns the values of the root module's variables, as for config.Load.
 	Constants func(root *config.Module) config.Values
 	// Workspace is the selected one, as for config.Load.
 	Workspace string
-	// Upgrade installs modules anew that are recorded already.
+	// Upgrade installs recorded modules again.
 	Upgrade bool
 	// Progress is called with a line for each module that is installed, such as "- net in modules/net"; nil for none.
 	Progress func(line string)
-	// Calls are modules to install that the configuration does not call: those of files of tests.
+	// Calls holds further modules to install, which test files call.
 	Calls []config.Place
-	// Packages is where packages come from; nil for nowhere: then modules are local.
+	// Packages is the source of packages; nil allows only local modules.
 	Packages Packages
 	// Pins is how the lock file of modules counts.
 	Pins Pinning
@@ -77,11 +77,11 @@ type Packages interface {
 	Versions(ctx context.Context, m catalog.Module) ([]string, error)
 	// Locate returns the remote source of a version of a module.
 	Locate(ctx context.Context, m catalog.Module, version string) (string, error)
-	// Fetch puts a package into a folder that is not there yet; nothing is left of it after an error.
+	// Fetch downloads a package into a folder that does not exist yet; after an error nothing is left of it.
 	Fetch(ctx context.Context, pkg, dir string) error
 }
 
-// Online returns packages from where their sources say. git runs in the environment.
+// Online returns packages from the network. git runs in the environment.
 func Online(client *web.Client, environ []string) Packages {
 	return online{catalog.Catalog{Client: client}, &download.Getter{Web: client, Environ: environ}}
 }
@@ -91,9 +91,9 @@ type online struct {
 	*download.Getter
 }
 
-// Report is what InstallModules found.
+// Report is the result of InstallModules.
 type Report struct {
-	// Modules are all modules of the tree but the root, parents before their children.
+	// Modules holds all modules of the tree except the root, parents before their children.
 	Modules []Installed
 }
 
@@ -107,10 +107,10 @@ type Installed struct {
 	New bool
 }
 
-// base is what the data directory must be in.
+// base returns the folder that must contain the data directory.
 func (o Options) base(dir, dataDir string) string {
 	if o.Base == "" && filepath.IsAbs(dataDir) {
-		return dataDir // whoever calls has chosen it
+		return dataDir // the caller has chosen it
 	}
 	return cmp.Or(o.Base, dir, ".")
 }
@@ -122,7 +122,7 @@ func InstallModules(ctx context.Context, dir, dataDir string, opts Options) (*Re
 	if err := s.judge(opts.base(dir, dataDir)); err != nil {
 		return &Report{}, diag.FromError("Failed to install modules", err)
 	}
-	// What is there may be anything, such as a link to a file of somebody else. It is not replaced unseen.
+	// An unreadable manifest may be anything, such as a link to a foreign file. It is not replaced.
 	old, err := readManifest(s.manifest())
 	if err != nil {
 		return &Report{}, diag.List{}.Errorf(nil, "Failed to read module manifest",
@@ -154,8 +154,8 @@ func InstallModules(ctx context.Context, dir, dataDir string, opts Options) (*Re
 	return w.report, diags
 }
 
-// Resolve is InstallModules without its effects, for local modules: it gives the manifest that has to be written, made
-// out of the old one. Entries that nothing calls any more are kept, as other tools that share the directory do.
+// Resolve is InstallModules without its effects, for local modules: it returns the new manifest, based on the old one.
+// Unused entries are kept, as other tools that share the directory do.
 func Resolve(ctx context.Context, files config.Files, old *config.Manifest, opts Options) (*config.Manifest, *Report,
 	diag.List) {
 	opts.Packages = nil
@@ -164,12 +164,12 @@ func Resolve(ctx context.Context, files config.Files, old *config.Manifest, opts
 	return manifest, w.report, diags
 }
 
-// Problems reports what is wrong with the modules below a root module that has errors, which the caller reports. It
-// reads modules that are local or installed, and fetches none.
+// Problems reports the problems of modules below a root module with errors, which the caller reports. It reads local
+// and installed modules, and fetches none.
 func Problems(ctx context.Context, dir, dataDir string, opts Options) diag.List {
 	s := newStage(dir, path.Join(filepath.ToSlash(dataDir), "modules"))
 	if s.judge(opts.base(dir, dataDir)) != nil {
-		return nil // installing says so, once the root module is right
+		return nil // the installation reports it, once the root module is valid
 	}
 	old, err := readManifest(s.manifest())
 	if err != nil {
@@ -193,7 +193,7 @@ func readManifest(name string) (*config.Manifest, error) {
 	return config.ParseManifest(src)
 }
 
-// write replaces the manifest. One with passwords is for its owner alone.
+// write replaces the manifest. Only the owner can read one with passwords.
 func (s *stage) write(m *config.Manifest) error {
 	content, err := m.Encode()
 	if err != nil {

@@ -215,8 +215,8 @@ func (w *walk) locateVersion(ctx context.Context, n *node, m catalog.Module, cho
 	return source, true
 }
 
-// choose takes the newest version that is allowed. A pre-release is taken only where a constraint asks for exactly that
-// version. newest is what there is without the constraints; "" means nothing.
+// choose returns the newest allowed version. A pre-release is chosen only if a constraint requires exactly that
+// version. newest is the newest version without the constraints; "" means none.
 func choose(offered []string, allowed version.Constraints) (chosen, newest string) {
 	var best, top *version.Version
 	for _, text := range offered {

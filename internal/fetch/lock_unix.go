@@ -12,14 +12,14 @@ import (
 )
 
 const (
-	// lockPause is how long to wait before a lock is tried again, lockPatience how long nobody is told that there is
-	// one.
+	// lockPause is how long to wait before a lock is tried again, lockPatience how long to wait before the wait is
+	// reported.
 	lockPause    = 50 * time.Millisecond
 	lockPatience = time.Second
 )
 
-// lockFolder waits until no other process works in a folder, and returns what ends that. It calls waiting once if that
-// takes a while, and stops when the context ends. Where the file system has no such locks nobody waits.
+// lockFolder waits until no other process works in a folder, and returns a function that releases it. It calls waiting
+// once if that takes a while, and stops when the context ends. On a file system without such locks it does not wait.
 func lockFolder(ctx context.Context, dir string, waiting func()) (unlock func(), err error) {
 	folder, err := os.Open(dir)
 	if err != nil {

@@ -78,7 +78,7 @@ func call(name, source string) string {
 	return fmt.Sprintf("module %q {\n  source = %q\n}\n", name, source)
 }
 
-// project makes a working directory with a configuration.
+// project creates a working directory with a configuration.
 func project(t *testing.T, configuration string) string {
 	t.Helper()
 	dir := t.TempDir()

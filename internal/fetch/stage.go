@@ -42,7 +42,7 @@ type keeping struct {
 
 func newStage(base, modules string) *stage { return &stage{base: base, modules: modules} }
 
-// judge finds out where the folder really is, before anything is done there.
+// judge resolves the real path of the folder, before anything is written there.
 func (s *stage) judge(root string) (err error) {
 	s.root = root
 	s.at, err = replace.Within(root, s.real(s.modules))
@@ -96,14 +96,13 @@ func (s *stage) open() error {
 	return err
 }
 
-// size is what packages have: files and folders, and the bytes of all files.
+// size is the size of packages: the number of files and folders, and the bytes of all files.
 type size struct {
 	entries int
 	bytes   int64
 }
 
-// most is what all modules of a run may have together. Each package has bounds of its own (package download); this is
-// for many of them.
+// most is the limit for all modules of a run together. Each package has limits of its own (package download).
 var most = size{entries: 1_000_000, bytes: 16 << 30}
 
 // spend measures a package that was fetched, and adds it to what all have.
@@ -135,8 +134,8 @@ func (s *stage) add(more size) error {
 
 func (s *stage) keep(key string, f *fetched) { s.kept = append(s.kept, keeping{key, f}) }
 
-// place puts the packages into their places and writes the manifest. In between, the manifest knows nothing of what is
-// replaced: a crash leaves modules that are to be installed again, not some that are not what the manifest says.
+// place moves the packages into their places and writes the manifest. In between, the manifest lacks the replaced
+// modules: after a crash they are installed again, and none differs from its record.
 //
 // After the context has ended nothing is put anywhere; what has begun by then is brought to its end, which takes no
 // time.
@@ -173,8 +172,8 @@ func (s *stage) place(ctx context.Context, old, wanted *config.Manifest, waiting
 	return s.write(wanted)
 }
 
-// leave keeps what another process has installed since this one began, if it is the same: that process may be reading
-// it.
+// leave keeps a package that another process has installed since this one began, if it is the same: that process may be
+// reading it.
 func (s *stage) leave(old, now, wanted *config.Manifest) {
 	before, there, want := byKey(old), byKey(now), byKey(wanted)
 	s.kept = slices.DeleteFunc(s.kept, func(k keeping) bool {
@@ -192,8 +191,8 @@ func byKey(m *config.Manifest) map[string]config.ManifestModule {
 	return entries
 }
 
-// multiply makes copies of the packages that several modules have, so that everything is there, and fits on the disk,
-// before anything is replaced.
+// multiply copies the packages that several modules have, so that everything is there, and fits on the disk, before
+// anything is replaced.
 func (s *stage) multiply(ctx context.Context) error {
 	taken := map[*fetched]bool{}
 	for i, k := range s.kept {
@@ -218,17 +217,17 @@ func (s *stage) multiply(ctx context.Context) error {
 	return nil
 }
 
-// replaceAttempts bounds how often a place that another process fills at the same time is tried.
+// replaceAttempts limits the attempts at a place that another process fills at the same time.
 const replaceAttempts = 10
 
-// replaceFolder puts a folder in the place of another one, which goes to former. Whoever reads sees one of them as a
+// replaceFolder replaces a folder by another one, and moves the former one to former. Readers see one of them as a
 // whole, or none for a moment. Of several processes that do so at the same time, the last one wins.
 func replaceFolder(from, to, former string) (err error) {
 	for i := range replaceAttempts {
 		if err = os.Rename(to, former+"."+strconv.Itoa(i)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
-		// another process has put something there a moment ago
+		// another process has just created it
 		if err = os.Rename(from, to); !errors.Is(err, fs.ErrExist) {
 			return err
 		}
@@ -236,7 +235,7 @@ func replaceFolder(from, to, former string) (err error) {
 	return err
 }
 
-// without is a manifest without the modules that are about to be replaced, and without what is in them.
+// without is a manifest without the modules that are about to be replaced, and without modules in them.
 func (s *stage) without(m *config.Manifest) *config.Manifest {
 	gone := map[string]bool{}
 	for _, k := range s.kept {
@@ -258,7 +257,7 @@ func (s *stage) without(m *config.Manifest) *config.Manifest {
 	return out
 }
 
-// clean removes what is left of the stage.
+// clean removes the rest of the stage.
 func (s *stage) clean() error {
 	if s.temp == "" {
 		return nil
@@ -273,15 +272,15 @@ func (s *stage) clean() error {
 	return err
 }
 
-// copyPackage makes a package be there once more, for another module that calls it, without the history of a
-// repository. Files are the same on the disk where the file system can do that, so that a package takes its place once,
-// however often it is called. Where it cannot, spend is told how many bytes a copy takes before it is made.
+// copyPackage copies a package for another module that calls it, without the history of a repository. Files are linked
+// if the file system can do that, so that a package takes its space once, however often it is called. Otherwise, spend
+// is called with the size of a copy before it is made.
 func copyPackage(ctx context.Context, from, to string, spend func(bytes int64) error) error {
 	top, err := os.Lstat(from)
 	if err != nil {
 		return err
 	}
-	ours := top.IsDir() // the files behind a link to a folder on this machine are somebody's own
+	ours := top.IsDir() // the files of a linked folder on this machine belong to the user
 	from, err = filepath.EvalSymlinks(from)
 	if err != nil {
 		return err

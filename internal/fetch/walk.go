@@ -20,7 +20,7 @@ import (
 )
 
 const (
-	// maxModules and maxDepth bound a tree whose packages call ever new ones.
+	// maxModules and maxDepth limit a tree whose packages call ever new ones.
 	maxModules = 20_000
 	maxDepth   = 100
 	// together is how many packages are fetched, or asked for, at the same time.
@@ -38,7 +38,7 @@ type walk struct {
 	diags    diag.List
 	locked   pins.File // the lock file of modules as it is
 	pins     pins.File // and as it has to be
-	judging  bool      // only what is there is read, and the root module has been judged
+	judging  bool      // only existing modules are read, and the root module was checked
 	stage    *stage    // nil without effects
 
 	slots   chan struct{} // one for each that may be busy
@@ -74,7 +74,7 @@ type place struct {
 
 func (p place) identity() string { return p.pkg + "//" + p.inPkg }
 
-// node is one call. Who walks writes it until done is closed; then it belongs to who tells of it.
+// node is one call. The walking goroutine owns it until done is closed, then the reporting one.
 type node struct {
 	call     *config.ModuleCall
 	caller   *config.Module // nil for what no module calls
@@ -85,7 +85,7 @@ type node struct {
 	entry    config.ManifestModule
 	diags    diag.List
 	children []*node
-	asking   string        // the line that says what is downloaded; "" for nothing
+	asking   string        // the line about a download; "" for none
 	asked    chan struct{} // closed when asking is known
 	done     chan struct{}
 	pin      *pins.Entry // what the lock file has to say of it; nil for nothing
@@ -116,7 +116,7 @@ func (w *walk) run(ctx context.Context) (*config.Manifest, diag.List) {
 	return sorted(w.manifest), w.diags
 }
 
-// read loads a module and begins with all that it calls. by is the call that leads to it; nil for the root module.
+// read loads a module and visits its calls. by is the call that leads to it; nil for the root module.
 func (w *walk) read(ctx context.Context, wait *sync.WaitGroup, at place, p addr.Module, outer []string, by *node) (
 	[]*node, diag.List) {
 	o := config.Options{Files: at.files, LanguageVersion: w.opts.LanguageVersion, Flavor: w.opts.Flavor,
@@ -155,7 +155,7 @@ func (w *walk) begin(ctx context.Context, wait *sync.WaitGroup, n *node) *node {
 	return n
 }
 
-// visit finds the module of a call, and goes on with what it calls.
+// visit finds the module of a call, and visits its calls.
 func (w *walk) visit(ctx context.Context, wait *sync.WaitGroup, n *node) {
 	ok := w.find(ctx, n)
 	if n.asking == "" {
@@ -192,7 +192,7 @@ func shownAll(around []string, end place) string {
 	return strings.Join(append(names, end.shown()), " calls ")
 }
 
-// find finds the module of a call; false when there is none.
+// find returns the module of a call; false if there is none.
 func (w *walk) find(ctx context.Context, n *node) bool {
 	n.entry = config.ManifestModule{Key: config.ManifestKey(n.path), Source: n.call.Source}
 	if n.call.Kind == config.SourceLocal {
@@ -238,7 +238,7 @@ func (w *walk) findLocal(n *node) bool {
 	return true
 }
 
-// checkDir returns what is wrong with a module's directory.
+// checkDir returns the problem of a module's directory.
 func checkDir(files config.Files, dir string) error {
 	_, err := files.ReadDir(dir)
 	switch {
@@ -258,7 +258,7 @@ func (n *node) fail(at *hcl.Range, summary, format string, args ...any) {
 	n.diags = n.diags.Errorf(at, summary, format, args...)
 }
 
-// tell waits for a call and puts it into manifest and report, and then what it calls.
+// tell waits for a call, adds it to manifest and report, and then its calls.
 func (w *walk) tell(n *node) {
 	<-n.asked
 	if n.asking != "" {
@@ -282,7 +282,7 @@ func (w *walk) tell(n *node) {
 	}
 }
 
-// replace puts an entry into the manifest. A module that is new takes what was below it along.
+// replace sets an entry of the manifest. A new module also replaces the entries below it.
 func (w *walk) replace(n *node) {
 	w.drop(n.entry.Key)
 	w.manifest[n.entry.Key] = n.entry

@@ -89,8 +89,8 @@ func lines(text []byte) [][]byte {
 	return list
 }
 
-// edit is one line of a difference: unchanged (a blank), taken away (-) or added (+), with how many lines of both texts
-// stand before it.
+// edit is one line of a difference: unchanged (a blank), removed (-) or added (+), with the number of lines of both
+// texts before it.
 type edit struct {
 	op       byte
 	line     []byte
@@ -136,7 +136,7 @@ func script(a, b [][]byte) []edit {
 type match struct{ old, new, n int }
 
 // common finds the longest common subsequence of two lists of lines by Myers' greedy algorithm: after d steps, reach[k]
-// says how far down one gets on the diagonal k (line of a minus line of b). What was reached at each step tells the way
+// says how far down one gets on the diagonal k (line of a minus line of b). The reached lines of each step give the way
 // back.
 func common(a, b [][]byte) []match {
 	limit := min(len(a)+len(b), maxEdits)

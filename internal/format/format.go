@@ -127,7 +127,7 @@ func parenthesized(tokens hclwrite.Tokens) hclwrite.Tokens {
 	return append(out, &hclwrite.Token{Type: hclsyntax.TokenCParen, Bytes: []byte(")")})
 }
 
-// typeExpression returns the modern form of a variable's type, or nil if it is that already.
+// typeExpression returns the modern form of a variable's type, or nil if it has that form already.
 func typeExpression(tokens hclwrite.Tokens) hclwrite.Tokens {
 	switch {
 	case len(tokens) == 1 && tokens[0].Type == hclsyntax.TokenIdent:

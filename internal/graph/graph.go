@@ -1,5 +1,5 @@
-// Package graph runs interdependent work and finds cycles. It knows nothing of configuration or providers: callers
-// bring functions.
+// Package graph runs interdependent work and finds cycles. It does not know configuration or providers: callers pass
+// functions.
 //
 // A Runner holds nodes and the edges between them. A node becomes ready when everything it depends on has ended well;
 // ready work waits in one queue that a bounded number of workers empties. A running node may add further nodes, make
@@ -27,7 +27,7 @@ type ID int32
 // Task is the work of a node. An error fails the node and skips its dependents.
 type Task func(n *Node) error
 
-// Status is what became of a node.
+// Status is the result of a node.
 type Status uint8
 
 // The statuses.
@@ -66,8 +66,8 @@ type Node struct {
 // ID returns the node's name.
 func (n *Node) ID() ID { return n.id }
 
-// Fan asks for f(0) ... f(count-1) to be called by the workers after the task has returned, and then for then, which
-// may be nil. The node ends after that. The first error fails the node, but every item is run.
+// Fan has the workers call f(0) ... f(count-1) after the task has returned, and then then, which may be nil. The node
+// ends after that. The first error fails the node, but every item is run.
 func (n *Node) Fan(count int, f func(i int) error, then func() error) {
 	n.r.mu.Lock()
 	defer n.r.mu.Unlock()
@@ -94,7 +94,7 @@ type Runner struct {
 	wg      sync.WaitGroup
 }
 
-// Panic is what a task has panicked with, and where.
+// Panic holds the value with which a task panicked, and its stack.
 type Panic struct {
 	Value any
 	Stack []byte
@@ -103,13 +103,13 @@ type Panic struct {
 // Error implements error.
 func (p *Panic) Error() string { return fmt.Sprint(p.Value) }
 
-// Unwrap returns the value as an error; nil for one that is none.
+// Unwrap returns the value as an error; nil for other values.
 func (p *Panic) Unwrap() error {
 	err, _ := p.Value.(error)
 	return err
 }
 
-// New makes a Runner whose tasks run on at most that many goroutines.
+// New returns a Runner whose tasks run on at most that many goroutines.
 func New(workers int) *Runner {
 	r := &Runner{workers: max(1, workers)}
 	r.wake = sync.NewCond(&r.mu)
@@ -135,8 +135,8 @@ func (r *Runner) Add(task Task, deps ...ID) ID {
 	return id
 }
 
-// Depend makes a node wait for another one too. The node must not have started: call it before Run, or from a task that
-// the node depends on.
+// Depend lets a node wait for another one as well. The node must not have started: call it before Run, or from a task
+// that the node depends on.
 func (r *Runner) Depend(id, on ID) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -214,8 +214,8 @@ func (r *Runner) push(id ID) {
 	r.hire()
 }
 
-// hire wakes a worker, or starts one while there may be more. A worker that is called counts as busy at once: it wakes
-// up later, and whoever hires another one meanwhile must not take it for idle still.
+// hire wakes a worker, or starts one while there may be more. A hired worker counts as busy at once, although it wakes
+// up later, so that the next hire does not take it for idle.
 func (r *Runner) hire() {
 	switch {
 	case r.idle > 0:
@@ -230,7 +230,7 @@ func (r *Runner) hire() {
 	}
 }
 
-// skip ends a pending node, and all that depend on it, without running them.
+// skip ends a pending node, and all its dependents, without running them.
 func (r *Runner) skip(id, cause ID) {
 	stack := []ID{id}
 	for len(stack) > 0 {
@@ -299,7 +299,7 @@ func (r *Runner) stop() {
 		}
 	}
 	for id := range r.nodes {
-		// Items of a fan that nobody has begun are dropped; those under way end.
+		// Items of a fan that were not begun are dropped; running ones end.
 		if f := r.nodes[id].fan; f != nil && f.begun && f.next < f.n {
 			f.ended += f.n - f.next
 			f.next = f.n
@@ -429,7 +429,7 @@ func (r *Runner) finishFan(id ID, f *fan) {
 	r.end(id, err)
 }
 
-// end records what became of a node and passes it on.
+// end records the result of a node and passes it on.
 func (r *Runner) end(id ID, err error) {
 	n := &r.nodes[id]
 	dependents := n.dependents
@@ -448,8 +448,7 @@ func (r *Runner) end(id ID, err error) {
 	}
 }
 
-// Status returns what became of a node; for a skipped one cause is the node that failed, or -1 when the run was
-// stopped.
+// Status returns the result of a node; for a skipped one cause is the node that failed, or -1 when the run was stopped.
 func (r *Runner) Status(id ID) (s Status, cause ID) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

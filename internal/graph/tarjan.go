@@ -1,7 +1,7 @@
 package graph
 
 // Cycles finds the groups of nodes that depend on each other, in one pass of Tarjan's algorithm without recursion.
-// Nodes are 0 to n-1; edges gives the nodes that a node depends on. A node that depends on itself is a group of one.
+// Nodes are 0 to n-1; edges returns the nodes that a node depends on. A node that depends on itself is a group of one.
 // Each group is in the order in which its members were found.
 func Cycles(n int, edges func(i int) []int) [][]int {
 	t := tarjan{edges: edges, index: make([]int, n), low: make([]int, n), onStack: make([]bool, n)}

@@ -1,4 +1,4 @@
-// Package host starts providers, asks each for its schema once, and hands out configured ones.
+// Package host starts providers, asks each for its schema once, and returns configured ones.
 //
 // A Registry knows how to start the provider of an address and lives as long as the project. A Pool belongs to one
 // walk: it remembers the configuration of every provider configuration and starts and configures a provider when the
@@ -34,14 +34,14 @@ type Registry struct {
 	pools   int // that are open
 }
 
-// entry is what is known of a provider, and one that runs.
+// entry is the entry of a provider: its schema and its running instance.
 type entry struct {
 	mu     sync.Mutex // guards what follows; held while the provider is asked for its schema
 	asked  bool
 	schema *provider.Schema
 	diags  diag.List
-	// common answers what needs no configuration: it was started for its schema, or is the first of a pool. A pool may
-	// take it over, once; it goes on answering until that pool closes it.
+	// common serves calls that need no configuration: it was started for its schema, or is the first of a pool. One
+	// pool may take it over, and closes it.
 	common *started
 	taken  bool
 }
@@ -50,14 +50,13 @@ type entry struct {
 // comparable at all.
 type started struct{ provider.Provider }
 
-// NewRegistry makes a registry; the map is not copied and must not change. calls carries the cancellation of starts and
-// of schemas that are under way: a schema is asked for once for everyone, so it is nobody's own call.
+// NewRegistry returns a registry; the map is not copied and must not change. calls carries the cancellation of starts
+// and of schemas that are under way: all callers share the request for a schema.
 func NewRegistry(calls context.Context, factories map[addr.Provider]provider.Factory) *Registry {
 	return &Registry{calls: calls, factories: factories, entries: map[addr.Provider]*entry{}}
 }
 
-// Prepare asks several providers for their schemas at the same time. What is wrong with them is told when they are
-// needed.
+// Prepare fetches the schemas of several providers at the same time. Problems are reported when the schemas are used.
 func (r *Registry) Prepare(list []addr.Provider) {
 	var asking sync.WaitGroup
 	slots := make(chan struct{}, max(4, runtime.GOMAXPROCS(0))) // starting a large provider takes a core for a second
@@ -106,15 +105,15 @@ func (r *Registry) ask(p addr.Provider, e *entry) {
 		diags = diags.Errorf(nil, "Provider without a schema", "The provider %s answered with neither a schema nor an "+
 			"error. This is a bug in the provider.", p.ForDisplay())
 	}
-	e.diags = diags.InAddress(fmt.Sprintf("provider[%q]", p)) // else a problem in its own words would be nobody's
+	e.diags = diags.InAddress(fmt.Sprintf("provider[%q]", p)) // otherwise a problem would not name the provider
 	if diags.HasErrors() {
-		_ = inst.Close() // what is wrong has been said
+		_ = inst.Close() // the problem was reported
 		return
 	}
 	e.schema, e.common = schema, inst
 }
 
-// Unconfigured returns a provider for what needs no configuration: validation and functions. It lasts until a pool
+// Unconfigured returns a provider for calls that need no configuration: validation and functions. It lasts until a pool
 // closes.
 func (r *Registry) Unconfigured(p addr.Provider) (provider.Provider, diag.List) {
 	e := r.entry(p)
@@ -133,7 +132,7 @@ func (r *Registry) Unconfigured(p addr.Provider) (provider.Provider, diag.List) 
 	return inst.Provider, diags
 }
 
-// take returns a provider that nobody has configured yet.
+// take returns a provider that is not configured yet.
 func (r *Registry) take(ctx context.Context, p addr.Provider) (*started, diag.List) {
 	e := r.entry(p)
 	e.mu.Lock()

@@ -20,7 +20,7 @@ const LevelTrace = slog.LevelDebug - 4
 var levels = map[string]slog.Level{"trace": LevelTrace, "debug": slog.LevelDebug, "info": slog.LevelInfo,
 	"warn": slog.LevelWarn, "error": slog.LevelError}
 
-// logStderr reads what the plugin writes to its standard error, to the end, and logs it line by line.
+// logStderr reads the plugin's standard error to the end, and logs it line by line.
 func (r *running) logStderr(from io.Reader) {
 	log := r.log.With("logger", filepath.Base(r.plugin.Program))
 	in := bufio.NewReaderSize(from, 64<<10)

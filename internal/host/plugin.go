@@ -27,13 +27,13 @@ type Plugin struct {
 	Dir string
 	// Env is the program's environment; nil for that of this process.
 	Env []string
-	// Log gets what the plugin writes to its log, and at LevelTrace each call; nil for nobody.
+	// Log gets the plugin's log, and at LevelTrace each call; may be nil.
 	Log *slog.Logger
-	// Redact takes out of what the plugin writes what must not be shown; nil for nothing.
+	// Redact removes secrets from the plugin's output; nil removes nothing.
 	Redact func(string) string
-	// Plain leaves the connection unencrypted, so that what passes over it can be looked at.
+	// Plain leaves the connection unencrypted, so that the traffic can be inspected.
 	Plain bool
-	// StartTimeout bounds how long the program may take until it can be called; 0 for a minute.
+	// StartTimeout limits the start of the program; 0 for a minute.
 	StartTimeout time.Duration
 }
 
@@ -88,7 +88,7 @@ func (p Plugin) start(ctx context.Context, known *provider.Schema) (provider.Pro
 		tail: &tail{max: 16 << 10}, head: &tail{max: 4 << 10, keepFirst: true}}
 	var err error
 	if p.Plain {
-		run.env = []string{handshake.CertificateVariable + "="} // one of somebody else's may be around
+		run.env = []string{handshake.CertificateVariable + "="} // another one may exist
 	} else if run.tls, run.env, err = secured(); err != nil {
 		return nil, err
 	}
@@ -140,7 +140,7 @@ type running struct {
 	mu     sync.Mutex // guards what follows, to the empty line
 	proc   *process.Process
 	killed bool
-	bad    string // what is wrong with the first line
+	bad    string // the problem of the first line
 
 	hello   chan string    // the first line, if it is a good one; then closed
 	head    *tail          // how stdout begins, in case that is no handshake
@@ -149,5 +149,5 @@ type running struct {
 	readers sync.WaitGroup // who reads what the program says
 
 	telling sync.Mutex // guards told
-	told    bool       // what the program wrote has been shown
+	told    bool       // the program's output was shown
 }

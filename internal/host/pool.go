@@ -12,11 +12,12 @@ import (
 	"github.com/tombolo-iac/tombolo/addr"
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/internal/ctyfast"
+	"github.com/tombolo-iac/tombolo/internal/tracing"
 	"github.com/tombolo-iac/tombolo/provider"
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// Pool hands out configured providers to one walk.
+// Pool holds the configured providers of one walk.
 type Pool struct {
 	registry *Registry
 
@@ -40,7 +41,7 @@ type poolEntry struct {
 	inst   provider.Provider
 }
 
-// configured is a provider and what it was configured with.
+// configured is a provider and its configuration.
 type configured struct {
 	provider addr.Provider
 	config   cty.Value
@@ -55,7 +56,7 @@ type configHash struct {
 	hash     int
 }
 
-// NewPool makes an empty pool, which must be closed.
+// NewPool returns an empty pool, which must be closed.
 func (r *Registry) NewPool() *Pool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -105,7 +106,12 @@ func (p *Pool) Get(ctx context.Context, a addr.AbsProviderConfig) (provider.Prov
 			}
 		}
 		c := p.configured(a.Provider, config)
-		c.once.Do(func() { p.configure(ctx, c) })
+		c.once.Do(func() {
+			ctx, span := tracing.Start(ctx, "provider Configure",
+				tracing.Attr{Key: "tombolo.provider", Value: a.String()})
+			p.configure(ctx, c)
+			span.End(!c.diags.HasErrors())
+		})
 		e.inst, diags = c.inst, c.diags.InAddress(a.String())
 	})
 	return e.inst, diags
@@ -126,7 +132,8 @@ func absent(a addr.Provider, block *provider.Block) (cty.Value, diag.List) {
 	return block.EmptyValue(), nil
 }
 
-// configured finds what has the same configuration, or makes a place for it. What is not fully known equals nothing.
+// configured returns the provider with the same configuration, or adds one. A partly unknown configuration is equal to
+// none.
 func (p *Pool) configured(a addr.Provider, config cty.Value) *configured {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -143,8 +150,8 @@ func (p *Pool) configured(a addr.Provider, config cty.Value) *configured {
 	return c
 }
 
-// configure starts and configures a provider. One that refuses stays until the pool is closed, since others may ask it
-// what needs no configuration.
+// configure starts and configures a provider. One that fails stays until the pool is closed, since others may use it
+// for calls that need no configuration.
 func (p *Pool) configure(ctx context.Context, c *configured) {
 	inst, diags := p.registry.take(ctx, c.provider)
 	if c.diags = diags; inst == nil {
@@ -180,7 +187,7 @@ func (p *Pool) Stop(ctx context.Context) {
 	asking.Wait()
 }
 
-// Close ends all providers of the pool and, with the last open pool, those that were only asked what needs no
+// Close ends all providers of the pool and, with the last open pool, those that served only calls without
 // configuration.
 func (p *Pool) Close() error {
 	r, list := p.registry, p.running()

@@ -36,8 +36,8 @@ type Reattachment struct {
 	Address  string
 }
 
-// legacyNamespace is in addresses of before Terraform 0.13, which no configuration can ask for. Frameworks that test
-// providers say every provider under such an address, too, for whatever version may read it.
+// legacyNamespace is in addresses of before Terraform 0.13, which a configuration cannot require. Frameworks that test
+// providers list every provider under such an address, too, for all versions.
 const legacyNamespace = "/-/"
 
 // ParseReattach reads the value of ReattachVariable: a JSON object by provider address.
@@ -82,7 +82,7 @@ func ParseReattach(text string) (map[addr.Provider]Reattachment, error) {
 	return out, nil
 }
 
-// dialTimeout bounds how long a provider that runs already may take to accept a connection.
+// dialTimeout limits the connection to a running provider.
 const dialTimeout = 10 * time.Second
 
 // Factory connects to the provider at each call.
@@ -117,13 +117,13 @@ func (r Reattachment) Factory() provider.Factory {
 	}
 }
 
-// reach connects. The first failure ends it: nobody is going to start the provider now.
+// reach connects. It does not retry: nobody will start the provider now.
 func (r Reattachment) reach(ctx context.Context, dial func(context.Context) (net.Conn, error)) (*rpc.Conn, error) {
 	conn, err := rpc.Dial(ctx, dial, nil)
 	if err != nil {
 		return nil, err
 	}
-	// What it answers does not matter: who does not know the method says so.
+	// The answer does not matter: an unknown method is an answer, too.
 	_, err = conn.Invoke(ctx, handshake.Health, new(emptypb.Empty), new(emptypb.Empty), maxChunk)
 	switch status.Code(err) {
 	case codes.DeadlineExceeded:
@@ -137,8 +137,8 @@ func (r Reattachment) reach(ctx context.Context, dial func(context.Context) (net
 	return nil, err
 }
 
-// holding remembers the configurations that were given to a process that somebody else started. It is one process for
-// all, and so can only hold the last of them.
+// holding remembers the configurations of a provider that another program has started. It is one process, and so can
+// only hold the last of them.
 type holding struct {
 	reattachment Reattachment
 

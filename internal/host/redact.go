@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// redacting takes what must not be shown out of the records of a log. What plugins write is theirs to choose, and some
-// write all that they were given.
+// redacting removes secrets from the records of a log. Plugins choose what they write, and some write everything that
+// they receive.
 type redacting struct {
 	slog.Handler
 	redact func(string) string

@@ -29,7 +29,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/wire/rpc"
 )
 
-// launch starts the program, in an environment that says how to be a plugin.
+// launch starts the program, in the environment of a plugin.
 func (r *running) launch() error {
 	sockets, env := socketFolder()
 	temp, err := os.MkdirTemp(sockets, "plugin-dir")
@@ -68,7 +68,7 @@ func (r *running) launch() error {
 	return nil
 }
 
-// connect starts the program, waits until it has said where it listens, and connects to it.
+// connect starts the program, waits for its address, and connects to it.
 func (r *running) connect(ctx context.Context) (conn *rpc.Conn, version int, err error) {
 	if err := r.launch(); err != nil {
 		return nil, 0, err
@@ -103,7 +103,7 @@ func (r *running) connect(ctx context.Context) (conn *rpc.Conn, version int, err
 	return conn, hello.Version, nil
 }
 
-// forward logs what the plugin writes by the usual means of its language, once it is served.
+// forward logs the plugin's standard output and error after the handshake.
 func (r *running) forward(conn *rpc.Conn) {
 	logged := func(stream string) io.Writer {
 		return lineWriter(func(text string) { r.log.Debug("provider wrote to "+stream, "text", text) })
@@ -122,13 +122,13 @@ func (r *running) forward(conn *rpc.Conn) {
 	})
 }
 
-// maxChunk bounds a piece of forwarded output.
+// maxChunk limits a piece of forwarded output.
 const maxChunk = 4 << 20
 
 // courtesy is how long a plugin may take to end that was asked to.
 const courtesy = 2 * time.Second
 
-// shutDown asks the plugin to end, waits for that, and ends what is left.
+// shutDown asks the plugin to end, waits, and kills the rest.
 func (r *running) shutDown(conn *rpc.Conn) {
 	late := time.AfterFunc(patience, r.kill) // a program that does not run cannot even refuse
 	defer late.Stop()
@@ -141,7 +141,7 @@ func (r *running) shutDown(conn *rpc.Conn) {
 	r.end()
 }
 
-// end ends what is left of the program and its group, and removes the folder of its socket.
+// end kills the rest of the program and its group, and removes the folder of its socket.
 func (r *running) end() {
 	r.kill()
 	r.readers.Wait()
@@ -150,14 +150,14 @@ func (r *running) end() {
 	}
 }
 
-// maxHandshake bounds the first line: one with a certificate has less than two thousand bytes.
+// maxHandshake limits the first line: one with a certificate has less than two thousand bytes.
 const maxHandshake = 64 << 10
 
 // listen reads the program's stdout: the first line is its introduction, the rest, which plugins should not write, goes
 // into the log.
 func (r *running) listen(p *process.Process) {
 	in := bufio.NewReaderSize(io.TeeReader(p.Stdout(), r.head), maxHandshake)
-	line, _ := in.ReadSlice('\n') // what comes without a line's end is judged as it is
+	line, _ := in.ReadSlice('\n') // an incomplete line is checked as it is
 	bad := handshakeProblem(string(line), r.plugin.Plain)
 	r.mu.Lock()
 	r.bad = bad
@@ -165,7 +165,7 @@ func (r *running) listen(p *process.Process) {
 	if bad == "" {
 		r.hello <- string(line)
 	} else {
-		// Let it say more before it is ended: what is wrong often stands on stderr.
+		// Let it write more before it is killed: the reason is often on stderr.
 		select {
 		case <-p.Ended():
 		case <-time.After(300 * time.Millisecond):
@@ -177,7 +177,7 @@ func (r *running) listen(p *process.Process) {
 
 var introduction = regexp.MustCompile(`^\d+\|\d+\|(tcp|unix)\|[^|]+\|`)
 
-// handshakeProblem returns what is wrong with the line by which a plugin introduces itself; "" for a good one.
+// handshakeProblem returns the problem of a plugin's handshake line; "" for a valid one.
 func handshakeProblem(line string, plain bool) string {
 	line = strings.TrimSpace(line)
 	parts := strings.Split(line, "|")
@@ -196,8 +196,7 @@ func handshakeProblem(line string, plain bool) string {
 	return "" // whether the versions are known is the library's matter
 }
 
-// certificateProblem returns what is wrong with the certificate of a plugin, which those who write the line by hand get
-// wrong in two ways.
+// certificateProblem returns the problem of a plugin's certificate. Handwritten handshakes have two usual mistakes.
 func certificateProblem(field string) string {
 	der, err := base64.RawStdEncoding.DecodeString(field)
 	if err != nil {
@@ -264,7 +263,7 @@ func (r *running) kill() {
 	}
 }
 
-// explainStart turns a failed start into an error that says what the program did.
+// explainStart returns the error of a failed start, with what the program did.
 func (r *running) explainStart(err error) error {
 	p := r.process()
 	if p == nil {
@@ -298,8 +297,7 @@ func (r *running) explainStart(err error) error {
 	return errors.New(text + r.lastWords())
 }
 
-// unstartable returns what the system's error does not: it calls a program missing when it lacks the one that is to run
-// it.
+// unstartable explains an error of the system, which also calls a program missing if its interpreter is.
 func unstartable(program string, err error) string {
 	var begin [256]byte
 	f, openErr := os.Open(program)
@@ -327,8 +325,8 @@ func unstartable(program string, err error) string {
 	return ""
 }
 
-// explain returns what became of the program, for a call that got no answer. What it wrote is shown with the first of
-// these calls.
+// explain returns how the program ended, for a call without an answer. Its output is shown with the first of these
+// calls.
 func (r *running) explain() string {
 	p := r.process()
 	select {
@@ -354,8 +352,8 @@ func (r *running) explain() string {
 	return text
 }
 
-// lastWords returns the end of what the program wrote to stderr, without its log: a paragraph of its own, or nothing. A
-// crash of a Go program begins where it says panic.
+// lastWords returns the end of the program's stderr, without its log: a paragraph of its own, or nothing. A crash of a
+// Go program begins where it says panic.
 func (r *running) lastWords() string {
 	select {
 	case <-r.read:

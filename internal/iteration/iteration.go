@@ -1,13 +1,12 @@
 // Package iteration keeps elements of secret collections secret inside of for expressions.
 //
-// The hcl library takes the marks off a collection, evaluates the parts of the expression with bare elements, and puts
-// the marks on the result. In between, functions and messages see an element as something that anybody may read: [for v
-// in var.l : tonumber(v)] prints it. Guard changes the for expressions of what was parsed, so that in between both the
-// element and its key carry a mark of their own, which is gone again in the result. So results are what they are
-// without it, marks included.
+// The hcl library removes the marks of a collection, evaluates the parts of the expression with unmarked elements, and
+// marks the result. In between, functions and messages see an element as public: [for v in var.l : tonumber(v)] prints
+// it. Guard changes the for expressions of a syntax tree, so that in between both the element and its key carry a mark
+// of their own, which is gone again in the result. So results are what they are without it, marks included.
 //
 // Directives of templates (%{ for }) are for expressions, too. Expressions in JSON are parsed when they are evaluated
-// and cannot be reached; package diag takes secrets out of messages about them.
+// and cannot be reached; package diag removes secrets from messages about them.
 package iteration
 
 import (
@@ -19,8 +18,8 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/ctyfast"
 )
 
-// Guard changes all for expressions in a syntax tree, which nobody may have used yet. Anything but a tree of the native
-// syntax stays as it is.
+// Guard changes all for expressions in a syntax tree, which must not have been used yet. Anything but a tree of the
+// native syntax stays as it is.
 func Guard(tree any) {
 	node, ok := tree.(hclsyntax.Node)
 	if !ok {
@@ -48,8 +47,8 @@ func guard(f *hclsyntax.ForExpr) {
 	}
 }
 
-// With returns a copy of an expression that Guard has put into a tree, around something other than what it is around.
-// ok is false for all others.
+// With returns a copy of an expression that Guard has inserted into a tree, with other content. ok is false for all
+// others.
 func With(e hclsyntax.Expression, change func(hclsyntax.Expression) hclsyntax.Expression) (_ hclsyntax.Expression,
 	ok bool) {
 	switch e := e.(type) {
@@ -61,18 +60,18 @@ func With(e hclsyntax.Expression, change func(hclsyntax.Expression) hclsyntax.Ex
 	return nil, false
 }
 
-// paren makes the expression a child of another, so that whoever walks the tree still finds it.
+// paren wraps the expression as a child of another, so that walks of the tree still find it.
 func paren(e hclsyntax.Expression) *hclsyntax.ParenthesesExpr {
 	return &hclsyntax.ParenthesesExpr{Expression: e, SrcRange: e.Range()}
 }
 
-// mark is what an element and its key carry while one for expression looks at them. In sets the key is the element.
+// mark is on an element and its key while one for expression looks at them. In sets the key is the element.
 type mark struct {
 	of    *hclsyntax.ForExpr
 	inSet bool
 }
 
-// collection is the expression whose elements are looked at.
+// collection is the expression whose elements are iterated.
 type collection struct {
 	*hclsyntax.ParenthesesExpr
 	of *hclsyntax.ForExpr
@@ -147,7 +146,7 @@ func (b *body) mark(ctx *hcl.EvalContext) (mark, bool) {
 	return mark{}, false
 }
 
-// without takes one mark off a value and all that is in it.
+// without removes one mark from a value and all its parts.
 func without(v cty.Value, m mark) cty.Value {
 	if v == cty.NilVal || !ctyfast.HasMarkDeep(v, m) {
 		return v

@@ -12,7 +12,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/config"
 )
 
-// Declared is what the configuration declares, now that it is expanded.
+// Declared holds the addresses that the expanded configuration declares.
 type Declared interface {
 	// Modules returns the instances of a module.
 	Modules(m addr.Module) []addr.ModuleInstance
@@ -73,8 +73,8 @@ type seen struct {
 	rng   hcl.Range
 }
 
-// site is an address that a statement names: all instances of what has it, or the one without a key. The two are
-// different, so that a chain may move the only instance within a block and then the block.
+// site is an address in a statement: all instances at it, or the one without a key. The two are different, so that a
+// chain may move the only instance within a block and then the block.
 type site struct {
 	address string
 	whole   bool
@@ -145,7 +145,7 @@ func (c *checker) foreign(e end) string {
 	return ""
 }
 
-// exists returns what an address still names in the configuration, and where that is declared.
+// exists returns the declared object at an address, and the place of its declaration.
 func (c *checker) exists(e end, m addr.ModuleInstance) (what string, where hcl.Range) {
 	inner := e.steps
 	if e.isModule() {

@@ -89,8 +89,8 @@ func (b *branch) match(tokens []token, visit func(i int, inside bool)) {
 	b.matchFrom(tokens, false, visit)
 }
 
-// matchFrom is match behind the first tokens; wider tells that the pattern has all instances where the last of those
-// has one.
+// matchFrom is match after the first tokens; wider tells that the pattern has all instances where the last of those has
+// one.
 func (b *branch) matchFrom(tokens []token, wider bool, visit func(i int, inside bool)) {
 	for _, i := range b.here {
 		visit(i, wider || len(tokens) > 0)
@@ -131,7 +131,7 @@ func (x *index) mentions(e end) bool {
 // order sorts the statements: a chain begins at its beginning, what moves within a module moves before the module does,
 // and what moves within its new place after it. Statements that wait for each other come as cycles.
 func (x *index) order(statements []*statement) ([]int, [][]*statement) {
-	after := make([][]int, len(statements)) // what comes before each
+	after := make([][]int, len(statements)) // predecessors of each
 	wait := func(later, earlier int) {
 		if later != earlier {
 			after[later] = append(after[later], earlier)
@@ -174,7 +174,7 @@ func (x *index) order(statements []*statement) ([]int, [][]*statement) {
 	return sorted(after), nil
 }
 
-// sorted returns an order in which each comes after all that it waits for; there are no cycles.
+// sorted returns an order in which each comes after its predecessors; there are no cycles.
 func sorted(after [][]int) []int {
 	type frame struct{ i, next int }
 	out := make([]int, 0, len(after))

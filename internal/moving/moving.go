@@ -1,10 +1,9 @@
-// Package moving finds the new addresses of stored objects: what moved blocks say, and what follows from a block that
-// got or lost its count, or that lifecycle.enabled switches. It looks at the configuration's text and at the state
-// alone; nothing has to be evaluated for it.
+// Package moving computes the new addresses of stored objects, from moved blocks, and from blocks that got or lost
+// count, or that lifecycle.enabled switches. It reads only the configuration's text and the state; nothing is
+// evaluated.
 //
-// Run returns the edits of the state and remembers where each object was. Whether the blocks themselves make sense is
-// known when modules and resources have been expanded: Check reports it then. What the plan makes of a moved object is
-// internal/planning's matter.
+// Run returns the edits of the state and remembers where each object was. Check reports problems of the blocks
+// themselves, after modules and resources have been expanded. Package planning plans the moved objects.
 //
 //	moves := moving.Run(cfg, prior, nil)
 //	prior = moves.State
@@ -125,8 +124,8 @@ func Run(cfg *config.Config, prior *state.State, open []addr.AbsResourceInstance
 	return r
 }
 
-// explicit makes a statement of a block. Two addresses without keys mean all instances; where one has a key, both mean
-// one instance.
+// explicit returns the statement of a block. Two addresses without keys mean all instances; where one has a key, both
+// mean one instance.
 func explicit(m addr.Module, b *config.Moved) *statement {
 	whole := func(t addr.Target) bool {
 		if t.IsModule() {

@@ -19,7 +19,7 @@ import (
 
 var builtin = addr.AbsProviderConfig{Provider: addr.BuiltinProvider("terraform")}
 
-// load makes a configuration of files, whose modules are at hand as local directories.
+// load loads a configuration from files, whose modules are at hand as local directories.
 func load(t testing.TB, files map[string]string) *config.Config {
 	t.Helper()
 	src := map[string][]byte{}
@@ -34,7 +34,7 @@ func load(t testing.TB, files map[string]string) *config.Config {
 	return cfg
 }
 
-// stored makes a state of addresses; each object's id is the address that it begins with.
+// stored returns a state with objects at the addresses; each object's id is the address that it begins with.
 func stored(t testing.TB, addresses ...string) *state.State {
 	t.Helper()
 	b := (*state.State)(nil).Builder()

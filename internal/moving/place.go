@@ -8,7 +8,7 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// place is a module instance with what is in it now. Objects know where they were; where they are follows from the
+// place is a module instance with its current objects. Objects know where they were; where they are follows from the
 // tree, so that a whole module moves by moving its place.
 type place struct {
 	calls     map[string]map[addr.Key]*place
@@ -18,7 +18,7 @@ type place struct {
 // heap holds where the instances of a resource were.
 type heap map[addr.Key]addr.AbsResourceInstance
 
-// settle puts every instance of a state at its place.
+// settle places every instance of a state.
 func settle(s *state.State) *place {
 	root := &place{}
 	var at *place
@@ -206,8 +206,8 @@ func (r *Result) moveResources(p *place, way []addr.Step, s *statement) {
 	}
 }
 
-// block notes that what is in some heaps cannot move to where others are. What an open one keeps out waits for it; all
-// else stays for good.
+// block records that the objects of some heaps cannot move to the place of others. Those that an open heap blocks wait
+// for it; all others stay.
 func (r *Result) block(b Blocked, stay, there []heap) {
 	var first *addr.AbsResourceInstance
 	for _, h := range there {

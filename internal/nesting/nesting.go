@@ -1,10 +1,10 @@
 // Package nesting guards parsers that recurse for each level of brackets, templates or operators: an overflown stack
-// cannot be recovered from, so the text is measured before any parser sees it. What is refused no person has written.
+// cannot be recovered from, so the text is measured before any parser sees it. No person writes the refused texts.
 //
 //	if diags := nesting.Check(src, "main.tf"); diags.HasErrors() { return diags }
 //
-// Everything that did not come out of package config's readers must go through here before it is parsed: texts of
-// options, templates read at run time, other files.
+// All text from outside of package config's readers must be checked here before it is parsed: texts of options,
+// templates read at run time, other files.
 package nesting
 
 import (
@@ -24,6 +24,8 @@ const (
 	// maxOperators limits the operators and index steps of the expressions around one place: `a + a + a ...` nests as
 	// well.
 	maxOperators = 10000
+	// maxDigits limits those of a number: reading them takes the square of the time.
+	maxDigits = 100_000
 	// maxExponent limits the digits of a number's exponent: the digits of 1e99999999 take minutes to write down.
 	maxExponent = 5
 )
@@ -169,7 +171,7 @@ func (s *scanner) code() {
 	}
 }
 
-// equals tells the sign of an assignment, which begins an expression, from operators and arrows.
+// equals distinguishes the sign of an assignment, which begins an expression, from operators and arrows.
 func (s *scanner) equals() {
 	switch {
 	case s.at(0) == '=':
@@ -187,12 +189,12 @@ func (s *scanner) number() {
 		}
 		return n
 	}
-	digits()
+	n := digits()
 	if s.at(0) == '.' {
 		s.pos++
-		digits()
+		n += digits()
 	}
-	if s.at(0) != 'e' && s.at(0) != 'E' {
+	if s.tooLong = n > maxDigits; s.tooLong || s.at(0) != 'e' && s.at(0) != 'E' {
 		return
 	}
 	s.pos++
@@ -354,8 +356,8 @@ const (
 	summaryLong = "Number too large"
 )
 
-var detailLong = fmt.Sprintf("The exponent of this number has more than %d digits. Writing such a number down would "+
-	"take longer than anyone waits.", maxExponent)
+var detailLong = fmt.Sprintf("This number has more than %d digits, or its exponent has more than %d. Such a number "+
+	"takes longer to be read or written down than anyone waits.", maxDigits, maxExponent)
 
 var detail = fmt.Sprintf("Brackets, templates or operators stand within each other more deeply here than any legible "+
 	"configuration needs: at most %d brackets and %d operators are read. A file like this is usually the result of a "+
@@ -407,8 +409,8 @@ func jsonStringEnd(src []byte, i int) int {
 	return len(src)
 }
 
-// templateIn scans a JSON string as the template that it may be. Most strings are none: without a brace there is no
-// expression in them.
+// templateIn scans a JSON string as a template. Most strings are not templates: without a brace they have no
+// expressions.
 func templateIn(quoted []byte) (s scanner) {
 	var text string
 	if !bytes.ContainsAny(quoted, `{\`) || json.Unmarshal(quoted, &text) != nil {

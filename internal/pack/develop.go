@@ -15,8 +15,8 @@ import (
 
 const badFolder = "The folder cannot be made"
 
-// Develop makes a folder for dev_overrides of engines: the plugin, and where the provider is. Nothing of the provider
-// is copied, so that each run uses its files as they are. It gives the folder.
+// Develop creates a folder for dev_overrides of engines: the plugin, and where the provider is. The provider is not
+// copied, so each run uses its files as they are. It returns the folder.
 func Develop(dir string, source addr.Provider, out string) (string, diag.List) {
 	m, diags := manifest.Load(dir)
 	if diags.HasErrors() {

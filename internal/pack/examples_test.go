@@ -41,7 +41,7 @@ func linksService(t *testing.T) []string {
 
 func init() { ends = append(ends, pgtest.Stop) }
 
-// plansTable makes a database with the table of provider-python, and returns the environment of those who use it.
+// plansTable creates a database with the table of provider-python, and returns the environment of those who use it.
 func plansTable(t *testing.T) []string {
 	t.Helper()
 	dsn := pgtest.Database(t)

@@ -39,7 +39,7 @@ const (
 	manyMB   = 200
 )
 
-// The folders of mirrors among what is made.
+// The folders of mirrors in the output.
 const filesystemMirror, networkMirror = "filesystem-mirror", "network-mirror"
 
 // collect finds the files of a provider. Names that begin with a dot, and what programs leave behind, are no part of
@@ -190,7 +190,8 @@ func (c *collection) behind(full string) (string, fs.FileInfo, error) {
 }
 
 // executable reports whether a file gets the permission to be run. File systems and systems without such permissions
-// lose it, so that scripts with an interpreter in their first line, and what the command names, have it in any case.
+// lose it, so that scripts with an interpreter in their first line, and files that the command names, are always
+// executable.
 func (c *collection) executable(f file, info fs.FileInfo) (bool, error) {
 	start, err := firstLine(f.path)
 	if err != nil {

@@ -13,9 +13,8 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/program/strictjson"
 )
 
-// freeze returns the manifest as it is packed: with the schema in it. A program that tells its schema is asked for it
-// now, so that nobody needs its interpreter to validate a configuration, and no release changes its schema under its
-// users.
+// freeze returns the packed manifest, with the schema in it. A program that reports its schema is called for it now, so
+// that validation needs no interpreter, and the schema of a release is fixed.
 func freeze(ctx context.Context, m *manifest.Manifest) (*manifest.Manifest, []byte, diag.List) {
 	text, err := os.ReadFile(m.File)
 	if err != nil {
@@ -28,7 +27,7 @@ func freeze(ctx context.Context, m *manifest.Manifest) (*manifest.Manifest, []by
 	p := handler.New(m, told, handler.Options{})
 	_, diags := p.Schema(ctx)
 	if err := p.Close(); err != nil {
-		diags = diags.Warnf(nil, "A provider did not end well", "%s.", err)
+		diags = diags.Warnf(nil, "A provider did not stop cleanly", "%s.", err)
 	}
 	if diags.HasErrors() {
 		return m, nil, diags
@@ -43,7 +42,7 @@ func freeze(ctx context.Context, m *manifest.Manifest) (*manifest.Manifest, []by
 	return frozen, text, diags.Extend(more)
 }
 
-// telling keeps what the program answers, which the provider has checked by then.
+// telling keeps the answers of the program, which the provider has checked by then.
 type telling struct {
 	handler.Caller
 	answer []byte
@@ -57,7 +56,7 @@ func (t *telling) Call(ctx context.Context, c handler.Call) (*handler.Answer, er
 	return a, err
 }
 
-// withSchema puts the member "schema" of an answer into the text of a manifest, and takes the action out of
+// withSchema inserts the member "schema" of an answer into the text of a manifest, and removes the action from
 // "implements".
 func withSchema(text, answer []byte) ([]byte, error) {
 	whole, err := strictjson.Parse(text)

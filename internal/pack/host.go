@@ -10,8 +10,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/fetch/packages"
 )
 
-// checkHost finds binaries that are not for the platform that they are given for. Every Go binary tells what it was
-// built for, whichever platform reads it.
+// checkHost reports binaries of another platform than the given one. Every Go binary records its platform.
 func checkHost(name string, on packages.Platform) diag.List {
 	info, err := os.Stat(name)
 	if err != nil || info.IsDir() {
@@ -60,7 +59,7 @@ func needsLibraries(name string) bool {
 	return slices.ContainsFunc(f.Progs, func(p *elf.Prog) bool { return p.Type == elf.PT_INTERP })
 }
 
-// module is what the binary is made of.
+// module is the Go module of the binary.
 const module = "github.com/tombolo-iac/tombolo"
 
 func same(a, b string) bool {

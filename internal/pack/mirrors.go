@@ -33,7 +33,7 @@ func (b *build) mirrors(ctx context.Context) error {
 	return b.index(ctx)
 }
 
-// index writes the documents of the network mirror: of all that it has, since an earlier run may have packed for other
+// index writes the documents of the network mirror: of all its content, since an earlier run may have packed for other
 // platforms.
 func (b *build) index(ctx context.Context) error {
 	found, err := packages.Search(b.result.NetworkMirror, b.Source)

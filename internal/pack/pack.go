@@ -1,5 +1,5 @@
-// Package pack makes what users of other engines install of a provider that is a program: archives for each platform,
-// the checksums and manifest that registries ask for, and ready mirrors.
+// Package pack packages a program provider for other engines: archives for each platform, the checksums and manifest
+// that registries ask for, and ready mirrors.
 //
 //	result, diags := pack.Build(ctx, pack.Options{Dir: "./notes", Source: source, Out: "dist", Hosts: map[packages.Platform]string{packages.Current(): tombolo}})
 //
@@ -32,27 +32,27 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/wire"
 )
 
-// Options say what to pack.
+// Options configures packing.
 type Options struct {
 	// Dir is the folder of the provider.
 	Dir string
 	// Source is the address by which configurations will name the provider.
 	Source addr.Provider
-	// Out is the folder for what is made.
+	// Out is the output folder.
 	Out string
-	// Hosts are the tombolo binaries, by the platform that they run on. An archive is made for each.
+	// Hosts holds the tombolo binaries, by their platform. Each gets an archive.
 	Hosts map[packages.Platform]string
 	// Exclude are patterns, as of path.Match, for names below Dir that are not packed: of files or of folders.
 	Exclude []string
-	// Sign makes the detached signature of a text; nil for none. See ReadKey.
+	// Sign returns the detached signature of a text; nil for none. See ReadKey.
 	Sign func(text []byte) ([]byte, error)
 }
 
-// Result is what was made.
+// Result lists the files that were made.
 type Result struct {
 	Version  versions.Version
 	Archives []Archive
-	// Files are the paths of all that belongs to the release, in the order of their names.
+	// Files holds the paths of all files of the release, in the order of their names.
 	Files []string
 	// FilesystemMirror and NetworkMirror are folders that have the release, and may have others.
 	FilesystemMirror, NetworkMirror string
@@ -140,7 +140,7 @@ type build struct {
 	result   *Result
 }
 
-// part is what goes into the archive for one platform.
+// part is a file in the archive for one platform.
 type part struct {
 	on    packages.Platform
 	files []file
@@ -161,7 +161,7 @@ func (b *build) program(on packages.Platform) string {
 	return name
 }
 
-// write makes everything, the mirrors last: what is in them can be installed.
+// write writes all files, the mirrors last: their content can be installed.
 func (b *build) write(ctx context.Context) error {
 	if err := os.MkdirAll(b.Out, 0o755); err != nil {
 		return err

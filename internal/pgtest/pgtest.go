@@ -33,7 +33,7 @@ type server struct {
 var (
 	serverOnce sync.Once
 	theServer  *server
-	noServer   string // why there is none
+	noServer   string // why there is no server
 	databases  int
 	databaseMu sync.Mutex
 )
@@ -84,7 +84,7 @@ func (s *server) dsn(database string) string {
 	return fmt.Sprintf("host=%s user=tester dbname=%s", s.dir, database)
 }
 
-// Programs is the folder with the programs of a server, psql among them; empty where there are none.
+// Programs is the folder with the programs of a server, psql among them; empty if there are none.
 func Programs() string {
 	found, _ := filepath.Glob("/usr/lib/postgresql/*/bin")
 	slices.Sort(found)
@@ -99,7 +99,7 @@ func Programs() string {
 	return ""
 }
 
-// startServer makes a database cluster and starts a server, as another user when this one is root, whom the server
+// startServer creates a database cluster and starts a server, as another user when this one is root, whom the server
 // refuses.
 func startServer() (*server, string) {
 	s, problem := newServer()

@@ -19,7 +19,8 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// actions are what the walk found out for the time after it, when all that triggers and conditions mention is known.
+// actions are collected during the walk and planned after it, when everything that triggers and conditions refer to is
+// known.
 type actions struct {
 	triggers map[addr.AbsResource]*eval.Block // the resources that have triggers
 	ready    map[addr.AbsResourceInstance]*readyAction
@@ -165,7 +166,7 @@ var planEvents = map[config.ActionEvent]plan.ActionEvent{
 func (p *planner) invoke(a addr.AbsResourceInstance, t *plan.ActionTrigger) error {
 	ready := p.actions.ready[a]
 	if ready == nil {
-		return nil // it is left out, or what is wrong with it has been reported
+		return nil // it is left out, or its problem was reported
 	}
 	if t != nil && t.Event.OfDestruction() {
 		if err := p.walk.Report(ready.settled(a, t)); err != nil {

@@ -44,7 +44,7 @@ func broadBlock() *provider.Block {
 	return b
 }
 
-// broadObject is what is stored of an object.
+// broadObject is a stored object.
 func broadObject(n int) cty.Value {
 	text := func(s string) cty.Value { return cty.StringVal(fmt.Sprintf("%s-%d", s, n)) }
 	rule := func(i int64) cty.Value {

@@ -54,7 +54,7 @@ func (p *planner) planData(b *eval.Block, key addr.Key) (cty.Value, error) {
 		if err != nil || planned == cty.NilVal {
 			return planned, err
 		}
-		return planned, p.walk.Report(b.Postconditions(key, planned)) // what is known by now is judged by now
+		return planned, p.walk.Report(b.Postconditions(key, planned)) // known parts are checked now
 	}
 	meta, err := p.Meta(b.Slot)
 	if err != nil {
@@ -144,9 +144,9 @@ func readLater(b *eval.Block, inst addr.AbsResourceInstance, cfg addr.AbsProvide
 	}
 }
 
-// dataMustWait reports whether a managed resource that the block mentions itself, or that depends_on names, has a
-// pending change. A block with conditions waits for more: all that it depends on, through whatever lies between, since
-// its conditions are about what the apply makes of that.
+// dataMustWait reports whether a managed resource that the block itself refers to, or that depends_on names, has a
+// pending change. A block with conditions waits for all its dependencies, direct or not, since its conditions are about
+// their applied values.
 func (p *planner) dataMustWait(b *eval.Block) bool {
 	direct, explicit := b.ReferencedSlots()
 	p.mu.Lock()
@@ -154,7 +154,7 @@ func (p *planner) dataMustWait(b *eval.Block) bool {
 	module := b.Instance.Addr
 	for _, s := range append(direct, explicit...) {
 		if s.Kind == linking.SlotResource && s.Resource.Addr.Mode == addr.Data {
-			continue // that it waits is no reason to wait for it: what is known of it by now is enough
+			continue // a waiting data source is no reason to wait: its known parts are enough
 		}
 		if p.pending(module, s) {
 			return true

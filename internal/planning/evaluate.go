@@ -31,7 +31,7 @@ func Evaluate(ctx context.Context, prog *linking.Program, prior *state.State, pr
 	return ended(v.walk, v.walk.Run(ctx))
 }
 
-// Explore plans as Run does, but gives the walk in place of the plan: expressions are then evaluated with planned
+// Explore plans as Run does, but returns the walk instead of the plan: expressions are then evaluated with planned
 // values.
 func Explore(ctx, calls context.Context, prog *linking.Program, prior *state.State, providers Providers, o Options) (
 	*eval.Walk, diag.List) {

@@ -42,8 +42,8 @@ func (p *planner) spares(slot *linking.Slot, b *eval.Block, a addr.AbsResourceIn
 	return v.False(), nil
 }
 
-// onlyForgotten reports whether a stored object that is to go only leaves the state: its block says so or, where that
-// is gone, said so when the object was last written.
+// onlyForgotten reports whether the removal of a stored object only removes it from the state: its block says so or, if
+// that is gone, said so when the object was last written.
 func (p *planner) onlyForgotten(o addr.Object) (bool, error) {
 	if slot := p.prog.ResourceSlot(o.Instance.Config()); slot != nil {
 		return p.spares(slot, nil, o.Instance)
@@ -109,8 +109,9 @@ func (p *planner) protectRemembered(c *plan.Change) error {
 	return p.walk.Report(diag.List{{Severity: diag.Error, Summary: "Instance cannot be destroyed",
 		Address: c.Object.String(),
 		Detail: fmt.Sprintf("The plan would destroy %s, which has no block any more. When it was last applied, the "+
-			"block said lifecycle.prevent_destroy, which this project remembers. Restore the block. If the object may be "+
-			"destroyed, add a removed block for it; if it is to stay without being managed, one with destroy = false.",
+			"block said lifecycle.prevent_destroy, which this project remembers. Restore the block. If the object may "+
+			"be destroyed, add a removed block for it; if it is to stay without being managed, one with "+
+			"destroy = false.",
 			c.Object)}})
 }
 

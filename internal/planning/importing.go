@@ -22,7 +22,7 @@ import (
 )
 
 // Adopt finds the object of an interrupted creation by its id and returns the edit that stores it. Only provider
-// configurations are evaluated for that, with what the prior state knows. What the import does not tell is taken from
+// configurations are evaluated for that, with the prior state. Values that the import does not return are taken from
 // the planned value of the intent before the object is read.
 func Adopt(ctx, calls context.Context, prog *linking.Program, prior *state.State, providers Providers, o Options,
 	intent state.Intent, id string) (state.Edit, diag.List) {
@@ -65,7 +65,7 @@ func (p *planner) adopt(intent state.Intent, id string) (state.Edit, error) {
 	return state.Edit{Put: &state.PutObject{Addr: addr.Object{Instance: target}, Provider: cfg, Object: k.object}}, nil
 }
 
-// Import is one object to take over.
+// Import is one object to import.
 type Import struct {
 	Target addr.AbsResourceInstance
 	ID     string
@@ -92,15 +92,15 @@ func (m *managed) takeOver() error {
 	return nil
 }
 
-// announce reports that an object is looked for which an import block names.
+// announce reports the search for the object of an import block.
 func (p *planner) announce(o addr.Object, found *eval.Import) *plan.Importing {
 	i := &plan.Importing{ID: found.Sought.ID, Identity: found.Sought.Identity, Sensitive: found.Sensitive}
 	p.opts.Events.Send(event.ImportPrepare{Object: o, ID: event.ID{Key: i.Argument(), Value: i.Shown()}})
 	return i
 }
 
-// found takes what was found for the object of this instance. It was not made from anything that the configuration
-// mentions, so it has no dependencies before the first plan that leaves it or changes it.
+// found sets the imported object of this instance. It was not created from the configuration, so it has no dependencies
+// before the first plan that keeps or changes it.
 func (m *managed) found(k known) {
 	stored := *k.object
 	stored.Dependencies = nil
@@ -248,7 +248,7 @@ func (p *planner) generate() error {
 	for _, found := range p.walk.UnseenImports() {
 		if p.prog.ResourceSlot(found.Target.Config()) != nil && (!p.targets.Contains(found.Target) ||
 			p.heldBack(found.Target.AbsResource(), addr.AbsProviderConfig{}) != nil) {
-			continue // nobody came there
+			continue // the walk did not reach it
 		}
 		if err := p.generateOne(found); err != nil {
 			failed = err
@@ -310,7 +310,7 @@ func (p *planner) planGenerated(o addr.Object, cfg addr.AbsProviderConfig, found
 			change = planned
 		}
 	}
-	// What the provider does not accept is written all the same: that is where it can be corrected.
+	// Values that the provider rejects are written, too, so that a person can correct them.
 	change.GeneratedConfig = generated(found.Target.Resource, rt.Block, config, found.Block.ProviderRef)
 	p.add(change)
 	if change.Action == plan.NoOp {

@@ -103,9 +103,9 @@ func (p *planner) planManaged(b *eval.Block, key addr.Key) (cty.Value, error) {
 	return planned, p.walk.Report(b.Postconditions(key, planned))
 }
 
-// keep is what a refresh-only plan does with an instance: nothing changes, nothing is created. An instance that does
-// not exist has no value: whatever counts or lists the instances of the block sees those alone that do. Its
-// postconditions are judged all the same, as far as they can be without it (checks/refresh_only_of_more).
+// keep plans an instance of a refresh-only plan: nothing changes, nothing is created. An instance that does not exist
+// has no value: whatever counts or lists the instances of the block sees those alone that do. Its postconditions are
+// judged all the same, as far as they can be without it (checks/refresh_only_of_more).
 func (m *managed) keep() (cty.Value, error) {
 	if m.prior.null() {
 		return cty.NilVal, m.p.walk.Report(m.b.Postconditions(m.key, cty.UnknownVal(m.block.ImpliedType())))
@@ -247,7 +247,7 @@ func (m *managed) replacement() plan.Action {
 	return plan.DeleteThenCreate
 }
 
-// ask gets the planned value from the provider and judges it.
+// ask gets the planned value from the provider and checks it.
 func (m *managed) ask(prior, config cty.Value, private []byte) (cty.Value, provider.PlanResponse, error) {
 	proposed := value.Propose(m.block, prior, config)
 	var resp provider.PlanResponse
@@ -280,7 +280,7 @@ func (m *managed) ask(prior, config cty.Value, private []byte) (cty.Value, provi
 	return resp.Planned, resp, nil
 }
 
-// priorIdentity is the identity of what an object is planned from.
+// priorIdentity returns the identity of the prior object of a plan.
 func priorIdentity(prior cty.Value, k known) cty.Value {
 	if prior.IsNull() {
 		return cty.NilVal
@@ -288,7 +288,7 @@ func priorIdentity(prior cty.Value, k known) cty.Value {
 	return k.identity
 }
 
-// change makes the change of this instance; after carries no marks, sensitive are the paths that the configuration
+// change returns the change of this instance; after carries no marks, sensitive are the paths that the configuration
 // marks.
 func (m *managed) change(action plan.Action, reason plan.Reason, after cty.Value, sensitive []cty.Path) *plan.Change {
 	c := &plan.Change{
@@ -309,7 +309,7 @@ func (m *managed) change(action plan.Action, reason plan.Reason, after cty.Value
 	return c
 }
 
-// triggered reports whether a change named by replace_triggered_by asks for a replacement.
+// triggered reports whether replace_triggered_by requires a replacement.
 func (m *managed) triggered() (bool, error) {
 	if m.b == nil || len(m.b.Config().ReplaceTriggeredBy) == 0 {
 		return false, nil

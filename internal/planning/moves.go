@@ -35,10 +35,10 @@ func (p *planner) move() error {
 	return nil
 }
 
-// checkMoves judges the moved blocks, which is possible once everything is expanded.
+// checkMoves checks the moved blocks, which is possible once everything is expanded.
 func (p *planner) checkMoves() error {
 	if diags := p.moves.Check(&declared{walk: p.walk}); diags.HasErrors() {
-		p.void = true // it stands on moves that nobody meant, and so does all else that it says
+		p.void = true // it is the result of unintended moves, and so are all other problems
 		p.misled = p.before.Extend(diags)
 		return p.walk.Report(diags)
 	}
@@ -74,7 +74,7 @@ func (p *planner) keptInstances() (diags diag.List) {
 	return diags
 }
 
-// targetedMoves asks for targets on both ends of every move: with one end left out, the object would be planned at
+// targetedMoves requires targets at both ends of every move: with one end left out, the object would be planned at
 // neither address.
 func (p *planner) targetedMoves() diag.List {
 	if p.targets == nil {
@@ -126,8 +126,8 @@ func shellQuoted(a string) string {
 	return `"` + a + `"`
 }
 
-// prevAddr returns the address that an object has in the stored state, as far as the plan tells it: before everything
-// is destroyed nobody asks for former addresses.
+// prevAddr returns the address that an object has in the stored state, as far as the plan tells it: a plan to destroy
+// everything has no former addresses.
 func (p *planner) prevAddr(a addr.AbsResourceInstance) addr.AbsResourceInstance {
 	if from, ok := p.moves.From[a]; ok && p.opts.Mode != plan.Destroy {
 		return from
@@ -146,7 +146,7 @@ func (p *planner) foreign(o addr.Object, cfg addr.AbsProviderConfig) (was addr.A
 	return was, source, was.Resource.Type != o.Instance.Resource.Type || source != cfg.Provider
 }
 
-// convert asks a provider to take over an object that foreign tells of.
+// convert asks a provider to convert a foreign object.
 func (p *planner) convert(o addr.Object, cfg addr.AbsProviderConfig, rt *provider.ResourceType, inst provider.Provider,
 	k known) (known, error) {
 	was, source, _ := p.foreign(o, cfg)

@@ -28,10 +28,10 @@ type stray struct {
 }
 
 // planOrphans plans the deletion of every stored object that the walk did not visit: its block or module is gone, or
-// everything is to be destroyed.
+// everything is destroyed.
 func (p *planner) planOrphans(ctx context.Context) error {
-	// After errors a block may not have been visited because it refers to what has failed: its objects are not
-	// unwanted.
+	// After errors a block may not have been visited because it refers to what has failed: its objects are still
+	// wanted.
 	failed := p.opts.Mode != plan.Destroy && p.walk.Diagnostics().HasErrors()
 	strays := p.late
 	for _, r := range p.prior.Resources() {
@@ -134,8 +134,8 @@ func (p *planner) checkProviderInstance(o addr.Object, cfg addr.AbsProviderConfi
 		cfg))
 }
 
-// planUnwanted plans the deletion of an instance that a block does not want any more. Where the provider block has
-// several instances, the state tells which of them manages it.
+// planUnwanted plans the deletion of an instance that a block no longer has. If the provider block has several
+// instances, the state names the one that manages it.
 func (p *planner) planUnwanted(b *eval.Block, key addr.Key, reason plan.Reason) (cty.Value, error) {
 	o := addr.Object{Instance: b.Addr().Instance(key)}
 	cfg, stored := b.Slot.ProviderConfig, p.prior.ProviderOf(o)
@@ -156,7 +156,7 @@ func (p *planner) planUnwanted(b *eval.Block, key addr.Key, reason plan.Reason) 
 	return p.planOrphan(o.Instance, cfg, reason)
 }
 
-// planOrphan plans the deletion of a current object. Where nothing is changed it gives the value of the object.
+// planOrphan plans the deletion of a current object. In a refresh-only plan it returns the value of the object.
 func (p *planner) planOrphan(a addr.AbsResourceInstance, cfg addr.AbsProviderConfig, reason plan.Reason) (cty.Value,
 	error) {
 	if a.Resource.Mode == addr.Data {
@@ -191,8 +191,7 @@ func (p *planner) planDeposed(o addr.Object, cfg addr.AbsProviderConfig) error {
 	return err
 }
 
-// planForget plans that an object leaves the state without being destroyed. It is not looked at: what became of it is
-// no matter any more.
+// planForget plans that an object leaves the state without being destroyed. It is not refreshed.
 func (p *planner) planForget(o addr.Object, cfg addr.AbsProviderConfig, reason plan.Reason) error {
 	inst, _, rt, err := p.managerOf(o, cfg)
 	if err != nil {
@@ -262,8 +261,8 @@ func (p *planner) managerOf(o addr.Object, cfg addr.AbsProviderConfig) (provider
 	return inst, schema, rt, nil
 }
 
-// planDelete refreshes an object and plans its deletion; one that is gone already just leaves the state. Where nothing
-// is changed it gives the value of the object, with marks.
+// planDelete refreshes an object and plans its deletion; one that is gone already is only removed from the state. In a
+// refresh-only plan it returns the value of the object, with marks.
 func (p *planner) planDelete(o addr.Object, cfg addr.AbsProviderConfig, reason plan.Reason) (cty.Value, error) {
 	if p.opts.Mode != plan.RefreshOnly {
 		if forgotten, err := p.onlyForgotten(o); err != nil || forgotten {
@@ -282,7 +281,7 @@ func (p *planner) planDelete(o addr.Object, cfg addr.AbsProviderConfig, reason p
 	}
 	var block *linking.Slot
 	if p.opts.Mode == plan.Destroy && o.Deposed == "" {
-		// An object that was imported knows what it depends on from its block alone.
+		// The dependencies of an imported object come from its block alone.
 		block = p.prog.ResourceSlot(o.Instance.Config())
 	}
 	k, err := p.load(o, cfg, rt, inst, block, !p.opts.SkipRefresh)
@@ -308,7 +307,7 @@ func (p *planner) planDelete(o addr.Object, cfg addr.AbsProviderConfig, reason p
 	return cty.NilVal, p.protect(change, nil)
 }
 
-// askDestroy lets a provider that wants it have a say in a deletion.
+// askDestroy lets a provider that plans deletions change or refuse one.
 func (p *planner) askDestroy(o addr.Object, cfg addr.AbsProviderConfig, schema *provider.Schema,
 	rt *provider.ResourceType, inst provider.Provider, k known) ([]byte, error) {
 	if !schema.PlanDestroy {
@@ -358,8 +357,8 @@ func (p *planner) wantsStray(slot *linking.Slot, a addr.AbsResourceInstance) boo
 	return p.targets.Wants(slot, a)
 }
 
-// withNeeded returns what -exclude leaves out with everything that it depends on, by what the state says: that is not
-// to be destroyed either.
+// withNeeded returns the exclusions with everything that they depend on according to the state: that must not be
+// destroyed either.
 func (p *planner) withNeeded() map[addr.AbsResourceInstance]bool {
 	spared := map[addr.AbsResourceInstance]bool{}
 	all := map[addr.ConfigResource][]addr.AbsResourceInstance{}
@@ -389,7 +388,7 @@ func (p *planner) withNeeded() map[addr.AbsResourceInstance]bool {
 	return spared
 }
 
-// withDependents returns the targets of a destroy with everything that depends on them, by what the state says.
+// withDependents returns the targets of a destroy with everything that depends on them, according to the state.
 func (p *planner) withDependents() map[addr.AbsResourceInstance]bool {
 	dependents := map[nearKey][]addr.AbsResourceInstance{}
 	doomed := map[addr.AbsResourceInstance]bool{}

@@ -14,7 +14,7 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// keepOutputs takes out of the names of stored output values those that stay as they are: what is held and, while not
+// keepOutputs removes from the names of stored output values those that stay as they are: what is held and, while not
 // everything is destroyed, all of them.
 func (p *planner) keepOutputs(names map[string]bool, left []plan.LeftOut) {
 	for _, l := range left {

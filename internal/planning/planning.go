@@ -37,22 +37,22 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// Providers hands out providers; internal/host's Pool implements it.
+// Providers returns providers; internal/host's Pool implements it.
 type Providers interface {
 	access.Providers
 	Unconfigured(p addr.Provider) (provider.Provider, diag.List)
 }
 
-// Options say what to plan.
+// Options configures a plan.
 type Options struct {
 	// Title is the name of the program in sentences; "Tombolo" when empty.
 	Title       string
 	Mode        plan.Mode
 	SkipRefresh bool
 	Targets     []addr.Target
-	Except      []addr.Target // left out, with all that depends on it; not beside Targets
-	// Interrupted are creations of which nobody knows what came. The plan leaves them alone, with everything that
-	// depends on them and with what they depend on.
+	Except      []addr.Target // left out, with all dependents; not together with Targets
+	// Interrupted holds creations with an unknown result. The plan leaves them alone, with everything that depends on
+	// them and with what they depend on.
 	Interrupted  []state.Intent
 	ForceReplace []addr.AbsResourceInstance
 	// Unprotected destroys what prevent_destroy protects or destroy = false keeps, as is right for objects of tests.
@@ -61,12 +61,11 @@ type Options struct {
 	Remember bool
 	// Generate asks for configuration of imported objects that have none.
 	Generate bool
-	// Strict makes conditions that do not hold errors in plans that only look, too: what was seen is recorded without
-	// being shown.
+	// Strict makes failed conditions errors in refresh-only plans, too: their results are recorded without being shown.
 	Strict bool
 	// Invoke names actions to invoke. Nothing else is planned then; the mode is RefreshOnly.
 	Invoke []addr.Target
-	// Import takes over one object outside of any import block. The mode is RefreshOnly then.
+	// Import imports one object without an import block. The mode is RefreshOnly then.
 	Import *Import
 
 	Functions eval.Functions
@@ -84,13 +83,12 @@ type Options struct {
 	StandIns eval.StandIns
 	// Walked is given the walk when it has ended, to evaluate more expressions with its values; it may be nil.
 	Walked func(*eval.Walk)
-	// DeposedKey makes the keys of deposed objects; it must not repeat itself and is called concurrently.
+	// DeposedKey returns keys for deposed objects. It must never repeat a key, and is called concurrently.
 	DeposedKey func() addr.DeposedKey
 }
 
-// Run plans. ctx stops the start of anything new; calls carries the cancellation of calls under way. The plan is
-// returned with errors too, as far as it got, and is marked as errored then; there is none where nothing in it would
-// make sense.
+// Run plans. ctx stops the start of anything new; calls carries the cancellation of calls under way. With errors it
+// returns an incomplete plan that is marked as errored, or none if nothing in it would be valid.
 func Run(ctx, calls context.Context, prog *linking.Program, prior *state.State, providers Providers, o Options) (
 	*plan.Plan, diag.List) {
 	if len(o.ForceReplace) > 0 && o.Mode != plan.Normal {
@@ -172,7 +170,7 @@ func (p *planner) walkAll(ctx context.Context) error {
 	return p.walk.Run(ctx)
 }
 
-// begin makes the walk. When ctx ends, nothing new starts.
+// begin prepares the walk. When ctx ends, nothing new starts.
 func (p *planner) begin(ctx context.Context, in eval.Inputs) {
 	p.walk = eval.NewWalk(p.prog, in, p)
 	p.Access = access.New(p.walk, p.providers,
@@ -207,9 +205,9 @@ func newPlanner(calls context.Context, prog *linking.Program, prior *state.State
 	return p
 }
 
-// inputs are the surroundings of the walk. To destroy everything, nothing but provider configurations has to be
-// evaluated, with the data sources that they need (what those have stored may be out of date, such as a token that has
-// expired), what says whether objects may be destroyed, and the actions that are invoked when they are.
+// inputs returns the inputs of the walk. To destroy everything, these are evaluated alone: provider configurations,
+// with the data sources that they need (stored values may be out of date, such as an expired token), the guards of
+// objects, and the actions at their end.
 func (p *planner) inputs() eval.Inputs {
 	in := eval.Inputs{
 		Functions: p.opts.Functions, Variables: p.opts.Variables, VariableRanges: p.opts.VariableRanges,
@@ -253,7 +251,7 @@ type planner struct {
 	prior     *state.State // with moves done
 	moves     *moving.Result
 	targets   *linking.Targets                           // nil: everything
-	unsettled map[addr.AbsResourceInstance]*state.Intent // interrupted creations, by what they are called now
+	unsettled map[addr.AbsResourceInstance]*state.Intent // interrupted creations, by their current address
 	doomed    map[addr.AbsResourceInstance]bool          // of a destroy with targets; found when first asked for
 	spared    map[addr.AbsResourceInstance]bool          // with -exclude; found when first asked for
 	providers Providers
@@ -262,11 +260,11 @@ type planner struct {
 	walk      *eval.Walk
 	void      bool      // there is no plan, not even an errored one
 	before    diag.List // what was reported before the walk
-	misled    diag.List // what is left to say where there is no plan
+	misled    diag.List // problems to report without a plan
 
 	mu           sync.Mutex                      // guards what follows
 	evaluated    map[addr.AbsProviderConfig]bool // provider configurations, true for those with unknown values
-	tookOver     bool                            // what Options.Import asks for
+	tookOver     bool                            // the object of Options.Import
 	changes      []*plan.Change
 	invocations  []*plan.Invocation
 	lists        []*plan.List
@@ -313,7 +311,7 @@ func (p *planner) RootOutput(s *linking.Slot, v cty.Value) error {
 }
 
 // provider returns a configured provider, or reports why there is none. One whose block could not be evaluated is not
-// asked for: what it would miss then is not what is wrong.
+// configured: its problems would only be consequences.
 func (p *planner) provider(a addr.AbsProviderConfig) (provider.Provider, error) {
 	p.mu.Lock()
 	_, evaluated := p.evaluated[a]
@@ -327,7 +325,7 @@ func (p *planner) provider(a addr.AbsProviderConfig) (provider.Provider, error) 
 // providerOf returns what answers for an instance, which need not be the provider of its configuration.
 func (p *planner) providerOf(inst addr.AbsResourceInstance, cfg addr.AbsProviderConfig) (provider.Provider, error) {
 	prov, err := p.provider(cfg)
-	return p.walk.Inputs.ProviderOf(inst, cfg, prov), err
+	return p.Traced(inst, cfg, p.walk.Inputs.ProviderOf(inst, cfg, access.Untraced(prov))), err
 }
 
 // Resource implements eval.Driver.
@@ -357,14 +355,15 @@ func (p *planner) Resource(n *graph.Node, b *eval.Block) error {
 	work := p.workOf(b, exp)
 	values := make(map[addr.Key]cty.Value, len(exp.Keys))
 	var mu sync.Mutex // guards values
-	n.Fan(len(work), func(i int) error {
+	n.Fan(len(work), func(i int) (err error) {
 		w := work[i]
+		end := p.Object("plan object", b.Addr().Instance(w.key))
+		defer func() { end(err) }()
 		if w.deposed != "" {
 			return p.planDeposed(addr.Object{Instance: b.Addr().Instance(w.key), Deposed: w.deposed},
 				b.Slot.ProviderConfig)
 		}
 		var v cty.Value
-		var err error
 		switch mode := b.Config().Addr.Mode; {
 		case w.orphan:
 			v, err = p.planUnwanted(b, w.key, orphanReason(b, exp, w.key))
@@ -506,7 +505,7 @@ func (p *planner) edit(e state.Edit) {
 	p.refreshed = append(p.refreshed, e)
 }
 
-// finish puts the plan together.
+// finish assembles the plan.
 func (p *planner) finish(diags diag.List) *plan.Plan {
 	slices.SortFunc(p.changes, compareChanges)
 	slices.SortFunc(p.drift, compareChanges)

@@ -98,7 +98,7 @@ func (b *bench) plan(files map[string]string) (*plan.Plan, diag.List) {
 	return p, diags.Extend(more)
 }
 
-// with puts terraform_data objects with these dependencies into the prior state.
+// with adds terraform_data objects with these dependencies into the prior state.
 func (b *bench) with(address, input string, deps ...string) {
 	b.t.Helper()
 	a, diags := addr.ParseInstance(address)

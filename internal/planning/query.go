@@ -106,7 +106,7 @@ func (p *planner) search(b *eval.Block, exp eval.Expansion, index int) (cty.Valu
 	return s.value(marked.GetAttr(linking.ListConfig)), nil
 }
 
-// search is what one instance of a list block asks for.
+// search is the query of one instance of a list block.
 type search struct {
 	b      *eval.Block
 	key    addr.Key
@@ -232,7 +232,7 @@ func listedNames(block string, exp eval.Expansion, index int) func(int) string {
 	return func(n int) string { return block + "_" + strconv.Itoa(n) }
 }
 
-// find asks the provider, and keeps and tells what it found.
+// find queries the provider, and stores and reports the results.
 func (p *planner) find(s *search, prov provider.Provider) error {
 	cfg, typ := s.cfg, s.addr().Resource.Type
 	schema, err := p.Schema(cfg.Provider)
@@ -279,7 +279,7 @@ func (p *planner) find(s *search, prov provider.Provider) error {
 	return nil
 }
 
-// listed judges one object that a provider found, and writes its configuration if that was asked for.
+// listed checks one object that a provider found, and generates its configuration if requested.
 func (p *planner) listed(s *search, prov provider.Provider, schema *provider.Schema, found provider.Listed) (
 	*plan.Listed, diag.List) {
 	cfg, o := s.cfg, addr.Object{Instance: s.addr()}

@@ -61,7 +61,7 @@ func (p *planner) relevant(out *plan.Plan) []plan.RelevantAttribute {
 	return ordered(list)
 }
 
-// ordered makes the same list of the same attributes each time: modules and their instances are found in any order.
+// ordered returns the same list for the same attributes each time: modules and their instances are found in any order.
 func ordered(list []plan.RelevantAttribute) []plan.RelevantAttribute {
 	slices.SortFunc(list, func(x, y plan.RelevantAttribute) int {
 		return cmp.Or(x.Resource.Compare(y.Resource), value.ComparePaths(x.Path, y.Path))

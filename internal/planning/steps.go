@@ -32,8 +32,8 @@ type stepBuilder struct {
 	// needed.
 	near  map[nearKey]*group
 	joins map[joinKey]int
-	// soft edges are given up where they would close a ring: freeAfterWrite first, then others that only make the order
-	// nicer, then updateFirst, then what the state says.
+	// soft edges are dropped if they would close a ring: freeAfterWrite first, then others that only improve the order,
+	// then updateFirst, then those of the state.
 	soft []softEdge
 }
 
@@ -190,7 +190,7 @@ func (b *stepBuilder) group(changes []*plan.Change) (removes bool) {
 	return removes
 }
 
-// put adds a change to a step, which is made when it does not exist yet.
+// put adds a change to a step, which is created if necessary.
 func (b *stepBuilder) put(step *int, kind plan.StepKind, a addr.AbsResource, change int) {
 	if *step == none {
 		*step = len(b.steps)
@@ -214,7 +214,7 @@ func (b *stepBuilder) index() {
 	}
 }
 
-// after makes a step wait for another one.
+// after lets a step wait for another one.
 func (b *stepBuilder) after(step, first int, rule uint8) {
 	switch {
 	case step == none || first == none || step == first:
@@ -247,7 +247,7 @@ func (b *stepBuilder) across(blk *blockSteps, changes []*plan.Change) {
 				wanted[d] = true
 			}
 		}
-		b.addStoredDeps(wanted, blk.write, changes) // what it lets go of only now
+		b.addStoredDeps(wanted, blk.write, changes) // dependencies that it drops only now
 	}
 	for _, d := range inOrder(old) {
 		key, g := b.find(blk.addr, d)
@@ -287,7 +287,7 @@ func inOrder(deps map[addr.ConfigResource]bool) []addr.ConfigResource {
 	return slices.SortedFunc(maps.Keys(deps), addr.ConfigResource.Compare)
 }
 
-// addStoredDeps adds what the objects that a step changes depended on until now.
+// addStoredDeps adds the stored dependencies of the objects that a step changes.
 func (b *stepBuilder) addStoredDeps(to map[addr.ConfigResource]bool, step int, changes []*plan.Change) {
 	if step == none {
 		return
@@ -299,7 +299,7 @@ func (b *stepBuilder) addStoredDeps(to map[addr.ConfigResource]bool, step int, c
 	}
 }
 
-// storedDeps returns what the object that goes depended on.
+// storedDeps returns the stored dependencies of the object that goes.
 func (b *stepBuilder) storedDeps(c *plan.Change) []addr.ConfigResource {
 	if stored := b.p.prior.Object(c.Object); stored != nil {
 		return b.p.moves.Follow(stored.Dependencies)
@@ -307,8 +307,8 @@ func (b *stepBuilder) storedDeps(c *plan.Change) []addr.ConfigResource {
 	return nil
 }
 
-// configured returns what the objects of a block depend on while everything is destroyed, by what refreshing found and
-// by what their providers' configurations need.
+// configured returns the dependencies of a block's objects in a plan to destroy everything: those that refreshing
+// found, and those of their providers' configurations.
 func (b *stepBuilder) configured(blk *blockSteps, changes []*plan.Change) map[addr.ConfigResource]bool {
 	out := map[addr.ConfigResource]bool{}
 	if b.p.opts.Mode != plan.Destroy {
@@ -410,7 +410,7 @@ func (b *stepBuilder) follow(key nearKey, g *group, rule uint8, step int) {
 	}), rule)
 }
 
-// join returns the join of a group for a rule, wired to the group when it is made.
+// join returns the join of a group for a rule, connected to the group when it is created.
 func (b *stepBuilder) join(key nearKey, g *group, rule uint8, wire func(int)) int {
 	jk := joinKey{key, rule}
 	if j, ok := b.joins[jk]; ok {

@@ -23,12 +23,12 @@ import (
 // known is a stored object brought to the current schema and, unless refreshing is off, to the present of the world.
 type known struct {
 	value     cty.Value  // no marks; null when there is no object
-	sensitive []cty.Path // what the schema and the configuration make so
+	sensitive []cty.Path // marks from the schema and the configuration
 	private   []byte
 	identity  cty.Value     // cty.NilVal when there is none
 	object    *state.Object // as stored or as refreshed; nil when there is none
 	tainted   bool
-	converted bool // from another type or provider: it has to be stored anew
+	converted bool // from another type or provider: it has to be stored again
 	asStored  bool // the upgrade changed nothing
 }
 
@@ -80,7 +80,8 @@ func (p *planner) load(o addr.Object, cfg addr.AbsProviderConfig, rt *provider.R
 	return p.look(o, cfg, rt, inst, k, block, refresh)
 }
 
-// place returns what a provider says of an object its address and, where the object has a block, a place in the source.
+// place returns a provider's diagnostics about an object with its address and, if it has a block, a place in the
+// source.
 func (p *planner) place(o addr.Object, diags diag.List) diag.List {
 	if slot := p.prog.ResourceSlot(o.Instance.Config()); slot != nil && slot.Body != nil {
 		diags = slot.Body.Locate(diags)
@@ -88,7 +89,7 @@ func (p *planner) place(o addr.Object, diags diag.List) diag.List {
 	return diags.InAddress(o.String())
 }
 
-// look refreshes an object at the current schema, unless refreshing is off, and notes what is to be kept of that.
+// look refreshes an object at the current schema, unless refreshing is off, and records the result.
 func (p *planner) look(o addr.Object, cfg addr.AbsProviderConfig, rt *provider.ResourceType, inst provider.Provider,
 	k known, block *linking.Slot, refresh bool) (known, error) {
 	none := known{value: cty.NullVal(rt.Block.ImpliedType())}
@@ -100,7 +101,7 @@ func (p *planner) look(o addr.Object, cfg addr.AbsProviderConfig, rt *provider.R
 		return none, p.walk.Report(p.place(o, value.BadAnswer(o, cfg, summary, errs)))
 	}
 	p.opts.Secrets.Add(k.value, value.SensitivePaths(rt.Block, k.value, k.sensitive))
-	// what the schema says is found out by refreshing (plugins/unmarked_state)
+	// refreshing adds the marks of the schema (plugins/unmarked_state)
 	k.sensitive = value.Existing(k.value, k.sensitive)
 	current := k
 	if refresh {
@@ -150,7 +151,7 @@ func storedIdentity(rt *provider.ResourceType, k known, stored *state.Object) ([
 	return b, rt.Identity.Version, err
 }
 
-// refresh asks the provider what the object looks like now.
+// refresh reads the current object from the provider.
 func (p *planner) refresh(o addr.Object, cfg addr.AbsProviderConfig, rt *provider.ResourceType, inst provider.Provider,
 	k known, meta cty.Value) (known, error) {
 	id := p.identify(rt.Block, k.value, k.sensitive)
@@ -188,9 +189,9 @@ func (p *planner) refresh(o addr.Object, cfg addr.AbsProviderConfig, rt *provide
 	return k, nil
 }
 
-// noteRefresh keeps the edit and the drift that refreshing caused, and returns the object with what its block says of
-// it now. before is the upgraded object, after what is there now. Until the object is written or turns out to be as
-// wanted, it depends on what it was made from and on what the configuration mentions now.
+// noteRefresh stores the edit and the drift of a refresh, and returns the object with the settings of its block. before
+// is the upgraded object, after the current one. Until the object is written or is found unchanged, it has both its
+// stored and its configured dependencies.
 func (p *planner) noteRefresh(o addr.Object, cfg addr.AbsProviderConfig, rt *provider.ResourceType, before, after known,
 	block *linking.Slot) (known, error) {
 	stored := before.object
@@ -200,8 +201,7 @@ func (p *planner) noteRefresh(o addr.Object, cfg addr.AbsProviderConfig, rt *pro
 		return after, nil
 	}
 	same := ctyfast.RawEquals(before.value, after.value)
-	// That a state of an older version does not say what is sensitive counts as drift, but nobody asks before a
-	// destroy.
+	// Missing marks in a state of an older version count as drift, except before a destroy.
 	marked := p.opts.Mode == plan.Destroy || value.EqualPaths(before.sensitive, after.sensitive)
 	deps, cbd := stored.Dependencies, stored.CreateBeforeDestroy
 	if block == nil || p.opts.Mode == plan.Destroy {
@@ -265,8 +265,8 @@ func joinDeps(a, b []addr.ConfigResource) []addr.ConfigResource {
 	return slices.Compact(out)
 }
 
-// settle notes what the configuration says of an object that nothing is done to: the dependencies that are stored have
-// no say in this run. Spared says that it is never to be destroyed, and protected that prevent_destroy is remembered.
+// settle records the configured settings of an unchanged object: its stored dependencies do not count in this run.
+// Spared means that it must not be destroyed, and protected that prevent_destroy is remembered.
 func (p *planner) settle(o addr.Object, cfg addr.AbsProviderConfig, object *state.Object, deps []addr.ConfigResource,
 	spared, protected bool) {
 	if !slices.Equal(object.Dependencies, deps) || object.SkipDestroy != spared || object.Protected != protected ||
@@ -283,7 +283,7 @@ func (p *planner) addDrift(o addr.Object, cfg addr.AbsProviderConfig, rt *provid
 		return
 	}
 	if p.opts.Mode == plan.Destroy && action != plan.NoOp {
-		return // what has changed outside does not matter to what goes, and no plan to destroy tells of it
+		return // drift of a removed object does not matter, and plans to destroy do not show it
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -306,8 +306,8 @@ func (p *planner) identify(b *provider.Block, v cty.Value, sensitive []cty.Path)
 	return event.ID{Key: key, Value: p.opts.Secrets.Redact(text)}
 }
 
-// destroyValue returns the value of a block while a destroy is planned: what the state holds, for provider
-// configurations that refer to it.
+// destroyValue returns the value of a block while a destroy is planned: the stored one, for provider configurations
+// that refer to it.
 func (p *planner) destroyValue(b *eval.Block) error {
 	exp, diags := b.Expand()
 	if err := p.walk.Report(diags); err != nil {

@@ -13,14 +13,14 @@ import (
 	"github.com/tombolo-iac/tombolo/plan"
 )
 
-// Unsettled is a creation that a run was interrupted in, while nobody knows what came of it (Options.Interrupted).
-// What -exclude names is another matter: linking.Targets.
+// An unsettled object is one whose creation was interrupted, with an unknown result (Options.Interrupted). Exclusions
+// are different: see linking.Targets.
 //
 // An unsettled creation is left alone, and so is everything that depends on it: the walk holds that (eval.Hold).
 // Deletions run the other way round: an object that something left alone depends on is kept. An interrupted creation
 // moves as if its object were in the state; until it is settled it is called by the address that the journal has.
 
-// isUnsettled reports whether the plan leaves an instance alone. What an import block takes over is settled by that.
+// isUnsettled reports whether the plan leaves an instance alone. An import block settles its object.
 func (p *planner) isUnsettled(a addr.AbsResourceInstance) bool {
 	return p.unsettled[a] != nil && p.walk.ImportOf(a) == nil
 }
@@ -31,7 +31,7 @@ func (p *planner) skips(a addr.AbsResourceInstance) bool {
 	return p.opts.Mode == plan.Normal && p.isUnsettled(a)
 }
 
-// hold tells the walk which of the wanted instances of a block are unsettled.
+// hold reports to the walk which of the wanted instances of a block are unsettled.
 func (p *planner) hold(b *eval.Block, exp eval.Expansion) {
 	if p.holding() == eval.HoldNothing {
 		return
@@ -45,7 +45,7 @@ func (p *planner) hold(b *eval.Block, exp eval.Expansion) {
 	}
 }
 
-// holding returns what the walk holds back because of unsettled creations.
+// holding returns how the walk treats dependents of unsettled creations.
 func (p *planner) holding() eval.Hold {
 	switch {
 	case len(p.opts.Interrupted) == 0 || p.opts.Mode == plan.Destroy:
@@ -88,8 +88,8 @@ func (p *planner) heldBack(a addr.AbsResource, cfg addr.AbsProviderConfig) *addr
 	return p.walk.HeldProvider(cfg)
 }
 
-// listHeld notes what the walk held: blocks, calls of modules that are not expanded, and output values of the root
-// module.
+// listHeld records the blocks that the walk held: resources, calls of modules that are not expanded, and output values
+// of the root module.
 func (p *planner) listHeld() {
 	if p.holding() == eval.HoldNothing {
 		return
@@ -115,8 +115,9 @@ func (p *planner) listHeld() {
 	})
 }
 
-// withhold takes back the deletion of what something left alone depends on, by what the state, the configuration and
-// the journal say. A replacement cannot be taken back, because others have been planned with it: it is an error.
+// withhold cancels the deletion of the dependencies of objects that are left alone, according to the state, the
+// configuration and the journal. A replacement cannot be cancelled, because others were planned with it: it is an
+// error.
 func (p *planner) withhold() (diags diag.List) {
 	if len(p.unsettled) == 0 || p.opts.Mode == plan.RefreshOnly {
 		return nil
@@ -153,8 +154,8 @@ func (p *planner) withhold() (diags diag.List) {
 	return diags
 }
 
-// kept returns the instances that are not deleted, each with the unsettled instance that it is kept for: whatever is
-// left alone, and all that it depends on.
+// kept returns the instances that are not deleted, each with the unsettled instance that it is kept for: all objects
+// that are left alone, and their dependencies.
 func (p *planner) kept() map[addr.AbsResourceInstance]addr.AbsResourceInstance {
 	near := map[nearKey][]addr.AbsResourceInstance{}
 	kept := map[addr.AbsResourceInstance]addr.AbsResourceInstance{}
@@ -202,8 +203,8 @@ func (p *planner) kept() map[addr.AbsResourceInstance]addr.AbsResourceInstance {
 	return kept
 }
 
-// needs returns what an instance depends on: by the state, and by its block if it has one.
-// The journal has those of an interrupted creation.
+// needs returns the dependencies of an instance: by the state, and by its block if it has one. The journal has those of
+// an interrupted creation.
 func (p *planner) needs(a addr.AbsResourceInstance) (deps []addr.ConfigResource) {
 	if o := p.prior.Object(addr.Object{Instance: a}); o != nil {
 		deps = slices.Clone(p.moves.Follow(o.Dependencies))
@@ -217,7 +218,7 @@ func (p *planner) needs(a addr.AbsResourceInstance) (deps []addr.ConfigResource)
 	return deps
 }
 
-// sortedLeftOut returns what is left out, each address once, in the order of the text of addresses with the unsettled
+// sortedLeftOut returns the omitted addresses, each once, in the order of the text of addresses with the unsettled
 // first.
 func (p *planner) sortedLeftOut() []plan.LeftOut {
 	slices.SortFunc(p.leftOutList, func(a, b plan.LeftOut) int {
@@ -238,7 +239,7 @@ func (p *planner) sortedLeftOut() []plan.LeftOut {
 	return p.leftOutList
 }
 
-// incomplete names what the plan leaves out because of what is unsettled.
+// incomplete reports what the plan leaves out because of unsettled objects.
 func incomplete(list []plan.LeftOut) diag.List {
 	var names []string
 	for _, l := range list {

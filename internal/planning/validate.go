@@ -15,9 +15,8 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// Validate evaluates a configuration as far as it goes without state, variables or providers' services: what would only
-// be known later is unknown, repeated blocks stand for one instance. Providers check their blocks, but are not
-// configured.
+// Validate evaluates a configuration as far as possible without state, variables or providers' services: later values
+// are unknown, and repeated blocks have one instance. Providers check their blocks, but are not configured.
 func Validate(ctx context.Context, prog *linking.Program, providers Providers, o Options) diag.List {
 	v := &validator{ctx: ctx, providers: providers, secrets: o.Secrets}
 	v.walk = eval.NewWalk(prog, eval.Inputs{
@@ -94,7 +93,7 @@ func (v *validator) Resource(_ *graph.Node, b *eval.Block) error {
 	return nil
 }
 
-// askProvider lets the provider judge the configuration.
+// askProvider lets the provider validate the configuration.
 func (v *validator) askProvider(inst provider.Provider, b *eval.Block, config cty.Value) diag.List {
 	unmarked, marks := v.secrets.Unmark(b.Slot.Type.Block, config)
 	if b.Config().Addr.Mode == addr.List {

@@ -9,8 +9,8 @@ import (
 	"unicode/utf8"
 )
 
-// WriteStrings is what a program reads on standard input: one compact JSON object of strings with sorted keys, no line
-// end, `<`, `>`, `&`, U+2028 and U+2029 escaped. A nil map gives `{}`.
+// WriteStrings returns the standard input of a program: one compact JSON object of strings with sorted keys, no line
+// end, `<`, `>`, `&`, U+2028 and U+2029 escaped. A nil map becomes `{}`.
 func WriteStrings(values map[string]string) []byte {
 	if values == nil {
 		values = map[string]string{}

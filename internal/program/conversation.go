@@ -13,13 +13,13 @@ import (
 	guarded "github.com/tombolo-iac/tombolo/internal/host/process"
 )
 
-// Conversation is a program that lives until it is told to end, and that is talked with meanwhile. Whoever opens one
-// reads Stdout to its end, and calls End. Two goroutines belong to it, which have ended when Ended is closed.
+// Conversation is a program that runs until it is asked to end, and exchanges messages meanwhile. The caller reads
+// Stdout to its end, and calls End. Two goroutines belong to it, which have ended when Ended is closed.
 type Conversation struct {
 	// Path is the file that was executed.
 	Path string
-	// Stdin is what the program reads; End closes it. Stdout is what it writes: it ends when the program has ended,
-	// even if something that the program started still holds it.
+	// Stdin is the input of the program; End closes it. Stdout is its output: it ends when the program has ended, even
+	// if something that the program started still holds it.
 	Stdin, Stdout *os.File
 
 	proc    *guarded.Process
@@ -43,7 +43,7 @@ func Converse(c Command) (*Conversation, error) {
 }
 
 func converse(path, dir string, c Command) (*Conversation, error) {
-	// A relative program is looked for from its own directory, not from ours.
+	// A relative program is searched from its own directory, not from ours.
 	spec := guarded.Spec{Path: path, Args: c.Argv[1:], Dir: dir, Env: environment(dir, c.Env)}
 	in, stdin, err := os.Pipe()
 	if err != nil {
@@ -71,8 +71,8 @@ func converse(path, dir string, c Command) (*Conversation, error) {
 }
 
 // CatchUp has passed on, when it returns, the lines that the program had written to standard error when it was called.
-// Two pipes have no order: whoever has read an answer calls this to know what was said before it. (On Windows some of
-// it may come later.)
+// Two pipes have no order: after reading an answer, call this to get the messages before it. (On Windows some of it may
+// come later.)
 func (t *Conversation) CatchUp() { t.stderr.catchUp() }
 
 // watch reads standard error, and sees to it that the streams end with the program.
@@ -104,7 +104,7 @@ func (t *Conversation) Ended() <-chan struct{} { return t.ended }
 // Fate returns how the program ended, such as "exit status 1". Only once Ended is closed.
 func (t *Conversation) Fate() string { return t.proc.Fate() }
 
-// Message is what the program wrote to standard error. Only once Ended is closed.
+// Message returns the program's standard error. Only once Ended is closed.
 func (t *Conversation) Message() []byte { return t.message.bytes() }
 
 // End ends the program: its input ends now, after the patience it is asked to end, and after its grace it is killed. It
@@ -123,7 +123,7 @@ func (t *Conversation) End(patience time.Duration) {
 	<-t.ended
 }
 
-// Terminate asks the program to end, and does no more: its input stays open, and nobody waits.
+// Terminate asks the program to end: its input stays open, and the call does not wait.
 func (t *Conversation) Terminate() { t.proc.Terminate() }
 
 // EndedWithin waits for the end of the program, and reports whether it came.
@@ -161,7 +161,7 @@ func launching[T any](path string, c Command, launch func(path, dir string, c Co
 	}
 }
 
-// environment is what a program in a directory gets.
+// environment returns the environment of a program in a directory.
 func environment(dir string, base []string) []string {
 	env := Environ(base)
 	if dir != "" && runtime.GOOS != "windows" {

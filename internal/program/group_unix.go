@@ -31,7 +31,7 @@ func (g *group) terminate() {
 
 func (g *group) kill() { syscall.Kill(-g.id, syscall.SIGKILL) }
 
-// gone reports that nobody is left in the group, or nobody whom we may signal.
+// gone reports whether the group has no process left that we may signal.
 func (g *group) gone() bool { return syscall.Kill(-g.id, 0) != nil }
 
 func (g *group) close() {}

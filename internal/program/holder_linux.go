@@ -22,7 +22,7 @@ var numberedBy = sync.OnceValue(func() string {
 	return strings.TrimSpace(string(boot)) + " " + space
 })
 
-// began returns when a process began, in ticks of the system; "" when there is none, or none that still runs.
+// began returns when a process began, in ticks of the system; "" if it does not run.
 func began(pid int) string {
 	text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
 	if err != nil {

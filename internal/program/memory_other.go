@@ -2,5 +2,5 @@
 
 package program
 
-// limitMemory does nothing: there is no way to bound another process.
+// limitMemory does nothing: another process cannot be limited.
 func limitMemory(int, uint64) {}

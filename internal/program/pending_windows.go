@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// readNow reads from a pipe what is there. Windows has no read that never waits, so this one waits a moment.
+// readNow reads the content of a pipe. Windows has no read that never waits, so this one waits a moment.
 func readNow(f *os.File, buf []byte) (int, pipeState) {
 	f.SetReadDeadline(time.Now().Add(20 * time.Millisecond))
 	n, err := f.Read(buf)
@@ -33,8 +33,7 @@ func (h *hearing) read() {
 	}
 }
 
-// catchUp waits for what has been read to be passed on. What is still in the pipe stays there: Windows has no read that
-// never waits.
+// catchUp waits until the read bytes are passed on. The rest stays in the pipe: Windows has no read that never waits.
 func (h *hearing) catchUp() {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -35,7 +35,7 @@ func (p *process) unwatch() {
 	}
 }
 
-// openPipes makes pipes of our own rather than using those of os/exec: os/exec can only wait for their end or for a
+// openPipes creates pipes of our own rather than using those of os/exec: os/exec can only wait for their end or for a
 // fixed time, and we want to look at the answer in between.
 func (p *process) openPipes() (err error) {
 	defer func() {
@@ -99,8 +99,7 @@ func (p *process) serve(stdin []byte) {
 	go func() {
 		defer close(p.stdinDone)
 		if p.stdin != nil {
-			// A program need not read what it is sent, so a broken pipe is no error; nor is there any other that
-			// would not show in the answer.
+			// A program need not read its input, so a broken pipe is not an error; any other would show in the answer.
 			p.stdin.Write(stdin)
 			p.stdin.Close()
 		}
@@ -109,7 +108,7 @@ func (p *process) serve(stdin []byte) {
 	go p.stderr.read()
 }
 
-// wait sees the program to its end: first until it exits, then until its output is complete.
+// wait waits until the program has exited, and then until its output is complete.
 func (p *process) wait(ctx context.Context) (*Result, error) {
 	graceEnd, failure := p.waitExit(ctx)
 	var stopped *StoppedError
@@ -193,8 +192,8 @@ func (p *process) waitExit(ctx context.Context) (graceEnd time.Time, failure err
 	}
 }
 
-// drain reads what is in the pipes, and goes on until enough says so or the deadline has passed. The program itself has
-// ended, so all that it wrote is read in the first round.
+// drain reads the pipes until enough reports true or the deadline has passed. The program itself has ended, so its
+// whole output is read in the first round.
 func (p *process) drain(deadline time.Time, enough func() bool) {
 	p.stdout.interrupt()
 	p.stderr.interrupt()
@@ -232,8 +231,8 @@ func (p *process) linger(ctx context.Context, failure error) error {
 	return &StoppedError{Err: context.Cause(ctx)}
 }
 
-// settled reports that there is nothing more to wait for: no one holds the pipes, or the program succeeded and its
-// answer is whole. The message of a program that failed may still be on its way.
+// settled reports whether the output is final: no process holds the pipes, or the program succeeded and its answer is
+// complete. The message of a program that failed may still be on its way.
 func (p *process) settled() bool {
 	if p.answer.exceeded() || p.bothEnded() {
 		return true

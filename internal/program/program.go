@@ -38,7 +38,7 @@ const (
 	defaultMaxStderr = 2 << 20
 	defaultGrace     = 10 * time.Second
 	defaultLinger    = 2 * time.Second
-	// killWait bounds the wait for a program that not even SIGKILL ends, as one stuck in a dead network file system.
+	// killWait limits the wait for a program that not even SIGKILL ends, as one stuck in a dead network file system.
 	killWait = 5 * time.Second
 )
 
@@ -49,11 +49,11 @@ type Command struct {
 	// Dir is the working directory; empty means Base. A program given by a relative path is executed against it, as
 	// execve does, although it is looked up against Base.
 	Dir string
-	// Base is what relative names, entries of PATH and Dir are relative to; empty means the directory of this process.
+	// Base is the base of relative names, entries of PATH and Dir; empty means the directory of this process.
 	Base string
 	// Env is the environment, "key=value" each; nil means that of this process. See Environ for what is left out.
 	Env []string
-	// Stdin is all that the program can read. It is never connected to a terminal.
+	// Stdin is the program's only input. It is never connected to a terminal.
 	Stdin []byte
 	// Whole reports whether the output so far is a whole answer, so that Run need not wait for children that outlive
 	// the program with its standard output open. Nil means: one JSON value.
@@ -65,17 +65,17 @@ type Command struct {
 	// Stderr. There is no answer then.
 	Joined bool
 
-	// Inherit are files that the program gets beside its standard streams. (Not on Windows.)
+	// Inherit holds further files that the program gets. (Not on Windows.)
 	Inherit []*os.File
 
 	// Detached takes the terminal away from the program, so that it cannot wait there for an answer.
 	Detached bool
 
-	// Final ends what the program has left running in the background, once its answer is there.
+	// Final kills processes that the program has left in the background, after its answer.
 	Final bool
 
-	// Outlives lets the program go on to its end when this process dies; otherwise it is asked to end then, and made to
-	// end after two seconds. What has a Spool goes on in any case. (On Windows programs end with this process.)
+	// Outlives lets the program run to its end if this process dies; otherwise it gets a signal then, and is killed
+	// after two seconds. A program with a Spool always runs on. (On Windows programs end with this process.)
 	Outlives bool
 
 	// MaxMemory is how many bytes the program, and each of those that it starts, may allocate, from the moment at which
@@ -100,19 +100,19 @@ type Command struct {
 // Unlimited is a Linger without an end.
 const Unlimited = time.Duration(1<<63 - 1)
 
-// Result is what is known of a program that has run.
+// Result is the result of a program that has run.
 type Result struct {
 	// Path is the file that was executed: the place where PATH led to, or the name as given.
 	Path   string
 	Stdout []byte
-	// Stderr is whole unless the program wrote more than MaxStderr; then a line in the middle tells how much is
-	// missing.
+	// Stderr is whole unless the program wrote more than MaxStderr; then a line in the middle reports the omitted
+	// bytes.
 	Stderr []byte
 	// State is how the program ended, in the words of the operating system: "exit status 3", "signal: killed".
 	State string
 	// ExitCode is -1 when a signal ended the program.
 	ExitCode int
-	// Held is set when somebody still held the pipes when reading stopped.
+	// Held is set if a process still held the pipes when reading stopped.
 	Held bool
 }
 
@@ -133,7 +133,13 @@ type StartError struct {
 	File string
 }
 
-func (e *StartError) Error() string { return e.Err.Error() }
+// Error implements error. It ends in what to do, where that is known.
+func (e *StartError) Error() string {
+	if advice := e.Advice(); advice != "" {
+		return e.Err.Error() + ". " + strings.TrimSuffix(advice, ".")
+	}
+	return e.Err.Error()
+}
 func (e *StartError) Unwrap() error { return e.Err }
 
 // LimitError means that the program was killed for printing too much.
@@ -212,7 +218,7 @@ func (c Command) withDefaults() Command {
 
 // LookPath finds a program. A name with a slash is taken as it is, and must be an executable file as seen from base
 // (empty: the current directory). Any other name is searched in the PATH of env (on Windows: of this process), and
-// there only; entries such as "." work, since whoever wrote them into PATH meant them.
+// there only; entries such as "." work, since they are there on purpose.
 func LookPath(name string, env []string, base string) (string, error) {
 	if strings.Contains(name, "/") || strings.ContainsRune(name, filepath.Separator) {
 		if _, err := exec.LookPath(against(base, name)); err != nil && !errors.Is(err, exec.ErrDot) {

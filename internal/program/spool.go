@@ -33,7 +33,7 @@ type Spool struct {
 	Record []byte
 }
 
-// Spooled is what was found of a call.
+// Spooled is the recovered answer of a call.
 type Spooled struct {
 	Record []byte
 	// Stdout is the output up to the limit.
@@ -41,12 +41,12 @@ type Spooled struct {
 	// Known means that the program was seen to end, with ExitCode.
 	Known    bool
 	ExitCode int
-	// Refused is the verdict on an output that is no answer, as Run gives it: *LimitError or *FullError. It is kept
-	// beside the answer, so that whoever finds it later judges as the run did that waited for it.
+	// Refused is the verdict on an output that is no answer, as Run gives it: *LimitError or *FullError. It is stored
+	// beside the answer, so that a later run decides as the waiting one.
 	Refused error
 }
 
-// SpoolError means that what stands where answers belong is not a folder of ours.
+// SpoolError means that the place of answers is not a folder of ours.
 type SpoolError struct {
 	Dir string
 	Is  string // such as "a symbolic link"
@@ -64,7 +64,7 @@ func (e *FullError) Error() string {
 	return "the disk was full when the program wrote its answer, which is cut: make room"
 }
 
-// look is how often what a program writes is looked at while it runs.
+// look is how often the output of a running program is checked.
 const look = 40 * time.Millisecond
 
 const (
@@ -80,7 +80,7 @@ var spoolKinds = []string{spoolOut, spoolErr, spoolRecord, spoolStatus, spoolPro
 // spoolName is how our files are named: a call's, and the input of a program until its name is gone.
 var spoolName = regexp.MustCompile(`^(?:[A-Za-z0-9-]+\.[A-Za-z0-9-]+\.(?:out|err|record|status|process)|in-[0-9]+)$`)
 
-// verdict is what is kept of the end of a program.
+// verdict is the stored exit status of a program.
 type verdict struct {
 	Exit int  `json:"exit"`
 	Over int  `json:"over,omitempty"` // the limit that the output is beyond
@@ -112,7 +112,7 @@ func (v verdict) refused() error {
 // file names a file of a call in its folder. Tokens have slashes.
 func (s Spool) file(kind string) string { return strings.ReplaceAll(s.Token, "/", ".") + kind }
 
-// openSpool opens the folder of answers. The error is one of fs.ErrNotExist when there is none.
+// openSpool opens the folder of answers. The error wraps fs.ErrNotExist if there is none.
 func openSpool(dir string) (*os.Root, error) {
 	info, err := os.Lstat(dir)
 	if err != nil {
@@ -136,7 +136,7 @@ func openSpool(dir string) (*os.Root, error) {
 	return root, nil
 }
 
-// makeDir opens the folder of answers, which is made when there is none.
+// makeDir opens the folder of answers, and creates it if necessary.
 func (s Spool) makeDir() (*os.Root, error) {
 	err := os.MkdirAll(filepath.Dir(s.Dir), 0o700)
 	if err == nil {
@@ -177,7 +177,7 @@ func (s Spool) share(f *os.File) error {
 	return regular.Share(f, like)
 }
 
-// ours opens a file of a call; it is nobody's when a link, a pipe or anything else stands there.
+// ours opens a file of a call, but no link, pipe or anything else.
 func ours(root *os.Root, name string) (*os.File, error) {
 	info, err := root.Lstat(name)
 	if err != nil {
@@ -228,7 +228,7 @@ func AwaitSpooled(ctx context.Context, dir, token string, tell func(pids []int))
 			return found, err
 		}
 		out, err := ours(root, s.file(spoolOut))
-		if err != nil { // somebody removed it: there is nothing to wait for
+		if err != nil { // it was removed: there is nothing to wait for
 			return nil, nil
 		}
 		if size, holders := lengthOf(out), s.holders(root, out); size > defaultMaxStdout {
@@ -247,8 +247,8 @@ func AwaitSpooled(ctx context.Context, dir, token string, tell func(pids []int))
 	}
 }
 
-// freeMessages frees the disk of what a program that outlived its run wrote to standard error, which nobody reads any
-// more, and returns up to where it has done so.
+// freeMessages frees the disk space of the unread standard error of a program that outlived its run, and returns the
+// offset up to which it has done so.
 func (s Spool) freeMessages(root *os.Root, freed int64) int64 {
 	f, err := ours(root, s.file(spoolErr))
 	if err != nil {
@@ -266,8 +266,7 @@ func (s Spool) freeMessages(root *os.Root, freed int64) int64 {
 	return size
 }
 
-// look reads what a call left behind. Both results are nil while its program lives, and when there is nothing of the
-// call.
+// look reads the files of a call. Both results are nil while its program runs, and if there are none.
 func (s Spool) look(root *os.Root, gone *time.Time) (*Spooled, error) {
 	out, err := ours(root, s.file(spoolOut))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -318,7 +317,7 @@ func (s Spool) look(root *os.Root, gone *time.Time) (*Spooled, error) {
 	return found, nil
 }
 
-// judge keeps the verdict on a call. What is beyond the limit is given back to the disk.
+// judge stores the verdict on a call, and truncates output beyond the limit.
 func (s Spool) judge(root *os.Root, exit int, failure error) {
 	text, _ := json.Marshal(verdictOn(exit, failure))
 	f, err := ours(root, s.file(spoolStatus))
@@ -331,7 +330,7 @@ func (s Spool) judge(root *os.Root, exit int, failure error) {
 		}
 	}
 	if err != nil {
-		return // without it, what the program printed has to speak for itself
+		return // without it, only the output counts
 	}
 	defer f.Close()
 	if _, err := f.WriteAt(text, 0); err != nil { // the file has room for it; what is behind it is white space
@@ -392,7 +391,7 @@ func (s Spool) holders(root *os.Root, out *os.File) []int {
 	return nil
 }
 
-// RemoveSpooled removes what is there of a call, and the folder with the last.
+// RemoveSpooled removes the files of a call, and the folder with the last one.
 func RemoveSpooled(dir, token string) error {
 	s := Spool{Dir: dir, Token: token}
 	return inSpool(dir, func(root *os.Root) error {

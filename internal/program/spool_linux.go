@@ -12,8 +12,7 @@ func freeBefore(f *os.File, end int64) {
 	_ = syscall.Fallocate(int(f.Fd()), keepSize|punchHole, 0, end)
 }
 
-// reserve allocates what a file is going to have up to an end, behind what it has; its size stays. File systems that
-// cannot do that promise nothing.
+// reserve allocates space for a file up to an end, after its content; its size stays. Some file systems cannot do that.
 func reserve(f *os.File, end int64) error {
 	const keepSize = 1
 	at := lengthOf(f)

@@ -27,7 +27,8 @@ func spoolScript(dir, script string) program.Command {
 	}
 }
 
-// left makes the files of a call that a killed run leaves behind: an answer that a process, and what it started, write.
+// left creates the files of a call that a killed run leaves behind: an answer that a process, and what it started,
+// write.
 func left(t *testing.T, dir, script string) *exec.Cmd {
 	t.Helper()
 	if err := os.Mkdir(dir, 0o700); err != nil {

@@ -73,8 +73,8 @@ func launchSpooled(path, dir string, c Command) (_ *spooled, err error) {
 	return s, nil
 }
 
-// makeRoom makes the files of a call, with room for what a program usually says: a disk that is full is found before
-// the program begins, and one that fills up meanwhile still takes the answer.
+// makeRoom creates the files of a call, with space for usual messages: a full disk is found before the program begins,
+// and one that fills up meanwhile still stores the answer.
 func (s *spooled) makeRoom() (err error) {
 	c := s.limits.Spool
 	if s.root, err = c.makeDir(); err != nil {
@@ -109,13 +109,13 @@ func (s *spooled) makeRoom() (err error) {
 	return err
 }
 
-// What is kept reserved for an answer, behind what there is of it, and for the beginning of what is for people.
+// Space that is reserved for the rest of an answer, and for the beginning of messages for people.
 const (
 	reserveOut = 256 << 10
 	reserveErr = 64 << 10
 )
 
-// keepReserve keeps room for the rest of the answer, and notes when there is none.
+// keepReserve keeps room for the rest of the answer, and records if there is none.
 func (s *spooled) keepReserve(size int64) {
 	if end := size + reserveOut/2; end > s.reserved {
 		end = size + reserveOut
@@ -127,7 +127,7 @@ func (s *spooled) keepReserve(size int64) {
 	}
 }
 
-// note keeps which process the call is. Best effort: without it, its end is told by the lock alone.
+// note stores the process of the call. Best effort: without it, only the lock shows its end.
 func (s *spooled) note() {
 	pid := s.cmd.Process.Pid
 	text, _ := json.Marshal(running{PID: pid, Where: numberedBy(), Began: began(pid)})
@@ -137,7 +137,7 @@ func (s *spooled) note() {
 	}
 }
 
-// inputFile makes the file without a name that the program reads.
+// inputFile creates the unnamed file that the program reads.
 func inputFile(c Command) (*os.File, error) {
 	in, err := os.CreateTemp(c.Spool.Dir, "in-*")
 	if err != nil {
@@ -242,7 +242,7 @@ func (s *spooled) linger(res *Result) {
 	}
 }
 
-// answer reads what there is of the answer, and reports whether somebody holds it.
+// answer reads the answer so far, and reports whether a process still holds it.
 func (s *spooled) answer() (held bool, text []byte) {
 	f, err := ours(s.root, s.limits.Spool.file(spoolOut))
 	if err != nil {
@@ -285,7 +285,7 @@ func (s *spooled) close() {
 	}
 }
 
-// lockedFile reports whether somebody holds a lock on a file, which has been opened for this.
+// lockedFile reports whether a process holds a lock on an open file.
 func lockedFile(f *os.File) (bool, error) {
 	err := syscall.Flock(int(f.Fd()), syscall.LOCK_SH|syscall.LOCK_NB)
 	if errors.Is(err, syscall.EWOULDBLOCK) {

@@ -13,7 +13,7 @@ import (
 
 const (
 	readSize = 32 << 10
-	// roundSize bounds one round of readPending, so that a flood cannot keep its caller from looking at the clock.
+	// roundSize limits one round of readPending, so that a flood cannot keep its caller from checking the time.
 	roundSize = 8 << 20
 	// maxLine is where a line of standard error is cut in two for the live stream.
 	maxLine = 64 << 10
@@ -24,7 +24,7 @@ type stream struct {
 	file  *os.File
 	to    io.Writer
 	done  chan struct{} // closed when read has ended
-	ended bool          // nobody holds the other end any more
+	ended bool          // no process holds the other end any more
 }
 
 // read reads until the pipe ends or interrupt is called.
@@ -41,13 +41,13 @@ func (s *stream) read() {
 	}
 }
 
-// interrupt ends read, which leaves in the pipe what it has not read yet.
+// interrupt ends read, which leaves the rest in the pipe.
 func (s *stream) interrupt() {
 	s.file.SetReadDeadline(time.Unix(1, 0))
 	<-s.done
 }
 
-// readPending reads what is in the pipe now, without waiting for more, and says how much that was.
+// readPending reads the current content of the pipe, without waiting, and returns its size.
 func (s *stream) readPending() (total int) {
 	buf := make([]byte, readSize)
 	for !s.ended && total < roundSize {
@@ -62,8 +62,7 @@ func (s *stream) readPending() (total int) {
 	return total
 }
 
-// hearing reads a pipe into a writer: in the goroutine of read, and for whoever must know all that has been written
-// until now.
+// hearing reads a pipe into a writer: in the goroutine of read, and for callers that need everything written so far.
 type hearing struct {
 	file *os.File
 	mu   sync.Mutex // from the reading of something to the end of its writing, so that nothing overtakes
@@ -79,8 +78,8 @@ const (
 	pipeEnded                  // nothing will come any more
 )
 
-// limited keeps what is written to it up to a size, and closes over at the first byte beyond. With a negative size it
-// keeps nothing and never minds.
+// limited keeps the bytes that are written up to a size, and closes over at the first byte beyond. With a negative size
+// it keeps nothing and never closes over.
 type limited struct {
 	buf  []byte
 	max  int
@@ -194,7 +193,7 @@ func (l *lines) send() {
 	l.part = l.part[:0]
 }
 
-// Quota bounds what is passed on of what a program says in one call, and counts the rest. The zero value is a full one.
+// Quota limits the messages of a program in one call, and counts the rest. The zero value is an unused one.
 type Quota struct {
 	mu           sync.Mutex
 	lines, text  int
@@ -206,7 +205,7 @@ const (
 	quotaText  = 1 << 20
 )
 
-// Take reports whether a line of so many bytes is to be passed on.
+// Take reports whether a line of so many bytes fits.
 func (q *Quota) Take(size int) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -220,8 +219,7 @@ func (q *Quota) Take(size int) bool {
 	return true
 }
 
-// Rest returns what to say at the end about what was not passed on; "" when that is nothing. Of a flood
-// not all is read.
+// Rest returns the final note about dropped messages; "" if there are none. A flood is not read completely.
 func (q *Quota) Rest() string {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -25,7 +25,8 @@ import (
 // A kind is one type of provisioner.
 type kind struct {
 	schema *provider.Block
-	// check finds what the schema cannot say, in a block of which parts may be unknown; nil if there is nothing.
+	// check reports problems that the schema cannot find, in a block with possibly unknown parts; nil if there are
+	// none.
 	check func(config cty.Value) diag.List
 	run   func(ctx context.Context, req Request, tell func(line string)) error
 }
@@ -42,8 +43,9 @@ func Schema(typ string) *provider.Block { return kinds[typ].schema }
 // Connection describes the connection block of provisioners.
 var Connection = remote.Schema
 
-// Check finds what the schemas cannot say of a provisioner's block and of its connection, which is cty.NilVal if there
-// is none. Parts of both may be unknown, and neither has marks. Each problem has the path of its argument.
+// Check reports problems of a provisioner's block and of its connection that the schemas cannot find, which is
+// cty.NilVal if there is none. Parts of both may be unknown, and neither has marks. Each problem has the path of its
+// argument.
 func Check(typ string, config, connection cty.Value) (block, conn diag.List) {
 	if check := kinds[typ].check; check != nil && config.IsKnown() && !config.IsNull() {
 		block = check(config)
@@ -54,10 +56,10 @@ func Check(typ string, config, connection cty.Value) (block, conn diag.List) {
 	return block, conn
 }
 
-// Secrets are the arguments of a connection that nobody may see.
+// Secrets holds the secret arguments of a connection.
 var Secrets = remote.Secrets
 
-// Suppressed returns what stands for every line of a program whose configuration is secret; empty when it is not.
+// Suppressed returns the replacement for every line of a program whose configuration is secret; empty if it is not.
 func Suppressed(sensitive, ephemeral bool) string {
 	var why []string
 	if sensitive {
@@ -72,15 +74,15 @@ func Suppressed(sensitive, ephemeral bool) string {
 	return "(output suppressed due to " + strings.Join(why, ", ") + " value in config)"
 }
 
-// Request is what to run.
+// Request describes a command to run.
 type Request struct {
 	// Config is the evaluated block, wholly known and without marks.
 	Config cty.Value
 	// Connection is the evaluated connection block, likewise; cty.NilVal if there is none.
 	Connection cty.Value
-	// Instead, when set, is shown instead of every line: the block holds what must not be shown. See Suppressed.
+	// Instead, when set, is shown instead of every line: the block holds secrets. See Suppressed.
 	Instead string
-	// Dir is what relative names are relative to; empty means the working directory of this process.
+	// Dir is the base of relative names; empty means the working directory of this process.
 	Dir string
 	// Output gets each line as it is printed. It is called from one goroutine at a time.
 	Output func(line string)
@@ -92,8 +94,8 @@ type ArgumentError struct{ Name, Problem string }
 // Error names the argument.
 func (e *ArgumentError) Error() string { return e.Name + ": " + e.Problem }
 
-// Run runs a provisioner to its end. Errors that are not *ArgumentError are for people: they tell how the program
-// ended, with its output.
+// Run runs a provisioner to its end. Errors that are not *ArgumentError are for people: how the program ended, with its
+// output.
 func Run(ctx context.Context, typ string, req Request) error {
 	k, ok := kinds[typ]
 	if !ok {

@@ -20,7 +20,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/provision"
 )
 
-// block makes the configuration of a local-exec block.
+// block returns the configuration of a local-exec block.
 func block(vals map[string]cty.Value) cty.Value {
 	all := map[string]cty.Value{}
 	for name, a := range provision.Schema("local-exec").Attributes {

@@ -81,7 +81,7 @@ func connect(ctx context.Context, req Request, tell func(line string)) (*remote.
 // defaultShell begins a script of commands that names no interpreter itself.
 const defaultShell = "#!/bin/sh\n"
 
-// scripts opens what a remote-exec block runs, in order.
+// scripts opens the scripts of a remote-exec block, in order.
 func scripts(req Request) (list []io.ReadCloser, err error) {
 	defer func() {
 		if err != nil {
@@ -94,7 +94,7 @@ func scripts(req Request) (list []io.ReadCloser, err error) {
 			return nil, err
 		}
 		text := strings.Join(lines, "\n") + "\n"
-		if !strings.HasPrefix(text, "#!") {
+		if !strings.HasPrefix(text, "#!") && !remote.OnWindows(req.Connection) {
 			text = defaultShell + text
 		}
 		return []io.ReadCloser{io.NopCloser(strings.NewReader(text))}, nil
@@ -184,7 +184,7 @@ func runRemote(ctx context.Context, req Request, tell func(line string)) error {
 	return nil
 }
 
-// runFile copies what a file block says.
+// runFile runs a file block.
 func runFile(ctx context.Context, req Request, _ func(line string)) error {
 	m, err := connect(ctx, req, func(string) {}) // Terraform says nothing about connections here
 	if err != nil {

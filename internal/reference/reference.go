@@ -1,5 +1,5 @@
-// Package reference writes what a provider offers as Markdown pages, in the layout that registries of providers show:
-// docs/index.md, docs/resources/NAME.md, docs/data-sources/NAME.md, docs/ephemeral-resources/NAME.md,
+// Package reference writes the documentation of a provider as Markdown pages, in the layout that registries of
+// providers show: docs/index.md, docs/resources/NAME.md, docs/data-sources/NAME.md, docs/ephemeral-resources/NAME.md,
 // docs/list-resources/NAME.md, docs/actions/NAME.md, docs/functions/NAME.md.
 //
 //	pages, err := reference.Pages(schema, reference.Options{Name: "ledger", Source: os.DirFS(".")})
@@ -26,7 +26,7 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// Options say whose pages they are.
+// Options describes the provider of the pages.
 type Options struct {
 	// Name is the name of the provider as configurations write it, such as "aws".
 	Name string
@@ -109,14 +109,14 @@ func shortName(name, providerName string) string {
 	return name
 }
 
-// subject is what a page is about.
+// subject is the subject of a page.
 type subject struct {
 	Name     string
 	block    *provider.Block // nil for a function
 	function *provider.Function
 	identity *provider.IdentitySchema
 	example  string // file below the directory of examples
-	imports  string // directory with examples of importing below it; "" for what cannot be imported
+	imports  string // directory with examples of importing below it; "" if it cannot be imported
 	file     string // name of the page
 }
 
@@ -174,7 +174,7 @@ func (w *writer) add(name, text string) {
 	w.pages = append(w.pages, Page{Path: name, Text: []byte(marked(text))})
 }
 
-// page makes the page of a subject, by its template if there is one.
+// page returns the page of a subject, from its template if there is one.
 func (w *writer) page(k kind, s subject) {
 	// The name comes from a program, and becomes the name of a file.
 	if !hclsyntax.ValidIdentifier(s.Name) {
@@ -228,7 +228,7 @@ func heading(k kind, s subject, title string) string {
 	return fmt.Sprintf("%s (%s)", s.Name, k.label)
 }
 
-// frontMatter is what a registry reads of a page: between lines of three dashes, in YAML.
+// frontMatter is the part of a page that a registry reads: YAML between lines of three dashes.
 func frontMatter(k kind, s subject, title string) string {
 	var b strings.Builder
 	b.WriteString("---\n" + marker + "\n")
@@ -287,7 +287,7 @@ func (w *writer) importing(s subject) string {
 	return strings.Join(parts, "\n\n")
 }
 
-// code is a file as a block of code; "" when there is none.
+// code returns a file as a block of code; "" if there is none.
 func (w *writer) code(language, name string) string {
 	text, ok := w.read(name)
 	if !ok {
@@ -296,7 +296,7 @@ func (w *writer) code(language, name string) string {
 	return fenced(language, text)
 }
 
-// fenced puts a text between fences that do not occur in it.
+// fenced returns a text between fences that do not occur in it.
 func fenced(language, text string) string {
 	fence := "```"
 	for strings.Contains(text, fence) {

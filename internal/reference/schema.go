@@ -31,7 +31,7 @@ type member struct {
 	notes   []string // such as "Sensitive"
 	text    string
 	writes  bool   // is write-only
-	anchor  string // what the anchor of its own section begins with; "" for a member without one
+	anchor  string // prefix of the anchor of its own section; "" for a member without one
 	members []member
 }
 
@@ -40,7 +40,8 @@ const (
 	writeOnlyNote = "> **NOTE**: [Write-only arguments](" + writeOnlyDocs + ") need Terraform 1.11 or later."
 )
 
-// SchemaSection lists what a block takes and gives, with a section for each nested block and nested attribute.
+// SchemaSection lists the arguments and attributes of a block, with a section for each nested block and nested
+// attribute.
 func SchemaSection(b *provider.Block) string {
 	var w strings.Builder
 	w.WriteString("<!-- schema: generated -->\n## Schema\n")
@@ -214,7 +215,7 @@ func nestedBlockMember(name string, nb *provider.NestedBlock) member {
 	return m
 }
 
-// collection is what a nesting mode adds to the name of a kind.
+// collection returns the word that a nesting mode adds to the name of a kind.
 func collection(n provider.Nesting) string {
 	switch n {
 	case provider.NestingList:
@@ -227,8 +228,7 @@ func collection(n provider.Nesting) string {
 	return ""
 }
 
-// objectMembers are the attributes of an object type. Whoever gives such an object has to give all that is not optional
-// in it.
+// objectMembers returns the attributes of an object type, all of which are required unless they are optional in it.
 func objectMembers(ty cty.Type, of group) []member {
 	var list []member
 	for name, aty := range ty.AttributeTypes() {

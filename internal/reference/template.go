@@ -11,7 +11,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/reference/fill"
 )
 
-// Templates are what authors write by hand. They are looked for in this order:
+// Authors write templates by hand. They are looked for in this order:
 //
 //	templates/resources/NAME.md.tmpl   for one page, with what stands in data (NAME without the provider's name)
 //	templates/resources/NAME.md        the page itself
@@ -20,7 +20,7 @@ import (
 // and likewise for the other families, templates/index.md.tmpl, and anything else, such as templates/guides/NAME.md.
 // Names of fields and functions are those that authors of providers know, so that existing templates work.
 
-// data is what a template is given.
+// data is the data of a template.
 type data struct {
 	Name, Type, Description                    string
 	ProviderName, ProviderShortName            string
@@ -55,7 +55,7 @@ func (w *writer) template(k kind, s subject) (name, text string, ok bool) {
 	return "", "", false
 }
 
-// data collects what the template of a page may use.
+// data returns the data for the template of a page.
 func (w *writer) data(k kind, s subject) data {
 	o := w.options
 	d := data{
@@ -91,7 +91,7 @@ func (w *writer) data(k kind, s subject) data {
 	return d
 }
 
-// execute makes a page of a template; a file without the ending of templates is one already.
+// execute returns the page that a template produces; a file without the extension of templates is a page already.
 func (w *writer) execute(name, text string, d data) string {
 	if !strings.HasSuffix(name, ".tmpl") {
 		return text
@@ -110,8 +110,8 @@ func (w *writer) execute(name, text string, d data) string {
 	return page
 }
 
-// functionsOf are the functions that templates have, beside the standard ones. The argument shows a file of examples in
-// a language.
+// functionsOf returns the functions of templates, in addition to the standard ones. The argument shows a file of
+// examples in a language.
 func functionsOf(file func(language, name string) (string, error)) map[string]fill.Func {
 	texts := func(count int, f func(args []string) (any, error)) fill.Func {
 		return func(args []any) (any, error) {

@@ -14,10 +14,10 @@ import (
 // dontWait makes opening a named pipe return at once. A regular file that is leased is refused with it; see Patient.
 const dontWait = syscall.O_NONBLOCK
 
-// leased is what the system answers where it would wait for the end of a lease. It has one number or two.
+// leased reports whether an error means that the system would wait for the end of a lease. It has one number or two.
 const leased = syscall.EWOULDBLOCK
 
-// leaseBreak returns how long a lease can outlast that somebody wants the file, and a little more.
+// leaseBreak returns a little more than the time that a holder may keep a lease after another wants the file.
 func leaseBreak() time.Duration {
 	const usual, most, more = 45, 600, 5
 	text, err := os.ReadFile("/proc/sys/fs/lease-break-time")
@@ -28,9 +28,9 @@ func leaseBreak() time.Duration {
 	return time.Duration(min(seconds, most)+more) * time.Second
 }
 
-// Share returns an open file or folder the owner, the group and the permissions of another file, as far as the system
-// lets us: only its administrator can give files away, and a group can be given by its members alone. Where the group
-// stays another, it gets no rights. Who may read a file may look into the folder that follows it.
+// Share sets the owner, the group and the permissions of an open file or folder to those of another file, as far as the
+// system allows: only its administrator can change owners, and only members can set a group. If the group differs, it
+// gets no rights. Readers of a file may read a folder that follows it.
 func Share(f *os.File, like os.FileInfo) error {
 	perm := like.Mode().Perm() & 0o666
 	is, err := f.Stat()
@@ -52,8 +52,7 @@ func Share(f *os.File, like os.FileInfo) error {
 	return Permit(f, perm)
 }
 
-// Permit returns an open file its permissions. Where the file system has its own idea of them, the file keeps what it
-// was made with.
+// Permit sets the permissions of an open file. On file systems without them, the file keeps those of its creation.
 func Permit(f *os.File, perm os.FileMode) error {
 	is, err := f.Stat()
 	if err != nil || is.Mode().Perm() == perm {

@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// Patient calls open again while it says that the file is leased to somebody else. Whoever opens without waiting is
-// told so where another would wait: the lease of a local program, or of a client of a file server, is being called
-// back, which takes some milliseconds, and as long as the system lets a holder keep it at most.
+// Patient calls open again while the file is leased to another program. Opening without waiting fails while the lease
+// of a local program, or of a client of a file server, is called back, which takes some milliseconds, and at most as
+// long as the system lets a holder keep it.
 func Patient(open func() (*os.File, error)) (*os.File, error) {
 	f, err := open()
 	if err == nil || !errors.Is(err, leased) {

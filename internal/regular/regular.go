@@ -1,6 +1,5 @@
-// Package regular reads files whose names somebody else may have filled: a cloned repository, an unpacked archive,
-// another process. What is there can be a named pipe nobody writes to, a device without an end, or larger than memory;
-// each is refused at once.
+// Package regular reads files that others may have created: a cloned repository, an unpacked archive, another process.
+// Such a file can be a named pipe without a writer, an endless device, or larger than memory; each is refused at once.
 //
 //	text, err := regular.Read("main.tf", regular.Text)
 //
@@ -21,12 +20,11 @@ import (
 
 // Limits for the usual kinds of files.
 const (
-	// Text bounds a file of configuration, values, tests or mocks.
+	// Text is the limit of a file of configuration, values, tests or mocks.
 	Text = 64 << 20
-	// Record bounds what programs write for themselves and for others of their kind: lists of what is installed or
-	// locked.
+	// Record is the limit of files that programs write for programs: lists of installed or locked packages.
 	Record = 16 << 20
-	// Note bounds a file that holds a name or a few settings.
+	// Note is the limit of a file with a name or a few settings.
 	Note = 1 << 20
 )
 
@@ -37,7 +35,7 @@ var (
 	ErrSize = errors.New("too large")
 )
 
-// problem is what is wrong with a file, in words that follow its name.
+// problem is a problem of a file, in words that follow its name.
 type problem struct {
 	text string
 	kind error
@@ -66,8 +64,8 @@ func content(name string, limit int64) func(*os.File, error) ([]byte, error) {
 	}
 }
 
-// Named returns the content of what a person named, as on the command line: a pipe or a terminal is read as well, to
-// its end and up to limit.
+// Named returns the content of a file that a person named, as on the command line: also of a pipe or a terminal, to its
+// end and up to limit.
 func Named(name string, limit int64) ([]byte, error) {
 	f, err := os.Open(name)
 	if err != nil {
@@ -118,7 +116,7 @@ func OpenIn(root *os.Root, name string) (*os.File, error) {
 	return judged(Patient(func() (*os.File, error) { return root.OpenFile(name, os.O_RDONLY|dontWait, 0) }))
 }
 
-// judged looks at what was opened.
+// judged checks the file that was opened.
 func judged(f *os.File, err error) (*os.File, error) {
 	if err != nil {
 		return nil, err
@@ -134,8 +132,7 @@ func judged(f *os.File, err error) (*os.File, error) {
 	return f, nil
 }
 
-// readable lets the null device pass as well: people put links to it where a file should have no effect, and it is
-// empty.
+// readable also accepts the null device: people link to it where a file should have no effect, and it is empty.
 func readable(name string, info fs.FileInfo) error {
 	if null, err := os.Stat(os.DevNull); err == nil && os.SameFile(null, info) {
 		return nil
@@ -155,7 +152,7 @@ func Check(name string, info fs.FileInfo) error {
 		ErrKind}}
 }
 
-// Kind names what stands under a name, with its article.
+// Kind returns the kind of a file, with an article.
 func Kind(mode fs.FileMode) string {
 	switch {
 	case mode.IsRegular():

@@ -14,7 +14,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/regular"
 )
 
-// special make what is no regular file.
+// special creates files that are not regular.
 var special = map[string]func(t *testing.T, name string){}
 
 func link(t *testing.T, to, name string) {

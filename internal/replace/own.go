@@ -13,9 +13,9 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/regular"
 )
 
-// What we keep in a project, such as .terraform and the lock file, may come with the project, and so from a stranger:
-// with a link in the place of any folder or file. The functions below judge the way to a folder before anything is
-// written or removed there, and write over links, not through them.
+// Our files in a project, such as .terraform and the lock file, may come with the project, and so from a stranger: any
+// folder or file may be a link. The functions below check the path to a folder before anything is written or removed
+// there, and replace links instead of following them.
 
 // OutsideError means that a folder that belongs into a project leads out of it.
 type OutsideError struct{ Name, Real, Base string }
@@ -61,7 +61,7 @@ func real(name string) (string, error) {
 		}
 		info, there := os.Lstat(path)
 		if there == nil && info.Mode()&fs.ModeSymlink == 0 && errors.Is(err, fs.ErrNotExist) && again < lookAgain {
-			again++ // somebody has made it meanwhile
+			again++ // another process has created it meanwhile
 			continue
 		}
 		if there == nil || !errors.Is(err, fs.ErrNotExist) || filepath.Dir(path) == path {
@@ -113,15 +113,15 @@ func own(base, name string, perm fs.FileMode, exact bool, write func(io.Writer) 
 }
 
 const (
-	// mark is the file by which a folder of ours is known, so that nothing else is ever swept.
+	// mark is the file that marks our folders, so that nothing else is ever swept.
 	mark     = ".tombolo-unfinished"
 	markText = "This folder is removed when the process that works in it ends, or a day later.\n"
 	// abandoned is the age at which what is unfinished is left over from a process that was killed.
 	abandoned = 24 * time.Hour
 )
 
-// Unfinished makes a new folder to work in, in another one and under a name that begins in a way. Whoever is killed
-// while it is there leaves it to the next Sweep.
+// Unfinished creates a new folder to work in, inside another one and with a given prefix. If the process is killed, the
+// next Sweep removes the folder.
 func Unfinished(dir, prefix string) (string, error) {
 	made, err := os.MkdirTemp(dir, prefix+"*")
 	if err != nil {

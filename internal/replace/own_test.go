@@ -16,7 +16,7 @@ func text(content string) func(io.Writer) error {
 	return func(w io.Writer) error { _, err := io.WriteString(w, content); return err }
 }
 
-// planted makes a project beside a folder of somebody's, and links name in the project to there.
+// planted creates a project beside a foreign folder, and links a name in the project to that folder.
 func planted(t *testing.T, name, to string) (project, elsewhere string) {
 	t.Helper()
 	top := t.TempDir()

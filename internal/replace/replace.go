@@ -18,9 +18,8 @@ import (
 	"sync"
 )
 
-// File returns a file new content. A new file gets the permissions less those that the process takes away (umask), as
-// from any other program; one that is there keeps its own. A name that stands for a device or pipe is written to as it
-// is.
+// File replaces the content of a file. A new file gets the permissions without those of the umask, as from any other
+// program; an existing one keeps its own. A device or pipe is written to directly.
 func File(name string, perm fs.FileMode, write func(io.Writer) error) error {
 	return durable(replace(name, perm, false, write))
 }
@@ -104,7 +103,7 @@ func replace(name string, perm fs.FileMode, exact bool, write func(io.Writer) er
 	return over(name, perm, exact, write)
 }
 
-// over puts a new file in the place of whatever has a name.
+// over renames a new file over whatever has the name.
 func over(name string, perm fs.FileMode, exact bool, write func(io.Writer) error) (dir string, err error) {
 	temp, err := beside(name, perm)
 	if err != nil {
@@ -128,7 +127,7 @@ func over(name string, perm fs.FileMode, exact bool, write func(io.Writer) error
 	return filepath.Dir(name), nil
 }
 
-// beside makes a new file in the directory of another one. Those of os.CreateTemp would be for their owner alone.
+// beside creates a new file in the directory of another one. Only the owner can read files of os.CreateTemp.
 func beside(name string, perm fs.FileMode) (*os.File, error) {
 	for {
 		temp, err := os.OpenFile(filepath.Join(filepath.Dir(name), "."+filepath.Base(name)+"."+

@@ -36,7 +36,7 @@ func (r *reader) installation(at *ast.ObjectItem, labels []string, body *ast.Obj
 	}
 }
 
-// methods holds the name of each installation method, and the argument that says where it looks.
+// methods holds the name of each installation method, and the argument with its place.
 var methods = map[string]struct {
 	kind     MethodKind
 	location string

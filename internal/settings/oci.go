@@ -24,7 +24,7 @@ type OCICredentials struct {
 	Helper                    string // NAME of docker-credential-NAME
 }
 
-// OCIDefaults say where credentials of OCI registries are looked for that no oci_credentials block has.
+// OCIDefaults are the places of credentials for OCI registries that no oci_credentials block has.
 type OCIDefaults struct {
 	// Nowhere turns the search off.
 	Nowhere bool

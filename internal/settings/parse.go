@@ -47,9 +47,9 @@ func addFile(files []file, path string, src []byte, err error) ([]file, diag.Lis
 	return append(files, file{path, root}), nil
 }
 
-// flavor returns what the file says of the flavor, which decides about the rest of it.
+// flavor returns the flavor that the file sets, which decides about the rest of the file.
 func (f file) flavor() (said flavor.Flavor) {
-	r := &reader{path: f.path} // what is wrong with the setting is reported when all are read
+	r := &reader{path: f.path} // a problem of the setting is reported when all are read
 	for _, item := range f.root.Items {
 		if name, _ := keys(item); name == "flavor" {
 			said = r.flavor(item)
@@ -71,7 +71,7 @@ func (r *reader) flavor(item *ast.ObjectItem) flavor.Flavor {
 	return f
 }
 
-// add takes over what a file says.
+// add adds the settings of a file.
 func (s *Settings) add(f file) diag.List {
 	r := &reader{Settings: s, path: f.path}
 	for _, item := range f.root.Items {
@@ -106,8 +106,8 @@ func parse(path string, src []byte) (root *ast.ObjectList, diags diag.List) {
 	return list, nil
 }
 
-// syntaxProblem returns where a text is wrong. It leaves out the message of the library, which quotes the text: that
-// may be a token that somebody forgot to put into quotation marks.
+// syntaxProblem returns the place of a syntax error. It leaves out the library's message, which quotes the text: that
+// may be a token without quotation marks.
 func syntaxProblem(err error) string {
 	const expected = `NAME = "VALUE" or NAME "LABEL" { ... } was expected`
 	if at := (*parser.PosError)(nil); errors.As(err, &at) {
@@ -203,8 +203,8 @@ func keys(item *ast.ObjectItem) (name string, labels []string) {
 	return name, labels
 }
 
-// valueOf returns the text that a token stands for, or as it is written where that is none: the parser lets escapes
-// pass which it then panics at.
+// valueOf returns the text of a token, or its source if that is invalid: the parser accepts escapes at which it then
+// panics.
 func valueOf(t token.Token) (text string) {
 	defer func() {
 		if recover() != nil {

@@ -11,8 +11,7 @@ import (
 	"github.com/tombolo-iac/tombolo/addr"
 )
 
-// PlanPrograms is which programs a configuration may have run where nothing is to be changed: while planning,
-// validating and reading.
+// PlanPrograms selects the programs that a configuration may run while planning, validating and reading.
 type PlanPrograms struct {
 	// Commands are command lines for data sources and resources that name a program themselves.
 	Commands []string
@@ -50,8 +49,8 @@ func (r *reader) planPrograms(_ *ast.ObjectItem, _ []string, body *ast.ObjectTyp
 	}
 }
 
-// Refusal returns why a program may not run where nothing is to be changed; nil when it may. The words are the command
-// line of a data source or resource that names its program; without any, the program is that of the provider.
+// Refusal returns the reason why a program may not run during a plan; nil if it may. The words are the command line of
+// a data source or resource that names its program; without any, the program is that of the provider.
 func (p *PlanPrograms) Refusal(of addr.Provider, words []string) error {
 	if p == nil {
 		return nil
@@ -72,8 +71,8 @@ func (p *PlanPrograms) Refusal(of addr.Provider, words []string) error {
 		"If you trust it, add it to \"commands\" there", where, strings.Join(words, " "))
 }
 
-// fits compares words one by one: * stands for any characters but a slash. A pattern that ends with the word ... takes
-// any further ones.
+// fits compares words one by one: * stands for any characters but a slash. A pattern that ends with the word ...
+// matches any further ones.
 func fits(pattern, words []string) bool {
 	if n := len(pattern) - 1; n >= 0 && pattern[n] == "..." {
 		pattern = pattern[:n]

@@ -31,7 +31,8 @@ import (
 
 // Settings is the content of all files together.
 type Settings struct {
-	// Flavor says whose projects are worked on: what Environment says, or the setting of that name. It is never unset.
+	// Flavor is the program that the projects are for: what Environment says, or the setting of that name. It is never
+	// unset.
 	Flavor flavor.Flavor
 
 	PluginCacheDir              string // "" for none; environment variables are replaced
@@ -43,7 +44,7 @@ type Settings struct {
 	Credentials map[string]string
 	// Helper is the credentials helper; nil without one.
 	Helper *CredentialsHelper
-	// OCICredentials are what oci_credentials blocks say; OCIDefaults is nil without such a block.
+	// OCICredentials holds the oci_credentials blocks; OCIDefaults is nil without such a block.
 	OCICredentials []OCICredentials
 	OCIDefaults    *OCIDefaults
 	// Hosts are services that replace those that a host would announce.
@@ -53,12 +54,12 @@ type Settings struct {
 	DevOverrides map[addr.Provider]string
 	// ProgramProviders are folders with providers that are programs, which are used straight from there.
 	ProgramProviders map[addr.Provider]string
-	// PlanPrograms are the only programs that run where nothing is to be changed; nil allows all.
+	// PlanPrograms selects the programs that may run during a plan; nil allows all.
 	PlanPrograms *PlanPrograms
 	// Encryption is the text of encryption settings, below those of configurations; EncryptionFile is where it stands.
 	Encryption, EncryptionFile string
-	// Installation are the methods of installing providers, in the order of the file; Explicit tells that there was a
-	// provider_installation block at all. Without one, the implied local mirrors and then the registries are meant.
+	// Installation holds the methods of installing providers, in the order of the file; Explicit reports that there was
+	// a provider_installation block. Without one, the implied local mirrors and then the registries are used.
 	Installation []Method
 	Explicit     bool
 }
@@ -88,7 +89,7 @@ type Method struct {
 	Exclude  []Pattern
 }
 
-// Covers reports whether the method is meant for a provider: included (or nothing is said) and not excluded.
+// Covers reports whether the method is meant for a provider: included (or include is not set) and not excluded.
 func (m Method) Covers(p addr.Provider) bool {
 	matches := func(pattern Pattern) bool { return pattern.Matches(p) }
 	return (len(m.Include) == 0 || slices.ContainsFunc(m.Include, matches)) && !slices.ContainsFunc(m.Exclude, matches)
@@ -152,17 +153,17 @@ func (p Pattern) Matches(a addr.Provider) bool {
 		(p.Type == "" || p.Type == a.Type)
 }
 
-// Environment is what Load reads of the process.
+// Environment is the part of the process that Load reads.
 type Environment struct {
 	Getenv func(string) string
-	// Home is the home directory; "" when there is none.
+	// Home is the home directory; "" if there is none.
 	Home string
 	// OS is the operating system, as Go names it: windows and darwin have places of their own.
 	OS string
 	// Dir is the working directory, whose terraform.d/plugins is a mirror; "" is that of the process.
 	Dir string
-	// Flavor is what the caller has decided. While it is not set, the environment and the files decide; Otherwise is
-	// what counts if they say nothing.
+	// Flavor is the caller's decision. While it is not set, the environment and the files decide; Otherwise is what
+	// counts if they say nothing.
 	Flavor, Otherwise flavor.Flavor
 }
 
@@ -290,10 +291,10 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// maxSize bounds what is read of a file.
+// maxSize limits the size of a file.
 const maxSize = 4 << 20
 
-// HelperDirs returns the folders in which a credentials helper is looked for.
+// HelperDirs returns the folders in which a credentials helper is searched.
 func (env Environment) HelperDirs() []string {
 	dir := filepath.Join(env.Home, ".terraform.d", "plugins")
 	switch {
@@ -305,8 +306,8 @@ func (env Environment) HelperDirs() []string {
 	return []string{dir, filepath.Join(dir, env.OS+"_"+runtime.GOARCH)}
 }
 
-// ImpliedMirrors returns the folders in which providers are looked for when nothing is said about installation, in
-// their order. They need not exist.
+// ImpliedMirrors returns the default folders of providers, without installation settings, in their order. They need not
+// exist.
 func (env Environment) ImpliedMirrors(fl flavor.Flavor) []string {
 	list := []string{filepath.Join(env.Dir, "terraform.d", "plugins")}
 	if env.Home != "" {

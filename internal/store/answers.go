@@ -8,10 +8,10 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/encryption"
 )
 
-// Answers returns the folder where programs store their answers, so that the answers outlive the process that asked; ""
-// if there is none. Programs write there themselves, so answers are not encrypted. If states are encrypted, the folder
-// is therefore in the machine's memory, if it has such a folder (Linux): answers then survive the run, but not a
-// restart of the machine.
+// Answers returns the folder where programs store their answers, so that the answers outlive this process; "" if there
+// is none. Programs write there themselves, so answers are not encrypted. If states are encrypted, the folder is
+// therefore in the machine's memory, if it has such a folder (Linux): answers then survive the run, but not a restart
+// of the machine.
 func Answers(folder string, c *encryption.Cipher) string {
 	if !c.Seals() {
 		return folder

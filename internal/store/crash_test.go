@@ -225,7 +225,7 @@ func (p *player) write(edits ...state.Edit) {
 	}
 }
 
-// expectation is what a later process may find.
+// expectation is the content that a later process may find.
 type expectation struct {
 	base    *state.Snapshot
 	content []string

@@ -43,7 +43,7 @@ func (s *session) delete() error {
 	if err != nil {
 		return err
 	}
-	if !info.Mode.IsDir() { // what the link leads to gets back what the lock put there, and stays
+	if !info.Mode.IsDir() { // the target of the link gets back its content from before the lock, and stays
 		if err := s.withdraw(); err != nil {
 			return err
 		}
@@ -81,7 +81,7 @@ func (w *workspace) strangers(infos []Info) error {
 		if err == nil && !there.Mode.IsDir() {
 			continue
 		}
-		ours := func(string) bool { return false } // what may be in the folder
+		ours := func(string) bool { return false } // allowed names in the folder
 		if name == filepath.Clean(w.history()) {
 			ours = func(name string) bool { return historyName.MatchString(name) || historyTemp.MatchString(name) }
 		}

@@ -19,19 +19,19 @@ import (
 // a regular file: what else stands there is an *IrregularError. So nothing that somebody else put beside a state is
 // ever written to, emptied or deleted.
 type Files interface {
-	// Resolve follows the links that stand under a name, to a name that is no link. What it stands for need not exist.
+	// Resolve follows the links at a name, to a name that is not a link, and that need not exist.
 	Resolve(name string) (string, error)
 	// Open opens a file with the flags of package os. A missing file is fs.ErrNotExist.
 	Open(name string, flag int, perm fs.FileMode) (File, error)
 	// Through opens what is no regular file, a device or a pipe, to be written to as it is. It does not wait for a
 	// reader.
 	Through(name string) (io.WriteCloser, error)
-	// Stat describes what stands under a name.
+	// Stat describes the entry at a name.
 	Stat(name string) (Info, error)
-	// List describes what is in a folder: of a link what it leads to, if that is there, and else the link.
+	// List describes the entries of a folder: for a link its target, or the link if that is missing.
 	List(dir string) ([]Info, error)
-	// Rename replaces what has the name; RenameNew fails with fs.ErrExist instead. Replaceable tells why Rename would
-	// fail, as far as the system says so before.
+	// Rename replaces an existing file; RenameNew fails with fs.ErrExist instead. Replaceable returns the reason why
+	// Rename would fail, as far as the system shows it before.
 	Rename(old, name string) error
 	Replaceable(name string) error
 	RenameNew(old, name string) error
@@ -54,11 +54,11 @@ type File interface {
 	// promise that.
 	Reserve(end int64) error
 	Stat() (Info, error)
-	// Share returns the file the owner, the group and the permissions of another, as far as the system lets us: whoever
-	// may read or write that one may do so here, and nobody else.
+	// Share sets the owner, the group and the permissions of the file to those of another, as far as the system allows:
+	// the same users can read or write it, and no others.
 	Share(like Info) error
-	// Lock takes the exclusive lock that Terraform takes, without waiting: ErrLocked when another has it, ErrNoLocks
-	// where the file system knows no such locks. Locks belong to the open file; closing it gives them back.
+	// Lock takes the exclusive lock that Terraform takes, without waiting: ErrLocked if another holds it, ErrNoLocks if
+	// the file system has no such locks. Locks belong to the open file; closing it releases them.
 	Lock() error
 	// Locked reports whether someone else holds the lock.
 	Locked() (bool, error)
@@ -71,7 +71,7 @@ var ErrLocked = errors.New("the file is locked by another process")
 // ErrNoLocks means that the file system, or its server, cannot lock files.
 var ErrNoLocks = errors.New("the file system cannot lock files")
 
-// IrregularError means that something other than a regular file stands where a file of a state is expected.
+// IrregularError means that a file of a state is not a regular file.
 type IrregularError struct {
 	Name string
 	Mode fs.FileMode
@@ -141,10 +141,10 @@ const maxLinks = 40
 func (OS) Resolve(name string) (string, error) {
 	for at, n := name, 0; n < maxLinks; n++ {
 		to, err := os.Readlink(at)
-		if err != nil { // no link, or nothing at all: whoever opens it finds out
+		if err != nil { // no link, or nothing at all: opening it shows which
 			_, missing := os.Lstat(at)
 			if _, err := os.Stat(name); n > 0 && missing != nil && err == nil {
-				return name, nil // what the system shows as a link is none: the end of a pipe, for one
+				return name, nil // the system shows some non-links as links, such as the end of a pipe
 			}
 			return at, nil
 		}
@@ -156,8 +156,8 @@ func (OS) Resolve(name string) (string, error) {
 	return "", fmt.Errorf("%s is a link to itself, or goes through too many symbolic links", name)
 }
 
-// Open implements Files. What stands there is looked at before it is opened: to open a pipe or a device may wait, or do
-// something.
+// Open implements Files. The entry is checked before it is opened: opening a pipe or a device may block, or have an
+// effect.
 func (OS) Open(name string, flag int, perm fs.FileMode) (File, error) {
 	before, err := os.Lstat(name)
 	if err == nil {

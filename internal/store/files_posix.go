@@ -12,7 +12,7 @@ import (
 )
 
 // Without open-file-description locks, a record lock belongs to the process, and closing any file of the same inode
-// gives it back. So this table remembers which inodes are locked by whom within the process, and keeps files open that
+// gives it back. So this table holds the locked inodes with their holders within the process, and keeps files open that
 // must not be closed yet.
 var held = struct {
 	sync.Mutex

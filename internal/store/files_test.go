@@ -35,6 +35,7 @@ var writers = map[string]string{
 	"examples/provider-notes":         "the notes of an example",
 	"internal/pgtest":                 "the folder of a server for tests",
 	"internal/provision/sshtest":      "the folder of a server for tests",
+	"internal/provision/winrmtest":    "the folder of a server for tests",
 	"internal/store/azure/azuretest":  "certificates of a server for tests",
 	"conformance/providers":           "providers for tests, modules of their own",
 	"bench":                           "generated configurations and reports",

@@ -13,10 +13,10 @@ import (
 // noFollow keeps a link that came after the look at a name from being followed, and a pipe from being waited for.
 const noFollow = syscall.O_NOFOLLOW | syscall.O_NONBLOCK
 
-// noWait makes it an error that nobody reads from a pipe.
+// noWait makes opening a pipe without a reader an error.
 const noWait = syscall.O_NONBLOCK
 
-// cannotLock reports whether an error says that there are no locks here.
+// cannotLock reports whether an error means that the file system has no locks.
 func cannotLock(err error) bool {
 	for _, no := range []error{syscall.ENOLCK, syscall.EINVAL, syscall.ENOSYS, syscall.EOPNOTSUPP, syscall.ENOTSUP} {
 		if errors.Is(err, no) {

@@ -37,7 +37,7 @@ func locked(f *os.File) (bool, error) {
 	return false, err
 }
 
-// noFollow has no counterpart here: what stands under a name is looked at before it is opened.
+// noFollow has no counterpart here: an entry is checked before it is opened.
 const noFollow = 0
 
 const noWait = 0

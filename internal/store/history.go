@@ -20,10 +20,10 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// A history is a folder beside the state. Each former state is a file there, which is never changed: compressed, a line
-// that describes it, then the state.
+// A history is a folder beside the state. Each former state is a file there, which is never changed: compressed, with a
+// line that describes it before the state.
 
-// historyLine is what stands before a former state.
+// historyLine is the line before a former state.
 type historyLine struct {
 	Written  time.Time        `json:"written"`
 	Serial   uint64           `json:"serial"`
@@ -34,7 +34,7 @@ type historyLine struct {
 	Revision history.Revision `json:"revision"`
 }
 
-// What is read of a history at most: a line, and a state.
+// Limits for reading a history: a line, and a state.
 const (
 	maxHistoryLine = 1 << 20
 	maxFormerState = 4 << 30
@@ -142,7 +142,7 @@ func (w *workspace) sweepHistory() error {
 	return err
 }
 
-// dropHistory removes the history of a workspace that is deleted. What else is in the folder has been looked for.
+// dropHistory removes the history of a workspace that is deleted. The folder was checked for other files.
 func (w *workspace) dropHistory() error {
 	all, err := w.formers()
 	for _, n := range all {
@@ -212,7 +212,7 @@ func (w *workspace) addFormer(n int64, st *state.State, line historyLine) (int64
 		}
 	}
 	err = errors.Join(err, f.Close())
-	for try := 0; err == nil; try++ { // somebody without a lock may keep states, too
+	for try := 0; err == nil; try++ { // a run without a lock may store states, too
 		if err = files.RenameNew(temp, w.former(n)); !errors.Is(err, fs.ErrExist) || try == 100 {
 			break
 		}

@@ -27,7 +27,7 @@ func withOutput(t *testing.T, serial uint64, value int) *state.State {
 	return st
 }
 
-// replace puts a state in the place of the one that a workspace has.
+// replace replaces the state of a workspace.
 func replace(t *testing.T, ws state.Workspace, st *state.State) error {
 	t.Helper()
 	session, err := ws.Lock(t.Context(), state.LockRequest{Info: state.LockInfo{Operation: "test"}})

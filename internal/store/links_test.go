@@ -21,7 +21,7 @@ import (
 	"github.com/tombolo-iac/tombolo/state/storetest"
 )
 
-// plants are what somebody may put under a name before a run.
+// plants holds entries that others may create at a name before a run.
 var plants = map[string]func(outside, name string) error{
 	"link to a file":   func(outside, name string) error { return os.Symlink(filepath.Join(outside, "file"), name) },
 	"link to a folder": func(outside, name string) error { return os.Symlink(filepath.Join(outside, "folder"), name) },
@@ -40,7 +40,7 @@ var plants = map[string]func(outside, name string) error{
 	},
 }
 
-// surroundings makes a folder with what could be damaged.
+// surroundings creates a folder with what could be damaged.
 func surroundings(t *testing.T, dir string) string {
 	t.Helper()
 	outside := filepath.Join(dir, "outside")

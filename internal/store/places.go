@@ -15,14 +15,14 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// paths are the files of one workspace. Everything stands beside the file that the state's name leads to, so that two
-// links to one state have one journal, and what is renamed never crosses from one file system to another.
+// paths are the files of one workspace. Everything is beside the target of the state's name, so that two links to one
+// state have one journal, and renames never cross file systems.
 type paths struct {
 	in, out             string // no links; equal when they are one file
 	dir                 string // of out
 	linked              bool   // the name that was given is a link
 	backup              string // "" for none
-	backupNamed         bool   // somebody gave its name
+	backupNamed         bool   // its name was set
 	lockInfo            string
 	journal, journalNew string
 	image               string
@@ -94,7 +94,7 @@ func pathsOf(in, out, backup string) paths {
 	return p
 }
 
-// sides are the files that the store makes and removes beside a state, without the backup, which stays.
+// sides returns the files that the store creates and removes beside a state, without the backup, which stays.
 func (p *paths) sides() []string {
 	return []string{p.journal, p.journalNew, p.image, p.fresh, p.lockInfo}
 }
@@ -112,7 +112,7 @@ func oneFile(files Files, a, b string) bool {
 	if !isMissing(errA) || !isMissing(errB) || filepath.Base(a) != filepath.Base(b) {
 		return false
 	}
-	// A folder may be named through links: what is asked for is the folder itself.
+	// A folder may be named through links: the folder itself is compared.
 	infoA, errA = files.Stat(filepath.Dir(a) + string(filepath.Separator) + ".")
 	infoB, errB = files.Stat(filepath.Dir(b) + string(filepath.Separator) + ".")
 	return errA == nil && errB == nil && SameFile(infoA, infoB)
@@ -171,8 +171,8 @@ func fresh(files Files, name string, lax bool) (File, error) {
 	return nil, fmt.Errorf("%s is repeatedly created and removed by another program", name)
 }
 
-// anewFile makes a file in place of one that a dead process left. It is for names that the holder of the lock alone
-// writes: what had the name is removed and not emptied, because it may have other names.
+// anewFile creates a file in place of one that a dead process left. It is for names that the holder of the lock alone
+// writes: an existing file is removed and not emptied, because it may have other names.
 func anewFile(files Files, name string) (File, error) {
 	for range 100 {
 		if err := removeAny(files, name); err != nil {
@@ -186,8 +186,8 @@ func anewFile(files Files, name string) (File, error) {
 	return nil, fmt.Errorf("%s is repeatedly created by another program", name)
 }
 
-// besideFile makes a file for the new content of another, under a name that nobody can know before. An interrupted run
-// leaves it behind; sweep knows it by its name.
+// besideFile creates a file for the new content of another, under a name that nobody can know before. An interrupted
+// run leaves it behind; sweep knows it by its name.
 func besideFile(files Files, name string) (_ File, temp string, err error) {
 	var random [8]byte
 	rand.Read(random[:])
@@ -280,7 +280,7 @@ func (s *session) prepareBackup() error {
 // backup keeps the content that is about to be replaced, once a run.
 func (s *session) backup(f File) error {
 	if s.hash == placeholderHash || s.hash == emptyHash {
-		s.backedUp = true // there was nothing before this run, and what the run itself wrote meanwhile is no backup
+		s.backedUp = true // there was no state before this run, and the run's own writes are not a backup
 	}
 	if s.backedUp || s.w.p.backup == "" {
 		return nil
@@ -342,8 +342,8 @@ func (w *workspace) share(f File) error {
 	return f.Share(like)
 }
 
-// Fresh makes a file under its lock, where the file system has locks. What stands there goes, unless somebody holds the
-// lock on it: then it is ErrLocked.
+// Fresh creates a file under its lock, where the file system has locks. An existing file is removed, unless it is
+// locked: then the error is ErrLocked.
 func Fresh(files Files, name string) (File, error) { return fresh(files, name, true) }
 
 // OpenLocked opens a file that is there, to be read and written, under its lock, where the file system has locks.

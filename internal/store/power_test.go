@@ -13,7 +13,7 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// moment is what a script knew after so many changes on the disk.
+// moment is the knowledge of a script after a number of changes on the disk.
 type moment struct {
 	changes int
 	known   *expectation

@@ -30,8 +30,8 @@ type content struct {
 	err    error // why it cannot be decoded
 	info   Info
 	serial uint64
-	ours   []string // what this session has put beside it
-	// outdated means that the state is to be sealed anew, or stored plain again.
+	ours   []string // files that this session has created beside it
+	// outdated means that the state must be sealed again, or stored plain again.
 	outdated bool
 }
 
@@ -89,8 +89,7 @@ func (w *workspace) readContent(f File) (*content, error) {
 	return c, nil
 }
 
-// open reads and decodes a state that may be sealed. What stands there while it is rewritten, and what Lock puts where
-// no state is, are plain.
+// open reads and decodes a state that may be sealed. The note of a rewrite, and the placeholder of Lock, are plain.
 func (c *content) open(in *hashing, cipher *encryption.Cipher) error {
 	b, err := io.ReadAll(in)
 	if err != nil {
@@ -139,10 +138,10 @@ func (w *workspace) rescueFiles(j *journal.Parsed) (all [][]byte, err error) {
 type view struct {
 	journal.Overlay
 	content *content
-	base    *state.State // what the state file holds, or will hold after its repair
+	base    *state.State // the content of the state file, or its content after the repair
 	mark    journal.Mark // which snapshot the content is
 	repair  bool         // the state file must be rewritten from the image
-	blank   bool         // the state file has zero bytes, and nothing says that there ever was more
+	blank   bool         // the state file has zero bytes, and there is no sign that it ever had more
 	foreign bool         // another program wrote the state after the journal began
 }
 
@@ -151,7 +150,7 @@ func (w *workspace) view(c *content, j *journal.Parsed) (*view, error) {
 	v := &view{content: c, base: c.state, Overlay: journal.Overlay{State: c.state}}
 	gone := c.hash == "" || c.hash == placeholderHash // the lock makes a placeholder
 	switch {
-	case j != nil && saysNothing(c.hash) && saysNothing(j.Header.Base): // all that there ever was is in the journal
+	case j != nil && saysNothing(c.hash) && saysNothing(j.Header.Base): // all results are in the journal
 		v.mark = j.Marks[0]
 		return v.laid(w, j)
 	case j == nil && c.hash == emptyHash:
@@ -206,7 +205,7 @@ func saysNothing(hash string) bool {
 	return hash == "" || hash == placeholderHash || hash == emptyHash
 }
 
-// reinstating reports whether a run was about to put a state file where one had been removed.
+// reinstating reports whether a run was about to restore a removed state file.
 func (w *workspace) reinstating(j *journal.Parsed) bool {
 	last := j.LastMark()
 	if last.Done {
@@ -216,8 +215,8 @@ func (w *workspace) reinstating(j *journal.Parsed) bool {
 	return err == nil && image.hash == last.Hash && image.err == nil
 }
 
-// beside names something that says that there was more than zero bytes in the state file; "" when nothing does. For a
-// file that is written and not read from, what others left before says nothing.
+// beside names a file which shows that the state file had more than zero bytes; "" if there is none. For a file that is
+// written and not read, leftovers of others do not count.
 func (w *workspace) beside(ours []string) (string, error) {
 	for _, name := range []string{w.p.journal, w.p.image, w.p.lockInfo, w.p.out + ".backup"} {
 		if slices.Contains(ours, name) {
@@ -270,7 +269,7 @@ func (w *workspace) newest(j *journal.Parsed) string {
 }
 
 // Reading retries while a run writes: the state and its journal are two files, and belong together only when the
-// journal knows the content of the state.
+// journal has the content of the state.
 const (
 	readTries  = 60
 	errorTries = 10
@@ -304,8 +303,7 @@ func (w *workspace) reading() *workspace {
 	return &workspace{name: w.name, o: w.o, p: pathsOf(w.p.in, w.p.in, "")}
 }
 
-// readOnce reads the state, then the journal. It is settled when the two belong together for sure, or nobody is
-// writing.
+// readOnce reads the state, then the journal. It is settled if the two certainly belong together, or no run is writing.
 func (w *workspace) readOnce() (s *state.Snapshot, settled bool, err error) {
 	_, before := w.o.Files.Stat(w.p.journal)
 	c, err := w.readContentAt(w.p.out)
@@ -340,7 +338,7 @@ func (v *view) snapshot() *state.Snapshot {
 	return &state.Snapshot{State: v.State, InFlight: v.InFlight, Unfolded: v.Unfolded}
 }
 
-// readJournal reads the journal as it is now; nil when there is none. running reports whether somebody holds it.
+// readJournal reads the journal as it is now; nil if there is none. running reports whether a process holds it.
 func (w *workspace) readJournal() (j *journal.Parsed, running bool, err error) {
 	f, err := w.o.Files.Open(w.p.journal, os.O_RDONLY, 0)
 	if isMissing(err) {
@@ -361,8 +359,8 @@ func (w *workspace) readJournal() (j *journal.Parsed, running bool, err error) {
 	return j, running, err
 }
 
-// atWork reports whether the process that began the journal is still there: all that can be known where there are no
-// locks. A later process that has got its number is told apart by its beginning, where both are known.
+// atWork reports whether the process that began the journal still runs, which is all that can be known without locks. A
+// later process with the same number is distinguished by its start time, if both are known.
 func atWork(h *journal.Header) bool {
 	if h.Host != hostName() || h.PID == os.Getpid() || !alive(h.PID) {
 		return false

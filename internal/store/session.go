@@ -23,8 +23,8 @@ type session struct {
 	lax      bool // where no locks are, the session goes without
 
 	mu        sync.Mutex
-	base      *state.State // what the state file holds; nil when it says nothing
-	hash      string       // of the state file; "" when there is none
+	base      *state.State // the content of the state file; nil if it has none
+	hash      string       // of the state file; "" if there is none
 	lineage   string       // of what will be written
 	open      journal.Left
 	wal       *wal
@@ -35,15 +35,15 @@ type session struct {
 	imageSize int64         // of the last snapshot
 	journal   *journal.Open // the open one
 	over      bool
-	// elsewhere: base comes from another file. It must be written before the journal's records, which stand on it.
+	// elsewhere: base comes from another file. It must be written before the journal's records, which are based on it.
 	elsewhere bool
-	outdated  bool         // the state is to be sealed anew, or stored plain again
-	kept      *state.State // what the newest former state is made of: what was read, or was kept since
+	outdated  bool         // the state must be sealed again, or stored plain again
+	kept      *state.State // the content of the newest former state: as read, or as stored since
 	run       state.RunInfo
 	operation state.Operation // that took the lock
 }
 
-// load reads the state, and recovers what an interrupted run left.
+// load reads the state, and recovers an interrupted run.
 func (s *session) load(ctx context.Context) error {
 	w := s.w
 	jf, err := openLocked(w.o.Files, w.p.journal, os.O_RDWR, 0, s.lax)
@@ -69,7 +69,7 @@ func (s *session) load(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if s.informed && s.alone { // what is found beside the state is not what we have just put there
+	if s.informed && s.alone { // files beside the state are not those that we have just created
 		c.ours = append(c.ours, w.p.lockInfo)
 	}
 	v, err := w.view(c, j)
@@ -213,7 +213,7 @@ func (s *session) settle() error {
 		return nil
 	}
 	if err := s.wal.Broken(); err != nil {
-		return err // the journal has what the state file lacks
+		return err // the journal has results that the state file lacks
 	}
 	files, old := s.w.o.Files, s.wal
 	if err := removeAny(files, s.w.p.image); err != nil {
@@ -265,7 +265,7 @@ func (s *session) header(key *journal.Key) journal.Header {
 	return h
 }
 
-// ensureWAL makes the journal file when there is none.
+// ensureWAL creates the journal file if there is none.
 func (s *session) ensureWAL() error {
 	if s.lineage == "" && s.base != nil {
 		s.lineage = s.base.Lineage

@@ -28,9 +28,9 @@ func (s *session) numbered(st *state.State) *state.State {
 	return &c
 }
 
-// write makes the state file hold this state, in the steps that the package doc lists. All records of the journal up to
-// covers are in the state. After an error the old content, the new one, or a note to repair it from the image stands
-// there, and nothing new may begin in this session.
+// write writes this state to the state file, in the steps that the package doc lists. All records of the journal up to
+// covers are in the state. After an error the file holds the old content, the new one, or a note to repair it from the
+// image, and no operation may begin in this session.
 func (s *session) write(st *state.State, covers uint64) (err error) {
 	defer func() {
 		if err != nil {
@@ -68,7 +68,8 @@ func (s *session) write(st *state.State, covers uint64) (err error) {
 	if err := s.wal.Wait(s.wal.Append(journal.KindCheckpoint, payload)); err != nil {
 		return err
 	}
-	// From here on the journal may not be in the file that readers look at (it was given up, and goes on elsewhere).
+	// From here on the journal may be in another file than the one that readers read (it was given up, and continues
+	// elsewhere).
 	if err := s.wal.Broken(); err != nil {
 		return err
 	}
@@ -86,7 +87,7 @@ func (s *session) write(st *state.State, covers uint64) (err error) {
 	return nil
 }
 
-// reinstate puts the image where the state file was, which a program has removed during the run.
+// reinstate restores the state file from the image, after a program has removed it during the run.
 func (s *session) reinstate(mark journal.Checkpoint) error {
 	files, p := s.w.o.Files, s.w.p
 	f, err := fresh(files, p.fresh, s.lax)
@@ -203,7 +204,7 @@ func lineageOf(s *state.State) string {
 	return s.Lineage
 }
 
-// copyFrom copies what stands behind an offset, to the same place.
+// copyFrom copies the bytes after an offset, to the same place.
 func copyFrom(to, from File, off int64) (int64, error) {
 	info, err := from.Stat()
 	if err != nil {
@@ -241,7 +242,7 @@ func (w *imageWriter) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// writeImage makes the new content durable in the journal's folder.
+// writeImage returns the new content durable in the journal's folder.
 func (s *session) writeImage(st *state.State) (journal.Checkpoint, error) {
 	f, err := anewFile(s.w.o.Files, s.w.p.image)
 	if err != nil {

@@ -54,7 +54,7 @@ type Options struct {
 	// WriteTo defaults to where is read from, BackupTo to WriteTo with ".backup" behind; "-" means no backup.
 	ReadFrom, WriteTo, BackupTo string
 
-	// Apart lists other states that the caller writes: no backup takes their place, or that of what stands beside them.
+	// Apart lists other states that the caller writes: no backup overwrites them, or the files beside them.
 	Apart []string
 
 	// Rescue lists folders for the journal of a run whose own disk is full or broken; the working directory and the one
@@ -201,7 +201,7 @@ func isGone(err error) bool {
 
 func isLocked(err error) bool { return errors.Is(err, ErrLocked) }
 
-// ReadFile reads a whole file; nil and no error when there is none.
+// ReadFile reads a whole file; nil and no error if there is none.
 func ReadFile(files Files, name string) ([]byte, error) {
 	f, err := files.Open(name, os.O_RDONLY, 0)
 	if isMissing(err) {

@@ -18,7 +18,7 @@ import (
 
 var ctx = context.Background()
 
-// terraform returns a function that runs the real binary in a folder. The test is skipped where there is none.
+// terraform returns a function that runs the real binary in a folder. The test is skipped if there is none.
 func terraform(t *testing.T, dir string) func(args ...string) *exec.Cmd {
 	t.Helper()
 	path, err := exec.LookPath("terraform")

@@ -16,11 +16,11 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// Space is kept reserved ahead of the journal, so that what is in flight when the disk runs full can still be recorded.
+// Space is reserved ahead of the journal, so that operations in flight can still be recorded when the disk is full.
 const (
 	reserveStep = 1 << 20
 	slotSize    = 64 << 10 // for one operation in flight
-	lazyBytes   = 64 << 10 // records that nobody waits for are written when there is so much of them,
+	lazyBytes   = 64 << 10 // records without a waiter are written when there are so many of them,
 	lazyTime    = 20 * time.Millisecond
 	maxUnsynced = 4 << 20 // and synced when there is so much
 )
@@ -33,8 +33,8 @@ const (
 type wal struct {
 	files  Files
 	path   string
-	info   Info             // of f, to tell whether the path still means it
-	share  func(File) error // gives a file the permissions of the state
+	info   Info             // of f, to check whether the path still means it
+	share  func(File) error // sets the permissions of a file to those of the state
 	lax    bool             // where no locks are, it goes without
 	rescue []string         // paths to try
 
@@ -49,23 +49,23 @@ type wal struct {
 	off      int64        // where pending goes
 	next     uint64       // sequence number of the next record
 	durable  uint64       // all below are durable
-	marked   uint64       // and a record says so of all below
+	marked   uint64       // and a record states it for all below
 	busy     bool         // someone is writing
 	slots    int          // operations in flight
 
 	reserved  int64
 	err       error // why the file was given up
 	full      error // why nothing new may start though the file still works
-	whole     bool  // the file has no name any more: what goes elsewhere is all that it holds
+	whole     bool  // the file has no name any more: its whole content goes elsewhere
 	rescueAt  int   // which path is tried now
 	rescueOff int64
 	rescued   []string // the paths that took records
 	lost      error    // why there is no place left at all
 }
 
-// createWAL makes a journal file under a temporary name, with a header and records that are carried over, and puts it
-// in its place, locked and durable. To replace a journal, the caller must hold its lock; otherwise one that stands
-// there belongs to another, and is ErrLocked.
+// createWAL creates a journal file under a temporary name, with a header and records that are carried over, and renames
+// it into place, locked and durable. To replace a journal, the caller must hold its lock; otherwise an existing one
+// belongs to another run, and is ErrLocked.
 func createWAL(s *session, carried []journal.Record, replace bool) (w *wal, err error) {
 	o, p := s.w.o, s.w.p
 	key, err := journal.NewKey(o.Cipher)
@@ -107,7 +107,8 @@ func createWAL(s *session, carried []journal.Record, replace bool) (w *wal, err 
 	return w, nil
 }
 
-// begin writes the header and what is carried over. The file gets its name when all of it is durable, and says so.
+// begin writes the header and the carried-over records. The file gets its name when everything is durable and marked
+// so.
 func (w *wal) begin(p paths, h journal.Header, carried []journal.Record) error {
 	payload, err := json.Marshal(h)
 	if err != nil {
@@ -137,8 +138,8 @@ func (w *wal) begin(p paths, h journal.Header, carried []journal.Record) error {
 	return err
 }
 
-// mark appends a record which says that all records below are durable. With it, a gap before it is damage: what a power
-// loss tears off was never durable. Called with mu held, or before anyone else has the wal.
+// mark appends a record which says that all records below are durable. With it, a gap before it is damage: a power loss
+// removes only records that were never durable. Called with mu held, or before anyone else has the wal.
 func (w *wal) mark(b []byte, below uint64) ([]byte, error) {
 	payload, err := json.Marshal(journal.DurableRecord{Below: below})
 	if err != nil {
@@ -160,7 +161,7 @@ func continueWAL(s *session, f File, j *journal.Parsed) (_ *wal, err error) {
 	if w.info, err = f.Stat(); err != nil {
 		return nil, err
 	}
-	if err := f.Truncate(j.End); err != nil { // what follows the valid prefix
+	if err := f.Truncate(j.End); err != nil { // the bytes after the valid prefix
 		return nil, err
 	}
 	var b []byte
@@ -199,8 +200,8 @@ func rescuePath(folder, out string, n journal.Nonce) string {
 	return filepath.Join(folder, fmt.Sprintf("%s.%x.journal", filepath.Base(out), n[:]))
 }
 
-// openLocked opens a file and takes its lock, making sure that the name still means that file. With lax it does without
-// where the file system cannot lock.
+// openLocked opens a file and takes its lock, and checks that the name still means that file. With lax it skips the
+// lock if the file system cannot lock.
 func openLocked(files Files, name string, flag int, perm os.FileMode, lax bool) (File, error) {
 	for range 100 {
 		f, err := files.Open(name, flag, perm)
@@ -286,7 +287,7 @@ func (w *wal) Wait(seq uint64) error {
 	return nil
 }
 
-// push hands what is pending to the file, so that it survives the end of the process.
+// push writes pending records to the file, so that they survive the end of the process.
 func (w *wal) push() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -298,7 +299,7 @@ func (w *wal) push() {
 	}
 }
 
-// Nudge does so when much is pending, or for long; for records that nobody waits for.
+// Nudge does so if much is pending, or for long; for records without a waiter.
 func (w *wal) Nudge() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -307,7 +308,7 @@ func (w *wal) Nudge() {
 	}
 }
 
-// flush hands everything pending to the file, and syncs if asked. Called with mu held; it lets go of it while it works.
+// flush writes all pending records to the file, and syncs if asked. Called with mu held; it releases it while it works.
 func (w *wal) flush(sync bool) {
 	w.busy = true
 	if sync && len(w.pending) > 0 && w.durable > w.marked {
@@ -350,7 +351,7 @@ func (w *wal) flush(sync bool) {
 	w.cond.Broadcast()
 }
 
-// Settled makes all durable, and makes sure once more that the file has its name.
+// Settled makes all records durable, and checks once more that the file still has its name.
 func (w *wal) Settled() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -363,8 +364,8 @@ func (w *wal) Settled() error {
 	return w.lost
 }
 
-// there ensures that the file, which ends at an offset, is still found under its name. When a program has removed
-// it, it is written anew. Only the one who is busy calls it.
+// there ensures that the file, which ends at an offset, is still found under its name. When a program has removed it,
+// it is written again. Only the busy goroutine calls it.
 func (w *wal) there(end int64) error {
 	there, err := w.files.Stat(w.path)
 	switch {
@@ -383,7 +384,7 @@ func (w *wal) there(end int64) error {
 	return nil
 }
 
-// anew returns the content of the file, which has lost its name, to a new one that gets it.
+// anew copies the content of the file, which has lost its name, to a new file with that name.
 func (w *wal) anew(end int64) error {
 	temp := w.path + ".new"
 	f, err := fresh(w.files, temp, w.lax)
@@ -427,7 +428,7 @@ func (w *wal) write(b []byte, off int64, sync bool) error {
 	return nil
 }
 
-// keepReserve has room for what is in flight reserved behind the end. Only the one who is busy calls it.
+// keepReserve reserves space for operations in flight after the end. Only the busy goroutine calls it.
 func (w *wal) keepReserve(need int64) error {
 	if need <= w.reserved {
 		return nil
@@ -486,7 +487,7 @@ func (w *wal) saveAt(path string, b []byte) error {
 	}
 	defer f.Close()
 	if w.rescueOff == 0 {
-		_ = w.share(f) // where it cannot tell who may read the state, the file is for the user alone
+		_ = w.share(f) // without the state's permissions, only the user can read the file
 		b = append(append([]byte(journal.Magic), w.nonce[:]...), b...)
 	}
 	if _, err := f.WriteAt(b, w.rescueOff); err != nil {
@@ -499,7 +500,7 @@ func (w *wal) saveAt(path string, b []byte) error {
 	return w.files.SyncDir(filepath.Dir(path))
 }
 
-// saved makes the error of a run whose results are in the journal. It claims of no place that the records are there
+// saved returns the error of a run whose results are in the journal. It claims of no place that the records are there
 // without a look. Where the journal cannot be found any more, they go to another folder.
 func (w *wal) saved(err error) error {
 	w.mu.Lock()

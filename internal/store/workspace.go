@@ -28,8 +28,8 @@ type workspace struct {
 // Name implements state.Workspace.
 func (w *workspace) Name() string { return w.name }
 
-// Answers returns the folder beside the journal where programs store their answers, so that the answers outlive the
-// process that asked.
+// Answers returns the folder beside the journal where programs store their answers, so that the answers outlive this
+// process.
 func (w *workspace) Answers() string { return Answers(w.p.out+".answers", w.o.Cipher) }
 
 // Lock implements state.Workspace.
@@ -64,7 +64,7 @@ func (w *workspace) Lock(ctx context.Context, req state.LockRequest) (_ state.Se
 	if err := s.load(ctx); err != nil {
 		return nil, w.lockError(err)
 	}
-	if w.p.backupNamed { // who names a place for it hears at once that it is none
+	if w.p.backupNamed { // an invalid place for it is reported at once
 		if err := s.prepareBackup(); err != nil {
 			return nil, err
 		}
@@ -72,8 +72,8 @@ func (w *workspace) Lock(ctx context.Context, req state.LockRequest) (_ state.Se
 	return s, nil
 }
 
-// makeDir makes the folder of the state, durably: what is in it is worth nothing without its name. Where a link leads,
-// no folders are made.
+// makeDir creates the folder of the state durably: its files are lost if its name is. Where a link leads, no folders
+// are made.
 func (w *workspace) makeDir() error {
 	if w.p.linked {
 		info, err := w.o.Files.Stat(w.p.dir + string(filepath.Separator) + ".")
@@ -106,7 +106,7 @@ func (w *workspace) makeDir() error {
 	return nil
 }
 
-// lockState opens and locks the state file, which is made when there is none.
+// lockState opens and locks the state file, and creates it if necessary.
 func (w *workspace) lockState() (f File, created bool, err error) {
 	for range 100 {
 		f, err := openLocked(w.o.Files, w.p.out, os.O_RDWR, 0, false)
@@ -120,8 +120,8 @@ func (w *workspace) lockState() (f File, created bool, err error) {
 	return nil, false, fmt.Errorf("%s is repeatedly created and removed by another program", w.p.out)
 }
 
-// placeholder is what stands where a state is locked and there is none yet. It is valid, so that nobody who finds it
-// after a crash has to wonder about an empty file.
+// placeholder is the content of a state file that is locked before there is a state. It is valid, because an empty file
+// after a crash would look damaged.
 var placeholder = func() []byte {
 	var b bytes.Buffer
 	new(state.State).Encode(&b)
@@ -135,7 +135,7 @@ func hashOf(b []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// createState makes a state file that says nothing, locked. It gets its name when it is whole. fs.ErrExist: another was
+// createState creates an empty, locked state file. The file gets its name when it is complete. fs.ErrExist: another was
 // faster.
 func (w *workspace) createState(lax bool) (_ File, err error) {
 	f, err := fresh(w.o.Files, w.p.fresh, lax)

@@ -11,48 +11,68 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// tearDown destroys what the runs of the file have made: the state that was changed last comes first. An interrupt does
-// not keep it from that; the second one does.
-func (r *fileRun) tearDown() {
+// tearDown destroys the objects of the file's runs, beginning with the state that was changed last. States of runs of
+// which none waited for the other are emptied at the same time. Only a second interrupt stops it.
+func (r *fileRun) tearDown(q queue) {
 	var list []*keyed
 	for _, k := range r.states {
-		if len(k.applied) > 0 {
+		if len(k.applied) > 0 && !k.empty() {
 			list = append(list, k)
 		}
 	}
 	slices.SortFunc(list, func(a, b *keyed) int { return b.order - a.order })
-	clean := true
-	for _, k := range list {
-		clean = r.destroy(k) && clean
+	after := make([][]int, len(list))
+	for i, k := range list {
+		for j, before := range list[:i] {
+			if q.related(k, before) {
+				after[i] = append(after[i], j)
+			}
+		}
 	}
-	if clean && r.o.Emptied != nil {
+	clean := make([]bool, len(list))
+	r.turns = newTurns(len(list))
+	r.beside(len(list), after, func(i int) {
+		clean[i] = r.destroy(i, list[i])
+		r.turns.end(i)
+	})
+	if slices.Contains(clean, false) {
+		r.result.Status = Error
+		return
+	}
+	if r.o.Emptied != nil {
 		r.o.Emptied(r.file)
 	}
 }
 
-// destroy empties one state, and reports whether that is done.
-func (r *fileRun) destroy(k *keyed) bool {
-	if k.empty() {
-		return true
+// related reports whether a run that changed one state waited for one that changed the other.
+func (q queue) related(a, b *keyed) bool {
+	for _, x := range a.applied {
+		for _, y := range b.applied {
+			first, last := min(x.number, y.number), max(x.number, y.number)
+			if slices.Contains(q.all(last), first) {
+				return true
+			}
+		}
 	}
+	return false
+}
+
+// destroy empties one state, and reports whether that is done.
+func (r *fileRun) destroy(i int, k *keyed) bool {
 	run := k.applied[len(k.applied)-1].run
-	r.o.Report.Destroying(r.file, run)
-	watch := r.watch(run, true)
+	r.turns.tell(i, func() { r.o.Report.Destroying(r.file, run) })
+	watch := r.watch(i, run, true)
 	diags := r.destroyWithAll(k)
 	watch()
 	if len(diags) > 0 || !k.empty() {
-		r.o.Report.Destroyed(Left{File: r.file, Run: run, State: k.current, Open: k.open, Path: k.place.Path,
-			Diags: diags})
+		left := Left{File: r.file, Run: run, State: k.current, Open: k.open, Path: k.place.Path, Diags: diags}
+		r.turns.tell(i, func() { r.o.Report.Destroyed(left) })
 	}
-	if diags.HasErrors() || !k.empty() {
-		r.result.Status = Error
-		return false
-	}
-	return true
+	return !diags.HasErrors() && k.empty()
 }
 
-// destroyWithAll destroys what is in a state as the run that changed it last sees it. When that run has a mock for what
-// a real provider has made, runs before it do the rest.
+// destroyWithAll destroys the objects in a state with the run that changed it last. If that run mocks a provider whose
+// real objects exist, earlier runs destroy these.
 func (r *fileRun) destroyWithAll(k *keyed) (diags diag.List) {
 	mine := func(d *diag.Diagnostic) bool { _, not := d.Extra.(notMade); return !not }
 	for i, a := range slices.Backward(k.applied) {
@@ -68,14 +88,17 @@ func (r *fileRun) destroyWithAll(k *keyed) (diags diag.List) {
 	return diags
 }
 
-// destroyWith destroys what is in a state with the configuration of a run.
+// destroyWith destroys the objects in a state with the configuration of a run.
 func (r *fileRun) destroyWith(k *keyed, a *attempt) diag.List {
-	r.variables, r.broken = a.outer, a.broken
-	ctx := context.WithoutCancel(r.ctx)
-	ctx, cancel := context.WithCancel(ctx)
+	ctx, cancel := context.WithCancel(context.WithoutCancel(r.ctx))
 	defer context.AfterFunc(r.o.Abort, cancel)()
 	defer cancel()
-	held, diags := a.project.WithStore(k.place.Store).Open(ctx, engine.OpenOptions{Operation: state.OperationDestroy})
+	m, diags := r.projects.get(ctx, a)
+	if diags.HasErrors() {
+		return diags
+	}
+	defer r.projects.put(m)
+	held, diags := m.WithStore(k.place.Store).Open(ctx, engine.OpenOptions{Operation: state.OperationDestroy})
 	if diags.HasErrors() {
 		return diags
 	}
@@ -106,7 +129,7 @@ func holds(s *state.State) bool {
 	return false
 }
 
-// Objects lists what is left in a state, and what may be beside it.
+// Objects lists the remaining objects of a state, and those that may exist besides.
 func (l Left) Objects() (out []addr.Object) {
 	for _, r := range l.State.Resources() {
 		if r.Addr.Resource.Mode != addr.Managed {

@@ -13,9 +13,9 @@ import (
 // fileValues evaluates the variables that a file sets or declares, for one run: they can refer to each other, to those
 // from outside, and to the runs that have ended by then.
 type fileValues struct {
-	run    *fileRun
+	of     *attempt
 	global map[string]cty.Value
-	// values are those that could be evaluated, with the ones from outside; broken says of others what is wrong.
+	// values holds the evaluated values, with those from outside; broken holds the problems of others.
 	values map[string]cty.Value
 	broken map[string]diag.List
 	state  map[string]evaluation
@@ -30,8 +30,8 @@ const (
 )
 
 // fileValues evaluates all variables of the file.
-func (r *fileRun) fileValues(global map[string]cty.Value) *fileValues {
-	f := &fileValues{run: r, global: global, values: maps.Clone(global), broken: map[string]diag.List{},
+func (a *attempt) fileValues(global map[string]cty.Value) *fileValues {
+	f := &fileValues{of: a, global: global, values: maps.Clone(global), broken: map[string]diag.List{},
 		state: map[string]evaluation{}}
 	for _, name := range f.names() {
 		f.need(name)
@@ -41,21 +41,21 @@ func (r *fileRun) fileValues(global map[string]cty.Value) *fileValues {
 
 // names are those of all variables that the file sets or declares.
 func (f *fileValues) names() []string {
-	list := slices.Collect(maps.Keys(f.run.file.Variables))
-	return slices.Sorted(slices.Values(slices.AppendSeq(list, maps.Keys(f.run.file.Declared))))
+	list := slices.Collect(maps.Keys(f.of.file.file.Variables))
+	return slices.Sorted(slices.Values(slices.AppendSeq(list, maps.Keys(f.of.file.file.Declared))))
 }
 
 // rangeOf is where a variable of the file gets its value.
 func (f *fileValues) rangeOf(name string) hcl.Range {
-	if attr := f.run.file.Variables[name]; attr != nil {
+	if attr := f.of.file.file.Variables[name]; attr != nil {
 		return attr.Expr.Range()
 	}
-	return f.run.file.Declared[name].Range
+	return f.of.file.file.Declared[name].Range
 }
 
 // need evaluates a variable, after those that it refers to.
 func (f *fileValues) need(name string) {
-	attr, declared := f.run.file.Variables[name], f.run.file.Declared[name]
+	attr, declared := f.of.file.file.Variables[name], f.of.file.file.Declared[name]
 	if f.state[name] != 0 || attr == nil && declared == nil {
 		return
 	}
@@ -93,7 +93,7 @@ func (f *fileValues) evaluate(name string, attr *hcl.Attribute) {
 		f.broken[name] = diags
 		return
 	}
-	v, diags := f.run.value(attr.Expr, f.run.scope(f.values, f.run.outputs), inFile)
+	v, diags := f.of.value(attr.Expr, f.of.scope(f.values), inFile)
 	if diags.HasErrors() {
 		f.broken[name] = diags
 		return

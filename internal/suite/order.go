@@ -4,16 +4,24 @@ import (
 	"slices"
 
 	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
 
 	"github.com/tombolo-iac/tombolo/internal/suite/testfile"
 )
 
-// ordered returns the runs of a file in the order in which they are executed. That is the order of the file, but for
-// runs that may run beside others: such a run waits for the runs that it refers to, wherever they stand.
-func ordered(f *testfile.File) (out []*testfile.Run) {
+// A queue holds the runs of a file in the order in which they are reported. after holds the numbers of the runs that
+// each waits for, which are smaller than its own.
+type queue struct {
+	runs  []*testfile.Run
+	after [][]int
+}
+
+// ordered returns the runs of a file in the order of the file, except for parallel runs: such a run waits for the runs
+// that it refers to, wherever they are.
+func ordered(f *testfile.File, of Configs) (q queue) {
 	after := make(map[*testfile.Run][]*testfile.Run, len(f.Runs))
 	for i, run := range f.Runs {
-		after[run] = waitsFor(f, i)
+		after[run] = waitsFor(f, i, of)
 	}
 	left := slices.Clone(f.Runs)
 	for len(left) > 0 {
@@ -22,16 +30,41 @@ func ordered(f *testfile.File) (out []*testfile.Run) {
 				return slices.Contains(left, other)
 			})
 		})
-		next = max(next, 0) // they wait for each other: the first one says what it misses
-		out = append(out, left[next])
+		next = max(next, 0) // they wait for each other: the first one reports the missing value
+		q.runs = append(q.runs, left[next])
 		left = slices.Delete(left, next, next+1)
+	}
+	q.after = make([][]int, len(q.runs))
+	for i, run := range q.runs {
+		for j, before := range q.runs[:i] { // one of two that wait for each other has become the first
+			if slices.Contains(after[run], before) || slices.Contains(after[before], run) {
+				q.after[i] = append(q.after[i], j)
+			}
+		}
+	}
+	return q
+}
+
+// all returns the numbers of the runs that one waits for, and of those that these wait for, and so on.
+func (q queue) all(i int) (out []int) {
+	found := make([]bool, i)
+	for _, j := range q.after[i] {
+		found[j] = true
+	}
+	for j := i - 1; j >= 0; j-- {
+		if found[j] {
+			out = append(out, j)
+			for _, k := range q.after[j] {
+				found[k] = true
+			}
+		}
 	}
 	return out
 }
 
-// waitsFor returns the runs that have to end before another one: all that stand before it, or, when it may run beside
-// others, the last one before it that may not, those before it with its state, and those that it refers to.
-func waitsFor(f *testfile.File, i int) (out []*testfile.Run) {
+// waitsFor returns the runs that have to end before another one: all runs before it or, if it may run in parallel, the
+// last one before it that may not, those before it with its state, and those that it refers to.
+func waitsFor(f *testfile.File, i int, of Configs) (out []*testfile.Run) {
 	run, before := f.Runs[i], f.Runs[:i]
 	if !run.Parallel {
 		return slices.Clone(before)
@@ -43,37 +76,68 @@ func waitsFor(f *testfile.File, i int) (out []*testfile.Run) {
 		}
 		barrier = barrier || !other.Parallel
 	}
-	named := map[string]bool{}
-	seen := map[string]bool{}
+	m := mentioned{file: f, runs: map[string]bool{}, seen: map[string]bool{}}
 	for _, attr := range run.Variables {
-		mentioned(f, attr.Expr, named, seen)
+		m.expression(attr.Expr)
 	}
 	for _, c := range run.Asserts {
-		mentioned(f, c.Condition, named, seen)
-		mentioned(f, c.ErrorMessage, named, seen)
+		m.expression(c.Condition)
+		m.expression(c.ErrorMessage)
+	}
+	for _, p := range chosen(f, run) {
+		if cfg := of(run); p.mock == nil && cfg != nil && cfg.Uses()[cfg.Root.ProviderFor(p.as.LocalName)] {
+			m.expression(p.block.ForEach)
+			m.body(p.block.Body)
+		}
 	}
 	for _, other := range f.Runs {
-		if named[other.Name] && other != run {
+		if m.runs[other.Name] && other != run {
 			out = append(out, other)
 		}
 	}
 	return out
 }
 
-// mentioned notes the runs that an expression refers to, itself or by variables of the file.
-func mentioned(f *testfile.File, e hcl.Expression, runs, seen map[string]bool) {
+// mentioned are the runs that expressions refer to, themselves or by variables of the file.
+type mentioned struct {
+	file       *testfile.File
+	runs, seen map[string]bool
+}
+
+func (m mentioned) expression(e hcl.Expression) {
 	if e == nil {
 		return
 	}
 	for _, t := range e.Variables() {
-		name, named := nameOf(t, 1)
-		switch {
-		case named && t.RootName() == "run":
-			runs[name] = true
-		case named && t.RootName() == "var" && f.Variables[name] != nil && !seen[name]:
-			seen[name] = true
-			mentioned(f, f.Variables[name].Expr, runs, seen)
-		}
+		m.reference(t)
+	}
+}
+
+func (m mentioned) reference(t hcl.Traversal) {
+	name, named := nameOf(t, 1)
+	switch {
+	case named && t.RootName() == "run":
+		m.runs[name] = true
+	case named && t.RootName() == "var" && m.file.Variables[name] != nil && !m.seen[name]:
+		m.seen[name] = true
+		m.expression(m.file.Variables[name].Expr)
+	}
+}
+
+// body looks at all expressions of a block, whatever they are for.
+func (m mentioned) body(b hcl.Body) {
+	if native, ok := b.(*hclsyntax.Body); ok {
+		_ = hclsyntax.VisitAll(native, func(n hclsyntax.Node) hcl.Diagnostics {
+			if e, ok := n.(*hclsyntax.ScopeTraversalExpr); ok {
+				m.reference(e.Traversal)
+			}
+			return nil
+		})
+		return
+	}
+	attrs, _ := b.JustAttributes() // whoever decodes the block says what is wrong
+	for _, attr := range attrs {
+		m.expression(attr.Expr)
 	}
 }
 

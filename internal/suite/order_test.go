@@ -27,7 +27,7 @@ func TestRunsWaitForThoseThatTheyReferTo(t *testing.T) {
 			t.Fatalf("%v\n%s", diags.Err(), src)
 		}
 		var names []string
-		for _, run := range ordered(f) {
+		for _, run := range ordered(f, func(*testfile.Run) *config.Config { return nil }).runs {
 			names = append(names, run.Name)
 		}
 		if got := strings.Join(names, " "); got != want {

@@ -13,8 +13,8 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// origins remembers which objects of a state were made up by stand-ins. All others are somewhere in the world, whatever
-// stands in for their provider in a later run, and only that provider can destroy them.
+// origins holds the objects of a state that mocks created. All others really exist, even if a later run mocks their
+// provider, and only that provider can destroy them.
 type origins struct {
 	mu     sync.Mutex
 	madeUp map[addr.AbsResourceInstance]bool // guarded by mu
@@ -44,8 +44,8 @@ type witness struct {
 	origins  *origins
 	// real deletes an object that stands-ins have not made; nil when the whole configuration is mocked.
 	real    provider.Provider
-	standIn bool // the provider is none
-	madeUp  bool // the object that was there before is none
+	standIn bool // the provider is not a mock
+	madeUp  bool // the former object is not a mock's
 }
 
 // Apply implements provider.Provider.
@@ -66,7 +66,7 @@ func (w *witness) Apply(ctx context.Context, req provider.ApplyRequest) provider
 	return resp
 }
 
-// notMade marks the problem of a mock that is to delete what it has not made.
+// notMade marks the problem of a mock that should delete an object that it has not created.
 type notMade struct{}
 
 func notMadeUp(a addr.AbsResourceInstance) diag.List {
@@ -76,8 +76,8 @@ func notMadeUp(a addr.AbsResourceInstance) diag.List {
 			"run.", a)}}
 }
 
-// ending answers while what runs have made is destroyed: stand-ins for what they made, and providers for all else.
-// Overrides are for what a run makes, and have no part in it.
+// ending selects providers while the objects of runs are destroyed: mocks for the objects that they created, and real
+// providers for all others. Overrides do not count then.
 type ending struct{ *standIns }
 
 var _ engine.StandIns = ending{}

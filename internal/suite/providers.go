@@ -3,6 +3,7 @@ package suite
 import (
 	"context"
 	"slices"
+	"sync"
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/zclconf/go-cty/cty"
@@ -37,55 +38,80 @@ func chosen(f *testfile.File, run *testfile.Run) (out []chosenProvider) {
 	return out
 }
 
-// loaded keeps the modules that were loaded, so that runs with the same share one.
+// loaded keeps the modules that were loaded, so that runs with the same share one. A module serves one run at a time:
+// expressions of its provider blocks take variables and outputs from that run.
 type loaded struct {
-	load  func(context.Context, Wanted) (*engine.Project, diag.List)
-	known map[string]*engine.Project
+	load func(context.Context, Wanted) (*engine.Project, diag.List)
+	mu   sync.Mutex // held while a module is loaded, too
+	free map[string][]*module
+	all  []*engine.Project
 }
 
-// get loads the module under test of a run.
-func (l *loaded) get(ctx context.Context, a *attempt) (*engine.Project, diag.List) {
+// module is a loaded one.
+type module struct {
+	*engine.Project
+	key string
+	to  *binding
+}
+
+// binding is the run that a module is in use by.
+type binding struct{ attempt *attempt }
+
+// get loads the module under test of a run, or takes one that is free; with errors there is none.
+func (l *loaded) get(ctx context.Context, a *attempt) (*module, diag.List) {
 	w, key := Wanted{}, ""
 	if a.run.Module != nil {
-		if a.run.Module.Kind == 0 {
-			return nil, nil // the source is wrong, which was reported
-		}
 		w.Run, key = a.run, config.ManifestKey(a.run.ModulePath)
 	}
+	b := &binding{attempt: a}
 	if list := chosen(a.file.file, a.run); len(list) > 0 {
 		for _, p := range list {
 			key += "|" + p.as.String() + "=" + p.block.Addr().String()
 		}
 		key = a.file.file.Name + "|" + key
-		w.Providers = a.file.providers(list)
+		w.Providers = b.providers(list)
 	}
-	if p := l.known[key]; p != nil {
-		return p, nil
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if n := len(l.free[key]) - 1; n >= 0 {
+		m := l.free[key][n]
+		l.free[key] = l.free[key][:n]
+		m.to.attempt = a
+		return m, nil
 	}
 	p, diags := l.load(ctx, w)
 	if diags.HasErrors() {
 		return nil, diags
 	}
+	l.all = append(l.all, p)
 	if diags = diags.Extend(p.Prepare()); diags.HasErrors() {
-		_ = p.Close()
 		return nil, diags
 	}
-	if l.known == nil {
-		l.known = map[string]*engine.Project{}
+	return &module{p, key, b}, diags
+}
+
+// put takes a module back that its run needs no more; nil is none.
+func (l *loaded) put(m *module) {
+	if m == nil {
+		return
 	}
-	l.known[key] = p
-	return p, diags
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.free == nil {
+		l.free = map[string][]*module{}
+	}
+	l.free[m.key] = append(l.free[m.key], m)
 }
 
 func (l *loaded) close() {
-	for _, p := range l.known {
+	for _, p := range l.all {
 		_ = p.Close() // every run has closed what it started
 	}
 }
 
-// providers makes provider configurations of the module under test out of those of the file. Providers that the module
-// has nothing to do with are left out: their blocks may refer to runs that are still to come.
-func (r *fileRun) providers(list []chosenProvider) func(*config.Config) []*config.ProviderConfig {
+// providers returns the provider configurations of the module under test, built from those of the file. Providers that
+// the module has nothing to do with are left out: their blocks may refer to runs that are still to come.
+func (b *binding) providers(list []chosenProvider) func(*config.Config) []*config.ProviderConfig {
 	return func(c *config.Config) (out []*config.ProviderConfig) {
 		uses := c.Uses()
 		for _, p := range list {
@@ -96,10 +122,10 @@ func (r *fileRun) providers(list []chosenProvider) func(*config.Config) []*confi
 			own.LocalName, own.Alias = p.as.LocalName, p.as.Alias
 			var iterators []string
 			if own.ForEach != nil {
-				own.ForEach = boundExpression{own.ForEach, r, nil}
+				own.ForEach = boundExpression{own.ForEach, b, nil}
 				iterators = []string{"each"}
 			}
-			own.Body = boundBody{own.Body, r, iterators}
+			own.Body = boundBody{own.Body, b, iterators}
 			out = append(out, &own)
 		}
 		return out
@@ -110,7 +136,7 @@ func (r *fileRun) providers(list []chosenProvider) func(*config.Config) []*confi
 // it.
 type boundBody struct {
 	hcl.Body
-	run *fileRun
+	to *binding
 	// iterators are those of the dynamic blocks around the body.
 	iterators []string
 }
@@ -124,7 +150,7 @@ func (b boundBody) Content(s *hcl.BodySchema) (*hcl.BodyContent, hcl.Diagnostics
 // PartialContent implements hcl.Body.
 func (b boundBody) PartialContent(s *hcl.BodySchema) (*hcl.BodyContent, hcl.Body, hcl.Diagnostics) {
 	c, rest, diags := b.Body.PartialContent(s)
-	return b.bound(c), boundBody{rest, b.run, b.iterators}, diags
+	return b.bound(c), boundBody{rest, b.to, b.iterators}, diags
 }
 
 // JustAttributes implements hcl.Body.
@@ -137,7 +163,7 @@ func (b boundBody) attributes(attrs hcl.Attributes) hcl.Attributes {
 	out := make(hcl.Attributes, len(attrs))
 	for name, attr := range attrs {
 		own := *attr
-		own.Expr = boundExpression{attr.Expr, b.run, b.iterators}
+		own.Expr = boundExpression{attr.Expr, b.to, b.iterators}
 		out[name] = &own
 	}
 	return out
@@ -152,7 +178,7 @@ func (b boundBody) bound(c *hcl.BodyContent) *hcl.BodyContent {
 	out.Blocks = make(hcl.Blocks, len(c.Blocks))
 	for i, block := range c.Blocks {
 		own := *block
-		own.Body = boundBody{block.Body, b.run, b.iteratorsIn(block)}
+		own.Body = boundBody{block.Body, b.to, b.iteratorsIn(block)}
 		out.Blocks[i] = &own
 	}
 	return &out
@@ -164,7 +190,7 @@ func (b boundBody) iteratorsIn(block *hcl.Block) []string {
 		return b.iterators
 	}
 	name := block.Labels[0]
-	// What is wrong with the block is said by whoever expands it.
+	// The expansion reports the problems of the block.
 	content, _, _ := block.Body.PartialContent(&hcl.BodySchema{Attributes: []hcl.AttributeSchema{{Name: "iterator"}}})
 	if a := content.Attributes["iterator"]; a != nil {
 		if keyword := hcl.ExprAsKeyword(a.Expr); keyword != "" {
@@ -174,11 +200,11 @@ func (b boundBody) iteratorsIn(block *hcl.Block) []string {
 	return append(slices.Clone(b.iterators), name)
 }
 
-// boundExpression is an expression that takes variables and runs from the file. The iterators of dynamic blocks are
-// those of whoever evaluates it; nothing else of the module can be referred to.
+// boundExpression is an expression that takes variables and runs from the file. The iterators of dynamic blocks come
+// from the evaluation; it cannot refer to anything else of the module.
 type boundExpression struct {
 	hcl.Expression
-	run       *fileRun
+	to        *binding
 	iterators []string
 }
 
@@ -198,13 +224,14 @@ func (e boundExpression) Variables() (out []hcl.Traversal) {
 
 // Value implements hcl.Expression.
 func (e boundExpression) Value(ctx *hcl.EvalContext) (cty.Value, hcl.Diagnostics) {
-	own := e.run.scope(e.run.variables, e.run.outputs)
+	a := e.to.attempt
+	own := a.scope(a.outer)
 	var diags hcl.Diagnostics
 	for _, t := range e.Expression.Variables() {
 		if !e.ofFile(t) {
 			continue
 		}
-		for _, d := range e.run.reference(t, own, inProvider) {
+		for _, d := range a.reference(t, own, inProvider) {
 			diags = append(diags, &hcl.Diagnostic{Severity: hcl.DiagError, Summary: d.Summary,
 				Detail:  d.Text(diag.Program),
 				Subject: d.Subject, Expression: e.Expression, EvalContext: own})
@@ -221,5 +248,5 @@ func (e boundExpression) Value(ctx *hcl.EvalContext) (cty.Value, hcl.Diagnostics
 	return e.Expression.Value(inner)
 }
 
-// UnwrapExpression lets the syntax be looked at.
+// UnwrapExpression returns the syntax of the expression.
 func (e boundExpression) UnwrapExpression() hcl.Expression { return e.Expression }

@@ -10,7 +10,7 @@ import (
 // one that could not be loaded.
 type Configs func(run *testfile.Run) *config.Config
 
-// Review finds what is wrong with a file without running it.
+// Review returns the problems of a file without running it.
 func Review(f *testfile.File, of Configs) diag.List {
 	diags := reviewFile(f, of)
 	for _, run := range f.Runs {
@@ -19,8 +19,8 @@ func Review(f *testfile.File, of Configs) diag.List {
 	return diags
 }
 
-// reviewFile finds what is wrong with the blocks of a file that are for all of its runs. What they override may be in
-// the module of the working directory or in one of those that the runs are about, whether these run or not.
+// reviewFile reports the problems of blocks for all runs of a file. The overridden objects may be in the module of the
+// working directory or in one of the runs' modules, whether these run or not.
 func reviewFile(f *testfile.File, of Configs) (diags diag.List) {
 	configs := []*config.Config{of(nil)}
 	for _, run := range f.Runs {
@@ -42,7 +42,7 @@ func reviewFile(f *testfile.File, of Configs) (diags diag.List) {
 	return diags
 }
 
-// reviewRun finds what is wrong with the blocks of a run.
+// reviewRun reports the problems of a run's blocks.
 func reviewRun(run *testfile.Run, of Configs) (diags diag.List) {
 	for _, o := range run.Overrides {
 		diags = diags.Extend(overTarget(o, of(run)))

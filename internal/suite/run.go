@@ -22,25 +22,35 @@ import (
 type attempt struct {
 	file      *fileRun
 	run       *testfile.Run
+	module    *module // while it is at work
 	project   *engine.Project
 	options   engine.PlanOptions
-	variables map[string]cty.Value // all that the file has, for assertions
+	variables map[string]cty.Value // all values of the file, for assertions
 	outer     map[string]cty.Value // those that provider blocks of the file can refer to
 	broken    map[string]diag.List // those of the file that they cannot, and why
 	expected  []*expectation
+	met       diag.List // the failures that were expected
 	standIns  *standIns
+	// unreadable are variables from outside that nobody declares and whose texts are no expressions.
+	unreadable map[string]diag.List
+	// before are the output values of the runs that this one waited for, outputs its own.
+	before  map[string]map[string]cty.Value
+	outputs map[string]cty.Value
+	state   *keyed
+	number  int // of the run in the queue of the file
 }
 
-// execute does what a run block says.
-func (r *fileRun) execute(out *Outcome) {
-	a := &attempt{file: r, run: out.Run}
+// execute executes a run block.
+func (r *fileRun) execute(a *attempt, out *Outcome) {
+	defer func() { r.projects.put(a.module); a.module = nil }()
+	defer func() { out.Met = a.met }()
 	out.Status = Error
 	out.Diags = out.Diags.Extend(a.prepare())
 	out.Project = a.project
 	if out.Diags.HasErrors() {
 		return
 	}
-	key := r.stateOf(out.Run)
+	key := a.state
 	held, diags := a.project.WithStore(key.place.Store).Open(r.ctx, engine.OpenOptions{Operation: state.OperationApply})
 	if out.Diags = out.Diags.Extend(diags); diags.HasErrors() {
 		return
@@ -63,23 +73,45 @@ func (r *fileRun) execute(out *Outcome) {
 		if !planned || pl == nil {
 			return
 		}
-		key.applied, key.order = append(key.applied, a), r.next()
+		key.applied, key.order = append(key.applied, a), a.number
 		_, diags = held.ApplyWith(r.ctx, pl, engine.ApplyOptions{Ephemeral: a.options.Variables,
 			StandIns: a.options.StandIns, Scope: scope, Rest: "What this run has made is destroyed next."})
 		key.current, key.open = held.State(), held.Snapshot().InFlight
 		out.State = key.current
 		out.Diags = out.Diags.Extend(a.expect(diags, scope.Usable()))
 	}
-	if out.Diags.HasErrors() || !scope.Usable() {
-		out.Plan, out.State = nil, nil // they are not what the run was to come to
+	only, missing := missed(out.Diags)
+	if missing && (!only || out.Run.PlanOnly) || !missing && out.Diags.HasErrors() || !scope.Usable() {
+		out.Plan, out.State = nil, nil // they are not the expected result of the run
 		return
 	}
 	out.Status = a.judge(scope, held.State(), out)
+	if missing {
+		out.Status = max(out.Status, Fail)
+	}
 }
 
-func (r *fileRun) next() int { r.order++; return r.order }
+// missingFailure marks the problem of a condition that held, though it was expected to fail. After an apply, the run
+// has failed like one with an assertion that does not hold; after a plan it has ended with an error.
+type missingFailure struct{}
 
-// judge runs the assertions, and keeps the output values for later runs.
+// missed reports whether conditions held that were expected to fail, and whether there are no other errors.
+func missed(diags diag.List) (only, some bool) {
+	only = true
+	for _, d := range diags {
+		if d.Severity != diag.Error {
+			continue
+		}
+		if _, missing := d.Extra.(missingFailure); missing {
+			some = true
+		} else {
+			only = false
+		}
+	}
+	return only, some
+}
+
+// judge evaluates the assertions, and keeps the output values for later runs.
 func (a *attempt) judge(scope *engine.Scope, current *state.State, out *Outcome) Status {
 	outputs := scope.Outputs(current)
 	if !a.run.PlanOnly { // what is unknown inside even now, as after a run that only refreshes, is null
@@ -89,7 +121,7 @@ func (a *attempt) judge(scope *engine.Scope, current *state.State, out *Outcome)
 			}
 		}
 	}
-	beside := a.file.beside(a.variables, outputs)
+	beside := a.beside(outputs)
 	status := Pass
 	for _, c := range a.run.Asserts {
 		diags := scope.Assert(c, a.file.sourceOf(c), beside)
@@ -104,7 +136,7 @@ func (a *attempt) judge(scope *engine.Scope, current *state.State, out *Outcome)
 			}
 		}
 	}
-	a.file.outputs[a.run.Name] = outputs
+	a.outputs = outputs
 	return status
 }
 
@@ -120,7 +152,7 @@ func (r *fileRun) sourceOf(c *config.Condition) []byte {
 	return out
 }
 
-// prepare loads the module under test, and finds out all that the run needs.
+// prepare loads the module under test, and everything else that the run needs.
 func (a *attempt) prepare() (diags diag.List) {
 	diags = reviewRun(a.run, a.file.o.Configs).Extend(a.wantedProviders())
 	if diags.HasErrors() {
@@ -128,10 +160,11 @@ func (a *attempt) prepare() (diags diag.List) {
 	}
 	a.expected, _ = expectations(a.run)
 	var more diag.List
-	a.project, more = a.file.projects.get(a.file.ctx, a)
+	a.module, more = a.file.projects.get(a.file.ctx, a)
 	if diags = diags.Extend(more); diags.HasErrors() {
 		return diags
 	}
+	a.project = a.module.Project
 	root := a.project.Config().Root
 	a.options.Mode, a.options.SkipRefresh = a.run.Options.Mode, a.run.Options.SkipRefresh
 	given, more := a.collect(root)
@@ -140,8 +173,7 @@ func (a *attempt) prepare() (diags diag.List) {
 	}
 	a.options.Variables, a.options.VariableRanges = given.values, given.ranges
 	a.variables, a.outer, a.broken = given.all, given.outer, given.broken
-	a.file.variables, a.file.broken = a.outer, a.broken
-	a.standIns = newStandIns(a.file.file, a.run, a.project, &a.file.stateOf(a.run).origins)
+	a.standIns = newStandIns(a.file.file, a.run, a.project, &a.state.origins)
 	a.options.StandIns = a.standIns
 	return diags
 }
@@ -206,21 +238,10 @@ func (r *fileRun) providerBlock(a addr.LocalProviderConfig) *testfile.Provider {
 	return r.file.Providers[i]
 }
 
-// stateOf returns the state that a run works on.
-func (r *fileRun) stateOf(run *testfile.Run) *keyed {
-	key := stateKey(run)
-	k := r.states[key]
-	if k == nil {
-		k = &keyed{place: r.o.Store(r.file, key)}
-		r.states[key] = k
-	}
-	return k
-}
-
 // expectation is a failure that a run wants to see.
 type expectation struct {
 	kind   string
-	object string // with the keys that stand there
+	object string // with the keys in the source
 	rng    hcl.Range
 	seen   bool
 }
@@ -299,6 +320,7 @@ func (a *attempt) expect(diags diag.List, complain bool) (out diag.List) {
 	for _, d := range diags.Sorted() {
 		if e := a.find(d); e != nil {
 			e.seen = true
+			a.met = append(a.met, d)
 			continue
 		}
 		out = append(out, failing(d))
@@ -309,8 +331,8 @@ func (a *attempt) expect(diags diag.List, complain bool) (out diag.List) {
 	for _, e := range a.expected {
 		if !e.seen {
 			out = append(out, &diag.Diagnostic{Severity: diag.Error, Summary: "Missing expected failure",
-				Subject: e.rng.Ptr(),
-				Detail:  fmt.Sprintf("The conditions of %s were expected to fail, but did not.", e.object)})
+				Subject: e.rng.Ptr(), Extra: missingFailure{},
+				Detail: fmt.Sprintf("The conditions of %s were expected to fail, but did not.", e.object)})
 		}
 	}
 	return out
@@ -326,15 +348,15 @@ func failing(d *diag.Diagnostic) *diag.Diagnostic {
 	return &failed
 }
 
-// expectPlanned looks at the problems of the plan of a run that applies. Failures that are expected have to come from
-// the apply, so that one that keeps it from being made is told of.
+// expectPlanned checks the problems of the plan of a run that applies. Expected failures have to come from the apply,
+// so that one that prevents the plan is reported.
 func (a *attempt) expectPlanned(diags diag.List) (out diag.List, planned bool) {
 	if !diags.HasErrors() {
 		return slices.DeleteFunc(slices.Clone(diags), engine.OfCheckBlock), true // checks are made again
 	}
 	for _, d := range diags.Sorted() {
 		if e := a.find(d); e != nil && d.Severity == diag.Error {
-			var at *hcl.Range // objects and variables have their place in what follows
+			var at *hcl.Range // objects and variables are handled below
 			if e.kind == "output" || e.kind == "check" {
 				at = &e.rng
 			}
@@ -354,9 +376,9 @@ type given struct {
 	values map[string]cty.Value // those that the module declares
 	ranges map[string]hcl.Range
 	all    map[string]cty.Value // and all others
-	// all that do not come from the run itself: what provider blocks of the file can refer to
+	// all values that do not come from the run itself: provider blocks of the file can refer to them
 	outer map[string]cty.Value
-	// broken are variables of the file that the run does not ask for and that have no value, with what is wrong.
+	// broken holds variables of the file that the run does not use and that have no value, with their problems.
 	broken map[string]diag.List
 }
 
@@ -383,20 +405,20 @@ func (g *given) set(name string, v cty.Value, rng hcl.Range, root *config.Module
 func (a *attempt) collect(root *config.Module) (g given, diags diag.List) {
 	g = given{values: map[string]cty.Value{}, ranges: map[string]hcl.Range{}, all: map[string]cty.Value{},
 		outer: map[string]cty.Value{}, broken: map[string]diag.List{}}
-	global, diags := a.file.globals(root)
+	global, diags := a.globals(root)
 	for _, name := range slices.Sorted(maps.Keys(global)) {
 		diags = diags.Extend(g.set(name, global[name], a.file.given[name].Range, root))
 	}
-	for _, name := range slices.Sorted(maps.Keys(a.file.unreadable)) {
+	for _, name := range slices.Sorted(maps.Keys(a.unreadable)) {
 		if a.asserts(name) { // a reference elsewhere says it itself
-			diags = diags.Extend(a.file.unreadable[name])
+			diags = diags.Extend(a.unreadable[name])
 		}
 	}
 	diags = diags.Extend(a.undeclared(root))
 	if more := a.wrongReferences(global, root); more.HasErrors() {
 		return g, diags.Extend(more)
 	}
-	ofFile := a.file.fileValues(global)
+	ofFile := a.fileValues(global)
 	for _, name := range ofFile.names() {
 		v, why := ofFile.values[name], ofFile.broken[name]
 		missing := a.file.file.Variables[name] == nil && why.HasErrors() // declared, and not set
@@ -412,10 +434,10 @@ func (a *attempt) collect(root *config.Module) (g given, diags diag.List) {
 		}
 	}
 	maps.Copy(g.outer, g.all)
-	ctx := a.file.scope(g.all, a.file.outputs)
+	ctx := a.scope(g.all)
 	for _, name := range slices.Sorted(maps.Keys(a.run.Variables)) {
 		attr := a.run.Variables[name]
-		v, more := a.file.value(attr.Expr, ctx, inRun)
+		v, more := a.value(attr.Expr, ctx, inRun)
 		if diags = diags.Extend(more); !more.HasErrors() {
 			diags = diags.Extend(g.set(name, v, attr.Expr.Range(), root))
 		}
@@ -466,7 +488,7 @@ func (a *attempt) undeclared(root *config.Module) (diags diag.List) {
 	return diags
 }
 
-// wrongReferences looks at what the variables refer to, before any of them is evaluated.
+// wrongReferences checks the references of the variables, before any of them is evaluated.
 func (a *attempt) wrongReferences(global map[string]cty.Value, root *config.Module) (diags diag.List) {
 	all := maps.Clone(global)
 	for name := range a.file.file.Variables {
@@ -475,13 +497,13 @@ func (a *attempt) wrongReferences(global map[string]cty.Value, root *config.Modu
 	for name := range a.file.file.Declared {
 		all[name] = cty.DynamicVal
 	}
-	ctx := a.file.scope(all, nil)
+	ctx := (&attempt{}).scope(all)
 	for _, name := range slices.Sorted(maps.Keys(a.run.Variables)) {
-		diags = diags.Extend(a.file.references(a.run.Variables[name].Expr, ctx, inRun))
+		diags = diags.Extend(a.references(a.run.Variables[name].Expr, ctx, inRun))
 	}
 	for _, name := range slices.Sorted(maps.Keys(a.file.file.Variables)) {
 		if a.asks(name, root) {
-			diags = diags.Extend(a.file.references(a.file.file.Variables[name].Expr, ctx, inFile))
+			diags = diags.Extend(a.references(a.file.file.Variables[name].Expr, ctx, inFile))
 		}
 	}
 	return diags

@@ -18,7 +18,7 @@ type standIns struct {
 	// overrides are those of the run, then those of the file: the first that fits counts.
 	overrides []*testfile.Override
 	mocks     map[addr.AbsProviderConfig]*testfile.Mock
-	// origins are of the state that the run works on; before is what was made up when the run began.
+	// origins belongs to the state that the run works on; before holds the mocks' objects when the run began.
 	origins *origins
 	before  map[addr.AbsResourceInstance]bool
 }
@@ -144,7 +144,7 @@ func (s *standIns) Outputs(a addr.ModuleInstance) (map[string]cty.Value, bool) {
 	return found.Values, true
 }
 
-// random makes a text of eight letters and digits.
+// random returns a text of eight letters and digits.
 func random() string {
 	const letters = "abcdefghijklmnopqrstuvwxyz0123456789"
 	var b [8]byte

@@ -8,13 +8,17 @@
 // the end of a file everything that its runs made is destroyed, in the reverse order; what cannot be destroyed is
 // reported and stays in its store.
 //
-// Runs follow one upon the other, also those that may run beside others: these only wait for less. The package starts
-// one goroutine for the reports of a run that takes long, and waits for its end.
+// Runs follow one upon the other, but for those that may run beside others: these wait for what they need alone, and
+// so does the end of their states. What is reported, and which runs are skipped, does not depend on which ends first.
+// The package starts a goroutine for each run at work and one for the reports of a run that takes long, and waits for
+// their end.
 package suite
 
 import (
+	"cmp"
 	"context"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/zclconf/go-cty/cty"
@@ -23,12 +27,13 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/config"
 	"github.com/tombolo-iac/tombolo/internal/engine"
 	"github.com/tombolo-iac/tombolo/internal/eval"
+	"github.com/tombolo-iac/tombolo/internal/graph"
 	"github.com/tombolo-iac/tombolo/internal/suite/testfile"
 	"github.com/tombolo-iac/tombolo/plan"
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// Options say what to run, and with what.
+// Options configures a run of the suite.
 type Options struct {
 	Files []*testfile.File
 	// Variables returns those from outside of a file: options, environment, files of values.
@@ -37,13 +42,19 @@ type Options struct {
 	Load func(ctx context.Context, w Wanted) (*engine.Project, diag.List)
 	// Configs returns the configurations that runs are about, as they are without the files of tests.
 	Configs Configs
-	// Store returns the place of a state; Emptied is told when everything in a file's states is gone.
+	// Store returns the place of a state; Emptied is called when everything in a file's states is gone.
 	Store   func(file *testfile.File, key string) Place
 	Emptied func(file *testfile.File)
 	Report  Report
-	// Abort ends when nothing is to be awaited any more, not even the end of what is under way.
+	// Parallelism limits the concurrent runs, and the states that are emptied at the same time; 0 is
+	// DefaultParallelism.
+	Parallelism int
+	// Abort ends when nothing should be awaited any more, not even operations in flight.
 	Abort context.Context
 }
+
+// DefaultParallelism is how many runs are at work at the same time if nobody says it.
+const DefaultParallelism = 10
 
 // Place is where a state is.
 type Place struct {
@@ -58,7 +69,7 @@ type Wanted struct {
 	Providers func(c *config.Config) []*config.ProviderConfig // nil for those of the module alone
 }
 
-// Status is what a run or file has come to. Later ones are worse.
+// Status is the result of a run or file. Later ones are worse.
 type Status uint8
 
 // The statuses.
@@ -80,12 +91,13 @@ type Outcome struct {
 	Run     *testfile.Run
 	Status  Status
 	Diags   diag.List
+	Met     diag.List // the failures that the run expected, and that are no problems
 	Started time.Time
 	Elapsed time.Duration
-	// Plan is what was planned, of a run that only plans; State what is there, of others. One is nil, or both.
+	// Plan is the plan of a run that only plans; State is the state of other runs. One is nil, or both.
 	Plan  *plan.Plan
 	State *state.State
-	// Project has the schemas for them; nil when there is none.
+	// Project has the schemas for them; nil if there is none.
 	Project *engine.Project
 }
 
@@ -93,7 +105,7 @@ type Outcome struct {
 type Result struct {
 	Files  []*FileResult
 	Status Status
-	// Interrupted means that somebody asked for an early end.
+	// Interrupted means that the run was interrupted.
 	Interrupted bool
 }
 
@@ -122,28 +134,29 @@ type Left struct {
 	File  *testfile.File
 	Run   *testfile.Run
 	State *state.State
-	Open  []state.InFlight // operations of which nobody knows what came of them
+	Open  []state.InFlight // operations with an unknown result
 	Path  string
 	Diags diag.List
 }
 
-// Report hears of everything as it happens. Its methods are not called concurrently, but Running.
+// Report hears of everything as it happens; of runs side by side in the order of the file. Its methods are not called
+// concurrently.
 type Report interface {
 	Found(files []*testfile.File)
 	FileStarts(f *testfile.File)
 	RunStarts(f *testfile.File, r *testfile.Run)
-	// Running is told every now and then of a run that takes long; ending tells that it is being cleaned up after.
+	// Running is called from time to time during a long run; ending reports that its objects are being destroyed.
 	Running(f *testfile.File, r *testfile.Run, elapsed time.Duration, ending bool)
 	RunEnds(f *testfile.File, o *Outcome)
 	TearingDown(f *testfile.File)
 	Destroying(f *testfile.File, r *testfile.Run)
-	// Destroyed is told of every state that somebody tried to empty with problems.
+	// Destroyed is called for every state that was destroyed with problems.
 	Destroyed(l Left)
 	FileEnds(f *FileResult)
 	Ends(r *Result)
 }
 
-// Run runs everything. When ctx ends, what is under way ends, nothing new starts, and what was made is destroyed.
+// Run runs everything. When ctx ends, operations in flight end, nothing new starts, and created objects are destroyed.
 func Run(ctx context.Context, o Options) *Result {
 	if o.Abort == nil {
 		o.Abort = context.Background()
@@ -154,15 +167,14 @@ func Run(ctx context.Context, o Options) *Result {
 	defer projects.close()
 	for _, f := range o.Files {
 		r := &fileRun{o: o, ctx: ctx, file: f, given: o.Variables(f), result: &FileResult{File: f, Status: Pending},
-			projects: projects, states: map[string]*keyed{},
-			unreadable: map[string]diag.List{}, outputs: map[string]map[string]cty.Value{}}
+			projects: projects, states: map[string]*keyed{}}
 		r.run()
 		result.Files = append(result.Files, r.result)
 		result.Status = max(result.Status, r.result.Status)
 	}
 	result.Interrupted = ctx.Err() != nil
 	if result.Interrupted && result.Count(Skip) > 0 {
-		result.Status = Error // nobody knows what they would have come to
+		result.Status = Error // their result is unknown
 	}
 	o.Report.Ends(result)
 	return result
@@ -176,15 +188,12 @@ type fileRun struct {
 	result   *FileResult
 	given    config.Values
 	projects *loaded
+	turns    *turns
+
+	mu       sync.Mutex // guards what follows
 	states   map[string]*keyed
-	order    int
-	// variables are those of the run that is under way; nil while modules are only loaded and checked.
-	variables map[string]cty.Value
-	broken    map[string]diag.List // what keeps variables of the file from having a value in that run
-	// unreadable are variables from outside that nobody declares and whose texts are no expressions.
-	unreadable map[string]diag.List
-	// outputs are the output values of the runs that have ended.
-	outputs map[string]map[string]cty.Value
+	attempts []*attempt // by number; nil before a run has begun, and of one that was skipped
+	outcomes []*Outcome
 }
 
 // keyed is the state of one key.
@@ -194,7 +203,7 @@ type keyed struct {
 	applied []*attempt
 	order   int
 	current *state.State
-	open    []state.InFlight // operations of which nobody knows what came of them
+	open    []state.InFlight // operations with an unknown result
 	origins origins
 }
 
@@ -204,33 +213,91 @@ func (r *fileRun) run() {
 	if len(r.file.Runs) > 0 {
 		r.result.Status = Pending
 	}
-	for _, run := range ordered(r.file) {
-		out := &Outcome{Run: run, Status: Skip, Started: time.Now()}
-		if r.result.Status != Error && r.ctx.Err() == nil {
-			r.o.Report.RunStarts(r.file, run)
-			watch := r.watch(run, false)
-			r.execute(out)
-			watch()
-			out.Elapsed = time.Since(out.Started)
-		}
+	q := ordered(r.file, r.o.Configs)
+	r.turns = newTurns(len(q.runs))
+	r.attempts, r.outcomes = make([]*attempt, len(q.runs)), make([]*Outcome, len(q.runs))
+	r.beside(len(q.runs), q.after, func(i int) { r.perform(q, i) })
+	for _, out := range r.outcomes {
 		r.result.Status = max(r.result.Status, out.Status)
 		r.result.Runs = append(r.result.Runs, out)
-		r.o.Report.RunEnds(r.file, out)
 	}
 	slices.SortFunc(r.result.Runs, func(a, b *Outcome) int { // those of the file, whatever was executed first
 		return slices.Index(r.file.Runs, a.Run) - slices.Index(r.file.Runs, b.Run)
 	})
 	r.o.Report.TearingDown(r.file)
-	r.tearDown()
+	r.tearDown(q)
 	r.result.Diags = reviewFile(r.file, r.o.Configs)
 	r.o.Report.FileEnds(r.result)
 }
 
-// interval is how often a run that takes long is told of.
+// beside calls f for all numbers below n, as many at the same time as the options allow, each after those that it waits
+// for, which are smaller.
+func (r *fileRun) beside(n int, after [][]int, f func(i int)) {
+	runner := graph.New(cmp.Or(r.o.Parallelism, DefaultParallelism))
+	ids := make([]graph.ID, n)
+	for i := range n {
+		var deps []graph.ID
+		for _, j := range after[i] {
+			deps = append(deps, ids[j])
+		}
+		ids[i] = runner.Add(func(*graph.Node) error { f(i); return nil }, deps...)
+	}
+	if err := runner.Run(context.WithoutCancel(r.ctx)); err != nil {
+		panic("suite: a run was skipped by the scheduler: " + err.Error())
+	}
+}
+
+// perform executes a run, or skips it: after an interrupt, or when one that it waited for has ended with an error or
+// was skipped itself.
+func (r *fileRun) perform(q queue, i int) {
+	run := q.runs[i]
+	out := &Outcome{Run: run, Status: Skip, Started: time.Now()}
+	if a := r.begin(q, i); a != nil {
+		r.turns.tell(i, func() { r.o.Report.RunStarts(r.file, run) })
+		watch := r.watch(i, run, false)
+		r.execute(a, out)
+		watch()
+		out.Elapsed = time.Since(out.Started)
+	}
+	r.mu.Lock()
+	r.outcomes[i] = out
+	r.mu.Unlock()
+	r.turns.tell(i, func() { r.o.Report.RunEnds(r.file, out) })
+	r.turns.end(i)
+}
+
+// begin returns the attempt of a run; nil if it is to be skipped. Only outputs of runs that it has waited for are
+// available to it: which others have ended by now depends on luck.
+func (r *fileRun) begin(q queue, i int) *attempt {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	a := &attempt{file: r, run: q.runs[i], number: i, before: map[string]map[string]cty.Value{},
+		unreadable: map[string]diag.List{}}
+	for _, j := range q.all(i) {
+		if r.outcomes[j].Status == Error || r.outcomes[j].Status == Skip {
+			return nil
+		}
+		if outputs := r.attempts[j].outputs; outputs != nil {
+			a.before[q.runs[j].Name] = outputs
+		}
+	}
+	if r.ctx.Err() != nil {
+		return nil
+	}
+	key := stateKey(a.run)
+	if r.states[key] == nil {
+		r.states[key] = &keyed{place: r.o.Store(r.file, key)}
+	}
+	a.state = r.states[key]
+	r.attempts[i] = a
+	return a
+}
+
+// interval is how often a long run is reported.
 const interval = 2 * time.Second
 
-// watch reports a run as long as it goes on; the function that it gives ends that.
-func (r *fileRun) watch(run *testfile.Run, ending bool) func() {
+// watch reports a run while it runs and has its turn; the returned function ends that.
+func (r *fileRun) watch(i int, run *testfile.Run, ending bool) func() {
 	started := time.Now()
 	quit, ended := make(chan struct{}), make(chan struct{})
 	go func() {
@@ -242,21 +309,21 @@ func (r *fileRun) watch(run *testfile.Run, ending bool) func() {
 			case <-quit:
 				return
 			case <-tick.C:
-				r.o.Report.Running(r.file, run, time.Since(started), ending)
+				r.turns.tellNow(i, func() { r.o.Report.Running(r.file, run, time.Since(started), ending) })
 			}
 		}
 	}()
 	return func() { close(quit); <-ended }
 }
 
-// beside are the values that assertions can use besides those of the module.
-func (r *fileRun) beside(variables, outputs map[string]cty.Value) eval.Beside {
+// beside returns the values that assertions can use in addition to those of the module.
+func (a *attempt) beside(outputs map[string]cty.Value) eval.Beside {
 	runs := map[string]cty.Value{}
-	for _, run := range r.file.Runs {
+	for _, run := range a.file.file.Runs {
 		runs[run.Name] = cty.NilVal
-		if values, ok := r.outputs[run.Name]; ok {
+		if values, ok := a.before[run.Name]; ok {
 			runs[run.Name] = cty.ObjectVal(values)
 		}
 	}
-	return eval.Beside{"run": runs, "output": outputs, "var": variables}
+	return eval.Beside{"run": runs, "output": outputs, "var": a.variables}
 }

@@ -25,7 +25,7 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// module is what the files of tests are about: two objects and a third one in a module.
+// module is the configuration under test: two objects and a third one in a module.
 const module = `
 terraform {
   required_providers {
@@ -70,6 +70,9 @@ type house struct {
 	onRunEnds func()
 	left      []suite.Left
 	emptied   int
+	told      []string // what was reported, a line each
+	// parallelism bounds the runs at the same time.
+	parallelism int
 }
 
 func newHouse(t *testing.T, tests string) *house {
@@ -125,7 +128,7 @@ func (h *house) run(t *testing.T, ctx, abort context.Context) *suite.Result {
 		},
 		Emptied: func(*testfile.File) { h.emptied++ },
 		Report:  quiet{h},
-		Abort:   abort,
+		Abort:   abort, Parallelism: h.parallelism,
 	})
 }
 
@@ -186,21 +189,27 @@ func (w *watched) Apply(ctx context.Context, req provider.ApplyRequest) provider
 	return w.Provider.Apply(ctx, req)
 }
 
-// quiet is a report of which only what is left is kept.
+// quiet is a report of which what is left is kept, and the order of the rest.
 type quiet struct{ house *house }
+
+func (q quiet) tell(format string, args ...any) {
+	q.house.told = append(q.house.told, fmt.Sprintf(format, args...))
+}
 
 func (quiet) Found([]*testfile.File)                                     {}
 func (quiet) FileStarts(*testfile.File)                                  {}
-func (quiet) RunStarts(*testfile.File, *testfile.Run)                    {}
+func (q quiet) RunStarts(_ *testfile.File, r *testfile.Run)              { q.tell("%s starts", r.Name) }
 func (quiet) Running(*testfile.File, *testfile.Run, time.Duration, bool) {}
-func (quiet) TearingDown(*testfile.File)                                 {}
-func (quiet) Destroying(*testfile.File, *testfile.Run)                   {}
-func (q quiet) RunEnds(*testfile.File, *suite.Outcome) {
+func (q quiet) TearingDown(*testfile.File)                               { q.tell("tearing down") }
+func (q quiet) Destroying(_ *testfile.File, r *testfile.Run)             { q.tell("%s destroys", r.Name) }
+func (q quiet) RunEnds(_ *testfile.File, o *suite.Outcome) {
+	q.tell("%s: %s", o.Run.Name, o.Status)
 	if q.house.onRunEnds != nil {
 		q.house.onRunEnds()
 	}
 }
 func (q quiet) Destroyed(l suite.Left) {
+	q.tell("left by %s: %v", l.Run.Name, l.Objects())
 	q.house.left = append(q.house.left, l)
 }
 func (quiet) FileEnds(*suite.FileResult) {}
@@ -414,8 +423,11 @@ func (g *generator) run(n int) {
 	if g.chance(10) {
 		g.line("command = plan")
 	}
-	if g.chance(25) {
-		g.line("state_key = \"k\"")
+	if g.chance(50) {
+		g.line("state_key = \"k%d\"", g.r.IntN(3))
+	}
+	if g.chance(60) {
+		g.line("parallel = true")
 	}
 	of := "world"
 	if g.chance(30) {
@@ -435,8 +447,11 @@ func (g *generator) run(n int) {
 		g.line("override_module {\n  target = module.m\n}")
 	}
 	g.line("variables {\n  c = %d", g.r.IntN(4))
-	if g.chance(20) {
+	switch {
+	case g.chance(20):
 		g.line("  p = \"q\"")
+	case g.chance(25): // of an earlier run, a later one, or itself
+		g.line("  p = run.r%d.value", g.r.IntN(4))
 	}
 	if g.chance(35) {
 		behave := []string{`fail = "create"`, `fail = "update"`, `fail = "delete:1"`, `fail = "delete"`,

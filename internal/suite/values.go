@@ -13,13 +13,13 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/eval/funcs"
 )
 
-// globals returns the variables from outside of the files. Texts are read by the declaration of the file, or by that of
-// the module; where there is none they are expressions.
-func (r *fileRun) globals(root *config.Module) (map[string]cty.Value, diag.List) {
+// globals returns the variables from outside of the files. Texts are parsed by the declaration in the file, or by that
+// of the module; without one they are expressions.
+func (a *attempt) globals(root *config.Module) (map[string]cty.Value, diag.List) {
 	var diags diag.List
 	declared, others := config.Values{}, map[string]cty.Value{}
-	for name, raw := range r.given {
-		own := r.file.Declared[name]
+	for name, raw := range a.file.given {
+		own := a.file.file.Declared[name]
 		switch {
 		case own != nil:
 			values, more := (&config.Module{Variables: map[string]*config.Variable{name: own}}).VariableValues(
@@ -30,10 +30,10 @@ func (r *fileRun) globals(root *config.Module) (map[string]cty.Value, diag.List)
 			declared[name] = raw
 		case raw.Value != cty.NilVal:
 			others[name] = raw.Value
-		default: // nobody says what it is, so the text is an expression
+		default: // there is no declaration, so the text is an expression
 			v, more := (&config.Variable{Name: name, ParsingMode: config.ParseHCL}).ParseText(raw.Text)
 			if more.HasErrors() {
-				r.unreadable[name] = unreadable(name, more)
+				a.unreadable[name] = unreadable(name, more)
 				continue
 			}
 			others[name] = v
@@ -72,10 +72,10 @@ const (
 	inProvider
 )
 
-// scope makes the context for expressions of the file.
-func (r *fileRun) scope(variables map[string]cty.Value, outputs map[string]map[string]cty.Value) *hcl.EvalContext {
+// scope returns the context for expressions of the file.
+func (a *attempt) scope(variables map[string]cty.Value) *hcl.EvalContext {
 	runs := map[string]cty.Value{}
-	for name, values := range outputs {
+	for name, values := range a.before {
 		runs[name] = cty.ObjectVal(values)
 	}
 	return &hcl.EvalContext{
@@ -85,24 +85,24 @@ func (r *fileRun) scope(variables map[string]cty.Value, outputs map[string]map[s
 }
 
 // value evaluates an expression of the file.
-func (r *fileRun) value(e hcl.Expression, ctx *hcl.EvalContext, at place) (cty.Value, diag.List) {
-	if diags := r.references(e, ctx, at); diags.HasErrors() {
+func (a *attempt) value(e hcl.Expression, ctx *hcl.EvalContext, at place) (cty.Value, diag.List) {
+	if diags := a.references(e, ctx, at); diags.HasErrors() {
 		return cty.DynamicVal, diags
 	}
 	v, hclDiags := e.Value(ctx)
 	return v, diag.List(nil).AppendHCL(hclDiags)
 }
 
-// references returns what is wrong with the references of an expression.
-func (r *fileRun) references(e hcl.Expression, ctx *hcl.EvalContext, at place) (diags diag.List) {
+// references returns the problems of an expression's references.
+func (a *attempt) references(e hcl.Expression, ctx *hcl.EvalContext, at place) (diags diag.List) {
 	for _, t := range e.Variables() {
-		diags = diags.Extend(r.reference(t, ctx, at))
+		diags = diags.Extend(a.reference(t, ctx, at))
 	}
 	return diags
 }
 
-// reference returns what is wrong with a reference in the file.
-func (r *fileRun) reference(t hcl.Traversal, ctx *hcl.EvalContext, at place) (diags diag.List) {
+// reference returns the problem of a reference in the file.
+func (a *attempt) reference(t hcl.Traversal, ctx *hcl.EvalContext, at place) (diags diag.List) {
 	rng, diags := shortRange(t)
 	if diags.HasErrors() {
 		return diags
@@ -110,10 +110,10 @@ func (r *fileRun) reference(t hcl.Traversal, ctx *hcl.EvalContext, at place) (di
 	name, named := nameOf(t, 1)
 	switch {
 	case t.RootName() == "var" && named:
-		if why := r.broken[name]; at == inProvider && why != nil {
+		if why := a.broken[name]; at == inProvider && why != nil {
 			return why
 		}
-		if why := r.unreadable[name]; why != nil {
+		if why := a.unreadable[name]; why != nil {
 			return why
 		}
 		if !ctx.Variables["var"].Type().HasAttribute(name) {
@@ -122,7 +122,7 @@ func (r *fileRun) reference(t hcl.Traversal, ctx *hcl.EvalContext, at place) (di
 		}
 		return nil
 	case t.RootName() == "run" && named:
-		return r.runReference(t, name)
+		return a.runReference(t, name)
 	}
 	what := map[place]string{
 		inFile: "the variables of the file can only refer to earlier runs, to each other, and to variables that " +
@@ -134,18 +134,18 @@ func (r *fileRun) reference(t hcl.Traversal, ctx *hcl.EvalContext, at place) (di
 	return diags.Errorf(&rng, "Invalid reference", "There is no %s here: %s.", t.RootName(), what[at])
 }
 
-// shortRange returns the place of what a reference names, without what follows.
+// shortRange returns the place of a reference's name, without the rest.
 func shortRange(t hcl.Traversal) (hcl.Range, diag.List) {
 	ref, diags := addr.ParseReference(t)
 	return ref.Range, diags
 }
 
-// runReference returns what is wrong with a reference to an output value of a run.
-func (r *fileRun) runReference(t hcl.Traversal, name string) (diags diag.List) {
+// runReference returns the problem of a reference to an output value of a run.
+func (a *attempt) runReference(t hcl.Traversal, name string) (diags diag.List) {
 	rng, _ := shortRange(t)
-	outputs, done := r.outputs[name]
+	outputs, done := a.before[name]
 	if !done {
-		for _, run := range r.file.Runs {
+		for _, run := range a.file.file.Runs {
 			if run.Name == name {
 				return diags.Errorf(&rng, "Reference to unavailable run block",
 					"The run %q has not been executed yet. A run can refer only to earlier runs in its file.",
@@ -153,9 +153,9 @@ func (r *fileRun) runReference(t hcl.Traversal, name string) (diags diag.List) {
 			}
 		}
 		return diags.Errorf(&rng, "Reference to unknown run block", "The file has no run %q.%s", name,
-			diag.DidYouMean(name, r.runNames()))
+			diag.DidYouMean(name, a.file.runNames()))
 	}
-	// What is wrong with the rest of the reference is said when it is evaluated.
+	// Problems of the rest of the reference are reported when it is evaluated.
 	if v, more := t[2:].TraverseRel(cty.ObjectVal(outputs)); !more.HasErrors() && !v.IsKnown() {
 		return diags.Errorf(&rng, "Reference to unknown value",
 			"The run %q only plans, but this part of its output values is known only after apply. Use "+

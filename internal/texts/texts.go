@@ -42,8 +42,8 @@ func (s *Sorted) Has(text string) bool {
 	return found
 }
 
-// Beginning returns the length of the longest of these that a text begins with, 0 for none. Whatever the text begins
-// with comes before it in the order, and what comes between the two begins with it as well.
+// Beginning returns the length of the longest of these that a text begins with, 0 for none. Each prefix of the text
+// comes before it in the order, and all texts between the two begin with that prefix.
 func (s *Sorted) Beginning(text string) int {
 	at, found := slices.BinarySearch(s.texts, text)
 	if found {

@@ -17,8 +17,7 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// configuration writes what stands in the files, unevaluated: expressions as constants or as lists of what they
-// mention.
+// configuration writes the content of the files, unevaluated: expressions as constants or as lists of their references.
 func (s *stream) configuration(cfg *config.Config, schemas Schemas) {
 	c := configWriter{stream: s, schemas: schemas}
 	c.write(cfg)
@@ -53,8 +52,8 @@ func configurationAlone(w io.Writer, cfg *config.Config, c configWriter) error {
 
 type configWriter struct {
 	*stream
-	more    bool // members that OpenTofu has beside those of Terraform
-	alone   bool // what is known of a module without evaluating anything
+	more    bool // additional members of OpenTofu
+	alone   bool // the facts about a module without evaluation
 	files   map[string][]byte
 	schemas Schemas
 	// keys holds, for each module, the keys in provider_config of the configurations that it calls by a name.

@@ -10,9 +10,9 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/ctyfast"
 )
 
-// constant returns what an expression is without any names, or NilVal. As in Terraform, what is constant in spite of
-// what cannot be evaluated counts: the first of ["x", var.y], and in JSON syntax the text with its templates. src is
-// the file that the expression stands in.
+// constant returns the value of an expression without any names, or NilVal. As in Terraform, constant parts count even
+// if others cannot be evaluated: the first of ["x", var.y], and in JSON syntax the text with its templates. src is the
+// file that the expression stands in.
 func constant(e hcl.Expression, src []byte) cty.Value {
 	if native, ok := e.(hclsyntax.Expression); ok {
 		e = undecided(native, src)
@@ -25,11 +25,11 @@ func constant(e hcl.Expression, src []byte) cty.Value {
 	return v
 }
 
-// unknown is an expression that nobody can evaluate without names: there are no functions.
+// unknown is an expression that cannot be evaluated without names: there are no functions.
 const unknown = "unknown()"
 
-// undecided returns an expression in which "&&" and "||" ask for both of their operands. The language leaves out the
-// second where the first decides; the documents that it is read for are from before that.
+// undecided returns an expression in which "&&" and "||" evaluate both operands. The language skips the second if the
+// first decides; the format of the documents is older than that.
 func undecided(e hclsyntax.Expression, src []byte) hclsyntax.Expression {
 	for range 100 { // each of which reads the text again
 		op := decided(e)
@@ -50,8 +50,8 @@ func undecided(e hclsyntax.Expression, src []byte) hclsyntax.Expression {
 	return e
 }
 
-// decided finds an "&&" or "||" with a value though one of its operands has none; nil where there is none. What uses
-// names of a "for" around it has values of its own in each round.
+// decided finds an "&&" or "||" with a value though one of its operands has none; nil if there is none. What uses names
+// of a "for" around it has values of its own in each round.
 func decided(e hclsyntax.Expression) *hclsyntax.BinaryOpExpr {
 	names := map[string]bool{}
 	for _, t := range e.Variables() {

@@ -52,7 +52,7 @@ type Snippet struct {
 	FunctionCall         *SnippetFunCall `json:"function_call,omitempty"`
 }
 
-// SnippetValue is what an operand of the expression was: `is 5`.
+// SnippetValue is the value of an operand of the expression: `is 5`.
 type SnippetValue struct {
 	Traversal string `json:"traversal"`
 	Statement string `json:"statement"`

@@ -19,14 +19,14 @@ import (
 // Excerpts cuts the lines that diagnostics speak of out of source files. Each file is parsed once, however many
 // diagnostics point into it.
 //
-// What sets a sensitive or ephemeral variable is covered with stars: in files of values, as a default, in the variables
+// Values of sensitive or ephemeral variables are covered with stars: in files of values, as a default, in the variables
 // of test files, and as a literal argument of a module. So is what sets a variable that nobody declares, since its name
 // may be mistyped. A file of values that cannot be parsed is not shown at all where there are such variables: nobody
 // can say where in it they are.
 type Excerpts struct {
 	sources map[string][]byte
 	files   map[string]*excerpt
-	// declared are the variables of all modules, and whether they are secret somewhere. It is nil until somebody asks.
+	// declared are the variables of all modules, and whether they are secret somewhere. It is nil until first use.
 	declared map[string]bool
 }
 
@@ -125,8 +125,7 @@ func blocksOf(body hcl.Body) hcl.Blocks {
 	return content.Blocks
 }
 
-// secretName reports whether a value for a variable is to be covered. Where no declaration is known at all, every one
-// is.
+// secretName reports whether the value of a variable must be covered. Without any known declaration, every value is.
 func (e *Excerpts) secretName(name string) bool {
 	secret, declared := e.declarations()[name]
 	return secret || !declared
@@ -241,8 +240,8 @@ func (e *Excerpts) coverValues(x *excerpt, name string, whole bool) {
 	}
 }
 
-// coverOther covers what stands among values and sets nothing: blocks, whose labels may be values after a forgotten
-// equals sign, and JSON of another form.
+// coverOther covers other content among values: blocks, whose labels may be values after a forgotten equals sign, and
+// JSON of another form.
 func (e *Excerpts) coverOther(x *excerpt, body hcl.Body) {
 	native, ok := body.(*hclsyntax.Body)
 	if !ok {

@@ -23,7 +23,7 @@ func (c *configWriter) expressions(body hcl.Body, block *provider.Block) {
 	c.body(content, block)
 }
 
-// bodyContent is what stands in a body, as far as the schema knows it.
+// bodyContent is the content of a body that the schema describes.
 type bodyContent struct {
 	attributes hcl.Attributes
 	blocks     map[string][]*hcl.Block
@@ -94,7 +94,7 @@ func (c *configWriter) blocks(blocks []*hcl.Block, nb *provider.NestedBlock) {
 	}
 }
 
-// optionalExpression writes a member unless nothing is to be said of the expression.
+// optionalExpression writes a member unless nothing is known about the expression.
 func (c *configWriter) optionalExpression(name string, e hcl.Expression) {
 	if e == nil {
 		return
@@ -105,14 +105,14 @@ func (c *configWriter) optionalExpression(name string, e hcl.Expression) {
 	}
 }
 
-// expression writes a constant as what it is, and of any other expression what it mentions. One that calls functions
-// but mentions nothing has neither.
+// expression writes the value of a constant, and the references of any other expression. A call of functions without
+// references has neither.
 func (c *configWriter) expression(e hcl.Expression) { c.understood(c.understand(e)) }
 
-// understanding is what can be said of an expression without evaluating it.
+// understanding holds the facts about an expression without evaluating it.
 type understanding struct {
 	references []string
-	constant   cty.Value // NilVal when it is none
+	constant   cty.Value // NilVal if it is not constant
 }
 
 func (c *configWriter) understand(e hcl.Expression) understanding {

@@ -40,14 +40,14 @@ func Functions(w io.Writer, table map[string]function.Function) error {
 	return json.NewEncoder(w).Encode(doc)
 }
 
-// documented makes the signatures of functions that are stricter or freer than Terraform 1.11's into what that
-// documents.
+// documented changes the signatures of functions that are stricter or freer than Terraform 1.11's to its documented
+// ones.
 func documented(name string, doc *functionDoc) {
 	switch name {
 	// the result has the one type even when an argument's type is not known yet; there it has none
 	case "format", "formatlist":
 		doc.ReturnType = typeJSON(cty.DynamicPseudoType)
-	case "templatestring": // takes any value so as to say what is wrong with it
+	case "templatestring": // takes any value, to report its problem
 		doc.Parameters[0].Type = typeJSON(cty.String)
 	}
 }
@@ -64,7 +64,7 @@ func functionOf(f function.Function) functionDoc {
 		doc.Variadic = &one
 		arguments = append(arguments, p.Type)
 	}
-	if returns, err := f.ReturnType(arguments); err == nil { // otherwise it depends on what the arguments are
+	if returns, err := f.ReturnType(arguments); err == nil { // otherwise it depends on the arguments
 		doc.ReturnType = typeJSON(returns)
 	}
 	return doc

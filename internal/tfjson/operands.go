@@ -39,7 +39,7 @@ func extra[T any](d *diag.Diagnostic) (T, bool) {
 	return zero, false
 }
 
-// operands returns what the operands of the expression were, and which function it called.
+// operands returns the values of the expression's operands, and the function that it called.
 func (s *Snippet) operands(d *diag.Diagnostic) {
 	if call, ok := extra[hclsyntax.FunctionCallDiagExtra](d); ok && call.CalledFunctionName() != "" {
 		s.FunctionCall = functionCall(call.CalledFunctionName(), d.EvalContext)
@@ -56,7 +56,7 @@ func (s *Snippet) operands(d *diag.Diagnostic) {
 	}
 	seen := map[string]bool{}
 	for _, t := range d.Expression.Variables() {
-		// The longest part of the traversal that has a value is the one to tell of.
+		// The longest part of the traversal that has a value is shown.
 		for ; len(t) > 1; t = t[:len(t)-1] {
 			v, diags := t.TraverseAbs(d.EvalContext)
 			if diags.HasErrors() {
@@ -79,7 +79,7 @@ func (s *Snippet) operands(d *diag.Diagnostic) {
 	slices.SortFunc(s.Values, func(a, b SnippetValue) int { return strings.Compare(a.Traversal, b.Traversal) })
 }
 
-// statementOf returns what a value is, or nothing where that would not help.
+// statementOf returns a description of a value, or nothing if that would not help.
 func statementOf(v cty.Value, unknown, sensitive bool) string {
 	switch {
 	case value.IsSensitive(v) && sensitive:
@@ -109,7 +109,7 @@ func statementOf(v cty.Value, unknown, sensitive bool) string {
 	return "is a " + ty.FriendlyName()
 }
 
-// brief describes a known value in a few words: scalars by what they are, collections by their size.
+// brief describes a known value in a few words: scalars by their value, collections by their size.
 func brief(v cty.Value) string {
 	if v.IsNull() {
 		return "null"

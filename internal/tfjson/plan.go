@@ -17,7 +17,7 @@ import (
 )
 
 // Plan writes the plan document on one line: what `show -json PLANFILE` prints. prior is p.Prior(), which the caller
-// may hold already; cfg is the configuration of the plan, or nil when there is none (the document then has no
+// may hold already; cfg is the configuration of the plan, or nil if there is none (the document then has no
 // configuration member).
 func Plan(w io.Writer, p *plan.Plan, prior *state.State, cfg *config.Config, schemas Schemas) error {
 	s := newStream(w)
@@ -60,7 +60,7 @@ func Plan(w io.Writer, p *plan.Plan, prior *state.State, cfg *config.Config, sch
 	return s.end()
 }
 
-// leftOut writes what the plan leaves alone. The member is our own: other readers pass over it.
+// leftOut writes the objects that the plan leaves alone. The member is our own: other readers ignore it.
 func (s *stream) leftOut(list []plan.LeftOut) {
 	if len(list) == 0 {
 		return
@@ -130,7 +130,7 @@ func (s *stream) variables(p *plan.Plan, cfg *config.Config) {
 	s.close('}')
 }
 
-// plannedValues writes what the state will hold, as far as it is known.
+// plannedValues writes the planned state, as far as it is known.
 func (s *stream) plannedValues(p *plan.Plan, changes []*plan.Change, schemas Schemas) error {
 	s.key("planned_values")
 	s.open('{')

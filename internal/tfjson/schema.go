@@ -20,7 +20,7 @@ func ProviderSchemas(w io.Writer, schemas Schemas) error {
 	return s.end()
 }
 
-// ProviderSchema writes what is said there of one provider.
+// ProviderSchema writes the part of one provider.
 func ProviderSchema(w io.Writer, p *provider.Schema) error {
 	s := newStream(w)
 	s.providerSchema(p)
@@ -263,7 +263,7 @@ func (s *stream) parameter(p *provider.FunctionParam) {
 	s.close('}')
 }
 
-// VersionInfo is what `version -json` tells.
+// VersionInfo is the document of `version -json`.
 type VersionInfo struct {
 	TerraformVersion   string            `json:"terraform_version"`
 	Platform           string            `json:"platform"`

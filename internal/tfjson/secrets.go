@@ -103,7 +103,7 @@ func (s *Secrets) step(step cty.PathStep) (part *Secrets, ok bool) {
 	return nil, false
 }
 
-// follow returns the value behind a step, or NilVal where there is none: the path of a secret may lead further than the
+// follow returns the value behind a step, or NilVal if there is none: the path of a secret may lead further than the
 // value.
 func follow(v cty.Value, step cty.PathStep) cty.Value {
 	if v == cty.NilVal || v.IsNull() || !v.IsKnown() {
@@ -136,7 +136,7 @@ func (s *Secrets) item(i int) *Secrets {
 	return s.items[i]
 }
 
-// declaredInBlock adds what the schema of a block makes sensitive in an object.
+// declaredInBlock adds the parts of an object that the schema of its block makes sensitive.
 func declaredInBlock(s *Secrets, v cty.Value, b *provider.Block) *Secrets {
 	if v.IsNull() || !v.IsKnown() {
 		return s

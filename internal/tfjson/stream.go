@@ -11,7 +11,7 @@ import (
 // the flush.
 type stream struct {
 	w *bufio.Writer
-	// comma means that a value stands before the next one.
+	// comma means that the next value follows another one.
 	comma bool
 	buf   []byte
 }

@@ -10,7 +10,7 @@ import (
 
 // The documents that the stream of tests shows of a run, when it is asked for more.
 
-// TestPlan writes what a run planned.
+// TestPlan writes the plan of a run.
 func TestPlan(w io.Writer, p *plan.Plan, schemas Schemas) error {
 	s := newStream(w)
 	s.open('{')

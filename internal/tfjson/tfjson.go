@@ -7,7 +7,7 @@
 //
 // Documents are written as they are made: memory does not grow with the number of objects, and the cost is a sum over
 // them. They hold sensitive values in clear beside maps that say which ones they are, because that is their definition;
-// whoever calls this package has been asked for the document by name. Only diagnostics never hold them.
+// the user has requested the document. Only diagnostics never hold them.
 //
 // The package knows nothing of files or commands, and starts no goroutines.
 package tfjson
@@ -20,7 +20,7 @@ import (
 // Schemas holds the schemas of the providers that a document mentions.
 type Schemas map[addr.Provider]*provider.Schema
 
-// ResourceType looks up the schema of a resource; nil when the provider or the type is not there.
+// ResourceType returns the schema of a resource; nil when the provider or the type is not there.
 func (s Schemas) ResourceType(p addr.Provider, r addr.Resource) *provider.ResourceType {
 	schema := s[p]
 	if schema == nil {

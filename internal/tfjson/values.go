@@ -86,7 +86,7 @@ type mark int
 const (
 	markFalse mark = iota // nothing to write
 	markTrue
-	markTree // the parts have to be looked at
+	markTree // the parts have to be checked
 )
 
 // unknownMark returns how a value appears in a document of unknown parts.

@@ -10,8 +10,8 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// CheckApplied reports whether the result of an apply is what was planned: what was known is the same, what was unknown
-// has become a known value of its type that its refinements admit. Elements of sets are matched with planned ones in
+// CheckApplied reports whether the result of an apply matches the plan: known values are the same, unknown ones have
+// become known values of their type that their refinements admit. Elements of sets are matched with planned ones in
 // which whatever is unknown fits anything; a set may shrink when its elements become known and turn out to be equal,
 // never grow.
 //
@@ -29,8 +29,8 @@ func CheckApplied(block *provider.Block, planned, actual cty.Value, hidden ...ct
 	return c.result()
 }
 
-// CheckReplanned reports whether the plan made during apply, with configuration known by then, keeps what the first
-// plan promised. It compares as CheckApplied does, but what was unknown may still be. Nothing is tolerable here,
+// CheckReplanned reports whether the plan made during apply, with configuration known by then, keeps the promises of
+// the first plan. It compares as CheckApplied does, but unknown values may still be unknown. Nothing is tolerable here,
 // whatever the provider's type system.
 func CheckReplanned(block *provider.Block, planned, replanned cty.Value, hidden ...cty.Path) []PathError {
 	c := applyChecker{checker{block: block, hidden: hidden}}
@@ -164,7 +164,7 @@ func (c *applyChecker) value(planned, actual cty.Value) {
 	case c.done():
 	case planned.IsNull() && actual.IsNull():
 	case ty == cty.DynamicPseudoType:
-		// Nothing was said about the value, not even its type. A null of no type is no promise either.
+		// The value was unknown, including its type. A null without a type is not a promise either.
 	case !actual.Type().Equals(ty) && len(actual.Type().TestConformance(ty)) > 0:
 		c.failf("was planned as %s, but is %s now", ty.FriendlyName(), actual.Type().FriendlyName())
 	case !planned.IsKnown():

@@ -6,10 +6,10 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// ProviderBug ends what is said of an answer that no provider may give.
+// ProviderBug is the end of messages about answers that violate the contract.
 const ProviderBug = "This is a bug in the provider. Please report it to its maintainers."
 
-// BadAnswer words what a provider got wrong about an object, naming provider, object and attribute.
+// BadAnswer returns the text about a provider's mistake, with provider, object and attribute.
 func BadAnswer(o addr.Object, cfg addr.AbsProviderConfig, summary string, errs []PathError) diag.List {
 	var diags diag.List
 	for _, e := range errs {
@@ -22,9 +22,8 @@ func BadAnswer(o addr.Object, cfg addr.AbsProviderConfig, summary string, errs [
 	return diags
 }
 
-// Undeferred is the problem of an answer that puts the question off, which no provider may do here: the engine never
-// offers to wait. What else such an answer holds is not what the provider knows of the object. No problem when the
-// answer is none of those.
+// Undeferred returns the problem of a deferred answer, which is not allowed here: the engine does not support
+// deferrals. The rest of such an answer does not describe the object. Other answers have no problem.
 func Undeferred(o addr.Object, cfg addr.AbsProviderConfig, reason provider.DeferredReason) diag.List {
 	var why string
 	switch reason {

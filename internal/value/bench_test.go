@@ -88,7 +88,7 @@ func bigConfig(b *provider.Block, n int) cty.Value {
 	return cty.ObjectVal(vals)
 }
 
-// fill stands for an apply: whatever is unknown becomes a known value.
+// fill simulates an apply: unknown values become known.
 func fill(v cty.Value) cty.Value {
 	n := 0
 	return replaceUnknown(v, func(u cty.Value) cty.Value {

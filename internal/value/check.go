@@ -23,7 +23,7 @@ type checker struct {
 
 	// hard: the problems found now are no matter of the legacy type system.
 	hard bool
-	// probing: nobody will read the problems, only whether there are any. Elements of sets are compared so.
+	// probing means that only the existence of problems matters. Elements of sets are compared so.
 	probing bool
 	failed  bool
 }
@@ -107,7 +107,7 @@ func touchesSensitive(block *provider.Block, path cty.Path) bool {
 		} else if nb := s.blocks[get.Name]; nb != nil {
 			at, s = nil, blockShape(&nb.Block)
 		} else {
-			// Inside of an attribute's plain type: the attribute has been looked at.
+			// Inside of an attribute's plain type: the attribute was checked.
 			return false
 		}
 	}
@@ -152,7 +152,7 @@ func (c *checker) probe(check func()) (ok bool) {
 	return ok
 }
 
-// done tells a probing check that it may stop.
+// done reports whether a probing check can stop.
 func (c *checker) done() bool { return c.probing && c.failed }
 
 // result returns the problems in the order of their paths; schemas are maps, whose order changes from run to run.

@@ -105,8 +105,8 @@ func UnknownPaths(v cty.Value) []cty.Path {
 }
 
 // CheckRefreshed reports whether an object that was read may take the place of the prior one: conforming, wholly known,
-// and without values for write-only attributes. A null object means that the real one is gone. Differences to the prior
-// object are what reading is for; none is a problem.
+// and without values for write-only attributes. A null object means that the real one is gone. Reading finds
+// differences to the prior object; none is a problem.
 func CheckRefreshed(block *provider.Block, v cty.Value) []PathError {
 	c := checker{block: block, hard: true}
 	if !c.conforms(v) {
@@ -129,7 +129,7 @@ func CheckData(block *provider.Block, v cty.Value) []PathError {
 }
 
 // CheckOpened reports whether an opened ephemeral object is complete, as CheckData does, and keeps what is configured:
-// a provider may only fill in what it computes. No message shows a value, since nobody may see those of the object.
+// a provider may only fill in computed values. No message shows a value of the object.
 func CheckOpened(block *provider.Block, config, v cty.Value) []PathError {
 	if errs := CheckData(block, v); len(errs) > 0 {
 		return errs

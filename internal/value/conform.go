@@ -80,7 +80,7 @@ func sameKind(a, b cty.Type) bool {
 	return a.IsListType() == b.IsListType() && a.IsSetType() == b.IsSetType() && a.IsMapType() == b.IsMapType()
 }
 
-// conformingBlocks looks into collections of blocks whose implied type says nothing.
+// conformingBlocks checks collections of blocks that have no implied type.
 func (c *checker) conformingBlocks(b *provider.Block, v cty.Value) {
 	for name, nb := range b.Blocks {
 		if !nb.Block.ImpliedType().HasDynamicTypes() {
@@ -127,9 +127,9 @@ func (c *checker) conformingBlock(b *provider.Block, v cty.Value) {
 	}
 }
 
-// CheckConfig reports whether a configuration has the shape that its block asks for: conforming, required attributes
-// set, attributes that only the provider decides unset, and neither too few nor too many nested blocks. Unknown values
-// are given the benefit of the doubt.
+// CheckConfig reports whether a configuration has the shape of its block: conforming, required attributes set,
+// attributes that only the provider sets unset, and neither too few nor too many nested blocks. Unknown values are
+// given the benefit of the doubt.
 func CheckConfig(block *provider.Block, config cty.Value) []PathError {
 	c := configChecker{checker{block: block, hard: true}}
 	if c.conforms(config) {

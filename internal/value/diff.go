@@ -77,8 +77,8 @@ func (d *differ) keyed(path cty.Path, a, b cty.Value, step func(string) cty.Path
 
 // FilterReplacePaths returns those of the paths that a provider named as forcing a replacement at which the planned
 // object really differs from the prior one, sorted. Unknown values differ, and so does a place that only one of the
-// objects has; a path to or into a write-only attribute always counts, because its old value is known to nobody. A path
-// into a set stands for the set.
+// objects has; a path to or into a write-only attribute always counts, because its old value is unknown. A path into a
+// set stands for the set.
 //
 // Invalid are the paths that neither object has, which is a mistake of the provider. Without a prior object there is
 // nothing to replace.

@@ -11,8 +11,8 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// gen makes random schemas and values from a seed. Values are drawn from few candidates, so that equal ones, which are
-// what the rules are about, are frequent.
+// gen generates random schemas and values from a seed. Values are drawn from few candidates, so that equal ones, which
+// are what the rules are about, are frequent.
 type gen struct {
 	r *rand.Rand
 	// unknown is the chance, in percent, that a configured value is unknown.
@@ -25,7 +25,7 @@ func newGen(seed uint64) *gen { return &gen{r: rand.New(rand.NewPCG(seed, seed))
 
 func (g *gen) chance(percent int) bool { return g.r.IntN(100) < percent }
 
-// block makes a block; inSet says that it is an element of a set, or inside of one.
+// block generates a block; inSet says that it is an element of a set, or inside of one.
 func (g *gen) block(depth int, inSet bool) *provider.Block {
 	b := &provider.Block{Attributes: map[string]*provider.Attribute{}, Blocks: map[string]*provider.NestedBlock{}}
 	for i := range 1 + g.r.IntN(4) {
@@ -111,7 +111,7 @@ func (g *gen) attributeType(dynamic bool) cty.Type {
 	return cty.List(cty.Object(map[string]cty.Type{"x": cty.String}))
 }
 
-// known makes a non-null known value of a type.
+// known generates a non-null known value of a type.
 func (g *gen) known(ty cty.Type) cty.Value {
 	switch {
 	case ty == cty.DynamicPseudoType:
@@ -159,7 +159,7 @@ func (g *gen) known(ty cty.Type) cty.Value {
 	return cty.ListVal(vals)
 }
 
-// config makes a configuration of a block: required attributes set, computed ones unset, some values unknown.
+// config returns a configuration of a block: required attributes set, computed ones unset, some values unknown.
 func (g *gen) config(s shape, inSet bool) cty.Value {
 	vals := map[string]cty.Value{}
 	for _, name := range sortedKeys(s.attrs) {
@@ -210,7 +210,7 @@ func (g *gen) configBlocks(nb *provider.NestedBlock, inSet bool) cty.Value {
 	})
 }
 
-// collection makes 0 to 2 elements (of a set up to 3, which may coincide).
+// collection generates 0 to 2 elements (of a set up to 3, which may coincide).
 func (g *gen) collection(nesting provider.Nesting, ety cty.Type, dynamic bool, element func() cty.Value) cty.Value {
 	switch nesting {
 	case provider.NestingList:
@@ -250,7 +250,8 @@ func (g *gen) collection(nesting provider.Nesting, ety cty.Type, dynamic bool, e
 	return element()
 }
 
-// prior makes what an apply of some configuration may have left: known, with computed attributes filled in at random.
+// prior generates an object that an apply of some configuration may have left: known, with computed attributes filled
+// in at random.
 func (g *gen) prior(b *provider.Block) cty.Value {
 	unknown := g.unknown
 	g.unknown = 0

@@ -6,7 +6,7 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// Identify returns the attribute by which people know an object, id or else name, and its value. Both are empty when
+// Identify returns the attribute by which people know an object, id or else name, and its value. Both are empty if
 // there is none that may be shown: sensitive lists the paths that the configuration hides, the schema's own are hidden
 // too.
 func Identify(b *provider.Block, v cty.Value, sensitive []cty.Path) (key, text string) {

@@ -10,8 +10,8 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// CheckIdentity judges an identity that a provider answered with: it has the type of the schema, and as part of an
-// object that exists it is wholly known. None at all is fine.
+// CheckIdentity checks an identity in a provider's answer: it has the type of the schema, and that of an existing
+// object is wholly known. It may be missing.
 func CheckIdentity(s *provider.IdentitySchema, v cty.Value, exists bool) []PathError {
 	switch {
 	case s == nil || v == cty.NilVal || v.IsNull():

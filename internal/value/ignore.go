@@ -9,9 +9,9 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// IgnoreChanges takes the changes that a user wants to ignore out of a configuration, before Propose: at each path the
-// prior value takes the place of the configured one. A path that ends in a key of a map takes back, adds or removes
-// that one key. A path that the prior object or the configuration does not have is passed over.
+// IgnoreChanges removes the ignored changes from a configuration, before Propose: at each path the prior value replaces
+// the configured one. A path that ends in a key of a map restores, adds or removes that one key. A path that the prior
+// object or the configuration does not have is passed over.
 //
 // With all, the whole prior object stands in for the configuration, without what only the provider decides.
 //
@@ -39,8 +39,8 @@ func IgnorePlanned(prior, planned cty.Value, paths []cty.Path, all bool) cty.Val
 	return keepPrior(prior, planned, paths)
 }
 
-// IgnoreMarks returns the sensitive paths of a configuration in which IgnoreChanges has put the prior value in places:
-// that brings its marks along, and takes those of the configuration away with what they were about.
+// IgnoreMarks returns the sensitive paths of a configuration after IgnoreChanges: prior values keep their marks, and
+// replaced ones lose theirs.
 func IgnoreMarks(prior, config cty.Value, was, now []cty.Path, paths []cty.Path, all bool) []cty.Path {
 	if all {
 		return was
@@ -63,7 +63,7 @@ func IgnoreMarks(prior, config cty.Value, was, now []cty.Path, paths []cty.Path,
 	return marks
 }
 
-// takesBack reports whether ignoring a path puts the prior value there.
+// takesBack reports whether ignoring a path restores the prior value there.
 func takesBack(prior, config cty.Value, path cty.Path) bool {
 	if _, ok := mapKey(path); ok {
 		path = path[:len(path)-1]
@@ -103,7 +103,7 @@ func keepPriorAt(prior, original, v cty.Value, path cty.Path) cty.Value {
 		return v
 	}
 	if now.Type().IsMapType() && !now.IsKnown() {
-		// Terraform does not take back a map of which no key is known yet, even if the whole map is ignored.
+		// Terraform does not restore a map without known keys, even if the whole map is ignored.
 		return v
 	}
 	return updateAt(v, []cty.Path{path}, func(cty.Value) cty.Value { return was })
@@ -121,15 +121,15 @@ func mapKey(path cty.Path) (string, bool) {
 	return index.Key.AsString(), true
 }
 
-// exactly follows a path to its end and takes every step for what it is: an attribute of an object, a key of a map, an
-// index of a list. A path into a set leads nowhere.
+// exactly follows a path to its end, each step by its kind: an attribute of an object, a key of a map, an index of a
+// list. A path into a set leads nowhere.
 func exactly(v cty.Value, path cty.Path) (cty.Value, bool) {
 	found, err := path.Apply(v)
 	return found, err == nil
 }
 
-// keepPriorKey returns a map one key as it was, or without the key if it was not there. What is no map has no keys that
-// could come and go: a["key"] of an object stands for the whole of it, as in Terraform.
+// keepPriorKey returns a map with one key as it was, or without the key if it was not there. What is no map has no keys
+// that could come and go: a["key"] of an object stands for the whole of it, as in Terraform.
 func keepPriorKey(was, now cty.Value, key string) cty.Value {
 	ty := now.Type()
 	switch {

@@ -32,8 +32,8 @@ func HasDeepSensitive(v cty.Value) bool { return ctyfast.HasMarkDeep(v, Sensitiv
 // HasDeepEphemeral reports whether the value or anything inside it is ephemeral.
 func HasDeepEphemeral(v cty.Value) bool { return ctyfast.HasMarkDeep(v, Ephemeral) }
 
-// Withheld returns the text that stands for a value that must not be shown, and whether the value is one. It looks at
-// the value itself only; pass the result of a deep question for a whole structure.
+// Withheld returns the replacement for a value that must not be shown, and whether the value is one. It checks only the
+// value itself; pass the result of a deep check for a whole structure.
 func Withheld(v cty.Value) (string, bool) {
 	switch {
 	case IsSensitive(v):
@@ -47,8 +47,8 @@ func Withheld(v cty.Value) (string, bool) {
 	}
 }
 
-// MarkedPaths says which parts of a value were marked, so that a value can cross a boundary that knows no marks (a
-// provider, a file) and be marked again on the other side. Paths are in a fixed order: the same value always gives the
+// MarkedPaths holds the paths of the marked parts of a value, so that a value can cross a boundary that knows no marks
+// (a provider, a file) and be marked again on the other side. Paths are in a fixed order: the same value always has the
 // same MarkedPaths.
 type MarkedPaths struct {
 	Sensitive []cty.Path
@@ -57,7 +57,7 @@ type MarkedPaths struct {
 	Other []cty.PathValueMarks
 }
 
-// UnmarkDeep removes all marks and says where they were. A mark on an element of a set is found at the set itself,
+// UnmarkDeep removes all marks and returns their paths. A mark on an element of a set is found at the set itself,
 // because elements of sets have no path that survives a change of value.
 func UnmarkDeep(v cty.Value) (cty.Value, MarkedPaths) {
 	if !ctyfast.ContainsMarked(v) {
@@ -131,8 +131,8 @@ func MarkAt(v cty.Value, mark Mark, paths []cty.Path) cty.Value {
 	return markAll(v, all)
 }
 
-// markAll is what cty's MarkWithPaths should be: there only the first marks count if a path comes twice, and the cost
-// is the number of parts of the value times the number of paths.
+// markAll replaces cty's MarkWithPaths: there only the first marks count if a path comes twice, and the cost is the
+// number of parts of the value times the number of paths.
 func markAll(v cty.Value, all []cty.PathValueMarks) cty.Value {
 	slices.SortStableFunc(all, func(a, b cty.PathValueMarks) int { return comparePaths(a.Path, b.Path) })
 	merged := all[:0]
@@ -170,7 +170,7 @@ func WithoutMark(v cty.Value, mark Mark) cty.Value {
 	if !v.HasMark(mark) {
 		return v
 	}
-	unmarked, marks := v.Unmark() // Unmark gives a copy of the set
+	unmarked, marks := v.Unmark() // Unmark returns a copy of the set
 	delete(marks, mark)
 	return unmarked.WithMarks(marks)
 }

@@ -75,7 +75,7 @@ func (m *setMatcher) take(config cty.Value) (cty.Value, bool) {
 	return cty.NilVal, false
 }
 
-// couldComeFrom reports whether a prior object may be what became of a configured one.
+// couldComeFrom reports whether a prior object may be the result of a configured one.
 //
 // The rule is Terraform's, odd corners included, because plans must agree: everything in the prior object must have a
 // counterpart in the configuration, but not the other way round, so an element to which a nested block was added is

@@ -16,10 +16,10 @@ import (
 type PathError struct {
 	Path    cty.Path
 	Problem string
-	// Quoted are the parts of the problem that are not our words: values, and names that somebody else made up.
+	// Quoted holds the foreign parts of the problem: values, and names that others have chosen.
 	Quoted []string
 	// Tolerable problems are accepted of a provider that answers with LegacyTypeSystem, whose framework cannot avoid
-	// them. All others are errors whatever the provider says of itself.
+	// them. All others are errors for every provider.
 	Tolerable bool
 }
 
@@ -34,7 +34,7 @@ func Intolerable(errs []PathError) []PathError {
 	return hard
 }
 
-// Error puts the place before the problem.
+// Error returns the place and the problem.
 func (e PathError) Error() string {
 	if len(e.Path) == 0 {
 		return "the object: " + e.Problem
@@ -42,7 +42,7 @@ func (e PathError) Error() string {
 	return FormatPath(e.Path) + ": " + e.Problem
 }
 
-// FormatPath writes a path for people: .attr["key"][0].x. The empty path gives "". A step into a set, which can only be
+// FormatPath writes a path for people: .attr["key"][0].x. The empty path is "". A step into a set, which can only be
 // named by the element itself, is written as [*]: the element may be long or secret.
 func FormatPath(path cty.Path) string {
 	var b strings.Builder
@@ -176,9 +176,9 @@ func TraversalPath(traversal hcl.Traversal) (cty.Path, error) {
 	return path, nil
 }
 
-// updateAt replaces the parts of a value at the given paths by what fn makes of them and rebuilds only what leads
-// there. Paths that the value does not have are passed over. A step into a set, or an index of one, stands for the
-// whole set. Nested paths are updated from the inside out.
+// updateAt replaces the parts of a value at the given paths by the results of fn, and rebuilds only the parts on the
+// way. Paths that the value does not have are skipped. A step into a set, or an index of one, stands for the whole set.
+// Nested paths are updated from the inside out.
 func updateAt(v cty.Value, paths []cty.Path, fn func(cty.Value) cty.Value) cty.Value {
 	if len(paths) == 0 {
 		return v
@@ -278,7 +278,7 @@ func numberOf(step cty.PathStep) (int, bool) {
 	return int(i), accuracy == 0 && i >= 0
 }
 
-// lookup follows a path as updateAt does: leniently, up to a set. It gives the path as far as it was followed.
+// lookup follows a path as updateAt does: leniently, up to a set. It returns the path as far as it was followed.
 func lookup(v cty.Value, path cty.Path) (found cty.Value, at cty.Path, ok bool) {
 	for i, step := range path {
 		v, _ = v.Unmark()

@@ -41,7 +41,7 @@ func CheckPlan(block *provider.Block, prior, config, planned cty.Value, hidden .
 
 type planChecker struct{ checker }
 
-// presence reports an object that is planned but not configured, or the other way round. It gives false if there is
+// presence reports an object that is planned but not configured, or the other way round. It returns false if there is
 // nothing more to compare.
 func (c *planChecker) presence(config, planned cty.Value) bool {
 	switch {
@@ -66,7 +66,7 @@ func (c *planChecker) object(s shape, prior, config, planned cty.Value) {
 	for name, nb := range s.blocks {
 		cv := config.GetAttr(name)
 		pv := planned.GetAttr(name)
-		// Elements of sets are hardly looked at, which is cheaper than to compare them.
+		// Elements of sets are only checked briefly, which is cheaper than comparing them.
 		if nb.Nesting != provider.NestingSet && ctyfast.RawEquals(cv, pv) {
 			continue
 		}
@@ -191,7 +191,7 @@ func (c *planChecker) blocks(nb *provider.NestedBlock, prior, config, planned ct
 		return
 	}
 	if config.IsNull() {
-		// An object of an old provider that ignore_changes has put in the place of the configuration.
+		// An object of an old provider that ignore_changes has restored in the configuration.
 		config = nb.EmptyValue()
 	}
 	switch nb.Nesting {

@@ -19,10 +19,9 @@ func Propose(block *provider.Block, prior, config cty.Value) cty.Value {
 	return v
 }
 
-// ProposeUnset is Propose for those who know more of an object than that it keeps what is not configured: unset gives
-// the value of each computed attribute that the configuration leaves null, at any depth and of new objects too. It is
-// told what Propose would take, which is null where there is no prior value, and has to answer with a value of the same
-// type.
+// ProposeUnset is Propose with computed values from the caller: unset returns the value of each computed attribute that
+// the configuration leaves null, at any depth, also of new objects. Its argument is the value that Propose would use,
+// which is null without a prior value; the result must have the same type.
 func ProposeUnset(block *provider.Block, prior, config cty.Value, unset func(a *provider.Attribute,
 	prior cty.Value) cty.Value) cty.Value {
 	v, _ := merger{unset}.object(blockShape(block), prior, config)
@@ -35,15 +34,16 @@ type merger struct {
 }
 
 // PlannedForData returns the object that stands for a data source until it can be read: its configuration, in which
-// every computed attribute that is not configured is unknown. (Terraform forgets those inside of sets and maps and
-// plans them as null, which what depends on them cannot rely on.)
+// every computed attribute that is not configured is unknown. (Terraform plans those inside of sets and maps as null,
+// on which dependents cannot rely.)
 func PlannedForData(block *provider.Block, config cty.Value) cty.Value {
-	// An unknown prior object answers every question with an unknown value, so the ordinary merge puts one in every
-	// place that a prior value would fill.
+	// All parts of an unknown prior object are unknown, so the ordinary merge uses unknown values in all places of
+	// prior ones.
 	return Propose(block, cty.UnknownVal(block.ImpliedType()), config)
 }
 
-// origin is what a merged value is equal to. Objects whose members all have the same origin need not be built.
+// origin is the value that a merged value is equal to. Objects whose members all have the same origin need not be
+// built.
 type origin uint8
 
 const (
@@ -58,8 +58,7 @@ func (m merger) object(s shape, prior, config cty.Value) (cty.Value, origin) {
 	case prior.IsNull() && m.unset == nil:
 		return config, fromConfig // there is nothing to merge, at any depth
 	}
-	// Members are kept beside each other until it is clear that a new object must be built; a map made for nothing is
-	// what most objects would cost otherwise.
+	// Members are kept in a list until a new object must be built; otherwise most objects would cost an unused map.
 	type member struct {
 		name string
 		val  cty.Value
@@ -214,8 +213,8 @@ func collectionOrigin(prior cty.Value, n int) origin {
 	return fromConfig | fromPrior
 }
 
-// counterpart is the prior object of an element: the one given, or if there is none a null one; all is unknown in an
-// unknown collection.
+// counterpart returns the prior object of an element: the given one, or null if there is none; in an unknown collection
+// it is unknown.
 func counterpart(found cty.Value, ok bool, prior, element cty.Value) cty.Value {
 	switch {
 	case ok:

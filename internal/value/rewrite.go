@@ -22,9 +22,8 @@ func NullWriteOnly(block *provider.Block, v cty.Value) cty.Value {
 	return v
 }
 
-// SetUnknowns returns the value with every computed attribute that is null, at any depth, unknown: what a provider
-// without better knowledge plans for an object that it is going to create. Null objects stay null, and so do the
-// attributes that only the configuration may set.
+// SetUnknowns returns the value with every computed attribute that is null, at any depth, unknown: the plan of a simple
+// provider for a new object. Null objects stay null, and so do the attributes that only the configuration may set.
 func SetUnknowns(block *provider.Block, v cty.Value) cty.Value {
 	return SetUnknownsWhere(block, v, func(a *provider.Attribute) bool { return a.Computed })
 }
@@ -39,8 +38,8 @@ func SetUnknownsWhere(block *provider.Block, v cty.Value, where func(*provider.A
 	})
 }
 
-// Fill returns the value with what the function gives in the places of attributes that are null, at any depth. For
-// cty.NilVal they stay as they are.
+// Fill returns the value with null attributes replaced by the results of the function, at any depth. For cty.NilVal
+// they stay as they are.
 func Fill(block *provider.Block, v cty.Value, with func(*provider.Attribute) cty.Value) cty.Value {
 	r := rewriter{attr: func(a *provider.Attribute, v cty.Value) (cty.Value, bool) {
 		if !v.IsNull() {
@@ -55,8 +54,8 @@ func Fill(block *provider.Block, v cty.Value, with func(*provider.Attribute) cty
 	return v
 }
 
-// NullReadOnly returns the value with every attribute null that a configuration cannot set. What is left of a stored
-// object can stand in for its configuration.
+// NullReadOnly returns the value with every attribute null that a configuration cannot set. The rest of a stored object
+// can serve as its configuration.
 func NullReadOnly(block *provider.Block, v cty.Value) cty.Value {
 	r := rewriter{attr: func(a *provider.Attribute, v cty.Value) (cty.Value, bool) {
 		if a.Computed && !a.Optional && !v.IsNull() {
@@ -116,7 +115,7 @@ func unknownBlock(b *provider.Block) cty.Value {
 }
 
 // rewriter changes single attributes or block collections of an object, guided by its schema, and rebuilds only what
-// leads to a change. The functions tell whether they changed the value; what they changed is not looked into.
+// leads to a change. The functions report whether they changed the value; changed parts are not visited.
 type rewriter struct {
 	leave func(*provider.NestedBlock) bool // nil: look into all blocks
 	attr  func(*provider.Attribute, cty.Value) (cty.Value, bool)

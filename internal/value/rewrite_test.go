@@ -8,7 +8,7 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// everyNesting makes a block with the given attributes and a nested block of every nesting mode with the same
+// everyNesting returns a block with the given attributes and a nested block of every nesting mode with the same
 // attributes.
 func everyNesting(a attrs) *provider.Block {
 	b := &provider.Block{Attributes: a, Blocks: map[string]*provider.NestedBlock{}}

@@ -16,10 +16,10 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// minSecret is the length from which a string is hidden: shorter ones stand in too many innocent places.
+// minSecret is the minimum length of a hidden string: shorter ones occur in too many innocent places.
 const minSecret = 4
 
-// minLearned is the same for what was given to nobody: our own sentences are searched as well.
+// minLearned is the same for secrets that no provider has received: our own sentences are searched as well.
 const minLearned = 8
 
 // maxBits is how large, or small, a number is at most that is written out.
@@ -81,9 +81,8 @@ func (s *Secrets) gather(v cty.Value, within bool, least int) {
 	}
 }
 
-// Unmark takes the marks off the configuration of something, as UnmarkDeep does, for those who are to see what is in
-// it, and takes in what is secret there: by its schema, by where its values come from, or because it is ephemeral.
-// Without a schema nothing is taken in.
+// Unmark removes the marks of a configuration, as UnmarkDeep does, for a provider or program, and collects its secrets:
+// by its schema, by the origin of its values, or because they are ephemeral. Without a schema nothing is collected.
 func (s *Secrets) Unmark(block *provider.Block, config cty.Value) (cty.Value, MarkedPaths) {
 	v, marks := UnmarkDeep(config)
 	if s != nil && block != nil {
@@ -113,8 +112,8 @@ func (s *Secrets) add(text string, least int) {
 	}
 }
 
-// quotations are the forms that a text has in quotes: as it is, as Go quotes it, and as JSON does, with and without
-// what HTML asks for.
+// quotations returns the forms of a text in quotes: as it is, as Go quotes it, and as JSON does, with and without HTML
+// escapes.
 func quotations(text string) []string {
 	forms := []string{text}
 	if !strings.ContainsFunc(text, func(r rune) bool {
@@ -180,8 +179,8 @@ type batch struct {
 	begins map[[minSecret]byte]bool
 }
 
-// search returns what to look for. Each batch has more secrets than all that come after it together, so that a secret
-// is sorted again a few times only, however many there are.
+// search returns the secrets to search for. Each batch has more secrets than all that come after it together, so that a
+// secret is sorted again a few times only, however many there are.
 func (s *Secrets) search() []batch {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -84,7 +84,7 @@ func TestNothingIsLeftOfSecretsThatOverlap(t *testing.T) {
 	}
 }
 
-// TestSecretsThatComeOneByOneAreSortedAFewTimes looks at how secrets are kept when each is looked for before the next
+// TestSecretsThatComeOneByOneAreSortedAFewTimes checks how secrets are kept when each is looked for before the next
 // one comes: each batch has to have more of them than all that follow.
 func TestSecretsThatComeOneByOneAreSortedAFewTimes(t *testing.T) {
 	var s Secrets

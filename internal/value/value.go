@@ -36,7 +36,7 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// shape is what a block and a nested object have in common. A nested object has no blocks.
+// shape is the common part of a block and a nested object. A nested object has no blocks.
 type shape struct {
 	attrs  map[string]*provider.Attribute
 	blocks map[string]*provider.NestedBlock
@@ -45,7 +45,7 @@ type shape struct {
 func blockShape(b *provider.Block) shape         { return shape{attrs: b.Attributes, blocks: b.Blocks} }
 func objectShape(o *provider.NestedObject) shape { return shape{attrs: o.Attributes} }
 
-// absent reports that there is nothing inside a value to look at: it is null or unknown as a whole.
+// absent reports whether a value has no content: it is null or unknown as a whole.
 func absent(v cty.Value) bool { return v.IsNull() || !v.IsKnown() }
 
 // attrOf reads an attribute of an object that may be null; the attribute is null then.

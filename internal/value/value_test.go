@@ -23,7 +23,7 @@ func writeOnly(ty cty.Type) *provider.Attribute {
 }
 func sensitive(a *provider.Attribute) *provider.Attribute { a.Sensitive = true; return a }
 
-// nested makes an optional nested attribute; nestedEither one that the provider may decide, too.
+// nested returns an optional nested attribute; nestedEither one that the provider may decide, too.
 func nested(n provider.Nesting, a attrs) *provider.Attribute {
 	return &provider.Attribute{Optional: true, Nested: &provider.NestedObject{Nesting: n, Attributes: a}}
 }
@@ -35,7 +35,7 @@ func nestedEither(n provider.Nesting, a attrs) *provider.Attribute {
 
 func block(a attrs) *provider.Block { return &provider.Block{Attributes: a} }
 
-// withBlocks makes a block that has only nested blocks, under the name "b".
+// withBlocks returns a block that has only nested blocks, under the name "b".
 func withBlocks(n provider.Nesting, a attrs) *provider.Block {
 	nb := &provider.NestedBlock{Nesting: n}
 	nb.Attributes = a

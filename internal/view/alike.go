@@ -16,8 +16,8 @@ type alike struct {
 	more  []*plan.Change
 }
 
-// changes writes all changes. For people at a terminal, instances of one resource to which the very same happens are
-// written once: nobody reads ten thousand equal blocks. Anything else that reads the output gets each of them.
+// changes writes all changes. For people at a terminal, instances of one resource with equal changes are written once:
+// nobody reads ten thousand equal blocks. Other readers get each of them.
 func (w *planWriter) changes(list []*plan.Change) {
 	var g alike
 	for _, c := range list {
@@ -45,7 +45,7 @@ func (w *planWriter) changes(list []*plan.Change) {
 	w.flush()
 }
 
-// sameInstances reports whether two changes are of one resource and for one reason, with nothing to tell of the single
+// sameInstances reports whether two changes are of one resource and for one reason, without details of the single
 // instance.
 func sameInstances(a, b *plan.Change) bool {
 	return a.Object.Instance.AbsResource() == b.Object.Instance.AbsResource() && a.Action == b.Action &&

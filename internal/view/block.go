@@ -27,10 +27,10 @@ type blockNode struct {
 // blockGroup holds all nested blocks of one name.
 type blockGroup struct {
 	name string
-	// labels stand beside the blocks when these make a map.
+	// labels holds the labels of the blocks if these form a map.
 	labels []string
 	blocks []*blockNode
-	// pending blocks are not known yet: neither how many nor what is in them.
+	// pending blocks are not known yet: neither their number nor their content.
 	pending   bool
 	pendingOp op
 }
@@ -71,7 +71,7 @@ func compareBlock(b *provider.Block, s sides, relevant *pathSet) *blockNode {
 	return n
 }
 
-// empty reports that there is nothing to write between the braces.
+// empty reports whether there is nothing to write between the braces.
 func (n *blockNode) empty() bool { return !n.secret && len(n.attributes) == 0 && len(n.groups) == 0 }
 
 func (n *blockNode) changed(o op) {
@@ -182,8 +182,8 @@ func (r *renderer) block(n *blockNode, depth int, all bool) {
 	r.WriteByte('}')
 }
 
-// nestedBlocks writes the blocks inside of a block. An empty line stands before each name's, unless they are the first
-// in it.
+// nestedBlocks writes the blocks inside of a block. An empty line precedes those of each name, unless they are the
+// first in the block.
 func (r *renderer) nestedBlocks(n *blockNode, depth int, all, first bool) {
 	hidden, gap := 0, !first
 	for _, g := range n.groups {

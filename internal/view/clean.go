@@ -49,14 +49,14 @@ func escaped(r rune) string {
 // isJoiner returns the two invisible characters that writings other than Latin need inside of words.
 func isJoiner(r rune) bool { return r == 0x200c || r == 0x200d }
 
-// Clean is for commands that write a text by themselves: it makes what comes from outside harmless, as everything in
-// this package is.
+// Clean is for commands that write a text by themselves: it makes text from outside harmless, as this package does
+// everywhere.
 func Clean(s string) string { return clean(s) }
 
-// CleanLine is Clean for what has to stay on one line.
+// CleanLine is Clean for text on one line.
 func CleanLine(s string) string { return cleanLine(s) }
 
-// cleanLine is clean for what has to stay on one line.
+// cleanLine is clean for text on one line.
 func cleanLine(s string) string {
 	s = clean(s)
 	if strings.ContainsAny(s, "\n\t") {
@@ -65,8 +65,8 @@ func cleanLine(s string) string {
 	return s
 }
 
-// outputLines cuts what a program printed as one line where it went back to the beginning of the line, as progress bars
-// do: each is a line of its own, empty ones are left out. Tabs stay.
+// outputLines splits a line of a program's output at carriage returns, as progress bars print them: each part is a line
+// of its own, empty ones are left out. Tabs stay.
 func outputLines(s string) []string {
 	var out []string
 	for part := range strings.SplitSeq(strings.TrimRight(s, "\r\n"), "\r") {

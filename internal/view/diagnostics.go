@@ -8,8 +8,8 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/tfjson"
 )
 
-// Diagnostics returns problems as text, in their order: each begins with an empty line, or stands in a frame when the
-// options ask for colour. Warnings with the same summary are shown once, and counted.
+// Diagnostics returns problems as text, in their order: each begins with an empty line, or is framed if the options
+// select colour. Warnings with the same summary are shown once, and counted.
 func Diagnostics(o Options, list diag.List) string {
 	var b strings.Builder
 	w := diagnosticWriter{style: style{o.Color}, width: o.width()}
@@ -33,7 +33,7 @@ type group struct {
 	others int
 }
 
-// doNotConsolidate is what the Extra of a diagnostic says when each of its kind is worth reading.
+// doNotConsolidate is implemented by the Extra of a diagnostic to have each of its kind shown.
 type doNotConsolidate interface{ DoNotConsolidateDiagnostic() bool }
 
 // Deprecations is a choice of warnings of deprecated variables and output values of modules.
@@ -164,7 +164,7 @@ func similar(n int, what string) string {
 	return fmt.Sprintf("(and %d more similar %ss elsewhere)", n, what)
 }
 
-// place returns where the problem is, with the lines of source and what the operands were.
+// place returns the place of the problem, with the lines of source and the values of the operands.
 func (w diagnosticWriter) place(d tfjson.Diagnostic) string {
 	var b strings.Builder
 	if d.Address != "" {
@@ -195,7 +195,7 @@ func (w diagnosticWriter) place(d tfjson.Diagnostic) string {
 // Limits of an excerpt. A generated file may be a single line of megabytes.
 const (
 	longestLine = 1000 // bytes
-	lineMargin  = 200  // what is left on either side of the subject in a longer line
+	lineMargin  = 200  // the context on either side of the subject in a longer line
 	mostLines   = 200
 )
 
@@ -282,13 +282,13 @@ func CompactWarnings(o Options, list diag.List) string {
 	return b.String()
 }
 
-// What is shown of diagnostics that have severity and summary in common: nobody reads two thousand of them.
+// Limits for diagnostics with the same severity and summary: nobody reads two thousand of them.
 const (
 	mostOfKind = 50 // in full
 	mostPlaces = 3  // of those that are counted
 )
 
-// sameTitle is what diagnostics have in common that are counted together.
+// sameTitle is the key by which diagnostics are counted together.
 type sameTitle struct {
 	severity diag.Severity
 	summary  string
@@ -333,7 +333,7 @@ func bounded(list diag.List, apart func(*diag.Diagnostic) bool) diag.List {
 	return out
 }
 
-// placeOf returns in a few words where a problem is; "" when nobody knows.
+// placeOf returns in a few words where a problem is; "" if it is not known.
 func placeOf(d *diag.Diagnostic) string {
 	switch {
 	case d.Address != "":

@@ -12,7 +12,7 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// op is what happens to one part of a value.
+// op is the operation on one part of a value.
 type op uint8
 
 const (
@@ -48,10 +48,10 @@ type node struct {
 	before, after cty.Value // of scalars; NilVal where absent
 	names         []string  // of mapping, object and nested, beside children
 	children      []*node
-	// was is what an unknown or retyped value replaces, is what a retyped one becomes.
+	// was is the value that an unknown or retyped value replaces, is the new value of a retyped one.
 	was, is *node
 
-	// ofNested and ofObjects tell what the elements of a collection are.
+	// ofNested and ofObjects report the kind of the elements of a collection.
 	ofNested, ofObjects bool
 	// exposure means that a secret becomes one (+1) or stops being one (-1) and unchanged that nothing else happens to
 	// it.
@@ -265,9 +265,8 @@ func shape(v cty.Value) kind {
 	return scalar
 }
 
-// compareDynamic compares values without a schema: by what they look like in JSON, where lists, sets and tuples are one
-// thing, and maps and objects another. Here a null is a value, and what made a replacement necessary is only known of
-// the whole.
+// compareDynamic compares values without a schema: by their JSON form, where lists, sets and tuples are one kind, and
+// maps and objects another. Here a null is a value, and the reason of a replacement is only known for the whole.
 func compareDynamic(s sides) *node {
 	n := compareShapes(s)
 	n.replace = s.replace.isHere()
@@ -323,8 +322,8 @@ func memberNames(values ...cty.Value) []string {
 	return slices.Compact(names)
 }
 
-// compareMembers makes a node of what compare finds for each name; names without a difference to speak of (nil) are
-// left out.
+// compareMembers returns a node with the result of compare for each name; names without a difference to speak of (nil)
+// are left out.
 func compareMembers(s sides, k kind, names []string, compare func(string, sides) *node) *node {
 	n := &node{kind: k, op: s.container(), replace: s.replace.isHere()}
 	for _, name := range names {

@@ -91,7 +91,7 @@ func (n *node) add(c *node) {
 	}
 }
 
-// compareElements compares sequences. element gives the difference of two elements, of which one index may be -1;
+// compareElements compares sequences. element returns the difference of two elements, of which one index may be -1;
 // objects reports whether two elements are objects, which are better compared with each other than shown as one gone
 // and one new. Sets come here too, in dynamic values, so elements are found among the items and never by index.
 func compareElements(s sides, element func(i, j int, s sides) *node, objects func(before, after item) bool) *node {
@@ -172,8 +172,8 @@ func align(before, after []item, objects func(before, after item) bool, add func
 	}
 }
 
-// tableLimit bounds the table of longestCommon. Longer sequences are compared without their common ends, and if that is
-// not enough, as if the rest had nothing in common: a diff of that length is not read for its beauty.
+// tableLimit limits the table of longestCommon. Longer sequences are compared without their common ends, and if that is
+// not enough, as if the rest had nothing in common: nobody reads a diff of that length closely.
 const tableLimit = 4 << 20
 
 func longestCommon(before, after []item) []int {

@@ -10,11 +10,11 @@ import (
 	"github.com/tombolo-iac/tombolo/plan"
 )
 
-// signs stand before the tasks of the live display, as they do in plans.
+// signs are drawn before the tasks of the live display, as they are in plans.
 var signs = map[plan.Action]string{plan.Create: "+", plan.Update: "~", plan.Delete: "-", plan.Read: "<"}
 
-// display shows an event on the live display. Beginnings are only to be seen there; what has ended leaves a line, and
-// so does what programs print.
+// display shows an event on the live display. Beginnings are only visible there; ended operations leave a line, and so
+// does the output of programs.
 func (t *text) display(e event.Event) {
 	switch e := e.(type) {
 	case event.Total:
@@ -58,7 +58,7 @@ func (t *text) display(e event.Event) {
 	}
 }
 
-// sayOutput notes the end of what a program printed as one line.
+// sayOutput shows the end of a program's line as the last message.
 func (t *text) sayOutput(o addr.Object, line string) {
 	lines := outputLines(line)
 	t.say(o, strings.ReplaceAll(lines[len(lines)-1], "\t", " "))
@@ -73,7 +73,7 @@ func (t *text) ended(o addr.Object, what string, failed bool) string {
 	return t.in(code, clean(o.String())+": "+what) + "\n"
 }
 
-// say notes what an object's operation said last; an object has one operation at a time.
+// say stores the last message of an object's operation; an object has one operation at a time.
 func (t *text) say(o addr.Object, line string) {
 	for _, action := range [...]plan.Action{plan.Create, plan.Update, plan.Delete, plan.Read} {
 		t.live.Say(operationKey(o, action), line)

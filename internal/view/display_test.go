@@ -18,7 +18,7 @@ import (
 
 var sequences = regexp.MustCompile("\x1b\\[[0-9;?]*[A-Za-z]")
 
-// TestTheLiveDisplayLeavesALogOfWhatEnded looks at what is written when the display is on: beginnings only while
+// TestTheLiveDisplayLeavesALogOfWhatEnded checks what is written when the display is on: beginnings only while
 // something runs, a line for each end, output as it comes, and diagnostics in one piece.
 func TestTheLiveDisplayLeavesALogOfWhatEnded(t *testing.T) {
 	var out bytes.Buffer

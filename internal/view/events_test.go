@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// What neither display has a line for. An import is no part of Terraform's JSON lines; the total counts on a terminal;
-// the end of a provisioner is the end of its output.
+// Events without a line in either display. An import is no part of Terraform's JSON lines; the total counts on a
+// terminal; the end of a provisioner is the end of its output.
 var (
 	silentInText = []string{"ProvisionDone"}
 	silentInJSON = []string{"ImportDone", "ImportPrepare", "ImportStart", "Total"}

@@ -13,7 +13,7 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// change writes one change: what happens to which object, why, and its block. It gives the number of bytes before the
+// change writes one change: what happens to which object, why, and its block. It returns the number of bytes before the
 // block.
 func (w *planWriter) change(c *plan.Change) int {
 	before := w.Len()
@@ -146,7 +146,7 @@ func (w *planWriter) forget(c *plan.Change) {
 	w.WriteByte('\n')
 }
 
-// blockOf looks up the schema of a resource; nil when it is not there.
+// blockOf returns the schema of a resource; nil when it is not there.
 func blockOf(schemas tfjson.Schemas, p addr.Provider, r addr.Resource) *provider.Block {
 	rt := schemas.ResourceType(p, r)
 	if rt == nil {
@@ -155,7 +155,7 @@ func blockOf(schemas tfjson.Schemas, p addr.Provider, r addr.Resource) *provider
 	return rt.Block
 }
 
-// blockFromType makes a schema for objects whose own is not at hand: everything is an attribute.
+// blockFromType returns a schema for objects without an available one: everything is an attribute.
 func blockFromType(ty cty.Type) *provider.Block {
 	b := &provider.Block{Attributes: map[string]*provider.Attribute{}}
 	if ty == cty.NilType || !ty.IsObjectType() {

@@ -39,7 +39,7 @@ func newLines(o Options) *lines {
 	return l
 }
 
-// line is what stands on every line; the payload is beside it under a name of its own.
+// line holds the members of every line; the payload is beside it under a name of its own.
 func (l *lines) write(level, message, kind, name string, payload any, more ...any) {
 	doc := map[string]any{
 		"@level": level, "@message": message, "@module": l.o.tool().Command() + ".ui",
@@ -61,7 +61,8 @@ func (l *lines) write(level, message, kind, name string, payload any, more ...an
 	_, _ = l.o.Out.Write(b)
 }
 
-// escapeUnsafe escapes what a terminal might obey and JSON leaves as it is. All of it stands inside of strings.
+// escapeUnsafe escapes characters that a terminal might obey and JSON leaves as they are. All of them are inside of
+// strings.
 func escapeUnsafe(b []byte) []byte {
 	if bytes.IndexFunc(b, func(r rune) bool { return r >= 0x7f && unsafeRune(r) }) < 0 {
 		return b

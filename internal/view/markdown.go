@@ -97,7 +97,7 @@ func textCell(text string) string {
 		text)
 }
 
-// longestRun returns how often a byte stands in a row, at most.
+// longestRun returns the length of the longest run of a byte.
 func longestRun(text string, of byte) int {
 	longest, run := 0, 0
 	for i := range len(text) {

@@ -11,9 +11,9 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// pairs makes schemas, values of them, and what becomes of the values. Every string and number in a value holds a token
-// that is in no other, so that a text tells which of them it shows. What is made follows from bytes: those of a seed,
-// or those of a fuzzer.
+// pairs generates schemas, values of them, and changed values. Every string and number in a value holds a token that is
+// in no other, so that a text tells which of them it shows. What is made follows from bytes: those of a seed, or those
+// of a fuzzer.
 type pairs struct {
 	data  []byte
 	count int
@@ -42,7 +42,7 @@ func (p *pairs) next() int { p.count++; return p.count }
 
 func (p *pairs) token() string { return fmt.Sprintf("tok%dx", p.next()) }
 
-// typ makes a type. Dynamic parts may stand anywhere but below sets, where no schema has them.
+// typ generates a type. Dynamic parts may stand anywhere but below sets, where no schema has them.
 func (p *pairs) typ(depth int, dynamic bool) cty.Type {
 	kinds := 10
 	if depth == 0 {
@@ -117,7 +117,7 @@ func (p *pairs) some(limit int) int {
 	return p.n(limit)
 }
 
-// value makes a value of a type, all of whose leaves are new.
+// value returns a value of a type, all of whose leaves are new.
 func (p *pairs) value(ty cty.Type) cty.Value {
 	ty = p.concrete(ty)
 	if p.one(12) {
@@ -156,7 +156,7 @@ func (p *pairs) value(ty cty.Type) cty.Value {
 	return collectionOf(ty, vals)
 }
 
-// text makes a string: a word, several lines, or JSON.
+// text generates a string: a word, several lines, or JSON.
 func (p *pairs) text() cty.Value {
 	switch p.n(6) {
 	case 4:
@@ -186,7 +186,7 @@ func collectionOf(ty cty.Type, vals []cty.Value) cty.Value {
 	return cty.ListVal(vals)
 }
 
-// mutate makes what becomes of a value whose declared type may be dynamic.
+// mutate returns the new value of a value whose declared type may be dynamic.
 func (p *pairs) mutate(ty cty.Type, v cty.Value) cty.Value {
 	switch p.n(10) {
 	case 0, 1, 2:
@@ -301,8 +301,8 @@ func (p *pairs) collection(v cty.Value) cty.Value {
 	return out
 }
 
-// block makes a schema. Dynamic attributes are in blocks directly below the outermost, where object and changed know
-// what they make of collections of such blocks.
+// block generates a schema. Dynamic attributes are in blocks directly below the outermost, where object and changed
+// know what they make of collections of such blocks.
 func (p *pairs) block(depth int, dynamic bool) *provider.Block {
 	b := &provider.Block{Attributes: map[string]*provider.Attribute{}, Blocks: map[string]*provider.NestedBlock{}}
 	for range 1 + p.n(4) {
@@ -340,7 +340,7 @@ func (p *pairs) attribute(depth int, dynamic bool) *provider.Attribute {
 	return a
 }
 
-// object makes the value of a block. Collections of blocks with dynamic attributes are tuples and objects.
+// object generates the value of a block. Collections of blocks with dynamic attributes are tuples and objects.
 func (p *pairs) object(b *provider.Block) cty.Value {
 	vals := map[string]cty.Value{}
 	for _, name := range slices.Sorted(maps.Keys(b.Attributes)) {
@@ -365,7 +365,7 @@ func (p *pairs) object(b *provider.Block) cty.Value {
 	return cty.ObjectVal(vals)
 }
 
-// changed makes what becomes of an object of a block.
+// changed generates the new value of an object of a block.
 func (p *pairs) changed(b *provider.Block, v cty.Value) cty.Value {
 	vals := v.AsValueMap()
 	for _, name := range slices.Sorted(maps.Keys(b.Attributes)) {

@@ -27,7 +27,7 @@ type planWriter struct {
 	changing map[addr.ConfigResource]bool
 }
 
-// flush writes what is rendered. Errors of the writer are the business of whoever owns it: a view has nobody to tell.
+// flush writes the rendered text. The owner of the writer handles its errors: a view cannot report them.
 func (w *planWriter) flush() {
 	_, _ = w.out.Write(w.Bytes())
 	w.Reset()
@@ -78,7 +78,8 @@ func (w *planWriter) plan(p *plan.Plan) {
 	}
 }
 
-// leftOut lists what the plan leaves alone: the interrupted creations, with the way out, and what waits for them.
+// leftOut lists the objects that the plan leaves alone: the interrupted creations, with the commands that resolve them,
+// and their dependents.
 func (w *planWriter) leftOut(p *plan.Plan) {
 	if len(p.LeftOut) == 0 {
 		return
@@ -310,7 +311,7 @@ func (w *planWriter) legend(changes []*plan.Change) {
 	}
 }
 
-// sign returns the three columns that stand before a resource.
+// sign returns the three columns before a resource.
 func (w *planWriter) sign(a plan.Action) string {
 	switch a {
 	case plan.Create:
@@ -341,7 +342,7 @@ func (w *planWriter) remark(format string, args ...any) {
 	w.WriteString("  # " + fmt.Sprintf(format, args...) + "\n")
 }
 
-// schema returns the schema of a change, or one made from its type when there is none.
+// schema returns the schema of a change, or one derived from its type if there is none.
 func (w *planWriter) schema(c *plan.Change) *provider.Block {
 	if b := blockOf(w.schemas, c.Provider.Provider, c.Object.Instance.Resource); b != nil {
 		return b

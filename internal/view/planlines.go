@@ -28,7 +28,7 @@ type importing struct {
 	Unknown bool   `json:"unknown,omitempty"`
 }
 
-// lineOf describes a change; ok is false for one that nobody needs to hear of.
+// lineOf describes a change; ok is false for one that is not worth a line.
 func lineOf(c *plan.Change) (line changeLine, ok bool) {
 	line = changeLine{
 		Resource: resourceOf(c.Object.Instance), Action: c.Action.String(), Reason: lineReason(c.Reason),
@@ -82,10 +82,10 @@ type summaryLine struct {
 	Remove int `json:"remove"`
 	Invoke int `json:"action_invocation,omitempty"`
 	Failed int `json:"action_fail,omitempty"`
-	// Forget is a member that OpenTofu has beside the others.
+	// Forget is an additional member of OpenTofu.
 	Forget    *int   `json:"forget,omitempty"`
 	Operation string `json:"operation"`
-	// LeftOut is a member of our own: what the plan leaves alone, as in the plan document.
+	// LeftOut is a member of our own: the objects that the plan leaves alone, as in the plan document.
 	LeftOut []leftOutLine `json:"left_out,omitempty"`
 }
 
@@ -149,8 +149,8 @@ func (l *lines) Plan(p *plan.Plan, _ tfjson.Schemas) {
 	l.info(fmt.Sprintf("Outputs: %d", len(outputs)), "outputs", "outputs", outputs)
 }
 
-// Saved writes a line for each change that something is done about. Moves and imports alone were told when the plan was
-// made, and nothing more comes of them (moved/saved_json).
+// Saved writes a line for each change that an apply performs. Moves and imports alone were shown with the plan, and
+// have no operation (moved/saved_json).
 func (l *lines) Saved(p *plan.Plan) {
 	l.planned(slices.DeleteFunc(slices.Clone(shownChanges(p)), func(c *plan.Change) bool {
 		return c.Action == plan.NoOp
@@ -169,7 +169,7 @@ func (l *lines) planned(changes []*plan.Change) {
 // Incomplete writes nothing: the errors have said it.
 func (l *lines) Incomplete(Ending) {}
 
-// Applied writes what was done and the root output values, sensitive ones without their values.
+// Applied writes the counts of changes and the root output values, sensitive ones without their values.
 func (l *lines) Applied(p *plan.Plan, s *state.State) {
 	l.mu.Lock()
 	done := l.done

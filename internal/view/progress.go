@@ -14,7 +14,7 @@ import (
 // stillEvery is how often a running operation is mentioned.
 const stillEvery = 10 * time.Second
 
-// verbs are the words for an action: while it runs, when it goes on, when it is done.
+// verbs are the words for an action: while it runs, when it still runs, when it is done.
 type verbs struct{ start, still, done, failed string }
 
 var verbsOf = map[plan.Action]verbs{
@@ -47,7 +47,7 @@ func identity(id event.ID) string {
 	return " [" + cleanLine(id.Key) + "=" + cleanLine(id.Value) + "]"
 }
 
-// startText and doneText give the lines for an operation, without the address.
+// startText and doneText return the lines for an operation, without the address.
 func startText(e event.OperationStart) string {
 	text := verbsOf[e.Action].start + "..."
 	if e.Action == plan.Read {
@@ -77,8 +77,7 @@ func stillText(e event.OperationStart, elapsed time.Duration) string {
 
 func seconds(d time.Duration) string { return d.Round(time.Second).String() }
 
-// counts are what a run has done, as its events told.
-// counts holds how much was done. Those invoked include those that failed.
+// counts holds the numbers of operations of a run, from its events. Invoked actions include failed ones.
 type counts struct{ add, change, destroy, invoke, failed int }
 
 func (c *counts) done(e event.OperationDone) {

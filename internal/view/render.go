@@ -16,11 +16,11 @@ import (
 type renderer struct {
 	bytes.Buffer
 	style
-	// brief leaves out what nobody at a terminal reads; scripts and logs get everything.
+	// brief leaves out parts that people at a terminal do not read; scripts and logs get everything.
 	brief bool
 }
 
-// how is what to write of a part.
+// how selects how to write a part.
 type how struct {
 	// quietNull leaves out the ` -> null` behind what is removed.
 	quietNull bool
@@ -54,7 +54,7 @@ func (r *renderer) hiddenCount(depth, n int, what string) {
 	r.WriteByte('\n')
 }
 
-// replaceNote is what follows a part that forces a replacement.
+// replaceNote returns the note after a part that forces a replacement.
 func (r *renderer) replaceNote(n *node) string {
 	if !n.replace || n.op == same {
 		return ""
@@ -121,7 +121,7 @@ func (r *renderer) former(n *node, depth int) {
 	r.WriteString(text[strings.LastIndexByte(text, '\n'):])
 }
 
-// warnings writes what has to be known before a line: that its secrecy changes.
+// warnings writes a warning before a line: that its sensitivity changes.
 func (r *renderer) warnings(n *node, depth int, what string) {
 	if n.exposure == 0 {
 		return
@@ -173,7 +173,7 @@ func (r *renderer) sequence(n *node, depth int, h how) {
 	r.WriteString("]" + r.nullNote(n, h))
 }
 
-// nearChange reports whether an element stands beside one that changes. Nested attributes are too long to be context.
+// nearChange reports whether an element is next to a changed one. Nested attributes are too long to be context.
 func (n *node) nearChange(i int) bool {
 	if n.ofNested {
 		return false

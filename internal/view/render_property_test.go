@@ -204,7 +204,7 @@ var renderedActions = []plan.Action{
 	plan.NoOp, plan.Read,
 }
 
-// renderPair makes a pair and looks at every text that shows it.
+// renderPair generates a pair and checks every text that shows it.
 func renderPair(t *testing.T, data []byte) {
 	p := newPairs(data)
 	p.known = p.one(4)
@@ -348,7 +348,7 @@ func renderOutputs(t *testing.T, data []byte) {
 	}
 }
 
-// bytesOf makes the bytes of a seed.
+// bytesOf returns the bytes of a seed.
 func bytesOf(seed uint64) []byte {
 	r := rand.New(rand.NewPCG(seed, seed))
 	data := make([]byte, 64+r.IntN(1500))

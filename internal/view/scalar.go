@@ -10,8 +10,8 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// scalar writes the difference of two scalars. Strings that hold JSON are compared as what they hold, strings of
-// several lines line by line.
+// scalar writes the difference of two scalars. Strings with JSON are compared as JSON values, strings of several lines
+// line by line.
 func (r *renderer) scalar(n *node, depth int, h how) {
 	if isText(n.before) || isText(n.after) {
 		if r.embedded(n, depth, h) || r.lines(n, depth, h) {
@@ -52,7 +52,7 @@ func parseEmbedded(v cty.Value) (cty.Value, bool) {
 		return cty.NilVal, false
 	}
 	raw := []byte(s)
-	if !json.Valid(raw) { // which also bounds the depth
+	if !json.Valid(raw) { // which also limits the depth
 		return cty.NilVal, false
 	}
 	ty, err := ctyjson.ImpliedType(raw)
@@ -78,7 +78,7 @@ func (r *renderer) embedded(n *node, depth int, h how) bool {
 	case n.op == update && beforeOK && afterOK:
 		r.bothEmbedded(compareDynamic(sides{before: before, after: after}), depth, r.replaceNote(n))
 	case n.op == update && (beforeOK || afterOK):
-		// One side only: each is shown as what it is.
+		// One side only: each is shown as it is.
 		r.value(sideOf(n, remove), depth, how{quietNull: true})
 		r.WriteString(" -> ")
 		r.value(sideOf(n, create), depth, h)
@@ -117,7 +117,7 @@ func (r *renderer) call(d *node, o op, depth int, note string) {
 	r.WriteByte(')')
 }
 
-// lines writes strings of several lines as a here document; it reports false when there are none.
+// lines writes strings of several lines as a here document; it reports false without any.
 func (r *renderer) lines(n *node, depth int, h how) bool {
 	multi := func(v cty.Value) bool { return isText(v) && strings.Contains(v.AsString(), "\n") }
 	if !multi(n.before) && !multi(n.after) {

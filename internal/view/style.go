@@ -41,7 +41,7 @@ func (s style) symbol(o op) string {
 	return " "
 }
 
-// defaultWidth is what text is wrapped at where the terminal does not say: what scripts and tests are used to.
+// defaultWidth is the width of text where the terminal does not say: scripts and tests expect it.
 const defaultWidth = 78
 
 // Wrap breaks the lines of a text as those of diagnostics are, for a terminal of a width or, if that is 0, none.

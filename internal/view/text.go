@@ -22,8 +22,8 @@ type text struct {
 	o Options
 	style
 	watch *watch
-	// live is the display of what is in flight, nil where there is no terminal for it. It has a mutex of its own, which
-	// is taken inside of mu and never around it.
+	// live is the display of operations in flight, nil without a terminal for it. It has a mutex of its own, which is
+	// taken inside of mu and never around it.
 	live *live.Display
 
 	ledger balance.Ledger
@@ -44,7 +44,7 @@ func newText(o Options) *text {
 	return t
 }
 
-// Start prints nothing: people know what they started.
+// Start prints nothing: people know the command that they started.
 func (t *text) Start() {}
 
 // Close ends the progress lines and the live display.
@@ -60,8 +60,8 @@ func (t *text) write(w io.Writer, s string) {
 	t.exclusively(func() { _, _ = io.WriteString(w, s) })
 }
 
-// exclusively runs what writes to Out or Err, with the live display out of its way. Errors of writing are the business
-// of whoever gave us the writer.
+// exclusively runs a function that writes to Out or Err, with the live display removed. The owner of the writer handles
+// its errors.
 func (t *text) exclusively(write func()) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -132,7 +132,7 @@ func (t *text) Send(e event.Event) {
 	}
 }
 
-// briefly takes note of what is done, and shows what is no progress.
+// briefly counts operations, and shows events other than progress.
 func (t *text) briefly(e event.Event) {
 	switch e := e.(type) {
 	case event.OperationDone:
@@ -183,7 +183,7 @@ func provisionText(e event.ProvisionStart) string {
 	return "Provisioning with '" + cleanLine(e.Type) + "'..."
 }
 
-// programName returns what a program works on, to stand before a line of it.
+// programName returns the object of a program, to print before its lines.
 func programName(e event.ProgramOutput) string {
 	name := e.Label
 	if e.Object.Instance.Resource.Type != "" {
@@ -281,7 +281,7 @@ func (t *text) NextStep(n NextStep) {
 	t.write(t.o.Out, b.String())
 }
 
-// Applied shows what was done and the root output values.
+// Applied shows the counts of changes and the root output values.
 func (t *text) Applied(p *plan.Plan, s *state.State) {
 	if t.o.Command == "refresh" {
 		t.write(t.o.Out, t.outputs(s))

@@ -36,9 +36,9 @@ func OutputValue(w io.Writer, o *state.Output) error {
 	return err
 }
 
-// RawOutput writes one value as it is, without a line end: what `output -raw NAME` prints. It fails for what has no
-// single text form: null, unknown, and anything but strings, numbers and bools. The text is not filtered: it is for
-// programs.
+// RawOutput writes one value as it is, without a line end: what `output -raw NAME` prints. It fails for values without
+// a single text form: null, unknown, and anything except strings, numbers and bools. The text is not filtered: it is
+// for programs.
 func RawOutput(w io.Writer, name string, o *state.Output) error {
 	v := o.Value
 	var text string
@@ -68,7 +68,7 @@ func FormatValue(v cty.Value) string {
 	return b.String()
 }
 
-// writeExpression writes a value as an expression that would give it again, as far as there is one.
+// writeExpression writes a value as an expression with that value, as far as there is one.
 func writeExpression(b *bytes.Buffer, v cty.Value, indent int) {
 	if text, hidden := value.Withheld(v); hidden {
 		b.WriteString(text)

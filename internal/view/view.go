@@ -9,11 +9,11 @@
 //	v.NextStep(view.NextStep{PlanFile: "tfplan"})
 //
 // A View serves one run of one command. The commands that print one document (show, output, state show) call State,
-// Object, Outputs and their like instead; the JSON documents of those are in internal/tfjson.
+// Object, Outputs and similar functions instead; the JSON documents of those are in internal/tfjson.
 //
 // All text that comes from outside (addresses, values, messages of providers and programs) passes one filter for
-// control characters before it is written, and values that are marked sensitive are only written where ShowSensitive
-// asks for it.
+// control characters before it is written, and values that are marked sensitive are only written if ShowSensitive is
+// set.
 //
 // Send starts at most one goroutine, which writes the "still creating" lines; Close ends it and waits for it.
 package view
@@ -34,13 +34,13 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// Options say where and how to write. Only Out is needed.
+// Options configures the output. Only Out is needed.
 type Options struct {
 	// Out takes results and progress; Err errors and, in text, nothing else. A nil Err means Out.
 	Out, Err io.Writer
 	// JSON chooses the JSON lines form: one object a line, all of it on Out.
 	JSON bool
-	// Into takes the lines of the JSON form beside text, where JSON is not chosen; nil for text alone.
+	// Into gets the lines of the JSON form in addition to text, if JSON is not chosen; nil for text alone.
 	Into io.Writer
 	// Color permits escape sequences, and with them the frame around diagnostics.
 	Color bool
@@ -50,12 +50,12 @@ type Options struct {
 	// cursor. Nil means a line for each beginning and end, as logs want it.
 	Size func() (columns, rows int)
 	// Command is the command that runs, such as "apply": it decides whether an end is called an apply or a destroy.
-	// Empty means what the mode of the plan says.
+	// Empty means that the mode of the plan decides.
 	Command string
 	// Program is the name that the texts call the command by, such as "terraform"; empty means "tombolo".
 	Program string
-	// Tool is the name and LanguageVersion the version that programs which read the lines are told, such as
-	// "terraform"; empty means that of the engine.
+	// Tool and LanguageVersion are the name and version in the lines for programs, such as "terraform"; empty means
+	// those of the engine.
 	Tool, LanguageVersion string
 	// Title is the name in sentences; empty means Program.
 	Title string
@@ -63,7 +63,7 @@ type Options struct {
 	StatePath string
 	// Automation leaves out advice on what to run next (TF_IN_AUTOMATION).
 	Automation bool
-	// Concise leaves the progress of operations out of the text: what they begin, how far they are, what they print.
+	// Concise leaves the progress of operations out of the text: their beginnings, their progress and their output.
 	Concise bool
 	// ShowSensitive shows in the text of plans, states and outputs what is marked as sensitive. JSON lines never do.
 	ShowSensitive bool
@@ -72,12 +72,12 @@ type Options struct {
 	// ConsolidateErrors shows errors with one title once, and counts the others, as is done with warnings unless
 	// SeparateWarnings is set. Only those with a place count as alike.
 	ConsolidateErrors, SeparateWarnings bool
-	// Deprecations says which warnings of deprecated variables and outputs the text has.
+	// Deprecations selects which warnings of deprecated variables and outputs the text has.
 	Deprecations Deprecations
 	// CompactWarnings shows warnings without their details when there are no errors.
 	CompactWarnings bool
-	// Sources returns the text of the source files, by the names that ranges carry, when a diagnostic is to be shown:
-	// usually Config.Files once there is a configuration. It may be nil, and may give nil.
+	// Sources returns the text of the source files, by the names that ranges carry, for showing diagnostics: usually
+	// Config.Files once there is a configuration. It may be nil, and may return nil.
 	Sources func() map[string][]byte
 	// Now is the clock; nil means time.Now.
 	Now func() time.Time
@@ -97,7 +97,7 @@ func (o Options) program() string {
 	return o.Program
 }
 
-// tool is that of the name that programs which read lines are told.
+// tool returns the flavor of the name in lines for programs.
 func (o Options) tool() flavor.Flavor { return flavor.OfCommand(o.Tool) }
 
 // title is the program's name as it begins a sentence.
@@ -140,8 +140,8 @@ type View interface {
 	// NextStep follows Plan in the plan command: where the plan was saved and how to apply it. Nothing in JSON, or for
 	// a plan without changes.
 	NextStep(n NextStep)
-	// Applied ends an apply, destroy or refresh without errors: the counts of what was done, as the events told, and
-	// the root output values of the new state. p is the plan that was applied.
+	// Applied ends an apply, destroy or refresh without errors: the counts of changes, from the events, and the root
+	// output values of the new state. p is the plan that was applied.
 	Applied(p *plan.Plan, s *state.State)
 	// Incomplete ends an apply or destroy with errors, which are shown before it: what was done, what failed and what
 	// was not tried. Nothing in JSON.
@@ -164,7 +164,7 @@ type Ending struct {
 	Saved bool
 }
 
-// NextStep tells the plan command's reader what to do with the plan.
+// NextStep prints what the user of the plan command can do with the plan.
 type NextStep struct {
 	// Plan is the plan that was shown.
 	Plan *plan.Plan
@@ -174,7 +174,7 @@ type NextStep struct {
 	GeneratedConfig string
 }
 
-// New returns the view that the options ask for.
+// New returns the view that the options select.
 func New(o Options) View {
 	if o.JSON {
 		return newLines(o)
@@ -185,11 +185,11 @@ func New(o Options) View {
 	return newText(o)
 }
 
-// Said is a text of a command itself, beside problems, plans and events.
+// Said is a text of the command itself, in addition to problems, plans and events.
 type Said struct {
-	// Text is what people read, printed as it is; empty for what is told to programs alone.
+	// Text is the text for people, printed as it is; empty for a message to programs alone.
 	Text string
-	// Message is what programs read in its place; empty means the text in one line.
+	// Message is the text for programs; empty means the text in one line.
 	Message string
 	// Kind is the type of the line for programs; empty means "log". Members are more members of the line, in pairs of a
 	// name and a value.
@@ -208,7 +208,7 @@ func Failure(text string) Said {
 		Summary: strings.ReplaceAll(summary, "\n", " "), Detail: strings.TrimSpace(detail)}}
 }
 
-// message returns what programs read. A text without words is none.
+// message returns the text for programs. A text without words is empty.
 func (s Said) message() string {
 	switch {
 	case s.Message != "":
@@ -225,7 +225,7 @@ func (s Said) message() string {
 	return strings.Join(lines, " ")
 }
 
-// withoutStyle returns a text without the sequences that style puts in.
+// withoutStyle returns a text without control sequences of style.
 func withoutStyle(s string) string {
 	for {
 		start := strings.Index(s, "\x1b[")

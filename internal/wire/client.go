@@ -19,14 +19,15 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// Options are what a client may know beside its connection. The zero value knows nothing.
+// Options holds optional facts for a client beside its connection.
 type Options struct {
-	// Name is what problems call the provider: its address.
+	// Name is the name of the provider in problems: its address.
 	Name string
-	// Schema is what another process of the same plugin told of itself. It saves asking, where the plugin permits that.
+	// Schema is the schema that another process of the same plugin returned. It saves a request, where the plugin
+	// permits that.
 	Schema *provider.Schema
-	// Explain returns what became of the plugin, in full sentences, when a call got no answer; nil or "" when there is
-	// nothing to tell.
+	// Explain returns how the plugin ended, in full sentences, for a call without an answer; nil or "" if that is not
+	// known.
 	Explain func() string
 	// MaxAnswer is the size of the largest answer that is accepted; 0 means MaxMessage.
 	MaxAnswer int
@@ -34,14 +35,14 @@ type Options struct {
 	Close func() error
 }
 
-// Conn is a connection to a plugin. Package rpc says what its methods do.
+// Conn is a connection to a plugin. Package rpc documents its methods.
 type Conn interface {
 	Invoke(ctx context.Context, method string, request, answer proto.Message, limit int) (sent bool, err error)
 	Stream(ctx context.Context, method string, request, answer proto.Message, limit int, each func() bool) (sent bool,
 		err error)
 }
 
-// NewClient makes a provider of a connection on which a plugin serves a version of the protocol.
+// NewClient returns a provider of a connection on which a plugin serves a version of the protocol.
 func NewClient(conn Conn, protocol int, o Options) (provider.Provider, error) {
 	v, err := versionOf(protocol)
 	if err != nil {
@@ -58,7 +59,7 @@ type client struct {
 	version *version
 	opts    Options
 
-	mu     sync.Mutex // guards what follows; held while the schema is asked for
+	mu     sync.Mutex // guards the fields below; held during the request for the schema
 	schema *provider.Schema
 
 	closeOnce sync.Once
@@ -71,7 +72,7 @@ func (c *client) invoke(ctx context.Context, method string, req, resp proto.Mess
 	return c.refused(req, sent, err)
 }
 
-// refused tells apart who refuses a message for its size: a plugin that does so was not called.
+// refused reports which side refused a message for its size: a plugin that did so was not called.
 func (c *client) refused(req proto.Message, sent bool, err error) (bool, error) {
 	if large := tooLarge(err); large != nil {
 		large.request = large.size == proto.Size(req)
@@ -83,7 +84,7 @@ func (c *client) refused(req proto.Message, sent bool, err error) (bool, error) 
 // sizeError means that one side of a connection refuses a message for its size.
 type sizeError struct {
 	size, limit int
-	request     bool // the plugin refuses what it was asked; else it is its answer that is refused
+	request     bool // the plugin refused the request; otherwise its answer was refused
 	err         error
 }
 
@@ -163,7 +164,7 @@ func (c *client) failed(method string, err error) diag.List {
 		message(s), more)
 }
 
-// explain returns what became of the plugin, as a paragraph of its own.
+// explain returns how the plugin ended, as a paragraph of its own.
 func (c *client) explain() string {
 	if c.opts.Explain == nil {
 		return ""
@@ -228,8 +229,8 @@ func (c *client) Schema(ctx context.Context) (*provider.Schema, diag.List) {
 	return schema, diags
 }
 
-// adopt uses a schema that is known. Plugins that do not say that they need not be asked are asked all the same, since
-// they may prepare themselves while answering; the answer is not read.
+// adopt uses a known schema. Plugins that do not declare GetProviderSchemaOptional are still asked for it, since they
+// may initialize while answering; the answer is not read.
 func (c *client) adopt(ctx context.Context, known *provider.Schema) (*provider.Schema, diag.List) {
 	if !known.GetProviderSchemaOptional {
 		if diags := c.call(ctx, methodSchema, &plugin6.Nothing{}, &plugin6.Nothing{}); diags != nil {
@@ -305,7 +306,7 @@ func (w *writer) meta(v cty.Value) *plugin6.DynamicValue {
 	return w.value("provider_meta", v, w.c.schema.Meta.ImpliedType())
 }
 
-// identity writes an identity; what has none sends none.
+// identity writes an identity; without one it sends none.
 func (w *writer) identity(v cty.Value, rt *provider.ResourceType) *plugin6.IdentityValue {
 	if rt.Identity == nil || v == cty.NilVal || v.IsNull() {
 		return nil
@@ -324,7 +325,7 @@ func (c *client) reader(method string, diags []*plugin6.Diagnostic) *reader {
 	return &reader{c: c, method: method, diags: decodeDiagnostics(diags)}
 }
 
-// value returns the fallback for what cannot be read.
+// value returns the fallback for values that cannot be read.
 func (r *reader) value(field string, m *plugin6.DynamicValue, ty cty.Type, fallback cty.Value) cty.Value {
 	v, err := decodeValue(m, ty)
 	if err != nil {

@@ -28,7 +28,7 @@ func encodeValue(v cty.Value, ty cty.Type) (*plugin6.DynamicValue, error) {
 // empty reports whether a value was not sent, or sent without anything in it.
 func empty(m *plugin6.DynamicValue) bool { return len(m.GetMsgpack()) == 0 && len(m.GetJson()) == 0 }
 
-// errNothing is the problem of an answer that leaves out what it is about, where null would say something.
+// errNothing is the problem of an answer without its value, where null would have a meaning.
 var errNothing = errors.New("there is none")
 
 // decodeValue reads a value of a type. What was not sent, or sent empty, is null: calls for which that says too much
@@ -55,8 +55,8 @@ func decodeValue(m *plugin6.DynamicValue, ty cty.Type) (cty.Value, error) {
 	return cty.NullVal(ty), nil
 }
 
-// conforming runs a decoder and makes sure of the type of what it gives: the decoders take an empty map for any object,
-// and a number of any size.
+// conforming runs a decoder and checks the type of its result: the decoders accept an empty map for any object, and a
+// number of any size.
 func conforming(data []byte, ty cty.Type, decode func([]byte, cty.Type) (cty.Value, error)) (cty.Value, error) {
 	v, err := guarded(func() (cty.Value, error) {
 		if err := provider.CheckNumbers(data, ty, decode); err != nil {
@@ -75,8 +75,8 @@ func conforming(data []byte, ty cty.Type, decode func([]byte, cty.Type) (cty.Val
 	return v, nil
 }
 
-// guarded turns a panic of the value library into an error: it has them for values that contradict themselves, such as
-// a list of different types or bounds that exclude each other, and a peer may send those.
+// guarded turns a panic of the value library into an error: it panics on contradictory values, such as a list of
+// different types or bounds that exclude each other, and a peer may send those.
 func guarded[T any](f func() (T, error)) (out T, err error) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -87,7 +87,7 @@ func guarded[T any](f func() (T, error)) (out T, err error) {
 	return f()
 }
 
-// describePath puts the path of an error into its text.
+// describePath adds the path of an error to its text.
 func describePath(err error) error {
 	var at cty.PathError
 	if errors.As(err, &at) && len(at.Path) > 0 {

@@ -158,7 +158,7 @@ func TestProblemsOfValuesNameThePlace(t *testing.T) {
 	}
 }
 
-// fuzzTypes are what fuzzed data is read as.
+// fuzzTypes are the types that fuzzed data is decoded to.
 var fuzzTypes = []cty.Type{
 	cty.DynamicPseudoType, cty.String, cty.Number, cty.List(cty.DynamicPseudoType),
 	cty.Set(cty.Object(map[string]cty.Type{"a": cty.Number, "b": cty.String})),

@@ -15,8 +15,7 @@ func odd(b []byte, ty cty.Type) string {
 	return what
 }
 
-// oddMember looks through the value at the beginning of b and returns its size. Below dynamic values nothing is looked
-// at.
+// oddMember checks the value at the beginning of b and returns its size. The content of dynamic values is not checked.
 func oddMember(b []byte, ty cty.Type, at cty.Path) (size int, what string) {
 	size, members, err := msgpackItem(b)
 	if err != nil {

@@ -6,8 +6,8 @@ import (
 	"github.com/zclconf/go-cty/cty"
 )
 
-// partial keeps what a provider told of an object while a call of Apply went on. The protocol has no place for it but
-// the answer.
+// partial keeps the object that a provider reported during a call of Apply. The protocol has no place for it but the
+// answer.
 type partial struct {
 	mu      sync.Mutex // guards what follows
 	told    bool

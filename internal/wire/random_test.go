@@ -12,7 +12,7 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// random makes schemas, values and problems.
+// random generates schemas, values and problems.
 type random struct{ *rand.Rand }
 
 func newRandom(seed uint64) random { return random{rand.New(rand.NewPCG(seed, 1))} }
@@ -26,7 +26,7 @@ func (r random) text() string {
 
 func (r random) name(i int) string { return fmt.Sprintf("n%d", i) }
 
-// typ makes a type; collections get no dynamic parts, which they cannot hold.
+// typ generates a type; collections get no dynamic parts, which they cannot hold.
 func (r random) typ(depth int, dynamic bool) cty.Type {
 	n := 8
 	if depth == 0 {
@@ -67,7 +67,7 @@ var numbers = []string{
 	"12345678901234567890123", "3.14159265358979323846264338327950288419716939937510582097494459", "1e1000",
 }
 
-// value makes a value of a type.
+// value generates a value of a type.
 func (r random) value(ty cty.Type) cty.Value {
 	if r.chance(10) {
 		return cty.NullVal(ty)
@@ -127,7 +127,7 @@ func (r random) collection(ty cty.Type) cty.Value {
 	return cty.MapVal(byName)
 }
 
-// unknown makes an unknown value, often with what is known of it all the same.
+// unknown generates an unknown value, often with refinements.
 func (r random) unknown(ty cty.Type) cty.Value {
 	v := cty.UnknownVal(ty)
 	switch b := v.Refine(); {
@@ -145,7 +145,7 @@ func (r random) unknown(ty cty.Type) cty.Value {
 	}
 }
 
-// schema makes a schema that a version of the protocol can carry.
+// schema generates a schema that a version of the protocol can carry.
 func (r random) schema(v *version) *provider.Schema {
 	types := func() map[string]*provider.ResourceType {
 		return map[string]*provider.ResourceType{"t": {Version: r.Int64N(9), Block: r.block(v, 2)}}

@@ -17,7 +17,7 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// mirror keeps what it was asked and answers what it was told to.
+// mirror records requests and sends prepared answers.
 type mirror struct {
 	schema *provider.Schema
 	asked  any

@@ -15,7 +15,7 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// decodeSchema reads a schema. It finds all problems, and returns a schema only when there are none.
+// decodeSchema reads a schema. It reports all problems, and returns a schema only without any.
 func decodeSchema(m *plugin6.SchemaResponse, identities map[string]*plugin6.IdentitySchema) (*provider.Schema,
 	[]error) {
 	d := &schemaDecoder{}
@@ -304,7 +304,7 @@ func decodeKind(k plugin6.TextKind) provider.DescriptionKind {
 	return provider.PlainText
 }
 
-// schemaProblems turns what is wrong with a schema into diagnostics.
+// schemaProblems converts the problems of a schema to diagnostics.
 func schemaProblems(name string, errs []error) diag.List {
 	var diags diag.List
 	for _, err := range errs {

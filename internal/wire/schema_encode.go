@@ -9,7 +9,8 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// encodeSchema writes a schema. It fails for what the version cannot express and for attributes without a type.
+// encodeSchema writes a schema. It fails for anything that the version cannot express and for attributes without a
+// type.
 func encodeSchema(s *provider.Schema, v *version) (*plugin6.SchemaResponse, error) {
 	e := &schemaEncoder{version: v}
 	m := &plugin6.SchemaResponse{

@@ -41,7 +41,7 @@ type instance struct {
 	stopped    bool // Stop was called
 }
 
-// NewServer makes a server of the providers that a factory starts; it starts the first when the first call comes.
+// NewServer creates a server of the providers that a factory starts; it starts the first when the first call comes.
 func NewServer(factory provider.Factory, protocol int) (*Server, error) {
 	v, err := versionOf(protocol)
 	if err != nil {
@@ -59,7 +59,7 @@ func (s *Server) Methods() map[string]rpc.Method {
 	return methods
 }
 
-// serverMethods have the names of version 6. A client is told of all others that they are not implemented.
+// serverMethods have the names of version 6. All others are not implemented.
 var serverMethods = map[string]func(*Server) rpc.Method{
 	methodMetadata:          method((*Server).metadata),
 	methodSchema:            method((*Server).providerSchema),
@@ -92,7 +92,7 @@ var serverMethods = map[string]func(*Server) rpc.Method{
 	methodInvoke: streamed((*Server).invokeAction),
 }
 
-// method makes a method of one of ours.
+// method wraps one of our methods.
 func method[Q any, M proto.Message](f func(*Server, context.Context, *Q) M) func(*Server) rpc.Method {
 	return func(s *Server) rpc.Method {
 		return rpc.Method{Request: request[Q], Answer: func(ctx context.Context, req proto.Message) (proto.Message,
@@ -102,7 +102,7 @@ func method[Q any, M proto.Message](f func(*Server, context.Context, *Q) M) func
 	}
 }
 
-// streamed makes a method of one of ours, which sends its answers one by one. It fails once the client is gone.
+// streamed wraps one of our methods that sends its answers one by one. It fails once the client is gone.
 func streamed[Q any](f func(*Server, context.Context, *Q, func(proto.Message) error) error) func(*Server) rpc.Method {
 	return func(s *Server) rpc.Method {
 		return rpc.Method{Request: request[Q], Answers: func(ctx context.Context, req proto.Message,
@@ -112,7 +112,7 @@ func streamed[Q any](f func(*Server, context.Context, *Q, func(proto.Message) er
 	}
 }
 
-// request makes an empty request.
+// request returns an empty request.
 func request[Q any]() proto.Message { return any(new(Q)).(proto.Message) }
 
 // Close ends the provider once no call uses it, and waits for that as long as the context lasts. Calls that come later
@@ -153,7 +153,7 @@ func (s *Server) acquire(ctx context.Context) (*instance, error) {
 	return s.current, nil
 }
 
-// start makes an instance, which its being current uses. The caller holds the mutex.
+// start starts an instance, which its being current uses. The caller holds the mutex.
 func (s *Server) start(ctx context.Context) (*instance, error) {
 	if s.closed {
 		return nil, errors.New("the provider is shutting down")
@@ -216,8 +216,7 @@ type session struct {
 	diags  diag.List
 }
 
-// begin starts a call. The session is usable, and has to end, even when problems were found; ok tells that there are
-// none.
+// begin starts a call. The session is usable, and has to end, even with problems; ok reports that there are none.
 func (s *Server) begin(ctx context.Context, method string) (c *session, ok bool) {
 	c = &session{s: s, method: method}
 	inst, err := s.acquire(ctx)
@@ -281,7 +280,7 @@ func (c *session) read(field string, m *plugin6.DynamicValue, ty cty.Type) cty.V
 	return v
 }
 
-// write leaves out what the provider does not give.
+// write leaves out what the provider does not return.
 func (c *session) write(field string, v cty.Value, ty cty.Type) *plugin6.DynamicValue {
 	if v == cty.NilVal {
 		return nil

@@ -49,7 +49,7 @@ func (s *Server) generateConfig(ctx context.Context,
 	return m
 }
 
-// list sends what was found, and what is wrong last.
+// list sends the found objects, and problems last.
 func (s *Server) list(ctx context.Context, req *plugin6.ListRequest, send func(proto.Message) error) error {
 	c, ok := s.begin(ctx, methodList)
 	defer c.end()
@@ -109,7 +109,7 @@ func (s *Server) planAction(ctx context.Context, req *plugin6.ActionRequest) *pl
 	return m
 }
 
-// action returns the configuration of a request about an action; found tells that there is no problem yet.
+// action returns the configuration of a request about an action; found reports that there is no problem yet.
 func (c *session) action(ok bool, req *plugin6.ActionRequest) (config cty.Value, found bool) {
 	if !ok {
 		return cty.NilVal, false
@@ -132,7 +132,7 @@ func (s *Server) invokeAction(ctx context.Context, req *plugin6.ActionRequest, s
 			Client: decodeClient(req.GetClientCapabilities()), Progress: func(message string) {
 				mu.Lock()
 				defer mu.Unlock()
-				// A client that is gone cancels the context of the call, and is told of nothing more.
+				// A client that is gone cancels the context of the call, and gets no more answers.
 				_ = send(&plugin6.ActionEvent{Event: &plugin6.ActionEvent_Progress_{
 					Progress: &plugin6.ActionEvent_Progress{Message: text(message)}}})
 			}}).Diagnostics

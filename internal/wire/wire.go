@@ -30,8 +30,8 @@ import (
 //go:generate protoc -I . --go_out=. --go_opt=paths=source_relative plugin6/tombolo_plugin6.proto plugin5/tombolo_plugin5.proto
 
 // MaxMessage is the size of the largest message that a plugin's answer may be, and of the largest request that most
-// plugins accept. What is sent to a plugin has no bound of ours: it holds an object several times, and what came as an
-// answer has to go back.
+// plugins accept. Requests to a plugin are not limited: they hold an object several times, and an answer must fit into
+// later requests.
 const MaxMessage = 256 << 20
 
 // Limits on how deep things may be nested. Real schemas stay below ten; values of dynamic types are as deep as the JSON
@@ -83,7 +83,7 @@ type version struct {
 	prepares bool
 	// nestedAttributes: attributes may have nested attributes.
 	nestedAttributes bool
-	// newSchema makes an empty answer to methodSchema; sixOf and ofSix turn it into that of version 6 and back.
+	// newSchema returns an empty answer to methodSchema; sixOf and ofSix turn it into that of version 6 and back.
 	newSchema func() proto.Message
 	sixOf     func(proto.Message) *plugin6.SchemaResponse
 	ofSix     func(*plugin6.SchemaResponse) proto.Message

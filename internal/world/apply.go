@@ -9,7 +9,7 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// Apply implements provider.Provider. Every change is announced in the ledger before it is made.
+// Apply implements provider.Provider. Every change is recorded in the ledger before it is made.
 func (p *world) Apply(ctx context.Context, req provider.ApplyRequest) provider.ApplyResponse {
 	if rt := shaped(req.Type); rt != nil {
 		return p.applyShaped(rt, req)
@@ -178,12 +178,12 @@ func (o *Object) value() cty.Value {
 	})
 }
 
-// identity is what names the object for ever.
+// identity returns the permanent name of the object.
 func (o *Object) identity() cty.Value {
 	return cty.ObjectVal(map[string]cty.Value{"id": cty.StringVal(o.ID)})
 }
 
-// State is the object as the resource type describes it, for tests that put it into a state by hand.
+// State returns the object in the form of its resource type, for tests that write a state by hand.
 func (o Object) State() cty.Value { return o.value() }
 
 // Type is the type of such values.

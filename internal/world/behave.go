@@ -13,11 +13,11 @@ import (
 	"time"
 )
 
-// behaviour is what the directives of an object and the rates of the provider come to for one call.
+// behaviour is the combination of an object's directives and the provider's rates for one call.
 type behaviour struct {
 	delay time.Duration
-	// fail fails before the effect. half says how a creation fails after it: "error" tells what exists, "lost" has no
-	// answer to that.
+	// fail fails before the effect. half selects how a creation fails after it: "error" returns the object, "lost" does
+	// not.
 	fail  bool
 	half  string
 	drift string
@@ -25,7 +25,7 @@ type behaviour struct {
 	early bool
 }
 
-// directives are the keys of `behave`, with what they take.
+// directives holds the keys of `behave`, with their values.
 var directives = map[string]string{
 	"delay": "a duration such as 50ms",
 	"fail": "create, update, delete or read, or several of them with commas between; with :2 behind for the first " +

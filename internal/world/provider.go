@@ -23,17 +23,17 @@ const Source = "tombolo/world"
 // typeName is the name of the resource type and of the data source.
 const typeName = "world_object"
 
-// Options are what a provider block need not say.
+// Options holds the defaults of a provider block.
 type Options struct {
 	// Dir is the world's folder.
 	Dir string
-	// Base is what relative folders of provider blocks are relative to; empty means the working directory.
+	// Base is the base of relative folders in provider blocks; empty means the working directory.
 	Base string
 	// Five leaves out world_nested, which version 5 of the plugin protocol cannot express.
 	Five bool
 }
 
-// New makes a provider.
+// New returns a provider.
 func New(o Options) provider.Provider {
 	return &world{opts: o, stopped: make(chan struct{})}
 }

@@ -154,7 +154,7 @@ func changedTiers(before, after cty.Value) (paths []cty.Path) {
 	return paths
 }
 
-// applyShaped makes what was planned so: the world tells what it alone knows.
+// applyShaped returns the planned object with the attributes that only the world knows.
 func (p *world) applyShaped(rt *provider.ResourceType, req provider.ApplyRequest) provider.ApplyResponse {
 	resp := provider.ApplyResponse{State: req.Prior, Private: req.PlannedPrivate}
 	event := Event{Kind: Updated, Op: "update", Token: req.Intent}
@@ -194,7 +194,7 @@ func (p *world) applyShaped(rt *provider.ResourceType, req provider.ApplyRequest
 	return resp
 }
 
-// told returns what the world knows of the object with an id.
+// told returns the world's object with an ID.
 func told(id string) func(*provider.Attribute, cty.Path, cty.Value) cty.Value {
 	return func(a *provider.Attribute, at cty.Path, v cty.Value) cty.Value {
 		switch {
@@ -231,7 +231,7 @@ func (o *Object) readShaped(typ string, rt *provider.ResourceType) (cty.Value, e
 	return cty.ObjectVal(vals), nil
 }
 
-// validateShaped refuses ports that there are not, also where they are deep inside.
+// validateShaped refuses invalid ports, at any depth.
 func validateShaped(rt *provider.ResourceType, config cty.Value) (diags diag.List) {
 	walk(rt.Block, config, func(_ *provider.Attribute, at cty.Path, v cty.Value) cty.Value {
 		if v.IsNull() || !v.IsKnown() {

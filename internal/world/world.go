@@ -46,7 +46,7 @@ import (
 	"sync"
 )
 
-// Kind is what an event tells.
+// Kind is the kind of an event.
 type Kind string
 
 // The kinds of events. Every change begins with Begin and ends with one of the others, unless whoever made it was
@@ -62,7 +62,7 @@ const (
 // Event is one line of the ledger.
 type Event struct {
 	Kind Kind `json:"-"`
-	// Op is create, update or delete, or outside for what was done behind the engine's back.
+	// Op is create, update or delete, or outside for a change outside of the engine.
 	Op   string `json:"op"`
 	Name string `json:"name,omitempty"`
 	ID   string `json:"id,omitempty"`
@@ -71,7 +71,7 @@ type Event struct {
 	PID   int    `json:"pid"`
 	// Mark distinguishes begins that are alike otherwise.
 	Mark string `json:"mark,omitempty"`
-	// Object is what exists after a Created or Updated.
+	// Object is the object after a Created or Updated.
 	Object *Object `json:"object,omitempty"`
 }
 
@@ -108,7 +108,7 @@ type World struct {
 	place  map[string]int // which of these a mark is
 }
 
-// Open opens the world of a folder, which is made if need be.
+// Open opens the world of a folder, which is created if necessary.
 func Open(dir string) (*World, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, fmt.Errorf("open world: %w", err)
@@ -123,8 +123,8 @@ func Open(dir string) (*World, error) {
 // Close closes the ledger.
 func (w *World) Close() error { return w.file.Close() }
 
-// append writes an event and makes it durable. The line break comes first: what a killed writer left half done then
-// stands on a line of its own, which nobody can read.
+// append writes an event and makes it durable. The line break comes first: the partial line of a killed writer is then
+// a line of its own, which is ignored.
 func (w *World) append(e Event) error {
 	e.PID = os.Getpid()
 	b, err := json.Marshal(e)
@@ -219,7 +219,7 @@ func (w *World) Exists() ([]Object, error) {
 	return out, err
 }
 
-// Object finds an object by its id; nil when there is none.
+// Object finds an object by its id; nil if there is none.
 func (w *World) Object(id string) (o *Object, err error) {
 	err = w.look(func() {
 		if there := w.there[id]; there != nil {

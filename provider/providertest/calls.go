@@ -73,7 +73,7 @@ func checkWrongNames(s *session) {
 			s.refuses(what+" of an unknown type", nil, call(), nil)
 		})
 	}
-	// These may answer that there is nothing to say.
+	// These may return an empty answer.
 	s.safely("read of an unknown type", func() {
 		resp := s.p.Read(s.ctx, provider.ReadRequest{Type: noSuch, Prior: object, Client: client})
 		s.proper("read of an unknown type", nil, resp.Diagnostics)
@@ -87,7 +87,7 @@ func checkWrongNames(s *session) {
 	}
 }
 
-// callsOfNoType are calls for a type or function that the provider does not have, by what they ask for. Each has to be
+// callsOfNoType holds calls for a type or function that the provider does not have, by their kind. Each has to be
 // refused.
 func callsOfNoType(s *session, object cty.Value) map[string]func() diag.List {
 	null := cty.NullVal(cty.EmptyObject)
@@ -198,7 +198,7 @@ func checkCancelled(s *session) {
 	}
 }
 
-// alone makes failures end the goroutine that finds them, not the test's.
+// alone lets failures end the goroutine that finds them, not the test's.
 type alone struct{ tb }
 
 func (a alone) Fatalf(format string, args ...any) {
@@ -285,7 +285,7 @@ func checkData(s *session, d *Data) {
 	}
 }
 
-// holds compares attributes of an object with what they have to be, written as in a configuration.
+// holds compares attributes of an object with expected values, written as in a configuration.
 func (s *session) holds(got cty.Value, wanted Attrs) {
 	for name, want := range inOrder(wanted) {
 		if !got.Type().HasAttribute(name) {

@@ -78,7 +78,7 @@ func (s *session) providerBlock() *provider.Block {
 	return s.schema.Provider
 }
 
-// complete makes a configuration of attributes: what is left out is null, or empty where blocks are left out.
+// complete returns a configuration of attributes: omitted ones are null, and omitted blocks empty.
 func (s *session) complete(block *provider.Block, given ...Attrs) cty.Value {
 	s.Helper()
 	all := map[string]cty.Value{}
@@ -145,7 +145,7 @@ func completeBlocks(nb *provider.NestedBlock, given cty.Value) (cty.Value, error
 	return convert.Convert(cty.TupleVal(list), nb.ImpliedType())
 }
 
-// withOptionals lets the caller leave out attributes of nested objects.
+// withOptionals allows the caller to leave out attributes of nested objects.
 func withOptionals(ty cty.Type) cty.Type {
 	switch {
 	case ty.IsObjectType():
@@ -243,7 +243,7 @@ func (s *session) conforms(what string, block *provider.Block, v cty.Value) {
 	s.judge(what, value.Conforms(block, v))
 }
 
-// judge ends the check when an answer breaks the law of values.
+// judge ends the check if an answer violates the rules of values.
 func (s *session) judge(what string, errs []value.PathError) {
 	s.Helper()
 	for _, e := range errs {
@@ -254,7 +254,7 @@ func (s *session) judge(what string, errs []value.PathError) {
 	}
 }
 
-// safely makes a panic of the provider an ordinary failure.
+// safely turns a panic of the provider into an ordinary failure.
 func (s *session) safely(what string, f func()) {
 	s.Helper()
 	defer func() {
@@ -293,7 +293,7 @@ type object struct {
 	identity cty.Value
 }
 
-// object makes a new object, not created yet, with changes to its configuration.
+// object returns a new object, not created yet, with changes to its configuration.
 func (s *session) object(r *Resource, changes ...Attrs) *object {
 	s.Helper()
 	rt := s.schema.Resources[r.Type]
@@ -332,8 +332,8 @@ func (o *object) validate(config cty.Value) diag.List {
 		Type: o.r.Type, Config: config, Client: client})
 }
 
-// ask asks for a plan and judges it. replaces reports whether the provider wants a replacement; the answer is about an
-// update then.
+// ask requests a plan and checks it. replaces reports whether the provider requires a replacement; the answer is about
+// an update then.
 func (o *object) ask(prior, config cty.Value, private []byte) (resp provider.PlanResponse, replaces bool) {
 	s, block := o.s, o.rt.Block
 	s.Helper()
@@ -368,8 +368,7 @@ func (o *object) apply(config cty.Value) (replaced bool) {
 		resp, _ = o.ask(o.null(), config, nil)
 	}
 	if !o.state.IsNull() && resp.Planned.RawEquals(o.state) {
-		// Nothing is to be changed, as when a value that the provider may choose is not configured any more: engines do
-		// not apply that.
+		// There is no change, as when an optional computed value is not configured any more: engines do not apply that.
 		o.config = config
 		return false
 	}
@@ -383,7 +382,7 @@ func (o *object) perform(config cty.Value, planned provider.PlanResponse) {
 	o.performed(config, planned, o.attempt(config, planned))
 }
 
-// attempt applies what was planned, and leaves it to the caller to judge the answer.
+// attempt applies a plan, and leaves the check of the answer to the caller.
 func (o *object) attempt(config cty.Value, planned provider.PlanResponse) provider.ApplyResponse {
 	s, block := o.s, o.rt.Block
 	s.Helper()
@@ -399,7 +398,7 @@ func (o *object) attempt(config cty.Value, planned provider.PlanResponse) provid
 	})
 }
 
-// performed judges the answer to an apply that should have worked, and keeps what it says.
+// performed checks the answer to an apply that should succeed, and stores it.
 func (o *object) performed(config cty.Value, planned provider.PlanResponse, resp provider.ApplyResponse) {
 	s, block := o.s, o.rt.Block
 	s.Helper()
@@ -415,7 +414,7 @@ func (o *object) performed(config cty.Value, planned provider.PlanResponse, resp
 	o.config = config
 }
 
-// identify judges the identity in an answer.
+// identify checks the identity in an answer.
 func (o *object) identify(what string, identity cty.Value) {
 	o.s.Helper()
 	schema := o.rt.Identity
@@ -438,7 +437,7 @@ func (o *object) identify(what string, identity cty.Value) {
 	o.identity = identity
 }
 
-// read reads the object and judges the answer.
+// read reads the object and checks the answer.
 func (o *object) read() (cty.Value, []byte) {
 	s, block := o.s, o.rt.Block
 	s.Helper()
@@ -453,7 +452,7 @@ func (o *object) read() (cty.Value, []byte) {
 	return resp.State, resp.Private
 }
 
-// settled demands that reading finds the object as it was left, and that its configuration asks for nothing more.
+// settled checks that reading finds the object unchanged, and that its configuration needs no further change.
 func (o *object) settled() {
 	s := o.s
 	s.Helper()
@@ -499,7 +498,7 @@ func (o *object) destroy() {
 	was, hadPrivate := o.state, o.private
 	defer func() { o.state, o.private, o.identity = o.null(), nil, cty.NilVal }()
 	if s.schema.StateOnly {
-		return // what exists in the state only cannot be looked for
+		return // an object that exists only in the state cannot be found
 	}
 	after := s.p.Read(s.ctx, provider.ReadRequest{Type: o.r.Type, Prior: was, Private: hadPrivate, Identity: o.identity,
 		Client: client})

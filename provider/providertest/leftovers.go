@@ -16,7 +16,7 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// hidden stands for what is sensitive.
+// hidden replaces sensitive values.
 const hidden = "(sensitive value)"
 
 // secrets are the sensitive and write-only values that a check has seen. All that the check says goes through hide.
@@ -124,8 +124,7 @@ func newSession(ctx context.Context, t tb, o *Options, next *counter) *session {
 	return s
 }
 
-// sweep deletes what the check left, with a provider that has not seen the trouble yet, and names what cannot be
-// deleted.
+// sweep deletes the leftovers of the check, with a fresh provider, and names those that cannot be deleted.
 func (s *session) sweep() {
 	left := slices.DeleteFunc(s.made.list, func(o *object) bool { return o.state == cty.NilVal || o.state.IsNull() })
 	if len(left) == 0 {
@@ -167,7 +166,7 @@ func (s *session) sweep() {
 	}
 }
 
-// name returns which object it is: by what an import would need, or else by all that is known.
+// name identifies an object: by its import ID, or else by all its known attributes.
 func (o *object) name() string {
 	id := o.imported()
 	if id == "" && o.state.Type().HasAttribute("id") {
@@ -181,8 +180,7 @@ func (o *object) name() string {
 	return o.r.Type + " " + show(marked(o.rt.Block, o.state))
 }
 
-// imported returns the id that an import would need. The function that knows it may not expect what a provider in
-// trouble answers.
+// imported returns the import ID. The caller's function may not expect the answers of a faulty provider.
 func (o *object) imported() (id string) {
 	defer func() { _ = recover() }()
 	if o.r.Import != nil && o.r.Import.ID != nil {
@@ -191,7 +189,7 @@ func (o *object) imported() (id string) {
 	return id
 }
 
-// keep notes what an answer says to exist, before anybody judges it.
+// keep records the object of an answer, before the answer is checked.
 func (o *object) keep(resp provider.ApplyResponse) {
 	o.s.secrets.learn(o.rt.Block, resp.State)
 	if resp.State == cty.NilVal || !resp.State.IsKnown() || resp.State.IsNull() ||

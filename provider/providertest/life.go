@@ -194,7 +194,7 @@ func enlarged(v cty.Value) cty.Value {
 	return of(v.Type())
 }
 
-// checkUpgrade hands what a state would hold back to the provider, as happens at the start of every run.
+// checkUpgrade passes the stored form of an object back to the provider, as happens at the start of every run.
 func checkUpgrade(s *session, r *Resource) {
 	s.start()
 	o := s.object(r)
@@ -311,7 +311,7 @@ func (s *session) imports(o *object, what string, req provider.ImportRequest, wa
 	}
 }
 
-// gone reads what an import gave and reports whether nothing is there.
+// gone reads an imported object and reports whether it does not exist.
 func (s *session) gone(o *object, resp provider.ImportResponse) bool {
 	for _, i := range resp.Imported {
 		if i.State.IsNull() {
@@ -326,7 +326,7 @@ func (s *session) gone(o *object, resp provider.ImportResponse) bool {
 	return true
 }
 
-// checkRemoved reads an object that someone else removed, and plans it anew.
+// checkRemoved reads an object that someone else removed, and plans it again.
 func checkRemoved(s *session, r *Resource) {
 	s.start()
 	o := s.object(r)
@@ -378,7 +378,7 @@ func checkSlow(s *session, r *Resource) {
 	}
 }
 
-// interrupted judges an answer that may be an error, and keeps what it says.
+// interrupted checks an answer that may be an error, and stores it.
 func (o *object) interrupted(resp provider.ApplyResponse, planned provider.PlanResponse) {
 	s, block := o.s, o.rt.Block
 	o.keep(resp)

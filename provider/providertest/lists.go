@@ -11,7 +11,7 @@ import (
 // manyObjects is the limit of lists that are to find everything.
 const manyObjects = 1000
 
-// checkList lists objects of a type, before one is made, while it is there, and when it has gone.
+// checkList lists objects of a type, before one is created, while it exists, and after its deletion.
 func checkList(s *session, l *List) {
 	s.start()
 	block := s.listBlock(l)
@@ -89,7 +89,7 @@ func (s *session) validateList(l *List, config cty.Value) diag.List {
 		Config: config, Client: client, IncludeObject: cty.True, Limit: cty.NumberIntVal(manyObjects)})
 }
 
-// list asks for objects and judges the answer.
+// list lists objects and checks the answer.
 func (s *session) list(l *List, config cty.Value, whole bool, limit int) []provider.Listed {
 	s.Helper()
 	block, rt := s.listBlock(l), s.schema.Resources[l.Type]

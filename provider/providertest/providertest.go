@@ -34,7 +34,7 @@ import (
 // converted to the types of the schema.
 type Attrs map[string]cty.Value
 
-// Options describe a provider to the suite. Only New is needed; what is left out is not checked.
+// Options describes a provider for the suite. Only New is required; omitted parts are not checked.
 type Options struct {
 	// New starts a provider that shares nothing with earlier ones but the world that it manages.
 	New provider.Factory
@@ -54,13 +54,13 @@ type Options struct {
 	Patience time.Duration
 	// Goroutines is how many use one provider at once in the check of that; 0 means six.
 	Goroutines int
-	// Exempt skips checks, by name, and says why.
+	// Exempt skips checks, by name, each with a reason.
 	Exempt map[string]string
 	// Only selects checks by name; nil means all.
 	Only func(name string) bool
 }
 
-// Resource is a kind of object to put through a life.
+// Resource is a kind of object that the suite creates, changes and deletes.
 type Resource struct {
 	// Name distinguishes cases of one type; empty means the type.
 	Name string
@@ -72,16 +72,16 @@ type Resource struct {
 	Updates []Update
 	// Invalid are changes that make the configuration one which validating or planning has to refuse.
 	Invalid []Invalid
-	// Import is how to find the object again; nil means that the type cannot be imported.
+	// Import is the way to find the object again; nil means that the type cannot be imported.
 	Import *Import
 	// Remove removes an object behind the provider's back: the next read has to find that it is gone. Nil skips this.
 	Remove func(state cty.Value) error
 	// Slow is a change that makes the creation of an object take longer than Options.Patience, so that it can be
 	// interrupted: by the end of its context, with and without a call of Stop before.
 	Slow Attrs
-	// Numbers names attributes and blocks in which all numbers that Config gives become one which no machine's number
-	// holds. Where it gives none, an attribute that is a number, or a collection of numbers, is given one. It may be
-	// refused, which skips the check; what is taken has to be kept as it is.
+	// Numbers names attributes and blocks in which all numbers of Config are replaced by one that no machine number
+	// holds exactly. An attribute that is a number, or a collection of numbers, gets one if Config has none. The
+	// provider may refuse it, which skips the check; if accepted, it must be kept exactly.
 	Numbers []string
 }
 
@@ -107,7 +107,7 @@ type Import struct {
 	ID func(state cty.Value) string
 	// Want returns what an import followed by a read must find; nil means the state itself.
 	Want func(state cty.Value) cty.Value
-	// Missing is an id that no object has: import or the read after it must say so. Empty skips this.
+	// Missing is an id that no object has: import or the read after it must report that. Empty skips this.
 	Missing string
 }
 
@@ -137,7 +137,7 @@ type Function struct {
 	Want cty.Value
 }
 
-// List is a search for objects of a resource type. Where Resources has the type, a list must find what they make.
+// List is a search for objects of a resource type. Where Resources has the type, a list must find their objects.
 type List struct {
 	Name    string
 	Type    string
@@ -152,7 +152,7 @@ type Action struct {
 	Config Attrs
 	// Invalid configurations have to be refused while validating or planning.
 	Invalid []Invalid
-	// Invoked looks at what came of it; may be nil.
+	// Invoked checks the result; may be nil.
 	Invoked func() error
 }
 
@@ -172,7 +172,7 @@ func Run(t *testing.T, o Options) {
 	}
 }
 
-// tb is what a check needs of testing.T. The suite's own tests put a recorder in its place.
+// tb is the part of testing.T that a check needs. The suite's own tests put a recorder in its place.
 type tb interface {
 	Helper()
 	Errorf(format string, args ...any)

@@ -21,7 +21,7 @@ var reserved = map[string]bool{
 	"provisioner": true,
 }
 
-// checkSchema looks for descriptions that the engine could not work with.
+// checkSchema finds descriptions that the engine cannot use.
 func checkSchema(s *session) {
 	s.launch()
 	schemaChecker{s.Errorf}.schema(s.schema)
@@ -70,7 +70,7 @@ func (c schemaChecker) resourceType(word, name string, rt *provider.ResourceType
 	}
 	taken := reserved
 	if word == "list" || word == "action" {
-		taken = nil // they stand in a block of their own
+		taken = nil // they are in a block of their own
 	}
 	c.block(where, rt.Block, taken)
 	if rt.Identity == nil {
@@ -200,7 +200,7 @@ func (c schemaChecker) function(name string, f *provider.Function) {
 	}
 }
 
-// checkSchemaConcurrently asks for the schema many times at once, of a provider that has no configuration yet.
+// checkSchemaConcurrently asks for the schema many times at once, from a provider without a configuration.
 func checkSchemaConcurrently(s *session) {
 	s.begin()
 	want := fingerprint(s.schema)
@@ -212,7 +212,7 @@ func checkSchemaConcurrently(s *session) {
 				s.Errorf("asking for the schema again fails: %v", diags.Err())
 				return
 			}
-			// Derived facts are computed at first use, by whoever comes first.
+			// Derived facts are computed at first use, by the first caller.
 			for _, rt := range schema.Resources {
 				rt.Block.ImpliedType()
 				rt.Block.HasSensitive()

@@ -66,7 +66,7 @@ func showAll(b *strings.Builder, list []cty.Value, begin, end string) {
 	b.WriteString(end)
 }
 
-// differences returns where two values differ, a line for each place. The words say which value is which.
+// differences returns the places where two values differ, a line for each. The words name the two values.
 func differences(word string, a cty.Value, other string, b cty.Value) string {
 	if a == cty.NilVal || b == cty.NilVal || a.IsNull() != b.IsNull() || !a.Type().Equals(b.Type()) {
 		return fmt.Sprintf("%s %s, %s %s", word, show(a), other, show(b))

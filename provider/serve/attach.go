@@ -3,8 +3,8 @@ package serve
 import "context"
 
 // Attach serves a provider from within a program that runs, such as a test, and returns the value of ReattachEnv by
-// which hosts find it. The provider shares the memory of the program, so that a test can put a fake behind it and look
-// at that. It is served until detach is called or the context ends; detach waits for calls under way, as long as
+// which hosts find it. The provider shares the memory of the program, so that a test can use a fake service and inspect
+// it. It is served until detach is called or the context ends; detach waits for calls under way, as long as
 // Options.Grace.
 //
 // Unlike Run, Attach leaves standard output, standard error and signals alone.

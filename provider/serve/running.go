@@ -57,7 +57,7 @@ func (p *running) serve(ctx context.Context) error {
 	return errors.Join(err, p.close())
 }
 
-// serveDebug serves whoever is told of the plugin, until the context ends.
+// serveDebug serves all clients of the plugin, until the context ends.
 func (p *running) serveDebug(ctx context.Context, out io.Writer) error {
 	value, done, err := p.listen(ctx)
 	if err != nil {
@@ -70,8 +70,8 @@ func (p *running) serveDebug(ctx context.Context, out io.Writer) error {
 	return p.close()
 }
 
-// listen begins to serve whoever is told of the plugin, and returns what to tell them. The channel is closed when the
-// context has ended and nothing is served any more.
+// listen begins to serve clients, and returns the value by which they find the plugin. The channel is closed after the
+// end of the context and of all calls.
 func (p *running) listen(ctx context.Context) (value string, done <-chan struct{}, err error) {
 	address, version, done, err := handshake.Listen(ctx, options(map[int]*wire.Server{p.best: p.servers[p.best]}))
 	if err != nil {
@@ -133,7 +133,7 @@ func newClients(linger time.Duration) *clients {
 	return &clients{linger: linger, gone: make(chan struct{})}
 }
 
-// connection is told of a connection that comes or goes.
+// connection is called when a connection opens or closes.
 func (c *clients) connection(_ net.Conn, s http.ConnState) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -46,11 +46,11 @@ const ReattachEnv = "TF_REATTACH_PROVIDERS"
 
 // Options describe a plugin. New is required.
 type Options struct {
-	// New starts a provider. It is called once in general, and again each time that a client configures the plugin
-	// anew, which happens when it runs on its own.
+	// New starts a provider. It is usually called once, and again each time that a client configures the plugin again,
+	// as in debug mode.
 	New provider.Factory
-	// Address is the source address of the provider, with its host. A plugin that a host starts need not know it; with
-	// Debug, and for Attach, hosts are told by it which provider this is.
+	// Address is the source address of the provider, with its host. A plugin that a host starts does not need it; with
+	// Debug, and for Attach, it tells hosts which provider this is.
 	Address string
 	// Debug makes the plugin run on its own, for a debugger, until it is interrupted.
 	Debug bool
@@ -66,10 +66,10 @@ func Main(o Options) {
 	os.Exit(Run(o))
 }
 
-// Run runs the plugin until it has to end, and returns the status to exit with. It takes over the process: standard
-// output, standard error and the handling of signals.
+// Run runs the plugin until its end, and returns the exit status. It takes over the process: standard output, standard
+// error and the handling of signals.
 func Run(o Options) int {
-	stderr := os.Stderr // the handshake puts something else in its place
+	stderr := os.Stderr // the handshake replaces it
 	if !o.Debug && os.Getenv(CookieKey) != CookieValue {
 		explain(stderr, filepath.Base(os.Args[0]), o.Address)
 		return 1
@@ -84,7 +84,7 @@ func Run(o Options) int {
 	}
 	signals := []os.Signal{syscall.SIGTERM}
 	if o.Debug {
-		signals = append(signals, os.Interrupt) // otherwise the host decides what an interrupt means
+		signals = append(signals, os.Interrupt) // otherwise the host decides about interrupts
 	}
 	ctx, cancel := signal.NotifyContext(context.Background(), signals...)
 	defer cancel()
@@ -94,7 +94,7 @@ func Run(o Options) int {
 		err = p.serve(ctx)
 	}
 	if err != nil {
-		fmt.Fprintf(stderr, "The provider did not end well: %s.\n", err)
+		fmt.Fprintf(stderr, "The provider did not stop cleanly: %s.\n", err)
 		return 1
 	}
 	return 0
@@ -132,7 +132,7 @@ func newPlugin(o Options) (*running, error) {
 		return nil, errors.Join(diags.Err(), first.Close())
 	}
 	if diags.HasErrors() {
-		// Hosts show what a provider answers, and next to nothing of one that ends before it was asked.
+		// Hosts show answers of a provider, but hardly anything of one that ends before the first call.
 		schema = &provider.Schema{}
 	}
 	// The provider that was asked is the first to be used.

@@ -101,7 +101,7 @@ func (e *echo) ReadData(ctx context.Context, req provider.ReadDataRequest) provi
 	return provider.ReadDataResponse{State: req.Config}
 }
 
-// connect is what a host does on its side, one that uses go-plugin and the gRPC of its authors.
+// connect acts as a host that uses go-plugin and the gRPC of its authors.
 func connect(c *plugin.Client, version func() int) (provider.Provider, error) {
 	conn, err := wiretest.Connected(c)
 	if err != nil {

@@ -12,13 +12,12 @@ import (
 
 // Action describes something that has an effect and leaves nothing in the state: a message, a restart.
 type Action struct {
-	// Schema is what the block config of action blocks holds: arguments and blocks, nothing that is Computed.
+	// Schema describes the block config of action blocks: arguments and blocks, nothing that is Computed.
 	Schema map[string]*Schema
 	// Plan checks whether the action could be invoked, and changes nothing. Values may not be known yet: see GetKnown.
 	// It may be nil.
 	Plan ActionFunc
-	// Invoke performs the action. Nobody knows afterwards what it did, so that it should not matter if it is performed
-	// once more.
+	// Invoke performs the action. Its effect is not recorded, so performing it again should do no harm.
 	Invoke ActionFunc
 
 	DeprecationMessage string
@@ -34,7 +33,7 @@ type ActionData struct {
 	progress func(message string)
 }
 
-// Progress tells people how far the action is. It does nothing in Plan.
+// Progress sends a message about the progress of the action. It does nothing in Plan.
 func (d *ActionData) Progress(format string, args ...interface{}) {
 	if d.progress != nil {
 		d.progress(fmt.Sprintf(format, args...))
@@ -85,7 +84,7 @@ func (s *server) callAction(ctx context.Context, t *actionType, what string, f A
 	return dropped(d.mistakes, diags)
 }
 
-// PlanAction asks whether an action could be invoked.
+// PlanAction checks whether an action can be invoked.
 func (s *server) PlanAction(ctx context.Context, req provider.PlanActionRequest) provider.PlanActionResponse {
 	t := s.actions[req.Type]
 	if t == nil {

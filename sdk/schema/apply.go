@@ -55,7 +55,7 @@ type timedOut struct {
 
 func (t timedOut) Error() string { return fmt.Sprintf("the %s takes longer than %s", t.key, t.limit) }
 
-// Is makes the cause one of the deadlines of package context.
+// Is reports whether target is a deadline of package context.
 func (t timedOut) Is(target error) bool { return target == context.DeadlineExceeded }
 
 func (s *server) create(ctx context.Context, t *resourceType, req provider.ApplyRequest) (cty.Value, cty.Value,
@@ -107,7 +107,7 @@ func (s *server) change(ctx context.Context, t *resourceType, req provider.Apply
 	return s.result(d, req, req.Prior, diags)
 }
 
-// result returns what a creation or an update leaves. Before is what holds where nothing new may be recorded.
+// result returns the object after a creation or an update. before is the object to keep if nothing new may be recorded.
 func (s *server) result(d *ResourceData, req provider.ApplyRequest, before cty.Value, diags diag.List) (cty.Value,
 	cty.Value, diag.List) {
 	t := d.typ
@@ -149,7 +149,7 @@ func crashed(diags diag.List) bool {
 	return false
 }
 
-// stillPartial words an update that ended well in partial mode, though it did not accept all that was planned.
+// stillPartial returns the problem of an update that succeeded in partial mode without accepting all planned values.
 func (t *resourceType) stillPartial(planned, state cty.Value) diag.List {
 	if len(value.CheckApplied(t.block(), planned, state)) == 0 {
 		return nil
@@ -168,7 +168,7 @@ func (s *server) destroy(ctx context.Context, t *resourceType, req provider.Appl
 	return d.State(), diags
 }
 
-// settle fills in what is unknown in a plan with what was there before, where that can be told, else with null.
+// settle replaces unknown values in a plan by the former ones, where these are clear, and by null elsewhere.
 func settle(planned, prior cty.Value) cty.Value {
 	if planned.IsWhollyKnown() {
 		return planned
@@ -214,7 +214,7 @@ func settle(planned, prior cty.Value) cty.Value {
 	return value.UnknownAsNull(planned)
 }
 
-// memberOf finds a member of an object or a map; cty.NilVal when there is none.
+// memberOf finds a member of an object or a map; cty.NilVal if there is none.
 func memberOf(v cty.Value, name string) cty.Value {
 	switch {
 	case v == cty.NilVal || v.IsNull() || !v.IsKnown():
@@ -274,8 +274,8 @@ func (f *field) accept(before, now cty.Value, keys [][]string) cty.Value {
 	return now // parts of a set have no names of their own
 }
 
-// acceptList takes over single elements. One that is new goes to the end, one that there is no more goes away: in
-// between, no element can be missing.
+// acceptList accepts single elements. A new one is appended, a removed one is dropped: no element in between can be
+// missing.
 func (f *field) acceptList(before, now cty.Value, keys [][]string) cty.Value {
 	vals, fresh := elementsOf(before), elementsOf(now)
 	groups := group(keys)

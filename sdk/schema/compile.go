@@ -10,7 +10,7 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// kind is what a Resource describes.
+// kind is the kind of block that a Resource describes.
 type kind uint8
 
 const (
@@ -37,7 +37,7 @@ type resourceType struct {
 
 func (t *resourceType) block() *provider.Block { return t.wire.Block }
 
-// object is what a block is made of.
+// object is the compiled content of a block.
 type object struct {
 	fields map[string]*field
 	names  []string // sorted
@@ -62,8 +62,7 @@ const (
 	timeoutsField = "timeouts"
 )
 
-// compile makes a resource ready for use. It takes any description: what is wrong with one is InternalValidate's
-// business.
+// compile prepares a resource for use. It takes any description: InternalValidate reports its problems.
 func compile(name string, r *Resource, k kind) *resourceType {
 	c := compiler{fields: map[*provider.Attribute]*field{}}
 	o := c.object(r.SchemaMap(), false)
@@ -109,7 +108,7 @@ func (c *compiler) finish(o *object, r *Resource) {
 	o.ty = o.block.ImpliedType()
 }
 
-// add puts a field into a block, as an attribute or as nested blocks.
+// add adds a field to a block, as an attribute or as nested blocks.
 func (c *compiler) add(o *object, f *field) {
 	o.fields[f.name] = f
 	s := f.schema
@@ -127,7 +126,7 @@ func (c *compiler) add(o *object, f *field) {
 	case s.Required && s.MinItems == 0:
 		nb.MinItems = 1
 	case !s.Required:
-		nb.MinItems = 0 // where there are none, none are too few
+		nb.MinItems = 0 // without any, none are too few
 	}
 	o.block.Blocks[f.name] = nb
 }
@@ -203,7 +202,7 @@ func (c *compiler) collection(f *field, insideAttr bool) {
 	}
 }
 
-// timeouts adds the block in which users say how long operations may take.
+// timeouts adds the block with the time limits of operations.
 func (c *compiler) timeouts(o *object, t *ResourceTimeout) {
 	all := t.all()
 	maps.DeleteFunc(all, func(_ string, d *time.Duration) bool { return d == nil })

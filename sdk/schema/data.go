@@ -14,12 +14,12 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/value"
 )
 
-// ResourceData is an object in the hands of a callback: what is configured, planned or stored, and what the callback
-// sets. It belongs to the goroutine of the callback.
+// ResourceData is the object of a callback: its configured, planned or stored values, and those that the callback sets.
+// It belongs to the goroutine of the callback.
 type ResourceData struct {
 	reader
 	typ  *resourceType
-	kind string // what an importer found it to be
+	kind string // the type that an importer found
 	ctx  context.Context
 	id   string
 	// fresh means that the object is new.
@@ -29,9 +29,9 @@ type ResourceData struct {
 	accepted [][]string
 	mistakes []error
 	identity *IdentityData
-	suppress bool // DiffSuppressFunc keeps what was planned
-	reading  bool // it keeps what is stored where DiffSuppressOnRefresh says so
-	// said is what the module says to the provider, cty.NilVal when it says nothing; saidType its type.
+	suppress bool // DiffSuppressFunc keeps planned values
+	reading  bool // it keeps stored values with DiffSuppressOnRefresh
+	// said is the module's provider_meta value, cty.NilVal when there is none; saidType its type.
 	said     cty.Value
 	saidType *resourceType
 	// record, if set, tells the engine early of a new object.
@@ -50,11 +50,11 @@ func newData(t *resourceType, r reader) *ResourceData {
 // Context is the context of the callback: it ends when the user interrupts or the time is over.
 func (d *ResourceData) Context() context.Context { return d.ctx }
 
-// Id is the id of the object, empty when there is none.
+// Id returns the ID of the object, empty if there is none.
 func (d *ResourceData) Id() string { return d.id }
 
-// SetId names the object. The empty id says that it does not exist (any more). In process the engine records at once
-// what is known of a new object that gets its id, so that it is not lost whatever becomes of the callback.
+// SetId sets the ID of the object. The empty ID means that it does not exist (any more). In process, the engine records
+// a new object as soon as it gets its ID, so that it is not lost if the callback does not finish.
 func (d *ResourceData) SetId(id string) {
 	d.id = id
 	if d.record != nil && id != "" {
@@ -71,8 +71,9 @@ func (d *ResourceData) IsNewResource() bool { return d.fresh }
 // MarkNewResource marks the object as new.
 func (d *ResourceData) MarkNewResource() { d.fresh = true }
 
-// Set changes a top-level attribute or all blocks of a name. The package says which Go values are for which type; nil
-// is null. An error, returned or not, fails the callback's operation: a wrong key or type is a mistake in the provider.
+// Set changes a top-level attribute or all blocks of a name. The package documentation lists the Go values of each
+// type; nil is null. An error, returned or not, fails the callback's operation: a wrong key or type is a mistake in the
+// provider.
 func (d *ResourceData) Set(key string, v interface{}) error {
 	err := d.set(key, v)
 	if err != nil {
@@ -91,7 +92,7 @@ func inside(err error) string {
 	return ""
 }
 
-// setError is what Set returns.
+// setError is the error of Set.
 type setError struct{ error }
 
 func (e *setError) Unwrap() error { return e.error }
@@ -147,7 +148,7 @@ func (d *ResourceData) SetPartial(key string) {
 	d.accepted = append(d.accepted, strings.Split(key, "."))
 }
 
-// Timeout returns how long an operation may take: what the user says, or else the resource, or else twenty minutes.
+// Timeout returns the time limit of an operation: that of the user, or else of the resource, or else twenty minutes.
 func (d *ResourceData) Timeout(key string) time.Duration {
 	if f := d.object.fields[timeoutsField]; f != nil && f.implicit {
 		block := d.current(f)
@@ -220,8 +221,8 @@ func setProblem(err error) *diag.Diagnostic {
 	return d
 }
 
-// TestResourceDataRaw makes data for a test of a callback by itself: the attributes of a configuration, in the Go forms
-// that Set takes.
+// TestResourceDataRaw returns data for a test of a callback by itself: the attributes of a configuration, in the Go
+// forms that Set takes.
 func TestResourceDataRaw(t interface{ Fatalf(string, ...interface{}) }, fields map[string]*Schema,
 	raw map[string]interface{}) *ResourceData {
 	rt := compile("test", &Resource{Schema: fields}, managed)

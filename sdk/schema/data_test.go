@@ -140,7 +140,7 @@ func TestSetTakesWhatFitsAndNothingElse(t *testing.T) {
 
 var zero = 0.0
 
-// TestSettingWhatGetGivesChangesNothing is what a Read does that finds the object as it was.
+// TestSettingWhatGetGivesChangesNothing repeats a Read that finds the object unchanged.
 func TestSettingWhatGetGivesChangesNothing(t *testing.T) {
 	configs := map[string]attrs{
 		"nothing": {},

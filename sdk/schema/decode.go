@@ -131,17 +131,17 @@ func member(v cty.Value, name string, ty cty.Type) cty.Value {
 	return v.GetAttr(name)
 }
 
-// place is what a key such as "rule.0.port" leads to.
+// place is the target of a key such as "rule.0.port".
 type place struct {
 	field  *field  // an attribute, blocks, or an element of a collection of values
 	object *object // a nested resource
 	value  cty.Value
 	path   cty.Path
-	// counts is set when the key asks for the number of elements.
+	// counts is set if the key means the number of elements.
 	counts bool
 }
 
-// find follows a key. The function gives the values of the top-level fields.
+// find follows a key. The function returns the values of the top-level fields.
 func (o *object) find(key string, top func(*field) cty.Value) (place, error) {
 	p := place{object: o}
 	steps := strings.Split(key, ".")

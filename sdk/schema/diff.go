@@ -65,7 +65,7 @@ func (d *ResourceDiff) setNew(key string, planned func(*field) (cty.Value, error
 	return nil
 }
 
-// ForceNew makes the change of an attribute one that replaces the object.
+// ForceNew lets the change of an attribute replace the object.
 func (d *ResourceDiff) ForceNew(key string) error {
 	p, err := d.object.find(key, d.current)
 	switch {
@@ -87,7 +87,7 @@ func (d *ResourceDiff) ForceNew(key string) error {
 	return nil
 }
 
-// Clear takes back what SetNew, SetNewComputed and ForceNew said of an attribute.
+// Clear undoes SetNew, SetNewComputed and ForceNew for an attribute.
 func (d *ResourceDiff) Clear(key string) error {
 	if _, err := d.object.find(key, d.current); err != nil {
 		return d.record(fmt.Errorf("clear %q: %w", key, err))
@@ -132,7 +132,7 @@ func (d *ResourceDiff) decided(key string) bool {
 	return ok
 }
 
-// over puts what CustomizeDiff planned over a plan.
+// over overlays a plan with the changes of CustomizeDiff.
 func (d *ResourceDiff) over(planned cty.Value) cty.Value {
 	if len(d.written) == 0 {
 		return planned

@@ -124,8 +124,8 @@ func (f *field) encodePrimitive(path cty.Path, v interface{}) (cty.Value, error)
 	return cty.NilVal, f.wants(path, v)
 }
 
-// encodeNumber turns any of Go's numbers into one; cty.NilVal says that it is none. A float is the shortest decimal
-// that means it, as a configuration would have it.
+// encodeNumber converts any Go number; cty.NilVal for other values. A float becomes its shortest decimal, as in a
+// configuration.
 func encodeNumber(path cty.Path, v interface{}) (cty.Value, error) {
 	if n, ok := v.(json.Number); ok {
 		parsed, err := cty.ParseNumberVal(n.String())

@@ -15,7 +15,7 @@ import (
 type EphemeralResource struct {
 	Schema map[string]*Schema
 
-	// Open makes the object and sets its attributes. Renew and Close get the private data that it left, and nothing
+	// Open creates the object and sets its attributes. Renew and Close get the private data that it left, and nothing
 	// else; both may be nil.
 	Open  EphemeralFunc
 	Renew EphemeralFunc
@@ -36,13 +36,13 @@ type EphemeralData struct {
 	renewAt time.Time
 }
 
-// Private returns what an earlier callback left with SetPrivate.
+// Private returns the data that an earlier callback stored with SetPrivate.
 func (d *EphemeralData) Private() []byte { return d.private }
 
 // SetPrivate leaves data for Renew and Close. It is not stored either.
 func (d *EphemeralData) SetPrivate(private []byte) { d.private = private }
 
-// SetRenewAt asks for a call of Renew at a time.
+// SetRenewAt requests a call of Renew at a time.
 func (d *EphemeralData) SetRenewAt(at time.Time) { d.renewAt = at }
 
 type ephemeralType struct {
@@ -80,7 +80,7 @@ func (s *server) callEphemeral(ctx context.Context, t *ephemeralType, what strin
 	return dropped(d.mistakes, diags)
 }
 
-// OpenEphemeral makes an ephemeral object.
+// OpenEphemeral opens an ephemeral object.
 func (s *server) OpenEphemeral(ctx context.Context, req provider.OpenEphemeralRequest) provider.OpenEphemeralResponse {
 	t := s.ephemeral[req.Type]
 	if t == nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/tombolo-iac/tombolo/sdk/schema"
 )
 
-// Notes is what the provider of the example manages.
+// Notes is the service that the provider of the example manages.
 type Notes struct{ texts map[string]string }
 
 // note is a resource with a default, a computed attribute and all four operations.

@@ -13,16 +13,16 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// Function is a function of the language. It has no side effects, needs no configuration, and gives the same result for
-// the same arguments.
+// Function is a function of the language. It has no side effects, needs no configuration, and returns the same result
+// for the same arguments.
 type Function struct {
 	Parameters []Parameter
 	// Variadic, if set, takes all further arguments.
 	Variadic *Parameter
 	// Return describes the result: its Type, and the Elem of a collection.
 	Return *Schema
-	// Call gets the Go forms of the arguments, those of the variadic parameter at the end. ArgumentError says which of
-	// them is wrong.
+	// Call gets the Go forms of the arguments, those of the variadic parameter at the end. ArgumentError names the
+	// invalid one.
 	Call func(ctx context.Context, args []interface{}) (interface{}, error)
 
 	Summary     string
@@ -30,7 +30,7 @@ type Function struct {
 	Deprecated  string
 }
 
-// Parameter describes a parameter. Arguments are neither null nor unknown, unless it says so: then they are nil.
+// Parameter describes a parameter. Arguments are neither null nor unknown, unless it allows that: then they are nil.
 type Parameter struct {
 	Name        string
 	Type        ValueType

@@ -9,9 +9,8 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// GenerateConfig writes the configuration from which an object would be made: what a configuration can say, without
-// what is deprecated, what is the default anyway, zero values of what the provider computes otherwise, and the second
-// of two arguments that exclude each other.
+// GenerateConfig writes the configuration of an object: its configurable attributes, without deprecated ones, defaults,
+// zero values of computed attributes, and the second of two conflicting arguments.
 func (s *server) GenerateConfig(ctx context.Context,
 	req provider.GenerateConfigRequest) provider.GenerateConfigResponse {
 	t := s.managed[req.Type]
@@ -25,7 +24,7 @@ func (s *server) GenerateConfig(ctx context.Context,
 	return provider.GenerateConfigResponse{Config: t.withoutConflicts(config)}
 }
 
-// configured returns what a configuration says of an object.
+// configured returns the configurable part of an object.
 func (o *object) configured(v cty.Value) cty.Value {
 	if v.IsNull() || !v.IsKnown() {
 		return v
@@ -37,7 +36,7 @@ func (o *object) configured(v cty.Value) cty.Value {
 	return cty.ObjectVal(vals)
 }
 
-// configured returns what a configuration says of a field; null where it says nothing.
+// configured returns the configurable value of a field; null if it has none.
 func (f *field) configured(v cty.Value) cty.Value {
 	s := f.schema
 	switch {
@@ -63,7 +62,7 @@ func (f *field) configured(v cty.Value) cty.Value {
 	return cty.ListVal(elems)
 }
 
-// without is the value of blocks of which there are none.
+// without returns the value of an empty set of blocks.
 func (f *field) without(v cty.Value) cty.Value {
 	switch ty := v.Type(); {
 	case ty.IsSetType():
@@ -116,7 +115,7 @@ func (t *resourceType) withoutConflicts(config cty.Value) cty.Value {
 	return cty.ObjectVal(vals)
 }
 
-// excludes reports whether a field says that it cannot be set together with another one.
+// excludes reports whether a field conflicts with another one.
 func excludes(f *field, other string) bool {
 	return slices.Contains(f.schema.ConflictsWith, other) || slices.Contains(f.schema.ExactlyOneOf, other)
 }

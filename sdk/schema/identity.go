@@ -23,7 +23,7 @@ type ResourceIdentity struct {
 	IdentityUpgraders []IdentityUpgrader
 }
 
-// IdentityUpgrader brings a stored identity from Version to the version after it.
+// IdentityUpgrader upgrades a stored identity from Version to the version after it.
 type IdentityUpgrader struct {
 	Version int64
 	Type    cty.Type
@@ -141,7 +141,7 @@ func (id *IdentityData) Set(key string, v interface{}) error {
 	return nil
 }
 
-// text returns a string of the identity, empty when there is none.
+// text returns a string of the identity, empty if there is none.
 func (id *IdentityData) text(key string) string {
 	if f := id.fields[key]; f != nil && f.ty == cty.String {
 		return id.Get(key).(string)
@@ -162,7 +162,7 @@ func (id *IdentityData) complete() bool {
 	return false
 }
 
-// result returns the identity of a stored object, filled from it where nobody set it.
+// result returns the identity of a stored object, filled from the object where it was not set.
 func (id *IdentityData) result(state cty.Value) (cty.Value, diag.List) {
 	if id == nil || state.IsNull() {
 		return cty.NilVal, nil
@@ -182,7 +182,7 @@ func (id *IdentityData) result(state cty.Value) (cty.Value, diag.List) {
 	return id.now, diags
 }
 
-// UpgradeIdentity brings a stored identity to the current version of its schema.
+// UpgradeIdentity upgrades a stored identity to the current version of its schema.
 func (s *server) UpgradeIdentity(ctx context.Context,
 	req provider.UpgradeIdentityRequest) provider.UpgradeIdentityResponse {
 	t := s.managed[req.Type]

@@ -52,7 +52,7 @@ func (p *Provider) InternalValidate() error {
 	return errors.Join(c.problems...)
 }
 
-// meta checks what provider_meta blocks hold: arguments, as the language lets no blocks stand there.
+// meta checks the schema of provider_meta blocks: arguments only, as the language allows no blocks there.
 func (c *inspection) meta(fields map[string]*Schema) {
 	c.fields(where{what: "provider_meta", kind: said}, fields)
 	for _, name := range slices.Sorted(maps.Keys(fields)) {
@@ -88,7 +88,7 @@ var reserved = map[kind][]string{
 	ephemeral:     {"count", "depends_on", "for_each", "lifecycle", "provider"},
 }
 
-// where is what an inspection looks at.
+// where is the place that an inspection is at.
 type where struct {
 	what string // for messages
 	name string // of the type
@@ -425,7 +425,7 @@ func (c *inspection) writeOnly(w where, s *Schema) {
 	}
 }
 
-// groups checks what a field says of others.
+// groups checks the references of a field to others.
 func (c *inspection) groups(w where, key string, s *Schema) {
 	for _, g := range []struct {
 		name string
@@ -457,7 +457,7 @@ func (c *inspection) groups(w where, key string, s *Schema) {
 // concrete returns the key by which a field in blocks is named of which there is one.
 func concrete(key string) string { return strings.ReplaceAll(key, ".", ".0.") }
 
-// lookUp follows a key from the top, or says why that is impossible.
+// lookUp follows a key from the top, or returns the reason why that is impossible.
 func lookUp(fields map[string]*Schema, key string) (*Schema, string) {
 	steps := strings.Split(key, ".")
 	for i := 0; ; i += 2 {

@@ -13,7 +13,7 @@ import (
 // ListResource describes how the objects of a resource type are found, whether or not a state has them. The resource
 // type needs an Identity.
 type ListResource struct {
-	// Schema is what the block config of list blocks holds: arguments and blocks, nothing that is Computed.
+	// Schema describes the block config of list blocks: arguments and blocks, nothing that is Computed.
 	Schema map[string]*Schema
 	// List finds objects. It changes nothing.
 	List ListFunc
@@ -25,8 +25,8 @@ type ListResource struct {
 	Description        string
 }
 
-// ListFunc is the callback of a ListResource. It makes an object with ListData.Object for each that it finds, gives it
-// an id and what an identity needs, and hands it to ListData.Found, until that says that there are enough.
+// ListFunc is the callback of a ListResource. For each found object it calls ListData.Object, sets the ID and the
+// attributes of the identity, and passes it to ListData.Found, until that reports that there are enough.
 type ListFunc func(ctx context.Context, d *ListData, meta interface{}) diag.List
 
 // ListData is a search in the hands of a callback. Get and the other methods read the block config.
@@ -49,7 +49,7 @@ func (d *ListData) Limit() int { return d.limit }
 // IncludeResource reports whether whole objects are wanted, and not only their identities.
 func (d *ListData) IncludeResource() bool { return d.whole }
 
-// Object makes data for an object of the resource type, as Read gets it: SetId, Set and Identity complete it.
+// Object returns data for an object of the resource type, as Read gets it: SetId, Set and Identity complete it.
 func (d *ListData) Object() *ResourceData {
 	t := d.of
 	o := newData(t, reader{object: t.object, old: cty.NullVal(t.object.ty), now: t.block().EmptyValue()})
@@ -130,7 +130,7 @@ func (s *server) List(ctx context.Context, req provider.ListRequest) provider.Li
 	return resp
 }
 
-// listed makes a result of an object. Without an identity the object has gone in the meantime.
+// listed returns the result for an object. Without an identity the object has gone in the meantime.
 func (s *server) listed(ctx context.Context, t *listType, d *ListData, one foundObject) (provider.Listed, diag.List) {
 	o := one.data
 	switch {

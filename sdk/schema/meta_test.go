@@ -16,7 +16,7 @@ import (
 	"github.com/tombolo-iac/tombolo/sdk/schema/schematest"
 )
 
-// module is what modules may say of themselves.
+// module is the schema of the provider_meta block.
 type module struct {
 	Name  string `cty:"name"`
 	Level *int   `tombolo:"level"`
@@ -30,7 +30,7 @@ func (m module) String() string {
 	return fmt.Sprint(m.Name, *m.Level, m.Shade)
 }
 
-// notes are what callbacks were told. Callbacks of several objects run at once.
+// notes collects the arguments of callbacks. Callbacks of several objects run at once.
 type notes struct {
 	mu    sync.Mutex
 	lines []string

@@ -65,7 +65,7 @@ func (p *planning) run(ctx context.Context, meta interface{}) (cty.Value, []cty.
 }
 
 // merge returns the planned object: the configuration over the stored object, defaults in their places. With unknowns,
-// what the provider computes and an update may change is unknown.
+// computed values that an update may change are unknown.
 func (p *planning) merge(unknowns bool) cty.Value {
 	t, config := p.typ, p.filled
 	if unknowns {
@@ -83,7 +83,7 @@ func (p *planning) merge(unknowns bool) cty.Value {
 	return t.object.suppress("", p.prior, p.config, planned, d)
 }
 
-// changes reports whether a plan asks for anything but other timeouts.
+// changes reports whether a plan changes anything except timeouts.
 func (t *resourceType) changes(prior, planned cty.Value) bool {
 	for name, f := range t.object.fields {
 		if f.implicit && name == timeoutsField {
@@ -191,8 +191,8 @@ func (t *resourceType) hasDefaults() bool {
 	return false
 }
 
-// defaultValue returns the value of a default; cty.NilVal when there is none. A text, which is all that the environment
-// has, may stand for a number or a bool.
+// defaultValue returns the value of a default; cty.NilVal if there is none. A text, as from the environment, may be a
+// number or a bool.
 func (f *field) defaultValue() (cty.Value, error) {
 	v, err := f.schema.DefaultValue()
 	if err != nil || v == nil {
@@ -217,8 +217,8 @@ func (f *field) defaultValue() (cty.Value, error) {
 	return encoded, nil
 }
 
-// suppress puts old values in the places of new ones that mean the same. Elements of lists are matched by index, those
-// of maps by key; those of sets are others when they differ.
+// suppress replaces new values that mean the same by the old ones. Elements of lists are matched by index, those of
+// maps by key; those of sets are others when they differ.
 func (o *object) suppress(prefix string, prior, config, planned cty.Value, d *ResourceData) cty.Value {
 	if prior.IsNull() || !prior.IsKnown() || planned.IsNull() || !planned.IsKnown() {
 		return planned
@@ -295,8 +295,7 @@ func elementsOf(v cty.Value) []cty.Value {
 	return v.AsValueSlice()
 }
 
-// suppressed asks a field's DiffSuppressFunc. Of lists and maps of values every element has to be a change that is
-// none.
+// suppressed calls a field's DiffSuppressFunc. For lists and maps of values, it must suppress every element.
 func (f *field) suppressed(key string, was, now cty.Value, d *ResourceData) bool {
 	ask := f.schema.DiffSuppressFunc
 	if f.schema.Type.primitive() {

@@ -16,26 +16,26 @@ type Provider struct {
 	// Address is the source address that configurations name, with its host: registry.terraform.io/example/demo.
 	Address string
 
-	// Schema is what the provider block holds.
+	// Schema describes the provider block.
 	Schema map[string]*Schema
 	// ResourcesMap and DataSourcesMap are the resource types and data sources, by their names: demo_note.
 	ResourcesMap   map[string]*Resource
 	DataSourcesMap map[string]*Resource
-	// EphemeralResourcesMap are what lives for one run and is never stored.
+	// EphemeralResourcesMap holds the ephemeral resources, which live for one run and are never stored.
 	EphemeralResourcesMap map[string]*EphemeralResource
 	// ListResourcesMap finds objects of resource types, by the names of these.
 	ListResourcesMap map[string]*ListResource
-	// ActionsMap are what has an effect and is not stored: demo_send.
+	// ActionsMap holds the actions, which have an effect and are not stored: demo_send.
 	ActionsMap map[string]*Action
 	// Functions are called as provider::demo::name.
 	Functions map[string]*Function
 
-	// ProviderMetaSchema is what modules may say of themselves, in a provider_meta block: arguments, no blocks.
-	// Callbacks get it by ResourceData.GetProviderMeta.
+	// ProviderMetaSchema describes the provider_meta block of modules: arguments, no blocks. Callbacks get it by
+	// ResourceData.GetProviderMeta.
 	ProviderMetaSchema map[string]*Schema
 
-	// ConfigureFunc makes what the callbacks get as their last parameter: a client, in general. It may be nil. What it
-	// makes is closed at the end of the run when it is an io.Closer.
+	// ConfigureFunc returns the last parameter of the callbacks, usually a client. It may be nil. Its result is closed
+	// at the end of the run when it is an io.Closer.
 	ConfigureFunc        ConfigureFunc
 	ConfigureContextFunc ConfigureContextFunc
 

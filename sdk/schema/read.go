@@ -13,7 +13,7 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// Read asks Exists and then Read what became of an object.
+// Read calls Exists and then Read for the current object.
 func (s *server) Read(ctx context.Context, req provider.ReadRequest) provider.ReadResponse {
 	t := s.managed[req.Type]
 	if t == nil {
@@ -162,7 +162,7 @@ func (s *server) imported(d *ResourceData) (provider.ImportedObject, diag.List) 
 	return o, dropped(d.mistakes, nil)
 }
 
-// UpgradeState brings a stored object to the current version of its schema.
+// UpgradeState upgrades a stored object to the current version of its schema.
 func (s *server) UpgradeState(ctx context.Context, req provider.UpgradeStateRequest) provider.UpgradeStateResponse {
 	t := s.managed[req.Type]
 	if t == nil {

@@ -11,14 +11,14 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/value"
 )
 
-// reader answers questions about an object: as it was, and as it is now, in a plan or after what a callback has set.
+// reader reads the former and the current values of an object, in a plan or after changes of a callback.
 type reader struct {
 	object *object
 	// old is the object before; now the object as planned or stored, with the config that it comes from. What is
 	// written covers it.
 	old, now, config cty.Value
 	written          map[string]cty.Value
-	// planning means that unknown values matter: nobody may take them for zero.
+	// planning means that unknown values matter: they must not be read as zero.
 	planning bool
 	// unknown is now before unknown values were filled in with old ones.
 	unknown cty.Value
@@ -112,8 +112,8 @@ func (r *reader) GetChange(key string) (before, after interface{}) {
 	return r.find(key, r.before).goValue(), r.Get(key)
 }
 
-// IsUnknown reports that the value, or part of it, is known only after apply. While an object is written, it is what is
-// left to the callback to compute and was not set yet.
+// IsUnknown reports whether the value, or part of it, is known only after apply. While an object is written, these are
+// the computed values that the callback has not set yet.
 func (r *reader) IsUnknown(key string) bool {
 	view := r.current
 	if r.unknown != cty.NilVal {
@@ -131,7 +131,7 @@ func (r *reader) IsUnknown(key string) bool {
 func (r *reader) NewValueKnown(key string) bool { return !r.IsUnknown(key) }
 
 // HasChange reports whether the value differs from that before. Null and zero differ, and unknown values from all
-// others. Of a write-only value nobody knows what it was: it never differs.
+// others. The former value of a write-only attribute is unknown: it never differs.
 func (r *reader) HasChange(key string) bool {
 	p := r.find(key, r.current)
 	if p.field != nil && p.field.schema.WriteOnly {
@@ -176,7 +176,7 @@ func (r *reader) HasChangesExcept(keys ...string) bool {
 // or deleted.
 func (r *reader) GetRawConfig() cty.Value { return r.or(r.config) }
 
-// GetRawState returns the stored object; null when there is none yet.
+// GetRawState returns the stored object; null if there is none yet.
 func (r *reader) GetRawState() cty.Value { return r.or(r.old) }
 
 // GetRawPlan returns the planned object, unknown where it is left to the callback. It is null while an object is read

@@ -16,26 +16,26 @@ import (
 // Resource describes a resource type, a data source, or nested blocks, which have a Schema only.
 type Resource struct {
 	Schema map[string]*Schema
-	// SchemaFunc makes the Schema when the provider starts, in its place.
+	// SchemaFunc returns the Schema when the provider starts, in its place.
 	SchemaFunc func() map[string]*Schema
 
 	// The callbacks. A resource has all but Update and Exists, which may be nil; a data source has Read, which need not
 	// call SetId.
 
-	// Create makes a new object: there is no id yet, and it calls SetId as soon as there is something that must not be
-	// lost. Without an id nothing is stored; that is a mistake unless there is an error, too.
+	// Create creates a new object: there is no id yet, and it calls SetId as soon as there is something that must not
+	// be lost. Without an id nothing is stored; that is a mistake unless there is an error, too.
 	Create CreateFunc
-	// Read sets what the object is like now, and changes nothing. There is an id; SetId("") says that the object is
-	// gone. It also completes what an import has found, of which nothing but the id may be known.
+	// Read sets the current attributes of the object, and changes nothing. There is an ID; SetId("") means that the
+	// object is gone. It also completes imported objects, of which only the ID may be known.
 	Read ReadFunc
-	// Update changes an object. There is an id, and no change of what is ForceNew. After an error, what was to be
-	// changed counts as done, except for what the callback set otherwise or, in partial mode (ResourceData.Partial),
+	// Update changes an object. There is an ID, and no ForceNew attribute changes. After an error, the planned changes
+	// count as made, except for attributes that the callback set otherwise or, in partial mode (ResourceData.Partial),
 	// did not name. Without Update every change replaces the object.
 	Update UpdateFunc
 	// Delete removes the object. There is an id; SetId("") is not needed. After an error the object stays in the state.
 	Delete DeleteFunc
-	// Exists is asked before Read, which can then rely on it: false says that the object is gone, as SetId("") does in
-	// Read.
+	// Exists is called before Read, which can then rely on it: false means that the object is gone, as SetId("") does
+	// in Read.
 	Exists ExistsFunc
 
 	// The same with a context, which ends when the user interrupts or the time is over, and diagnostics.
@@ -52,7 +52,7 @@ type Resource struct {
 
 	// Importer makes the type importable.
 	Importer *ResourceImporter
-	// CustomizeDiff looks at each plan for a create or an update.
+	// CustomizeDiff checks or completes each plan for a create or an update.
 	CustomizeDiff CustomizeDiffFunc
 	// ValidateRawResourceConfigFuncs check a configuration as it was written, unknown and write-only values included.
 	ValidateRawResourceConfigFuncs []ValidateRawResourceConfigFunc
@@ -75,13 +75,13 @@ type Resource struct {
 type ValidateRawResourceConfigFunc func(context.Context, ValidateResourceConfigFuncRequest,
 	*ValidateResourceConfigFuncResponse)
 
-// ValidateResourceConfigFuncRequest holds what is checked. Attributes that are not configured are null.
+// ValidateResourceConfigFuncRequest holds the configuration to check. Attributes that are not configured are null.
 type ValidateResourceConfigFuncRequest struct {
 	WriteOnlyAttributesAllowed bool
 	RawConfig                  cty.Value
 }
 
-// ValidateResourceConfigFuncResponse takes what a check finds.
+// ValidateResourceConfigFuncResponse collects the problems that a check finds.
 type ValidateResourceConfigFuncResponse struct{ Diagnostics diag.List }
 
 // ResourceImporter finds existing objects. The callback gets data with the id that the user gave, and returns the data
@@ -107,10 +107,10 @@ func ImportStatePassthroughContext(_ context.Context, d *ResourceData, _ interfa
 	return []*ResourceData{d}, nil
 }
 
-// StateUpgrader brings a stored object from Version to the version after it.
+// StateUpgrader upgrades a stored object from Version to the version after it.
 type StateUpgrader struct {
 	Version int
-	// Type is what objects of that version look like. It may be cty.NilType: the function deals with the JSON as it is.
+	// Type is the type of objects of that version. It may be cty.NilType: the function deals with the JSON as it is.
 	Type    cty.Type
 	Upgrade StateUpgradeFunc
 }
@@ -133,7 +133,7 @@ type ResourceTimeout struct {
 	Create, Read, Update, Delete, Default *time.Duration
 }
 
-// DefaultTimeout makes a pointer of a duration, or of a number of nanoseconds.
+// DefaultTimeout returns a pointer to a duration, which may be given as a number of nanoseconds.
 func DefaultTimeout(d interface{}) *time.Duration {
 	var t time.Duration
 	switch d := d.(type) {
@@ -151,7 +151,7 @@ func DefaultTimeout(d interface{}) *time.Duration {
 	return &t
 }
 
-// otherwise is how long an operation may take of which nothing is said.
+// otherwise is the default time limit of an operation.
 const otherwise = 20 * time.Minute
 
 func (t *ResourceTimeout) all() map[string]*time.Duration {
@@ -171,7 +171,7 @@ func plain(f func(*ResourceData, interface{}) error) operation {
 	return func(_ context.Context, d *ResourceData, meta interface{}) diag.List { return diag.FromErr(f(d, meta)) }
 }
 
-// SchemaMap returns what the resource is made of.
+// SchemaMap returns the schema of the resource.
 func (r *Resource) SchemaMap() map[string]*Schema {
 	if r.SchemaFunc != nil {
 		return r.SchemaFunc()
@@ -240,7 +240,7 @@ func (r *Resource) delete() operation {
 	return nil
 }
 
-// Data makes data of the type with the given attributes, which may be nil, for importers that find several objects:
+// Data returns data of the type with the given attributes, which may be nil, for importers that find several objects:
 // SetType and SetId complete it.
 func (r *Resource) Data(attributes map[string]interface{}) *ResourceData {
 	t := compile("", r, managed)
@@ -251,7 +251,7 @@ func (r *Resource) Data(attributes map[string]interface{}) *ResourceData {
 	return d
 }
 
-// TestResourceData makes empty data of the type, for a test of a callback by itself.
+// TestResourceData returns empty data of the type, for a test of a callback by itself.
 func (r *Resource) TestResourceData() *ResourceData { return r.Data(nil) }
 
 // CoreConfigSchema returns the block that the resource describes. The type of stored objects of an earlier version is
@@ -264,7 +264,8 @@ func Noop(*ResourceData, interface{}) error { return nil }
 // NoopContext is Noop for the callbacks with a context.
 func NoopContext(context.Context, *ResourceData, interface{}) diag.List { return nil }
 
-// RemoveFromState is a Delete of what cannot be deleted: the object is forgotten, as after every Delete that ends well.
+// RemoveFromState is a Delete for objects that cannot be deleted: the object is removed from the state, as after every
+// Delete that ends well.
 func RemoveFromState(d *ResourceData, _ interface{}) error {
 	d.SetId("")
 	return nil

@@ -69,7 +69,7 @@ import (
 // ValueType is the type of an attribute.
 type ValueType int
 
-// The types. TypeInvalid is what a forgotten type is.
+// The types. TypeInvalid is the zero value, of a forgotten type.
 const (
 	TypeInvalid ValueType = iota
 	TypeBool
@@ -79,7 +79,8 @@ const (
 	TypeList
 	TypeMap
 	TypeSet
-	// TypeAny takes values of any type. Get gives nil, bool, float64, string, []interface{} or map[string]interface{}.
+	// TypeAny takes values of any type. Get returns nil, bool, float64, string, []interface{} or
+	// map[string]interface{}.
 	TypeAny
 )
 
@@ -97,7 +98,7 @@ func (t ValueType) String() string {
 	return "TypeInvalid"
 }
 
-// Zero is what Get gives for a null value of the type.
+// Zero returns what Get returns for a null value of the type.
 func (t ValueType) Zero() interface{} {
 	switch t {
 	case TypeBool:
@@ -135,7 +136,7 @@ const (
 
 // The functions of a Schema.
 type (
-	// SchemaDefaultFunc returns a default. Nil means that there is none.
+	// SchemaDefaultFunc returns a default. Nil means none.
 	SchemaDefaultFunc func() (interface{}, error)
 	// SchemaSetFunc returns the same number for elements of a set when they are the same element.
 	SchemaSetFunc func(interface{}) int
@@ -144,7 +145,7 @@ type (
 	SchemaDiffSuppressFunc func(key, oldValue, newValue string, d *ResourceData) bool
 	// SchemaStateFunc returns the form of a value in which it is compared. See Schema.StateFunc.
 	SchemaStateFunc func(interface{}) string
-	// SchemaValidateFunc checks a value that is known, and gives warnings and errors.
+	// SchemaValidateFunc checks a known value, and returns warnings and errors.
 	SchemaValidateFunc func(value interface{}, key string) (warnings []string, errs []error)
 	// SchemaValidateDiagFunc checks a value that is known. The paths of its diagnostics begin with the given one; those
 	// without a path get it.
@@ -168,13 +169,14 @@ type Schema struct {
 	Required bool
 	Optional bool
 	Computed bool
-	// Stable, of what is Computed, says that an update does not change it, so that plans of updates know it.
+	// Stable, for a Computed attribute, means that an update does not change it, so that plans of updates know its
+	// value.
 	Stable bool
 	// ForceNew means that a change replaces the object.
 	ForceNew bool
 
 	// Default is the value of an optional argument that is not configured; DefaultFunc computes it. With a DefaultFunc,
-	// what is Required need not be configured where the function gives a value.
+	// a Required argument need not be configured if the function returns a value.
 	Default     interface{}
 	DefaultFunc SchemaDefaultFunc
 
@@ -186,14 +188,14 @@ type Schema struct {
 	// ValidateFunc and ValidateDiagFunc check a configured value, once it is known.
 	ValidateFunc     SchemaValidateFunc
 	ValidateDiagFunc SchemaValidateDiagFunc
-	// DiffSuppressFunc decides which changes are none: the plan keeps the old value then.
+	// DiffSuppressFunc decides which differences are not changes: the plan keeps the old value then.
 	DiffSuppressFunc SchemaDiffSuppressFunc
 	// DiffSuppressOnRefresh asks DiffSuppressFunc about what Read sets, too: the stored value stays where the new one
 	// means the same.
 	DiffSuppressOnRefresh bool
-	// StateFunc returns the normal form of a value: two with the same form are the same. The plan keeps the stored one,
-	// and Set with another spelling of what is stored changes nothing. What is stored is always what was configured;
-	// for what must not be stored there is WriteOnly.
+	// StateFunc returns the normal form of a value: values with the same form are equal. The plan keeps the stored one,
+	// and Set with another spelling of it changes nothing. The stored value is always the configured one; use WriteOnly
+	// for values that must not be stored.
 	StateFunc SchemaStateFunc
 
 	// ConflictsWith, ExactlyOneOf, AtLeastOneOf and RequiredWith name other attributes, with the path from the top:
@@ -203,11 +205,11 @@ type Schema struct {
 	AtLeastOneOf  []string
 	RequiredWith  []string
 
-	// RequiredForImport and OptionalForImport tell of an attribute of an identity whether an import has to give it.
+	// RequiredForImport and OptionalForImport define whether an import must or may set an attribute of an identity.
 	RequiredForImport bool
 	OptionalForImport bool
 
-	// Deprecated is what to use instead.
+	// Deprecated names the replacement, in a message for users.
 	Deprecated  string
 	Description string
 }
@@ -215,7 +217,7 @@ type Schema struct {
 // defaults reports whether there may be a default.
 func (s *Schema) defaults() bool { return s.Default != nil || s.DefaultFunc != nil }
 
-// DefaultValue returns the default, nil when there is none.
+// DefaultValue returns the default, nil if there is none.
 func (s *Schema) DefaultValue() (interface{}, error) {
 	if s.Default != nil {
 		return s.Default, nil
@@ -226,12 +228,12 @@ func (s *Schema) DefaultValue() (interface{}, error) {
 	return nil, nil
 }
 
-// EnvDefaultFunc makes a default of an environment variable, or of another value where it is empty.
+// EnvDefaultFunc returns a default that is the value of an environment variable, or another value if that is empty.
 func EnvDefaultFunc(key string, otherwise interface{}) SchemaDefaultFunc {
 	return MultiEnvDefaultFunc([]string{key}, otherwise)
 }
 
-// MultiEnvDefaultFunc makes a default of the first of some environment variables that is not empty.
+// MultiEnvDefaultFunc returns a default that is the first non-empty value of the environment variables.
 func MultiEnvDefaultFunc(keys []string, otherwise interface{}) SchemaDefaultFunc {
 	return func() (interface{}, error) {
 		for _, key := range keys {
@@ -245,9 +247,9 @@ func MultiEnvDefaultFunc(keys []string, otherwise interface{}) SchemaDefaultFunc
 
 // The callbacks of a Resource. The last parameter is what the provider's ConfigureFunc returned.
 type (
-	// CreateFunc makes an object and calls SetId. Without a SetId nothing is stored.
+	// CreateFunc creates an object and calls SetId. Without a SetId nothing is stored.
 	CreateFunc func(*ResourceData, interface{}) error
-	// ReadFunc sets what an object is like. SetId("") says that it is gone.
+	// ReadFunc sets the current attributes of an object. SetId("") means that it is gone.
 	ReadFunc func(*ResourceData, interface{}) error
 	// UpdateFunc changes an object.
 	UpdateFunc func(*ResourceData, interface{}) error
@@ -262,6 +264,6 @@ type (
 	UpdateContextFunc func(context.Context, *ResourceData, interface{}) diag.List
 	DeleteContextFunc func(context.Context, *ResourceData, interface{}) diag.List
 
-	// CustomizeDiffFunc looks at a plan for a create or an update, and may complete or refuse it.
+	// CustomizeDiffFunc can complete or refuse a plan for a create or an update.
 	CustomizeDiffFunc func(context.Context, *ResourceDiff, interface{}) error
 )

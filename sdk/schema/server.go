@@ -22,7 +22,7 @@ type server struct {
 	provider.Base
 	p         *Provider
 	config    *resourceType
-	said      *resourceType // provider_meta blocks; nil when there are none
+	said      *resourceType // provider_meta blocks; nil if there are none
 	managed   map[string]*resourceType
 	data      map[string]*resourceType
 	ephemeral map[string]*ephemeralType
@@ -135,7 +135,7 @@ func (s *server) meta() interface{} {
 	return s.p.meta
 }
 
-// told returns data what the module of its object says.
+// told sets the provider_meta value of the object's module.
 func (s *server) told(d *ResourceData, meta cty.Value) *ResourceData {
 	if s.said != nil && meta != cty.NilVal && !meta.IsNull() {
 		d.said, d.saidType = meta, s.said
@@ -207,7 +207,7 @@ func panickedAt() string {
 	}
 }
 
-// label returns what a type is, for messages.
+// label returns the kind and name of a type, for messages.
 func (t *resourceType) label() string {
 	switch t.kind {
 	case data:
@@ -231,7 +231,7 @@ func (t *resourceType) label() string {
 // everything is hidden from messages about values: which of them the configuration holds secret a provider is not told.
 var everything = cty.Path{}
 
-// remedy tells authors what to do about answers that are not allowed.
+// remedy returns what authors can do about answers that are not allowed.
 const remedy = "(In the provider: a DiffSuppressFunc or StateFunc tells that two spellings mean the same; an " +
 	"attribute that the system sets when nobody configures it is Computed.)"
 

@@ -12,15 +12,15 @@ import (
 	"strings"
 )
 
-// Set is a set of values, in no order that means anything. Two values are the same when F gives them the same number.
-// The zero Set is empty and ready for use.
+// Set is a set of values, in no particular order. Two values are the same if F returns the same number for them. The
+// zero Set is empty and ready for use.
 type Set struct {
 	// F distinguishes elements. Nil compares all of an element.
 	F SchemaSetFunc
 	m map[int]interface{}
 }
 
-// NewSet makes a set of elements.
+// NewSet returns a set of elements.
 func NewSet(f SchemaSetFunc, items []interface{}) *Set {
 	s := &Set{F: f}
 	for _, item := range items {
@@ -29,7 +29,7 @@ func NewSet(f SchemaSetFunc, items []interface{}) *Set {
 	return s
 }
 
-// CopySet makes another set of the same elements.
+// CopySet returns a new set with the same elements.
 func CopySet(s *Set) *Set {
 	if s == nil {
 		return nil
@@ -135,7 +135,7 @@ func HashResource(*Resource) SchemaSetFunc { return HashValue }
 // HashSchema returns a function that numbers elements of a type.
 func HashSchema(*Schema) SchemaSetFunc { return HashValue }
 
-// HashValue numbers any value that Get gives, by all that it holds.
+// HashValue returns a hash of any value that Get returns.
 func HashValue(v interface{}) int {
 	h := fnv.New64a()
 	_, _ = h.Write(canonical(nil, v))
@@ -184,5 +184,5 @@ func canonical(b []byte, v interface{}) []byte {
 	return b
 }
 
-// sameValue reports whether two values that Get gives are the same.
+// sameValue reports whether two values of Get are the same.
 func sameValue(a, b interface{}) bool { return string(canonical(nil, a)) == string(canonical(nil, b)) }

@@ -31,8 +31,8 @@ func readStored(b []byte) (map[string]interface{}, error) {
 	return members, nil
 }
 
-// plainNumbers makes float64 of the numbers that it can hold exactly, which is what upgraders expect. Others stay as
-// they are written.
+// plainNumbers converts the numbers that a float64 holds exactly to float64, which is what upgraders expect. Others
+// stay as they are written.
 func plainNumbers(v interface{}) interface{} {
 	switch v := v.(type) {
 	case json.Number:

@@ -13,14 +13,14 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/value"
 )
 
-// tagName is the tag of struct fields that stand for attributes.
+// tagName is the tag of struct fields for attributes.
 const tagName = "tombolo"
 
 var ownTags = []string{tagName}
 
 var ctyValueType = reflect.TypeFor[cty.Value]()
 
-// Decoder is what Decode reads from: a *ResourceData, a *ResourceDiff or an *EphemeralData.
+// Decoder is the source of Decode: a *ResourceData, a *ResourceDiff or an *EphemeralData.
 type Decoder interface {
 	Decode(target interface{}) error
 }
@@ -39,9 +39,9 @@ func (r *reader) Decode(target interface{}) error {
 	return decoding{planning: r.planning, tags: ownTags}.whole(r.object, r.current, target)
 }
 
-// GetProviderMeta returns what the provider_meta block of the object's module says, as Decode does: a pointer to a
-// struct is needed, whose fields have tags `tombolo:"name"` or `cty:"name"`. Where the module says nothing, and while
-// an object is being imported, the target stays as it is.
+// GetProviderMeta reads the provider_meta block of the object's module, as Decode does, into a pointer to a struct
+// whose fields have tags `tombolo:"name"` or `cty:"name"`. Without such a block, and while an object is being imported,
+// the target stays as it is.
 func (d *ResourceData) GetProviderMeta(target interface{}) error {
 	if d.said == cty.NilVal {
 		return nil

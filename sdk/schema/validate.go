@@ -84,7 +84,7 @@ func (t *resourceType) missing(config cty.Value) diag.List {
 	return diags
 }
 
-// validation collects what is wrong with a configuration, parts of which may be unknown.
+// validation collects the problems of a configuration, parts of which may be unknown.
 type validation struct {
 	typ    *resourceType
 	config cty.Value
@@ -122,7 +122,7 @@ func (v *validation) object(o *object, path cty.Path, config cty.Value) {
 	}
 }
 
-// given reports whether a configuration says something: a value that is not null, or at least one block.
+// given reports whether a configuration has a value that is not null, or at least one block.
 func given(f *field, v cty.Value) bool {
 	if v.IsNull() {
 		return false
@@ -130,8 +130,8 @@ func given(f *field, v cty.Value) bool {
 	return !f.block || !v.IsKnown() || v.LengthInt() > 0
 }
 
-// required reports what the engine cannot know to be required: arguments whose default has no value here, and members
-// of objects that are values.
+// required reports missing arguments that the engine does not know as required: those whose default has no value here,
+// and members of objects that are values.
 func (v *validation) required(f *field, path cty.Path, value cty.Value) {
 	if !f.schema.Required || f.block || v.told(path) {
 		return
@@ -250,7 +250,7 @@ func keyOf(path cty.Path) string {
 	return strings.Join(steps, ".")
 }
 
-// groups checks what a field says about others.
+// groups checks the rules of a field about others.
 func (v *validation) groups(f *field, path cty.Path, value cty.Value) {
 	s := f.schema
 	if given(f, value) {
@@ -310,7 +310,7 @@ func quoted(keys []string) string {
 	return strings.Join(out, ", ")
 }
 
-// ToDiagFunc makes a check with diagnostics of one without.
+// ToDiagFunc converts a check without diagnostics to one with diagnostics.
 func ToDiagFunc(check SchemaValidateFunc) SchemaValidateDiagFunc {
 	return func(value interface{}, path cty.Path) diag.List {
 		var diags diag.List

@@ -251,7 +251,7 @@ func everyEdit(t T, open opener) {
 			Checks: &state.SetChecks{Results: []state.CheckResult{{Kind: "check", ConfigAddr: "check.x", Status: "fail",
 				Objects: []state.CheckedObject{{Addr: "check.x", Status: "fail", Failures: []string{"no"}}}}}}},
 	))
-	must(t, j.Intent(Create("1", "t.d"))) // makes what comes before durable
+	must(t, j.Intent(Create("1", "t.d"))) // makes earlier records durable
 	want := j.Working().State()
 	kill(t, session)
 	for what, got := range map[string]*state.State{"reader": read(t, b).State,

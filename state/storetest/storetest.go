@@ -25,7 +25,7 @@ import (
 // Open returns two stores over the same, empty storage.
 type Open func(t *testing.T) (a, b state.Store)
 
-// T is what the suite needs of testing.T.
+// T is the part of testing.T that the suite needs.
 type T interface {
 	Helper()
 	Error(args ...any)

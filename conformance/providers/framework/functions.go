@@ -203,7 +203,7 @@ func note(log, event string) {
 	}
 }
 
-// described is what the function describe gives.
+// described is the result of the function describe.
 type described struct {
 	Known bool    `tfsdk:"known"`
 	Null  bool    `tfsdk:"null"`

@@ -56,7 +56,8 @@ func Provider() *schema.Provider {
 	}
 }
 
-// client is what the callbacks get. It connects when it is first needed, so that a plan for nothing needs no database.
+// client is the last parameter of the callbacks. It connects when it is first needed, so that a plan for nothing needs
+// no database.
 type client struct{ *pgxpool.Pool }
 
 // Close closes all connections at the end of the run.

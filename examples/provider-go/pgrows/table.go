@@ -197,7 +197,7 @@ func updateTable(ctx context.Context, d *schema.ResourceData, meta interface{}) 
 	return readTable(ctx, d, meta)
 }
 
-// finishTable brings a table to what is configured. Columns change together; indexes one by one, because an index that
+// finishTable changes a table to its configuration. Columns change together; indexes one by one, because an index that
 // is built without locking the table cannot be part of a transaction. When one of them fails, what was done before it
 // is recorded, and the next apply goes on there.
 func finishTable(ctx context.Context, d *schema.ResourceData, db client, at pgx.Identifier) diag.List {
@@ -259,7 +259,7 @@ func indexBlocks(list []index) (out []interface{}) {
 	return out
 }
 
-// columnBlocks makes blocks of columns. The text of a default is kept as it is configured: the database has another
+// columnBlocks returns columns as blocks. The text of a default is kept as it is configured: the database has another
 // spelling for it.
 func columnBlocks(columns, configured []column) (out []interface{}) {
 	for _, c := range columns {

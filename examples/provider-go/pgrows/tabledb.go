@@ -144,8 +144,8 @@ func commentOn(ctx context.Context, tx pgx.Tx, at pgx.Identifier, text string) e
 	return err
 }
 
-// changeColumns makes the columns of a table into others. Those of the same name stay the same column, with their
-// content.
+// changeColumns changes the columns of a table to the wanted ones. Those of the same name stay the same column, with
+// their content.
 func changeColumns(ctx context.Context, tx pgx.Tx, at pgx.Identifier, before, after []column) error {
 	find := func(list []column, name string) *column {
 		if i := slices.IndexFunc(list, func(c column) bool { return c.name == name }); i >= 0 {

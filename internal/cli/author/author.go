@@ -1,8 +1,7 @@
 // Package author has the commands for those who write providers, as members of the command provider, a file each, and
 // for those who write stores of states (store.go).
 //
-// Its members look at a provider from outside, as the engine does; what they need to know of it comes from
-// provider.Provider.
+// Its members use a provider from outside, as the engine does, through provider.Provider.
 package author
 
 import "github.com/tombolo-iac/tombolo/internal/cli/command"

@@ -135,7 +135,7 @@ func hosts(o buildOptions) (map[packages.Platform]string, diag.List) {
 	const misuse = "Invalid platform"
 	own, err := os.Executable()
 	if err != nil {
-		return nil, diag.FromError("This program does not find itself", err)
+		return nil, diag.FromError("The path of this program is unknown", err)
 	}
 	available := map[packages.Platform]string{packages.Current(): own}
 	for _, text := range o.hosts {

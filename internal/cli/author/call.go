@@ -43,7 +43,7 @@ request, and answers in the form of "providers schema -json".`,
 
 func call(ctx context.Context, c *command.Call, subject, input string) command.Outcome {
 	params, err := []byte("{}"), error(nil)
-	if c.Args[0] != "schema" || input != "-" { // of which there is nothing to say
+	if c.Args[0] != "schema" || input != "-" { // which ended without a problem
 		params, err = request(ctx, c, input)
 	}
 	if err != nil {
@@ -61,10 +61,10 @@ func call(ctx context.Context, c *command.Call, subject, input string) command.O
 	if err == nil {
 		fmt.Fprintf(c.Out, "%s\n", answer)
 	} else {
-		diags = diags.AppendError("The provider cannot be asked", err)
+		diags = diags.AppendError("The provider cannot be called", err)
 	}
 	if err := p.Close(); err != nil {
-		diags = diags.AppendError("The provider did not end well", err)
+		diags = diags.AppendError("The provider did not stop cleanly", err)
 	}
 	if outcome := c.End(diags); outcome != command.Done || !ok {
 		return command.Failed

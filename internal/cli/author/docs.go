@@ -104,7 +104,7 @@ func isFolder(name string) bool {
 	return err == nil && info.IsDir()
 }
 
-// offered finds the provider and reads its schema.
+// offered returns the provider's schema.
 func offered(ctx context.Context, c *command.Call, source string) (addr.Provider, *provider.Schema, diag.List) {
 	var address addr.Provider
 	if source != "" {
@@ -119,7 +119,7 @@ func offered(ctx context.Context, c *command.Call, source string) (addr.Provider
 	return offeredHere(ctx, c, address)
 }
 
-// offeredByProgram reads the schema of a provider that is not installed.
+// offeredByProgram returns the schema of a provider that is not installed.
 func offeredByProgram(ctx context.Context, c *command.Call, program string, address addr.Provider) (addr.Provider,
 	*provider.Schema, diag.List) {
 	address, p, diags := started(ctx, c, program, address)
@@ -130,16 +130,16 @@ func offeredByProgram(ctx context.Context, c *command.Call, program string, addr
 	return address, schema, diags.Extend(more)
 }
 
-// schemaOf reads the schema of a provider, and ends it.
+// schemaOf returns the schema of a provider, and stops it.
 func schemaOf(ctx context.Context, p provider.Provider) (*provider.Schema, diag.List) {
 	schema, diags := p.Schema(ctx)
 	if err := p.Close(); err != nil {
-		diags = diags.Warnf(nil, "A provider did not end well", "%s.", err)
+		diags = diags.Warnf(nil, "A provider did not stop cleanly", "%s.", err)
 	}
 	return schema, diags
 }
 
-// offeredHere reads the schema of a provider of the configuration in the working directory.
+// offeredHere returns the schema of a provider of the configuration in the working directory.
 func offeredHere(ctx context.Context, c *command.Call, address addr.Provider) (addr.Provider, *provider.Schema,
 	diag.List) {
 	project, diags := c.Load(ctx, command.ProjectOptions{})
@@ -177,7 +177,7 @@ func offeredHere(ctx context.Context, c *command.Call, address addr.Provider) (a
 	return address, schema, diags.Extend(more)
 }
 
-// outdated returns the problems that -check found.
+// outdated returns the problems that -check reports.
 func outdated(c *command.Call, dir string, d reference.Difference) diag.List {
 	if d.IsEmpty() {
 		fmt.Fprintf(c.Out, "The documentation in %s is up to date.\n", dir)
@@ -201,7 +201,7 @@ func outdated(c *command.Call, dir string, d reference.Difference) diag.List {
 		strings.Join(lines, "\n"))
 }
 
-// write brings a directory up to date.
+// write updates a directory.
 func write(out io.Writer, dir string, d reference.Difference) error {
 	put := func(word string, p reference.Page) error {
 		name := filepath.Join(dir, filepath.FromSlash(p.Path))

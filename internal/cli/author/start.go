@@ -30,7 +30,7 @@ func started(ctx context.Context, c *command.Call, program string, address addr.
 			"of a provider, which must be built first, or a folder with a program provider.", program)
 	}
 	if info.IsDir() {
-		// A program is started when something is asked that its manifest does not answer.
+		// A program is started for the first question that its manifest does not answer.
 		m, p, diags := generic.Open(program, c.RemoteState(), said(c))
 		if diags.HasErrors() {
 			return address, nil, diags
@@ -55,7 +55,7 @@ func started(ctx context.Context, c *command.Call, program string, address addr.
 	return address, p, diags
 }
 
-// said prints messages of programs on standard error.
+// said prints messages of programs to standard error.
 func said(c *command.Call) func(handler.Output) {
 	var mu sync.Mutex
 	return func(o handler.Output) {
@@ -73,7 +73,7 @@ func plugin(ctx context.Context, c *command.Call, program string, address addr.P
 	}
 	p, err := host.Plugin{Provider: address, Program: full, Log: c.ProviderLog, Plain: c.PlainPlugins()}.Factory()(ctx)
 	if err != nil {
-		return nil, diag.FromError("The provider does not start", err)
+		return nil, diag.FromError("The provider cannot be started", err)
 	}
 	return p, nil
 }

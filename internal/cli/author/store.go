@@ -164,7 +164,7 @@ func tryStore(ctx context.Context, c *command.Call, o storeTest, p program.Optio
 		return diags.Errorf(nil, "The trial was interrupted", "%s had passed until then, and %d failed.",
 			checks(t.passed), t.failed)
 	case t.failed > 0:
-		return diags.Errorf(nil, "The store does not do what it must", "%s failed, %d passed.", checks(t.failed),
+		return diags.Errorf(nil, "The store does not meet the contract", "%s failed, %d passed.", checks(t.failed),
 			t.passed)
 	case t.passed+t.skipped == 0:
 		return diags.Errorf(nil, "No check is selected", "No check has %q in its name.", o.run)
@@ -221,7 +221,7 @@ func (t *trial) stores(ctx context.Context) error {
 		if !t.selected(check.Name) {
 			continue
 		}
-		// What a check leaves on this machine, such as a journal, is not for the next one.
+		// A check's leftovers on this machine, such as a journal, must not reach the next one.
 		own, err := os.MkdirTemp(folder, "check")
 		if err != nil {
 			return err

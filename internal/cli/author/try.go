@@ -131,7 +131,7 @@ func selected(o *providertest.Options, run string) (diags diag.List) {
 	if slices.ContainsFunc(names, o.Only) {
 		return nil
 	}
-	return diags.Errorf(nil, "No check is selected", "-run selects checks with %q in their names. There are:\n  %s",
+	return diags.Errorf(nil, "No check is selected", "No check has %q in its name. The checks are:\n  %s",
 		run, strings.Join(names, "\n  "))
 }
 
@@ -167,26 +167,26 @@ func tapeFor(o testOptions) (tape *verify.Tape, remove func() error, err error) 
 	return verify.NewTape(dir), func() error { return command.RemoveDir(dir) }, nil
 }
 
-// timed are checks that depend on how long calls take.
+// timed holds the checks that depend on how long calls take.
 func timed(o providertest.Options) map[string]string {
-	out := map[string]string{"parallel calls": "which object gets which number differs each time"}
+	out := map[string]string{"parallel calls": "the order of calls differs each time"}
 	for _, r := range o.Resources {
 		name := r.Name
 		if name == "" {
 			name = r.Type
 		}
-		out["resource "+name+": interrupt a slow creation"] = "a record takes no time"
+		out["resource "+name+": interrupt a slow creation"] = "a record has no times"
 	}
 	return out
 }
 
-// probe checks what the suite does not: the program's streams and signals.
+// probe checks the program's streams and signals, which the suite does not.
 func probe(ctx context.Context, c *command.Call, t *verify.Trial, noise *verify.Noise, s *score) {
 	if ctx.Err() != nil {
 		return
 	}
 	s.add(c, providertest.Result{Name: "standard output holds answers only", Problems: noise.Problems()})
-	ends := providertest.Result{Name: "the program ends when it is told to"}
+	ends := providertest.Result{Name: "the program ends when it is asked to"}
 	switch problem, err := t.Ends(ctx, grace); {
 	case err != nil:
 		ends.Problems = []string{err.Error()}
@@ -202,7 +202,7 @@ const grace = 10 * time.Second
 // score counts results, and keeps the program's messages since the last one.
 type score struct {
 	passed, failed int
-	seen           map[string]string // the first check with these problems
+	seen           map[string]string // the first check that had these problems
 
 	mu    sync.Mutex
 	lines []string
@@ -219,7 +219,7 @@ func (s *score) listen(o handler.Output) {
 	}
 }
 
-// heard returns the last lines, and drops them.
+// heard returns the last lines and forgets them.
 func (s *score) heard() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -288,10 +288,10 @@ func verdict(ctx context.Context, c *command.Call, t *verify.Trial, s *score, se
 	switch {
 	case ctx.Err() != nil:
 		return diags.Errorf(nil, "The trial was interrupted",
-			"%d checks had passed until then, and %d failed. What they had made was deleted, or is named above.",
-			passed, failed)
+			"%d checks had passed until then, and %d failed. The objects of the checks were deleted, or are listed "+
+				"above.", passed, failed)
 	case failed > 0:
-		return diags.Errorf(nil, "The provider does not do what it must", "%s failed, %d passed.", checks(failed),
+		return diags.Errorf(nil, "The provider does not meet the contract", "%s failed, %d passed.", checks(failed),
 			passed)
 	}
 	fmt.Fprintf(c.Out, "\n%s passed.\n", checks(passed))

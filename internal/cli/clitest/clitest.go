@@ -1,5 +1,4 @@
-// Package clitest has what scripts that test command lines need beside the commands of testscript itself. What only one
-// room needs stays there.
+// Package clitest holds commands for testscripts of command lines that several packages need.
 //
 //	testscript.Run(t, testscript.Params{Dir: "testdata", Cmds: clitest.Commands(map[string]clitest.Command{"mode": mode})})
 package clitest
@@ -19,10 +18,10 @@ import (
 // Command is a command of scripts; neg is true behind an exclamation mark.
 type Command = func(ts *testscript.TestScript, neg bool, args []string)
 
-// patience is long for loaded machines: scripts wait for what comes at once on others.
+// patience is a long time limit, because tests also run on loaded machines.
 const patience = 2 * time.Minute
 
-// Commands returns the commands for all scripts, and more.
+// Commands returns the commands for all scripts, with further ones added.
 //
 //	exits N COMMAND...    the command must exit with N
 //	waitfor FILE...       wait until the files exist

@@ -187,7 +187,7 @@ func (f *formatting) directory(ctx context.Context, dir string) {
 }
 
 func (f *formatting) file(path string) {
-	if f.seen[path] { // and is to be found as it was left then
+	if f.seen[path] { // and stays as it was left then
 		f.written()
 	}
 	f.seen[path] = true

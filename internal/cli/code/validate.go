@@ -97,7 +97,7 @@ func validateTests(ctx context.Context, c *command.Call, dir string) diag.List {
 	if len(files) == 0 {
 		return diags
 	}
-	own, _ := c.TestModule(ctx, nil) // what is wrong with it has been said
+	own, _ := c.TestModule(ctx, nil) // its problems have been reported
 	configs := map[*testfile.Run]*config.Config{nil: own}
 	seen := map[string]bool{".": true}
 	for _, f := range files {

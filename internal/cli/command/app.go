@@ -46,13 +46,13 @@ type App struct {
 
 	In       *Input
 	Out, Err io.Writer
-	// OutTerminal means that Out is a terminal, and Width how many columns it has.
+	// OutTerminal reports whether Out is a terminal, and Width is its number of columns.
 	OutTerminal bool
 	Width       int
-	// Size asks for the size of the terminal that Out is; nil when it is none.
+	// Size returns the current size of the terminal Out; nil if Out is not a terminal.
 	Size func() (columns, rows int)
 
-	logWarned bool // what is wrong with the log was said
+	logWarned bool // the problem of the log was reported
 }
 
 // InputAllowed reports whether the environment permits questions.

@@ -1,5 +1,5 @@
-// Package command is what every command of the command line is built from. A command is a row of a table; Setup
-// declares its flags on a Call and gives the function that runs it, and help texts are made of the same declarations:
+// Package command holds the parts that every command of the command line is built from. A command is a row of a table.
+// Setup declares its flags on a Call and returns the function that runs it; help texts come from the same declarations:
 //
 //	func Show() *command.Command {
 //		return &command.Command{Name: "show", Short: "...", Long: "...", Setup: func(c *command.Call) command.Run {
@@ -8,11 +8,10 @@
 //		}}
 //	}
 //
-// A Call gives what the function needs: its arguments, the process (app.go), flags that several commands have
+// A Call has everything that the function needs: its arguments, the process (app.go), flags that several commands have
 // (flags.go), showing and reporting (report.go), help texts (help.go) and the variables of the environment
 // (environment.go), questions (prompt.go), interrupts (interrupt.go), the project and its variables (project.go), the
-// state and its workspace (store.go), files (files.go), and where JSON
-// goes (output.go).
+// state and its workspace (store.go), files (files.go), and where JSON goes (output.go).
 //
 // Everything that commands write to disk themselves goes through files.go. The package owns two goroutines: one that
 // waits for signals while a run is under way (interrupt.go), and one that reads the standard input while a question is
@@ -38,17 +37,17 @@ import (
 type Command struct {
 	Name   string
 	Short  string // for the list of commands
-	Args   string // what follows the flags, for the usage line; completion knows what its words stand for
+	Args   string // what follows the flags, for the usage line; completion reads its words
 	Long   string // what it does, in paragraphs; ~ stands for the name of the program and ~~ for its title
-	Main   bool   // listed first
-	Hidden bool   // in no list: kept for compatibility
-	Absent bool   // does nothing but say what to do instead
-	Mixed  bool   // flags may stand behind arguments, too
+	Main   bool   // it is listed first
+	Hidden bool   // in no list; kept for compatibility
+	Absent bool   // it only explains what to do instead
+	Mixed  bool   // flags may follow arguments, too
 
 	Exits   string // exit codes, a line each, where they are not the usual ones
 	Example string // command lines that show its use, with ~ as in Long
 
-	// Setup declares the flags and gives the function that runs the command; nil for a family that only has members.
+	// Setup declares the flags and returns the function that runs the command; nil for a family that only has members.
 	Setup   func(c *Call) Run
 	Members []*Command
 }
@@ -62,11 +61,11 @@ type Call struct {
 	Path  string // such as "state list"
 	Flags *flag.FlagSet
 	Args  []string // what follows the flags
-	JSON  bool     // everything is shown as lines of JSON
+	JSON  bool     // output is lines of JSON
 	// Document means that the result is shown as a JSON document instead of text; see Documents.
 	Document bool
 
-	StatePath string // where the state goes instead of its usual place
+	StatePath string // where the state is written instead of its usual place
 
 	cmd     *Command
 	view    view.View
@@ -81,14 +80,14 @@ type Call struct {
 
 	form     form
 	intoName string  // of the file of -json-into
-	into     *Output // that file while the command runs
+	into     *Output // the open file while the command runs
 
 	warned bool // the warnings of the CLI configuration were shown
 }
 
 func (a *App) newCall(cmd *Command, path string) (*Call, Run) {
 	c := &Call{App: a, cmd: cmd, Path: path, Flags: flag.NewFlagSet(path, flag.ContinueOnError)}
-	c.Flags.SetOutput(new(bytes.Buffer)) // problems are reported in our own way
+	c.Flags.SetOutput(new(bytes.Buffer)) // problems are worded in our own way
 	c.Flags.BoolVar(&c.noColor, "no-color", false, "Print no colors or other control sequences.")
 	c.Flags.BoolVar(&c.compact, "compact-warnings", false,
 		"If there are only warnings, show just their titles.")
@@ -105,7 +104,7 @@ func (a *App) newCall(cmd *Command, path string) (*Call, Run) {
 // Start parses a command's own arguments and runs it, or shows its help.
 func (a *App) Start(ctx context.Context, cmd *Command, path string, help bool, args []string) Outcome {
 	c, run := a.newCall(cmd, path)
-	// -no-color counts wherever it stands, as in Terraform; all other options come before the arguments.
+	// -no-color counts at any position, as in Terraform; all other options come before the arguments.
 	if i := slices.Index(args, "-no-color"); i >= 0 {
 		args = append([]string{"-no-color"}, slices.Delete(slices.Clone(args), i, i+1)...)
 	}
@@ -114,10 +113,10 @@ func (a *App) Start(ctx context.Context, cmd *Command, path string, help bool, a
 		return Done
 	}
 	if cmd.Absent {
-		return run(ctx) // whatever it would take
+		return run(ctx) // whatever value it takes
 	}
 	err := c.parse(args)
-	if errors.Is(err, flag.ErrHelp) { // -help stands behind --, or as -h=
+	if errors.Is(err, flag.ErrHelp) { // -help follows --, or is written as -h=
 		c.Help()
 		return Done
 	}
@@ -144,7 +143,7 @@ func (c *Call) parse(args []string) error {
 	}
 }
 
-// flagProblem returns the text for an error of the flag package, with the flag that was probably meant.
+// flagProblem returns the text for an error of the flag package, with a suggestion of the flag that was probably meant.
 func (c *Call) flagProblem(err error) string {
 	given, ok := strings.CutPrefix(err.Error(), "flag provided but not defined: -")
 	if !ok {
@@ -200,7 +199,7 @@ func (c *Call) valueProblem(text string) string {
 	return text
 }
 
-// TooMany reports more arguments than the given number, which the command takes.
+// TooMany reports that there are more arguments than the command takes.
 func (c *Call) TooMany(taken int) Outcome {
 	extra := c.Args[taken]
 	what := fmt.Sprintf("The command %s takes no arguments, but got %q.", c.Path, extra)
@@ -223,7 +222,7 @@ func (c *Call) TooMany(taken int) Outcome {
 	return c.Misuse("Too many command line arguments", "%s%s", what, advice)
 }
 
-// Say reports a problem in one paragraph, as the commands that look at the state do.
+// Say reports a problem in one paragraph, as the commands that read the state do.
 func (c *Call) Say(format string, args ...any) Outcome {
 	text := view.Clean(fmt.Sprintf(format, args...))
 	said := view.Failure(text)

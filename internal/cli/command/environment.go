@@ -10,10 +10,10 @@ import (
 // Variable is an environment variable that commands read.
 type Variable struct {
 	Name string // with NAME or HOST for a part that is free
-	Text string // with ~ as in the texts of commands
+	Text string // with ~ as in Command.Long
 
-	// It is shown in the help of the commands that have one of these flags, or whose path begins with one of these
-	// words; in that of all commands together in any case.
+	// The help of commands shows the variable if they have one of these flags, or if their path begins with one of
+	// these words; the general help shows it always.
 	Flags, Paths []string
 }
 
@@ -62,6 +62,8 @@ var Environment = []Variable{
 		"supports it. The default is 100; 0 keeps none.", Flags: []string{"lock"}},
 	{Name: "TERRAFORM_CONFIG", Text: "The old name of TF_CLI_CONFIG_FILE."},
 	{Name: "NO_COLOR", Text: "If set, print no colors."},
+	{Name: "FORCE_COLOR", Text: "If set, print colors even where the output is no terminal. CLICOLOR_FORCE does the " +
+		"same."},
 }
 
 // VariablesOf returns the variables to list in the help of a command.

@@ -5,16 +5,16 @@ import (
 	"os"
 )
 
-// All that this package changes on disk itself goes through here. What commands write is written by internal/replace,
-// states by internal/store.
+// All changes that this package itself makes on disk are in this file. Files of commands are written by
+// internal/replace, states by internal/store.
 
-// OpenAppend opens a file to write at its end, as logs are; a new one is for its owner alone.
+// OpenAppend opens a file to append to, such as a log; only the owner can read a new one.
 func OpenAppend(name string) (*os.File, error) {
 	return os.OpenFile(name, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 }
 
-// CreateFile opens a file to be written from its beginning while a command runs. A new one is for its owner alone: what
-// programs are told may be secret.
+// CreateFile opens a file to be written from its beginning while a command runs. Only the owner can read a new one:
+// output for programs may be secret.
 func CreateFile(name string) (*os.File, error) {
 	return os.OpenFile(name, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
 }

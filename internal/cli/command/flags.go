@@ -25,10 +25,10 @@ func (c *Call) StringsFlag(to *[]string, name, usage string) {
 	c.Flags.Var(list{func(v string) { *to = append(*to, v) }}, name, usage)
 }
 
-// Variables are -var and -var-file, in the order in which they were given.
+// Variables holds -var and -var-file, in the order in which they were given.
 type Variables struct{ Options []config.Option }
 
-// VariableFlags declares them.
+// VariableFlags declares -var and -var-file.
 func (v *Variables) VariableFlags(c *Call) {
 	give := func(o config.Option) {
 		v.Options = append(v.Options, o)
@@ -41,9 +41,9 @@ func (v *Variables) VariableFlags(c *Call) {
 			"once.")
 }
 
-// ConstantFlags declares those of VariableFlags for a command that needs values only where they say where modules come
-// from and, in OpenTofu's projects, where states are. Terraform 1.11 reads none of them there: not even a file that is
-// missing is an error. Wrappers give every command the same options.
+// ConstantFlags declares the flags of VariableFlags for a command that needs values only in sources of modules and, in
+// OpenTofu's projects, in backend settings. Terraform 1.11 reads none of them there: not even a file that is missing is
+// an error. Wrappers give every command the same options.
 func (c *Call) ConstantFlags() {
 	give := func(o config.Option) { c.Surroundings.Given = append(c.Surroundings.Given, o) }
 	c.Flags.Var(list{func(text string) { give(config.Option{Text: text}) }}, "var",
@@ -73,7 +73,7 @@ func (c *Call) DeprecationFlag() {
 	})
 }
 
-// Heard returns the problems that the text has.
+// Heard returns the problems to show in the text.
 func (c *Call) Heard(diags diag.List) diag.List { return c.ViewOptions().Heard(diags) }
 
 // SecretsFlag declares -show-sensitive.
@@ -82,13 +82,13 @@ func (c *Call) SecretsFlag() {
 		"Show the values of what is sensitive in the text. Whoever sees it, or a log of it, can read them.")
 }
 
-// Locking are the flags of commands that take the lock of a state.
+// Locking holds the flags of commands that take the lock of a state.
 type Locking struct {
 	Lock    bool
 	Timeout time.Duration
 }
 
-// LockFlags declares them.
+// LockFlags declares the flags of Locking.
 func (l *Locking) LockFlags(c *Call) {
 	c.Flags.BoolVar(&l.Lock, "lock", true,
 		"Do not lock the state. This is dangerous if others might run at the same time.")
@@ -101,7 +101,7 @@ func (l *Locking) OpenOptions(operation state.Operation) engine.OpenOptions {
 	return engine.OpenOptions{Operation: operation, NoLock: !l.Lock, Timeout: l.Timeout}
 }
 
-// StateFiles are the flags that say in which files the state is.
+// StateFiles holds the flags for the files of the state.
 type StateFiles = engine.StateFiles
 
 // StateReadFlags declares the flag of commands that only read the state.
@@ -131,7 +131,7 @@ func DeprecatedStateFlags(s StateFiles) (diags diag.List) {
 	return diags
 }
 
-// TestFlag declares the flag that says where the files of tests are.
+// TestFlag declares the flag for the directory of test files.
 func TestFlag(c *Call) *string {
 	return c.Flags.String("test-directory", testfile.DefaultDir,
 		"Look for test files in `DIR` as well as in the directory of the module.")

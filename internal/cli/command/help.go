@@ -16,10 +16,10 @@ const helpWidth = 80
 // Flag is a declared flag, as help, completion and the documents see it.
 type Flag struct {
 	Name    string
-	Value   string // what stands for its value, such as FILE; empty if it is on or off
-	Default string // empty if that is nothing, none or off
-	Text    string // what it does, with ~ as in the texts of commands
-	Off     bool   // it is on unless it is given as -name=false
+	Value   string // placeholder of its value, such as FILE; empty for a flag that is on or off
+	Default string // empty if that is none, or off
+	Text    string // with ~ as in Command.Long
+	Off     bool   // it is on unless set with -name=false
 }
 
 // Flags returns the flags that a command declares, in the order of their names.
@@ -44,7 +44,7 @@ func (c *Call) declared() (list []Flag) {
 	return list
 }
 
-// Usage returns the form in which the flag is written.
+// Usage returns the flag as it is written, with the placeholder of its value.
 func (f Flag) Usage() string {
 	switch {
 	case f.Off:
@@ -156,7 +156,7 @@ func (cmd *Command) ListMembers(w io.Writer) {
 	}
 }
 
-// Indent puts two blanks before every line of a text.
+// Indent indents every line of a text by two blanks.
 func Indent(text string) string {
 	return strings.ReplaceAll("  "+strings.ReplaceAll(strings.TrimSpace(text), "\n", "\n  "), "\n  \n", "\n\n")
 }

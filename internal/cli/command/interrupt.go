@@ -12,37 +12,37 @@ import (
 	"github.com/tombolo-iac/tombolo/event"
 )
 
-// errAsked is the cause of a context that a person has ended.
+// errAsked is the cause of a context that a person has cancelled.
 var errAsked = errors.New("interrupted")
 
-// Running is a run that can be interrupted. It stands between the engine and the view, so that it knows what is in
-// flight.
+// Running is a run that can be interrupted. It passes events from the engine to the view, so that it knows which
+// operations are in flight.
 //
-// The first SIGINT, SIGTERM or SIGHUP ends the context: nothing new starts and what is under way is awaited. The second
-// ends Abort, which cuts off the calls under way; the journal keeps them as open operations. The third ends the process
-// at once, which the journal survives too, and so does a run that the second one has not ended after some time:
-// something waits that cannot be told. A standard output that nobody reads any more is no reason to stop: see
-// signals_unix.go.
+// The first SIGINT, SIGTERM or SIGHUP ends the context: nothing new starts, and operations in flight are awaited. The
+// second ends Abort, which cuts off the calls in flight; the journal keeps them as open operations. The third ends the
+// process at once, which the journal survives, too. The process also ends if the run goes on for some time after the
+// second: then something cannot be interrupted. A closed standard output is no reason to stop: see signals_unix.go.
 type Running struct {
 	// Abort ends with the second interrupt.
 	Abort context.Context
 	call  *Call
 
-	mu       sync.Mutex // guards what follows
-	inFlight map[addr.Object]bool
+	mu sync.Mutex // guards what follows
+	// inFlight counts the operations at each object: parallel runs of tests may have several, in states of their own.
+	inFlight map[addr.Object]int
 
 	finish   func()
 	patience time.Duration // how long a run may take to end after the second interrupt
 	exit     func(status int)
 }
 
-// patience is longer than the time that programs have to end by themselves.
+// patience is longer than the time that programs get to end by themselves.
 const patience = 20 * time.Second
 
 // Interruptible starts a run; the caller must call End.
 func (c *Call) Interruptible(ctx context.Context) (context.Context, *Running) {
 	c.View() // before several goroutines use it
-	r := &Running{call: c, inFlight: map[addr.Object]bool{}, patience: patience, exit: os.Exit}
+	r := &Running{call: c, inFlight: map[addr.Object]int{}, patience: patience, exit: os.Exit}
 	ctx, cancel := context.WithCancelCause(ctx)
 	abort, cut := context.WithCancelCause(context.Background())
 	r.Abort = abort
@@ -98,7 +98,7 @@ func (r *Running) watch(signals <-chan os.Signal, quit <-chan struct{}, cancel, 
 	}
 }
 
-// stop shows that an interrupt was received.
+// stop shows that an interrupt was received, and cancels the contexts.
 func (r *Running) stop(now bool) {
 	r.mu.Lock()
 	list := make([]addr.Object, 0, len(r.inFlight))
@@ -137,8 +137,8 @@ func (r *Running) set(o addr.Object, in bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if in {
-		r.inFlight[o] = true
-	} else {
+		r.inFlight[o]++
+	} else if r.inFlight[o]--; r.inFlight[o] <= 0 {
 		delete(r.inFlight, o)
 	}
 }

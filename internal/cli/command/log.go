@@ -15,9 +15,9 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/host"
 )
 
-// log makes the log that the environment asks for: TF_LOG is its level (trace, debug, info, warn, error, json for all
-// in JSON, off), which a more special variable replaces for a part of the program; TF_LOG_PATH is a file to append to
-// instead of the standard error output.
+// log returns the log that the environment configures: TF_LOG is its level (trace, debug, info, warn, error, json for
+// everything as JSON, off), which a more specific variable overrides for a part of the program; TF_LOG_PATH is a file
+// to append to instead of the standard error output.
 func (a *App) log(special string) *slog.Logger {
 	wish := strings.ToLower(a.Getenv(special))
 	if wish == "" {
@@ -30,7 +30,7 @@ func (a *App) log(special string) *slog.Logger {
 	switch {
 	case wish == "" || wish == "off":
 		return slog.New(slog.DiscardHandler)
-	case !ok: // as in Terraform, a wish that is not understood gets everything
+	case !ok: // as in Terraform, an invalid level logs everything
 		level = host.LevelTrace
 		a.logWarning("[WARN] Invalid log level: %q. Defaulting to level: TRACE. Valid levels are: TRACE, DEBUG, "+
 			"INFO, WARN, ERROR, OFF and, for TF_LOG, JSON.", strings.ToUpper(wish))
@@ -53,10 +53,10 @@ func (a *App) logFile() io.Writer {
 		a.logWarning("Error opening log file: %s. The log is written to standard error instead.", err)
 		return a.Err
 	}
-	return f // open until the process ends
+	return f // it stays open until the process ends
 }
 
-// logWarning reports once what is wrong with the log.
+// logWarning reports a problem of the log once.
 func (a *App) logWarning(format string, args ...any) {
 	if !a.logWarned {
 		fmt.Fprintf(a.Err, format+"\n", args...)
@@ -130,7 +130,7 @@ func levelName(l slog.Level) string {
 	return l.String()
 }
 
-// jsonNames returns the fields of a record the names that the field's logs have.
+// jsonNames renames the fields of a record to their usual names in logs of plugins.
 func jsonNames(groups []string, a slog.Attr) slog.Attr {
 	if len(groups) > 0 {
 		return a
@@ -183,7 +183,7 @@ func (h *lineHandler) Handle(_ context.Context, r slog.Record) error {
 	return err
 }
 
-// unprintable finds controls, old and new, and what changes the direction of writing.
+// unprintable matches control characters, old and new, and those that change the direction of writing.
 func unprintable(r rune) bool { return !unicode.IsPrint(r) }
 
 // oneLine escapes newlines and control characters in external text.

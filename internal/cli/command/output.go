@@ -23,8 +23,8 @@ type Output struct {
 // NewOutput returns an Output that writes to a stream.
 func NewOutput(to io.Writer) *Output { return &Output{to: to} }
 
-// Write implements io.Writer. After an error it takes everything and writes nothing: an apply goes on without its
-// audience.
+// Write implements io.Writer. After an error it accepts everything and writes nothing: an apply goes on without its
+// output.
 func (w *Output) Write(b []byte) (int, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -37,7 +37,7 @@ func (w *Output) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// Err returns the first error. A reader who went away, as head does, has seen what he wanted: that is none.
+// Err returns the first error. A reader that closed the pipe, as head does, has seen enough: that is not an error.
 func (w *Output) Err() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -51,16 +51,16 @@ func closedByReader(err error) bool {
 	return errors.Is(err, syscall.EPIPE) || errors.Is(err, os.ErrClosed)
 }
 
-// form is what a command has for programs.
+// form is a machine-readable output of a command.
 type form uint8
 
 const (
 	noForm   form = iota // nothing
 	lines                // lines of JSON while it runs
-	document             // one JSON document
+	document             // a JSON document
 )
 
-// LineFlags declares -json and -json-into for a command that tells programs what it does line by line.
+// LineFlags declares -json and -json-into for a command that prints events for programs line by line.
 func (c *Call) LineFlags() {
 	c.Flags.BoolVar(&c.JSON, "json", false, "Print JSON, one object per line, instead of text.")
 	c.LinesIntoFlag()
@@ -81,15 +81,15 @@ func (c *Call) DocumentFlags() {
 		"Write a JSON document to `FILE`, besides the text for people. The file may be a pipe.")
 }
 
-// InLines makes what a command has for programs lines instead of a document, where the project decides that. Nothing
-// may have been shown before.
+// InLines switches the output for programs from a document to lines, if the project decides that. Nothing may have been
+// shown before.
 func (c *Call) InLines() {
 	c.form = lines
 	c.JSON, c.Document = c.JSON || c.Document, false
 }
 
-// Documents returns where a document for programs goes: to the standard output with -json, into the file of
-// -json-into, or nowhere, which is nil.
+// Documents returns the destination of a document for programs: the standard output with -json, the file of -json-into,
+// or nil for none.
 func (c *Call) Documents() io.Writer {
 	switch {
 	case c.Document:
@@ -100,12 +100,12 @@ func (c *Call) Documents() io.Writer {
 	return nil
 }
 
-// Tell shows a text of the command: as it is, and to programs as a line.
+// Tell shows a text of the command: as it is to people, and as a line to programs.
 func (c *Call) Tell(format string, args ...any) {
 	c.View().Tell(view.Said{Text: fmt.Sprintf(format, args...)})
 }
 
-// openInto opens the file of -json-into. It is written as things happen, since its reader may look on, so unlike other
+// openInto opens the file of -json-into. It is written during the run, since its reader may follow it, so unlike other
 // files of commands it is not replaced as a whole at the end.
 func (c *Call) openInto() (io.Closer, diag.List) {
 	if c.intoName == "" {
@@ -113,11 +113,11 @@ func (c *Call) openInto() (io.Closer, diag.List) {
 	}
 	if c.JSON || c.Document {
 		return nil, diag.List{}.Errorf(nil, "Invalid output format", "The options -json and -json-into exclude each "+
-			"other: one has JSON on the standard output, the other text there and JSON in a file.")
+			"other: the first prints JSON to standard output, the second prints text there and JSON to a file.")
 	}
 	f, err := CreateFile(c.intoName)
 	if err != nil {
-		return nil, diag.List{}.Errorf(nil, "Invalid argument", "The file that -json-into names cannot be written: "+
+		return nil, diag.List{}.Errorf(nil, "Invalid argument", "The file of -json-into cannot be written: "+
 			"%s. Nothing was done. Name a file, or a pipe, in a directory that exists.", err)
 	}
 	c.into = NewOutput(f)
@@ -137,7 +137,7 @@ func (c *Call) writing(run func() Outcome) Outcome {
 	}
 	if err := errors.Join(c.into.Err(), file.Close()); err != nil {
 		fmt.Fprintf(c.Err, "\nError: Failed to write the file of -json-into\n\nThe command has done its work, but not "+
-			"all that it tells programs could be written to %s: %s.\n", view.CleanLine(c.intoName), err)
+			"all of its JSON output could be written to %s: %s.\n", view.CleanLine(c.intoName), err)
 		return Failed
 	}
 	return outcome

@@ -22,12 +22,12 @@ func (c *Call) Project(ctx context.Context, p ProjectOptions) (*engine.Project, 
 	return c.loaded(c.Surroundings.Project(ctx, c.loading(ctx, p)))
 }
 
-// Load loads the configuration and leaves open where the state is.
+// Load loads the configuration without its store.
 func (c *Call) Load(ctx context.Context, p ProjectOptions) (*engine.Project, diag.List) {
 	return c.loaded(c.Surroundings.Load(ctx, c.loading(ctx, p)))
 }
 
-// loading prepares what is shown of loading.
+// loading prepares the report of problems while loading.
 func (c *Call) loading(ctx context.Context, p ProjectOptions) ProjectOptions {
 	c.Settings() // shows its warnings
 	if log := c.CoreLog; p.Events != nil && log != nil && log.Enabled(ctx, slog.LevelError) {

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// writes keeps what arrives at once.
+// writes keeps each write as a whole.
 type writes []string
 
 func (w *writes) Write(p []byte) (int, error) {

@@ -46,22 +46,31 @@ func (c *Call) ViewOptions() view.Options {
 	return o
 }
 
-// live reports whether lines may be drawn again and again: on a terminal that can do it, and where nobody keeps what it
-// shows as a log. A program that drives us may hold the other end of the terminal and read it line by line, as the CLI
-// of CDKTF does; those set TF_APPEND_USER_AGENT.
+// live reports whether lines may be redrawn: on a terminal that can do it, unless its output is kept as a log. A
+// program at the other end of the terminal may read it line by line, as the CLI of CDKTF does; such programs set
+// TF_APPEND_USER_AGENT.
 func (c *Call) live() bool {
 	if c.Automated() || c.Getenv("CI") != "" || c.Getenv("TF_APPEND_USER_AGENT") != "" {
 		return false
 	}
-	return c.Color() && c.Size != nil && c.Getenv("TERM") != ""
+	return c.Color() && c.OutTerminal && c.Size != nil && c.Getenv("TERM") != "" && c.Getenv("TERM") != "dumb"
 }
 
-// Color reports whether to use colors: on a terminal, unless they are disabled.
+// Color reports whether to use colors: on a terminal, unless they are disabled, and elsewhere if FORCE_COLOR or
+// CLICOLOR_FORCE asks for them, as in jobs whose log shows colors.
 func (c *Call) Color() bool {
-	return c.OutTerminal && !c.JSON && !c.noColor && c.Getenv("NO_COLOR") == "" && c.Getenv("TERM") != "dumb"
+	if c.JSON || c.noColor || c.Getenv("NO_COLOR") != "" {
+		return false
+	}
+	for _, name := range []string{"FORCE_COLOR", "CLICOLOR_FORCE"} {
+		if v := c.Getenv(name); v != "" && v != "0" && v != "false" {
+			return true
+		}
+	}
+	return c.OutTerminal && c.Getenv("TERM") != "dumb"
 }
 
-// View returns the view of this call, made when first needed: then all flags are known.
+// View returns the view of this call, created on first use: then all flags are known.
 func (c *Call) View() view.View {
 	if c.view == nil {
 		c.view = view.New(c.ViewOptions())
@@ -89,8 +98,7 @@ func (c *Call) Report(diags diag.List) bool {
 // Named inserts the name of the program into the commands that problems suggest.
 func (c *Call) Named(diags diag.List) diag.List { return diags.For(c.Program) }
 
-// ReadSources reads the files that problems point into and that no configuration brought along, because it could not be
-// loaded.
+// ReadSources reads the files of problems if no configuration has them, because it could not be loaded.
 func (c *Call) ReadSources(diags diag.List) {
 	for _, d := range diags {
 		if d.Subject == nil || c.sources[d.Subject.Filename] != nil {
@@ -102,7 +110,7 @@ func (c *Call) ReadSources(diags diag.List) {
 	}
 }
 
-// End shows problems as the last thing that a command does.
+// End shows problems at the end of a command.
 func (c *Call) End(diags diag.List) Outcome {
 	if !c.Report(diags) {
 		return Failed
@@ -124,8 +132,7 @@ func (c *Call) Interrupted(s *state.Snapshot) {
 	c.beside(engine.InterruptedWarnings(s))
 }
 
-// beside shows problems that are not of what the command does, on standard error: the output of some commands is read
-// by programs.
+// beside shows problems that do not concern the command, on standard error: programs read the output of some commands.
 func (c *Call) beside(diags diag.List) {
 	if len(diags) == 0 {
 		return
@@ -138,7 +145,7 @@ func (c *Call) beside(diags diag.List) {
 	v.Close()
 }
 
-// Bold makes a text bold where there are colors.
+// Bold returns a text in bold, if colors are used.
 func (c *Call) Bold(text string) string {
 	if c.Color() {
 		return "\x1b[1m" + text + "\x1b[0m"
@@ -146,7 +153,7 @@ func (c *Call) Bold(text string) string {
 	return text
 }
 
-// Green makes a text green and bold where there are colors.
+// Green returns a text in bold green, if colors are used.
 func (c *Call) Green(text string) string {
 	if c.Color() {
 		return "\x1b[32m\x1b[1m" + text + "\x1b[0m"
@@ -164,7 +171,7 @@ func (c *Call) Settings() (*settings.Settings, diag.List) {
 	return set, diags.OnlyErrors()
 }
 
-// SeenFromHere names files as seen from the working directory: the configuration names them as seen from its own.
+// SeenFromHere names files relative to the working directory: the configuration names them relative to its own.
 func SeenFromHere(diags diag.List, dir string) diag.List {
 	out := make(diag.List, len(diags))
 	for i, d := range diags {

@@ -34,3 +34,22 @@ func TestTheLiveDisplayNeedsATerminalThatNobodyRecords(t *testing.T) {
 		})
 	}
 }
+
+// Every combination of what decides about colors: whatever disables them wins, and what forces them needs no terminal.
+func TestColors(t *testing.T) {
+	for bits := range 64 {
+		has := func(i int) bool { return bits>>i&1 == 1 }
+		var environ []string
+		for i, v := range []string{"NO_COLOR=1", "FORCE_COLOR=1", "CLICOLOR_FORCE=0", "TERM=dumb"} {
+			if has(i) {
+				environ = append(environ, v)
+			}
+		}
+		call := &Call{App: &App{Surroundings: engine.Surroundings{Environ: environ}, OutTerminal: has(4)},
+			noColor: has(5)}
+		want := !has(0) && !has(5) && (has(1) || has(4) && !has(3))
+		if got := call.Color(); got != want {
+			t.Errorf("%v, terminal %v, -no-color %v: got %v", environ, has(4), has(5), got)
+		}
+	}
+}

@@ -29,7 +29,7 @@ func (c *Call) Open(ctx context.Context, files engine.StateFiles) (state.Store, 
 	return c.StoreOf(ctx, root, files)
 }
 
-// Snapshot reads the state of the selected workspace without its lock, and warns of open operations.
+// Snapshot reads the state of the selected workspace without its lock, and warns about open operations.
 func (c *Call) Snapshot(ctx context.Context, files engine.StateFiles) (*state.Snapshot, diag.List) {
 	st, diags := c.Open(ctx, files)
 	if diags.HasErrors() {
@@ -52,7 +52,7 @@ func (c *Call) SnapshotOf(ctx context.Context, st state.Store) (*state.Snapshot,
 	return s, nil
 }
 
-// StateProblem returns an error of reading a state file without its advice, which is about the state of the project.
+// StateProblem returns the error of reading a state file, without advice about the project's own state.
 func StateProblem(err error) error {
 	var damaged *state.DecodeError
 	if errors.As(err, &damaged) {

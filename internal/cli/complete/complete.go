@@ -1,16 +1,16 @@
-// Package complete answers shells that complete a command line, and teaches them to ask.
+// Package complete completes command lines in shells, and installs the completion.
 //
 // The protocol is the one of "complete -C" in bash, which set-ups for Terraform use as well: the shell starts the
-// program with the line in COMP_LINE and the place of the cursor in COMP_POINT, and takes the lines that it prints for
-// possible continuations (Answer). Install writes that into the files that shells read when they start, as Terraform
-// does; Command prints functions that do a little more.
+// program with the line in COMP_LINE and the place of the cursor in COMP_POINT, and takes the printed lines as possible
+// continuations (Answer). Install adds that to the start-up files of shells, as Terraform does; Command prints
+// functions that do a little more.
 //
-// What can be completed is not declared anywhere a second time: commands and flags are those of the table of commands,
-// and what a value may be is told by the word that stands for it in the usage, such as FILE or ADDRESS (values.go).
+// Nothing is declared a second time for completion: commands and flags are those of the table of commands, and the
+// placeholder of a value in the usage, such as FILE or ADDRESS, selects its continuations (values.go).
 //
-// Whoever presses a key while typing wants no report: nothing is printed but continuations, no question is asked, no
-// lock is taken, nothing is written, and where something cannot be read in time there is just no continuation. The
-// goroutine that looks for them is left behind in that case; the process ends.
+// Completion must not disturb typing: it prints only continuations, asks no questions, takes no lock and writes
+// nothing. If something cannot be read in time, there is no continuation. The goroutine that reads is abandoned in that
+// case, and ends with the process.
 package complete
 
 import (
@@ -33,7 +33,7 @@ const patience = 3 * time.Second
 func Asked(a *command.App) bool { return a.Getenv("COMP_LINE") != "" }
 
 // Answer prints the continuations of the line in the environment. The arguments are those that bash gives: the name of
-// the command, the word to be completed as far as bash takes it for one, the word before it; other shells give none.
+// the command, the word to complete as bash splits it, and the word before it; other shells pass none.
 func Answer(ctx context.Context, a *command.App, table []*command.Command, global []command.Flag,
 	args []string) command.Outcome {
 	line := parse(upToCursor(a.Getenv("COMP_LINE"), a.Getenv("COMP_POINT")))
@@ -46,7 +46,7 @@ func Answer(ctx context.Context, a *command.App, table []*command.Command, globa
 	go func() {
 		defer func() {
 			if recover() != nil {
-				found <- nil // even of a bug there is nobody to tell
+				found <- nil // nobody would read a report of a bug here
 			}
 		}()
 		found <- t.continuations(ctx, line.words)
@@ -72,14 +72,14 @@ func upToCursor(line, point string) string {
 	return line
 }
 
-// typed is a command line on which one word is not complete.
+// typed is a command line with one incomplete word.
 type typed struct {
 	call    *command.Call
 	table   []*command.Command
 	global  []command.Flag
-	current string // the word that is not complete
+	current string // the incomplete word
 
-	// What stands before it:
+	// The part before it:
 	path  string           // the command, such as "state show"
 	cmd   *command.Command // nil while there is none
 	flags []command.Flag
@@ -98,7 +98,7 @@ func (t *typed) continuations(ctx context.Context, words []string) []string {
 	return slices.Compact(list)
 }
 
-// words does not look at what the current word begins with, unless that decides what it is.
+// words returns the candidates whatever the current word begins with, unless that decides what the word is.
 func (t *typed) words(ctx context.Context, words []string) []string {
 	if len(words) == 0 {
 		return nil // the name of the program itself
@@ -113,7 +113,7 @@ func (t *typed) words(ctx context.Context, words []string) []string {
 	for ; len(words) > 0 && list != nil; words = words[1:] {
 		next := slices.IndexFunc(list, func(c *command.Command) bool { return c.Name == words[0] })
 		if next < 0 && t.cmd == nil {
-			return nil // no command that there is
+			return nil // not a command
 		}
 		if next < 0 {
 			break
@@ -142,7 +142,7 @@ func names(list []*command.Command) (out []string) {
 	return out
 }
 
-// ofCommand returns continuations behind a command, given the words between.
+// ofCommand returns continuations after a command, given the words between.
 func (t *typed) ofCommand(ctx context.Context, words []string) []string {
 	t.flags = append(t.call.App.Flags(t.cmd, t.path), command.Flag{Name: "help"})
 	noFlags := false
@@ -216,7 +216,7 @@ func (t *typed) flagWords(ctx context.Context) (out []string) {
 		case f.Off:
 			out = append(out, dashes+f.Name+"=false")
 		case f.Name == "chdir":
-			out = append(out, dashes+f.Name+"=") // it takes no other form
+			out = append(out, dashes+f.Name+"=") // it has no other form
 		default:
 			out = append(out, dashes+f.Name)
 		}

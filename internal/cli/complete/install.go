@@ -18,15 +18,15 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/view"
 )
 
-// place is a file that a shell reads when it starts, and what has to stand in it.
+// place is a start-up file of a shell, and the lines to add to it.
 type place struct {
 	shell string
 	file  string
 	lines []string
-	own   bool // the file has nothing but our lines, and goes with them
+	own   bool // the file has only our lines, and is removed with them
 }
 
-// Install has the shells of the user complete command lines of the program. Done twice it changes nothing more.
+// Install sets up completion in the user's shells. A second call changes nothing.
 func Install(a *command.App) command.Outcome {
 	return change(a, "Completion is in place", func(p place) (bool, error) {
 		return p.edit(func(content []byte) []byte {
@@ -91,11 +91,12 @@ func home(a *command.App) string {
 	if dir := a.Getenv("HOME"); dir != "" {
 		return dir
 	}
-	dir, _ := os.UserHomeDir() // without one there are no files of shells
+	dir, _ := os.UserHomeDir() // without a home there are no start-up files
 	return dir
 }
 
-// places returns the files of the shells that the user has set up: the same that Terraform takes, with the same lines.
+// places returns the start-up files of the shells that the user has set up: the same files as Terraform's, with the
+// same lines.
 func places(a *command.App) (list []place) {
 	dir := home(a)
 	if dir == "" {
@@ -138,8 +139,8 @@ func self(a *command.App) string {
 	return path
 }
 
-// quoted writes a path so that the shell which reads the line, and the one which runs the command in it, both take it
-// for one word.
+// quoted quotes a path so that it is one word both for the shell that reads the line and for the one that runs the
+// command in it.
 func quoted(path string) string {
 	once, _ := escape(path, 0)
 	if once == path {
@@ -154,8 +155,7 @@ func isFile(name string) bool {
 	return err == nil && info.Mode().IsRegular()
 }
 
-// edit changes the content of the file and reports whether that made a difference. A reader sees the old content or the
-// new one.
+// edit changes the content of the file atomically, and reports whether it differed.
 func (p place) edit(f func([]byte) []byte) (bool, error) {
 	content, err := os.ReadFile(p.file)
 	switch {
@@ -181,8 +181,8 @@ func (p place) edit(f func([]byte) []byte) (bool, error) {
 	})
 }
 
-// appendLine puts a line at the end unless it is there. A last line that is not ended stays so, as the line behind it
-// will: taking the line out again gives what was there before, byte for byte.
+// appendLine appends a line unless the text has it. If the last line has no line end, neither has the new one: removing
+// the line then restores the text, byte for byte.
 func appendLine(content []byte, line string) []byte {
 	for have := range bytes.Lines(content) {
 		if string(bytes.TrimRight(have, "\r\n")) == line {
@@ -195,12 +195,12 @@ func appendLine(content []byte, line string) []byte {
 	return append(content, line+"\n"...)
 }
 
-// removeLine takes a line out wherever it stands.
+// removeLine removes a line wherever it is.
 func removeLine(content []byte, line string) []byte {
 	var kept []byte
 	for have := range bytes.Lines(content) {
 		switch {
-		case string(have) == line: // not ended: neither was what stood before it
+		case string(have) == line: // no line end: the line before it had none either
 			kept = bytes.TrimSuffix(kept, []byte("\n"))
 		case string(bytes.TrimRight(have, "\r\n")) != line:
 			kept = append(kept, have...)

@@ -8,10 +8,10 @@ type line struct {
 	current string   // the word at the cursor, without quotes
 	raw     string   // the same as it was typed
 	quote   byte     // the quote that is open at the cursor, or 0
-	pending bool     // the last character is a backslash, and what it stands before is not there yet
+	pending bool     // the last character is a backslash, and the character that it escapes is missing
 }
 
-// parse splits a line. The current word is empty behind a space.
+// parse splits a line. The current word is empty after a space.
 func parse(text string) line {
 	var l line
 	var word strings.Builder
@@ -53,9 +53,9 @@ func parse(text string) line {
 	return l
 }
 
-// write returns a continuation in the form in which the shell wants it. Those that use "complete -C" put it as it is in
-// place of what they take for the current word, which is the second of the arguments: bash takes only what stands
-// behind an equals sign, a colon or an opening quote. Those that give no arguments want the plain word.
+// write returns a continuation in the form that the shell expects. Shells that use "complete -C" insert it as it is for
+// the current word, which is their second argument: in bash it begins after an equals sign, a colon or an opening
+// quote. Shells that pass no arguments expect the plain word.
 func (l line) write(value string, args []string) (string, bool) {
 	rest, ok := strings.CutPrefix(value, l.current)
 	if !ok || l.pending || len(args) < 2 {
@@ -71,8 +71,7 @@ func (l line) write(value string, args []string) (string, bool) {
 	return l.raw + escaped, true
 }
 
-// escape writes text so that the shell reads it as it is; quote is the one that is open. No text in single quotes holds
-// one.
+// escape quotes text for the shell; quote is the open quote. A text in single quotes cannot contain one.
 func escape(text string, quote byte) (string, bool) {
 	special := " \t!\"#$&'()*;<>?[\\]^`{|}"
 	switch quote {

@@ -8,11 +8,11 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/cli/command"
 )
 
-// shells are those that there are scripts for.
+// shells holds the shells that have scripts.
 var shells = []string{"bash", "fish", "zsh"}
 
-// scripts are what the shells run, with NAME for the name under which the program is called and PROGRAM for the
-// program. They do what the lines of Install do, and set no space behind the name of a folder.
+// scripts are the completion scripts of the shells, with NAME for the name under which the program is called and
+// PROGRAM for the program. They do the same as the lines of Install, and add no space after the name of a folder.
 var scripts = map[string]string{
 	"bash": `_NAME_complete() {
     local line

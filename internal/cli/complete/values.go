@@ -14,13 +14,13 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// platforms are those for which providers are usually published.
+// platforms holds the platforms for which providers are usually published.
 var platforms = []string{
 	"darwin_amd64", "darwin_arm64", "freebsd_386", "freebsd_amd64", "freebsd_arm", "freebsd_arm64",
 	"linux_386", "linux_amd64", "linux_arm", "linux_arm64", "windows_386", "windows_amd64", "windows_arm64",
 }
 
-// values returns what a word of a usage may stand for. The flag is nil if it is an argument.
+// values returns the possible values of a placeholder in a usage. The flag is nil for an argument.
 func (t *typed) values(ctx context.Context, word string, flag *command.Flag) []string {
 	word = strings.Trim(strings.TrimSuffix(strings.Trim(word, "[]"), "..."), "[]")
 	switch {
@@ -62,7 +62,7 @@ func (t *typed) values(ctx context.Context, word string, flag *command.Flag) []s
 	return nil
 }
 
-// fixed returns the words that stand for one of a few values.
+// fixed returns the placeholders that have a few fixed values.
 func (t *typed) fixed() map[string][]string {
 	return map[string][]string{
 		"OS_ARCH": platforms,
@@ -72,8 +72,8 @@ func (t *typed) fixed() map[string][]string {
 	}
 }
 
-// files returns the files that a beginning of a path may become, and the folders, in which one may go on. When there is
-// one folder alone its content follows, so that no shell takes its name for the end.
+// files returns the files and folders whose paths begin with the given text. A single folder is followed by its
+// content, so that no shell takes its name for a complete word.
 func files(beginning string, wanted func(name string) bool) []string {
 	list := filesIn(beginning, wanted)
 	if len(list) == 1 && strings.HasSuffix(list[0], "/") {
@@ -148,7 +148,7 @@ func (t *typed) snapshot(ctx context.Context) *state.State {
 	return s.State
 }
 
-// addresses returns those in the state that the command can do something with.
+// addresses returns the addresses in the state that the command accepts.
 func (t *typed) addresses(s *state.State, flag *command.Flag) (out []string) {
 	marking := t.path == "taint" || t.path == "untaint" || flag != nil && flag.Name == "replace"
 	instancesOnly := marking || t.path == "state show" || t.path == "recover"
@@ -177,7 +177,7 @@ func providers(s *state.State) (out []string) {
 	return out
 }
 
-// blocks returns the resources of the root module: what an object can be imported to.
+// blocks returns the addresses of the root module's resources, to which an object can be imported.
 func (t *typed) blocks(ctx context.Context) (out []string) {
 	root, diags := t.call.RootModule(ctx)
 	if diags.HasErrors() {

@@ -82,8 +82,8 @@ func (k *consoleCommand) enter(scope string) (diags diag.List) {
 	return diags
 }
 
-// run evaluates until the input ends. Nothing is changed, so the first interrupt ends everything that is under way. The
-// state is locked once nothing stands in the way of the first expression.
+// run evaluates until the input ends. Nothing is changed, so the first interrupt cancels everything. The state is
+// locked only when everything else is ready for the first expression.
 func (k *consoleCommand) run(ctx context.Context) command.Outcome {
 	c := k.call
 	ctx, running := c.Interruptible(ctx)
@@ -110,7 +110,7 @@ func (k *consoleCommand) run(ctx context.Context) command.Outcome {
 	return outcome
 }
 
-// values returns the variables of the root module; those that are not set are unknown.
+// values returns the variables of the root module; unset ones are unknown.
 func (k *consoleCommand) values(root *config.Module) (map[string]cty.Value, diag.List) {
 	raw, sources, diags := config.CollectValues(config.ValueSources{Files: config.OSFiles("."), Environ: k.call.Environ,
 		Options: k.variables.Options})
@@ -181,8 +181,8 @@ func (k *consoleCommand) pipe(ctx context.Context, session *console.Session) com
 	return command.Done
 }
 
-// awaited returns what a reader returns, or the end of the context. Nothing ends the reading itself: what waits for
-// input then waits until the process ends.
+// awaited returns what a reader returns, or the end of the context. The reading itself cannot be cancelled: it goes on
+// until the process ends.
 func awaited(ctx context.Context, read func() (string, error)) (string, error) {
 	type answer struct {
 		line string
@@ -246,8 +246,8 @@ func newEditor(terminal *os.File, in *bufio.Reader, out io.Writer) *editor {
 	}{in, out}, "")}
 }
 
-// read has the terminal in raw mode only while a line is typed, so that everything else can print and be interrupted as
-// usual.
+// read sets the terminal to raw mode only while a line is typed, so that everything else can print and be interrupted
+// as usual.
 func (e *editor) read(ctx context.Context, prompt string) (string, error) {
 	fd := int(e.terminal.Fd())
 	before, err := term.MakeRaw(fd)

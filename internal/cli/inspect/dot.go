@@ -12,15 +12,14 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/eval/linking"
 )
 
-// drawing writes the dependencies of a configuration in the DOT language. What follows from other edges is not drawn.
+// drawing writes the dependencies of a configuration in the DOT language. Edges that follow from others are not drawn.
 type drawing struct {
 	slots []*linking.Slot
 	edges [][]int
-	more  []string // names of nodes behind those of the slots: see withProviders
+	more  []string // names of further nodes after the slots: see withProviders
 }
 
-// withProviders adds what no block stands for: provider configurations that are implied, and the end of each one that
-// is in use.
+// withProviders adds nodes without a block: implied provider configurations, and the end of each one that is in use.
 func (d drawing) withProviders() drawing {
 	out := drawing{slots: d.slots, edges: slices.Clone(d.edges)}
 	add := func(name string, edges ...int) int {
@@ -110,7 +109,7 @@ func modeOrder(m addr.Mode) int {
 	return 1
 }
 
-// eachEdge visits the edges between chosen nodes, through whatever lies between, in the order of the nodes.
+// eachEdge visits the edges between chosen nodes, direct or through others, in the order of the nodes.
 func (d drawing) eachEdge(nodes []int, visit func(from, to int)) {
 	place := make(map[int]int, len(nodes)) // of a chosen node in their order
 	for i, n := range nodes {
@@ -132,7 +131,7 @@ func (d drawing) eachEdge(nodes []int, visit func(from, to int)) {
 		near[n], all[n] = direct, far
 	}
 	for _, from := range nodes {
-		follows := new(big.Int) // what another next one leads to anyway
+		follows := new(big.Int) // nodes that another next one leads to
 		eachBit(near[from], func(i int) { follows.Or(follows, all[nodes[i]]) })
 		eachBit(new(big.Int).AndNot(near[from], follows), func(i int) { visit(from, nodes[i]) })
 	}
@@ -199,13 +198,13 @@ func (d drawing) evaluation() *picture {
 	return p
 }
 
-// drawn reports whether a slot is drawn: not what only passes something on, nor the configuration of a provider that
-// nothing uses.
+// drawn reports whether a slot is drawn: it is not if it only passes on a value, or is the configuration of an unused
+// provider.
 func (d drawing) drawn(s *linking.Slot) bool {
 	return s.Kind != linking.SlotCallOutput && (s.Kind != linking.SlotProvider || s.Used)
 }
 
-// shape returns the label and the shape of a node; one without is a point that edges lead to.
+// shape returns the label and the shape of a node; one without a shape is a point that edges lead to.
 func (d drawing) shape(n int) (label, shape string) {
 	if n >= len(d.slots) {
 		if name := d.name(n); !strings.HasSuffix(name, " (close)") {
@@ -217,7 +216,7 @@ func (d drawing) shape(n int) (label, shape string) {
 		linking.SlotVariable: "note"}[d.slots[n].Kind]
 }
 
-// name is what a node is called where everything is drawn.
+// name returns the name of a node in a full graph.
 func (d drawing) name(n int) string {
 	if n >= len(d.slots) {
 		return d.more[n-len(d.slots)]
@@ -234,8 +233,8 @@ func (d drawing) name(n int) string {
 	return s.Addr()
 }
 
-// destruction draws the order in which objects are destroyed: the other way round, without data sources, which have
-// nothing to destroy.
+// destruction draws the order in which objects are destroyed: the other way round, without data sources, which are not
+// destroyed.
 func (d drawing) destruction() *picture {
 	nodes := slices.DeleteFunc(d.sortedResources(), func(n int) bool {
 		return d.slots[n].ConfigAddr().Resource.Mode != addr.Managed

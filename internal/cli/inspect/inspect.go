@@ -1,3 +1,3 @@
-// Package inspect has the commands that show what there is and change nothing: show, output, console, graph, metadata,
+// Package inspect has the commands that show things and change nothing: show, output, console, graph, metadata,
 // version.
 package inspect

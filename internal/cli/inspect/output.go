@@ -84,7 +84,7 @@ func oneOutput(c *command.Call, name string, value *state.Output, o *outputs) co
 		err = tfjson.OutputValue(to, value)
 	}
 	var problem *diag.Diagnostic
-	var full *fs.PathError // standard output could not be written: nothing is wrong with the value
+	var full *fs.PathError // standard output could not be written: the value is valid
 	switch {
 	case errors.As(err, &problem):
 		return c.End(diag.List{problem})

@@ -14,7 +14,7 @@ type picture struct {
 	edges [][2]string // names of nodes
 }
 
-// node is a thing that is drawn. One without a shape is a point that edges lead to.
+// node is a node of the graph. One without a shape is a point that edges lead to.
 type node struct{ name, label, shape string }
 
 // rootNode is the node that waits for all others.
@@ -48,7 +48,7 @@ func dotEdge(e [2]string) string {
 	return strconv.Quote("[root] "+e[0]) + " -> " + strconv.Quote("[root] "+e[1])
 }
 
-// mermaid writes a flowchart. Its nodes have numbers: names hold what no identifier of Mermaid may.
+// mermaid writes a flowchart. Its nodes have numbers: names have characters that an identifier of Mermaid may not have.
 func (p *picture) mermaid() string {
 	var b strings.Builder
 	b.WriteString("flowchart LR\n")

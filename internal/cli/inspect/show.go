@@ -37,13 +37,13 @@ With -json, the document contains sensitive values in plain text.`,
 			c.Flags.StringVar(&w.plan, "plan", "", "Show the plan in `FILE`.")
 			c.Flags.BoolVar(&w.config, "config", false, "Show the configuration. It needs -json.")
 			c.Flags.StringVar(&w.module, "module", "",
-				"Show what the module in `DIR` consists of, though nothing that it needs is installed. It needs -json.")
+				"Show the declarations of the module in `DIR`, which need not be initialized. It needs -json.")
 			return func(ctx context.Context) command.Outcome { return w.show(ctx, c) }
 		},
 	}
 }
 
-// shown is what the options of show ask for.
+// shown is the document that the options of show select.
 type shown struct {
 	state, config bool
 	plan, module  string
@@ -59,16 +59,16 @@ func (w *shown) show(ctx context.Context, c *command.Call) command.Outcome {
 	switch {
 	case w.config && !c.Document:
 		return c.Misuse("JSON output required for configuration",
-			"A configuration is shown to programs alone: give -json beside -config.")
+			"A configuration is only shown as JSON: add -json to -config.")
 	case w.module != "" && !c.Document:
 		return c.Misuse("JSON output required for module",
-			"A module is shown to programs alone: give -json beside -module.")
+			"A module is only shown as JSON: add -json to -module.")
 	case asked > 0 && len(c.Args) > 0:
-		return c.Misuse("Unexpected command line arguments", "An option says already what to show, and %q was given, "+
-			"too. Leave it out.", c.Args[0])
+		return c.Misuse("Unexpected command line arguments", "An option already selects what to show, but %q was "+
+			"given, too. Leave it out.", c.Args[0])
 	case asked > 1:
 		return c.Misuse("Conflicting object types to show",
-			"One thing can be shown at a time: give one of -state, -plan=FILE, -config and -module=DIR.")
+			"Only one thing can be shown at a time: use one of -state, -plan=FILE, -config and -module=DIR.")
 	case len(c.Args) > 1:
 		return c.TooMany(1)
 	case w.plan != "":
@@ -134,7 +134,7 @@ func noState(c *command.Call) command.Outcome {
 	return command.Done
 }
 
-// showIn shows a state with the schemas of the configuration at hand.
+// showIn shows a state with the schemas of the configuration.
 func showIn(ctx context.Context, c *command.Call, s *state.State) command.Outcome {
 	project, diags := c.Project(ctx, command.ProjectOptions{})
 	if diags = diags.OnlyErrors(); len(diags) > 0 {

@@ -28,7 +28,7 @@ type backendSetup struct {
 	settings                    []string // NAME=VALUE or FILE
 	reconfigure, migrate, force bool
 	input                       bool
-	// distrusted is set when the program that keeps the states may not run yet.
+	// distrusted is set when the program that stores the states may not run yet.
 	distrusted bool
 	// refused are the commands of the encryption block that were not run.
 	refused []string
@@ -74,7 +74,7 @@ func (s *backendSetup) run(ctx context.Context, c *command.Call, root *config.Mo
 	case configured == nil && recorded == nil:
 		return warnings, nil
 	case recorded.IsRecordOf(configured) && (unchanged || len(s.settings) == 0 && !s.reconfigure):
-		return warnings, nil // the block is the one that was set up, perhaps with settings beside it
+		return warnings, nil // the block is the one that was set up, perhaps with additional settings
 	case unchanged || s.reconfigure || s.distrusted && recorded == nil:
 	case !recorded.Readable():
 		return nil, diags.Errorf(nil, "Backend configuration changed", "%s",
@@ -117,7 +117,7 @@ func (s *backendSetup) complete(ctx context.Context, c *command.Call, configured
 	return configured.Check(root.Backend)
 }
 
-// announceBackend prints where states are from now on.
+// announceBackend prints the new place of the states.
 func announceBackend(c *command.Call, configured, recorded *backend.Backend) {
 	if configured == nil {
 		announce(c, "", "\n\n"+fmt.Sprintf("Successfully unset the backend %q. %s will now operate locally.",
@@ -128,7 +128,7 @@ func announceBackend(c *command.Call, configured, recorded *backend.Backend) {
 		"will automatically\nuse this backend unless the backend configuration changes.", configured.Type, c.Title))
 }
 
-// reach checks that the states of a service can be reached, before anything is recorded.
+// reach checks that the service with the states can be reached, before anything is recorded.
 func (s *backendSetup) reach(ctx context.Context, c *command.Call, b *backend.Backend) diag.List {
 	if !b.InService() || s.distrusted {
 		return nil
@@ -203,7 +203,8 @@ func (s *backendSetup) ask(ctx context.Context, c *command.Call, b *backend.Back
 	return diags
 }
 
-// settingExpr is the value of an argument on the command line: text, or an expression where no text can be meant.
+// settingExpr returns the value of an argument on the command line: text, or an expression if the argument does not
+// take text.
 func settingExpr(b *backend.Backend, name, value string) (hcl.Expression, hcl.Diagnostics) {
 	at := "<value for -backend-config=" + name + ">"
 	if b.Simple(name) {
@@ -237,7 +238,7 @@ func (s *backendSetup) copyStates(ctx context.Context, c *command.Call, from, to
 			return diag.FromError("Error loading the state", err)
 		}
 		if isEmpty(here.State) && !leftOpen(here) {
-			continue // whatever is at the new place stays, also what an interrupted run left there
+			continue // everything at the new place stays, also what an interrupted run left there
 		}
 		refused, diags := s.copyState(ctx, c, m)
 		if diags.HasErrors() || refused {
@@ -255,11 +256,11 @@ func (s *backendSetup) copyStates(ctx context.Context, c *command.Call, from, to
 // move is a state that is to be copied.
 type move struct {
 	from, to state.Workspace
-	// selects means that the workspaces have two names: the new place has room for one state.
+	// selects means that the workspace gets another name: the new place has room for one state.
 	selects bool
 }
 
-// moves are the states of one place with their new places. Where there are no workspaces, only the selected one goes.
+// moves returns the states of one place with their new places. Without workspaces, only the selected one is moved.
 func (s *backendSetup) moves(ctx context.Context, c *command.Call, old, new state.Store) (moves []move,
 	diags diag.List) {
 	names, err := old.Workspaces(ctx)
@@ -290,7 +291,8 @@ func (s *backendSetup) moves(ctx context.Context, c *command.Call, old, new stat
 	return moves, nil
 }
 
-// leftOpen reports whether a run has left results that are only in the journal: a copy of the state would lack them.
+// leftOpen returns an error if a run has left results that are only in the journal: a copy of the state would lack
+// them.
 func leftOpen(snapshot *state.Snapshot) bool {
 	return len(snapshot.InFlight)+len(snapshot.Unfolded) > 0
 }
@@ -312,8 +314,8 @@ func isEmpty(s *state.State) bool {
 	return s == nil || len(s.Resources()) == 0 && len(s.OutputNames()) == 0
 }
 
-// same reports whether a copy would change nothing. Serials do not tell: two copies of a state that were changed
-// apart from each other come to the same ones.
+// same reports whether a copy would change nothing. Serials do not show it: two copies of a state that were changed
+// independently have the same ones.
 func same(a, b *state.State) bool {
 	return a != nil && b != nil && a.Lineage == b.Lineage && a.Serial == b.Serial && a.SameContent(b)
 }
@@ -342,8 +344,8 @@ func (s *backendSetup) approve(ctx context.Context, c *command.Call, m move, ove
 	return answer == "yes", nil
 }
 
-// copyState copies a state under the locks of both places: nobody else changes the one or the other meanwhile. It
-// reports whether a person has refused that.
+// copyState copies a state under the locks of both places, so that nobody else changes either meanwhile. It reports
+// whether a person has refused the copy.
 func (s *backendSetup) copyState(ctx context.Context, c *command.Call, m move) (refused bool, diags diag.List) {
 	request := state.LockRequest{Unlocked: !s.Lock, Info: state.LockInfo{Operation: "init"}}
 	var sessions [2]state.Session
@@ -374,7 +376,7 @@ func (s *backendSetup) copyState(ctx context.Context, c *command.Call, m move) (
 }
 
 // makeWorkspace creates the workspace that the environment selects, so that it can be listed and selected from now on:
-// whoever sets TF_WORKSPACE for init may not set it for what comes after.
+// TF_WORKSPACE may be set only for init.
 func (s *backendSetup) makeWorkspace(ctx context.Context, c *command.Call, root *config.Module) diag.List {
 	if _, overridden, err := c.Workspace(); err != nil || !overridden || s.distrusted {
 		return diag.FromError("Cannot tell which workspace is selected", err)

@@ -39,7 +39,7 @@ func Get() *command.Command {
 // installModules installs the modules of the configuration, and reports whether it succeeded.
 func installModules(ctx context.Context, c *command.Call, calls int, o engine.ModuleOptions, tests string) bool {
 	switch {
-	case calls == 0: // a copied module: it leaves a record that there are none
+	case calls == 0: // a copied module: a record without modules is left
 	case o.Upgrade:
 		announce(c, "upgrading_modules_message", c.Bold("Upgrading modules..."))
 	default:
@@ -47,7 +47,7 @@ func installModules(ctx context.Context, c *command.Call, calls int, o engine.Mo
 	}
 	diags := fetchModules(ctx, c, o, tests)
 	if !diags.HasErrors() {
-		return true // warnings come once, when the whole configuration is read
+		return true // warnings are shown once, when the whole configuration is read
 	}
 	return c.Report(diags)
 }

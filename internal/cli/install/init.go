@@ -38,14 +38,14 @@ use -upgrade to choose new versions. It is safe to run this command more than on
 	}
 }
 
-// initing are the flags of init. Some have nothing to say while states are local.
+// initing are the flags of init. Some have no effect on local states.
 type initing struct {
 	backend, get, upgrade bool
 	prepare               bool
 	setup                 backendSetup
 	fromModule            string
 	lockfile              string   // how to treat the lock file: "" or readOnly
-	pluginDirs            []string // the only places of providers, if there are any
+	pluginDirs            []string // the only sources of providers, if any are set
 	tests                 *string
 }
 
@@ -153,7 +153,7 @@ func (i *initing) conflicts(c *command.Call) (diags diag.List) {
 	return nil
 }
 
-// announce shows a text. Programs know it by its code, if it has one.
+// announce shows a text. Programs recognize it by its code, if it has one.
 func announce(c *command.Call, code, text string) {
 	said := view.Said{Text: text + "\n", Code: code}
 	if code == "" {

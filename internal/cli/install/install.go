@@ -1,2 +1,2 @@
-// Package install has the commands that bring what a directory needs and say what that is: init, get, providers.
+// Package install has the commands that install and list what a directory needs: init, get, providers.
 package install

@@ -178,7 +178,7 @@ terraform {
 }
 `
 
-// internet is what all tests of this file have: two registries and a mirror.
+// internet is the network of all tests of this file: two registries and a mirror.
 type internet struct {
 	*fetchtest.Net
 	official, corp *fetchtest.Registry
@@ -483,7 +483,7 @@ func TestInstallationIsThatOfTerraform(t *testing.T) {
 	}
 }
 
-// observation is what is to be equal after a step, and what it printed.
+// observation holds the results of a step that must be equal, and its output.
 type observation struct {
 	net    *internet
 	code   int

@@ -99,14 +99,14 @@ func showFetching(shown *progress, f plugins.Fetching) {
 	}
 }
 
-// saveLock writes the lock file if it has changed, and says what was recorded.
+// saveLock writes the lock file if it has changed, and reports what was recorded.
 func saveLock(c *command.Call, lock, locked lockfile.File, records []plugins.Record) (diags diag.List) {
 	for _, r := range records {
 		c.Tell("- Obtained %s checksums for %s; %s\n", r.Provider.ForDisplay(), r.Platform,
 			recordTexts[r.Recorded])
 	}
 	same := lock.Equal(locked)
-	if !same || len(lock.Entries()) == 0 { // scripts commit the file without asking whether there is one
+	if !same || len(lock.Entries()) == 0 { // scripts commit the file without checking whether it exists
 		if err := lock.For(c.Flavor()).SaveEvenEmpty("."); err != nil {
 			return diags.AppendError("Failed to write the dependency lock file", err)
 		}
@@ -119,8 +119,8 @@ func saveLock(c *command.Call, lock, locked lockfile.File, records []plugins.Rec
 	return diags
 }
 
-// sources are the registries, unless the options name something else: what the CLI configuration says about
-// installation does not count, because the packages of a mirror need not be those of the publisher.
+// sources returns the registries, unless the options name other sources: the installation settings of the CLI
+// configuration do not count, because the packages of a mirror need not be those of the publisher.
 func (l locking) sources(c *command.Call) (plugins.Sources, error) {
 	switch {
 	case l.folder != "":

@@ -59,7 +59,7 @@ func flipped(archive []byte, at int) []byte {
 	return archive
 }
 
-// machinery is what no message may show: words of libraries, and names of folders that are gone when it is read.
+// machinery matches words that no message may show: words of libraries, and names of temporary folders.
 var machinery = []string{"mkdirat", "magic value", "flate:", "openat", "file exists", ": EOF", "unexpected EOF",
 	"invalid header", "zip: not a valid", ".new-",
 	"tombolo-provider-", "ontext canceled", "goroutine", "%!", ".archive", "no such file"}

@@ -138,7 +138,7 @@ var goodSources = []struct{ name, configuration, args string }{
 		calls("archive", "GIT/../local.zip//top"), "init -json"},
 }
 
-// lines are what programs print of modules, and of errors their headline and place.
+// lines returns the output of a program about modules, and the titles and places of its errors.
 func moduleLines(output string) []string {
 	var out []string
 	for line := range strings.Lines(output) {

@@ -42,7 +42,7 @@ func plantings() (list []planting) {
 	return append(list, planting{".terraform.lock.hcl", "providers lock"})
 }
 
-// kinds are what a planted link leads to, in the surroundings of the project.
+// kinds are the targets of planted links, in the surroundings of the project.
 var kinds = []string{"home/file", "home/folder", "home/none", "/dev/null"}
 
 // plant puts a link into the project of a site.
@@ -78,7 +78,7 @@ func (s *site) surroundings() {
 	}
 }
 
-// hostileProject is what a stranger's repository has beside its links.
+// hostileProject writes the files of a stranger's repository, without its links.
 func hostileProject(s *site, command string) {
 	configuration := onlyThing
 	if command == "init" { // other commands want modules to be there

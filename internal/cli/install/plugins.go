@@ -21,7 +21,7 @@ func installProviders(ctx context.Context, c *command.Call, i *initing) bool {
 		return c.Report(diags)
 	}
 	defer project.Close()
-	if _, more := lockfile.Load("."); more.HasErrors() { // before anything is said of providers
+	if _, more := lockfile.Load("."); more.HasErrors() { // before any output about providers
 		return c.Report(diags.Extend(more))
 	}
 	announce(c, "initializing_provider_plugin_message", c.Bold("Initializing provider plugins..."))
@@ -95,7 +95,7 @@ func writeLock(c *command.Call, old lockfile.File, result plugins.Result, readOn
 }
 
 // wantedByTests adds the providers of the modules that files of tests run. A provider block of a file that no module
-// has a use for needs none.
+// uses needs none.
 func wantedByTests(ctx context.Context, c *command.Call, dir string, wanted plugins.Wanted) diag.List {
 	files, diags := c.TestFiles(dir)
 	for _, run := range testfile.Calls(files) {
@@ -112,9 +112,9 @@ func wantedByTests(ctx context.Context, c *command.Call, dir string, wanted plug
 	return diags
 }
 
-// stored reads the state, whose objects may have providers that the configuration does not mention any more.
+// stored reads the state, whose objects may need providers that the configuration no longer mentions.
 func (i *initing) stored(ctx context.Context, c *command.Call, project *engine.Project) (*state.State, diag.List) {
-	// Who leaves the backend alone goes by the record, not by the block.
+	// With -backend=false, the record counts, not the block.
 	find := func() (state.Store, diag.List) { return c.StoreOfRecord(ctx) }
 	if i.backend {
 		find = func() (state.Store, diag.List) { return c.StoreOf(ctx, project.Config().Root, command.StateFiles{}) }
@@ -154,7 +154,7 @@ func showStep(c *command.Call, shown *progress, s plugins.Step) {
 	shown.tellAs(stepTexts(c, s))
 }
 
-// stepTexts returns the line that tells of a step; programs that read JSON get other words for the same.
+// stepTexts returns the line about a step for people, and the one for programs that read JSON.
 func stepTexts(c *command.Call, s plugins.Step) (text, forPrograms string) {
 	name := s.Provider.ForDisplay()
 	switch s.Kind {

@@ -22,18 +22,17 @@ import (
 
 // preparing holds the running preparations.
 type preparing struct {
-	// refused is why a program may not run at all.
+	// refused holds the reason why a program may not run at all.
 	refused func(p addr.Provider, words []string) error
-	// ofProject holds the providers that a command may run only after a question: they came with the working directory.
+	// ofProject holds the providers whose commands need approval: they came with the working directory.
 	ofProject func(p addr.Provider) bool
 }
 
-// projectMirror is the folder of the working directory in which providers are looked for when nothing is said about
-// installation.
+// projectMirror is the folder of the working directory in which providers are looked for without installation settings.
 var projectMirror = filepath.Join("terraform.d", "plugins")
 
-// ofProject finds the providers that the working directory brings along and that the lock file did not know before,
-// with just these hashes. A directory may have been cloned from a stranger, and init is what people run first in it.
+// ofProject returns the providers that are part of the working directory and that the lock file did not have with these
+// hashes. A directory may have been cloned from a stranger, and init is the first command that people run in it.
 func ofProject(told bool, before, now lockfile.File) func(addr.Provider) bool {
 	if told {
 		return func(addr.Provider) bool { return false } // the user has said where providers come from
@@ -68,9 +67,8 @@ func (i *initing) approve(ctx context.Context, c *command.Call, p addr.Provider,
 		words)
 }
 
-// prepareProviders makes ready what program providers in folders need beside their own files, as their first use would:
-// a machine without a network then has all of it. What is refused while nothing is to be changed is not run here
-// either.
+// prepareProviders installs what program providers in folders need beside their own files, as their first use would: a
+// machine without a network then has everything. A command that may not run is not run here either.
 func (i *initing) prepareProviders(ctx context.Context, c *command.Call, folders map[addr.Provider]string,
 	how preparing) (diags diag.List) {
 	list := make([]addr.Provider, 0, len(folders))
@@ -81,7 +79,7 @@ func (i *initing) prepareProviders(ctx context.Context, c *command.Call, folders
 	for _, p := range list {
 		m, mistakes := manifest.Load(folders[p])
 		if mistakes.HasErrors() || how.refused(p, nil) != nil {
-			continue // mistakes are told by what uses the provider
+			continue // mistakes are reported by the users of the provider
 		}
 		if handler.Preparation(m) != "" && how.ofProject(p) {
 			approved, more := i.approve(ctx, c, p, m)
@@ -102,8 +100,8 @@ func (i *initing) prepareProviders(ctx context.Context, c *command.Call, folders
 	return diags
 }
 
-// programFolders returns the folders of the wanted providers that are programs: those that are used from their folders,
-// and packages with a manifest.
+// programFolders returns the folders of the wanted providers that are programs: those that are used directly from their
+// folders, and packages with a manifest.
 func programFolders(ctx context.Context, installed packages.Folder, elsewhere map[addr.Provider]string,
 	wanted plugins.Wanted, lock lockfile.File) map[addr.Provider]string {
 	out := map[addr.Provider]string{}

@@ -8,10 +8,10 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/view/live"
 )
 
-// progress shows what is being installed: lines of what was done, and on a terminal how far the downloads are.
+// progress shows the progress of an installation: a line for each step, and on a terminal the progress of downloads.
 type progress struct {
 	c       *command.Call
-	display *live.Display // nil where nothing can be drawn
+	display *live.Display // nil if nothing can be drawn
 	open    map[string]bool
 }
 
@@ -32,10 +32,10 @@ func (p *progress) close() {
 // tell shows a line of the list.
 func (p *progress) tell(line string) { p.show("- ", line, line) }
 
-// tellAs shows a line of the list for which programs get other words.
+// tellAs shows a line of the list, with other words for programs.
 func (p *progress) tellAs(line, forPrograms string) { p.show("- ", line, forPrograms) }
 
-// detail shows a line that belongs to the one before.
+// detail shows a line that continues the one before.
 func (p *progress) detail(line string) { p.show("  - ", line, line) }
 
 func (p *progress) show(mark, line, forPrograms string) {
@@ -47,7 +47,7 @@ func (p *progress) show(mark, line, forPrograms string) {
 	p.c.View().Tell(said)
 }
 
-// downloads shows how far a download is. total is below 1 when it is not known.
+// downloads shows the progress of a download. total is below 1 if it is not known.
 func (p *progress) downloads(name string, done, total int64) {
 	if p.display == nil {
 		return

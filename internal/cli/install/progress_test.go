@@ -11,7 +11,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/engine"
 )
 
-// screen is what was drawn so far.
+// screen holds everything that was drawn so far.
 type screen struct {
 	mu   sync.Mutex
 	text bytes.Buffer

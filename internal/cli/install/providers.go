@@ -122,7 +122,7 @@ func needsOfTests(ctx context.Context, c *command.Call, files []*testfile.File) 
 	return out, diags
 }
 
-// draw writes the branch's content, below a prefix of lines.
+// draw writes the branch's content, with a prefix before each line.
 func (b *branch) draw(w io.Writer, prefix string) {
 	for i, name := range b.providers {
 		twig, _ := branches(i == len(b.providers)-1 && len(b.below) == 0)

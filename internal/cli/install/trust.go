@@ -20,15 +20,17 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// trust asks whether the programs may run that a backend starts because this directory says so. A directory may have
-// been cloned from a stranger, and init is what people run first in it. What the command line names may run, and what
-// this user has agreed to here before. Where nobody can be asked, init does without, unless states are to be copied.
+// trust asks for approval of the programs that a backend starts because this directory names them, and of the tokens of
+// the user that it sends where the directory says. A directory may have been cloned from a stranger, and init is the
+// first command that people run in it. What the command line names is approved, and what this user has approved here
+// before. Without interactive input, init does without and goes on, unless states must be copied.
 func (s *backendSetup) trust(ctx context.Context, c *command.Call, b, recorded *backend.Backend) (warnings,
 	diags diag.List) {
 	same := recorded != nil && b.SamePlace(recorded)
 	around := remote.Surroundings{Getenv: c.Getenv, Dir: c.Surroundings.In(".")}
 	here := consent(around.Dir)
 	var words []string
+	var runs, sends bool
 	arguments := map[string]bool{}
 	for _, p := range b.Programs(around) {
 		if slices.Contains(s.named(), p.Argument) {
@@ -36,10 +38,12 @@ func (s *backendSetup) trust(ctx context.Context, c *command.Call, b, recorded *
 			continue
 		}
 		arguments[p.Argument], words = true, append(words, p.Line)
+		runs, sends = runs || !p.Token, sends || p.Token
 	}
-	if s.migrate && !s.force && !s.reconfigure && !same { // the place that states are copied from
+	if s.migrate && !s.force && !s.reconfigure && !same { // the source of a copy of states
 		for _, p := range recorded.Programs(around) {
 			words = append(words, p.Line)
+			runs, sends = runs || !p.Token, sends || p.Token
 		}
 	}
 	words = slices.DeleteFunc(words, here.given)
@@ -47,7 +51,14 @@ func (s *backendSetup) trust(ctx context.Context, c *command.Call, b, recorded *
 		return nil, nil
 	}
 	lines := strings.Join(words, "\n  ")
-	const why = "To reach the states of this directory, this command runs a program that its files name:"
+	what := "runs a program that its files name"
+	switch {
+	case sends && runs:
+		what = "runs programs and sends tokens of yours, as its files say"
+	case sends:
+		what = "sends a token of yours to a service, as its files say"
+	}
+	why := "To reach the states of this directory, this command " + what + ":"
 	if s.permitted(ctx, c, why, words) {
 		return nil, nil
 	}
@@ -79,12 +90,12 @@ func inBrackets(text string) string {
 	return " (" + text + ")"
 }
 
-// permitted asks whether programs may run, and remembers that they may.
+// permitted asks whether programs may run, and remembers an approval.
 func (s *backendSetup) permitted(ctx context.Context, c *command.Call, why string, lines []string) bool {
 	if !s.input || !c.InputAllowed() || c.JSON {
 		return false
 	}
-	text := why + "\n\n" + strings.Join(lines, "\n") + "\n\nEnter \"yes\" to run it now."
+	text := why + "\n\n" + strings.Join(lines, "\n") + "\n\nEnter \"yes\" to allow it now."
 	answer, err := c.Ask(ctx, "Do you want to run a program that this directory names?", text, false)
 	if err != nil || answer != "yes" {
 		return false
@@ -95,10 +106,10 @@ func (s *backendSetup) permitted(ctx context.Context, c *command.Call, why strin
 	return true
 }
 
-// errNotAgreed is why a program of the encryption settings does not run.
-var errNotAgreed = errors.New("a file of this directory names the program, and nobody has agreed that init runs it")
+// errNotAgreed is the reason why a program of the encryption settings does not run.
+var errNotAgreed = errors.New("a file of this directory names the program, and nobody has approved it")
 
-// judge returns what decides about programs that the encryption block of this directory names, once each.
+// judge returns a function that decides about programs of this directory's encryption block, each once.
 func (s *backendSetup) judge(ctx context.Context, c *command.Call) func(words []string) error {
 	refused := map[string]bool{}
 	return func(words []string) error {
@@ -117,7 +128,7 @@ func (s *backendSetup) judge(ctx context.Context, c *command.Call) func(words []
 	}
 }
 
-// unread is the warning about states that stay closed because a program was not run; none when all ran.
+// unread returns the warning about states that stay encrypted because a program was not run; none if all ran.
 func (s *backendSetup) unread() (diags diag.List) {
 	if len(s.refused) == 0 {
 		return nil
@@ -129,11 +140,11 @@ func (s *backendSetup) unread() (diags diag.List) {
 		strings.Join(s.refused, "\n  "))
 }
 
-// consent is that of the user to programs that a working directory names. It is kept among the user's own files: the
-// directory could bring along whatever it likes.
+// consent records the user's approval of programs that a working directory names. It is kept among the user's own
+// files: the directory could contain anything.
 type consent string
 
-// file returns the name of the file that stands for the consent to a command; "" where there is no place for it.
+// file returns the name of the file that records the consent to a command; "" if there is no place for it.
 func (dir consent) file(line string) string {
 	base, err := os.UserCacheDir()
 	if err != nil {
@@ -161,7 +172,7 @@ func (dir consent) given(line string) bool {
 	return err == nil && info.Mode().IsRegular()
 }
 
-// give remembers that a program may run here. Where that cannot be kept, init asks again.
+// give records that a program may run here. If that cannot be stored, init asks again.
 func (dir consent) give(line string) {
 	name := dir.file(line)
 	if name == "" || command.MakeDir(filepath.Dir(name)) != nil {
@@ -173,7 +184,7 @@ func (dir consent) give(line string) {
 	})
 }
 
-// leaves reports whether there are states in the former location.
+// leaves reports whether the former location has states.
 func (s *backendSetup) leaves(ctx context.Context, c *command.Call, recorded *backend.Backend) (bool, error) {
 	if recorded != nil {
 		return true, nil

@@ -91,7 +91,7 @@ func runApply(ctx context.Context, c *command.Call, p *planning, approved bool) 
 		return command.Failed
 	}
 	if !approved && pl.Applyable() {
-		c.Report(diags) // what the person who decides should know
+		c.Report(diags) // the person who decides should know it
 		diags = nil
 		if ok, problems := approve(s.ctx, c, pl); !ok {
 			c.Report(problems)
@@ -101,12 +101,12 @@ func runApply(ctx context.Context, c *command.Call, p *planning, approved bool) 
 	return s.perform(pl, s.options.Variables, diags)
 }
 
-// perform applies a plan and shows the results. The diagnostics are those of the planning that are not shown yet.
+// perform applies a plan and shows the results. The diagnostics are those of planning that were not shown yet.
 func (s *session) perform(pl *plan.Plan, values map[string]cty.Value, diags diag.List) command.Outcome {
 	c := s.call
 	_, more := s.run.ApplyWith(s.ctx, pl, engine.ApplyOptions{Ephemeral: ephemeral(pl, values),
 		KeepOutputs: c.Path == "refresh"})
-	diags = slices.DeleteFunc(diags, engine.OfCheckBlock).Extend(more) // checks have been made again
+	diags = slices.DeleteFunc(diags, engine.OfCheckBlock).Extend(more) // the checks were made again
 	after := s.run.State()
 	if !s.release() {
 		c.Report(diags)
@@ -125,8 +125,8 @@ func (s *session) perform(pl *plan.Plan, values map[string]cty.Value, diags diag
 	return command.Done
 }
 
-// leftBehind reports objects that a destroy has only forgotten, as OpenTofu does: to scripts there, success means that
-// nothing is left.
+// leftBehind reports objects that a destroy has only forgotten, as OpenTofu does: its scripts expect that success means
+// that nothing is left.
 func (s *session) leftBehind(pl *plan.Plan, diags diag.List) diag.List {
 	n := pl.Summary().Forget
 	if s.flags.forgetting || pl.Mode != plan.Destroy || n == 0 || diags.HasErrors() ||

@@ -13,7 +13,7 @@ import (
 	"github.com/tombolo-iac/tombolo/plan"
 )
 
-// planning are the flags that say what to plan.
+// planning holds the flags that select what to plan.
 type planning struct {
 	command.Variables
 	command.Locking
@@ -24,12 +24,12 @@ type planning struct {
 	targetFiles, exceptFiles      []string
 	invoke                        []string
 	parallelism                   int
-	forgetting                    bool // a destroy that leaves objects behind is no error
+	forgetting                    bool // a destroy that leaves objects behind is not an error
 	input                         bool
 	generate                      string
 	dir                           string // of the configuration; empty: the working directory
-	query                         bool   // files of queries belong to the configuration
-	// like the commands that edit states it takes -state for good; to others that option is an old one
+	query                         bool   // query files are part of the configuration
+	// -state is not deprecated, as for the commands that edit states
 	editing bool
 }
 
@@ -98,7 +98,7 @@ func addresses(option string, parse func(string) (addr.Target, diag.List), texts
 	return list, nil
 }
 
-// invokes makes a plan one that only invokes an action, or reports why it cannot be.
+// invokes sets the options to only invoke an action, or reports why that is not possible.
 func (p *planning) invokes(c *command.Call, o *engine.PlanOptions) bool {
 	for _, t := range o.Invoke {
 		if t.IsModule() || t.Resource.Mode != addr.Action {
@@ -125,7 +125,7 @@ func (p *planning) invokes(c *command.Call, o *engine.PlanOptions) bool {
 	return true
 }
 
-// options makes options of the flags; problems are reported.
+// options returns the options that the flags set, and reports problems.
 func (p *planning) options(c *command.Call) (engine.PlanOptions, bool) {
 	o := engine.PlanOptions{SkipRefresh: !p.refresh}
 	switch {

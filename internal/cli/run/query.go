@@ -55,7 +55,7 @@ func runQuery(ctx context.Context, c *command.Call, p *planning) command.Outcome
 	if p.generate != "" && !diags.HasErrors() {
 		diags = diags.Extend(writeFound(p.generate, c.Title, lists))
 	}
-	if diags.HasErrors() { // then it is not said of any list that it finds nothing
+	if diags.HasErrors() { // then no list is reported as empty
 		lists = slices.DeleteFunc(lists, func(l *plan.List) bool { return len(l.Found) == 0 })
 	}
 	c.View().Lists(lists)

@@ -1,5 +1,5 @@
-// Package run has the commands that set the engine to work: plan, apply, destroy, refresh, query, recover. They share
-// their flags (flags.go) and the session (this file), which goes from the first signal handler to giving the lock back.
+// Package run has the commands that run the engine: plan, apply, destroy, refresh, query, recover. They share their
+// flags (flags.go) and the session (this file), from the first signal handler to the release of the lock.
 package run
 
 import (
@@ -15,7 +15,7 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// session is a run of plan or apply from its first signal handler to giving the lock back.
+// session is a run of plan or apply, from its first signal handler to the release of the lock.
 type session struct {
 	call    *command.Call
 	flags   *planning
@@ -25,14 +25,14 @@ type session struct {
 	project *engine.Project
 	run     *engine.Run
 	saved   bool // the plan comes from a file
-	// warnings of the preparation are shown with those of the plan, below it, where they are seen.
+	// warnings of the preparation are shown with those of the plan, below it, where people see them.
 	warnings diag.List
 }
 
-// kind is what a command does with the state.
+// kind is the kind of access of a command to the state.
 type kind struct {
-	operation            state.Operation // what others who find the lock are told
-	reading              bool            // nothing is written: without the lock it may look while another run writes
+	operation            state.Operation // what the lock shows to others
+	reading              bool            // nothing is written: without the lock it may read while another run writes
 	withoutConfiguration bool            // it makes sense in a directory without configuration
 }
 
@@ -121,7 +121,7 @@ func (s *session) end() {
 	s.running.End()
 }
 
-// ephemeral picks the values of variables that a plan does not keep.
+// ephemeral returns the values of variables that a plan does not keep.
 func ephemeral(pl *plan.Plan, values map[string]cty.Value) map[string]cty.Value {
 	out := map[string]cty.Value{}
 	for name, v := range pl.Variables {

@@ -30,7 +30,7 @@ func applySaved(ctx context.Context, c *command.Call, p *planning, name string) 
 	defer s.end()
 	s.project, diags = c.Project(s.ctx, command.ProjectOptions{Files: p.StateFiles, Parallelism: p.parallelism,
 		Events: s.running, Abort: s.running.Abort, Saved: pl})
-	if !c.Report(diags.OnlyErrors()) { // its warnings were shown when it was planned
+	if !c.Report(diags.OnlyErrors()) { // its warnings were shown while planning
 		return command.Failed
 	}
 	values, diags := ephemeralValues(s.ctx, c, s, pl)
@@ -83,7 +83,7 @@ func ephemeralValues(ctx context.Context, c *command.Call, s *session, pl *plan.
 	return out, diags
 }
 
-// planned is the value that a plan was made with.
+// planned returns the value that a plan was made with.
 func planned(pl *plan.Plan, v *config.Variable) cty.Value {
 	if known := pl.Variables[v.Name]; known.Value != cty.NilVal {
 		if value, err := v.ConvertValue(known.Value); err == nil {

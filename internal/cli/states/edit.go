@@ -14,20 +14,20 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// editing is how a command changes the state by hand.
+// editing configures how a command edits the state.
 type editing struct {
 	command.Locking
 	command.StateFiles
 	operation state.Operation
-	// stamped keeps the former state in a file with the time in its name, so that every edit can be undone.
+	// stamped keeps the former state in a file with the time in its name: every edit can be undone.
 	stamped bool
-	// existing makes it an error that there is no state at all.
+	// existing reports an error if there is no state at all.
 	existing bool
 	// inPlace leaves out the flag that writes the state somewhere else.
 	inPlace bool
 	// damaged edits a state of a service that cannot be read.
 	damaged bool
-	// apart are other states that the command writes: no backup may take their place.
+	// apart are other states that the command writes: no backup may overwrite them.
 	apart []string
 }
 

@@ -84,7 +84,7 @@ func historyProblem(err error) diag.List {
 	return diag.FromError("Failed to read the history", err)
 }
 
-// former is how a former state is shown to programs.
+// former is the JSON form of a former state.
 type former struct {
 	ID      string    `json:"id"`
 	Written time.Time `json:"written"`
@@ -147,10 +147,10 @@ func listFormer(ctx context.Context, c *command.Call, h history.Historian, asJSO
 	return c.Finish("Failed to print the history", w.Flush())
 }
 
-// short is enough of the name of a commit to find it.
+// short returns the beginning of a commit's hash, long enough to find it.
 func short(commit string) string { return commit[:min(len(commit), 12)] }
 
-// word is a text of the history in a column.
+// word returns a text of the history for a column.
 func word(text string) string { return cmp.Or(view.CleanLine(text), "-") }
 
 func printJSON(c *command.Call, value any) command.Outcome {
@@ -168,7 +168,7 @@ func pullFormer(ctx context.Context, c *command.Call, h history.Historian, id st
 	return c.Finish("Failed to print the state", err)
 }
 
-// showFormer compares a former state with the one that is kept before it.
+// showFormer compares a former state with the stored one before it.
 func showFormer(ctx context.Context, c *command.Call, h history.Historian, id string, asJSON bool) command.Outcome {
 	all, err := h.List(ctx)
 	at := slices.IndexFunc(all, func(f history.Former) bool { return f.ID == id })

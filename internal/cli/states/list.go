@@ -39,7 +39,7 @@ func stateList(ctx context.Context, c *command.Call, files command.StateFiles, i
 }
 
 // listed returns the instances at the addresses of the command line, whose id is the given one if there is one. Without
-// a state it says why and returns the outcome.
+// a state it reports that and returns the outcome.
 func listed(ctx context.Context, c *command.Call, files command.StateFiles, id string) (*state.State,
 	[]addr.AbsResourceInstance, command.Outcome) {
 	snapshot, diags := c.Snapshot(ctx, files)

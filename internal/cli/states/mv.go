@@ -61,10 +61,10 @@ type moving struct {
 	elsewhere destination
 }
 
-// moved is said when a move is done: what an address names counts as one.
+// moved is printed after a move. All that an address names counts as one object.
 const moved = "Successfully moved 1 object(s).\n"
 
-// announce returns what is moved, and reports whether to do it.
+// announce shows what is moved, and reports whether to do it.
 func announce(c *command.Call, m *moving, n int) bool {
 	switch {
 	case m.dry && n == 0:
@@ -78,8 +78,7 @@ func announce(c *command.Call, m *moving, n int) bool {
 	return true
 }
 
-// plan returns the moves of instances from one state to another, which may be the same, after checking that they make
-// sense.
+// plan returns the moves of instances from one state to another, which may be the same, after checking them.
 func (m *moving) plan(from, to *state.State) ([]state.MoveObject, diag.List) {
 	var diags diag.List
 	found := named(from, m.from)
@@ -173,7 +172,7 @@ func moveWithin(c *command.Call, snapshot *state.Snapshot, m *moving) (edited, d
 	for _, step := range steps {
 		b.Fold(state.Edit{Move: &step})
 	}
-	b.Rename(s.Moves(steps)) // also of what depends on what moved
+	b.Rename(s.Moves(steps)) // also of dependents of what moved
 	return edited{b.State(), moved}, nil
 }
 

@@ -9,10 +9,10 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// An operation that a killed run left open is known by the address that it was begun at. A command that changes what
-// that address means would settle it without a word, so it is refused until somebody has said what became of it.
+// An operation that a killed run left open is identified by its address. A command that changes the meaning of that
+// address would resolve the operation silently, so it is refused until the operation is resolved.
 
-// stillOpen refuses an edit because of the operations in flight that it would change the meaning of.
+// stillOpen returns the problem of an edit that would change the meaning of operations in flight.
 func stillOpen(s *state.Snapshot, what string, touches func(state.InFlight) bool) (diags diag.List) {
 	told := map[addr.AbsResourceInstance]bool{}
 	for _, f := range s.InFlight {
@@ -50,8 +50,8 @@ func at(t addr.Target) func(state.InFlight) bool {
 	return func(f state.InFlight) bool { return matches(t, f.Object.Instance) }
 }
 
-// open refuses moves from or to the address of an operation in flight. What an interrupted creation needs does not move
-// either: the journal has its former address, under which nothing would keep it from being destroyed.
+// open refuses moves from or to the address of an operation in flight. The dependencies of an interrupted creation do
+// not move either: the journal has their former addresses, so nothing would protect them from being destroyed.
 func (m *moving) open(from, to *state.Snapshot) diag.List {
 	what := fmt.Sprintf("move %s to %s", m.from, m.to)
 	found := named(from.State, m.from)

@@ -79,8 +79,7 @@ func statePush(ctx context.Context, c *command.Call, l *command.Locking, name st
 	return outcome
 }
 
-// sameSerial refuses a state that says something other than the stored one under the same serial: one of the two is not
-// what came of the other.
+// sameSerial refuses a state with the same serial as the stored one and other content: neither comes from the other.
 func sameSerial(old, s *state.State) error {
 	if old == nil || old.Serial != s.Serial || old.Lineage != s.Lineage || old.SameContent(s) {
 		return nil
@@ -90,8 +89,8 @@ func sameSerial(old, s *state.State) error {
 		Advice:   "Both states have been changed since they were the same"}
 }
 
-// settling refuses a state that has an object where an interrupted operation has none, or none where it has one: what
-// became of the operation would be taken for known.
+// settling refuses a state that has an object where an interrupted operation has none, or the reverse: the operation
+// would be taken as resolved.
 func settling(old *state.Snapshot, s *state.State) diag.List {
 	return stillOpen(old, "push a state that says otherwise (except with -force)", func(f state.InFlight) bool {
 		return (old.State.Object(f.Object) == nil) != (s.Object(f.Object) == nil)

@@ -48,7 +48,7 @@ func replaceProvider(ctx context.Context, c *command.Call, snapshot *state.Snaps
 	approved bool) (edited, diag.List) {
 	s := snapshot.State
 	if diags := stillOpen(snapshot, "replace "+from.ForDisplay(), func(f state.InFlight) bool {
-		return f.Provider.Provider == from // which is the one to adopt the object with
+		return f.Provider.Provider == from // it is needed to adopt the object
 	}); diags.HasErrors() {
 		return edited{}, diags
 	}

@@ -53,7 +53,7 @@ func stateShow(ctx context.Context, c *command.Call, files command.StateFiles) c
 	return c.Finish("Failed to show the instance", err)
 }
 
-// notShown reports why there is nothing to show, to programs in a document.
+// notShown reports why there is nothing to show, in the JSON document for programs.
 func notShown(c *command.Call, missing string, diags diag.List) command.Outcome {
 	if to := c.Documents(); to != nil {
 		all := diags
@@ -74,15 +74,15 @@ func notShown(c *command.Call, missing string, diags diag.List) command.Outcome 
 	return c.End(diags)
 }
 
-// found is an instance of the state, with what shows it.
+// found is an instance of the state, with its provider's schema.
 type found struct {
 	project *engine.Project // nil when there is none; otherwise the caller closes it
 	state   *state.State
 	at      addr.AbsResourceInstance
-	missing string // what to say when the state does not have the instance
+	missing string // the problem if the state does not have the instance
 }
 
-// findInstance looks up the instance that the command line names.
+// findInstance returns the instance that the command line names.
 func findInstance(ctx context.Context, c *command.Call, files command.StateFiles) (f found, diags diag.List) {
 	if f.at, diags = addr.ParseInstance(c.Args[0]); diags.HasErrors() {
 		f.missing = fmt.Sprintf(
@@ -118,7 +118,7 @@ func findInstance(ctx context.Context, c *command.Call, files command.StateFiles
 // mostInstances is how many instances a message lists.
 const mostInstances = 10
 
-// instancesOf returns the addresses of a resource's instances, as far as a message has room for them.
+// instancesOf returns the addresses of a resource's instances, as many as a message lists.
 func instancesOf(r *state.Resource) string {
 	var list []string
 	for i, key := range r.Keys() {

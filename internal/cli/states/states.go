@@ -1,6 +1,6 @@
-// Package states has the commands that look at the state and change it by hand: state ..., taint, untaint, workspace
-// ... and force-unlock. Whatever changes a state goes through edit (edit.go), which holds the lock meanwhile. This file
-// says which instances an address means.
+// Package states has the commands that show the state and edit it: state ..., taint, untaint, workspace ... and
+// force-unlock. All changes of a state go through edit (edit.go), which holds the lock meanwhile. This file finds the
+// instances of an address.
 package states
 
 import (
@@ -39,8 +39,8 @@ func noStateText(c *command.Call) string {
 		"run, or name the file with -state.", c.Title)
 }
 
-// stored returns the state. It is an empty one, and none is missing, while a first run is under way, or when all that
-// is known of one is in the journal: what that says has been told already. It is nil when there is nothing at all.
+// stored returns the state. It is empty, not nil, while a first run is under way, or if only the journal has its
+// results: open operations have been reported then. It is nil if there is nothing at all.
 func stored(s *state.Snapshot) *state.State {
 	if s.State == nil && (len(s.InFlight) > 0 || len(s.Unfolded) > 0 || s.Running != nil) {
 		return &state.State{}
@@ -82,7 +82,7 @@ func didYouMean(s *state.State, given string) string {
 	return diag.DidYouMean(given, addr.Names(matching(s, addr.Target{})))
 }
 
-// matching returns the instances of a state at an address.
+// matching returns the instances in a state at an address.
 func matching(s *state.State, t addr.Target) (out []addr.AbsResourceInstance) {
 	for _, r := range s.Resources() {
 		for _, key := range r.Keys() {

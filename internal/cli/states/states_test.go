@@ -41,7 +41,7 @@ func instance(t *testing.T, text string) addr.AbsResourceInstance {
 	return addr.AbsResourceInstance{Module: a.Module, Resource: a.Resource, Key: a.Key}
 }
 
-// randomState makes a state whose objects all have another id. Some are deposed, and some depend on others.
+// randomState returns a state whose objects all have another id. Some are deposed, and some depend on others.
 func randomState(t *testing.T, r *rand.Rand, ids string) *state.State {
 	t.Helper()
 	b := (&state.State{}).Builder()

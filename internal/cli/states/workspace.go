@@ -89,7 +89,7 @@ func workspaceList(ctx context.Context, c *command.Call) command.Outcome {
 	return command.Done
 }
 
-// workspaceLines is workspaceList as OpenTofu has it, which tells programs lines and not a document.
+// workspaceLines is workspaceList as in OpenTofu, whose JSON output is lines and not a document.
 func workspaceLines(c *command.Call, w workspaces, diags diag.List) command.Outcome {
 	if diags.HasErrors() {
 		return c.End(diags)
@@ -118,7 +118,7 @@ func (w workspaces) text() string {
 
 const listOverridden = "\n\nThe active workspace is being overridden using the TF_WORKSPACE environment\nvariable.\n"
 
-// workspaceDocument lists the workspaces for programs: what is wrong stands in the document, too.
+// workspaceDocument lists the workspaces for programs. Problems are in the document, too.
 func workspaceDocument(c *command.Call, to io.Writer, w workspaces, diags diag.List) error {
 	if w.overridden && !diags.HasErrors() {
 		diags = diags.Warnf(nil, listOverridden, "")
@@ -127,7 +127,7 @@ func workspaceDocument(c *command.Call, to io.Writer, w workspaces, diags diag.L
 	return tfjson.Workspaces(to, w.names, w.current, c.Named(diags), c.Sources())
 }
 
-// workspaces is what the commands of the family start from.
+// workspaces is the common base of the commands of the family.
 type workspaces struct {
 	store      state.Store
 	names      []string
@@ -146,7 +146,7 @@ func openWorkspaces(ctx context.Context, c *command.Call) (w workspaces, diags d
 	if w.names, err = w.store.Workspaces(ctx); err != nil {
 		return w, diag.FromError("Failed to list the workspaces", err)
 	}
-	// A folder whose name no workspace can have is none.
+	// A folder whose name is not valid for a workspace is not a workspace.
 	w.names = slices.DeleteFunc(w.names, func(name string) bool {
 		_, err := w.store.Workspace(name)
 		return err != nil
@@ -325,7 +325,7 @@ func deleteWorkspace(ctx context.Context, c *command.Call, name string, l *comma
 	if err != nil {
 		return c.Finish("Failed to delete the workspace", err)
 	}
-	// What is looked at here is what is deleted: the lock is held until the end.
+	// The lock is held until the end, so the state that is checked is the one that is deleted.
 	session, diags := lockWorkspace(ctx, c, ws, editing{Locking: *l, operation: "workspace-delete"})
 	if diags.HasErrors() {
 		return c.End(diags)
@@ -333,7 +333,7 @@ func deleteWorkspace(ctx context.Context, c *command.Call, name string, l *comma
 	left := managed(session.Snapshot().State)
 	if len(left) > 0 && !force {
 		diags = diags.AppendError("Error releasing the state lock", session.Unlock())
-		return c.End(diags.Errorf(nil, "Workspace is not empty", "The workspace %q knows these objects:\n  - %s\n\n"+
+		return c.End(diags.Errorf(nil, "Workspace is not empty", "The workspace %q has these objects:\n  - %s\n\n"+
 			"Destroy them first, or use -force to delete the workspace and leave them unmanaged.", name,
 			strings.Join(left, "\n  - ")))
 	}
@@ -342,7 +342,7 @@ func deleteWorkspace(ctx context.Context, c *command.Call, name string, l *comma
 	}
 	c.Tell("%s\n", c.Green(fmt.Sprintf("Deleted workspace %q!", name)))
 	if len(left) > 0 {
-		c.Tell("WARNING: %q was non-empty.\nWhat it managed may still exist, but %s no longer knows of it.\n\n", name,
+		c.Tell("WARNING: %q was non-empty.\nIts objects may still exist, but %s no longer manages them.\n\n", name,
 			c.Title)
 	}
 	return command.Done
@@ -359,7 +359,7 @@ func deleteLocked(ctx context.Context, st state.Store, name string, session stat
 	return st.DeleteWorkspace(ctx, name)
 }
 
-// managed lists the objects of a state that are not mere data.
+// managed lists the managed objects of a state.
 func managed(s *state.State) (list []string) {
 	if s == nil {
 		return nil

@@ -21,16 +21,16 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// places are where the states of tests are: a folder for this process below the data directory, in which each file of
-// tests has one. As long as something is in them, a crash loses nothing: they have journals like other states.
+// places are the places of the states of tests: a folder for this process below the data directory, in which each file
+// of tests has one. As long as something is in them, a crash loses nothing: they have journals like other states.
 type places struct {
 	call   *command.Call
 	dir    string // of this process; "" until it is needed
-	failed error  // why there is none
-	full   bool   // something is left in it
+	failed error  // why there is no folder
+	full   bool   // something is left in the folder
 }
 
-// folder is where the folders of all processes are.
+// folder returns the parent of the folders of all processes.
 func (p *places) folder() string { return filepath.Join(p.call.DataDir(), "tests") }
 
 // of returns the place of a state.
@@ -54,7 +54,7 @@ func (p *places) of(f *testfile.File, key string) suite.Place {
 
 func (p *places) fileDir(f *testfile.File) string { return filepath.Join(p.dir, named(f.Name, "")) }
 
-// named makes a name of a file out of a text. Texts that differ have names that differ.
+// named returns a file name for a text. Different texts have different names.
 func named(text, empty string) string {
 	if text == "" {
 		return empty
@@ -83,7 +83,7 @@ func (p *places) emptied(f *testfile.File) {
 	}
 }
 
-// close removes what nobody needs, and says why states were not kept.
+// close removes empty folders, and reports why states were not kept.
 func (p *places) close() (diags diag.List) {
 	if p.dir != "" {
 		for _, dir := range []string{p.dir, p.folder(), p.call.DataDir()} {
@@ -94,13 +94,13 @@ func (p *places) close() (diags diag.List) {
 	}
 	if p.failed != nil {
 		diags = diags.Warnf(nil, "States of tests were not kept on disk",
-			"No folder for them can be made: %s. They were in memory alone, so that a crash would have lost them.",
+			"No folder can be created for them: %s. They were kept only in memory, so a crash would have lost them.",
 			p.failed)
 	}
 	return diags
 }
 
-// remains warns of what earlier tests have left behind.
+// remains warns about objects that earlier tests have left behind.
 func (p *places) remains(ctx context.Context) (diags diag.List) {
 	names, _ := filepath.Glob(filepath.Join(p.folder(), "*", "*", "*.tfstate"))
 	wals, _ := filepath.Glob(filepath.Join(p.folder(), "*", "*", "*.tfstate.*"))
@@ -116,7 +116,7 @@ func (p *places) remains(ctx context.Context) (diags diag.List) {
 		}
 		snapshot, err := ws.Read(ctx)
 		if err != nil || snapshot == nil || snapshot.Running != nil {
-			continue // somebody is at work there
+			continue // another process uses it
 		}
 		var list []string
 		for _, r := range snapshot.State.Resources() {
@@ -128,10 +128,10 @@ func (p *places) remains(ctx context.Context) (diags diag.List) {
 			list = append(list, fmt.Sprintf("  - %s (its %s was interrupted)", f.Object, f.Action))
 		}
 		if len(list) > 0 {
-			diags = diags.Warnf(nil, "Objects of earlier tests are left", "A test that is over, or another one that "+
-				"is under way, has made these objects, which are still in its state %s:\n%s\n\nDestroy them with "+
-				"\"%s destroy -state=%[1]s\" where their module is, or by hand; then remove the folder.", name,
-				strings.Join(list, "\n"), p.call.Program)
+			diags = diags.Warnf(nil, "Objects of earlier tests are left", "An earlier test, or another one that "+
+				"is running, has created these objects, which are still in its state %s:\n%s\n\nDestroy them with "+
+				"\"%s destroy -state=%[1]s\" in the directory of their module, or by hand; then remove the folder.",
+				name, strings.Join(list, "\n"), p.call.Program)
 		}
 	}
 	return diags

@@ -1,5 +1,5 @@
-// Package testing has the command test, which runs files of tests. What a run is, and what comes of it, is in
-// internal/suite; here are the options, and where the states of runs are while they last.
+// Package testing has the command test, which runs files of tests. Package internal/suite executes the runs; this
+// package has the options and the places of the states.
 package testing
 
 import (
@@ -45,7 +45,7 @@ state.`,
 			c.LineFlags()
 			c.Flags.StringVar(&t.junit, "junit-xml", "", "Also write the results to `FILE`, in the JUnit format.")
 			c.Flags.IntVar(&t.parallelism, "parallelism", 10,
-				"Run at most `N` provider operations at the same time in each run.")
+				"Run at most `N` runs at the same time, and N provider operations in each.")
 			c.Flags.BoolVar(&t.verbose, "verbose", false, "Show the plan or state of each run.")
 			c.Flags.StringVar(&t.dir, "test-directory", testfile.DefaultDir,
 				"Look for test files in `DIR` as well as in the directory of the module.")
@@ -63,7 +63,7 @@ type testing struct {
 	filter     []string
 	junit, dir string
 	verbose    bool
-	// parallelism bounds the operations of one run.
+	// parallelism limits the concurrent runs, and the concurrent operations of each.
 	parallelism int
 
 	running *command.Running
@@ -84,8 +84,8 @@ func (t *testing) start(ctx context.Context) command.Outcome {
 		return c.End(diag.List{}.Errorf(nil, "Invalid parallelism value",
 			"The parallelism must be a positive number, not %d.", t.parallelism))
 	case t.cloud != "":
-		return c.End(diag.List{}.Errorf(nil, "Tests do not run in a service", "The option -cloud-run hands tests to "+
-			"a service of HashiCorp, and %s has no session with one. Leave the option out to run them here.", c.Title))
+		return c.End(diag.List{}.Errorf(nil, "Tests do not run in a service", "The option -cloud-run runs tests in "+
+			"a service of HashiCorp, which %s does not support. Remove the option to run them here.", c.Title))
 	}
 	if !filepath.IsLocal(filepath.FromSlash(t.dir)) {
 		return c.End(diag.List{}.Errorf(nil, "Invalid testing directory", "The directory that -test-directory names "+
@@ -107,6 +107,7 @@ func (t *testing) start(ctx context.Context) command.Outcome {
 	result := suite.Run(ctx, suite.Options{
 		Files: t.files, Variables: t.variables, Load: t.project, Configs: t.config, Store: t.places.of,
 		Emptied: t.places.emptied, Report: report.New(o), Abort: t.running.Abort,
+		Parallelism: t.parallelism,
 	})
 	c.Report(t.places.close())
 	if t.junit != "" && !c.Report(t.writeJUnit(result, o)) {
@@ -134,8 +135,8 @@ func (t *testing) load(ctx context.Context) diag.List {
 	t.own = own
 	for _, name := range t.filter {
 		if !slices.ContainsFunc(files, func(f *testfile.File) bool { return f.Name == slashed(name) }) {
-			diags = diags.Warnf(nil, "No such file of tests", "The option -filter names %s, and there is no such "+
-				"file of tests. Names count from the working directory: %s/NAME.tftest.hcl.", name, t.dir)
+			diags = diags.Warnf(nil, "No such file of tests", "The option -filter names %s, but there is no such "+
+				"file of tests. Names are relative to the working directory: %s/NAME.tftest.hcl.", name, t.dir)
 		}
 	}
 	for _, f := range files {
@@ -158,7 +159,7 @@ func (t *testing) load(ctx context.Context) diag.List {
 
 func slashed(name string) string { return path.Clean(strings.ReplaceAll(name, `\`, "/")) }
 
-// variables returns a file the values from outside. Those beside it come before all others.
+// variables returns the outside values for a file. Values beside the file override all others.
 func (t *testing) variables(f *testfile.File) config.Values {
 	if path.Dir(f.Name) != path.Clean(t.dir) {
 		return t.global
@@ -173,7 +174,7 @@ func (t *testing) variables(f *testfile.File) config.Values {
 	return all
 }
 
-// config returns the configuration that a run is about.
+// config returns the configuration that a run tests.
 func (t *testing) config(run *testfile.Run) *config.Config {
 	if run == nil || run.Module == nil {
 		return t.own

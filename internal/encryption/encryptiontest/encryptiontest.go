@@ -1,4 +1,4 @@
-// Package encryptiontest has ciphers for tests of what keeps states.
+// Package encryptiontest has ciphers for tests of stores of states.
 package encryptiontest
 
 import (
@@ -11,13 +11,13 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/encryption"
 )
 
-// Settings are encryption settings with a fixed key, which costs no work, as TF_ENCRYPTION has them.
+// Settings are encryption settings with a fixed key, which is cheap to use, as TF_ENCRYPTION holds them.
 var Settings = `{"method":{"aes_gcm":{"m":{"keys":{"encryption_key":[` + key + `],"decryption_key":[` + key + `]}}}},` +
 	`"state":{"method":"method.aes_gcm.m"},"plan":{"method":"method.aes_gcm.m"}}`
 
 var key = strings.Repeat("7,", 31) + "7"
 
-// Variable asks tests of states for sealed ones.
+// Variable makes tests of states use sealed ones.
 const Variable = "TOMBOLO_TEST_SEALED"
 
 // Cipher returns the cipher of Settings for states.
@@ -37,7 +37,7 @@ func Cipher() *encryption.Cipher {
 	return e.State()
 }
 
-// Asked returns the cipher where the variable asks for it, and else nil: no states are sealed.
+// Asked returns the cipher if the variable is set, and nil otherwise: states are not sealed.
 func Asked() *encryption.Cipher {
 	if os.Getenv(Variable) == "" {
 		return nil

@@ -1,5 +1,5 @@
 // Package blocks compiles the body of a block against its schema, once, and evaluates it for each instance: attributes,
-// nested blocks, dynamic blocks. What the expressions may mention comes in as an evaluation context.
+// nested blocks, dynamic blocks. The caller passes the evaluation context for the expressions.
 //
 //	body := blocks.Compile(block.Body, schema)
 //	shared, diags := body.Prepare(scope)     // what no count, each or self is in
@@ -17,7 +17,7 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// blockGroup is all nested blocks of one name, which together make one value.
+// blockGroup holds all nested blocks of one name, which form one value.
 type blockGroup struct {
 	name   string
 	nested *provider.NestedBlock
@@ -25,15 +25,15 @@ type blockGroup struct {
 	// any block the value is null.
 	ty       cty.Type
 	attrLike bool
-	required bool // an attribute that must be given
+	required bool // a required attribute
 
 	items      []blockItem
-	missing    hcl.Range // where to point at when too few are there
+	missing    hcl.Range // place to show if there are too few
 	traversals []hcl.Traversal
 	local      bool // mentions each, count or self
 }
 
-// blockItem is one block as it was written: static, or dynamic and standing for as many as its for_each has elements.
+// blockItem is one block as it was written: static, or dynamic, with a block for each element of its for_each.
 type blockItem struct {
 	label   string
 	def     hcl.Range
@@ -41,7 +41,8 @@ type blockItem struct {
 	dynamic *dynamicBlock
 }
 
-// blockGroups makes the groups for a schema: its nested blocks, and the attributes that the body writes as blocks.
+// blockGroups returns the groups of blocks of a schema: its nested blocks, and the attributes that the body writes as
+// blocks.
 func (b *Body) blockGroups(asBlocks map[string]*provider.NestedBlock) []*blockGroup {
 	var out []*blockGroup
 	for _, name := range slices.Sorted(maps.Keys(b.schema.Blocks)) {
@@ -109,7 +110,7 @@ type element struct {
 	unknown bool // stands for any number of blocks
 }
 
-// value evaluates all blocks of the group and makes one value of them.
+// value evaluates all blocks of the group and returns their value.
 func (g *blockGroup) value(ctx *hcl.EvalContext) (cty.Value, diag.List) {
 	var elems []element
 	var diags diag.List
@@ -131,7 +132,7 @@ func (g *blockGroup) value(ctx *hcl.EvalContext) (cty.Value, diag.List) {
 	return v, diags
 }
 
-// collect checks the number of blocks and makes the value.
+// collect checks the number of blocks and returns the value.
 func (g *blockGroup) collect(elems []element) (cty.Value, diag.List) {
 	single := g.nested.Nesting == provider.NestingSingle || g.nested.Nesting == provider.NestingGroup
 	if single {
@@ -174,7 +175,7 @@ func (g *blockGroup) checkNumber(elems []element) diag.List {
 	return nil
 }
 
-// single makes the value of a block that may stand once.
+// single returns the value of a block that may occur once.
 func (g *blockGroup) single(elems []element) (cty.Value, diag.List) {
 	var diags diag.List
 	switch {
@@ -191,7 +192,7 @@ func (g *blockGroup) single(elems []element) (cty.Value, diag.List) {
 	return cty.NullVal(g.ty), diags
 }
 
-// keyed makes the value of blocks with a label.
+// keyed returns the value of blocks with a label.
 func (g *blockGroup) keyed(elems []element) (cty.Value, diag.List) {
 	var diags diag.List
 	vals := make(map[string]cty.Value, len(elems))
@@ -204,7 +205,7 @@ func (g *blockGroup) keyed(elems []element) (cty.Value, diag.List) {
 		}
 		vals[e.label] = e.value
 		for m := range e.value.Marks() {
-			marks[m] = struct{}{} // labels tell of the for_each too
+			marks[m] = struct{}{} // labels depend on the for_each, too
 		}
 	}
 	switch {
@@ -216,7 +217,7 @@ func (g *blockGroup) keyed(elems []element) (cty.Value, diag.List) {
 	return cty.MapVal(vals).WithMarks(marks), diags
 }
 
-// unknown is the value of the group inside of a block that is unknown itself.
+// unknown returns the value of the group inside of an unknown block.
 func (g *blockGroup) unknown() cty.Value {
 	if len(g.items) == 0 {
 		v, _ := g.collect(nil)
@@ -228,7 +229,7 @@ func (g *blockGroup) unknown() cty.Value {
 	return cty.UnknownVal(g.ty)
 }
 
-// item finds the block that a path leads into, and what is left of the path.
+// item returns the block of a path, and the rest of the path.
 func (g *blockGroup) item(path cty.Path) (*blockItem, cty.Path) {
 	if len(g.items) == 0 {
 		return nil, nil
@@ -258,8 +259,8 @@ func (g *blockGroup) item(path cty.Path) (*blockItem, cty.Path) {
 }
 
 // attributesAsBlocks finds the attributes that a body may write as blocks, as old plugin libraries allowed for lists
-// and sets of objects, and describes these blocks. What is written as an attribute is none of them; in JSON syntax that
-// is always so.
+// and sets of objects, and describes these blocks. Those that are written as attributes are left out; in JSON syntax
+// all are.
 func attributesAsBlocks(body hcl.Body, schema *provider.Block) map[string]*provider.NestedBlock {
 	var out map[string]*provider.NestedBlock
 	probe := &hcl.BodySchema{}
@@ -282,7 +283,7 @@ func attributesAsBlocks(body hcl.Body, schema *provider.Block) map[string]*provi
 	return out
 }
 
-// blockOfAttribute describes an attribute as nested blocks; nil when it is no list or set of objects.
+// blockOfAttribute describes an attribute as nested blocks; nil if it is not a list or set of objects.
 func blockOfAttribute(a *provider.Attribute) *provider.NestedBlock {
 	ty := a.Type
 	if a.Nested != nil || ty == cty.NilType || !ty.IsListType() && !ty.IsSetType() || !ty.ElementType().IsObjectType() {

@@ -16,14 +16,14 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// Body is the content of a block, compiled once against its schema: which expression gives which attribute, and which
-// nested blocks, static or dynamic, make up which value. Evaluating it for an instance looks at no syntax any more.
+// Body is the content of a block, compiled once against its schema: the expression of each attribute, and the nested
+// blocks, static or dynamic, of each value. Evaluating an instance needs no syntax.
 type Body struct {
 	schema *provider.Block
 	attrs  []bodyAttr
 	groups []*blockGroup
 	rng    hcl.Range
-	diags  diag.List // where body and schema do not fit; reported by the first evaluation
+	diags  diag.List // where the body does not fit the schema; reported by the first evaluation
 
 	traversals []hcl.Traversal // everything that is mentioned anywhere in the body
 	nulls      map[string]cty.Value
@@ -38,8 +38,7 @@ type bodyAttr struct {
 	rng   hcl.Range
 }
 
-// Compile checks a body against a schema and finds its expressions. What does not fit is reported when the body is
-// evaluated.
+// Compile checks a body against a schema and finds its expressions. Mismatches are reported by the evaluation.
 func Compile(body hcl.Body, schema *provider.Block) *Body {
 	b := &Body{schema: schema, nulls: make(map[string]cty.Value, len(schema.Attributes)), rng: body.MissingItemRange()}
 	asBlocks := attributesAsBlocks(body, schema)
@@ -76,8 +75,7 @@ func Compile(body hcl.Body, schema *provider.Block) *Body {
 // maxArguments is how many arguments are worth listing.
 const maxArguments = 12
 
-// withArguments returns what there is to choose from where an argument does not exist and its name is like none that
-// does.
+// withArguments returns the existing arguments, for an unknown one whose name is not similar to any.
 func withArguments(diags diag.List, schema *provider.Block) diag.List {
 	for _, d := range diags {
 		if d.Summary == "Unsupported block type" && strings.HasSuffix(d.Detail, "are not expected here.") {
@@ -105,7 +103,7 @@ func withArguments(diags diag.List, schema *provider.Block) diag.List {
 	return diags
 }
 
-// blocksOf returns which blocks there are where one is not expected.
+// blocksOf returns the existing blocks, for an unexpected one.
 func blocksOf(schema *provider.Block) string {
 	switch n := len(schema.Blocks); {
 	case n == 0:
@@ -131,8 +129,8 @@ func mentionsLocal(vars []hcl.Traversal) bool {
 	return false
 }
 
-// Evaluation evaluates a body for the instances of one block in one module instance. What does not mention each, count
-// or self is evaluated by Prepare, once for all of them.
+// Evaluation evaluates a body for the instances of one block in one module instance. Parts that do not mention each,
+// count or self are evaluated by Prepare, once for all of them.
 type Evaluation struct {
 	body   *Body
 	base   *hcl.EvalContext
@@ -170,7 +168,7 @@ func (e *Evaluation) Instance(ctx *hcl.EvalContext) (cty.Value, diag.List) {
 	return cty.ObjectVal(vals), diags
 }
 
-// values evaluates what is not in shared.
+// values evaluates the parts that are not in shared.
 func (b *Body) values(ctx *hcl.EvalContext, shared map[string]cty.Value) (map[string]cty.Value, diag.List) {
 	var diags diag.List
 	vals := make(map[string]cty.Value, len(b.nulls)+len(b.groups))
@@ -197,7 +195,7 @@ func (b *Body) values(ctx *hcl.EvalContext, shared map[string]cty.Value) (map[st
 	return vals, diags
 }
 
-// unknown is the value of a body of which it is not known whether and how often it counts: what it sets is unknown.
+// unknown returns the value of a body with an unknown number of instances: the attributes that it sets are unknown.
 func (b *Body) unknown() cty.Value {
 	vals := make(map[string]cty.Value, len(b.nulls)+len(b.groups))
 	maps.Copy(vals, b.nulls)
@@ -210,7 +208,7 @@ func (b *Body) unknown() cty.Value {
 	return cty.ObjectVal(vals)
 }
 
-// value evaluates an attribute and converts it to the type that the schema wants.
+// value evaluates an attribute and converts it to the type of the schema.
 func (a *bodyAttr) value(ctx *hcl.EvalContext) (cty.Value, diag.List) {
 	v, hclDiags := funcs.Evaluate(a.expr, ctx)
 	diags := diag.List(nil).AppendHCL(hclDiags)
@@ -239,7 +237,7 @@ func ConversionMessage(err error) string {
 	return err.Error()
 }
 
-// pathText writes a path as people read it inside of a message: element 0: attribute "x".
+// pathText returns a path for a message: element 0: attribute "x".
 func pathText(path cty.Path) string {
 	out := ""
 	for i, step := range path {
@@ -267,7 +265,7 @@ func pathText(path cty.Path) string {
 // Traversals returns everything that the body mentions.
 func (b *Body) Traversals() []hcl.Traversal { return b.traversals }
 
-// Sets reports whether the body has an argument of a name, be it null.
+// Sets reports whether the body has an argument of a name, even a null one.
 func (b *Body) Sets(name string) bool {
 	return slices.ContainsFunc(b.attrs, func(a bodyAttr) bool { return a.name == name })
 }
@@ -289,7 +287,7 @@ func (b *Body) ArgumentAt(at hcl.Range) hcl.Expression {
 	return nil
 }
 
-// Mentions returns what an attribute or the nested blocks of one name mention.
+// Mentions returns the references of an attribute, or of the nested blocks of one name.
 func (b *Body) Mentions(name string) []hcl.Traversal {
 	for i := range b.attrs {
 		if b.attrs[i].name == name {
@@ -304,8 +302,8 @@ func (b *Body) Mentions(name string) []hcl.Traversal {
 	return nil
 }
 
-// Locate returns diagnostics that a provider answered a place in the source: that of the attribute which their path
-// names, or else the beginning of the nearest body.
+// Locate returns a provider's diagnostics with a place in the source: the attribute of their path, or else the
+// beginning of the nearest body.
 func (b *Body) Locate(diags diag.List) diag.List {
 	out := slices.Clone(diags)
 	for i, d := range out {
@@ -343,7 +341,7 @@ func (b *Body) place(path cty.Path, header hcl.Range) (subject, context *hcl.Ran
 	return &header, nil
 }
 
-// Range is where the body ends up in messages about what is missing in it.
+// Range is the place in the source for messages about missing arguments.
 func (b *Body) Range() hcl.Range { return b.rng }
 
 // Problem returns an error about an expression, with the values that are part of it.

@@ -12,7 +12,7 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// dynamicBlock holds how often a block is there, and what its iterator and labels are each time.
+// dynamicBlock holds the for_each, iterator and labels of a dynamic block.
 type dynamicBlock struct {
 	forEach  hcl.Expression
 	iterator string
@@ -86,7 +86,7 @@ func addDynamic(groups map[string]*blockGroup, block *hcl.Block) diag.List {
 	return diags
 }
 
-// dynamicLabel returns the one label that the argument "labels" gives to blocks of a type.
+// dynamicLabel returns the single label that the argument "labels" sets for blocks of a type.
 func dynamicLabel(attr *hcl.Attribute, name string) (hcl.Expression, diag.List) {
 	exprs, hclDiags := hcl.ExprList(attr.Expr)
 	diags := diag.List(nil).AppendHCL(hclDiags)
@@ -104,7 +104,7 @@ func dynamicLabel(attr *hcl.Attribute, name string) (hcl.Expression, diag.List) 
 	return exprs[0], diags
 }
 
-// without leaves out what starts with a name.
+// without removes the traversals that start with a name.
 func without(list []hcl.Traversal, name string) []hcl.Traversal {
 	var out []hcl.Traversal
 	for _, t := range list {
@@ -115,8 +115,8 @@ func without(list []hcl.Traversal, name string) []hcl.Traversal {
 	return out
 }
 
-// expand evaluates a dynamic block: one element for each of its for_each. What the content does wrong counts once, and
-// only if there is any element: a block that a provider does not know yet can be written with an empty for_each.
+// expand evaluates a dynamic block: one element for each of its for_each. Problems of the content are reported once,
+// and only if there are elements: a block that an old provider does not have can be written with an empty for_each.
 func (item *blockItem) expand(g *blockGroup, ctx *hcl.EvalContext) ([]element, diag.List) {
 	v, marks, diags := item.dynamic.over(ctx)
 	if diags.HasErrors() {
@@ -142,7 +142,7 @@ func (item *blockItem) expand(g *blockGroup, ctx *hcl.EvalContext) ([]element, d
 	return elems, diags
 }
 
-// over evaluates for_each and returns its marks apart.
+// over evaluates for_each and returns its marks separately.
 func (d *dynamicBlock) over(ctx *hcl.EvalContext) (cty.Value, cty.ValueMarks, diag.List) {
 	v, hclDiags := funcs.Evaluate(d.forEach, ctx)
 	diags := diag.List(nil).AppendHCL(hclDiags)
@@ -165,8 +165,8 @@ func (d *dynamicBlock) over(ctx *hcl.EvalContext) (cty.Value, cty.ValueMarks, di
 	return v, marks, diags
 }
 
-// labelOf evaluates the label of one block. That for_each is sensitive makes the whole value sensitive, so it is no
-// reason against its keys.
+// labelOf evaluates the label of one block. A sensitive for_each makes the whole value sensitive, so its keys may be
+// labels.
 func (d *dynamicBlock) labelOf(ctx *hcl.EvalContext, allowed cty.ValueMarks) (string, diag.List) {
 	if d.label == nil {
 		return "", nil

@@ -10,7 +10,7 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// StaticTraversal checks a path into an object of a schema as far as the types alone tell.
+// StaticTraversal checks a path into an object of a schema as far as the types allow.
 func StaticTraversal(t hcl.Traversal, block *provider.Block) diag.List {
 	if len(t) == 0 {
 		return nil
@@ -49,7 +49,7 @@ func StaticTraversal(t hcl.Traversal, block *provider.Block) diag.List {
 		diag.DidYouMean(attr.Name, names))
 }
 
-// deprecated warns of the use of an attribute that its provider is going to give up.
+// deprecated warns about the use of a deprecated attribute.
 func deprecated(t hcl.TraverseAttr, a *provider.Attribute) diag.List {
 	instead := "See the documentation of the provider for a replacement."
 	if a.DeprecationMessage != "" {
@@ -80,7 +80,7 @@ func staticBlocks(name string, t hcl.Traversal, nb *provider.NestedBlock) diag.L
 		return diag.List(nil).Errorf(&rng, "Invalid operation", "Blocks of type %q form a list of objects: select "+
 			"one with its index, such as .%[1]s[0], or all with .%[1]s[*].", name)
 	}
-	// Whether there is a block with that index, and whether that matters, evaluation tells: a "try" may stand around
-	// it.
+	// Evaluation finds out whether there is a block with that index, and whether that matters: it may be inside of a
+	// "try".
 	return StaticTraversal(t[1:], &nb.Block)
 }

@@ -46,7 +46,7 @@ func quantifierFunc(decisive cty.Value) function.Function {
 	})
 }
 
-// coalesceFunc passes over empty strings as well as nulls. (The library's coalesce takes an empty string.)
+// coalesceFunc skips empty strings as well as nulls. (The library's coalesce accepts an empty string.)
 var coalesceFunc = function.New(&function.Spec{
 	VarParam: &function.Parameter{
 		Name: "vals", Type: cty.DynamicPseudoType,
@@ -82,8 +82,8 @@ var coalesceFunc = function.New(&function.Spec{
 	},
 })
 
-// containsFunc refuses to look for null. (The library's does look, but for a null of no type it gives a value that
-// stays unknown for ever.)
+// containsFunc refuses to look for null. (The library's function does, but for a null without a type its result stays
+// unknown.)
 var containsFunc = function.New(&function.Spec{
 	Params:       []function.Parameter{param("list", cty.DynamicPseudoType), param("value", cty.DynamicPseudoType)},
 	Type:         function.StaticReturnType(cty.Bool),
@@ -108,7 +108,7 @@ var containsFunc = function.New(&function.Spec{
 	},
 })
 
-// indexFunc looks for a value and gives its position. (The library's index is the index operator.)
+// indexFunc returns the position of a value. (The library's index is the index operator.)
 var indexFunc = function.New(&function.Spec{
 	Params:       []function.Parameter{param("list", cty.DynamicPseudoType), param("value", cty.DynamicPseudoType)},
 	Type:         function.StaticReturnType(cty.Number),
@@ -132,8 +132,8 @@ var indexFunc = function.New(&function.Spec{
 	},
 })
 
-// lengthFunc measures strings (in characters as a reader counts them) and objects as well as collections, and never
-// looks at marks of elements.
+// lengthFunc measures strings (in characters as a reader counts them) and objects as well as collections, and ignores
+// marks of elements.
 var lengthFunc = function.New(&function.Spec{
 	Params: []function.Parameter{{
 		Name: "value", Type: cty.DynamicPseudoType,
@@ -179,7 +179,7 @@ var oneFunc = function.New(&function.Spec{
 		case ty.IsListType() || ty.IsSetType():
 			return ty.ElementType(), nil
 		case ty.IsTupleType() && ty.Length() == 0:
-			// a null of no type in particular fits whatever it is used for
+			// a null without a type fits any use
 			return cty.DynamicPseudoType, nil
 		case ty.IsTupleType() && ty.Length() == 1:
 			return ty.TupleElementType(0), nil
@@ -238,7 +238,7 @@ var sumFunc = function.New(&function.Spec{
 	},
 })
 
-// transposeFunc turns a map of lists inside out: what was in the lists becomes keys, the keys become lists.
+// transposeFunc inverts a map of lists: elements of the lists become keys, the keys become lists.
 var transposeFunc = function.New(&function.Spec{
 	Params:       []function.Parameter{param("values", cty.Map(cty.List(cty.String)))},
 	Type:         function.StaticReturnType(cty.Map(cty.List(cty.String))),
@@ -248,7 +248,7 @@ var transposeFunc = function.New(&function.Spec{
 			return cty.UnknownVal(ty), nil
 		}
 		turned := map[string][]cty.Value{}
-		for key, list := range args[0].Elements() { // in the order of keys, which so is the order of the lists
+		for key, list := range args[0].Elements() { // in the order of keys, which becomes the order of the lists
 			if list.IsNull() {
 				return cty.NilVal, errors.New("input must not contain null list")
 			}

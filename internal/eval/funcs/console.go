@@ -10,7 +10,7 @@ import (
 	"github.com/zclconf/go-cty/cty/function"
 )
 
-// typeMark is on results of type and on all that is made of them, which the console refuses.
+// typeMark is on results of type and on everything made of them, which the console refuses.
 type typeMark struct{}
 
 // describedType is the type of the results of type: nothing converts to or from it.
@@ -38,7 +38,7 @@ func DescribedType(v cty.Value) (string, bool) {
 }
 
 // ContainsDescribedType reports whether type was called somewhere inside an expression rather than as the whole of it,
-// which the console refuses: DescribedType says no and this says yes.
+// which the console refuses: DescribedType reports false and this reports true.
 func ContainsDescribedType(v cty.Value) bool { return v.HasMarkDeep(typeMark{}) }
 
 // TypeString writes a type in the syntax of type constraints, with the parts of structural types on lines of their own.

@@ -18,8 +18,8 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/value"
 )
 
-// conversionFunc converts its argument to one type, as tostring and its kin do. Marks stay where they are, as far as
-// the result has such a place.
+// conversionFunc converts its argument to one type, as tostring and its kin do. Marks keep their places, as far as the
+// result has them.
 func conversionFunc(want cty.Type) function.Function {
 	return function.New(&function.Spec{
 		Params: []function.Parameter{{
@@ -35,6 +35,9 @@ func conversionFunc(want cty.Type) function.Function {
 		},
 		Impl: func(args []cty.Value, want cty.Type) (cty.Value, error) {
 			converted, err := ctyfast.Convert(args[0], want)
+			if errors.Is(err, ctyfast.ErrManyDigits) {
+				return cty.NilVal, function.NewArgError(0, err)
+			}
 			if err != nil {
 				// only the value, not its type, can be wrong here
 				return cty.NilVal, explainConversion(args[0], want)
@@ -75,7 +78,7 @@ func explainConversion(arg cty.Value, want cty.Type) error {
 	}
 }
 
-// retiredFunc stands where a function of old language versions was, to say what to write now.
+// retiredFunc takes the place of a function of old language versions. Its error says what to write now.
 func retiredFunc(name, instead string) function.Function {
 	message := fmt.Sprintf(
 		"the %q function was deprecated in Terraform v0.12 and is no longer available; write %s instead", name, instead)
@@ -96,8 +99,8 @@ type constraint struct {
 	defaults *typeexpr.Defaults
 }
 
-// constraintType is the type of an argument that is written as a type and not as a value. It refers to itself: values
-// of it are made where it is decoded.
+// constraintType is the type of an argument that is written as a type and not as a value. It refers to itself: its
+// values are created where it is decoded.
 var constraintType cty.Type
 
 func init() {
@@ -119,7 +122,7 @@ func decodeConstraint(e hcl.Expression, _ *hcl.EvalContext) (cty.Value, hcl.Diag
 	return cty.CapsuleVal(constraintType, &constraint{want, defaults}), diags
 }
 
-// convertFunc returns the function convert, which converts a value to a type, as variables convert what they are given.
+// convertFunc returns the function convert, which converts a value to a type, as variables do.
 func convertFunc() function.Function {
 	return function.New(&function.Spec{
 		Params: []function.Parameter{
@@ -157,9 +160,9 @@ func converted(args []cty.Value) (cty.Value, error) {
 	return out, nil
 }
 
-// Mentions returns what an expression refers to: its variables without the words of types in calls of convert, which
-// look like such. In JSON nothing shows where a lone word stands, so that it counts as one of a type there; where it is
-// none, evaluation finds no such variable.
+// Mentions returns the references of an expression, without the words of types in calls of convert, which look like
+// references. JSON does not show the place of a single word, so it counts as one of a type there; if it is not,
+// evaluation reports an unknown variable.
 func Mentions(e hcl.Expression) []hcl.Traversal {
 	list := e.Variables()
 	if !slices.ContainsFunc(list, isTypeWord) {

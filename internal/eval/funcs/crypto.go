@@ -20,7 +20,8 @@ import (
 	"golang.org/x/crypto/ssh"
 )
 
-// digest is a hash and how its sum is written. Functions that hash a string and those that hash a file share them.
+// digest is a hash function and the encoding of its sum. Functions that hash a string and those that hash a file share
+// them.
 type digest struct {
 	start func() hash.Hash
 	write func(sum []byte) string
@@ -81,7 +82,7 @@ func bcryptFunc(pure bool, work *Work) function.Function {
 				err    error
 			}
 			answered := make(chan answer, 1)
-			go func() { // it cannot be interrupted, but left alone
+			go func() { // it cannot be interrupted, but abandoned
 				hashed, err := bcrypt.GenerateFromPassword([]byte(args[0].AsString()), cost)
 				answered <- answer{hashed, err}
 			}()

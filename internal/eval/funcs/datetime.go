@@ -8,7 +8,7 @@ import (
 	"github.com/zclconf/go-cty/cty/function/stdlib"
 )
 
-// ambientString is a function without arguments that gives a string, or an unknown one if there is nothing to give yet.
+// ambientString is a function without arguments that returns a string, or an unknown one if there is none yet.
 func ambientString(unknown bool, get func() (string, error)) function.Function {
 	return function.New(&function.Spec{
 		Type:         function.StaticReturnType(cty.String),

@@ -17,15 +17,15 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/regular"
 )
 
-// disk is where filesystem functions look.
+// disk is the file system of filesystem functions.
 type disk struct {
 	baseDir string
 	home    string
 	work    *Work
 }
 
-// filesystemTable holds the functions that know the file system, except templatefile. Those that look at files are
-// recorded; those that only compute with names are not.
+// filesystemTable holds the functions about files, except templatefile. Those that read files are recorded; those that
+// only compute with names are not.
 func filesystemTable(o Options) map[string]function.Function {
 	d := disk{baseDir: o.BaseDir, home: o.Home, work: o.Work}
 	table := map[string]function.Function{
@@ -151,8 +151,8 @@ func fileSetFunc(d disk) function.Function {
 	})
 }
 
-// files returns the regular files that match, relative to dir, with slashes. The whole of the joined path is a pattern,
-// also what came from dir.
+// files returns the regular files that match, relative to dir, with slashes. The whole joined path is a pattern,
+// including the part from dir.
 func (d disk) files(dir, pattern string, show func(string) string) ([]cty.Value, error) {
 	shown := filepath.Join(dir, pattern)
 	dir = d.join(dir)
@@ -216,7 +216,7 @@ func (d disk) read(path, shown string) ([]byte, error) {
 	return content, nil
 }
 
-// reading is a file that is read until the work ends.
+// reading is an open file whose reading ends with the work.
 type reading struct {
 	file *os.File
 	work *Work
@@ -252,7 +252,7 @@ func unreadable(shown string, err error) error {
 	return fmt.Errorf("failed to read %s: %w", shown, bare(err))
 }
 
-// bare takes the path off an error of the file system; messages name it in their own way, or not at all.
+// bare removes the path from an error of the file system; messages name it in their own way, or not at all.
 func bare(err error) error {
 	if pathErr, ok := errors.AsType[*fs.PathError](err); ok {
 		return pathErr.Err

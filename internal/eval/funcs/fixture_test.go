@@ -18,7 +18,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/value"
 )
 
-// fixtureFiles are what the expressions in testdata find in their working directory.
+// fixtureFiles are the files in the working directory of the expressions in testdata.
 var fixtureFiles = map[string]string{
 	"main.tf":                "",
 	"hello.txt":              "Hello, World!",
@@ -50,7 +50,7 @@ var fixtureFiles = map[string]string{
 var fixtureLinks = map[string]string{"link.txt": "hello.txt", "symdir": "sub", "dangling/broken": "nowhere",
 	"loop/again": "."}
 
-// writeFixture makes a working directory and a home directory.
+// writeFixture creates a working directory and a home directory.
 func writeFixture(t *testing.T) (dir, home string) {
 	t.Helper()
 	root, err := filepath.EvalSymlinks(t.TempDir())
@@ -156,7 +156,7 @@ func printResult(t *testing.T, expression string, ctx *hcl.EvalContext) string {
 //	go test ./internal/eval/funcs -update
 var update = flag.Bool("update", false, "record the results of terraform in testdata")
 
-// rootStandIn stands for the directory around working directory and home in recorded results.
+// rootStandIn replaces the directory around working directory and home in recorded results.
 const rootStandIn = "/fixture"
 
 func writeOutcomes[T any](t *testing.T, name, dir string, expressions []string, outcomes []T) {

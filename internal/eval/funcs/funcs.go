@@ -1,18 +1,17 @@
-// Package funcs is the function table of the language: everything that can be called in an expression without naming a
-// provider, as Terraform 1.11 has it, what later versions and OpenTofu add, and the functions of the built-in provider
-// terraform.io/builtin/terraform.
+// Package funcs is the function table of the language: the functions of Terraform 1.11, of later versions and of
+// OpenTofu, and those of the built-in provider terraform.io/builtin/terraform.
 //
-// Table builds the table for one run; what functions need from outside (directories, times, whether results may be
-// random) comes in Options. A table and its functions may be used by many goroutines at once. Resolving names of
-// provider functions, and turning errors into diagnostics, is the evaluator's business.
+// Table builds the table for one run; Options has their surroundings (directories, times, whether results may be
+// random). A table and its functions may be used by many goroutines at once. The evaluator resolves names of provider
+// functions, and converts errors to diagnostics.
 //
-// Functions take and give marked values (internal/value). An error message never shows a marked argument: functions
+// Functions take and return marked values (internal/value). An error message never shows a marked argument: functions
 // either withhold the value in the text themselves or, where a library writes the text, withhold the whole of it
 // (withheldErrors).
 //
-// What functions give is tested by conformance/testdata/console, beside the answers of Terraform. Known differences
-// from Terraform 1.11.4 in calls with unknown arguments, all in cases that it gets wrong, are in the table
-// knownDifferences of the tests.
+// conformance/testdata/console tests the results against those of Terraform. Known differences from Terraform 1.11.4 in
+// calls with unknown arguments, all in cases in which Terraform is wrong, are in the table knownDifferences of the
+// tests.
 package funcs
 
 import (
@@ -25,23 +24,22 @@ import (
 	"github.com/zclconf/go-cty/cty/function/stdlib"
 )
 
-// Options carries everything that functions take from their surroundings. The zero value is usable: relative paths
-// start at the process's working directory, times and random results are real.
+// Options holds the surroundings of functions. The zero value is usable: relative paths start at the process's working
+// directory, times and random results are real.
 type Options struct {
-	// BaseDir is where relative paths given to filesystem functions start. Empty is the working directory.
+	// BaseDir is the base of relative paths in filesystem functions. Empty means the working directory.
 	BaseDir string
-	// Home stands for ~ in pathexpand and in paths of files. Empty is the home directory of the user.
+	// Home is the value of ~ in pathexpand and in paths of files. Empty means the user's home directory.
 	Home string
-	// PlanTime is the result of plantimestamp. Zero gives an unknown value, as validation needs it.
+	// PlanTime is the result of plantimestamp. The zero time makes it unknown, as validation needs it.
 	PlanTime time.Time
-	// Pure makes bcrypt, timestamp and uuid give unknown values, because what they give while planning could not be
-	// what they will give while applying.
+	// Pure makes the results of bcrypt, timestamp and uuid unknown, because they differ between planning and applying.
 	Pure bool
 	// Files, if set, records results of functions that read files, or checks them against what it has recorded.
 	Files *FileRecord
-	// Work is what the expressions that call the functions are part of. It bounds them and can end them.
+	// Work is the walk of the expressions that call the functions. It limits them and can end them.
 	Work *Work
-	// ConsoleMode adds type, which has a meaning only at a prompt, and takes away plantimestamp, which has none there.
+	// ConsoleMode adds type, which has a meaning only at a prompt, and removes plantimestamp, which has none there.
 	ConsoleMode bool
 }
 
@@ -135,7 +133,7 @@ var fixedTable = sync.OnceValue(func() map[string]function.Function {
 		"min":              writableNumbers(stdlib.MinFunc),
 		"nonsensitive":     nonsensitiveFunc,
 		"one":              oneFunc,
-		"parseint":         withheldErrors(stdlib.ParseIntFunc),
+		"parseint":         writableNumbers(withheldErrors(parseIntFunc)),
 		"pow":              realNumber(stdlib.PowFunc),
 		"range":            writableArguments(stdlib.RangeFunc),
 		"regex":            withheldErrors(stdlib.RegexFunc),
@@ -197,6 +195,5 @@ func param(name string, ty cty.Type) function.Parameter {
 	return function.Parameter{Name: name, Type: ty}
 }
 
-// notNull is what nearly all functions promise of their results, so that comparing an unknown result with null is
-// known.
+// notNull refines the result of nearly all functions, so that comparing an unknown result with null is known.
 func notNull(b *cty.RefinementBuilder) *cty.RefinementBuilder { return b.NotNull() }

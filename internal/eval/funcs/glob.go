@@ -11,13 +11,11 @@ import (
 var errBadPattern = errors.New("syntax error in pattern")
 
 // glob returns the paths that match a pattern: * and ? within a name, [a-z] and [^a-z] for a character, {a,b} for
-// alternatives within a name, ** for any number of directories, \ before what is to be taken literally. Links are
-// followed.
+// alternatives within a name, ** for any number of directories, \ before a literal character. Links are followed.
 //
-// It is written out here because what a pattern finds must not change between engines, and later versions of the
-// library that set the rules (doublestar 1) differ from them. So also their edges are kept: alternatives do not nest,
-// what is left of a pattern at the end of a name may only be *, and an error in a pattern is found when matching gets
-// to it.
+// It is implemented here because the result must not differ between engines, and later versions of the library that set
+// the rules (doublestar 1) differ from it. So its edge cases are kept, too: alternatives do not nest, only * may remain
+// of a pattern at the end of a name, and an error in a pattern is found when matching reaches it.
 func glob(pattern string, work *Work) ([]string, error) {
 	dir := "."
 	if filepath.IsAbs(pattern) {
@@ -29,14 +27,15 @@ func glob(pattern string, work *Work) ([]string, error) {
 	return s.found, err
 }
 
-// search is one search for files. What it looks at is bounded: links that lead back up make a tree of any size.
+// search is one search for files. The number of visited files is limited: links that lead back up make an infinite
+// tree.
 type search struct {
 	work   *Work
 	looked int
 	found  []string
 }
 
-// in matches the names of a pattern in a directory.
+// in matches a pattern against the names in a directory.
 func (s *search) in(dir string, names []string) error {
 	name, rest := names[0], names[1:]
 	last := len(rest) == 0
@@ -78,7 +77,7 @@ func (s *search) in(dir string, names []string) error {
 	return nil
 }
 
-// below matches the rest of a pattern after ** in a directory and all below it.
+// below matches the rest of a pattern after ** in a directory and everything below it.
 func (s *search) below(dir string, rest []string) error {
 	if err := s.in(dir, rest); err != nil {
 		return err
@@ -97,7 +96,7 @@ func (s *search) below(dir string, rest []string) error {
 	return nil
 }
 
-// everyFile finds all files in a directory and below it, links to nowhere excepted.
+// everyFile finds all files in a directory and below it, except for broken links.
 func (s *search) everyFile(dir string) error {
 	entries, err := s.readDir(dir)
 	if err != nil {
@@ -118,7 +117,7 @@ func (s *search) everyFile(dir string) error {
 
 // readDir treats a directory that cannot be read as an empty one.
 func (s *search) readDir(dir string) ([]os.DirEntry, error) {
-	// looking at a file takes longer than a round of a loop
+	// checking a file takes longer than a round of a loop
 	if err := s.work.stoppedLong(int64(s.looked) << 6); err != nil {
 		return nil, err
 	}
@@ -129,7 +128,7 @@ func (s *search) readDir(dir string) ([]os.DirEntry, error) {
 	return entries, nil
 }
 
-// isDir follows links. (A link that leads back up ends when the system finds that there are too many on the way.)
+// isDir follows links. (For a link that leads back up, the system reports too many links.)
 func isDir(path string, entry os.DirEntry) bool {
 	if entry.Type()&os.ModeSymlink == 0 {
 		return entry.IsDir()
@@ -240,7 +239,7 @@ func classMember(pattern string) (char rune, rest string, ok bool) {
 	return literal(pattern)
 }
 
-// literal takes one character, which may be escaped, off a pattern.
+// literal cuts one character, which may be escaped, from a pattern.
 func literal(pattern string) (char rune, rest string, ok bool) {
 	pattern = strings.TrimPrefix(pattern, `\`)
 	char, size := utf8.DecodeRuneInString(pattern)

@@ -11,8 +11,8 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/ctyfast"
 )
 
-// lookupFunc differs from the library's in that the default may be left out, and in what it does with it. Marks of
-// elements that are not looked at stay out of the result.
+// lookupFunc differs from the library's in the optional default, and in its treatment. Marks of elements that are not
+// read do not reach the result.
 var lookupFunc = function.New(&function.Spec{
 	Params: []function.Parameter{
 		{Name: "inputMap", Type: cty.DynamicPseudoType, AllowUnknown: true, AllowMarked: true, AllowDynamicType: true},
@@ -83,7 +83,7 @@ func lookup(args []cty.Value, ty cty.Type) (cty.Value, error) {
 	return fallback.WithMarks(marks), nil
 }
 
-// matchKeysFunc picks the values whose keys are in the search set.
+// matchKeysFunc returns the values whose keys are in the search set.
 var matchKeysFunc = function.New(&function.Spec{
 	Params: []function.Parameter{
 		param("values", cty.List(cty.DynamicPseudoType)),
@@ -117,7 +117,7 @@ var matchKeysFunc = function.New(&function.Spec{
 			return cty.ListValEmpty(ty.ElementType()), nil
 		}
 		if !ctyfast.WhollyKnown(args[0]) {
-			return cty.UnknownVal(ty), nil // as in Terraform, also where no unknown value would be picked
+			return cty.UnknownVal(ty), nil // as in Terraform, even if no unknown value would be picked
 		}
 		values := args[0].AsValueSlice()
 		var matched []cty.Value

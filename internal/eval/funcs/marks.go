@@ -7,7 +7,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/value"
 )
 
-// anything is the parameter of functions that are about marks: whatever the value, they see it as it is.
+// anything is the parameter of functions about marks: they see any value as it is.
 func anything(name string) function.Parameter {
 	return function.Parameter{
 		Name: name, Type: cty.DynamicPseudoType,
@@ -25,7 +25,7 @@ var sensitiveFunc = function.New(&function.Spec{
 	},
 })
 
-// nonsensitiveFunc unmarks the value itself only; what is sensitive inside it stays so.
+// nonsensitiveFunc unmarks the value itself only; sensitive parts of it stay sensitive.
 var nonsensitiveFunc = function.New(&function.Spec{
 	Params: []function.Parameter{anything("value")},
 	Type:   sameType,
@@ -34,7 +34,7 @@ var nonsensitiveFunc = function.New(&function.Spec{
 	},
 })
 
-// isSensitiveFunc does not answer for values that are not known and not sensitive: they may yet become so.
+// isSensitiveFunc returns an unknown value for values that are neither known nor sensitive: they may become sensitive.
 var isSensitiveFunc = function.New(&function.Spec{
 	Params:       []function.Parameter{anything("value")},
 	Type:         function.StaticReturnType(cty.Bool),
@@ -64,8 +64,8 @@ var ephemeralAsNullFunc = function.New(&function.Spec{
 			}
 			kept := value.WithoutMark(v, value.Ephemeral)
 			if !v.IsKnown() {
-				// Its type may yet become a more exact one, which the null will have to have. What else is known of
-				// it will not be true of the null.
+				// Its type may become more exact, which the null must have then. Its other refinements are not true of
+				// the null.
 				return cty.UnknownVal(v.Type()).WithSameMarks(kept), nil
 			}
 			return cty.NullVal(v.Type()).WithSameMarks(kept), nil

@@ -14,9 +14,8 @@ import (
 
 var nativeWork = reflect.TypeFor[Work]()
 
-// Metered returns an expression that makes the same of everything, except that a text or a `for` expression that gets
-// too large is an error, and that a `for` expression ends with the Work of the functions that it is evaluated with. The
-// expression itself is not changed.
+// Metered returns an expression with the same result, except that a text or a `for` expression that gets too large is
+// an error, and that a `for` expression ends with the Work of its functions. The expression itself is not changed.
 //
 // What is written in the JSON syntax is parsed here for that.
 func Metered(e hcl.Expression) hcl.Expression {
@@ -27,7 +26,7 @@ func Metered(e hcl.Expression) hcl.Expression {
 	return metered(native)
 }
 
-// metered copies the nodes above those that are measured.
+// metered copies the nodes above the measured ones.
 func metered(e hclsyntax.Expression) hclsyntax.Expression {
 	switch e := e.(type) {
 	case *hclsyntax.ForExpr:
@@ -127,7 +126,7 @@ func all(children []hclsyntax.Expression) []hclsyntax.Expression {
 	return out
 }
 
-// Unmetered returns the expression behind one that is measured.
+// Unmetered returns the expression inside of a measured one.
 func Unmetered(e hcl.Expression) hcl.Expression {
 	switch e := e.(type) {
 	case *loop:
@@ -140,18 +139,18 @@ func Unmetered(e hcl.Expression) hcl.Expression {
 	return e
 }
 
-// exceeded ends a `for` expression from within one of its rounds: the library would go through all the others first.
-// The outermost loop gets hold of it.
+// exceeded ends a `for` expression from within one of its rounds: the library would run all the others first. The
+// outermost loop catches it.
 type exceeded struct{ diagnostic *hcl.Diagnostic }
 
-// counter counts what a `for` expression does, with all that are inside of it.
+// counter counts the work of a `for` expression, including those inside of it.
 type counter struct {
 	work  *Work
-	held  int       // elements that the loops hold which are going on
-	text  int       // bytes of what templates have made for them
+	held  int       // elements of the running loops
+	text  int       // bytes of the texts that templates have made for them
 	total int64     // rounds
-	fresh int64     // rounds that work does not know of yet
-	over  *exceeded // what has ended it: functions such as try take a panic for an error
+	fresh int64     // rounds that are not yet added to work
+	over  *exceeded // what has ended it: functions such as try treat a panic as an error
 }
 
 // counterName is the variable through which inner loops find the counter.
@@ -159,7 +158,7 @@ const counterName = "\x00\x00\x00\x00\x00\x00 counter of the loop"
 
 var counterType = cty.Capsule("counter", reflect.TypeFor[counter]())
 
-// counterOf finds the counter of the loop that something is in; nil when it is in none.
+// counterOf returns the counter of the enclosing loop; nil outside of loops.
 func counterOf(ctx *hcl.EvalContext) *counter {
 	for ; ctx != nil; ctx = ctx.Parent() {
 		if found, ok := ctx.Variables[counterName]; ok {
@@ -169,7 +168,7 @@ func counterOf(ctx *hcl.EvalContext) *counter {
 	return nil
 }
 
-// longText reports that a text is too long. It ends the loops that it is in: in the next round it would be as long.
+// longText reports that a text is too long. It ends the enclosing loops: in the next round it would be as long.
 func longText(ctx *hcl.EvalContext, diags hcl.Diagnostics, at hcl.Expression) (cty.Value, hcl.Diagnostics) {
 	problem := tooMuch(errText(), at)
 	if c := counterOf(ctx); c != nil {
@@ -215,7 +214,7 @@ func (e *loop) Value(ctx *hcl.EvalContext) (v cty.Value, diags hcl.Diagnostics) 
 	return of.Value(ctx)
 }
 
-// round is what a loop does with each element: it looks whether it wants it, or keeps something for it.
+// round is the work of a loop for each element: to test it, or to store something for it.
 type round struct {
 	hclsyntax.Expression
 	counter *counter
@@ -248,7 +247,7 @@ func (e *round) Value(ctx *hcl.EvalContext) (cty.Value, hcl.Diagnostics) {
 	return v, diags
 }
 
-// leftText returns how many bytes of the texts that a round has made may still be in what came of it.
+// leftText returns how many bytes of a round's texts may still be in its result.
 func (c *counter) leftText(v cty.Value, made int) int {
 	if made == 0 || v == cty.NilVal {
 		return 0
@@ -260,7 +259,7 @@ func (c *counter) leftText(v cty.Value, made int) int {
 	return made - s.text
 }
 
-// left returns how many of the elements that inner loops have made may still be in what came of them.
+// left returns how many elements of inner loops may still be in their results.
 func (c *counter) left(v cty.Value, made int) int {
 	if made == 0 || v == cty.NilVal {
 		return 0
@@ -300,7 +299,7 @@ func (e *text) Value(ctx *hcl.EvalContext) (cty.Value, hcl.Diagnostics) {
 		}
 	}
 	if whole {
-		// Its length is known, so that it is written once. The library lets a buffer grow and copies that.
+		// Its length is known, so it is written once. The library grows a buffer and copies it.
 		return held(ctx, cty.StringVal(strings.Join(texts, "")).WithMarks(marks...), nil, e.Expression)
 	}
 	of := *e.of
@@ -313,7 +312,7 @@ func (e *text) Value(ctx *hcl.EvalContext) (cty.Value, hcl.Diagnostics) {
 	return held(ctx, v, diags, e.Expression)
 }
 
-// held counts a text that a template has made in a loop, which holds it with those of its other rounds.
+// held counts the text of a template in a loop, which holds the texts of all its rounds.
 func held(ctx *hcl.EvalContext, v cty.Value, diags hcl.Diagnostics, at hcl.Expression) (cty.Value, hcl.Diagnostics) {
 	c := counterOf(ctx)
 	if bare, _ := v.Unmark(); c != nil && bare.Type() == cty.String && bare.IsKnown() && !bare.IsNull() {
@@ -324,7 +323,7 @@ func held(ctx *hcl.EvalContext, v cty.Value, diags hcl.Diagnostics, at hcl.Expre
 	return v, diags
 }
 
-// part is one of those.
+// part is a part of a template.
 type part struct {
 	hclsyntax.Expression
 	left *int // of the limit
@@ -373,7 +372,7 @@ type found struct {
 
 func (e *found) Value(*hcl.EvalContext) (cty.Value, hcl.Diagnostics) { return e.value, e.diags }
 
-// tooMuch words what is wrong with an expression. It shows no values: they are what is too large.
+// tooMuch returns the error of an expression. It shows no values: these are too large.
 func tooMuch(err error, at hcl.Expression) *hcl.Diagnostic {
 	return &hcl.Diagnostic{Severity: hcl.DiagError, Summary: summaryOf(err), Detail: Detail(err),
 		Subject: at.Range().Ptr()}
@@ -386,7 +385,7 @@ func summaryOf(err error) string {
 	return "Too large a value"
 }
 
-// Detail words an error of this file as a sentence.
+// Detail returns an error of this file as a sentence.
 func Detail(err error) string {
 	text := err.Error()
 	return "This is too much: " + text + "."

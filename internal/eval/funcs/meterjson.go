@@ -11,14 +11,14 @@ import (
 	"github.com/zclconf/go-cty/cty/convert"
 )
 
-// jsonExpression is the type of the library's expressions in JSON, of which it shows nothing else.
+// jsonExpression is the type of the library's JSON expressions, whose content it does not export.
 var jsonExpression = func() reflect.Type {
 	e, _ := json.ParseExpression([]byte("0"), "")
 	return reflect.TypeOf(e)
 }()
 
-// meteredJSON returns an expression in JSON with its templates parsed and metered. The library would parse them
-// whenever they are evaluated.
+// meteredJSON returns an expression in JSON with its templates parsed and metered. The library parses them at each
+// evaluation.
 func meteredJSON(e hcl.Expression) hcl.Expression {
 	if reflect.TypeOf(e) != jsonExpression {
 		return e
@@ -46,7 +46,7 @@ func meteredJSON(e hcl.Expression) hcl.Expression {
 	begin := hcl.Pos{Line: at.Start.Line, Column: at.Start.Column + 1, Byte: at.Start.Byte + 1} // after the quote
 	template, diags := hclsyntax.ParseTemplate([]byte(v.AsString()), at.Filename, begin)
 	if len(diags) > 0 {
-		return e // which says so
+		return e // which reports it
 	}
 	return &jsonText{e, metered(template)}
 }
@@ -85,11 +85,11 @@ type jsonObject struct {
 
 type jsonMember struct {
 	key, value hcl.Expression
-	of         hcl.Expression // the value as the library has it
+	of         hcl.Expression // the value as the library returns it
 	at         hcl.Range      // of the key
 }
 
-// Value is that of the library, down to its messages.
+// Value behaves as the library's, including its messages.
 func (e *jsonObject) Value(ctx *hcl.EvalContext) (cty.Value, hcl.Diagnostics) {
 	var diags hcl.Diagnostics
 	values, places := map[string]cty.Value{}, map[string]hcl.Range{}

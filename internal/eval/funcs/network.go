@@ -12,7 +12,7 @@ import (
 	"github.com/zclconf/go-cty/cty/gocty"
 )
 
-// maxNewBits is by how much one call can extend a prefix where the library counts subnets in an int.
+// maxNewBits is how many bits one call can add to a prefix, because the library counts subnets in an int.
 const maxNewBits = 32
 
 var cidrHostFunc = function.New(&function.Spec{
@@ -36,7 +36,7 @@ var cidrHostFunc = function.New(&function.Spec{
 	},
 })
 
-// cidrContainsFunc is of OpenTofu.
+// cidrContainsFunc is OpenTofu's cidrcontains.
 var cidrContainsFunc = function.New(&function.Spec{
 	Params: []function.Parameter{
 		param("containing_prefix", cty.String), param("contained_ip_or_prefix", cty.String),
@@ -113,7 +113,7 @@ var cidrSubnetFunc = function.New(&function.Spec{
 		if err != nil {
 			return cty.NilVal, err
 		}
-		if n := number.BitLen(); n > 64 && n > newBits { // the library looks at the last 64 bits alone
+		if n := number.BitLen(); n > 64 && n > newBits { // the library reads only the last 64 bits
 			return cty.NilVal, fmt.Errorf("prefix extension of %d does not accommodate a subnet number of %d bits",
 				newBits, n)
 		}
@@ -184,8 +184,8 @@ func nextSubnet(network, last *net.IPNet, newBits cty.Value) (*net.IPNet, error)
 	return next, nil
 }
 
-// parsePrefix reads an address prefix. Numbers of an IPv4 address may have leading zeros and are decimal all the same:
-// older versions of the language accepted them, the standard library no longer does.
+// parsePrefix reads an address prefix. Numbers of an IPv4 address may have leading zeros and are decimal: older
+// versions of the language accepted them, the standard library no longer does.
 func parsePrefix(text string) (*net.IPNet, error) {
 	address, length, found := strings.Cut(text, "/")
 	colon := strings.LastIndexByte(address, ':')

@@ -17,8 +17,8 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/ctyfast"
 )
 
-// writableNumbers returns a function that refuses to make numbers out of a text which nobody can write down again. The
-// text of a configuration has none (package nesting).
+// writableNumbers returns a function that refuses to parse a number which takes too long to write. The text of a
+// configuration has none (package nesting).
 func writableNumbers(f function.Function) function.Function {
 	return wrapped(f, func(args []cty.Value) (cty.Value, error) {
 		result, err := f.Call(args)
@@ -29,7 +29,7 @@ func writableNumbers(f function.Function) function.Function {
 	})
 }
 
-// writableArguments returns a function that refuses to work with such numbers: to count to them takes their digits.
+// writableArguments returns a function that refuses such numbers: computing with them takes their digits.
 func writableArguments(f function.Function) function.Function {
 	return wrapped(f, func(args []cty.Value) (cty.Value, error) {
 		if i := slices.IndexFunc(args, ctyfast.TooLong); i >= 0 {
@@ -39,9 +39,8 @@ func writableArguments(f function.Function) function.Function {
 	})
 }
 
-// The operators of the language, too, make numbers: out of texts ("1e99999999" + 0), and out of each other. The library
-// looks them up in these variables whoever has parsed an expression, from whichever syntax, so that this is the one
-// place that all of them pass.
+// Operators of the language also create numbers, from texts ("1e99999999" + 0) and from each other. The library looks
+// them up in these variables for every syntax, so this is the one place that all of them pass.
 func init() {
 	for _, op := range []*hclsyntax.Operation{
 		hclsyntax.OpAdd, hclsyntax.OpSubtract, hclsyntax.OpMultiply, hclsyntax.OpDivide, hclsyntax.OpModulo,
@@ -51,7 +50,7 @@ func init() {
 	}
 }
 
-// writableOperator is writableNumbers for an operator. It looks at the operands as well: to add something to 1e99999999
+// writableOperator is writableNumbers for an operator. It also checks the operands: adding something to 1e99999999
 // takes its digits.
 func writableOperator(f function.Function) function.Function {
 	return function.New(&function.Spec{
@@ -77,8 +76,8 @@ var (
 	verb      = regexp.MustCompile(`%[-+ #0]*([0-9]*)(?:\.([0-9]*))?(\[[0-9]+\])?([A-Za-z]?)`)
 )
 
-// boundedFormat returns a function that refuses a format with which the library would fill the memory. With lists, each
-// of their elements goes into a text of its own, and what is no list goes into all of them.
+// boundedFormat returns a function that refuses a format with which the library would fill the memory. Each element of
+// lists goes into a text of its own, other arguments go into all of them.
 func boundedFormat(f function.Function, lists bool) function.Function {
 	return wrapped(f, func(args []cty.Value) (cty.Value, error) {
 		format, _ := args[0].Unmark()
@@ -127,8 +126,8 @@ func boundedFormat(f function.Function, lists bool) function.Function {
 // numericVerbs are those of a format that make a number of their argument.
 const numericVerbs = "bdoxXeEfgG"
 
-// longDigits reports whether an argument of a format is, or becomes, a number that nobody can write down; in lists also
-// one of its elements.
+// longDigits reports whether an argument of a format is, or becomes, a number that takes too long to write; also an
+// element of a list.
 func longDigits(arg cty.Value, lists bool) bool {
 	arg, _ = arg.Unmark()
 	switch ty := arg.Type(); {
@@ -143,7 +142,7 @@ func longDigits(arg cty.Value, lists bool) bool {
 	return ctyfast.TooLong(arg)
 }
 
-// textIn returns the length of all texts in a value, as far as that matters.
+// textIn returns the length of all texts in a value, up to the limit.
 func textIn(v cty.Value) int {
 	s := size{parts: limits.parts, text: limits.text}
 	if s.take(v) != nil {
@@ -152,7 +151,7 @@ func textIn(v cty.Value) int {
 	return limits.text - s.text
 }
 
-// boundedText returns a function that writes down its argument and refuses one that is too large to be written.
+// boundedText returns a function that encodes its argument and refuses one that is too large.
 func boundedText(f function.Function) function.Function {
 	return wrapped(f, func(args []cty.Value) (cty.Value, error) {
 		for i, arg := range args {
@@ -171,7 +170,7 @@ func boundedText(f function.Function) function.Function {
 // maxProduct bounds the combinations that are made of sets: each takes some hundred bytes.
 const maxProduct = 1 << 22
 
-// setProductFunc refuses what the library would end the process of.
+// setProductFunc refuses results with which the library would end the process.
 var setProductFunc = wrapped(stdlib.SetProductFunc, func(args []cty.Value) (cty.Value, error) {
 	product := 1
 	for _, arg := range args {
@@ -187,8 +186,16 @@ var setProductFunc = wrapped(stdlib.SetProductFunc, func(args []cty.Value) (cty.
 	return stdlib.SetProductFunc.Call(args)
 })
 
-// realNumber returns a function that says so when its result would not be a real number, such as the logarithm of a
-// negative one. The library panics then.
+// parseIntFunc refuses more digits than the numbers that can be written down have, whatever the base.
+var parseIntFunc = wrapped(stdlib.ParseIntFunc, func(args []cty.Value) (cty.Value, error) {
+	if text := args[0]; text.Type() == cty.String && len(knownText(text)) > 4*ctyfast.MaxDigits {
+		return cty.NilVal, function.NewArgError(0, ctyfast.ErrManyDigits)
+	}
+	return stdlib.ParseIntFunc.Call(args)
+})
+
+// realNumber returns a function that reports a result that is not a real number, such as the logarithm of a negative
+// one. The library panics then.
 func realNumber(f function.Function) function.Function {
 	return wrapped(f, func(args []cty.Value) (cty.Value, error) {
 		result, err := f.Call(args)
@@ -196,7 +203,7 @@ func realNumber(f function.Function) function.Function {
 	})
 }
 
-// notReal returns what a panic of arithmetic is about: that of the remainder of infinity, say.
+// notReal returns the error for a panic of arithmetic, such as that of the remainder of infinity.
 func notReal(err error) error {
 	if _, panicked := errors.AsType[function.PanicError](err); panicked {
 		return errors.New("the result is not a real number")

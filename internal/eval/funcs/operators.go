@@ -21,9 +21,8 @@ func init() {
 
 type shortCircuit = func(left, right cty.Value, leftDiags, rightDiags hcl.Diagnostics) (cty.Value, hcl.Diagnostics)
 
-// leftDecides bounds what the library takes for decided: it reads null as false, and forgets mistakes in one operand
-// for the sake of the other. Here only a left operand that decides keeps the right one from being looked at. With
-// NilVal the library reports all that is wrong.
+// leftDecides corrects the library, which reads null as false, and drops errors of one operand because of the other.
+// Here the right operand is ignored only if the left one decides. With NilVal the library reports all errors.
 func leftDecides(deciding cty.Value, library shortCircuit) shortCircuit {
 	return func(left, right cty.Value, leftDiags, rightDiags hcl.Diagnostics) (cty.Value, hcl.Diagnostics) {
 		switch {

@@ -19,15 +19,15 @@ import (
 // providerPrefix begins the names of functions of providers in a record.
 const providerPrefix = "provider::"
 
-// FileRecord remembers what functions of the outside world gave, as hashes, so that a plan is applied with the files
-// that it was made from. While planning it fills itself; it is stored with the plan (Results) and made again from that
-// for applying (NewFileRecord). It may be used by many goroutines at once.
+// FileRecord holds the results of functions about the outside world, as hashes, so that a plan is applied with the
+// files that it was made from. It is filled while planning, stored with the plan (Results), and restored for applying
+// (NewFileRecord). It may be used by many goroutines at once.
 type FileRecord struct {
 	mu      sync.Mutex
 	results map[string]string // hash of function and arguments -> hash of result; guarded by mu
 }
 
-// NewFileRecord makes a record that starts with what another had; nil starts empty.
+// NewFileRecord returns a record that starts with what another had; nil starts empty.
 func NewFileRecord(results map[string]string) *FileRecord {
 	known := maps.Clone(results)
 	if known == nil {
@@ -36,16 +36,16 @@ func NewFileRecord(results map[string]string) *FileRecord {
 	return &FileRecord{results: known}
 }
 
-// Results returns a copy of what is recorded, for NewFileRecord.
+// Results returns a copy of the record, for NewFileRecord.
 func (r *FileRecord) Results() map[string]string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return maps.Clone(r.results)
 }
 
-// Check compares the result of a call with what the same call gave before, or records it if there was none. Calls whose
-// arguments or result are not known yet always pass. The error names the function but shows no value. Provider
-// functions may be checked too, under a name that distinguishes them.
+// Check compares the result of a call with that of the same call before, or records it. Calls whose arguments or result
+// are not known yet always pass. The error names the function but shows no value. Provider functions may be checked
+// too, under a name that distinguishes them.
 func (r *FileRecord) Check(name string, args []cty.Value, result cty.Value) error {
 	if !result.IsWhollyKnown() || !allWhollyKnown(args) {
 		return nil

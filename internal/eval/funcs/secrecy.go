@@ -14,7 +14,7 @@ import (
 
 var errWithheld = errors.New("the reason is withheld because it could show an argument that is sensitive or ephemeral")
 
-// quoted renders a string argument for an error message, or what stands for it if it is marked.
+// quoted renders a string argument for an error message, or a placeholder if it is marked.
 func quoted(arg cty.Value) string {
 	if text, yes := value.Withheld(arg); yes {
 		return text
@@ -39,8 +39,8 @@ func withheldErrors(f function.Function) function.Function {
 	})
 }
 
-// OfProvider returns a function of a provider as the table has its own: no error shows a marked argument, and with a
-// record the results are checked. name tells it from all other functions of all providers.
+// OfProvider returns a function of a provider in the form of the table's own: no error shows a marked argument, and
+// with a record the results are checked. name identifies it among the functions of all providers.
 //
 // Nobody knows the errors of such functions but those who wrote them, so they are shown as far as they can be.
 func OfProvider(name string, f function.Function, record *FileRecord) function.Function {
@@ -62,8 +62,8 @@ func OfProvider(name string, f function.Function, record *FileRecord) function.F
 
 // wrapped returns a function with the signature of f that hands all its arguments to call just as they are.
 //
-// The type of a call with known arguments is left open, since working it out would do the work of f twice; it is
-// settled by the result.
+// The type of a call with known arguments is dynamic, since computing it would do the work of f twice; the result
+// decides.
 func wrapped(f function.Function, call func(args []cty.Value) (cty.Value, error)) function.Function {
 	params := f.Params()
 	for i := range params {
@@ -82,7 +82,7 @@ func wrapped(f function.Function, call func(args []cty.Value) (cty.Value, error)
 				if !arg.IsKnown() {
 					ty, err := f.ReturnTypeForValues(args)
 					if err != nil && anyMarked(args) {
-						// call will fail the same way, and knows what may be said
+						// call will fail the same way, and knows what may be shown
 						return cty.DynamicPseudoType, nil
 					}
 					return ty, err
@@ -111,15 +111,15 @@ func anyMarked(args []cty.Value) bool {
 	return false
 }
 
-// hidden stands where something secret was.
+// hidden replaces a secret text.
 const hidden = "(sensitive value)"
 
-// piece is how many bytes of an argument have to stand in a text to be hidden there.
+// piece is the minimum length in bytes of a part of an argument that is hidden in a text.
 const piece = 4
 
 // withoutArguments returns the text of an error of a provider's function without the marked arguments, or any part of
 // them. A program may quote them in part, in other case, or with escapes, so whatever has four bytes in a row with one
-// of them is hidden. ok is false when an argument stands there that is too short to be hidden so.
+// of them is hidden. ok is false if the text has an argument that is too short to be hidden so.
 //
 // An error whose method Quoted tells which parts of it the function wrote keeps all others.
 func withoutArguments(err error, args []cty.Value) (text string, ok bool) {
@@ -222,7 +222,7 @@ func anyOf(list []bool) bool {
 	return false
 }
 
-// foldASCII makes letters lower case without moving a byte.
+// foldASCII converts ASCII letters to lower case, byte by byte.
 func foldASCII(text string) string {
 	b := []byte(text)
 	for i, c := range b {

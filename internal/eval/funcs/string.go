@@ -10,7 +10,7 @@ import (
 	"github.com/zclconf/go-cty/cty/function/stdlib"
 )
 
-// startsWithFunc can answer for a string of which only the beginning is known yet.
+// startsWithFunc returns a known result for a string whose beginning alone is known.
 var startsWithFunc = function.New(&function.Spec{
 	Params: []function.Parameter{
 		{Name: "str", Type: cty.String, AllowUnknown: true},
@@ -81,7 +81,7 @@ var replaceFunc = function.New(&function.Spec{
 	},
 })
 
-// replacesTooMuch reports whether a replacement could make a text that is too long. What a group has found is no longer
+// replacesTooMuch reports whether a replacement could make a text that is too long. The match of a group is not longer
 // than the whole match.
 func replacesTooMuch(pattern *regexp.Regexp, str, replace string) bool {
 	groups := strings.Count(replace, "$")
@@ -120,7 +120,7 @@ var regexAllFunc = wrapped(stdlib.RegexAllFunc, func(args []cty.Value) (cty.Valu
 	return stdlib.RegexAllFunc.Call(args)
 })
 
-// knownText is a text without its marks; "" where it is not known.
+// knownText returns a text without its marks; "" if it is not known.
 func knownText(v cty.Value) string {
 	if v, _ = v.Unmark(); v.Type() == cty.String && v.IsKnown() && !v.IsNull() {
 		return v.AsString()
@@ -150,7 +150,8 @@ var joinFunc = wrapped(stdlib.JoinFunc, func(args []cty.Value) (cty.Value, error
 	return stdlib.JoinFunc.Call(args)
 })
 
-// indentFunc refuses what the library's function panics of: fewer than no spaces, and more than a memory can hold.
+// indentFunc refuses arguments for which the library's function panics: a negative number of spaces, and more than the
+// memory can hold.
 var indentFunc = wrapped(stdlib.IndentFunc, func(args []cty.Value) (cty.Value, error) {
 	if spaces, _ := args[0].Unmark(); spaces.IsKnown() && !spaces.IsNull() {
 		if n := spaces.AsBigFloat(); n.Sign() < 0 {

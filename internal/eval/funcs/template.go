@@ -19,8 +19,8 @@ import (
 // templateFuncs names the functions that render templates. They are not available inside one.
 var templateFuncs = []string{"templatefile", "templatestring"}
 
-// addTemplates adds the functions that render templates to a table that has all others. The table must not be changed
-// after that.
+// addTemplates adds the functions that render templates to a table with all others. The table must not be changed after
+// that.
 func addTemplates(table map[string]function.Function, o Options) {
 	renderer := renderer{functions: sync.OnceValue(func() map[string]function.Function {
 		inside := make(map[string]function.Function, 2*len(table))
@@ -58,7 +58,7 @@ var varsParam = function.Parameter{
 	AllowUnknown: true, AllowMarked: true, AllowDynamicType: true,
 }
 
-// templateFileFunc returns whatever type the template has: one that is a single interpolation gives its value.
+// templateFileFunc returns a value of any type: a template that is a single interpolation results in its value.
 func templateFileFunc(d disk, r renderer) function.Function {
 	return function.New(&function.Spec{
 		Params: []function.Parameter{
@@ -128,8 +128,8 @@ func templateStringFunc(r renderer) function.Function {
 	})
 }
 
-// templateSource evaluates the first argument of templatestring. It must refer to a template that is elsewhere:
-// who writes a template in place wants an ordinary template expression, or has got the quoting wrong.
+// templateSource evaluates the first argument of templatestring. It must refer to a template elsewhere: a template in
+// place should be an ordinary template expression, or has wrong quotes.
 func templateSource(closure *customdecode.ExpressionClosure) (cty.Value, error) {
 	switch expr := Unmetered(closure.Expression).(type) {
 	case *hclsyntax.TemplateWrapExpr:

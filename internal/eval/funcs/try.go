@@ -13,8 +13,8 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/ctyfast"
 )
 
-// tryFunc and canFunc behave as those of HCL's tryfunc extension, which evaluates every expression twice, to find the
-// type and then the value: nested three deep, that is eight times. These leave the type open and evaluate once.
+// tryFunc and canFunc behave as those of HCL's tryfunc extension, which evaluates every expression twice, for the type
+// and for the value: nested three deep, that is eight times. These have a dynamic type and evaluate once.
 var tryFunc = function.New(&function.Spec{
 	VarParam: &function.Parameter{Name: "expressions", Type: customdecode.ExpressionClosureType},
 	Type: func(args []cty.Value) (cty.Type, error) {
@@ -31,7 +31,7 @@ var tryFunc = function.New(&function.Spec{
 			case diags.HasErrors():
 				failures = append(failures, diags...)
 			case !v.IsWhollyKnown():
-				// once all is known, the expression may turn out to fail, and another be chosen in its place
+				// once everything is known, the expression may fail, and another be chosen
 				return cty.DynamicVal, nil
 			default:
 				return v, nil
@@ -57,8 +57,8 @@ var canFunc = function.New(&function.Spec{
 	},
 })
 
-// attempt evaluates an argument. One that takes too much fails as others do; if it is part of a loop, that ends with
-// its next round.
+// attempt evaluates an argument. One that exceeds a limit fails as others do; if it is in a loop, that ends with its
+// next round.
 func attempt(arg cty.Value) (v cty.Value, diags hcl.Diagnostics) {
 	defer func() {
 		switch r := recover().(type) {
@@ -72,7 +72,7 @@ func attempt(arg cty.Value) (v cty.Value, diags hcl.Diagnostics) {
 	return customdecode.ExpressionClosureFromVal(arg).Value()
 }
 
-// noneSucceeded lists why each expression failed.
+// noneSucceeded returns the reasons why the expressions failed.
 func noneSucceeded(failures hcl.Diagnostics) error {
 	var text strings.Builder
 	text.WriteString("no expression succeeded:\n")
@@ -94,8 +94,8 @@ func noneSucceeded(failures hcl.Diagnostics) error {
 	return errors.New(text.String())
 }
 
-// mayTell reports whether a failure may quote something made of a secret: inside of a `for` expression in JSON,
-// elements have lost their marks. Whoever shows the error of try sees only the scope around the call.
+// mayTell reports whether a failure may quote something derived from a secret: inside of a `for` expression in JSON,
+// elements have lost their marks. The error of try is shown with the scope around the call alone.
 func mayTell(failure *hcl.Diagnostic) bool {
 	ctx := failure.EvalContext
 	if ctx == nil || ctx.Parent() == nil || failure.Subject == nil || !strings.HasSuffix(failure.Subject.Filename,

@@ -10,8 +10,8 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/ctyfast"
 )
 
-// valueSet answers in constant time whether it has a value. The set of the library sorts itself for every question, and
-// its distinct compares every element with every other. Values are wholly known, without marks, and of one type.
+// valueSet finds a value in constant time. The library's set sorts itself for every lookup, and its distinct compares
+// every element with every other. Values are wholly known, without marks, and of one type.
 type valueSet map[int][]cty.Value
 
 func newValueSet(values []cty.Value) valueSet {
@@ -35,7 +35,7 @@ func (s valueSet) hasAt(hash int, v cty.Value) bool {
 	return false
 }
 
-// add reports whether the value was not there.
+// add adds a value, and reports whether it is new.
 func (s valueSet) add(v cty.Value) bool {
 	h := v.Hash()
 	if s.hasAt(h, v) {
@@ -68,16 +68,16 @@ var distinctFunc = function.New(&function.Spec{
 	},
 })
 
-// The functions that combine sets give what those of the library give. The library sorts what it has so far, in its
-// slow way, once for each further set; here each set is sorted once, fast.
+// The functions that combine sets have the same results as the library's. The library sorts the intermediate result
+// slowly for each further set; here each set is sorted once, fast.
 var (
 	setUnionFunc        = setOperationFunc(stdlib.SetUnionFunc, union, true)
 	setIntersectionFunc = setOperationFunc(stdlib.SetIntersectionFunc, intersection, false)
 	setSubtractFunc     = setOperationFunc(stdlib.SetSubtractFunc, difference, false)
 )
 
-// setOperationFunc makes a function with the parameters of one of the library. Unless unknowns do no harm, the result
-// is unknown if an element is: it may turn out to be the same as another.
+// setOperationFunc returns a function with the parameters of one of the library. If unknown elements matter, the result
+// is unknown if an element is: it may become equal to another.
 func setOperationFunc(library function.Function, combine func(sets [][]cty.Value) []cty.Value,
 	unknownsDoNoHarm bool) function.Function {
 	return function.New(&function.Spec{
@@ -102,8 +102,8 @@ func setOperationFunc(library function.Function, combine func(sets [][]cty.Value
 	})
 }
 
-// setOperationType is the set of what all elements can be converted to. An empty set of no type in particular has no
-// say in it.
+// setOperationType returns the type of a set to whose elements all elements can be converted. An empty set without a
+// type does not count.
 func setOperationType(args []cty.Value) (cty.Type, error) {
 	var etys []cty.Type
 	for _, arg := range args {

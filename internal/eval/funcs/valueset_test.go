@@ -12,7 +12,7 @@ import (
 	"github.com/zclconf/go-cty/cty/function/stdlib"
 )
 
-// randomElement makes a value of one of a few types. Few candidates make equal ones frequent.
+// randomElement returns a value of one of a few types. Few candidates make equal ones frequent.
 func randomElement(r *rand.Rand, kind int) cty.Value {
 	ty := []cty.Type{cty.String, cty.Number, cty.Bool,
 		cty.Object(map[string]cty.Type{"a": cty.String, "n": cty.Number}), cty.Set(cty.String),

@@ -16,8 +16,8 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/ctyfast"
 )
 
-// What an expression may make is bounded, so that a mistake in a few lines of configuration is an error and not the end
-// of the machine. The limits are documented in docs/functions.md.
+// The results of expressions are limited, so that a mistake in a few lines of configuration is an error and does not
+// exhaust the machine. The limits are documented in docs/functions.md.
 const (
 	// MaxText is how many bytes a text may have, and all texts of a value together.
 	MaxText = 1 << 28
@@ -26,19 +26,19 @@ const (
 	MaxParts = 1 << 24
 	// MaxElements is how many elements `for` expressions inside of each other may hold at a time.
 	MaxElements = 1 << 23
-	// patience is after how many elements a `for` expression ends with the first interrupt already.
+	// patience is the number of elements after which a `for` expression ends at the first interrupt.
 	patience = 1 << 20
 	// maxRounds is how often `for` expressions may look at an element in one walk.
 	maxRounds = 1 << 30
-	// maxCost bounds the work of bcrypt, which doubles with each: this is about a minute.
+	// maxCost bounds the work of bcrypt, which doubles with each step: this is about a minute.
 	maxCost = 20
 )
 
-// limits are what the functions of this package obey; tests lower them.
+// limits are the limits of the functions of this package; tests lower them.
 var limits = struct{ text, parts, elements, product, patience int }{MaxText, MaxParts, MaxElements, maxProduct,
 	patience}
 
-// tooLarge is the error of something that is larger than it may be.
+// tooLarge is the error of something that exceeds a limit.
 type tooLarge string
 
 func (e tooLarge) Error() string { return string(e) }
@@ -64,20 +64,19 @@ func errElements() error {
 // ErrStopped is the error of work that an interrupt has ended.
 var ErrStopped = errors.New("the run was interrupted")
 
-// Work is what the expressions of one walk do, and what may end it. Many goroutines may use it at once; nil bounds
+// Work counts the work of the expressions of one walk, and can end it. Many goroutines may use it at once; nil bounds
 // nothing.
 type Work struct {
 	ctx     context.Context
-	asked   context.Context // ends when whatever takes long should end
+	asked   context.Context // ends when long work should end
 	rounds  atomic.Int64
-	metered sync.Map // hclsyntax.Expression -> what Metered makes of it
+	metered sync.Map // hclsyntax.Expression -> result of Metered
 }
 
 // NewWork returns work that ends with a context.
 func NewWork(ctx context.Context) *Work { return &Work{ctx: ctx, asked: ctx} }
 
-// NewPatientWork returns work that ends with a context, and before that, when asked ends, what has been going on for
-// long or would.
+// NewPatientWork returns work that ends with a context; when asked ends, long work ends already.
 func NewPatientWork(asked, ctx context.Context) *Work { return &Work{ctx: ctx, asked: asked} }
 
 // stopped returns the error of work that has to end.
@@ -88,7 +87,7 @@ func (w *Work) stopped() error {
 	return ErrStopped
 }
 
-// stoppedLong is stopped for what has taken some steps already.
+// stoppedLong is stopped for work that has taken some steps already.
 func (w *Work) stoppedLong(steps int64) error {
 	if w != nil && steps >= int64(limits.patience) && w.asked.Err() != nil {
 		return ErrStopped
@@ -96,7 +95,7 @@ func (w *Work) stoppedLong(steps int64) error {
 	return w.stopped()
 }
 
-// done is closed when the work has to end, which is sooner for what takes long.
+// done is closed when the work has to end, which is sooner for long work.
 func (w *Work) done(long bool) <-chan struct{} {
 	switch {
 	case w == nil:
@@ -119,8 +118,8 @@ func (w *Work) spend(n int64) error {
 	return w.stopped()
 }
 
-// workName is under which a table of functions has its Work: no expression can call it, and no name that is mistyped is
-// close to it.
+// workName is the key of the Work in a table of functions: no expression can call it, and no mistyped name is close to
+// it.
 const workName = "\x00\x00\x00\x00\x00\x00 work of the walk"
 
 var workType = cty.Capsule("work", nativeWork)
@@ -133,7 +132,7 @@ func (w *Work) function() function.Function {
 	})
 }
 
-// workOf finds the work that an expression is part of; nil when there is none.
+// workOf returns the work that an expression is part of; nil if there is none.
 func workOf(ctx *hcl.EvalContext) *Work {
 	for ; ctx != nil; ctx = ctx.Parent() {
 		if f, ok := ctx.Functions[workName]; ok {
@@ -145,12 +144,12 @@ func workOf(ctx *hcl.EvalContext) *Work {
 	return nil
 }
 
-// Evaluate returns the value of an expression, which is an error when it is larger than values may be, and which ends
-// with the Work of the functions in the scope.
+// Evaluate returns the value of an expression, which is an error if it is too large, and whose evaluation ends with the
+// Work of the functions in the scope.
 func Evaluate(e hcl.Expression, ctx *hcl.EvalContext) (cty.Value, hcl.Diagnostics) {
 	switch e.(type) {
 	case *hclsyntax.ScopeTraversalExpr, *hclsyntax.LiteralValueExpr:
-		return e.Value(ctx) // nothing is made here
+		return e.Value(ctx) // nothing is created here
 	}
 	w := workOf(ctx)
 	if w == nil {
@@ -175,13 +174,13 @@ func Evaluate(e hcl.Expression, ctx *hcl.EvalContext) (cty.Value, hcl.Diagnostic
 	return v, diags
 }
 
-// CheckSize reports whether a value is larger than values may be. It looks at no more parts than the limit.
+// CheckSize returns an error for a value that is too large. It visits no more parts than the limit.
 func CheckSize(v cty.Value) error {
 	s := size{parts: limits.parts, text: limits.text}
 	return s.take(v)
 }
 
-// size is what is left of the limits while a value is measured.
+// size is the rest of the limits while a value is measured.
 type size struct{ parts, text int }
 
 func (s *size) take(v cty.Value) error {

@@ -44,7 +44,7 @@ func (l *linker) actionReference(late *linker, t *config.ActionTrigger, e hcl.Ex
 		}
 		i, ok := l.u.Resources[ref.Resource]
 		if !ok {
-			continue // the loader has said so
+			continue // the loader has reported it
 		}
 		late.deps[i] = true
 		if t.Before() {

@@ -35,8 +35,8 @@ func (p *Program) compile(u *Unit) diag.List {
 	return diags
 }
 
-// schema returns the schema of a provider. What is wrong with the provider is reported at the first block that needs
-// it, once.
+// schema returns the schema of a provider. A problem of the provider is reported once, at the first block that needs
+// it.
 func (p *Program) schema(a addr.Provider, at hcl.Range) (*provider.Schema, diag.List) {
 	schema, diags := p.Schemas.Schema(a)
 	if len(diags) == 0 || p.reported[a] {
@@ -67,7 +67,7 @@ func (p *Program) compileResource(s *Slot) diag.List {
 	var diags diag.List
 	abs, ok := s.unit.Module.ResolveProvider(r.ProviderConfig())
 	if !ok {
-		return diags // the loader has said why
+		return diags // the loader has reported it
 	}
 	s.ProviderConfig = abs
 	if ps := p.providers[abs]; ps != nil {
@@ -91,7 +91,7 @@ func (p *Program) compileResource(s *Slot) diag.List {
 		s.Type = listType(s.Type)
 	}
 	s.Body = blocks.Compile(r.Body, s.Type.Block)
-	if r.Addr.Mode == addr.Managed || r.Addr.Mode == addr.Data { // the protocol has no room for it elsewhere
+	if r.Addr.Mode == addr.Managed || r.Addr.Mode == addr.Data { // the protocol has no other place for it
 		s.meta = s.unit.metaOf(abs.Provider, schema)
 	}
 	s.Provisioners, d = compileProvisioners(r.Provisioners, r.Connection)

@@ -9,10 +9,10 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/eval/funcs"
 )
 
-// Contributors visits, once each, the resource references that contribute to slots: their own, those of whatever they
-// mention, and so on through variables, local values, outputs and other resources. It looks at the configuration alone,
-// so it also works for modules that have no instance any more. The module that comes with a reference is the one it
-// stands in; a reference to a whole repeated module leads into it without a key.
+// Contributors visits, once each, the resource references that contribute to slots: their own, and those of the objects
+// that they refer to, through variables, local values, outputs and other resources. It reads only the configuration, so
+// it also works for modules that have no instances any more. A reference comes with its module; a reference to a whole
+// repeated module leads into it without a key.
 type Contributors struct {
 	visit func(addr.ModuleInstance, addr.Reference)
 	seen  map[contributor]bool
@@ -22,10 +22,10 @@ type Contributors struct {
 type contributor struct {
 	module addr.ModuleInstance
 	slot   *Slot
-	attr   string // of a resource: only what this attribute mentions; "" means all
+	attr   string // of a resource: only the references of this attribute; "" means all
 }
 
-// NewContributors makes an empty search.
+// NewContributors returns an empty search.
 func NewContributors(visit func(addr.ModuleInstance, addr.Reference)) *Contributors {
 	return &Contributors{visit: visit, seen: map[contributor]bool{}}
 }
@@ -109,13 +109,13 @@ func (p *Program) OutputSlot(m addr.Module, name string) *Slot {
 	return nil
 }
 
-// refs returns what gives a slot, or one attribute of a resource, its value. Conditions and triggers give none, and how
-// often a block is there counts only where it says count or each.
+// refs returns the references that determine the value of a slot, or of one attribute of a resource. Conditions and
+// triggers do not, and count and for_each do only where count or each is used.
 func (k contributor) refs() []addr.Reference {
 	s := k.slot
 	switch s.Kind {
 	case SlotVariable:
-		return nil // its validations give no value
+		return nil // its validations do not determine its value
 	case SlotOutput:
 		return parse(funcs.Mentions(s.Output.Expr))
 	case SlotResource:

@@ -12,8 +12,8 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/eval/blocks"
 )
 
-// deprecatedOutput warns where an expression uses an output value that its module is going to give up, once for each
-// such value. Terraform follows such values through expressions while it evaluates them; here the references tell.
+// deprecatedOutput warns about the use of a deprecated output value in an expression, once for each such value.
+// Terraform tracks such values during evaluation; here the references show them.
 func (l *linker) deprecatedOutput(of any, t hcl.Traversal, ref addr.Reference) {
 	child := l.u.Calls[ref.Name]
 	if ref.Kind != addr.RefOutput || child == nil || l.judging || quiet(l.u.Module) {
@@ -37,7 +37,7 @@ func (l *linker) deprecatedOutput(of any, t hcl.Traversal, ref addr.Reference) {
 	}
 }
 
-// quiet reports whether a caller does not want to hear of deprecated values that a module uses.
+// quiet reports whether a caller suppresses warnings about deprecated values in a module.
 func quiet(m *config.Module) bool {
 	for ; m != nil && m.Call != nil; m = m.Parent {
 		if m.Call.IgnoreNestedDeprecations {
@@ -81,7 +81,7 @@ func element(e hcl.Expression, at hcl.Range) hcl.Expression {
 	return e
 }
 
-// deprecatedArgument warns of an argument for a variable that its module m is going to give up.
+// deprecatedArgument warns about an argument for a deprecated variable of the module m.
 func (s *Slot) deprecatedArgument(m *config.Module) {
 	v := s.Variable
 	if v.DeprecatedRange == nil || s.Arg == nil {
@@ -95,7 +95,7 @@ func (s *Slot) deprecatedArgument(m *config.Module) {
 		Extra: diag.Deprecation{Remote: m.FromElsewhere()}})
 }
 
-// deprecatedRootOutputs refuses to deprecate what nobody could be told of.
+// deprecatedRootOutputs refuses deprecations that would reach nobody.
 func deprecatedRootOutputs(root *config.Module) (diags diag.List) {
 	for _, o := range root.SortedOutputs() {
 		if o.DeprecatedRange != nil {

@@ -8,22 +8,22 @@ import (
 	"github.com/tombolo-iac/tombolo/diag"
 )
 
-// maxDependencies bounds how many indirect dependencies are noted for one resource, beside all direct ones. Terraform
-// notes all of them, which makes a chain of n resources cost n*n; the direct ones alone give the same order, and the
-// nearest indirect ones keep it when an object between them has left the state.
+// maxDependencies limits the indirect dependencies that are recorded for one resource, in addition to all direct ones.
+// Terraform records all of them, so that a chain of n resources costs n*n; the direct ones are enough for the order,
+// and the nearest indirect ones keep it when an object between them has left the state.
 const maxDependencies = 32
 
-// findResourceDeps finds, for every resource, the resources that it depends on, nearest first. What the configuration
-// of its provider needs is among them: an object cannot be destroyed when that is gone.
+// findResourceDeps finds, for every resource, the resources that it depends on, nearest first. They include the
+// dependencies of its provider's configuration: without these an object cannot be destroyed.
 func (p *Program) findResourceDeps() {
-	near := make([][]int, p.total) // resource slots next to each slot, through other kinds of slots only
+	near := make([][]int, p.total) // nearest resource slots of each slot, through other kinds of slots
 	done := make([]bool, p.total)
 	for _, u := range p.order {
 		for _, s := range u.slots {
 			p.nearResources(u.base+s.Index, near, done)
 		}
 	}
-	seen := make([]int, p.total) // the last slot that saw it, plus one: no clearing between slots
+	seen := make([]int, p.total) // the last slot that visited it, plus one: no clearing between slots
 	for _, u := range p.order {
 		for _, s := range u.slots {
 			if s.Kind == SlotResource || s.Kind == SlotProvider || s.Kind == SlotImport || s.Kind == SlotCallOutput {
@@ -43,7 +43,7 @@ func (p *Program) findResourceDeps() {
 	}
 }
 
-// nearResources fills near for a slot and for the slots that it goes through, without recursion.
+// nearResources fills near for a slot and for those on the way, without recursion.
 func (p *Program) nearResources(start int, near [][]int, done []bool) {
 	type frame struct {
 		n     int
@@ -86,7 +86,7 @@ func (p *Program) joinNear(edges []int, near [][]int) []int {
 	return slices.Compact(out)
 }
 
-// valueEdges is edges without the ways through import blocks: these order work but are no dependencies of the object.
+// valueEdges is edges without those through import blocks: these order work but are not dependencies of the object.
 func (p *Program) valueEdges(n int) []int {
 	s := p.bySlotNumber(n)
 	edges := p.edges(s)
@@ -127,7 +127,7 @@ func (p *Program) closure(start int, near [][]int, seen []int) []addr.ConfigReso
 	return out
 }
 
-// ResourcesBehind returns all resources that a slot depends on, through whatever lies between, however many there are.
+// ResourcesBehind returns all resources that a slot depends on, directly or not, without a limit.
 func (p *Program) ResourcesBehind(s *Slot) []addr.ConfigResource {
 	start := s.unit.base + s.Index
 	seen := map[int]bool{start: true}
@@ -184,7 +184,8 @@ func (p *Program) ProviderDeps(a addr.AbsProviderConfig) []addr.ConfigResource {
 	return nil
 }
 
-// LocateProvider returns what a provider says of its configuration a place in the source, if there is a block.
+// LocateProvider returns a provider's diagnostics about its configuration with a place in the source, if there is a
+// block.
 func (p *Program) LocateProvider(a addr.AbsProviderConfig, diags diag.List) diag.List {
 	if s := p.ProviderSlot(a); s != nil && s.Body != nil {
 		return s.Body.Locate(diags)
@@ -195,8 +196,7 @@ func (p *Program) LocateProvider(a addr.AbsProviderConfig, diags diag.List) diag
 // ProviderSlot finds the block of a provider configuration, or nil.
 func (p *Program) ProviderSlot(a addr.AbsProviderConfig) *Slot { return p.providers[a.Block()] }
 
-// Dependencies returns all slots of a program, and for each the numbers of those that it depends on directly. There are
-// no cycles.
+// Dependencies returns all slots of a program, each with the numbers of its direct dependencies. There are no cycles.
 func (p *Program) Dependencies() (slots []*Slot, edges [][]int) {
 	slots, edges = make([]*Slot, p.total), make([][]int, p.total)
 	for _, u := range p.order {
@@ -208,8 +208,8 @@ func (p *Program) Dependencies() (slots []*Slot, edges [][]int) {
 	return slots, edges
 }
 
-// usersOf returns the slots that may use the value of an ephemeral resource, through whatever hands it on; kept tells
-// that a provider's configuration is among them, whose users nobody counts.
+// usersOf returns the slots that may use the value of an ephemeral resource, directly or not; kept reports that a
+// provider's configuration is among them, whose users are not counted.
 func (p *Program) usersOf(s *Slot) (users []*Slot, kept bool) {
 	if p.dependents == nil {
 		p.findDependents()
@@ -231,7 +231,7 @@ func (p *Program) usersOf(s *Slot) (users []*Slot, kept bool) {
 			case SlotResource:
 				users = append(users, u)
 				if u.Resource.Addr.Mode != addr.Ephemeral {
-					continue // results of other resources hold nothing ephemeral
+					continue // results of other resources are not ephemeral
 				}
 			case SlotCallClose:
 				continue

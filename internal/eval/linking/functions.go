@@ -12,7 +12,7 @@ import (
 )
 
 // CalledProviders finds the local names of providers whose functions a source text may call. Only these providers are
-// asked what they have, which starts them. A name too many does no harm.
+// started for their functions. An extra name does no harm.
 func CalledProviders(src []byte, filename string) []string {
 	if !bytes.Contains(src, []byte("provider")) || !bytes.Contains(src, []byte("::")) {
 		return nil
@@ -47,7 +47,7 @@ func calledInTokens(src []byte, filename string) (names []string) {
 	return names
 }
 
-// findProviderCalls notes for each module whose functions it calls.
+// findProviderCalls records for each module the providers whose functions it calls.
 func (p *Program) findProviderCalls(files map[string][]byte) {
 	called := map[string][]string{} // by directory
 	for name, src := range files {

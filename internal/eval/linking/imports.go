@@ -14,7 +14,7 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// compileImports ties import blocks to the resources that they import, and reports addresses that cannot be right.
+// compileImports ties import blocks to the resources that they import, and reports impossible addresses.
 func (p *Program) compileImports() diag.List {
 	var diags diag.List
 	for _, u := range p.order {
@@ -74,7 +74,7 @@ func (p *Program) identityProblem(b *config.Import) *diag.Diagnostic {
 			"type %s. Write the object's \"id\" instead.", b.To.Resource.Type)}
 }
 
-// generatable reports an import without a resource block for which none can be generated either.
+// generatable reports an import without a resource block for which none can be generated.
 func generatable(b *config.Import) (diags diag.List) {
 	const summary, advice = "Configuration for import target does not exist", "Write the block yourself"
 	at, keyed := b.ToExpr.Range().Ptr(), endsInKey(b.ToExpr)
@@ -98,8 +98,8 @@ func generatable(b *config.Import) (diags diag.List) {
 	return nil // plan may generate one
 }
 
-// usedByImport notes that an import block without a resource block, for which configuration may be generated, uses its
-// provider configuration.
+// usedByImport records that an import block without a resource block, for which configuration may be generated, uses
+// its provider configuration.
 func (p *Program) usedByImport(b *config.Import) {
 	if s := p.providers[p.importingConfig(b)]; s != nil {
 		s.Used = true
@@ -115,7 +115,7 @@ func (p *Program) importingConfig(b *config.Import) addr.AbsProviderConfig {
 	return cfg
 }
 
-// keyProblem returns what is wrong with the key at the end of an address, as far as the text of the block shows.
+// keyProblem returns the problem of the key at the end of an address, as far as the text of the block shows it.
 func keyProblem(to hcl.Expression, r *config.Resource) string {
 	keyed := endsInKey(to)
 	switch {
@@ -149,8 +149,7 @@ func endsInKey(to hcl.Expression) bool {
 	return keyed
 }
 
-// importBlock adds what an import block mentions. The address is no reference; what stands in its brackets may hold
-// some.
+// importBlock adds the references of an import block. The address is not a reference; its brackets may contain some.
 func (l *linker) importBlock(b *config.Import) {
 	l.expr(b.ForEach)
 	name, _ := b.Name()

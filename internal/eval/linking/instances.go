@@ -8,8 +8,8 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/eval/funcs"
 )
 
-// checkInstances refuses a for_each of a provider block with a resource or the result of a module behind it: which
-// instances there are must be known before anything is planned, and still when everything has been destroyed.
+// checkInstances refuses a for_each of a provider block that depends on a resource or on the result of a module: its
+// instances must be known before anything is planned, and after everything has been destroyed.
 func (p *Program) checkInstances() {
 	for _, u := range p.order {
 		for _, s := range u.slots {
@@ -25,7 +25,7 @@ func (p *Program) checkInstances() {
 	}
 }
 
-// dynamic returns what is wrong with one reference in such a for_each.
+// dynamic returns the problem of one reference in such a for_each.
 func (p *Program) dynamic(u *Unit, s *Slot, t hcl.Traversal) (diags diag.List) {
 	ref, problems := addr.ParseReference(t)
 	if problems.HasErrors() {
@@ -51,7 +51,7 @@ func (p *Program) dynamic(u *Unit, s *Slot, t hcl.Traversal) (diags diag.List) {
 		}
 		seen[next] = true
 		switch next.Kind {
-		case SlotVariable: // what its conditions mention does not count
+		case SlotVariable: // references of its conditions do not count
 			for _, d := range next.outer {
 				queue = append(queue, next.unit.Parent.slots[d])
 			}

@@ -1,11 +1,10 @@
-// Package linking makes a configuration ready for running: it compiles the body of every block against its schema,
-// finds what every expression refers to, and orders the work. Nothing is evaluated yet; package eval does that, with
-// the Program that New returns.
+// Package linking prepares a configuration: it compiles the body of every block against its schema, resolves every
+// reference, and orders the work. Nothing is evaluated yet; package eval does that, with the Program that New returns.
 //
 // The unit of work is the slot: one variable, local value, output value, module call, provider configuration, resource
-// block or check of a module. New reports cycles, and keeps what is wrong with single parts of a slot, such as unknown
-// names, for the walk that comes to them (Slot.Faulty). Program.Needs is the one place that says what waits for what.
-// A Program is immutable and may be walked many times, also at once.
+// block or check of a module. New reports cycles, and stores problems of parts of a slot, such as unknown names, for
+// the walk that evaluates them (Slot.Faulty). Program.Needs alone defines which slot waits for which. A Program is
+// immutable and may be walked many times, also at once.
 //
 //	prog, diags := linking.New(cfg, schemas)
 //	slot := prog.ResourceSlot(a)
@@ -26,8 +25,7 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// Program is a configuration made ready for running: every slot with its dependencies. It is immutable and may be
-// walked many times.
+// Program is a prepared configuration: every slot with its dependencies. It is immutable and may be walked many times.
 type Program struct {
 	Config  *config.Config
 	Schemas Schemas
@@ -38,7 +36,7 @@ type Program struct {
 	reported  map[addr.Provider]bool
 	removed   removals
 	total     int
-	// dependents are the edges turned around; only programs with ephemeral resources have them.
+	// dependents holds the reversed edges; only programs with ephemeral resources have them.
 	dependents [][]int
 }
 
@@ -102,8 +100,8 @@ func (p *Program) ResourceSlot(r addr.ConfigResource) *Slot {
 }
 
 // New prepares a configuration: compiles the bodies against the schemas, resolves every reference, reports dependency
-// cycles. What is wrong with single expressions, such as unknown names, is reported by the walks that come to them: a
-// validating walk finds all of it.
+// cycles. Problems of single expressions, such as unknown names, are reported by the walks that evaluate them: a
+// validating walk reports all.
 func New(cfg *config.Config, schemas Schemas) (*Program, diag.List) {
 	p := &Program{Config: cfg, Schemas: schemas, units: map[addr.Module]*Unit{},
 		providers: map[addr.AbsProviderConfig]*Slot{}, reported: map[addr.Provider]bool{}}
@@ -145,7 +143,7 @@ func New(cfg *config.Config, schemas Schemas) (*Program, diag.List) {
 	return p, diags
 }
 
-// addUnit makes the slots of a module in a stable order.
+// addUnit adds the slots of a module in a stable order.
 func (p *Program) addUnit(m *config.Module) {
 	u := &Unit{
 		Module: m, Calls: map[string]*Unit{},
@@ -221,7 +219,7 @@ func (p *Program) cycles() diag.List {
 		names := make([]string, 0, len(g))
 		var members []*Slot
 		for _, n := range g {
-			// it only passes on what the output of the module gives
+			// it only passes on the output of the module
 			if s := p.bySlotNumber(n); s.Kind != SlotCallOutput {
 				names = append(names, s.Addr())
 				members = append(members, s)
@@ -237,8 +235,7 @@ func (p *Program) cycles() diag.List {
 	return diags
 }
 
-// ring finds the references by which members of a cycle refer to each other: the place of the first, and a detail that
-// lists them.
+// ring returns the references between the members of a cycle: the place of the first, and a detail that lists all.
 func ring(members []*Slot, names []string, detail string) (first *hcl.Range, with string) {
 	slices.SortFunc(members, func(a, b *Slot) int { return strings.Compare(a.Addr(), b.Addr()) })
 	var lines []string

@@ -17,8 +17,8 @@ const (
 	ListData    = "data"
 )
 
-// listType returns the schema of a list block around the one that the provider has for its config block. Who evaluates
-// the arguments of the language judges their types.
+// listType returns the schema of a list block around the one that the provider has for its config block. The evaluation
+// checks the types of the language's arguments.
 func listType(searched *provider.ResourceType) *provider.ResourceType {
 	argument := &provider.Attribute{Type: cty.DynamicPseudoType, Optional: true}
 	config := &provider.NestedBlock{Nesting: provider.NestingSingle, Block: provider.Block{
@@ -34,8 +34,8 @@ func listType(searched *provider.ResourceType) *provider.ResourceType {
 	}}
 }
 
-// checkListReference refuses references to anything of a list block but what it found. What stands behind an unknown
-// key or a splat is not looked at.
+// checkListReference refuses references to anything of a list block except its results. The part after an unknown key
+// or a splat is not checked.
 func checkListReference(ref addr.Reference, undeclared problemAt) diag.List {
 	if len(ref.Remaining) == 0 {
 		return nil
@@ -48,7 +48,7 @@ func checkListReference(ref addr.Reference, undeclared problemAt) diag.List {
 	return nil
 }
 
-// Lists returns the list blocks, with all that they depend on.
+// Lists returns the list blocks, with all their dependencies.
 func (p *Program) Lists() map[*Slot]bool {
 	return p.Needed(func(s *Slot) bool { return s.Kind == SlotResource && s.Resource.Addr.Mode == addr.List })
 }

@@ -13,12 +13,12 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// Meta is what the provider_meta block of a module says to a provider. It goes along with the calls for the objects of
-// that module. As its arguments are constants, there is one for all walks.
+// Meta is the provider_meta block of a module for a provider. It is sent with the calls for the objects of that module.
+// As its arguments are constants, one serves all walks.
 type Meta struct {
 	Value cty.Value // cty.NilVal when there are problems
-	// Problems are reported by plans that come to an object, as the block may be meant for a provider of another
-	// version.
+	// Problems are reported by plans that reach an object, as the block may be meant for another version of the
+	// provider.
 	Problems diag.List
 	schema   *provider.Block // nil when the provider takes no such block
 }
@@ -67,7 +67,7 @@ func compileMeta(b *config.ProviderMeta, schema *provider.Schema) *Meta {
 	return m
 }
 
-// HideMetas keeps what provider_meta blocks hold of secrets, by their schemas, out of messages.
+// HideMetas keeps the secrets of provider_meta blocks, by their schemas, out of messages.
 func (p *Program) HideMetas(secrets *value.Secrets) {
 	for _, u := range p.order {
 		for _, m := range u.metas {

@@ -4,7 +4,7 @@ import (
 	"iter"
 )
 
-// Need is one thing that a slot waits for: another slot, in one or several instances of its module.
+// Need is a dependency of a slot: another slot, in one or several instances of its module.
 type Need struct {
 	Slot *Slot
 	// Each means that the slot counts in every instance of the module that the waiting slot calls. Otherwise it counts
@@ -12,9 +12,8 @@ type Need struct {
 	Each bool
 }
 
-// Needs yields everything that a slot waits for. It is the only place that knows: the search for cycles, the order
-// within a module, the dependencies that the state records, the closure of targets and the nodes of a walk are all made
-// of it.
+// Needs yields everything that a slot waits for. Everything else is derived from it: the search for cycles, the order
+// within a module, the dependencies in the state, the closure of targets and the nodes of a walk.
 func (p *Program) Needs(s *Slot) iter.Seq[Need] {
 	return func(yield func(Need) bool) {
 		for n := range p.slotNeeds(s) {
@@ -29,7 +28,7 @@ func (p *Program) Needs(s *Slot) iter.Seq[Need] {
 	}
 }
 
-// slotNeeds yields what a slot waits for of its own account.
+// slotNeeds yields the dependencies of the slot itself.
 func (p *Program) slotNeeds(s *Slot) iter.Seq[Need] {
 	return func(yield func(Need) bool) {
 		for _, d := range s.deps {
@@ -52,7 +51,7 @@ func (p *Program) slotNeeds(s *Slot) iter.Seq[Need] {
 				return
 			}
 			for _, c := range child.slots {
-				// Arguments that nothing uses count too (modules/unused_arguments_are_dependencies).
+				// Unused arguments count, too (modules/unused_arguments_are_dependencies).
 				if c.Kind != SlotCallOutput && !yield(Need{Slot: c, Each: true}) {
 					return
 				}
@@ -83,7 +82,7 @@ func (p *Program) edges(s *Slot) []int {
 // number is the number of a slot in the whole program.
 func (s *Slot) number() int { return s.unit.base + s.Index }
 
-// sort orders the slots of a module so that each comes after what it depends on within the module.
+// sort orders the slots of a module so that each comes after its dependencies within the module.
 func (p *Program) sort(u *Unit) {
 	within := func(s *Slot) (out []int) {
 		for n := range p.Needs(s) {

@@ -19,15 +19,15 @@ import (
 type Provisioner struct {
 	Config *config.Provisioner
 	Body   *blocks.Body
-	// Connection is how to reach the machine that the provisioner works on; nil if there is no such block.
+	// Connection describes the connection to the provisioner's machine; nil without such a block.
 	Connection *blocks.Body
-	// Refs are what the block itself and its connection mention. One that runs before a destroy mentions nothing that
-	// would have to be evaluated before it.
+	// Refs are the references of the block and its connection. Those that run before a destroy refer only to values
+	// that need no evaluation before them.
 	Refs []addr.Reference
 }
 
 // compileProvisioners checks the blocks against their schemas. Inherited is the connection block around them; it may be
-// nil. A provisioner that there is not is refused, not skipped: the object would not be what the configuration says.
+// nil. An unknown provisioner is refused, not skipped: the object would differ from its configuration.
 func compileProvisioners(list []*config.Provisioner, inherited *config.Connection) ([]*Provisioner, diag.List) {
 	var out []*Provisioner
 	var diags diag.List
@@ -58,8 +58,8 @@ func (p *Provisioner) mentions() []hcl.Traversal {
 	return slices.Concat(p.Body.Traversals(), p.Connection.Traversals())
 }
 
-// CheckProvisioners finds the provisioners of a configuration's resources that cannot run here, for those who cannot
-// compile it because its providers are missing.
+// CheckProvisioners reports the provisioners of a configuration that cannot run here, for callers that cannot compile
+// it because its providers are missing.
 func CheckProvisioners(c *config.Config) (diags diag.List) {
 	for _, m := range c.SortedModules() {
 		for _, r := range m.SortedResources() {
@@ -70,7 +70,7 @@ func CheckProvisioners(c *config.Config) (diags diag.List) {
 	return diags
 }
 
-// provisioners adds what the provisioners of a resource and their connections mention.
+// provisioners adds the references of a resource's provisioners and their connections.
 func (l *linker) provisioners(s *Slot) {
 	for _, p := range s.Provisioners {
 		before := len(l.s.Refs)
@@ -88,7 +88,7 @@ func (l *linker) provisioners(s *Slot) {
 	}
 }
 
-// byOwnName reports whether a provisioner calls its object by name, where that can only mean self.
+// byOwnName reports whether a provisioner refers to its object by name, where that can only mean self.
 func (l *linker) byOwnName(t hcl.Traversal) bool {
 	r := l.s.Resource
 	ref, diags := addr.ParseReference(t)
@@ -120,8 +120,8 @@ func (s *Slot) When(when config.ProvisionerWhen) []*Provisioner {
 // At is the place of a provisioner in messages about its run: where its own arguments begin.
 func (p *Provisioner) At() hcl.Range { return p.Body.Range() }
 
-// Check finds what the schemas cannot say of what the provisioner's blocks come to, whose parts may be unknown. The
-// values have no marks; connection is cty.NilVal if there is none.
+// Check reports problems of the evaluated blocks of a provisioner that the schemas cannot find. Parts of the values may
+// be unknown. The values have no marks; connection is cty.NilVal if there is none.
 func (p *Provisioner) Check(config, connection cty.Value) diag.List {
 	block, conn := provision.Check(p.Config.Type, config, connection)
 	block = p.Body.Locate(block)

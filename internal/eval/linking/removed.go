@@ -8,19 +8,19 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/config"
 )
 
-// Removal is what removed blocks say of a resource that no block declares any more.
+// Removal holds the removed blocks of a resource that no block declares any more.
 type Removal struct {
 	// Forget means that the objects leave the state without being destroyed.
 	Forget bool
 	// Provisioners run before the objects are destroyed; Unit is the module in which they stand.
 	Provisioners []*Provisioner
 	Unit         *Unit
-	// Unusable lists the provisioners of the blocks that cannot run. It matters once there is an object to destroy: a
-	// block may stay for long after the last one has gone.
+	// Unusable lists the provisioners of the blocks that cannot run. It matters only if there is an object to destroy:
+	// a block may stay long after the last one is gone.
 	Unusable diag.List
 }
 
-// removals finds removed blocks by what they name.
+// removals holds removed blocks by the address that they name.
 type removals struct {
 	resources map[addr.ConfigResource]*Removal
 	modules   map[addr.Module]*Removal
@@ -28,8 +28,8 @@ type removals struct {
 	instances map[addr.ConfigResource][]*config.Removed
 }
 
-// compileRemoved gathers the removed blocks of all modules. Where several name the same, one that forgets wins: what it
-// leaves can still be destroyed by hand.
+// compileRemoved collects the removed blocks of all modules. If several name the same address, one that forgets counts:
+// the object can still be destroyed by hand.
 func (p *Program) compileRemoved() {
 	p.removed = removals{resources: map[addr.ConfigResource]*Removal{}, modules: map[addr.Module]*Removal{},
 		instances: map[addr.ConfigResource][]*config.Removed{}}
@@ -63,7 +63,7 @@ func (p *Program) compileRemoved() {
 	}
 }
 
-// Removal returns what removed blocks say of a resource; nil when they say nothing. The nearest block counts.
+// Removal returns the removed blocks that apply to a resource; nil if there are none. The nearest block counts.
 func (p *Program) Removal(r addr.ConfigResource) *Removal {
 	if found := p.removed.resources[r]; found != nil {
 		return found
@@ -111,7 +111,7 @@ func (p *Program) RemovedInstances() (out []*config.Removed) {
 	return out
 }
 
-// StillDeclared reports removed blocks whose resource or module is still there.
+// StillDeclared reports removed blocks whose resource or module is still declared.
 func (p *Program) StillDeclared() diag.List {
 	var diags diag.List
 	reported := map[string]bool{}

@@ -14,28 +14,28 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/eval/funcs"
 )
 
-// problemAt makes an error at the reference that is being resolved.
+// problemAt reports an error at the reference that is being resolved.
 type problemAt func(summary, format string, args ...any) diag.List
 
-// linker gathers what one slot mentions.
+// linker collects the references of one slot.
 type linker struct {
 	p    *Program
 	u    *Unit // the module whose names count
 	s    *Slot
 	deps map[int]bool
 	self bool // self may be used
-	// whole means that the expressions at hand are the block's, not its instances': count and each mean nothing in
-	// them.
+	// whole means that the current expressions belong to the block, not to its instances: count and each have no
+	// meaning in them.
 	whole bool
-	// late means that the expressions at hand are evaluated when the slot has been: they may refer to it.
+	// late means that the current expressions are evaluated after the slot: they may refer to it.
 	late bool
-	// passing means that the expressions at hand are keys of providers that a call passes to each of its instances.
+	// passing means that the current expressions are keys of providers that a call passes to each of its instances.
 	passing bool
-	// judging means that the expressions at hand are conditions.
+	// judging means that the current expressions are conditions.
 	judging bool
 }
 
-// expr adds the references of an expression; nil is allowed.
+// expr adds the references of an expression; e may be nil.
 func (l *linker) expr(e hcl.Expression) {
 	if e != nil {
 		l.traversals(e, funcs.Mentions(e))
@@ -84,7 +84,7 @@ func (l *linker) dependsOn(list []hcl.Traversal) {
 	}
 }
 
-// dependOn adds one explicit dependency: a resource, an output value of a module, or all that is in a module.
+// dependOn adds one explicit dependency: a resource, an output value of a module, or everything in a module.
 func (l *linker) dependOn(ref addr.Reference) diag.List {
 	whole := l.u.wholeModule(ref)
 	if whole.Kind == addr.RefModule {
@@ -106,7 +106,7 @@ func (l *linker) dependOn(ref addr.Reference) diag.List {
 	return d
 }
 
-// resolve finds the slots that a reference depends on, or says what is wrong with it.
+// resolve returns the slots that a reference depends on, or its problem.
 func (l *linker) resolve(ref addr.Reference) diag.List {
 	where := moduleName(l.u.Module)
 	undeclared := func(summary, format string, args ...any) diag.List {
@@ -190,7 +190,7 @@ func (l *linker) resolveInstance(ref addr.Reference,
 	return nil
 }
 
-// noInstance returns why what an instance has of its own is not there.
+// noInstance returns the reason why count or each is not available.
 func (l *linker) noInstance(name string) string {
 	switch {
 	case l.whole:
@@ -201,8 +201,8 @@ func (l *linker) noInstance(name string) string {
 	return `each.key and each.value are available only in blocks with the argument "for_each". This block has none.`
 }
 
-// counted and keyed tell whether the expressions at hand belong to a block with count or for_each. A module's arguments
-// belong to the call.
+// counted and keyed report whether the current expressions belong to a block with count or for_each. A module's
+// arguments belong to the call.
 func (l *linker) counted() bool {
 	switch l.s.Kind {
 	case SlotCall:
@@ -231,9 +231,9 @@ func (l *linker) keyed() bool {
 	return false
 }
 
-// wholeModule takes a reference to an output value that a module does not have for one to the module. Evaluating it
-// tells what there is, and what a "try" around it gives instead. So it is with a key where a module has none: it is the
-// name of an output value.
+// wholeModule treats a reference to a missing output value as one to the module. Its evaluation reports what exists, or
+// a "try" around it has another result. The same holds for a key of a module without keys: it is the name of an output
+// value.
 func (u *Unit) wholeModule(ref addr.Reference) addr.Reference {
 	child := u.Calls[ref.Name]
 	if ref.Kind != addr.RefOutput || child == nil {
@@ -255,12 +255,12 @@ func (l *linker) resolveModule(ref addr.Reference, undeclared problemAt) diag.Li
 	l.deps[call] = true
 	child := l.u.Calls[ref.Name]
 	if child == nil {
-		return nil // the loader has said why
+		return nil // the loader has reported it
 	}
 	if ref.Kind == addr.RefOutput {
 		c := l.u.slots[call].Call
 		if !ref.HasKey && (c.Count != nil || c.ForEach != nil) {
-			// Not an output but an attribute of a collection: evaluation tells.
+			// Not an output but an attribute of a collection: the evaluation reports it.
 			l.wholeCall(ref.Name, child)
 			return nil
 		}
@@ -271,9 +271,8 @@ func (l *linker) resolveModule(ref addr.Reference, undeclared problemAt) diag.Li
 	return nil
 }
 
-// wholeCall adds the dependencies of what uses the value of a whole module call: all output values, and all that is in
-// the module, for it may stand for a use of that. So whoever names a module is created after everything in it, and
-// destroyed before.
+// wholeCall adds the dependencies of a reference to a whole module call: all output values, and everything in the
+// module. So an object that refers to a module is created after everything in it, and destroyed before.
 func (l *linker) wholeCall(call string, child *Unit) {
 	for o := range child.Outputs {
 		l.deps[l.u.CallOutputs[[2]string{call, o}]] = true
@@ -361,7 +360,7 @@ func suggestOr[V any](given string, have map[string]V, otherwise string) string 
 	return otherwise
 }
 
-// link resolves the references of every slot of a module. What is wrong with them becomes faults of the slots.
+// link resolves the references of every slot of a module. Their problems become faults of the slots.
 func (p *Program) link(u *Unit) {
 	for _, s := range u.slots {
 		l := &linker{p: p, u: u, s: s, deps: map[int]bool{}}
@@ -415,7 +414,7 @@ func (l *linker) body(b *blocks.Body) {
 	}
 }
 
-// resource adds what a resource block mentions. Its conditions and provisioners may say self.
+// resource adds the references of a resource block. Its conditions and provisioners may use self.
 func (l *linker) resource(s *Slot) {
 	r := s.Resource
 	l.expr(r.Count)
@@ -433,7 +432,7 @@ func (l *linker) resource(s *Slot) {
 	l.dependsOn(r.DependsOn)
 	l.conditions(r.Preconditions)
 	for _, e := range r.ReplaceTriggeredBy {
-		// An index such as each.key is part of the expression, so the variables of it count one by one.
+		// An index such as each.key is part of the expression, so its variables count one by one.
 		for _, t := range funcs.Mentions(e) {
 			if ref, d := addr.ParseReference(t); !d.HasErrors() && (ref.Kind == addr.RefResource ||
 				ref.Kind == addr.RefEach || ref.Kind == addr.RefCount) {
@@ -448,7 +447,7 @@ func (l *linker) resource(s *Slot) {
 	l.provisioners(s)
 }
 
-// guards adds what says whether an object may be destroyed. It is known by itself: a plan to destroy everything
+// guards adds the references of the guards of a resource. They are kept separately: a plan to destroy everything
 // evaluates nothing else of the block.
 func (l *linker) guards(list ...*config.Guard) {
 	own := &linker{p: l.p, u: l.u, s: l.s, deps: map[int]bool{}}
@@ -465,7 +464,7 @@ func (l *linker) guards(list ...*config.Guard) {
 	}
 }
 
-// linkVariable links an input variable: its validations count in its own module, its argument in the caller's.
+// linkVariable links an input variable: its validations belong to its own module, its argument to the caller's.
 func (p *Program) linkVariable(u *Unit, s *Slot) {
 	inner := &linker{p: p, u: u, s: s, deps: map[int]bool{}, judging: true}
 	for _, v := range s.Variable.Validations {
@@ -476,7 +475,7 @@ func (p *Program) linkVariable(u *Unit, s *Slot) {
 			for _, t := range funcs.Mentions(e) {
 				if ref, d := addr.ParseReference(t); !d.HasErrors() && ref.Kind == addr.RefVariable &&
 					ref.Name == s.Name {
-					continue // the variable itself is at hand
+					continue // the variable itself is available
 				}
 				inner.traversals(PartValidations, []hcl.Traversal{t})
 			}
@@ -510,9 +509,9 @@ func sortedKeys(m map[int]bool) []int {
 	return out
 }
 
-// LinkOutside returns what expressions mention that are not part of the configuration but use the names of a module,
-// what the references call for, and what is wrong with them. other, when set, reports whether a reference means
-// something other than a name of the module, and what is wrong with it then.
+// LinkOutside resolves the references of expressions outside of the configuration that use the names of a module. It
+// returns the references, the schemas that they need, and their problems. other, when set, reports whether a reference
+// means something other than a name of the module, and its problem then.
 func (p *Program) LinkOutside(u *Unit, list []hcl.Expression,
 	other func(hcl.Traversal, *Unit) (bool, diag.List)) (refs []addr.Reference, warnings, diags diag.List) {
 	s := &Slot{unit: u}

@@ -12,11 +12,11 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// SlotKind is what a slot stands for.
+// SlotKind is the kind of block that a slot stands for.
 type SlotKind uint8
 
-// The kinds of slots. A Call expands a module call; a CallOutput stands for one output value over all instances of the
-// called module; a CallClose for everything inside of it.
+// The kinds of slots. A Call expands a module call; a CallOutput is one output value over all instances of the called
+// module; a CallClose for everything inside of it.
 const (
 	SlotVariable SlotKind = iota + 1
 	SlotLocal
@@ -44,13 +44,13 @@ type Slot struct {
 	Check    *config.Check
 	Import   *config.Import
 
-	// Index is the place of the slot among those of its module.
+	// Index is the number of the slot within its module.
 	Index int
-	// Refs is what the slot's expressions mention, for making scopes.
+	// Refs holds the references of the slot's expressions, from which scopes are made.
 	Refs []addr.Reference
 
-	// Arg is, of a variable, the argument of the module call, nil when there is none; ArgRefs is what the argument
-	// mentions in the calling module.
+	// Arg is, of a variable, the argument of the module call, nil when there is none; ArgRefs holds its references in
+	// the calling module.
 	Arg     hcl.Expression
 	ArgRefs []addr.Reference
 
@@ -69,15 +69,15 @@ type Slot struct {
 	// passes one of them; nil when the resource names it itself.
 	KeyedBy *config.PassedProvider
 	// Used reports, of the block of a provider configuration, whether it manages some block of the configuration.
-	// Mistakes in one that nothing uses are not reported, unless stored objects need it (eval.Inputs).
+	// Mistakes in an unused one are not reported, unless stored objects need it (eval.Inputs).
 	Used bool
 
-	// Users is, of an ephemeral resource, what may use its value. Kept reports that a provider's configuration does:
-	// the resource stays open until the end.
+	// Users holds, for an ephemeral resource, the slots that may use its value. Kept reports that a provider's
+	// configuration does: the resource stays open until the end.
 	Users []*Slot
 	Kept  bool
 
-	// CreateBeforeDestroy is what the block says, or what a dependent that says so forces on it.
+	// CreateBeforeDestroy is the setting of the block, or true because of a dependent that sets it.
 	CreateBeforeDestroy bool
 
 	// Direct are the resource slots of the module that the slot's own expressions mention; Explicit are the slots named
@@ -85,22 +85,22 @@ type Slot struct {
 	Direct   []int
 	Explicit []int
 
-	// GuardRefs are what prevent_destroy and destroy mention.
+	// GuardRefs are the references of prevent_destroy and destroy.
 	GuardRefs []addr.Reference
-	// LateRefs is what the triggers of a resource mention: conditions and keys of actions. They are evaluated when the
-	// resource has been.
+	// LateRefs holds the references of the triggers of a resource: conditions and keys of actions. They are evaluated
+	// after the resource.
 	LateRefs []addr.Reference
 
 	unit  *Unit
 	text  string // the address of a resource, for sorting
 	deps  []int  // slots of the same module
 	guard []int  // slots of the same module that prevent_destroy and destroy mention
-	late  []int  // what LateRefs and the actions of triggers lead to; the slot does not wait for them
+	late  []int  // slots of LateRefs and of the actions of triggers; the slot does not wait for them
 	outer []int  // of a variable: the slots of the calling module that its argument mentions
 	meta  *Meta
 
-	faults   map[any]diag.List // what is wrong with a part of it before anything runs; see Faulty
-	warnings diag.List         // what the references of the slot call for; New reports it
+	faults   map[any]diag.List // problems of its parts before anything runs; see Faulty
+	warnings diag.List         // problems that New reports
 	imports  []int             // of a resource: numbers in the program of slots that import some of its instances
 
 	resourceDeps []addr.ConfigResource // the resources that the slot depends on, nearest first
@@ -136,8 +136,8 @@ func (s *Slot) Addr() string {
 	return prefix + s.Name
 }
 
-// hasObjects reports whether a slot is a resource. Actions and lists are declared alike, but nothing depends on what
-// they made.
+// hasObjects reports whether a slot is a resource. Actions and lists are declared like them, but nothing depends on
+// their results.
 func (s *Slot) hasObjects() bool {
 	return s.Kind == SlotResource && s.Resource.Addr.Mode != addr.Action && s.Resource.Addr.Mode != addr.List
 }
@@ -148,18 +148,18 @@ func (s *Slot) ConfigAddr() addr.ConfigResource { return s.Resource.ConfigAddr()
 // Unit returns the module of the slot.
 func (s *Slot) Unit() *Unit { return s.unit }
 
-// ResourceDeps returns the resources that the slot depends on, through whatever lies between, sorted for the state.
+// ResourceDeps returns the resources that the slot depends on, directly or not, sorted for the state.
 func (s *Slot) ResourceDeps() []addr.ConfigResource { return s.resourceDeps }
 
-// ImportDeps returns the resources that the import blocks for a resource depend on. As long as an object is left as it
-// was found, it depends on them too.
+// ImportDeps returns the resources that the import blocks for a resource depend on. An imported object that is not
+// changed depends on them, too.
 func (s *Slot) ImportDeps() []addr.ConfigResource { return s.importDeps }
 
-// fault notes what is wrong with a part of a slot. What is merely to be said of it keeps nobody from evaluating it.
+// fault records the problems of a part of a slot. Warnings do not prevent its evaluation.
 func (s *Slot) fault(part any, diags diag.List) {
 	for _, d := range diags {
 		if d.Severity == diag.Warning && part == PartTriggers {
-			continue // it asks for no value
+			continue // it needs no value
 		}
 		if d.Severity == diag.Warning {
 			s.warnings = append(s.warnings, d)
@@ -172,8 +172,8 @@ func (s *Slot) fault(part any, diags diag.List) {
 	}
 }
 
-// Faulty returns what is wrong with parts of a slot before anything is evaluated: references that lead nowhere. A part
-// is an expression, a Body, or one of the values below; who evaluates it reports its faults instead.
+// Faulty returns the problems of a part of a slot before anything is evaluated: unresolved references. A part is an
+// expression, a Body, or one of the values below; its evaluation reports its faults instead.
 func (s *Slot) Faulty(parts ...any) diag.List {
 	if s.faults == nil {
 		return nil
@@ -185,17 +185,17 @@ func (s *Slot) Faulty(parts ...any) diag.List {
 	return diags
 }
 
-// Part is a part of a slot that is no expression; see Slot.Faulty.
+// Part is a part of a slot that is not an expression; see Slot.Faulty.
 type Part string
 
-// The parts of slots that are no expressions.
+// The parts of slots that are not expressions.
 const (
 	PartDependsOn   Part = "depends_on"
 	PartTriggers    Part = "replace_triggered_by"
 	PartValidations Part = "validation"
 )
 
-// Checkable reports whether a slot has conditions of its own, and as what it stands among the results.
+// Checkable reports whether a slot has conditions of its own, and its kind among the results.
 func (s *Slot) Checkable() (kind string, ok bool) {
 	switch s.Kind {
 	case SlotResource:
@@ -211,8 +211,7 @@ func (s *Slot) Checkable() (kind string, ok bool) {
 }
 
 // HandsOnEphemeral reports whether the expression of an output value mentions an ephemeral output value of a called
-// module, itself or through local values. While validating those have no marks, but the walk that knows them will find
-// some.
+// module, itself or through local values. While validating, those have no marks, but a later walk has them.
 func (s *Slot) HandsOnEphemeral() bool {
 	u, seen, queue := s.unit, map[*Slot]bool{s: true}, []*Slot{s}
 	for len(queue) > 0 {
@@ -231,7 +230,7 @@ func (s *Slot) HandsOnEphemeral() bool {
 	return false
 }
 
-// Storable reports a value of a root output that no state can hold.
+// Storable reports a value of a root output that a state cannot hold.
 func (s *Slot) Storable(v cty.Value) diag.List {
 	rng := s.Output.Expr.Range()
 	if ctyfast.TooDeep(v) {
@@ -247,7 +246,7 @@ func (s *Slot) Storable(v cty.Value) diag.List {
 		"condition that returns another value.", s.Name)
 }
 
-// ConfiguredAs returns the address of the configuration that a provider block makes, without the key of an instance.
+// ConfiguredAs returns the address of a provider block's configuration, without the key of an instance.
 func (s *Slot) ConfiguredAs() addr.AbsProviderConfig {
 	return addr.AbsProviderConfig{Module: s.unit.Module.Path, Provider: s.Provider.Provider, Alias: s.Provider.Alias}
 }

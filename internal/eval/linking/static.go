@@ -13,8 +13,7 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// checkAttribute reports a wrong instance key or attribute before anything runs, where the reference says literally
-// which one it means.
+// checkAttribute reports a wrong instance key or attribute before anything runs, where the reference has it literally.
 func (l *linker) checkAttribute(ref addr.Reference, target *Slot, undeclared problemAt) diag.List {
 	r := target.Resource
 	repeated := r.Count != nil || r.ForEach != nil
@@ -41,8 +40,8 @@ func (l *linker) checkAttribute(ref addr.Reference, target *Slot, undeclared pro
 	return diags.Extend(blocks.StaticTraversal(ref.Remaining, target.Type.Block))
 }
 
-// redundantIgnores warns of ignore_changes that name what the provider alone decides: there is nothing in the
-// configuration to ignore.
+// redundantIgnores warns about ignore_changes of attributes that only the provider sets: there are no configured
+// changes to ignore.
 func redundantIgnores(s *Slot) (diags diag.List) {
 	if s.Type == nil {
 		return nil
@@ -61,7 +60,7 @@ func redundantIgnores(s *Slot) (diags diag.List) {
 	return diags
 }
 
-// attributeAtEnd returns the attribute that a path leads to, or nil where it leads into the value of one.
+// attributeAtEnd returns the attribute that a path leads to, or nil if it leads into the value of one.
 func attributeAtEnd(b *provider.Block, path cty.Path) *provider.Attribute {
 	last, ok := path[len(path)-1].(cty.GetAttrStep)
 	if !ok {

@@ -7,13 +7,13 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// Targets is the choice that -target or -exclude makes: which slots do anything, and which instances of them. Whole
-// blocks are needed by what is chosen; of a block that is chosen itself, only the instances that a target names.
+// Targets is the selection of -target or -exclude: the slots to evaluate, and their instances. Dependencies of the
+// selection are included as whole blocks; of a selected block, only the instances that a target names.
 type Targets struct {
 	Selection
-	except bool // the selection is what is left out
+	except bool // the selection is left out
 	direct map[*Slot]bool
-	// Only are the slots that have something to do, closed over what they depend on.
+	// Only holds the slots to evaluate, including their dependencies.
 	Only map[*Slot]bool
 }
 
@@ -67,8 +67,8 @@ func pattern(t addr.Target) *addr.Pattern {
 	return p
 }
 
-// Targets works out what a list of targets chooses; nil for an empty list. prior tells the provider configurations of
-// objects that no block wants any more.
+// Targets returns the selection of a list of targets; nil for an empty list. prior has the provider configurations of
+// objects without a block.
 func (p *Program) Targets(list []addr.Target, prior *state.State) *Targets {
 	if len(list) == 0 {
 		return nil
@@ -84,7 +84,7 @@ func (p *Program) Targets(list []addr.Target, prior *state.State) *Targets {
 	return t
 }
 
-// Invoking works out what is needed to invoke a list of actions; nil for an empty list.
+// Invoking returns the selection that is needed to invoke a list of actions; nil for an empty list.
 func (p *Program) Invoking(list []addr.Target) *Targets {
 	if len(list) == 0 {
 		return nil
@@ -94,8 +94,8 @@ func (p *Program) Invoking(list []addr.Target) *Targets {
 	return t
 }
 
-// Except works out what is chosen when a list is left out, with all that depends on it; nil for an empty list. Of a
-// block of which the list names some instances, the others take part. What depends on the block does not.
+// Except returns the selection without a list and everything that depends on it; nil for an empty list. If the list
+// names some instances of a block, the others take part, but dependents of the block do not.
 func (p *Program) Except(list []addr.Target) *Targets {
 	if len(list) == 0 {
 		return nil
@@ -127,7 +127,7 @@ func (p *Program) Except(list []addr.Target) *Targets {
 	return t
 }
 
-// Excepts reports whether the list names what is left out.
+// Excepts reports whether the list is one of exclusions.
 func (t *Targets) Excepts() bool { return t != nil && t.except }
 
 // named returns the resources that a list names, in whole or in part.
@@ -166,7 +166,7 @@ func matchesAny(patterns []*addr.Pattern, s *Slot) bool {
 	return slices.ContainsFunc(patterns, func(p *addr.Pattern) bool { return p.MatchesConfig(s.ConfigAddr()) })
 }
 
-// strayProviders adds the provider configurations of chosen objects that have no block.
+// strayProviders adds the provider configurations of selected objects without a block.
 func (p *Program) strayProviders(t *Targets, prior *state.State, want map[*Slot]bool) {
 	for _, r := range prior.Resources() {
 		if p.ResourceSlot(r.Addr.Config()) != nil {
@@ -182,10 +182,11 @@ func (p *Program) strayProviders(t *Targets, prior *state.State, want map[*Slot]
 	}
 }
 
-// targetOutputs adds the output values of the root module that depend on resources, all of which are chosen or needed.
+// targetOutputs adds the output values of the root module that depend on resources, all of which are selected or
+// needed.
 func (p *Program) targetOutputs(t *Targets) {
 	root := p.units[addr.RootModule]
-	// For each slot: whether every resource behind it is in, and whether there is any at all.
+	// For each slot: whether every resource behind it is selected, and whether there is any.
 	verdict := make([]outputVerdict, p.total)
 	for _, i := range root.Outputs {
 		if v := p.judge(root.base+i, t.Only, verdict); v == somethingIn {
@@ -196,7 +197,7 @@ func (p *Program) targetOutputs(t *Targets) {
 	}
 }
 
-// outputVerdict is what the resources behind a slot have to do with the targets.
+// outputVerdict is the relation between the resources behind a slot and the targets.
 type outputVerdict uint8
 
 const (
@@ -206,7 +207,7 @@ const (
 	somethingOut
 )
 
-// judge finds the verdict on a slot, without recursion. There are no cycles.
+// judge returns the verdict on a slot, without recursion. There are no cycles.
 func (p *Program) judge(start int, only map[*Slot]bool, verdict []outputVerdict) outputVerdict {
 	type frame struct {
 		n     int
@@ -221,7 +222,7 @@ func (p *Program) judge(start int, only map[*Slot]bool, verdict []outputVerdict)
 		if s.Kind == SlotResource {
 			verdict[f.n] = somethingOut
 			if only[s] {
-				verdict[f.n] = somethingIn // and so is all that it depends on
+				verdict[f.n] = somethingIn // and so are all its dependencies
 			}
 			stack = stack[:len(stack)-1]
 			continue
@@ -244,7 +245,7 @@ func (p *Program) judge(start int, only map[*Slot]bool, verdict []outputVerdict)
 	return verdict[start]
 }
 
-// Contains reports whether a target names an instance. Without targets everything is.
+// Contains reports whether a target names an instance. Without targets every instance is.
 func (t *Targets) Contains(a addr.AbsResourceInstance) bool {
 	return t == nil || t.Selection.Contains(a) != t.except
 }
@@ -276,14 +277,14 @@ func (t *Selection) Contains(a addr.AbsResourceInstance) bool {
 	}
 }
 
-// Wants reports whether an instance of a block takes part: all of a block that something needs do, of one that is a
-// target itself those that are named.
+// Wants reports whether an instance of a block takes part: all instances of a needed block do, of a targeted block only
+// those that are named.
 func (t *Targets) Wants(s *Slot, a addr.AbsResourceInstance) bool {
 	if t == nil {
 		return true
 	}
 	if s != nil && !t.Only[s] {
-		return false // also where it is named itself: it depends on what is left out
+		return false // even if it is named itself: it depends on an excluded object
 	}
 	return s != nil && !t.direct[s] || t.Contains(a)
 }
@@ -291,7 +292,7 @@ func (t *Targets) Wants(s *Slot, a addr.AbsResourceInstance) bool {
 // Includes reports whether a slot takes part.
 func (t *Targets) Includes(s *Slot) bool { return t == nil || t.Only[s] }
 
-// Inputs returns the choice of slots for a walk.
+// Inputs returns the selection of slots for a walk.
 func (t *Targets) Inputs() map[*Slot]bool {
 	if t == nil {
 		return nil
@@ -299,8 +300,8 @@ func (t *Targets) Inputs() map[*Slot]bool {
 	return t.Only
 }
 
-// Needed returns the slots that are needed for some of them: the closure over dependencies. A module that nothing
-// needed is in does not expand, so that nobody asks how often it is called.
+// Needed returns the slots that are needed for some of them: the closure over dependencies. A module without needed
+// slots is not expanded, so its count is not evaluated.
 func (p *Program) Needed(want func(*Slot) bool) map[*Slot]bool {
 	wanted := map[*Slot]bool{}
 	for _, u := range p.order {
@@ -313,7 +314,7 @@ func (p *Program) Needed(want func(*Slot) bool) map[*Slot]bool {
 	return p.closed(wanted)
 }
 
-// Guards returns the slots that say whether objects may be destroyed.
+// Guards returns the slots of the guards of resources.
 func (p *Program) Guards() map[*Slot]bool {
 	guards := map[*Slot]bool{}
 	for _, u := range p.order {
@@ -326,7 +327,7 @@ func (p *Program) Guards() map[*Slot]bool {
 	return guards
 }
 
-// closed returns some slots with all that they depend on.
+// closed returns some slots with all their dependencies.
 func (p *Program) closed(want map[*Slot]bool) map[*Slot]bool {
 	out := make(map[*Slot]bool, len(want))
 	stack := make([]*Slot, 0, len(want))

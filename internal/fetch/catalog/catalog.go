@@ -1,4 +1,4 @@
-// Package catalog asks module registries: which versions a module has, and where the package of a version is.
+// Package catalog queries module registries for the versions of a module and the location of a version's package.
 //
 //	m, err := catalog.Parse("registry.terraform.io/corp/net/aws")
 //	list, err := catalog.Catalog{Client: client}.Versions(ctx, m)
@@ -21,10 +21,10 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/fetch/web"
 )
 
-// service is what registries of modules are called among the services of a host.
+// service is the name of registries of modules among the services of a host.
 const service = "modules.v1"
 
-// maxVersions bounds what a registry may say of a module.
+// maxVersions limits the number of versions of a module.
 const maxVersions = 20_000
 
 // Module is the address of a module in a registry.
@@ -51,10 +51,10 @@ func (m Module) String() string {
 	return m.Host + "/" + short
 }
 
-// Catalog is the registry that the address of a module names, whichever that is.
+// Catalog is the registry in the address of a module.
 type Catalog struct{ Client *web.Client }
 
-// NotFoundError means that a registry does not have what it was asked for.
+// NotFoundError means that a registry does not have a module or a version.
 type NotFoundError struct {
 	Module  Module
 	Version string // "" when the module is not known at all
@@ -75,7 +75,7 @@ type versionsAnswer struct {
 	} `json:"modules"`
 }
 
-// Versions lists what a registry has of a module, as the registry writes and orders it.
+// Versions lists the versions of a module in the registry's form and order.
 func (c Catalog) Versions(ctx context.Context, m Module) ([]string, error) {
 	base, err := c.Client.Service(ctx, m.Host, service)
 	if err != nil {
@@ -92,7 +92,7 @@ func (c Catalog) Versions(ctx context.Context, m Module) ([]string, error) {
 	case len(answer.Modules) == 0:
 		return nil, fmt.Errorf("the registry %s sent an invalid answer: its list of modules is empty", m.Host)
 	}
-	said := answer.Modules[0].Versions // the others are those that the module calls
+	said := answer.Modules[0].Versions // the others belong to modules that the module calls
 	if len(said) > maxVersions {
 		return nil, fmt.Errorf("the registry %s names %d versions, more than %d", m.Host, len(said), maxVersions)
 	}
@@ -126,7 +126,7 @@ func (c Catalog) Locate(ctx context.Context, m Module, version string) (string, 
 		return "", fmt.Errorf("the registry %s cannot be queried: %w", m.Host, err)
 	}
 	said := doc.Header.Get("X-Terraform-Get")
-	if len(doc.Body) > 0 { // who writes a document means that, not the header
+	if len(doc.Body) > 0 { // a document counts more than the header
 		var answer locationAnswer
 		if err := web.Decode(doc.Body, &answer); err != nil && said == "" {
 			return "", fmt.Errorf("the registry %s sent an invalid answer: %w", m.Host, err)
@@ -147,8 +147,8 @@ func (c Catalog) Locate(ctx context.Context, m Module, version string) (string, 
 	return source, nil
 }
 
-// Follow reads a module source that a document at an address names, in which relative paths count from that address. It
-// must be one of the network, and as well protected as the document.
+// Follow resolves a module source in a document against the document's address. It must be a network source that is as
+// well protected as the document.
 func Follow(from *url.URL, said string) (string, error) {
 	if len(said) > maxLocation {
 		return "", fmt.Errorf("it has %d bytes", len(said))
@@ -188,13 +188,13 @@ func Follow(from *url.URL, said string) (string, error) {
 	return source, web.Protected(from, u)
 }
 
-// offered are the ways of fetching that a server may choose, each with the schemes of the addresses that it may name
-// for it. A getter works with more: "file" takes the path of any address.
+// offered holds the getters that a server may choose, each with the schemes that it may use. A getter supports more:
+// "file" takes the path of any address.
 var offered = map[string][]string{
 	"":      {"https", "http"},
 	"https": {"https", "http"},
 	"http":  {"https", "http"},
 	"git":   {"https", "ssh", "http", "git"},
-	// What cannot be fetched here is refused with the reason where it would be fetched.
+	// Sources that cannot be fetched are refused, with the reason, by the download.
 	"hg": {"https"}, "s3": {"https"}, "gcs": {"https"},
 }

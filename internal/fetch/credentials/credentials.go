@@ -1,5 +1,5 @@
-// Package credentials knows the tokens with which hosts are asked: those of environment variables, of the CLI
-// configuration and of a credentials helper, in this order.
+// Package credentials finds the tokens of hosts: those of environment variables, of the CLI configuration and of a
+// credentials helper, in this order.
 //
 //	tokens := credentials.Source{Settings: set, Environ: os.Environ(), HelperDirs: dirs}
 //	token, err := tokens.Token(ctx, "example.com")
@@ -7,8 +7,8 @@
 // A variable TF_TOKEN_example_com is the token of example.com; a dash of the name is written as two underscores or as
 // it is, and letters that are not ASCII in the form that begins with xn--. The helper is a program,
 // terraform-credentials-NAME in one of the folders, which is called with "get" and the host behind its arguments and
-// prints an object with the token, or an empty one. It is asked once for each host, has half a minute, and is not
-// believed when it fails. What it leaves in the background is ended.
+// prints an object with the token, or an empty one. It is called once for each host, for at most half a minute, and a
+// failed call has no token. Its background processes are stopped.
 package credentials
 
 import (
@@ -30,7 +30,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/settings"
 )
 
-// Source knows tokens. It may be used by several goroutines.
+// Source finds tokens. It may be used by several goroutines.
 type Source struct {
 	Settings *settings.Settings
 	// Environ is the environment, "key=value" each.
@@ -39,7 +39,7 @@ type Source struct {
 	HelperDirs []string
 
 	mu    sync.Mutex
-	asked map[svchost.Hostname]*answer // what the helper said; guarded by mu
+	asked map[svchost.Hostname]*answer // answers of the helper; guarded by mu
 }
 
 type answer struct {
@@ -64,7 +64,7 @@ func (s *Source) Token(ctx context.Context, host string) (string, error) {
 	if token := s.fromEnvironment(name); token != "" {
 		return token, check(token)
 	}
-	// a host may stand there in several spellings
+	// a host may have several spellings there
 	for _, known := range slices.Sorted(maps.Keys(s.Settings.Credentials)) {
 		token := s.Settings.Credentials[known]
 		if other, err := normal(known); err == nil && other == name {
@@ -92,12 +92,12 @@ func (s *Source) Token(ctx context.Context, host string) (string, error) {
 	return a.token, a.err
 }
 
-// normal returns the form of a name in which two names of the same host are equal. It may be given in either form.
+// normal returns the normal form of a host's name.
 func normal(host string) (svchost.Hostname, error) {
 	return svchost.ForComparison(svchost.ForDisplay(host))
 }
 
-// check refuses what cannot stand in a header, where it could begin another one.
+// check refuses a token with control characters, which could begin another header.
 func check(token string) error {
 	if strings.ContainsFunc(token, func(r rune) bool { return r < ' ' || r == 0x7f }) {
 		return errors.New("the token has control characters, such as a line end, in it")
@@ -138,7 +138,7 @@ func (s *Source) fromHelper(ctx context.Context, name svchost.Hostname) (string,
 	case result.ExitCode != 0:
 		return "", fmt.Errorf("it failed (%s): %s", result.State, strings.TrimSpace(string(result.Stderr)))
 	}
-	// What it printed may be secret: only what kind of thing is wrong is said.
+	// Its output may be secret: only the kind of problem is reported.
 	members, err := program.ReadObject(result.Stdout)
 	if err != nil {
 		return "", errors.New("it did not print a JSON object")

@@ -18,16 +18,15 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/settings"
 )
 
-// dockerHelper begins the names of programs that know passwords of registries.
+// dockerHelper is the prefix of programs with passwords of registries.
 const dockerHelper = "docker-credential-"
 
-// maxLogins bounds a file with logins.
+// maxLogins limits a file with logins.
 const maxLogins = 4 << 20
 
-// Login returns who to be in a repository of a registry of OCI artifacts; nobody if nothing is known of it. What fits
-// the repository most closely counts: of the same, an oci_credentials block of the CLI configuration before the files
-// of other tools, such as ~/.docker/config.json, in the order in which OpenTofu looks at them. Helpers of all
-// repositories are asked last.
+// Login returns the login for a repository of a registry of OCI artifacts; the zero value if there is none. The closest
+// match for the repository counts: of equal ones, an oci_credentials block of the CLI configuration before the files of
+// other tools, such as ~/.docker/config.json, in OpenTofu's order. Helpers for all repositories come last.
 func (s *Source) Login(ctx context.Context, host, repository string) (web.Login, error) {
 	best := known{length: -1}
 	for _, c := range s.Settings.OCICredentials {
@@ -64,7 +63,7 @@ func (s *Source) Login(ctx context.Context, host, repository string) (web.Login,
 	return login, err
 }
 
-// known is what one place knows: a login, or who to ask for it.
+// known is the entry of one source: a login, or the helper that has it.
 type known struct {
 	prefix string
 	login  web.Login
@@ -72,7 +71,7 @@ type known struct {
 	length int
 }
 
-// offer keeps what fits a repository more closely.
+// offer keeps the login that matches a repository more closely.
 func (k *known) offer(host, repository string, o known) {
 	name := host + "/" + repository
 	rest, ok := strings.CutPrefix(name, o.prefix)
@@ -83,7 +82,7 @@ func (k *known) offer(host, repository string, o known) {
 	*k = o
 }
 
-// loginFiles returns the names of the files that other tools keep logins in.
+// loginFiles returns the names of the files with logins of other tools.
 func (s *Source) loginFiles(d settings.OCIDefaults) []string {
 	if d.Nowhere || d.Files != nil {
 		return d.Files
@@ -133,7 +132,7 @@ type auth struct {
 	RegistryToken string `json:"registrytoken"`
 }
 
-// readLogins reads a file; one that does not exist has no logins. Its content is in no error: it is secret.
+// readLogins reads a file; one that does not exist has no logins. No error contains its content: it is secret.
 func readLogins(name string) (logins, error) {
 	file := logins{name: name}
 	text, err := regular.Read(name, maxLogins)
@@ -143,7 +142,7 @@ func readLogins(name string) (logins, error) {
 	if err != nil {
 		return file, fmt.Errorf("the logins of registries in %s cannot be read: %w", name, err)
 	}
-	if filepath.Base(name) == ".dockercfg" { // has nothing around them
+	if filepath.Base(name) == ".dockercfg" { // has them at the top level
 		err = json.Unmarshal(text, &file.Auths)
 	} else {
 		err = json.Unmarshal(text, &file)
@@ -154,7 +153,7 @@ func readLogins(name string) (logins, error) {
 	return file, nil
 }
 
-// known returns what a file knows.
+// known returns the logins of a file.
 func (l logins) known() (list []known) {
 	for at, helper := range l.Helpers {
 		list = append(list, known{prefix: registryOf(at), helper: helper})
@@ -165,7 +164,7 @@ func (l logins) known() (list []known) {
 		if raw, err := base64.StdEncoding.DecodeString(a.Auth); err == nil {
 			k.login.Username, k.login.Password, _ = strings.Cut(strings.TrimRight(string(raw), "\x00"), ":")
 		}
-		if k.login != (web.Login{}) { // docker leaves an empty entry where a helper has the password
+		if k.login != (web.Login{}) { // docker leaves an empty entry if a helper has the password
 			list = append(list, k)
 		}
 	}
@@ -184,7 +183,7 @@ func registryOf(at string) string {
 	return strings.TrimSuffix(at, "/")
 }
 
-// fromDockerHelper asks a program. What it prints is in no error: it may be secret.
+// fromDockerHelper calls a helper program. No error contains its output: it may be secret.
 func (s *Source) fromDockerHelper(ctx context.Context, name, host string) (web.Login, error) {
 	if strings.ContainsAny(name, `/\:`) {
 		return web.Login{}, fmt.Errorf("%q is not the name of a helper", name)

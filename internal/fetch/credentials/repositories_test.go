@@ -18,8 +18,8 @@ func basic(user, password string) string {
 	return base64.StdEncoding.EncodeToString([]byte(user + ":" + password))
 }
 
-// What fits a repository most closely counts, then the block before the files, and the files in their order; a helper
-// of all repositories is asked last.
+// The closest match for a repository counts, then the block before the files, and the files in their order; a helper of
+// all repositories is asked last.
 func TestTheClosestLoginCounts(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("needs Linux: other systems keep the files elsewhere")

@@ -22,16 +22,16 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/regular"
 )
 
-// archiveNames are the ends of names of archives.
+// archiveNames lists the extensions of archives.
 const archiveNames = ".zip, .tar.gz, .tgz, .tar.bz2 or .tbz2"
 
-// kinds are what names may end in, and what that means; "" for what is refused.
+// kinds maps the extensions of archives to their kinds; "" for those that are refused.
 var kinds = []struct{ end, kind string }{
 	{".tar.gz", "tar.gz"}, {".tgz", "tar.gz"}, {".tar.bz2", "tar.bz2"}, {".tbz2", "tar.bz2"}, {".zip", "zip"},
 	{".tar.xz", ""}, {".txz", ""}, {".gz", ""}, {".bz2", ""}, {".xz", ""},
 }
 
-// archiveKind returns how a package is packed: as the archive parameter says, otherwise by its name; "" when it is no
+// archiveKind returns the kind of an archive: by the archive parameter, otherwise by its name; "" if it is not an
 // archive.
 func archiveKind(u *url.URL) (string, error) {
 	asked := u.Query().Get("archive")
@@ -59,7 +59,7 @@ func archiveKind(u *url.URL) (string, error) {
 	return "", fmt.Errorf("%.50q is not a known kind of archive: expected zip, tar.gz or tar.bz2", asked)
 }
 
-// unpack extracts an archive; name is what it is called in errors.
+// unpack extracts an archive; name is its name in errors.
 func (g *Getter) unpack(ctx context.Context, kind, archive, name, dir string) error {
 	limits := g.limits()
 	if kind == "zip" {
@@ -76,7 +76,7 @@ func (g *Getter) unpack(ctx context.Context, kind, archive, name, dir string) er
 	return unpack.TarGz(ctx, name, file, dir, limits)
 }
 
-// checksum is what the checksum parameter of a source asks of an archive.
+// checksum is the checksum parameter of a source.
 type checksum struct {
 	text string
 	sum  []byte
@@ -85,7 +85,7 @@ type checksum struct {
 
 var hashes = map[string]func() hash.Hash{"md5": md5.New, "sha1": sha1.New, "sha256": sha256.New, "sha512": sha512.New}
 
-// parseChecksum reads TYPE:HEX, or HEX alone, whose length tells the type.
+// parseChecksum reads TYPE:HEX, or HEX alone, whose length determines the type.
 func parseChecksum(text string) (checksum, error) {
 	kind, digits, named := strings.Cut(text, ":")
 	if !named {
@@ -100,7 +100,7 @@ func parseChecksum(text string) (checksum, error) {
 	return checksum{}, fmt.Errorf("the checksum %.200q cannot be used: expected one such as sha256:HEX", text)
 }
 
-// addChecksum takes in what the address of a package asks for.
+// addChecksum adds the checksum in the address of a package.
 func addChecksum(sums []checksum, u *url.URL) ([]checksum, error) {
 	for _, text := range u.Query()["checksum"] {
 		sum, err := parseChecksum(text)
@@ -112,7 +112,7 @@ func addChecksum(sums []checksum, u *url.URL) ([]checksum, error) {
 	return sums, nil
 }
 
-// verify compares a file with all that is asked for.
+// verify compares a file with all required checksums.
 func verify(ctx context.Context, name string, sums []checksum) error {
 	if len(sums) == 0 {
 		return nil
@@ -134,7 +134,7 @@ func verify(ctx context.Context, name string, sums []checksum) error {
 	for i, sum := range sums {
 		if got := hashed[i].Sum(nil); string(got) != string(sum.sum) {
 			return fmt.Errorf(
-				"the archive has the checksum %x, and the source asks for %s: it was changed, or it is a different "+
+				"the archive has the checksum %x, but the source requires %s: it was changed, or it is a different "+
 					"package",
 				got, sum.text)
 		}

@@ -1,14 +1,14 @@
-// Package download puts module packages into folders: from Git repositories, from archives over HTTP, from
+// Package download downloads module packages into folders: from Git repositories, from archives over HTTP, from
 // registries of OCI artifacts, and from archives and folders on this machine.
 //
 //	g := &download.Getter{Web: client, Environ: os.Environ()}
 //	err := g.Fetch(ctx, "git::https://example.com/net.git?ref=v1.2.0", dir)
 //
-// Packages are a stranger's: what they hold is judged and bounded before it stays on the disk (see package unpack), and
-// git is called in a way in which neither the source nor the repository can make it do more than fetch: see git.go.
-// After an error the folder is not there.
+// Packages are untrusted: their content is checked and limited before it stays on the disk (see package unpack), and
+// git is called so that neither the source nor the repository can make it do more than fetch: see git.go. After an
+// error the folder does not exist.
 //
-// A source never carries the tokens of hosts along. A password in it, or one for its host in the netrc file, goes to
+// Tokens of hosts are never sent to sources. A password in a source, or one for its host in the netrc file, is sent to
 // that host only.
 package download
 
@@ -30,13 +30,13 @@ import (
 // Getter fetches packages. It may be used by several goroutines.
 type Getter struct {
 	Web *web.Client
-	// Environ is the environment that git is called in, and that tells where the netrc file is.
+	// Environ is the environment of git, which also sets the place of the netrc file.
 	Environ []string
-	// Limits bound a package; zero means 100 000 files and 2 GiB.
+	// Limits limits a package; zero means 100 000 files and 2 GiB.
 	Limits unpack.Limits
 }
 
-// standard are the bounds of a package unless the caller has others.
+// standard holds the default limits of a package.
 var standard = unpack.Limits{Files: 100_000, Bytes: 2 << 30}
 
 func (g *Getter) limits() unpack.Limits {
@@ -58,8 +58,8 @@ func AtCommit(pkg, commit string) string {
 	return address + "?" + ref
 }
 
-// Fetch puts a package, the normal form of a remote source without a folder, into a folder that is not there yet. For a
-// folder on this machine it makes a link to that.
+// Fetch downloads a package, given as the normal form of a remote source without a folder, into a folder that does not
+// exist yet. A folder on this machine is linked to.
 func (g *Getter) Fetch(ctx context.Context, pkg, dir string) error {
 	err := g.fetch(ctx, pkg, dir, order{hops: maxHops, named: true})
 	if err != nil {
@@ -68,14 +68,14 @@ func (g *Getter) Fetch(ctx context.Context, pkg, dir string) error {
 	return err
 }
 
-// maxHops bounds how often a page may say that the package is elsewhere.
+// maxHops limits the number of redirections by pages.
 const maxHops = 10
 
-// order is what is known about a package beside its address.
+// order holds the details of a package beside its address.
 type order struct {
-	hops  int        // how many pages may still say that it is elsewhere
-	named bool       // the address is that of the source, not one that a server has given
-	sums  []checksum // what the archive must have, as the source and pages say
+	hops  int        // remaining redirections by pages
+	named bool       // the address is that of the source, not from a server
+	sums  []checksum // required checksums, of the source and of pages
 }
 
 func (g *Getter) fetch(ctx context.Context, pkg, dir string, o order) error {
@@ -121,12 +121,12 @@ func (g *Getter) fetch(ctx context.Context, pkg, dir string, o order) error {
 
 var services = map[string]string{"hg": "Mercurial", "s3": "Amazon S3", "gcs": "Google Cloud Storage"}
 
-// noChecksum reports that a source has a checksum and the package cannot be compared with it.
+// noChecksum returns an error for a checksum on a package that is not an archive.
 func noChecksum(what string) string {
 	return "the source has a checksum, but only archives have checksums, and the package is " + what
 }
 
-// local uses what is on this machine: an archive is unpacked, a folder linked to.
+// local uses files on this machine: an archive is unpacked, a folder linked to.
 func (g *Getter) local(ctx context.Context, u *url.URL, dir string, o order) error {
 	from := filepath.FromSlash(u.Path)
 	if runtime.GOOS == "windows" {
@@ -159,5 +159,5 @@ func (g *Getter) local(ctx context.Context, u *url.URL, dir string, o order) err
 	return g.unpack(ctx, kind, from, from, dir)
 }
 
-// Shown is a source as people may see it: without passwords, keys and tokens.
+// Shown returns a source as people may see it: without passwords, keys and tokens.
 func Shown(source string) string { return config.ShownSource(source) }

@@ -176,7 +176,7 @@ func TestChecksumsAreCompared(t *testing.T) {
 	p.refuses("https://web.example/a.zip?checksum=file:https://web.example/sums", "cannot be used")
 }
 
-// A checksum counts for the archive that a page leads to, and is refused where there is none that could have it.
+// A checksum counts for the archive that a page leads to, and is refused if there is none that could have it.
 func TestAChecksumIsNeverIgnored(t *testing.T) {
 	p := newPlace(t)
 	git := fetchtest.NewGit(t) // skips where there is no git

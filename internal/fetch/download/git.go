@@ -20,9 +20,8 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/program"
 )
 
-// A repository is fetched with the git program, which knows how people have set up their keys, proxies and mirrors. It
-// is fetched first, then looked at, and only then checked out, so that what would be too much or lead elsewhere never
-// gets onto the disk as files.
+// A repository is fetched with the git program, which uses the people's keys, proxies and mirrors. It is fetched first,
+// then inspected, and only then checked out, so that excessive or escaping files are never written.
 //
 //   - Addresses and names of commits that could be taken for options are refused, and stand behind "--" all the same.
 //   - Only the transports https, http, ssh, git and file can be used, whatever the configuration of the user allows
@@ -33,10 +32,10 @@ import (
 //   - Submodules come by https or ssh only, or as the repository itself if that is http.
 //   - It has no terminal, and asks nobody for a password.
 
-// cloning is one repository on its way.
+// cloning is the fetch of one repository.
 type cloning struct {
 	*Getter
-	url   *url.URL // without user and password, but for the user of ssh
+	url   *url.URL // without user and password, except the user of ssh
 	user  *url.Userinfo
 	ref   string // tag, branch or commit; "" for the default branch
 	depth int    // 0 for all of the history
@@ -44,16 +43,16 @@ type cloning struct {
 	env   []string
 }
 
-// transports are those that a source may name.
+// transports holds the transports that a source may use.
 var transports = []string{"https", "http", "ssh", "git", "file"}
 
 const (
 	maxRef = 256
-	// cloneTime bounds everything that is done for one package.
+	// cloneTime limits the time for one package.
 	cloneTime = 30 * time.Minute
-	// maxTree bounds the list of the files of a commit.
+	// maxTree limits the list of the files of a commit.
 	maxTree = 64 << 20
-	// attempts is how often a repository is asked for when the network fails.
+	// attempts is how often a fetch is tried when the network fails.
 	attempts = 3
 )
 
@@ -99,14 +98,14 @@ func (g *Getter) git(ctx context.Context, u *url.URL, dir string) error {
 	return unpack.CheckTree(ctx, dir, ".git", g.limits())
 }
 
-// understand reads a source, and refuses what git could misunderstand.
+// understand parses a source, and refuses values that git could misunderstand.
 func (c *cloning) understand(u *url.URL) (key []byte, err error) {
 	q := u.Query()
 	password, _ := u.User.Password()
 	own := *u
 	own.User = nil
 	if user := u.User.Username(); u.Scheme == "ssh" && user != "" {
-		own.User = url.User(user) // part of the address, and no secret; ssh takes no passwords
+		own.User = url.User(user) // part of the address, and not secret; ssh takes no passwords
 	}
 	own.RawQuery = without(u.RawQuery, "ref", "depth", "sshkey", "checksum")
 	c.url, c.user, c.ref = &own, u.User, q.Get("ref")
@@ -127,7 +126,7 @@ func (c *cloning) understand(u *url.URL) (key []byte, err error) {
 		}
 	}
 	if text := q.Get("sshkey"); text != "" {
-		// A space is what became of a plus sign in the query.
+		// A plus sign in the query was decoded to a space.
 		if key, err = base64.StdEncoding.DecodeString(strings.ReplaceAll(text, " ", "+")); err != nil {
 			return nil, errors.New("the sshkey of the source is not encoded in base64")
 		}
@@ -139,7 +138,7 @@ func hasControl(text string) bool {
 	return strings.ContainsFunc(text, func(r rune) bool { return r < ' ' || r == 0x7f })
 }
 
-// fetchCommit fetches the repository and returns the commit that is meant.
+// fetchCommit fetches the repository and returns the requested commit.
 func (c *cloning) fetchCommit(ctx context.Context) (string, error) {
 	if c.depth > 0 {
 		ref := c.ref
@@ -182,7 +181,7 @@ func (c *cloning) resolve(ctx context.Context, name string) (string, error) {
 	return strings.TrimSpace(string(out)), err
 }
 
-// judge looks at the files of a commit before they are written, and reports whether there are submodules among them.
+// judge checks the files of a commit before they are written, and reports whether there are submodules among them.
 func (c *cloning) judge(ctx context.Context, commit string) (submodules bool, err error) {
 	out, err := c.run(ctx, "-C", c.dir, "ls-tree", "-r", "-t", "-z", "-l", "--full-tree", commit)
 	limits := c.limits()
@@ -231,7 +230,7 @@ func (c *cloning) submodules(ctx context.Context) error {
 	return nil
 }
 
-// watch stops git when there is more on the disk than a package may have, twice over: the repository and its files.
+// watch stops git when more is on the disk than twice the limit of a package: the repository and its files.
 func (c *cloning) watch(ctx context.Context) (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	most := 2 * c.limits().Bytes
@@ -248,7 +247,7 @@ func (c *cloning) watch(ctx context.Context) (context.Context, func()) {
 			if size(c.dir) > most {
 				cancel(fmt.Errorf("the repository has more than %d bytes", most))
 			}
-			wait = max(200*time.Millisecond, 20*time.Since(begun)) // large trees take their time to be measured
+			wait = max(200*time.Millisecond, 20*time.Since(begun)) // measuring large trees takes time
 		}
 	}()
 	return ctx, func() {
@@ -257,7 +256,7 @@ func (c *cloning) watch(ctx context.Context) (context.Context, func()) {
 	}
 }
 
-// size measures a folder that is being written to: what cannot be looked at does not count.
+// size measures a folder that is being written to: unreadable entries do not count.
 func size(dir string) (total int64) {
 	_ = filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {
 		if err != nil {

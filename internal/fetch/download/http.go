@@ -21,7 +21,7 @@ const (
 	maxPage    = 1 << 20
 )
 
-// http fetches an archive, or asks a page where the package is.
+// http fetches an archive, or a page that refers to the package.
 func (g *Getter) http(ctx context.Context, from *url.URL, dir string, o order) error {
 	if from.Scheme != "https" && from.Scheme != "http" {
 		return fmt.Errorf("the scheme %.50q cannot be used: expected https", from.Scheme)
@@ -55,8 +55,7 @@ func (g *Getter) http(ctx context.Context, from *url.URL, dir string, o order) e
 	return errors.Join(err, os.Remove(archive))
 }
 
-// without takes parameters that are meant for us out of a query, and leaves the others as they were written: some are
-// signed.
+// without removes our parameters from a query, and leaves the others as they were written: some are signed.
 func without(query string, names ...string) string {
 	var kept []string
 	for _, part := range strings.Split(query, "&") {
@@ -72,12 +71,12 @@ func without(query string, names ...string) string {
 	return strings.Join(kept, "&")
 }
 
-// plain is an address without what may be secret in it.
+// plain returns an address without possible secrets.
 func plain(u *url.URL) string {
 	return (&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}).String()
 }
 
-// page asks a web page where the package is. The answer is in a header, or in the head of the page as a meta element.
+// page reads the location of the package from a web page: from a header, or a meta element in its head.
 func (g *Getter) page(ctx context.Context, u *url.URL, dir string, o order) error {
 	if o.hops == 0 {
 		return fmt.Errorf("the package is redirected more than %d times", maxHops)
@@ -114,7 +113,7 @@ func (g *Getter) page(ctx context.Context, u *url.URL, dir string, o order) erro
 		err = takeOut(whole, sub, dir)
 	}
 	if err == nil {
-		err = unpack.CheckTree(ctx, dir, "", g.limits()) // what led to another part of the package leads nowhere now
+		err = unpack.CheckTree(ctx, dir, "", g.limits()) // links to another part of the package are broken now
 	}
 	return errors.Join(err, os.RemoveAll(whole))
 }

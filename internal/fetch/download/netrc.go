@@ -13,7 +13,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/regular"
 )
 
-// netrc finds the password of a host in the file that other programs keep passwords in; nil when there is none.
+// netrc returns the password of a host in the netrc file; nil if there is none.
 func (g *Getter) netrc(host string) (*url.Userinfo, error) {
 	name := g.getenv("NETRC")
 	if name == "" {
@@ -41,9 +41,9 @@ func (g *Getter) netrc(host string) (*url.Userinfo, error) {
 }
 
 // machine reads the text of a netrc file: keywords, of which most are followed by a value. A # begins a comment where a
-// keyword is expected; in the place of a value it is one. A macro goes on to the next empty line. A value stands on the
-// line of its keyword: what is on the next line would be the keyword of another one, whose password would then be taken
-// for that of the host before.
+// keyword is expected, but not in place of a value. A macro ends at the next empty line. A value must be on the line of
+// its keyword: otherwise a keyword on the next line could be read as a value, and its password be sent to the host
+// before.
 func machine(text, host string) (*url.Userinfo, error) {
 	login, password, matches, macro := "", "", false, false
 	for number, line := range lines(text) {

@@ -15,21 +15,21 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/program"
 )
 
-// settled are the options of every call of git: nothing of a repository or of the user runs beside what was asked for.
+// settled holds the options of every call of git: no hook or filter of a repository or of the user runs.
 var settled = []string{
 	"-c", "core.hooksPath=" + os.DevNull, "-c", "core.fsmonitor=false", "-c", "submodule.recurse=false", "-c",
 	"protocol.ext.allow=never", "-c", "advice.detachedHead=false",
 	"-c", "gc.auto=0", "-c", "maintenance.auto=false",
 }
 
-// foreign are variables by which git believes to be called for another repository, as within a hook.
+// foreign holds variables that point git to another repository, as within a hook.
 var foreign = []string{
 	"GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX", "GIT_COMMON_DIR", "GIT_OBJECT_DIRECTORY",
 	"GIT_ALTERNATE_OBJECT_DIRECTORIES", "GIT_NAMESPACE",
 	"GIT_TEMPLATE_DIR", "GIT_QUARANTINE_PATH",
 }
 
-// environment is that of git.
+// environment returns the environment of git.
 func (c *cloning) environment() []string {
 	env := slices.DeleteFunc(program.Environ(c.Environ), func(kv string) bool {
 		name, _, _ := strings.Cut(kv, "=")
@@ -45,14 +45,14 @@ func (c *cloning) environment() []string {
 
 const (
 	userVariable, passwordVariable = "TOMBOLO_GIT_USER", "TOMBOLO_GIT_PASSWORD"
-	// answers is a credential helper for git that gives what is in two variables. Git asks it when the server wants to
-	// know, for the host that it is set up for alone, and gets no password from elsewhere.
+	// answers is a credential helper for git that prints the values of two variables. Git calls it if the server
+	// requires a login, only for its host, and gets no password from elsewhere.
 	answers = `!f() { test "$1" != get || printf 'username=%s\npassword=%s\n' "$` + userVariable + `" "$` +
 		passwordVariable + `"; }; f`
 )
 
-// configure returns git the user and password of an address as settings in the environment. With a user alone the
-// helpers of whoever calls are asked for the password.
+// configure passes the user and password of an address to git as settings in the environment. With a user alone, git
+// asks the caller's helpers for the password.
 func (c *cloning) configure(env []string) []string {
 	if c.user == nil || c.url.Scheme != "https" && c.url.Scheme != "http" {
 		return env
@@ -83,7 +83,7 @@ func lookup(env []string, name string) (value string) {
 	return value
 }
 
-// useKey makes ssh show a key.
+// useKey makes ssh use a key.
 func (c *cloning) useKey(name string) {
 	ssh := c.getenv("GIT_SSH_COMMAND")
 	if ssh == "" {
@@ -92,10 +92,10 @@ func (c *cloning) useKey(name string) {
 	c.env = append(c.env, "GIT_SSH_COMMAND="+ssh+" -i '"+strings.ReplaceAll(filepath.ToSlash(name), "'", `'\''`)+"'")
 }
 
-// maxMemory is what each process of git may allocate: a server decides how long some of the lists are that git keeps.
+// maxMemory limits the memory of each process of git: a server decides how long some of git's lists are.
 const maxMemory = 4 << 30
 
-// gitError is what git says when it fails.
+// gitError is the error message of git.
 type gitError struct{ text string }
 
 func (e *gitError) Error() string { return e.text }
@@ -122,7 +122,7 @@ func (c *cloning) run(ctx context.Context, args ...string) ([]byte, error) {
 	return result.Stdout, nil
 }
 
-// said is the end of what git wrote, without passwords.
+// said returns the end of git's output, without passwords.
 func (c *cloning) said(result *program.Result) string {
 	text := strings.TrimSpace(string(result.Stderr))
 	if text == "" {
@@ -131,7 +131,7 @@ func (c *cloning) said(result *program.Result) string {
 	if c.user != nil {
 		password, _ := c.user.Password()
 		secrets := []string{url.QueryEscape(password), url.PathEscape(password), password}
-		if c.url.Scheme != "ssh" { // tokens stand in the place of the user
+		if c.url.Scheme != "ssh" { // tokens may be in the place of the user
 			user := c.user.Username()
 			secrets = append(secrets, url.QueryEscape(user), url.PathEscape(user), user)
 		}
@@ -145,18 +145,17 @@ func (c *cloning) said(result *program.Result) string {
 	return strings.Join(lines[max(0, len(lines)-maxLines):], "\n")
 }
 
-// maxLines bounds how much of what git wrote is shown.
+// maxLines limits the lines of git's output that are shown.
 const maxLines = 12
 
-// passing are what git says when it may go better a moment later.
+// passing holds messages of git about failures that may pass.
 var passing = []string{
 	"Could not resolve host", "onnection timed out", "onnection reset", "onnection refused", "early EOF", "RPC failed",
 	"returned error: 5", "returned error: 429",
 	"unexpected disconnect", "hung up unexpectedly", "Empty reply from server",
 }
 
-// transport calls git for something that needs the network, again if that fails in a way that may pass. clean removes
-// what was begun.
+// transport calls git for an operation over the network, again if its failure may pass. clean removes partial results.
 func (c *cloning) transport(ctx context.Context, clean func() error, args ...string) error {
 	for attempt := 1; ; attempt++ {
 		_, err := c.run(ctx, args...)
@@ -178,7 +177,7 @@ func (c *cloning) transport(ctx context.Context, clean func() error, args ...str
 	}
 }
 
-// hint returns what to do where git would have asked for a password.
+// hint returns what to do if git would have asked for a password.
 func hint(err error, said *gitError) error {
 	for _, sign := range []string{"could not read Username", "could not read Password", "Permission denied (publickey",
 		"Host key verification failed", "terminal prompts disabled"} {

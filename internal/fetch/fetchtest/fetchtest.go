@@ -53,7 +53,7 @@ type Net struct {
 	plain    map[string]http.Handler
 }
 
-// Request is what a server was asked.
+// Request is a request to a server.
 type Request struct {
 	Host, Path, Authorization string
 	Header                    http.Header
@@ -94,7 +94,7 @@ func (n *Net) start(l net.Listener, h http.Handler) {
 	})
 }
 
-// authority makes the certificate authority.
+// authority creates the certificate authority.
 func (n *Net) authority() {
 	n.t.Helper()
 	var err error
@@ -120,7 +120,7 @@ func (n *Net) authority() {
 	}
 }
 
-// certificate makes the certificate of a host when it is first asked for.
+// certificate returns the certificate of a host when it is first asked for.
 func (n *Net) certificate(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -163,7 +163,7 @@ func (n *Net) ServePlain(name string, h http.Handler) {
 	n.plain[name] = h
 }
 
-// Answer replaces what a host answers at a path; nil takes that back.
+// Answer replaces what a host answers at a path; nil restores the original answer.
 func (n *Net) Answer(host, path string, h http.HandlerFunc) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -174,7 +174,7 @@ func (n *Net) Answer(host, path string, h http.HandlerFunc) {
 	n.answers[host+path] = h
 }
 
-// Requests returns what was asked since the last call.
+// Requests returns the requests since the last call.
 func (n *Net) Requests() []Request {
 	n.mu.Lock()
 	defer n.mu.Unlock()

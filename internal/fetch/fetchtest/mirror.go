@@ -62,7 +62,7 @@ func (m *Mirror) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 	JSON(w, map[string]any{"versions": versions})
 }
 
-// Archives returns what the mirror says of a release, for tests that change it.
+// Archives returns the mirror's document about a release, for tests that change it.
 func (m *Mirror) Archives(release Release) map[string]any {
 	out := map[string]any{}
 	for _, platform := range release.Platforms {

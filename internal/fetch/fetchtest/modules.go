@@ -70,7 +70,7 @@ type Git struct {
 	backend string
 }
 
-// NewGit makes a server without repositories. It skips the test where git is not installed.
+// NewGit creates a server without repositories. It skips the test where git is not installed.
 func NewGit(t testing.TB) *Git {
 	t.Helper()
 	out, err := exec.Command("git", "--exec-path").Output()
@@ -84,7 +84,7 @@ func NewGit(t testing.TB) *Git {
 	return &Git{t: t, Dir: t.TempDir(), backend: backend}
 }
 
-// Add makes a repository out of commits, each with all of its files. A content that begins with "-> " makes a link.
+// Add makes a repository out of commits, each with all of its files. A content that begins with "-> " becomes a link.
 func (g *Git) Add(name string, commits ...map[string]string) {
 	g.t.Helper()
 	work := g.t.TempDir()
@@ -115,7 +115,7 @@ func (g *Git) Add(name string, commits ...map[string]string) {
 	g.Run(work, "clone", "--quiet", "--bare", work, filepath.Join(g.Dir, name+".git"))
 }
 
-// Run calls git in a directory, without the configuration of whoever runs the test.
+// Run calls git in a directory, without the configuration of the test's user.
 func (g *Git) Run(dir string, args ...string) string {
 	g.t.Helper()
 	command := exec.Command("git", append([]string{"-c", "user.name=Test", "-c", "user.email=test@example.com", "-c",

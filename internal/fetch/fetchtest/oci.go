@@ -15,9 +15,9 @@ import (
 type OCI struct {
 	// Host is the name that it is served under.
 	Host string
-	// User and Password are what it asks for; "" for nothing.
+	// User and Password are the required login; "" for none.
 	User, Password string
-	// Tokens means that it gives a token to whoever has the password, and wants to see that.
+	// Tokens means that it issues a token for the password, and requires the token.
 	Tokens bool
 	// Page is how many tags a page of their list has; 0 for all.
 	Page int
@@ -156,7 +156,7 @@ func (o *OCI) token(w http.ResponseWriter, q *http.Request) {
 	JSON(w, map[string]any{"token": ociToken, "access_token": ociToken, "expires_in": 300})
 }
 
-// admitted asks for the password or the token.
+// admitted checks the password or the token.
 func (o *OCI) admitted(w http.ResponseWriter, q *http.Request) bool {
 	said := q.Header.Get("Authorization")
 	basic := "Basic " + base64.StdEncoding.EncodeToString([]byte(o.User+":"+o.Password))

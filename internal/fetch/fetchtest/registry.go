@@ -37,9 +37,9 @@ var Platforms = []string{"linux_amd64", "linux_arm64", "darwin_arm64", "darwin_a
 // Registry offers providers as registries do, signed with a key of its own.
 type Registry struct {
 	Key *Key
-	// Trust is the signature of the key by somebody else, in armor.
+	// Trust is the signature of the key by another key, in armor.
 	Trust string
-	// Warnings are told with every list of versions.
+	// Warnings are a part of every list of versions.
 	Warnings []string
 	// Unsigned leaves the key out.
 	Unsigned bool
@@ -53,7 +53,7 @@ type Registry struct {
 	archives map[string][]byte
 }
 
-// NewRegistry makes a registry without providers.
+// NewRegistry returns a registry without providers.
 func NewRegistry(t testing.TB) *Registry {
 	return &Registry{Key: NewKey(t, KeyOptions{}), releases: map[string][]Release{}, archives: map[string][]byte{}}
 }
@@ -107,7 +107,7 @@ func (release Release) Archive(platform string) (name string, content []byte) {
 	return name, Zip(files)
 }
 
-// Zip makes an archive; names that begin with terraform-provider- are executable.
+// Zip returns an archive; names that begin with terraform-provider- are executable.
 func Zip(files map[string]string) []byte {
 	var buf bytes.Buffer
 	w := zip.NewWriter(&buf)
@@ -232,7 +232,7 @@ func (r *Registry) download(w http.ResponseWriter, q *http.Request, source, vers
 	JSON(w, r.Describe(release, platform))
 }
 
-// Describe returns what the registry says of a package, for tests that change it.
+// Describe returns the registry's document about a package, for tests that change it.
 func (r *Registry) Describe(release Release, platform string) map[string]any {
 	name, content := r.archive(release, platform)
 	system, arch, _ := strings.Cut(platform, "_")
@@ -280,14 +280,14 @@ type Key struct {
 	config *packet.Config
 }
 
-// KeyOptions say what is special about a key.
+// KeyOptions configures a key.
 type KeyOptions struct {
 	Made     time.Time     // zero for now
 	Lifetime time.Duration // after which it is expired; 0 for ever
 	Rand     io.Reader     // what makes it; nil for chance
 }
 
-// NewKey makes a key.
+// NewKey returns a key.
 func NewKey(t testing.TB, opts KeyOptions) *Key {
 	t.Helper()
 	if opts.Made.IsZero() {

@@ -36,7 +36,7 @@ import (
 // Name is the name of the file, beside the root module.
 const Name = ".terraform.lock.hcl"
 
-// Entry is what the file says of one provider.
+// Entry is the entry of one provider in the file.
 type Entry struct {
 	Provider addr.Provider
 	Version  versions.Version
@@ -61,7 +61,7 @@ type File struct {
 	writer  flavor.Flavor
 }
 
-// Entry returns what the file says of a provider; false if it says nothing.
+// Entry returns the entry of a provider; false if there is none.
 func (f File) Entry(p addr.Provider) (Entry, bool) {
 	e, ok := f.entries[p]
 	return e, ok
@@ -97,7 +97,7 @@ func (f File) With(e Entry) File {
 	return File{entries, f.writer}
 }
 
-// For returns the same file for the projects of a tool, whose name stands in the text.
+// For returns the same file for the projects of a tool, whose name is in the text.
 func (f File) For(writer flavor.Flavor) File { return File{f.entries, writer} }
 
 // Keep returns a file with the entries of some providers alone.
@@ -118,7 +118,7 @@ func sortHashes(hashes []Hash) []Hash {
 	return slices.Compact(sorted)
 }
 
-// Equal reports whether two files say the same, whoever wrote them.
+// Equal reports whether two files have the same content, whichever program wrote them.
 func (f File) Equal(other File) bool { return bytes.Equal(f.Bytes(), other.For(f.writer).Bytes()) }
 
 // SameProviders reports whether two files have entries for the same providers.
@@ -204,7 +204,7 @@ func Load(dir string) (File, diag.List) {
 	return Parse(path, src)
 }
 
-// MaxSize bounds what is read of a lock file: a thousand providers with the hashes of twenty platforms fit.
+// MaxSize limits the size of a lock file: a thousand providers with the hashes of twenty platforms fit.
 const MaxSize = 2 << 20
 
 func problem(format string, args ...any) diag.List {

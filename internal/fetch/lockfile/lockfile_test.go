@@ -14,7 +14,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/fetch/require"
 )
 
-// written is what terraform 1.11.4 wrote for three providers of a filesystem mirror.
+// written is a file that terraform 1.11.4 wrote for three providers of a filesystem mirror.
 const written = `# This file is maintained automatically by "terraform init".
 # Manual edits may be lost in future updates.
 

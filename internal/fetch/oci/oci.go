@@ -39,7 +39,7 @@ const (
 
 const archive = "archive/zip"
 
-// What a registry may say at most.
+// Limits of a registry's answers.
 const (
 	maxManifest = 4 << 20
 	maxTags     = 100_000
@@ -53,7 +53,7 @@ type Client struct {
 	tokens auth.Cache
 }
 
-// New makes a client with the connections of another one.
+// New returns a client that shares the connections of another one.
 func New(client *web.Client) *Client { return &Client{client, auth.NewCache()} }
 
 // Repository is one repository of a registry.
@@ -110,7 +110,7 @@ func (r *Repository) ask(ctx context.Context, try func(ctx context.Context) erro
 	})
 }
 
-// says is what a registry says, as far as it is worth showing.
+// says returns the message of a registry, shortened for a person.
 func says(errs errcode.Errors) string {
 	text := ""
 	if len(errs) > 0 {
@@ -139,7 +139,7 @@ func (r *Repository) Tags(ctx context.Context) (tags []string, err error) {
 	return tags, err
 }
 
-// document reads what a tag or digest stands for.
+// document reads the document of a tag or digest.
 func (r *Repository) document(ctx context.Context, reference, media string, into any) error {
 	return r.ask(ctx, func(ctx context.Context) error {
 		desc, body, err := r.remote.Manifests().FetchReference(ctx, reference)
@@ -164,12 +164,12 @@ func (r *Repository) document(ctx context.Context, reference, media string, into
 	})
 }
 
-// UnsuitableError is an artifact that is something other than what was looked for.
+// UnsuitableError reports an artifact of another type than the requested one.
 type UnsuitableError struct{ Reason string }
 
 func (e *UnsuitableError) Error() string { return e.Reason }
 
-// check compares types of artifacts. Those of images and Helm charts end up in registries beside ours.
+// check compares types of artifacts. Those of images and Helm charts share registries with ours.
 func check(reference, is, wanted string) error {
 	if is == wanted {
 		return nil
@@ -198,8 +198,8 @@ func (r *Repository) Index(ctx context.Context, tag string) ([]ocispec.Descripto
 	return targets, nil
 }
 
-// Package writes the archive of an artifact, by a tag or digest, to a file that is empty. progress is told how far it
-// is; nil for nobody. After an error the content of the file is of no use.
+// Package writes the archive of an artifact, by a tag or digest, to an empty file. progress is called with the number
+// of bytes so far; it may be nil. After an error the content of the file is undefined.
 func (r *Repository) Package(ctx context.Context, reference, artifact string, to web.File,
 	progress func(done, total int64)) error {
 	if strings.Contains(reference, ":") {

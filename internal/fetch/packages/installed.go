@@ -20,7 +20,7 @@ import (
 // Folder is where providers are installed, usually .terraform/providers.
 type Folder struct {
 	Dir string
-	// Base is what links in the folder may not lead out of, since they may have come with the project; "" for a folder
+	// Base is a folder that links in Folder may not leave, since they may have come with the project; "" for a folder
 	// that is the user's own.
 	Base string
 }
@@ -50,12 +50,11 @@ func (f Folder) Installed(ctx context.Context, p addr.Provider, v versions.Versi
 	return program, h, err
 }
 
-// Install makes a package available: a directory is linked to, an archive unpacked. accept is asked with the hash of
-// what would be there; its error keeps the package out. The result is that hash. After an error, what was there before
-// is there again.
+// Install makes a package available: a directory is linked to, an archive unpacked. accept is called with the hash of
+// the package; its error refuses the package. The result is that hash. After an error, the former package is restored.
 //
-// Of several processes that install the same package at the same time the first one wins: what is there with the same
-// hash stays, because others may be running it.
+// Of several processes that install the same package at the same time the first one wins: a package with the same hash
+// stays, because others may be running it.
 func (f Folder) Install(ctx context.Context, p Package, accept func(lockfile.Hash) error) (lockfile.Hash, error) {
 	dir, err := f.in(p)
 	if err != nil {
@@ -70,7 +69,7 @@ func (f Folder) Install(ctx context.Context, p Package, accept func(lockfile.Has
 
 const stagedPrefix = ".install-"
 
-// stage makes a folder to work in, beside where the result is going to be.
+// stage creates a temporary folder, beside the place of the result.
 func stage(dir string) (staged string, err error) {
 	replace.Sweep(dir, stagedPrefix)
 	for range swapAttempts {
@@ -85,7 +84,7 @@ func stage(dir string) (staged string, err error) {
 	return staged, err
 }
 
-// prune removes folders that have nothing in them, from one upwards. A link to a folder is somebody else's, and stays.
+// prune removes empty folders, from one upwards. A link to a folder is foreign, and stays.
 func (f Folder) prune(dir string) {
 	for ; dir != f.Dir && len(dir) > len(f.Dir); dir = filepath.Dir(dir) {
 		if info, err := os.Lstat(dir); err != nil || !info.IsDir() || os.Remove(dir) != nil {
@@ -117,13 +116,13 @@ func (f Folder) install(ctx context.Context, p Package, dir string, accept func(
 		err = accept(h)
 	}
 	if err == nil {
-		err = context.Cause(ctx) // what was asked to stop installs nothing any more
+		err = context.Cause(ctx) // a cancelled call installs nothing any more
 	}
 	if err != nil {
 		return "", err
 	}
 	if p.Packed {
-		// A rename onto a directory that is not empty fails, so that nobody sees a package half there, or twice.
+		// A rename onto a directory that is not empty fails, so no process sees a partial package, or two.
 		if err := os.Rename(fresh, target); err == nil {
 			return h, nil
 		}
@@ -149,11 +148,11 @@ func (p Package) place(ctx context.Context, path string) error {
 	return os.CopyFS(path, os.DirFS(source)) // a file system without links
 }
 
-// swapAttempts bounds how often a place that another process fills at the same time is tried.
+// swapAttempts limits the attempts at a place that another process fills at the same time.
 const swapAttempts = 10
 
-// swap puts what is at fresh in the place of target; what was there goes to former. Of several processes that do the
-// same at the same time, the last one wins.
+// swap moves fresh to target, and the former target to former. Of several processes that do the same at the same time,
+// the last one wins.
 func swap(fresh, target, former string) (err error) {
 	for i := range swapAttempts {
 		away := fmt.Sprintf("%s%d", former, i)
@@ -165,7 +164,7 @@ func swap(fresh, target, former string) (err error) {
 			return nil
 		}
 		if moved == nil {
-			_ = os.Rename(away, target) // fails when somebody was faster, whose package then stands there
+			_ = os.Rename(away, target) // fails if another process was faster, whose package is there then
 		}
 	}
 	return err

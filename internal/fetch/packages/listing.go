@@ -12,10 +12,10 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/fetch/lockfile"
 )
 
-// Listing is what a place has of a provider.
+// Listing holds the versions of a provider at one source.
 type Listing struct {
 	Offers   []Offer
-	Warnings []string // what the place wants to be told to whoever uses the provider
+	Warnings []string // messages of the source for users of the provider
 }
 
 // Offer is a version that a place has.
@@ -40,7 +40,7 @@ type PlatformError struct {
 	Available []Platform // the platforms that it is there for
 }
 
-// maxNames bounds how many platforms an error names.
+// maxNames limits the platforms that an error names.
 const maxNames = 30
 
 func (e *PlatformError) Error() string {
@@ -63,16 +63,16 @@ func (e *PlatformError) Error() string {
 // Trust is how it is known that a package is what its publisher made.
 type Trust uint8
 
-// What is known.
+// Kinds of evidence.
 const (
 	Unauthenticated Trust = iota // nothing
-	Checksum                     // the place that has it says which checksum it has
+	Checksum                     // the source states its checksum
 	SelfSigned                   // its publisher has signed it
 	PartnerSigned                // its publisher, whose key HashiCorp has signed
 	OfficialSigned               // HashiCorp
 )
 
-// Proof is what is known of the origin of a package.
+// Proof holds the evidence for the origin of a package.
 type Proof struct {
 	Trust Trust
 	KeyID string // of the key that signed; "" for none
@@ -99,7 +99,7 @@ type Mirror struct{ Dir string }
 // String names the place.
 func (m Mirror) String() string { return m.Dir }
 
-// Versions lists what the mirror has of a provider.
+// Versions lists the mirror's versions of a provider.
 func (m Mirror) Versions(_ context.Context, p addr.Provider) (Listing, error) {
 	found, err := Search(m.Dir, p)
 	if err != nil {

@@ -1,7 +1,7 @@
-// Package packages knows what providers look like on disk: the layouts of filesystem mirrors and of the folder that
+// Package packages defines the forms of providers on disk: the layouts of filesystem mirrors and of the folder that
 // they are installed into, their hashes, and where in a package the program is.
 //
-// A package is what one version of a provider is for one platform: a directory, or a zip archive of one. Mirrors hold
+// A package is one version of a provider for one platform: a directory, or a zip archive of one. Mirrors hold
 //
 //	HOST/NAMESPACE/TYPE/VERSION/OS_ARCH/                               unpacked
 //	HOST/NAMESPACE/TYPE/terraform-provider-TYPE_VERSION_OS_ARCH.zip    packed
@@ -62,9 +62,9 @@ type Package struct {
 	From     string // where it was downloaded, for messages; "" for what is on this machine
 }
 
-// Search lists the packages of a provider in a mirror, newest version first. A mirror without the provider gives an
-// empty list, one that does not exist an error that wraps fs.ErrNotExist. What does not look like a package is passed
-// over: mirrors hold other files too.
+// Search lists the packages of a provider in a mirror, newest version first. The list is empty if the mirror does not
+// have the provider; for a missing mirror, the error wraps fs.ErrNotExist. Entries that are not packages are skipped:
+// mirrors hold other files, too.
 func Search(mirror string, p addr.Provider) ([]Package, error) {
 	if _, err := os.Stat(mirror); err != nil {
 		return nil, err
@@ -256,8 +256,7 @@ func filesOf(ctx context.Context, dir string) (names []string, err error) {
 	return names, err
 }
 
-// maxHashed bounds what is looked at for a hash: packages of mirrors may be larger than what is unpacked here, though
-// not without a bound.
+// maxHashed limits a package to hash: packages of mirrors may be larger than those that are unpacked here.
 const maxHashed = 200_000
 
 // stoppable is a file that cannot be read any more when the context ends.
@@ -274,7 +273,7 @@ func hash(text string, err error) (lockfile.Hash, error) { return lockfile.Hash(
 var ErrNoProgram = errors.New("no program in the package")
 
 // Program returns the path of the program in an unpacked package: the first file whose name is terraform-provider-TYPE,
-// or begins so and goes on with _ (a version) or a dot (an extension).
+// or continues with _ (a version) or a dot (an extension).
 func Program(dir, typ string) (string, error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {

@@ -34,7 +34,7 @@ const Name = ".tombolo.lock.hcl"
 // MaxSize bounds what is read of the file: ten thousand modules fit.
 const MaxSize = 4 << 20
 
-// Entry is what the file says of one called module.
+// Entry is the lock of one called module.
 type Entry struct {
 	// Key is the way to the module through the calls, such as "net.subnets".
 	Key string `hcl:"key,label"`

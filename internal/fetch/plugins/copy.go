@@ -18,21 +18,21 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/replace"
 )
 
-// CopyOptions tell which packages are to be in a mirror.
+// CopyOptions selects the packages of a mirror.
 type CopyOptions struct {
 	Wanted    Wanted
 	Locked    lockfile.File
 	Sources   Sources
 	Platforms []packages.Platform
 	Dir       string // of the mirror
-	// Selected is told which version of a provider is taken, and whether the lock file says so; nil for nobody.
+	// Selected is called with the chosen version of a provider, and whether the lock file has it; may be nil.
 	Selected func(e lockfile.Entry, locked bool)
-	// Progress is called before and after each package is fetched; nil for nobody.
+	// Progress is called before and after each package is fetched; may be nil.
 	Progress func(Fetching)
 }
 
-// Copy puts packed packages into a folder, with the documents that make it a network mirror where a web server offers
-// it. What is in the folder already stays. Versions are chosen as Lock does.
+// Copy writes packed packages into a folder, with the documents of a network mirror for a web server. Existing files
+// stay. Versions are chosen as Lock does.
 func Copy(ctx context.Context, opts CopyOptions) (diags diag.List) {
 	if opts.Selected == nil {
 		opts.Selected = func(lockfile.Entry, bool) {}
@@ -102,7 +102,7 @@ func (o CopyOptions) copy(ctx context.Context, p addr.Provider) error {
 	return writeIndex(ctx, o.Dir, p)
 }
 
-// keep puts a copy of an archive into its place as a whole.
+// keep copies an archive to its place atomically.
 func keep(ctx context.Context, p packages.Package, mirror, target string) error {
 	if !p.Packed {
 		return fmt.Errorf("the package %s is not an archive, so its checksums differ from those of its publisher",
@@ -119,7 +119,7 @@ func keep(ctx context.Context, p packages.Package, mirror, target string) error 
 	})
 }
 
-// put writes a file of a mirror, whose links may not lead elsewhere.
+// put writes a file of a mirror, whose links must not leave it.
 func put(mirror, path string, write func(io.Writer) error) error {
 	return replace.Own(mirror, path, 0o666, write)
 }

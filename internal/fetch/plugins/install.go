@@ -21,7 +21,7 @@ func isInstalled(ctx context.Context, in packages.Folder, locked lockfile.Entry)
 	return err == nil && slices.Contains(locked.Hashes, h)
 }
 
-// install puts the chosen version into the folder and makes its entry of the lock file.
+// install installs the chosen version, and creates its entry of the lock file.
 func (in *installer) install(ctx context.Context, t *task) {
 	locked, _ := in.Locked.Entry(t.Provider)
 	t.entry = lockfile.Entry{Provider: t.Provider, Version: t.version, Constraints: in.Wanted[t.Provider]}
@@ -74,7 +74,7 @@ func (in *installer) install(ctx context.Context, t *task) {
 	t.locks = true
 }
 
-// understood leaves out hashes of schemes that nobody can check.
+// understood removes hashes of unknown schemes.
 func understood(hashes []lockfile.Hash) []lockfile.Hash {
 	return slices.DeleteFunc(slices.Clone(hashes), func(h lockfile.Hash) bool {
 		return h.Scheme() != "h1" &&

@@ -14,16 +14,16 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/fetch/packages"
 )
 
-// LockOptions tell which packages are to be recorded.
+// LockOptions selects the packages to record.
 type LockOptions struct {
 	Wanted    Wanted
 	Locked    lockfile.File
 	Sources   Sources
 	Platforms []packages.Platform
-	// Cache is a folder whose packages need not be fetched, and into which those that are fetched are put as far as
-	// they are for this platform; its Dir is "" when there is none.
+	// Cache is a folder whose packages need not be fetched. Fetched packages for this platform are added to it. Its Dir
+	// is "" if there is none.
 	Cache packages.Folder
-	// Progress is called before and after each package is fetched, by one goroutine at a time; nil for nobody.
+	// Progress is called before and after each package is fetched, by one goroutine at a time; may be nil.
 	Progress func(Fetching)
 }
 
@@ -37,10 +37,10 @@ type Fetching struct {
 	Done, Total int64
 }
 
-// Recorded is what the lock file knew of a package before.
+// Recorded reports how the lock file knew a package before.
 type Recorded uint8
 
-// What the lock file knew.
+// How the lock file knew a package.
 const (
 	NewProvider Recorded = iota + 1 // nothing of the provider
 	NewHash                         // the provider, not this package

@@ -43,7 +43,7 @@ func (w Wanted) sorted() []addr.Provider {
 	})
 }
 
-// Options tell how to install.
+// Options configures an installation.
 type Options struct {
 	Wanted Wanted
 	Locked lockfile.File
@@ -51,7 +51,7 @@ type Options struct {
 	Folder packages.Folder
 	// Sources are where packages come from; see Sources.
 	Sources Sources
-	// Cache is a folder that projects share: what is installed is put there, and linked to. Its Dir is "" when there is
+	// Cache is a folder that projects share: packages are installed there, and linked to. Its Dir is "" if there is
 	// none.
 	Cache packages.Folder
 	// CacheUnlocked takes packages from the cache that the lock file does not know yet. The lock file then has their
@@ -70,19 +70,19 @@ type Options struct {
 	Progress func(Step)
 }
 
-// StepKind is what a Step is about.
+// StepKind is the kind of a Step.
 type StepKind uint8
 
 // The steps of an installation, in the order in which they happen to a provider.
 const (
-	StepReuse      StepKind = iota + 1 // the locked version is to be used
-	StepFind                           // versions are looked for; Constraints tells which
+	StepReuse      StepKind = iota + 1 // the locked version will be used
+	StepFind                           // versions that match Constraints are searched
 	StepUse                            // the version is installed already
 	StepInstall                        // a version is being installed
-	StepInstalled                      // it is installed; Proof tells how it was checked
+	StepInstalled                      // it is installed; Proof is the evidence for its origin
 	StepCached                         // it is linked to from the cache
 	StepServedHere                     // the provider is part of this program
-	StepFetch                          // its package is on the way; Done and Total tell how far
+	StepFetch                          // its package is being downloaded: Done of Total bytes
 )
 
 // Step is a piece of progress.
@@ -97,12 +97,11 @@ type Step struct {
 
 // Result is the result of an installation.
 type Result struct {
-	// Lock is the lock file that belongs to what is installed now.
+	// Lock is the lock file for the installed packages.
 	Lock lockfile.File
-	// ThisPlatformOnly are providers that were installed, and of which the lock file knows only the hash of what was
-	// found on this machine.
+	// ThisPlatformOnly lists installed providers for which the lock file has only hashes of this machine's package.
 	ThisPlatformOnly []addr.Provider
-	// Signed means that a package was installed that somebody else than HashiCorp has signed.
+	// Signed means that an installed package is signed by a publisher other than HashiCorp.
 	Signed bool
 }
 
@@ -147,7 +146,7 @@ func Install(ctx context.Context, opts Options) (Result, diag.List) {
 	return result, diags
 }
 
-// parallel bounds how many providers are worked on at a time: most of it is waiting for servers.
+// parallel limits how many providers are processed at a time: most of the time they wait for servers.
 const parallel = 4
 
 // inParallel calls f for 0 to n-1 until the context ends.
@@ -172,7 +171,7 @@ type installer struct {
 	mu sync.Mutex // held while Progress is called
 }
 
-// task is what happens to one provider.
+// task is the installation of one provider.
 type task struct {
 	addr.Provider
 	version versions.Version
@@ -180,8 +179,8 @@ type task struct {
 	found offer
 
 	chosen bool // there is something to install
-	// installed and cached tell that the locked version is in the folder or the cache, unchanged: hashes of large
-	// packages take their time.
+	// installed and cached report that the locked version is in the folder or the cache, unchanged: hashing large
+	// packages takes time.
 	installed, cached bool
 	served            bool // this program serves the provider itself
 
@@ -201,7 +200,7 @@ func (in *installer) progress(s Step) {
 	in.Progress(s)
 }
 
-// legacyNamespace stands in old states where the namespace was not known.
+// legacyNamespace is the namespace in old states where it was not known.
 const legacyNamespace = "-"
 
 // begin returns what is going to happen to a provider; false when nothing is.
@@ -227,7 +226,7 @@ func (in *installer) reuse(p addr.Provider) (lockfile.Entry, bool) {
 	return locked, ok && !in.Upgrade
 }
 
-// choose decides on a version, or reports what stands in the way.
+// choose chooses a version, or reports the obstacle.
 func (in *installer) choose(ctx context.Context, t *task) {
 	p, wanted := t.Provider, in.Wanted[t.Provider]
 	if p.Namespace == legacyNamespace {
@@ -268,9 +267,8 @@ func (in *installer) choose(ctx context.Context, t *task) {
 	t.pick(available, wanted)
 }
 
-// search asks the sources for a provider. One that this program serves itself is not looked for in the network unless a
-// version of it is locked: otherwise the answer of a server, or that there is no network today, would decide which of
-// two providers runs.
+// search searches the sources for a provider. A built-in one is not searched in the network unless a version of it is
+// locked: otherwise the answer of a server, or a missing network, would decide which of two providers runs.
 func (in *installer) search(ctx context.Context, p addr.Provider) (catalog, error) {
 	if _, locked := in.Locked.Entry(p); !locked && in.BuiltIn != nil && in.BuiltIn(p) {
 		return in.Sources.local().search(ctx, p)
@@ -301,7 +299,7 @@ func noMatch(wanted require.Constraints) string {
 	return fmt.Sprintf("no version matches the constraint %s", wanted)
 }
 
-// pick finds where the version is to be taken from.
+// pick chooses the source of the version.
 func (t *task) pick(available catalog, wanted require.Constraints) {
 	found, ok := available.offer(t.version)
 	var elsewhere *packages.PlatformError
@@ -353,10 +351,10 @@ func (t *task) queryFailed(format string, args ...any) {
 		hint)
 }
 
-// maxWarnings bounds what a registry can make a user read.
+// maxWarnings limits the warnings of a registry that are shown.
 const maxWarnings = 10
 
-// warn passes on what a registry says of a provider.
+// warn passes on a registry's warnings about a provider.
 func (t *task) warn(warnings []string) {
 	if len(warnings) == 0 {
 		return

@@ -17,7 +17,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/fetch/packages"
 )
 
-// ReadyOptions tell which providers have to be there.
+// ReadyOptions selects the providers that must be installed.
 type ReadyOptions struct {
 	Wanted Wanted
 	Locked lockfile.File
@@ -122,10 +122,10 @@ func overridden(dir, typ string) (string, error) {
 	return filepath.Abs(program)
 }
 
-// finding is what was found of an installed package.
+// finding is the result of a look at an installed package.
 type finding struct{ program, problem string }
 
-// installed looks at packages on all processors: most of the time goes into their hashes.
+// installed checks packages on all processors: most of the time goes into their hashes.
 func installed(ctx context.Context, folder packages.Folder, entries []lockfile.Entry) []finding {
 	found := make([]finding, len(entries))
 	slots := make(chan struct{}, runtime.GOMAXPROCS(0))

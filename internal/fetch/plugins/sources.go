@@ -32,7 +32,7 @@ type Source interface {
 	String() string
 }
 
-// place is a source and what it is meant for.
+// place is a source and the providers that it is meant for.
 type place struct {
 	Source
 	covers func(addr.Provider) bool
@@ -42,16 +42,15 @@ type place struct {
 
 // Sources are where packages come from, in the order of preference.
 type Sources struct {
-	// implied are local folders that count when nothing is said, in their order. What is in one of them is not looked
-	// for elsewhere.
+	// implied holds the default local folders, in their order. A provider in one of them is not searched elsewhere.
 	implied []place
 	places  []place
 }
 
 func all(addr.Provider) bool { return true }
 
-// NewSources makes the sources that the settings ask for. Without a provider_installation block those are the implied
-// folders, which need not exist, and then the registries.
+// NewSources returns the sources that the settings configure. Without a provider_installation block those are the
+// implied folders, which need not exist, and then the registries.
 func NewSources(s *settings.Settings, implied []string, client *web.Client) Sources {
 	if s == nil || !s.Explicit {
 		sources := Registries(client)
@@ -103,7 +102,7 @@ func NetworkMirror(location string, client *web.Client) (Sources, error) {
 		nil
 }
 
-// OnlyFolders makes sources of some folders alone, whatever the settings say.
+// OnlyFolders returns sources with the given folders alone, whatever the settings say.
 func OnlyFolders(dirs []string) Sources {
 	var s Sources
 	for _, dir := range dirs {
@@ -112,7 +111,7 @@ func OnlyFolders(dirs []string) Sources {
 	return s
 }
 
-// local leaves out what needs a network.
+// local returns the sources that need no network.
 func (s Sources) local() Sources {
 	return Sources{implied: s.implied, places: slices.DeleteFunc(slices.Clone(s.places), func(p place) bool {
 		return !p.local
@@ -125,13 +124,13 @@ type offer struct {
 	sources []Source
 }
 
-// catalog is what all sources have of a provider, newest first.
+// catalog holds the versions of a provider from all sources, newest first.
 type catalog struct {
 	offers   []offer
 	warnings []string
 }
 
-// search asks all sources that cover a provider. The error tells why there is nothing.
+// search searches all sources that cover a provider. The error is the reason why there is no version.
 func (s Sources) search(ctx context.Context, p addr.Provider) (catalog, error) {
 	found, looked, err := ask(ctx, p, s.implied, nil)
 	if err != nil || len(found.offers) > 0 {

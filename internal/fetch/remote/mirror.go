@@ -22,7 +22,7 @@ type Mirror struct {
 	URL    *url.URL
 }
 
-// String names the place, without what may be secret in its address.
+// String names the place, without possible secrets of its address.
 func (m Mirror) String() string {
 	return (&url.URL{Scheme: m.URL.Scheme, Host: m.URL.Host, Path: m.URL.Path}).String()
 }
@@ -45,7 +45,7 @@ func (m Mirror) read(ctx context.Context, p addr.Provider, name string, into any
 	return doc.URL, err
 }
 
-// Versions lists what the mirror has of a provider; nothing when it does not know it.
+// Versions lists the mirror's versions of a provider; none if it does not have the provider.
 func (m Mirror) Versions(ctx context.Context, p addr.Provider) (packages.Listing, error) {
 	var answer struct {
 		Versions map[string]struct{} `json:"versions"`
@@ -69,7 +69,7 @@ func (m Mirror) Versions(ctx context.Context, p addr.Provider) (packages.Listing
 	return list, nil
 }
 
-// Fetch puts a package into a directory.
+// Fetch downloads a package into a directory.
 func (m Mirror) Fetch(ctx context.Context, w packages.Wish, dir string, progress func(done, total int64)) (
 	packages.Fetched, error) {
 	var answer struct {

@@ -15,20 +15,20 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/fetch/web"
 )
 
-// service is what registries of providers are called among the services of a host.
+// service is the name of registries of providers among the services of a host.
 const service = "providers.v1"
 
 // Registry is the registry that the address of a provider names, whichever that is.
 type Registry struct {
 	Client *web.Client
-	// Trust are the keys that say more than that somebody has signed; the zero value has those of HashiCorp.
+	// Trust holds the keys that vouch for other keys; the zero value has those of HashiCorp.
 	Trust Anchors
 }
 
 // String names the place.
 func (r Registry) String() string { return "the registry of the provider" }
 
-// versionsAnswer is what a registry has of a provider.
+// versionsAnswer is a registry's list of the versions of a provider.
 type versionsAnswer struct {
 	Versions []struct {
 		Version   string   `json:"version"`
@@ -41,7 +41,7 @@ type versionsAnswer struct {
 	Warnings []string `json:"warnings"`
 }
 
-// Versions lists what the registry has of a provider; nothing when it does not know it.
+// Versions lists the registry's versions of a provider; none if it does not have the provider.
 func (r Registry) Versions(ctx context.Context, p addr.Provider) (packages.Listing, error) {
 	base, err := r.Client.Service(ctx, p.Host, service)
 	if err != nil {
@@ -79,7 +79,7 @@ func (r Registry) Versions(ctx context.Context, p addr.Provider) (packages.Listi
 	return list, nil
 }
 
-// packageAnswer is what a registry says of one package.
+// packageAnswer is a registry's description of one package.
 type packageAnswer struct {
 	Protocols    []string `json:"protocols"`
 	OS           string   `json:"os"`
@@ -94,7 +94,7 @@ type packageAnswer struct {
 	} `json:"signing_keys"`
 }
 
-// Fetch puts a package into a directory.
+// Fetch downloads a package into a directory.
 func (r Registry) Fetch(ctx context.Context, w packages.Wish, dir string, progress func(done, total int64)) (
 	packages.Fetched, error) {
 	base, err := r.Client.Service(ctx, w.Provider.Host, service)
@@ -135,7 +135,7 @@ func (r Registry) Fetch(ctx context.Context, w packages.Wish, dir string, progre
 	return packages.Fetched{Package: p, Proof: proof}, nil
 }
 
-// check compares an answer with what was asked for, and returns the checksum that it states.
+// check compares an answer with the request, and returns the checksum that it states.
 func (a packageAnswer) check(w packages.Wish) (sum [sha256.Size]byte, err error) {
 	raw, err := hex.DecodeString(a.SHASum)
 	switch {

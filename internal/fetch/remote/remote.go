@@ -30,7 +30,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/fetch/web"
 )
 
-// What a server may say at most.
+// Limits of a server's answers.
 const (
 	maxVersions  = 20_000
 	maxPlatforms = 500 // of one version
@@ -40,7 +40,7 @@ const (
 // archiveOf is the file in the caller's directory that a package is fetched into.
 const archiveOf = "package.zip"
 
-// download puts an archive into a directory and returns its package and its hash.
+// download downloads an archive into a directory and returns its package and its hash.
 func download(ctx context.Context, client *web.Client, from *url.URL, w packages.Wish, dir string,
 	progress func(done, total int64)) (p packages.Package, h lockfile.Hash, err error) {
 	p = packages.Package{Provider: w.Provider, Version: w.Version, Platform: w.Platform,
@@ -66,7 +66,7 @@ func archiveHash(sum [sha256.Size]byte) lockfile.Hash {
 // discard removes what was fetched and turned out to be wrong.
 func discard(p packages.Package, err error) error { return errors.Join(err, os.Remove(p.Path)) }
 
-// parseVersion reads a version as a server names it; false for what is none.
+// parseVersion reads a version as a server names it; false for invalid ones.
 func parseVersion(text string) (versions.Version, bool) {
 	if len(text) > 256 || tooLargeNumber.MatchString(text) {
 		return versions.Version{}, false
@@ -75,7 +75,7 @@ func parseVersion(text string) (versions.Version, bool) {
 	return v, err == nil
 }
 
-// platforms returns what can be read of a list, each once.
+// platforms returns the valid platforms of a list, each once.
 func platforms(texts []string) []packages.Platform {
 	var unique []packages.Platform
 	for _, text := range texts[:min(len(texts), maxPlatforms)] {

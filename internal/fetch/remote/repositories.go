@@ -18,7 +18,7 @@ import (
 // Repositories are a mirror in a registry of OCI artifacts: one repository for each provider, one tag for each version.
 type Repositories struct {
 	Client *oci.Client
-	// Template is what the names of repositories are made of, for messages; Named makes one.
+	// Template is the template for names of repositories, for messages; Named returns such a name.
 	Template string
 	Named    func(p addr.Provider) (string, error)
 }
@@ -34,8 +34,7 @@ func (m *Repositories) of(p addr.Provider) (*oci.Repository, error) {
 	return m.Client.Repository(name)
 }
 
-// Versions lists what the mirror has of a provider; nothing when it has no repository for it. Tags that are no versions
-// are passed over: people give such tags as well.
+// Versions lists the mirror's versions of a provider; none if it has no repository for it. Other tags are skipped.
 func (m *Repositories) Versions(ctx context.Context, p addr.Provider) (packages.Listing, error) {
 	repository, err := m.of(p)
 	if err != nil {
@@ -50,7 +49,7 @@ func (m *Repositories) Versions(ctx context.Context, p addr.Provider) (packages.
 	}
 	var list packages.Listing
 	for _, tag := range tags {
-		// a tag cannot have a plus sign, which begins what is said of the build
+		// a tag cannot have a plus sign, which begins the build metadata
 		if v, ok := parseVersion(strings.ReplaceAll(tag, "_", "+")); ok && tagOf(v.String()) == tag {
 			list.Offers = append(list.Offers, packages.Offer{Version: v})
 		}
@@ -64,7 +63,7 @@ func (m *Repositories) Versions(ctx context.Context, p addr.Provider) (packages.
 
 func tagOf(version string) string { return strings.ReplaceAll(version, "+", "_") }
 
-// Fetch puts a package into a directory.
+// Fetch downloads a package into a directory.
 func (m *Repositories) Fetch(ctx context.Context, w packages.Wish, dir string,
 	progress func(done, total int64)) (packages.Fetched, error) {
 	repository, err := m.of(w.Provider)

@@ -25,11 +25,11 @@ const (
 // signingKey is a key with which the releases of a provider are signed, as a registry names it.
 type signingKey struct {
 	Armor string `json:"ascii_armor"`
-	// TrustSignature is a signature of the key by somebody who vouches for its owner.
+	// TrustSignature is a signature of the key by a key that vouches for its owner.
 	TrustSignature string `json:"trust_signature"`
 }
 
-// Anchors are keys that say something of whoever signed. They are in armor.
+// Anchors holds keys that vouch for signers, in armor.
 type Anchors struct{ Official, Partners string }
 
 // The keys that HashiCorp publishes: that of its own releases, and that with which it signs the keys of its partners.
@@ -47,7 +47,7 @@ func (a Anchors) orHashiCorp() Anchors {
 	return a
 }
 
-// verify returns who has signed a text; the error tells why nobody has whose signature counts.
+// verify returns the trusted signer of a text; the error is the reason why there is none.
 func verify(text, signature []byte, keys []signingKey, anchors Anchors) (proof packages.Proof, err error) {
 	defer guard(&err)
 	anchors = anchors.orHashiCorp()
@@ -84,9 +84,8 @@ func verify(text, signature []byte, keys []signingKey, anchors Anchors) (proof p
 	return packages.Proof{}, errors.New("none of the publisher's keys in the registry has made it")
 }
 
-// check returns who of a ring has signed a text. That a key has expired does not matter: releases stay as they were
-// signed, and that the key is the publisher's is said by the registry today. What matters is whether the signature
-// itself has expired, which the library looks at last.
+// check returns who of a ring has signed a text. An expired key is accepted: releases keep their signatures, and the
+// registry still names the key. An expired signature is not, which the library checks last.
 func check(ring openpgp.KeyRing, text, signature []byte) (*openpgp.Entity, error) {
 	made, signer, err := openpgp.VerifyDetachedSignature(ring, bytes.NewReader(text), bytes.NewReader(signature), nil)
 	switch {

@@ -1,8 +1,8 @@
-// Package require holds what a configuration asks of the version of a provider: constraints such as ">= 3.0, < 4.0",
-// how they are read, combined, written in their one normal form, and which version satisfies them.
+// Package require holds the version requirements of providers: constraints such as ">= 3.0, < 4.0", how they are read,
+// combined, written in their one normal form, and which version satisfies them.
 //
 // The rules are those of provider requirements, which differ from those of module versions and of required_version in
-// how they treat pre-releases: one is accepted only where a condition asks for exactly that version.
+// how they treat pre-releases: one is accepted only if a condition requires exactly that version.
 //
 //	c, err := require.Parse(">= 3.0, < 4")
 //	c = c.And(other)
@@ -41,7 +41,7 @@ type term struct {
 // hugeNumber matches what does not fit the library's integers: it would panic.
 var hugeNumber = regexp.MustCompile(`[0-9]{19,}`)
 
-// Parse reads a comma-separated list of conditions. The empty text is none at all.
+// Parse reads a comma-separated list of conditions. The empty text has none.
 func Parse(text string) (Constraints, error) {
 	if strings.TrimSpace(text) == "" {
 		return Constraints{}, nil

@@ -15,7 +15,7 @@ import (
 // link is a symbolic link that waits until everything else is there, so that nothing is ever written through one.
 type link struct{ name, to string }
 
-// maxLink bounds the target of a link, which some archives have as the content of an entry.
+// maxLink limits the target of a link, which some archives have as the content of an entry.
 const maxLink = 4096
 
 // link takes down a symbolic link. Where its target is not in the header, it is the content.
@@ -40,7 +40,7 @@ func (t *target) link(name, to string, content io.Reader) error {
 	return nil
 }
 
-// staysInside judges a link by what is written in it.
+// staysInside checks a link by its text.
 func staysInside(name, to string) error {
 	plain := path.Join(path.Dir(name), to)
 	if to == "" || len(to) > maxLink || path.IsAbs(to) || strings.ContainsAny(to, "\\\x00:") ||
@@ -66,9 +66,9 @@ func (t *target) makeLinks(dir string) error {
 	return CheckTree(t.ctx, dir, "", t.limits)
 }
 
-// CheckTree refuses a folder that somebody else has filled: for links that lead out of it, also by way of others, for
-// what is neither file, folder nor link, and for its size. What lies in the folder at its top that is called apart is
-// not looked at; "" for none.
+// CheckTree checks an untrusted folder: it refuses links that lead out of it, also through others, entries that are
+// neither file, folder nor link, and an excessive size. The folder at its top with the name apart is not checked; ""
+// for none.
 func CheckTree(ctx context.Context, dir, apart string, limits Limits) error {
 	top, err := filepath.EvalSymlinks(dir)
 	if err != nil {
@@ -117,7 +117,7 @@ func checkLink(top, name, rel string) error {
 	}
 	// The way to the target may lead over other links, and then ".." leads from where they lead.
 	real, err := filepath.EvalSymlinks(name)
-	// It leads nowhere, or round in circles, and must not begin to lead out when somebody makes its target.
+	// It is broken or circular, and must not lead out if its target is created later.
 	if err != nil {
 		if slash := filepath.ToSlash(to); path.Clean(slash) != strings.TrimSuffix(slash, "/") {
 			return fmt.Errorf("the link %.200q has no valid target; it goes through %.200q", rel, to)

@@ -33,18 +33,18 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/regular"
 )
 
-// Limits bound what an archive may hold.
+// Limits limits the content of an archive.
 type Limits struct {
 	Files int   // files and folders together, with those folders that only names of files imply
 	Bytes int64 // of all files together
-	// Links allows symbolic links to what is in the folder.
+	// Links allows symbolic links inside of the folder.
 	Links bool
 }
 
-// maxNesting bounds how deep folders lie in each other.
+// maxNesting limits the depth of folders.
 const maxNesting = 32
 
-// Zip extracts a zip archive into a new folder. name is what the archive is called in errors.
+// Zip extracts a zip archive into a new folder. name is the name of the archive in errors.
 func Zip(ctx context.Context, archive, name, dir string, limits Limits) error {
 	file, err := regular.Open(archive)
 	if err != nil {
@@ -87,11 +87,11 @@ func CheckZip(archive string, limits Limits) error {
 	return nil
 }
 
-// directoryBytes bounds what the directory of a zip archive may have for each entry: it is in memory before anything
-// can be counted.
+// directoryBytes limits the size of a zip archive's directory for each entry: it is in memory before anything is
+// counted.
 const directoryBytes = 1 << 10
 
-// openZip reads the directory of an archive and judges what it claims.
+// openZip reads the directory of an archive and checks its claims.
 func openZip(file *os.File, limits Limits) (*zip.Reader, error) {
 	info, err := file.Stat()
 	if err != nil {
@@ -143,7 +143,7 @@ func (limits Limits) check(r *zip.Reader) error {
 	return nil
 }
 
-// TarGz extracts a compressed tar archive into a new folder. name is what the archive is called in errors.
+// TarGz extracts a compressed tar archive into a new folder. name is the name of the archive in errors.
 func TarGz(ctx context.Context, name string, r io.Reader, dir string, limits Limits) error {
 	plain, err := gzip.NewReader(r)
 	switch {
@@ -155,7 +155,7 @@ func TarGz(ctx context.Context, name string, r io.Reader, dir string, limits Lim
 	return Tar(ctx, name, plain, dir, limits)
 }
 
-// Tar extracts a tar archive into a new folder. name is what the archive is called in errors.
+// Tar extracts a tar archive into a new folder. name is the name of the archive in errors.
 func Tar(ctx context.Context, name string, r io.Reader, dir string, limits Limits) error {
 	return extract(ctx, name, dir, limits, func(t *target) error {
 		r := &stream{Reader: Reader(ctx, r), left: limits.Bytes + int64(limits.Files+1)*headerBytes + 2*maxPadding,
@@ -186,7 +186,7 @@ func Tar(ctx context.Context, name string, r io.Reader, dir string, limits Limit
 	})
 }
 
-// damage says in words of ours what decompression found wrong.
+// damage returns our own wording of a decompression error.
 func damage(err error) error {
 	var bzip2Problem bzip2.StructuralError
 	var deflateProblem flate.CorruptInputError
@@ -201,8 +201,8 @@ func damage(err error) error {
 	return err
 }
 
-// headerBytes bounds what a tar archive may have for each entry, and for remarks, beside contents: of what is
-// compressed well, much can be read that leaves nothing on the disk.
+// headerBytes limits the headers and remarks of a tar archive for each entry: well-compressed headers take long to read
+// without using the disk.
 const headerBytes = 4 << 10
 
 // stream is a tar archive of a length that makes sense.
@@ -220,10 +220,10 @@ func (s *stream) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// maxPadding bounds what may follow the end of a tar archive: writers fill up their last block.
+// maxPadding limits the bytes after the end of a tar archive: writers fill up their last block.
 const maxPadding = 1 << 20
 
-// drain reads what is behind the end, so that the checksum of a compressed archive is looked at.
+// drain reads to the end, so that the checksum of a compressed archive is verified.
 func drain(r io.Reader) error {
 	n, err := io.Copy(io.Discard, io.LimitReader(r, maxPadding+1))
 	if err == nil && n > maxPadding {
@@ -232,7 +232,7 @@ func drain(r io.Reader) error {
 	return err
 }
 
-// extract makes the folder and lets fill put entries into it.
+// extract creates the folder and calls fill to write entries into it.
 func extract(ctx context.Context, name, dir string, limits Limits, fill func(*target) error) (err error) {
 	if err := os.Mkdir(dir, 0o755); err != nil {
 		return err
@@ -257,7 +257,7 @@ func extract(ctx context.Context, name, dir string, limits Limits, fill func(*ta
 	return t.makeLinks(dir)
 }
 
-// Reader returns what another reader gives until the context ends.
+// Reader returns a reader that fails after the end of the context.
 func Reader(ctx context.Context, r io.Reader) io.Reader { return &stoppable{ctx, r} }
 
 type stoppable struct {
@@ -286,14 +286,14 @@ type target struct {
 	links    []link
 }
 
-// entries counts what an archive makes on the disk: its entries, and the folders that they are in.
+// entries counts the entries of an archive on the disk, and the folders that they are in.
 type entries struct {
 	limits  Limits
 	files   int
 	folders map[string]bool
 }
 
-// enter judges an entry and counts it, and each folder around it the first time.
+// enter checks an entry and counts it, and each folder around it the first time.
 func (e *entries) enter(name string, mode fs.FileMode) error {
 	if e.files++; e.files > e.limits.Files {
 		return e.limits.tooMany()
@@ -350,7 +350,7 @@ func (t *target) add(name string, mode fs.FileMode, in io.Reader) error {
 	return nil
 }
 
-// folder makes a folder for an entry.
+// folder creates the folder for an entry.
 func (t *target) folder(local, entry string) error {
 	err := t.root.MkdirAll(local, 0o755)
 	if errors.Is(err, fs.ErrExist) || errors.Is(err, syscall.ENOTDIR) {

@@ -355,8 +355,8 @@ func FuzzZip(f *testing.F) {
 	})
 }
 
-// TestRandomArchivesStayInside makes archives out of names and links that try to get out, or to be there twice, in any
-// order.
+// TestRandomArchivesStayInside creates archives out of names and links that try to get out, or to be there twice, in
+// any order.
 func TestRandomArchivesStayInside(t *testing.T) {
 	names := []string{"a", "a/b", "a/b/c", "./a", "a//b", "l", "l/x", "l/l2/x", "..", "../x", "a/../../x", "/x", "d/",
 		"d/e", ".", "", "A", `a\b`, "c:x", "d/e/../f", strings.Repeat("n/", 40) + "x"}

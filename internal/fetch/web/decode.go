@@ -13,10 +13,10 @@ import (
 
 const mediaJSON = "application/json"
 
-// maxDepth bounds how deep a document nests: those of the protocols have five levels.
+// maxDepth limits the nesting of a document: those of the protocols have five levels.
 const maxDepth = 64
 
-// maxMembers bounds one list or object: a name and its value count each. The largest are those of versions.
+// maxMembers limits one list or object: a name and its value count each. The largest are those of versions.
 const maxMembers = 100_000
 
 // JSON reads a document into a value.
@@ -67,7 +67,7 @@ func checkJSON(text []byte) error {
 	type level struct {
 		names map[string]bool // of an object; nil in a list
 		value bool            // a name was read, its value comes next
-		count int             // of what is in it
+		count int             // of its content
 	}
 	var open []level
 	reader := json.NewDecoder(bytes.NewReader(text))

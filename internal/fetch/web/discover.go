@@ -16,7 +16,7 @@ import (
 // discoveryPath is where a host announces its services, as an object from their names to addresses.
 const discoveryPath = "/.well-known/terraform.json"
 
-// maxDiscovery bounds an announcement: real ones have some hundred bytes.
+// maxDiscovery limits an announcement: real ones have some hundred bytes.
 const maxDiscovery = 1 << 20
 
 // NoServiceError means that a host can be reached, but does not have a service.
@@ -26,7 +26,7 @@ func (e *NoServiceError) Error() string {
 	return fmt.Sprintf("the host %s does not offer the service %s", e.Host, e.Service)
 }
 
-// announced is what a host says of itself, found out once.
+// announced holds the announcement of a host, which is fetched once.
 type announced struct {
 	once     sync.Once
 	found    atomic.Bool // what follows is there

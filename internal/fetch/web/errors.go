@@ -16,7 +16,7 @@ import (
 // StatusError is an answer that says no.
 type StatusError struct {
 	Code int
-	// Says is what the server says beside its status; "" for nothing that is worth showing.
+	// Says is the server's message beside its status; "" if it is not worth showing.
 	Says       string
 	retryAfter string
 }
@@ -34,13 +34,13 @@ func (e *StatusError) Error() string {
 	return fmt.Sprintf("the server says %d %s", e.Code, text)
 }
 
-// IsNotFound reports whether a server says that it does not have what was asked for.
+// IsNotFound reports whether a server does not have the requested document.
 func IsNotFound(err error) bool {
 	var status *StatusError
 	return errors.As(err, &status) && (status.Code == http.StatusNotFound || status.Code == http.StatusGone)
 }
 
-// refusedError is a reason of ours: asking again would change nothing.
+// refusedError is a reason on our side: a retry would not help.
 type refusedError struct{ text string }
 
 func (e *refusedError) Error() string { return e.text }
@@ -86,7 +86,7 @@ func because(ctx context.Context, err error) error {
 
 const (
 	firstPause = 500 * time.Millisecond
-	// longestPause also bounds what a server may ask for.
+	// longestPause also limits the pause that a server requests.
 	longestPause = 10 * time.Second
 )
 

@@ -8,21 +8,21 @@ import (
 	"net/url"
 )
 
-// Login is who to be in a repository of artifacts: a user with a password, or tokens. The zero value is nobody.
+// Login is the login for a repository of artifacts: a user with a password, or tokens. The zero value is anonymous.
 type Login struct {
 	Username, Password        string
 	AccessToken, RefreshToken string
 }
 
 // HTTP returns a client for libraries that speak protocols of their own. It has this client's connections and rules for
-// redirects, asks over TLS alone, and gives up an answer that does not come forward. It repeats nothing, bounds no size
-// and sends no token of a host.
+// redirects, uses only TLS, and gives up an answer that makes no progress. It does not retry, limit sizes or send
+// tokens of hosts.
 func (c *Client) HTTP() *http.Client {
 	return &http.Client{Transport: watched{c}, CheckRedirect: redirect}
 }
 
-// Repeat calls try until it goes well, it cannot, or all attempts are used up. try asks u by way of HTTP; what a server
-// says no with is a *StatusError. Connections that fail or break and statuses that may pass are worth another attempt.
+// Repeat calls try until it goes well, it cannot, or all attempts are used up. try sends requests to u with HTTP; a
+// refusal is a *StatusError. Connections that fail or break and statuses that may pass are retried.
 func (c *Client) Repeat(ctx context.Context, u *url.URL, try func() error) error {
 	return c.repeat(ctx, c.Retries, u, func() error {
 		err := try()

@@ -1,11 +1,11 @@
-// Package web asks servers that nobody vouches for: it finds the services of a host, reads documents and downloads
+// Package web sends requests to untrusted servers: it finds the services of a host, reads documents and downloads
 // files.
 //
 //	client := web.New(web.Options{Credentials: tokens})
 //	base, err := client.Service(ctx, "example.com", "providers.v1")
 //	err = client.JSON(ctx, web.Request{URL: base.JoinPath("corp", "thing", "versions"), Host: "example.com"}, &answer)
 //
-// Every answer is bounded: a document in size and time, a download in size and by how much has to come within half a
+// Every answer is limited: a document in size and time, a download in size and by how much has to come within half a
 // minute. Requests that failed in a way that may pass are repeated, a little later each time; the caller's context ends
 // all waiting.
 //
@@ -31,7 +31,7 @@ import (
 	svchost "github.com/hashicorp/terraform-svchost"
 )
 
-// Options say how to ask. The zero value is of use.
+// Options configures a client. The zero value is usable.
 type Options struct {
 	// Transport replaces the connections to servers; nil means those of the system, through the proxies that the
 	// environment names.
@@ -39,13 +39,13 @@ type Options struct {
 	// Credentials returns the token of a host, in the form in which hosts are written in addresses; "" when it has
 	// none. nil means no tokens.
 	Credentials func(ctx context.Context, host string) (string, error)
-	// Logins returns who to be in a repository of artifacts; nil means nobody.
+	// Logins returns the login for a repository of artifacts; nil means none.
 	Logins func(ctx context.Context, host, repository string) (Login, error)
 	// Services replace what hosts would announce of themselves.
 	Services map[string]map[string]any
 	// Retries is how often a request for a document is repeated.
 	Retries int
-	// Timeout bounds one attempt to read a document; 0 means 10 seconds.
+	// Timeout limits one attempt to read a document; 0 means 10 seconds.
 	Timeout time.Duration
 	// Stall is the time in which a download has to bring its next 16 KiB; 0 means 30 seconds.
 	Stall time.Duration
@@ -61,7 +61,7 @@ const (
 	// timedOut is how net/http and programs that wrap Terraform know it: they run a command again that has failed so.
 	timedOut     = "(Client.Timeout exceeded while awaiting headers)"
 	defaultStall = 30 * time.Second
-	// downloadRetries is how often a download is begun anew.
+	// downloadRetries is how often a download is started again.
 	downloadRetries = 2
 	maxRedirects    = 5
 	maxDocument     = 8 << 20 // the list of versions of the largest provider has a tenth of it
@@ -75,7 +75,7 @@ type Client struct {
 	hosts map[string]*announced // what hosts announce; guarded by mu
 }
 
-// New makes a client.
+// New returns a client.
 func New(opts Options) *Client {
 	if opts.Transport == nil {
 		opts.Transport = Transport()
@@ -95,7 +95,7 @@ func New(opts Options) *Client {
 	return &Client{Options: opts, hosts: map[string]*announced{}}
 }
 
-// Transport makes connections with this package's limits on what a server may do before it answers.
+// Transport returns a transport with this package's limits on what a server may do before it answers.
 func Transport() *http.Transport {
 	return &http.Transport{
 		Proxy:                  http.ProxyFromEnvironment,
@@ -122,7 +122,7 @@ func pause(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// Request is what is asked for.
+// Request is a request for a document.
 type Request struct {
 	URL *url.URL
 	// Host is the host whose token goes along, if it has one; "" for none.
@@ -164,7 +164,7 @@ func (c *Client) Get(ctx context.Context, r Request) (Document, error) {
 		if doc.Body, err = io.ReadAll(limited(answer.Body, r.Limit)); err != nil {
 			return because(ctx, err)
 		}
-		// A server that sees that we give up may end its answer in good order just then.
+		// A server that notices our end may complete its answer just then.
 		if err := context.Cause(ctx); err != nil {
 			return err
 		}
@@ -174,8 +174,8 @@ func (c *Client) Get(ctx context.Context, r Request) (Document, error) {
 	return doc, err
 }
 
-// Download writes an answer to a file that is empty, and returns its length. progress is told how far it is, and how
-// far it goes where that is known; nil for nobody. After an error the content of the file is of no use.
+// Download writes an answer to an empty file, and returns its length. progress is called with the bytes so far, and the
+// total if it is known; it may be nil. After an error the content of the file is undefined.
 func (c *Client) Download(ctx context.Context, r Request, to File, progress func(done, total int64)) (n int64,
 	err error) {
 	token, err := c.token(ctx, r)
@@ -215,7 +215,7 @@ func (c *Client) Download(ctx context.Context, r Request, to File, progress func
 	return n, err
 }
 
-// File is what a download is written to.
+// File is the destination of a download.
 type File interface {
 	io.Writer
 	io.Seeker
@@ -247,7 +247,7 @@ func (c *Client) movedAway(r Request) bool {
 	return known != nil && known.found.Load() && known.moved && (err != nil || r.URL.Host != string(name))
 }
 
-// ask makes one request. The body of the answer is the caller's to close; an answer that is none is an error.
+// ask makes one request. The caller closes the body of the answer; a status of failure is an error.
 func (c *Client) ask(ctx context.Context, r Request, token string) (*http.Response, error) {
 	if r.URL.Scheme != "https" && r.URL.Scheme != "http" {
 		return nil, &refusedError{fmt.Sprintf("the scheme %q cannot be used: expected https", r.URL.Scheme)}
@@ -270,7 +270,7 @@ func (c *Client) ask(ctx context.Context, r Request, token string) (*http.Respon
 	if err != nil {
 		var outer *url.Error
 		if errors.As(err, &outer) {
-			err = outer.Err // which address it was is said by the caller
+			err = outer.Err // the caller names the address
 		}
 		return nil, because(ctx, err)
 	}
@@ -295,7 +295,8 @@ func redirect(next *http.Request, via []*http.Request) error {
 	}
 	next.Header.Del("Referer")
 	for _, hop := range append(via, next) {
-		// Once elsewhere, always elsewhere: what another host says is not what the first one asked for.
+		// After a redirect to another host, everything counts as elsewhere: that host's redirects are not the first
+		// one's.
 		if hop.URL.Host != first.Host || hop.URL.Scheme != first.Scheme {
 			next.Header.Del("Authorization")
 		}
@@ -303,15 +304,15 @@ func redirect(next *http.Request, via []*http.Request) error {
 	return nil
 }
 
-// private reports that nobody on the way can read or change what is asked: TLS protects it, or it stays on this
-// machine, where wrappers have servers of their own that ask for a token (Terragrunt's cache of providers).
+// private reports whether a request cannot be read or changed on the way: TLS protects it, or it stays on this machine,
+// where wrappers have servers that require a token (Terragrunt's cache of providers).
 func private(u *url.URL) bool {
 	name := u.Hostname()
 	ip := net.ParseIP(name)
 	return u.Scheme == "https" || name == "localhost" || ip != nil && ip.IsLoopback()
 }
 
-// Protected returns why what a document at base points to cannot be trusted as much as the document: it has no TLS.
+// Protected returns an error if an address in a document at base is less protected than the document: it has no TLS.
 func Protected(base, u *url.URL) error {
 	if base.Scheme == "https" && !private(u) {
 		return fmt.Errorf("%s is not protected by TLS", bare(u))
@@ -319,7 +320,7 @@ func Protected(base, u *url.URL) error {
 	return nil
 }
 
-// bare is an address without what may be secret in it.
+// bare returns an address without possible secrets.
 func bare(u *url.URL) string {
 	plain := url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}
 	text := plain.String()
@@ -329,5 +330,5 @@ func bare(u *url.URL) string {
 	return text
 }
 
-// maxShown bounds what an error shows of an address.
+// maxShown limits the part of an address in an error.
 const maxShown = 500

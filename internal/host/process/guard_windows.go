@@ -37,7 +37,7 @@ func (g *guard) prepare(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{CreationFlags: windows.CREATE_NEW_PROCESS_GROUP}
 }
 
-// adopt puts the program into the job. A child that it starts before that escapes.
+// adopt assigns the program to the job. A child that it starts before that escapes.
 func (g *guard) adopt(p *os.Process) {
 	g.process = p
 	h, err := windows.OpenProcess(windows.PROCESS_SET_QUOTA|windows.PROCESS_TERMINATE, false, uint32(p.Pid))

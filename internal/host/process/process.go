@@ -1,4 +1,4 @@
-// Package process runs one program that lives beside us, such as a plugin, so that nothing of it stays behind.
+// Package process runs one long-lived program, such as a plugin, and leaves no process of it behind.
 //
 // The program gets no standard input unless one is given, and a process group (on Windows a job) of its own: the
 // terminal's interrupt does not reach it, and Kill reaches its children, such as the real provider behind a wrapper
@@ -20,11 +20,11 @@ import (
 	"time"
 )
 
-// Spec is what to run.
+// Spec describes a process to start.
 type Spec struct {
 	Path string
 	Args []string // without the program's name
-	// Stdin is what the program reads; nil for nothing. Start does not close it.
+	// Stdin is the input of the program; nil for nothing. Start does not close it.
 	Stdin *os.File
 	Env   []string
 	Dir   string // "" for the present one
@@ -86,7 +86,7 @@ func closeAll(err error, files ...*os.File) error {
 	return err
 }
 
-// Stdout and Stderr are what the program writes. They end when nobody has the other end any more, or after Kill.
+// Stdout and Stderr are the outputs of the program. They end when all writers have closed them, or after Kill.
 func (p *Process) Stdout() *os.File { return p.stdout }
 
 // Stderr is like Stdout.
@@ -132,8 +132,8 @@ func (p *Process) Kill() {
 	}
 }
 
-// Sweep is Kill for those who still read the streams: what is in them is left there, and they end with the last who
-// holds them.
+// Sweep is Kill for callers that still read the streams: these keep their content, and end when all writers have closed
+// them.
 func (p *Process) Sweep() {
 	p.guard.end()
 	_ = p.cmd.Process.Kill() // it may have left the group

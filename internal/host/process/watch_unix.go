@@ -11,12 +11,12 @@ import (
 	"syscall"
 )
 
-// Watch is what ends when this process dies, however it dies: groups of programs, and files. All watches of a process
+// Watch ends groups of programs, and removes files, when this process dies, however it dies. All watches of a process
 // share one guard, a shell that waits for the end of a pipe whose other end only this process has. The guard ends with
 // the last watch.
 //
 // A Watch protects nothing when no guard can be started, as where there is no room for one more process: the work
-// itself goes on. Nor does it protect from what kills this process between the start of a program and Group.
+// itself goes on. Nor does it protect if this process is killed between the start of a program and Group.
 type Watch struct {
 	lines []string // that the guard was told
 }
@@ -48,7 +48,7 @@ for g in $groups; do kill -s KILL -- "-$g"; done
 [ $# = 0 ] || rm -f -- "$@"
 `
 
-// NewWatch begins to watch, so that the guard is there before what it is to guard.
+// NewWatch begins to watch, so that the guard exists before the guarded program.
 func NewWatch() *Watch {
 	w := &Watch{}
 	guarding.Lock()
@@ -97,7 +97,7 @@ func (w *Watch) tell(line string) {
 	write("+" + line)
 }
 
-// write sends the guard a line. A guard that somebody has ended is replaced by one that knows all that it knew.
+// write sends the guard a line. A guard that was killed is replaced by one with the same entries.
 func write(line string) {
 	if guarding.pipe == nil {
 		return

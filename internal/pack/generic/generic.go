@@ -31,16 +31,16 @@ import (
 // Prefix is how the names of plugins begin.
 const Prefix = "terraform-provider-"
 
-// Pointer names the file beside a plugin that holds the name of the folder of its provider, in the place of a manifest:
-// for providers under development, of which several may share a folder. The name of the plugin begins with Prefix.
+// Pointer is the name of the file beside a plugin that holds the folder of its provider, instead of a manifest: for
+// providers under development, of which several may share a folder. The name of the plugin begins with Prefix.
 func Pointer(plugin string) string {
 	dir, base := filepath.Split(plugin)
 	return filepath.Join(dir, "tombolo-provider-dir-"+strings.TrimSuffix(base[len(Prefix):], ".exe"))
 }
 
 // Started reports whether this process is a plugin, and returns the folder of the provider. name is the first of the
-// arguments of the process. The manifest, or what points to it, is looked for beside that name first, which may be a
-// link to the binary, and then beside the binary itself.
+// arguments of the process. The manifest, or the pointer to it, is searched beside that name first, which may be a link
+// to the binary, and then beside the binary itself.
 func Started(name string) (dir string, ok bool) {
 	real, err := os.Executable()
 	if err != nil {
@@ -76,8 +76,8 @@ func isPlugin(name string) bool {
 }
 
 // Serve serves the provider in a folder until its host is done with it, and returns the status to exit with. The
-// program may ask for states. New of the options is set here. What programs say goes to standard error in the form of
-// log lines, which hosts show as TF_LOG asks; there is no other way for it there.
+// program may ask for states. New of the options is set here. Messages of programs go to standard error as log lines,
+// which hosts show as TF_LOG asks; there is no other channel.
 func Serve(dir string, states handler.RemoteState, o serve.Options) int {
 	// Lines are written as hosts read them.
 	log := hclog.New(&hclog.LoggerOptions{Name: "program", Output: os.Stderr, JSONFormat: true, Level: hclog.Trace})
@@ -94,13 +94,13 @@ func Serve(dir string, states handler.RemoteState, o serve.Options) int {
 	return serve.Run(o)
 }
 
-// New makes the provider in a folder, whose program may ask for states.
+// New returns the provider in a folder, whose program may ask for states.
 func New(dir string, states handler.RemoteState, log hclog.Logger) (provider.Provider, diag.List) {
 	_, p, diags := Open(dir, states, func(o handler.Output) { log.Log(levelOf(o.Level), o.Line, "program", o.Label) })
 	return p, diags
 }
 
-// Open makes the provider in a folder, and returns its manifest. say gets what its program says.
+// Open returns the provider in a folder, and its manifest. say gets what its program says.
 func Open(dir string, states handler.RemoteState, say func(handler.Output)) (*manifest.Manifest, provider.Provider,
 	diag.List) {
 	m, diags := manifest.Load(dir)
@@ -112,11 +112,11 @@ func Open(dir string, states handler.RemoteState, say func(handler.Output)) (*ma
 	return m, p, diags
 }
 
-// RefusalVariable is the environment variable in which Tombolo gives a plugin the reason why no program may run for it
-// while nothing is to be changed: what the user's plan_programs says does not travel over the protocol.
+// RefusalVariable is the environment variable in which Tombolo passes a plugin the reason why it may not run programs
+// during a plan: the protocol does not carry the user's plan_programs.
 const RefusalVariable = "TOMBOLO_PLAN_REFUSED"
 
-// refusal returns what judges calls that change nothing; nil when all may be made. Programs do not inherit the
+// refusal returns a function that decides about calls that change nothing; nil allows all. Programs do not inherit the
 // variable: one that runs an engine has plugins with a policy of their own.
 var refusal = sync.OnceValue(func() func() error {
 	why := os.Getenv(RefusalVariable)
@@ -141,7 +141,7 @@ func levelOf(l slog.Level) hclog.Level {
 	return hclog.Error
 }
 
-// broken stands for a provider that cannot be made.
+// broken takes the place of a provider that cannot be created.
 type broken struct {
 	provider.Base
 	diags diag.List

@@ -28,14 +28,14 @@ const (
 	sumAnswer     = "Invalid answer of a provider program"
 )
 
-// answer is what came back from a call.
+// answer is the answer to a call.
 type answer struct {
 	root    *strictjson.Value // nil: nothing that can be read
 	text    []byte            // what root was read from
 	program string
 	started bool // the program ran, and so may have changed something
-	lost    bool // the program ran, and nobody knows how far it came
-	failed  bool // the program itself reported a failure, by its status or in diagnostics, and so knows what it did
+	lost    bool // the program ran, with an unknown result
+	failed  bool // the program itself reported a failure, by its status or in diagnostics, so its result is known
 }
 
 // get finds a member of the answer; nil when there is none.
@@ -50,7 +50,7 @@ func (a *answer) gone() bool {
 	return a.root.Kind == strictjson.Null || state != nil && state.Kind == strictjson.Null
 }
 
-// read reads what a program said.
+// read reads the output of a program.
 func (r *request) read(got *Answer, expected string) (*answer, diag.List) {
 	r.conceal(got.Result)
 	if got.Failure != nil {
@@ -93,8 +93,7 @@ func (r *request) read(got *Answer, expected string) (*answer, diag.List) {
 	return a, diags
 }
 
-// salvage finds what can be read of an output that is no answer: an object that stands alone, or between lines of other
-// text.
+// salvage finds the readable part of an invalid output: an object by itself, or between lines of other text.
 func (r *request) salvage(got *Answer) *answer {
 	a := &answer{text: got.Result, program: got.Program, started: true}
 	if root, err := strictjson.Parse(got.Result); err == nil {
@@ -122,7 +121,7 @@ func (r *request) salvage(got *Answer) *answer {
 	return a
 }
 
-// asked returns what the program was asked for.
+// asked returns the action that the program was called for.
 func (r *request) asked() string { return r.was("asked") }
 
 func (r *request) was(asked string) string {
@@ -164,7 +163,7 @@ func (r *request) unreadable(got *Answer, err error, expected string) *diag.Diag
 	return r.invalid(got.Program, problem+". Expected: "+expected, got.Result)
 }
 
-// badAnswer is the problem of an answer that can be read, but does not say what it has to.
+// badAnswer returns the problem of an answer that can be read, but is not valid.
 func (r *request) badAnswer(a *answer, problem string) *diag.Diagnostic {
 	return r.invalid(a.program, problem, a.text)
 }
@@ -182,7 +181,7 @@ func (r *request) invalid(name, problem string, output []byte) *diag.Diagnostic 
 		r.quote(program.Excerpt([]byte(r.redact(string(r.conceal(output))))))))
 }
 
-// problems makes diagnostics of what is wrong with values of an answer.
+// problems returns diagnostics for the invalid values of an answer.
 func (r *request) problems(a *answer, where string, list []value.PathError) diag.List {
 	var diags diag.List
 	for _, p := range list {
@@ -239,7 +238,7 @@ func reachable(b *provider.Block, path cty.Path) cty.Path {
 	return path
 }
 
-// failure reports a call that failed without saying why in diagnostics.
+// failure reports a call that failed without diagnostics.
 func (r *request) failure(got *Answer) *diag.Diagnostic {
 	f := got.Failure
 	detail := r.asked() + ", and " + f.State + "."
@@ -369,8 +368,8 @@ func words(path *strictjson.Value) (list []string) {
 	return list
 }
 
-// merge reads an object of an answer and lays it over what is known. The first result is usable even when there are
-// errors.
+// merge reads an object of an answer and merges it over the known values. The first result is usable even when there
+// are errors.
 func (r *request) merge(a *answer, member string, b *provider.Block, base cty.Value) (cty.Value, diag.List) {
 	given := a.get(member)
 	v, problems := r.h.codec(b).Overlay(base, given, nil, a.text)
@@ -379,7 +378,7 @@ func (r *request) merge(a *answer, member string, b *provider.Block, base cty.Va
 	return v, r.problems(a, member, problems)
 }
 
-// remembered returns the private data after a call: what the answer says, or else what it was.
+// remembered returns the private data after a call: that of the answer, or else the former.
 func (a *answer) remembered(before []byte) []byte {
 	given := a.get("private")
 	switch {
@@ -391,8 +390,8 @@ func (a *answer) remembered(before []byte) []byte {
 	return bytes.Clone(a.text[given.Offset:given.End])
 }
 
-// identified returns the identity after a call: what the answer says, or else what it was, or else what attributes of
-// the same names and types say. It is null while any part of it is missing.
+// identified returns the identity after a call: that of the answer, or else the former, or else the attributes of the
+// same names and types. It is null while any part of it is missing.
 func (r *request) identified(a *answer, rt *provider.ResourceType, before, state cty.Value) (cty.Value, diag.List) {
 	if rt.Identity == nil {
 		return cty.NilVal, nil

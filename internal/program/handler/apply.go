@@ -54,7 +54,7 @@ func (h *handler) write(ctx context.Context, rt *provider.ResourceType, t *manif
 	return resp
 }
 
-// written makes the response to a creation or an update out of an answer.
+// written converts an answer to the response to a creation or an update.
 func (r *request) written(a *answer, diags diag.List, rt *provider.ResourceType,
 	req provider.ApplyRequest) provider.ApplyResponse {
 	action := r.action
@@ -64,7 +64,7 @@ func (r *request) written(a *answer, diags diag.List, rt *provider.ResourceType,
 	switch {
 	case diags.HasErrors() && (state == nil || a.gone()):
 		if action == "create" && a.started && !a.failed {
-			resp.State = cty.NilVal // nobody knows what became of it
+			resp.State = cty.NilVal // its fate is unknown
 		}
 		return resp
 	case a.gone():
@@ -107,7 +107,7 @@ func (h *handler) delete(ctx context.Context, rt *provider.ResourceType, t *mani
 	return r.deleted(a, diags, rt, req)
 }
 
-// deleted makes the response to a deletion out of an answer.
+// deleted converts an answer to the response to a deletion.
 func (r *request) deleted(a *answer, diags diag.List, rt *provider.ResourceType,
 	req provider.ApplyRequest) provider.ApplyResponse {
 	if !diags.HasErrors() {
@@ -125,9 +125,9 @@ func (r *request) deleted(a *answer, diags diag.List, rt *provider.ResourceType,
 	return resp
 }
 
-// Answered returns the response to a call of Apply whose program ended when nobody listened any more. In the planned
-// value of the request null may stand for unknown, so that null promises nothing. A program that nobody saw end has
-// succeeded when its answer is whole and says so; a state of cty.NilVal means that nobody knows what it did.
+// Answered returns the response to a call of Apply whose program ended after its caller. In the planned value of the
+// request, null may mean unknown, so null promises nothing. A program whose end was not seen has succeeded if its
+// answer is complete and says so; a state of cty.NilVal means that the result is unknown.
 func (h *handler) Answered(ctx context.Context, req provider.ApplyRequest,
 	found *program.Spooled) provider.ApplyResponse {
 	unknown := provider.ApplyResponse{State: cty.NilVal}

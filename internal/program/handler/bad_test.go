@@ -20,7 +20,7 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// driver makes the calls of one provider that a test needs.
+// driver calls one provider for a test.
 type driver struct {
 	t *testing.T
 	p provider.Provider
@@ -300,7 +300,7 @@ func TestStatus75IsTriedAgainWhereNothingChanges(t *testing.T) {
 	}
 }
 
-// collector keeps what programs say.
+// collector collects the messages of programs.
 type collector struct {
 	mu   sync.Mutex
 	said []handler.Output

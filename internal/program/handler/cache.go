@@ -55,7 +55,7 @@ func secretAmong(attrs map[string]*provider.Attribute) bool {
 // CacheDir names the folder in which a provider may keep things.
 func CacheDir(m *manifest.Manifest, s Surroundings) (string, error) { return cacheDir(m, s) }
 
-// read returns an answer that is there and not too old; nil when there is none.
+// read returns a stored answer that is not too old; nil if there is none.
 func (k kept) read(r *request, expected string) *answer {
 	if k.path == "" {
 		return nil
@@ -90,7 +90,7 @@ func (k kept) write(text []byte) {
 	}
 }
 
-// maxAnswer bounds what is read of an answer that was kept; a program may not give more.
+// maxAnswer limits a stored answer; a program may not send more.
 const maxAnswer = 64 << 20
 
 // maxHashed is how large the folder of a program may be that has its answers kept.

@@ -6,17 +6,17 @@ import (
 	"time"
 )
 
-// Caller carries calls to a program and its answers back. There is one implementation for each mode of a manifest.
+// Caller sends calls to a program and returns its answers. There is one implementation for each mode of a manifest.
 // Calls may be made concurrently; the handler keeps to the manifest's concurrency.
 //
-// An error means that the call did not finish. Without an answer beside it nothing was run; with one the
-// program was, so that it may have changed something, and the answer holds what it said until then. A program that
-// ended with a failure has answered; see Answer.Failure. Errors of a type of this package or of package program are
-// explained to the user, with advice; any other one is shown as it is.
+// An error means that the call did not finish. Without an answer, no program has run; with one, a program has run and
+// may have changed something, and the answer holds its output until then. A program that ended with a failure has
+// answered; see Answer.Failure. Errors of a type of this package or of package program are explained to the user, with
+// advice; any other one is shown as it is.
 type Caller interface {
 	Call(ctx context.Context, c Call) (*Answer, error)
-	// Prepare sees to it that what the program needs is there, and tells how that goes. It comes before every call,
-	// whose time has not begun then; an error means that the call cannot be made. The context ends the wait for it.
+	// Prepare installs what the program needs, and reports progress. It is called before every call, whose time limit
+	// has not begun then; an error means that the call cannot be made. The context ends the wait for it.
 	Prepare(ctx context.Context, say func(line string)) error
 	// Close ends what is running. It may be called twice.
 	Close() error
@@ -33,21 +33,20 @@ type Call struct {
 	Silent bool
 	// Intent is the engine's token of an operation that changes something; see provider.ApplyRequest.
 	Intent string
-	// Record is what is kept beside an answer that outlives this process; may be nil.
+	// Record is stored beside an answer that outlives this process; may be nil.
 	Record func() []byte
-	// Line gets each line that the program writes to standard error, and Progress what it tells of its progress
-	// otherwise. Neither is nil.
+	// Line gets each line of the program's standard error, and Progress other reports of progress. Neither is nil.
 	Line     func(line string)
 	Progress func(message string, fraction float64)
 }
 
-// Answer is what a program said.
+// Answer is the answer of a program.
 type Answer struct {
-	// Result is what it wrote as its result. With a failure it is what it knows nevertheless, and may be empty.
+	// Result is the result that it wrote. With a failure it may be partial or empty.
 	Result []byte
 	// Failure is how the call failed; nil when it did not.
 	Failure *Failure
-	// Program is what ran, for messages.
+	// Program is the name of the program, for messages.
 	Program string
 	// Held is set when something that the program started still holds its output open.
 	Held bool
@@ -57,11 +56,11 @@ type Answer struct {
 type Failure struct {
 	// State is how it ended, as a clause: "it ended with exit status 3".
 	State string
-	// Message is what the program said of it to people: the end of its standard error.
+	// Message is the program's message for people: the end of its standard error.
 	Message string
-	// Advice is what the author can do about a failure of this kind; may be empty.
+	// Advice explains what the author can do about a failure of this kind; may be empty.
 	Advice string
-	// Killed is set when the program had no say in it, so that nobody knows how far it came.
+	// Killed is set if the program was killed, so that its result is unknown.
 	Killed bool
 	// Temporary is set when the program asks to try again.
 	Temporary bool

@@ -221,7 +221,7 @@ func TestChangesThatWaitForTheirTurnAreNotMadeAfterAnInterrupt(t *testing.T) {
 	}
 }
 
-// BenchmarkPlan is what an instance costs that the program takes no part in.
+// BenchmarkPlan measures the cost of an instance that is planned without the program.
 func BenchmarkPlan(b *testing.B) {
 	m, diags := manifest.Parse([]byte(sprintManifest(`["x"]`)), "m.json", "/pkg")
 	if diags.HasErrors() {

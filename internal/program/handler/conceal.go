@@ -11,11 +11,11 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// What an answer holds in sensitive and write-only attributes may be nobody's but the program's so far: a password that
-// it has made up. Where the answer, or what the program says about it, is shown as text, these values are left out.
-// They are found by the names of the attributes, since an answer that cannot be read is shown as well.
+// Values of sensitive and write-only attributes in an answer may be new, such as a generated password. They are left
+// out where the answer, or a message about it, is shown as text. They are found by the names of the attributes, since
+// an answer that cannot be read is shown as well.
 
-// maxConcealed is how long a text may be that is looked for elsewhere in what the program says.
+// maxConcealed is the maximum length of a text that is searched elsewhere in the program's output.
 const maxConcealed = 4 << 10
 
 // span is a part of a text, from its first byte to the one behind its last.
@@ -101,7 +101,7 @@ func valueLength(text []byte) int {
 	return len(text)
 }
 
-// conceal takes in what an answer holds in secret attributes, and returns the answer as it may be shown.
+// conceal remembers the secret attributes of an answer, and returns the answer as it may be shown.
 func (r *request) conceal(text []byte) []byte {
 	spans := secretSpans(text, append(secretNames(r.block), secretNames(r.hidden)...))
 	if len(spans) == 0 {

@@ -37,13 +37,13 @@ func (h *handler) OpenEphemeral(ctx context.Context, req provider.OpenEphemeralR
 				`"renew_at" requests a renewal, but the manifest does not list "renew" for the type`)
 		}
 		if problem != nil {
-			// The output is not shown again: what it is about stands in it beside secrets.
+			// The output is not shown again: it also contains secrets.
 			resp.Diagnostics = diags.Append(h.requestFor(ctx, "open", rt, t, req.Type, addr.Object{}).badAnswer(&answer{
 				program: a.program}, problem.Error()))
 		}
 	}
 	if resp.Diagnostics.HasErrors() && a != nil && a.root != nil && !a.failed {
-		// Something was opened, and nobody else knows of it.
+		// Something was opened that only this call knows.
 		resp.Diagnostics = resp.Diagnostics.Extend(h.CloseEphemeral(ctx, provider.CloseEphemeralRequest{
 			Type: req.Type, Private: a.remembered(nil)}))
 	}
@@ -83,8 +83,7 @@ func (h *handler) RenewEphemeral(ctx context.Context,
 	return resp
 }
 
-// CloseEphemeral implements provider.Provider. It is no call that Stop cuts off: an interrupted run has to clean up
-// most of all.
+// CloseEphemeral implements provider.Provider. Stop does not cancel it: an interrupted run has to clean up.
 func (h *handler) CloseEphemeral(ctx context.Context, req provider.CloseEphemeralRequest) diag.List {
 	rt, t := h.typeOf(provider.EphemeralResource, req.Type)
 	if rt == nil || !t.Does("close") {
@@ -148,7 +147,7 @@ func (h *handler) CallFunction(ctx context.Context, name string, args []cty.Valu
 	return v, nil
 }
 
-// functionError is the only way in which a function can tell of problems.
+// functionError is the only way in which a function reports problems.
 type functionError struct {
 	text   string
 	quoted []string

@@ -19,25 +19,24 @@ import (
 // written to. Where a file system has no locks nobody waits.
 type preparedFolder struct {
 	Dir string
-	// Again asks to make it even if it is whole, and over what is there.
+	// Again prepares the folder even if it is complete, over its content.
 	Again bool
 	// Whole, if it is set, is asked of a folder with a mark: someone may have removed a part of it.
 	Whole func() bool
-	// Waiting is told, once, that another process works.
+	// Waiting is called once if another process works.
 	Waiting func()
-	// Make makes the content; the folder is there. What it starts and does not see to its end, because this process is
-	// killed, ought to inherit the files hold: as long as one has them, no other process begins.
+	// Make writes the content into the folder, which exists. What it starts and does not see to its end, because this
+	// process is killed, ought to inherit the files hold: as long as one has them, no other process begins.
 	Make func(ctx context.Context, hold []*os.File) error
 }
 
-// wholeMark is the name of the file that says that a folder is whole.
+// wholeMark is the name of the file that marks a complete folder.
 const wholeMark = ".whole"
 
 // lockInterval is how often it is tried to get the lock.
 const lockInterval = 50 * time.Millisecond
 
-// prepareOnce sees to it that the folder is whole. The error is that of Make, or of the system, or the cause with which
-// the context has ended.
+// prepareOnce completes the folder. The error is that of Make, or of the system, or the cause of the context.
 func prepareOnce(ctx context.Context, w preparedFolder) error {
 	if !w.Again && w.done() {
 		return nil
@@ -75,7 +74,7 @@ func prepareOnce(ctx context.Context, w preparedFolder) error {
 	return w.finish()
 }
 
-// removeTree removes a folder, and folders in it that nobody may write to, as module caches have them.
+// removeTree removes a folder, including read-only folders, as in module caches.
 func removeTree(dir string) error {
 	err := os.RemoveAll(dir)
 	if !errors.Is(err, fs.ErrPermission) {

@@ -1,4 +1,4 @@
-// Package handler makes a provider out of a manifest and a program: level 2 of docs/program-protocol.md.
+// Package handler implements a provider with a manifest and a program: level 2 of docs/program-protocol.md.
 //
 // It does the half of a provider's work that is the same in every language: schema, validation by keywords, defaults,
 // the plan, the merge of answers with what is known, unknown values, exact numbers, write-only attributes, secrets in
@@ -29,23 +29,23 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// Options are what a handler gets from its surroundings.
+// Options holds the surroundings of a handler.
 type Options struct {
-	// Output gets what programs say while they work, from several goroutines at once; nil for nobody.
+	// Output gets messages of programs, from several goroutines at once; may be nil.
 	Output func(Output)
-	// MayRead judges every call that changes nothing, before the program is started for it: an error refuses it. Nil
-	// allows all.
+	// MayRead decides about every call that changes nothing, before the program is started for it: an error refuses it.
+	// Nil allows all.
 	MayRead func() error
-	// Redact takes out of what programs write what is secret for other reasons than the schema, which this package
-	// knows; nil: nothing is.
+	// Redact removes from the output of programs what is secret for other reasons than the schema, which this package
+	// knows; nil removes nothing.
 	Redact func(string) string
-	// RemoteState reads states of other configurations for programs that ask for them; nil: none can be read.
+	// RemoteState reads states of other configurations for programs that ask for them; nil refuses it.
 	RemoteState RemoteState
 	// Cache is the folder for answers that are used again; empty: none are.
 	Cache string
 }
 
-// New makes the provider. It owns the caller.
+// New returns the provider. It owns the caller.
 func New(m *manifest.Manifest, caller Caller, opts Options) provider.Provider {
 	h := &handler{caller: caller, opts: opts, secrets: &value.Secrets{}}
 	h.config.Store(&configuration{values: json.RawMessage("{}"), unknown: json.RawMessage("{}")})
@@ -82,7 +82,7 @@ type handler struct {
 	stop     context.CancelCauseFunc
 }
 
-// configuration is what the provider block says, and the tree of what is unknown in it.
+// configuration holds the values of the provider block, and the tree of unknown ones.
 type configuration struct{ values, unknown json.RawMessage }
 
 var errStopping = errors.New("the run is being interrupted")
@@ -114,7 +114,7 @@ func (h *handler) Schema(ctx context.Context) (*provider.Schema, diag.List) {
 
 func (h *handler) m() *manifest.Manifest { return h.manifest.Load() }
 
-// withoutRanges puts the places in a text that is not a file into the details.
+// withoutRanges moves the positions in a text that is not a file into the details.
 func withoutRanges(in diag.List) diag.List {
 	out := make(diag.List, len(in))
 	for i, d := range in {
@@ -203,9 +203,8 @@ func (h *handler) typeOf(kind provider.ResourceKind, name string) (*provider.Res
 	return h.m().Schema.Type(kind, name), h.m().Type(kind, name)
 }
 
-// Stop implements provider.Provider. It ends calls that only read. Those that change something are left to finish,
-// since what they leave behind when they are cut off nobody knows; a caller that cannot wait for them ends the context
-// of their call.
+// Stop implements provider.Provider. It ends calls that only read. Those that change something are not cancelled, since
+// they could leave unknown objects behind; a caller that cannot wait for them ends the context of their call.
 func (h *handler) Stop(context.Context) error {
 	h.stop(errStopping)
 	return nil

@@ -35,11 +35,10 @@ func (r *request) nameless(rt *provider.ResourceType, v, identity cty.Value) boo
 		(identity == cty.NilVal || identity.IsNull())
 }
 
-// named sees to it that what a creation or an update leaves in the state can be found again. An object whose key was
-// known keeps it. One that was made without a key is not stored: to be read and deleted it would have to be found, and
-// a program that asks its service for the object "null" may well be told that it is gone. What became of it nobody
-// knows then, which is what the engine says and helps with. A program that reports a failure says itself what is there,
-// with or without a key.
+// named ensures that the object which a creation or an update leaves in the state can be found again. An object whose
+// key was known keeps it. One that was made without a key is not stored: it could not be found to be read or deleted,
+// and a program that asks its service for the object "null" may be told that it is gone. Its result is unknown then,
+// which the engine reports. A program that reports a failure returns the object itself, with or without a key.
 func (r *request) named(a *answer, rt *provider.ResourceType, req provider.ApplyRequest, resp *provider.ApplyResponse) {
 	if !r.nameless(rt, resp.State, resp.Identity) {
 		return

@@ -351,7 +351,7 @@ func TestNoLieOfAProgramReachesTheEngine(t *testing.T) {
 	}
 }
 
-// TestLiesMeetTheSameVerdictOverEachTransport tells some lies in process, by a process for each call, and in sessions.
+// TestLiesMeetTheSameVerdictOverEachTransport sends some lies in process, by a process for each call, and in sessions.
 func TestLiesMeetTheSameVerdictOverEachTransport(t *testing.T) {
 	for _, action := range slices.Sorted(maps.Keys(situations)) {
 		t.Run(action, func(t *testing.T) {

@@ -55,7 +55,7 @@ func (h *handler) List(ctx context.Context, req provider.ListRequest) provider.L
 		}
 		listed, problems := r.listed(a, rt, fmt.Sprintf("results[%d]", i), item, req.IncludeObject)
 		if resp.Diagnostics = resp.Diagnostics.Extend(problems); problems.HasErrors() {
-			break // one mistake is told once
+			break // a mistake is reported once
 		}
 		if listed.Identity != cty.NilVal {
 			resp.Results = append(resp.Results, listed)

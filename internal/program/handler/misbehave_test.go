@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// misbehaviours are what an object can ask of the program by its attribute "do", such as "create: noise before". Those
-// that only print something stand in printed.
+// misbehaviours are the faults of the program that an object selects with its attribute "do", such as "create: noise
+// before". Those that only print something stand in printed.
 var misbehaviours = map[string]func(v object) (code int){
 	"sleep":   func(object) int { time.Sleep(time.Minute); return 0 },
 	"exit 3":  func(object) int { fmt.Fprintln(os.Stderr, "quota exceeded"); return 3 },
@@ -103,7 +103,7 @@ var misbehaviours = map[string]func(v object) (code int){
 		return 0
 	},
 	"floats": func(v object) int {
-		// What programs do that know only 64-bit floating point numbers.
+		// Mistakes of programs that know only 64-bit floating point numbers.
 		var loose any
 		text, _ := json.Marshal(object{"id": "a", "size": v["size"], "any": v["any"], "exact": v["exact"],
 			"ports": v["ports"]})

@@ -20,7 +20,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/program/talk"
 )
 
-// Surroundings are what programs get. The zero value is that of this process.
+// Surroundings holds the environment of programs. The zero value is that of this process.
 type Surroundings struct {
 	// Env is the environment, "key=value" each; nil means that of this process.
 	Env []string
@@ -28,14 +28,14 @@ type Surroundings struct {
 	Dir string
 	// Cache is a folder that programs may keep things in; empty means one below the user's cache folder.
 	Cache string
-	// Grace is the time that a program has to end once it is told to; 0 means 10 s.
+	// Grace is the time that a program has to end after a signal; 0 means 10 s.
 	Grace time.Duration
 	// Spool returns the folder in which answers of calls that change something survive the death of this process; nil,
 	// or an empty name, means that they do not.
 	Spool func() string
 	// Patience is the time that a program has to begin a session; 0 means a minute.
 	Patience time.Duration
-	// Host is who programs of sessions are told starts them, such as "tombolo/1.15.9"; empty means tombolo.
+	// Host is the name of the host for programs of sessions, such as "tombolo/1.15.9"; empty means tombolo.
 	Host string
 }
 
@@ -146,7 +146,7 @@ type Start struct {
 	Cache string
 }
 
-// NewStart looks for everything that a program needs, and says what is missing.
+// NewStart finds everything that a program needs, and reports what is missing.
 func NewStart(m *manifest.Manifest, s Surroundings) (Start, error) {
 	return newStart(m, s, m.Command, "command")
 }
@@ -203,8 +203,7 @@ func newStart(m *manifest.Manifest, s Surroundings, command manifest.Command, me
 	env = append(program.Environ(env), fmt.Sprintf("TOMBOLO_PROTOCOL=%d", manifest.Protocol), "TOMBOLO_PROVIDER_DIR="+
 		m.Dir, "PYTHONUTF8=1")
 	if err != nil {
-		// Most programs keep nothing, and services often have no HOME. Python must not write beside the program all the
-		// same.
+		// Most programs store nothing, and services often have no HOME. Python must still not write beside the program.
 		return Start{Argv: argv, Env: append(env, "PYTHONDONTWRITEBYTECODE=1")}, nil
 	}
 	return Start{Argv: argv, Cache: cache, Env: append(env, "TOMBOLO_CACHE_DIR="+cache, "PYTHONPYCACHEPREFIX="+

@@ -11,7 +11,7 @@ import (
 
 // Output is something that a program said while it worked, without what is secret in the call.
 type Output struct {
-	// Object is what the call is about; zero when it is about the provider as a whole.
+	// Object is the object of the call; zero when the call is about the provider as a whole.
 	Object addr.Object
 	// Label names type and action.
 	Label string
@@ -23,12 +23,12 @@ type Output struct {
 }
 
 const (
-	// maxLines and maxText bound what is passed on of one call. What a failure has to say is kept elsewhere, too.
+	// maxLines and maxText limit the messages of one call. Messages of failures are also kept elsewhere.
 	maxLines = 5000
 	maxText  = 1 << 20
 )
 
-// output passes on what the program of one call says. Lines come from one goroutine at a time.
+// output passes on the messages of the program of one call. Lines come from one goroutine at a time.
 type output struct {
 	request  *request
 	expected string
@@ -37,7 +37,7 @@ type output struct {
 }
 
 // line passes on a line of standard error. It may be one of the two forms that log lines of plugins have: `[WARN]
-// text`, or a JSON object with @level and @message. Such an object with @progress, a number up to 1, tells of progress.
+// text`, or a JSON object with @level and @message. Such an object with @progress, a number up to 1, reports progress.
 func (o *output) line(line string) {
 	if o.request.h.opts.Output == nil && o.request.progress == nil {
 		return

@@ -47,7 +47,7 @@ func (h *handler) unset(creating bool) func(a *provider.Attribute, was cty.Value
 	}
 }
 
-// defaultPlan is what is planned when the program takes no part in it: what is configured, what is stable, and all else
+// defaultPlan returns the plan when the program takes no part in it: configured and stable values, and all others
 // unknown. A change of something with force_new, or any change of a type that has no update, needs a replacement.
 func (h *handler) defaultPlan(rt *provider.ResourceType, t *manifest.Type, prior, config cty.Value) (planned cty.Value,
 	replace []cty.Path) {

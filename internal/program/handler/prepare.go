@@ -54,9 +54,9 @@ func Preparation(m *manifest.Manifest) string {
 }
 
 // Prepare runs the command "prepare" of a manifest, in the folder TOMBOLO_CACHE_DIR: once on this machine, unless again
-// asks for it anyway. It gives the folder, and reports whether it has run the command. Without such a command for this
-// platform there is nothing to do, and no folder. An error is a *PreparationError, one of those of NewStart and
-// program.Run, or the cause with which the context has ended.
+// asks for it anyway. It returns the folder, and whether it has run the command. Without such a command for this
+// platform there is no folder. An error is a *PreparationError, one of those of NewStart and program.Run, or the cause
+// with which the context has ended.
 func Prepare(ctx context.Context, m *manifest.Manifest, s Surroundings, again bool, say func(line string)) (
 	cache string, ran bool, err error) {
 	if !prepares(m) {
@@ -85,7 +85,7 @@ func Prepare(ctx context.Context, m *manifest.Manifest, s Surroundings, again bo
 	return start.Cache, ran, err
 }
 
-// lacks reports whether the preparation has not made the program itself, or somebody has removed it.
+// lacks reports whether the preparation should have created the program itself, but it is missing.
 func lacks(m *manifest.Manifest, cache string) bool {
 	argv := m.Command.For(runtime.GOOS, runtime.GOARCH)
 	if len(argv) == 0 || !strings.HasPrefix(argv[0], "{cache}") {
@@ -129,7 +129,7 @@ type preparation struct {
 	ending context.Context
 	cancel context.CancelCauseFunc
 
-	turn chan struct{} // held by who looks after it; guards all below
+	turn chan struct{} // held while it is checked; guards all below
 	over bool
 	err  error
 }
@@ -141,7 +141,7 @@ func newPreparation(m *manifest.Manifest, s Surroundings) *preparation {
 		if cache, err := cacheDir(m, s); err == nil && p.needed {
 			s.Cache = cache
 		}
-		return s // an error is told by NewStart
+		return s // NewStart reports an error
 	})
 	return p
 }

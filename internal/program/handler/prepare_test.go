@@ -57,7 +57,7 @@ func (u *unprepared) ran() int {
 	return len(text) / 2
 }
 
-// provider makes a provider that says what it says to say, if that is set.
+// provider returns a provider whose say callback is set if it is not nil.
 func (u *unprepared) provider(say func(handler.Output)) provider.Provider {
 	u.Helper()
 	m, diags := manifest.Load(u.dir)

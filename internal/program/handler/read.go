@@ -159,7 +159,7 @@ func (h *handler) UpgradeState(ctx context.Context, req provider.UpgradeStateReq
 	return provider.UpgradeStateResponse{State: v, Diagnostics: diags.Extend(problems)}
 }
 
-// hasKey reports whether an object, as it was stored, says by what it is found again.
+// hasKey reports whether a stored object has its key.
 func hasKey(stored []byte, key string) bool {
 	var members map[string]json.RawMessage
 	if json.Unmarshal(stored, &members) != nil {
@@ -195,8 +195,8 @@ func (h *handler) ReadData(ctx context.Context, req provider.ReadDataRequest) pr
 	return provider.ReadDataResponse{State: v, Diagnostics: diags}
 }
 
-// fetch is what data sources and ephemeral resources have in common: a configuration goes out, and comes back with what
-// was left open.
+// fetch is the common part of data sources and ephemeral resources: a configuration is sent, and returns with its
+// computed attributes.
 func (h *handler) fetch(ctx context.Context, action, member string, rt *provider.ResourceType, t typ, name string,
 	about addr.Object, config cty.Value) (cty.Value, *answer, diag.List) {
 	if diags := h.check(rt.Block, config); diags.HasErrors() {

@@ -25,10 +25,10 @@ const (
 	mostRounds = 8
 )
 
-// remoteAnswer is what an answer looks like that asks for states.
+// remoteAnswer is an answer that asks for states.
 const remoteAnswer = `{"remote_state": {"NAME": {"backend": "…", "workspace": "…", "config": {…}}}}`
 
-// asksFor returns what an answer says of states that the program needs; nil if it is the answer to the call.
+// asksFor returns the states that an answer requests; nil if it is the answer to the call.
 func (a *answer) asksFor() *strictjson.Value {
 	if a.failed || a.root == nil {
 		return nil
@@ -36,7 +36,7 @@ func (a *answer) asksFor() *strictjson.Value {
 	return a.get("remote_state")
 }
 
-// withStates is the request once more, with the states that its answer asks for.
+// withStates returns the request with the states that its answer requests.
 func (r *request) withStates(ctx context.Context, a *answer, asked *strictjson.Value, round int) (params []byte,
 	diags diag.List) {
 	if problem := r.mayNotAsk(a, asked, round); problem != nil {
@@ -71,7 +71,7 @@ func (r *request) withStates(ctx context.Context, a *answer, asked *strictjson.V
 	return append(append(params, states.Bytes()...), '}'), nil
 }
 
-// mayNotAsk reports that a program asks for states where it may not, or not so; nil if it may.
+// mayNotAsk returns the problem of a request for states that is not allowed or not valid; nil if it is.
 func (r *request) mayNotAsk(a *answer, asked *strictjson.Value, round int) *diag.Diagnostic {
 	switch {
 	case !r.reads && r.action != "open" || r.action == "schema" || r.action == "call":
@@ -87,7 +87,7 @@ func (r *request) mayNotAsk(a *answer, asked *strictjson.Value, round int) *diag
 	return nil
 }
 
-// statePlace is where a state is that a program asks for.
+// statePlace is the place of a state that a program requests.
 type statePlace struct {
 	backend, workspace string
 	config             cty.Value

@@ -27,7 +27,7 @@ type request struct {
 	ctx     context.Context
 	action  string
 	typ     string
-	about   addr.Object     // that the call is about; zero when there is none
+	about   addr.Object     // of the call; zero for none
 	block   *provider.Block // that diagnostics point into; may be nil
 	hidden  *provider.Block // of other objects in the answer, whose secrets are not shown; may be nil
 	t       *manifest.Type  // nil for calls of the provider as a whole
@@ -37,9 +37,9 @@ type request struct {
 	reads bool
 	// silent is set when the program need not answer.
 	silent bool
-	// progress gets what the program tells of its progress, instead of Options.Output; may be nil.
+	// progress gets the program's reports of progress, instead of Options.Output; may be nil.
 	progress func(message string)
-	theirs   []string // what the program wrote of that which is shown, without secrets
+	theirs   []string // the shown parts of the program's output, without secrets
 	intent   string
 	record   func() []byte
 	cache    time.Duration // how long the answer is used again
@@ -91,7 +91,7 @@ func (r *request) object(name string, b *provider.Block, v cty.Value, withUnknow
 	addSecrets(r.secrets, b, v)
 }
 
-// private adds what the program wanted to be remembered of an object.
+// private adds the private data of an object.
 func (r *request) private(data []byte) {
 	if len(data) == 0 || !json.Valid(data) {
 		data = []byte("null")
@@ -139,8 +139,8 @@ func addSecrets(s *value.Secrets, b *provider.Block, v cty.Value) {
 	}
 }
 
-// redact takes the secrets out of what the program wrote. Sentences of our own are not for it: a secret may be an
-// ordinary word.
+// redact removes the secrets from the program's output. It is not for our own sentences: a secret may be an ordinary
+// word.
 func (r *request) redact(text string) string {
 	text = r.h.recent.redact(r.h.secrets.Redact(r.secrets.Redact(text)))
 	if r.h.opts.Redact != nil {
@@ -156,8 +156,7 @@ func (r *request) quote(text string) string {
 	return text
 }
 
-// redactIn takes the secrets out of those parts of a sentence that the program wrote, which stand there as they are or
-// in quotes.
+// redactIn removes the secrets from the program's parts of a sentence, which are unchanged or in quotes.
 func (r *request) redactIn(sentence string, theirs ...string) string {
 	for _, part := range theirs {
 		if clean := r.quote(part); clean != part {
@@ -173,7 +172,7 @@ func (r *request) problem(summary, detail string) *diag.Diagnostic {
 	return &diag.Diagnostic{Severity: diag.Error, Summary: summary, Detail: detail, Clean: r.h.opts.Redact != nil}
 }
 
-// recent are the secrets of the last calls of a session, whose program may say late what it has to say.
+// recent holds the secrets of the last calls of a session, whose program may write late.
 type recent struct {
 	mu   sync.Mutex
 	ring [32]*value.Secrets
@@ -197,7 +196,7 @@ func (r *recent) redact(text string) string {
 	return text
 }
 
-// label names the call beside what the program says.
+// label names the call beside the program's messages.
 func (r *request) label() string {
 	if r.typ == "" {
 		return r.h.m().Name + " " + r.action
@@ -216,8 +215,8 @@ func (r *request) timeout(ctx context.Context) (context.Context, context.CancelF
 	return context.WithDeadlineCause(ctx, deadline, &TimeoutError{Action: r.action, Timeout: limit})
 }
 
-// call makes the call and reads the answer. expected says what an answer looks like, for messages. With errors among
-// the diagnostics the answer tells what is known nevertheless; it is never nil.
+// call makes the call and reads the answer. expected describes an answer, for messages. With errors among the
+// diagnostics the answer holds what is known; it is never nil.
 func (r *request) call(expected string) (*answer, diag.List) {
 	ctx, done := r.stoppable()
 	defer done()
@@ -287,8 +286,7 @@ func (r *request) closed() []byte {
 	return r.params.Bytes()
 }
 
-// stoppable is the context of the call. A call that only reads ends when the handler stops, if it does not outlast
-// that.
+// stoppable is the context of the call. A call that only reads ends when the handler stops, unless it outlasts that.
 func (r *request) stoppable() (ctx context.Context, done func()) {
 	if !r.reads || r.outlasts() {
 		return r.ctx, func() {}
@@ -301,7 +299,7 @@ func (r *request) stoppable() (ctx context.Context, done func()) {
 	}
 }
 
-// forbidden reports that the program may not run for a call that only reads; nil if it may.
+// forbidden returns the problem if the program may not run for a call that only reads; nil if it may.
 func (r *request) forbidden() *diag.Diagnostic {
 	if may := r.h.opts.MayRead; may != nil && r.reads {
 		if err := may(); err != nil {
@@ -312,8 +310,8 @@ func (r *request) forbidden() *diag.Diagnostic {
 	return nil
 }
 
-// prepare waits until the program can be called at all. What makes it ready changes nothing that a state knows of: an
-// interrupt ends it, whatever the call is for.
+// prepare waits until the program can be called at all. The preparation changes no managed object: an interrupt ends it
+// for every call.
 func (r *request) prepare() *diag.Diagnostic {
 	ctx, cancel := context.WithCancelCause(r.ctx)
 	defer cancel(nil)
@@ -350,8 +348,7 @@ func (r *request) slot(ctx context.Context) error {
 	}
 }
 
-// outlasts reports that the call is made even while the run is being interrupted: what is still under way needs it, or
-// would be left behind.
+// outlasts reports whether the call is made even during an interrupt: operations in flight need it, or it cleans up.
 func (r *request) outlasts() bool { return r.action == "renew" || r.action == "close" }
 
 func (r *request) release() {

@@ -16,11 +16,11 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/program/talk"
 )
 
-// defaultPatience bounds the wait for the answer to initialize.
+// defaultPatience limits the wait for the answer to initialize.
 const defaultPatience = time.Minute
 
-// NewSession returns the caller that starts the program with the first call, and makes all calls of the one process.
-// When the program ends before it is told to, the calls under way have failed; it is started once more for later ones.
+// NewSession returns the caller that starts the program with the first call, and makes all calls of the one process. If
+// the program ends early, the calls in flight fail; it is started once more for later ones.
 func NewSession(m *manifest.Manifest, s Surroundings) Caller {
 	if s.Patience == 0 {
 		s.Patience = defaultPatience
@@ -46,7 +46,7 @@ type sessions struct {
 	crashes int
 	refused error // set when nothing is started any more
 	active  map[*activeCall]bool
-	runs    map[*running]bool // all that have not ended
+	runs    map[*running]bool // all that are running
 	listen  func(line string)
 }
 
@@ -61,7 +61,7 @@ type running struct {
 	retired bool
 }
 
-// activeCall passes on what is said during a call, and nothing after its end.
+// activeCall passes on the messages during a call, and none after its end.
 type activeCall struct {
 	call Call
 	mu   sync.Mutex
@@ -138,7 +138,7 @@ func (c *sessions) Call(ctx context.Context, call Call) (*Answer, error) {
 				Line:    stray.Line,
 				Program: r.shown}
 		}
-		// It ended before it got the call. Whoever saw it end has taken it away, or is about to.
+		// It ended before it got the call, and is being removed.
 		select {
 		case <-r.talk.Ended():
 		case <-ctx.Done():
@@ -210,8 +210,7 @@ func (c *sessions) finish(r *running) {
 	}
 }
 
-// forget takes a process away, so that the next call starts another. A program that ends by itself is started once
-// more, and no more.
+// forget removes a process, so that the next call starts another. A program that ends by itself is restarted once.
 func (c *sessions) forget(r *running) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -272,8 +271,8 @@ func (c *sessions) agree(r *running) error {
 	return err
 }
 
-// await waits for the answer to a call. When the context ends the program is told, and has its grace to answer; what it
-// has not answered then is given up, and the process ends with the last call that is still waited for.
+// await waits for the answer to a call. When the context ends, the program is notified, and has a grace period to
+// answer; after it the call is given up, and the process ends with the last call that is still awaited.
 func (c *sessions) await(ctx context.Context, r *running, p *session.Pending, call Call) (*Answer, error) {
 	select {
 	case <-p.Done():
@@ -313,7 +312,7 @@ func (c *sessions) await(ctx context.Context, r *running, p *session.Pending, ca
 // defaultGrace is the time that a program has to answer a call that is cancelled.
 const defaultGrace = 10 * time.Second
 
-// answer makes the answer of a call out of the reply to it.
+// answer converts the reply to a call to its answer.
 func (r *running) answer(p *session.Pending, call Call) (*Answer, error) {
 	r.talk.CatchUp() // what it said on standard error before it answered belongs to this call
 	reply, err := p.Reply()

@@ -33,7 +33,7 @@ func (s *toySessionState) send(v any) {
 	os.Stdout.Write(append(text, '\n'))
 }
 
-// noteLine keeps what was read ("> ") or printed ("< ") where a test asks for that.
+// noteLine records lines that were read ("> ") or printed ("< "), if a test needs them.
 func noteLine(mark, line string) {
 	if path := os.Getenv("TOY_WIRE"); path != "" {
 		f, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
@@ -155,7 +155,7 @@ func (s *toySessionState) call(id int64, m rpc, cancelled chan struct{}) {
 	s.answer(id, lied(m.Method, out))
 }
 
-// sessionMisbehaviours are what an object can ask of the program of a session. They give true when the call is
+// sessionMisbehaviours are the faults of a session's program that an object selects. They give true when the call is
 // answered.
 var sessionMisbehaviours = map[string]func(s *toySessionState, id int64, v object, cancelled chan struct{}) bool{
 	"sleep": func(_ *toySessionState, _ int64, _ object, _ chan struct{}) bool {

@@ -53,7 +53,7 @@ func (a *asking) validate() diag.List {
 		Client: client})
 }
 
-// planned asks for a plan.
+// planned requests a plan.
 func (a *asking) planned(prior cty.Value) (provider.PlanResponse, cty.Value) {
 	config := a.config()
 	req := provider.PlanRequest{Type: a.typ, Prior: prior, Proposed: a.proposed(prior, config), Config: config,
@@ -249,7 +249,7 @@ func (a *asking) planAction() diag.List {
 	return a.p.PlanAction(a.ctx, provider.PlanActionRequest{Type: a.typ, Config: config, Client: client}).Diagnostics
 }
 
-// invoke performs an action. What it tells of its progress is in the answer.
+// invoke performs an action. Its reports of progress are in the answer.
 func (a *asking) invoke() diag.List {
 	config := a.config()
 	if a.err != nil {

@@ -28,10 +28,10 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// Actions are what can be asked.
+// Actions are the supported actions.
 var Actions = slices.Sorted(maps.Keys(actions))
 
-// action is one: the kind of its types, and what it does.
+// action is an action: the kind of its types, and its function.
 type action struct {
 	kind provider.ResourceKind
 	// alone is set for actions that have no type.
@@ -61,8 +61,8 @@ var actions = map[string]action{
 	}},
 }
 
-// Ask makes one call. typ is the type, or the function of the action call. The answer is a JSON object, also when the
-// provider answers with errors, which are in it; ok reports whether there are none. err is about what cannot be asked.
+// Ask makes one call. typ is the type, or the function of the action call. The answer is a JSON object, which also has
+// the errors of the provider; ok reports whether there are none. err is about an invalid call.
 func Ask(ctx context.Context, p provider.Provider, name, typ string, params []byte) (answer []byte, ok bool,
 	err error) {
 	act, known := actions[name]
@@ -223,7 +223,7 @@ func (a *asking) put(name string, v cty.Value) {
 	}
 }
 
-// beside adds what goes with an object. Plugins may keep private data that is not JSON.
+// beside adds the private data and identity of an object. Plugins may keep private data that is not JSON.
 func (a *asking) beside(private []byte, identity cty.Value) {
 	if len(private) > 0 {
 		if !json.Valid(private) {
@@ -275,7 +275,7 @@ func problems(diags diag.List) json.RawMessage {
 	return text
 }
 
-// proposed is what the engine would ask to plan.
+// proposed returns the value that the engine would propose to plan.
 func (a *asking) proposed(prior, config cty.Value) cty.Value {
 	if v := a.object("proposed", a.rt.Block); !v.IsNull() {
 		return v

@@ -16,12 +16,12 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/program/strictjson"
 )
 
-// Check is what the keywords of JSON Schema demand of the values of an attribute.
+// Check holds the constraints that the keywords of JSON Schema set for an attribute.
 type Check struct{ schema *jsonschema.Schema }
 
 const checkURL = "manifest:///json_schema"
 
-// nowhere refuses to load what a schema refers to outside of itself.
+// nowhere refuses to load external references of a schema.
 type nowhere struct{}
 
 // Load implements jsonschema.URLLoader.
@@ -38,7 +38,7 @@ func (r *reader) check(v *node) *Check {
 	}
 	before := len(r.diags)
 	if r.knownKeywords(v); len(r.diags) > before {
-		return nil // the library would say the same once more
+		return nil // the library would repeat it
 	}
 	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(r.raw(v)))
 	if err == nil {
@@ -56,8 +56,8 @@ func (r *reader) check(v *node) *Check {
 	return nil
 }
 
-// keywords are those of JSON Schema that can say something of a value, and which of them hold schemas, one or many by
-// any name or in a list.
+// keywords holds the keywords of JSON Schema about values, and which of them hold schemas: one, or many by any name or
+// in a list.
 var keywords = map[string]string{
 	"type": "", "enum": "", "const": "", "multipleOf": "", "maximum": "", "exclusiveMaximum": "", "minimum": "",
 	"exclusiveMinimum": "", "maxLength": "",
@@ -83,8 +83,8 @@ var formats = []string{"date", "date-time", "duration", "email", "hostname", "ip
 	"regex", "relative-json-pointer", "semver", "time", "uri", "uri-reference", "uri-template", "iri", "iri-reference",
 	"uuid"}
 
-// knownKeywords reports words that are none: JSON Schema itself passes over them, and the author would believe that
-// values are checked.
+// knownKeywords reports unknown keywords: JSON Schema itself ignores them, and the author would believe that values are
+// checked.
 func (r *reader) knownKeywords(v *node) {
 	if v.Kind != strictjson.Object {
 		return

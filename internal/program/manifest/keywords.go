@@ -13,8 +13,8 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/program/strictjson"
 )
 
-// about is which keywords say something of values of one kind only. Values of all other kinds satisfy them, whatever
-// they are, so that such a keyword beside another type checks nothing.
+// about holds the keywords that apply to values of one kind only. Values of all other kinds satisfy them, so such a
+// keyword with another type checks nothing.
 var about = map[string][]string{
 	"string": {"minLength", "maxLength", "pattern", "format", "contentEncoding", "contentMediaType", "contentSchema"},
 	"number": {"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"},
@@ -139,7 +139,7 @@ func (r *reader) fitValue(v *node, kind string) {
 	}
 }
 
-// fitInside looks into the schemas that a keyword holds.
+// fitInside checks the schemas that a keyword holds.
 func (r *reader) fitInside(m strictjson.Member, ty cty.Type) {
 	var element cty.Type
 	switch {

@@ -1,5 +1,4 @@
-// Package manifest reads tombolo-provider.json: what a program that is a provider tells of itself without being
-// started.
+// Package manifest reads tombolo-provider.json: the description of a program provider, for use without starting it.
 //
 // A manifest names the command to run on each operating system, and describes the types of the provider in the words of
 // `providers schema -json` together with some of our own (docs/program-protocol.md lists them all). Read finds all
@@ -44,7 +43,7 @@ func IsLeftover(name string) bool {
 // Protocol is the version of the protocol that this package knows.
 const Protocol = 1
 
-// Manifest is what a file says.
+// Manifest is the content of a manifest file.
 type Manifest struct {
 	// Dir is the folder of the provider, absolute; File the name that the manifest was read by.
 	Dir, File string
@@ -118,11 +117,11 @@ type typeName struct {
 	name string
 }
 
-// Type is what our own words say of a resource type, data source, ephemeral resource, list or action.
+// Type holds our own keywords for a resource type, data source, ephemeral resource, list or action.
 type Type struct {
 	Implements []string
 	Timeouts   map[string]time.Duration
-	// Import is the attribute that takes the id of an import; "" when there is none.
+	// Import is the attribute that gets the ID of an import; "" for none.
 	Import string
 	Retry  Retry
 	// Cache is how long an answer of a data source is used again; 0: not at all.
@@ -141,7 +140,7 @@ type Retry struct {
 	Delay    time.Duration
 }
 
-// Words is what our own words say of an attribute. Most attributes have none.
+// Words holds our own keywords for an attribute. Most attributes have none.
 type Words struct {
 	ForceNew bool
 	Stable   bool
@@ -152,7 +151,7 @@ type Words struct {
 
 var noWords Words
 
-// Words returns what our words say of an attribute of the schema; never nil.
+// Words returns our keywords for an attribute of the schema; never nil.
 func (m *Manifest) Words(a *provider.Attribute) *Words {
 	if w := m.words[a]; w != nil {
 		return w
@@ -160,7 +159,7 @@ func (m *Manifest) Words(a *provider.Attribute) *Words {
 	return &noWords
 }
 
-// Type returns what our words say of a type; nil when there is no such type.
+// Type returns our keywords for a type; nil if there is no such type.
 func (m *Manifest) Type(kind provider.ResourceKind, name string) *Type {
 	return m.types[typeName{kind, name}]
 }
@@ -181,7 +180,7 @@ func (m *Manifest) WithSchema(src []byte) (*Manifest, diag.List) {
 	return &out, r.diags
 }
 
-// maxSize bounds what is read of a file.
+// maxSize limits the size of a file.
 const maxSize = 16 << 20
 
 // Load reads the manifest of the provider in a folder.

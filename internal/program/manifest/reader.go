@@ -54,7 +54,7 @@ func (r *reader) errorAt(offset int, format string, args ...any) {
 
 func (r *reader) errorf(v *node, format string, args ...any) { r.errorAt(v.Offset, format, args...) }
 
-// fields holds what the members of an object mean.
+// fields describes the members of an object.
 type fields map[string]func(v *node)
 
 // object reads an object whose members are all known. It reports whether it is an object.
@@ -190,7 +190,7 @@ func (r *reader) typ(to *cty.Type) func(*node) {
 var otherTypes = map[string]string{"integer": "number", "int": "number", "int64": "number", "float": "number",
 	"double": "number", "boolean": "bool", "any": "dynamic", "str": "string", "text": "string"}
 
-// nearestType finds the word that does not name a type in what was to be one, and tells which one would.
+// nearestType finds the invalid word in a type, and suggests a valid one.
 func nearestType(v *node) string {
 	known := []string{"string", "number", "bool", "dynamic"}
 	if v.Kind == strictjson.Array && len(v.Items) > 0 {
@@ -336,8 +336,8 @@ func (r *reader) readCommand(v *node, to *Command) {
 	}
 }
 
-// placeholders are what is replaced in the words of a command. In words that name no file of the provider others may
-// mean something to the program.
+// placeholders are replaced in the words of a command. In words that name no file of the provider, other braces may
+// have a meaning for the program.
 var placeholders = []string{"{os}", "{arch}", "{cache}"}
 
 var placeholder = regexp.MustCompile(`\{[A-Za-z_]+\}`)
@@ -371,7 +371,7 @@ func (r *reader) argv(v *node) ([]string, bool) {
 	return argv, ok
 }
 
-// prepareFrom reads the names of what a preparation depends on.
+// prepareFrom reads the names of the files that a preparation depends on.
 func (r *reader) prepareFrom(v *node) []string {
 	list, ok := r.texts(v, `"prepare_from"`)
 	if !ok {
@@ -465,7 +465,7 @@ func (r *reader) schema(v *node) {
 	r.actionNames(v, s)
 }
 
-// identities reads the identities that stand in a member of their own.
+// identities reads the identities in a member of their own.
 func (r *reader) identities(v *node, s *provider.Schema) {
 	r.each(v, "The identities", func(name string, at int, v *node) {
 		if s.Resources[name] == nil {
@@ -509,7 +509,7 @@ func (r *reader) lists(v *node, s *provider.Schema) {
 	}
 }
 
-// actionNames reports actions with the name of another type: the program could not tell what a call is about.
+// actionNames reports actions with the name of another type: the program could not distinguish their calls.
 func (r *reader) actionNames(v *node, s *provider.Schema) {
 	for _, name := range slices.Sorted(maps.Keys(s.Actions)) {
 		for _, other := range []struct {

@@ -15,8 +15,7 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// actions are those that each kind of type can implement, those that it does when nothing is said, and the one that it
-// cannot do without.
+// actions holds, for each kind of type, the actions that it can implement, the default ones, and the required one.
 var actions = map[provider.ResourceKind]struct {
 	known, usual []string
 	needed       string
@@ -29,8 +28,8 @@ var actions = map[provider.ResourceKind]struct {
 	provider.Action:            {[]string{"validate", "plan", "invoke"}, []string{"invoke"}, "invoke"},
 }
 
-// inConfig reports whether the attributes of a kind of types stand in a block of their own, config, which has nothing
-// but what users write.
+// inConfig reports whether the attributes of a kind of types are in a block config of their own, which has only
+// configured attributes.
 func inConfig(kind provider.ResourceKind) bool {
 	return kind == provider.ListResource || kind == provider.Action
 }
@@ -38,11 +37,11 @@ func inConfig(kind provider.ResourceKind) bool {
 // reserved are the names that a block of the language has for itself.
 var reserved = []string{"count", "for_each", "provider", "depends_on", "lifecycle", "connection", "provisioner"}
 
-// blockReader reads the members that make a block, whether they stand in an object of their own or beside others.
+// blockReader reads the members that make a block, in an object of their own or beside others.
 type blockReader struct {
 	r     *reader
 	block *provider.Block
-	typ   *Type // what is told of the words of attributes; nil for the provider's own blocks
+	typ   *Type // our keywords for attributes; nil for the provider's own blocks
 	// managed means that the block is of a resource.
 	managed bool
 	// own means that only users write in the block: the provider block, and those of lists and actions.

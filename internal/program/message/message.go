@@ -1,4 +1,4 @@
-// Package message turns values into the JSON that programs read, and the JSON that programs write into values.
+// Package message encodes values as JSON for programs, and decodes the JSON of programs.
 //
 // Values travel by the schema: sets as arrays, dynamic values as {"value":…,"type":…}, numbers as full decimals. What
 // is unknown travels as null, with a tree beside it that holds true in its place. An answer is laid over what is known
@@ -31,7 +31,7 @@ type Codec struct {
 	AsText func(*provider.Attribute) bool
 }
 
-// Encode returns an object and the tree of what is unknown in it, `{}` when nothing is. A null object gives `null`.
+// Encode returns an object and the tree of its unknown values, `{}` when nothing is. A null object gives `null`.
 func (c Codec) Encode(v cty.Value) (values, unknown json.RawMessage) {
 	e := encoder{asText: c.AsText}
 	if v == cty.NilVal || v.IsNull() || !v.IsKnown() {

@@ -75,7 +75,7 @@ func (d *decoder) expects(given *strictjson.Value, kind strictjson.Kind) bool {
 	return given.Kind == kind
 }
 
-// whole returns what can be said of a value as a whole: that it is unknown, null, or as it was.
+// whole returns a value that is unknown, null or unchanged as a whole.
 func (d *decoder) whole(ty cty.Type, base cty.Value, given, unknown *strictjson.Value) (cty.Value, bool) {
 	switch {
 	case unknown != nil && unknown.Kind == strictjson.Bool && unknown.True:
@@ -124,7 +124,7 @@ func (d *decoder) object(attrs map[string]*provider.Attribute, blocks map[string
 	return cty.ObjectVal(vals)
 }
 
-// eachName visits the members of an object and of the tree beside it.
+// eachName visits the members of an object and of its tree of unknown values.
 func (d *decoder) eachName(given, unknown *strictjson.Value, visit func(name string, given,
 	unknown *strictjson.Value)) {
 	trees := map[string]*strictjson.Value{}
@@ -210,7 +210,7 @@ func (d *decoder) value(ty cty.Type, base cty.Value, given, unknown *strictjson.
 		return d.number(base, given)
 	case ty == cty.String && given.Kind == strictjson.Number:
 		d.expects(given, strictjson.String)
-		return cty.StringVal(given.Text) // what was meant is plain all the same: an id, most often
+		return cty.StringVal(given.Text) // the meaning is still clear: usually an ID
 	case ty == cty.String && d.expects(given, strictjson.String):
 		return cty.StringVal(given.Text)
 	case ty == cty.Bool && d.expects(given, strictjson.Bool):
@@ -376,7 +376,7 @@ func (d *decoder) sequence(ty cty.Type, of func(int) cty.Type, base cty.Value, g
 	return d.collect(ty, base, known, vals)
 }
 
-// collect makes a collection of elements.
+// collect returns a collection of elements.
 func (d *decoder) collect(ty cty.Type, base cty.Value, known, vals []cty.Value) cty.Value {
 	switch {
 	case ty.IsTupleType() || ty == cty.DynamicPseudoType:
@@ -394,8 +394,8 @@ func (d *decoder) collect(ty cty.Type, base cty.Value, known, vals []cty.Value) 
 	return cty.ListVal(vals)
 }
 
-// exact puts the exact elements of a set in the place of those that only differ from them in what a floating point
-// number cannot hold.
+// exact replaces elements of a set by the exact ones from which they differ only in what a floating point number cannot
+// hold.
 func exact(known, vals []cty.Value) []cty.Value {
 	files := make(map[string]cty.Value, len(known))
 	for _, v := range known {

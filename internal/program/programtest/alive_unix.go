@@ -9,8 +9,7 @@ import (
 	"syscall"
 )
 
-// Alive reports whether a process is there. One that has ended and that nobody has waited for does not count: in a
-// container there may be nobody to do so.
+// Alive reports whether a process is there. A zombie does not count: in a container it may never be reaped.
 func Alive(pid int) bool {
 	if syscall.Kill(pid, 0) != nil {
 		return false

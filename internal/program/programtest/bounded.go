@@ -21,7 +21,7 @@ func Bounded(t testing.TB, name string, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// Ends waits for the end of a process that is no child of ours, for a minute at most, and reports whether it came.
+// Ends waits at most a minute for the end of a process that is not our child, and reports whether it has ended.
 func Ends(pid int) bool {
 	for begun := time.Now(); Alive(pid); time.Sleep(10 * time.Millisecond) {
 		if time.Since(begun) > time.Minute {

@@ -22,7 +22,7 @@ import (
 
 const mark = "programtest:"
 
-// life bounds every program that a test might forget to end.
+// life limits every program that a test might forget to end.
 const life = 60 * time.Second
 
 // modes are the ways to behave. Each gets the arguments behind the mode's name.

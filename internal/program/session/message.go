@@ -23,8 +23,8 @@ func newLines(r io.Reader, longest int) *lines {
 	return &lines{r: bufio.NewReaderSize(r, 64<<10), max: longest}
 }
 
-// next returns a line without its end; what it gives is good until the next call. The last line may come with io.EOF;
-// of a line that is too long the beginning comes with errTooLong.
+// next returns a line without its end; it is valid until the next call. The last line may come with io.EOF; of a line
+// that is too long the beginning comes with errTooLong.
 func (l *lines) next() ([]byte, error) {
 	l.buf = l.buf[:0]
 	for {
@@ -53,8 +53,8 @@ func (m message) has(name string) bool { return m[name] != nil }
 
 var byteOrderMark = []byte("\xef\xbb\xbf")
 
-// split takes a line apart. What stands before a message is stray; m is nil when there is not a message. An error says
-// that the line was meant to be a message.
+// split splits a line into stray text and the message after it; m is nil without a message. An error says that the line
+// was meant to be a message.
 func split(line []byte) (m message, stray []byte, err error) {
 	line = bytes.TrimSpace(bytes.TrimPrefix(line, byteOrderMark))
 	if len(line) > 0 && (line[0] == '{' || line[0] == '[') {
@@ -76,7 +76,7 @@ func split(line []byte) (m message, stray []byte, err error) {
 	return nil, line, nil
 }
 
-// take deals with one line. The error says that there is no way to go on.
+// take processes one line. An error means that the conversation cannot go on.
 func (c *Conn) take(line []byte) *BrokenError {
 	m, stray, err := split(line)
 	if stray != nil {
@@ -100,7 +100,7 @@ func (c *Conn) take(line []byte) *BrokenError {
 	return nil
 }
 
-// bare reports that an object was meant as an answer: whoever waits for one waits in vain.
+// bare reports whether an object was meant as an answer, so that its call gets none.
 func bare(m message) bool {
 	for _, name := range []string{"jsonrpc", "state", "diagnostics", "planned", "protocol"} {
 		if m.has(name) {
@@ -126,7 +126,7 @@ func (c *Conn) strayed(line []byte) {
 	}
 }
 
-// broken makes an error, with what may be the answer of the only call that waits.
+// broken returns an error, with the possible answer of the only call that waits.
 func (c *Conn) broken(problem string, line []byte, reply *Reply) *BrokenError {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -137,7 +137,7 @@ func (c *Conn) broken(problem string, line []byte, reply *Reply) *BrokenError {
 	return e
 }
 
-// called takes a notification, or a request of the program, of which there are none.
+// called processes a notification, or a request of the program, which is not allowed.
 func (c *Conn) called(m message) *BrokenError {
 	var method string
 	if json.Unmarshal(m["method"], &method) != nil {
@@ -175,8 +175,7 @@ func (c *Conn) called(m message) *BrokenError {
 	return nil
 }
 
-// answered returns an answer to the call that it belongs to. One that belongs to none was meant for one that would wait
-// for ever.
+// answered delivers an answer to its call. An answer without a call was meant for one that would wait for ever.
 func (c *Conn) answered(m message, line []byte) *BrokenError {
 	reply, problem := readReply(m)
 	id, err := strconv.ParseInt(string(m["id"]), 10, 64)
@@ -215,8 +214,7 @@ func (c *Conn) answered(m message, line []byte) *BrokenError {
 	return nil
 }
 
-// readReply reads result or error of an answer. A problem says what is wrong with it; the reply then holds what may be
-// in it nevertheless.
+// readReply reads result or error of an answer. With a problem, the reply holds the readable part.
 func readReply(m message) (reply *Reply, problem string) {
 	null := func(name string) bool { return !m.has(name) || string(m[name]) == "null" }
 	reply = &Reply{Result: bytes.Clone(m["result"])}

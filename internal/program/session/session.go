@@ -27,16 +27,16 @@ import (
 // MaxLine is the longest message that is read, unless Limit says otherwise.
 const MaxLine = 64 << 20
 
-// Codes of errors that the protocol gives a meaning to.
+// Codes of errors that the protocol defines.
 const (
 	CodeMissing   = -32601 // the program does not know the method
 	CodeCancelled = -32800
 	CodeTemporary = 75 // try again later, as the exit status EX_TEMPFAIL
 )
 
-// Reply is what came back of a call.
+// Reply is the reply to a call.
 type Reply struct {
-	// Result is what was answered, or the data of an error; nil when there is neither.
+	// Result is the result of the call, or the data of an error; nil when there is neither.
 	Result json.RawMessage
 	// Error is set when the program answered with an error.
 	Error *Error
@@ -61,7 +61,7 @@ func (e *StrayError) Error() string {
 type BrokenError struct {
 	Problem string
 	Line    []byte // what was read; may be nil
-	Reply   *Reply // what may be the answer to the only call that was waiting; may be nil
+	Reply   *Reply // the possible answer to the only waiting call; may be nil
 }
 
 func (e *BrokenError) Error() string { return e.Problem }
@@ -82,13 +82,13 @@ type Conn struct {
 	failed error         // not nil: nothing is answered any more
 }
 
-// New makes a conversation out of what the other side reads and writes.
+// New returns a conversation with a process over its standard streams.
 func New(w io.Writer, r io.Reader) *Conn {
 	return &Conn{w: w, r: r, longest: MaxLine, calls: map[int64]*Pending{}, late: map[int64]bool{},
 		wake: make(chan struct{}, 1)}
 }
 
-// Limit bounds the messages that are read. It is called before Read, and not while it runs.
+// Limit limits the size of incoming messages. It is called before Read, and not while it runs.
 func (c *Conn) Limit(longest int) { c.longest = longest }
 
 // Pending is a call that waits for its answer.
@@ -126,7 +126,7 @@ func (c *Conn) Begin(method string, params []byte, progress func(message string,
 	return p, nil
 }
 
-// appendLine appends JSON without the line ends that may stand between its parts: within strings they are escaped.
+// appendLine appends JSON without line ends between its parts: within strings they are escaped.
 func appendLine(to, text []byte) []byte {
 	at := len(to)
 	to = append(to, text...)
@@ -162,7 +162,7 @@ func (p *Pending) Cancel() {
 	}
 }
 
-// GiveUp forgets a call: whatever comes of it is dropped. It reports whether there was no answer yet.
+// GiveUp forgets a call: its answer is dropped. It reports whether there was no answer yet.
 func (p *Pending) GiveUp() (unanswered bool) {
 	c := p.conn
 	c.mu.Lock()
@@ -182,8 +182,7 @@ func (c *Conn) Waiting() int {
 	return len(c.calls)
 }
 
-// Fail ends the conversation: what waits gets the error, and so does whoever begins a call from now on. Only the first
-// reason counts.
+// Fail ends the conversation: waiting calls get the error, and so do all later calls. Only the first reason counts.
 func (c *Conn) Fail(err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -201,7 +200,7 @@ func (c *Conn) fail(err error) {
 	c.signal()
 }
 
-// finish hands a call its answer.
+// finish delivers the answer of a call.
 func (c *Conn) finish(id int64, reply *Reply, err error) {
 	p := c.calls[id]
 	delete(c.calls, id)
@@ -212,7 +211,7 @@ func (c *Conn) finish(id int64, reply *Reply, err error) {
 	close(p.done)
 }
 
-// Write sends what is to be sent until the conversation has ended, and returns why it could not go on; nil at the end.
+// Write sends messages until the conversation has ended, and returns the reason of an early end; nil at the end.
 func (c *Conn) Write() error {
 	var batch []byte
 	for range c.wake {
@@ -236,8 +235,8 @@ func (c *Conn) Write() error {
 	return nil
 }
 
-// Read reads messages until the other side says no more (nil), cannot be read, or says what leaves no way to go on: a
-// *BrokenError, after which the conversation has failed.
+// Read reads messages until the end (nil), a read error, or an invalid message after which the conversation cannot go
+// on: a *BrokenError.
 func (c *Conn) Read() error {
 	lines := newLines(c.r, c.longest)
 	for {

@@ -14,7 +14,7 @@ import (
 //go:embed files
 var files embed.FS
 
-// language is what a provider in it consists of.
+// language holds the files of a provider in a language.
 type language struct {
 	program, command, requires string
 	kit                        string // the name of its kit; empty: none
@@ -55,7 +55,7 @@ func Advice(lang, dir string) string {
 		" && go mod edit -replace github.com/tombolo-iac/tombolo=CHECKOUT"
 }
 
-// Files returns the files of a provider of that name, by their names; nil for a language that there is none in.
+// Files returns the files of a provider of that name, by their names; nil for an unknown language.
 func Files(lang, name string) map[string][]byte {
 	l, ok := languages[lang]
 	if !ok {

@@ -98,7 +98,7 @@ func TestFirstStepsInGoWork(t *testing.T) {
 	}
 }
 
-// unreachable is what Go says of modules that it cannot get.
+// unreachable matches Go's messages about modules that it cannot fetch.
 var unreachable = regexp.MustCompile(`dial tcp|no such host|module lookup disabled|i/o timeout|connection refused|` +
 	`proxyconnect|TLS handshake|network is unreachable|50[0-9] |429 `)
 

@@ -21,7 +21,7 @@ var StoreLanguages = slices.Sorted(maps.Keys(storeWords))
 // StoreCommand is how a store in a folder is run.
 func StoreCommand(lang string) []string { return storeWords[lang] }
 
-// Store returns the files of a store of that name, by their names; nil for a language that there is none in.
+// Store returns the files of a store of that name, by their names; nil for an unknown language.
 func Store(lang, name string) map[string][]byte {
 	words := storeWords[lang]
 	if words == nil {

@@ -1,6 +1,6 @@
-// Package strictjson reads JSON that other programs and people have written, and forgives nothing that would lose
-// something unseen: bytes that are not UTF-8, half surrogate pairs, two members with one name, and whatever stands
-// behind the value. Only a byte order mark in front is passed over, since some shells cannot write without one.
+// Package strictjson reads JSON that other programs and people have written, and refuses everything that would lose
+// data silently: bytes that are not UTF-8, half surrogate pairs, two members with one name, and whatever stands behind
+// the value. Only a byte order mark in front is passed over, since some shells cannot write without one.
 //
 // The result is a tree that remembers where each value stood, so that problems found later can be reported with line
 // and column. Numbers stay as they were written.
@@ -54,7 +54,7 @@ type Member struct {
 	Value  *Value
 }
 
-// Get finds a member; nil when there is none, or the value is no object.
+// Get finds a member; nil if there is none, or the value is not an object.
 func (v *Value) Get(name string) *Value {
 	if v == nil {
 		return nil
@@ -67,7 +67,7 @@ func (v *Value) Get(name string) *Value {
 	return nil
 }
 
-// Error returns what is wrong and where.
+// Error returns the problem and its place.
 type Error struct {
 	Offset  int
 	Problem string
@@ -144,7 +144,7 @@ func (p *parser) space() {
 	}
 }
 
-// found describes what stands at the present place.
+// found describes the text at the current place.
 func (p *parser) found() string {
 	if p.pos >= len(p.text) {
 		return "the text ends"

@@ -1,8 +1,8 @@
-// Package talk is a session with a program that runs: its process (package program) and what is said (package session)
-// seen through one life, from the start and the agreement on a version of the protocol to the end.
+// Package talk is a session with a program that runs: its process (package program) and its messages (package session)
+// through one life, from the start and the agreement on a version of the protocol to the end.
 //
 // A Talk has one owner, who starts it and runs Serve in a goroutine; it returns when the process has ended, and every
-// call that was open has an error then. Calls are made through Conn, by anybody.
+// call that was open has an error then. Calls are made through Conn, concurrently.
 //
 //	t, err := talk.Start(program.Command{Argv: argv}, hello, session.MaxLine)
 //	go t.Serve(nil, nil)
@@ -34,7 +34,7 @@ type Talk struct {
 	hello *session.Pending // the call of initialize
 }
 
-// Start starts a program and asks it to initialize a session. Longest bounds the messages that are read. Errors are
+// Start starts a program and asks it to initialize a session. Longest limits the size of incoming messages. Errors are
 // those of program.Converse.
 func Start(c program.Command, hello []byte, longest int) (*Talk, error) {
 	conv, err := program.Converse(c)
@@ -47,7 +47,7 @@ func Start(c program.Command, hello []byte, longest int) (*Talk, error) {
 	return t, err
 }
 
-// EndedError means that a program ended though nobody had asked it to.
+// EndedError means that a program ended without being asked to.
 type EndedError struct {
 	State   string
 	Message string // the end of what it wrote to standard error
@@ -64,7 +64,7 @@ func (t *Talk) Serve(silent func(), reason func() error) {
 	var deaf atomic.Bool
 	streams.Go(func() {
 		if t.Conn.Write() != nil && !t.EndedWithin(LastWord) {
-			deaf.Store(true) // it lives and does not read any more: nobody will answer
+			deaf.Store(true) // it runs but does not read any more: no answer will come
 			t.End(0)
 		}
 	})
@@ -97,7 +97,7 @@ func (t *Talk) Serve(silent func(), reason func() error) {
 // answered for 1m0s."
 type RefusedError struct{ Clause string }
 
-// Error returns what became of the question.
+// Error returns the reason of the failure.
 func (e *RefusedError) Error() string { return "it was asked to initialize a session, and " + e.Clause }
 
 // Agree waits for the answer to initialize, which must name this version of the protocol. When stop is closed it
@@ -148,7 +148,7 @@ func (t *Talk) Agree(version int, patience time.Duration, stop <-chan struct{}) 
 	return nil
 }
 
-// ErrStopped means that nobody waits for an agreement any more.
+// ErrStopped means that the start was cancelled.
 var ErrStopped = errors.New("the session has been closed")
 
 func refused(format string, args ...any) error { return &RefusedError{fmt.Sprintf(format, args...)} }
@@ -160,8 +160,8 @@ func indented(message string) string {
 	return "\n\n" + message
 }
 
-// Greeting are the params of initialize: which versions of the protocol there are, who speaks, and from which level on
-// somebody reads what the program says of its work. Nothing of a configuration is among them.
+// Greeting is the params of initialize: the supported versions of the protocol, the name of the host, and the level
+// from which log messages are read. It has nothing of a configuration.
 func Greeting(version int, host string, env []string) []byte {
 	level := "info"
 	for _, pair := range env {
@@ -187,7 +187,7 @@ func Greeting(version int, host string, env []string) []byte {
 // TailLines is how much of standard error is shown.
 const TailLines = 20
 
-// Tail returns the last lines of what a program wrote to standard error.
+// Tail returns the last lines of a program's standard error.
 func Tail(message []byte) string {
 	text := strings.TrimRight(strings.ToValidUTF8(string(message), "\uFFFD"), "\r\n")
 	lines := strings.Split(text, "\n")

@@ -21,8 +21,9 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// Noise finds what a program prints on standard output that is no answer, in calls of any outcome. Such a call may fail
-// for another reason as well, or the program is lucky today: a warning of a library is printed on other machines only.
+// Noise finds output of a program on standard output that is not an answer, in calls of any outcome. Such a call may
+// fail for another reason as well, or the program is lucky today: a warning of a library is printed on other machines
+// only.
 type Noise struct {
 	mu    sync.Mutex
 	found map[string]string // by action and type
@@ -61,7 +62,7 @@ func (n *Noise) note(c handler.Call, output []byte) {
 	n.found[strings.TrimSpace(c.Action+" "+c.Type)] = program.Excerpt(output)
 }
 
-// Problems returns what was found.
+// Problems returns the problems that were found.
 func (n *Noise) Problems() (list []string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -76,8 +77,8 @@ func (n *Noise) Problems() (list []string) {
 // begin is the time that a program of one call gets to begin waiting for its input.
 const begin = time.Second
 
-// Ends starts the program, tells it to end while it waits for its input, and returns what is wrong when it has not
-// ended after the patience, which is when engines kill it. It gives nothing where programs cannot be told.
+// Ends starts the program, asks it to end while it waits for its input, and returns the problem if it has not ended
+// after the patience, when engines kill it. It returns nothing where programs cannot be asked.
 func (t *Trial) Ends(ctx context.Context, patience time.Duration) (problem string, err error) {
 	if runtime.GOOS == "windows" {
 		return "", nil

@@ -88,7 +88,7 @@ func (t *Tape) WriteTo(w io.Writer) (int64, error) {
 	return out.WriteTo(w)
 }
 
-// Recording returns a caller that keeps what another does.
+// Recording returns a caller that records another one.
 func (t *Tape) Recording(c handler.Caller) handler.Caller { return &recording{c, t} }
 
 type recording struct {

@@ -40,7 +40,7 @@ import (
 // FileName is the name of the file.
 const FileName = "tombolo-test.json"
 
-// file is what it says.
+// file is its content.
 type file struct {
 	Schema    string          `json:"$schema"` // for editors
 	Provider  json.RawMessage `json:"provider"`
@@ -56,7 +56,7 @@ type file struct {
 	} `json:"functions"`
 }
 
-// resource is what a file says of a type of resources.
+// resource is the description of a resource type in a file.
 type resource struct {
 	Name   string          `json:"name"`
 	Type   string          `json:"type"`
@@ -87,7 +87,7 @@ type asked struct {
 
 // Trial is a provider with what to try it with.
 type Trial struct {
-	// RemoteState reads states that the program asks for; nil: none can be read.
+	// RemoteState reads states that the program asks for; nil refuses it.
 	RemoteState handler.RemoteState
 
 	manifest *manifest.Manifest
@@ -141,7 +141,7 @@ func sample(m *manifest.Manifest) string {
 		typ)
 }
 
-// Options are those of the suite. Objects are to be in dir. wrap changes how calls are made; nil leaves that as it is.
+// Options returns the options of the suite. Objects are created in dir. wrap wraps the caller; it may be nil.
 func (t *Trial) Options(dir string, wrap func(handler.Caller) handler.Caller, say func(handler.Output)) (
 	providertest.Options, error) {
 	v := values{dir: dir}
@@ -228,7 +228,7 @@ func (t *Trial) resource(v *values, r resource) providertest.Resource {
 	return one
 }
 
-// numbers returns the attributes and blocks in which a configuration can give a number, at any depth.
+// numbers returns the attributes and blocks in which a configuration can set a number, at any depth.
 func numbers(b *provider.Block) (names []string) {
 	for _, name := range slices.Sorted(maps.Keys(b.Attributes)) {
 		if takesNumber(b.Attributes[name]) {
@@ -306,7 +306,7 @@ func (t *Trial) functions(v *values, o *providertest.Options) error {
 	return nil
 }
 
-// Untried lists what the file leaves out: types, and attributes that nothing changes.
+// Untried lists what the file does not test: types, and attributes that no step changes.
 func (t *Trial) Untried() (list []string) {
 	v := values{}
 	for _, name := range slices.Sorted(maps.Keys(t.schema.Resources)) {
@@ -358,7 +358,7 @@ func (t *Trial) Untried() (list []string) {
 	return list
 }
 
-// values reads the values of the file, and remembers the first that is none.
+// values reads the values of the file, and remembers the first invalid one.
 type values struct {
 	dir string
 	err error

@@ -1,5 +1,5 @@
-// Package remote works on other machines: it connects to one by SSH as a connection block says, copies files to it and
-// runs commands on it.
+// Package remote works on other machines: it connects to one by SSH or WinRM as a connection block says, copies files
+// to it and runs commands on it.
 //
 // Connect tries until the time of the block is over, because a machine that has just been made is not ready at once.
 // All that is read from the other side is bounded, and everything ends with its context: the command is asked to end by
@@ -47,10 +47,10 @@ var Schema = &provider.Block{Attributes: map[string]*provider.Attribute{
 
 func optional(t cty.Type) *provider.Attribute { return &provider.Attribute{Type: t, Optional: true} }
 
-// Secrets are the arguments of the block that nobody may see, whether they are marked or not.
+// Secrets holds the secret arguments of the block, whether they are marked or not.
 var Secrets = []string{"password", "private_key", "proxy_user_password", "bastion_password", "bastion_private_key"}
 
-// A Connection says how to reach a machine.
+// A Connection describes how to reach a machine.
 type Connection struct {
 	Machine Hop
 	Bastion *Hop // the machine on the way to it; nil if there is none
@@ -59,8 +59,9 @@ type Connection struct {
 	Agent         bool
 	AgentIdentity string
 	Timeout       time.Duration // of all attempts together
-	ScriptPath    string        // where scripts are put; %RAND% in it is a number
+	ScriptPath    string        // the path of scripts; %RAND% in it is a number
 	Windows       bool
+	WinRM         *WinRM // nil for SSH
 }
 
 // A Hop is a machine on the way, with what opens it.
@@ -74,7 +75,7 @@ type Hop struct {
 	HostKey     string // the machine's own public key or that of who certifies it; empty: any is taken
 }
 
-// A Proxy is what the first connection goes through.
+// A Proxy is the proxy of the first connection.
 type Proxy struct {
 	Scheme         string // http, https, socks5
 	Host           string
@@ -88,7 +89,7 @@ const (
 	defaultWindowsScript = "C:/windows/temp/terraform_%RAND%.cmd"
 )
 
-// Check finds what is wrong with a connection block as far as it is known. Problems have the path of their argument.
+// Check reports the problems of a connection block as far as it is known. Problems have the path of their argument.
 func Check(v cty.Value) diag.List {
 	var diags diag.List
 	one := func(name, summary string, allowed ...string) {
@@ -103,20 +104,25 @@ func Check(v cty.Value) diag.List {
 			Detail: fmt.Sprintf("The argument %s is %q. Expected: %s.", name, v.AsString(),
 				strings.Join(allowed, " or "))})
 	}
-	if t := v.GetAttr("type"); t.IsKnown() && !t.IsNull() && t.AsString() == "winrm" {
-		return append(diags, &diag.Diagnostic{Severity: diag.Error, Summary: "Not supported yet",
-			Path: cty.GetAttrPath("type"),
-			Detail: "Connections of type \"winrm\" are not built in, only those of " +
-				"type \"ssh\". Windows has an OpenSSH server since Windows Server 2019: install it on the machine, " +
-				"and set type = \"ssh\" and target_platform = \"windows\"."})
-	}
-	one("type", "Invalid connection type", "ssh")
+	one("type", "Invalid connection type", "ssh", "winrm")
 	one("target_platform", "Invalid target platform", "unix", "windows")
 	one("proxy_scheme", "Invalid proxy scheme", "http", "https", "socks5")
 	return diags
 }
 
-// Read returns what a connection block says. The value is wholly known and has no marks.
+// OnWindows reports whether a connection block is about a machine with Windows. It may be cty.NilVal.
+func OnWindows(v cty.Value) bool {
+	if v == cty.NilVal {
+		return false
+	}
+	is := func(name, want string) bool {
+		a := v.GetAttr(name)
+		return !a.IsNull() && a.AsString() == want
+	}
+	return is("type", "winrm") || is("target_platform", "windows")
+}
+
+// Read returns the connection of a connection block. The value is wholly known and has no marks.
 func Read(v cty.Value) (*Connection, diag.List) {
 	if diags := Check(v); diags.HasErrors() {
 		return nil, diags
@@ -135,19 +141,33 @@ func Read(v cty.Value) (*Connection, diag.List) {
 		}
 		return otherwise
 	}
+	winRM := text("type", "") == "winrm"
+	port, user := 22, "root"
+	if winRM {
+		port, user = winRMPort, winRMUser
+		if https := v.GetAttr("https"); !https.IsNull() && https.True() {
+			port = winRMTLSPort
+		}
+	}
 	c := &Connection{
-		Machine: Hop{Host: text("host", ""), Port: number("port", 22), User: text("user", "root"),
+		Machine: Hop{Host: text("host", ""), Port: number("port", port), User: text("user", user),
 			Password: text("password", ""), PrivateKey: text("private_key", ""), Certificate: text("certificate", ""),
 			HostKey: text("host_key", "")},
 		Agent:         v.GetAttr("agent").IsNull() || v.GetAttr("agent").True(),
 		AgentIdentity: text("agent_identity", ""),
-		Windows:       text("target_platform", "unix") == "windows",
+		Windows:       OnWindows(v),
 	}
 	if c.Machine.Host == "" {
 		return nil, diag.List{{Severity: diag.Error, Summary: "No host to connect to", Path: cty.GetAttrPath("host"),
 			Detail: "The argument host of the connection block is empty. Set it to the address of the machine, such " +
 				"as self.public_ip."}}
 	}
+	if winRM {
+		set := func(name string) bool { return !v.GetAttr(name).IsNull() && v.GetAttr(name).True() }
+		c.WinRM = &WinRM{HTTPS: set("https"), Insecure: set("insecure"), CACert: text("cacert", ""),
+			NTLM: set("use_ntlm")}
+	}
+	c.Timeout = timeout(text("timeout", ""))
 	m := c.Machine
 	if host := text("bastion_host", ""); host != "" {
 		c.Bastion = &Hop{Host: host, Port: number("bastion_port", m.Port), User: text("bastion_user", m.User),
@@ -158,12 +178,7 @@ func Read(v cty.Value) (*Connection, diag.List) {
 		c.Proxy = &Proxy{Scheme: text("proxy_scheme", "http"), Host: host, Port: number("proxy_port", 0),
 			User: text("proxy_user_name", ""), Password: text("proxy_user_password", "")}
 	}
-	c.Timeout = timeout(text("timeout", ""))
-	script := defaultScript
-	if c.Windows {
-		script = defaultWindowsScript
-	}
-	c.ScriptPath = text("script_path", script)
+	c.ScriptPath = text("script_path", map[bool]string{false: defaultScript, true: defaultWindowsScript}[c.Windows])
 	return c, nil
 }
 

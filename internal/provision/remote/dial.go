@@ -28,40 +28,49 @@ const (
 
 // A Machine is an open connection to one.
 type Machine struct {
-	conn   *Connection
-	client *ssh.Client
-	closes []func() error // last first
-	files  files          // opened when it is needed first
+	conn  *Connection
+	link  link
+	files files // opened when it is needed first
+}
+
+// A link is a connection of one type.
+type link interface {
+	// openFiles returns what writes files there; it ends with ctx, or when the link is cut.
+	openFiles() (files, error)
+	// run runs a program of the machine and tells what it prints. When ctx ends, the program is asked to end.
+	run(ctx context.Context, name string, tell func(line string)) error
+	// cut ends whatever is under way.
+	cut()
+	close()
+}
+
+// sshLink is a connection by SSH.
+type sshLink struct {
+	client  *ssh.Client
+	windows bool
+	closes  []func() error // last first
 }
 
 // permanentError is one that another attempt would meet again.
 type permanentError struct{ error }
 
 // Connect opens a connection to a machine. It describes each attempt for people, in several lines at once, and tries
-// again until the time of the connection is over; the error says what the last attempt met.
+// again until the time of the connection is over; the error is that of the last attempt.
 func Connect(ctx context.Context, c *Connection, tell func(text string)) (*Machine, error) {
-	keys, err := openKeys(c)
+	dial, description, done, err := c.dialer()
 	if err != nil {
 		return nil, err
 	}
-	defer keys.close()
-	for _, h := range []*Hop{&c.Machine, c.Bastion} {
-		if h == nil {
-			continue
-		}
-		if _, err := keys.config(h); err != nil { // will not get better
-			return nil, err
-		}
-	}
+	defer done()
 	limit, cancel := context.WithTimeout(ctx, c.Timeout)
 	defer cancel()
 	var last error
 	for pause := firstPause; ; pause = min(2*pause, lastPause) {
-		tell(c.describe(keys))
-		m, err := c.dial(limit, keys)
+		tell(description)
+		link, err := dial(limit)
 		if err == nil {
 			tell("Connected!")
-			return m, nil
+			return &Machine{conn: c, link: link}, nil
 		}
 		var permanent permanentError
 		switch {
@@ -80,6 +89,31 @@ func Connect(ctx context.Context, c *Connection, tell func(text string)) (*Machi
 			return nil, fmt.Errorf("timeout - last error: %w", last)
 		}
 	}
+}
+
+// dialer returns what connects once, and how an attempt is described; done ends what both need.
+func (c *Connection) dialer() (dial func(context.Context) (link, error), description string, done func(), err error) {
+	if w := c.WinRM; w != nil {
+		client, err := w.client(c)
+		if err != nil {
+			return nil, "", nil, err
+		}
+		return client.dial, w.describe(c), func() {}, nil
+	}
+	keys, err := openKeys(c)
+	if err != nil {
+		return nil, "", nil, err
+	}
+	for _, h := range []*Hop{&c.Machine, c.Bastion} {
+		if h == nil {
+			continue
+		}
+		if _, err := keys.config(h); err != nil { // will not get better
+			keys.close()
+			return nil, "", nil, err
+		}
+	}
+	return func(ctx context.Context) (link, error) { return c.dial(ctx, keys) }, c.describe(keys), keys.close, nil
 }
 
 // describe describes an attempt in the words of Terraform.
@@ -113,11 +147,11 @@ func (h *Hop) address() string {
 }
 
 // dial connects once, over the proxy and the bastion if there are any.
-func (c *Connection) dial(ctx context.Context, keys *keys) (_ *Machine, err error) {
-	m := &Machine{conn: c}
+func (c *Connection) dial(ctx context.Context, keys *keys) (_ link, err error) {
+	m := &sshLink{windows: c.Windows}
 	defer func() {
 		if err != nil {
-			m.Close()
+			m.close()
 		}
 	}()
 	first := &c.Machine
@@ -148,8 +182,8 @@ func (c *Connection) dial(ctx context.Context, keys *keys) (_ *Machine, err erro
 	return m, nil
 }
 
-// handshake makes an SSH connection of a plain one, which it closes when that fails.
-func (m *Machine) handshake(ctx context.Context, conn net.Conn, h *Hop, keys *keys) (*ssh.Client, error) {
+// handshake starts SSH over a plain connection, which it closes on failure.
+func (m *sshLink) handshake(ctx context.Context, conn net.Conn, h *Hop, keys *keys) (*ssh.Client, error) {
 	m.closes = append(m.closes, conn.Close)
 	config, err := keys.config(h)
 	if err != nil {
@@ -178,8 +212,8 @@ func (m *Machine) handshake(ctx context.Context, conn net.Conn, h *Hop, keys *ke
 	return client, nil
 }
 
-// keepAlive asks the other side for a sign of life until done is closed, and closes the connection when it gives none:
-// a machine that is gone without a word must not be waited for without an end.
+// keepAlive sends keepalive requests until done is closed, and closes the connection without an answer, so that a lost
+// machine is not awaited for ever.
 func keepAlive(client *ssh.Client, done <-chan struct{}) {
 	tick := time.NewTicker(aliveEvery)
 	defer tick.Stop()
@@ -282,6 +316,12 @@ func (m *Machine) Close() {
 	if m.files != nil {
 		m.files.close()
 	}
+	m.link.close()
+}
+
+func (m *sshLink) cut() { _ = m.client.Close() }
+
+func (m *sshLink) close() {
 	for i := len(m.closes) - 1; i >= 0; i-- {
 		_ = m.closes[i]() // closing twice is an error that means nothing
 	}

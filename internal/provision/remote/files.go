@@ -19,28 +19,30 @@ import (
 type files interface {
 	isDir(name string) bool
 	mkdir(name string) error // with its parents; one that is there is no error
-	// write makes a file of what r gives. What has the name goes first, if it is no directory: nothing is written
-	// through a link that somebody else has put there.
+	// write writes the content of r to a file. An existing file of the name is removed first: nothing is written
+	// through a foreign link.
 	write(name string, mode fs.FileMode, r io.Reader) error
 	remove(name string) error
 	close()
 }
 
-// openFiles uses the SFTP of the machine, or its shell when it has none.
-func (m *Machine) openFiles() (files, error) {
-	if m.files != nil {
-		return m.files, nil
+func (m *Machine) openFiles() (_ files, err error) {
+	if m.files == nil {
+		m.files, err = m.link.openFiles()
 	}
+	return m.files, err
+}
+
+// openFiles uses the SFTP of the machine, or its shell when it has none.
+func (m *sshLink) openFiles() (files, error) {
 	client, err := sftp.NewClient(m.client)
 	switch {
 	case err == nil:
-		m.files = sftpFiles{client}
-	case m.conn.Windows:
+		return sftpFiles{client}, nil
+	case m.windows:
 		return nil, fmt.Errorf("the SSH server has no SFTP, which is how files get there: %w", err)
-	default:
-		m.files = shellFiles{m}
 	}
-	return m.files, nil
+	return shellFiles{m}, nil
 }
 
 // ended returns err, or why the context ended when that is the reason: a closed connection says little.
@@ -53,10 +55,10 @@ func ended(ctx context.Context, err error) error {
 
 // until closes the connection when the context ends, because nothing else ends a copy. Call the result at the end.
 func (m *Machine) until(ctx context.Context) (stop func() bool) {
-	return context.AfterFunc(ctx, func() { _ = m.client.Close() })
+	return context.AfterFunc(ctx, m.link.cut)
 }
 
-// Write makes a file on the machine. A destination that is a directory there, or ends in a slash, gets a file of the
+// Write creates a file on the machine. A destination that is a directory there, or ends in a slash, gets a file of the
 // name base.
 func (m *Machine) Write(ctx context.Context, destination, base string, mode fs.FileMode, r io.Reader) error {
 	f, err := m.openFiles()
@@ -64,15 +66,16 @@ func (m *Machine) Write(ctx context.Context, destination, base string, mode fs.F
 		return err
 	}
 	defer m.until(ctx)()
-	if base != "" && (strings.HasSuffix(destination, "/") || f.isDir(destination)) {
+	folder := strings.HasSuffix(destination, "/") || m.conn.Windows && strings.HasSuffix(destination, `\`)
+	if base != "" && (folder || f.isDir(destination)) {
 		destination = path.Join(destination, base)
 	}
 	return ended(ctx, f.write(destination, mode, r))
 }
 
-// Copy copies a file or a directory of this machine to the other. A directory whose name ends in a slash gives what is
-// in it; otherwise it goes below the destination when that exists, and takes its name when it does not. Links count as
-// what they lead to.
+// Copy copies a file or a directory of this machine to the other. Of a directory whose name ends in a slash the content
+// is copied; otherwise the directory is copied into the destination if that exists, and as the destination if not.
+// Links are followed.
 func (m *Machine) Copy(ctx context.Context, source, destination string) error {
 	info, err := os.Stat(source)
 	if err != nil {
@@ -108,8 +111,8 @@ func (m *Machine) copyFile(ctx context.Context, source string, info fs.FileInfo,
 	return nil
 }
 
-// copyDir copies what is in a directory. Above are the real paths of the directories around it, by which a link that
-// leads back is known.
+// copyDir copies the content of a directory. Above are the real paths of the directories around it, by which a link
+// that leads back is known.
 func (m *Machine) copyDir(ctx context.Context, f files, source, destination string, above []string) error {
 	real, err := filepath.EvalSymlinks(source)
 	if err != nil {
@@ -174,7 +177,7 @@ func (f sftpFiles) mkdir(name string) error {
 }
 
 func (f sftpFiles) write(name string, mode fs.FileMode, r io.Reader) error {
-	_ = f.Client.Remove(name) // what is there is replaced, and what cannot be removed is met by the next line
+	_ = f.Client.Remove(name) // an existing file is replaced, and one that cannot be removed fails below
 	file, err := f.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL)
 	if err != nil {
 		return fmt.Errorf("creating %s: %w", name, explained(err))
@@ -192,7 +195,7 @@ func (f sftpFiles) write(name string, mode fs.FileMode, r io.Reader) error {
 	return nil
 }
 
-// explained adds what the protocol's word for every failure may mean where a file is created.
+// explained adds the probable meaning of the protocol's general error when a file is created.
 func explained(err error) error {
 	var status *sftp.StatusError
 	if errors.As(err, &status) && status.FxCode() == sftp.ErrSSHFxFailure {
@@ -206,7 +209,7 @@ func (f sftpFiles) remove(name string) error { return f.Client.Remove(name) }
 func (f sftpFiles) close() { _ = f.Client.Close() } // the connection ends, too
 
 // shellFiles writes by commands of a POSIX shell.
-type shellFiles struct{ m *Machine }
+type shellFiles struct{ m *sshLink }
 
 func (f shellFiles) run(command string, in io.Reader) error {
 	session, err := f.m.client.NewSession()

@@ -16,7 +16,7 @@ import (
 	"golang.org/x/crypto/ssh/agent"
 )
 
-// keys is what opens the machines of a connection.
+// keys holds the credentials for the machines of a connection.
 type keys struct {
 	agent    agent.Agent // nil when there is none
 	conn     io.Closer

@@ -25,7 +25,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/provision/sshtest"
 )
 
-// block makes a connection block with the arguments that are set.
+// block returns a connection block with the arguments that are set.
 func block(arguments map[string]cty.Value) cty.Value {
 	all := map[string]cty.Value{}
 	for name, a := range remote.Schema.Attributes {
@@ -459,7 +459,7 @@ func TestProxiesAreUsed(t *testing.T) {
 
 func TestWhatABlockCannotBe(t *testing.T) {
 	for _, tt := range []struct{ name, value, want string }{
-		{"type", "ftp", "Expected: ssh"}, {"type", "winrm", "OpenSSH server"},
+		{"type", "ftp", "Expected: ssh or winrm"},
 		{"target_platform", "beos", "unix or windows"}, {"proxy_scheme", "ftp", "http or https or socks5"},
 		{"host", "", "address of the machine"},
 	} {

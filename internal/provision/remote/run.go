@@ -16,10 +16,10 @@ import (
 // grace is how long a command has to end after it was asked to.
 const grace = 5 * time.Second
 
-// maxLine is how much of a line without an end is told as one.
+// maxLine is the maximum length of a reported line.
 const maxLine = 64 << 10
 
-// Script puts a script on the machine, runs it, tells what it prints line by line, and removes it. The error of a
+// Script copies a script to the machine, runs it, reports its output line by line, and removes it. The error of a
 // script that failed says how it ended.
 func (m *Machine) Script(ctx context.Context, script io.Reader, tell func(line string)) error {
 	f, err := m.openFiles()
@@ -30,7 +30,7 @@ func (m *Machine) Script(ctx context.Context, script io.Reader, tell func(line s
 	if err := m.Write(ctx, name, "", 0o700, script); err != nil {
 		return fmt.Errorf("failed to upload script: %w", err)
 	}
-	err = m.run(ctx, name, tell)
+	err = m.link.run(ctx, name, tell)
 	_ = f.remove(name) // a script may have removed itself, or restarted the machine
 	if err != nil {
 		return fmt.Errorf("error executing %q: %w", name, err)
@@ -38,9 +38,8 @@ func (m *Machine) Script(ctx context.Context, script io.Reader, tell func(line s
 	return nil
 }
 
-// run runs a program of the machine. When the context ends, the program is asked to end, and some seconds later the
-// connection is closed.
-func (m *Machine) run(ctx context.Context, name string, tell func(line string)) error {
+// run implements link. Some seconds after the program was asked to end, the connection is closed.
+func (m *sshLink) run(ctx context.Context, name string, tell func(line string)) error {
 	session, err := m.client.NewSession()
 	if err != nil {
 		return fmt.Errorf("opening a session: %w", err)
@@ -50,7 +49,7 @@ func (m *Machine) run(ctx context.Context, name string, tell func(line string)) 
 	out, problems, command := &lines{one: &one, tell: tell}, &lines{one: &one, tell: tell}, `"`+name+`"`
 	session.Stdout, session.Stderr = out, problems
 	var pid *firstLine
-	if !m.conn.Windows {
+	if !m.windows {
 		// The first line is the number of the process: servers do not deliver signals to everybody's commands.
 		command = `sh -c 'echo $$; exec "$0"' ` + quoted(name)
 		pid = &firstLine{rest: out}
@@ -84,7 +83,7 @@ func (m *Machine) run(ctx context.Context, name string, tell func(line string)) 
 }
 
 // askToEnd sends a signal to a command and its children, or to it alone where it leads no group.
-func (m *Machine) askToEnd(session *ssh.Session, pid *firstLine) {
+func (m *sshLink) askToEnd(session *ssh.Session, pid *firstLine) {
 	n := 0
 	if pid != nil {
 		n = pid.number()
@@ -147,7 +146,7 @@ func (f *firstLine) number() int {
 
 // lines passes on what is written to it, a line at a time.
 type lines struct {
-	one  *sync.Mutex // held while a line is told: the other stream of the command may have one, too
+	one  *sync.Mutex // held while a line is reported: the other stream of the command may have one, too
 	rest []byte
 	tell func(line string)
 }

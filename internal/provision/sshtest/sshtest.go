@@ -37,7 +37,7 @@ type Key struct {
 	Signer  ssh.Signer
 }
 
-// NewKey makes a key pair.
+// NewKey returns a key pair.
 func NewKey(t testing.TB) *Key {
 	t.Helper()
 	_, private, err := ed25519.GenerateKey(rand.Reader)
@@ -70,7 +70,7 @@ func Start(t testing.TB, lines ...string) *Server {
 		t.Fatal(err)
 	}
 	s := &Server{User: me.Username, Dir: t.TempDir(), sshd: sshd}
-	if me.Uid == "0" { // the directory of the process without rights, which root's sshd asks for
+	if me.Uid == "0" { // the directory of the process without rights, which root's sshd requires
 		if err := os.MkdirAll("/run/sshd", 0o755); err != nil {
 			t.Skip("needs /run/sshd for the OpenSSH server: ", err)
 		}
@@ -105,8 +105,8 @@ func (s *Server) write(t testing.TB, name, text string, mode os.FileMode) string
 	return path
 }
 
-// listen takes connections and gives each to an sshd of its own, as inetd does: no port has to be chosen, and nothing
-// runs without a connection.
+// listen accepts connections and passes each to an sshd of its own, as inetd does: no port has to be chosen, and
+// nothing runs without a connection.
 func (s *Server) listen(t testing.TB) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -163,7 +163,7 @@ func (s *Server) serve(conn net.Conn) {
 	_ = cmd.Run() // what went wrong is in the log
 }
 
-// Log returns what the server wrote, for tests that fail.
+// Log returns the server's output, for failed tests.
 func (s *Server) Log() string {
 	text, _ := os.ReadFile(filepath.Join(s.Dir, "log")) // none is an empty one
 	return string(text)

@@ -168,7 +168,7 @@ func (r *runner) loop(dot any, n *parse.BranchNode) error {
 		mark := len(r.variables)
 		for i, value := range values {
 			err := r.scoped(func() error {
-				// The variables stand in the pipeline's scope; with one of them, it is the value.
+				// The variables belong to the pipeline's scope; a single one is the value.
 				set := []any{value}
 				if len(n.Pipe.Decl) > 1 {
 					set = []any{keys[i], value}
@@ -193,7 +193,7 @@ func (r *runner) loop(dot any, n *parse.BranchNode) error {
 	})
 }
 
-// elements are what range goes through: maps in the order of their keys.
+// elements returns the elements that range visits: maps in the order of their keys.
 func elements(v any) (keys, values []any, err error) {
 	switch v := v.(type) {
 	case nil:
@@ -217,7 +217,7 @@ func elements(v any) (keys, values []any, err error) {
 	return nil, nil, fmt.Errorf("range can't iterate over %v", v)
 }
 
-// call fills in another template, which sees only what it is given.
+// call fills in another template, which sees only its argument.
 func (r *runner) call(dot any, n *parse.TemplateNode) error {
 	tree := r.trees[n.Name]
 	if tree == nil {
@@ -252,7 +252,7 @@ func (r *runner) declare(name string, v any, assign bool) {
 	r.variables = append(r.variables, variable{name, v})
 }
 
-// truth is what if and with make of a value: what is zero or empty is false.
+// truth returns a value as a condition of if and with: zero and empty values are false.
 func truth(v any) bool {
 	switch v := v.(type) {
 	case nil:

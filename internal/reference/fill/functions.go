@@ -128,7 +128,7 @@ func slice(args []any) (any, error) {
 	return args[0].([]string)[bounds[0]:bounds[1]], nil
 }
 
-// position is an index of at most a bound.
+// position is an index up to a limit.
 func position(v any, most int) (int, error) {
 	i, ok := v.(int)
 	if !ok {

@@ -5,7 +5,7 @@ import (
 	"text/template/parse"
 )
 
-// none stands for the result of an earlier command where there is none.
+// none takes the place of the result of an earlier command if there is none.
 type none struct{}
 
 // pipeline returns the value of commands of which each is given the result of the one before.
@@ -20,7 +20,7 @@ func (r *runner) pipeline(dot any, pipe *parse.PipeNode) (any, error) {
 	return v, nil
 }
 
-// declaring returns the value of a pipeline and gives it to the variable that stands before it.
+// declaring returns the value of a pipeline and assigns it to the variable before it.
 func (r *runner) declaring(dot any, pipe *parse.PipeNode) (any, error) {
 	v, err := r.pipeline(dot, pipe)
 	if err == nil && len(pipe.Decl) > 0 {
@@ -56,7 +56,7 @@ func (r *runner) alone(c *parse.CommandNode, last any) error {
 	return nil
 }
 
-// value returns what stands for a value in a command or among the arguments of a function.
+// value returns the value of a node in a command or among the arguments of a function.
 func (r *runner) value(dot any, node parse.Node) (any, error) {
 	switch n := node.(type) {
 	case *parse.DotNode:
@@ -122,7 +122,7 @@ func (r *runner) apply(dot any, name *parse.IdentifierNode, args []parse.Node, l
 			return nil, err
 		}
 		if shortcut && truth(v) == (name.Ident == "or") {
-			return v, nil // the others are not looked at
+			return v, nil // the others are not evaluated
 		}
 		values = append(values, v)
 	}

@@ -43,7 +43,7 @@ type problem struct {
 func (p *problem) Error() string { return p.text }
 func (p *problem) Unwrap() error { return p.err }
 
-// newHTTP makes the HTTP client. Nothing follows redirections: a request is signed for one address.
+// newHTTP returns the HTTP client. Nothing follows redirections: a request is signed for one address.
 func newHTTP() *http.Client {
 	proxy := httpproxy.FromEnvironment().ProxyFunc()
 	return &http.Client{

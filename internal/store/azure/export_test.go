@@ -9,7 +9,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/store/remote"
 )
 
-// At makes a driver that finds the account at an address, and does not pause before it tries again.
+// At returns a driver that finds the account at an address, and does not pause before it tries again.
 func At(address string, config cty.Value, log func(string, ...any)) (remote.Driver, error) {
 	o := complete(remote.Surroundings{Getenv: os.Getenv, Log: log})
 	s, diags := read(config, o)

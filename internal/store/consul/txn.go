@@ -15,8 +15,8 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/store/remote/objects"
 )
 
-// What a server takes unless it is told otherwise: bytes of a value, and of a value in a transaction, where it is
-// in base64 and the whole request has that bound.
+// Default limits of a server: bytes of a value, and of a value in a transaction, where it is in base64 and the whole
+// request has that bound.
 const (
 	maxValue = 512 << 10
 	inOne    = 360 << 10

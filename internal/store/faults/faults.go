@@ -30,7 +30,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/store"
 )
 
-// Mode is what happens at the chosen call.
+// Mode is the fault at the chosen call.
 type Mode string
 
 // The modes.
@@ -56,7 +56,7 @@ type Plan struct {
 	Mode Mode
 }
 
-// ErrDead is what every call gives after the process was "killed" in a test.
+// ErrDead is the error of every call after the process was "killed" in a test.
 var ErrDead = errors.New("the process was killed here")
 
 // Files wraps the files of a store.
@@ -78,7 +78,7 @@ type Files struct {
 	reserved map[string]int64 // up to where files have space of their own
 }
 
-// Wrap puts a plan around files.
+// Wrap applies a plan of faults to files.
 func Wrap(inner store.Files, plan Plan) *Files { return &Files{inner: inner, plan: plan} }
 
 // FromEnv wraps files as TOMBOLO_FAULT says; empty leaves them as they are.

@@ -38,7 +38,7 @@ type Change struct {
 // IsData distinguishes changes of a content from changes of names.
 func (c Change) IsData() bool { return c.What == "write" || c.What == "truncate" }
 
-// Fate is what became of a change that was not yet certain.
+// Fate is the outcome of a change that was not yet certain.
 type Fate struct {
 	Drop bool
 	// Cut, when not negative, is how much of a write arrived. Behind it stands what stood there before; where the write
@@ -195,8 +195,8 @@ func (r *Recorder) Uncertain(n int) (all []int) {
 // Change returns one change.
 func (r *Recorder) Change(i int) Change { return r.log[i] }
 
-// Disk builds what is found after a power loss behind the first n changes, when the uncertain ones had these fates
-// (Kept by default).
+// Disk builds the content after a power loss after the first n changes, where the uncertain ones have these fates (Kept
+// by default).
 func (r *Recorder) Disk(n int, fates map[int]Fate) *mem.FS {
 	disk := r.start.Clone()
 	names, data := map[string]int{}, map[int][]byte{}

@@ -15,7 +15,7 @@ import (
 	"golang.org/x/oauth2/google"
 )
 
-// What tokens are for.
+// Audiences of tokens.
 const (
 	scopeStorage = "https://www.googleapis.com/auth/devstorage.read_write"
 	scopeKeys    = "https://www.googleapis.com/auth/cloudkms"
@@ -44,7 +44,7 @@ type noAccess struct {
 
 func (n *noAccess) Error() string { return n.text }
 
-// authorize puts the token into a request.
+// authorize adds the token to a request.
 func (a *access) authorize(ctx context.Context, r *http.Request) (used string, err error) {
 	if a.s.open {
 		return "", nil

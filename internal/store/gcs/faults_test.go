@@ -20,7 +20,7 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// faults are what a network or a service does to a request.
+// faults holds faults of a network or a service.
 var faults = []string{
 	"request lost", // nothing arrives
 	"answer lost",  // it is done, and nobody hears of it
@@ -158,7 +158,7 @@ func TestLostAnswersAreNoConflicts(t *testing.T) {
 	}
 }
 
-// life is what a run does.
+// life performs the steps of a run.
 func life(t *testing.T, p remote.Place) {
 	t.Helper()
 	ctx := t.Context()

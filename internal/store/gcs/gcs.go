@@ -3,7 +3,7 @@
 //
 // Beside "<prefix>/<workspace>.tfstate" there is the lock, "<workspace>.tflock", and what belongs to Tombolo alone,
 // below "<workspace>.tombolo/". The listings of the other programs ignore it. All that matters is written under
-// conditions on generations: a state takes the place of the one that was read, a lock is made where there is none, and
+// conditions on generations: a state takes the place of the one that was read, a lock is made if there is none, and
 // the journal is that of package objects. The service is asked by plain HTTPS; golang.org/x/oauth2 finds the
 // credentials.
 //
@@ -23,7 +23,7 @@ import (
 
 // Kind describes the backend "gcs". Its schema is Terraform's.
 func Kind() remote.Kind {
-	return remote.Kind{Name: "gcs", Place: "Google Cloud Storage", Schema: schema(), Open: open,
+	return remote.Kind{Name: "gcs", Place: "Google Cloud Storage", Schema: schema(), Open: open, Programs: programs,
 		Needed: map[string]string{"bucket": ""},
 		More: map[string]*provider.Attribute{"universe_domain": {Type: cty.String, Optional: true,
 			Description: "Domain of the services. The default is googleapis.com."}}}

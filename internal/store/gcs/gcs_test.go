@@ -36,7 +36,7 @@ func settings(address string, more map[string]cty.Value) cty.Value {
 	return cty.ObjectVal(s)
 }
 
-// open makes a driver of settings.
+// open returns a driver of settings.
 func open(t *testing.T, config cty.Value) remote.Driver {
 	t.Helper()
 	d, err := gcs.Hasty(t.Context(), config)

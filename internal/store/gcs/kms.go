@@ -109,7 +109,7 @@ type keyClient struct {
 	key string
 }
 
-// keyAnswer is what it answers.
+// keyAnswer is its answer.
 type keyAnswer struct {
 	Plaintext  []byte `json:"plaintext"`
 	Ciphertext []byte `json:"ciphertext"`

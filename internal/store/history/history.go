@@ -16,8 +16,7 @@ import (
 // Variable is the environment variable that sets how many former states of each workspace a store keeps.
 const Variable = "TOMBOLO_STATE_HISTORY"
 
-// Keep returns how many former states are to be kept, by the environment, or as many as usual. It is from 0, which
-// keeps none.
+// Keep returns how many former states to keep, from the environment or by default. 0 keeps none.
 func Keep(getenv func(string) string, usual int) (int, error) {
 	v := getenv(Variable)
 	if v == "" {
@@ -70,8 +69,8 @@ type Revision struct {
 // maxAddresses are the addresses that a revision names.
 const maxAddresses = 50
 
-// Made returns the revision with which one state takes the place of another. What no command of a run has written, such
-// as what a plan recovers, is named after the operation of the lock.
+// Made returns the revision of a change from one state to another. A change without a command of its own, such as a
+// recovery by a plan, is named after the operation of the lock.
 func (r Revision) Made(operation state.Operation, before, after *state.State) Revision {
 	if r.Run.Command == "" {
 		word, ours := strings.CutPrefix(string(operation), "OperationType")

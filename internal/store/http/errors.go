@@ -61,7 +61,7 @@ func (c *client) hint(r request, status int) string {
 // maxSaid limits how much of a server's text is shown.
 const maxSaid = 300
 
-// message is what a server says in the body of an error; "" when that is no text for people.
+// message returns the message in the body of a server's error; "" if that is not text for people.
 func message(body []byte) string {
 	text := strings.TrimSpace(string(body))
 	var named map[string]any

@@ -26,7 +26,7 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// pair makes a certificate and its private key in PEM, signed by itself.
+// pair returns a certificate and its private key in PEM, signed by itself.
 func pair(t *testing.T) (cert, key string) {
 	t.Helper()
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

@@ -99,7 +99,7 @@ func (r reader) seconds(name string, usual int) time.Duration {
 	return time.Duration(max(0, r.whole(name, usual))) * time.Second
 }
 
-// token is what a method of HTTP looks like.
+// token matches a method of HTTP.
 var token = regexp.MustCompile("^[A-Za-z0-9!#$%&'*+.^_`|~-]+$")
 
 func (r reader) method(name, usual string) string {
@@ -202,7 +202,7 @@ func (r reader) certificates(s *settings) {
 	}
 }
 
-// What a header may be, and those that are not the user's to set.
+// Valid headers, and those that users cannot set.
 var (
 	headerName  = regexp.MustCompile(`^[A-Za-z0-9_-]+$`)
 	headerValue = regexp.MustCompile(`^[ -~]+$`)

@@ -53,7 +53,7 @@ func (p *Parsed) Lay(base *state.State, at Mark, foreign bool) (*Overlay, error)
 	return p.lay(f, base)
 }
 
-// Keep leaves all that the journal has beyond the mark open: the state that it belongs to cannot be read.
+// Keep leaves everything in the journal after the mark open: its state cannot be read.
 func (p *Parsed) Keep(at Mark) (*Overlay, error) {
 	const why = "the state could not be read, and was to be replaced"
 	var none *state.State
@@ -187,8 +187,8 @@ func (f *folder) resolve(r Record) error {
 	return nil
 }
 
-// fold lays edits over the state; where another program wrote it since, with care: what fits is folded, what cannot be
-// is kept.
+// fold applies edits to the state. If another program has written it since, edits that fit are folded, and others are
+// kept.
 func (f *folder) fold(op string, was map[string]string, edits []state.Edit) {
 	if f.foreign == "" {
 		f.builder.Fold(edits...)
@@ -217,10 +217,10 @@ const (
 	skipIt     // nothing is left to do
 )
 
-// fits judges an edit against a state that another program wrote since.
+// fits checks an edit against a state that another program has written since.
 func (f *folder) fits(was map[string]string, e state.Edit) (fit, string) {
 	if e.Output != nil || e.Checks != nil {
-		return skipIt, "" // every run works them out anew
+		return skipIt, "" // every run computes them again
 	}
 	if f.other != "" {
 		return keepIt, f.other

@@ -13,8 +13,8 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/encryption"
 )
 
-// Key seals the payloads of a journal's records that have something of objects in them, with AES-256 in Galois counter
-// mode. It is made for one journal, and stands in its header, sealed as the state is. A nil Key leaves payloads plain.
+// Key seals the payloads of a journal's records that contain data of objects, with AES-256 in Galois counter mode. It
+// belongs to one journal, whose header has it, sealed like the state. A nil Key leaves payloads plain.
 type Key struct {
 	Sealed json.RawMessage
 	aead   cipher.AEAD
@@ -23,7 +23,7 @@ type Key struct {
 // keySize is that of a key in bytes.
 const keySize = 32
 
-// NewKey makes the key of a new journal; nil where the state is not sealed.
+// NewKey returns the key of a new journal; nil where the state is not sealed.
 func NewKey(c *encryption.Cipher) (*Key, error) {
 	if !c.Seals() {
 		return nil, nil
@@ -37,7 +37,7 @@ func NewKey(c *encryption.Cipher) (*Key, error) {
 	return keyOf(plain, sealed)
 }
 
-// openKey reads the key of a journal; nil where there is none.
+// openKey reads the key of a journal; nil if there is none.
 func openKey(c *encryption.Cipher, sealed json.RawMessage) (*Key, error) {
 	if len(sealed) == 0 {
 		return nil, nil

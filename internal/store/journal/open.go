@@ -16,14 +16,14 @@ import (
 // checkpointSize is the minimum size of the journal before a snapshot is written during a run.
 const checkpointSize = 8 << 20
 
-// Log takes the records of an open journal. Appending puts a record into memory, waiting makes it durable; of those
-// that wait at the same time one works for all.
+// Log stores the records of an open journal. Appending keeps a record in memory, waiting makes it durable; one of
+// several waiters works for all.
 type Log interface {
 	// Append queues a record and returns its number.
 	Append(k Kind, payload []byte) uint64
 	// Wait returns when the record is durable, wherever that is.
 	Wait(seq uint64) error
-	// Nudge means that there are records that nobody waits for.
+	// Nudge announces records without a waiter.
 	Nudge()
 	// Slot counts the operations in flight.
 	Slot(n int)
@@ -33,7 +33,7 @@ type Log interface {
 	Size() int64
 	// Broken is the first reason for starting nothing new.
 	Broken() error
-	// Settled makes all durable; an error says that there is no place left at all.
+	// Settled makes all records durable; an error means that no place is left for them.
 	Settled() error
 }
 
@@ -46,8 +46,8 @@ type Keeper interface {
 	// WriteSnapshot stores this state, if it differs from what is stored, and returns what that cost, in bytes. All
 	// records up to covers are in it. An error breaks the log.
 	WriteSnapshot(st *state.State, covers uint64) (int64, error)
-	// Finish leaves a journal only of what is still open, when all is stored; or says where the results are, when the
-	// last snapshot failed.
+	// Finish leaves a journal only of open operations, if everything is stored; otherwise the error of the last
+	// snapshot names the place of the results.
 	Finish(left []state.InFlight, failed error) error
 	// RunEnded means that the journal is closed, whatever came of it.
 	RunEnded()
@@ -132,7 +132,7 @@ func (j *Open) Intent(i state.Intent) error {
 	if err == nil {
 		return nil
 	}
-	// It must not begin; say so, if there still is a place to say it.
+	// It must not begin; record that, if possible.
 	return errors.Join(fmt.Errorf("record the intent for %s: %w", i.Object, err), j.Result(i.ID))
 }
 
@@ -156,7 +156,7 @@ func (j *Open) begin(i state.Intent, payload []byte) (uint64, error) {
 func (j *Open) Partial(op string, o *state.Object) error {
 	object, err := state.EncodeObject(o)
 	if err != nil {
-		return fmt.Errorf("record what is known of operation %s: %w", op, err)
+		return fmt.Errorf("record the known attributes of operation %s: %w", op, err)
 	}
 	payload, err := json.Marshal(ResultRecord{Op: op, Object: object})
 	if err != nil {
@@ -310,7 +310,7 @@ func (j *Open) Close(context.Context) error {
 	return err
 }
 
-// finish brings the stored state up to date.
+// finish updates the stored state.
 func (j *Open) finish() error {
 	err := j.log.Settled()
 	if err != nil {

@@ -18,8 +18,8 @@ type Saved struct {
 	Key json.RawMessage `json:",omitempty"`
 }
 
-// Orphaned returns the results in a file of rescue whose journal was removed from a place: no journal will ever ask for
-// them. Of other files it returns none. c opens the key of its records.
+// Orphaned returns the results in a rescue file whose journal was removed from its place: no journal will read them. Of
+// other files it returns none. c opens the key of its records.
 func Orphaned(b []byte, place string, c *encryption.Cipher) (results []state.Unfolded, err error) {
 	if len(b) < PrefixSize || !bytes.HasPrefix(b, []byte(Magic)) {
 		return nil, nil

@@ -1,6 +1,6 @@
-// Package journal has the records in which runs write down what they are about to do and what came of it, the reading
-// of such records after a run was killed, and the journal that is open while a run goes on. Where the records are kept
-// is for others: in a file beside a local state, in chunks beside a shared one.
+// Package journal has the records of a run's intents and results, reads them after a run was killed, and implements the
+// open journal of a run. Other packages store the records: in a file beside a local state, in chunks beside a shared
+// one.
 package journal
 
 import (
@@ -24,11 +24,12 @@ import (
 //
 //	length of the payload (4 bytes, little endian), CRC-32C (4), sequence number (8), kind (1), payload (JSON)
 //
-// The checksum covers nonce, length, sequence number, kind and payload: what an earlier file left on the disk is never
+// The checksum covers nonce, length, sequence number, kind and payload: data of an earlier file on the disk is never
 // taken for a record. Sequence numbers count from 0 without gaps. The first record is a header. What follows the
 // longest valid prefix was never acknowledged, and is ignored.
 const (
-	// Magic begins a journal, PrefixSize is where its records begin, FrameSize what a record has around its payload.
+	// Magic begins a journal, PrefixSize is the offset of its records, FrameSize the size of a record without its
+	// payload.
 	Magic       = "tombolo\x01"
 	PrefixSize  = len(Magic) + 8
 	FrameSize   = 4 + 4 + 8 + 1
@@ -44,10 +45,10 @@ type Kind uint8
 
 // The kinds of records. Their numbers are part of the format.
 const (
-	KindHeader     Kind = 1 + iota // header: what the journal stands on
+	KindHeader     Kind = 1 + iota // header: the base of the journal
 	KindRun                        // state.RunInfo: the records behind belong to this run
 	KindIntent                     // IntentRecord: an operation begins
-	KindPartial                    // ResultRecord with an object: what is known of it early
+	KindPartial                    // ResultRecord with an early object
 	KindResult                     // ResultRecord: it ended so
 	KindEdits                      // ResultRecord without an operation: edits that no outside effect depends on
 	KindCheckpoint                 // Checkpoint: the image is complete, the state file is about to become the same
@@ -55,14 +56,14 @@ const (
 	KindResolve                    // ResolveRecord: a person or a later run said how operations ended
 	KindUnfolded                   // UnfoldedRecord: a result that waits for a person
 	KindClose                      // the run ended by itself
-	KindDurable                    // DurableRecord: what stands before was durable when this was written
+	KindDurable                    // DurableRecord: everything before was durable when this was written
 	KindSeal                       // SealRecord: whose journal it is from here on
 )
 
 // Nonce makes the records of a journal its own.
 type Nonce [8]byte
 
-// Header is what a journal is based on: the state file's content, by its hash; "" stands for no file.
+// Header names the base of a journal: the state file's content, by its hash; "" stands for no file.
 type Header struct {
 	Format  int       `json:"format"`
 	Lineage string    `json:"lineage"`
@@ -72,7 +73,7 @@ type Header struct {
 	PID     int       `json:"pid,omitempty"`
 	Began   string    `json:"began,omitempty"` // when the process did, where that is known; see began
 	Created time.Time `json:"created"`
-	// Rescue lists the folders where the journal goes on when it cannot be written any more. They are part of it: the
+	// Rescue lists the folders where the journal continues if it cannot be written any more. They are stored in it: the
 	// next run may be started elsewhere.
 	Rescue []string `json:"rescue,omitempty"`
 	// Lock is the id of the lock under which a journal in a service was begun.
@@ -81,7 +82,7 @@ type Header struct {
 	Key json.RawMessage `json:"key,omitempty"`
 }
 
-// NewHeader is the header of a journal with this key, without what it is based on.
+// NewHeader returns the header of a journal with this key, without its base.
 func NewHeader(k *Key) Header {
 	if k == nil {
 		return Header{Format: FormatLevel}
@@ -133,7 +134,7 @@ type ResolveRecord struct {
 	Edits  json.RawMessage `json:"edits"`
 }
 
-// UnfoldedRecord is a result that does not fit what stands there now.
+// UnfoldedRecord is a result that does not fit the current state.
 type UnfoldedRecord struct {
 	Op    string          `json:"op"`
 	Run   state.RunInfo   `json:"run"`
@@ -174,7 +175,7 @@ type Parsed struct {
 	Own     int      // how many of them are in the journal itself, and not in rescue files
 	End     int64    // where the valid prefix ends in the file
 	Next    uint64   // the sequence number behind the last record
-	Marks   []Mark   // snapshots, oldest first; the first is what the header says
+	Marks   []Mark   // snapshots, oldest first; the first is that of the header
 	Key     *Key     // of the records, which are open here
 	cipher  *encryption.Cipher
 }
@@ -185,8 +186,8 @@ type Mark struct {
 	Done bool
 }
 
-// Parse reads the longest valid prefix. A journal is put in its place only when its header is durable, so one
-// without a valid header was damaged later.
+// Parse reads the longest valid prefix. A journal gets its name only after its header is durable, so one without a
+// valid header was damaged later.
 //
 // rescues returns what is found in rescue files of the journal; it may be nil. c opens the journal's key; nil opens
 // only what is plain.
@@ -253,8 +254,8 @@ func (p *Parsed) add(b []byte) {
 	}
 }
 
-// torn classifies the bytes after the longest valid prefix. A power loss tears off only what was never acknowledged.
-// Where a later record says that what is missing was durable, it is damage, and all that follows would be lost with it.
+// torn classifies the bytes after the longest valid prefix. A power loss removes only unacknowledged records. If a
+// later record says that the missing ones were durable, it is damage, and everything after it would be lost, too.
 func (p *Parsed) torn(rest []byte) error {
 	behind := 0
 	var below uint64
@@ -391,8 +392,8 @@ func carried(r Record) bool {
 	return r.Kind == KindUnfolded || json.Unmarshal(r.Payload, &has) == nil && has.Run != nil
 }
 
-// GoOn takes in the records of a file in which a run went on when its journal could not be written any more. Where
-// somebody else has continued the journal since, the results in the file are returned: they wait for a person.
+// GoOn reads the records of a file in which a run continued when its journal could not be written any more. If another
+// run has continued the journal since, it returns the results in the file: a person must decide about them.
 func (p *Parsed) GoOn(b []byte) (late []state.Unfolded, err error) {
 	if len(b) < PrefixSize || !bytes.HasPrefix(b, []byte(Magic)) || Nonce(b[len(Magic):PrefixSize]) != p.Nonce {
 		return nil, nil
@@ -434,8 +435,8 @@ func (p *Parsed) GoOn(b []byte) (late []state.Unfolded, err error) {
 	return late, p.findMarks()
 }
 
-// Adopt takes in the results of operations that are in flight here from a file of another journal: the one in which
-// they had begun, which somebody else has replaced since. It reports whether there are any.
+// Adopt reads the results of operations in flight from a file of another journal: the one in which they began, which
+// another run has replaced since. It reports whether there are any.
 func (p *Parsed) Adopt(b []byte, inFlight []state.InFlight) (bool, error) {
 	if len(b) < PrefixSize || !bytes.HasPrefix(b, []byte(Magic)) {
 		return false, nil

@@ -224,7 +224,7 @@ func (c *client) get(ctx context.Context, name string) (*secret, error) {
 	return s, nil
 }
 
-// put makes a secret, or replaces the one that has this version.
+// put creates a secret, or replaces the one that has this version.
 func (c *client) put(ctx context.Context, s *secret) (version string, _ error) {
 	s.APIVersion, s.Kind = "v1", "Secret"
 	s.Metadata.Namespace = c.s.namespace

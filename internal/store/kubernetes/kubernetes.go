@@ -122,7 +122,7 @@ func (d *driver) Workspaces(ctx context.Context) (names []string, err error) {
 	return slices.Compact(names), err
 }
 
-// secretName is what names of secrets have to look like.
+// secretName matches valid names of secrets.
 var secretName = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`)
 
 // Place implements remote.Driver.

@@ -213,7 +213,7 @@ func (p *place) write(ctx context.Context, was *stored, zipped []byte) error {
 	return nil
 }
 
-// makePart makes a secret without anything in it, where there is none.
+// makePart creates an empty secret if there is none.
 func (p *place) makePart(ctx context.Context, n int) error {
 	err := p.putPart(ctx, n, nil, nil)
 	if errors.Is(err, objects.ErrUnmet) {

@@ -10,8 +10,8 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// Held makes a store whose default workspace is locked from the start, by nobody who would ever give the lock back: the
-// setting lock_id of the backend "inmem", with which tools try what they do when they meet a lock.
+// Held returns a store whose default workspace is locked from the start, by a holder that never releases the lock: the
+// setting lock_id of the backend "inmem", with which tools test their handling of locks.
 func Held(info state.LockInfo) state.Store {
 	info.Who, info.Version, info.Created = store.WhoAmI(), state.LanguageVersion, time.Now().UTC()
 	return &heldStore{Store: New(), info: &info}

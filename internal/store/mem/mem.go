@@ -41,8 +41,8 @@ func NewFS() *FS {
 	return &FS{files: map[string]*inode{}, dirs: map[string]bool{".": true}, clock: time.Unix(1_700_000_000, 0)}
 }
 
-// Clone copies the current content. Nothing is open or locked in the copy: it is what the next process finds after this
-// one has died.
+// Clone copies the current content. Nothing is open or locked in the copy: it is the content that the next process
+// finds after the death of this one.
 func (m *FS) Clone() *FS {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -73,7 +73,7 @@ func (m *FS) Contents() map[string]string {
 	return all
 }
 
-// Put makes a file with this content, or replaces the content of one.
+// Put creates a file with this content, or replaces its content.
 func (m *FS) Put(name string, data []byte) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

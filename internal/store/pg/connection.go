@@ -14,6 +14,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/tombolo-iac/tombolo/internal/regular"
+	"github.com/tombolo-iac/tombolo/internal/store/remote"
 )
 
 // variables are those of PostgreSQL's programs, and the words of a connection string that they stand for.
@@ -53,10 +54,8 @@ func connection(text string, getenv func(string) string) (*pgconn.Config, error)
 			defaults["host"] = "localhost" // and not a socket
 		}
 	}
-	for _, name := range filesOf(text, isURL) { // the client reads them
-		if err := regular.Judge(name, regular.Record); err != nil {
-			return nil, err
-		}
+	if err := judgeFiles(text, isURL); err != nil {
+		return nil, err
 	}
 	full := withDefaults(text, isURL, defaults)
 	config, err := pgconn.ParseConfig(full)
@@ -83,6 +82,26 @@ var fileWords = []string{"passfile", "servicefile", "sslcert", "sslkey", "sslroo
 
 var fileWord = regexp.MustCompile(`\b(?:` + strings.Join(fileWords, "|") + `)\s*=\s*(?:'((?:[^'\\]|\\.)*)'|(\S+))`)
 
+// judgeFiles refuses files that a connection string names, or a file of services that it names, and that the client
+// would wait for, or read without an end.
+func judgeFiles(text string, isURL bool) error {
+	for _, name := range filesOf(text, isURL) {
+		if err := regular.Judge(name, regular.Record); err != nil {
+			return err
+		}
+		content, err := regular.Read(name, regular.Record)
+		if err != nil {
+			continue // which is told where it is needed
+		}
+		for _, said := range remote.Settings(content, fileWords...) {
+			if err := regular.Judge(said.Value, regular.Record); err != nil {
+				return fmt.Errorf("%s: %s: %w", name, said.Key, err)
+			}
+		}
+	}
+	return nil
+}
+
 // filesOf returns the files that a connection string names.
 func filesOf(text string, isURL bool) (names []string) {
 	if !isURL {
@@ -103,7 +122,7 @@ func filesOf(text string, isURL bool) (names []string) {
 
 var escaped = regexp.MustCompile(`\\(.)`)
 
-// hostName is what names of hosts look like.
+// hostName matches names of hosts.
 var hostName = regexp.MustCompile(`^[\pL\pN._-]+$`)
 
 // notHost reports whether a text cannot be a host: a name, an address or the folder of a socket.
@@ -112,7 +131,7 @@ func notHost(host string) bool {
 	return err != nil && !filepath.IsAbs(host) && !strings.HasPrefix(host, "/") && !hostName.MatchString(host)
 }
 
-// parseProblem returns what is wrong where that cannot have anything secret in it.
+// parseProblem returns the problem if it cannot contain a secret.
 func parseProblem(err error) error {
 	for _, known := range []string{"failed to configure TLS", "invalid sslcertmode", "invalid connect_timeout",
 		"failed to read service", "unknown target_session_attrs", "could not match"} {

@@ -18,7 +18,7 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// model is what may stand in a database: more than one thing only after a call whose outcome is open.
+// model holds the possible contents of a database: more than one thing only after a call whose outcome is open.
 type model struct {
 	t     *testing.T
 	place remote.Place
@@ -160,7 +160,7 @@ func (m *model) is(p remote.Place) {
 	}
 }
 
-// life is what a run does. Before each call, between is called.
+// life performs the steps of a run. Before each call, between is called.
 func (m *model) life(between func(int)) {
 	var err error
 	if m.hold, err = m.place.Lock(m.t.Context(), drivertest.Info("mine")); err != nil {

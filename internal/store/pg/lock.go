@@ -90,7 +90,7 @@ func (p *place) lockOnce(ctx context.Context, info state.LockInfo) (_ *hold, err
 	return h, nil
 }
 
-// row looks for the row and tries to lock it. It makes the tables where there are none.
+// row looks for the row and tries to lock it. It makes the tables if there are none.
 func (p *place) row(ctx context.Context, h *hold) (own bool, err error) {
 	// The lock of a session must not be taken where the next statement may go to another session.
 	const query = "SELECT pg_backend_pid()::text, pg_is_in_recovery()::text, (to_regclass($3) IS NOT NULL)::text, " +
@@ -165,7 +165,7 @@ func (p *place) creating(ctx context.Context) error {
 	return &state.LockedError{Info: &other.info}
 }
 
-// create makes a row and locks it, under the creation locks of both programs.
+// create inserts a row and locks it, under the creation locks of both programs.
 func (p *place) create(ctx context.Context, h *hold) error {
 	r, err := h.s.change(ctx, "SELECT pg_try_advisory_lock($1)::text, pg_try_advisory_lock($2)::text",
 		number(terraformCreation), number(p.o.tofuCreation()))

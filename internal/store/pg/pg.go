@@ -57,7 +57,7 @@ func Kind() remote.Kind {
 	}
 }
 
-// options are what the block and the environment say.
+// options holds the settings of the block and the environment.
 type options struct {
 	config *pgconn.Config // holds the password
 

@@ -169,7 +169,7 @@ func (p *place) id(ctx context.Context) (int64, error) {
 	return strconv.ParseInt(r.text(0, 0), 10, 64)
 }
 
-// now returns who keeps others from locking the state: the holder of its row, or, where there is none, who creates one.
+// now returns who keeps others from locking the state: the holder of its row, or, if there is none, who creates one.
 func (p *place) now(ctx context.Context) (*holder, error) {
 	id, err := p.id(ctx)
 	if err != nil {

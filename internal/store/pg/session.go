@@ -61,7 +61,7 @@ const (
 // maxPause is how long it is left alone then, about.
 const maxPause = 2 * time.Second
 
-// connect makes a connection. It tries again while the server is about to take one.
+// connect opens a connection. It tries again while the server is about to take one.
 func (o *options) connect(ctx context.Context) (*session, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err

@@ -82,7 +82,7 @@ func (o *options) ours() string {
 	}, ";\n")
 }
 
-// ensure makes the schema, the tables and the index where they are missing and may be made. It reports whether the
+// ensure creates the schema, the tables and the index where they are missing and may be created. It reports whether the
 // tables of our own are there.
 func (o *options) ensure(ctx context.Context, s *session) (own bool, err error) {
 	for range 3 {
@@ -163,7 +163,7 @@ func code(err error, codes ...string) bool {
 // missing reports whether a table does not exist, or its schema.
 func missing(err error) bool { return code(err, "42P01", "3F000") }
 
-// noRoom is what is said of journals and histories where their tables are missing.
+// noRoom returns the problem of journals and histories without tables.
 func (o *options) noRoom() error {
 	if o.skipTable {
 		return remote.ErrNoJournal // and nobody may make the tables

@@ -20,15 +20,15 @@ import (
 const (
 	// longest is the longest message that is read. It holds a state of 192 MiB.
 	longest = 256 << 20
-	// shortGrace is how long calls that only read may go on when nobody wants the answer any more.
+	// shortGrace is how long a read may go on after its caller has gone.
 	shortGrace = time.Second
-	// tries bounds how often a call is made when the program asks to make it later.
+	// tries limits the attempts at a call that the program asks to repeat later.
 	tries = 6
-	// heardLines bounds what is kept of standard error for the errors of calls.
+	// heardLines limits the lines of standard error that errors of calls show.
 	heardLines = 20
 )
 
-// client makes calls. The holder of its turn owns the process.
+// client sends calls. The holder of its turn owns the process.
 type client struct {
 	o       Options
 	env     []string
@@ -208,8 +208,8 @@ func (c *client) open(ctx context.Context, r *running) error {
 // readers are the verbs that change nothing.
 var readers = []string{"open", "workspaces", "read", "holder", "read_journal", "history", "snapshot"}
 
-// await waits for an answer. When nobody wants it any more, or it takes too long, the program is told, and has a while
-// to answer; then it is ended, so that what it has not done by then does not happen behind a later call.
+// await waits for an answer. If its caller has gone, or it takes too long, the program is notified, and has some time
+// to answer; then it is killed, so that the call has no effect after a later one.
 func (c *client) await(ctx context.Context, r *running, p *session.Pending, verb string) (json.RawMessage, error) {
 	timer := time.NewTimer(c.o.Timeout)
 	defer timer.Stop()
@@ -275,7 +275,7 @@ func (c *client) answer(r *running, p *session.Pending, verb string) (json.RawMe
 		Kind   string          `json:"kind"`
 		Holder json.RawMessage `json:"holder"`
 	}
-	_ = json.Unmarshal(reply.Result, &data) // what cannot be read says nothing
+	_ = json.Unmarshal(reply.Result, &data) // an unreadable lock has no known holder
 	switch data.Kind {
 	case "changed":
 		return nil, remote.ErrChanged
@@ -329,10 +329,8 @@ func (c *client) close() error {
 // notStarted is the error of a program that cannot be started.
 func (c *client) notStarted(err error) error {
 	var refused *programs.StartError
-	if errors.As(err, &refused) {
-		if advice := refused.Advice(); advice != "" {
-			return fmt.Errorf("the program %s cannot be started: %w. %s", c.shown, err, advice)
-		}
+	if errors.As(err, &refused) && refused.Advice() != "" {
+		return fmt.Errorf("the program %s cannot be started: %w", c.shown, err)
 	}
 	return fmt.Errorf("the program %s cannot be started: %w. The argument \"command\" of the backend sets it; "+
 		"relative paths start at the folder of the root module", c.shown, err)

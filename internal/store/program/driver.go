@@ -22,7 +22,7 @@ type object = map[string]any
 // Driver stores states with a program. It implements remote.Driver.
 type Driver struct{ c *client }
 
-// Limits are what the store says that it cannot do, for those who check what it promises.
+// Limits returns the capabilities that the store declares to lack, for those who check its promises.
 func (d *Driver) Limits(ctx context.Context) (contract.Options, error) {
 	can, err := d.c.can(ctx)
 	return contract.Options{NoJournal: !can.journal, NoWorkspaces: !can.workspaces}, err
@@ -72,8 +72,8 @@ func (p *place) String() string {
 	return text
 }
 
-// Distinct implements remote.Distinct. What the program is told in config says where states are, and long commands are
-// shown in part. Secrets change, and the state stays the same.
+// Distinct implements remote.Distinct. The config for the program determines the place of states, and long commands are
+// shown in part. Secrets do not count: they change, and the state stays the same.
 func (p *place) Distinct() string {
 	if len(p.c.o.Config) == 0 && p.c.shown == fmt.Sprintf("%q", strings.Join(p.c.o.Command, " ")) {
 		return p.String()
@@ -98,7 +98,7 @@ func (p *place) call(ctx context.Context, verb string, params object, result any
 // nothing is an empty result.
 type nothing struct{}
 
-// versionOf stands for a content where the program has no version of its own.
+// versionOf returns a version for a content if the program has none of its own.
 func versionOf(data []byte) string {
 	sum := sha256.Sum256(data)
 	return "sha256:" + hex.EncodeToString(sum[:])
@@ -145,8 +145,8 @@ func (p *place) ReadJournal(ctx context.Context) (remote.Journal, error) {
 // leaving is the time limit for finding out whether a lock without an answer was taken.
 const leaving = 10 * time.Second
 
-// Lock implements remote.Place. When the answer is lost it looks whether the lock was taken; whoever does not wait for
-// it any more gives it back.
+// Lock implements remote.Place. If the answer is lost, it checks whether the lock was taken; a cancelled call releases
+// it.
 func (p *place) Lock(ctx context.Context, info state.LockInfo) (remote.Hold, error) {
 	h := &hold{p: p, id: info.ID}
 	_, err := p.call(ctx, "lock", object{"lock": info.ID, "info": info}, &nothing{})
@@ -183,7 +183,7 @@ func (p *place) Holder(ctx context.Context) (*state.LockInfo, error) {
 	return readHolder(told.Holder), nil
 }
 
-// readHolder reads who holds a lock; nil when nobody does. What cannot be read is not known.
+// readHolder reads the holder of a lock; nil if it is free. Unreadable parts are empty.
 func readHolder(text json.RawMessage) *state.LockInfo {
 	if text == nil || bytes.Equal(text, []byte("null")) {
 		return nil
@@ -226,7 +226,7 @@ func (h *hold) call(ctx context.Context, verb string, params object, result any)
 	return err
 }
 
-// Write implements remote.Hold. Where the program keeps no condition, what stands there is looked at before.
+// Write implements remote.Hold. If the program has no conditional writes, the stored state is checked before.
 func (h *hold) Write(ctx context.Context, w remote.Write) (string, error) {
 	can, err := h.p.c.can(ctx)
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// revision is history.Revision as programs see it. They give it back as they got it.
+// revision is history.Revision as programs see it. They return it unchanged.
 type revision struct {
 	Run       run      `json:"run"`
 	Who       string   `json:"who"`

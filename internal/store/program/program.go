@@ -1,6 +1,6 @@
-// Package program keeps states in whatever a program of somebody else reaches: the backend "program". The program may
-// be written in any language. It is started once and answers many calls, one JSON object a line on its standard
-// streams, as programs do that are providers; docs/state-programs.md has the verbs.
+// Package program is the backend "program": a program of the user stores the states. The program may be written in any
+// language. It is started once and answers many calls, one JSON object a line on its standard streams, as programs do
+// that are providers; docs/state-programs.md has the verbs.
 //
 // The package trusts the program with the bytes, and with nothing else: it may end, hang, print other lines or
 // answer twice. A call then fails, its outcome counts as unknown, and the store over it looks; the next call starts the
@@ -57,16 +57,15 @@ func schema() *provider.Block {
 type Options struct {
 	Command         []string
 	Config, Secrets map[string]string
-	// Timeout bounds the wait for an answer; two minutes when 0.
+	// Timeout limits the wait for an answer; two minutes when 0.
 	Timeout time.Duration
 	// Dir is where it runs; "" for the directory of this process.
 	Dir string
-	// Host is who it is told starts it, such as "tombolo/1.15.9".
+	// Host is the name of the host for the program, such as "tombolo/1.15.9".
 	Host string
-	// Log takes lines about calls and what the program writes to standard error; it may be nil.
+	// Log gets lines about calls, and the program's standard error; it may be nil.
 	Log func(format string, args ...any)
-	// Grace is how long the program may take to end a call that is not wanted any more, and to end itself; ten seconds
-	// when 0.
+	// Grace is how long the program may take to end a cancelled call, and to end itself; ten seconds if 0.
 	Grace time.Duration
 	// Patience is how long it may take to begin; a minute when 0.
 	Patience time.Duration
@@ -82,7 +81,7 @@ const (
 	defaultPause    = 500 * time.Millisecond
 )
 
-// New makes a driver. It starts nothing.
+// New returns a driver. It starts nothing.
 func New(o Options) *Driver {
 	if o.Log == nil {
 		o.Log = func(string, ...any) {}
@@ -128,7 +127,7 @@ func open(_ context.Context, config cty.Value, o remote.Surroundings) (remote.Dr
 	return New(options), nil
 }
 
-// command returns the words of the command, or what is wrong with them.
+// command returns the words of the command, or their problem.
 func command(config cty.Value) (words []string, problem string) {
 	v := config.GetAttr("command")
 	if v.IsNull() || v.LengthInt() == 0 {

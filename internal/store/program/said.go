@@ -17,13 +17,13 @@ import (
 // What the program says is shown without what is secret: the values of the argument secrets, and contents of states and
 // journals, which travel in base64.
 
-// minSecret is the length from which on a secret is looked for. Shorter ones are found everywhere, and tell nothing.
+// minSecret is the minimum length of a secret to search for. Shorter ones are found everywhere.
 const minSecret = 4
 
 // mostText limits how much of a program's text is shown.
 const mostText = 8 << 10
 
-// content is what may be a part of a state.
+// content holds texts that may be a part of a state.
 var content = regexp.MustCompile(`[A-Za-z0-9+/_-]{80,}={0,2}`)
 
 // variants returns the texts in which secrets may be found, the longest first.

@@ -127,7 +127,7 @@ func serve(t *testing.T, d remote.Driver, features ...string) *server {
 	return s
 }
 
-// open makes a driver whose program is this server's.
+// open returns a driver whose program is this server's.
 func (s *server) open(t *testing.T) *program.Driver {
 	t.Helper()
 	return s.openAs(t, nil)

@@ -17,7 +17,7 @@ import (
 )
 
 // Driver stores the states of one backend as bytes, one state for each workspace. Methods may be called concurrently.
-// It retries requests when the service asks for that, and stops when its context ends.
+// It retries requests if the service requires that, and stops when its context ends.
 type Driver interface {
 	// Workspaces lists the workspaces that exist, in any order; the default workspace need not be among them.
 	Workspaces(ctx context.Context) ([]string, error)
@@ -36,14 +36,15 @@ type Place interface {
 	Read(ctx context.Context) (Content, error)
 	// ReadJournal returns the journal. In a backend that has no room for one it is ErrNoJournal.
 	ReadJournal(ctx context.Context) (Journal, error)
-	// Lock takes the lock. It tries once: a lock of another is a *state.LockedError, with all that is known of the
-	// holder. It makes nothing that a later Read or Workspaces would show, but for what the service cannot do without.
+	// Lock takes the lock. It tries once: a lock of another is a *state.LockedError, with the known details of the
+	// holder. It creates nothing that a later Read or Workspaces shows, unless the service needs it.
 	Lock(ctx context.Context, info state.LockInfo) (Hold, error)
 	// Unlocked returns a hold without the lock (-lock=false). The conditional writes hold there too.
 	Unlocked(ctx context.Context) (Hold, error)
-	// Holder returns who holds the lock; nil when nobody does. What is not known of the holder is empty.
+	// Holder returns the holder of the lock; nil if it is free. Unknown details are empty.
 	Holder(ctx context.Context) (*state.LockInfo, error)
-	// ForceUnlock frees the lock with this id, which another took, or says why that cannot be.
+	// ForceUnlock releases the lock with this ID, which another run holds, or returns the reason why that is not
+	// possible.
 	ForceUnlock(ctx context.Context, id string) error
 }
 
@@ -60,8 +61,8 @@ type Distinct interface {
 // An error that is neither ErrChanged nor ErrLost leaves open whether the write has happened: the store looks.
 type Hold interface {
 	// Write replaces the whole state while its version is still the given one, "" for none, and returns the new
-	// version. It is durable when it returns. ErrChanged: another version stands there. UnfinishedError: it may stand
-	// there without all that belongs to it.
+	// version. It is durable when it returns. ErrChanged: the stored version is another one. UnfinishedError: the state
+	// may be stored without its additional data.
 	Write(ctx context.Context, w Write) (version string, err error)
 	// StartJournal replaces the whole journal while its version is still the given one, and returns the new version:
 	// the first chunk of a new journal, or none at all, which ends the old one. A version never comes again.
@@ -70,8 +71,8 @@ type Hold interface {
 	// Append adds the chunk with the number n, counted from 0 with the first, to the journal of this version. It is
 	// durable when it returns. ErrChanged: the journal is another one, or has a chunk with that number.
 	Append(ctx context.Context, version string, n int, chunk []byte) error
-	// Check renews the lock, where locks have to be renewed, and ensures that it is still held. ErrLost: it is not.
-	// Another error says that nobody knows.
+	// Check renews the lock, if locks have to be renewed, and checks that it is still held. ErrLost: it is not. With
+	// any other error it is not known.
 	Check(ctx context.Context) error
 	// Delete removes the state, the journal and whatever else belongs to the workspace, but for the lock. What is not
 	// there is no error.
@@ -91,7 +92,7 @@ type Named interface {
 type Content struct {
 	// Data is nil when nothing is stored.
 	Data []byte
-	// Version stands for this content; "" when nothing is stored. Two contents that differ have two versions.
+	// Version identifies this content; "" when nothing is stored. Different contents have different versions.
 	Version string
 }
 
@@ -108,7 +109,7 @@ type Write struct {
 	Data []byte
 	// Was is the version that it takes the place of; "" when nothing is stored.
 	Was string
-	// Lineage and Serial are those in Data, for what has to be known without reading it.
+	// Lineage and Serial are those in Data, for use without decoding it.
 	Lineage string
 	Serial  uint64
 	// Revision describes what made it, for stores that keep a history.
@@ -117,7 +118,7 @@ type Write struct {
 
 // Errors that drivers return in addition to those of their services.
 var (
-	// ErrChanged means that what was to be replaced is another one by now. Nothing was written.
+	// ErrChanged means that the content to be replaced has changed. Nothing was written.
 	ErrChanged = errors.New("another run has changed it")
 	// ErrLost means that the lock is not held any more.
 	ErrLost = errors.New("the lock is not held any more")
@@ -127,8 +128,8 @@ var (
 	ErrNoWorkspaces = state.ErrNoWorkspaces
 )
 
-// UnfinishedError means that a state may have been written without what belongs to it beside its data. The same write
-// once more completes it, also where the data stand there already.
+// UnfinishedError means that a state may have been written without its additional data. Repeating the write completes
+// it, even if the data is stored already.
 type UnfinishedError struct{ Err error }
 
 // Error implements error.

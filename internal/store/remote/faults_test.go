@@ -26,7 +26,7 @@ import (
 	"github.com/tombolo-iac/tombolo/state/storetest"
 )
 
-// world is what really exists, whatever the state says of it.
+// world holds the objects that really exist, whatever the state says.
 type world struct {
 	t       *testing.T
 	seed    uint64
@@ -73,7 +73,7 @@ func workspaceOf(s *remote.Store) state.Workspace {
 	return ws
 }
 
-// known is what a state says of addresses: an id, "?" for what is in flight or waits for a person.
+// known returns a state's entries by address: an ID, or "?" for an object that is in flight or waits for a person.
 func known(s *state.Snapshot) map[string]string {
 	all := map[string]string{}
 	if s.State != nil {

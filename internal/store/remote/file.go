@@ -16,15 +16,15 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// alone is the lock on a journal that is a file of this machine, from its beginning to the end of the session: another
-// would take the journal of a run that goes on for one that an interrupted run has left.
+// alone is the lock on a journal in a file of this machine, for the whole session: otherwise another run would take the
+// journal of a running one for that of an interrupted one.
 type alone struct {
 	files store.Files
 	name  string
 	file  store.File
 }
 
-// alone takes the lock. Where nothing may be written, there is none, and needs none.
+// alone takes the lock. A read-only place has none, and needs none.
 func (w *workspace) alone() (*alone, error) {
 	a := &alone{files: w.o.Files, name: filepath.Join(w.o.Journals, w.file()+".lock")}
 	var err error
@@ -131,7 +131,7 @@ func (l *localJournal) StartJournal(ctx context.Context, was string, first []byt
 	return versionOf(first), nil
 }
 
-// begin makes a journal where there is none.
+// begin creates the journal if there is none.
 func (l *localJournal) begin(first []byte) (string, error) {
 	there, err := l.path.read()
 	switch {
@@ -167,8 +167,8 @@ func (f journalFile) replace(content []byte, rename func(old, name string) error
 	return f.files.SyncDir(filepath.Dir(f.name))
 }
 
-// Append implements Hold. The number of the chunk says nothing; what counts is that no record stands where the chunk
-// goes. What a killed run or a full disk has left there is written over.
+// Append implements Hold. The number of the chunk does not matter; the place of the chunk must not hold a record.
+// Leftovers of a killed run or a full disk are overwritten.
 func (l *localJournal) Append(ctx context.Context, version string, _ int, chunk []byte) error {
 	return l.path.locked(ctx, version, func(f store.File, head []byte) error {
 		if other, err := l.goneOn(f, head, chunk); other || err != nil {
@@ -195,8 +195,8 @@ func changedIf(other bool) error {
 	return nil
 }
 
-// goneOn reports whether another has added a record where a chunk is to go. The chunk itself may stand there: a first
-// try has failed behind its write.
+// goneOn reports whether another run has added a record at the place of a chunk. The chunk itself may be there, if a
+// first try failed after its write.
 func (l *localJournal) goneOn(f store.File, head, chunk []byte) (bool, error) {
 	info, err := f.Stat()
 	if err != nil || info.Size <= l.end {

@@ -17,35 +17,38 @@ type Kind struct {
 	Name string
 	// Place is where states are, for people: "a PostgreSQL database".
 	Place string
-	// Schema is that of the block, and Terraform's: the record of a set-up directory has a hash over its values. All
-	// arguments are optional there; what must be set, by argument or environment, is for Open to say.
+	// Schema is the schema of the block, which must be Terraform's: the record of an initialized directory has a hash
+	// over its values. All arguments are optional there; Open checks which must be set, by argument or environment.
 	Schema *provider.Block
 	// More are arguments that Terraform has not: OpenTofu's, or ours. While they are not set, the record does not
 	// mention them, so that Terraform takes it for its own.
 	More map[string]*provider.Attribute
 	// Blocks are arguments with objects that are written as blocks.
 	Blocks map[string]bool
-	// Needed are arguments of strings without which nothing can be reached, each with the environment variable that
-	// takes its place, if there is one. Init asks for them.
+	// Needed holds the required string arguments, each with the environment variable that can replace it, if there is
+	// one. Init asks for them.
 	Needed map[string]string
-	// Open makes a driver of the values of a block, which conform to the schema. It may look at environment and files,
-	// and asks the service only what cannot wait: wrong arguments are reported here, with attribute paths in the
+	// Open returns a driver of the values of a block, which conform to the schema. It may read environment and files,
+	// and sends only requests that cannot wait: wrong arguments are reported here, with attribute paths in the
 	// diagnostics where there are any. Config is never logged or shown: it may hold passwords.
 	Open func(ctx context.Context, config cty.Value, o Surroundings) (Driver, diag.List)
-	// Programs returns what a driver of these values starts because the working directory says so, in its block or in a
-	// file that the block names; nil for kinds that start nothing. What the user's own files say does not count.
+	// Programs returns the programs that a driver of these values starts, and the tokens of the user that it sends,
+	// because the working directory names them, in its block or in a file that the block names; nil for kinds that do
+	// neither. What the user's own files say does not count.
 	Programs func(config cty.Value, o Surroundings) []Program
 }
 
-// Program is a command that a backend starts.
+// Program is a command that a backend starts, or a token of the user that it sends somewhere.
 type Program struct {
 	// Argument of the block names the command, or the file that does.
 	Argument string
-	// Line is the command, for people.
+	// Line is the command, for people; of a token, the line that names it.
 	Line string
+	// Token is set when nothing is started: a file of the user is read and its content goes to a service.
+	Token bool
 }
 
-// Surroundings holds what a driver needs in addition to its arguments.
+// Surroundings holds the inputs of a driver in addition to its arguments.
 type Surroundings struct {
 	// Getenv returns environment variables.
 	Getenv func(string) string
@@ -53,8 +56,7 @@ type Surroundings struct {
 	Dir string
 	// Version of the program, for lock information and the like.
 	Version string
-	// Log takes a line about what is asked of the service, without secrets; it may be nil. It may be called
-	// concurrently.
+	// Log gets a line about each request to the service, without secrets; it may be nil. It may be called concurrently.
 	Log func(format string, args ...any)
 }
 
@@ -89,4 +91,41 @@ func (o Surroundings) Brought(name string) bool {
 	}
 	in, err := filepath.Rel(top, file)
 	return err == nil && filepath.IsLocal(in)
+}
+
+// Own reports whether a file that something in the working directory names is outside of that directory: it did not
+// come with the directory. A link counts as what it leads to; a name that leads nowhere is no such file.
+func (o Surroundings) Own(name string) bool {
+	if strings.HasPrefix(name, "~") {
+		return true
+	}
+	if !filepath.IsAbs(name) {
+		name = filepath.Join(o.Dir, name)
+	}
+	if _, err := filepath.EvalSymlinks(name); err != nil {
+		return false
+	}
+	full, err := filepath.Abs(name)
+	return err != nil || !o.Brought(full)
+}
+
+// Said is a setting of a file of lines such as "key = value".
+type Said struct{ Key, Value, Line string }
+
+// Settings returns the lines of a file of settings that have one of the given words in their key. Sections do not
+// matter: they refer to each other.
+func Settings(text []byte, words ...string) (all []Said) {
+	for line := range strings.Lines(string(text)) {
+		line = strings.TrimSpace(line)
+		if strings.HasPrefix(line, "#") || strings.HasPrefix(line, ";") {
+			continue
+		}
+		key, value, _ := strings.Cut(line, "=")
+		for _, word := range words {
+			if strings.Contains(strings.ToLower(key), word) {
+				all = append(all, Said{Key: word, Value: strings.TrimSpace(value), Line: line})
+			}
+		}
+	}
+	return all
 }

@@ -65,8 +65,8 @@ func newLog(s *session, h journal.Header, key *journal.Key, carried []journal.Re
 	return c, b, nil
 }
 
-// continued goes on with a journal that was read. Records that were found in files of this machine are handed over with
-// the first chunk.
+// continued continues a journal that was read. Records that were found in files of this machine are written with the
+// first chunk.
 func (s *session) continued(v *stored) *chunks {
 	p := v.parsed
 	c := &chunks{s: s, lock: "-", nonce: p.Nonce, key: p.Key, version: v.raw.Version, n: len(v.raw.Chunks),
@@ -81,7 +81,7 @@ func (s *session) continued(v *stored) *chunks {
 	return c
 }
 
-// seal writes down whose journal this is from now on. Whoever had it before can add nothing more.
+// seal records the new owner of the journal. The former one cannot append any more.
 func (c *chunks) seal(info state.LockInfo) error {
 	payload, err := json.Marshal(journal.SealRecord{Lock: info.ID, Who: info.Who})
 	if err != nil {
@@ -177,7 +177,7 @@ func (c *chunks) Nudge() {
 	}
 }
 
-// Settled implements journal.Log. What nobody waits for goes with the checkpoint.
+// Settled implements journal.Log. Records without a waiter are written with the checkpoint.
 func (c *chunks) Settled() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -187,7 +187,7 @@ func (c *chunks) Settled() error {
 	return c.lost
 }
 
-// push hands over what is pending, for whoever recovers what is left open.
+// push writes pending records, for the run that recovers open operations.
 func (c *chunks) push() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -203,7 +203,7 @@ func (c *chunks) push() {
 	}
 }
 
-// flush hands over everything pending. Called with mu held; it releases it while it works.
+// flush writes all pending records. Called with mu held; it releases it while it works.
 func (c *chunks) flush() {
 	c.busy = true
 	b, last, failed := c.pending, c.next, c.err
@@ -315,8 +315,8 @@ func (c *chunks) saved(err error) error {
 	return e
 }
 
-// rescued reads what files of this machine hold for a journal. Records that go on where it ends are made part of it.
-// Where somebody else has continued the journal meanwhile, results wait for a person.
+// rescued reads rescue files of this machine for a journal. Records that continue it are added to it. If another run
+// has continued the journal meanwhile, a person must decide about the results.
 func (w *workspace) rescued(p *journal.Parsed) (late []state.Unfolded, names []string, err error) {
 	for _, folder := range w.o.Rescue {
 		name := rescuePath(folder, p.Nonce)
@@ -336,8 +336,8 @@ func (w *workspace) rescued(p *journal.Parsed) (late []state.Unfolded, names []s
 	return late, names, nil
 }
 
-// strays takes in what files of this machine know of operations in flight whose run had written another journal, which
-// was replaced since. It returns the names of these files.
+// strays reads results of operations in flight from files of this machine that belong to another journal, which was
+// replaced since. It returns the names of these files.
 func (w *workspace) strays(p *journal.Parsed, inFlight []state.InFlight) (names []string, err error) {
 	own := filepath.Base(rescuePath("", p.Nonce))
 	for _, folder := range w.o.Rescue {

@@ -22,7 +22,7 @@ type session struct {
 	calls   context.Context // for calls to the driver, which an interrupt does not end
 	ctx     context.Context // ends with the lock
 	cancel  context.CancelCauseFunc
-	done    chan struct{} // closed when nobody watches the lock any more; nil before
+	done    chan struct{} // closed when the lock is no longer watched; nil before
 	alone   *alone        // with a journal of this machine
 
 	looked atomic.Pointer[time.Time] // when the lock was last seen to be held
@@ -37,7 +37,7 @@ type session struct {
 	log     *chunks
 	rescue  []string // files of this machine whose records are in the log now
 	written bool     // the log has more than what is carried over
-	// outdated means that the state is to be sealed anew, or stored plain again.
+	// outdated means that the state must be sealed again, or stored plain again.
 	outdated bool
 	size     int64 // of the last snapshot
 	run      state.RunInfo
@@ -45,7 +45,7 @@ type session struct {
 	over     bool
 }
 
-// call bounds a call to the driver.
+// call limits a call to the driver.
 func (s *session) call() (context.Context, context.CancelFunc) {
 	return context.WithTimeout(s.calls, s.w.o.Timeout)
 }
@@ -82,15 +82,15 @@ func (s *session) seen() {
 	s.looked.Store(&now)
 }
 
-// awake looks after the lock when nobody has for long: the process was stopped, or the machine slept, and meanwhile
-// another may have been given the lock and have ended its run. A journal in the service refuses who has lost it; one of
-// this machine does not.
+// awake checks the lock if it was not checked for long: the process was stopped, or the machine slept, and meanwhile
+// another run may have got the lock and ended. A journal in the service refuses a run that has lost it; one of this
+// machine does not.
 func (s *session) awake() error {
 	last := s.looked.Load()
 	if _, local := s.hold.(*localJournal); !local || last == nil {
 		return nil
 	}
-	now := s.w.o.Now() // a machine that sleeps stops one of its two clocks, and somebody may set the other
+	now := s.w.o.Now() // a machine that sleeps stops one of its two clocks, and the other may be set
 	if max(now.Sub(*last), now.Round(0).Sub(last.Round(0))) < 2*s.w.o.Beat {
 		return nil
 	}
@@ -101,7 +101,7 @@ func (s *session) awake() error {
 		s.seen()
 	}
 	if !errors.Is(err, ErrLost) {
-		return nil // nobody knows, and the watch goes on
+		return nil // it is not known, and the watch goes on
 	}
 	return err
 }
@@ -118,8 +118,8 @@ func (s *session) lost(err error) {
 	}
 }
 
-// load reads what is stored, and recovers what an interrupted run left. It begins anew when another run, which has lost
-// its lock and does not know it, still writes.
+// load reads the stored state, and recovers an interrupted run. It starts again if another run, which has lost its lock
+// without noticing it, still writes.
 func (s *session) load(ctx context.Context) error {
 	const tries = 20
 	for try := 0; ; try++ {
@@ -150,7 +150,7 @@ func (s *session) load(ctx context.Context) error {
 	}
 }
 
-// take goes on with what was read. Called with mu held.
+// take continues with the journal that was read. Called with mu held.
 func (s *session) take(v *stored) error {
 	s.base, s.hash, s.version, s.outdated = v.state, v.hash, v.raw.Version, v.outdated
 	s.content = Content{Version: v.content.Version}
@@ -170,7 +170,7 @@ func (s *session) take(v *stored) error {
 	if minimal && sealed(p) {
 		return nil
 	}
-	// From here on nobody adds to this journal who has not read this: what was read is all that there is.
+	// From here on only runs that have read this append to the journal: nothing is missing.
 	if err := s.log.seal(s.info); err != nil {
 		return err
 	}

@@ -37,7 +37,7 @@ type Options struct {
 	// Commit of the working directory, for the history of stores that keep one.
 	Commit string
 
-	// Beat is how often a lock is looked after; ten seconds when 0.
+	// Beat is how often a lock is checked; ten seconds if 0.
 	Beat time.Duration
 	// Timeout ends a single call of the driver; two minutes when 0.
 	Timeout time.Duration

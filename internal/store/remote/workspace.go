@@ -48,8 +48,8 @@ type stored struct {
 	content Content
 	hash    string       // of the content; "" when there is none
 	state   *state.State // nil when it says nothing
-	damaged bool         // or cannot be read, which whoever asked is prepared for
-	// outdated means that the state is to be sealed anew, or stored plain again.
+	damaged bool         // or cannot be read, which the caller handles
+	// outdated means that the state must be sealed again, or stored plain again.
 	outdated bool
 
 	raw    Journal
@@ -183,7 +183,7 @@ func (w *workspace) both(ctx context.Context, damaged bool) (*stored, error) {
 	return v, w.parse(v)
 }
 
-// readTries bounds how often a reader looks again while a run writes.
+// readTries limits how often a reader reads again while a run writes.
 const readTries = 60
 
 // Read implements state.Workspace. The journal is read before the state: what it says is then in the state, or can be
@@ -207,7 +207,7 @@ func (w *workspace) Read(ctx context.Context) (*state.Snapshot, error) {
 	}
 }
 
-// readOnce is settled when journal and state belong together, or nobody writes.
+// readOnce is settled when journal and state belong together, or no run writes.
 func (w *workspace) readOnce(ctx context.Context) (v *stored, settled bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, w.o.Timeout)
 	defer cancel()

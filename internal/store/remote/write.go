@@ -18,8 +18,8 @@ import (
 )
 
 // write stores a state: a checkpoint in the journal, then the conditional write. All records of the journal up to
-// covers are in the state. After an error the old content stands there or the new one, and nothing new may begin in
-// this session. Called with mu held.
+// covers are in the state. After an error the old or the new content is stored, and no operation may begin in this
+// session. Called with mu held.
 func (s *session) write(st *state.State, covers uint64) (err error) {
 	defer func() {
 		if err != nil {
@@ -43,7 +43,7 @@ func (s *session) write(st *state.State, covers uint64) (err error) {
 		return err
 	}
 	if err := s.log.Broken(); err != nil {
-		return err // the journal goes on in another place, which readers do not look at
+		return err // the journal continues in another place, which readers do not read
 	}
 	version, err := s.put(Write{Data: data, Was: s.content.Version, Lineage: st.Lineage, Serial: st.Serial,
 		Revision: s.revision(st)})
@@ -58,7 +58,7 @@ func (s *session) write(st *state.State, covers uint64) (err error) {
 // patience is how long a call is retried while its outcome is unknown. Drivers also retry each call themselves.
 const patience = 20 * time.Second
 
-// tries goes on as often as the options say, with a pause before each that doubles, and not when the time is over.
+// tries retries as often as the options say, with a pause before each try that doubles, until the time is over.
 func (o *Options) tries() iter.Seq[int] {
 	return func(yield func(int) bool) {
 		began := time.Now()
@@ -76,7 +76,7 @@ func (o *Options) tries() iter.Seq[int] {
 	}
 }
 
-// put makes a conditional write, and retries it while its outcome is unknown.
+// put sends a conditional write, and retries it while its outcome is unknown.
 func (s *session) put(w Write) (version string, err error) {
 	for range s.w.o.tries() {
 		if version, err = s.putOnce(w); err == nil || errors.Is(err, ErrChanged) || errors.Is(err, ErrLost) {
@@ -118,8 +118,8 @@ func (s *session) putOnce(w Write) (string, error) {
 	return "", err
 }
 
-// unknown is the error of a write of which nobody could see what came of it. A refusal may be the answer to a second
-// try whose first has happened, so that it says nothing alone.
+// unknown returns the error of a write with an unknown result. A refusal may be the answer to a second try after a
+// successful first one, so it alone proves nothing.
 func unknown(err, readErr error) error {
 	if errors.Is(err, ErrChanged) {
 		return readErr
@@ -190,7 +190,7 @@ func (s *session) settle() error {
 	return nil
 }
 
-// ensureLog makes a journal when there is none, and seals one that is continued. Called with mu held.
+// ensureLog creates the journal if there is none, and seals one that is continued. Called with mu held.
 func (s *session) ensureLog() error {
 	if s.lineage == "" {
 		if s.lineage = lineageOf(s.base); s.lineage == "" {

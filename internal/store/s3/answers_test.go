@@ -49,7 +49,7 @@ func TestLostAnswersAreNoConflicts(t *testing.T) {
 	}
 }
 
-// life is what a run does.
+// life returns the steps of a run.
 func life(t *testing.T, p remote.Place) {
 	t.Helper()
 	ctx := t.Context()

@@ -8,7 +8,7 @@ import (
 	"sync"
 )
 
-// conditions is what is known of how a service takes conditional requests. AWS keeps them. Some services refuse them,
+// conditions is the known behaviour of a service with conditional requests. AWS keeps them. Some services refuse them,
 // and some accept and ignore them, which nobody would notice before two runs have the same lock.
 type conditions struct {
 	trusted bool // AWS

@@ -41,7 +41,7 @@ const (
 	silence       = 30 * time.Second
 )
 
-// connect makes the driver: it finds the credentials' source, and what the clients need.
+// connect returns the driver: it finds the credentials' source, and what the clients need.
 func connect(ctx context.Context, s *settings, o remote.Surroundings) (*driver, diag.List) {
 	var diags diag.List
 	cfg, err := s.config(ctx, o)
@@ -66,6 +66,9 @@ func (s *settings) config(ctx context.Context, o remote.Surroundings) (cfg aws.C
 			return cfg, err
 		}
 	}
+	if err := judgeNamed(slices.Concat(s.configs, s.credentials)); err != nil {
+		return cfg, err
+	}
 	if s.web != nil && s.web.tokenFile != "" {
 		if err := regular.Judge(s.web.tokenFile, regular.Note); err != nil {
 			return cfg, err
@@ -82,7 +85,7 @@ func (s *settings) config(ctx context.Context, o remote.Surroundings) (cfg aws.C
 	return cfg, nil
 }
 
-// client makes the HTTP client.
+// client returns the HTTP client.
 func (s *settings) client() (*awshttp.BuildableClient, error) {
 	var roots *x509.CertPool
 	if s.caBundle != "" {
@@ -301,7 +304,7 @@ func (s *settings) account(ctx context.Context, cfg aws.Config) error {
 	return nil
 }
 
-// clients makes the clients of the services.
+// clients returns the clients of the services.
 func (s *settings) clients(cfg aws.Config) (*s3.Client, *dynamodb.Client) {
 	objects := s3.NewFromConfig(cfg, func(o *s3.Options) {
 		o.UsePathStyle = s.pathStyle

@@ -25,7 +25,7 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// dynamo is what the driver, terraform and tofu ask of DynamoDB, with one table "locks".
+// dynamo serves the requests of the driver, terraform and tofu to DynamoDB, with one table "locks".
 type dynamo struct {
 	mu    sync.Mutex
 	items map[string]map[string]string

@@ -27,7 +27,7 @@ func (b *bucket) failed(ctx context.Context, what, key string, err error) error 
 	return b.s.explain(ctx, what+" "+b.name(key), err, objectHint(what, err))
 }
 
-// withoutCredentials is what the SDK says before the reason why it has none. It has no type for that.
+// withoutCredentials is the SDK's text before the reason why it has no credentials. It has no type for that.
 const withoutCredentials = "get credentials: "
 
 // explain returns an error with a text for people.

@@ -27,7 +27,7 @@ type faulty struct {
 	log  bytes.Buffer // what happened, for a test that fails
 }
 
-// fault is what a network or a service does to a request.
+// fault is a fault of a network or a service.
 type fault int
 
 const (

@@ -54,7 +54,7 @@ func (p *place) leave(ctx context.Context, id string) error {
 	return err
 }
 
-// takeFile makes the object that is the lock.
+// takeFile creates the object that is the lock.
 func (p *place) takeFile(ctx context.Context, body []byte) error {
 	if err := p.ready(ctx); err != nil {
 		return err
@@ -84,7 +84,7 @@ func (p *place) takeFile(ctx context.Context, body []byte) error {
 	}
 }
 
-// takeItem makes the item that is the lock.
+// takeItem creates the item that is the lock.
 func (p *place) takeItem(ctx context.Context, info string) error {
 	for try := 1; ; try++ {
 		err := p.d.table.lock(ctx, p.item(), info)

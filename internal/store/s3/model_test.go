@@ -46,7 +46,7 @@ func holder(lock string) string {
 	return info.ID
 }
 
-// model knows what must hold.
+// model checks the rules that must hold.
 type model struct {
 	t      *testing.T
 	rand   *rand.Rand

@@ -39,7 +39,7 @@ func settings(address string, more map[string]cty.Value) map[string]cty.Value {
 	return s
 }
 
-// open makes a driver of settings.
+// open returns a driver of settings.
 func open(t *testing.T, s map[string]cty.Value) remote.Driver {
 	t.Helper()
 	d, diags := s3.Kind().Open(t.Context(), cty.ObjectVal(s), remote.Surroundings{})

@@ -35,7 +35,7 @@ func gossip(w http.ResponseWriter, r *http.Request) {
 	fmt.Fprintf(w, "<Error><Code>Gossip</Code><Message>%s</Message></Error>", text)
 }
 
-// What is secret in a block appears in no error, no diagnostic and no line of the log.
+// Secrets of a block appear in no error, no diagnostic and no line of the log.
 func TestSecretsAppearNowhere(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(gossip))
 	t.Cleanup(server.Close)

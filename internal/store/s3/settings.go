@@ -168,7 +168,7 @@ func (r reader) conflict(names ...string) {
 	}
 }
 
-// regionName is what names of regions look like: no list of them lasts.
+// regionName matches names of regions: no list of them lasts.
 var regionName = regexp.MustCompile(`^[a-z]{2,5}(-[a-z]+)+-\d+$`)
 
 // read takes the settings from the values of a block and from the environment.

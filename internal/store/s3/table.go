@@ -26,15 +26,15 @@ const (
 	itemDigest = "Digest"
 )
 
-// digestSuffix is what the item of a digest has behind the name of that of the lock.
+// digestSuffix is the suffix of the item of a digest, after the name of the lock's item.
 const digestSuffix = "-md5"
 
 func item(id string) map[string]types.AttributeValue {
 	return map[string]types.AttributeValue{itemID: &types.AttributeValueMemberS{Value: id}}
 }
 
-// lock makes the item of a lock, where there is none: else it is errUnmet. What stands there already because an answer
-// was lost is ours.
+// lock creates the item of a lock, if there is none: else it is errUnmet. What stands there already because an
+// answer was lost is ours.
 func (t *table) lock(ctx context.Context, id, info string) (err error) {
 	defer t.trace("lock", id, time.Now(), &err)
 	values := item(id)
@@ -96,7 +96,7 @@ func (t *table) forget(ctx context.Context, id string) (err error) {
 	return t.failed(ctx, "delete", id+digestSuffix, err)
 }
 
-// digest is what stands in the item of a state; "" for none.
+// digest returns the content of a state's item; "" for none.
 func digest(data []byte) string {
 	if data == nil {
 		return ""

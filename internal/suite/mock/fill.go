@@ -180,7 +180,7 @@ func (f *filler) complete(n *provider.NestedObject, v cty.Value) cty.Value {
 	return cty.ObjectVal(out)
 }
 
-// made makes up the value of an attribute.
+// made generates the value of an attribute.
 func (f *filler) made(a *provider.Attribute) cty.Value {
 	if a.Nested != nil && a.Nested.Nesting == provider.NestingSingle {
 		return f.complete(a.Nested, cty.EmptyObjectVal)
@@ -188,7 +188,7 @@ func (f *filler) made(a *provider.Attribute) cty.Value {
 	return f.value(a.ImpliedType())
 }
 
-// value makes up a value of a type: texts are random, all else is as little as there is.
+// value generates a value of a type: texts are random, all else is as little as there is.
 func (f *filler) value(ty cty.Type) cty.Value {
 	switch {
 	case ty == cty.String:

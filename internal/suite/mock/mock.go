@@ -22,14 +22,14 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// Values are what computed attributes get that a configuration leaves open. Those that are not given are made up.
+// Values are the values of computed attributes that a configuration leaves open. Missing ones are generated.
 type Values struct {
 	Attributes map[string]cty.Value
-	// AtPlan makes them known while planning already.
+	// AtPlan means that the values are known while planning already.
 	AtPlan bool
 }
 
-// schemaOnly lets through to a real provider what has to do with its schema alone: checks of configurations, and
+// schemaOnly passes to a real provider only the calls that need its schema alone: checks of configurations, and
 // functions. Everything else is refused.
 type schemaOnly struct {
 	provider.Base
@@ -53,19 +53,19 @@ func (s schemaOnly) CallFunction(ctx context.Context, name string, args []cty.Va
 
 // Object answers for one object, or for all of a type.
 type Object struct {
-	schemaOnly // answers what needs no object
+	schemaOnly // serves calls without an object
 	Type       *provider.ResourceType
 	Values     Values
 	// Random returns a text that is unlikely to be given twice.
 	Random func() string
 }
 
-// NewObject makes what answers for one object in place of a provider.
+// NewObject returns the mock of one object.
 func NewObject(real provider.Provider, rt *provider.ResourceType, values Values, random func() string) *Object {
 	return &Object{schemaOnly: schemaOnly{real: real}, Type: rt, Values: values, Random: random}
 }
 
-// UpgradeState reads the object as it was stored: there is nobody who would know how an older schema was meant.
+// UpgradeState reads the object as it was stored: a mock does not know older schemas.
 func (o *Object) UpgradeState(_ context.Context, req provider.UpgradeStateRequest) provider.UpgradeStateResponse {
 	return provider.DecodeStored(o.Type, req)
 }
@@ -103,7 +103,7 @@ func (o *Object) Plan(_ context.Context, req provider.PlanRequest) provider.Plan
 	return resp
 }
 
-// Apply makes up what is still open.
+// Apply generates the values that are still unknown.
 func (o *Object) Apply(_ context.Context, req provider.ApplyRequest) provider.ApplyResponse {
 	if req.Planned.IsNull() {
 		return provider.ApplyResponse{State: req.Planned}
@@ -114,7 +114,7 @@ func (o *Object) Apply(_ context.Context, req provider.ApplyRequest) provider.Ap
 	return provider.ApplyResponse{State: v, Private: req.PlannedPrivate, Identity: cty.NilVal, Diagnostics: f.diags}
 }
 
-// ReadData makes up what the data source says.
+// ReadData generates the result of the data source.
 func (o *Object) ReadData(_ context.Context, req provider.ReadDataRequest) provider.ReadDataResponse {
 	f := o.filler()
 	v := f.block(o.Type.Block, req.Config, o.Values.Attributes)
@@ -125,7 +125,7 @@ func (o *Object) filler() *filler { return &filler{random: o.Random} }
 
 // Provider answers for all objects of a provider configuration.
 type Provider struct {
-	// the real one, which nobody has configured: it checks configurations and calls functions
+	// the real one, which is not configured: it checks configurations and calls functions
 	schemaOnly
 	Schemas         *provider.Schema // of the real one
 	Resources, Data map[string]Values
@@ -133,7 +133,7 @@ type Provider struct {
 	Random          func() string
 }
 
-// NewProvider makes a mock of a provider.
+// NewProvider returns a mock of a provider.
 func NewProvider(real provider.Provider, schemas *provider.Schema, other Values, random func() string) *Provider {
 	return &Provider{schemaOnly: schemaOnly{real: real}, Schemas: schemas, Other: other, Random: random}
 }
@@ -223,7 +223,7 @@ func (p *Provider) Import(_ context.Context, req provider.ImportRequest) provide
 		"real provider.")}
 }
 
-// OpenEphemeral refuses: what an ephemeral object is cannot be made up.
+// OpenEphemeral refuses: an ephemeral object cannot be generated.
 func (p *Provider) OpenEphemeral(_ context.Context, req provider.OpenEphemeralRequest) provider.OpenEphemeralResponse {
 	return provider.OpenEphemeralResponse{Diagnostics: diag.List{}.Errorf(nil, "Called OpenEphemeralResource on a mock",
 		"The provider of the ephemeral resource type %q is mocked, and mocks have no ephemeral objects. Override its "+

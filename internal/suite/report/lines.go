@@ -112,6 +112,7 @@ func (l *lines) RunEnds(f *testfile.File, o *suite.Outcome) {
 	l.run(f, o.Run, word(o.Status), "complete", o.Status.String(), nil)
 	if l.o.Verbose {
 		l.verbose(f, o)
+		l.diagnostics(f, o.Run, o.Met)
 	}
 	l.diagnostics(f, o.Run, o.Diags)
 }

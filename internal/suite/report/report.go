@@ -1,5 +1,5 @@
-// Package report shows what comes of tests: as text, as lines of JSON, and as a file in the format of JUnit, which many
-// services for continuous integration read. All three are suite.Report or are made of what that hears.
+// Package report shows the results of tests: as text, as lines of JSON, and as a file in the format of JUnit, which
+// many services for continuous integration read. All three implement suite.Report or are made of its calls.
 package report
 
 import (
@@ -19,7 +19,7 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// Options say how to report.
+// Options configures a report.
 type Options struct {
 	View view.Options
 	// Verbose shows the plan or state of each run.
@@ -37,7 +37,7 @@ func (o Options) prepared(list diag.List) diag.List {
 	return o.Diagnostics(list)
 }
 
-// New makes the report that the options ask for.
+// New returns the report that the options select.
 func New(o Options) suite.Report {
 	switch {
 	case o.View.JSON:
@@ -81,7 +81,7 @@ type text struct {
 func (t *text) write(w io.Writer, s string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	_, _ = io.WriteString(w, s) // errors are the business of whoever gave us the writer
+	_, _ = io.WriteString(w, s) // the owner of the writer handles its errors
 }
 
 const (
@@ -147,7 +147,7 @@ func (t *text) FileStarts(f *testfile.File) {
 // RunStarts implements suite.Report.
 func (t *text) RunStarts(*testfile.File, *testfile.Run) {}
 
-// Running implements suite.Report. At a terminal a run that takes long says that it is still there.
+// Running implements suite.Report. At a terminal, a long run reports that it is still running.
 func (t *text) Running(f *testfile.File, r *testfile.Run, elapsed time.Duration, ending bool) {
 	if t.o.View.Size == nil {
 		return
@@ -164,6 +164,7 @@ func (t *text) RunEnds(f *testfile.File, o *suite.Outcome) {
 	t.line("  run %q... %s", o.Run.Name, t.status(o.Status))
 	if t.o.Verbose {
 		t.verbose(o)
+		t.diagnostics(o.Met)
 	}
 	t.diagnostics(o.Diags)
 }
@@ -217,12 +218,12 @@ func (t *text) Destroyed(l suite.Left) {
 	t.write(t.errors(), b.String())
 }
 
-// Maker names who has made what is left.
+// Maker names the run that created the remaining objects.
 func Maker(l suite.Left) string {
 	return fmt.Sprintf("run %q of %s", l.Run.Name, view.CleanLine(l.File.Name))
 }
 
-// Kept returns where the state of what is left is.
+// Kept returns the place of the state with the remaining objects.
 func Kept(l suite.Left) string {
 	if l.Path == "" {
 		return ""

@@ -21,7 +21,7 @@ import (
 // nasty are texts that a format could take for its own syntax, or a terminal for a command.
 var nasty = []string{"plain", "a ]]> b", "<run> & \"quotes\"", "\x1b[2Jclear", "line\r\nbreak", "\x00\ufffe", "größer"}
 
-// invented makes a result of files and runs with any status, in the order of the seed.
+// invented returns a result of files and runs with any status, in the order of the seed.
 func invented(rng *rand.Rand) *suite.Result {
 	text := func() string { return nasty[rng.IntN(len(nasty))] }
 	r := &suite.Result{Status: suite.Pass, Interrupted: rng.IntN(4) == 0}

@@ -76,7 +76,7 @@ var mockFileSchema = &hcl.BodySchema{Blocks: []hcl.BlockHeaderSchema{
 
 var defaultSchema = &hcl.BodySchema{Attributes: []hcl.AttributeSchema{{Name: "defaults"}, {Name: "override_during"}}}
 
-// mockBlocks adds what the blocks of a provider or of a file of mocks say.
+// mockBlocks adds the blocks of a mock provider or of a mock file.
 func (r *reader) mockBlocks(m *Mock, blocks hcl.Blocks, atPlan bool) {
 	for _, b := range blocks {
 		if b.Type == "override_resource" || b.Type == "override_data" {
@@ -106,7 +106,7 @@ func (r *reader) mockBlocks(m *Mock, blocks hcl.Blocks, atPlan bool) {
 	}
 }
 
-// mockFiles adds what the files of mocks in a folder say. What the block itself says comes before them.
+// mockFiles adds the mock files in a folder. The block itself overrides them.
 func (r *reader) mockFiles(m *Mock, dir string, at hcl.Range) {
 	dir = path.Clean(strings.ReplaceAll(dir, `\`, "/"))
 	names, err := r.files.ReadDir(dir)

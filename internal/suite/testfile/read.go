@@ -19,7 +19,7 @@ import (
 	"github.com/tombolo-iac/tombolo/plan"
 )
 
-// reader reads one file and gathers what is wrong with it.
+// reader reads one file and collects its problems.
 type reader struct {
 	files  config.Files
 	flavor flavor.Flavor
@@ -141,7 +141,7 @@ func (r *reader) twice(b, first *hcl.Block, where string) {
 		"This %s has a %s block at %s already. Combine them.", where, b.Type, first.DefRange)
 }
 
-// attributes returns what a block sets that has arguments of any name.
+// attributes returns the arguments of a block that allows any name.
 func (r *reader) attributes(body hcl.Body) hcl.Attributes {
 	attrs, hclDiags := body.JustAttributes()
 	r.hcl(hclDiags)

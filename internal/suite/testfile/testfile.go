@@ -4,8 +4,8 @@
 //	files, diags := testfile.Load(config.OSFiles("."), "tests")
 //	for _, f := range files { for _, r := range f.Runs { ... } }
 //
-// Only what the language demands to be literal is understood here. Expressions of variables, provider blocks and
-// assertions are left for package suite, which runs the tests.
+// Only parts that must be literal are evaluated here. Expressions of variables, provider blocks and assertions are left
+// for package suite, which runs the tests.
 package testfile
 
 import (
@@ -63,7 +63,7 @@ type Run struct {
 	Asserts      []*config.Condition
 	// Module is another module than that of the working directory; nil usually.
 	Module *config.ModuleCall
-	// ModulePath is where that stands in the module manifest.
+	// ModulePath is the module's key in the module manifest.
 	ModulePath     addr.Module
 	ExpectFailures []hcl.Traversal
 	StateKey       string // "" for that of the module
@@ -88,7 +88,7 @@ type PlanOptions struct {
 	Targets     []hcl.Traversal
 }
 
-// Override replaces what a provider says of an object, or a module.
+// Override replaces the values of an object, or of a module's outputs.
 type Override struct {
 	Kind   Kind
 	Target addr.Target
@@ -100,7 +100,7 @@ type Override struct {
 	TargetRange hcl.Range
 }
 
-// Kind is what an override is for.
+// Kind is the kind of block that an override replaces.
 type Kind uint8
 
 // The kinds.
@@ -115,7 +115,7 @@ func (k Kind) Block() string {
 	return map[Kind]string{Resource: "override_resource", Data: "override_data", Module: "override_module"}[k]
 }
 
-// Mock is what a mock_provider block says beyond its name.
+// Mock is the content of a mock_provider block.
 type Mock struct {
 	Resources map[string]*Default
 	Data      map[string]*Default
@@ -192,7 +192,7 @@ func Read(files config.Files, name string, fl flavor.Flavor) (*File, diag.List) 
 	return r.file, r.diags
 }
 
-// Stem is the name without what tells that it is a file of tests.
+// Stem returns the name without the extension of test files.
 func (f *File) Stem() string {
 	name := path.Base(f.Name)
 	for _, ext := range extensions(flavor.OpenTofu) {

@@ -128,7 +128,7 @@ func Parse(t testing.TB, text string) map[string]any {
 	return doc
 }
 
-// Plan makes a plan of the recorded document; nil when the step has none. Base is the recorded state before.
+// Plan returns a plan of the recorded document; nil when the step has none. Base is the recorded state before.
 func (c Case) Plan(t testing.TB, schemas tfjson.Schemas) *plan.Plan {
 	t.Helper()
 	if c.Files["plan.json"] == "" {

@@ -9,7 +9,7 @@ import (
 	ctyjson "github.com/zclconf/go-cty/cty/json"
 )
 
-// build makes a value of a type from what a document holds of it: its known parts and the map of its unknown ones.
+// build returns a value of a type from what a document holds of it: its known parts and the map of its unknown ones.
 func build(t testing.TB, ty cty.Type, v any, present bool, unknown any) cty.Value {
 	t.Helper()
 	switch {
@@ -109,7 +109,7 @@ func buildDynamic(t testing.TB, v, unknown any) cty.Value {
 	return implied(t, v)
 }
 
-// implied makes a value of JSON without a type.
+// implied returns a value of JSON without a type.
 func implied(t testing.TB, v any) cty.Value {
 	t.Helper()
 	raw, err := json.Marshal(v)

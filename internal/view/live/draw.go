@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// The control sequences that the display uses. What stands between begin and end is drawn at once by terminals that
-// know them, and the others ignore both.
+// The control sequences that the display uses. Text between begin and end is drawn at once by terminals that support
+// them, and others ignore both.
 const (
 	begin     = "\x1b[?2026h"
 	end       = "\x1b[?2026l"
@@ -15,8 +15,8 @@ const (
 	eraseRest = "\x1b[J" // to the end of the screen
 )
 
-// draw replaces the lines of the last frame by others, with what was printed since above them: one write, or none when
-// nothing is new. The cursor rests behind the last line, at the beginning of a line when there is none.
+// draw replaces the lines of the last frame by others, with text printed since above them: in one write, or none if
+// nothing is new. The cursor rests after the last line, or at the beginning of a line without one.
 func (d *Display) draw(lines []string) {
 	if d.log.Len() == 0 && slices.Equal(lines, d.shown) {
 		return
@@ -46,7 +46,7 @@ func (d *Display) draw(lines []string) {
 		b.WriteString(eraseRest + end)
 	}
 	d.shown = slices.Clone(lines)
-	// Errors of the writer are the business of whoever owns it.
+	// The owner of the writer handles its errors.
 	_, _ = io.WriteString(d.o.Out, b.String())
 }
 

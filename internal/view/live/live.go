@@ -30,7 +30,7 @@ const (
 	showAfter = 300 * time.Millisecond
 )
 
-// Options say where and how to draw.
+// Options configures the display.
 type Options struct {
 	Out io.Writer
 	// Size returns the columns and rows of the terminal; it is asked again for each frame, because terminals change.
@@ -53,7 +53,7 @@ const (
 	Status
 )
 
-// Task is what is in flight.
+// Task is an operation in flight.
 type Task struct {
 	Sign, Name, Verb string
 	// Started may be zero: then it is now.
@@ -78,14 +78,14 @@ type Display struct {
 	total  int
 	began  time.Time
 	status string
-	log    strings.Builder // what is to be printed above with the next frame
+	log    strings.Builder // text to print above with the next frame
 	shown  []string        // the lines of the last frame
 	quit   chan struct{}
 	ended  chan struct{}
 	closed bool
 }
 
-// New makes a display, which draws nothing yet.
+// New returns a display, which draws nothing yet.
 func New(o Options) *Display {
 	if o.Now == nil {
 		o.Now = time.Now
@@ -103,7 +103,7 @@ func (d *Display) Total(n int) {
 	d.total, d.done, d.began = n, 0, d.o.Now()
 }
 
-// SetStatus puts a word before the counts, such as that the run stops.
+// SetStatus sets the word before the counts, such as "stopping".
 func (d *Display) SetStatus(text string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -137,7 +137,7 @@ func (d *Display) Say(key, line string) {
 	}
 }
 
-// End removes a task and prints a text, which may be empty, above what is left.
+// End removes a task and prints a text, which may be empty, above the others.
 func (d *Display) End(key, text string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -151,7 +151,7 @@ func (d *Display) End(key, text string) {
 	}
 }
 
-// Print puts a text, which has to end with a line end, above the lines of the display. While there are tasks it shows
+// Print writes a text, which has to end with a line end, above the lines of the display. While there are tasks it shows
 // with the next frame, otherwise at once.
 func (d *Display) Print(text string) {
 	d.mu.Lock()
@@ -162,8 +162,8 @@ func (d *Display) Print(text string) {
 	}
 }
 
-// Aside takes the display from the screen, runs write, which may write to the terminal in its own ways, and lets the
-// next frame draw again what is in flight.
+// Aside removes the display from the screen and runs write, which may write to the terminal in its own ways. The next
+// frame draws the display again.
 func (d *Display) Aside(write func()) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -201,7 +201,7 @@ func (d *Display) loop(quit, ended chan struct{}) {
 	}
 }
 
-// frame draws what is to be seen now. The caller holds the mutex.
+// frame draws the current display. The caller holds the mutex.
 func (d *Display) frame() { d.draw(d.lines()) }
 
 // lines returns the lines to show: the tasks that have run longest, how many more there are, and the counts.

@@ -110,7 +110,7 @@ func rowText(cells []rune) string {
 	return strings.TrimRight(strings.ReplaceAll(string(cells), "\x00", ""), " ")
 }
 
-// String is what is to be seen, without empty rows at the end.
+// String returns the visible content, without empty rows at the end.
 func (s *screen) String() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()

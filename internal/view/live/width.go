@@ -54,7 +54,7 @@ func Truncate(s string, columns int) string {
 	return head + "…"
 }
 
-// Middle cuts a text so that both of its ends stay: what distinguishes instances of a module stands at either.
+// Middle shortens a text in the middle: the distinguishing part of an address may be at either end.
 func Middle(s string, columns int) string {
 	over := Width(s) - columns
 	if over <= 0 {

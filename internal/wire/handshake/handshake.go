@@ -1,13 +1,13 @@
-// Package handshake is the plugin's side of how a host and a plugin find each other: the host starts the program with a
-// cookie, the versions that it speaks and its certificate in the environment, and the program answers with one line on
-// its standard output that says where it listens and what its own certificate is. What is on the connection then stands
-// in package wire.
+// Package handshake is the plugin's side of the connection between a host and a plugin: the host starts the program
+// with a cookie, the versions that it speaks and its certificate in the environment, and the program answers with one
+// line on its standard output that says where it listens and what its own certificate is. What is on the connection
+// then stands in package wire.
 //
 //	err := handshake.Serve(ctx, &handshake.Options{Servers: map[int]*wire.Server{6: server}})
 //
-// A plugin also forwards what is written to its standard output and standard error, answers health checks, and stops
-// when the host asks it to. Serve and Listen own their goroutines. The form of all this is that of the library
-// go-plugin, which other engines and most plugins use, and which the tests put on the other side.
+// A plugin also forwards its standard output and standard error, answers health checks, and stops when the host asks it
+// to. Serve and Listen own their goroutines. The form of all this is that of the library go-plugin, which other engines
+// and most plugins use, and which the tests put on the other side.
 package handshake
 
 import (
@@ -43,7 +43,7 @@ type Options struct {
 }
 
 // Serve serves the host that started this process, until the host asks it to stop, or the context ends. It takes over
-// os.Stdout, os.Stderr and interrupts, about which the host decides. Calls may still be under way when it returns.
+// os.Stdout, os.Stderr and interrupts, which the host controls. Calls may still be under way when it returns.
 func Serve(ctx context.Context, o *Options) error {
 	version := chooseVersion(os.Getenv("PLUGIN_PROTOCOL_VERSIONS"), o.Servers)
 	certificate, err := o.secure(os.Getenv(CertificateVariable))
@@ -72,8 +72,8 @@ func Serve(ctx context.Context, o *Options) error {
 	return serve(ctx, server, listener)
 }
 
-// Listen begins to serve whoever is told of the address, over an open connection. The channel is closed when the
-// context has ended and nothing is served any more. Standard output, standard error and signals are left alone.
+// Listen begins to serve at the returned address, over an unencrypted connection. The channel is closed after the end
+// of the context and of all calls. Standard output, standard error and signals are not changed.
 func Listen(ctx context.Context, o *Options) (address net.Addr, version int, done <-chan struct{}, err error) {
 	listener, err := listen()
 	if err != nil {
@@ -84,7 +84,7 @@ func Listen(ctx context.Context, o *Options) (address net.Addr, version int, don
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		_ = serve(ctx, server, listener) // nobody is left to be told
+		_ = serve(ctx, server, listener) // no caller is left to report to
 	}()
 	return listener.Addr(), version, ended, nil
 }
@@ -106,8 +106,8 @@ func (o *Options) server(version int, output *output) *rpc.Server {
 	return &o.Server
 }
 
-// chooseVersion returns the highest version that both sides know. Where there is none, or the host names none, it is
-// the plugin's lowest, and the host decides.
+// chooseVersion returns the highest version that both sides know. If there is none, or the host names none, it is the
+// plugin's lowest, and the host decides.
 func chooseVersion(offered string, servers map[int]*wire.Server) int {
 	best, lowest := 0, 0
 	known := strings.Split(offered, ",")

@@ -9,7 +9,8 @@ import (
 	"strings"
 )
 
-// Environment tells a plugin that a host starts it, the versions that the host speaks, and where it may listen.
+// Environment returns the variables that tell a plugin that a host starts it, which versions the host speaks, and where
+// to listen.
 func Environment(sockets string, versions []int) []string {
 	names := make([]string, len(versions))
 	for i, v := range versions {

@@ -13,15 +13,15 @@ import (
 	"time"
 )
 
-// CertificateVariable hands a plugin the certificate by which it knows its host.
+// CertificateVariable is the variable with the certificate by which a plugin recognizes its host.
 const CertificateVariable = "PLUGIN_CLIENT_CERT"
 
-// ServerName is what both sides call themselves in their certificates.
+// ServerName is the name of both sides in their certificates.
 const ServerName = "localhost"
 
-// Identity is what this process shows to the other side: a certificate of its own making, once for all connections,
-// since its key stays here. The field's hosts make one with P-521 for each start, which takes as long as starting a
-// small plugin.
+// Identity is the identity of this process for the other side: a certificate of its own making, once for all
+// connections, since its key stays here. The field's hosts make one with P-521 for each start, which takes as long as
+// starting a small plugin.
 var Identity = sync.OnceValues(func() (tls.Certificate, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -47,7 +47,7 @@ var Identity = sync.OnceValues(func() (tls.Certificate, error) {
 	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, nil
 })
 
-// serverTLS lets in only the host that has the key of a certificate, which is text in PEM form.
+// serverTLS accepts only the host that has the key of a certificate, which is text in PEM form.
 func serverTLS(host string) (*tls.Config, error) {
 	own, err := Identity()
 	if err != nil {

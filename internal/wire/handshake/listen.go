@@ -39,7 +39,7 @@ func listenOnSocket(folder, group string) (net.Listener, error) {
 	return listener, nil
 }
 
-// share lets a group write to a file. The group is a number or a name.
+// share allows a group to write to a file. The group is a number or a name.
 func share(file, group string) error {
 	id, err := strconv.Atoi(group)
 	if err != nil {

@@ -55,7 +55,7 @@ func raw(fields []byte) proto.Message {
 	return m
 }
 
-// output is what the process writes to its standard output and standard error, on its way to the host.
+// output carries the standard output and standard error of the process to the host.
 type output struct {
 	chunks chan chunk
 	over   chan struct{} // closed when the host does not listen any more: the rest is dropped
@@ -68,8 +68,8 @@ type chunk struct {
 	data    []byte
 }
 
-// takeOutput puts pipes in the place of os.Stdout and os.Stderr. They stay there, and are read as long as the process
-// lives, so that nobody who writes has to wait for long.
+// takeOutput replaces os.Stdout and os.Stderr by pipes. They stay there, and are read as long as the process lives, so
+// that writers never block for long.
 func takeOutput() (*output, error) {
 	o := &output{chunks: make(chan chunk), over: make(chan struct{})}
 	o.end = sync.OnceFunc(func() { close(o.over) })

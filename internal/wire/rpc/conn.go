@@ -29,7 +29,7 @@ type Conn struct {
 	url  string // without the method
 }
 
-// Dial connects to a server. Without a config the connection is open. The context bounds only the start.
+// Dial connects to a server. Without a config the connection is open. The context limits only the start.
 func Dial(ctx context.Context, dial func(context.Context) (net.Conn, error), config *tls.Config) (*Conn, error) {
 	var protocols http.Protocols
 	protocols.SetHTTP2(true)
@@ -104,7 +104,7 @@ func (c *Conn) call(ctx context.Context, method string, request proto.Message,
 	}
 	req.Header = http.Header{"Content-Type": {contentType}, "Te": {"trailers"}, "User-Agent": {"tombolo"}}
 	if end, ok := ctx.Deadline(); ok {
-		// A little more than what is left: it is the caller's clock that says when it is late.
+		// A little more than the remaining time: the caller's clock decides.
 		left := min(max(time.Until(end).Milliseconds(), 0)+1, 99_999_999)
 		req.Header.Set(timeoutField, strconv.FormatInt(left, 10)+"m")
 	}
@@ -140,7 +140,7 @@ func (b *body) Read(p []byte) (int, error) {
 	return b.from.Read(p)
 }
 
-// refusal returns what is wrong with an answer before its first message.
+// refusal returns the problem of an answer before its first message.
 func refusal(resp *http.Response) error {
 	kind := resp.Header.Get("Content-Type")
 	switch {
@@ -152,7 +152,7 @@ func refusal(resp *http.Response) error {
 	return nil
 }
 
-// outcome returns how the server says that a call went.
+// outcome returns the status that the server reports for a call.
 func outcome(resp *http.Response) error {
 	fields := resp.Trailer
 	if fields.Get(codeField) == "" {

@@ -1,5 +1,5 @@
 // Package rpc is the part of gRPC that plugins use, over the HTTP of the standard library: calls with one request and
-// one answer or several, over one connection, without compression. Dial makes the calling end, Server the other.
+// one answer or several, over one connection, without compression. Dial returns the calling end, Server is the other.
 //
 //	conn, err := rpc.Dial(ctx, dial, nil)
 //	sent, err := conn.Invoke(ctx, "/demo.Echo/Say", request, answer, 1<<20)
@@ -8,7 +8,7 @@
 // is not used itself because it brings pages for a browser, whose templates look methods up by name, and a program in
 // which anything does that keeps every method of every library that it links: a fifth of its size.
 //
-// A Conn owns its connection, which is not opened anew once it is lost. A Server owns a goroutine for each call. What
+// A Conn owns its connection, which is not opened again after a loss. A Server owns a goroutine for each call. What
 // goes wrong has a code of gRPC (status.Code).
 package rpc
 
@@ -26,7 +26,7 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// contentType is what a message of either side is said to be.
+// contentType is the content type of messages of either side.
 const contentType = "application/grpc"
 
 // Names of header fields and trailers.
@@ -36,7 +36,7 @@ const (
 	timeoutField = "Grpc-Timeout"
 )
 
-// prefix is how many bytes stand before a message: whether it is compressed, and its length.
+// prefix is the number of bytes before a message: whether it is compressed, and its length.
 const prefix = 5
 
 // encode returns a message with its prefix.
@@ -54,8 +54,8 @@ func encode(m proto.Message) ([]byte, error) {
 	return b, nil
 }
 
-// decode reads one message. It returns io.EOF where there is none any more, and an error with a code where what comes
-// is not a message, or is larger than limit.
+// decode reads one message. It returns io.EOF after the last one, and an error with a code for invalid data, or a
+// message larger than limit.
 func decode(from io.Reader, limit int, into proto.Message) error {
 	var head [prefix]byte
 	if _, err := io.ReadFull(from, head[:]); err != nil {
@@ -81,7 +81,7 @@ func decode(from io.Reader, limit int, into proto.Message) error {
 	return nil
 }
 
-// escape puts a text into the form of a trailer: printable ASCII, with the rest and "%" as hexadecimal digits.
+// escape encodes a text for a trailer: printable ASCII, with the rest and "%" as hexadecimal digits.
 func escape(text string) string {
 	var b strings.Builder
 	for i := range len(text) {

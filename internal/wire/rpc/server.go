@@ -17,9 +17,9 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// Method is what answers the calls of one method. It has one of Answer and Answers.
+// Method answers the calls of one method. It has one of Answer and Answers.
 type Method struct {
-	// Request makes an empty request.
+	// Request returns an empty request.
 	Request func() proto.Message
 	// Answer is that of a method with one answer.
 	Answer func(ctx context.Context, request proto.Message) (proto.Message, error)
@@ -30,14 +30,14 @@ type Method struct {
 // Server serves methods. The zero value of all but Methods will do.
 type Server struct {
 	Methods map[string]Method // by path, such as "/demo.Echo/Say"
-	// MaxRequest and MaxAnswer bound messages; 0 is 4 MiB for requests, as everywhere, and no bound for answers.
+	// MaxRequest and MaxAnswer limit messages; 0 is 4 MiB for requests, as usual, and no limit for answers.
 	MaxRequest, MaxAnswer int
 	// Around is called in the place of each method with one answer, and calls next for that.
 	Around func(ctx context.Context, path string, request proto.Message, next func(context.Context,
 		proto.Message) (proto.Message, error)) (proto.Message, error)
 	// TLS secures the connections; without it they are open.
 	TLS *tls.Config
-	// Connection is told of each connection as it comes and goes.
+	// Connection is called for each connection as it opens and closes.
 	Connection func(net.Conn, http.ConnState)
 
 	http http.Server
@@ -78,7 +78,7 @@ func (s *Server) handle(w http.ResponseWriter, r *http.Request) {
 		out := &sender{w: w, limit: s.MaxAnswer}
 		said := status.Convert(s.answer(r, out))
 		if !out.begun {
-			_ = http.NewResponseController(w).Flush() // else a length of 0 would stand there
+			_ = http.NewResponseController(w).Flush() // otherwise the length would be 0
 		}
 		w.Header().Set(http.TrailerPrefix+codeField, strconv.Itoa(int(said.Code())))
 		if said.Message() != "" {

@@ -18,10 +18,10 @@ import (
 // served is the one thing that a plugin serves, as go-plugin names it.
 const served = "provider"
 
-// Handshake is what go-plugin has to know of the agreement between host and plugin.
+// Handshake is the handshake configuration of host and plugin for go-plugin.
 var Handshake = plugin.HandshakeConfig{MagicCookieKey: handshake.CookieKey, MagicCookieValue: handshake.CookieValue}
 
-// Calling is what a host asks for that speaks some versions of the protocol.
+// Calling returns the client configuration of a host that speaks some versions of the protocol.
 func Calling(versions ...int) map[int]plugin.PluginSet {
 	sets := map[int]plugin.PluginSet{}
 	for _, v := range versions {
@@ -56,7 +56,7 @@ func (connection) GRPCClient(_ context.Context, _ *plugin.GRPCBroker, conn *grpc
 	return conn, nil
 }
 
-// GRPC makes a wire.Conn of a connection of gRPC.
+// GRPC wraps a connection of gRPC as a wire.Conn.
 type GRPC struct{ *grpc.ClientConn }
 
 // Invoke implements wire.Conn. It does not know whether a call was sent.

@@ -15,7 +15,7 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// Over makes a factory of the same providers behind a version of the protocol.
+// Over returns a factory of the same providers behind a version of the protocol.
 func Over(factory provider.Factory, protocol int) provider.Factory {
 	return func(context.Context) (provider.Provider, error) { return Connect(factory, protocol, wire.Options{}) }
 }

@@ -17,11 +17,11 @@ import (
 
 // The conditions that functions of this package take.
 type (
-	// ResourceConditionFunc looks at the whole plan.
+	// ResourceConditionFunc is a condition on the whole plan.
 	ResourceConditionFunc func(ctx context.Context, d *schema.ResourceDiff, meta interface{}) bool
-	// ValueChangeConditionFunc looks at a value before and after.
+	// ValueChangeConditionFunc is a condition on a value before and after.
 	ValueChangeConditionFunc func(ctx context.Context, was, is, meta interface{}) bool
-	// ValueConditionFunc looks at a value after.
+	// ValueConditionFunc is a condition on a value after.
 	ValueConditionFunc func(ctx context.Context, value, meta interface{}) bool
 	// ValueChangeValidationFunc refuses a change.
 	ValueChangeValidationFunc func(ctx context.Context, was, is, meta interface{}) error
@@ -40,7 +40,7 @@ func All(funcs ...schema.CustomizeDiffFunc) schema.CustomizeDiffFunc {
 	}
 }
 
-// Sequence calls functions up to the first that gives an error.
+// Sequence calls functions up to the first that returns an error.
 func Sequence(funcs ...schema.CustomizeDiffFunc) schema.CustomizeDiffFunc {
 	return func(ctx context.Context, d *schema.ResourceDiff, meta interface{}) error {
 		for _, f := range funcs {

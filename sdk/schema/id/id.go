@@ -1,4 +1,4 @@
-// Package id makes ids for objects to which the system that holds them gives none.
+// Package id generates IDs for objects without one from their system.
 package id
 
 import (
@@ -16,7 +16,7 @@ const UniqueIDSuffixLength = 26
 
 var made atomic.Uint32
 
-// UniqueId returns an id that no other call gives.
+// UniqueId returns an ID that no other call returns.
 func UniqueId() string { return PrefixedUniqueId(UniqueIdPrefix) }
 
 // PrefixedUniqueId returns an id with a prefix: the time, and a number that counts the ids of this process. Those of

@@ -8,10 +8,10 @@ import (
 	"time"
 )
 
-// StateRefreshFunc asks for the state of something. A nil result says that there is no such thing.
+// StateRefreshFunc returns the state of something. A nil result means that it does not exist.
 type StateRefreshFunc func() (result interface{}, state string, err error)
 
-// StateChangeConf is what to wait for.
+// StateChangeConf describes the state to wait for.
 type StateChangeConf struct {
 	Refresh StateRefreshFunc
 	// Target are the states that end the waiting; none: it is to go away. Pending are those on the way to them, and any
@@ -66,7 +66,7 @@ func (c *StateChangeConf) WaitForStateContext(ctx context.Context) (interface{},
 	}
 }
 
-// between returns the pause that takes the place of the one that doubling gives.
+// between returns the pause that replaces the doubled one.
 func (c *StateChangeConf) between(step time.Duration) time.Duration {
 	if c.PollInterval > 0 && c.PollInterval < longestPoll {
 		return c.PollInterval

@@ -8,13 +8,13 @@ import (
 	"slices"
 )
 
-// Check looks at the state.
+// Check is a check of the state.
 type Check func(*State) error
 
-// PlanCheck looks at a plan.
+// PlanCheck is a check of a plan.
 type PlanCheck func(*Plan) error
 
-// All makes one check of several. All of them run.
+// All combines checks into one. All of them run.
 func All(checks ...Check) Check {
 	return func(s *State) error {
 		var errs []error
@@ -25,7 +25,7 @@ func All(checks ...Check) Check {
 	}
 }
 
-// AllPlanned makes one check of several.
+// AllPlanned combines checks into one.
 func AllPlanned(checks ...PlanCheck) PlanCheck {
 	return func(p *Plan) error {
 		var errs []error
@@ -158,7 +158,7 @@ func Tainted(address string) Check {
 	})
 }
 
-// onObject makes a check of one object.
+// onObject returns a check of one object.
 func onObject(address string, check func(*Object) error) Check {
 	return func(s *State) error {
 		o := s.Object(address)
@@ -169,7 +169,7 @@ func onObject(address string, check func(*Object) error) Check {
 	}
 }
 
-// about puts the address before each line of an error.
+// about returns an error with the address before each line.
 func about(address string, err error) error {
 	if err == nil {
 		return nil

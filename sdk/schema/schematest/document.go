@@ -12,7 +12,7 @@ import (
 	"strings"
 )
 
-// Plan is what a plan would do.
+// Plan is a plan as its JSON document has it.
 type Plan struct {
 	// Actions are those of managed objects that change.
 	Actions Actions
@@ -30,7 +30,7 @@ type plannedObject struct {
 	after, unknown any
 }
 
-// State is what has been recorded.
+// State is a state as its JSON document has it.
 type State struct {
 	// Objects are managed objects and data sources by address.
 	Objects map[string]*Object
@@ -46,7 +46,7 @@ type Object struct {
 	sensitive any
 }
 
-// Object returns an object by its address; nil when there is none.
+// Object returns an object by its address; nil if there is none.
 func (s *State) Object(address string) *Object { return s.Objects[address] }
 
 func (s *State) list() string { return listed(slices.Sorted(maps.Keys(s.Objects))) }
@@ -195,7 +195,7 @@ func lookup(v any, path string) (any, bool) {
 	return nil, false
 }
 
-// isSecret reports whether what a path leads to, or something in it, is sensitive.
+// isSecret reports whether the value at a path, or a part of it, is sensitive.
 func isSecret(sensitive any, path string) bool {
 	for path != "" {
 		if is, ok := lookup(sensitive, path); ok {
@@ -277,7 +277,7 @@ func normalized(v any) (any, error) {
 	return out, decode(text, &out)
 }
 
-// equal compares values of documents; numbers by what they are, however they are written.
+// equal compares values of documents; numbers by their value, however they are written.
 func equal(a, b any) bool {
 	an, aok := a.(json.Number)
 	bn, bok := b.(json.Number)

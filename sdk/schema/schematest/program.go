@@ -182,7 +182,7 @@ func (p *program) query(ctx context.Context) (map[string][]string, error) {
 	return found, nil
 }
 
-// frame is what programs draw around problems.
+// frame matches the frame that programs draw around problems.
 var frame = regexp.MustCompile(`(?m)^[│╷╵] ?`)
 
 func unframed(text string) string { return strings.TrimSpace(frame.ReplaceAllString(text, "")) }

@@ -1,5 +1,5 @@
-// Package schematest takes a provider through plans, applies, refreshes, imports and destruction, and checks what comes
-// of it. The engine is the library form of Tombolo, in the process of the test: no program has to be installed, and a
+// Package schematest takes a provider through plans, applies, refreshes, imports and destruction, and checks the
+// results. The engine is the library form of Tombolo, in the process of the test: no program has to be installed, and a
 // fake of the remote system can be a variable of the test.
 //
 //	func TestNote(t *testing.T) {
@@ -48,19 +48,19 @@ import (
 // ProgramsEnv names the environment variable with a list of programs that run the steps, too.
 const ProgramsEnv = "SCHEMATEST_PROGRAMS"
 
-// Case is a provider and what is done with it.
+// Case is a provider and the steps to run with it.
 type Case struct {
 	// Provider describes the provider; it is called for each configuration of it.
 	Provider func() *schema.Provider
-	// New makes a provider that is not written with package schema.
+	// New returns a provider that is not written with package schema.
 	New provider.Factory
-	// Source is the address of the provider, such as "example/demo"; empty means what the description says, or else
-	// that of the names of its types. Configurations call the provider by the last part of it.
+	// Source is the address of the provider, such as "example/demo"; empty means that of the description, or else one
+	// derived from the names of its types. Configurations refer to the provider by its last part.
 	Source string
 
 	// Steps follow one another on one state.
 	Steps []Step
-	// CheckDestroyed looks at the remote system when all has been destroyed.
+	// CheckDestroyed checks the remote system after the destruction.
 	CheckDestroyed func() error
 
 	// Files are written beside the configuration of each step, for functions that read them and for modules.
@@ -68,11 +68,11 @@ type Case struct {
 	// Programs run the steps, too, one after another, if they are installed. CheckDestroyed and the steps must not
 	// mind.
 	Programs []string
-	// Timeout bounds the whole case; 0 means five minutes.
+	// Timeout limits the whole case; 0 means five minutes.
 	Timeout time.Duration
 }
 
-// Step is one configuration and what is expected of it. The zero value of a field asks for nothing.
+// Step is one configuration and its expected results. The zero value of a field expects nothing.
 type Step struct {
 	// Name is for messages.
 	Name string
@@ -82,7 +82,7 @@ type Step struct {
 	// Before runs first. It may change the remote system behind the provider's back.
 	Before func() error
 
-	// The step applies the configuration, unless one of these asks for something else.
+	// The step applies the configuration, unless one of these selects something else.
 	PlanOnly bool    // plans alone
 	Refresh  bool    // records what changed outside
 	Destroy  bool    // destroys everything
@@ -93,11 +93,12 @@ type Step struct {
 	// Finds lists what the query finds, completely: the names of the objects, by the address of the list.
 	Finds map[string][]string
 
-	// Plan lists what the plan does, completely; an empty map is EmptyPlan. What is only read need not be listed.
+	// Plan lists the actions of the plan, completely; an empty map is EmptyPlan. Objects that are only read may be
+	// omitted.
 	Plan Actions
-	// EmptyPlan means that there is nothing to do.
+	// EmptyPlan means that the plan has no changes.
 	EmptyPlan bool
-	// CheckPlan looks at the plan.
+	// CheckPlan checks the plan.
 	CheckPlan PlanCheck
 	// NonEmptyAfter means that a second plan after applying need not be empty.
 	NonEmptyAfter bool
@@ -107,11 +108,11 @@ type Step struct {
 	Error string
 	// Warning is a regular expression that the warnings match, in the same way.
 	Warning string
-	// Check looks at the state after the step, also after expected errors.
+	// Check checks the state after the step, also after expected errors.
 	Check Check
 }
 
-// Action is what a plan does with an object.
+// Action is the action of a plan on an object.
 type Action string
 
 // The actions.
@@ -130,7 +131,7 @@ type Actions map[string]Action
 type Import struct {
 	// Address is where the object is.
 	Address string
-	// ID is what the provider finds it by; empty means its attribute id.
+	// ID is the import ID of the object; empty means its attribute id.
 	ID string
 	// Ignore are attributes that an import cannot tell, with all below them.
 	Ignore []string
@@ -204,7 +205,7 @@ func (c *Case) prepare() (addr.Provider, error) {
 	return source, nil
 }
 
-// sourceByTypes makes an address for a provider that has none, of what the names of its types begin with.
+// sourceByTypes returns an address for a provider without one, from the common prefix of its types.
 func sourceByTypes(p *schema.Provider) string {
 	for _, types := range []map[string]*schema.Resource{p.ResourcesMap, p.DataSourcesMap} {
 		if len(types) > 0 {

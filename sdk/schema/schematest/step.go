@@ -19,7 +19,7 @@ type engine interface {
 	in(dir string)
 	// elsewhere returns an engine of the same kind, without a state, for another directory.
 	elsewhere(dir string) engine
-	// header is what a configuration needs so that its provider is found.
+	// header returns the terraform block by which a configuration finds its provider.
 	header() string
 	plan(ctx context.Context, m mode) (*planned, error)
 	importObject(ctx context.Context, address, id string) error
@@ -129,7 +129,7 @@ func (r *runner) perform(ctx context.Context, s Step) error {
 	return s.Check(st)
 }
 
-// expectError compares what happened with what was to happen.
+// expectError compares the error of a step with the expected one.
 func expectError(pattern string, err error) error {
 	var f *failed
 	switch {
@@ -146,10 +146,10 @@ func expectError(pattern string, err error) error {
 	return nil
 }
 
-// oneLine makes each white space one blank: where lines are broken depends on the engine.
+// oneLine replaces each run of white space with one blank: line breaks depend on the engine.
 func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
 
-// act does what the step is about.
+// act performs the step.
 func (r *runner) act(ctx context.Context, s Step) error {
 	if s.Import != nil {
 		return r.reimport(ctx, *s.Import)
@@ -211,7 +211,7 @@ func (r *runner) plan(ctx context.Context, m mode) (*planned, error) {
 	return p, nil
 }
 
-// expectPlan compares a plan with what the step says of it.
+// expectPlan compares a plan with the step's expectations.
 func (s *Step) expectPlan(p *Plan) error {
 	var errs []error
 	if s.EmptyPlan && !p.isEmpty() {
@@ -238,7 +238,7 @@ func (s *Step) expectPlan(p *Plan) error {
 	return errors.Join(errs...)
 }
 
-// find looks for objects with list blocks, and compares what is found.
+// find finds objects with list blocks, and compares the results.
 func (r *runner) find(ctx context.Context, s Step) error {
 	file := filepath.Join(r.dir, queryFile)
 	if err := os.WriteFile(file, []byte(s.Query), 0o666); err != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/tombolo-iac/tombolo/sdk/schema"
 )
 
-// ToDiagFunc makes a Schema.ValidateDiagFunc of a check.
+// ToDiagFunc converts a check to a Schema.ValidateDiagFunc.
 func ToDiagFunc(check schema.SchemaValidateFunc) schema.SchemaValidateDiagFunc {
 	return func(value interface{}, path cty.Path) (diags diag.List) {
 		warnings, errs := check(value, nameOf(path))
@@ -46,7 +46,7 @@ func AllDiag(checks ...schema.SchemaValidateDiagFunc) schema.SchemaValidateDiagF
 	}
 }
 
-// AnyDiag demands one of some checks. When none is met, the problems of all are told.
+// AnyDiag requires that one of the checks passes. If none does, the problems of all are reported.
 func AnyDiag(checks ...schema.SchemaValidateDiagFunc) schema.SchemaValidateDiagFunc {
 	return func(value interface{}, path cty.Path) (diags diag.List) {
 		for _, check := range checks {
@@ -60,8 +60,8 @@ func AnyDiag(checks ...schema.SchemaValidateDiagFunc) schema.SchemaValidateDiagF
 	}
 }
 
-// PreferWriteOnlyAttribute warns of an attribute that is stored where there is one that is not. In the paths, an index
-// that is unknown stands for any.
+// PreferWriteOnlyAttribute warns about a stored attribute that has a write-only counterpart. In the paths, an unknown
+// index matches any.
 func PreferWriteOnlyAttribute(stored, writeOnly cty.Path) schema.ValidateRawResourceConfigFunc {
 	return func(_ context.Context, req schema.ValidateResourceConfigFuncRequest,
 		resp *schema.ValidateResourceConfigFuncResponse) {
@@ -82,7 +82,7 @@ func PreferWriteOnlyAttribute(stored, writeOnly cty.Path) schema.ValidateRawReso
 	}
 }
 
-// PathMatches reports whether two paths lead to the same place. An index that is unknown stands for any.
+// PathMatches reports whether two paths lead to the same place. An unknown index matches any.
 func PathMatches(a, b cty.Path) bool {
 	return slices.EqualFunc(a, b, func(x, y cty.PathStep) bool {
 		i, ok := x.(cty.IndexStep)

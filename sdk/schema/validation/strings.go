@@ -12,7 +12,7 @@ import (
 	"github.com/tombolo-iac/tombolo/sdk/schema"
 )
 
-// StringInSlice demands one of some texts, in any case of letters if ignoreCase says so.
+// StringInSlice requires one of the texts, in any case of letters with ignoreCase.
 func StringInSlice(valid []string, ignoreCase bool) schema.SchemaValidateFunc {
 	return check(func(v string) string {
 		found := slices.ContainsFunc(valid, func(s string) bool {
@@ -42,7 +42,7 @@ func StringLenBetween(min, max int) schema.SchemaValidateFunc {
 	})
 }
 
-// StringMatch demands a text in which an expression is found. The message, if there is one, says so better.
+// StringMatch requires a text that matches an expression. The message, if there is one, replaces the usual one.
 func StringMatch(r *regexp.Regexp, message string) schema.SchemaValidateFunc {
 	return check(func(v string) string {
 		if message != "" {

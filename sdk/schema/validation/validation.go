@@ -11,7 +11,7 @@ import (
 	"github.com/tombolo-iac/tombolo/sdk/schema"
 )
 
-// check makes a check of a function that says what is wrong with a value, or nothing.
+// check returns a check from a function that returns the problem of a value, or "".
 func check[T any](wrong func(v T) string) schema.SchemaValidateFunc {
 	return func(value interface{}, key string) ([]string, []error) {
 		v, ok := value.(T)

@@ -49,7 +49,7 @@ func Azurite(t *testing.T) string {
 	return ""
 }
 
-// create makes the container, and reports whether it is there.
+// create creates the container, and reports whether it exists afterwards.
 func create(address string) bool {
 	r, err := http.NewRequest(http.MethodPut, address+"/"+Container+"?restype=container", nil)
 	if err != nil {

@@ -23,7 +23,7 @@ import (
 const (
 	Account   = "tombolostates"
 	Container = "states"
-	// Token is what the service of tokens gives.
+	// Token is the token that the service of tokens issues.
 	Token = "token-canary"
 )
 

@@ -31,7 +31,7 @@ type Cloud struct {
 
 	mu   sync.Mutex
 	keys map[string]string // what the vault has sealed, by what it was sealed as
-	// Assertion is what an application may prove itself with in place of its secret.
+	// Assertion is accepted from an application in place of its secret.
 	Assertion string
 
 	ca     *x509.Certificate

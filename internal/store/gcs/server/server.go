@@ -64,7 +64,7 @@ func New(buckets ...string) *Server {
 	return s
 }
 
-// Object is what stands under a name.
+// Object is a stored object.
 type Object struct {
 	Data       []byte
 	Generation int64
@@ -199,7 +199,7 @@ func (s *Server) find(w http.ResponseWriter, r *http.Request, bucket, name strin
 	return o
 }
 
-// met looks at the condition of a request.
+// met checks the condition of a request.
 func (s *Server) met(w http.ResponseWriter, q url.Values, generation int64) bool {
 	if want := q.Get("ifGenerationMatch"); want != "" && want != strconv.FormatInt(generation, 10) {
 		fail(w, http.StatusPreconditionFailed, "conditionNotMet",

@@ -16,9 +16,9 @@ import (
 
 // Server is a server of states. The zero value is strict: only the lock holder can write and unlock.
 type Server struct {
-	// Lenient lets the holder of the lock take it again.
+	// Lenient allows the holder of the lock to take it again.
 	Lenient bool
-	// Loose lets anybody write and unlock.
+	// Loose allows anybody to write and unlock.
 	Loose bool
 	// Tags sends the tags of states, and keeps conditions on them.
 	Tags bool

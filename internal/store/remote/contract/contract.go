@@ -22,7 +22,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/store/remote"
 )
 
-// Options say what a backend does not support.
+// Options lists what a backend does not support.
 type Options struct {
 	NoJournal    bool // it has no room for a journal
 	NoWorkspaces bool // it has one state
@@ -33,7 +33,7 @@ type Options struct {
 	NoForce bool
 }
 
-// T is what a check needs of testing.T.
+// T is the part of testing.T that a check needs.
 type T interface {
 	Helper()
 	Context() context.Context
@@ -74,7 +74,7 @@ func Checks(o Options) []Check {
 // Sentence is the name of a check as people read it.
 func (c Check) Sentence() string { return Sentence(c.Name) }
 
-// Sentence makes words of a name: "Writes name what they replace" of "WritesNameWhatTheyReplace".
+// Sentence splits a name into words: "Writes name what they replace" of "WritesNameWhatTheyReplace".
 func Sentence(name string) string {
 	var b strings.Builder
 	runes := []rune(name)

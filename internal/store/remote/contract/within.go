@@ -11,7 +11,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/store/remote"
 )
 
-// Scratch keeps checks away from what a store holds: workspaces get a prefix, also the default one.
+// Scratch separates checks from the content of a store: workspaces get a prefix, also the default one.
 type Scratch struct {
 	prefix string
 
@@ -19,13 +19,13 @@ type Scratch struct {
 	names map[string]bool
 }
 
-// NewScratch makes one. Without a prefix, names stay as they are, and only what was used is kept in mind.
+// NewScratch returns a Scratch. Without a prefix, names stay as they are, and only what was used is kept in mind.
 func NewScratch(prefix string) *Scratch { return &Scratch{prefix: prefix, names: map[string]bool{}} }
 
 // Within returns a driver that has the workspaces with the prefix alone.
 func (s *Scratch) Within(d remote.Driver) remote.Driver { return &within{d, s} }
 
-// Clear deletes all workspaces that were used, whoever holds their locks.
+// Clear deletes all workspaces that were used, even if they are locked.
 func (s *Scratch) Clear(ctx context.Context, d remote.Driver) (err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

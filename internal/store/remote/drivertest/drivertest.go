@@ -9,7 +9,7 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// Options say what a backend does not support.
+// Options lists what a backend does not support.
 type Options = contract.Options
 
 // Run runs the suite. Open returns two drivers over the same, empty storage: two machines.

@@ -14,7 +14,7 @@ import (
 	"github.com/tombolo-iac/tombolo/state/storetest"
 )
 
-// Faults are what a test does to requests, by their number from 1: the name of a kind of fault, "" for none.
+// Faults are the faults of requests, by their number from 1: the name of a kind of fault, "" for none.
 type Faults func(n int) string
 
 // EveryRequest has a run go wrong at each of its requests: once, and from then on, in each way. Afterwards another run

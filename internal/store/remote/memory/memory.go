@@ -139,7 +139,7 @@ type hold struct {
 	id string // "" without the lock
 }
 
-// writable refuses whoever has lost the lock, where the place does. Called with the place's mu held.
+// writable refuses a writer without the lock, if the place does. Called with the place's mu held.
 func (h *hold) writable(ctx context.Context) error {
 	if h.p.unfenced {
 		return ctx.Err()

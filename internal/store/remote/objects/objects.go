@@ -22,9 +22,9 @@ import (
 type Space interface {
 	// Get returns an object and its tag, which no other content of that name has. Without an object the tag is "".
 	Get(ctx context.Context, name string) (data []byte, tag string, err error)
-	// Put writes an object over the one with this tag, over none for "", and returns the new tag. ErrUnmet: something
-	// else stands there. No two calls write the same data under a name: where they stand there already, an answer
-	// was lost, and the call has succeeded.
+	// Put writes an object over the one with this tag, over none for "", and returns the new tag. ErrUnmet: the stored
+	// object is another one. No two calls write the same data under a name: if it is stored already, an answer was
+	// lost, and the call has succeeded.
 	Put(ctx context.Context, name string, data []byte, tag string) (string, error)
 	// Remove removes an object. That it is not there is no error.
 	Remove(ctx context.Context, name string) error
@@ -49,19 +49,19 @@ type Journal struct {
 	known  *known
 }
 
-// known is what was seen of a journal.
+// known is the part of a journal that was read.
 type known struct {
 	mu   sync.Mutex
 	last *seen // the head as it was last read or written; nil when that is not known
 }
 
-// New makes a journal whose objects have names that begin with a folder. Most is how many bytes an object may have, 0
+// New returns a journal whose objects have names that begin with a folder. Most is how many bytes an object may have, 0
 // for any number. What is greater is kept in pieces.
 func New(s Space, folder string, most int) *Journal {
 	return &Journal{space: s, folder: folder, most: most, known: &known{}}
 }
 
-// Over returns the same journal, with what is known of it, through another space.
+// Over returns the same journal, with its known content, through another space.
 func (j *Journal) Over(s Space) *Journal {
 	return &Journal{space: s, folder: j.folder, most: j.most, known: j.known}
 }
@@ -89,8 +89,8 @@ type head struct {
 type part struct {
 	Name  string `json:"name"`
 	Sizes []int  `json:"sizes,omitempty"`
-	// Pieces is how many objects the part is in, where objects have a bound. The sizes stand in the part then: a head
-	// has to fit into an object, however many chunks there are.
+	// Pieces is how many objects the part is in, where objects have a bound. The sizes are in the part then: a head has
+	// to fit into an object, however many chunks there are.
 	Pieces int `json:"pieces,omitempty"`
 	Count  int `json:"count,omitempty"` // of the chunks
 }
@@ -111,7 +111,7 @@ const (
 	journalFormat = 1
 	// InHead is how much a head holds. It is written again with each chunk.
 	InHead = 64 << 10
-	// journalTries bounds how often a head is looked at again, because somebody else has replaced it.
+	// journalTries limits how often a head is read again because another run has replaced it.
 	journalTries = 5
 	// atOnce is how many parts are asked for at the same time.
 	atOnce = 8
@@ -213,7 +213,7 @@ func (j *Journal) Read(ctx context.Context) (remote.Journal, error) {
 	}
 }
 
-// parts reads objects with chunks, and says which of them is gone.
+// parts reads objects with chunks, and returns the missing one.
 func (j *Journal) parts(ctx context.Context, parts []part) (chunks [][]byte, gone string, _ error) {
 	var names []string
 	for _, p := range parts {

@@ -15,7 +15,7 @@ import (
 // ErrNetwork is the error of calls whose outcome is unknown.
 var ErrNetwork = errors.New("the connection was reset")
 
-// Network decides what becomes of calls. Methods may be called concurrently.
+// Network decides the fate of calls. Methods may be called concurrently.
 type Network struct {
 	// Before is called before each call, one at a time, when it is set: what others do at that very moment.
 	Before func()
@@ -29,7 +29,7 @@ type Network struct {
 	dead bool
 }
 
-// NewNetwork makes one in which something happens to a part of the calls.
+// NewNetwork returns a Network in which some of the calls suffer a fault.
 func NewNetwork(seed uint64, rate float64) *Network {
 	return &Network{rand: rand.New(rand.NewPCG(seed, 1)), rate: rate}
 }

@@ -1,0 +1,28 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/tombolo-iac/tombolo/internal/cli/command"
+	"github.com/tombolo-iac/tombolo/internal/engine"
+	"github.com/tombolo-iac/tombolo/internal/tracing"
+	"github.com/tombolo-iac/tombolo/internal/view"
+)
+
+// traced runs a command and records what it spends its time on, if the environment asks for that. What is wrong with
+// it, or with the collector, is a warning: the command itself is as good without.
+func traced(ctx context.Context, a *command.App, path string,
+	run func(context.Context) command.Outcome) command.Outcome {
+	r, err := tracing.New(tracing.Options{Getenv: a.Getenv, Name: a.Title, Version: engine.Version})
+	if err != nil {
+		fmt.Fprintf(a.Err, "Warning: No traces are recorded: %s.\n", view.Clean(err.Error()))
+	}
+	ctx, span := r.Begin(ctx, a.Program+" "+path)
+	o := run(ctx)
+	span.End(o == command.Done || o == command.Changes || o == command.Unformatted)
+	if err := r.Close(); err != nil {
+		fmt.Fprintf(a.Err, "Warning: Traces are incomplete: %s.\n", view.Clean(err.Error()))
+	}
+	return o
+}
