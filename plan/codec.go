@@ -74,6 +74,7 @@ type jsonChange struct {
 	Dependencies        []string          `json:"dependencies,omitempty"`
 	CreateBeforeDestroy bool              `json:"create_before_destroy,omitempty"`
 	SkipDestroy         bool              `json:"skip_destroy,omitempty"`
+	Protected           bool              `json:"protected,omitempty"`
 	DeposedKey          string            `json:"deposed_key,omitempty"`
 	Importing           *jsonImporting    `json:"importing,omitempty"`
 	GeneratedConfig     string            `json:"generated_config,omitempty"`
@@ -248,7 +249,8 @@ func (e *encoder) change(c *Change) jsonChange {
 		Before:       jsonValue{e.value(c.Before.Value, c.Type), e.paths(c.Before.Sensitive)},
 		After:        jsonValue{e.value(c.After.Value, c.Type), e.paths(c.After.Sensitive)},
 		ReplacePaths: e.paths(c.ReplacePaths), Private: c.Private,
-		CreateBeforeDestroy: c.CreateBeforeDestroy, SkipDestroy: c.SkipDestroy, DeposedKey: string(c.DeposedKey),
+		CreateBeforeDestroy: c.CreateBeforeDestroy, SkipDestroy: c.SkipDestroy, Protected: c.Protected,
+		DeposedKey:      string(c.DeposedKey),
 		GeneratedConfig: c.GeneratedConfig,
 		BeforeIdentity:  e.dynamic(c.BeforeIdentity), AfterIdentity: e.dynamic(c.AfterIdentity), Settled: c.Settled,
 	}
@@ -479,7 +481,7 @@ func (d *decoder) change(j *jsonChange) *Change {
 		Object:   addr.Object{Instance: d.instance(j.Address), Deposed: addr.DeposedKey(j.Deposed)},
 		Provider: d.provider(j.Provider), Action: d.action(j.Action), Reason: j.Reason, SchemaVersion: j.SchemaVersion,
 		ReplacePaths: d.paths(j.ReplacePaths), Private: j.Private,
-		CreateBeforeDestroy: j.CreateBeforeDestroy, SkipDestroy: j.SkipDestroy,
+		CreateBeforeDestroy: j.CreateBeforeDestroy, SkipDestroy: j.SkipDestroy, Protected: j.Protected,
 		DeposedKey:      addr.DeposedKey(j.DeposedKey),
 		GeneratedConfig: j.GeneratedConfig,
 		BeforeIdentity:  d.dynamic(j.BeforeIdentity), AfterIdentity: d.dynamic(j.AfterIdentity), Settled: j.Settled,

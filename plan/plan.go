@@ -109,6 +109,8 @@ type Change struct {
 	CreateBeforeDestroy bool
 	// SkipDestroy, for the state: the object is never to be destroyed, only forgotten.
 	SkipDestroy bool
+	// Protected, for the state: the block says prevent_destroy, which is remembered when it is gone.
+	Protected bool
 	// DeposedKey is where the actions that depose keep the old object until it goes.
 	DeposedKey addr.DeposedKey
 
@@ -380,6 +382,7 @@ func (p *Plan) onlyUpgrades(put *state.PutObject) bool {
 		return false
 	}
 	return old.CreateBeforeDestroy == now.CreateBeforeDestroy && old.SkipDestroy == now.SkipDestroy &&
+		old.Protected == now.Protected &&
 		slices.Equal(old.Dependencies, now.Dependencies) &&
 		!slices.ContainsFunc(p.Drift, func(c *Change) bool { return c.Object == put.Addr })
 }

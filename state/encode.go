@@ -380,6 +380,7 @@ func (e *encoder) object(r *Resource, key addr.Key, deposed addr.DeposedKey, o *
 		e.textMember("provider", o.Provider.String())
 	}
 	e.trueMember("skip_destroy", o.SkipDestroy)
+	e.trueMember(protectedField, o.Protected)
 	e.close('}')
 }
 

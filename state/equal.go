@@ -51,7 +51,9 @@ func sameObject(a, b *Object) bool {
 		slices.EqualFunc(a.Sensitive, b.Sensitive, cty.Path.Equals) &&
 		bytes.Equal(a.Private, b.Private) && slices.Equal(a.Dependencies, b.Dependencies) &&
 		a.CreateBeforeDestroy == b.CreateBeforeDestroy &&
-		a.IdentityVersion == b.IdentityVersion && bytes.Equal(a.Identity, b.Identity) && a.SkipDestroy == b.SkipDestroy
+		a.IdentityVersion == b.IdentityVersion && bytes.Equal(a.Identity, b.Identity) &&
+		a.SkipDestroy == b.SkipDestroy &&
+		a.Protected == b.Protected
 }
 
 func sameCheck(a, b CheckResult) bool {

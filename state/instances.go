@@ -245,7 +245,10 @@ func (r *Resource) withOwners() *Resource {
 var objectFields = []string{"index_key", "status", "deposed", "schema_version", "attributes", "attributes_flat",
 	"sensitive_attributes",
 	"identity_schema_version", "identity", "private", "dependencies", "create_before_destroy", "provider",
-	"skip_destroy"}
+	"skip_destroy", protectedField}
+
+// protectedField is a field that only this program has.
+const protectedField = "tombolo_prevent_destroy"
 
 // readObject reads an element of "instances": one object, current or deposed.
 func (d *decoder) readObject() (key addr.Key, deposed addr.DeposedKey, o *Object, err error) {
@@ -338,6 +341,8 @@ func (d *decoder) objectField(o *Object, i int) (err error) {
 		}
 	case "skip_destroy":
 		o.SkipDestroy, err = d.bool()
+	case protectedField:
+		o.Protected, err = d.bool()
 	}
 	return err
 }

@@ -115,6 +115,9 @@ type Object struct {
 	Provider *addr.AbsProviderConfig
 	// SkipDestroy: the object is forgotten instead of destroyed (read from states of other tools, kept).
 	SkipDestroy bool
+	// Protected: the block of the object said prevent_destroy when it was last applied, and the project remembers that.
+	// Other tools read states with it, and drop it when they write.
+	Protected bool
 
 	decoded *decoded
 }

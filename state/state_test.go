@@ -152,8 +152,8 @@ func TestIntentsAndObjectsSurviveEncoding(t *testing.T) {
 	o := &Object{Status: Tainted, SchemaVersion: 3, Attributes: json.RawMessage(`{"id":"x"}`), Sensitive: []cty.Path{
 		cty.GetAttrPath("id")},
 		Private: []byte{0, 255}, CreateBeforeDestroy: true, Identity: json.RawMessage(`{"i":1}`), IdentityVersion: 2,
-		SkipDestroy: true,
-		Provider:    &provider, Dependencies: []addr.ConfigResource{instance("module.m.t.y").Instance.Config()}}
+		SkipDestroy: true, Protected: true,
+		Provider: &provider, Dependencies: []addr.ConfigResource{instance("module.m.t.y").Instance.Config()}}
 	text, err = EncodeObject(o)
 	if err != nil {
 		t.Fatal(err)

@@ -185,7 +185,8 @@ type RunInfo struct {
 type Action string
 
 // The actions. ActionInvoke is the invocation of an action, whose address the object is. ActionProvision covers the
-// provisioners of an object: it is in the state, and as a creation it is tainted until they have ended.
+// provisioners of an object: it is in the state, and as a creation it is tainted until they have ended. ActionMove is
+// the move of an object to another state: both have an operation for it, which a Handover describes.
 const (
 	ActionCreate    Action = "create"
 	ActionUpdate    Action = "update"
@@ -193,6 +194,7 @@ const (
 	ActionRead      Action = "read"
 	ActionProvision Action = "provision"
 	ActionInvoke    Action = "invoke"
+	ActionMove      Action = "move"
 )
 
 // Intent announces an operation that may change something outside the process.

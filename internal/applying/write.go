@@ -397,8 +397,8 @@ func (w *writing) object(v cty.Value, private []byte, status state.Status) (*sta
 		Status: status, SchemaVersion: w.b.Slot.Type.Version, Sensitive: value.SensitivePaths(w.block, v,
 			w.marks.Stored()), Private: private,
 		Dependencies: w.c.Dependencies, CreateBeforeDestroy: w.c.CreateBeforeDestroy,
-		SkipDestroy: w.c.SkipDestroy,
-		Identity:    identity, IdentityVersion: version,
+		SkipDestroy: w.c.SkipDestroy, Protected: w.c.Protected,
+		Identity: identity, IdentityVersion: version,
 	})
 }
 

@@ -21,7 +21,8 @@ import (
 var roles = map[string]func(){}
 
 // commands are those of scripts that are this test binary.
-var commands = map[string]func(){"tombolo": func() { os.Exit(Main()) }, "terraform": func() { os.Exit(Main()) }}
+var commands = map[string]func(){"tombolo": func() { os.Exit(Main()) }, "terraform": func() { os.Exit(Main()) },
+	"halfmove": halfMove}
 
 // oracle is the real terraform.
 var oracle string
@@ -48,7 +49,7 @@ func TestMain(m *testing.M) {
 //	terraforms ...        a server of the API of HCP Terraform: see the function of that name
 //	signal NAME FILE      send a signal to the process whose number the file holds
 //
-// and the condition oracle, that there is a real terraform, at $ORACLE.
+// the program halfmove (halfmove_test.go), and the condition oracle, that there is a real terraform, at $ORACLE.
 func TestScripts(t *testing.T) {
 	root, err := filepath.Abs("../..")
 	if err != nil {

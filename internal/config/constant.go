@@ -58,6 +58,7 @@ func (m *Module) setConstants(o Options) (diags diag.List) {
 	for _, call := range m.SortedCalls() {
 		diags = diags.Extend(call.settle(m.constants))
 	}
+	diags = diags.Extend(m.refactor())
 	m.faulty = diags.HasErrors()
 	return diags
 }

@@ -88,6 +88,8 @@ type Module struct {
 	faulty    bool
 	constants *constants // nil until they are evaluated
 	declared  *Declared
+	// refactorings become members of Moved and Removed when constants are evaluated.
+	refactorings []*refactoring
 }
 
 // SortedVariables returns the variables by name.
@@ -456,10 +458,17 @@ type Moved struct {
 	Range    hcl.Range // the block's header
 }
 
-// Removed is a removed block: From names a module or resource without keys, seen from the module of the block.
+// Removed is a removed block: From names a module or resource, seen from the module of the block; without keys, but in
+// files of Tombolo.
 type Removed struct {
 	Module   addr.Module   // the whole path from the root
 	Resource addr.Resource // zero when all of Module is meant
+	// Keyed means that some instances are meant: those below Steps, the last steps of Module, where a step without key
+	// stands for all instances of a call; of the resource that with Key, if HasKey is set.
+	Keyed  bool
+	Steps  []addr.Step
+	Key    addr.Key
+	HasKey bool
 	// Destroy is false when the objects are to be forgotten without being destroyed.
 	Destroy      bool
 	Connection   *Connection    // nil without one

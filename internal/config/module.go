@@ -188,6 +188,7 @@ func (a *assembly) addObjects(c *fileContent) {
 	for _, r := range c.removed {
 		a.Removed = append(a.Removed, r.in(a.Path))
 	}
+	a.refactorings = append(a.refactorings, c.refactorings...)
 	a.Imports = append(a.Imports, c.imports...)
 }
 

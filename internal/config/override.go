@@ -1,6 +1,7 @@
 package config
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/hashicorp/hcl/v2"
@@ -146,6 +147,9 @@ func (a *assembly) refuseOverrides(c *fileContent) {
 	}
 	for _, b := range c.checks {
 		refuse(b.Range, "Can't override check blocks", "check")
+	}
+	for _, r := range c.refactorings {
+		refuse(r.rng, fmt.Sprintf("Cannot override '%s' blocks", r.kind), r.kind)
 	}
 	for _, b := range c.moved {
 		refuse(b.Range, "Cannot override 'moved' blocks", "moved")

@@ -54,6 +54,7 @@ type fileContent struct {
 	checks           []*Check
 	moved            []*Moved
 	removed          []*removedDecl
+	refactorings     []*refactoring
 	imports          []*Import
 }
 
@@ -237,9 +238,9 @@ func (f *parsedFile) decodeBlock(block *hcl.Block) diag.List {
 	case "check":
 		return add(&c.checks, block, decodeCheck)
 	case "moved":
-		return add(&c.moved, block, decodeMoved)
+		return c.addMoved(block, isOwn(f.name))
 	case "removed":
-		return add(&c.removed, block, decodeRemoved)
+		return c.addRemoved(block, isOwn(f.name))
 	case "import":
 		return add(&c.imports, block, decodeImport)
 	}

@@ -11,11 +11,37 @@ import (
 )
 
 var movedSchema = &hcl.BodySchema{Attributes: []hcl.AttributeSchema{{Name: "from", Required: true},
-	{Name: "to", Required: true}}}
+	{Name: "to", Required: true}, {Name: "for_each"}}}
 
-func decodeMoved(block *hcl.Block) (*Moved, diag.List) {
+// addMoved decodes a moved block. own says that the file is one of ours, whose addresses may have to be evaluated.
+func (c *fileContent) addMoved(block *hcl.Block, own bool) diag.List {
 	content, hclDiags := block.Body.Content(movedSchema)
 	diags := diag.List(nil).AppendHCL(hclDiags)
+	from, to, forEach := content.Attributes["from"], content.Attributes["to"], content.Attributes["for_each"]
+	if forEach != nil && !own {
+		diags = diags.Extend(refusedForEach(forEach))
+	}
+	if own && from != nil && to != nil && (forEach != nil || isDynamic(from.Expr) || isDynamic(to.Expr)) {
+		r := &refactoring{kind: "moved", ends: []hcl.Expression{from.Expr, to.Expr}, rng: block.DefRange,
+			done: func(m *Module, ends []Endpoint) diag.List {
+				moved := &Moved{From: ends[0], To: ends[1], Range: block.DefRange}
+				m.Moved = append(m.Moved, moved)
+				return moved.check()
+			}}
+		if forEach != nil {
+			r.forEach = forEach.Expr
+		}
+		c.refactorings = append(c.refactorings, r)
+		return diags
+	}
+	moved, diags := decodeMoved(block, content, diags)
+	if moved != nil {
+		c.moved = append(c.moved, moved)
+	}
+	return diags
+}
+
+func decodeMoved(block *hcl.Block, content *hcl.BodyContent, diags diag.List) (*Moved, diag.List) {
 	m := &Moved{Range: block.DefRange}
 	ok := true
 	for _, name := range []string{"from", "to"} {
@@ -35,11 +61,19 @@ func decodeMoved(block *hcl.Block) (*Moved, diag.List) {
 	if !ok {
 		return nil, diags
 	}
-	if m.From.IsModule() != m.To.IsModule() {
-		return nil, diags.Errorf(&m.Range, `Invalid "moved" addresses`,
-			"Both addresses must be of resources, or both of modules: %s and %s are of different kinds.", m.From, m.To)
+	if more := m.check(); more.HasErrors() {
+		return nil, diags.Extend(more)
 	}
 	return m, diags
+}
+
+// check refuses a block whose addresses are of different kinds.
+func (m *Moved) check() (diags diag.List) {
+	if m.From.IsModule() != m.To.IsModule() {
+		return diags.Errorf(&m.Range, `Invalid "moved" addresses`,
+			"Both addresses must be of resources, or both of modules: %s and %s are of different kinds.", m.From, m.To)
+	}
+	return nil
 }
 
 // reservedRoots cannot start the address of a resource.
@@ -53,7 +87,7 @@ func decodeEndpoint(expr hcl.Expression) (Endpoint, diag.List) {
 	traversal, hclDiags := hcl.AbsTraversalForExpr(expr)
 	diags := diag.List(nil).AppendHCL(hclDiags)
 	if diags.HasErrors() {
-		return Endpoint{}, diags
+		return Endpoint{}, refusedKeys(expr, "moved", diags)
 	}
 	target, moreDiags := decodeAddress(traversal)
 	return Endpoint{Target: target, Range: expr.Range()}, diags.Extend(moreDiags)
@@ -69,7 +103,7 @@ func decodeAddress(traversal hcl.Traversal) (addr.Target, diag.List) {
 }
 
 var removedSchema = &hcl.BodySchema{
-	Attributes: []hcl.AttributeSchema{{Name: "from", Required: true}},
+	Attributes: []hcl.AttributeSchema{{Name: "from", Required: true}, {Name: "for_each"}},
 	Blocks: []hcl.BlockHeaderSchema{
 		{Type: "lifecycle"}, {Type: "connection"}, {Type: "provisioner", LabelNames: []string{"type"}},
 	},
@@ -81,16 +115,33 @@ type removedDecl struct {
 	calls []string // the path from the block's module
 }
 
-func decodeRemoved(block *hcl.Block) (*removedDecl, diag.List) {
+// addRemoved decodes a removed block. own says that the file is one of ours, whose addresses may name instances.
+func (c *fileContent) addRemoved(block *hcl.Block, own bool) diag.List {
 	content, hclDiags := block.Body.Content(removedSchema)
 	diags := diag.List(nil).AppendHCL(hclDiags)
+	from, forEach := content.Attributes["from"], content.Attributes["for_each"]
+	if forEach != nil && !own {
+		diags = diags.Extend(refusedForEach(forEach))
+	}
 	r := &removedDecl{Removed: Removed{Destroy: true, Range: block.DefRange}}
 	ok := false
-	if attr, has := content.Attributes["from"]; has {
-		moreDiags := r.setFrom(attr.Expr)
-		diags = diags.Extend(moreDiags)
-		ok = !moreDiags.HasErrors()
+	switch {
+	case from == nil:
+	case own && (forEach != nil || hasKeys(from.Expr)):
+		c.refactorings = append(c.refactorings, r.instances(from.Expr, forEach))
+		diags = diags.Extend(noProvisioners(content))
+	default:
+		more := r.setFrom(from.Expr)
+		diags = diags.Extend(more)
+		if ok = !more.HasErrors(); ok {
+			c.removed = append(c.removed, r)
+		}
 	}
+	return diags.Extend(r.decode(content, ok))
+}
+
+// decode reads the blocks in a removed block; ok tells that its address is known.
+func (r *removedDecl) decode(content *hcl.BodyContent, ok bool) (diags diag.List) {
 	managed := r.Resource.Mode == addr.Managed
 	var lifecycle *hcl.Block
 	for _, b := range content.Blocks {
@@ -118,11 +169,7 @@ func decodeRemoved(block *hcl.Block) (*removedDecl, diag.List) {
 			diags = diags.Extend(r.addProvisioner(b, !ok || managed))
 		}
 	}
-	diags = diags.Extend(checkDestroyConnection(r.Connection, r.Provisioners))
-	if !ok {
-		return nil, diags
-	}
-	return r, diags
+	return diags.Extend(checkDestroyConnection(r.Connection, r.Provisioners))
 }
 
 func (r *removedDecl) addProvisioner(b *hcl.Block, managed bool) (diags diag.List) {
@@ -148,7 +195,7 @@ func (r *removedDecl) setFrom(expr hcl.Expression) diag.List {
 	traversal, hclDiags := hcl.AbsTraversalForExpr(expr)
 	diags := diag.List(nil).AppendHCL(hclDiags)
 	if diags.HasErrors() {
-		return diags
+		return refusedKeys(expr, "removed", diags)
 	}
 	r.FromRange = expr.Range()
 	target, moreDiags := decodeAddress(traversal)
@@ -165,9 +212,15 @@ func (r *removedDecl) setFrom(expr hcl.Expression) diag.List {
 			kind = "Resource"
 		}
 		diags = diags.Errorf(index.SrcRange.Ptr(), kind+" instance keys not allowed",
-			"A removed block applies to all instances. Remove the key.")
+			"A removed block applies to all instances. Remove the key.%s", onlyOwn)
 	}
-	switch target.Resource.Mode {
+	r.calls, r.Resource = target.Module.Config().Calls(), target.Resource
+	return diags.Extend(r.checkMode())
+}
+
+// checkMode refuses addresses of what is never destroyed.
+func (r *removedDecl) checkMode() (diags diag.List) {
+	switch r.Resource.Mode {
 	case addr.Data:
 		diags = diags.Errorf(&r.FromRange, "Data source address not allowed",
 			"Data sources are never destroyed. Remove their block; nothing else is needed.")
@@ -175,7 +228,6 @@ func (r *removedDecl) setFrom(expr hcl.Expression) diag.List {
 		diags = diags.Errorf(&r.FromRange, "Ephemeral resource address not allowed",
 			"Ephemeral resources are never stored. Remove their block; nothing else is needed.")
 	}
-	r.calls, r.Resource = target.Module.Config().Calls(), target.Resource
 	return diags
 }
 

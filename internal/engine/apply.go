@@ -122,6 +122,7 @@ func (r *Run) openCreations() (list []state.Intent) {
 // openCreation reports whether an interrupted operation may have made an object that the state does not have.
 func openCreation(f state.InFlight, have *state.State) bool {
 	return f.Object.Deposed == "" && f.Action != state.ActionProvision && f.Action != state.ActionInvoke &&
+		f.Action != state.ActionMove &&
 		have.Object(f.Object) == nil
 }
 
@@ -197,7 +198,7 @@ func (r *Run) settled(pl *plan.Plan) []string {
 		// what an action did: it is enough to have reported it.
 		if f.Action == state.ActionProvision || f.Action == state.ActionInvoke {
 			ops = append(ops, f.Token())
-		} else if have.Object(f.Object) != nil && (acted[f.Object] ||
+		} else if f.Action != state.ActionMove && have.Object(f.Object) != nil && (acted[f.Object] ||
 			!pl.Unrefreshed && !slices.Contains(pl.Unread, f.Object.Instance)) {
 			ops = append(ops, f.Token())
 		}
@@ -243,6 +244,10 @@ func interruptedWarning(f state.InFlight) diag.List {
 // describeInFlight returns the problem of an operation in flight.
 func describeInFlight(severity diag.Severity, summary string, f state.InFlight) *diag.Diagnostic {
 	d := &diag.Diagnostic{Severity: severity, Summary: summary, Address: f.Object.String()}
+	if h, ok := f.Handover(); ok {
+		describeMove(d, f, h)
+		return d
+	}
 	if f.Action == state.ActionProvision {
 		d.Detail = fmt.Sprintf("A run (%s) ended while the provisioners of %s ran, so they may not have finished. If "+
 			"they ran during its creation, the object is tainted and the next apply replaces it. If it was to be "+

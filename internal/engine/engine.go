@@ -92,6 +92,8 @@ type Options struct {
 	Config map[string][]byte
 	// Query also reads query files.
 	Query bool
+	// RememberPreventDestroy keeps prevent_destroy in the state, where it counts when the block is gone.
+	RememberPreventDestroy bool
 	// Module is loaded instead of the module in Dir; see config.Options, also for RootProviders.
 	Module        *config.Place
 	RootProviders func(c *config.Config) []*config.ProviderConfig
@@ -370,6 +372,9 @@ func (r *Run) Plan(ctx context.Context, o PlanOptions) (out *plan.Plan, diags di
 	p := r.project
 	ctx, span := tracing.Start(ctx, "plan")
 	defer func() { span.End(!diags.HasErrors()) }()
+	if diags := r.openMoves(); diags.HasErrors() {
+		return nil, diags
+	}
 	prog, diags := p.prepare()
 	if !diags.HasErrors() {
 		diags = diags.Extend(p.config.CheckRoot())
@@ -398,6 +403,7 @@ func (r *Run) Plan(ctx context.Context, o PlanOptions) (out *plan.Plan, diags di
 		Title: p.opts.Title, Mode: o.Mode, SkipRefresh: o.SkipRefresh, Targets: o.Targets, Except: o.Except,
 		MinimalRefresh: o.MinimalRefresh, InFlight: r.inFlightObjects(), Interrupted: interrupted,
 		ForceReplace: o.ForceReplace, Unprotected: o.Unprotected, Invoke: o.Invoke,
+		Remember: p.opts.RememberPreventDestroy,
 		Generate: o.GenerateConfig, Strict: o.Strict, Import: o.Import, Variables: o.Variables,
 		VariableRanges: o.VariableRanges,
 		Functions:      functions, StandIns: o.StandIns, Walked: o.Scope.walked(functions.Table),

@@ -1,6 +1,11 @@
 package engine_test
 
 import (
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -40,5 +45,69 @@ resource "world_object" "a" {
 	}
 	if text := s.stateText(); strings.Contains(text, "world_object") {
 		t.Errorf("the state is not empty:\n%s", text)
+	}
+}
+
+// Random histories of a project that remembers prevent_destroy, some of them with another tool that writes the state
+// and drops what it does not know: an object is destroyed exactly when nothing protects it, and a refused plan changes
+// nothing.
+func TestProtectionIsRememberedUntilItIsTakenBack(t *testing.T) {
+	const guard = "\n  lifecycle {\n    prevent_destroy = true\n  }\n"
+	const block = "resource \"world_object\" %q {\n  name = %[1]q%s}\n"
+	refused := 0
+	for seed := range uint64(12) {
+		r := rand.New(rand.NewPCG(seed, 0))
+		s := newScene(t)
+		s.remember = true
+		exist, protected := map[string]bool{}, map[string]bool{}
+		var log []string
+		for range 9 {
+			config, wrong := "", false
+			nextExist, nextProtected := maps.Clone(exist), maps.Clone(protected)
+			for _, name := range []string{"a", "b", "c"} {
+				delete(nextProtected, name)
+				switch kind := r.IntN(6); kind {
+				case 0, 1:
+					config += fmt.Sprintf(block, name, guard)
+					nextExist[name], nextProtected[name] = true, true
+				case 2:
+					config += fmt.Sprintf(block, name, "\n")
+					nextExist[name] = true
+				case 3:
+					config += fmt.Sprintf("removed {\n  from = world_object.%s\n}\n", name)
+					delete(nextExist, name)
+				default:
+					wrong = wrong || exist[name] && protected[name]
+					delete(nextExist, name)
+				}
+			}
+			log = append(log, config)
+			_, _, diags := s.run(config, false, engine.PlanOptions{})
+			if diags.HasErrors() != wrong {
+				t.Fatalf("seed %d: %v, want an error: %v\n%s", seed, diags.Err(), wrong, strings.Join(log, "----\n"))
+			}
+			if refused++; !wrong {
+				refused--
+				exist, protected = nextExist, nextProtected
+			}
+			all, err := s.world.Exists()
+			if text := s.stateText(); err != nil || len(all) != len(exist) ||
+				strings.Count(text, `"tombolo_prevent_destroy": true`) != len(protected) {
+				t.Fatalf("seed %d: there are %+v (%v), want %v, protected %v\n%s\n%s", seed, all, err, exist, protected,
+					text, strings.Join(log, "----\n"))
+			}
+			if r.IntN(5) == 0 {
+				log = append(log, "another tool writes the state\n")
+				name := filepath.Join(s.dir, "terraform.tfstate")
+				text := strings.ReplaceAll(s.stateText(), ",\n          \"tombolo_prevent_destroy\": true", "")
+				if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+					t.Fatal(err)
+				}
+				clear(protected)
+			}
+		}
+	}
+	if refused < 10 {
+		t.Errorf("only %d plans were refused", refused)
 	}
 }

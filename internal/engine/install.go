@@ -29,6 +29,7 @@ type ModuleOptions struct {
 	Upgrade  bool
 	Progress func(line string) // gets a line for each step; nil drops them
 	Calls    []config.Place    // modules beside those that the configuration calls
+	ReadOnly bool              // the lock file of modules is not written: it has to have all modules
 }
 
 // InstallModules makes every module that the configuration calls available, and records where it is.
@@ -36,10 +37,21 @@ func (s *Surroundings) InstallModules(ctx context.Context, o ModuleOptions) diag
 	if o.Progress == nil {
 		o.Progress = func(string) {}
 	}
-	_, diags := fetch.InstallModules(ctx, s.dir(), filepath.ToSlash(s.DataDir()), fetch.Options{
+	file, diags := s.ProjectFile()
+	if diags.HasErrors() {
+		return diags
+	}
+	pinning := fetch.Unpinned
+	switch {
+	case file.LocksModules() && o.ReadOnly:
+		pinning = fetch.PinnedReadOnly
+	case file.LocksModules():
+		pinning = fetch.Pinned
+	}
+	_, diags = fetch.InstallModules(ctx, s.dir(), filepath.ToSlash(s.DataDir()), fetch.Options{
 		Base: s.DataBase(), LanguageVersion: s.LanguageVersion(), Flavor: s.Flavor(), Upgrade: o.Upgrade,
 		Progress: o.Progress, Packages: fetch.Online(s.Web(), s.Environ), Calls: o.Calls, Constants: s.Constants,
-		Workspace: s.workspaceName(),
+		Workspace: s.workspaceName(), Pins: pinning,
 	})
 	return diags
 }

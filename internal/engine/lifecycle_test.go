@@ -32,6 +32,8 @@ type scene struct {
 	dir    string
 	world  *world.World
 	events []event.Event
+	// remember is the setting of the project.
+	remember bool
 }
 
 func newScene(t *testing.T) *scene {
@@ -55,7 +57,8 @@ func (s *scene) run(config string, planOnly bool, options engine.PlanOptions) (*
 	project, diags := engine.Load(context.Background(), engine.Options{
 		Dir: s.dir, Providers: map[addr.Provider]provider.Factory{
 			world.Addr(): world.Factory(world.Options{Dir: filepath.Join(s.dir, "world")})},
-		Events: event.Func(func(e event.Event) { events <- e }),
+		Events:                 event.Func(func(e event.Event) { events <- e }),
+		RememberPreventDestroy: s.remember,
 	})
 	if diags.HasErrors() {
 		return nil, nil, diags

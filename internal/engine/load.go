@@ -89,13 +89,17 @@ func (s *Surroundings) Load(ctx context.Context, o LoadOptions) (_ *Project, dia
 	if _, diags := s.SettingsEnvironment().Said(); diags.HasErrors() {
 		return nil, diags
 	}
+	file, diags := s.ProjectFile()
+	if diags.HasErrors() {
+		return nil, diags
+	}
 	options := Options{
 		Dir: cmp.Or(o.Dir, s.dir()), DataDir: s.DataDir(), OriginalDir: s.StartDir, Workspace: name,
 		Parallelism: max(o.Parallelism, 0), Events: o.Events, Abort: o.Abort, Module: o.Module,
 		RootProviders: o.RootProviders, Constants: s.Constants,
 		Title: s.Title, Flavor: s.Flavor(),
 		MayRead: s.MayRead, Functions: o.Functions, OtherStates: s.otherStore,
-		Encryption: s.Encryption, Query: o.Query,
+		Encryption: s.Encryption, Query: o.Query, RememberPreventDestroy: file.RemembersPreventDestroy(),
 	}
 	s.Settings() // once, here: MayRead is called from everywhere
 	if o.Saved != nil {

@@ -18,6 +18,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/config"
 	"github.com/tombolo-iac/tombolo/internal/fetch/packages"
 	"github.com/tombolo-iac/tombolo/internal/fetch/web"
+	"github.com/tombolo-iac/tombolo/internal/projectfile"
 	"github.com/tombolo-iac/tombolo/internal/regular"
 	"github.com/tombolo-iac/tombolo/internal/replace"
 	"github.com/tombolo-iac/tombolo/internal/settings"
@@ -182,6 +183,9 @@ func (s *Surroundings) Settings() (*settings.Settings, diag.List) {
 	}
 	return s.settings, s.problems
 }
+
+// ProjectFile reads the project file of the working directory.
+func (s *Surroundings) ProjectFile() (projectfile.File, diag.List) { return projectfile.Load(s.Dir) }
 
 // MayRead decides about a program that is about to run during a plan, as Options.MayRead does, by the CLI
 // configuration.

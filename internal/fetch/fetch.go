@@ -56,7 +56,20 @@ type Options struct {
 	Calls []config.Place
 	// Packages is the source of packages; nil allows only local modules.
 	Packages Packages
+	// Pins is how the lock file of modules counts.
+	Pins Pinning
 }
+
+// Pinning is how the lock file of modules counts.
+type Pinning int
+
+// The lock file is not looked at; it is followed and kept up to date; or it is followed, and an error where it does not
+// have all modules.
+const (
+	Unpinned Pinning = iota
+	Pinned
+	PinnedReadOnly
+)
 
 // Packages finds and fetches packages of modules. Methods may be called concurrently.
 type Packages interface {
@@ -118,12 +131,22 @@ func InstallModules(ctx context.Context, dir, dataDir string, opts Options) (*Re
 	}
 	w := newWalk(config.OSFiles(dir), old, opts)
 	w.stage = s
+	diags := w.readPins(dir)
+	if diags.HasErrors() {
+		return w.report, diags
+	}
 	manifest, diags := w.run(ctx)
+	if !diags.HasErrors() {
+		diags = diags.Extend(w.pinsInOrder())
+	}
 	if !diags.HasErrors() {
 		waiting := func() { w.opts.Progress("Another process installs modules in this directory. Waiting for it...") }
 		if err := s.place(ctx, old, manifest, waiting); err != nil {
 			diags = diags.AppendError("Failed to install modules", err)
 		}
+	}
+	if !diags.HasErrors() && opts.Pins == Pinned {
+		diags = diags.AppendError("Failed to write the lock file of modules", w.pins.Save(dir))
 	}
 	if err := s.clean(); err != nil {
 		diags = diags.AppendError("Failed to remove what was downloaded", err)

@@ -19,6 +19,7 @@ import (
 type fetched struct {
 	pkg, dir string
 	size     size
+	hash     string // of its files; "" when modules are not pinned, and for a folder of this machine
 }
 
 // reuse takes the module that is installed, if it is what is called.
@@ -26,6 +27,9 @@ func (w *walk) reuse(n *node) bool {
 	recorded, ok := w.old[n.entry.Key]
 	if !ok || n.from.fresh || w.opts.Upgrade || recorded.Source != n.call.Source || !allows(n.call, recorded.Version) ||
 		checkDir(w.files, recorded.Dir) != nil {
+		return false
+	}
+	if pin, ok := w.pinOf(n); ok && pin.Version != recorded.Version {
 		return false
 	}
 	n.entry = recorded
@@ -109,17 +113,11 @@ func (w *walk) findPackage(ctx context.Context, n *node) bool {
 	if n.call.Kind == config.SourceRegistry {
 		shown = config.ShownAnswer(pkg)
 	}
-	got, err := once(ctx, w, "fetch "+pkg, func() (*fetched, error) {
-		dir, err := w.stage.folder()
-		if err != nil {
-			return nil, err
-		}
-		if err := w.opts.Packages.Fetch(ctx, pkg, dir); err != nil {
-			return nil, err
-		}
-		size, err := w.stage.spend(ctx, dir)
-		return &fetched{pkg, dir, size}, err
-	})
+	wanted := pkg
+	if pin, ok := w.pinOf(n); ok && pin.Commit != "" {
+		wanted = download.AtCommit(pkg, pin.Commit)
+	}
+	got, err := once(ctx, w, "fetch "+wanted, func() (*fetched, error) { return w.fetch(ctx, wanted) })
 	if err != nil {
 		n.fail(&n.call.Range, "Failed to download module", "Could not download module %s from %s: %s.", n.path, shown,
 			strings.TrimSuffix(err.Error(), "."))
@@ -132,6 +130,9 @@ func (w *walk) findPackage(ctx context.Context, n *node) bool {
 			return false
 		}
 	}
+	if !w.pinFetched(n, got) {
+		return false
+	}
 	home := w.stage.home(n.entry.Key)
 	n.fetched = got
 	n.place = place{dir: path.Join(home, sub), pkg: download.Shown(pkg), inPkg: path.Clean(sub), files: overlay{
@@ -140,12 +141,32 @@ func (w *walk) findPackage(ctx context.Context, n *node) bool {
 	return true
 }
 
+// fetch puts a package into the stage.
+func (w *walk) fetch(ctx context.Context, pkg string) (*fetched, error) {
+	dir, err := w.stage.folder()
+	if err != nil {
+		return nil, err
+	}
+	if err := w.opts.Packages.Fetch(ctx, pkg, dir); err != nil {
+		return nil, err
+	}
+	size, err := w.stage.spend(ctx, dir)
+	if err != nil {
+		return nil, err
+	}
+	hash, err := w.hash(ctx, dir)
+	return &fetched{pkg, dir, size, hash}, err
+}
+
 // locate chooses a version of a module of a registry, and finds out where its package is.
 func (w *walk) locate(ctx context.Context, n *node, pkg string) (string, bool) {
 	m, err := catalog.Parse(pkg)
 	if err != nil {
 		n.fail(&n.call.SourceRange, "Invalid module source address", "%s.", err)
 		return "", false
+	}
+	if pin, ok := w.pinOf(n); ok {
+		return w.locateVersion(ctx, n, m, pin.Version)
 	}
 	offered, err := once(ctx, w, "versions "+pkg, func() ([]string, error) { return w.opts.Packages.Versions(ctx, m) })
 	var unknown *catalog.NotFoundError
@@ -173,6 +194,12 @@ func (w *walk) locate(ctx context.Context, n *node, pkg string) (string, bool) {
 			newest)
 		return "", false
 	}
+	return w.locateVersion(ctx, n, m, chosen)
+}
+
+// locateVersion finds out where the package of a version is.
+func (w *walk) locateVersion(ctx context.Context, n *node, m catalog.Module, chosen string) (string, bool) {
+	pkg, _ := splitSource(n.call.Source)
 	n.entry.Version = chosen
 	n.ask(pkg + " " + chosen)
 	source, err := once(ctx, w, "locate "+pkg+" "+chosen, func() (string, error) {

@@ -212,7 +212,7 @@ func (s *stage) multiply(ctx context.Context) error {
 		}); err != nil {
 			return err
 		}
-		s.kept[i].fetched = &fetched{k.pkg, to, k.size}
+		s.kept[i].fetched = &fetched{k.pkg, to, k.size, k.hash}
 	}
 	return nil
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/tombolo-iac/tombolo/addr"
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/internal/config"
+	"github.com/tombolo-iac/tombolo/internal/fetch/pins"
 )
 
 const (
@@ -35,8 +36,10 @@ type walk struct {
 	below    map[string][]string // the keys of what modules called when they were recorded
 	report   *Report
 	diags    diag.List
-	judging  bool   // only existing modules are read, and the root module was checked
-	stage    *stage // nil without effects
+	locked   pins.File // the lock file of modules as it is
+	pins     pins.File // and as it has to be
+	judging  bool      // only existing modules are read, and the root module was checked
+	stage    *stage    // nil without effects
 
 	slots   chan struct{} // one for each that may be busy
 	started atomic.Int64
@@ -85,7 +88,8 @@ type node struct {
 	asking   string        // the line about a download; "" for none
 	asked    chan struct{} // closed when asking is known
 	done     chan struct{}
-	fetched  *fetched // the package that was fetched for it, perhaps for others as well
+	pin      *pins.Entry // what the lock file has to say of it; nil for nothing
+	fetched  *fetched    // the package that was fetched for it, perhaps for others as well
 }
 
 // run walks and returns the manifest that has to be written.
@@ -194,7 +198,7 @@ func (w *walk) find(ctx context.Context, n *node) bool {
 	if n.call.Kind == config.SourceLocal {
 		return w.findLocal(n)
 	}
-	if w.reuse(n) {
+	if w.reuse(n) && w.pinInstalled(ctx, n) {
 		return true
 	}
 	if w.judging {
@@ -267,6 +271,9 @@ func (w *walk) tell(n *node) {
 	}
 	if n.place.fresh {
 		w.replace(n)
+	}
+	if n.pin != nil {
+		w.pins = w.pins.With(*n.pin)
 	}
 	w.report.Modules = append(w.report.Modules, Installed{Path: n.path, Source: n.entry.Source,
 		Version: n.entry.Version, Dir: n.entry.Dir, New: n.place.fresh})

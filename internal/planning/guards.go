@@ -57,7 +57,10 @@ func (p *planner) onlyForgotten(o addr.Object) (bool, error) {
 func (p *planner) protect(c *plan.Change, b *eval.Block) error {
 	a := c.Object.Instance
 	slot := p.prog.ResourceSlot(a.Config())
-	if slot == nil || slot.Resource.PreventDestroy == nil || c.Object.Deposed != "" || !c.Action.Destroys() ||
+	if slot == nil {
+		return p.protectRemembered(c)
+	}
+	if slot.Resource.PreventDestroy == nil || c.Object.Deposed != "" || !c.Action.Destroys() ||
 		p.opts.Unprotected {
 		return nil
 	}
@@ -76,6 +79,40 @@ func (p *planner) protect(c *plan.Change, b *eval.Block) error {
 		Detail: fmt.Sprintf("The plan would destroy %s, which lifecycle.prevent_destroy forbids. If it may be "+
 			"destroyed, remove prevent_destroy. Otherwise undo the change that requires this, or leave the object "+
 			"out with -target.", c.Object)}})
+}
+
+// remembers reports whether an instance is to be stored as one whose block says prevent_destroy.
+func (p *planner) remembers(b *eval.Block, a addr.AbsResourceInstance) (bool, error) {
+	g := b.Config().PreventDestroy
+	if g == nil || !p.opts.Remember || a.Resource.Mode != addr.Managed {
+		return false, nil
+	}
+	v, err := p.guard(b.Slot, g, b, a)
+	if err != nil {
+		return false, err
+	}
+	if !v.IsKnown() { // nothing is known that would end the protection
+		stored := p.prior.Object(addr.Object{Instance: a})
+		return stored == nil || stored.Protected, nil
+	}
+	return v.True(), nil
+}
+
+// protectRemembered reports the destruction of an object whose block is gone and said prevent_destroy when it was last
+// applied. A removed block says that it may be destroyed all the same.
+func (p *planner) protectRemembered(c *plan.Change) error {
+	stored := p.prior.Object(c.Object)
+	if !p.opts.Remember || p.opts.Unprotected || stored == nil || !stored.Protected || !c.Action.Destroys() ||
+		c.Object.Deposed != "" || p.prog.RemovalOf(c.Object.Instance) != nil {
+		return nil
+	}
+	return p.walk.Report(diag.List{{Severity: diag.Error, Summary: "Instance cannot be destroyed",
+		Address: c.Object.String(),
+		Detail: fmt.Sprintf("The plan would destroy %s, which has no block any more. When it was last applied, the "+
+			"block said lifecycle.prevent_destroy, which this project remembers. Restore the block. If the object may "+
+			"be destroyed, add a removed block for it; if it is to stay without being managed, one with "+
+			"destroy = false.",
+			c.Object)}})
 }
 
 func unknownGuard(g *config.Guard, a addr.AbsResourceInstance, what string) diag.List {

@@ -314,7 +314,7 @@ func (p *planner) planGenerated(o addr.Object, cfg addr.AbsProviderConfig, found
 	change.GeneratedConfig = generated(found.Target.Resource, rt.Block, config, found.Block.ProviderRef)
 	p.add(change)
 	if change.Action == plan.NoOp {
-		p.settle(o, cfg, k.object, found.Deps, k.object.SkipDestroy)
+		p.settle(o, cfg, k.object, found.Deps, k.object.SkipDestroy, k.object.Protected)
 	}
 	return err
 }

@@ -31,6 +31,8 @@ type managed struct {
 	cbd   bool
 	// spared is set where destroy = false: the object is forgotten instead of destroyed.
 	spared bool
+	// protected is set where prevent_destroy is to be remembered.
+	protected bool
 
 	prior  known
 	config cty.Value // evaluated, without marks
@@ -69,6 +71,9 @@ func (p *planner) planManaged(b *eval.Block, key addr.Key) (cty.Value, error) {
 	if m.meta, err = p.Meta(b.Slot); err != nil {
 		return cty.DynamicVal, err
 	}
+	if m.protected, err = p.remembers(b, m.inst); err != nil {
+		return cty.DynamicVal, err
+	}
 	minimal := p.opts.MinimalRefresh && p.opts.Mode == plan.Normal
 	if minimal {
 		m.prior, err = p.upgraded(m.obj, m.cfg, b.Slot.Type, m.prov)
@@ -97,7 +102,8 @@ func (p *planner) planManaged(b *eval.Block, key addr.Key) (cty.Value, error) {
 	}
 	p.add(change)
 	if change.Action == plan.NoOp {
-		p.settle(m.obj, m.cfg, m.prior.object, joinDeps(change.Dependencies, b.Slot.ImportDeps()), m.spared)
+		p.settle(m.obj, m.cfg, m.prior.object, joinDeps(change.Dependencies, b.Slot.ImportDeps()), m.spared,
+			m.protected)
 	}
 	if err := p.protect(change, b); err != nil {
 		return cty.DynamicVal, err
@@ -298,7 +304,7 @@ func (m *managed) change(action plan.Action, reason plan.Reason, after cty.Value
 		Object: m.obj, PrevAddr: m.inst, Provider: m.cfg, Action: action, Reason: reason,
 		Before: planValue(m.block, m.prior.value, m.prior.sensitive), After: planValue(m.block, after, sensitive),
 		Type: m.block.ImpliedType(), SchemaVersion: m.rt.Version, Private: m.prior.private,
-		Dependencies: m.deps, CreateBeforeDestroy: m.cbd, SkipDestroy: m.spared,
+		Dependencies: m.deps, CreateBeforeDestroy: m.cbd, SkipDestroy: m.spared, Protected: m.protected,
 		Importing: m.importing,
 		Settled:   m.config != cty.NilVal && ctyfast.WhollyKnown(m.config),
 	}

@@ -42,7 +42,36 @@ func (p *planner) checkMoves() error {
 		p.misled = p.before.Extend(diags)
 		return p.walk.Report(diags)
 	}
-	return p.walk.Report(p.moves.Warnings())
+	return p.walk.Report(p.moves.Warnings().Extend(p.keptInstances()))
+}
+
+// keptInstances reports removed blocks that name instances which are still declared.
+func (p *planner) keptInstances() (diags diag.List) {
+	blocks := p.prog.RemovedInstances()
+	if len(blocks) == 0 || p.opts.Mode == plan.Destroy {
+		return nil
+	}
+	d := &declared{walk: p.walk}
+	for _, b := range blocks {
+		for _, m := range d.Modules(b.Module) {
+			name := ""
+			exp, ok := p.walk.Expansion(addr.AbsResource{Module: m, Resource: b.Resource})
+			switch {
+			case !b.NamesModule(m):
+			case b.Resource == (addr.Resource{}):
+				name = m.String()
+			case ok && b.HasKey && exp.Has(b.Key):
+				name = addr.AbsResourceInstance{Module: m, Resource: b.Resource, Key: b.Key}.String()
+			case ok && !b.HasKey:
+				name = addr.AbsResource{Module: m, Resource: b.Resource}.String()
+			}
+			if name != "" {
+				diags = diags.Errorf(&b.Range, "Removed instance still exists", "This block removes %s, but the "+
+					"configuration still declares it. Remove one of the two.", name)
+			}
+		}
+	}
+	return diags
 }
 
 // targetedMoves requires targets at both ends of every move: with one end left out, the object would be planned at

@@ -150,6 +150,9 @@ func (p *planner) planUnwanted(b *eval.Block, key addr.Key, reason plan.Reason) 
 		p.late = append(p.late, stray{o, stored, reason})
 		return cty.NilVal, nil
 	}
+	if p.forgets(o.Instance) {
+		return cty.NilVal, p.planForget(o, cfg, reason)
+	}
 	return p.planOrphan(o.Instance, cfg, reason)
 }
 
@@ -208,12 +211,12 @@ func (p *planner) planForget(o addr.Object, cfg addr.AbsProviderConfig, reason p
 	return nil
 }
 
-// forgets reports whether a removed block lets an object without a block leave the state undestroyed.
+// forgets reports whether a removed block lets an object that is not declared leave the state undestroyed.
 func (p *planner) forgets(a addr.AbsResourceInstance) bool {
-	if p.opts.Mode == plan.Destroy || p.prog.ResourceSlot(a.Config()) != nil {
+	if p.opts.Mode == plan.Destroy {
 		return false
 	}
-	r := p.prog.Removal(a.Config())
+	r := p.prog.RemovalOf(a)
 	return r != nil && r.Forget
 }
 

@@ -62,6 +62,8 @@ type Options struct {
 	ForceReplace []addr.AbsResourceInstance
 	// Unprotected destroys what prevent_destroy protects or destroy = false keeps, as is right for objects of tests.
 	Unprotected bool
+	// Remember keeps prevent_destroy in the state, and heeds it when the block is gone.
+	Remember bool
 	// Generate asks for configuration of imported objects that have none.
 	Generate bool
 	// Strict makes failed conditions errors in refresh-only plans, too: their results are recorded without being shown.

@@ -248,7 +248,7 @@ func (p *planner) noteRefresh(o addr.Object, cfg addr.AbsProviderConfig, rt *pro
 		Status: stored.Status, SchemaVersion: rt.Version, Sensitive: after.sensitive, Private: after.private,
 		Dependencies:        deps,
 		CreateBeforeDestroy: cbd, IdentityVersion: identityVersion, Identity: identity,
-		Provider: stored.Provider, SkipDestroy: stored.SkipDestroy,
+		Provider: stored.Provider, SkipDestroy: stored.SkipDestroy, Protected: stored.Protected,
 	})
 	if err != nil {
 		return after, p.walk.Report(diag.FromError("Cannot store the refreshed object "+o.String(), err))
@@ -282,12 +282,13 @@ func joinDeps(a, b []addr.ConfigResource) []addr.ConfigResource {
 }
 
 // settle records the configured settings of an unchanged object: its stored dependencies do not count in this run.
-// Spared means that it must not be destroyed.
+// Spared means that it must not be destroyed, and protected that prevent_destroy is remembered.
 func (p *planner) settle(o addr.Object, cfg addr.AbsProviderConfig, object *state.Object, deps []addr.ConfigResource,
-	spared bool) {
-	if !slices.Equal(object.Dependencies, deps) || object.SkipDestroy != spared || p.prior.ProviderOf(o) != cfg {
+	spared, protected bool) {
+	if !slices.Equal(object.Dependencies, deps) || object.SkipDestroy != spared || object.Protected != protected ||
+		p.prior.ProviderOf(o) != cfg {
 		next := *object
-		next.Dependencies, next.SkipDestroy = deps, spared
+		next.Dependencies, next.SkipDestroy, next.Protected = deps, spared, protected
 		p.edit(state.Edit{Put: &state.PutObject{Addr: o, Provider: cfg, Object: &next}})
 	}
 }

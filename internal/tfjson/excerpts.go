@@ -89,6 +89,9 @@ func isTest(name string) bool {
 
 // isValues takes every other file for one with values: -var-file may name any.
 func isValues(name string) bool {
+	if name == "tombolo.hcl" { // the project file, which has settings alone
+		return false
+	}
 	for _, other := range []string{".lock.hcl", ".tfrc", "terraformrc", "tombolo-provider.json"} {
 		if strings.HasSuffix(name, other) {
 			return false

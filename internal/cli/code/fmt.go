@@ -13,6 +13,7 @@ import (
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/internal/cli/command"
 	"github.com/tombolo-iac/tombolo/internal/format"
+	"github.com/tombolo-iac/tombolo/internal/projectfile"
 	"github.com/tombolo-iac/tombolo/internal/regular"
 	"github.com/tombolo-iac/tombolo/internal/replace"
 	"github.com/tombolo-iac/tombolo/internal/view"
@@ -147,6 +148,9 @@ func (f *formatting) relative(name string) string {
 }
 
 func formattable(name string) bool {
+	if filepath.Base(name) == projectfile.Name {
+		return true
+	}
 	for _, ext := range []string{".tf", ".tofu", ".tombolo", ".tfvars", ".tftest.hcl", ".tofutest.hcl",
 		".tombolotest.hcl", ".tfmock.hcl", ".tfquery.hcl"} {
 		if strings.HasSuffix(name, ext) {

@@ -29,22 +29,23 @@ func Get() *command.Command {
 				if len(c.Args) > 0 {
 					return c.Say("Too many command line arguments. Did you mean to use -chdir?")
 				}
-				return c.End(command.TestDirectory(*tests).Extend(fetchModules(ctx, c, update, *tests)))
+				o := engine.ModuleOptions{Upgrade: update}
+				return c.End(command.TestDirectory(*tests).Extend(fetchModules(ctx, c, o, *tests)))
 			})
 		},
 	}
 }
 
 // installModules installs the modules of the configuration, and reports whether it succeeded.
-func installModules(ctx context.Context, c *command.Call, calls int, upgrade bool, tests string) bool {
+func installModules(ctx context.Context, c *command.Call, calls int, o engine.ModuleOptions, tests string) bool {
 	switch {
 	case calls == 0: // a copied module: a record without modules is left
-	case upgrade:
+	case o.Upgrade:
 		announce(c, "upgrading_modules_message", c.Bold("Upgrading modules..."))
 	default:
 		announce(c, "initializing_modules_message", c.Bold("Initializing modules..."))
 	}
-	diags := fetchModules(ctx, c, upgrade, tests)
+	diags := fetchModules(ctx, c, o, tests)
 	if !diags.HasErrors() {
 		return true // warnings are shown once, when the whole configuration is read
 	}
@@ -52,13 +53,13 @@ func installModules(ctx context.Context, c *command.Call, calls int, upgrade boo
 }
 
 // fetchModules installs the modules of the configuration and its test files.
-func fetchModules(ctx context.Context, c *command.Call, upgrade bool, tests string) diag.List {
+func fetchModules(ctx context.Context, c *command.Call, o engine.ModuleOptions, tests string) diag.List {
 	files, diags := c.TestFiles(tests)
 	if diags.HasErrors() {
 		return diags
 	}
-	progress := func(line string) { announce(c, "", view.Clean(line)) }
-	return c.InstallModules(ctx, engine.ModuleOptions{Upgrade: upgrade, Calls: callsOf(files), Progress: progress})
+	o.Calls, o.Progress = callsOf(files), func(line string) { announce(c, "", view.Clean(line)) }
+	return c.InstallModules(ctx, o)
 }
 
 // callsOf returns the modules that test files call.

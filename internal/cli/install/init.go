@@ -8,6 +8,7 @@ import (
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/internal/cli/command"
 	"github.com/tombolo-iac/tombolo/internal/config"
+	"github.com/tombolo-iac/tombolo/internal/engine"
 	"github.com/tombolo-iac/tombolo/internal/fetch"
 	"github.com/tombolo-iac/tombolo/internal/suite/testfile"
 	"github.com/tombolo-iac/tombolo/internal/view"
@@ -77,6 +78,9 @@ func runInit(ctx context.Context, c *command.Call, i *initing) command.Outcome {
 	if diags := i.conflicts(c); diags.HasErrors() {
 		return c.End(diags)
 	}
+	if _, diags := c.ProjectFile(); diags.HasErrors() {
+		return c.End(diags)
+	}
 	c.Agree = i.setup.judge(ctx, c)
 	if i.fromModule != "" && !copyModule(ctx, c, i.fromModule) {
 		return command.Failed
@@ -119,7 +123,8 @@ func runInit(ctx context.Context, c *command.Call, i *initing) command.Outcome {
 			return c.End(diags)
 		}
 	}
-	if i.get && (calls > 0 || i.fromModule != "") && !installModules(ctx, c, calls, i.upgrade, *i.tests) {
+	modules := engine.ModuleOptions{Upgrade: i.upgrade, ReadOnly: i.lockfile == readOnly}
+	if i.get && (calls > 0 || i.fromModule != "") && !installModules(ctx, c, calls, modules, *i.tests) {
 		return command.Failed
 	}
 	if !installProviders(ctx, c, i) || !c.Report(warnings.Extend(command.TestDirectory(*i.tests))) {

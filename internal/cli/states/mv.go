@@ -14,9 +14,10 @@ func cmdStateMv() *command.Command {
 		Name: "mv", Short: "Move an object in the state to another address", Args: "SOURCE DESTINATION",
 		Long: `Move an instance, a resource or a module in the state to another address, for example after you
 renamed it in the configuration. A moved block in the configuration does the same for everyone. With -state-out, it
-moves to another state file.`,
+moves to another state file; with -to-dir or -to-workspace, to another state in any backend.`,
 		Example: `~ state mv terraform_data.old terraform_data.new
-~ state mv 'terraform_data.a[0]' 'terraform_data.a["first"]'`,
+~ state mv 'terraform_data.a[0]' 'terraform_data.a["first"]'
+~ state mv -to-dir=../network module.net`,
 		Setup: func(c *command.Call) command.Run {
 			e := editing{operation: "state-mv", stamped: true, existing: true}
 			m := &moving{}
@@ -24,15 +25,22 @@ moves to another state file.`,
 			c.Flags.BoolVar(&m.dry, "dry-run", false, "Show what would be moved, without moving it.")
 			c.Flags.StringVar(&m.backupOut, "backup-out", "",
 				"Write the backup of the -state-out file's former state to `FILE`.")
+			m.elsewhere.flags(c)
 			return func(ctx context.Context) command.Outcome {
-				if len(c.Args) != 2 {
+				switch given := m.elsewhere.given(); {
+				case given && len(c.Args) != 1 && len(c.Args) != 2:
+					return c.WrongNumber("One or two arguments expected.")
+				case !given && len(c.Args) != 2:
 					return c.WrongNumber("Exactly two arguments expected.")
 				}
 				var diags, more diag.List
 				m.from, diags = addr.ParseTarget(c.Args[0])
-				m.to, more = addr.ParseTarget(c.Args[1])
+				m.to, more = addr.ParseTarget(c.Args[len(c.Args)-1])
 				if diags = diags.Extend(more); diags.HasErrors() {
 					return c.End(diags)
+				}
+				if m.elsewhere.given() {
+					return moveToState(ctx, c, e, m)
 				}
 				if e.Out != "" && e.Out != e.In {
 					return moveOut(ctx, c, e, m)
@@ -50,6 +58,7 @@ type moving struct {
 	from, to  addr.Target
 	dry       bool
 	backupOut string
+	elsewhere destination
 }
 
 // moved is printed after a move. All that an address names counts as one object.

@@ -24,16 +24,23 @@ type Removal struct {
 type removals struct {
 	resources map[addr.ConfigResource]*Removal
 	modules   map[addr.Module]*Removal
+	// instances are the blocks that name instances, by the resource or module that these are of.
+	instances map[addr.ConfigResource][]*config.Removed
 }
 
 // compileRemoved collects the removed blocks of all modules. If several name the same address, one that forgets counts:
 // the object can still be destroyed by hand.
 func (p *Program) compileRemoved() {
-	p.removed = removals{resources: map[addr.ConfigResource]*Removal{}, modules: map[addr.Module]*Removal{}}
+	p.removed = removals{resources: map[addr.ConfigResource]*Removal{}, modules: map[addr.Module]*Removal{},
+		instances: map[addr.ConfigResource][]*config.Removed{}}
 	for _, u := range p.order {
 		for _, b := range u.Module.Removed {
 			r := p.removed.modules[b.Module]
 			name := addr.ConfigResource{Module: b.Module, Resource: b.Resource}
+			if b.Keyed {
+				p.removed.instances[name] = append(p.removed.instances[name], b)
+				continue
+			}
 			if b.Resource != (addr.Resource{}) {
 				r = p.removed.resources[name]
 			}
@@ -69,6 +76,41 @@ func (p *Program) Removal(r addr.ConfigResource) *Removal {
 	return nil
 }
 
+// RemovalOf returns what removed blocks say of an instance that is not declared: one that names it, or for a resource
+// without a block one that names the whole; nil when they say nothing.
+func (p *Program) RemovalOf(a addr.AbsResourceInstance) *Removal {
+	var found *Removal
+	look := func(name addr.ConfigResource) {
+		for _, b := range p.removed.instances[name] {
+			if b.Names(a) {
+				found = &Removal{Forget: !b.Destroy || found != nil && found.Forget}
+			}
+		}
+	}
+	if len(p.removed.instances) > 0 {
+		look(a.Config())
+		for m, ok := a.Config().Module, found == nil; ok && found == nil; m, _, ok = m.Parent() {
+			look(addr.ConfigResource{Module: m})
+		}
+	}
+	if found != nil || p.ResourceSlot(a.Config()) != nil {
+		return found
+	}
+	return p.Removal(a.Config())
+}
+
+// RemovedInstances returns the removed blocks that name instances.
+func (p *Program) RemovedInstances() (out []*config.Removed) {
+	for _, u := range p.order {
+		for _, b := range u.Module.Removed {
+			if b.Keyed {
+				out = append(out, b)
+			}
+		}
+	}
+	return out
+}
+
 // StillDeclared reports removed blocks whose resource or module is still declared.
 func (p *Program) StillDeclared() diag.List {
 	var diags diag.List
@@ -84,6 +126,9 @@ func (p *Program) StillDeclared() diag.List {
 	}
 	for _, u := range p.order {
 		for _, b := range u.Module.Removed {
+			if b.Keyed {
+				continue // which instances there are is known later
+			}
 			if b.Resource != (addr.Resource{}) {
 				if s := p.ResourceSlot(addr.ConfigResource{Module: b.Module, Resource: b.Resource}); s != nil {
 					report(b, "resource", s.ConfigAddr().String(), &diag.Diagnostic{

@@ -48,6 +48,16 @@ func (g *Getter) limits() unpack.Limits {
 	return l
 }
 
+// AtCommit returns the package of a repository at a commit, whatever its source says of tags and branches.
+func AtCommit(pkg, commit string) string {
+	address, query, _ := strings.Cut(pkg, "?")
+	ref := "ref=" + commit
+	if rest := without(query, "ref"); rest != "" {
+		ref = rest + "&" + ref
+	}
+	return address + "?" + ref
+}
+
 // Fetch downloads a package, given as the normal form of a remote source without a folder, into a folder that does not
 // exist yet. A folder on this machine is linked to.
 func (g *Getter) Fetch(ctx context.Context, pkg, dir string) error {

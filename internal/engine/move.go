@@ -1,0 +1,84 @@
+package engine
+
+import (
+	"cmp"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/internal/backend"
+	"github.com/tombolo-iac/tombolo/state"
+)
+
+// Moves between states: how the other working directory is opened, and what stays of a move that was killed.
+
+// At returns the surroundings of another working directory, in the same environment. What the command line gives for
+// this one does not count there.
+func (s *Surroundings) At(dir string) *Surroundings {
+	return &Surroundings{Dir: s.In(dir), StartDir: s.StartDir, Environ: s.Environ, PluginEnviron: s.PluginEnviron,
+		Program: s.Program, Title: s.Title, Says: s.Says, Persona: s.Persona, ProviderLog: s.ProviderLog,
+		CoreLog: s.CoreLog, Agree: s.Agree}
+}
+
+// StatePlace names the state of a workspace of a backend: always the same for the same state, without what is secret.
+func (s *Surroundings) StatePlace(b *backend.Backend, workspace string) (string, error) {
+	if b.InService() {
+		return fmt.Sprintf("%s, workspace %q", b.Settings(), workspace), nil
+	}
+	if b.InMemory() {
+		return "memory", nil
+	}
+	o := b.Options()
+	file := cmp.Or(o.Path, "terraform.tfstate")
+	if workspace != state.DefaultWorkspace {
+		file = filepath.Join(cmp.Or(o.WorkspaceDir, "terraform.tfstate.d"), workspace, "terraform.tfstate")
+	}
+	full, err := filepath.Abs(s.In(file))
+	if err != nil {
+		return "", err
+	}
+	if dir, err := filepath.EvalSymlinks(filepath.Dir(full)); err == nil { // it need not be there yet
+		full = filepath.Join(dir, filepath.Base(full))
+	}
+	return full, nil
+}
+
+// openMoves returns the errors of moves to and from other states that are not finished. While it is not known which of
+// two states has an object, nothing is planned for it in any of them.
+func (r *Run) openMoves() (diags diag.List) {
+	var told []state.Handover
+	for _, f := range r.Snapshot().InFlight {
+		h, ok := f.Handover()
+		if !ok || slices.ContainsFunc(told, func(t state.Handover) bool {
+			return t.Dir == h.Dir && slices.Equal(t.Args, h.Args)
+		}) {
+			continue
+		}
+		told = append(told, h)
+		diags = append(diags, describeInFlight(diag.Error, "Interrupted move is not resolved", f))
+	}
+	return diags
+}
+
+// describeMove describes the move of an object between two states.
+func describeMove(d *diag.Diagnostic, f state.InFlight, h state.Handover) {
+	d.Detail = fmt.Sprintf("A run (%s) ended while it moved %s in the state %s to %s in the state %s. The object may "+
+		"be in one of them or in both. Nothing is planned in either until that is resolved.",
+		f.Run.Started.Format(time.RFC3339), h.From, h.Source, h.To, h.Target)
+	again := make([]string, len(h.Args))
+	for i, arg := range h.Args {
+		if again[i] = arg; strings.ContainsAny(arg, " '\"[]*$") {
+			again[i] = "'" + strings.ReplaceAll(arg, "'", `'\''`) + "'"
+		}
+	}
+	recoverAs := func(how string) diag.Command {
+		return diag.Command(fmt.Sprintf("recover '%s' %s", f.Object.Instance, how))
+	}
+	d.Advice = diag.Advise("To finish the move, run it again in %s:\n  %s\n"+
+		"To settle it by hand, look at both states, then run one of these in each:\n"+
+		"  %s       (leave this state as it is)\n  %s      (remove the object from this state)",
+		h.Dir, diag.Command(strings.Join(again, " ")), recoverAs("--retry"), recoverAs("--forget"))
+}

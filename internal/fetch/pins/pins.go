@@ -1,0 +1,177 @@
+// Package pins reads and writes the lock file of modules, .tombolo.lock.hcl: which version of each called module was
+// installed, from which commit, and the hash of its files. Terraform and OpenTofu do not read the file. Their own lock
+// file cannot have these entries: what they do not know there is an error to them, or is gone when they write it.
+//
+// A File is immutable; With gives a changed one. Parse is strict: an entry that is not understood would let
+// through what nobody has seen. Hash is the hash of a package on the disk.
+package pins
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"path/filepath"
+	"regexp"
+	"slices"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/gohcl"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+	"github.com/hashicorp/hcl/v2/hclwrite"
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/internal/nesting"
+	"github.com/tombolo-iac/tombolo/internal/regular"
+	"github.com/tombolo-iac/tombolo/internal/replace"
+)
+
+// Name is the name of the file, beside the root module.
+const Name = ".tombolo.lock.hcl"
+
+// MaxSize bounds what is read of the file: ten thousand modules fit.
+const MaxSize = 4 << 20
+
+// Entry is the lock of one called module.
+type Entry struct {
+	// Key is the way to the module through the calls, such as "net.subnets".
+	Key string `hcl:"key,label"`
+	// Source is the source of the call, without what is secret in it.
+	Source string `hcl:"source"`
+	// Version is that of a module of a registry, and Commit that of a package from a repository; otherwise empty.
+	Version string `hcl:"version,optional"`
+	Commit  string `hcl:"commit,optional"`
+	// Hash is that of the package's files, "h1:…".
+	Hash string `hcl:"hash"`
+
+	Range hcl.Range `hcl:",def_range"`
+}
+
+// File is the content of the file. The zero value is an empty one.
+type File struct{ entries map[string]Entry }
+
+// Entry returns what the file says of a module; false if it says nothing.
+func (f File) Entry(key string) (Entry, bool) {
+	e, ok := f.entries[key]
+	return e, ok
+}
+
+// With returns a file in which the entry of its module is this one.
+func (f File) With(e Entry) File {
+	entries := make(map[string]Entry, len(f.entries)+1)
+	maps.Copy(entries, f.entries)
+	entries[e.Key] = e
+	return File{entries}
+}
+
+// Entries returns all entries in the order of the file.
+func (f File) Entries() []Entry {
+	out := make([]Entry, 0, len(f.entries))
+	for _, key := range slices.Sorted(maps.Keys(f.entries)) {
+		out = append(out, f.entries[key])
+	}
+	return out
+}
+
+const header = `# This file is maintained automatically by "tombolo init".
+# Manual edits may be lost in future updates.
+`
+
+// Bytes returns the text of the file.
+func (f File) Bytes() []byte {
+	out := hclwrite.NewEmptyFile()
+	body := out.Body()
+	for _, e := range f.Entries() {
+		body.AppendNewline()
+		block := body.AppendNewBlock("module", []string{e.Key}).Body()
+		for _, arg := range [][2]string{{"source", e.Source}, {"version", e.Version}, {"commit", e.Commit},
+			{"hash", e.Hash}} {
+			if arg[1] != "" {
+				block.SetAttributeValue(arg[0], cty.StringVal(arg[1]))
+			}
+		}
+	}
+	return append([]byte(header), hclwrite.Format(out.Bytes())...)
+}
+
+var (
+	hashForm   = regexp.MustCompile(`^h1:[A-Za-z0-9+/]{43}=$`)
+	commitForm = regexp.MustCompile(`^[0-9a-f]{40}([0-9a-f]{24})?$`)
+)
+
+// IsCommit reports whether a text is the full name of a commit.
+func IsCommit(text string) bool { return commitForm.MatchString(text) }
+
+// Parse reads the text of a lock file. All problems that it has are reported, each with its place.
+func Parse(filename string, src []byte) (File, diag.List) {
+	if diags := nesting.Check(src, filename); diags.HasErrors() {
+		return File{}, diags
+	}
+	parsed, hclDiags := hclsyntax.ParseConfig(src, filename, hcl.InitialPos)
+	diags := diag.List(nil).AppendHCL(hclDiags)
+	if diags.HasErrors() {
+		return File{}, diags
+	}
+	var content struct {
+		Modules []Entry `hcl:"module,block"`
+	}
+	if diags = diags.AppendHCL(gohcl.DecodeBody(parsed.Body, nil, &content)); diags.HasErrors() {
+		return File{}, diags
+	}
+	entries := make(map[string]Entry, len(content.Modules))
+	for _, e := range content.Modules {
+		const summary, advice = "Invalid lock of a module", "Restore the file from version control, or remove the " +
+			"block: init writes it again from what it finds then."
+		switch first, again := entries[e.Key]; {
+		case again:
+			diags = diags.Errorf(&e.Range, summary, "The module %q is locked at %s already. Remove one of the two "+
+				"blocks.", e.Key, first.Range)
+		case e.Key == "" || e.Source == "":
+			diags = diags.Errorf(&e.Range, summary, "The block must name a module and its source. %s", advice)
+		case !hashForm.MatchString(e.Hash):
+			diags = diags.Errorf(&e.Range, summary, "The hash of the module %q is %q: expected \"h1:\" and a hash. %s",
+				e.Key, e.Hash, advice)
+		case e.Commit != "" && !IsCommit(e.Commit):
+			diags = diags.Errorf(&e.Range, summary, "The commit of the module %q is %q: expected the full name of a "+
+				"commit. %s", e.Key, e.Commit, advice)
+		default:
+			entries[e.Key] = e
+		}
+	}
+	if diags.HasErrors() {
+		return File{}, diags
+	}
+	return File{entries}, diags
+}
+
+// Load reads the lock file of a directory; a missing one is an empty File.
+func Load(dir string) (File, diag.List) {
+	path := filepath.Join(dir, Name)
+	src, err := regular.Read(path, MaxSize)
+	const summary = "Failed to read the lock file of modules"
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return File{}, nil
+	case errors.Is(err, regular.ErrKind) || errors.Is(err, regular.ErrSize):
+		return File{}, diag.List{}.Errorf(nil, summary, "%s cannot be used: %s. Remove it, or restore it from version "+
+			"control.", Name, errors.Unwrap(err))
+	case err != nil:
+		return File{}, diag.List{}.Errorf(nil, summary, "%s cannot be read: %s.", Name, err)
+	}
+	return Parse(filepath.ToSlash(path), src)
+}
+
+// Save replaces the lock file of a directory as a whole. An empty file is not written when there is none.
+func (f File) Save(dir string) error {
+	path, text := filepath.Join(dir, Name), f.Bytes()
+	old, err := regular.Read(path, MaxSize)
+	switch {
+	case err != nil && !errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("write %s: %w", Name, err)
+	case err != nil && len(f.entries) == 0 || err == nil && string(old) == string(text):
+		return nil
+	}
+	return replace.OwnExact(dir, path, 0o644, func(w io.Writer) error { _, err := w.Write(text); return err })
+}

@@ -1,0 +1,88 @@
+// Package projectfile reads tombolo.hcl, the project file beside the root module: what a project asks of Tombolo alone.
+// Terraform and OpenTofu read no file of that name, so that a project with one stays a project of theirs.
+//
+//	file, diags := projectfile.Load(dir)
+//	if file.LocksModules() { ... }
+//
+// File is the schema. Another block of the file is another field there, whose tags have its name and its row in the
+// documentation; the page docs/extensions.md has a test that compares them. Values are constants: the file is read
+// before anything is evaluated. What is not in the schema is refused with its place and, where a word comes close, with
+// that word: a setting that is ignored because of a slip is worse than none.
+package projectfile
+
+import (
+	"errors"
+	"io/fs"
+	"path/filepath"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/gohcl"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+
+	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/internal/nesting"
+	"github.com/tombolo-iac/tombolo/internal/regular"
+)
+
+// Name is the name of the file, in the directory of the root module.
+const Name = "tombolo.hcl"
+
+// MaxSize bounds what is read of the file.
+const MaxSize = 1 << 20
+
+// File is the content of the file: a field for each block. A pointer is a block that may be left out, and a slice one
+// that may come several times. The zero value is that of a project without the file.
+type File struct {
+	Modules   *Modules   `hcl:"modules,block" doc:"how modules are installed"`
+	Lifecycle *Lifecycle `hcl:"lifecycle,block" doc:"what holds for all resources"`
+}
+
+// Modules is the block of that name.
+type Modules struct {
+	Lock bool `hcl:"lock,optional" doc:"pin modules in .tombolo.lock.hcl, and refuse what has changed"`
+}
+
+// Lifecycle is the block of that name.
+type Lifecycle struct {
+	Remember bool `hcl:"remember_prevent_destroy,optional" doc:"heed prevent_destroy when its block is gone"`
+}
+
+// RemembersPreventDestroy reports whether prevent_destroy counts when its block is gone.
+func (f File) RemembersPreventDestroy() bool { return f.Lifecycle != nil && f.Lifecycle.Remember }
+
+// LocksModules reports whether modules are pinned in a lock file.
+func (f File) LocksModules() bool { return f.Modules != nil && f.Modules.Lock }
+
+// Load reads the file of a directory; a missing one is an empty File.
+func Load(dir string) (File, diag.List) {
+	path := filepath.Join(dir, Name)
+	src, err := regular.Read(path, MaxSize)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return File{}, nil
+	case errors.Is(err, regular.ErrKind) || errors.Is(err, regular.ErrSize):
+		return File{}, diag.List{}.Errorf(nil, "Failed to read the project file",
+			"%s cannot be used: %s. Remove it, or restore it from version control.", Name, errors.Unwrap(err))
+	case err != nil:
+		return File{}, diag.List{}.Errorf(nil, "Failed to read the project file", "%s cannot be read: %s.", Name, err)
+	}
+	return Parse(Name, src)
+}
+
+// Parse reads the text of a project file. All problems that it has are reported, each with its place.
+func Parse(filename string, src []byte) (File, diag.List) {
+	if diags := nesting.Check(src, filename); diags.HasErrors() {
+		return File{}, diags
+	}
+	parsed, hclDiags := hclsyntax.ParseConfig(src, filename, hcl.InitialPos)
+	diags := diag.List(nil).AppendHCL(hclDiags)
+	if diags.HasErrors() {
+		return File{}, diags
+	}
+	var f File
+	diags = diags.AppendHCL(gohcl.DecodeBody(parsed.Body, nil, &f))
+	if diags.HasErrors() {
+		return File{}, diags
+	}
+	return f, diags
+}

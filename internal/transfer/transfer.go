@@ -1,0 +1,245 @@
+// Package transfer moves objects from one state to another, so that a process may be killed at any moment: nothing is
+// lost, and while an object is in both states, or may be, the journals of both say so.
+//
+//	t := transfer.Transfer{From: from, To: to, Moves: moves, Dir: dir, Args: args}
+//	err := t.Run(ctx)
+//
+// The caller holds the locks of both states. Run writes intents to both journals, then the objects to the target with
+// its snapshot, and only then removes them from the source. What a killed run has left is an operation in flight at
+// each object's address, of the action state.ActionMove: the same transfer, run again, finishes it. Known tells such
+// operations from others before that.
+package transfer
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/tombolo-iac/tombolo/addr"
+	"github.com/tombolo-iac/tombolo/state"
+)
+
+// Side is one of the two states: its lock, and a name that the same state always has.
+type Side struct {
+	Session state.Session
+	Place   string
+}
+
+// Transfer is a move of instances between two states.
+type Transfer struct {
+	From, To Side
+	Moves    []state.MoveObject
+	// Dir and Args say how to run the same transfer again: the working directory, and the arguments of the program.
+	Dir  string
+	Args []string
+}
+
+// Known reports whether an operation in flight, in either state, belongs to a transfer between these two.
+func (t *Transfer) Known(f state.InFlight) bool {
+	h, ok := f.Handover()
+	return ok && h.Source == t.From.Place && h.Target == t.To.Place
+}
+
+// Arrived returns the objects of the target that an earlier run of the transfer has put there and not yet removed from
+// the source.
+func (t *Transfer) Arrived() (out []addr.Object) {
+	here, there := t.From.Session.Snapshot().State, t.To.Session.Snapshot().State
+	for _, f := range t.From.Session.Snapshot().InFlight {
+		if h, _ := f.Handover(); t.Known(f) {
+			to, diags := addr.ParseInstance(h.To)
+			at := addr.Object{Instance: to, Deposed: f.Object.Deposed}
+			if !diags.HasErrors() && same(here.Object(f.Object), there.Object(at)) {
+				out = append(out, at)
+			}
+		}
+	}
+	return out
+}
+
+// same reports whether two objects of the same type are one: their values are the same, or their ids.
+func same(a, b *state.Object) bool {
+	if a == nil || b == nil {
+		return false
+	}
+	if bytes.Equal(compact(a.Attributes), compact(b.Attributes)) {
+		return true
+	}
+	var one, other struct {
+		ID *string `json:"id"`
+	}
+	return json.Unmarshal(a.Attributes, &one) == nil && json.Unmarshal(b.Attributes, &other) == nil &&
+		one.ID != nil && other.ID != nil && *one.ID != "" && *one.ID == *other.ID
+}
+
+func compact(text json.RawMessage) []byte {
+	var out bytes.Buffer
+	if json.Compact(&out, text) != nil {
+		return text
+	}
+	return out.Bytes()
+}
+
+// item is one object on its way.
+type item struct {
+	from, to addr.Object
+	put      state.Edit
+	arrived  bool // the target has it
+	begun    bool // the source has an intent of this run
+	handover state.Handover
+	// leaving and arriving are the operations of both journals: of this run, or tokens of one that was killed.
+	leaving, arriving operation
+}
+
+// operation is that of a run, or with a token one that an earlier run began.
+type operation struct{ id, token string }
+
+// Run performs the transfer, or finishes it.
+func (t *Transfer) Run(ctx context.Context) error {
+	ctx = context.WithoutCancel(ctx) // it takes no time, and half of it is of no use to anybody
+	items := t.items()
+	run := state.RunInfo{ID: uuid.NewString(), Command: "state mv", Started: time.Now().UTC()}
+	from, err := t.From.Session.Begin(ctx, run)
+	if err != nil {
+		return fmt.Errorf("begin the journal of the source: %w", err)
+	}
+	to, err := t.To.Session.Begin(ctx, run)
+	if err != nil {
+		return errors.Join(fmt.Errorf("begin the journal of the target: %w", err), from.Close(ctx))
+	}
+	if err := announce(items, from, to); err != nil {
+		return errors.Join(err, withdraw(items, from), to.Close(ctx), from.Close(ctx))
+	}
+	err = settle(ctx, items, t.To.Session, to, func(i *item) (operation, state.Edit, bool) {
+		return i.arriving, i.put, i.arrived
+	})
+	// The target is closed first: an object leaves the source when the file of the target has it.
+	if err = errors.Join(err, to.Close(ctx)); err != nil {
+		return errors.Join(fmt.Errorf("write the target: %w", err), from.Close(ctx))
+	}
+	err = settle(ctx, items, t.From.Session, from, func(i *item) (operation, state.Edit, bool) {
+		return i.leaving, state.Edit{Drop: &state.DropObject{Addr: i.from}}, false
+	})
+	if err = errors.Join(err, from.Close(ctx)); err != nil {
+		return fmt.Errorf("write the source: %w", err)
+	}
+	return nil
+}
+
+// items lists the objects, with what an earlier run has begun of them.
+func (t *Transfer) items() (items []*item) {
+	s, names := t.From.Session.Snapshot().State, t.From.Session.Snapshot().State.Moves(t.Moves)
+	leaving, arriving := t.tokens(t.From.Session), t.tokens(t.To.Session)
+	arrived := map[addr.Object]bool{}
+	for _, a := range t.Arrived() {
+		arrived[a] = true
+	}
+	for _, move := range t.Moves {
+		instance, r := s.Instance(move.From), s.Resource(move.From.AbsResource())
+		add := func(o *state.Object, key addr.DeposedKey) {
+			i := &item{from: addr.Object{Instance: move.From, Deposed: key},
+				to: addr.Object{Instance: move.To, Deposed: key}}
+			i.arrived = arrived[i.to]
+			i.put = state.Edit{Put: &state.PutObject{Addr: i.to, Provider: r.Manager(o), Object: names.Object(o)}}
+			i.handover = state.Handover{From: move.From.String(), To: move.To.String(), Source: t.From.Place,
+				Target: t.To.Place, Dir: t.Dir, Args: t.Args}
+			i.leaving, i.arriving = operation{token: leaving[i.from]}, operation{token: arriving[i.to]}
+			items = append(items, i)
+		}
+		if instance.Current != nil {
+			add(instance.Current, "")
+		}
+		for _, key := range instance.DeposedKeys() {
+			add(instance.Deposed[key], key)
+		}
+	}
+	for n, i := range items {
+		for _, op := range []*operation{&i.leaving, &i.arriving} {
+			if op.token == "" {
+				op.id = strconv.Itoa(n + 1)
+			}
+		}
+	}
+	return items
+}
+
+// tokens returns the operations that an earlier run has begun in a state, by their objects.
+func (t *Transfer) tokens(session state.Session) map[addr.Object]string {
+	out := map[addr.Object]string{}
+	for _, f := range session.Snapshot().InFlight {
+		if t.Known(f) {
+			out[f.Object] = f.Token()
+		}
+	}
+	return out
+}
+
+// announce writes the intents: first all of the source, so that wherever there is one in the target, the source has one
+// too.
+func announce(items []*item, from, to state.Journal) error {
+	intent := func(j state.Journal, op operation, at addr.Object, i *item) error {
+		if op.token != "" {
+			return nil
+		}
+		err := j.Intent(state.Intent{ID: op.id, Object: at, Action: state.ActionMove, Provider: i.put.Put.Provider,
+			Planned: i.handover.Encode(), Started: time.Now().UTC()})
+		if err != nil {
+			return fmt.Errorf("announce the move of %s: %w", i.from, err)
+		}
+		return nil
+	}
+	for _, i := range items {
+		if err := intent(from, i.leaving, i.from, i); err != nil {
+			return err
+		}
+		i.begun = i.leaving.token == ""
+	}
+	for _, i := range items {
+		if i.arrived {
+			i.arriving = operation{token: i.arriving.token}
+			continue
+		}
+		if err := intent(to, i.arriving, i.to, i); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// withdraw ends what this run has announced in the source: nothing has begun.
+func withdraw(items []*item, from state.Journal) (err error) {
+	for _, i := range items {
+		if i.begun && from.Err() == nil {
+			err = errors.Join(err, from.Result(i.leaving.id))
+		}
+	}
+	return err
+}
+
+// settle ends the operations of one side with the edits that they are for.
+func settle(ctx context.Context, items []*item, session state.Session, j state.Journal,
+	of func(*item) (op operation, edit state.Edit, done bool)) error {
+	for _, i := range items {
+		op, edit, done := of(i)
+		var edits []state.Edit
+		if !done {
+			edits = append(edits, edit)
+		}
+		var err error
+		switch {
+		case op.token != "":
+			err = session.Resolve(ctx, []string{op.token}, edits...)
+		case op.id != "":
+			err = j.Result(op.id, edits...)
+		}
+		if err != nil {
+			return fmt.Errorf("move %s: %w", i.from, err)
+		}
+	}
+	return nil
+}
