@@ -34,7 +34,16 @@ func KeyProvider(o remote.Surroundings) *encryption.Kind {
 	arguments["symmetric"] = encryption.Argument{Type: cty.Bool}
 	arguments["symmetric_key_size"] = encryption.Argument{Type: cty.Number}
 	return &encryption.Kind{Arguments: arguments, Keys: func(ctx context.Context, values map[string]cty.Value,
-		in json.RawMessage, _ encryption.Programs) (encryption.Keys, json.RawMessage, error) {
+		in json.RawMessage, p encryption.Programs) (encryption.Keys, json.RawMessage, error) {
+		all := programs(cty.ObjectVal(values), o)
+		if to := values["vault_uri"]; !to.IsNull() && !ofAzure(to.AsString()) {
+			all = append(all, remote.Program{Line: "a token of Azure, for " + to.AsString()})
+		}
+		for _, what := range all {
+			if err := p.May(what.Line); err != nil {
+				return encryption.Keys{}, nil, err
+			}
+		}
 		return vaultKeys(ctx, values, in, complete(o))
 	}}
 }
