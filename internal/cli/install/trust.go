@@ -113,8 +113,8 @@ var errNotAgreed = errors.New("a file of this directory names the program, and n
 func (s *backendSetup) judge(ctx context.Context, c *command.Call) func(line string) error {
 	refused := map[string]bool{}
 	return func(line string) error {
-		const why = "To read the encrypted states of this directory, this command runs a program that its files name, " +
-			"or sends a token of yours to a service, as its files say:"
+		const why = "To read the encrypted states of this directory, this command runs a program that its files " +
+			"name, or sends a token of yours to a service, as its files say:"
 		if s.force || consent(c.Surroundings.In(".")).given(line) {
 			return nil
 		}
@@ -135,7 +135,8 @@ func (s *backendSetup) unread() (diags diag.List) {
 	}
 	return diags.Warnf(nil, "Program of the encryption was not run",
 		"The states of this directory are encrypted, and its encryption block names a program for the key, or "+
-			"sends a token of yours for it:\n  %s\n\nIt was not run, and init has not read the states: providers that only they need are not installed. "+
+			"sends a token of yours for it:\n  %s\n\n"+
+			"It was not run, and init has not read the states: providers that only they need are not installed. "+
 			"If you trust this directory, continue: commands that need a state run the program.",
 		strings.Join(s.refused, "\n  "))
 }
