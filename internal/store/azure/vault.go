@@ -18,33 +18,34 @@ import (
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/internal/encryption"
 	"github.com/tombolo-iac/tombolo/internal/store/remote"
+	"github.com/tombolo-iac/tombolo/internal/store/remote/arguments"
 )
 
 // KeyProvider is the key provider azure_vault: keys of documents are made here, and sealed by a key that stays in Azure
 // Key Vault. It finds credentials as the backend does.
 func KeyProvider(o remote.Surroundings) *encryption.Kind {
-	arguments := map[string]encryption.Argument{}
+	all := map[string]encryption.Argument{}
 	for name, a := range identity() {
-		arguments[name] = encryption.Argument{Type: a.ConfigType()}
+		all[name] = encryption.Argument{Type: a.ConfigType()}
 	}
 	for _, name := range []string{"vault_uri", "vault_key_name"} {
-		arguments[name] = encryption.Argument{Type: cty.String, Required: true}
+		all[name] = encryption.Argument{Type: cty.String, Required: true}
 	}
-	arguments["key_length"] = encryption.Argument{Type: cty.Number, Required: true}
-	arguments["symmetric"] = encryption.Argument{Type: cty.Bool}
-	arguments["symmetric_key_size"] = encryption.Argument{Type: cty.Number}
-	return &encryption.Kind{Arguments: arguments, Keys: func(ctx context.Context, values map[string]cty.Value,
+	all["key_length"] = encryption.Argument{Type: cty.Number, Required: true}
+	all["symmetric"] = encryption.Argument{Type: cty.Bool}
+	all["symmetric_key_size"] = encryption.Argument{Type: cty.Number}
+	return &encryption.Kind{Arguments: all, Keys: func(ctx context.Context, values map[string]cty.Value,
 		in json.RawMessage, p encryption.Programs) (encryption.Keys, json.RawMessage, error) {
-		all := programs(cty.ObjectVal(values), o)
+		actions := programs(cty.ObjectVal(values), o)
 		if to := values["vault_uri"]; !to.IsNull() && !ofAzure(to.AsString()) {
-			all = append(all, remote.Program{Line: "a token of Azure, for " + to.AsString()})
+			actions = append(actions, remote.Program{Line: "a token of Azure, for " + to.AsString()})
 		}
-		for _, what := range all {
+		for _, what := range actions {
 			if err := p.May(what.Line); err != nil {
 				return encryption.Keys{}, nil, err
 			}
 		}
-		return vaultKeys(ctx, values, in, complete(o))
+		return vaultKeys(ctx, values, in, arguments.Complete(o))
 	}}
 }
 
