@@ -140,6 +140,14 @@ var externalKeys = &Kind{
 	},
 }
 
+// May returns an error if a key provider must not do what a line of its settings names.
+func (p Programs) May(line string) error {
+	if p.mayDo == nil {
+		return nil
+	}
+	return p.mayDo(line)
+}
+
 // ask runs a program with a JSON value on its standard input, and reads its answer. On failure, its standard error is
 // shown. A program that has failed is not asked the same again: one read of a state opens a dozen documents, and each
 // would wait for it.

@@ -23,13 +23,19 @@ var transit = &Kind{
 		"address": {Type: cty.String}, "token": {Type: cty.String}, "key_name": {Type: cty.String, Required: true},
 		"key_length": {Type: cty.Number}, "transit_engine_path": {Type: cty.String},
 	},
-	Keys: func(ctx context.Context, arguments map[string]cty.Value, in json.RawMessage, _ Programs) (k Keys,
+	Keys: func(ctx context.Context, arguments map[string]cty.Value, in json.RawMessage, p Programs) (k Keys,
 		meta json.RawMessage, err error) {
 		length, err := whole(arguments["key_length"], 32)
 		if err != nil || length != 16 && length != 32 && length != 64 {
 			return k, nil, errors.New("key_length: expected 16, 32 or 64 bytes")
 		}
 		s := newTransit(arguments)
+		set := func(name string) bool { return !arguments[name].IsNull() && arguments[name].AsString() != "" }
+		if set("address") && !set("token") && s.token != "" {
+			if err := p.May("the token of BAO_TOKEN or VAULT_TOKEN, for " + s.address); err != nil {
+				return k, nil, err
+			}
+		}
 		name := arguments["key_name"].AsString()
 		made, err := s.call(ctx, "datakey/plaintext", name, map[string]any{"bits": length * 8})
 		if err != nil {

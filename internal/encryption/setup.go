@@ -29,12 +29,16 @@ type Options struct {
 	// run; nil allows all.
 	Dir    string
 	MayRun func(words []string) error
+	// MayDo judges what other key providers do because their block, or a file that it names, says so: they start a
+	// program, or send a token of the user somewhere, which the line names. nil allows all.
+	MayDo func(line string) error
 }
 
 // Programs holds the surroundings of programs.
 type Programs struct {
 	dir      string
 	mayRun   func(words []string) error
+	mayDo    func(line string) error
 	failures *failures
 }
 
@@ -152,7 +156,7 @@ func split(t hcl.Traversal, root string) (kind, name string, ok bool) {
 	return k.Name, n.Name, isKind && isName
 }
 
-func (s *setup) programs() Programs { return Programs{s.o.Dir, s.o.MayRun, &s.failures} }
+func (s *setup) programs() Programs { return Programs{s.o.Dir, s.o.MayRun, s.o.MayDo, &s.failures} }
 
 // check reports problems of a method and of the key providers that it refers to, without requesting keys.
 func (s *setup) check(b *block) diag.List {

@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"strings"
+
 	"bytes"
 	"context"
 	"fmt"
@@ -52,17 +54,25 @@ func (s *Surroundings) Encryption(root *config.Module) (*encryption.Encryption, 
 		Kinds: backend.KeyProviders(remote.Surroundings{Getenv: s.Getenv, Dir: s.In("."), Version: s.StateVersion(),
 			Log: func(string, ...any) {}}),
 		MayRun: func(words []string) error {
-			if err := s.MayRead(addr.Provider{}, words); err != nil || s.Agree == nil || root == nil ||
-				len(root.Encryption) == 0 {
+			if err := s.MayRead(addr.Provider{}, words); err != nil {
 				return err
 			}
-			return s.Agree(words)
-		}})
+			return s.agreed(root, strings.Join(words, " "))
+		},
+		MayDo: func(line string) error { return s.agreed(root, line) }})
 	if diags = diags.Extend(more); diags.HasErrors() {
 		return nil, diags
 	}
 	s.encrypted = &encrypted{root, e}
 	return e, diags
+}
+
+// agreed returns an error if the encryption block of a module leads to something that nobody has approved.
+func (s *Surroundings) agreed(root *config.Module, line string) error {
+	if s.Agree == nil || root == nil || len(root.Encryption) == 0 {
+		return nil
+	}
+	return s.Agree(line)
 }
 
 // staticScope returns the scope for expressions that are needed before anything is evaluated, with variables that have

@@ -48,7 +48,7 @@ type Surroundings struct {
 
 	// Agree decides about the commands that the encryption block of the working directory names, before they run; nil
 	// allows all that plan_programs allows.
-	Agree func(words []string) error
+	Agree func(line string) error
 
 	// Given holds values of variables on the command line. Those of const variables count wherever the configuration is
 	// loaded.

@@ -110,11 +110,11 @@ func (s *backendSetup) permitted(ctx context.Context, c *command.Call, why strin
 var errNotAgreed = errors.New("a file of this directory names the program, and nobody has approved it")
 
 // judge returns a function that decides about programs of this directory's encryption block, each once.
-func (s *backendSetup) judge(ctx context.Context, c *command.Call) func(words []string) error {
+func (s *backendSetup) judge(ctx context.Context, c *command.Call) func(line string) error {
 	refused := map[string]bool{}
-	return func(words []string) error {
-		line := strings.Join(words, " ")
-		const why = "To read the encrypted states of this directory, this command runs a program that its files name:"
+	return func(line string) error {
+		const why = "To read the encrypted states of this directory, this command runs a program that its files " +
+			"name, or sends a token of yours to a service, as its files say:"
 		if s.force || consent(c.Surroundings.In(".")).given(line) {
 			return nil
 		}
@@ -134,7 +134,8 @@ func (s *backendSetup) unread() (diags diag.List) {
 		return nil
 	}
 	return diags.Warnf(nil, "Program of the encryption was not run",
-		"The states of this directory are encrypted, and its encryption block names a program for the key:\n  %s\n\n"+
+		"The states of this directory are encrypted, and its encryption block names a program for the key, or "+
+			"sends a token of yours for it:\n  %s\n\n"+
 			"It was not run, and init has not read the states: providers that only they need are not installed. "+
 			"If you trust this directory, continue: commands that need a state run the program.",
 		strings.Join(s.refused, "\n  "))

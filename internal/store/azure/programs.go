@@ -1,6 +1,9 @@
 package azure
 
 import (
+	"net/url"
+	"strings"
+
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/tombolo-iac/tombolo/internal/store/remote"
@@ -13,6 +16,9 @@ func programs(config cty.Value, o remote.Surroundings) (all []remote.Program) {
 		return nil
 	}
 	text := func(name string) string {
+		if !config.Type().HasAttribute(name) {
+			return ""
+		}
 		v, _ := config.GetAttr(name).Unmark()
 		if v.IsNull() || !v.IsKnown() {
 			return ""
@@ -29,4 +35,18 @@ func programs(config cty.Value, o remote.Surroundings) (all []remote.Program) {
 		}
 	}
 	return all
+}
+
+// ofAzure reports whether an address is that of a vault in one of Azure's clouds.
+func ofAzure(address string) bool {
+	u, err := url.Parse(address)
+	if err != nil || u.Scheme != "https" {
+		return false
+	}
+	for _, domain := range []string{"azure.net", "azure.cn", "usgovcloudapi.net"} {
+		if strings.HasSuffix(strings.ToLower(u.Hostname()), "."+domain) {
+			return true
+		}
+	}
+	return false
 }

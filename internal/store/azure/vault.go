@@ -35,7 +35,16 @@ func KeyProvider(o remote.Surroundings) *encryption.Kind {
 	all["symmetric"] = encryption.Argument{Type: cty.Bool}
 	all["symmetric_key_size"] = encryption.Argument{Type: cty.Number}
 	return &encryption.Kind{Arguments: all, Keys: func(ctx context.Context, values map[string]cty.Value,
-		in json.RawMessage, _ encryption.Programs) (encryption.Keys, json.RawMessage, error) {
+		in json.RawMessage, p encryption.Programs) (encryption.Keys, json.RawMessage, error) {
+		actions := programs(cty.ObjectVal(values), o)
+		if to := values["vault_uri"]; !to.IsNull() && !ofAzure(to.AsString()) {
+			actions = append(actions, remote.Program{Line: "a token of Azure, for " + to.AsString()})
+		}
+		for _, what := range actions {
+			if err := p.May(what.Line); err != nil {
+				return encryption.Keys{}, nil, err
+			}
+		}
 		return vaultKeys(ctx, values, in, arguments.Complete(o))
 	}}
 }

@@ -36,8 +36,13 @@ func KeyProvider(o remote.Surroundings) *encryption.Kind {
 		"access_token":                          {Type: cty.String},
 		"impersonate_service_account":           {Type: cty.String},
 		"impersonate_service_account_delegates": {Type: cty.List(cty.String)},
-	}, Keys: func(ctx context.Context, values map[string]cty.Value, in json.RawMessage, _ encryption.Programs) (
+	}, Keys: func(ctx context.Context, values map[string]cty.Value, in json.RawMessage, p encryption.Programs) (
 		encryption.Keys, json.RawMessage, error) {
+		for _, what := range programs(cty.ObjectVal(values), o) {
+			if err := p.May(what.Line); err != nil {
+				return encryption.Keys{}, nil, err
+			}
+		}
 		return keys(ctx, values, in, o)
 	}}
 }

@@ -38,7 +38,12 @@ func KeyProvider(o remote.Surroundings) *encryption.Kind {
 	arguments["endpoints"] = encryption.Argument{Block: true, Type: cty.ObjectWithOptionalAttrs(map[string]cty.Type{
 		"iam": cty.String, "sts": cty.String}, []string{"iam", "sts"})}
 	return &encryption.Kind{Arguments: arguments, Keys: func(ctx context.Context, values map[string]cty.Value,
-		in json.RawMessage, _ encryption.Programs) (encryption.Keys, json.RawMessage, error) {
+		in json.RawMessage, p encryption.Programs) (encryption.Keys, json.RawMessage, error) {
+		for _, what := range programs(cty.ObjectVal(values), o) {
+			if err := p.May(what.Line); err != nil {
+				return encryption.Keys{}, nil, err
+			}
+		}
 		return kmsKeys(ctx, values, in, o)
 	}}
 }
