@@ -47,16 +47,35 @@ func TestRandomUnknowns(t *testing.T) {
 
 // TestRandomInstances is TestRandom for provider blocks with several instances, with OpenTofu in place of Terraform.
 func TestRandomInstances(t *testing.T) {
-	tofu := oracleNamed("tofu-1.12.6")
-	path := tofu.look(t)
-	if path == "" {
-		t.Skip("needs " + tofu.where())
-	}
-	runRandomWith(t, path, randomSeeds(t, "TOMBOLO_RANDOM_INSTANCES", instancesSample), random.Instances)
+	runRandomBeside(t, "tofu-1.12.6", randomSeeds(t, "TOMBOLO_RANDOM_INSTANCES", instancesSample), random.Instances)
 }
 
-// instancesSample is the default selection of seeds.
-var instancesSample = []uint64{1, 2, 3}
+// TestRandomTofu is TestRandom for what OpenTofu alone has.
+func TestRandomTofu(t *testing.T) {
+	runRandomBeside(t, "tofu-1.12.6", randomSeeds(t, "TOMBOLO_RANDOM_TOFU", tofuSample), random.Tofu)
+}
+
+// TestRandomActs is TestRandom for actions, list blocks and types of outputs, with Terraform 1.15.
+func TestRandomActs(t *testing.T) {
+	runRandomBeside(t, newerTerraform, randomSeeds(t, "TOMBOLO_RANDOM_ACTS", actsSample), random.Acts)
+}
+
+// The default selections of seeds for these.
+var (
+	instancesSample = []uint64{1, 2, 3}
+	tofuSample      = []uint64{1, 2, 3}
+	actsSample      = []uint64{1, 2, 3}
+)
+
+// runRandomBeside runs the cases of seeds beside another program than terraform 1.11.4.
+func runRandomBeside(t *testing.T, name string, list []uint64, generate func(seed uint64) []byte) {
+	o := oracleNamed(name)
+	path := o.look(t)
+	if path == "" {
+		t.Skip("needs " + o.where())
+	}
+	runRandomWith(t, path, list, generate)
+}
 
 // runRandom runs the cases of seeds.
 func runRandom(t *testing.T, list []uint64, generate func(seed uint64) []byte) {
@@ -230,6 +249,12 @@ func randomName(archive []byte) string {
 	}
 	if random.IsUnknowns(archive) {
 		return "random/unknowns"
+	}
+	if random.IsActs(archive) {
+		return "random/acts"
+	}
+	if random.IsTofu(archive) {
+		return "random/tofu"
 	}
 	if random.IsInstances(archive) {
 		return "random/instances"

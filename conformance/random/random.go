@@ -19,6 +19,8 @@
 //	steps.go    which commands run
 //	tests.go    configurations with files of tests
 //	instances.go  provider blocks with several instances
+//	acts.go     actions and list blocks
+//	tofu.go     what OpenTofu alone has
 //	shrink.go   the smallest case that still shows the same
 package random
 

@@ -107,7 +107,8 @@ func (p *Pool) Get(ctx context.Context, a addr.AbsProviderConfig) (provider.Prov
 		}
 		c := p.configured(a.Provider, config)
 		c.once.Do(func() {
-			ctx, span := tracing.Start(ctx, "provider Configure", tracing.Attr{Key: "tombolo.provider", Value: a.String()})
+			ctx, span := tracing.Start(ctx, "provider Configure",
+				tracing.Attr{Key: "tombolo.provider", Value: a.String()})
 			p.configure(ctx, c)
 			span.End(!c.diags.HasErrors())
 		})

@@ -2,8 +2,8 @@ package suite
 
 import "sync"
 
-// turns orders the reports about many runs at the same time by the numbers of the runs. Reports about the first run that
-// has not ended come at once; those about others wait for their turn.
+// turns orders the reports about many runs at the same time by the numbers of the runs. Reports about the first run
+// that has not ended come at once; those about others wait for their turn.
 type turns struct {
 	mu    sync.Mutex // held while something is reported
 	now   int

@@ -28,7 +28,7 @@ type Running struct {
 	call  *Call
 
 	mu sync.Mutex // guards what follows
-	// inFlight counts the operations at each object: runs of tests side by side may have several, in states of their own.
+	// inFlight counts the operations at each object: parallel runs of tests may have several, in states of their own.
 	inFlight map[addr.Object]int
 
 	finish   func()

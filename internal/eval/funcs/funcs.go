@@ -133,7 +133,7 @@ var fixedTable = sync.OnceValue(func() map[string]function.Function {
 		"min":              writableNumbers(stdlib.MinFunc),
 		"nonsensitive":     nonsensitiveFunc,
 		"one":              oneFunc,
-		"parseint":         withheldErrors(stdlib.ParseIntFunc),
+		"parseint":         writableNumbers(withheldErrors(parseIntFunc)),
 		"pow":              realNumber(stdlib.PowFunc),
 		"range":            writableArguments(stdlib.RangeFunc),
 		"regex":            withheldErrors(stdlib.RegexFunc),

@@ -32,18 +32,20 @@ type Kind struct {
 	// and sends only requests that cannot wait: wrong arguments are reported here, with attribute paths in the
 	// diagnostics where there are any. Config is never logged or shown: it may hold passwords.
 	Open func(ctx context.Context, config cty.Value, o Surroundings) (Driver, diag.List)
-	// Programs returns the programs that a driver of these values starts because the working directory names them, in
-	// its block or in a file that the block names; nil for kinds that start none. Programs in the user's own files do
-	// not count.
+	// Programs returns the programs that a driver of these values starts, and the tokens of the user that it sends,
+	// because the working directory names them, in its block or in a file that the block names; nil for kinds that do
+	// neither. What the user's own files say does not count.
 	Programs func(config cty.Value, o Surroundings) []Program
 }
 
-// Program is a command that a backend starts.
+// Program is a command that a backend starts, or a token of the user that it sends somewhere.
 type Program struct {
 	// Argument of the block names the command, or the file that does.
 	Argument string
-	// Line is the command, for people.
+	// Line is the command, for people; of a token, the line that names it.
 	Line string
+	// Token is set when nothing is started: a file of the user is read and its content goes to a service.
+	Token bool
 }
 
 // Surroundings holds the inputs of a driver in addition to its arguments.
@@ -89,4 +91,41 @@ func (o Surroundings) Brought(name string) bool {
 	}
 	in, err := filepath.Rel(top, file)
 	return err == nil && filepath.IsLocal(in)
+}
+
+// Own reports whether a file that something in the working directory names is outside of that directory: it did not
+// come with the directory. A link counts as what it leads to; a name that leads nowhere is no such file.
+func (o Surroundings) Own(name string) bool {
+	if strings.HasPrefix(name, "~") {
+		return true
+	}
+	if !filepath.IsAbs(name) {
+		name = filepath.Join(o.Dir, name)
+	}
+	if _, err := filepath.EvalSymlinks(name); err != nil {
+		return false
+	}
+	full, err := filepath.Abs(name)
+	return err != nil || !o.Brought(full)
+}
+
+// Said is a setting of a file of lines such as "key = value".
+type Said struct{ Key, Value, Line string }
+
+// Settings returns the lines of a file of settings that have one of the given words in their key. Sections do not
+// matter: they refer to each other.
+func Settings(text []byte, words ...string) (all []Said) {
+	for line := range strings.Lines(string(text)) {
+		line = strings.TrimSpace(line)
+		if strings.HasPrefix(line, "#") || strings.HasPrefix(line, ";") {
+			continue
+		}
+		key, value, _ := strings.Cut(line, "=")
+		for _, word := range words {
+			if strings.Contains(strings.ToLower(key), word) {
+				all = append(all, Said{Key: word, Value: strings.TrimSpace(value), Line: line})
+			}
+		}
+	}
+	return all
 }
