@@ -28,10 +28,9 @@ func Commands() []*command.Command {
 	return append([]*command.Command{
 		install.Init(), code.Validate(), run.Plan(), run.Apply(), run.Destroy(),
 		complete.Command(), inspect.Console(), run.Drift(), code.Fmt(), states.ForceUnlock(), install.Get(),
-		inspect.Graph(),
-		run.Import(), inspect.Metadata(), install.Modules(), inspect.Output(), author.Provider(), install.Providers(),
-		run.Query(),
-		run.Recover(), run.Refresh(), inspect.Show(),
+		inspect.Graph(), run.Import(), install.Login(), install.Logout(), inspect.Metadata(), install.Modules(),
+		inspect.Output(), author.Provider(), install.Providers(), run.Query(), run.Recover(), run.Refresh(),
+		inspect.Show(),
 		states.State(), author.Store(), states.Taint(), states.Untaint(), testing.Test(), inspect.Version(), workspace,
 	}, append(absent(), env(workspace))...)
 }
