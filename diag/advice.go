@@ -82,7 +82,7 @@ func advised(d *Diagnostic) string {
 }
 
 func join(detail, more string) string {
-	if more == "" {
+	if more == "" || strings.Contains(detail, strings.TrimSuffix(more, ".")) {
 		return detail
 	}
 	return detail + " " + more

@@ -31,7 +31,31 @@ func TestFilesOfBackendsAreRegular(t *testing.T) {
 	conn := func(format string) func(name string) cty.Value {
 		return func(name string) cty.Value { return text(strings.ReplaceAll(format, "FILE", name)) }
 	}
-	for _, c := range []struct {
+	// What stands in these files names another.
+	within := func(content string) string {
+		outer := filepath.Join(t.TempDir(), "outer")
+		if err := os.WriteFile(outer, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return outer
+	}
+	naming := func(value func(name string) cty.Value, content string) func(name string) cty.Value {
+		return func(name string) cty.Value {
+			return value(within(strings.ReplaceAll(content, "FILE", name)))
+		}
+	}
+	cluster := func(where, who string) string {
+		return "apiVersion: v1\nkind: Config\nclusters: [{name: c, cluster: {server: \"https://127.0.0.1:1\", " +
+			where + "}}]\ncontexts: [{name: c, context: {cluster: c, user: u}}]\ncurrent-context: c\n" +
+			"users: [{name: u, user: {" + who + "}}]\n"
+	}
+	external := func(source string) string {
+		return `{"type": "external_account", "audience": "//iam.googleapis.com/x", "token_url": "http://127.0.0.1:1", ` +
+			`"subject_token_type": "urn:ietf:params:oauth:token-type:jwt", "credential_source": {` + source + `}}`
+	}
+	service := conn("service=x servicefile=FILE")
+	storage := map[string]cty.Value{"bucket": text("b")}
+	for i, c := range []struct {
 		kind, argument string
 		rest           map[string]cty.Value
 		value          func(name string) cty.Value
@@ -48,6 +72,20 @@ func TestFilesOfBackendsAreRegular(t *testing.T) {
 		{"pg", "conn_str", nil, conn("host=127.0.0.1 sslmode=verify-ca sslrootcert = 'FILE'")},
 		{"pg", "conn_str", nil, conn("service=x servicefile=FILE")},
 		{"pg", "conn_str", nil, conn("host=127.0.0.1 sslmode=require sslcert=FILE sslkey=FILE")},
+		{"pg", "conn_str", nil, naming(service, "[x]\nhost=127.0.0.1\nsslmode=disable\npassfile=FILE\n")},
+		{"pg", "conn_str", nil, naming(service, "[x]\nhost=127.0.0.1\nsslmode=verify-full\n sslrootcert = FILE\n")},
+		{"s3", "shared_config_files", bucket, naming(list, "[default]\nca_bundle = FILE\n")},
+		{"s3", "shared_config_files", bucket, naming(list, "[default]\n  WEB_IDENTITY_TOKEN_file=FILE\n"+
+			"role_arn = arn:aws:iam::1:role/x\n")},
+		{"s3", "shared_credentials_file", bucket, naming(text, "[default]\nweb_identity_token_file = FILE\n"+
+			"role_arn = arn:aws:iam::1:role/x\n")},
+		{"kubernetes", "config_path", suffix, naming(text, cluster("certificate-authority: FILE", ""))},
+		{"kubernetes", "config_paths", suffix, naming(list, cluster("", "tokenFile: FILE"))},
+		{"kubernetes", "config_path", suffix, naming(text, cluster("", "client-certificate: FILE, client-key: FILE"))},
+		{"gcs", "credentials", storage, naming(text, external(`"file": "FILE"`))},
+		{"gcs", "credentials", storage, conn(external(`"file": "FILE"`))},
+		{"gcs", "credentials", storage, naming(text, external(
+			`"certificate": {"certificate_config_location": "FILE"}`))},
 	} {
 		for what, plant := range map[string]func(name string) error{
 			"pipe":   func(name string) error { return syscall.Mkfifo(name, 0o600) },
@@ -70,7 +108,7 @@ func TestFilesOfBackendsAreRegular(t *testing.T) {
 				Getenv: func(string) string { return "" }})
 			said := diags.Err()
 			if said == nil || !strings.Contains(said.Error(), "not a regular file") {
-				t.Errorf("%s, %s, a %s: %v", c.kind, c.argument, what, said)
+				t.Errorf("%d: %s, %s, a %s: %v", i, c.kind, c.argument, what, said)
 			}
 		}
 	}

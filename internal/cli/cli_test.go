@@ -20,6 +20,9 @@ import (
 // roles holds the other programs that the test binary can be, by the name under which it is called.
 var roles = map[string]func(){}
 
+// commands are those of scripts that are this test binary.
+var commands = map[string]func(){"tombolo": func() { os.Exit(Main()) }, "terraform": func() { os.Exit(Main()) }}
+
 // oracle is the real terraform.
 var oracle string
 
@@ -28,18 +31,21 @@ func TestMain(m *testing.M) {
 		role()
 		return
 	}
-	run := func() { os.Exit(Main()) }
 	if strings.HasSuffix(filepath.Base(os.Args[0]), ".test") {
 		programtest.UsualHangup()
 	}
 	oracle, _ = exec.LookPath("terraform") // before this program goes by that name; empty: there is none
-	testscript.Main(m, map[string]func(){"tombolo": run, "terraform": run})
+	testscript.Main(m, commands)
 }
 
 // TestScripts runs the scripts in testdata, one topic each. Beside the commands of testscript and clitest they have
 //
+//	unforked ARG...       run tombolo as a user who cannot start another process (Linux)
+//	unprivileged ARG...   run tombolo as a user without rights of its own (Linux)
+//	shut PERM FILE...     give files these permissions, whoever owns them
 //	canary TEXT FILE...   the files, or stdout and stderr, must not hold the text
 //	mode PERM FILE        the file must have these permissions
+//	terraforms ...        a server of the API of HCP Terraform: see the function of that name
 //	signal NAME FILE      send a signal to the process whose number the file holds
 //
 // and the condition oracle, that there is a real terraform, at $ORACLE.
@@ -62,7 +68,8 @@ func TestScripts(t *testing.T) {
 			}
 			return oracle != "", nil
 		},
-		Cmds: clitest.Commands(map[string]clitest.Command{"canary": canary, "mode": mode, "signal": sendSignal}),
+		Cmds: clitest.Commands(map[string]clitest.Command{"canary": canary, "mode": mode, "shut": shut,
+			"signal": sendSignal, "terraforms": terraforms}),
 	})
 }
 
@@ -71,6 +78,14 @@ func canary(ts *testscript.TestScript, neg bool, args []string) {
 		if strings.Contains(ts.ReadFile(name), args[0]) {
 			ts.Fatalf("%s holds the secret", name)
 		}
+	}
+}
+
+func shut(ts *testscript.TestScript, _ bool, args []string) {
+	perm, err := strconv.ParseUint(args[0], 8, 32)
+	ts.Check(err)
+	for _, name := range args[1:] {
+		ts.Check(os.Chmod(ts.MkAbs(name), os.FileMode(perm)))
 	}
 }
 

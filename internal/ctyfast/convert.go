@@ -21,6 +21,13 @@ func Convert(v cty.Value, want cty.Type) (cty.Value, error) {
 	if got.Equals(want.WithoutOptionalAttributesDeep()) {
 		return v, nil
 	}
+	if got == cty.String && want == cty.Number {
+		if text, _ := v.Unmark(); text.IsKnown() && !text.IsNull() {
+			if err := fewDigits(text.AsString()); err != nil {
+				return cty.NilVal, err
+			}
+		}
+	}
 	if holdsMany(got) || want.IsCollectionType() && isLong(v) {
 		if out, ok := converted(v, want); ok {
 			return out, nil

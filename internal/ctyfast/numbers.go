@@ -2,7 +2,9 @@ package ctyfast
 
 import (
 	"errors"
+	"fmt"
 	"math/big"
+	"strings"
 
 	"github.com/zclconf/go-cty/cty"
 	"github.com/zclconf/go-cty/cty/set"
@@ -15,6 +17,24 @@ const maxBits = 332_200
 // ErrTooLong is the error that TooLong finds.
 var ErrTooLong = errors.New(
 	"a number has an exponent of more than 5 digits, and takes too long to write")
+
+// MaxDigits bounds the digits of a text that becomes a number: reading them takes the square of the time, which is
+// minutes for some millions.
+const MaxDigits = 100_000
+
+// ErrManyDigits is the error of a text that has more of them in a row.
+var ErrManyDigits = fmt.Errorf("a number has more than %d digits", MaxDigits)
+
+// fewDigits returns an error for a text that takes long to be read as a number.
+func fewDigits(text string) error {
+	switch {
+	case len(text) <= 2*MaxDigits || !strings.ContainsAny(text[:1], "+-.0123456789"):
+		return nil
+	case strings.Trim(text, "+-.0123456789eE") == "":
+		return ErrManyDigits
+	}
+	return errors.New("a number is required")
+}
 
 // TooLong returns an error for a value with a number that takes too long to write.
 func TooLong(v cty.Value) bool {

@@ -3,14 +3,18 @@ package encryption
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"os/exec"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/zclconf/go-cty/cty"
+
+	"github.com/tombolo-iac/tombolo/diag"
 )
 
 // A program of the settings gets a JSON value on standard input, and writes a line that identifies it, then its answer.
@@ -137,24 +141,39 @@ var externalKeys = &Kind{
 }
 
 // ask runs a program with a JSON value on its standard input, and reads its answer. On failure, its standard error is
-// shown.
+// shown. A program that has failed is not asked the same again: one read of a state opens a dozen documents, and each
+// would wait for it.
 func (p Programs) ask(ctx context.Context, command []string, magic string, in, out any) error {
 	if p.mayRun != nil {
 		if err := p.mayRun(command); err != nil {
 			return err
 		}
 	}
-	ctx, cancel := context.WithTimeout(ctx, programTime)
-	defer cancel()
 	input, err := json.Marshal(in)
 	if err != nil {
 		return err
 	}
+	said, done := p.failures.of(command, input)
+	if said != nil {
+		return said
+	}
+	err = p.run(ctx, command, magic, input, out)
+	if ctx.Err() != nil {
+		done(nil) // it was not the program that failed
+	} else {
+		done(err)
+	}
+	return err
+}
+
+func (p Programs) run(ctx context.Context, command []string, magic string, input []byte, out any) error {
+	ctx, cancel := context.WithTimeout(ctx, programTime)
+	defer cancel()
 	cmd := exec.CommandContext(ctx, command[0], command[1:]...)
 	stdout, stderr := &bounded{limit: maxAnswer}, &bounded{limit: maxComplaints, rest: true}
 	cmd.Dir, cmd.Stdin, cmd.Stdout, cmd.Stderr = p.dir, bytes.NewReader(input), stdout, stderr
 	cmd.WaitDelay = time.Second // for children that keep its pipes
-	err = cmd.Run()
+	err := cmd.Run()
 	complaint := strings.TrimSpace(stderr.String())
 	if complaint != "" {
 		complaint = ". It says: " + complaint
@@ -163,28 +182,73 @@ func (p Programs) ask(ctx context.Context, command []string, magic string, in, o
 	case ctx.Err() != nil:
 		return fmt.Errorf("%s did not end in time: %w%s", command[0], ctx.Err(), complaint)
 	case err != nil:
+		if advice := diag.SystemAdvice(err); advice != "" {
+			complaint += ". " + strings.TrimSuffix(advice, ".")
+		}
 		return fmt.Errorf("%s: %w%s", command[0], err, complaint)
 	}
-	first, answer, ok := bytes.Cut(stdout.Bytes(), []byte("\n"))
+	return decode(command[0], magic, stdout.Bytes(), out, complaint)
+}
+
+// decode reads an answer.
+func decode(program, magic string, text []byte, out any, complaint string) error {
+	first, answer, ok := bytes.Cut(text, []byte("\n"))
 	var header struct {
 		Magic   string `json:"magic"`
 		Version int    `json:"version"`
 	}
 	if !ok || json.Unmarshal(first, &header) != nil || header.Magic != magic {
-		return fmt.Errorf("%s did not begin its answer with the line {\"magic\":%q,\"version\":1}%s", command[0],
+		return fmt.Errorf("%s did not begin its answer with the line {\"magic\":%q,\"version\":1}%s", program,
 			magic, complaint)
 	}
 	if header.Version != 1 {
-		return fmt.Errorf("%s speaks version %d, and version 1 is known%s", command[0], header.Version, complaint)
+		return fmt.Errorf("%s speaks version %d, and version 1 is known%s", program, header.Version, complaint)
 	}
 	d := json.NewDecoder(bytes.NewReader(answer))
 	d.DisallowUnknownFields()
 	if err := d.Decode(out); err != nil {
 		// The decoder's message may hold a part of a key.
-		return fmt.Errorf("%s: its answer after the first line is not the expected JSON object%s", command[0],
+		return fmt.Errorf("%s: its answer after the first line is not the expected JSON object%s", program,
 			complaint)
 	}
 	return nil
+}
+
+// failures are those of programs, in the life of the settings. Many goroutines may use them at once.
+type failures struct {
+	mu  sync.Mutex
+	all map[[sha256.Size]byte]*failure
+}
+
+// failure is that of one command with one input. Whoever has it locked runs the command.
+type failure struct {
+	mu  sync.Mutex
+	err error
+}
+
+// of returns why a command has failed with this input, or waits for its turn to run it: then done has to be called with
+// the outcome.
+func (f *failures) of(command []string, input []byte) (err error, done func(error)) {
+	key := sha256.Sum256(append([]byte(strings.Join(command, "\x00")+"\x00\x00"), input...))
+	f.mu.Lock()
+	one := f.all[key]
+	if one == nil {
+		if f.all == nil {
+			f.all = map[[sha256.Size]byte]*failure{}
+		}
+		one = &failure{}
+		f.all[key] = one
+	}
+	f.mu.Unlock()
+	one.mu.Lock()
+	if one.err != nil {
+		defer one.mu.Unlock()
+		return one.err, nil
+	}
+	return nil, func(err error) {
+		one.err = err
+		one.mu.Unlock()
+	}
 }
 
 // bounded keeps the bytes that are written up to a limit. More is an error, or dropped.

@@ -33,14 +33,16 @@ type Options struct {
 
 // Programs holds the surroundings of programs.
 type Programs struct {
-	dir    string
-	mayRun func(words []string) error
+	dir      string
+	mayRun   func(words []string) error
+	failures *failures
 }
 
 // setup returns the methods that blocks configure.
 type setup struct {
-	config *Config
-	o      Options
+	config   *Config
+	o        Options
+	failures failures
 }
 
 // New returns the encryption that the settings configure; c may be nil. Keys are requested when the first document is
@@ -150,7 +152,7 @@ func split(t hcl.Traversal, root string) (kind, name string, ok bool) {
 	return k.Name, n.Name, isKind && isName
 }
 
-func (s *setup) programs() Programs { return Programs{s.o.Dir, s.o.MayRun} }
+func (s *setup) programs() Programs { return Programs{s.o.Dir, s.o.MayRun, &s.failures} }
 
 // check reports problems of a method and of the key providers that it refers to, without requesting keys.
 func (s *setup) check(b *block) diag.List {

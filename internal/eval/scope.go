@@ -278,7 +278,7 @@ func (i *Instance) scope(refs []addr.Reference, own *ownValue) *hcl.EvalContext 
 			s.set(&s.modules, name, i.calls[name].partial(refs))
 		}
 	}
-	return &hcl.EvalContext{Variables: s.variables(), Functions: i.walk.functions(i.Unit)}
+	return funcs.Share(&hcl.EvalContext{Variables: s.variables(), Functions: i.walk.functions(i.Unit)})
 }
 
 // scope collects values by the root names of the language.

@@ -24,8 +24,9 @@ type Walk struct {
 	Inputs  Inputs
 	Root    *Instance
 
-	driver Driver
-	runner *graph.Runner
+	driver    Driver
+	runner    *graph.Runner
+	arguments arguments
 
 	mu        sync.Mutex
 	diags     diag.List

@@ -24,6 +24,8 @@ const (
 	// maxOperators limits the operators and index steps of the expressions around one place: `a + a + a ...` nests as
 	// well.
 	maxOperators = 10000
+	// maxDigits limits those of a number: reading them takes the square of the time.
+	maxDigits = 100_000
 	// maxExponent limits the digits of a number's exponent: the digits of 1e99999999 take minutes to write down.
 	maxExponent = 5
 )
@@ -187,12 +189,12 @@ func (s *scanner) number() {
 		}
 		return n
 	}
-	digits()
+	n := digits()
 	if s.at(0) == '.' {
 		s.pos++
-		digits()
+		n += digits()
 	}
-	if s.at(0) != 'e' && s.at(0) != 'E' {
+	if s.tooLong = n > maxDigits; s.tooLong || s.at(0) != 'e' && s.at(0) != 'E' {
 		return
 	}
 	s.pos++
@@ -354,8 +356,8 @@ const (
 	summaryLong = "Number too large"
 )
 
-var detailLong = fmt.Sprintf("The exponent of this number has more than %d digits. Writing such a number down would "+
-	"take longer than anyone waits.", maxExponent)
+var detailLong = fmt.Sprintf("This number has more than %d digits, or its exponent has more than %d. Such a number "+
+	"takes longer to be read or written down than anyone waits.", maxDigits, maxExponent)
 
 var detail = fmt.Sprintf("Brackets, templates or operators stand within each other more deeply here than any legible "+
 	"configuration needs: at most %d brackets and %d operators are read. A file like this is usually the result of a "+

@@ -57,20 +57,23 @@ func TestNumbersThatNobodyCanWriteDownAreRefused(t *testing.T) {
 		"a = 1e99999": true, "a = 12.5E-0001": true, "a = x1e9999999": true, "a = \"1e9999999\"": true,
 		"# 1e9999999": true, "a = 0x1": true,
 		"a = 1e100000": false, "a = [1.5E+9999999]": false, "a = \"${1e-9999999}\"": false, "a = -1e9999999": false,
-		"a = 1e9999999": false,
+		"a = 1e9999999": false, "a = " + strings.Repeat("1", 99_999): true,
+		"a = " + strings.Repeat("1", 100_002):          false,
+		"a = 0." + strings.Repeat("1", 100_002) + "e1": false,
 	} {
 		if got := !nesting.Check([]byte(text), "x.tf").HasErrors(); got != ok {
-			t.Errorf("%s: accepted is %t", text, got)
+			t.Errorf("%.60s: accepted is %t", text, got)
 		}
 	}
 	for text, ok := range map[string]bool{
 		`{"a": [1e99999, 12.5E-0001, "1e9999999", "a\n1e9999999{}", "$${1e9999999}"]}`: true,
 		`{"a": 1e100000}`: false, `[1.5E+9999999]`: false, `-1e-9999999`: false, `{"a": "${1e9999999}"}`: false,
-		`{"a": "\u0024\u007b1e9999999}"}`: false,
-		`{"a": "%{ if 1e9999999 > 1 }"}`:  false,
+		`{"a": "\u0024\u007b1e9999999}"}`:             false,
+		`{"a": "%{ if 1e9999999 > 1 }"}`:              false,
+		`{"a": ` + strings.Repeat("1", 100_002) + `}`: false, `{"a": "` + strings.Repeat("1", 100_002) + `"}`: true,
 	} {
 		if got := !nesting.Check([]byte(text), "x.json").HasErrors(); got != ok {
-			t.Errorf("%s: accepted is %t", text, got)
+			t.Errorf("%.60s: accepted is %t", text, got)
 		}
 	}
 	if !nesting.CheckQuoted("1e9999999", hcl.Range{}).HasErrors() {

@@ -164,8 +164,12 @@ func TestRunReportsWhyAProgramCannotStart(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			res, err := run(t, test.c)
 			var start *program.StartError
-			if res != nil || !errors.As(err, &start) || err.Error() != test.want {
-				t.Errorf("got error %v\nwant %s", err, test.want)
+			if res != nil || !errors.As(err, &start) || start.Err.Error() != test.want {
+				t.Fatalf("got error %v\nwant %s", err, test.want)
+			}
+			if advice := strings.TrimSuffix(start.Advice(), "."); !strings.HasPrefix(err.Error(), test.want) ||
+				!strings.HasSuffix(err.Error(), advice) || strings.Count(err.Error(), advice) > 1 && advice != "" {
+				t.Errorf("the error is %q, the advice %q", err, advice)
 			}
 		})
 	}

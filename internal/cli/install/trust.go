@@ -20,16 +20,17 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// trust asks for approval of the programs that a backend starts because this directory names them. A directory may have
-// been cloned from a stranger, and init is the first command that people run in it. Programs that the command line
-// names may run, and those that this user has approved here before. Without interactive input, init does not run them
-// and goes on, unless states must be copied.
+// trust asks for approval of the programs that a backend starts because this directory names them, and of the tokens of
+// the user that it sends where the directory says. A directory may have been cloned from a stranger, and init is the
+// first command that people run in it. What the command line names is approved, and what this user has approved here
+// before. Without interactive input, init does without and goes on, unless states must be copied.
 func (s *backendSetup) trust(ctx context.Context, c *command.Call, b, recorded *backend.Backend) (warnings,
 	diags diag.List) {
 	same := recorded != nil && b.SamePlace(recorded)
 	around := remote.Surroundings{Getenv: c.Getenv, Dir: c.Surroundings.In(".")}
 	here := consent(around.Dir)
 	var words []string
+	var runs, sends bool
 	arguments := map[string]bool{}
 	for _, p := range b.Programs(around) {
 		if slices.Contains(s.named(), p.Argument) {
@@ -37,10 +38,12 @@ func (s *backendSetup) trust(ctx context.Context, c *command.Call, b, recorded *
 			continue
 		}
 		arguments[p.Argument], words = true, append(words, p.Line)
+		runs, sends = runs || !p.Token, sends || p.Token
 	}
 	if s.migrate && !s.force && !s.reconfigure && !same { // the source of a copy of states
 		for _, p := range recorded.Programs(around) {
 			words = append(words, p.Line)
+			runs, sends = runs || !p.Token, sends || p.Token
 		}
 	}
 	words = slices.DeleteFunc(words, here.given)
@@ -48,7 +51,14 @@ func (s *backendSetup) trust(ctx context.Context, c *command.Call, b, recorded *
 		return nil, nil
 	}
 	lines := strings.Join(words, "\n  ")
-	const why = "To reach the states of this directory, this command runs a program that its files name:"
+	what := "runs a program that its files name"
+	switch {
+	case sends && runs:
+		what = "runs programs and sends tokens of yours, as its files say"
+	case sends:
+		what = "sends a token of yours to a service, as its files say"
+	}
+	why := "To reach the states of this directory, this command " + what + ":"
 	if s.permitted(ctx, c, why, words) {
 		return nil, nil
 	}
@@ -85,7 +95,7 @@ func (s *backendSetup) permitted(ctx context.Context, c *command.Call, why strin
 	if !s.input || !c.InputAllowed() || c.JSON {
 		return false
 	}
-	text := why + "\n\n" + strings.Join(lines, "\n") + "\n\nEnter \"yes\" to run it now."
+	text := why + "\n\n" + strings.Join(lines, "\n") + "\n\nEnter \"yes\" to allow it now."
 	answer, err := c.Ask(ctx, "Do you want to run a program that this directory names?", text, false)
 	if err != nil || answer != "yes" {
 		return false

@@ -35,6 +35,9 @@ func conversionFunc(want cty.Type) function.Function {
 		},
 		Impl: func(args []cty.Value, want cty.Type) (cty.Value, error) {
 			converted, err := ctyfast.Convert(args[0], want)
+			if errors.Is(err, ctyfast.ErrManyDigits) {
+				return cty.NilVal, function.NewArgError(0, err)
+			}
 			if err != nil {
 				// only the value, not its type, can be wrong here
 				return cty.NilVal, explainConversion(args[0], want)

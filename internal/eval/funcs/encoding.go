@@ -19,6 +19,7 @@ import (
 	"golang.org/x/text/encoding/ianaindex"
 
 	"github.com/tombolo-iac/tombolo/internal/ctyfast"
+	"github.com/tombolo-iac/tombolo/internal/nesting"
 )
 
 // textFunc is a function from one string to another. run also gets the argument value, to show it (quoted) in an error.
@@ -187,6 +188,71 @@ func findCharset(alias string) (encoding.Encoding, string, error) {
 	return charset, name, nil
 }
 
+// jsonDecodeFunc refuses texts with too many members and elements, each of which but the first has a comma before it,
+// and numbers with too many digits.
+var jsonDecodeFunc = wrapped(stdlib.JSONDecodeFunc, func(args []cty.Value) (cty.Value, error) {
+	text := knownText(args[0])
+	if strings.Count(text, ",") >= limits.parts && commas(text) >= limits.parts {
+		return cty.NilVal, errParts()
+	}
+	if longNumber(text, `"`) {
+		return cty.NilVal, function.NewArgError(0, ctyfast.ErrManyDigits)
+	}
+	return stdlib.JSONDecodeFunc.Call(args)
+})
+
+// longNumber reports whether there are more digits in a row than numbers may have, without one of the given quotes
+// before them.
+func longNumber(text, quotes string) bool {
+	const most = ctyfast.MaxDigits
+	// Such a row covers one of these places.
+	for i := most; i < len(text); i += most + 1 {
+		if !digit(text[i]) {
+			continue
+		}
+		from, to := i, i
+		for from > 0 && digit(text[from-1]) {
+			from--
+		}
+		for to < len(text) && digit(text[to]) {
+			to++
+		}
+		if to-from > most && (from == 0 || !strings.Contains(quotes, text[from-1:from])) {
+			return true
+		}
+		i = to // whatever is behind a row, it begins anew
+	}
+	return false
+}
+
+func digit(c byte) bool { return '0' <= c && c <= '9' }
+
+// commas counts those of a JSON text that are outside of its strings.
+func commas(text string) (n int) {
+	inside := false
+	for i := 0; i < len(text); i++ {
+		switch c := text[i]; {
+		case c == '"':
+			inside = !inside
+		case c == '\\' && inside:
+			i++
+		case c == ',' && !inside:
+			n++
+		}
+	}
+	return n
+}
+
+// csvDecodeFunc refuses texts with too many lines, each of which becomes an object with a text for each column.
+var csvDecodeFunc = wrapped(stdlib.CSVDecodeFunc, func(args []cty.Value) (cty.Value, error) {
+	text := knownText(args[0])
+	header, _, _ := strings.Cut(text, "\n")
+	if lines := strings.Count(text, "\n"); lines > limits.parts/(strings.Count(header, ",")+2) {
+		return cty.NilVal, errParts()
+	}
+	return stdlib.CSVDecodeFunc.Call(args)
+})
+
 // yamlEncodeFunc refuses text that is not UTF-8, which can come from the command line or from a provider: on such text
 // the emitter of the library never ends.
 var yamlEncodeFunc = wrapped(yaml.YAMLEncodeFunc, func(args []cty.Value) (cty.Value, error) {
@@ -238,71 +304,40 @@ func fewer(ty cty.Type, n *int) bool {
 	return true
 }
 
-// maxYAMLNesting is the limit of encoding/json, and so of jsondecode.
-const maxYAMLNesting = 10000
-
-// jsonDecodeFunc refuses texts with too many members and elements, each of which but the first has a comma before it.
-var jsonDecodeFunc = wrapped(stdlib.JSONDecodeFunc, func(args []cty.Value) (cty.Value, error) {
-	if text := knownText(args[0]); strings.Count(text, ",") >= limits.parts && commas(text) >= limits.parts {
-		return cty.NilVal, errParts()
-	}
-	return stdlib.JSONDecodeFunc.Call(args)
-})
-
-// commas counts those of a JSON text that are outside of its strings.
-func commas(text string) (n int) {
-	inside := false
-	for i := 0; i < len(text); i++ {
-		switch c := text[i]; {
-		case c == '"':
-			inside = !inside
-		case c == '\\' && inside:
-			i++
-		case c == ',' && !inside:
-			n++
-		}
-	}
-	return n
-}
-
-// csvDecodeFunc refuses texts with too many lines, each of which becomes an object with a string for each column.
-var csvDecodeFunc = wrapped(stdlib.CSVDecodeFunc, func(args []cty.Value) (cty.Value, error) {
-	text := knownText(args[0])
-	header, _, _ := strings.Cut(text, "\n")
-	if lines := strings.Count(text, "\n"); lines > limits.parts/(strings.Count(header, ",")+2) {
-		return cty.NilVal, errParts()
-	}
-	return stdlib.CSVDecodeFunc.Call(args)
-})
-
-// yamlDecodeFunc refuses brackets that nest deeper than those of any document: for each token the library's scanner
-// visits all open brackets, so a hundred thousand of them take minutes.
+// yamlDecodeFunc refuses texts that the library would spend minutes, all memory or the whole stack on. For each token
+// its scanner looks at all brackets that are open, and a stack that overflows ends the process.
 var yamlDecodeFunc = wrapped(yaml.YAMLDecodeFunc, func(args []cty.Value) (cty.Value, error) {
-	if text, _ := args[0].Unmark(); text.IsKnown() && !text.IsNull() {
-		switch {
-		case nestsDeeper(text.AsString(), maxYAMLNesting):
-			return cty.NilVal, function.NewArgErrorf(0, "brackets nest more than %d levels deep", maxYAMLNesting)
-		case multiplies(text.AsString()):
-			return cty.NilVal,
-				function.NewArgErrorf(0, "with its aliases expanded, the document has more than %d values",
-					maxYAMLValues)
-		}
+	switch text := knownText(args[0]); {
+	case strings.HasPrefix(text, "\xff\xfe") || strings.HasPrefix(text, "\xfe\xff"):
+		return cty.NilVal, function.NewArgErrorf(0, "is UTF-16, and UTF-8 is expected")
+	case yamlPlaces(text) >= limits.parts:
+		return cty.NilVal, errParts()
+	case longNumber(text, `"'`):
+		return cty.NilVal, function.NewArgError(0, ctyfast.ErrManyDigits)
+	case nesting.YAML(text):
+		return cty.NilVal, function.NewArgErrorf(0, "its collections nest more than %d levels deep", nesting.MaxYAML)
+	case multiplies(text):
+		return cty.NilVal, function.NewArgErrorf(0, "with its aliases expanded, the document has more than %d values",
+			maxYAMLValues)
 	}
 	return withheldErrors(yaml.YAMLDecodeFunc).Call(args)
 })
 
-// nestsDeeper reports whether at some place more than limit brackets are open. Brackets in quoted text count as well.
-func nestsDeeper(text string, limit int) bool {
-	open := 0
+// yamlPlaces counts the places of a text at which another value may begin: behind commas and brackets, and behind the
+// dashes, question marks and colons that end a word. Those inside of quoted text count as well.
+func yamlPlaces(text string) (n int) {
+	if len(text) < limits.parts {
+		return 0
+	}
 	for i := range len(text) {
 		switch text[i] {
-		case '[', '{':
-			if open++; open > limit {
-				return true
+		case ',', '[', '{':
+			n++
+		case '-', '?', ':':
+			if i+1 == len(text) || strings.IndexByte(" \t\r\n\xc2\xe2", text[i+1]) >= 0 {
+				n++
 			}
-		case ']', '}':
-			open = max(0, open-1)
 		}
 	}
-	return false
+	return n
 }

@@ -186,6 +186,14 @@ var setProductFunc = wrapped(stdlib.SetProductFunc, func(args []cty.Value) (cty.
 	return stdlib.SetProductFunc.Call(args)
 })
 
+// parseIntFunc refuses more digits than the numbers that can be written down have, whatever the base.
+var parseIntFunc = wrapped(stdlib.ParseIntFunc, func(args []cty.Value) (cty.Value, error) {
+	if text := args[0]; text.Type() == cty.String && len(knownText(text)) > 4*ctyfast.MaxDigits {
+		return cty.NilVal, function.NewArgError(0, ctyfast.ErrManyDigits)
+	}
+	return stdlib.ParseIntFunc.Call(args)
+})
+
 // realNumber returns a function that reports a result that is not a real number, such as the logarithm of a negative
 // one. The library panics then.
 func realNumber(f function.Function) function.Function {

@@ -1,6 +1,7 @@
 package funcs
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -16,7 +17,7 @@ func TestNumbersThatNobodyCanWriteDownAreRefused(t *testing.T) {
 	for i := range thousand {
 		thousand[i] = cty.NumberIntVal(int64(i))
 	}
-	long := cty.ListVal(thousand)
+	long, ones := cty.ListVal(thousand), strings.Repeat("1", 4<<20)
 	for _, c := range []struct {
 		name    string
 		args    []cty.Value
@@ -29,6 +30,18 @@ func TestNumbersThatNobodyCanWriteDownAreRefused(t *testing.T) {
 		{"jsondecode", []cty.Value{cty.StringVal(`{"a":[1,{"b":1e9999}]}`)}, false},
 		{"yamldecode", []cty.Value{cty.StringVal("a: [1, 1e99999999]")}, true},
 		{"yamldecode", []cty.Value{cty.StringVal("a: [1, 1e9999]")}, false},
+		{"tonumber", []cty.Value{cty.StringVal(ones)}, true},
+		{"tonumber", []cty.Value{cty.StringVal("-0." + ones + "e1").Mark("secret")}, true},
+		{"tonumber", []cty.Value{cty.StringVal(ones + "x")}, true},
+		{"jsondecode", []cty.Value{cty.StringVal(`{"a":[1,` + ones + `]}`)}, true},
+		{"jsondecode", []cty.Value{cty.StringVal(`{"a":[1,0.` + ones + `]}`)}, true},
+		{"jsondecode", []cty.Value{cty.StringVal(`{"a":"` + ones + `"}`)}, false},
+		{"yamldecode", []cty.Value{cty.StringVal("a: " + ones)}, true},
+		{"yamldecode", []cty.Value{cty.StringVal("a: -" + ones)}, true},
+		{"yamldecode", []cty.Value{cty.StringVal("a: '" + ones + "'")}, false},
+		{"parseint", []cty.Value{cty.StringVal(ones), cty.NumberIntVal(10)}, true},
+		{"parseint", []cty.Value{cty.StringVal(ones[:200_000]), cty.NumberIntVal(2)}, false},
+		{"parseint", []cty.Value{cty.StringVal(ones[:200_000]), cty.NumberIntVal(10)}, true},
 		{"max", []cty.Value{cty.MustParseNumberVal("1e99999999"), cty.Zero}, true},
 		{"max", []cty.Value{cty.MustParseNumberVal("1e9999"), cty.Zero}, false},
 		{"format", []cty.Value{cty.StringVal("%99999999s"), cty.StringVal("a")}, true},
@@ -59,7 +72,7 @@ func TestNumbersThatNobodyCanWriteDownAreRefused(t *testing.T) {
 	} {
 		out, err := table[c.name].Call(c.args)
 		if (err != nil) != c.refused {
-			t.Errorf("%s(%#v) = %#v, %v", c.name, c.args[0], out, err)
+			t.Errorf("%s(%.40s) = %.40s, %v", c.name, fmt.Sprintf("%#v", c.args[0]), fmt.Sprintf("%#v", out), err)
 		}
 		if err != nil && strings.Contains(err.Error(), "9999") {
 			t.Errorf("%s: the message %q shows a value", c.name, err)

@@ -70,7 +70,10 @@ type Work struct {
 	ctx     context.Context
 	asked   context.Context // ends when long work should end
 	rounds  atomic.Int64
-	metered sync.Map // hclsyntax.Expression -> result of Metered
+	fickle  atomic.Int64 // calls of functions that give something else each time
+	read    atomic.Int64 // calls of functions that read files
+	recalls sync.Map     // *share -> *recollection
+	metered sync.Map     // hclsyntax.Expression -> result of Metered
 }
 
 // NewWork returns work that ends with a context.
@@ -165,7 +168,15 @@ func Evaluate(e hcl.Expression, ctx *hcl.EvalContext) (cty.Value, hcl.Diagnostic
 		}
 		e = known.(hcl.Expression)
 	}
+	if part, ok := e.(*share); ok {
+		return part.bounded(ctx)
+	}
 	v, diags := e.Value(ctx)
+	return withinBounds(v, diags, e)
+}
+
+// withinBounds returns what an expression came to if it is not larger than values may be.
+func withinBounds(v cty.Value, diags hcl.Diagnostics, e hcl.Expression) (cty.Value, hcl.Diagnostics) {
 	if !diags.HasErrors() {
 		if err := CheckSize(v); err != nil {
 			return cty.DynamicVal, append(diags, tooMuch(err, e))

@@ -60,6 +60,8 @@ func TestWhatIsTooLargeIsAnError(t *testing.T) {
 		`split("0", join("", [for i in list : "00000000000000000"]))`,
 		`regexall("", join("", [for i in list : "0123456789abcdefg"]))`,
 		`jsondecode("[${join(",", [for i in list : "1,2,3,4,5,6,7,8,9,0,1,2,3,4,5,6"])}]")`,
+		`yamldecode(join("", [for i in list : "` + strings.Repeat(`- a\n`, 17) + `"]))`,
+		`yamldecode("[${join(",", [for i in list : "1,2,3,4,5,6,7,8,9,0,1,2,3,4,5,6"])}]")`,
 		`csvdecode(join("\n", [for i in list : "1,2\n3,4\n5,6\n7,8\n9,0\n1,2"]))`,
 		`regexall("(0)(1)", join("", [for i in list : "01010101010101"]))`,
 		`replace(replace(replace(big, "x", "xxxxxxxxxx"), "x", big), "x", big)`,

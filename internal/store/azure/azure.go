@@ -23,7 +23,7 @@ import (
 // Kind describes the backend "azurerm". Its schema is Terraform's.
 func Kind() remote.Kind {
 	return remote.Kind{Name: "azurerm", Place: "Azure Blob Storage", Schema: schema(), More: more(), Open: open,
-		Needed: map[string]string{"storage_account_name": "", "container_name": "", "key": ""}}
+		Programs: programs, Needed: map[string]string{"storage_account_name": "", "container_name": "", "key": ""}}
 }
 
 // open reads the settings. It sends no requests: credentials are looked up for the first request.

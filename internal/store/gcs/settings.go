@@ -88,13 +88,18 @@ func (r *reader) content(name, text string) string {
 	return string(b)
 }
 
-// read takes the settings from the values of a block and from the environment.
-func read(config cty.Value, o remote.Surroundings) (*settings, diag.List) {
+func readerOf(config cty.Value, o remote.Surroundings) *reader {
 	r := &reader{values: map[string]cty.Value{}, o: o}
 	if !config.IsNull() {
 		config, _ = config.Unmark()
 		r.values = config.AsValueMap()
 	}
+	return r
+}
+
+// read takes the settings from the values of a block and from the environment.
+func read(config cty.Value, o remote.Surroundings) (*settings, diag.List) {
+	r := readerOf(config, o)
 	s := &settings{bucket: r.text("bucket")}
 	if s.bucket == "" {
 		r.wrong("bucket", "Missing Required Value", "It must be set to the name of the bucket.")
@@ -162,6 +167,9 @@ func (s *settings) take(text []byte) error {
 	}
 	if found.Type == "" {
 		return fmt.Errorf("the JSON object has no type")
+	}
+	if err := judgeNamed(text); err != nil {
+		return err
 	}
 	s.credentials, s.quota = text, found.Quota
 	s.secrets = append(s.secrets, found.Key, found.KeyID, found.ClientSecret, found.Refresh)

@@ -2,6 +2,7 @@ package kubernetes
 
 import (
 	"maps"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -15,7 +16,8 @@ import (
 )
 
 // programs returns what is started for credentials because the block says so, or a file of kubectl in the working
-// directory. Each user of such a file counts, whichever is chosen.
+// directory, and the files of the user that such a file sends to the server that it names. Each user of it counts,
+// whichever is chosen.
 func programs(config cty.Value, o remote.Surroundings) (all []remote.Program) {
 	if config.IsNull() {
 		return nil
@@ -51,7 +53,16 @@ func programs(config cty.Value, o remote.Surroundings) (all []remote.Program) {
 				continue
 			}
 			for _, user := range slices.Sorted(maps.Keys(file.AuthInfos)) {
-				add(argument, file.AuthInfos[user].Exec)
+				who := file.AuthInfos[user]
+				add(argument, who.Exec)
+				token := who.TokenFile
+				if token != "" && !filepath.IsAbs(token) {
+					token = filepath.Join(filepath.Dir(o.Path(name)), token)
+				}
+				if token != "" && o.Own(token) {
+					all = append(all, remote.Program{Argument: argument, Line: "tokenFile: " + who.TokenFile,
+						Token: true})
+				}
 			}
 		}
 	}

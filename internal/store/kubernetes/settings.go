@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
 	"path/filepath"
@@ -197,7 +198,7 @@ func (r reader) files(s *settings) (*rest.Config, error) {
 		if !filepath.IsAbs(name) {
 			name = filepath.Join(r.o.Dir, name)
 		}
-		if err := regular.Judge(name, regular.Record); err != nil { // the client reads it
+		if err := judgeNamed(name); err != nil {
 			return nil, err
 		}
 		names[i] = name
@@ -222,6 +223,43 @@ func (r reader) files(s *settings) (*rest.Config, error) {
 		err = errors.New("the address of the API server is not set")
 	}
 	return c, err
+}
+
+// judgeNamed refuses a file of kubectl, and files that it names, which the client would wait for, or read without an
+// end.
+func judgeNamed(name string) error {
+	if err := regular.Judge(name, regular.Record); err != nil {
+		return err
+	}
+	text, err := regular.Read(name, regular.Record)
+	if err != nil {
+		return nil // which is told where it is needed
+	}
+	file, err := clientcmd.Load(text)
+	if err != nil {
+		return nil
+	}
+	for _, inner := range namedIn(file) {
+		if !filepath.IsAbs(inner) {
+			inner = filepath.Join(filepath.Dir(name), inner)
+		}
+		if err := regular.Judge(inner, regular.Note); err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+// namedIn returns the files that a file of kubectl names, of all its clusters and users.
+func namedIn(file *clientcmdapi.Config) (names []string) {
+	for _, key := range slices.Sorted(maps.Keys(file.Clusters)) {
+		names = append(names, file.Clusters[key].CertificateAuthority)
+	}
+	for _, key := range slices.Sorted(maps.Keys(file.AuthInfos)) {
+		who := file.AuthInfos[key]
+		names = append(names, who.ClientCertificate, who.ClientKey, who.TokenFile)
+	}
+	return slices.DeleteFunc(names, func(name string) bool { return name == "" })
 }
 
 // direct is the configuration without files: all that is not here is in the arguments.

@@ -14,6 +14,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/tombolo-iac/tombolo/internal/regular"
+	"github.com/tombolo-iac/tombolo/internal/store/remote"
 )
 
 // variables are those of PostgreSQL's programs, and the words of a connection string that they stand for.
@@ -53,10 +54,8 @@ func connection(text string, getenv func(string) string) (*pgconn.Config, error)
 			defaults["host"] = "localhost" // and not a socket
 		}
 	}
-	for _, name := range filesOf(text, isURL) { // the client reads them
-		if err := regular.Judge(name, regular.Record); err != nil {
-			return nil, err
-		}
+	if err := judgeFiles(text, isURL); err != nil {
+		return nil, err
 	}
 	full := withDefaults(text, isURL, defaults)
 	config, err := pgconn.ParseConfig(full)
@@ -82,6 +81,26 @@ func connection(text string, getenv func(string) string) (*pgconn.Config, error)
 var fileWords = []string{"passfile", "servicefile", "sslcert", "sslkey", "sslrootcert"}
 
 var fileWord = regexp.MustCompile(`\b(?:` + strings.Join(fileWords, "|") + `)\s*=\s*(?:'((?:[^'\\]|\\.)*)'|(\S+))`)
+
+// judgeFiles refuses files that a connection string names, or a file of services that it names, and that the client
+// would wait for, or read without an end.
+func judgeFiles(text string, isURL bool) error {
+	for _, name := range filesOf(text, isURL) {
+		if err := regular.Judge(name, regular.Record); err != nil {
+			return err
+		}
+		content, err := regular.Read(name, regular.Record)
+		if err != nil {
+			continue // which is told where it is needed
+		}
+		for _, said := range remote.Settings(content, fileWords...) {
+			if err := regular.Judge(said.Value, regular.Record); err != nil {
+				return fmt.Errorf("%s: %s: %w", name, said.Key, err)
+			}
+		}
+	}
+	return nil
+}
 
 // filesOf returns the files that a connection string names.
 func filesOf(text string, isURL bool) (names []string) {

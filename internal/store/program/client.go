@@ -329,10 +329,8 @@ func (c *client) close() error {
 // notStarted is the error of a program that cannot be started.
 func (c *client) notStarted(err error) error {
 	var refused *programs.StartError
-	if errors.As(err, &refused) {
-		if advice := refused.Advice(); advice != "" {
-			return fmt.Errorf("the program %s cannot be started: %w. %s", c.shown, err, advice)
-		}
+	if errors.As(err, &refused) && refused.Advice() != "" {
+		return fmt.Errorf("the program %s cannot be started: %w", c.shown, err)
 	}
 	return fmt.Errorf("the program %s cannot be started: %w. The argument \"command\" of the backend sets it; "+
 		"relative paths start at the folder of the root module", c.shown, err)

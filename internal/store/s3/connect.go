@@ -66,6 +66,9 @@ func (s *settings) config(ctx context.Context, o remote.Surroundings) (cfg aws.C
 			return cfg, err
 		}
 	}
+	if err := judgeNamed(slices.Concat(s.configs, s.credentials)); err != nil {
+		return cfg, err
+	}
 	if s.web != nil && s.web.tokenFile != "" {
 		if err := regular.Judge(s.web.tokenFile, regular.Note); err != nil {
 			return cfg, err

@@ -1,6 +1,9 @@
 package s3
 
 import (
+	"fmt"
+	"net/netip"
+	"net/url"
 	"strings"
 
 	"github.com/zclconf/go-cty/cty"
@@ -12,8 +15,35 @@ import (
 // fileArguments are those that name files of the SDK's settings.
 var fileArguments = []string{"shared_config_files", "shared_credentials_files", "shared_credentials_file"}
 
-// programs returns what files of the working directory let the SDK start for credentials. Each such line counts,
-// whichever profile it belongs to: profiles refer to each other.
+// What profiles name in turn: a program, files, and tokens of a login, which the SDK sends to the service that the same
+// profiles, or the endpoints of the block, name.
+const (
+	processKey = "credential_process"
+	tokenKey   = "web_identity_token_file"
+	bundleKey  = "ca_bundle"
+)
+
+var loginKeys = []string{"sso_session", "sso_start_url", "login_session"}
+
+// judgeNamed refuses files that files of settings name and that the SDK would wait for, or read without an end.
+func judgeNamed(settings []string) error {
+	for _, name := range settings {
+		text, err := regular.Read(name, regular.Record)
+		if err != nil {
+			continue // a file that is not there is told where it is needed
+		}
+		for _, said := range remote.Settings(text, tokenKey, bundleKey) {
+			if err := regular.Judge(said.Value, regular.Record); err != nil {
+				return fmt.Errorf("%s: %s: %w", name, said.Key, err)
+			}
+		}
+	}
+	return nil
+}
+
+// programs returns what files of the working directory let the SDK start for credentials, and the tokens of the user
+// that it sends where the directory says. Each such line counts, whichever profile it belongs to: profiles refer to
+// each other.
 func programs(config cty.Value, o remote.Surroundings) (all []remote.Program) {
 	if config.IsNull() {
 		return nil
@@ -34,14 +64,56 @@ func programs(config cty.Value, o remote.Surroundings) (all []remote.Program) {
 			if err != nil {
 				continue // which is told where it is needed
 			}
-			for line := range strings.Lines(string(text)) {
-				line = strings.TrimSpace(line)
-				if strings.Contains(strings.ToLower(line), "credential_process") && !strings.HasPrefix(line, "#") &&
-					!strings.HasPrefix(line, ";") {
-					all = append(all, remote.Program{Argument: argument, Line: line})
+			for _, said := range remote.Settings(text, append([]string{processKey, tokenKey}, loginKeys...)...) {
+				if said.Key != tokenKey || o.Own(said.Value) {
+					all = append(all, remote.Program{Argument: argument, Line: said.Line,
+						Token: said.Key != processKey})
 				}
 			}
 		}
 	}
+	return append(all, handedOn(r, o)...)
+}
+
+// handedOn returns the tokens of the user that the block sends to services of its own.
+func handedOn(r reader, o remote.Surroundings) (all []remote.Program) {
+	endpoints, _ := r.nested("endpoints")
+	add := func(argument, line string) {
+		all = append(all, remote.Program{Argument: argument, Line: line, Token: true})
+	}
+	if to := endpoints.text("sso"); elsewhere(to) {
+		add("endpoints", "the token of a login, for "+to)
+	}
+	to, argument := endpoints.text("sts"), "endpoints"
+	if to == "" {
+		to, argument = r.text(formerly["sts"][0]), formerly["sts"][0]
+	}
+	web, _ := r.nested("assume_role_with_web_identity")
+	file := web.text("web_identity_token_file")
+	if file == "" && web.text("web_identity_token") == "" {
+		file = o.Getenv("AWS_WEB_IDENTITY_TOKEN_FILE")
+	}
+	if elsewhere(to) && file != "" && o.Own(file) {
+		add(argument, "the token in "+file+", for "+to)
+	}
 	return all
+}
+
+// elsewhere reports whether an address is neither one of Amazon nor on this machine.
+func elsewhere(address string) bool {
+	if address == "" {
+		return false
+	}
+	u, err := url.Parse(address)
+	if err != nil {
+		return true
+	}
+	host := strings.ToLower(u.Hostname())
+	for _, domain := range []string{"amazonaws.com", "amazonaws.com.cn", "api.aws"} {
+		if strings.HasSuffix(host, "."+domain) && u.Scheme == "https" {
+			return false
+		}
+	}
+	ip, err := netip.ParseAddr(host)
+	return host != "localhost" && (err != nil || !ip.IsLoopback())
 }

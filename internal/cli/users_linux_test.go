@@ -1,0 +1,86 @@
+package cli
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// nobody is the user that the command unforked becomes when it starts as the one to whom limits of processes do not
+// apply.
+const nobody = 65534
+
+// threads is how many of them the command unforked has ready: the runtime starts no more while these are idle.
+const threads = 64
+
+// unprivileged is the command line of a user without rights of its own.
+func unprivileged() {
+	becomeNobody()
+	os.Exit(Main())
+}
+
+// becomeNobody drops the rights of root after it has made the folder of the script that of the other user.
+func becomeNobody() {
+	if os.Geteuid() != 0 {
+		return
+	}
+	give(os.Getenv("WORK"))
+	if err := errors.Join(unix.Setgroups(nil), unix.Setgid(nobody), unix.Setuid(nobody)); err != nil {
+		panic(err)
+	}
+}
+
+// unforked is the command line of a user who cannot start a process any more.
+func unforked() {
+	becomeNobody()
+	var pipe [2]int
+	if err := unix.Pipe2(pipe[:], unix.O_CLOEXEC); err != nil {
+		panic(err)
+	}
+	for range threads {
+		go syscall.Read(pipe[0], make([]byte, 1))
+	}
+	for alive() < threads {
+		time.Sleep(time.Millisecond)
+	}
+	unix.Close(pipe[1])
+	if err := unix.Setrlimit(unix.RLIMIT_NPROC, &unix.Rlimit{Cur: 1, Max: 1}); err != nil {
+		panic(err)
+	}
+	os.Exit(Main())
+}
+
+// alive counts the threads of this process.
+func alive() int {
+	all, err := os.ReadDir("/proc/self/task")
+	if err != nil {
+		panic(err)
+	}
+	return len(all)
+}
+
+// give hands a folder to that user, and opens the way to it.
+func give(dir string) {
+	err := filepath.WalkDir(dir, func(name string, _ fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		return os.Lchown(name, nobody, nobody)
+	})
+	for up := filepath.Dir(dir); err == nil && up != filepath.Dir(up) && up != os.TempDir(); up = filepath.Dir(up) {
+		var info fs.FileInfo
+		if info, err = os.Stat(up); err == nil && info.Mode()&0o001 == 0 {
+			err = os.Chmod(up, info.Mode().Perm()|0o011)
+		}
+	}
+	if err != nil {
+		panic(err)
+	}
+}
+
+func init() { commands["unforked"], commands["unprivileged"] = unforked, unprivileged }

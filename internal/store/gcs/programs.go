@@ -1,0 +1,76 @@
+package gcs
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/tombolo-iac/tombolo/internal/regular"
+	"github.com/tombolo-iac/tombolo/internal/store/remote"
+)
+
+// fileKeys are those of credentials that name files for the client library to read.
+var fileKeys = []string{"file", "output_file", "certificate_config_location", "trust_chain_path"}
+
+// within returns the texts that stand under some keys anywhere in a JSON document: credentials hold credentials.
+func within(v any, keys ...string) (all []string) {
+	switch v := v.(type) {
+	case []any:
+		for _, e := range v {
+			all = append(all, within(e, keys...)...)
+		}
+	case map[string]any:
+		for key, e := range v {
+			if text, ok := e.(string); ok && slices.Contains(keys, key) {
+				all = append(all, text)
+			} else {
+				all = append(all, within(e, keys...)...)
+			}
+		}
+	}
+	slices.Sort(all)
+	return all
+}
+
+// judgeNamed refuses files that credentials name and that the client library would wait for, or read without an end.
+func judgeNamed(credentials []byte) error {
+	var v any
+	if json.Unmarshal(credentials, &v) != nil {
+		return nil // which is told where it is needed
+	}
+	for _, name := range within(v, fileKeys...) {
+		if err := regular.Judge(name, regular.Note); err != nil {
+			return fmt.Errorf("they name a file that cannot be used: %w", err)
+		}
+	}
+	return nil
+}
+
+// programs returns what credentials of the working directory start, and the files of the user that they send to the
+// service for tokens that they name themselves.
+func programs(config cty.Value, o remote.Surroundings) (all []remote.Program) {
+	if config.IsNull() {
+		return nil
+	}
+	r := readerOf(config, o)
+	given := r.text("credentials")
+	text := r.content("credentials", given)
+	var v any
+	if text != given && !o.Brought(given) || json.Unmarshal([]byte(text), &v) != nil {
+		return nil
+	}
+	add := func(line string, token bool) {
+		all = append(all, remote.Program{Argument: "credentials", Line: line, Token: token})
+	}
+	for _, command := range within(v, "command") {
+		add(command, false)
+	}
+	for _, name := range within(v, fileKeys...) {
+		if o.Own(name) {
+			add("the content of "+name, true)
+		}
+	}
+	return all
+}
