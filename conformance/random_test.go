@@ -92,7 +92,7 @@ func runRandomWith(t *testing.T, terraform string, list []uint64, generate func(
 	h := &harness{terraform: terraform, tombolo: tombolo, intended: known}
 	run := &randomRun{h: h, generate: generate, kinds: map[string][]uint64{},
 		tries: envNumber(t, "TOMBOLO_RANDOM_TRIES", 150)}
-	if path := oracleNamed(newerTerraform).look(t); path != "" {
+	if path := oracleNamed(newerTerraform).look(t); path != "" && terraform == terraform1_11.look(t) {
 		run.newer = &harness{terraform: path, tombolo: tombolo, intended: known}
 	}
 	seeds := make(chan uint64)

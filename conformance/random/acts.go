@@ -73,17 +73,20 @@ func (a *actsCase) addThing() {
 	a.things = append(a.things, t)
 }
 
-// alter gives a thing other values and triggers.
+// alter sets other values and triggers of a thing.
 func (a *actsCase) alter(t *actsThing) {
 	t.size, t.kind = pick(a.g, []string{"1", "2", "3"}), pick(a.g, []string{"null", "null", "null", `"k"`})
 	t.triggers = nil
+	if t.mode != single { // in which order several instances invoke theirs is luck in Terraform
+		return
+	}
 	for range a.g.r.IntN(3) {
 		w := &writer{}
 		w.block("action_trigger", func() {
 			w.line("events = [%s]", strings.Join(someOf(a.g, actsEvents, 1), ", "))
 			if a.g.chance(30) {
-				w.line("condition = %s", pick(a.g, []string{"true", "false", "var.on", fmt.Sprintf("%s.%s != null", t.typ,
-					t.name), fmt.Sprintf("length(%q) > 0", t.name), "tobool(null)"}))
+				w.line("condition = %s", pick(a.g, []string{"true", "false", "var.on", "tobool(null)",
+					fmt.Sprintf("%s.%s != null", t.typ, t.name), fmt.Sprintf("length(%q) > 0", t.name)}))
 			}
 			var list []string
 			for range 1 + a.g.r.IntN(2) {
@@ -137,11 +140,11 @@ func (a *actsCase) addTyped() {
 // change generates the next version.
 func (a *actsCase) change() {
 	for _, t := range a.things {
-		if a.g.chance(60) {
-			a.alter(t)
-		}
 		if a.g.chance(15) {
 			t.mode = a.g.someMode()
+		}
+		if t.mode != single || a.g.chance(60) {
+			a.alter(t)
 		}
 	}
 	for _, c := range a.actions {
@@ -230,7 +233,8 @@ func (a *actsCase) query() string {
 				w.line("limit = %d", 1+a.g.r.IntN(3))
 			}
 			if a.g.chance(60) {
-				prefix := map[mode]string{counted: `["r", "x"][count.index]`, eachOfSet: `each.key == "a" ? "r" : each.key`}
+				prefix := map[mode]string{counted: `["r", "x"][count.index]`,
+					eachOfSet: `each.key == "a" ? "r" : each.key`}
 				w.block("config", func() {
 					if text, ok := prefix[m]; ok {
 						w.line("prefix = %s", text)
@@ -262,7 +266,8 @@ func (a *actsCase) steps() (list []string) {
 		if g.chance(20) {
 			list = append(list, "validate -query")
 		}
-		list = append(list, pick(g, []string{"query", "query -json", "query -generate-config-out=" + g.name("found") + ".txt"}))
+		list = append(list, pick(g, []string{"query", "query -json",
+			"query -generate-config-out=" + g.name("found") + ".txt"}))
 	}
 	if g.chance(20) {
 		list = append(list, "state identities -json")

@@ -72,7 +72,7 @@ func (s *Span) End(ok bool) {
 	}
 }
 
-// Options say whether and where to record.
+// Options hold what decides whether and where to record.
 type Options struct {
 	// Getenv returns variables of the environment: those of OpenTelemetry decide everything.
 	Getenv func(name string) string

@@ -260,8 +260,9 @@ func (l *linker) resolveModule(ref addr.Reference, undeclared problemAt) diag.Li
 	if ref.Kind == addr.RefOutput {
 		c := l.u.slots[call].Call
 		if !ref.HasKey && (c.Count != nil || c.ForEach != nil) {
-			// Not an output but an attribute of a collection: the evaluation reports it.
-			l.wholeCall(ref.Name, child)
+			// Not an output but an attribute of a collection: the evaluation, which needs the values, reports it. Nothing
+			// waits for the rest of the module.
+			l.allOutputs(ref.Name, child)
 			return nil
 		}
 		l.deps[l.u.CallOutputs[[2]string{ref.Name, ref.Output}]] = true
@@ -274,10 +275,14 @@ func (l *linker) resolveModule(ref addr.Reference, undeclared problemAt) diag.Li
 // wholeCall adds the dependencies of a reference to a whole module call: all output values, and everything in the
 // module. So an object that refers to a module is created after everything in it, and destroyed before.
 func (l *linker) wholeCall(call string, child *Unit) {
+	l.allOutputs(call, child)
+	l.deps[l.u.Closes[call]] = true
+}
+
+func (l *linker) allOutputs(call string, child *Unit) {
 	for o := range child.Outputs {
 		l.deps[l.u.CallOutputs[[2]string{call, o}]] = true
 	}
-	l.deps[l.u.Closes[call]] = true
 }
 
 func (l *linker) resolveResource(ref addr.Reference, where string, undeclared problemAt) diag.List {
