@@ -73,7 +73,7 @@ func (a *actsCase) addThing() {
 	a.things = append(a.things, t)
 }
 
-// alter gives a thing other values and triggers.
+// alter changes the values and triggers of a thing.
 func (a *actsCase) alter(t *actsThing) {
 	t.size, t.kind = pick(a.g, []string{"1", "2", "3"}), pick(a.g, []string{"null", "null", "null", `"k"`})
 	t.triggers = nil
@@ -82,8 +82,8 @@ func (a *actsCase) alter(t *actsThing) {
 		w.block("action_trigger", func() {
 			w.line("events = [%s]", strings.Join(someOf(a.g, actsEvents, 1), ", "))
 			if a.g.chance(30) {
-				w.line("condition = %s", pick(a.g, []string{"true", "false", "var.on", fmt.Sprintf("%s.%s != null", t.typ,
-					t.name), fmt.Sprintf("length(%q) > 0", t.name), "tobool(null)"}))
+				w.line("condition = %s", pick(a.g, []string{"true", "false", "var.on",
+					fmt.Sprintf("%s.%s != null", t.typ, t.name), fmt.Sprintf("length(%q) > 0", t.name), "tobool(null)"}))
 			}
 			var list []string
 			for range 1 + a.g.r.IntN(2) {
@@ -230,7 +230,8 @@ func (a *actsCase) query() string {
 				w.line("limit = %d", 1+a.g.r.IntN(3))
 			}
 			if a.g.chance(60) {
-				prefix := map[mode]string{counted: `["r", "x"][count.index]`, eachOfSet: `each.key == "a" ? "r" : each.key`}
+				prefix := map[mode]string{counted: `["r", "x"][count.index]`,
+					eachOfSet: `each.key == "a" ? "r" : each.key`}
 				w.block("config", func() {
 					if text, ok := prefix[m]; ok {
 						w.line("prefix = %s", text)
@@ -262,7 +263,8 @@ func (a *actsCase) steps() (list []string) {
 		if g.chance(20) {
 			list = append(list, "validate -query")
 		}
-		list = append(list, pick(g, []string{"query", "query -json", "query -generate-config-out=" + g.name("found") + ".txt"}))
+		list = append(list, pick(g, []string{"query", "query -json",
+			"query -generate-config-out=" + g.name("found") + ".txt"}))
 	}
 	if g.chance(20) {
 		list = append(list, "state identities -json")

@@ -62,7 +62,7 @@ func (p *tofuCase) add() {
 	p.users = append(p.users, u)
 }
 
-// alter gives a block other arguments.
+// alter changes the arguments of a block.
 func (p *tofuCase) alter(u *tofuUser) {
 	g := p.g
 	u.lifecycle, u.mode, u.input = nil, single, fmt.Sprintf("%q", g.name("i"))
@@ -175,11 +175,12 @@ func (p *tofuCase) steps() (list []string) {
 		list = append(list, "validate -json")
 	}
 	if g.chance(50) {
-		list = append(list, pick(g, []string{"plan", "plan -exclude=" + p.address(), "plan -destroy", "plan -refresh-only",
-			"plan -var=on=false", "plan -destroy -exclude=" + p.address(), "plan -target=" + p.address()}))
+		list = append(list, pick(g, []string{"plan", "plan -exclude=" + p.address(), "plan -destroy",
+			"plan -refresh-only", "plan -var=on=false", "plan -destroy -exclude=" + p.address(), "plan -target=" + p.address()}))
 	}
 	if g.chance(25) {
 		list = append(list, "apply -exclude="+p.address())
 	}
-	return append(list, pick(g, []string{"apply", "apply", "apply -var=on=false"}), "plan -detailed-exitcode", "state list")
+	return append(list, pick(g, []string{"apply", "apply", "apply -var=on=false"}), "plan -detailed-exitcode",
+		"state list")
 }

@@ -124,7 +124,7 @@ func (m mentioned) reference(t hcl.Traversal) {
 	}
 }
 
-// body looks at all expressions of a block, whatever they are for.
+// body visits all expressions of a block.
 func (m mentioned) body(b hcl.Body) {
 	if native, ok := b.(*hclsyntax.Body); ok {
 		_ = hclsyntax.VisitAll(native, func(n hclsyntax.Node) hcl.Diagnostics {

@@ -72,7 +72,7 @@ func (s *Span) End(ok bool) {
 	}
 }
 
-// Options say whether and where to record.
+// Options configures whether and where spans are recorded.
 type Options struct {
 	// Getenv returns variables of the environment: those of OpenTelemetry decide everything.
 	Getenv func(name string) string
