@@ -27,35 +27,33 @@ const fetchFirst = " Export each state with a program that supports it " +
 // programs are left to init: validation needs no state.
 func Validate(root *config.Module) (diags diag.List) {
 	b := root.Backend
-	if b == nil || kinds[b.Type] != nil || elsewhere[b.Type] != "" || b.Type == "remote" {
+	if b == nil || kinds[b.Type] != nil && b.Type != cloudType || elsewhere[b.Type] != "" {
 		return nil
 	}
 	return diags.Errorf(&b.TypeRange, "Unsupported backend type", "%s", noBackend(b.Type))
 }
 
+// types are the labels that a backend block can have.
+func types() []string {
+	return slices.DeleteFunc(slices.Sorted(maps.Keys(kinds)), func(name string) bool { return name == cloudType })
+}
+
 // noBackend returns the problem of a type of backend that is missing here, and what to do instead.
 func noBackend(name string) string {
 	switch {
-	case name == "remote":
-		return noCloud("The backend \"remote\"")
+	case name == cloudType:
+		return "There is no backend type named \"cloud\". For workspaces of HCP Terraform, write a block cloud { } " +
+			"in the terraform block, or use the backend \"remote\"."
 	case elsewhere[name] != "":
 		return fmt.Sprintf("The backend %q keeps states in %s. This version has the backends %s.%s", name,
-			elsewhere[name], listed(slices.Sorted(maps.Keys(kinds))), fetchFirst)
+			elsewhere[name], listed(types()), fetchFirst)
 	case slices.Contains(gone, name):
 		return fmt.Sprintf("The backend %q was removed from the language in version 1.3. Export the state with the "+
 			"last version that supported it, and use the backend \"local\".", name)
 	}
 	return fmt.Sprintf("There is no backend type named %q. This version has: %s.%s", name,
-		strings.Join(slices.Sorted(maps.Keys(kinds)), " and "),
-		diag.DidYouMean(name, slices.Concat(slices.Sorted(maps.Keys(kinds)),
-			slices.Sorted(maps.Keys(elsewhere)))))
-}
-
-// noCloud returns the problem of a block that moves runs and states to HCP Terraform or Terraform Enterprise.
-func noCloud(what string) string {
-	return what + " stores states, and usually runs, in HCP Terraform or Terraform Enterprise. This version does not " +
-		"support them: runs are local, and states are stored in local files, or in memory for a single run." +
-		fetchFirst
+		strings.Join(types(), " and "),
+		diag.DidYouMean(name, slices.Concat(types(), slices.Sorted(maps.Keys(elsewhere)))))
 }
 
 // NoMigration returns the problem that states cannot be copied, because their backend is missing here.
