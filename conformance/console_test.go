@@ -77,7 +77,7 @@ func consoleFixture(t *testing.T) consoleDirs {
 	return dirs
 }
 
-// stable takes out of an answer what differs from run to run, and the block store of terraform_data, which version
+// stable removes from an answer what differs from run to run, and the block store of terraform_data, which version
 // 1.11.4 does not have.
 func (d consoleDirs) stable(text string) string {
 	text = strings.NewReplacer(d.work, "<work>", d.home, "<home>", filepath.Dir(d.work), "<root>").Replace(text)

@@ -83,7 +83,8 @@ func (a *actsCase) alter(t *actsThing) {
 			w.line("events = [%s]", strings.Join(someOf(a.g, actsEvents, 1), ", "))
 			if a.g.chance(30) {
 				w.line("condition = %s", pick(a.g, []string{"true", "false", "var.on",
-					fmt.Sprintf("%s.%s != null", t.typ, t.name), fmt.Sprintf("length(%q) > 0", t.name), "tobool(null)"}))
+					fmt.Sprintf("%s.%s != null", t.typ, t.name),
+					fmt.Sprintf("length(%q) > 0", t.name), "tobool(null)"}))
 			}
 			var list []string
 			for range 1 + a.g.r.IntN(2) {

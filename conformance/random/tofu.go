@@ -176,7 +176,8 @@ func (p *tofuCase) steps() (list []string) {
 	}
 	if g.chance(50) {
 		list = append(list, pick(g, []string{"plan", "plan -exclude=" + p.address(), "plan -destroy",
-			"plan -refresh-only", "plan -var=on=false", "plan -destroy -exclude=" + p.address(), "plan -target=" + p.address()}))
+			"plan -refresh-only", "plan -var=on=false", "plan -destroy -exclude=" + p.address(),
+			"plan -target=" + p.address()}))
 	}
 	if g.chance(25) {
 		list = append(list, "apply -exclude="+p.address())

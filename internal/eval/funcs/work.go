@@ -219,7 +219,7 @@ func (s *size) take(v cty.Value) error {
 	return nil
 }
 
-// callSteps is what a call of a function that is written in the language counts as, in rounds of `for` expressions.
+// callSteps is the cost of a call of a function that is written in the language, in rounds of `for` expressions.
 const callSteps = 64
 
 // EvaluateCalled is Evaluate for the result of a function that is written in the language: each call counts as some

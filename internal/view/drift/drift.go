@@ -4,8 +4,8 @@
 //	err := r.Text(w)
 //	if len(r.Drifted) > 0 { ... }
 //
-// The plan only refreshes, so it has read every object. A difference that somebody has accepted does not count until the
-// acceptance ends. Sensitive places are named, and their values are not shown. The package reads no files.
+// The plan only refreshes, so it has read every object. A difference that somebody has accepted does not count until
+// the acceptance ends. Sensitive places are named, and their values are not shown. The package reads no files.
 package drift
 
 import (
