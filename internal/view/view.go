@@ -157,7 +157,7 @@ type View interface {
 // Ending is how an apply with errors ended.
 type Ending struct {
 	Plan *plan.Plan
-	// State is what is stored now.
+	// State is the stored state.
 	State    *state.State
 	Problems diag.List
 	// Saved means that the plan came from a file, which cannot be applied again.

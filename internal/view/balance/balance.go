@@ -93,7 +93,7 @@ func (l *Ledger) end(e event.OperationDone) {
 	}
 }
 
-// Balance is what became of a plan. The lists are in the order of the plan's changes.
+// Balance is the outcome of a plan. The lists are in the order of the plan's changes.
 type Balance struct {
 	// Failed are the objects at which an operation ended in an error.
 	Failed []addr.Object
