@@ -18,35 +18,32 @@ const fetchFirst = " Export each state with a program that supports it " +
 	"(\"terraform state pull > terraform.tfstate\"). Then remove the block, or use the backend \"local\", " +
 	"and run init -reconfigure with that file in place."
 
-// Validate reports a backend block of a type that was removed from the language, or never existed. Backends of other
-// programs are left to init: validation needs no state.
+// Validate reports a backend block of a type that was removed from the language, or never existed.
 func Validate(root *config.Module) (diags diag.List) {
 	b := root.Backend
-	if b == nil || kinds[b.Type] != nil || b.Type == "remote" {
+	if b == nil || kinds[b.Type] != nil && b.Type != cloudType {
 		return nil
 	}
 	return diags.Errorf(&b.TypeRange, "Unsupported backend type", "%s", noBackend(b.Type))
 }
 
+// types are the labels that a backend block can have.
+func types() []string {
+	return slices.DeleteFunc(slices.Sorted(maps.Keys(kinds)), func(name string) bool { return name == cloudType })
+}
+
 // noBackend returns the problem of a type of backend that is missing here, and what to do instead.
 func noBackend(name string) string {
 	switch {
-	case name == "remote":
-		return noCloud("The backend \"remote\"")
+	case name == cloudType:
+		return "There is no backend type named \"cloud\". For workspaces of HCP Terraform, write a block cloud { } " +
+			"in the terraform block, or use the backend \"remote\"."
 	case slices.Contains(gone, name):
 		return fmt.Sprintf("The backend %q was removed from the language in version 1.3. Export the state with the "+
 			"last version that supported it, and use the backend \"local\".", name)
 	}
 	return fmt.Sprintf("There is no backend type named %q. This version has: %s.%s", name,
-		strings.Join(slices.Sorted(maps.Keys(kinds)), " and "),
-		diag.DidYouMean(name, slices.Sorted(maps.Keys(kinds))))
-}
-
-// noCloud returns the problem of a block that moves runs and states to HCP Terraform or Terraform Enterprise.
-func noCloud(what string) string {
-	return what + " stores states, and usually runs, in HCP Terraform or Terraform Enterprise. This version does not " +
-		"support them: runs are local, and states are stored in local files, or in memory for a single run." +
-		fetchFirst
+		strings.Join(types(), " and "), diag.DidYouMean(name, types()))
 }
 
 // NoMigration returns the problem that states cannot be copied, because their backend is missing here.
