@@ -17,7 +17,7 @@ import (
 	"github.com/tombolo-iac/tombolo/state/storetest"
 )
 
-// Kinds are what a network or a service does to a request.
+// Kinds are the faults of networks and services, each with its effect on a request.
 var Kinds = []string{
 	"lost",              // nothing arrives
 	"without an answer", // it is done, and nobody hears of it
