@@ -168,8 +168,8 @@ func converted(args []cty.Value) (cty.Value, error) {
 }
 
 // Mentions returns the references of an expression, without the words and names of types in calls of convert, which
-// look like references. JSON does not show the place of a single word, so it counts as one of a type there; if it is not,
-// evaluation reports an unknown variable.
+// look like references. JSON does not show the place of a single word, so it counts as one of a type there; if it is
+// not, evaluation reports an unknown variable.
 func Mentions(e hcl.Expression) []hcl.Traversal {
 	list := e.Variables()
 	if !slices.ContainsFunc(list, isType) {
