@@ -124,7 +124,7 @@ func (h *hold) Write(ctx context.Context, w remote.Write) (string, error) {
 // The tag that who makes a lock has meanwhile, as the other programs have it.
 const tagKey = "tencentcloud-terraform-lock"
 
-// Unnamed is what the id of a lock begins with of which there is only the tag: its run ended while it made the lock.
+// Unnamed is the prefix of the ID of a lock of which there is only the tag: its run ended while it made the lock.
 const Unnamed = "tag-"
 
 // callTag creates, finds or deletes the tag.

@@ -28,7 +28,7 @@ const (
 	none        = "none" // where there was no state
 )
 
-// digestSuffix is what the row of a digest has behind the name of that of the lock.
+// digestSuffix is the suffix of the row of a digest, after the name of the lock's row.
 const digestSuffix = "-md5"
 
 // table is a table of Tablestore: a row for each lock that is held, and one with the digest of each state.

@@ -51,7 +51,7 @@ type Server struct {
 	tags    map[string]bool // "key=value"
 }
 
-// Object is what stands under a name.
+// Object is a stored object.
 type Object struct {
 	Data           []byte
 	Encrypted, ACL string

@@ -49,7 +49,7 @@ type Server struct {
 	last    int
 }
 
-// Object is what stands under a name.
+// Object is a stored object.
 type Object struct {
 	Data []byte
 	Tag  string

@@ -324,7 +324,7 @@ func (s *Server) signed(r *http.Request) bool {
 	return given == "OSS "+AccessKey+":"+seal(text+r.URL.Path+queryV1(r.URL.Query()))
 }
 
-// queryV1 is what the first version of the signature covers of a query.
+// queryV1 returns the part of a query that the first version of the signature covers.
 func queryV1(q url.Values) string {
 	var parts []string
 	for _, name := range slices.Sorted(maps.Keys(q)) {

@@ -183,7 +183,7 @@ const (
 	Missing
 )
 
-// Condition is what has to hold for a request.
+// Condition is the condition of a request.
 type Condition struct {
 	Row int // Any, There, Missing
 	// Column has to have the value, where it has a name.

@@ -101,7 +101,7 @@ func New(config cty.Value, o remote.Surroundings) Reader {
 	return Reader{values: config, o: o, diags: &diag.List{}}
 }
 
-// Diags returns what is wrong.
+// Diags returns the problems.
 func (r Reader) Diags() diag.List { return *r.diags }
 
 // Wrong reports a problem with an argument. The text must not show the value of a secret one.

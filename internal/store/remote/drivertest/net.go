@@ -17,7 +17,7 @@ import (
 	"github.com/tombolo-iac/tombolo/state/storetest"
 )
 
-// Kinds are what a network or a service does to a request.
+// Kinds holds the faults of a network or a service.
 var Kinds = []string{
 	"lost",              // nothing arrives
 	"without an answer", // it is done, and nobody hears of it
