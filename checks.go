@@ -117,6 +117,7 @@ func (r *Run) accepts(ctx context.Context, pl *plan.Plan) diag.List {
 // engine returns the options in the engine's form, merged over others.
 func (o PlanOptions) engine(out engine.PlanOptions) (engine.PlanOptions, diag.List) {
 	out.Mode, out.SkipRefresh, out.GenerateConfig = o.Mode, o.SkipRefresh, o.GenerateConfig
+	out.MinimalRefresh = o.MinimalRefresh
 	var diags, more diag.List
 	out.Targets, diags = targets(addr.ParseSelector, o.Targets)
 	out.Except, more = targets(addr.ParseSelector, o.Exclude)

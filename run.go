@@ -68,6 +68,9 @@ type PlanOptions struct {
 	Mode plan.Mode
 	// SkipRefresh plans with the stored objects, without looking at the real ones.
 	SkipRefresh bool
+	// MinimalRefresh reads only the real objects that change or depend on a change; Plan.Unread lists the others. It is
+	// for plan.Normal alone, without SkipRefresh.
+	MinimalRefresh bool
 	// Targets are addresses of what to plan for, with what it depends on, such as "module.a" or `type.name["key"]`,
 	// or patterns such as "**.type.*"; none means everything.
 	Targets []string

@@ -192,7 +192,7 @@ func TestWrongPatterns(t *testing.T) {
 		"a*.b[x]":        "needs quotes",
 		"a*.b[*":         "A bracket is not closed",
 		`a*.b["x]`:       "A bracket is not closed",
-		"a*.b[]":         "In brackets stands a key",
+		"a*.b[]":         "expected a key or a pattern",
 		"a*.b[0]c":       "After the brackets comes a dot",
 		"**[0].a.b":      "has no brackets",
 		"a*[0].b":        "only its name",

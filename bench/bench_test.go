@@ -124,7 +124,11 @@ func TestExternalShapeComparesWithPlainProcesses(t *testing.T) {
 		t.Skip("needs xargs")
 	}
 	t.Setenv("FAKE_CONTENDER", "good")
-	s := shapes[len(shapes)-1]
+	found, err := parseShapes("external")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := found[0]
 	bin, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
@@ -153,13 +157,15 @@ func TestMedianIsTheMiddleOfEachMeasure(t *testing.T) {
 
 func TestGrowthComparesSizesOfOneShape(t *testing.T) {
 	at := func(n int, wall time.Duration) row {
-		return row{Shape: "flat", N: n, Step: "plan", Cells: []cell{{Samples: []sample{{Wall: wall, RSS: 1}}}}}
+		return row{Shape: "flat", N: n, Objects: n, Step: "plan",
+			Cells: []cell{{Samples: []sample{{Wall: wall, CPU: wall / 2, RSS: int64(4000 * n)}}}}}
 	}
 	var out bytes.Buffer
 	if err := writeGrowth(&out, []row{at(100, time.Second), at(1000, 11*time.Second)}, markdownTable); err != nil {
 		t.Fatal(err)
 	}
-	if want := "| flat | plan | 100 to 1000 | 10.0x | 11.0x | 1.0x |"; !strings.Contains(out.String(), want) {
+	want := "| flat | plan | 100 to 1000 | 10.0x | 11.0x | 11.0x | 10.0x | 4.0 kB |"
+	if !strings.Contains(out.String(), want) {
 		t.Errorf("got\n%s\nwant a line %s", out.String(), want)
 	}
 }

@@ -217,7 +217,8 @@ func writeGrowth(w io.Writer, rows []row, table tableWriter) error {
 			b, okB := large.Cells[len(large.Cells)-1].median()
 			if okA && okB {
 				lines = append(lines, append(line, times1(float64(b.Wall)/float64(a.Wall)),
-					times1(float64(b.RSS)/float64(max(a.RSS, 1)))))
+					times1(float64(b.CPU)/float64(max(a.CPU, 1))), times1(float64(b.RSS)/float64(max(a.RSS, 1))),
+					perObject(b.RSS-a.RSS, large.Objects-small.Objects)))
 			}
 			break
 		}
@@ -225,7 +226,16 @@ func writeGrowth(w io.Writer, rows []row, table tableWriter) error {
 	if len(lines) == 0 {
 		return nil
 	}
-	return table(w, []string{"tombolo's growth", "step", "n", "size", "time", "memory"}, lines)
+	return table(w, []string{"tombolo's growth", "step", "n", "size", "time", "cpu", "memory",
+		"more memory an object"}, lines)
+}
+
+// perObject divides what more objects take among them.
+func perObject(bytes int64, objects int) string {
+	if objects <= 0 {
+		return ""
+	}
+	return fmt.Sprintf("%.1f kB", float64(bytes)/float64(objects)/1000)
 }
 
 func (r result) writeMarkdown(w io.Writer) error {

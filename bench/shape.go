@@ -18,6 +18,7 @@ type shape struct {
 	objects func(n int) int // how many managed objects a size makes
 	write   func(w io.Writer, n int)
 	module  func(w io.Writer) // main.tf of ./m, if the shape has one
+	inner   func(w io.Writer) // main.tf of ./m/inner, if the module calls one
 	// baseline is set for what the references cannot run without a plugin: a shell command to compare tombolo with
 	// instead, timed as the first step.
 	baseline func(n int) string
@@ -64,7 +65,7 @@ var wideSteps = append(slices.Clone(usual[:3]), []step{
 
 func times(k int) func(int) int { return func(n int) int { return k * n } }
 
-var shapes = []shape{
+var shapes = append([]shape{
 	{
 		name: "startup", about: "one object; version and validate only", objects: times(0), steps: startup, once: true,
 		write: func(w io.Writer, n int) { fmt.Fprint(w, "resource \"terraform_data\" \"a\" { input = 1 }\n") },
@@ -179,7 +180,7 @@ output "last" { value = terraform_data.last.id }
 			fmt.Fprint(w, "output \"last\" { value = length(data.external.a) }\n")
 		},
 	},
-}
+}, invariantShapes...)
 
 // writeWorld writes n objects of the plugin, which is configured further.
 func writeWorld(w io.Writer, n int, more string) {
@@ -212,6 +213,11 @@ func (s shape) generate(dir string, n int) error {
 	}
 	if s.module == nil {
 		return nil
+	}
+	if s.inner != nil {
+		if err := writeSource(filepath.Join(dir, "m", "inner", "main.tf"), s.inner); err != nil {
+			return err
+		}
 	}
 	return writeSource(filepath.Join(dir, "m", "main.tf"), s.module)
 }

@@ -40,6 +40,7 @@ type jsonPlan struct {
 	LeftOut         []jsonLeftOut                  `json:"left_out,omitempty"`
 	Interrupted     []string                       `json:"interrupted,omitempty"`
 	Unrefreshed     bool                           `json:"unrefreshed,omitempty"`
+	Unread          []string                       `json:"unread,omitempty"`
 	Errored         bool                           `json:"errored,omitempty"`
 	Complete        bool                           `json:"complete,omitempty"`
 	FunctionResults map[string]string              `json:"function_results,omitempty"`
@@ -202,6 +203,9 @@ func encodePlan(p *Plan) ([]byte, error) {
 	}
 	j.Invoke, j.Targets, j.Except = addresses(p.Invoke), addresses(p.Targets), addresses(p.Except)
 	j.Unsettled, j.ForceReplace = addresses(p.Unsettled), addresses(p.ForceReplace)
+	for _, a := range p.Unread {
+		j.Unread = append(j.Unread, a.String())
+	}
 	for _, l := range p.LeftOut {
 		j.LeftOut = append(j.LeftOut, jsonLeftOut{l.Address, l.Reason, l.Because.String()})
 	}
@@ -394,11 +398,9 @@ func decodePlan(b []byte) (*Plan, error) {
 	}
 	p.Invoke = d.targets(j.Invoke)
 	p.Targets, p.Except, p.Unsettled = d.targets(j.Targets), d.targets(j.Except), d.targets(j.Unsettled)
+	p.Unread, p.ForceReplace = d.instances(j.Unread), d.instances(j.ForceReplace)
 	for _, l := range j.LeftOut {
 		p.LeftOut = append(p.LeftOut, LeftOut{Address: l.Address, Reason: l.Reason, Because: d.instance(l.Because)})
-	}
-	for _, a := range j.ForceReplace {
-		p.ForceReplace = append(p.ForceReplace, d.instance(a))
 	}
 	for _, r := range j.Relevant {
 		path, err := state.ParsePath(r.Path)
@@ -419,6 +421,13 @@ func (d *decoder) expansion(calls map[string][]string) map[string][]addr.Key {
 		}
 	}
 	return byCall
+}
+
+func (d *decoder) instances(texts []string) (list []addr.AbsResourceInstance) {
+	for _, text := range texts {
+		list = append(list, d.instance(text))
+	}
+	return list
 }
 
 func (d *decoder) targets(texts []string) (list []addr.Target) {

@@ -273,6 +273,9 @@ type Plan struct {
 
 	// Unrefreshed means that the plan relied on the stored objects without looking at the world.
 	Unrefreshed bool
+	// Unread lists the instances of a plan with a minimal refresh whose real objects were not read: as far as is
+	// stored, they do not change.
+	Unread []addr.AbsResourceInstance
 
 	// Errored plans are shown but cannot be applied. Complete is false when a target or deferral left something out.
 	Errored  bool

@@ -18,7 +18,8 @@ const DefaultWorkspace = "default"
 // Store keeps the states of one backend, one for each workspace. Implementations pass package storetest. Methods may be
 // called concurrently.
 type Store interface {
-	// Workspaces lists the workspaces that exist; DefaultWorkspace is always among them.
+	// Workspaces lists the workspaces that exist; DefaultWorkspace is always among them, except for services where
+	// each has a name of its own.
 	Workspaces(ctx context.Context) ([]string, error)
 	// Workspace returns access to one state, which need not exist yet.
 	Workspace(name string) (Workspace, error)
@@ -112,8 +113,11 @@ func (e *LockedError) Error() string {
 	if !e.Info.Created.IsZero() {
 		since = " since " + e.Info.Created.Format(time.RFC3339)
 	}
-	return fmt.Sprintf("the state is locked by %s%s (operation %s, lock id %s)", e.Info.Who, since, e.Info.Operation,
-		e.Info.ID)
+	operation := ""
+	if e.Info.Operation != "" { // not all programs say what they do
+		operation = fmt.Sprintf("operation %s, ", e.Info.Operation)
+	}
+	return fmt.Sprintf("the state is locked by %s%s (%slock id %s)", e.Info.Who, since, operation, e.Info.ID)
 }
 
 // Unwrap returns the cause.

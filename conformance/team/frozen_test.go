@@ -201,6 +201,14 @@ func subjects() map[string]subject {
 			w := newWay(t, "tcp", strings.TrimPrefix(cluster(t), "http://"))
 			return w.hangs(place{block: clusterBlock(w.address(), "")})
 		}},
+		"remote": {long: true, of: func(t *testing.T) hanging {
+			s := startTerraforms(t, annsToken)
+			w := newWay(t, "tcp", s.host)
+			s = s.at(t, strings.TrimPrefix(w.address(), "http://"), annsToken)
+			p := s.place(`backend "remote"`, `name = "one"`)
+			p.noWorkspaces = true
+			return w.hangs(p)
+		}},
 		"program": {of: stopped},
 	}
 }

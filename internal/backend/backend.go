@@ -50,16 +50,19 @@ type Backend struct {
 // Of returns the backend of a root module's block, or nil if there is none.
 func Of(root *config.Module) (*Backend, diag.List) {
 	var diags diag.List
+	b := &Backend{Type: cloudType}
+	var body hcl.Body
 	switch {
 	case root.Cloud != nil:
-		return nil, diags.Errorf(&root.Cloud.Range, "Unsupported cloud block", "%s", noCloud("A cloud block"))
+		body = root.Cloud.Body
 	case root.Backend == nil:
 		return nil, nil
-	case kinds[root.Backend.Type] == nil:
+	case kinds[root.Backend.Type] == nil, root.Backend.Type == cloudType:
 		return nil, diags.Errorf(&root.Backend.Range, "Unsupported backend type", "%s", noBackend(root.Backend.Type))
+	default:
+		b.Type, body = root.Backend.Type, root.Backend.Body
 	}
-	b := &Backend{Type: root.Backend.Type}
-	attrs, diags := b.body(root.Backend.Body)
+	attrs, diags := b.Body(body)
 	if root.EarlyVariables() {
 		var more diag.List
 		attrs, more = settled(root, attrs)
@@ -71,8 +74,9 @@ func Of(root *config.Module) (*Backend, diag.List) {
 	return b, diags
 }
 
-// body returns the arguments of a block. Objects may be written as blocks, as the other programs allow for some.
-func (b *Backend) body(body hcl.Body) (attrs hcl.Attributes, diags diag.List) {
+// Body returns the arguments of a block, or of a file of settings. Objects may be written as blocks, as the other
+// programs allow for some.
+func (b *Backend) Body(body hcl.Body) (attrs hcl.Attributes, diags diag.List) {
 	schema := &hcl.BodySchema{}
 	for _, name := range slices.Sorted(maps.Keys(b.kind().Blocks)) {
 		schema.Blocks = append(schema.Blocks, hcl.BlockHeaderSchema{Type: name})
@@ -94,7 +98,8 @@ func (b *Backend) body(body hcl.Body) (attrs hcl.Attributes, diags diag.List) {
 		attrs = hcl.Attributes{}
 	}
 	for _, block := range content.Blocks {
-		if attrs[block.Type] != nil {
+		several := b.attributes()[block.Type].ImpliedType().IsSetType()
+		if attrs[block.Type] != nil && !several {
 			diags = diags.Errorf(&block.DefRange, "Duplicate "+block.Type+" block", "The backend can have only one "+
 				"block %s. Remove the others.", block.Type)
 			continue
@@ -109,8 +114,17 @@ func (b *Backend) body(body hcl.Body) (attrs hcl.Attributes, diags diag.List) {
 			}
 			values[name] = v
 		}
+		value := cty.ObjectVal(values)
+		if several {
+			all := []cty.Value{value}
+			if before := attrs[block.Type]; before != nil {
+				v, _ := before.Expr.Value(nil) // it is a constant
+				all = append(v.AsValueSlice(), value)
+			}
+			value = cty.TupleVal(all)
+		}
 		attrs[block.Type] = &hcl.Attribute{Name: block.Type, Range: block.DefRange, NameRange: block.TypeRange,
-			Expr: hcl.StaticExpr(cty.ObjectVal(values), block.DefRange)}
+			Expr: hcl.StaticExpr(value, block.DefRange)}
 	}
 	return attrs, diags
 }
@@ -217,8 +231,10 @@ func (b *Backend) Set(attrs hcl.Attributes) (diags diag.List) {
 	schema := b.attributes()
 	values := map[string]cty.Value{}
 	for name, a := range schema {
-		if values[name] = cty.NullVal(a.ImpliedType()); b.Config != cty.NilVal {
+		if ty := a.ImpliedType(); b.Config != cty.NilVal {
 			values[name] = b.Config.GetAttr(name)
+		} else if values[name] = cty.NullVal(ty); b.kind().Blocks[name] && ty.IsSetType() {
+			values[name] = cty.SetValEmpty(ty.ElementType()) // no such block
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(attrs)) {
@@ -310,7 +326,7 @@ func ctypath(p cty.Path) (text string) {
 
 // Check reports invalid settings, after those of the command line were applied.
 func (b *Backend) Check(block *config.Backend) (diags diag.List) {
-	if b.Type != "local" {
+	if block == nil || b.Type != "local" {
 		return nil
 	}
 	attrs, _ := block.Body.JustAttributes() // Of has reported their problems
@@ -378,6 +394,17 @@ func (b *Backend) SamePlace(other *Backend) bool {
 		return b == other
 	}
 	return b.Type == other.Type && b.kind() != nil && ctyfast.RawEquals(b.Config, other.Config)
+}
+
+// IsCloud reports whether a cloud block says where states are, or said it.
+func (b *Backend) IsCloud() bool { return b != nil && b.Type == cloudType }
+
+// Block returns the name of the block that says where states are, for people.
+func (b *Backend) Block() string {
+	if b.IsCloud() {
+		return "a cloud block"
+	}
+	return fmt.Sprintf("a backend block of the type %q", b.Type)
 }
 
 // InMemory reports whether states end with the process.
@@ -515,7 +542,7 @@ func Record(base, dataDir string, b *Backend) error {
 	perm := fs.FileMode(0o666)
 	if b != nil {
 		value := b.recorded()
-		config, err := ctyjson.Marshal(value, value.Type())
+		config, err := ctyjson.Marshal(value, b.typeOf(value))
 		if err != nil {
 			return err
 		}
@@ -532,6 +559,17 @@ func Record(base, dataDir string, b *Backend) error {
 		_, err := w.Write(text)
 		return err
 	})
+}
+
+// typeOf is the type of a configuration as the schema has it: a value of any type is recorded with its type.
+func (b *Backend) typeOf(value cty.Value) cty.Type {
+	types := map[string]cty.Type{}
+	for name, a := range b.attributes() {
+		if value.Type().HasAttribute(name) {
+			types[name] = a.ImpliedType()
+		}
+	}
+	return cty.Object(types)
 }
 
 // secret reports whether an argument that must not be shown is set.

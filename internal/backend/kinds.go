@@ -6,9 +6,13 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/encryption"
 	"github.com/tombolo-iac/tombolo/internal/store/azure"
 	"github.com/tombolo-iac/tombolo/internal/store/consul"
+	"github.com/tombolo-iac/tombolo/internal/store/cos"
 	"github.com/tombolo-iac/tombolo/internal/store/gcs"
+	"github.com/tombolo-iac/tombolo/internal/store/hcp"
 	httpstore "github.com/tombolo-iac/tombolo/internal/store/http"
 	"github.com/tombolo-iac/tombolo/internal/store/kubernetes"
+	"github.com/tombolo-iac/tombolo/internal/store/oci"
+	"github.com/tombolo-iac/tombolo/internal/store/oss"
 	"github.com/tombolo-iac/tombolo/internal/store/pg"
 	"github.com/tombolo-iac/tombolo/internal/store/program"
 	"github.com/tombolo-iac/tombolo/internal/store/remote"
@@ -28,9 +32,17 @@ var kinds = map[string]*remote.Kind{
 	"s3":         new(s3.Kind()),
 	"gcs":        new(gcs.Kind()),
 	"azurerm":    new(azure.Kind()),
+	"remote":     new(hcp.Kind()),
+	cloudType:    new(hcp.Cloud()),
+	"cos":        new(cos.Kind()),
+	"oci":        new(oci.Kind()),
+	"oss":        new(oss.Kind()),
 
 	"program": new(program.Kind()), // ours alone
 }
+
+// cloudType is the type of what a cloud block says.
+const cloudType = "cloud"
 
 // texts is the schema of a block whose arguments are all strings.
 func texts(names ...string) *provider.Block {

@@ -11,18 +11,7 @@ import (
 // absent returns the commands of Terraform that Tombolo does not have. They are hidden from the lists of commands, and
 // explain what to do instead.
 func absent() []*command.Command {
-	const tokens = `~~ does not log in to services. Instead, write the token into the CLI configuration file (.terraformrc in
-the home directory):
-
-  credentials "registry.example.com" {
-    token = "..."
-  }
-
-Tokens that "terraform login" saved in credentials.tfrc.json are used, too.`
 	return []*command.Command{
-		instead("login", "Tokens are read from the CLI configuration file", tokens),
-		instead("logout", "Tokens are read from the CLI configuration file",
-			tokens+" To log out, remove the token from the file."),
 		instead("push", "No longer supported", `The service that this command was for no longer exists. Terraform has
 removed the command, too. Run "~ apply" instead.`),
 		instead("stacks", "Not supported: stacks need HashiCorp's service", `Stacks run in HashiCorp's service. To run

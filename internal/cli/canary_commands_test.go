@@ -184,6 +184,7 @@ output "list" {
 		{"state", "mv", "terraform_data.a", `terraform_data.b["x"]`}, {"state", "rm", "terraform_data.c"},
 		{"state", "mv", "-dry-run", "terraform_data.a", "terraform_data.d"}, {"taint", "terraform_data.a"},
 		{"taint", "terraform_data.c"}, {"untaint", "terraform_data.a"}, {"recover"}, {"refresh"}, {"graph"},
+		{"drift"}, {"drift", "-markdown"}, {"drift", "-json"}, {"plan", "-minimal-refresh", "-json"},
 		{"plan", "-refresh-only"}, {"plan", "-destroy"}, {"plan", "-replace=terraform_data.a"}, {"providers"},
 		{"state", "replace-provider", "-auto-approve", "hashicorp/null", "tombolo/null"}, {"workspace", "list"},
 		{"import", "terraform_data.c", "id"}, {"plan", "-generate-config-out=generated.tf"}, {"metadata", "functions"},

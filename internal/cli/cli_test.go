@@ -46,6 +46,7 @@ func TestMain(m *testing.M) {
 //	shut PERM FILE...     give files these permissions, whoever owns them
 //	canary TEXT FILE...   the files, or stdout and stderr, must not hold the text
 //	mode PERM FILE        the file must have these permissions
+//	terraforms ...        a server of the API of HCP Terraform: see the function of that name
 //	signal NAME FILE      send a signal to the process whose number the file holds
 //
 // the program halfmove (halfmove_test.go), and the condition oracle, that there is a real terraform, at $ORACLE.
@@ -69,7 +70,7 @@ func TestScripts(t *testing.T) {
 			return oracle != "", nil
 		},
 		Cmds: clitest.Commands(map[string]clitest.Command{"canary": canary, "mode": mode, "shut": shut,
-			"signal": sendSignal}),
+			"signal": sendSignal, "terraforms": terraforms}),
 	})
 }
 

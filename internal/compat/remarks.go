@@ -4,8 +4,7 @@ package compat
 // flags, one on a block or body to what is in it, unless they have their own.
 var remarks = map[string]Remark{
 	"command login": {
-		Refused, "Tokens are read from the CLI configuration, which includes those that `terraform login` saved."},
-	"command logout":      {Refused, "Remove the token from the file."},
+		Differs, "It asks for a token that you make in a browser, and opens none: there is no OAuth."},
 	"flag test cloud-run": {Refused, "There is no service that runs tests."},
 	"flag test filter": {
 		Differs, "Any spelling of a file's path is accepted, and a missing file is a warning."},
@@ -28,13 +27,9 @@ var remarks = map[string]Remark{
 
 	"argument module source": {Differs, "Mercurial, S3, Google Cloud Storage and archives packed with " +
 		"xz are refused, and so are packages with links that lead out of them."},
-	"block terraform cloud": {
-		Refused, "There is no service that runs plans: remove the block and use a backend for states."},
+	"block terraform cloud": {Differs, neverThere},
 
-	"backend cos": {Refused, oneOfOurs},
-	"backend oss": {Refused, oneOfOurs},
-	"backend remote": {
-		Refused, "There is no service that runs plans: remove the block, or use the backend `local`."},
+	"backend remote": {Differs, neverThere},
 
 	"setting providers": {
 		Absent, "An old form: `dev_overrides` in `provider_installation` names programs of providers."},
@@ -42,22 +37,21 @@ var remarks = map[string]Remark{
 
 	"variable CHECKPOINT_DISABLE": {
 		Moot, "Tombolo never asks a service for new versions."},
-	"variable TF_CLI_ARGS":            {Differs, notAShell},
-	"variable TF_CLI_ARGS_NAME":       {Differs, notAShell},
-	"variable TF_CLOUD_HOSTNAME":      {Refused, "It belongs to the block `cloud`, which is refused."},
-	"variable TF_CLOUD_ORGANIZATION":  {Refused, "It belongs to the block `cloud`, which is refused."},
-	"variable TF_CLOUD_PROJECT":       {Refused, "It belongs to the block `cloud`, which is refused."},
-	"variable TF_FORCE_LOCAL_BACKEND": {Moot, "There are no remote runs, so there is nothing to force."},
+	"variable TF_CLI_ARGS":      {Differs, notAShell},
+	"variable TF_CLI_ARGS_NAME": {Differs, notAShell},
+	"variable TF_FORCE_LOCAL_BACKEND": {
+		Differs, "Runs are local anyway; it allows them where those of the workspace belong to the service."},
 	"variable TF_STATE_PERSIST_INTERVAL": {
 		Moot, "Every result is written to the journal before the next step begins."},
 }
 
 const (
+	neverThere = "States, locks and workspaces are shared. Plans and applies are always local: where those of a " +
+		"workspace run in the service, they are refused unless `TF_FORCE_LOCAL_BACKEND` is set."
 	keptByPlugins = "An experiment of Terraform: states kept by plugins."
 	unknownLevel  = "Another level than `module:all`, `module:local` and `module:none` is refused; OpenTofu takes it " +
 		"for `module:all`. Lines of JSON have all warnings in both."
 	forgetErrors = "There is such an error in projects of OpenTofu alone."
 	notAShell    = "Shell operators such as `;`, `&` and `>` are ordinary characters, quoted or not; Terraform " +
 		"drops what follows an unquoted one."
-	oneOfOurs = "The message names the backends that are supported."
 )

@@ -80,6 +80,7 @@ type job struct {
 	Destroy     bool
 	RecoverOnly bool // take the lock and give it back
 	Adopt       bool // resolve interrupted creations by adopting what exists
+	Minimal     bool // read only what changes
 	Parallelism int
 	// Fault is the fault of the store, in the syntax of package faults.
 	Fault string
@@ -174,7 +175,7 @@ func (j job) do(ctx context.Context, files store.Files) (diags diag.List) {
 		defer w.Close()
 		return diags.Extend(adopt(ctx, run, w))
 	}
-	options := engine.PlanOptions{}
+	options := engine.PlanOptions{MinimalRefresh: j.Minimal}
 	if j.Destroy {
 		options.Mode = plan.Destroy
 	}

@@ -277,7 +277,7 @@ func (r *reader) dynamic() (any, cty.Type, bool) {
 		}
 		switch {
 		case name == "type" && ty == cty.NilType:
-			return json.Unmarshal([]byte(r.text[from:r.pos]), &ty) == nil
+			return writtenTypes.read(r.text[from:r.pos], &ty)
 		case name == "value" && start < 0:
 			start, end = from, r.pos
 			return true

@@ -198,7 +198,8 @@ func (r *Run) settled(pl *plan.Plan) []string {
 		// what an action did: it is enough to have reported it.
 		if f.Action == state.ActionProvision || f.Action == state.ActionInvoke {
 			ops = append(ops, f.Token())
-		} else if f.Action != state.ActionMove && have.Object(f.Object) != nil && (!pl.Unrefreshed || acted[f.Object]) {
+		} else if f.Action != state.ActionMove && have.Object(f.Object) != nil && (acted[f.Object] ||
+			!pl.Unrefreshed && !slices.Contains(pl.Unread, f.Object.Instance)) {
 			ops = append(ops, f.Token())
 		}
 	}

@@ -335,11 +335,13 @@ func (r *Run) Close(context.Context) diag.List {
 
 // PlanOptions hold the settings of a plan.
 type PlanOptions struct {
-	Mode         plan.Mode
-	SkipRefresh  bool
-	Targets      []addr.Target
-	Except       []addr.Target // left out, with everything that depends on it; not together with Targets
-	ForceReplace []addr.AbsResourceInstance
+	Mode        plan.Mode
+	SkipRefresh bool
+	// MinimalRefresh reads only the objects that change, or depend on a change.
+	MinimalRefresh bool
+	Targets        []addr.Target
+	Except         []addr.Target // left out, with everything that depends on it; not together with Targets
+	ForceReplace   []addr.AbsResourceInstance
 	// Unprotected also destroys objects that prevent_destroy protects or destroy = false keeps, for objects of tests.
 	Unprotected bool
 	// Invoke holds actions to invoke; nothing else is planned then. The mode is RefreshOnly.
@@ -399,7 +401,7 @@ func (r *Run) Plan(ctx context.Context, o PlanOptions) (out *plan.Plan, diags di
 	}
 	out, more := planning.Run(ctx, tracing.Carry(p.opts.Abort, ctx), prog, r.prior(), pool, planning.Options{
 		Title: p.opts.Title, Mode: o.Mode, SkipRefresh: o.SkipRefresh, Targets: o.Targets, Except: o.Except,
-		Interrupted:  interrupted,
+		MinimalRefresh: o.MinimalRefresh, InFlight: r.inFlightObjects(), Interrupted: interrupted,
 		ForceReplace: o.ForceReplace, Unprotected: o.Unprotected, Invoke: o.Invoke,
 		Remember: p.opts.RememberPreventDestroy,
 		Generate: o.GenerateConfig, Strict: o.Strict, Import: o.Import, Variables: o.Variables,
@@ -419,6 +421,14 @@ func (r *Run) Plan(ctx context.Context, o PlanOptions) (out *plan.Plan, diags di
 		diags = diags.Extend(r.inFlight())
 	}
 	return out, diags
+}
+
+// inFlightObjects returns the objects of interrupted operations.
+func (r *Run) inFlightObjects() (list []addr.Object) {
+	for _, f := range r.Snapshot().InFlight {
+		list = append(list, f.Object)
+	}
+	return list
 }
 
 // Validate checks the configuration without state, variables or services of providers.

@@ -127,7 +127,7 @@ func (s *Surroundings) openShared(ctx context.Context, b *backend.Backend, c *en
 	}
 	dir := s.In(".")
 	driver, diags := b.Driver(ctx, remote.Surroundings{Getenv: s.Getenv, Dir: dir, Version: s.StateVersion(),
-		Log: func(format string, args ...any) {
+		Hosts: hosts{s.Web()}, Flavor: s.Flavor(), Log: func(format string, args ...any) {
 			if log.Enabled(ctx, slog.LevelDebug) {
 				log.Debug(fmt.Sprintf(format, args...))
 			}
@@ -205,8 +205,12 @@ func (s *Surroundings) Backend(root *config.Module) (*backend.Backend, diag.List
 	if err != nil {
 		return nil, diag.FromError("Failed to read the record of the backend", err)
 	}
-	const initially, again = "Backend initialization required, please run \"%s init\"",
+	initially, again := "Backend initialization required, please run \"%s init\"",
 		"Backend initialization required: please run \"%s init\""
+	if configured.IsCloud() {
+		initially = "HCP Terraform or Terraform Enterprise initialization required: please run \"%s init\""
+		again = initially
+	}
 	switch {
 	case configured == nil && recorded == nil:
 		return nil, nil
@@ -218,8 +222,7 @@ func (s *Surroundings) Backend(root *config.Module) (*backend.Backend, diag.List
 			"was changed.", recorded.Type, s.program())
 	case recorded == nil:
 		return nil, diags.Errorf(nil, fmt.Sprintf(initially, s.program()),
-			"The configuration has a backend block of the type %q, which was not set up yet. Nothing was changed.",
-			configured.Type)
+			"The configuration has %s, which was not set up yet. Nothing was changed.", configured.Block())
 	case !recorded.IsRecordOf(configured):
 		return nil, diags.Errorf(nil, fmt.Sprintf(again, s.program()), "The backend block has changed since init. "+
 			"Restore the block, or choose what happens to the state: \"%s init -migrate-state\" copies it to the new "+

@@ -20,22 +20,17 @@ func (i *Instance) evalVariable(s *linking.Slot) error {
 	if diags.HasErrors() {
 		return i.report(diags)
 	}
-	val, more := v.Convert(raw)
-	for _, d := range more {
-		if d.Subject == nil || d.Subject.Filename == "" || i.parent != nil {
-			d.Subject = rng
+	val, more := i.walk.arguments.converted(s, raw, func() (cty.Value, diag.List) {
+		val, diags := i.convertVariable(s, raw, rng)
+		if !diags.HasErrors() {
+			i.walk.Inputs.Secrets.Learn(val)
 		}
-	}
-	diags = diags.Extend(more)
-	if more.HasErrors() {
+		return val, diags
+	})
+	if diags = diags.Extend(more); more.HasErrors() {
 		return i.report(diags)
 	}
-	if i.parent != nil && !v.Ephemeral && value.HasDeepEphemeral(val) {
-		return i.report(diags.Errorf(rng, "Ephemeral value not allowed", "The input variable %q does not accept "+
-			"ephemeral values, because it is not declared with \"ephemeral = true\".", v.Name))
-	}
-	val = declaredMarks(val, v.Sensitive, v.Ephemeral)
-	i.settle(s, val)
+	i.values[s.Index] = val
 	if i.walk.Inputs.Validating {
 		// The configuration has to be valid for every value, so conditions such as count = var.on ? 1 : 0 stay unknown,
 		// and the argument's marks do not count, as its value does not. Only the variable's own validations use the
@@ -48,6 +43,26 @@ func (i *Instance) evalVariable(s *linking.Slot) error {
 		diags = diags.Extend(i.validateVariable(s, val, *rng))
 	}
 	return i.report(diags)
+}
+
+// convertVariable returns the value of a variable for what it was given, with the marks that it declares; rng is what a
+// wrong value is blamed on.
+func (i *Instance) convertVariable(s *linking.Slot, raw cty.Value, rng *hcl.Range) (cty.Value, diag.List) {
+	v := s.Variable
+	val, diags := v.Convert(raw)
+	for _, d := range diags {
+		if d.Subject == nil || d.Subject.Filename == "" || i.parent != nil {
+			d.Subject = rng
+		}
+	}
+	if diags.HasErrors() {
+		return val, diags
+	}
+	if i.parent != nil && !v.Ephemeral && value.HasDeepEphemeral(val) {
+		return val, diags.Errorf(rng, "Ephemeral value not allowed", "The input variable %q does not accept "+
+			"ephemeral values, because it is not declared with \"ephemeral = true\".", v.Name)
+	}
+	return declaredMarks(val, v.Sensitive, v.Ephemeral), diags
 }
 
 // rawVariable returns the value before conversion and the range for messages; cty.NilVal if it is not set.

@@ -39,6 +39,9 @@ type managed struct {
 	marks  value.MarkedPaths
 	// importing is set where an import block has just found the object.
 	importing *plan.Importing
+	// trial is set while the object is planned to find out whether it has to be read; told is what was reported then.
+	trial bool
+	told  diag.List
 	// effective is the configuration after ignore_changes, kept its marks.
 	effective cty.Value
 	kept      value.MarkedPaths
@@ -71,10 +74,16 @@ func (p *planner) planManaged(b *eval.Block, key addr.Key) (cty.Value, error) {
 	if m.protected, err = p.remembers(b, m.inst); err != nil {
 		return cty.DynamicVal, err
 	}
-	m.prior, err = p.load(m.obj, m.cfg, b.Slot.Type, m.prov, b.Slot, !p.opts.SkipRefresh)
+	minimal := p.opts.MinimalRefresh && p.opts.Mode == plan.Normal
+	if minimal {
+		m.prior, err = p.upgraded(m.obj, m.cfg, b.Slot.Type, m.prov)
+	} else {
+		m.prior, err = p.load(m.obj, m.cfg, b.Slot.Type, m.prov, b.Slot, !p.opts.SkipRefresh)
+	}
 	if err != nil {
 		return cty.DynamicVal, err
 	}
+	minimal = minimal && !m.prior.null()
 	if err := m.takeOver(); err != nil {
 		return cty.DynamicVal, err
 	}
@@ -87,7 +96,7 @@ func (p *planner) planManaged(b *eval.Block, key addr.Key) (cty.Value, error) {
 	if err := m.evaluate(); err != nil {
 		return cty.DynamicVal, err
 	}
-	change, err := m.plan()
+	change, err := m.planAsNeeded(minimal)
 	if err != nil {
 		return cty.DynamicVal, err
 	}
@@ -201,7 +210,7 @@ func (m *managed) decide(planned cty.Value, resp provider.PlanResponse) (*plan.C
 	reason := plan.NoReason
 	paths, invalid := value.FilterReplacePaths(m.block, m.prior.value, planned, resp.RequiresReplace)
 	if len(invalid) > 0 {
-		return nil, m.p.walk.Report(m.inConfig(value.BadAnswer(m.obj, m.cfg, "Provider produced invalid plan",
+		return nil, m.report(m.inConfig(value.BadAnswer(m.obj, m.cfg, "Provider produced invalid plan",
 			[]value.PathError{
 				{Path: invalid[0], Problem: "a path that requires replacement does not exist in the schema"}})))
 	}
@@ -259,11 +268,11 @@ func (m *managed) ask(prior, config cty.Value, private []byte) (cty.Value, provi
 	}); err != nil {
 		return cty.DynamicVal, resp, err
 	}
-	if err := m.p.walk.Report(m.inConfig(resp.Diagnostics)); err != nil {
+	if err := m.report(m.inConfig(resp.Diagnostics)); err != nil {
 		return cty.DynamicVal, resp, err
 	}
 	if diags := value.Undeferred(m.obj, m.cfg, resp.Deferred); len(diags) > 0 {
-		return cty.DynamicVal, resp, m.p.walk.Report(m.inConfig(diags))
+		return cty.DynamicVal, resp, m.report(m.inConfig(diags))
 	}
 	if resp.Planned == cty.NilVal {
 		resp.Planned = cty.NullVal(m.block.ImpliedType())
@@ -275,7 +284,7 @@ func (m *managed) ask(prior, config cty.Value, private []byte) (cty.Value, provi
 	errs = append(errs, value.CheckIdentity(m.rt.Identity, resp.Identity, false)...)
 	if len(errs) > 0 {
 		return cty.DynamicVal, resp,
-			m.p.walk.Report(m.inConfig(value.BadAnswer(m.obj, m.cfg, "Provider produced invalid plan", errs)))
+			m.report(m.inConfig(value.BadAnswer(m.obj, m.cfg, "Provider produced invalid plan", errs)))
 	}
 	return resp.Planned, resp, nil
 }
@@ -315,7 +324,7 @@ func (m *managed) triggered() (bool, error) {
 		return false, nil
 	}
 	triggers, diags := m.b.Triggers(m.key)
-	if err := m.p.walk.Report(diags); err != nil {
+	if err := m.report(diags); err != nil {
 		return false, err
 	}
 	m.p.mu.Lock()

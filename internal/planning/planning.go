@@ -49,8 +49,13 @@ type Options struct {
 	Title       string
 	Mode        plan.Mode
 	SkipRefresh bool
-	Targets     []addr.Target
-	Except      []addr.Target // left out, with all dependents; not together with Targets
+	// MinimalRefresh reads, of what is to be kept, only the objects that change or depend on a change; of others the
+	// stored ones count. It means nothing but in a normal plan.
+	MinimalRefresh bool
+	// InFlight holds the objects of interrupted operations, which are read in any case.
+	InFlight []addr.Object
+	Targets  []addr.Target
+	Except   []addr.Target // left out, with all dependents; not together with Targets
 	// Interrupted holds creations with an unknown result. The plan leaves them alone, with everything that depends on
 	// them and with what they depend on.
 	Interrupted  []state.Intent
@@ -282,9 +287,10 @@ type planner struct {
 	visited        map[addr.AbsResource]bool         // blocks whose stored objects have been dealt with
 	replace        map[addr.AbsResourceInstance]bool // -replace
 	rootOutputs    map[string]cty.Value
-	leftOutList    []plan.LeftOut // in no order
-	late           []stray        // unwanted instances that are planned when the walk has ended
-	unstorable     diag.List      // root outputs that no state could hold
+	leftOutList    []plan.LeftOut             // in no order
+	unread         []addr.AbsResourceInstance // of a minimal refresh, in no order
+	late           []stray                    // unwanted instances that are planned when the walk has ended
+	unstorable     diag.List                  // root outputs that no state could hold
 }
 
 // Provider implements eval.Driver: it remembers the configuration; the provider starts when it is first needed.
@@ -517,7 +523,7 @@ func (p *planner) finish(diags diag.List) *plan.Plan {
 		Errored: diags.HasErrors(), Complete: (p.targets == nil || len(p.opts.Invoke) > 0) && len(p.leftOutList) == 0 &&
 			!diags.HasErrors(),
 		Unsettled: p.unsettledTargets(), LeftOut: p.sortedLeftOut(), Expansions: p.walk.Expansions(),
-		Unrefreshed: p.opts.SkipRefresh,
+		Unrefreshed: p.opts.SkipRefresh, Unread: p.sortedUnread(),
 	}
 	p.planOutputs(out, diags.HasErrors())
 	out.Relevant = p.relevant(out)

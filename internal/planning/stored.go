@@ -39,6 +39,16 @@ func (k known) null() bool { return k.object == nil }
 // causes; drift is noted for managed objects.
 func (p *planner) load(o addr.Object, cfg addr.AbsProviderConfig, rt *provider.ResourceType, inst provider.Provider,
 	block *linking.Slot, refresh bool) (known, error) {
+	k, err := p.upgraded(o, cfg, rt, inst)
+	if err != nil || k.null() {
+		return k, err
+	}
+	return p.look(o, cfg, rt, inst, k, block, refresh)
+}
+
+// upgraded returns a stored object at the current schema.
+func (p *planner) upgraded(o addr.Object, cfg addr.AbsProviderConfig, rt *provider.ResourceType,
+	inst provider.Provider) (known, error) {
 	stored := p.prior.Object(o)
 	none := known{value: cty.NullVal(rt.Block.ImpliedType())}
 	if stored == nil {
@@ -51,7 +61,7 @@ func (p *planner) load(o addr.Object, cfg addr.AbsProviderConfig, rt *provider.R
 		if err != nil {
 			return none, err
 		}
-		return p.look(o, cfg, rt, inst, k, block, refresh)
+		return p.sound(o, cfg, rt, k)
 	}
 	if stored.SchemaVersion > rt.Version {
 		return none, p.walk.Report(diag.List{}.Errorf(nil, "Resource instance managed by newer provider version",
@@ -77,7 +87,7 @@ func (p *planner) load(o addr.Object, cfg addr.AbsProviderConfig, rt *provider.R
 	if k.identity, err = p.identityOf(o, cfg, rt, inst, stored); err != nil {
 		return none, err
 	}
-	return p.look(o, cfg, rt, inst, k, block, refresh)
+	return p.sound(o, cfg, rt, k)
 }
 
 // place returns a provider's diagnostics about an object with its address and, if it has a block, a place in the
@@ -89,20 +99,26 @@ func (p *planner) place(o addr.Object, diags diag.List) diag.List {
 	return diags.InAddress(o.String())
 }
 
-// look refreshes an object at the current schema, unless refreshing is off, and records the result.
-func (p *planner) look(o addr.Object, cfg addr.AbsProviderConfig, rt *provider.ResourceType, inst provider.Provider,
-	k known, block *linking.Slot, refresh bool) (known, error) {
-	none := known{value: cty.NullVal(rt.Block.ImpliedType())}
+// sound checks an object at the current schema, and adds the marks of the schema.
+func (p *planner) sound(o addr.Object, cfg addr.AbsProviderConfig, rt *provider.ResourceType, k known) (known, error) {
 	if errs := value.CheckRefreshed(rt.Block, k.value); len(errs) > 0 {
 		summary := "Invalid resource state upgrade"
 		if k.converted {
 			summary = "Invalid resource state move"
 		}
-		return none, p.walk.Report(p.place(o, value.BadAnswer(o, cfg, summary, errs)))
+		return known{value: cty.NullVal(rt.Block.ImpliedType())},
+			p.walk.Report(p.place(o, value.BadAnswer(o, cfg, summary, errs)))
 	}
 	p.opts.Secrets.Add(k.value, value.SensitivePaths(rt.Block, k.value, k.sensitive))
 	// refreshing adds the marks of the schema (plugins/unmarked_state)
 	k.sensitive = value.Existing(k.value, k.sensitive)
+	return k, nil
+}
+
+// look refreshes an object at the current schema, unless refreshing is off, and records the result.
+func (p *planner) look(o addr.Object, cfg addr.AbsProviderConfig, rt *provider.ResourceType, inst provider.Provider,
+	k known, block *linking.Slot, refresh bool) (known, error) {
+	none := known{value: cty.NullVal(rt.Block.ImpliedType())}
 	current := k
 	if refresh {
 		var err error

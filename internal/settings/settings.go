@@ -252,10 +252,26 @@ func (env Environment) named() (path, variable string) {
 // files returns the places of the default files, the main one first. A main file of the flavor's own replaces that of
 // Terraform, and so do the flavor's places for users who have none of Terraform's.
 func (env Environment) files(fl flavor.Flavor) []string {
-	if env.Home == "" {
+	main, dir := env.places(fl)
+	if main == "" {
 		return nil
 	}
-	main, dir := filepath.Join(env.Home, ".terraformrc"), filepath.Join(env.Home, ".terraform.d")
+	list := []string{main}
+	entries, _ := os.ReadDir(dir) // sorted by name; no directory means no files
+	for _, e := range entries {
+		if !e.IsDir() && (strings.HasSuffix(e.Name(), ".tfrc") || strings.HasSuffix(e.Name(), ".tfrc.json")) {
+			list = append(list, filepath.Join(dir, e.Name()))
+		}
+	}
+	return list
+}
+
+// places returns the main file and the folder of further ones; "" without a home.
+func (env Environment) places(fl flavor.Flavor) (main, dir string) {
+	if env.Home == "" {
+		return "", ""
+	}
+	main, dir = filepath.Join(env.Home, ".terraformrc"), filepath.Join(env.Home, ".terraform.d")
 	own := filepath.Join(env.Home, "."+fl.Command()+"rc")
 	if env.OS == "windows" {
 		appData := env.Getenv("APPDATA")
@@ -276,14 +292,22 @@ func (env Environment) files(fl flavor.Flavor) []string {
 	if config != "" && !exists(dir) {
 		dir = config
 	}
-	list := []string{main}
-	entries, _ := os.ReadDir(dir) // sorted by name; no directory means no files
-	for _, e := range entries {
-		if !e.IsDir() && (strings.HasSuffix(e.Name(), ".tfrc") || strings.HasSuffix(e.Name(), ".tfrc.json")) {
-			list = append(list, filepath.Join(dir, e.Name()))
-		}
+	return main, dir
+}
+
+// CredentialsFile returns the file that "login" writes tokens into; "" without a home.
+func (env Environment) CredentialsFile(fl flavor.Flavor) string {
+	if _, dir := env.places(fl); dir != "" {
+		return filepath.Join(dir, "credentials.tfrc.json")
 	}
-	return list
+	return ""
+}
+
+// Replaced returns the variable that names a file in place of all default ones, and so of the file of CredentialsFile,
+// too; "" for none.
+func (env Environment) Replaced() string {
+	_, variable := env.named()
+	return variable
 }
 
 func exists(path string) bool {

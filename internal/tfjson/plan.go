@@ -48,6 +48,7 @@ func Plan(w io.Writer, p *plan.Plan, prior *state.State, cfg *config.Config, sch
 	}
 	s.relevant(p.Relevant)
 	s.leftOut(p.LeftOut)
+	s.unread(p.Unread)
 	if len(p.Checks) > 0 {
 		s.key("checks")
 		s.checks(p.Checks)
@@ -73,6 +74,19 @@ func (s *stream) leftOut(list []plan.LeftOut) {
 		s.member("reason", string(l.Reason))
 		s.member("because", l.Because.String())
 		s.close('}')
+	}
+	s.close(']')
+}
+
+// unread writes the instances whose real objects were not read. The member is our own, too.
+func (s *stream) unread(list []addr.AbsResourceInstance) {
+	if len(list) == 0 {
+		return
+	}
+	s.key("unread")
+	s.open('[')
+	for _, a := range list {
+		s.str(a.String())
 	}
 	s.close(']')
 }

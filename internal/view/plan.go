@@ -44,6 +44,7 @@ func (w *planWriter) plan(p *plan.Plan) {
 	drifted := w.drift(p)
 	changes := shownChanges(p)
 	outputs := w.outputs(p.Outputs)
+	defer w.unread(p)
 	defer w.leftOut(p)
 	w.invocations, w.changing = byTrigger(p.Invocations), changing(changes)
 	if len(changes) == 0 && outputs == "" && len(p.Invocations) == 0 {
@@ -104,6 +105,29 @@ func (w *planWriter) leftOut(p *plan.Plan) {
 			continue
 		}
 		fmt.Fprintf(w, "      %s\n", clean(l.Why()))
+	}
+}
+
+// unreadShown is how many instances that were not read are named; JSON names all.
+const unreadShown = 10
+
+// unread says which real objects a minimal refresh did not look at.
+func (w *planWriter) unread(p *plan.Plan) {
+	n := len(p.Unread)
+	if n == 0 {
+		return
+	}
+	objects, them := fmt.Sprintf("%d objects were", n), "them"
+	if n == 1 {
+		objects, them = "One object was", "it"
+	}
+	w.paragraph("%s not read because of -minimal-refresh: as far as is stored, nothing changes there. Changes made to "+
+		"%s outside of %s are not in this plan.", objects, them, w.o.title())
+	for _, a := range p.Unread[:min(n, unreadShown)] {
+		fmt.Fprintf(w, "  - %s\n", clean(a.String()))
+	}
+	if n > unreadShown {
+		fmt.Fprintf(w, "  and %d more\n", n-unreadShown)
 	}
 }
 
@@ -171,6 +195,10 @@ func (w *planWriter) noChanges(p *plan.Plan, drifted bool) {
 		say("Your infrastructure matches the configuration.",
 			"The configuration agrees with the changes shown above, so applying this plan only records them in the "+
 				"%s state and changes no real infrastructure.", name)
+	case len(p.Unread) > 0:
+		say("The stored objects match the configuration.",
+			"%s compared the state with your configuration and found no differences. Nothing has to be done, unless "+
+				"something was changed outside.", name)
 	default:
 		say("Your infrastructure matches the configuration.",
 			"%s compared your real infrastructure with your configuration and found no differences. Nothing has to "+

@@ -87,6 +87,8 @@ type summaryLine struct {
 	Operation string `json:"operation"`
 	// LeftOut is a member of our own: the objects that the plan leaves alone, as in the plan document.
 	LeftOut []leftOutLine `json:"left_out,omitempty"`
+	// Unread is another: the instances whose real objects were not read.
+	Unread []string `json:"unread,omitempty"`
 }
 
 // forgotten counts the objects that leave the state and stay in the world, where programs know the member.
@@ -114,6 +116,13 @@ func leftOutLines(p *plan.Plan) (lines []leftOutLine) {
 	return lines
 }
 
+func unreadLines(p *plan.Plan) (lines []string) {
+	for _, a := range p.Unread {
+		lines = append(lines, a.String())
+	}
+	return lines
+}
+
 // outputLine is one member of the payload of outputs.
 type outputLine struct {
 	Sensitive bool            `json:"sensitive"`
@@ -137,7 +146,7 @@ func (l *lines) Plan(p *plan.Plan, _ tfjson.Schemas) {
 		summaryLine{Add: s.Add, Change: s.Change, Import: s.Import, Remove: s.Destroy, Invoke: s.Invoke,
 			Forget:    l.forgotten(p),
 			Operation: "plan",
-			LeftOut:   leftOutLines(p)})
+			LeftOut:   leftOutLines(p), Unread: unreadLines(p)})
 	if len(p.Outputs) == 0 {
 		return
 	}

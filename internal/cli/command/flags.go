@@ -57,6 +57,9 @@ func (c *Call) ConciseFlag() {
 	c.Flags.BoolVar(&c.concise, "concise", false, "Leave the progress of operations out of the text.")
 }
 
+// BeConcise leaves the progress of operations out of the text, as -concise does.
+func (c *Call) BeConcise() { c.concise = true }
+
 // DeprecationFlag declares -deprecation.
 func (c *Call) DeprecationFlag() {
 	levels := map[string]view.Deprecations{"module:": view.AllDeprecations, "module:all": view.AllDeprecations,

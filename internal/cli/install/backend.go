@@ -1,6 +1,7 @@
 package install
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -55,12 +56,10 @@ func (s *backendSetup) run(ctx context.Context, c *command.Call, root *config.Mo
 	if err != nil {
 		return nil, diag.FromError("Failed to read the record of the backend", err)
 	}
-	switch {
-	case configured == nil && len(s.settings) > 0:
-		warnings = warnings.Warnf(nil, "Missing backend configuration", "The option -backend-config is given, but "+
-			"the configuration has no backend block. To use the default location, remove the option. Otherwise add "+
-			"the block: terraform { backend \"local\" {} }")
-	case configured != nil:
+	if warnings, diags = s.misplaced(configured); diags.HasErrors() {
+		return nil, diags
+	}
+	if configured != nil {
 		if diags := s.complete(ctx, c, configured, root); diags.HasErrors() {
 			return nil, diags
 		}
@@ -76,10 +75,11 @@ func (s *backendSetup) run(ctx context.Context, c *command.Call, root *config.Mo
 	case recorded.IsRecordOf(configured) && (unchanged || len(s.settings) == 0 && !s.reconfigure):
 		return warnings, nil // the block is the one that was set up, perhaps with additional settings
 	case unchanged || s.reconfigure || s.distrusted && recorded == nil:
+	case configured.IsCloud() && recorded.IsCloud(): // the states are in the service either way
 	case !recorded.Readable():
 		return nil, diags.Errorf(nil, "Backend configuration changed", "%s",
 			backend.NoMigration(c.Title, recorded.Type))
-	case recorded != nil && !s.migrate && !s.force:
+	case recorded != nil && !s.migrate && !s.force && !configured.IsCloud():
 		return nil, diags.Errorf(nil, "Backend configuration changed", "The arguments of the backend have changed "+
 			"since the last init. If the states are still in the same location, or if you want to use those in the "+
 			"new location, use \"%[1]s init -reconfigure\". To copy the states to the new location, use \"%[1]s init "+
@@ -105,6 +105,22 @@ func (s *backendSetup) run(ctx context.Context, c *command.Call, root *config.Mo
 	return warnings, nil
 }
 
+// misplaced reports settings of the command line for which there is no block.
+func (s *backendSetup) misplaced(configured *backend.Backend) (warnings, diags diag.List) {
+	switch {
+	case len(s.settings) == 0:
+	case configured.IsCloud():
+		diags = diags.Errorf(nil, "Invalid command-line option", "The option -backend-config is for backend blocks, "+
+			"and the configuration has a cloud block. Change the cloud block, or use the variables TF_CLOUD_HOSTNAME, "+
+			"TF_CLOUD_ORGANIZATION, TF_CLOUD_PROJECT and TF_WORKSPACE.")
+	case configured == nil:
+		warnings = warnings.Warnf(nil, "Missing backend configuration", "The option -backend-config is given, but "+
+			"the configuration has no backend block. To use the default location, remove the option. Otherwise add "+
+			"the block: terraform { backend \"local\" {} }")
+	}
+	return warnings, diags
+}
+
 // complete adds the settings of the command line and of answers to those of the block, and checks them all.
 func (s *backendSetup) complete(ctx context.Context, c *command.Call, configured *backend.Backend,
 	root *config.Module) diag.List {
@@ -123,6 +139,9 @@ func announceBackend(c *command.Call, configured, recorded *backend.Backend) {
 		announce(c, "", "\n\n"+fmt.Sprintf("Successfully unset the backend %q. %s will now operate locally.",
 			recorded.Type, c.Title))
 		return
+	}
+	if configured.IsCloud() {
+		return // the end of init says so
 	}
 	announce(c, "backend_configured_success_message", fmt.Sprintf("\nSuccessfully configured the backend %q! %s "+
 		"will automatically\nuse this backend unless the backend configuration changes.", configured.Type, c.Title))
@@ -176,8 +195,8 @@ func (s *backendSetup) override(c *command.Call, b *backend.Backend) (diags diag
 		if diags = diags.AppendHCL(hclDiags); hclDiags.HasErrors() {
 			continue
 		}
-		attrs, hclDiags := file.Body.JustAttributes()
-		diags = diags.AppendHCL(hclDiags).Extend(b.Set(attrs))
+		attrs, more := b.Body(file.Body)
+		diags = diags.Extend(more).Extend(b.Set(attrs))
 	}
 	return diags
 }
@@ -238,10 +257,8 @@ func (s *backendSetup) copyStates(ctx context.Context, c *command.Call, from, to
 			return diag.FromError("Error loading the state", err)
 		}
 		if isEmpty(here.State) && !leftOpen(here) {
-			continue // everything at the new place stays, also what an interrupted run left there
-		}
-		refused, diags := s.copyState(ctx, c, m)
-		if diags.HasErrors() || refused {
+			// everything at the new place stays, also what an interrupted run left there
+		} else if refused, diags := s.copyState(ctx, c, m); diags.HasErrors() || refused {
 			return diags
 		}
 		if m.selects {
@@ -256,8 +273,10 @@ func (s *backendSetup) copyStates(ctx context.Context, c *command.Call, from, to
 // move is a state that is to be copied.
 type move struct {
 	from, to state.Workspace
-	// selects means that the workspace gets another name: the new place has room for one state.
+	// selects means that the workspaces have two names.
 	selects bool
+	// single means that the new place has room for one state.
+	single bool
 }
 
 // moves returns the states of one place with their new places. Without workspaces, only the selected one is moved.
@@ -271,14 +290,29 @@ func (s *backendSetup) moves(ctx context.Context, c *command.Call, old, new stat
 		return nil, diag.FromError("Failed to list the workspaces", err)
 	}
 	target := func(name string) string { return name }
-	if _, err := new.Workspaces(ctx); errors.Is(err, remote.ErrNoWorkspaces) {
+	oldOnly, _ := remote.NoDefault(old)
+	newOnly, named := remote.NoDefault(new)
+	_, err = new.Workspaces(ctx)
+	single := errors.Is(err, remote.ErrNoWorkspaces)
+	if err != nil && !single {
+		return nil, diag.FromError("Failed to list the workspaces", err)
+	}
+	switch {
+	case single || newOnly != "":
 		selected, _, err := c.Workspace()
 		if err != nil {
 			return nil, diag.FromError("Cannot tell which workspace is selected", err)
 		}
-		names, target = []string{selected}, func(string) string { return state.DefaultWorkspace }
-	} else if err != nil {
-		return nil, diag.FromError("Failed to list the workspaces", err)
+		if oldOnly != "" {
+			selected = oldOnly
+		}
+		names, target = []string{selected}, func(string) string { return cmp.Or(newOnly, state.DefaultWorkspace) }
+	case oldOnly != "" && !named: // its name says where it was, and nothing about the configuration
+		target = func(string) string { return state.DefaultWorkspace }
+	case named && slices.Contains(names, state.DefaultWorkspace):
+		if names, target, diags = s.without(ctx, c, old, names); diags.HasErrors() {
+			return nil, diags
+		}
 	}
 	for _, name := range names {
 		from, err := old.Workspace(name)
@@ -286,9 +320,33 @@ func (s *backendSetup) moves(ctx context.Context, c *command.Call, old, new stat
 		if err := errors.Join(err, toErr); err != nil {
 			return nil, diag.FromError("Invalid workspace name", err)
 		}
-		moves = append(moves, move{from, to, name != target(name)})
+		moves = append(moves, move{from, to, name != target(name), single || newOnly != ""})
 	}
 	return moves, nil
+}
+
+// without returns the workspaces to copy to where there is no default one, with their new names.
+func (s *backendSetup) without(ctx context.Context, c *command.Call, old state.Store, names []string) ([]string,
+	func(string) string, diag.List) {
+	same := func(name string) string { return name }
+	ws, err := old.Workspace(state.DefaultWorkspace)
+	if err != nil {
+		return nil, nil, diag.FromError("Invalid workspace name", err)
+	}
+	here, err := ws.Read(ctx)
+	if err != nil {
+		return nil, nil, diag.FromError("Error loading the state", err)
+	}
+	if isEmpty(here.State) && !leftOpen(here) {
+		return slices.DeleteFunc(slices.Clone(names), func(n string) bool { return n == ws.Name() }), same, nil
+	}
+	name, diags := s.renamed(ctx, c)
+	return names, func(n string) string {
+		if n == ws.Name() {
+			return name
+		}
+		return n
+	}, diags
 }
 
 // leftOpen returns an error if a run has left results that are only in the journal: a copy of the state would lack
@@ -333,8 +391,11 @@ func (s *backendSetup) approve(ctx context.Context, c *command.Call, m move, ove
 			"to use them."
 	}
 	if m.selects {
-		text += fmt.Sprintf("\nThe new location can store only one state: that of the workspace %q becomes that of "+
-			"%q, and all others stay\nin the old location.", m.from.Name(), m.to.Name())
+		text += fmt.Sprintf("\nThe state of the workspace %q becomes that of %q", m.from.Name(), m.to.Name())
+		if m.single {
+			text += ": the new location can store only one state, and all others stay\nin the old location"
+		}
+		text += "."
 	}
 	answer, err := c.Ask(ctx, "Do you want to copy existing state to the new backend?", text, false)
 	if err != nil {
@@ -399,13 +460,5 @@ func (s *backendSetup) makeWorkspace(ctx context.Context, c *command.Call, root 
 	if slices.Contains(names, ws.Name()) {
 		return nil
 	}
-	session, err := state.Acquire(ctx, ws, state.LockRequest{Unlocked: !s.Lock, Info: state.LockInfo{
-		Operation: "init"}}, s.Timeout, func(*state.LockedError) {})
-	if err != nil {
-		return engine.LockProblem(err)
-	}
-	if made, ok := session.(state.Creator); ok {
-		err = made.Create()
-	}
-	return diag.FromError("Failed to create the workspace", errors.Join(err, session.Unlock()))
+	return s.create(ctx, ws)
 }

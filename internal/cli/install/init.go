@@ -94,7 +94,9 @@ func runInit(ctx context.Context, c *command.Call, i *initing) command.Outcome {
 			"\n\nThe directory has no configuration files: create .tf files to begin.")
 		return command.Done
 	}
-	if i.backend {
+	if i.backend && root != nil && root.Root.Cloud != nil {
+		announce(c, "initializing_terraform_cloud_message", c.Bold("Initializing HCP Terraform..."))
+	} else if i.backend {
 		announce(c, "initializing_backend_message", c.Bold("Initializing the backend..."))
 	}
 	if root != nil {
@@ -113,6 +115,9 @@ func runInit(ctx context.Context, c *command.Call, i *initing) command.Outcome {
 	if i.backend {
 		if warnings, diags = i.setup.run(ctx, c, root.Root); !diags.HasErrors() {
 			diags = i.setup.makeWorkspace(ctx, c, root.Root)
+		}
+		if !diags.HasErrors() && !i.setup.distrusted {
+			diags = i.setup.choose(ctx, c, root.Root)
 		}
 		if diags.HasErrors() {
 			return c.End(diags)

@@ -20,6 +20,7 @@ type planning struct {
 	command.StateFiles
 
 	destroy, refreshOnly, refresh bool
+	minimalRefresh                bool
 	targets, except, replace      []string
 	targetFiles, exceptFiles      []string
 	invoke                        []string
@@ -40,6 +41,8 @@ func (p *planning) flags(c *command.Call) {
 	c.Flags.BoolVar(&p.refreshOnly, "refresh-only", false,
 		"Only detect and record changes that were made outside of ~~.")
 	c.Flags.BoolVar(&p.refresh, "refresh", true, "Do not read the real objects before planning; trust the state.")
+	c.Flags.BoolVar(&p.minimalRefresh, "minimal-refresh", false,
+		"Read only the real objects that change or depend on a change; trust the state for all others.")
 	p.choice(c)
 	c.StringsFlag(&p.replace, "replace",
 		"Replace the instance at `ADDRESS` even if it has no changes. May be given more than once.")
@@ -64,9 +67,14 @@ func (p *planning) choice(c *command.Call) {
 
 // limits declares the flags that do not affect the content of a plan.
 func (p *planning) limits(c *command.Call) {
+	p.effort(c)
+	c.LineFlags()
+}
+
+// effort declares those of them that do not affect the output either.
+func (p *planning) effort(c *command.Call) {
 	c.Flags.IntVar(&p.parallelism, "parallelism", 10, "Run at most `N` provider operations at the same time.")
 	c.Flags.BoolVar(&p.input, "input", true, "Do not ask for input. If a value is missing, the command fails.")
-	c.LineFlags()
 }
 
 // maxAddresses is the maximum size of a file of addresses, in bytes.
@@ -127,7 +135,7 @@ func (p *planning) invokes(c *command.Call, o *engine.PlanOptions) bool {
 
 // options returns the options that the flags set, and reports problems.
 func (p *planning) options(c *command.Call) (engine.PlanOptions, bool) {
-	o := engine.PlanOptions{SkipRefresh: !p.refresh}
+	o := engine.PlanOptions{SkipRefresh: !p.refresh, MinimalRefresh: p.minimalRefresh}
 	switch {
 	case p.parallelism < 0:
 		c.Report(diag.List{}.Errorf(nil, "Invalid parallelism value",
@@ -140,6 +148,11 @@ func (p *planning) options(c *command.Call) (engine.PlanOptions, bool) {
 	case p.refreshOnly && !p.refresh:
 		c.Misuse("Incompatible refresh options",
 			"With -refresh-only and -refresh=false there would be nothing to do: remove one of them.")
+		return o, false
+	case p.minimalRefresh && (!p.refresh || p.refreshOnly || p.destroy):
+		c.Misuse("Incompatible refresh options",
+			"The option -minimal-refresh conflicts with -refresh=false, -refresh-only and -destroy: remove one of "+
+				"them.")
 		return o, false
 	case p.destroy:
 		o.Mode = plan.Destroy

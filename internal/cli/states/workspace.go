@@ -191,12 +191,20 @@ func cmdWorkspaceNew() *command.Command {
 	}
 }
 
+// notAllowed answers that there can be no workspace of a name.
+func notAllowed(c *command.Call, name string, err error) command.Outcome {
+	if errors.Is(err, state.ErrNoWorkspaces) {
+		return c.Say("%s", err)
+	}
+	return c.Say("\nThe workspace name %q is not allowed. The name must contain only URL safe\ncharacters, and "+
+		"no path separators.\n", name)
+}
+
 func createWorkspace(ctx context.Context, c *command.Call, w workspaces, name string, l *command.Locking,
 	from string) command.Outcome {
 	ws, err := w.store.Workspace(name)
 	if err != nil {
-		return c.Say("\nThe workspace name %q is not allowed. The name must contain only URL safe\ncharacters, and "+
-			"no path separators.\n", name)
+		return notAllowed(c, name, err)
 	}
 	var copied *state.State
 	if from != "" {
@@ -260,8 +268,7 @@ func selectWorkspace(ctx context.Context, c *command.Call, name string, create b
 		return c.Say(overriddenText)
 	}
 	if _, err := w.store.Workspace(name); err != nil {
-		return c.Say("\nThe workspace name %q is not allowed. The name must contain only URL safe\ncharacters, and "+
-			"no path separators.\n", name)
+		return notAllowed(c, name, err)
 	}
 	switch {
 	case name == w.current:

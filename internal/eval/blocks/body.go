@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync/atomic"
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/zclconf/go-cty/cty"
@@ -36,6 +37,8 @@ type bodyAttr struct {
 	want  cty.Type // ty, with what nested attributes may leave out
 	local bool     // mentions each, count or self: differs from instance to instance
 	rng   hcl.Range
+	// seen is the type of the value that was evaluated last, where the schema leaves it open: instances share it.
+	seen *atomic.Pointer[cty.Type]
 }
 
 // Compile checks a body against a schema and finds its expressions. Mismatches are reported by the evaluation.
@@ -65,7 +68,7 @@ func Compile(body hcl.Body, schema *provider.Block) *Body {
 		}
 		vars, a := funcs.Mentions(attr.Expr), schema.Attributes[name]
 		b.attrs = append(b.attrs, bodyAttr{name, attr.Expr, a.ImpliedType(), a.ConfigType(), mentionsLocal(vars),
-			attr.Range})
+			attr.Range, &atomic.Pointer[cty.Type]{}})
 		b.traversals = append(b.traversals, vars...)
 	}
 	b.compileBlocks(groups, content)
@@ -135,25 +138,38 @@ type Evaluation struct {
 	body   *Body
 	base   *hcl.EvalContext
 	shared map[string]cty.Value // by attribute or block type
+	// first has what Prepare has evaluated and is for one instance alone, since functions such as uuid were called;
+	// whoever comes first takes it.
+	first atomic.Pointer[map[string]cty.Value]
 }
 
 // Prepare evaluates the shared part of the body.
 func (b *Body) Prepare(base *hcl.EvalContext) (*Evaluation, diag.List) {
 	e := &Evaluation{body: b, base: base, shared: make(map[string]cty.Value, len(b.attrs)+len(b.groups))}
 	diags := slices.Clone(b.diags)
+	first := map[string]cty.Value{}
+	evaluate := func(name string, value func(*hcl.EvalContext) (cty.Value, diag.List)) {
+		before := funcs.Fickle(base)
+		v, d := value(base)
+		diags = diags.Extend(d)
+		if len(d) == 0 && funcs.Fickle(base) != before {
+			first[name] = v
+			return
+		}
+		e.shared[name] = v
+	}
 	for i := range b.attrs {
 		if a := &b.attrs[i]; !a.local {
-			v, d := a.value(base)
-			diags = diags.Extend(d)
-			e.shared[a.name] = v
+			evaluate(a.name, a.value)
 		}
 	}
 	for _, g := range b.groups {
 		if !g.local {
-			v, d := g.value(base)
-			diags = diags.Extend(d)
-			e.shared[g.name] = v
+			evaluate(g.name, g.value)
 		}
+	}
+	if len(first) > 0 {
+		e.first.Store(&first)
 	}
 	return e, diags
 }
@@ -161,7 +177,12 @@ func (b *Body) Prepare(base *hcl.EvalContext) (*Evaluation, diag.List) {
 // Instance evaluates the body for one instance; ctx is a child of the base context with each, count or self, or the
 // base itself.
 func (e *Evaluation) Instance(ctx *hcl.EvalContext) (cty.Value, diag.List) {
-	vals, diags := e.body.values(ctx, e.shared)
+	shared := e.shared
+	if first := e.first.Swap(nil); first != nil {
+		shared = maps.Clone(shared)
+		maps.Copy(shared, *first)
+	}
+	vals, diags := e.body.values(ctx, shared)
 	if diags.HasErrors() {
 		return cty.UnknownVal(e.body.schema.ImpliedType()), diags
 	}
@@ -215,7 +236,10 @@ func (a *bodyAttr) value(ctx *hcl.EvalContext) (cty.Value, diag.List) {
 	if hclDiags.HasErrors() {
 		return cty.UnknownVal(a.ty), diags
 	}
-	if a.ty == cty.DynamicPseudoType || v.Type().Equals(a.ty) {
+	if a.ty == cty.DynamicPseudoType {
+		return a.typed(v), diags
+	}
+	if v.Type().Equals(a.ty) {
 		return v, diags
 	}
 	converted, err := ctyfast.Convert(v, a.want)
@@ -227,6 +251,21 @@ func (a *bodyAttr) value(ctx *hcl.EvalContext) (cty.Value, diag.List) {
 				Subject: &rng, Expression: a.expr, EvalContext: ctx})
 	}
 	return converted, diags
+}
+
+// typed returns a value with the type that the value of another instance has, if it is the same.
+func (a *bodyAttr) typed(v cty.Value) cty.Value {
+	ty := v.Type()
+	if !ty.IsObjectType() && !ty.IsTupleType() {
+		return v
+	}
+	if seen := a.seen.Load(); seen != nil {
+		if same, ok := ctyfast.Typed(v, *seen); ok {
+			return same
+		}
+	}
+	a.seen.Store(&ty)
+	return v
 }
 
 // ConversionMessage returns the reason of a failed conversion with the path inside of the value.

@@ -60,6 +60,7 @@ func bcryptFunc(pure bool, work *Work) function.Function {
 			if len(args) > 2 {
 				return cty.NilVal, errors.New("bcrypt() takes no more than two arguments")
 			}
+			work.called()
 			cost := bcrypt.DefaultCost
 			if len(args) == 2 {
 				if err := gocty.FromCtyValue(args[1], &cost); err != nil {
@@ -131,8 +132,9 @@ var rsaDecryptFunc = function.New(&function.Spec{
 	},
 })
 
-func uuidFunc(pure bool) function.Function {
+func uuidFunc(pure bool, work *Work) function.Function {
 	return ambientString(pure, func() (string, error) {
+		work.called()
 		id, err := uuid.NewRandom()
 		return id.String(), err
 	})

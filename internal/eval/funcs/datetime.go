@@ -26,8 +26,11 @@ func ambientString(unknown bool, get func() (string, error)) function.Function {
 	})
 }
 
-func timestampFunc(pure bool) function.Function {
-	return ambientString(pure, func() (string, error) { return time.Now().UTC().Format(time.RFC3339), nil })
+func timestampFunc(pure bool, work *Work) function.Function {
+	return ambientString(pure, func() (string, error) {
+		work.called()
+		return time.Now().UTC().Format(time.RFC3339), nil
+	})
 }
 
 func planTimestampFunc(at time.Time) function.Function {

@@ -66,8 +66,8 @@ func Table(o Options) map[string]function.Function {
 func ambientTable(o Options) map[string]function.Function {
 	table := filesystemTable(o)
 	table["bcrypt"] = bcryptFunc(o.Pure, o.Work)
-	table["timestamp"] = timestampFunc(o.Pure)
-	table["uuid"] = uuidFunc(o.Pure)
+	table["timestamp"] = timestampFunc(o.Pure, o.Work)
+	table["uuid"] = uuidFunc(o.Pure, o.Work)
 	if o.ConsoleMode {
 		table["type"] = typeFunc
 	} else {

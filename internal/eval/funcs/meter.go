@@ -1,13 +1,16 @@
 package funcs
 
 import (
+	"fmt"
 	"math"
 	"reflect"
 	"strings"
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
+	"github.com/hashicorp/hcl/v2/json"
 	"github.com/zclconf/go-cty/cty"
+	"github.com/zclconf/go-cty/cty/convert"
 
 	"github.com/tombolo-iac/tombolo/internal/iteration"
 )
@@ -23,105 +26,126 @@ func Metered(e hcl.Expression) hcl.Expression {
 	if !ok {
 		return meteredJSON(e)
 	}
-	return metered(native)
+	return metered(native, outside)
 }
 
-// metered copies the nodes above the measured ones.
-func metered(e hclsyntax.Expression) hclsyntax.Expression {
+// metered copies the nodes above the measured and the shared ones.
+func metered(e hclsyntax.Expression, s surroundings) hclsyntax.Expression {
+	part := s.shareable(e)
+	if part == nil {
+		return meteredNode(e, s)
+	}
+	s.within = part
+	part.Expression = meteredNode(e, s)
+	return part
+}
+
+func meteredNode(e hclsyntax.Expression, s surroundings) hclsyntax.Expression {
 	switch e := e.(type) {
 	case *hclsyntax.ForExpr:
 		c := *e
-		inside(&c.CollExpr, &c.KeyExpr, &c.ValExpr, &c.CondExpr)
+		s.inside(&c.CollExpr)
+		s.loopOf(e).inside(&c.KeyExpr, &c.ValExpr, &c.CondExpr)
 		return &loop{Expression: e, of: &c}
 	case *hclsyntax.TemplateExpr:
 		c := *e
-		c.Parts = all(e.Parts)
+		c.Parts = s.all(e.Parts)
 		return &text{Expression: e, of: &c}
 	case *hclsyntax.TemplateJoinExpr:
-		return &join{Expression: e, tuple: metered(e.Tuple)}
+		return &join{Expression: e, tuple: metered(e.Tuple, s)}
 	case *hclsyntax.FunctionCallExpr:
-		if len(e.Args) == 0 {
-			return e
-		}
-		c := *e
-		c.Args = all(e.Args)
-		return &c
+		return meteredCall(e, s)
 	case *hclsyntax.ConditionalExpr:
 		c := *e
-		inside(&c.Condition, &c.TrueResult, &c.FalseResult)
+		s.inside(&c.Condition, &c.TrueResult, &c.FalseResult)
 		return &c
 	case *hclsyntax.IndexExpr:
 		c := *e
-		inside(&c.Collection, &c.Key)
+		s.inside(&c.Collection, &c.Key)
 		return &c
 	case *hclsyntax.SplatExpr:
 		c := *e
-		inside(&c.Source, &c.Each)
+		s.inside(&c.Source)
+		s.fixed = true // what is evaluated for each element refers to it by no name
+		s.inside(&c.Each)
 		return &c
 	case *hclsyntax.TupleConsExpr:
 		c := *e
-		c.Exprs = all(e.Exprs)
+		c.Exprs = s.all(e.Exprs)
 		return &c
 	case *hclsyntax.ObjectConsExpr:
 		c := *e
 		c.Items = make([]hclsyntax.ObjectConsItem, len(e.Items))
 		for i, item := range e.Items {
-			inside(&item.KeyExpr, &item.ValueExpr)
+			s.inside(&item.KeyExpr, &item.ValueExpr)
 			c.Items[i] = item
 		}
 		return &c
 	case *hclsyntax.BinaryOpExpr:
 		c := *e
-		inside(&c.LHS, &c.RHS)
+		s.inside(&c.LHS, &c.RHS)
 		return &c
 	}
-	return meteredSingle(e)
+	return meteredSingle(e, s)
 }
 
 // meteredSingle is metered for nodes with one child.
-func meteredSingle(e hclsyntax.Expression) hclsyntax.Expression {
+func meteredSingle(e hclsyntax.Expression, s surroundings) hclsyntax.Expression {
 	switch e := e.(type) {
 	case *hclsyntax.TemplateWrapExpr:
 		c := *e
-		inside(&c.Wrapped)
+		s.inside(&c.Wrapped)
 		return &c
 	case *hclsyntax.ParenthesesExpr:
 		c := *e
-		inside(&c.Expression)
+		s.inside(&c.Expression)
 		return &c
 	case *hclsyntax.RelativeTraversalExpr:
 		c := *e
-		inside(&c.Source)
+		s.inside(&c.Source)
 		return &c
 	case *hclsyntax.ObjectConsKeyExpr:
 		c := *e
 		if hcl.ExprAsKeyword(c.Wrapped) == "" {
-			inside(&c.Wrapped)
+			s.inside(&c.Wrapped)
 		}
 		return &c
 	case *hclsyntax.UnaryOpExpr:
 		c := *e
-		inside(&c.Val)
+		s.inside(&c.Val)
 		return &c
 	}
-	if guarded, ok := iteration.With(e, metered); ok {
+	if guarded, ok := iteration.With(e, func(e hclsyntax.Expression) hclsyntax.Expression {
+		return metered(e, s)
+	}); ok {
 		return guarded
 	}
 	return e
 }
 
-func inside(children ...*hclsyntax.Expression) {
+// meteredCall is metered for calls of functions.
+func meteredCall(e *hclsyntax.FunctionCallExpr, s surroundings) hclsyntax.Expression {
+	if len(e.Args) == 0 {
+		return e
+	}
+	s.fixed = s.fixed || reads(e.Name)
+	c := *e
+	c.Args = s.all(e.Args)
+	return quick(&c, s)
+}
+
+func (s surroundings) inside(children ...*hclsyntax.Expression) {
 	for _, child := range children {
 		if *child != nil {
-			*child = metered(*child)
+			*child = metered(*child, s)
 		}
 	}
 }
 
-func all(children []hclsyntax.Expression) []hclsyntax.Expression {
+func (s surroundings) all(children []hclsyntax.Expression) []hclsyntax.Expression {
 	out := make([]hclsyntax.Expression, len(children))
 	for i, child := range children {
-		out[i] = metered(child)
+		out[i] = metered(child, s)
 	}
 	return out
 }
@@ -135,6 +159,10 @@ func Unmetered(e hcl.Expression) hcl.Expression {
 		return e.Expression
 	case *join:
 		return e.Expression
+	case *quickCall:
+		return e.Expression
+	case *share:
+		return Unmetered(e.Expression)
 	}
 	return e
 }
@@ -287,7 +315,7 @@ func (e *text) Value(ctx *hcl.EvalContext) (cty.Value, hcl.Diagnostics) {
 	whole := true
 	for i, p := range e.of.Parts {
 		v, diags := p.Value(ctx)
-		parts[i] = found{Expression: p, value: v, diags: diags}
+		parts[i] = found{visible(p), v, diags}
 		bare, of := v.Unmark()
 		if bare.Type() != cty.String || !bare.IsKnown() || bare.IsNull() || len(diags) > 0 {
 			whole = false
@@ -358,19 +386,24 @@ func (e *join) Value(ctx *hcl.EvalContext) (cty.Value, hcl.Diagnostics) {
 			}
 		}
 	}
-	done := &hclsyntax.TemplateJoinExpr{Tuple: &found{Expression: e.tuple, value: v, diags: diags}}
+	done := &hclsyntax.TemplateJoinExpr{Tuple: &found{visible(e.tuple), v, diags}}
 	v, diags = done.Value(ctx)
 	return held(ctx, v, diags, e.Expression)
 }
 
 // found is an expression that has been evaluated.
 type found struct {
-	hclsyntax.Expression
+	*hclsyntax.ParenthesesExpr
 	value cty.Value
 	diags hcl.Diagnostics
 }
 
 func (e *found) Value(*hcl.EvalContext) (cty.Value, hcl.Diagnostics) { return e.value, e.diags }
+
+// visible puts an expression where those who walk through a tree see it, inside of something else that is there.
+func visible(e hclsyntax.Expression) *hclsyntax.ParenthesesExpr {
+	return &hclsyntax.ParenthesesExpr{Expression: e, SrcRange: e.Range()}
+}
 
 // tooMuch returns the error of an expression. It shows no values: these are too large.
 func tooMuch(err error, at hcl.Expression) *hcl.Diagnostic {
@@ -389,4 +422,127 @@ func summaryOf(err error) string {
 func Detail(err error) string {
 	text := err.Error()
 	return "This is too much: " + text + "."
+}
+
+// jsonExpression is the type of the library's JSON expressions, whose content it does not export.
+var jsonExpression = func() reflect.Type {
+	e, _ := json.ParseExpression([]byte("0"), "")
+	return reflect.TypeOf(e)
+}()
+
+// meteredJSON returns an expression in JSON with its templates parsed and metered. The library parses them at each
+// evaluation.
+func meteredJSON(e hcl.Expression) hcl.Expression {
+	if reflect.TypeOf(e) != jsonExpression {
+		return e
+	}
+	if list, diags := hcl.ExprList(e); !diags.HasErrors() {
+		items := make([]hcl.Expression, len(list))
+		for i, item := range list {
+			items[i] = meteredJSON(item)
+		}
+		return &jsonArray{e, items}
+	}
+	if pairs, diags := hcl.ExprMap(e); !diags.HasErrors() {
+		o := &jsonObject{Expression: e}
+		for _, p := range pairs {
+			o.members = append(o.members, jsonMember{key: meteredJSON(p.Key), value: meteredJSON(p.Value), of: p.Value,
+				at: p.Key.Range()})
+		}
+		return o
+	}
+	template, ok := templateIn(e)
+	if !ok {
+		return e // which reports it
+	}
+	return &jsonText{e, metered(template, outside)}
+}
+
+// templateIn returns the template in a string of JSON; ok is false for anything else, and for one with mistakes.
+func templateIn(e hcl.Expression) (template hclsyntax.Expression, ok bool) {
+	v, diags := e.Value(nil) // a text as it is written
+	if diags.HasErrors() || v.IsNull() || v.Type() != cty.String {
+		return nil, false
+	}
+	at := e.Range()
+	begin := hcl.Pos{Line: at.Start.Line, Column: at.Start.Column + 1, Byte: at.Start.Byte + 1} // after the quote
+	template, diags = hclsyntax.ParseTemplate([]byte(v.AsString()), at.Filename, begin)
+	return template, len(diags) == 0
+}
+
+// jsonText is a template in JSON.
+type jsonText struct {
+	hcl.Expression
+	template hclsyntax.Expression
+}
+
+func (e *jsonText) Value(ctx *hcl.EvalContext) (cty.Value, hcl.Diagnostics) {
+	return e.template.Value(ctx)
+}
+
+// jsonArray is an array in JSON.
+type jsonArray struct {
+	hcl.Expression
+	items []hcl.Expression
+}
+
+func (e *jsonArray) Value(ctx *hcl.EvalContext) (cty.Value, hcl.Diagnostics) {
+	var diags hcl.Diagnostics
+	values := make([]cty.Value, len(e.items))
+	for i, item := range e.items {
+		v, problems := item.Value(ctx)
+		values[i], diags = v, append(diags, problems...)
+	}
+	return cty.TupleVal(values), diags
+}
+
+// jsonObject is an object in JSON. Its keys are templates, too.
+type jsonObject struct {
+	hcl.Expression
+	members []jsonMember
+}
+
+type jsonMember struct {
+	key, value hcl.Expression
+	of         hcl.Expression // the value as the library returns it
+	at         hcl.Range      // of the key
+}
+
+// Value behaves as the library's, including its messages.
+func (e *jsonObject) Value(ctx *hcl.EvalContext) (cty.Value, hcl.Diagnostics) {
+	var diags hcl.Diagnostics
+	values, places := map[string]cty.Value{}, map[string]hcl.Range{}
+	wrong := func(m jsonMember, about hcl.Expression, summary, format string, args ...any) {
+		diags = append(diags, &hcl.Diagnostic{
+			Severity: hcl.DiagError, Summary: summary, Detail: fmt.Sprintf(format, args...), Subject: m.at.Ptr(),
+			Expression: about, EvalContext: ctx,
+		})
+	}
+	known := true
+	for _, m := range e.members {
+		key, keyDiags := m.key.Value(ctx)
+		v, valueDiags := m.value.Value(ctx)
+		diags = append(append(diags, keyDiags...), valueDiags...)
+		key, err := convert.Convert(key, cty.String)
+		switch {
+		case err != nil:
+			wrong(m, m.of, "Invalid object key expression", "Cannot use this expression as an object key: %s.", err)
+		case key.IsNull():
+			wrong(m, m.of, "Invalid object key expression", "Cannot use null value as an object key.")
+		case !key.IsKnown():
+			known = false
+		default:
+			name := key.AsString()
+			if _, defined := values[name]; defined {
+				wrong(m, e.Expression, "Duplicate object attribute", "An attribute named %q was already defined at %s.",
+					name, places[name])
+				continue
+			}
+			values[name], places[name] = v, m.at
+		}
+	}
+	if !known {
+		return cty.DynamicVal, diags
+	}
+	return cty.ObjectVal(values), diags
 }

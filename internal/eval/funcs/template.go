@@ -38,7 +38,7 @@ func addTemplates(table map[string]function.Function, o Options) {
 		return inside
 	})}
 	d := disk{baseDir: o.BaseDir, home: o.Home, work: o.Work}
-	table["templatefile"] = describe("templatefile", o.Files.checked("templatefile", templateFileFunc(d, renderer)))
+	table["templatefile"] = describe("templatefile", templateFileFunc(d, renderer, o.Files))
 	table["templatestring"] = describe("templatestring", templateStringFunc(renderer))
 }
 
@@ -59,7 +59,7 @@ var varsParam = function.Parameter{
 }
 
 // templateFileFunc returns a value of any type: a template that is a single interpolation results in its value.
-func templateFileFunc(d disk, r renderer) function.Function {
+func templateFileFunc(d disk, r renderer, record *FileRecord) function.Function {
 	return function.New(&function.Spec{
 		Params: []function.Parameter{
 			{Name: "path", Type: cty.String, AllowUnknown: true, AllowMarked: true},
@@ -85,9 +85,24 @@ func templateFileFunc(d disk, r renderer) function.Function {
 				return cty.NilVal, unlessMarked(marks, err)
 			}
 			result, err := r.render(t, args[1], marks)
-			return result.WithMarks(marks), err
+			if err != nil {
+				return cty.NilVal, err
+			}
+			return result.WithMarks(marks), record.checkTemplate(args, source, t, result)
 		},
 	})
+}
+
+// checkTemplate checks what templatefile gave. Of a template that gives something else each time, such as one that
+// calls uuid, the text has to be the same.
+func (r *FileRecord) checkTemplate(args []cty.Value, source string, t hcl.Expression, result cty.Value) error {
+	if r == nil {
+		return nil
+	}
+	if native, ok := t.(hclsyntax.Expression); ok && fickle(native) {
+		args, result = args[:1], cty.StringVal(source)
+	}
+	return r.Check("templatefile", args, result)
 }
 
 func templateStringFunc(r renderer) function.Function {
@@ -224,7 +239,7 @@ func (r renderer) render(t hcl.Expression, vars cty.Value, sourceMarks cty.Value
 			return cty.NilVal, function.NewArgError(1, unlessMarked(sourceMarks, err))
 		}
 	}
-	result, diags := Metered(t).Value(ctx)
+	result, diags := Metered(t).Value(Share(ctx))
 	if diags.HasErrors() {
 		_, inside := vars.UnmarkDeep()
 		return cty.NilVal, unlessMarked(cty.NewValueMarks(sourceMarks, varsMarks, inside), diags)

@@ -247,6 +247,12 @@ func (c *Client) movedAway(r Request) bool {
 	return known != nil && known.found.Load() && known.moved && (err != nil || r.URL.Host != string(name))
 }
 
+// Entrusted reports whether the token of a host may go to an address that the host announces: TLS protects it, or it is
+// on this machine, and no other host has chosen it.
+func (c *Client) Entrusted(host string, u *url.URL) bool {
+	return private(u) && !c.movedAway(Request{URL: u, Host: host})
+}
+
 // ask makes one request. The caller closes the body of the answer; a status of failure is an error.
 func (c *Client) ask(ctx context.Context, r Request, token string) (*http.Response, error) {
 	if r.URL.Scheme != "https" && r.URL.Scheme != "http" {

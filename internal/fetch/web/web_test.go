@@ -500,6 +500,9 @@ func TestARedirectedAnnouncementGetsNoToken(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+			if got := w.Entrusted(host, u); got != (want != "") {
+				t.Errorf("redirected %t, %s at %s: the token may go there: %t", redirected, service, u, got)
+			}
 			w.Requests()
 			if _, err := w.Get(t.Context(), web.Request{URL: u, Host: host}); err != nil {
 				t.Fatal(err)

@@ -28,6 +28,13 @@ type Driver interface {
 	Close() error
 }
 
+// Naming is a Driver whose workspaces need not include the default one.
+type Naming interface {
+	// Named reports whether there is no default workspace: each one was made under a name of its own. only is the name
+	// of the one that there is, if the settings say so.
+	Named() (only string, yes bool)
+}
+
 // Place stores one state, with its lock and its journal. It holds no resources. Methods may be called concurrently.
 type Place interface {
 	// String is the place as messages name it. It has no secrets.

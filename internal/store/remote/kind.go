@@ -2,12 +2,14 @@ package remote
 
 import (
 	"context"
+	"net/url"
 	"path/filepath"
 	"strings"
 
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/flavor"
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
@@ -23,7 +25,7 @@ type Kind struct {
 	// More are arguments that Terraform has not: OpenTofu's, or ours. While they are not set, the record does not
 	// mention them, so that Terraform takes it for its own.
 	More map[string]*provider.Attribute
-	// Blocks are arguments with objects that are written as blocks.
+	// Blocks are arguments with objects that are written as blocks: one block, or any number where it is a set.
 	Blocks map[string]bool
 	// Needed holds the required string arguments, each with the environment variable that can replace it, if there is
 	// one. Init asks for them.
@@ -54,10 +56,23 @@ type Surroundings struct {
 	Getenv func(string) string
 	// Dir is the working directory, for relative names of files; "" for that of the process.
 	Dir string
+	// Flavor says whose project it is.
+	Flavor flavor.Flavor
 	// Version of the program, for lock information and the like.
 	Version string
+	// Hosts knows services of hosts, and the user's tokens; nil knows none.
+	Hosts Hosts
 	// Log gets a line about each request to the service, without secrets; it may be nil. It may be called concurrently.
 	Log func(format string, args ...any)
+}
+
+// Hosts are those of the CLI configuration and of the network.
+type Hosts interface {
+	// Service returns the address of the first of these services that a host announces, with a slash at its end. It
+	// fails where the user's token may not go there: without TLS, or where another host has chosen the address.
+	Service(ctx context.Context, host string, ids ...string) (*url.URL, error)
+	// Token returns the token that the user has for exactly this host; "" for none.
+	Token(ctx context.Context, host string) (string, error)
 }
 
 // Path returns a name of a file as one of the process: relative ones are in the working directory, and "~/" is the

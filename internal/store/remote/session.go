@@ -315,26 +315,15 @@ func (s *session) replace(st *state.State, force bool) error {
 	if s.journal != nil {
 		return errors.New("write the state: a journal is open, so the state can only change through it")
 	}
-	if !force {
-		if err := state.Fits(s.base, st); err != nil {
-			return err
-		}
+	c, same, err := journal.Replacing(s.base, st, force)
+	if err != nil {
+		return err
 	}
-	c := *st
-	if c.Lineage == "" && s.base != nil {
-		c.Lineage = s.base.Lineage
-	}
-	same := s.base != nil && c.SameContent(s.base)
 	if same && c.Lineage == s.base.Lineage && c.Serial == s.base.Serial {
 		return nil
 	}
 	if c.Lineage != "" {
 		s.lineage = c.Lineage
-	}
-	if c.Serial > journal.LastSerial && !same {
-		return fmt.Errorf("write the state: its serial %d is too large to be increased. Give the state a smaller "+
-			"serial",
-			c.Serial)
 	}
 	if err := s.ensureLog(); err != nil {
 		return err
@@ -359,31 +348,8 @@ func (s *session) Create() error {
 
 // Resolve implements state.Session.
 func (s *session) Resolve(_ context.Context, tokens []string, edits ...state.Edit) error {
-	raw, err := state.EncodeEdits(edits)
-	if err != nil {
-		return fmt.Errorf("resolve: %w", err)
-	}
-	record := journal.ResolveRecord{Tokens: tokens, Edits: raw}
-	s.mu.Lock()
-	if err := errors.Join(s.open.Known(tokens), s.usable()); err != nil {
-		s.mu.Unlock()
-		return err
-	}
-	if j := s.journal; j != nil {
-		s.mu.Unlock()
-		if err := j.Resolve(record, edits); err != nil {
-			return fmt.Errorf("resolve: %w", err)
-		}
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		s.open.Forget(tokens)
-		return nil
-	}
-	defer s.mu.Unlock()
-	if err := s.resolve(record, edits); err != nil {
-		return fmt.Errorf("resolve: %w", err)
-	}
-	return nil
+	running := func() *journal.Open { return s.journal }
+	return s.open.Resolve(&s.mu, running, s.usable, tokens, edits, s.resolve)
 }
 
 // resolve makes the edits durable before anything is forgotten.
@@ -400,9 +366,7 @@ func (s *session) resolve(record journal.ResolveRecord, edits []state.Edit) erro
 		return err
 	}
 	s.open.Forget(record.Tokens)
-	b := s.base.Builder()
-	b.Fold(edits...)
-	if st := b.State(); !st.SameContent(s.base) {
+	if st, changed := journal.Folded(s.base, edits); changed {
 		if err := s.write(s.numbered(st), seq); err != nil {
 			return s.log.saved(err)
 		}

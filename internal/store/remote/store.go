@@ -96,7 +96,22 @@ func (s *Store) Workspaces(ctx context.Context) ([]string, error) {
 	}
 	names = slices.DeleteFunc(slices.Clone(names), func(name string) bool { return name == state.DefaultWorkspace })
 	slices.Sort(names)
+	if _, named := NoDefault(s); named {
+		return slices.Compact(names), nil
+	}
 	return append([]string{state.DefaultWorkspace}, slices.Compact(names)...), nil
+}
+
+// NoDefault returns whether a store has no default workspace, and the name of its only one, if there is but one.
+func NoDefault(st state.Store) (only string, yes bool) {
+	s, ok := st.(*Store)
+	if !ok {
+		return "", false
+	}
+	if d, ok := s.o.Driver.(Naming); ok {
+		return d.Named()
+	}
+	return "", false
 }
 
 // Workspace implements state.Store.

@@ -1,0 +1,187 @@
+//go:build unix
+
+package team
+
+import (
+	"encoding/pem"
+	"fmt"
+	"io"
+	"log"
+	"maps"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/tombolo-iac/tombolo/internal/encryption"
+	"github.com/tombolo-iac/tombolo/internal/store/hcp/server"
+)
+
+// annsToken is that of a user of a service.
+const annsToken = "canary-token-of-ann"
+
+// terraforms is a service as HCP Terraform is one, with its address as a host.
+type terraforms struct {
+	*server.Server
+	host string
+	env  []string // of programs that have a token for it
+}
+
+// startTerraforms starts an empty service, in which the user ann has this token.
+func startTerraforms(t *testing.T, token string) terraforms {
+	t.Helper()
+	there := &server.Server{Organization: "acme", Users: map[string]string{token: "ann"}, Projects: []string{"net"},
+		Mode: "local"}
+	s := httptest.NewUnstartedServer(there)
+	s.Config.ErrorLog = log.New(io.Discard, "", 0) // of programs that end
+	s.StartTLS()
+	t.Cleanup(s.Close)
+	roots := filepath.Join(t.TempDir(), "roots.pem")
+	text := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw})
+	if err := os.WriteFile(roots, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return terraforms{there, "", []string{"SSL_CERT_FILE=" + roots}}.at(t, strings.TrimPrefix(s.URL, "https://"), token)
+}
+
+// at is the service under another name, for which the user has a token.
+func (s terraforms) at(t *testing.T, host, token string) terraforms {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "cli.tfrc")
+	text := fmt.Sprintf("credentials %q {\n  token = %q\n}\n", host, token)
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s.host, s.env = host, append(slices.Clone(s.env), "TF_CLI_CONFIG_FILE="+file)
+	return s
+}
+
+// place is a backend block, or a cloud block, with what its block workspaces says.
+func (s terraforms) place(block, workspaces string) place {
+	where := fmt.Sprintf("  hostname     = %q\n  organization = \"acme\"\n", s.host)
+	return place{block: block + " {\n" + where + "  workspaces {\n    " + workspaces + "\n  }\n}", env: s.env,
+		source: fmt.Sprintf("backend = \"remote\"\n  config = {\n%s  workspaces = { name = \"one\" }\n  }", where)}
+}
+
+// from has data sources read this workspace of a prefix.
+func (p place) from(prefix, workspace string) place {
+	p.source = strings.Replace(p.source, `name = "one"`, fmt.Sprintf("prefix = %q", prefix), 1) +
+		fmt.Sprintf("\n  workspace = %q", workspace)
+	return p
+}
+
+// kinds are all ways to say which workspaces a configuration has.
+func (s terraforms) kinds() map[string]place {
+	one := s.place(`backend "remote"`, `name = "one"`)
+	one.noWorkspaces, one.lockID = true, "acme/one"
+	s.Make("net-dev", nil)
+	many := s.place(`backend "remote"`, `prefix = "net-"`).from("net-", "dev")
+	many.home, many.lockID = "dev", "acme/net-dev"
+	cloud := s.place("cloud", `name = "one"`)
+	cloud.noWorkspaces, cloud.lockID, cloud.cloud = true, "acme/one", true
+	s.Make("tag-dev", map[string]string{"a": "", "b": ""})
+	tags := s.place("cloud", `tags = ["a", "b"]`).from("tag-", "dev")
+	tags.home, tags.lockID, tags.cloud = "tag-dev", "acme/tag-dev", true
+	s.Make("val-dev", map[string]string{"team": "net"})
+	values := s.place("cloud", `tags = { team = "net" }`).from("val-", "dev")
+	values.home, values.lockID, values.cloud = "val-dev", "acme/val-dev", true
+	return map[string]place{"remote": one, "prefix": many, "cloud": cloud, "tags": tags, "values": values}
+}
+
+func TestWorkspacesOfTerraformAreShared(t *testing.T) {
+	inFull(t)
+	withPeers(t, func(t *testing.T, other string) {
+		for _, name := range []string{"remote", "prefix", "cloud", "tags", "values"} {
+			if testing.Short() && name == "values" {
+				continue
+			}
+			t.Run(name, func(t *testing.T) {
+				t.Parallel()
+				s := startTerraforms(t, annsToken)
+				s.kinds()[name].live(t, other)
+				if foreign := s.Foreign(); len(foreign) > 0 {
+					t.Errorf("tokens went to %q", foreign)
+				}
+			})
+		}
+	})
+}
+
+// What init records is the same to the byte.
+func TestRecordsOfTerraformsAreTerraforms(t *testing.T) {
+	other := theirs(t, "terraform", "TOMBOLO_TERRAFORM")
+	s := startTerraforms(t, annsToken)
+	for name, p := range s.kinds() {
+		t.Run(name, func(t *testing.T) {
+			one, two := p.member(t, "tombolo", ours), p.member(t, "terraform", other)
+			if got, want := recordOf(t, one), recordOf(t, two); got != want {
+				t.Errorf("recorded\n%s\nwant\n%s", got, want)
+			}
+			selected := func(m *member) string {
+				text, err := os.ReadFile(filepath.Join(m.dir, ".terraform", "environment"))
+				if err != nil && !os.IsNotExist(err) {
+					t.Error(err)
+				}
+				return string(text)
+			}
+			if got, want := selected(one), selected(two); got != want {
+				t.Errorf("the workspace %q is selected, want %q", got, want)
+			}
+		})
+	}
+}
+
+// plain is a state without the version of the program, for which some print their own.
+func plain(state string) string { return strings.TrimSpace(toldVersion.ReplaceAllString(state, "")) }
+
+// A sealed state goes back and forth with OpenTofu by a cloud block, too. OpenTofu sends outputs and objects in plain
+// text beside it; we do not.
+func TestSealedStatesOfCloudBlocksAreShared(t *testing.T) {
+	other := theirs(t, "tofu", "TOMBOLO_TOFU")
+	s := startTerraforms(t, annsToken)
+	p := s.place("cloud", `name = "one"`)
+	p.env = append(p.env, encryption.Variable+"="+sealing)
+	a, b := p.member(t, "tombolo", ours), p.member(t, "tofu", other)
+	a.run("apply", "-auto-approve", "-no-color")
+	if data, _ := s.State("one"); !strings.Contains(string(data), "encrypted_data") || len(s.Outputs("one")) > 0 {
+		t.Errorf("the service knows %v of\n%s", s.Outputs("one"), data)
+	}
+	b.idle()
+	b.run("apply", "-auto-approve", "-no-color", `-var=names=["c"]`)
+	a.idle(`-var=names=["c"]`)
+	if ids := a.ids(); len(ids) != 1 || ids["c"] == "" {
+		t.Errorf("there is %v", ids)
+	}
+}
+
+// What one program pulls the other pushes, also a state that was there before.
+func TestStatesOfTerraformsArePulledAndPushed(t *testing.T) {
+	withPeers(t, func(t *testing.T, other string) {
+		s := startTerraforms(t, annsToken)
+		p := s.place(`backend "remote"`, `name = "one"`)
+		a, b := p.member(t, "tombolo", ours), p.member(t, "the other", other)
+		for _, turn := range [][2]*member{{a, b}, {b, a}} {
+			one, two := turn[0], turn[1]
+			one.run("apply", "-auto-approve", "-no-color")
+			before, old := one.ids(), two.run("state", "pull")
+			got := one.run("state", "pull")
+			if plain(got) != plain(old) {
+				t.Errorf("%s pulls\n%s%s pulls\n%s", one.name, got, two.name, old)
+			}
+			one.run("apply", "-auto-approve", "-no-color", `-var=names=["z"]`)
+			file := filepath.Join(two.dir, "old.json")
+			if err := os.WriteFile(file, []byte(old), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			two.fails("state", "push", file)
+			two.run("state", "push", "-force", file)
+			if got := one.ids(); !maps.Equal(got, before) {
+				t.Errorf("%s pushed %v, and there is %v", two.name, before, got)
+			}
+			one.idle()
+			two.idle()
+		}
+	})
+}

@@ -1,0 +1,143 @@
+package install
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/internal/cli/command"
+	"github.com/tombolo-iac/tombolo/internal/config"
+	"github.com/tombolo-iac/tombolo/internal/engine"
+	"github.com/tombolo-iac/tombolo/internal/store/remote"
+	"github.com/tombolo-iac/tombolo/internal/view"
+	"github.com/tombolo-iac/tombolo/state"
+)
+
+// choose selects a workspace where there is no default one: the only one, or the one that a person chooses.
+func (s *backendSetup) choose(ctx context.Context, c *command.Call, root *config.Module) diag.List {
+	st, diags := c.StoreOf(ctx, root, command.StateFiles{})
+	if diags.HasErrors() {
+		return diags
+	}
+	only, named := remote.NoDefault(st)
+	current, overridden, err := c.Workspace()
+	switch {
+	case err != nil:
+		return diag.FromError("Cannot tell which workspace is selected", err)
+	case !named || overridden: // who sets a variable has chosen
+		return nil
+	case only != "" && current == only:
+		return nil
+	case only != "":
+		return diag.FromError("Failed to select the workspace", c.SelectWorkspace(only))
+	}
+	names, err := st.Workspaces(ctx)
+	if err != nil {
+		return diag.FromError("Failed to list the workspaces", err)
+	}
+	if slices.Contains(names, current) {
+		return nil
+	}
+	name, diags := s.pick(ctx, c, st, names, current)
+	if diags.HasErrors() {
+		return diags
+	}
+	return diag.FromError("Failed to select the workspace", c.SelectWorkspace(name))
+}
+
+// pick returns the workspace to select. The summaries are Terraform's.
+func (s *backendSetup) pick(ctx context.Context, c *command.Call, st state.Store, names []string,
+	current string) (string, diag.List) {
+	asks := s.input && c.InputAllowed() && !c.JSON
+	switch {
+	case len(names) == 1:
+		return names[0], nil
+	case len(names) == 0 && asks:
+		return s.first(ctx, c, st)
+	case len(names) == 0:
+		return "", diag.List{}.Errorf(nil, "No existing workspaces.", "The backend has no default workspace, and none "+
+			"of another name yet. Create one with \"%s workspace new NAME\": everything else is set up.", c.Program)
+	case !asks:
+		return "", diag.List{}.Errorf(nil, fmt.Sprintf("Currently selected workspace %q does not exist", current),
+			"Select one of the existing workspaces with \"%s workspace select NAME\": everything else is set up. "+
+				"There are %s.", c.Program, view.CleanLine(few(names)))
+	}
+	var b strings.Builder
+	fmt.Fprint(&b, "Enter the number of a workspace to select it:\n\n")
+	for n, name := range names {
+		fmt.Fprintf(&b, "%d. %s\n", n+1, name)
+	}
+	answer, err := c.Ask(ctx, fmt.Sprintf("The currently selected workspace (%s) does not exist.", current), b.String(),
+		false)
+	n, wrong := strconv.Atoi(strings.TrimSpace(answer))
+	if err == nil && (wrong != nil || n < 1 || n > len(names)) {
+		err = fmt.Errorf("%q is not the number of a workspace", answer)
+	}
+	if err != nil {
+		return "", diag.List{}.Errorf(nil, "Failed to select workspace", "%s. Select one with \"%s workspace select "+
+			"NAME\": everything else is set up.", err, c.Program)
+	}
+	return names[n-1], nil
+}
+
+// few names workspaces, some of many.
+func few(names []string) string {
+	const most = 10
+	if len(names) > most {
+		return strings.Join(names[:most], ", ") + fmt.Sprintf(" and %d others", len(names)-most)
+	}
+	return strings.Join(names, ", ")
+}
+
+// first asks for the name of a first workspace, and creates it.
+func (s *backendSetup) first(ctx context.Context, c *command.Call, st state.Store) (string, diag.List) {
+	name, err := c.Ask(ctx, "No workspaces found.", "There are no workspaces of this configuration yet, and at least "+
+		"one is needed.\nEnter a name to create one.", false)
+	if err != nil {
+		return "", diag.List{}.Errorf(nil, "No existing workspaces.", "%s. Create one with \"%s workspace new NAME\": "+
+			"everything else is set up.", err, c.Program)
+	}
+	ws, err := st.Workspace(strings.TrimSpace(name))
+	if err != nil {
+		return "", diag.FromError("Invalid workspace name", err)
+	}
+	return ws.Name(), s.create(ctx, ws)
+}
+
+// create makes a workspace with an empty state.
+func (s *backendSetup) create(ctx context.Context, ws state.Workspace) diag.List {
+	session, err := state.Acquire(ctx, ws, state.LockRequest{Unlocked: !s.Lock, Info: state.LockInfo{
+		Operation: "init"}}, s.Timeout, func(*state.LockedError) {})
+	if err != nil {
+		return engine.LockProblem(err)
+	}
+	if made, ok := session.(state.Creator); ok {
+		err = made.Create()
+	}
+	return diag.FromError("Failed to create the workspace", errors.Join(err, session.Unlock()))
+}
+
+// renamed asks for the name that the state of the default workspace gets where there is none of that name.
+func (s *backendSetup) renamed(ctx context.Context, c *command.Call) (string, diag.List) {
+	const advice = "Create a workspace with \"workspace new\" after \"init -reconfigure\", and bring the state there " +
+		"with \"state push\". Nothing was changed."
+	if !s.input || !c.InputAllowed() || c.JSON {
+		return "", diag.List{}.Errorf(nil, "Default workspace not supported", "The new location has no default "+
+			"workspace, so the state of the default workspace needs another name, and init may not ask for one. %s",
+			advice)
+	}
+	name, err := c.Ask(ctx, "The new location has no default workspace.", "Enter the name of a workspace that gets "+
+		"the state of the default workspace, such as \"dev\".", false)
+	if name = strings.TrimSpace(name); err == nil && name == "" {
+		err = errors.New("no name was given")
+	}
+	if err != nil {
+		return "", diag.List{}.Errorf(nil, "Default workspace not supported", "The state of the default workspace "+
+			"needs another name: %s. %s", err, advice)
+	}
+	return name, nil
+}

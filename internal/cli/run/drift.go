@@ -1,0 +1,193 @@
+package run
+
+import (
+	"context"
+	"time"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/tombolo-iac/tombolo/addr"
+	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/internal/cli/command"
+	"github.com/tombolo-iac/tombolo/internal/nesting"
+	"github.com/tombolo-iac/tombolo/internal/regular"
+	"github.com/tombolo-iac/tombolo/internal/view/drift"
+	"github.com/tombolo-iac/tombolo/state"
+)
+
+// Drift is the command drift.
+func Drift() *command.Command {
+	return &command.Command{
+		Name: "drift", Short: "Report what was changed outside",
+		Long: `Read every real object and report where it differs from the state. Nothing is changed, in the state
+neither.
+
+With -accept, the blocks of a file say which drift is known, why, and until when:
+
+  accept "aws_instance.web[*]" {
+    attributes = ["tags"]
+    reason     = "Tagged by the billing team"
+    until      = "2027-01-31"
+  }`,
+		Exits: `0  There is no drift, or all of it is accepted.
+1  There were errors.
+2  There is drift.`,
+		Example: `~ drift -accept=drift.hcl
+~ drift -markdown >comment.md`,
+		Setup: func(c *command.Call) command.Run {
+			p := &planning{refresh: true, refreshOnly: true}
+			p.Variables.VariableFlags(c)
+			p.Locking.LockFlags(c)
+			c.StateReadFlags(&p.StateFiles)
+			p.choice(c)
+			p.effort(c)
+			c.DeprecationFlag()
+			var accept string
+			var asJSON, asMarkdown bool
+			c.Flags.StringVar(&accept, "accept", "", "Read from `FILE` which drift is accepted.")
+			c.Flags.BoolVar(&asJSON, "json", false, "Print the report as a JSON document.")
+			c.Flags.BoolVar(&asMarkdown, "markdown", false, "Print the report as Markdown.")
+			return func(ctx context.Context) command.Outcome {
+				switch {
+				case len(c.Args) > 0:
+					return c.TooMany(0)
+				case asJSON && asMarkdown:
+					return c.Misuse("Incompatible options",
+						"The options -json and -markdown conflict: remove one of them.")
+				}
+				write := drift.Report.Text
+				if asJSON {
+					write = drift.Report.JSON
+				} else if asMarkdown {
+					write = drift.Report.Markdown
+				}
+				return runDrift(ctx, c, p, accept, func(r drift.Report) error { return write(r, c.Out) })
+			}
+		},
+	}
+}
+
+func runDrift(ctx context.Context, c *command.Call, p *planning, accept string,
+	write func(drift.Report) error) command.Outcome {
+	var accepted []drift.Acceptance
+	if accept != "" {
+		list, diags := acceptances(accept)
+		if accepted = list; !c.Report(diags) {
+			return command.Failed
+		}
+	}
+	c.BeConcise()
+	s, ok := begin(ctx, c, p, kind{operation: state.OperationPlan, reading: true, withoutConfiguration: true})
+	if !ok {
+		return command.Failed
+	}
+	defer s.end()
+	pl, diags := s.plan()
+	ok = c.Report(diags)
+	if pl == nil || pl.Errored || !ok {
+		return command.Failed
+	}
+	r := drift.Of(pl, accepted, time.Now())
+	if err := write(r); err != nil {
+		return c.Finish("Failed to write the report", err)
+	}
+	switch {
+	case !s.release():
+		return command.Failed
+	case len(r.Drifted) > 0:
+		return command.Changes
+	}
+	return command.Done
+}
+
+// maxAcceptances is the maximum size of a file of acceptances, in bytes.
+const maxAcceptances = 1 << 20
+
+// acceptances reads a file of accept blocks.
+func acceptances(name string) (list []drift.Acceptance, diags diag.List) {
+	src, err := regular.Read(name, maxAcceptances)
+	if err != nil {
+		return nil, diags.Errorf(nil, "Failed to read the accepted drift", "The file %s cannot be read: %s.", name, err)
+	}
+	if deep := nesting.Check(src, name); deep.HasErrors() {
+		return nil, deep
+	}
+	f, problems := hclsyntax.ParseConfig(src, name, hcl.InitialPos)
+	if diags = diags.AppendHCL(problems); diags.HasErrors() {
+		return nil, diags
+	}
+	content, problems := f.Body.Content(&hcl.BodySchema{Blocks: []hcl.BlockHeaderSchema{
+		{Type: "accept", LabelNames: []string{"address"}}}})
+	diags = diags.AppendHCL(problems)
+	for _, block := range content.Blocks {
+		a, more := acceptance(block)
+		list, diags = append(list, a), diags.Extend(more)
+	}
+	return list, diags
+}
+
+// acceptance reads one block.
+func acceptance(block *hcl.Block) (a drift.Acceptance, diags diag.List) {
+	content, problems := block.Body.Content(&hcl.BodySchema{Attributes: []hcl.AttributeSchema{
+		{Name: "attributes"}, {Name: "reason", Required: true}, {Name: "until", Required: true}}})
+	if diags = diags.AppendHCL(problems); diags.HasErrors() {
+		return a, diags
+	}
+	pattern, err := addr.ParsePattern(block.Labels[0])
+	if err != nil {
+		diags = diags.Errorf(&block.LabelRanges[0], "Invalid address", "%s", err)
+	}
+	a.Objects = pattern
+	text := func(name string) string {
+		v, problems := content.Attributes[name].Expr.Value(nil)
+		rng := content.Attributes[name].Expr.Range()
+		diags = diags.AppendHCL(problems)
+		if problems.HasErrors() {
+			return ""
+		}
+		if v.Type() != cty.String || v.IsNull() || v.AsString() == "" {
+			diags = diags.Errorf(&rng, "Invalid "+name, "The argument %q must be a text that is not empty.", name)
+			return ""
+		}
+		return v.AsString()
+	}
+	a.Reason = text("reason")
+	if until := text("until"); until != "" {
+		day, err := time.Parse(time.DateOnly, until)
+		if err != nil {
+			rng := content.Attributes["until"].Expr.Range()
+			diags = diags.Errorf(&rng, "Invalid until", "%q is not a day such as 2027-01-31.", until)
+		}
+		a.Until = day.AddDate(0, 0, 1)
+	}
+	if attr := content.Attributes["attributes"]; attr != nil {
+		v, problems := attr.Expr.Value(nil)
+		diags = diags.AppendHCL(problems)
+		if !problems.HasErrors() {
+			names, ok := textsOf(v)
+			if !ok {
+				rng := attr.Expr.Range()
+				diags = diags.Errorf(&rng, "Invalid attributes", "Expected a list of names of attributes, such as "+
+					"[\"tags\"]. To accept any difference, remove the argument.")
+			}
+			a.Attributes = names
+		}
+	}
+	return a, diags
+}
+
+// textsOf returns the elements of a list of texts, at least one.
+func textsOf(v cty.Value) (list []string, ok bool) {
+	if v.IsNull() || !v.Type().IsTupleType() || v.LengthInt() == 0 {
+		return nil, false
+	}
+	for _, e := range v.Elements() {
+		if e.IsNull() || e.Type() != cty.String {
+			return nil, false
+		}
+		list = append(list, e.AsString())
+	}
+	return list, true
+}

@@ -1,0 +1,93 @@
+//go:build unix
+
+package crash
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// TestMinimalRefreshEndsInTheSameState takes random configurations from one version to the next, from states that
+// failed runs have left, in two copies of a room: one reads every object, the other those that change. What exists and
+// what is stored is the same in the end; where somebody has changed objects in between, once both have read everything.
+func TestMinimalRefreshEndsInTheSameState(t *testing.T) {
+	t.Parallel()
+	rounds, deadline := 1<<30, time.Now().Add(4*time.Second)
+	if full {
+		rounds, deadline = 200, time.Now().Add(24*time.Hour)
+	}
+	done := 0
+	for n := 0; n < rounds && (done == 0 || time.Now().Before(deadline)) && !t.Failed(); n++ {
+		t.Run(fmt.Sprint(n), func(t *testing.T) { bothWays(t, rand.New(rand.NewPCG(uint64(seed), uint64(n)))) })
+		done++
+	}
+	t.Logf("%d rounds, seed %d", done, seed)
+}
+
+func bothWays(t *testing.T, random *rand.Rand) {
+	w := randomWish(random)
+	w.drift = 0
+	whole := newRoom(t, w.config(false))
+	whole.job.do(context.Background(), nil) // some of it fails
+	for step := range 3 {
+		w = w.changed(random)
+		w.drift = 0
+		disturbed := step == 2
+		if disturbed {
+			whole.disturb(random)
+		}
+		minimal := whole.copyTo(t)
+		minimal.job.Minimal = true
+		for _, r := range []*room{whole, minimal} {
+			r.configure(w.config(true))
+			r.noErrors(r.job.do(context.Background(), nil))
+			if disturbed {
+				r.job.Minimal = false
+				r.noErrors(r.job.do(context.Background(), nil))
+			}
+			r.exact(fmt.Sprintf("step %d, minimal %t", step, r == minimal))
+			r.wished(w)
+		}
+		if diff := cmp.Diff(whole.summary(), minimal.summary()); diff != "" {
+			t.Errorf("step %d (-all read +minimal):\n%s\n%s", step, diff, w.config(true))
+		}
+	}
+}
+
+// summary writes down what exists and what is stored, with the names of objects for their ids, which are made up.
+func (r *room) summary() string {
+	r.t.Helper()
+	all, err := r.world.Exists()
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	var names []string
+	for _, o := range all {
+		names = append(names, o.ID, "id of "+o.Name)
+	}
+	named := strings.NewReplacer(names...)
+	var lines []string
+	for _, o := range all {
+		value := ""
+		if o.Value != nil {
+			value = *o.Value
+		}
+		lines = append(lines, named.Replace(fmt.Sprintf("%s exists: %s, %s, %v", o.Name, value, o.Size, o.Tags)))
+	}
+	for _, res := range r.read().State.Resources() {
+		for _, key := range res.Keys() {
+			o := res.Instances[key].Current
+			lines = append(lines, named.Replace(fmt.Sprintf("%s%v is stored: %v, depends on %v, first %t", res.Addr,
+				key, o.Status, o.Dependencies, o.CreateBeforeDestroy)))
+		}
+	}
+	slices.Sort(lines)
+	return strings.Join(lines, "\n")
+}

@@ -1,0 +1,364 @@
+package hcp
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"net"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/net/http/httpproxy"
+
+	"github.com/tombolo-iac/tombolo/internal/store/remote"
+)
+
+// Limits on the size of answers, on the time without data, and on retries.
+const (
+	maxState   = 1 << 30
+	maxMessage = 64 << 20 // a state version lists all resources
+	silence    = time.Minute
+	retries    = 4
+	longest    = 30 * time.Second // of a pause, whatever the server asks for
+)
+
+// services are the names under which hosts announce the API, the preferred one first.
+var services = []string{"tfe.v2", "tfe.v2.1", "tfe.v2.2", "state.v2"}
+
+// mediaType is that of the documents of the API.
+const mediaType = "application/vnd.api+json"
+
+// client sends requests.
+type client struct {
+	s     *settings
+	hosts remote.Hosts
+	http  *http.Client
+	agent string
+	log   func(format string, args ...any)
+	wait  time.Duration // before the first request that is sent again
+
+	mu    sync.Mutex // guards below; held while they are found out
+	base  *url.URL   // of the API; nil before it is known
+	token string
+}
+
+func newClient(s *settings, o remote.Surroundings) *client {
+	proxy := httpproxy.FromEnvironment().ProxyFunc()
+	transport := &http.Transport{
+		Proxy:                  func(r *http.Request) (*url.URL, error) { return proxy(r.URL) },
+		DialContext:            (&net.Dialer{Timeout: 30 * time.Second, KeepAlive: 30 * time.Second}).DialContext,
+		TLSClientConfig:        &tls.Config{MinVersion: tls.VersionTLS12},
+		TLSHandshakeTimeout:    10 * time.Second,
+		ResponseHeaderTimeout:  silence,
+		IdleConnTimeout:        90 * time.Second,
+		MaxResponseHeaderBytes: 256 << 10,
+		ForceAttemptHTTP2:      true,
+	}
+	c := &http.Client{Transport: transport}
+	c.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	return &client{s: s, hosts: o.Hosts, http: c, agent: strings.TrimSpace("Tombolo " + o.Version), log: o.Log,
+		wait: time.Second}
+}
+
+// reach finds out where the API is, and the token for it.
+func (c *client) reach(ctx context.Context) (*url.URL, string, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.base != nil {
+		return c.base, c.token, nil
+	}
+	token, err := c.authorize(ctx)
+	if err != nil {
+		return nil, "", err
+	}
+	base, err := c.hosts.Service(ctx, c.s.host, services...)
+	if err != nil {
+		return nil, "", err
+	}
+	c.base, c.token = base, token
+	return base, token, nil
+}
+
+// authorize returns the token: that of the block, or that which the user has for the host.
+func (c *client) authorize(ctx context.Context) (string, error) {
+	switch {
+	case c.hosts == nil:
+		return "", fmt.Errorf("the embedding program gives no access to the host %s", c.s.host)
+	case c.s.token != "":
+		return c.s.token, nil
+	}
+	token, err := c.hosts.Token(ctx, c.s.host)
+	if err != nil {
+		return "", fmt.Errorf("the token of the host %s cannot be read: %w", c.s.host, err)
+	}
+	if token != "" {
+		return token, nil
+	}
+	also := ""
+	if !strings.Contains(c.s.host, ":") { // no variable stands for a port
+		also = fmt.Sprintf("set the variable TF_TOKEN_%s, ", strings.NewReplacer(".", "_", "-", "__").Replace(c.s.host))
+	}
+	return "", fmt.Errorf("there is no token for the host %s, which the block names. If you trust this directory and "+
+		"the host, run \"login%s\", %sor write a block credentials %[1]q into the CLI configuration", c.s.host,
+		hostArgument(c.s.host), also)
+}
+
+// hostArgument is the host as an argument of login.
+func hostArgument(host string) string {
+	if host == usualHost {
+		return ""
+	}
+	return " " + host
+}
+
+// request is a request to the API or, with an address, for the content of a state.
+type request struct {
+	what    string // for people: "lock the workspace acme/one"
+	method  string
+	path    string // below the API
+	query   map[string]string
+	address *url.URL // of a content, in place of path
+	body    []byte   // nil for none
+	most    int64    // how much the answer may be; maxMessage when 0
+}
+
+// answer is an answer of a server.
+type answer struct {
+	status int
+	after  time.Duration // how long the server wants to be left alone; 0 where it does not say
+	to     string        // where it redirects to
+	body   []byte
+}
+
+func (a *answer) ok() bool { return a.status >= 200 && a.status < 300 }
+
+// passing reports whether a later request may have another result.
+func passing(a *answer, err error) bool {
+	var unheard *problem
+	switch {
+	case errors.As(err, &unheard):
+		return unheard.passing
+	case err != nil:
+		return false
+	}
+	return a.status == http.StatusTooManyRequests || a.status >= 500 && a.status != http.StatusNotImplemented
+}
+
+// send sends a request until it has a final answer. It is for requests that may be repeated.
+func (c *client) send(ctx context.Context, r request) (*answer, error) {
+	for try := 0; ; try++ {
+		a, err := c.once(ctx, r)
+		if !passing(a, err) || try >= retries {
+			return a, err
+		}
+		if err := c.pause(ctx, try, a); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// pause waits before a retry, as long as the server requests, within limits.
+func (c *client) pause(ctx context.Context, try int, a *answer) error {
+	wait := c.wait << min(try, 10)
+	if a != nil && a.after > 0 {
+		wait = a.after
+	}
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(min(wait, longest)):
+		return nil
+	}
+}
+
+// once sends a request and reads the answer. Without one the error is a *problem, or that of the context.
+func (c *client) once(ctx context.Context, r request) (a *answer, err error) {
+	base, token, err := c.reach(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", r.what, err)
+	}
+	began := time.Now()
+	defer func() {
+		said := any(err)
+		if err == nil {
+			said = a.status
+		}
+		where := r.path
+		if r.address != nil {
+			where = "a content on " + r.address.Host // the rest is a secret
+		}
+		c.log("hcp: %s %s in %s: %v", r.method, where, time.Since(began).Round(time.Millisecond), said)
+	}()
+	limited, cancel := context.WithCancel(ctx)
+	defer cancel()
+	out, err := r.prepare(limited, base, token)
+	if err != nil {
+		return nil, c.unheard(ctx, r, err)
+	}
+	out.Header.Set("User-Agent", c.agent)
+	in, err := c.http.Do(out)
+	if err != nil {
+		return nil, c.unheard(ctx, r, err)
+	}
+	defer in.Body.Close()
+	most := r.most
+	if most == 0 {
+		most = maxMessage
+	}
+	quiet := time.AfterFunc(silence, cancel)
+	defer quiet.Stop()
+	body, err := io.ReadAll(io.LimitReader(heard{in.Body, quiet}, most+1))
+	switch {
+	case err != nil && limited.Err() != nil && ctx.Err() == nil:
+		return nil, c.unheard(ctx, r, fmt.Errorf("the answer is incomplete: no data arrived for %s", silence))
+	case err != nil:
+		return nil, c.unheard(ctx, r, err)
+	case int64(len(body)) > most:
+		return nil, &problem{text: fmt.Sprintf("%s: the answer is larger than %d bytes", r.what, most)}
+	}
+	return &answer{status: in.StatusCode, after: after(in.Header), to: in.Header.Get("Location"), body: body}, nil
+}
+
+// after returns how long the server wants to be left alone.
+func after(h http.Header) time.Duration {
+	for _, name := range []string{"Retry-After", "X-RateLimit-Reset"} {
+		seconds, err := strconv.ParseFloat(h.Get(name), 64)
+		if err == nil && seconds > 0 && !math.IsInf(seconds, 0) {
+			return time.Duration(min(seconds, 3600) * float64(time.Second))
+		}
+	}
+	return 0
+}
+
+// prepare makes the request. The token goes to the API, and to what is on the same host.
+func (r request) prepare(ctx context.Context, base *url.URL, token string) (*http.Request, error) {
+	to := r.address
+	if to == nil {
+		to = base.JoinPath(r.path)
+		query := url.Values{}
+		for name, value := range r.query {
+			query.Set(name, value)
+		}
+		to.RawQuery = query.Encode()
+	}
+	var body io.Reader
+	if r.body != nil {
+		body = bytes.NewReader(r.body)
+	}
+	out, err := http.NewRequestWithContext(ctx, r.method, to.String(), body)
+	if err != nil {
+		return nil, err
+	}
+	own := to.Scheme == base.Scheme && to.Host == base.Host
+	if own && (r.address == nil || r.method == http.MethodGet) {
+		out.Header.Set("Authorization", "Bearer "+token)
+	}
+	switch {
+	case r.address != nil && r.body != nil:
+		out.Header.Set("Content-Type", "application/octet-stream")
+	case r.address == nil:
+		out.Header.Set("Accept", mediaType)
+		if r.method != http.MethodGet {
+			out.Header.Set("Content-Type", mediaType)
+		}
+	}
+	return out, nil
+}
+
+// content returns the address of the content of a state, which a document names, or to which the server redirects from
+// another one.
+func (c *client) content(ctx context.Context, from *url.URL, text string) (*url.URL, error) {
+	base, _, err := c.reach(ctx)
+	if err != nil {
+		return nil, err
+	}
+	ref, err := url.Parse(text)
+	if err != nil {
+		return nil, errors.New("the server gives an address of the state that is none")
+	}
+	if from == nil {
+		from = base
+	}
+	u := from.ResolveReference(ref)
+	switch {
+	case u.Scheme == "https", u.Scheme == "http" && u.Scheme == base.Scheme && u.Host == base.Host:
+		return u, nil
+	}
+	return nil, fmt.Errorf("the server gives an address of the state on %s that is not protected by TLS", u.Host)
+}
+
+// document sends a request that may be repeated, and reads the answer into a value. It reports whether there is what
+// was asked for.
+func (c *client) document(ctx context.Context, r request, into any) (there bool, err error) {
+	a, err := c.send(ctx, r)
+	switch {
+	case err != nil:
+		return false, err
+	case a.status == http.StatusNotFound:
+		return false, nil
+	case !a.ok():
+		return false, c.failed(r, a)
+	}
+	return true, c.decode(r, a, into)
+}
+
+func (c *client) decode(r request, a *answer, into any) error {
+	if json.Unmarshal(a.body, into) != nil {
+		return &problem{text: fmt.Sprintf("%s: the answer of %s is no document of the API. Check hostname: the server "+
+			"may be a proxy, or the answer a sign-in page", r.what, c.s.host)}
+	}
+	return nil
+}
+
+// unheard returns the reason why there is no answer. The request may have arrived.
+func (c *client) unheard(ctx context.Context, r request, err error) error {
+	if ctx.Err() != nil {
+		return fmt.Errorf("%s: %w", r.what, ctx.Err())
+	}
+	if inner := (*url.Error)(nil); errors.As(err, &inner) {
+		err = inner.Err // without the address
+	}
+	var unknown x509.UnknownAuthorityError
+	var bad *tls.CertificateVerificationError
+	text := fmt.Sprintf("%s: %v", r.what, err)
+	if errors.As(err, &unknown) {
+		text += ". Add the CA that signed the server's certificate to those of this machine, or name its file with " +
+			"the variable SSL_CERT_FILE"
+	}
+	return &problem{text: c.clean(text), passing: !errors.As(err, &unknown) && !errors.As(err, &bad)}
+}
+
+// clean removes the token from a text.
+func (c *client) clean(text string) string {
+	for _, secret := range []string{c.token, c.s.token} {
+		if len(secret) > 3 {
+			text = strings.ReplaceAll(text, secret, "(hidden)")
+		}
+	}
+	return text
+}
+
+// heard resets a timer on each read.
+type heard struct {
+	r     io.Reader
+	quiet *time.Timer
+}
+
+// Read implements io.Reader.
+func (h heard) Read(p []byte) (int, error) {
+	n, err := h.r.Read(p)
+	if n > 0 {
+		h.quiet.Reset(silence)
+	}
+	return n, err
+}

@@ -1,0 +1,96 @@
+package hcp
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+)
+
+// problem is an error with a text for people, without secrets.
+type problem struct {
+	text    string
+	passing bool // it may go well another time
+}
+
+// Error implements error.
+func (p *problem) Error() string { return p.text }
+
+// failed returns the error for an unexpected answer.
+func (c *client) failed(r request, a *answer) error {
+	text := fmt.Sprintf("%s: the server %s answered with status %d", r.what, c.s.host, a.status)
+	if r.address != nil {
+		text = fmt.Sprintf("%s: the server %s answered with status %d", r.what, r.address.Host, a.status)
+	}
+	if name := http.StatusText(a.status); name != "" {
+		text += " " + name
+	}
+	if said := message(a.body); said != "" {
+		text += ": " + strings.TrimSuffix(said, ".")
+	}
+	if hint := c.hint(r, a.status); hint != "" {
+		text += ". " + hint
+	}
+	return &problem{text: c.clean(text), passing: passing(a, nil)}
+}
+
+// hint returns advice on a status.
+func (c *client) hint(r request, status int) string {
+	switch {
+	case r.address != nil:
+		return ""
+	case status == http.StatusUnauthorized:
+		return fmt.Sprintf("The host %s does not accept the token. Get a new one with \"login%s\"", c.s.host,
+			hostArgument(c.s.host))
+	case status == http.StatusForbidden, status == http.StatusNotFound:
+		return "There is no such thing, or the token may not do that: the service does not tell the two apart. Check " +
+			"the organization and the permissions of the token's user or team"
+	case status >= 300 && status < 400:
+		return "The server redirects the API to another address, which the token must not go to. Set hostname to the " +
+			"host that the API belongs to"
+	case status == http.StatusRequestEntityTooLarge:
+		return "The state is larger than the server allows"
+	}
+	return ""
+}
+
+// maxSaid limits how much of a server's text is shown.
+const maxSaid = 300
+
+// message is what a server says in the error objects of a document; "" when there are none.
+func message(body []byte) string {
+	var document struct {
+		Errors []struct{ Title, Detail string }
+	}
+	if json.Unmarshal(body, &document) != nil {
+		return ""
+	}
+	var said []string
+	for _, e := range document.Errors {
+		if e.Detail != "" {
+			e.Title = e.Detail
+		}
+		if e.Title != "" {
+			said = append(said, e.Title)
+		}
+	}
+	return plain(strings.Join(said, "; "))
+}
+
+// plain makes a text of a server harmless: one line, of limited length, without control characters.
+func plain(text string) string {
+	text = strings.Join(strings.Fields(strings.ToValidUTF8(text, "?")), " ")
+	text = strings.Map(func(r rune) rune {
+		if r < ' ' || r == 0x7f || r >= 0x80 && r < 0xa0 {
+			return '?'
+		}
+		return r
+	}, text)
+	if runes := []rune(text); len(runes) > maxSaid {
+		text = string(runes[:maxSaid]) + "..."
+	}
+	return text
+}
+
+// capital begins a sentence.
+func capital(text string) string { return strings.ToUpper(text[:1]) + text[1:] }
