@@ -21,12 +21,15 @@ type normaliser struct {
 	texts []string
 	// anyVersion: the oracle is another version than the one that we tell.
 	anyVersion bool
+	// noStore: the oracle's terraform_data has no block store, which is null here where nobody writes it.
+	noStore bool
 }
 
 // normaliser returns one for either side of the case.
 func (c *Case) normaliser() *normaliser {
 	n := newNormaliser(c.varies)
 	n.anyVersion = c.oracle != terraform1_11
+	n.noStore = c.oracle != terraform1_16
 	return n
 }
 
@@ -127,6 +130,9 @@ func instanceAddress(resource, instance map[string]any) string {
 
 // text replaces what is random inside a string.
 func (n *normaliser) text(s string) string {
+	if n.noStore {
+		s = storeLine.ReplaceAllString(s, "")
+	}
 	s = uuidPattern.ReplaceAllStringFunc(s, func(id string) string {
 		if name, ok := n.names[id]; ok {
 			return name
@@ -160,12 +166,39 @@ func (n *normaliser) value(v any) any {
 	case map[string]any:
 		out := make(map[string]any, len(v))
 		for k, e := range v {
+			if n.noStore && ofStore(k, e) {
+				continue
+			}
 			out[n.text(k)] = n.value(e)
 		}
 		return out
 	}
 	return v
 }
+
+// ofStore reports whether a member of an object in JSON is there because of the block store of terraform_data: its
+// value, its type, or its schema.
+func ofStore(name string, v any) bool {
+	switch v := v.(type) {
+	case nil:
+		return name == "store"
+	case []any:
+		if name != "store" || len(v) != 2 {
+			return false
+		}
+		attributes, _ := v[1].(map[string]any)
+		return attributes["sensitive_output"] != nil
+	case map[string]any:
+		if name == "block_types" && len(v) == 1 {
+			return ofStore("store", v["store"]) && v["store"] != nil
+		}
+		return name == "store" && v["nesting_mode"] == "single"
+	}
+	return false
+}
+
+// storeLine is the value of the block in text.
+var storeLine = regexp.MustCompile(`(?m)^[ +~-]*"?store"? *= null( /\* object \*/)?\n`)
 
 // state normalises a state file. Terraform's serial counts its intermediate writes, which the other side need not make,
 // so only whether a step changed it is compared.

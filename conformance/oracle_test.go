@@ -26,10 +26,13 @@ type oracle struct {
 // terraform1_11 is the oracle of every case that names no other.
 var terraform1_11 = &oracle{name: "terraform-" + terraformVersion, version: terraformVersion}
 
+// terraform1_16 is the newest one.
+var terraform1_16 = &oracle{name: "terraform-1.16.0-rc2", version: "1.16.0-rc2", env: "TOMBOLO_TERRAFORM_NEXT"}
+
 var oracles = []*oracle{
 	terraform1_11,
 	{name: "terraform-1.15.9", version: "1.15.9", env: "TOMBOLO_TERRAFORM_NEW"},
-	{name: "terraform-1.16.0-rc2", version: "1.16.0-rc2", env: "TOMBOLO_TERRAFORM_NEXT"},
+	terraform1_16,
 	{name: "tofu-1.12.6", version: "1.12.6", env: "TOMBOLO_TOFU"},
 }
 

@@ -98,7 +98,8 @@ func (b *Backend) Body(body hcl.Body) (attrs hcl.Attributes, diags diag.List) {
 		attrs = hcl.Attributes{}
 	}
 	for _, block := range content.Blocks {
-		if attrs[block.Type] != nil {
+		several := b.attributes()[block.Type].ImpliedType().IsSetType()
+		if attrs[block.Type] != nil && !several {
 			diags = diags.Errorf(&block.DefRange, "Duplicate "+block.Type+" block", "The backend can have only one "+
 				"block %s. Remove the others.", block.Type)
 			continue
@@ -113,8 +114,17 @@ func (b *Backend) Body(body hcl.Body) (attrs hcl.Attributes, diags diag.List) {
 			}
 			values[name] = v
 		}
+		value := cty.ObjectVal(values)
+		if several {
+			all := []cty.Value{value}
+			if before := attrs[block.Type]; before != nil {
+				v, _ := before.Expr.Value(nil) // it is a constant
+				all = append(v.AsValueSlice(), value)
+			}
+			value = cty.TupleVal(all)
+		}
 		attrs[block.Type] = &hcl.Attribute{Name: block.Type, Range: block.DefRange, NameRange: block.TypeRange,
-			Expr: hcl.StaticExpr(cty.ObjectVal(values), block.DefRange)}
+			Expr: hcl.StaticExpr(value, block.DefRange)}
 	}
 	return attrs, diags
 }
@@ -221,8 +231,10 @@ func (b *Backend) Set(attrs hcl.Attributes) (diags diag.List) {
 	schema := b.attributes()
 	values := map[string]cty.Value{}
 	for name, a := range schema {
-		if values[name] = cty.NullVal(a.ImpliedType()); b.Config != cty.NilVal {
+		if ty := a.ImpliedType(); b.Config != cty.NilVal {
 			values[name] = b.Config.GetAttr(name)
+		} else if values[name] = cty.NullVal(ty); b.kind().Blocks[name] && ty.IsSetType() {
+			values[name] = cty.SetValEmpty(ty.ElementType()) // no such block
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(attrs)) {

@@ -6,10 +6,13 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/encryption"
 	"github.com/tombolo-iac/tombolo/internal/store/azure"
 	"github.com/tombolo-iac/tombolo/internal/store/consul"
+	"github.com/tombolo-iac/tombolo/internal/store/cos"
 	"github.com/tombolo-iac/tombolo/internal/store/gcs"
 	"github.com/tombolo-iac/tombolo/internal/store/hcp"
 	httpstore "github.com/tombolo-iac/tombolo/internal/store/http"
 	"github.com/tombolo-iac/tombolo/internal/store/kubernetes"
+	"github.com/tombolo-iac/tombolo/internal/store/oci"
+	"github.com/tombolo-iac/tombolo/internal/store/oss"
 	"github.com/tombolo-iac/tombolo/internal/store/pg"
 	"github.com/tombolo-iac/tombolo/internal/store/program"
 	"github.com/tombolo-iac/tombolo/internal/store/remote"
@@ -31,6 +34,9 @@ var kinds = map[string]*remote.Kind{
 	"azurerm":    new(azure.Kind()),
 	"remote":     new(hcp.Kind()),
 	cloudType:    new(hcp.Cloud()),
+	"cos":        new(cos.Kind()),
+	"oci":        new(oci.Kind()),
+	"oss":        new(oss.Kind()),
 
 	"program": new(program.Kind()), // ours alone
 }

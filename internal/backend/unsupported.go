@@ -10,11 +10,6 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/config"
 )
 
-// elsewhere holds backends of Terraform 1.11 that are missing here, with the name of their service.
-var elsewhere = map[string]string{
-	"cos": "Tencent Cloud Object Storage", "oss": "Alibaba Cloud Object Storage",
-}
-
 // gone holds the backends that Terraform has removed.
 var gone = []string{"artifactory", "azure", "etcd", "etcdv3", "manta", "swift"}
 
@@ -23,11 +18,10 @@ const fetchFirst = " Export each state with a program that supports it " +
 	"(\"terraform state pull > terraform.tfstate\"). Then remove the block, or use the backend \"local\", " +
 	"and run init -reconfigure with that file in place."
 
-// Validate reports a backend block of a type that was removed from the language, or never existed. Backends of other
-// programs are left to init: validation needs no state.
+// Validate reports a backend block of a type that was removed from the language, or never existed.
 func Validate(root *config.Module) (diags diag.List) {
 	b := root.Backend
-	if b == nil || kinds[b.Type] != nil && b.Type != cloudType || elsewhere[b.Type] != "" {
+	if b == nil || kinds[b.Type] != nil && b.Type != cloudType {
 		return nil
 	}
 	return diags.Errorf(&b.TypeRange, "Unsupported backend type", "%s", noBackend(b.Type))
@@ -44,24 +38,16 @@ func noBackend(name string) string {
 	case name == cloudType:
 		return "There is no backend type named \"cloud\". For workspaces of HCP Terraform, write a block cloud { } " +
 			"in the terraform block, or use the backend \"remote\"."
-	case elsewhere[name] != "":
-		return fmt.Sprintf("The backend %q keeps states in %s. This version has the backends %s.%s", name,
-			elsewhere[name], listed(types()), fetchFirst)
 	case slices.Contains(gone, name):
 		return fmt.Sprintf("The backend %q was removed from the language in version 1.3. Export the state with the "+
 			"last version that supported it, and use the backend \"local\".", name)
 	}
 	return fmt.Sprintf("There is no backend type named %q. This version has: %s.%s", name,
-		strings.Join(types(), " and "),
-		diag.DidYouMean(name, slices.Concat(types(), slices.Sorted(maps.Keys(elsewhere)))))
+		strings.Join(types(), " and "), diag.DidYouMean(name, types()))
 }
 
 // NoMigration returns the problem that states cannot be copied, because their backend is missing here.
 func NoMigration(title, from string) string {
-	place := elsewhere[from]
-	if place == "" {
-		place = fmt.Sprintf("the backend %q", from)
-	}
-	return fmt.Sprintf("The directory was set up for the backend %q, and %s cannot read states in %s, so it cannot "+
-		"copy them. Nothing was changed.%s", from, title, place, fetchFirst)
+	return fmt.Sprintf("The directory was set up for the backend %q, and %s cannot read its states, so it cannot copy "+
+		"them. Nothing was changed.%s", from, title, fetchFirst)
 }

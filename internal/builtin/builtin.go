@@ -53,7 +53,7 @@ var dataBlock = &provider.Block{Attributes: map[string]*provider.Attribute{
 	"output":           {Type: cty.DynamicPseudoType, Computed: true},
 	"triggers_replace": {Type: cty.DynamicPseudoType, Optional: true},
 	"id":               {Type: cty.String, Computed: true},
-}}
+}, Blocks: map[string]*provider.NestedBlock{"store": storeBlock}}
 
 var remoteStateBlock = &provider.Block{Attributes: map[string]*provider.Attribute{
 	"backend": {Type: cty.String, Required: true,
@@ -93,8 +93,8 @@ func (t *terraform) UpgradeState(ctx context.Context, req provider.UpgradeStateR
 	return provider.DecodeStored(types.data, req)
 }
 
-// Plan implements provider.Provider for terraform_data: output follows input, and a change of triggers_replace
-// replaces.
+// Plan implements provider.Provider for terraform_data: output follows input, and a change of triggers_replace, or of
+// what is stored if the block says so, replaces.
 func (t *terraform) Plan(ctx context.Context, req provider.PlanRequest) provider.PlanResponse {
 	if req.Type != typeData {
 		return t.Base.Plan(ctx, req)
@@ -105,14 +105,21 @@ func (t *terraform) Plan(ctx context.Context, req provider.PlanRequest) provider
 	planned := req.Proposed.AsValueMap()
 	input := planned["input"]
 	resp := provider.PlanResponse{Private: req.PriorPrivate}
-	if req.Prior.IsNull() {
-		planned["id"] = cty.UnknownVal(cty.String).RefineNotNull()
-		planned["output"] = outputOf(input)
-		resp.Planned = cty.ObjectVal(planned)
-		return resp
+	anew, prior := req.Prior.IsNull(), cty.NullVal(req.Proposed.GetAttr("store").Type())
+	if !anew {
+		prior = req.Prior.GetAttr("store")
+		if trigger := planned["triggers_replace"]; !trigger.RawEquals(req.Prior.GetAttr("triggers_replace")) {
+			resp.RequiresReplace = []cty.Path{cty.GetAttrPath("triggers_replace")}
+			anew = true
+		}
 	}
-	if trigger := planned["triggers_replace"]; !trigger.RawEquals(req.Prior.GetAttr("triggers_replace")) {
-		resp.RequiresReplace = []cty.Path{cty.GetAttrPath("triggers_replace")}
+	var replaces bool
+	planned["store"], replaces, resp.Diagnostics = planStore(prior, req.Config.GetAttr("store"), anew)
+	if replaces {
+		resp.RequiresReplace = append(resp.RequiresReplace, cty.GetAttrPath("store").GetAttr("input"))
+		anew = true
+	}
+	if anew {
 		planned["id"] = cty.UnknownVal(cty.String).RefineNotNull()
 		planned["output"] = outputOf(input)
 	} else if !input.RawEquals(req.Prior.GetAttr("input")) {
@@ -143,6 +150,7 @@ func (t *terraform) Apply(ctx context.Context, req provider.ApplyRequest) provid
 		vals["id"] = cty.StringVal(t.opts.NewID())
 	}
 	vals["output"] = vals["input"]
+	vals["store"] = applyStore(vals["store"], req.Config.GetAttr("store"))
 	return provider.ApplyResponse{State: cty.ObjectVal(vals), Private: req.PlannedPrivate}
 }
 
@@ -158,6 +166,7 @@ func (t *terraform) Import(ctx context.Context, req provider.ImportRequest) prov
 	v := cty.ObjectVal(map[string]cty.Value{
 		"id": cty.StringVal(req.ID), "input": cty.NullVal(cty.DynamicPseudoType),
 		"output": cty.NullVal(cty.DynamicPseudoType), "triggers_replace": cty.NullVal(cty.DynamicPseudoType),
+		"store": cty.NullVal(storeBlock.Block.ImpliedType()),
 	})
 	return provider.ImportResponse{Imported: []provider.ImportedObject{{Type: req.Type, State: v}}}
 }

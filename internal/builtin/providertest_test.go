@@ -23,6 +23,14 @@ func TestConformance(t *testing.T) {
 		return b.State(), nil
 	}
 	null := cty.NullVal(cty.DynamicPseudoType)
+	imported := &providertest.Import{
+		ID: func(v cty.Value) string { return v.GetAttr("id").AsString() },
+		// Only the id can be known.
+		Want: func(v cty.Value) cty.Value {
+			return cty.ObjectVal(map[string]cty.Value{"id": v.GetAttr("id"), "input": null, "output": null,
+				"triggers_replace": null, "store": cty.NullVal(storeBlock.Block.ImpliedType())})
+		},
+	}
 	providertest.Run(t, providertest.Options{
 		New: func(context.Context) (provider.Provider, error) { return New(Options{RemoteState: remote}), nil },
 		Resources: []providertest.Resource{{
@@ -38,14 +46,20 @@ func TestConformance(t *testing.T) {
 				{Name: "trigger", Change: providertest.Attrs{"triggers_replace": cty.TupleVal([]cty.Value{cty.Zero})},
 					Replaces: true},
 			},
-			Import: &providertest.Import{
-				ID: func(v cty.Value) string { return v.GetAttr("id").AsString() },
-				// Only the id can be known.
-				Want: func(v cty.Value) cty.Value {
-					return cty.ObjectVal(map[string]cty.Value{"id": v.GetAttr("id"), "input": null, "output": null,
-						"triggers_replace": null})
-				},
+			Import: imported,
+		}, {
+			Name:   "with a store",
+			Type:   "terraform_data",
+			Config: func(n int) providertest.Attrs { return store("input", cty.NumberIntVal(int64(n))) },
+			Updates: []providertest.Update{
+				{Name: "input", Change: store("input", cty.StringVal("another"))},
+				{Name: "version", Change: store("input", cty.StringVal("another"), "version", cty.Zero)},
+				{Name: "secret", Change: store("input", cty.EmptyTupleVal, "sensitive", cty.True)},
+				{Name: "replaced", Change: store("input", cty.StringVal("new"), "replace", cty.True), Replaces: true},
+				{Name: "no store", Change: providertest.Attrs{"store": cty.NullVal(types.data.Block.ImpliedType().
+					AttributeType("store"))}},
 			},
+			Import: imported,
 		}, {
 			Name:   "without arguments",
 			Type:   "terraform_data",
@@ -66,4 +80,16 @@ func TestConformance(t *testing.T) {
 			},
 		}},
 	})
+}
+
+// store returns a configuration of terraform_data with a block store, with these arguments and their values.
+func store(pairs ...any) providertest.Attrs {
+	block := map[string]cty.Value{}
+	for name, attr := range storeBlock.Block.Attributes {
+		block[name] = cty.NullVal(attr.Type)
+	}
+	for i := 0; i < len(pairs); i += 2 {
+		block[pairs[i].(string)] = pairs[i+1].(cty.Value)
+	}
+	return providertest.Attrs{"store": cty.ObjectVal(block)}
 }

@@ -29,8 +29,6 @@ var remarks = map[string]Remark{
 		"xz are refused, and so are packages with links that lead out of them."},
 	"block terraform cloud": {Differs, neverThere},
 
-	"backend cos":    {Refused, oneOfOurs},
-	"backend oss":    {Refused, oneOfOurs},
 	"backend remote": {Differs, neverThere},
 
 	"setting providers": {
@@ -56,5 +54,4 @@ const (
 	forgetErrors = "There is such an error in projects of OpenTofu alone."
 	notAShell    = "Shell operators such as `;`, `&` and `>` are ordinary characters, quoted or not; Terraform " +
 		"drops what follows an unquoted one."
-	oneOfOurs = "The message names the backends that are supported."
 )

@@ -120,6 +120,7 @@ func Load(ctx context.Context, opts Options) (*Config, diag.List) {
 		diags = diags.Extend(root.setConstants(opts))
 	}
 	diags = diags.Extend(l.children(ctx, root, []string{dir}))
+	diags = diags.Extend(l.config.settleTypes())
 	if opts.RootProviders != nil {
 		root.takeProviders(opts.RootProviders(l.config))
 	}

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"context"
 	"fmt"
 
 	"github.com/hashicorp/hcl/v2"
@@ -311,7 +312,8 @@ func (k *constants) evaluate(e hcl.Expression) (cty.Value, hcl.Diagnostics) {
 		}
 	}
 	if k.table == nil {
-		k.table = funcs.Table(funcs.Options{BaseDir: k.dir, Pure: true})
+		k.table = funcs.Table(funcs.Options{BaseDir: k.dir, Pure: true, Work: funcs.NewWork(context.Background())})
+		k.m.declared.AddFunctions(k.table, func(string) (*Declared, map[string]function.Function) { return nil, nil })
 	}
 	ctx.Functions = k.table
 	return funcs.Evaluate(e, ctx)

@@ -15,6 +15,7 @@ import (
 
 	"github.com/tombolo-iac/tombolo/addr"
 	"github.com/tombolo-iac/tombolo/internal/config"
+	"github.com/tombolo-iac/tombolo/internal/eval/funcs"
 )
 
 // FuzzLoad feeds a native and a JSON file to Load, the native one as an override file, too: it must end without a
@@ -31,7 +32,7 @@ func FuzzLoad(f *testing.F) {
 		}
 		for _, file := range txtar.Parse(src).Files {
 			switch {
-			case strings.HasSuffix(file.Name, ".tf"):
+			case strings.HasSuffix(file.Name, ".tf"), strings.HasSuffix(file.Name, ".tombolo"):
 				f.Add(string(file.Data), "{}")
 			case strings.HasSuffix(file.Name, ".tf.json"):
 				f.Add("", string(file.Data))
@@ -44,9 +45,13 @@ func FuzzLoad(f *testing.F) {
 		}
 	}
 	f.Fuzz(func(t *testing.T, native, other string) {
+		ext := ".tf"
+		if strings.Contains(native, "function \"") || strings.Contains(native, "type \"") {
+			ext = ".tombolo" // which alone may have such blocks
+		}
 		files := map[string][]byte{
-			"main.tf": []byte(native), "other.tf.json": []byte(other), "override.tf": []byte(native),
-			"x/main.tf":        []byte(native),
+			"main" + ext: []byte(native), "other" + ext + ".json": []byte(other), "override" + ext: []byte(native),
+			"x/main" + ext:     []byte(native),
 			"terraform.tfvars": []byte(native), "terraform.tfvars.json": []byte(other),
 			manifestPath: []byte(
 				`{"Modules":[{"Key":"a","Source":"./x","Dir":"x"},{"Key":"m","Source":"./mod","Dir":"x"}]}`),
@@ -74,6 +79,8 @@ func FuzzLoad(f *testing.F) {
 	})
 }
 
+var fuzzTable = funcs.Table(funcs.Options{Pure: true, Work: funcs.NewWork(context.Background())})
+
 // visit uses whatever later stages will use without looking.
 func visit(m *config.Module) {
 	for _, r := range m.SortedResources() {
@@ -90,6 +97,9 @@ func visit(m *config.Module) {
 	}
 	for _, o := range m.SortedOutputs() {
 		o.Expr.Variables()
+	}
+	for _, f := range m.Functions {
+		f.Check(fuzzTable)
 	}
 	for _, l := range m.SortedLocals() {
 		l.Expr.Variables()

@@ -68,6 +68,8 @@ type Module struct {
 	Cloud             *Cloud                   // nil without one
 	Encryption        []*Encryption            // later ones are merged over earlier ones
 
+	Types     map[string]*NamedType
+	Functions map[string]*Function
 	Variables map[string]*Variable
 	Locals    map[string]*Local
 	Outputs   map[string]*Output
@@ -85,6 +87,7 @@ type Module struct {
 	// faulty means that it was read with errors.
 	faulty    bool
 	constants *constants // nil until they are evaluated
+	declared  *Declared
 }
 
 // SortedVariables returns the variables by name.
@@ -246,6 +249,12 @@ type Variable struct {
 
 	Validations []*Condition
 	Range       hcl.Range // the block's header
+
+	named    hcl.Expression // the type, if it has names in it
+	raw      cty.Value      // the default as written; cty.NilVal without one
+	rawRange hcl.Range
+	// parameter means that it is one of a function.
+	parameter bool
 }
 
 // Required reports whether the caller must set the variable.
@@ -280,6 +289,8 @@ type Output struct {
 type OutputType struct {
 	Constraint cty.Type
 	Defaults   *typeexpr.Defaults
+
+	named hcl.Expression // the type as written, if it has names in it
 }
 
 // SourceKind is where the code of a called module comes from.

@@ -12,11 +12,13 @@ import (
 )
 
 func newModule(dir string, path addr.Module, f flavor.Flavor) *Module {
-	return &Module{
+	m := &Module{
 		Path: path, Dir: dir, Children: map[string]*Module{}, flavor: f, host: f.RegistryHost(),
 		RequiredProviders: map[string]*RequiredProvider{},
 		ProviderConfigs:   map[addr.LocalProviderConfig]*ProviderConfig{},
 		ProviderMeta:      map[string]*ProviderMeta{},
+		Types:             map[string]*NamedType{},
+		Functions:         map[string]*Function{},
 		Variables:         map[string]*Variable{},
 		Locals:            map[string]*Local{},
 		Outputs:           map[string]*Output{},
@@ -24,6 +26,8 @@ func newModule(dir string, path addr.Module, f flavor.Flavor) *Module {
 		Resources:         map[addr.Resource]*Resource{},
 		Checks:            map[string]*Check{},
 	}
+	m.declared = &Declared{Types: newTypes(m), module: m}
+	return m
 }
 
 // assembly is a module while its files are merged: declarations can still be overridden.
@@ -45,6 +49,7 @@ func (m *Module) assemble(parsed []*parsedFile) diag.List {
 	}
 	for _, f := range parsed {
 		a.refused = a.refused || f.diags.HasErrors()
+		a.declared.Own = a.declared.Own || IsOwn(f.name)
 		if f.override {
 			a.override(&f.content)
 			continue
@@ -132,8 +137,18 @@ func (a *assembly) addRequirements(c *fileContent) {
 	}
 }
 
-// addValues adds variables, locals and outputs.
+// addValues takes types, functions, variables, locals and outputs.
 func (a *assembly) addValues(c *fileContent) {
+	for _, t := range c.types {
+		if first := put(a.Types, t.Name, t); first != nil {
+			a.sameName(t.Range, first.Range, "Duplicate type", "A type", t.Name)
+		}
+	}
+	for _, f := range c.functions {
+		if first := put(a.Functions, f.Name, f); first != nil {
+			a.sameName(f.Range, first.Range, "Duplicate function", "A function", f.Name)
+		}
+	}
 	for _, v := range c.variables {
 		if first := put(a.variables, v.Name, v); first != nil {
 			a.sameName(v.Range, first.Range, "Duplicate variable declaration", "A variable", v.Name)
@@ -216,6 +231,7 @@ func (a *assembly) finish() {
 	}
 	a.finishProviders()
 	a.checkImports()
+	a.diags = a.diags.Extend(a.settleTypes()).Extend(a.checkCalls())
 }
 
 func (a *assembly) checkImports() {

@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/hashicorp/hcl/v2"
-	"github.com/hashicorp/hcl/v2/ext/typeexpr"
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/tombolo-iac/tombolo/diag"
@@ -38,10 +37,9 @@ func decodeOutput(block *hcl.Block, override bool) (*outputDecl, diag.List) {
 	diags = diags.Extend(decodeFlag(o.attrs, "ephemeral", &o.Ephemeral))
 	diags = diags.Extend(decodeDeprecated(o.attrs, &o.Deprecated, &o.DeprecatedRange))
 	if attr, ok := o.attrs["type"]; ok {
-		ty, defaults, hclDiags := typeexpr.TypeConstraintWithDefaults(attr.Expr)
-		diags = diags.AppendHCL(hclDiags)
-		if !hclDiags.HasErrors() {
-			o.Type = &OutputType{ty, defaults}
+		ty, more := writtenType(attr.Expr)
+		if diags = diags.Extend(more); !more.HasErrors() {
+			o.Type = ty
 		}
 	}
 	if attr, ok := o.attrs["value"]; ok {

@@ -22,6 +22,7 @@ func (a *assembly) override(c *fileContent) {
 	for _, p := range c.providers {
 		a.overrideProvider(p)
 	}
+	a.overrideNamed(c)
 	for _, v := range c.variables {
 		if base := a.variables[v.Name]; base != nil {
 			a.diags = a.diags.Extend(base.merge(v))
@@ -63,6 +64,20 @@ func (a *assembly) override(c *fileContent) {
 		a.noBase(r.DeclRange, missingResource[r.Addr.Mode], r.Addr.Mode.String()+" resource", r.Addr.String())
 	}
 	a.refuseOverrides(c)
+}
+
+// overrideNamed puts types and functions in the place of those of the same name.
+func (a *assembly) overrideNamed(c *fileContent) {
+	for _, t := range c.types {
+		if put(a.Types, t.Name, t) == nil {
+			a.noBase(t.Range, "Missing base type to override", "type", t.Name)
+		}
+	}
+	for _, f := range c.functions {
+		if put(a.Functions, f.Name, f) == nil {
+			a.noBase(f.Range, "Missing base function to override", "function", f.Name)
+		}
+	}
 }
 
 var missingResource = map[addr.Mode]string{

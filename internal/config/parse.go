@@ -2,6 +2,7 @@ package config
 
 import (
 	"context"
+	"fmt"
 	"runtime"
 	"slices"
 	"strings"
@@ -43,6 +44,8 @@ type fileContent struct {
 	clouds           []*Cloud
 	providers        []*ProviderConfig
 	providerMetas    []*ProviderMeta
+	types            []*NamedType
+	functions        []*Function
 	variables        []*variableDecl
 	locals           []*Local
 	outputs          []*outputDecl
@@ -130,6 +133,11 @@ func outsideOfBlocks(diags diag.List) diag.List {
 		if d.Summary == "Unsupported argument" && strings.HasSuffix(d.Detail, "is not expected here.") {
 			d.Detail += " Put arguments into blocks, and values of variables into files that end in .tfvars."
 		}
+		for _, kind := range []string{"type", "function"} {
+			if d.Summary == "Unsupported block type" && strings.Contains(d.Detail, fmt.Sprintf(" %q ", kind)) {
+				d.Detail += fmt.Sprintf(OnlyInOwn, kind+" blocks")
+			}
+		}
 	}
 	return diags
 }
@@ -153,17 +161,26 @@ var fileSchema = &hcl.BodySchema{Blocks: []hcl.BlockHeaderSchema{
 	{Type: "import"},
 }}
 
+// ownSchema is that of files that Tombolo alone reads.
+var ownSchema = &hcl.BodySchema{Blocks: append(slices.Clip(fileSchema.Blocks),
+	hcl.BlockHeaderSchema{Type: "type", LabelNames: []string{"name"}},
+	hcl.BlockHeaderSchema{Type: "function", LabelNames: []string{"name"}},
+)}
+
 // decode fills in the content.
 func (f *parsedFile) decode() {
 	if f.body == nil {
 		return
 	}
 	schema := fileSchema
-	if isQuery(f.name) {
+	switch {
+	case isQuery(f.name):
 		schema = querySchema
+	case IsOwn(f.name):
+		schema = ownSchema
 	}
 	content, hclDiags := f.body.Content(schema)
-	f.diags = f.diags.Extend(outsideOfBlocks(diag.List(nil).AppendHCL(hclDiags)))
+	f.diags = f.diags.Extend(outsideOfBlocks(diag.List(nil).AppendHCL(hclDiags))).Extend(f.ownCalls())
 	for _, block := range content.Blocks {
 		f.diags = f.diags.Extend(f.decodeBlock(block))
 	}
@@ -181,14 +198,16 @@ func (f *parsedFile) decodeBlock(block *hcl.Block) diag.List {
 			"A required_providers block must be in a terraform block: terraform { required_providers { ... } }.")
 	case "provider":
 		return add(&c.providers, block, decodeProvider)
+	case "type":
+		return add(&c.types, block, decodeType)
+	case "function":
+		return add(&c.functions, block, decodeFunction)
 	case "variable":
 		return add(&c.variables, block, func(b *hcl.Block) (*variableDecl, diag.List) {
 			return decodeVariable(b, f.override)
 		})
 	case "locals":
-		locals, diags := decodeLocals(block)
-		c.locals = append(c.locals, locals...)
-		return diags
+		return c.addLocals(block)
 	case "output":
 		return add(&c.outputs, block, func(b *hcl.Block) (*outputDecl, diag.List) {
 			return decodeOutput(b, f.override)
@@ -225,6 +244,12 @@ func (f *parsedFile) decodeBlock(block *hcl.Block) diag.List {
 		return add(&c.imports, block, decodeImport)
 	}
 	panic("config: no decoder for block type " + block.Type)
+}
+
+func (c *fileContent) addLocals(block *hcl.Block) diag.List {
+	locals, diags := decodeLocals(block)
+	c.locals = append(c.locals, locals...)
+	return diags
 }
 
 // add decodes a block and keeps the result unless it is nil.

@@ -19,6 +19,11 @@ func DecodeProvider(block *hcl.Block) (*ProviderConfig, diag.List) { return deco
 // DecodeVariable reads a variable block; nil if it is unusable.
 func DecodeVariable(block *hcl.Block) (*Variable, diag.List) {
 	v, diags := decodeVariable(block, false)
+	if v.named != nil {
+		rng := v.named.Range()
+		diags = diags.Errorf(&rng, "Invalid type specification", "Types have names only inside of a module. Write the "+
+			"type out here.")
+	}
 	if diags.HasErrors() {
 		return nil, diags
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/hashicorp/hcl/v2"
 
 	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/internal/eval/funcs"
 )
 
 var provisionerSchema = &hcl.BodySchema{
@@ -102,7 +103,7 @@ func checkDestroyRefs(body hcl.Body) (diags diag.List) {
 	attrs, _ := body.JustAttributes() // the schema checks nested blocks
 	for _, attr := range inOrder(attrs) {
 		var bad []string
-		for _, t := range attr.Expr.Variables() {
+		for _, t := range funcs.Mentions(attr.Expr) {
 			if text := traversalText(t); !ownReference(t) && !slices.Contains(bad, text) {
 				bad = append(bad, text)
 			}

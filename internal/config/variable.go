@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/hashicorp/hcl/v2"
-	"github.com/hashicorp/hcl/v2/ext/typeexpr"
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/tombolo-iac/tombolo/diag"
@@ -31,13 +30,12 @@ var reservedVariables = []string{"source", "version", "providers", "count", "for
 type variableDecl struct {
 	Variable
 	attrs hcl.Attributes
-	raw   cty.Value // the default as written; cty.NilVal without one
 }
 
 func decodeVariable(block *hcl.Block, override bool) (*variableDecl, diag.List) {
 	content, hclDiags := block.Body.Content(variableSchema)
 	diags := diag.List(nil).AppendHCL(hclDiags)
-	v := &variableDecl{attrs: content.Attributes, raw: cty.NilVal}
+	v := &variableDecl{attrs: content.Attributes}
 	v.Name, v.Range = block.Labels[0], block.DefRange
 	v.Nullable = true
 	v.Type, v.ConstraintType, v.ParsingMode = cty.DynamicPseudoType, cty.DynamicPseudoType, ParseLiteral
@@ -69,19 +67,7 @@ func decodeVariable(block *hcl.Block, override bool) (*variableDecl, diag.List) 
 		moreDiags := v.setType(attr.Expr)
 		diags, typeOK = diags.Extend(moreDiags), !moreDiags.HasErrors()
 	}
-	if attr, ok := v.attrs["default"]; ok {
-		raw, hclDiags := attr.Expr.Value(nil)
-		diags = diags.AppendHCL(hclDiags)
-		if hclDiags.HasErrors() {
-			raw = cty.DynamicVal // there is a default, but it is unusable
-		} else if typeOK && (!override || v.has("type")) {
-			moreDiags := v.checkDefault(raw, attr.Expr.Range(), "The default value")
-			if diags = diags.Extend(moreDiags); override && moreDiags.HasErrors() {
-				raw = cty.DynamicVal // so that the merge does not report it again
-			}
-		}
-		v.raw = raw
-	}
+	diags = diags.Extend(v.setDefault(typeOK && (!override || v.has("type")), override))
 	for _, b := range content.Blocks {
 		c, moreDiags := decodeConditionBlock(b, override)
 		diags = diags.Extend(moreDiags)
@@ -91,6 +77,26 @@ func decodeVariable(block *hcl.Block, override bool) (*variableDecl, diag.List) 
 		}
 	}
 	return v, diags
+}
+
+// setDefault reads the default argument. It is judged by the type if the whole of that is known.
+func (v *variableDecl) setDefault(judged, override bool) diag.List {
+	attr, ok := v.attrs["default"]
+	if !ok {
+		return nil
+	}
+	raw, hclDiags := attr.Expr.Value(nil)
+	diags := diag.List(nil).AppendHCL(hclDiags)
+	if hclDiags.HasErrors() {
+		raw = cty.DynamicVal // there is a default, but it is unusable
+	} else if judged {
+		moreDiags := v.checkDefault(raw, attr.Expr.Range(), "The default value")
+		if diags = diags.Extend(moreDiags); override && moreDiags.HasErrors() {
+			raw = cty.DynamicVal // so that the merge does not report it again
+		}
+	}
+	v.raw, v.rawRange = raw, attr.Expr.Range()
+	return diags
 }
 
 // checkCondition refuses a validation that does not refer to the variable.
@@ -127,16 +133,13 @@ func (v *Variable) setType(expr hcl.Expression) diag.List {
 		v.ConstraintType, v.Type = cty.Map(cty.DynamicPseudoType), cty.Map(cty.DynamicPseudoType)
 		return nil
 	}
-	ty, defaults, hclDiags := typeexpr.TypeConstraintWithDefaults(expr)
-	diags = diags.AppendHCL(hclDiags)
-	if hclDiags.HasErrors() {
+	ty, more := writtenType(expr)
+	if diags = diags.Extend(more); more.HasErrors() {
 		v.ParsingMode = ParseLiteral
 		return diags
 	}
-	if ty.IsPrimitiveType() {
-		v.ParsingMode = ParseLiteral
-	}
-	v.ConstraintType, v.TypeDefaults, v.Type = ty, defaults, ty.WithoutOptionalAttributesDeep()
+	v.take(ty)
+	v.named = ty.named
 	return diags
 }
 
@@ -156,10 +159,14 @@ func quotedTypeProblem(text string, rng hcl.Range) (diags diag.List) {
 
 // checkDefault reports whether a default fits the type; what names it in the text.
 func (v *Variable) checkDefault(raw cty.Value, rng hcl.Range, what string) (diags diag.List) {
-	const summary = "Invalid default value for variable"
+	kind := "variable"
+	if v.parameter {
+		kind = "parameter"
+	}
+	summary := "Invalid default value for " + kind
 	converted, err := v.convertDefault(raw)
 	if err != nil {
-		return diags.Errorf(&rng, summary, "%s does not fit the type constraint of the variable %q: %s.", what, v.Name,
+		return diags.Errorf(&rng, summary, "%s does not fit the type constraint of the %s %q: %s.", what, kind, v.Name,
 			strings.TrimSuffix(v.unfit(err).Error(), "."))
 	}
 	if !v.Nullable && converted.IsNull() {
@@ -220,11 +227,12 @@ func (v *variableDecl) merge(over *variableDecl) (diags diag.List) {
 		v.Deprecated, v.DeprecatedRange = over.Deprecated, over.DeprecatedRange
 	}
 	if over.has("default") {
-		v.raw = over.raw
+		v.raw, v.rawRange = over.raw, over.rawRange
 	}
 	if over.has("type") {
 		v.Type, v.ConstraintType, v.TypeDefaults, v.ParsingMode = over.Type, over.ConstraintType, over.TypeDefaults,
 			over.ParsingMode
+		v.named = over.named
 	}
 	if v.raw == cty.NilVal || !v.raw.IsKnown() || !over.has("type") && !over.has("default") && !over.has("nullable") {
 		return nil

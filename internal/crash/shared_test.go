@@ -7,37 +7,23 @@ import (
 	"errors"
 	"fmt"
 	"math/rand"
-	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
-	"strings"
 	"sync"
 	"testing"
 	"time"
 
-	"github.com/johannesboyne/gofakes3"
-	"github.com/johannesboyne/gofakes3/backend/s3mem"
 	"github.com/zclconf/go-cty/cty"
 
+	"github.com/tombolo-iac/tombolo/internal/backend/backendtest"
 	"github.com/tombolo-iac/tombolo/internal/encryption/encryptiontest"
 	"github.com/tombolo-iac/tombolo/internal/pgtest"
 	"github.com/tombolo-iac/tombolo/internal/program/starter"
-	"github.com/tombolo-iac/tombolo/internal/store/azure"
-	"github.com/tombolo-iac/tombolo/internal/store/azure/azuretest"
-	"github.com/tombolo-iac/tombolo/internal/store/consul"
-	consulserver "github.com/tombolo-iac/tombolo/internal/store/consul/server"
-	"github.com/tombolo-iac/tombolo/internal/store/gcs"
-	googleserver "github.com/tombolo-iac/tombolo/internal/store/gcs/server"
-	httpstore "github.com/tombolo-iac/tombolo/internal/store/http"
-	"github.com/tombolo-iac/tombolo/internal/store/http/server"
-	"github.com/tombolo-iac/tombolo/internal/store/kubernetes"
-	clusterserver "github.com/tombolo-iac/tombolo/internal/store/kubernetes/server"
 	"github.com/tombolo-iac/tombolo/internal/store/pg"
 	"github.com/tombolo-iac/tombolo/internal/store/program"
 	"github.com/tombolo-iac/tombolo/internal/store/remote"
-	"github.com/tombolo-iac/tombolo/internal/store/s3"
 	"github.com/tombolo-iac/tombolo/state"
 )
 
@@ -56,70 +42,36 @@ func (s Shared) driver() remote.Driver {
 	if drivers[s] != nil {
 		return drivers[s]
 	}
+	d, err := s.open()
+	if err != nil {
+		panic(err)
+	}
+	drivers[s] = d
+	return d
+}
+
+// open connects to the service.
+func (s Shared) open() (remote.Driver, error) {
 	kind, config := pg.Kind(), map[string]cty.Value{}
 	switch s.Kind {
-	case "s3":
-		kind = s3.Kind()
 	case "program":
 		kind = program.Kind()
-	case "gcs":
-		kind = gcs.Kind()
-	case "http":
-		kind = httpstore.Kind()
-	case "consul":
-		kind = consul.Kind()
-	case "kubernetes":
-		kind = kubernetes.Kind()
-	case "azurerm":
-		kind = azure.Kind()
+	case "pg":
+	default:
+		return backendtest.Driver(context.Background(), s.Kind, s.Address, s.Name)
 	}
 	for name, a := range kind.Schema.Attributes {
 		config[name] = cty.NullVal(a.ImpliedType())
 	}
-	switch s.Kind {
-	case "s3":
-		config["bucket"], config["key"] = cty.StringVal("b"), cty.StringVal(s.Name)
-		config["region"], config["use_lockfile"] = cty.StringVal("eu-central-1"), cty.True
-		config["access_key"], config["secret_key"] = cty.StringVal("key"), cty.StringVal("secret")
-		config["use_path_style"], config["skip_metadata_api_check"] = cty.True, cty.True
-		config["skip_credentials_validation"], config["skip_requesting_account_id"] = cty.True, cty.True
-		endpoints := map[string]cty.Value{}
-		for name := range kind.Schema.Attributes["endpoints"].ImpliedType().AttributeTypes() {
-			endpoints[name] = cty.NullVal(cty.String)
-		}
-		endpoints["s3"] = cty.StringVal(s.Address)
-		config["endpoints"] = cty.ObjectVal(endpoints)
-	case "gcs":
-		config["bucket"], config["prefix"] = cty.StringVal("states"), cty.StringVal(s.Name)
-		config["access_token"] = cty.StringVal("token")
-		config["storage_custom_endpoint"] = cty.StringVal(s.Address + "/storage/v1/")
-	case "azurerm":
-		config["storage_account_name"] = cty.StringVal(azuretest.Account)
-		config["access_key"] = cty.StringVal(azuretest.Key)
-		config["container_name"], config["key"] = cty.StringVal(azuretest.Container), cty.StringVal(s.Name)
-	case "consul":
-		config["address"], config["path"] = cty.StringVal(s.Address), cty.StringVal("states/"+s.Name)
-	case "kubernetes":
-		config["host"], config["token"] = cty.StringVal(s.Address), cty.StringVal("token")
-		name := strings.ReplaceAll(s.Name, "_", "-") + "-state" // not a number at its end
-		config["secret_suffix"] = cty.StringVal(name)
-	case "program":
+	if s.Kind == "program" {
 		config["command"] = cty.ListVal([]cty.Value{cty.StringVal("python3"),
 			cty.StringVal(filepath.Join(s.Address, "store.py"))})
 		config["config"] = cty.MapVal(map[string]cty.Value{"file": cty.StringVal(filepath.Join(s.Address, s.Name))})
-	case "http":
-		for _, name := range []string{"address", "lock_address", "unlock_address"} {
-			config[name] = cty.StringVal(s.Address + "/" + s.Name)
-		}
-	default:
+	} else {
 		config["conn_str"], config["schema_name"] = cty.StringVal(s.Address), cty.StringVal(s.Name)
 	}
 	d, diags := kind.Open(context.Background(), cty.ObjectVal(config), remote.Surroundings{})
-	if diags.HasErrors() {
-		panic(diags.Err())
-	}
-	drivers[s] = d
-	return d
+	return d, diags.Err()
 }
 
 // close ends the connections to the place.
@@ -136,18 +88,6 @@ func (s Shared) close() {
 func (s Shared) store(rescue string) state.Store {
 	return remote.New(remote.Options{Driver: s.driver(), Rescue: []string{rescue},
 		Journals: filepath.Dir(rescue), Beat: time.Second, Cipher: encryptiontest.Asked()})
-}
-
-// buckets starts a server of buckets.
-func buckets(t *testing.T) string {
-	t.Helper()
-	objects := s3mem.New()
-	if err := objects.CreateBucket("b"); err != nil {
-		t.Fatal(err)
-	}
-	server := httptest.NewServer(gofakes3.New(objects).Server())
-	t.Cleanup(server.Close)
-	return server.URL
 }
 
 // storeProgram writes the program that keeps states with which people begin one, into a folder for the states, too.
@@ -226,44 +166,15 @@ func TestKilledWithASharedState(t *testing.T) {
 		kills = n
 	}
 	t.Run("pg", func(t *testing.T) { killShared(t, Shared{Kind: "pg", Address: pgtest.Database(t)}, kills) })
-	t.Run("http", func(t *testing.T) {
-		service := httptest.NewServer(&server.Server{})
-		t.Cleanup(service.Close)
-		killShared(t, Shared{Kind: "http", Address: service.URL}, kills)
-	})
-	t.Run("s3", func(t *testing.T) { killShared(t, Shared{Kind: "s3", Address: buckets(t)}, kills) })
-	t.Run("gcs", func(t *testing.T) {
-		service := httptest.NewServer(googleserver.New("states"))
-		t.Cleanup(service.Close)
-		killShared(t, Shared{Kind: "gcs", Address: service.URL}, (kills+1)/2)
-	})
-	t.Run("consul", func(t *testing.T) {
-		c := &consulserver.Server{}
-		service := httptest.NewServer(c)
-		t.Cleanup(func() {
-			c.Close() // ends who waits for a key
-			service.CloseClientConnections()
-			service.Close()
-		})
-		killShared(t, Shared{Kind: "consul", Address: strings.TrimPrefix(service.URL, "http://")}, (kills+1)/2)
-	})
-	t.Run("kubernetes", func(t *testing.T) {
-		service := httptest.NewServer(&clusterserver.Server{Token: "token"})
-		t.Cleanup(service.Close)
-		killShared(t, Shared{Kind: "kubernetes", Address: service.URL}, (kills+1)/2)
-	})
-	t.Run("azurerm", func(t *testing.T) {
-		cloud := azuretest.Cloud{Blobs: &azuretest.Blobs{}}
-		// Everything of this process and its children that speaks HTTPS goes through the proxy: nothing else does here.
-		for _, variable := range cloud.Start(t) {
-			name, value, _ := strings.Cut(variable, "=")
-			if err := os.Setenv(name, value); err != nil {
-				t.Fatal(err)
+	for _, kind := range backendtest.Kinds() {
+		t.Run(kind, func(t *testing.T) {
+			n := (kills + 1) / 2
+			if kind == "http" || kind == "s3" {
+				n = kills
 			}
-			t.Cleanup(func() { os.Unsetenv(name) })
-		}
-		killShared(t, Shared{Kind: "azurerm", Address: azuretest.Account}, (kills+1)/2)
-	})
+			killShared(t, Shared{Kind: kind, Address: backendtest.Start(t, kind).Block}, n)
+		})
+	}
 	t.Run("program", func(t *testing.T) {
 		killShared(t, Shared{Kind: "program", Address: storeProgram(t)}, (kills+1)/2) // it starts an interpreter
 	})
@@ -275,7 +186,7 @@ func killShared(t *testing.T, at Shared, kills int) {
 	quick, _ := crowd(false, "0s")
 	random := rand.New(rand.NewSource(seed))
 	place := func(t *testing.T, n string, before bool) *room {
-		at.Name = "place_" + n
+		at.Name = "place" + n + "x"
 		there := at
 		t.Cleanup(there.close)
 		r := newSharedRoom(t, first, there)

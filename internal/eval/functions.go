@@ -33,37 +33,89 @@ type Functions struct {
 // providerNamespace begins the names of functions of providers: provider::LOCALNAME::NAME.
 const providerNamespace = "provider::"
 
-// functions returns the function table of a module: the core functions and those of the providers that it calls.
+// functions returns the function table of a module: the core functions, those of the providers that it calls, and those
+// that function blocks define.
 func (w *Walk) functions(u *linking.Unit) map[string]function.Function {
-	if len(u.Called) == 0 {
-		return w.Inputs.Functions.Table
-	}
-	w.tablesMu.Lock()
-	defer w.tablesMu.Unlock()
-	table := w.tables[u]
-	if table == nil {
-		table = maps.Clone(w.Inputs.Functions.Table)
-		addProviderFunctions(table, u.Module, u.Called, w.Inputs.Functions.OfProvider)
-		if w.tables == nil {
-			w.tables = map[*linking.Unit]map[string]function.Function{}
-		}
-		w.tables[u] = table
-	}
-	return table
+	return w.table(u, w.Inputs.Functions.Table, w.Inputs.Functions.OfProvider, &w.tables)
 }
 
 // loosely returns a scope with the functions for provider blocks.
 func (w *Walk) loosely(ctx *hcl.EvalContext, u *linking.Unit) *hcl.EvalContext {
-	if w.Inputs.Functions.Loose == nil {
-		return ctx
-	}
-	ctx.Functions = w.Inputs.Functions.Loose
-	if len(u.Called) > 0 {
-		ctx.Functions = maps.Clone(ctx.Functions)
-		addProviderFunctions(ctx.Functions, u.Module, u.Called, w.Inputs.Functions.LooseOfProvider)
+	in := w.Inputs.Functions
+	if in.Loose != nil {
+		ctx.Functions = w.table(u, in.Loose, in.LooseOfProvider, &w.looseTables)
 	}
 	return ctx
 }
+
+// table returns the function table of a module on top of one that all modules have. It is made once.
+func (w *Walk) table(u *linking.Unit, core map[string]function.Function, of ofProvider,
+	made *map[*linking.Unit]map[string]function.Function) map[string]function.Function {
+	if len(u.Called) == 0 && !u.Declared.Own {
+		return core
+	}
+	w.tablesMu.Lock()
+	defer w.tablesMu.Unlock()
+	if *made == nil {
+		*made = map[*linking.Unit]map[string]function.Function{}
+	}
+	return tableOf(u, core, of, *made)
+}
+
+// tableOf makes the table of a module and those of the modules that it calls.
+func tableOf(u *linking.Unit, core map[string]function.Function, of ofProvider,
+	made map[*linking.Unit]map[string]function.Function) map[string]function.Function {
+	table := made[u]
+	if table == nil {
+		table = maps.Clone(core)
+		made[u] = table
+		addProviderFunctions(table, u.Module, u.Called, of)
+		addModuleFunctions(table, u, core, of, made)
+	}
+	return table
+}
+
+// addModuleFunctions adds the functions that the blocks of a module, and of those that it calls, define.
+func addModuleFunctions(table map[string]function.Function, u *linking.Unit, core map[string]function.Function,
+	of ofProvider, made map[*linking.Unit]map[string]function.Function) {
+	u.Declared.AddFunctions(table, func(call string) (*config.Declared, map[string]function.Function) {
+		child := u.Calls[call]
+		if child == nil || len(child.Declared.Functions) == 0 {
+			return nil, nil
+		}
+		return child.Declared, tableOf(child, core, of, made)
+	})
+}
+
+// outside returns the table for expressions that are not part of the configuration but use the names of a module: src
+// is their text, which tells whose functions they call. Files that other tools read can call none of the module's own.
+func (w *Walk) outside(u *linking.Unit, core map[string]function.Function, src []byte,
+	filename string) map[string]function.Function {
+	table := maps.Clone(core)
+	of := w.Inputs.Functions.OfProvider
+	addProviderFunctions(table, u.Module, linking.CalledProviders(src, filename), of)
+	if config.IsOwn(filename) {
+		addModuleFunctions(table, u, core, of, map[*linking.Unit]map[string]function.Function{})
+	}
+	return table
+}
+
+// checkFunctions evaluates the functions that blocks of the configuration define with unknown arguments.
+func (w *Walk) checkFunctions() {
+	done := map[string]bool{}
+	for _, u := range w.Program.Units() {
+		if done[u.Module.Dir] {
+			continue
+		}
+		done[u.Module.Dir] = true
+		for _, name := range slices.Sorted(maps.Keys(u.Declared.Functions)) {
+			_ = w.Report(u.Declared.Functions[name].Check(w.functions(u))) // nothing depends on it
+		}
+	}
+}
+
+// ofProvider returns the functions of a provider.
+type ofProvider = func(addr.Provider) map[string]function.Function
 
 // addProviderFunctions adds the functions of some of a module's required providers. Providers that cannot be started
 // add nothing: the call is then one of an unknown function.
@@ -81,6 +133,14 @@ func addProviderFunctions(table map[string]function.Function, m *config.Module, 
 			table[providerNamespace+local+"::"+name] = f
 		}
 	}
+}
+
+// whose names the module that a namespace of functions is about.
+func whose(namespace string) string {
+	if called, ok := strings.CutPrefix(namespace, config.CalledFunctions); ok {
+		return "module." + strings.TrimSuffix(called, "::")
+	}
+	return "this module"
 }
 
 // nameProviderFunction rewords the diagnostic about an unknown function with a namespace, which the hcl library does
@@ -102,6 +162,17 @@ func nameProviderFunction(d *diag.Diagnostic) *diag.Diagnostic {
 		}
 	}
 	slices.Sort(have)
+	if namespace == config.OwnFunctions || strings.HasPrefix(namespace, config.CalledFunctions) {
+		d.Summary = "Unknown function"
+		if d.Subject != nil && !config.IsOwn(d.Subject.Filename) {
+			d.Detail = fmt.Sprintf("There is no function %s here."+config.OnlyInOwn,
+				namespace+call.CalledFunctionName(), "calls of functions of modules")
+			return d
+		}
+		d.Detail = fmt.Sprintf("There is no function block %q in %s.%s", call.CalledFunctionName(), whose(namespace),
+			diag.DidYouMean(call.CalledFunctionName(), have))
+		return d
+	}
 	d.Summary = "Unknown provider function"
 	d.Detail = fmt.Sprintf("There is no function named %q.", namespace+call.CalledFunctionName())
 	local, ofProvider := strings.CutPrefix(namespace, providerNamespace)

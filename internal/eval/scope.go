@@ -438,7 +438,9 @@ func (i *Instance) Assert(c *config.Condition, src []byte, table map[string]func
 	r := holds(c, ctx, "Invalid condition run")
 	// The message must be valid even if the condition holds.
 	text, _, broken, unsuitable := errorMessage(c, ctx, diag.Warning)
-	diags = diags.Extend(r.diags).Extend(broken).Extend(unsuitable)
+	for _, d := range r.diags.Extend(broken).Extend(unsuitable) {
+		diags = append(diags, nameProviderFunction(d))
+	}
 	rng := c.Condition.Range()
 	switch {
 	case r.status == statusUnknown:
@@ -477,9 +479,7 @@ func (i *Instance) besideScope(list []hcl.Expression, src []byte, table map[stri
 		}
 		ctx.Variables[root] = cty.ObjectVal(all)
 	}
-	ctx.Functions = maps.Clone(table)
-	addProviderFunctions(ctx.Functions, i.Unit.Module, linking.CalledProviders(src, list[len(list)-1].Range().Filename),
-		i.walk.Inputs.Functions.OfProvider)
+	ctx.Functions = i.walk.outside(i.Unit, table, src, list[len(list)-1].Range().Filename)
 	return ctx, diags.Extend(warnings)
 }
 
@@ -514,9 +514,7 @@ func (i *Instance) Expression(e hcl.Expression, src []byte, table map[string]fun
 		return cty.DynamicVal, diags
 	}
 	ctx := i.Scope(refs)
-	ctx.Functions = maps.Clone(table)
-	addProviderFunctions(ctx.Functions, i.Unit.Module, linking.CalledProviders(src, e.Range().Filename),
-		i.walk.Inputs.Functions.OfProvider)
+	ctx.Functions = i.walk.outside(i.Unit, table, src, e.Range().Filename)
 	v, hclDiags := funcs.Evaluate(e, ctx)
 	diags = diags.AppendHCL(hclDiags)
 	for n, d := range diags {

@@ -36,8 +36,8 @@ type Walk struct {
 	heldSlots map[*linking.Slot]bool // excluded values of module instances
 
 	tablesMu sync.Mutex
-	// of modules that call functions of providers; guarded by tablesMu
-	tables map[*linking.Unit]map[string]function.Function
+	// of modules that call functions of providers or have their own; guarded by tablesMu
+	tables, looseTables map[*linking.Unit]map[string]function.Function
 }
 
 // Instance is one instance of a module in a walk.
@@ -77,7 +77,12 @@ func NewWalk(p *linking.Program, in Inputs, d Driver) *Walk {
 }
 
 // Run runs all nodes. When ctx ends, nothing new starts. The problems are in Diagnostics.
-func (w *Walk) Run(ctx context.Context) error { return w.runner.Run(ctx) }
+func (w *Walk) Run(ctx context.Context) error {
+	if w.Inputs.Validating {
+		w.checkFunctions()
+	}
+	return w.runner.Run(ctx)
+}
 
 // Diagnostics returns all problems found so far.
 func (w *Walk) Diagnostics() diag.List {

@@ -13,6 +13,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/config"
 	"github.com/tombolo-iac/tombolo/internal/engine"
 	"github.com/tombolo-iac/tombolo/internal/eval"
+	"github.com/tombolo-iac/tombolo/internal/eval/funcs"
 	"github.com/tombolo-iac/tombolo/internal/suite/testfile"
 	"github.com/tombolo-iac/tombolo/internal/value"
 	"github.com/tombolo-iac/tombolo/state"
@@ -205,7 +206,7 @@ func (a *attempt) targets() (diags diag.List) {
 func (a *attempt) malformed() (diags diag.List) {
 	for _, c := range a.run.Asserts {
 		for _, e := range []hcl.Expression{c.Condition, c.ErrorMessage} {
-			for _, t := range e.Variables() {
+			for _, t := range funcs.Mentions(e) {
 				_, more := addr.ParseReference(t)
 				diags = diags.Extend(more)
 			}

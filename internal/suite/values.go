@@ -95,7 +95,7 @@ func (a *attempt) value(e hcl.Expression, ctx *hcl.EvalContext, at place) (cty.V
 
 // references returns the problems of an expression's references.
 func (a *attempt) references(e hcl.Expression, ctx *hcl.EvalContext, at place) (diags diag.List) {
-	for _, t := range e.Variables() {
+	for _, t := range funcs.Mentions(e) {
 		diags = diags.Extend(a.reference(t, ctx, at))
 	}
 	return diags

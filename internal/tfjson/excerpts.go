@@ -13,6 +13,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/flavor"
 	"github.com/tombolo-iac/tombolo/internal/nesting"
 )
 
@@ -76,8 +77,14 @@ func isConfiguration(name string) bool {
 }
 
 func isTest(name string) bool {
-	return strings.HasSuffix(name, ".tftest.hcl") || strings.HasSuffix(name, ".tftest.json") ||
-		strings.HasSuffix(name, ".tfmock.hcl")
+	for _, ext := range []string{".tftest.hcl", ".tftest.json", ".tfmock.hcl"} {
+		if slices.ContainsFunc(flavor.OpenTofu.Extensions(ext), func(ext string) bool {
+			return strings.HasSuffix(name, ext)
+		}) {
+			return true
+		}
+	}
+	return false
 }
 
 // isValues takes every other file for one with values: -var-file may name any.

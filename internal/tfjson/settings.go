@@ -19,7 +19,8 @@ const remoteState = "terraform_remote_state"
 var secretSettings = []string{"access_key", "access_token", "address", "assume_role_with_web_identity",
 	"client_certificate", "client_certificate_password", "client_key", "client_private_key_pem", "client_secret",
 	"conn_str", "credentials", "customer_provided_key", "encryption_key", "exec", "headers", "http_auth",
-	"lock_address", "oidc_request_token", "oidc_token", "password", "sas_token", "secret_key", "secrets",
+	"lock_address", "oidc_request_token", "oidc_token", "password", "private_key", "private_key_password",
+	"sas_token", "secret_id", "secret_key", "secrets", "security_token",
 	"sse_customer_key", "token", "unlock_address"}
 
 // settingLine finds arguments where a file cannot be parsed.

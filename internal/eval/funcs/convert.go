@@ -114,7 +114,14 @@ func init() {
 	})
 }
 
-func decodeConstraint(e hcl.Expression, _ *hcl.EvalContext) (cty.Value, hcl.Diagnostics) {
+func decodeConstraint(e hcl.Expression, ctx *hcl.EvalContext) (cty.Value, hcl.Diagnostics) {
+	if names := typeNamesOf(ctx); names != nil {
+		written, diags := names.Expand(e)
+		if diags.HasErrors() {
+			return cty.DynamicVal, diags
+		}
+		e = written
+	}
 	want, defaults, diags := typeexpr.TypeConstraintWithDefaults(e)
 	if diags.HasErrors() {
 		return cty.DynamicVal, diags
@@ -160,32 +167,84 @@ func converted(args []cty.Value) (cty.Value, error) {
 	return out, nil
 }
 
-// Mentions returns the references of an expression, without the words of types in calls of convert, which look like
+// Mentions returns the references of an expression, without the words and names of types in calls of convert, which look like
 // references. JSON does not show the place of a single word, so it counts as one of a type there; if it is not,
 // evaluation reports an unknown variable.
 func Mentions(e hcl.Expression) []hcl.Traversal {
 	list := e.Variables()
-	if !slices.ContainsFunc(list, isTypeWord) {
+	if !slices.ContainsFunc(list, isType) {
 		return list
 	}
 	native, ok := e.(hclsyntax.Expression)
 	if !ok {
-		return slices.DeleteFunc(list, isTypeWord)
+		if !slices.ContainsFunc(list, isTypeWord) && !slices.ContainsFunc(Calls(e), isConvert) {
+			return list
+		}
+		return mentionsInJSON(e, list)
 	}
 	var types []hcl.Range
 	hclsyntax.VisitAll(native, func(n hclsyntax.Node) hcl.Diagnostics {
 		call, ok := n.(*hclsyntax.FunctionCallExpr)
-		if ok && (call.Name == "convert" || call.Name == "core::convert") && len(call.Args) > 1 {
+		if ok && isConvert(Call{Name: call.Name}) && len(call.Args) > 1 {
 			types = append(types, call.Args[1].Range())
 		}
 		return nil
 	})
 	return slices.DeleteFunc(list, func(t hcl.Traversal) bool {
-		return isTypeWord(t) && slices.ContainsFunc(types, t.SourceRange().Overlaps)
+		return isType(t) && slices.ContainsFunc(types, t.SourceRange().Overlaps)
 	})
+}
+
+// mentionsInJSON is Mentions for an expression in JSON that converts something.
+func mentionsInJSON(e hcl.Expression, list []hcl.Traversal) []hcl.Traversal {
+	var out []hcl.Traversal
+	if !templates(e, func(template hclsyntax.Expression) { out = append(out, Mentions(template)...) }) {
+		out = list
+	}
+	return slices.DeleteFunc(out, isTypeWord)
+}
+
+func isConvert(call Call) bool { return call.Name == "convert" || call.Name == "core::convert" }
+
+// isType reports whether a reference may be a word or a name of a type.
+func isType(t hcl.Traversal) bool {
+	return isTypeWord(t) || len(t) > 1 && slices.Contains([]string{"type", "module", "resource", "data", "ephemeral"},
+		t.RootName())
 }
 
 // isTypeWord reports whether a reference is one word that names a type.
 func isTypeWord(t hcl.Traversal) bool {
 	return len(t) == 1 && slices.Contains([]string{"any", "bool", "number", "string"}, t.RootName())
+}
+
+// TypeNames knows the names of types in a module. It may be asked concurrently.
+type TypeNames interface {
+	// Expand returns a written type with all names in it replaced by what they stand for.
+	Expand(e hcl.Expression) (hcl.Expression, hcl.Diagnostics)
+}
+
+// typesName is under which a table of functions has the names of types. No expression can call it.
+const typesName = "\x00\x00\x00\x00\x00\x00 names of types"
+
+var typeNamesType = cty.Capsule("names", reflect.TypeFor[TypeNames]())
+
+// AddTypeNames makes the names of types known to those functions of a table that take a type.
+func AddTypeNames(table map[string]function.Function, names TypeNames) {
+	v := cty.CapsuleVal(typeNamesType, &names)
+	table[typesName] = function.New(&function.Spec{
+		Type: function.StaticReturnType(typeNamesType),
+		Impl: func([]cty.Value, cty.Type) (cty.Value, error) { return v, nil },
+	})
+}
+
+// typeNamesOf finds the names of types that an expression can use; nil when there are none.
+func typeNamesOf(ctx *hcl.EvalContext) TypeNames {
+	for ; ctx != nil; ctx = ctx.Parent() {
+		if f, ok := ctx.Functions[typesName]; ok {
+			if v, err := f.Call(nil); err == nil {
+				return *v.EncapsulatedValue().(*TypeNames)
+			}
+		}
+	}
+	return nil
 }

@@ -451,17 +451,23 @@ func meteredJSON(e hcl.Expression) hcl.Expression {
 		}
 		return o
 	}
-	v, diags := e.Value(nil) // a text as it is written
-	if diags.HasErrors() || v.IsNull() || v.Type() != cty.String {
-		return e
-	}
-	at := e.Range()
-	begin := hcl.Pos{Line: at.Start.Line, Column: at.Start.Column + 1, Byte: at.Start.Byte + 1} // after the quote
-	template, diags := hclsyntax.ParseTemplate([]byte(v.AsString()), at.Filename, begin)
-	if len(diags) > 0 {
+	template, ok := templateIn(e)
+	if !ok {
 		return e // which reports it
 	}
 	return &jsonText{e, metered(template, outside)}
+}
+
+// templateIn returns the template in a string of JSON; ok is false for anything else, and for one with mistakes.
+func templateIn(e hcl.Expression) (template hclsyntax.Expression, ok bool) {
+	v, diags := e.Value(nil) // a text as it is written
+	if diags.HasErrors() || v.IsNull() || v.Type() != cty.String {
+		return nil, false
+	}
+	at := e.Range()
+	begin := hcl.Pos{Line: at.Start.Line, Column: at.Start.Column + 1, Byte: at.Start.Byte + 1} // after the quote
+	template, diags = hclsyntax.ParseTemplate([]byte(v.AsString()), at.Filename, begin)
+	return template, len(diags) == 0
 }
 
 // jsonText is a template in JSON.

@@ -115,8 +115,8 @@ func (w *Work) spend(n int64) error {
 		return nil
 	}
 	if w.rounds.Add(n) > maxRounds {
-		return fmt.Errorf("the for expressions of this run have looked at more than %d elements, which is the limit",
-			maxRounds)
+		return fmt.Errorf("the for expressions of this run have looked at more than %d elements, or functions of the "+
+			"configuration have been called more than %d times, which is the limit", maxRounds, maxRounds/callSteps)
 	}
 	return w.stopped()
 }
@@ -217,4 +217,22 @@ func (s *size) take(v cty.Value) error {
 		}
 	}
 	return nil
+}
+
+// callSteps is what a call of a function that is written in the language counts as, in rounds of `for` expressions.
+const callSteps = 64
+
+// EvaluateCalled is Evaluate for the result of a function that is written in the language: each call counts as some
+// work. Functions that call each other twice each double it with every level.
+func EvaluateCalled(e hcl.Expression, ctx *hcl.EvalContext) (cty.Value, hcl.Diagnostics) {
+	if err := workOf(ctx).spend(callSteps); err != nil {
+		return cty.DynamicVal, hcl.Diagnostics{tooMuch(err, e)}
+	}
+	return Evaluate(e, ctx)
+}
+
+// HasWork reports whether a table of functions has a Work that bounds what calls them.
+func HasWork(table map[string]function.Function) bool {
+	_, ok := table[workName]
+	return ok
 }

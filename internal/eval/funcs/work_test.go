@@ -196,3 +196,18 @@ func TestShortLoopsCount(t *testing.T) {
 		t.Error("a short loop is not bounded")
 	}
 }
+
+// Each call of a function that is written in the language is some work, whatever it does: functions that call each other
+// twice each would otherwise go on for ever.
+func TestCallsOfWrittenFunctionsAreCounted(t *testing.T) {
+	w := NewWork(t.Context())
+	ctx := &hcl.EvalContext{Functions: Table(Options{Work: w})}
+	e := hcl.StaticExpr(cty.True, hcl.Range{})
+	if _, diags := EvaluateCalled(e, ctx); diags.HasErrors() || w.rounds.Load() != callSteps {
+		t.Errorf("%d rounds are counted: %v", w.rounds.Load(), diags)
+	}
+	w.rounds.Store(maxRounds)
+	if _, diags := EvaluateCalled(e, ctx); !diags.HasErrors() || !strings.Contains(diags.Error(), "have been called") {
+		t.Errorf("no limit: %v", diags)
+	}
+}

@@ -2,12 +2,15 @@ package linking
 
 import (
 	"fmt"
+	"slices"
 	"sort"
 
 	"github.com/hashicorp/hcl/v2"
+	"github.com/zclconf/go-cty/cty"
 
 	"github.com/tombolo-iac/tombolo/addr"
 	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/internal/config"
 	"github.com/tombolo-iac/tombolo/internal/eval/blocks"
 	"github.com/tombolo-iac/tombolo/provider"
 )
@@ -43,6 +46,11 @@ func (p *Program) schema(a addr.Provider, at hcl.Range) (*provider.Schema, diag.
 		return schema, nil
 	}
 	p.reported[a] = true
+	return schema, located(diags, at)
+}
+
+// located returns diagnostics, of which those without a place have the given one.
+func located(diags diag.List, at hcl.Range) diag.List {
 	out := make(diag.List, 0, len(diags))
 	for _, d := range diags {
 		c := *d
@@ -51,7 +59,7 @@ func (p *Program) schema(a addr.Provider, at hcl.Range) (*provider.Schema, diag.
 		}
 		out = append(out, &c)
 	}
-	return schema, out
+	return out
 }
 
 // Warned reports whether linking has reported the warnings of a provider about its schema.
@@ -84,7 +92,7 @@ func (p *Program) compileResource(s *Slot) diag.List {
 	}
 	s.Type = schema.Type(kindOf[r.Addr.Mode], r.Addr.Type)
 	if s.Type == nil {
-		s.fault(s.Resource, unknownType(schema, s, abs.Provider))
+		s.fault(s.Resource, unknownType(schema, r, abs.Provider))
 		return diags
 	}
 	if r.Addr.Mode == addr.List {
@@ -98,9 +106,25 @@ func (p *Program) compileResource(s *Slot) diag.List {
 	return diags.Extend(d)
 }
 
+// resourceType returns the type of the objects of a resource type that a written type names. It is called while linking
+// and, for types in expressions, later.
+func (p *Program) resourceType(m *config.Module, ref config.ResourceType) (cty.Type, diag.List) {
+	a := m.ProviderOf(ref)
+	schema, diags := p.Schemas.Schema(a)
+	if diags.HasErrors() || schema == nil {
+		return cty.DynamicPseudoType, slices.DeleteFunc(located(diags, ref.Range), func(d *diag.Diagnostic) bool {
+			return d.Severity != diag.Error
+		})
+	}
+	if t := schema.Type(kindOf[ref.Mode], ref.Type); t != nil {
+		return t.Block.ImpliedType(), nil
+	}
+	return cty.DynamicPseudoType, unknownType(schema, &config.Resource{TypeRange: ref.Range,
+		Addr: addr.Resource{Mode: ref.Mode, Type: ref.Type}}, a)
+}
+
 // unknownType explains that a provider has no such type, and what it has instead.
-func unknownType(schema *provider.Schema, s *Slot, p addr.Provider) diag.List {
-	r := s.Resource
+func unknownType(schema *provider.Schema, r *config.Resource, p addr.Provider) diag.List {
 	rng := r.TypeRange
 	what, other := "resource type", ""
 	names := map[string]*provider.ResourceType{}

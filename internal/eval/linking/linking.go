@@ -63,6 +63,8 @@ type Unit struct {
 
 	// Called are the local names of the providers whose functions the module calls.
 	Called []string
+	// Declared are the module's declarations with the types that the schemas of providers give them.
+	Declared *config.Declared
 
 	slots     []*Slot
 	providers map[addr.LocalProviderConfig]int
@@ -106,8 +108,10 @@ func New(cfg *config.Config, schemas Schemas) (*Program, diag.List) {
 	p := &Program{Config: cfg, Schemas: schemas, units: map[addr.Module]*Unit{},
 		providers: map[addr.AbsProviderConfig]*Slot{}, reported: map[addr.Provider]bool{}}
 	diags := cfg.CheckCalls().Extend(cfg.CheckUnpassed()).Extend(deprecatedRootOutputs(cfg.Root))
+	typed, more := cfg.Typed(p.resourceType)
+	diags = diags.Extend(more)
 	for _, m := range cfg.SortedModules() {
-		p.addUnit(m)
+		p.addUnit(m, typed[m])
 	}
 	p.findProviderCalls(cfg.Files)
 	for _, u := range p.order {
@@ -144,9 +148,9 @@ func New(cfg *config.Config, schemas Schemas) (*Program, diag.List) {
 }
 
 // addUnit adds the slots of a module in a stable order.
-func (p *Program) addUnit(m *config.Module) {
+func (p *Program) addUnit(m *config.Module, declared *config.Declared) {
 	u := &Unit{
-		Module: m, Calls: map[string]*Unit{},
+		Module: m, Calls: map[string]*Unit{}, Declared: declared,
 		Variables: map[string]int{}, Locals: map[string]int{}, Outputs: map[string]int{}, CallSlots: map[string]int{},
 		CallOutputs: map[[2]string]int{}, Closes: map[string]int{}, providers: map[addr.LocalProviderConfig]int{},
 		Resources: map[addr.Resource]int{}, base: p.total,
@@ -156,7 +160,7 @@ func (p *Program) addUnit(m *config.Module) {
 		u.Parent.Calls[m.Call.Name] = u
 	}
 	for _, v := range m.SortedVariables() {
-		u.Variables[v.Name] = u.add(&Slot{Kind: SlotVariable, Name: v.Name, Variable: v})
+		u.Variables[v.Name] = u.add(&Slot{Kind: SlotVariable, Name: v.Name, Variable: declared.Variables[v.Name]})
 	}
 	for _, l := range m.SortedLocals() {
 		u.Locals[l.Name] = u.add(&Slot{Kind: SlotLocal, Name: l.Name, Local: l})
@@ -183,7 +187,7 @@ func (p *Program) addUnit(m *config.Module) {
 		}
 	}
 	for _, o := range m.SortedOutputs() {
-		u.Outputs[o.Name] = u.add(&Slot{Kind: SlotOutput, Name: o.Name, Output: o})
+		u.Outputs[o.Name] = u.add(&Slot{Kind: SlotOutput, Name: o.Name, Output: declared.Outputs[o.Name]})
 	}
 	for _, c := range m.SortedChecks() {
 		u.add(&Slot{Kind: SlotCheck, Name: c.Name, Check: c})

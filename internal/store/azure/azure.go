@@ -18,6 +18,7 @@ import (
 
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/internal/store/remote"
+	"github.com/tombolo-iac/tombolo/internal/store/remote/arguments"
 )
 
 // Kind describes the backend "azurerm". Its schema is Terraform's.
@@ -28,21 +29,10 @@ func Kind() remote.Kind {
 
 // open reads the settings. It sends no requests: credentials are looked up for the first request.
 func open(_ context.Context, config cty.Value, o remote.Surroundings) (remote.Driver, diag.List) {
-	o = complete(o)
+	o = arguments.Complete(o)
 	s, diags := read(config, o)
 	if diags.HasErrors() {
 		return nil, diags
 	}
 	return &driver{s: s, blobs: newBlobs(s, o)}, diags
-}
-
-// complete sets the defaults.
-func complete(o remote.Surroundings) remote.Surroundings {
-	if o.Getenv == nil {
-		o.Getenv = func(string) string { return "" }
-	}
-	if o.Log == nil {
-		o.Log = func(string, ...any) {}
-	}
-	return o
 }

@@ -7,11 +7,12 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/tombolo-iac/tombolo/internal/store/remote"
+	"github.com/tombolo-iac/tombolo/internal/store/remote/arguments"
 )
 
 // At returns a driver that finds the account at an address, and does not pause before it tries again.
 func At(address string, config cty.Value, log func(string, ...any)) (remote.Driver, error) {
-	o := complete(remote.Surroundings{Getenv: os.Getenv, Log: log})
+	o := arguments.Complete(remote.Surroundings{Getenv: os.Getenv, Log: log})
 	s, diags := read(config, o)
 	if diags.HasErrors() {
 		return nil, diags.Err()

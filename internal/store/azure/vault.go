@@ -18,24 +18,25 @@ import (
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/internal/encryption"
 	"github.com/tombolo-iac/tombolo/internal/store/remote"
+	"github.com/tombolo-iac/tombolo/internal/store/remote/arguments"
 )
 
 // KeyProvider is the key provider azure_vault: keys of documents are made here, and sealed by a key that stays in Azure
 // Key Vault. It finds credentials as the backend does.
 func KeyProvider(o remote.Surroundings) *encryption.Kind {
-	arguments := map[string]encryption.Argument{}
+	all := map[string]encryption.Argument{}
 	for name, a := range identity() {
-		arguments[name] = encryption.Argument{Type: a.ConfigType()}
+		all[name] = encryption.Argument{Type: a.ConfigType()}
 	}
 	for _, name := range []string{"vault_uri", "vault_key_name"} {
-		arguments[name] = encryption.Argument{Type: cty.String, Required: true}
+		all[name] = encryption.Argument{Type: cty.String, Required: true}
 	}
-	arguments["key_length"] = encryption.Argument{Type: cty.Number, Required: true}
-	arguments["symmetric"] = encryption.Argument{Type: cty.Bool}
-	arguments["symmetric_key_size"] = encryption.Argument{Type: cty.Number}
-	return &encryption.Kind{Arguments: arguments, Keys: func(ctx context.Context, values map[string]cty.Value,
+	all["key_length"] = encryption.Argument{Type: cty.Number, Required: true}
+	all["symmetric"] = encryption.Argument{Type: cty.Bool}
+	all["symmetric_key_size"] = encryption.Argument{Type: cty.Number}
+	return &encryption.Kind{Arguments: all, Keys: func(ctx context.Context, values map[string]cty.Value,
 		in json.RawMessage, _ encryption.Programs) (encryption.Keys, json.RawMessage, error) {
-		return vaultKeys(ctx, values, in, complete(o))
+		return vaultKeys(ctx, values, in, arguments.Complete(o))
 	}}
 }
 

@@ -19,6 +19,7 @@ import (
 
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/internal/store/remote"
+	"github.com/tombolo-iac/tombolo/internal/store/remote/arguments"
 	"github.com/tombolo-iac/tombolo/internal/store/remote/objects"
 	"github.com/tombolo-iac/tombolo/provider"
 	"github.com/tombolo-iac/tombolo/state"
@@ -59,12 +60,7 @@ func schema() *provider.Block {
 
 // open reads the settings. It sends no requests.
 func open(_ context.Context, config cty.Value, o remote.Surroundings) (remote.Driver, diag.List) {
-	if o.Getenv == nil {
-		o.Getenv = func(string) string { return "" }
-	}
-	if o.Log == nil {
-		o.Log = func(string, ...any) {}
-	}
+	o = arguments.Complete(o)
 	s, diags := read(config, o)
 	if diags.HasErrors() {
 		return nil, diags

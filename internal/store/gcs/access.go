@@ -13,6 +13,8 @@ import (
 
 	"golang.org/x/oauth2"
 	"golang.org/x/oauth2/google"
+
+	"github.com/tombolo-iac/tombolo/internal/store/remote/web"
 )
 
 // Audiences of tokens.
@@ -36,29 +38,21 @@ func newAccess(s *settings, client *http.Client, scope string) *access {
 	return &access{s: s, http: client, scope: scope, turn: make(chan struct{}, 1), quota: s.quota}
 }
 
-// noAccess means that there is no token: nothing was asked of the service.
-type noAccess struct {
-	text    string
-	passing bool // there may be one another time
-}
-
-func (n *noAccess) Error() string { return n.text }
-
 // authorize adds the token to a request.
-func (a *access) authorize(ctx context.Context, r *http.Request) (used string, err error) {
+func (a *access) authorize(ctx context.Context, r *http.Request, _ []byte) error {
 	if a.s.open {
-		return "", nil
+		return nil
 	}
 	select {
 	case a.turn <- struct{}{}:
 	case <-ctx.Done():
-		return "", ctx.Err()
+		return ctx.Err()
 	}
 	defer func() { <-a.turn }()
 	if !a.token.Valid() {
 		got, err := a.fetch(ctx)
 		if err != nil {
-			return "", err
+			return err
 		}
 		if a.token = got.Token; a.quota == "" {
 			a.quota = got.quota
@@ -68,14 +62,17 @@ func (a *access) authorize(ctx context.Context, r *http.Request) (used string, e
 	if a.quota != "" {
 		r.Header.Set("X-Goog-User-Project", a.quota)
 	}
-	return a.token.AccessToken, nil
+	return nil
 }
 
 // refused drops a token that the service does not accept any more, and reports whether another may be had.
-func (a *access) refused(used string) bool {
+func (a *access) refused(r *http.Request, answer *web.Answer) bool {
+	if answer.Status != http.StatusUnauthorized {
+		return false
+	}
 	a.turn <- struct{}{}
 	defer func() { <-a.turn }()
-	if a.token != nil && a.token.AccessToken == used {
+	if a.token != nil && r.Header.Get("Authorization") == "Bearer "+a.token.AccessToken {
 		a.token = nil
 	}
 	return a.s.token == "" || a.s.account != ""
@@ -106,7 +103,7 @@ func (a *access) fetch(ctx context.Context) (*granted, error) {
 		return nil, ctx.Err()
 	case r := <-done:
 		if r.err != nil && ctx.Err() == nil {
-			return nil, &noAccess{text: a.s.clean(said(r.err)), passing: unsure(r.err)}
+			return nil, &web.NoAccess{Text: a.s.clean(said(r.err)), Passing: unsure(r.err)}
 		}
 		return r.got, r.err
 	}
@@ -116,8 +113,8 @@ func (a *access) fetch(ctx context.Context) (*granted, error) {
 func unsure(err error) bool {
 	var answer *oauth2.RetrieveError
 	var unsent *url.Error
-	return errors.As(err, &answer) && answer.Response != nil && busy(answer.Response.StatusCode) ||
-		errors.As(err, &unsent) && !lasting(err)
+	return errors.As(err, &answer) && answer.Response != nil && web.Busy(answer.Response.StatusCode) ||
+		errors.As(err, &unsent) && !web.Lasting(err)
 }
 
 // base returns a token of the credentials themselves.
@@ -170,10 +167,10 @@ func said(err error) string {
 		text += ": " + answer.Response.Status
 	}
 	if answer.ErrorCode != "" {
-		text += ", " + short(answer.ErrorCode)
+		text += ", " + web.Short(answer.ErrorCode)
 	}
 	if answer.ErrorDescription != "" {
-		text += ": " + short(answer.ErrorDescription)
+		text += ": " + web.Short(answer.ErrorDescription)
 	}
 	return text
 }
@@ -208,7 +205,7 @@ func (a *access) impersonate(ctx context.Context, t *oauth2.Token) (*oauth2.Toke
 		return nil, err
 	}
 	defer resp.Body.Close()
-	answer, err := io.ReadAll(io.LimitReader(resp.Body, maxMessage))
+	answer, err := io.ReadAll(io.LimitReader(resp.Body, web.MaxMessage))
 	if err != nil {
 		return nil, err
 	}

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/tombolo-iac/tombolo/internal/store/remote/objects"
+	"github.com/tombolo-iac/tombolo/internal/store/remote/web"
 )
 
 // bucket is a client for a bucket.
@@ -74,10 +75,10 @@ func (b *bucket) header(how as) http.Header {
 }
 
 // missing reports whether an answer means that the object does not exist. A missing bucket is an error.
-func missing(a *answer) bool {
-	_, text := message(a.body)
-	return a.status == http.StatusNotFound && !strings.Contains(strings.ToLower(text), "bucket does not exist") &&
-		!bytes.Contains(a.body, []byte("NoSuchBucket"))
+func missing(a *web.Answer) bool {
+	_, text := message(a.Body)
+	return a.Status == http.StatusNotFound && !strings.Contains(strings.ToLower(text), "bucket does not exist") &&
+		!bytes.Contains(a.Body, []byte("NoSuchBucket"))
 }
 
 // get returns an object as it is now, or one of its generations; nil when it is not there.
@@ -86,37 +87,37 @@ func (b *bucket) get(ctx context.Context, name, generation string, how as) (*sto
 	if generation != "" {
 		query.Set("generation", generation)
 	}
-	r := request{what: "read", name: b.url(name), method: http.MethodGet, address: b.object(name, query),
-		header: b.header(how), most: b.most}
-	a, err := b.send(ctx, r)
+	r := web.Request{What: "read", Name: b.url(name), Method: http.MethodGet, Address: b.object(name, query),
+		Header: b.header(how), Object: true}
+	a, err := b.Send(ctx, r)
 	switch {
 	case err != nil:
 		return nil, err
 	case missing(a):
 		return nil, nil
-	case a.status != http.StatusOK:
+	case a.Status != http.StatusOK:
 		return nil, b.failed(r, a)
 	}
 	if generation == "" {
-		generation = a.header.Get("X-Goog-Generation")
+		generation = a.Header.Get("X-Goog-Generation")
 	}
 	if n, err := strconv.ParseInt(generation, 10, 64); err != nil || n <= 0 {
-		return nil, &problem{text: fmt.Sprintf("read %s: the answer has no generation, so the object cannot be "+
-			"replaced safely. The server is not Google Cloud Storage, or a proxy changes its answers", r.name)}
+		return nil, &web.Problem{Text: fmt.Sprintf("read %s: the answer has no generation, so the object cannot be "+
+			"replaced safely. The server is not Google Cloud Storage, or a proxy changes its answers", r.Name)}
 	}
 	if err := intact(a); err != nil {
-		return nil, &problem{text: fmt.Sprintf("read %s: %v. Try again. If it happens again, check the proxies "+
-			"between this machine and the service", r.name, err)}
+		return nil, &web.Problem{Text: fmt.Sprintf("read %s: %v. Try again. If it happens again, check the proxies "+
+			"between this machine and the service", r.Name, err)}
 	}
-	return &stored{data: a.body, generation: generation}, nil
+	return &stored{data: a.Body, generation: generation}, nil
 }
 
 // intact compares an object with the digest that comes with it, if one does.
-func intact(a *answer) error {
-	for _, field := range a.header.Values("X-Goog-Hash") {
+func intact(a *web.Answer) error {
+	for _, field := range a.Header.Values("X-Goog-Hash") {
 		for one := range strings.SplitSeq(field, ",") {
 			want, ok := strings.CutPrefix(strings.TrimSpace(one), "md5=")
-			if sum := md5.Sum(a.body); ok && want != base64.StdEncoding.EncodeToString(sum[:]) {
+			if sum := md5.Sum(a.Body); ok && want != base64.StdEncoding.EncodeToString(sum[:]) {
 				return fmt.Errorf("the content was changed on the way: its MD5 digest differs")
 			}
 		}
@@ -126,25 +127,25 @@ func intact(a *answer) error {
 
 // describe returns the description of an object, or nil if it does not exist.
 func (b *bucket) describe(ctx context.Context, name string) (*described, error) {
-	r := request{what: "look for", name: b.url(name), method: http.MethodGet,
-		address: b.object(name, url.Values{"fields": {"name,generation,metadata"}})}
-	a, err := b.send(ctx, r)
+	r := web.Request{What: "look for", Name: b.url(name), Method: http.MethodGet,
+		Address: b.object(name, url.Values{"fields": {"name,generation,metadata"}})}
+	a, err := b.Send(ctx, r)
 	switch {
 	case err != nil:
 		return nil, err
 	case missing(a):
 		return nil, nil
-	case a.status != http.StatusOK:
+	case a.Status != http.StatusOK:
 		return nil, b.failed(r, a)
 	}
 	return b.description(r, a)
 }
 
-func (b *bucket) description(r request, a *answer) (*described, error) {
+func (b *bucket) description(r web.Request, a *web.Answer) (*described, error) {
 	d := &described{}
-	if err := json.Unmarshal(a.body, d); err != nil || d.Generation == "" {
-		return nil, &problem{text: fmt.Sprintf("%s %s: the answer does not describe an object. The server is not "+
-			"Google Cloud Storage", r.what, r.name)}
+	if err := json.Unmarshal(a.Body, d); err != nil || d.Generation == "" {
+		return nil, &web.Problem{Text: fmt.Sprintf("%s %s: the answer does not describe an object. The server is not "+
+			"Google Cloud Storage", r.What, r.Name)}
 	}
 	return d, nil
 }
@@ -175,21 +176,21 @@ func (b *bucket) put(ctx context.Context, name string, data []byte, meta map[str
 	if how == sealed && b.s.kmsKey != "" {
 		query.Set("kmsKeyName", b.s.kmsKey)
 	}
-	r := request{what: "write", name: b.url(name), method: http.MethodPost, header: b.header(how), body: body,
-		address: b.s.upload + "b/" + url.PathEscape(b.name) + "/o?" + query.Encode()}
-	r.header.Set("Content-Type", "multipart/related; boundary="+border)
-	a, err := b.send(ctx, r)
+	r := web.Request{What: "write", Name: b.url(name), Method: http.MethodPost, Header: b.header(how), Body: body,
+		Address: b.s.upload + "b/" + url.PathEscape(b.name) + "/o?" + query.Encode()}
+	r.Header.Set("Content-Type", "multipart/related; boundary="+border)
+	a, err := b.Send(ctx, r)
 	if err != nil {
 		return "", err
 	}
-	if a.ok() {
+	if a.OK() {
 		d, err := b.description(r, a)
 		if err != nil {
 			return "", err
 		}
 		return d.Generation, nil
 	}
-	if a.status != http.StatusPreconditionFailed {
+	if a.Status != http.StatusPreconditionFailed {
 		return "", b.failed(r, a)
 	}
 	there, err := b.describe(ctx, name)
@@ -209,18 +210,18 @@ func (b *bucket) remove(ctx context.Context, name, generation string) (was bool,
 	if generation != "" {
 		query.Set("ifGenerationMatch", generation)
 	}
-	r := request{what: "delete", name: b.url(name), method: http.MethodDelete, address: b.object(name, query)}
-	a, err := b.send(ctx, r)
+	r := web.Request{What: "delete", Name: b.url(name), Method: http.MethodDelete, Address: b.object(name, query)}
+	a, err := b.Send(ctx, r)
 	switch {
 	case err != nil:
 		return false, err
-	case a.ok():
+	case a.OK():
 		return true, nil
 	case missing(a):
-		return a.again, nil
-	case a.status == http.StatusPreconditionFailed && a.again:
+		return a.Again, nil
+	case a.Status == http.StatusPreconditionFailed && a.Again:
 		return true, nil
-	case a.status == http.StatusPreconditionFailed:
+	case a.Status == http.StatusPreconditionFailed:
 		return false, objects.ErrUnmet
 	}
 	return false, b.failed(r, a)
@@ -236,22 +237,22 @@ func (b *bucket) list(ctx context.Context, prefix string, more url.Values, each 
 		query[name] = values
 	}
 	for range maxPages {
-		r := request{what: "list", name: b.url(prefix), method: http.MethodGet,
-			address: b.s.api + "b/" + url.PathEscape(b.name) + "/o?" + query.Encode()}
-		a, err := b.send(ctx, r)
+		r := web.Request{What: "list", Name: b.url(prefix), Method: http.MethodGet,
+			Address: b.s.api + "b/" + url.PathEscape(b.name) + "/o?" + query.Encode()}
+		a, err := b.Send(ctx, r)
 		if err != nil {
 			return err
 		}
-		if a.status != http.StatusOK {
+		if a.Status != http.StatusOK {
 			return b.failed(r, a)
 		}
 		var page struct {
 			Next  string `json:"nextPageToken"`
 			Items []described
 		}
-		if err := json.Unmarshal(a.body, &page); err != nil {
-			return &problem{text: fmt.Sprintf("list %s: the answer is not a list of objects. The server is not "+
-				"Google Cloud Storage", r.name)}
+		if err := json.Unmarshal(a.Body, &page); err != nil {
+			return &web.Problem{Text: fmt.Sprintf("list %s: the answer is not a list of objects. The server is not "+
+				"Google Cloud Storage", r.Name)}
 		}
 		for _, d := range page.Items {
 			each(d)
@@ -261,7 +262,7 @@ func (b *bucket) list(ctx context.Context, prefix string, more url.Values, each 
 		}
 		query.Set("pageToken", page.Next)
 	}
-	return &problem{text: "list " + b.url(prefix) + ": the list does not end"}
+	return &web.Problem{Text: "list " + b.url(prefix) + ": the list does not end"}
 }
 
 // space stores journals in the bucket.

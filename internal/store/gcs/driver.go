@@ -48,7 +48,7 @@ func (d *driver) Place(workspace string) (remote.Place, error) {
 
 // Close implements remote.Driver.
 func (d *driver) Close() error {
-	d.bucket.http.CloseIdleConnections()
+	d.bucket.HTTP.CloseIdleConnections()
 	return nil
 }
 

@@ -16,12 +16,12 @@ func Hasty(ctx context.Context, config cty.Value) (remote.Driver, error) {
 	if diags.HasErrors() {
 		return nil, diags.Err()
 	}
-	d.(*driver).bucket.pause = time.Microsecond
+	d.(*driver).bucket.Pause = time.Microsecond
 	return d, nil
 }
 
 // Bounded makes a driver read no objects that are greater.
-func Bounded(d remote.Driver, most int64) { d.(*driver).bucket.most = most }
+func Bounded(d remote.Driver, most int64) { d.(*driver).bucket.Most = most }
 
 // Impatient makes a driver not pause before it tries again.
-func Impatient(d remote.Driver) { d.(*driver).bucket.pause = time.Microsecond }
+func Impatient(d remote.Driver) { d.(*driver).bucket.Pause = time.Microsecond }

@@ -14,6 +14,7 @@ import (
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/internal/encryption"
 	"github.com/tombolo-iac/tombolo/internal/store/remote"
+	"github.com/tombolo-iac/tombolo/internal/store/remote/web"
 )
 
 // keyService is where Cloud KMS is.
@@ -58,7 +59,7 @@ func keys(ctx context.Context, values map[string]cty.Value, in json.RawMessage, 
 		return k, nil, err
 	}
 	service := &keyClient{client: newClient(s, scopeKeys, o.Log), key: values["kms_encryption_key"].AsString()}
-	defer service.http.CloseIdleConnections()
+	defer service.HTTP.CloseIdleConnections()
 	k.Encryption = make([]byte, n)
 	rand.Read(k.Encryption) // it never fails
 	made, err := service.ask(ctx, "seal a key with", "encrypt", map[string][]byte{"plaintext": k.Encryption})
@@ -125,17 +126,17 @@ func (c *keyClient) ask(ctx context.Context, what, verb string, in map[string][]
 	if err != nil {
 		return nil, err
 	}
-	r := request{what: what, name: c.key, method: http.MethodPost, address: c.s.api + c.key + ":" + verb, body: body,
-		header: http.Header{"Content-Type": {"application/json"}}}
-	a, err := c.send(ctx, r)
+	r := web.Request{What: what, Name: c.key, Method: http.MethodPost, Address: c.s.api + c.key + ":" + verb,
+		Body: body, Header: http.Header{"Content-Type": {"application/json"}}}
+	a, err := c.Send(ctx, r)
 	if err != nil {
 		return nil, err
 	}
-	if a.status != http.StatusOK {
+	if a.Status != http.StatusOK {
 		return nil, c.failed(r, a)
 	}
 	out := &keyAnswer{}
-	if err := json.Unmarshal(a.body, out); err != nil || len(out.Plaintext)+len(out.Ciphertext) == 0 {
+	if err := json.Unmarshal(a.Body, out); err != nil || len(out.Plaintext)+len(out.Ciphertext) == 0 {
 		return nil, fmt.Errorf("%s %s: the answer has no key. The server is not Cloud KMS", what, c.key)
 	}
 	return out, nil

@@ -25,7 +25,7 @@ type Kind struct {
 	// More are arguments that Terraform has not: OpenTofu's, or ours. While they are not set, the record does not
 	// mention them, so that Terraform takes it for its own.
 	More map[string]*provider.Attribute
-	// Blocks are arguments with objects that are written as blocks.
+	// Blocks are arguments with objects that are written as blocks: one block, or any number where it is a set.
 	Blocks map[string]bool
 	// Needed holds the required string arguments, each with the environment variable that can replace it, if there is
 	// one. Init asks for them.

@@ -20,6 +20,7 @@ import (
 
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/internal/store/remote"
+	"github.com/tombolo-iac/tombolo/internal/store/remote/arguments"
 )
 
 // Kind describes the backend "s3". Its schema is Terraform's.
@@ -30,12 +31,7 @@ func Kind() remote.Kind {
 
 // open reads the settings and determines how to connect. It sends no requests, unless it must check the account.
 func open(ctx context.Context, config cty.Value, o remote.Surroundings) (remote.Driver, diag.List) {
-	if o.Getenv == nil {
-		o.Getenv = func(string) string { return "" }
-	}
-	if o.Log == nil {
-		o.Log = func(string, ...any) {}
-	}
+	o = arguments.Complete(o)
 	s, diags := read(config, o)
 	if diags.HasErrors() {
 		return nil, diags

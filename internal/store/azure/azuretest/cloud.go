@@ -2,25 +2,16 @@ package azuretest
 
 import (
 	"cmp"
-	"crypto/ecdsa"
-	"crypto/elliptic"
 	"crypto/rand"
-	"crypto/tls"
-	"crypto/x509"
 	"encoding/base64"
 	"encoding/json"
-	"encoding/pem"
 	"fmt"
-	"io"
-	"math/big"
-	"net"
 	"net/http"
-	"os"
-	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
-	"time"
+
+	"github.com/tombolo-iac/tombolo/internal/store/remote/drivertest"
 )
 
 // Cloud serves Azure on this machine. Programs that use its proxy reach its services at their usual addresses.
@@ -33,10 +24,6 @@ type Cloud struct {
 	keys map[string]string // what the vault has sealed, by what it was sealed as
 	// Assertion is accepted from an application in place of its secret.
 	Assertion string
-
-	ca     *x509.Certificate
-	key    *ecdsa.PrivateKey
-	leaves chan net.Conn
 }
 
 // Secret is the usual secret of the application that the service of tokens knows.
@@ -45,98 +32,8 @@ const Secret = "secret-canary"
 // Start starts the proxy, and returns the variables under which programs use it.
 func (c *Cloud) Start(t *testing.T) []string {
 	t.Helper()
-	must := func(err error) {
-		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	var err error
-	c.key, err = ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	must(err)
-	c.ca = &x509.Certificate{SerialNumber: big.NewInt(1), IsCA: true, BasicConstraintsValid: true,
-		NotBefore: time.Now().AddDate(-1, 0, 0), NotAfter: time.Now().AddDate(1, 0, 0), KeyUsage: x509.KeyUsageCertSign}
-	der, err := x509.CreateCertificate(rand.Reader, c.ca, c.ca, &c.key.PublicKey, c.key)
-	must(err)
-	c.ca, err = x509.ParseCertificate(der)
-	must(err)
-	file := filepath.Join(t.TempDir(), "ca.pem")
-	must(os.WriteFile(file, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), 0o600))
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	must(err)
-	c.keys, c.leaves = map[string]string{}, make(chan net.Conn)
-	inner := &http.Server{Handler: c}
-	outer := &http.Server{Handler: http.HandlerFunc(c.connect)}
-	ended := make(chan struct{})
-	go func() { outer.Serve(l); ended <- struct{}{} }()
-	go func() { inner.Serve(&tunnels{c.leaves, l.Addr()}); ended <- struct{}{} }()
-	t.Cleanup(func() {
-		outer.Close()
-		inner.Close()
-		for range 2 {
-			<-ended
-		}
-	})
-	return []string{"HTTPS_PROXY=http://" + l.Addr().String(), "NO_PROXY=", "no_proxy=", "https_proxy=",
-		"SSL_CERT_FILE=" + file}
-}
-
-// tunnels are the connections through the proxy, as a listener.
-type tunnels struct {
-	conns chan net.Conn
-	addr  net.Addr
-}
-
-// Accept implements net.Listener.
-func (l *tunnels) Accept() (net.Conn, error) {
-	if c, ok := <-l.conns; ok {
-		return c, nil
-	}
-	return nil, net.ErrClosed
-}
-
-// Close implements net.Listener.
-func (l *tunnels) Close() error { close(l.conns); return nil }
-
-// Addr implements net.Listener.
-func (l *tunnels) Addr() net.Addr { return l.addr }
-
-// serial returns a random number for a certificate.
-func (c *Cloud) serial() *big.Int {
-	n, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 64))
-	if err != nil {
-		panic(err) // there is no randomness
-	}
-	return n
-}
-
-// connect terminates a tunnel here, with a certificate for its destination.
-func (c *Cloud) connect(w http.ResponseWriter, r *http.Request) {
-	host, _, err := net.SplitHostPort(r.Host)
-	if r.Method != http.MethodConnect || err != nil {
-		http.Error(w, "this is a proxy", http.StatusBadRequest)
-		return
-	}
-	leaf := &x509.Certificate{SerialNumber: c.serial(), DNSNames: []string{host},
-		NotBefore: time.Now().AddDate(-1, 0, 0), NotAfter: time.Now().AddDate(0, 1, 0),
-		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}}
-	der, err := x509.CreateCertificate(rand.Reader, leaf, c.ca, &c.key.PublicKey, c.key)
-	if err != nil {
-		http.Error(w, err.Error(), http.StatusInternalServerError)
-		return
-	}
-	conn, _, err := w.(http.Hijacker).Hijack()
-	if err != nil {
-		return
-	}
-	io.WriteString(conn, "HTTP/1.1 200 OK\r\n\r\n")
-	defer func() {
-		if recover() != nil { // the listener was closed
-			conn.Close()
-		}
-	}()
-	c.leaves <- tls.Server(conn, &tls.Config{Certificates: []tls.Certificate{{Certificate: [][]byte{der},
-		PrivateKey: c.key}}})
+	c.keys = map[string]string{}
+	return (&drivertest.Cloud{Services: c}).Start(t)
 }
 
 // ServeHTTP implements http.Handler: each host is a service.

@@ -1,0 +1,84 @@
+//go:build unix
+
+package team
+
+import (
+	"testing"
+
+	"github.com/tombolo-iac/tombolo/internal/store/cos/server"
+	"github.com/tombolo-iac/tombolo/internal/store/remote/drivertest"
+)
+
+// tencentBlock is a backend block with some more arguments.
+func tencentBlock(more string) string {
+	return `backend "cos" {
+  bucket = "states-1250000000"
+  region = "ap-guangzhou"
+  ` + more + `
+}`
+}
+
+// tencent starts a Tencent Cloud with a bucket, and returns the variables under which it is found.
+func tencent(t *testing.T, s *server.Server) []string {
+	t.Helper()
+	s.Bucket = "states-1250000000"
+	return (&drivertest.Cloud{Services: s}).Start(t)
+}
+
+// tencentPlace is a place with the usual credentials.
+func tencentPlace(t *testing.T, s *server.Server, more string) place {
+	t.Helper()
+	return place{block: tencentBlock(more), env: append(tencent(t, s), "TENCENTCLOUD_SECRET_ID="+server.SecretID,
+		"TENCENTCLOUD_SECRET_KEY="+server.SecretKey)}
+}
+
+func TestBucketsOfTencentAreSharedWithTerraform(t *testing.T) {
+	inFull(t)
+	withPeers(t, func(t *testing.T, other string) {
+		for name, more := range map[string]string{"prefix": `prefix = "team/network"`, "none": ""} {
+			t.Run(name, func(t *testing.T) { tencentPlace(t, &server.Server{}, more).live(t, other) })
+		}
+	})
+}
+
+// The same in a bucket with versions, where the journal is on the machine of the run.
+func TestBucketsOfTencentWithVersionsAreSharedWithTerraform(t *testing.T) {
+	inFull(t)
+	withPeers(t, func(t *testing.T, other string) {
+		tencentPlace(t, &server.Server{Versioned: true}, `prefix = "team/network"`).live(t, other)
+	})
+}
+
+// What init records is the same to the byte: either program goes on in a directory that the other has set up.
+func TestRecordsOfBucketsOfTencentAreTerraforms(t *testing.T) {
+	other := theirs(t, "terraform", "TOMBOLO_TERRAFORM")
+	for name, more := range map[string]string{
+		"few":    "",
+		"others": "prefix = \"a/b\"\n  encrypt = false\n  acl = \"public-read\"\n  key = \"x\"\n  accelerate = false",
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := tencentPlace(t, &server.Server{}, more)
+			p.known(t, other)
+			one, two := p.member(t, "tombolo", ours), p.member(t, "terraform", other)
+			if got, want := recordOf(t, one), recordOf(t, two); got != want {
+				t.Errorf("recorded\n%s\nwant\n%s", got, want)
+			}
+			one.run("apply", "-auto-approve", "-no-color")
+			two.idle()
+		})
+	}
+}
+
+// The role of a machine, and a role that it assumes, reach the bucket.
+func TestRolesReachBucketsOfTencent(t *testing.T) {
+	p := place{block: tencentBlock(`cam_role_name = "machine"
+  assume_role {
+    role_arn         = "qcs::cam::uin/1:roleName/states"
+    session_name     = "tests"
+    session_duration = 3600
+    policy           = ""
+  }`), env: tencent(t, &server.Server{Token: "role-token"})}
+	m := p.member(t, "tombolo", ours)
+	m.run("apply", "-auto-approve", "-no-color")
+	m.idle()
+}

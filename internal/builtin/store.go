@@ -1,0 +1,97 @@
+package builtin
+
+import (
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/provider"
+)
+
+// The block store of terraform_data keeps a value that is read only when it is wanted: input is write-only, so that it
+// may be ephemeral, and goes to output, or to sensitive_output, when it differs from what is stored or, with version,
+// when that changes (conformance newer/data_store).
+var storeBlock = &provider.NestedBlock{Nesting: provider.NestingSingle, Block: provider.Block{
+	Attributes: map[string]*provider.Attribute{
+		"input":            {Type: cty.DynamicPseudoType, Optional: true, WriteOnly: true},
+		"output":           {Type: cty.DynamicPseudoType, Computed: true},
+		"replace":          {Type: cty.Bool, Optional: true},
+		"sensitive":        {Type: cty.Bool, Optional: true},
+		"sensitive_output": {Type: cty.DynamicPseudoType, Computed: true, Sensitive: true},
+		"version":          {Type: cty.DynamicPseudoType, Optional: true},
+	},
+}}
+
+var nullValue = cty.NullVal(cty.DynamicPseudoType)
+
+// planStore returns the planned block; anew reports that the whole object is new, or replaced, replaces that the block
+// wants it to be. prior is null for a new object.
+func planStore(prior, config cty.Value, anew bool) (planned cty.Value, replaces bool, diags diag.List) {
+	if config.IsNull() {
+		return config, false, nil
+	}
+	if !config.IsKnown() {
+		return config, false, nil
+	}
+	block := config.AsValueMap()
+	flag := func(name string) bool {
+		v := block[name]
+		if !v.IsKnown() {
+			diags = append(diags, &diag.Diagnostic{Severity: diag.Error, Summary: "Value not known in plan",
+				Path: cty.GetAttrPath("store").GetAttr(name), Detail: "The argument \"" + name + "\" decides about " +
+					"the plan, so its value must be known before apply. Use a value that does not depend on other " +
+					"objects."})
+			return false
+		}
+		return !v.IsNull() && v.True()
+	}
+	secret, replace := flag("sensitive"), flag("replace")
+	if diags.HasErrors() {
+		return config, false, diags
+	}
+	anew = anew || prior.IsNull()
+	differs := !prior.IsNull() && storedDiffers(prior, block)
+	input, value := block["input"], nullValue
+	switch {
+	case anew && input.IsKnown() && input.IsNull():
+	case anew || differs:
+		value = cty.UnknownVal(input.Type())
+	default:
+		value = stored(prior)
+	}
+	block["input"], block["output"], block["sensitive_output"] = nullValue, value, nullValue
+	if secret {
+		block["output"], block["sensitive_output"] = nullValue, value
+	}
+	return cty.ObjectVal(block), replace && differs, nil
+}
+
+// storedDiffers reports whether the input is to be stored again: because of the version, or of the value itself.
+func storedDiffers(prior cty.Value, block map[string]cty.Value) bool {
+	version := block["version"]
+	if version.IsKnown() && version.IsNull() {
+		return !block["input"].RawEquals(stored(prior))
+	}
+	return !version.RawEquals(prior.GetAttr("version"))
+}
+
+// stored returns the value that a block has stored.
+func stored(prior cty.Value) cty.Value {
+	if v := prior.GetAttr("sensitive"); !v.IsNull() && v.True() {
+		return prior.GetAttr("sensitive_output")
+	}
+	return prior.GetAttr("output")
+}
+
+// applyStore returns the block with the input where the plan left room for it.
+func applyStore(planned, config cty.Value) cty.Value {
+	if planned.IsNull() {
+		return planned
+	}
+	block := planned.AsValueMap()
+	for _, name := range []string{"output", "sensitive_output"} {
+		if !block[name].IsKnown() {
+			block[name] = config.GetAttr("input")
+		}
+	}
+	return cty.ObjectVal(block)
+}

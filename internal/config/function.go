@@ -1,0 +1,400 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/zclconf/go-cty/cty"
+	"github.com/zclconf/go-cty/cty/function"
+
+	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/internal/ctyfast"
+	"github.com/tombolo-iac/tombolo/internal/eval/funcs"
+)
+
+// The namespaces of functions that function blocks define: those of the module itself, and those of modules that it
+// calls, as module::CALL::NAME.
+const (
+	OwnFunctions    = "local::"
+	CalledFunctions = "module::"
+)
+
+// maxFunctionDepth is how many functions may call each other in a chain.
+const maxFunctionDepth = 200
+
+// Function is a function block: a function that is written in the language. Its result depends on its arguments alone.
+type Function struct {
+	Name        string
+	Description string
+	// Parameters are those of the function in their order. Of those that have a default, none comes before one without.
+	Parameters []*Variable
+	// Variadic, when set, takes all arguments beyond the parameters.
+	Variadic *Variable
+	Result   hcl.Expression
+	Type     *OutputType // of the result; nil without one
+	Range    hcl.Range   // the block's header
+}
+
+var (
+	functionSchema = &hcl.BodySchema{
+		Attributes: []hcl.AttributeSchema{{Name: "description"}, {Name: "type"}, {Name: "result", Required: true}},
+		Blocks:     []hcl.BlockHeaderSchema{{Type: "parameter", LabelNames: []string{"name"}}},
+	}
+	parameterSchema = &hcl.BodySchema{Attributes: []hcl.AttributeSchema{
+		{Name: "description"}, {Name: "type"}, {Name: "default"}, {Name: "nullable"}, {Name: "variadic"},
+	}}
+)
+
+func decodeFunction(block *hcl.Block) (*Function, diag.List) {
+	content, hclDiags := block.Body.Content(functionSchema)
+	diags := diag.List(nil).AppendHCL(hclDiags)
+	f := &Function{Name: block.Labels[0], Range: block.DefRange}
+	diags = diags.Extend(checkName(f.Name, block.LabelRanges[0], "Invalid function name"))
+	diags = diags.Extend(decodeOptional(content.Attributes, "description", &f.Description))
+	for _, b := range content.Blocks {
+		diags = diags.Extend(f.addParameter(b))
+	}
+	if attr, ok := content.Attributes["type"]; ok {
+		var more diag.List
+		f.Type, more = writtenType(attr.Expr)
+		diags = diags.Extend(more)
+	}
+	if attr, ok := content.Attributes["result"]; ok {
+		f.Result = attr.Expr
+		diags = diags.Extend(f.checkResult())
+	} else {
+		f.Result = hcl.StaticExpr(dynamicNull, block.DefRange)
+	}
+	return f, diags
+}
+
+// addParameter reads a parameter block.
+func (f *Function) addParameter(block *hcl.Block) diag.List {
+	content, hclDiags := block.Body.Content(parameterSchema)
+	diags := diag.List(nil).AppendHCL(hclDiags)
+	attrs := content.Attributes
+	v := &variableDecl{attrs: attrs}
+	v.Name, v.Range, v.Nullable, v.parameter = block.Labels[0], block.DefRange, true, true
+	v.Type, v.ConstraintType = cty.DynamicPseudoType, cty.DynamicPseudoType
+	variadic := false
+	diags = diags.Extend(checkName(v.Name, block.LabelRanges[0], "Invalid parameter name"))
+	diags = diags.Extend(decodeOptional(attrs, "description", &v.Description))
+	diags = diags.Extend(decodeFlag(attrs, "nullable", &v.Nullable))
+	diags = diags.Extend(decodeFlag(attrs, "variadic", &variadic))
+	typed := true
+	if attr, ok := attrs["type"]; ok {
+		more := v.setType(attr.Expr)
+		diags, typed = diags.Extend(more), !more.HasErrors()
+	}
+	diags = diags.Extend(v.setDefault(typed, false))
+	rng := block.DefRange
+	switch optional := len(f.Parameters) > 0 && !f.Parameters[len(f.Parameters)-1].Required(); {
+	case f.parameter(v.Name) != nil:
+		return diags.Errorf(&rng, "Duplicate parameter", "The function %q has a parameter named %q already. Rename or "+
+			"remove one of the two.", f.Name, v.Name)
+	case f.Variadic != nil:
+		return diags.Errorf(&rng, "Invalid order of parameters", "The parameter %q takes all further arguments, so "+
+			"it must be the last one.", f.Variadic.Name)
+	case variadic && v.raw != cty.NilVal:
+		diags = diags.Errorf(&rng, "Invalid parameter", "The parameter %q takes any number of arguments, even none, "+
+			"so it cannot have a default.", v.Name)
+	case optional && v.raw == cty.NilVal && !variadic:
+		diags = diags.Errorf(&rng, "Invalid order of parameters", "The parameter %q has no default, but one before it "+
+			"has: nobody could leave that one out. Move parameters with a default to the end.", v.Name)
+	}
+	if variadic {
+		f.Variadic = v.finish()
+		return diags
+	}
+	f.Parameters = append(f.Parameters, v.finish())
+	return diags
+}
+
+// all returns all parameters, the variadic one last.
+func (f *Function) all() []*Variable {
+	if f.Variadic == nil {
+		return f.Parameters
+	}
+	return append(slices.Clip(f.Parameters), f.Variadic)
+}
+
+func (f *Function) parameter(name string) *Variable {
+	for _, p := range f.all() {
+		if p.Name == name {
+			return p
+		}
+	}
+	return nil
+}
+
+// impure are functions whose results differ from call to call.
+var impure = []string{"bcrypt", "plantimestamp", "timestamp", "uuid"}
+
+// checkResult refuses an expression that depends on more than the arguments.
+func (f *Function) checkResult() (diags diag.List) {
+	names := make([]string, 0, len(f.Parameters))
+	for _, p := range f.all() {
+		names = append(names, p.Name)
+	}
+	for _, t := range funcs.Mentions(f.Result) {
+		rng := t.SourceRange()
+		name := ""
+		if len(t) > 1 {
+			if attr, ok := t[1].(hcl.TraverseAttr); ok {
+				name = attr.Name
+			}
+		}
+		switch {
+		case t.RootName() == "param" && f.parameter(name) != nil:
+		case t.RootName() == "param" && name != "":
+			diags = diags.Errorf(&rng, "Reference to undeclared parameter", "The function %q has no parameter "+
+				"%q.%s", f.Name, name, diag.DidYouMean(name, names))
+		case f.parameter(t.RootName()) != nil:
+			diags = diags.Errorf(&rng, "Invalid reference in function", "Write param.%s for the parameter of that "+
+				"name.", t.RootName())
+		default:
+			diags = diags.Errorf(&rng, "Invalid reference in function", "The result of a function depends on its "+
+				"arguments alone, so it can refer to nothing but param.NAME. Add a parameter for this value.")
+		}
+	}
+	for _, call := range funcs.Calls(f.Result) {
+		if name := strings.TrimPrefix(call.Name, "core::"); slices.Contains(impure, name) {
+			diags = diags.Errorf(&call.Range, "Impure function in function", "The result of a function depends on its "+
+				"arguments alone, but %s returns something else in every run. Add a parameter for this value.", name)
+		}
+	}
+	return diags
+}
+
+// checkCalls reports functions of a module that call each other in a cycle, or too deeply.
+func (m *Module) checkCalls() (diags diag.List) {
+	done, within := map[string]int{}, []string(nil) // done has how deep the calls of a function go
+	var visit func(f *Function) int
+	visit = func(f *Function) int {
+		if depth, ok := done[f.Name]; ok {
+			return depth
+		}
+		within = append(within, f.Name)
+		depth := 0
+		for _, call := range funcs.Calls(f.Result) {
+			name, own := strings.CutPrefix(call.Name, OwnFunctions)
+			next := m.Functions[name]
+			if !own || next == nil {
+				continue // called functions of other modules call none of this one
+			}
+			if at := slices.Index(within, name); at >= 0 {
+				chain := append(slices.Clone(within[at:]), name)
+				diags = diags.Errorf(&call.Range, "Function calls itself", "Functions cannot be recursive, but %s%s. "+
+					"Use a for expression, or pass on a fixed number of levels.", OwnFunctions,
+					strings.Join(chain, " calls "+OwnFunctions))
+				continue
+			}
+			if len(within) >= maxFunctionDepth {
+				diags = diags.Errorf(&call.Range, "Functions nested too deep",
+					"More than %d functions call each other here, each the next.", maxFunctionDepth)
+				continue
+			}
+			depth = max(depth, visit(next)+1)
+		}
+		within = within[:len(within)-1]
+		done[f.Name] = depth
+		return depth
+	}
+	for _, name := range slices.Sorted(maps.Keys(m.Functions)) {
+		visit(m.Functions[name])
+	}
+	return diags
+}
+
+// callable returns the function as expressions call it. Its result is evaluated with the functions of table, those of
+// the module that has the block.
+//
+// The type of a result is left open: it would be worked out by evaluating the expression twice.
+func (f *Function) callable(table map[string]function.Function) function.Function {
+	spec := &function.Spec{
+		Description: f.Description,
+		Type:        function.StaticReturnType(cty.DynamicPseudoType),
+		Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) {
+			return f.call(args, table)
+		},
+	}
+	var rest []string // the names of those that a call need not have
+	for _, p := range f.all() {
+		if p.Required() && p != f.Variadic {
+			spec.Params = append(spec.Params, anyArgument(p.Name, p.Description))
+			continue
+		}
+		rest = append(rest, p.Name)
+	}
+	if len(rest) > 0 {
+		variadic := anyArgument(strings.Join(rest, ", "), "")
+		spec.VarParam = &variadic
+	}
+	return function.New(spec)
+}
+
+func anyArgument(name, description string) function.Parameter {
+	return function.Parameter{Name: name, Description: description, Type: cty.DynamicPseudoType, AllowNull: true,
+		AllowUnknown: true, AllowDynamicType: true, AllowMarked: true}
+}
+
+// call evaluates the result for arguments.
+func (f *Function) call(args []cty.Value, table map[string]function.Function) (cty.Value, error) {
+	if len(args) > len(f.Parameters) && f.Variadic == nil {
+		return cty.NilVal, fmt.Errorf("it takes at most %d arguments, but this call has %d", len(f.Parameters),
+			len(args))
+	}
+	params := map[string]cty.Value{}
+	for i, p := range f.Parameters {
+		v := cty.NilVal
+		if i < len(args) {
+			v = args[i]
+		}
+		converted, err := p.convertArgument(v)
+		if err != nil {
+			return cty.NilVal, f.argument(i, p, err)
+		}
+		params[p.Name] = converted
+	}
+	if f.Variadic != nil {
+		var rest []cty.Value
+		for i := len(f.Parameters); i < len(args); i++ {
+			converted, err := f.Variadic.convertArgument(args[i])
+			if err != nil {
+				return cty.NilVal, f.argument(i, f.Variadic, err)
+			}
+			rest = append(rest, converted)
+		}
+		params[f.Variadic.Name] = f.gathered(rest)
+	}
+	return f.evaluate(params, table)
+}
+
+// convertArgument is ConvertValue with errors that show nothing of a value that is marked.
+func (v *Variable) convertArgument(raw cty.Value) (cty.Value, error) {
+	out, err := v.ConvertValue(raw)
+	if err != nil && raw != cty.NilVal && raw.ContainsMarked() && !errors.Is(err, ErrNull) {
+		return out, fmt.Errorf("it cannot be converted to %s", v.ConstraintType.FriendlyNameForConstraint())
+	}
+	return out, err
+}
+
+// argument words what is wrong with an argument. Where the signature has one name for several parameters, the error is
+// that of the whole call.
+func (f *Function) argument(i int, p *Variable, err error) error {
+	text := strings.TrimSuffix(err.Error(), ".")
+	required := 0
+	for required < len(f.Parameters) && f.Parameters[required].Required() {
+		required++
+	}
+	if i < required || len(f.all())-required == 1 {
+		return function.NewArgErrorf(i, "%s", text)
+	}
+	return fmt.Errorf("the argument for its parameter %q is not suitable: %s", p.Name, text)
+}
+
+// gathered makes one value of the arguments for the variadic parameter: a list, or a tuple where they can be of several
+// types.
+func (f *Function) gathered(values []cty.Value) cty.Value {
+	element := f.Variadic.Type
+	switch {
+	case element.HasDynamicTypes():
+		return cty.TupleVal(values)
+	case len(values) == 0:
+		return cty.ListValEmpty(element)
+	}
+	return cty.ListVal(values)
+}
+
+// evaluate returns the result for values of the parameters. An error tells where in the function it is.
+func (f *Function) evaluate(params map[string]cty.Value, table map[string]function.Function) (cty.Value, error) {
+	ctx := &hcl.EvalContext{Functions: table, Variables: map[string]cty.Value{}}
+	if len(params) > 0 {
+		ctx.Variables["param"] = cty.ObjectVal(params)
+	}
+	v, diags := funcs.EvaluateCalled(f.Result, ctx)
+	for _, d := range diags {
+		if d.Severity != hcl.DiagError {
+			continue
+		}
+		at := f.Result.Range()
+		if d.Subject != nil {
+			at = *d.Subject
+		}
+		return cty.NilVal, fmt.Errorf("in its result, at %s:%d: %s: %s", at.Filename, at.Start.Line, d.Summary,
+			strings.TrimSuffix(d.Detail, "."))
+	}
+	if f.Type == nil {
+		return v, nil
+	}
+	converted, err := f.Type.Convert(v)
+	switch at := f.Result.Range(); {
+	case err != nil:
+		return cty.NilVal, fmt.Errorf("in its result, at %s:%d: the value does not fit the type of the function: %s",
+			at.Filename, at.Start.Line, err)
+	case ctyfast.TooLong(converted):
+		return cty.NilVal, ctyfast.ErrTooLong
+	}
+	return converted, nil
+}
+
+// Check evaluates the result with unknown arguments: whatever is wrong then is wrong for every call.
+func (f *Function) Check(table map[string]function.Function) (diags diag.List) {
+	params := map[string]cty.Value{}
+	for _, p := range f.Parameters {
+		params[p.Name] = cty.UnknownVal(p.Type)
+	}
+	if f.Variadic != nil {
+		params[f.Variadic.Name] = cty.UnknownVal(cty.List(f.Variadic.Type))
+		if f.Variadic.Type.HasDynamicTypes() {
+			params[f.Variadic.Name] = cty.DynamicVal
+		}
+	}
+	ctx := &hcl.EvalContext{Functions: table, Variables: map[string]cty.Value{"param": cty.ObjectVal(params)}}
+	v, hclDiags := funcs.EvaluateCalled(f.Result, ctx)
+	if diags = diags.AppendHCL(hclDiags); diags.HasErrors() || f.Type == nil {
+		return diags
+	}
+	if _, err := f.Type.Convert(v); err != nil {
+		rng := f.Result.Range()
+		return diags.Errorf(&rng, "Invalid result of function", "The value does not fit the type that the function "+
+			"%q declares: %s.", f.Name, err)
+	}
+	return diags
+}
+
+// AddFunctions adds to a table what expressions of a module can call and name besides the functions of the language:
+// functions that the module and those that it calls define, and the names of types. tableOf returns the table of a
+// called module.
+func (d *Declared) AddFunctions(table map[string]function.Function,
+	tableOf func(call string) (*Declared, map[string]function.Function)) {
+	funcs.AddTypeNames(table, d.Types)
+	for name, f := range d.Functions {
+		table[OwnFunctions+name] = f.callable(table)
+	}
+	for call := range d.module.Children {
+		if of, own := tableOf(call); of != nil {
+			for name, f := range of.Functions {
+				table[CalledFunctions+call+"::"+name] = f.callable(own)
+			}
+		}
+	}
+}
+
+// refuseCalls refuses, in a file that other tools read, calls of functions that they would not know.
+func refuseCalls(name string, calls []funcs.Call) (diags diag.List) {
+	if IsOwn(name) {
+		return nil
+	}
+	for _, call := range calls {
+		if strings.HasPrefix(call.Name, OwnFunctions) || strings.HasPrefix(call.Name, CalledFunctions) {
+			diags = diags.Errorf(&call.Range, "Unknown provider function", "There is no function %s here."+OnlyInOwn,
+				call.Name, "calls of functions of modules")
+		}
+	}
+	return diags
+}

@@ -1,0 +1,22 @@
+package cos
+
+import (
+	"context"
+	"time"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/tombolo-iac/tombolo/internal/store/remote"
+)
+
+// Hasty makes a driver that does not pause, and reaches the API at an address.
+func Hasty(ctx context.Context, config cty.Value, address string, log func(string, ...any)) (remote.Driver, error) {
+	d, diags := open(ctx, config, remote.Surroundings{Log: log})
+	if diags.HasErrors() {
+		return nil, diags.Err()
+	}
+	one := d.(*driver)
+	one.client.Pause, one.api.Pause, one.pause = time.Microsecond, time.Microsecond, time.Microsecond
+	one.s.api = func(string) string { return address }
+	return d, nil
+}

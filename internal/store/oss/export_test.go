@@ -1,0 +1,37 @@
+package oss
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/tombolo-iac/tombolo/internal/store/remote"
+)
+
+// Hasty makes a driver that does not pause before it tries again, and waits for no digest.
+func Hasty(ctx context.Context, config cty.Value, log func(string, ...any)) (remote.Driver, error) {
+	d, diags := open(ctx, config, remote.Surroundings{Log: log})
+	if diags.HasErrors() {
+		return nil, diags.Err()
+	}
+	one := d.(*driver)
+	one.store.Pause, one.store.patience = time.Microsecond, time.Millisecond
+	if one.store.table != nil {
+		one.store.table.Pause = time.Microsecond
+	}
+	return d, nil
+}
+
+// Bounded makes a driver read no objects that are greater.
+func Bounded(d remote.Driver, most int64) { d.(*driver).store.Most = most }
+
+// Signed returns the signature of a request at a time.
+func Signed(bucket, region, access, secret, token string, at time.Time, r *http.Request) (string, error) {
+	s := &settings{bucket: bucket, region: region, who: who{access: access, secret: secret, token: token}}
+	s.endpoint = r.URL
+	a := newAccess(s, func() time.Time { return at })
+	err := a.sign(context.Background(), r, nil)
+	return r.Header.Get("Authorization"), err
+}

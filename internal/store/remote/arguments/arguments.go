@@ -1,0 +1,221 @@
+// Package arguments reads the values of backend blocks and of environment variables, and collects what is wrong with
+// them. It also has the attributes that schemas of blocks are made of.
+//
+//	r := arguments.New(config, o)
+//	s := &settings{bucket: r.Text("bucket"), region: r.Text("region", "ALICLOUD_REGION")}
+//	return s, r.Diags()
+package arguments
+
+import (
+	"fmt"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/internal/regular"
+	"github.com/tombolo-iac/tombolo/internal/store/remote"
+	"github.com/tombolo-iac/tombolo/provider"
+)
+
+// Attribute returns one with a type.
+func Attribute(ty cty.Type, about string) *provider.Attribute {
+	return &provider.Attribute{Type: ty, Optional: true, Description: about}
+}
+
+// Text returns an attribute with a text.
+func Text(about string) *provider.Attribute { return Attribute(cty.String, about) }
+
+// Flag returns an attribute that is true or false.
+func Flag(about string) *provider.Attribute { return Attribute(cty.Bool, about) }
+
+// Number returns an attribute with a number.
+func Number(about string) *provider.Attribute { return Attribute(cty.Number, about) }
+
+// Secret returns an attribute with a text that nothing shows.
+func Secret(about string) *provider.Attribute {
+	a := Text(about)
+	a.Sensitive = true
+	return a
+}
+
+// Blocks returns an attribute with a set of objects, for what is written as blocks.
+func Blocks(about string, of map[string]*provider.Attribute) *provider.Attribute {
+	return &provider.Attribute{Optional: true, Description: about,
+		Nested: &provider.NestedObject{Nesting: provider.NestingSet, Attributes: of}}
+}
+
+// Complete sets the defaults of surroundings.
+func Complete(o remote.Surroundings) remote.Surroundings {
+	if o.Getenv == nil {
+		o.Getenv = func(string) string { return "" }
+	}
+	if o.Log == nil {
+		o.Log = func(string, ...any) {}
+	}
+	return o
+}
+
+// Secrets are texts that no message may show. Its methods may be called concurrently.
+type Secrets struct {
+	mu  sync.Mutex
+	all []string
+}
+
+// Add adds some; short ones would hide too much.
+func (s *Secrets) Add(texts ...string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, text := range texts {
+		if len(text) > 3 && !slices.Contains(s.all, text) {
+			s.all = append(s.all, text)
+		}
+	}
+}
+
+// Clean removes them from a text, also as they are written in addresses.
+func (s *Secrets) Clean(text string) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, secret := range s.all {
+		text = strings.ReplaceAll(text, secret, "(hidden)")
+		text = strings.ReplaceAll(text, url.QueryEscape(secret), "(hidden)")
+	}
+	return text
+}
+
+// Reader reads values from a block or the environment.
+type Reader struct {
+	values cty.Value
+	path   cty.Path
+	o      remote.Surroundings
+	diags  *diag.List
+}
+
+// New returns a reader of the values of a block. The surroundings are complete.
+func New(config cty.Value, o remote.Surroundings) Reader {
+	return Reader{values: config, o: o, diags: &diag.List{}}
+}
+
+// Diags returns what is wrong.
+func (r Reader) Diags() diag.List { return *r.diags }
+
+// Wrong reports a problem with an argument. The text must not show the value of a secret one.
+func (r Reader) Wrong(name, summary, format string, args ...any) {
+	path := slices.Clone(r.path)
+	var names []string
+	if name != "" {
+		path = path.GetAttr(name)
+	}
+	for _, step := range path {
+		if at, ok := step.(cty.GetAttrStep); ok {
+			names = append(names, at.Name)
+		}
+	}
+	detail := fmt.Sprintf(format, args...)
+	if len(names) > 0 {
+		detail = fmt.Sprintf("The argument %s: %s", strings.Join(names, "."), detail)
+	}
+	*r.diags = r.diags.Append(&diag.Diagnostic{Severity: diag.Error, Summary: summary, Detail: detail, Path: path})
+}
+
+// Needed reports a text that is not set, and the variable that it may stand in.
+func (r Reader) Needed(name, value string, variables ...string) {
+	if value != "" {
+		return
+	}
+	text := "It must be set."
+	if len(variables) > 0 {
+		text = "It must be set, here or with the environment variable " + variables[0] + "."
+	}
+	r.Wrong(name, "Missing Required Value", "%s", text)
+}
+
+// Value returns the value of an argument that is set.
+func (r Reader) Value(name string) (v cty.Value, ok bool) {
+	if r.values == cty.NilVal || r.values.IsNull() || !r.values.Type().HasAttribute(name) {
+		return cty.NilVal, false
+	}
+	v, _ = r.values.GetAttr(name).UnmarkDeep()
+	return v, !v.IsNull() && v.IsWhollyKnown()
+}
+
+// Text returns an argument, or the first of the environment variables that is set.
+func (r Reader) Text(name string, variables ...string) string {
+	if v, ok := r.Value(name); ok && v.AsString() != "" {
+		return v.AsString()
+	}
+	return r.variable(variables)
+}
+
+func (r Reader) variable(names []string) string {
+	for _, name := range names {
+		if s := r.o.Getenv(name); s != "" {
+			return s
+		}
+	}
+	return ""
+}
+
+// Is returns an argument that is true or false, or the first of the environment variables that is set.
+func (r Reader) Is(name string, variables ...string) bool {
+	if v, ok := r.Value(name); ok {
+		return v.True()
+	}
+	s := r.variable(variables)
+	b, err := strconv.ParseBool(s)
+	if err != nil && s != "" {
+		r.Wrong(name, "Invalid Value", "The environment variable %s must be true or false.", variables[0])
+	}
+	return b
+}
+
+// Number returns an argument, or the first of the environment variables that is set, or what counts without both.
+func (r Reader) Number(name string, missing, least, most int64, variables ...string) int64 {
+	n, exact := missing, true
+	if v, ok := r.Value(name); ok {
+		got, accuracy := v.AsBigFloat().Int64()
+		n, exact = got, accuracy == 0
+	} else if s := r.variable(variables); s != "" {
+		got, err := strconv.ParseInt(s, 10, 64)
+		n, exact = got, err == nil
+	}
+	if n != missing && (n < least || n > most) || !exact {
+		r.Wrong(name, "Invalid Value", "The value must be a whole number from %d to %d.", least, most)
+		return missing
+	}
+	return n
+}
+
+// Block returns a reader of a block inside of this one, when there is one; of several, the first.
+func (r Reader) Block(name string) (Reader, bool) {
+	v, ok := r.Value(name)
+	if !ok {
+		return r, false
+	}
+	if !v.Type().IsObjectType() {
+		all := v.AsValueSlice()
+		if len(all) == 0 {
+			return r, false
+		}
+		v = all[0]
+	}
+	r.values, r.path = v, append(slices.Clone(r.path), cty.GetAttrStep{Name: name})
+	return r, true
+}
+
+// File returns the content of a file that an argument, or a variable, names.
+func (r Reader) File(argument, name string) []byte {
+	if name == "" {
+		return nil
+	}
+	b, err := regular.Read(r.o.Path(name), regular.Record)
+	if err != nil {
+		r.Wrong(argument, "Unreadable file", "%v. Name a file that can be read.", err)
+	}
+	return b
+}
