@@ -74,16 +74,10 @@ func (p *planner) planManaged(b *eval.Block, key addr.Key) (cty.Value, error) {
 	if m.protected, err = p.remembers(b, m.inst); err != nil {
 		return cty.DynamicVal, err
 	}
-	minimal := p.opts.MinimalRefresh && p.opts.Mode == plan.Normal
-	if minimal {
-		m.prior, err = p.upgraded(m.obj, m.cfg, b.Slot.Type, m.prov)
-	} else {
-		m.prior, err = p.load(m.obj, m.cfg, b.Slot.Type, m.prov, b.Slot, !p.opts.SkipRefresh)
-	}
+	minimal, err := m.loadPrior()
 	if err != nil {
 		return cty.DynamicVal, err
 	}
-	minimal = minimal && !m.prior.null()
 	if err := m.takeOver(); err != nil {
 		return cty.DynamicVal, err
 	}
@@ -110,6 +104,18 @@ func (p *planner) planManaged(b *eval.Block, key addr.Key) (cty.Value, error) {
 	}
 	planned := value.MarkAt(change.After.Value, value.Sensitive, change.After.Sensitive)
 	return planned, p.walk.Report(b.Postconditions(key, planned))
+}
+
+// loadPrior sets the prior object: as it is now, or as it is stored. It reports whether it has to be read if more than
+// that is to happen to it.
+func (m *managed) loadPrior() (minimal bool, err error) {
+	p, slot := m.p, m.b.Slot
+	if p.opts.MinimalRefresh && p.opts.Mode == plan.Normal {
+		m.prior, err = p.upgraded(m.obj, m.cfg, slot.Type, m.prov)
+		return err == nil && !m.prior.null(), err
+	}
+	m.prior, err = p.load(m.obj, m.cfg, slot.Type, m.prov, slot, !p.opts.SkipRefresh)
+	return false, err
 }
 
 // keep plans an instance of a refresh-only plan: nothing changes, nothing is created. An instance that does not exist

@@ -113,13 +113,7 @@ func runInit(ctx context.Context, c *command.Call, i *initing) command.Outcome {
 	calls := len(root.Root.Calls) + len(testfile.Calls(files))
 	var warnings diag.List
 	if i.backend {
-		if warnings, diags = i.setup.run(ctx, c, root.Root); !diags.HasErrors() {
-			diags = i.setup.makeWorkspace(ctx, c, root.Root)
-		}
-		if !diags.HasErrors() && !i.setup.distrusted {
-			diags = i.setup.choose(ctx, c, root.Root)
-		}
-		if diags.HasErrors() {
+		if warnings, diags = i.setUp(ctx, c, root.Root); diags.HasErrors() {
 			return c.End(diags)
 		}
 	}
@@ -137,6 +131,17 @@ func runInit(ctx context.Context, c *command.Call, i *initing) command.Outcome {
 			"other commands tell you when\nit is needed.", c.Program))
 	}
 	return command.Done
+}
+
+// setUp sets up the backend and its workspace.
+func (i *initing) setUp(ctx context.Context, c *command.Call, root *config.Module) (warnings, diags diag.List) {
+	if warnings, diags = i.setup.run(ctx, c, root); !diags.HasErrors() {
+		diags = i.setup.makeWorkspace(ctx, c, root)
+	}
+	if !diags.HasErrors() && !i.setup.distrusted {
+		diags = i.setup.choose(ctx, c, root)
+	}
+	return warnings, diags
 }
 
 // conflicts reports conflicting options.

@@ -260,8 +260,8 @@ func (l *linker) resolveModule(ref addr.Reference, undeclared problemAt) diag.Li
 	if ref.Kind == addr.RefOutput {
 		c := l.u.slots[call].Call
 		if !ref.HasKey && (c.Count != nil || c.ForEach != nil) {
-			// Not an output but an attribute of a collection: the evaluation, which needs the values, reports it. Nothing
-			// waits for the rest of the module.
+			// Not an output but an attribute of a collection: the evaluation, which needs the values, reports it.
+			// Nothing waits for the rest of the module.
 			l.allOutputs(ref.Name, child)
 			return nil
 		}

@@ -37,7 +37,7 @@ func TestNothingIsLostOverAnyService(t *testing.T) {
 // A state of 100,000 objects goes through every service, and comes back whole.
 func TestLargeStatesGoThroughEveryService(t *testing.T) {
 	if testing.Short() {
-		t.Skip("writes and reads large states")
+		t.Skip("runs without -short: it writes and reads large states")
 	}
 	const objects = 100_000
 	var text strings.Builder
