@@ -161,7 +161,7 @@ func (p Programs) ask(ctx context.Context, command []string, magic string, in, o
 	if err != nil {
 		return err
 	}
-	said, done := p.failures.of(command, input)
+	done, said := p.failures.of(command, input)
 	if said != nil {
 		return said
 	}
@@ -236,7 +236,7 @@ type failure struct {
 
 // of returns why a command has failed with this input, or waits for its turn to run it: then done has to be called with
 // the outcome.
-func (f *failures) of(command []string, input []byte) (err error, done func(error)) {
+func (f *failures) of(command []string, input []byte) (done func(error), err error) {
 	key := sha256.Sum256(append([]byte(strings.Join(command, "\x00")+"\x00\x00"), input...))
 	f.mu.Lock()
 	one := f.all[key]
@@ -251,12 +251,12 @@ func (f *failures) of(command []string, input []byte) (err error, done func(erro
 	one.mu.Lock()
 	if one.err != nil {
 		defer one.mu.Unlock()
-		return one.err, nil
+		return nil, one.err
 	}
-	return nil, func(err error) {
+	return func(err error) {
 		one.err = err
 		one.mu.Unlock()
-	}
+	}, nil
 }
 
 // bounded keeps the bytes that are written up to a limit. More is an error, or dropped.

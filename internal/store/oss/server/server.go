@@ -44,7 +44,6 @@ type Server struct {
 	mu      sync.Mutex
 	objects map[string]*object
 	rows    map[string]tablestore.Row // by table and id
-	asked   []string
 }
 
 // object is what stands under a name.
