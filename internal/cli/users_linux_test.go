@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"sync"
 	"syscall"
 	"time"
 
@@ -42,13 +43,16 @@ func unforked() {
 	if err := unix.Pipe2(pipe[:], unix.O_CLOEXEC); err != nil {
 		panic(err)
 	}
+	var reading sync.WaitGroup
 	for range threads {
-		go syscall.Read(pipe[0], make([]byte, 1))
+		reading.Go(func() { _, _ = syscall.Read(pipe[0], make([]byte, 1)) })
 	}
 	for alive() < threads {
 		time.Sleep(time.Millisecond)
 	}
 	unix.Close(pipe[1])
+	reading.Wait()
+	time.Sleep(100 * time.Millisecond) // the runtime takes a thread for idle a little after its goroutine has ended
 	if err := unix.Setrlimit(unix.RLIMIT_NPROC, &unix.Rlimit{Cur: 1, Max: 1}); err != nil {
 		panic(err)
 	}

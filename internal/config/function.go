@@ -369,9 +369,12 @@ func (f *Function) Check(table map[string]function.Function) (diags diag.List) {
 
 // AddFunctions adds to a table what expressions of a module can call and name besides the functions of the language:
 // functions that the module and those that it calls define, and the names of types. tableOf returns the table of a
-// called module.
+// called module. A module of which no declarations were read adds nothing.
 func (d *Declared) AddFunctions(table map[string]function.Function,
 	tableOf func(call string) (*Declared, map[string]function.Function)) {
+	if d == nil {
+		return
+	}
 	funcs.AddTypeNames(table, d.Types)
 	for name, f := range d.Functions {
 		table[OwnFunctions+name] = f.callable(table)

@@ -116,7 +116,7 @@ func (i *Input) read(secret bool) (string, error) {
 // end of the terminal look for the name and the prompt in one read.
 func (c *Call) Ask(ctx context.Context, title, text string, secret bool) (string, error) {
 	if c.JSON {
-		return "", errors.New("questions are not possible with -json: use -auto-approve or a saved plan")
+		return "", errors.New("questions are not possible with -json")
 	}
 	var question strings.Builder
 	fmt.Fprintf(&question, "%s\n", c.Bold(view.Clean(title)))
