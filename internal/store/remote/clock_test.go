@@ -13,11 +13,13 @@ import (
 // How long something takes is measured with the monotonic clock. A time that went through a number has none: an hour
 // by which somebody sets the clock would be an hour of silence, at which a run gives up its lock.
 func TestNoTimeGoesThroughANumber(t *testing.T) {
-	forPeople := map[string]bool{"pg.moment": true, "pg.foreign": true} // what the server says of a connection
+	// What the server says of a connection, when credentials end, and what a signature has to say of the time.
+	elsewhere := map[string]bool{"pg.moment": true, "pg.foreign": true, "cos.fetch": true, "cos.machine": true,
+		"cos.signature": true, "cos.sign": true}
 	files := 0
 	err := filepath.WalkDir("..", func(name string, d fs.DirEntry, err error) error {
 		if err != nil || !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go") ||
-			strings.HasPrefix(name, filepath.Join("..", "mem")) {
+			strings.HasPrefix(name, filepath.Join("..", "mem")) || filepath.Base(filepath.Dir(name)) == "server" {
 			return err
 		}
 		files++
@@ -28,7 +30,7 @@ func TestNoTimeGoesThroughANumber(t *testing.T) {
 		}
 		for _, decl := range file.Decls {
 			f, ok := decl.(*ast.FuncDecl)
-			if ok && forPeople[file.Name.Name+"."+f.Name.Name] {
+			if ok && elsewhere[file.Name.Name+"."+f.Name.Name] {
 				continue
 			}
 			ast.Inspect(decl, func(n ast.Node) bool {
