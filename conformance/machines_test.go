@@ -219,8 +219,8 @@ func onMachine(t *testing.T, bin, text string) string {
 }
 
 // ofProvisioners returns the lines that provisioners are responsible for, sorted, and the titles of errors. How long
-// something took, and what was printed because it took long, is left out, and so is our balance of a failed apply, which
-// the other program does not have.
+// something took, and what was printed because it took long, is left out, and so is our balance of a failed apply,
+// which the other program does not have.
 func ofProvisioners(text string) string {
 	text = tookTime.ReplaceAllString(dataID.ReplaceAllString(scriptNumber.ReplaceAllString(text, "terraform_N.sh"),
 		"[id]"), "after N")
