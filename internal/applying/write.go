@@ -430,7 +430,7 @@ func (a *applier) identify(b *provider.Block, v cty.Value, marks value.MarkedPat
 	return event.ID{Key: key, Value: a.opts.Secrets.Redact(text)}
 }
 
-// intent makes the intent of an operation durable and returns its ID; objects that live in the state alone need none.
+// intent writes the intent of an operation durably and returns its ID; objects that live in the state alone need none.
 func (a *applier) intent(o addr.Object, action plan.Action, cfg addr.AbsProviderConfig, schema *provider.Schema,
 	planned cty.Value, c *plan.Change) (string, error) {
 	if schema.StateOnly {

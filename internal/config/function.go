@@ -297,8 +297,8 @@ func (f *Function) argument(i int, p *Variable, err error) error {
 	return fmt.Errorf("the argument for its parameter %q is not suitable: %s", p.Name, text)
 }
 
-// gathered makes one value of the arguments for the variadic parameter: a list, or a tuple where they can be of several
-// types.
+// gathered returns the arguments for the variadic parameter as one value: a list, or a tuple where they can be of
+// several types.
 func (f *Function) gathered(values []cty.Value) cty.Value {
 	element := f.Variadic.Type
 	switch {

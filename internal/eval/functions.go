@@ -62,7 +62,7 @@ func (w *Walk) table(u *linking.Unit, core map[string]function.Function, of ofPr
 	return tableOf(u, core, of, *made)
 }
 
-// tableOf makes the table of a module and those of the modules that it calls.
+// tableOf returns the table of a module, and builds those of the modules that it calls.
 func tableOf(u *linking.Unit, core map[string]function.Function, of ofProvider,
 	made map[*linking.Unit]map[string]function.Function) map[string]function.Function {
 	table := made[u]

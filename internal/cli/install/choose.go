@@ -108,7 +108,7 @@ func (s *backendSetup) first(ctx context.Context, c *command.Call, st state.Stor
 	return ws.Name(), s.create(ctx, ws)
 }
 
-// create makes a workspace with an empty state.
+// create creates a workspace with an empty state.
 func (s *backendSetup) create(ctx context.Context, ws state.Workspace) diag.List {
 	session, err := state.Acquire(ctx, ws, state.LockRequest{Unlocked: !s.Lock, Info: state.LockInfo{
 		Operation: "init"}}, s.Timeout, func(*state.LockedError) {})

@@ -141,7 +141,7 @@ func openSide(ctx context.Context, c *command.Call, at *engine.Surroundings, wor
 	return s, nil
 }
 
-// inDirectory makes problems those of another working directory: their places in files are as seen from there.
+// inDirectory returns problems of another working directory: their places in files are as seen from there.
 func inDirectory(diags diag.List, dir string) (out diag.List) {
 	if dir == "" {
 		return diags

@@ -17,7 +17,7 @@ var Settings = `{"method":{"aes_gcm":{"m":{"keys":{"encryption_key":[` + key + `
 
 var key = strings.Repeat("7,", 31) + "7"
 
-// Variable makes tests of states use sealed ones.
+// Variable is the environment variable with which tests of states use sealed ones.
 const Variable = "TOMBOLO_TEST_SEALED"
 
 // Cipher returns the cipher of Settings for states.

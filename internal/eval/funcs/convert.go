@@ -228,7 +228,7 @@ const typesName = "\x00\x00\x00\x00\x00\x00 names of types"
 
 var typeNamesType = cty.Capsule("names", reflect.TypeFor[TypeNames]())
 
-// AddTypeNames makes the names of types known to those functions of a table that take a type.
+// AddTypeNames adds the names of types to those functions of a table that take a type.
 func AddTypeNames(table map[string]function.Function, names TypeNames) {
 	v := cty.CapsuleVal(typeNamesType, &names)
 	table[typesName] = function.New(&function.Spec{

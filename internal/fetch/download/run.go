@@ -83,7 +83,7 @@ func lookup(env []string, name string) (value string) {
 	return value
 }
 
-// useKey makes ssh use a key.
+// useKey configures ssh to use a key.
 func (c *cloning) useKey(name string) {
 	ssh := c.getenv("GIT_SSH_COMMAND")
 	if ssh == "" {
