@@ -98,7 +98,7 @@ var projectFiles = map[string]string{
 
 // followed are links that are followed, with the reason. A state may also be a link to where it will be.
 var followed = map[string]string{
-	"fmt bad.tf home/file":                "projects share files by links, and only files of the language are formatted",
+	"fmt bad.tf home/file":                "projects share files by links, and what is formatted is HCL",
 	"providers mirror mirror home/folder": "the command line names the folder, which the command only adds to",
 }
 
