@@ -56,8 +56,8 @@ func printFormula(_ context.Context, dist string, out io.Writer) error {
 			if list[name] == "" {
 				return fmt.Errorf("%s names no %s", filepath.Join(dist, sums), name)
 			}
-			fmt.Fprintf(&b, "    on_%s do\n      url \"https://%s/releases/download/v%s/%s\"\n      sha256 %q\n    end\n",
-				arch[1], module, engine.Version, name, list[name])
+			fmt.Fprintf(&b, "    on_%s do\n      url \"https://%s/releases/download/v%s/%s\"\n      sha256 %q\n"+
+				"    end\n", arch[1], module, engine.Version, name, list[name])
 		}
 		b.WriteString("  end\n")
 	}
@@ -102,6 +102,7 @@ func printInstaller(_ context.Context, key string, out io.Writer) error {
 	if strings.Count(string(script), keyMark) != 1 {
 		return errors.New("release/install.sh does not have " + keyMark + " once")
 	}
-	_, err = io.WriteString(out, strings.Replace(string(script), keyMark, strings.TrimSpace(string(pem.EncodeToMemory(block))), 1))
+	pasted := strings.TrimSpace(string(pem.EncodeToMemory(block)))
+	_, err = io.WriteString(out, strings.Replace(string(script), keyMark, pasted, 1))
 	return err
 }

@@ -242,25 +242,27 @@ func TestInstaller(t *testing.T) {
 			if err := os.WriteFile(filepath.Join(dir, sums), []byte(sumOf(nil)+"  other\n"), 0o644); err != nil {
 				return err
 			}
-			openssl(t, "dgst", "-sha256", "-sign", private, "-out", filepath.Join(dir, sums+".sig"), filepath.Join(dir, sums))
+			sign(t, private, dir)
 			return nil
 		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			dir := dist(t)
-			openssl(t, "dgst", "-sha256", "-sign", private, "-out", filepath.Join(dir, sums+".sig"), filepath.Join(dir, sums))
+			sign(t, private, dir)
 			if err := c.spoil(dir); err != nil {
 				t.Fatal(err)
 			}
 			server := httptest.NewServer(http.StripPrefix("/v"+engine.Version, http.FileServer(http.Dir(dir))))
 			defer server.Close()
 			target := filepath.Join(t.TempDir(), "bin")
-			run := exec.CommandContext(t.Context(), "sh", "-s", "--", "-v", engine.Version, "-d", target, "-u", server.URL)
+			run := exec.CommandContext(t.Context(), "sh", "-s", "--", "-v", engine.Version, "-d", target,
+				"-u", server.URL)
 			run.Stdin = bytes.NewReader(script.Bytes())
 			text, err := run.CombinedOutput()
 			installed := filepath.Join(target, "tombolo")
 			if c.wrong != "" {
-				if _, there := os.Stat(installed); err == nil || there == nil || !strings.Contains(string(text), c.wrong) {
+				_, missing := os.Stat(installed)
+				if err == nil || missing == nil || !strings.Contains(string(text), c.wrong) {
 					t.Fatalf("it ended with %v, and %s", err, text)
 				}
 				return
@@ -281,6 +283,12 @@ func TestTheInstallerInTheSourcesHasNoKey(t *testing.T) {
 	if err == nil || !strings.Contains(string(text), "has no key") {
 		t.Errorf("it ended with %v, and %s", err, text)
 	}
+}
+
+func sign(t *testing.T, key, dir string) {
+	t.Helper()
+	file := filepath.Join(dir, sums)
+	openssl(t, "dgst", "-sha256", "-sign", key, "-out", file+".sig", file)
 }
 
 func openssl(t *testing.T, args ...string) {

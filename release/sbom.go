@@ -64,8 +64,9 @@ func printSBOM(_ context.Context, file string, out io.Writer) error {
 	for _, s := range info.Settings {
 		doc.Metadata.Component.Values = append(doc.Metadata.Component.Values, property{"go:build:" + s.Key, s.Value})
 	}
-	doc.Components = append(doc.Components, component{Type: "library", Name: "std",
-		Version: strings.TrimPrefix(info.GoVersion, "go"), PURL: "pkg:golang/std@" + strings.TrimPrefix(info.GoVersion, "go")})
+	std := strings.TrimPrefix(info.GoVersion, "go")
+	doc.Components = append(doc.Components, component{Type: "library", Name: "std", Version: std,
+		PURL: "pkg:golang/std@" + std})
 	for _, m := range info.Deps {
 		c, err := moduleOf(m)
 		if err != nil {
