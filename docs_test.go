@@ -176,6 +176,11 @@ func TestEveryLinkOfTheDocumentationLeadsSomewhere(t *testing.T) {
 	if err != nil || len(pages) < 5 {
 		t.Fatal(pages, err)
 	}
+	starts, err := filepath.Glob("docs/start/*.md")
+	if err != nil || len(starts) < 3 {
+		t.Fatal(starts, err)
+	}
+	pages = append(pages, starts...)
 	link, heading := regexp.MustCompile(`\]\(([^)\s]+)\)`), regexp.MustCompile("(?m)^#+ (.*)$")
 	drop, code := regexp.MustCompile(`[^\p{L}\p{N} _-]`), regexp.MustCompile("(?s)\n```.*?\n```|`[^`\n]*`")
 	pages = append(pages, "README.md", "ARCHITECTURE.md", "RATIONALE.md", "CHANGELOG.md", "CONTRIBUTING.md",

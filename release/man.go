@@ -5,9 +5,11 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/tombolo-iac/tombolo/internal/cli"
@@ -51,13 +53,96 @@ func prepare(ctx context.Context, dir string, _ io.Writer) error {
 
 // manPages returns the pages of section 1 by the names of their files: one for the program, one for each command.
 func manPages() map[string][]byte {
-	app := &command.App{}
-	app.Program, app.Title = program, title
+	app := newApp()
 	pages := map[string][]byte{}
 	top := newPage(program, "infrastructure as code in the Terraform language")
 	top.section("SYNOPSIS")
 	top.paragraph(program + " [global options] <command> [options] [arguments]")
 	top.section("COMMANDS")
+	all := commands()
+	for _, path := range slices.Sorted(maps.Keys(all)) {
+		name := program + "-" + strings.ReplaceAll(path, " ", "-")
+		top.item(path, all[path].Short+". See "+name+"(1).")
+		pages[name+".1"] = commandPage(app, all[path], path, name)
+	}
+	top.section("GLOBAL OPTIONS")
+	for _, o := range cli.GlobalOptions {
+		top.item(o.Usage(), o.Text)
+	}
+	pages[program+".1"] = top.Bytes()
+	return pages
+}
+
+// writePages writes a page in Markdown for each command that people use, for the site.
+func writePages(_ context.Context, dir string, _ io.Writer) error {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	for path, cmd := range commands() {
+		name := strings.ReplaceAll(path, " ", "-") + ".md"
+		if err := os.WriteFile(filepath.Join(dir, name), markdownPage(cmd, path), 0o644); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func markdownPage(cmd *command.Command, path string) []byte {
+	app := newApp()
+	var b bytes.Buffer
+	fmt.Fprintf(&b, "# %s\n\n%s.\n\n```\n%s\n```\n\n%s\n", path, cmd.Short,
+		strings.TrimPrefix(app.UsageLine(cmd, path), "Usage: "), examplesFenced(command.Fill(app.Words(cmd.Long))))
+	if cmd.Setup != nil {
+		flags := app.Flags(cmd, path)
+		if len(flags) > 0 {
+			b.WriteString("\n## Options\n\n| option | meaning |\n|---|---|\n")
+		}
+		for _, f := range flags {
+			fmt.Fprintf(&b, "| `%s` | %s |\n", f.Usage(), cell(app.Words(f.Description())))
+		}
+		b.WriteString("\n## Environment variables\n\n| variable | meaning |\n|---|---|\n")
+		for _, v := range command.VariablesOf(path, flags) {
+			fmt.Fprintf(&b, "| `%s` | %s |\n", v.Name, cell(app.Words(v.Text)))
+		}
+		fmt.Fprintf(&b, "\n## Exit codes\n\n```\n%s\n```\n", cmd.ExitCodes())
+	}
+	if cmd.Example != "" {
+		fmt.Fprintf(&b, "\n## Example\n\n```sh\n%s\n```\n", strings.TrimSpace(app.Words(cmd.Example)))
+	}
+	return b.Bytes()
+}
+
+// cell keeps a text within a cell of a table.
+func cell(text string) string {
+	return strings.NewReplacer("|", `\|`, "\n", " ", "<", "&lt;").Replace(text)
+}
+
+// examplesFenced puts the indented lines of a text into blocks of code.
+func examplesFenced(text string) string {
+	var b strings.Builder
+	inside := false
+	for line := range strings.SplitSeq(text, "\n") {
+		if code := strings.HasPrefix(line, " "); code != inside {
+			b.WriteString("```\n")
+			inside = code
+		}
+		b.WriteString(strings.TrimPrefix(line, "  ") + "\n")
+	}
+	if inside {
+		b.WriteString("```\n")
+	}
+	return b.String()
+}
+
+func newApp() *command.App {
+	app := &command.App{}
+	app.Program, app.Title = program, title
+	return app
+}
+
+// commands returns the commands that people use, by their paths.
+func commands() map[string]*command.Command {
+	found := map[string]*command.Command{}
 	var walk func(list []*command.Command, before string)
 	walk = func(list []*command.Command, before string) {
 		for _, cmd := range list {
@@ -65,19 +150,12 @@ func manPages() map[string][]byte {
 				continue
 			}
 			path := strings.TrimSpace(before + " " + cmd.Name)
-			name := program + "-" + strings.ReplaceAll(path, " ", "-")
-			top.item(path, cmd.Short+". See "+name+"(1).")
-			pages[name+".1"] = commandPage(app, cmd, path, name)
+			found[path] = cmd
 			walk(cmd.Members, path)
 		}
 	}
 	walk(cli.Commands(), "")
-	top.section("GLOBAL OPTIONS")
-	for _, o := range cli.GlobalOptions {
-		top.item(o.Usage(), o.Text)
-	}
-	pages[program+".1"] = top.Bytes()
-	return pages
+	return found
 }
 
 func commandPage(app *command.App, cmd *command.Command, path, name string) []byte {
