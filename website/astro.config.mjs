@@ -1,5 +1,6 @@
 import starlight from "@astrojs/starlight";
 import { defineConfig } from "astro/config";
+import accessible from "./accessible.mjs";
 import { commandPlaces, groups } from "./pages.mjs";
 
 export default defineConfig({
@@ -11,6 +12,7 @@ export default defineConfig({
       social: [{ icon: "github", label: "GitHub", href: "https://github.com/tombolo-iac/tombolo" }],
       customCss: ["./src/site.css"],
       lastUpdated: false,
+      expressiveCode: { defaultProps: { wrap: true } },
       sidebar: groups.map((group) => ({
         label: group.label,
         items: [
@@ -19,5 +21,6 @@ export default defineConfig({
         ],
       })),
     }),
+    accessible(),
   ],
 });
