@@ -1,13 +1,13 @@
 // Makes the pages of the site from the documents of the repository, which stay the only source: each gets a title, and
 // its links lead to pages of the site, or to the repository if there is none.
 import { execFileSync } from "node:child_process";
-import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join, posix, relative } from "node:path";
 import { fileURLToPath } from "node:url";
 
 const here = dirname(fileURLToPath(import.meta.url));
 const repository = dirname(here);
-const target = join(here, "src/content/docs");
+const target = join(here, ".pages");
 export const source = "https://github.com/tombolo-iac/tombolo/blob/main/";
 
 // The pages by their place on the site: the document, as a path of the repository.
@@ -128,9 +128,9 @@ function write(place, text) {
 function main() {
   rmSync(commandsDir, { recursive: true, force: true });
   execFileSync("go", ["run", "./release", "pages", commandsDir], { cwd: repository, stdio: "inherit" });
-  for (const dir of ["start", "guides", "reference", "explanation", "project"]) {
-    rmSync(join(target, dir), { recursive: true, force: true });
-  }
+  rmSync(target, { recursive: true, force: true });
+  mkdirSync(target);
+  copyFileSync(join(here, "src/index.mdx"), join(target, "index.mdx"));
   for (const [file, place] of places) write(place, page(readFileSync(join(repository, file), "utf8"), file, true));
   for (const place of commandPlaces()) {
     const file = join(commandsDir, place.split("/").pop() + ".md");

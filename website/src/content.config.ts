@@ -1,5 +1,8 @@
-import { docsLoader } from "@astrojs/starlight/loaders";
 import { docsSchema } from "@astrojs/starlight/schema";
+import { glob } from "astro/loaders";
 import { defineCollection } from "astro:content";
 
-export const collections = { docs: defineCollection({ loader: docsLoader(), schema: docsSchema() }) };
+// The pages are made by pages.mjs.
+export const collections = {
+  docs: defineCollection({ loader: glob({ base: "./.pages", pattern: "**/*.{md,mdx}" }), schema: docsSchema() }),
+};
