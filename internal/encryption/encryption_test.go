@@ -212,7 +212,7 @@ func TestMistakesInSettings(t *testing.T) {
 	const secret = "a passphrase of some length"
 	target := "state {\nmethod = method.aes_gcm.m\n}\n"
 	tests := map[string]struct{ settings, want string }{
-		"no method":      {quick + "state {\n}\n", "Missing encryption method"},
+		"no method":      {quick + "state {\n}\n", "No encryption method"},
 		"unknown method": {quick + "state {\nmethod = method.aes_gcm.x\n}\n", `Did you mean "method.aes_gcm.m"?`},
 		"no reference":   {quick + "state {\nmethod = \"x\"\n}\n", "method.TYPE.NAME"},
 		"kind of method": {"method \"rot13\" \"m\" {}\nstate {\nmethod = method.rot13.m\n}\n",
@@ -223,14 +223,14 @@ func TestMistakesInSettings(t *testing.T) {
 		"argument":         {strings.ReplaceAll(quick, "iterations", "rounds") + target, "Unsupported argument"},
 		"twice":            {quick + quick + target, "There are two blocks"},
 		"enforced": {"method \"unencrypted\" \"u\" {}\nstate {\nmethod = method.unencrypted.u\nenforced = true\n}\n",
-			"Unencrypted method is forbidden"},
+			"Encryption is enforced"},
 		"circle": {
 			"key_provider \"pbkdf2\" \"a\" {\nchain = key_provider.pbkdf2.b\n}\nkey_provider \"pbkdf2\" \"b\" {\n" +
 				"chain = key_provider.pbkdf2.a\n}\nmethod \"aes_gcm\" \"m\" {\nkeys = key_provider.pbkdf2.a\n}\n" +
 				target,
 			"Circular reference"},
 		"undeclared": {"method \"aes_gcm\" \"m\" {\nkeys = key_provider.pbkdf2.a\n}\n" + target,
-			"undeclared key provider"},
+			"Unknown key provider"},
 		"key length": {strings.ReplaceAll(quick, "iterations = 200000", "key_length = 17") + target, "16, 24 or 32"},
 		"syntax": {"key_provider \"pbkdf2\" \"a\" {\npassphrase = \"" + secret + "\" x\n}",
 			"cannot be read at line 2"},
