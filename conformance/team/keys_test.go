@@ -77,7 +77,14 @@ print(json.dumps(out))
 print(json.dumps({"magic": "OpenTofu-External-Encryption-Method", "version": 1}), flush=True)
 said = json.load(sys.stdin)
 key = base64.b64decode(said.get("key", "")) or b"\x55"
-text = bytes(b ^ key[n % len(key)] for n, b in enumerate(base64.b64decode(said["payload"])))
+text = base64.b64decode(said["payload"])
+if sys.argv[1] == "encrypt":
+    text = b"mine" + text
+text = bytes(b ^ key[n % len(key)] for n, b in enumerate(text))
+if sys.argv[1] == "decrypt":
+    if not text.startswith(b"mine"):
+        sys.exit("this was sealed by another method")
+    text = text[4:]
 print(json.dumps({"payload": base64.b64encode(text).decode()}))
 `
 )
@@ -99,7 +106,8 @@ func seals() []seal {
 		return all
 	}
 	const program = "key_provider \"external\" \"b\" {\n  command = [\"python3\", \"keys.py\"]\n}\n"
-	const commands = "  encrypt_command = [\"python3\", \"method.py\"]\n  decrypt_command = [\"python3\", \"method.py\"]\n}\n"
+	const commands = "  encrypt_command = [\"python3\", \"method.py\", \"encrypt\"]\n" +
+		"  decrypt_command = [\"python3\", \"method.py\", \"decrypt\"]\n}\n"
 	return append(all,
 		keyed("external", "command = [\"python3\", \"keys.py\"]"),
 		seal{"chain", program + "key_provider \"pbkdf2\" \"c\" {\n  chain = key_provider.external.b\n" +
