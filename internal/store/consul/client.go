@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"net/http"
 	"net/url"
@@ -17,6 +16,7 @@ import (
 	"golang.org/x/net/http/httpproxy"
 
 	"github.com/tombolo-iac/tombolo/internal/store/remote"
+	"github.com/tombolo-iac/tombolo/internal/store/remote/web"
 )
 
 // Limits on the size of answers, on the time without data, and on retries.
@@ -102,8 +102,6 @@ func (c *client) once(ctx context.Context, method, path string, query url.Values
 	}()
 	limited, cancel := context.WithCancel(ctx)
 	defer cancel()
-	quiet := time.AfterFunc(silence, cancel)
-	defer quiet.Stop()
 	u := *c.s.address
 	u.Path += path
 	all := url.Values{}
@@ -128,29 +126,14 @@ func (c *client) once(ctx context.Context, method, path string, query url.Values
 		return nil, c.unheard(ctx, err)
 	}
 	defer in.Body.Close()
-	data, err := io.ReadAll(io.LimitReader(heard{in.Body, quiet}, maxAnswer+1))
+	data, err := web.Read(limited, cancel, in.Body, maxAnswer, silence)
 	switch {
+	case errors.Is(err, web.ErrLong):
+		return nil, &lasting{fmt.Sprintf("the answer of %s is larger than %d bytes", c.s.address.Host, maxAnswer)}
 	case err != nil:
 		return nil, c.unheard(ctx, err)
-	case len(data) > maxAnswer:
-		return nil, &lasting{fmt.Sprintf("the answer of %s is larger than %d bytes", c.s.address.Host, maxAnswer)}
 	}
 	return &answer{status: in.StatusCode, body: data}, nil
-}
-
-// heard resets a timer on each read.
-type heard struct {
-	r     io.Reader
-	quiet *time.Timer
-}
-
-// Read implements io.Reader.
-func (h heard) Read(p []byte) (int, error) {
-	n, err := h.r.Read(p)
-	if n > 0 {
-		h.quiet.Reset(silence)
-	}
-	return n, err
 }
 
 // unheard returns the reason why there is no answer. The request may have arrived.

@@ -14,6 +14,7 @@ import (
 	"encoding/base64"
 	"encoding/xml"
 	"fmt"
+	"hash/crc64"
 	"io"
 	"maps"
 	"net/http"
@@ -134,6 +135,8 @@ func (s *Server) object(w http.ResponseWriter, r *http.Request, name string, bod
 		}
 		maps.Copy(w.Header(), o.meta)
 		w.Header().Set("ETag", o.etag)
+		w.Header().Set("X-Oss-Hash-Crc64ecma",
+			strconv.FormatUint(crc64.Checksum(o.data, crc64.MakeTable(crc64.ECMA)), 10))
 		w.Header().Set("Last-Modified", time.Now().UTC().Format(http.TimeFormat))
 		w.Header().Set("Content-Length", strconv.Itoa(len(o.data)))
 		if r.Method == http.MethodGet {
