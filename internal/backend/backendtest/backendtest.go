@@ -143,6 +143,13 @@ func Start(t *testing.T, kind string) *Service {
 	t.Helper()
 	s := &Service{Kind: kind}
 	s.Block = starts[kind](t, s)
+	s.Set(t)
+	return s
+}
+
+// Set sets the variables of Env in this process until the test ends.
+func (s *Service) Set(t *testing.T) {
+	t.Helper()
 	for _, variable := range s.Env {
 		name, value, _ := strings.Cut(variable, "=")
 		was, set := os.LookupEnv(name)
@@ -155,7 +162,6 @@ func Start(t *testing.T, kind string) *Service {
 			}
 		})
 	}
-	return s
 }
 
 // arguments are those of a block for a place.

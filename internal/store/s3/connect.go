@@ -32,6 +32,7 @@ import (
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/internal/regular"
 	"github.com/tombolo-iac/tombolo/internal/store/remote"
+	"github.com/tombolo-iac/tombolo/internal/store/remote/progress"
 )
 
 // How long to wait for a service that says nothing: for a connection, for an answer, for the next bytes of one.
@@ -308,6 +309,7 @@ func (s *settings) account(ctx context.Context, cfg aws.Config) error {
 func (s *settings) clients(cfg aws.Config) (*s3.Client, *dynamodb.Client) {
 	objects := s3.NewFromConfig(cfg, func(o *s3.Options) {
 		o.UsePathStyle = s.pathStyle
+		o.HTTPClient = progress.OverClient(o.HTTPClient)
 		o.DisableLogOutputChecksumValidationSkipped = true
 		if e := s.endpoints["s3"]; e != "" {
 			o.BaseEndpoint = aws.String(e)
