@@ -45,8 +45,8 @@ type place struct {
 // ofKind is a place in a service that is started for it.
 func ofKind(t *testing.T, kind string) place {
 	t.Helper()
-	s := backendtest.Start(t, kind)
-	return place{block: fmt.Sprintf("backend %q %s", kind, s.Object("team/state")), env: s.Env, heard: s.Heard}
+	s := backendtest.Serve(t, kind)
+	return place{block: fmt.Sprintf("backend %q %s", kind, s.Object("team")), env: s.Env, heard: s.Heard}
 }
 
 // member is a program with a working directory of its own, on a machine of its own as it were.

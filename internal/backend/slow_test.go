@@ -21,7 +21,7 @@ func TestLargeStatesGoOverSlowNetworks(t *testing.T) {
 	if os.Getenv("TOMBOLO_CRASH_FULL") == "" {
 		t.Skip("runs with TOMBOLO_CRASH_FULL=1: each service takes half a minute")
 	}
-	const size, rate, silence = 32 << 20, 2 << 20, 8 * time.Second
+	const size, rate, silence = 64 << 20, 4 << 20, 10 * time.Second
 	b := make([]byte, size*3/4) // that no compression makes smaller
 	r := rand.NewChaCha8([32]byte{1})
 	_, _ = r.Read(b)
@@ -33,7 +33,7 @@ func TestLargeStatesGoOverSlowNetworks(t *testing.T) {
 	}
 	for _, kind := range backendtest.Kinds() {
 		t.Run(kind, func(t *testing.T) {
-			s := backendtest.Start(t, kind)
+			s := backendtest.Serve(t, kind)
 			texts := []*string{&s.Block}
 			for i := range s.Env {
 				texts = append(texts, &s.Env[i])

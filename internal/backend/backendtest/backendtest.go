@@ -40,7 +40,7 @@ import (
 // Service is a service with nothing in it.
 type Service struct {
 	Kind string
-	// Env are variables under which programs find the service. They are set in this process until the test ends.
+	// Env are variables under which programs find the service.
 	Env []string
 	// Block has the arguments of a block, as "name=value name=value", where NAME stands for the name of a place.
 	Block string
@@ -138,12 +138,19 @@ var starts = map[string]func(t *testing.T, s *Service) (arguments string){
 // Kinds are the backends that there are services for.
 func Kinds() []string { return slices.Sorted(maps.Keys(starts)) }
 
-// Start starts the service of a backend, which ends with the test.
+// Start starts the service of a backend, which ends with the test. Its variables are set in this process.
 func Start(t *testing.T, kind string) *Service {
+	t.Helper()
+	s := Serve(t, kind)
+	s.Set(t)
+	return s
+}
+
+// Serve is Start for other processes alone, which get the variables of Env.
+func Serve(t *testing.T, kind string) *Service {
 	t.Helper()
 	s := &Service{Kind: kind}
 	s.Block = starts[kind](t, s)
-	s.Set(t)
 	return s
 }
 

@@ -44,6 +44,7 @@ type session struct {
 	run      state.RunInfo
 	journal  *journal.Open
 	over     bool
+	render   func(*state.State) ([]byte, error) // for people; nil where it is not known how
 }
 
 // call limits a call to the driver, which goes on as long as something moves.

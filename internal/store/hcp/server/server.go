@@ -123,6 +123,16 @@ func (s *Server) Outputs(name string) map[string]any {
 	return nil
 }
 
+// Shown returns the document with which people are shown the current state version; nil where none came.
+func (s *Server) Shown(name string) []byte {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if w := s.named(name); w != nil && w.current() != nil {
+		return w.current().plain.data
+	}
+	return nil
+}
+
 // Tags returns the tags of a workspace.
 func (s *Server) Tags(name string) map[string]string {
 	s.mu.Lock()
@@ -451,6 +461,13 @@ func (c *call) createVersion(at *workspace) {
 			return
 		}
 		v.raw.data, v.uploadedRaw, v.status = data, true, "finalized"
+		if in.JSONState != nil {
+			if v.plain.data, err = base64.StdEncoding.DecodeString(*in.JSONState); err != nil {
+				c.fail(http.StatusUnprocessableEntity, "invalid attribute", "json-state is not base64")
+				return
+			}
+			v.uploadedPlain = len(v.plain.data) > 0
+		}
 	}
 	at.versions = append(at.versions, v)
 	c.say(201, map[string]any{"data": c.versionData(v)})
