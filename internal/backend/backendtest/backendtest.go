@@ -45,8 +45,16 @@ type Service struct {
 	// Block has the arguments of a block, as "name=value name=value", where NAME stands for the name of a place.
 	Block string
 
-	mu    sync.Mutex
-	heard bytes.Buffer // what came with requests
+	mu     sync.Mutex
+	heard  bytes.Buffer // what came with requests
+	before func(w http.ResponseWriter, r *http.Request, body []byte) bool
+}
+
+// Before sets what answers requests in the place of the service, or returns false.
+func (s *Service) Before(before func(w http.ResponseWriter, r *http.Request, body []byte) bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.before = before
 }
 
 // hear is the service with an ear for what comes with requests.
@@ -58,7 +66,11 @@ func (s *Service) hear(service http.Handler) http.Handler {
 		}
 		s.mu.Lock()
 		s.heard.Write(body)
+		before := s.before
 		s.mu.Unlock()
+		if before != nil && before(w, r, body) {
+			return
+		}
 		r.Body = io.NopCloser(bytes.NewReader(body))
 		service.ServeHTTP(w, r)
 	})
