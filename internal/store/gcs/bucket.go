@@ -76,13 +76,14 @@ func (b *bucket) header(how as) http.Header {
 	return h
 }
 
-// missing reports whether an answer means that the object does not exist. A missing bucket is an error, and so is a page:
-// something on the way wrote it.
+// missing reports whether an answer means that the object does not exist. A missing bucket is an error, and so is a
+// page: something on the way wrote it.
 func missing(a *web.Answer) bool {
 	_, text := message(a.Body)
 	begin := bytes.ToLower(bytes.TrimSpace(a.Body[:min(len(a.Body), 100)]))
 	page := bytes.HasPrefix(begin, []byte("<html")) || bytes.HasPrefix(begin, []byte("<!doctype"))
-	return a.Status == http.StatusNotFound && !page && !strings.Contains(strings.ToLower(text), "bucket does not exist") &&
+	return a.Status == http.StatusNotFound && !page &&
+		!strings.Contains(strings.ToLower(text), "bucket does not exist") &&
 		!bytes.Contains(a.Body, []byte("NoSuchBucket"))
 }
 

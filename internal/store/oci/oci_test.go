@@ -204,6 +204,7 @@ func TestSecretsAppearNowhere(t *testing.T) {
 func TestArgumentsAreChecked(t *testing.T) {
 	drivertest.Refused(t, oci.Kind(), settings, map[string]string{
 		"bucket: It must be set":              "bucket=null",
+		"is not a region, such as":            "region=x.stranger.example/",
 		"namespace: It must be set":           "namespace=",
 		"auth: \"x\" is not a way":            "auth=x",
 		"config_file_profile: It must be set": "auth=SecurityToken",

@@ -25,10 +25,10 @@ type Hostile struct {
 	// Open returns a driver that reaches a service, does not pause, waits for each step of an answer no longer than the
 	// silence, and reads no greater objects.
 	Open func(t *testing.T, h http.Handler, silence time.Duration, most int64) remote.Driver
-	// NoDigest says that the service tells no digest of a state that is read.
+	// NoDigest is set where the service sends no digest of a state that is read.
 	NoDigest bool
-	// Wordless says that an answer with the status 404 means that there is nothing, also without words: services of that
-	// kind are written by many.
+	// Wordless is set where an answer with the status 404 means that there is nothing, also without words: services of
+	// that kind are written by many.
 	Wordless bool
 	// Page returns a page of a list of objects that goes on, and names an object with a number; "" where the service
 	// has no pages.
@@ -122,9 +122,9 @@ func attacks() map[string]attack {
 	return all
 }
 
-// Hostility lets a service that has a state answer wrongly from its nth request on, in every way. Every call ends, after
-// a bounded number of requests and bytes. What it returns is what is stored, or an error of a few words that a terminal
-// can show: a state that cannot be read is never one that is not there. No other server hears of it.
+// Hostility lets a service that has a state answer wrongly from its nth request on, in every way. Every call ends,
+// after a bounded number of requests and bytes. What it returns is what is stored, or an error of a few words that a
+// terminal can show: a state that cannot be read is never one that is not there. No other server hears of it.
 func Hostility(t *testing.T, h Hostile) {
 	all := attacks()
 	if h.Wordless {
