@@ -18,8 +18,8 @@ import (
 	"strings"
 )
 
-// The table of what is in the program, and where it stands. A row names packages between backquotes, as "path/...", too,
-// which is the path and all below it, or it is one of the two below. The longest path that fits has the package.
+// The table of what is in the program, and where it stands. A row names packages between backquotes, also as
+// "path/...", which is the path and all below it, or it is one of the two below. The longest path that fits has the package.
 const (
 	tablePlace    = "bench/README.md"
 	tableBegins   = "| packages | kB |\n|---|---:|\n"
@@ -97,7 +97,7 @@ func formatAdditions(rows []addition) string {
 	return b.String()
 }
 
-// additions sums up packages by the rows that they belong to. Packages that no row has are in missing, by their modules.
+// additions sums up packages by the rows that they belong to. Packages without a row are in missing, by their modules.
 func additions(rows []addition, packages map[string]int64, modules map[string]string, size int64) (now,
 	missing []addition) {
 	sums, strange := map[string]int64{}, map[string]int64{}

@@ -65,13 +65,16 @@ func TestSecretsOfConnectionsAreInNoFile(t *testing.T) {
 			given: []string{"-backend-config=access_token=" + canary, "-backend-config=http_auth=me:" + canary}},
 		"kubernetes": {place: place{block: clusterBlock(cluster(t), ""), env: []string{"KUBE_USER=me",
 			"KUBE_PASSWORD=" + canary}}},
-		"kubernetes given": {place: place{block: clusterBlock(cluster(t), "")}, given: []string{"-backend-config=token=" + canary}},
+		"kubernetes given": {place: place{block: clusterBlock(cluster(t), "")},
+			given: []string{"-backend-config=token=" + canary}},
 		"gcs": {place: place{block: googleBlock(google(t), ""), env: []string{"GOOGLE_OAUTH_ACCESS_TOKEN=" + canary,
 			"GOOGLE_ENCRYPTION_KEY=" + key}}},
-		"gcs given": {place: place{block: googleBlock(google(t), "")}, given: []string{"-backend-config=access_token=" + canary}},
+		"gcs given": {place: place{block: googleBlock(google(t), "")},
+			given: []string{"-backend-config=access_token=" + canary}},
 		"azurerm": {place: place{block: container(principal("") + "use_azuread_auth = true"),
 			env: append(start(t, canary), "ARM_CLIENT_SECRET="+canary)}},
-		"azurerm given": {place: place{block: container(principal("") + "use_azuread_auth = true"), env: start(t, canary)},
+		"azurerm given": {place: place{block: container(principal("") + "use_azuread_auth = true"),
+			env: start(t, canary)},
 			given: []string{"-backend-config=client_secret=" + canary}},
 		"remote": {place: startTerraforms(t, canary).place(`backend "remote"`, `name = "one"`)},
 		"remote given": {place: startTerraforms(t, canary).place(`backend "remote"`, `name = "one"`),
@@ -101,7 +104,8 @@ func TestSecretsOfConnectionsAreInNoFile(t *testing.T) {
 			c.freed(m)
 			said += killed.out.String() + m.run("plan", "-no-color", "-out=second") + m.run("apply", "-no-color",
 				"second")
-			secrets := []string{cmp.Or(c.secret, canary), canary, key, base64.StdEncoding.EncodeToString([]byte("me:" + canary))}
+			secrets := []string{cmp.Or(c.secret, canary), canary, key,
+				base64.StdEncoding.EncodeToString([]byte("me:" + canary))}
 			seek := func(where, text string) {
 				for _, secret := range secrets {
 					if strings.Contains(text, secret) {

@@ -199,7 +199,8 @@ func TestServicesShowStatesAsWithTerraform(t *testing.T) {
 					m.file("main.tf", strings.Replace(mustRead(t, filepath.Join(m.dir, "main.tf")),
 						`default = ["a", "b"]`, "default = []", 1))
 					m.file("set.tf", "resource \"terraform_data\" \"many\" {\n  for_each = toset("+names+")\n"+
-						"  input    = each.key\n}\noutput \"secret\" {\n  sensitive = true\n  value     = \"canary\"\n}\n")
+						"  input    = each.key\n}\noutput \"secret\" {\n  sensitive = true\n"+
+						"  value     = \"canary\"\n}\n")
 					m.run("apply", "-auto-approve", "-no-color")
 					if text := s.Shown(workspace); len(text) > 0 {
 						got[i] = shownState(t, text)

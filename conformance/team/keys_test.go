@@ -305,7 +305,8 @@ func TestDocumentsOfTofuAreOpenedWithKeysOfServices(t *testing.T) {
 			m.with(string(archive.Files[0].Data))
 			var got, want map[string]any
 			if err := errors.Join(json.Unmarshal([]byte(m.run("state", "pull")), &got),
-				json.Unmarshal(archive.Files[2].Data, &want)); err != nil || !reflect.DeepEqual(got["resources"], want["resources"]) || got["lineage"] != want["lineage"] {
+				json.Unmarshal(archive.Files[2].Data, &want)); err != nil || got["lineage"] != want["lineage"] ||
+				!reflect.DeepEqual(got["resources"], want["resources"]) {
 				t.Errorf("the state is %v, want %v: %v", got, want, err)
 			}
 			m.idle()

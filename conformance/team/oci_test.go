@@ -15,8 +15,8 @@ func oraclePlace(t *testing.T, there *server.Server, more ...string) place {
 	t.Helper()
 	s := httptest.NewServer(there)
 	t.Cleanup(s.Close)
-	return place{env: append([]string{"CLIENT_HOST_OVERRIDES=oci_object_storage.ObjectStorageClient=" + s.URL}, more...),
-		block: fmt.Sprintf(`backend "oci" {
+	env := []string{"CLIENT_HOST_OVERRIDES=oci_object_storage.ObjectStorageClient=" + s.URL}
+	return place{env: append(env, more...), block: fmt.Sprintf(`backend "oci" {
   bucket               = "states"
   namespace            = "acme"
   region               = "us-ashburn-1"

@@ -39,7 +39,7 @@ func theirs(t *testing.T, onPath, variable string) string {
 	return bin
 }
 
-// noBackend is what programs say of a type of backend that they do not have.
+// noBackend is in the message about a type of backend that a program does not have.
 var noBackend = regexp.MustCompile(`no such backend|Unsupported backend type`)
 
 // known skips the test where a program was built without a type of backend.

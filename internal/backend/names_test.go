@@ -56,10 +56,12 @@ func TestWorkspacesHaveOddNames(t *testing.T) {
 				if err != nil {
 					t.Fatalf("lock %q: %v", name, err)
 				}
-				if _, err := h.StartJournal(t.Context(), "", []byte("first")); err != nil && err != remote.ErrNoJournal {
+				_, err = h.StartJournal(t.Context(), "", []byte("first"))
+				if err != nil && err != remote.ErrNoJournal {
 					t.Errorf("begin the journal of %q: %v", name, err)
 				}
-				if _, err := h.Write(t.Context(), remote.Write{Data: data, Lineage: "l", Serial: uint64(i)}); err != nil {
+				_, err = h.Write(t.Context(), remote.Write{Data: data, Lineage: "l", Serial: uint64(i)})
+				if err != nil {
 					t.Fatalf("write %q: %v", name, err)
 				}
 				if err := h.Unlock(t.Context()); err != nil {

@@ -32,6 +32,22 @@ func (r *Run) Apply(ctx context.Context, pl *plan.Plan, ephemeral map[string]cty
 	return r.ApplyWith(ctx, pl, ApplyOptions{Ephemeral: ephemeral})
 }
 
+// variablesOf returns the values of variables that an apply has, with those that are not part of the plan.
+func variablesOf(pl *plan.Plan, ephemeral map[string]cty.Value) map[string]cty.Value {
+	variables := map[string]cty.Value{}
+	for name, v := range pl.Variables {
+		if v.Value != cty.NilVal {
+			variables[name] = v.Value
+		}
+	}
+	for name, v := range ephemeral {
+		if pv, ok := pl.Variables[name]; ok && pv.Ephemeral {
+			variables[name] = v
+		}
+	}
+	return variables
+}
+
 // show has a session show its states to people as "show -json" does, where a service keeps that.
 func (p *Project) show(s state.Session) {
 	shows, ok := s.(interface {
@@ -85,17 +101,7 @@ func (r *Run) ApplyWith(ctx context.Context, pl *plan.Plan, o ApplyOptions) (_ C
 	if err != nil {
 		return Counts{}, diags.AppendError("Cannot begin the journal", err)
 	}
-	variables := map[string]cty.Value{}
-	for name, v := range pl.Variables {
-		if v.Value != cty.NilVal {
-			variables[name] = v.Value
-		}
-	}
-	for name, v := range o.Ephemeral {
-		if pv, ok := pl.Variables[name]; ok && pv.Ephemeral {
-			variables[name] = v
-		}
-	}
+	variables := variablesOf(pl, o.Ephemeral)
 	pool := p.pool(o.StandIns)
 	until, done := r.until(ctx, pool.Pool)
 	functions := p.functions(p.opts.Abort, funcs.Options{

@@ -56,7 +56,8 @@ type client struct {
 func newClient(s *settings, o remote.Surroundings) *client {
 	transport := web.Transport(&tls.Config{MinVersion: tls.VersionTLS12})
 	transport.DisableCompression = false
-	return &client{s: s, hosts: o.Hosts, http: web.Over(transport), agent: strings.TrimSpace("Tombolo " + o.Version), log: o.Log,
+	return &client{s: s, hosts: o.Hosts, http: web.Over(transport), log: o.Log,
+		agent: strings.TrimSpace("Tombolo " + o.Version),
 		wait: time.Second, silence: silence, longest: longest, most: maxState}
 }
 

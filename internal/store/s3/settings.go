@@ -233,7 +233,8 @@ func (r reader) names(s *settings) {
 	for name, value := range map[string]string{"key": s.key, "workspace_key_prefix": s.prefix} {
 		switch {
 		case strings.HasPrefix(value, "/") || strings.HasSuffix(value, "/"):
-			r.wrong(name, "Invalid Value", `A slash at its beginning or end makes names that other programs do not find.`)
+			r.wrong(name, "Invalid Value", "A slash at its beginning or end makes names that other programs do not "+
+				"find.")
 		case strings.Contains(value, "//"):
 			r.wrong(name, "Invalid Value", `The value must not contain "//".`)
 		}

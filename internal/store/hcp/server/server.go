@@ -461,16 +461,20 @@ func (c *call) createVersion(at *workspace) {
 			return
 		}
 		v.raw.data, v.uploadedRaw, v.status = data, true, "finalized"
-		if in.JSONState != nil {
-			if v.plain.data, err = base64.StdEncoding.DecodeString(*in.JSONState); err != nil {
-				c.fail(http.StatusUnprocessableEntity, "invalid attribute", "json-state is not base64")
-				return
-			}
-			v.uploadedPlain = len(v.plain.data) > 0
-		}
+		v.show(in.JSONState)
 	}
 	at.versions = append(at.versions, v)
 	c.say(201, map[string]any{"data": c.versionData(v)})
+}
+
+// show keeps the document that came with a version; what is not base64 is left out.
+func (v *version) show(document *string) {
+	if document == nil {
+		return
+	}
+	if text, err := base64.StdEncoding.DecodeString(*document); err == nil && len(text) > 0 {
+		v.plain.data, v.uploadedPlain = text, true
+	}
 }
 
 // fits returns the problem of a content that does not fit the version; "" without one.
