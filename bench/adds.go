@@ -19,7 +19,8 @@ import (
 )
 
 // The table of what is in the program, and where it stands. A row names packages between backquotes, also as
-// "path/...", which is the path and all below it, or it is one of the two below. The longest path that fits has the package.
+// "path/...", which is the path and all below it, or it is one of the two below. The longest path that fits has the
+// package.
 const (
 	tablePlace    = "bench/README.md"
 	tableBegins   = "| packages | kB |\n|---|---:|\n"

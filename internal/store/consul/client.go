@@ -55,7 +55,8 @@ type answer struct {
 func (c *client) send(ctx context.Context, method, path string, query url.Values, body []byte) (*answer, error) {
 	for try := 0; ; try++ {
 		a, err := c.once(ctx, method, path, query, body)
-		again := err != nil && ctx.Err() == nil && !errors.As(err, new(*lasting)) || err == nil && web.Busy(a.status)
+		again := err != nil && ctx.Err() == nil && !errors.As(err, new(*lasting)) && !web.Lasting(err) ||
+			err == nil && web.Busy(a.status)
 		if !again || try == retries {
 			return a, err
 		}

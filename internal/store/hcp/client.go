@@ -58,7 +58,7 @@ func newClient(s *settings, o remote.Surroundings) *client {
 	transport.DisableCompression = false
 	return &client{s: s, hosts: o.Hosts, http: web.Over(transport), log: o.Log,
 		agent: strings.TrimSpace("Tombolo " + o.Version),
-		wait: time.Second, silence: silence, longest: longest, most: maxState}
+		wait:  time.Second, silence: silence, longest: longest, most: maxState}
 }
 
 // reach finds out where the API is, and the token for it.

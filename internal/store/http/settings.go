@@ -223,8 +223,8 @@ func (r reader) headers(s *settings) {
 		canonical := http.CanonicalHeaderKey(name)
 		switch {
 		case !headerName.MatchString(name):
-			r.wrong(argument, "Invalid header", "%q is not a name for a header: letters, digits, hyphens and underscores "+
-				"are expected. Rename the header, or leave it out.", name)
+			r.wrong(argument, "Invalid header", "%q is not a name for a header: letters, digits, hyphens and "+
+				"underscores are expected. Rename the header, or leave it out.", name)
 		case slices.Contains(reserved, canonical):
 			r.wrong(argument, "Invalid header", "Tombolo sets the header %q itself. Leave it out.", name)
 		case canonical == "Authorization" && s.user != "":

@@ -99,7 +99,7 @@ func (c *client) send(ctx context.Context, method, path string, query url.Values
 	}
 	for try := 0; ; try++ {
 		a, err := c.once(ctx, method, path, query, text)
-		again := err != nil && ctx.Err() == nil || err == nil && web.Busy(a.status)
+		again := err != nil && ctx.Err() == nil && !web.Lasting(err) || err == nil && web.Busy(a.status)
 		if !again || try == retries {
 			return a, err
 		}
