@@ -538,3 +538,45 @@ func TestPasswordsOfSourcesAreNotShown(t *testing.T) {
 		}
 	}
 }
+
+// TestWhatServersSignIsNotShown has servers name packages at addresses with signatures and tokens, of which every kind
+// of mistake may speak.
+func TestWhatServersSignIsNotShown(t *testing.T) {
+	own := program(t)
+	const query = "?X-Amz-Signature=c4nary-one&access_token=c4nary-two"
+	answers := map[string]http.HandlerFunc{
+		"forbidden":  func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusForbidden) },
+		"a page":     text("<html>no</html>"),
+		"no archive": text("x"),
+		"fine":       text(string(zipOf("main.tf"))),
+		"elsewhere": func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, "http://plain.example/a.zip"+query, http.StatusFound)
+		},
+	}
+	for name, answer := range answers {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			net, registry := newInternet(t), &fetchtest.Modules{}
+			s := newSite(t, own, net.Net)
+			registry.Add("corp/net/aws", "1.0.0", "https://cdn.example/a.zip"+query)
+			net.Serve("modules.example", registry)
+			net.Answer("cdn.example", "/a.zip", answer)
+			net.Answer("web.example", "/page", func(w http.ResponseWriter, _ *http.Request) {
+				w.Header().Set("X-Terraform-Get", "https://cdn.example/a.zip"+query)
+			})
+			for _, source := range []string{"https://web.example/page", "modules.example/corp/net/aws"} {
+				s.remove("work")
+				s.write("work/main.tf", calls("x", source))
+				for _, line := range []string{"init", "get -update", "modules -json", "validate"} {
+					output, code := s.run(strings.Fields(line)...)
+					if strings.Contains(flat(output), "c4nary") {
+						t.Errorf("%s of %s exits with %d: %s", line, source, code, output)
+					}
+					if line == "init" && (code == 0) != (name == "fine") {
+						t.Errorf("%s of %s exits with %d: %s", line, source, code, output)
+					}
+				}
+			}
+		})
+	}
+}
