@@ -292,3 +292,38 @@ func TestATextIsWrittenOnce(t *testing.T) {
 		}
 	}
 }
+
+// TestDoublingsAreMeasuredOnce measures values that have each other twice, forty levels deep: as often as it would take
+// to look at all their parts, nobody can count.
+func TestDoublingsAreMeasuredOnce(t *testing.T) {
+	list, object := cty.TupleVal([]cty.Value{cty.StringVal("x"), cty.True}), cty.EmptyObjectVal
+	for range 20 {
+		list = cty.TupleVal([]cty.Value{list, list.Mark(value.Sensitive)})
+		object = cty.ObjectVal(map[string]cty.Value{"a": object, "b": object, "c": cty.StringVal("y")})
+	}
+	before := limits
+	t.Cleanup(func() { limits = before })
+	for _, v := range []cty.Value{list, object} {
+		for _, large := range []bool{false, true} {
+			limits.parts, limits.text = 1<<23, 1<<23
+			if large {
+				limits.parts = 1 << 20
+			}
+			s := size{parts: limits.parts, text: limits.text}
+			err := s.take(v)
+			if (err != nil) != large {
+				t.Errorf("%s: %v", v.Type().FriendlyName(), err)
+			}
+			if s.visits > 2*manyVisits {
+				t.Errorf("%s: %d visits", v.Type().FriendlyName(), s.visits)
+			}
+			if parts := limits.parts - s.parts; !large && parts < 1<<21 {
+				t.Errorf("%s: only %d parts are counted", v.Type().FriendlyName(), parts)
+			}
+		}
+	}
+	limits.parts, limits.text = 1<<23, 1<<20-1
+	if err := CheckSize(list); err == nil || !strings.Contains(err.Error(), "text would be longer") {
+		t.Errorf("texts that are reached in many ways: %v", err)
+	}
+}
