@@ -91,8 +91,8 @@ func TestEveryKindOfProviderMayMisbehave(t *testing.T) {
 	}
 }
 
-// TestNoKindOfProviderTakesTheStateAway has providers remove the files of the state while they are applied. What the
-// run says of the place of its results is true.
+// TestNoKindOfProviderTakesTheStateAway has providers remove the files of the state while they are applied. The
+// results are where the run says.
 func TestNoKindOfProviderTakesTheStateAway(t *testing.T) {
 	for _, kind := range kinds {
 		t.Run(kind, func(t *testing.T) {

@@ -36,7 +36,8 @@ func numbers(n int) cty.Value {
 
 func TestElementsInPassingDoNotCount(t *testing.T) {
 	lower(t)
-	ctx := bounded(t.Context(), t.TempDir(), map[string]cty.Value{"list": numbers(100), "short": numbers(10)})
+	ctx := bounded(t.Context(), t.TempDir(), map[string]cty.Value{"list": numbers(100), "short": numbers(10),
+		"long": cty.StringVal(strings.Repeat("x", 4000))})
 	for text, fine := range map[string]bool{
 		// 10 000 in passing
 		`[for i in list : length([for j in list : j])]`:                              true,
@@ -44,6 +45,10 @@ func TestElementsInPassingDoNotCount(t *testing.T) {
 		// texts of 500 000 bytes in passing, of which half would be too much
 		`[for i in list : length([for j in list : "${i} and ${j} in a text of fifty bytes or some more"])]`:           true,
 		`length("%{ for i in list }${length("%{ for j in list }${i}, ${j}, some more text%{ endfor }")}%{ endfor }")`: true,
+		// one part each, of 4 000 bytes
+		`"%{ for i in list }${long}%{ endfor }"`:                            false,
+		`"%{ for i in short }${long}%{ endfor }"`:                           true,
+		`[for i in list : length("%{ for j in short }${long}%{ endfor }")]`: true,
 		// 4 000 at a time
 		`length(flatten([for i in list : [for j in slice(list, 0, 39) : j]]))`:                     true,
 		`length(flatten([for i in list : [for j in slice(list, 0, 42) : j]]))`:                     false,
@@ -325,5 +330,26 @@ func TestDoublingsAreMeasuredOnce(t *testing.T) {
 	limits.parts, limits.text = 1<<23, 1<<20-1
 	if err := CheckSize(list); err == nil || !strings.Contains(err.Error(), "text would be longer") {
 		t.Errorf("texts that are reached in many ways: %v", err)
+	}
+}
+
+// TestATextThatRepeatsIsNotCopied has a long text in each round of a template: no round makes another of it, and the
+// limit ends the loop before all rounds have been looked at.
+func TestATextThatRepeatsIsNotCopied(t *testing.T) {
+	lower(t)
+	ctx := bounded(t.Context(), t.TempDir(), map[string]cty.Value{"list": numbers(4000),
+		"long": cty.StringVal(strings.Repeat("x", 1<<15))})
+	for _, text := range []string{`"%{ for i in list }${long}%{ endfor }"`,
+		`[for i in list : "%{ for j in [1] }${long}%{ endfor }"]`} {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		_, diags := evaluated(t, text, ctx)
+		runtime.ReadMemStats(&after)
+		if !diags.HasErrors() {
+			t.Errorf("%s: no error", text)
+		}
+		if made := after.TotalAlloc - before.TotalAlloc; made > 8<<20 {
+			t.Errorf("%s: %d MB were allocated", text, made>>20)
+		}
 	}
 }
