@@ -242,8 +242,8 @@ func (s *Slot) Storable(v cty.Value) diag.List {
 		return nil
 	}
 	return diag.List(nil).Errorf(&rng, "Number cannot be stored", "The value of the output %q is or contains a "+
-		"number that is infinite or has an exponent of more than 5 digits, which a state cannot store. Use a "+
-		"condition that returns another value.", s.Name)
+		"number that is infinite or has an exponent of more than 5 digits (4 below zero), which a state cannot store. "+
+		"Use a condition that returns another value.", s.Name)
 }
 
 // ConfiguredAs returns the address of a provider block's configuration, without the key of an instance.
