@@ -115,7 +115,7 @@ func (w *writing) settle(key addr.Key) (err error) {
 	w.a.opts.Secrets.Add(w.c.Before.Value, w.c.Before.Sensitive)
 	if w.c.Action == plan.Update {
 		var diags diag.List
-		if w.config, w.marks, diags = w.b.IgnoreChanges(w.prior, w.c.Before.Sensitive, w.config,
+		if w.config, w.marks, diags = w.b.IgnoreChanges(key, w.prior, w.c.Before.Sensitive, w.config,
 			w.marks); diags.HasErrors() {
 			return w.a.walk.Report(diags)
 		}

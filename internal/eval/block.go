@@ -231,26 +231,6 @@ func (b *Block) Recheck(key addr.Key, self cty.Value) diag.List {
 	return b.Preconditions(key).Extend(b.Postconditions(key, self))
 }
 
-// IgnoreChanges restores in a configuration and its marks the parts that lifecycle.ignore_changes names; sensitive
-// holds the paths of the prior object.
-func (b *Block) IgnoreChanges(prior cty.Value, sensitive []cty.Path, config cty.Value, marks value.MarkedPaths) (
-	cty.Value, value.MarkedPaths, diag.List) {
-	r := b.Slot.Resource
-	if prior.IsNull() || !r.IgnoreAll && len(r.IgnoreChanges) == 0 {
-		return config, marks, nil
-	}
-	paths := make([]cty.Path, 0, len(r.IgnoreChanges))
-	for _, t := range r.IgnoreChanges {
-		path, err := value.TraversalPath(t)
-		if err != nil {
-			return config, marks, diag.List{}.Errorf(r.DeclRange.Ptr(), "Invalid ignore_changes", "%s.", err)
-		}
-		paths = append(paths, path)
-	}
-	marks.Sensitive = value.IgnoreMarks(prior, config, sensitive, marks.Sensitive, paths, r.IgnoreAll)
-	return value.IgnoreChanges(b.Slot.Type.Block, prior, config, paths, r.IgnoreAll), marks, nil
-}
-
 // Locate returns a provider's diagnostics about an instance with its address and a place in the source.
 func (b *Block) Locate(diags diag.List, key addr.Key) diag.List {
 	if len(diags) == 0 {

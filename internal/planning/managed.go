@@ -135,7 +135,7 @@ func (m *managed) evaluate() (err error) {
 		return err
 	}
 	var ignored diag.List
-	m.effective, m.kept, ignored = m.b.IgnoreChanges(m.prior.value, m.prior.sensitive, m.config, m.marks)
+	m.effective, m.kept, ignored = m.b.IgnoreChanges(m.key, m.prior.value, m.prior.sensitive, m.config, m.marks)
 	return m.p.walk.Report(ignored)
 }
 

@@ -445,6 +445,9 @@ func (l *linker) resource(s *Slot) {
 			}
 		}
 	}
+	for _, g := range r.Ignored.Conditions() {
+		l.traversals(g, funcs.Mentions(g.Expr))
+	}
 	l.guards(r.PreventDestroy, r.Destroy)
 	l.actionTriggers(s)
 	l.self = true
