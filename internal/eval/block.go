@@ -68,7 +68,14 @@ func (b *Block) context(key addr.Key) *hcl.EvalContext {
 
 // Evaluate returns the configuration of one instance, with marks; an unknown value if Prepare failed. It reports
 // problems; those of all instances only once.
-func (b *Block) Evaluate(key addr.Key) (cty.Value, error) {
+func (b *Block) Evaluate(key addr.Key) (cty.Value, error) { return b.evaluate(key, b.context(key)) }
+
+// EvaluateFor is Evaluate for an action that refers to its caller, which has this value.
+func (b *Block) EvaluateFor(key addr.Key, caller cty.Value) (cty.Value, error) {
+	return b.evaluate(key, withCaller(b.context(key), caller))
+}
+
+func (b *Block) evaluate(key addr.Key, ctx *hcl.EvalContext) (cty.Value, error) {
 	walk := b.Instance.walk
 	var err error
 	if b.shared.HasErrors() {
@@ -78,7 +85,7 @@ func (b *Block) Evaluate(key addr.Key) (cty.Value, error) {
 	if b.eval == nil {
 		return cty.DynamicVal, err
 	}
-	v, diags := b.eval.Instance(b.context(key))
+	v, diags := b.eval.Instance(ctx)
 	if !walk.Inputs.Validating { // otherwise of no instance
 		diags = diags.InAddress(b.Addr().Instance(key).String())
 	}

@@ -85,7 +85,11 @@ func (w *planWriter) invoked(list []*plan.Invocation) {
 			first = false
 		}
 		w.WriteByte('\n')
-		w.headline("%s will be invoked", clean(i.Action.String()))
+		by := ""
+		if i.Caller != (addr.AbsResourceInstance{}) {
+			by = " (called from " + i.Caller.String() + ")"
+		}
+		w.headline("%s will be invoked%s", clean(i.Action.String()), clean(by))
 		w.invocation(i)
 	}
 }

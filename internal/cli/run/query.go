@@ -66,8 +66,11 @@ func runQuery(ctx context.Context, c *command.Call, p *planning) command.Outcome
 	return command.Failed
 }
 
-// writeFound writes the blocks that a query has generated.
+// writeFound writes the blocks that a query has generated. If it found nothing, there is no file.
 func writeFound(name, title string, lists []*plan.List) diag.List {
+	if !slices.ContainsFunc(lists, func(l *plan.List) bool { return len(l.Found) > 0 }) {
+		return nil
+	}
 	err := replace.File(name, 0o666, func(w io.Writer) error {
 		_, err := io.WriteString(w, generatedHead(title))
 		for _, l := range lists {
