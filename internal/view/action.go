@@ -182,7 +182,7 @@ func actionOf(a addr.AbsResourceInstance) actionName {
 type invocationLine struct {
 	Action    actionName   `json:"action_addr"`
 	Lifecycle *triggerLine `json:"lifecycle_trigger,omitempty"`
-	Invoke    *struct{}    `json:"invoke_trigger,omitempty"`
+	Invoke    *struct{}    `json:"action_trigger,omitempty"`
 }
 
 type triggerLine struct {
