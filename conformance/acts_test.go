@@ -52,8 +52,8 @@ func actsSchema() *provider.Schema {
 // Schema implements provider.Provider.
 func (a *acts) Schema(context.Context) (*provider.Schema, diag.List) { return actsSchema(), nil }
 
-// invocationsByObject sorts the planned invocations of actions by the object that triggers them: Terraform lists objects in
-// no order. Those of one object stay as they are.
+// invocationsByObject sorts the planned invocations of actions by the object that triggers them: Terraform lists
+// objects in no order. Those of one object stay as they are.
 func invocationsByObject(doc Document) {
 	if p, ok := doc["plan"].(map[string]any); ok {
 		if list, ok := p["action_invocations"].([]any); ok {

@@ -145,8 +145,8 @@ func forgetVersion(v any) {
 	}
 }
 
-// withoutIdentities drops what newer versions write into documents about objects, changes and their counts, and 1.11 does
-// not know.
+// withoutIdentities drops what newer versions write into documents about objects, changes and their counts, and 1.11
+// does not know.
 func withoutIdentities(v any) {
 	switch v := v.(type) {
 	case map[string]any:

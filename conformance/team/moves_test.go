@@ -43,8 +43,8 @@ func (m *member) things(t *testing.T) map[string]string {
 // nothing.
 func TestObjectsMoveFromEachPlaceToEach(t *testing.T) {
 	const kinds = "local pg s3 gcs azurerm consul program"
-	usual := map[string]bool{"local pg": true, "pg s3": true, "s3 consul": true, "consul gcs": true, "gcs azurerm": true,
-		"azurerm program": true, "program local": true}
+	usual := map[string]bool{"local pg": true, "pg s3": true, "s3 consul": true, "consul gcs": true,
+		"gcs azurerm": true, "azurerm program": true, "program local": true}
 	for _, one := range strings.Fields(kinds) {
 		for _, two := range strings.Fields(kinds) {
 			if !usual[one+" "+two] && os.Getenv("TOMBOLO_TEAM_PAIRS") != "all" {
@@ -65,7 +65,8 @@ func TestObjectsMoveFromEachPlaceToEach(t *testing.T) {
 				if got, want := from.things(t), map[string]string{"b": before["b"]}; !maps.Equal(got, want) {
 					t.Errorf("what is left is %v, want %v", got, want)
 				}
-				if got, want := to.things(t), map[string]string{"a": before["a"], "c": there["c"]}; !maps.Equal(got, want) {
+				want := map[string]string{"a": before["a"], "c": there["c"]}
+				if got := to.things(t); !maps.Equal(got, want) {
 					t.Errorf("after the move there are %v, want %v", got, want)
 				}
 				to.run("apply", "-auto-approve", `-var=names=["a","c"]`) // the input names the workspace, nothing else

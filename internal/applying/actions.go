@@ -124,8 +124,8 @@ func (a *applier) action(n *graph.Node, b *eval.Block) error {
 	return nil
 }
 
-// invokeAll performs invocations one after the other, up to the first that fails. caller is the value of the object that
-// they are for; cty.NilVal for the stored one.
+// invokeAll performs invocations one after the other, up to the first that fails. caller is the value of the object
+// that they are for; cty.NilVal for the stored one.
 func (a *applier) invokeAll(list []*plan.Invocation, caller cty.Value) error {
 	for _, i := range list {
 		err := a.invoke(i, caller)

@@ -22,12 +22,12 @@ var (
 	_ action.ActionWithValidateConfig    = &ring{}
 )
 
-// Actions implements provider.ProviderWithActions.
+// Actions returns the actions of the provider.
 func (*shapes) Actions(context.Context) []func() action.Action {
 	return []func() action.Action{func() action.Action { return &ring{} }}
 }
 
-// ListResources implements provider.ProviderWithListResources.
+// ListResources returns what finds objects.
 func (*shapes) ListResources(context.Context) []func() list.ListResource {
 	return []func() list.ListResource{func() list.ListResource { return &found{} }}
 }
@@ -53,7 +53,8 @@ func (*ring) Schema(_ context.Context, _ action.SchemaRequest, resp *action.Sche
 	}}
 }
 
-func (*ring) ValidateConfig(ctx context.Context, req action.ValidateConfigRequest, resp *action.ValidateConfigResponse) {
+func (*ring) ValidateConfig(ctx context.Context, req action.ValidateConfigRequest,
+	resp *action.ValidateConfigResponse) {
 	var m ringModel
 	resp.Diagnostics.Append(req.Config.Get(ctx, &m)...)
 	if m.Text.ValueString() == "invalid" {
