@@ -91,6 +91,9 @@ type Slot struct {
 	// after the resource.
 	LateRefs []addr.Reference
 
+	// CalledBy are the resources whose triggers invoke an action that refers to its caller; empty if it does not.
+	CalledBy []*Slot
+
 	unit  *Unit
 	text  string // the address of a resource, for sorting
 	deps  []int  // slots of the same module
