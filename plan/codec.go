@@ -75,6 +75,7 @@ type jsonChange struct {
 	CreateBeforeDestroy bool              `json:"create_before_destroy,omitempty"`
 	SkipDestroy         bool              `json:"skip_destroy,omitempty"`
 	Protected           bool              `json:"protected,omitempty"`
+	Unprotected         bool              `json:"unprotected,omitempty"`
 	DeposedKey          string            `json:"deposed_key,omitempty"`
 	Importing           *jsonImporting    `json:"importing,omitempty"`
 	GeneratedConfig     string            `json:"generated_config,omitempty"`
@@ -250,7 +251,7 @@ func (e *encoder) change(c *Change) jsonChange {
 		After:        jsonValue{e.value(c.After.Value, c.Type), e.paths(c.After.Sensitive)},
 		ReplacePaths: e.paths(c.ReplacePaths), Private: c.Private,
 		CreateBeforeDestroy: c.CreateBeforeDestroy, SkipDestroy: c.SkipDestroy, Protected: c.Protected,
-		DeposedKey:      string(c.DeposedKey),
+		Unprotected: c.Unprotected, DeposedKey: string(c.DeposedKey),
 		GeneratedConfig: c.GeneratedConfig,
 		BeforeIdentity:  e.dynamic(c.BeforeIdentity), AfterIdentity: e.dynamic(c.AfterIdentity), Settled: c.Settled,
 	}
@@ -482,7 +483,7 @@ func (d *decoder) change(j *jsonChange) *Change {
 		Provider: d.provider(j.Provider), Action: d.action(j.Action), Reason: j.Reason, SchemaVersion: j.SchemaVersion,
 		ReplacePaths: d.paths(j.ReplacePaths), Private: j.Private,
 		CreateBeforeDestroy: j.CreateBeforeDestroy, SkipDestroy: j.SkipDestroy, Protected: j.Protected,
-		DeposedKey:      addr.DeposedKey(j.DeposedKey),
+		Unprotected: j.Unprotected, DeposedKey: addr.DeposedKey(j.DeposedKey),
 		GeneratedConfig: j.GeneratedConfig,
 		BeforeIdentity:  d.dynamic(j.BeforeIdentity), AfterIdentity: d.dynamic(j.AfterIdentity), Settled: j.Settled,
 	}

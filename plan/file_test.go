@@ -105,7 +105,7 @@ func full(t testing.TB) *plan.Plan {
 			Type:  ty, SchemaVersion: 3,
 			ReplacePaths: []cty.Path{cty.GetAttrPath("n")}, Private: []byte{0, 1}, Dependencies: []addr.ConfigResource{
 				a.Config()},
-			CreateBeforeDestroy: true, DeposedKey: "89abcdef", Importing: &plan.Importing{
+			CreateBeforeDestroy: true, Unprotected: true, DeposedKey: "89abcdef", Importing: &plan.Importing{
 				ID: "imp", Identity: cty.NilVal}, GeneratedConfig: "x",
 		}, {
 			Object: addr.Object{Instance: a, Deposed: "01234567"}, PrevAddr: a, Provider: config, Action: plan.Delete,

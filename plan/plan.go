@@ -111,6 +111,8 @@ type Change struct {
 	SkipDestroy bool
 	// Protected, for the state: the block says prevent_destroy, which is remembered when it is gone.
 	Protected bool
+	// Unprotected: the state remembers prevent_destroy of the object, which stays, and its block no longer says it.
+	Unprotected bool
 	// DeposedKey is where the actions that depose keep the old object until it goes.
 	DeposedKey addr.DeposedKey
 
