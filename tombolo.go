@@ -243,9 +243,8 @@ func (p *Project) Text(w io.Writer, pl *plan.Plan) error {
 		return err
 	}
 	out := &sink{w: w}
-	v := view.New(view.Options{Out: out, Automation: true, Sources: func() map[string][]byte {
-		return p.engine.Config().Files
-	}})
+	v := view.New(view.Options{Out: out, Automation: true, Secrets: p.engine.Secrets(),
+		Sources: func() map[string][]byte { return p.engine.Config().Files }})
 	v.Plan(pl, p.schemas(pl))
 	v.Close()
 	return out.err

@@ -44,6 +44,7 @@ type jsonPlan struct {
 	Errored         bool                           `json:"errored,omitempty"`
 	Complete        bool                           `json:"complete,omitempty"`
 	FunctionResults map[string]string              `json:"function_results,omitempty"`
+	Nonsensitive    []string                       `json:"nonsensitive,omitempty"`
 }
 
 type jsonVariable struct {
@@ -175,7 +176,7 @@ func encodePlan(p *Plan) ([]byte, error) {
 	j := jsonPlan{
 		Mode: p.Mode, Created: p.Created, Workspace: p.Workspace, Checks: p.Checks, Errored: p.Errored,
 		Complete: p.Complete, Unrefreshed: p.Unrefreshed, Interrupted: p.Interrupted,
-		FunctionResults: p.FunctionResults, Variables: map[string]jsonVariable{},
+		FunctionResults: p.FunctionResults, Nonsensitive: p.Nonsensitive, Variables: map[string]jsonVariable{},
 		Expansions: map[string]map[string][]string{},
 	}
 	for name, v := range p.Variables {
@@ -369,7 +370,7 @@ func decodePlan(b []byte) (*Plan, error) {
 	p := &Plan{
 		Mode: j.Mode, Created: j.Created, Workspace: j.Workspace, Checks: j.Checks, Errored: j.Errored,
 		Complete: j.Complete, Unrefreshed: j.Unrefreshed, Interrupted: j.Interrupted,
-		FunctionResults: j.FunctionResults, Variables: map[string]Variable{},
+		FunctionResults: j.FunctionResults, Nonsensitive: j.Nonsensitive, Variables: map[string]Variable{},
 		Expansions: map[addr.ModuleInstance]map[string][]addr.Key{},
 	}
 	for _, name := range slices.Sorted(maps.Keys(j.Variables)) { // the first invalid one is reported

@@ -128,6 +128,7 @@ func full(t testing.TB) *plan.Plan {
 			{Address: "output.x", Reason: plan.LeftOutDependent, Because: a}},
 		Relevant: []plan.RelevantAttribute{{Resource: a, Path: cty.GetAttrPath("id")}},
 		Complete: true, FunctionResults: map[string]string{"file": "abc"},
+		Nonsensitive: []string{"not a secret"},
 	}
 }
 

@@ -285,6 +285,8 @@ type Plan struct {
 
 	// FunctionResults are hashes of the results of functions that look at files, checked again during apply.
 	FunctionResults map[string]string
+	// Nonsensitive lists the strings that the configuration calls so, though they come from secrets.
+	Nonsensitive []string
 }
 
 // LeftOut is a part of the configuration, or an object, that the plan leaves as it is though it may have to change.

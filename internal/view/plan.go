@@ -422,7 +422,7 @@ func (w *planWriter) outputs(outputs []*plan.OutputChange) string {
 	for _, o := range sorted {
 		width = max(width, utf8.RuneCountInString(memberName(o.Name)))
 	}
-	r := renderer{style: w.style, brief: w.brief}
+	r := renderer{style: w.style, brief: w.brief, hide: w.hide}
 	for _, o := range sorted {
 		n := compareOutput(o, w.o.ShowSensitive)
 		if n == nil || n.op == same {

@@ -2,6 +2,7 @@ package view
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"io"
 	"strings"
@@ -34,6 +35,7 @@ type text struct {
 }
 
 func newText(o Options) *text {
+	o.Secrets = cmp.Or(o.Secrets, &Secrets{})
 	t := &text{o: o, style: style{o.Color}}
 	if o.Size != nil && !o.Concise {
 		t.live = live.New(live.Options{Out: o.Out, Size: o.Size, Now: o.Now, Style: t.liveStyle})
@@ -249,8 +251,9 @@ func (t *text) Diagnostics(list diag.List) {
 // Plan shows what would change.
 func (t *text) Plan(p *plan.Plan, schemas tfjson.Schemas) {
 	t.exclusively(func() {
-		w := planWriter{renderer: renderer{style: t.style, brief: t.o.Size != nil}, out: t.o.Out, o: t.o,
-			schemas: schemas}
+		t.o.learnPlan(p, schemas)
+		w := planWriter{renderer: renderer{style: t.style, brief: t.o.Size != nil, hide: t.o.concealing()},
+			out: t.o.Out, o: t.o, schemas: schemas}
 		w.plan(p)
 	})
 }

@@ -29,6 +29,7 @@ import (
 	"github.com/tombolo-iac/tombolo/event"
 	"github.com/tombolo-iac/tombolo/flavor"
 	"github.com/tombolo-iac/tombolo/internal/tfjson"
+	"github.com/tombolo-iac/tombolo/internal/value"
 	"github.com/tombolo-iac/tombolo/plan"
 	"github.com/tombolo-iac/tombolo/provider"
 	"github.com/tombolo-iac/tombolo/state"
@@ -67,6 +68,9 @@ type Options struct {
 	Concise bool
 	// ShowSensitive shows in the text of plans, states and outputs what is marked as sensitive. JSON lines never do.
 	ShowSensitive bool
+	// Secrets are not shown as parts of other values either. A view adds what the plan or state has declared as
+	// sensitive; nil means that nothing else is known.
+	Secrets *Secrets
 	// AllDiagnostics shows every problem in full. Otherwise the first of each kind are, and the others counted.
 	AllDiagnostics bool
 	// ConsolidateErrors shows errors with one title once, and counts the others, as is done with warnings unless
@@ -82,6 +86,9 @@ type Options struct {
 	// Now is the clock; nil means time.Now.
 	Now func() time.Time
 }
+
+// Secrets are strings that must not be shown.
+type Secrets = value.Secrets
 
 func (o Options) width() int {
 	if o.Width <= 0 {

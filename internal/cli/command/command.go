@@ -70,6 +70,7 @@ type Call struct {
 	cmd     *Command
 	view    view.View
 	sources map[string][]byte // the text behind ranges of diagnostics
+	secrets view.Secrets      // what must not be shown
 
 	noColor bool
 	compact bool

@@ -33,6 +33,7 @@ func (c *Call) loading(ctx context.Context, p ProjectOptions) ProjectOptions {
 	if log := c.CoreLog; p.Events != nil && log != nil && log.Enabled(ctx, slog.LevelError) {
 		p.Events = logged{p.Events, log}
 	}
+	p.Secrets = &c.secrets
 	if p.Saved != nil {
 		c.AddSources(p.Saved.Config)
 	}
