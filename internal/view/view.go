@@ -66,6 +66,8 @@ type Options struct {
 	Automation bool
 	// Concise leaves the progress of operations out of the text: their beginnings, their progress and their output.
 	Concise bool
+	// Digest tells progress in one line a group of objects in ten seconds, also where there is a Size.
+	Digest bool
 	// ShowSensitive shows in the text of plans, states and outputs what is marked as sensitive. JSON lines never do.
 	ShowSensitive bool
 	// Secrets are not shown as parts of other values either. A view adds what the plan or state has declared as
