@@ -9,6 +9,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/tombolo-iac/tombolo/addr"
+	"github.com/tombolo-iac/tombolo/internal/ctyfast"
 	"github.com/tombolo-iac/tombolo/internal/tfjson"
 	"github.com/tombolo-iac/tombolo/plan"
 	"github.com/tombolo-iac/tombolo/provider"
@@ -23,6 +24,9 @@ func (w *planWriter) change(c *plan.Change) int {
 		return 0
 	}
 	n := compareBlock(w.schema(c), w.sides(c), nil)
+	if w.brief {
+		n.withoutCopies(c)
+	}
 	w.heading(c)
 	if causes := w.causes(c, n); causes != "" {
 		w.remark("(because of changes to %s)", causes)
@@ -32,6 +36,23 @@ func (w *planWriter) change(c *plan.Change) int {
 	w.resource(c, n, c.Action, c.Importing != nil)
 	w.triggered(c.Object.Instance)
 	return head
+}
+
+// withoutCopies leaves the present output of a terraform_data out, which repeats the present input, where it changes
+// with the input.
+func (n *blockNode) withoutCopies(c *plan.Change) {
+	if c.Provider.Provider != addr.BuiltinProvider("terraform") || c.Before.Value == cty.NilVal ||
+		c.Before.Value.IsNull() {
+		return
+	}
+	input, output := part(c.Before.Value, "input"), part(c.Before.Value, "output")
+	i := slices.Index(n.names, "output")
+	if i < 0 || isAbsent(input) || isAbsent(output) || !ctyfast.RawEquals(input, output) {
+		return
+	}
+	if a := n.attributes[i]; a.kind == unknown {
+		a.was = nil
+	}
 }
 
 func (w *planWriter) heading(c *plan.Change) {
@@ -198,7 +219,7 @@ func (w *planWriter) changes(list []*plan.Change) {
 		start := w.Len()
 		w.WriteByte('\n')
 		body := w.change(c)
-		if w.o.Size == nil {
+		if !w.brief {
 			w.flush()
 			continue
 		}
@@ -235,8 +256,8 @@ func (w *planWriter) endGroup(g *alike) {
 			w.change(c)
 		}
 	} else {
-		w.remark("%s", w.in(gray, fmt.Sprintf("(and the same for %d more: %s to %s)", len(g.more),
-			clean(g.more[0].Object.String()), clean(g.more[len(g.more)-1].Object.String()))))
+		same := row{changes: g.more}
+		w.remark("%s", w.in(gray, fmt.Sprintf("(and the same for %d more: %s)", len(g.more), same.address())))
 	}
 	g.more = nil
 }

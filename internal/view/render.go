@@ -64,6 +64,14 @@ func (r *renderer) replaceNote(n *node) string {
 	return " " + r.in(red, "# forces replacement")
 }
 
+// orderNote returns the note after a list in which only the order changes.
+func (r *renderer) orderNote(n *node) string {
+	if !r.brief || !n.reordered {
+		return ""
+	}
+	return " " + r.in(gray, "# only the order changes")
+}
+
 func (r *renderer) nullNote(n *node, h how) string {
 	if n.op != remove || h.quietNull || n.kind == scalar && n.before.IsNull() {
 		return ""
@@ -162,7 +170,7 @@ func (r *renderer) sequence(n *node, depth int, h how) {
 		r.WriteString("[]" + r.nullNote(n, h) + r.replaceNote(n))
 		return
 	}
-	r.WriteString("[" + r.replaceNote(n) + "\n")
+	r.WriteString("[" + r.replaceNote(n) + r.orderNote(n) + "\n")
 	inner := how{quietNull: true, all: h.all || n.op == same}
 	hidden := 0
 	for i, c := range n.children {
@@ -205,7 +213,11 @@ func (r *renderer) bag(n *node, depth int, h how) {
 	}
 	r.WriteString("[" + r.replaceNote(n) + "\n")
 	hidden := 0
-	for _, c := range n.children {
+	children := n.children
+	if r.brief && n.matched != nil {
+		children = n.matched
+	}
+	for _, c := range children {
 		if c.op == same && !h.all && n.op != same {
 			hidden++
 			continue

@@ -277,7 +277,7 @@ func (t *text) Plan(p *plan.Plan, schemas tfjson.Schemas) {
 	t.flush()
 	t.exclusively(func() {
 		t.o.learnPlan(p, schemas)
-		w := planWriter{renderer: renderer{style: t.style, brief: t.o.Size != nil, hide: t.o.concealing()},
+		w := planWriter{renderer: renderer{style: t.style, brief: t.o.brief(), hide: t.o.concealing()},
 			out: t.o.Out, o: t.o, schemas: schemas}
 		w.plan(p)
 	})

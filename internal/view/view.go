@@ -50,6 +50,8 @@ type Options struct {
 	// Size returns the columns and rows of the terminal that Out is, and permits the live display, which moves the
 	// cursor. Nil means a line for each beginning and end, as logs want it.
 	Size func() (columns, rows int)
+	// Full leaves nothing out on a terminal, where long values are cut and equal changes are shown once.
+	Full bool
 	// Command is the command that runs, such as "apply": it decides whether an end is called an apply or a destroy.
 	// Empty means that the mode of the plan decides.
 	Command string
@@ -98,6 +100,9 @@ func (o Options) width() int {
 	}
 	return o.Width
 }
+
+// brief reports whether people read the text at a terminal, who want no more than they can read.
+func (o Options) brief() bool { return o.Size != nil && !o.Full }
 
 func (o Options) program() string {
 	if o.Program == "" {

@@ -79,7 +79,7 @@ type Call struct {
 	noColor bool
 	compact bool
 
-	concise, showSensitive                 bool
+	concise, showSensitive, full           bool
 	consolidateErrors, consolidateWarnings bool
 	deprecations                           view.Deprecations
 

@@ -101,6 +101,12 @@ func (c *Call) DeprecationFlag() {
 // Heard returns the problems to show in the text.
 func (c *Call) Heard(diags diag.List) diag.List { return c.ViewOptions().Heard(diags) }
 
+// FullFlag declares -full.
+func (c *Call) FullFlag() {
+	c.Flags.BoolVar(&c.full, "full", false,
+		"Cut no long values on terminals, and show equal changes of many instances each.")
+}
+
 // SecretsFlag declares -show-sensitive.
 func (c *Call) SecretsFlag() {
 	c.Flags.BoolVar(&c.showSensitive, "show-sensitive", false,

@@ -34,7 +34,7 @@ func (c *Call) ViewOptions() view.Options {
 		Tool: c.Flavor().Command(), LanguageVersion: c.LanguageVersion(),
 		Command: c.Path, StatePath: c.StatePath, Automation: c.Automated(), CompactWarnings: c.compact,
 		ConsolidateErrors: c.consolidateErrors, SeparateWarnings: !c.consolidateWarnings, Deprecations: c.deprecations,
-		Concise: c.concise, ShowSensitive: c.showSensitive, Secrets: &c.secrets,
+		Concise: c.concise, ShowSensitive: c.showSensitive, Full: c.full, Secrets: &c.secrets,
 		Sources: c.Sources, AllDiagnostics: c.Getenv("TOMBOLO_ALL_DIAGNOSTICS") != "",
 	}
 	how := c.progressOf()

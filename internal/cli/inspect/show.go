@@ -32,6 +32,7 @@ With -json, the document contains sensitive values in plain text.`,
 			c.ConstantFlags()
 			c.DocumentFlags()
 			c.SecretsFlag()
+			c.FullFlag()
 			w := &shown{}
 			c.Flags.BoolVar(&w.state, "state", false, "Show the current state.")
 			c.Flags.StringVar(&w.plan, "plan", "", "Show the plan in `FILE`.")
