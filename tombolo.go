@@ -264,7 +264,7 @@ func (p *Project) Markdown(w io.Writer, pl *plan.Plan) error {
 	if err := p.renders(pl); err != nil {
 		return err
 	}
-	return view.Markdown(w, pl, p.schemas(pl))
+	return view.Markdown(view.Options{Out: w, Secrets: p.engine.Secrets()}, pl, p.schemas(pl), 0, "")
 }
 
 // Diagnostics writes problems as people read them, with the lines of the configuration that they are about.

@@ -122,7 +122,7 @@ func TestCopiesOfSecretsNeverShow(t *testing.T) {
 		view.Plan(pl, schemas)
 		view.Applied(pl, b.State())
 		view.Close()
-		if err := Markdown(&text, pl, schemas); err != nil {
+		if err := Markdown(Options{Out: &text}, pl, schemas, 0, ""); err != nil {
 			t.Fatal(err)
 		}
 		for _, show := range []func() error{
