@@ -243,9 +243,8 @@ func (p *Project) Text(w io.Writer, pl *plan.Plan) error {
 		return err
 	}
 	out := &sink{w: w}
-	v := view.New(view.Options{Out: out, Automation: true, Sources: func() map[string][]byte {
-		return p.engine.Config().Files
-	}})
+	v := view.New(view.Options{Out: out, Automation: true, Secrets: p.engine.Secrets(),
+		Sources: func() map[string][]byte { return p.engine.Config().Files }})
 	v.Plan(pl, p.schemas(pl))
 	v.Close()
 	return out.err
@@ -265,7 +264,7 @@ func (p *Project) Markdown(w io.Writer, pl *plan.Plan) error {
 	if err := p.renders(pl); err != nil {
 		return err
 	}
-	return view.Markdown(w, pl, p.schemas(pl))
+	return view.Markdown(view.Options{Out: w, Secrets: p.engine.Secrets()}, pl, p.schemas(pl), 0, "")
 }
 
 // Diagnostics writes problems as people read them, with the lines of the configuration that they are about.
