@@ -84,6 +84,21 @@ func (r *Run) plans() diag.List {
 	return diags
 }
 
+// check reports an order that is none, or more than one.
+func (how Recovery) check() (diags diag.List) {
+	set := 0
+	for _, is := range []bool{how.Adopt != "", how.Retry, how.Forget} {
+		if is {
+			set++
+		}
+	}
+	if set != 1 {
+		diags = diags.Errorf(nil, "How to recover?", "%d fields of Recovery are set. Set exactly one field: Adopt, if "+
+			"the object exists, Retry, if it does not exist, or Forget.", set)
+	}
+	return diags
+}
+
 // writes reports a change in a run that was opened for reading.
 func (r *Run) writes() (diags diag.List) {
 	if r.reading {

@@ -229,7 +229,8 @@ func (r *Run) State() *state.State { return r.engine.State() }
 // Session returns the held lock, for programs that edit the state: Session().Write replaces it.
 func (r *Run) Session() state.Session { return r.engine.Session() }
 
-// Recovery resolves an operation that an interrupted run left open. Exactly one field must be set.
+// Recovery resolves an operation that an interrupted run left open. Exactly one field must be set; any other order is
+// refused.
 type Recovery struct {
 	// Adopt imports the object that exists under this ID.
 	Adopt string
@@ -245,7 +246,7 @@ func (r *Run) Interrupted() []state.InFlight { return r.engine.Snapshot().InFlig
 // Recover resolves everything that an interrupted run left open at an address.
 func (r *Run) Recover(ctx context.Context, address string, how Recovery) diag.List {
 	instance, diags := addr.ParseInstance(address)
-	if diags = diags.Extend(r.usable()).Extend(r.writes()); diags.HasErrors() {
+	if diags = diags.Extend(r.usable()).Extend(r.writes()).Extend(how.check()); diags.HasErrors() {
 		return diags
 	}
 	return r.engine.Recover(ctx, instance, engine.Recovery(how), r.options().Variables)

@@ -311,8 +311,9 @@ type ApplyRequest struct {
 }
 
 // ApplyResponse holds the object that exists after the call: null when none does. With errors, State is the object as
-// far as it got; cty.NilVal means that this is not known (the answer was lost): the engine keeps a creation on its list
-// of open operations then. It does the same when State is unknown as a whole, or null although there is no error.
+// far as it got: null says that nothing was created. cty.NilVal means that this is not known (the answer was lost, or
+// Stop ended the call before the service answered): the engine keeps a creation on its list of open operations then. It
+// does the same when State is unknown as a whole, or null although there is no error.
 type ApplyResponse struct {
 	State            cty.Value
 	Private          []byte
