@@ -183,6 +183,9 @@ type InstallOptions struct {
 	Backend map[string]any
 	// Upgrade installs modules again and chooses the newest allowed version of each provider.
 	Upgrade bool
+	// Reconfigure replaces the record of another backend block, or of other arguments. The states stay where they are:
+	// from then on, those in the new place count. Without it, such a change is refused.
+	Reconfigure bool
 	// Progress gets a line for each step; nil drops them.
 	Progress func(line string)
 }
@@ -190,7 +193,8 @@ type InstallOptions struct {
 // Install installs everything that the configuration needs, as the command init does: its modules, its providers, the
 // lock file, and the record of its backend block. Of the options it uses Dir, Environ, Flavor, Providers, which need no
 // installation, and Variables and VarFiles, which sources of modules may refer to. It asks no questions, and refuses a
-// backend block that differs from the recorded one: the command init moves states.
+// backend block that differs from the recorded one, unless InstallOptions.Reconfigure is set. A backend that cannot be
+// used is not recorded. Only the command init -migrate-state copies states from one backend to another.
 func Install(ctx context.Context, o Options, how InstallOptions) diag.List {
 	s, diags := o.surroundings()
 	if diags.HasErrors() {
@@ -202,7 +206,7 @@ func Install(ctx context.Context, o Options, how InstallOptions) diag.List {
 		return diags
 	}
 	return s.Install(ctx, engine.InstallOptions{Upgrade: how.Upgrade, Progress: how.Progress, Own: own,
-		Backend: backend})
+		Backend: backend, Reconfigure: how.Reconfigure})
 }
 
 // Close stops the providers that were started for their schemas. Afterwards the project and its runs start no others:

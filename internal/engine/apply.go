@@ -81,6 +81,14 @@ func (r *Run) ApplyWith(ctx context.Context, pl *plan.Plan, o ApplyOptions) (_ C
 	}
 	pool := p.pool(o.StandIns)
 	until, done := r.until(ctx, pool.Pool)
+	concluded := false
+	defer func() {
+		if !concluded { // a panic in something that the calling program brought: what it left open stays in the journal
+			done()
+			_ = journal.Close(context.WithoutCancel(ctx))
+			_ = pool.Close()
+		}
+	}()
 	functions := p.functions(p.opts.Abort, funcs.Options{
 		PlanTime: pl.Created, Files: funcs.NewFileRecord(pl.FunctionResults), Work: funcs.NewPatientWork(until,
 			p.opts.Abort),
@@ -91,6 +99,7 @@ func (r *Run) ApplyWith(ctx context.Context, pl *plan.Plan, o ApplyOptions) (_ C
 		Events: p.opts.Events, Secrets: p.secrets, RunID: run.ID, Rest: o.Rest, Lost: r.lost,
 		Recorded: func(op string) { p.forgetAnswer(state.Token(run, op)) },
 	})
+	concluded = true
 	done()
 	diags = diags.Extend(more)
 	// The results are saved even if the contexts have ended.
@@ -174,6 +183,10 @@ func (r *Run) accepts(pl *plan.Plan) diag.List {
 		return diags.Errorf(nil, "Saved plan is stale", "Another operation changed the state after this plan was "+
 			"made, so the plan may no longer be correct. Make a new plan.")
 	}
+	if resolved(pl, r.Snapshot()) {
+		return diags.Errorf(nil, "Saved plan is stale", "An interrupted operation that the plan leaves alone was "+
+			"resolved after the plan was made. Make a new plan.")
+	}
 	for _, f := range r.Snapshot().InFlight {
 		// The address is not enough to decide: the plan may have another one for the object, or destroy its
 		// dependencies.
@@ -182,6 +195,15 @@ func (r *Run) accepts(pl *plan.Plan) diag.List {
 		}
 	}
 	return diags
+}
+
+// resolved reports whether an operation that was open when a plan was made is not open any more.
+func resolved(pl *plan.Plan, now *state.Snapshot) bool {
+	open := map[string]bool{}
+	for _, f := range now.InFlight {
+		open[f.Token()] = true
+	}
+	return slices.ContainsFunc(pl.Interrupted, func(op string) bool { return !open[op] })
 }
 
 // settled returns the interrupted operations that the plan resolves: refreshing has read the object.

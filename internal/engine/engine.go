@@ -12,6 +12,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/hex"
@@ -284,7 +285,7 @@ func (p *Project) Open(ctx context.Context, o OpenOptions) (_ *Run, diags diag.L
 	}
 	req := state.LockRequest{Unlocked: o.NoLock, Info: state.LockInfo{Operation: o.Operation}}
 	session, err := state.Acquire(ctx, ws, req, o.Timeout, func(l *state.LockedError) {
-		p.opts.Events.Send(event.LockWaiting{Info: l.Info})
+		p.opts.Events.Send(event.LockWaiting{Info: cmp.Or(l.Info, &state.LockInfo{})})
 	})
 	if locked := (*state.LockedError)(nil); o.NoLock && o.Reading && errors.As(err, &locked) {
 		session, err = readBesideWriter(ctx, ws)
