@@ -27,8 +27,10 @@ import (
 	"context"
 	"io"
 	"log/slog"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync/atomic"
 
 	"github.com/zclconf/go-cty/cty/function"
@@ -60,12 +62,14 @@ type Options struct {
 	// Environ is the environment of the engine and of plugins, as os.Environ returns it; nil means that of the process,
 	// and an empty list none. Programs that a configuration names get that of the process.
 	Environ []string
-	// Workspace is the workspace of the state; empty means the one that is selected.
+	// Workspace is the workspace of the state; empty means the one that is selected, by TF_WORKSPACE or by the command
+	// workspace select. Project.Open refuses a name that no workspace has, unless OpenOptions.CreateWorkspace is set.
 	Workspace string
 
 	// Variables are values of root input variables. They win over those of files and of the environment. A value is a
 	// cty.Value that is wholly known and without marks, or anything that encoding/json can write: a struct, a map, a
-	// list, text, a number, a bool, nil. A name that the configuration does not declare is refused.
+	// list, text, a number, a bool, nil. As there, a []byte becomes text in base64. Maps and lists may hold a cty.Value.
+	// Text that is not UTF-8 is refused, and a name that the configuration does not declare.
 	Variables map[string]any
 	// VarFiles are names of files with values, as the option -var-file takes them, relative to Dir.
 	VarFiles []string
@@ -100,7 +104,7 @@ type Options struct {
 // surroundings are those of a project. Problems of the options come together.
 func (o Options) surroundings() (*engine.Surroundings, diag.List) {
 	s := &engine.Surroundings{Dir: o.Dir, Environ: o.Environ, PluginEnviron: o.Environ, ProviderLog: o.Log,
-		Says: o.Flavor}
+		Says: o.Flavor, Words: words}
 	if o.Environ == nil {
 		s.Environ = os.Environ()
 	}
@@ -117,7 +121,9 @@ func (o Options) surroundings() (*engine.Surroundings, diag.List) {
 func (o Options) providers(host string) (map[addr.Provider]provider.Factory, diag.List) {
 	var diags diag.List
 	out := map[addr.Provider]provider.Factory{}
-	for source, factory := range o.Providers {
+	spelt := map[addr.Provider]string{}
+	for _, source := range slices.Sorted(maps.Keys(o.Providers)) {
+		factory := o.Providers[source]
 		a, err := addr.ParseProviderIn(source, host)
 		if err != nil {
 			diags = diags.AppendError("Invalid source of a provider", err)
@@ -128,7 +134,12 @@ func (o Options) providers(host string) (map[addr.Provider]provider.Factory, dia
 				"provider, or leave the entry out.", source)
 			continue
 		}
-		out[a] = factory
+		if other, twice := spelt[a]; twice {
+			diags = diags.Errorf(nil, "Provider is set twice", "Options.Providers has %q and %q, which are both %s. "+
+				"Remove one of them.", other, source, a)
+			continue
+		}
+		out[a], spelt[a] = factory, source
 	}
 	return out, diags
 }
@@ -141,11 +152,16 @@ type Project struct {
 	host   string     // the registry of sources that name none
 	saved  *plan.Plan // Options.Saved
 	closed atomic.Bool
+
+	dir        string
+	workspace  string                 // Options.Workspace
+	expression atomic.Pointer[string] // that Evaluate read last, for Diagnostics
 }
 
-// Load loads a project. Warnings come with a project; with errors there is none. The caller must close the project,
-// after its runs.
-func Load(ctx context.Context, o Options) (*Project, diag.List) {
+// Load loads a project. Warnings come with a project; with errors there is none: Options.Diagnostics shows them. The
+// caller must close the project, after its runs.
+func Load(ctx context.Context, o Options) (_ *Project, diags diag.List) {
+	defer conclude(ctx, &diags)
 	s, diags := o.surroundings()
 	if diags.HasErrors() {
 		return nil, diags
@@ -162,7 +178,7 @@ func Load(ctx context.Context, o Options) (*Project, diag.List) {
 	if diags.HasErrors() {
 		return nil, diags
 	}
-	project := &Project{engine: p, host: host, saved: o.Saved}
+	project := &Project{engine: p, host: host, saved: o.Saved, dir: o.Dir, workspace: o.Workspace}
 	if o.Saved != nil {
 		project.values = valuesOf(o.Saved)
 		return project, diags
@@ -195,7 +211,8 @@ type InstallOptions struct {
 // installation, and Variables and VarFiles, which sources of modules may refer to. It asks no questions, and refuses a
 // backend block that differs from the recorded one, unless InstallOptions.Reconfigure is set. A backend that cannot be
 // used is not recorded. Only the command init -migrate-state copies states from one backend to another.
-func Install(ctx context.Context, o Options, how InstallOptions) diag.List {
+func Install(ctx context.Context, o Options, how InstallOptions) (diags diag.List) {
+	defer conclude(ctx, &diags)
 	s, diags := o.surroundings()
 	if diags.HasErrors() {
 		return diags
@@ -210,18 +227,19 @@ func Install(ctx context.Context, o Options, how InstallOptions) diag.List {
 }
 
 // Close stops the providers that were started for their schemas. Afterwards the project and its runs start no others:
-// calls that need one are refused. A second Close does nothing.
+// calls that need one are refused. A second Close does nothing, and neither does that of a nil Project.
 func (p *Project) Close() error {
-	if p.closed.Swap(true) {
+	if p == nil || p.closed.Swap(true) {
 		return nil
 	}
 	return p.engine.Close()
 }
 
 // Validate checks the configuration without state, variables or services of providers.
-func (p *Project) Validate(ctx context.Context) diag.List {
-	if diags := p.usable(); diags.HasErrors() {
-		return diags
+func (p *Project) Validate(ctx context.Context) (diags diag.List) {
+	defer conclude(ctx, &diags)
+	if ctx.Err(); p.usable().HasErrors() { // a nil context panics here, where the caller can see it
+		return p.usable()
 	}
 	return p.engine.Validate(ctx)
 }
@@ -230,7 +248,8 @@ func (p *Project) Validate(ctx context.Context) diag.List {
 func (p *Project) Store() state.Store { return p.engine.Store() }
 
 // Schema returns the schema of a provider, by its source.
-func (p *Project) Schema(source string) (*provider.Schema, diag.List) {
+func (p *Project) Schema(source string) (_ *provider.Schema, diags diag.List) {
+	defer conclude(context.Background(), &diags)
 	a, err := addr.ParseProviderIn(source, p.host)
 	if err != nil {
 		return nil, diag.FromError("Invalid source of a provider", err)
@@ -272,13 +291,6 @@ func (p *Project) Markdown(w io.Writer, pl *plan.Plan) error {
 	return view.Markdown(w, pl, p.schemas(pl))
 }
 
-// Diagnostics writes problems as people read them, with the lines of the configuration that they are about.
-func (p *Project) Diagnostics(w io.Writer, diags diag.List) error {
-	_, err := io.WriteString(w,
-		view.Diagnostics(view.Options{Sources: func() map[string][]byte { return p.engine.Config().Files }}, diags))
-	return err
-}
-
 func (p *Project) schemas(pl *plan.Plan) tfjson.Schemas {
 	return p.engine.Schemas(pl.Base, pl.Changes...)
 }
@@ -287,8 +299,14 @@ func (p *Project) schemas(pl *plan.Plan) tfjson.Schemas {
 func MemoryStore() state.Store { return mem.New() }
 
 // LocalStore returns the store of a project without a backend block: the state in a file, with its journal, lock and
-// backup beside it, and other workspaces in terraform.tfstate.d in the same folder.
+// backup beside it, and other workspaces in terraform.tfstate.d in the same folder. A relative path is relative to the
+// working directory of the process; it must not be empty. When the folder cannot take the results of a run any more,
+// they go into files named after the state in the working directory of the process or in the folder for temporary
+// files, where the next run finds them.
 func LocalStore(path string) state.Store {
+	if path == "" {
+		panic("tombolo: LocalStore with an empty path")
+	}
 	return store.New(store.Options{
 		Path: path, WorkspaceDir: filepath.Join(filepath.Dir(path), "terraform.tfstate.d"), Version: "Tombolo " +
 			Version,

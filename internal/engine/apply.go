@@ -326,6 +326,7 @@ func lockFailed(err error, o OpenOptions) diag.List {
 	}
 	var locked *state.LockedError
 	detail := fmt.Sprintf("Error message: %s.", strings.TrimSuffix(err.Error(), "."))
+	var advice *diag.Advice
 	if errors.As(err, &locked) && locked.Info != nil && locked.Info.ID != "" {
 		i, created := locked.Info, "unknown"
 		if !locked.Info.Created.IsZero() {
@@ -333,9 +334,9 @@ func lockFailed(err error, o OpenOptions) diag.List {
 		}
 		detail = fmt.Sprintf("Error message: %s\nLock Info:\n  ID:        %s\n  Path:      %s\n  Operation: %s\n  "+
 			"Who:       %s\n  Version:   %s\n  Created:   %s\n  Info:      %s\n\nThe state is locked so that two "+
-			"runs cannot write it at the same time. Wait for the other run, for example with -lock-timeout=60s. If "+
-			"you are sure that it is dead, use force-unlock with the ID above.",
-			err, i.ID, i.Path, i.Operation, i.Who, i.Version, created, i.Info)
+			"runs cannot write it at the same time.", err, i.ID, i.Path, i.Operation, i.Who, i.Version, created, i.Info)
+		advice = diag.Advise("Wait for the other run, for example with %s. If you are sure that it is dead, use %s with "+
+			"the ID above.", diag.Means("-lock-timeout=60s"), diag.Means("force-unlock"))
 	}
 	if left := (*state.RecoverError)(nil); errors.As(err, &left) {
 		return diag.List{}.Errorf(nil, "Cannot recover an interrupted run", "Error message: %s. Nothing is lost: the "+
@@ -348,8 +349,9 @@ func lockFailed(err error, o OpenOptions) diag.List {
 	}
 	if errors.Is(err, fs.ErrPermission) {
 		detail += " The lock, the journal and the state are in that folder, so this user must be able to write " +
-			"there, and to read and write the state. To make a plan with read access only, use -lock=false."
+			"there, and to read and write the state."
+		advice = diag.Advise("To make a plan with read access only, use %s.", diag.Means("-lock=false"))
 	}
 	return diag.List{}.Append(&diag.Diagnostic{Severity: diag.Error, Summary: "Error acquiring the state lock",
-		Detail: detail, Err: err})
+		Detail: detail, Advice: advice, Err: err})
 }

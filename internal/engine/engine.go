@@ -162,6 +162,9 @@ func (p *Project) Close() error { return p.registry.Close() }
 // Config returns the loaded configuration.
 func (p *Project) Config() *config.Config { return p.config }
 
+// Workspace returns the name of the workspace whose state the project has.
+func (p *Project) Workspace() string { return p.opts.Workspace }
+
 // Store returns the store of the project's states.
 func (p *Project) Store() state.Store { return p.store }
 
