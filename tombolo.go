@@ -2,9 +2,12 @@
 // plans, renders plans, applies them and reads outputs.
 //
 //	options := tombolo.Options{Dir: "infra", Variables: map[string]any{"region": "north"}}
-//	project, diags := tombolo.Load(ctx, options)                // configuration, backend, installed providers, values of variables
+//	project, diags := tombolo.Load(ctx, options) // configuration, backend, installed providers, values of variables
+//	if diags.HasErrors() {
+//		return options.Diagnostics(os.Stderr, diags) // here and below: with their lines
+//	}
 //	defer project.Close()
-//	run, diags := project.Open(ctx, tombolo.OpenOptions{})       // takes the lock of the state
+//	run, diags := project.Open(ctx, tombolo.OpenOptions{}) // takes the lock of the state
 //	defer run.Close(ctx)
 //	p, diags := run.Plan(ctx, tombolo.PlanOptions{})
 //	err := project.Text(os.Stdout, p)
@@ -16,11 +19,12 @@
 // any of these with values, providers, functions or a store of the calling program. docs/library.md is the guide.
 //
 // Problems are returned as a diag.List, which includes warnings: HasErrors reports whether the call failed, and Err
-// returns the list as an error.
+// returns the list as an error. Methods that only write or decode what is there return an error.
 //
 // Cancelling works in two steps, so that an interrupted apply can end in good order. When the context of a call ends,
-// no new operation starts, and operations in flight are finished. When Options.Abort ends, their provider calls are
-// cancelled, too. The package starts no goroutine that outlives a call.
+// no new operation starts, providers are asked to stop, and operations in flight are awaited. When Options.Abort ends,
+// their provider calls are cancelled, too. An operation whose result is not known stays open: see Run.Interrupted. The
+// package starts no goroutine that outlives a call.
 package tombolo
 
 import (

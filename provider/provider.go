@@ -275,7 +275,8 @@ type PlanRequest struct {
 	Client         ClientCapabilities
 }
 
-// PlanResponse holds the planned value.
+// PlanResponse holds the planned value: Proposed, with unknown values for the computed attributes that Apply will
+// choose. What the plan has as null or known must be the same after Apply. MarkComputed does this for creations.
 type PlanResponse struct {
 	Planned         cty.Value
 	RequiresReplace []cty.Path

@@ -58,6 +58,7 @@ func (s *Surroundings) storeOptions(b *backend.Backend) store.Options {
 	if s.In("") == "" {
 		return o
 	}
+	o.Rescue = store.RescueFolders(s.In("."))
 	o.Path, o.WorkspaceDir = s.In(cmp.Or(o.Path, "terraform.tfstate")),
 		s.In(cmp.Or(o.WorkspaceDir, "terraform.tfstate.d"))
 	return o
@@ -135,7 +136,7 @@ func (s *Surroundings) openShared(ctx context.Context, b *backend.Backend, c *en
 	if diags.HasErrors() {
 		return nil, diags
 	}
-	st := remote.New(remote.Options{Driver: driver, Rescue: store.RescueFolders(), Journals: dir, Answers: dir,
+	st := remote.New(remote.Options{Driver: driver, Rescue: store.RescueFolders(dir), Journals: dir, Answers: dir,
 		Version: s.StateVersion(), Commit: commitOf(dir), Cipher: c})
 	s.shared = append(s.shared, sharedStore{b, c, st})
 	return st, diags
