@@ -1,7 +1,7 @@
 // Package lockfile reads and writes the dependency lock file, .terraform.lock.hcl: which version of each provider was
 // chosen, under which constraints, and the hashes of the packages that may be installed as that version.
 //
-// A File is immutable; With and Without give changed ones. Bytes is deterministic and equal to what terraform writes.
+// A File is immutable; With returns a changed one. Bytes is deterministic and equal to what terraform writes.
 // Parse is strict: a lock file that is not wholly understood is an error, because ignoring a part of it would install
 // what nobody approved.
 //
