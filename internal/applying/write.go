@@ -328,12 +328,14 @@ func (w *writing) accept(resp provider.ApplyResponse) (v cty.Value, unanswered b
 		return none, true, w.bad("Provider produced invalid object", errs)
 	}
 	switch {
+	case !v.IsKnown() && resp.Diagnostics.HasErrors():
+		return none, true, nil // as a provider that crashed says it
 	case !v.IsKnown():
 		return none, true,
 			w.bad(summary, []value.PathError{
 				{Problem: "the object is unknown as a whole, so it is not known whether it exists"}})
 	case v.IsNull():
-		return v, !resp.Diagnostics.HasErrors() || w.a.Calls.Err() != nil, nil
+		return v, !resp.Diagnostics.HasErrors() || w.a.CutOff(resp.Diagnostics), nil
 	}
 	if errs := value.CheckKnown(v); len(errs) > 0 {
 		diags = w.bad(summary, errs)

@@ -164,6 +164,9 @@ func (p *Project) Close() error { return p.registry.Close() }
 // Config returns the loaded configuration.
 func (p *Project) Config() *config.Config { return p.config }
 
+// Workspace returns the name of the workspace whose state the project has.
+func (p *Project) Workspace() string { return p.opts.Workspace }
+
 // Store returns the store of the project's states.
 func (p *Project) Store() state.Store { return p.store }
 
@@ -287,7 +290,7 @@ func (p *Project) Open(ctx context.Context, o OpenOptions) (_ *Run, diags diag.L
 	}
 	req := state.LockRequest{Unlocked: o.NoLock, Info: state.LockInfo{Operation: o.Operation}}
 	session, err := state.Acquire(ctx, ws, req, o.Timeout, func(l *state.LockedError) {
-		p.opts.Events.Send(event.LockWaiting{Info: l.Info})
+		p.opts.Events.Send(event.LockWaiting{Info: cmp.Or(l.Info, &state.LockInfo{})})
 	})
 	if locked := (*state.LockedError)(nil); o.NoLock && o.Reading && errors.As(err, &locked) {
 		session, err = readBesideWriter(ctx, ws)

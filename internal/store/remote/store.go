@@ -54,7 +54,7 @@ type Store struct{ o Options }
 // New returns a store. It sends no requests.
 func New(o Options) *Store {
 	if o.Rescue == nil {
-		o.Rescue = store.RescueFolders()
+		o.Rescue = store.RescueFolders(".")
 	}
 	if o.Journals == "" && len(o.Rescue) > 0 {
 		o.Journals = o.Rescue[0]

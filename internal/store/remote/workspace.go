@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"strings"
 	"sync"
 	"time"
 
@@ -292,7 +293,7 @@ func (w *workspace) Lock(ctx context.Context, req state.LockRequest) (state.Sess
 	case errors.As(err, &locked):
 		return nil, err
 	case err != nil:
-		return nil, fmt.Errorf("lock %s: %w", w.place, err)
+		return nil, aboutLock(w.place, err)
 	}
 	if err := s.load(ctx); err != nil {
 		return nil, errors.Join(err, s.release())
@@ -319,4 +320,12 @@ func cmpOr(a, b string) string {
 		return a
 	}
 	return b
+}
+
+// aboutLock adds to an error which lock was to be taken, unless the driver has said so.
+func aboutLock(place fmt.Stringer, err error) error {
+	if strings.HasPrefix(err.Error(), "lock ") {
+		return err
+	}
+	return fmt.Errorf("lock %s: %w", place, err)
 }
