@@ -10,10 +10,10 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"time"
 
+	"github.com/tombolo-iac/tombolo/internal/regex"
 	"github.com/tombolo-iac/tombolo/internal/regular"
 )
 
@@ -78,7 +78,7 @@ const (
 var spoolKinds = []string{spoolOut, spoolErr, spoolRecord, spoolStatus, spoolProcess}
 
 // spoolName is how our files are named: a call's, and the input of a program until its name is gone.
-var spoolName = regexp.MustCompile(`^(?:[A-Za-z0-9-]+\.[A-Za-z0-9-]+\.(?:out|err|record|status|process)|in-[0-9]+)$`)
+var spoolName = regex.Lazy(`^(?:[A-Za-z0-9-]+\.[A-Za-z0-9-]+\.(?:out|err|record|status|process)|in-[0-9]+)$`)
 
 // verdict is the stored exit status of a program.
 type verdict struct {
@@ -425,7 +425,7 @@ func SweepSpool(dir string, tokens []string) error {
 			return err
 		}
 		for _, name := range names {
-			if !keep[name] && spoolName.MatchString(name) {
+			if !keep[name] && spoolName().MatchString(name) {
 				if err := removeOurs(root, name); err != nil {
 					return err
 				}

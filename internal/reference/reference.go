@@ -17,12 +17,12 @@ import (
 	"io/fs"
 	"maps"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 
+	"github.com/tombolo-iac/tombolo/internal/regex"
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
@@ -251,15 +251,15 @@ func quoted(s string) string {
 }
 
 var (
-	link      = regexp.MustCompile(`\[([^\]\n]*)\]\([^)\n]*\)`)
-	emphasis  = regexp.MustCompile("[*`]+")
-	invisible = regexp.MustCompile(`[\x00-\x09\x0b-\x1f\x7f]`)
+	link      = regex.Lazy(`\[([^\]\n]*)\]\([^)\n]*\)`)
+	emphasis  = regex.Lazy("[*`]+")
+	invisible = regex.Lazy(`[\x00-\x09\x0b-\x1f\x7f]`)
 )
 
 // plain takes the markup out of a text.
 func plain(s string) string {
-	s = invisible.ReplaceAllString(strings.ReplaceAll(s, "\t", " "), "")
-	return strings.TrimSpace(emphasis.ReplaceAllString(link.ReplaceAllString(s, "$1"), ""))
+	s = invisible().ReplaceAllString(strings.ReplaceAll(s, "\t", " "), "")
+	return strings.TrimSpace(emphasis().ReplaceAllString(link().ReplaceAllString(s, "$1"), ""))
 }
 
 // importing is the section on taking over what exists, made of the examples; an identity is shown also without one.

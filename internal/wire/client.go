@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"regexp"
 	"strconv"
 	"sync"
 
@@ -15,6 +14,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/internal/regex"
 	"github.com/tombolo-iac/tombolo/internal/wire/plugin6"
 	"github.com/tombolo-iac/tombolo/provider"
 )
@@ -92,13 +92,13 @@ func (e *sizeError) Error() string { return e.err.Error() }
 func (e *sizeError) Unwrap() error { return e.err }
 
 // sizes are in the words of all implementations of gRPC: those in other languages took them over.
-var sizes = regexp.MustCompile(`larger than max \((\d+) vs\. (\d+)\)`)
+var sizes = regex.Lazy(`larger than max \((\d+) vs\. (\d+)\)`)
 
 func tooLarge(err error) *sizeError {
 	if status.Code(err) != codes.ResourceExhausted {
 		return nil
 	}
-	found := sizes.FindStringSubmatch(status.Convert(err).Message())
+	found := sizes().FindStringSubmatch(status.Convert(err).Message())
 	if found == nil {
 		return nil
 	}
