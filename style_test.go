@@ -210,6 +210,16 @@ var turns = []struct {
 	{regexp.MustCompile(`does not do what it must`), `"does not meet the contract"`},
 	{regexp.MustCompile(`does not find itself`), "say what is unknown"},
 	{regexp.MustCompile(`are shown to programs alone|is shown to programs alone`), `"is only shown as JSON"`},
+	{regexp.MustCompile(`^//.*\b[Ww]hoever (is|has|must|publishes|reads one|comes)\b`), "the process, run or caller"},
+	{regexp.MustCompile(`^//.*; (nil|"") (if|when) there (is|are) none\b`), `"or nil if there is none"`},
+	{regexp.MustCompile(`^//.*\b[Ww]ith errors there is none\b`), `"if there are errors, it is nil"`},
+	{regexp.MustCompile(`^//.*\bbut for (the|a|an|what|one|those)\b`), `"except for"`},
+	{regexp.MustCompile(`\b(takes?|took|taking) the place of\b`), `"replaces"`},
+	{regexp.MustCompile(`^// \w+ makes (a|the) call\b`), `"performs a call"`},
+	{regexp.MustCompile(`^//.*\bgoes on( with)?\b`), `"continues"`},
+	{regexp.MustCompile(`^//.*\ban? (test|folder|paragraph|session|module|goroutine|package|member|place) of (its|their) own\b`),
+		`"its own ..."`},
+	{regexp.MustCompile(`nobody (could|can) (leave|manage)`), `"it cannot be ..."`},
 }
 
 // No comment, message or document has a turn of the list.

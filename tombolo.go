@@ -143,8 +143,8 @@ type Project struct {
 	closed atomic.Bool
 }
 
-// Load loads a project. Warnings come with a project; with errors there is none. The caller must close the project,
-// after its runs.
+// Load loads a project. Warnings come with a project; if there are errors, it is nil. The caller must close the
+// project, after its runs.
 func Load(ctx context.Context, o Options) (*Project, diag.List) {
 	s, diags := o.surroundings()
 	if diags.HasErrors() {

@@ -39,7 +39,7 @@ type place struct {
 	cloud bool
 }
 
-// member is a program with a working directory of its own, on a machine of its own as it were.
+// member is a program with a working directory of its own, on its own machine as it were.
 type member struct {
 	t    *testing.T
 	name string

@@ -105,7 +105,7 @@ func (r Repetition) Context(base *hcl.EvalContext) *hcl.EvalContext {
 func withSelf(ctx *hcl.EvalContext, self cty.Value) *hcl.EvalContext {
 	child := ctx.NewChild()
 	child.Variables = map[string]cty.Value{"self": self}
-	funcs.Late(child)
+	funcs.AfterApply(child)
 	return child
 }
 

@@ -352,7 +352,7 @@ func (r *running) explain() string {
 	return text
 }
 
-// lastWords returns the end of the program's stderr, without its log: a paragraph of its own, or nothing. A crash of a
+// lastWords returns the end of the program's stderr, without its log: its own paragraph, or nothing. A crash of a
 // Go program begins where it says panic.
 func (r *running) lastWords() string {
 	select {

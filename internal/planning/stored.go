@@ -26,7 +26,7 @@ type known struct {
 	sensitive []cty.Path // marks from the schema and the configuration
 	private   []byte
 	identity  cty.Value     // cty.NilVal when there is none
-	object    *state.Object // as stored or as refreshed; nil when there is none
+	object    *state.Object // as stored or as refreshed, or nil if there is none
 	tainted   bool
 	converted bool // from another type or provider: it has to be stored again
 	asStored  bool // the upgrade changed nothing

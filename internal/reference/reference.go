@@ -287,7 +287,7 @@ func (w *writer) importing(s subject) string {
 	return strings.Join(parts, "\n\n")
 }
 
-// code returns a file as a block of code; "" if there is none.
+// code returns a file as a block of code, or "" if there is none.
 func (w *writer) code(language, name string) string {
 	text, ok := w.read(name)
 	if !ok {
@@ -305,7 +305,7 @@ func fenced(language, text string) string {
 	return fence + language + "\n" + strings.TrimRight(strings.ReplaceAll(text, "\r\n", "\n"), "\n") + "\n" + fence
 }
 
-// read returns the text of a file of the source; false when there is none.
+// read returns the text of a file of the source, or false if there is none.
 func (w *writer) read(name string) (string, bool) {
 	if w.options.Source == nil || !fs.ValidPath(name) {
 		return "", false

@@ -42,7 +42,7 @@ type witness struct {
 	provider.Provider
 	instance addr.AbsResourceInstance
 	origins  *origins
-	// real deletes an object that stands-ins have not made; nil when the whole configuration is mocked.
+	// real deletes an object that stand-ins have not made; nil when the whole configuration is mocked.
 	real    provider.Provider
 	standIn bool // the provider is not a mock
 	madeUp  bool // the former object is not a mock's

@@ -66,7 +66,7 @@ type client struct {
 	closeErr  error
 }
 
-// invoke makes a call. sent reports whether the plugin may have got it.
+// invoke performs a call. sent reports whether the plugin may have got it.
 func (c *client) invoke(ctx context.Context, method string, req, resp proto.Message) (sent bool, err error) {
 	sent, err = c.conn.Invoke(ctx, c.version.path(method), req, resp, cmp.Or(c.opts.MaxAnswer, MaxMessage))
 	return c.refused(req, sent, err)
@@ -124,7 +124,7 @@ func (e *sizeError) problem(name, method string) *diag.Diagnostic {
 	return d
 }
 
-// call makes a call and returns the problem when there is no answer.
+// call performs a call and returns the problem when there is no answer.
 func (c *client) call(ctx context.Context, method string, req, resp proto.Message) diag.List {
 	_, err := c.invoke(ctx, method, req, resp)
 	return c.failed(method, err)
@@ -164,7 +164,7 @@ func (c *client) failed(method string, err error) diag.List {
 		message(s), more)
 }
 
-// explain returns how the plugin ended, as a paragraph of its own.
+// explain returns how the plugin ended, as its own paragraph.
 func (c *client) explain() string {
 	if c.opts.Explain == nil {
 		return ""

@@ -191,8 +191,8 @@ func (t *resourceType) hasDefaults() bool {
 	return false
 }
 
-// defaultValue returns the value of a default; cty.NilVal if there is none. A text, as from the environment, may be a
-// number or a bool.
+// defaultValue returns the value of a default, or cty.NilVal if there is none. A text, as from the environment, may be
+// a number or a bool.
 func (f *field) defaultValue() (cty.Value, error) {
 	v, err := f.schema.DefaultValue()
 	if err != nil || v == nil {

@@ -77,7 +77,7 @@ var (
 )
 
 // boundedFormat returns a function that refuses a format with which the library would fill the memory. Each element of
-// lists goes into a text of its own, other arguments go into all of them.
+// lists goes into its own text, other arguments go into all of them.
 func boundedFormat(f function.Function, lists bool) function.Function {
 	return wrapped(f, func(args []cty.Value) (cty.Value, error) {
 		format, _ := args[0].Unmark()

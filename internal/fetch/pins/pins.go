@@ -3,7 +3,7 @@
 // file cannot have these entries: what they do not know there is an error to them, or is gone when they write it.
 //
 // A File is immutable; With gives a changed one. Parse is strict: an entry that is not understood would let
-// through what nobody has seen. Hash is the hash of a package on the disk.
+// through unseen changes. Hash is the hash of a package on the disk.
 package pins
 
 import (

@@ -183,7 +183,7 @@ func (c Constraints) set() versions.Set {
 	return versions.MeetingConstraints(spec)
 }
 
-// Newest returns the newest of the versions that satisfy all conditions; false when there is none.
+// Newest returns the newest of the versions that satisfy all conditions, or false if there is none.
 func (c Constraints) Newest(available []versions.Version) (versions.Version, bool) {
 	set := c.set()
 	newest, found := versions.Version{}, false

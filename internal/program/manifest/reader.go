@@ -466,7 +466,7 @@ func (r *reader) schema(v *node) {
 	r.actionNames(v, s)
 }
 
-// identities reads the identities in a member of their own.
+// identities reads the identities in their own member.
 func (r *reader) identities(v *node, s *provider.Schema) {
 	r.each(v, "The identities", func(name string, at int, v *node) {
 		if s.Resources[name] == nil {

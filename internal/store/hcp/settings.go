@@ -25,7 +25,7 @@ type settings struct {
 	host         string // as in addresses
 	organization string
 	token        string // of the block; "" for that of the user
-	// One of them says which workspaces there are, but for cloud with a project alone.
+	// One of them says which workspaces there are, except for cloud with a project alone.
 	name, prefix string
 	tags         map[string]string
 	valued       bool // tags were given with values
