@@ -2,6 +2,7 @@ package tombolo_test
 
 import (
 	"context"
+	"go/format"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -175,9 +176,16 @@ func TestEveryLinkOfTheDocumentationLeadsSomewhere(t *testing.T) {
 	if err != nil || len(pages) < 5 {
 		t.Fatal(pages, err)
 	}
+	starts, err := filepath.Glob("docs/start/*.md")
+	if err != nil || len(starts) < 3 {
+		t.Fatal(starts, err)
+	}
+	pages = append(pages, starts...)
 	link, heading := regexp.MustCompile(`\]\(([^)\s]+)\)`), regexp.MustCompile("(?m)^#+ (.*)$")
 	drop, code := regexp.MustCompile(`[^\p{L}\p{N} _-]`), regexp.MustCompile("(?s)\n```.*?\n```|`[^`\n]*`")
-	for _, page := range append(pages, "README.md", "ARCHITECTURE.md") {
+	pages = append(pages, "README.md", "ARCHITECTURE.md", "RATIONALE.md", "CHANGELOG.md", "CONTRIBUTING.md",
+		"SECURITY.md", "conformance/README.md", "bench/README.md")
+	for _, page := range pages {
 		text, err := os.ReadFile(page)
 		if err != nil {
 			t.Fatal(err)
@@ -203,6 +211,34 @@ func TestEveryLinkOfTheDocumentationLeadsSomewhere(t *testing.T) {
 			}
 			if !found {
 				t.Errorf("%s: %s has no such heading", page, m[1])
+			}
+		}
+	}
+}
+
+// Go code in documents is formatted, so that a program that reflows lines cannot break it unseen.
+func TestGoCodeInDocumentsIsFormatted(t *testing.T) {
+	pages, err := filepath.Glob("docs/*.md")
+	if err != nil || len(pages) < 5 {
+		t.Fatal(pages, err)
+	}
+	block := regexp.MustCompile("(?s)```go\n(.*?)```")
+	for _, page := range append(pages, "README.md") {
+		text, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range block.FindAllStringSubmatch(string(text), -1) {
+			code := m[1]
+			formatted, err := format.Source([]byte(code))
+			if err != nil { // members of a literal?
+				code = "var _ = x{\n" + regexp.MustCompile(`(?m)^(.)`).ReplaceAllString(code, "\t$1") + "}\n"
+				formatted, err = format.Source([]byte(code))
+			}
+			if err != nil {
+				t.Errorf("%s: %v in\n%s", page, err, m[1])
+			} else if string(formatted) != code {
+				t.Errorf("%s: gofmt writes\n%s", page, formatted)
 			}
 		}
 	}

@@ -42,7 +42,7 @@ func wantLines(t *testing.T, got, want string) {
 		part = strings.Trim(part, "\n")
 		i := strings.Index(rest, part)
 		if i < 0 {
-			t.Fatalf("README.md shows\n%s\nwhich is not (in this order) in the output:\n%s", part, got)
+			t.Fatalf("the page shows\n%s\nwhich is not (in this order) in the output:\n%s", part, got)
 		}
 		rest = rest[i+len(part):]
 	}
@@ -91,6 +91,33 @@ func TestReadmeShowsWhatTheProgramPrints(t *testing.T) {
 		args, want := block(t, "fails")
 		wantLines(t, run(dir, args), want)
 	})
+}
+
+// TestTheFirstApplyShowsWhatTheProgramPrints writes the file of the page and runs its commands, one after another.
+func TestTheFirstApplyShowsWhatTheProgramPrints(t *testing.T) {
+	if testing.Short() {
+		t.Skip("runs without -short: it builds the command")
+	}
+	const page = "docs/start/first-apply.md"
+	dir := t.TempDir()
+	bin := filepath.Join(dir, "tombolo")
+	if out, err := exec.Command("go", "build", "-o", bin, "./cmd/tombolo").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	for _, file := range blocks(t, page, "file") {
+		if err := os.WriteFile(filepath.Join(dir, file[0]), []byte(file[1]), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, step := range blocks(t, page, "run") {
+		cmd := exec.Command(bin, strings.Fields(step[0])...)
+		cmd.Dir = dir
+		out, err := cmd.CombinedOutput()
+		if err != nil {
+			t.Fatalf("%s: %v\n%s", step[0], err, out)
+		}
+		wantLines(t, string(out), step[1])
+	}
 }
 
 // The first screen of the README says what somebody has to know who has never heard of the project.

@@ -450,7 +450,8 @@ var others = map[string]bool{
 func walkAll(t *testing.T, f func(path string)) {
 	t.Helper()
 	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
-		if err == nil && d.IsDir() && path != "." && strings.HasPrefix(d.Name(), ".") && d.Name() != ".ci" {
+		hidden := path != "." && strings.HasPrefix(d.Name(), ".") && d.Name() != ".ci"
+		if err == nil && d.IsDir() && (hidden || d.Name() == "node_modules") {
 			return filepath.SkipDir
 		}
 		if err == nil && !d.IsDir() {

@@ -57,6 +57,9 @@ var advice = map[string][]struct{ found, do string }{
 
 // advised adds advice to the detail of a diagnostic of the hcl library.
 func advised(d *Diagnostic) string {
+	if text, ok := panickedCall(d); ok {
+		return text
+	}
 	switch d.Summary {
 	case "Invalid index":
 		return join(d.Detail, membership(d.Expression, d.EvalContext))

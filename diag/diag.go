@@ -4,7 +4,8 @@
 // pass can find in a List; the view sorts and prints them. Other problems are ordinary Go errors: wrap them once at the
 // boundary, and turn them into a Diagnostic where the place in the configuration is known (FromError).
 //
-// The package depends on hcl for ranges and expressions, and on no other package of the engine.
+// The package depends on hcl for ranges and expressions, and on two small packages that know
+// nothing of the engine, ctyfast and texts.
 //
 //	var diags diag.List
 //	diags = diags.Errorf(rng, "Unsupported attribute", "%s has no attribute %q.", what, name)

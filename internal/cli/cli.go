@@ -1,5 +1,5 @@
 // Package cli is the command line: the table of commands, their flags, the settings of the environment, and exit codes.
-// It is a client of the root package, which does the work, and of internal/view and internal/tfjson, which present the
+// It is a client of internal/engine, which does the work, and of internal/view and internal/tfjson, which present the
 // results.
 //
 //	func main() { os.Exit(cli.Main()) }
@@ -8,12 +8,14 @@
 // package command: flags, questions, interrupts, opening a project or a state, reporting. The families are built on it.
 // In a family, each command has a file of its name:
 //
-//	install    what a directory needs: init, get, modules, providers
-//	code       configuration alone: fmt, validate
-//	run        the engine at work: plan, apply, destroy, refresh, recover
-//	inspect    looking at results: show, output, console, graph, metadata, version
-//	states     editing states: state ..., taint, untaint, workspace ..., force-unlock
-//	testing    test: runs files of tests
+//	install    what a directory needs: modules, providers, tokens of hosts
+//	code       configuration only: formatting, validation
+//	run        the engine at work: plan, apply and their relatives
+//	inspect    results: states, plans, outputs, graphs, versions
+//	states     changes of states and workspaces without a plan
+//	testing    the command test
+//	author     for those who write providers and stores
+//	complete   completion in shells
 //
 // Families do not import each other: code that two of them need is in command.
 //

@@ -3,8 +3,8 @@
 //
 // NewClient turns a gRPC connection into a provider; NewServer offers a provider on a gRPC server. Both share one
 // conversion between values, schemas, problems and their messages, and one set of messages: the versions differ in what
-// the table versions says and nowhere else. Handshake, Calling, Connect and Serving are the two ends of the connection
-// that the library go-plugin makes. Processes and certificates are not known here: package host starts plugins, package
+// the table versions says and nowhere else. Package handshake has the two ends of the connection
+// that go-plugin makes. Processes and certificates are not known here: package host starts plugins, package
 // provider/serve is one.
 //
 // Whatever a peer sends ends in values that conform to the schema, or in diagnostics that name provider, call and

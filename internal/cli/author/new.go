@@ -61,7 +61,7 @@ func begin(c *command.Call, name, lang, dir string) (diags diag.List) {
 			"write a provider in any other language.", lang, strings.Join(starter.Languages, ", "),
 			diag.DidYouMean(lang, starter.Languages))
 	}
-	if diags = writeNew(c, cannot, dir, files); diags.HasErrors() {
+	if diags = writeNew(c, cannot, dir, "Choose another one with -out.", files); diags.HasErrors() {
 		return diags
 	}
 	fmt.Fprintf(c.Out, "\nTry it with: %s\n", starter.Try(lang, c.Program, dir))
@@ -71,10 +71,10 @@ func begin(c *command.Call, name, lang, dir string) (diags diag.List) {
 	return diags
 }
 
-// writeNew writes files into a folder, which must be new or empty.
-func writeNew(c *command.Call, cannot, dir string, files map[string][]byte) (diags diag.List) {
+// writeNew writes files into a folder, which must be new or empty: if it is not, the error ends with the advice.
+func writeNew(c *command.Call, cannot, dir, advice string, files map[string][]byte) (diags diag.List) {
 	if entries, err := os.ReadDir(dir); err == nil && len(entries) > 0 {
-		return diags.Errorf(nil, cannot, "The folder %s is not empty. Choose another one with -out.", dir)
+		return diags.Errorf(nil, cannot, "The folder %s is not empty. %s", dir, advice)
 	}
 	if err := command.MakeDir(dir); err != nil {
 		return diags.AppendError(cannot, err)

@@ -59,7 +59,7 @@ func beginStore(c *command.Call, name, lang, dir string) (diags diag.List) {
 			"write a store in any other language.", lang, strings.Join(starter.StoreLanguages, " and "),
 			diag.DidYouMean(lang, starter.StoreLanguages))
 	}
-	if diags = writeNew(c, cannot, dir, files); !diags.HasErrors() {
+	if diags = writeNew(c, cannot, dir, "Choose another one with -out.", files); !diags.HasErrors() {
 		fmt.Fprintf(c.Out, "\nTry it with: cd %s && %s store test %s\n", dir, c.Program,
 			strings.Join(starter.StoreCommand(lang), " "))
 	}

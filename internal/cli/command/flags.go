@@ -162,7 +162,7 @@ func (c *Call) TestModule(ctx context.Context, run *testfile.Run) (*config.Confi
 
 // TestDirectory warns if the directory of TestFlag does not exist. The default directory is optional.
 func TestDirectory(dir string) (diags diag.List) {
-	if _, err := os.Stat(dir); err != nil && dir != "tests" {
+	if _, err := os.Stat(dir); err != nil && dir != testfile.DefaultDir {
 		diags = diags.Warnf(nil, "Test directory does not exist",
 			"There is no directory %s, which -test-directory names.", dir)
 	}

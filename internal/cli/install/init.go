@@ -91,7 +91,8 @@ func runInit(ctx context.Context, c *command.Call, i *initing) command.Outcome {
 	files, more := c.TestFiles(*i.tests)
 	if !diags.HasErrors() && root.IsEmpty() && len(files) == 0 && !more.HasErrors() {
 		announce(c, "output_init_empty_message", c.Bold(c.Title+" initialized in an empty directory!")+
-			"\n\nThe directory has no configuration files: create .tf files to begin.")
+			"\n\nThe directory has no configuration files: create .tf files to begin, or run \""+c.Program+
+			" demo\" for an example.")
 		return command.Done
 	}
 	if i.backend && root != nil && root.Root.Cloud != nil {

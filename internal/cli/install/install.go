@@ -1,2 +1,2 @@
-// Package install has the commands that install and list what a directory needs: init, get, providers.
+// Package install has the commands that install and list what a directory needs: modules, providers, tokens of hosts.
 package install

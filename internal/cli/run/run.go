@@ -1,5 +1,5 @@
-// Package run has the commands that run the engine: plan, apply, destroy, refresh, query, recover. They share their
-// flags (flags.go) and the session (this file), from the first signal handler to the release of the lock.
+// Package run has the commands that run the engine, plan, apply and their relatives. They share their flags (flags.go)
+// and the session (this file), from the first signal handler to the release of the lock.
 package run
 
 import (

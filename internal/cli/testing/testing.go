@@ -47,8 +47,7 @@ state.`,
 			c.Flags.IntVar(&t.parallelism, "parallelism", 10,
 				"Run at most `N` runs at the same time, and N provider operations in each.")
 			c.Flags.BoolVar(&t.verbose, "verbose", false, "Show the plan or state of each run.")
-			c.Flags.StringVar(&t.dir, "test-directory", testfile.DefaultDir,
-				"Look for test files in `DIR` as well as in the directory of the module.")
+			t.dir = command.TestFlag(c)
 			t.VariableFlags(c)
 			return t.start
 		},
@@ -61,7 +60,8 @@ type testing struct {
 	call       *command.Call
 	cloud      string
 	filter     []string
-	junit, dir string
+	junit      string
+	dir        *string
 	verbose    bool
 	// parallelism limits the concurrent runs, and the concurrent operations of each.
 	parallelism int
@@ -87,9 +87,9 @@ func (t *testing) start(ctx context.Context) command.Outcome {
 		return c.End(diag.List{}.Errorf(nil, "Tests do not run in a service", "The option -cloud-run runs tests in "+
 			"a service of HashiCorp, which %s does not support. Remove the option to run them here.", c.Title))
 	}
-	if !filepath.IsLocal(filepath.FromSlash(t.dir)) {
+	if !filepath.IsLocal(filepath.FromSlash(*t.dir)) {
 		return c.End(diag.List{}.Errorf(nil, "Invalid testing directory", "The directory that -test-directory names "+
-			"must be one below that of the configuration, by its relative path; %s is not.", t.dir))
+			"must be one below that of the configuration, by its relative path; %s is not.", *t.dir))
 	}
 	ctx, t.running = c.Interruptible(ctx)
 	defer t.running.End()
@@ -123,8 +123,8 @@ func (t *testing) start(ctx context.Context) command.Outcome {
 func (t *testing) load(ctx context.Context) diag.List {
 	c := t.call
 	own, diags := c.TestModule(ctx, nil)
-	diags = diags.Extend(command.TestDirectory(t.dir))
-	files, more := c.TestFiles(t.dir)
+	diags = diags.Extend(command.TestDirectory(*t.dir))
+	files, more := c.TestFiles(*t.dir)
 	diags = diags.Extend(more)
 	t.configs = map[*testfile.Run]*config.Config{}
 	for _, run := range testfile.Calls(files) {
@@ -136,7 +136,7 @@ func (t *testing) load(ctx context.Context) diag.List {
 	for _, name := range t.filter {
 		if !slices.ContainsFunc(files, func(f *testfile.File) bool { return f.Name == slashed(name) }) {
 			diags = diags.Warnf(nil, "No such file of tests", "The option -filter names %s, but there is no such "+
-				"file of tests. Names are relative to the working directory: %s/NAME.tftest.hcl.", name, t.dir)
+				"file of tests. Names are relative to the working directory: %s/NAME.tftest.hcl.", name, *t.dir)
 		}
 	}
 	for _, f := range files {
@@ -152,7 +152,7 @@ func (t *testing) load(ctx context.Context) diag.List {
 	c.AddSources(sources)
 	diags = diags.Extend(more)
 	t.within, sources, more = config.CollectValues(config.ValueSources{Files: config.OSFiles("."),
-		Dir: path.Clean(t.dir)})
+		Dir: path.Clean(*t.dir)})
 	c.AddSources(sources)
 	return diags.Extend(more)
 }
@@ -161,7 +161,7 @@ func slashed(name string) string { return path.Clean(strings.ReplaceAll(name, `\
 
 // variables returns the outside values for a file. Values beside the file override all others.
 func (t *testing) variables(f *testfile.File) config.Values {
-	if path.Dir(f.Name) != path.Clean(t.dir) {
+	if path.Dir(f.Name) != path.Clean(*t.dir) {
 		return t.global
 	}
 	all := config.Values{}

@@ -6,8 +6,8 @@
 // result, and only those actions that its manifest says it implements. The program is not started for schemas, nor for
 // validation and plans that it takes no part in.
 //
-// How a call gets to the program is the business of a Caller: OneShot starts it once for each call, Session once for
-// all of them.
+// A Caller brings a call to the program: that of NewOneShot starts the program once for each call, that of NewSession
+// once for all of them.
 //
 //	m, diags := manifest.Load("./notes")
 //	p := handler.New(m, handler.NewCaller(m, handler.Surroundings{}), handler.Options{})

@@ -6,7 +6,7 @@
 // instead of the program: that shows, with no cloud and no interpreter, that a changed manifest still fits what the
 // program answers (tape.go).
 //
-//	t, diags := trial.Load(ctx, "./notes")
+//	t, diags := verify.Load(ctx, "./notes")
 //	o, err := t.Options(dir, nil, say)
 //	for r := range providertest.Results(ctx, o) { ... }
 package verify

@@ -1,0 +1,26 @@
+import starlight from "@astrojs/starlight";
+import { defineConfig } from "astro/config";
+import accessible from "./accessible.mjs";
+import { commandPlaces, groups } from "./pages.mjs";
+
+export default defineConfig({
+  site: "https://tombolo-iac.github.io",
+  integrations: [
+    starlight({
+      title: "Tombolo",
+      description: "Infrastructure as code in the Terraform language, with providers in any language",
+      social: [{ icon: "github", label: "GitHub", href: "https://github.com/tombolo-iac/tombolo" }],
+      customCss: ["./src/site.css"],
+      lastUpdated: false,
+      expressiveCode: { defaultProps: { wrap: true } },
+      sidebar: groups.map((group) => ({
+        label: group.label,
+        items: [
+          ...Object.keys(group.pages),
+          ...(group.commands ? [{ label: "Commands", collapsed: true, items: commandPlaces() }] : []),
+        ],
+      })),
+    }),
+    accessible(),
+  ],
+});

@@ -1,0 +1,141 @@
+// Makes the pages of the site from the documents of the repository, which stay the only source: each gets a title, and
+// its links lead to pages of the site, or to the repository if there is none.
+import { execFileSync } from "node:child_process";
+import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { dirname, join, posix, relative } from "node:path";
+import { fileURLToPath } from "node:url";
+
+const here = dirname(fileURLToPath(import.meta.url));
+const repository = dirname(here);
+const target = join(here, ".pages");
+export const source = "https://github.com/tombolo-iac/tombolo/blob/main/";
+
+// The pages by their place on the site: the document, as a path of the repository.
+export const groups = [
+  {
+    label: "Start",
+    pages: {
+      "start/install": "docs/start/install.md",
+      "start/first-apply": "docs/start/first-apply.md",
+      "start/from-terraform": "docs/start/from-terraform.md",
+      "start/from-opentofu": "docs/start/from-opentofu.md",
+      "start/from-pulumi": "docs/start/from-pulumi.md",
+    },
+  },
+  {
+    label: "Guides",
+    pages: {
+      "guides/state": "docs/state.md",
+      "guides/encryption": "docs/encryption.md",
+      "guides/testing": "docs/testing.md",
+      "guides/providers-in-go": "docs/providers-in-go.md",
+      "guides/state-programs": "docs/state-programs.md",
+      "guides/provisioners": "docs/provisioners.md",
+      "guides/library": "docs/library.md",
+      "guides/drop-in": "docs/drop-in.md",
+      "guides/installation": "docs/installation.md",
+      "guides/traces": "docs/traces.md",
+    },
+  },
+  {
+    label: "Reference",
+    pages: {
+      "reference/functions": "docs/functions.md",
+      "reference/references": "docs/references.md",
+      "reference/extensions": "docs/extensions.md",
+      "reference/newer": "docs/newer.md",
+      "reference/opentofu": "docs/opentofu.md",
+      "reference/compatibility": "docs/compatibility.md",
+      "reference/program-protocol": "docs/program-protocol.md",
+      "reference/plugins": "docs/plugins.md",
+    },
+    commands: true,
+  },
+  {
+    label: "Explanation",
+    pages: {
+      "explanation/journal": "docs/journal.md",
+      "explanation/speed": "bench/README.md",
+      "explanation/rationale": "RATIONALE.md",
+      "explanation/architecture": "ARCHITECTURE.md",
+    },
+  },
+  {
+    label: "Project",
+    pages: {
+      "project/changelog": "CHANGELOG.md",
+      "project/promises": "docs/promises.md",
+      "project/releases": "docs/releases.md",
+      "project/contributing": "CONTRIBUTING.md",
+      "project/security": "SECURITY.md",
+    },
+  },
+];
+
+const places = new Map(groups.flatMap((g) => Object.entries(g.pages).map(([place, file]) => [file, place])));
+
+// commands are the pages that the program's own help makes.
+const commandsDir = join(here, ".commands");
+
+export function commandPlaces() {
+  if (!existsSync(commandsDir)) return [];
+  return readdirSync(commandsDir).sort().map((name) => "reference/commands/" + name.replace(/\.md$/, ""));
+}
+
+// outsideCode calls change with each part of a text that is no code.
+function outsideCode(text, change) {
+  return text
+    .split(/(^```[\s\S]*?^```|`[^`\n]*`)/m)
+    .map((part, i) => (i % 2 ? part : change(part)))
+    .join("");
+}
+
+function linked(text, file) {
+  return outsideCode(text, (part) =>
+    part.replace(/\]\(([^)\s]+)\)/g, (whole, link) => {
+      if (/^[a-z]+:/.test(link) || link.startsWith("#")) return whole;
+      const [path, anchor] = link.split("#");
+      const wanted = posix.normalize(posix.join(posix.dirname(file), path));
+      const place = places.get(wanted);
+      return `](${place ? `/${place}/` : source + wanted}${anchor ? "#" + anchor : ""})`;
+    }),
+  );
+}
+
+// angled keeps angle brackets in prose, such as <subcommand>, from being read as HTML; comments go.
+function angled(text) {
+  return outsideCode(text, (part) => part.replace(/<!--[\s\S]*?-->\n?/g, "").replace(/<(?=[a-zA-Z/])/g, "&lt;"));
+}
+
+function page(text, file, edit) {
+  const heading = /^# (.*)\n+/.exec(text);
+  if (!heading) throw new Error(`${file} does not begin with a heading`);
+  const title = heading[1].replace(/`/g, "");
+  const body = linked(angled(text.slice(heading[0].length)), file);
+  const first = /^[A-Z][^\n]*(?:\n[^\n]+)*/m.exec(body)?.[0] ?? title;
+  const description = first.replace(/\[([^\]]*)\]\([^)]*\)/g, "$1").replace(/[`*]/g, "").replace(/\s+/g, " ").slice(0, 150);
+  return `---\ntitle: ${JSON.stringify(title)}\ndescription: ${JSON.stringify(description)}\n${
+    edit ? `editUrl: ${JSON.stringify(source.replace("/blob/", "/edit/") + file)}\n` : "editUrl: false\n"
+  }---\n\n${body}`;
+}
+
+function write(place, text) {
+  const file = join(target, place + ".md");
+  mkdirSync(dirname(file), { recursive: true });
+  writeFileSync(file, text);
+}
+
+function main() {
+  rmSync(commandsDir, { recursive: true, force: true });
+  execFileSync("go", ["run", "./release", "pages", commandsDir], { cwd: repository, stdio: "inherit" });
+  rmSync(target, { recursive: true, force: true });
+  mkdirSync(target);
+  copyFileSync(join(here, "src/index.mdx"), join(target, "index.mdx"));
+  for (const [file, place] of places) write(place, page(readFileSync(join(repository, file), "utf8"), file, true));
+  for (const place of commandPlaces()) {
+    const file = join(commandsDir, place.split("/").pop() + ".md");
+    write(place, page(readFileSync(file, "utf8"), relative(repository, file), false));
+  }
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) main();
