@@ -66,7 +66,7 @@ func TestBlobsOfAzuriteAreSharedWithTerraform(t *testing.T) {
 	})
 }
 
-// What init records is the same to the byte, and however the account is reached, either program goes on with what the
+// What init records is the same to the byte, and however the account is reached, either program continues with what the
 // other has left.
 func TestRecordsOfBlobsAreTerraforms(t *testing.T) {
 	other := theirs(t, "terraform", "TOMBOLO_TERRAFORM")

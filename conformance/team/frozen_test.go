@@ -279,7 +279,7 @@ func stopped(t *testing.T) hanging {
 	}
 }
 
-// command is a command that goes on while the test does.
+// command is a command that continues while the test does.
 type command struct {
 	*exec.Cmd
 	out   bytes.Buffer

@@ -49,7 +49,7 @@ func ofKind(t *testing.T, kind string) place {
 	return place{block: fmt.Sprintf("backend %q %s", kind, s.Object("team")), env: s.Env, heard: s.Heard}
 }
 
-// member is a program with a working directory of its own, on a machine of its own as it were.
+// member is a program with a working directory of its own, on its own machine as it were.
 type member struct {
 	t    *testing.T
 	name string

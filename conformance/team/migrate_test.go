@@ -200,7 +200,7 @@ func TestInitAsksForTheBucket(t *testing.T) {
 	m.run("apply", "-auto-approve")
 }
 
-// What is wrong with an argument is shown where it is set, but for what is secret.
+// What is wrong with an argument is shown where it is set, except for what is secret.
 func TestMistakesInBackendBlocksHavePlaces(t *testing.T) {
 	t.Parallel()
 	p := places(t)["s3 1"]

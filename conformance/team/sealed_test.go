@@ -81,7 +81,7 @@ func TestEncryptedStatesAreNowherePlain(t *testing.T) {
 				for _, dir := range dirs {
 					err := filepath.WalkDir(dir, func(name string, d fs.DirEntry, err error) error {
 						if errors.Is(err, fs.ErrNotExist) {
-							return nil // a run that goes on has removed it
+							return nil // a run that continues has removed it
 						}
 						if err != nil || !d.Type().IsRegular() {
 							return err

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// Somebody frees the lock of a run that goes on, and another run begins. The first one says what happened, once, and
+// Somebody frees the lock of a run that continues, and another run begins. The first one says what happened, once, and
 // the next run on that machine knows what it has made.
 func TestLocksThatAreStolen(t *testing.T) {
 	for name, s := range subjects() {

@@ -38,7 +38,7 @@ type writing struct {
 	marks   value.MarkedPaths
 	planned cty.Value
 	private []byte // planned, then the provider's answer
-	// identity is the planned one, then the provider's answer; cty.NilVal when there is none.
+	// identity is the planned one, then the provider's answer, or cty.NilVal if there is none.
 	identity cty.Value
 }
 
@@ -191,7 +191,7 @@ func (w *writing) sensitivityOnly() (cty.Value, error) {
 	return w.marked(w.planned), nil
 }
 
-// apply makes the call with the journal around it.
+// apply performs the call with the journal around it.
 func (w *writing) apply() (cty.Value, error) {
 	release, err := w.a.Slot()
 	if err != nil {

@@ -411,7 +411,7 @@ func (s *setup) kinds() (all []string) {
 // Kind is a kind of key providers.
 type Kind struct {
 	Arguments map[string]Argument
-	// Keys returns keys. in is the metadata of a document to open, nil if there is none; meta is the metadata for
+	// Keys returns keys. in is the metadata of a document to open, or nil if there is none; meta is the metadata for
 	// documents that are sealed with the keys, nil if none is needed.
 	Keys func(ctx context.Context, arguments map[string]cty.Value, in json.RawMessage, p Programs) (keys Keys,
 		meta json.RawMessage, err error)

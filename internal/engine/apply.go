@@ -113,7 +113,7 @@ func (r *Run) ApplyWith(ctx context.Context, pl *plan.Plan, o ApplyOptions) (_ C
 		}
 	}()
 	functions := p.functions(p.opts.Abort, funcs.Options{
-		PlanTime: pl.Created, Files: funcs.NewFileRecord(pl.FunctionResults), Work: funcs.NewPatientWork(until,
+		PlanTime: pl.Created, Files: funcs.NewFileRecord(pl.FunctionResults), Work: funcs.NewWorkWithGrace(until,
 			p.opts.Abort),
 	})
 	counts, more := applying.Run(until, tracing.Carry(p.opts.Abort, ctx), prog, pl, pool, journal, applying.Options{

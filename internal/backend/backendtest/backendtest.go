@@ -193,7 +193,7 @@ func arguments(block, place string) map[string]string {
 	return all
 }
 
-// Object returns the text of a block for a place of its own in the service, without its label.
+// Object returns the text of a block for its own place in the service, without its label.
 func (s *Service) Object(place string) string {
 	all := arguments(s.Block, place)
 	text := "{\n"

@@ -49,7 +49,7 @@ type Slot struct {
 	// Refs holds the references of the slot's expressions, from which scopes are made.
 	Refs []addr.Reference
 
-	// Arg is, of a variable, the argument of the module call, nil when there is none; ArgRefs holds its references in
+	// Arg is, of a variable, the argument of the module call, or nil if there is none; ArgRefs holds its references in
 	// the calling module.
 	Arg     hcl.Expression
 	ArgRefs []addr.Reference

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/url"
 	"path/filepath"
-	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -14,6 +13,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/internal/regex"
 	"github.com/tombolo-iac/tombolo/internal/regular"
 	"github.com/tombolo-iac/tombolo/internal/store/remote"
 	"github.com/tombolo-iac/tombolo/internal/store/remote/web"
@@ -143,8 +143,8 @@ func (r reader) either(name, variable, fileName, fileVariable string) string {
 }
 
 var (
-	accountName   = regexp.MustCompile(`^[0-9a-z]{3,24}$`)
-	containerName = regexp.MustCompile(`^(\$root|[0-9a-z](-?[0-9a-z]){2,62})$`)
+	accountName   = regex.Lazy(`^[0-9a-z]{3,24}$`)
+	containerName = regex.Lazy(`^(\$root|[0-9a-z](-?[0-9a-z]){2,62})$`)
 )
 
 // read takes the settings from the values of a block and from the environment.
@@ -179,9 +179,9 @@ func (r reader) names(s *settings) {
 		ok          bool
 		want        string
 	}{
-		{"storage_account_name", s.account, accountName.MatchString(s.account),
+		{"storage_account_name", s.account, accountName().MatchString(s.account),
 			"3 to 24 lower case letters and digits"},
-		{"container_name", s.container, containerName.MatchString(s.container) && len(s.container) <= 63,
+		{"container_name", s.container, containerName().MatchString(s.container) && len(s.container) <= 63,
 			"3 to 63 lower case letters, digits and single hyphens between them"},
 		{"key", s.key, len(s.key) <= 900 && !strings.HasSuffix(s.key, "/"),
 			"the name of a blob of at most 900 bytes that does not end with a slash"},

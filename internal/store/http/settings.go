@@ -10,7 +10,6 @@ import (
 	"math/big"
 	"net/http"
 	"net/url"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -19,6 +18,7 @@ import (
 	"github.com/zclconf/go-cty/cty/convert"
 
 	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/internal/regex"
 	"github.com/tombolo-iac/tombolo/internal/store/remote"
 )
 
@@ -100,11 +100,11 @@ func (r reader) seconds(name string, usual int) time.Duration {
 }
 
 // token matches a method of HTTP.
-var token = regexp.MustCompile("^[A-Za-z0-9!#$%&'*+.^_`|~-]+$")
+var token = regex.Lazy("^[A-Za-z0-9!#$%&'*+.^_`|~-]+$")
 
 func (r reader) method(name, usual string) string {
 	m := r.text(name, usual)
-	if !token.MatchString(m) {
+	if !token().MatchString(m) {
 		r.wrong(name, "invalid "+name, "%q is not an HTTP method. Use a method such as %s.", m, usual)
 	}
 	return m
@@ -204,8 +204,8 @@ func (r reader) certificates(s *settings) {
 
 // Valid headers, and those that users cannot set.
 var (
-	headerName  = regexp.MustCompile(`^[A-Za-z0-9_-]+$`)
-	headerValue = regexp.MustCompile(`^[ -~]+$`)
+	headerName  = regex.Lazy(`^[A-Za-z0-9_-]+$`)
+	headerValue = regex.Lazy(`^[ -~]+$`)
 	reserved    = []string{"Content-Type", "Content-Md5", "Content-Length", "Transfer-Encoding", "Host", "If-Match"}
 )
 
@@ -275,7 +275,7 @@ func (s *settings) clean(text string) string {
 }
 
 // confidential are query parameters with credentials, which do not select a state.
-var confidential = regexp.MustCompile(`(?i)token|secret|pass|pwd|key|sig|auth|cred|^ID$`)
+var confidential = regex.Lazy(`(?i)token|secret|pass|pwd|key|sig|auth|cred|^ID$`)
 
 // nameOf returns an address without secrets. Of a query it keeps the names, and a digest that distinguishes states. A
 // new token does not change the name.
@@ -288,7 +288,7 @@ func nameOf(u *url.URL) string {
 	sep := "?"
 	for _, parameter := range slices.Sorted(maps.Keys(query)) {
 		name += sep + url.QueryEscape(parameter) + "=..."
-		if sep = "&"; confidential.MatchString(parameter) {
+		if sep = "&"; confidential().MatchString(parameter) {
 			query.Del(parameter)
 		}
 	}

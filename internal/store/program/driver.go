@@ -83,7 +83,7 @@ func (p *place) Distinct() string {
 	return "program:" + string(text)
 }
 
-// call makes a call about this state.
+// call performs a call about this state.
 func (p *place) call(ctx context.Context, verb string, params object, result any) (features, error) {
 	can, err := p.c.can(ctx)
 	if err != nil {
@@ -220,7 +220,7 @@ type hold struct {
 	id string
 }
 
-// call makes a call under the lock.
+// call performs a call under the lock.
 func (h *hold) call(ctx context.Context, verb string, params object, result any) error {
 	params["lock"] = h.id
 	_, err := h.p.call(ctx, verb, params, result)

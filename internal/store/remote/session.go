@@ -103,7 +103,7 @@ func (s *session) awake() error {
 		s.seen()
 	}
 	if !errors.Is(err, ErrLost) {
-		return nil // it is not known, and the watch goes on
+		return nil // it is not known, and the watch continues
 	}
 	return err
 }

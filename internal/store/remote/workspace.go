@@ -48,7 +48,7 @@ func (w *workspace) file() string {
 // stored is a state and its journal as they were read.
 type stored struct {
 	content Content
-	hash    string       // of the content; "" when there is none
+	hash    string       // of the content, or "" if there is none
 	state   *state.State // nil when it says nothing
 	damaged bool         // or cannot be read, which the caller handles
 	// outdated means that the state must be sealed again, or stored plain again.
@@ -189,7 +189,7 @@ func (w *workspace) both(ctx context.Context, damaged bool) (*stored, error) {
 const readTries = 60
 
 // Read implements state.Workspace. The journal is read before the state: what it says is then in the state, or can be
-// laid over it, or the state is newer, which shows.
+// applied over it, or the state is newer, which shows.
 func (w *workspace) Read(ctx context.Context) (*state.Snapshot, error) {
 	pause := w.o.Pause / 100
 	for try := 0; ; try++ {

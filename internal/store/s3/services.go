@@ -4,10 +4,10 @@ import (
 	"encoding/base64"
 	"maps"
 	"net/url"
-	"regexp"
 	"slices"
 	"strings"
 
+	"github.com/tombolo-iac/tombolo/internal/regex"
 	"github.com/tombolo-iac/tombolo/internal/store/remote"
 )
 
@@ -78,7 +78,7 @@ func checkURL(r reader, name, address string) {
 }
 
 // kmsName is a key of KMS: an identifier, or an ARN of a key or of an alias.
-var kmsName = regexp.MustCompile(`^(arn:[a-z0-9-]+:kms:[a-z0-9-]+:\d{12}:(key/(mrk-)?[0-9a-fA-F-]{8,}|alias/[\w/-]+)` +
+var kmsName = regex.Lazy(`^(arn:[a-z0-9-]+:kms:[a-z0-9-]+:\d{12}:(key/(mrk-)?[0-9a-fA-F-]{8,}|alias/[\w/-]+)` +
 	`|mrk-[0-9a-f]{32}|[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12})$`)
 
 // encryption reads how objects are encrypted.

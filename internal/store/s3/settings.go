@@ -3,13 +3,13 @@ package s3
 import (
 	"fmt"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"time"
 
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/internal/regex"
 	"github.com/tombolo-iac/tombolo/internal/store/remote"
 )
 
@@ -169,7 +169,7 @@ func (r reader) conflict(names ...string) {
 }
 
 // regionName matches names of regions: no list of them lasts.
-var regionName = regexp.MustCompile(`^[a-z]{2,5}(-[a-z]+)+-\d+$`)
+var regionName = regex.Lazy(`^[a-z]{2,5}(-[a-z]+)+-\d+$`)
 
 // read takes the settings from the values of a block and from the environment.
 func read(config cty.Value, o remote.Surroundings) (*settings, diag.List) {
@@ -246,7 +246,7 @@ func (r reader) access(s *settings, o remote.Surroundings) {
 	if s.region == "" {
 		s.region = first(o.Getenv("AWS_REGION"), o.Getenv("AWS_DEFAULT_REGION"))
 	}
-	if s.region != "" && !r.is("skip_region_validation") && !regionName.MatchString(s.region) {
+	if s.region != "" && !r.is("skip_region_validation") && !regionName().MatchString(s.region) {
 		r.wrong("region", "Invalid region value", "%q does not look like an AWS region such as eu-central-1. For "+
 			"another service, set skip_region_validation = true.", s.region)
 	}
