@@ -125,7 +125,7 @@ func copyTree(ctx context.Context, source, dir string) (diags diag.List) {
 			}
 			return nil
 		case sameDir(path, dir):
-			return filepath.SkipDir // the module is copied into a directory of its own
+			return filepath.SkipDir // the module is copied into its own directory
 		case d.IsDir():
 			return keep(os.Mkdir(to, 0o777))
 		default:

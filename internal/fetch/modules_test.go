@@ -410,7 +410,7 @@ func TestALinkOutOfTheProjectRemovesNothing(t *testing.T) {
 	if _, err := os.Stat(mine); err != nil {
 		t.Error(err)
 	}
-	// Whoever has chosen the folder may put it anywhere.
+	// A folder that the user has chosen may be anywhere.
 	data := filepath.Join(t.TempDir(), "data")
 	if err := errors.Join(os.Mkdir(data, 0o755), os.Symlink(data, data+".link")); err != nil {
 		t.Fatal(err)

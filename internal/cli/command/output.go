@@ -24,7 +24,7 @@ type Output struct {
 // NewOutput returns an Output that writes to a stream.
 func NewOutput(to io.Writer) *Output { return &Output{to: to} }
 
-// Write implements io.Writer. After an error it accepts everything and writes nothing: an apply goes on without its
+// Write implements io.Writer. After an error it accepts everything and writes nothing: an apply continues without its
 // output.
 func (w *Output) Write(b []byte) (int, error) {
 	w.mu.Lock()

@@ -171,7 +171,7 @@ users:
 }`, "terraform.tfstate": sealed},
 }
 
-// sealed is a state that whoever has the key can open.
+// sealed is a state that can be opened with the key.
 const sealed = `{"serial": 1, "lineage": "x", "meta": {"key_provider.external.x": "e30="},
   "encrypted_data": "aGVsbG8gd29ybGQgaGVsbG8gd29ybGQgaGVsbG8gd29ybGQ=", "encryption_version": "v0"}`
 

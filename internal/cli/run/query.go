@@ -65,8 +65,11 @@ func runQuery(ctx context.Context, c *command.Call, p *planning) command.Outcome
 	return command.Failed
 }
 
-// writeFound writes the blocks that a query has generated.
+// writeFound writes the blocks that a query has generated. If it found nothing, there is no file.
 func writeFound(base, name, title string, lists []*plan.List) diag.List {
+	if !slices.ContainsFunc(lists, func(l *plan.List) bool { return len(l.Found) > 0 }) {
+		return nil
+	}
 	err := output(base, name, func(w io.Writer) error {
 		_, err := io.WriteString(w, generatedHead(title))
 		for _, l := range lists {

@@ -3,7 +3,7 @@
 //
 // The lock, "<path>/.lock", is held by a session of Consul, which ends when it is not renewed. A goroutine of the hold
 // renews it until the lock is given back. All that is written under a lock is written in transactions that look whether
-// the session still has it: Consul itself refuses whoever has lost it. The state is replaced while it has the index
+// the session still has it: Consul itself refuses a run that has lost it. The state is replaced while it has the index
 // that was read, and the journal is one key that is replaced in the same way. What belongs to Tombolo alone is below
 // "<path>/.tombolo/", which the listings of the other programs ignore.
 //

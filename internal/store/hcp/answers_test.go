@@ -134,7 +134,7 @@ func TestLocksOfOthersAreNamed(t *testing.T) {
 	}
 }
 
-// The server takes a state only with a serial that goes on; where a person wants another, that is said.
+// The server takes a state only with a serial that continues the last; where a person wants another, that is said.
 func TestStatesThatDoNotGoOnAreForced(t *testing.T) {
 	h := serve(t, service())
 	d := h.one(t)

@@ -263,6 +263,7 @@ type version struct {
 		Status   string
 		Download string `json:"hosted-state-download-url"`
 		Upload   string `json:"hosted-state-upload-url"`
+		Shown    string `json:"hosted-json-state-upload-url"` // takes the document that people are shown
 	}
 }
 

@@ -10,15 +10,12 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"net"
 	"net/http"
 	"net/url"
 	"strconv"
 	"strings"
 	"sync"
 	"time"
-
-	"golang.org/x/net/http/httpproxy"
 
 	"github.com/tombolo-iac/tombolo/internal/store/remote"
 	"github.com/tombolo-iac/tombolo/internal/store/remote/web"
@@ -57,21 +54,11 @@ type client struct {
 }
 
 func newClient(s *settings, o remote.Surroundings) *client {
-	proxy := httpproxy.FromEnvironment().ProxyFunc()
-	transport := &http.Transport{
-		Proxy:                  func(r *http.Request) (*url.URL, error) { return proxy(r.URL) },
-		DialContext:            (&net.Dialer{Timeout: 30 * time.Second, KeepAlive: 30 * time.Second}).DialContext,
-		TLSClientConfig:        &tls.Config{MinVersion: tls.VersionTLS12},
-		TLSHandshakeTimeout:    10 * time.Second,
-		ResponseHeaderTimeout:  silence,
-		IdleConnTimeout:        90 * time.Second,
-		MaxResponseHeaderBytes: 256 << 10,
-		ForceAttemptHTTP2:      true,
-	}
-	c := &http.Client{Transport: transport}
-	c.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-	return &client{s: s, hosts: o.Hosts, http: c, agent: strings.TrimSpace("Tombolo " + o.Version), log: o.Log,
-		wait: time.Second, silence: silence, longest: longest, most: maxState}
+	transport := web.Transport(&tls.Config{MinVersion: tls.VersionTLS12})
+	transport.DisableCompression = false
+	return &client{s: s, hosts: o.Hosts, http: web.Over(transport), log: o.Log,
+		agent: strings.TrimSpace("Tombolo " + o.Version),
+		wait:  time.Second, silence: silence, longest: longest, most: maxState}
 }
 
 // reach finds out where the API is, and the token for it.

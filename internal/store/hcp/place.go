@@ -8,10 +8,10 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"regexp"
 	"strings"
 	"time"
 
+	"github.com/tombolo-iac/tombolo/internal/regex"
 	"github.com/tombolo-iac/tombolo/internal/store/remote"
 	"github.com/tombolo-iac/tombolo/state"
 )
@@ -123,7 +123,7 @@ func reasonOf(info state.LockInfo) string {
 }
 
 // noted is the id in a reason that was cut off.
-var noted = regexp.MustCompile(`^\{"ID":"([^"\\]+)"`)
+var noted = regex.Lazy(`^\{"ID":"([^"\\]+)"`)
 
 // holder returns who holds the lock of a workspace; nil when nobody does. The id of a lock that another program took,
 // or that the server says nothing of, is the title of the workspace.
@@ -140,7 +140,7 @@ func (p *place) holder(w *workspace) *state.LockInfo {
 	var n note
 	if json.Unmarshal([]byte(rest), &n) == nil && n.ID != "" {
 		info.ID, info.Operation, info.Who, info.Created, info.Info = n.ID, n.Operation, n.Who, n.Created, n.Info
-	} else if found := noted.FindStringSubmatch(rest); found != nil {
+	} else if found := noted().FindStringSubmatch(rest); found != nil {
 		info.ID = found[1]
 	}
 	return info

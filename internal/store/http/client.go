@@ -10,13 +10,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/url"
 	"strconv"
 	"time"
-
-	"golang.org/x/net/http/httpproxy"
 
 	"github.com/tombolo-iac/tombolo/internal/store/remote"
 	"github.com/tombolo-iac/tombolo/internal/store/remote/web"
@@ -37,17 +34,11 @@ type client struct {
 }
 
 func newClient(s *settings, o remote.Surroundings) *client {
-	proxy := httpproxy.FromEnvironment().ProxyFunc()
-	transport := &http.Transport{
-		Proxy:                 func(r *http.Request) (*url.URL, error) { return proxy(r.URL) },
-		DialContext:           (&net.Dialer{Timeout: 30 * time.Second, KeepAlive: 30 * time.Second}).DialContext,
-		TLSClientConfig:       s.tls,
-		TLSHandshakeTimeout:   10 * time.Second,
-		ResponseHeaderTimeout: silence,
-		IdleConnTimeout:       90 * time.Second,
-		ForceAttemptHTTP2:     true,
-	}
-	return &client{s: s, http: &http.Client{Transport: transport, CheckRedirect: s.follow}, log: o.Log}
+	transport := web.Transport(s.tls)
+	transport.DisableCompression = false
+	c := web.Over(transport)
+	c.CheckRedirect = s.follow
+	return &client{s: s, http: c, log: o.Log}
 }
 
 // request is one of what the protocol has.

@@ -7,7 +7,7 @@
 // one still has it, and under an id of nobody, which is given back at once, to learn who has it.
 //
 // Answers get lost. A lock that is refused in the name of the one who asks is held. A state whose answer was lost is
-// read back before it is sent once more. Nothing is sent twice without such a look, but for what may be repeated.
+// read back before it is sent once more. Nothing is sent twice without such a look, except for what may be repeated.
 //
 //	kind := httpstore.Kind()
 //	driver, diags := kind.Open(ctx, config, remote.Surroundings{Getenv: os.Getenv})

@@ -72,7 +72,7 @@ func read(config cty.Value, o remote.Surroundings) (*settings, diag.List) {
 	s.who = who{method: strings.ToLower(cmp.Or(text("auth"), apiKey)), profile: text("config_file_profile"),
 		file:    o.Path(cmp.Or(o.Getenv("OCI_CONFIG_FILE"), "~/.oci/config")),
 		tenancy: text("tenancy_ocid"), user: text("user_ocid"), fingerprint: text("fingerprint"),
-		key: text("private_key"), password: text("private_key_password")}
+		key: strings.ReplaceAll(text("private_key"), `\n`, "\n"), password: text("private_key_password")}
 	if !slices.Contains(methods, s.who.method) {
 		r.Wrong("auth", "Invalid Value", "%q is not a way to sign requests. Expected ApiKey, SecurityToken, "+
 			"InstancePrincipal, ResourcePrincipal or OKEWorkloadIdentity.", text("auth"))

@@ -276,7 +276,7 @@ func (s store) Forget(ctx context.Context, name string) error {
 	return s.table.forget(ctx, name)
 }
 
-// Write implements bucket.Store. With a table, the digest of the new state takes the place of the one before at first:
+// Write implements bucket.Store. With a table, the digest of the new state replaces the one before at first:
 // a run that has lost its lock fails there.
 func (s store) Write(ctx context.Context, name string, w remote.Write) (string, error) {
 	there, done, err := s.look(ctx, name, w.Data, w.Was)

@@ -68,7 +68,7 @@ func (j *Journal) Over(s Space) *Journal {
 	return &Journal{space: s, folder: j.folder, most: j.most, known: j.known}
 }
 
-// seen is a head, with its tag; "" when there is none.
+// seen is a head, with its tag, or "" if there is none.
 type seen struct {
 	head
 	tag    string
@@ -440,7 +440,7 @@ func (j *Journal) hold(ctx context.Context, h *head, chunks [][]byte, chunk []by
 	return chunks, nil
 }
 
-// move writes the chunks of a head to an object of their own, or to several.
+// move writes the chunks of a head to their own object, or to several.
 func (j *Journal) move(ctx context.Context, h *head, chunks [][]byte) error {
 	p := part{Name: fmt.Sprintf("%s/%08d-%s", h.version(), h.count()-len(chunks), rand.Text()), Sizes: h.Sizes}
 	data := bytes.Join(chunks, nil)

@@ -23,6 +23,8 @@ import (
 	"time"
 
 	"golang.org/x/net/http/httpproxy"
+
+	"github.com/tombolo-iac/tombolo/internal/store/remote/progress"
 )
 
 // Limits on the size of answers, and on their time: each step of an answer has to arrive within a silence.
@@ -45,22 +47,30 @@ const (
 // HTTP returns a client for services. It uses the proxies of the environment, and follows no redirections: a request is
 // signed for one address.
 func HTTP(trust *tls.Config) *http.Client {
-	proxy := httpproxy.FromEnvironment().ProxyFunc()
-	return &http.Client{
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-		Transport: &http.Transport{
-			Proxy:                 func(r *http.Request) (*url.URL, error) { return proxy(r.URL) },
-			DialContext:           (&net.Dialer{Timeout: 15 * time.Second, KeepAlive: 30 * time.Second}).DialContext,
-			TLSClientConfig:       trust,
-			TLSHandshakeTimeout:   10 * time.Second,
-			ResponseHeaderTimeout: answerTime,
-			IdleConnTimeout:       90 * time.Second,
-			ForceAttemptHTTP2:     true,
-			MaxIdleConnsPerHost:   16,
-			DisableCompression:    true, // an object is what is stored
+	return Over(Transport(trust))
+}
 
-			MaxResponseHeaderBytes: maxHeader,
-		},
+// Over returns a client over a transport, which may be one of Transport with changes. It follows no redirections.
+func Over(transport http.RoundTripper) *http.Client {
+	return &http.Client{Transport: progress.Over(transport),
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+}
+
+// Transport returns the transport of HTTP.
+func Transport(trust *tls.Config) *http.Transport {
+	proxy := httpproxy.FromEnvironment().ProxyFunc()
+	return &http.Transport{
+		Proxy:                 func(r *http.Request) (*url.URL, error) { return proxy(r.URL) },
+		DialContext:           (&net.Dialer{Timeout: 15 * time.Second, KeepAlive: 30 * time.Second}).DialContext,
+		TLSClientConfig:       trust,
+		TLSHandshakeTimeout:   10 * time.Second,
+		ResponseHeaderTimeout: answerTime,
+		IdleConnTimeout:       90 * time.Second,
+		ForceAttemptHTTP2:     true,
+		MaxIdleConnsPerHost:   16,
+		DisableCompression:    true, // an object is what is stored
+
+		MaxResponseHeaderBytes: maxHeader,
 	}
 }
 
@@ -158,18 +168,26 @@ func Busy(status int) bool {
 		status != http.StatusNotImplemented
 }
 
-// wait waits before another try: as long as the service asks for, or for some time within a bound that doubles.
+// wait waits before another try.
 func (c *Client) wait(ctx context.Context, try int, a *Answer) error {
-	first := c.Pause
-	if first == 0 {
-		first = FirstPause
+	var said http.Header
+	if a != nil {
+		said = a.Header
 	}
+	return Wait(ctx, try, cmp.Or(c.Pause, FirstPause), said)
+}
+
+// longestAsked is how many times the first pause a pause may take that the service asks for: a minute after FirstPause.
+const longestAsked = 200
+
+// Wait waits before another try: as long as the service asks for, within a bound, or for some time within one that
+// doubles from the first on.
+func Wait(ctx context.Context, try int, first time.Duration, said http.Header) error {
 	most := min(first<<min(try, 10), LongestPause)
 	pause := most/2 + rand.N(most/2+1)
-	if a != nil && c.Pause == 0 {
-		if n, err := strconv.Atoi(a.Header.Get("Retry-After")); err == nil && n > 0 {
-			pause = min(time.Duration(n)*time.Second, LongestPause)
-		}
+	if asked := Asked(said); asked > 0 {
+		pause = min(asked+rand.N(asked/8+1), longestAsked*first)
+		progress.Pause(ctx, pause)
 	}
 	t := time.NewTimer(pause)
 	defer t.Stop()
@@ -179,6 +197,18 @@ func (c *Client) wait(ctx context.Context, try int, a *Answer) error {
 	case <-t.C:
 		return nil
 	}
+}
+
+// Asked returns how long a service wants to be left alone, by a number of seconds or a time; 0 where it does not say.
+func Asked(said http.Header) time.Duration {
+	text := said.Get("Retry-After")
+	if seconds, err := strconv.ParseFloat(text, 64); err == nil && seconds > 0 && seconds <= 1e6 {
+		return time.Duration(seconds * float64(time.Second))
+	}
+	if at, err := http.ParseTime(text); err == nil {
+		return max(time.Until(at), 0)
+	}
+	return 0
 }
 
 // ErrLong means that an answer has more bytes than are read.
