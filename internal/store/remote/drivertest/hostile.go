@@ -30,7 +30,7 @@ type Hostile struct {
 	// Wordless is set where an answer with the status 404 means that there is nothing, also without words: services of
 	// that kind are written by many.
 	Wordless bool
-	// Page returns a page of a list of objects that goes on, and names an object with a number; "" where the service
+	// Page returns a page of a list of objects that continues, and names an object with a number; "" where the service
 	// has no pages.
 	Page func(n int) string
 }
@@ -237,33 +237,33 @@ func (h Hostile) fill(t *testing.T, service http.Handler) {
 }
 
 // calls are what runs ask of a place first, each with whether the answer is the truth.
-var calls = map[string]func(ctx context.Context, d remote.Driver, p remote.Place) (err error, said string, right bool){
-	"read": func(ctx context.Context, _ remote.Driver, p remote.Place) (error, string, bool) {
+var calls = map[string]func(ctx context.Context, d remote.Driver, p remote.Place) (said string, right bool, err error){
+	"read": func(ctx context.Context, _ remote.Driver, p remote.Place) (string, bool, error) {
 		c, err := p.Read(ctx)
-		return err, fmt.Sprintf("%.80q", c.Data), bytes.Equal(c.Data, storedState)
+		return fmt.Sprintf("%.80q", c.Data), bytes.Equal(c.Data, storedState), err
 	},
-	"journal": func(ctx context.Context, _ remote.Driver, p remote.Place) (error, string, bool) {
+	"journal": func(ctx context.Context, _ remote.Driver, p remote.Place) (string, bool, error) {
 		j, err := p.ReadJournal(ctx)
-		return err, fmt.Sprintf("%.80q", j.Chunks), len(j.Chunks) == 1 && bytes.Equal(j.Chunks[0], storedJournal)
+		return fmt.Sprintf("%.80q", j.Chunks), len(j.Chunks) == 1 && bytes.Equal(j.Chunks[0], storedJournal), err
 	},
-	"workspaces": func(ctx context.Context, d remote.Driver, _ remote.Place) (error, string, bool) {
+	"workspaces": func(ctx context.Context, d remote.Driver, _ remote.Place) (string, bool, error) {
 		names, err := d.Workspaces(ctx)
 		others := slices.DeleteFunc(names, func(n string) bool { return n == state.DefaultWorkspace })
-		return err, fmt.Sprintf("%.80q", names), len(others) == 0
+		return fmt.Sprintf("%.80q", names), len(others) == 0, err
 	},
 	// A service may say that a lock is given. Only that the call ends is asked of this one.
-	"lock and write": func(ctx context.Context, _ remote.Driver, p remote.Place) (error, string, bool) {
+	"lock and write": func(ctx context.Context, _ remote.Driver, p remote.Place) (string, bool, error) {
 		hold, err := p.Lock(ctx, Info("0b5c8e7e-6c1f-4d9e-9d6d-000000000003"))
 		if err == nil {
 			_, err = hold.Write(ctx, remote.Write{Data: []byte("{}"), Was: "x", Lineage: "l", Serial: 2})
 			_ = hold.Check(ctx)
 			_ = hold.Unlock(ctx)
 		}
-		return err, "", true
+		return "", true, err
 	},
-	"who holds it": func(ctx context.Context, _ remote.Driver, p remote.Place) (error, string, bool) {
+	"who holds it": func(ctx context.Context, _ remote.Driver, p remote.Place) (string, bool, error) {
 		_, err := p.Holder(ctx)
-		return err, "", true
+		return "", true, err
 	},
 }
 
@@ -282,7 +282,7 @@ func (h Hostile) attack(t *testing.T, a attack, first int) {
 		}
 		ctx, cancel := context.WithCancel(t.Context())
 		b.end.Store(&cancel)
-		err, said, right := call(ctx, d, p)
+		said, right, err := call(ctx, d, p)
 		if ctx.Err() != nil {
 			t.Errorf("%s: it goes on after %d requests and %d bytes: %v", name, b.requests.Load(), b.sent.Load(), err)
 		}
