@@ -55,7 +55,7 @@ func (c tale) named(lie string) string {
 	return fmt.Sprintf("%s: %s (protocol %d, %s)", c.scene.name, lie, c.protocol, kind)
 }
 
-// all returns every case, in an order of its own that spreads scenes and lies.
+// all returns every case, in its own order that spreads scenes and lies.
 func all() (list []tale) {
 	names := slices.Concat(slices.Collect(maps.Keys(lies)), slices.Collect(maps.Keys(rawLies)))
 	for _, s := range scenes {

@@ -189,7 +189,7 @@ func (r *room) exact(when string) {
 // TestAnyConfigurationConverges takes random configurations through a world that fails, creates by halves and drifts:
 // after each run the state is exactly what the world holds, writes come in the order of the dependencies, and once the
 // world is calm one run brings about what is wished for, the next finds nothing to do, and a destroy leaves nothing. It
-// goes on for some seconds, and for 200 rounds where everything is tried; TOMBOLO_CONVERGE_ROUNDS=n asks for n.
+// continues for some seconds, and for 200 rounds where everything is tried; TOMBOLO_CONVERGE_ROUNDS=n asks for n.
 func TestAnyConfigurationConverges(t *testing.T) {
 	t.Parallel()
 	rounds, deadline := 1<<30, time.Now().Add(4*time.Second)

@@ -201,7 +201,7 @@ func handOver(ctx context.Context, c *command.Call, m *moving, source, target *s
 	if diags := m.open(from, to); diags.HasErrors() {
 		return "", diags
 	}
-	free := to.State.Builder() // what an earlier run has brought there is in nobody's way
+	free := to.State.Builder() // what an earlier run has moved there does not conflict
 	for _, o := range t.Arrived() {
 		free.Fold(state.Edit{Drop: &state.DropObject{Addr: o}})
 	}

@@ -134,13 +134,13 @@ func TestLoopsInJSONAreMetered(t *testing.T) {
 	}
 }
 
-// TestTheFirstInterruptEndsWhatTakesLong asks work to end, which short expressions do not hear, and those that go on
+// TestTheFirstInterruptEndsWhatTakesLong asks work to end, which short expressions do not hear, and those that continue
 // for ever do.
 func TestTheFirstInterruptEndsWhatTakesLong(t *testing.T) {
 	lower(t)
 	asked, ask := context.WithCancel(t.Context())
 	ask()
-	ctx := &hcl.EvalContext{Functions: Table(Options{BaseDir: t.TempDir(), Work: NewPatientWork(asked, t.Context())}),
+	ctx := &hcl.EvalContext{Functions: Table(Options{BaseDir: t.TempDir(), Work: NewWorkWithGrace(asked, t.Context())}),
 		Variables: map[string]cty.Value{"list": numbers(1000)}}
 	if _, diags := evaluated(t, `[for i in list : length([for j in slice(list, 0, 10) : j])]`, ctx); diags.HasErrors() {
 		t.Error(diags)

@@ -79,8 +79,8 @@ type Work struct {
 // NewWork returns work that ends with a context.
 func NewWork(ctx context.Context) *Work { return &Work{ctx: ctx, asked: ctx} }
 
-// NewPatientWork returns work that ends with a context; when asked ends, long work ends already.
-func NewPatientWork(asked, ctx context.Context) *Work { return &Work{ctx: ctx, asked: asked} }
+// NewWorkWithGrace returns work that ends with a context. Long work ends earlier, with asked.
+func NewWorkWithGrace(asked, ctx context.Context) *Work { return &Work{ctx: ctx, asked: asked} }
 
 // stopped returns the error of work that has to end.
 func (w *Work) stopped() error {
@@ -135,7 +135,7 @@ func (w *Work) function() function.Function {
 	})
 }
 
-// workOf returns the work that an expression is part of; nil if there is none.
+// workOf returns the work that an expression is part of, or nil if there is none.
 func workOf(ctx *hcl.EvalContext) *Work {
 	for ; ctx != nil; ctx = ctx.Parent() {
 		if f, ok := ctx.Functions[workName]; ok {

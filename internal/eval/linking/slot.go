@@ -49,7 +49,7 @@ type Slot struct {
 	// Refs holds the references of the slot's expressions, from which scopes are made.
 	Refs []addr.Reference
 
-	// Arg is, of a variable, the argument of the module call, nil when there is none; ArgRefs holds its references in
+	// Arg is, of a variable, the argument of the module call, or nil if there is none; ArgRefs holds its references in
 	// the calling module.
 	Arg     hcl.Expression
 	ArgRefs []addr.Reference
@@ -90,6 +90,9 @@ type Slot struct {
 	// LateRefs holds the references of the triggers of a resource: conditions and keys of actions. They are evaluated
 	// after the resource.
 	LateRefs []addr.Reference
+
+	// CalledBy are the resources whose triggers invoke an action that refers to its caller; empty if it does not.
+	CalledBy []*Slot
 
 	unit  *Unit
 	text  string // the address of a resource, for sorting

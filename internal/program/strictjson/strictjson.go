@@ -54,7 +54,7 @@ type Member struct {
 	Value  *Value
 }
 
-// Get finds a member; nil if there is none, or the value is not an object.
+// Get finds a member, or nil if there is none, or the value is not an object.
 func (v *Value) Get(name string) *Value {
 	if v == nil {
 		return nil

@@ -70,7 +70,7 @@ func (s *Server) Serve(listener net.Listener) error {
 // Stop hangs up on all clients, which cancels their calls, and makes Serve return.
 func (s *Server) Stop() { _ = s.http.Close() }
 
-// handle answers a call in a goroutine of its own, since a panic below a handler of HTTP would not end the program. How
+// handle answers a call in its own goroutine, since a panic below a handler of HTTP would not end the program. How
 // a program crashed is what its host shows.
 func (s *Server) handle(w http.ResponseWriter, r *http.Request) {
 	done := make(chan struct{})
