@@ -110,7 +110,7 @@ func actsIdentity(typ string, thing cty.Value) cty.Value {
 	return cty.ObjectVal(map[string]cty.Value{"name": thing.GetAttr("name"), "zone": cty.StringVal("here")})
 }
 
-// known returns the text of an attribute; "" when there is none.
+// known returns the text of an attribute, or "" if there is none.
 func known(v cty.Value) string {
 	if v.IsNull() || !v.IsKnown() {
 		return ""

@@ -38,7 +38,7 @@ type writing struct {
 	marks   value.MarkedPaths
 	planned cty.Value
 	private []byte // planned, then the provider's answer
-	// identity is the planned one, then the provider's answer; cty.NilVal when there is none.
+	// identity is the planned one, then the provider's answer, or cty.NilVal if there is none.
 	identity cty.Value
 }
 
@@ -191,7 +191,7 @@ func (w *writing) sensitivityOnly() (cty.Value, error) {
 	return w.marked(w.planned), nil
 }
 
-// apply makes the call with the journal around it.
+// apply performs the call with the journal around it.
 func (w *writing) apply() (cty.Value, error) {
 	release, err := w.a.Slot()
 	if err != nil {
@@ -328,12 +328,14 @@ func (w *writing) accept(resp provider.ApplyResponse) (v cty.Value, unanswered b
 		return none, true, w.bad("Provider produced invalid object", errs)
 	}
 	switch {
+	case !v.IsKnown() && resp.Diagnostics.HasErrors():
+		return none, true, nil // as a provider that crashed says it
 	case !v.IsKnown():
 		return none, true,
 			w.bad(summary, []value.PathError{
 				{Problem: "the object is unknown as a whole, so it is not known whether it exists"}})
 	case v.IsNull():
-		return v, !resp.Diagnostics.HasErrors() || w.a.Calls.Err() != nil, nil
+		return v, !resp.Diagnostics.HasErrors() || w.a.CutOff(resp.Diagnostics), nil
 	}
 	if errs := value.CheckKnown(v); len(errs) > 0 {
 		diags = w.bad(summary, errs)

@@ -29,8 +29,8 @@ type refactoring struct {
 	done func(m *Module, ends []Endpoint) diag.List
 }
 
-// isDynamic reports whether an address has keys that are no literals. An expression that is no address at all is left
-// to whoever reads it as a static one.
+// isDynamic reports whether an address has keys that are no literals. An expression that is not an address
+// at all is reported where it is read as a static one.
 func isDynamic(e hcl.Expression) bool {
 	if isJSON(e) {
 		unquoted, diags := unquote(e, "references")

@@ -283,8 +283,8 @@ func (b *Block) Storable(key addr.Key, config cty.Value) diag.List {
 			path := cty.GetAttrPath(name)
 			diags = append(diags, &diag.Diagnostic{Severity: diag.Error, Summary: "Number cannot be stored", Path: path,
 				Detail: "The value of " + value.FormatPath(path) + " is or contains a number that is infinite or has " +
-					"an exponent of more than 5 digits, which a state cannot store. Use a condition that returns " +
-					"another value."})
+					"an exponent of more than 5 digits (4 below zero), which a state cannot store. Use a " +
+					"condition that returns another value."})
 		}
 	}
 	return b.Locate(diags, key)

@@ -321,6 +321,7 @@ func (m *managed) change(action plan.Action, reason plan.Reason, after cty.Value
 		Importing: m.importing,
 		Settled:   m.config != cty.NilVal && ctyfast.WhollyKnown(m.config),
 	}
+	c.Unprotected = m.unprotects(action)
 	c.BeforeIdentity = m.prior.identity
 	if action == plan.NoOp {
 		c.AfterIdentity = m.prior.identity

@@ -138,8 +138,8 @@ type Evaluation struct {
 	body   *Body
 	base   *hcl.EvalContext
 	shared map[string]cty.Value // by attribute or block type
-	// first has what Prepare has evaluated and is for one instance alone, since functions such as uuid were called;
-	// whoever comes first takes it.
+	// first has what Prepare has evaluated and is for one instance only, since functions such as uuid were called; the
+	// first one to ask takes it.
 	first atomic.Pointer[map[string]cty.Value]
 }
 
@@ -149,10 +149,10 @@ func (b *Body) Prepare(base *hcl.EvalContext) (*Evaluation, diag.List) {
 	diags := slices.Clone(b.diags)
 	first := map[string]cty.Value{}
 	evaluate := func(name string, value func(*hcl.EvalContext) (cty.Value, diag.List)) {
-		before := funcs.Fickle(base)
+		before := funcs.ImpureCalls(base)
 		v, d := value(base)
 		diags = diags.Extend(d)
-		if len(d) == 0 && funcs.Fickle(base) != before {
+		if len(d) == 0 && funcs.ImpureCalls(base) != before {
 			first[name] = v
 			return
 		}

@@ -91,7 +91,7 @@ func (c Case) Update(t testing.TB, member, text string) {
 	}
 }
 
-// State reads the state in a member; nil when there is none.
+// State reads the state in a member, or nil if there is none.
 func (c Case) State(t testing.TB, member string) *state.State {
 	t.Helper()
 	text, ok := c.Files[member]
