@@ -389,7 +389,11 @@ func (p *Program) link(u *Unit) {
 			l.expr(s.Call.Enabled)
 			l.passing = true
 			for i := range s.Call.Providers {
-				l.expr(s.Call.Providers[i].Key)
+				p := &s.Call.Providers[i]
+				l.expr(p.Key)
+				if at, ok := u.providers[p.InParent]; ok && p.Key != nil {
+					l.deps[at] = true // the key is compared with those of its for_each
+				}
 			}
 			l.passing = false
 			l.dependsOn(s.Call.DependsOn)
