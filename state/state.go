@@ -8,7 +8,21 @@
 // Attributes keep their stored JSON form until their type is known; see Object.
 //
 // The package does not access files: tombolo.LocalStore, tombolo.MemoryStore and the backends implement Store. Package
-// storetest is the test suite for all of them.
+// storetest is the test suite for all of them, and says of each failure what was expected.
+//
+// A Store is a database with a journal, not a place for bytes. Whoever writes one keeps these promises:
+//   - The store makes the lineage of a new state, and counts the serial: writing the same content again changes neither.
+//   - A journal stores each record before the call returns. Reading lays the journal over the last snapshot, so that
+//     readers see results at once, and never see less than before.
+//   - The next session after a killed run recovers its journal: results are folded into the state, and operations without
+//     a result stay in Snapshot.InFlight until Resolve names them. Recovering twice is recovering once.
+//   - Sessions with LockRequest.Unlocked do not take the lock, but only one of all sessions can have a journal.
+//   - The context of a session ends with its lock. Afterwards Begin and Write are errors, and so is a second Unlock.
+//   - Deleting the default workspace, or one that does not exist, is an error; so is a name that CheckWorkspaceName
+//     refuses.
+//
+// To keep states in a database of one's own, a backend "program" is less work: it only reads, writes, locks and appends
+// (docs/state-programs.md).
 package state
 
 import (

@@ -340,13 +340,16 @@ func CheckWorkspaceName(name string) error {
 // lock is then free most of the time.
 const longestPause = 4 * time.Second
 
-// Acquire locks a workspace, waiting up to timeout for another holder: first after a second, then twice as long each
+// firstPause is the time before the second try. Runs of one program hold a lock for less than a tenth of a second.
+const firstPause = 50 * time.Millisecond
+
+// Acquire locks a workspace, waiting up to timeout for another holder: first for firstPause, then twice as long each
 // time, up to longestPause. A holder of whom nothing is known is waited for as well: it may not have written yet who it
 // is, or no longer hold the lock. waiting is called once when there is something to wait for; it may be nil.
 func Acquire(ctx context.Context, ws Workspace, req LockRequest, timeout time.Duration, waiting func(*LockedError)) (
 	Session, error) {
 	deadline := time.Now().Add(timeout)
-	pause := time.Second
+	pause := firstPause
 	for {
 		session, err := ws.Lock(ctx, req)
 		locked, ok := asLocked(err)
@@ -361,7 +364,7 @@ func Acquire(ctx context.Context, ws Workspace, req LockRequest, timeout time.Du
 		select {
 		case <-ctx.Done():
 			timer.Stop()
-			return nil, err
+			return nil, fmt.Errorf("%w: %w", err, context.Cause(ctx))
 		case <-timer.C:
 		}
 		pause = min(2*pause, longestPause)

@@ -12,6 +12,7 @@ import (
 func TestLocksThatAreStolen(t *testing.T) {
 	for name, s := range subjects() {
 		t.Run(name, func(t *testing.T) {
+			s.begin(t)
 			t.Parallel()
 			h := s.of(t)
 			one, two := h.member(t, "one", ours), h.member(t, "two", ours)

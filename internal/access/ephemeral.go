@@ -94,6 +94,12 @@ func (s *ephemerals) Open(a addr.AbsResourceInstance, prov provider.Provider, bl
 // renew renews the object whenever it is due, until it is stopped or a renewal fails.
 func (o *ephemeral) renew(at time.Time) {
 	defer close(o.ended)
+	defer func() { // nobody else could recover in this goroutine, and the process would end
+		if v := recover(); v != nil {
+			o.diags = o.diags.Errorf(nil, "The provider crashed", "The provider of %s panicked when it was asked to "+
+				"renew it: %v. %s", o.addr, v, value.ProviderBug)
+		}
+	}()
 	for pause := shortest; !at.IsZero(); {
 		at = at.Round(0) // the clock of the wall alone
 		wait := at.Sub(o.set.now())

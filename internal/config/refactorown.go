@@ -2,9 +2,7 @@ package config
 
 import (
 	"fmt"
-	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
@@ -18,9 +16,6 @@ import (
 // In files of Tombolo alone (*.tombolo), moved blocks may have a for_each and keys that are expressions, and removed
 // blocks may name instances. They are evaluated with what is known before anything else is, as sources of modules are,
 // and become blocks as people write them by hand: what comes after does not know the difference.
-
-// isOwn reports whether a file is one that Terraform and OpenTofu do not read.
-func isOwn(name string) bool { return filepath.Ext(strings.TrimSuffix(name, ".json")) == ".tombolo" }
 
 const onlyOwn = " This is possible in files whose names end in \".tombolo\", which other tools do not read."
 

@@ -270,8 +270,8 @@ func (v *Variable) convertFrom(raw cty.Value, subject *hcl.Range, who string) (c
 
 func (v *Variable) missing() diag.List {
 	return diag.List(nil).Errorf(&v.Range, "No value for required variable", "The root module input variable %q is "+
-		"not set, and has no default. It can be set by -var or -var-file, a *.auto.tfvars file, or the environment "+
-		"variable %s%s.", v.Name, EnvPrefix, v.Name)
+		"not set, and has no default.", v.Name).Advise("It can be set by %s, a *.auto.tfvars file, or the environment "+
+		"variable %s%s.", diag.Means("-var or -var-file"), EnvPrefix, v.Name)
 }
 
 // Unset returns the variables that must be set and are not, by name: a terminal can be asked for them.

@@ -48,6 +48,7 @@ const (
 )
 
 func TestMain(m *testing.M) {
+	programtest.UnderWildClock()
 	if encryptiontest.Asked() != nil {
 		os.Setenv(encryption.Variable, encryptiontest.Settings) // for the command line
 	}

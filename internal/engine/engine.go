@@ -12,6 +12,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/hex"
@@ -88,6 +89,8 @@ type Options struct {
 	Encryption func(root *config.Module) (*encryption.Encryption, diag.List)
 	// Functions are the caller's own, beside those of the language, by name.
 	Functions map[string]function.Function
+	// Secrets collects what must not be shown; nil means a collection of its own.
+	Secrets *value.Secrets
 	// Config replaces the files of Dir by those of a saved plan.
 	Config map[string][]byte
 	// Query also reads query files.
@@ -147,7 +150,7 @@ func Load(ctx context.Context, o Options) (*Project, diag.List) {
 		return nil, diags
 	}
 	p := &Project{opts: o, config: cfg, store: o.Store, diags: diags, preparing: &sync.Mutex{},
-		secrets: &value.Secrets{}, answers: &atomic.Pointer[string]{}}
+		secrets: cmp.Or(o.Secrets, &value.Secrets{}), answers: &atomic.Pointer[string]{}}
 	if p.store == nil {
 		p.store = localStore(o.Dir)
 	}
@@ -160,6 +163,9 @@ func (p *Project) Close() error { return p.registry.Close() }
 
 // Config returns the loaded configuration.
 func (p *Project) Config() *config.Config { return p.config }
+
+// Workspace returns the name of the workspace whose state the project has.
+func (p *Project) Workspace() string { return p.opts.Workspace }
 
 // Store returns the store of the project's states.
 func (p *Project) Store() state.Store { return p.store }
@@ -200,7 +206,7 @@ func used(cfg *config.Config) []addr.Provider {
 // functions returns the functions for a walk; ctx ends calls of providers' functions. Filesystem functions start at the
 // root module's directory; relative names in results stay as they were written.
 func (p *Project) functions(ctx context.Context, o funcs.Options) eval.Functions {
-	o.BaseDir = p.baseDir()
+	o.BaseDir, o.Nonsensitive = p.baseDir(), p.secrets.Show
 	if o.Work == nil {
 		o.Work = funcs.NewWork(ctx)
 	}
@@ -284,7 +290,7 @@ func (p *Project) Open(ctx context.Context, o OpenOptions) (_ *Run, diags diag.L
 	}
 	req := state.LockRequest{Unlocked: o.NoLock, Info: state.LockInfo{Operation: o.Operation}}
 	session, err := state.Acquire(ctx, ws, req, o.Timeout, func(l *state.LockedError) {
-		p.opts.Events.Send(event.LockWaiting{Info: l.Info})
+		p.opts.Events.Send(event.LockWaiting{Info: cmp.Or(l.Info, &state.LockInfo{})})
 	})
 	if locked := (*state.LockedError)(nil); o.NoLock && o.Reading && errors.As(err, &locked) {
 		session, err = readBesideWriter(ctx, ws)
@@ -412,7 +418,7 @@ func (r *Run) Plan(ctx context.Context, o PlanOptions) (out *plan.Plan, diags di
 	})
 	diags = diags.Extend(more)
 	if out != nil {
-		out.FunctionResults = record.Results()
+		out.FunctionResults, out.Nonsensitive = record.Results(), p.secrets.Shown()
 		out.Config = p.config.Snapshot()
 		out.Variables = planVariables(p.config, o.Variables)
 		for _, f := range r.Snapshot().InFlight {

@@ -91,6 +91,7 @@ func (r *running) connect(ctx context.Context) (conn *rpc.Conn, version int, err
 	if hello.Certificate != nil && r.tls != nil {
 		r.tls.RootCAs = x509.NewCertPool()
 		r.tls.RootCAs.AddCert(hello.Certificate)
+		r.tls.Time = handshake.Timeless(hello.Certificate)
 	}
 	conn, err = rpc.Dial(ctx, func(ctx context.Context) (net.Conn, error) {
 		return new(net.Dialer).DialContext(ctx, hello.Network, hello.Address)

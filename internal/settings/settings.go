@@ -34,6 +34,9 @@ type Settings struct {
 	// unset.
 	Flavor flavor.Flavor
 
+	// Progress is how commands tell the progress of operations; "" means as the surroundings want it.
+	Progress Progress
+
 	PluginCacheDir              string // "" for none; environment variables are replaced
 	PluginCacheMayBreakLockFile bool
 	DisableCheckpoint           bool
@@ -62,6 +65,16 @@ type Settings struct {
 	Installation []Method
 	Explicit     bool
 }
+
+// Progress is how the text of a command tells the progress of operations.
+type Progress string
+
+// The kinds of progress: one line a group of objects in ten seconds, a display that is drawn anew, and none.
+const (
+	ProgressPlain Progress = "plain"
+	ProgressLive  Progress = "live"
+	ProgressNone  Progress = "none"
+)
 
 // CredentialsHelper is a program that knows tokens.
 type CredentialsHelper struct {

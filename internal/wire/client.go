@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strconv"
 	"sync"
+	"sync/atomic"
 
 	"github.com/zclconf/go-cty/cty"
 	"google.golang.org/grpc/codes"
@@ -61,6 +62,8 @@ type client struct {
 
 	mu     sync.Mutex // guards the fields below; held during the request for the schema
 	schema *provider.Schema
+
+	stopping atomic.Bool // Stop was called
 
 	closeOnce sync.Once
 	closeErr  error
@@ -262,6 +265,7 @@ var kindNames = map[provider.ResourceKind]string{
 
 // Stop implements provider.Provider.
 func (c *client) Stop(ctx context.Context) error {
+	c.stopping.Store(true)
 	var m plugin6.StopResponse
 	if _, err := c.invoke(ctx, methodStop, &plugin6.Nothing{}, &m); err != nil {
 		return fmt.Errorf("stop provider %s: %w", c.opts.Name, err)

@@ -21,6 +21,7 @@ type ResourceData struct {
 	typ  *resourceType
 	kind string // the type that an importer found
 	ctx  context.Context
+	cut  bool // the context ended before the callback
 	id   string
 	// fresh means that the object is new.
 	fresh bool

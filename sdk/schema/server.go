@@ -94,7 +94,7 @@ func (s *server) Schema(context.Context) (*provider.Schema, diag.List) { return 
 // Configure calls the provider's ConfigureFunc.
 func (s *server) Configure(ctx context.Context, req provider.ConfigureRequest) provider.ConfigureResponse {
 	return provider.ConfigureResponse{
-		Diagnostics: s.guard(ctx, s.config, "configure", func(ctx context.Context) diag.List {
+		Diagnostics: s.guard(ctx, s.config, "use", func(ctx context.Context) diag.List {
 			config, err := s.config.withDefaults(req.Config)
 			if err != nil {
 				return diag.List{setProblem(err)}

@@ -9,6 +9,7 @@ import (
 	"syscall"
 
 	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/internal/replace"
 	"github.com/tombolo-iac/tombolo/internal/view"
 )
 
@@ -115,7 +116,11 @@ func (c *Call) openInto() (io.Closer, diag.List) {
 		return nil, diag.List{}.Errorf(nil, "Invalid output format", "The options -json and -json-into exclude each "+
 			"other: the first prints JSON to standard output, the second prints text there and JSON to a file.")
 	}
-	f, err := CreateFile(c.intoName)
+	err := replace.Detach(c.Surroundings.In("."), c.intoName)
+	var f *os.File
+	if err == nil {
+		f, err = CreateFile(c.intoName)
+	}
 	if err != nil {
 		return nil, diag.List{}.Errorf(nil, "Invalid argument", "The file of -json-into cannot be written: "+
 			"%s. Nothing was done. Name a file, or a pipe, in a directory that exists.", err)

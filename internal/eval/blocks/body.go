@@ -35,7 +35,7 @@ type bodyAttr struct {
 	expr  hcl.Expression
 	ty    cty.Type
 	want  cty.Type // ty, with what nested attributes may leave out
-	local bool     // mentions each, count or self: differs from instance to instance
+	local bool     // mentions each, count, self or caller: differs from instance to instance
 	rng   hcl.Range
 	// seen is the type of the value that was evaluated last, where the schema leaves it open: instances share it.
 	seen *atomic.Pointer[cty.Type]
@@ -125,7 +125,7 @@ func notExpected(name string) string {
 func mentionsLocal(vars []hcl.Traversal) bool {
 	for _, t := range vars {
 		switch t.RootName() {
-		case "each", "count", "self":
+		case "each", "count", "self", "caller":
 			return true
 		}
 	}

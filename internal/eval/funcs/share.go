@@ -197,7 +197,8 @@ func (r *sharedResult) texts() map[string]int {
 
 // surroundings are what Metered knows of where a part stands.
 type surroundings struct {
-	// own are the names that differ between those who evaluate: count, each, self, and the variables of loops around.
+	// own are the names that differ between those who evaluate: count, each, self, caller, and the variables of loops
+	// around.
 	own []string
 	// within is the shared part that this one is in, or nil if there is none.
 	within *share
@@ -205,7 +206,7 @@ type surroundings struct {
 	fixed bool
 }
 
-var outside = surroundings{own: []string{"count", "each", "self"}}
+var outside = surroundings{own: []string{"count", "each", "self", "caller"}}
 
 // loopOf adds the variables of a loop.
 func (s surroundings) loopOf(f *hclsyntax.ForExpr) surroundings {

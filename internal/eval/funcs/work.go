@@ -192,10 +192,46 @@ func CheckSize(v cty.Value) error {
 }
 
 // size is the rest of the limits while a value is measured.
-type size struct{ parts, text int }
+type size struct {
+	parts, text int
+	visits      int
+	taken       map[ctyfast.Identity]size // what collections have that occur more than once
+}
+
+// manyVisits is the number of visits after which collections are remembered: a few that have each other twice have many
+// parts.
+const manyVisits = 1 << 14
 
 func (s *size) take(v cty.Value) error {
 	v, _ = v.Unmark()
+	if s.visits++; s.visits < manyVisits {
+		return s.visit(v)
+	}
+	id, _, ok := ctyfast.IdentityOf(v)
+	if !ok {
+		return s.visit(v)
+	}
+	if had, ok := s.taken[id]; ok {
+		if s.parts -= had.parts; s.parts < 0 {
+			return errParts()
+		}
+		if s.text -= had.text; s.text < 0 {
+			return errText()
+		}
+		return nil
+	}
+	before := *s
+	if err := s.visit(v); err != nil {
+		return err
+	}
+	if s.taken == nil {
+		s.taken = map[ctyfast.Identity]size{}
+	}
+	s.taken[id] = size{parts: before.parts - s.parts, text: before.text - s.text}
+	return nil
+}
+
+func (s *size) visit(v cty.Value) error {
 	if s.parts--; s.parts < 0 {
 		return errParts()
 	}

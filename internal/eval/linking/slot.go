@@ -91,6 +91,9 @@ type Slot struct {
 	// after the resource.
 	LateRefs []addr.Reference
 
+	// CalledBy are the resources whose triggers invoke an action that refers to its caller; empty if it does not.
+	CalledBy []*Slot
+
 	unit  *Unit
 	text  string // the address of a resource, for sorting
 	deps  []int  // slots of the same module
@@ -242,8 +245,8 @@ func (s *Slot) Storable(v cty.Value) diag.List {
 		return nil
 	}
 	return diag.List(nil).Errorf(&rng, "Number cannot be stored", "The value of the output %q is or contains a "+
-		"number that is infinite or has an exponent of more than 5 digits, which a state cannot store. Use a "+
-		"condition that returns another value.", s.Name)
+		"number that is infinite or has an exponent of more than 5 digits (4 below zero), which a state cannot store. "+
+		"Use a condition that returns another value.", s.Name)
 }
 
 // ConfiguredAs returns the address of a provider block's configuration, without the key of an instance.

@@ -16,6 +16,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/regex"
 	"github.com/tombolo-iac/tombolo/internal/regular"
 	"github.com/tombolo-iac/tombolo/internal/store/remote"
+	"github.com/tombolo-iac/tombolo/internal/store/remote/web"
 )
 
 // settings holds the settings from the block and the environment.
@@ -146,8 +147,6 @@ var (
 	containerName = regex.Lazy(`^(\$root|[0-9a-z](-?[0-9a-z]){2,62})$`)
 )
 
-const defaultTimeout = 300 * time.Second
-
 // read takes the settings from the values of a block and from the environment.
 func read(config cty.Value, o remote.Surroundings) (*settings, diag.List) {
 	var diags diag.List
@@ -155,8 +154,8 @@ func read(config cty.Value, o remote.Surroundings) (*settings, diag.List) {
 	s := &settings{account: r.text("storage_account_name"), container: r.text("container_name"), key: r.text("key"),
 		group: r.text("resource_group_name"), lookup: r.is("lookup_blob_endpoint", false, "ARM_USE_DNS_ZONE_ENDPOINT"),
 		snapshot: r.is("snapshot", false, "ARM_SNAPSHOT"), direct: r.is("use_azuread_auth", false, "ARM_USE_AZUREAD"),
-		scope: r.text("encryption_scope", "ARM_ENCRYPTION_SCOPE", "ARM_ENCYRPTION_SCOPE"), timeout: defaultTimeout,
-		pause: longestPause}
+		scope: r.text("encryption_scope", "ARM_ENCRYPTION_SCOPE", "ARM_ENCYRPTION_SCOPE"),
+		pause: web.FirstPause}
 	r.names(s)
 	s.who = r.who()
 	s.who.connection = r.text("ado_pipeline_service_connection_id")

@@ -19,6 +19,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/regex"
 	"github.com/tombolo-iac/tombolo/internal/store/remote"
 	"github.com/tombolo-iac/tombolo/internal/store/remote/arguments"
+	"github.com/tombolo-iac/tombolo/internal/store/remote/web"
 )
 
 // KeyProvider is the key provider azure_vault: keys of documents are made here, and sealed by a key that stays in Azure
@@ -145,7 +146,7 @@ func newVault(ctx context.Context, values map[string]cty.Value, o remote.Surroun
 		delete(own, name)
 	}
 	r := reader{v: cty.ObjectVal(own), o: o, diags: &diags}
-	v := &vault{who: r.who(), http: newHTTP(), key: values["vault_key_name"].AsString()}
+	v := &vault{who: r.who(), http: web.HTTP(nil), key: values["vault_key_name"].AsString()}
 	for _, d := range diags {
 		if d.Severity == diag.Error {
 			return nil, errors.New(v.who.clean(d.Detail))

@@ -28,7 +28,20 @@ import (
 // Kind describes the backend "consul". Its schema is Terraform's.
 func Kind() remote.Kind {
 	return remote.Kind{Name: "consul", Place: "Consul", Schema: schema(), Open: open,
-		Needed: map[string]string{"path": ""}}
+		Programs: programs,
+		Needed:   map[string]string{"path": ""}}
+}
+
+// programs returns the credentials of the environment that go to an address of the block. Nothing is started.
+func programs(config cty.Value, o remote.Surroundings) (all []remote.Program) {
+	to := remote.Written(config, "address")
+	if remote.Written(config, "access_token") == "" {
+		all = o.Lent("address", to, "CONSUL_HTTP_TOKEN", "CONSUL_HTTP_TOKEN_FILE")
+	}
+	if remote.Written(config, "http_auth") == "" {
+		all = append(all, o.Lent("address", to, "CONSUL_HTTP_AUTH")...)
+	}
+	return all
 }
 
 func schema() *provider.Block {

@@ -78,7 +78,7 @@ func (p *place) download(ctx context.Context, v *version) ([]byte, error) {
 			"interrupted while it uploaded the state. Try again, or choose an older version as the current one in "+
 			"the service", what, v.ID, plain(v.Attributes.Status))
 	}
-	r, next := request{what: what, method: http.MethodGet, most: maxState}, v.Attributes.Download
+	r, next := request{what: what, method: http.MethodGet, most: p.client.most}, v.Attributes.Download
 	for hop := 0; ; hop++ {
 		var err error
 		if r.address, err = p.client.content(ctx, r.address, next); err != nil {

@@ -156,7 +156,7 @@ func (r reader) check(s *settings, selected string) {
 		if s.cloud {
 			hint += ", or the variable TF_CLOUD_ORGANIZATION"
 		}
-		r.wrong("organization", "Invalid or missing required argument", "The %s needs the name of the organization "+
+		r.wrong("organization", "No organization", "The %s needs the name of the organization "+
 			"that the workspaces are in. %s.", block, hint)
 	}
 	strategies := 0

@@ -209,7 +209,7 @@ var (
 	reserved    = []string{"Content-Type", "Content-Md5", "Content-Length", "Transfer-Encoding", "Host", "If-Match"}
 )
 
-// headers reads the argument of OpenTofu's. The summaries are those of OpenTofu. Values are not shown.
+// headers reads the argument that OpenTofu has, too. Values are not shown.
 func (r reader) headers(s *settings) {
 	const argument = "headers"
 	v, ok := r.value(argument)
@@ -222,19 +222,16 @@ func (r reader) headers(s *settings) {
 		name := k.AsString()
 		canonical := http.CanonicalHeaderKey(name)
 		switch {
-		case !headerName().MatchString(name):
-			r.wrong(argument, fmt.Sprintf("headers %q name must not be empty and only contain A-Za-z0-9-_ characters",
-				name), "Rename the header, or leave it out.")
+		case !headerName.MatchString(name):
+			r.wrong(argument, "Invalid header", "%q is not a name for a header: letters, digits, hyphens and "+
+				"underscores are expected. Rename the header, or leave it out.", name)
 		case slices.Contains(reserved, canonical):
-			r.wrong(argument, fmt.Sprintf("headers %q is reserved", name), "Tombolo sets this header itself. Leave it "+
-				"out.")
+			r.wrong(argument, "Invalid header", "Tombolo sets the header %q itself. Leave it out.", name)
 		case canonical == "Authorization" && s.user != "":
-			r.wrong(argument, fmt.Sprintf("headers %q cannot be set when providing username", name), "The username "+
-				"is sent in this header. Set only one of the two.")
-		case element.IsNull() || !headerValue().MatchString(element.AsString()):
-			r.wrong(argument, fmt.Sprintf("headers %q value must not be empty and only contain ascii characters", name),
-				"The value can have printable ASCII characters and spaces. It is not shown here, because it may be "+
-					"secret.")
+			r.wrong(argument, "Invalid header", "The username is sent in the header %q. Set one of the two.", name)
+		case element.IsNull() || !headerValue.MatchString(element.AsString()):
+			r.wrong(argument, "Invalid header", "The value of %q is empty, or has other characters than spaces and "+
+				"the printable ones of ASCII. It is not shown here, because it may be secret.", name)
 		default:
 			s.headers[canonical] = element.AsString()
 			s.secrets = append(s.secrets, element.AsString())

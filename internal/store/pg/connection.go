@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/zclconf/go-cty/cty"
 
 	"github.com/tombolo-iac/tombolo/internal/regex"
 	"github.com/tombolo-iac/tombolo/internal/regular"
@@ -180,4 +181,27 @@ func withDefaults(text string, isURL bool, defaults map[string]string) string {
 	default:
 		return text + "?" + add
 	}
+}
+
+// programs returns the password of the environment, where it goes to a host of the block. Nothing is started.
+func programs(config cty.Value, o remote.Surroundings) (all []remote.Program) {
+	const password = "PGPASSWORD"
+	text := remote.Written(config, "conn_str")
+	if text == "" || o.Getenv == nil || o.Getenv(password) == "" {
+		return nil
+	}
+	c, err := connection(text, o.Getenv)
+	if err != nil {
+		return nil // which is told where it is needed
+	}
+	add := func(host, secret string) {
+		if secret == o.Getenv(password) && host != o.Getenv("PGHOST") && !strings.HasPrefix(host, "/") {
+			all = append(all, o.Lent("conn_str", "postgres://"+host, password)...)
+		}
+	}
+	add(c.Host, c.Password)
+	for _, next := range c.Fallbacks {
+		add(next.Host, c.Password)
+	}
+	return all
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/tombolo-iac/tombolo/internal/store/remote"
 	"github.com/tombolo-iac/tombolo/internal/store/remote/contract"
+	"github.com/tombolo-iac/tombolo/internal/store/remote/progress"
 	"github.com/tombolo-iac/tombolo/state"
 )
 
@@ -228,6 +229,7 @@ func (h *hold) call(ctx context.Context, verb string, params object, result any)
 
 // Write implements remote.Hold. If the program has no conditional writes, the stored state is checked before.
 func (h *hold) Write(ctx context.Context, w remote.Write) (string, error) {
+	progress.Expect(ctx, len(w.Data))
 	can, err := h.p.c.can(ctx)
 	if err != nil {
 		return "", err

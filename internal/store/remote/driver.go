@@ -121,6 +121,9 @@ type Write struct {
 	Serial  uint64
 	// Revision describes what made it, for stores that keep a history.
 	Revision history.Revision
+	// Document returns the state as "show -json" prints it, for services that show it to people; nil where it is not
+	// known. Document is nil where states are encrypted, or their schemas unknown.
+	Document func() []byte
 }
 
 // Errors that drivers return in addition to those of their services.

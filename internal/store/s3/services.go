@@ -84,8 +84,9 @@ var kmsName = regex.Lazy(`^(arn:[a-z0-9-]+:kms:[a-z0-9-]+:\d{12}:(key/(mrk-)?[0-
 // encryption reads how objects are encrypted.
 func (r reader) encryption(s *settings, o remote.Surroundings) {
 	r.conflict("kms_key_id", "sse_customer_key")
-	if s.kmsKey != "" && !kmsName().MatchString(s.kmsKey) {
-		r.wrong("kms_key_id", "Invalid KMS Key ID", "Value must be a valid KMS Key ID, got %q", s.kmsKey)
+	if s.kmsKey != "" && !kmsName.MatchString(s.kmsKey) {
+		r.wrong("kms_key_id", "Invalid KMS key", "%q names no key of the Key Management Service: an ARN or an id "+
+			"is expected.", s.kmsKey)
 	}
 	if s.customerKey == "" && s.kmsKey == "" {
 		s.customerKey = o.Getenv("AWS_SSE_CUSTOMER_KEY")

@@ -164,7 +164,7 @@ func (r reader) conflict(names ...string) {
 		}
 	}
 	if n > 1 {
-		r.wrong("", "Invalid Attribute Combination", "Only one of %s can be set.", strings.Join(names, ", "))
+		r.wrong("", "Conflicting arguments", "%s exclude each other. Keep one of them.", strings.Join(names, ", "))
 	}
 }
 
@@ -227,13 +227,14 @@ func (r reader) names(s *settings) {
 		case set == nil:
 			r.wrong(name, "Missing Required Value", "It must be set.")
 		case strings.TrimSpace(value) == "":
-			r.wrong(name, "Invalid Value", "The value cannot be empty or all whitespace.")
+			r.wrong(name, "Invalid Value", "It is set to nothing but spaces.")
 		}
 	}
 	for name, value := range map[string]string{"key": s.key, "workspace_key_prefix": s.prefix} {
 		switch {
 		case strings.HasPrefix(value, "/") || strings.HasSuffix(value, "/"):
-			r.wrong(name, "Invalid Value", `The value must not start or end with "/".`)
+			r.wrong(name, "Invalid Value", "A slash at its beginning or end makes names that other programs do not "+
+				"find.")
 		case strings.Contains(value, "//"):
 			r.wrong(name, "Invalid Value", `The value must not contain "//".`)
 		}
@@ -294,7 +295,7 @@ func (r reader) role() *assumed {
 	a := &assumed{arn: r.text("role_arn"), policy: r.text("policy"), session: r.text("session_name"),
 		duration: r.duration("duration"), policies: r.texts("policy_arns")}
 	if a.arn == "" {
-		r.wrong("role_arn", "Missing Required Value", "The ARN of the role cannot be empty.")
+		r.wrong("role_arn", "Missing Required Value", "Which role? Name it by its ARN.")
 	}
 	return a
 }

@@ -35,6 +35,8 @@ type Server struct {
 	// Around is called in the place of each method with one answer, and calls next for that.
 	Around func(ctx context.Context, path string, request proto.Message, next func(context.Context,
 		proto.Message) (proto.Message, error)) (proto.Message, error)
+	// Passing is called with each answer of a method with many, and returns what is sent in its place.
+	Passing func(path string, answer proto.Message) proto.Message
 	// TLS secures the connections; without it they are open.
 	TLS *tls.Config
 	// Connection is called for each connection as it opens and closes.
@@ -112,6 +114,9 @@ func (s *Server) answer(r *http.Request, out *sender) error {
 	}
 	if m.Answers != nil {
 		return coded(m.Answers(ctx, request, func(answer proto.Message) error {
+			if s.Passing != nil {
+				answer = s.Passing(r.URL.Path, answer)
+			}
 			if err := out.send(answer); err != nil {
 				return err
 			}
