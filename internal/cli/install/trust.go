@@ -23,7 +23,7 @@ import (
 // trust asks for approval of the programs that a backend starts because this directory names them, and of the tokens of
 // the user that it sends where the directory says. A directory may have been cloned from a stranger, and init is the
 // first command that people run in it. What the command line names is approved, and what this user has approved here
-// before. Without interactive input, init does without and goes on, unless states must be copied. A variable that is
+// before. Without interactive input, init does without and continues, unless states must be copied. A variable that is
 // meant for whatever service a block names is sent then: pipelines are set up in that way, as for Terraform.
 func (s *backendSetup) trust(ctx context.Context, c *command.Call, b, recorded *backend.Backend) (warnings,
 	diags diag.List) {

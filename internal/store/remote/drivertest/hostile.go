@@ -30,7 +30,7 @@ type Hostile struct {
 	// Wordless is set where an answer with the status 404 means that there is nothing, also without words: services of
 	// that kind are written by many.
 	Wordless bool
-	// Page returns a page of a list of objects that goes on, and names an object with a number; "" where the service
+	// Page returns a page of a list of objects that continues, and names an object with a number; "" where the service
 	// has no pages.
 	Page func(n int) string
 }
