@@ -31,8 +31,8 @@ func counted(t *testing.T, create func(ctx context.Context, d *schema.ResourceDa
 	return o, &created
 }
 
-// TestNoCreatedObjectIsForgotten ends creations of the calling program's provider in the ways in which their answers say
-// nothing about the object. The next run must not make another one, and must tell people about the first.
+// TestNoCreatedObjectIsForgotten ends creations of the calling program's provider in the ways in which their answers
+// say nothing about the object. The next run must not make another one, and must tell people about the first.
 func TestNoCreatedObjectIsForgotten(t *testing.T) {
 	for name, c := range map[string]struct {
 		create func(ctx context.Context, d *schema.ResourceData, stop func()) diag.Diagnostics

@@ -146,7 +146,7 @@ func sealedMember(t *testing.T, name, bin, file string, env []string) *member {
 }
 
 // A state goes from each key to the next, beginning and ending as plain text: one program seals it anew, the other then
-// opens it without the former key and goes on, and neither opens it with another key alone, or changes it then.
+// opens it without the former key and continues, and neither opens it with another key alone, or changes it then.
 func TestSealedStatesGoFromKeyToKeyWithTofu(t *testing.T) {
 	inFull(t)
 	other := theirs(t, "tofu", "TOMBOLO_TOFU")

@@ -225,8 +225,8 @@ func (a *applier) storedCaller(inst addr.AbsResourceInstance) (cty.Value, error)
 	return value.MarkSensitive(v, value.SensitivePaths(slot.Type.Block, v, o.Sensitive)), nil
 }
 
-// performAction makes the call with the journal around it. It is an operation like any other, but leaves nothing in the
-// state: when its answer is lost it stays in flight, until the next run has told of it.
+// performAction performs the call with the journal around it. It is an operation like any other, but leaves nothing in
+// the state: when its answer is lost it stays in flight, until the next run has told of it.
 func (a *applier) performAction(i *plan.Invocation, prov provider.Provider, schema *provider.Schema,
 	config cty.Value) error {
 	release, err := a.Slot()

@@ -28,7 +28,7 @@ resource "world_object" "bad" {
 `
 
 // A plugin that kills the others does its own work, and costs them theirs: each of them is named, with what it had in
-// flight, and the next run goes on.
+// flight, and the next run continues.
 func TestAPluginThatKillsTheOthersIsSurvived(t *testing.T) {
 	t.Parallel()
 	p := newPlugged(t, killingConfig, "BAD=kill-others", "OTHERS=1")

@@ -30,8 +30,8 @@ func (p *planner) keepOutputs(names map[string]bool, left []plan.LeftOut) {
 // isNull reports whether a value is known to be null.
 func isNull(v cty.Value) bool { return v.IsKnown() && v.IsNull() }
 
-// outputAction returns the action for a root output value, whose other facts are complete. A null output has no entry in
-// the state.
+// outputAction returns the action for a root output value, whose other facts are complete. A null output has no entry
+// in the state.
 func (p *planner) outputAction(c *plan.OutputChange) plan.Action {
 	declared := p.prog.OutputSlot(addr.RootModule, c.Name) != nil
 	stored := p.prior.Output(c.Name) != nil

@@ -258,9 +258,9 @@ func (f *field) mayKeep() bool {
 	return false
 }
 
-// suppressIn returns the planned value of a field: now, or the stored value was if the field's functions declare the two
-// equal. A list of objects is compared object by object. An argument that was removed from the configuration, and that
-// neither the provider nor a default sets, always changes.
+// suppressIn returns the planned value of a field: now, or the stored value was if the field's functions declare the
+// two equal. A list of objects is compared object by object. An argument that was removed from the configuration, and
+// that neither the provider nor a default sets, always changes.
 func (f *field) suppressIn(key string, was, config, now cty.Value, d *ResourceData) cty.Value {
 	removed := config.IsNull() && !f.schema.Computed && !f.schema.defaults()
 	if removed || was.IsNull() || !was.IsWhollyKnown() || was.RawEquals(now) {

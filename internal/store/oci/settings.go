@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"net/url"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -13,6 +12,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/internal/regex"
 	"github.com/tombolo-iac/tombolo/internal/store/remote"
 	"github.com/tombolo-iac/tombolo/internal/store/remote/arguments"
 )
@@ -51,7 +51,7 @@ var methods = []string{apiKey, securityToken, instancePrincipal, resourcePrincip
 // overrides is a variable with hosts in the place of the usual ones: "client=host;client=host".
 const overrides = "CLIENT_HOST_OVERRIDES"
 
-var regionName = regexp.MustCompile(`^[A-Za-z0-9-]*$`)
+var regionName = regex.Lazy(`^[A-Za-z0-9-]*$`)
 
 // read takes the settings from the values of a block and from the environment. Variables have the names of the
 // arguments, with OCI_ before them or without.
@@ -66,7 +66,7 @@ func read(config cty.Value, o remote.Surroundings) (*settings, diag.List) {
 	if strings.HasPrefix(s.key, "/") || strings.HasSuffix(s.key, "/") {
 		r.Wrong("key", "Invalid Value", "%q must not begin or end with a slash.", s.key)
 	}
-	if !regionName.MatchString(s.region) { // it becomes a part of the service's name
+	if !regionName().MatchString(s.region) { // it becomes a part of the service's name
 		r.Wrong("region", "Invalid Value", "%q is not a region, such as us-ashburn-1.", s.region)
 	}
 	s.who = who{method: strings.ToLower(cmp.Or(text("auth"), apiKey)), profile: text("config_file_profile"),

@@ -47,7 +47,7 @@ type session struct {
 	render   func(*state.State) ([]byte, error) // for people; nil where it is not known how
 }
 
-// call limits a call to the driver, which goes on as long as something moves.
+// call limits a call to the driver, which continues as long as something moves.
 func (s *session) call() (context.Context, context.CancelFunc) {
 	return progress.Within(s.calls, s.w.o.Timeout)
 }

@@ -12,11 +12,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"sync"
 	"sync/atomic"
 
+	"github.com/tombolo-iac/tombolo/internal/regex"
 	"github.com/tombolo-iac/tombolo/internal/store/remote"
 )
 
@@ -128,7 +128,7 @@ const (
 )
 
 // partName matches the names of parts, and of their pieces, as move gives them.
-var partName = regexp.MustCompile(`^[0-9]+-[0-9A-Za-z]+/[0-9]+-[0-9A-Za-z]+(?:-[0-9]+)?$`)
+var partName = regex.Lazy(`^[0-9]+-[0-9A-Za-z]+/[0-9]+-[0-9A-Za-z]+(?:-[0-9]+)?$`)
 
 // check refuses what no run would have written: names that lead elsewhere, numbers without bounds.
 func (h *head) check() error {
@@ -143,7 +143,7 @@ func (h *head) check() error {
 		return fmt.Errorf("it names %d objects, and at most %d are possible", objects, mostObjects)
 	}
 	for _, name := range names {
-		if !partName.MatchString(name) {
+		if !partName().MatchString(name) {
 			return fmt.Errorf("it names the object %.100q, which is no part of a journal", name)
 		}
 	}

@@ -62,7 +62,7 @@ func (a *answer) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// Whatever is moved and however slowly: what goes on is waited for, and what stands still ends.
+// Whatever is moved and however slowly: what still moves is waited for, and what stands still ends.
 func TestCallsEndWhenTheyGetNothingDone(t *testing.T) {
 	for name, c := range map[string]struct {
 		sends        int
