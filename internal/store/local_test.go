@@ -230,8 +230,9 @@ func TestDamagedStatesAreRefusedWithTheWayBack(t *testing.T) {
 // A state of zero bytes is an empty one, and whoever reads it is told, only while nothing beside it shows that it had
 // more.
 func TestAStateOfZeroBytesIsEmptyWhenNothingIsBesideIt(t *testing.T) {
-	beside := map[string]string{"nothing": "", "a backup": "terraform.tfstate.backup", "a lock": ".terraform.tfstate.lock.info",
-		"an image of a journal": "terraform.tfstate.journal.image", "a file of others": "other.tfstate"}
+	beside := map[string]string{"nothing": "", "a backup": "terraform.tfstate.backup",
+		"a lock": ".terraform.tfstate.lock.info", "an image of a journal": "terraform.tfstate.journal.image",
+		"a file of others": "other.tfstate"}
 	for what, name := range beside {
 		disk, ws := onMem(t)
 		disk.Put(statePath, nil)

@@ -57,12 +57,12 @@ state.`,
 // testing is one call of the command.
 type testing struct {
 	command.Variables
-	call       *command.Call
-	cloud      string
-	filter     []string
-	junit      string
-	dir        *string
-	verbose    bool
+	call    *command.Call
+	cloud   string
+	filter  []string
+	junit   string
+	dir     *string
+	verbose bool
 	// parallelism limits the concurrent runs, and the concurrent operations of each.
 	parallelism int
 
