@@ -113,7 +113,7 @@ func withCaller(ctx *hcl.EvalContext, caller cty.Value) *hcl.EvalContext {
 func with(ctx *hcl.EvalContext, name string, object cty.Value) *hcl.EvalContext {
 	child := ctx.NewChild()
 	child.Variables = map[string]cty.Value{name: object}
-	funcs.Late(child)
+	funcs.AfterApply(child)
 	return child
 }
 

@@ -222,14 +222,14 @@ func (r reader) headers(s *settings) {
 		name := k.AsString()
 		canonical := http.CanonicalHeaderKey(name)
 		switch {
-		case !headerName.MatchString(name):
+		case !headerName().MatchString(name):
 			r.wrong(argument, "Invalid header", "%q is not a name for a header: letters, digits, hyphens and "+
 				"underscores are expected. Rename the header, or leave it out.", name)
 		case slices.Contains(reserved, canonical):
 			r.wrong(argument, "Invalid header", "Tombolo sets the header %q itself. Leave it out.", name)
 		case canonical == "Authorization" && s.user != "":
 			r.wrong(argument, "Invalid header", "The username is sent in the header %q. Set one of the two.", name)
-		case element.IsNull() || !headerValue.MatchString(element.AsString()):
+		case element.IsNull() || !headerValue().MatchString(element.AsString()):
 			r.wrong(argument, "Invalid header", "The value of %q is empty, or has other characters than spaces and "+
 				"the printable ones of ASCII. It is not shown here, because it may be secret.", name)
 		default:

@@ -84,7 +84,7 @@ var kmsName = regex.Lazy(`^(arn:[a-z0-9-]+:kms:[a-z0-9-]+:\d{12}:(key/(mrk-)?[0-
 // encryption reads how objects are encrypted.
 func (r reader) encryption(s *settings, o remote.Surroundings) {
 	r.conflict("kms_key_id", "sse_customer_key")
-	if s.kmsKey != "" && !kmsName.MatchString(s.kmsKey) {
+	if s.kmsKey != "" && !kmsName().MatchString(s.kmsKey) {
 		r.wrong("kms_key_id", "Invalid KMS key", "%q names no key of the Key Management Service: an ARN or an id "+
 			"is expected.", s.kmsKey)
 	}
