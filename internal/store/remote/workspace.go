@@ -322,7 +322,7 @@ func cmpOr(a, b string) string {
 	return b
 }
 
-// aboutLock adds to an error which lock was to be taken, unless the driver has said so.
+// aboutLock adds to an error which lock was to be taken, unless the driver names it.
 func aboutLock(place fmt.Stringer, err error) error {
 	if strings.HasPrefix(err.Error(), "lock ") {
 		return err
