@@ -31,7 +31,7 @@ func TestSecretsOfConnectionsAreInNoFile(t *testing.T) {
 	s := httptest.NewServer(&server.Server{})
 	t.Cleanup(s.Close)
 	key := base64.StdEncoding.EncodeToString([]byte(canary + "...........")[:32])
-	oracle := ociserver.New("acme", "states")
+	oracle, another := ociserver.New("acme", "states"), ociserver.New("acme", "states")
 	tencentEnv := func(more ...string) []string { return append(tencent(t, &cosserver.Server{}), more...) }
 	for name, c := range map[string]struct {
 		place
@@ -48,8 +48,8 @@ func TestSecretsOfConnectionsAreInNoFile(t *testing.T) {
 				"-backend-config=secret_key=" + cosserver.SecretKey}},
 		"oci": {place: oraclePlace(t, oracle, "OCI_private_key="+oracle.PEM()),
 			secret: strings.Split(oracle.PEM(), "\n")[3]},
-		"oci given": {place: oraclePlace(t, oracle), given: []string{"-backend-config=private_key=" + oracle.PEM()},
-			secret: strings.Split(oracle.PEM(), "\n")[3]},
+		"oci given": {place: oraclePlace(t, another), given: []string{"-backend-config=private_key=" + another.PEM()},
+			secret: strings.Split(another.PEM(), "\n")[3]},
 		"pg": {place: place{block: `backend "pg" {}`,
 			env: []string{"PG_CONN_STR=" + pgtest.Database(t) + " password=" + canary, "PGPASSWORD=" + canary}}},
 		"pg given": {place: place{block: `backend "pg" {}`},
