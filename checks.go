@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"os"
+	"slices"
 
 	"github.com/tombolo-iac/tombolo/addr"
 	"github.com/tombolo-iac/tombolo/diag"
@@ -40,12 +42,26 @@ func (o Options) check() (diags diag.List) {
 		diags = diags.Errorf(nil, "Invalid parallelism value", "Options.Parallelism is %d. Set it to a positive "+
 			"number, or to 0 for the default.", o.Parallelism)
 	}
+	for _, names := range []struct {
+		option string
+		empty  bool
+	}{{"Variables", mapHasEmpty(o.Variables)}, {"VarFiles", slices.Contains(o.VarFiles, "")}} {
+		if names.empty {
+			diags = diags.Errorf(nil, "Invalid options", "Options.%s has an entry without a name. Remove it.",
+				names.option)
+		}
+	}
 	if o.Saved != nil && len(o.Variables)+len(o.VarFiles) > 0 {
 		diags = diags.Errorf(nil, "Can't set variables when applying a saved plan", "Options.Saved has the values of "+
 			"variables that the plan was made with. Leave Variables and VarFiles out; ApplyOptions.Ephemeral takes "+
 			"values of ephemeral variables.")
 	}
 	return diags
+}
+
+func mapHasEmpty(values map[string]any) bool {
+	_, has := values[""]
+	return has
 }
 
 // usable reports a use of providers after the project was closed.
@@ -84,6 +100,47 @@ func (r *Run) plans() diag.List {
 	return diags
 }
 
+// opens reports options with which no run can be opened.
+func (p *Project) opens(ctx context.Context, o OpenOptions) diag.List {
+	diags := p.usable()
+	if o.Timeout < 0 {
+		diags = diags.Errorf(nil, "Invalid time to wait", "OpenOptions.Timeout is %s. Set it to how long to wait for "+
+			"the lock, or to 0 not to wait.", o.Timeout)
+	}
+	if ctx.Err() != nil {
+		diags = diags.AppendError("Opening the state was interrupted", context.Cause(ctx))
+	}
+	if diags.HasErrors() || p.workspace == "" || p.workspace == state.DefaultWorkspace || o.CreateWorkspace {
+		return diags
+	}
+	names, err := p.Store().Workspaces(ctx)
+	switch {
+	case err != nil:
+		diags = diags.AppendError("Failed to list the workspaces", fmt.Errorf("%w. Options.Workspace is %q: whether "+
+			"that workspace exists is not known. OpenOptions.CreateWorkspace opens it in either case", err, p.workspace))
+	case !slices.Contains(names, p.workspace):
+		diags = diags.Errorf(nil, "Workspace does not exist", "Options.Workspace is %q, and the store has no workspace "+
+			"of that name.%s Set OpenOptions.CreateWorkspace to make a new one.", p.workspace,
+			diag.DidYouMean(p.workspace, names))
+	}
+	return diags
+}
+
+// check reports an order that is none, or more than one.
+func (how Recovery) check() (diags diag.List) {
+	set := 0
+	for _, is := range []bool{how.Adopt != "", how.Retry, how.Forget} {
+		if is {
+			set++
+		}
+	}
+	if set != 1 {
+		diags = diags.Errorf(nil, "How to recover?", "%d fields of Recovery are set. Set exactly one field: Adopt, if "+
+			"the object exists, Retry, if it does not exist, or Forget.", set)
+	}
+	return diags
+}
+
 // writes reports a change in a run that was opened for reading.
 func (r *Run) writes() (diags diag.List) {
 	if r.reading {
@@ -108,6 +165,8 @@ func (r *Run) accepts(ctx context.Context, pl *plan.Plan) diag.List {
 		diags = diags.Errorf(nil, "Plan of another configuration", "The plan was made from other files than those "+
 			"that the project was loaded from. Make a new plan, or load the project with Options.Saved to apply "+
 			"this one.")
+	case pl == r.last:
+		diags = diags.Errorf(nil, "Saved plan is stale", "This run has applied the plan already. Make a new plan.")
 	case ctx.Err() != nil:
 		diags = diags.AppendError("Apply was interrupted", context.Cause(ctx))
 	}
@@ -130,6 +189,18 @@ func (o PlanOptions) engine(out engine.PlanOptions) (engine.PlanOptions, diag.Li
 	if o.Mode > plan.RefreshOnly {
 		diags = diags.Errorf(nil, "Unsupported plan mode", "PlanOptions.Mode is %d. Set it to plan.Normal, "+
 			"plan.Destroy or plan.RefreshOnly.", uint8(o.Mode))
+	}
+	if o.SkipRefresh && o.Mode == plan.RefreshOnly {
+		diags = diags.Errorf(nil, "Invalid combination of options", "PlanOptions.SkipRefresh and the mode "+
+			"plan.RefreshOnly conflict: remove one of them.")
+	}
+	if o.MinimalRefresh && (o.SkipRefresh || o.Mode != plan.Normal) {
+		diags = diags.Errorf(nil, "Invalid combination of options", "PlanOptions.MinimalRefresh is for plan.Normal "+
+			"without SkipRefresh: remove one of them.")
+	}
+	if len(o.Replace) > 0 && o.Mode != plan.Normal {
+		diags = diags.Errorf(nil, "Invalid combination of options", "PlanOptions.Replace is for plan.Normal: remove it, "+
+			"or plan in that mode.")
 	}
 	if len(o.Targets) > 0 && len(o.Exclude) > 0 {
 		diags = diags.Errorf(nil, "Invalid combination of options", "PlanOptions.Targets and PlanOptions.Exclude "+

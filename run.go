@@ -2,13 +2,13 @@ package tombolo
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
 	"time"
 
-	"github.com/hashicorp/hcl/v2"
-	"github.com/hashicorp/hcl/v2/hclsyntax"
+	"github.com/zclconf/go-cty/cty"
 
 	"github.com/tombolo-iac/tombolo/addr"
 	"github.com/tombolo-iac/tombolo/diag"
@@ -27,6 +27,9 @@ type OpenOptions struct {
 	// Reading means that nothing will be written: Apply, Import and Recover are refused. With NoLock the state is then
 	// read even while another run writes it.
 	Reading bool
+	// CreateWorkspace makes a workspace that does not exist: it exists once something is stored. Without it, Open
+	// refuses a name in Options.Workspace that no workspace has.
+	CreateWorkspace bool
 }
 
 // Run is the held lock on the state of a project. Methods must not be called concurrently.
@@ -35,13 +38,16 @@ type Run struct {
 	engine  *engine.Run
 	reading bool
 	closed  bool
+	last    *plan.Plan // that was applied
+	whole   bool       // all of the configuration was applied, and nothing failed
 }
 
 // Open takes the lock of the state, recovers an interrupted run, and reads the state. The caller must close the run.
 //
 // While another run holds the lock, errors.As finds the *state.LockedError in the error that diag.List.Err returns.
-func (p *Project) Open(ctx context.Context, o OpenOptions) (*Run, diag.List) {
-	if diags := p.usable(); diags.HasErrors() {
+func (p *Project) Open(ctx context.Context, o OpenOptions) (_ *Run, diags diag.List) {
+	defer conclude(ctx, &diags)
+	if diags := p.opens(ctx, o); diags.HasErrors() {
 		return nil, diags
 	}
 	r, diags := p.engine.Open(ctx, engine.OpenOptions{Operation: o.Operation, NoLock: o.NoLock, Timeout: o.Timeout,
@@ -53,9 +59,10 @@ func (p *Project) Open(ctx context.Context, o OpenOptions) (*Run, diag.List) {
 }
 
 // Close releases the lock. Afterwards State and Output return the final state, and all other calls are refused. A
-// second Close does nothing.
-func (r *Run) Close(ctx context.Context) diag.List {
-	if r.closed {
+// second Close does nothing, and neither does that of a nil Run.
+func (r *Run) Close(ctx context.Context) (diags diag.List) {
+	defer conclude(context.WithoutCancel(ctx), &diags)
+	if r == nil || r.closed {
 		return nil
 	}
 	r.closed = true
@@ -84,9 +91,18 @@ type PlanOptions struct {
 	GenerateConfig bool
 }
 
-// Plan compares the configuration with the state and the world. The plan comes with errors too, as far as it got,
-// marked as Errored.
-func (r *Run) Plan(ctx context.Context, o PlanOptions) (*plan.Plan, diag.List) {
+// Plan compares the configuration with the state and the world. A plan is never nil: with errors it comes as far as it
+// got, perhaps empty, and is marked as Errored.
+func (r *Run) Plan(ctx context.Context, o PlanOptions) (pl *plan.Plan, diags diag.List) {
+	defer conclude(ctx, &diags)
+	pl, diags = r.plan(ctx, o)
+	if pl == nil {
+		pl = &plan.Plan{Mode: o.Mode, Created: time.Now(), Errored: true, Workspace: r.project.engine.Workspace()}
+	}
+	return pl, diags
+}
+
+func (r *Run) plan(ctx context.Context, o PlanOptions) (*plan.Plan, diag.List) {
 	diags := r.plans()
 	options, more := o.engine(r.options())
 	if diags = diags.Extend(more); diags.HasErrors() {
@@ -103,7 +119,8 @@ type QueryOptions struct {
 
 // Query finds the objects that the list blocks of the project describe, sorted by block and by instance; the project
 // must have been loaded with Options.Query. Nothing is changed. Lists come with errors too, as far as they got.
-func (r *Run) Query(ctx context.Context, o QueryOptions) ([]*plan.List, diag.List) {
+func (r *Run) Query(ctx context.Context, o QueryOptions) (_ []*plan.List, diags diag.List) {
+	defer conclude(ctx, &diags)
 	if diags := r.plans(); diags.HasErrors() {
 		return nil, diags
 	}
@@ -133,12 +150,20 @@ type ApplyOptions struct {
 // Apply performs a plan: exactly its actions. What was done is recorded even when it ends with errors. The plan must be
 // of this configuration, and of the state as it is now.
 //
-// When ctx has ended before all was done, errors.Is finds context.Canceled in the error that diag.List.Err returns.
-func (r *Run) Apply(ctx context.Context, pl *plan.Plan, o ApplyOptions) (Counts, diag.List) {
+// When ctx has ended before all was done, errors.Is finds context.Canceled in the error that diag.List.Err returns, and
+// context.DeadlineExceeded if that was the reason. After a panic of something that the calling program brought, the
+// operations under way are those of Interrupted, and the run can be used and closed.
+func (r *Run) Apply(ctx context.Context, pl *plan.Plan, o ApplyOptions) (_ Counts, diags diag.List) {
+	defer conclude(ctx, &diags)
 	if diags := r.accepts(ctx, pl); diags.HasErrors() {
 		return Counts{}, diags
 	}
-	return r.apply(ctx, pl, o)
+	r.whole = false
+	counts, diags := r.apply(ctx, pl, o)
+	if !diags.HasErrors() {
+		r.last, r.whole = pl, pl.Mode == plan.Normal && !pl.Partial()
+	}
+	return counts, diags
 }
 
 func (r *Run) apply(ctx context.Context, pl *plan.Plan, o ApplyOptions) (Counts, diag.List) {
@@ -166,7 +191,8 @@ func (r *Run) apply(ctx context.Context, pl *plan.Plan, o ApplyOptions) (Counts,
 
 // Import takes an object that exists, by its id, under the address of an instance that the configuration declares, and
 // stores it.
-func (r *Run) Import(ctx context.Context, address, id string) diag.List {
+func (r *Run) Import(ctx context.Context, address, id string) (diags diag.List) {
+	defer conclude(ctx, &diags)
 	target, diags := addr.ParseInstance(address)
 	if diags = diags.Extend(r.plans()).Extend(r.writes()); diags.HasErrors() {
 		return diags
@@ -183,13 +209,15 @@ func (r *Run) Import(ctx context.Context, address, id string) diag.List {
 
 // Evaluate evaluates an expression of the language with the state as it is, such as "length(module.net.subnets)", and
 // stores its value in what into points to: see Output.
-func (r *Run) Evaluate(ctx context.Context, expression string, into any) diag.List {
+func (r *Run) Evaluate(ctx context.Context, expression string, into any) (diags diag.List) {
+	defer conclude(ctx, &diags)
 	if diags := r.usable(); diags.HasErrors() {
 		return diags
 	}
-	expr, problems := hclsyntax.ParseExpression([]byte(expression), "<expression>", hcl.InitialPos)
-	if problems.HasErrors() {
-		return diag.List{}.AppendHCL(problems)
+	r.project.expression.Store(&expression)
+	expr, diags := engine.ParseExpression([]byte(expression), expressionName)
+	if diags.HasErrors() {
+		return diags
 	}
 	console, diags := r.engine.Console(ctx, engine.ConsoleOptions{Variables: r.options().Variables})
 	if console == nil {
@@ -199,7 +227,11 @@ func (r *Run) Evaluate(ctx context.Context, expression string, into any) diag.Li
 	if diags = diags.Extend(more).Extend(console.Close()); more.HasErrors() {
 		return diags
 	}
-	if err := fromCty(value, into); err != nil {
+	switch err := fromCty(value, into); {
+	case errors.Is(err, errUnknown):
+		diags = diags.Errorf(nil, "Value is not known", "The value of the expression is known only after apply: it "+
+			"refers to something that does not exist yet. A *cty.Value can hold it.")
+	case err != nil:
 		diags = diags.AppendError("Value does not fit", err)
 	}
 	return diags
@@ -208,19 +240,48 @@ func (r *Run) Evaluate(ctx context.Context, expression string, into any) diag.Li
 // Output stores the value of a root output in the variable that into points to: a cty.Value, an any (text, json.Number,
 // bool, []any, map[string]any or nil), or anything that encoding/json can read it into, by its rules: null leaves text,
 // numbers, bools and structs as they were. A sensitive value is returned in clear: the caller has asked for it by name.
+// A plan.Value says what of it is sensitive, and does not print that.
+//
+// A state has no outputs that are null. After an apply of the whole configuration in this run, an output that it
+// declares and the state lacks is null; before, it is an error.
 func (r *Run) Output(name string, into any) error {
-	var o *state.Output
-	if s := r.State(); s != nil {
-		o = s.Output(name)
+	value, ok := r.Outputs()[name]
+	declared := r.project.engine.Config().Root.Outputs[name] != nil
+	switch {
+	case ok:
+	case !declared:
+		return fmt.Errorf("the configuration declares no output %q, and the state has none of that name", name)
+	case !r.whole:
+		return fmt.Errorf("the state has no value of the output %q: it is null, or was not applied yet", name)
+	default:
+		value = plan.Value{Value: cty.NullVal(cty.DynamicPseudoType)}
 	}
-	if o == nil {
-		return fmt.Errorf("the state has no output named %q: either the configuration does not declare it, or it was "+
-			"not applied yet", name)
+	if to, is := into.(*plan.Value); is && to != nil {
+		*to = value
+		return nil
 	}
-	if err := fromCty(o.Value, into); err != nil {
+	if err := fromCty(value.Value, into); err != nil {
 		return fmt.Errorf("output %q: %w", name, err)
 	}
 	return nil
+}
+
+// Outputs returns the root outputs of the state by name. Printing them shows nothing sensitive.
+func (r *Run) Outputs() map[string]plan.Value {
+	out := map[string]plan.Value{}
+	s := r.State()
+	if s == nil {
+		return out
+	}
+	for _, name := range s.OutputNames() {
+		o := s.Output(name)
+		value := plan.Value{Value: o.Value}
+		if o.Sensitive {
+			value.Sensitive = []cty.Path{nil}
+		}
+		out[name] = value
+	}
+	return out
 }
 
 // State returns the current state; nil if there is none.
@@ -229,7 +290,8 @@ func (r *Run) State() *state.State { return r.engine.State() }
 // Session returns the held lock, for programs that edit the state: Session().Write replaces it.
 func (r *Run) Session() state.Session { return r.engine.Session() }
 
-// Recovery resolves an operation that an interrupted run left open. Exactly one field must be set.
+// Recovery resolves an operation that an interrupted run left open. Exactly one field must be set; any other order is
+// refused.
 type Recovery struct {
 	// Adopt imports the object that exists under this ID.
 	Adopt string
@@ -243,9 +305,10 @@ type Recovery struct {
 func (r *Run) Interrupted() []state.InFlight { return r.engine.Snapshot().InFlight }
 
 // Recover resolves everything that an interrupted run left open at an address.
-func (r *Run) Recover(ctx context.Context, address string, how Recovery) diag.List {
+func (r *Run) Recover(ctx context.Context, address string, how Recovery) (diags diag.List) {
+	defer conclude(ctx, &diags)
 	instance, diags := addr.ParseInstance(address)
-	if diags = diags.Extend(r.usable()).Extend(r.writes()); diags.HasErrors() {
+	if diags = diags.Extend(r.usable()).Extend(r.writes()).Extend(how.check()); diags.HasErrors() {
 		return diags
 	}
 	return r.engine.Recover(ctx, instance, engine.Recovery(how), r.options().Variables)

@@ -2,9 +2,12 @@
 // plans, renders plans, applies them and reads outputs.
 //
 //	options := tombolo.Options{Dir: "infra", Variables: map[string]any{"region": "north"}}
-//	project, diags := tombolo.Load(ctx, options)                // configuration, backend, installed providers, values of variables
+//	project, diags := tombolo.Load(ctx, options) // configuration, backend, installed providers, values of variables
+//	if diags.HasErrors() {
+//		return options.Diagnostics(os.Stderr, diags) // here and below: with their lines
+//	}
 //	defer project.Close()
-//	run, diags := project.Open(ctx, tombolo.OpenOptions{})       // takes the lock of the state
+//	run, diags := project.Open(ctx, tombolo.OpenOptions{}) // takes the lock of the state
 //	defer run.Close(ctx)
 //	p, diags := run.Plan(ctx, tombolo.PlanOptions{})
 //	err := project.Text(os.Stdout, p)
@@ -16,19 +19,22 @@
 // any of these with values, providers, functions or a store of the calling program. docs/library.md is the guide.
 //
 // Problems are returned as a diag.List, which includes warnings: HasErrors reports whether the call failed, and Err
-// returns the list as an error.
+// returns the list as an error. Methods that only write or decode what is there return an error.
 //
 // Cancelling works in two steps, so that an interrupted apply can end in good order. When the context of a call ends,
-// no new operation starts, and operations in flight are finished. When Options.Abort ends, their provider calls are
-// cancelled, too. The package starts no goroutine that outlives a call.
+// no new operation starts, providers are asked to stop, and operations in flight are awaited. When Options.Abort ends,
+// their provider calls are cancelled, too. An operation whose result is not known stays open: see Run.Interrupted. The
+// package starts no goroutine that outlives a call.
 package tombolo
 
 import (
 	"context"
 	"io"
 	"log/slog"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync/atomic"
 
 	"github.com/zclconf/go-cty/cty/function"
@@ -60,12 +66,14 @@ type Options struct {
 	// Environ is the environment of the engine and of plugins, as os.Environ returns it; nil means that of the process,
 	// and an empty list none. Programs that a configuration names get that of the process.
 	Environ []string
-	// Workspace is the workspace of the state; empty means the one that is selected.
+	// Workspace is the workspace of the state; empty means the one that is selected, by TF_WORKSPACE or by the command
+	// workspace select. Project.Open refuses a name that no workspace has, unless OpenOptions.CreateWorkspace is set.
 	Workspace string
 
 	// Variables are values of root input variables. They win over those of files and of the environment. A value is a
 	// cty.Value that is wholly known and without marks, or anything that encoding/json can write: a struct, a map, a
-	// list, text, a number, a bool, nil. A name that the configuration does not declare is refused.
+	// list, text, a number, a bool, nil. As there, a []byte becomes text in base64. Maps and lists may hold a cty.Value.
+	// Text that is not UTF-8 is refused, and a name that the configuration does not declare.
 	Variables map[string]any
 	// VarFiles are names of files with values, as the option -var-file takes them, relative to Dir.
 	VarFiles []string
@@ -100,7 +108,7 @@ type Options struct {
 // surroundings are those of a project. Problems of the options come together.
 func (o Options) surroundings() (*engine.Surroundings, diag.List) {
 	s := &engine.Surroundings{Dir: o.Dir, Environ: o.Environ, PluginEnviron: o.Environ, ProviderLog: o.Log,
-		Says: o.Flavor}
+		Says: o.Flavor, Words: words}
 	if o.Environ == nil {
 		s.Environ = os.Environ()
 	}
@@ -117,7 +125,9 @@ func (o Options) surroundings() (*engine.Surroundings, diag.List) {
 func (o Options) providers(host string) (map[addr.Provider]provider.Factory, diag.List) {
 	var diags diag.List
 	out := map[addr.Provider]provider.Factory{}
-	for source, factory := range o.Providers {
+	spelt := map[addr.Provider]string{}
+	for _, source := range slices.Sorted(maps.Keys(o.Providers)) {
+		factory := o.Providers[source]
 		a, err := addr.ParseProviderIn(source, host)
 		if err != nil {
 			diags = diags.AppendError("Invalid source of a provider", err)
@@ -128,7 +138,12 @@ func (o Options) providers(host string) (map[addr.Provider]provider.Factory, dia
 				"provider, or leave the entry out.", source)
 			continue
 		}
-		out[a] = factory
+		if other, twice := spelt[a]; twice {
+			diags = diags.Errorf(nil, "Provider is set twice", "Options.Providers has %q and %q, which are both %s. "+
+				"Remove one of them.", other, source, a)
+			continue
+		}
+		out[a], spelt[a] = factory, source
 	}
 	return out, diags
 }
@@ -141,11 +156,16 @@ type Project struct {
 	host   string     // the registry of sources that name none
 	saved  *plan.Plan // Options.Saved
 	closed atomic.Bool
+
+	dir        string
+	workspace  string                 // Options.Workspace
+	expression atomic.Pointer[string] // that Evaluate read last, for Diagnostics
 }
 
-// Load loads a project. Warnings come with a project; with errors there is none. The caller must close the project,
-// after its runs.
-func Load(ctx context.Context, o Options) (*Project, diag.List) {
+// Load loads a project. Warnings come with a project; with errors there is none: Options.Diagnostics shows them. The
+// caller must close the project, after its runs.
+func Load(ctx context.Context, o Options) (_ *Project, diags diag.List) {
+	defer conclude(ctx, &diags)
 	s, diags := o.surroundings()
 	if diags.HasErrors() {
 		return nil, diags
@@ -162,7 +182,7 @@ func Load(ctx context.Context, o Options) (*Project, diag.List) {
 	if diags.HasErrors() {
 		return nil, diags
 	}
-	project := &Project{engine: p, host: host, saved: o.Saved}
+	project := &Project{engine: p, host: host, saved: o.Saved, dir: o.Dir, workspace: o.Workspace}
 	if o.Saved != nil {
 		project.values = valuesOf(o.Saved)
 		return project, diags
@@ -183,6 +203,9 @@ type InstallOptions struct {
 	Backend map[string]any
 	// Upgrade installs modules again and chooses the newest allowed version of each provider.
 	Upgrade bool
+	// Reconfigure replaces the record of another backend block, or of other arguments. The states stay where they are:
+	// from then on, those in the new place count. Without it, such a change is refused.
+	Reconfigure bool
 	// Progress gets a line for each step; nil drops them.
 	Progress func(line string)
 }
@@ -190,8 +213,10 @@ type InstallOptions struct {
 // Install installs everything that the configuration needs, as the command init does: its modules, its providers, the
 // lock file, and the record of its backend block. Of the options it uses Dir, Environ, Flavor, Providers, which need no
 // installation, and Variables and VarFiles, which sources of modules may refer to. It asks no questions, and refuses a
-// backend block that differs from the recorded one: the command init moves states.
-func Install(ctx context.Context, o Options, how InstallOptions) diag.List {
+// backend block that differs from the recorded one, unless InstallOptions.Reconfigure is set. A backend that cannot be
+// used is not recorded. Only the command init -migrate-state copies states from one backend to another.
+func Install(ctx context.Context, o Options, how InstallOptions) (diags diag.List) {
+	defer conclude(ctx, &diags)
 	s, diags := o.surroundings()
 	if diags.HasErrors() {
 		return diags
@@ -202,22 +227,23 @@ func Install(ctx context.Context, o Options, how InstallOptions) diag.List {
 		return diags
 	}
 	return s.Install(ctx, engine.InstallOptions{Upgrade: how.Upgrade, Progress: how.Progress, Own: own,
-		Backend: backend})
+		Backend: backend, Reconfigure: how.Reconfigure})
 }
 
 // Close stops the providers that were started for their schemas. Afterwards the project and its runs start no others:
-// calls that need one are refused. A second Close does nothing.
+// calls that need one are refused. A second Close does nothing, and neither does that of a nil Project.
 func (p *Project) Close() error {
-	if p.closed.Swap(true) {
+	if p == nil || p.closed.Swap(true) {
 		return nil
 	}
 	return p.engine.Close()
 }
 
 // Validate checks the configuration without state, variables or services of providers.
-func (p *Project) Validate(ctx context.Context) diag.List {
-	if diags := p.usable(); diags.HasErrors() {
-		return diags
+func (p *Project) Validate(ctx context.Context) (diags diag.List) {
+	defer conclude(ctx, &diags)
+	if ctx.Err(); p.usable().HasErrors() { // a nil context panics here, where the caller can see it
+		return p.usable()
 	}
 	return p.engine.Validate(ctx)
 }
@@ -226,7 +252,8 @@ func (p *Project) Validate(ctx context.Context) diag.List {
 func (p *Project) Store() state.Store { return p.engine.Store() }
 
 // Schema returns the schema of a provider, by its source.
-func (p *Project) Schema(source string) (*provider.Schema, diag.List) {
+func (p *Project) Schema(source string) (_ *provider.Schema, diags diag.List) {
+	defer conclude(context.Background(), &diags)
 	a, err := addr.ParseProviderIn(source, p.host)
 	if err != nil {
 		return nil, diag.FromError("Invalid source of a provider", err)
@@ -267,13 +294,6 @@ func (p *Project) Markdown(w io.Writer, pl *plan.Plan) error {
 	return view.Markdown(view.Options{Out: w, Secrets: p.engine.Secrets()}, pl, p.schemas(pl), 0, "")
 }
 
-// Diagnostics writes problems as people read them, with the lines of the configuration that they are about.
-func (p *Project) Diagnostics(w io.Writer, diags diag.List) error {
-	_, err := io.WriteString(w,
-		view.Diagnostics(view.Options{Sources: func() map[string][]byte { return p.engine.Config().Files }}, diags))
-	return err
-}
-
 func (p *Project) schemas(pl *plan.Plan) tfjson.Schemas {
 	return p.engine.Schemas(pl.Base, pl.Changes...)
 }
@@ -282,8 +302,14 @@ func (p *Project) schemas(pl *plan.Plan) tfjson.Schemas {
 func MemoryStore() state.Store { return mem.New() }
 
 // LocalStore returns the store of a project without a backend block: the state in a file, with its journal, lock and
-// backup beside it, and other workspaces in terraform.tfstate.d in the same folder.
+// backup beside it, and other workspaces in terraform.tfstate.d in the same folder. A relative path is relative to the
+// working directory of the process; it must not be empty. When the folder cannot take the results of a run any more,
+// they go into files named after the state in the working directory of the process or in the folder for temporary
+// files, where the next run finds them.
 func LocalStore(path string) state.Store {
+	if path == "" {
+		panic("tombolo: LocalStore with an empty path")
+	}
 	return store.New(store.Options{
 		Path: path, WorkspaceDir: filepath.Join(filepath.Dir(path), "terraform.tfstate.d"), Version: "Tombolo " +
 			Version,

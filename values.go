@@ -1,25 +1,33 @@
 package tombolo
 
 import (
+	"encoding"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
+	"unicode/utf8"
 
 	"github.com/zclconf/go-cty/cty"
 	ctyjson "github.com/zclconf/go-cty/cty/json"
 
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/internal/config"
+	"github.com/tombolo-iac/tombolo/internal/engine"
 	"github.com/tombolo-iac/tombolo/plan"
 )
 
 // toCty returns a Go value as one of the language. What encoding/json makes of it decides: structs and maps become
-// objects, lists become tuples.
+// objects, lists become tuples. In maps with text as keys, lists, pointers and interfaces, a cty.Value is what it is.
 func toCty(v any) (cty.Value, error) {
-	if value, ok := v.(cty.Value); ok {
-		return value, usable(value)
+	found, err := inspect(reflect.ValueOf(v), "", 0)
+	if err != nil {
+		return cty.NilVal, err
+	}
+	if found {
+		return mixedToCty(reflect.ValueOf(v), "")
 	}
 	text, err := json.Marshal(v)
 	if err != nil {
@@ -30,6 +38,116 @@ func toCty(v any) (cty.Value, error) {
 		return cty.NilVal, err
 	}
 	return ctyjson.Unmarshal(text, ty)
+}
+
+var (
+	ctyValue      = reflect.TypeFor[cty.Value]()
+	jsonMarshaler = reflect.TypeFor[json.Marshaler]()
+	textMarshaler = reflect.TypeFor[encoding.TextMarshaler]()
+)
+
+// inspect reports whether a value holds a cty.Value, of which encoding/json would make {}, and refuses texts that
+// encoding/json would change. What writes itself is not looked into.
+func inspect(v reflect.Value, path string, depth int) (found bool, err error) {
+	const deepest = 1000 // encoding/json reports values that hold themselves
+	switch {
+	case !v.IsValid() || depth > deepest:
+		return false, nil
+	case v.Type() == ctyValue:
+		return true, nil
+	case v.Type().Implements(jsonMarshaler) || v.Type().Implements(textMarshaler):
+		return false, nil
+	}
+	look := func(v reflect.Value, path string) bool {
+		var in bool
+		in, err = inspect(v, path, depth+1)
+		found = found || in
+		return err == nil
+	}
+	switch v.Kind() {
+	case reflect.String:
+		if !utf8.ValidString(v.String()) {
+			return false, fmt.Errorf("%sthe text %q is not valid UTF-8", at(path), v.String())
+		}
+	case reflect.Pointer, reflect.Interface:
+		look(v.Elem(), path)
+	case reflect.Slice, reflect.Array:
+		for i := 0; v.Type().Elem().Kind() != reflect.Uint8 && i < v.Len(); i++ {
+			if !look(v.Index(i), fmt.Sprintf("%s[%d]", path, i)) {
+				break
+			}
+		}
+	case reflect.Map:
+		for entries := v.MapRange(); entries.Next(); {
+			name := fmt.Sprint(entries.Key())
+			if !look(entries.Key(), path) || !look(entries.Value(), path+"."+name) {
+				break
+			}
+		}
+	case reflect.Struct:
+		for _, field := range reflect.VisibleFields(v.Type()) {
+			if len(field.Index) > 1 || !field.IsExported() && !field.Anonymous || field.Tag.Get("json") == "-" {
+				continue
+			}
+			if !look(v.FieldByIndex(field.Index), path+"."+field.Name) {
+				break
+			}
+			if found {
+				return false, fmt.Errorf("%sa struct cannot hold a cty.Value: use a map[string]any", at(path+"."+field.Name))
+			}
+		}
+	}
+	return found, err
+}
+
+// at returns the beginning of a message about a part of a value.
+func at(path string) string {
+	if path == "" {
+		return ""
+	}
+	return "at " + path + ": "
+}
+
+// mixedToCty converts a value that holds a cty.Value somewhere.
+func mixedToCty(v reflect.Value, path string) (cty.Value, error) {
+	if found, err := inspect(v, path, 0); err != nil || !found {
+		if err != nil || !v.IsValid() {
+			return cty.NullVal(cty.DynamicPseudoType), err
+		}
+		return toCty(v.Interface())
+	}
+	switch {
+	case v.Type() == ctyValue:
+		value := v.Interface().(cty.Value)
+		if err := usable(value); err != nil {
+			return cty.NilVal, fmt.Errorf("%s%w", at(path), err)
+		}
+		return value, nil
+	case v.Kind() == reflect.Pointer || v.Kind() == reflect.Interface:
+		return mixedToCty(v.Elem(), path)
+	case v.Kind() == reflect.Map && v.Type().Key().Kind() == reflect.String:
+		fields := map[string]cty.Value{}
+		for entries := v.MapRange(); entries.Next(); {
+			name := entries.Key().String()
+			value, err := mixedToCty(entries.Value(), path+"."+name)
+			if err != nil {
+				return cty.NilVal, err
+			}
+			fields[name] = value
+		}
+		return cty.ObjectVal(fields), nil
+	case v.Kind() == reflect.Slice || v.Kind() == reflect.Array:
+		var items []cty.Value
+		for i := range v.Len() {
+			value, err := mixedToCty(v.Index(i), fmt.Sprintf("%s[%d]", path, i))
+			if err != nil {
+				return cty.NilVal, err
+			}
+			items = append(items, value)
+		}
+		return cty.TupleVal(items), nil
+	}
+	return cty.NilVal, fmt.Errorf("%sa %s cannot hold a cty.Value: use a map[string]any", at(path), v.Type())
 }
 
 // usable returns the reason why a variable cannot have a value of the calling program; nil if it can.
@@ -77,15 +195,25 @@ func valuesOf(pl *plan.Plan) config.Values {
 	return out
 }
 
-// fromCty stores a value of the language in what into points to. Marks do not count.
+// errUnknown means that a value is known only after an apply.
+var errUnknown = errors.New("the value is known only after apply")
+
+// fromCty stores a value of the language in what into points to. Only a plan.Value tells what is sensitive.
 func fromCty(v cty.Value, into any) error {
-	v, _ = v.UnmarkDeep()
-	if to, ok := into.(*cty.Value); ok {
-		*to = v
+	if to := reflect.ValueOf(into); to.Kind() != reflect.Pointer || to.IsNil() {
+		return fmt.Errorf("into is %T: it must be a pointer to a variable", into)
+	}
+	unmarked, secret := engine.Unmark(v)
+	switch to := into.(type) {
+	case *cty.Value:
+		*to = unmarked
+		return nil
+	case *plan.Value:
+		*to = plan.Value{Value: unmarked, Sensitive: secret}
 		return nil
 	}
-	if !v.IsWhollyKnown() {
-		return errors.New("the value is not known yet")
+	if !unmarked.IsWhollyKnown() {
+		return errUnknown
 	}
-	return plan.Value{Value: v}.Decode(into)
+	return plan.Value{Value: unmarked}.Decode(into)
 }

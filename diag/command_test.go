@@ -20,6 +20,15 @@ func TestAdviceNamesTheProgramThatWasCalled(t *testing.T) {
 	if got, want := list[0].Error(), `Module not installed; It is missing. Run "tombolo init".`; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
+	other := List(nil).Errorf(nil, "Locked", "Wait.").Advise("Use %s or %s.", Means("-wait"), Command("unlock"))
+	if got := other.For("terraform")[0].Detail; got != "Wait. Use -wait or terraform unlock." {
+		t.Errorf("got %q", got)
+	}
+	library := Words{Command: func(c Command) string { return "Run." + string(c) },
+		Means: func(m Means) string { return "Options" + string(m) }}
+	if got := other.In(library)[0].Detail; got != "Wait. Use Options-wait or Run.unlock." {
+		t.Errorf("in the words of a library: %q", got)
+	}
 	if list[0].Detail != "It is missing." {
 		t.Errorf("For changed the list that it was called on: %q", list[0].Detail)
 	}

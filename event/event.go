@@ -184,7 +184,8 @@ type Progress struct {
 // Total is how many operations a run has in all, once that is known.
 type Total struct{ Operations int }
 
-// LockWaiting means that the run waits for a lock that another one holds.
+// LockWaiting means that the run waits for a lock that another one holds. Info is empty if it is not known who that is,
+// but never nil in a run of package tombolo.
 type LockWaiting struct{ Info *state.LockInfo }
 
 // Stopping means that an interrupt was taken: InFlight operations are awaited, or with Now abandoned and journaled.

@@ -275,7 +275,8 @@ type PlanRequest struct {
 	Client         ClientCapabilities
 }
 
-// PlanResponse holds the planned value.
+// PlanResponse holds the planned value: Proposed, with unknown values for the computed attributes that Apply will
+// choose. What the plan has as null or known must be the same after Apply. MarkComputed does this for creations.
 type PlanResponse struct {
 	Planned         cty.Value
 	RequiresReplace []cty.Path
@@ -311,8 +312,9 @@ type ApplyRequest struct {
 }
 
 // ApplyResponse holds the object that exists after the call: null when none does. With errors, State is the object as
-// far as it got; cty.NilVal means that this is not known (the answer was lost): the engine keeps a creation on its list
-// of open operations then. It does the same when State is unknown as a whole, or null although there is no error.
+// far as it got: null says that nothing was created. cty.NilVal means that this is not known (the answer was lost, or
+// Stop ended the call before the service answered): the engine keeps a creation on its list of open operations then. It
+// does the same when State is unknown as a whole, or null although there is no error.
 type ApplyResponse struct {
 	State            cty.Value
 	Private          []byte

@@ -8,7 +8,21 @@
 // Attributes keep their stored JSON form until their type is known; see Object.
 //
 // The package does not access files: tombolo.LocalStore, tombolo.MemoryStore and the backends implement Store. Package
-// storetest is the test suite for all of them.
+// storetest is the test suite for all of them, and says of each failure what was expected.
+//
+// A Store is a database with a journal, not a place for bytes. Whoever writes one keeps these promises:
+//   - The store makes the lineage of a new state, and counts the serial: writing the same content again changes neither.
+//   - A journal stores each record before the call returns. Reading lays the journal over the last snapshot, so that
+//     readers see results at once, and never see less than before.
+//   - The next session after a killed run recovers its journal: results are folded into the state, and operations without
+//     a result stay in Snapshot.InFlight until Resolve names them. Recovering twice is recovering once.
+//   - Sessions with LockRequest.Unlocked do not take the lock, but only one of all sessions can have a journal.
+//   - The context of a session ends with its lock. Afterwards Begin and Write are errors, and so is a second Unlock.
+//   - Deleting the default workspace, or one that does not exist, is an error; so is a name that CheckWorkspaceName
+//     refuses.
+//
+// To keep states in a database of one's own, a backend "program" is less work: it only reads, writes, locks and appends
+// (docs/state-programs.md).
 package state
 
 import (
@@ -209,7 +223,7 @@ func (s *State) IsEmpty() bool {
 	return s == nil || len(s.resources) == 0 && len(s.outputs) == 0
 }
 
-// Resource returns the instances of a resource; nil if there are none.
+// Resource returns the instances of a resource, or nil if there are none.
 func (s *State) Resource(a addr.AbsResource) *Resource {
 	if s == nil {
 		return nil
@@ -217,7 +231,7 @@ func (s *State) Resource(a addr.AbsResource) *Resource {
 	return s.resources[a]
 }
 
-// Instance returns the objects of an instance; nil if there are none.
+// Instance returns the objects of an instance, or nil if there are none.
 func (s *State) Instance(a addr.AbsResourceInstance) *Instance {
 	if r := s.Resource(a.AbsResource()); r != nil {
 		return r.Instances[a.Key]
@@ -225,7 +239,7 @@ func (s *State) Instance(a addr.AbsResourceInstance) *Instance {
 	return nil
 }
 
-// Object returns a current or deposed object; nil if there is none.
+// Object returns a current or deposed object, or nil if there is none.
 func (s *State) Object(a addr.Object) *Object {
 	i := s.Instance(a.Instance)
 	switch {
@@ -248,7 +262,7 @@ func (s *State) ProviderOf(a addr.Object) addr.AbsProviderConfig {
 	return addr.AbsProviderConfig{}
 }
 
-// Resources returns all resources in the order of their addresses. (The state file has an order of its own, by text.)
+// Resources returns all resources in the order of their addresses. (The state file has its own order, by text.)
 func (s *State) Resources() []*Resource {
 	if s == nil {
 		return nil
@@ -267,7 +281,7 @@ func (s *State) Resources() []*Resource {
 	return out
 }
 
-// Output returns a root output value; nil if there is none.
+// Output returns a root output value, or nil if there is none.
 func (s *State) Output(name string) *Output {
 	if s == nil {
 		return nil

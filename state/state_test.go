@@ -265,16 +265,16 @@ func (c *contested) Lock(context.Context, LockRequest) (Session, error) {
 
 func TestAcquireWaitsLongerEachTimeUpToABound(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := &contested{busy: 6, err: &LockedError{Info: &LockInfo{ID: "x"}}}
+		c := &contested{busy: 9, err: &LockedError{Info: &LockInfo{ID: "x"}}}
 		start, told := time.Now(), 0
 		if _, err := Acquire(t.Context(), c, LockRequest{}, time.Minute, func(*LockedError) { told++ }); err != nil {
 			t.Fatal(err)
 		}
-		var at []float64
+		var at []int64
 		for _, try := range c.tries {
-			at = append(at, try.Sub(start).Seconds())
+			at = append(at, try.Sub(start).Milliseconds())
 		}
-		if want := []float64{0, 1, 3, 7, 11, 15, 19}; !slices.Equal(at, want) || told != 1 {
+		if want := []int64{0, 50, 150, 350, 750, 1550, 3150, 6350, 10350, 14350}; !slices.Equal(at, want) || told != 1 {
 			t.Errorf("tries at %v, want %v; told %d times", at, want, told)
 		}
 	})
@@ -285,6 +285,15 @@ func TestAcquireWaitsLongerEachTimeUpToABound(t *testing.T) {
 		var locked *LockedError
 		if !errors.As(err, &locked) || time.Since(start) != 10*time.Second {
 			t.Errorf("gave up after %v with %v", time.Since(start), err)
+		}
+	})
+	synctest.Test(t, func(t *testing.T) {
+		c := &contested{busy: 100, err: &LockedError{Info: &LockInfo{ID: "x"}}}
+		ctx, end := context.WithTimeout(t.Context(), 10*time.Second)
+		defer end()
+		_, err := Acquire(ctx, c, LockRequest{}, time.Minute, nil)
+		if locked := (*LockedError)(nil); !errors.As(err, &locked) || !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("the context ended: got %v", err)
 		}
 	})
 	synctest.Test(t, func(t *testing.T) {

@@ -12,6 +12,7 @@ package access
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"sync"
 
@@ -85,6 +86,16 @@ func (a *Access) Slot() (release func(), err error) {
 		return nil, context.Cause(a.until)
 	}
 	return release, nil
+}
+
+// CutOff reports whether a call that failed may have been cut off: calls are cancelled, or the run is being stopped and
+// the provider says that a context has ended.
+func (a *Access) CutOff(failed diag.List) bool {
+	if a.Calls.Err() != nil {
+		return true
+	}
+	err := failed.Err()
+	return a.until.Err() != nil && (errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded))
 }
 
 // Call runs f while holding a slot.

@@ -23,7 +23,7 @@ const closing = 10 * time.Second
 const (
 	shortest = time.Second
 	longest  = time.Minute
-	// glance is how often the clock is read until a renewal: it may be set, or go on while the machine sleeps, and a
+	// glance is how often the clock is read until a renewal: it may be set, or continue while the machine sleeps, and a
 	// timer notices neither.
 	glance = 30 * time.Second
 )
@@ -94,6 +94,12 @@ func (s *ephemerals) Open(a addr.AbsResourceInstance, prov provider.Provider, bl
 // renew renews the object whenever it is due, until it is stopped or a renewal fails.
 func (o *ephemeral) renew(at time.Time) {
 	defer close(o.ended)
+	defer func() { // nobody else could recover in this goroutine, and the process would end
+		if v := recover(); v != nil {
+			o.diags = o.diags.Errorf(nil, "The provider crashed", "The provider of %s panicked when it was asked to "+
+				"renew it: %v. %s", o.addr, v, value.ProviderBug)
+		}
+	}()
 	for pause := shortest; !at.IsZero(); {
 		at = at.Round(0) // the clock of the wall alone
 		wait := at.Sub(o.set.now())

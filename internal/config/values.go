@@ -174,7 +174,7 @@ func ParseValuesFile(src []byte, name string, origin Origin) (Values, diag.List)
 	if body == nil {
 		return nil, diags
 	}
-	// Blocks have a message of their own, because files with declarations are easily confused with those with values.
+	// Blocks have their own message, because files with declarations are easily confused with those with values.
 	content, _, _ := body.PartialContent(&hcl.BodySchema{Blocks: []hcl.BlockHeaderSchema{
 		{Type: "variable", LabelNames: []string{"name"}}}})
 	if content != nil && !strings.HasSuffix(name, ".json") && len(content.Blocks) > 0 {
@@ -270,8 +270,8 @@ func (v *Variable) convertFrom(raw cty.Value, subject *hcl.Range, who string) (c
 
 func (v *Variable) missing() diag.List {
 	return diag.List(nil).Errorf(&v.Range, "No value for required variable", "The root module input variable %q is "+
-		"not set, and has no default. It can be set by -var or -var-file, a *.auto.tfvars file, or the environment "+
-		"variable %s%s.", v.Name, EnvPrefix, v.Name)
+		"not set, and has no default.", v.Name).Advise("It can be set by %s, a *.auto.tfvars file, or the environment "+
+		"variable %s%s.", diag.Means("-var or -var-file"), EnvPrefix, v.Name)
 }
 
 // Unset returns the variables that must be set and are not, by name: a terminal can be asked for them.

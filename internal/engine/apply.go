@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -15,6 +16,7 @@ import (
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/internal/applying"
 	"github.com/tombolo-iac/tombolo/internal/eval/funcs"
+	"github.com/tombolo-iac/tombolo/internal/tfjson"
 	"github.com/tombolo-iac/tombolo/internal/tracing"
 	"github.com/tombolo-iac/tombolo/plan"
 	"github.com/tombolo-iac/tombolo/state"
@@ -28,6 +30,37 @@ type Counts = applying.Counts
 // Values of ephemeral variables are not part of a plan: those that it was made with must be set again, and no others.
 func (r *Run) Apply(ctx context.Context, pl *plan.Plan, ephemeral map[string]cty.Value) (Counts, diag.List) {
 	return r.ApplyWith(ctx, pl, ApplyOptions{Ephemeral: ephemeral})
+}
+
+// variablesOf returns the values of variables that an apply has, with those that are not part of the plan.
+func variablesOf(pl *plan.Plan, ephemeral map[string]cty.Value) map[string]cty.Value {
+	variables := map[string]cty.Value{}
+	for name, v := range pl.Variables {
+		if v.Value != cty.NilVal {
+			variables[name] = v.Value
+		}
+	}
+	for name, v := range ephemeral {
+		if pv, ok := pl.Variables[name]; ok && pv.Ephemeral {
+			variables[name] = v
+		}
+	}
+	return variables
+}
+
+// show has a session show its states to people as "show -json" does, where a service keeps that.
+func (p *Project) show(s state.Session) {
+	shows, ok := s.(interface {
+		Render(render func(*state.State) ([]byte, error))
+	})
+	if !ok {
+		return
+	}
+	shows.Render(func(st *state.State) ([]byte, error) {
+		var b bytes.Buffer
+		err := tfjson.State(&b, st, p.Schemas(st))
+		return b.Bytes(), err
+	})
 }
 
 // ApplyOptions hold the settings of an apply.
@@ -68,21 +101,19 @@ func (r *Run) ApplyWith(ctx context.Context, pl *plan.Plan, o ApplyOptions) (_ C
 	if err != nil {
 		return Counts{}, diags.AppendError("Cannot begin the journal", err)
 	}
-	variables := map[string]cty.Value{}
-	for name, v := range pl.Variables {
-		if v.Value != cty.NilVal {
-			variables[name] = v.Value
-		}
-	}
-	for name, v := range o.Ephemeral {
-		if pv, ok := pl.Variables[name]; ok && pv.Ephemeral {
-			variables[name] = v
-		}
-	}
+	variables := variablesOf(pl, o.Ephemeral)
 	pool := p.pool(o.StandIns)
 	until, done := r.until(ctx, pool.Pool)
+	concluded := false
+	defer func() {
+		if !concluded { // a panic in something that the calling program brought: what it left open stays in the journal
+			done()
+			_ = journal.Close(context.WithoutCancel(ctx))
+			_ = pool.Close()
+		}
+	}()
 	functions := p.functions(p.opts.Abort, funcs.Options{
-		PlanTime: pl.Created, Files: funcs.NewFileRecord(pl.FunctionResults), Work: funcs.NewPatientWork(until,
+		PlanTime: pl.Created, Files: funcs.NewFileRecord(pl.FunctionResults), Work: funcs.NewWorkWithGrace(until,
 			p.opts.Abort),
 	})
 	counts, more := applying.Run(until, tracing.Carry(p.opts.Abort, ctx), prog, pl, pool, journal, applying.Options{
@@ -91,8 +122,10 @@ func (r *Run) ApplyWith(ctx context.Context, pl *plan.Plan, o ApplyOptions) (_ C
 		Events: p.opts.Events, Secrets: p.secrets, RunID: run.ID, Rest: o.Rest, Lost: r.lost,
 		Recorded: func(op string) { p.forgetAnswer(state.Token(run, op)) },
 	})
+	concluded = true
 	done()
 	diags = diags.Extend(more)
+	p.show(r.session)
 	// The results are saved even if the contexts have ended.
 	if err := journal.Close(context.WithoutCancel(ctx)); err != nil {
 		diags = diags.AppendError("Failed to save the state", err)
@@ -174,6 +207,10 @@ func (r *Run) accepts(pl *plan.Plan) diag.List {
 		return diags.Errorf(nil, "Saved plan is stale", "Another operation changed the state after this plan was "+
 			"made, so the plan may no longer be correct. Make a new plan.")
 	}
+	if resolved(pl, r.Snapshot()) {
+		return diags.Errorf(nil, "Saved plan is stale", "An interrupted operation that the plan leaves alone was "+
+			"resolved after the plan was made. Make a new plan.")
+	}
 	for _, f := range r.Snapshot().InFlight {
 		// The address is not enough to decide: the plan may have another one for the object, or destroy its
 		// dependencies.
@@ -182,6 +219,15 @@ func (r *Run) accepts(pl *plan.Plan) diag.List {
 		}
 	}
 	return diags
+}
+
+// resolved reports whether an operation that was open when a plan was made is not open any more.
+func resolved(pl *plan.Plan, now *state.Snapshot) bool {
+	open := map[string]bool{}
+	for _, f := range now.InFlight {
+		open[f.Token()] = true
+	}
+	return slices.ContainsFunc(pl.Interrupted, func(op string) bool { return !open[op] })
 }
 
 // settled returns the interrupted operations that the plan resolves: refreshing has read the object.
@@ -304,6 +350,7 @@ func lockFailed(err error, o OpenOptions) diag.List {
 	}
 	var locked *state.LockedError
 	detail := fmt.Sprintf("Error message: %s.", strings.TrimSuffix(err.Error(), "."))
+	var advice *diag.Advice
 	if errors.As(err, &locked) && locked.Info != nil && locked.Info.ID != "" {
 		i, created := locked.Info, "unknown"
 		if !locked.Info.Created.IsZero() {
@@ -311,9 +358,9 @@ func lockFailed(err error, o OpenOptions) diag.List {
 		}
 		detail = fmt.Sprintf("Error message: %s\nLock Info:\n  ID:        %s\n  Path:      %s\n  Operation: %s\n  "+
 			"Who:       %s\n  Version:   %s\n  Created:   %s\n  Info:      %s\n\nThe state is locked so that two "+
-			"runs cannot write it at the same time. Wait for the other run, for example with -lock-timeout=60s. If "+
-			"you are sure that it is dead, use force-unlock with the ID above.",
-			err, i.ID, i.Path, i.Operation, i.Who, i.Version, created, i.Info)
+			"runs cannot write it at the same time.", err, i.ID, i.Path, i.Operation, i.Who, i.Version, created, i.Info)
+		advice = diag.Advise("Wait for the other run, for example with %s. If you are sure that it is dead, use %s with "+
+			"the ID above.", diag.Means("-lock-timeout=60s"), diag.Means("force-unlock"))
 	}
 	if left := (*state.RecoverError)(nil); errors.As(err, &left) {
 		return diag.List{}.Errorf(nil, "Cannot recover an interrupted run", "Error message: %s. Nothing is lost: the "+
@@ -326,8 +373,9 @@ func lockFailed(err error, o OpenOptions) diag.List {
 	}
 	if errors.Is(err, fs.ErrPermission) {
 		detail += " The lock, the journal and the state are in that folder, so this user must be able to write " +
-			"there, and to read and write the state. To make a plan with read access only, use -lock=false."
+			"there, and to read and write the state."
+		advice = diag.Advise("To make a plan with read access only, use %s.", diag.Means("-lock=false"))
 	}
 	return diag.List{}.Append(&diag.Diagnostic{Severity: diag.Error, Summary: "Error acquiring the state lock",
-		Detail: detail, Err: err})
+		Detail: detail, Advice: advice, Err: err})
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
 	"github.com/zclconf/go-cty/cty"
 	"github.com/zclconf/go-cty/cty/function"
 
@@ -15,7 +16,9 @@ import (
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/internal/eval"
 	"github.com/tombolo-iac/tombolo/internal/eval/funcs"
+	"github.com/tombolo-iac/tombolo/internal/nesting"
 	"github.com/tombolo-iac/tombolo/internal/planning"
+	"github.com/tombolo-iac/tombolo/internal/value"
 )
 
 // ConsoleOptions hold the settings of a console.
@@ -104,6 +107,24 @@ func moduleInstances(walk *eval.Walk) string {
 		names = append(names[:most], fmt.Sprintf("and %d more", len(names)-most))
 	}
 	return "The module instances are " + strings.Join(names, ", ") + "."
+}
+
+// ParseExpression reads an expression that a person wrote, under a name for messages.
+func ParseExpression(src []byte, name string) (hcl.Expression, diag.List) {
+	if diags := nesting.Check(src, name); diags.HasErrors() {
+		return nil, diags
+	}
+	expr, problems := hclsyntax.ParseExpression(src, name, hcl.InitialPos)
+	if problems.HasErrors() {
+		return nil, diag.List{}.AppendHCL(problems)
+	}
+	return expr, nil
+}
+
+// Unmark returns a value without marks, and the paths at which it must not be shown.
+func Unmark(v cty.Value) (cty.Value, []cty.Path) {
+	v, marks := value.UnmarkDeep(v)
+	return v, slices.Concat(marks.Sensitive, marks.Ephemeral)
 }
 
 // Evaluate returns the value of an expression, whose text is src, marks included.

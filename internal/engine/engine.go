@@ -117,7 +117,7 @@ type Project struct {
 	answers   *atomic.Pointer[string] // the folder for answers of programs, once the state is locked
 }
 
-// Load reads the configuration. Warnings come with a project; with errors there is none.
+// Load reads the configuration. Warnings come with a project; if there are errors, it is nil.
 func Load(ctx context.Context, o Options) (*Project, diag.List) {
 	if o.Dir == "" {
 		o.Dir = "."
@@ -163,6 +163,9 @@ func (p *Project) Close() error { return p.registry.Close() }
 
 // Config returns the loaded configuration.
 func (p *Project) Config() *config.Config { return p.config }
+
+// Workspace returns the name of the workspace whose state the project has.
+func (p *Project) Workspace() string { return p.opts.Workspace }
 
 // Store returns the store of the project's states.
 func (p *Project) Store() state.Store { return p.store }
@@ -287,7 +290,7 @@ func (p *Project) Open(ctx context.Context, o OpenOptions) (_ *Run, diags diag.L
 	}
 	req := state.LockRequest{Unlocked: o.NoLock, Info: state.LockInfo{Operation: o.Operation}}
 	session, err := state.Acquire(ctx, ws, req, o.Timeout, func(l *state.LockedError) {
-		p.opts.Events.Send(event.LockWaiting{Info: l.Info})
+		p.opts.Events.Send(event.LockWaiting{Info: cmp.Or(l.Info, &state.LockInfo{})})
 	})
 	if locked := (*state.LockedError)(nil); o.NoLock && o.Reading && errors.As(err, &locked) {
 		session, err = readBesideWriter(ctx, ws)
@@ -312,7 +315,7 @@ func (p *Project) Open(ctx context.Context, o OpenOptions) (_ *Run, diags diag.L
 	return r, diags
 }
 
-// State returns the current state; nil if there is none.
+// State returns the current state, or nil if there is none.
 func (r *Run) State() *state.State { return r.session.Snapshot().State }
 
 // prior returns the state as the project's flavor has it.
@@ -472,7 +475,7 @@ func planVariables(cfg *config.Config, given map[string]cty.Value) map[string]pl
 }
 
 // until returns a context that also ends when the lock is lost. At its end, the pool's providers are asked to stop
-// calls that only read, so that nobody waits for them. The caller must call the function returned.
+// calls that only read, so that no run waits for them. The caller must call the function returned.
 func (r *Run) until(ctx context.Context, pool *host.Pool) (context.Context, func()) {
 	both, cancel := context.WithCancelCause(ctx)
 	lost := context.AfterFunc(r.ctx, func() { cancel(context.Cause(r.ctx)) })

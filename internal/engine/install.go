@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"path/filepath"
 	"slices"
@@ -20,6 +21,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/fetch/plugins"
 	"github.com/tombolo-iac/tombolo/internal/fetch/require"
 	"github.com/tombolo-iac/tombolo/internal/settings"
+	"github.com/tombolo-iac/tombolo/internal/store/remote"
 	"github.com/tombolo-iac/tombolo/provider"
 	"github.com/tombolo-iac/tombolo/state"
 )
@@ -149,17 +151,19 @@ type InstallOptions struct {
 	Own map[addr.Provider]provider.Factory
 	// Backend holds additional arguments of the backend.
 	Backend map[string]cty.Value
+	// Reconfigure replaces the record of another backend, without its states.
+	Reconfigure bool
 }
 
 // Install installs everything that the configuration in the working directory needs, as the command init does without
 // questions: it records the backend, installs modules and providers, and writes the lock file. A backend block that
-// differs from the recorded one is refused: a person has to decide about the state.
+// differs from the recorded one is refused, unless Reconfigure says what becomes of the state.
 func (s *Surroundings) Install(ctx context.Context, how InstallOptions) diag.List {
 	root, diags := s.RootModule(ctx)
 	if diags.HasErrors() {
 		return diags
 	}
-	if diags = diags.Extend(s.recordNewBackend(root.Root, how.Backend)); diags.HasErrors() {
+	if diags = diags.Extend(s.recordNewBackend(ctx, root.Root, how)); diags.HasErrors() {
 		return diags
 	}
 	if diags = diags.Extend(
@@ -194,40 +198,69 @@ func (s *Surroundings) Install(ctx context.Context, how InstallOptions) diag.Lis
 	return diags
 }
 
-// recordNewBackend records the backend block, with more arguments, if nothing was recorded yet.
-func (s *Surroundings) recordNewBackend(root *config.Module, more map[string]cty.Value) diag.List {
+// recordNewBackend records the backend block, with more arguments, if nothing was recorded yet or the record is to be
+// replaced. It reads the state first, so that no backend is recorded that cannot be used.
+func (s *Surroundings) recordNewBackend(ctx context.Context, root *config.Module, how InstallOptions) diag.List {
 	configured, diags := backend.Of(root)
 	if diags.HasErrors() {
 		return diags
 	}
-	if configured == nil {
-		if len(more) > 0 {
-			diags = diags.Errorf(nil, "Missing backend configuration", "Arguments of a backend are set, but the "+
-				"root module has no backend block. Add one, or remove the arguments.")
+	if configured == nil && len(how.Backend) > 0 {
+		return diags.Errorf(nil, "Missing backend configuration", "Arguments of a backend are set, but the root "+
+			"module has no backend block. Add one, or remove the arguments.")
+	}
+	if configured != nil {
+		if diags = setArguments(configured, how.Backend); diags.HasErrors() {
+			return diags
 		}
-		return diags
-	}
-	if diags = setArguments(configured, more); diags.HasErrors() {
-		return diags
-	}
-	if diags = configured.Check(root.Backend); diags.HasErrors() {
-		return diags
+		if diags = configured.Check(root.Backend); diags.HasErrors() {
+			return diags
+		}
 	}
 	recorded, err := s.RecordedBackend()
-	if err != nil {
+	if err != nil && !how.Reconfigure {
 		return diag.FromError("Failed to read the record of the backend", err)
 	}
-	if recorded != nil {
-		if _, diags = s.Backend(root); !diags.HasErrors() && len(more) > 0 && !configured.SamePlace(recorded) {
+	switch {
+	case configured == nil && (recorded == nil || !how.Reconfigure):
+		return diags
+	case recorded != nil && !how.Reconfigure:
+		if _, diags = s.Backend(root); !diags.HasErrors() && len(how.Backend) > 0 && !configured.SamePlace(recorded) {
 			diags = diags.Errorf(nil, "Backend configuration changed", "The arguments of the backend are not those of "+
-				"the record. Set these again, or decide about the state: \"%s init -migrate-state\" copies it to "+
-				"the new location, \"%[1]s init -reconfigure\" uses the state that is there. Nothing was changed.",
-				s.program())
+				"the record. Set these again, or decide about the state. Nothing was changed.").
+				Advise("\"%s\" copies it to the new location, \"%s\" uses the state that is there.",
+					diag.Command("init -migrate-state"), diag.Command("init -reconfigure"))
 		}
+		return diags
+	}
+	if diags = s.Reach(ctx, configured); diags.HasErrors() {
+		return diags
+	}
+	st, diags := s.Store(ctx, configured, s.storeOptions(configured))
+	if diags.HasErrors() {
+		return diags
+	}
+	if _, diags = s.stored(ctx, st); diags.HasErrors() {
 		return diags
 	}
 	if err := s.RecordBackend(configured); err != nil {
 		return diag.FromError("Failed to record the backend", err)
+	}
+	return nil
+}
+
+// Reach opens the store of a backend in a service and lists its workspaces: wrong arguments show before the backend is
+// recorded.
+func (s *Surroundings) Reach(ctx context.Context, b *backend.Backend) diag.List {
+	if !b.InService() {
+		return nil
+	}
+	st, diags := s.Store(ctx, b, b.Options().Store())
+	if diags.HasErrors() {
+		return diags
+	}
+	if _, err := st.Workspaces(ctx); err != nil && !errors.Is(err, remote.ErrNoWorkspaces) {
+		return diag.FromError("Failed to list the workspaces", err)
 	}
 	return nil
 }
@@ -252,6 +285,10 @@ func (s *Surroundings) storedState(ctx context.Context, root *config.Module) (*s
 	if diags.HasErrors() {
 		return nil, diags
 	}
+	return s.stored(ctx, st)
+}
+
+func (s *Surroundings) stored(ctx context.Context, st state.Store) (*state.State, diag.List) {
 	ws, diags := s.Selected(st)
 	if diags.HasErrors() {
 		return nil, diags

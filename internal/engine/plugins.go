@@ -78,7 +78,7 @@ func (s *Surroundings) PlainPlugins() bool { return s.Getenv("TF_DISABLE_PLUGIN_
 
 // PluginOptions selects the providers of a project.
 type PluginOptions struct {
-	// Each reports each missing provider as a problem of its own.
+	// Each reports each missing provider as its own problem.
 	Each bool
 	// Terse suppresses the warning about providers under development.
 	Terse bool
@@ -113,7 +113,8 @@ func (s *Surroundings) Plugins(ctx context.Context, project *Project, o PluginOp
 			return runs || o.Own[p] != nil || ProgramProviders(set)[p] != ""
 		},
 	})
-	diags = diags.Extend(misaddressed(misspelt(more, wanted), wanted, ProgramProviders(set)))
+	more = misaddressed(misspelt(more, wanted), wanted, ProgramProviders(set))
+	diags = diags.Extend(unused(more, wanted, o.Own))
 	if !o.Terse {
 		diags = diags.Extend(OverrideWarning(set, wanted,
 			"They may behave differently from any release, and a release may not be able to read what they write to "+
@@ -196,6 +197,30 @@ func misaddressed(diags diag.List, wanted plugins.Wanted, folders map[addr.Provi
 						"requires. To use it for this provider, change its address to %s in %s, or in the CLI "+
 						"configuration.",
 						folders[given], given, p, settings.ProgramsVariable)
+				}
+			}
+		}
+	}
+	return diags
+}
+
+// unused adds to problems with providers those of the calling program that nothing requires: one of them is meant.
+func unused(diags diag.List, wanted plugins.Wanted, own map[addr.Provider]provider.Factory) diag.List {
+	if !diags.HasErrors() {
+		return diags
+	}
+	for _, given := range SortedProviders(own) {
+		if _, used := wanted[given]; used {
+			continue
+		}
+		for _, p := range SortedProviders(wanted) {
+			if own[p] != nil {
+				continue
+			}
+			for _, d := range diags {
+				if d.Severity == diag.Error && strings.Contains(d.Detail, p.String()+":") {
+					d.Detail += fmt.Sprintf("\n\nThe calling program brings the provider %s, which nothing requires. If "+
+						"it is meant for %s, set it under that source in Options.Providers.", given, p.ForDisplay())
 				}
 			}
 		}

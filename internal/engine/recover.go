@@ -56,7 +56,8 @@ func (r *Run) Recover(ctx context.Context, a addr.AbsResourceInstance, how Recov
 	switch {
 	case how.Adopt != "":
 		if len(open) == 0 {
-			return diags.Errorf(nil, "Nothing to adopt", "%s has no interrupted creation. Use --retry or --forget.", a)
+			return diags.Errorf(nil, "Nothing to adopt", "%s has no interrupted creation.", a).
+				Advise("Use %s or %s.", diag.Means("--retry"), diag.Means("--forget"))
 		}
 		edit, more := r.adopt(ctx, open[0].Intent, how.Adopt, variables)
 		if diags = diags.Extend(more); diags.HasErrors() {

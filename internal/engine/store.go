@@ -58,6 +58,7 @@ func (s *Surroundings) storeOptions(b *backend.Backend) store.Options {
 	if s.In("") == "" {
 		return o
 	}
+	o.Rescue = store.RescueFolders(s.In("."))
 	o.Path, o.WorkspaceDir = s.In(cmp.Or(o.Path, "terraform.tfstate")),
 		s.In(cmp.Or(o.WorkspaceDir, "terraform.tfstate.d"))
 	return o
@@ -135,7 +136,7 @@ func (s *Surroundings) openShared(ctx context.Context, b *backend.Backend, c *en
 	if diags.HasErrors() {
 		return nil, diags
 	}
-	st := remote.New(remote.Options{Driver: driver, Rescue: store.RescueFolders(), Journals: dir, Answers: dir,
+	st := remote.New(remote.Options{Driver: driver, Rescue: store.RescueFolders(dir), Journals: dir, Answers: dir,
 		Version: s.StateVersion(), Commit: commitOf(dir), Cipher: c})
 	s.shared = append(s.shared, sharedStore{b, c, st})
 	return st, diags
@@ -205,29 +206,30 @@ func (s *Surroundings) Backend(root *config.Module) (*backend.Backend, diag.List
 	if err != nil {
 		return nil, diag.FromError("Failed to read the record of the backend", err)
 	}
-	initially, again := "Backend initialization required, please run \"%s init\"",
-		"Backend initialization required: please run \"%s init\""
+	words := s.words()
+	initialize := words.Command("init")
+	initially, again := "Backend initialization required, please run \"%s\"",
+		"Backend initialization required: please run \"%s\""
 	if configured.IsCloud() {
-		initially = "HCP Terraform or Terraform Enterprise initialization required: please run \"%s init\""
+		initially = "HCP Terraform or Terraform Enterprise initialization required: please run \"%s\""
 		again = initially
 	}
 	switch {
 	case configured == nil && recorded == nil:
 		return nil, nil
 	case configured == nil:
-		return nil, diags.Errorf(nil, fmt.Sprintf(initially, s.program()), "The backend block of the type %q, where "+
-			"the state is stored, was removed. Restore the block, or choose what happens to the state: \"%s init "+
-			"-migrate-state\" copies it to the default location, \"%[2]s init -reconfigure\" starts without it. "+
-			"Nothing "+
-			"was changed.", recorded.Type, s.program())
+		return nil, diags.Errorf(nil, fmt.Sprintf(initially, initialize), "The backend block of the type %q, where "+
+			"the state is stored, was removed. Restore the block, or choose what happens to the state: \"%s\" copies it "+
+			"to the default location, \"%s\" starts without it. Nothing was changed.", recorded.Type,
+			words.Command("init -migrate-state"), words.Command("init -reconfigure"))
 	case recorded == nil:
-		return nil, diags.Errorf(nil, fmt.Sprintf(initially, s.program()),
+		return nil, diags.Errorf(nil, fmt.Sprintf(initially, initialize),
 			"The configuration has %s, which was not set up yet. Nothing was changed.", configured.Block())
 	case !recorded.IsRecordOf(configured):
-		return nil, diags.Errorf(nil, fmt.Sprintf(again, s.program()), "The backend block has changed since init. "+
-			"Restore the block, or choose what happens to the state: \"%s init -migrate-state\" copies it to the new "+
-			"location, "+
-			"\"%[1]s init -reconfigure\" uses the state that is there. Nothing was changed.", s.program())
+		return nil, diags.Errorf(nil, fmt.Sprintf(again, initialize), "The backend block has changed since init. "+
+			"Restore the block, or choose what happens to the state: \"%s\" copies it to the new location, \"%s\" "+
+			"uses the state that is there. Nothing was changed.", words.Command("init -migrate-state"),
+			words.Command("init -reconfigure"))
 	}
 	return recorded.Located(configured), nil // it has init's settings from outside of the block
 }

@@ -27,7 +27,8 @@ import (
 
 // Surroundings holds the inputs of a run from outside of its configuration: the working directory with its data folder,
 // the environment, the CLI configuration, and the name of the program. The zero value is the working directory of the
-// process with an empty environment. Methods must not be called concurrently, but for MayRead once Settings was called.
+// process with an empty environment. Methods must not be called concurrently, except for MayRead once Settings was
+// called.
 type Surroundings struct {
 	// Dir is the working directory, with the root module, the lock file, the data folder and the usual place of the
 	// state. Empty means that of the process.
@@ -40,6 +41,8 @@ type Surroundings struct {
 	PluginEnviron []string
 	// Program is the name of the command, for advice; Title is the program's name in sentences. Empty means "tombolo".
 	Program, Title string
+	// Words are those of a caller that is not the command line; the zero value is that of Program.
+	Words diag.Words
 	// Says is the caller's choice of a flavor; if it is not set, others decide: see Flavor. Persona is the flavor of
 	// the name by which the program was called.
 	Says, Persona flavor.Flavor
@@ -96,12 +99,12 @@ func (s *Surroundings) dir() string {
 	return s.Dir
 }
 
-// program returns the name of the command, for advice on what to run.
-func (s *Surroundings) program() string {
-	if s.Program == "" {
-		return "tombolo"
+// words returns the names that the caller has for commands and options.
+func (s *Surroundings) words() diag.Words {
+	if s.Words.Command != nil {
+		return s.Words
 	}
-	return s.Program
+	return diag.Named(cmp.Or(s.Program, diag.Program))
 }
 
 // DataDir returns the folder in which init installs, relative to the working directory: TF_DATA_DIR or ".terraform".

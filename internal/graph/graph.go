@@ -10,11 +10,12 @@
 // A node that fails fails everything that depends on it, without running it, and names itself as the cause.
 //
 // Run owns its goroutines: they have all ended when it returns. A task that panics stops the run: what runs is waited
-// for, and Run panics with a *Panic then, where its caller can deal with it.
+// for, and Run panics with a *Panic then, where its caller can deal with it. So does a task that ends its goroutine.
 package graph
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"runtime/debug"
 	"slices"
@@ -324,7 +325,7 @@ func (r *Runner) work() {
 			r.queue, r.head = r.queue[:0], 0
 			r.busy--
 			if r.busy == 0 {
-				// Nobody is left who could add work: all waiting workers may go.
+				// No worker is left that could add work: all that wait may end.
 				r.wake.Broadcast()
 				return
 			}
@@ -338,7 +339,7 @@ func (r *Runner) work() {
 			r.called--
 		}
 		if !r.stopped && r.ctx.Err() != nil {
-			r.stop() // whoever else is to tell of it may come late
+			r.stop() // another watcher of the context may be late
 			continue
 		}
 		r.step(r.queue[r.head])
@@ -355,7 +356,12 @@ func (r *Runner) step(id ID) {
 			r.head++
 		}
 		r.mu.Unlock()
-		err := r.guarded(func() error { return f.each(i) })
+		err := r.guarded(func() error { return f.each(i) }, func(err error) {
+			f.err, f.then = err, nil
+			if f.ended++; f.ended == f.n {
+				r.end(id, err)
+			}
+		})
 		r.mu.Lock()
 		if err != nil && f.err == nil {
 			f.err = err
@@ -372,7 +378,7 @@ func (r *Runner) step(id ID) {
 	task := n.task
 	n.task = nil
 	r.mu.Unlock()
-	err := r.guarded(func() error { return task(&Node{r: r, id: id}) })
+	err := r.guarded(func() error { return task(&Node{r: r, id: id}) }, func(err error) { r.end(id, err) })
 	r.mu.Lock()
 	r.noteCanceled(err)
 	f := r.nodes[id].fan
@@ -392,22 +398,42 @@ func (r *Runner) step(id ID) {
 	}
 }
 
-// guarded calls a part of a task. Its panic fails it, and stops the run.
-func (r *Runner) guarded(call func() error) (err error) {
+// guarded calls a part of a task. Its panic fails it, and stops the run. So does the end of its goroutine, after which
+// lost ends the node: the worker ends as well, and its deferred calls unlock mu.
+func (r *Runner) guarded(call func() error, lost func(error)) (err error) {
+	returned := false
 	defer func() {
-		if value := recover(); value != nil {
-			p := &Panic{Value: value, Stack: debug.Stack()}
-			r.mu.Lock()
-			defer r.mu.Unlock()
-			if r.panic == nil {
-				r.panic = p
-			}
-			r.stop()
+		value := recover()
+		if returned {
+			return
+		}
+		if value == nil {
+			value = errGoexit
+		}
+		p := &Panic{Value: value, Stack: debug.Stack()}
+		r.mu.Lock()
+		if r.panic == nil {
+			r.panic = p
+		}
+		r.stop()
+		if value != errGoexit {
+			r.mu.Unlock()
 			err = p
+			return
+		}
+		lost(p)
+		if r.busy--; r.busy == 0 {
+			r.wake.Broadcast()
 		}
 	}()
-	return call()
+	err = call()
+	returned = true
+	return err
 }
+
+// errGoexit is why a task did not return, if it did not panic either.
+var errGoexit = errors.New("a provider, a function or a sink of events ended its goroutine with runtime.Goexit, as " +
+	"FailNow and Fatal of package testing do: return an error instead")
 
 // noteCanceled stops the run when a task fails whose context has ended: it may have given up because of that, and may
 // be the last.
@@ -422,7 +448,7 @@ func (r *Runner) finishFan(id ID, f *fan) {
 	err := f.err
 	if err == nil && f.then != nil {
 		r.mu.Unlock()
-		err = r.guarded(f.then)
+		err = r.guarded(f.then, func(err error) { r.end(id, err) })
 		r.mu.Lock()
 		r.noteCanceled(err)
 	}

@@ -64,14 +64,11 @@ func (r *Registry) Prepare(list []addr.Provider) {
 	for _, p := range list {
 		slots <- struct{}{}
 		asking.Go(func() {
-			defer func() {
-				if v := recover(); v != nil { // in a provider of the calling program, which can deal with it
-					err := fmt.Errorf("provider %s: panic: %v\n%s", p, v, debug.Stack())
-					panicked.CompareAndSwap(nil, &err)
-				}
-				<-slots
-			}()
-			r.Schema(p)
+			defer func() { <-slots }()
+			if err := calmly(func() error { r.Schema(p); return nil }); err != nil {
+				err = fmt.Errorf("provider %s: %w", p, err) // the calling program brought it, and can deal with it
+				panicked.CompareAndSwap(nil, &err)
+			}
 		})
 	}
 	asking.Wait()
@@ -95,6 +92,8 @@ func (r *Registry) ask(p addr.Provider, e *entry) {
 		return
 	}
 	e.asked = true
+	e.diags = diag.List{}.Errorf(nil, "Provider without a schema", "The provider %s crashed when it was asked for its "+
+		"schema.", p.ForDisplay()) // unless it returns
 	inst, diags := r.start(r.calls, p)
 	if diags.HasErrors() {
 		e.diags = diags
@@ -245,7 +244,7 @@ func closeAll(list ...*started) error {
 	var closing sync.WaitGroup
 	for i, inst := range list {
 		closing.Go(func() {
-			if err := inst.Close(); err != nil {
+			if err := calmly(inst.Close); err != nil {
 				errs[i] = fmt.Errorf("close provider: %w", err)
 			}
 		})
@@ -253,3 +252,23 @@ func closeAll(list ...*started) error {
 	closing.Wait()
 	return errors.Join(errs...)
 }
+
+// calmly calls a provider in a goroutine that is not the caller's: a panic there would end the process, and nobody could
+// recover from it. A call that ends its goroutine is an error, too.
+func calmly(call func() error) error {
+	err := errGoexit
+	var done sync.WaitGroup
+	done.Go(func() {
+		defer func() {
+			if v := recover(); v != nil {
+				err = fmt.Errorf("panic: %v\n%s", v, debug.Stack())
+			}
+		}()
+		err = call()
+	})
+	done.Wait()
+	return err
+}
+
+var errGoexit = errors.New("it ended its goroutine with runtime.Goexit, as FailNow and Fatal of package testing do: " +
+	"return an error instead")

@@ -182,7 +182,9 @@ func (p *Pool) configure(ctx context.Context, c *configured) {
 func (p *Pool) Stop(ctx context.Context) {
 	var asking sync.WaitGroup
 	for _, t := range p.running() {
-		asking.Go(func() { _ = t.inst.Stop(ctx) }) // whether it does is seen by its calls
+		asking.Go(func() {
+			_ = calmly(func() error { return t.inst.Stop(ctx) }) // whether it does is seen by its calls
+		})
 	}
 	asking.Wait()
 }

@@ -282,6 +282,7 @@ func (r *Result) Warnings() diag.List {
 	return diag.List{}.Warnf(nil, "Unresolved resource instance address changes",
 		"The configuration says that objects of the state have moved, but other objects are at their new addresses "+
 			"already:%s\n\nThe objects that could not move are planned as if nothing had been said of them, which "+
-			"usually means that they are destroyed. If that is not what you want, solve the conflicts with \"state "+
-			"mv\" or \"state rm\" first, and plan again.", list.String())
+			"usually means that they are destroyed.", list.String()).
+		Advise("If that is not what you want, solve the conflicts with \"%s\" or \"%s\" first, and plan again.",
+			diag.Means("state mv"), diag.Means("state rm"))
 }

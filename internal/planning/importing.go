@@ -146,8 +146,8 @@ func (p *planner) imported(o addr.Object, cfg addr.AbsProviderConfig, rt *provid
 		if p.prior.Object(o) != nil {
 			return none,
 				p.walk.Report(diag.List{}.Errorf(nil, "Resource already managed by "+cmp.Or(p.opts.Title, "Tombolo"),
-					"The state already has an object for %s. First remove it from the state with state rm, or choose "+
-						"another address.", o))
+					"The state already has an object for %s.", o).
+					Advise("First remove it from the state with %s, or choose another address.", diag.Means("state rm")))
 		}
 	}
 	k.value = withPlanned(rt.Block, k.value, planned)

@@ -88,7 +88,7 @@ func New(o Options) *Local {
 	set(&o.Path, "terraform.tfstate")
 	set(&o.WorkspaceDir, "terraform.tfstate.d")
 	if o.Rescue == nil {
-		o.Rescue = RescueFolders()
+		o.Rescue = RescueFolders(".")
 	}
 	if o.Files == nil {
 		o.Files = OS{}
@@ -106,10 +106,10 @@ func New(o Options) *Local {
 	return &Local{o}
 }
 
-// RescueFolders are the folders where results go when their own place cannot take them: the working directory and the
-// one for temporary files.
-func RescueFolders() (all []string) {
-	for _, dir := range []string{".", os.TempDir()} {
+// RescueFolders are the folders where results go when their own place cannot take them: the working directory, whose
+// name is relative to that of the process, and the one for temporary files.
+func RescueFolders(working string) (all []string) {
+	for _, dir := range []string{working, os.TempDir()} {
 		if abs, err := filepath.Abs(dir); err == nil {
 			all = append(all, abs)
 		}

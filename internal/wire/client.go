@@ -5,9 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"regexp"
 	"strconv"
 	"sync"
+	"sync/atomic"
 
 	"github.com/zclconf/go-cty/cty"
 	"google.golang.org/grpc/codes"
@@ -15,6 +15,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/internal/regex"
 	"github.com/tombolo-iac/tombolo/internal/wire/plugin6"
 	"github.com/tombolo-iac/tombolo/provider"
 )
@@ -62,11 +63,13 @@ type client struct {
 	mu     sync.Mutex // guards the fields below; held during the request for the schema
 	schema *provider.Schema
 
+	stopping atomic.Bool // Stop was called
+
 	closeOnce sync.Once
 	closeErr  error
 }
 
-// invoke makes a call. sent reports whether the plugin may have got it.
+// invoke performs a call. sent reports whether the plugin may have got it.
 func (c *client) invoke(ctx context.Context, method string, req, resp proto.Message) (sent bool, err error) {
 	sent, err = c.conn.Invoke(ctx, c.version.path(method), req, resp, cmp.Or(c.opts.MaxAnswer, MaxMessage))
 	return c.refused(req, sent, err)
@@ -92,13 +95,13 @@ func (e *sizeError) Error() string { return e.err.Error() }
 func (e *sizeError) Unwrap() error { return e.err }
 
 // sizes are in the words of all implementations of gRPC: those in other languages took them over.
-var sizes = regexp.MustCompile(`larger than max \((\d+) vs\. (\d+)\)`)
+var sizes = regex.Lazy(`larger than max \((\d+) vs\. (\d+)\)`)
 
 func tooLarge(err error) *sizeError {
 	if status.Code(err) != codes.ResourceExhausted {
 		return nil
 	}
-	found := sizes.FindStringSubmatch(status.Convert(err).Message())
+	found := sizes().FindStringSubmatch(status.Convert(err).Message())
 	if found == nil {
 		return nil
 	}
@@ -124,7 +127,7 @@ func (e *sizeError) problem(name, method string) *diag.Diagnostic {
 	return d
 }
 
-// call makes a call and returns the problem when there is no answer.
+// call performs a call and returns the problem when there is no answer.
 func (c *client) call(ctx context.Context, method string, req, resp proto.Message) diag.List {
 	_, err := c.invoke(ctx, method, req, resp)
 	return c.failed(method, err)
@@ -164,7 +167,7 @@ func (c *client) failed(method string, err error) diag.List {
 		message(s), more)
 }
 
-// explain returns how the plugin ended, as a paragraph of its own.
+// explain returns how the plugin ended, as its own paragraph.
 func (c *client) explain() string {
 	if c.opts.Explain == nil {
 		return ""
@@ -262,6 +265,7 @@ var kindNames = map[provider.ResourceKind]string{
 
 // Stop implements provider.Provider.
 func (c *client) Stop(ctx context.Context) error {
+	c.stopping.Store(true)
 	var m plugin6.StopResponse
 	if _, err := c.invoke(ctx, methodStop, &plugin6.Nothing{}, &m); err != nil {
 		return fmt.Errorf("stop provider %s: %w", c.opts.Name, err)

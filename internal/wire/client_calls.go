@@ -251,7 +251,9 @@ func (c *client) Plan(ctx context.Context, req provider.PlanRequest) provider.Pl
 	return resp
 }
 
-// Apply returns cty.NilVal as the state, for "not known", when the plugin got the call and there is no readable answer.
+// Apply returns cty.NilVal as the state, for "not known", when the plugin got the call and there is no readable answer,
+// and when a creation failed without an object while the plugin was asked to stop: it may have cut off a request that
+// its service got.
 func (c *client) Apply(ctx context.Context, req provider.ApplyRequest) provider.ApplyResponse {
 	resp := provider.ApplyResponse{State: req.Prior, Private: req.PlannedPrivate}
 	rt, diags := c.typeOf(ctx, provider.ManagedResource, req.Type)
@@ -285,6 +287,10 @@ func (c *client) Apply(ctx context.Context, req provider.ApplyRequest) provider.
 		return resp
 	}
 	resp.State = r.value("new state", m.GetState(), ty, cty.NilVal)
+	if c.stopping.Load() && r.diags.HasErrors() && req.Prior.IsNull() && resp.State != cty.NilVal &&
+		resp.State.IsNull() {
+		resp.State = cty.NilVal
+	}
 	resp.Private, resp.Identity, resp.LegacyTypeSystem = m.GetPrivate(), r.identity(m.GetIdentity(), rt),
 		m.GetLegacyTypeSystem()
 	resp.Diagnostics = r.diags

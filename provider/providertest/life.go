@@ -384,7 +384,7 @@ func (o *object) interrupted(resp provider.ApplyResponse, planned provider.PlanR
 	o.keep(resp)
 	s.proper("an interrupted apply", block, resp.Diagnostics)
 	state := resp.State
-	if state == cty.NilVal {
+	if state == cty.NilVal || resp.Diagnostics.HasErrors() && !state.IsKnown() { // it does not know what exists
 		state = o.null()
 	}
 	errs := value.Conforms(block, state)

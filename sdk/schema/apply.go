@@ -32,7 +32,7 @@ func (s *server) Apply(ctx context.Context, req provider.ApplyRequest) provider.
 	return resp
 }
 
-// run calls a callback within its time.
+// run calls a callback within its time. It notes whether the context of the callback ended before the callback did.
 func (s *server) run(ctx context.Context, d *ResourceData, key string, op operation) diag.List {
 	diags := s.guard(ctx, d.typ, key, func(ctx context.Context) diag.List {
 		if d.typ.resource.Timeouts != nil && !d.typ.resource.untimed(key) {
@@ -42,6 +42,7 @@ func (s *server) run(ctx context.Context, d *ResourceData, key string, op operat
 			defer cancel()
 		}
 		d.ctx = ctx
+		defer func() { d.cut = ctx.Err() != nil }()
 		return op(ctx, d, s.meta())
 	})
 	return dropped(d.mistakes, diags)
@@ -66,8 +67,19 @@ func (s *server) create(ctx context.Context, t *resourceType, req provider.Apply
 	s.told(d, req.Meta)
 	d.fresh, d.suppress, d.record = true, true, req.Partial
 	d.identity = t.identityData(req.PlannedIdentity)
+	if s.stopping.Err() != nil {
+		return null, cty.NilVal, diag.List{}.Errorf(nil, "Nothing was created", "The run was interrupted before the "+
+			"creation of an object of type %s began.", t.name)
+	}
 	diags := s.run(ctx, d, TimeoutCreate, t.resource.create())
-	if d.id == "" {
+	switch {
+	case d.id != "":
+	case d.cut && diags.HasErrors() && s.stopping.Err() != nil:
+		return cty.NilVal, cty.NilVal, diags // its request may have arrived, and only the answer was not awaited
+	case d.cut && diags.HasErrors() || crashed(diags):
+		// Over the protocol, too: a client that did not ask for the end would take null for "nothing was created".
+		return cty.UnknownVal(t.object.ty), cty.NilVal, diags
+	default:
 		if !diags.HasErrors() {
 			diags = diags.Errorf(nil, "Nothing was created",
 				"The provider's Create for %s ended well without a SetId, so there is nothing to store. %s", t.name,
@@ -214,7 +226,7 @@ func settle(planned, prior cty.Value) cty.Value {
 	return value.UnknownAsNull(planned)
 }
 
-// memberOf finds a member of an object or a map; cty.NilVal if there is none.
+// memberOf finds a member of an object or a map, or cty.NilVal if there is none.
 func memberOf(v cty.Value, name string) cty.Value {
 	switch {
 	case v == cty.NilVal || v.IsNull() || !v.IsKnown():

@@ -410,6 +410,9 @@ func TestTimeoutsLimitCallbacks(t *testing.T) {
 	e := start(t, r)
 	limits := func(v string) attrs { return attrs{"timeouts": obj(attrs{"create": str(v)})} }
 	refused(t, e.tryApply(limits("1ms")), "", "the create takes longer than 1ms")
+	if !e.lost {
+		t.Error("a request that was not awaited is taken for one that did nothing")
+	}
 	e.apply(limits("2m"))
 	has(t, e.state, attrs{"id": str("2m0s 1s 1h0m0s")})
 	e.apply(limits("3m"))
@@ -442,6 +445,64 @@ func TestStopEndsCallbacks(t *testing.T) {
 	}()
 	refused(t, e.tryApply(attrs{}), "", "interrupted")
 	has(t, e.state, attrs{"id": str("1")})
+}
+
+// Whether a creation made something is known if its callback returned in time, or set the id. After a panic, and when
+// its context ended first, nobody knows.
+func TestCreationsSayWhetherSomethingMayExist(t *testing.T) {
+	stopped := func(ctx context.Context, e *engine) {
+		_ = e.p.Stop(context.Background())
+		<-ctx.Done()
+	}
+	for name, test := range map[string]struct {
+		create func(ctx context.Context, e *engine, d *ResourceData) diag.Diagnostics
+		lost   bool
+	}{
+		"an error": {func(context.Context, *engine, *ResourceData) diag.Diagnostics { return diag.Errorf("no") }, false},
+		"a panic":  {func(context.Context, *engine, *ResourceData) diag.Diagnostics { panic("oh no") }, true},
+		"a panic with an id": {func(_ context.Context, _ *engine, d *ResourceData) diag.Diagnostics {
+			d.SetId("1")
+			panic("oh no")
+		}, false},
+		"stopped": {func(ctx context.Context, e *engine, _ *ResourceData) diag.Diagnostics {
+			stopped(ctx, e)
+			return diag.FromErr(ctx.Err())
+		}, true},
+		"stopped, in other words": {func(ctx context.Context, e *engine, _ *ResourceData) diag.Diagnostics {
+			stopped(ctx, e)
+			return diag.Errorf("no answer")
+		}, true},
+		"stopped, with an id": {func(ctx context.Context, e *engine, d *ResourceData) diag.Diagnostics {
+			d.SetId("1")
+			stopped(ctx, e)
+			return diag.FromErr(ctx.Err())
+		}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var e *engine
+			e = start(t, &Resource{
+				Schema: map[string]*Schema{"name": {Type: TypeString, Optional: true, ForceNew: true}},
+				CreateContext: func(ctx context.Context, d *ResourceData, _ interface{}) diag.Diagnostics {
+					return test.create(ctx, e, d)
+				},
+				Read: nop, Delete: nop,
+			})
+			if diags := e.tryApply(attrs{}); !diags.HasErrors() || e.lost != test.lost {
+				t.Errorf("lost: %t, %v", e.lost, diags.Err())
+			}
+		})
+	}
+}
+
+// What begins after the interrupt does not begin at all.
+func TestStopPreventsCreations(t *testing.T) {
+	e := start(t, keeper(map[string]*Schema{"name": {Type: TypeString, Optional: true}},
+		func(op string, d *ResourceData) error { t.Error("Create was called"); return nil }))
+	_ = e.p.Stop(context.Background())
+	refused(t, e.tryApply(attrs{}), "", "before the creation")
+	if e.lost || !e.state.IsNull() {
+		t.Error("it is clear that nothing was created")
+	}
 }
 
 func TestWriteOnlyValuesAreReadAndNeverStored(t *testing.T) {

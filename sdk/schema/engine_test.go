@@ -36,6 +36,7 @@ type engine struct {
 	state   cty.Value
 	id      cty.Value
 	replace []cty.Path
+	lost    bool // whether the last creation made something is not known
 }
 
 const typ = "demo_thing"
@@ -137,6 +138,10 @@ func (e *engine) tryApply(a attrs) diag.List {
 	planned := e.plan(a)
 	resp := e.p.Apply(e.t.Context(), provider.ApplyRequest{Type: typ, Prior: e.state, Planned: planned,
 		Config: e.config(a), PlannedIdentity: e.id})
+	e.lost = e.state.IsNull() && resp.Diagnostics.HasErrors() && (resp.State == cty.NilVal || !resp.State.IsKnown())
+	if e.lost {
+		return resp.Diagnostics
+	}
 	if errs := value.Conforms(e.rt.Block, resp.State); len(errs) > 0 {
 		e.t.Fatalf("apply: %v", errs)
 	}

@@ -110,7 +110,7 @@ func (c *Call) FullFlag() {
 // SecretsFlag declares -show-sensitive.
 func (c *Call) SecretsFlag() {
 	c.Flags.BoolVar(&c.showSensitive, "show-sensitive", false,
-		"Show the values of what is sensitive in the text. Whoever sees it, or a log of it, can read them.")
+		"Show sensitive values in the text. Everyone who sees it, or a log of it, can read them.")
 }
 
 // Locking holds the flags of commands that take the lock of a state.

@@ -186,8 +186,8 @@ func (k *consoleCommand) pipe(ctx context.Context, session *console.Session) com
 	return command.Done
 }
 
-// awaited returns what a reader returns, or the end of the context. The reading itself cannot be cancelled: it goes on
-// until the process ends.
+// awaited returns what a reader returns, or the end of the context. The reading itself cannot be cancelled: it
+// continues until the process ends.
 func awaited(ctx context.Context, read func() (string, error)) (string, error) {
 	type answer struct {
 		line string

@@ -149,17 +149,10 @@ func announceBackend(c *command.Call, configured, recorded *backend.Backend) {
 
 // reach checks that the service with the states can be reached, before anything is recorded.
 func (s *backendSetup) reach(ctx context.Context, c *command.Call, b *backend.Backend) diag.List {
-	if !b.InService() || s.distrusted {
+	if s.distrusted {
 		return nil
 	}
-	st, diags := c.Store(ctx, b, b.Options().Store())
-	if diags.HasErrors() {
-		return diags
-	}
-	if _, err := st.Workspaces(ctx); err != nil && !errors.Is(err, remote.ErrNoWorkspaces) {
-		return diag.FromError("Failed to list the workspaces", err)
-	}
-	return nil
+	return c.Reach(ctx, b)
 }
 
 // override applies the backend settings of the command line.
