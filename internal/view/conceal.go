@@ -150,8 +150,8 @@ func (o Options) learnPlan(p *plan.Plan, schemas tfjson.Schemas) {
 	}
 }
 
-// learnOutput adds a sensitive output. One that is a collection is sensitive as a whole because of one part, and nothing
-// says which.
+// learnOutput adds a sensitive output. One that is a collection is sensitive as a whole because of one part, and
+// nothing says which.
 func (o Options) learnOutput(v cty.Value) {
 	if v != cty.NilVal && v.Type().IsPrimitiveType() {
 		o.learn(v, []cty.Path{{}})
