@@ -260,7 +260,11 @@ func (i *Instance) work(s *linking.Slot) graph.Task {
 
 // settle stores the value of a slot. Its secrets are kept out of all diagnostics.
 func (i *Instance) settle(s *linking.Slot, v cty.Value) {
-	i.walk.Inputs.Secrets.Learn(v)
+	if s.Kind == linking.SlotOutput {
+		i.walk.Inputs.Secrets.LearnOutput(v)
+	} else {
+		i.walk.Inputs.Secrets.Learn(v)
+	}
 	i.values[s.Index] = v
 }
 

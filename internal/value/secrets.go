@@ -69,6 +69,24 @@ func (s *Secrets) Learn(v cty.Value) {
 	}
 }
 
+// LearnOutput is Learn for an output. A collection is sensitive as a whole because of one part, which has been learned
+// where it comes from: in messages all of it is hidden, and other values may have its parts.
+func (s *Secrets) LearnOutput(v cty.Value) {
+	if s == nil || v == cty.NilVal || !v.IsMarked() || v.Type().IsPrimitiveType() {
+		s.Learn(v)
+		return
+	}
+	v, _ = v.Unmark()
+	s.Learn(v)
+	v, _ = v.UnmarkDeep()
+	_ = cty.Walk(v, func(_ cty.Path, part cty.Value) (bool, error) {
+		if part.Type() == cty.String && part.IsKnown() && !part.IsNull() {
+			s.addText(part.AsString(), minLearned)
+		}
+		return true, nil
+	})
+}
+
 // gather takes in what is marked, or all when the value is within a secret, from a length on.
 func (s *Secrets) gather(v cty.Value, within bool, least int) {
 	v, marks := v.Unmark()

@@ -141,12 +141,20 @@ func (o Options) learnPlan(p *plan.Plan, schemas tfjson.Schemas) {
 	}
 	for _, out := range p.Outputs {
 		if out.Sensitive || out.BeforeSensitive {
-			o.learn(out.Before, []cty.Path{{}})
-			o.learn(out.After, []cty.Path{{}})
+			o.learnOutput(out.Before)
+			o.learnOutput(out.After)
 		}
 	}
 	for _, i := range p.Invocations {
 		o.learn(i.Config.Value, i.Config.Sensitive)
+	}
+}
+
+// learnOutput adds a sensitive output. One that is a collection is sensitive as a whole because of one part, and
+// nothing says which.
+func (o Options) learnOutput(v cty.Value) {
+	if v != cty.NilVal && v.Type().IsPrimitiveType() {
+		o.learn(v, []cty.Path{{}})
 	}
 }
 
@@ -174,7 +182,7 @@ func (o Options) learnState(s *state.State, schemas tfjson.Schemas) {
 	}
 	for _, name := range s.OutputNames() {
 		if out := s.Output(name); out.Sensitive {
-			o.learn(out.Value, []cty.Path{{}})
+			o.learnOutput(out.Value)
 		}
 	}
 	for _, r := range s.Resources() {

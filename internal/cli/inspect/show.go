@@ -197,7 +197,8 @@ func (w *shown) showFile(ctx context.Context, c *command.Call, name string) comm
 		return w.showPlan(ctx, c, name)
 	}
 	if w.markdown {
-		return c.End(diag.List{}.Errorf(nil, summary, "The file %q holds no plan: only plans are shown as Markdown.", name))
+		return c.End(diag.List{}.Errorf(nil, summary, "The file %q holds no plan: only plans are shown as Markdown.",
+			name))
 	}
 	s, err := c.ReadState(ctx, f)
 	if err != nil {
