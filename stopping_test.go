@@ -31,8 +31,8 @@ func counted(t *testing.T, create func(ctx context.Context, d *schema.ResourceDa
 	return o, &created
 }
 
-// TestNoCreatedObjectIsForgotten ends creations of the calling program's provider in the ways in which their answers say
-// nothing about the object. The next run must not make another one, and must tell people about the first.
+// TestNoCreatedObjectIsForgotten ends creations of the calling program's provider in the ways in which their answers
+// say nothing about the object. The next run must not make another one, and must tell people about the first.
 func TestNoCreatedObjectIsForgotten(t *testing.T) {
 	for name, c := range map[string]struct {
 		create func(ctx context.Context, d *schema.ResourceData, stop func()) diag.Diagnostics
@@ -72,7 +72,8 @@ func TestNoCreatedObjectIsForgotten(t *testing.T) {
 				return c.create(ctx, d, stop)
 			})
 			run := opened(t, loaded(t, o), tombolo.OpenOptions{})
-			if _, diags := run.Apply(ctx, planned(t, run, tombolo.PlanOptions{}), tombolo.ApplyOptions{}); !diags.HasErrors() {
+			first := planned(t, run, tombolo.PlanOptions{})
+			if _, diags := run.Apply(ctx, first, tombolo.ApplyOptions{}); !diags.HasErrors() {
 				t.Error("the apply passed")
 			}
 			if got := len(run.Interrupted()); got != c.open {

@@ -72,8 +72,8 @@ type Options struct {
 
 	// Variables are values of root input variables. They win over those of files and of the environment. A value is a
 	// cty.Value that is wholly known and without marks, or anything that encoding/json can write: a struct, a map, a
-	// list, text, a number, a bool, nil. As there, a []byte becomes text in base64. Maps and lists may hold a cty.Value.
-	// Text that is not UTF-8 is refused, and a name that the configuration does not declare.
+	// list, text, a number, a bool, nil. As there, a []byte becomes text in base64. Maps and lists may hold a
+	// cty.Value. Text that is not UTF-8 is refused, and a name that the configuration does not declare.
 	Variables map[string]any
 	// VarFiles are names of files with values, as the option -var-file takes them, relative to Dir.
 	VarFiles []string

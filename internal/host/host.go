@@ -253,8 +253,8 @@ func closeAll(list ...*started) error {
 	return errors.Join(errs...)
 }
 
-// calmly calls a provider in a goroutine that is not the caller's: a panic there would end the process, and nobody could
-// recover from it. A call that ends its goroutine is an error, too.
+// calmly calls a provider in a goroutine that is not the caller's: a panic there would end the process, and nobody
+// could recover from it. A call that ends its goroutine is an error, too.
 func calmly(call func() error) error {
 	err := errGoexit
 	var done sync.WaitGroup
