@@ -86,7 +86,7 @@ func (r *Run) ApplyWith(ctx context.Context, pl *plan.Plan, o ApplyOptions) (_ C
 		Functions: functions, StandIns: o.StandIns, Walked: o.Scope.walked(functions.Table), KeepOutputs: o.KeepOutputs,
 		Variables: variablesOf(pl, o.Ephemeral), Cwd: p.opts.OriginalDir, Dir: p.baseDir(),
 		Parallelism: p.opts.Parallelism,
-		Events: p.opts.Events, Secrets: p.secrets, RunID: run.ID, Rest: o.Rest, Lost: r.lost,
+		Events:      p.opts.Events, Secrets: p.secrets, RunID: run.ID, Rest: o.Rest, Lost: r.lost,
 		Recorded: func(op string) { p.forgetAnswer(state.Token(run, op)) },
 	})
 	concluded = true
