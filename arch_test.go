@@ -25,7 +25,7 @@ const (
 // room is a line of arch.txt: what the package may import.
 type room struct{ own, may []string } // may: its own line and that of everywhere
 
-// readRooms reads arch.txt: lines of "room: imports", with a hash before comments. An indented line goes on with the
+// readRooms reads arch.txt: lines of "room: imports", with a hash before comments. An indented line continues with the
 // one before. The line "everywhere" says what every room may import.
 func readRooms(t *testing.T) map[string]room {
 	t.Helper()

@@ -54,7 +54,7 @@ func readGuide(t *testing.T) (g guide) {
 	}
 }
 
-// outside builds programs in a module of their own, as an embedder does, and returns the program; its first argument is
+// outside builds programs in their own module, as an embedder does, and returns the program; its first argument is
 // the number of the one to run.
 func outside(t *testing.T, sources []string) string {
 	t.Helper()
@@ -185,7 +185,7 @@ output "words" { value = module.m.y }
 	"terraform.tfvars": "text = \"from a file\"\n",
 }
 
-// The programs of docs/library.md are built in a module of their own, and print what the page says. So is one for a
+// The programs of docs/library.md are built in their own module, and print what the page says. So is one for a
 // project with a backend block, values from everywhere and an installed plugin.
 func TestTheLibraryWorksFromOutside(t *testing.T) {
 	g := readGuide(t)

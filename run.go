@@ -284,7 +284,7 @@ func (r *Run) Outputs() map[string]plan.Value {
 	return out
 }
 
-// State returns the current state; nil if there is none.
+// State returns the current state, or nil if there is none.
 func (r *Run) State() *state.State { return r.engine.State() }
 
 // Session returns the held lock, for programs that edit the state: Session().Write replaces it.

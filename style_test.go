@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -209,6 +210,16 @@ var turns = []struct {
 	{regexp.MustCompile(`does not do what it must`), `"does not meet the contract"`},
 	{regexp.MustCompile(`does not find itself`), "say what is unknown"},
 	{regexp.MustCompile(`are shown to programs alone|is shown to programs alone`), `"is only shown as JSON"`},
+	{regexp.MustCompile(`^//.*\b[Ww]hoever (is|has|must|publishes|reads one|comes)\b`), "the process, run or caller"},
+	{regexp.MustCompile(`^//.*; (nil|"") (if|when) there (is|are) none\b`), `"or nil if there is none"`},
+	{regexp.MustCompile(`^//.*\b[Ww]ith errors there is none\b`), `"if there are errors, it is nil"`},
+	{regexp.MustCompile(`^//.*\bbut for (the|a|an|what|one|those)\b`), `"except for"`},
+	{regexp.MustCompile(`\b(takes?|took|taking) the place of\b`), `"replaces"`},
+	{regexp.MustCompile(`^// \w+ makes (a|the) call\b`), `"performs a call"`},
+	{regexp.MustCompile(`^//.*\bgoes on( with)?\b`), `"continues"`},
+	{regexp.MustCompile(`^//.*\ban? (test|folder|paragraph|session|module|goroutine|package|member|place) of (its|their) own\b`),
+		`"its own ..."`},
+	{regexp.MustCompile(`nobody (could|can) (leave|manage)`), `"it cannot be ..."`},
 }
 
 // No comment, message or document has a turn of the list.
@@ -229,6 +240,76 @@ func TestTurnsThatWereTakenOutStayOut(t *testing.T) {
 			}
 		}
 	}, ".go", ".md")
+}
+
+// No package compiles a regular expression when the program starts, and every constant one is valid.
+func TestExpressionsAreCompiledWhenFirstUsed(t *testing.T) {
+	checked := 0
+	walkFiles(t, func(path, text string) {
+		if !strings.Contains(text, "regex.Lazy(") && !strings.Contains(text, "regexp.MustCompile(") ||
+			strings.HasSuffix(path, "_test.go") || strings.HasPrefix(path, "internal/regex/") {
+			return
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), path, text, parser.SkipObjectResolution)
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		for _, d := range file.Decls {
+			if d, ok := d.(*ast.GenDecl); ok {
+				ast.Inspect(d, func(n ast.Node) bool {
+					if call, ok := n.(*ast.CallExpr); ok && len(call.Args) == 1 {
+						checked += checkExpression(t, path, call)
+					}
+					return true
+				})
+			}
+		}
+	}, ".go")
+	if checked < 40 {
+		t.Errorf("checked only %d expressions", checked)
+	}
+}
+
+// checkExpression checks a call outside of functions, and returns how many expressions it has compiled.
+func checkExpression(t *testing.T, path string, call *ast.CallExpr) int {
+	f, ok := call.Fun.(*ast.SelectorExpr)
+	if !ok {
+		return 0
+	}
+	pkg, _ := f.X.(*ast.Ident)
+	text, constant := constantText(call.Args[0])
+	switch {
+	case pkg != nil && pkg.Name == "regexp" && inBinary(path):
+		t.Errorf("%s: use regex.Lazy in place of regexp.%s outside of functions", path, f.Sel.Name)
+		return 0
+	case pkg == nil || pkg.Name != "regex" || !constant:
+		return 0
+	}
+	if _, err := regexp.Compile(text); err != nil {
+		t.Errorf("%s: %s", path, err)
+	}
+	return 1
+}
+
+// inBinary reports whether a file is part of cmd/tombolo, and not of a server for tests, a benchmark or an example.
+func inBinary(path string) bool {
+	return (strings.HasPrefix(path, "internal/") || strings.HasPrefix(path, "sdk/")) &&
+		!strings.Contains(path, "test/") && !strings.Contains(path, "/server/")
+}
+
+// constantText returns the value of a string literal, or of several that are joined.
+func constantText(e ast.Expr) (text string, ok bool) {
+	switch e := e.(type) {
+	case *ast.BasicLit:
+		text, err := strconv.Unquote(e.Value)
+		return text, err == nil
+	case *ast.BinaryExpr:
+		left, ok := constantText(e.X)
+		right, also := constantText(e.Y)
+		return left + right, ok && also
+	}
+	return "", false
 }
 
 // The engine does not know the name by which the command line was called: commands that its problems say to run are

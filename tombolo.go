@@ -162,8 +162,8 @@ type Project struct {
 	expression atomic.Pointer[string] // that Evaluate read last, for Diagnostics
 }
 
-// Load loads a project. Warnings come with a project; with errors there is none: Options.Diagnostics shows them. The
-// caller must close the project, after its runs.
+// Load loads a project. Warnings come with a project; if there are errors, it is nil, and Options.Diagnostics shows them.
+// The caller must close the project, after its runs.
 func Load(ctx context.Context, o Options) (_ *Project, diags diag.List) {
 	defer conclude(ctx, &diags)
 	s, diags := o.surroundings()
@@ -270,9 +270,8 @@ func (p *Project) Text(w io.Writer, pl *plan.Plan) error {
 		return err
 	}
 	out := &sink{w: w}
-	v := view.New(view.Options{Out: out, Automation: true, Sources: func() map[string][]byte {
-		return p.engine.Config().Files
-	}})
+	v := view.New(view.Options{Out: out, Automation: true, Secrets: p.engine.Secrets(),
+		Sources: func() map[string][]byte { return p.engine.Config().Files }})
 	v.Plan(pl, p.schemas(pl))
 	v.Close()
 	return out.err
@@ -292,7 +291,7 @@ func (p *Project) Markdown(w io.Writer, pl *plan.Plan) error {
 	if err := p.renders(pl); err != nil {
 		return err
 	}
-	return view.Markdown(w, pl, p.schemas(pl))
+	return view.Markdown(view.Options{Out: w, Secrets: p.engine.Secrets()}, pl, p.schemas(pl), 0, "")
 }
 
 func (p *Project) schemas(pl *plan.Plan) tfjson.Schemas {

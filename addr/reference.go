@@ -24,6 +24,7 @@ const (
 	RefCount                        // count.index
 	RefEach                         // each.key, each.value
 	RefSelf                         // self
+	RefCaller                       // caller: the object that an action is invoked for
 )
 
 // Reference is one mention of a named value in an expression.
@@ -71,6 +72,8 @@ func (r Reference) String() string {
 		return "each." + r.Name
 	case RefSelf:
 		return "self"
+	case RefCaller:
+		return "caller"
 	}
 	return "invalid"
 }
@@ -107,6 +110,9 @@ func ParseReference(t hcl.Traversal) (Reference, diag.List) {
 		return named(RefEach)
 	case "self":
 		ref.Kind, ref.Remaining, ref.Range = RefSelf, t[1:], rootRange
+		return ref, nil
+	case "caller":
+		ref.Kind, ref.Remaining, ref.Range = RefCaller, t[1:], rootRange
 		return ref, nil
 	case "module":
 		return parseModuleReference(t, ref)

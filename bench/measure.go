@@ -140,7 +140,7 @@ func (o options) referenceRuns(n int) int {
 	return o.runs
 }
 
-// An entrant is a contender at work on one shape, in a directory of its own.
+// An entrant is a contender at work on one shape, in its own directory.
 type entrant struct {
 	contender
 	dir   string

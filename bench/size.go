@@ -10,19 +10,20 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 )
 
-// sizeMain is the command behind "bench size": how large the program is that people install, and whether the linker may
-// leave out the methods that nobody calls. With -each it tells what backends and their libraries add.
+// sizeMain is the command behind "bench size": how large the program is that people install, whether the linker may
+// leave out the methods that nobody calls, and whether the table of what is in it still holds. With -each it tells by
+// how much the program is smaller without each backend and its libraries.
 func sizeMain(ctx context.Context, args []string, out io.Writer) error {
 	flags := flag.NewFlagSet("bench size", flag.ContinueOnError)
 	limit := flags.Int64("limit", 0, "fail if the program has more bytes")
 	each := flags.Bool("each", false, "build it without each backend, too")
+	write := flags.Bool("write", false, "write the table of what is in it")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
@@ -43,8 +44,8 @@ func sizeMain(ctx context.Context, args []string, out io.Writer) error {
 	if err := keptMethods(ctx); err != nil {
 		return err
 	}
-	if !*each {
-		return nil
+	if err := checkAdditions(ctx, dir, size, *write, out); err != nil || !*each {
+		return err
 	}
 	plugin, err := builtSize(ctx, dir, "./cmd/terraform-provider-external", "")
 	if err != nil {
@@ -63,7 +64,7 @@ func builtSize(ctx context.Context, dir, program, overlay string) (int64, error)
 	if overlay != "" {
 		args = append(args, "-overlay", overlay)
 	}
-	build := exec.CommandContext(ctx, "go", append(args, program)...)
+	build := goForLinux(ctx, append(args, program)...)
 	if text, err := build.CombinedOutput(); err != nil {
 		return 0, fmt.Errorf("build %s: %w: %s", program, err, text)
 	}
@@ -77,7 +78,7 @@ func builtSize(ctx context.Context, dir, program, overlay string) (int64, error)
 // keptMethods returns an error if the linker has to keep the exported methods of all types, as it does as soon as
 // something looks methods up by a name that it cannot know.
 func keptMethods(ctx context.Context) error {
-	link := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags=-dumpdep", "-o", os.DevNull, "./cmd/tombolo")
+	link := goForLinux(ctx, "build", "-trimpath", "-ldflags=-dumpdep", "-o", os.DevNull, "./cmd/tombolo")
 	text, err := link.CombinedOutput()
 	if err != nil {
 		return fmt.Errorf("link the program: %w", err)

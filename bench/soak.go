@@ -5,6 +5,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -27,6 +28,7 @@ type trial struct {
 	kill   time.Duration // after which the engine is killed; then the command runs once more, and is not killed
 	fails  bool          // the command is meant to end with an error
 	plugin bool          // the configuration is for the plugin of internal/world, whose world is beside the project
+	many   bool          // the configuration is for manySession
 }
 
 // worlds is a configuration of objects and leases of the plugin.
@@ -106,6 +108,47 @@ func doublings(n int) string {
 	return b.String()
 }
 
+// manyManifest and manySession are a provider whose program is one process for many calls. An object whose name is slow
+// takes two seconds.
+const (
+	manyManifest = `{
+  "protocol": 1, "name": "many", "command": ["sh", "./many.sh"], "mode": "session", "concurrency": 1,
+  "schema": { "resource_schemas": { "many_thing": { "implements": ["create", "update", "delete"], "attributes": {
+    "id": { "type": "string", "computed": true }, "name": { "type": "string", "required": true } } } } }
+}`
+	manySession = `while IFS= read -r line; do
+  id=$(printf %s "$line" | sed -n 's/^{"jsonrpc":"2.0","id":\([0-9]*\),.*/\1/p')
+  [ -n "$id" ] || continue
+  case $line in
+  *'"initialize"'*) result='{"protocol":1}' ;;
+  *'"create"'*) case $line in *slow*) sleep 2 ;; esac; result='{"state":{"id":"i"}}' ;;
+  *) result='{}' ;;
+  esac
+  printf '{"jsonrpc":"2.0","id":%s,"result":%s}\n' "$id" "$result"
+done
+`
+)
+
+func things(name string) string {
+	return "terraform {\n  required_providers {\n    many = {\n      source = \"many\"\n    }\n  }\n}\n" +
+		"resource \"many_thing\" \"a\" {\n  count = 10\n  name  = \"" + name + "\"\n}\n"
+}
+
+// repeats is a template that repeats a megabyte a million times.
+const repeats = `locals {
+  long = join("", [for i in range(1024) : format("%01024d", i)])
+}
+output "o" {
+  value = "%{ for c in split("", local.long) }${local.long}%{ endfor }"
+}
+`
+
+// lists is a configuration of n locals, each of which has the one before twice.
+func lists(n int) string {
+	return strings.ReplaceAll(strings.NewReplacer(`"${`, "[", "}${", ", ", `}"`, "]").Replace(doublings(n)),
+		`d0 = "x"`, `d0 = ["x"]`)
+}
+
 var apply = []string{"apply", "-auto-approve", "-input=false", "-no-color"}
 
 var trials = []trial{
@@ -127,6 +170,16 @@ var trials = []trial{
 	{name: "the engine is killed, a plugin hears nothing", plugin: true, words: apply, kill: time.Second, fails: true,
 		config: worlds(strings.Replace(slow, `"3s"`, `"3s", deaf = "yes"`, 1))},
 	{name: "ephemeral resources are renewed", plugin: true, words: apply, config: worlds(leases)},
+	{name: "a session that does its work", many: true, words: apply, config: things("quick")},
+	{name: "the engine is killed, a session works", many: true, words: apply, kill: time.Second, fails: true,
+		config: things("slow")},
+	{name: "a list doubled forty times", config: lists(40), words: []string{"plan", "-input=false", "-no-color"},
+		fails: true},
+	{name: "a megabyte repeated a million times", config: repeats, fails: true,
+		words: []string{"plan", "-input=false", "-no-color"}},
+	{name: "100 000 problems of a program", words: apply, fails: true, config: external(
+		`yes '{"severity":"error","summary":"x"},' | head -n 100000 | ` +
+			`{ printf '{"diagnostics":['; tr -d '\n'; echo '{"severity":"error","summary":"x"}]}'; }`)},
 	{name: "2 000 duplicate variables", words: []string{"validate", "-no-color"}, fails: true,
 		config: strings.Repeat("variable \"v\" {\n}\n", 2001)},
 	{name: "200 references to nothing", words: []string{"validate", "-no-color"}, fails: true,
@@ -199,6 +252,11 @@ func (s *soaking) round(ctx context.Context) error {
 	if err := os.WriteFile(filepath.Join(s.dir, "empty.tfrc"), nil, 0o600); err != nil {
 		return err
 	}
+	if s.many {
+		if err := s.writeMany(); err != nil {
+			return err
+		}
+	}
 	if _, _, err := s.run(ctx, []string{"init", "-input=false"}, 0); err != nil && !s.fails {
 		return fmt.Errorf("init: %w", err)
 	}
@@ -225,6 +283,14 @@ func (s *soaking) round(ctx context.Context) error {
 	return err
 }
 
+// writeMany writes the provider of manySession beside the project.
+func (s *soaking) writeMany() error {
+	dir := filepath.Join(s.dir, "many")
+	return errors.Join(os.MkdirAll(dir, 0o700),
+		os.WriteFile(filepath.Join(dir, "tombolo-provider.json"), []byte(manyManifest), 0o600),
+		os.WriteFile(filepath.Join(dir, "many.sh"), []byte(manySession), 0o600))
+}
+
 // run runs a command of the engine, and kills it after a while unless that is 0. It also returns how much was printed.
 func (s *soaking) run(ctx context.Context, words []string, kill time.Duration) (sample, int, error) {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Minute)
@@ -242,6 +308,9 @@ func (s *soaking) run(ctx context.Context, words []string, kill time.Duration) (
 	}
 	cmd.Env = append(os.Environ(), soakMark+"="+s.dir, "TMPDIR="+filepath.Join(s.dir, "tmp"), "CHECKPOINT_DISABLE=1",
 		"TF_CLI_CONFIG_FILE="+settings)
+	if s.many {
+		cmd.Env = append(cmd.Env, "TOMBOLO_PROGRAM_PROVIDERS=many=../many")
+	}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	start := time.Now()
 	err := cmd.Run()

@@ -14,7 +14,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/program/programtest"
 )
 
-// acceptanceModule is a module of its own, so that this one does not require the framework for acceptance tests.
+// acceptanceModule is its own module, so that this one does not require the framework for acceptance tests.
 const acceptanceModule = "acceptance"
 
 // TestAcceptance runs acceptance tests of a provider of ours, made with the published framework for them.

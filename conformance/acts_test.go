@@ -3,6 +3,7 @@ package conformance
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -51,6 +52,46 @@ func actsSchema() *provider.Schema {
 // Schema implements provider.Provider.
 func (a *acts) Schema(context.Context) (*provider.Schema, diag.List) { return actsSchema(), nil }
 
+// invocationsByObject sorts the planned invocations of actions by the object that triggers them: Terraform lists
+// objects in no order. Those of one object stay as they are.
+func invocationsByObject(doc Document) {
+	if p, ok := doc["plan"].(map[string]any); ok {
+		if list, ok := p["action_invocations"].([]any); ok {
+			slices.SortStableFunc(list, func(a, b any) int { return strings.Compare(invokedBy(a), invokedBy(b)) })
+		}
+	}
+	events, _ := doc["events"].(map[string]any)
+	other, _ := events["other"].([]any)
+	var at []int
+	var invocations []any
+	for i, e := range other {
+		if event, ok := e.(map[string]any); ok && event["invocation"] != nil {
+			at, invocations = append(at, i), append(invocations, e)
+		}
+	}
+	slices.SortStableFunc(invocations, func(a, b any) int {
+		return strings.Compare(invokedBy(a.(map[string]any)["invocation"]), invokedBy(b.(map[string]any)["invocation"]))
+	})
+	for n, i := range at {
+		other[i] = invocations[n]
+	}
+}
+
+// invokedBy returns what an invocation is sorted by: the address of the triggering object, or of the action.
+func invokedBy(invocation any) string {
+	i, _ := invocation.(map[string]any)
+	if t, ok := i["lifecycle_action_trigger"].(map[string]any); ok {
+		return fmt.Sprint("0 ", t["triggering_resource_address"])
+	}
+	if t, ok := i["lifecycle_trigger"].(map[string]any); ok {
+		return "0 " + compact(t["triggering_resource"])
+	}
+	if i["address"] != nil {
+		return fmt.Sprint("1 ", i["address"])
+	}
+	return "1 " + compact(i["action_addr"])
+}
+
 func actsLog(what string) {
 	f, err := os.OpenFile("done.log", os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o666)
 	if err != nil {
@@ -69,7 +110,7 @@ func actsIdentity(typ string, thing cty.Value) cty.Value {
 	return cty.ObjectVal(map[string]cty.Value{"name": thing.GetAttr("name"), "zone": cty.StringVal("here")})
 }
 
-// known returns the text of an attribute; "" when there is none.
+// known returns the text of an attribute, or "" if there is none.
 func known(v cty.Value) string {
 	if v.IsNull() || !v.IsKnown() {
 		return ""

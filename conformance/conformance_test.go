@@ -189,6 +189,8 @@ func (h *harness) compareStep(c *Case, step int, terraform, tombolo Document) (u
 		withoutIdentities(map[string]any(terraform))
 		withoutIdentities(map[string]any(tombolo))
 	}
+	invocationsByObject(terraform)
+	invocationsByObject(tombolo)
 	silent(terraform, tombolo)
 	silent(tombolo, terraform)
 	onlyShared(terraform, tombolo)

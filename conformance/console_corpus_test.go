@@ -9,7 +9,7 @@ import (
 )
 
 // exchange is one entry of a console transcript: what is typed and what terraform answers. In the file, lines of input
-// begin with "> " or, when they go on, ": "; lines of output with two spaces; an error is its summary behind "! ".
+// begin with "> " or, when they continue, ": "; lines of output with two spaces; an error is its summary behind "! ".
 // Behind "~ " stands why tombolo answers otherwise, and then its answer. "#" begins a comment.
 type exchange struct {
 	input    []string

@@ -16,7 +16,7 @@ import (
 
 // lab is a provider for what the world does not have: versions of a schema, private data, warnings. LAB_VERSION says
 // which version of itself it is: from version 1 on, label is called name. LAB_WARN names the operations that warn. With
-// LAB_META it takes a provider_meta block, and warns of what each call is told of it; with LAB_TLS it warns of how it
+// LAB_META it takes a provider_meta block, and warns of what each call is told about it; with LAB_TLS it warns of how it
 // is talked to.
 type lab struct{ provider.Base }
 

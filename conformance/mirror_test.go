@@ -150,7 +150,7 @@ func installLines(text string) string {
 
 var providerName = regexp.MustCompile(`[a-z0-9.-]+(/[a-z0-9-]+){1,2}`)
 
-// sortByProvider sorts what is told of providers by their names, and keeps the order of what is told of one.
+// sortByProvider sorts what is known of providers by their names, and keeps the order of what is known of one.
 func sortByProvider[T any](list []T, text func(T) string) {
 	slices.SortStableFunc(list, func(a, b T) int {
 		return strings.Compare(providerName.FindString(text(a)), providerName.FindString(text(b)))

@@ -228,7 +228,7 @@ func (run *randomRun) seed(t *testing.T, seed uint64) {
 
 // A disagreement is the first step of a case in which the two programs differ.
 type disagreement struct {
-	kind    string // what is alike in differences that have the same cause; "" if there is none
+	kind    string // what is alike in differences that have the same cause, or "" if there is none
 	report  string
 	archive []byte // with the exit codes of terraform
 	applied bool   // whether terraform applied anything

@@ -337,7 +337,7 @@ func (r *runner) interruptInService(p *os.Process, ended <-chan struct{}) {
 	}
 }
 
-// start runs the binary once, with a closed standard input and an environment of its own.
+// start runs the binary once, with a closed standard input and its own environment.
 func (r *runner) start(role string, args []string, during meanwhile) (Run, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), commandTimeout)
 	defer cancel()

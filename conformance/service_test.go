@@ -114,7 +114,7 @@ func (s *service) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	io.WriteString(w, text)
 }
 
-// folder lists the objects of a folder; "" when there are none.
+// folder lists the objects of a folder, or "" if there are none.
 func (s *service) folder(at string) string {
 	var inside []string
 	for name, text := range s.objects {

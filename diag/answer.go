@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Limits for the problems of one answer: nobody reads more of a severity, or longer texts.
+// Limits for the problems of one answer: more of a severity, or longer texts, are left out.
 const (
 	MaxOfAnswer = 1000
 	MaxText     = 256 << 10

@@ -74,7 +74,7 @@ type Diagnostic struct {
 
 	// Extra carries facts for callers that decide on them, such as hcl's function call details. Never printed as is.
 	Extra any
-	// Err is the Go error behind the problem, for errors.Is and errors.As; nil if there is none. It is never
+	// Err is the Go error behind the problem, for errors.Is and errors.As, or nil if there is none. It is never
 	// printed, and may hold what the texts hide.
 	Err error
 }

@@ -121,7 +121,7 @@ func (g *gathering) all() []*texts {
 	return out
 }
 
-// numeral writes a number as messages do; "" for one that nobody writes out.
+// numeral writes a number as messages do; "" for one that is too long to write.
 func numeral(f *big.Float) string {
 	const maxBits = 4096
 	if exp := f.MantExp(nil); exp > maxBits || exp < -maxBits {

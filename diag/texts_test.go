@@ -19,7 +19,7 @@ func manySecrets(n int) cty.Value {
 	return cty.ListVal(elements).Mark("secret")
 }
 
-// instances are problems of many instances of one block, each with a scope of its own around what they have in common.
+// instances are problems of many instances of one block, each with its own scope around what they have in common.
 func instances(n int, common cty.Value) (list hcl.Diagnostics) {
 	base := &hcl.EvalContext{Variables: map[string]cty.Value{
 		"var": cty.ObjectVal(map[string]cty.Value{"list": common})}}

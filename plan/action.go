@@ -18,6 +18,8 @@ type Invocation struct {
 	Type   cty.Type
 	// Trigger is nil when the action was asked for by its address.
 	Trigger *ActionTrigger
+	// Caller is then the object that the action refers to as its caller; the zero value if it does not.
+	Caller addr.AbsResourceInstance
 }
 
 // ActionTrigger is why an action is invoked: a change of an object.
@@ -53,7 +55,10 @@ func (e ActionEvent) OfDestruction() bool { return e == BeforeDestroy || e == Af
 
 // By returns who asked for the action, in words.
 func (i *Invocation) By() string {
-	if i.Trigger == nil {
+	switch {
+	case i.Trigger == nil && i.Caller != (addr.AbsResourceInstance{}):
+		return i.Caller.String()
+	case i.Trigger == nil:
 		return "CLI"
 	}
 	return i.Trigger.Resource.String()
@@ -63,7 +68,7 @@ func (i *Invocation) By() string {
 func CompareInvocations(a, b *Invocation) int {
 	switch {
 	case a.Trigger == nil && b.Trigger == nil:
-		return a.Action.Compare(b.Action)
+		return cmp.Or(a.Action.Compare(b.Action), a.Caller.Compare(b.Caller))
 	case a.Trigger == nil:
 		return 1
 	case b.Trigger == nil:
@@ -86,6 +91,7 @@ type jsonInvocation struct {
 	Type     int          `json:"type"`
 	Config   jsonValue    `json:"config"`
 	Trigger  *jsonTrigger `json:"trigger,omitempty"`
+	Caller   string       `json:"caller,omitempty"`
 }
 
 type jsonTrigger struct {
@@ -101,6 +107,9 @@ type jsonTrigger struct {
 func (e *encoder) invocation(i *Invocation) jsonInvocation {
 	j := jsonInvocation{Action: i.Action.String(), Provider: i.Provider.String(), Type: e.typ(i.Type),
 		Config: jsonValue{e.value(i.Config.Value, i.Type), e.paths(i.Config.Sensitive)}}
+	if i.Caller != (addr.AbsResourceInstance{}) {
+		j.Caller = i.Caller.String()
+	}
 	if t := i.Trigger; t != nil {
 		j.Trigger = &jsonTrigger{Resource: t.Resource.String(), Event: t.Event, Before: t.Before, Block: t.Block,
 			Index: t.Index, Failure: t.OnFailure, Range: t.Range}
@@ -117,6 +126,9 @@ func (d *decoder) invocation(j *jsonInvocation) *Invocation {
 	i.Type, i.Config = ty, Value{d.value(j.Config.Value, ty), d.paths(j.Config.Sensitive)}
 	if i.Config.Value == cty.NilVal {
 		d.lack(j.Action)
+	}
+	if j.Caller != "" {
+		i.Caller = d.instance(j.Caller)
 	}
 	if t := j.Trigger; t != nil {
 		i.Trigger = &ActionTrigger{Resource: d.instance(t.Resource), Event: t.Event, Before: t.Before, Block: t.Block,

@@ -44,6 +44,7 @@ type jsonPlan struct {
 	Errored         bool                           `json:"errored,omitempty"`
 	Complete        bool                           `json:"complete,omitempty"`
 	FunctionResults map[string]string              `json:"function_results,omitempty"`
+	Nonsensitive    []string                       `json:"nonsensitive,omitempty"`
 }
 
 type jsonVariable struct {
@@ -75,6 +76,7 @@ type jsonChange struct {
 	CreateBeforeDestroy bool              `json:"create_before_destroy,omitempty"`
 	SkipDestroy         bool              `json:"skip_destroy,omitempty"`
 	Protected           bool              `json:"protected,omitempty"`
+	Unprotected         bool              `json:"unprotected,omitempty"`
 	DeposedKey          string            `json:"deposed_key,omitempty"`
 	Importing           *jsonImporting    `json:"importing,omitempty"`
 	GeneratedConfig     string            `json:"generated_config,omitempty"`
@@ -174,7 +176,7 @@ func encodePlan(p *Plan) ([]byte, error) {
 	j := jsonPlan{
 		Mode: p.Mode, Created: p.Created, Workspace: p.Workspace, Checks: p.Checks, Errored: p.Errored,
 		Complete: p.Complete, Unrefreshed: p.Unrefreshed, Interrupted: p.Interrupted,
-		FunctionResults: p.FunctionResults, Variables: map[string]jsonVariable{},
+		FunctionResults: p.FunctionResults, Nonsensitive: p.Nonsensitive, Variables: map[string]jsonVariable{},
 		Expansions: map[string]map[string][]string{},
 	}
 	for name, v := range p.Variables {
@@ -250,7 +252,7 @@ func (e *encoder) change(c *Change) jsonChange {
 		After:        jsonValue{e.value(c.After.Value, c.Type), e.paths(c.After.Sensitive)},
 		ReplacePaths: e.paths(c.ReplacePaths), Private: c.Private,
 		CreateBeforeDestroy: c.CreateBeforeDestroy, SkipDestroy: c.SkipDestroy, Protected: c.Protected,
-		DeposedKey:      string(c.DeposedKey),
+		Unprotected: c.Unprotected, DeposedKey: string(c.DeposedKey),
 		GeneratedConfig: c.GeneratedConfig,
 		BeforeIdentity:  e.dynamic(c.BeforeIdentity), AfterIdentity: e.dynamic(c.AfterIdentity), Settled: c.Settled,
 	}
@@ -368,7 +370,7 @@ func decodePlan(b []byte) (*Plan, error) {
 	p := &Plan{
 		Mode: j.Mode, Created: j.Created, Workspace: j.Workspace, Checks: j.Checks, Errored: j.Errored,
 		Complete: j.Complete, Unrefreshed: j.Unrefreshed, Interrupted: j.Interrupted,
-		FunctionResults: j.FunctionResults, Variables: map[string]Variable{},
+		FunctionResults: j.FunctionResults, Nonsensitive: j.Nonsensitive, Variables: map[string]Variable{},
 		Expansions: map[addr.ModuleInstance]map[string][]addr.Key{},
 	}
 	for _, name := range slices.Sorted(maps.Keys(j.Variables)) { // the first invalid one is reported
@@ -482,7 +484,7 @@ func (d *decoder) change(j *jsonChange) *Change {
 		Provider: d.provider(j.Provider), Action: d.action(j.Action), Reason: j.Reason, SchemaVersion: j.SchemaVersion,
 		ReplacePaths: d.paths(j.ReplacePaths), Private: j.Private,
 		CreateBeforeDestroy: j.CreateBeforeDestroy, SkipDestroy: j.SkipDestroy, Protected: j.Protected,
-		DeposedKey:      addr.DeposedKey(j.DeposedKey),
+		Unprotected: j.Unprotected, DeposedKey: addr.DeposedKey(j.DeposedKey),
 		GeneratedConfig: j.GeneratedConfig,
 		BeforeIdentity:  d.dynamic(j.BeforeIdentity), AfterIdentity: d.dynamic(j.AfterIdentity), Settled: j.Settled,
 	}

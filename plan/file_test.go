@@ -105,7 +105,7 @@ func full(t testing.TB) *plan.Plan {
 			Type:  ty, SchemaVersion: 3,
 			ReplacePaths: []cty.Path{cty.GetAttrPath("n")}, Private: []byte{0, 1}, Dependencies: []addr.ConfigResource{
 				a.Config()},
-			CreateBeforeDestroy: true, DeposedKey: "89abcdef", Importing: &plan.Importing{
+			CreateBeforeDestroy: true, Unprotected: true, DeposedKey: "89abcdef", Importing: &plan.Importing{
 				ID: "imp", Identity: cty.NilVal}, GeneratedConfig: "x",
 		}, {
 			Object: addr.Object{Instance: a, Deposed: "01234567"}, PrevAddr: a, Provider: config, Action: plan.Delete,
@@ -128,6 +128,7 @@ func full(t testing.TB) *plan.Plan {
 			{Address: "output.x", Reason: plan.LeftOutDependent, Because: a}},
 		Relevant: []plan.RelevantAttribute{{Resource: a, Path: cty.GetAttrPath("id")}},
 		Complete: true, FunctionResults: map[string]string{"file": "abc"},
+		Nonsensitive: []string{"not a secret"},
 	}
 }
 

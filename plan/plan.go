@@ -111,6 +111,8 @@ type Change struct {
 	SkipDestroy bool
 	// Protected, for the state: the block says prevent_destroy, which is remembered when it is gone.
 	Protected bool
+	// Unprotected: the state remembers prevent_destroy of the object, which stays, and its block no longer says it.
+	Unprotected bool
 	// DeposedKey is where the actions that depose keep the old object until it goes.
 	DeposedKey addr.DeposedKey
 
@@ -283,6 +285,8 @@ type Plan struct {
 
 	// FunctionResults are hashes of the results of functions that look at files, checked again during apply.
 	FunctionResults map[string]string
+	// Nonsensitive lists the strings that the configuration calls so, though they come from secrets.
+	Nonsensitive []string
 }
 
 // LeftOut is a part of the configuration, or an object, that the plan leaves as it is though it may have to change.

@@ -30,7 +30,7 @@ type Schema struct {
 	GenerateConfig bool
 }
 
-// Type returns a resource type of a family; nil when there is none.
+// Type returns a resource type of a family, or nil if there is none.
 func (s *Schema) Type(kind ResourceKind, name string) *ResourceType {
 	switch kind {
 	case ManagedResource:

@@ -247,7 +247,7 @@ func (b *Builder) Dirty() bool {
 	return b.dirty
 }
 
-// Object returns the current form of an object; nil if there is none.
+// Object returns the current form of an object, or nil if there is none.
 func (b *Builder) Object(a addr.Object) *Object {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -265,7 +265,7 @@ func (b *Builder) State() *State {
 	return b.state
 }
 
-// Output returns the current root output value; nil if there is none.
+// Output returns the current root output value, or nil if there is none.
 func (b *Builder) Output(name string) *Output {
 	b.mu.Lock()
 	defer b.mu.Unlock()

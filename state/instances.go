@@ -180,7 +180,7 @@ func (r *Resource) settle(owners []*Object, total int) string {
 	}
 	if r.Provider == (addr.AbsProviderConfig{}) {
 		if len(owners) == 0 || len(owners) < total {
-			return `the resource has no "provider", so that nobody could manage its objects`
+			return `the resource has no "provider", so its objects cannot be managed`
 		}
 		r.Provider = owners[0].Provider.Block()
 	}

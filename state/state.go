@@ -224,7 +224,7 @@ func (s *State) IsEmpty() bool {
 	return s == nil || len(s.resources) == 0 && len(s.outputs) == 0
 }
 
-// Resource returns the instances of a resource; nil if there are none.
+// Resource returns the instances of a resource, or nil if there are none.
 func (s *State) Resource(a addr.AbsResource) *Resource {
 	if s == nil {
 		return nil
@@ -232,7 +232,7 @@ func (s *State) Resource(a addr.AbsResource) *Resource {
 	return s.resources[a]
 }
 
-// Instance returns the objects of an instance; nil if there are none.
+// Instance returns the objects of an instance, or nil if there are none.
 func (s *State) Instance(a addr.AbsResourceInstance) *Instance {
 	if r := s.Resource(a.AbsResource()); r != nil {
 		return r.Instances[a.Key]
@@ -240,7 +240,7 @@ func (s *State) Instance(a addr.AbsResourceInstance) *Instance {
 	return nil
 }
 
-// Object returns a current or deposed object; nil if there is none.
+// Object returns a current or deposed object, or nil if there is none.
 func (s *State) Object(a addr.Object) *Object {
 	i := s.Instance(a.Instance)
 	switch {
@@ -263,7 +263,7 @@ func (s *State) ProviderOf(a addr.Object) addr.AbsProviderConfig {
 	return addr.AbsProviderConfig{}
 }
 
-// Resources returns all resources in the order of their addresses. (The state file has an order of its own, by text.)
+// Resources returns all resources in the order of their addresses. (The state file has its own order, by text.)
 func (s *State) Resources() []*Resource {
 	if s == nil {
 		return nil
@@ -282,7 +282,7 @@ func (s *State) Resources() []*Resource {
 	return out
 }
 
-// Output returns a root output value; nil if there is none.
+// Output returns a root output value, or nil if there is none.
 func (s *State) Output(name string) *Output {
 	if s == nil {
 		return nil

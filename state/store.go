@@ -19,7 +19,7 @@ const DefaultWorkspace = "default"
 // called concurrently.
 type Store interface {
 	// Workspaces lists the workspaces that exist; DefaultWorkspace is always among them, except for services where
-	// each has a name of its own.
+	// each has its own name.
 	Workspaces(ctx context.Context) ([]string, error)
 	// Workspace returns access to one state, which need not exist yet.
 	Workspace(name string) (Workspace, error)
@@ -30,7 +30,8 @@ type Store interface {
 // Workspace is one state in a store.
 type Workspace interface {
 	Name() string
-	// Read returns the newest state without a lock: the last snapshot with the journal laid over it. It writes nothing.
+	// Read returns the newest state without a lock: the last snapshot with the journal applied over it. It writes
+	// nothing.
 	Read(ctx context.Context) (*Snapshot, error)
 	// Lock takes the lock, recovers an interrupted run, and returns the state. It tries once: a lock held by another is
 	// a *LockedError at once (see Acquire for waiting).
@@ -73,7 +74,7 @@ type LockInfo struct {
 	Path      string
 }
 
-// UnmarshalJSON implements json.Unmarshaler. What another program wrote in a form of its own, such as a time, says
+// UnmarshalJSON implements json.Unmarshaler. What another program wrote in its own form, such as a time, says
 // nothing: the rest still says who holds the lock, and what frees it.
 func (i *LockInfo) UnmarshalJSON(text []byte) error {
 	var raw struct{ ID, Operation, Info, Who, Version, Created, Path json.RawMessage }
@@ -129,7 +130,7 @@ type Snapshot struct {
 	State *State
 	// InFlight lists operations that had begun when a run was killed and whose outcome is unknown.
 	InFlight []InFlight
-	// Unfolded lists results that could not be laid over the state, because another tool wrote it since. Nothing is
+	// Unfolded lists results that could not be applied over the state, because another tool wrote it since. Nothing is
 	// discarded: they stay in the journal until they are resolved.
 	Unfolded []Unfolded
 	// Running is a run that was writing during the read; nil if there was none. InFlight are then its current

@@ -8,7 +8,6 @@ import (
 
 	"github.com/hashicorp/go-hclog"
 
-	"github.com/tombolo-iac/tombolo/addr"
 	"github.com/tombolo-iac/tombolo/internal/external"
 	"github.com/tombolo-iac/tombolo/provider"
 	"github.com/tombolo-iac/tombolo/provider/serve"
@@ -20,8 +19,8 @@ func main() {
 	serve.Main(serve.Options{
 		Address: "registry.terraform.io/hashicorp/external",
 		New: func(context.Context) (provider.Provider, error) {
-			return external.New(external.Options{Stderr: func(_ addr.Object, label, line string) {
-				log.Trace(line, "program", label)
+			return external.New(external.Options{Stderr: func(l external.Line) {
+				log.Trace(l.Text, "program", l.Label)
 			}}), nil
 		},
 	})

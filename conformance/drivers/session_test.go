@@ -180,7 +180,7 @@ func (s *session) call(name string, args ...any) ([]any, error) {
 	}
 	if stream.Len() > 0 {
 		s.noteStream(stream.Bytes())
-		s.tf.SetStdout(s.heard) // the library goes on writing there
+		s.tf.SetStdout(s.heard) // the library continues writing there
 	}
 	s.note("  %s", outcome(err))
 	return out, err

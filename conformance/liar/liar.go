@@ -12,6 +12,10 @@
 // the first 200 cases; =live asks the real program again, which has to say what is stored; =fill asks it about what is
 // not stored yet. What is the same over both versions of the protocol is stored for version 6 and compared for both.
 //
+// Beside these, random lies put something wrong into one random place of an answer, identities, lists, actions and
+// schemas included (random_test.go). Their verdicts are those of a newer terraform, in random.json, and the reasons for
+// others in random_reasons.json.
+//
 //	TOMBOLO_LIAR=all go test -count=1 -timeout 60m ./conformance/liar
 //
 // What happens before the lie happens once for all lies of a scene, in a folder of which each case has a copy.

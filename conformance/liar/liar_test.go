@@ -37,15 +37,25 @@ type tale struct {
 	legacy   bool
 }
 
-func (c tale) name() string {
+func (c tale) name() string { return c.named(c.lie) }
+
+// about returns the name by which reasons know a case: that of a random lie is what was told.
+func (c tale) about(v verdict) string {
+	if v.Told == "" {
+		return c.name()
+	}
+	return c.named(v.Told)
+}
+
+func (c tale) named(lie string) string {
 	kind := "strict"
 	if c.legacy {
 		kind = "legacy"
 	}
-	return fmt.Sprintf("%s: %s (protocol %d, %s)", c.scene.name, c.lie, c.protocol, kind)
+	return fmt.Sprintf("%s: %s (protocol %d, %s)", c.scene.name, lie, c.protocol, kind)
 }
 
-// all returns every case, in an order of its own that spreads scenes and lies.
+// all returns every case, in its own order that spreads scenes and lies.
 func all() (list []tale) {
 	names := slices.Concat(slices.Collect(maps.Keys(lies)), slices.Collect(maps.Keys(rawLies)))
 	for _, s := range scenes {
@@ -106,6 +116,7 @@ type verdict struct {
 	Exit   int      `json:"exit"`
 	Errors []string `json:"errors,omitempty"` // their titles, sorted
 	State  []string `json:"state,omitempty"`  // what is in it afterwards
+	Told   string   `json:"told,omitempty"`   // the place of a random lie, and what was put there
 }
 
 // A stage is a folder in which everything before the lie has happened: cases that differ only in their lie share one.
@@ -186,6 +197,10 @@ func (c tale) tell(t testing.TB, s *stages, bin string) (verdict, error) {
 	if err != nil {
 		return v, err
 	}
+	told, _ := os.ReadFile(filepath.Join(dir, toldFile)) // only random lies say what they are
+	lines := strings.Split(strings.TrimSpace(string(told)), "\n")
+	slices.Sort(lines)
+	v.Told = strings.Join(slices.Compact(lines), "; ") // one for each call whose answer is another
 	v.State, err = stateOf(filepath.Join(dir, "terraform.tfstate"))
 	return v, err
 }
@@ -194,6 +209,11 @@ func (c tale) tell(t testing.TB, s *stages, bin string) (verdict, error) {
 func (c tale) run(ctx context.Context, bin, home, dir string, s step, lying bool) (verdict, string, error) {
 	if s.config != "" {
 		if err := os.WriteFile(filepath.Join(dir, "main.tf"), []byte(c.configuration(s.config)), 0o666); err != nil {
+			return verdict{}, "", err
+		}
+	}
+	if s.command == "query" {
+		if err := os.WriteFile(filepath.Join(dir, "find.tfquery.hcl"), []byte(find), 0o666); err != nil {
 			return verdict{}, "", err
 		}
 	}
@@ -209,7 +229,7 @@ func (c tale) run(ctx context.Context, bin, home, dir string, s step, lying bool
 		cmd.Env = append(cmd.Env, legacyEnv+"=1")
 	}
 	if lying {
-		cmd.Env = append(cmd.Env, lieEnv+"="+c.lie, fieldEnv+"="+c.scene.field)
+		cmd.Env = append(cmd.Env, lieEnv+"="+c.lie, fieldEnv+"="+c.scene.field, sceneEnv+"="+c.scene.name)
 	}
 	var stderr strings.Builder
 	cmd.Stderr, cmd.WaitDelay = &stderr, 10*time.Second
@@ -260,14 +280,19 @@ var flagsOf = map[string][]string{
 	"plan":  {"-input=false", "-no-color", "-lock=false"},
 	"apply": {"-input=false", "-no-color", "-auto-approve", "-lock=false"},
 	"init":  {"-input=false", "-no-color"},
+	"query": {"-no-color"},
 }
 
 // provider returns the name under which the plugin is installed.
 func (c tale) provider() string {
-	if c.protocol == 5 {
-		return "liar5"
+	name := "liar"
+	if isRandom(c.lie) {
+		name = "liarfull"
 	}
-	return "liar"
+	if c.protocol == 5 {
+		name += "5"
+	}
+	return name
 }
 
 func (c tale) configuration(body string) string {
@@ -352,6 +377,24 @@ func TestEveryLieMeetsTheSameVerdict(t *testing.T) {
 		}
 		list = list[min(from, len(list)):min(to, len(list))]
 	}
+	theirs := ""
+	if mode == "live" || mode == "fill" {
+		theirs = terraform(t)
+	}
+	trial{mode: mode, file: "verdicts.json", theirs: theirs, stored: stored, reasons: reasons}.compare(t, list)
+}
+
+// A trial compares the verdicts on lies.
+type trial struct {
+	mode    string
+	file    string // of the stored verdicts
+	theirs  string // the program that is asked; "" for none
+	stored  map[string]verdict
+	reasons map[string]string // why verdicts differ
+}
+
+func (tr trial) compare(t *testing.T, list []tale) {
+	mode, stored, reasons, theirs := tr.mode, tr.stored, tr.reasons, tr.theirs
 	ours := filepath.Join(t.TempDir(), "tombolo")
 	exe, err := os.Executable()
 	if err != nil {
@@ -359,10 +402,6 @@ func TestEveryLieMeetsTheSameVerdict(t *testing.T) {
 	}
 	if err := os.Symlink(exe, ours); err != nil {
 		t.Fatal(err)
-	}
-	theirs := ""
-	if mode == "live" || mode == "fill" {
-		theirs = terraform(t)
 	}
 	prepared := &stages{root: t.TempDir(), of: map[string]*stage{}}
 	var mu sync.Mutex // guards stored, different and needed
@@ -385,7 +424,7 @@ func TestEveryLieMeetsTheSameVerdict(t *testing.T) {
 					mu.Lock()
 					if !known {
 						want, known, stored[c.name()] = got, true, got
-						write(t, "verdicts.json", stored)
+						write(t, tr.file, stored)
 					}
 					mu.Unlock()
 				}
@@ -397,7 +436,13 @@ func TestEveryLieMeetsTheSameVerdict(t *testing.T) {
 					t.Fatal(err)
 				}
 				diff := gocmp.Diff(want, got, cmpopts.IgnoreFields(verdict{}, "Errors"))
-				why := reason(reasons, c.name())
+				why := reason(reasons, c.about(want))
+				switch {
+				case got.Exit != 0 && got.Exit != 1:
+					t.Errorf("tombolo exits with %d", got.Exit)
+				case want.Told != got.Told, want.Told != "" && want.Exit > 1:
+					return // their calls differ, and so do the lies; or terraform crashes
+				}
 				if diff != "" {
 					mu.Lock()
 					needed[why] = true
@@ -413,7 +458,7 @@ func TestEveryLieMeetsTheSameVerdict(t *testing.T) {
 	})
 	for _, pattern := range slices.Sorted(maps.Keys(reasons)) {
 		if mode == "all" && !needed[pattern] {
-			t.Errorf("no verdict differs where reasons.json says %q: remove the entry", pattern)
+			t.Errorf("no verdict of %s differs where the reasons say %q: remove the entry", tr.file, pattern)
 		}
 	}
 	if at := os.Getenv("TOMBOLO_LIAR_DIFFERENT"); at != "" {

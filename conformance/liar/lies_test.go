@@ -64,6 +64,9 @@ func lying(protocol int) around {
 		if err != nil || lie == "" {
 			return answer, err
 		}
+		if isRandom(lie) {
+			return randomly(lie, where, answer), nil
+		}
 		for _, f := range fields {
 			if f.name != where {
 				continue

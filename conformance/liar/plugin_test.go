@@ -24,6 +24,7 @@ import (
 const (
 	lieEnv    = "LIAR"
 	fieldEnv  = "LIAR_FIELD"
+	sceneEnv  = "LIAR_SCENE"
 	legacyEnv = "LIAR_LEGACY"
 )
 
@@ -36,23 +37,29 @@ func TestMain(m *testing.M) {
 		os.Exit(cli.Main())
 	case strings.HasPrefix(name, pluginPrefix):
 		protocol := 6
-		if strings.HasPrefix(name, pluginPrefix+"5") {
+		if kind, _, _ := strings.Cut(name, "_"); strings.HasSuffix(kind, "5") {
 			protocol = 5
 		}
-		servePlugin(protocol)
+		servePlugin(protocol, strings.HasPrefix(name, pluginPrefix+"full"))
 	default:
 		os.Exit(m.Run())
 	}
 }
 
-func servePlugin(protocol int) {
-	new := func(context.Context) (provider.Provider, error) { return honest{nested: protocol == 6}, nil }
+func servePlugin(protocol int, full bool) {
+	new := func(context.Context) (provider.Provider, error) {
+		if full {
+			return complete{honest{nested: protocol == 6}}, nil
+		}
+		return honest{nested: protocol == 6}, nil
+	}
 	server, err := wire.NewServer(new, protocol)
 	if err != nil {
 		panic(err)
 	}
 	if err := handshake.Serve(context.Background(), &handshake.Options{
-		Servers: map[int]*wire.Server{protocol: server}, Server: rpc.Server{Around: lying(protocol)},
+		Servers: map[int]*wire.Server{protocol: server},
+		Server:  rpc.Server{Around: lying(protocol), Passing: passing(full)},
 	}); err != nil {
 		panic(err)
 	}

@@ -15,7 +15,9 @@ import (
 func TestTheTableIsThatOfTheVerdicts(t *testing.T) {
 	stored := map[string]verdict{}
 	read(t, "verdicts.json", &stored)
-	want := table(stored)
+	random := map[string]verdict{}
+	read(t, "random.json", &random)
+	want := table(stored) + randomTable(random)
 	if os.Getenv("TOMBOLO_LIAR") == "fill" {
 		if err := os.WriteFile("VERDICTS.md", []byte(want), 0o666); err != nil {
 			t.Fatal(err)
@@ -91,4 +93,37 @@ func wrapped(paragraph, indent string) string {
 		line += word
 	}
 	return text.String() + line + "\n"
+}
+
+// randomTable lists what random lies put where, in the same way.
+func randomTable(stored map[string]verdict) string {
+	var text strings.Builder
+	text.WriteString("\n# Random lies\n\n" + wrapped("What terraform 1.15.9 says of lies that are told in one random "+
+		"place "+
+		"of an answer, from random.json (random_test.go): the place and what was put there.", ""))
+	for _, s := range randomScenes {
+		of := map[string][]string{}
+		for name, v := range stored {
+			switch {
+			case !strings.HasPrefix(name, s.name+": ") || v.Told == "":
+			case v.Exit == 0:
+				of["accepted"] = append(of["accepted"], v.Told)
+			case len(v.Errors) == 0:
+				of["crash of terraform"] = append(of["crash of terraform"], v.Told)
+			default:
+				title := strings.Join(strings.Fields(v.Errors[0]), " ")
+				of[title] = append(of[title], v.Told)
+			}
+		}
+		if len(of) == 0 {
+			continue
+		}
+		fmt.Fprintf(&text, "\n## %s, at random\n\n", s.name)
+		for _, title := range slices.Sorted(maps.Keys(of)) {
+			slices.Sort(of[title])
+			told := "`" + strings.Join(slices.Compact(of[title]), "`, `") + "`"
+			text.WriteString(wrapped("- **"+title+"**: "+told, "  "))
+		}
+	}
+	return text.String()
 }

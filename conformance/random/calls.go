@@ -158,7 +158,7 @@ var calls = []functions{
 	`},
 }
 
-// called makes a call of a function with a result of the type.
+// called returns a call of a function whose result has the type.
 func (g *gen) called(sc scope, t *typ, may flags, depth int) *expr {
 	i := slices.IndexFunc(calls, func(f functions) bool { return same(f.result, t) })
 	if i < 0 {

@@ -47,7 +47,7 @@ func Generate(seed uint64) Case {
 	c := Case{Seed: seed}
 	root := g.configuration()
 	c.versions = append(c.versions, g.files(root))
-	if g.chance(12) { // a mistake in the first version: there is nothing to go on from
+	if g.chance(12) { // a mistake in the first version: there is nothing to continue from
 		c.versions[0] = g.mistake(c.versions[0])
 		c.Steps = []string{"init", "validate -json", "plan"}
 		return c

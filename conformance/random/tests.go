@@ -9,7 +9,7 @@ import (
 )
 
 // suiteGen writes a configuration with files of tests. The provider is that of internal/world: what a run makes is in a
-// ledger in the folder "w", or "v" for the configuration with an alias, so that whoever runs the case can see
+// ledger in the folder "w", or "v" for the configuration with an alias, so that the runner of the case can see
 // what is left behind.
 type suiteGen struct {
 	*gen

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/http/httputil"
 	"net/url"
-	"strings"
 	"testing"
 
 	"github.com/tombolo-iac/tombolo/internal/store/azure/azuretest"
@@ -67,7 +66,7 @@ func TestBlobsOfAzuriteAreSharedWithTerraform(t *testing.T) {
 	})
 }
 
-// What init records is the same to the byte, and however the account is reached, either program goes on with what the
+// What init records is the same to the byte, and however the account is reached, either program continues with what the
 // other has left.
 func TestRecordsOfBlobsAreTerraforms(t *testing.T) {
 	other := theirs(t, "terraform", "TOMBOLO_TERRAFORM")
@@ -92,28 +91,6 @@ func TestRecordsOfBlobsAreTerraforms(t *testing.T) {
 			one.run("apply", "-auto-approve", "-no-color")
 			two.idle()
 		})
-	}
-}
-
-// A state that is sealed by a key of Azure Key Vault goes back and forth with OpenTofu.
-func TestKeysOfAzureVaultAreSharedWithOpenTofu(t *testing.T) {
-	inFull(t)
-	other := theirs(t, "tofu", "TOMBOLO_TOFU")
-	cloud := azuretest.Cloud{Blobs: &azuretest.Blobs{}}
-	settings := `{"key_provider":{"azure_vault":{"k":{"vault_uri":"https://team.vault.azure.net","vault_key_name":"tofu",` +
-		`"key_length":32,"tenant_id":"tenant","client_id":"client","client_secret":"` + azuretest.Secret + `"}}},` +
-		`"method":{"aes_gcm":{"m":{"keys":"key_provider.azure_vault.k"}}},"state":{"method":"method.aes_gcm.m"}}`
-	p := place{block: container(""), env: append(cloud.Start(t), "ARM_ACCESS_KEY="+azuretest.Key,
-		"TF_ENCRYPTION="+settings)}
-	one, two := p.member(t, "tombolo", ours), p.member(t, "tofu", other)
-	one.run("apply", "-auto-approve", "-no-color")
-	two.idle()
-	two.run("apply", "-auto-approve", "-no-color", `-var=names=["a","c"]`)
-	one.run("plan", "-no-color", "-detailed-exitcode", `-var=names=["a","c"]`)
-	blobs := cloud.Blobs.(*azuretest.Blobs)
-	if text := blobs.Text("team/state"); !strings.Contains(text, "key_provider.azure_vault.k") ||
-		strings.Contains(text, "terraform_data") {
-		t.Errorf("the state is not sealed: %.200s", text)
 	}
 }
 

@@ -5,6 +5,7 @@ package team
 import (
 	"archive/zip"
 	"bytes"
+	"cmp"
 	"compress/gzip"
 	"encoding/base64"
 	"io"
@@ -16,7 +17,10 @@ import (
 	"testing"
 
 	"github.com/tombolo-iac/tombolo/internal/pgtest"
+	cosserver "github.com/tombolo-iac/tombolo/internal/store/cos/server"
 	"github.com/tombolo-iac/tombolo/internal/store/http/server"
+	ociserver "github.com/tombolo-iac/tombolo/internal/store/oci/server"
+	ossserver "github.com/tombolo-iac/tombolo/internal/store/oss/server"
 )
 
 // What a connection needs and the environment has stands in no file afterwards: neither in saved plans, nor below
@@ -27,41 +31,59 @@ func TestSecretsOfConnectionsAreInNoFile(t *testing.T) {
 	s := httptest.NewServer(&server.Server{})
 	t.Cleanup(s.Close)
 	key := base64.StdEncoding.EncodeToString([]byte(canary + "...........")[:32])
+	oracle := ociserver.New("acme", "states")
+	tencentEnv := func(more ...string) []string { return append(tencent(t, &cosserver.Server{}), more...) }
 	for name, c := range map[string]struct {
 		place
-		given []string // to init
+		given  []string // to init
+		secret string   // beside the canary, where the service takes no other
 	}{
+		"oss": {place: place{block: alibabaBlock(alibaba(t), ""), env: alibabaEnv}, secret: ossserver.Secret},
+		"oss given": {place: place{block: alibabaBlock(alibaba(t), "")}, secret: ossserver.Secret, given: []string{
+			"-backend-config=access_key=" + ossserver.AccessKey, "-backend-config=secret_key=" + ossserver.Secret}},
+		"cos": {place: place{block: tencentBlock(""), env: tencentEnv("TENCENTCLOUD_SECRET_ID="+cosserver.SecretID,
+			"TENCENTCLOUD_SECRET_KEY="+cosserver.SecretKey)}, secret: cosserver.SecretKey},
+		"cos given": {place: place{block: tencentBlock(""), env: tencentEnv()}, secret: cosserver.SecretKey,
+			given: []string{"-backend-config=secret_id=" + cosserver.SecretID,
+				"-backend-config=secret_key=" + cosserver.SecretKey}},
+		"oci": {place: oraclePlace(t, oracle, "OCI_private_key="+oracle.PEM()),
+			secret: strings.Split(oracle.PEM(), "\n")[3]},
+		"oci given": {place: oraclePlace(t, oracle), given: []string{"-backend-config=private_key=" + oracle.PEM()},
+			secret: strings.Split(oracle.PEM(), "\n")[3]},
 		"pg": {place: place{block: `backend "pg" {}`,
 			env: []string{"PG_CONN_STR=" + pgtest.Database(t) + " password=" + canary, "PGPASSWORD=" + canary}}},
-		"pg given": {place{block: `backend "pg" {}`},
-			[]string{"-backend-config=conn_str=" + pgtest.Database(t) + " password=" + canary}},
+		"pg given": {place: place{block: `backend "pg" {}`},
+			given: []string{"-backend-config=conn_str=" + pgtest.Database(t) + " password=" + canary}},
 		"s3": {place: place{block: bucketBlock(amazon(t), "use_lockfile = true"), env: []string{
 			"AWS_ACCESS_KEY_ID=AKID", "AWS_SECRET_ACCESS_KEY=" + canary, "AWS_SESSION_TOKEN=" + canary + "-token",
 			"AWS_SSE_CUSTOMER_KEY=" + key}}},
-		"s3 given": {place{block: bucketBlock(amazon(t), "use_lockfile = true")},
-			[]string{"-backend-config=access_key=AKID", "-backend-config=secret_key=" + canary}},
+		"s3 given": {place: place{block: bucketBlock(amazon(t), "use_lockfile = true")},
+			given: []string{"-backend-config=access_key=AKID", "-backend-config=secret_key=" + canary}},
 		"consul": {place: place{block: consulBlock(consulServer(t), ""), lockEnds: true,
 			env: []string{"CONSUL_HTTP_TOKEN=" + canary, "CONSUL_HTTP_AUTH=me:" + canary}}},
-		"consul given": {place{block: consulBlock(consulServer(t), ""), lockEnds: true},
-			[]string{"-backend-config=access_token=" + canary, "-backend-config=http_auth=me:" + canary}},
+		"consul given": {place: place{block: consulBlock(consulServer(t), ""), lockEnds: true},
+			given: []string{"-backend-config=access_token=" + canary, "-backend-config=http_auth=me:" + canary}},
 		"kubernetes": {place: place{block: clusterBlock(cluster(t), ""), env: []string{"KUBE_USER=me",
 			"KUBE_PASSWORD=" + canary}}},
-		"kubernetes given": {place{block: clusterBlock(cluster(t), "")}, []string{"-backend-config=token=" + canary}},
+		"kubernetes given": {place: place{block: clusterBlock(cluster(t), "")},
+			given: []string{"-backend-config=token=" + canary}},
 		"gcs": {place: place{block: googleBlock(google(t), ""), env: []string{"GOOGLE_OAUTH_ACCESS_TOKEN=" + canary,
 			"GOOGLE_ENCRYPTION_KEY=" + key}}},
-		"gcs given": {place{block: googleBlock(google(t), "")}, []string{"-backend-config=access_token=" + canary}},
+		"gcs given": {place: place{block: googleBlock(google(t), "")},
+			given: []string{"-backend-config=access_token=" + canary}},
 		"azurerm": {place: place{block: container(principal("") + "use_azuread_auth = true"),
 			env: append(start(t, canary), "ARM_CLIENT_SECRET="+canary)}},
-		"azurerm given": {place{block: container(principal("") + "use_azuread_auth = true"), env: start(t, canary)},
-			[]string{"-backend-config=client_secret=" + canary}},
+		"azurerm given": {place: place{block: container(principal("") + "use_azuread_auth = true"),
+			env: start(t, canary)},
+			given: []string{"-backend-config=client_secret=" + canary}},
 		"remote": {place: startTerraforms(t, canary).place(`backend "remote"`, `name = "one"`)},
-		"remote given": {startTerraforms(t, canary).place(`backend "remote"`, `name = "one"`),
-			[]string{"-backend-config=token=" + canary}},
+		"remote given": {place: startTerraforms(t, canary).place(`backend "remote"`, `name = "one"`),
+			given: []string{"-backend-config=token=" + canary}},
 		"cloud": {place: startTerraforms(t, canary).place("cloud", `name = "one"`)},
 		"http": {place: place{block: httpBlock(s.URL+"/a", s.URL+"/a", ""), noWorkspaces: true,
 			env: []string{"TF_HTTP_USERNAME=me", "TF_HTTP_PASSWORD=" + canary}}},
-		"http given": {place{block: httpBlock(s.URL+"/b", s.URL+"/b", ""), noWorkspaces: true},
-			[]string{"-backend-config=username=me", "-backend-config=password=" + canary}},
+		"http given": {place: place{block: httpBlock(s.URL+"/b", s.URL+"/b", ""), noWorkspaces: true},
+			given: []string{"-backend-config=username=me", "-backend-config=password=" + canary}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -82,7 +104,8 @@ func TestSecretsOfConnectionsAreInNoFile(t *testing.T) {
 			c.freed(m)
 			said += killed.out.String() + m.run("plan", "-no-color", "-out=second") + m.run("apply", "-no-color",
 				"second")
-			secrets := []string{canary, key, base64.StdEncoding.EncodeToString([]byte("me:" + canary))}
+			secrets := []string{cmp.Or(c.secret, canary), canary, key,
+				base64.StdEncoding.EncodeToString([]byte("me:" + canary))}
 			seek := func(where, text string) {
 				for _, secret := range secrets {
 					if strings.Contains(text, secret) {

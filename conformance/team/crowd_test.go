@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tombolo-iac/tombolo/internal/backend/backendtest"
 	"github.com/tombolo-iac/tombolo/internal/store/http/server"
 )
 
@@ -67,6 +68,19 @@ func TestManyAppliesAtOnceLoseNothing(t *testing.T) {
 		"gcs":     func(t *testing.T) place { return places(t)["gcs 1"] },
 		"http":    served,
 		"program": attic,
+	}
+	usual := len(kinds)
+	for _, kind := range backendtest.Kinds() {
+		if kinds[kind] == nil {
+			kinds[kind] = func(t *testing.T) place { inFull(t); return ofKind(t, kind) }
+		}
+	}
+	kinds["remote"] = func(t *testing.T) place {
+		inFull(t)
+		return startTerraforms(t, annsToken).place(`backend "remote"`, `name = "one"`)
+	}
+	if len(kinds) == usual+1 {
+		t.Error("no other kinds are known")
 	}
 	for _, name := range slices.Sorted(maps.Keys(kinds)) {
 		t.Run(name, func(t *testing.T) {

@@ -9,6 +9,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -162,6 +164,27 @@ type subject struct {
 	of func(t *testing.T) hanging
 	// long: what takes long is left to full checks, since the store is like others in all but its requests.
 	long bool
+	// full: everything is left to full checks, since the store is like others in all but names and signatures.
+	full bool
+}
+
+var loopback = regexp.MustCompile(`127\.0\.0\.1:\d+`)
+
+// behind is a kind of backend with everything that it needs behind one way.
+func behind(kind string) subject {
+	return subject{long: true, full: true, of: func(t *testing.T) hanging {
+		p := ofKind(t, kind)
+		target := loopback.FindString(p.block + strings.Join(p.env, " "))
+		w := newWay(t, "tcp", target)
+		here := strings.NewReplacer(target, strings.TrimPrefix(w.address(), "http://"))
+		p.block = here.Replace(p.block)
+		env := slices.Clone(p.env)
+		for i, variable := range env {
+			env[i] = here.Replace(variable)
+		}
+		p.env = env
+		return w.hangs(p)
+	}}
 }
 
 // subjects are all kinds of backends.
@@ -210,6 +233,18 @@ func subjects() map[string]subject {
 			return w.hangs(p)
 		}},
 		"program": {of: stopped},
+		"azurerm": behind("azurerm"),
+		"cos":     behind("cos"),
+		"oci":     behind("oci"),
+		"oss":     behind("oss"),
+	}
+}
+
+// begin skips what is left to full checks.
+func (s subject) begin(t *testing.T) {
+	t.Helper()
+	if s.full {
+		inFull(t)
 	}
 }
 
@@ -244,7 +279,7 @@ func stopped(t *testing.T) hanging {
 	}
 }
 
-// command is a command that goes on while the test does.
+// command is a command that continues while the test does.
 type command struct {
 	*exec.Cmd
 	out   bytes.Buffer
@@ -285,6 +320,7 @@ func (c *command) interrupt() { _ = c.Process.Signal(syscall.SIGINT) }
 func TestInterruptsEndWaitingForServersThatHang(t *testing.T) {
 	for name, s := range subjects() {
 		t.Run(name+" at the beginning", func(t *testing.T) {
+			s.begin(t)
 			t.Parallel()
 			h := s.of(t)
 			m := h.member(t, "tombolo", ours)
@@ -301,6 +337,7 @@ func TestInterruptsEndWaitingForServersThatHang(t *testing.T) {
 			if testing.Short() && name != "http" {
 				t.Skip("runs without -short: it takes twenty seconds")
 			}
+			s.begin(t)
 			t.Parallel()
 			h := s.of(t)
 			m := h.member(t, "tombolo", ours)

@@ -12,6 +12,8 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -166,6 +168,71 @@ func TestSealedStatesOfCloudBlocksAreShared(t *testing.T) {
 	if ids := a.ids(); len(ids) != 1 || ids["c"] == "" {
 		t.Errorf("there is %v", ids)
 	}
+}
+
+// own are values that no two states share, and an argument of terraform_data that older programs do not have.
+var own = regexp.MustCompile(`[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|"store": ?null,`)
+
+// shownState is the document of a state without what differs between any two.
+func shownState(t *testing.T, text []byte) any {
+	t.Helper()
+	var document map[string]any
+	if err := json.Unmarshal(own.ReplaceAll(text, nil), &document); err != nil {
+		t.Fatalf("%v: %s", err, text)
+	}
+	delete(document, "terraform_version")
+	return document
+}
+
+// The service gets a state as "show -json" prints it, too, as from Terraform: by a cloud block, and if nothing is
+// encrypted. Large states are uploaded, with their documents.
+func TestServicesShowStatesAsWithTerraform(t *testing.T) {
+	withPeers(t, func(t *testing.T, other string) {
+		s := startTerraforms(t, annsToken)
+		for name, names := range map[string]string{"small": `["a","b"]`,
+			"large": `[for i in range(30) : format("thing-%05000d", i)]`} {
+			t.Run(name, func(t *testing.T) {
+				var got [2]any
+				for i, bin := range []string{ours, other} {
+					workspace := fmt.Sprint(name, i)
+					m := s.place("cloud", fmt.Sprintf("name = %q", workspace)).member(t, bin, bin)
+					m.file("main.tf", strings.Replace(mustRead(t, filepath.Join(m.dir, "main.tf")),
+						`default = ["a", "b"]`, "default = []", 1))
+					m.file("set.tf", "resource \"terraform_data\" \"many\" {\n  for_each = toset("+names+")\n"+
+						"  input    = each.key\n}\noutput \"secret\" {\n  sensitive = true\n"+
+						"  value     = \"canary\"\n}\n")
+					m.run("apply", "-auto-approve", "-no-color")
+					if text := s.Shown(workspace); len(text) > 0 {
+						got[i] = shownState(t, text)
+					}
+				}
+				if got[0] == nil || !reflect.DeepEqual(got[0], got[1]) {
+					t.Errorf("we send %.2000v\n%s sends %.2000v", got[0], other, got[1])
+				}
+			})
+		}
+		m := s.place(`backend "remote"`, `name = "backend"`).member(t, "tombolo", ours)
+		m.run("apply", "-auto-approve", "-no-color")
+		if text := s.Shown("backend"); text != nil {
+			t.Errorf("a backend sends %s", text)
+		}
+		p := s.place("cloud", `name = "sealed"`)
+		p.env = append(p.env, encryption.Variable+"="+sealing)
+		m = p.member(t, "tombolo", ours)
+		m.run("apply", "-auto-approve", "-no-color")
+		if text := s.Shown("sealed"); text != nil {
+			t.Errorf("an encrypted state is sent as %s", text)
+		}
+	})
+}
+
+func mustRead(t *testing.T, name string) string {
+	t.Helper()
+	text, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
 }
 
 // What one program pulls the other pushes, also a state that was there before.

@@ -43,7 +43,7 @@ func TestHTTPServersAreSharedWithTerraform(t *testing.T) {
 	}
 }
 
-// What init records is the same to the byte, and each program goes on in a directory that the other has set up.
+// What init records is the same to the byte, and each program continues in a directory that the other has set up.
 func TestRecordsOfHTTPServersAreTerraforms(t *testing.T) {
 	other := theirs(t, "terraform", "TOMBOLO_TERRAFORM")
 	for name, c := range map[string]struct {

@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tombolo-iac/tombolo/internal/backend/backendtest"
 	"github.com/tombolo-iac/tombolo/internal/encryption"
 )
 
@@ -37,9 +38,18 @@ type place struct {
 	// cloud: the other program does not migrate states from there, and its "output" asks the service, which knows no
 	// outputs of what we have sealed.
 	cloud bool
+	// heard is all that a service was told so far, where that is known.
+	heard func() string
 }
 
-// member is a program with a working directory of its own, on a machine of its own as it were.
+// ofKind is a place in a service that is started for it.
+func ofKind(t *testing.T, kind string) place {
+	t.Helper()
+	s := backendtest.Serve(t, kind)
+	return place{block: fmt.Sprintf("backend %q %s", kind, s.Object("team")), env: s.Env, heard: s.Heard}
+}
+
+// member is a program with a working directory of its own, on its own machine as it were.
 type member struct {
 	t    *testing.T
 	name string

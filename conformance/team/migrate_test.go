@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"fmt"
 	"maps"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -14,16 +15,36 @@ import (
 
 	"github.com/tombolo-iac/tombolo/internal/pgtest"
 	"github.com/tombolo-iac/tombolo/internal/store/azure/azuretest"
+	cosserver "github.com/tombolo-iac/tombolo/internal/store/cos/server"
+	ociserver "github.com/tombolo-iac/tombolo/internal/store/oci/server"
+	"github.com/tombolo-iac/tombolo/internal/store/remote/drivertest"
 )
 
 // places are two of each kind of backend: states go from each to each.
 func places(t *testing.T) map[string]place {
 	env := append([]string{"PG_CONN_STR=" + pgtest.Database(t), "ARM_ACCESS_KEY=" + azuretest.Key}, bucketEnv...)
-	env = append(append(env, googleEnv...), start(t, "")...)
-	address, keys, other := amazon(t), consulServer(t), google(t)
+	env = append(append(env, googleEnv...), alibabaEnv...)
+	address, keys, other, cluster, alibaba := amazon(t), consulServer(t), google(t), cluster(t), alibaba(t)
+	blobs, tencent := &azuretest.Cloud{Blobs: &azuretest.Blobs{}}, &cosserver.Server{Bucket: "states-1250000000"}
+	env = append(env, (&drivertest.Cloud{Services: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if strings.Contains(r.Host, "qcloud.com") || strings.Contains(r.Host, "tencentcloudapi.com") {
+			tencent.ServeHTTP(w, r)
+			return
+		}
+		blobs.ServeHTTP(w, r)
+	})}).Start(t)...)
+	there := ociserver.New("acme", "states")
+	oracle := oraclePlace(t, there, "OCI_private_key="+there.PEM())
+	env = append(env, oracle.env...)
+	env = append(env, "TENCENTCLOUD_SECRET_ID="+cosserver.SecretID, "TENCENTCLOUD_SECRET_KEY="+cosserver.SecretKey)
 	all := map[string]place{"local 1": {block: ""}, "local 2": {block: "backend \"local\" {\n" +
 		"  path          = \"kept/default\"\n  workspace_dir = \"kept/others\"\n}"}}
 	for n := 1; n <= 2; n++ {
+		for kind, block := range map[string]string{"oss": alibabaBlock(alibaba, ""), "oci": oracle.block,
+			"cos": tencentBlock(`prefix = "team/network"`), "kubernetes": clusterBlock(cluster, "")} {
+			all[fmt.Sprint(kind, " ", n)] = place{block: strings.NewReplacer("team/network", fmt.Sprint("place", n),
+				`"team"`, fmt.Sprintf("\"place%d\"", n)).Replace(block)}
+		}
 		all[fmt.Sprint("azurerm ", n)] = place{
 			block: strings.Replace(container(""), "team/state", fmt.Sprint("place", n), 1)}
 		all[fmt.Sprint("pg ", n)] = place{block: fmt.Sprintf("backend \"pg\" {\n  schema_name = \"place%d\"\n}", n)}
@@ -61,9 +82,10 @@ func (m *member) idsOf(t *testing.T) map[string]string {
 
 // TestStatesMigrateFromEachPlaceToEach takes each kind once on each side, and all pairs with TOMBOLO_TEAM_PAIRS=all.
 func TestStatesMigrateFromEachPlaceToEach(t *testing.T) {
-	const kinds = "local pg s3 gcs azurerm consul program"
+	const kinds = "local pg s3 gcs azurerm consul program oss cos oci kubernetes"
 	usual := map[string]bool{"local pg": true, "pg s3": true, "s3 local": true, "pg pg": true, "s3 program": true,
-		"program local": true, "local consul": true, "local gcs": true, "local azurerm": true}
+		"program local": true, "local consul": true, "local gcs": true, "local azurerm": true, "oss cos": true,
+		"cos oci": true, "oci oss": true}
 	for _, from := range strings.Fields(kinds) {
 		for _, to := range strings.Fields(kinds) {
 			if !usual[from+" "+to] && os.Getenv("TOMBOLO_TEAM_PAIRS") != "all" {
@@ -178,7 +200,7 @@ func TestInitAsksForTheBucket(t *testing.T) {
 	m.run("apply", "-auto-approve")
 }
 
-// What is wrong with an argument is shown where it is set, but for what is secret.
+// What is wrong with an argument is shown where it is set, except for what is secret.
 func TestMistakesInBackendBlocksHavePlaces(t *testing.T) {
 	t.Parallel()
 	p := places(t)["s3 1"]

@@ -42,7 +42,7 @@ func TestBucketsOfAlibabaAreSharedWithTerraform(t *testing.T) {
 	})
 }
 
-// What init records is the same to the byte: either program goes on in a directory that the other has set up.
+// What init records is the same to the byte: either program continues in a directory that the other has set up.
 func TestRecordsOfBucketsOfAlibabaAreTerraforms(t *testing.T) {
 	other := theirs(t, "terraform", "TOMBOLO_TERRAFORM")
 	for name, more := range map[string]string{

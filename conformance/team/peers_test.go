@@ -4,7 +4,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
+	"regexp"
 	"testing"
 )
 
@@ -39,6 +39,9 @@ func theirs(t *testing.T, onPath, variable string) string {
 	return bin
 }
 
+// noBackend is in the message about a type of backend that a program does not have.
+var noBackend = regexp.MustCompile(`no such backend|Unsupported backend type`)
+
 // known skips the test where a program was built without a type of backend.
 func (p place) known(t *testing.T, bin string) {
 	t.Helper()
@@ -52,7 +55,7 @@ func (p place) known(t *testing.T, bin string) {
 		t.Fatal(err)
 	}
 	m.env = p.environ(m.dir)
-	if out, err := m.try("init", "-no-color", "-input=false"); err != nil && strings.Contains(out, "no such backend") {
+	if out, err := m.try("init", "-no-color", "-input=false"); err != nil && noBackend.MatchString(out) {
 		t.Skipf("needs a build of %s that has the backend %q", bin, label)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/tombolo-iac/tombolo/internal/pgtest"
+	cosserver "github.com/tombolo-iac/tombolo/internal/store/cos/server"
 	"github.com/tombolo-iac/tombolo/internal/store/http/server"
 )
 
@@ -34,6 +35,10 @@ func TestDirectoriesOfOthersAreTakenOver(t *testing.T) {
 				`gzip = false`},
 			"gcs": {place{block: googleBlock(google(t), ""), env: googleEnv},
 				`prefix                  = "team/network"`, `prefix = "team/other"`},
+			"oss": {place{block: alibabaBlock(alibaba(t), ""), env: alibabaEnv}, `prefix              = "team/network"`,
+				`prefix = "team/other"`},
+			"cos": {tencentPlace(t, &cosserver.Server{}, `prefix = "team/network"`), `prefix = "team/network"`,
+				`prefix = "team/other"`},
 			"http": {place{block: httpBlock(s.URL+"/s", s.URL+"/s", "  retry_max = 1\n")}, `retry_max = 1`,
 				`retry_max = 2`},
 		} {

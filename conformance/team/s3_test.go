@@ -61,7 +61,7 @@ func TestBucketsAreSharedWithTerraform(t *testing.T) {
 	})
 }
 
-// What init records is the same to the byte, with a hash over all arguments and their types: either program goes on
+// What init records is the same to the byte, with a hash over all arguments and their types: either program continues
 // in a directory that the other has set up.
 func TestRecordsOfBucketsAreTerraforms(t *testing.T) {
 	other := theirs(t, "terraform", "TOMBOLO_TERRAFORM")

@@ -4,6 +4,7 @@ package team
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"net/http/httptest"
 	"os"
@@ -32,6 +33,16 @@ func TestEncryptedStatesAreNowherePlain(t *testing.T) {
 	t.Cleanup(s.Close)
 	sealed := encryption.Variable + "=" + encryptiontest.Settings
 	local := t.TempDir()
+	hosted := func(workspace, block string) place {
+		s := startTerraforms(t, annsToken)
+		p := s.place(block, fmt.Sprintf("name = %q", workspace))
+		p.noWorkspaces = true
+		p.heard = func() string {
+			data, _ := s.State(workspace)
+			return fmt.Sprint(string(data), s.Outputs(workspace))
+		}
+		return p
+	}
 	for name, p := range map[string]place{
 		"local": {block: `backend "local" {}`, lockEnds: true},
 		"elsewhere": {block: `backend "local" {` + "\npath = \"" + local + "/state\"\n}", lockEnds: true,
@@ -43,6 +54,12 @@ func TestEncryptedStatesAreNowherePlain(t *testing.T) {
 		"consul":     {block: consulBlock(consulServer(t), "")},
 		"http":       {block: httpBlock(s.URL+"/a", s.URL+"/a", ""), noWorkspaces: true},
 		"gcs":        {block: googleBlock(google(t), ""), env: googleEnv},
+		"azurerm":    ofKind(t, "azurerm"),
+		"cos":        ofKind(t, "cos"),
+		"oci":        ofKind(t, "oci"),
+		"oss":        ofKind(t, "oss"),
+		"remote":     hosted("remote", `backend "remote"`),
+		"cloud":      hosted("cloud", "cloud"),
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -64,7 +81,7 @@ func TestEncryptedStatesAreNowherePlain(t *testing.T) {
 				for _, dir := range dirs {
 					err := filepath.WalkDir(dir, func(name string, d fs.DirEntry, err error) error {
 						if errors.Is(err, fs.ErrNotExist) {
-							return nil // a run that goes on has removed it
+							return nil // a run that continues has removed it
 						}
 						if err != nil || !d.Type().IsRegular() {
 							return err
@@ -105,6 +122,9 @@ func TestEncryptedStatesAreNowherePlain(t *testing.T) {
 			look("after it was killed")
 			p.freed(m)
 			before := p.stored(t)
+			if p.heard != nil {
+				before = m.run("state", "pull")
+			}
 			m.env = plain
 			if out := m.fails("apply", "-auto-approve", "-no-color"); !strings.Contains(out, "encrypted") {
 				t.Errorf("without the key: %s", out)
@@ -112,10 +132,14 @@ func TestEncryptedStatesAreNowherePlain(t *testing.T) {
 			if !p.lockEnds {
 				p.freed(m)
 			}
-			if after := p.stored(t); after != before {
+			after := p.stored(t)
+			m.env = append(plain, sealed)
+			if p.heard != nil {
+				after = m.run("state", "pull")
+			}
+			if after != before {
 				t.Errorf("without the key %q became %q", before, after)
 			}
-			m.env = append(plain, sealed)
 			m.run("apply", "-auto-approve", "-no-color", "-var=wait="+canary)
 			look("after the next apply")
 			m.idle("-var=wait=" + canary)
@@ -125,9 +149,12 @@ func TestEncryptedStatesAreNowherePlain(t *testing.T) {
 	}
 }
 
-// stored returns the stored bytes of a service: the state and the journal.
+// stored returns the stored bytes of a service, the state and the journal, or all that it has heard.
 func (p place) stored(t *testing.T) string {
 	t.Helper()
+	if p.heard != nil {
+		return p.heard()
+	}
 	file, diags := hclsyntax.ParseConfig([]byte(p.block), "block", hcl.InitialPos)
 	if diags.HasErrors() {
 		t.Fatal(diags)

@@ -7,11 +7,12 @@ import (
 	"testing"
 )
 
-// Somebody frees the lock of a run that goes on, and another run begins. The first one says what happened, once, and
+// Somebody frees the lock of a run that continues, and another run begins. The first one says what happened, once, and
 // the next run on that machine knows what it has made.
 func TestLocksThatAreStolen(t *testing.T) {
 	for name, s := range subjects() {
 		t.Run(name, func(t *testing.T) {
+			s.begin(t)
 			t.Parallel()
 			h := s.of(t)
 			one, two := h.member(t, "one", ours), h.member(t, "two", ours)

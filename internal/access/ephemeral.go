@@ -23,7 +23,7 @@ const closing = 10 * time.Second
 const (
 	shortest = time.Second
 	longest  = time.Minute
-	// glance is how often the clock is read until a renewal: it may be set, or go on while the machine sleeps, and a
+	// glance is how often the clock is read until a renewal: it may be set, or continue while the machine sleeps, and a
 	// timer notices neither.
 	glance = 30 * time.Second
 )

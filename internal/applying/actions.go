@@ -93,7 +93,7 @@ func (a *applier) addActions() {
 			}
 		}
 		node := a.walk.Runner().Add(func(n *graph.Node) error {
-			n.Fan(len(lists), func(i int) error { return a.invokeAll(lists[i]) }, nil)
+			n.Fan(len(lists), func(i int) error { return a.invokeAll(lists[i], cty.NilVal) }, nil)
 			return nil
 		}, deps...)
 		if says {
@@ -120,14 +120,15 @@ func (a *applier) action(n *graph.Node, b *eval.Block) error {
 	a.actionBlocks[b.Addr()] = b
 	a.mu.Unlock()
 	asked := a.invocations.asked[b.Addr()]
-	n.Fan(len(asked), func(i int) error { return a.invoke(asked[i]) }, nil)
+	n.Fan(len(asked), func(i int) error { return a.invoke(asked[i], cty.NilVal) }, nil)
 	return nil
 }
 
-// invokeAll performs invocations one after the other, up to the first that fails.
-func (a *applier) invokeAll(list []*plan.Invocation) error {
+// invokeAll performs invocations one after the other, up to the first that fails. caller is the value of the object
+// that they are for; cty.NilVal for the stored one.
+func (a *applier) invokeAll(list []*plan.Invocation, caller cty.Value) error {
 	for _, i := range list {
-		err := a.invoke(i)
+		err := a.invoke(i, caller)
 		if errors.Is(err, eval.ErrReported) && i.Trigger != nil && i.Trigger.Event == plan.AfterCreate &&
 			i.Trigger.OnFailure == string(config.ActionTaint) {
 			if err := a.taint(i.Trigger.Resource); err != nil {
@@ -152,7 +153,7 @@ func (a *applier) taint(inst addr.AbsResourceInstance) error {
 }
 
 // invoke performs one invocation. Its configuration is evaluated once more, unless it belongs to the end of an object.
-func (a *applier) invoke(i *plan.Invocation) error {
+func (a *applier) invoke(i *plan.Invocation, caller cty.Value) error {
 	prov, schema, err := a.provider(i.Provider)
 	if err != nil {
 		return err
@@ -173,11 +174,55 @@ func (a *applier) invoke(i *plan.Invocation) error {
 		return a.walk.Report(diag.List{}.Errorf(nil, "Action is not there",
 			"The plan invokes %s, which this run leaves out. Make a new plan.", i.Action))
 	}
-	config, _, err := a.configuration(b, i.Action.Key)
+	config, err := a.actionConfiguration(b, i, caller)
 	if err != nil {
 		return err
 	}
 	return a.performAction(i, prov, schema, config)
+}
+
+// actionConfiguration evaluates the configuration of an action, with the object that it is for if it refers to that.
+func (a *applier) actionConfiguration(b *eval.Block, i *plan.Invocation, caller cty.Value) (config cty.Value,
+	err error) {
+	if len(b.Slot.CalledBy) == 0 {
+		config, _, err = a.configuration(b, i.Action.Key)
+		return config, err
+	}
+	inst := i.Caller
+	if i.Trigger != nil {
+		inst = i.Trigger.Resource
+	}
+	if caller == cty.NilVal {
+		if caller, err = a.storedCaller(inst); err != nil {
+			return cty.DynamicVal, err
+		}
+	}
+	marked, err := b.EvaluateFor(i.Action.Key, caller)
+	if err != nil {
+		return cty.DynamicVal, err
+	}
+	if unmarked, _ := marked.UnmarkDeep(); !ctyfast.WhollyKnown(unmarked) {
+		return cty.DynamicVal, a.walk.Report(diag.List{}.Errorf(b.Config().DeclRange.Ptr(),
+			"Action configuration unknown during apply", "%s is to be invoked before the change of %s, and its "+
+				"configuration uses values of that object which are known only after the change. Use other values, "+
+				"or an event after the change.", i.Action, inst).InAddress(i.Action.String()))
+	}
+	config, _, err = a.known(b, i.Action.Key, marked)
+	return config, err
+}
+
+// storedCaller returns the value of an object as it is stored by now, with marks.
+func (a *applier) storedCaller(inst addr.AbsResourceInstance) (cty.Value, error) {
+	o, slot := a.journal.Working().Object(addr.Object{Instance: inst}), a.prog.ResourceSlot(inst.Config())
+	if o == nil || slot == nil || slot.Type == nil {
+		return cty.DynamicVal, a.walk.Report(diag.List{}.Errorf(nil, "Object is not there",
+			"The plan invokes an action for %s, which does not exist. Make a new plan.", inst))
+	}
+	v, err := o.Value(slot.Type.Block.ImpliedType())
+	if err != nil {
+		return cty.DynamicVal, a.walk.Report(diag.FromError("Cannot read "+inst.String(), err))
+	}
+	return value.MarkSensitive(v, value.SensitivePaths(slot.Type.Block, v, o.Sensitive)), nil
 }
 
 // performAction makes the call with the journal around it. It is an operation like any other, but leaves nothing in the

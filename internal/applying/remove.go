@@ -24,13 +24,13 @@ func (a *applier) remove(c *plan.Change, dispose bool) error {
 		return a.removeObject(c, dispose)
 	}
 	before, after := a.atEnd(c.Object.Instance)
-	if err := a.invokeAll(before); err != nil {
+	if err := a.invokeAll(before, cty.NilVal); err != nil {
 		return err
 	}
 	if err := a.removeObject(c, dispose); err != nil {
 		return err
 	}
-	return a.invokeAll(after)
+	return a.invokeAll(after, cty.NilVal)
 }
 
 // removeObject deletes or forgets the object that a change gives up: the current one, a deposed one, or the one that a

@@ -38,7 +38,7 @@ type writing struct {
 	marks   value.MarkedPaths
 	planned cty.Value
 	private []byte // planned, then the provider's answer
-	// identity is the planned one, then the provider's answer; cty.NilVal when there is none.
+	// identity is the planned one, then the provider's answer, or cty.NilVal if there is none.
 	identity cty.Value
 }
 
@@ -60,7 +60,7 @@ func (a *applier) write(b *eval.Block, key addr.Key, c *plan.Change) (cty.Value,
 	if err := w.settle(key); err != nil {
 		return cty.DynamicVal, err
 	}
-	if err := a.invokeAll(a.invocations.before[w.inst]); err != nil {
+	if err := a.invokeAll(a.invocations.before[w.inst], w.marked(w.planned)); err != nil {
 		return cty.DynamicVal, err
 	}
 	v, err := w.perform()
@@ -92,6 +92,11 @@ func (a *applier) configuration(b *eval.Block, key addr.Key) (cty.Value, value.M
 	if err != nil {
 		return cty.DynamicVal, value.MarkedPaths{}, err
 	}
+	return a.known(b, key, marked)
+}
+
+// known returns the configuration of an instance without its marks, or reports that parts of it are unknown.
+func (a *applier) known(b *eval.Block, key addr.Key, marked cty.Value) (cty.Value, value.MarkedPaths, error) {
 	config, marks := a.opts.Secrets.Unmark(b.Slot.Type.Block, marked)
 	if ctyfast.WhollyKnown(config) {
 		return config, marks, a.walk.Report(b.Storable(key, config))
@@ -115,7 +120,7 @@ func (w *writing) settle(key addr.Key) (err error) {
 	w.a.opts.Secrets.Add(w.c.Before.Value, w.c.Before.Sensitive)
 	if w.c.Action == plan.Update {
 		var diags diag.List
-		if w.config, w.marks, diags = w.b.IgnoreChanges(w.prior, w.c.Before.Sensitive, w.config,
+		if w.config, w.marks, diags = w.b.IgnoreChanges(key, w.prior, w.c.Before.Sensitive, w.config,
 			w.marks); diags.HasErrors() {
 			return w.a.walk.Report(diags)
 		}
@@ -186,7 +191,7 @@ func (w *writing) sensitivityOnly() (cty.Value, error) {
 	return w.marked(w.planned), nil
 }
 
-// apply makes the call with the journal around it.
+// apply performs the call with the journal around it.
 func (w *writing) apply() (cty.Value, error) {
 	release, err := w.a.Slot()
 	if err != nil {

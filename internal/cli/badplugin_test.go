@@ -6,8 +6,11 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"os/exec"
+	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -165,6 +168,14 @@ func (b *bad) Schema(ctx context.Context) (*provider.Schema, diag.List) {
 		os.Exit(7)
 	case "schema-words":
 		return nil, diag.List{}.Errorf(nil, "Licence expired", "There is a new one in the shop.")
+	case "schema-control":
+		s, diags := b.Provider.Schema(ctx)
+		changed := *s
+		attributes := maps.Clone(s.Resources["world_object"].Block.Attributes)
+		attributes["a\x1b[2Jb"] = &provider.Attribute{Type: cty.String, Optional: true}
+		changed.Resources = map[string]*provider.ResourceType{"world_object": {
+			Block: &provider.Block{Attributes: attributes}}}
+		return &changed, diags
 	case "schema-version":
 		s, diags := b.Provider.Schema(ctx)
 		changed, old := *s, *s.Resources["world_object"]
@@ -264,6 +275,11 @@ func (b *bad) Apply(ctx context.Context, req provider.ApplyRequest) provider.App
 			return provider.ApplyResponse{Diagnostics: diag.List{}.Errorf(nil, "Standard input", "It holds %q, %v",
 				text, err)}
 		}
+	case "remove-state":
+		removeState()
+	case "problems":
+		return provider.ApplyResponse{State: req.Prior, Diagnostics: slices.Repeat(diag.List{}.Errorf(nil,
+			"One of many", "The same once more."), manyProblems)}
 	case "grandchild":
 		leave(exec.Command("sleep", "600"))
 	case "daemon":
@@ -273,6 +289,29 @@ func (b *bad) Apply(ctx context.Context, req provider.ApplyRequest) provider.App
 		leave(cmd)
 	}
 	return b.Provider.Apply(ctx, req)
+}
+
+func (b *bad) CallFunction(ctx context.Context, name string, args []cty.Value) (cty.Value, error) {
+	if b.mode == "function-changes" {
+		return cty.StringVal(fmt.Sprint("call ", os.Getpid(), time.Now())), nil
+	}
+	return b.Provider.CallFunction(ctx, name, args)
+}
+
+// manyProblems is how many problems an answer has that has many.
+const manyProblems = 50_000
+
+// removeState takes away all files of the state, as git clean does.
+func removeState() {
+	names, err := filepath.Glob("*tfstate*")
+	if err != nil {
+		panic(err)
+	}
+	for _, name := range names {
+		if err := os.RemoveAll(name); err != nil {
+			panic(err)
+		}
+	}
 }
 
 // othersBegun waits, for a minute at most, until as many slow objects are being made as OTHERS says.

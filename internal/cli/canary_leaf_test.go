@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// leaves writes random values as expressions. Each leaf is a word of its own, but for one, which is a secret.
+// leaves writes random values as expressions. Each leaf is its own word, except for one, which is a secret.
 type leaves struct {
 	r       *rand.Rand
 	version string

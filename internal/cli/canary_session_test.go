@@ -25,7 +25,7 @@ const sessionManifest = `{
   }
 }`
 
-// sessionProgram does what it should, but for one action, with which it says what it was given, in one of many ways.
+// sessionProgram does what it should, except for one action, with which it says what it was given, in one of many ways.
 const sessionProgram = `
 member() { printf %s "$line" | sed -n "s/.*\"$1\":\"\([^\"]*\)\".*/\1/p"; }
 diagnose() { result=$(printf %s "$result" | sed 's/}$/,"diagnostics":[{"severity":'"$1"'}]}/; s/{,/{/'); }

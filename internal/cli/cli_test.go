@@ -29,6 +29,7 @@ var commands = map[string]func(){"tombolo": func() { os.Exit(Main()) }, "terrafo
 var oracle string
 
 func TestMain(m *testing.M) {
+	programtest.UnderWildClock()
 	if role := roles[filepath.Base(os.Args[0])]; role != nil {
 		role()
 		return

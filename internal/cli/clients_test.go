@@ -3,6 +3,7 @@ package cli
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"net"
 	"regexp"
 	"strconv"
@@ -28,16 +29,32 @@ func TestVersionIsReadByPrograms(t *testing.T) {
 		{"terraform-exec, hc-install", `Terraform v?([0-9]+(?:\.[0-9]+)*(?:-[A-Za-z0-9\.]+)?)`},
 		{"the last word of the first line, as scripts do", `\A[^\n]* v(\S+)\n`},
 		{"the second word of the first line, as scripts do", `\A\S+ (\S+)`},
+		{"version managers such as tenv: the first text that is a version",
+			`((?:\d+\.)(?:\d+\.)(?:\d+)(?:-(?:alpha|beta|rc)\.?\d+)?)`},
+		{"version managers such as tfenv: the first line behind its first v", `\A[^\nv]*v([^\nv]*)\n`},
 	}
+	calls := [][]string{{"version"}, {"-version"}, {"--version"}, {"-v"}}
 	for program, title := range titles {
+		for _, call := range calls {
+			var out bytes.Buffer
+			a := &command.App{Surroundings: engine.Surroundings{Program: program, Title: title}, Out: &out, Err: &out}
+			start(context.Background(), a, call)
+			for _, r := range readers {
+				found := regexp.MustCompile(r.pattern).FindStringSubmatch(out.String())
+				if found == nil || !strings.HasPrefix(strings.TrimPrefix(found[1], "v"), state.LanguageLevel+".") {
+					t.Errorf("%s reads %q in what %s %s says:\n%s", r.program, found, program, call, out.String())
+				}
+			}
+		}
 		var out bytes.Buffer
 		a := &command.App{Surroundings: engine.Surroundings{Program: program, Title: title}, Out: &out, Err: &out}
-		start(context.Background(), a, []string{"version"})
-		for _, r := range readers {
-			found := regexp.MustCompile(r.pattern).FindStringSubmatch(out.String())
-			if found == nil || !strings.HasPrefix(strings.TrimPrefix(found[1], "v"), state.LanguageLevel+".") {
-				t.Errorf("%s reads %q in what %s says:\n%s", r.program, found, program, out.String())
-			}
+		start(context.Background(), a, []string{"version", "-json"})
+		var said struct {
+			Version string `json:"terraform_version"`
+		}
+		if err := json.Unmarshal(out.Bytes(), &said); err != nil || !strings.HasPrefix(said.Version,
+			state.LanguageLevel+".") {
+			t.Errorf("%s version -json says %q (%v)", program, said.Version, err)
 		}
 	}
 }

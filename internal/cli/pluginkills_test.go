@@ -4,11 +4,7 @@ package cli
 
 import "testing"
 
-// A plugin that kills the others does its own work, and costs them theirs: each of them is named, with what it had in
-// flight, and the next run goes on.
-func TestAPluginThatKillsTheOthersIsSurvived(t *testing.T) {
-	t.Parallel()
-	const config = `
+const killingConfig = `
 terraform {
   required_providers {
     world = { source = "tombolo/bad" }
@@ -30,7 +26,12 @@ resource "world_object" "bad" {
   provider = world.killer
 }
 `
-	p := newPlugged(t, config, "BAD=kill-others", "OTHERS=1")
+
+// A plugin that kills the others does its own work, and costs them theirs: each of them is named, with what it had in
+// flight, and the next run goes on.
+func TestAPluginThatKillsTheOthersIsSurvived(t *testing.T) {
+	t.Parallel()
+	p := newPlugged(t, killingConfig, "BAD=kill-others", "OTHERS=1")
 	r := p.run(nil, "apply", "-auto-approve")
 	p.wants(r, 1, "Plugin did not respond", "tombolo/bad", "ApplyResourceChange", "with world_object.slow",
 		"signal: killed", "recover 'world_object.slow' --adopt")

@@ -22,7 +22,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/program/programtest"
 )
 
-// plugged is a directory with a configuration and a plugin, both for the command line as a process of its own.
+// plugged is a directory with a configuration and a plugin, both for the command line as its own process.
 type plugged struct {
 	t   *testing.T
 	dir string

@@ -153,7 +153,7 @@ func validateHere(t *testing.T, dir string, f flavor.Flavor) (list []problem) {
 	return list
 }
 
-// wrappers are configurations around candidates: %d is a number of its own, and %s is their place. Without it they are
+// wrappers are configurations around candidates: %d is its own number, and %s is their place. Without it they are
 // valid. Bodies that a schema shares with the language (those of resources, provisioners and the like) are not asked
 // for: what they take is known from documentation.
 var wrappers = map[string]string{

@@ -104,7 +104,7 @@ func (f *Function) addParameter(block *hcl.Block) diag.List {
 			"so it cannot have a default.", v.Name)
 	case optional && v.raw == cty.NilVal && !variadic:
 		diags = diags.Errorf(&rng, "Invalid order of parameters", "The parameter %q has no default, but one before it "+
-			"has: nobody could leave that one out. Move parameters with a default to the end.", v.Name)
+			"has, which could then not be left out. Move parameters with a default to the end.", v.Name)
 	}
 	if variadic {
 		f.Variadic = v.finish()

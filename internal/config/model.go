@@ -368,8 +368,7 @@ type Resource struct {
 	CreateBeforeDestroySet bool
 	// PreventDestroy and Destroy are nil where the block does not set them.
 	PreventDestroy, Destroy *Guard
-	IgnoreChanges           []hcl.Traversal // relative to the resource
-	IgnoreAll               bool
+	Ignored                 Ignored // ignore_changes
 	ReplaceTriggeredBy      []hcl.Expression
 	Preconditions           []*Condition
 	Postconditions          []*Condition

@@ -407,7 +407,7 @@ func (x *expander) resource(ref ResourceType, depth int) hclsyntax.Expression {
 	return x.put(m, ref.Range, depth)
 }
 
-// checkResourceType refuses a resource type of a provider that the module does not use: nobody would install it.
+// checkResourceType refuses a resource type of a provider that the module does not use: it would not be installed.
 func (m *Module) checkResourceType(ref ResourceType) diag.List {
 	local := impliedProvider(ref.Type)
 	if m.RequiredProviders[local] != nil || m.ProviderFor(local).IsBuiltin() {

@@ -276,7 +276,7 @@ func resourceOutline(say func(string, ...any), r *config.Resource) {
 	}
 	say("  lifecycle cbd=%t/%t prevent=%t ignore=%s all=%t triggers=%v pre=%s post=%s", r.CreateBeforeDestroy,
 		r.CreateBeforeDestroySet,
-		r.PreventDestroy != nil && r.PreventDestroy.Value, traversals(r.IgnoreChanges), r.IgnoreAll, triggers,
+		r.PreventDestroy != nil && r.PreventDestroy.Value, traversals(r.Ignored.Paths), r.Ignored.All, triggers,
 		conditions(r.Preconditions),
 		conditions(r.Postconditions))
 	if r.Connection != nil {

@@ -137,7 +137,7 @@ output o "" cty.StringVal("over") sensitive=true ephemeral=false []
 		}
 	}
 	if cfg.Root.Backend != nil || cfg.Root.Cloud == nil {
-		t.Error("the cloud block did not take the place of the backend")
+		t.Error("the cloud block did not replace the backend")
 	}
 	if inputs := cfg.Root.Calls["m"].Inputs; refs(inputs["a"].Expr) != `cty.StringVal("over")` || inputs["x"] == nil {
 		t.Errorf("the inputs of the call were not overridden: %v", inputs)

@@ -238,9 +238,9 @@ func (f *parsedFile) decodeBlock(block *hcl.Block) diag.List {
 	case "check":
 		return add(&c.checks, block, decodeCheck)
 	case "moved":
-		return c.addMoved(block, isOwn(f.name))
+		return c.addMoved(block, IsOwn(f.name))
 	case "removed":
-		return c.addRemoved(block, isOwn(f.name))
+		return c.addRemoved(block, IsOwn(f.name))
 	case "import":
 		return add(&c.imports, block, decodeImport)
 	}

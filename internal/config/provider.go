@@ -359,7 +359,7 @@ type user struct {
 	at         hcl.Range      // of the reference
 }
 
-// sameText reports whether two expressions are written alike, but for spaces.
+// sameText reports whether two expressions are written alike, except for spaces.
 func (c *Config) sameText(a, b hcl.Expression) bool {
 	tokens := func(e hcl.Expression) []string {
 		var out []string

@@ -2,9 +2,7 @@ package config
 
 import (
 	"fmt"
-	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
@@ -19,9 +17,6 @@ import (
 // blocks may name instances. They are evaluated with what is known before anything else is, as sources of modules are,
 // and become blocks as people write them by hand: what comes after does not know the difference.
 
-// isOwn reports whether a file is one that Terraform and OpenTofu do not read.
-func isOwn(name string) bool { return filepath.Ext(strings.TrimSuffix(name, ".json")) == ".tombolo" }
-
 const onlyOwn = " This is possible in files whose names end in \".tombolo\", which other tools do not read."
 
 // refactoring is a moved or removed block whose addresses have to be evaluated.
@@ -34,8 +29,8 @@ type refactoring struct {
 	done func(m *Module, ends []Endpoint) diag.List
 }
 
-// isDynamic reports whether an address has keys that are no literals. An expression that is no address at all is left
-// to whoever reads it as a static one.
+// isDynamic reports whether an address has keys that are no literals. An expression that is not an address
+// at all is reported where it is read as a static one.
 func isDynamic(e hcl.Expression) bool {
 	if isJSON(e) {
 		unquoted, diags := unquote(e, "references")

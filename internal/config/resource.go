@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
 
 	"github.com/tombolo-iac/tombolo/addr"
 	"github.com/tombolo-iac/tombolo/diag"
@@ -231,7 +232,9 @@ func (r *Resource) decodeManagedLifecycle(attrs hcl.Attributes) (diags diag.List
 	r.PreventDestroy, diags = decodeGuard(attrs, "prevent_destroy", diags)
 	r.Destroy, diags = decodeGuard(attrs, "destroy", diags)
 	if attr, ok := attrs["ignore_changes"]; ok {
-		diags = diags.Extend(r.decodeIgnoreChanges(attr))
+		var more diag.List
+		r.Ignored, more = decodeIgnored(attr)
+		diags = diags.Extend(more)
 	}
 	if attr, ok := attrs["replace_triggered_by"]; ok {
 		exprs, hclDiags := hcl.ExprList(attr.Expr)
@@ -247,7 +250,8 @@ func (r *Resource) decodeManagedLifecycle(attrs hcl.Attributes) (diags diag.List
 	return diags
 }
 
-// A Guard is an argument of a lifecycle block that controls whether an object may be destroyed.
+// A Guard is true or false: an argument of a lifecycle block that controls whether an object may be destroyed, or a
+// condition in ignore_changes.
 type Guard struct {
 	Name  string
 	Value bool           // of a constant
@@ -269,31 +273,141 @@ func decodeGuard(attrs hcl.Attributes, name string, diags diag.List) (*Guard, di
 	return g, diags.Extend(decodeFlag(attrs, name, &g.Value))
 }
 
-// decodeIgnoreChanges reads a list of paths or the word all.
-func (r *Resource) decodeIgnoreChanges(attr *hcl.Attribute) (diags diag.List) {
-	if hcl.ExprAsKeyword(attr.Expr) == "all" {
-		r.IgnoreAll = true
+// Ignored holds the changes of the configuration that an object does not follow: the argument ignore_changes.
+type Ignored struct {
+	All   bool
+	Paths []hcl.Traversal // relative to the resource
+	// Choices are the parts that depend on a condition. Only files of Tombolo have any.
+	Choices []*IgnoredChoice
+}
+
+// IgnoredChoice is a part of ignore_changes that depends on a condition.
+type IgnoredChoice struct {
+	Condition   *Guard
+	True, False Ignored
+}
+
+// IsZero reports whether nothing is ignored, whatever the conditions are.
+func (i *Ignored) IsZero() bool { return !i.All && len(i.Paths) == 0 && len(i.Choices) == 0 }
+
+// EveryPath returns all paths that may be ignored.
+func (i *Ignored) EveryPath() []hcl.Traversal {
+	out := i.Paths
+	for _, c := range i.Choices {
+		out = append(append(out[:len(out):len(out)], c.True.EveryPath()...), c.False.EveryPath()...)
+	}
+	return out
+}
+
+// Conditions returns the conditions of all parts.
+func (i *Ignored) Conditions() (out []*Guard) {
+	for _, c := range i.Choices {
+		out = append(append(append(out, c.Condition), c.True.Conditions()...), c.False.Conditions()...)
+	}
+	return out
+}
+
+// overriddenBy returns the argument of a block that another one overrides.
+func (i *Ignored) overriddenBy(over *Ignored) Ignored {
+	out := *i
+	if len(over.Paths)+len(over.Choices) > 0 {
+		out.Paths, out.Choices = over.Paths, over.Choices
+	}
+	out.All = i.All || over.All // a list does not override all
+	return out
+}
+
+// decodeIgnored reads a list of paths or the word all. In a file of Tombolo it may also be a condition that selects one
+// of these, and a call of concat that joins some.
+func decodeIgnored(attr *hcl.Attribute) (Ignored, diag.List) {
+	expr, own := attr.Expr, IsOwn(attr.Range.Filename)
+	if isJSON(expr) {
+		parsed, diags := unquote(expr, "lists")
+		if diags.HasErrors() {
+			return Ignored{}, diags
+		}
+		if isChosen(parsed) {
+			expr = parsed
+		}
+	}
+	if isChosen(expr) && !own {
+		return Ignored{}, diag.List{}.Errorf(expr.Range().Ptr(), "Invalid expression", "Expected a list of "+
+			"attributes, written out, or the word all. Found an expression that selects from several.%s", onlyOwn)
+	}
+	var out Ignored
+	diags := out.add(expr)
+	return out, diags
+}
+
+// isChosen reports whether an expression is a condition or joins lists.
+func isChosen(expr hcl.Expression) bool {
+	switch e := inParentheses(expr).(type) {
+	case *hclsyntax.ConditionalExpr:
+		return true
+	case *hclsyntax.FunctionCallExpr:
+		return e.Name == "concat"
+	}
+	return false
+}
+
+func inParentheses(expr hcl.Expression) hcl.Expression {
+	for {
+		p, ok := expr.(*hclsyntax.ParenthesesExpr)
+		if !ok {
+			return expr
+		}
+		expr = p.Expression
+	}
+}
+
+// add adds the changes that an expression names.
+func (i *Ignored) add(expr hcl.Expression) (diags diag.List) {
+	switch e := inParentheses(expr).(type) {
+	case *hclsyntax.ConditionalExpr:
+		c := &IgnoredChoice{Condition: &Guard{Name: "ignore_changes", Expr: e.Condition, Range: e.Condition.Range()}}
+		i.Choices = append(i.Choices, c)
+		return c.True.add(e.TrueResult).Extend(c.False.add(e.FalseResult))
+	case *hclsyntax.FunctionCallExpr:
+		if e.Name != "concat" {
+			break
+		}
+		if e.ExpandFinal {
+			return diags.Errorf(e.Range().Ptr(), "Invalid expression", "The lists that ignore_changes joins must be "+
+				"written out: remove the dots behind the last argument of concat.")
+		}
+		for _, arg := range e.Args {
+			diags = diags.Extend(i.add(arg))
+		}
+		return diags
+	}
+	if hcl.ExprAsKeyword(expr) == "all" {
+		i.All = true
 		return nil
 	}
-	exprs, hclDiags := hcl.ExprList(attr.Expr)
+	exprs, hclDiags := hcl.ExprList(expr)
 	diags = diags.AppendHCL(hclDiags)
-	for _, expr := range exprs {
-		// Old versions of the language had a list with a star in place of the word all.
-		if text, ok := literalString(expr); ok && text == "*" {
-			r.IgnoreAll = true
-			diags = diags.Errorf(attr.Expr.Range().Ptr(), "Invalid ignore_changes wildcard", "An asterisk in the "+
-				"list is no longer accepted. To ignore changes of all attributes, write ignore_changes = all.")
-			if len(exprs) > 1 {
-				diags = diags.Errorf(expr.Range().Ptr(), "Invalid ignore_changes ruleset",
-					"An asterisk covers all attributes, so the list cannot have other elements.")
-			}
-			continue
+	for _, element := range exprs {
+		diags = diags.Extend(i.addPath(element, expr, len(exprs) == 1))
+	}
+	return diags
+}
+
+// addPath adds an element of a list.
+func (i *Ignored) addPath(expr, list hcl.Expression, alone bool) (diags diag.List) {
+	// Old versions of the language had a list with a star in place of the word all.
+	if text, ok := literalString(expr); ok && text == "*" {
+		i.All = true
+		diags = diags.Errorf(list.Range().Ptr(), "Invalid ignore_changes wildcard", "An asterisk in the list is no "+
+			"longer accepted. To ignore changes of all attributes, write ignore_changes = all.")
+		if !alone {
+			diags = diags.Errorf(expr.Range().Ptr(), "Invalid ignore_changes ruleset",
+				"An asterisk covers all attributes, so the list cannot have other elements.")
 		}
-		path, moreDiags := decodeRelTraversal(expr)
-		diags = diags.Extend(moreDiags)
-		if len(path) > 0 {
-			r.IgnoreChanges = append(r.IgnoreChanges, path)
-		}
+		return diags
+	}
+	path, diags := decodeRelTraversal(expr)
+	if len(path) > 0 {
+		i.Paths = append(i.Paths, path)
 	}
 	return diags
 }
@@ -350,10 +464,7 @@ func (r *Resource) merge(over *Resource) {
 		r.CreateBeforeDestroy, r.CreateBeforeDestroySet = over.CreateBeforeDestroy, true
 	}
 	r.PreventDestroy, r.Destroy = cmp.Or(over.PreventDestroy, r.PreventDestroy), cmp.Or(over.Destroy, r.Destroy)
-	r.IgnoreAll = r.IgnoreAll || over.IgnoreAll // a list does not override all
-	if len(over.IgnoreChanges) > 0 {
-		r.IgnoreChanges = over.IgnoreChanges
-	}
+	r.Ignored = r.Ignored.overriddenBy(&over.Ignored)
 	// replace_triggered_by stays: Terraform does not override it (conformance case overrides/lifecycle)
 	if len(over.ActionTriggers) > 0 {
 		r.ActionTriggers = over.ActionTriggers

@@ -5,10 +5,10 @@ import (
 	"fmt"
 	"net/url"
 	"path"
-	"regexp"
 	"strings"
 
 	"github.com/tombolo-iac/tombolo/flavor"
+	"github.com/tombolo-iac/tombolo/internal/regex"
 )
 
 // ParseSource parses the source argument of a module call and returns its normal form, which the manifest records. A
@@ -65,9 +65,9 @@ func normalLocal(raw string) string {
 func LocalDir(callerDir, source string) string { return path.Join(callerDir, source) }
 
 var (
-	registryName   = regexp.MustCompile(`^[0-9A-Za-z](?:[0-9A-Za-z_-]{0,62}[0-9A-Za-z])?$`)
-	registrySystem = regexp.MustCompile(`^[0-9a-z]{1,64}$`)
-	registryHost   = regexp.MustCompile(
+	registryName   = regex.Lazy(`^[0-9A-Za-z](?:[0-9A-Za-z_-]{0,62}[0-9A-Za-z])?$`)
+	registrySystem = regex.Lazy(`^[0-9a-z]{1,64}$`)
+	registryHost   = regex.Lazy(
 		`^[\pL\pN](?:[\pL\pN-]*[\pL\pN])?(?:\.[\pL\pN](?:[\pL\pN-]*[\pL\pN])?)+(?::[0-9]{1,5})?$`)
 )
 
@@ -78,12 +78,12 @@ func normalRegistry(raw, host string) (string, bool) {
 	if len(parts) == 4 {
 		host, parts = strings.ToLower(parts[0]), parts[1:]
 		// Sources at these hosts are shorthands for Git repositories.
-		if !registryHost.MatchString(host) || host == "github.com" || host == "bitbucket.org" {
+		if !registryHost().MatchString(host) || host == "github.com" || host == "bitbucket.org" {
 			return "", false
 		}
 	}
-	if len(parts) != 3 || !registryName.MatchString(parts[0]) || !registryName.MatchString(parts[1]) ||
-		!registrySystem.MatchString(parts[2]) {
+	if len(parts) != 3 || !registryName().MatchString(parts[0]) || !registryName().MatchString(parts[1]) ||
+		!registrySystem().MatchString(parts[2]) {
 		return "", false
 	}
 	if len(parts) == 3 && strings.Contains(parts[0], ".") {
@@ -102,12 +102,12 @@ func normalRegistry(raw, host string) (string, bool) {
 	return normal, true
 }
 
-var forced = regexp.MustCompile(`^([A-Za-z0-9]+)::(.+)$`)
+var forced = regex.Lazy(`^([A-Za-z0-9]+)::(.+)$`)
 
 // SplitForced separates the name of a download method, such as git, from the beginning of a source; "" if there is
 // none.
 func SplitForced(source string) (getter, rest string) {
-	if m := forced.FindStringSubmatch(source); m != nil {
+	if m := forced().FindStringSubmatch(source); m != nil {
 		return m[1], m[2]
 	}
 	return "", source
@@ -167,7 +167,7 @@ func joinSource(getter, pkg, sub string) string {
 	return pkg
 }
 
-var scpLike = regexp.MustCompile(`^git@([^:]+):/?(.+)$`)
+var scpLike = regex.Lazy(`^git@([^:]+):/?(.+)$`)
 
 // detect returns the meaning of a source without a folder: a URL, perhaps with a getter and a folder.
 func detect(source string) (string, error) {
@@ -187,8 +187,8 @@ func detect(source string) (string, error) {
 		return joinSource("git", "https://"+withGit(strings.Join(parts[:3], "/"))+query, path.Join(parts[3:]...)), nil
 	case parts[0] == "bitbucket.org" && len(parts) > 1:
 		return "git::https://" + withGit(base) + query, nil
-	case scpLike.MatchString(source):
-		m := scpLike.FindStringSubmatch(source)
+	case scpLike().MatchString(source):
+		m := scpLike().FindStringSubmatch(source)
 		return "git::ssh://git@" + m[1] + "/" + m[2], nil
 	case strings.HasSuffix(parts[0], ".amazonaws.com") || parts[0] == "www.googleapis.com":
 		return storage(parts, base+query), nil
@@ -216,9 +216,9 @@ const hidden = "xxxxx"
 
 var (
 	// userPart matches the part of an address with passwords, even if the rest of it is not an address.
-	userPart = regexp.MustCompile(`(://)[^/?#]*@`)
+	userPart = regex.Lazy(`(://)[^/?#]*@`)
 	// secretName matches names of parameters whose values give access.
-	secretName = regexp.MustCompile(`(?i)token|sig|secret|passw|pwd|key|credential|auth|jwt|session|policy`)
+	secretName = regex.Lazy(`(?i)token|sig|secret|passw|pwd|key|credential|auth|jwt|session|policy`)
 	// ours holds the parameters that configure fetching.
 	ours = map[string]bool{"ref": true, "depth": true, "archive": true, "checksum": true, "filename": true}
 )
@@ -226,7 +226,7 @@ var (
 // ShownSource returns a source as people may see it: without passwords, keys and tokens. In a web address it also hides
 // the user, which may be a token.
 func ShownSource(source string) string {
-	return shown(source, func(name string) bool { return secretName.MatchString(name) })
+	return shown(source, func(name string) bool { return secretName().MatchString(name) })
 }
 
 // ShownAnswer is ShownSource for an address from a server: of its parameters, it shows only those that configure
@@ -255,7 +255,7 @@ func shown(source string, secret func(name string) bool) string {
 	u, err := url.Parse(rest)
 	switch {
 	case err != nil:
-		rest = userPart.ReplaceAllString(rest, "${1}"+hidden+"@")
+		rest = userPart().ReplaceAllString(rest, "${1}"+hidden+"@")
 	case u.User == nil:
 	case u.Scheme == "https" || u.Scheme == "http":
 		u.User = url.User(hidden)

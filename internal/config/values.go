@@ -174,7 +174,7 @@ func ParseValuesFile(src []byte, name string, origin Origin) (Values, diag.List)
 	if body == nil {
 		return nil, diags
 	}
-	// Blocks have a message of their own, because files with declarations are easily confused with those with values.
+	// Blocks have their own message, because files with declarations are easily confused with those with values.
 	content, _, _ := body.PartialContent(&hcl.BodySchema{Blocks: []hcl.BlockHeaderSchema{
 		{Type: "variable", LabelNames: []string{"name"}}}})
 	if content != nil && !strings.HasSuffix(name, ".json") && len(content.Blocks) > 0 {

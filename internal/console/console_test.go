@@ -77,7 +77,7 @@ func TestFormatShowsNothingThatIsMarked(t *testing.T) {
 // long finds numbers with many digits.
 var long = regexp.MustCompile(`[eE][+-]?\d{4}`)
 
-// FuzzSession types anything: each input is answered or goes on, and nothing panics.
+// FuzzSession types anything: each input is answered or continues, and nothing panics.
 func FuzzSession(f *testing.F) {
 	for _, seed := range []string{"1", "[1,\n2]", "<<EOT\n${1}\nEOT", "\"%{ if true }x%{ endif }\"",
 		"{a = <<-X\n  y\n  X\n}", "[for x in [1] : x]", ")", "exit", "<<", "\"${\"${1}\"}\""} {

@@ -48,6 +48,7 @@ const (
 )
 
 func TestMain(m *testing.M) {
+	programtest.UnderWildClock()
 	if encryptiontest.Asked() != nil {
 		os.Setenv(encryption.Variable, encryptiontest.Settings) // for the command line
 	}
@@ -86,7 +87,7 @@ type job struct {
 	Fault string
 	// Shared is where the state is when it is not a file of the project.
 	Shared Shared
-	// Rescue is where the journal goes on when the state's own disk fails; empty means a folder of the project.
+	// Rescue is where the journal continues when the state's own disk fails; empty means a folder of the project.
 	Rescue string
 }
 

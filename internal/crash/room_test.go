@@ -23,7 +23,7 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// room is a project with its state and its world, in a folder of its own.
+// room is a project with its state and its world, in its own folder.
 type room struct {
 	t     testing.TB
 	dir   string
@@ -136,7 +136,7 @@ func (r *room) read() *state.Snapshot {
 	return s
 }
 
-// over reads the state of a run that has ended, by whatever; see open for why it may seem to go on for a moment.
+// over reads the state of a run that has ended, by whatever; see open for why it may seem to continue for a moment.
 func (r *room) over() *state.Snapshot {
 	r.t.Helper()
 	s := r.read()

@@ -27,7 +27,7 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// Shared is where a job keeps its state when that is not a file: a service, and a place of its own there.
+// Shared is where a job keeps its state when that is not a file: a service, and its own place there.
 type Shared struct{ Kind, Address, Name string }
 
 var (

@@ -208,7 +208,7 @@ func (r *room) tidy(n int) {
 const many = 9
 
 // signalled applies, sends signals while programs are at work, and returns what was said. Only what a single signal has
-// to wait for goes on.
+// to wait for continues.
 func (r *room) signalled(signals ...syscall.Signal) (said string, code int) {
 	r.t.Helper()
 	release := r.detain(4)
@@ -303,7 +303,7 @@ func TestKilledCommandLineNamesWhatProgramsWereMaking(t *testing.T) {
 	r.tidy(many)
 }
 
-// Whoever reads the output goes away; the run goes on.
+// Whoever reads the output goes away; the run continues.
 func TestClosedOutputDoesNotStopTheRun(t *testing.T) {
 	t.Parallel()
 	r := newRoom(t, programs(many))

@@ -147,7 +147,7 @@ func (r spoolRoom) recorded() {
 	r.t.Fatal("the engine has not noted its program's process")
 }
 
-// object returns the object in the state; nil when there is none.
+// object returns the object in the state, or nil if there is none.
 func (r spoolRoom) object() (object map[string]any, status string, dependencies int) {
 	r.t.Helper()
 	text, err := os.ReadFile(filepath.Join(r.dir, "terraform.tfstate"))

@@ -10,13 +10,17 @@ import (
 	"github.com/zclconf/go-cty/cty/set"
 )
 
-// maxBits limits numbers as the parser of the configuration does: 1e99999 fits. The digits of 1e-9999999, which are
-// needed to show it, store it, or put it into a set, take hours to write.
-const maxBits = 332_200
+// maxBits and minBits limit numbers as the parser of the configuration does: 1e99999 fits, and 1e-9999. The digits of a
+// number, which are needed to show it, store it, or put it into a set, take the square of the time to write below zero:
+// those of 1e-99999 take seconds, those of 1e-9999999 hours.
+const (
+	maxBits = 332_200
+	minBits = -33_300
+)
 
 // ErrTooLong is the error that TooLong finds.
 var ErrTooLong = errors.New(
-	"a number has an exponent of more than 5 digits, and takes too long to write")
+	"a number has an exponent of more than 5 digits, or of more than 4 below zero, and takes too long to write")
 
 // MaxDigits bounds the digits of a text that becomes a number: reading them takes the square of the time, which is
 // minutes for some millions.
@@ -41,7 +45,7 @@ func TooLong(v cty.Value) bool {
 	ty, raw := reached(v)
 	return anyNumber(ty, raw, func(n *big.Float) bool {
 		exponent := n.MantExp(nil) // 0 of infinities
-		return exponent > maxBits || exponent < -maxBits
+		return exponent > maxBits || exponent < minBits
 	})
 }
 

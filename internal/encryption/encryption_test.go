@@ -1,11 +1,10 @@
-package encryption
+package encryption_test
 
 import (
 	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
-	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -15,6 +14,9 @@ import (
 	"github.com/hashicorp/hcl/v2"
 	"github.com/zclconf/go-cty/cty"
 	"golang.org/x/tools/txtar"
+
+	"github.com/tombolo-iac/tombolo/internal/encryption"
+	"github.com/tombolo-iac/tombolo/internal/encryption/encryptiontest"
 )
 
 // plainScope holds the results of key providers, and nothing else.
@@ -23,13 +25,13 @@ func plainScope(e hcl.Expression, more map[string]cty.Value) (cty.Value, hcl.Dia
 }
 
 // start returns the encryption that the settings configure.
-func start(t testing.TB, settings, dir string) *Encryption {
+func start(t testing.TB, settings, dir string) *encryption.Encryption {
 	t.Helper()
-	c, diags := Parse(settings, "settings.hcl")
+	c, diags := encryption.Parse(settings, "settings.hcl")
 	if diags.HasErrors() {
 		t.Fatal(diags.Err())
 	}
-	e, diags := New(c, Options{Scope: plainScope, Dir: dir})
+	e, diags := encryption.New(c, encryption.Options{Scope: plainScope, Dir: dir})
 	if diags.HasErrors() {
 		t.Fatal(diags.Err())
 	}
@@ -103,7 +105,7 @@ func TestDocumentsOfOpenTofuAreOpened(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if !IsSealed(sealed) || bytes.Contains(sealed, []byte("outputs")) {
+			if !encryption.IsSealed(sealed) || bytes.Contains(sealed, []byte("outputs")) {
 				t.Errorf("it is not sealed: %s", sealed)
 			}
 			for range 2 { // also with the keys of another run
@@ -151,36 +153,7 @@ func TestDamagedDocumentsAreRefused(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := rand.New(rand.NewPCG(1, 2))
-	same := 0
-	for i := range 10_000 {
-		b := bytes.Clone(sealed)
-		for range 1 + r.IntN(3) {
-			switch at := r.IntN(len(b)); r.IntN(4) {
-			case 0:
-				b[at] = byte(r.IntN(256))
-			case 1:
-				b = b[:at+1]
-			case 2:
-				b = append(b[:at:at], b[min(len(b), at+1+r.IntN(4)):]...)
-			case 3:
-				b = append(b[:at:at], append([]byte{byte(r.IntN(256))}, b[at:]...)...)
-			}
-			if len(b) == 0 {
-				b = []byte("x")
-			}
-		}
-		got, _, err := c.Open(t.Context(), b)
-		if err == nil && !bytes.Equal(got, plain) {
-			t.Fatalf("change %d gives another document: %q from %q", i, got, b)
-		}
-		if err == nil {
-			same++ // the change was outside of what is sealed: white space, an unknown member
-		}
-	}
-	if same > 500 {
-		t.Errorf("%d of 10,000 changes had no effect", same)
-	}
+	encryptiontest.Damage(t, c, sealed, plain, 10_000)
 }
 
 // TestFallbacksOpen has settings one after the other, and says which of them open what the first has written.
@@ -239,7 +212,7 @@ func TestMistakesInSettings(t *testing.T) {
 	const secret = "a passphrase of some length"
 	target := "state {\nmethod = method.aes_gcm.m\n}\n"
 	tests := map[string]struct{ settings, want string }{
-		"no method":      {quick + "state {\n}\n", "Missing encryption method"},
+		"no method":      {quick + "state {\n}\n", "No encryption method"},
 		"unknown method": {quick + "state {\nmethod = method.aes_gcm.x\n}\n", `Did you mean "method.aes_gcm.m"?`},
 		"no reference":   {quick + "state {\nmethod = \"x\"\n}\n", "method.TYPE.NAME"},
 		"kind of method": {"method \"rot13\" \"m\" {}\nstate {\nmethod = method.rot13.m\n}\n",
@@ -250,14 +223,14 @@ func TestMistakesInSettings(t *testing.T) {
 		"argument":         {strings.ReplaceAll(quick, "iterations", "rounds") + target, "Unsupported argument"},
 		"twice":            {quick + quick + target, "There are two blocks"},
 		"enforced": {"method \"unencrypted\" \"u\" {}\nstate {\nmethod = method.unencrypted.u\nenforced = true\n}\n",
-			"Unencrypted method is forbidden"},
+			"Encryption is enforced"},
 		"circle": {
 			"key_provider \"pbkdf2\" \"a\" {\nchain = key_provider.pbkdf2.b\n}\nkey_provider \"pbkdf2\" \"b\" {\n" +
 				"chain = key_provider.pbkdf2.a\n}\nmethod \"aes_gcm\" \"m\" {\nkeys = key_provider.pbkdf2.a\n}\n" +
 				target,
 			"Circular reference"},
 		"undeclared": {"method \"aes_gcm\" \"m\" {\nkeys = key_provider.pbkdf2.a\n}\n" + target,
-			"undeclared key provider"},
+			"Unknown key provider"},
 		"key length": {strings.ReplaceAll(quick, "iterations = 200000", "key_length = 17") + target, "16, 24 or 32"},
 		"syntax": {"key_provider \"pbkdf2\" \"a\" {\npassphrase = \"" + secret + "\" x\n}",
 			"cannot be read at line 2"},
@@ -271,10 +244,10 @@ func TestMistakesInSettings(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			c, diags := Parse(tt.settings, Variable)
-			var e *Encryption
+			c, diags := encryption.Parse(tt.settings, encryption.Variable)
+			var e *encryption.Encryption
 			if !diags.HasErrors() {
-				e, diags = New(c, Options{Scope: plainScope})
+				e, diags = encryption.New(c, encryption.Options{Scope: plainScope})
 			}
 			err := diags.Err()
 			if err == nil {
@@ -291,13 +264,13 @@ func TestMistakesInSettings(t *testing.T) {
 
 // TestSettingsAreLaidOverOthers merges two settings: what the second has counts.
 func TestSettingsAreLaidOverOthers(t *testing.T) {
-	base, _ := Parse(quick+"state {\nmethod = method.aes_gcm.m\nenforced = true\n}", "base")
-	over, diags := Parse("key_provider \"pbkdf2\" \"a\" {\npassphrase = \"the one that counts\"\n}\n"+
+	base, _ := encryption.Parse(quick+"state {\nmethod = method.aes_gcm.m\nenforced = true\n}", "base")
+	over, diags := encryption.Parse("key_provider \"pbkdf2\" \"a\" {\npassphrase = \"the one that counts\"\n}\n"+
 		"plan {\nmethod = method.aes_gcm.m\n}", "over")
 	if diags.HasErrors() {
 		t.Fatal(diags.Err())
 	}
-	e, diags := New(Merge(base, over), Options{Scope: plainScope})
+	e, diags := encryption.New(encryption.Merge(base, over), encryption.Options{Scope: plainScope})
 	if diags.HasErrors() {
 		t.Fatal(diags.Err())
 	}
@@ -310,7 +283,7 @@ func TestSettingsAreLaidOverOthers(t *testing.T) {
 	if got, _, err := same.State().Open(t.Context(), sealed); err != nil || string(got) != "PK" {
 		t.Errorf("%s, %v", got, err)
 	}
-	if Merge(nil, over) != over || Merge(base, nil) != base {
+	if encryption.Merge(nil, over) != over || encryption.Merge(base, nil) != base {
 		t.Error("settings that are laid over nothing are no others")
 	}
 }
@@ -341,8 +314,8 @@ func FuzzSettings(f *testing.F) {
 			strings.Contains(text, "openbao") {
 			return // no programs, no work, no network
 		}
-		if c, diags := Parse(text, Variable); !diags.HasErrors() {
-			New(c, Options{Scope: plainScope})
+		if c, diags := encryption.Parse(text, encryption.Variable); !diags.HasErrors() {
+			encryption.New(c, encryption.Options{Scope: plainScope})
 		}
 	})
 }

@@ -228,7 +228,7 @@ type failures struct {
 	all map[[sha256.Size]byte]*failure
 }
 
-// failure is that of one command with one input. Whoever has it locked runs the command.
+// failure is that of one command with one input. The caller that has it locked runs the command.
 type failure struct {
 	mu  sync.Mutex
 	err error

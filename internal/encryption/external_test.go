@@ -1,4 +1,4 @@
-package encryption
+package encryption_test
 
 import (
 	"context"

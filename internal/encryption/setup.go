@@ -100,7 +100,7 @@ func (s *setup) cipher(t *target, name string) (*Cipher, diag.List) {
 	}
 	for _, m := range c.methods {
 		if t.enforced && m.kind == unencrypted {
-			return nil, diags.Errorf(&t.rng, "Unencrypted method is forbidden",
+			return nil, diags.Errorf(&t.rng, "Encryption is enforced",
 				"The settings of the %s have enforced = true, but %s would not encrypt it.", name, m.address())
 		}
 	}
@@ -114,17 +114,17 @@ func (s *setup) cipher(t *target, name string) (*Cipher, diag.List) {
 func (s *setup) named(t *target) (*block, diag.List) {
 	var diags diag.List
 	if t.method == nil {
-		return nil, diags.Errorf(&t.rng, "Missing encryption method", "It needs the argument method: method.TYPE.NAME.")
+		return nil, diags.Errorf(&t.rng, "No encryption method", "It needs the argument method: method.TYPE.NAME.")
 	}
 	rng := t.method.Range()
 	kind, name, ok := reference(t.method, "method")
 	if !ok {
-		return nil, diags.Errorf(&rng, "Invalid encryption method identifier",
+		return nil, diags.Errorf(&rng, "Not a reference to a method",
 			"It must refer to a method block: method.TYPE.NAME.")
 	}
 	m := find(s.config.methods, kind, name)
 	if m == nil {
-		return nil, diags.Errorf(&rng, "Reference to undeclared encryption method", "There is no block method %q %q%s.",
+		return nil, diags.Errorf(&rng, "Unknown encryption method", "There is no block method %q %q%s.",
 			kind,
 			name, diag.DidYouMean("method."+kind+"."+name, addresses(s.config.methods)))
 	}
@@ -311,13 +311,13 @@ func (w *walk) expression(e hcl.Expression, within []*block) (cty.Value, diag.Li
 		rng := t.SourceRange()
 		kind, name, ok := split(t, "key_provider")
 		if !ok {
-			diags = diags.Errorf(&rng, "Invalid Key Provider expression format",
+			diags = diags.Errorf(&rng, "Not a reference to a key provider",
 				"It must refer to a block: key_provider.TYPE.NAME.")
 			continue
 		}
 		b := find(w.config.keys, kind, name)
 		if b == nil {
-			diags = diags.Errorf(&rng, "Reference to undeclared key provider",
+			diags = diags.Errorf(&rng, "Unknown key provider",
 				"There is no block key_provider %q %q%s.", kind, name,
 				diag.DidYouMean("key_provider."+kind+"."+name, addresses(w.config.keys)))
 			continue
@@ -377,11 +377,11 @@ func (w *walk) key(b *block, within []*block, rng *hcl.Range) (cty.Value, diag.L
 	}
 	keys, meta, err := k.Keys(w.ctx, values, w.in[name], w.programs())
 	if err != nil {
-		return cty.DynamicVal, diags.Errorf(&b.rng, "Unable to fetch encryption key data", "%s: %s.", b.address(), err)
+		return cty.DynamicVal, diags.Errorf(&b.rng, "No encryption key", "%s: %s.", b.address(), err)
 	}
 	if meta != nil {
 		if _, twice := w.out[name]; twice {
-			return cty.DynamicVal, diags.Errorf(&b.rng, "Duplicate metadata key",
+			return cty.DynamicVal, diags.Errorf(&b.rng, "Metadata with the same name",
 				"Two key providers of one method use the metadata key %q: set a different encrypted_metadata_alias.",
 				name)
 		}
@@ -411,7 +411,7 @@ func (s *setup) kinds() (all []string) {
 // Kind is a kind of key providers.
 type Kind struct {
 	Arguments map[string]Argument
-	// Keys returns keys. in is the metadata of a document to open, nil if there is none; meta is the metadata for
+	// Keys returns keys. in is the metadata of a document to open, or nil if there is none; meta is the metadata for
 	// documents that are sealed with the keys, nil if none is needed.
 	Keys func(ctx context.Context, arguments map[string]cty.Value, in json.RawMessage, p Programs) (keys Keys,
 		meta json.RawMessage, err error)

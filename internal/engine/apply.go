@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -15,6 +16,7 @@ import (
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/internal/applying"
 	"github.com/tombolo-iac/tombolo/internal/eval/funcs"
+	"github.com/tombolo-iac/tombolo/internal/tfjson"
 	"github.com/tombolo-iac/tombolo/internal/tracing"
 	"github.com/tombolo-iac/tombolo/plan"
 	"github.com/tombolo-iac/tombolo/state"
@@ -28,6 +30,37 @@ type Counts = applying.Counts
 // Values of ephemeral variables are not part of a plan: those that it was made with must be set again, and no others.
 func (r *Run) Apply(ctx context.Context, pl *plan.Plan, ephemeral map[string]cty.Value) (Counts, diag.List) {
 	return r.ApplyWith(ctx, pl, ApplyOptions{Ephemeral: ephemeral})
+}
+
+// variablesOf returns the values of variables that an apply has, with those that are not part of the plan.
+func variablesOf(pl *plan.Plan, ephemeral map[string]cty.Value) map[string]cty.Value {
+	variables := map[string]cty.Value{}
+	for name, v := range pl.Variables {
+		if v.Value != cty.NilVal {
+			variables[name] = v.Value
+		}
+	}
+	for name, v := range ephemeral {
+		if pv, ok := pl.Variables[name]; ok && pv.Ephemeral {
+			variables[name] = v
+		}
+	}
+	return variables
+}
+
+// show has a session show its states to people as "show -json" does, where a service keeps that.
+func (p *Project) show(s state.Session) {
+	shows, ok := s.(interface {
+		Render(render func(*state.State) ([]byte, error))
+	})
+	if !ok {
+		return
+	}
+	shows.Render(func(st *state.State) ([]byte, error) {
+		var b bytes.Buffer
+		err := tfjson.State(&b, st, p.Schemas(st))
+		return b.Bytes(), err
+	})
 }
 
 // ApplyOptions hold the settings of an apply.
@@ -79,7 +112,7 @@ func (r *Run) ApplyWith(ctx context.Context, pl *plan.Plan, o ApplyOptions) (_ C
 		}
 	}()
 	functions := p.functions(p.opts.Abort, funcs.Options{
-		PlanTime: pl.Created, Files: funcs.NewFileRecord(pl.FunctionResults), Work: funcs.NewPatientWork(until,
+		PlanTime: pl.Created, Files: funcs.NewFileRecord(pl.FunctionResults), Work: funcs.NewWorkWithGrace(until,
 			p.opts.Abort),
 	})
 	counts, more := applying.Run(until, tracing.Carry(p.opts.Abort, ctx), prog, pl, pool, journal, applying.Options{
@@ -92,6 +125,7 @@ func (r *Run) ApplyWith(ctx context.Context, pl *plan.Plan, o ApplyOptions) (_ C
 	concluded = true
 	done()
 	diags = diags.Extend(more)
+	p.show(r.session)
 	// The results are saved even if the contexts have ended.
 	if err := journal.Close(context.WithoutCancel(ctx)); err != nil {
 		diags = diags.AppendError("Failed to save the state", err)
@@ -104,22 +138,6 @@ func (r *Run) ApplyWith(ctx context.Context, pl *plan.Plan, o ApplyOptions) (_ C
 	}
 	closing(pool.Pool, &diags)
 	return counts, diags.Extend(leftUndone(pl))
-}
-
-// variablesOf returns the values of the variables of a plan, with those of ephemeral ones.
-func variablesOf(pl *plan.Plan, ephemeral map[string]cty.Value) map[string]cty.Value {
-	variables := map[string]cty.Value{}
-	for name, v := range pl.Variables {
-		if v.Value != cty.NilVal {
-			variables[name] = v.Value
-		}
-	}
-	for name, v := range ephemeral {
-		if pv, ok := pl.Variables[name]; ok && pv.Ephemeral {
-			variables[name] = v
-		}
-	}
-	return variables
 }
 
 // openCreations returns the instances whose creation was interrupted, so that it is not known whether they exist: a

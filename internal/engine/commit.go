@@ -2,15 +2,15 @@ package engine
 
 import (
 	"path/filepath"
-	"regexp"
 	"strings"
 
+	"github.com/tombolo-iac/tombolo/internal/regex"
 	"github.com/tombolo-iac/tombolo/internal/regular"
 )
 
-var commitName = regexp.MustCompile(`^[0-9a-f]{40,64}$`)
+var commitName = regex.Lazy(`^[0-9a-f]{40,64}$`)
 
-// commitOf returns the commit of the Git repository that a folder is in; "" when there is none. It only reads files.
+// commitOf returns the commit of the Git repository that a folder is in, or "" if there is none. It only reads files.
 func commitOf(dir string) string {
 	dir, err := filepath.Abs(dir)
 	for ; err == nil; dir = filepath.Dir(dir) {
@@ -50,7 +50,7 @@ func resolvedHead(git, head string) string {
 }
 
 func ifCommit(text string) string {
-	if commitName.MatchString(text) {
+	if commitName().MatchString(text) {
 		return text
 	}
 	return ""

@@ -89,6 +89,8 @@ type Options struct {
 	Encryption func(root *config.Module) (*encryption.Encryption, diag.List)
 	// Functions are the caller's own, beside those of the language, by name.
 	Functions map[string]function.Function
+	// Secrets collects what must not be shown; nil means a collection of its own.
+	Secrets *value.Secrets
 	// Config replaces the files of Dir by those of a saved plan.
 	Config map[string][]byte
 	// Query also reads query files.
@@ -115,7 +117,7 @@ type Project struct {
 	answers   *atomic.Pointer[string] // the folder for answers of programs, once the state is locked
 }
 
-// Load reads the configuration. Warnings come with a project; with errors there is none.
+// Load reads the configuration. Warnings come with a project; if there are errors, it is nil.
 func Load(ctx context.Context, o Options) (*Project, diag.List) {
 	if o.Dir == "" {
 		o.Dir = "."
@@ -148,7 +150,7 @@ func Load(ctx context.Context, o Options) (*Project, diag.List) {
 		return nil, diags
 	}
 	p := &Project{opts: o, config: cfg, store: o.Store, diags: diags, preparing: &sync.Mutex{},
-		secrets: &value.Secrets{}, answers: &atomic.Pointer[string]{}}
+		secrets: cmp.Or(o.Secrets, &value.Secrets{}), answers: &atomic.Pointer[string]{}}
 	if p.store == nil {
 		p.store = localStore(o.Dir)
 	}
@@ -204,7 +206,7 @@ func used(cfg *config.Config) []addr.Provider {
 // functions returns the functions for a walk; ctx ends calls of providers' functions. Filesystem functions start at the
 // root module's directory; relative names in results stay as they were written.
 func (p *Project) functions(ctx context.Context, o funcs.Options) eval.Functions {
-	o.BaseDir = p.baseDir()
+	o.BaseDir, o.Nonsensitive = p.baseDir(), p.secrets.Show
 	if o.Work == nil {
 		o.Work = funcs.NewWork(ctx)
 	}
@@ -296,6 +298,12 @@ func (p *Project) Open(ctx context.Context, o OpenOptions) (_ *Run, diags diag.L
 	if err != nil {
 		return nil, lockFailed(err, o)
 	}
+	opened := false
+	defer func() {
+		if !opened { // a problem, or a panic of the store: the caller has no run to close
+			_ = session.Unlock()
+		}
+	}()
 	r := &Run{project: p, session: session, ctx: session.Context()}
 	diags = BlankWarning(session.Snapshot())
 	if at, ok := ws.(spooling); ok && !o.NoLock {
@@ -307,13 +315,13 @@ func (p *Project) Open(ctx context.Context, o OpenOptions) (_ *Run, diags diag.L
 		diags = diags.AppendError("Cannot recover an interrupted run", err)
 	}
 	if diags.HasErrors() {
-		_ = session.Unlock()
 		return nil, diags
 	}
+	opened = true
 	return r, diags
 }
 
-// State returns the current state; nil if there is none.
+// State returns the current state, or nil if there is none.
 func (r *Run) State() *state.State { return r.session.Snapshot().State }
 
 // prior returns the state as the project's flavor has it.
@@ -416,7 +424,7 @@ func (r *Run) Plan(ctx context.Context, o PlanOptions) (out *plan.Plan, diags di
 	})
 	diags = diags.Extend(more)
 	if out != nil {
-		out.FunctionResults = record.Results()
+		out.FunctionResults, out.Nonsensitive = record.Results(), p.secrets.Shown()
 		out.Config = p.config.Snapshot()
 		out.Variables = planVariables(p.config, o.Variables)
 		for _, f := range r.Snapshot().InFlight {
@@ -473,7 +481,7 @@ func planVariables(cfg *config.Config, given map[string]cty.Value) map[string]pl
 }
 
 // until returns a context that also ends when the lock is lost. At its end, the pool's providers are asked to stop
-// calls that only read, so that nobody waits for them. The caller must call the function returned.
+// calls that only read, so that no run waits for them. The caller must call the function returned.
 func (r *Run) until(ctx context.Context, pool *host.Pool) (context.Context, func()) {
 	both, cancel := context.WithCancelCause(ctx)
 	lost := context.AfterFunc(r.ctx, func() { cancel(context.Cause(r.ctx)) })

@@ -16,7 +16,7 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// misnamed does all as it should, but for the identity in its answer to one call.
+// misnamed does all as it should, except for the identity in its answer to one call.
 type misnamed struct {
 	provider.Base
 	version int64 // of the identity

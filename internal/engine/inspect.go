@@ -8,6 +8,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/eval/linking"
 	"github.com/tombolo-iac/tombolo/internal/host"
 	"github.com/tombolo-iac/tombolo/internal/tfjson"
+	"github.com/tombolo-iac/tombolo/internal/value"
 	"github.com/tombolo-iac/tombolo/plan"
 	"github.com/tombolo-iac/tombolo/provider"
 	"github.com/tombolo-iac/tombolo/state"
@@ -35,6 +36,9 @@ func (p *Project) WithProviders(more map[addr.Provider]provider.Factory) *Projec
 
 // Redact removes the secrets that the project knows so far from a text, such as a provider's log.
 func (p *Project) Redact(text string) string { return p.secrets.Redact(text) }
+
+// Secrets returns the secrets that the project knows so far.
+func (p *Project) Secrets() *value.Secrets { return p.secrets }
 
 // Dependencies returns all declarations of the configuration, each with the numbers of its direct dependencies.
 func (p *Project) Dependencies() (slots []*linking.Slot, edges [][]int, diags diag.List) {

@@ -17,6 +17,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/eval/funcs"
 	"github.com/tombolo-iac/tombolo/internal/eval/linking"
 	"github.com/tombolo-iac/tombolo/internal/tracing"
+	"github.com/tombolo-iac/tombolo/internal/value"
 	"github.com/tombolo-iac/tombolo/plan"
 	"github.com/tombolo-iac/tombolo/provider"
 	"github.com/tombolo-iac/tombolo/state"
@@ -39,6 +40,8 @@ type LoadOptions struct {
 	Query         bool // also read query files
 	// Terse suppresses the warning about providers under development, for commands whose output other programs read.
 	Terse bool
+	// Secrets is that of Options.
+	Secrets *value.Secrets
 	// Store, Providers and Functions are the caller's own: the store replaces the backend's, the providers come before
 	// all others, and the functions are added to those of the language.
 	Store     state.Store
@@ -100,6 +103,7 @@ func (s *Surroundings) Load(ctx context.Context, o LoadOptions) (_ *Project, dia
 		Title: s.Title, Flavor: s.Flavor(),
 		MayRead: s.MayRead, Functions: o.Functions, OtherStates: s.otherStore,
 		Encryption: s.Encryption, Query: o.Query, RememberPreventDestroy: file.RemembersPreventDestroy(),
+		Secrets: o.Secrets,
 	}
 	s.Settings() // once, here: MayRead is called from everywhere
 	if o.Saved != nil {

@@ -78,7 +78,7 @@ func (s *Surroundings) PlainPlugins() bool { return s.Getenv("TF_DISABLE_PLUGIN_
 
 // PluginOptions selects the providers of a project.
 type PluginOptions struct {
-	// Each reports each missing provider as a problem of its own.
+	// Each reports each missing provider as its own problem.
 	Each bool
 	// Terse suppresses the warning about providers under development.
 	Terse bool

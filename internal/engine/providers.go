@@ -4,7 +4,6 @@ import (
 	"context"
 	"log/slog"
 	"path/filepath"
-	"strings"
 
 	"github.com/tombolo-iac/tombolo/addr"
 	"github.com/tombolo-iac/tombolo/event"
@@ -62,13 +61,10 @@ func (p *Project) mayReadOf(of addr.Provider, words []string) error {
 	return p.opts.MayRead(of, words)
 }
 
-// programOutput shows the messages of a program of the external provider. Messages of a level 0 data source are dropped
-// when it succeeds.
-func (p *Project) programOutput(about addr.Object, label, line string) {
-	p.opts.Events.Send(event.ProgramOutput{
-		Object: about, Label: label, Line: p.secrets.Redact(line), Fleeting: strings.HasPrefix(label,
-			"external "),
-	})
+// programOutput shows the messages of a program of the external provider.
+func (p *Project) programOutput(l external.Line) {
+	p.opts.Events.Send(event.ProgramOutput{Object: l.Object, Label: l.Label, Line: p.secrets.Redact(l.Text),
+		Fleeting: l.Fleeting})
 }
 
 // ProgramProvider returns the provider whose manifest is in a folder. Messages of its program are sent as events, and

@@ -52,7 +52,7 @@ func (o otherStates) cipher(of addr.Object) (*encryption.Cipher, diag.List) {
 	return e.Remote(name), diags
 }
 
-// read returns the state of a workspace; nil if there is none. It is for terraform_remote_state, whose configuration
+// read returns the state of a workspace, or nil if there is none. It is for terraform_remote_state, whose configuration
 // the provider has checked, and for programs. of is the object that reads it.
 func (o otherStates) read(ctx context.Context, of addr.Object, name, workspace string, config cty.Value) (*state.State,
 	diag.List) {

@@ -27,7 +27,8 @@ import (
 
 // Surroundings holds the inputs of a run from outside of its configuration: the working directory with its data folder,
 // the environment, the CLI configuration, and the name of the program. The zero value is the working directory of the
-// process with an empty environment. Methods must not be called concurrently, but for MayRead once Settings was called.
+// process with an empty environment. Methods must not be called concurrently, except for MayRead once Settings was
+// called.
 type Surroundings struct {
 	// Dir is the working directory, with the root module, the lock file, the data folder and the usual place of the
 	// state. Empty means that of the process.

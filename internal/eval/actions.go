@@ -57,6 +57,20 @@ func (b *Block) Invoked(key addr.Key, events ...config.ActionEvent) (out []Invok
 	return out, diags
 }
 
+// Named returns the actions that the triggers of one instance name, for any event, once for each mention.
+func (b *Block) Named(key addr.Key) (out []addr.AbsResourceInstance, diags diag.List) {
+	ctx := b.exp.Repetition(key).Context(b.Instance.Scope(b.Slot.LateRefs))
+	for _, t := range b.Slot.Resource.ActionTriggers {
+		for _, e := range t.Actions {
+			a, d := b.actionAt(e, ctx)
+			if diags = diags.Extend(d); !d.HasErrors() {
+				out = append(out, a)
+			}
+		}
+	}
+	return out, diags
+}
+
 // TriggerFaults returns the problems of a block's triggers before anything is evaluated.
 func (b *Block) TriggerFaults() (diags diag.List) {
 	for _, t := range b.Slot.Resource.ActionTriggers {

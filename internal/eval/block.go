@@ -68,7 +68,14 @@ func (b *Block) context(key addr.Key) *hcl.EvalContext {
 
 // Evaluate returns the configuration of one instance, with marks; an unknown value if Prepare failed. It reports
 // problems; those of all instances only once.
-func (b *Block) Evaluate(key addr.Key) (cty.Value, error) {
+func (b *Block) Evaluate(key addr.Key) (cty.Value, error) { return b.evaluate(key, b.context(key)) }
+
+// EvaluateFor is Evaluate for an action that refers to its caller, which has this value.
+func (b *Block) EvaluateFor(key addr.Key, caller cty.Value) (cty.Value, error) {
+	return b.evaluate(key, withCaller(b.context(key), caller))
+}
+
+func (b *Block) evaluate(key addr.Key, ctx *hcl.EvalContext) (cty.Value, error) {
 	walk := b.Instance.walk
 	var err error
 	if b.shared.HasErrors() {
@@ -78,7 +85,7 @@ func (b *Block) Evaluate(key addr.Key) (cty.Value, error) {
 	if b.eval == nil {
 		return cty.DynamicVal, err
 	}
-	v, diags := b.eval.Instance(b.context(key))
+	v, diags := b.eval.Instance(ctx)
 	if !walk.Inputs.Validating { // otherwise of no instance
 		diags = diags.InAddress(b.Addr().Instance(key).String())
 	}
@@ -231,26 +238,6 @@ func (b *Block) Recheck(key addr.Key, self cty.Value) diag.List {
 	return b.Preconditions(key).Extend(b.Postconditions(key, self))
 }
 
-// IgnoreChanges restores in a configuration and its marks the parts that lifecycle.ignore_changes names; sensitive
-// holds the paths of the prior object.
-func (b *Block) IgnoreChanges(prior cty.Value, sensitive []cty.Path, config cty.Value, marks value.MarkedPaths) (
-	cty.Value, value.MarkedPaths, diag.List) {
-	r := b.Slot.Resource
-	if prior.IsNull() || !r.IgnoreAll && len(r.IgnoreChanges) == 0 {
-		return config, marks, nil
-	}
-	paths := make([]cty.Path, 0, len(r.IgnoreChanges))
-	for _, t := range r.IgnoreChanges {
-		path, err := value.TraversalPath(t)
-		if err != nil {
-			return config, marks, diag.List{}.Errorf(r.DeclRange.Ptr(), "Invalid ignore_changes", "%s.", err)
-		}
-		paths = append(paths, path)
-	}
-	marks.Sensitive = value.IgnoreMarks(prior, config, sensitive, marks.Sensitive, paths, r.IgnoreAll)
-	return value.IgnoreChanges(b.Slot.Type.Block, prior, config, paths, r.IgnoreAll), marks, nil
-}
-
 // Locate returns a provider's diagnostics about an instance with its address and a place in the source.
 func (b *Block) Locate(diags diag.List, key addr.Key) diag.List {
 	if len(diags) == 0 {
@@ -296,8 +283,8 @@ func (b *Block) Storable(key addr.Key, config cty.Value) diag.List {
 			path := cty.GetAttrPath(name)
 			diags = append(diags, &diag.Diagnostic{Severity: diag.Error, Summary: "Number cannot be stored", Path: path,
 				Detail: "The value of " + value.FormatPath(path) + " is or contains a number that is infinite or has " +
-					"an exponent of more than 5 digits, which a state cannot store. Use a condition that returns " +
-					"another value."})
+					"an exponent of more than 5 digits (4 below zero), which a state cannot store. Use a " +
+					"condition that returns another value."})
 		}
 	}
 	return b.Locate(diags, key)

@@ -248,11 +248,15 @@ func (b *Block) Validate(bodyOK bool) diag.List {
 		}
 	}
 	check(r.Preconditions, ctx)
+	for _, g := range r.Ignored.Conditions() {
+		_, more := b.Guard(g, addr.NoKey)
+		diags = diags.Extend(more)
+	}
 	check(r.Postconditions, withSelf(ctx, cty.DynamicVal))
 	if !bodyOK || b.Slot.Type == nil {
 		return diags
 	}
-	for _, t := range r.IgnoreChanges {
+	for _, t := range r.Ignored.EveryPath() {
 		diags = diags.Extend(blocks.StaticTraversal(t, b.Slot.Type.Block))
 	}
 	return diags

@@ -24,7 +24,8 @@ func (b *Block) Guard(g *config.Guard, key addr.Key) (cty.Value, diag.List) {
 
 // CheckGuards returns the problems of the guards of an instance. Call it after Expand.
 func (b *Block) CheckGuards(key addr.Key) (diags diag.List) {
-	for _, g := range []*config.Guard{b.Config().PreventDestroy, b.Config().Destroy} {
+	r := b.Config()
+	for _, g := range append([]*config.Guard{r.PreventDestroy, r.Destroy}, r.Ignored.Conditions()...) {
 		if g != nil && g.Expr != nil {
 			_, d := b.Guard(g, key)
 			diags = diags.Extend(d)
@@ -75,6 +76,8 @@ func guard(g *config.Guard, a addr.AbsResourceInstance, ctx func() *hcl.EvalCont
 	switch {
 	case err != nil:
 		return wrong("Found a value of type %s, expected true or false.", v.Type().FriendlyName())
+	case b.IsNull() && g.Name == "ignore_changes":
+		return wrong("The condition is null, expected true or false.")
 	case b.IsNull():
 		return cty.BoolVal(g.Name == "destroy"), nil // as if it did not exist
 	}

@@ -277,7 +277,7 @@ func importID(e hcl.Expression, ctx *hcl.EvalContext) (id string, secret bool, d
 	return text.AsString(), secret, nil
 }
 
-// ImportOf returns the import of an instance; nil if there is none.
+// ImportOf returns the import of an instance, or nil if there is none.
 func (w *Walk) ImportOf(a addr.AbsResourceInstance) *Import {
 	w.mu.Lock()
 	defer w.mu.Unlock()

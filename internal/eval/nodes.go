@@ -63,7 +63,7 @@ func (w *Walk) waits(i *Instance, s *linking.Slot, base map[*Instance]int) []int
 	return out
 }
 
-// ancestor finds the instance of a module that is, or encloses, this one; nil when there is none.
+// ancestor finds the instance of a module that is, or encloses, this one, or nil if there is none.
 func (i *Instance) ancestor(u *linking.Unit) *Instance {
 	for a := i; a != nil; a = a.parent {
 		if a.Unit == u {

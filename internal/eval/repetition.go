@@ -102,10 +102,18 @@ func (r Repetition) Context(base *hcl.EvalContext) *hcl.EvalContext {
 }
 
 // withSelf adds self to a context.
-func withSelf(ctx *hcl.EvalContext, self cty.Value) *hcl.EvalContext {
+func withSelf(ctx *hcl.EvalContext, self cty.Value) *hcl.EvalContext { return with(ctx, "self", self) }
+
+// withCaller adds caller to a context.
+func withCaller(ctx *hcl.EvalContext, caller cty.Value) *hcl.EvalContext {
+	return with(ctx, "caller", caller)
+}
+
+// with adds an object, to which something may have been done, to a context.
+func with(ctx *hcl.EvalContext, name string, object cty.Value) *hcl.EvalContext {
 	child := ctx.NewChild()
-	child.Variables = map[string]cty.Value{"self": self}
-	funcs.Late(child)
+	child.Variables = map[string]cty.Value{name: object}
+	funcs.AfterApply(child)
 	return child
 }
 

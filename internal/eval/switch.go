@@ -43,7 +43,7 @@ func expandEnabled(expr hcl.Expression, ctx *hcl.EvalContext, validating bool) (
 	return none, diags
 }
 
-// Problems of a flag's value that have an explanation of their own.
+// Problems of a flag's value that have their own explanation.
 const (
 	flagUnknown   = "is unknown"
 	flagSensitive = "is sensitive"

@@ -150,16 +150,22 @@ func (p *external) run(ctx context.Context, typ string, c *command) (*program.Re
 		cmd.Whole = func([]byte) bool { return true }
 	}
 	if sink := p.opts.Stderr; sink != nil {
-		label := strings.TrimSpace(fmt.Sprintf("%s %s %s", typ, c.name, c.action))
+		line := Line{Object: p.object, Label: strings.TrimSpace(fmt.Sprintf("%s %s %s", typ, c.name, c.action)),
+			Fleeting: typ == typeData}
 		quota := &program.Quota{}
-		cmd.Stderr = func(line string) {
-			if quota.Take(len(line)) {
-				sink(p.object, label, line)
+		say := func(text string) {
+			line := line
+			line.Text = text
+			sink(line)
+		}
+		cmd.Stderr = func(text string) {
+			if quota.Take(len(text)) {
+				say(text)
 			}
 		}
 		defer func() {
 			if rest := quota.Rest(); rest != "" {
-				sink(p.object, label, rest)
+				say(rest)
 			}
 		}()
 	}

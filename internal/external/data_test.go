@@ -18,7 +18,6 @@ import (
 	"github.com/zclconf/go-cty/cty"
 	"github.com/zclconf/go-cty/cty/convert"
 
-	"github.com/tombolo-iac/tombolo/addr"
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/internal/program/programtest"
 	"github.com/tombolo-iac/tombolo/provider"
@@ -251,10 +250,10 @@ func TestDataShowsTheWholeMessage(t *testing.T) {
 func TestDataThatSucceedsSaysNothing(t *testing.T) {
 	var mu sync.Mutex
 	var lines []string
-	p := New(Options{Stderr: func(_ addr.Object, label, line string) {
+	p := New(Options{Stderr: func(l Line) {
 		mu.Lock()
 		defer mu.Unlock()
-		lines = append(lines, label+": "+line)
+		lines = append(lines, l.Label+": "+l.Text)
 	}})
 	got := mustRead(t, p, typeData, attrs{"program": list("sh", "-c", "echo hello >&2; echo '{}'")})
 	expectResult(t, got, map[string]string{})
@@ -362,7 +361,7 @@ func TestDataEndsWithItsContextOrTheProvider(t *testing.T) {
 				ctx, cancel := context.WithCancel(t.Context())
 				defer cancel()
 				var p provider.Provider
-				p = New(Options{Grace: 200 * time.Millisecond, Stderr: func(addr.Object, string, string) {
+				p = New(Options{Grace: 200 * time.Millisecond, Stderr: func(Line) {
 					if how == "context" {
 						cancel()
 					} else if err := p.Stop(ctx); err != nil {

@@ -38,6 +38,16 @@ const (
 	typeResource   = "external_resource"
 )
 
+// Line is a line that a program writes on standard error.
+type Line struct {
+	Object addr.Object // of the program's call
+	Label  string      // type, program and action
+	Text   string
+	// Fleeting lines matter only while the program runs: it is one of the data source that Terraform has, too, which
+	// shows nothing of programs that succeed.
+	Fleeting bool
+}
+
 // Options holds the surroundings of programs. The zero value is that of this process.
 type Options struct {
 	// Env is the environment of the programs, "key=value" each; nil means that of this process.
@@ -47,9 +57,8 @@ type Options struct {
 	// Grace is the time that a program has to end after a signal; 0 means 10 s.
 	Grace time.Duration
 	// Stderr gets each line that a program writes on standard error, as it is written, from several goroutines at once.
-	// The label tells type, program and action. Messages of failed programs are in the diagnostics, too; those of
-	// successful ones are only here. The object is that of the program's call.
-	Stderr func(about addr.Object, label, line string)
+	// Messages of failed programs are in the diagnostics, too; those of successful ones are only here.
+	Stderr func(Line)
 	// Spool returns the folder in which answers of programs that create and update outlive this process; nil, or an
 	// empty name, means that they do not.
 	Spool func() string

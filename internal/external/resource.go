@@ -210,7 +210,7 @@ func (p *external) create(ctx context.Context, planned object, spool program.Spo
 	return half, false, problem
 }
 
-// salvaged returns the object of an invalid answer that has at least its ID; nil if there is none.
+// salvaged returns the object of an invalid answer that has at least its ID, or nil if there is none.
 func (o object) salvaged(output []byte) *object {
 	id := salvageID(output)
 	if id == "" {

@@ -13,7 +13,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/zclconf/go-cty/cty"
 
-	"github.com/tombolo-iac/tombolo/addr"
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/internal/program/programtest"
 	"github.com/tombolo-iac/tombolo/provider"
@@ -519,7 +518,7 @@ func TestResourceDeleteIgnoresTheOutput(t *testing.T) {
 
 func TestStopLeavesProgramsThatChangeThingsToFinish(t *testing.T) {
 	var w *world
-	w = newWorld(t, Options{Stderr: func(addr.Object, string, string) {
+	w = newWorld(t, Options{Stderr: func(Line) {
 		if err := w.p.Stop(t.Context()); err != nil {
 			t.Error(err)
 		}
@@ -540,9 +539,9 @@ func TestFloodsOfMessagesAreCutAndCounted(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var lines []string
 			size := 0
-			w := newWorld(t, Options{Stderr: func(_ addr.Object, _, line string) {
-				lines = append(lines, line)
-				size += len(line)
+			w := newWorld(t, Options{Stderr: func(l Line) {
+				lines = append(lines, l.Text)
+				size += len(l.Text)
 			}})
 			for range 2 { // of each call
 				lines, size = []string{""}, 0
@@ -557,7 +556,7 @@ func TestFloodsOfMessagesAreCutAndCounted(t *testing.T) {
 
 func TestContextStopsProgramsThatChangeThings(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
-	w := newWorld(t, Options{Grace: 100 * time.Millisecond, Stderr: func(addr.Object, string, string) { cancel() }})
+	w := newWorld(t, Options{Grace: 100 * time.Millisecond, Stderr: func(Line) { cancel() }})
 	program := tuple("sh", "-c", `exec "$0" "$1"`, programtest.Argv("")[0], "programtest:stubborn")
 	expectProblem(t, w.apply(ctx, attrs{"program": program}), sumExecution, nil,
 		"should create the object did not finish", "It may have changed something",
@@ -566,7 +565,7 @@ func TestContextStopsProgramsThatChangeThings(t *testing.T) {
 
 func TestContextLetsAProgramFinishWithinItsGrace(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
-	w := newWorld(t, Options{Stderr: func(addr.Object, string, string) { cancel() }})
+	w := newWorld(t, Options{Stderr: func(Line) { cancel() }})
 	answer := `{"id":"7","arguments":{},"result":{}}`
 	program := tuple("sh", "-c", `exec "$0" "$1" "$2" 0`, programtest.Argv("")[0], "programtest:graceful", answer)
 	if diags := w.apply(ctx, attrs{"program": program}); len(diags) > 0 {

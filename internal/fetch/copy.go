@@ -94,7 +94,7 @@ func fetchModule(ctx context.Context, kind config.SourceKind, source, to string,
 	return filepath.Join(to, filepath.FromSlash(sub)), err
 }
 
-// copyTree copies a folder.
+// copyTree copies a folder. When it fails or is told to end, it removes what it has made.
 func copyTree(ctx context.Context, source, dir string) (diags diag.List) {
 	info, err := os.Stat(source)
 	if err != nil || !info.IsDir() {
@@ -103,12 +103,20 @@ func copyTree(ctx context.Context, source, dir string) (diags diag.List) {
 	if source, err = filepath.EvalSymlinks(source); err != nil {
 		return diag.FromError("Failed to copy the module", err)
 	}
+	var made []string // in the folder itself
 	err = filepath.WalkDir(source, func(path string, d fs.DirEntry, err error) error {
 		rel, relErr := filepath.Rel(source, path)
 		if err := errors.Join(err, relErr, context.Cause(ctx)); err != nil {
 			return err
 		}
-		switch to := filepath.Join(dir, rel); {
+		to := filepath.Join(dir, rel)
+		keep := func(err error) error {
+			if filepath.Dir(rel) == "." && !errors.Is(err, fs.ErrExist) {
+				made = append(made, to)
+			}
+			return err
+		}
+		switch {
 		case rel == ".":
 			return nil
 		case strings.HasPrefix(d.Name(), "."):
@@ -117,14 +125,17 @@ func copyTree(ctx context.Context, source, dir string) (diags diag.List) {
 			}
 			return nil
 		case sameDir(path, dir):
-			return filepath.SkipDir // the module is copied into a directory of its own
+			return filepath.SkipDir // the module is copied into its own directory
 		case d.IsDir():
-			return os.Mkdir(to, 0o777)
+			return keep(os.Mkdir(to, 0o777))
 		default:
-			return copyFile(ctx, path, to)
+			return keep(copyFile(ctx, path, to))
 		}
 	})
 	if err != nil {
+		for _, path := range made {
+			_ = os.RemoveAll(path)
+		}
 		return diag.FromError("Failed to copy the module", err)
 	}
 	return nil

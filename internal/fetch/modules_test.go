@@ -245,6 +245,49 @@ func (e *endless) Fetch(_ context.Context, pkg, dir string) error {
 		[]byte(call("m", fmt.Sprintf("https://example.com/%d.zip", n+1))), 0o644))
 }
 
+// counting is a context that ends when it was asked a number of times.
+type counting struct {
+	context.Context
+	left int
+}
+
+// Err implements context.Context.
+func (c *counting) Err() error {
+	if c.left--; c.left < 0 {
+		return context.Canceled
+	}
+	return nil
+}
+
+// TestAnInterruptedCopyLeavesNothing ends the copy of a module at each point.
+func TestAnInterruptedCopyLeavesNothing(t *testing.T) {
+	source := t.TempDir()
+	for name, size := range map[string]int{"main.tf": 100, "sub/big": 200_000, "sub/deep/other": 1, "z": 1} {
+		path := filepath.Join(source, name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, make([]byte, size),
+			0o644)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for asked := 0; ; asked++ {
+		dir := t.TempDir()
+		diags := fetch.CopyModule(&counting{t.Context(), asked}, source, dir, nil)
+		left, err := os.ReadDir(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !diags.HasErrors() {
+			if len(left) != 3 || asked < 10 {
+				t.Errorf("a copy that asks %d times has made %v", asked, left)
+			}
+			return
+		}
+		if len(left) > 0 {
+			t.Errorf("a copy that ends when it asks for the time %d leaves %v", asked, left)
+		}
+	}
+}
+
 func TestAnInterruptedDownloadLeavesNothing(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	s := &store{packages: map[string]map[string]string{"https://example.com/a.zip": {"main.tf": ""}},
@@ -367,7 +410,7 @@ func TestALinkOutOfTheProjectRemovesNothing(t *testing.T) {
 	if _, err := os.Stat(mine); err != nil {
 		t.Error(err)
 	}
-	// Whoever has chosen the folder may put it anywhere.
+	// A folder that the user has chosen may be anywhere.
 	data := filepath.Join(t.TempDir(), "data")
 	if err := errors.Join(os.Mkdir(data, 0o755), os.Symlink(data, data+".link")); err != nil {
 		t.Fatal(err)

@@ -47,7 +47,7 @@ func (w *walk) pinOf(n *node) (pins.Entry, bool) {
 }
 
 // hash returns the hash of a package where modules are pinned. A folder of this machine that a source names has none:
-// it belongs to whoever works there.
+// its files are expected to change.
 func (w *walk) hash(ctx context.Context, dir string) (string, error) {
 	if w.opts.Pins == Unpinned {
 		return "", nil
@@ -97,9 +97,9 @@ func (w *walk) pinFetched(n *node, got *fetched) bool {
 		what += " " + pin.Version
 	}
 	n.fail(&n.call.SourceRange, "Module package has changed", "The files of %s (%s) are not those that %s "+
-		"has: their hash is %s, and expected was %s. Whoever publishes the module has replaced what stands there, or "+
-		"somebody else has. Nothing was installed. Find out what changed; to accept it, run \"init -upgrade\", which "+
-		"installs and locks all modules anew.", n.path, what, pins.Name, got.hash, pin.Hash)
+		"has: their hash is %s, and expected was %s. The publisher of the module, or an "+
+		"attacker, has replaced them. Nothing was installed. Find out what changed; to accept it, run \"init "+
+		"-upgrade\", which installs and locks all modules anew.", n.path, what, pins.Name, got.hash, pin.Hash)
 	return false
 }
 

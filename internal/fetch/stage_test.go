@@ -87,7 +87,7 @@ func TestWhatAllModulesHaveIsBoundedHoweverOftenAPackageIsCalled(t *testing.T) {
 	}
 }
 
-// Whoever has opened a module that is replaced goes on with all of it: it is moved away, and not emptied.
+// A process that has opened a module which is replaced continues with all of it: it is moved away, not emptied.
 func TestReadersOfAReplacedModuleKeepAWholeOne(t *testing.T) {
 	dir := t.TempDir()
 	files := []string{"a.tf", "b.tf", "sub/c.tf"}

@@ -192,7 +192,7 @@ func shownAll(around []string, end place) string {
 	return strings.Join(append(names, end.shown()), " calls ")
 }
 
-// find returns the module of a call; false if there is none.
+// find returns the module of a call, or false if there is none.
 func (w *walk) find(ctx context.Context, n *node) bool {
 	n.entry = config.ManifestModule{Key: config.ManifestKey(n.path), Source: n.call.Source}
 	if n.call.Kind == config.SourceLocal {

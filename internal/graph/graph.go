@@ -325,7 +325,7 @@ func (r *Runner) work() {
 			r.queue, r.head = r.queue[:0], 0
 			r.busy--
 			if r.busy == 0 {
-				// Nobody is left who could add work: all waiting workers may go.
+				// No worker is left that could add work: all that wait may end.
 				r.wake.Broadcast()
 				return
 			}
@@ -339,7 +339,7 @@ func (r *Runner) work() {
 			r.called--
 		}
 		if !r.stopped && r.ctx.Err() != nil {
-			r.stop() // whoever else is to tell of it may come late
+			r.stop() // another watcher of the context may be late
 			continue
 		}
 		r.step(r.queue[r.head])

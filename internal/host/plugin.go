@@ -18,7 +18,7 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// Plugin is a provider that is a program of its own and speaks the plugin protocol.
+// Plugin is a provider that is its own program and speaks the plugin protocol.
 type Plugin struct {
 	Provider addr.Provider
 	Program  string

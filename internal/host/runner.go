@@ -13,7 +13,6 @@ import (
 	"net"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -25,6 +24,7 @@ import (
 	"google.golang.org/protobuf/types/known/emptypb"
 
 	"github.com/tombolo-iac/tombolo/internal/host/process"
+	"github.com/tombolo-iac/tombolo/internal/regex"
 	"github.com/tombolo-iac/tombolo/internal/wire/handshake"
 	"github.com/tombolo-iac/tombolo/internal/wire/rpc"
 )
@@ -91,6 +91,7 @@ func (r *running) connect(ctx context.Context) (conn *rpc.Conn, version int, err
 	if hello.Certificate != nil && r.tls != nil {
 		r.tls.RootCAs = x509.NewCertPool()
 		r.tls.RootCAs.AddCert(hello.Certificate)
+		r.tls.Time = handshake.Timeless(hello.Certificate)
 	}
 	conn, err = rpc.Dial(ctx, func(ctx context.Context) (net.Conn, error) {
 		return new(net.Dialer).DialContext(ctx, hello.Network, hello.Address)
@@ -175,14 +176,14 @@ func (r *running) listen(p *process.Process) {
 	logLines(in, func(text string) { r.log.Debug("provider wrote to stdout", "text", text) })
 }
 
-var introduction = regexp.MustCompile(`^\d+\|\d+\|(tcp|unix)\|[^|]+\|`)
+var introduction = regex.Lazy(`^\d+\|\d+\|(tcp|unix)\|[^|]+\|`)
 
 // handshakeProblem returns the problem of a plugin's handshake line; "" for a valid one.
 func handshakeProblem(line string, plain bool) string {
 	line = strings.TrimSpace(line)
 	parts := strings.Split(line, "|")
 	switch {
-	case !introduction.MatchString(line):
+	case !introduction().MatchString(line):
 		return "it is not the handshake line of a plugin"
 	case len(parts) < 5 || parts[4] != "grpc":
 		return "it does not offer gRPC"
@@ -352,7 +353,7 @@ func (r *running) explain() string {
 	return text
 }
 
-// lastWords returns the end of the program's stderr, without its log: a paragraph of its own, or nothing. A crash of a
+// lastWords returns the end of the program's stderr, without its log: its own paragraph, or nothing. A crash of a
 // Go program begins where it says panic.
 func (r *running) lastWords() string {
 	select {

@@ -7,7 +7,7 @@ import (
 )
 
 // longestForSockets is the maximum length of the name of a folder for the sockets of plugins. Systems take at most 103
-// bytes of path as the address of a socket; below that folder comes one for the plugin alone, and in it the socket:
+// bytes of path as the address of a socket; below that folder comes one only for the plugin, and in it the socket:
 // "/plugin-dir1234567890/plugin1234567890".
 const longestForSockets = 103 - 38
 

@@ -28,6 +28,9 @@ const (
 	maxDigits = 100_000
 	// maxExponent limits the digits of a number's exponent: the digits of 1e99999999 take minutes to write down.
 	maxExponent = 5
+	// maxSmall limits those of a negative exponent, and maxZeros the zeros behind the point that a number begins with:
+	// the digits of a small number take the square of the time.
+	maxSmall, maxZeros = 4, 10_000
 )
 
 // Check refuses the text of a file or expression whose brackets or operators nest too deeply for the parsers. JSON is
@@ -189,19 +192,25 @@ func (s *scanner) number() {
 		}
 		return n
 	}
-	n := digits()
+	n, zeros := digits(), 0
 	if s.at(0) == '.' {
-		s.pos++
-		n += digits()
+		for s.pos++; s.at(0) == '0'; zeros++ {
+			s.pos++
+		}
+		n += zeros + digits()
 	}
-	if s.tooLong = n > maxDigits; s.tooLong || s.at(0) != 'e' && s.at(0) != 'E' {
+	if s.tooLong = n > maxDigits || zeros > maxZeros; s.tooLong || s.at(0) != 'e' && s.at(0) != 'E' {
 		return
 	}
-	s.pos++
-	if s.at(0) == '+' || s.at(0) == '-' {
+	most := maxExponent
+	switch s.pos++; s.at(0) {
+	case '-':
+		most = maxSmall
+		fallthrough
+	case '+':
 		s.pos++
 	}
-	s.tooLong = digits() > maxExponent
+	s.tooLong = digits() > most
 }
 
 func (s *scanner) skipLine() {
@@ -356,8 +365,9 @@ const (
 	summaryLong = "Number too large"
 )
 
-var detailLong = fmt.Sprintf("This number has more than %d digits, or its exponent has more than %d. Such a number "+
-	"takes longer to be read or written down than anyone waits.", maxDigits, maxExponent)
+var detailLong = fmt.Sprintf("This number has more than %d digits, or its exponent has more than %d, or more than %d "+
+	"below zero. Such a number takes longer to be read or written down than anyone waits.", maxDigits, maxExponent,
+	maxSmall)
 
 var detail = fmt.Sprintf("Brackets, templates or operators stand within each other more deeply here than any legible "+
 	"configuration needs: at most %d brackets and %d operators are read. A file like this is usually the result of a "+

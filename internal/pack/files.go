@@ -19,6 +19,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/pack/generic"
 	"github.com/tombolo-iac/tombolo/internal/program/manifest"
 	"github.com/tombolo-iac/tombolo/internal/program/verify"
+	"github.com/tombolo-iac/tombolo/internal/regex"
 )
 
 // file is one that goes into archives.
@@ -327,7 +328,7 @@ func checkFiles(list []file, m *manifest.Manifest, on packages.Platform) (diags 
 }
 
 // reserved are names of devices on Windows, with whatever extension.
-var reserved = regexp.MustCompile(`(?i)^(con|prn|aux|nul|com[0-9]|lpt[0-9])(\..*)?$`)
+var reserved = regex.Lazy(`(?i)^(con|prn|aux|nul|com[0-9]|lpt[0-9])(\..*)?$`)
 
 // badName returns why a name is not possible, as the rest of a sentence.
 func badName(name string, on packages.Platform) string {
@@ -348,7 +349,7 @@ func badName(name string, on packages.Platform) string {
 			return "has a character that names on Windows cannot have"
 		case strings.HasSuffix(part, ".") || strings.HasSuffix(part, " "):
 			return "ends with a dot or a space in one of its parts, which Windows drops"
-		case reserved.MatchString(part):
+		case reserved().MatchString(part):
 			return "is that of a device on Windows"
 		}
 	}

@@ -22,7 +22,7 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// server is a PostgreSQL server for the tests of one package. It listens on a socket in a folder of its own.
+// server is a PostgreSQL server for the tests of one package. It listens on a socket in its own folder.
 type server struct {
 	bin, dir string
 	attr     *syscall.SysProcAttr

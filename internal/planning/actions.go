@@ -2,6 +2,7 @@ package planning
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -25,6 +26,8 @@ type actions struct {
 	triggers map[addr.AbsResource]*eval.Block // the resources that have triggers
 	ready    map[addr.AbsResourceInstance]*readyAction
 	order    []addr.AbsResourceInstance
+	// callers has the values of the objects whose actions may be invoked by address.
+	callers map[addr.AbsResourceInstance]cty.Value
 }
 
 // readyAction is an instance of an action that could be invoked.
@@ -33,6 +36,31 @@ type readyAction struct {
 	cfg    addr.AbsProviderConfig
 	config cty.Value
 	marks  value.MarkedPaths
+	prov   provider.Provider
+}
+
+// forCaller returns the action with the configuration that it has for an object.
+func (p *planner) forCaller(r *readyAction, key addr.Key, caller cty.Value) (*readyAction, error) {
+	if len(r.b.Slot.CalledBy) == 0 {
+		return r, nil
+	}
+	marked, err := r.b.EvaluateFor(key, caller)
+	if err != nil {
+		return nil, err
+	}
+	out := *r
+	out.config, out.marks, err = p.checked(r.b, key, r.prov, marked)
+	return &out, err
+}
+
+// mayCall keeps the value of an object whose triggers name actions, if one of these is to be invoked by its address.
+func (p *planner) mayCall(b *eval.Block, inst addr.AbsResourceInstance, v cty.Value) {
+	if len(p.opts.Invoke) == 0 || len(b.Config().ActionTriggers) == 0 {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.actions.callers[inst] = v
 }
 
 // action evaluates the instances of an action block.
@@ -56,9 +84,11 @@ func (p *planner) action(n *graph.Node, b *eval.Block) error {
 		if err != nil {
 			return err
 		}
-		a := &readyAction{b: b, cfg: cfg}
-		if a.config, a.marks, err = p.configuration(b, keys[i], prov); err != nil {
-			return err
+		a := &readyAction{b: b, cfg: cfg, prov: prov}
+		if len(b.Slot.CalledBy) == 0 {
+			if a.config, a.marks, err = p.configuration(b, keys[i], prov); err != nil {
+				return err
+			}
 		}
 		p.mu.Lock()
 		defer p.mu.Unlock()
@@ -98,8 +128,46 @@ func (p *planner) planActions() error {
 	}
 	slices.SortFunc(p.actions.order, addr.AbsResourceInstance.Compare)
 	for _, a := range p.actions.order {
-		if err := p.invoke(a, nil); err != nil {
+		if err := p.invokeAsked(a); err != nil {
 			return err
+		}
+	}
+	return nil
+}
+
+// invokeAsked plans the invocation of an action that was asked for: one for each mention of it by an object, if it
+// refers to its caller.
+func (p *planner) invokeAsked(a addr.AbsResourceInstance) error {
+	callers := p.actions.ready[a].b.Slot.CalledBy
+	if len(callers) == 0 {
+		return p.invoke(a, &plan.Invocation{Action: a}, cty.NilVal)
+	}
+	insts := slices.SortedFunc(maps.Keys(p.actions.callers), addr.AbsResourceInstance.Compare)
+	for _, caller := range callers {
+		found := false
+		for _, inst := range insts {
+			if inst.AbsResource() != (addr.AbsResource{Module: a.Module, Resource: caller.Resource.Addr}) {
+				continue
+			}
+			found = true
+			named, diags := p.actions.triggers[inst.AbsResource()].Named(inst.Key)
+			if err := p.walk.Report(diags); err != nil {
+				return err
+			}
+			for _, n := range named {
+				if n != a {
+					continue
+				}
+				i := &plan.Invocation{Action: a, Caller: inst}
+				if err := p.invoke(a, i, p.actions.callers[inst]); err != nil {
+					return err
+				}
+			}
+		}
+		if !found {
+			return p.walk.Report(diag.List{}.Errorf(nil, "Partially applied configuration",
+				"%s refers to its caller, and %s does not exist yet. Apply the configuration before you invoke the "+
+					"action.", a, caller.Resource.Addr))
 		}
 	}
 	return nil
@@ -142,6 +210,8 @@ func (p *planner) planTriggers(c *plan.Change) error {
 	default:
 		return nil
 	}
+	before := value.MarkAt(c.Before.Value, value.Sensitive, c.Before.Sensitive)
+	after := value.MarkAt(c.After.Value, value.Sensitive, c.After.Sensitive)
 	invoked, diags := b.Invoked(c.Object.Instance.Key, events...)
 	if err := p.walk.Report(diags); err != nil {
 		return err
@@ -149,7 +219,11 @@ func (p *planner) planTriggers(c *plan.Change) error {
 	for _, i := range invoked {
 		t := &plan.ActionTrigger{Resource: c.Object.Instance, Event: planEvents[i.Event], Before: i.Event.Before(),
 			Block: i.Trigger, Index: i.Index, OnFailure: string(i.OnFailure), Range: i.Range}
-		if err := p.invoke(i.Action, t); err != nil {
+		caller := after
+		if i.Event.OfDestruction() {
+			caller = before
+		}
+		if err := p.invoke(i.Action, &plan.Invocation{Action: i.Action, Trigger: t}, caller); err != nil {
 			return err
 		}
 	}
@@ -162,11 +236,16 @@ var planEvents = map[config.ActionEvent]plan.ActionEvent{
 	config.BeforeDestroy: plan.BeforeDestroy, config.AfterDestroy: plan.AfterDestroy,
 }
 
-// invoke plans one invocation: the provider is asked whether it could be.
-func (p *planner) invoke(a addr.AbsResourceInstance, t *plan.ActionTrigger) error {
-	ready := p.actions.ready[a]
+// invoke plans one invocation: the provider is asked whether it could be. caller is the value of the object that it is
+// for.
+func (p *planner) invoke(a addr.AbsResourceInstance, i *plan.Invocation, caller cty.Value) error {
+	ready, t := p.actions.ready[a], i.Trigger
 	if ready == nil {
 		return nil // it is left out, or its problem was reported
+	}
+	ready, err := p.forCaller(ready, a.Key, caller)
+	if err != nil {
+		return err
 	}
 	if t != nil && t.Event.OfDestruction() {
 		if err := p.walk.Report(ready.settled(a, t)); err != nil {
@@ -189,9 +268,9 @@ func (p *planner) invoke(a addr.AbsResourceInstance, t *plan.ActionTrigger) erro
 	if err := p.walk.Report(locateAction(ready.b, a, t, "Failed to plan action", diags)); err != nil {
 		return err
 	}
-	p.invocations = append(p.invocations, &plan.Invocation{Action: a, Provider: cfg, Trigger: t,
-		Config: plan.Value{Value: ready.config, Sensitive: ready.marks.Sensitive},
-		Type:   ready.b.Slot.Type.Block.ImpliedType()})
+	i.Provider, i.Type = cfg, ready.b.Slot.Type.Block.ImpliedType()
+	i.Config = plan.Value{Value: ready.config, Sensitive: ready.marks.Sensitive}
+	p.invocations = append(p.invocations, i)
 	return nil
 }
 

@@ -194,7 +194,7 @@ func (g *generator) attribute(name string, a *provider.Attribute, v cty.Value) {
 	g.WriteString("\n")
 }
 
-// object writes an attribute with a schema of its own.
+// object writes an attribute with its own schema.
 func (g *generator) object(n *provider.NestedObject, v cty.Value) {
 	one := func(v cty.Value) {
 		if v.IsNull() {

@@ -98,6 +98,15 @@ func (p *planner) remembers(b *eval.Block, a addr.AbsResourceInstance) (bool, er
 	return v.True(), nil
 }
 
+// unprotects reports whether an object that was there before loses the protection that the state remembers.
+func (m *managed) unprotects(action plan.Action) bool {
+	if m.b == nil || !m.p.opts.Remember || m.protected || action == plan.Create {
+		return false
+	}
+	stored := m.p.prior.Object(m.obj)
+	return stored != nil && stored.Protected
+}
+
 // protectRemembered reports the destruction of an object whose block is gone and said prevent_destroy when it was last
 // applied. A removed block says that it may be destroyed all the same.
 func (p *planner) protectRemembered(c *plan.Change) error {

@@ -126,6 +126,7 @@ func (m *managed) keep() (cty.Value, error) {
 		return cty.NilVal, m.p.walk.Report(m.b.Postconditions(m.key, cty.UnknownVal(m.block.ImpliedType())))
 	}
 	v := value.MarkAt(m.prior.value, value.Sensitive, planValue(m.block, m.prior.value, m.prior.sensitive).Sensitive)
+	m.p.mayCall(m.b, m.inst, v)
 	return v, m.p.walk.Report(m.b.Postconditions(m.key, v))
 }
 
@@ -135,7 +136,7 @@ func (m *managed) evaluate() (err error) {
 		return err
 	}
 	var ignored diag.List
-	m.effective, m.kept, ignored = m.b.IgnoreChanges(m.prior.value, m.prior.sensitive, m.config, m.marks)
+	m.effective, m.kept, ignored = m.b.IgnoreChanges(m.key, m.prior.value, m.prior.sensitive, m.config, m.marks)
 	return m.p.walk.Report(ignored)
 }
 
@@ -146,6 +147,12 @@ func (p *planner) configuration(b *eval.Block, key addr.Key, prov provider.Provi
 	if err != nil {
 		return cty.DynamicVal, value.MarkedPaths{}, err
 	}
+	return p.checked(b, key, prov, marked)
+}
+
+// checked returns the configuration of an instance without its marks, checked by us and by its provider.
+func (p *planner) checked(b *eval.Block, key addr.Key, prov provider.Provider, marked cty.Value) (cty.Value,
+	value.MarkedPaths, error) {
 	config, marks := p.opts.Secrets.Unmark(b.Slot.Type.Block, marked)
 	if err := p.walk.Report(b.Persistable(key, marks.Ephemeral).Extend(b.Storable(key, config))); err != nil {
 		return cty.DynamicVal, value.MarkedPaths{}, err
@@ -314,6 +321,7 @@ func (m *managed) change(action plan.Action, reason plan.Reason, after cty.Value
 		Importing: m.importing,
 		Settled:   m.config != cty.NilVal && ctyfast.WhollyKnown(m.config),
 	}
+	c.Unprotected = m.unprotects(action)
 	c.BeforeIdentity = m.prior.identity
 	if action == plan.NoOp {
 		c.AfterIdentity = m.prior.identity

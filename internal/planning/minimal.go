@@ -46,7 +46,7 @@ func (m *managed) planAsNeeded(minimal bool) (*plan.Change, error) {
 		return change, m.report(m.told)
 	}
 	var ignored diag.List
-	m.effective, m.kept, ignored = m.b.IgnoreChanges(m.prior.value, m.prior.sensitive, m.config, m.marks)
+	m.effective, m.kept, ignored = m.b.IgnoreChanges(m.key, m.prior.value, m.prior.sensitive, m.config, m.marks)
 	if err := m.report(ignored); err != nil {
 		return nil, err
 	}

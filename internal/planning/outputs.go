@@ -27,6 +27,29 @@ func (p *planner) keepOutputs(names map[string]bool, left []plan.LeftOut) {
 	}
 }
 
+// isNull reports whether a value is known to be null.
+func isNull(v cty.Value) bool { return v.IsKnown() && v.IsNull() }
+
+// outputAction returns the action for a root output value, whose other facts are complete. A null output has no entry in
+// the state.
+func (p *planner) outputAction(c *plan.OutputChange) plan.Action {
+	declared := p.prog.OutputSlot(addr.RootModule, c.Name) != nil
+	stored := p.prior.Output(c.Name) != nil
+	switch {
+	case stored && !declared:
+		return plan.Delete // even if the stored value is null
+	case isNull(c.After) && c.Before.IsNull():
+		return plan.NoOp
+	case p.opts.Mode == plan.Destroy:
+		return plan.Delete
+	case !stored:
+		return plan.Create
+	case ctyfast.RawEquals(c.Before, c.After) && c.Sensitive == c.BeforeSensitive:
+		return plan.NoOp
+	}
+	return plan.Update
+}
+
 // planOutputs compares the root output values with the stored ones. With errors, only what was evaluated counts.
 func (p *planner) planOutputs(out *plan.Plan, errored bool) {
 	null := cty.NullVal(cty.DynamicPseudoType)
@@ -51,25 +74,11 @@ func (p *planner) planOutputs(out *plan.Plan, errored bool) {
 			}
 			c.After, _ = v.UnmarkDeep()
 			c.Sensitive = value.HasDeepSensitive(v)
-			if c.After.IsKnown() && c.After.IsNull() {
+			if isNull(c.After) {
 				c.After = null
 			}
 		}
-		undeclared := p.prog.OutputSlot(addr.RootModule, name) == nil
-		switch {
-		case undeclared && p.prior.Output(name) != nil:
-			c.Action = plan.Delete // though its value may be null
-		case c.After.IsKnown() && c.After.IsNull() && c.Before.IsNull():
-			c.Action = plan.NoOp
-		case c.After.IsKnown() && c.After.IsNull() && undeclared || p.opts.Mode == plan.Destroy:
-			c.Action = plan.Delete
-		case p.prior.Output(name) == nil:
-			c.Action = plan.Create
-		case ctyfast.RawEquals(c.Before, c.After) && c.Sensitive == c.BeforeSensitive:
-			c.Action = plan.NoOp
-		default:
-			c.Action = plan.Update
-		}
+		c.Action = p.outputAction(c)
 		out.Outputs = append(out.Outputs, c)
 		// What is wholly known already counts as part of the prior state, as in Terraform.
 		if !errored && p.opts.Mode != plan.Destroy && c.Action != plan.NoOp && c.Action != plan.Delete &&

@@ -195,7 +195,8 @@ func newPlanner(calls context.Context, prog *linking.Program, prior *state.State
 		evaluated:   map[addr.AbsProviderConfig]bool{}, replace: map[addr.AbsResourceInstance]bool{},
 		targets: prog.Targets(o.Targets, prior), moves: &moving.Result{},
 		actions: actions{triggers: map[addr.AbsResource]*eval.Block{},
-			ready: map[addr.AbsResourceInstance]*readyAction{}},
+			ready:   map[addr.AbsResourceInstance]*readyAction{},
+			callers: map[addr.AbsResourceInstance]cty.Value{}},
 		unsettled: make(map[addr.AbsResourceInstance]*state.Intent, len(o.Interrupted)),
 	}
 	if len(o.Invoke) > 0 {

@@ -194,12 +194,16 @@ func (s *search) problem(name, summary, format string, args ...any) diag.List {
 
 func (s *search) addr() addr.AbsResourceInstance { return s.b.Addr().Instance(s.key) }
 
-// locate returns a provider's problems with the config block with their place.
+// locate returns a provider's problems with their place: in the config block, or the list block as a whole.
 func (s *search) locate(diags diag.List) diag.List {
 	out := make(diag.List, len(diags))
 	for i, d := range diags {
 		moved := *d
-		moved.Path = slices.Concat(cty.GetAttrPath(linking.ListConfig), d.Path)
+		if len(d.Path) > 0 {
+			moved.Path = slices.Concat(cty.GetAttrPath(linking.ListConfig), d.Path)
+		} else if d.Subject == nil {
+			moved.Subject = s.b.Config().DeclRange.Ptr()
+		}
 		out[i] = &moved
 	}
 	return s.b.Locate(out, s.key)

@@ -26,7 +26,7 @@ type known struct {
 	sensitive []cty.Path // marks from the schema and the configuration
 	private   []byte
 	identity  cty.Value     // cty.NilVal when there is none
-	object    *state.Object // as stored or as refreshed; nil when there is none
+	object    *state.Object // as stored or as refreshed, or nil if there is none
 	tainted   bool
 	converted bool // from another type or provider: it has to be stored again
 	asStored  bool // the upgrade changed nothing
@@ -236,20 +236,17 @@ func (p *planner) noteRefresh(o addr.Object, cfg addr.AbsProviderConfig, rt *pro
 	if err != nil {
 		return after, p.walk.Report(diag.FromError("Cannot store the identity of "+o.String(), err))
 	}
-	if same && bytes.Equal(identity, stored.Identity) && !before.converted && stored.SchemaVersion == rt.Version &&
-		bytes.Equal(before.private, after.private) &&
-		p.prior.ProviderOf(o) == cfg &&
-		value.EqualPaths(stored.Sensitive, after.sensitive) && slices.Equal(stored.Dependencies, deps) &&
-		cbd == stored.CreateBeforeDestroy &&
-		(before.asStored || storedAs(stored, before.value, rt.Block.ImpliedType())) {
+	facts := state.Object{
+		Status: stored.Status, SchemaVersion: rt.Version, Sensitive: after.sensitive, Private: after.private,
+		Dependencies: deps, CreateBeforeDestroy: cbd, IdentityVersion: identityVersion, Identity: identity,
+		Provider: stored.Provider, SkipDestroy: stored.SkipDestroy, Protected: stored.Protected,
+	}
+	unchanged := same && !before.converted && p.prior.ProviderOf(o) == cfg &&
+		bytes.Equal(before.private, after.private) && sameFacts(stored, &facts)
+	if unchanged && (before.asStored || storedAs(stored, before.value, rt.Block.ImpliedType())) {
 		return after, nil
 	}
-	next, err := state.NewObject(after.value, rt.Block.ImpliedType(), state.Object{
-		Status: stored.Status, SchemaVersion: rt.Version, Sensitive: after.sensitive, Private: after.private,
-		Dependencies:        deps,
-		CreateBeforeDestroy: cbd, IdentityVersion: identityVersion, Identity: identity,
-		Provider: stored.Provider, SkipDestroy: stored.SkipDestroy, Protected: stored.Protected,
-	})
+	next, err := state.NewObject(after.value, rt.Block.ImpliedType(), facts)
 	if err != nil {
 		return after, p.walk.Report(diag.FromError("Cannot store the refreshed object "+o.String(), err))
 	}
@@ -259,6 +256,13 @@ func (p *planner) noteRefresh(o addr.Object, cfg addr.AbsProviderConfig, rt *pro
 		p.addDrift(o, cfg, rt, plan.Update, before, after)
 	}
 	return after, nil
+}
+
+// sameFacts reports whether a stored object has the facts that a refresh may change, beside its value.
+func sameFacts(stored, facts *state.Object) bool {
+	return stored.SchemaVersion == facts.SchemaVersion && bytes.Equal(stored.Identity, facts.Identity) &&
+		stored.CreateBeforeDestroy == facts.CreateBeforeDestroy &&
+		value.EqualPaths(stored.Sensitive, facts.Sensitive) && slices.Equal(stored.Dependencies, facts.Dependencies)
 }
 
 // storedAs reports whether an upgraded object is what is stored: providers change objects of the present version, too.

@@ -14,7 +14,7 @@ import (
 	"github.com/tombolo-iac/tombolo/plan"
 )
 
-// A tree is a random tree of modules, each in a folder of its own.
+// A tree is a random tree of modules, each in its own folder.
 type tree struct {
 	r        *rand.Rand
 	files    map[string]string

@@ -64,7 +64,13 @@ func (v *validator) RootOutput(*linking.Slot, cty.Value) error { return nil }
 func (v *validator) Resource(_ *graph.Node, b *eval.Block) error {
 	exp, diags := b.Expand()
 	b.Prepare()
-	config, err := b.Evaluate(addr.NoKey)
+	var config cty.Value
+	var err error
+	if len(b.Slot.CalledBy) > 0 {
+		config, err = b.EvaluateFor(addr.NoKey, cty.DynamicVal)
+	} else {
+		config, err = b.Evaluate(addr.NoKey)
+	}
 	bodyOK := err == nil
 	diags = diags.Extend(b.Validate(bodyOK))
 	if bodyOK {

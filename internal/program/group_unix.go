@@ -14,7 +14,7 @@ type group struct {
 	id int
 }
 
-// setGroup makes the program the leader of a group of its own, so that signals reach its children too, and the
+// setGroup makes the program the leader of its own group, so that signals reach its children too, and the
 // terminal's interrupt reaches only us.
 // A session is a group as well.
 func setGroup(cmd *exec.Cmd, session bool) {

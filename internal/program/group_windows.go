@@ -16,7 +16,7 @@ type group struct {
 	job     windows.Handle // 0: could not be made
 }
 
-// A program that is detached has a console of its own, which is not shown.
+// A program that is detached has its own console, which is not shown.
 func setGroup(cmd *exec.Cmd, detached bool) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{CreationFlags: windows.CREATE_NEW_PROCESS_GROUP}
 	if detached {

@@ -87,8 +87,8 @@ type Command struct {
 
 	// Grace is the time between SIGTERM and SIGKILL once the context is cancelled; 0 means 10 s, negative means none.
 	Grace time.Duration
-	// Linger is how long to go on reading after the program has ended while others hold its pipes and the answer is not
-	// whole; 0 means 2 s, Unlimited as long as anybody holds them: then these are made to end with the context too.
+	// Linger is how long to continue reading after the program has ended while others hold its pipes and the answer is
+	// not whole; 0 means 2 s, Unlimited as long as anybody holds them: then these are made to end with the context too.
 	Linger time.Duration
 	// MaxStdout is the largest output accepted; 0 means 64 MiB. A program that prints more is killed. Negative means
 	// that the output does not matter: it is read, however long, and dropped.

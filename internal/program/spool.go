@@ -10,26 +10,27 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"time"
 
+	"github.com/tombolo-iac/tombolo/internal/regex"
 	"github.com/tombolo-iac/tombolo/internal/regular"
 )
 
 // Spool is where the answer of a program survives the death of this process. The program's outputs are files then,
-// its input is one without a name, and it is in a session of its own: when we are killed it ends its work as if nothing
+// its input is one without a name, and it is in its own session: when we are killed it ends its work as if nothing
 // had happened. It holds a lock on its answer, by which its end is told.
 //
-// A folder STATE.answers, and what is in it, belongs to those who may use the file STATE: one of them may have to go on
-// where another's run was killed. Whoever has stored the answer elsewhere calls RemoveSpooled.
+// A folder STATE.answers, and what is in it, belongs to those who may use the file STATE: one of them may have to
+// continue where another's run was killed. The caller that has stored the answer elsewhere calls
+// RemoveSpooled.
 //
-// The folder stands in a project, which somebody else may have filled: it must be a folder, not a link to one, and in
-// it only regular files with names of ours are read, written or removed.
+// The folder is in a project, whose files may be hostile: it must be a folder, not a link to one, and only regular
+// files with names that this package gives are read, written or removed.
 type Spool struct {
 	Dir   string // made when it is missing; empty: no spool
 	Token string // names the call
-	// Record is kept beside the answer, for whoever finds it.
+	// Record is kept beside the answer, for the run that finds it.
 	Record []byte
 }
 
@@ -78,7 +79,7 @@ const (
 var spoolKinds = []string{spoolOut, spoolErr, spoolRecord, spoolStatus, spoolProcess}
 
 // spoolName is how our files are named: a call's, and the input of a program until its name is gone.
-var spoolName = regexp.MustCompile(`^(?:[A-Za-z0-9-]+\.[A-Za-z0-9-]+\.(?:out|err|record|status|process)|in-[0-9]+)$`)
+var spoolName = regex.Lazy(`^(?:[A-Za-z0-9-]+\.[A-Za-z0-9-]+\.(?:out|err|record|status|process)|in-[0-9]+)$`)
 
 // verdict is the stored exit status of a program.
 type verdict struct {
@@ -425,7 +426,7 @@ func SweepSpool(dir string, tokens []string) error {
 			return err
 		}
 		for _, name := range names {
-			if !keep[name] && spoolName.MatchString(name) {
+			if !keep[name] && spoolName().MatchString(name) {
 				if err := removeOurs(root, name); err != nil {
 					return err
 				}

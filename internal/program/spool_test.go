@@ -59,7 +59,7 @@ func left(t *testing.T, dir, script string) *exec.Cmd {
 	return cmd
 }
 
-// Who may use a state may go on where another's run was killed: its answers have the owner, the group and the
+// Who may use a state may continue where another's run was killed: its answers have the owner, the group and the
 // permissions of the state.
 func TestSharedStatesHaveSharedAnswers(t *testing.T) {
 	for _, perm := range []os.FileMode{0o600, 0o640, 0o644, 0o660} {
@@ -199,7 +199,7 @@ func TestWhoIsWaitedForHasANumber(t *testing.T) {
 	}
 }
 
-// tooMuch prints an answer that would be one, but for its length.
+// tooMuch prints an answer that would be one, except for its length.
 const tooMuch = `echo '{"state": {}}'; head -c 70000000 /dev/zero | tr '\0' ' '; `
 
 // An answer beyond the limit is refused by whoever reads it, early or late, in bounded memory, and its program is

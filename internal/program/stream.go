@@ -219,7 +219,7 @@ func (q *Quota) Take(size int) bool {
 	return true
 }
 
-// Rest returns the final note about dropped messages; "" if there are none. A flood is not read completely.
+// Rest returns the final note about dropped messages, or "" if there are none. A flood is not read completely.
 func (q *Quota) Rest() string {
 	q.mu.Lock()
 	defer q.mu.Unlock()

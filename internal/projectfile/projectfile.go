@@ -1,5 +1,5 @@
-// Package projectfile reads tombolo.hcl, the project file beside the root module: what a project asks of Tombolo alone.
-// Terraform and OpenTofu read no file of that name, so that a project with one stays a project of theirs.
+// Package projectfile reads tombolo.hcl, the project file beside the root module: settings that only Tombolo has.
+// Terraform and OpenTofu ignore the file, so a project that has one still works with them.
 //
 //	file, diags := projectfile.Load(dir)
 //	if file.LocksModules() { ... }
@@ -7,7 +7,7 @@
 // File is the schema. Another block of the file is another field there, whose tags have its name and its row in the
 // documentation; the page docs/extensions.md has a test that compares them. Values are constants: the file is read
 // before anything is evaluated. What is not in the schema is refused with its place and, where a word comes close, with
-// that word: a setting that is ignored because of a slip is worse than none.
+// that word: a setting that is ignored because of a typing error is worse than none.
 package projectfile
 
 import (

@@ -37,7 +37,7 @@ var kinds = map[string]kind{
 	"file":        {schema: fileSchema, check: checkFile, run: runFile},
 }
 
-// Schema describes the block of a provisioner; nil when there is none of that type.
+// Schema describes the block of a provisioner, or nil if there is none of that type.
 func Schema(typ string) *provider.Block { return kinds[typ].schema }
 
 // Connection describes the connection block of provisioners.
@@ -78,7 +78,7 @@ func Suppressed(sensitive, ephemeral bool) string {
 type Request struct {
 	// Config is the evaluated block, wholly known and without marks.
 	Config cty.Value
-	// Connection is the evaluated connection block, likewise; cty.NilVal if there is none.
+	// Connection is the evaluated connection block, likewise, or cty.NilVal if there is none.
 	Connection cty.Value
 	// Instead, when set, is shown instead of every line: the block holds secrets. See Suppressed.
 	Instead string

@@ -17,12 +17,12 @@ import (
 	"io/fs"
 	"maps"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 
+	"github.com/tombolo-iac/tombolo/internal/regex"
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
@@ -251,15 +251,15 @@ func quoted(s string) string {
 }
 
 var (
-	link      = regexp.MustCompile(`\[([^\]\n]*)\]\([^)\n]*\)`)
-	emphasis  = regexp.MustCompile("[*`]+")
-	invisible = regexp.MustCompile(`[\x00-\x09\x0b-\x1f\x7f]`)
+	link      = regex.Lazy(`\[([^\]\n]*)\]\([^)\n]*\)`)
+	emphasis  = regex.Lazy("[*`]+")
+	invisible = regex.Lazy(`[\x00-\x09\x0b-\x1f\x7f]`)
 )
 
 // plain takes the markup out of a text.
 func plain(s string) string {
-	s = invisible.ReplaceAllString(strings.ReplaceAll(s, "\t", " "), "")
-	return strings.TrimSpace(emphasis.ReplaceAllString(link.ReplaceAllString(s, "$1"), ""))
+	s = invisible().ReplaceAllString(strings.ReplaceAll(s, "\t", " "), "")
+	return strings.TrimSpace(emphasis().ReplaceAllString(link().ReplaceAllString(s, "$1"), ""))
 }
 
 // importing is the section on taking over what exists, made of the examples; an identity is shown also without one.
@@ -287,7 +287,7 @@ func (w *writer) importing(s subject) string {
 	return strings.Join(parts, "\n\n")
 }
 
-// code returns a file as a block of code; "" if there is none.
+// code returns a file as a block of code, or "" if there is none.
 func (w *writer) code(language, name string) string {
 	text, ok := w.read(name)
 	if !ok {
@@ -305,7 +305,7 @@ func fenced(language, text string) string {
 	return fence + language + "\n" + strings.TrimRight(strings.ReplaceAll(text, "\r\n", "\n"), "\n") + "\n" + fence
 }
 
-// read returns the text of a file of the source; false when there is none.
+// read returns the text of a file of the source, or false if there is none.
 func (w *writer) read(name string) (string, bool) {
 	if w.options.Source == nil || !fs.ValidPath(name) {
 		return "", false

@@ -180,7 +180,7 @@ func attributeMember(name string, a *provider.Attribute) member {
 	return m
 }
 
-// described adds to a description what takes the place of something deprecated.
+// described adds to a description what replaces something deprecated.
 func described(text string, deprecated bool, message string) string {
 	text = strings.TrimSpace(text)
 	if deprecated && message != "" {
@@ -247,7 +247,7 @@ func objectMembers(ty cty.Type, of group) []member {
 	return sorted(list)
 }
 
-// innerObject is the object type in a type, inside of any collections; NilType when there is none.
+// innerObject is the object type in a type, inside of any collections, or NilType if there is none.
 func innerObject(ty cty.Type) cty.Type {
 	for ty.IsCollectionType() {
 		ty = ty.ElementType()

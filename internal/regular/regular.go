@@ -3,8 +3,8 @@
 //
 //	text, err := regular.Read("main.tf", regular.Text)
 //
-// A symbolic link counts as what it leads to. Whoever must not follow links opens the name below an os.Root and uses
-// OpenIn or ReadIn.
+// A symbolic link counts as what it leads to. A caller that must not follow links opens the name below an os.Root and
+// uses OpenIn or ReadIn.
 //
 // Share and Permit give a file that is written its permissions; Patient waits for leases.
 package regular

@@ -72,7 +72,7 @@ func TestContentIsReadUpToTheLimit(t *testing.T) {
 	}
 }
 
-// A file without a size of its own, as those of /proc are, is read to its end.
+// A file without its own size, as those of /proc are, is read to its end.
 func TestFilesThatClaimToBeEmptyAreRead(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("needs /proc")

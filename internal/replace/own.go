@@ -112,6 +112,26 @@ func own(base, name string, perm fs.FileMode, exact bool, write func(io.Writer) 
 	return durable(over(target, perm, exact, write))
 }
 
+// Detach goes before the writing of an output that a command line names. A link in its place that leads out of the
+// folder to a file, or to nothing, is removed: it may have come with the folder, and whoever gave the name did not mean
+// a file elsewhere. A link within the folder stays, and so does one to a device or a pipe.
+func Detach(base, name string) error {
+	info, err := os.Lstat(name)
+	if err != nil || info.Mode()&fs.ModeSymlink == 0 {
+		return nil // who writes there says what is wrong
+	}
+	if _, err := Within(base, filepath.Dir(name)); err != nil {
+		return nil // a place of the user's own
+	}
+	if end, err := os.Stat(name); err == nil && !end.Mode().IsRegular() {
+		return nil
+	}
+	if _, err := Within(base, name); err == nil {
+		return nil
+	}
+	return os.Remove(name)
+}
+
 const (
 	// mark is the file that marks our folders, so that nothing else is ever swept.
 	mark     = ".tombolo-unfinished"

@@ -116,3 +116,51 @@ func TestOnlyWhatIsOursIsSwept(t *testing.T) {
 		}
 	}
 }
+
+// Links in place of an output go when they lead out of the folder to a file or to nothing, and only then.
+func TestLinksOfOutputsAreDetached(t *testing.T) {
+	dir := t.TempDir()
+	for _, sub := range []string{"project/sub", "home"} {
+		if err := os.MkdirAll(filepath.Join(dir, sub), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, name := range []string{"project/file", "home/file"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte("mine"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	project := filepath.Join(dir, "project")
+	for name, c := range map[string]struct {
+		at, to string
+		goes   bool
+	}{
+		"a file outside":            {"project/out", "../home/file", true},
+		"nothing outside":           {"project/out", "../home/none", true},
+		"nothing in a missing one":  {"project/out", "../none/none", true},
+		"itself":                    {"project/out", "out", true},
+		"from a folder below":       {"project/sub/out", "../../home/file", true},
+		"a file within":             {"project/out", "file", false},
+		"a device":                  {"project/out", os.DevNull, false},
+		"a folder outside":          {"project/out", "../home", false},
+		"outside of the project":    {"home/out", "file", false},
+		"outside, and leads within": {"home/out", "../project/file", false},
+	} {
+		at := filepath.Join(dir, c.at)
+		if err := os.Symlink(c.to, at); err != nil {
+			t.Skipf("needs symbolic links: %v", err)
+		}
+		if err := replace.Detach(project, at); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		if _, err := os.Lstat(at); (err != nil) != c.goes {
+			t.Errorf("%s: the link goes: %t", name, err != nil)
+		}
+		_ = os.Remove(at)
+	}
+	for _, name := range []string{"none", "file", "sub"} {
+		if err := replace.Detach(project, filepath.Join(project, name)); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}

@@ -1,9 +1,9 @@
-// Package replace gives files new content as a whole: whoever reads one finds either the old or the new one, and what
-// was written is durable.
+// Package replace gives files new content as a whole: a reader finds either the old content or the new, and what was
+// written is durable.
 //
 //	err := replace.File(name, 0o666, func(w io.Writer) error { _, err := w.Write(text); return err })
 //
-// It is for what commands leave behind. States have more to lose and a package of their own, internal/store.
+// It is for what commands leave behind. States have more to lose and their own package, internal/store.
 package replace
 
 import (

@@ -71,6 +71,28 @@ func (r *reader) flavor(item *ast.ObjectItem) flavor.Flavor {
 	return f
 }
 
+func (r *reader) progress(item *ast.ObjectItem) {
+	text, ok := r.text(item)
+	if !ok {
+		return
+	}
+	if r.Progress, ok = ParseProgress(text); !ok {
+		r.errorf(item, "Invalid CLI configuration", "\"progress\" is %q: expected %s.", text, ProgressNames)
+	}
+}
+
+// ParseProgress reads the name of a Progress.
+func ParseProgress(text string) (Progress, bool) {
+	switch p := Progress(text); p {
+	case ProgressPlain, ProgressLive, ProgressNone:
+		return p, true
+	}
+	return "", false
+}
+
+// ProgressNames lists the names for messages.
+const ProgressNames = "plain, live or none"
+
 // add adds the settings of a file.
 func (s *Settings) add(f file) diag.List {
 	r := &reader{Settings: s, path: f.path}
@@ -157,6 +179,8 @@ func (r *reader) item(item *ast.ObjectItem) {
 	switch name {
 	case "flavor":
 		r.flavor(item) // it counts already
+	case "progress":
+		r.progress(item)
 	case "plugin_cache_dir":
 		if text, ok := r.text(item); ok {
 			r.PluginCacheDir = os.ExpandEnv(text)

@@ -7,9 +7,8 @@
 //
 //	s, diags := settings.Load(settings.Environment{Getenv: os.Getenv, Home: home})
 //
-// Problems never make Load give nothing: what was understood is there beside the diagnostics, because most commands
-// need no settings. A command that installs providers must not go on after an error: it would take them from somewhere
-// else than was said.
+// Load returns what it understood even if there are errors, because most commands need no settings. A command that
+// installs providers must not continue after an error: it would take them from another source than the settings name.
 package settings
 
 import (
@@ -34,6 +33,9 @@ type Settings struct {
 	// Flavor is the program that the projects are for: what Environment says, or the setting of that name. It is never
 	// unset.
 	Flavor flavor.Flavor
+
+	// Progress is how commands tell the progress of operations; "" means as the surroundings want it.
+	Progress Progress
 
 	PluginCacheDir              string // "" for none; environment variables are replaced
 	PluginCacheMayBreakLockFile bool
@@ -63,6 +65,16 @@ type Settings struct {
 	Installation []Method
 	Explicit     bool
 }
+
+// Progress is how the text of a command tells the progress of operations.
+type Progress string
+
+// The kinds of progress: one line a group of objects in ten seconds, a display that is drawn anew, and none.
+const (
+	ProgressPlain Progress = "plain"
+	ProgressLive  Progress = "live"
+	ProgressNone  Progress = "none"
+)
 
 // CredentialsHelper is a program that knows tokens.
 type CredentialsHelper struct {
@@ -156,7 +168,7 @@ func (p Pattern) Matches(a addr.Provider) bool {
 // Environment is the part of the process that Load reads.
 type Environment struct {
 	Getenv func(string) string
-	// Home is the home directory; "" if there is none.
+	// Home is the home directory, or "" if there is none.
 	Home string
 	// OS is the operating system, as Go names it: windows and darwin have places of their own.
 	OS string

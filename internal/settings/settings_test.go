@@ -139,8 +139,8 @@ host "example.com" {
 	}
 }
 
-// Terraform 1.11.4 reports an error for each of these too, but for a text that does not parse at all, which it ignores
-// without a word.
+// Terraform 1.11.4 reports an error for each of these too, except for a text that does not parse at all, which it
+// ignores without a word.
 func TestMistakesAreReportedWithTheirPlace(t *testing.T) {
 	for _, c := range []struct{ src, want string }{
 		{"plugin_cache_dir =", `cannot be parsed`},

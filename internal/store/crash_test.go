@@ -125,7 +125,7 @@ func (p *player) begin(run string) bool {
 	return !p.no(err)
 }
 
-// intent begins an operation, and reports whether it may go on.
+// intent begins an operation, and reports whether it may continue.
 func (p *player) intent(run, id, at string) bool {
 	if p.failed {
 		return false

@@ -83,7 +83,7 @@ func (w *workspace) strangers(infos []Info) error {
 		}
 		ours := func(string) bool { return false } // allowed names in the folder
 		if name == filepath.Clean(w.history()) {
-			ours = func(name string) bool { return historyName.MatchString(name) || historyTemp.MatchString(name) }
+			ours = func(name string) bool { return historyName().MatchString(name) || historyTemp().MatchString(name) }
 		}
 		if err == nil && (name == filepath.Clean(w.Answers()) || name == filepath.Clean(w.history())) {
 			var inside []Info

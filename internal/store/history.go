@@ -11,11 +11,11 @@ import (
 	"io"
 	"io/fs"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strconv"
 	"time"
 
+	"github.com/tombolo-iac/tombolo/internal/regex"
 	"github.com/tombolo-iac/tombolo/internal/store/history"
 	"github.com/tombolo-iac/tombolo/state"
 )
@@ -40,7 +40,7 @@ const (
 	maxFormerState = 4 << 30
 )
 
-var historyName = regexp.MustCompile(`^([0-9]{6,18})\.gz$`)
+var historyName = regex.Lazy(`^([0-9]{6,18})\.gz$`)
 
 func (w *workspace) history() string { return w.p.out + ".history" }
 
@@ -60,7 +60,7 @@ func (w *workspace) formers() (all []int64, err error) {
 	}
 	infos, err := w.o.Files.List(dir)
 	for _, i := range infos {
-		if m := historyName.FindStringSubmatch(i.Name); m != nil {
+		if m := historyName().FindStringSubmatch(i.Name); m != nil {
 			n, _ := strconv.ParseInt(m[1], 10, 64)
 			all = append(all, n)
 		}
@@ -126,7 +126,7 @@ func (s *session) keep() (err error) {
 	return nil
 }
 
-var historyTemp = regexp.MustCompile(`^[0-9]{6,18}\.gz\.[0-9a-f]{16}\.new$`)
+var historyTemp = regex.Lazy(`^[0-9]{6,18}\.gz\.[0-9a-f]{16}\.new$`)
 
 // sweepHistory removes the files that interrupted runs left in the history.
 func (w *workspace) sweepHistory() error {
@@ -135,7 +135,7 @@ func (w *workspace) sweepHistory() error {
 		return nil
 	}
 	for _, i := range infos {
-		if err == nil && historyTemp.MatchString(i.Name) {
+		if err == nil && historyTemp().MatchString(i.Name) {
 			err = removeAny(w.o.Files, filepath.Join(w.history(), i.Name))
 		}
 	}

@@ -227,6 +227,30 @@ func TestDamagedStatesAreRefusedWithTheWayBack(t *testing.T) {
 	}
 }
 
+// A state of zero bytes is an empty one, and whoever reads it is told, only while nothing beside it shows that it had
+// more.
+func TestAStateOfZeroBytesIsEmptyWhenNothingIsBesideIt(t *testing.T) {
+	beside := map[string]string{"nothing": "", "a backup": "terraform.tfstate.backup", "a lock": ".terraform.tfstate.lock.info",
+		"an image of a journal": "terraform.tfstate.journal.image", "a file of others": "other.tfstate"}
+	for what, name := range beside {
+		disk, ws := onMem(t)
+		disk.Put(statePath, nil)
+		if name != "" {
+			disk.Put("dir/"+name, []byte("{}"))
+		}
+		empty := name == "" || name == "other.tfstate"
+		got, err := ws.Read(ctx)
+		if (err == nil) != empty || empty && (got.Blank == "" || len(storetest.IDs(got.State)) > 0) {
+			t.Errorf("beside %s: %+v, %v", what, got, err)
+		}
+		if s, err := ws.Lock(ctx, state.LockRequest{}); (err == nil) != empty {
+			t.Errorf("beside %s: the lock gives %v", what, err)
+		} else if err == nil {
+			must(t, s.Unlock())
+		}
+	}
+}
+
 func TestAStateThatIsGoneIsNotTakenForAnEmptyOne(t *testing.T) {
 	disk, ws := onMem(t)
 	seedOn(t, ws, put("t.a", "1"))

@@ -13,7 +13,7 @@ const (
 	ramfs = 0x858458f6
 )
 
-// memoryFolder returns a folder of this user in the memory of the machine; "" if there is none.
+// memoryFolder returns a folder of this user in the memory of the machine, or "" if there is none.
 func memoryFolder() string {
 	for _, dir := range []string{os.Getenv("XDG_RUNTIME_DIR"),
 		filepath.Join("/dev/shm", "tombolo-"+strconv.Itoa(os.Getuid()))} {

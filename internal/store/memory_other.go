@@ -2,5 +2,5 @@
 
 package store
 
-// memoryFolder returns a folder of this user in the memory of the machine; "" if there is none.
+// memoryFolder returns a folder of this user in the memory of the machine, or "" if there is none.
 func memoryFolder() string { return "" }

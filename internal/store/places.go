@@ -10,8 +10,8 @@ import (
 	"math"
 	"os"
 	"path/filepath"
-	"regexp"
 
+	"github.com/tombolo-iac/tombolo/internal/regex"
 	"github.com/tombolo-iac/tombolo/state"
 )
 
@@ -196,7 +196,7 @@ func besideFile(files Files, name string) (_ File, temp string, err error) {
 	return f, temp, err
 }
 
-var besideName = regexp.MustCompile(`^\.[0-9a-f]{16}\.new$`)
+var besideName = regex.Lazy(`^\.[0-9a-f]{16}\.new$`)
 
 // sweep removes the files that interrupted runs left beside the backup: regular files with names of besideFile.
 func (w *workspace) sweep() {
@@ -209,7 +209,7 @@ func (w *workspace) sweep() {
 		return // it is not there, or not ours to look into
 	}
 	for _, i := range infos {
-		if len(i.Name) > len(base) && i.Name[:len(base)] == base && besideName.MatchString(i.Name[len(base):]) {
+		if len(i.Name) > len(base) && i.Name[:len(base)] == base && besideName().MatchString(i.Name[len(base):]) {
 			_ = removeAny(w.o.Files, filepath.Join(dir, i.Name)) // the next recovery tries again
 		}
 	}

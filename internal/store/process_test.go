@@ -20,7 +20,7 @@ import (
 	"github.com/tombolo-iac/tombolo/state/storetest"
 )
 
-// TestMain lets the test binary play a process of its own.
+// TestMain lets the test binary play its own process.
 func TestMain(m *testing.M) {
 	switch os.Getenv("TOMBOLO_TEST_CHILD") {
 	case "apply":

@@ -215,8 +215,8 @@ func (w *workspace) reinstating(j *journal.Parsed) bool {
 	return err == nil && image.hash == last.Hash && image.err == nil
 }
 
-// beside names a file which shows that the state file had more than zero bytes; "" if there is none. For a file that is
-// written and not read, leftovers of others do not count.
+// beside names a file which shows that the state file had more than zero bytes, or "" if there is none. For a file that
+// is written and not read, leftovers of others do not count.
 func (w *workspace) beside(ours []string) (string, error) {
 	for _, name := range []string{w.p.journal, w.p.image, w.p.lockInfo, w.p.out + ".backup"} {
 		if slices.Contains(ours, name) {
@@ -338,7 +338,7 @@ func (v *view) snapshot() *state.Snapshot {
 	return &state.Snapshot{State: v.State, InFlight: v.InFlight, Unfolded: v.Unfolded}
 }
 
-// readJournal reads the journal as it is now; nil if there is none. running reports whether a process holds it.
+// readJournal reads the journal as it is now, or nil if there is none. running reports whether a process holds it.
 func (w *workspace) readJournal() (j *journal.Parsed, running bool, err error) {
 	f, err := w.o.Files.Open(w.p.journal, os.O_RDONLY, 0)
 	if isMissing(err) {

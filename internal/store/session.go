@@ -24,7 +24,7 @@ type session struct {
 
 	mu        sync.Mutex
 	base      *state.State // the content of the state file; nil if it has none
-	hash      string       // of the state file; "" if there is none
+	hash      string       // of the state file, or "" if there is none
 	lineage   string       // of what will be written
 	open      journal.Left
 	wal       *wal

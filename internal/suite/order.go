@@ -135,7 +135,7 @@ func (m mentioned) body(b hcl.Body) {
 		})
 		return
 	}
-	attrs, _ := b.JustAttributes() // whoever decodes the block says what is wrong
+	attrs, _ := b.JustAttributes() // decoding the block reports the problems
 	for _, attr := range attrs {
 		m.expression(attr.Expr)
 	}

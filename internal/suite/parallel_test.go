@@ -14,7 +14,7 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// A meeting lets nobody go on before everybody is there.
+// A meeting lets nobody continue before everybody is there.
 type meeting struct {
 	mu      sync.Mutex
 	missing int

@@ -57,7 +57,7 @@ type module struct {
 // binding is the run that a module is in use by.
 type binding struct{ attempt *attempt }
 
-// get loads the module under test of a run, or takes one that is free; with errors there is none.
+// get loads the module under test of a run, or takes one that is free; if there are errors, it is nil.
 func (l *loaded) get(ctx context.Context, a *attempt) (*module, diag.List) {
 	w, key := Wanted{}, ""
 	if a.run.Module != nil {

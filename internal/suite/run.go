@@ -32,7 +32,7 @@ type attempt struct {
 	expected  []*expectation
 	met       diag.List // the failures that were expected
 	standIns  *standIns
-	// unreadable are variables from outside that nobody declares and whose texts are no expressions.
+	// unreadable are variables from outside that are not declared and whose texts are not expressions.
 	unreadable map[string]diag.List
 	// before are the output values of the runs that this one waited for, outputs its own.
 	before  map[string]map[string]cty.Value
@@ -456,7 +456,7 @@ func (a *attempt) collect(root *config.Module) (g given, diags diag.List) {
 	return g, diags
 }
 
-// asks reports whether the run needs a variable of the file: a variable of its own mentions it, or the run does not set
+// asks reports whether the run needs a variable of the file: its own variable mentions it, or the run does not set
 // it and the module or an assertion does with it. What provider blocks mention is not judged here: see reference.
 func (a *attempt) asks(name string, root *config.Module) bool {
 	if mentions(a.run.Variables, name) {

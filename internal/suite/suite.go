@@ -1,14 +1,14 @@
 // Package suite runs the tests of modules: files of run blocks (package testfile), each of which plans or applies a
-// module and judges assertions with what came of it.
+// module and judges assertions with what resulted from it.
 //
 //	result := suite.Run(ctx, suite.Options{Files: files, Load: load, Store: store, Report: report})
 //
 // It is a client of the engine as the commands plan and apply are: what runs differ in are variables, provider
-// configurations, and what stands in for providers (package mock). Each state key of a file has a state of its own. At
+// configurations, and what stands in for providers (package mock). Each state key of a file has its own state. At
 // the end of a file everything that its runs made is destroyed, in the reverse order; what cannot be destroyed is
 // reported and stays in its store.
 //
-// Runs follow one upon the other, but for those that may run beside others: these wait for what they need alone, and
+// Runs follow one upon the other, except for those that may run beside others: these wait for what they need alone, and
 // so does the end of their states. What is reported, and which runs are skipped, does not depend on which ends first.
 // The package starts a goroutine for each run at work and one for the reports of a run that takes long, and waits for
 // their end.
@@ -53,7 +53,7 @@ type Options struct {
 	Abort context.Context
 }
 
-// DefaultParallelism is how many runs are at work at the same time if nobody says it.
+// DefaultParallelism is how many runs work concurrently by default.
 const DefaultParallelism = 10
 
 // Place is where a state is.
@@ -97,7 +97,7 @@ type Outcome struct {
 	// Plan is the plan of a run that only plans; State is the state of other runs. One is nil, or both.
 	Plan  *plan.Plan
 	State *state.State
-	// Project has the schemas for them; nil if there is none.
+	// Project has the schemas for them, or nil if there is none.
 	Project *engine.Project
 }
 

@@ -99,7 +99,7 @@ func newHouse(t *testing.T, tests string) *house {
 	return h
 }
 
-// run runs the tests. What they report is thrown away, but for what is left.
+// run runs the tests. What they report is thrown away, except for what is left.
 func (h *house) run(t *testing.T, ctx, abort context.Context) *suite.Result {
 	t.Helper()
 	load := func(ctx context.Context, w suite.Wanted) (*engine.Project, diag.List) {

@@ -1,7 +1,5 @@
-// Package texts finds out with which of many texts another one begins: what is to be taken out of messages may be
-// thousands of secrets, and no cost is to be their number times the length of a message.
-//
-// It decides nothing about secrets: what is one, and how long it has to be, is known to those who use it (diag, value).
+// Package texts finds the longest of many texts that another text begins with, in logarithmic time. Packages diag and
+// value remove secrets from messages with it: there may be thousands, and they decide what is one.
 //
 //	s := texts.Sort(list)
 //	n := s.Beginning(message[i:]) // 0: with none

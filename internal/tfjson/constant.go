@@ -50,8 +50,8 @@ func undecided(e hclsyntax.Expression, src []byte) hclsyntax.Expression {
 	return e
 }
 
-// decided finds an "&&" or "||" with a value though one of its operands has none; nil if there is none. What uses names
-// of a "for" around it has values of its own in each round.
+// decided finds an "&&" or "||" with a value though one of its operands has none, or nil if there is none. What uses
+// names of a "for" around it has values of its own in each round.
 func decided(e hclsyntax.Expression) *hclsyntax.BinaryOpExpr {
 	names := map[string]bool{}
 	for _, t := range e.Variables() {

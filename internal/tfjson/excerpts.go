@@ -3,7 +3,6 @@ package tfjson
 import (
 	"bytes"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -15,6 +14,7 @@ import (
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/flavor"
 	"github.com/tombolo-iac/tombolo/internal/nesting"
+	"github.com/tombolo-iac/tombolo/internal/regex"
 )
 
 // Excerpts cuts the lines that diagnostics speak of out of source files. Each file is parsed once, however many
@@ -175,12 +175,12 @@ func declaresSecret(b *hcl.Block) bool {
 }
 
 // defaultLine finds the default of a variable where the file cannot be parsed.
-var defaultLine = regexp.MustCompile(`(?m)^[ \t]*"?default"?[ \t]*[=:](.*)$`)
+var defaultLine = regex.Lazy(`(?m)^[ \t]*"?default"?[ \t]*[=:](.*)$`)
 
 func (e *Excerpts) coverConfiguration(x *excerpt, name string, whole bool) {
 	if !whole {
 		if bytes.Contains(x.source, []byte("sensitive")) || bytes.Contains(x.source, []byte("ephemeral")) {
-			for _, at := range defaultLine.FindAllSubmatchIndex(x.source, -1) {
+			for _, at := range defaultLine().FindAllSubmatchIndex(x.source, -1) {
 				x.cover(at[2], at[3])
 			}
 		}

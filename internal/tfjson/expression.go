@@ -41,7 +41,7 @@ func contentOf(body hcl.Body, block *provider.Block) bodyContent {
 		}
 		schema.Blocks = append(schema.Blocks, header)
 	}
-	// these are not written, but in an override file they take the place of others, which then are not written either
+	// these are not written, but in an override file they replace others, which then are not written either
 	if block.Blocks["dynamic"] == nil {
 		schema.Blocks = append(schema.Blocks, hcl.BlockHeaderSchema{Type: "dynamic", LabelNames: []string{"type"}})
 	}

@@ -2,7 +2,6 @@ package tfjson
 
 import (
 	"bytes"
-	"regexp"
 	"slices"
 
 	"github.com/hashicorp/hcl/v2"
@@ -10,6 +9,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/internal/regex"
 )
 
 // remoteState is the data source whose config has the arguments of a backend.
@@ -24,7 +24,7 @@ var secretSettings = []string{"access_key", "access_token", "address", "assume_r
 	"sse_customer_key", "token", "unlock_address"}
 
 // settingLine finds arguments where a file cannot be parsed.
-var settingLine = regexp.MustCompile(`(?m)^[ \t]*"?(\w+)"?[ \t]*[=:](.*)$`)
+var settingLine = regex.Lazy(`(?m)^[ \t]*"?(\w+)"?[ \t]*[=:](.*)$`)
 
 // SecretSetting reports whether an argument of a backend is covered in excerpts: one that may hold a secret, or whose
 // name is mistyped so that it may be meant for one.
@@ -81,7 +81,7 @@ func (x *excerpt) coverSettingLines() {
 	if !x.mentions("backend") && !x.mentions(remoteState) {
 		return
 	}
-	for _, at := range settingLine.FindAllSubmatchIndex(x.source, -1) {
+	for _, at := range settingLine().FindAllSubmatchIndex(x.source, -1) {
 		if SecretSetting(string(x.source[at[2]:at[3]])) {
 			x.cover(at[4], at[5])
 		}

@@ -42,5 +42,5 @@ func Undeferred(o addr.Object, cfg addr.AbsProviderConfig, reason provider.Defer
 		Address: o.String(),
 		Detail: "Provider " + cfg.Provider.ForDisplay() + " answered for " + o.String() +
 			" that it cannot say anything yet (" + why +
-			"), although it was told that nobody waits.\n\n" + ProviderBug}}
+			"), although the request did not allow deferred changes.\n\n" + ProviderBug}}
 }

@@ -104,7 +104,7 @@ func UnknownPaths(v cty.Value) []cty.Path {
 	return found
 }
 
-// CheckRefreshed reports whether an object that was read may take the place of the prior one: conforming, wholly known,
+// CheckRefreshed reports whether an object that was read may replace the prior one: conforming, wholly known,
 // and without values for write-only attributes. A null object means that the real one is gone. Reading finds
 // differences to the prior object; none is a problem.
 func CheckRefreshed(block *provider.Block, v cty.Value) []PathError {

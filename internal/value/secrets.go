@@ -2,7 +2,10 @@ package value
 
 import (
 	"bytes"
+	"encoding/base64"
 	"encoding/json"
+	"maps"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -22,19 +25,26 @@ const minSecret = 4
 // minLearned is the same for secrets that no provider has received: our own sentences are searched as well.
 const minLearned = 8
 
+// minValue is the same for values that nobody has declared as secret: they are what people look at a plan for.
+const minValue = 6
+
 // maxBits is how large, or small, a number is at most that is written out.
 const maxBits = 4096
 
 // common are words that are longer, and no secrets: they say no more than that there is a value.
-var common = map[string]bool{"true": true, "false": true, "null": true, "none": true}
+var common = map[string]bool{"true": true, "false": true, "null": true, "none": true, "default": true, "enabled": true,
+	"disabled": true}
 
-// Secrets is a collection of strings that must not be shown, for texts that come from outside: what a program prints,
-// what a provider reports. The zero value is empty and ready for use, also by many goroutines at once.
+// Secrets is a collection of strings that must not be shown: in texts that come from outside (what a program prints,
+// what a provider reports), and in values that nobody has declared as secret (what a provider made of one). The zero
+// value is empty and ready for use, also by many goroutines at once.
 type Secrets struct {
-	mu      sync.Mutex
-	known   map[string]bool
-	fresh   []string // what of them is in no batch yet
-	batches []batch  // see search
+	mu sync.Mutex
+	// texts are searched for in messages; values, which are longer, in the values of objects.
+	texts, values finder
+	// shown are the strings that the configuration calls nonsensitive: it is not for us to hide their values. They are
+	// kept in all of their forms, and shownAs as they are.
+	shown, shownAs map[string]bool
 }
 
 // Add takes in every string, every number and every key of a map of the parts of a value that are sensitive. Marks of
@@ -74,7 +84,7 @@ func (s *Secrets) gather(v cty.Value, within bool, least int) {
 	case v.CanIterateElements():
 		for key, element := range ctyfast.Each(v) {
 			if within && ty.IsMapType() {
-				s.add(key.AsString(), least)
+				s.addText(key.AsString(), least)
 			}
 			s.gather(element, within, least)
 		}
@@ -92,24 +102,92 @@ func (s *Secrets) Unmark(block *provider.Block, config cty.Value) (cty.Value, Ma
 	return v, marks
 }
 
+// add takes in a secret string.
 func (s *Secrets) add(text string, least int) {
+	s.addText(text, least)
+	if text = strings.TrimSpace(text); len(text) >= minValue && !common[strings.ToLower(text)] {
+		s.mu.Lock()
+		s.values.add(text)
+		s.mu.Unlock()
+	}
+}
+
+// addText takes in a string that must not stand in messages.
+func (s *Secrets) addText(text string, least int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	// A program may print the lines of a secret one by one.
 	for _, part := range append(strings.Split(text, "\n"), text) {
-		if part = strings.TrimSpace(part); len(part) < least || common[strings.ToLower(part)] || s.known[part] {
-			continue
-		}
-		if s.known == nil {
-			s.known = map[string]bool{}
-		}
-		for _, form := range quotations(part) {
-			if !s.known[form] {
-				s.known[form] = true
-				s.fresh = append(s.fresh, form)
-			}
+		if part = strings.TrimSpace(part); len(part) >= least && !common[strings.ToLower(part)] {
+			s.texts.add(part)
 		}
 	}
+}
+
+// Show takes in what the configuration calls nonsensitive: Values leaves it as it is. Parts that are marked otherwise
+// are passed over.
+func (s *Secrets) Show(v cty.Value) {
+	switch {
+	case s == nil || v == cty.NilVal || v.IsMarked() || !v.IsKnown() || v.IsNull():
+	case v.Type() == cty.String:
+		s.ShowTexts(v.AsString())
+	case v.CanIterateElements():
+		for _, element := range ctyfast.Each(v) {
+			s.Show(element)
+		}
+	}
+}
+
+// ShowTexts is Show for strings.
+func (s *Secrets) ShowTexts(list ...string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, text := range list {
+		if len(text) < minValue || s.shownAs[text] {
+			continue
+		}
+		if s.shownAs == nil {
+			s.shownAs, s.shown = map[string]bool{}, map[string]bool{}
+		}
+		s.shownAs[text] = true
+		for _, form := range forms(strings.TrimSpace(text)) {
+			s.shown[form] = true
+		}
+	}
+}
+
+// Shown lists the strings that Show has taken in, sorted.
+func (s *Secrets) Shown() []string {
+	if s == nil {
+		return nil
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Sorted(maps.Keys(s.shownAs))
+}
+
+// forms returns what a secret may look like in a text: as it is, in quotes, in base64 and in a URL.
+func forms(text string) []string {
+	list := quotations(text)
+	if len(text) < minValue {
+		return list
+	}
+	for before := range 3 {
+		// In base64 three bytes are four letters, so the letters depend on what stands before and after.
+		whole := base64.RawStdEncoding.EncodeToString([]byte("\x00\x00"[:before] + text))
+		from := [...]int{0, 2, 3}[before]
+		part := whole[from : (before+len(text))*8/6]
+		list = append(list, part)
+		if strings.ContainsAny(part, "+/") {
+			list = append(list, strings.NewReplacer("+", "-", "/", "_").Replace(part))
+		}
+	}
+	for _, escape := range []func(string) string{url.QueryEscape, url.PathEscape} {
+		if escaped := escape(text); escaped != text {
+			list = append(list, escaped)
+		}
+	}
+	return list
 }
 
 // quotations returns the forms of a text in quotes: as it is, as Go quotes it, and as JSON does, with and without HTML
@@ -138,30 +216,59 @@ func quotations(text string) []string {
 	return forms
 }
 
-// Redact returns a text in which every secret is replaced. Of secrets that overlap nothing is left.
+// Redact returns a message in which every secret is replaced. Of secrets that overlap nothing is left.
 func (s *Secrets) Redact(text string) string {
 	if s == nil || len(text) < minSecret {
 		return text
 	}
-	batches := s.search()
+	return redact(text, s.search(&s.texts), minSecret, nil)
+}
+
+// Values returns a function that replaces the secrets in values, and the same for many of them. Whole reports that
+// nothing but a secret is left.
+func (s *Secrets) Values() func(text string) (shown string, whole bool) {
+	if s == nil {
+		return nil
+	}
+	list := s.search(&s.values)
+	if len(list) == 0 {
+		return nil
+	}
+	s.mu.Lock()
+	shown, shownAs := maps.Clone(s.shown), maps.Clone(s.shownAs)
+	s.mu.Unlock()
+	return func(text string) (string, bool) {
+		if len(text) < minValue || shownAs[text] {
+			return text, false
+		}
+		text = redact(text, list, minValue, shown)
+		return text, strings.TrimSpace(text) == Withholding
+	}
+}
+
+// Withholding stands in place of a secret.
+const Withholding = "(sensitive value)"
+
+// redact replaces what is in batches of secrets, unless it is shown.
+func redact(text string, batches []batch, least int, shown map[string]bool) string {
 	if len(batches) == 0 {
 		return text
 	}
 	var b strings.Builder
 	end, copied := 0, 0 // of what is hidden, and of what b has
-	for i := 0; i+minSecret <= len(text); i++ {
+	for i := 0; i+least <= len(text); i++ {
 		n := 0
 		for _, batch := range batches {
-			if batch.begins[[minSecret]byte([]byte(text[i:i+minSecret]))] {
+			if batch.mayBegin(text[i : i+least]) {
 				n = max(n, batch.Beginning(text[i:]))
 			}
 		}
-		if n == 0 {
+		if n == 0 || shown[text[i:i+n]] {
 			continue
 		}
 		if i >= end {
 			b.WriteString(text[copied:i])
-			b.WriteString("(sensitive value)")
+			b.WriteString(Withholding)
 		}
 		end = max(end, i+n)
 		copied = end
@@ -173,36 +280,86 @@ func (s *Secrets) Redact(text string) string {
 	return b.String()
 }
 
-// batch are secrets that came between two searches, with those of smaller batches before it.
+// finder collects strings to search for, all of at least a length.
+type finder struct {
+	known   map[string]bool
+	fresh   []string // what of them is in no batch yet
+	batches []batch  // see search
+}
+
+// add takes in a string in all of its forms.
+func (f *finder) add(text string) {
+	if f.known[text] {
+		return
+	}
+	if f.known == nil {
+		f.known = map[string]bool{}
+	}
+	f.known[text] = true
+	f.fresh = append(f.fresh, forms(text)...)
+}
+
+// batch are secrets that came between two searches, with those of smaller batches before it. A filter says with what
+// none of them begins, which is true of nearly all places of a text.
 type batch struct {
 	*texts.Sorted
-	begins map[[minSecret]byte]bool
+	filter []uint64
+	least  int
+}
+
+func newBatch(list []string, least int) batch {
+	b := batch{texts.Sort(list), nil, least}
+	words := 64 // a power of two
+	for words < len(b.All())/4 && words < 1<<20 {
+		words *= 2
+	}
+	b.filter = make([]uint64, words)
+	for _, text := range b.All() {
+		h := b.hash(text[:least])
+		b.filter[h>>6] |= 1 << (h & 63)
+	}
+	return b
+}
+
+// hash returns a number below the bits of the filter.
+func (b *batch) hash(text string) uint64 {
+	h := uint64(text[0]) | uint64(text[1])<<8 | uint64(text[2])<<16 | uint64(text[3])<<24
+	if b.least == minValue {
+		h |= uint64(text[4])<<32 | uint64(text[5])<<40
+	}
+	h *= 0x9e3779b97f4a7c15
+	return h >> 32 & uint64(len(b.filter)*64-1)
+}
+
+func (b *batch) mayBegin(text string) bool {
+	h := b.hash(text)
+	return b.filter[h>>6]&(1<<(h&63)) != 0
 }
 
 // search returns the secrets to search for. Each batch has more secrets than all that come after it together, so that a
 // secret is sorted again a few times only, however many there are.
-func (s *Secrets) search() []batch {
+func (s *Secrets) search(f *finder) []batch {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if len(s.fresh) == 0 {
-		return s.batches
+	if len(f.fresh) == 0 {
+		return f.batches
 	}
-	list, keep := s.fresh, len(s.batches)
-	for keep > 0 && len(s.batches[keep-1].All()) <= len(list) {
+	least := minSecret
+	if f == &s.values {
+		least = minValue
+	}
+	list, keep := f.fresh, len(f.batches)
+	for keep > 0 && len(f.batches[keep-1].All()) <= len(list) {
 		keep--
-		list = append(list, s.batches[keep].All()...)
+		list = append(list, f.batches[keep].All()...)
 	}
-	next := batch{texts.Sort(list), make(map[[minSecret]byte]bool)}
-	for _, text := range next.All() {
-		next.begins[[minSecret]byte([]byte(text[:minSecret]))] = true
-	}
-	s.batches, s.fresh = append(slices.Clone(s.batches[:keep]), next), nil
-	return s.batches
+	f.batches, f.fresh = append(slices.Clone(f.batches[:keep]), newBatch(list, least)), nil
+	return f.batches
 }
 
 // Any reports whether there is anything to hide.
 func (s *Secrets) Any() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return len(s.known) > 0
+	return len(s.texts.known) > 0
 }

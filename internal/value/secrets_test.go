@@ -1,8 +1,11 @@
 package value
 
 import (
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"math/rand/v2"
+	"net/url"
 	"strconv"
 	"strings"
 	"testing"
@@ -89,13 +92,15 @@ func TestNothingIsLeftOfSecretsThatOverlap(t *testing.T) {
 func TestSecretsThatComeOneByOneAreSortedAFewTimes(t *testing.T) {
 	var s Secrets
 	const n = 1000
+	total := 0
 	for i := range n {
 		s.Add(cty.StringVal(fmt.Sprintf("secret %d!", i)), []cty.Path{{}})
 		if got := s.Redact(fmt.Sprintf("a secret %d! b", i/2)); got != "a (sensitive value) b" {
 			t.Fatalf("after %d: %q", i, got)
 		}
-		left := i + 1
-		for _, batch := range s.batches {
+		total += len(forms(fmt.Sprintf("secret %d!", i)))
+		left := total
+		for _, batch := range s.texts.batches {
 			size := len(batch.All())
 			if left -= size; size <= left {
 				t.Fatalf("after %d: a batch of %d before %d others", i, size, left)
@@ -104,6 +109,116 @@ func TestSecretsThatComeOneByOneAreSortedAFewTimes(t *testing.T) {
 		if left != 0 {
 			t.Fatalf("after %d: batches and secrets differ by %d", i, left)
 		}
+	}
+}
+
+// Secrets are found in values that hold them in any form and place, nothing else is replaced, and what the
+// configuration calls nonsensitive is left.
+func TestSecretsAreFoundInsideOfValues(t *testing.T) {
+	const letters = "abcXYZ019 +/=\"\\<&%é\t-_."
+	r := rand.New(rand.NewPCG(1, 2))
+	random := func(least, most int) string {
+		alphabet := []rune(letters)
+		b := make([]rune, least+r.IntN(most-least))
+		for i := range b {
+			b[i] = alphabet[r.IntN(len(alphabet))]
+		}
+		return string(b)
+	}
+	forms := map[string]func(string) string{
+		"plain": func(s string) string { return s },
+		"JSON": func(s string) string {
+			b, err := json.Marshal(map[string]string{"k": s})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return string(b)
+		},
+		"base64":         func(s string) string { return base64.StdEncoding.EncodeToString([]byte(s)) },
+		"base64 for URL": func(s string) string { return base64.RawURLEncoding.EncodeToString([]byte(s)) },
+		"query":          url.QueryEscape,
+		"path":           url.PathEscape,
+	}
+	for seed := range 300 {
+		var s Secrets
+		secret := random(8, 40)
+		if len(strings.TrimSpace(secret)) != len(secret) {
+			continue
+		}
+		of := cty.ObjectVal(map[string]cty.Value{"a": cty.StringVal(random(8, 20)), "b": cty.StringVal(secret)})
+		s.Learn(of.Mark(Sensitive))
+		hide := s.Values()
+		before, after := random(0, 9), random(0, 9)
+		for name, form := range forms {
+			text := form(before + secret + after)
+			shown, whole := hide(text)
+			if !strings.Contains(shown, Withholding) {
+				t.Errorf("seed %d: %s of %q in %q: %q", seed, name, secret, text, shown)
+			}
+			if !whole && len(shown)-len(Withholding) > len(form(before))+len(form(after))+16 {
+				t.Errorf("seed %d: %s of %q in %q: too much is left: %q", seed, name, secret, text, shown)
+			}
+		}
+		if shown, whole := hide(secret); !whole || shown != Withholding {
+			t.Errorf("seed %d: the secret %q became %q", seed, secret, shown)
+		}
+		if text := "nothing of that"; func() string { shown, _ := hide(text); return shown }() != text {
+			t.Errorf("seed %d: with %q an innocent text was changed", seed, secret)
+		}
+		s.Show(cty.ObjectVal(map[string]cty.Value{"b": cty.StringVal(secret)}))
+		if shown, whole := s.Values()(secret); whole || shown != secret {
+			t.Errorf("seed %d: %q is hidden against the configuration: %q", seed, secret, shown)
+		}
+		if shown, _ := s.Values()("x" + secret); shown != "x"+secret {
+			t.Errorf("seed %d: %q is hidden against the configuration in %q", seed, secret, shown)
+		}
+	}
+}
+
+// What is short, common or only the name of something is no secret in a value.
+func TestInnocentPartsOfSecretsAreShown(t *testing.T) {
+	var s Secrets
+	s.Learn(cty.MapVal(map[string]cty.Value{"username": cty.StringVal("admin"), "mode": cty.StringVal("disabled"),
+		"pem": cty.StringVal("-----BEGIN KEY-----\nqwertyuiop\n-----END KEY-----\n")}).Mark(Sensitive))
+	hide := s.Values()
+	for text, want := range map[string]string{
+		"username": "username", "admin": "admin", "is disabled": "is disabled",
+		"-----BEGIN KEY-----\nasdfghjkl\n-----END KEY-----":   "-----BEGIN KEY-----\nasdfghjkl\n-----END KEY-----",
+		"x-----BEGIN KEY-----\nqwertyuiop\n-----END KEY-----": "x(sensitive value)",
+	} {
+		if got, _ := hide(text); got != want {
+			t.Errorf("%q became %q, want %q", text, got, want)
+		}
+	}
+	if hide := (&Secrets{}).Values(); hide != nil {
+		t.Error("without secrets there is something to hide")
+	}
+}
+
+func BenchmarkSearchInValues(b *testing.B) {
+	const text = "arn:aws:iam::123456789012:role/deployment/eu-central-1/service-account"
+	for _, n := range []int{1, 1000, 100000} {
+		var s Secrets
+		for i := range n {
+			s.Learn(cty.StringVal(fmt.Sprintf("secret %x-%d", i*7919, i)).Mark(Sensitive))
+		}
+		hide := s.Values()
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			b.SetBytes(int64(len(text)))
+			for b.Loop() {
+				hide(text)
+			}
+		})
+	}
+}
+
+func BenchmarkCollectingSecrets(b *testing.B) {
+	for b.Loop() {
+		var s Secrets
+		for i := range 100000 {
+			s.Learn(cty.StringVal(fmt.Sprintf("secret %x-%d", i*7919, i)).Mark(Sensitive))
+		}
+		s.Values()
 	}
 }
 

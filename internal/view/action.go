@@ -85,7 +85,11 @@ func (w *planWriter) invoked(list []*plan.Invocation) {
 			first = false
 		}
 		w.WriteByte('\n')
-		w.headline("%s will be invoked", clean(i.Action.String()))
+		by := ""
+		if i.Caller != (addr.AbsResourceInstance{}) {
+			by = " (called from " + i.Caller.String() + ")"
+		}
+		w.headline("%s will be invoked%s", clean(i.Action.String()), clean(by))
 		w.invocation(i)
 	}
 }
@@ -178,7 +182,7 @@ func actionOf(a addr.AbsResourceInstance) actionName {
 type invocationLine struct {
 	Action    actionName   `json:"action_addr"`
 	Lifecycle *triggerLine `json:"lifecycle_trigger,omitempty"`
-	Invoke    *struct{}    `json:"invoke_trigger,omitempty"`
+	Invoke    *struct{}    `json:"action_trigger,omitempty"`
 }
 
 type triggerLine struct {

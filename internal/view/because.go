@@ -72,7 +72,7 @@ func (r *reasons) forcing(c *plan.Change) string {
 			parts = append(parts, fmt.Sprintf("and %d more", len(found)-i))
 			break
 		}
-		parts = append(parts, f.path+": "+f.text())
+		parts = append(parts, r.w.name(f.path)+": "+f.text(&r.w.renderer))
 	}
 	return strings.Join(parts, ", ")
 }
@@ -148,14 +148,20 @@ func (n *node) step(i int) string {
 }
 
 // text describes a difference in one line.
-func (c lossCause) text() string {
+func (c lossCause) text(r *renderer) string {
 	n := c.n
+	if n.kind == scalar {
+		n = r.conceal(n)
+	}
 	switch n.kind {
 	case scalar:
 		return oneSide(n.before) + " -> " + oneSide(n.after)
 	case unknown:
 		if n.was != nil && n.was.kind == scalar {
-			return oneSide(n.was.before) + " -> (known after apply)"
+			if was := r.conceal(n.was); was.kind == scalar {
+				return oneSide(was.before) + " -> (known after apply)"
+			}
+			return "(sensitive value) -> (known after apply)"
 		}
 		return "(known after apply)"
 	case secret:

@@ -11,6 +11,7 @@ import (
 	"github.com/tombolo-iac/tombolo/event"
 	"github.com/tombolo-iac/tombolo/internal/tfjson"
 	"github.com/tombolo-iac/tombolo/internal/tfjson/tfjsontest"
+	"github.com/tombolo-iac/tombolo/internal/value"
 	"github.com/tombolo-iac/tombolo/plan"
 )
 
@@ -49,6 +50,24 @@ func BenchmarkPlanText(b *testing.B) {
 				}
 			})
 		}
+	}
+}
+
+// BenchmarkPlanTextWithSecrets shows what it costs to look for secrets in all values, with one of them and with many.
+func BenchmarkPlanTextWithSecrets(b *testing.B) {
+	schemas := tfjsontest.Schemas(b)
+	p := many(10_000)
+	for _, secrets := range []int{0, 1, 10_000} {
+		b.Run(fmt.Sprint(secrets), func(b *testing.B) {
+			var s Secrets
+			for i := range secrets {
+				s.Learn(cty.StringVal(fmt.Sprintf("secret %d", i)).Mark(value.Sensitive))
+			}
+			s.Values()
+			for b.Loop() {
+				New(Options{Out: io.Discard, Secrets: &s}).Plan(p, schemas)
+			}
+		})
 	}
 }
 

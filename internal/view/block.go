@@ -30,6 +30,8 @@ type blockGroup struct {
 	// labels holds the labels of the blocks if these form a map.
 	labels []string
 	blocks []*blockNode
+	// matched are the blocks of a set where those that are alike are compared with each other; nil for none.
+	matched []*blockNode
 	// pending blocks are not known yet: neither their number nor their content.
 	pending   bool
 	pendingOp op
@@ -102,6 +104,10 @@ func compareBlocks(name string, nb *provider.NestedBlock, s sides) blockGroup {
 		g.labels = append(g.labels, label)
 		g.blocks = append(g.blocks, compareOneBlock(&nb.Block, c))
 	}
+	inSet := func(c sides) *blockNode {
+		c.hadSecret, c.secret = widen(s.hadSecret, nil), widen(s.secret, nil)
+		return compareOneBlock(&nb.Block, c)
+	}
 	switch nb.Nesting {
 	case provider.NestingList:
 		before, after := items(s.before, s.hadSecret), items(s.after, s.secret)
@@ -116,7 +122,13 @@ func compareBlocks(name string, nb *provider.NestedBlock, s sides) blockGroup {
 			one("", c)
 		}
 	case provider.NestingSet:
-		compareBag(s, func(c sides) *node { one("", c); return &node{} })
+		plain, matched := bagSides(s)
+		for _, c := range plain {
+			one("", c)
+		}
+		for _, c := range matched {
+			g.matched = append(g.matched, inSet(c))
+		}
 	case provider.NestingMap:
 		for _, label := range memberNames(s.before, s.after) {
 			one(label, s.part(label))
@@ -200,7 +212,11 @@ func (r *renderer) nestedBlocks(n *blockNode, depth int, all, first bool) {
 			r.WriteString(cleanLine(g.name) + " (known after apply)\n")
 			continue
 		}
-		for i, b := range g.blocks {
+		blocks := g.blocks
+		if r.brief && g.matched != nil {
+			blocks = g.matched
+		}
+		for i, b := range blocks {
 			if b.op == same && !all {
 				hidden++
 				continue

@@ -2,11 +2,13 @@ package view
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/tombolo-iac/tombolo/addr"
 	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/internal/tfjson"
 	"github.com/tombolo-iac/tombolo/internal/view/balance"
 	"github.com/tombolo-iac/tombolo/plan"
 	"github.com/tombolo-iac/tombolo/state"
@@ -34,6 +36,7 @@ const (
 	taken // over, by an import
 	moved
 	readLater
+	unprotected // in addition to what becomes of it otherwise
 	unaffected
 )
 
@@ -42,6 +45,7 @@ var words = [...]struct{ closing, index string }{
 	destroyed: {"Destroyed", "destroy"}, replaced: {"Replaced", "replace"}, forgotten: {"Forgotten", "forget"},
 	changed: {"Changed", "update"}, created: {"Created", "create"}, taken: {"Imported", "import"},
 	moved: {"Moved", "move"}, readLater: {"Read", "read"},
+	unprotected: {closing: "Unguarded"},
 }
 
 func fateOf(c *plan.Change) fate {
@@ -79,18 +83,21 @@ func rows(changes []*plan.Change, why func(*plan.Change) string) []row {
 	var list []row
 	for f := destroyed; f < unaffected; f++ {
 		for _, c := range changes {
-			if fateOf(c) != f {
-				continue
+			if fateOf(c) == f {
+				list = withRow(list, f, c, why(c))
 			}
-			reason := why(c)
-			if n := len(list); n > 0 && list[n-1].takes(c, f, reason) {
-				list[n-1].changes = append(list[n-1].changes, c)
-				continue
-			}
-			list = append(list, row{f, []*plan.Change{c}, reason})
 		}
 	}
 	return list
+}
+
+// withRow returns rows with a change: in the last one where that says the same.
+func withRow(list []row, f fate, c *plan.Change, why string) []row {
+	if n := len(list); n > 0 && list[n-1].takes(c, f, why) {
+		list[n-1].changes = append(list[n-1].changes, c)
+		return list
+	}
+	return append(list, row{f, []*plan.Change{c}, why})
 }
 
 // takes reports whether a change belongs to the row too.
@@ -154,15 +161,15 @@ func (w *planWriter) index(changes []*plan.Change) {
 			fmt.Fprintf(w, "  ... and %d more, in the details below.\n", left(list[i:]))
 			break
 		}
-		w.word(&list[i], words[list[i].fate].index, 7)
+		w.word(list[i].fate, words[list[i].fate].index, 7)
 		w.WriteString("   " + list[i].address() + "\n")
 	}
 }
 
 // word writes the first column of a row. Only words of loss have a colour, so that they are found by eye.
-func (w *planWriter) word(r *row, word string, width int) {
+func (w *planWriter) word(f fate, word string, width int) {
 	text := word
-	if r.fate <= forgotten {
+	if f <= forgotten {
 		text = w.in(bold, w.in(red, word))
 	}
 	w.WriteString("  " + text)
@@ -176,8 +183,8 @@ func left(list []row) (n int) {
 	return n
 }
 
-// closing writes the block at the end of a plan: what it destroys, replaces and forgets, and why. There is none where
-// nothing of that happens.
+// closing writes the block at the end of a plan: what it destroys, replaces, forgets and does not protect any more, and
+// why. There is none where nothing of that happens.
 func (w *planWriter) closing(p *plan.Plan, changes []*plan.Change) {
 	var lost []*plan.Change
 	for _, c := range changes {
@@ -185,11 +192,15 @@ func (w *planWriter) closing(p *plan.Plan, changes []*plan.Change) {
 			lost = append(lost, c)
 		}
 	}
-	if len(lost) == 0 {
+	bare := slices.DeleteFunc(slices.Clone(p.Changes), func(c *plan.Change) bool { return !c.Unprotected })
+	if len(lost)+len(bare) == 0 {
 		return
 	}
 	r := reasons{w: w, counts: countsOf(p), followers: followers(changes, w.schema)}
 	list := rows(lost, r.why)
+	for _, c := range tfjson.SortedChanges(bare) {
+		list = withRow(list, unprotected, c, "prevent_destroy no longer holds")
+	}
 	width := w.addressWidth(list)
 	w.WriteByte('\n')
 	for i := range list {
@@ -220,7 +231,7 @@ func (w *planWriter) addressWidth(list []row) (width int) {
 // wordedRow writes a row with its reason beside it, or below it where the terminal is too narrow.
 func (w *planWriter) wordedRow(r *row, word string, width int) {
 	address := r.address()
-	w.word(r, word, wordWidth)
+	w.word(r.fate, word, wordWidth)
 	w.WriteString("   " + address)
 	switch {
 	case r.why == "":

@@ -48,6 +48,7 @@ func randomChange(r *rand.Rand) *plan.Change {
 	c := &plan.Change{Action: allFates[r.IntN(len(allFates))], Type: ty, Before: object("old"), After: object("new"),
 		Object: addr.Object{Instance: addr.AbsResource{Module: module, Resource: resource}.Instance(key)}}
 	c.PrevAddr = c.Object.Instance
+	c.Unprotected = c.Action != plan.Create && c.Action != plan.Delete && c.Action != plan.Forget && r.IntN(3) == 0
 	switch {
 	case c.Action == plan.Create:
 		c.Before = none
@@ -107,15 +108,19 @@ func named(text string) (addresses []string, more int) {
 	return addresses, more
 }
 
-// Whatever a plan destroys, replaces or forgets stands in its closing block under that word, and nothing else does.
+// Whatever a plan destroys, replaces, forgets or does not protect any more stands in its closing block under that word,
+// and nothing else does.
 func TestTheEndOfAPlanNamesEverythingThatIsLost(t *testing.T) {
-	rowOf := regexp.MustCompile(`(?m)^  (Destroyed|Replaced|Forgotten) +(.*)$`)
+	rowOf := regexp.MustCompile(`(?m)^  (Destroyed|Replaced|Forgotten|Unguarded) +(.*)$`)
 	for seed := range uint64(500) {
 		p := randomPlan(rand.New(rand.NewPCG(seed, 1)))
 		want := map[string][]string{}
 		for _, c := range shownChanges(p) {
 			if f := fateOf(c); f <= forgotten {
 				want[words[f].closing] = append(want[words[f].closing], c.Object.String())
+			}
+			if c.Unprotected {
+				want[words[unprotected].closing] = append(want[words[unprotected].closing], c.Object.String())
 			}
 		}
 		var out bytes.Buffer

@@ -51,6 +51,10 @@ type node struct {
 	// was is the value that an unknown or retyped value replaces, is the new value of a retyped one.
 	was, is *node
 
+	// reordered means that a list has the same elements as before, in another order.
+	reordered bool
+	// matched are the children of a set where elements that are alike are compared with each other.
+	matched []*node
 	// ofNested and ofObjects report the kind of the elements of a collection.
 	ofNested, ofObjects bool
 	// exposure means that a secret becomes one (+1) or stops being one (-1) and unchanged that nothing else happens to

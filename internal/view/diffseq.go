@@ -1,6 +1,8 @@
 package view
 
 import (
+	"slices"
+
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/tombolo-iac/tombolo/internal/ctyfast"
@@ -61,6 +63,19 @@ func number(lists ...[]item) {
 // compareBag compares sets: what is gone, then what is new, without order.
 func compareBag(s sides, element func(sides) *node) *node {
 	n := &node{kind: bag, op: s.container(), replace: s.replace.isHere()}
+	plain, matched := bagSides(s)
+	for _, c := range plain {
+		n.add(element(c))
+	}
+	for _, c := range matched {
+		n.matched = append(n.matched, element(c))
+	}
+	return n
+}
+
+// bagSides returns what becomes of the elements of a set: each stays, goes or comes. matched has those that are alike
+// together instead, as one that changes; it is nil where there are none.
+func bagSides(s sides) (plain, matched []sides) {
 	before, after := items(s.before, nil), items(s.after, nil)
 	number(before, after)
 	kept := map[int]bool{}
@@ -68,20 +83,91 @@ func compareBag(s sides, element func(sides) *node) *node {
 		kept[a.id] = true
 	}
 	had := map[int]bool{}
+	var gone, fresh []cty.Value
 	for _, b := range before {
 		had[b.id] = true
 		if kept[b.id] {
-			n.add(element(sides{before: b.value, after: b.value}))
-		} else {
-			n.add(element(sides{before: b.value}))
+			plain = append(plain, sides{before: b.value, after: b.value})
+			continue
 		}
+		plain = append(plain, sides{before: b.value})
+		gone = append(gone, b.value)
 	}
 	for _, a := range after {
 		if !had[a.id] {
-			n.add(element(sides{after: a.value}))
+			plain = append(plain, sides{after: a.value})
+			fresh = append(fresh, a.value)
 		}
 	}
-	return n
+	partner, taken := bestMatches(gone, fresh), map[int]bool{}
+	if len(partner) == 0 {
+		return plain, nil
+	}
+	nthGone, nthFresh := 0, 0
+	for _, j := range partner {
+		taken[j] = true
+	}
+	for _, c := range plain {
+		switch {
+		case isAbsent(c.after):
+			if j, ok := partner[nthGone]; ok {
+				c.after = fresh[j]
+			}
+			nthGone++
+		case isAbsent(c.before):
+			if nthFresh++; taken[nthFresh-1] {
+				continue
+			}
+		}
+		matched = append(matched, c)
+	}
+	return plain, matched
+}
+
+// mostMatched is how many elements of each side are compared with each other.
+const mostMatched = 64
+
+// bestMatches pairs objects that have at least half of their parts in common, those that have most of them first. The
+// result is by the index of the old ones.
+func bestMatches(gone, fresh []cty.Value) map[int]int {
+	if len(gone) > mostMatched || len(fresh) > mostMatched {
+		return nil
+	}
+	type pair struct{ i, j, common int }
+	var pairs []pair
+	for i, a := range gone {
+		for j, b := range fresh {
+			if common, all := inCommon(a, b); common > 0 && 2*common >= all {
+				pairs = append(pairs, pair{i, j, common})
+			}
+		}
+	}
+	slices.SortStableFunc(pairs, func(a, b pair) int { return b.common - a.common })
+	partner, taken := map[int]int{}, map[int]bool{}
+	for _, p := range pairs {
+		if _, has := partner[p.i]; !has && !taken[p.j] {
+			partner[p.i], taken[p.j] = p.j, true
+		}
+	}
+	return partner
+}
+
+// inCommon counts the parts of two objects that are equal, and all that are set in one of them.
+func inCommon(a, b cty.Value) (common, all int) {
+	if !isObjectValue(a) || !isObjectValue(b) || !a.IsKnown() || !b.IsKnown() {
+		return 0, 0
+	}
+	for _, name := range memberNames(a, b) {
+		x, y := nullAsAbsent(part(a, name)), nullAsAbsent(part(b, name))
+		switch {
+		case isAbsent(x) && isAbsent(y):
+			continue
+		case !isAbsent(x) && !isAbsent(y) && y.IsKnown() && ctyfast.RawEquals(x, y):
+			common++
+		}
+		all++
+	}
+	return common, all
 }
 
 func (n *node) add(c *node) {
@@ -125,8 +211,27 @@ func compareElements(s sides, element func(i, j int, s sides) *node, objects fun
 		}
 		return n
 	}
+	n.reordered = sameItems(before, after)
 	align(before, after, objects, add)
+	n.reordered = n.reordered && n.op == update
 	return n
+}
+
+// sameItems reports whether two lists have the same items, each as often.
+func sameItems(before, after []item) bool {
+	counts := map[int]int{}
+	for _, b := range before {
+		counts[b.id]++
+	}
+	for _, a := range after {
+		counts[a.id]--
+	}
+	for _, n := range counts {
+		if n != 0 {
+			return false
+		}
+	}
+	return true
 }
 
 // byPosition reports that two sequences are best compared element by element: when they are equally long and something

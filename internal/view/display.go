@@ -6,6 +6,7 @@ import (
 
 	"github.com/tombolo-iac/tombolo/addr"
 	"github.com/tombolo-iac/tombolo/event"
+	"github.com/tombolo-iac/tombolo/internal/view/digest"
 	"github.com/tombolo-iac/tombolo/internal/view/live"
 	"github.com/tombolo-iac/tombolo/plan"
 )
@@ -18,7 +19,7 @@ var signs = map[plan.Action]string{plan.Create: "+", plan.Update: "~", plan.Dele
 func (t *text) display(e event.Event) {
 	switch e := e.(type) {
 	case event.Total:
-		t.live.Total(e.Operations)
+		t.live.Total(e.Operations - t.replacements())
 	case event.RefreshStart:
 		t.live.Start(refreshKey(e.Object), live.Task{Sign: " ", Name: cleanLine(e.Object.String()), Verb: "refreshing"})
 	case event.RefreshDone:
@@ -33,7 +34,13 @@ func (t *text) display(e event.Event) {
 		})
 	case event.OperationDone:
 		t.count(e)
-		t.live.End(operationKey(e.Object, e.Action), t.ended(e.Object, doneText(e), e.Failed))
+		end := t.live.End
+		if e.Failed {
+			end = t.live.EndFailed
+		} else if t.half(e.Object.Instance) {
+			end = t.live.EndPart
+		}
+		end(operationKey(e.Object, e.Action), t.ended(e.Object, doneText(e), e.Failed))
 	case event.EphemeralStart:
 		t.live.Start(string(e.Op)+" "+e.Object.String(), live.Task{
 			Sign: " ", Name: cleanLine(e.Object.String()), Verb: verbsOfOp[e.Op].still, Started: e.Started,
@@ -56,6 +63,61 @@ func (t *text) display(e event.Event) {
 	default:
 		t.other(e)
 	}
+}
+
+// expect notes which objects a plan replaces: that is one change for people, and two operations.
+func (t *text) expect(p *plan.Plan) {
+	halves := map[addr.AbsResourceInstance]bool{}
+	for _, c := range p.Changes {
+		if c.Action.IsReplace() {
+			halves[c.Object.Instance] = true
+		}
+	}
+	t.mu.Lock()
+	t.halves = halves
+	t.mu.Unlock()
+}
+
+func (t *text) replacements() int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return len(t.halves)
+}
+
+// half reports whether the operation that has ended is the first one of a replacement.
+func (t *text) half(a addr.AbsResourceInstance) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	first := t.halves[a]
+	delete(t.halves, a)
+	return first
+}
+
+// digested counts the operations of an event for a digest, and shows all other events but beginnings.
+func (t *text) digested(e event.Event) {
+	switch e := e.(type) {
+	case event.RefreshStart:
+		t.digest.Start(groupOf(e.Object), e.Object.String(), refreshing)
+	case event.RefreshDone:
+		t.digest.End(groupOf(e.Object), e.Object.String(), refreshing, false)
+	case event.OperationStart:
+		t.digest.Start(groupOf(e.Object), e.Object.String(), digestVerbs[e.Action])
+	case event.OperationDone:
+		t.count(e)
+		t.digest.End(groupOf(e.Object), e.Object.String(), digestVerbs[e.Action], e.Failed)
+	default:
+		t.other(e)
+	}
+}
+
+// groupOf returns the resource of an object, with whose other instances it is told together.
+func groupOf(o addr.Object) string { return clean(o.Instance.AbsResource().String()) }
+
+var refreshing = digest.Verbs{Under: "refreshing", Done: "refreshed"}
+
+var digestVerbs = map[plan.Action]digest.Verbs{
+	plan.Create: {Under: "creating", Done: "created"}, plan.Update: {Under: "modifying", Done: "modified"},
+	plan.Delete: {Under: "destroying", Done: "destroyed"}, plan.Read: {Under: "reading", Done: "read"},
 }
 
 // sayOutput shows the end of a program's line as the last message.

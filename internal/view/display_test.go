@@ -2,6 +2,7 @@ package view
 
 import (
 	"bytes"
+	"fmt"
 	"regexp"
 	"strings"
 	"testing"
@@ -9,6 +10,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/zclconf/go-cty/cty"
 
 	"github.com/tombolo-iac/tombolo/addr"
 	"github.com/tombolo-iac/tombolo/diag"
@@ -53,6 +55,49 @@ func TestTheLiveDisplayLeavesALogOfWhatEnded(t *testing.T) {
 		"\nError: Cannot delete\n\nIt is in use.\n"
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// A replacement is one change of the plan, whatever its order and also of a saved plan; what failed is counted.
+func TestTheLiveDisplayCountsAsThePlanDoes(t *testing.T) {
+	for _, saved := range []bool{false, true} {
+		var out bytes.Buffer
+		synctest.Test(t, func(t *testing.T) {
+			v := New(Options{Out: &out, Size: func() (int, int) { return 80, 24 }})
+			ty := cty.EmptyObject
+			one := plan.Value{Value: cty.EmptyObjectVal}
+			p := &plan.Plan{}
+			for i, action := range []plan.Action{plan.DeleteThenCreate, plan.CreateThenDelete, plan.Create} {
+				o := objectAt(t, fmt.Sprintf("terraform_data.a%d", i))
+				p.Changes = append(p.Changes, &plan.Change{Object: o, PrevAddr: o.Instance, Action: action, Type: ty,
+					Before: one, After: one})
+			}
+			if saved {
+				v.Saved(p)
+			} else {
+				v.Plan(p, nil)
+			}
+			v.Send(event.Total{Operations: 5})
+			old := p.Changes[1].Object
+			old.Deposed = "01234567"
+			does := func(o addr.Object, action plan.Action, failed bool, want string) {
+				v.Send(event.OperationStart{Object: o, Action: action})
+				out.Reset()
+				time.Sleep(time.Second)
+				synctest.Wait()
+				if !strings.Contains(out.String(), want) {
+					t.Errorf("saved %v: %q is not shown:\n%q", saved, want, out.String())
+				}
+				v.Send(event.OperationDone{Object: o, Action: action, Failed: failed})
+			}
+			does(p.Changes[0].Object, plan.Delete, false, "0 of 3 done, 1 in flight")
+			does(p.Changes[1].Object, plan.Create, false, "0 of 3 done, 1 in flight")
+			does(p.Changes[0].Object, plan.Create, false, "0 of 3 done, 1 in flight")
+			does(old, plan.Delete, false, "1 of 3 done, 1 in flight")
+			does(p.Changes[2].Object, plan.Create, true, "2 of 3 done, 1 in flight")
+			does(p.Changes[2].Object, plan.Create, true, "2 of 3 done, 1 failed, 1 in flight")
+			v.Close()
+		})
 	}
 }
 

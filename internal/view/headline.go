@@ -1,6 +1,7 @@
 package view
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -8,6 +9,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/tombolo-iac/tombolo/addr"
+	"github.com/tombolo-iac/tombolo/internal/ctyfast"
 	"github.com/tombolo-iac/tombolo/internal/tfjson"
 	"github.com/tombolo-iac/tombolo/plan"
 	"github.com/tombolo-iac/tombolo/provider"
@@ -22,6 +24,9 @@ func (w *planWriter) change(c *plan.Change) int {
 		return 0
 	}
 	n := compareBlock(w.schema(c), w.sides(c), nil)
+	if w.brief {
+		n.withoutCopies(c)
+	}
 	w.heading(c)
 	if causes := w.causes(c, n); causes != "" {
 		w.remark("(because of changes to %s)", causes)
@@ -31,6 +36,23 @@ func (w *planWriter) change(c *plan.Change) int {
 	w.resource(c, n, c.Action, c.Importing != nil)
 	w.triggered(c.Object.Instance)
 	return head
+}
+
+// withoutCopies leaves the present output of a terraform_data out, which repeats the present input, where it changes
+// with the input.
+func (n *blockNode) withoutCopies(c *plan.Change) {
+	if c.Provider.Provider != addr.BuiltinProvider("terraform") || c.Before.Value == cty.NilVal ||
+		c.Before.Value.IsNull() {
+		return
+	}
+	input, output := part(c.Before.Value, "input"), part(c.Before.Value, "output")
+	i := slices.Index(n.names, "output")
+	if i < 0 || isAbsent(input) || isAbsent(output) || !ctyfast.RawEquals(input, output) {
+		return
+	}
+	if a := n.attributes[i]; a.kind == unknown {
+		a.was = nil
+	}
 }
 
 func (w *planWriter) heading(c *plan.Change) {
@@ -46,7 +68,7 @@ func (w *planWriter) heading(c *plan.Change) {
 			w.remark("(config will be generated)")
 		}
 		if hasMoved(c) && c.Importing != nil {
-			w.remark("(imported from %s)", importedFrom(c.Importing))
+			w.remark("(imported from %s)", w.importedFrom(c.Importing))
 		}
 		return
 	case plan.Create:
@@ -79,20 +101,20 @@ func (w *planWriter) heading(c *plan.Change) {
 		w.remark("(moved from %s)", clean(c.PrevAddr.String()))
 	}
 	if c.Importing != nil {
-		w.remark("(imported from %s)", importedFrom(c.Importing))
+		w.remark("(imported from %s)", w.importedFrom(c.Importing))
 	}
 }
 
-func importedFrom(i *plan.Importing) string {
+func (w *planWriter) importedFrom(i *plan.Importing) string {
 	switch {
 	case i.Unknown:
 		return "an id that will be known after apply"
 	case i.Sensitive:
 		return "a sensitive " + i.Argument()
 	case i.ByIdentity():
-		return "the identity " + clean(i.Shown())
+		return "the identity " + clean(w.name(i.Shown()))
 	}
-	return quoted(i.ID)
+	return quoted(w.name(i.ID))
 }
 
 // reasonText returns why an object goes or is read late.
@@ -177,4 +199,65 @@ func sortedOutputs(outputs []*plan.OutputChange) []*plan.OutputChange {
 		sorted = append(sorted, byName[name])
 	}
 	return sorted
+}
+
+// worthGrouping is how many instances have to be like the first one before they share its lines.
+const worthGrouping = 3
+
+// alike is a change with those that follow it and say the same of other instances.
+type alike struct {
+	first *plan.Change
+	body  string
+	more  []*plan.Change
+}
+
+// changes writes all changes. For people at a terminal, instances of one resource with equal changes are written once:
+// nobody reads ten thousand equal blocks. Other readers get each of them.
+func (w *planWriter) changes(list []*plan.Change) {
+	var g alike
+	for _, c := range list {
+		start := w.Len()
+		w.WriteByte('\n')
+		body := w.change(c)
+		if !w.brief {
+			w.flush()
+			continue
+		}
+		text := string(w.Bytes()[start+1+body:])
+		if g.first != nil && sameInstances(g.first, c) && g.body == text {
+			g.more = append(g.more, c)
+			w.Truncate(start)
+			continue
+		}
+		own := string(w.Bytes()[start:])
+		w.Truncate(start)
+		w.endGroup(&g)
+		w.WriteString(own)
+		w.flush()
+		g = alike{first: c, body: text}
+	}
+	w.endGroup(&g)
+	w.flush()
+}
+
+// sameInstances reports whether two changes are of one resource and for one reason, without details of the single
+// instance.
+func sameInstances(a, b *plan.Change) bool {
+	return a.Object.Instance.AbsResource() == b.Object.Instance.AbsResource() && a.Action == b.Action &&
+		a.Reason == b.Reason &&
+		a.Object.Deposed == "" && b.Object.Deposed == "" && a.Importing == nil && b.Importing == nil && !hasMoved(a) &&
+		!hasMoved(b)
+}
+
+func (w *planWriter) endGroup(g *alike) {
+	if len(g.more) < worthGrouping {
+		for _, c := range g.more {
+			w.WriteByte('\n')
+			w.change(c)
+		}
+	} else {
+		same := row{changes: g.more}
+		w.remark("%s", w.in(gray, fmt.Sprintf("(and the same for %d more: %s)", len(g.more), same.address())))
+	}
+	g.more = nil
 }

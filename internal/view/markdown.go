@@ -4,30 +4,82 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/tombolo-iac/tombolo/internal/tfjson"
 	"github.com/tombolo-iac/tombolo/plan"
 )
 
+// LeastMarkdown is the least number of bytes that Markdown can be limited to.
+const LeastMarkdown = 1000
+
 // Markdown writes a plan as Markdown for a comment or a page: a headline with the counts, a table with a row for each
-// change, and the plan as text, folded, in a fenced block.
-func Markdown(w io.Writer, p *plan.Plan, schemas tfjson.Schemas) error {
+// change or group of equal ones, destructions first, and the plan as text, folded, in a fenced block. With a limit
+// other than 0 it has no more bytes than that, and says what it leaves out. A hash of the plan's file, which apply can
+// ask for, stands at the end. Of the options it takes Out, the names of the program and the secrets.
+func Markdown(o Options, p *plan.Plan, schemas tfjson.Schemas, limit int, hash string) error {
 	var text bytes.Buffer
-	v := New(Options{Out: &text, Automation: true})
+	v := New(Options{Out: &text, Automation: true, Program: o.Program, Title: o.Title, Secrets: o.Secrets})
 	v.Plan(p, schemas)
 	v.Close()
 
-	var b strings.Builder
-	fmt.Fprintf(&b, "### %s\n\n", markdownTitle(p))
-	if rows := markdownRows(p); rows != "" {
-		b.WriteString("| Action | Object | Why |\n|---|---|---|\n" + rows + "\n")
-	}
+	title := fmt.Sprintf("### %s\n\n", markdownTitle(p))
+	list := markdownRows(p)
 	plain := strings.Trim(text.String(), "\n")
-	fence := strings.Repeat("`", max(3, longestRun(plain, '`')+1))
-	fmt.Fprintf(&b, "<details><summary>Details</summary>\n\n%stext\n%s\n%s\n\n</details>\n", fence, plain, fence)
-	_, err := io.WriteString(w, b.String())
+	end := ""
+	if hash != "" {
+		end = "\nPlan file: `" + hash + "`\n"
+	}
+	doc := title + markdownTable(list, -1) + markdownDetails(plain, -1) + end
+	if limit > 0 && len(doc) > limit {
+		left := limit - len(title) - len(end)
+		table := markdownTable(list, max(left/2, left-len(markdownDetails(plain, -1))))
+		doc = title + table + markdownDetails(plain, left-len(table)) + end
+	}
+	_, err := io.WriteString(o.Out, doc)
 	return err
+}
+
+// markdownTable writes rows into so many bytes, -1 for any number.
+func markdownTable(list []markdownRow, limit int) string {
+	if len(list) == 0 {
+		return ""
+	}
+	const note = "| | and %d more | |\n"
+	var b strings.Builder
+	b.WriteString("| Action | Object | Why |\n|---|---|---|\n")
+	for i, r := range list {
+		if limit >= 0 && b.Len()+len(r.text)+len(note)+10 > limit {
+			more := 0
+			for _, left := range list[i:] {
+				more += left.objects
+			}
+			fmt.Fprintf(&b, note, more)
+			break
+		}
+		b.WriteString(r.text)
+	}
+	return b.String() + "\n"
+}
+
+// markdownDetails writes the text of a plan, folded, into so many bytes, -1 for any number.
+func markdownDetails(plain string, limit int) string {
+	fence := strings.Repeat("`", max(3, longestRun(plain, '`')+1))
+	const head, note = "<details><summary>Details</summary>\n\n", "\n... and %d more lines"
+	foot := "\n" + fence + "\n\n</details>\n"
+	room := limit - len(head) - len(fence) - len("text\n") - len(foot)
+	if limit >= 0 && len(plain) > room {
+		if room -= len(note) + 20; room < 0 {
+			return "The details have no room here.\n"
+		}
+		end := strings.LastIndexByte(plain[:room+1], '\n')
+		if end < 0 {
+			return "The details have no room here.\n"
+		}
+		plain = plain[:end] + fmt.Sprintf(note, strings.Count(plain[end:], "\n"))
+	}
+	return head + fence + "text\n" + plain + foot
 }
 
 func markdownTitle(p *plan.Plan) string {
@@ -49,21 +101,28 @@ func markdownTitle(p *plan.Plan) string {
 	return title
 }
 
-// markdownRows writes a row for each change that does something.
-func markdownRows(p *plan.Plan) string {
-	var b strings.Builder
-	for _, c := range tfjson.SortedChanges(p.Changes) {
-		what := markdownAction(c)
-		if what == "" {
-			continue
-		}
+// markdownRow is a row for the objects to which the same happens for one reason.
+type markdownRow struct {
+	text    string
+	objects int
+}
+
+// markdownRows returns the rows of all changes that do something.
+func markdownRows(p *plan.Plan) (list []markdownRow) {
+	changes := slices.DeleteFunc(slices.Clone(p.Changes), func(c *plan.Change) bool { return markdownAction(c) == "" })
+	groups := rows(tfjson.SortedChanges(changes), func(c *plan.Change) string {
 		why := reasonText(c)
 		if hasMoved(c) {
 			why = strings.TrimPrefix(why+"; moved from "+clean(c.PrevAddr.String()), "; ")
 		}
-		fmt.Fprintf(&b, "| %s | %s | %s |\n", what, codeCell(clean(c.Object.String())), textCell(why))
+		return why
+	})
+	for i := range groups {
+		g := &groups[i]
+		text := fmt.Sprintf("| %s | %s | %s |\n", markdownAction(g.changes[0]), codeCell(g.address()), textCell(g.why))
+		list = append(list, markdownRow{text, len(g.changes)})
 	}
-	return b.String()
+	return list
 }
 
 func markdownAction(c *plan.Change) string {

@@ -156,15 +156,27 @@ func (p *pairs) value(ty cty.Type) cty.Value {
 	return collectionOf(ty, vals)
 }
 
-// text generates a string: a word, several lines, or JSON.
+// text generates a string: a word, several lines, JSON, or a long line.
 func (p *pairs) text() cty.Value {
-	switch p.n(6) {
+	switch p.n(7) {
 	case 4:
 		return cty.StringVal(p.token() + "\n" + p.token() + "\n" + p.token())
 	case 5:
 		return cty.StringVal(fmt.Sprintf(`{"j":["%s",%d,{"k":"%s"}]}`, p.token(), 7000000+p.next(), p.token()))
+	case 6:
+		return p.longLine()
 	}
 	return cty.StringVal(p.token())
+}
+
+// longLine generates a text of one line of which only excerpts are shown on terminals.
+func (p *pairs) longLine() cty.Value {
+	words := "the quick brown fox jumps over "
+	text := strings.Repeat(words, 2)
+	for range 4 {
+		text += p.token() + " " + strings.Repeat(words, 2)
+	}
+	return cty.StringVal(text)
 }
 
 func mapOf(ty cty.Type, vals map[string]cty.Value) cty.Value {

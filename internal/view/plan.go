@@ -49,6 +49,7 @@ func (w *planWriter) plan(p *plan.Plan) {
 	w.invocations, w.changing = byTrigger(p.Invocations), changing(changes)
 	if len(changes) == 0 && outputs == "" && len(p.Invocations) == 0 {
 		w.noChanges(p, drifted)
+		w.closing(p, nil)
 		return
 	}
 	if drifted {
@@ -64,8 +65,8 @@ func (w *planWriter) plan(p *plan.Plan) {
 		w.index(changes)
 		w.changes(changes)
 		w.WriteString("\n" + w.in(bold, "Plan:") + summaryText(p.Summary()) + "\n")
-		w.closing(p, changes)
 	}
+	w.closing(p, changes)
 	if len(p.Invoke) > 0 {
 		w.WriteString("\n" + w.in(bold, "Plan:") + summaryText(p.Summary()) + "\n")
 		w.invoked(p.Invocations)
@@ -421,7 +422,7 @@ func (w *planWriter) outputs(outputs []*plan.OutputChange) string {
 	for _, o := range sorted {
 		width = max(width, utf8.RuneCountInString(memberName(o.Name)))
 	}
-	r := renderer{style: w.style, brief: w.brief}
+	r := renderer{style: w.style, brief: w.brief, hide: w.hide}
 	for _, o := range sorted {
 		n := compareOutput(o, w.o.ShowSensitive)
 		if n == nil || n.op == same {

@@ -65,11 +65,11 @@ func TestEqualInstancesAreWrittenOnceForPeople(t *testing.T) {
 		more  string
 	}{
 		{"terminal", Options{Size: terminal}, 1000, func(int) string { return "x" }, 1,
-			"(and the same for 999 more: t_x.a[1] to t_x.a[999])"},
+			"(and the same for 999 more: t_x.a[1..999])"},
 		{"few", Options{Size: terminal}, 3, func(int) string { return "x" }, 3, ""},
 		{"different", Options{Size: terminal}, 20, func(i int) string { return fmt.Sprint(i) }, 20, ""},
 		{"one is different", Options{Size: terminal}, 20, func(i int) string { return fmt.Sprint(i == 10) }, 3,
-			"(and the same for 8 more: t_x.a[12] to t_x.a[19])"},
+			"(and the same for 8 more: t_x.a[12..19])"},
 		{"log", Options{}, 1000, func(int) string { return "x" }, 1000, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -80,8 +80,9 @@ type summaryLine struct {
 	Change int `json:"change"`
 	Import int `json:"import"`
 	Remove int `json:"remove"`
-	Invoke int `json:"action_invocation,omitempty"`
-	Failed int `json:"action_fail,omitempty"`
+	// Invoke is always there in Terraform; OpenTofu does not know it.
+	Invoke *int `json:"action_invocation,omitempty"`
+	Failed int  `json:"action_fail,omitempty"`
 	// Forget is an additional member of OpenTofu.
 	Forget    *int   `json:"forget,omitempty"`
 	Operation string `json:"operation"`
@@ -99,6 +100,14 @@ func (l *lines) forgotten(p *plan.Plan) *int {
 	n := 0
 	if p != nil {
 		n = p.Summary().Forget
+	}
+	return &n
+}
+
+// invoked returns a count of invoked actions as the member of a summary.
+func (l *lines) invoked(n int) *int {
+	if n == 0 && l.o.tool() == flavor.OpenTofu {
+		return nil
 	}
 	return &n
 }
@@ -143,7 +152,7 @@ func (l *lines) Plan(p *plan.Plan, _ tfjson.Schemas) {
 	l.invocations(p.Invocations)
 	s := p.Summary()
 	l.info("Plan:"+summaryText(s), "change_summary", "changes",
-		summaryLine{Add: s.Add, Change: s.Change, Import: s.Import, Remove: s.Destroy, Invoke: s.Invoke,
+		summaryLine{Add: s.Add, Change: s.Change, Import: s.Import, Remove: s.Destroy, Invoke: l.invoked(s.Invoke),
 			Forget:    l.forgotten(p),
 			Operation: "plan",
 			LeftOut:   leftOutLines(p), Unread: unreadLines(p)})
@@ -190,7 +199,7 @@ func (l *lines) Applied(p *plan.Plan, s *state.State) {
 	if l.o.Command != "refresh" {
 		l.info(completed(l.o, p, done), "change_summary", "changes",
 			summaryLine{Add: done.add, Change: done.change, Import: imports(p), Remove: done.destroy,
-				Invoke: done.invoke, Failed: done.failed, Forget: l.forgotten(p),
+				Invoke: l.invoked(done.invoke), Failed: done.failed, Forget: l.forgotten(p),
 				Operation: operation})
 	}
 	if operation == "destroy" {

@@ -18,6 +18,8 @@ type renderer struct {
 	style
 	// brief leaves out parts that people at a terminal do not read; scripts and logs get everything.
 	brief bool
+	// hide, unless it is nil, replaces secrets in values; see conceal.go.
+	hide func(string) (shown string, whole bool)
 }
 
 // how selects how to write a part.
@@ -62,6 +64,14 @@ func (r *renderer) replaceNote(n *node) string {
 	return " " + r.in(red, "# forces replacement")
 }
 
+// orderNote returns the note after a list in which only the order changes.
+func (r *renderer) orderNote(n *node) string {
+	if !r.brief || !n.reordered {
+		return ""
+	}
+	return " " + r.in(gray, "# only the order changes")
+}
+
 func (r *renderer) nullNote(n *node, h how) string {
 	if n.op != remove || h.quietNull || n.kind == scalar && n.before.IsNull() {
 		return ""
@@ -73,6 +83,10 @@ func (r *renderer) nullNote(n *node, h how) string {
 func (r *renderer) value(n *node, depth int, h how) {
 	switch n.kind {
 	case scalar:
+		if n = r.conceal(n); n.kind == secret {
+			r.value(n, depth, h)
+			return
+		}
 		r.scalar(n, depth, h)
 	case sequence:
 		r.sequence(n, depth, h)
@@ -107,7 +121,7 @@ const maxFormer = 12
 
 // former writes a value that becomes unknown, a long one by its first and last line alone.
 func (r *renderer) former(n *node, depth int) {
-	whole := renderer{style: r.style}
+	whole := renderer{style: r.style, hide: r.hide}
 	whole.value(n, depth, how{quietNull: true})
 	text := whole.String()
 	lines := strings.Count(text, "\n") - 1
@@ -156,7 +170,7 @@ func (r *renderer) sequence(n *node, depth int, h how) {
 		r.WriteString("[]" + r.nullNote(n, h) + r.replaceNote(n))
 		return
 	}
-	r.WriteString("[" + r.replaceNote(n) + "\n")
+	r.WriteString("[" + r.replaceNote(n) + r.orderNote(n) + "\n")
 	inner := how{quietNull: true, all: h.all || n.op == same}
 	hidden := 0
 	for i, c := range n.children {
@@ -199,7 +213,11 @@ func (r *renderer) bag(n *node, depth int, h how) {
 	}
 	r.WriteString("[" + r.replaceNote(n) + "\n")
 	hidden := 0
-	for _, c := range n.children {
+	children := n.children
+	if r.brief && n.matched != nil {
+		children = n.matched
+	}
+	for _, c := range children {
 		if c.op == same && !h.all && n.op != same {
 			hidden++
 			continue
@@ -220,7 +238,7 @@ func (r *renderer) mapping(n *node, depth int, h how) {
 	keys := make([]string, len(n.names))
 	width := 0
 	for i, name := range n.names {
-		keys[i] = quoted(name)
+		keys[i] = quoted(r.name(name))
 		width = max(width, utf8.RuneCountInString(keys[i]))
 	}
 	if n.ofNested {
@@ -274,7 +292,7 @@ func (r *renderer) members(n *node, depth int, h how) {
 	keys := make([]string, len(n.names))
 	width := 0
 	for i, name := range n.names {
-		keys[i] = memberName(name)
+		keys[i] = memberName(r.name(name))
 		width = max(width, utf8.RuneCountInString(keys[i]))
 	}
 	hidden := 0

@@ -147,6 +147,17 @@ func pending(b *provider.Block, v cty.Value) (places []string) {
 	return places
 }
 
+// unknownPlaces returns the places of what is not known yet.
+func unknownPlaces(v cty.Value) (places []string) {
+	_ = cty.Walk(v, func(path cty.Path, v cty.Value) (bool, error) {
+		if !v.IsKnown() {
+			places = append(places, place(path))
+		}
+		return true, nil
+	})
+	return places
+}
+
 var signed = regexp.MustCompile(`^(?:│ )? *(?:[-+~]|-/\+|\+/-) `)
 
 // shown returns which tokens a text shows, and which of them on lines with the sign of a change.
@@ -261,7 +272,8 @@ func renderPair(t *testing.T, data []byte) {
 			pl = &plan.Plan{Mode: mode, Drift: []*plan.Change{change}}
 		}
 		what := fmt.Sprintf("%s, mode %d", action, mode)
-		for _, o := range []Options{{}, {Color: true, Size: func() (int, int) { return 80, 24 }}, {JSON: true}} {
+		terminal := func() (int, int) { return 80, 24 }
+		for _, o := range []Options{{}, {Size: terminal}, {Color: true, Size: terminal}, {JSON: true}} {
 			var out bytes.Buffer
 			o.Out = &out
 			view := New(o)
@@ -270,7 +282,11 @@ func renderPair(t *testing.T, data []byte) {
 			quiet(what, out.String())
 			// What is forgotten stays as it is, so nothing of it is shown as removed.
 			if !o.JSON && !o.Color && action != plan.Forget && (mode == plan.Normal || action == plan.Update) {
-				checkDifference(t, p, what, out.String(), before.Value, after.Value, hidden)
+				left := hidden
+				if o.Size != nil { // of what is not known yet the present value is cut
+					left = append(slices.Clip(hidden), unknownPlaces(after.Value)...)
+				}
+				checkDifference(t, p, what, out.String(), before.Value, after.Value, left)
 			}
 		}
 	}

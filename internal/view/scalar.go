@@ -2,11 +2,14 @@ package view
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/zclconf/go-cty/cty"
 	ctyjson "github.com/zclconf/go-cty/cty/json"
 
+	"github.com/tombolo-iac/tombolo/internal/view/excerpt"
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
@@ -14,19 +17,110 @@ import (
 // line by line.
 func (r *renderer) scalar(n *node, depth int, h how) {
 	if isText(n.before) || isText(n.after) {
-		if r.embedded(n, depth, h) || r.lines(n, depth, h) {
+		if r.embedded(n, depth, h) || r.lines(n, depth, h) || r.excerpts(n, depth) {
 			return
 		}
 	}
 	switch n.op {
 	case create:
-		r.WriteString(literal(n.after))
+		r.WriteString(r.literal(n.after))
 	case update:
-		r.WriteString(literal(n.before) + " -> " + literal(n.after))
+		r.WriteString(r.literal(n.before) + " -> " + r.literal(n.after))
 	default:
-		r.WriteString(literal(n.before) + r.nullNote(n, h))
+		r.WriteString(r.literal(n.before) + r.nullNote(n, h))
 	}
 	r.WriteString(r.replaceNote(n))
+}
+
+// What people at a terminal see of a value that would fill it: a text of one line from so many characters on by its
+// ends, one of several lines by so many of its first and last ones.
+const (
+	hugeText, textHead, textTail = 2000, 400, 200
+	hugeLines, linesHead         = 60, 20
+)
+
+// literal writes a scalar, a huge one for people by its ends.
+func (r *renderer) literal(v cty.Value) string {
+	if !r.brief || !isText(v) || len(v.AsString()) < hugeText {
+		return literal(v)
+	}
+	runes := []rune(v.AsString())
+	if len(runes) <= textHead+textTail {
+		return literal(v)
+	}
+	left := fmt.Sprintf("... (%d of %d characters; \"show -full\" has all) ...", len(runes)-textHead-textTail,
+		len(runes))
+	return quoted(string(runes[:textHead])) + r.in(gray, left) + quoted(string(runes[len(runes)-textTail:]))
+}
+
+// wholeText writes the lines of a text in which nothing changes, or that comes or goes as a whole.
+func (r *renderer) wholeText(lines []string, depth int) {
+	write := func(list []string) {
+		for _, l := range list {
+			r.pad(4 * (depth + 1))
+			r.WriteString(clean(strings.TrimSuffix(l, "\r")) + "\n")
+		}
+	}
+	if !r.brief || len(lines) < hugeLines {
+		write(lines)
+		return
+	}
+	write(lines[:linesHead])
+	r.pad(4 * (depth + 1))
+	note := fmt.Sprintf("# (%d of %d lines hidden: \"show -full\" has all)", len(lines)-2*linesHead, len(lines))
+	r.WriteString(r.in(gray, note) + "\n")
+	write(lines[len(lines)-linesHead:])
+}
+
+const (
+	// longText is how many bytes a text of one line has at least, so that only what changes of it is worth showing.
+	longText = 120
+	// maxParts is in how many places it may change.
+	maxParts = 12
+)
+
+// excerpts writes, for people at a terminal, two long texts of one line by what differs, with a few words around it. It
+// reports false where most of them differs.
+func (r *renderer) excerpts(n *node, depth int) bool {
+	if !r.brief || n.op != update || !isText(n.before) || !isText(n.after) {
+		return false
+	}
+	before, after := n.before.AsString(), n.after.AsString()
+	if len(before) < longText || len(after) < longText {
+		return false
+	}
+	list := excerpt.Of(before, after)
+	sum := 0
+	for _, p := range list {
+		sum += len(p.Before) + len(p.After)
+	}
+	if len(list) > maxParts || sum > (len(before)+len(after))/2 {
+		return false
+	}
+	r.WriteString("excerpts(" + r.replaceNote(n) + "\n")
+	for _, p := range list {
+		at := fmt.Sprintf("# at character %d of %d", p.At+1, utf8.RuneCountInString(before))
+		r.pad(4 * (depth + 1))
+		r.WriteString(r.in(gray, at) + "\n")
+		for _, side := range []struct {
+			op   op
+			text string
+		}{{remove, p.Before}, {create, p.After}} {
+			r.lead(depth+1, side.op)
+			r.WriteString(ellipsis(!p.First) + quoted(side.text) + ellipsis(!p.Last) + "\n")
+		}
+	}
+	r.pad(4 * depth)
+	r.WriteByte(')')
+	return true
+}
+
+// ellipsis stands for what is left out.
+func ellipsis(some bool) string {
+	if some {
+		return "..."
+	}
+	return ""
 }
 
 func isText(v cty.Value) bool {
@@ -139,10 +233,7 @@ func (r *renderer) lines(n *node, depth int, h how) bool {
 		if isAbsent(v) {
 			v = n.before
 		}
-		for _, l := range textLines(v) {
-			r.pad(4 * (depth + 1))
-			r.WriteString(clean(strings.TrimSuffix(l, "\r")) + "\n")
-		}
+		r.wholeText(textLines(v), depth)
 	}
 	r.pad(4 * depth)
 	r.WriteString("EOT" + r.nullNote(n, h))

@@ -107,7 +107,7 @@ func TestSecretsNeverShow(t *testing.T) {
 			Provider: addr.AbsProviderConfig{Provider: p}, Action: plan.DeleteThenCreate, Before: c.before,
 			After: c.after, Type: ty}}, Outputs: []*plan.OutputChange{
 			{Name: "now", Action: plan.Create, After: secret, Sensitive: true}}}
-		if err := Markdown(&out, pl, schemas); err != nil {
+		if err := Markdown(Options{Out: &out}, pl, schemas, 0, ""); err != nil {
 			t.Fatal(err)
 		}
 		if text := out.String(); strings.Contains(text, tfjsontest.Canary) || !strings.Contains(text, "t_x.a") {

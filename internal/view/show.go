@@ -1,6 +1,7 @@
 package view
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"slices"
@@ -16,7 +17,7 @@ func State(o Options, s *state.State, schemas tfjson.Schemas) error {
 		_, err := io.WriteString(o.Out, "The state file is empty. No resources are represented.\n")
 		return err
 	}
-	w := stateWriter{renderer: renderer{style: style{o.Color}}, o: o, schemas: schemas}
+	w := newStateWriter(o, s, schemas)
 	resources := s.Resources()
 	children := map[addr.ModuleInstance][]addr.ModuleInstance{}
 	of := map[addr.ModuleInstance][]*state.Resource{}
@@ -44,7 +45,7 @@ func Object(o Options, s *state.State, a addr.AbsResourceInstance, schemas tfjso
 	if r == nil || current == nil {
 		return fmt.Errorf("the state has no object %s", a)
 	}
-	w := stateWriter{renderer: renderer{style: style{o.Color}}, o: o, schemas: schemas}
+	w := newStateWriter(o, s, schemas)
 	if err := w.object(r, addr.Object{Instance: a}, current); err != nil {
 		return err
 	}
@@ -56,6 +57,12 @@ type stateWriter struct {
 	renderer
 	o       Options
 	schemas tfjson.Schemas
+}
+
+func newStateWriter(o Options, s *state.State, schemas tfjson.Schemas) stateWriter {
+	o.Secrets = cmp.Or(o.Secrets, &Secrets{})
+	o.learnState(s, schemas)
+	return stateWriter{renderer: renderer{style: style{o.Color}, hide: o.concealing()}, o: o, schemas: schemas}
 }
 
 // module writes the resources of a module instance, and below them those of the modules that it calls.

@@ -28,6 +28,10 @@ func TestStateTextIsAsRecorded(t *testing.T) {
 			if err := State(Options{Out: &out}, c.State(t, "after.tfstate"), schemas); err != nil {
 				t.Fatal(err)
 			}
+			if *updateGolden {
+				c.Update(t, "state.txt", out.String())
+				return
+			}
 			if d := diffLines(c.Files["state.txt"], out.String()); d != "" {
 				t.Errorf("text differs (-want +got):\n%s", d)
 			}

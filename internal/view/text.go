@@ -2,16 +2,19 @@ package view
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"io"
 	"strings"
 	"sync"
 	"time"
 
+	"github.com/tombolo-iac/tombolo/addr"
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/event"
 	"github.com/tombolo-iac/tombolo/internal/tfjson"
 	"github.com/tombolo-iac/tombolo/internal/view/balance"
+	"github.com/tombolo-iac/tombolo/internal/view/digest"
 	"github.com/tombolo-iac/tombolo/internal/view/live"
 	"github.com/tombolo-iac/tombolo/plan"
 	"github.com/tombolo-iac/tombolo/state"
@@ -25,18 +28,25 @@ type text struct {
 	// live is the display of operations in flight, nil without a terminal for it. It has a mutex of its own, which is
 	// taken inside of mu and never around it.
 	live *live.Display
+	// digest is what counts operations instead, nil where each has its lines. It takes mu inside of its own mutex.
+	digest *digest.Digest
 
 	ledger balance.Ledger
 
 	mu        sync.Mutex // holds Out and Err together, so that texts do not mix
 	done      counts
 	refreshed int
+	halves    map[addr.AbsResourceInstance]bool // replaced objects of which no half is done
 }
 
 func newText(o Options) *text {
+	o.Secrets = cmp.Or(o.Secrets, &Secrets{})
 	t := &text{o: o, style: style{o.Color}}
-	if o.Size != nil && !o.Concise {
+	if o.Size != nil && !o.Concise && !o.Digest {
 		t.live = live.New(live.Options{Out: o.Out, Size: o.Size, Now: o.Now, Style: t.liveStyle})
+	}
+	if o.Digest && !o.Concise {
+		t.digest = digest.New(digest.Options{Say: t.line, Now: o.Now})
 	}
 	t.watch = newWatch(o.now, func(e event.OperationStart, elapsed time.Duration) {
 		t.line(clean(e.Object.String()) + ": " + stillText(e, elapsed))
@@ -50,6 +60,9 @@ func (t *text) Start() {}
 // Close ends the progress lines and the live display.
 func (t *text) Close() {
 	t.watch.stop()
+	if t.digest != nil {
+		t.digest.Close()
+	}
 	if t.live != nil {
 		t.live.Close()
 	}
@@ -58,6 +71,13 @@ func (t *text) Close() {
 // write writes a whole piece of text.
 func (t *text) write(w io.Writer, s string) {
 	t.exclusively(func() { _, _ = io.WriteString(w, s) })
+}
+
+// flush tells the progress that a digest has kept back, before a text that comes after it.
+func (t *text) flush() {
+	if t.digest != nil {
+		t.digest.Flush()
+	}
 }
 
 // exclusively runs a function that writes to Out or Err, with the live display removed. The owner of the writer handles
@@ -97,8 +117,12 @@ func (t *text) Send(e event.Event) {
 	if t.action(e) || t.list(e) {
 		return
 	}
-	if t.live != nil {
+	switch {
+	case t.live != nil:
 		t.display(e)
+		return
+	case t.digest != nil:
+		t.digested(e)
 		return
 	}
 	switch e := e.(type) {
@@ -225,6 +249,7 @@ func stoppingText(e event.Stopping, o Options) string {
 
 // Diagnostics shows warnings on Out and errors on Err.
 func (t *text) Diagnostics(list diag.List) {
+	t.flush()
 	list = t.o.Heard(list.Sorted())
 	var warnings, errors diag.List
 	for _, d := range list {
@@ -248,15 +273,18 @@ func (t *text) Diagnostics(list diag.List) {
 
 // Plan shows what would change.
 func (t *text) Plan(p *plan.Plan, schemas tfjson.Schemas) {
+	t.expect(p)
+	t.flush()
 	t.exclusively(func() {
-		w := planWriter{renderer: renderer{style: t.style, brief: t.o.Size != nil}, out: t.o.Out, o: t.o,
-			schemas: schemas}
+		t.o.learnPlan(p, schemas)
+		w := planWriter{renderer: renderer{style: t.style, brief: t.o.brief(), hide: t.o.concealing()},
+			out: t.o.Out, o: t.o, schemas: schemas}
 		w.plan(p)
 	})
 }
 
 // Saved shows nothing: the plan was shown when it was made.
-func (t *text) Saved(*plan.Plan) {}
+func (t *text) Saved(p *plan.Plan) { t.expect(p) }
 
 // NextStep returns how to apply the plan.
 func (t *text) NextStep(n NextStep) {
@@ -283,6 +311,7 @@ func (t *text) NextStep(n NextStep) {
 
 // Applied shows the counts of changes and the root output values.
 func (t *text) Applied(p *plan.Plan, s *state.State) {
+	t.flush()
 	if t.o.Command == "refresh" {
 		t.write(t.o.Out, t.outputs(s))
 		return
@@ -360,6 +389,7 @@ func (t *text) Tell(s Said) {
 // Incomplete shows what was done, what failed, what was not tried, and what to do next. A run that was refused before
 // it began anything needs no balance.
 func (t *text) Incomplete(e Ending) {
+	t.flush()
 	t.mu.Lock()
 	done := t.done
 	t.mu.Unlock()

@@ -16,6 +16,7 @@ import (
 // Outputs writes the root output values as text: what `output` prints. It writes nothing for a state without outputs.
 func Outputs(o Options, s *state.State) error {
 	var b bytes.Buffer
+	r := renderer{hide: o.concealing()}
 	for _, name := range s.OutputNames() {
 		output := s.Output(name)
 		b.WriteString(clean(name) + " = ")
@@ -23,7 +24,7 @@ func Outputs(o Options, s *state.State) error {
 			b.WriteString("<sensitive>\n")
 			continue
 		}
-		writeExpression(&b, output.Value, 0)
+		writeExpression(&b, r.publicly(output.Value), 0)
 		b.WriteByte('\n')
 	}
 	_, err := o.Out.Write(b.Bytes())

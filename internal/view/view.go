@@ -29,6 +29,7 @@ import (
 	"github.com/tombolo-iac/tombolo/event"
 	"github.com/tombolo-iac/tombolo/flavor"
 	"github.com/tombolo-iac/tombolo/internal/tfjson"
+	"github.com/tombolo-iac/tombolo/internal/value"
 	"github.com/tombolo-iac/tombolo/plan"
 	"github.com/tombolo-iac/tombolo/provider"
 	"github.com/tombolo-iac/tombolo/state"
@@ -49,6 +50,8 @@ type Options struct {
 	// Size returns the columns and rows of the terminal that Out is, and permits the live display, which moves the
 	// cursor. Nil means a line for each beginning and end, as logs want it.
 	Size func() (columns, rows int)
+	// Full leaves nothing out on a terminal, where long values are cut and equal changes are shown once.
+	Full bool
 	// Command is the command that runs, such as "apply": it decides whether an end is called an apply or a destroy.
 	// Empty means that the mode of the plan decides.
 	Command string
@@ -65,8 +68,13 @@ type Options struct {
 	Automation bool
 	// Concise leaves the progress of operations out of the text: their beginnings, their progress and their output.
 	Concise bool
+	// Digest tells progress in one line a group of objects in ten seconds, also where there is a Size.
+	Digest bool
 	// ShowSensitive shows in the text of plans, states and outputs what is marked as sensitive. JSON lines never do.
 	ShowSensitive bool
+	// Secrets are not shown as parts of other values either. A view adds what the plan or state has declared as
+	// sensitive; nil means that nothing else is known.
+	Secrets *Secrets
 	// AllDiagnostics shows every problem in full. Otherwise the first of each kind are, and the others counted.
 	AllDiagnostics bool
 	// ConsolidateErrors shows errors with one title once, and counts the others, as is done with warnings unless
@@ -83,12 +91,18 @@ type Options struct {
 	Now func() time.Time
 }
 
+// Secrets are strings that must not be shown.
+type Secrets = value.Secrets
+
 func (o Options) width() int {
 	if o.Width <= 0 {
 		return defaultWidth
 	}
 	return o.Width
 }
+
+// brief reports whether people read the text at a terminal, who want no more than they can read.
+func (o Options) brief() bool { return o.Size != nil && !o.Full }
 
 func (o Options) program() string {
 	if o.Program == "" {

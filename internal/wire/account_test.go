@@ -255,7 +255,7 @@ func testsHere(t *testing.T) map[string]bool {
 	return tests
 }
 
-// tell makes a call of the server that no client of ours makes.
+// tell sends the server a call that our client does not make.
 func tell(t *testing.T, l *loop, v *version, method string, answer proto.Message) {
 	t.Helper()
 	if _, err := l.Invoke(t.Context(), v.path(method), &plugin6.Nothing{}, answer, MaxMessage); err != nil {

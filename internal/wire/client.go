@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"regexp"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -16,6 +15,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/internal/regex"
 	"github.com/tombolo-iac/tombolo/internal/wire/plugin6"
 	"github.com/tombolo-iac/tombolo/provider"
 )
@@ -69,7 +69,7 @@ type client struct {
 	closeErr  error
 }
 
-// invoke makes a call. sent reports whether the plugin may have got it.
+// invoke performs a call. sent reports whether the plugin may have got it.
 func (c *client) invoke(ctx context.Context, method string, req, resp proto.Message) (sent bool, err error) {
 	sent, err = c.conn.Invoke(ctx, c.version.path(method), req, resp, cmp.Or(c.opts.MaxAnswer, MaxMessage))
 	return c.refused(req, sent, err)
@@ -95,13 +95,13 @@ func (e *sizeError) Error() string { return e.err.Error() }
 func (e *sizeError) Unwrap() error { return e.err }
 
 // sizes are in the words of all implementations of gRPC: those in other languages took them over.
-var sizes = regexp.MustCompile(`larger than max \((\d+) vs\. (\d+)\)`)
+var sizes = regex.Lazy(`larger than max \((\d+) vs\. (\d+)\)`)
 
 func tooLarge(err error) *sizeError {
 	if status.Code(err) != codes.ResourceExhausted {
 		return nil
 	}
-	found := sizes.FindStringSubmatch(status.Convert(err).Message())
+	found := sizes().FindStringSubmatch(status.Convert(err).Message())
 	if found == nil {
 		return nil
 	}
@@ -127,7 +127,7 @@ func (e *sizeError) problem(name, method string) *diag.Diagnostic {
 	return d
 }
 
-// call makes a call and returns the problem when there is no answer.
+// call performs a call and returns the problem when there is no answer.
 func (c *client) call(ctx context.Context, method string, req, resp proto.Message) diag.List {
 	_, err := c.invoke(ctx, method, req, resp)
 	return c.failed(method, err)
@@ -167,7 +167,7 @@ func (c *client) failed(method string, err error) diag.List {
 		message(s), more)
 }
 
-// explain returns how the plugin ended, as a paragraph of its own.
+// explain returns how the plugin ended, as its own paragraph.
 func (c *client) explain() string {
 	if c.opts.Explain == nil {
 		return ""

@@ -158,8 +158,8 @@ func (c *client) InvokeAction(ctx context.Context, req provider.InvokeActionRequ
 	return provider.InvokeActionResponse{Lost: sent, Diagnostics: c.failed(methodInvoke, err)}
 }
 
-// stream makes a call that is answered with several messages. Each message is read into event and passed to each, which
-// reports whether it wants more. sent reports whether the plugin may have got the call.
+// stream performs a call that is answered with several messages. Each message is read into event and passed to each,
+// which reports whether it wants more. sent reports whether the plugin may have got the call.
 func (c *client) stream(ctx context.Context, method string, req, event proto.Message, each func() bool) (sent bool,
 	err error) {
 	sent, err = c.conn.Stream(ctx, c.version.path(method), req, event, cmp.Or(c.opts.MaxAnswer, MaxMessage), each)

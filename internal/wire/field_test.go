@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// The comparison needs a library that this module does not depend on, so it is a module of its own.
+// The comparison needs a library that this module does not depend on, so it is its own module.
 func TestMessagesAreThoseOfTheField(t *testing.T) {
 	if testing.Short() {
 		t.Skip("runs without -short: it builds another module")

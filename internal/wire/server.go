@@ -18,7 +18,7 @@ import (
 // Server offers a provider over one version of the protocol.
 //
 // The protocol lets a client configure a server again, which happens to plugins that outlive one command, while the
-// contract has providers configured once: every further Configure gets a provider of its own from the factory. Calls
+// contract has providers configured once: every further Configure gets its own provider from the factory. Calls
 // that are under way keep theirs, and the last of them closes it.
 type Server struct {
 	version *version

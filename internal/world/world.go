@@ -28,7 +28,8 @@
 // Two more types, world_blocks and world_nested, have every form of value that a schema can describe (shapes.go), and
 // there are functions (say.go).
 //
-// Changes take place half way through the delay: whoever is killed while it waits may or may not have made the change.
+// Changes take place half way through the delay: a process that is killed while it waits may or may not have made the
+// change.
 // Nothing here starts a goroutine.
 package world
 
@@ -49,8 +50,8 @@ import (
 // Kind is the kind of an event.
 type Kind string
 
-// The kinds of events. Every change begins with Begin and ends with one of the others, unless whoever made it was
-// killed.
+// The kinds of events. Every change begins with Begin and ends with one of the others, unless the process
+// was killed.
 const (
 	Begin   Kind = "BEGIN"
 	Created Kind = "CREATED"
@@ -124,7 +125,7 @@ func Open(dir string) (*World, error) {
 func (w *World) Close() error { return w.file.Close() }
 
 // append writes an event and makes it durable. The line break comes first: the partial line of a killed writer is then
-// a line of its own, which is ignored.
+// its own line, which is ignored.
 func (w *World) append(e Event) error {
 	e.PID = os.Getpid()
 	b, err := json.Marshal(e)
@@ -219,7 +220,7 @@ func (w *World) Exists() ([]Object, error) {
 	return out, err
 }
 
-// Object finds an object by its id; nil if there is none.
+// Object finds an object by its id, or nil if there is none.
 func (w *World) Object(id string) (o *Object, err error) {
 	err = w.look(func() {
 		if there := w.there[id]; there != nil {

@@ -16,7 +16,7 @@
 //		})
 //	}
 //
-// Every check is a subtest of its own with a provider of its own. Run it with -race: one of the checks uses a provider
+// Every check is its own subtest with its own provider. Run it with -race: one of the checks uses a provider
 // from many goroutines at once.
 package providertest
 

@@ -47,7 +47,7 @@ func Names(o Options) (names []string) {
 	return names
 }
 
-// problems runs a check, which ends its goroutine when it cannot go on.
+// problems runs a check, which ends its goroutine when it cannot continue.
 func problems(ctx context.Context, o *Options, c check, number int) (said []string, skipped string) {
 	// Objects have the same numbers in each run, however many earlier checks needed.
 	next := &counter{}

@@ -70,7 +70,7 @@ func (c schemaChecker) resourceType(word, name string, rt *provider.ResourceType
 	}
 	taken := reserved
 	if word == "list" || word == "action" {
-		taken = nil // they are in a block of their own
+		taken = nil // they are in their own block
 	}
 	c.block(where, rt.Block, taken)
 	if rt.Identity == nil {

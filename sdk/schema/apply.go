@@ -226,7 +226,7 @@ func settle(planned, prior cty.Value) cty.Value {
 	return value.UnknownAsNull(planned)
 }
 
-// memberOf finds a member of an object or a map; cty.NilVal if there is none.
+// memberOf finds a member of an object or a map, or cty.NilVal if there is none.
 func memberOf(v cty.Value, name string) cty.Value {
 	switch {
 	case v == cty.NilVal || v.IsNull() || !v.IsKnown():

@@ -32,7 +32,7 @@ type ResourceData struct {
 	identity *IdentityData
 	suppress bool // DiffSuppressFunc keeps planned values
 	reading  bool // it keeps stored values with DiffSuppressOnRefresh
-	// said is the module's provider_meta value, cty.NilVal when there is none; saidType its type.
+	// said is the module's provider_meta value, or cty.NilVal if there is none; saidType its type.
 	said     cty.Value
 	saidType *resourceType
 	// record, if set, tells the engine early of a new object.
@@ -51,7 +51,7 @@ func newData(t *resourceType, r reader) *ResourceData {
 // Context is the context of the callback: it ends when the user interrupts or the time is over.
 func (d *ResourceData) Context() context.Context { return d.ctx }
 
-// Id returns the ID of the object, empty if there is none.
+// Id returns the ID of the object, or "" if there is none.
 func (d *ResourceData) Id() string { return d.id }
 
 // SetId sets the ID of the object. The empty ID means that it does not exist (any more). In process, the engine records

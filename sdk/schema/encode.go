@@ -15,8 +15,8 @@ import (
 	"github.com/tombolo-iac/tombolo/diag"
 )
 
-// encode turns a Go value into the value of a field. Like is the value that it takes the place of, or cty.NilVal: where
-// both mean the same, like is kept. So a zero value does not take the place of an argument that was not given, nor a
+// encode turns a Go value into the value of a field. Like is the value that it replaces, or cty.NilVal: where
+// both mean the same, like is kept. So a zero value does not replace an argument that was not given, nor a
 // rounded number that of an exact one.
 func (f *field) encode(path cty.Path, v interface{}, like cty.Value) (cty.Value, error) {
 	v = indirect(v)
@@ -48,8 +48,7 @@ func (f *field) encode(path cty.Path, v interface{}, like cty.Value) (cty.Value,
 func (f *field) keep(v, like cty.Value) cty.Value {
 	switch {
 	case like.IsNull():
-		// Nobody set it. That the zero value is what there is then says nothing new, unless the value is the
-		// provider's.
+		// It was not set. A zero value is then no information, unless the provider computes the value.
 		if !f.schema.Required && !f.schema.Computed && sameValue(f.decode(v), f.zero()) {
 			return cty.NullVal(f.ty)
 		}
@@ -210,7 +209,7 @@ func (f *field) ofElement(err error) error {
 	return p.Path.NewErrorf("in an element of the set, %s", p.Error())
 }
 
-// counterparts are the old elements that new ones take the place of: in a list that of the same index, in a set the one
+// counterparts are the old elements that new ones replace: in a list that of the same index, in a set the one
 // that means the same.
 type counterparts struct {
 	byIndex []cty.Value

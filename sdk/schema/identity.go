@@ -141,7 +141,7 @@ func (id *IdentityData) Set(key string, v interface{}) error {
 	return nil
 }
 
-// text returns a string of the identity, empty if there is none.
+// text returns a string of the identity, or "" if there is none.
 func (id *IdentityData) text(key string) string {
 	if f := id.fields[key]; f != nil && f.ty == cty.String {
 		return id.Get(key).(string)

@@ -4,13 +4,13 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/internal/regex"
 )
 
 // InternalValidate finds mistakes in the description of a provider, all of them, a line each. Call it in a unit test:
@@ -78,7 +78,7 @@ func (r *Resource) InternalValidate(writable bool) error {
 	return errors.Join(c.problems...)
 }
 
-var nameForm = regexp.MustCompile(`^[a-z][a-z0-9_]*$`)
+var nameForm = regex.Lazy(`^[a-z][a-z0-9_]*$`)
 
 // reserved are the names that the language uses for itself.
 var reserved = map[kind][]string{
@@ -123,7 +123,7 @@ func which(all map[string]bool) []string {
 }
 
 func (c *inspection) typeName(w where) {
-	if !nameForm.MatchString(w.name) {
+	if !nameForm().MatchString(w.name) {
 		c.add(w.what, "the name is not in lower case, or does not begin with a letter")
 	}
 }
@@ -279,7 +279,7 @@ func (c *inspection) timeouts(w where, r *Resource) {
 
 func (c *inspection) function(name string, f *Function) {
 	what := "function " + name
-	if !nameForm.MatchString(name) {
+	if !nameForm().MatchString(name) {
 		c.add(what, "the name is not in lower case, or does not begin with a letter")
 	}
 	switch {
@@ -302,7 +302,7 @@ func (c *inspection) function(name string, f *Function) {
 	for i, p := range params {
 		at := fmt.Sprintf("%s, parameter %d", what, i)
 		switch {
-		case !nameForm.MatchString(p.Name):
+		case !nameForm().MatchString(p.Name):
 			c.add(at, "the name %q is not in lower case, or does not begin with a letter", p.Name)
 		case seen[p.Name]:
 			c.add(at, "there are two parameters %q", p.Name)
@@ -326,7 +326,7 @@ func (c *inspection) fields(w where, fields map[string]*Schema) {
 		s, at := fields[name], w
 		at.what = w.what + ", " + w.prefix + name
 		switch {
-		case !nameForm.MatchString(name):
+		case !nameForm().MatchString(name):
 			c.add(at.what, "the name is not in lower case, or does not begin with a letter")
 		case w.prefix == "" && slices.Contains(reserved[w.kind], name):
 			c.add(at.what, "the name is reserved by the language")

@@ -191,8 +191,8 @@ func (t *resourceType) hasDefaults() bool {
 	return false
 }
 
-// defaultValue returns the value of a default; cty.NilVal if there is none. A text, as from the environment, may be a
-// number or a bool.
+// defaultValue returns the value of a default, or cty.NilVal if there is none. A text, as from the environment, may be
+// a number or a bool.
 func (f *field) defaultValue() (cty.Value, error) {
 	v, err := f.schema.DefaultValue()
 	if err != nil || v == nil {
@@ -258,21 +258,27 @@ func (f *field) mayKeep() bool {
 	return false
 }
 
+// suppressIn returns the planned value of a field: now, or the stored value was if the field's functions declare the two
+// equal. A list of objects is compared object by object. An argument that was removed from the configuration, and that
+// neither the provider nor a default sets, always changes.
 func (f *field) suppressIn(key string, was, config, now cty.Value, d *ResourceData) cty.Value {
-	if was.RawEquals(now) || was.IsNull() || config.IsNull() && !f.schema.Computed && !f.schema.defaults() ||
-		!was.IsWhollyKnown() {
+	removed := config.IsNull() && !f.schema.Computed && !f.schema.defaults()
+	if removed || was.IsNull() || !was.IsWhollyKnown() || was.RawEquals(now) {
 		return now
 	}
 	if now.IsWhollyKnown() && f.schema.DiffSuppressFunc != nil && f.suppressed(key, was, now, d) {
 		return was
 	}
+	if now.IsNull() || !now.IsKnown() {
+		return now
+	}
 	if f.schema.Type.primitive() {
-		if s := f.schema.StateFunc; s != nil && now.IsKnown() && !now.IsNull() && s(f.decode(was)) == s(f.decode(now)) {
+		if s := f.schema.StateFunc; s != nil && s(f.decode(was)) == s(f.decode(now)) {
 			return was
 		}
 		return now
 	}
-	if f.schema.Type != TypeList || f.object == nil || now.IsNull() || !now.IsKnown() || !f.ty.IsListType() {
+	if f.schema.Type != TypeList || f.object == nil || !f.ty.IsListType() {
 		return now
 	}
 	vals := now.AsValueSlice()

@@ -24,7 +24,7 @@ type reader struct {
 	unknown cty.Value
 }
 
-// problem ends a callback that cannot go on. The framework turns it into a diagnostic.
+// problem ends a callback that cannot continue. The framework turns it into a diagnostic.
 type problem struct{ d *diag.Diagnostic }
 
 // Error words the problem for those who call the methods outside of a callback.
@@ -176,7 +176,7 @@ func (r *reader) HasChangesExcept(keys ...string) bool {
 // or deleted.
 func (r *reader) GetRawConfig() cty.Value { return r.or(r.config) }
 
-// GetRawState returns the stored object; null if there is none yet.
+// GetRawState returns the stored object, or null if there is none yet.
 func (r *reader) GetRawState() cty.Value { return r.or(r.old) }
 
 // GetRawPlan returns the planned object, unknown where it is left to the callback. It is null while an object is read

@@ -97,7 +97,7 @@ type (
 	StateContextFunc func(context.Context, *ResourceData, interface{}) ([]*ResourceData, error)
 )
 
-// ImportStatePassthrough imports by the id alone, which Read completes.
+// ImportStatePassthrough imports only by the id, which Read completes.
 func ImportStatePassthrough(d *ResourceData, _ interface{}) ([]*ResourceData, error) {
 	return []*ResourceData{d}, nil
 }

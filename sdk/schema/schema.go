@@ -217,7 +217,7 @@ type Schema struct {
 // defaults reports whether there may be a default.
 func (s *Schema) defaults() bool { return s.Default != nil || s.DefaultFunc != nil }
 
-// DefaultValue returns the default, nil if there is none.
+// DefaultValue returns the default, or nil if there is none.
 func (s *Schema) DefaultValue() (interface{}, error) {
 	if s.Default != nil {
 		return s.Default, nil

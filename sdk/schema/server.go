@@ -22,7 +22,7 @@ type server struct {
 	provider.Base
 	p         *Provider
 	config    *resourceType
-	said      *resourceType // provider_meta blocks; nil if there are none
+	said      *resourceType // provider_meta blocks, or nil if there are none
 	managed   map[string]*resourceType
 	data      map[string]*resourceType
 	ephemeral map[string]*ephemeralType
@@ -232,8 +232,8 @@ func (t *resourceType) label() string {
 var everything = cty.Path{}
 
 // remedy returns what authors can do about answers that are not allowed.
-const remedy = "(In the provider: a DiffSuppressFunc or StateFunc tells that two spellings mean the same; an " +
-	"attribute that the system sets when nobody configures it is Computed.)"
+const remedy = "(In the provider: a DiffSuppressFunc or StateFunc declares two spellings equal; an " +
+	"attribute that the system sets if the configuration does not is Computed.)"
 
 // strictly words an answer that the engine would not take.
 func strictly(summary string, errs []value.PathError) diag.List {

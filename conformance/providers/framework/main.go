@@ -1,7 +1,7 @@
 // Command framework is a provider on the public plugin framework, protocol 6, that holds one of everything the
 // framework has: attributes nested in every mode, blocks in blocks, write-only and dynamic attributes, defaults, plan
-// modifiers, private data, identities, upgrades, moves, functions and ephemeral resources. Its objects exist in the
-// state alone.
+// modifiers, private data, identities, upgrades, moves, functions, ephemeral resources, actions and lists. Its objects
+// exist in the state alone.
 package main
 
 import (

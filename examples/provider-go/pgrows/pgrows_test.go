@@ -119,7 +119,7 @@ func TestTableGoesThroughItsLife(t *testing.T) {
 }
 
 // The columns change together; an index is built on its own and fails. What has been done is recorded, and the next
-// apply goes on there.
+// apply continues there.
 func TestAnIndexThatFailsLeavesTheRestRecorded(t *testing.T) {
 	t.Parallel()
 	dsn := pgtest.Database(t)

@@ -199,7 +199,7 @@ func updateTable(ctx context.Context, d *schema.ResourceData, meta interface{}) 
 
 // finishTable changes a table to its configuration. Columns change together; indexes one by one, because an index that
 // is built without locking the table cannot be part of a transaction. When one of them fails, what was done before it
-// is recorded, and the next apply goes on there.
+// is recorded, and the next apply continues there.
 func finishTable(ctx context.Context, d *schema.ResourceData, db client, at pgx.Identifier) diag.List {
 	d.Partial(true)
 	if !d.IsNewResource() {

@@ -8,12 +8,16 @@
 package backendtest
 
 import (
+	"bytes"
 	"context"
 	"fmt"
+	"io"
 	"maps"
+	"net/http"
 	"os"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/johannesboyne/gofakes3"
@@ -36,52 +40,98 @@ import (
 // Service is a service with nothing in it.
 type Service struct {
 	Kind string
-	// Env are variables under which programs find the service. They are set in this process until the test ends.
+	// Env are variables under which programs find the service.
 	Env []string
 	// Block has the arguments of a block, as "name=value name=value", where NAME stands for the name of a place.
 	Block string
+
+	mu     sync.Mutex
+	heard  bytes.Buffer // what came with requests
+	before func(w http.ResponseWriter, r *http.Request, body []byte) bool
+}
+
+// Before sets what answers requests in the place of the service, or returns false.
+func (s *Service) Before(before func(w http.ResponseWriter, r *http.Request, body []byte) bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.before = before
+}
+
+// hear is the service with an ear for what comes with requests.
+func (s *Service) hear(service http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			return // the client has gone
+		}
+		s.mu.Lock()
+		s.heard.Write(body)
+		before := s.before
+		s.mu.Unlock()
+		if before != nil && before(w, r, body) {
+			return
+		}
+		r.Body = io.NopCloser(bytes.NewReader(body))
+		service.ServeHTTP(w, r)
+	})
+}
+
+// Heard returns all that came with requests so far.
+func (s *Service) Heard() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.heard.String()
+}
+
+// serve serves a service at an address.
+func (s *Service) serve(t *testing.T, service http.Handler) string {
+	return drivertest.Serve(t, s.hear(service))
+}
+
+// cloud serves a service at its usual address, and returns the variables under which programs find it.
+func (s *Service) cloud(t *testing.T, service http.Handler) []string {
+	return (&drivertest.Cloud{Services: s.hear(service)}).Start(t)
 }
 
 // starts are how services are started.
 var starts = map[string]func(t *testing.T, s *Service) (arguments string){
 	"azurerm": func(t *testing.T, s *Service) string {
-		cloud := azuretest.Cloud{Blobs: &azuretest.Blobs{}}
-		s.Env = cloud.Start(t)
+		s.Env = s.cloud(t, &azuretest.Cloud{Blobs: &azuretest.Blobs{}})
 		return "storage_account_name=" + azuretest.Account + " container_name=" + azuretest.Container +
 			" key=NAME access_key=" + azuretest.Key
 	},
-	"consul": func(t *testing.T, _ *Service) string {
+	"consul": func(t *testing.T, s *Service) string {
 		c := &consulserver.Server{}
-		address := drivertest.Serve(t, c)
+		address := s.serve(t, c)
 		t.Cleanup(c.Close) // ends who waits for a key, before the server waits for them
 		return "path=states/NAME address=" + strings.TrimPrefix(address, "http://")
 	},
 	"cos": func(t *testing.T, s *Service) string {
-		s.Env = (&drivertest.Cloud{Services: &cosserver.Server{Bucket: "states-1250000000"}}).Start(t)
+		s.Env = s.cloud(t, &cosserver.Server{Bucket: "states-1250000000"})
 		return "bucket=states-1250000000 region=ap-guangzhou prefix=NAME secret_id=" + cosserver.SecretID +
 			" secret_key=" + cosserver.SecretKey
 	},
-	"gcs": func(t *testing.T, _ *Service) string {
+	"gcs": func(t *testing.T, s *Service) string {
 		return "bucket=states prefix=NAME access_token=token storage_custom_endpoint=" +
-			drivertest.Serve(t, gcsserver.New("states")) + "/storage/v1/"
+			s.serve(t, gcsserver.New("states")) + "/storage/v1/"
 	},
-	"http": func(t *testing.T, _ *Service) string {
-		address := drivertest.Serve(t, &httpserver.Server{}) + "/NAME"
+	"http": func(t *testing.T, s *Service) string {
+		address := s.serve(t, &httpserver.Server{}) + "/NAME"
 		return "address=" + address + " lock_address=" + address + " unlock_address=" + address
 	},
-	"kubernetes": func(t *testing.T, _ *Service) string {
-		return "secret_suffix=NAME-state token=token host=" + drivertest.Serve(t,
+	"kubernetes": func(t *testing.T, s *Service) string {
+		return "secret_suffix=NAME-state token=token host=" + s.serve(t,
 			&kubernetesserver.Server{Token: "token"})
 	},
 	"oci": func(t *testing.T, s *Service) string {
 		there := ociserver.New("acme", "states")
-		s.Env = []string{"CLIENT_HOST_OVERRIDES=oci_object_storage.ObjectStorageClient=" + drivertest.Serve(t, there),
+		s.Env = []string{"CLIENT_HOST_OVERRIDES=oci_object_storage.ObjectStorageClient=" + s.serve(t, there),
 			"OCI_private_key=" + there.PEM()}
 		return "bucket=states namespace=acme region=us-ashburn-1 key=NAME tenancy_ocid=" + ociserver.Tenancy +
 			" user_ocid=" + ociserver.User + " fingerprint=" + ociserver.Fingerprint
 	},
-	"oss": func(t *testing.T, _ *Service) string {
-		address := drivertest.Serve(t, &ossserver.Server{Bucket: "states"})
+	"oss": func(t *testing.T, s *Service) string {
+		address := s.serve(t, &ossserver.Server{Bucket: "states"})
 		return "bucket=states prefix=NAME region=cn-beijing tablestore_table=locks access_key=" + ossserver.AccessKey +
 			" secret_key=" + ossserver.Secret + " endpoint=" + address + " tablestore_endpoint=" + address
 	},
@@ -90,7 +140,7 @@ var starts = map[string]func(t *testing.T, s *Service) (arguments string){
 		if err := objects.CreateBucket("b"); err != nil {
 			t.Fatal(err)
 		}
-		s.Env = []string{"AWS_ENDPOINT_URL_S3=" + drivertest.Serve(t, gofakes3.New(objects).Server())}
+		s.Env = []string{"AWS_ENDPOINT_URL_S3=" + s.serve(t, gofakes3.New(objects).Server())}
 		return "bucket=b key=NAME region=eu-central-1 use_lockfile=true access_key=key secret_key=secret " +
 			"use_path_style=true skip_metadata_api_check=true skip_credentials_validation=true " +
 			"skip_requesting_account_id=true"
@@ -100,11 +150,25 @@ var starts = map[string]func(t *testing.T, s *Service) (arguments string){
 // Kinds are the backends that there are services for.
 func Kinds() []string { return slices.Sorted(maps.Keys(starts)) }
 
-// Start starts the service of a backend, which ends with the test.
+// Start starts the service of a backend, which ends with the test. Its variables are set in this process.
 func Start(t *testing.T, kind string) *Service {
+	t.Helper()
+	s := Serve(t, kind)
+	s.Set(t)
+	return s
+}
+
+// Serve is Start for other processes alone, which get the variables of Env.
+func Serve(t *testing.T, kind string) *Service {
 	t.Helper()
 	s := &Service{Kind: kind}
 	s.Block = starts[kind](t, s)
+	return s
+}
+
+// Set sets the variables of Env in this process until the test ends.
+func (s *Service) Set(t *testing.T) {
+	t.Helper()
 	for _, variable := range s.Env {
 		name, value, _ := strings.Cut(variable, "=")
 		was, set := os.LookupEnv(name)
@@ -117,7 +181,6 @@ func Start(t *testing.T, kind string) *Service {
 			}
 		})
 	}
-	return s
 }
 
 // arguments are those of a block for a place.
@@ -130,7 +193,7 @@ func arguments(block, place string) map[string]string {
 	return all
 }
 
-// Object returns the text of a block for a place of its own in the service, without its label.
+// Object returns the text of a block for its own place in the service, without its label.
 func (s *Service) Object(place string) string {
 	all := arguments(s.Block, place)
 	text := "{\n"

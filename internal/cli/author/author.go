@@ -1,7 +1,5 @@
-// Package author has the commands for those who write providers, as members of the command provider, a file each, and
-// for those who write stores of states (store.go).
-//
-// Its members use a provider from outside, as the engine does, through provider.Provider.
+// Package author has the subcommands of "provider", a file each, and of "store" (store.go), for authors of providers
+// and of stores of states. They use a provider as the engine does, through provider.Provider.
 package author
 
 import "github.com/tombolo-iac/tombolo/internal/cli/command"

@@ -7,13 +7,13 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/internal/cli/command"
 	"github.com/tombolo-iac/tombolo/internal/program/starter"
+	"github.com/tombolo-iac/tombolo/internal/regex"
 	"github.com/tombolo-iac/tombolo/internal/replace"
 )
 
@@ -47,11 +47,11 @@ func beginning(c *command.Call, kind, usual string, languages []string,
 	}
 }
 
-var providerName = regexp.MustCompile(`^[a-z][a-z0-9]*$`)
+var providerName = regex.Lazy(`^[a-z][a-z0-9]*$`)
 
 func begin(c *command.Call, name, lang, dir string) (diags diag.List) {
 	const cannot = "The provider cannot be written"
-	if !providerName.MatchString(name) {
+	if !providerName().MatchString(name) {
 		return diags.Errorf(nil, cannot, "%q is not a valid provider name: the types of a provider begin with its "+
 			"name and an underscore, so use lower-case letters and digits only.", name)
 	}

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"regexp"
 	"strings"
 	"time"
 
@@ -15,6 +14,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/cli/command"
 	"github.com/tombolo-iac/tombolo/internal/program/handler"
 	"github.com/tombolo-iac/tombolo/internal/program/starter"
+	"github.com/tombolo-iac/tombolo/internal/regex"
 	"github.com/tombolo-iac/tombolo/internal/store/program"
 	"github.com/tombolo-iac/tombolo/internal/store/remote"
 	"github.com/tombolo-iac/tombolo/internal/store/remote/contract"
@@ -45,11 +45,11 @@ supports every feature and uses a folder. The Bash program supports only what is
 	}
 }
 
-var storeName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_-]*$`)
+var storeName = regex.Lazy(`^[A-Za-z][A-Za-z0-9_-]*$`)
 
 func beginStore(c *command.Call, name, lang, dir string) (diags diag.List) {
 	const cannot = "The store cannot be written"
-	if !storeName.MatchString(name) {
+	if !storeName().MatchString(name) {
 		return diags.Errorf(nil, cannot, "%q is not a valid store name: use a letter, followed by letters, digits, "+
 			"\"-\" and \"_\".", name)
 	}

@@ -30,6 +30,7 @@ import (
 	"time"
 
 	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/internal/settings"
 	"github.com/tombolo-iac/tombolo/internal/view"
 )
 
@@ -70,11 +71,15 @@ type Call struct {
 	cmd     *Command
 	view    view.View
 	sources map[string][]byte // the text behind ranges of diagnostics
+	secrets view.Secrets      // what must not be shown
+	// progress is what -progress says; showsProgress means that the command has the flag.
+	progress      settings.Progress
+	showsProgress bool
 
 	noColor bool
 	compact bool
 
-	concise, showSensitive                 bool
+	concise, showSensitive, full           bool
 	consolidateErrors, consolidateWarnings bool
 	deprecations                           view.Deprecations
 

@@ -9,6 +9,7 @@ import (
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/internal/config"
 	"github.com/tombolo-iac/tombolo/internal/engine"
+	"github.com/tombolo-iac/tombolo/internal/settings"
 	"github.com/tombolo-iac/tombolo/internal/suite/testfile"
 	"github.com/tombolo-iac/tombolo/internal/view"
 	"github.com/tombolo-iac/tombolo/state"
@@ -52,9 +53,30 @@ func (c *Call) ConstantFlags() {
 		"Read variable values from `FILE`, for use in module sources and backend settings.")
 }
 
-// ConciseFlag declares -concise.
-func (c *Call) ConciseFlag() {
+// ProgressFlags declares -concise and -progress.
+func (c *Call) ProgressFlags() {
 	c.Flags.BoolVar(&c.concise, "concise", false, "Leave the progress of operations out of the text.")
+	c.showsProgress = true
+	c.Flags.Func("progress", "How the text tells the progress of operations: `HOW` is plain for one line a group of "+
+		"objects in ten seconds, live for lines that are drawn anew on a terminal, or none. Without it there is a "+
+		"live display on terminals, and elsewhere lines for each object.", func(text string) error {
+		how, known := settings.ParseProgress(text)
+		if !known {
+			return errors.New("expected " + settings.ProgressNames)
+		}
+		c.progress = how
+		return nil
+	})
+}
+
+// progressOf returns how to tell progress: as the flag says, or else the CLI configuration, whose mistakes are told
+// where it is needed.
+func (c *Call) progressOf() settings.Progress {
+	if !c.showsProgress || c.progress != "" {
+		return c.progress
+	}
+	set, _ := c.Surroundings.Settings()
+	return set.Progress
 }
 
 // BeConcise leaves the progress of operations out of the text, as -concise does.
@@ -79,10 +101,16 @@ func (c *Call) DeprecationFlag() {
 // Heard returns the problems to show in the text.
 func (c *Call) Heard(diags diag.List) diag.List { return c.ViewOptions().Heard(diags) }
 
+// FullFlag declares -full.
+func (c *Call) FullFlag() {
+	c.Flags.BoolVar(&c.full, "full", false,
+		"Cut no long values on terminals, and show equal changes of many instances each.")
+}
+
 // SecretsFlag declares -show-sensitive.
 func (c *Call) SecretsFlag() {
 	c.Flags.BoolVar(&c.showSensitive, "show-sensitive", false,
-		"Show the values of what is sensitive in the text. Whoever sees it, or a log of it, can read them.")
+		"Show sensitive values in the text. Everyone who sees it, or a log of it, can read them.")
 }
 
 // Locking holds the flags of commands that take the lock of a state.

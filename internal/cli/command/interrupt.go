@@ -20,7 +20,7 @@ var errAsked = errors.New("interrupted")
 //
 // The first SIGINT, SIGTERM or SIGHUP ends the context: nothing new starts, and operations in flight are awaited. The
 // second ends Abort, which cuts off the calls in flight; the journal keeps them as open operations. The third ends the
-// process at once, which the journal survives, too. The process also ends if the run goes on for some time after the
+// process at once, which the journal survives, too. The process also ends if the run continues for some time after the
 // second: then something cannot be interrupted. A closed standard output is no reason to stop: see signals_unix.go.
 type Running struct {
 	// Abort ends with the second interrupt.

@@ -9,6 +9,7 @@ import (
 	"syscall"
 
 	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/internal/replace"
 	"github.com/tombolo-iac/tombolo/internal/view"
 )
 
@@ -23,7 +24,7 @@ type Output struct {
 // NewOutput returns an Output that writes to a stream.
 func NewOutput(to io.Writer) *Output { return &Output{to: to} }
 
-// Write implements io.Writer. After an error it accepts everything and writes nothing: an apply goes on without its
+// Write implements io.Writer. After an error it accepts everything and writes nothing: an apply continues without its
 // output.
 func (w *Output) Write(b []byte) (int, error) {
 	w.mu.Lock()
@@ -115,7 +116,11 @@ func (c *Call) openInto() (io.Closer, diag.List) {
 		return nil, diag.List{}.Errorf(nil, "Invalid output format", "The options -json and -json-into exclude each "+
 			"other: the first prints JSON to standard output, the second prints text there and JSON to a file.")
 	}
-	f, err := CreateFile(c.intoName)
+	err := replace.Detach(c.Surroundings.In("."), c.intoName)
+	var f *os.File
+	if err == nil {
+		f, err = CreateFile(c.intoName)
+	}
 	if err != nil {
 		return nil, diag.List{}.Errorf(nil, "Invalid argument", "The file of -json-into cannot be written: "+
 			"%s. Nothing was done. Name a file, or a pipe, in a directory that exists.", err)

@@ -1,10 +1,15 @@
 package command
 
 import (
+	"bytes"
 	"context"
+	"crypto/sha256"
 	"errors"
+	"fmt"
+	"io"
 	"io/fs"
 	"log/slog"
+	"os"
 
 	"github.com/zclconf/go-cty/cty"
 
@@ -33,6 +38,7 @@ func (c *Call) loading(ctx context.Context, p ProjectOptions) ProjectOptions {
 	if log := c.CoreLog; p.Events != nil && log != nil && log.Enabled(ctx, slog.LevelError) {
 		p.Events = logged{p.Events, log}
 	}
+	p.Secrets = &c.secrets
 	if p.Saved != nil {
 		c.AddSources(p.Saved.Config)
 	}
@@ -70,22 +76,50 @@ func (c *Call) Given(ctx context.Context, root *config.Module, given []config.Op
 
 // ReadPlan reads a plan file.
 func (c *Call) ReadPlan(ctx context.Context, name string) (*plan.Plan, diag.List) {
+	pl, _, diags := c.readPlan(ctx, name, func(f *os.File, _ int64) (io.ReaderAt, string, error) { return f, "", nil })
+	return pl, diags
+}
+
+// maxHashed is the maximum size of a plan whose hash is asked for, in bytes: the file is read at once, so that the plan
+// is the one with the hash.
+const maxHashed = 1 << 30
+
+// ReadHashedPlan reads a saved plan and returns the hash of its file, too, such as "sha256:0123...".
+func (c *Call) ReadHashedPlan(ctx context.Context, name string) (*plan.Plan, string, diag.List) {
+	return c.readPlan(ctx, name, func(f *os.File, size int64) (io.ReaderAt, string, error) {
+		if size > maxHashed {
+			return nil, "", fmt.Errorf("it has more than %d MiB", maxHashed>>20)
+		}
+		content := make([]byte, size)
+		if _, err := io.ReadFull(f, content); err != nil {
+			return nil, "", err
+		}
+		return bytes.NewReader(content), fmt.Sprintf("sha256:%x", sha256.Sum256(content)), nil
+	})
+}
+
+func (c *Call) readPlan(ctx context.Context, name string, open func(*os.File, int64) (io.ReaderAt, string, error)) (
+	*plan.Plan, string, diag.List) {
+	summary := "Failed to load \"" + name + "\" as a plan file"
 	f, size, err := OpenFile(name)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, diag.List{}.Errorf(nil, "Failed to load \""+name+"\" as a plan file",
-			"There is no such file. Save a plan with plan -out.")
+		return nil, "", diag.List{}.Errorf(nil, summary, "There is no such file. Save a plan with plan -out.")
 	}
 	if err != nil {
-		return nil, diag.List{}.Errorf(nil, "Failed to load \""+name+"\" as a plan file", "Error: %s", err)
+		return nil, "", diag.List{}.Errorf(nil, summary, "Error: %s", err)
 	}
 	defer f.Close()
-	pl, diags, err := c.Surroundings.ReadPlan(ctx, f, size)
+	from, hash, err := open(f, size)
+	if err != nil {
+		return nil, "", diag.List{}.Errorf(nil, summary, "Error: %s", err)
+	}
+	pl, diags, err := c.Surroundings.ReadPlan(ctx, from, size)
 	var fileErr *plan.FileError
 	switch {
 	case err == nil:
-		return pl, diags
+		return pl, hash, diags
 	case errors.As(err, &fileErr):
-		return nil, diags.Errorf(nil, "Failed to load \""+name+"\" as a plan file", "%s", fileErr.Detail)
+		return nil, "", diags.Errorf(nil, summary, "%s", fileErr.Detail)
 	}
-	return nil, diags.Errorf(nil, "Failed to load \""+name+"\" as a plan file", "Error: %s", err)
+	return nil, "", diags.Errorf(nil, summary, "Error: %s", err)
 }

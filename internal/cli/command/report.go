@@ -34,12 +34,14 @@ func (c *Call) ViewOptions() view.Options {
 		Tool: c.Flavor().Command(), LanguageVersion: c.LanguageVersion(),
 		Command: c.Path, StatePath: c.StatePath, Automation: c.Automated(), CompactWarnings: c.compact,
 		ConsolidateErrors: c.consolidateErrors, SeparateWarnings: !c.consolidateWarnings, Deprecations: c.deprecations,
-		Concise: c.concise, ShowSensitive: c.showSensitive,
+		Concise: c.concise, ShowSensitive: c.showSensitive, Full: c.full, Secrets: &c.secrets,
 		Sources: c.Sources, AllDiagnostics: c.Getenv("TOMBOLO_ALL_DIAGNOSTICS") != "",
 	}
-	if c.live() {
+	how := c.progressOf()
+	if c.live(how) {
 		o.Size = c.Size
 	}
+	o.Digest, o.Concise = how == settings.ProgressPlain, o.Concise || how == settings.ProgressNone
 	if c.form == lines && c.into != nil {
 		o.Into = c.into
 	}
@@ -48,9 +50,10 @@ func (c *Call) ViewOptions() view.Options {
 
 // live reports whether lines may be redrawn: on a terminal that can do it, unless its output is kept as a log. A
 // program at the other end of the terminal may read it line by line, as the CLI of CDKTF does; such programs set
-// TF_APPEND_USER_AGENT.
-func (c *Call) live() bool {
-	if c.Automated() || c.Getenv("CI") != "" || c.Getenv("TF_APPEND_USER_AGENT") != "" {
+// TF_APPEND_USER_AGENT. Who asks for the display gets it there, too.
+func (c *Call) live(how settings.Progress) bool {
+	kept := c.Automated() || c.Getenv("CI") != "" || c.Getenv("TF_APPEND_USER_AGENT") != ""
+	if kept && how != settings.ProgressLive {
 		return false
 	}
 	return c.Color() && c.OutTerminal && c.Size != nil && c.Getenv("TERM") != "" && c.Getenv("TERM") != "dumb"

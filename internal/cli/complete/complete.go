@@ -46,7 +46,7 @@ func Answer(ctx context.Context, a *command.App, table []*command.Command, globa
 	go func() {
 		defer func() {
 			if recover() != nil {
-				found <- nil // nobody would read a report of a bug here
+				found <- nil // a report of a bug would not be shown here
 			}
 		}()
 		found <- t.continuations(ctx, line.words)

@@ -131,7 +131,7 @@ func (t *typed) workspaces(ctx context.Context) []string {
 	})
 }
 
-// snapshot reads the state of the selected workspace without its lock; nil if there is none.
+// snapshot reads the state of the selected workspace without its lock, or nil if there is none.
 func (t *typed) snapshot(ctx context.Context) *state.State {
 	st, diags := t.call.Open(ctx, command.StateFiles{In: t.state})
 	if diags.HasErrors() {

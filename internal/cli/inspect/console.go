@@ -9,6 +9,7 @@ import (
 	"os"
 	"strings"
 
+	"github.com/hashicorp/hcl/v2"
 	"github.com/zclconf/go-cty/cty"
 	"golang.org/x/term"
 
@@ -137,7 +138,11 @@ func (k *consoleCommand) converse(ctx context.Context, run *engine.Run, values m
 	if evaluator == nil {
 		return command.Failed
 	}
-	session := console.NewSession(evaluator.Evaluate, evaluator.Redact)
+	shown := func(expr hcl.Expression, src []byte) (cty.Value, diag.List) {
+		v, diags := evaluator.Evaluate(expr, src)
+		return c.ViewOptions().Public(v), diags
+	}
+	session := console.NewSession(shown, evaluator.Redact)
 	var outcome command.Outcome
 	if terminal := c.In.Terminal(); terminal != nil {
 		outcome = k.dialogue(ctx, session, terminal)
@@ -181,8 +186,8 @@ func (k *consoleCommand) pipe(ctx context.Context, session *console.Session) com
 	return command.Done
 }
 
-// awaited returns what a reader returns, or the end of the context. The reading itself cannot be cancelled: it goes on
-// until the process ends.
+// awaited returns what a reader returns, or the end of the context. The reading itself cannot be cancelled: it
+// continues until the process ends.
 func awaited(ctx context.Context, read func() (string, error)) (string, error) {
 	type answer struct {
 		line string

@@ -15,6 +15,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/engine"
 	"github.com/tombolo-iac/tombolo/internal/tfjson"
 	"github.com/tombolo-iac/tombolo/internal/view"
+	"github.com/tombolo-iac/tombolo/plan"
 	"github.com/tombolo-iac/tombolo/state"
 )
 
@@ -32,7 +33,12 @@ With -json, the document contains sensitive values in plain text.`,
 			c.ConstantFlags()
 			c.DocumentFlags()
 			c.SecretsFlag()
+			c.FullFlag()
 			w := &shown{}
+			c.Flags.BoolVar(&w.markdown, "markdown", false,
+				"Show a plan as Markdown, as for a comment: what is lost first, the details folded.")
+			c.Flags.IntVar(&w.maxBytes, "max-bytes", 0,
+				"Make the Markdown no longer than `N` bytes, 1000 at least, and say what is left out.")
 			c.Flags.BoolVar(&w.state, "state", false, "Show the current state.")
 			c.Flags.StringVar(&w.plan, "plan", "", "Show the plan in `FILE`.")
 			c.Flags.BoolVar(&w.config, "config", false, "Show the configuration. It needs -json.")
@@ -47,6 +53,8 @@ With -json, the document contains sensitive values in plain text.`,
 type shown struct {
 	state, config bool
 	plan, module  string
+	markdown      bool
+	maxBytes      int
 }
 
 func (w *shown) show(ctx context.Context, c *command.Call) command.Outcome {
@@ -71,14 +79,21 @@ func (w *shown) show(ctx context.Context, c *command.Call) command.Outcome {
 			"Only one thing can be shown at a time: use one of -state, -plan=FILE, -config and -module=DIR.")
 	case len(c.Args) > 1:
 		return c.TooMany(1)
+	case w.markdown && c.Document:
+		return c.Misuse("Incompatible options", "The options -json and -markdown conflict: remove one of them.")
+	case w.markdown && w.plan == "" && len(c.Args) == 0:
+		return c.Misuse("Nothing to show as Markdown", "Only plans are shown as Markdown: name the file of a plan.")
+	case w.maxBytes != 0 && (!w.markdown || w.maxBytes < view.LeastMarkdown):
+		return c.Misuse("Invalid limit", "-max-bytes is %d: it goes with -markdown, and is %d at least.", w.maxBytes,
+			view.LeastMarkdown)
 	case w.plan != "":
-		return showPlan(ctx, c, w.plan)
+		return w.showPlan(ctx, c, w.plan)
 	case w.config:
 		return showConfig(ctx, c)
 	case w.module != "":
 		return showModule(ctx, c, w.module)
 	case len(c.Args) == 1:
-		return showFile(ctx, c, c.Args[0])
+		return w.showFile(ctx, c, c.Args[0])
 	}
 	return showState(ctx, c)
 }
@@ -164,7 +179,7 @@ func sealedPlan(f io.ReaderAt) bool {
 }
 
 // showFile distinguishes plans and states by their first bytes.
-func showFile(ctx context.Context, c *command.Call, name string) command.Outcome {
+func (w *shown) showFile(ctx context.Context, c *command.Call, name string) command.Outcome {
 	const summary = "Failed to read the given file as a state or plan file"
 	f, _, err := command.OpenFile(name)
 	switch {
@@ -176,10 +191,13 @@ func showFile(ctx context.Context, c *command.Call, name string) command.Outcome
 	defer f.Close()
 	head := make([]byte, 4)
 	if _, err := f.ReadAt(head, 0); err == nil && bytes.Equal(head, []byte("PK\x03\x04")) {
-		return showPlan(ctx, c, name)
+		return w.showPlan(ctx, c, name)
 	}
 	if sealedPlan(f) {
-		return showPlan(ctx, c, name)
+		return w.showPlan(ctx, c, name)
+	}
+	if w.markdown {
+		return c.End(diag.List{}.Errorf(nil, summary, "The file %q holds no plan: only plans are shown as Markdown.", name))
 	}
 	s, err := c.ReadState(ctx, f)
 	if err != nil {
@@ -189,8 +207,15 @@ func showFile(ctx context.Context, c *command.Call, name string) command.Outcome
 	return showIn(ctx, c, s)
 }
 
-func showPlan(ctx context.Context, c *command.Call, name string) command.Outcome {
-	pl, diags := c.ReadPlan(ctx, name)
+func (w *shown) showPlan(ctx context.Context, c *command.Call, name string) command.Outcome {
+	read := func() (*plan.Plan, string, diag.List) {
+		pl, diags := c.ReadPlan(ctx, name)
+		return pl, "", diags
+	}
+	if w.markdown {
+		read = func() (*plan.Plan, string, diag.List) { return c.ReadHashedPlan(ctx, name) }
+	}
+	pl, hash, diags := read()
 	if len(diags) > 0 {
 		return c.End(diags)
 	}
@@ -201,6 +226,9 @@ func showPlan(ctx context.Context, c *command.Call, name string) command.Outcome
 	defer project.Close()
 	prior := pl.Prior()
 	all := project.Schemas(prior, pl.Changes...)
+	if w.markdown {
+		return c.Finish("Failed to show the plan", view.Markdown(c.ViewOptions(), pl, all, w.maxBytes, hash))
+	}
 	if !c.Document {
 		c.View().Plan(pl, all)
 	}

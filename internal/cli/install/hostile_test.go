@@ -236,7 +236,7 @@ func TestRetriesAreCounted(t *testing.T) {
 	}
 }
 
-// Without a network what is there goes on working, and what is missing is named with where it was looked for.
+// Without a network what is there continues working, and what is missing is named with where it was looked for.
 func TestOfflineSaysWhatIsMissing(t *testing.T) {
 	net := newInternet(t)
 	s := newSite(t, program(t), net.Net)
@@ -372,7 +372,7 @@ func TestAnInterruptLeavesNothing(t *testing.T) {
 	if err := command.Process.Signal(os.Interrupt); err != nil {
 		t.Error(err)
 	}
-	_ = command.Wait() // what came of it is in the state
+	_ = command.Wait() // what resulted from it is in the state
 	if code := command.ProcessState.ExitCode(); code != 1 {
 		t.Errorf("init exits with %d", code)
 	}

@@ -23,50 +23,34 @@ import (
 // trust asks for approval of the programs that a backend starts because this directory names them, and of the tokens of
 // the user that it sends where the directory says. A directory may have been cloned from a stranger, and init is the
 // first command that people run in it. What the command line names is approved, and what this user has approved here
-// before. Without interactive input, init does without and goes on, unless states must be copied.
+// before. Without interactive input, init does without and goes on, unless states must be copied. A variable that is
+// meant for whatever service a block names is sent then: pipelines are set up in that way, as for Terraform.
 func (s *backendSetup) trust(ctx context.Context, c *command.Call, b, recorded *backend.Backend) (warnings,
 	diags diag.List) {
 	same := recorded != nil && b.SamePlace(recorded)
-	around := remote.Surroundings{Getenv: c.Getenv, Dir: c.Surroundings.In(".")}
-	here := consent(around.Dir)
-	var words []string
-	var runs, sends bool
-	arguments := map[string]bool{}
-	for _, p := range b.Programs(around) {
-		if slices.Contains(s.named(), p.Argument) {
-			here.give(p.Line)
-			continue
-		}
-		arguments[p.Argument], words = true, append(words, p.Line)
-		runs, sends = runs || !p.Token, sends || p.Token
-	}
-	if s.migrate && !s.force && !s.reconfigure && !same { // the source of a copy of states
-		for _, p := range recorded.Programs(around) {
-			words = append(words, p.Line)
-			runs, sends = runs || !p.Token, sends || p.Token
-		}
-	}
-	words = slices.DeleteFunc(words, here.given)
-	if len(words) == 0 {
+	copies := s.migrate && !s.force && !s.reconfigure && !same // from the recorded place
+	named := s.unapproved(c, b, recorded, copies)
+	if len(named.lines) == 0 {
 		return nil, nil
 	}
-	lines := strings.Join(words, "\n  ")
+	lines, title := strings.Join(named.lines, "\n  "), runsNamed
 	what := "runs a program that its files name"
 	switch {
-	case sends && runs:
+	case named.sends && named.runs:
 		what = "runs programs and sends tokens of yours, as its files say"
-	case sends:
+	case named.sends:
 		what = "sends a token of yours to a service, as its files say"
+		title = "send a token of yours where this directory says"
 	}
 	why := "To reach the states of this directory, this command " + what + ":"
-	if s.permitted(ctx, c, why, words) {
+	if s.permitted(ctx, c, title, why, named.lines) {
 		return nil, nil
 	}
 	left, err := false, error(nil)
 	if !same {
 		left, err = s.leaves(ctx, c, recorded)
 	}
-	names := strings.Join(slices.Sorted(maps.Keys(arguments)), ", ")
+	names := strings.Join(slices.Sorted(maps.Keys(named.arguments)), ", ")
 	switch {
 	case err != nil:
 		return nil, diag.FromError("Error loading the state", err)
@@ -83,6 +67,42 @@ func (s *backendSetup) trust(ctx context.Context, c *command.Call, b, recorded *
 		why, lines, inBrackets(names)), nil
 }
 
+// named is what a directory names, and nobody has approved.
+type named struct {
+	lines       []string
+	arguments   map[string]bool // of the block
+	runs, sends bool
+}
+
+// unapproved returns what a backend runs and sends without approval, with what the recorded one does if states are
+// copied from there.
+func (s *backendSetup) unapproved(c *command.Call, b, recorded *backend.Backend, copies bool) named {
+	around := remote.Surroundings{Getenv: c.Getenv, Dir: c.Surroundings.In(".")}
+	here, n := consent(around.Dir), named{arguments: map[string]bool{}}
+	add := func(p remote.Program) {
+		n.lines = append(n.lines, p.Line)
+		n.runs, n.sends = n.runs || !p.Token, n.sends || p.Token
+	}
+	nobody := !s.input || !c.InputAllowed() || c.JSON || c.In.Terminal() == nil
+	usual := func(p remote.Program) bool { return p.Usual && nobody || here.given(p.Line) }
+	for _, p := range slices.DeleteFunc(b.Programs(around), usual) {
+		if slices.Contains(s.named(), p.Argument) {
+			here.give(p.Line)
+			continue
+		}
+		n.arguments[p.Argument] = true
+		add(p)
+	}
+	if copies {
+		for _, p := range slices.DeleteFunc(recorded.Programs(around), usual) {
+			add(p)
+		}
+	}
+	slices.Sort(n.lines)
+	n.lines = slices.Compact(n.lines)
+	return n
+}
+
 func inBrackets(text string) string {
 	if text == "" {
 		return ""
@@ -90,13 +110,16 @@ func inBrackets(text string) string {
 	return " (" + text + ")"
 }
 
+// runsNamed completes the question.
+const runsNamed = "run a program that this directory names"
+
 // permitted asks whether programs may run, and remembers an approval.
-func (s *backendSetup) permitted(ctx context.Context, c *command.Call, why string, lines []string) bool {
+func (s *backendSetup) permitted(ctx context.Context, c *command.Call, title, why string, lines []string) bool {
 	if !s.input || !c.InputAllowed() || c.JSON {
 		return false
 	}
 	text := why + "\n\n" + strings.Join(lines, "\n") + "\n\nEnter \"yes\" to allow it now."
-	answer, err := c.Ask(ctx, "Do you want to run a program that this directory names?", text, false)
+	answer, err := c.Ask(ctx, "Do you want to "+title+"?", text, false)
 	if err != nil || answer != "yes" {
 		return false
 	}
@@ -118,7 +141,7 @@ func (s *backendSetup) judge(ctx context.Context, c *command.Call) func(line str
 		if s.force || consent(c.Surroundings.In(".")).given(line) {
 			return nil
 		}
-		if !refused[line] && s.permitted(ctx, c, why, []string{line}) {
+		if !refused[line] && s.permitted(ctx, c, runsNamed, why, []string{line}) {
 			return nil
 		}
 		if !refused[line] {

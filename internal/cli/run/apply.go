@@ -48,6 +48,11 @@ func setupApply(c *command.Call, destroy bool) func(context.Context) command.Out
 	c.StateWriteFlags(&p.StateFiles)
 	var approved bool
 	c.Flags.BoolVar(&approved, "auto-approve", false, "Do not ask for approval.")
+	var expected string
+	if !destroy {
+		c.Flags.StringVar(&expected, "expect-plan", "",
+			"Apply the saved plan only if its file has this `HASH`, which \"show -markdown\" tells.")
+	}
 	c.Flags.BoolVar(&p.forgetting, "suppress-forget-errors", false, "It is no error when a destroy leaves objects "+
 		"behind because of destroy = false. It is one in projects of OpenTofu alone.")
 	return func(ctx context.Context) command.Outcome {
@@ -65,7 +70,9 @@ func setupApply(c *command.Call, destroy bool) func(context.Context) command.Out
 		case len(c.Args) > 1:
 			return c.TooMany(1)
 		case len(c.Args) == 1:
-			return applySaved(ctx, c, p, c.Args[0])
+			return applySaved(ctx, c, p, c.Args[0], expected)
+		case expected != "":
+			return c.Misuse("Nothing to expect", "-expect-plan goes with a saved plan: name its file.")
 		case c.JSON && !approved:
 			return c.End(diag.List{}.Errorf(nil, "Plan file or auto-approve required", "With -json, the command "+
 				"cannot ask for approval. Use a saved plan, or -auto-approve."))

@@ -57,13 +57,15 @@ With -accept, the blocks of a file say which drift is known, why, and until when
 					return c.Misuse("Incompatible options",
 						"The options -json and -markdown conflict: remove one of them.")
 				}
-				write := drift.Report.Text
-				if asJSON {
-					write = drift.Report.JSON
-				} else if asMarkdown {
-					write = drift.Report.Markdown
-				}
-				return runDrift(ctx, c, p, accept, func(r drift.Report) error { return write(r, c.Out) })
+				return runDrift(ctx, c, p, accept, func(r drift.Report) error {
+					if asJSON {
+						return r.JSON(c.Out)
+					}
+					if r = r.Public(c.ViewOptions()); asMarkdown {
+						return r.Markdown(c.Out)
+					}
+					return r.Text(c.Out)
+				})
 			}
 		},
 	}

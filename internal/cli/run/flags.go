@@ -48,7 +48,7 @@ func (p *planning) flags(c *command.Call) {
 		"Replace the instance at `ADDRESS` even if it has no changes. May be given more than once.")
 	c.StringsFlag(&p.invoke, "invoke", "Only invoke the action at `ADDRESS`, such as action.TYPE.NAME.")
 	p.limits(c)
-	c.ConciseFlag()
+	c.ProgressFlags()
 	c.SecretsFlag()
 	c.DeprecationFlag()
 }

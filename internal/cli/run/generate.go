@@ -52,12 +52,20 @@ func generatedFile(name string, pl *plan.Plan) string {
 	return ""
 }
 
+// output writes a file that the command line names.
+func output(base, name string, write func(io.Writer) error) error {
+	if err := replace.Detach(base, name); err != nil {
+		return err
+	}
+	return replace.File(name, 0o666, write)
+}
+
 // writeGenerated writes the blocks that a plan has generated.
-func writeGenerated(name, title string, pl *plan.Plan) diag.List {
+func writeGenerated(base, name, title string, pl *plan.Plan) diag.List {
 	if generatedFile(name, pl) == "" {
 		return nil
 	}
-	err := replace.File(name, 0o666, func(w io.Writer) error {
+	err := output(base, name, func(w io.Writer) error {
 		_, err := io.WriteString(w, generatedHead(title))
 		for _, c := range pl.Changes {
 			if err == nil && c.GeneratedConfig != "" {

@@ -59,9 +59,13 @@ func runPlan(ctx context.Context, c *command.Call, p *planning, out string, deta
 	}
 	pl, diags := s.plan()
 	if pl != nil && out != "" {
-		if err := replace.Exact(out, 0o600, func(w io.Writer) error {
-			return c.WritePlan(ctx, w, s.project.Config().Root, pl)
-		}); err != nil {
+		err := replace.Detach(c.Surroundings.In("."), out)
+		if err == nil {
+			err = replace.Exact(out, 0o600, func(w io.Writer) error {
+				return c.WritePlan(ctx, w, s.project.Config().Root, pl)
+			})
+		}
+		if err != nil {
 			diags = diags.AppendError("Failed to write plan file", err)
 			out = ""
 		}

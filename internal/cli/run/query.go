@@ -9,7 +9,6 @@ import (
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/internal/cli/command"
 	"github.com/tombolo-iac/tombolo/internal/engine"
-	"github.com/tombolo-iac/tombolo/internal/replace"
 	"github.com/tombolo-iac/tombolo/plan"
 	"github.com/tombolo-iac/tombolo/state"
 )
@@ -53,7 +52,7 @@ func runQuery(ctx context.Context, c *command.Call, p *planning) command.Outcome
 		Variables: s.options.Variables, VariableRanges: s.options.VariableRanges})
 	diags = s.warnings.Extend(diags)
 	if p.generate != "" && !diags.HasErrors() {
-		diags = diags.Extend(writeFound(p.generate, c.Title, lists))
+		diags = diags.Extend(writeFound(c.Surroundings.In("."), p.generate, c.Title, lists))
 	}
 	if diags.HasErrors() { // then no list is reported as empty
 		lists = slices.DeleteFunc(lists, func(l *plan.List) bool { return len(l.Found) == 0 })
@@ -66,9 +65,12 @@ func runQuery(ctx context.Context, c *command.Call, p *planning) command.Outcome
 	return command.Failed
 }
 
-// writeFound writes the blocks that a query has generated.
-func writeFound(name, title string, lists []*plan.List) diag.List {
-	err := replace.File(name, 0o666, func(w io.Writer) error {
+// writeFound writes the blocks that a query has generated. If it found nothing, there is no file.
+func writeFound(base, name, title string, lists []*plan.List) diag.List {
+	if !slices.ContainsFunc(lists, func(l *plan.List) bool { return len(l.Found) > 0 }) {
+		return nil
+	}
+	err := output(base, name, func(w io.Writer) error {
 		_, err := io.WriteString(w, generatedHead(title))
 		for _, l := range lists {
 			for i, found := range l.Found {

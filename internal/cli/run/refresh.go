@@ -21,7 +21,7 @@ func Refresh() *command.Command {
 			c.StateWriteFlags(&p.StateFiles)
 			p.choice(c)
 			p.limits(c)
-			c.ConciseFlag()
+			c.ProgressFlags()
 			c.DeprecationFlag()
 			return func(ctx context.Context) command.Outcome {
 				if len(c.Args) > 0 {

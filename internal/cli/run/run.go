@@ -93,7 +93,7 @@ func (s *session) plan() (*plan.Plan, diag.List) {
 	pl, diags := s.run.Plan(s.ctx, s.options)
 	diags = s.warnings.Extend(diags)
 	if pl != nil && s.flags.generate != "" {
-		diags = diags.Extend(writeGenerated(s.flags.generate, s.call.Title, pl))
+		diags = diags.Extend(writeGenerated(s.call.Surroundings.In("."), s.flags.generate, s.call.Title, pl))
 	}
 	return pl, diags
 }

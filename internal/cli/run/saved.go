@@ -4,6 +4,7 @@ import (
 	"context"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/zclconf/go-cty/cty"
 
@@ -15,9 +16,23 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
+// readExpected reads a saved plan, and refuses one whose file has another hash than is expected, unless that is empty.
+func readExpected(ctx context.Context, c *command.Call, name, expected string) (*plan.Plan, diag.List) {
+	if expected == "" {
+		return c.ReadPlan(ctx, name)
+	}
+	pl, hash, diags := c.ReadHashedPlan(ctx, name)
+	if !diags.HasErrors() && hash != "sha256:"+strings.TrimPrefix(expected, "sha256:") {
+		diags = diags.Errorf(nil, "Another plan than expected", "The file %q has the hash\n    %s\nand -expect-plan "+
+			"asks for\n    %s\nSomebody has made another plan since this one was approved, or the file was changed. "+
+			"Look at it (show %[1]q) and have it approved again.", name, hash, expected)
+	}
+	return pl, diags
+}
+
 // applySaved performs a saved plan, with the configuration that it was made from.
-func applySaved(ctx context.Context, c *command.Call, p *planning, name string) command.Outcome {
-	pl, diags := c.ReadPlan(ctx, name)
+func applySaved(ctx context.Context, c *command.Call, p *planning, name, expected string) command.Outcome {
+	pl, diags := readExpected(ctx, c, name, expected)
 	if !c.Report(diags) {
 		return command.Failed
 	}

@@ -3,6 +3,7 @@ package states
 import (
 	"context"
 	"fmt"
+	"os"
 	"path/filepath"
 	"time"
 
@@ -88,9 +89,11 @@ func lock(ctx context.Context, c *command.Call, e editing) (state.Session, diag.
 	e.StateFiles.Apply(&o)
 	o.Apart = e.apart
 	if e.stamped && e.Backup == "" && !b.InService() {
-		if o.BackupTo, diags = stampedBackup(c, o); diags.HasErrors() {
+		file, diags := stateFile(c, o)
+		if diags.HasErrors() {
 			return nil, diags
 		}
+		o.BackupTo = stampedBackup(file)
 	}
 	st, diags := c.Store(ctx, b, o)
 	if diags.HasErrors() {
@@ -132,10 +135,15 @@ func lockWorkspace(ctx context.Context, c *command.Call, ws state.Workspace, e e
 	return session, nil
 }
 
-// stampedBackup names the file that keeps the state as it was before an edit.
-func stampedBackup(c *command.Call, o store.Options) (string, diag.List) {
-	file, diags := stateFile(c, o)
-	return fmt.Sprintf("%s.%d.backup", file, time.Now().Unix()), diags
+// stampedBackup names the file that keeps a state as it was before an edit. It never is one that is there: two edits
+// may take place within a second, or the clock may have been set back.
+func stampedBackup(file string) string {
+	for n := time.Now().Unix(); ; n++ {
+		name := fmt.Sprintf("%s.%d.backup", file, n)
+		if _, err := os.Lstat(name); err != nil {
+			return name // what else is wrong with it, the store says
+		}
+	}
 }
 
 // stateFile names the file of the state.

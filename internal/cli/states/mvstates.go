@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
-	"time"
 
 	"github.com/tombolo-iac/tombolo/addr"
 	"github.com/tombolo-iac/tombolo/diag"
@@ -119,7 +118,7 @@ func openSide(ctx context.Context, c *command.Call, at *engine.Surroundings, wor
 	}
 	var files engine.StateFiles
 	if !s.backend.InService() && !s.backend.InMemory() {
-		files.Backup = fmt.Sprintf("%s.%d.backup", s.place, time.Now().Unix())
+		files.Backup = stampedBackup(s.place)
 	}
 	st, diags := at.StoreOf(ctx, root.Root, files)
 	if diags.HasErrors() {
@@ -202,7 +201,7 @@ func handOver(ctx context.Context, c *command.Call, m *moving, source, target *s
 	if diags := m.open(from, to); diags.HasErrors() {
 		return "", diags
 	}
-	free := to.State.Builder() // what an earlier run has brought there is in nobody's way
+	free := to.State.Builder() // what an earlier run has moved there does not conflict
 	for _, o := range t.Arrived() {
 		free.Fold(state.Edit{Drop: &state.DropObject{Addr: o}})
 	}

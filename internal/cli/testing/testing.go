@@ -192,6 +192,9 @@ func (t *testing) project(ctx context.Context, w suite.Wanted) (*engine.Project,
 func (t *testing) writeJUnit(r *suite.Result, o report.Options) (diags diag.List) {
 	doc, err := report.JUnit(r, o)
 	if err == nil {
+		err = replace.Detach(t.call.Surroundings.In("."), t.junit)
+	}
+	if err == nil {
 		err = replace.File(t.junit, 0o640, func(w io.Writer) error {
 			_, err := w.Write(doc)
 			return err

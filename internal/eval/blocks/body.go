@@ -35,7 +35,7 @@ type bodyAttr struct {
 	expr  hcl.Expression
 	ty    cty.Type
 	want  cty.Type // ty, with what nested attributes may leave out
-	local bool     // mentions each, count or self: differs from instance to instance
+	local bool     // mentions each, count, self or caller: differs from instance to instance
 	rng   hcl.Range
 	// seen is the type of the value that was evaluated last, where the schema leaves it open: instances share it.
 	seen *atomic.Pointer[cty.Type]
@@ -125,7 +125,7 @@ func notExpected(name string) string {
 func mentionsLocal(vars []hcl.Traversal) bool {
 	for _, t := range vars {
 		switch t.RootName() {
-		case "each", "count", "self":
+		case "each", "count", "self", "caller":
 			return true
 		}
 	}
@@ -138,8 +138,8 @@ type Evaluation struct {
 	body   *Body
 	base   *hcl.EvalContext
 	shared map[string]cty.Value // by attribute or block type
-	// first has what Prepare has evaluated and is for one instance alone, since functions such as uuid were called;
-	// whoever comes first takes it.
+	// first has what Prepare has evaluated and is for one instance only, since functions such as uuid were called; the
+	// first one to ask takes it.
 	first atomic.Pointer[map[string]cty.Value]
 }
 
@@ -149,10 +149,10 @@ func (b *Body) Prepare(base *hcl.EvalContext) (*Evaluation, diag.List) {
 	diags := slices.Clone(b.diags)
 	first := map[string]cty.Value{}
 	evaluate := func(name string, value func(*hcl.EvalContext) (cty.Value, diag.List)) {
-		before := funcs.Fickle(base)
+		before := funcs.ImpureCalls(base)
 		v, d := value(base)
 		diags = diags.Extend(d)
-		if len(d) == 0 && funcs.Fickle(base) != before {
+		if len(d) == 0 && funcs.ImpureCalls(base) != before {
 			first[name] = v
 			return
 		}

@@ -36,7 +36,8 @@ func numbers(n int) cty.Value {
 
 func TestElementsInPassingDoNotCount(t *testing.T) {
 	lower(t)
-	ctx := bounded(t.Context(), t.TempDir(), map[string]cty.Value{"list": numbers(100), "short": numbers(10)})
+	ctx := bounded(t.Context(), t.TempDir(), map[string]cty.Value{"list": numbers(100), "short": numbers(10),
+		"long": cty.StringVal(strings.Repeat("x", 4000))})
 	for text, fine := range map[string]bool{
 		// 10 000 in passing
 		`[for i in list : length([for j in list : j])]`:                              true,
@@ -44,6 +45,10 @@ func TestElementsInPassingDoNotCount(t *testing.T) {
 		// texts of 500 000 bytes in passing, of which half would be too much
 		`[for i in list : length([for j in list : "${i} and ${j} in a text of fifty bytes or some more"])]`:           true,
 		`length("%{ for i in list }${length("%{ for j in list }${i}, ${j}, some more text%{ endfor }")}%{ endfor }")`: true,
+		// one part each, of 4 000 bytes
+		`"%{ for i in list }${long}%{ endfor }"`:                            false,
+		`"%{ for i in short }${long}%{ endfor }"`:                           true,
+		`[for i in list : length("%{ for j in short }${long}%{ endfor }")]`: true,
 		// 4 000 at a time
 		`length(flatten([for i in list : [for j in slice(list, 0, 39) : j]]))`:                     true,
 		`length(flatten([for i in list : [for j in slice(list, 0, 42) : j]]))`:                     false,
@@ -129,13 +134,13 @@ func TestLoopsInJSONAreMetered(t *testing.T) {
 	}
 }
 
-// TestTheFirstInterruptEndsWhatTakesLong asks work to end, which short expressions do not hear, and those that go on
+// TestTheFirstInterruptEndsWhatTakesLong asks work to end, which short expressions do not hear, and those that continue
 // for ever do.
 func TestTheFirstInterruptEndsWhatTakesLong(t *testing.T) {
 	lower(t)
 	asked, ask := context.WithCancel(t.Context())
 	ask()
-	ctx := &hcl.EvalContext{Functions: Table(Options{BaseDir: t.TempDir(), Work: NewPatientWork(asked, t.Context())}),
+	ctx := &hcl.EvalContext{Functions: Table(Options{BaseDir: t.TempDir(), Work: NewWorkWithGrace(asked, t.Context())}),
 		Variables: map[string]cty.Value{"list": numbers(1000)}}
 	if _, diags := evaluated(t, `[for i in list : length([for j in slice(list, 0, 10) : j])]`, ctx); diags.HasErrors() {
 		t.Error(diags)
@@ -289,6 +294,62 @@ func TestATextIsWrittenOnce(t *testing.T) {
 		made := after.TotalAlloc - before.TotalAlloc
 		if bound := uint64(length * 3 / 2); !strings.Contains(text, "upper") && made > bound {
 			t.Errorf("%s: %d bytes were allocated for a text of %d, more than %d", text, made, length, bound)
+		}
+	}
+}
+
+// TestDoublingsAreMeasuredOnce measures values that have each other twice, forty levels deep: as often as it would take
+// to look at all their parts, nobody can count.
+func TestDoublingsAreMeasuredOnce(t *testing.T) {
+	list, object := cty.TupleVal([]cty.Value{cty.StringVal("x"), cty.True}), cty.EmptyObjectVal
+	for range 20 {
+		list = cty.TupleVal([]cty.Value{list, list.Mark(value.Sensitive)})
+		object = cty.ObjectVal(map[string]cty.Value{"a": object, "b": object, "c": cty.StringVal("y")})
+	}
+	before := limits
+	t.Cleanup(func() { limits = before })
+	for _, v := range []cty.Value{list, object} {
+		for _, large := range []bool{false, true} {
+			limits.parts, limits.text = 1<<23, 1<<23
+			if large {
+				limits.parts = 1 << 20
+			}
+			s := size{parts: limits.parts, text: limits.text}
+			err := s.take(v)
+			if (err != nil) != large {
+				t.Errorf("%s: %v", v.Type().FriendlyName(), err)
+			}
+			if s.visits > 2*manyVisits {
+				t.Errorf("%s: %d visits", v.Type().FriendlyName(), s.visits)
+			}
+			if parts := limits.parts - s.parts; !large && parts < 1<<21 {
+				t.Errorf("%s: only %d parts are counted", v.Type().FriendlyName(), parts)
+			}
+		}
+	}
+	limits.parts, limits.text = 1<<23, 1<<20-1
+	if err := CheckSize(list); err == nil || !strings.Contains(err.Error(), "text would be longer") {
+		t.Errorf("texts that are reached in many ways: %v", err)
+	}
+}
+
+// TestATextThatRepeatsIsNotCopied has a long text in each round of a template: no round makes another of it, and the
+// limit ends the loop before all rounds have been looked at.
+func TestATextThatRepeatsIsNotCopied(t *testing.T) {
+	lower(t)
+	ctx := bounded(t.Context(), t.TempDir(), map[string]cty.Value{"list": numbers(4000),
+		"long": cty.StringVal(strings.Repeat("x", 1<<15))})
+	for _, text := range []string{`"%{ for i in list }${long}%{ endfor }"`,
+		`[for i in list : "%{ for j in [1] }${long}%{ endfor }"]`} {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		_, diags := evaluated(t, text, ctx)
+		runtime.ReadMemStats(&after)
+		if !diags.HasErrors() {
+			t.Errorf("%s: no error", text)
+		}
+		if made := after.TotalAlloc - before.TotalAlloc; made > 8<<20 {
+			t.Errorf("%s: %d MB were allocated", text, made>>20)
 		}
 	}
 }

@@ -82,8 +82,8 @@ var coalesceFunc = function.New(&function.Spec{
 	},
 })
 
-// containsFunc refuses to look for null. (The library's function does, but for a null without a type its result stays
-// unknown.)
+// containsFunc refuses to look for null. (The library's function does, except for a null without a type its result
+// stays unknown.)
 var containsFunc = function.New(&function.Spec{
 	Params:       []function.Parameter{param("list", cty.DynamicPseudoType), param("value", cty.DynamicPseudoType)},
 	Type:         function.StaticReturnType(cty.Bool),

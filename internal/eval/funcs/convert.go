@@ -78,7 +78,7 @@ func explainConversion(arg cty.Value, want cty.Type) error {
 	}
 }
 
-// retiredFunc takes the place of a function of old language versions. Its error says what to write now.
+// retiredFunc replaces a function of old language versions. Its error says what to write now.
 func retiredFunc(name, instead string) function.Function {
 	message := fmt.Sprintf(
 		"the %q function was deprecated in Terraform v0.12 and is no longer available; write %s instead", name, instead)
@@ -237,7 +237,7 @@ func AddTypeNames(table map[string]function.Function, names TypeNames) {
 	})
 }
 
-// typeNamesOf finds the names of types that an expression can use; nil when there are none.
+// typeNamesOf finds the names of types that an expression can use, or nil if there are none.
 func typeNamesOf(ctx *hcl.EvalContext) TypeNames {
 	for ; ctx != nil; ctx = ctx.Parent() {
 		if f, ok := ctx.Functions[typesName]; ok {

@@ -37,6 +37,8 @@ type Options struct {
 	Pure bool
 	// Files, if set, records results of functions that read files, or checks them against what it has recorded.
 	Files *FileRecord
+	// Nonsensitive, if set, receives what the function of this name makes public.
+	Nonsensitive func(cty.Value)
 	// Work is the walk of the expressions that call the functions. It limits them and can end them.
 	Work *Work
 	// ConsoleMode adds type, which has a meaning only at a prompt, and removes plantimestamp, which has none there.
@@ -68,6 +70,7 @@ func ambientTable(o Options) map[string]function.Function {
 	table["bcrypt"] = bcryptFunc(o.Pure, o.Work)
 	table["timestamp"] = timestampFunc(o.Pure, o.Work)
 	table["uuid"] = uuidFunc(o.Pure, o.Work)
+	table["nonsensitive"] = nonsensitiveFunc(o.Nonsensitive)
 	if o.ConsoleMode {
 		table["type"] = typeFunc
 	} else {
@@ -131,7 +134,6 @@ var fixedTable = sync.OnceValue(func() map[string]function.Function {
 		"md5":              hashFunc(md5Hex),
 		"merge":            stdlib.MergeFunc,
 		"min":              writableNumbers(stdlib.MinFunc),
-		"nonsensitive":     nonsensitiveFunc,
 		"one":              oneFunc,
 		"parseint":         writableNumbers(withheldErrors(parseIntFunc)),
 		"pow":              realNumber(stdlib.PowFunc),

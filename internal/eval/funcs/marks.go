@@ -25,14 +25,21 @@ var sensitiveFunc = function.New(&function.Spec{
 	},
 })
 
-// nonsensitiveFunc unmarks the value itself only; sensitive parts of it stay sensitive.
-var nonsensitiveFunc = function.New(&function.Spec{
-	Params: []function.Parameter{anything("value")},
-	Type:   sameType,
-	Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) {
-		return value.WithoutMark(args[0], value.Sensitive), nil
-	},
-})
+// nonsensitiveFunc unmarks the value itself only; sensitive parts of it stay sensitive. What it makes public goes to a
+// function, if there is one.
+func nonsensitiveFunc(tell func(cty.Value)) function.Function {
+	return function.New(&function.Spec{
+		Params: []function.Parameter{anything("value")},
+		Type:   sameType,
+		Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) {
+			v := value.WithoutMark(args[0], value.Sensitive)
+			if tell != nil {
+				tell(v)
+			}
+			return v, nil
+		},
+	})
+}
 
 // isSensitiveFunc returns an unknown value for values that are neither known nor sensitive: they may become sensitive.
 var isSensitiveFunc = function.New(&function.Spec{

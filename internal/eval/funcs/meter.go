@@ -299,15 +299,15 @@ func (c *counter) left(v cty.Value, made int) int {
 	return made - max(0, s.parts)
 }
 
-// text is a template with several parts.
+// text is a template.
 type text struct {
 	hclsyntax.Expression
 	of *hclsyntax.TemplateExpr
 }
 
 func (e *text) Value(ctx *hcl.EvalContext) (cty.Value, hcl.Diagnostics) {
-	if len(e.of.Parts) < 2 {
-		return e.of.Value(ctx)
+	if len(e.of.Parts) == 1 {
+		return e.single(ctx)
 	}
 	left := limits.text
 	parts := make([]found, len(e.of.Parts))
@@ -337,6 +337,19 @@ func (e *text) Value(ctx *hcl.EvalContext) (cty.Value, hcl.Diagnostics) {
 		of.Parts[i] = &part{Expression: &parts[i], left: &left}
 	}
 	v, diags := of.Value(ctx)
+	return held(ctx, v, diags, e.Expression)
+}
+
+// single evaluates a template that is one literal text, or the body of a `for` directive with one interpolation. A text
+// is not copied.
+func (e *text) single(ctx *hcl.EvalContext) (cty.Value, hcl.Diagnostics) {
+	p := e.of.Parts[0]
+	v, diags := p.Value(ctx)
+	if bare, _ := v.Unmark(); bare.Type() != cty.String || !bare.IsKnown() || bare.IsNull() || len(diags) > 0 {
+		of := *e.of
+		of.Parts = []hclsyntax.Expression{&found{visible(p), v, diags}}
+		v, diags = of.Value(ctx)
+	}
 	return held(ctx, v, diags, e.Expression)
 }
 

@@ -3,7 +3,6 @@ package funcs
 import (
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -15,6 +14,7 @@ import (
 	"github.com/zclconf/go-cty/cty/function/stdlib"
 
 	"github.com/tombolo-iac/tombolo/internal/ctyfast"
+	"github.com/tombolo-iac/tombolo/internal/regex"
 )
 
 // writableNumbers returns a function that refuses to parse a number which takes too long to write. The text of a
@@ -72,12 +72,12 @@ func writableOperator(f function.Function) function.Function {
 
 // longWidth finds a width or precision of eight digits in a format without doubled percent signs; verb finds each verb.
 var (
-	longWidth = regexp.MustCompile(`%[-+ #0-9.*\[\]]*[0-9]{8}`)
-	verb      = regexp.MustCompile(`%[-+ #0]*([0-9]*)(?:\.([0-9]*))?(\[[0-9]+\])?([A-Za-z]?)`)
+	longWidth = regex.Lazy(`%[-+ #0-9.*\[\]]*[0-9]{8}`)
+	verb      = regex.Lazy(`%[-+ #0]*([0-9]*)(?:\.([0-9]*))?(\[[0-9]+\])?([A-Za-z]?)`)
 )
 
 // boundedFormat returns a function that refuses a format with which the library would fill the memory. Each element of
-// lists goes into a text of its own, other arguments go into all of them.
+// lists goes into its own text, other arguments go into all of them.
 func boundedFormat(f function.Function, lists bool) function.Function {
 	return wrapped(f, func(args []cty.Value) (cty.Value, error) {
 		format, _ := args[0].Unmark()
@@ -85,7 +85,7 @@ func boundedFormat(f function.Function, lists bool) function.Function {
 			return f.Call(args)
 		}
 		plain := strings.ReplaceAll(format.AsString(), "%%", "")
-		if longWidth.MatchString(plain) {
+		if longWidth().MatchString(plain) {
 			return cty.NilVal, function.NewArgErrorf(0, "a width, precision or argument number has more than 7 digits")
 		}
 		longest, each, once, rows := 0, len(plain), 0, 1
@@ -101,7 +101,7 @@ func boundedFormat(f function.Function, lists bool) function.Function {
 			}
 		}
 		next := 1 // the argument of the next verb
-		for _, v := range verb.FindAllStringSubmatch(plain, -1) {
+		for _, v := range verb().FindAllStringSubmatch(plain, -1) {
 			if v[3] != "" {
 				next, _ = strconv.Atoi(strings.Trim(v[3], "[]"))
 			}

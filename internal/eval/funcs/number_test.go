@@ -26,6 +26,9 @@ func TestNumbersThatNobodyCanWriteDownAreRefused(t *testing.T) {
 		{"tonumber", []cty.Value{cty.StringVal("1e99999999")}, true},
 		{"tonumber", []cty.Value{cty.StringVal("1e-99999999").Mark("secret")}, true},
 		{"tonumber", []cty.Value{cty.StringVal("1e99999")}, false},
+		{"tonumber", []cty.Value{cty.StringVal("1e-99999").Mark("secret")}, true},
+		{"tonumber", []cty.Value{cty.StringVal("1e-9999")}, false},
+		{"jsondecode", []cty.Value{cty.StringVal(`[1e-99999]`)}, true},
 		{"jsondecode", []cty.Value{cty.StringVal(`{"a":[1,{"b":1e99999999}]}`)}, true},
 		{"jsondecode", []cty.Value{cty.StringVal(`{"a":[1,{"b":1e9999}]}`)}, false},
 		{"yamldecode", []cty.Value{cty.StringVal("a: [1, 1e99999999]")}, true},
@@ -89,8 +92,8 @@ func TestOperatorsMakeNoNumbersThatNobodyCanWriteDown(t *testing.T) {
 		`"1e99999999" + 0`: "more than 5 digits", `1 - "1e-99999999"`: "more than 5 digits",
 		`-"1e99999999"`:    "more than 5 digits",
 		`7 % "1e99999999"`: "more than 5 digits", `secret * 1`: "more than 5 digits", `big * big`: "more than 5 digits",
-		`1 / big / big`: "more than 5 digits",
-		`big / big`:     "", `big % 10`: "", `1 / 0`: "", `(1 / 0) % 3`: "not a real number", `3 % (1 / 0)`: "infinity",
+		`1 / big / big`: "more than 5 digits", `1 / big`: "more than 5 digits",
+		`big / big`: "", `big % 10`: "", `1 / 0`: "", `(1 / 0) % 3`: "not a real number", `3 % (1 / 0)`: "infinity",
 		`-1 + 2 * 3`: "", `unknown + big`: "", `-unknown`: "", `none + 1`: "null", `"x" * 2`: "a number is required",
 	} {
 		v, diags := mustExpr(t, text).Value(ctx)

@@ -9,8 +9,8 @@ import (
 )
 
 // Every pair of operands that there can be: true, false, null, unknown, and one that is wrong. Terraform 1.11.4 says
-// the same but for two things: a left operand that decides keeps mistakes on the right from mattering, and what decides
-// on either side makes the result known.
+// the same except for two things: a left operand that decides keeps mistakes on the right from mattering, and what
+// decides on either side makes the result known.
 func TestLogicalOperators(t *testing.T) {
 	ctx := &hcl.EvalContext{Variables: map[string]cty.Value{
 		"t": cty.True, "f": cty.False, "n": cty.NullVal(cty.Bool), "d": cty.NullVal(cty.DynamicPseudoType),

@@ -42,7 +42,7 @@ func withheldErrors(f function.Function) function.Function {
 // OfProvider returns a function of a provider in the form of the table's own: no error shows a marked argument, and
 // with a record the results are checked. name identifies it among the functions of all providers.
 //
-// Nobody knows the errors of such functions but those who wrote them, so they are shown as far as they can be.
+// Only their authors know the errors of such functions, so they are shown as far as possible.
 func OfProvider(name string, f function.Function, record *FileRecord) function.Function {
 	return record.checked(name, wrapped(f, func(args []cty.Value) (cty.Value, error) {
 		result, err := f.Call(args)

@@ -43,9 +43,9 @@ func Share(ctx *hcl.EvalContext) *hcl.EvalContext {
 	return ctx
 }
 
-// Late marks the child of a scope for expressions that are evaluated after something has been done: files may have
-// changed since.
-func Late(ctx *hcl.EvalContext) { ctx.Variables[lateName] = cty.True }
+// AfterApply marks the child of a scope for expressions that are evaluated after an operation, which may have changed
+// files.
+func AfterApply(ctx *hcl.EvalContext) { ctx.Variables[lateName] = cty.True }
 
 // cell is what one part came to.
 type cell struct {
@@ -54,7 +54,7 @@ type cell struct {
 	result atomic.Pointer[sharedResult]
 }
 
-// patientCell is how often a part may turn out not to be the same each time before nobody waits for it any more.
+// patientCell is how often a part may turn out to differ between uses before it is no longer waited for.
 const patientCell = 3
 
 // sharedResult is a value that is the same for all, with what there is to know of it, which is found out once.
@@ -197,15 +197,16 @@ func (r *sharedResult) texts() map[string]int {
 
 // surroundings are what Metered knows of where a part stands.
 type surroundings struct {
-	// own are the names that differ between those who evaluate: count, each, self, and the variables of loops around.
+	// own are the names that differ between those who evaluate: count, each, self, caller, and the variables of loops
+	// around.
 	own []string
-	// within is the shared part that this one is in; nil if there is none.
+	// within is the shared part that this one is in, or nil if there is none.
 	within *share
 	// fixed parts have to stay what they are: a function reads the expression itself.
 	fixed bool
 }
 
-var outside = surroundings{own: []string{"count", "each", "self"}}
+var outside = surroundings{own: []string{"count", "each", "self", "caller"}}
 
 // loopOf adds the variables of a loop.
 func (s surroundings) loopOf(f *hclsyntax.ForExpr) surroundings {
@@ -217,7 +218,7 @@ func (s surroundings) loopOf(f *hclsyntax.ForExpr) surroundings {
 }
 
 // shareable returns a share for a part, or nil if it is not worth sharing. A part inside of one that is shared is if
-// that one mentions more: something that might have a meaning of its own, or another value in another scope.
+// that one mentions more: something that might have its own meaning, or another value in another scope.
 func (s surroundings) shareable(e hclsyntax.Expression) *share {
 	if s.fixed || cheap(e) {
 		return nil
@@ -335,9 +336,9 @@ func (w *Work) changing(late bool) int64 {
 	return w.fickle.Load()
 }
 
-// Fickle counts the calls, by all that is evaluated with the functions of a scope, of functions that give something
-// else each time.
-func Fickle(ctx *hcl.EvalContext) int64 { return workOf(ctx).changing(false) }
+// ImpureCalls returns how often functions whose results differ from call to call, such as uuid, were called through a
+// scope.
+func ImpureCalls(ctx *hcl.EvalContext) int64 { return workOf(ctx).changing(false) }
 
 // called notes the call of a function that gives something else each time.
 func (w *Work) called() {

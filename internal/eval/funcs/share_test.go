@@ -224,7 +224,7 @@ func instance(in *hcl.EvalContext, n int, key string) *hcl.EvalContext {
 	}
 	ctx = ctx.NewChild()
 	ctx.Variables = map[string]cty.Value{"self": cty.ObjectVal(map[string]cty.Value{"id": cty.StringVal("id-" + key)})}
-	Late(ctx)
+	AfterApply(ctx)
 	return ctx
 }
 

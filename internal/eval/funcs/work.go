@@ -79,8 +79,8 @@ type Work struct {
 // NewWork returns work that ends with a context.
 func NewWork(ctx context.Context) *Work { return &Work{ctx: ctx, asked: ctx} }
 
-// NewPatientWork returns work that ends with a context; when asked ends, long work ends already.
-func NewPatientWork(asked, ctx context.Context) *Work { return &Work{ctx: ctx, asked: asked} }
+// NewWorkWithGrace returns work that ends with a context. Long work ends earlier, with asked.
+func NewWorkWithGrace(asked, ctx context.Context) *Work { return &Work{ctx: ctx, asked: asked} }
 
 // stopped returns the error of work that has to end.
 func (w *Work) stopped() error {
@@ -135,7 +135,7 @@ func (w *Work) function() function.Function {
 	})
 }
 
-// workOf returns the work that an expression is part of; nil if there is none.
+// workOf returns the work that an expression is part of, or nil if there is none.
 func workOf(ctx *hcl.EvalContext) *Work {
 	for ; ctx != nil; ctx = ctx.Parent() {
 		if f, ok := ctx.Functions[workName]; ok {
@@ -192,10 +192,46 @@ func CheckSize(v cty.Value) error {
 }
 
 // size is the rest of the limits while a value is measured.
-type size struct{ parts, text int }
+type size struct {
+	parts, text int
+	visits      int
+	taken       map[ctyfast.Identity]size // what collections have that occur more than once
+}
+
+// manyVisits is the number of visits after which collections are remembered: a few that have each other twice have many
+// parts.
+const manyVisits = 1 << 14
 
 func (s *size) take(v cty.Value) error {
 	v, _ = v.Unmark()
+	if s.visits++; s.visits < manyVisits {
+		return s.visit(v)
+	}
+	id, _, ok := ctyfast.IdentityOf(v)
+	if !ok {
+		return s.visit(v)
+	}
+	if had, ok := s.taken[id]; ok {
+		if s.parts -= had.parts; s.parts < 0 {
+			return errParts()
+		}
+		if s.text -= had.text; s.text < 0 {
+			return errText()
+		}
+		return nil
+	}
+	before := *s
+	if err := s.visit(v); err != nil {
+		return err
+	}
+	if s.taken == nil {
+		s.taken = map[ctyfast.Identity]size{}
+	}
+	s.taken[id] = size{parts: before.parts - s.parts, text: before.text - s.text}
+	return nil
+}
+
+func (s *size) visit(v cty.Value) error {
 	if s.parts--; s.parts < 0 {
 		return errParts()
 	}

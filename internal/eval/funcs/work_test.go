@@ -198,7 +198,7 @@ func TestShortLoopsCount(t *testing.T) {
 }
 
 // Each call of a function that is written in the language is some work, whatever it does: functions that call each
-// other twice each would otherwise go on for ever.
+// other twice each would otherwise continue for ever.
 func TestCallsOfWrittenFunctionsAreCounted(t *testing.T) {
 	w := NewWork(t.Context())
 	ctx := &hcl.EvalContext{Functions: Table(Options{Work: w})}

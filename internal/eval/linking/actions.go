@@ -6,7 +6,9 @@ import (
 	"github.com/hashicorp/hcl/v2"
 
 	"github.com/tombolo-iac/tombolo/addr"
+	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/internal/config"
+	"github.com/tombolo-iac/tombolo/internal/eval/blocks"
 	"github.com/tombolo-iac/tombolo/internal/eval/funcs"
 )
 
@@ -26,6 +28,53 @@ func (l *linker) actionTriggers(s *Slot) {
 	}
 	s.LateRefs, s.Refs = s.Refs, refs
 	s.late = sortedKeys(late.deps)
+}
+
+// callersOf returns the resources whose triggers invoke an action.
+func (l *linker) callersOf(s *Slot) (list []*Slot) {
+	if s.Resource.Addr.Mode != addr.Action {
+		return nil
+	}
+	for _, r := range l.u.slots {
+		if r.Kind == SlotResource && r.invokes(s.Resource.Addr) {
+			list = append(list, r)
+		}
+	}
+	return list
+}
+
+// invokes reports whether a trigger of the resource names an action.
+func (s *Slot) invokes(action addr.Resource) bool {
+	for _, t := range s.Resource.ActionTriggers {
+		for _, e := range t.Actions {
+			for _, traversal := range funcs.Mentions(e) {
+				if ref, d := addr.ParseReference(traversal); !d.HasErrors() && ref.Resource == action {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}
+
+// resolveCaller checks a reference to the object that an action is invoked for: its attribute must be one of every
+// resource that invokes the action.
+func (l *linker) resolveCaller(ref addr.Reference, undeclared problemAt) (diags diag.List) {
+	if len(l.callers) == 0 {
+		return undeclared(`Invalid "caller" reference`, `"caller" is the object that an action is invoked for. It can `+
+			`be used in the config block of an action that the action_trigger block of a resource names, and nowhere `+
+			`else.`)
+	}
+	l.s.CalledBy = l.callers
+	for _, r := range l.callers {
+		if r.Type == nil {
+			continue
+		}
+		if diags = blocks.StaticTraversal(ref.Remaining, r.Type.Block); diags.HasErrors() {
+			return diags
+		}
+	}
+	return diags
 }
 
 // ActsAtEnd reports whether the end of an object of the block triggers actions.

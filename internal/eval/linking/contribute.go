@@ -97,7 +97,7 @@ func (c *Contributors) follow(m addr.ModuleInstance, u *Unit, ref addr.Reference
 	}
 }
 
-// OutputSlot returns the slot of an output value of a module; nil when there is none.
+// OutputSlot returns the slot of an output value of a module, or nil if there is none.
 func (p *Program) OutputSlot(m addr.Module, name string) *Slot {
 	u := p.units[m]
 	if u == nil {

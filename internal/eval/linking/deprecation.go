@@ -95,7 +95,7 @@ func (s *Slot) deprecatedArgument(m *config.Module) {
 		Extra: diag.Deprecation{Remote: m.FromElsewhere()}})
 }
 
-// deprecatedRootOutputs refuses deprecations that would reach nobody.
+// deprecatedRootOutputs refuses deprecations of root outputs: no configuration would see them.
 func deprecatedRootOutputs(root *config.Module) (diags diag.List) {
 	for _, o := range root.SortedOutputs() {
 		if o.DeprecatedRange != nil {

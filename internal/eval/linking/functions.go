@@ -3,12 +3,13 @@ package linking
 import (
 	"bytes"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
+
+	"github.com/tombolo-iac/tombolo/internal/regex"
 )
 
 // CalledProviders finds the local names of providers whose functions a source text may call. Only these providers are
@@ -19,7 +20,7 @@ func CalledProviders(src []byte, filename string) []string {
 	}
 	var names []string
 	if strings.HasSuffix(filename, ".json") {
-		for _, found := range jsonCall.FindAllSubmatch(src, -1) {
+		for _, found := range jsonCall().FindAllSubmatch(src, -1) {
 			names = append(names, string(found[1]))
 		}
 	} else {
@@ -30,7 +31,7 @@ func CalledProviders(src []byte, filename string) []string {
 }
 
 // jsonCall finds the calls inside the templates of JSON strings.
-var jsonCall = regexp.MustCompile(`\bprovider\s*::\s*([\p{L}\p{N}_-]+)\s*::`)
+var jsonCall = regex.Lazy(`\bprovider\s*::\s*([\p{L}\p{N}_-]+)\s*::`)
 
 func calledInTokens(src []byte, filename string) (names []string) {
 	tokens, _ := hclsyntax.LexConfig(src, filename, hcl.InitialPos) // a mistake in the text has been reported

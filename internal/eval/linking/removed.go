@@ -63,7 +63,7 @@ func (p *Program) compileRemoved() {
 	}
 }
 
-// Removal returns the removed blocks that apply to a resource; nil if there are none. The nearest block counts.
+// Removal returns the removed blocks that apply to a resource, or nil if there are none. The nearest block counts.
 func (p *Program) Removal(r addr.ConfigResource) *Removal {
 	if found := p.removed.resources[r]; found != nil {
 		return found

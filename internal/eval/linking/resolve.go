@@ -33,6 +33,8 @@ type linker struct {
 	passing bool
 	// judging means that the current expressions are conditions.
 	judging bool
+	// callers are the resources that invoke the action whose configuration is linked.
+	callers []*Slot
 }
 
 // expr adds the references of an expression; e may be nil.
@@ -149,7 +151,7 @@ func (l *linker) resolve(ref addr.Reference) diag.List {
 			return undeclared(fmt.Sprintf(`Invalid %q attribute`, ref.Root), `There is no %[1]s.%[2]s, only `+
 				`%[1]s.workspace, the name of the selected workspace, and %[1]s.applying.`, ref.Root, ref.Name)
 		}
-	case addr.RefCount, addr.RefEach, addr.RefSelf:
+	case addr.RefCount, addr.RefEach, addr.RefSelf, addr.RefCaller:
 		return l.resolveInstance(ref, undeclared)
 	}
 	return nil
@@ -178,6 +180,8 @@ func (l *linker) resolveInstance(ref addr.Reference,
 		if l.whole || !l.keyed() {
 			return undeclared("Reference to \"each\" in context without for_each", "%s", l.noInstance("each"))
 		}
+	case addr.RefCaller:
+		return l.resolveCaller(ref, undeclared)
 	case addr.RefSelf:
 		if l.self && l.s.Type != nil {
 			return blocks.StaticTraversal(ref.Remaining, l.s.Type.Block)
@@ -425,7 +429,9 @@ func (l *linker) resource(s *Slot) {
 	l.expr(r.Count)
 	l.expr(r.ForEach)
 	l.expr(r.Enabled)
+	l.callers = l.callersOf(s)
 	l.body(s.Body)
+	l.callers = nil
 	for d := range l.deps {
 		if l.u.slots[d].Kind == SlotResource {
 			s.Direct = append(s.Direct, d)
@@ -444,6 +450,9 @@ func (l *linker) resource(s *Slot) {
 				l.traversals(PartTriggers, []hcl.Traversal{t})
 			}
 		}
+	}
+	for _, g := range r.Ignored.Conditions() {
+		l.traversals(g, funcs.Mentions(g.Expr))
 	}
 	l.guards(r.PreventDestroy, r.Destroy)
 	l.actionTriggers(s)

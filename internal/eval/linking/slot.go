@@ -49,7 +49,7 @@ type Slot struct {
 	// Refs holds the references of the slot's expressions, from which scopes are made.
 	Refs []addr.Reference
 
-	// Arg is, of a variable, the argument of the module call, nil when there is none; ArgRefs holds its references in
+	// Arg is, of a variable, the argument of the module call, or nil if there is none; ArgRefs holds its references in
 	// the calling module.
 	Arg     hcl.Expression
 	ArgRefs []addr.Reference
@@ -90,6 +90,9 @@ type Slot struct {
 	// LateRefs holds the references of the triggers of a resource: conditions and keys of actions. They are evaluated
 	// after the resource.
 	LateRefs []addr.Reference
+
+	// CalledBy are the resources whose triggers invoke an action that refers to its caller; empty if it does not.
+	CalledBy []*Slot
 
 	unit  *Unit
 	text  string // the address of a resource, for sorting
@@ -242,8 +245,8 @@ func (s *Slot) Storable(v cty.Value) diag.List {
 		return nil
 	}
 	return diag.List(nil).Errorf(&rng, "Number cannot be stored", "The value of the output %q is or contains a "+
-		"number that is infinite or has an exponent of more than 5 digits, which a state cannot store. Use a "+
-		"condition that returns another value.", s.Name)
+		"number that is infinite or has an exponent of more than 5 digits (4 below zero), which a state cannot store. "+
+		"Use a condition that returns another value.", s.Name)
 }
 
 // ConfiguredAs returns the address of a provider block's configuration, without the key of an instance.

@@ -46,7 +46,7 @@ func redundantIgnores(s *Slot) (diags diag.List) {
 	if s.Type == nil {
 		return nil
 	}
-	for _, t := range s.Resource.IgnoreChanges {
+	for _, t := range s.Resource.Ignored.EveryPath() {
 		path, err := value.TraversalPath(t)
 		if err != nil || blocks.StaticTraversal(t, s.Type.Block).HasErrors() {
 			continue // reported where the block is validated

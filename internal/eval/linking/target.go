@@ -1,6 +1,7 @@
 package linking
 
 import (
+	"maps"
 	"slices"
 
 	"github.com/tombolo-iac/tombolo/addr"
@@ -84,13 +85,20 @@ func (p *Program) Targets(list []addr.Target, prior *state.State) *Targets {
 	return t
 }
 
-// Invoking returns the selection that is needed to invoke a list of actions; nil for an empty list.
+// Invoking returns the selection that is needed to invoke a list of actions; nil for an empty list. The objects that
+// an action refers to as its caller are part of it.
 func (p *Program) Invoking(list []addr.Target) *Targets {
 	if len(list) == 0 {
 		return nil
 	}
 	t := &Targets{Selection: *Select(list), direct: p.named(list)}
-	t.Only = p.closed(t.direct)
+	want := maps.Clone(t.direct)
+	for s := range t.direct {
+		for _, caller := range s.CalledBy {
+			want[caller] = true
+		}
+	}
+	t.Only = p.closed(want)
 	return t
 }
 

@@ -19,7 +19,7 @@ func TestNothingThatAHelperStartsGoesOn(t *testing.T) {
 			if err := syscall.Mkfifo(pipe, 0o600); err != nil {
 				t.Skip("needs pipes: ", err)
 			}
-			// Whoever has the other end of the pipe lives.
+			// The process at the other end of the pipe lives.
 			f, err := os.OpenFile(pipe, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 			if err != nil {
 				t.Fatal(err)

@@ -55,7 +55,7 @@ const (
 	maxAnswer    = 1 << 20
 )
 
-// Token returns the token of a host; "" when there is none.
+// Token returns the token of a host, or "" if there is none.
 func (s *Source) Token(ctx context.Context, host string) (string, error) {
 	name, err := normal(host)
 	if err != nil {

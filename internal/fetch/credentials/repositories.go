@@ -24,9 +24,9 @@ const dockerHelper = "docker-credential-"
 // maxLogins limits a file with logins.
 const maxLogins = 4 << 20
 
-// Login returns the login for a repository of a registry of OCI artifacts; the zero value if there is none. The closest
-// match for the repository counts: of equal ones, an oci_credentials block of the CLI configuration before the files of
-// other tools, such as ~/.docker/config.json, in OpenTofu's order. Helpers for all repositories come last.
+// Login returns the login for a repository of a registry of OCI artifacts, or the zero value if there is none. The
+// closest match for the repository counts: of equal ones, an oci_credentials block of the CLI configuration before the
+// files of other tools, such as ~/.docker/config.json, in OpenTofu's order. Helpers for all repositories come last.
 func (s *Source) Login(ctx context.Context, host, repository string) (web.Login, error) {
 	best := known{length: -1}
 	for _, c := range s.Settings.OCICredentials {

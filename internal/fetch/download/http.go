@@ -7,13 +7,13 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 
 	"github.com/tombolo-iac/tombolo/internal/config"
 	"github.com/tombolo-iac/tombolo/internal/fetch/catalog"
 	"github.com/tombolo-iac/tombolo/internal/fetch/unpack"
 	"github.com/tombolo-iac/tombolo/internal/fetch/web"
+	"github.com/tombolo-iac/tombolo/internal/regex"
 )
 
 const (
@@ -154,19 +154,19 @@ func splitSource(source string) (pkg, sub string) {
 }
 
 var (
-	metaElement = regexp.MustCompile(`(?is)<meta\s([^>]*)>`)
-	attribute   = regexp.MustCompile(`(?is)([a-z-]+)\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'>]+))`)
-	headEnd     = regexp.MustCompile(`(?i)</head|<body`)
+	metaElement = regex.Lazy(`(?is)<meta\s([^>]*)>`)
+	attribute   = regex.Lazy(`(?is)([a-z-]+)\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'>]+))`)
+	headEnd     = regex.Lazy(`(?i)</head|<body`)
 )
 
 // meta finds the content of the meta element named terraform-get in the head of a page; "" without one.
 func meta(page string) string {
-	if end := headEnd.FindStringIndex(page); end != nil {
+	if end := headEnd().FindStringIndex(page); end != nil {
 		page = page[:end[0]]
 	}
-	for _, m := range metaElement.FindAllStringSubmatch(page, -1) {
+	for _, m := range metaElement().FindAllStringSubmatch(page, -1) {
 		has := map[string]string{}
-		for _, a := range attribute.FindAllStringSubmatch(m[1], -1) {
+		for _, a := range attribute().FindAllStringSubmatch(m[1], -1) {
 			has[strings.ToLower(a[1])] = a[2] + a[3] + a[4]
 		}
 		if has["name"] == "terraform-get" && has["content"] != "" {

@@ -13,7 +13,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/regular"
 )
 
-// netrc returns the password of a host in the netrc file; nil if there is none.
+// netrc returns the password of a host in the netrc file, or nil if there is none.
 func (g *Getter) netrc(host string) (*url.Userinfo, error) {
 	name := g.getenv("NETRC")
 	if name == "" {

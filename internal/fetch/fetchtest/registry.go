@@ -34,7 +34,7 @@ type Release struct {
 // Platforms are those that a release is for unless it says otherwise.
 var Platforms = []string{"linux_amd64", "linux_arm64", "darwin_arm64", "darwin_amd64", "windows_amd64"}
 
-// Registry offers providers as registries do, signed with a key of its own.
+// Registry offers providers as registries do, signed with its own key.
 type Registry struct {
 	Key *Key
 	// Trust is the signature of the key by another key, in armor.

@@ -3,7 +3,7 @@
 //
 // A File is immutable; With returns a changed one. Bytes is deterministic and equal to what terraform writes.
 // Parse is strict: a lock file that is not wholly understood is an error, because ignoring a part of it would install
-// what nobody approved.
+// packages that were never approved.
 //
 // What hashes mean, and which package has which, is package packages' business: here they are texts with a scheme.
 package lockfile
@@ -61,7 +61,7 @@ type File struct {
 	writer  flavor.Flavor
 }
 
-// Entry returns the entry of a provider; false if there is none.
+// Entry returns the entry of a provider, or false if there is none.
 func (f File) Entry(p addr.Provider) (Entry, bool) {
 	e, ok := f.entries[p]
 	return e, ok

@@ -90,7 +90,8 @@ func TestKeepDropsTheOthers(t *testing.T) {
 	}
 }
 
-// Each text is refused by terraform 1.11.4 too, but for the empty list of hashes, with which every package would pass.
+// Each text is refused by terraform 1.11.4 too, except for the empty list of hashes, with which every package would
+// pass.
 func TestWhatIsNotUnderstoodIsRefusedWithItsPlace(t *testing.T) {
 	const null = `provider "registry.terraform.io/hashicorp/null" {`
 	for _, c := range []struct{ src, want string }{

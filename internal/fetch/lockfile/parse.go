@@ -2,7 +2,6 @@ package lockfile
 
 import (
 	"fmt"
-	"regexp"
 
 	"github.com/apparentlymart/go-versions/versions"
 	"github.com/hashicorp/hcl/v2"
@@ -15,6 +14,7 @@ import (
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/internal/fetch/require"
 	"github.com/tombolo-iac/tombolo/internal/nesting"
+	"github.com/tombolo-iac/tombolo/internal/regex"
 )
 
 var noPos = hcl.Pos{Line: 1, Column: 1}
@@ -156,7 +156,7 @@ func parseHashes(attr *hcl.Attribute) ([]Hash, diag.List) {
 			diags = append(diags, more...)
 			continue
 		}
-		if !hashForm.MatchString(text) {
+		if !hashForm().MatchString(text) {
 			diags = diags.Errorf(item.Range().Ptr(), "Invalid provider hash string",
 				"%q is not a hash: expected a scheme, a colon and a value, such as \"h1:…\". Restore the file from "+
 					"version control, or remove the line.", text)
@@ -167,7 +167,7 @@ func parseHashes(attr *hcl.Attribute) ([]Hash, diag.List) {
 	return sortHashes(hashes), diags
 }
 
-var hashForm = regexp.MustCompile(`^[a-z0-9]+:.`)
+var hashForm = regex.Lazy(`^[a-z0-9]+:.`)
 
 // stringOf evaluates a constant that can be a string.
 func stringOf(attr *hcl.Attribute) (string, diag.List) {

@@ -3,7 +3,7 @@
 // file cannot have these entries: what they do not know there is an error to them, or is gone when they write it.
 //
 // A File is immutable; With gives a changed one. Parse is strict: an entry that is not understood would let
-// through what nobody has seen. Hash is the hash of a package on the disk.
+// through unseen changes. Hash is the hash of a package on the disk.
 package pins
 
 import (
@@ -13,7 +13,6 @@ import (
 	"io/fs"
 	"maps"
 	"path/filepath"
-	"regexp"
 	"slices"
 
 	"github.com/hashicorp/hcl/v2"
@@ -24,6 +23,7 @@ import (
 
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/internal/nesting"
+	"github.com/tombolo-iac/tombolo/internal/regex"
 	"github.com/tombolo-iac/tombolo/internal/regular"
 	"github.com/tombolo-iac/tombolo/internal/replace"
 )
@@ -97,12 +97,12 @@ func (f File) Bytes() []byte {
 }
 
 var (
-	hashForm   = regexp.MustCompile(`^h1:[A-Za-z0-9+/]{43}=$`)
-	commitForm = regexp.MustCompile(`^[0-9a-f]{40}([0-9a-f]{24})?$`)
+	hashForm   = regex.Lazy(`^h1:[A-Za-z0-9+/]{43}=$`)
+	commitForm = regex.Lazy(`^[0-9a-f]{40}([0-9a-f]{24})?$`)
 )
 
 // IsCommit reports whether a text is the full name of a commit.
-func IsCommit(text string) bool { return commitForm.MatchString(text) }
+func IsCommit(text string) bool { return commitForm().MatchString(text) }
 
 // Parse reads the text of a lock file. All problems that it has are reported, each with its place.
 func Parse(filename string, src []byte) (File, diag.List) {
@@ -130,7 +130,7 @@ func Parse(filename string, src []byte) (File, diag.List) {
 				"blocks.", e.Key, first.Range)
 		case e.Key == "" || e.Source == "":
 			diags = diags.Errorf(&e.Range, summary, "The block must name a module and its source. %s", advice)
-		case !hashForm.MatchString(e.Hash):
+		case !hashForm().MatchString(e.Hash):
 			diags = diags.Errorf(&e.Range, summary, "The hash of the module %q is %q: expected \"h1:\" and a hash. %s",
 				e.Key, e.Hash, advice)
 		case e.Commit != "" && !IsCommit(e.Commit):

@@ -29,7 +29,7 @@ type ReadyOptions struct {
 	Elsewhere func(addr.Provider) bool
 	// BuiltIn returns which providers this program serves itself when no package of them is locked.
 	BuiltIn func(addr.Provider) bool
-	// Each makes a problem of its own of each provider that is missing, under the headlines by which programs that have
+	// Each makes its own problem of each provider that is missing, under the headlines by which programs that have
 	// a configuration validated know that init has to run again. Otherwise there is one problem for all.
 	Each bool
 }

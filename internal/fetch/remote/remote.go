@@ -68,7 +68,7 @@ func discard(p packages.Package, err error) error { return errors.Join(err, os.R
 
 // parseVersion reads a version as a server names it; false for invalid ones.
 func parseVersion(text string) (versions.Version, bool) {
-	if len(text) > 256 || tooLargeNumber.MatchString(text) {
+	if len(text) > 256 || tooLargeNumber().MatchString(text) {
 		return versions.Version{}, false
 	}
 	v, err := versions.ParseVersion(text)

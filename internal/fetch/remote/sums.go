@@ -5,14 +5,14 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"regexp"
 	"unicode/utf8"
 
 	"github.com/tombolo-iac/tombolo/internal/fetch/lockfile"
+	"github.com/tombolo-iac/tombolo/internal/regex"
 )
 
 // tooLargeNumber matches what does not fit into the numbers of a version: the library would panic.
-var tooLargeNumber = regexp.MustCompile(`[0-9]{19,}`)
+var tooLargeNumber = regex.Lazy(`[0-9]{19,}`)
 
 const (
 	maxSums      = 1 << 20

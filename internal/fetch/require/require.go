@@ -13,13 +13,14 @@ package require
 import (
 	"cmp"
 	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/apparentlymart/go-versions/versions"
 	"github.com/apparentlymart/go-versions/versions/constraints"
+
+	"github.com/tombolo-iac/tombolo/internal/regex"
 )
 
 // Constraints is a set of conditions that all must hold. The zero value accepts every released version.
@@ -39,7 +40,7 @@ type term struct {
 }
 
 // hugeNumber matches what does not fit the library's integers: it would panic.
-var hugeNumber = regexp.MustCompile(`[0-9]{19,}`)
+var hugeNumber = regex.Lazy(`[0-9]{19,}`)
 
 // Parse reads a comma-separated list of conditions. The empty text has none.
 func Parse(text string) (Constraints, error) {
@@ -52,7 +53,7 @@ func Parse(text string) (Constraints, error) {
 				text)
 		}
 	}
-	if number := hugeNumber.FindString(text); number != "" {
+	if number := hugeNumber().FindString(text); number != "" {
 		return Constraints{}, fmt.Errorf("version constraint %q: the number %s is too large", text, number)
 	}
 	specs, err := constraints.ParseRubyStyleMulti(text)
@@ -182,7 +183,7 @@ func (c Constraints) set() versions.Set {
 	return versions.MeetingConstraints(spec)
 }
 
-// Newest returns the newest of the versions that satisfy all conditions; false when there is none.
+// Newest returns the newest of the versions that satisfy all conditions, or false if there is none.
 func (c Constraints) Newest(available []versions.Version) (versions.Version, bool) {
 	set := c.set()
 	newest, found := versions.Version{}, false

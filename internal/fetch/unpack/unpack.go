@@ -1,6 +1,6 @@
 // Package unpack extracts archives that strangers made: of providers and of modules.
 //
-// An archive may hold regular files and folders under plain relative names, and nothing else, but for symbolic links
+// An archive may hold regular files and folders under plain relative names, and nothing else, except for symbolic links
 // that stay in the folder, where the caller allows them. One that wants to write elsewhere, to make other links,
 // devices or programs with special permissions, or that holds more than the limits allow, is refused with the reason.
 //

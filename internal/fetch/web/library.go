@@ -45,7 +45,7 @@ func (e *finalError) Unwrap() error { return e.error }
 
 type watched struct{ *Client }
 
-// RoundTrip makes one request.
+// RoundTrip sends one request.
 func (w watched) RoundTrip(r *http.Request) (*http.Response, error) {
 	if r.URL.Scheme != "https" {
 		return nil, &refusedError{bare(r.URL) + " is not protected by TLS"}

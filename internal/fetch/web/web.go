@@ -10,7 +10,7 @@
 // all waiting.
 //
 // The token of a host goes where the caller says, over TLS or to this machine only; a redirect to any other host, port
-// or scheme goes on without it, and one from https to http is refused. Errors name the address that failed, without
+// or scheme continues without it, and one from https to http is refused. Errors name the address that failed, without
 // passwords in it, and the number of attempts.
 //
 // A Client may be used by several goroutines. It starts none that outlive a call.
@@ -223,7 +223,7 @@ type File interface {
 }
 
 // token returns what goes along with a request. It is found out before the time of the answer begins: a program of the
-// user's may have to be asked, which has a time of its own.
+// user's may have to be asked, which has its own time.
 func (c *Client) token(ctx context.Context, r Request) (string, error) {
 	if r.Host == "" || c.Credentials == nil || !private(r.URL) {
 		return "", nil
@@ -253,7 +253,7 @@ func (c *Client) Entrusted(host string, u *url.URL) bool {
 	return private(u) && !c.movedAway(Request{URL: u, Host: host})
 }
 
-// ask makes one request. The caller closes the body of the answer; a status of failure is an error.
+// ask sends one request. The caller closes the body of the answer; a status of failure is an error.
 func (c *Client) ask(ctx context.Context, r Request, token string) (*http.Response, error) {
 	if r.URL.Scheme != "https" && r.URL.Scheme != "http" {
 		return nil, &refusedError{fmt.Sprintf("the scheme %q cannot be used: expected https", r.URL.Scheme)}

@@ -16,7 +16,7 @@ import (
 // the last watch.
 //
 // A Watch protects nothing when no guard can be started, as where there is no room for one more process: the work
-// itself goes on. Nor does it protect if this process is killed between the start of a program and Group.
+// itself continues. Nor does it protect if this process is killed between the start of a program and Group.
 type Watch struct {
 	lines []string // that the guard was told
 }

@@ -117,7 +117,7 @@ func Open(dir string, states handler.RemoteState, say func(handler.Output)) (*ma
 const RefusalVariable = "TOMBOLO_PLAN_REFUSED"
 
 // refusal returns a function that decides about calls that change nothing; nil allows all. Programs do not inherit the
-// variable: one that runs an engine has plugins with a policy of their own.
+// variable: one that runs an engine has plugins with their own policy.
 var refusal = sync.OnceValue(func() func() error {
 	why := os.Getenv(RefusalVariable)
 	if why == "" {
@@ -141,7 +141,7 @@ func levelOf(l slog.Level) hclog.Level {
 	return hclog.Error
 }
 
-// broken takes the place of a provider that cannot be created.
+// broken replaces a provider that cannot be created.
 type broken struct {
 	provider.Base
 	diags diag.List

@@ -38,7 +38,7 @@ type answer struct {
 	failed  bool // the program itself reported a failure, by its status or in diagnostics, so its result is known
 }
 
-// get finds a member of the answer; nil when there is none.
+// get finds a member of the answer, or nil if there is none.
 func (a *answer) get(name string) *strictjson.Value { return a.root.Get(name) }
 
 // gone reports that the answer is that there is no object.

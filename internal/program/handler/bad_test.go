@@ -150,7 +150,7 @@ func badAnswers(t *testing.T, d driver) {
 		"wrong type":      {"42", []string{"state.id", "a string was expected, not a number"}},
 		"string":          {"", []string{"an object was expected, not a string"}},
 		"changed":         {"a", []string{"state.name", `"thing"`, `"other"`}},
-		"huge number":     {"", []string{"the exponent of the number is larger"}},
+		"huge number":     {"", []string{"the exponent of the number is not between"}},
 		"bad number":      {"a", []string{"state.serial", "the string is not one"}},
 		"bad diagnostics": {"", []string{`"diagnostics" must be an array`}},
 		"bad path":        {"null", []string{"does not exist", `Did you mean "name"?`}},

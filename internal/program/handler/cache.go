@@ -55,7 +55,7 @@ func secretAmong(attrs map[string]*provider.Attribute) bool {
 // CacheDir names the folder in which a provider may keep things.
 func CacheDir(m *manifest.Manifest, s Surroundings) (string, error) { return cacheDir(m, s) }
 
-// read returns a stored answer that is not too old; nil if there is none.
+// read returns a stored answer that is not too old, or nil if there is none.
 func (k kept) read(r *request, expected string) *answer {
 	if k.path == "" {
 		return nil
@@ -80,7 +80,7 @@ func (k kept) write(text []byte) {
 	if k.path == "" || os.MkdirAll(filepath.Dir(k.path), 0o700) != nil {
 		return
 	}
-	f, err := os.CreateTemp(filepath.Dir(k.path), "new-*") // for the user alone
+	f, err := os.CreateTemp(filepath.Dir(k.path), "new-*") // only for the user
 	if err != nil {
 		return
 	}

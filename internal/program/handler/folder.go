@@ -16,7 +16,7 @@ import (
 // Of several processes one works, under a lock beside the folder, and the others wait for it. A mark in the folder,
 // which is written last, says that it is whole. What a process that was killed has left behind is removed, and made
 // again from the beginning. A folder that is whole is only looked at, so that it may be on a disk that cannot be
-// written to. Where a file system has no locks nobody waits.
+// written to. On a file system without locks, nothing waits.
 type preparedFolder struct {
 	Dir string
 	// Again prepares the folder even if it is complete, over its content.

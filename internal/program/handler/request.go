@@ -215,7 +215,7 @@ func (r *request) timeout(ctx context.Context) (context.Context, context.CancelF
 	return context.WithDeadlineCause(ctx, deadline, &TimeoutError{Action: r.action, Timeout: limit})
 }
 
-// call makes the call and reads the answer. expected describes an answer, for messages. With errors among the
+// call performs the call and reads the answer. expected describes an answer, for messages. With errors among the
 // diagnostics the answer holds what is known; it is never nil.
 func (r *request) call(expected string) (*answer, diag.List) {
 	ctx, done := r.stoppable()

@@ -80,7 +80,7 @@ const (
 // linux_amd64.
 type Command map[string][]string
 
-// For returns the command line for a platform; nil when there is none.
+// For returns the command line for a platform, or nil if there is none.
 func (c Command) For(goos, goarch string) []string {
 	for _, key := range []string{goos + "_" + goarch, goos, "default"} {
 		if argv, ok := c[key]; ok {

@@ -17,6 +17,7 @@ import (
 
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/internal/program/strictjson"
+	"github.com/tombolo-iac/tombolo/internal/regex"
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
@@ -222,8 +223,8 @@ func nearestType(v *node) string {
 func (r *reader) raw(v *node) json.RawMessage { return json.RawMessage(r.src[v.Offset:v.End]) }
 
 var (
-	validName    = regexp.MustCompile(`^[a-z_][a-z0-9_]*$`)
-	validVersion = regexp.MustCompile(`^\d+\.\d+\.\d+(-[0-9A-Za-z.-]+)?(\+[0-9A-Za-z.-]+)?$`)
+	validName    = regex.Lazy(`^[a-z_][a-z0-9_]*$`)
+	validVersion = regex.Lazy(`^\d+\.\d+\.\d+(-[0-9A-Za-z.-]+)?(\+[0-9A-Za-z.-]+)?$`)
 )
 
 // manifest reads the object that the file is.
@@ -261,7 +262,7 @@ func (r *reader) manifest(v *node) {
 		r.errorf(v.Get("protocol"), "The program uses version %d of the protocol, but only version %d is supported. "+
 			"A newer release may support it.", protocol, Protocol)
 	}
-	if name := v.Get("name"); name == nil || name.Kind == strictjson.String && !validName.MatchString(m.Name) {
+	if name := v.Get("name"); name == nil || name.Kind == strictjson.String && !validName().MatchString(m.Name) {
 		if name == nil {
 			name = v
 		}
@@ -269,7 +270,7 @@ func (r *reader) manifest(v *node) {
 			`names of the provider's types begin.`)
 	}
 	if version := v.Get("version"); version != nil && version.Kind == strictjson.String &&
-		!validVersion.MatchString(m.Version) {
+		!validVersion().MatchString(m.Version) {
 		r.errorf(v.Get("version"), `The version must have three numbers, such as "0.1.0".`)
 	}
 	if from := v.Get("prepare_from"); from != nil && v.Get("prepare") == nil {
@@ -340,7 +341,7 @@ func (r *reader) readCommand(v *node, to *Command) {
 // have a meaning for the program.
 var placeholders = []string{"{os}", "{arch}", "{cache}"}
 
-var placeholder = regexp.MustCompile(`\{[A-Za-z_]+\}`)
+var placeholder = regex.Lazy(`\{[A-Za-z_]+\}`)
 
 func (r *reader) argv(v *node) ([]string, bool) {
 	if v.Kind == strictjson.String {
@@ -357,7 +358,7 @@ func (r *reader) argv(v *node) ([]string, bool) {
 		}
 	}
 	for i, word := range argv {
-		for _, given := range placeholder.FindAllString(word, -1) {
+		for _, given := range placeholder().FindAllString(word, -1) {
 			if strings.HasPrefix(word, "./") && !slices.Contains(placeholders, given) {
 				r.errorf(v.Items[i], "%s is not a known placeholder; known are %s.%s", given,
 					strings.Join(placeholders, ", "), diag.DidYouMean(given, placeholders))
@@ -465,7 +466,7 @@ func (r *reader) schema(v *node) {
 	r.actionNames(v, s)
 }
 
-// identities reads the identities in a member of their own.
+// identities reads the identities in their own member.
 func (r *reader) identities(v *node, s *provider.Schema) {
 	r.each(v, "The identities", func(name string, at int, v *node) {
 		if s.Resources[name] == nil {
@@ -526,7 +527,7 @@ func (r *reader) actionNames(v *node, s *provider.Schema) {
 }
 
 func (r *reader) checkName(at int, what, name string) {
-	if !validName.MatchString(name) {
+	if !validName().MatchString(name) {
 		r.errorAt(at, "The name of the %s %q may only have lower-case letters, digits and underscores.", what, name)
 	}
 }

@@ -37,7 +37,7 @@ func inConfig(kind provider.ResourceKind) bool {
 // reserved are the names that a block of the language has for itself.
 var reserved = []string{"count", "for_each", "provider", "depends_on", "lifecycle", "connection", "provisioner"}
 
-// blockReader reads the members that make a block, in an object of their own or beside others.
+// blockReader reads the members that make a block, in their own object or beside others.
 type blockReader struct {
 	r     *reader
 	block *provider.Block

@@ -1,8 +1,8 @@
 // Package message encodes values as JSON for programs, and decodes the JSON of programs.
 //
 // Values travel by the schema: sets as arrays, dynamic values as {"value":…,"type":…}, numbers as full decimals. What
-// is unknown travels as null, with a tree beside it that holds true in its place. An answer is laid over what is known
-// already (Overlay), so that a program need only mention what it changes.
+// is unknown travels as null, with a tree beside it that holds true in its place. An answer is applied over what is
+// known already (Overlay), so that a program need only mention what it changes.
 //
 // The package knows shapes only. Which value is allowed where, and what a problem means for an operation, is the
 // business of package handler.

@@ -76,7 +76,7 @@ func split(line []byte) (m message, stray []byte, err error) {
 	return nil, line, nil
 }
 
-// take processes one line. An error means that the conversation cannot go on.
+// take processes one line. An error means that the conversation cannot continue.
 func (c *Conn) take(line []byte) *BrokenError {
 	m, stray, err := split(line)
 	if stray != nil {

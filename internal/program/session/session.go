@@ -1,7 +1,7 @@
 // Package session talks with a program that answers many calls: JSON-RPC 2.0, one message a line,
 // docs/program-protocol.md.
 //
-// A Conn knows the messages, not the process. Its owner runs Read and Write, each in a goroutine of its own, and tells
+// A Conn knows the messages, not the process. Its owner runs Read and Write, each in its own goroutine, and tells
 // by Fail when the other side has ended. A program may answer calls in any order, send other lines, answer what
 // nobody asked, or fall silent: no call waits for an answer that cannot come any more, and none gets the answer of
 // another.
@@ -50,7 +50,7 @@ type Error struct {
 	Message string
 }
 
-// StrayError means that a line is not a message. The conversation goes on.
+// StrayError means that a line is not a message. The conversation continues.
 type StrayError struct{ Line []byte }
 
 func (e *StrayError) Error() string {

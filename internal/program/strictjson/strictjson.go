@@ -54,7 +54,7 @@ type Member struct {
 	Value  *Value
 }
 
-// Get finds a member; nil if there is none, or the value is not an object.
+// Get finds a member, or nil if there is none, or the value is not an object.
 func (v *Value) Get(name string) *Value {
 	if v == nil {
 		return nil
@@ -92,9 +92,10 @@ const (
 	// maxDepth limits arrays and objects within each other: everything that works on the tree recurses.
 	maxDepth = 500
 	// maxNumber limits the characters of a number, and maxExponent its exponent: 1e99999999 takes minutes to write
-	// down.
+	// down, and what is close to zero the square of the time.
 	maxNumber   = 10_000
 	maxExponent = 99_999
+	minExponent = -9_999
 )
 
 // Parse reads a text that is one value, with nothing but white space around it.
@@ -293,15 +294,18 @@ func (p *parser) number() (string, *Error) {
 		return "", p.fail(at, "the number has no digits after its point")
 	}
 	if p.next('e') || p.next('E') {
-		if !p.next('-') {
+		most := maxExponent
+		if p.next('-') {
+			most = -minExponent
+		} else {
 			p.next('+')
 		}
 		from := p.pos
 		if p.digits() == 0 {
 			return "", p.fail(at, "the number has no digits in its exponent")
 		}
-		if e, err := strconv.Atoi(string(p.text[from:p.pos])); err != nil || e > maxExponent {
-			return "", p.fail(at, "the exponent of the number is larger than %d", maxExponent)
+		if e, err := strconv.Atoi(string(p.text[from:p.pos])); err != nil || e > most {
+			return "", p.fail(at, "the exponent of the number is not between %d and %d", minExponent, maxExponent)
 		}
 	}
 	if p.pos-at > maxNumber {

@@ -24,7 +24,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/program/session"
 )
 
-// LastWord is how long a program may go on after the end of its input.
+// LastWord is how long a program may continue after the end of its input.
 const LastWord = time.Second
 
 // Talk is one process, from its start to its end.

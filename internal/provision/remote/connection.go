@@ -53,7 +53,7 @@ var Secrets = []string{"password", "private_key", "proxy_user_password", "bastio
 // A Connection describes how to reach a machine.
 type Connection struct {
 	Machine Hop
-	Bastion *Hop // the machine on the way to it; nil if there is none
+	Bastion *Hop // the machine on the way to it, or nil if there is none
 	Proxy   *Proxy
 	// Agent lets the keys of the user's SSH agent count; AgentIdentity names the one to try first.
 	Agent         bool

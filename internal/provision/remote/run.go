@@ -133,7 +133,7 @@ func (f *firstLine) Write(p []byte) (int, error) {
 	return n, nil
 }
 
-// number returns the number on the line; 0 if there is none yet.
+// number returns the number on the line, or 0 if there is none yet.
 func (f *firstLine) number() int {
 	f.mu.Lock()
 	defer f.mu.Unlock()

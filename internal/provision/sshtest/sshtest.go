@@ -105,7 +105,7 @@ func (s *Server) write(t testing.TB, name, text string, mode os.FileMode) string
 	return path
 }
 
-// listen accepts connections and passes each to an sshd of its own, as inetd does: no port has to be chosen, and
+// listen accepts connections and passes each to its own sshd, as inetd does: no port has to be chosen, and
 // nothing runs without a connection.
 func (s *Server) listen(t testing.TB) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")

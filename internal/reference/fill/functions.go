@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// standard are the functions that every template has, but for "and" and "or", which need not look at all arguments.
+// standard are the functions that every template has, except for "and" and "or", which need not look at all arguments.
 var standard = map[string]Func{
 	"not":      func(args []any) (any, error) { return one(args, negate) },
 	"len":      func(args []any) (any, error) { return one(args, length) },

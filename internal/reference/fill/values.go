@@ -5,7 +5,7 @@ import (
 	"text/template/parse"
 )
 
-// none takes the place of the result of an earlier command if there is none.
+// none replaces the result of an earlier command if there is none.
 type none struct{}
 
 // pipeline returns the value of commands of which each is given the result of the one before.

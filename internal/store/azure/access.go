@@ -18,6 +18,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/azidentity"
 
 	"github.com/tombolo-iac/tombolo/internal/regular"
+	"github.com/tombolo-iac/tombolo/internal/store/remote/web"
 )
 
 // surroundings describes a cloud: its token service, its resource manager and the suffix of its blob hosts.
@@ -137,7 +138,7 @@ func (w *who) fetch(ctx context.Context, c *http.Client, method, address string,
 		return fmt.Errorf("%s cannot be reached: %w", r.URL.Host, err)
 	}
 	defer a.Body.Close()
-	said, err := readBounded(a.Body, maxMessage)
+	said, err := web.Read(ctx, cancel, a.Body, maxMessage, silence)
 	if err != nil {
 		return fmt.Errorf("the answer of %s: %w", r.URL.Host, err)
 	}

@@ -9,8 +9,6 @@ import (
 	"encoding/xml"
 	"errors"
 	"fmt"
-	"io"
-	"net"
 	"net/http"
 	"net/url"
 	"slices"
@@ -19,9 +17,8 @@ import (
 	"sync"
 	"time"
 
-	"golang.org/x/net/http/httpproxy"
-
 	"github.com/tombolo-iac/tombolo/internal/store/remote"
+	"github.com/tombolo-iac/tombolo/internal/store/remote/web"
 )
 
 const (
@@ -30,8 +27,6 @@ const (
 	maxMessage = 1 << 20
 	silence    = time.Minute
 	tries      = 6
-	// longestPause bounds the pause before a request is tried again.
-	longestPause = 5 * time.Second
 )
 
 // problem is an error with a text for people, without secrets.
@@ -43,44 +38,20 @@ type problem struct {
 func (p *problem) Error() string { return p.text }
 func (p *problem) Unwrap() error { return p.err }
 
-// newHTTP returns the HTTP client. Nothing follows redirections: a request is signed for one address.
-func newHTTP() *http.Client {
-	proxy := httpproxy.FromEnvironment().ProxyFunc()
-	return &http.Client{
-		Transport: &http.Transport{
-			Proxy:                 func(r *http.Request) (*url.URL, error) { return proxy(r.URL) },
-			DialContext:           (&net.Dialer{Timeout: 15 * time.Second, KeepAlive: 30 * time.Second}).DialContext,
-			TLSHandshakeTimeout:   10 * time.Second,
-			ResponseHeaderTimeout: silence,
-			IdleConnTimeout:       90 * time.Second,
-			ForceAttemptHTTP2:     true,
-		},
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-	}
-}
-
-// readBounded reads everything, up to a limit.
-func readBounded(r io.Reader, most int64) ([]byte, error) {
-	b, err := io.ReadAll(io.LimitReader(r, most+1))
-	if err == nil && int64(len(b)) > most {
-		err = fmt.Errorf("it has more than %d bytes", most)
-	}
-	return b, err
-}
-
 // blobs is a client for a container.
 type blobs struct {
 	s    *settings
 	log  func(format string, args ...any)
 	http *http.Client
 
+	clock web.Clock
+
 	mu     sync.Mutex
-	access *access       // nil until the first request
-	skew   time.Duration // how far the service's clock is ahead
+	access *access // nil until the first request
 }
 
 func newBlobs(s *settings, o remote.Surroundings) *blobs {
-	return &blobs{s: s, log: o.Log, http: newHTTP()}
+	return &blobs{s: s, log: o.Log, http: web.HTTP(nil)}
 }
 
 // request is one request to the service.
@@ -108,7 +79,6 @@ func (a *answer) ok() bool { return a.status >= 200 && a.status < 300 }
 
 // send sends a request, with retries, until it has a final answer.
 func (b *blobs) send(ctx context.Context, r request) (a *answer, err error) {
-	pause := 200 * time.Millisecond
 	for try := 1; ; try++ {
 		began := time.Now()
 		a, err = b.once(ctx, r)
@@ -122,20 +92,14 @@ func (b *blobs) send(ctx context.Context, r request) (a *answer, err error) {
 			b.s.who.clean(said))
 		var lasting *problem
 		if ctx.Err() != nil || try == tries || errors.As(err, &lasting) || err == nil && !passing(a.status) &&
-			!(try == 1 && b.noticeClock(a)) {
+			!(try == 1 && b.clock.Adopt(nil, &web.Answer{Status: a.status, Header: a.header})) {
 			break
 		}
-		wait := min(pause, b.s.pause)
+		var asked http.Header
 		if a != nil {
-			if n, bad := strconv.Atoi(a.header.Get("Retry-After")); bad == nil && n > 0 {
-				wait = min(time.Duration(n)*time.Second, b.s.pause)
-			}
+			asked = a.header
 		}
-		select {
-		case <-ctx.Done():
-		case <-time.After(wait):
-		}
-		pause *= 2
+		_ = web.Wait(ctx, try-1, b.s.pause, asked) // the next try fails where the context has ended
 	}
 	if err != nil {
 		return nil, b.unheard(ctx, r, err)
@@ -153,29 +117,16 @@ func passing(status int) bool {
 	return false
 }
 
-// noticeClock adopts the service's time if a request was refused and the clocks differ a lot.
-func (b *blobs) noticeClock(a *answer) bool {
-	there, err := http.ParseTime(a.header.Get("Date"))
-	if a.status != http.StatusForbidden || err != nil {
-		return false
-	}
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	was := b.skew
-	if off := time.Until(there); off.Abs() > 5*time.Minute && (off-was).Abs() > time.Minute {
-		b.skew = off
-		return true
-	}
-	return false
-}
-
 // once sends a request and reads the answer.
 func (b *blobs) once(ctx context.Context, r request) (*answer, error) {
 	access, err := b.reach(ctx)
 	if err != nil {
 		return nil, err
 	}
-	limited, cancel := context.WithTimeout(ctx, b.s.timeout)
+	limited, cancel := context.WithCancel(ctx)
+	if b.s.timeout > 0 {
+		limited, cancel = context.WithTimeout(ctx, b.s.timeout)
+	}
 	defer cancel()
 	out, err := b.prepare(limited, access, r)
 	if err != nil {
@@ -186,7 +137,13 @@ func (b *blobs) once(ctx context.Context, r request) (*answer, error) {
 		return nil, err
 	}
 	defer in.Body.Close()
-	body, err := readBounded(in.Body, max(r.most, maxMessage))
+	body, err := web.Read(limited, cancel, in.Body, max(r.most, maxMessage), silence)
+	if err != nil && ctx.Err() != nil {
+		err = ctx.Err()
+	}
+	if errors.Is(err, web.ErrLong) {
+		err = &problem{text: err.Error()}
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -228,11 +185,8 @@ func (b *blobs) prepare(ctx context.Context, access *access, r request) (*http.R
 	if err != nil {
 		return nil, err
 	}
-	b.mu.Lock()
-	now := time.Now().Add(b.skew)
-	b.mu.Unlock()
 	out.Header.Set("x-ms-version", apiVersion)
-	out.Header.Set("x-ms-date", now.UTC().Format(http.TimeFormat))
+	out.Header.Set("x-ms-date", b.clock.Now().Format(http.TimeFormat))
 	for name, value := range r.header {
 		if value != "" {
 			out.Header.Set(name, value)

@@ -20,7 +20,7 @@ type hold struct {
 	meta map[string]string // of the blob, without the lock
 
 	mu    sync.Mutex
-	empty bool // the blob has no content: it is there for the lock alone
+	empty bool // the blob has no content: it is there only for the lock
 	gone  bool // the state was deleted, and its snapshots go with it
 	kept  bool // a snapshot was made
 }

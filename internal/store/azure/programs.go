@@ -9,30 +9,39 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/store/remote"
 )
 
-// programs returns the files of the user whose content goes to a cloud that the block describes. Nothing is started
-// because a block says so.
+// describing are the hosts that describe Azure's own clouds.
+var describing = []string{"management.azure.com", "management.chinacloudapi.cn", "management.usgovcloudapi.net"}
+
+// requestTokens are variables with tokens that a pipeline may ask for others with.
+var requestTokens = []string{"ARM_OIDC_REQUEST_TOKEN", "ACTIONS_ID_TOKEN_REQUEST_TOKEN", "SYSTEM_ACCESSTOKEN"}
+
+// programs returns what goes to a cloud that the block describes: files of the user, and credentials unless the block
+// has them. Nothing is started because a block says so.
 func programs(config cty.Value, o remote.Surroundings) (all []remote.Program) {
-	if config.IsNull() {
-		return nil
-	}
-	text := func(name string) string {
-		if !config.Type().HasAttribute(name) {
-			return ""
+	text := func(name string) string { return remote.Written(config, name) }
+	if to := text("oidc_request_url"); remote.Elsewhere(to, "visualstudio.com", "azure.com",
+		"actions.githubusercontent.com") && text("oidc_request_token") == "" {
+		for _, name := range requestTokens {
+			if o.Getenv(name) != "" {
+				all = append(all, remote.Sent("oidc_request_url", "the value of "+name, to))
+			}
 		}
-		v, _ := config.GetAttr(name).Unmark()
-		if v.IsNull() || !v.IsKnown() {
-			return ""
-		}
-		return v.AsString()
 	}
-	if text("metadata_host") == "" {
-		return nil
+	to := text("metadata_host")
+	if to == "" {
+		return all
 	}
 	for _, name := range []string{"client_secret_file_path", "oidc_token_file_path"} {
 		if file := text(name); file != "" && o.Own(file) {
 			all = append(all, remote.Program{Argument: name, Token: true,
-				Line: "the content of " + file + ", for the cloud of " + text("metadata_host")})
+				Line: "the content of " + file + ", for the cloud of " + to})
 		}
+	}
+	own := text("access_key") == "" && text("sas_token") == "" && text("client_secret") == "" &&
+		text("client_secret_file_path") == "" && text("oidc_token_file_path") == ""
+	if own && remote.Elsewhere(to, describing...) {
+		all = append(all, remote.Program{Argument: "metadata_host", Token: true,
+			Line: "your credentials for Azure, for the cloud of " + to})
 	}
 	return all
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/url"
 	"path/filepath"
-	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -14,8 +13,10 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/internal/regex"
 	"github.com/tombolo-iac/tombolo/internal/regular"
 	"github.com/tombolo-iac/tombolo/internal/store/remote"
+	"github.com/tombolo-iac/tombolo/internal/store/remote/web"
 )
 
 // settings holds the settings from the block and the environment.
@@ -142,11 +143,9 @@ func (r reader) either(name, variable, fileName, fileVariable string) string {
 }
 
 var (
-	accountName   = regexp.MustCompile(`^[0-9a-z]{3,24}$`)
-	containerName = regexp.MustCompile(`^(\$root|[0-9a-z](-?[0-9a-z]){2,62})$`)
+	accountName   = regex.Lazy(`^[0-9a-z]{3,24}$`)
+	containerName = regex.Lazy(`^(\$root|[0-9a-z](-?[0-9a-z]){2,62})$`)
 )
-
-const defaultTimeout = 300 * time.Second
 
 // read takes the settings from the values of a block and from the environment.
 func read(config cty.Value, o remote.Surroundings) (*settings, diag.List) {
@@ -155,8 +154,8 @@ func read(config cty.Value, o remote.Surroundings) (*settings, diag.List) {
 	s := &settings{account: r.text("storage_account_name"), container: r.text("container_name"), key: r.text("key"),
 		group: r.text("resource_group_name"), lookup: r.is("lookup_blob_endpoint", false, "ARM_USE_DNS_ZONE_ENDPOINT"),
 		snapshot: r.is("snapshot", false, "ARM_SNAPSHOT"), direct: r.is("use_azuread_auth", false, "ARM_USE_AZUREAD"),
-		scope: r.text("encryption_scope", "ARM_ENCRYPTION_SCOPE", "ARM_ENCYRPTION_SCOPE"), timeout: defaultTimeout,
-		pause: longestPause}
+		scope: r.text("encryption_scope", "ARM_ENCRYPTION_SCOPE", "ARM_ENCYRPTION_SCOPE"),
+		pause: web.FirstPause}
 	r.names(s)
 	s.who = r.who()
 	s.who.connection = r.text("ado_pipeline_service_connection_id")
@@ -180,9 +179,9 @@ func (r reader) names(s *settings) {
 		ok          bool
 		want        string
 	}{
-		{"storage_account_name", s.account, accountName.MatchString(s.account),
+		{"storage_account_name", s.account, accountName().MatchString(s.account),
 			"3 to 24 lower case letters and digits"},
-		{"container_name", s.container, containerName.MatchString(s.container) && len(s.container) <= 63,
+		{"container_name", s.container, containerName().MatchString(s.container) && len(s.container) <= 63,
 			"3 to 63 lower case letters, digits and single hyphens between them"},
 		{"key", s.key, len(s.key) <= 900 && !strings.HasSuffix(s.key, "/"),
 			"the name of a blob of at most 900 bytes that does not end with a slash"},

@@ -10,15 +10,16 @@ import (
 	"maps"
 	"net/http"
 	"net/url"
-	"regexp"
 	"strings"
 
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/internal/encryption"
+	"github.com/tombolo-iac/tombolo/internal/regex"
 	"github.com/tombolo-iac/tombolo/internal/store/remote"
 	"github.com/tombolo-iac/tombolo/internal/store/remote/arguments"
+	"github.com/tombolo-iac/tombolo/internal/store/remote/web"
 )
 
 // KeyProvider is the key provider azure_vault: keys of documents are made here, and sealed by a key that stays in Azure
@@ -72,10 +73,10 @@ type vault struct {
 const vaultVersion = "7.4"
 
 var (
-	vaultKey = regexp.MustCompile(`^[0-9A-Za-z-]{1,127}$`)
+	vaultKey = regex.Lazy(`^[0-9A-Za-z-]{1,127}$`)
 	// vaultAlgorithm and keyVersion stand in documents, which somebody may have changed.
-	vaultAlgorithm = regexp.MustCompile(`^[0-9A-Za-z-]{1,32}$`)
-	keyVersion     = regexp.MustCompile(`^[0-9A-Za-z]{0,64}$`)
+	vaultAlgorithm = regex.Lazy(`^[0-9A-Za-z-]{1,32}$`)
+	keyVersion     = regex.Lazy(`^[0-9A-Za-z]{0,64}$`)
 )
 
 func vaultKeys(ctx context.Context, values map[string]cty.Value, in json.RawMessage, o remote.Surroundings) (
@@ -106,13 +107,13 @@ func vaultKeys(ctx context.Context, values map[string]cty.Value, in json.RawMess
 	if len(in) > 0 {
 		var then sealedKey
 		if err := json.Unmarshal(in, &then); err != nil || len(then.Ciphertext) == 0 ||
-			!keyVersion.MatchString(then.Version) {
+			!keyVersion().MatchString(then.Version) {
 			return k, nil, errors.New("the document's record of the key cannot be read")
 		}
 		if then.Algorithm == "" {
 			then.Algorithm = algorithm
 		}
-		if !vaultAlgorithm.MatchString(then.Algorithm) {
+		if !vaultAlgorithm().MatchString(then.Algorithm) {
 			return k, nil, errors.New("the document's record of the key has no algorithm")
 		}
 		opened, err := v.call(ctx, "decrypt", then)
@@ -145,13 +146,13 @@ func newVault(ctx context.Context, values map[string]cty.Value, o remote.Surroun
 		delete(own, name)
 	}
 	r := reader{v: cty.ObjectVal(own), o: o, diags: &diags}
-	v := &vault{who: r.who(), http: newHTTP(), key: values["vault_key_name"].AsString()}
+	v := &vault{who: r.who(), http: web.HTTP(nil), key: values["vault_key_name"].AsString()}
 	for _, d := range diags {
 		if d.Severity == diag.Error {
 			return nil, errors.New(v.who.clean(d.Detail))
 		}
 	}
-	if !vaultKey.MatchString(v.key) {
+	if !vaultKey().MatchString(v.key) {
 		return nil, errors.New("vault_key_name: expected 1 to 127 letters, digits and hyphens")
 	}
 	var err error
@@ -212,7 +213,7 @@ func (v *vault) call(ctx context.Context, verb string, in sealedKey) (out sealed
 	}
 	out = sealedKey{Ciphertext: decode(0, said.Value), IV: decode(1, said.IV), Additional: decode(2, said.Additional),
 		Tag: decode(3, said.Tag), Version: said.Key[strings.LastIndexByte(said.Key, '/')+1:]}
-	if errors.Join(bad[:]...) != nil || len(out.Ciphertext) == 0 || !keyVersion.MatchString(out.Version) {
+	if errors.Join(bad[:]...) != nil || len(out.Ciphertext) == 0 || !keyVersion().MatchString(out.Version) {
 		return out, fmt.Errorf("the answer of %s has no key", v.base.Host)
 	}
 	return out, nil

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"net/http"
 	"net/url"
@@ -14,9 +13,8 @@ import (
 	"strings"
 	"time"
 
-	"golang.org/x/net/http/httpproxy"
-
 	"github.com/tombolo-iac/tombolo/internal/store/remote"
+	"github.com/tombolo-iac/tombolo/internal/store/remote/web"
 )
 
 // Limits on the size of answers, on the time without data, and on retries.
@@ -24,7 +22,6 @@ const (
 	maxAnswer = 64 << 20
 	silence   = time.Minute
 	retries   = 4
-	firstWait = 200 * time.Millisecond
 )
 
 // client sends requests.
@@ -36,49 +33,40 @@ type client struct {
 }
 
 func newClient(s *settings, o remote.Surroundings) *client {
-	proxy := httpproxy.FromEnvironment().ProxyFunc()
-	dialer := &net.Dialer{Timeout: 30 * time.Second, KeepAlive: 17 * time.Second}
-	transport := &http.Transport{
-		Proxy:                 func(r *http.Request) (*url.URL, error) { return proxy(r.URL) },
-		DialContext:           dialer.DialContext,
-		TLSClientConfig:       s.tls,
-		TLSHandshakeTimeout:   10 * time.Second,
-		ResponseHeaderTimeout: silence,
-		IdleConnTimeout:       90 * time.Second,
-		ForceAttemptHTTP2:     true,
-	}
+	transport := web.Transport(s.tls)
 	if s.socket != "" {
+		dial := transport.DialContext
 		transport.Proxy = nil
 		transport.DialContext = func(ctx context.Context, _, _ string) (net.Conn, error) {
-			return dialer.DialContext(ctx, "unix", s.socket)
+			return dial(ctx, "unix", s.socket)
 		}
 	}
-	return &client{s: s, log: o.Log, wait: firstWait, http: &http.Client{Transport: transport,
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}}
+	return &client{s: s, log: o.Log, wait: web.FirstPause, http: web.Over(transport)}
 }
 
 // answer is an answer of the server.
 type answer struct {
 	status int
+	header http.Header
 	body   []byte
 }
 
 // send sends a repeatable request, with retries, until it has a final answer.
 func (c *client) send(ctx context.Context, method, path string, query url.Values, body []byte) (*answer, error) {
-	pause := c.wait
 	for try := 0; ; try++ {
 		a, err := c.once(ctx, method, path, query, body)
-		again := err != nil && ctx.Err() == nil && !errors.As(err, new(*lasting)) || err == nil && (a.status >= 500 ||
-			a.status == http.StatusTooManyRequests)
+		again := err != nil && ctx.Err() == nil && !errors.As(err, new(*lasting)) && !web.Lasting(err) ||
+			err == nil && web.Busy(a.status)
 		if !again || try == retries {
 			return a, err
 		}
-		select {
-		case <-ctx.Done():
-			return nil, ctx.Err()
-		case <-time.After(pause):
+		var said http.Header
+		if a != nil {
+			said = a.header
 		}
-		pause *= 2
+		if err := web.Wait(ctx, try, c.wait, said); err != nil {
+			return nil, err
+		}
 	}
 }
 
@@ -102,8 +90,6 @@ func (c *client) once(ctx context.Context, method, path string, query url.Values
 	}()
 	limited, cancel := context.WithCancel(ctx)
 	defer cancel()
-	quiet := time.AfterFunc(silence, cancel)
-	defer quiet.Stop()
 	u := *c.s.address
 	u.Path += path
 	all := url.Values{}
@@ -128,29 +114,14 @@ func (c *client) once(ctx context.Context, method, path string, query url.Values
 		return nil, c.unheard(ctx, err)
 	}
 	defer in.Body.Close()
-	data, err := io.ReadAll(io.LimitReader(heard{in.Body, quiet}, maxAnswer+1))
+	data, err := web.Read(limited, cancel, in.Body, maxAnswer, silence)
 	switch {
+	case errors.Is(err, web.ErrLong):
+		return nil, &lasting{fmt.Sprintf("the answer of %s is larger than %d bytes", c.s.address.Host, maxAnswer)}
 	case err != nil:
 		return nil, c.unheard(ctx, err)
-	case len(data) > maxAnswer:
-		return nil, &lasting{fmt.Sprintf("the answer of %s is larger than %d bytes", c.s.address.Host, maxAnswer)}
 	}
-	return &answer{status: in.StatusCode, body: data}, nil
-}
-
-// heard resets a timer on each read.
-type heard struct {
-	r     io.Reader
-	quiet *time.Timer
-}
-
-// Read implements io.Reader.
-func (h heard) Read(p []byte) (int, error) {
-	n, err := h.r.Read(p)
-	if n > 0 {
-		h.quiet.Reset(silence)
-	}
-	return n, err
+	return &answer{status: in.StatusCode, header: in.Header, body: data}, nil
 }
 
 // unheard returns the reason why there is no answer. The request may have arrived.
@@ -158,28 +129,14 @@ func (c *client) unheard(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	if inner := (*url.Error)(nil); errors.As(err, &inner) {
-		err = inner.Err // without the address
-	}
 	return errors.New(c.s.clean(fmt.Sprintf("Consul at %s cannot be reached, or does not answer: %v", c.s.address.Host,
-		err)))
+		web.Reason(err))))
 }
 
 // failed returns the error for an unexpected answer.
 func (c *client) failed(what, key string, a *answer) error {
-	said := strings.Join(strings.Fields(strings.ToValidUTF8(string(a.body), "?")), " ")
-	said = strings.Map(func(r rune) rune {
-		if r < ' ' || r >= 0x7f && r < 0xa0 {
-			return '?'
-		}
-		return r
-	}, said)
-	const most = 300
-	if runes := []rune(said); len(runes) > most {
-		said = string(runes[:most]) + "..."
-	}
 	text := fmt.Sprintf("%s %s: Consul at %s answered with status %d", what, key, c.s.address.Host, a.status)
-	if said != "" {
+	if said := web.Short(string(a.body)); said != "" {
 		text += ": " + strings.TrimSuffix(said, ".")
 	}
 	switch a.status {

@@ -3,7 +3,7 @@
 //
 // The lock, "<path>/.lock", is held by a session of Consul, which ends when it is not renewed. A goroutine of the hold
 // renews it until the lock is given back. All that is written under a lock is written in transactions that look whether
-// the session still has it: Consul itself refuses whoever has lost it. The state is replaced while it has the index
+// the session still has it: Consul itself refuses a run that has lost it. The state is replaced while it has the index
 // that was read, and the journal is one key that is replaced in the same way. What belongs to Tombolo alone is below
 // "<path>/.tombolo/", which the listings of the other programs ignore.
 //
@@ -28,7 +28,20 @@ import (
 // Kind describes the backend "consul". Its schema is Terraform's.
 func Kind() remote.Kind {
 	return remote.Kind{Name: "consul", Place: "Consul", Schema: schema(), Open: open,
-		Needed: map[string]string{"path": ""}}
+		Programs: programs,
+		Needed:   map[string]string{"path": ""}}
+}
+
+// programs returns the credentials of the environment that go to an address of the block. Nothing is started.
+func programs(config cty.Value, o remote.Surroundings) (all []remote.Program) {
+	to := remote.Written(config, "address")
+	if remote.Written(config, "access_token") == "" {
+		all = o.Lent("address", to, "CONSUL_HTTP_TOKEN", "CONSUL_HTTP_TOKEN_FILE")
+	}
+	if remote.Written(config, "http_auth") == "" {
+		all = append(all, o.Lent("address", to, "CONSUL_HTTP_AUTH")...)
+	}
+	return all
 }
 
 func schema() *provider.Block {

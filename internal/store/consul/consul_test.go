@@ -159,8 +159,8 @@ func TestLargeStatesAreInParts(t *testing.T) {
 	}
 }
 
-// A session that ended takes the lock with it: its holder writes nothing, whoever has the lock now, and whether or not
-// it looks. Consul gives the lock to nobody for a while, and a run waits for that as for any lock.
+// A session that ended takes the lock with it: its holder writes nothing, whichever run has the lock now, and whether
+// or not it looks. Consul gives the lock to nobody for a while, and a run waits for that as for any lock.
 func TestSessionsThatEndWriteNothing(t *testing.T) {
 	there := &server.Server{}
 	p := place(t, settings(serve(t, there), nil))

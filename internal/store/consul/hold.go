@@ -222,7 +222,7 @@ func (h *hold) Write(ctx context.Context, w remote.Write) (string, error) {
 	}
 	value := w.Data
 	if h.p.d.s.gzip {
-		if value, err = compressed(value); err != nil {
+		if value, err = remote.Zip(value); err != nil {
 			return "", err
 		}
 	}

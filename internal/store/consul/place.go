@@ -2,14 +2,12 @@ package consul
 
 import (
 	"bytes"
-	"compress/gzip"
 	"context"
 	"crypto/md5"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"strconv"
 	"sync"
 
@@ -143,7 +141,7 @@ func (p *place) payload(ctx context.Context, value []byte, l link) (data []byte,
 	}
 	if len(value) > 0 && value[0] == 0x1f {
 		var err error
-		if value, err = uncompressed(value); err != nil {
+		if value, err = remote.Unzip(value, maxState); err != nil {
 			return nil, "", fmt.Errorf("the state %s cannot be uncompressed: %w. Restore an older state", p, err)
 		}
 	}
@@ -157,26 +155,6 @@ func (p *place) payload(ctx context.Context, value []byte, l link) (data []byte,
 func digest(data []byte) string {
 	sum := md5.Sum(data)
 	return hex.EncodeToString(sum[:])
-}
-
-func uncompressed(value []byte) ([]byte, error) {
-	z, err := gzip.NewReader(bytes.NewReader(value))
-	if err != nil {
-		return nil, err
-	}
-	data, err := io.ReadAll(io.LimitReader(z, maxState+1))
-	if err == nil && len(data) > maxState {
-		err = fmt.Errorf("it is larger than %d bytes, the limit for a state", maxState)
-	}
-	return data, err
-}
-
-func compressed(data []byte) ([]byte, error) {
-	var b bytes.Buffer
-	z := gzip.NewWriter(&b)
-	_, err := z.Write(data)
-	err = errors.Join(err, z.Close())
-	return b.Bytes(), err
 }
 
 // ReadJournal implements remote.Place.

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/zclconf/go-cty/cty"
 
@@ -211,4 +212,20 @@ func TestProfilesHaveCredentials(t *testing.T) {
 	h, err := p.Lock(t.Context(), drivertest.Info(lockID))
 	must(t, err)
 	must(t, h.Unlock(t.Context()))
+}
+
+// Whatever a server answers, a call ends, and nobody takes it for a state.
+func TestHostileServers(t *testing.T) {
+	drivertest.Hostility(t, drivertest.Hostile{
+		New: func(*testing.T) http.Handler { return &server.Server{Bucket: bucket} },
+		Open: func(t *testing.T, h http.Handler, silence time.Duration, most int64) remote.Driver {
+			d := open(t, drivertest.Serve(t, h), nil)
+			cos.Impatient(d, silence, most)
+			return d
+		},
+		Page: func(n int) string {
+			return fmt.Sprintf("<ListBucketResult><IsTruncated>true</IsTruncated><NextMarker>m%09d</NextMarker>"+
+				"</ListBucketResult>", n)
+		},
+	})
 }

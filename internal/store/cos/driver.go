@@ -235,7 +235,7 @@ func (s slot) Put(ctx context.Context, raw string) error {
 	if err == nil {
 		_, err = p.d.client.put(ctx, p.lock, []byte(raw), true)
 	}
-	// Whoever has been told to end gives the tag back nevertheless.
+	// An interrupted run gives the tag back nevertheless.
 	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), bucket.Leaving)
 	defer cancel()
 	return errors.Join(err, p.untag(last))

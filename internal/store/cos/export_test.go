@@ -20,3 +20,9 @@ func Hasty(ctx context.Context, config cty.Value, address string, log func(strin
 	one.s.api = func(string) string { return address }
 	return d, nil
 }
+
+// Impatient makes a driver wait no longer for each step of an answer, and read no greater objects.
+func Impatient(d remote.Driver, silence time.Duration, most int64) {
+	one := d.(*driver)
+	one.client.Silence, one.api.Silence, one.client.Most = silence, silence, most
+}

@@ -8,6 +8,7 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -15,6 +16,7 @@ import (
 	"strings"
 	"time"
 
+	buckets "github.com/tombolo-iac/tombolo/internal/store/remote/bucket"
 	"github.com/tombolo-iac/tombolo/internal/store/remote/objects"
 	"github.com/tombolo-iac/tombolo/internal/store/remote/web"
 )
@@ -74,10 +76,14 @@ func (b *bucket) header(how as) http.Header {
 	return h
 }
 
-// missing reports whether an answer means that the object does not exist. A missing bucket is an error.
+// missing reports whether an answer means that the object does not exist. A missing bucket is an error, and so is a
+// page: something on the way wrote it.
 func missing(a *web.Answer) bool {
 	_, text := message(a.Body)
-	return a.Status == http.StatusNotFound && !strings.Contains(strings.ToLower(text), "bucket does not exist") &&
+	begin := bytes.ToLower(bytes.TrimSpace(a.Body[:min(len(a.Body), 100)]))
+	page := bytes.HasPrefix(begin, []byte("<html")) || bytes.HasPrefix(begin, []byte("<!doctype"))
+	return a.Status == http.StatusNotFound && !page &&
+		!strings.Contains(strings.ToLower(text), "bucket does not exist") &&
 		!bytes.Contains(a.Body, []byte("NoSuchBucket"))
 }
 
@@ -227,16 +233,14 @@ func (b *bucket) remove(ctx context.Context, name, generation string) (was bool,
 	return false, b.failed(r, a)
 }
 
-// maxPages limits a list that does not end.
-const maxPages = 10_000
-
 // list calls a function for each object whose name has the prefix.
 func (b *bucket) list(ctx context.Context, prefix string, more url.Values, each func(described)) error {
 	query := url.Values{"prefix": {prefix}, "fields": {"nextPageToken,items(name,generation)"}}
 	for name, values := range more {
 		query[name] = values
 	}
-	for range maxPages {
+	pages := buckets.Page{Prefix: prefix}
+	for {
 		r := web.Request{What: "list", Name: b.url(prefix), Method: http.MethodGet,
 			Address: b.s.api + "b/" + url.PathEscape(b.name) + "/o?" + query.Encode()}
 		a, err := b.Send(ctx, r)
@@ -254,6 +258,17 @@ func (b *bucket) list(ctx context.Context, prefix string, more url.Values, each 
 			return &web.Problem{Text: fmt.Sprintf("list %s: the answer is not a list of objects. The server is not "+
 				"Google Cloud Storage", r.Name)}
 		}
+		names := make([]string, len(page.Items))
+		for i, d := range page.Items {
+			names[i] = d.Name
+		}
+		err = pages.Follows(names, "")
+		if err == nil && page.Next != "" && page.Next == query.Get("pageToken") {
+			err = errors.New("a page of the list says that it comes behind itself")
+		}
+		if err != nil {
+			return &web.Problem{Text: fmt.Sprintf("list %s: %v. The server is not Google Cloud Storage", r.Name, err)}
+		}
 		for _, d := range page.Items {
 			each(d)
 		}
@@ -262,7 +277,6 @@ func (b *bucket) list(ctx context.Context, prefix string, more url.Values, each 
 		}
 		query.Set("pageToken", page.Next)
 	}
-	return &web.Problem{Text: "list " + b.url(prefix) + ": the list does not end"}
 }
 
 // space stores journals in the bucket.

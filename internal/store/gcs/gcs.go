@@ -3,7 +3,7 @@
 //
 // Beside "<prefix>/<workspace>.tfstate" there is the lock, "<workspace>.tflock", and what belongs to Tombolo alone,
 // below "<workspace>.tombolo/". The listings of the other programs ignore it. All that matters is written under
-// conditions on generations: a state takes the place of the one that was read, a lock is made if there is none, and
+// conditions on generations: a state replaces the one that was read, a lock is made if there is none, and
 // the journal is that of package objects. The service is asked by plain HTTPS; golang.org/x/oauth2 finds the
 // credentials.
 //

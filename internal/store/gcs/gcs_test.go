@@ -1,9 +1,11 @@
 package gcs_test
 
 import (
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"testing"
+	"time"
 
 	"github.com/zclconf/go-cty/cty"
 
@@ -73,5 +75,20 @@ func TestDriverOnFakeGCSServer(t *testing.T) {
 	drivertest.Run(t, drivertest.Options{}, func(t *testing.T) (a, b remote.Driver) {
 		address := server.Fsouza(t)
 		return open(t, settings(address, nil)), open(t, settings(address, nil))
+	})
+}
+
+// Whatever a server answers, a call ends, and nobody takes it for a state.
+func TestHostileServers(t *testing.T) {
+	drivertest.Hostility(t, drivertest.Hostile{
+		Wordless: true,
+		New:      func(*testing.T) http.Handler { return server.New("states") },
+		Open: func(t *testing.T, h http.Handler, silence time.Duration, most int64) remote.Driver {
+			d := open(t, settings(serve(t, h), nil))
+			gcs.Bounded(d, most)
+			gcs.Brief(d, silence)
+			return d
+		},
+		Page: func(n int) string { return fmt.Sprintf(`{"items":[],"nextPageToken":"m%d"}`, n) },
 	})
 }

@@ -13,7 +13,7 @@ import (
 )
 
 // To the other programs the id of a lock is the generation of its object: it says so itself, whatever stands in it. A
-// lock of ours has an id of its own besides, by which a run finds it again; either one frees it.
+// lock of ours has its own id besides, by which a run finds it again; either one frees it.
 
 // metaLock is metadata of a lock of ours: its id.
 const metaLock = "tombolo-lock"

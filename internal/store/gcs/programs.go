@@ -48,6 +48,31 @@ func judgeNamed(credentials []byte) error {
 	return nil
 }
 
+// lent returns what goes to an address of the block in place of Google's: a token of the user, unless the directory
+// brought the credentials along, and the key of the objects.
+func lent(r *reader, config cty.Value, o remote.Surroundings) (all []remote.Program) {
+	argument, to := "storage_custom_endpoint", remote.Written(config, "storage_custom_endpoint")
+	if to == "" && o.Getenv("GOOGLE_BACKEND_STORAGE_CUSTOM_ENDPOINT") == "" &&
+		o.Getenv("GOOGLE_STORAGE_CUSTOM_ENDPOINT") == "" {
+		if domain := remote.Written(config, "universe_domain"); domain != "" {
+			argument, to = "universe_domain", "storage."+domain
+		}
+	}
+	if !remote.Elsewhere(to, universe) {
+		return nil
+	}
+	given := remote.Written(config, "credentials")
+	brought := given != "" && (r.content("credentials", given) == given || o.Brought(given))
+	if remote.Written(config, "access_token") == "" && !brought {
+		all = append(all, remote.Sent(argument, "a token of yours for Google Cloud", to))
+	}
+	const key = "GOOGLE_ENCRYPTION_KEY"
+	if remote.Written(config, "encryption_key") == "" && o.Getenv(key) != "" {
+		all = append(all, remote.Sent(argument, "the value of "+key, to))
+	}
+	return all
+}
+
 // programs returns what credentials of the working directory start, and the files of the user that they send to the
 // service for tokens that they name themselves.
 func programs(config cty.Value, o remote.Surroundings) (all []remote.Program) {
@@ -55,11 +80,12 @@ func programs(config cty.Value, o remote.Surroundings) (all []remote.Program) {
 		return nil
 	}
 	r := readerOf(config, o)
+	all = lent(r, config, o)
 	given := r.text("credentials")
 	text := r.content("credentials", given)
 	var v any
 	if text != given && !o.Brought(given) || json.Unmarshal([]byte(text), &v) != nil {
-		return nil
+		return all
 	}
 	add := func(line string, token bool) {
 		all = append(all, remote.Program{Argument: "credentials", Line: line, Token: token})

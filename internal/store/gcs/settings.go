@@ -8,12 +8,12 @@ import (
 	"os"
 	"path"
 	"path/filepath"
-	"regexp"
 	"strings"
 
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/internal/regex"
 	"github.com/tombolo-iac/tombolo/internal/regular"
 	"github.com/tombolo-iac/tombolo/internal/store/remote"
 )
@@ -241,7 +241,7 @@ func (r *reader) services(s *settings) {
 }
 
 // Tokens and signed requests for them, whoever shows them.
-var tokens = regexp.MustCompile(`\bey[\w-]{8,}\.[\w-]+\.[\w-]*|\bya29\.[\w.-]+`)
+var tokens = regex.Lazy(`\bey[\w-]{8,}\.[\w-]+\.[\w-]*|\bya29\.[\w.-]+`)
 
 // clean removes secrets from a text.
 func (s *settings) clean(text string) string {
@@ -250,5 +250,5 @@ func (s *settings) clean(text string) string {
 			text = strings.ReplaceAll(text, secret, "(hidden)")
 		}
 	}
-	return tokens.ReplaceAllString(text, "(hidden)")
+	return tokens().ReplaceAllString(text, "(hidden)")
 }

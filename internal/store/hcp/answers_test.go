@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/zclconf/go-cty/cty"
 
@@ -133,7 +134,7 @@ func TestLocksOfOthersAreNamed(t *testing.T) {
 	}
 }
 
-// The server takes a state only with a serial that goes on; where a person wants another, that is said.
+// The server takes a state only with a serial that continues the last; where a person wants another, that is said.
 func TestStatesThatDoNotGoOnAreForced(t *testing.T) {
 	h := serve(t, service())
 	d := h.one(t)
@@ -400,4 +401,25 @@ func TestHostsThatCannotBeAsked(t *testing.T) {
 	must(t, diags.Err())
 	_, err := place(t, d, state.DefaultWorkspace).Read(t.Context())
 	says(t, err, "does not offer the service")
+}
+
+// Whatever a server answers, a call ends, and nobody takes it for a state.
+func TestHostileServers(t *testing.T) {
+	drivertest.Hostility(t, drivertest.Hostile{
+		NoDigest: true, Wordless: true,
+		New: func(*testing.T) http.Handler {
+			s := service()
+			s.Mode = "local"
+			s.Make("one", nil)
+			return s
+		},
+		Open: func(t *testing.T, h http.Handler, silence time.Duration, most int64) remote.Driver {
+			d := serve(t, h).one(t)
+			hcp.Impatient(d, silence, most)
+			return d
+		},
+		Page: func(n int) string {
+			return fmt.Sprintf(`{"data":[],"meta":{"pagination":{"next-page":%d}}}`, n+1)
+		},
+	})
 }

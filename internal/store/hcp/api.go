@@ -113,17 +113,22 @@ func (d *driver) project(ctx context.Context) (string, error) {
 		d.s.project)
 }
 
-// maxPages bounds a list of workspaces.
-const maxPages = 1000
+// Limits of lists of workspaces: the pages, the workspaces on one, and the bytes of all.
+const (
+	maxPages  = 1000
+	maxPage   = 100
+	maxListed = 512 << 20
+)
 
 // list returns the workspaces that a search finds.
 func (c *client) list(ctx context.Context, query map[string]string) (all []*workspace, err error) {
 	query = maps.Clone(query)
-	query["page[size]"] = "100"
+	query["page[size]"] = strconv.Itoa(maxPage)
+	left := int64(maxListed)
 	for page := 1; ; {
 		query["page[number]"] = strconv.Itoa(page)
 		r := request{what: "list the workspaces of " + c.s.organization, method: http.MethodGet,
-			path: c.organization("/workspaces"), query: query}
+			path: c.organization("/workspaces"), query: query, most: min(left, maxMessage)}
 		var found struct {
 			Data []*workspace
 			Meta struct {
@@ -139,9 +144,14 @@ func (c *client) list(ctx context.Context, query map[string]string) (all []*work
 		if err == nil {
 			err = c.decode(r, a, &found)
 		}
+		if err == nil && len(found.Data) > maxPage {
+			err = fmt.Errorf("%s: a page has %d workspaces, and at most %d were asked for", r.what, len(found.Data),
+				maxPage)
+		}
 		if err != nil {
 			return nil, err
 		}
+		left = max(1, left-int64(len(a.body)))
 		all = append(all, slices.DeleteFunc(found.Data, func(w *workspace) bool { return w == nil })...)
 		switch next := found.Meta.Pagination.NextPage; {
 		case next == 0:
@@ -253,6 +263,7 @@ type version struct {
 		Status   string
 		Download string `json:"hosted-state-download-url"`
 		Upload   string `json:"hosted-state-upload-url"`
+		Shown    string `json:"hosted-json-state-upload-url"` // takes the document that people are shown
 	}
 }
 

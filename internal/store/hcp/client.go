@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"net"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -18,9 +17,8 @@ import (
 	"sync"
 	"time"
 
-	"golang.org/x/net/http/httpproxy"
-
 	"github.com/tombolo-iac/tombolo/internal/store/remote"
+	"github.com/tombolo-iac/tombolo/internal/store/remote/web"
 )
 
 // Limits on the size of answers, on the time without data, and on retries.
@@ -29,7 +27,7 @@ const (
 	maxMessage = 64 << 20 // a state version lists all resources
 	silence    = time.Minute
 	retries    = 4
-	longest    = 30 * time.Second // of a pause, whatever the server asks for
+	longest    = 30 * time.Second
 )
 
 // services are the names under which hosts announce the API, the preferred one first.
@@ -46,6 +44,9 @@ type client struct {
 	agent string
 	log   func(format string, args ...any)
 	wait  time.Duration // before the first request that is sent again
+	// silence is how long each step of an answer may take, longest how long a pause may, whatever the server asks for.
+	silence, longest time.Duration
+	most             int64 // bytes of a state
 
 	mu    sync.Mutex // guards below; held while they are found out
 	base  *url.URL   // of the API; nil before it is known
@@ -53,21 +54,11 @@ type client struct {
 }
 
 func newClient(s *settings, o remote.Surroundings) *client {
-	proxy := httpproxy.FromEnvironment().ProxyFunc()
-	transport := &http.Transport{
-		Proxy:                  func(r *http.Request) (*url.URL, error) { return proxy(r.URL) },
-		DialContext:            (&net.Dialer{Timeout: 30 * time.Second, KeepAlive: 30 * time.Second}).DialContext,
-		TLSClientConfig:        &tls.Config{MinVersion: tls.VersionTLS12},
-		TLSHandshakeTimeout:    10 * time.Second,
-		ResponseHeaderTimeout:  silence,
-		IdleConnTimeout:        90 * time.Second,
-		MaxResponseHeaderBytes: 256 << 10,
-		ForceAttemptHTTP2:      true,
-	}
-	c := &http.Client{Transport: transport}
-	c.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-	return &client{s: s, hosts: o.Hosts, http: c, agent: strings.TrimSpace("Tombolo " + o.Version), log: o.Log,
-		wait: time.Second}
+	transport := web.Transport(&tls.Config{MinVersion: tls.VersionTLS12})
+	transport.DisableCompression = false
+	return &client{s: s, hosts: o.Hosts, http: web.Over(transport), log: o.Log,
+		agent: strings.TrimSpace("Tombolo " + o.Version),
+		wait:  time.Second, silence: silence, longest: longest, most: maxState}
 }
 
 // reach finds out where the API is, and the token for it.
@@ -176,7 +167,7 @@ func (c *client) pause(ctx context.Context, try int, a *answer) error {
 	select {
 	case <-ctx.Done():
 		return ctx.Err()
-	case <-time.After(min(wait, longest)):
+	case <-time.After(min(wait, c.longest)):
 		return nil
 	}
 }
@@ -215,16 +206,12 @@ func (c *client) once(ctx context.Context, r request) (a *answer, err error) {
 	if most == 0 {
 		most = maxMessage
 	}
-	quiet := time.AfterFunc(silence, cancel)
-	defer quiet.Stop()
-	body, err := io.ReadAll(io.LimitReader(heard{in.Body, quiet}, most+1))
+	body, err := web.Read(limited, cancel, in.Body, most, c.silence)
 	switch {
-	case err != nil && limited.Err() != nil && ctx.Err() == nil:
-		return nil, c.unheard(ctx, r, fmt.Errorf("the answer is incomplete: no data arrived for %s", silence))
+	case errors.Is(err, web.ErrLong):
+		return nil, &problem{text: fmt.Sprintf("%s: the answer is larger than %d bytes", r.what, most)}
 	case err != nil:
 		return nil, c.unheard(ctx, r, err)
-	case int64(len(body)) > most:
-		return nil, &problem{text: fmt.Sprintf("%s: the answer is larger than %d bytes", r.what, most)}
 	}
 	return &answer{status: in.StatusCode, after: after(in.Header), to: in.Header.Get("Location"), body: body}, nil
 }
@@ -304,6 +291,8 @@ func (c *client) document(ctx context.Context, r request, into any) (there bool,
 	switch {
 	case err != nil:
 		return false, err
+	case a.status == http.StatusNotFound && len(a.body) > 0 && !json.Valid(a.body):
+		return false, c.failed(r, a) // a page of something on the way, and not the API
 	case a.status == http.StatusNotFound:
 		return false, nil
 	case !a.ok():
@@ -346,19 +335,4 @@ func (c *client) clean(text string) string {
 		}
 	}
 	return text
-}
-
-// heard resets a timer on each read.
-type heard struct {
-	r     io.Reader
-	quiet *time.Timer
-}
-
-// Read implements io.Reader.
-func (h heard) Read(p []byte) (int, error) {
-	n, err := h.r.Read(p)
-	if n > 0 {
-		h.quiet.Reset(silence)
-	}
-	return n, err
 }

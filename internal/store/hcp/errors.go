@@ -57,7 +57,7 @@ func (c *client) hint(r request, status int) string {
 // maxSaid limits how much of a server's text is shown.
 const maxSaid = 300
 
-// message is what a server says in the error objects of a document; "" when there are none.
+// message is what a server says in the error objects of a document, or "" if there are none.
 func message(body []byte) string {
 	var document struct {
 		Errors []struct{ Title, Detail string }

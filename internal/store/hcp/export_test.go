@@ -1,11 +1,12 @@
 package hcp
 
 import (
+	"crypto/tls"
 	"crypto/x509"
-	"net/http"
 	"time"
 
 	"github.com/tombolo-iac/tombolo/internal/store/remote"
+	"github.com/tombolo-iac/tombolo/internal/store/remote/web"
 )
 
 // Hasty makes a driver hardly pause before it asks again, and trust a certificate.
@@ -16,8 +17,15 @@ func Hasty(d remote.Driver, trusted *x509.Certificate) {
 	if trusted != nil {
 		roots.AddCert(trusted)
 	}
-	c.http.Transport.(*http.Transport).TLSClientConfig.RootCAs = roots
+	c.http = web.Over(web.Transport(&tls.Config{RootCAs: roots}))
 }
 
 // MostInline is how large a state may be that goes with the request.
 const MostInline = mostInline
+
+// Impatient makes a driver wait no longer for each step of an answer, hardly when a server wants to be left alone, and
+// read no greater states.
+func Impatient(d remote.Driver, silence time.Duration, most int64) {
+	c := d.(*driver).client
+	c.silence, c.longest, c.most = silence, time.Millisecond, most
+}

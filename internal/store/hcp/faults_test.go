@@ -96,7 +96,7 @@ func (f *faulty) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // Whatever goes wrong on the way, a run that was told that its state is stored has stored it, one that was told that
-// another has changed it has not, and nothing that came late takes the place of what is newer.
+// another has changed it has not, and nothing that came late replaces what is newer.
 func TestFaultsLoseAndDoubleNothing(t *testing.T) {
 	seeds := uint64(25)
 	if testing.Short() {

@@ -167,7 +167,7 @@ func (d *driver) Place(workspace string) (remote.Place, error) {
 	default:
 		name = d.s.prefix + workspace
 	}
-	if !validName.MatchString(name) {
+	if !validName().MatchString(name) {
 		return nil, fmt.Errorf("%q is not a valid name of a workspace in HCP Terraform: use letters, digits, hyphens "+
 			"and underscores, at most 90", name)
 	}

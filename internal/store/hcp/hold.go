@@ -139,7 +139,8 @@ const mostInline = 256 << 10
 // one did.
 func (h *hold) create(ctx context.Context, there seen, w remote.Write, inline *bool) (id string, again bool,
 	err error) {
-	body := h.document(there, w, *inline)
+	shown := h.shown(w)
+	body := h.document(there, w, shown, *inline)
 	r := request{what: "write the state of " + h.p.title(), method: http.MethodPost, body: body,
 		path: "workspaces/" + url.PathEscape(there.w.ID) + "/state-versions"}
 	a, err := h.p.client.once(ctx, r)
@@ -168,7 +169,33 @@ func (h *hold) create(ctx context.Context, there seen, w remote.Write, inline *b
 		*inline = true
 		return "", true, fmt.Errorf("%s: the server gives no address for the state", r.what)
 	}
-	return h.upload(ctx, &made.Data, w)
+	id, again, err = h.upload(ctx, &made.Data, w)
+	if err == nil && shown != nil {
+		h.uploadShown(ctx, &made.Data, shown)
+	}
+	return id, again, err
+}
+
+// shown returns the document with which the service shows a state to people. As with Terraform, cloud blocks send it,
+// and backends do not.
+func (h *hold) shown(w remote.Write) []byte {
+	if !h.p.d.s.cloud || w.Document == nil {
+		return nil
+	}
+	return w.Document()
+}
+
+// uploadShown sends the document of a state version. The state is stored without it: nobody has to know of a failure.
+func (h *hold) uploadShown(ctx context.Context, v *version, shown []byte) {
+	if v.Attributes.Shown == "" {
+		return
+	}
+	address, err := h.p.client.content(ctx, nil, v.Attributes.Shown)
+	if err != nil {
+		return
+	}
+	_, _ = h.p.client.send(ctx, request{what: "upload the document of the state of " + h.p.title(),
+		method: http.MethodPut, address: address, body: shown})
 }
 
 // conflict decides what a refusal means: the state or the lock is another one now, or the server has reasons of its
@@ -189,7 +216,7 @@ func (h *hold) conflict(ctx context.Context, r request, a *answer, w remote.Writ
 }
 
 // document is what is sent for a new state version.
-func (h *hold) document(there seen, w remote.Write, inline bool) []byte {
+func (h *hold) document(there seen, w remote.Write, shown []byte, inline bool) []byte {
 	f := factsOf(w.Data, w.Serial)
 	sum := md5.Sum(w.Data)
 	attributes := object{"serial": f.serial, "md5": hex.EncodeToString(sum[:]), "force": h.forces(there, f)}
@@ -201,6 +228,9 @@ func (h *hold) document(there seen, w remote.Write, inline bool) []byte {
 	}
 	if inline {
 		attributes["state"] = base64.StdEncoding.EncodeToString(w.Data)
+		if shown != nil {
+			attributes["json-state"] = base64.StdEncoding.EncodeToString(shown)
+		}
 	}
 	return resource("state-versions", attributes, nil)
 }

@@ -8,10 +8,10 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"regexp"
 	"strings"
 	"time"
 
+	"github.com/tombolo-iac/tombolo/internal/regex"
 	"github.com/tombolo-iac/tombolo/internal/store/remote"
 	"github.com/tombolo-iac/tombolo/state"
 )
@@ -78,7 +78,7 @@ func (p *place) download(ctx context.Context, v *version) ([]byte, error) {
 			"interrupted while it uploaded the state. Try again, or choose an older version as the current one in "+
 			"the service", what, v.ID, plain(v.Attributes.Status))
 	}
-	r, next := request{what: what, method: http.MethodGet, most: maxState}, v.Attributes.Download
+	r, next := request{what: what, method: http.MethodGet, most: p.client.most}, v.Attributes.Download
 	for hop := 0; ; hop++ {
 		var err error
 		if r.address, err = p.client.content(ctx, r.address, next); err != nil {
@@ -123,7 +123,7 @@ func reasonOf(info state.LockInfo) string {
 }
 
 // noted is the id in a reason that was cut off.
-var noted = regexp.MustCompile(`^\{"ID":"([^"\\]+)"`)
+var noted = regex.Lazy(`^\{"ID":"([^"\\]+)"`)
 
 // holder returns who holds the lock of a workspace; nil when nobody does. The id of a lock that another program took,
 // or that the server says nothing of, is the title of the workspace.
@@ -140,7 +140,7 @@ func (p *place) holder(w *workspace) *state.LockInfo {
 	var n note
 	if json.Unmarshal([]byte(rest), &n) == nil && n.ID != "" {
 		info.ID, info.Operation, info.Who, info.Created, info.Info = n.ID, n.Operation, n.Who, n.Created, n.Info
-	} else if found := noted.FindStringSubmatch(rest); found != nil {
+	} else if found := noted().FindStringSubmatch(rest); found != nil {
 		info.ID = found[1]
 	}
 	return info

@@ -2,7 +2,6 @@ package hcp
 
 import (
 	"fmt"
-	"regexp"
 	"strings"
 
 	"github.com/hashicorp/terraform-svchost"
@@ -10,6 +9,7 @@ import (
 
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/flavor"
+	"github.com/tombolo-iac/tombolo/internal/regex"
 	"github.com/tombolo-iac/tombolo/internal/store/remote"
 )
 
@@ -17,7 +17,7 @@ import (
 const usualHost = "app.terraform.io"
 
 // validName is the form of names of workspaces.
-var validName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,90}$`)
+var validName = regex.Lazy(`^[A-Za-z0-9_-]{1,90}$`)
 
 // settings are what the block and the environment say.
 type settings struct {
@@ -25,7 +25,7 @@ type settings struct {
 	host         string // as in addresses
 	organization string
 	token        string // of the block; "" for that of the user
-	// One of them says which workspaces there are, but for cloud with a project alone.
+	// One of them says which workspaces there are, except for cloud with a project alone.
 	name, prefix string
 	tags         map[string]string
 	valued       bool // tags were given with values
@@ -156,7 +156,7 @@ func (r reader) check(s *settings, selected string) {
 		if s.cloud {
 			hint += ", or the variable TF_CLOUD_ORGANIZATION"
 		}
-		r.wrong("organization", "Invalid or missing required argument", "The %s needs the name of the organization "+
+		r.wrong("organization", "No organization", "The %s needs the name of the organization "+
 			"that the workspaces are in. %s.", block, hint)
 	}
 	strategies := 0
@@ -180,7 +180,7 @@ func (r reader) check(s *settings, selected string) {
 		r.wrong("workspaces", "Invalid workspaces configuration", "The %s does not say which workspaces belong to "+
 			"this configuration. Set name or %s in a block workspaces%s.", block, other, hint)
 	}
-	if s.name != "" && (!validName.MatchString(s.name) || s.cloud && s.name == "default") {
+	if s.name != "" && (!validName().MatchString(s.name) || s.cloud && s.name == "default") {
 		r.wrong("workspaces", "Invalid workspaces configuration", "%q is not a valid name of a workspace: use "+
 			"letters, digits, hyphens and underscores, at most 90, and another name than \"default\".", s.name)
 	}

@@ -69,7 +69,7 @@ type Revision struct {
 // maxAddresses are the addresses that a revision names.
 const maxAddresses = 50
 
-// Made returns the revision of a change from one state to another. A change without a command of its own, such as a
+// Made returns the revision of a change from one state to another. A change without its own command, such as a
 // recovery by a plan, is named after the operation of the lock.
 func (r Revision) Made(operation state.Operation, before, after *state.State) Revision {
 	if r.Run.Command == "" {

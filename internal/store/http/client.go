@@ -10,15 +10,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/url"
 	"strconv"
 	"time"
 
-	"golang.org/x/net/http/httpproxy"
-
 	"github.com/tombolo-iac/tombolo/internal/store/remote"
+	"github.com/tombolo-iac/tombolo/internal/store/remote/web"
 )
 
 // Limits on the size of answers, and on the time without data.
@@ -36,17 +34,11 @@ type client struct {
 }
 
 func newClient(s *settings, o remote.Surroundings) *client {
-	proxy := httpproxy.FromEnvironment().ProxyFunc()
-	transport := &http.Transport{
-		Proxy:                 func(r *http.Request) (*url.URL, error) { return proxy(r.URL) },
-		DialContext:           (&net.Dialer{Timeout: 30 * time.Second, KeepAlive: 30 * time.Second}).DialContext,
-		TLSClientConfig:       s.tls,
-		TLSHandshakeTimeout:   10 * time.Second,
-		ResponseHeaderTimeout: silence,
-		IdleConnTimeout:       90 * time.Second,
-		ForceAttemptHTTP2:     true,
-	}
-	return &client{s: s, http: &http.Client{Transport: transport, CheckRedirect: s.follow}, log: o.Log}
+	transport := web.Transport(s.tls)
+	transport.DisableCompression = false
+	c := web.Over(transport)
+	c.CheckRedirect = s.follow
+	return &client{s: s, http: c, log: o.Log}
 }
 
 // request is one of what the protocol has.
@@ -165,16 +157,12 @@ func (c *client) once(ctx context.Context, r request) (a *answer, err error) {
 	if most == 0 {
 		most = maxMessage
 	}
-	quiet := time.AfterFunc(silence, cancel)
-	defer quiet.Stop()
-	body, err := io.ReadAll(io.LimitReader(heard{in.Body, quiet}, most+1))
+	body, err := web.Read(limited, cancel, in.Body, most, silence)
 	switch {
-	case err != nil && limited.Err() != nil && ctx.Err() == nil:
-		return nil, c.unheard(ctx, r, fmt.Errorf("the answer is incomplete: no data arrived for %s", silence))
+	case errors.Is(err, web.ErrLong):
+		return nil, &problem{text: fmt.Sprintf("%s %s: the answer is larger than %d bytes", r.what, c.s.name, most)}
 	case err != nil:
 		return nil, c.unheard(ctx, r, err)
-	case int64(len(body)) > most:
-		return nil, &problem{text: fmt.Sprintf("%s %s: the answer is larger than %d bytes", r.what, c.s.name, most)}
 	}
 	a = &answer{status: in.StatusCode, body: body, after: in.Header.Get("Retry-After")}
 	if a.ok() && bytes.HasPrefix(bytes.TrimLeft(body, "\ufeff \t\r\n"), []byte("<")) {
@@ -229,19 +217,4 @@ func (c *client) unheard(ctx context.Context, r request, err error) error {
 		text += ". Set client_ca_certificate_pem to the certificate of the CA that signed the server's certificate"
 	}
 	return &problem{text: c.s.clean(text), passing: !lasting}
-}
-
-// heard resets a timer on each read.
-type heard struct {
-	r     io.Reader
-	quiet *time.Timer
-}
-
-// Read implements io.Reader.
-func (h heard) Read(p []byte) (int, error) {
-	n, err := h.r.Read(p)
-	if n > 0 {
-		h.quiet.Reset(silence)
-	}
-	return n, err
 }

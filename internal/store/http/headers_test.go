@@ -42,16 +42,16 @@ func TestHeadersStayWithTheirHost(t *testing.T) {
 	}
 }
 
-// The summaries are those of OpenTofu 1.12.
+// OpenTofu 1.12 refuses the same ones.
 func TestHeadersThatCannotBeSent(t *testing.T) {
 	for header, want := range map[[2]string]string{
-		{"bad name", "x"}:       `headers "bad name" name must not be empty and only contain A-Za-z0-9-_ characters`,
-		{"", "x"}:               `headers "" name must not be empty and only contain A-Za-z0-9-_ characters`,
-		{"Authorization", "x"}:  `headers "Authorization" cannot be set when providing username`,
-		{"content-type", "x"}:   `headers "content-type" is reserved`,
-		{"Content-MD5", "x"}:    `headers "Content-MD5" is reserved`,
-		{"X", ""}:               `headers "X" value must not be empty and only contain ascii characters`,
-		{"X", "canary\r\nY: z"}: `headers "X" value must not be empty and only contain ascii characters`,
+		{"bad name", "x"}:       `"bad name" is not a name for a header`,
+		{"", "x"}:               `"" is not a name for a header`,
+		{"Authorization", "x"}:  `The username is sent in the header "Authorization"`,
+		{"content-type", "x"}:   `Tombolo sets the header "content-type" itself`,
+		{"Content-MD5", "x"}:    `Tombolo sets the header "Content-MD5" itself`,
+		{"X", ""}:               `The value of "X" is empty, or has other characters`,
+		{"X", "canary\r\nY: z"}: `The value of "X" is empty, or has other characters`,
 		{"X", "fine"}:           "",
 	} {
 		_, diags := httpstore.Kind().Open(t.Context(), cty.ObjectVal(map[string]cty.Value{
@@ -59,12 +59,12 @@ func TestHeadersThatCannotBeSent(t *testing.T) {
 			"headers": cty.MapVal(map[string]cty.Value{header[0]: cty.StringVal(header[1])})}), remote.Surroundings{})
 		got := ""
 		for _, d := range diags {
-			got += d.Summary
+			got += d.Summary + ": " + d.Detail
 			if strings.Contains(d.Detail, "canary") {
 				t.Errorf("the value is shown: %s", d.Detail)
 			}
 		}
-		if got != want {
+		if !strings.Contains(got, want) || (got == "") != (want == "") {
 			t.Errorf("%q: %s, want %s", header, got, want)
 		}
 	}

@@ -97,7 +97,7 @@ func (h *hold) StartJournal(context.Context, string, []byte) (string, error) {
 // Append implements remote.Hold.
 func (h *hold) Append(context.Context, string, int, []byte) error { return remote.ErrNoJournal }
 
-// Check implements remote.Hold. It goes on when the caller does not wait any more: a request that is given up may
+// Check implements remote.Hold. It continues when the caller does not wait any more: a request that is given up may
 // arrive after the lock was released, and take it for nobody.
 func (h *hold) Check(ctx context.Context) error {
 	if h.id == "" || ctx.Err() != nil {

@@ -7,7 +7,7 @@
 // one still has it, and under an id of nobody, which is given back at once, to learn who has it.
 //
 // Answers get lost. A lock that is refused in the name of the one who asks is held. A state whose answer was lost is
-// read back before it is sent once more. Nothing is sent twice without such a look, but for what may be repeated.
+// read back before it is sent once more. Nothing is sent twice without such a look, except for what may be repeated.
 //
 //	kind := httpstore.Kind()
 //	driver, diags := kind.Open(ctx, config, remote.Surroundings{Getenv: os.Getenv})
@@ -28,9 +28,21 @@ import (
 // Kind describes the backend "http". Its schema is Terraform's.
 func Kind() remote.Kind {
 	return remote.Kind{Name: "http", Place: "an HTTP server", Schema: schema(), Open: open,
-		Needed: map[string]string{"address": "TF_HTTP_ADDRESS"},
+		Programs: programs,
+		Needed:   map[string]string{"address": "TF_HTTP_ADDRESS"},
 		More: map[string]*provider.Attribute{"headers": {Type: cty.Map(cty.String), Optional: true, Sensitive: true,
 			Description: "Additional headers of each request. OpenTofu also has this argument."}}}
+}
+
+// programs returns the password of the environment, where it goes to an address of the block. Nothing is started.
+func programs(config cty.Value, o remote.Surroundings) (all []remote.Program) {
+	if remote.Written(config, "password") != "" {
+		return nil
+	}
+	for _, name := range []string{"address", "lock_address", "unlock_address"} {
+		all = append(all, o.Lent(name, remote.Written(config, name), variable("password"))...)
+	}
+	return all
 }
 
 func schema() *provider.Block {

@@ -205,13 +205,13 @@ func (p *place) Holder(ctx context.Context) (*state.LockInfo, error) {
 		p.leave(ctx, id, body)
 		return nil, err
 	case a.ok(), a.refused() && holderOf(a).ID == id:
-		// Whoever is told to end now gives it back all the same.
+		// A run that is interrupted now gives it back nevertheless.
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaving)
 		defer cancel()
 		return nil, p.free(ctx, body)
 	case a.refused():
 		info := holderOf(a)
-		if info.Operation == looking { // GitLab answers with what was asked, but for the id, the user and the time
+		if info.Operation == looking { // GitLab answers with what was asked, except for the id, the user and the time
 			info.Operation = ""
 		}
 		return &info, nil

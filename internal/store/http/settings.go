@@ -10,7 +10,6 @@ import (
 	"math/big"
 	"net/http"
 	"net/url"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -19,6 +18,7 @@ import (
 	"github.com/zclconf/go-cty/cty/convert"
 
 	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/internal/regex"
 	"github.com/tombolo-iac/tombolo/internal/store/remote"
 )
 
@@ -100,11 +100,11 @@ func (r reader) seconds(name string, usual int) time.Duration {
 }
 
 // token matches a method of HTTP.
-var token = regexp.MustCompile("^[A-Za-z0-9!#$%&'*+.^_`|~-]+$")
+var token = regex.Lazy("^[A-Za-z0-9!#$%&'*+.^_`|~-]+$")
 
 func (r reader) method(name, usual string) string {
 	m := r.text(name, usual)
-	if !token.MatchString(m) {
+	if !token().MatchString(m) {
 		r.wrong(name, "invalid "+name, "%q is not an HTTP method. Use a method such as %s.", m, usual)
 	}
 	return m
@@ -204,12 +204,12 @@ func (r reader) certificates(s *settings) {
 
 // Valid headers, and those that users cannot set.
 var (
-	headerName  = regexp.MustCompile(`^[A-Za-z0-9_-]+$`)
-	headerValue = regexp.MustCompile(`^[ -~]+$`)
+	headerName  = regex.Lazy(`^[A-Za-z0-9_-]+$`)
+	headerValue = regex.Lazy(`^[ -~]+$`)
 	reserved    = []string{"Content-Type", "Content-Md5", "Content-Length", "Transfer-Encoding", "Host", "If-Match"}
 )
 
-// headers reads the argument of OpenTofu's. The summaries are those of OpenTofu. Values are not shown.
+// headers reads the argument that OpenTofu has, too. Values are not shown.
 func (r reader) headers(s *settings) {
 	const argument = "headers"
 	v, ok := r.value(argument)
@@ -222,19 +222,16 @@ func (r reader) headers(s *settings) {
 		name := k.AsString()
 		canonical := http.CanonicalHeaderKey(name)
 		switch {
-		case !headerName.MatchString(name):
-			r.wrong(argument, fmt.Sprintf("headers %q name must not be empty and only contain A-Za-z0-9-_ characters",
-				name), "Rename the header, or leave it out.")
+		case !headerName().MatchString(name):
+			r.wrong(argument, "Invalid header", "%q is not a name for a header: letters, digits, hyphens and "+
+				"underscores are expected. Rename the header, or leave it out.", name)
 		case slices.Contains(reserved, canonical):
-			r.wrong(argument, fmt.Sprintf("headers %q is reserved", name), "Tombolo sets this header itself. Leave it "+
-				"out.")
+			r.wrong(argument, "Invalid header", "Tombolo sets the header %q itself. Leave it out.", name)
 		case canonical == "Authorization" && s.user != "":
-			r.wrong(argument, fmt.Sprintf("headers %q cannot be set when providing username", name), "The username "+
-				"is sent in this header. Set only one of the two.")
-		case element.IsNull() || !headerValue.MatchString(element.AsString()):
-			r.wrong(argument, fmt.Sprintf("headers %q value must not be empty and only contain ascii characters", name),
-				"The value can have printable ASCII characters and spaces. It is not shown here, because it may be "+
-					"secret.")
+			r.wrong(argument, "Invalid header", "The username is sent in the header %q. Set one of the two.", name)
+		case element.IsNull() || !headerValue().MatchString(element.AsString()):
+			r.wrong(argument, "Invalid header", "The value of %q is empty, or has other characters than spaces and "+
+				"the printable ones of ASCII. It is not shown here, because it may be secret.", name)
 		default:
 			s.headers[canonical] = element.AsString()
 			s.secrets = append(s.secrets, element.AsString())
@@ -278,7 +275,7 @@ func (s *settings) clean(text string) string {
 }
 
 // confidential are query parameters with credentials, which do not select a state.
-var confidential = regexp.MustCompile(`(?i)token|secret|pass|pwd|key|sig|auth|cred|^ID$`)
+var confidential = regex.Lazy(`(?i)token|secret|pass|pwd|key|sig|auth|cred|^ID$`)
 
 // nameOf returns an address without secrets. Of a query it keeps the names, and a digest that distinguishes states. A
 // new token does not change the name.
@@ -291,7 +288,7 @@ func nameOf(u *url.URL) string {
 	sep := "?"
 	for _, parameter := range slices.Sorted(maps.Keys(query)) {
 		name += sep + url.QueryEscape(parameter) + "=..."
-		if sep = "&"; confidential.MatchString(parameter) {
+		if sep = "&"; confidential().MatchString(parameter) {
 			query.Del(parameter)
 		}
 	}

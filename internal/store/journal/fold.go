@@ -12,7 +12,7 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// Overlay is a state with a journal laid over it.
+// Overlay is a state with a journal applied over it.
 type Overlay struct {
 	State    *state.State
 	InFlight []state.InFlight
@@ -25,8 +25,8 @@ type Overlay struct {
 type folder struct {
 	builder *state.Builder
 	covers  uint64 // records up to this one are in the state
-	foreign string // why results are laid over with care; "" for all of them
-	other   string // why nothing is laid over; "" where that can be
+	foreign string // why results are applied over with care; "" for all of them
+	other   string // why nothing is applied over; "" where that can be
 
 	run  state.RunInfo
 	open map[string]*opened

@@ -37,7 +37,7 @@ func NewKey(c *encryption.Cipher) (*Key, error) {
 	return keyOf(plain, sealed)
 }
 
-// openKey reads the key of a journal; nil if there is none.
+// openKey reads the key of a journal, or nil if there is none.
 func openKey(c *encryption.Cipher, sealed json.RawMessage) (*Key, error) {
 	if len(sealed) == 0 {
 		return nil, nil

@@ -49,7 +49,7 @@ type Keeper interface {
 	// Finish leaves a journal only of open operations, if everything is stored; otherwise the error of the last
 	// snapshot names the place of the results.
 	Finish(left []state.InFlight, failed error) error
-	// RunEnded means that the journal is closed, whatever came of it.
+	// RunEnded means that the journal is closed, whatever resulted from it.
 	RunEnded()
 }
 

@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -18,6 +17,7 @@ import (
 
 	"github.com/tombolo-iac/tombolo/internal/store/remote"
 	"github.com/tombolo-iac/tombolo/internal/store/remote/objects"
+	"github.com/tombolo-iac/tombolo/internal/store/remote/web"
 )
 
 // Limits on the size of answers, on the time of a request, and on retries.
@@ -25,7 +25,6 @@ const (
 	maxAnswer = 256 << 20
 	longest   = time.Minute
 	retries   = 4
-	firstWait = 200 * time.Millisecond
 	// maxSecret is how many bytes a secret may have.
 	maxSecret = 1 << 20
 )
@@ -49,9 +48,11 @@ func newClient(s *settings, o remote.Surroundings) (*client, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-	c.Timeout = 0
-	return &client{s: s, http: c, base: base, log: o.Log, wait: firstWait}, nil
+	transport := c.Transport
+	if transport == nil { // nothing is special about it
+		transport = web.Transport(nil)
+	}
+	return &client{s: s, http: web.Over(transport), base: base, log: o.Log, wait: web.FirstPause}, nil
 }
 
 // metadata of an object, as far as it matters.
@@ -77,6 +78,7 @@ type secret struct {
 // answer is an answer of the server.
 type answer struct {
 	status int
+	header http.Header
 	body   []byte
 }
 
@@ -95,20 +97,19 @@ func (c *client) send(ctx context.Context, method, path string, query url.Values
 			return nil, err
 		}
 	}
-	pause := c.wait
 	for try := 0; ; try++ {
 		a, err := c.once(ctx, method, path, query, text)
-		again := err != nil && ctx.Err() == nil || err == nil && (a.status >= 500 ||
-			a.status == http.StatusTooManyRequests)
+		again := err != nil && ctx.Err() == nil && !web.Lasting(err) || err == nil && web.Busy(a.status)
 		if !again || try == retries {
 			return a, err
 		}
-		select {
-		case <-ctx.Done():
-			return nil, ctx.Err()
-		case <-time.After(pause):
+		var said http.Header
+		if a != nil {
+			said = a.header
 		}
-		pause *= 2
+		if err := web.Wait(ctx, try, c.wait, said); err != nil {
+			return nil, err
+		}
 	}
 }
 
@@ -143,14 +144,14 @@ func (c *client) once(ctx context.Context, method, path string, query url.Values
 		return nil, c.unheard(ctx, err)
 	}
 	defer in.Body.Close()
-	data, err := io.ReadAll(io.LimitReader(in.Body, maxAnswer+1))
+	data, err := web.Read(limited, cancel, in.Body, maxAnswer, longest)
 	switch {
+	case errors.Is(err, web.ErrLong):
+		return nil, fmt.Errorf("the answer of %s is larger than %d bytes", c.base.Host, maxAnswer)
 	case err != nil:
 		return nil, c.unheard(ctx, err)
-	case len(data) > maxAnswer:
-		return nil, fmt.Errorf("the answer of %s is larger than %d bytes", c.base.Host, maxAnswer)
 	}
-	return &answer{status: in.StatusCode, body: data}, nil
+	return &answer{status: in.StatusCode, header: in.Header, body: data}, nil
 }
 
 // unheard returns the reason why there is no answer. The request may have arrived.
@@ -158,29 +159,16 @@ func (c *client) unheard(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	if inner := (*url.Error)(nil); errors.As(err, &inner) {
-		err = inner.Err // without the address
-	}
 	return errors.New(c.s.clean(fmt.Sprintf("Kubernetes at %s cannot be reached, or does not answer: %v", c.base.Host,
-		err)))
+		web.Reason(err))))
 }
 
 // failed returns the error for an unexpected answer.
 func (c *client) failed(what, name string, a *answer) error {
 	var said struct{ Message string }
 	_ = json.Unmarshal(a.body, &said) // what is no answer of Kubernetes is not shown
-	message := strings.Map(func(r rune) rune {
-		if r < ' ' || r >= 0x7f && r < 0xa0 {
-			return ' '
-		}
-		return r
-	}, said.Message)
-	const most = 300
-	if runes := []rune(message); len(runes) > most {
-		message = string(runes[:most]) + "..."
-	}
 	text := fmt.Sprintf("%s %s: Kubernetes at %s answered with status %d", what, name, c.base.Host, a.status)
-	if message != "" {
+	if message := web.Short(said.Message); message != "" {
 		text += ": " + strings.TrimSuffix(message, ".")
 	}
 	switch a.status {

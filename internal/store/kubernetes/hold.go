@@ -197,7 +197,7 @@ type hold struct {
 
 // Write implements remote.Hold.
 func (h *hold) Write(ctx context.Context, w remote.Write) (string, error) {
-	zipped, err := compressed(w.Data)
+	zipped, err := remote.Zip(w.Data)
 	if err != nil {
 		return "", err
 	}

@@ -13,13 +13,13 @@ package kubernetes
 import (
 	"context"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/internal/regex"
 	"github.com/tombolo-iac/tombolo/internal/store/remote"
 	"github.com/tombolo-iac/tombolo/internal/store/remote/arguments"
 	"github.com/tombolo-iac/tombolo/internal/store/remote/objects"
@@ -119,13 +119,13 @@ func (d *driver) Workspaces(ctx context.Context) (names []string, err error) {
 }
 
 // secretName matches valid names of secrets.
-var secretName = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`)
+var secretName = regex.Lazy(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`)
 
 // Place implements remote.Driver.
 func (d *driver) Place(workspace string) (remote.Place, error) {
 	name := "tfstate-" + workspace + "-" + d.s.suffix
 	const most = 120 // of 253, for what is added to it; a label has at most 63
-	if !secretName.MatchString(name) || len(name) > most || len(workspace) > 63 || strings.HasSuffix(workspace, ".") {
+	if !secretName().MatchString(name) || len(name) > most || len(workspace) > 63 || strings.HasSuffix(workspace, ".") {
 		return nil, fmt.Errorf("%q is not a valid name for the Kubernetes secret with the state. Use only lower-case "+
 			"letters, digits and hyphens in workspace names and secret_suffix, at most %d together", name, most)
 	}

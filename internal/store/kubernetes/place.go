@@ -1,14 +1,11 @@
 package kubernetes
 
 import (
-	"bytes"
-	"compress/gzip"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"sync"
 
@@ -90,7 +87,7 @@ func (p *place) look(ctx context.Context) (*stored, error) {
 		if len(zipped) == 0 {
 			return s, nil
 		}
-		data, err := uncompressed(zipped)
+		data, err := remote.Unzip(zipped, maxState)
 		if err == nil {
 			s.Content = remote.Content{Data: data, Version: version(data)}
 			return s, nil
@@ -101,7 +98,7 @@ func (p *place) look(ctx context.Context) (*stored, error) {
 			return nil, err
 		}
 		if len(copied.Chunks) == 1 {
-			if data, err = uncompressed(copied.Chunks[0]); err == nil {
+			if data, err = remote.Unzip(copied.Chunks[0], maxState); err == nil {
 				s.Content, s.torn = remote.Content{Data: data, Version: version(data)}, true
 				return s, nil
 			}
@@ -114,26 +111,6 @@ func (p *place) look(ctx context.Context) (*stored, error) {
 func version(data []byte) string {
 	sum := sha256.Sum256(data)
 	return hex.EncodeToString(sum[:])
-}
-
-func uncompressed(zipped []byte) ([]byte, error) {
-	z, err := gzip.NewReader(bytes.NewReader(zipped))
-	if err != nil {
-		return nil, err
-	}
-	data, err := io.ReadAll(io.LimitReader(z, maxState+1))
-	if err == nil && len(data) > maxState {
-		err = fmt.Errorf("it is larger than %d bytes, the limit for a state", maxState)
-	}
-	return data, err
-}
-
-func compressed(data []byte) ([]byte, error) {
-	var b bytes.Buffer
-	z := gzip.NewWriter(&b)
-	_, err := z.Write(data)
-	err = errors.Join(err, z.Close())
-	return b.Bytes(), err
 }
 
 // Read implements remote.Place.
@@ -277,7 +254,7 @@ func (p *place) mend(ctx context.Context) error {
 	if err != nil || !s.torn {
 		return err
 	}
-	zipped, err := compressed(s.Data)
+	zipped, err := remote.Zip(s.Data)
 	if err != nil {
 		return err
 	}

@@ -15,6 +15,33 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/store/remote"
 )
 
+// lent returns the credentials of the user that go to a server that the block names.
+func lent(r reader) (all []remote.Program) {
+	to := remote.Written(r.config, "host")
+	if !remote.Elsewhere(to) {
+		return nil
+	}
+	for _, argument := range []string{"token", "password"} {
+		if remote.Written(r.config, argument) == "" {
+			all = append(all, r.o.Lent("host", to, "KUBE_"+strings.ToUpper(argument))...)
+		}
+	}
+	if r.flag("in_cluster_config", "KUBE_IN_CLUSTER_CONFIG") {
+		return append(all, remote.Sent("host", "the token of this pod", to))
+	}
+	file := r.text("config_path", "KUBE_CONFIG_PATH")
+	if file == "" {
+		file = r.o.Getenv("KUBE_CONFIG_PATHS")
+	}
+	if v, ok := r.value("config_paths"); ok && file == "" {
+		file = strings.Join(slices.DeleteFunc(texts(v), r.o.Brought), ", ")
+	}
+	if file != "" && !r.o.Brought(file) {
+		all = append(all, remote.Sent("host", "the login of "+file, to))
+	}
+	return all
+}
+
 // programs returns what is started for credentials because the block says so, or a file of kubectl in the working
 // directory, and the files of the user that such a file sends to the server that it names. Each user of it counts,
 // whichever is chosen.
@@ -32,6 +59,7 @@ func programs(config cty.Value, o remote.Surroundings) (all []remote.Program) {
 	if v, ok := r.value("exec"); ok {
 		add("exec", r.program(&settings{}, v))
 	}
+	all = append(all, lent(r)...)
 	names := map[string][]string{}
 	if v, ok := r.value("config_path"); ok {
 		names["config_path"] = []string{v.AsString()}

@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"net/url"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -19,6 +18,7 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
 	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/internal/regex"
 	"github.com/tombolo-iac/tombolo/internal/regular"
 	"github.com/tombolo-iac/tombolo/internal/store/remote"
 )
@@ -101,7 +101,7 @@ func pairs(v cty.Value) map[string]string {
 }
 
 // numbered is a suffix that could be that of a part of a state.
-var numbered = regexp.MustCompile(`-[0-9]+$`)
+var numbered = regex.Lazy(`-[0-9]+$`)
 
 // read takes the settings from the values of a block and from the environment.
 func read(config cty.Value, o remote.Surroundings) (*settings, diag.List) {
@@ -115,14 +115,14 @@ func read(config cty.Value, o remote.Surroundings) (*settings, diag.List) {
 	case s.suffix == "":
 		r.wrong("secret_suffix", "secret_suffix argument is required", "Set the argument secret_suffix of the backend "+
 			"\"kubernetes\": the state is in the secret tfstate-WORKSPACE-SUFFIX.")
-	case numbered.MatchString(s.suffix):
+	case numbered().MatchString(s.suffix):
 		r.wrong("secret_suffix", "secret_suffix must not end with '-<number>'", "It is %q. The parts of large states "+
 			"have such names.", s.suffix)
-	case !secretName.MatchString(s.suffix) || len(s.suffix) > 63:
+	case !secretName().MatchString(s.suffix) || len(s.suffix) > 63:
 		r.wrong("secret_suffix", "Invalid secret_suffix", "It is %q. Use only lower-case letters, digits and "+
 			"hyphens, at most 63.", s.suffix)
 	}
-	if !secretName.MatchString(s.namespace) {
+	if !secretName().MatchString(s.namespace) {
 		r.wrong("namespace", "Invalid namespace", "It is %q. Use only lower-case letters, digits and hyphens.",
 			s.namespace)
 	}

@@ -83,10 +83,12 @@ func said(a *web.Answer) (code, text string) {
 	return named.Code, strings.TrimPrefix(named.Code+": "+named.Message, ": ")
 }
 
-// missing reports whether an answer means that the object does not exist. A missing bucket is an error.
+// missing reports whether an answer means that the object does not exist. A missing bucket is an error, and an answer
+// without words is that of something on the way.
 func missing(a *web.Answer) bool {
 	code, _ := said(a)
-	return a.Status == http.StatusNotFound && (code == "ObjectNotFound" || code == "" && len(a.Body) == 0)
+	return a.Status == http.StatusNotFound && (code == "ObjectNotFound" || a.Method == http.MethodHead &&
+		len(a.Body) == 0)
 }
 
 // failed returns the error for an unexpected answer.
@@ -188,13 +190,11 @@ func (c *client) remove(ctx context.Context, name, tag string) error {
 	return c.failed(r, a)
 }
 
-// maxPages limits a list that does not end.
-const maxPages = 10_000
-
 // List implements bucket.Store.
 func (c *client) List(ctx context.Context, prefix string, each func(name string)) error {
 	query := url.Values{"prefix": {prefix}, "limit": {"1000"}, "fields": {"name"}}
-	for range maxPages {
+	pages := bucket.Page{Prefix: prefix}
+	for {
 		a, r, err := c.ask(ctx, "list", http.MethodGet, "", query, nil, nil)
 		if err != nil {
 			return err
@@ -211,15 +211,21 @@ func (c *client) List(ctx context.Context, prefix string, each func(name string)
 			return &web.Problem{Text: fmt.Sprintf("list %s: the answer is not a list of objects. The server is not "+
 				"Object Storage", r.Name)}
 		}
-		for _, o := range page.Objects {
-			each(o.Name)
+		names := make([]string, len(page.Objects))
+		for i, o := range page.Objects {
+			names[i] = o.Name
+		}
+		if err := pages.Follows(names, page.Next); err != nil {
+			return &web.Problem{Text: fmt.Sprintf("list %s: %v. The server is not Object Storage", r.Name, err)}
+		}
+		for _, name := range names {
+			each(name)
 		}
 		if page.Next == "" {
 			return nil
 		}
 		query.Set("start", page.Next)
 	}
-	return &web.Problem{Text: "list " + c.Name(prefix) + ": the list does not end"}
 }
 
 // Read implements bucket.Store.

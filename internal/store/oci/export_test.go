@@ -23,3 +23,8 @@ func Hasty(ctx context.Context, config cty.Value, address string, log func(strin
 	d.(*driver).client.Pause = time.Microsecond
 	return d, nil
 }
+
+// Impatient makes a driver wait no longer for each step of an answer, and read no greater objects.
+func Impatient(d remote.Driver, silence time.Duration, most int64) {
+	d.(*driver).client.Silence, d.(*driver).client.Most = silence, most
+}

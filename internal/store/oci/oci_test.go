@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/zclconf/go-cty/cty"
 
@@ -203,6 +204,7 @@ func TestSecretsAppearNowhere(t *testing.T) {
 func TestArgumentsAreChecked(t *testing.T) {
 	drivertest.Refused(t, oci.Kind(), settings, map[string]string{
 		"bucket: It must be set":              "bucket=null",
+		"is not a region, such as":            "region=x.stranger.example/",
 		"namespace: It must be set":           "namespace=",
 		"auth: \"x\" is not a way":            "auth=x",
 		"config_file_profile: It must be set": "auth=SecurityToken",
@@ -213,5 +215,18 @@ func TestArgumentsAreChecked(t *testing.T) {
 		"is not AES256":                       "sse_customer_algorithm=DES sse_customer_key=" + customerKey,
 		"must not begin or end with a slash":  "key=/x",
 		"private_key_path: stat no-such-file": "private_key=null private_key_path=no-such-file",
+	})
+}
+
+// Whatever a server answers, a call ends, and nobody takes it for a state.
+func TestHostileServers(t *testing.T) {
+	drivertest.Hostility(t, drivertest.Hostile{
+		New: func(*testing.T) http.Handler { return start() },
+		Open: func(t *testing.T, h http.Handler, silence time.Duration, most int64) remote.Driver {
+			d := open(t, drivertest.Serve(t, h), nil)
+			oci.Impatient(d, silence, most)
+			return d
+		},
+		Page: func(n int) string { return fmt.Sprintf(`{"objects":[],"nextStartWith":"m%09d"}`, n) },
 	})
 }

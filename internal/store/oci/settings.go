@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"net/url"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -50,6 +51,8 @@ var methods = []string{apiKey, securityToken, instancePrincipal, resourcePrincip
 // overrides is a variable with hosts in the place of the usual ones: "client=host;client=host".
 const overrides = "CLIENT_HOST_OVERRIDES"
 
+var regionName = regexp.MustCompile(`^[A-Za-z0-9-]*$`)
+
 // read takes the settings from the values of a block and from the environment. Variables have the names of the
 // arguments, with OCI_ before them or without.
 func read(config cty.Value, o remote.Surroundings) (*settings, diag.List) {
@@ -63,10 +66,13 @@ func read(config cty.Value, o remote.Surroundings) (*settings, diag.List) {
 	if strings.HasPrefix(s.key, "/") || strings.HasSuffix(s.key, "/") {
 		r.Wrong("key", "Invalid Value", "%q must not begin or end with a slash.", s.key)
 	}
+	if !regionName.MatchString(s.region) { // it becomes a part of the service's name
+		r.Wrong("region", "Invalid Value", "%q is not a region, such as us-ashburn-1.", s.region)
+	}
 	s.who = who{method: strings.ToLower(cmp.Or(text("auth"), apiKey)), profile: text("config_file_profile"),
 		file:    o.Path(cmp.Or(o.Getenv("OCI_CONFIG_FILE"), "~/.oci/config")),
 		tenancy: text("tenancy_ocid"), user: text("user_ocid"), fingerprint: text("fingerprint"),
-		key: text("private_key"), password: text("private_key_password")}
+		key: strings.ReplaceAll(text("private_key"), `\n`, "\n"), password: text("private_key_password")}
 	if !slices.Contains(methods, s.who.method) {
 		r.Wrong("auth", "Invalid Value", "%q is not a way to sign requests. Expected ApiKey, SecurityToken, "+
 			"InstancePrincipal, ResourcePrincipal or OKEWorkloadIdentity.", text("auth"))

@@ -7,8 +7,10 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"hash/crc64"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -109,12 +111,22 @@ func (c *client) get(ctx context.Context, name string) (*stored, error) {
 			"safely. The server is not OSS, or a proxy changes its answers", r.Name)}
 	}
 	sum := md5.Sum(o.data)
-	if want := a.Header.Get("Content-Md5"); want != "" && want != base64.StdEncoding.EncodeToString(sum[:]) {
-		return nil, &web.Problem{Text: fmt.Sprintf("read %s: the content was changed on the way: its MD5 digest "+
-			"differs. Try again", r.Name)}
+	for field, got := range map[string]string{"Content-Md5": base64.StdEncoding.EncodeToString(sum[:]),
+		checksumField: checksum(o.data)} {
+		if want := a.Header.Get(field); want != "" && want != got {
+			return nil, &web.Problem{Text: fmt.Sprintf("read %s: the content was changed on the way: it does not have "+
+				"its %s. Try again", r.Name, field)}
+		}
 	}
 	return o, nil
 }
+
+// checksumField has the checksum that the service computes of every object.
+const checksumField = "X-Oss-Hash-Crc64ecma"
+
+var polynomial = crc64.MakeTable(crc64.ECMA)
+
+func checksum(data []byte) string { return strconv.FormatUint(crc64.Checksum(data, polynomial), 10) }
 
 // head returns the tag of an object; "" when it is not there.
 func (c *client) head(ctx context.Context, name string) (string, error) {
@@ -264,7 +276,7 @@ func (s store) Forget(ctx context.Context, name string) error {
 	return s.table.forget(ctx, name)
 }
 
-// Write implements bucket.Store. With a table, the digest of the new state takes the place of the one before at first:
+// Write implements bucket.Store. With a table, the digest of the new state replaces the one before at first:
 // a run that has lost its lock fails there.
 func (s store) Write(ctx context.Context, name string, w remote.Write) (string, error) {
 	there, done, err := s.look(ctx, name, w.Data, w.Was)

@@ -27,6 +27,15 @@ func Hasty(ctx context.Context, config cty.Value, log func(string, ...any)) (rem
 // Bounded makes a driver read no objects that are greater.
 func Bounded(d remote.Driver, most int64) { d.(*driver).store.Most = most }
 
+// Impatient makes a driver wait no longer for each step of an answer.
+func Impatient(d remote.Driver, silence time.Duration) {
+	one := d.(*driver)
+	one.store.Silence = silence
+	if one.store.table != nil {
+		one.store.table.Silence = silence
+	}
+}
+
 // Signed returns the signature of a request at a time.
 func Signed(bucket, region, access, secret, token string, at time.Time, r *http.Request) (string, error) {
 	s := &settings{bucket: bucket, region: region, who: who{access: access, secret: secret, token: token}}

@@ -28,8 +28,9 @@ import (
 // Kind describes the backend "oss". Its schema is Terraform's.
 func Kind() remote.Kind {
 	return remote.Kind{Name: "oss", Place: "Alibaba Cloud Object Storage Service", Schema: schema(), Open: open,
-		Blocks: map[string]bool{"assume_role": true},
-		Needed: map[string]string{"bucket": "", "region": "ALICLOUD_REGION"}}
+		Programs: programs,
+		Blocks:   map[string]bool{"assume_role": true},
+		Needed:   map[string]string{"bucket": "", "region": "ALICLOUD_REGION"}}
 }
 
 // schema has the arguments of Terraform 1.11 and later, with its types.

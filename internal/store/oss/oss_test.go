@@ -252,3 +252,25 @@ func TestObjectsAreStoredAsTheBlockSays(t *testing.T) {
 		t.Errorf("rows %v", rows)
 	}
 }
+
+// Whatever a server answers, a call ends, and nobody takes it for a state.
+func TestHostileServers(t *testing.T) {
+	for name, more := range map[string]map[string]cty.Value{"with a table": nil,
+		"without": {"tablestore_table": cty.NullVal(cty.String)}} {
+		t.Run(name, func(t *testing.T) {
+			drivertest.Hostility(t, drivertest.Hostile{
+				New: func(*testing.T) http.Handler { return &server.Server{Bucket: "states"} },
+				Open: func(t *testing.T, h http.Handler, silence time.Duration, most int64) remote.Driver {
+					d := open(t, settings(drivertest.Serve(t, h), more))
+					oss.Bounded(d, most)
+					oss.Impatient(d, silence)
+					return d
+				},
+				Page: func(n int) string {
+					return fmt.Sprintf("<ListBucketResult><IsTruncated>true</IsTruncated><NextMarker>m%09d</NextMarker>"+
+						"</ListBucketResult>", n)
+				},
+			})
+		})
+	}
+}

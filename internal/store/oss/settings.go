@@ -47,6 +47,13 @@ const (
 	defaultKey    = "terraform.tfstate"
 )
 
+// Variables with addresses of services.
+var (
+	endpointVariables = []string{"ALICLOUD_OSS_ENDPOINT", "ALIBABA_CLOUD_OSS_ENDPOINT", "OSS_ENDPOINT"}
+	tableVariables    = []string{"ALICLOUD_TABLESTORE_ENDPOINT", "ALIBABA_CLOUD_TABLESTORE_ENDPOINT"}
+	stsVariables      = []string{"ALICLOUD_STS_ENDPOINT", "ALIBABA_CLOUD_STS_ENDPOINT"}
+)
+
 // read takes the settings from the values of a block and from the environment.
 func read(config cty.Value, o remote.Surroundings) (*settings, diag.List) {
 	r := arguments.New(config, o)
@@ -73,12 +80,12 @@ func read(config cty.Value, o remote.Surroundings) (*settings, diag.List) {
 		r.Wrong("acl", "Invalid Value", "%q is not an access control list. Expected private, public-read, "+
 			"public-read-write or default.", s.acl)
 	}
-	address := r.Text("endpoint", "ALICLOUD_OSS_ENDPOINT", "ALIBABA_CLOUD_OSS_ENDPOINT", "OSS_ENDPOINT")
+	address := r.Text("endpoint", endpointVariables...)
 	if address == "" {
 		address = "oss-" + s.region + ".aliyuncs.com"
 	}
 	s.endpoint = s.address(r, "endpoint", address)
-	instance := r.Text("tablestore_endpoint", "ALICLOUD_TABLESTORE_ENDPOINT", "ALIBABA_CLOUD_TABLESTORE_ENDPOINT")
+	instance := r.Text("tablestore_endpoint", tableVariables...)
 	if s.table != "" && instance == "" {
 		r.Wrong("tablestore_endpoint", "Missing Required Value", "It must be set with tablestore_table, here or with "+
 			"the environment variable ALICLOUD_TABLESTORE_ENDPOINT.")
@@ -121,7 +128,7 @@ func (s *settings) credentials(r arguments.Reader) {
 		"ALICLOUD_ACCESS_KEY_SECRET")
 	w.token = r.Text("security_token", "ALICLOUD_SECURITY_TOKEN", "ALIBABA_CLOUD_SECURITY_TOKEN")
 	w.ecsRole = r.Text("ecs_role_name", "ALICLOUD_ECS_ROLE_NAME", "ALIBABA_CLOUD_ECS_METADATA")
-	w.sts = r.Text("sts_endpoint", "ALICLOUD_STS_ENDPOINT", "ALIBABA_CLOUD_STS_ENDPOINT")
+	w.sts = r.Text("sts_endpoint", stsVariables...)
 	w.sts = strings.TrimPrefix(w.sts, "https://")
 	if w.sts == "" {
 		w.sts = "sts.aliyuncs.com"

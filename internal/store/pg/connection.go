@@ -7,12 +7,13 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/zclconf/go-cty/cty"
 
+	"github.com/tombolo-iac/tombolo/internal/regex"
 	"github.com/tombolo-iac/tombolo/internal/regular"
 	"github.com/tombolo-iac/tombolo/internal/store/remote"
 )
@@ -34,7 +35,7 @@ var clientWords = []string{"fallback_application_name", "binary_parameters", "di
 var errConnection = errors.New(`it has to look like "postgres://user@host:5432/database?sslmode=require", ` +
 	`with special characters in its parts written as in %2F, or like "host=... user=... dbname=..."`)
 
-var service = regexp.MustCompile(`\bservice\s*=`)
+var service = regex.Lazy(`\bservice\s*=`)
 
 // connection reads a connection string, as Terraform does: what is not said is taken from the environment, and
 // encryption is required unless sslmode says otherwise. Errors have nothing of the string in them.
@@ -46,7 +47,7 @@ func connection(text string, getenv func(string) string) (*pgconn.Config, error)
 			defaults[word] = value
 		}
 	}
-	if getenv("PGSERVICE") == "" && !service.MatchString(text) { // which may say it as well
+	if getenv("PGSERVICE") == "" && !service().MatchString(text) { // which may say it as well
 		if getenv("PGSSLMODE") == "" {
 			defaults["sslmode"] = "require"
 		}
@@ -80,7 +81,7 @@ func connection(text string, getenv func(string) string) (*pgconn.Config, error)
 // fileWords are words of connection strings whose values are names of files.
 var fileWords = []string{"passfile", "servicefile", "sslcert", "sslkey", "sslrootcert"}
 
-var fileWord = regexp.MustCompile(`\b(?:` + strings.Join(fileWords, "|") + `)\s*=\s*(?:'((?:[^'\\]|\\.)*)'|(\S+))`)
+var fileWord = regex.Lazy(`\b(?:` + strings.Join(fileWords, "|") + `)\s*=\s*(?:'((?:[^'\\]|\\.)*)'|(\S+))`)
 
 // judgeFiles refuses files that a connection string names, or a file of services that it names, and that the client
 // would wait for, or read without an end.
@@ -105,8 +106,8 @@ func judgeFiles(text string, isURL bool) error {
 // filesOf returns the files that a connection string names.
 func filesOf(text string, isURL bool) (names []string) {
 	if !isURL {
-		for _, found := range fileWord.FindAllStringSubmatch(text, -1) {
-			names = append(names, escaped.ReplaceAllString(found[1]+found[2], "$1"))
+		for _, found := range fileWord().FindAllStringSubmatch(text, -1) {
+			names = append(names, escaped().ReplaceAllString(found[1]+found[2], "$1"))
 		}
 		return names
 	}
@@ -120,15 +121,15 @@ func filesOf(text string, isURL bool) (names []string) {
 	return slices.DeleteFunc(names, func(name string) bool { return name == "" })
 }
 
-var escaped = regexp.MustCompile(`\\(.)`)
+var escaped = regex.Lazy(`\\(.)`)
 
 // hostName matches names of hosts.
-var hostName = regexp.MustCompile(`^[\pL\pN._-]+$`)
+var hostName = regex.Lazy(`^[\pL\pN._-]+$`)
 
 // notHost reports whether a text cannot be a host: a name, an address or the folder of a socket.
 func notHost(host string) bool {
 	_, err := netip.ParseAddr(host)
-	return err != nil && !filepath.IsAbs(host) && !strings.HasPrefix(host, "/") && !hostName.MatchString(host)
+	return err != nil && !filepath.IsAbs(host) && !strings.HasPrefix(host, "/") && !hostName().MatchString(host)
 }
 
 // parseProblem returns the problem if it cannot contain a secret.
@@ -180,4 +181,27 @@ func withDefaults(text string, isURL bool, defaults map[string]string) string {
 	default:
 		return text + "?" + add
 	}
+}
+
+// programs returns the password of the environment, where it goes to a host of the block. Nothing is started.
+func programs(config cty.Value, o remote.Surroundings) (all []remote.Program) {
+	const password = "PGPASSWORD"
+	text := remote.Written(config, "conn_str")
+	if text == "" || o.Getenv == nil || o.Getenv(password) == "" {
+		return nil
+	}
+	c, err := connection(text, o.Getenv)
+	if err != nil {
+		return nil // which is told where it is needed
+	}
+	add := func(host, secret string) {
+		if secret == o.Getenv(password) && host != o.Getenv("PGHOST") && !strings.HasPrefix(host, "/") {
+			all = append(all, o.Lent("conn_str", "postgres://"+host, password)...)
+		}
+	}
+	add(c.Host, c.Password)
+	for _, next := range c.Fallbacks {
+		add(next.Host, c.Password)
+	}
+	return all
 }

@@ -36,7 +36,7 @@ func (c content) String() string {
 	return fmt.Sprintf("%.60q with the journal %.60q", c.data, c.journal)
 }
 
-// call makes a call that changes c in some way, and says what may stand there afterwards. It reports whether it was
+// call performs a call that changes c in some way, and says what may stand there afterwards. It reports whether it was
 // done.
 func (m *model) call(what string, change func(*content), do func() error) bool {
 	m.t.Helper()
@@ -130,7 +130,7 @@ func lock(t *testing.T, p remote.Place, id string) remote.Hold {
 	return hold
 }
 
-// is checks that what stands there is what may, and that the next holder can go on with it.
+// is checks that what stands there is what may, and that the next holder can continue with it.
 func (m *model) is(p remote.Place) {
 	m.t.Helper()
 	h := lock(m.t, p, "next")

@@ -77,6 +77,9 @@ func (p *place) List(ctx context.Context) (all []history.Former, _ error) {
 	return all, err
 }
 
+// maxRevision is how much of a revision is unpacked. What is cut there does not have its digest.
+const maxRevision = 1 << 30
+
 // Snapshot implements history.Historian.
 func (p *place) Snapshot(ctx context.Context, id string) ([]byte, error) {
 	n, err := strconv.ParseInt(id, 10, 64)
@@ -95,7 +98,7 @@ func (p *place) Snapshot(ctx context.Context, id string) ([]byte, error) {
 	if r.true(0, 0) {
 		z, err := gzip.NewReader(bytes.NewReader(data))
 		if err == nil {
-			data, err = io.ReadAll(z)
+			data, err = io.ReadAll(io.LimitReader(z, maxRevision))
 		}
 		if err != nil {
 			return nil, fmt.Errorf("revision %s in %s is damaged: %w", id, p, err)

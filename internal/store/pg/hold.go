@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/tombolo-iac/tombolo/internal/store/remote"
+	"github.com/tombolo-iac/tombolo/internal/store/remote/progress"
 )
 
 // hold is the lock on a state and the connection that has it, or neither.
@@ -196,6 +197,7 @@ func (h *hold) Write(ctx context.Context, w remote.Write) (string, error) {
 		return "", err
 	}
 	version := digest(w.Data)
+	progress.Expect(ctx, len(w.Data))
 	changed, err := h.write(ctx, id, w, version)
 	if err == nil && !changed && w.Was == "" {
 		// The row may be missing: it was deleted under this lock, or there is no lock.

@@ -195,7 +195,7 @@ func (p *place) confirm(ctx context.Context, h *hold, info state.LockInfo) error
 	if err != nil {
 		return err
 	}
-	// A session with a creation lock may have made the row just now and go on with it, unless it is younger than
+	// A session with a creation lock may have made the row just now and continue with it, unless it is younger than
 	// somebody's first look at the row. Our own sessions lock what they create.
 	const query = "%s SELECT EXISTS (SELECT FROM %s s WHERE s.id = $1 AND s.name = $2)::text, " +
 		"EXISTS (SELECT FROM pg_locks l LEFT JOIN pg_stat_activity a ON a.pid = l.pid WHERE %s " +

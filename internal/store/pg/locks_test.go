@@ -268,7 +268,7 @@ func TestLocksLeaveNothingBehind(t *testing.T) {
 			t.Errorf("%s: %s, %v", sql, n, err)
 		}
 	}
-	// A holder that dies leaves the row. It is nothing to whoever comes next.
+	// A holder that dies leaves the row. The next run ignores it.
 	h = lock(t, p, "0b5c8e7e-6c1f-4d9e-9d6d-000000000002")
 	h.(*hold).s.close()
 	lock(t, p, "next")

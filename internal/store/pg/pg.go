@@ -38,8 +38,9 @@ func Kind() remote.Kind {
 		return a
 	}
 	return remote.Kind{
-		Name:  "pg",
-		Place: "a PostgreSQL database",
+		Name:     "pg",
+		Programs: programs,
+		Place:    "a PostgreSQL database",
 		Schema: &provider.Block{Attributes: map[string]*provider.Attribute{
 			"conn_str": secret(cty.String, "Connection string of the database: a URL that begins with postgres://, "+
 				"or settings such as host=... dbname=.... Missing settings are read from PGHOST, PGPASSWORD and the "+

@@ -157,7 +157,7 @@ func moment(seconds string) time.Time {
 	return time.Unix(sec, micro*1000).UTC()
 }
 
-// id returns the number of the row; 0 when there is none.
+// id returns the number of the row, or 0 if there is none.
 func (p *place) id(ctx context.Context) (int64, error) {
 	r, err := p.d.ask(ctx, "SELECT s.id::text FROM "+p.o.states()+" s WHERE s.name = $1", text(p.name))
 	if missing(err) || err == nil && len(r) == 0 {

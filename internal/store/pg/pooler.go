@@ -9,7 +9,7 @@ import (
 // something in between. One that gives a client a server process for its whole connection is fine. One that gives it
 // another for each transaction is not: a lock would stay behind in a process that anybody uses next.
 //
-// To distinguish them, a second connection goes through it beside the first. For a client with a process of its own,
+// To distinguish them, a second connection goes through it beside the first. For a client with its own process,
 // that one never changes. A pool that is shared gives out each other's processes, whether it prefers those that were
 // used last or those that were not used for long. Which process is free also depends on other clients and on how soon
 // the pool takes one back, so that a few questions in a fixed order can get the right answers by chance: the order of

@@ -24,7 +24,7 @@ type proxy struct {
 	mu    sync.Mutex
 	count int // of messages
 	turns int // that clients have asked for an answer
-	// fault is asked before each message, by its number: how many of its bytes go on before the connection is cut.
+	// fault is asked before each message, by its number: how many of its bytes continue before the connection is cut.
 	// Less than 0: all, and it is not cut.
 	fault func(n, size int) int
 	gate  sync.Mutex // held while it is frozen

@@ -13,7 +13,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// session is one connection. Its calls are made one after the other, each in a goroutine of its own, so that a caller
+// session is one connection. Its calls are made one after the other, each in its own goroutine, so that a caller
 // can leave without the connection being closed. It is never opened again.
 type session struct {
 	o    *options
@@ -200,7 +200,7 @@ func (r rows) text(row, column int) string {
 
 func (r rows) true(row, column int) bool { return r.text(row, column) == "true" }
 
-// query runs one statement in one round trip, a transaction of its own.
+// query runs one statement in one round trip, its own transaction.
 func (s *session) query(ctx context.Context, sql string, args ...arg) (rows, error) {
 	values, oids, formats := make([][]byte, len(args)), make([]uint32, len(args)), make([]int16, len(args))
 	for i, a := range args {

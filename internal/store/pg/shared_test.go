@@ -77,7 +77,7 @@ func (p *peer) config(text string) {
 	}
 }
 
-// busy starts an apply that goes on until a file is there, and returns what ends it.
+// busy starts an apply that continues until a file is there, and returns what ends it.
 func (p *peer) busy() (end func()) {
 	p.t.Helper()
 	for _, name := range []string{"running", "stop"} {
@@ -135,7 +135,7 @@ func TestStatesAreShared(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		// They make a state; we read it, write it, and they go on with ours.
+		// They make a state; we read it, write it, and they continue with ours.
 		other.config(`output "x" { value = "theirs" }`)
 		other.run("init", "-no-color")
 		other.run("apply", "-auto-approve", "-no-color")

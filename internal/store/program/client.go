@@ -20,7 +20,7 @@ import (
 const (
 	// longest is the longest message that is read. It holds a state of 192 MiB.
 	longest = 256 << 20
-	// shortGrace is how long a read may go on after its caller has gone.
+	// shortGrace is how long a read may continue after its caller has gone.
 	shortGrace = time.Second
 	// tries limits the attempts at a call that the program asks to repeat later.
 	tries = 6
@@ -85,7 +85,7 @@ func (c *client) can(ctx context.Context) (features, error) {
 	return r.can, nil
 }
 
-// call makes a call and reads its result.
+// call performs a call and reads its result.
 func (c *client) call(ctx context.Context, verb string, params, result any) error {
 	text, err := json.Marshal(params)
 	if err != nil {
@@ -109,7 +109,7 @@ func (c *client) call(ctx context.Context, verb string, params, result any) erro
 	}
 }
 
-// once makes a call. A process that has ended since the last one is started again.
+// once performs a call. A process that has ended since the last one is started again.
 func (c *client) once(ctx context.Context, verb string, params []byte, result any) error {
 	c.hear(nil)
 	for again := false; ; again = true {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/tombolo-iac/tombolo/internal/store/remote"
 	"github.com/tombolo-iac/tombolo/internal/store/remote/contract"
+	"github.com/tombolo-iac/tombolo/internal/store/remote/progress"
 	"github.com/tombolo-iac/tombolo/state"
 )
 
@@ -82,7 +83,7 @@ func (p *place) Distinct() string {
 	return "program:" + string(text)
 }
 
-// call makes a call about this state.
+// call performs a call about this state.
 func (p *place) call(ctx context.Context, verb string, params object, result any) (features, error) {
 	can, err := p.c.can(ctx)
 	if err != nil {
@@ -219,7 +220,7 @@ type hold struct {
 	id string
 }
 
-// call makes a call under the lock.
+// call performs a call under the lock.
 func (h *hold) call(ctx context.Context, verb string, params object, result any) error {
 	params["lock"] = h.id
 	_, err := h.p.call(ctx, verb, params, result)
@@ -228,6 +229,7 @@ func (h *hold) call(ctx context.Context, verb string, params object, result any)
 
 // Write implements remote.Hold. If the program has no conditional writes, the stored state is checked before.
 func (h *hold) Write(ctx context.Context, w remote.Write) (string, error) {
+	progress.Expect(ctx, len(w.Data))
 	can, err := h.p.c.can(ctx)
 	if err != nil {
 		return "", err

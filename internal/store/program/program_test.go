@@ -162,7 +162,7 @@ func TestEveryFaultOfEveryVerbIsAnErrorAndTheNextCallWorks(t *testing.T) {
 	}
 }
 
-// again makes a call up to twice: what a program prints behind an answer is found when the next call is made.
+// again performs a call up to twice: what a program prints behind an answer is found when the next call is made.
 func again(t *testing.T, do func() error) error {
 	t.Helper()
 	if do() == nil {

@@ -6,12 +6,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/url"
-	"regexp"
 	"slices"
 	"strings"
 
 	programs "github.com/tombolo-iac/tombolo/internal/program"
 	"github.com/tombolo-iac/tombolo/internal/program/talk"
+	"github.com/tombolo-iac/tombolo/internal/regex"
 )
 
 // What the program says is shown without what is secret: the values of the argument secrets, and contents of states and
@@ -24,7 +24,7 @@ const minSecret = 4
 const mostText = 8 << 10
 
 // content holds texts that may be a part of a state.
-var content = regexp.MustCompile(`[A-Za-z0-9+/_-]{80,}={0,2}`)
+var content = regex.Lazy(`[A-Za-z0-9+/_-]{80,}={0,2}`)
 
 // variants returns the texts in which secrets may be found, the longest first.
 func variants(secrets map[string]string) (list []string) {
@@ -56,7 +56,7 @@ func (c *client) safe(text string) string {
 	for _, secret := range c.secrets {
 		text = strings.ReplaceAll(text, secret, "(sensitive value)")
 	}
-	text = content.ReplaceAllStringFunc(text, func(found string) string {
+	text = content().ReplaceAllStringFunc(text, func(found string) string {
 		return fmt.Sprintf("(%d characters)", len(found))
 	})
 	if len(text) > mostText {

@@ -176,7 +176,7 @@ func (s *server) converse(conn net.Conn) {
 	}
 }
 
-// faulty answers a call, or what a fault makes of it. It reports whether the process goes on.
+// faulty answers a call, or what a fault makes of it. It reports whether the process continues.
 func (s *server) faulty(conn net.Conn, lines *bufio.Reader, c *call, fault string) bool {
 	refuse := func(code int, message string) string {
 		return fmt.Sprintf(`{"id":%d,"error":{"code":%d,"message":%q}}`+"\n", *c.ID, code, message)
@@ -223,7 +223,7 @@ func (s *server) faulty(conn net.Conn, lines *bufio.Reader, c *call, fault strin
 var faults = []string{"dies before", "dies behind", "hangs", "fails", "fails behind", "asks to come later",
 	"prints garbage", "is cut", "answers twice", "answers another call", "answers with another type", "says more"}
 
-// answer makes a call of the driver.
+// answer calls the driver.
 func (s *server) answer(c *call) string {
 	result, err := s.do(c)
 	out := map[string]any{"jsonrpc": "2.0", "id": c.ID}

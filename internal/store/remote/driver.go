@@ -30,7 +30,7 @@ type Driver interface {
 
 // Naming is a Driver whose workspaces need not include the default one.
 type Naming interface {
-	// Named reports whether there is no default workspace: each one was made under a name of its own. only is the name
+	// Named reports whether there is no default workspace: each one was made under its own name. only is the name
 	// of the one that there is, if the settings say so.
 	Named() (only string, yes bool)
 }
@@ -81,14 +81,14 @@ type Hold interface {
 	// Check renews the lock, if locks have to be renewed, and checks that it is still held. ErrLost: it is not. With
 	// any other error it is not known.
 	Check(ctx context.Context) error
-	// Delete removes the state, the journal and whatever else belongs to the workspace, but for the lock. What is not
-	// there is no error.
+	// Delete removes the state, the journal and whatever else belongs to the workspace, except for the lock. What is
+	// not there is no error.
 	Delete(ctx context.Context) error
 	// Unlock frees the lock. ErrLost: it was not held any more.
 	Unlock(ctx context.Context) error
 }
 
-// Named is a Hold whose lock got its id from the service. It takes the place of the one in the information, wherever
+// Named is a Hold whose lock got its id from the service. It replaces the one in the information, wherever
 // the lock is shown, and in its holder's journal.
 type Named interface {
 	// ID is "" without the lock.
@@ -114,13 +114,16 @@ type Journal struct {
 // Write is a state to be stored.
 type Write struct {
 	Data []byte
-	// Was is the version that it takes the place of; "" when nothing is stored.
+	// Was is the version that it replaces; "" when nothing is stored.
 	Was string
 	// Lineage and Serial are those in Data, for use without decoding it.
 	Lineage string
 	Serial  uint64
 	// Revision describes what made it, for stores that keep a history.
 	Revision history.Revision
+	// Document returns the state as "show -json" prints it, for services that show it to people; nil where it is not
+	// known. Document is nil where states are encrypted, or their schemas unknown.
+	Document func() []byte
 }
 
 // Errors that drivers return in addition to those of their services.

@@ -124,7 +124,7 @@ func (w *world) run(machine int, n *unreliable.Network) {
 		return
 	}
 	for op := range 1 + w.rand.IntN(8) {
-		// Somebody takes the lock, and works; this run does not know it and goes on.
+		// Somebody takes the lock, and works; this run does not know it and continues.
 		robbed := func() {
 			w.steal(machine, func() {
 				if w.rand.IntN(4) == 0 {
@@ -199,7 +199,7 @@ func (w *world) operate(session state.Session, j state.Journal, op int, between 
 	w.note("%s is %q (%v, %v)", at, w.real[at], err, j.Err())
 }
 
-// steal frees the lock and takes it on another machine, where nothing fails. Meanwhile who had it goes on.
+// steal frees the lock and takes it on another machine, where nothing fails. Meanwhile who had it continues.
 func (w *world) steal(machine int, meanwhile func()) {
 	calm := unreliable.NewNetwork(0, 0)
 	calm.Before = meanwhile
@@ -333,7 +333,7 @@ func (w *world) settle() {
 }
 
 // TestNothingIsLostInAnUnreliableNetwork plays runs on two machines whose calls get lost, arrive twice or late, that
-// are killed, whose locks are taken from them while they go on, beside a program that writes against the lock. Their
+// are killed, whose locks are taken from them while they continue, beside a program that writes against the lock. Their
 // clocks show any time. After each, whatever exists is known, and nothing is created twice.
 func TestNothingIsLostInAnUnreliableNetwork(t *testing.T) {
 	first, seeds := uint64(1), uint64(400)

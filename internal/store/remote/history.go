@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/tombolo-iac/tombolo/internal/store/history"
+	"github.com/tombolo-iac/tombolo/internal/store/remote/progress"
 )
 
 // List implements history.Historian, where the place does.
@@ -13,7 +14,7 @@ func (w *workspace) List(ctx context.Context) ([]history.Former, error) {
 	if !ok {
 		return nil, history.ErrNoHistory
 	}
-	ctx, cancel := context.WithTimeout(ctx, w.o.Timeout)
+	ctx, cancel := progress.Within(ctx, w.o.Timeout)
 	defer cancel()
 	all, err := h.List(ctx)
 	if err != nil {
@@ -28,7 +29,7 @@ func (w *workspace) Snapshot(ctx context.Context, id string) ([]byte, error) {
 	if !ok {
 		return nil, history.ErrNoHistory
 	}
-	ctx, cancel := context.WithTimeout(ctx, w.o.Timeout)
+	ctx, cancel := progress.Within(ctx, w.o.Timeout)
 	defer cancel()
 	data, err := h.Snapshot(ctx, id)
 	if err != nil {

@@ -46,8 +46,11 @@ type Program struct {
 	Argument string
 	// Line is the command, for people; of a token, the line that names it.
 	Line string
-	// Token is set when nothing is started: a file of the user is read and its content goes to a service.
+	// Token is set when nothing is started: something of the user's goes to a service.
 	Token bool
+	// Usual is set for a token in a variable that is meant for the service of whatever block there is. Where nobody can
+	// be asked, as in a pipeline, it is sent.
+	Usual bool
 }
 
 // Surroundings holds the inputs of a driver in addition to its arguments.

@@ -7,9 +7,9 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"regexp"
 	"sync"
 
+	"github.com/tombolo-iac/tombolo/internal/regex"
 	"github.com/tombolo-iac/tombolo/internal/store"
 	"github.com/tombolo-iac/tombolo/internal/store/journal"
 	"github.com/tombolo-iac/tombolo/state"
@@ -346,7 +346,7 @@ func (w *workspace) strays(p *journal.Parsed, inFlight []state.InFlight) (names 
 			continue // it is not there, or of no use; then nothing was saved in it
 		}
 		for _, info := range all {
-			if info.Name == own || !info.Mode.IsRegular() || !rescueName.MatchString(info.Name) {
+			if info.Name == own || !info.Mode.IsRegular() || !rescueName().MatchString(info.Name) {
 				continue
 			}
 			name := filepath.Join(folder, info.Name)
@@ -374,7 +374,7 @@ func (w *workspace) orphans() (results []state.Unfolded, names []string, err err
 			continue // it is not there, or of no use; then nothing was saved in it
 		}
 		for _, info := range all {
-			if !info.Mode.IsRegular() || !rescueName.MatchString(info.Name) {
+			if !info.Mode.IsRegular() || !rescueName().MatchString(info.Name) {
 				continue
 			}
 			name := filepath.Join(folder, info.Name)
@@ -395,4 +395,4 @@ func (w *workspace) orphans() (results []state.Unfolded, names []string, err err
 }
 
 // rescueName is that of a file of rescue.
-var rescueName = regexp.MustCompile(`^terraform\.tfstate\.[0-9a-f]{16}\.journal$`)
+var rescueName = regex.Lazy(`^terraform\.tfstate\.[0-9a-f]{16}\.journal$`)

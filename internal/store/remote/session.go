@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/tombolo-iac/tombolo/internal/store/journal"
+	"github.com/tombolo-iac/tombolo/internal/store/remote/progress"
 	"github.com/tombolo-iac/tombolo/state"
 )
 
@@ -43,11 +44,12 @@ type session struct {
 	run      state.RunInfo
 	journal  *journal.Open
 	over     bool
+	render   func(*state.State) ([]byte, error) // for people; nil where it is not known how
 }
 
-// call limits a call to the driver.
+// call limits a call to the driver, which goes on as long as something moves.
 func (s *session) call() (context.Context, context.CancelFunc) {
-	return context.WithTimeout(s.calls, s.w.o.Timeout)
+	return progress.Within(s.calls, s.w.o.Timeout)
 }
 
 // watch checks the lock regularly until the session ends.
@@ -101,7 +103,7 @@ func (s *session) awake() error {
 		s.seen()
 	}
 	if !errors.Is(err, ErrLost) {
-		return nil // it is not known, and the watch goes on
+		return nil // it is not known, and the watch continues
 	}
 	return err
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/tombolo-iac/tombolo/internal/encryption"
 	"github.com/tombolo-iac/tombolo/internal/store"
+	"github.com/tombolo-iac/tombolo/internal/store/remote/progress"
 	"github.com/tombolo-iac/tombolo/state"
 )
 
@@ -39,7 +40,7 @@ type Options struct {
 
 	// Beat is how often a lock is checked; ten seconds if 0.
 	Beat time.Duration
-	// Timeout ends a single call of the driver; two minutes when 0.
+	// Timeout ends a single call of the driver in which nothing moves for so long; two minutes when 0.
 	Timeout time.Duration
 	// Tries is how often a write is tried whose outcome is unknown, with a pause before each that doubles; 6 when 0.
 	Tries int
@@ -85,7 +86,7 @@ func orElse[T comparable](v *T, usual T) {
 
 // Workspaces implements state.Store.
 func (s *Store) Workspaces(ctx context.Context) ([]string, error) {
-	ctx, cancel := context.WithTimeout(ctx, s.o.Timeout)
+	ctx, cancel := progress.Within(ctx, s.o.Timeout)
 	defer cancel()
 	names, err := s.o.Driver.Workspaces(ctx)
 	if errors.Is(err, ErrNoWorkspaces) {

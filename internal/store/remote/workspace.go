@@ -14,6 +14,7 @@ import (
 
 	"github.com/tombolo-iac/tombolo/internal/store"
 	"github.com/tombolo-iac/tombolo/internal/store/journal"
+	"github.com/tombolo-iac/tombolo/internal/store/remote/progress"
 	"github.com/tombolo-iac/tombolo/state"
 )
 
@@ -47,7 +48,7 @@ func (w *workspace) file() string {
 // stored is a state and its journal as they were read.
 type stored struct {
 	content Content
-	hash    string       // of the content; "" when there is none
+	hash    string       // of the content, or "" if there is none
 	state   *state.State // nil when it says nothing
 	damaged bool         // or cannot be read, which the caller handles
 	// outdated means that the state must be sealed again, or stored plain again.
@@ -167,7 +168,7 @@ func (w *workspace) parse(v *stored) error {
 // both reads state and journal at the same time. With damaged set, the state may be one that cannot be read.
 func (w *workspace) both(ctx context.Context, damaged bool) (*stored, error) {
 	v := &stored{}
-	ctx, cancel := context.WithTimeout(ctx, w.o.Timeout)
+	ctx, cancel := progress.Within(ctx, w.o.Timeout)
 	defer cancel()
 	var errs [2]error
 	var wg sync.WaitGroup
@@ -188,7 +189,7 @@ func (w *workspace) both(ctx context.Context, damaged bool) (*stored, error) {
 const readTries = 60
 
 // Read implements state.Workspace. The journal is read before the state: what it says is then in the state, or can be
-// laid over it, or the state is newer, which shows.
+// applied over it, or the state is newer, which shows.
 func (w *workspace) Read(ctx context.Context) (*state.Snapshot, error) {
 	pause := w.o.Pause / 100
 	for try := 0; ; try++ {
@@ -210,7 +211,7 @@ func (w *workspace) Read(ctx context.Context) (*state.Snapshot, error) {
 
 // readOnce is settled when journal and state belong together, or no run writes.
 func (w *workspace) readOnce(ctx context.Context) (v *stored, settled bool, err error) {
-	ctx, cancel := context.WithTimeout(ctx, w.o.Timeout)
+	ctx, cancel := progress.Within(ctx, w.o.Timeout)
 	defer cancel()
 	v = &stored{}
 	if err := w.readJournal(ctx, v); err != nil {
@@ -239,7 +240,7 @@ func (w *workspace) snapshot(ctx context.Context, v *stored) (*state.Snapshot, e
 	if v.parsed == nil || v.Run.ID == "" {
 		return s, nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, w.o.Timeout)
+	ctx, cancel := progress.Within(ctx, w.o.Timeout)
 	defer cancel()
 	holder, err := w.place.Holder(ctx)
 	if err != nil {
@@ -253,7 +254,7 @@ func (w *workspace) snapshot(ctx context.Context, v *stored) (*state.Snapshot, e
 
 // ForceUnlock implements state.Workspace.
 func (w *workspace) ForceUnlock(ctx context.Context, id string) error {
-	ctx, cancel := context.WithTimeout(ctx, w.o.Timeout)
+	ctx, cancel := progress.Within(ctx, w.o.Timeout)
 	defer cancel()
 	if err := w.place.ForceUnlock(ctx, id); err != nil {
 		return fmt.Errorf("unlock %s: %w", w.place, err)
@@ -276,7 +277,7 @@ func (w *workspace) Lock(ctx context.Context, req state.LockRequest) (state.Sess
 	s := &session{w: w, info: info, damaged: req.Damaged, calls: context.WithoutCancel(ctx)}
 	s.ctx, s.cancel = context.WithCancelCause(s.calls)
 	var err error
-	limited, cancel := context.WithTimeout(ctx, w.o.Timeout)
+	limited, cancel := progress.Within(ctx, w.o.Timeout)
 	defer cancel()
 	if req.Unlocked {
 		s.info = state.LockInfo{}

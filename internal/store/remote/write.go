@@ -46,13 +46,34 @@ func (s *session) write(st *state.State, covers uint64) (err error) {
 		return err // the journal continues in another place, which readers do not read
 	}
 	version, err := s.put(Write{Data: data, Was: s.content.Version, Lineage: st.Lineage, Serial: st.Serial,
-		Revision: s.revision(st)})
+		Revision: s.revision(st), Document: s.document(st)})
 	if err != nil {
 		return err
 	}
 	s.base, s.hash, s.content.Version, s.size, s.outdated = st, mark.Hash, version, mark.Size, false
 	s.log.Append(journal.KindDone, payload)
 	return nil
+}
+
+// Render sets how a state is shown to people, for services that do so. It is not used where states are encrypted.
+func (s *session) Render(render func(*state.State) ([]byte, error)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.render = render
+}
+
+// document returns the Document of a write.
+func (s *session) document(st *state.State) func() []byte {
+	if s.render == nil || s.w.o.Cipher.Seals() {
+		return nil
+	}
+	return func() []byte {
+		text, err := s.render(st)
+		if err != nil {
+			return nil // the state itself matters
+		}
+		return text
+	}
 }
 
 // patience is how long a call is retried while its outcome is unknown. Drivers also retry each call themselves.

@@ -33,7 +33,7 @@ func (a ahead) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		a.refuse(w)
 		return
 	}
-	r.Header.Set("X-Amz-Date", time.Now().UTC().Format(signing)) // what is behind it has a clock of its own
+	r.Header.Set("X-Amz-Date", time.Now().UTC().Format(signing)) // what is behind it has its own clock
 	answer := httptest.NewRecorder()
 	a.service.ServeHTTP(answer, r)
 	answer.Header().Set("Date", w.Header().Get("Date"))

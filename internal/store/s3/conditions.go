@@ -29,7 +29,7 @@ func (c *conditions) ignored(cond condition) bool {
 // never is a tag that no object has.
 const never = `"00000000000000000000000000000000"`
 
-// probe finds out, once, whether conditions are kept. It uses an object of its own, so that nothing that matters is
+// probe finds out, once, whether conditions are kept. It uses its own object, so that nothing that matters is
 // written without a condition that was to hold.
 func (b *bucket) probe(ctx context.Context, key string) error {
 	c := &b.conditions

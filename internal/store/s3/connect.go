@@ -27,11 +27,14 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sts"
 	"github.com/aws/aws-sdk-go-v2/service/sts/types"
 	"github.com/aws/smithy-go/logging"
+	smithyhttp "github.com/aws/smithy-go/transport/http"
 	"golang.org/x/net/http/httpproxy"
 
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/internal/regular"
 	"github.com/tombolo-iac/tombolo/internal/store/remote"
+	"github.com/tombolo-iac/tombolo/internal/store/remote/progress"
+	"github.com/tombolo-iac/tombolo/internal/store/remote/web"
 )
 
 // How long to wait for a service that says nothing: for a connection, for an answer, for the next bytes of one.
@@ -214,12 +217,28 @@ func (s *settings) retryer(o remote.Surroundings) func() aws.Retryer {
 	}
 	return func() aws.Retryer {
 		if mode == string(aws.RetryModeAdaptive) {
-			return retry.NewAdaptiveMode(func(a *retry.AdaptiveModeOptions) {
+			return patient{retry.NewAdaptiveMode(func(a *retry.AdaptiveModeOptions) {
 				a.StandardOptions = append(a.StandardOptions, standard)
-			})
+			}), s.pause}
 		}
-		return retry.NewStandard(standard)
+		return patient{retry.NewStandard(standard), s.pause}
 	}
+}
+
+// patient keeps the pauses that services ask for, up to a minute, which the SDK does not know of.
+type patient struct {
+	aws.RetryerV2
+	most time.Duration // of pauses that nobody asks for
+}
+
+// RetryDelay implements aws.Retryer.
+func (p patient) RetryDelay(attempt int, err error) (time.Duration, error) {
+	if answer := (*smithyhttp.ResponseError)(nil); errors.As(err, &answer) && answer.Response != nil {
+		if asked := web.Asked(answer.Response.Header); asked > 0 {
+			return min(asked, 12*p.most), nil
+		}
+	}
+	return p.RetryerV2.RetryDelay(attempt, err)
 }
 
 func (s *settings) stsOptions(st *sts.Options) {
@@ -308,6 +327,7 @@ func (s *settings) account(ctx context.Context, cfg aws.Config) error {
 func (s *settings) clients(cfg aws.Config) (*s3.Client, *dynamodb.Client) {
 	objects := s3.NewFromConfig(cfg, func(o *s3.Options) {
 		o.UsePathStyle = s.pathStyle
+		o.HTTPClient = progress.OverClient(o.HTTPClient)
 		o.DisableLogOutputChecksumValidationSkipped = true
 		if e := s.endpoints["s3"]; e != "" {
 			o.BaseEndpoint = aws.String(e)

@@ -113,7 +113,7 @@ func (f *faulty) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// rest waits until no request is at work. A connection that is closed lets its caller go on before its request has
+// rest waits until no request is at work. A connection that is closed lets its caller continue before its request has
 // ended.
 func (f *faulty) rest() {
 	f.mu.Lock()

@@ -20,7 +20,7 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// ticking is a clock that goes on a second each time.
+// ticking is a clock that advances a second each time.
 type ticking struct {
 	mu  sync.Mutex
 	now time.Time

@@ -2,74 +2,23 @@ package s3
 
 import (
 	"bytes"
-	"crypto/rand"
-	"encoding/json"
-	"io"
-	"net/http"
 	"net/http/httptest"
 	"os"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/tombolo-iac/tombolo/internal/encryption"
+	"github.com/tombolo-iac/tombolo/internal/encryption/encryptiontest"
 	"github.com/tombolo-iac/tombolo/internal/store/remote"
 )
-
-// keyService is a small Key Management Service: a wrapped key is a number in front of which its name stands.
-type keyService struct {
-	mu    sync.Mutex
-	keys  map[string][]byte // by what they are wrapped as
-	asked []string
-}
-
-func (k *keyService) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	var in struct {
-		KeyId, KeySpec string
-		CiphertextBlob []byte
-	}
-	body, _ := io.ReadAll(r.Body)
-	if err := json.Unmarshal(body, &in); err != nil || !strings.HasPrefix(r.Header.Get("Authorization"),
-		"AWS4-HMAC-SHA256") {
-		http.Error(w, `{"__type":"AccessDeniedException"}`, http.StatusForbidden)
-		return
-	}
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	_, action, _ := strings.Cut(r.Header.Get("X-Amz-Target"), ".")
-	k.asked = append(k.asked, action)
-	out := map[string]any{"KeyId": in.KeyId}
-	switch plain := k.keys[string(in.CiphertextBlob)]; {
-	case in.KeyId != "alias/states":
-		w.Header().Set("Content-Type", "application/x-amz-json-1.1")
-		w.WriteHeader(http.StatusBadRequest)
-		io.WriteString(w, `{"__type":"NotFoundException","message":"there is no such key"}`)
-		return
-	case action == "GenerateDataKey":
-		plain = make([]byte, map[string]int{"AES_256": 32, "AES_128": 16}[in.KeySpec])
-		rand.Read(plain)
-		sealed := []byte("wrapped " + rand.Text())
-		k.keys[string(sealed)] = plain
-		out["Plaintext"], out["CiphertextBlob"] = plain, sealed
-	case action == "Decrypt" && plain != nil:
-		out["Plaintext"] = plain
-	default:
-		w.WriteHeader(http.StatusBadRequest)
-		io.WriteString(w, `{"__type":"InvalidCiphertextException"}`)
-		return
-	}
-	w.Header().Set("Content-Type", "application/x-amz-json-1.1")
-	_ = json.NewEncoder(w).Encode(out)
-}
 
 // TestKeysOfTheKeyManagementServiceOpenAndSeal has one run seal and another open, each with a new key for what it
 // writes.
 func TestKeysOfTheKeyManagementServiceOpenAndSeal(t *testing.T) {
-	service := &keyService{keys: map[string][]byte{}}
-	server := httptest.NewServer(service)
+	server := httptest.NewServer(encryptiontest.AmazonKeys{})
 	defer server.Close()
 	for name, value := range map[string]string{"AWS_ENDPOINT_URL_KMS": server.URL, "AWS_REGION": "eu-central-1",
 		"AWS_ACCESS_KEY_ID": "AKID", "AWS_SECRET_ACCESS_KEY": "the secret", "AWS_PROFILE": "", "AWS_SESSION_TOKEN": "",
@@ -107,6 +56,7 @@ func TestKeysOfTheKeyManagementServiceOpenAndSeal(t *testing.T) {
 		if err != nil || !bytes.Equal(got, document) {
 			t.Errorf("%s: %v", got, err)
 		}
+		encryptiontest.Damage(t, open("alias/states", "key_spec = \"AES_256\""), sealed, document, 300)
 	}
 	for want, c := range map[string]*encryption.Cipher{
 		"there is no such key":    open("alias/other", "key_spec = \"AES_256\""),

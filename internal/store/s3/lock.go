@@ -37,7 +37,7 @@ func (p *place) Lock(ctx context.Context, info state.LockInfo) (remote.Hold, err
 const leaving = 10 * time.Second
 
 // leave releases what was taken of a lock that could not be taken: one of two, or one of which nobody has heard. It
-// goes on when the caller has been told to end.
+// continues when the caller has been told to end.
 func (p *place) leave(ctx context.Context, id string) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaving)
 	defer cancel()

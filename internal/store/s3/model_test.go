@@ -26,7 +26,7 @@ const (
 )
 
 // Runs on three machines take turns, over a network with faults; some end without a word, and some lose their locks
-// without knowing it. Whatever happens, a state takes the place of the one that was read, a lock is taken where there
+// without knowing it. Whatever happens, a state replaces the one that was read, a lock is taken where there
 // is none, versions of journals never come again, and a chunk that was acknowledged stands where it was put, once,
 // until its journal ends.
 func TestFaultsLoseAndDoubleNothing(t *testing.T) {
@@ -118,7 +118,7 @@ func (m *model) look(*wire) {
 	}
 	if now := m.net.text(statePath); now != m.content {
 		if was, ok := m.states[now]; !ok || was != m.content {
-			m.t.Errorf("the state %q took the place of %q, it was to take that of %q", now, m.content, was)
+			m.t.Errorf("the state %q replaced %q, it was to replace %q", now, m.content, was)
 		}
 		m.content = now
 	}
@@ -191,7 +191,7 @@ func (m *model) play(steps int) {
 	}
 }
 
-// orphaned reports whether the lock is that of no run that goes on.
+// orphaned reports whether the lock is that of no run that continues.
 func (m *model) orphaned() bool {
 	for _, r := range m.runs {
 		if r.step != nil && holder(m.lock) == r.id {
@@ -215,7 +215,7 @@ func (m *model) free() {
 	m.lock = m.net.text(lockPath)
 }
 
-// ended reports what a call came to, and ends the run when it cannot go on.
+// ended reports what a call came to, and ends the run when it cannot continue.
 func (r *run) ended(what string, err error) bool {
 	r.m.say("%s: %s: %v", r.id, what, err)
 	if err != nil {

@@ -2,9 +2,6 @@ package s3
 
 import (
 	"fmt"
-	"net/netip"
-	"net/url"
-	"strings"
 
 	"github.com/zclconf/go-cty/cty"
 
@@ -96,24 +93,18 @@ func handedOn(r reader, o remote.Surroundings) (all []remote.Program) {
 	if elsewhere(to) && file != "" && o.Own(file) {
 		add(argument, "the token in "+file+", for "+to)
 	}
+	to, argument = endpoints.text("s3"), "endpoints"
+	if to == "" {
+		to, argument = r.text(formerly["s3"][0]), formerly["s3"][0]
+	}
+	const key = "AWS_SSE_CUSTOMER_KEY"
+	if elsewhere(to) && r.text("sse_customer_key") == "" && o.Getenv(key) != "" {
+		all = append(all, remote.Sent(argument, "the value of "+key, to))
+	}
 	return all
 }
 
 // elsewhere reports whether an address is neither one of Amazon nor on this machine.
 func elsewhere(address string) bool {
-	if address == "" {
-		return false
-	}
-	u, err := url.Parse(address)
-	if err != nil {
-		return true
-	}
-	host := strings.ToLower(u.Hostname())
-	for _, domain := range []string{"amazonaws.com", "amazonaws.com.cn", "api.aws"} {
-		if strings.HasSuffix(host, "."+domain) && u.Scheme == "https" {
-			return false
-		}
-	}
-	ip, err := netip.ParseAddr(host)
-	return host != "localhost" && (err != nil || !ip.IsLoopback())
+	return remote.Elsewhere(address, "amazonaws.com", "amazonaws.com.cn", "api.aws")
 }

@@ -3,7 +3,7 @@
 //
 // Beside an object with a state, "<key>", there is the lock, "<key>.tflock", and what belongs to Tombolo alone, below
 // "<key>.tombolo/". The listings of the other programs ignore it. All that matters is written under conditions: a state
-// takes the place of the one that was read, a lock is made if there is none, and the journal is one object that is
+// replaces the one that was read, a lock is made if there is none, and the journal is one object that is
 // replaced again and again, each time the one that was seen before. A service that accepts conditions and ignores them
 // is found out before anything depends on it.
 //

@@ -4,10 +4,10 @@ import (
 	"encoding/base64"
 	"maps"
 	"net/url"
-	"regexp"
 	"slices"
 	"strings"
 
+	"github.com/tombolo-iac/tombolo/internal/regex"
 	"github.com/tombolo-iac/tombolo/internal/store/remote"
 )
 
@@ -78,14 +78,15 @@ func checkURL(r reader, name, address string) {
 }
 
 // kmsName is a key of KMS: an identifier, or an ARN of a key or of an alias.
-var kmsName = regexp.MustCompile(`^(arn:[a-z0-9-]+:kms:[a-z0-9-]+:\d{12}:(key/(mrk-)?[0-9a-fA-F-]{8,}|alias/[\w/-]+)` +
+var kmsName = regex.Lazy(`^(arn:[a-z0-9-]+:kms:[a-z0-9-]+:\d{12}:(key/(mrk-)?[0-9a-fA-F-]{8,}|alias/[\w/-]+)` +
 	`|mrk-[0-9a-f]{32}|[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12})$`)
 
 // encryption reads how objects are encrypted.
 func (r reader) encryption(s *settings, o remote.Surroundings) {
 	r.conflict("kms_key_id", "sse_customer_key")
-	if s.kmsKey != "" && !kmsName.MatchString(s.kmsKey) {
-		r.wrong("kms_key_id", "Invalid KMS Key ID", "Value must be a valid KMS Key ID, got %q", s.kmsKey)
+	if s.kmsKey != "" && !kmsName().MatchString(s.kmsKey) {
+		r.wrong("kms_key_id", "Invalid KMS key", "%q names no key of the Key Management Service: an ARN or an id "+
+			"is expected.", s.kmsKey)
 	}
 	if s.customerKey == "" && s.kmsKey == "" {
 		s.customerKey = o.Getenv("AWS_SSE_CUSTOMER_KEY")

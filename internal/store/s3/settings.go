@@ -3,13 +3,13 @@ package s3
 import (
 	"fmt"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"time"
 
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/internal/regex"
 	"github.com/tombolo-iac/tombolo/internal/store/remote"
 )
 
@@ -164,12 +164,12 @@ func (r reader) conflict(names ...string) {
 		}
 	}
 	if n > 1 {
-		r.wrong("", "Invalid Attribute Combination", "Only one of %s can be set.", strings.Join(names, ", "))
+		r.wrong("", "Conflicting arguments", "%s exclude each other. Keep one of them.", strings.Join(names, ", "))
 	}
 }
 
 // regionName matches names of regions: no list of them lasts.
-var regionName = regexp.MustCompile(`^[a-z]{2,5}(-[a-z]+)+-\d+$`)
+var regionName = regex.Lazy(`^[a-z]{2,5}(-[a-z]+)+-\d+$`)
 
 // read takes the settings from the values of a block and from the environment.
 func read(config cty.Value, o remote.Surroundings) (*settings, diag.List) {
@@ -227,13 +227,14 @@ func (r reader) names(s *settings) {
 		case set == nil:
 			r.wrong(name, "Missing Required Value", "It must be set.")
 		case strings.TrimSpace(value) == "":
-			r.wrong(name, "Invalid Value", "The value cannot be empty or all whitespace.")
+			r.wrong(name, "Invalid Value", "It is set to nothing but spaces.")
 		}
 	}
 	for name, value := range map[string]string{"key": s.key, "workspace_key_prefix": s.prefix} {
 		switch {
 		case strings.HasPrefix(value, "/") || strings.HasSuffix(value, "/"):
-			r.wrong(name, "Invalid Value", `The value must not start or end with "/".`)
+			r.wrong(name, "Invalid Value", "A slash at its beginning or end makes names that other programs do not "+
+				"find.")
 		case strings.Contains(value, "//"):
 			r.wrong(name, "Invalid Value", `The value must not contain "//".`)
 		}
@@ -245,7 +246,7 @@ func (r reader) access(s *settings, o remote.Surroundings) {
 	if s.region == "" {
 		s.region = first(o.Getenv("AWS_REGION"), o.Getenv("AWS_DEFAULT_REGION"))
 	}
-	if s.region != "" && !r.is("skip_region_validation") && !regionName.MatchString(s.region) {
+	if s.region != "" && !r.is("skip_region_validation") && !regionName().MatchString(s.region) {
 		r.wrong("region", "Invalid region value", "%q does not look like an AWS region such as eu-central-1. For "+
 			"another service, set skip_region_validation = true.", s.region)
 	}
@@ -294,7 +295,7 @@ func (r reader) role() *assumed {
 	a := &assumed{arn: r.text("role_arn"), policy: r.text("policy"), session: r.text("session_name"),
 		duration: r.duration("duration"), policies: r.texts("policy_arns")}
 	if a.arn == "" {
-		r.wrong("role_arn", "Missing Required Value", "The ARN of the role cannot be empty.")
+		r.wrong("role_arn", "Missing Required Value", "Which role? Name it by its ARN.")
 	}
 	return a
 }

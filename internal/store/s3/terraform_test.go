@@ -22,7 +22,7 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// program is the real terraform in a directory of its own.
+// program is the real terraform in its own directory.
 type program struct {
 	t   *testing.T
 	bin string

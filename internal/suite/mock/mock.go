@@ -1,15 +1,15 @@
-// Package mock answers in place of providers. A Provider takes the schema of a real one, and knows no world: what a
-// real one would compute is made up, or given. An Object does the same for one object of a provider that is otherwise
-// asked itself.
+// Package mock answers in place of providers. A Provider has the schema of a real one and manages nothing: values that
+// a real one would compute are generated, or configured. An Object does the same for one object of a provider that is
+// otherwise asked itself.
 //
 //	m := mock.NewProvider(real, schema, mock.Values{}, random)
 //	m.Resources = map[string]mock.Values{"aws_instance": {Attributes: ...}}
 //
-// Both implement provider.Provider, so that the engine cannot tell. Values are checked by the rules for all providers'
+// Both implement provider.Provider, so the engine does not notice. Values are checked by the rules for all providers'
 // answers.
 //
-// No object reaches the real provider, which nobody has configured and which knows nothing of it. What may be asked of
-// that is listed in the type schemaOnly; a call that is not there has an answer here, or is refused.
+// No object reaches the real provider, which is not configured. The calls that it gets
+// all the same are listed in the type schemaOnly; a call that is not there has an answer here, or is refused.
 package mock
 
 import (

@@ -173,6 +173,9 @@ func (t *text) verbose(o *suite.Outcome) {
 	var b strings.Builder
 	shown := t.o.View
 	shown.Out = &b
+	if o.Project != nil {
+		shown.Secrets = o.Project.Secrets()
+	}
 	switch {
 	case o.Plan != nil:
 		v := view.New(shown)

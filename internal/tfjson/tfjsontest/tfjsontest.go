@@ -5,7 +5,7 @@
 // and what applying it left. They were recorded with terraform_data and with a provider made for the purpose
 // (hashicorp/oracle), which has every kind of attribute and block. Load turns the plan document back into a plan.Plan;
 // values lose nothing in this but the types of what a dynamic attribute holds. Sensitive values in the recordings
-// contain the text of Canary.
+// contain the text of Canary. The count of invoked actions, which Terraform 1.15 writes, was added to them.
 package tfjsontest
 
 import (
@@ -91,7 +91,7 @@ func (c Case) Update(t testing.TB, member, text string) {
 	}
 }
 
-// State reads the state in a member; nil when there is none.
+// State reads the state in a member, or nil if there is none.
 func (c Case) State(t testing.TB, member string) *state.State {
 	t.Helper()
 	text, ok := c.Files[member]

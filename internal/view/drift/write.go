@@ -5,12 +5,14 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/zclconf/go-cty/cty"
 	ctyjson "github.com/zclconf/go-cty/cty/json"
 
+	"github.com/tombolo-iac/tombolo/internal/ctyfast"
 	"github.com/tombolo-iac/tombolo/internal/view"
 )
 
@@ -44,6 +46,27 @@ func (r Report) Text(w io.Writer) error {
 	}
 	_, err := w.Write(b.Bytes())
 	return err
+}
+
+// Public returns the report as people may see it: providers copy secrets into attributes that nobody has declared as
+// sensitive.
+func (r Report) Public(o view.Options) Report {
+	public := func(list []Object) []Object {
+		list = slices.Clone(list)
+		for i := range list {
+			list[i].Differences = slices.Clone(list[i].Differences)
+			for j, d := range list[i].Differences {
+				if !d.Sensitive {
+					d.Before, d.After = o.Public(d.Before), o.Public(d.After)
+					d.Sensitive = ctyfast.ContainsMarked(d.Before) || ctyfast.ContainsMarked(d.After)
+					list[i].Differences[j] = d
+				}
+			}
+		}
+		return list
+	}
+	r.Drifted, r.Accepted = public(r.Drifted), public(r.Accepted)
+	return r
 }
 
 // title returns the summary of the report.

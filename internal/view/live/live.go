@@ -75,6 +75,7 @@ type Display struct {
 	tasks  map[string]*task
 	order  int
 	done   int
+	failed int
 	total  int
 	began  time.Time
 	status string
@@ -100,7 +101,7 @@ func New(o Options) *Display {
 func (d *Display) Total(n int) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.total, d.done, d.began = n, 0, d.o.Now()
+	d.total, d.done, d.failed, d.began = n, 0, 0, d.o.Now()
 }
 
 // SetStatus sets the word before the counts, such as "stopping".
@@ -138,12 +139,20 @@ func (d *Display) Say(key, line string) {
 }
 
 // End removes a task and prints a text, which may be empty, above the others.
-func (d *Display) End(key, text string) {
+func (d *Display) End(key, text string) { d.end(key, text, func() { d.done++ }) }
+
+// EndPart is End for a task after which another one does the rest, so that it is not counted.
+func (d *Display) EndPart(key, text string) { d.end(key, text, func() {}) }
+
+// EndFailed is End for a task that has failed.
+func (d *Display) EndFailed(key, text string) { d.end(key, text, func() { d.failed++ }) }
+
+func (d *Display) end(key, text string, count func()) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.tasks[key] != nil {
 		delete(d.tasks, key)
-		d.done++
+		count()
 	}
 	d.log.WriteString(text)
 	if len(d.tasks) == 0 {
@@ -250,13 +259,14 @@ func (d *Display) line(t *task, now time.Time, width, columns int) string {
 	elapsed := duration(now.Sub(t.Started))
 	left := columns - 2 - Width(t.Sign) - 1 - width - 2
 	verb := fmt.Sprintf("%-10s", t.Verb)
-	if left < len(verb)+1+len(elapsed) {
+	if left < len(verb)+1+max(6, len(elapsed)) {
 		return Truncate("  "+t.Sign+" "+name+pad+"  "+elapsed, columns)
 	}
 	left -= len(verb) + 1 + max(6, len(elapsed))
 	line := "  " + d.o.Style(Sign, t.Sign) + " " + d.o.Style(Name, name) + pad + "  " + verb + " " +
 		d.o.Style(Elapsed, fmt.Sprintf("%6s", elapsed))
-	if said := Truncate(t.said, left-2); said != "" && left > 10 {
+	// no space at the end: a terminal that becomes narrower breaks the line by what can be seen
+	if said := strings.TrimRight(Truncate(t.said, left-2), " "); said != "" && left > 10 {
 		line += "  " + d.o.Style(Said, said)
 	}
 	return line
@@ -273,6 +283,9 @@ func (d *Display) counts(now time.Time, columns int) string {
 		parts = append(parts, fmt.Sprintf("%d of %d done", min(d.done, d.total), d.total))
 	case d.done > 0:
 		parts = append(parts, fmt.Sprintf("%d done", d.done))
+	}
+	if d.failed > 0 {
+		parts = append(parts, fmt.Sprintf("%d failed", d.failed))
 	}
 	parts = append(parts, fmt.Sprintf("%d in flight", len(d.tasks)), duration(now.Sub(d.began)))
 	return d.o.Style(Status, Truncate(strings.Join(parts, ", "), columns))

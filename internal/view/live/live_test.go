@@ -3,6 +3,7 @@ package live
 import (
 	"flag"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
@@ -116,6 +117,54 @@ func TestATerminalThatBecomesNarrowerLosesNothing(t *testing.T) {
 		f.End("a", "demo_thing.a: Creation complete after 2s\n")
 		f.wait(time.Second, "one has ended")
 	}))
+}
+
+// Random runs on terminals of random sizes, some of which become narrower by up to a half while tasks are shown: what
+// is left is the log, each line of it once, and nothing of the display.
+func TestNothingButTheLogIsLeft(t *testing.T) {
+	for seed := range uint64(300) {
+		r := rand.New(rand.NewPCG(seed, 0))
+		columns, rows := 20+r.IntN(100), 8+r.IntN(30)
+		s := newScreen(columns, rows)
+		var want []string
+		synctest.Test(t, func(t *testing.T) {
+			d := New(Options{Out: s, Size: s.size})
+			d.Total(r.IntN(20))
+			running := map[string]bool{}
+			for i := range 40 {
+				key := fmt.Sprintf("t%d", r.IntN(12))
+				switch r.IntN(6) {
+				case 0, 1:
+					d.Start(key, Task{Sign: "+", Name: strings.Repeat(key+".", 1+r.IntN(8)), Verb: "creating"})
+					running[key] = true
+				case 2:
+					text := fmt.Sprintf("line %d", i)
+					want = append(want, text)
+					d.Print(text + "\n")
+				case 3:
+					d.Say(key, strings.Repeat("words ", r.IntN(20)))
+				case 4:
+					if running[key] {
+						text := fmt.Sprintf("end %d", i)
+						want = append(want, text)
+						[]func(key, text string){d.End, d.EndPart, d.EndFailed}[r.IntN(3)](key, text+"\n")
+						delete(running, key)
+					}
+				case 5:
+					if now, _ := s.size(); r.IntN(4) == 0 && now >= 30 {
+						s.narrow(now - r.IntN(now/2-9))
+						time.Sleep(1100 * time.Millisecond) // a frame: this screen joins no broken lines
+					}
+				}
+				time.Sleep(time.Duration(r.IntN(500)) * time.Millisecond)
+				synctest.Wait()
+			}
+			d.Close()
+		})
+		if got, all := s.all(), strings.Join(want, "\n"); strings.TrimSpace(got) != all || s.problem != nil {
+			t.Fatalf("seed %d, %dx%d: %v, left is\n%s\nwant\n%s", seed, columns, rows, s.problem, got, all)
+		}
+	}
 }
 
 func TestFramesAreDrawnOnlyWhenSomethingIsNew(t *testing.T) {

@@ -7,6 +7,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
+	"encoding/pem"
 	"fmt"
 	"math/big"
 	"sync"
@@ -31,11 +32,10 @@ var Identity = sync.OnceValues(func() (tls.Certificate, error) {
 	if err != nil {
 		return tls.Certificate{}, fmt.Errorf("make a certificate for plugins: %w", err)
 	}
-	now := time.Now()
 	template := &x509.Certificate{
 		SerialNumber: serial, Subject: pkix.Name{CommonName: ServerName, Organization: []string{"Tombolo"}},
 		DNSNames:  []string{ServerName},
-		NotBefore: now.Add(-time.Hour), NotAfter: now.Add(365 * 24 * time.Hour),
+		NotBefore: time.Unix(0, 0), NotAfter: forever,
 		KeyUsage:    x509.KeyUsageDigitalSignature | x509.KeyUsageKeyAgreement | x509.KeyUsageCertSign,
 		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth, x509.ExtKeyUsageServerAuth},
 		IsCA:        true, BasicConstraintsValid: true,
@@ -47,17 +47,32 @@ var Identity = sync.OnceValues(func() (tls.Certificate, error) {
 	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, nil
 })
 
+// forever is the end of certificates that have none. Each is known for the process that has its key and for no other
+// reason, so that a clock which is set while both run must not end it.
+var forever = time.Date(9999, 12, 31, 23, 59, 59, 0, time.UTC)
+
+// Timeless returns the clock for checks of the certificate of the other side, which was told to this one alone: it is
+// valid whatever time either side takes it to be.
+func Timeless(of *x509.Certificate) func() time.Time {
+	return func() time.Time { return of.NotBefore }
+}
+
 // serverTLS accepts only the host that has the key of a certificate, which is text in PEM form.
 func serverTLS(host string) (*tls.Config, error) {
 	own, err := Identity()
 	if err != nil {
 		return nil, err
 	}
-	known := x509.NewCertPool()
-	if !known.AppendCertsFromPEM([]byte(host)) {
+	var its *x509.Certificate
+	if block, _ := pem.Decode([]byte(host)); block != nil {
+		its, err = x509.ParseCertificate(block.Bytes)
+	}
+	if its == nil || err != nil {
 		return nil, fmt.Errorf("the environment variable %s has no certificate in PEM form; the host should set it to "+
 			"its own", CertificateVariable)
 	}
+	known := x509.NewCertPool()
+	known.AddCert(its)
 	return &tls.Config{Certificates: []tls.Certificate{own}, ClientAuth: tls.RequireAndVerifyClientCert,
-		ClientCAs: known, MinVersion: tls.VersionTLS12}, nil
+		ClientCAs: known, MinVersion: tls.VersionTLS12, Time: Timeless(its)}, nil
 }

@@ -53,7 +53,7 @@ func Dial(ctx context.Context, dial func(context.Context) (net.Conn, error), con
 // Close hangs up. Calls under way fail.
 func (c *Conn) Close() error { return c.conn.Close() }
 
-// Invoke makes a call that has one answer, of at most limit bytes. sent reports whether the server may have got it.
+// Invoke performs a call that has one answer, of at most limit bytes. sent reports whether the server may have got it.
 func (c *Conn) Invoke(ctx context.Context, method string, request, answer proto.Message, limit int) (sent bool,
 	err error) {
 	found := 0
@@ -74,7 +74,7 @@ func (c *Conn) Invoke(ctx context.Context, method string, request, answer proto.
 	return sent, err
 }
 
-// Stream makes a call that has any number of answers, each of at most limit bytes, and reads them into the message
+// Stream performs a call that has any number of answers, each of at most limit bytes, and reads them into the message
 // answer one by one; each is called after each of them and reports whether it wants more. sent reports whether the
 // server may have got the call.
 func (c *Conn) Stream(ctx context.Context, method string, request, answer proto.Message, limit int,
@@ -88,7 +88,7 @@ func (c *Conn) Stream(ctx context.Context, method string, request, answer proto.
 	})
 }
 
-// call makes a call, and reads its answers until read wants no more, or returns io.EOF.
+// call performs a call, and reads its answers until read wants no more, or returns io.EOF.
 func (c *Conn) call(ctx context.Context, method string, request proto.Message,
 	read func(io.Reader) (more bool, err error)) (sent bool, err error) {
 	ctx, cancel := context.WithCancel(ctx)

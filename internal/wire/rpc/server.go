@@ -35,6 +35,8 @@ type Server struct {
 	// Around is called in the place of each method with one answer, and calls next for that.
 	Around func(ctx context.Context, path string, request proto.Message, next func(context.Context,
 		proto.Message) (proto.Message, error)) (proto.Message, error)
+	// Passing is called with each answer of a method with many, and returns what is sent in its place.
+	Passing func(path string, answer proto.Message) proto.Message
 	// TLS secures the connections; without it they are open.
 	TLS *tls.Config
 	// Connection is called for each connection as it opens and closes.
@@ -68,7 +70,7 @@ func (s *Server) Serve(listener net.Listener) error {
 // Stop hangs up on all clients, which cancels their calls, and makes Serve return.
 func (s *Server) Stop() { _ = s.http.Close() }
 
-// handle answers a call in a goroutine of its own, since a panic below a handler of HTTP would not end the program. How
+// handle answers a call in its own goroutine, since a panic below a handler of HTTP would not end the program. How
 // a program crashed is what its host shows.
 func (s *Server) handle(w http.ResponseWriter, r *http.Request) {
 	done := make(chan struct{})
@@ -112,6 +114,9 @@ func (s *Server) answer(r *http.Request, out *sender) error {
 	}
 	if m.Answers != nil {
 		return coded(m.Answers(ctx, request, func(answer proto.Message) error {
+			if s.Passing != nil {
+				answer = s.Passing(r.URL.Path, answer)
+			}
 			if err := out.send(answer); err != nil {
 				return err
 			}

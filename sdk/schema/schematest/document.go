@@ -46,7 +46,7 @@ type Object struct {
 	sensitive any
 }
 
-// Object returns an object by its address; nil if there is none.
+// Object returns an object by its address, or nil if there is none.
 func (s *State) Object(address string) *Object { return s.Objects[address] }
 
 func (s *State) list() string { return listed(slices.Sorted(maps.Keys(s.Objects))) }

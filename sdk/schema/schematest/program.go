@@ -19,7 +19,7 @@ import (
 	"github.com/tombolo-iac/tombolo/provider/serve"
 )
 
-// program is an engine that is a program of its own. It attaches to the provider in the process of the test.
+// program is an engine that is its own program. It attaches to the provider in the process of the test.
 type program struct {
 	path   string
 	source addr.Provider

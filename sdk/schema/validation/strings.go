@@ -98,7 +98,7 @@ func IsRFC3339Time(value interface{}, key string) ([]string, []error) {
 
 // IsUUID demands a UUID in its usual form.
 func IsUUID(value interface{}, key string) ([]string, []error) {
-	return StringMatch(uuid, "must be a UUID")(value, key)
+	return StringMatch(uuid(), "must be a UUID")(value, key)
 }
 
 // StringIsBase64 demands base64 in its standard form.

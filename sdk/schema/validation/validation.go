@@ -6,8 +6,8 @@ package validation
 
 import (
 	"fmt"
-	"regexp"
 
+	"github.com/tombolo-iac/tombolo/internal/regex"
 	"github.com/tombolo-iac/tombolo/sdk/schema"
 )
 
@@ -68,4 +68,4 @@ func NoZeroValues(value interface{}, key string) ([]string, []error) {
 	})(value, key)
 }
 
-var uuid = regexp.MustCompile(`^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$`)
+var uuid = regex.Lazy(`^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$`)

@@ -2,15 +2,14 @@ package azuretest
 
 import (
 	"cmp"
-	"crypto/rand"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"net/http"
 	"strings"
-	"sync"
 	"testing"
 
+	"github.com/tombolo-iac/tombolo/internal/encryption/encryptiontest"
 	"github.com/tombolo-iac/tombolo/internal/store/remote/drivertest"
 )
 
@@ -19,9 +18,6 @@ type Cloud struct {
 	Blobs http.Handler // of the account
 	// Secret is that of the application that the service of tokens knows; "" for the usual one.
 	Secret string
-
-	mu   sync.Mutex
-	keys map[string]string // what the vault has sealed, by what it was sealed as
 	// Assertion is accepted from an application in place of its secret.
 	Assertion string
 }
@@ -32,7 +28,6 @@ const Secret = "secret-canary"
 // Start starts the proxy, and returns the variables under which programs use it.
 func (c *Cloud) Start(t *testing.T) []string {
 	t.Helper()
-	c.keys = map[string]string{}
 	return (&drivertest.Cloud{Services: c}).Start(t)
 }
 
@@ -114,19 +109,19 @@ func (c *Cloud) vault(w http.ResponseWriter, r *http.Request) {
 		answer(w, http.StatusNotFound, object{"error": object{"code": "KeyNotFound",
 			"message": "there is no such key"}})
 	default:
-		c.mu.Lock()
-		defer c.mu.Unlock()
 		id := fmt.Sprintf("https://%s/keys/tofu/%032d", r.Host, 1)
-		value, ok := c.keys[in.Alg+in.Value]
+		text, err := base64.RawURLEncoding.DecodeString(in.Value)
+		ok := err == nil
 		if path[len(path)-1] == "encrypt" {
-			value, ok = base64.RawURLEncoding.EncodeToString([]byte("sealed "+rand.Text())), true
-			c.keys[in.Alg+value] = in.Value
+			text = encryptiontest.Wrap("vault "+in.Alg, text)
+		} else {
+			text, ok = encryptiontest.Unwrap("vault "+in.Alg, text)
 		}
 		if !ok {
 			answer(w, http.StatusBadRequest, object{"error": object{"code": "BadParameter",
 				"message": "not sealed here"}})
 			return
 		}
-		answer(w, http.StatusOK, object{"kid": id, "value": value})
+		answer(w, http.StatusOK, object{"kid": id, "value": base64.RawURLEncoding.EncodeToString(text)})
 	}
 }

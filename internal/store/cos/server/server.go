@@ -15,7 +15,6 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
-	"encoding/xml"
 	"fmt"
 	"hash"
 	"hash/crc64"
@@ -28,6 +27,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/tombolo-iac/tombolo/internal/store/remote/drivertest"
 )
 
 // Credentials that the server knows.
@@ -93,12 +94,12 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		fmt.Fprintf(w, `{"TmpSecretId":%q,"TmpSecretKey":%q,"Token":%q,"ExpiredTime":%d,"Code":"Success"}`, SecretID,
 			SecretKey, s.Token, time.Now().Add(time.Hour).Unix())
 	case !s.signed(r):
-		fail(w, http.StatusForbidden, "SignatureDoesNotMatch", "The Signature you specified is invalid.")
+		drivertest.XMLError(w, http.StatusForbidden, "SignatureDoesNotMatch", "The Signature you specified is invalid.")
 	case bucket != s.Bucket && !strings.HasPrefix(rest, "0."): // an IP address has no names before it
-		fail(w, http.StatusNotFound, "NoSuchBucket", "The specified bucket does not exist.")
+		drivertest.XMLError(w, http.StatusNotFound, "NoSuchBucket", "The specified bucket does not exist.")
 	case r.URL.Path == "/" && r.URL.Query().Has("versioning"):
 		if s.Silent {
-			fail(w, http.StatusForbidden, "AccessDenied", "Access Denied.")
+			drivertest.XMLError(w, http.StatusForbidden, "AccessDenied", "Access Denied.")
 			return
 		}
 		status := ""
@@ -113,13 +114,6 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-func fail(w http.ResponseWriter, status int, code, text string) {
-	w.Header().Set("Content-Type", "application/xml")
-	w.WriteHeader(status)
-	fmt.Fprintf(w, "<?xml version='1.0' encoding='utf-8' ?>\n<Error><Code>%s</Code><Message>%s</Message>"+
-		"<RequestId>NWM</RequestId></Error>", code, text)
-}
-
 // object answers a request for an object.
 func (s *Server) object(w http.ResponseWriter, r *http.Request, name string, body []byte) {
 	o, there := s.objects[name]
@@ -127,7 +121,7 @@ func (s *Server) object(w http.ResponseWriter, r *http.Request, name string, bod
 	switch r.Method {
 	case http.MethodGet, http.MethodHead:
 		if !there {
-			fail(w, http.StatusNotFound, "NoSuchKey", "The specified key does not exist.")
+			drivertest.XMLError(w, http.StatusNotFound, "NoSuchKey", "The specified key does not exist.")
 			return
 		}
 		w.Header().Set("ETag", tag(o.Data))
@@ -141,11 +135,12 @@ func (s *Server) object(w http.ResponseWriter, r *http.Request, name string, bod
 	case http.MethodPut:
 		sum := md5.Sum(body)
 		if want := r.Header.Get("Content-Md5"); want != "" && want != base64.StdEncoding.EncodeToString(sum[:]) {
-			fail(w, http.StatusBadRequest, "InvalidDigest", "The Content-MD5 you specified is not valid.")
+			drivertest.XMLError(w, http.StatusBadRequest, "InvalidDigest",
+				"The Content-MD5 you specified is not valid.")
 			return
 		}
 		if there && r.Header.Get("X-Cos-Forbid-Overwrite") == "true" && !s.Versioned {
-			fail(w, http.StatusConflict, "FileAlreadyExists", "The object you specified already exists.")
+			drivertest.XMLError(w, http.StatusConflict, "FileAlreadyExists", "The object you specified already exists.")
 			return
 		}
 		s.objects[name] = Object{Data: bytes.Clone(body), Encrypted: r.Header.Get("X-Cos-Server-Side-Encryption"),
@@ -167,36 +162,11 @@ func crc(data []byte) string {
 
 // list answers with a page of names.
 func (s *Server) list(w http.ResponseWriter, q url.Values) {
-	type entry struct{ Key, ETag, LastModified string }
-	var page struct {
-		XMLName     xml.Name `xml:"ListBucketResult"`
-		Name        string
-		Prefix      string
-		IsTruncated bool
-		NextMarker  string
-		Contents    []entry
+	tags := map[string]string{}
+	for name := range s.objects {
+		tags[name] = fmt.Sprintf("\"%x\"", md5.Sum(s.objects[name].Data))
 	}
-	size := cmp.Or(s.PageSize, 1000)
-	if n, err := strconv.Atoi(q.Get("max-keys")); err == nil {
-		size = min(size, n)
-	}
-	page.Name, page.Prefix = s.Bucket, q.Get("prefix")
-	for _, name := range slices.Sorted(maps.Keys(s.objects)) {
-		if !strings.HasPrefix(name, page.Prefix) || name <= q.Get("marker") {
-			continue
-		}
-		if page.IsTruncated = len(page.Contents) == size; page.IsTruncated {
-			break
-		}
-		page.Contents = append(page.Contents, entry{name, fmt.Sprintf("\"%x\"", md5.Sum(s.objects[name].Data)),
-			"2026-01-02T03:04:05.000Z"})
-		page.NextMarker = name
-	}
-	if !page.IsTruncated {
-		page.NextMarker = ""
-	}
-	w.Header().Set("Content-Type", "application/xml")
-	_ = xml.NewEncoder(w).Encode(page)
+	drivertest.XMLPage(w, q, s.Bucket, tags, cmp.Or(s.PageSize, 1000))
 }
 
 // answer answers a call of the API.

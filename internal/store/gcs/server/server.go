@@ -9,7 +9,6 @@ package server
 import (
 	"bytes"
 	"crypto/md5"
-	"crypto/rand"
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
@@ -25,6 +24,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/tombolo-iac/tombolo/internal/encryption/encryptiontest"
 )
 
 // Server is a service with buckets. Its fields are set before its first request.
@@ -39,8 +40,7 @@ type Server struct {
 	mu      sync.Mutex
 	buckets map[string]map[string][]*object // the newest last
 	last    int64
-	sealed  map[string][]byte // keys, by what they are sealed as
-	acted   []string          // who acted for whom
+	acted   []string // who acted for whom
 }
 
 // object is one generation of an object.
@@ -57,7 +57,7 @@ type object struct {
 
 // New returns a service with empty buckets, which keep former versions.
 func New(buckets ...string) *Server {
-	s := &Server{buckets: map[string]map[string][]*object{}, last: 1_700_000_000_000_000, sealed: map[string][]byte{}}
+	s := &Server{buckets: map[string]map[string][]*object{}, last: 1_700_000_000_000_000}
 	for _, name := range buckets {
 		s.buckets[name] = map[string][]*object{}
 	}
@@ -461,13 +461,11 @@ func (s *Server) seal(name string, plain []byte) ([]byte, error) {
 	if !strings.Contains(name, "/cryptoKeys/states") {
 		return nil, fmt.Errorf("crypto key %s not found", name)
 	}
-	text := "sealed " + rand.Text()
-	s.sealed[name+" "+text] = bytes.Clone(plain)
-	return []byte(text), nil
+	return encryptiontest.Wrap(name, plain), nil
 }
 
 func (s *Server) unseal(name string, text []byte) ([]byte, error) {
-	plain, ok := s.sealed[name+" "+string(text)]
+	plain, ok := encryptiontest.Unwrap(name, text)
 	if !ok {
 		return nil, fmt.Errorf("decryption failed: the ciphertext is invalid")
 	}

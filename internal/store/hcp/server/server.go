@@ -123,6 +123,16 @@ func (s *Server) Outputs(name string) map[string]any {
 	return nil
 }
 
+// Shown returns the document with which people are shown the current state version; nil where none came.
+func (s *Server) Shown(name string) []byte {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if w := s.named(name); w != nil && w.current() != nil {
+		return w.current().plain.data
+	}
+	return nil
+}
+
 // Tags returns the tags of a workspace.
 func (s *Server) Tags(name string) map[string]string {
 	s.mu.Lock()
@@ -451,9 +461,20 @@ func (c *call) createVersion(at *workspace) {
 			return
 		}
 		v.raw.data, v.uploadedRaw, v.status = data, true, "finalized"
+		v.show(in.JSONState)
 	}
 	at.versions = append(at.versions, v)
 	c.say(201, map[string]any{"data": c.versionData(v)})
+}
+
+// show keeps the document that came with a version; what is not base64 is left out.
+func (v *version) show(document *string) {
+	if document == nil {
+		return
+	}
+	if text, err := base64.StdEncoding.DecodeString(*document); err == nil && len(text) > 0 {
+		v.plain.data, v.uploadedPlain = text, true
+	}
 }
 
 // fits returns the problem of a content that does not fit the version; "" without one.

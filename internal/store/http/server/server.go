@@ -27,7 +27,7 @@ type Server struct {
 	// GitLab answers as GitLab does: 409 for a held lock and for a write under a lock that is not held, also when
 	// nobody has it; serials that only grow; and 204 for a state that was locked and never written.
 	GitLab bool
-	// Echo describes the holder of a lock by what was asked, but for the id, the user and the time: GitLab does.
+	// Echo describes the holder of a lock by what was asked, except for the id, the user and the time: GitLab does.
 	Echo bool
 
 	mu   sync.Mutex

@@ -12,8 +12,8 @@ import (
 	"crypto/md5"
 	"crypto/sha1"
 	"encoding/base64"
-	"encoding/xml"
 	"fmt"
+	"hash/crc64"
 	"io"
 	"maps"
 	"net/http"
@@ -25,6 +25,7 @@ import (
 	"time"
 
 	"github.com/tombolo-iac/tombolo/internal/store/oss/tablestore"
+	"github.com/tombolo-iac/tombolo/internal/store/remote/drivertest"
 )
 
 // Credentials that the server knows.
@@ -96,13 +97,14 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if !s.signed(r) || r.Header.Get("X-Oss-Security-Token") != s.Token {
-		fail(w, http.StatusForbidden, "SignatureDoesNotMatch", "The request signature we calculated does not match.")
+		drivertest.XMLError(w, http.StatusForbidden, "SignatureDoesNotMatch",
+			"The request signature we calculated does not match.")
 		return
 	}
 	bucket, name, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/")
 	switch {
 	case bucket != s.Bucket:
-		fail(w, http.StatusNotFound, "NoSuchBucket", "The specified bucket does not exist.")
+		drivertest.XMLError(w, http.StatusNotFound, "NoSuchBucket", "The specified bucket does not exist.")
 	case name == "":
 		s.list(w, r.URL.Query())
 	default:
@@ -110,30 +112,26 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-func fail(w http.ResponseWriter, status int, code, text string) {
-	w.Header().Set("Content-Type", "application/xml")
-	w.WriteHeader(status)
-	fmt.Fprintf(w, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<Error><Code>%s</Code><Message>%s</Message>"+
-		"<RequestId>5F1</RequestId></Error>", code, text)
-}
-
 // object answers a request for an object.
 func (s *Server) object(w http.ResponseWriter, r *http.Request, name string, body []byte) {
 	o := s.objects[name]
 	if want := r.Header.Get("Content-Md5"); want != "" {
 		if got := md5.Sum(body); base64.StdEncoding.EncodeToString(got[:]) != want {
-			fail(w, http.StatusBadRequest, "InvalidDigest", "The Content-MD5 you specified is not valid.")
+			drivertest.XMLError(w, http.StatusBadRequest, "InvalidDigest",
+				"The Content-MD5 you specified is not valid.")
 			return
 		}
 	}
 	switch r.Method {
 	case http.MethodGet, http.MethodHead:
 		if o == nil {
-			fail(w, http.StatusNotFound, "NoSuchKey", "The specified key does not exist.")
+			drivertest.XMLError(w, http.StatusNotFound, "NoSuchKey", "The specified key does not exist.")
 			return
 		}
 		maps.Copy(w.Header(), o.meta)
 		w.Header().Set("ETag", o.etag)
+		w.Header().Set("X-Oss-Hash-Crc64ecma",
+			strconv.FormatUint(crc64.Checksum(o.data, crc64.MakeTable(crc64.ECMA)), 10))
 		w.Header().Set("Last-Modified", time.Now().UTC().Format(http.TimeFormat))
 		w.Header().Set("Content-Length", strconv.Itoa(len(o.data)))
 		if r.Method == http.MethodGet {
@@ -141,7 +139,7 @@ func (s *Server) object(w http.ResponseWriter, r *http.Request, name string, bod
 		}
 	case http.MethodPut:
 		if o != nil && r.Header.Get("X-Oss-Forbid-Overwrite") == "true" && !s.Versioned {
-			fail(w, http.StatusConflict, "FileAlreadyExists", "The object you specified already exists.")
+			drivertest.XMLError(w, http.StatusConflict, "FileAlreadyExists", "The object you specified already exists.")
 			return
 		}
 		s.store(w, r, name, body, false)
@@ -149,11 +147,12 @@ func (s *Server) object(w http.ResponseWriter, r *http.Request, name string, bod
 		position := r.URL.Query().Get("position")
 		switch {
 		case !r.URL.Query().Has("append"):
-			fail(w, http.StatusMethodNotAllowed, "MethodNotAllowed", "not here")
+			drivertest.XMLError(w, http.StatusMethodNotAllowed, "MethodNotAllowed", "not here")
 		case o != nil && !o.appended:
-			fail(w, http.StatusConflict, "ObjectNotAppendable", "The object is not appendable.")
+			drivertest.XMLError(w, http.StatusConflict, "ObjectNotAppendable", "The object is not appendable.")
 		case o != nil && position != strconv.Itoa(len(o.data)), o == nil && position != "0":
-			fail(w, http.StatusConflict, "PositionNotEqualToLength", "Position is not equal to file length.")
+			drivertest.XMLError(w, http.StatusConflict, "PositionNotEqualToLength",
+				"Position is not equal to file length.")
 		case o != nil:
 			o.data = append(bytes.Clone(o.data), body...)
 		default:
@@ -180,42 +179,13 @@ func (s *Server) store(w http.ResponseWriter, r *http.Request, name string, body
 	}
 }
 
-// list answers with a page of names, as the first version of the request has it.
+// list answers with a page of names.
 func (s *Server) list(w http.ResponseWriter, q url.Values) {
-	type entry struct{ Key, ETag, LastModified string }
-	var page struct {
-		XMLName     xml.Name `xml:"ListBucketResult"`
-		Name        string
-		Prefix      string
-		IsTruncated bool
-		NextMarker  string
-		Contents    []entry
+	tags := map[string]string{}
+	for name := range s.objects {
+		tags[name] = s.objects[name].etag
 	}
-	size := cmp.Or(s.PageSize, 1000)
-	if n, err := strconv.Atoi(q.Get("max-keys")); err == nil {
-		size = min(size, n)
-	}
-	page.Name, page.Prefix = s.Bucket, q.Get("prefix")
-	escape := func(name string) string { return name }
-	if q.Get("encoding-type") == "url" {
-		escape = url.QueryEscape
-	}
-	for _, name := range slices.Sorted(maps.Keys(s.objects)) {
-		if !strings.HasPrefix(name, page.Prefix) || name <= q.Get("marker") {
-			continue
-		}
-		if len(page.Contents) == size {
-			page.IsTruncated = true
-			break
-		}
-		page.Contents = append(page.Contents, entry{escape(name), s.objects[name].etag, "2026-01-02T03:04:05.000Z"})
-		page.NextMarker = escape(name)
-	}
-	if !page.IsTruncated {
-		page.NextMarker = ""
-	}
-	w.Header().Set("Content-Type", "application/xml")
-	_ = xml.NewEncoder(w).Encode(page)
+	drivertest.XMLPage(w, q, s.Bucket, tags, cmp.Or(s.PageSize, 1000))
 }
 
 // table answers a request for a row. The name of the instance is that of the host, as programs take it from there.

@@ -1,6 +1,6 @@
 // Package tablestore encodes and decodes the few messages of Tablestore of Alibaba Cloud that locks need: rows with one
 // key of text and columns of text, requests that put, get and delete one, and what a row has to be for that. The
-// messages are Protocol Buffers; a row in them has an encoding of its own, with checksums.
+// messages are Protocol Buffers; a row in them has its own encoding, with checksums.
 //
 //	body := tablestore.Put{Table: "locks", Row: row, Condition: tablestore.Condition{Row: tablestore.Missing}}.Encode()
 package tablestore

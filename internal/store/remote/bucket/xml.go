@@ -25,16 +25,57 @@ func Said(a *web.Answer) (code, text string) {
 }
 
 // Missing reports whether an answer means that the object does not exist. A missing bucket is an error.
+// The answer to a HEAD request has no body. To any other the service says what is missing: an answer without words
+// is that of something on the way, and not a state that is not there.
 func Missing(a *web.Answer) bool {
 	code, _ := Said(a)
-	return a.Status == http.StatusNotFound && (code == "NoSuchKey" || code == "" && len(a.Body) == 0)
+	return a.Status == http.StatusNotFound && (code == "NoSuchKey" || a.Method == http.MethodHead && len(a.Body) == 0)
 }
 
 // Tag returns a tag without its quotes, which not all answers have.
 func Tag(text string) string { return strings.Trim(text, `"`) }
 
-// maxPages limits a list that does not end.
-const maxPages = 10_000
+// Limits of lists: the pages, the objects on one, whatever was asked for, and the bytes of a name. The services have
+// lower ones.
+const (
+	MaxPages = 1000
+	MaxPage  = 1000
+	MaxName  = 1024
+)
+
+// Page counts the pages of a list, and returns an error for one that the service would not send: with more than was
+// asked for, names of another prefix, or a next page that does not come behind this one. For pages that are not
+// continued at a name, next is "".
+type Page struct {
+	Prefix, last string
+	pages        int
+}
+
+// Follows judges a page, with the names on it and the name at which the next one begins.
+func (p *Page) Follows(names []string, next string) error {
+	if len(names) > MaxPage {
+		return fmt.Errorf("a page of the list has %d objects, and at most %d were asked for", len(names), MaxPage)
+	}
+	for _, name := range append(names, next) {
+		if len(name) > MaxName {
+			return fmt.Errorf("the list has a name of %d bytes, and at most %d are possible", len(name), MaxName)
+		}
+	}
+	for _, name := range names {
+		if !strings.HasPrefix(name, p.Prefix) {
+			return fmt.Errorf("the list has the name %.100q, and %q was asked for", name, p.Prefix)
+		}
+	}
+	if p.pages++; p.pages > MaxPages {
+		return fmt.Errorf("more than %d objects have names that begin with %q, or the list does not end",
+			MaxPages*MaxPage, p.Prefix)
+	}
+	if next != "" && next <= p.last {
+		return fmt.Errorf("the list goes on at %.100q behind %.100q: it goes in a circle", next, p.last)
+	}
+	p.last = next
+	return nil
+}
 
 // Pages are the pages of a list.
 type Pages struct {
@@ -55,7 +96,8 @@ func (p Pages) Each(ctx context.Context, prefix string, most int, each func(obje
 	wrong := func(what string) error {
 		return &web.Problem{Text: fmt.Sprintf("list %s: %s. The server is not %s", p.Name(prefix), what, p.Service)}
 	}
-	for range maxPages {
+	pages := Page{Prefix: prefix}
+	for {
 		a, err := p.Ask(ctx, query)
 		if err != nil {
 			return err
@@ -69,25 +111,29 @@ func (p Pages) Each(ctx context.Context, prefix string, most int, each func(obje
 		if err := xml.Unmarshal(a.Body, &page); err != nil {
 			return wrong("the answer is not a list of objects")
 		}
-		for _, o := range page.Contents {
-			name, ok := p.plain(o.Key)
-			if !ok {
-				return wrong("the answer has names that are not escaped")
-			}
-			if !each(objects.Entry{Name: name, Tag: Tag(o.ETag)}) {
-				return nil
-			}
-		}
+		names := make([]string, len(page.Contents))
 		next, ok := p.plain(page.NextMarker)
+		for i, o := range page.Contents {
+			var plain bool
+			names[i], plain = p.plain(o.Key)
+			ok = ok && plain
+		}
 		if !ok {
 			return wrong("the answer has names that are not escaped")
+		}
+		if err := pages.Follows(names, next); err != nil {
+			return wrong(err.Error())
+		}
+		for i, o := range page.Contents {
+			if !each(objects.Entry{Name: names[i], Tag: Tag(o.ETag)}) {
+				return nil
+			}
 		}
 		if !page.IsTruncated || next == "" {
 			return nil
 		}
 		query.Set("marker", next)
 	}
-	return wrong("the list does not end")
 }
 
 // plain returns a name of a list as it is.

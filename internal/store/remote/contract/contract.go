@@ -137,7 +137,7 @@ func problems(ctx context.Context, o Options, c Check,
 func Try(ctx context.Context, run func(T)) (problems []string, skipped bool) {
 	n := &notes{ctx: ctx}
 	ended := make(chan struct{})
-	go func() { // a check that cannot go on ends its goroutine
+	go func() { // a check that cannot continue ends its goroutine
 		defer close(ended)
 		defer func() {
 			if p := recover(); p != nil {

@@ -22,6 +22,8 @@ import (
 // host of a request is a service.
 type Cloud struct {
 	Services http.Handler
+	// HTTP2: clients may speak it, as gRPC does.
+	HTTP2 bool
 
 	leaves chan net.Conn
 }
@@ -141,6 +143,9 @@ func (c *Cloud) connect(w http.ResponseWriter, r *http.Request) {
 			conn.Close()
 		}
 	}()
-	c.leaves <- tls.Server(conn, &tls.Config{Certificates: []tls.Certificate{{Certificate: [][]byte{der},
-		PrivateKey: ca.key}}})
+	settings := &tls.Config{Certificates: []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: ca.key}}}
+	if c.HTTP2 {
+		settings.NextProtos = []string{"h2", "http/1.1"}
+	}
+	c.leaves <- tls.Server(conn, settings)
 }

@@ -35,7 +35,7 @@ type Net struct {
 	Fate Faults
 	// Plan, if set, says what happens to a request in the place of Fate.
 	Plan func(r *http.Request) string
-	// Aside reports whether a request is made in the background, at a time of its own: it does not count.
+	// Aside reports whether a request is made in the background, at its own time: it does not count.
 	Aside func(*http.Request) bool
 
 	mu   sync.Mutex // guards what follows; held while a request is served

@@ -85,7 +85,7 @@ func (c chain) links(ctx context.Context, name string) (all []link, _ error) {
 	return all, nil
 }
 
-// read returns what a link holds, and the tag of the one that it took the place of; nil when it is gone.
+// read returns what a link holds, and the tag of the one that it replaced; nil when it is gone.
 func (c chain) read(ctx context.Context, name string, number uint64) (was string, data []byte, _ error) {
 	data, err := c.Once.Get(ctx, linkName(name, number))
 	if err != nil || data == nil {
@@ -174,7 +174,7 @@ func (c chain) make(ctx context.Context, name string, data []byte) error {
 	return err
 }
 
-// settled ensures that a link that was made is the last, behind the one that it takes the place of. Then it removes old
+// settled ensures that a link that was made is the last, behind the one that it replaces. Then it removes old
 // ones.
 func (c chain) settled(ctx context.Context, name string, number uint64, was string) (string, error) {
 	all, err := c.links(ctx, name)

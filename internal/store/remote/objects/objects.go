@@ -12,8 +12,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"github.com/tombolo-iac/tombolo/internal/store/remote"
 )
@@ -66,7 +68,7 @@ func (j *Journal) Over(s Space) *Journal {
 	return &Journal{space: s, folder: j.folder, most: j.most, known: j.known}
 }
 
-// seen is a head, with its tag; "" when there is none.
+// seen is a head, with its tag, or "" if there is none.
 type seen struct {
 	head
 	tag    string
@@ -117,6 +119,37 @@ const (
 	atOnce = 8
 )
 
+// Limits of journals. A bucket may be open to others, so what a head says is not believed.
+const (
+	// mostBytes is how much the parts of a journal may have.
+	mostBytes = 1 << 30
+	// mostObjects is how many objects a journal may be in, and how many of former ones are left.
+	mostObjects = 1 << 16
+)
+
+// partName matches the names of parts, and of their pieces, as move gives them.
+var partName = regexp.MustCompile(`^[0-9]+-[0-9A-Za-z]+/[0-9]+-[0-9A-Za-z]+(?:-[0-9]+)?$`)
+
+// check refuses what no run would have written: names that lead elsewhere, numbers without bounds.
+func (h *head) check() error {
+	names, objects := slices.Clone(h.Old), len(h.Old)
+	for _, p := range h.Parts {
+		if p.Pieces < 0 || p.Pieces > mostObjects || p.Count < 0 {
+			return fmt.Errorf("a part of it has %d pieces and %d chunks", p.Pieces, p.Count)
+		}
+		names, objects = append(names, p.Name), objects+max(1, p.Pieces)
+	}
+	if objects > mostObjects {
+		return fmt.Errorf("it names %d objects, and at most %d are possible", objects, mostObjects)
+	}
+	for _, name := range names {
+		if !partName.MatchString(name) {
+			return fmt.Errorf("it names the object %.100q, which is no part of a journal", name)
+		}
+	}
+	return nil
+}
+
 func (h *head) version() string {
 	if h.Epoch == 0 {
 		return ""
@@ -151,6 +184,10 @@ func (j *Journal) look(ctx context.Context) (*seen, error) {
 		if s.Format != journalFormat {
 			return nil, fmt.Errorf("%s has the format %d, which a newer version of Tombolo wrote. Use that version",
 				j.space.Name(j.headKey()), s.Format)
+		}
+		if err := s.check(); err != nil {
+			return nil, fmt.Errorf("%s: %w. It was changed after it was written: restore an older version",
+				j.space.Name(j.headKey()), err)
 		}
 		if s.chunks, err = split(rest, s.Sizes); err != nil {
 			return nil, fmt.Errorf("%s: %w", j.space.Name(j.headKey()), err)
@@ -213,6 +250,9 @@ func (j *Journal) Read(ctx context.Context) (remote.Journal, error) {
 	}
 }
 
+// errLong means that a part was not read, because the journal is too long.
+var errLong = errors.New("the journal is too long")
+
 // parts reads objects with chunks, and returns the missing one.
 func (j *Journal) parts(ctx context.Context, parts []part) (chunks [][]byte, gone string, _ error) {
 	var names []string
@@ -220,7 +260,18 @@ func (j *Journal) parts(ctx context.Context, parts []part) (chunks [][]byte, gon
 		names = append(names, p.objects()...)
 	}
 	data, tags, errs := make([][]byte, len(names)), make([]string, len(names)), make([]error, len(names))
-	Each(len(names), func(i int) { data[i], tags[i], errs[i] = j.space.Get(ctx, j.folder+names[i]) })
+	var total atomic.Int64
+	Each(len(names), func(i int) {
+		if total.Load() > mostBytes {
+			errs[i] = errLong
+			return
+		}
+		data[i], tags[i], errs[i] = j.space.Get(ctx, j.folder+names[i])
+		total.Add(int64(len(data[i])))
+	})
+	if slices.Contains(errs, errLong) {
+		return nil, "", fmt.Errorf("the journal in %s has more than %d bytes", j.space.Name(j.folder), mostBytes)
+	}
 	if err := errors.Join(errs...); err != nil {
 		return nil, "", err
 	}
@@ -389,7 +440,7 @@ func (j *Journal) hold(ctx context.Context, h *head, chunks [][]byte, chunk []by
 	return chunks, nil
 }
 
-// move writes the chunks of a head to an object of their own, or to several.
+// move writes the chunks of a head to their own object, or to several.
 func (j *Journal) move(ctx context.Context, h *head, chunks [][]byte) error {
 	p := part{Name: fmt.Sprintf("%s/%08d-%s", h.version(), h.count()-len(chunks), rand.Text()), Sizes: h.Sizes}
 	data := bytes.Join(chunks, nil)

@@ -8,6 +8,7 @@ package web
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -22,14 +23,18 @@ import (
 	"time"
 
 	"golang.org/x/net/http/httpproxy"
+
+	"github.com/tombolo-iac/tombolo/internal/store/remote/progress"
 )
 
-// Limits on the size of answers, and on the time without data.
+// Limits on the size of answers, and on their time: each step of an answer has to arrive within a silence.
 const (
 	MaxObject  = 1 << 30
 	MaxMessage = 16 << 20
 	answerTime = time.Minute
 	Silence    = 30 * time.Second
+	step       = 16 << 10
+	maxHeader  = 256 << 10
 )
 
 // How often a request is tried again that the service asks to have tried again, and the pauses before.
@@ -42,20 +47,30 @@ const (
 // HTTP returns a client for services. It uses the proxies of the environment, and follows no redirections: a request is
 // signed for one address.
 func HTTP(trust *tls.Config) *http.Client {
+	return Over(Transport(trust))
+}
+
+// Over returns a client over a transport, which may be one of Transport with changes. It follows no redirections.
+func Over(transport http.RoundTripper) *http.Client {
+	return &http.Client{Transport: progress.Over(transport),
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+}
+
+// Transport returns the transport of HTTP.
+func Transport(trust *tls.Config) *http.Transport {
 	proxy := httpproxy.FromEnvironment().ProxyFunc()
-	return &http.Client{
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-		Transport: &http.Transport{
-			Proxy:                 func(r *http.Request) (*url.URL, error) { return proxy(r.URL) },
-			DialContext:           (&net.Dialer{Timeout: 15 * time.Second, KeepAlive: 30 * time.Second}).DialContext,
-			TLSClientConfig:       trust,
-			TLSHandshakeTimeout:   10 * time.Second,
-			ResponseHeaderTimeout: answerTime,
-			IdleConnTimeout:       90 * time.Second,
-			ForceAttemptHTTP2:     true,
-			MaxIdleConnsPerHost:   16,
-			DisableCompression:    true, // an object is what is stored
-		},
+	return &http.Transport{
+		Proxy:                 func(r *http.Request) (*url.URL, error) { return proxy(r.URL) },
+		DialContext:           (&net.Dialer{Timeout: 15 * time.Second, KeepAlive: 30 * time.Second}).DialContext,
+		TLSClientConfig:       trust,
+		TLSHandshakeTimeout:   10 * time.Second,
+		ResponseHeaderTimeout: answerTime,
+		IdleConnTimeout:       90 * time.Second,
+		ForceAttemptHTTP2:     true,
+		MaxIdleConnsPerHost:   16,
+		DisableCompression:    true, // an object is what is stored
+
+		MaxResponseHeaderBytes: maxHeader,
 	}
 }
 
@@ -73,6 +88,8 @@ type Client struct {
 	Renew func(r *http.Request, a *Answer) bool
 	Pause time.Duration // before a request is tried again for the first time; FirstPause when 0
 	Most  int64         // bytes of an object that is read; MaxObject when 0
+	// Silence is how long each step of an answer may take; Silence when 0.
+	Silence time.Duration
 }
 
 // Request is one that may be sent again.
@@ -87,6 +104,7 @@ type Request struct {
 
 // Answer is an answer of the service.
 type Answer struct {
+	Method string // of the request
 	Status int
 	Header http.Header
 	Body   []byte
@@ -150,18 +168,26 @@ func Busy(status int) bool {
 		status != http.StatusNotImplemented
 }
 
-// wait waits before another try: as long as the service asks for, or for some time within a bound that doubles.
+// wait waits before another try.
 func (c *Client) wait(ctx context.Context, try int, a *Answer) error {
-	first := c.Pause
-	if first == 0 {
-		first = FirstPause
+	var said http.Header
+	if a != nil {
+		said = a.Header
 	}
+	return Wait(ctx, try, cmp.Or(c.Pause, FirstPause), said)
+}
+
+// longestAsked is how many times the first pause a pause may take that the service asks for: a minute after FirstPause.
+const longestAsked = 200
+
+// Wait waits before another try: as long as the service asks for, within a bound, or for some time within one that
+// doubles from the first on.
+func Wait(ctx context.Context, try int, first time.Duration, said http.Header) error {
 	most := min(first<<min(try, 10), LongestPause)
 	pause := most/2 + rand.N(most/2+1)
-	if a != nil && c.Pause == 0 {
-		if n, err := strconv.Atoi(a.Header.Get("Retry-After")); err == nil && n > 0 {
-			pause = min(time.Duration(n)*time.Second, LongestPause)
-		}
+	if asked := Asked(said); asked > 0 {
+		pause = min(asked+rand.N(asked/8+1), longestAsked*first)
+		progress.Pause(ctx, pause)
 	}
 	t := time.NewTimer(pause)
 	defer t.Stop()
@@ -173,13 +199,25 @@ func (c *Client) wait(ctx context.Context, try int, a *Answer) error {
 	}
 }
 
-// errLong means that an answer is too long.
-var errLong = errors.New("the answer is too long")
+// Asked returns how long a service wants to be left alone, by a number of seconds or a time; 0 where it does not say.
+func Asked(said http.Header) time.Duration {
+	text := said.Get("Retry-After")
+	if seconds, err := strconv.ParseFloat(text, 64); err == nil && seconds > 0 && seconds <= 1e6 {
+		return time.Duration(seconds * float64(time.Second))
+	}
+	if at, err := http.ParseTime(text); err == nil {
+		return max(time.Until(at), 0)
+	}
+	return 0
+}
+
+// ErrLong means that an answer has more bytes than are read.
+var ErrLong = errors.New("the answer is too long")
 
 // Lasting reports whether a retry is useless after an error.
 func Lasting(err error) bool {
 	var op *net.OpError
-	return errors.Is(err, errLong) || strings.Contains(err.Error(), "x509: ") ||
+	return errors.Is(err, ErrLong) || strings.Contains(err.Error(), "x509: ") ||
 		errors.As(err, &op) && op.Op == "proxyconnect"
 }
 
@@ -219,45 +257,48 @@ func (c *Client) once(ctx context.Context, r Request) (a *Answer, sent *http.Req
 			most = MaxObject
 		}
 	}
-	body, err := Read(limited, cancel, in.Body, most, Silence)
+	body, err := Read(limited, cancel, in.Body, most, cmp.Or(c.Silence, Silence))
 	if err != nil && ctx.Err() != nil {
 		err = ctx.Err()
 	}
 	if err != nil {
 		return nil, out, err
 	}
-	return &Answer{Status: in.StatusCode, Header: in.Header, Body: body}, out, nil
+	return &Answer{Method: r.Method, Status: in.StatusCode, Header: in.Header, Body: body}, out, nil
 }
 
-// Read reads the body of an answer, up to a number of bytes. When no data arrive for a time, it ends the request.
+// Read reads the body of an answer, up to a number of bytes. When less than a step arrives in a time, it ends the
+// request: a server that sends a byte now and then would keep a run for ever.
 func Read(ctx context.Context, end context.CancelFunc, body io.Reader, most int64, silence time.Duration) ([]byte,
 	error) {
 	quiet := time.AfterFunc(silence, end)
 	defer quiet.Stop()
-	b, err := io.ReadAll(io.LimitReader(heard{body, quiet, silence}, most+1))
+	b, err := io.ReadAll(io.LimitReader(&paced{r: body, quiet: quiet, silence: silence}, most+1))
 	switch {
 	case err != nil && ctx.Err() != nil:
-		return nil, fmt.Errorf("the answer is incomplete: no data arrived for %s", silence)
+		return nil, fmt.Errorf("the answer is incomplete: no data arrived for %s, or too few", silence)
 	case err != nil:
 		return nil, err
 	case int64(len(b)) > most:
-		return nil, fmt.Errorf("%w: %d bytes", errLong, most)
+		return nil, fmt.Errorf("%w: %d bytes", ErrLong, most)
 	}
 	return b, nil
 }
 
-// heard resets a timer on each read.
-type heard struct {
+// paced resets a timer after each step.
+type paced struct {
 	r       io.Reader
 	quiet   *time.Timer
 	silence time.Duration
+	since   int // bytes since the timer was reset
 }
 
 // Read implements io.Reader.
-func (h heard) Read(p []byte) (int, error) {
-	n, err := h.r.Read(p)
-	if n > 0 {
-		h.quiet.Reset(h.silence)
+func (p *paced) Read(b []byte) (int, error) {
+	n, err := p.r.Read(b)
+	if p.since += n; p.since >= step {
+		p.since = 0
+		p.quiet.Reset(p.silence)
 	}
 	return n, err
 }
@@ -277,7 +318,7 @@ func (c *Client) unheard(r Request, err error) error {
 	}
 	text := r.What + " " + r.Name + ": "
 	var none *NoAccess
-	if !errors.As(err, &none) && !errors.Is(err, errLong) {
+	if !errors.As(err, &none) && !errors.Is(err, ErrLong) {
 		text += "the service cannot be reached, or does not answer: "
 	}
 	return &Problem{Text: c.Clean(text + strings.TrimSuffix(err.Error(), ".")), Err: err}

@@ -1,0 +1,18 @@
+// Package regex compiles regular expressions when they are first used. A command uses few of those that the program
+// has, and compiling all of them at its start costs a megabyte.
+//
+//	var name = regex.Lazy(`^[a-z]+$`)
+//
+//	if name().MatchString(text) {
+package regex
+
+import (
+	"regexp"
+	"sync"
+)
+
+// Lazy returns a function that returns the compiled expression and may be called concurrently. It panics if the
+// expression is invalid: TestExpressionsAreCompiledWhenFirstUsed compiles all expressions that are constants.
+func Lazy(expression string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expression) })
+}

@@ -1,0 +1,176 @@
+// Package progress bounds calls by what they get done. A large state over a slow network takes as long as it takes, and
+// a call that stands still ends soon, as does one to a server that sends next to nothing for a long time.
+//
+//	ctx, cancel := progress.Within(ctx, 2*time.Minute)
+//	defer cancel()
+//	client := &http.Client{Transport: progress.Over(transport)} // reports what requests with ctx send and get
+package progress
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"sync"
+	"time"
+)
+
+// leastRate is how many bytes a second have to move on average once the first silence is over.
+const leastRate = 32 << 10
+
+// within is a context that ends when its call gets nothing done.
+type within struct {
+	parent  context.Context
+	silence time.Duration
+	began   time.Time
+	done    chan struct{}
+	quiet   *time.Timer
+	leave   func() bool // the parent
+
+	mu    sync.Mutex // guards what follows
+	err   error
+	moved int64
+	grant time.Duration // beyond what has moved
+}
+
+type key struct{}
+
+// Within returns a context that ends when nothing moves for the silence, or less than leastRate on average after it.
+func Within(parent context.Context, silence time.Duration) (context.Context, context.CancelFunc) {
+	w := &within{parent: parent, silence: silence, began: time.Now(), done: make(chan struct{})}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.quiet = time.AfterFunc(silence, func() { w.end(context.DeadlineExceeded) })
+	w.leave = context.AfterFunc(parent, func() { w.end(parent.Err()) })
+	return w, func() { w.end(context.Canceled) }
+}
+
+// end ends the context with an error, if it has not ended.
+func (w *within) end(err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.err != nil {
+		return
+	}
+	w.err = err
+	w.quiet.Stop()
+	w.leave()
+	close(w.done)
+}
+
+// made notes that bytes have moved, or will take their time: then more is granted.
+func (w *within) made(n int64, grant time.Duration) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.err != nil {
+		return
+	}
+	w.moved += n
+	w.grant += grant
+	most := w.silence + w.grant + perRate(w.moved)
+	w.quiet.Reset(min(w.silence+grant, most-time.Since(w.began)))
+}
+
+// perRate is how long bytes may take.
+func perRate(n int64) time.Duration { return time.Duration(n) * (time.Second / leastRate) }
+
+// Expect grants a call the time that bytes may take, where nobody sees them move.
+func Expect(ctx context.Context, n int) {
+	if w, ok := ctx.Value(key{}).(*within); ok {
+		w.made(0, perRate(int64(n)))
+	}
+}
+
+// Pause grants a call the time of a pause that a service has asked for.
+func Pause(ctx context.Context, d time.Duration) {
+	if w, ok := ctx.Value(key{}).(*within); ok {
+		w.made(0, d)
+	}
+}
+
+// Deadline implements context.Context.
+func (w *within) Deadline() (time.Time, bool) { return w.parent.Deadline() }
+
+// Done implements context.Context.
+func (w *within) Done() <-chan struct{} { return w.done }
+
+// Err implements context.Context.
+func (w *within) Err() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.err
+}
+
+// Value implements context.Context.
+func (w *within) Value(k any) any {
+	if k == (key{}) {
+		return w
+	}
+	return w.parent.Value(k)
+}
+
+// Over returns a transport that reports what requests move to the contexts of Within.
+func Over(next http.RoundTripper) http.RoundTripper { return over{next} }
+
+type over struct{ next http.RoundTripper }
+
+// RoundTrip implements http.RoundTripper.
+func (o over) RoundTrip(r *http.Request) (*http.Response, error) { return report(r, o.next.RoundTrip) }
+
+// Doer sends requests, as an http.Client does.
+type Doer interface {
+	Do(r *http.Request) (*http.Response, error)
+}
+
+// OverClient is Over for what is a client and no transport.
+func OverClient(next Doer) Doer { return overClient{next} }
+
+type overClient struct{ Doer }
+
+// Do implements Doer.
+func (o overClient) Do(r *http.Request) (*http.Response, error) { return report(r, o.Doer.Do) }
+
+// report sends a request, and reports what it moves.
+func report(r *http.Request, send func(*http.Request) (*http.Response, error)) (*http.Response, error) {
+	w, ok := r.Context().Value(key{}).(*within)
+	if !ok {
+		return send(r)
+	}
+	if r.Body != nil && r.Body != http.NoBody {
+		again := r.GetBody
+		r = r.WithContext(r.Context()) // a copy: the request belongs to the caller
+		r.Body = counted{r.Body, w}
+		if again != nil {
+			r.GetBody = func() (io.ReadCloser, error) {
+				body, err := again()
+				return counted{body, w}, err
+			}
+		}
+	}
+	a, err := send(r)
+	if err == nil && a.Body != http.NoBody {
+		a.Body = counted{a.Body, w}
+	}
+	return a, err
+}
+
+// CloseIdleConnections closes those of the transport below.
+func (o over) CloseIdleConnections() {
+	if c, ok := o.next.(interface{ CloseIdleConnections() }); ok {
+		c.CloseIdleConnections()
+	}
+}
+
+// counted reports what is read.
+type counted struct {
+	io.ReadCloser
+	w *within
+}
+
+// Read implements io.Reader.
+func (c counted) Read(p []byte) (int, error) {
+	n, err := c.ReadCloser.Read(p)
+	if n > 0 {
+		c.w.made(int64(n), 0)
+	}
+	return n, err
+}

@@ -1,0 +1,202 @@
+package view
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/tombolo-iac/tombolo/internal/ctyfast"
+	"github.com/tombolo-iac/tombolo/internal/tfjson"
+	"github.com/tombolo-iac/tombolo/internal/value"
+	"github.com/tombolo-iac/tombolo/plan"
+	"github.com/tombolo-iac/tombolo/provider"
+	"github.com/tombolo-iac/tombolo/state"
+)
+
+// A provider may copy a secret into an attribute that nobody has declared as sensitive, as terraform_data copies its
+// input into its output. So the strings that are known to be secret are hidden wherever a value is written for people.
+// Documents and lines for programs keep the marks that they have.
+
+// concealing returns what hides secrets in values; nil where there is nothing to hide.
+func (o Options) concealing() func(string) (string, bool) {
+	if o.ShowSensitive {
+		return nil
+	}
+	return o.Secrets.Values()
+}
+
+// conceal returns the difference of two scalars without secrets. A value in which nothing else is, and two that differ
+// in secrets alone, are secrets themselves.
+func (r *renderer) conceal(n *node) *node {
+	if r.hide == nil {
+		return n
+	}
+	before, hadSecret, wasWhole := r.concealed(n.before)
+	after, hasSecret, isWhole := before, hadSecret, wasWhole
+	if n.op != same {
+		after, hasSecret, isWhole = r.concealed(n.after)
+	}
+	if !hadSecret && !hasSecret {
+		return n
+	}
+	c := *n
+	c.before, c.after = before, after
+	if wasWhole || isWhole || n.op == update && ctyfast.RawEquals(before, after) {
+		c.kind, c.unchanged = secret, n.op == same
+	}
+	return &c
+}
+
+// concealed returns a scalar without secrets, and reports whether it had some, and nothing else.
+func (r *renderer) concealed(v cty.Value) (shown cty.Value, some, whole bool) {
+	switch {
+	case isAbsent(v) || v.IsNull() || !v.IsKnown():
+		return v, false, false
+	case v.Type() == cty.Number:
+		_, whole = r.hide(literal(v))
+		return v, whole, whole
+	case v.Type() != cty.String:
+		return v, false, false
+	}
+	text, whole := r.hide(v.AsString())
+	if text == v.AsString() {
+		return v, false, false
+	}
+	return cty.StringVal(text), true, whole
+}
+
+// Public returns a value as people may see it: a part that is a secret is marked, and one that holds a secret has lost
+// it.
+func (o Options) Public(v cty.Value) cty.Value {
+	r := renderer{hide: o.concealing()}
+	return r.publicly(v)
+}
+
+// publicly is Public.
+func (r *renderer) publicly(v cty.Value) cty.Value {
+	if r.hide == nil || v == cty.NilVal {
+		return v
+	}
+	shown, err := cty.Transform(v, func(_ cty.Path, part cty.Value) (cty.Value, error) {
+		switch ty := part.Type(); {
+		case part.IsMarked():
+			return part, nil
+		case ty.IsMapType() && part.IsKnown() && !part.IsNull() && part.LengthInt() > 0:
+			return cty.MapVal(r.publicNames(part.AsValueMap())), nil
+		case ty.IsObjectType() && part.IsKnown() && !part.IsNull() && part.LengthInt() > 0:
+			return cty.ObjectVal(r.publicNames(part.AsValueMap())), nil
+		case !ty.IsPrimitiveType():
+			return part, nil
+		}
+		shown, _, whole := r.concealed(part)
+		if whole {
+			shown = part.Mark(value.Sensitive)
+		}
+		return shown, nil
+	})
+	if err != nil {
+		panic("view: a value without secrets has another shape: " + err.Error())
+	}
+	return shown
+}
+
+// publicNames returns the parts of a map or object with names without secrets, each name once.
+func (r *renderer) publicNames(parts map[string]cty.Value) map[string]cty.Value {
+	out := make(map[string]cty.Value, len(parts))
+	for _, key := range slices.Sorted(maps.Keys(parts)) {
+		name := r.name(key)
+		for _, taken := out[name]; taken; _, taken = out[name] {
+			name += "+"
+		}
+		out[name] = parts[key]
+	}
+	return out
+}
+
+// name returns a key of a map or object without secrets.
+func (r *renderer) name(key string) string {
+	if r.hide != nil {
+		key, _ = r.hide(key)
+	}
+	return key
+}
+
+// learnPlan adds what a plan says to be sensitive to the secrets, and what its configuration calls nonsensitive.
+func (o Options) learnPlan(p *plan.Plan, schemas tfjson.Schemas) {
+	if o.ShowSensitive {
+		return
+	}
+	o.Secrets.ShowTexts(p.Nonsensitive...)
+	for _, v := range p.Variables {
+		if v.Sensitive {
+			o.learn(v.Value, []cty.Path{{}})
+		}
+	}
+	for _, c := range slices.Concat(p.Changes, p.Drift) {
+		b := blockOf(schemas, c.Provider.Provider, c.Object.Instance.Resource)
+		for _, v := range []plan.Value{c.Before, c.After} {
+			o.learnObject(b, v.Value, v.Sensitive)
+		}
+	}
+	for _, out := range p.Outputs {
+		if out.Sensitive || out.BeforeSensitive {
+			o.learn(out.Before, []cty.Path{{}})
+			o.learn(out.After, []cty.Path{{}})
+		}
+	}
+	for _, i := range p.Invocations {
+		o.learn(i.Config.Value, i.Config.Sensitive)
+	}
+}
+
+func (o Options) learn(v cty.Value, paths []cty.Path) {
+	if v != cty.NilVal && len(paths) > 0 {
+		o.Secrets.Add(v, paths)
+	}
+}
+
+func (o Options) learnObject(b *provider.Block, v cty.Value, paths []cty.Path) {
+	if v == cty.NilVal || v.IsNull() {
+		return
+	}
+	if b != nil && v.IsKnown() && b.HasSensitive() {
+		paths = value.SensitivePaths(b, v, paths)
+	}
+	o.learn(v, paths)
+}
+
+// learnState adds what a state has as sensitive to the secrets. An object that does not fit its schema is passed over:
+// whoever shows it says so.
+func (o Options) learnState(s *state.State, schemas tfjson.Schemas) {
+	if o.ShowSensitive {
+		return
+	}
+	for _, name := range s.OutputNames() {
+		if out := s.Output(name); out.Sensitive {
+			o.learn(out.Value, []cty.Path{{}})
+		}
+	}
+	for _, r := range s.Resources() {
+		for _, key := range r.Keys() {
+			instance := r.Instances[key]
+			objects := slices.Collect(maps.Values(instance.Deposed))
+			for _, object := range append(objects, instance.Current) {
+				o.learnStored(r, object, schemas)
+			}
+		}
+	}
+}
+
+func (o Options) learnStored(r *state.Resource, object *state.Object, schemas tfjson.Schemas) {
+	if object == nil {
+		return
+	}
+	b := blockOf(schemas, r.Manager(object).Provider, r.Addr.Resource)
+	if b == nil || len(object.Sensitive) == 0 && !b.HasSensitive() {
+		return
+	}
+	if v, err := object.Value(b.ImpliedType()); err == nil {
+		o.learnObject(b, v, object.Sensitive)
+	}
+}

@@ -1,0 +1,187 @@
+// Package digest tells the progress of many operations in few lines, for logs: one a group in ten seconds, with what
+// has ended since the beginning and what is under way.
+//
+//	d := digest.New(digest.Options{Say: func(line string) { fmt.Println(line) }})
+//	d.Start("demo_thing.web", `demo_thing.web["a"]`, digest.Verbs{Under: "creating", Done: "created"})
+//	d.End("demo_thing.web", `demo_thing.web["a"]`, digest.Verbs{Under: "creating", Done: "created"}, false)
+//	d.Close() // demo_thing.web: 1 created
+//
+// The package knows no events and filters nothing: callers bring clean text. A Digest owns one goroutine, which runs
+// from the first operation on; Close ends it and waits for it.
+package digest
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Every is the time between two lines of a group.
+const Every = 10 * time.Second
+
+// Options configures a digest.
+type Options struct {
+	// Say takes a line. It is called by one goroutine at a time, with the digest locked.
+	Say func(line string)
+	// Now is the clock; nil means time.Now.
+	Now func() time.Time
+}
+
+// Verbs are the words for an operation under way and one that has ended.
+type Verbs struct{ Under, Done string }
+
+// count is what a group has done of one kind.
+type count struct {
+	Verbs
+	done, failed int
+	under        map[string]time.Time // by the name of the object, since when
+}
+
+type group struct {
+	name   string
+	counts []*count
+	fresh  bool // something has ended since the last line
+}
+
+// Digest counts operations. Its methods may be called concurrently.
+type Digest struct {
+	o Options
+
+	mu     sync.Mutex // guards what follows, and Say
+	groups []*group   // in the order in which they began
+	byName map[string]*group
+	quit   chan struct{}
+	ended  chan struct{}
+	closed bool
+}
+
+// New returns an empty digest.
+func New(o Options) *Digest {
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	return &Digest{o: o, byName: map[string]*group{}}
+}
+
+// Start notes the beginning of an operation on an object of a group.
+func (d *Digest) Start(name, object string, v Verbs) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.count(name, v).under[object] = d.o.Now()
+	if d.quit == nil && !d.closed {
+		d.quit, d.ended = make(chan struct{}), make(chan struct{})
+		go d.loop(d.quit, d.ended)
+	}
+}
+
+// End notes the end of an operation, also of one whose beginning nobody has told.
+func (d *Digest) End(name, object string, v Verbs, failed bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	c := d.count(name, v)
+	delete(c.under, object)
+	if failed {
+		c.failed++
+	} else {
+		c.done++
+	}
+	d.byName[name].fresh = true
+}
+
+func (d *Digest) count(name string, v Verbs) *count {
+	g := d.byName[name]
+	if g == nil {
+		g = &group{name: name}
+		d.groups, d.byName[name] = append(d.groups, g), g
+	}
+	if i := slices.IndexFunc(g.counts, func(c *count) bool { return c.Verbs == v }); i >= 0 {
+		return g.counts[i]
+	}
+	c := &count{Verbs: v, under: map[string]time.Time{}}
+	g.counts = append(g.counts, c)
+	return c
+}
+
+// Flush writes what has ended since the last lines, as at the end of a part of a run, and forgets the groups in which
+// nothing is under way: the next part counts for itself.
+func (d *Digest) Flush() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.say(func(g *group) bool { return g.fresh })
+	d.groups = slices.DeleteFunc(d.groups, func(g *group) bool { return !g.busy() })
+	maps.DeleteFunc(d.byName, func(_ string, g *group) bool { return !g.busy() })
+}
+
+// Close writes what has ended and ends the goroutine.
+func (d *Digest) Close() {
+	d.Flush()
+	d.mu.Lock()
+	quit, ended := d.quit, d.ended
+	d.quit, d.closed = nil, true
+	d.mu.Unlock()
+	if quit != nil {
+		close(quit)
+		<-ended
+	}
+}
+
+func (d *Digest) loop(quit, ended chan struct{}) {
+	defer close(ended)
+	ticker := time.NewTicker(Every)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-quit:
+			return
+		case <-ticker.C:
+			d.mu.Lock()
+			d.say(func(g *group) bool { return g.fresh || g.busy() })
+			d.mu.Unlock()
+		}
+	}
+}
+
+// say writes the lines of the groups that a condition selects. The caller holds the mutex.
+func (d *Digest) say(wanted func(*group) bool) {
+	now := d.o.Now()
+	for _, g := range d.groups {
+		if wanted(g) {
+			d.o.Say(g.line(now))
+			g.fresh = false
+		}
+	}
+}
+
+func (g *group) busy() bool {
+	return slices.ContainsFunc(g.counts, func(c *count) bool { return len(c.under) > 0 })
+}
+
+// line returns what a group has done and does, such as "a.b: 12 created, 3 creating (the longest for 41s)".
+func (g *group) line(now time.Time) string {
+	var parts []string
+	for _, c := range g.counts {
+		if c.done > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", c.done, c.Done))
+		}
+		if c.failed > 0 {
+			parts = append(parts, fmt.Sprintf("%d not %s", c.failed, c.Done))
+		}
+		if n := len(c.under); n > 0 {
+			longest := time.Duration(0)
+			for _, since := range c.under {
+				longest = max(longest, now.Sub(since))
+			}
+			took := longest.Truncate(time.Second).String()
+			if n > 1 {
+				took = "the longest for " + took
+			} else {
+				took = "for " + took
+			}
+			parts = append(parts, fmt.Sprintf("%d %s (%s)", n, c.Under, took))
+		}
+	}
+	return g.name + ": " + strings.Join(parts, ", ")
+}

@@ -1,0 +1,180 @@
+// Package excerpt finds what differs between two long texts of one line, and shows it with a few words around it.
+//
+//	for _, p := range excerpt.Of(before, after) {
+//		fmt.Println(p.At, p.Before, "->", p.After)
+//	}
+//
+// Replacing each part of the old text by its new form gives the new text. The package knows no values and no styles.
+package excerpt
+
+import (
+	"unicode"
+	"unicode/utf8"
+)
+
+const (
+	// around is how many characters of context a part has on each side, at least, where there are so many.
+	around = 16
+	// mostCells bounds the table of the comparison, in elements. Beyond it one part holds all that changes.
+	mostCells = 1 << 20
+)
+
+// Part is a place where two texts differ.
+type Part struct {
+	// At is how many characters stand before it in the old text.
+	At int
+	// Before and After are its old and its new form. Both begin and end with the same context.
+	Before, After string
+	// First and Last report that nothing stands before it, and after it.
+	First, Last bool
+}
+
+// Of returns the parts in which two texts differ, in order; none for equal texts.
+func Of(before, after string) []Part {
+	a, b := words(before), words(after)
+	head := 0
+	for head < len(a) && head < len(b) && a[head] == b[head] {
+		head++
+	}
+	tail := 0
+	for tail < len(a)-head && tail < len(b)-head && a[len(a)-1-tail] == b[len(b)-1-tail] {
+		tail++
+	}
+	if head == len(a) && head == len(b) {
+		return nil
+	}
+	changes := compare(a[head:len(a)-tail], b[head:len(b)-tail])
+	for i := range changes {
+		c := &changes[i]
+		c.from, c.to, c.newFrom, c.newTo = c.from+head, c.to+head, c.newFrom+head, c.newTo+head
+	}
+	return parts(before, after, a, b, joined(a, changes))
+}
+
+// words cuts a text where a word begins or ends; each other character stands alone.
+func words(text string) []string {
+	var list []string
+	start, inWord := 0, false
+	for i, r := range text {
+		word := unicode.IsLetter(r) || unicode.IsDigit(r)
+		if i > start && !(word && inWord) {
+			list = append(list, text[start:i])
+			start = i
+		}
+		inWord = word
+	}
+	if start < len(text) {
+		list = append(list, text[start:])
+	}
+	return list
+}
+
+// change is a run of words that becomes another one.
+type change struct{ from, to, newFrom, newTo int }
+
+// compare returns the changes between two lists, along a longest common subsequence.
+func compare(a, b []string) []change {
+	if len(a) == 0 || len(b) == 0 || len(a)*len(b) > mostCells {
+		return []change{{0, len(a), 0, len(b)}}
+	}
+	width := len(b) + 1
+	table := make([]int32, (len(a)+1)*width) // the common length of what follows
+	for i := len(a) - 1; i >= 0; i-- {
+		for j := len(b) - 1; j >= 0; j-- {
+			if a[i] == b[j] {
+				table[i*width+j] = table[(i+1)*width+j+1] + 1
+			} else {
+				table[i*width+j] = max(table[(i+1)*width+j], table[i*width+j+1])
+			}
+		}
+	}
+	var list []change
+	i, j := 0, 0
+	for i < len(a) || j < len(b) {
+		c := change{from: i, newFrom: j}
+		for i < len(a) && j < len(b) && a[i] != b[j] {
+			if table[(i+1)*width+j] >= table[i*width+j+1] {
+				i++
+			} else {
+				j++
+			}
+		}
+		if i == len(a) || j == len(b) {
+			i, j = len(a), len(b)
+		}
+		if c.to, c.newTo = i, j; c.to > c.from || c.newTo > c.newFrom {
+			list = append(list, c)
+		}
+		for i < len(a) && j < len(b) && a[i] == b[j] {
+			i, j = i+1, j+1
+		}
+	}
+	return list
+}
+
+// joined returns changes of which those are one that stand too near to each other for the context of both.
+func joined(a []string, list []change) []change {
+	out := list[:1]
+	for _, c := range list[1:] {
+		last := &out[len(out)-1]
+		between := 0
+		for _, w := range a[last.to:c.from] {
+			between += utf8.RuneCountInString(w)
+		}
+		if between <= 2*around {
+			last.to, last.newTo = c.to, c.newTo
+			continue
+		}
+		out = append(out, c)
+	}
+	return out
+}
+
+// parts adds the context to changes.
+func parts(before, after string, a, b []string, list []change) []Part {
+	out := make([]Part, len(list))
+	oldStarts, newStarts := starts(a), starts(b)
+	characters, counted := 0, 0 // in before, and up to which byte
+	for n, c := range list {
+		from, to := oldStarts[c.from], oldStarts[c.to]
+		lead, trail := ending(before[:from]), beginning(before[to:])
+		characters += utf8.RuneCountInString(before[counted:from])
+		counted = from
+		out[n] = Part{
+			At:     characters - utf8.RuneCountInString(lead),
+			Before: before[from-len(lead) : to+len(trail)],
+			After:  lead + after[newStarts[c.newFrom]:newStarts[c.newTo]] + trail,
+			First:  len(lead) == from, Last: to+len(trail) == len(before),
+		}
+	}
+	return out
+}
+
+// starts returns the bytes at which words begin, and the end of the last one.
+func starts(list []string) []int {
+	out := make([]int, len(list)+1)
+	for i, w := range list {
+		out[i+1] = out[i] + len(w)
+	}
+	return out
+}
+
+// ending returns the last characters of a text.
+func ending(text string) string {
+	at := len(text)
+	for range around {
+		_, size := utf8.DecodeLastRuneInString(text[:at])
+		at -= size
+	}
+	return text[at:]
+}
+
+// beginning returns the first characters of a text.
+func beginning(text string) string {
+	at := 0
+	for range around {
+		_, size := utf8.DecodeRuneInString(text[at:])
+		at += size
+	}
+	return text[:at]
+}

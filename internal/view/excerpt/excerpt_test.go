@@ -1,0 +1,86 @@
+package excerpt
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"unicode/utf8"
+)
+
+// apply replaces the parts in a text by their new forms.
+func apply(t *testing.T, before string, list []Part) string {
+	t.Helper()
+	runes, at := []rune(before), 0
+	var out strings.Builder
+	for _, p := range list {
+		old := []rune(p.Before)
+		if p.At < at || p.At+len(old) > len(runes) || string(runes[p.At:p.At+len(old)]) != p.Before {
+			t.Fatalf("%q does not stand at character %d of %q", p.Before, p.At, before)
+		}
+		out.WriteString(string(runes[at:p.At]) + p.After)
+		at = p.At + len(old)
+		if p.First != (p.At == 0) || p.Last != (at == len(runes)) {
+			t.Errorf("%+v is not the first or last part of %q", p, before)
+		}
+	}
+	return out.String() + string(runes[at:])
+}
+
+// Of random pairs of texts the parts give the new text, are few characters where little changes, and are none where
+// nothing does.
+func TestThePartsGiveTheNewText(t *testing.T) {
+	for seed := range uint64(3000) {
+		r := rand.New(rand.NewPCG(seed, 0))
+		alphabet := strings.Split("abc|foo|bar|x|1|2| |,|é|日本|-|\"|\\|\t|\x01", "|")
+		word := func() string { return alphabet[r.IntN(len(alphabet))] }
+		var before []string
+		for range r.IntN(120) {
+			before = append(before, word())
+		}
+		after := append([]string(nil), before...)
+		changes := r.IntN(4)
+		for range changes {
+			at := r.IntN(len(after) + 1)
+			switch {
+			case at < len(after) && r.IntN(2) == 0:
+				after[at] = word()
+			case at < len(after) && r.IntN(2) == 0:
+				after = append(after[:at], after[at+1:]...)
+			default:
+				after = append(after[:at], append([]string{word()}, after[at:]...)...)
+			}
+		}
+		a, b := strings.Join(before, ""), strings.Join(after, "")
+		list := Of(a, b)
+		if got := apply(t, a, list); got != b {
+			t.Fatalf("seed %d: the parts %+v of %q give %q, want %q", seed, list, a, got, b)
+		}
+		if (a == b) != (len(list) == 0) || len(list) > changes {
+			t.Errorf("seed %d: %d changes have %d parts", seed, changes, len(list))
+		}
+	}
+}
+
+func TestLargeTextsAreComparedInBoundedTime(t *testing.T) {
+	text := func(word string) string { return strings.Repeat(word+" is ", 20000) }
+	a, b := "first "+text("old")+" last", "first "+text("new")+" last"
+	list := Of(a, b)
+	if len(list) != 1 || apply(t, a, list) != b {
+		t.Errorf("%d parts, or not the new text", len(list))
+	}
+	list = Of(text("x")+"a"+text("y"), text("x")+"b"+text("y"))
+	if len(list) != 1 || utf8.RuneCountInString(list[0].Before) > 2*around+20 {
+		t.Errorf("one word in the middle: %d parts", len(list))
+	}
+}
+
+func ExampleOf() {
+	for _, p := range Of("apt-get update && apt-get install nginx=1.18 && systemctl restart nginx",
+		"apt-get update && apt-get install nginx=1.20 && systemctl restart nginx") {
+		fmt.Printf("%d: %q\n    %q\n", p.At, p.Before, p.After)
+	}
+	// Output:
+	// 26: "install nginx=1.18 && systemctl re"
+	//     "install nginx=1.20 && systemctl re"
+}
