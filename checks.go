@@ -117,10 +117,11 @@ func (p *Project) opens(ctx context.Context, o OpenOptions) diag.List {
 	switch {
 	case err != nil:
 		diags = diags.AppendError("Failed to list the workspaces", fmt.Errorf("%w. Options.Workspace is %q: whether "+
-			"that workspace exists is not known. OpenOptions.CreateWorkspace opens it in either case", err, p.workspace))
+			"that workspace exists is not known. OpenOptions.CreateWorkspace opens it in either case", err,
+			p.workspace))
 	case !slices.Contains(names, p.workspace):
-		diags = diags.Errorf(nil, "Workspace does not exist", "Options.Workspace is %q, and the store has no workspace "+
-			"of that name.%s Set OpenOptions.CreateWorkspace to make a new one.", p.workspace,
+		diags = diags.Errorf(nil, "Workspace does not exist", "Options.Workspace is %q, and the store has no "+
+			"workspace of that name.%s Set OpenOptions.CreateWorkspace to make a new one.", p.workspace,
 			diag.DidYouMean(p.workspace, names))
 	}
 	return diags
@@ -199,8 +200,8 @@ func (o PlanOptions) engine(out engine.PlanOptions) (engine.PlanOptions, diag.Li
 			"without SkipRefresh: remove one of them.")
 	}
 	if len(o.Replace) > 0 && o.Mode != plan.Normal {
-		diags = diags.Errorf(nil, "Invalid combination of options", "PlanOptions.Replace is for plan.Normal: remove it, "+
-			"or plan in that mode.")
+		diags = diags.Errorf(nil, "Invalid combination of options", "PlanOptions.Replace is for plan.Normal: remove "+
+			"it, or plan in that mode.")
 	}
 	if len(o.Targets) > 0 && len(o.Exclude) > 0 {
 		diags = diags.Errorf(nil, "Invalid combination of options", "PlanOptions.Targets and PlanOptions.Exclude "+

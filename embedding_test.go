@@ -154,11 +154,12 @@ func TestPlansAreNeverNil(t *testing.T) {
 		text string
 		o    tombolo.PlanOptions
 	}{
-		"evaluation": {text: wrong(`tonumber(terraform_data.a.input)`) + "resource \"terraform_data\" \"a\" {\n  input = \"x\"\n}\n"},
-		"index":      {text: wrong(`[1][3]`)},
-		"count":      {text: "resource \"terraform_data\" \"a\" {\n  count = -1\n}\n"},
-		"address":    {text: simple, o: tombolo.PlanOptions{Targets: []string{"a b"}}},
-		"mode":       {text: simple, o: tombolo.PlanOptions{Mode: 99}},
+		"evaluation": {text: wrong(`tonumber(terraform_data.a.input)`) +
+			"resource \"terraform_data\" \"a\" {\n  input = \"x\"\n}\n"},
+		"index":   {text: wrong(`[1][3]`)},
+		"count":   {text: "resource \"terraform_data\" \"a\" {\n  count = -1\n}\n"},
+		"address": {text: simple, o: tombolo.PlanOptions{Targets: []string{"a b"}}},
+		"mode":    {text: simple, o: tombolo.PlanOptions{Mode: 99}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			project := loaded(t, projectIn(t, c.text))
@@ -203,9 +204,7 @@ output "parts" { value = [1, nonsensitive("x")] }
 	if len(run.Outputs()) != 0 {
 		t.Errorf("there are %v", run.Outputs())
 	}
-	if _, diags := run.Apply(t.Context(), planned(t, run, tombolo.PlanOptions{}), tombolo.ApplyOptions{}); diags.HasErrors() {
-		t.Fatal(diags.Err())
-	}
+	appliedAll(t, run)
 	if err := run.Output("none", &text); err != nil || text != nil {
 		t.Errorf("got %v, %v", text, err)
 	}
@@ -245,9 +244,7 @@ func TestWorkspacesAreMadeOnPurpose(t *testing.T) {
 		t.Errorf("there are %v (%v)", names, err)
 	}
 	run := opened(t, project, tombolo.OpenOptions{CreateWorkspace: true})
-	if _, diags := run.Apply(t.Context(), planned(t, run, tombolo.PlanOptions{}), tombolo.ApplyOptions{}); diags.HasErrors() {
-		t.Fatal(diags.Err())
-	}
+	appliedAll(t, run)
 	run.Close(t.Context())
 	opened(t, project, tombolo.OpenOptions{}).Close(t.Context())
 	o.Workspace = "prodution"
@@ -403,9 +400,10 @@ func TestContradictoryOptionsAreRefused(t *testing.T) {
 	o.Variables, o.VarFiles = nil, []string{""}
 	_, diags = tombolo.Load(t.Context(), o)
 	wantError(t, "file", diags, "Options.VarFiles has an entry without a name")
+	var none context.Context
 	for what, misuse := range map[string]func(){
 		"empty path":  func() { tombolo.LocalStore("") },
-		"nil context": func() { project.Validate(nil) }, //nolint:staticcheck // it is the misuse
+		"nil context": func() { project.Validate(none) },
 	} {
 		func() {
 			defer func() {
@@ -455,12 +453,22 @@ func TestAdviceIsInTermsOfTheLibrary(t *testing.T) {
 	for _, d := range diags {
 		all.WriteString(d.Error())
 	}
-	for _, want := range []string{`Run.Recover(ctx, "note.n", tombolo.Recovery{Adopt: ID})`, "{Retry: true}", "{Forget: true}"} {
+	for _, want := range []string{`Run.Recover(ctx, "note.n", tombolo.Recovery{Adopt: ID})`, "{Retry: true}",
+		"{Forget: true}"} {
 		if !strings.Contains(all.String(), want) {
 			t.Errorf("%s does not say %q", all.String(), want)
 		}
 	}
 	if reflect.ValueOf(diags).Len() == 0 || strings.Contains(all.String(), "tombolo recover") {
 		t.Error(all.String())
+	}
+}
+
+// appliedAll plans and applies everything.
+func appliedAll(t *testing.T, run *tombolo.Run) {
+	t.Helper()
+	pl := planned(t, run, tombolo.PlanOptions{})
+	if _, diags := run.Apply(t.Context(), pl, tombolo.ApplyOptions{}); diags.HasErrors() {
+		t.Fatal(diags.Err())
 	}
 }

@@ -117,6 +117,7 @@ func writeDiagnostics(w io.Writer, dir string, known map[string][]byte, diags di
 			known[d.Subject.Filename] = text
 		}
 	}
-	_, err := io.WriteString(w, view.Diagnostics(view.Options{Sources: func() map[string][]byte { return known }}, diags))
+	o := view.Options{Sources: func() map[string][]byte { return known }}
+	_, err := io.WriteString(w, view.Diagnostics(o, diags))
 	return err
 }

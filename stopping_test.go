@@ -72,7 +72,8 @@ func TestNoCreatedObjectIsForgotten(t *testing.T) {
 				return c.create(ctx, d, stop)
 			})
 			run := opened(t, loaded(t, o), tombolo.OpenOptions{})
-			if _, diags := run.Apply(ctx, planned(t, run, tombolo.PlanOptions{}), tombolo.ApplyOptions{}); !diags.HasErrors() {
+			first := planned(t, run, tombolo.PlanOptions{})
+			if _, diags := run.Apply(ctx, first, tombolo.ApplyOptions{}); !diags.HasErrors() {
 				t.Error("the apply passed")
 			}
 			if got := len(run.Interrupted()); got != c.open {

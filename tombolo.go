@@ -162,8 +162,8 @@ type Project struct {
 	expression atomic.Pointer[string] // that Evaluate read last, for Diagnostics
 }
 
-// Load loads a project. Warnings come with a project; if there are errors, it is nil: Options.Diagnostics shows them.
-// The caller must close the project, after its runs.
+// Load loads a project. Warnings come with a project; if there are errors, it is nil, and Options.Diagnostics shows
+// them. The caller must close the project, after its runs.
 func Load(ctx context.Context, o Options) (_ *Project, diags diag.List) {
 	defer conclude(ctx, &diags)
 	s, diags := o.surroundings()

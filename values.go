@@ -93,7 +93,8 @@ func inspect(v reflect.Value, path string, depth int) (found bool, err error) {
 				break
 			}
 			if found {
-				return false, fmt.Errorf("%sa struct cannot hold a cty.Value: use a map[string]any", at(path+"."+field.Name))
+				return false, fmt.Errorf("%sa struct cannot hold a cty.Value: use a map[string]any",
+					at(path+"."+field.Name))
 			}
 		}
 	}

@@ -11,11 +11,12 @@
 // storetest is the test suite for all of them, and says of each failure what was expected.
 //
 // A Store is a database with a journal, not a place for bytes. Whoever writes one keeps these promises:
-//   - The store makes the lineage of a new state, and counts the serial: writing the same content again changes neither.
+//   - The store makes the lineage of a new state, and counts the serial: writing the same content again changes
+//     neither.
 //   - A journal stores each record before the call returns. Reading lays the journal over the last snapshot, so that
 //     readers see results at once, and never see less than before.
-//   - The next session after a killed run recovers its journal: results are folded into the state, and operations without
-//     a result stay in Snapshot.InFlight until Resolve names them. Recovering twice is recovering once.
+//   - The next session after a killed run recovers its journal: results are folded into the state, and operations
+//     without a result stay in Snapshot.InFlight until Resolve names them. Recovering twice is recovering once.
 //   - Sessions with LockRequest.Unlocked do not take the lock, but only one of all sessions can have a journal.
 //   - The context of a session ends with its lock. Afterwards Begin and Write are errors, and so is a second Unlock.
 //   - Deleting the default workspace, or one that does not exist, is an error; so is a name that CheckWorkspaceName

@@ -101,7 +101,6 @@ func (r *Run) ApplyWith(ctx context.Context, pl *plan.Plan, o ApplyOptions) (_ C
 	if err != nil {
 		return Counts{}, diags.AppendError("Cannot begin the journal", err)
 	}
-	variables := variablesOf(pl, o.Ephemeral)
 	pool := p.pool(o.StandIns)
 	until, done := r.until(ctx, pool.Pool)
 	concluded := false
@@ -118,8 +117,9 @@ func (r *Run) ApplyWith(ctx context.Context, pl *plan.Plan, o ApplyOptions) (_ C
 	})
 	counts, more := applying.Run(until, tracing.Carry(p.opts.Abort, ctx), prog, pl, pool, journal, applying.Options{
 		Functions: functions, StandIns: o.StandIns, Walked: o.Scope.walked(functions.Table), KeepOutputs: o.KeepOutputs,
-		Variables: variables, Cwd: p.opts.OriginalDir, Dir: p.baseDir(), Parallelism: p.opts.Parallelism,
-		Events: p.opts.Events, Secrets: p.secrets, RunID: run.ID, Rest: o.Rest, Lost: r.lost,
+		Variables: variablesOf(pl, o.Ephemeral), Cwd: p.opts.OriginalDir, Dir: p.baseDir(),
+		Parallelism: p.opts.Parallelism,
+		Events:      p.opts.Events, Secrets: p.secrets, RunID: run.ID, Rest: o.Rest, Lost: r.lost,
 		Recorded: func(op string) { p.forgetAnswer(state.Token(run, op)) },
 	})
 	concluded = true
@@ -359,8 +359,8 @@ func lockFailed(err error, o OpenOptions) diag.List {
 		detail = fmt.Sprintf("Error message: %s\nLock Info:\n  ID:        %s\n  Path:      %s\n  Operation: %s\n  "+
 			"Who:       %s\n  Version:   %s\n  Created:   %s\n  Info:      %s\n\nThe state is locked so that two "+
 			"runs cannot write it at the same time.", err, i.ID, i.Path, i.Operation, i.Who, i.Version, created, i.Info)
-		advice = diag.Advise("Wait for the other run, for example with %s. If you are sure that it is dead, use %s with "+
-			"the ID above.", diag.Means("-lock-timeout=60s"), diag.Means("force-unlock"))
+		advice = diag.Advise("Wait for the other run, for example with %s. If you are sure that it is dead, use %s "+
+			"with the ID above.", diag.Means("-lock-timeout=60s"), diag.Means("force-unlock"))
 	}
 	if left := (*state.RecoverError)(nil); errors.As(err, &left) {
 		return diag.List{}.Errorf(nil, "Cannot recover an interrupted run", "Error message: %s. Nothing is lost: the "+

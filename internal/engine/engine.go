@@ -298,6 +298,12 @@ func (p *Project) Open(ctx context.Context, o OpenOptions) (_ *Run, diags diag.L
 	if err != nil {
 		return nil, lockFailed(err, o)
 	}
+	opened := false
+	defer func() {
+		if !opened { // a problem, or a panic of the store: the caller has no run to close
+			_ = session.Unlock()
+		}
+	}()
 	r := &Run{project: p, session: session, ctx: session.Context()}
 	diags = BlankWarning(session.Snapshot())
 	if at, ok := ws.(spooling); ok && !o.NoLock {
@@ -309,9 +315,9 @@ func (p *Project) Open(ctx context.Context, o OpenOptions) (_ *Run, diags diag.L
 		diags = diags.AppendError("Cannot recover an interrupted run", err)
 	}
 	if diags.HasErrors() {
-		_ = session.Unlock()
 		return nil, diags
 	}
+	opened = true
 	return r, diags
 }
 

@@ -219,8 +219,8 @@ func (s *Surroundings) Backend(root *config.Module) (*backend.Backend, diag.List
 		return nil, nil
 	case configured == nil:
 		return nil, diags.Errorf(nil, fmt.Sprintf(initially, initialize), "The backend block of the type %q, where "+
-			"the state is stored, was removed. Restore the block, or choose what happens to the state: \"%s\" copies it "+
-			"to the default location, \"%s\" starts without it. Nothing was changed.", recorded.Type,
+			"the state is stored, was removed. Restore the block, or choose what happens to the state: \"%s\" copies "+
+			"it to the default location, \"%s\" starts without it. Nothing was changed.", recorded.Type,
 			words.Command("init -migrate-state"), words.Command("init -reconfigure"))
 	case recorded == nil:
 		return nil, diags.Errorf(nil, fmt.Sprintf(initially, initialize),

@@ -147,7 +147,8 @@ func (p *planner) imported(o addr.Object, cfg addr.AbsProviderConfig, rt *provid
 			return none,
 				p.walk.Report(diag.List{}.Errorf(nil, "Resource already managed by "+cmp.Or(p.opts.Title, "Tombolo"),
 					"The state already has an object for %s.", o).
-					Advise("First remove it from the state with %s, or choose another address.", diag.Means("state rm")))
+					Advise("First remove it from the state with %s, or choose another address.",
+						diag.Means("state rm")))
 		}
 	}
 	k.value = withPlanned(rt.Block, k.value, planned)

@@ -25,7 +25,8 @@ func TestFailuresAfterStopDoNotSayWhatExists(t *testing.T) {
 			"x": {Block: block}}}}}, v.number)
 		object, none := cty.EmptyObjectVal, cty.NullVal(cty.EmptyObject)
 		apply := func(prior, planned cty.Value) cty.Value {
-			resp := p.Apply(t.Context(), provider.ApplyRequest{Type: "x", Prior: prior, Planned: planned, Config: planned})
+			resp := p.Apply(t.Context(), provider.ApplyRequest{Type: "x", Prior: prior, Planned: planned,
+				Config: planned})
 			if !resp.Diagnostics.HasErrors() {
 				t.Error("the call did not fail")
 			}

@@ -458,8 +458,10 @@ func TestCreationsSayWhetherSomethingMayExist(t *testing.T) {
 		create func(ctx context.Context, e *engine, d *ResourceData) diag.Diagnostics
 		lost   bool
 	}{
-		"an error": {func(context.Context, *engine, *ResourceData) diag.Diagnostics { return diag.Errorf("no") }, false},
-		"a panic":  {func(context.Context, *engine, *ResourceData) diag.Diagnostics { panic("oh no") }, true},
+		"an error": {func(context.Context, *engine, *ResourceData) diag.Diagnostics {
+			return diag.Errorf("no")
+		}, false},
+		"a panic": {func(context.Context, *engine, *ResourceData) diag.Diagnostics { panic("oh no") }, true},
 		"a panic with an id": {func(_ context.Context, _ *engine, d *ResourceData) diag.Diagnostics {
 			d.SetId("1")
 			panic("oh no")

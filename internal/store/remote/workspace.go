@@ -322,7 +322,7 @@ func cmpOr(a, b string) string {
 	return b
 }
 
-// aboutLock adds to an error which lock was to be taken, unless the driver names it.
+// aboutLock names the lock that could not be taken in an error that does not name it yet.
 func aboutLock(place fmt.Stringer, err error) error {
 	if strings.HasPrefix(err.Error(), "lock ") {
 		return err

@@ -1,0 +1,109 @@
+package tombolo_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/tombolo-iac/tombolo"
+	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/provider"
+	"github.com/tombolo-iac/tombolo/state"
+)
+
+// crashing is a provider that panics in one of its methods.
+type crashing struct {
+	empty
+	at string
+}
+
+func (c crashing) Schema(ctx context.Context) (*provider.Schema, diag.List) {
+	if c.at == "Schema" {
+		panic(c.at)
+	}
+	return c.empty.Schema(ctx)
+}
+
+func (c crashing) Close() error {
+	if c.at == "Close" {
+		panic(c.at)
+	}
+	return nil
+}
+
+// A panic where nobody could recover is a warning, and one that was recovered from leaves a project that says so.
+func TestPanicsBesideCallsEndNothing(t *testing.T) {
+	for _, at := range []string{"Close", "Schema"} {
+		o := projectIn(t, note)
+		o.Providers = map[string]provider.Factory{"example/note": func(context.Context) (provider.Provider, error) {
+			return crashing{at: at}, nil
+		}}
+		run := opened(t, loaded(t, o), tombolo.OpenOptions{})
+		for i := range 2 {
+			func() {
+				defer func() {
+					if v := recover(); (v != nil) != (at == "Schema" && i == 0) {
+						t.Errorf("%s, call %d: recovered from %v", at, i, v)
+					}
+				}()
+				_, diags := run.Plan(t.Context(), tombolo.PlanOptions{})
+				if text := fmt.Sprint(diags); !strings.Contains(text, at) && !strings.Contains(text, "crashed") {
+					t.Errorf("%s: %s", at, text)
+				}
+			}()
+		}
+	}
+}
+
+// forgetful is a store whose sessions panic when they are asked for the state.
+type forgetful struct {
+	state.Store
+	panics *bool
+}
+
+type forgetfulWorkspace struct {
+	state.Workspace
+	panics *bool
+}
+
+type forgetfulSession struct {
+	state.Session
+	panics *bool
+}
+
+func (f forgetful) Workspace(name string) (state.Workspace, error) {
+	w, err := f.Store.Workspace(name)
+	return forgetfulWorkspace{w, f.panics}, err
+}
+
+func (f forgetfulWorkspace) Lock(ctx context.Context, r state.LockRequest) (state.Session, error) {
+	s, err := f.Workspace.Lock(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	return forgetfulSession{s, f.panics}, nil
+}
+
+func (f forgetfulSession) Snapshot() *state.Snapshot {
+	if *f.panics {
+		panic("no snapshot")
+	}
+	return f.Session.Snapshot()
+}
+
+func TestAPanicOfOpenFreesTheLock(t *testing.T) {
+	o, panics := projectIn(t, simple), true
+	o.Store = forgetful{tombolo.MemoryStore(), &panics}
+	project := loaded(t, o)
+	func() {
+		defer func() {
+			if recover() == nil {
+				t.Error("Open returned")
+			}
+		}()
+		project.Open(t.Context(), tombolo.OpenOptions{})
+	}()
+	panics = false
+	opened(t, project, tombolo.OpenOptions{})
+}
