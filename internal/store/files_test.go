@@ -41,6 +41,7 @@ var writers = map[string]string{
 	"internal/store/azure/azuretest":   "certificates of a server for tests",
 	"conformance/providers":            "providers for tests, modules of their own",
 	"bench":                            "generated configurations and reports",
+	"release":                          "what a release is made of, all of which can be made again",
 }
 
 var forbidden = map[string]bool{
