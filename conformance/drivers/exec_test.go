@@ -238,6 +238,7 @@ var ofStore = regexp.MustCompile(`\s*"store": ?(null|\{\}|false),?|,?"store":(nu
 func withoutVersion(transcript []string) []string {
 	out := make([]string, len(transcript))
 	for i, line := range transcript {
+		line = strings.Replace(line, `"action_invocation":0,`, "", 1) // Terraform has it since 1.14
 		out[i] = ofStore.ReplaceAllString(toldVersion.ReplaceAllString(line, "<version>"), "")
 	}
 	return out

@@ -337,6 +337,9 @@ func TestInterruptsEndWaitingForServersThatHang(t *testing.T) {
 			if testing.Short() && name != "http" {
 				t.Skip("runs without -short: it takes twenty seconds")
 			}
+			if name != "http" && name != "pg" {
+				inFull(t)
+			}
 			s.begin(t)
 			t.Parallel()
 			h := s.of(t)

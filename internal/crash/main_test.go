@@ -6,11 +6,11 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"strconv"
-	"strings"
 	"testing"
 	"time"
 
@@ -145,7 +145,7 @@ func (j job) run() int {
 func open(ctx context.Context, project *engine.Project) (run *engine.Run, diags diag.List) {
 	for range 3000 {
 		run, diags = project.Open(ctx, engine.OpenOptions{})
-		if !diags.HasErrors() || !strings.Contains(diags.Err().Error(), "Error acquiring the state lock") {
+		if _, held := errors.AsType[*state.LockedError](diags.Err()); !held {
 			break
 		}
 		time.Sleep(20 * time.Millisecond)

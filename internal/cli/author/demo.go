@@ -13,12 +13,12 @@ import (
 func Demo() *command.Command {
 	return &command.Command{
 		Name: "demo", Short: "Write an example to try", Args: "[DIRECTORY]",
-		Long: `Write a small configuration into a new folder, tombolo-demo unless DIRECTORY says another. It manages a
+		Long: `Write a small configuration into a new folder, which is demo unless DIRECTORY names another. It manages a
 folder of text files with shell scripts: nothing has to be installed, and nothing outside of the folder is touched.`,
-		Example: "~ demo\n~ -chdir=tombolo-demo apply",
+		Example: "~ demo\n~ -chdir=demo apply",
 		Setup: func(c *command.Call) command.Run {
 			return func(context.Context) command.Outcome {
-				dir := "tombolo-demo"
+				dir := "demo"
 				switch len(c.Args) {
 				case 0:
 				case 1:
