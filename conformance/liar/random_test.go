@@ -43,7 +43,7 @@ var answersOf = map[string]proto.Message{
 	"identities": &plugin6.IdentitySchemasResponse{}, "diagnostics": &plugin6.DiagnosticsFirst{},
 }
 
-// passing makes the answers of calls with many of them go through the lie that the environment names.
+// passing passes the answers of calls that have many through the lie that the environment names.
 func passing(full bool) func(string, proto.Message) proto.Message {
 	lie, where := os.Getenv(lieEnv), os.Getenv(fieldEnv)
 	if !full || !isRandom(lie) {

@@ -10,7 +10,7 @@ import (
 	"github.com/tombolo-iac/tombolo/plan"
 )
 
-// ignoring makes an argument ignore_changes of conditions, and tells what each instance ignores by it.
+// ignoring returns an argument ignore_changes made of conditions, and what each instance ignores by it.
 type ignoring struct {
 	r    *rand.Rand
 	keys []string

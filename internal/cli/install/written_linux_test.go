@@ -128,7 +128,7 @@ func allWriters(t *testing.T) (all []writer) {
 	return all
 }
 
-// prepare makes the project of a writer.
+// prepare writes the project of a writer.
 func (w writer) prepare(t *testing.T, s *site) {
 	t.Helper()
 	for _, name := range w.files {

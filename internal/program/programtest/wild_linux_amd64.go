@@ -146,7 +146,7 @@ func (w *wild) stopped(pid int, status unix.WaitStatus) int {
 	return int(status.StopSignal())
 }
 
-// answer tells the time in place of the system.
+// answer returns the time instead of the system.
 func (w *wild) answer(pid int) {
 	var regs unix.PtraceRegs
 	if unix.PtraceGetRegs(pid, &regs) != nil {

@@ -21,7 +21,7 @@ func Hasty(ctx context.Context, config cty.Value, address string, log func(strin
 	return d, nil
 }
 
-// Impatient makes a driver wait no longer for each step of an answer, and read no greater objects.
+// Impatient sets how long a driver waits for each step of an answer, and the largest object that it reads.
 func Impatient(d remote.Driver, silence time.Duration, most int64) {
 	one := d.(*driver)
 	one.client.Silence, one.api.Silence, one.client.Most = silence, silence, most

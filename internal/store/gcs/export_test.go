@@ -23,7 +23,7 @@ func Hasty(ctx context.Context, config cty.Value) (remote.Driver, error) {
 // Bounded makes a driver read no objects that are greater.
 func Bounded(d remote.Driver, most int64) { d.(*driver).bucket.Most = most }
 
-// Brief makes a driver wait no longer for each step of an answer.
+// Brief sets how long a driver waits for each step of an answer.
 func Brief(d remote.Driver, silence time.Duration) { d.(*driver).bucket.Silence = silence }
 
 // Impatient makes a driver not pause before it tries again.

@@ -23,8 +23,8 @@ func Hasty(d remote.Driver, trusted *x509.Certificate) {
 // MostInline is how large a state may be that goes with the request.
 const MostInline = mostInline
 
-// Impatient makes a driver wait no longer for each step of an answer, hardly when a server wants to be left alone, and
-// read no greater states.
+// Impatient sets how long a driver waits for each step of an answer, and the largest state that it reads. If a server
+// asks for a pause, the driver hardly pauses.
 func Impatient(d remote.Driver, silence time.Duration, most int64) {
 	c := d.(*driver).client
 	c.silence, c.longest, c.most = silence, time.Millisecond, most

@@ -27,7 +27,7 @@ func Hasty(ctx context.Context, config cty.Value, log func(string, ...any)) (rem
 // Bounded makes a driver read no objects that are greater.
 func Bounded(d remote.Driver, most int64) { d.(*driver).store.Most = most }
 
-// Impatient makes a driver wait no longer for each step of an answer.
+// Impatient sets how long a driver waits for each step of an answer.
 func Impatient(d remote.Driver, silence time.Duration) {
 	one := d.(*driver)
 	one.store.Silence = silence
