@@ -78,7 +78,7 @@ func unleased(a *answer) bool {
 
 // get returns a blob, or nil if it does not exist.
 func (b *blobs) get(ctx context.Context, name string) (*blob, error) {
-	r := request{what: "read", method: http.MethodGet, blob: name, header: b.sealing(nil, false), most: maxState}
+	r := request{what: "read", method: http.MethodGet, blob: name, header: b.sealing(nil, false), most: b.most}
 	a, err := b.send(ctx, r)
 	switch {
 	case err != nil:

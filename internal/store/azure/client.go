@@ -44,6 +44,9 @@ type blobs struct {
 	log  func(format string, args ...any)
 	http *http.Client
 
+	silence time.Duration // how long each step of an answer may take
+	most    int64         // bytes of a blob
+
 	clock web.Clock
 
 	mu     sync.Mutex
@@ -51,7 +54,7 @@ type blobs struct {
 }
 
 func newBlobs(s *settings, o remote.Surroundings) *blobs {
-	return &blobs{s: s, log: o.Log, http: web.HTTP(nil)}
+	return &blobs{s: s, log: o.Log, http: web.HTTP(nil), silence: silence, most: maxState}
 }
 
 // request is one request to the service.
@@ -137,7 +140,7 @@ func (b *blobs) once(ctx context.Context, r request) (*answer, error) {
 		return nil, err
 	}
 	defer in.Body.Close()
-	body, err := web.Read(limited, cancel, in.Body, max(r.most, maxMessage), silence)
+	body, err := web.Read(limited, cancel, in.Body, max(r.most, maxMessage), b.silence)
 	if err != nil && ctx.Err() != nil {
 		err = ctx.Err()
 	}

@@ -94,6 +94,9 @@ func (p *place) Snapshot(ctx context.Context, id string) ([]byte, error) {
 	case err != nil:
 		return nil, err
 	}
+	if err := r.wide(3); err != nil {
+		return nil, err
+	}
 	data := r[0][2]
 	if r.true(0, 0) {
 		z, err := gzip.NewReader(bytes.NewReader(data))
