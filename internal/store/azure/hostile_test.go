@@ -17,7 +17,7 @@ import (
 // Whatever a server answers, a call ends, and nobody takes it for a state.
 func TestHostileServers(t *testing.T) {
 	drivertest.Hostility(t, drivertest.Hostile{
-		NoDigest: true, Wordless: true, Secret: "sas-canary",
+		NoDigest: true, Secret: "sas-canary",
 		New: func(*testing.T) http.Handler { return &azuretest.Blobs{} },
 		Open: func(t *testing.T, h http.Handler, silence time.Duration, most int64) remote.Driver {
 			d := open(t, serve(t, h), map[string]cty.Value{"access_key": cty.NullVal(cty.String),

@@ -16,8 +16,9 @@ import (
 // Whatever a server answers, a call ends, and nobody takes it for a state.
 func TestHostileServers(t *testing.T) {
 	drivertest.Hostility(t, drivertest.Hostile{
-		NoDigest: true, Wordless: true, Follows: true, Secret: "secret-canary",
-		New: func(*testing.T) http.Handler { return &server.Server{} },
+		NoDigest: true, Follows: true, Secret: "secret-canary",
+		Absent: []string{"missing, no words", "missing, a page", "says nothing"},
+		New:    func(*testing.T) http.Handler { return &server.Server{} },
 		Open: func(t *testing.T, h http.Handler, silence time.Duration, most int64) remote.Driver {
 			d := open(t, settings(serve(t, h), map[string]cty.Value{"retry_wait_max": cty.Zero,
 				"headers": cty.MapVal(map[string]cty.Value{"X-Token": cty.StringVal("secret-canary")})}))

@@ -86,6 +86,14 @@ type answer struct {
 	body   []byte
 }
 
+// missing reports whether the server says that there is no such object. A page that says 404 comes from something on the
+// way, or from an address that is none of Kubernetes.
+func (a *answer) missing() bool {
+	var said struct{ Kind, Reason string }
+	return a.status == http.StatusNotFound && json.Unmarshal(a.body, &said) == nil && said.Kind == "Status" &&
+		said.Reason == "NotFound"
+}
+
 func (c *client) secrets() string { return "/api/v1/namespaces/" + c.s.namespace + "/secrets" }
 func (c *client) leases() string {
 	return "/apis/coordination.k8s.io/v1/namespaces/" + c.s.namespace + "/leases"
@@ -203,7 +211,7 @@ func (c *client) get(ctx context.Context, name string) (*secret, error) {
 	switch {
 	case err != nil:
 		return nil, fmt.Errorf("read the secret %s: %w", name, err)
-	case a.status == http.StatusNotFound:
+	case a.missing():
 		return nil, nil
 	case a.status != http.StatusOK:
 		return nil, c.failed("read", "the secret "+name, a)

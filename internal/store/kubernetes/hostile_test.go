@@ -14,7 +14,7 @@ import (
 // Whatever a server answers, a call ends, and nobody takes it for a state.
 func TestHostileServers(t *testing.T) {
 	drivertest.Hostility(t, drivertest.Hostile{
-		NoDigest: true, Wordless: true, Secret: "token-canary",
+		NoDigest: true, Secret: "token-canary",
 		New: func(*testing.T) http.Handler { return &server.Server{Token: "token-canary"} },
 		Open: func(t *testing.T, h http.Handler, silence time.Duration, most int64) remote.Driver {
 			d := open(t, settings(serve(t, h), nil))

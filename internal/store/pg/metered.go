@@ -3,11 +3,13 @@ package pg
 import (
 	"context"
 	"fmt"
+	"io"
 	"net"
 	"sync"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgproto3"
 )
 
 // Limits on what a server sends: until a connection is there, and as the answer to one statement. A value has at most
@@ -15,6 +17,7 @@ import (
 const (
 	mostGreeting = 1 << 20
 	mostAnswer   = 1200 << 20
+	mostValue    = 1<<30 - 1
 	// step is how much has to arrive in a time.
 	step = 1 << 10
 )
@@ -36,6 +39,11 @@ type metered struct {
 func (o *options) metering() (*pgconn.Config, **metered) {
 	config, last := o.config.Copy(), new(*metered)
 	dial, most := config.DialFunc, o.most
+	config.BuildFrontend = func(r io.Reader, w io.Writer) *pgproto3.Frontend {
+		f := pgproto3.NewFrontend(r, w)
+		f.SetMaxBodyLen(int(min(most, mostGreeting))) // it makes room for a message that was only announced
+		return f
+	}
 	config.DialFunc = func(ctx context.Context, network, address string) (net.Conn, error) {
 		conn, err := dial(ctx, network, address)
 		if err != nil {

@@ -95,6 +95,7 @@ func (o *options) connect(ctx context.Context) (*session, error) {
 	}
 	s := &session{o: o, conn: conn, net: *network, turn: make(chan struct{}, 1), pid: strconv.Itoa(int(conn.PID()))}
 	s.ctx, s.cut = context.WithCancel(context.Background())
+	conn.Frontend().SetMaxBodyLen(int(min(o.most, mostValue)))
 	s.hear()
 	o.log("connected to the PostgreSQL server %s, process %s", o.address(), s.pid)
 	return s, nil

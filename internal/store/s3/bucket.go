@@ -65,11 +65,16 @@ func (b *bucket) version(ctx context.Context, key string, id *string) (o *stored
 		out, err := b.client.GetObject(ctx, &s3.GetObjectInput{Bucket: &b.s.bucket, Key: &key, VersionId: id,
 			SSECustomerAlgorithm: b.algorithm(), SSECustomerKey: optional(b.s.customerKey),
 			SSECustomerKeyMD5: b.keyDigest()})
-		if missing(err) {
+		if missing(err) && code(err) != "NotFound" { // which is the SDK's word for a page that says 404
 			return nil, nil
 		}
 		if err != nil {
 			return nil, b.failed(ctx, "read", key, err)
+		}
+		if aws.ToString(out.ETag) == "" {
+			out.Body.Close()
+			return nil, &problem{text: fmt.Sprintf("read %s: the answer is not one of the service: it has no ETag. "+
+				"Check endpoints, and what is between", b.name(key))}
 		}
 		data, err := io.ReadAll(io.LimitReader(out.Body, b.most+1))
 		out.Body.Close()

@@ -40,6 +40,7 @@ import (
 const (
 	dialTimeout   = 15 * time.Second
 	answerTimeout = 60 * time.Second
+	maxHeader     = 256 << 10 // bytes
 )
 
 // connect returns the driver: it finds the credentials' source, and what the clients need.
@@ -102,6 +103,7 @@ func (s *settings) client() (*awshttp.BuildableClient, error) {
 	return awshttp.NewBuildableClient().WithReadTimeout(web.Silence).WithTransportOptions(func(t *http.Transport) {
 		t.Proxy = s.proxies()
 		t.ResponseHeaderTimeout = answerTimeout
+		t.MaxResponseHeaderBytes = maxHeader
 		if t.TLSClientConfig == nil {
 			t.TLSClientConfig = &tls.Config{MinVersion: tls.VersionTLS12}
 		}

@@ -28,6 +28,8 @@ type Hostile struct {
 	Open func(t *testing.T, h http.Handler, silence time.Duration, most int64) remote.Driver
 	// NoDigest is set where the service sends no digest of a state that is read: whether it is one, the store sees.
 	NoDigest bool
+	// Absent are attacks by which services of that kind say that there is no state.
+	Absent []string
 	// Follows is set where redirections are followed, without what is secret.
 	Follows bool
 	// Secret is a part of what the driver is known by to the service.
@@ -134,6 +136,9 @@ func Hostility(t *testing.T, h Hostile) {
 	all := attacks()
 	if h.Wordless {
 		delete(all, "missing, no words")
+	}
+	for _, name := range h.Absent {
+		delete(all, name)
 	}
 	if h.Page != nil {
 		all["pages without end"] = pages(h, func(n int) int { return n })
@@ -278,8 +283,9 @@ var calls = map[string]func(ctx context.Context, d remote.Driver, p remote.Place
 // attack attacks each call.
 func (h Hostile) attack(t *testing.T, a attack, first int) {
 	var heard atomic.Int64
-	elsewhere := Serve(t, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+	elsewhere := Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		heard.Add(1)
+		w.WriteHeader(http.StatusForbidden)
 		text, err := httputil.DumpRequest(r, false)
 		if err != nil || h.Secret != "" && bytes.Contains(text, []byte(h.Secret)) {
 			t.Errorf("another server hears a secret: %s, %v", text, err)
