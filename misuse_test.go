@@ -232,7 +232,7 @@ func TestApplyRefusesPlansThatAreNotItsOwn(t *testing.T) {
 	_, diags = run.Apply(t.Context(), pl, tombolo.ApplyOptions{})
 	wantError(t, "twice", diags, "stale")
 	for name, render := range map[string]func(io.Writer, *plan.Plan) error{"text": project.Text, "json": project.JSON,
-		"markdown": project.Markdown} {
+		"markdown": project.Markdown, "html": project.HTML} {
 		if err := render(io.Discard, nil); err == nil {
 			t.Errorf("%s renders no plan", name)
 		}
