@@ -224,7 +224,10 @@ func beAttacked(t *testing.T, h *hostile) {
 		"workspaces": func(ctx context.Context) error { _, err := d.Workspaces(ctx); return err },
 		"holder":     func(ctx context.Context) error { _, err := p.Holder(ctx); return err },
 		"history":    func(ctx context.Context) error { _, err := p.(history.Historian).List(ctx); return err },
-		"former":     func(ctx context.Context) error { _, err := p.(history.Historian).Snapshot(ctx, "1"); return err },
+		"former": func(ctx context.Context) error {
+			_, err := p.(history.Historian).Snapshot(ctx, "1")
+			return err
+		},
 		"lock": func(ctx context.Context) error {
 			ctx, cancel := context.WithTimeout(ctx, time.Second) // a lock is waited for as long as a run wants
 			defer cancel()
