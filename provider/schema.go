@@ -109,7 +109,10 @@ type Block struct {
 	Deprecated      bool
 	// DeprecationMessage names the replacement; Deprecated is set as well.
 	DeprecationMessage string
-	// Computed is for nested blocks: the provider may fill them in where the configuration has none.
+	// Computed is for nested blocks: the provider may fill them in where the configuration has none. Plans are then
+	// asked for with null in their place, also for a list, set or map of blocks, which a plan may answer with anything
+	// but that, unknown included. Everything in them must be Computed, too, and they have no MinItems. Engines without
+	// ClientCapabilities.ComputedBlocksAllowed know nothing of this: report an error where it is needed.
 	Computed bool
 
 	once    sync.Once
@@ -153,6 +156,7 @@ type NestedBlock struct {
 type blockFacts struct {
 	sensitive bool // some attribute at any depth is sensitive
 	writeOnly bool // some attribute at any depth is write-only
+	computed  bool // some nested block at any depth is computed
 }
 
 func (b *Block) prepare() {
@@ -168,6 +172,7 @@ func (b *Block) prepare() {
 			atys[name] = nb.ImpliedType()
 			b.facts.sensitive = b.facts.sensitive || nb.Block.HasSensitive()
 			b.facts.writeOnly = b.facts.writeOnly || nb.Block.HasWriteOnly()
+			b.facts.computed = b.facts.computed || nb.Computed || nb.HasComputedBlocks()
 		}
 		b.implied = cty.Object(atys)
 	})
@@ -187,6 +192,9 @@ func (b *Block) HasSensitive() bool { b.prepare(); return b.facts.sensitive }
 
 // HasWriteOnly reports whether any attribute at any depth is write-only.
 func (b *Block) HasWriteOnly() bool { b.prepare(); return b.facts.writeOnly }
+
+// HasComputedBlocks reports whether any nested block at any depth is computed.
+func (b *Block) HasComputedBlocks() bool { b.prepare(); return b.facts.computed }
 
 // EmptyValue is the value of a block with nothing set: null attributes, empty collections of blocks.
 func (b *Block) EmptyValue() cty.Value {
