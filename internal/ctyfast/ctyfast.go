@@ -14,7 +14,7 @@
 //	ctyfast.ReadJSON                          the same, for those who have to know that nothing was unusual
 //	ctyfast.Convert(v, want)                  convert.Convert
 //	ctyfast.Unify(types)                      convert.UnifyUnsafe
-//	ctyfast.TooLong(v), Infinite(v)           whether there are numbers in it that cannot be written down, or stored
+//	ctyfast.TooLong(v), Unstorable(v)         whether there are numbers in it that cannot be written down, or stored
 //
 // cty's only access to the elements of a set sorts them. So this package reads cty's values in memory (raw.go). It
 // checks their layout when the program starts; with another layout, everything is left to cty: slower, with the same
@@ -291,6 +291,19 @@ func SameType(a, b cty.Type) bool {
 		}
 	}
 	return true
+}
+
+// NullAttr reports whether an attribute of an object is null.
+func NullAttr(v cty.Value, name string) bool {
+	if inside {
+		_, raw := open(v)
+		if members, ok := raw.(map[string]any); ok {
+			if member, has := members[name]; has && member == nil {
+				return true
+			}
+		}
+	}
+	return Attr(v, name).IsNull()
 }
 
 // Attr returns an attribute of an object, as GetAttr does, without looking for the canonical form of its name first.

@@ -219,6 +219,9 @@ func checkSeed(t *testing.T, seed uint64) {
 			if got, want := Attr(a, name), a.GetAttr(name); !got.RawEquals(want) || !got.Type().Equals(want.Type()) {
 				t.Fatalf("seed %d: Attr(%q) is %#v, want %#v", seed, name, got, want)
 			}
+			if got, want := NullAttr(a, name), a.GetAttr(name).IsNull(); got != want {
+				t.Fatalf("seed %d: NullAttr(%q) is %t, want %t: %#v", seed, name, got, want, a)
+			}
 		}
 	}
 	if got, want := WhollyKnown(marked), marked.IsWhollyKnown(); got != want {

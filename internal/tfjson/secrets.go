@@ -149,6 +149,9 @@ func declaredInBlock(s *Secrets, v cty.Value, b *provider.Block) *Secrets {
 		declaredInAttributes(s, v, b.Attributes)
 	}
 	for _, name := range blocks {
+		if ctyfast.NullAttr(v, name) {
+			continue
+		}
 		nb := b.Blocks[name]
 		each := func(s *Secrets, v cty.Value) { declaredInBlock(s, v, &nb.Block) }
 		declaredInNested(s, name, ctyfast.Attr(v, name), nb.Nesting, each)

@@ -74,12 +74,14 @@ func (f *sensitiveFinder) block(b *provider.Block, path cty.Path, v cty.Value) {
 		f.attribute(name, b.Attributes[name], path, v, true)
 	}
 	for _, name := range blocks {
-		if part, _ := ctyfast.Attr(v, name).Unmark(); !absent(part) {
-			nb := b.Blocks[name]
-			f.each(nb.Nesting, path.GetAttr(name), part, func(f *sensitiveFinder, path cty.Path, v cty.Value) {
-				f.block(&nb.Block, path, v)
-			})
+		if ctyfast.NullAttr(v, name) {
+			continue
 		}
+		nb := b.Blocks[name]
+		f.each(nb.Nesting, path.GetAttr(name), ctyfast.Attr(v, name), func(f *sensitiveFinder, path cty.Path,
+			v cty.Value) {
+			f.block(&nb.Block, path, v)
+		})
 	}
 }
 
