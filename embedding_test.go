@@ -379,6 +379,7 @@ func TestContradictoryOptionsAreRefused(t *testing.T) {
 	run := opened(t, project, tombolo.OpenOptions{})
 	for _, o := range []tombolo.PlanOptions{
 		{SkipRefresh: true, Mode: plan.RefreshOnly}, {SkipRefresh: true, MinimalRefresh: true},
+		{FullRefresh: true, SkipRefresh: true}, {FullRefresh: true, MinimalRefresh: true},
 		{MinimalRefresh: true, Mode: plan.Destroy}, {Mode: plan.Destroy, Replace: []string{"terraform_data.a"}},
 	} {
 		_, diags := run.Plan(t.Context(), o)

@@ -97,6 +97,8 @@ type PlanOptions struct {
 	// MinimalRefresh reads only the real objects that change or depend on a change; Plan.Unread lists the others. It is
 	// for plan.Normal alone, without SkipRefresh.
 	MinimalRefresh bool
+	// FullRefresh reads all real objects, also where the project file says otherwise.
+	FullRefresh bool
 	// Targets are addresses of what to plan for, with what it depends on, such as "module.a" or `type.name["key"]`,
 	// or patterns such as "**.type.*"; none means everything.
 	Targets []string

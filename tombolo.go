@@ -50,6 +50,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/store/mem"
 	"github.com/tombolo-iac/tombolo/internal/tfjson"
 	"github.com/tombolo-iac/tombolo/internal/view"
+	"github.com/tombolo-iac/tombolo/internal/view/report"
 	"github.com/tombolo-iac/tombolo/plan"
 	"github.com/tombolo-iac/tombolo/provider"
 	"github.com/tombolo-iac/tombolo/state"
@@ -320,6 +321,25 @@ func (p *Project) Markdown(w io.Writer, pl *plan.Plan, o MarkdownOptions) error 
 	}
 	return view.Markdown(view.Options{Out: w, Secrets: p.engine.Secrets()}, pl, p.schemas(pl), o.Limit, "")
 }
+
+// HTML writes a plan as a page that needs no other file and no network: docs/report.md. It has no sensitive values.
+func (p *Project) HTML(w io.Writer, pl *plan.Plan) error {
+	if err := p.renders(pl); err != nil {
+		return err
+	}
+	return report.Plan(w, report.Options{View: p.reporting(), Version: engine.Version}, pl, p.schemas(pl))
+}
+
+// HTMLState writes a state, such as that of a Run, in the same form.
+func (p *Project) HTMLState(w io.Writer, s *state.State) error {
+	if err := p.usable().Err(); err != nil {
+		return err
+	}
+	return report.State(w, report.Options{View: p.reporting(), Version: engine.Version,
+		Workspace: p.engine.Workspace()}, s, p.engine.Schemas(s))
+}
+
+func (p *Project) reporting() view.Options { return view.Options{Secrets: p.engine.Secrets()} }
 
 func (p *Project) schemas(pl *plan.Plan) tfjson.Schemas {
 	return p.engine.Schemas(pl.Base, pl.Changes...)

@@ -41,6 +41,7 @@ type jsonPlan struct {
 	Interrupted     []string                       `json:"interrupted,omitempty"`
 	Unrefreshed     bool                           `json:"unrefreshed,omitempty"`
 	Unread          []string                       `json:"unread,omitempty"`
+	UnreadBySetting []string                       `json:"unread_by_setting,omitempty"`
 	Errored         bool                           `json:"errored,omitempty"`
 	Complete        bool                           `json:"complete,omitempty"`
 	FunctionResults map[string]string              `json:"function_results,omitempty"`
@@ -205,9 +206,7 @@ func encodePlan(p *Plan) ([]byte, error) {
 	}
 	j.Invoke, j.Targets, j.Except = addresses(p.Invoke), addresses(p.Targets), addresses(p.Except)
 	j.Unsettled, j.ForceReplace = addresses(p.Unsettled), addresses(p.ForceReplace)
-	for _, a := range p.Unread {
-		j.Unread = append(j.Unread, a.String())
-	}
+	j.Unread, j.UnreadBySetting = addresses(p.Unread), addresses(p.UnreadBySetting)
 	for _, l := range p.LeftOut {
 		j.LeftOut = append(j.LeftOut, jsonLeftOut{l.Address, l.Reason, l.Because.String()})
 	}
@@ -400,7 +399,8 @@ func decodePlan(b []byte) (*Plan, error) {
 	}
 	p.Invoke = d.targets(j.Invoke)
 	p.Targets, p.Except, p.Unsettled = d.targets(j.Targets), d.targets(j.Except), d.targets(j.Unsettled)
-	p.Unread, p.ForceReplace = d.instances(j.Unread), d.instances(j.ForceReplace)
+	p.Unread, p.UnreadBySetting = d.instances(j.Unread), d.instances(j.UnreadBySetting)
+	p.ForceReplace = d.instances(j.ForceReplace)
 	for _, l := range j.LeftOut {
 		p.LeftOut = append(p.LeftOut, LeftOut{Address: l.Address, Reason: l.Reason, Because: d.instance(l.Because)})
 	}

@@ -345,9 +345,9 @@ type Plan struct {
 
 	// Unrefreshed means that the plan relied on the stored objects without looking at the world.
 	Unrefreshed bool
-	// Unread lists the instances of a plan with a minimal refresh whose real objects were not read: as far as is
-	// stored, they do not change.
-	Unread []addr.AbsResourceInstance
+	// Unread lists the instances whose real objects were not read: with a minimal refresh because, as far as is stored,
+	// they do not change; and those of UnreadBySetting, because the project says that they are not to be read.
+	Unread, UnreadBySetting []addr.AbsResourceInstance
 
 	// Errored plans are shown but cannot be applied. Complete is false when a target or deferral left something out.
 	Errored  bool

@@ -157,6 +157,9 @@ type Object struct {
 	// Protected: the block of the object said prevent_destroy when it was last applied, and the project remembers that.
 	// Other tools read states with it, and drop it when they write.
 	Protected bool
+	// ReadAt is when the real object was last looked at, in seconds since 1970, in projects where the age of stored
+	// objects counts; 0 is unknown. Other tools drop it, too.
+	ReadAt int64
 
 	decoded *decoded
 }

@@ -420,7 +420,7 @@ func (w *writing) object(v cty.Value, private []byte, status state.Status) (*sta
 		Status: status, SchemaVersion: w.b.Slot.Type.Version, Sensitive: value.SensitivePaths(w.block, v,
 			w.marks.Stored()), Private: private,
 		Dependencies: w.c.Dependencies, CreateBeforeDestroy: w.c.CreateBeforeDestroy,
-		SkipDestroy: w.c.SkipDestroy, Protected: w.c.Protected,
+		SkipDestroy: w.c.SkipDestroy, Protected: w.c.Protected, ReadAt: w.a.opts.ReadAt,
 		Identity: identity, IdentityVersion: version,
 	})
 }

@@ -134,8 +134,8 @@ func (r *Run) ApplyWith(ctx context.Context, pl *plan.Plan, o ApplyOptions) (_ C
 	counts, more := applying.Run(until, tracing.Carry(p.opts.Abort, ctx), prog, pl, pool, journal, applying.Options{
 		Functions: functions, StandIns: o.StandIns, Walked: o.Scope.walked(functions.Table), KeepOutputs: o.KeepOutputs,
 		Variables: variablesOf(pl, o.Ephemeral), Cwd: p.opts.OriginalDir, Dir: p.baseDir(),
-		Parallelism: p.opts.Parallelism,
-		Events:      p.opts.Events, Secrets: p.secrets, RunID: run.ID, Rest: o.Rest, Lost: r.lost,
+		Parallelism: p.opts.Parallelism, ReadAt: p.readAt(run.Started),
+		Events: p.opts.Events, Secrets: p.secrets, RunID: run.ID, Rest: o.Rest, Lost: r.lost,
 		Recorded: func(op string) { p.forgetAnswer(state.Token(run, op)) },
 	})
 	concluded = true
@@ -154,6 +154,14 @@ func (r *Run) ApplyWith(ctx context.Context, pl *plan.Plan, o ApplyOptions) (_ C
 	}
 	closing(pool.Pool, &diags)
 	return counts, diags.Extend(leftUndone(pl))
+}
+
+// readAt returns what the state holds of a run as the time of the last look at what it writes, or 0.
+func (p *Project) readAt(started time.Time) int64 {
+	if p.opts.Refresh.MaxAge <= 0 {
+		return 0
+	}
+	return started.Unix()
 }
 
 // openCreations returns the instances whose creation was interrupted, so that it is not known whether they exist: a
