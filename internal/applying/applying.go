@@ -49,6 +49,8 @@ type Options struct {
 	StandIns eval.StandIns
 	// Walked is called with the walk after its end, to evaluate more expressions with its values; it may be nil.
 	Walked func(*eval.Walk)
+	// ReadAt is stored with each object that is written, as the time of its last look; 0 stores none.
+	ReadAt int64
 	// RunID is a part of the token of every operation.
 	RunID string
 	// KeepOutputs keeps the stored values of outputs that are unknown because they refer to objects that do not exist

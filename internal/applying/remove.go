@@ -147,7 +147,7 @@ func (a *applier) removed(o addr.Object, c *plan.Change, rt *provider.ResourceTy
 			Status: stored.Status, SchemaVersion: rt.Version, Sensitive: value.SensitivePaths(rt.Block, v,
 				stored.Sensitive), Private: resp.Private,
 			Dependencies: stored.Dependencies, CreateBeforeDestroy: stored.CreateBeforeDestroy,
-			SkipDestroy: stored.SkipDestroy, Protected: stored.Protected,
+			SkipDestroy: stored.SkipDestroy, Protected: stored.Protected, ReadAt: stored.ReadAt,
 			IdentityVersion: stored.IdentityVersion, Identity: stored.Identity,
 		})
 		if err != nil {

@@ -3,6 +3,7 @@ package applying
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -239,13 +240,21 @@ func (w *writing) apply() (cty.Value, error) {
 }
 
 func (w *writing) call(op string) provider.ApplyResponse {
-	return w.prov.Apply(w.a.Calls, provider.ApplyRequest{Object: w.c.Object,
+	var mu sync.Mutex // guards wrong: a provider may report parts of the object from several goroutines
+	var wrong []value.PathError
+	resp := w.prov.Apply(w.a.Calls, provider.ApplyRequest{Object: w.c.Object,
 		Type: w.inst.Resource.Type, Prior: w.prior, Planned: w.planned, Config: w.config, PlannedPrivate: w.private,
 		PlannedIdentity: w.identity, Meta: w.meta,
 		Intent: state.Token(state.RunInfo{ID: w.a.opts.RunID}, op),
 		Record: w.sketch,
 		Partial: func(v cty.Value, private []byte) {
-			if len(value.Conforms(w.block, v)) > 0 || v.IsNull() || !v.IsKnown() {
+			if errs := value.Conforms(w.block, v); len(errs) > 0 {
+				mu.Lock()
+				defer mu.Unlock()
+				wrong = errs
+				return
+			}
+			if v.IsNull() || !v.IsKnown() {
 				return // it has no object
 			}
 			v = value.NullWriteOnly(w.block, value.UnknownAsNull(v))
@@ -254,6 +263,13 @@ func (w *writing) call(op string) provider.ApplyResponse {
 			}
 		},
 	})
+	mu.Lock()
+	defer mu.Unlock()
+	for _, d := range value.BadAnswer(w.c.Object, w.c.Provider, "Provider recorded an invalid object", wrong) {
+		d.Severity = diag.Warning // the answer itself decides; only a crash would have needed the part
+		resp.Diagnostics = append(slices.Clone(resp.Diagnostics), d)
+	}
+	return resp
 }
 
 // sketch returns the object as it will be stored, without its attributes. The run that finds an answer which outlived
@@ -404,7 +420,7 @@ func (w *writing) object(v cty.Value, private []byte, status state.Status) (*sta
 		Status: status, SchemaVersion: w.b.Slot.Type.Version, Sensitive: value.SensitivePaths(w.block, v,
 			w.marks.Stored()), Private: private,
 		Dependencies: w.c.Dependencies, CreateBeforeDestroy: w.c.CreateBeforeDestroy,
-		SkipDestroy: w.c.SkipDestroy, Protected: w.c.Protected,
+		SkipDestroy: w.c.SkipDestroy, Protected: w.c.Protected, ReadAt: w.a.opts.ReadAt,
 		Identity: identity, IdentityVersion: version,
 	})
 }

@@ -82,6 +82,8 @@ type job struct {
 	RecoverOnly bool // take the lock and give it back
 	Adopt       bool // resolve interrupted creations by adopting what exists
 	Minimal     bool // read only what changes
+	// Refresh is the policy of the project, for jobs in this process.
+	Refresh     engine.RefreshPolicy `json:"-"`
 	Parallelism int
 	// Fault is the fault of the store, in the syntax of package faults.
 	Fault string
@@ -109,7 +111,7 @@ func (j job) project(files store.Files) (*engine.Project, diag.List) {
 
 func (j job) projectWith(files store.Files, change func(*engine.Options)) (*engine.Project, diag.List) {
 	o := engine.Options{
-		Dir: j.Dir, Store: j.store(files), Parallelism: j.Parallelism,
+		Dir: j.Dir, Store: j.store(files), Parallelism: j.Parallelism, Refresh: j.Refresh,
 		Providers: map[addr.Provider]provider.Factory{world.Addr(): world.Factory(world.Options{Dir: j.World})},
 	}
 	change(&o)

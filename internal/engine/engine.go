@@ -97,11 +97,24 @@ type Options struct {
 	Query bool
 	// RememberPreventDestroy keeps prevent_destroy in the state, where it counts when the block is gone.
 	RememberPreventDestroy bool
+	// Refresh says which real objects plans read unless PlanOptions say otherwise.
+	Refresh RefreshPolicy
 	// Module is loaded instead of the module in Dir; see config.Options, also for RootProviders.
 	Module        *config.Place
 	RootProviders func(c *config.Config) []*config.ProviderConfig
 	// Constants are the values of the root module's const variables.
 	Constants func(root *config.Module) config.Values
+}
+
+// RefreshPolicy says which real objects plans read. The zero value reads all.
+type RefreshPolicy struct {
+	// Minimal makes a minimal refresh the default of normal plans.
+	Minimal bool
+	// MaxAge, in a minimal refresh, has objects read that were last read longer ago. With it, the state holds when
+	// objects were read.
+	MaxAge time.Duration
+	// Never selects objects that normal plans and those to destroy do not read.
+	Never []addr.Target
 }
 
 // Project is a loaded configuration with its store and providers. Its methods may be called concurrently.
@@ -285,6 +298,10 @@ func (p *Project) Open(ctx context.Context, o OpenOptions) (_ *Run, diags diag.L
 	if err != nil {
 		return nil, diag.FromError("Cannot open the workspace", err)
 	}
+	if ws == nil {
+		return nil, diag.List{}.Errorf(nil, "Cannot open the workspace", "The store answered with neither a workspace "+
+			"nor an error. This is a bug in the store.")
+	}
 	if o.Operation == "" {
 		o.Operation = state.OperationApply
 	}
@@ -351,9 +368,11 @@ type PlanOptions struct {
 	SkipRefresh bool
 	// MinimalRefresh reads only the objects that change, or depend on a change.
 	MinimalRefresh bool
-	Targets        []addr.Target
-	Except         []addr.Target // left out, with everything that depends on it; not together with Targets
-	ForceReplace   []addr.AbsResourceInstance
+	// FullRefresh reads all objects, whatever the policy of the project says.
+	FullRefresh  bool
+	Targets      []addr.Target
+	Except       []addr.Target // left out, with everything that depends on it; not together with Targets
+	ForceReplace []addr.AbsResourceInstance
 	// Unprotected also destroys objects that prevent_destroy protects or destroy = false keeps, for objects of tests.
 	Unprotected bool
 	// Invoke holds actions to invoke; nothing else is planned then. The mode is RefreshOnly.
@@ -413,7 +432,8 @@ func (r *Run) Plan(ctx context.Context, o PlanOptions) (out *plan.Plan, diags di
 	}
 	out, more := planning.Run(ctx, tracing.Carry(p.opts.Abort, ctx), prog, r.prior(), pool, planning.Options{
 		Title: p.opts.Title, Mode: o.Mode, SkipRefresh: o.SkipRefresh, Targets: o.Targets, Except: o.Except,
-		MinimalRefresh: o.MinimalRefresh, InFlight: r.inFlightObjects(), Interrupted: interrupted,
+		MinimalRefresh: o.MinimalRefresh || o.minimalByPolicy(p.opts.Refresh), MaxAge: p.opts.Refresh.MaxAge,
+		Unrefreshed: o.unrefreshed(p.opts.Refresh), InFlight: r.inFlightObjects(), Interrupted: interrupted,
 		ForceReplace: o.ForceReplace, Unprotected: o.Unprotected, Invoke: o.Invoke,
 		Remember: p.opts.RememberPreventDestroy,
 		Generate: o.GenerateConfig, Strict: o.Strict, Import: o.Import, Variables: o.Variables,
@@ -433,6 +453,19 @@ func (r *Run) Plan(ctx context.Context, o PlanOptions) (out *plan.Plan, diags di
 		diags = diags.Extend(r.inFlight())
 	}
 	return out, diags
+}
+
+// minimalByPolicy reports whether the policy of the project makes the refresh minimal.
+func (o PlanOptions) minimalByPolicy(policy RefreshPolicy) bool {
+	return policy.Minimal && !o.FullRefresh && !o.SkipRefresh && o.Mode == plan.Normal
+}
+
+// unrefreshed selects what the policy of the project says not to read.
+func (o PlanOptions) unrefreshed(policy RefreshPolicy) *linking.Selection {
+	if o.FullRefresh {
+		return nil
+	}
+	return linking.Select(policy.Never)
 }
 
 // inFlightObjects returns the objects of interrupted operations.

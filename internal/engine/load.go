@@ -103,6 +103,7 @@ func (s *Surroundings) Load(ctx context.Context, o LoadOptions) (_ *Project, dia
 		Title: s.Title, Flavor: s.Flavor(),
 		MayRead: s.MayRead, Functions: o.Functions, OtherStates: s.otherStore,
 		Encryption: s.Encryption, Query: o.Query, RememberPreventDestroy: file.RemembersPreventDestroy(),
+		Refresh: RefreshPolicy{Minimal: file.Minimal(), MaxAge: file.MaxAge(), Never: file.Unrefreshed()},
 		Secrets: o.Secrets,
 	}
 	s.Settings() // once, here: MayRead is called from everywhere

@@ -110,11 +110,12 @@ func (p *planner) planManaged(b *eval.Block, key addr.Key) (cty.Value, error) {
 // that is to happen to it.
 func (m *managed) loadPrior() (minimal bool, err error) {
 	p, slot := m.p, m.b.Slot
-	if p.opts.MinimalRefresh && p.opts.Mode == plan.Normal {
+	reads := p.reads(m.obj)
+	if reads && p.opts.MinimalRefresh && p.opts.Mode == plan.Normal {
 		m.prior, err = p.upgraded(m.obj, m.cfg, slot.Type, m.prov)
 		return err == nil && !m.prior.null(), err
 	}
-	m.prior, err = p.load(m.obj, m.cfg, slot.Type, m.prov, slot, !p.opts.SkipRefresh)
+	m.prior, err = p.load(m.obj, m.cfg, slot.Type, m.prov, slot, reads)
 	return false, err
 }
 

@@ -52,6 +52,11 @@ type Options struct {
 	// MinimalRefresh reads, of what is to be kept, only the objects that change or depend on a change; of others the
 	// stored ones count. It means nothing but in a normal plan.
 	MinimalRefresh bool
+	// MaxAge, in a minimal refresh, has objects read that were last read longer ago; 0 means that age does not matter.
+	// With it, the state gets to know when objects are read.
+	MaxAge time.Duration
+	// Unrefreshed selects objects that are not read, except in refresh-only plans; nil selects none.
+	Unrefreshed *linking.Selection
 	// InFlight holds the objects of interrupted operations, which are read in any case.
 	InFlight []addr.Object
 	Targets  []addr.Target
@@ -289,7 +294,8 @@ type planner struct {
 	replace        map[addr.AbsResourceInstance]bool // -replace
 	rootOutputs    map[string]cty.Value
 	leftOutList    []plan.LeftOut             // in no order
-	unread         []addr.AbsResourceInstance // of a minimal refresh, in no order
+	unread         []addr.AbsResourceInstance // whose objects are not read, in no order
+	unrefreshed    []addr.AbsResourceInstance // those of them that a setting excepts
 	late           []stray                    // unwanted instances that are planned when the walk has ended
 	unstorable     diag.List                  // root outputs that no state could hold
 }
@@ -524,7 +530,8 @@ func (p *planner) finish(diags diag.List) *plan.Plan {
 		Errored: diags.HasErrors(), Complete: (p.targets == nil || len(p.opts.Invoke) > 0) && len(p.leftOutList) == 0 &&
 			!diags.HasErrors(),
 		Unsettled: p.unsettledTargets(), LeftOut: p.sortedLeftOut(), Expansions: p.walk.Expansions(),
-		Unrefreshed: p.opts.SkipRefresh, Unread: p.sortedUnread(),
+		Unrefreshed: p.opts.SkipRefresh, Unread: sortedUnread(&p.unread),
+		UnreadBySetting: sortedUnread(&p.unrefreshed),
 	}
 	p.planOutputs(out, diags.HasErrors())
 	out.Relevant = p.relevant(out)

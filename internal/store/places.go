@@ -23,6 +23,7 @@ type paths struct {
 	linked              bool   // the name that was given is a link
 	backup              string // "" for none
 	backupNamed         bool   // its name was set
+	stamp               string // where the name of a stamped backup begins; "" for another
 	lockInfo            string
 	journal, journalNew string
 	image               string
@@ -61,6 +62,9 @@ func (l *Local) paths(name string) (paths, error) {
 		if p.backup, err = files.Resolve(p.backup); err != nil {
 			return paths{}, err
 		}
+	}
+	if l.o.StampBackup && l.o.BackupTo == "" {
+		p.backup, p.stamp = out+".backup", out
 	}
 	if p.in == p.out {
 		return p, nil
@@ -228,6 +232,33 @@ func (s *session) prepareBackup() error {
 	if s.backups.ready || w.p.backup == "" {
 		return nil
 	}
+	if w.p.stamp == "" {
+		if err := s.judgeBackup(); err != nil || s.backups.ready {
+			return err
+		}
+	}
+	name := w.p.backup
+	f, temp, err := besideFile(w.o.Files, name)
+	if err == nil && !saysNothing(s.hash) && w.p.stamp == "" {
+		if err = w.o.Files.Replaceable(name); err != nil {
+			err = errors.Join(err, f.Close(), removeAny(w.o.Files, temp))
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("the backup cannot be created at %s: %w. Use a file that can be written, or - for no "+
+			"backup", name,
+			err)
+	}
+	if err := errors.Join(f.Close(), removeAny(w.o.Files, temp)); err != nil {
+		return fmt.Errorf("the backup cannot be created at %s: %w", name, err)
+	}
+	s.backups.ready = true
+	return nil
+}
+
+// judgeBackup checks what stands at the place of the backup, and opens what is written to as it is.
+func (s *session) judgeBackup() error {
+	w := s.w
 	name := w.p.backup
 	avoid := append(w.p.sides(), w.p.out, w.p.in)
 	for _, other := range w.o.Apart {
@@ -257,23 +288,7 @@ func (s *session) prepareBackup() error {
 			return fmt.Errorf("the backup %s cannot be written to: %w", name, err)
 		}
 		s.backups = backups{ready: true, through: to}
-		return nil
 	}
-	f, temp, err := besideFile(w.o.Files, name)
-	if err == nil && !saysNothing(s.hash) {
-		if err = w.o.Files.Replaceable(name); err != nil {
-			err = errors.Join(err, f.Close(), removeAny(w.o.Files, temp))
-		}
-	}
-	if err != nil {
-		return fmt.Errorf("the backup cannot be created at %s: %w. Use a file that can be written, or - for no "+
-			"backup", name,
-			err)
-	}
-	if err := errors.Join(f.Close(), removeAny(w.o.Files, temp)); err != nil {
-		return fmt.Errorf("the backup cannot be created at %s: %w", name, err)
-	}
-	s.backups.ready = true
 	return nil
 }
 
@@ -300,7 +315,7 @@ func (s *session) backup(f File) error {
 	}
 	err = s.fill(to, f)
 	if err = errors.Join(err, to.Close()); err == nil {
-		err = files.Rename(temp, name)
+		err = s.w.nameBackup(temp)
 	}
 	if err != nil {
 		return errors.Join(err, removeAny(files, temp))
@@ -310,6 +325,20 @@ func (s *session) backup(f File) error {
 	}
 	s.backedUp = true
 	return nil
+}
+
+// nameBackup gives a backup its name. A stamped one gets the first that is free: two edits may take place within a
+// second, the clock may have been set back, and without a lock others may do the same at this moment.
+func (w *workspace) nameBackup(temp string) error {
+	if w.p.stamp == "" {
+		return w.o.Files.Rename(temp, w.p.backup)
+	}
+	for n := w.o.Now().Unix(); ; n++ {
+		err := w.o.Files.RenameNew(temp, fmt.Sprintf("%s.%d.backup", w.p.stamp, n))
+		if !errors.Is(err, fs.ErrExist) {
+			return err
+		}
+	}
 }
 
 // fill writes the content of a file to a new one, durably, with the permissions of the state. A plain state is sealed

@@ -1,6 +1,7 @@
 package run
 
 import (
+	"flag"
 	"fmt"
 	"slices"
 	"strings"
@@ -134,9 +135,16 @@ func (p *planning) invokes(c *command.Call, o *engine.PlanOptions) bool {
 	return true
 }
 
+// readsAll reports whether the command line asks for a full refresh: it decides before the project file.
+func (p *planning) readsAll(c *command.Call) (asked bool) {
+	c.Flags.Visit(func(f *flag.Flag) { asked = asked || f.Name == "refresh" || f.Name == "minimal-refresh" })
+	return asked && p.refresh && !p.minimalRefresh
+}
+
 // options returns the options that the flags set, and reports problems.
 func (p *planning) options(c *command.Call) (engine.PlanOptions, bool) {
 	o := engine.PlanOptions{SkipRefresh: !p.refresh, MinimalRefresh: p.minimalRefresh}
+	o.FullRefresh = p.readsAll(c)
 	switch {
 	case p.parallelism < 0:
 		c.Report(diag.List{}.Errorf(nil, "Invalid parallelism value",

@@ -18,6 +18,7 @@ import (
 type session struct {
 	o    *options
 	conn *pgconn.PgConn // used by who has the turn
+	net  *metered       // what the connection stands on
 	turn chan struct{}  // has an element while a call is made
 	gone atomic.Bool    // the connection is closed
 	// writing is set while something is written, which may take long. heard is when the server last answered: a time
@@ -72,7 +73,8 @@ func (o *options) connect(ctx context.Context) (*session, error) {
 	}
 	dialing, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	conn, err := pgconn.ConnectConfig(dialing, o.config)
+	config, network := o.metering()
+	conn, err := pgconn.ConnectConfig(dialing, config)
 	for pause := 100 * time.Millisecond; code(err, tooManyConnections, cannotConnectNow); pause = min(2*pause,
 		maxPause) {
 		o.log("the PostgreSQL server %s does not accept more connections now", o.address())
@@ -83,7 +85,7 @@ func (o *options) connect(ctx context.Context) (*session, error) {
 		if dialing.Err() != nil {
 			break
 		}
-		conn, err = pgconn.ConnectConfig(dialing, o.config)
+		conn, err = pgconn.ConnectConfig(dialing, config)
 	}
 	if err != nil {
 		if ctx.Err() != nil {
@@ -91,8 +93,9 @@ func (o *options) connect(ctx context.Context) (*session, error) {
 		}
 		return nil, o.connectError(err)
 	}
-	s := &session{o: o, conn: conn, turn: make(chan struct{}, 1), pid: strconv.Itoa(int(conn.PID()))}
+	s := &session{o: o, conn: conn, net: *network, turn: make(chan struct{}, 1), pid: strconv.Itoa(int(conn.PID()))}
 	s.ctx, s.cut = context.WithCancel(context.Background())
+	conn.Frontend().SetMaxBodyLen(int(min(o.most, mostValue)))
 	s.hear()
 	o.log("connected to the PostgreSQL server %s, process %s", o.address(), s.pid)
 	return s, nil
@@ -198,15 +201,32 @@ func (r rows) text(row, column int) string {
 	return string(r[row][column])
 }
 
+// wide returns an error if there is a row with fewer columns than were asked for.
+func (r rows) wide(columns int) error {
+	for _, row := range r {
+		if len(row) < columns {
+			return &problem{text: fmt.Sprintf("the server answered with %d columns, and was asked for %d. Check that "+
+				"it is a PostgreSQL server", len(row), columns)}
+		}
+	}
+	return nil
+}
+
 func (r rows) true(row, column int) bool { return r.text(row, column) == "true" }
 
-// query runs one statement in one round trip, its own transaction.
-func (s *session) query(ctx context.Context, sql string, args ...arg) (rows, error) {
+// query runs one statement in one round trip, its own transaction. The answer has a bound in size, and that of a server
+// from which nothing comes in the time of quiet ends, where there is one.
+func (s *session) query(ctx context.Context, quiet time.Duration, sql string, args ...arg) (rows, error) {
 	values, oids, formats := make([][]byte, len(args)), make([]uint32, len(args)), make([]int16, len(args))
 	for i, a := range args {
 		values[i], oids[i], formats[i] = a.value, a.oid, a.format
 	}
+	ctx, end := s.net.begin(ctx, s.o.most, quiet)
+	defer end()
 	r := s.conn.ExecParams(ctx, sql, values, oids, formats, []int16{1}).Read()
+	if why := s.net.why(); r.Err != nil && why != nil {
+		return nil, why
+	}
 	return r.Rows, r.Err
 }
 
@@ -214,7 +234,7 @@ func (s *session) query(ctx context.Context, sql string, args ...arg) (rows, err
 func (s *session) ask(ctx context.Context, sql string, args ...arg) (rows, error) {
 	answer := make(chan rows, 1) // which nobody may be waiting for any more
 	err := s.do(ctx, false, func(ctx context.Context) error {
-		r, err := s.query(ctx, sql, args...)
+		r, err := s.query(ctx, s.o.times.patience, sql, args...)
 		answer <- r
 		return err
 	})
@@ -227,7 +247,7 @@ func (s *session) ask(ctx context.Context, sql string, args ...arg) (rows, error
 // change is a query that writes.
 func (s *session) change(ctx context.Context, sql string, args ...arg) (r rows, err error) {
 	err = s.do(ctx, true, func(ctx context.Context) error {
-		r, err = s.query(ctx, sql, args...)
+		r, err = s.query(ctx, 0, sql, args...)
 		return err
 	})
 	return r, err
