@@ -10,6 +10,8 @@ import (
 
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgproto3"
+
+	"github.com/tombolo-iac/tombolo/internal/store/remote/progress"
 )
 
 // Limits on what a server sends: until a connection is there, and as the answer to one statement. A value has at most
@@ -35,8 +37,9 @@ type metered struct {
 	end   error // why the connection was ended
 }
 
-// metering returns the settings of a connection that is metered, and where the last one that was made will stand.
-func (o *options) metering() (*pgconn.Config, **metered) {
+// metering returns the settings of a connection that is metered, and where the last one that was made will stand. moved
+// is called when data comes or goes.
+func (o *options) metering(moved func(n int)) (*pgconn.Config, **metered) {
 	config, last := o.config.Copy(), new(*metered)
 	dial, most := config.DialFunc, o.most
 	config.BuildFrontend = func(r io.Reader, w io.Writer) *pgproto3.Frontend {
@@ -49,7 +52,7 @@ func (o *options) metering() (*pgconn.Config, **metered) {
 		if err != nil {
 			return nil, err
 		}
-		*last = &metered{Conn: conn, left: min(mostGreeting, most)}
+		*last = &metered{Conn: progress.Conn(conn, moved), left: min(mostGreeting, most)}
 		return *last, nil
 	}
 	return config, last
