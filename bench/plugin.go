@@ -37,7 +37,7 @@ const (
 func isPlugin() bool { return strings.HasPrefix(filepath.Base(os.Args[0]), "terraform-provider-") }
 
 // pluginSources are the addresses of the plugins, without the host.
-var pluginSources = []string{world.Source, wideSource}
+var pluginSources = []string{world.Source, wideSource, cloudSource}
 
 // pluginName is the name of the program of a plugin.
 func pluginName(source string) string { return "terraform-provider-" + path.Base(source) + "_v1.0.0" }
@@ -49,6 +49,9 @@ func bePlugin() int {
 			error) {
 			return wide{}, nil
 		}}
+	}
+	if filepath.Base(os.Args[0]) == pluginName(cloudSource) {
+		o = serve.Options{Address: "registry.terraform.io/" + cloudSource, New: newCloud}
 	}
 	dir := os.Getenv(recordTo)
 	if dir == "" {

@@ -11,7 +11,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/patience"
 )
 
-// Of is what a call to the service behind a provider is for. Such calls have the limits of the project, beside the
+// Of is the object of a call to the service behind a provider. Such calls have the limits of the project, beside the
 // number of calls at a time.
 type Of struct {
 	Provider addr.Provider
@@ -50,7 +50,7 @@ func (a *Access) Enter(of Of) (leave func(diag.List), err error) {
 	}, nil
 }
 
-// Ask makes a call that only reads, and makes it again where that may help. The function is told which attempt it is,
+// Ask performs a call that only reads, again and again where that may help. The function is told which attempt it is,
 // from 1, and returns the problems.
 func (a *Access) Ask(of Of, call func(attempt int) diag.List) error {
 	leave, err := a.Enter(of)
@@ -77,7 +77,7 @@ func (a *Access) Repeat(of Of, leave func(diag.List), call func(attempt int) dia
 	}
 }
 
-// Judge says whether a call may be made again. One that may have been cut off, or that ended while the run is being
+// Judge reports whether a call may be repeated. One that may have been cut off, or that ended while the run is being
 // stopped, may not.
 func (a *Access) Judge(of Of, attempt int, problems diag.List) patience.Verdict {
 	v := a.gate.Judge(of.call(), attempt, problems)
@@ -87,8 +87,8 @@ func (a *Access) Judge(of Of, attempt int, problems diag.List) patience.Verdict 
 
 // Pause waits until the next attempt, or until the run is being stopped.
 func (a *Access) Pause(of Of, attempt int, v patience.Verdict) error {
-	a.events.Send(event.Waiting{Object: of.Object, Why: a.walk.Inputs.Secrets.Redact(v.Why), For: v.Wait, Attempt: attempt + 1,
-		Attempts: a.gate.Attempts(of.call())})
+	a.events.Send(event.Waiting{Object: of.Object, Why: a.walk.Inputs.Secrets.Redact(v.Why), For: v.Wait,
+		Attempt: attempt + 1, Attempts: a.gate.Attempts(of.call())})
 	defer a.events.Send(event.WaitingDone{Object: of.Object})
 	timer := time.NewTimer(v.Wait)
 	defer timer.Stop()

@@ -11,7 +11,7 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// attempts makes a call that changes an object, and makes it again where that may help and can do no harm. Each attempt
+// attempts performs a call that changes an object, again where that may help and can do no harm. Each attempt
 // is an operation of its own in the journal, and the result of one is durable before the next one begins. The first
 // attempt has its intent, op, and its place, leave; intent writes that of another. It returns the last answer with its
 // operation, which is empty if its result is recorded already.

@@ -96,7 +96,8 @@ func TestOnlyWhatDidNothingIsMadeAgain(t *testing.T) {
 				return provider.ApplyResponse{State: v}
 			}
 			o := script[calls-1]
-			return provider.ApplyResponse{State: o.state(r), Diagnostics: diag.List{}.Errorf(nil, "Failed", "%s.", o.text)}
+			problems := diag.List{}.Errorf(nil, "Failed", "%s.", o.text)
+			return provider.ApplyResponse{State: o.state(r), Diagnostics: problems}
 		}
 		_, _, diags := s.run(src)
 		var names []string

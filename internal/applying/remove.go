@@ -58,10 +58,6 @@ func (a *applier) removeObject(c *plan.Change, dispose bool) (err error) {
 	if err != nil {
 		return err
 	}
-	private := stored.Private
-	if c.Action == plan.Delete {
-		private = c.Private
-	}
 	a.opts.Secrets.Add(c.Before.Value, c.Before.Sensitive)
 	null := cty.NullVal(rt.Block.ImpliedType())
 	of := access.Of{Provider: c.Provider.Provider, Object: o}
@@ -71,11 +67,14 @@ func (a *applier) removeObject(c *plan.Change, dispose bool) (err error) {
 	}
 	defer leave(nil)
 	intent := func() (string, error) { return a.intent(o, plan.Delete, c.Provider, schema, null, c) }
+	request := provider.ApplyRequest{Object: o, Type: o.Instance.Resource.Type, Prior: c.Before.Value, Planned: null,
+		Config: null, PlannedPrivate: stored.Private, Meta: meta}
+	if c.Action == plan.Delete {
+		request.PlannedPrivate = c.Private
+	}
 	call := func(op string) provider.ApplyResponse {
-		return prov.Apply(a.Calls, provider.ApplyRequest{Object: o,
-			Type: o.Instance.Resource.Type, Prior: c.Before.Value, Planned: null, Config: null,
-			PlannedPrivate: private, Meta: meta, Intent: state.Token(state.RunInfo{ID: a.opts.RunID}, op),
-		})
+		request.Intent = state.Token(state.RunInfo{ID: a.opts.RunID}, op)
+		return prov.Apply(a.Calls, request)
 	}
 	always := func(provider.ApplyResponse, patience.Verdict) bool { return true }
 	var failed error

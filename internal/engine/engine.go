@@ -100,7 +100,7 @@ type Options struct {
 	RememberPreventDestroy bool
 	// Refresh says which real objects plans read unless PlanOptions say otherwise.
 	Refresh RefreshPolicy
-	// Patience says how providers are called; the zero value is the default.
+	// Patience holds the rules for calls of providers; the zero value is the default.
 	Patience patience.Policy
 	// Module is loaded instead of the module in Dir; see config.Options, also for RootProviders.
 	Module        *config.Place

@@ -47,8 +47,8 @@ var (
 		`|\b(?:status|http|code|error)\b[^\n]{0,20}\b429\b|\b429\b[^\n]{0,20}\b(?:status|http|response|error)\b` +
 		`|\b(?:Throttling(?:Exception)?|ThrottledException|RequestLimitExceeded|TooManyRequests(?:Exception)?` +
 		`|rateLimitExceeded|userRateLimitExceeded)\b|\bretry-after\b`)
-	retryAfter = regexp.MustCompile(
-		`(?i)\bretry[-_ ]after\b["']?\s*(?:[:=]|\bis\b)?\s*["'\[]?(\d{1,7})(?:\.\d+)?\s*(ms|milliseconds?|m|min|minutes?)?\b`)
+	retryAfter = regexp.MustCompile(`(?i)\bretry[-_ ]after\b["']?\s*(?:[:=]|\bis\b)?\s*["'\[]?` +
+		`(\d{1,7})(?:\.\d+)?\s*(ms|milliseconds?|m|min|minutes?)?\b`)
 	retryDate = regexp.MustCompile(
 		`(?i)\bretry-after\b["']?\s*[:=]?\s*["'\[]?([a-z]{3}, \d\d [a-z]{3} \d{4} \d\d:\d\d:\d\d GMT)`)
 )

@@ -1,5 +1,5 @@
-// Package patience holds calls of providers back: it limits how many run at a time and begin in a second, slows down a
-// provider whose service says that there are too many requests, and decides which failed calls are made again, and when.
+// Package patience holds calls of providers back: it limits how many run at a time and begin in a second, slows a
+// provider down whose service has too many requests, and decides which failed calls are repeated, and when.
 //
 //	gate := patience.New(policy)
 //	leave, err := gate.Enter(ctx, call, func(why string) { ... })
@@ -63,19 +63,19 @@ const (
 // longest is the longest time that a service may ask for: a run that would wait longer fails instead.
 const longest = 15 * time.Minute
 
-// Call is what a call is for.
+// Call holds the provider and the type of a call.
 type Call struct {
 	Provider addr.Provider
 	Type     string
 }
 
-// Verdict says what becomes of a failed call.
+// Verdict is the decision about a failed call.
 type Verdict struct {
 	// Again means that the call may be made once more after Wait. Refused means that nothing has been done; otherwise
 	// that is not certain.
 	Again, Refused bool
 	Wait           time.Duration
-	// Why says in a few words what it waits for.
+	// Why is the cause of the wait in a few words.
 	Why string
 }
 
@@ -99,9 +99,9 @@ type lane struct {
 	name   string
 	active int
 	next   time.Time // when the next call may begin, with a limit per second
-	// A service with too many requests narrows the lane, and closes it until then if it asks for time. Narrow is how many
-	// calls it has room for, 0 for no such limit, good how many have gone well since that changed. Until settled, refusals
-	// are of calls that were under way then, and say nothing new.
+	// A service with too many requests narrows the lane, and closes it until then if it asks for time. Narrow is how
+	// many calls it has room for, 0 for no such limit, good how many have gone well since that changed. Until settled,
+	// refusals are of calls that were under way then, and say nothing new.
 	until   time.Time
 	narrow  int
 	good    int
@@ -258,8 +258,8 @@ func (g *Gate) retryOf(c Call) Retry {
 	return r
 }
 
-// Judge says what becomes of a call that has ended with problems. attempt is 1 for the first time. A service that has
-// too many requests is given time by all calls of its provider, whether this one is made again or not.
+// Judge decides about a call that has ended with problems. attempt is 1 for the first time. A service that has too many
+// requests is given time by all calls of its provider, whether this one is repeated or not.
 func (g *Gate) Judge(c Call, attempt int, problems diag.List) Verdict {
 	if !problems.HasErrors() {
 		return Verdict{}

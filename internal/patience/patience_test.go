@@ -122,13 +122,13 @@ func TestTheRunFindsThePaceOfAService(t *testing.T) {
 			best := max(calls/allowed*time.Second, calls*50*time.Millisecond/time.Duration(workers))
 			t.Logf("%d at a time: %s, %s at best, %d refusals", workers, took, best, refusals)
 			if failed > 0 || took > 3*best+10*time.Second {
-				t.Errorf("%d at a time: %d of %d calls failed; it took %s, %s at best", workers, failed, calls, took, best)
+				t.Errorf("%d at a time: %d of %d failed; it took %s, %s at best", workers, failed, calls, took, best)
 			}
 		})
 	}
 }
 
-// made makes a call as often as it may be made, and reports whether it went well.
+// made performs a call as often as it may be repeated, and reports whether it went well.
 func made(gate *patience.Gate, serve func() diag.List) bool {
 	c := patience.Call{Provider: cloud, Type: "thing"}
 	for attempt := 1; ; attempt++ {
@@ -227,7 +227,8 @@ func TestWhoWaitsIsToldWhyAndCanStop(t *testing.T) {
 		if !strings.Contains(told, "1 calls of hashicorp/cloud at once") {
 			t.Errorf("told %q", told)
 		}
-		if _, err := gate.Enter(context.Background(), patience.Call{Provider: addr.DefaultProvider("other")}, nil); err != nil {
+		other := patience.Call{Provider: addr.DefaultProvider("other")}
+		if _, err := gate.Enter(context.Background(), other, nil); err != nil {
 			t.Error(err)
 		}
 	})

@@ -223,7 +223,7 @@ func programName(e event.ProgramOutput) string {
 	return name + ": "
 }
 
-// waitingText says what a call waits for.
+// waitingText returns what a call waits for.
 func waitingText(e event.Waiting) string {
 	if e.Attempt == 0 {
 		return "Waiting: " + cleanLine(e.Why)
