@@ -171,7 +171,7 @@ func TestPlansAreNeverNil(t *testing.T) {
 			if n := pl.Summary(); n.Change+n.Destroy > 0 {
 				t.Errorf("it has changes: %+v", n)
 			}
-			for _, render := range []func(io.Writer, *plan.Plan) error{project.Text, project.JSON, project.Markdown} {
+			for _, render := range renderers(project) {
 				if err := render(io.Discard, pl); err != nil {
 					t.Error(err)
 				}

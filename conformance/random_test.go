@@ -285,7 +285,7 @@ func (h *harness) disagreement(t *testing.T, archive []byte) (disagreement, erro
 		return found, err
 	}
 	sides := [2]*Record{&want.Record, &ours.Record}
-	left, right := newNormaliser(nil), newNormaliser(nil)
+	left, right := c.normaliser(), c.normaliser()
 	for i, s := range c.Steps {
 		want, got := sides[0].Results[i], sides[1].Results[i]
 		found.applied = found.applied || s.Verb == "apply" && want.Runs[0].Exit == 0
@@ -332,7 +332,7 @@ func (h *harness) agrees(t *testing.T, archive []byte, found disagreement) (bool
 		if err != nil {
 			return false, err
 		}
-		names := newNormaliser(nil)
+		names := c.normaliser()
 		for n, s := range c.Steps {
 			views[i] = view(s, answer.Record.Results[n], names)
 		}

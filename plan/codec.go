@@ -409,6 +409,9 @@ func decodePlan(b []byte) (*Plan, error) {
 		d.fail(err)
 		p.Relevant = append(p.Relevant, RelevantAttribute{Resource: d.instance(r.Resource), Path: path})
 	}
+	if d.err == nil {
+		d.err = p.checkOrder()
+	}
 	return p, d.err
 }
 
@@ -451,20 +454,9 @@ func (d *decoder) action(a Action) Action {
 
 func (d *decoder) step(s jsonStep, steps, changes, self int) Step {
 	a := d.instance(s.Resource)
-	for _, i := range s.After {
-		if i < 0 || i >= steps || i == self {
-			d.fail(fmt.Errorf("step %d waits for step %d, which does not exist", self, i))
-		}
-	}
-	for _, i := range s.Changes {
-		if i < 0 || i >= changes {
-			d.fail(fmt.Errorf("step %d has change %d, which does not exist", self, i))
-		}
-	}
-	if s.Kind < Write || s.Kind > Join {
-		d.fail(fmt.Errorf("step %d is of unknown kind %d", self, s.Kind))
-	}
-	return Step{Kind: s.Kind, Resource: a.AbsResource(), Changes: s.Changes, After: s.After}
+	out := Step{Kind: s.Kind, Resource: a.AbsResource(), Changes: s.Changes, After: s.After}
+	d.fail(out.check(self, steps, changes))
+	return out
 }
 
 // typ returns a type of the table.

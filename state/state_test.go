@@ -258,7 +258,7 @@ type contested struct {
 func (c *contested) Lock(context.Context, LockRequest) (Session, error) {
 	c.tries = append(c.tries, time.Now())
 	if len(c.tries) > c.busy {
-		return nil, nil
+		return struct{ Session }{}, nil
 	}
 	return nil, c.err
 }

@@ -3,6 +3,8 @@ package applying
 import (
 	"bytes"
 	"fmt"
+	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -243,13 +245,22 @@ func (w *writing) apply() (cty.Value, error) {
 }
 
 func (w *writing) call(op string) provider.ApplyResponse {
-	return w.prov.Apply(w.a.Calls, provider.ApplyRequest{Object: w.c.Object,
+	var mu sync.Mutex // guards wrong: a provider may report parts of the object from several goroutines
+	var wrong []value.PathError
+	resp := w.prov.Apply(w.a.Calls, provider.ApplyRequest{Object: w.c.Object,
 		Type: w.inst.Resource.Type, Prior: w.prior, Planned: w.planned, Config: w.config, PlannedPrivate: w.private,
 		PlannedIdentity: w.identity, Meta: w.meta,
 		Intent: state.Token(state.RunInfo{ID: w.a.opts.RunID}, op),
 		Record: w.sketch,
 		Partial: func(v cty.Value, private []byte) {
-			if len(value.Conforms(w.block, v)) > 0 || v.IsNull() || !v.IsKnown() {
+			if errs := value.Conforms(w.block, v); len(errs) > 0 {
+				w.sketched.Store(true) // there is something, whatever it is
+				mu.Lock()
+				defer mu.Unlock()
+				wrong = errs
+				return
+			}
+			if v.IsNull() || !v.IsKnown() {
 				return // it has no object
 			}
 			w.sketched.Store(true)
@@ -259,6 +270,13 @@ func (w *writing) call(op string) provider.ApplyResponse {
 			}
 		},
 	})
+	mu.Lock()
+	defer mu.Unlock()
+	for _, d := range value.BadAnswer(w.c.Object, w.c.Provider, "Provider recorded an invalid object", wrong) {
+		d.Severity = diag.Warning // the answer itself decides; only a crash would have needed the part
+		resp.Diagnostics = append(slices.Clone(resp.Diagnostics), d)
+	}
+	return resp
 }
 
 // sketch returns the object as it will be stored, without its attributes. The run that finds an answer which outlived

@@ -2,11 +2,13 @@ package encryption
 
 import (
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
@@ -47,6 +49,9 @@ type setup struct {
 	config   *Config
 	o        Options
 	failures failures
+
+	mu     sync.Mutex
+	opened map[[sha256.Size]byte]method // the last ones that had keys for a document
 }
 
 // New returns the encryption that the settings configure; c may be nil. Keys are requested when the first document is
@@ -192,6 +197,36 @@ func (s *setup) method(ctx context.Context, b *block, in, out metadata) (method,
 		return nil, diags.Errorf(&b.rng, "Invalid method configuration", "%s: %s.", b.address(), err)
 	}
 	return m, diags
+}
+
+// mostOpened limits how many keys of documents are kept.
+const mostOpened = 16
+
+// opening returns a method with the keys for a document. What one run has sealed has the same keys, and a run opens a
+// dozen documents: the keys are derived, or requested, once.
+func (s *setup) opening(ctx context.Context, b *block, in metadata) (method, error) {
+	text, err := json.Marshal(in) // sorted
+	if err != nil {
+		return nil, err
+	}
+	which := sha256.Sum256(append([]byte(b.address()+"\x00"), text...))
+	s.mu.Lock()
+	m := s.opened[which]
+	s.mu.Unlock()
+	if m != nil {
+		return m, nil
+	}
+	m, diags := s.method(ctx, b, in, metadata{})
+	if err := firstError(diags); err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.opened == nil || len(s.opened) >= mostOpened {
+		s.opened = map[[sha256.Size]byte]method{}
+	}
+	s.opened[which] = m
+	return m, nil
 }
 
 // walk gets the keys of one method, each once.

@@ -16,6 +16,7 @@ import (
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/internal/applying"
 	"github.com/tombolo-iac/tombolo/internal/eval/funcs"
+	"github.com/tombolo-iac/tombolo/internal/eval/linking"
 	"github.com/tombolo-iac/tombolo/internal/tfjson"
 	"github.com/tombolo-iac/tombolo/internal/tracing"
 	"github.com/tombolo-iac/tombolo/plan"
@@ -30,6 +31,21 @@ type Counts = applying.Counts
 // Values of ephemeral variables are not part of a plan: those that it was made with must be set again, and no others.
 func (r *Run) Apply(ctx context.Context, pl *plan.Plan, ephemeral map[string]cty.Value) (Counts, diag.List) {
 	return r.ApplyWith(ctx, pl, ApplyOptions{Ephemeral: ephemeral})
+}
+
+// intact reports a plan that was changed since it was made, so that it cannot be performed.
+func intact(prog *linking.Program, pl *plan.Plan) (diags diag.List) {
+	err := pl.Check()
+	for _, s := range pl.Steps {
+		if err == nil && s.Kind == plan.Write && prog.ResourceSlot(s.Resource.Config()) == nil {
+			err = fmt.Errorf("it writes %q, which the configuration does not have", s.Resource)
+		}
+	}
+	if err != nil {
+		diags = diags.Errorf(nil, "Plan was changed", "The parts of the plan do not fit together: %s. A plan must not "+
+			"be changed after it was made. Make a new plan.", err)
+	}
+	return diags
 }
 
 // variablesOf returns the values of variables that an apply has, with those that are not part of the plan.
@@ -87,7 +103,7 @@ func (r *Run) ApplyWith(ctx context.Context, pl *plan.Plan, o ApplyOptions) (_ C
 		return Counts{}, diags
 	}
 	prog, diags := p.prepare()
-	if diags.HasErrors() {
+	if diags = diags.Extend(intact(prog, pl)); diags.HasErrors() {
 		return Counts{}, diags
 	}
 	run := state.RunInfo{ID: runID(), Command: "apply", Started: time.Now().UTC()}

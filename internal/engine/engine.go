@@ -303,6 +303,10 @@ func (p *Project) Open(ctx context.Context, o OpenOptions) (_ *Run, diags diag.L
 	if err != nil {
 		return nil, diag.FromError("Cannot open the workspace", err)
 	}
+	if ws == nil {
+		return nil, diag.List{}.Errorf(nil, "Cannot open the workspace", "The store answered with neither a workspace "+
+			"nor an error. This is a bug in the store.")
+	}
 	if o.Operation == "" {
 		o.Operation = state.OperationApply
 	}

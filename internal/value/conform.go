@@ -10,6 +10,8 @@ import (
 // Conforms reports whether a value is of the type that a block implies. It is asked of everything that comes from
 // outside before anything else is; null and unknown objects conform.
 //
+// No answer has marks: what is sensitive is declared in the schema.
+//
 // It looks a little further than the type: where a list or map of nested blocks holds attributes of any type, the
 // schema can only say that it is something, and the other functions of this package would not cope with something else
 // than a tuple or object of such blocks.
@@ -22,6 +24,10 @@ func Conforms(block *provider.Block, v cty.Value) []PathError {
 func (c *checker) conforms(v cty.Value) bool {
 	if v == cty.NilVal {
 		c.failf("no value was given")
+		return false
+	}
+	if ctyfast.ContainsMarked(v) {
+		c.failf("the value has marks; what is sensitive is declared in the schema")
 		return false
 	}
 	want := c.block.ImpliedType()

@@ -29,6 +29,7 @@ type planning struct {
 	forgetting                    bool // a destroy that leaves objects behind is not an error
 	input                         bool
 	generate                      string
+	report                        string // the file for a report
 	dir                           string // of the configuration; empty: the working directory
 	query                         bool   // query files are part of the configuration
 	// -state is not deprecated, as for the commands that edit states

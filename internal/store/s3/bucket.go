@@ -18,6 +18,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 	"github.com/aws/smithy-go"
 
+	buckets "github.com/tombolo-iac/tombolo/internal/store/remote/bucket"
 	"github.com/tombolo-iac/tombolo/internal/store/remote/objects"
 )
 
@@ -64,11 +65,16 @@ func (b *bucket) version(ctx context.Context, key string, id *string) (o *stored
 		out, err := b.client.GetObject(ctx, &s3.GetObjectInput{Bucket: &b.s.bucket, Key: &key, VersionId: id,
 			SSECustomerAlgorithm: b.algorithm(), SSECustomerKey: optional(b.s.customerKey),
 			SSECustomerKeyMD5: b.keyDigest()})
-		if missing(err) {
+		if missing(err) && code(err) != "NotFound" { // which is the SDK's word for a page that says 404
 			return nil, nil
 		}
 		if err != nil {
 			return nil, b.failed(ctx, "read", key, err)
+		}
+		if aws.ToString(out.ETag) == "" {
+			out.Body.Close()
+			return nil, &problem{text: fmt.Sprintf("read %s: the answer is not one of the service: it has no ETag. "+
+				"Check endpoints, and what is between", b.name(key))}
 		}
 		data, err := io.ReadAll(io.LimitReader(out.Body, b.most+1))
 		out.Body.Close()
@@ -189,17 +195,27 @@ func (b *bucket) remove(ctx context.Context, key, etag string) (err error) {
 // list calls a function for the name of each object with the prefix.
 func (b *bucket) list(ctx context.Context, prefix string, each func(key string)) (err error) {
 	defer b.trace("list", prefix, time.Now(), &err)
-	pages := s3.NewListObjectsV2Paginator(b.client, &s3.ListObjectsV2Input{Bucket: &b.s.bucket, Prefix: &prefix})
-	for pages.HasMorePages() {
-		page, err := pages.NextPage(ctx)
+	pages := buckets.Page{Prefix: prefix}
+	for from := (*string)(nil); ; {
+		page, err := b.client.ListObjectsV2(ctx, &s3.ListObjectsV2Input{Bucket: &b.s.bucket, Prefix: &prefix,
+			ContinuationToken: from})
 		if err != nil {
 			return b.failed(ctx, "list", prefix, err)
 		}
-		for _, o := range page.Contents {
-			each(aws.ToString(o.Key))
+		names := make([]string, len(page.Contents))
+		for i, o := range page.Contents {
+			names[i] = aws.ToString(o.Key)
+		}
+		if err := pages.Follows(names, ""); err != nil {
+			return b.failed(ctx, "list", prefix, err)
+		}
+		for _, name := range names {
+			each(name)
+		}
+		if from = page.NextContinuationToken; !aws.ToBool(page.IsTruncated) || aws.ToString(from) == "" {
+			return nil
 		}
 	}
-	return nil
 }
 
 func (b *bucket) algorithm() *string {

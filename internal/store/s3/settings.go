@@ -254,6 +254,9 @@ func (r reader) access(s *settings, o remote.Surroundings) {
 		r.wrong("", "Incomplete credentials", "access_key and secret_key are only useful together. Set both or "+
 			"neither: without them, the environment, shared files and roles of this machine are tried.")
 	}
+	if file := o.Getenv("AWS_SHARED_CONFIG_FILE"); file != "" && len(s.configs) == 0 { // the SDK knows AWS_CONFIG_FILE
+		s.configs = r.files([]string{file})
+	}
 	r.conflict("shared_credentials_file", "shared_credentials_files")
 	r.conflict("allowed_account_ids", "forbidden_account_ids")
 	s.metadata = first(s.metadata, o.Getenv("AWS_EC2_METADATA_SERVICE_ENDPOINT"), o.Getenv("AWS_METADATA_URL"))
