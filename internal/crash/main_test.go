@@ -89,6 +89,8 @@ type job struct {
 	Fault string
 	// Shared is where the state is when it is not a file of the project.
 	Shared Shared
+	// Keys are those of the state, as encryptiontest.Turn has them: the first seals. Without any, it is as usual.
+	Keys []int
 	// Rescue is where the journal continues when the state's own disk fails; empty means a folder of the project.
 	Rescue string
 }
@@ -123,7 +125,15 @@ func (j job) store(files store.Files) state.Store {
 		return j.Shared.store(cmp.Or(j.Rescue, j.Dir+"/rescue"))
 	}
 	return store.New(store.Options{Path: j.Dir + "/terraform.tfstate", Rescue: []string{
-		cmp.Or(j.Rescue, j.Dir+"/rescue")}, Files: files, Cipher: encryptiontest.Asked()})
+		cmp.Or(j.Rescue, j.Dir+"/rescue")}, Files: files, Cipher: j.cipher()})
+}
+
+// cipher seals and opens the state of a job.
+func (j job) cipher() *encryption.Cipher {
+	if len(j.Keys) > 0 {
+		return encryptiontest.Turn(j.Keys[0], j.Keys[1:]...)
+	}
+	return encryptiontest.Asked()
 }
 
 func (j job) run() int {

@@ -2,7 +2,6 @@ package store
 
 import (
 	"crypto/rand"
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
@@ -304,7 +303,10 @@ func (s *session) backup(f File) error {
 		return err
 	}
 	if s.backups.through != nil {
-		_, err := io.Copy(s.backups.through, io.NewSectionReader(f, 0, math.MaxInt64))
+		done, err := s.sealAnew(s.backups.through)
+		if !done && err == nil {
+			_, err = io.Copy(s.backups.through, io.NewSectionReader(f, 0, math.MaxInt64))
+		}
 		s.backedUp = err == nil
 		return err
 	}
@@ -341,20 +343,28 @@ func (w *workspace) nameBackup(temp string) error {
 	}
 }
 
-// fill writes the content of a file to a new one, durably, with the permissions of the state. A plain state is sealed
-// there, once states are sealed.
+// fill writes the content of the state's file to a new one, durably, with the permissions of the state.
 func (s *session) fill(to, from File) error {
 	if err := s.share(to); err != nil {
 		return err
 	}
-	if s.outdated && s.w.o.Cipher.Seals() && s.base != nil {
-		if err := s.w.encode(s.base, &imageWriter{f: to, sum: sha256.New()}); err != nil {
-			return err
-		}
-	} else if _, err := copyFrom(to, from, 0); err != nil {
+	done, err := s.sealAnew(io.NewOffsetWriter(to, 0))
+	if !done && err == nil {
+		_, err = copyFrom(to, from, 0)
+	}
+	if err != nil {
 		return err
 	}
 	return to.Sync()
+}
+
+// sealAnew writes the former state if a fallback has opened it, or it is plain and states are sealed: once the fallback
+// is gone, nobody could read a copy of its file, or everybody.
+func (s *session) sealAnew(to io.Writer) (done bool, err error) {
+	if !s.outdated || !s.w.o.Cipher.Seals() || s.base == nil {
+		return false, nil
+	}
+	return true, s.w.encode(s.base, to)
 }
 
 // share lets those use a file of the state who may use the state.

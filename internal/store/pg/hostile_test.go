@@ -20,6 +20,7 @@ import (
 
 	"github.com/tombolo-iac/tombolo/internal/store/history"
 	"github.com/tombolo-iac/tombolo/internal/store/remote/drivertest"
+	"github.com/tombolo-iac/tombolo/internal/store/remote/progress"
 	"github.com/tombolo-iac/tombolo/state"
 )
 
@@ -239,11 +240,13 @@ func beAttacked(t *testing.T, h *hostile) {
 		},
 	} {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		within, end := progress.Within(ctx, d.o.times.patience) // as the store does
 		before := h.sent.Load()
-		err := call(ctx)
+		err := call(within)
 		if ctx.Err() != nil {
 			t.Errorf("%s does not end", name)
 		}
+		end()
 		cancel()
 		if sent := h.sent.Load() - before; sent > 64<<20 {
 			t.Errorf("%s: %d bytes were taken", name, sent)
