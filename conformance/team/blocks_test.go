@@ -202,7 +202,7 @@ func (r encWriter) settings() *enc {
 			e.methods = append(e.methods, method)
 		}
 	}
-	if r.chance(3) || r.chance(3) {
+	if r.IntN(9) < 5 {
 		e.methods = append(e.methods, encBlock{"unencrypted", "u", map[string]any{}})
 	}
 	if r.chance(25) {
