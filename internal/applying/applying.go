@@ -43,6 +43,8 @@ type Options struct {
 	Parallelism int
 	// Gate holds calls to services back; nil has no limits.
 	Gate *patience.Gate
+	// Waves limit the changes of objects.
+	Waves []Wave
 	// Dir is the base of relative names of provisioners; empty means the working directory.
 	Dir string
 	// Secrets collects the sensitive strings that providers are given, and hides them in what they report.
@@ -85,6 +87,7 @@ func Run(ctx, calls context.Context, prog *linking.Program, p *plan.Plan, provid
 	defer cancel()
 	a := &applier{
 		prog: prog, plan: p, providers: providers, journal: journal, opts: o, stop: cancel,
+		until: ctx, waves: newWaves(o.Waves),
 		byBlock:     map[addr.AbsResource]map[addr.Key]*plan.Change{},
 		invocations: sortInvocations(p.Invocations), actionBlocks: map[addr.AbsResource]*eval.Block{},
 		outputs: map[string]bool{}, planned: map[string]cty.Value{},
@@ -126,7 +129,7 @@ func Run(ctx, calls context.Context, prog *linking.Program, p *plan.Plan, provid
 // problems returns the final problems of an apply; err is the error of its walk.
 func (a *applier) problems(err error) diag.List {
 	p, o := a.plan, a.opts
-	diags := a.walk.Diagnostics().Extend(unwritten(p))
+	diags := a.walk.Diagnostics().Extend(unwritten(p)).Extend(a.stopped())
 	if len(p.Targets)+len(p.Except) > 0 {
 		diags = diags.Warnf(nil, "Applied changes may be incomplete",
 			"The plan was made with -target or -exclude, so some changes of the configuration may be missing, and "+
@@ -172,6 +175,8 @@ type applier struct {
 	stop      context.CancelFunc
 	walk      *eval.Walk
 	byBlock   map[addr.AbsResource]map[addr.Key]*plan.Change
+	until     context.Context // when it ends, nothing new starts
+	waves     []*wave
 	unsettled *linking.Selection   // interrupted creations, which the plan leaves alone
 	planned   map[string]cty.Value // root outputs whose values the plan knew, unmarked
 
@@ -219,7 +224,9 @@ func (a *applier) addSteps() {
 			}
 		}
 		ids[i] = r.Add(func(n *graph.Node) error {
-			n.Fan(len(s.Changes), func(i int) error {
+			a.fan(n, len(s.Changes), func(i int) addr.AbsResourceInstance {
+				return a.plan.Changes[s.Changes[i]].Object.Instance
+			}, func(i int) error {
 				return a.remove(a.plan.Changes[s.Changes[i]], s.Kind == plan.Dispose)
 			}, nil)
 			return nil
@@ -494,7 +501,7 @@ func (a *applier) Resource(n *graph.Node, b *eval.Block) error {
 		}
 	}
 	values := make([]cty.Value, len(keys))
-	n.Fan(len(keys), func(i int) error {
+	a.fan(n, len(keys), func(i int) addr.AbsResourceInstance { return b.Addr().Instance(keys[i]) }, func(i int) error {
 		end := a.Object("apply object", b.Addr().Instance(keys[i]))
 		v, err := a.instance(b, keys[i], changes[keys[i]])
 		end(err)

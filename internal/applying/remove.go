@@ -23,6 +23,16 @@ func (a *applier) remove(c *plan.Change, dispose bool) error {
 	if c.Object.Deposed != "" || c.Action == plan.Forget || c.Action == plan.ForgetThenCreate {
 		return a.removeObject(c, dispose)
 	}
+	end, err := a.begin(c.Object)
+	if err != nil {
+		return err
+	}
+	err = a.removeWithActions(c, dispose)
+	end(err)
+	return err
+}
+
+func (a *applier) removeWithActions(c *plan.Change, dispose bool) error {
 	before, after := a.atEnd(c.Object.Instance)
 	if err := a.invokeAll(before, cty.NilVal); err != nil {
 		return err
