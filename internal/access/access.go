@@ -30,7 +30,8 @@ import (
 )
 
 // Client declares the engine's capabilities to providers.
-var Client = provider.ClientCapabilities{WriteOnlyAttributesAllowed: true, StorePlannedPrivate: true}
+var Client = provider.ClientCapabilities{WriteOnlyAttributesAllowed: true, StorePlannedPrivate: true,
+	ComputedBlocksAllowed: true}
 
 // Providers returns providers; internal/host's Pool implements it.
 type Providers interface {

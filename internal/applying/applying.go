@@ -130,7 +130,7 @@ func Run(ctx, calls context.Context, prog *linking.Program, p *plan.Plan, provid
 func (a *applier) problems(err error) diag.List {
 	p, o := a.plan, a.opts
 	diags := a.walk.Diagnostics().Extend(unwritten(p)).Extend(a.stopped())
-	if len(p.Targets)+len(p.Except) > 0 {
+	if len(p.Targets)+len(p.Except) > 0 && len(p.Invoke) == 0 {
 		diags = diags.Warnf(nil, "Applied changes may be incomplete",
 			"The plan was made with -target or -exclude, so some changes of the configuration may be missing, and "+
 				"output values may be out of date. Run plan again to see the remaining changes.\n\nUse these options "+

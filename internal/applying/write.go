@@ -144,11 +144,12 @@ func (w *writing) settle(key addr.Key) (err error) {
 		return nil
 	}
 	var resp provider.PlanResponse
+	config := value.ForPlan(w.block, w.config)
 	stopped := w.a.Call(func() {
 		resp = w.prov.Plan(w.a.Calls, provider.PlanRequest{Object: w.c.Object,
-			Type: w.inst.Resource.Type, Prior: w.prior, Config: w.config, PriorPrivate: w.priorPrivate(),
+			Type: w.inst.Resource.Type, Prior: w.prior, Config: config, PriorPrivate: w.priorPrivate(),
 			PriorIdentity: w.priorIdentity(), PlannedPrivate: w.private, Meta: w.meta, Client: access.Client,
-			Proposed: value.Propose(w.block, w.prior, w.config),
+			Proposed: value.Propose(w.block, w.prior, config),
 		})
 	})
 	if stopped != nil {
@@ -158,7 +159,7 @@ func (w *writing) settle(key addr.Key) (err error) {
 		w.place(resp.Diagnostics.Extend(value.Undeferred(w.c.Object, w.c.Provider, resp.Deferred)))); err != nil {
 		return err
 	}
-	errs := value.CheckPlan(w.block, w.prior, w.config, resp.Planned, w.marks.Sensitive...)
+	errs := value.CheckPlan(w.block, w.prior, config, resp.Planned, w.marks.Sensitive...)
 	errs = append(errs, value.CheckReplanned(w.block, w.planned, resp.Planned, w.marks.Sensitive...)...)
 	if resp.LegacyTypeSystem {
 		errs = value.Intolerable(errs)

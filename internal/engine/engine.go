@@ -226,7 +226,7 @@ func used(cfg *config.Config) []addr.Provider {
 // functions returns the functions for a walk; ctx ends calls of providers' functions. Filesystem functions start at the
 // root module's directory; relative names in results stay as they were written.
 func (p *Project) functions(ctx context.Context, o funcs.Options) eval.Functions {
-	o.BaseDir, o.Nonsensitive = p.baseDir(), p.secrets.Show
+	o.BaseDir, o.Nonsensitive, o.Recursive = p.baseDir(), p.secrets.Show, p.opts.Flavor.NestsTemplates()
 	if o.Work == nil {
 		o.Work = funcs.NewWork(ctx)
 	}
@@ -382,7 +382,8 @@ type PlanOptions struct {
 	ForceReplace []addr.AbsResourceInstance
 	// Unprotected also destroys objects that prevent_destroy protects or destroy = false keeps, for objects of tests.
 	Unprotected bool
-	// Invoke holds actions to invoke; nothing else is planned then. The mode is RefreshOnly.
+	// Invoke holds actions to invoke; nothing else is planned then. The mode is RefreshOnly, and Targets selects the
+	// callers of an action that refers to them.
 	Invoke []addr.Target
 	// GenerateConfig asks for configuration of imported objects that have none: Change.GeneratedConfig.
 	GenerateConfig bool

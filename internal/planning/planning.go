@@ -74,7 +74,8 @@ type Options struct {
 	Generate bool
 	// Strict makes failed conditions errors in refresh-only plans, too: their results are recorded without being shown.
 	Strict bool
-	// Invoke names actions to invoke. Nothing else is planned then; the mode is RefreshOnly.
+	// Invoke names actions to invoke. Nothing else is planned then; the mode is RefreshOnly, and Targets selects the
+	// callers of an action that refers to them.
 	Invoke []addr.Target
 	// Import imports one object without an import block. The mode is RefreshOnly then.
 	Import *Import
@@ -209,7 +210,7 @@ func newPlanner(calls context.Context, prog *linking.Program, prior *state.State
 		unsettled: make(map[addr.AbsResourceInstance]*state.Intent, len(o.Interrupted)),
 	}
 	if len(o.Invoke) > 0 {
-		p.targets = prog.Invoking(o.Invoke)
+		p.targets, p.actions.only = prog.Invoking(o.Invoke), linking.Select(o.Targets)
 	}
 	if len(o.Except) > 0 {
 		p.targets = prog.Except(o.Except)
@@ -531,8 +532,9 @@ func (p *planner) finish(diags diag.List) *plan.Plan {
 		Base: p.base, Refreshed: p.refreshed, Changes: p.changes, Drift: p.drift,
 		Checks: p.walk.CheckResults(), Targets: p.opts.Targets, Except: p.opts.Except,
 		ForceReplace: p.opts.ForceReplace, Invocations: p.invocations, Invoke: p.opts.Invoke,
-		Errored: diags.HasErrors(), Complete: (p.targets == nil || len(p.opts.Invoke) > 0) && len(p.leftOutList) == 0 &&
-			!diags.HasErrors(),
+		Errored: diags.HasErrors(),
+		Complete: (p.targets == nil || len(p.opts.Invoke) > 0 && len(p.opts.Targets) == 0) &&
+			len(p.leftOutList) == 0 && !diags.HasErrors(),
 		Unsettled: p.unsettledTargets(), LeftOut: p.sortedLeftOut(), Expansions: p.walk.Expansions(),
 		Unrefreshed: p.opts.SkipRefresh, Unread: sortedUnread(&p.unread),
 		UnreadBySetting: sortedUnread(&p.unrefreshed),
