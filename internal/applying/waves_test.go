@@ -50,8 +50,8 @@ func TestWavesHoldAtEveryMoment(t *testing.T) {
 					w.leave(a, failing[name])
 				}
 				if failing[name] {
-					return provider.ApplyResponse{State: nothing(r), Diagnostics: diag.List{}.Errorf(nil, "No", "It is %s.",
-						name)}
+					problems := diag.List{}.Errorf(nil, "No", "It is %s.", name)
+					return provider.ApplyResponse{State: nothing(r), Diagnostics: problems}
 				}
 				v := r.Planned
 				if !v.IsNull() {
@@ -81,7 +81,8 @@ func TestWavesHoldAtEveryMoment(t *testing.T) {
 			halted = halted || w.failed
 		}
 		if told && !halted || begun < 12 && !told || counts.Added > begun {
-			t.Errorf("seed %d: %d objects were begun, %+v; a wave was halted: %t; %v", seed, begun, counts, halted, diags)
+			t.Errorf("seed %d: %d objects were begun, %+v; a wave was halted: %t; %v", seed, begun, counts, halted,
+				diags)
 		}
 		clear(failing)
 		for _, w := range waves {
