@@ -1,5 +1,5 @@
 // What the pages of the site lack for people who use a keyboard or a screen reader, mended in the files that are built:
-// wide tables can be scrolled with the keyboard, cells of headings that say nothing are no headings, and the keys that
+// wide tables and blocks of long lines can be scrolled with the keyboard, cells of headings that say nothing are no headings, and the keys that
 // the search button shows are not a part of its name.
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -10,6 +10,7 @@ export function accessible(html) {
     .replace(/<table>/g, '<div class="scrolls" role="group" tabindex="0" aria-label="Table"><table>')
     .replace(/<\/table>/g, "</table></div>")
     .replace(/<th([^>]*)>\s*<\/th>/g, "<td$1></td>")
+    .replace(/<pre (data-language="[^"]*" class="wrap" style="--ecMaxLine:\d{3,}ch")/g, '<pre tabindex="0" $1')
     .replace(/(<button data-open-modal[\s\S]*?)<kbd class="sl-hidden/g, '$1<kbd aria-hidden="true" class="sl-hidden');
 }
 
