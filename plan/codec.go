@@ -136,7 +136,7 @@ func (e *encoder) fail(err error) {
 }
 
 func (e *encoder) typ(ty cty.Type) int {
-	if e.last != cty.NilType && e.last.Equals(ty) {
+	if e.last != cty.NilType && ctyfast.SameType(e.last, ty) {
 		return e.at
 	}
 	raw, err := ctyjson.MarshalType(ty)

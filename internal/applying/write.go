@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/zclconf/go-cty/cty"
@@ -41,6 +42,8 @@ type writing struct {
 	private []byte // planned, then the provider's answer
 	// identity is the planned one, then the provider's answer, or cty.NilVal if there is none.
 	identity cty.Value
+	// sketched is set when the provider has told of an object before its answer.
+	sketched atomic.Bool
 }
 
 // write creates or updates one object and returns its value, with marks.
@@ -195,27 +198,29 @@ func (w *writing) sensitivityOnly() (cty.Value, error) {
 
 // apply performs the call with the journal around it.
 func (w *writing) apply() (cty.Value, error) {
-	release, err := w.a.Slot()
+	of := access.Of{Provider: w.c.Provider.Provider, Object: w.c.Object}
+	leave, err := w.a.Enter(of)
 	if err != nil {
 		return cty.DynamicVal, err
 	}
-	release = sync.OnceFunc(release)
-	defer release()
+	defer leave(nil)
 	if w.c.Action.Deposes() {
 		if err := w.a.record(state.Edit{
 			Depose: &state.DeposeObject{Instance: w.inst, Key: w.c.DeposedKey}}); err != nil {
 			return cty.DynamicVal, err
 		}
 	}
-	op, err := w.a.intent(w.c.Object, w.action, w.c.Provider, w.schema, w.planned, w.c)
+	intent := func() (string, error) {
+		return w.a.intent(w.c.Object, w.action, w.c.Provider, w.schema, w.planned, w.c)
+	}
+	op, err := intent()
 	if err != nil {
 		return cty.DynamicVal, err
 	}
 	var result cty.Value
 	var failed error
 	w.a.operation(w.c.Object, w.action, w.a.identify(w.block, w.prior, w.marks), func() (event.ID, bool) {
-		resp := w.call(op)
-		release()
+		resp, op := w.a.attempts(of, op, leave, intent, w.call, w.repeatable)
 		result, failed = w.conclude(op, resp)
 		if failed == nil {
 			if failed = w.provision(result); failed != nil { // the object exists all the same, and so can be judged
@@ -250,6 +255,7 @@ func (w *writing) call(op string) provider.ApplyResponse {
 		Record: w.sketch,
 		Partial: func(v cty.Value, private []byte) {
 			if errs := value.Conforms(w.block, v); len(errs) > 0 {
+				w.sketched.Store(true) // there is something, whatever it is
 				mu.Lock()
 				defer mu.Unlock()
 				wrong = errs
@@ -258,6 +264,7 @@ func (w *writing) call(op string) provider.ApplyResponse {
 			if v.IsNull() || !v.IsKnown() {
 				return // it has no object
 			}
+			w.sketched.Store(true)
 			v = value.NullWriteOnly(w.block, value.UnknownAsNull(v))
 			if o, err := w.object(v, private, state.Tainted); err == nil && op != "" {
 				_ = w.a.journal.Partial(op, o)

@@ -31,6 +31,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/eval/linking"
 	"github.com/tombolo-iac/tombolo/internal/graph"
 	"github.com/tombolo-iac/tombolo/internal/moving"
+	"github.com/tombolo-iac/tombolo/internal/patience"
 	"github.com/tombolo-iac/tombolo/internal/value"
 	"github.com/tombolo-iac/tombolo/plan"
 	"github.com/tombolo-iac/tombolo/provider"
@@ -86,6 +87,8 @@ type Options struct {
 	Workspace      string
 	Cwd            string
 	Parallelism    int
+	// Gate holds calls to services back; nil has no limits.
+	Gate *patience.Gate
 	// Secrets collects the sensitive strings that providers are given, and hides them in what they report.
 	Secrets *value.Secrets
 	Now     time.Time
@@ -185,7 +188,8 @@ func (p *planner) walkAll(ctx context.Context) error {
 func (p *planner) begin(ctx context.Context, in eval.Inputs) {
 	p.walk = eval.NewWalk(p.prog, in, p)
 	p.Access = access.New(p.walk, p.providers,
-		access.Limits{Calls: p.calls, Until: ctx, Parallelism: p.opts.Parallelism}, p.opts.Events)
+		access.Limits{Calls: p.calls, Until: ctx, Parallelism: p.opts.Parallelism, Gate: p.opts.Gate},
+		p.opts.Events)
 }
 
 func newPlanner(calls context.Context, prog *linking.Program, prior *state.State, providers Providers,

@@ -31,7 +31,7 @@ func (c *checker) conforms(v cty.Value) bool {
 		return false
 	}
 	want := c.block.ImpliedType()
-	if v.Type().Equals(want) && !want.HasDynamicTypes() {
+	if !c.block.HasDynamic() && ctyfast.SameType(v.Type(), want) {
 		return true
 	}
 	before := len(c.errs)
@@ -46,7 +46,7 @@ func (c *checker) conforms(v cty.Value) bool {
 // wrong.
 func (c *checker) conformingType(got, want cty.Type) {
 	switch {
-	case want == cty.DynamicPseudoType || got.Equals(want):
+	case want == cty.DynamicPseudoType || ctyfast.SameType(got, want):
 	case got.IsObjectType() && want.IsObjectType():
 		for name := range got.AttributeTypes() {
 			if !want.HasAttribute(name) {
@@ -92,7 +92,7 @@ func (c *checker) conformingBlocks(b *provider.Block, v cty.Value) {
 		if !nb.Block.ImpliedType().HasDynamicTypes() {
 			continue
 		}
-		bv := v.GetAttr(name)
+		bv := ctyfast.Attr(v, name)
 		if absent(bv) {
 			continue
 		}
@@ -152,13 +152,13 @@ func (c *configChecker) object(s shape, v cty.Value) {
 	}
 	for name, a := range s.attrs {
 		c.enterAttr(name)
-		c.attribute(a, v.GetAttr(name))
+		c.attribute(a, ctyfast.Attr(v, name))
 		c.leave()
 	}
 	for name, nb := range s.blocks {
 		c.enterAttr(name)
-		c.blockCount(nb, v.GetAttr(name))
-		c.members(blockShape(&nb.Block), nb.Nesting, v.GetAttr(name))
+		c.blockCount(nb, ctyfast.Attr(v, name))
+		c.members(blockShape(&nb.Block), nb.Nesting, ctyfast.Attr(v, name))
 		c.leave()
 	}
 }

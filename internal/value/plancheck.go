@@ -65,8 +65,8 @@ func (c *planChecker) object(s shape, prior, config, planned cty.Value) {
 		c.leave()
 	}
 	for name, nb := range s.blocks {
-		cv := config.GetAttr(name)
-		pv := planned.GetAttr(name)
+		cv := ctyfast.Attr(config, name)
+		pv := ctyfast.Attr(planned, name)
 		// Elements of sets are only checked briefly, which is cheaper than comparing them.
 		if nb.Nesting != provider.NestingSet && !nb.Computed && ctyfast.RawEquals(cv, pv) {
 			continue
@@ -137,10 +137,10 @@ func (c *planChecker) nested(o *provider.NestedObject, prior, config, planned ct
 // attrOfBoth reads an attribute of two objects, of which one may be null.
 func attrOfBoth(a, b cty.Value, name string) (cty.Value, cty.Value) {
 	if a.IsNull() {
-		bv := b.GetAttr(name)
+		bv := ctyfast.Attr(b, name)
 		return cty.NullVal(bv.Type()), bv
 	}
-	av := a.GetAttr(name)
+	av := ctyfast.Attr(a, name)
 	return av, attrOf(b, name, av)
 }
 

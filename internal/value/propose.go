@@ -95,12 +95,12 @@ func (m merger) object(s shape, prior, config cty.Value) (cty.Value, origin) {
 		all = fromConfig
 	}
 	for name, a := range s.attrs {
-		c := config.GetAttr(name)
+		c := ctyfast.Attr(config, name)
 		v, from := m.attribute(a, attrOf(prior, name, c), c, all)
 		members, all = append(members, member{name, v}), all&from
 	}
 	for name, nb := range s.blocks {
-		c := config.GetAttr(name)
+		c := ctyfast.Attr(config, name)
 		v, from := m.blocks(nb, attrOf(prior, name, c), c)
 		members, all = append(members, member{name, v}), all&from
 	}
@@ -188,7 +188,7 @@ func objectHoldsConfigured(o *provider.NestedObject, v cty.Value) bool {
 		return false
 	}
 	for name, a := range o.Attributes {
-		av := v.GetAttr(name)
+		av := ctyfast.Attr(v, name)
 		if av.IsNull() {
 			continue
 		}

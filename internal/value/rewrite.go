@@ -150,13 +150,13 @@ func (r rewriter) object(s shape, v cty.Value) (cty.Value, bool) {
 	}
 	if r.attr != nil {
 		for name, a := range s.attrs {
-			if nv, changed := r.attribute(a, v.GetAttr(name)); changed {
+			if nv, changed := r.attribute(a, ctyfast.Attr(v, name)); changed {
 				set(name, nv)
 			}
 		}
 	}
 	for name, nb := range s.blocks {
-		if nv, changed := r.blocks(nb, v.GetAttr(name)); changed {
+		if nv, changed := r.blocks(nb, ctyfast.Attr(v, name)); changed {
 			set(name, nv)
 		}
 	}

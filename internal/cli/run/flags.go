@@ -143,8 +143,7 @@ func (p *planning) readsAll(c *command.Call) (asked bool) {
 
 // options returns the options that the flags set, and reports problems.
 func (p *planning) options(c *command.Call) (engine.PlanOptions, bool) {
-	o := engine.PlanOptions{SkipRefresh: !p.refresh, MinimalRefresh: p.minimalRefresh}
-	o.FullRefresh = p.readsAll(c)
+	o := engine.PlanOptions{SkipRefresh: !p.refresh, MinimalRefresh: p.minimalRefresh, FullRefresh: p.readsAll(c)}
 	switch {
 	case p.parallelism < 0:
 		c.Report(diag.List{}.Errorf(nil, "Invalid parallelism value",
