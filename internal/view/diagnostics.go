@@ -6,16 +6,29 @@ import (
 
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/internal/tfjson"
+	"github.com/tombolo-iac/tombolo/internal/view/live"
 )
 
 // Diagnostics returns problems as text, in their order: each begins with an empty line, or is framed if the options
 // select colour. Warnings with the same summary are shown once, and counted.
 func Diagnostics(o Options, list diag.List) string {
 	var b strings.Builder
-	w := diagnosticWriter{style: style{o.Color}, width: o.width()}
+	w := diagnosticWriter{style: style{o.Color}, width: o.width(), more: o.more}
 	excerpts := tfjson.NewExcerpts(o.sources())
 	for _, g := range grouped(o, list) {
-		b.WriteString(w.diagnostic(excerpts.Diagnostic(g.first), g.others))
+		b.WriteString(w.diagnostic(excerpts.Diagnostic(g.first), o.sidesOf(g.first), g.others))
+	}
+	return b.String()
+}
+
+// Annotations returns the lines that have a service show problems beside the lines of files; empty without a service
+// that does so.
+func Annotations(o Options, list diag.List) string {
+	var b strings.Builder
+	for _, d := range o.Heard(list) {
+		said := *d
+		said.Summary, said.Detail = cleanLine(d.Summary), clean(d.Text(o.program()))
+		b.WriteString(o.CI.Annotation(&said, o.Repository))
 	}
 	return b.String()
 }
@@ -46,15 +59,16 @@ const (
 	NoDeprecations
 )
 
-// Heard returns the problems that the text has: all but the warnings of deprecations that are not wanted.
+// Heard returns the problems that the text has: all but the consequences of others, and the warnings of deprecations
+// that are not wanted.
 func (o Options) Heard(list diag.List) diag.List {
-	if o.Deprecations == AllDeprecations {
-		return list
-	}
 	var out diag.List
 	for _, d := range list {
 		deprecation, is := d.Extra.(diag.Deprecation)
-		if !is || o.Deprecations == LocalDeprecations && !deprecation.Remote {
+		if d.Follows && !o.AllDiagnostics {
+			continue
+		}
+		if !is || o.Deprecations == AllDeprecations || o.Deprecations == LocalDeprecations && !deprecation.Remote {
 			out = append(out, d)
 		}
 	}
@@ -109,10 +123,19 @@ func standsApart(d *diag.Diagnostic) bool {
 type diagnosticWriter struct {
 	style
 	width int
+	more  func(code string) string
 }
 
-// diagnostic returns one problem with its frame or without.
-func (w diagnosticWriter) diagnostic(d tfjson.Diagnostic, others int) string {
+// more returns where to read more about the problems of a code.
+func (o Options) more(code string) string {
+	if o.Embedded {
+		return "Code: " + code
+	}
+	return "More: " + o.program() + " explain " + code
+}
+
+// diagnostic returns one problem with its frame or without; sides is the difference of a comparison.
+func (w diagnosticWriter) diagnostic(d tfjson.Diagnostic, sides string, others int) string {
 	color, word := red, "Error: "
 	if d.Severity == diag.Warning.String() {
 		color, word = yellow, "Warning: "
@@ -129,8 +152,14 @@ func (w diagnosticWriter) diagnostic(d tfjson.Diagnostic, others int) string {
 	if d.Detail != "" {
 		b.WriteString(wrap(clean(d.Detail), width) + "\n")
 	}
+	if sides != "" {
+		b.WriteString("\n" + sides)
+	}
 	if others > 0 {
 		b.WriteString("\n" + similar(others, d.Severity) + "\n")
+	}
+	if d.Code != "" && d.Severity == diag.Error.String() {
+		b.WriteString("\n" + w.in(gray, w.more(d.Code)) + "\n")
 	}
 	if !w.on {
 		return "\n" + b.String()
@@ -197,6 +226,7 @@ const (
 	longestLine = 1000 // bytes
 	lineMargin  = 200  // the context on either side of the subject in a longer line
 	mostLines   = 200
+	numberWidth = len("   1: ")
 )
 
 // excerpt writes the lines of source, the subject underlined where there is colour.
@@ -214,8 +244,35 @@ func (w diagnosticWriter) excerpt(b *strings.Builder, s *tfjson.Snippet) {
 			before, subject, after = cutStart(before), cutEnd(subject), cutEnd(after)
 		}
 		fmt.Fprintf(b, "%4d: %s%s%s\n", s.StartLine+i, clean(before), w.in(underline, clean(subject)), clean(after))
+		if !strings.Contains(strings.TrimSpace(subjectOf(s)), "\n") {
+			b.WriteString(w.pointer(before, subject, after))
+		}
 		offset += len(line) + 1
 	}
+}
+
+// subjectOf returns the part of an excerpt that a problem is about.
+func subjectOf(s *tfjson.Snippet) string {
+	return s.Code[min(s.HighlightStartOffset, len(s.Code)):min(s.HighlightEndOffset, len(s.Code))]
+}
+
+// pointer returns a line that points at the subject in the line above it, where no colour does and the subject is a
+// part of the line. The header of a block is as good as a line, and a pointer that reaches over the edge of the screen
+// points at nothing.
+func (w diagnosticWriter) pointer(before, subject, after string) string {
+	rest := strings.TrimSpace(after)
+	if w.on || subject == "" || strings.TrimSpace(before) == "" && (rest == "" || rest == "{") {
+		return ""
+	}
+	before = clean(before)
+	words := strings.TrimLeft(before, " \t")
+	margin := before[:len(before)-len(words)]
+	start, length := len(margin)+live.Width(words), live.Width(clean(subject))
+	if numberWidth+start+length >= w.width {
+		return ""
+	}
+	return strings.Repeat(" ", numberWidth) + margin + strings.Repeat(" ", live.Width(words)) +
+		strings.Repeat("^", length) + "\n"
 }
 
 // cutStart and cutEnd leave one end of a long text.

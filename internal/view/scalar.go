@@ -157,21 +157,24 @@ func parseEmbedded(v cty.Value) (cty.Value, bool) {
 	return parsed, err == nil
 }
 
-// embedded writes strings that hold JSON; it reports false when neither side does.
+// embedded writes strings that hold something with a structure; it reports false when neither side does.
 func (r *renderer) embedded(n *node, depth int, h how) bool {
-	before, beforeOK := parseEmbedded(n.before)
-	after, afterOK := parseEmbedded(n.after)
+	before, after := r.within(n.before), r.within(n.after)
 	switch {
-	case n.op == create && afterOK:
-		r.call(compareDynamic(sides{after: after}), create, depth, r.replaceNote(n))
-	case n.op == remove && beforeOK:
-		r.call(compareDynamic(sides{before: before}), remove, depth, r.replaceNote(n))
+	case n.op == create && after.function != "":
+		r.call(compareDynamic(sides{after: after.value}), after.function, create, depth, r.replaceNote(n))
+	case n.op == remove && before.function != "":
+		r.call(compareDynamic(sides{before: before.value}), before.function, remove, depth, r.replaceNote(n))
 		r.WriteString(r.nullNote(n, h))
-	case n.op == same && beforeOK:
-		r.call(compareDynamic(sides{before: before, after: before}), same, depth, "")
-	case n.op == update && beforeOK && afterOK:
-		r.bothEmbedded(compareDynamic(sides{before: before, after: after}), depth, r.replaceNote(n))
-	case n.op == update && (beforeOK || afterOK):
+	case n.op == same && before.function != "":
+		r.call(compareDynamic(sides{before: before.value, after: before.value}), before.function, same, depth, "")
+	case n.op == update && before.function == base64Of && after.function == base64Of &&
+		strings.TrimSpace(before.value.AsString()) == strings.TrimSpace(after.value.AsString()):
+		return false // what differs would not be seen
+	case n.op == update && before.function != "" && before.function == after.function:
+		r.bothEmbedded(compareDynamic(sides{before: before.value, after: after.value}), before, depth,
+			r.replaceNote(n))
+	case n.op == update && (before.function != "" || after.function != ""):
 		// One side only: each is shown as it is.
 		r.value(sideOf(n, remove), depth, how{quietNull: true})
 		r.WriteString(" -> ")
@@ -183,24 +186,25 @@ func (r *renderer) embedded(n *node, depth int, h how) bool {
 	return true
 }
 
-// bothEmbedded writes the difference of two JSON texts, which may be none but white space.
-func (r *renderer) bothEmbedded(d *node, depth int, note string) {
+// bothEmbedded writes the difference of two texts with a structure, which may be none but what does not belong to it.
+func (r *renderer) bothEmbedded(d *node, of structure, depth int, note string) {
 	if d.op == same {
-		r.call(d, same, depth, " "+r.in(gray, "# whitespace changes")+note)
+		r.call(d, of.function, same, depth, " "+r.in(gray, "# "+of.beside)+note)
 		return
 	}
-	r.call(d, update, depth, note)
+	r.call(d, of.function, update, depth, note)
 }
 
-// call writes jsonencode(...) around a value. The sign of the value itself is only written where both sides have one.
-func (r *renderer) call(d *node, o op, depth int, note string) {
+// call writes jsonencode(...) or the like around a value. The sign of the value itself is only written where both sides
+// have one.
+func (r *renderer) call(d *node, function string, o op, depth int, note string) {
 	if len(d.children) == 0 && (d.kind != retyped || len(d.was.children) == 0 && len(d.is.children) == 0) {
-		r.WriteString("jsonencode(")
+		r.WriteString(function + "(")
 		r.value(d, depth, how{quietNull: true})
 		r.WriteString(")" + note)
 		return
 	}
-	r.WriteString("jsonencode(" + note + "\n")
+	r.WriteString(function + "(" + note + "\n")
 	if o != update {
 		o = same
 	}
@@ -282,13 +286,32 @@ func (r *renderer) changedLines(before, after []item, depth int) {
 			from, to = end, end
 		}
 		r.textLines(lines[i:from], depth)
-		r.hiddenCount(depth+1, to-from, "line")
+		r.hiddenLines(depth+1, to-from, lines, to)
 		r.textLines(lines[to:end], depth)
 		if i = end; i < len(lines) {
 			r.textLines(lines[i:i+1], depth)
 			i++
 		}
 	}
+}
+
+// hiddenLines says how many lines are hidden before one and, for people, where in a document that one stands.
+func (r *renderer) hiddenLines(depth, n int, lines []changedLine, next int) {
+	place := ""
+	if r.brief && n > 0 && next < len(lines) {
+		if place = yamlPlace(lines, next); place != "" {
+			place = ", in " + cleanLine(place)
+		}
+	}
+	if n == 0 {
+		return
+	}
+	what := "lines"
+	if n == 1 {
+		what = "line"
+	}
+	r.pad(4 * depth)
+	r.WriteString(r.in(gray, fmt.Sprintf("# (%d unchanged %s hidden%s)", n, what, place)) + "\n")
 }
 
 func (r *renderer) textLines(lines []changedLine, depth int) {
