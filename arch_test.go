@@ -276,7 +276,11 @@ func TestPackagesAreDocumentedNamedAndOfBoundedSize(t *testing.T) {
 			t.Errorf("package %s has %d files, at most %d are allowed: split by concept", dir, len(p.files),
 				maxPackageFiles)
 		}
-		for _, f := range p.files {
+		tests, err := filepath.Glob(filepath.Join(dir, "*_test.go"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range slices.Concat(p.files, tests) {
 			src, err := os.ReadFile(f)
 			if err != nil {
 				t.Fatal(err)
@@ -284,6 +288,38 @@ func TestPackagesAreDocumentedNamedAndOfBoundedSize(t *testing.T) {
 			if n := strings.Count(string(src), "\n"); n > maxFileLines {
 				t.Errorf("%s has %d lines, at most %d are allowed: split by concept", f, n, maxFileLines)
 			}
+		}
+	}
+}
+
+// Contexts carry cancellation and the spans of traces, and what a third-party library wants there, but no data of the
+// domain: dependencies are parameters.
+func TestContextsCarryNoDomainData(t *testing.T) {
+	allowed := map[string]bool{"internal/tracing": true, "internal/store/gcs": true}
+	found := map[string]bool{}
+	for dir, p := range loadPackages(t) {
+		for _, f := range p.files {
+			file, err := parser.ParseFile(token.NewFileSet(), f, nil, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			ast.Inspect(file, func(n ast.Node) bool {
+				sel, ok := n.(*ast.SelectorExpr)
+				if !ok || sel.Sel.Name != "WithValue" {
+					return true
+				}
+				if of, ok := sel.X.(*ast.Ident); ok && of.Name == "context" {
+					if found[dir] = true; !allowed[dir] {
+						t.Errorf("%s puts a value into a context: make it a parameter", f)
+					}
+				}
+				return true
+			})
+		}
+	}
+	for dir := range allowed {
+		if !found[dir] {
+			t.Errorf("%s puts no value into a context any more: take it from the list", dir)
 		}
 	}
 }

@@ -177,7 +177,7 @@ func (r *Run) accepts(ctx context.Context, pl *plan.Plan) diag.List {
 // engine returns the options in the engine's form, merged over others.
 func (o PlanOptions) engine(out engine.PlanOptions) (engine.PlanOptions, diag.List) {
 	out.Mode, out.SkipRefresh, out.GenerateConfig = o.Mode, o.SkipRefresh, o.GenerateConfig
-	out.MinimalRefresh = o.MinimalRefresh
+	out.MinimalRefresh, out.FullRefresh = o.MinimalRefresh, o.FullRefresh
 	var diags, more diag.List
 	out.Targets, diags = targets(addr.ParseSelector, o.Targets)
 	out.Except, more = targets(addr.ParseSelector, o.Exclude)
@@ -194,6 +194,10 @@ func (o PlanOptions) engine(out engine.PlanOptions) (engine.PlanOptions, diag.Li
 	if o.SkipRefresh && o.Mode == plan.RefreshOnly {
 		diags = diags.Errorf(nil, "Invalid combination of options", "PlanOptions.SkipRefresh and the mode "+
 			"plan.RefreshOnly conflict: remove one of them.")
+	}
+	if o.FullRefresh && (o.SkipRefresh || o.MinimalRefresh) {
+		diags = diags.Errorf(nil, "Invalid combination of options", "PlanOptions.FullRefresh conflicts with "+
+			"SkipRefresh and MinimalRefresh: remove one of them.")
 	}
 	if o.MinimalRefresh && (o.SkipRefresh || o.Mode != plan.Normal) {
 		diags = diags.Errorf(nil, "Invalid combination of options", "PlanOptions.MinimalRefresh is for plan.Normal "+

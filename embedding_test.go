@@ -171,7 +171,7 @@ func TestPlansAreNeverNil(t *testing.T) {
 			if n := pl.Summary(); n.Change+n.Destroy > 0 {
 				t.Errorf("it has changes: %+v", n)
 			}
-			for _, render := range []func(io.Writer, *plan.Plan) error{project.Text, project.JSON, project.Markdown} {
+			for _, render := range renderers(project) {
 				if err := render(io.Discard, pl); err != nil {
 					t.Error(err)
 				}
@@ -379,6 +379,7 @@ func TestContradictoryOptionsAreRefused(t *testing.T) {
 	run := opened(t, project, tombolo.OpenOptions{})
 	for _, o := range []tombolo.PlanOptions{
 		{SkipRefresh: true, Mode: plan.RefreshOnly}, {SkipRefresh: true, MinimalRefresh: true},
+		{FullRefresh: true, SkipRefresh: true}, {FullRefresh: true, MinimalRefresh: true},
 		{MinimalRefresh: true, Mode: plan.Destroy}, {Mode: plan.Destroy, Replace: []string{"terraform_data.a"}},
 	} {
 		_, diags := run.Plan(t.Context(), o)

@@ -72,6 +72,18 @@ func opened(t *testing.T, project *tombolo.Project, o tombolo.OpenOptions) *tomb
 	return run
 }
 
+// renderers are the ways to write a plan for people and programs.
+func renderers(p *tombolo.Project) map[string]func(io.Writer, *plan.Plan) error {
+	return map[string]func(io.Writer, *plan.Plan) error{
+		"text": func(w io.Writer, pl *plan.Plan) error { return p.Text(w, pl, tombolo.TextOptions{}) },
+		"json": p.JSON,
+		"html": func(w io.Writer, pl *plan.Plan) error { return p.HTML(w, pl, tombolo.HTMLOptions{}) },
+		"markdown": func(w io.Writer, pl *plan.Plan) error {
+			return p.Markdown(w, pl, tombolo.MarkdownOptions{})
+		},
+	}
+}
+
 func planned(t *testing.T, run *tombolo.Run, o tombolo.PlanOptions) *plan.Plan {
 	t.Helper()
 	pl, diags := run.Plan(t.Context(), o)
@@ -231,8 +243,7 @@ func TestApplyRefusesPlansThatAreNotItsOwn(t *testing.T) {
 	}
 	_, diags = run.Apply(t.Context(), pl, tombolo.ApplyOptions{})
 	wantError(t, "twice", diags, "stale")
-	for name, render := range map[string]func(io.Writer, *plan.Plan) error{"text": project.Text, "json": project.JSON,
-		"markdown": project.Markdown} {
+	for name, render := range renderers(project) {
 		if err := render(io.Discard, nil); err == nil {
 			t.Errorf("%s renders no plan", name)
 		}
@@ -316,7 +327,7 @@ func TestClosedProjectsAndRunsSaySo(t *testing.T) {
 	_, diags := project.Open(t.Context(), tombolo.OpenOptions{})
 	wantError(t, "open", diags, "Project is closed")
 	wantError(t, "validate", project.Validate(t.Context()), "Project is closed")
-	if err := project.Text(io.Discard, pl); err == nil {
+	if err := project.Text(io.Discard, pl, tombolo.TextOptions{}); err == nil {
 		t.Error("a closed project renders a plan")
 	}
 }
@@ -363,7 +374,7 @@ func TestProjectsAreForConcurrentUse(t *testing.T) {
 				t.Error(diags.Err())
 				return
 			}
-			if err := project.Text(io.Discard, pl); err != nil {
+			if err := project.Text(io.Discard, pl, tombolo.TextOptions{}); err != nil {
 				t.Error(err)
 			}
 		})

@@ -54,9 +54,13 @@ var means = map[diag.Means]string{
 	"--forget":          "Recovery.Forget",
 }
 
-// conclude brings the problems of a call into the form that embedding programs get: with advice in their terms, and,
-// when the context ended, with its reason among the errors.
+// conclude ends a call: it has to be deferred. It brings the problems into the form that embedding programs get: with
+// advice in their terms, and, when the context ended, with its reason among the errors. A panic becomes one of a
+// *diag.PanicError.
 func conclude(ctx context.Context, diags *diag.List) {
+	if value := recover(); value != nil {
+		panic(diag.AsPanic(value))
+	}
 	if len(*diags) == 0 {
 		return
 	}

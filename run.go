@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/zclconf/go-cty/cty"
@@ -32,14 +33,17 @@ type OpenOptions struct {
 	CreateWorkspace bool
 }
 
-// Run is the held lock on the state of a project. Methods must not be called concurrently.
+// Run is the held lock on the state of a project. It is for one goroutine at a time: a call during another one is
+// refused, except for State, Outputs and Interrupted.
 type Run struct {
 	project *Project
 	engine  *engine.Run
 	reading bool
-	closed  bool
-	last    *plan.Plan // that was applied
-	whole   bool       // all of the configuration was applied, and nothing failed
+
+	using  sync.Mutex // held by a call; guards what follows
+	closed bool
+	last   *plan.Plan // that was applied
+	whole  bool       // all of the configuration was applied, and nothing failed
 }
 
 // Open takes the lock of the state, recovers an interrupted run, and reads the state. The caller must close the run.
@@ -59,14 +63,29 @@ func (p *Project) Open(ctx context.Context, o OpenOptions) (_ *Run, diags diag.L
 }
 
 // Close releases the lock. Afterwards State and Output return the final state, and all other calls are refused. A
-// second Close does nothing, and neither does that of a nil Run.
+// second Close does nothing, and neither does that of a nil Run. During another call it is refused: end the context of
+// that call, and close the run when it has returned.
 func (r *Run) Close(ctx context.Context) (diags diag.List) {
-	defer conclude(context.WithoutCancel(ctx), &diags)
-	if r == nil || r.closed {
+	if r == nil {
 		return nil
+	}
+	defer conclude(context.WithoutCancel(ctx), &diags)
+	leave, diags := r.enter()
+	defer leave()
+	if diags.HasErrors() || r.closed {
+		return diags
 	}
 	r.closed = true
 	return r.engine.Close(ctx)
+}
+
+// enter begins a call, which ends with leave. During another call it is an error.
+func (r *Run) enter() (leave func(), diags diag.List) {
+	if !r.using.TryLock() {
+		return func() {}, diags.Errorf(nil, "Run is in use", "Another call of this run has not returned yet. A run is "+
+			"for one goroutine at a time: wait for that call, or open another run with Project.Open.")
+	}
+	return r.using.Unlock, nil
 }
 
 // PlanOptions configures a plan. The zero value plans all changes that the configuration needs.
@@ -78,6 +97,8 @@ type PlanOptions struct {
 	// MinimalRefresh reads only the real objects that change or depend on a change; Plan.Unread lists the others. It is
 	// for plan.Normal alone, without SkipRefresh.
 	MinimalRefresh bool
+	// FullRefresh reads all real objects, also where the project file says otherwise.
+	FullRefresh bool
 	// Targets are addresses of what to plan for, with what it depends on, such as "module.a" or `type.name["key"]`,
 	// or patterns such as "**.type.*"; none means everything.
 	Targets []string
@@ -95,7 +116,11 @@ type PlanOptions struct {
 // got, perhaps empty, and is marked as Errored.
 func (r *Run) Plan(ctx context.Context, o PlanOptions) (pl *plan.Plan, diags diag.List) {
 	defer conclude(ctx, &diags)
-	pl, diags = r.plan(ctx, o)
+	leave, diags := r.enter()
+	defer leave()
+	if !diags.HasErrors() {
+		pl, diags = r.plan(ctx, o)
+	}
 	if pl == nil {
 		pl = &plan.Plan{Mode: o.Mode, Created: time.Now(), Errored: true, Workspace: r.project.engine.Workspace()}
 	}
@@ -121,6 +146,11 @@ type QueryOptions struct {
 // must have been loaded with Options.Query. Nothing is changed. Lists come with errors too, as far as they got.
 func (r *Run) Query(ctx context.Context, o QueryOptions) (_ []*plan.List, diags diag.List) {
 	defer conclude(ctx, &diags)
+	leave, diags := r.enter()
+	defer leave()
+	if diags.HasErrors() {
+		return nil, diags
+	}
 	if diags := r.plans(); diags.HasErrors() {
 		return nil, diags
 	}
@@ -155,6 +185,11 @@ type ApplyOptions struct {
 // operations under way are those of Interrupted, and the run can be used and closed.
 func (r *Run) Apply(ctx context.Context, pl *plan.Plan, o ApplyOptions) (_ Counts, diags diag.List) {
 	defer conclude(ctx, &diags)
+	leave, diags := r.enter()
+	defer leave()
+	if diags.HasErrors() {
+		return Counts{}, diags
+	}
 	if diags := r.accepts(ctx, pl); diags.HasErrors() {
 		return Counts{}, diags
 	}
@@ -193,6 +228,11 @@ func (r *Run) apply(ctx context.Context, pl *plan.Plan, o ApplyOptions) (Counts,
 // stores it.
 func (r *Run) Import(ctx context.Context, address, id string) (diags diag.List) {
 	defer conclude(ctx, &diags)
+	leave, diags := r.enter()
+	defer leave()
+	if diags.HasErrors() {
+		return diags
+	}
 	target, diags := addr.ParseInstance(address)
 	if diags = diags.Extend(r.plans()).Extend(r.writes()); diags.HasErrors() {
 		return diags
@@ -211,6 +251,11 @@ func (r *Run) Import(ctx context.Context, address, id string) (diags diag.List) 
 // stores its value in what into points to: see Output.
 func (r *Run) Evaluate(ctx context.Context, expression string, into any) (diags diag.List) {
 	defer conclude(ctx, &diags)
+	leave, diags := r.enter()
+	defer leave()
+	if diags.HasErrors() {
+		return diags
+	}
 	if diags := r.usable(); diags.HasErrors() {
 		return diags
 	}
@@ -307,6 +352,11 @@ func (r *Run) Interrupted() []state.InFlight { return r.engine.Snapshot().InFlig
 // Recover resolves everything that an interrupted run left open at an address.
 func (r *Run) Recover(ctx context.Context, address string, how Recovery) (diags diag.List) {
 	defer conclude(ctx, &diags)
+	leave, diags := r.enter()
+	defer leave()
+	if diags.HasErrors() {
+		return diags
+	}
 	instance, diags := addr.ParseInstance(address)
 	if diags = diags.Extend(r.usable()).Extend(r.writes()).Extend(how.check()); diags.HasErrors() {
 		return diags

@@ -10,7 +10,7 @@
 //	run, diags := project.Open(ctx, tombolo.OpenOptions{}) // takes the lock of the state
 //	defer run.Close(ctx)
 //	p, diags := run.Plan(ctx, tombolo.PlanOptions{})
-//	err := project.Text(os.Stdout, p)
+//	err := project.Text(os.Stdout, p, tombolo.TextOptions{})
 //	counts, diags := run.Apply(ctx, p, tombolo.ApplyOptions{})
 //	err = run.Output("address", &address)
 //
@@ -29,6 +29,7 @@ package tombolo
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"log/slog"
 	"maps"
@@ -49,6 +50,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/store/mem"
 	"github.com/tombolo-iac/tombolo/internal/tfjson"
 	"github.com/tombolo-iac/tombolo/internal/view"
+	"github.com/tombolo-iac/tombolo/internal/view/report"
 	"github.com/tombolo-iac/tombolo/plan"
 	"github.com/tombolo-iac/tombolo/provider"
 	"github.com/tombolo-iac/tombolo/state"
@@ -61,7 +63,7 @@ const Version = engine.Version
 // environment of the process.
 type Options struct {
 	// Dir is the directory of the root module; empty means ".". The data folder, the lock file, *.tfvars files and a
-	// local state are there.
+	// local state are there. A relative name is resolved once, when Load or Install is called.
 	Dir string
 	// Environ is the environment of the engine and of plugins, as os.Environ returns it; nil means that of the process,
 	// and an empty list none. Programs that a configuration names get that of the process.
@@ -107,7 +109,12 @@ type Options struct {
 
 // surroundings are those of a project. Problems of the options come together.
 func (o Options) surroundings() (*engine.Surroundings, diag.List) {
-	s := &engine.Surroundings{Dir: o.Dir, Environ: o.Environ, PluginEnviron: o.Environ, ProviderLog: o.Log,
+	// A project keeps its directory, whatever the working directory of the process becomes.
+	dir, err := filepath.Abs(o.Dir)
+	if err != nil {
+		return nil, diag.FromError("Unreadable directory", fmt.Errorf("Options.Dir is %q: %w", o.Dir, err))
+	}
+	s := &engine.Surroundings{Dir: dir, Environ: o.Environ, PluginEnviron: o.Environ, ProviderLog: o.Log,
 		Says: o.Flavor, Words: words}
 	if o.Environ == nil {
 		s.Environ = os.Environ()
@@ -182,7 +189,7 @@ func Load(ctx context.Context, o Options) (_ *Project, diags diag.List) {
 	if diags.HasErrors() {
 		return nil, diags
 	}
-	project := &Project{engine: p, host: host, saved: o.Saved, dir: o.Dir, workspace: o.Workspace}
+	project := &Project{engine: p, host: host, saved: o.Saved, dir: s.Dir, workspace: o.Workspace}
 	if o.Saved != nil {
 		project.values = valuesOf(o.Saved)
 		return project, diags
@@ -264,13 +271,24 @@ func (p *Project) Schema(source string) (_ *provider.Schema, diags diag.List) {
 	return p.engine.Schema(a)
 }
 
-// Text writes a plan as people read it, without colors.
-func (p *Project) Text(w io.Writer, pl *plan.Plan) error {
+// TextOptions configures a plan as text.
+type TextOptions struct {
+	// Color permits escape sequences of terminals.
+	Color bool
+	// Width is the number of columns to wrap text at; 0 means 78.
+	Width int
+}
+
+// Text writes a plan as people read it.
+func (p *Project) Text(w io.Writer, pl *plan.Plan, o TextOptions) error {
 	if err := p.renders(pl); err != nil {
 		return err
 	}
+	if o.Width < 0 {
+		return fmt.Errorf("TextOptions.Width is %d: it must not be negative", o.Width)
+	}
 	out := &sink{w: w}
-	v := view.New(view.Options{Out: out, Automation: true, Secrets: p.engine.Secrets(),
+	v := view.New(view.Options{Out: out, Automation: true, Color: o.Color, Width: o.Width, Secrets: p.engine.Secrets(),
 		Sources: func() map[string][]byte { return p.engine.Config().Files }})
 	v.Plan(pl, p.schemas(pl))
 	v.Close()
@@ -285,14 +303,71 @@ func (p *Project) JSON(w io.Writer, pl *plan.Plan) error {
 	return tfjson.Plan(w, pl, pl.Prior(), p.engine.Config(), p.schemas(pl))
 }
 
-// Markdown writes a plan as Markdown, for a comment or a page: a headline with the counts, a line for each change, and
-// the text in a block.
-func (p *Project) Markdown(w io.Writer, pl *plan.Plan) error {
+// MarkdownOptions configures a plan as Markdown.
+type MarkdownOptions struct {
+	// Limit is how many bytes the document may have, at least 1000; 0 means any number. A longer one is cut, and says
+	// what it leaves out. Comments of GitHub, for example, may have 65536 characters.
+	Limit int
+}
+
+// Markdown writes a plan as Markdown, for a comment or a page: a headline with the counts, conditions that do not hold,
+// a line for each change, and the text in a block. Warnings are not part of a plan: Diagnostics writes them.
+func (p *Project) Markdown(w io.Writer, pl *plan.Plan, o MarkdownOptions) error {
 	if err := p.renders(pl); err != nil {
 		return err
 	}
-	return view.Markdown(view.Options{Out: w, Secrets: p.engine.Secrets()}, pl, p.schemas(pl), 0, "")
+	if o.Limit != 0 && o.Limit < view.LeastMarkdown {
+		return fmt.Errorf("MarkdownOptions.Limit is %d: it must be 0, or at least %d", o.Limit, view.LeastMarkdown)
+	}
+	return view.Markdown(view.Options{Out: w, Secrets: p.engine.Secrets()}, pl, p.schemas(pl), o.Limit, "")
 }
+
+// HTMLOptions configures a page.
+type HTMLOptions struct {
+	// Problems are those of planning or applying.
+	Problems diag.List
+	// Applied makes it the page of the apply that performed the plan, with the outcome of each change and a timeline.
+	Applied *Recording
+}
+
+// Recording takes the events of an apply for its page: set it as Options.Events. The zero value is ready for use.
+type Recording struct {
+	// Next gets the events too; nil means that nobody does.
+	Next event.Sink
+
+	recorder report.Recorder
+}
+
+// Send implements event.Sink.
+func (r *Recording) Send(e event.Event) {
+	r.recorder.Send(e)
+	if r.Next != nil {
+		r.Next.Send(e)
+	}
+}
+
+// HTML writes a plan as a page that needs no other file and no network: docs/report.md. It has no sensitive values.
+func (p *Project) HTML(w io.Writer, pl *plan.Plan, o HTMLOptions) error {
+	if err := p.renders(pl); err != nil {
+		return err
+	}
+	how := report.Options{View: p.reporting(), Version: engine.Version, Problems: o.Problems}
+	if o.Applied != nil {
+		how.Run = &o.Applied.recorder
+	}
+	return report.Plan(w, how, pl, p.schemas(pl))
+}
+
+// HTMLState writes a state, such as that of a Run, in the same form.
+func (p *Project) HTMLState(w io.Writer, s *state.State) error {
+	if err := p.usable().Err(); err != nil {
+		return err
+	}
+	return report.State(w, report.Options{View: p.reporting(), Version: engine.Version,
+		Workspace: p.engine.Workspace()}, s, p.engine.Schemas(s))
+}
+
+func (p *Project) reporting() view.Options { return view.Options{Secrets: p.engine.Secrets()} }
 
 func (p *Project) schemas(pl *plan.Plan) tfjson.Schemas {
 	return p.engine.Schemas(pl.Base, pl.Changes...)
@@ -303,12 +378,15 @@ func MemoryStore() state.Store { return mem.New() }
 
 // LocalStore returns the store of a project without a backend block: the state in a file, with its journal, lock and
 // backup beside it, and other workspaces in terraform.tfstate.d in the same folder. A relative path is relative to the
-// working directory of the process; it must not be empty. When the folder cannot take the results of a run any more,
-// they go into files named after the state in the working directory of the process or in the folder for temporary
-// files, where the next run finds them.
+// working directory that the process has now; it must not be empty. When the folder cannot take the results of a run
+// any more, they go into files named after the state in the working directory of the process or in the folder for
+// temporary files, where the next run finds them.
 func LocalStore(path string) state.Store {
 	if path == "" {
 		panic("tombolo: LocalStore with an empty path")
+	}
+	if absolute, err := filepath.Abs(path); err == nil { // otherwise there is no working directory to resolve it in
+		path = absolute
 	}
 	return store.New(store.Options{
 		Path: path, WorkspaceDir: filepath.Join(filepath.Dir(path), "terraform.tfstate.d"), Version: "Tombolo " +

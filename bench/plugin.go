@@ -37,24 +37,49 @@ const (
 func isPlugin() bool { return strings.HasPrefix(filepath.Base(os.Args[0]), "terraform-provider-") }
 
 // pluginSources are the addresses of the plugins, without the host.
-var pluginSources = []string{world.Source, wideSource}
+var pluginSources = []string{world.Source, wideSource, cloudSource, fiveSource}
+
+// fiveSource is the address of world.Source over version 5 of the protocol alone.
+const fiveSource = world.Source + "5"
 
 // pluginName is the name of the program of a plugin.
 func pluginName(source string) string { return "terraform-provider-" + path.Base(source) + "_v1.0.0" }
 
 func bePlugin() int {
 	o := serve.Options{Address: "registry.terraform.io/" + world.Source, New: world.Factory(world.Options{})}
-	if filepath.Base(os.Args[0]) == pluginName(wideSource) {
+	switch filepath.Base(os.Args[0]) {
+	case pluginName(fiveSource):
+		return serveFive()
+	case pluginName(wideSource):
 		o = serve.Options{Address: "registry.terraform.io/" + wideSource, New: func(context.Context) (provider.Provider,
 			error) {
 			return wide{}, nil
 		}}
+	}
+	if filepath.Base(os.Args[0]) == pluginName(cloudSource) {
+		o = serve.Options{Address: "registry.terraform.io/" + cloudSource, New: newCloud}
 	}
 	dir := os.Getenv(recordTo)
 	if dir == "" {
 		return serve.Run(o)
 	}
 	if err := recordCalls(o, dir); err != nil {
+		fmt.Fprintln(os.Stderr, "bench plugin:", err)
+		return 1
+	}
+	return 0
+}
+
+// serveFive serves the provider over version 5 of the protocol, and no other.
+func serveFive() int {
+	server, err := wire.NewServer(world.Factory(world.Options{Five: true}), 5)
+	if err == nil {
+		err = handshake.Serve(context.Background(), &handshake.Options{
+			Servers: map[int]*wire.Server{5: server}, Server: rpc.Server{MaxRequest: wire.MaxMessage},
+		})
+		err = errors.Join(err, server.Close(context.Background()))
+	}
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "bench plugin:", err)
 		return 1
 	}

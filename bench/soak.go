@@ -46,6 +46,18 @@ provider "world" {
 ` + blocks
 }
 
+// five is a configuration for the plugin over version 5 of its protocol.
+func five(config string) string {
+	return strings.Replace(config, `"tombolo/world"`, `"`+fiveSource+`"`, 1)
+}
+
+// quick are twenty objects that take no time.
+const quick = `resource "world_object" "a" {
+  count = 20
+  name  = "a${count.index}"
+}
+`
+
 // slow are twenty objects that take their time.
 const slow = `resource "world_object" "a" {
   count  = 20
@@ -164,12 +176,18 @@ var trials = []trial{
 	{name: "a text doubled forty times", config: doublings(40), words: []string{"plan", "-input=false", "-no-color"},
 		fails: true},
 	{name: "a plugin that does its work", plugin: true, words: apply,
-		config: worlds("resource \"world_object\" \"a\" {\n  count = 20\n  name  = \"a${count.index}\"\n}\n")},
+		config: worlds(quick)},
 	{name: "the engine is killed, a plugin works", plugin: true, words: apply, kill: time.Second, fails: true,
 		config: worlds(slow)},
 	{name: "the engine is killed, a plugin hears nothing", plugin: true, words: apply, kill: time.Second, fails: true,
 		config: worlds(strings.Replace(slow, `"3s"`, `"3s", deaf = "yes"`, 1))},
 	{name: "ephemeral resources are renewed", plugin: true, words: apply, config: worlds(leases)},
+	{name: "a plugin of version 5 does its work", plugin: true, words: apply, config: five(worlds(quick))},
+	{name: "the engine is killed, a plugin of version 5 works", plugin: true, words: apply, kill: time.Second,
+		fails: true, config: five(worlds(slow))},
+	{name: "the engine is killed, a plugin of version 5 hears nothing", plugin: true, words: apply, kill: time.Second,
+		fails: true, config: five(worlds(strings.Replace(slow, `"3s"`, `"3s", deaf = "yes"`, 1)))},
+	{name: "ephemeral resources of version 5 are renewed", plugin: true, words: apply, config: five(worlds(leases))},
 	{name: "a session that does its work", many: true, words: apply, config: things("quick")},
 	{name: "the engine is killed, a session works", many: true, words: apply, kill: time.Second, fails: true,
 		config: things("slow")},
@@ -191,6 +209,7 @@ func soak(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	flags := flag.NewFlagSet("bench soak", flag.ContinueOnError)
 	flags.SetOutput(stderr)
 	rounds := flags.Int("rounds", 10, "how often each trial runs")
+	named := flags.String("trials", "", "only the trials that have this text in their name")
 	o := options{terraform: "none", tofu: "none"}
 	flags.StringVar(&o.tombolo, "tombolo", "", "tombolo to measure; empty to build ./cmd/tombolo")
 	err := flags.Parse(args)
@@ -213,6 +232,9 @@ func soak(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	fmt.Fprintln(w, "trial\trounds\ttime of first, last\tmemory of first, last, most\tprinted\tdisk\t"+
 		"processes left\tfiles left")
 	for i, tr := range trials {
+		if !strings.Contains(tr.name, *named) {
+			continue
+		}
 		fmt.Fprintln(stderr, "soak:", tr.name)
 		s := &soaking{trial: tr, bin: bin, dir: filepath.Join(o.workDir, fmt.Sprint(i)), mirror: mirror}
 		for range *rounds {

@@ -60,11 +60,25 @@ func TestRandomActs(t *testing.T) {
 	runRandomBeside(t, newerTerraform, randomSeeds(t, "TOMBOLO_RANDOM_ACTS", actsSample), random.Acts)
 }
 
+// TestRandomProjects is TestRandom for projects that combine features, each with the program that has these.
+func TestRandomProjects(t *testing.T) {
+	all := randomSeeds(t, "TOMBOLO_RANDOM_PROJECTS", projectsSample)
+	for _, o := range oracles[1:] {
+		t.Run(o.name, func(t *testing.T) {
+			list := slices.DeleteFunc(slices.Clone(all), func(seed uint64) bool {
+				return random.ProjectOracle(seed) != o.name
+			})
+			runRandomBeside(t, o.name, list, random.Projects)
+		})
+	}
+}
+
 // The default selections of seeds for these.
 var (
 	instancesSample = []uint64{1, 2, 3}
 	tofuSample      = []uint64{1, 2, 3}
 	actsSample      = []uint64{1, 2, 3}
+	projectsSample  = []uint64{1, 2, 3}
 )
 
 // runRandomBeside runs the cases of seeds beside another program than terraform 1.11.4.
@@ -250,6 +264,9 @@ func randomName(archive []byte) string {
 	if random.IsUnknowns(archive) {
 		return "random/unknowns"
 	}
+	if random.IsProjects(archive) {
+		return "random/projects"
+	}
 	if random.IsActs(archive) {
 		return "random/acts"
 	}
@@ -285,7 +302,7 @@ func (h *harness) disagreement(t *testing.T, archive []byte) (disagreement, erro
 		return found, err
 	}
 	sides := [2]*Record{&want.Record, &ours.Record}
-	left, right := newNormaliser(nil), newNormaliser(nil)
+	left, right := c.normaliser(), c.normaliser()
 	for i, s := range c.Steps {
 		want, got := sides[0].Results[i], sides[1].Results[i]
 		found.applied = found.applied || s.Verb == "apply" && want.Runs[0].Exit == 0
@@ -332,7 +349,7 @@ func (h *harness) agrees(t *testing.T, archive []byte, found disagreement) (bool
 		if err != nil {
 			return false, err
 		}
-		names := newNormaliser(nil)
+		names := c.normaliser()
 		for n, s := range c.Steps {
 			views[i] = view(s, answer.Record.Results[n], names)
 		}

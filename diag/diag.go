@@ -15,10 +15,12 @@ package diag
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sort"
 	"strings"
 
 	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
 	"github.com/zclconf/go-cty/cty"
 )
 
@@ -133,7 +135,7 @@ type List []*Diagnostic
 // HasErrors reports whether at least one member is an error.
 func (l List) HasErrors() bool {
 	for _, d := range l {
-		if d.Severity == Error {
+		if d != nil && d.Severity == Error {
 			return true
 		}
 	}
@@ -145,7 +147,7 @@ func (l List) Err() error {
 	if !l.HasErrors() {
 		return nil
 	}
-	return listError{l}
+	return listError{l.real()}
 }
 
 type listError struct{ list List }
@@ -176,7 +178,7 @@ func (l List) Because(err error) List {
 
 // OnlyErrors returns the errors of a list.
 func (l List) OnlyErrors() (out List) {
-	for _, d := range l {
+	for _, d := range l.real() {
 		if d.Severity == Error {
 			out = append(out, d)
 		}
@@ -186,7 +188,7 @@ func (l List) OnlyErrors() (out List) {
 
 // OnlyWarnings returns the members that are not errors.
 func (l List) OnlyWarnings() (out List) {
-	for _, d := range l {
+	for _, d := range l.real() {
 		if d.Severity != Error {
 			out = append(out, d)
 		}
@@ -198,7 +200,15 @@ func (l List) OnlyWarnings() (out List) {
 func (l List) Append(more ...*Diagnostic) List { return append(l, more...) }
 
 // Extend adds all members of another list.
-func (l List) Extend(more List) List { return append(l, more...) }
+func (l List) Extend(more List) List { return append(l, more.real()...) }
+
+// real returns the list without members that are nil, which a provider may have put into it.
+func (l List) real() List {
+	if !slices.Contains(l, nil) {
+		return l
+	}
+	return slices.DeleteFunc(slices.Clone(l), func(d *Diagnostic) bool { return d == nil })
+}
 
 // Errorf adds an error at a range (nil when there is none); the format is that of the detail. For an argument that is
 // an error of the operating system, advice follows the detail. The first argument that is an error is the Err of the
@@ -242,6 +252,9 @@ func (l List) AppendHCL(in hcl.Diagnostics) List {
 			Subject: d.Subject, Context: d.Context,
 			Expression: d.Expression, EvalContext: d.EvalContext, Extra: d.Extra,
 		}
+		if call, ok := hcl.DiagnosticExtra[hclsyntax.FunctionCallDiagExtra](d); ok {
+			found.Err = call.FunctionCallError()
+		}
 		found.Detail = advised(found)
 		hideSecrets(found, secrets)
 		l = append(l, found)
@@ -274,6 +287,7 @@ func FromError(summary string, err error) List { return List(nil).AppendError(su
 
 // InAddress fills in the address of every member that has none, as new values.
 func (l List) InAddress(address string) List {
+	l = l.real()
 	out := make(List, len(l))
 	for i, d := range l {
 		if d.Address == "" {
@@ -288,6 +302,7 @@ func (l List) InAddress(address string) List {
 
 // InInstance fills in Within of every member that has none, as new values.
 func (l List) InInstance(instance string) List {
+	l = l.real()
 	out := make(List, len(l))
 	for i, d := range l {
 		if d.Within == "" {

@@ -4,12 +4,50 @@ import (
 	"errors"
 	"fmt"
 	"path"
+	"runtime/debug"
 	"strings"
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 	"github.com/zclconf/go-cty/cty/function"
 )
+
+// PanicError is the panic of code that the program which uses the library has brought: a provider, a function, a store
+// or a sink of events. The engine calls such code in its own goroutines; the panic continues in the goroutine that
+// called the library, as a *PanicError.
+type PanicError struct {
+	// Value is the value of the panic, and Stack the stack of the goroutine in which it happened.
+	Value any
+	Stack []byte
+	// Provider is the source of the provider that panicked, if it is known.
+	Provider string
+}
+
+// AsPanic returns the value of a panic as a *PanicError, with the present stack if it is not one already.
+func AsPanic(value any) *PanicError {
+	if p, ok := value.(*PanicError); ok {
+		return p
+	}
+	return &PanicError{Value: value, Stack: debug.Stack()}
+}
+
+// Error implements error.
+func (p *PanicError) Error() string {
+	of, place := "", ""
+	if p.Provider != "" {
+		of = "provider " + p.Provider + ": "
+	}
+	if at := panickedAt(string(p.Stack)); at != "" {
+		place = " in " + at
+	}
+	return fmt.Sprintf("%spanic%s: %v", of, place, p.Value)
+}
+
+// Unwrap returns the value as an error; nil for other values.
+func (p *PanicError) Unwrap() error {
+	err, _ := p.Value.(error)
+	return err
+}
 
 // panickedCall returns the text for a call of a function that panicked, instead of the library's, which has the whole
 // stack of the goroutine.

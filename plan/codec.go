@@ -41,6 +41,7 @@ type jsonPlan struct {
 	Interrupted     []string                       `json:"interrupted,omitempty"`
 	Unrefreshed     bool                           `json:"unrefreshed,omitempty"`
 	Unread          []string                       `json:"unread,omitempty"`
+	UnreadBySetting []string                       `json:"unread_by_setting,omitempty"`
 	Errored         bool                           `json:"errored,omitempty"`
 	Complete        bool                           `json:"complete,omitempty"`
 	FunctionResults map[string]string              `json:"function_results,omitempty"`
@@ -135,7 +136,7 @@ func (e *encoder) fail(err error) {
 }
 
 func (e *encoder) typ(ty cty.Type) int {
-	if e.last != cty.NilType && e.last.Equals(ty) {
+	if e.last != cty.NilType && ctyfast.SameType(e.last, ty) {
 		return e.at
 	}
 	raw, err := ctyjson.MarshalType(ty)
@@ -205,9 +206,7 @@ func encodePlan(p *Plan) ([]byte, error) {
 	}
 	j.Invoke, j.Targets, j.Except = addresses(p.Invoke), addresses(p.Targets), addresses(p.Except)
 	j.Unsettled, j.ForceReplace = addresses(p.Unsettled), addresses(p.ForceReplace)
-	for _, a := range p.Unread {
-		j.Unread = append(j.Unread, a.String())
-	}
+	j.Unread, j.UnreadBySetting = addresses(p.Unread), addresses(p.UnreadBySetting)
 	for _, l := range p.LeftOut {
 		j.LeftOut = append(j.LeftOut, jsonLeftOut{l.Address, l.Reason, l.Because.String()})
 	}
@@ -400,7 +399,8 @@ func decodePlan(b []byte) (*Plan, error) {
 	}
 	p.Invoke = d.targets(j.Invoke)
 	p.Targets, p.Except, p.Unsettled = d.targets(j.Targets), d.targets(j.Except), d.targets(j.Unsettled)
-	p.Unread, p.ForceReplace = d.instances(j.Unread), d.instances(j.ForceReplace)
+	p.Unread, p.UnreadBySetting = d.instances(j.Unread), d.instances(j.UnreadBySetting)
+	p.ForceReplace = d.instances(j.ForceReplace)
 	for _, l := range j.LeftOut {
 		p.LeftOut = append(p.LeftOut, LeftOut{Address: l.Address, Reason: l.Reason, Because: d.instance(l.Because)})
 	}
@@ -408,6 +408,9 @@ func decodePlan(b []byte) (*Plan, error) {
 		path, err := state.ParsePath(r.Path)
 		d.fail(err)
 		p.Relevant = append(p.Relevant, RelevantAttribute{Resource: d.instance(r.Resource), Path: path})
+	}
+	if d.err == nil {
+		d.err = p.checkOrder()
 	}
 	return p, d.err
 }
@@ -451,20 +454,9 @@ func (d *decoder) action(a Action) Action {
 
 func (d *decoder) step(s jsonStep, steps, changes, self int) Step {
 	a := d.instance(s.Resource)
-	for _, i := range s.After {
-		if i < 0 || i >= steps || i == self {
-			d.fail(fmt.Errorf("step %d waits for step %d, which does not exist", self, i))
-		}
-	}
-	for _, i := range s.Changes {
-		if i < 0 || i >= changes {
-			d.fail(fmt.Errorf("step %d has change %d, which does not exist", self, i))
-		}
-	}
-	if s.Kind < Write || s.Kind > Join {
-		d.fail(fmt.Errorf("step %d is of unknown kind %d", self, s.Kind))
-	}
-	return Step{Kind: s.Kind, Resource: a.AbsResource(), Changes: s.Changes, After: s.After}
+	out := Step{Kind: s.Kind, Resource: a.AbsResource(), Changes: s.Changes, After: s.After}
+	d.fail(out.check(self, steps, changes))
+	return out
 }
 
 // typ returns a type of the table.

@@ -7,6 +7,7 @@ package plan
 
 import (
 	"bytes"
+	"fmt"
 	"maps"
 	"slices"
 	"time"
@@ -206,6 +207,75 @@ type Variable struct {
 	Given     bool
 }
 
+// Check returns an error for a plan whose parts do not fit together: one that was changed since it was made.
+func (p *Plan) Check() error {
+	for i, c := range p.Changes {
+		if c == nil {
+			return fmt.Errorf("the change at the index %d is nil", i)
+		}
+	}
+	for i, c := range p.Invocations {
+		if c == nil {
+			return fmt.Errorf("the invocation at the index %d is nil", i)
+		}
+	}
+	for i, o := range p.Outputs {
+		if o == nil {
+			return fmt.Errorf("the output at the index %d is nil", i)
+		}
+	}
+	for i, s := range p.Steps {
+		if err := s.check(i, len(p.Steps), len(p.Changes)); err != nil {
+			return err
+		}
+	}
+	return p.checkOrder()
+}
+
+// check returns an error for a step that names something that the plan does not have.
+func (s Step) check(self, steps, changes int) error {
+	for _, i := range s.After {
+		if i < 0 || i >= steps || i == self {
+			return fmt.Errorf("step %d waits for step %d, which does not exist", self, i)
+		}
+	}
+	for _, i := range s.Changes {
+		if i < 0 || i >= changes {
+			return fmt.Errorf("step %d has change %d, which does not exist", self, i)
+		}
+	}
+	if s.Kind < Write || s.Kind > Join {
+		return fmt.Errorf("step %d is of unknown kind %d", self, s.Kind)
+	}
+	return nil
+}
+
+// checkOrder returns an error for steps that wait for each other.
+func (p *Plan) checkOrder() error {
+	waits, followers := make([]int, len(p.Steps)), make([][]int, len(p.Steps))
+	var ready []int
+	for i, s := range p.Steps {
+		for _, before := range s.After {
+			followers[before] = append(followers[before], i)
+		}
+		if waits[i] = len(s.After); waits[i] == 0 {
+			ready = append(ready, i)
+		}
+	}
+	done := 0
+	for ; done < len(ready); done++ {
+		for _, i := range followers[ready[done]] {
+			if waits[i]--; waits[i] == 0 {
+				ready = append(ready, i)
+			}
+		}
+	}
+	if done < len(p.Steps) {
+		return fmt.Errorf("%d steps wait for each other", len(p.Steps)-done)
+	}
+	return nil
+}
+
 // CheckEphemeral refuses to apply the plan with other ephemeral variables than it was made with: their values are not
 // stored, so each must be set again, and no other. ranges, which may be nil, holds the places of values.
 func (p *Plan) CheckEphemeral(values map[string]cty.Value, ranges map[string]hcl.Range) diag.List {
@@ -275,9 +345,9 @@ type Plan struct {
 
 	// Unrefreshed means that the plan relied on the stored objects without looking at the world.
 	Unrefreshed bool
-	// Unread lists the instances of a plan with a minimal refresh whose real objects were not read: as far as is
-	// stored, they do not change.
-	Unread []addr.AbsResourceInstance
+	// Unread lists the instances whose real objects were not read: with a minimal refresh because, as far as is stored,
+	// they do not change; and those of UnreadBySetting, because the project says that they are not to be read.
+	Unread, UnreadBySetting []addr.AbsResourceInstance
 
 	// Errored plans are shown but cannot be applied. Complete is false when a target or deferral left something out.
 	Errored  bool

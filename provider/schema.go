@@ -109,7 +109,10 @@ type Block struct {
 	Deprecated      bool
 	// DeprecationMessage names the replacement; Deprecated is set as well.
 	DeprecationMessage string
-	// Computed is for nested blocks: the provider may fill them in where the configuration has none.
+	// Computed is for nested blocks: the provider may fill them in where the configuration has none. Plans are then
+	// asked for with null in their place, also for a list, set or map of blocks, which a plan may answer with anything
+	// but that, unknown included. Everything in them must be Computed, too, and they have no MinItems. Engines without
+	// ClientCapabilities.ComputedBlocksAllowed know nothing of this: report an error where it is needed.
 	Computed bool
 
 	once    sync.Once
@@ -151,8 +154,12 @@ type NestedBlock struct {
 
 // blockFacts are computed once for each block.
 type blockFacts struct {
-	sensitive bool // some attribute at any depth is sensitive
-	writeOnly bool // some attribute at any depth is write-only
+	// sensitiveAttributes and sensitiveBlocks are the names of those that are sensitive, or hold something sensitive at
+	// any depth.
+	sensitiveAttributes, sensitiveBlocks []string
+	writeOnly                            bool // some attribute at any depth is write-only
+	dynamic                              bool // some attribute at any depth may be of any type
+	computed                             bool // some nested block at any depth is computed
 }
 
 func (b *Block) prepare() {
@@ -161,15 +168,21 @@ func (b *Block) prepare() {
 		for name, a := range b.Attributes {
 			atys[name] = a.ImpliedType()
 			s, w := a.contains()
-			b.facts.sensitive = b.facts.sensitive || s
+			if s {
+				b.facts.sensitiveAttributes = append(b.facts.sensitiveAttributes, name)
+			}
 			b.facts.writeOnly = b.facts.writeOnly || w
 		}
 		for name, nb := range b.Blocks {
 			atys[name] = nb.ImpliedType()
-			b.facts.sensitive = b.facts.sensitive || nb.Block.HasSensitive()
+			if nb.Block.HasSensitive() {
+				b.facts.sensitiveBlocks = append(b.facts.sensitiveBlocks, name)
+			}
 			b.facts.writeOnly = b.facts.writeOnly || nb.Block.HasWriteOnly()
+			b.facts.computed = b.facts.computed || nb.Computed || nb.HasComputedBlocks()
 		}
 		b.implied = cty.Object(atys)
+		b.facts.dynamic = dynamic(b.implied)
 	})
 }
 
@@ -183,10 +196,32 @@ func (b *Block) ImpliedType() cty.Type {
 }
 
 // HasSensitive reports whether any attribute at any depth is sensitive.
-func (b *Block) HasSensitive() bool { b.prepare(); return b.facts.sensitive }
+func (b *Block) HasSensitive() bool {
+	attributes, blocks := b.Sensitive()
+	return len(attributes)+len(blocks) > 0
+}
+
+// Sensitive returns the names of the attributes and blocks that are sensitive, or hold something sensitive at any
+// depth, in no order. They must not be changed.
+func (b *Block) Sensitive() (attributes, blocks []string) {
+	b.prepare()
+	return b.facts.sensitiveAttributes, b.facts.sensitiveBlocks
+}
 
 // HasWriteOnly reports whether any attribute at any depth is write-only.
 func (b *Block) HasWriteOnly() bool { b.prepare(); return b.facts.writeOnly }
+
+// HasComputedBlocks reports whether any nested block at any depth is computed.
+func (b *Block) HasComputedBlocks() bool { b.prepare(); return b.facts.computed }
+
+// HasDynamic reports whether any attribute at any depth may be of any type.
+func (b *Block) HasDynamic() bool {
+	if b == nil {
+		return false
+	}
+	b.prepare()
+	return b.facts.dynamic
+}
 
 // EmptyValue is the value of a block with nothing set: null attributes, empty collections of blocks.
 func (b *Block) EmptyValue() cty.Value {

@@ -23,7 +23,8 @@ const (
 )
 
 // completions are the shells that have a script, and the name of its file in a package.
-var completions = map[string]string{"bash": "tombolo.bash", "zsh": "_tombolo", "fish": "tombolo.fish"}
+var completions = map[string]string{"bash": "tombolo.bash", "zsh": "_tombolo", "fish": "tombolo.fish",
+	"powershell": "tombolo.ps1"}
 
 // prepare writes DIR/man and DIR/completions. The scripts are those that the program prints.
 func prepare(ctx context.Context, dir string, _ io.Writer) error {

@@ -25,7 +25,7 @@ func TestAnyValueAtAnyPlaceIsRefusedOrSurvives(t *testing.T) {
 				"dependencies": []any{"t.empty"}, "private": "eA==", "status": "tainted", "create_before_destroy": true,
 				"provider":                `provider["registry.terraform.io/h/t"].a`,
 				"identity_schema_version": 1, "identity": map[string]any{"id": "1"}, "skip_destroy": true,
-				"tombolo_prevent_destroy": true,
+				"tombolo_prevent_destroy": true, "tombolo_read_at": 1700000000,
 			} {
 				if fields := i.(map[string]any); fields[name] == nil {
 					fields[name] = v

@@ -16,6 +16,7 @@ type Edit struct {
 	Move   *MoveObject
 	Output *SetOutput
 	Checks *SetChecks
+	Seen   *SeenObject
 }
 
 // PutObject stores an object, replacing the one at its place.
@@ -47,6 +48,13 @@ type SetOutput struct {
 
 // SetChecks replaces all check results.
 type SetChecks struct{ Results []CheckResult }
+
+// SeenObject notes that an object was looked at and is as it is stored; of what is not there it notes nothing. At is in
+// seconds since 1970.
+type SeenObject struct {
+	Addr addr.Object
+	At   int64
+}
 
 // Builder folds edits into a state. It is safe for concurrent use. State may be called at any time; the next change
 // after it costs a copy of the map of resources. The zero value starts from nothing; State.Builder starts from a state.
@@ -118,7 +126,20 @@ func (b *Builder) fold(e Edit) {
 		}
 	case e.Checks != nil:
 		b.state.checks = e.Checks.Results
+	case e.Seen != nil:
+		b.seen(*e.Seen)
 	}
+}
+
+// seen notes when an object was looked at.
+func (b *Builder) seen(s SeenObject) {
+	stored := b.state.Object(s.Addr)
+	if stored == nil {
+		return
+	}
+	o := *stored
+	o.ReadAt = s.At
+	b.put(b.own(s.Addr.Instance.AbsResource(), false), s.Addr, &o)
 }
 
 // own returns a resource that may be changed, which is created with create.

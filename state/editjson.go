@@ -210,13 +210,19 @@ func (e *encoder) edit(edit Edit) {
 	case edit.Checks != nil:
 		e.name("checks")
 		e.checks(edit.Checks.Results)
+	case edit.Seen != nil:
+		e.name("seen")
+		e.open('{')
+		e.placeMembers(edit.Seen.Addr, addr.AbsProviderConfig{})
+		e.intMember("at", edit.Seen.At)
+		e.close('}')
 	default:
 		e.fail(fmt.Errorf("an edit without content"))
 	}
 	e.close('}')
 }
 
-var editFields = []string{"put", "drop", "depose", "move", "output", "checks"}
+var editFields = []string{"put", "drop", "depose", "move", "output", "checks", "seen"}
 
 func (d *decoder) edit() (Edit, error) {
 	var edit Edit
@@ -242,6 +248,10 @@ func (d *decoder) edit() (Edit, error) {
 		case 4:
 			edit.Output = &SetOutput{}
 			return d.setOutput(edit.Output)
+		case 6:
+			p, err := d.place(false)
+			edit.Seen = &SeenObject{Addr: p.object(), At: p.at}
+			return err
 		}
 		results, err := d.checks()
 		edit.Checks = &SetChecks{results}
@@ -283,13 +293,15 @@ type place struct {
 	deposed  addr.DeposedKey
 	provider addr.AbsProviderConfig
 	reverse  bool
+	at       int64
 	stored   *Object
 }
 
 func (p place) instance() addr.AbsResourceInstance { return p.resource.Instance(p.key) }
 func (p place) object() addr.Object                { return addr.Object{Instance: p.instance(), Deposed: p.deposed} }
 
-var placeFields = []string{"module", "mode", "type", "name", "provider", "index_key", "deposed", "reverse", "object"}
+var placeFields = []string{"module", "mode", "type", "name", "provider", "index_key", "deposed", "reverse", "object",
+	"at"}
 
 func (d *decoder) place(withObject bool) (p place, err error) {
 	at := d.offset()
@@ -304,6 +316,8 @@ func (d *decoder) place(withObject bool) (p place, err error) {
 			p.reverse, err = d.bool()
 		case 8:
 			p.key, p.deposed, p.stored, err = d.readObject()
+		case 9:
+			p.at, err = d.natural()
 		default:
 			err = d.resourceHead(r, i)
 		}

@@ -381,6 +381,9 @@ func (e *encoder) object(r *Resource, key addr.Key, deposed addr.DeposedKey, o *
 	}
 	e.trueMember("skip_destroy", o.SkipDestroy)
 	e.trueMember(protectedField, o.Protected)
+	if o.ReadAt > 0 {
+		e.intMember(readAtField, o.ReadAt)
+	}
 	e.close('}')
 }
 

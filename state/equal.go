@@ -53,7 +53,7 @@ func sameObject(a, b *Object) bool {
 		a.CreateBeforeDestroy == b.CreateBeforeDestroy &&
 		a.IdentityVersion == b.IdentityVersion && bytes.Equal(a.Identity, b.Identity) &&
 		a.SkipDestroy == b.SkipDestroy &&
-		a.Protected == b.Protected
+		a.Protected == b.Protected && a.ReadAt == b.ReadAt
 }
 
 func sameCheck(a, b CheckResult) bool {

@@ -245,10 +245,13 @@ func (r *Resource) withOwners() *Resource {
 var objectFields = []string{"index_key", "status", "deposed", "schema_version", "attributes", "attributes_flat",
 	"sensitive_attributes",
 	"identity_schema_version", "identity", "private", "dependencies", "create_before_destroy", "provider",
-	"skip_destroy", protectedField}
+	"skip_destroy", protectedField, readAtField}
 
-// protectedField is a field that only this program has.
-const protectedField = "tombolo_prevent_destroy"
+// These fields only this program has.
+const (
+	protectedField = "tombolo_prevent_destroy"
+	readAtField    = "tombolo_read_at"
+)
 
 // readObject reads an element of "instances": one object, current or deposed.
 func (d *decoder) readObject() (key addr.Key, deposed addr.DeposedKey, o *Object, err error) {
@@ -299,14 +302,10 @@ func (d *decoder) objectField(o *Object, i int) (err error) {
 	switch objectFields[i] {
 	case "status":
 		o.Status, err = d.status()
-	case "schema_version", "identity_schema_version":
-		var n uint64
-		n, err = d.uint(math.MaxInt64)
-		if i == 3 {
-			o.SchemaVersion = int64(n)
-		} else {
-			o.IdentityVersion = int64(n)
-		}
+	case "schema_version":
+		o.SchemaVersion, err = d.natural()
+	case "identity_schema_version":
+		o.IdentityVersion, err = d.natural()
 	case "attributes_flat":
 		o.Flat = map[string]string{}
 		err = d.object(func(name string) error {
@@ -343,8 +342,16 @@ func (d *decoder) objectField(o *Object, i int) (err error) {
 		o.SkipDestroy, err = d.bool()
 	case protectedField:
 		o.Protected, err = d.bool()
+	case readAtField:
+		o.ReadAt, err = d.natural()
 	}
 	return err
+}
+
+// natural reads a number that is not negative.
+func (d *decoder) natural() (int64, error) {
+	n, err := d.uint(math.MaxInt64)
+	return int64(n), err
 }
 
 func (d *decoder) dependencies() (deps []addr.ConfigResource, err error) {

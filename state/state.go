@@ -66,6 +66,30 @@ type Output struct {
 	Sensitive bool
 }
 
+// String returns the value as JSON, for logs; a sensitive one is not shown.
+func (o Output) String() string {
+	if o.Sensitive {
+		return "(sensitive value)"
+	}
+	text, err := ctyfast.MarshalJSON(o.Value, o.Value.Type())
+	if err != nil {
+		return "(" + o.Value.Type().FriendlyName() + ")"
+	}
+	return string(text)
+}
+
+// GoString returns the same.
+func (o Output) GoString() string { return o.String() }
+
+// String returns which state it is and how much it holds, for logs: its values may be secret.
+func (s State) String() string {
+	return fmt.Sprintf("state %q, serial %d, with %d resources and %d outputs", s.Lineage, s.Serial, len(s.resources),
+		len(s.outputs))
+}
+
+// GoString returns the same.
+func (s State) GoString() string { return s.String() }
+
 // Resource holds the instances of a resource in one module instance.
 type Resource struct {
 	Addr      addr.AbsResource
@@ -133,6 +157,9 @@ type Object struct {
 	// Protected: the block of the object said prevent_destroy when it was last applied, and the project remembers that.
 	// Other tools read states with it, and drop it when they write.
 	Protected bool
+	// ReadAt is when the real object was last looked at, in seconds since 1970, in projects where the age of stored
+	// objects counts; 0 is unknown. Other tools drop it, too.
+	ReadAt int64
 
 	decoded *decoded
 }

@@ -152,7 +152,7 @@ func TestIntentsAndObjectsSurviveEncoding(t *testing.T) {
 	o := &Object{Status: Tainted, SchemaVersion: 3, Attributes: json.RawMessage(`{"id":"x"}`), Sensitive: []cty.Path{
 		cty.GetAttrPath("id")},
 		Private: []byte{0, 255}, CreateBeforeDestroy: true, Identity: json.RawMessage(`{"i":1}`), IdentityVersion: 2,
-		SkipDestroy: true, Protected: true,
+		SkipDestroy: true, Protected: true, ReadAt: 1700000000,
 		Provider: &provider, Dependencies: []addr.ConfigResource{instance("module.m.t.y").Instance.Config()}}
 	text, err = EncodeObject(o)
 	if err != nil {
@@ -258,7 +258,7 @@ type contested struct {
 func (c *contested) Lock(context.Context, LockRequest) (Session, error) {
 	c.tries = append(c.tries, time.Now())
 	if len(c.tries) > c.busy {
-		return nil, nil
+		return struct{ Session }{}, nil
 	}
 	return nil, c.err
 }

@@ -353,6 +353,9 @@ func Acquire(ctx context.Context, ws Workspace, req LockRequest, timeout time.Du
 	for {
 		session, err := ws.Lock(ctx, req)
 		locked, ok := asLocked(err)
+		if err == nil && session == nil {
+			return nil, errNoSession
+		}
 		if err == nil || !ok || !time.Now().Before(deadline) {
 			return session, err
 		}
@@ -370,6 +373,8 @@ func Acquire(ctx context.Context, ws Workspace, req LockRequest, timeout time.Du
 		pause = min(2*pause, longestPause)
 	}
 }
+
+var errNoSession = errors.New("the store answered with neither a session nor an error; this is a bug in the store")
 
 func asLocked(err error) (*LockedError, bool) {
 	var locked *LockedError

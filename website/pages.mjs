@@ -1,7 +1,7 @@
 // Makes the pages of the site from the documents of the repository, which stay the only source: each gets a title, and
 // its links lead to pages of the site, or to the repository if there is none.
 import { execFileSync } from "node:child_process";
-import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { copyFileSync, cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join, posix, relative } from "node:path";
 import { fileURLToPath } from "node:url";
 
@@ -34,6 +34,7 @@ export const groups = [
       "guides/library": "docs/library.md",
       "guides/drop-in": "docs/drop-in.md",
       "guides/installation": "docs/installation.md",
+      "guides/report": "docs/report.md",
       "guides/traces": "docs/traces.md",
     },
   },
@@ -95,6 +96,7 @@ function linked(text, file) {
     part.replace(/\]\(([^)\s]+)\)/g, (whole, link) => {
       if (/^[a-z]+:/.test(link) || link.startsWith("#")) return whole;
       const [path, anchor] = link.split("#");
+      if (/\.(png|svg)$/.test(path)) return `](/pictures/${posix.basename(path)})`;
       const wanted = posix.normalize(posix.join(posix.dirname(file), path));
       const place = places.get(wanted);
       return `](${place ? `/${place}/` : source + wanted}${anchor ? "#" + anchor : ""})`;
@@ -131,6 +133,7 @@ function main() {
   rmSync(target, { recursive: true, force: true });
   mkdirSync(target);
   copyFileSync(join(here, "src/index.mdx"), join(target, "index.mdx"));
+  cpSync(join(repository, "docs/pictures"), join(here, "public/pictures"), { recursive: true });
   for (const [file, place] of places) write(place, page(readFileSync(join(repository, file), "utf8"), file, true));
   for (const place of commandPlaces()) {
     const file = join(commandsDir, place.split("/").pop() + ".md");

@@ -14,7 +14,7 @@
 //
 // Beside these, random lies put something wrong into one random place of an answer, identities, lists, actions and
 // schemas included (random_test.go). Their verdicts are those of a newer terraform, in random.json, and the reasons for
-// others in random_reasons.json.
+// others in random_reasons.json. Those of OpenTofu are in random_tofu.json, with random_tofu_reasons.json.
 //
 //	TOMBOLO_LIAR=all go test -count=1 -timeout 60m ./conformance/liar
 //

@@ -157,15 +157,17 @@ func (st *stage) build(ctx context.Context, root string, c tale, bin string) err
 		return err
 	}
 	st.dir, st.home = filepath.Join(root, "dir"), filepath.Join(root, "home")
-	at := filepath.Join(st.home, ".terraform.d", "plugins", "registry.terraform.io", "tombolo", c.provider(), "1.0.0",
-		runtime.GOOS+"_"+runtime.GOARCH)
 	plugin := pluginPrefix + strings.TrimPrefix(c.provider(), "liar") + "_v1.0.0"
-	if err := errors.Join(os.Mkdir(st.dir, 0o777), os.MkdirAll(at, 0o777),
+	if err := errors.Join(os.Mkdir(st.dir, 0o777), os.Mkdir(st.home, 0o777),
 		os.WriteFile(filepath.Join(st.home, "empty.tfrc"), nil, 0o666)); err != nil {
 		return err
 	}
-	if err := os.Symlink(exe, filepath.Join(at, plugin)); err != nil {
-		return err
+	for _, host := range []string{"registry.terraform.io", "registry.opentofu.org"} {
+		at := filepath.Join(st.home, ".terraform.d", "plugins", host, "tombolo", c.provider(), "1.0.0",
+			runtime.GOOS+"_"+runtime.GOARCH)
+		if err := errors.Join(os.MkdirAll(at, 0o777), os.Symlink(exe, filepath.Join(at, plugin))); err != nil {
+			return err
+		}
 	}
 	first := c.scene.lying.config
 	if len(c.scene.before) > 0 {

@@ -324,17 +324,40 @@ func randomTales(from, to int) (list []tale) {
 	return list
 }
 
-// newTerraform is the program that is asked about random lies: the first that knows identities, lists and actions.
-const newTerraform = "Terraform v1.15.9"
+// A peer is a program that is asked about random lies.
+type peer struct {
+	version string // the first line that it says of itself
+	env     string // the variable that has its path
+	file    string // of its verdicts
+	reasons string // why ours are others
+	knows   func(scene) bool
+}
+
+var (
+	// newTerraform is the first that knows identities, lists and actions.
+	newTerraform = peer{"Terraform v1.15.9", "TOMBOLO_TERRAFORM_NEW", "random.json", "random_reasons.json",
+		func(scene) bool { return true }}
+	newTofu = peer{"OpenTofu v1.12.6", "TOMBOLO_TOFU", "random_tofu.json", "random_tofu_reasons.json", inTofu}
+)
+
+// inTofu reports whether OpenTofu knows what a scene is about.
+func inTofu(s scene) bool {
+	return s.field != "plan action" && s.field != "invoke" && s.field != "list"
+}
 
 // TestRandomLiesMeetTheSameVerdict compares what both programs make of random lies, as TestEveryLieMeetsTheSameVerdict
 // does, with the stored verdicts of a newer terraform. TOMBOLO_LIAR_SEEDS=0-20 chooses the seeds; with
 // TOMBOLO_LIAR=fill or =live the program is asked that TOMBOLO_TERRAFORM_NEW names.
-func TestRandomLiesMeetTheSameVerdict(t *testing.T) {
+func TestRandomLiesMeetTheSameVerdict(t *testing.T) { newTerraform.compare(t) }
+
+// TestRandomLiesMeetTheSameVerdictAsInOpenTofu is the same beside the program that TOMBOLO_TOFU names.
+func TestRandomLiesMeetTheSameVerdictAsInOpenTofu(t *testing.T) { newTofu.compare(t) }
+
+func (p peer) compare(t *testing.T) {
 	mode := os.Getenv("TOMBOLO_LIAR")
-	tr := trial{mode: mode, file: "random.json", stored: map[string]verdict{}, reasons: map[string]string{}}
+	tr := trial{mode: mode, file: p.file, stored: map[string]verdict{}, reasons: map[string]string{}}
 	read(t, tr.file, &tr.stored)
-	read(t, "random_reasons.json", &tr.reasons)
+	read(t, p.reasons, &tr.reasons)
 	from, to := 0, 1
 	if mode == "all" {
 		to = 1000
@@ -345,13 +368,13 @@ func TestRandomLiesMeetTheSameVerdict(t *testing.T) {
 		}
 	}
 	if mode == "fill" || mode == "live" {
-		tr.theirs = os.Getenv("TOMBOLO_TERRAFORM_NEW")
+		tr.theirs = os.Getenv(p.env)
 		out, err := exec.Command(tr.theirs, "version").Output()
-		if first, _, _ := strings.Cut(string(out), "\n"); err != nil || strings.TrimSpace(first) != newTerraform {
-			t.Skipf("needs %s, its path in TOMBOLO_TERRAFORM_NEW", newTerraform)
+		if first, _, _ := strings.Cut(string(out), "\n"); err != nil || strings.TrimSpace(first) != p.version {
+			t.Skipf("needs %s, its path in %s", p.version, p.env)
 		}
 	}
-	list := randomTales(from, to)
+	list := slices.DeleteFunc(randomTales(from, to), func(c tale) bool { return !p.knows(c.scene) })
 	if mode != "fill" {
 		list = slices.DeleteFunc(list, func(c tale) bool { _, known := tr.stored[c.name()]; return !known })
 	}

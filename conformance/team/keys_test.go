@@ -14,11 +14,15 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/hashicorp/hcl/v2"
+	"github.com/zclconf/go-cty/cty"
 	"golang.org/x/tools/txtar"
 
+	"github.com/tombolo-iac/tombolo/internal/backend"
 	"github.com/tombolo-iac/tombolo/internal/encryption"
 	"github.com/tombolo-iac/tombolo/internal/encryption/encryptiontest"
 	"github.com/tombolo-iac/tombolo/internal/store/azure/azuretest"
+	"github.com/tombolo-iac/tombolo/internal/store/remote"
 	"github.com/tombolo-iac/tombolo/internal/store/remote/drivertest"
 )
 
@@ -73,18 +77,18 @@ if meta:
     out["keys"]["decryption_key"] = key
 print(json.dumps(out))
 `
-	methodProgram = `import sys, json, base64
+	methodProgram = `import sys, json, base64, hashlib
 print(json.dumps({"magic": "OpenTofu-External-Encryption-Method", "version": 1}), flush=True)
 said = json.load(sys.stdin)
 key = base64.b64decode(said.get("key", "")) or b"\x55"
 text = base64.b64decode(said["payload"])
 if sys.argv[1] == "encrypt":
-    text = b"mine" + text
+    text = hashlib.sha256(key + text).digest() + text
 text = bytes(b ^ key[n % len(key)] for n, b in enumerate(text))
 if sys.argv[1] == "decrypt":
-    if not text.startswith(b"mine"):
-        sys.exit("this was sealed by another method")
-    text = text[4:]
+    tag, text = text[:32], text[32:]
+    if tag != hashlib.sha256(key + text).digest():
+        sys.exit("this was sealed by another method, or changed")
 print(json.dumps({"payload": base64.b64encode(text).decode()}))
 `
 )
@@ -334,4 +338,68 @@ func writeVector(t *testing.T, name string, s seal, env []string) {
 	if err := os.WriteFile(name, text, 0o666); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// Documents of OpenTofu and our own are changed, with every method and key provider: nothing is opened to something
+// else, and nothing ends the program. With TOMBOLO_TEAM_CLOUDS=1 each is changed 10 000 times.
+func TestDamagedDocumentsAreRefusedWithEveryKey(t *testing.T) {
+	if os.Getenv(within) == "" { // roots of certificates are read once a process
+		cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^"+t.Name()+"$", "-test.v", "-test.timeout=0")
+		cmd.Env = append(append(os.Environ(), keyServices(t)...), within+"=1", "ARM_USE_CLI=false")
+		if out, err := cmd.CombinedOutput(); err != nil || !strings.Contains(string(out), "--- PASS") {
+			t.Errorf("%v\n%s", err, out)
+		}
+		return
+	}
+	times := 60
+	if os.Getenv("TOMBOLO_TEAM_CLOUDS") != "" {
+		times = 10_000
+	}
+	for _, s := range seals() {
+		t.Run(s.name, func(t *testing.T) {
+			t.Parallel()
+			archive, err := txtar.ParseFile(filepath.Join(sealedVectors, strings.ReplaceAll(s.name, " ", "_")+".txtar"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			c := opener(t, string(archive.Files[0].Data))
+			theirs := archive.Files[1].Data
+			plain, _, err := c.Open(t.Context(), theirs)
+			if err != nil {
+				t.Fatal(err)
+			}
+			encryptiontest.Damage(t, c, theirs, plain, times/2)
+			lineage := "l"
+			plain = []byte(`{"version":4,"serial":7,"lineage":"l"}`)
+			mine, err := c.Seal(t.Context(), plain, &lineage, 7)
+			if err != nil {
+				t.Fatal(err)
+			}
+			encryptiontest.Damage(t, c, mine, plain, times/2)
+		})
+	}
+}
+
+// opener opens and seals states with these settings in this process.
+func opener(t *testing.T, settings string) *encryption.Cipher {
+	t.Helper()
+	dir := t.TempDir()
+	for name, text := range map[string]string{"keys.py": keyProgram, "method.py": methodProgram} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c, diags := encryption.Parse(settings, "settings")
+	if diags.HasErrors() {
+		t.Fatal(diags.Err())
+	}
+	e, diags := encryption.New(c, encryption.Options{Dir: dir,
+		Kinds: backend.KeyProviders(remote.Surroundings{Getenv: os.Getenv}),
+		Scope: func(e hcl.Expression, more map[string]cty.Value) (cty.Value, hcl.Diagnostics) {
+			return e.Value(&hcl.EvalContext{Variables: more})
+		}})
+	if diags.HasErrors() {
+		t.Fatal(diags.Err())
+	}
+	return e.State()
 }

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -59,6 +60,7 @@ func places(t *testing.T) map[string]place {
 	if _, err := exec.LookPath("python3"); err == nil {
 		all["program 1"], all["program 2"] = attic(t), attic(t)
 	}
+	env = hosted(t, all, env)
 	for name, p := range all {
 		p.env = env
 		all[name] = p
@@ -66,15 +68,48 @@ func places(t *testing.T) map[string]place {
 	return all
 }
 
-// idsOf are the objects of two workspaces.
-func (m *member) idsOf(t *testing.T) map[string]string {
+// renamed is the workspace that has the state of the default one where there is none of that name.
+const renamed = "main"
+
+// hosted adds places in two services as HCP Terraform is one, and the variables under which they are found.
+func hosted(t *testing.T, all map[string]place, env []string) []string {
+	t.Helper()
+	dir, hosts, roots := t.TempDir(), "", ""
+	for n := 1; n <= 2; n++ {
+		s := startTerraforms(t, annsToken)
+		hosts += fmt.Sprintf("credentials %q {\n  token = %q\n}\n", s.host, annsToken)
+		_, name, _ := strings.Cut(s.env[0], "=")
+		roots = mustRead(t, name) // which all such services have
+		s.Make("net-"+renamed, nil)
+		s.Make(renamed, map[string]string{"team": ""})
+		all[fmt.Sprint("remote ", n)] = s.place(`backend "remote"`, `prefix = "net-"`)
+		all[fmt.Sprint("cloud ", n)] = s.place("cloud", `tags = ["team"]`)
+	}
+	for _, variable := range env {
+		if name, ok := strings.CutPrefix(variable, "SSL_CERT_FILE="); ok {
+			roots += mustRead(t, name)
+		}
+	}
+	for name, text := range map[string]string{"hosts.tfrc": hosts, "roots.pem": roots} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return append(env, "SSL_CERT_FILE="+filepath.Join(dir, "roots.pem"), "TF_CLI_CONFIG_FILE="+
+		filepath.Join(dir, "hosts.tfrc"))
+}
+
+// idsOf are the objects of two workspaces, the first of which is "blue".
+func (m *member) idsOf(t *testing.T, first string) map[string]string {
 	t.Helper()
 	all := map[string]string{}
-	for _, workspace := range []string{"blue", "default"} {
+	for _, workspace := range []string{"blue", first} {
 		m.run("workspace", "select", workspace)
-		m.idle()
 		for name, id := range m.ids() {
-			all[workspace+" "+name] = id
+			all[strings.Replace(workspace, renamed, "default", 1)+" "+name] = id
+		}
+		if strings.Contains(m.run("state", "pull"), workspace+"/a") { // the objects know their workspace
+			m.idle()
 		}
 	}
 	return all
@@ -82,10 +117,11 @@ func (m *member) idsOf(t *testing.T) map[string]string {
 
 // TestStatesMigrateFromEachPlaceToEach takes each kind once on each side, and all pairs with TOMBOLO_TEAM_PAIRS=all.
 func TestStatesMigrateFromEachPlaceToEach(t *testing.T) {
-	const kinds = "local pg s3 gcs azurerm consul program oss cos oci kubernetes"
+	const kinds = "local pg s3 gcs azurerm consul program oss cos oci kubernetes remote cloud"
 	usual := map[string]bool{"local pg": true, "pg s3": true, "s3 local": true, "pg pg": true, "s3 program": true,
 		"program local": true, "local consul": true, "local gcs": true, "local azurerm": true, "oss cos": true,
-		"cos oci": true, "oci oss": true}
+		"cos oci": true, "oci oss": true, "local cloud": true, "cloud remote": true, "remote s3": true}
+	nameless := func(kind string) bool { return kind != "remote" && kind != "cloud" } // a state needs no name there
 	for _, from := range strings.Fields(kinds) {
 		for _, to := range strings.Fields(kinds) {
 			if !usual[from+" "+to] && os.Getenv("TOMBOLO_TEAM_PAIRS") != "all" {
@@ -98,25 +134,42 @@ func TestStatesMigrateFromEachPlaceToEach(t *testing.T) {
 				if from == "program" || to == "program" {
 					attic(t) // or the test is skipped
 				}
+				one, two := "default", "default"
+				if !nameless(from) {
+					one = renamed
+				}
+				if !nameless(from) || !nameless(to) {
+					two = renamed
+				}
 				m := old.member(t, from, ours)
 				m.run("apply", "-auto-approve")
 				m.run("workspace", "new", "blue")
 				m.run("apply", "-auto-approve")
-				ids := m.idsOf(t)
+				ids := m.idsOf(t, one)
 				m.goTo(new)
 				m.fails("plan")
-				m.run(append([]string{"init", "-force-copy"}, new.initArgs...)...)
-				if got := m.idsOf(t); !maps.Equal(got, ids) || len(ids) != 4 {
+				m.answers(renamed+"\n", append([]string{"init", "-force-copy"}, new.initArgs...)...)
+				if got := m.idsOf(t, two); !maps.Equal(got, ids) || len(ids) != 4 {
 					t.Errorf("there are %v after %v", got, ids)
 				}
 				m.run("apply", "-auto-approve", `-var=names=["c"]`) // the old place does not see this
 				m.goTo(old)
-				m.run(append([]string{"init", "-reconfigure"}, old.initArgs...)...)
-				if got := m.idsOf(t); !maps.Equal(got, ids) {
+				m.answers("1\n", append([]string{"init", "-reconfigure"}, old.initArgs...)...)
+				if got := m.idsOf(t, one); !maps.Equal(got, ids) {
 					t.Errorf("at the old place there are %v after %v", got, ids)
 				}
 			})
 		}
+	}
+}
+
+// answers runs a command that may ask.
+func (m *member) answers(said string, args ...string) {
+	m.t.Helper()
+	cmd := exec.Command(m.bin, args...)
+	cmd.Dir, cmd.Env, cmd.Stdin = m.dir, append(slices.Clone(m.env), "TF_INPUT=1"), strings.NewReader(said)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		m.t.Fatalf("%s %s: %v\n%s", m.name, strings.Join(args, " "), err, out)
 	}
 }
 

@@ -42,9 +42,10 @@ func (m *member) things(t *testing.T) map[string]string {
 // TOMBOLO_TEAM_PAIRS=all. Objects go there and back; in between both states have what they should, and applies replace
 // nothing.
 func TestObjectsMoveFromEachPlaceToEach(t *testing.T) {
-	const kinds = "local pg s3 gcs azurerm consul program"
+	const kinds = "local pg s3 gcs azurerm consul program oss cos oci kubernetes remote cloud"
 	usual := map[string]bool{"local pg": true, "pg s3": true, "s3 consul": true, "consul gcs": true,
-		"gcs azurerm": true, "azurerm program": true, "program local": true}
+		"gcs azurerm": true, "azurerm program": true, "program local": true,
+		"oss cos": true, "oci kubernetes": true, "kubernetes remote": true, "cloud oss": true}
 	for _, one := range strings.Fields(kinds) {
 		for _, two := range strings.Fields(kinds) {
 			if !usual[one+" "+two] && os.Getenv("TOMBOLO_TEAM_PAIRS") != "all" {

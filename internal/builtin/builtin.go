@@ -13,6 +13,7 @@ import (
 
 	"github.com/tombolo-iac/tombolo/addr"
 	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/internal/ctyfast"
 	"github.com/tombolo-iac/tombolo/provider"
 	"github.com/tombolo-iac/tombolo/state"
 )
@@ -105,16 +106,16 @@ func (t *terraform) Plan(ctx context.Context, req provider.PlanRequest) provider
 	planned := req.Proposed.AsValueMap()
 	input := planned["input"]
 	resp := provider.PlanResponse{Private: req.PriorPrivate}
-	anew, prior := req.Prior.IsNull(), cty.NullVal(req.Proposed.GetAttr("store").Type())
+	anew, prior := req.Prior.IsNull(), cty.NullVal(ctyfast.Attr(req.Proposed, "store").Type())
 	if !anew {
-		prior = req.Prior.GetAttr("store")
-		if trigger := planned["triggers_replace"]; !trigger.RawEquals(req.Prior.GetAttr("triggers_replace")) {
+		prior = ctyfast.Attr(req.Prior, "store")
+		if trigger := planned["triggers_replace"]; !trigger.RawEquals(ctyfast.Attr(req.Prior, "triggers_replace")) {
 			resp.RequiresReplace = []cty.Path{cty.GetAttrPath("triggers_replace")}
 			anew = true
 		}
 	}
 	var replaces bool
-	planned["store"], replaces, resp.Diagnostics = planStore(prior, req.Config.GetAttr("store"), anew)
+	planned["store"], replaces, resp.Diagnostics = planStore(prior, ctyfast.Attr(req.Config, "store"), anew)
 	if replaces {
 		resp.RequiresReplace = append(resp.RequiresReplace, cty.GetAttrPath("store").GetAttr("input"))
 		anew = true
@@ -122,7 +123,7 @@ func (t *terraform) Plan(ctx context.Context, req provider.PlanRequest) provider
 	if anew {
 		planned["id"] = cty.UnknownVal(cty.String).RefineNotNull()
 		planned["output"] = outputOf(input)
-	} else if !input.RawEquals(req.Prior.GetAttr("input")) {
+	} else if !input.RawEquals(ctyfast.Attr(req.Prior, "input")) {
 		planned["output"] = cty.UnknownVal(input.Type()) // even if there is no input any more
 	}
 	resp.Planned = cty.ObjectVal(planned)
@@ -150,7 +151,7 @@ func (t *terraform) Apply(ctx context.Context, req provider.ApplyRequest) provid
 		vals["id"] = cty.StringVal(t.opts.NewID())
 	}
 	vals["output"] = vals["input"]
-	vals["store"] = applyStore(vals["store"], req.Config.GetAttr("store"))
+	vals["store"] = applyStore(vals["store"], ctyfast.Attr(req.Config, "store"))
 	return provider.ApplyResponse{State: cty.ObjectVal(vals), Private: req.PlannedPrivate}
 }
 

@@ -4,6 +4,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/internal/ctyfast"
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
@@ -71,15 +72,15 @@ func storedDiffers(prior cty.Value, block map[string]cty.Value) bool {
 	if version.IsKnown() && version.IsNull() {
 		return !block["input"].RawEquals(stored(prior))
 	}
-	return !version.RawEquals(prior.GetAttr("version"))
+	return !version.RawEquals(ctyfast.Attr(prior, "version"))
 }
 
 // stored returns the value that a block has stored.
 func stored(prior cty.Value) cty.Value {
-	if v := prior.GetAttr("sensitive"); !v.IsNull() && v.True() {
-		return prior.GetAttr("sensitive_output")
+	if v := ctyfast.Attr(prior, "sensitive"); !v.IsNull() && v.True() {
+		return ctyfast.Attr(prior, "sensitive_output")
 	}
-	return prior.GetAttr("output")
+	return ctyfast.Attr(prior, "output")
 }
 
 // applyStore returns the block with the input where the plan left room for it.
@@ -90,7 +91,7 @@ func applyStore(planned, config cty.Value) cty.Value {
 	block := planned.AsValueMap()
 	for _, name := range []string{"output", "sensitive_output"} {
 		if !block[name].IsKnown() {
-			block[name] = config.GetAttr("input")
+			block[name] = ctyfast.Attr(config, "input")
 		}
 	}
 	return cty.ObjectVal(block)

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/tombolo-iac/tombolo/internal/view/report/reporttest"
 )
 
 // planted is the secret of these tests. Upper case is looked for as well: what a function makes of a secret is one,
@@ -36,6 +38,13 @@ func (p *planting) run(args ...string) string {
 			_ = os.Remove(name)
 		}
 	}
+	if page, err := os.ReadFile("report.html"); err == nil {
+		p.look(strings.Join(args, " ")+": its report", reporttest.Text(p.t, string(page)))
+		_ = os.Remove("report.html")
+	}
+	if strings.HasPrefix(text, "<!doctype html>") {
+		p.look(strings.Join(args, " "), reporttest.Text(p.t, text))
+	}
 	return text
 }
 
@@ -57,15 +66,18 @@ func (p *planting) everything(options ...string) {
 	p.run("init")
 	p.run("validate")
 	p.run("validate", "-json")
-	for _, args := range [][]string{{"plan", "-out=p"}, {"plan", "-json"}, {"apply", "-auto-approve"},
+	for _, args := range [][]string{{"plan", "-out=p", "-report=report.html"}, {"plan", "-json"},
+		{"apply", "-auto-approve", "-report=report.html"},
 		{"apply", "-auto-approve", "-json"}, {"console"},
 		{"test", "-junit-xml=junit.xml"}, {"test", "-json", "-verbose"}} {
 		p.run(append(args, options...)...)
 	}
 	if _, err := os.Stat("p"); err == nil {
 		p.run("show", "p")
+		p.run("show", "-html", "p")
 	}
 	p.run("show")
+	p.run("show", "-html")
 	p.run("output")
 	p.run("state", "list")
 }

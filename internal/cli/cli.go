@@ -34,10 +34,10 @@ import (
 
 	"golang.org/x/term"
 
+	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/flavor"
 	"github.com/tombolo-iac/tombolo/internal/cli/command"
 	"github.com/tombolo-iac/tombolo/internal/engine"
-	"github.com/tombolo-iac/tombolo/internal/graph"
 	"github.com/tombolo-iac/tombolo/internal/program/handler"
 )
 
@@ -88,7 +88,7 @@ func survive(a *command.App, run func() command.Outcome) (o command.Outcome) {
 	defer func() {
 		if problem := recover(); problem != nil {
 			stack := debug.Stack()
-			if of, ok := problem.(*graph.Panic); ok {
+			if of, ok := problem.(*diag.PanicError); ok {
 				problem, stack = of.Value, of.Stack
 			}
 			fmt.Fprintf(a.Err, "\n%s crashed, which is a bug in it. Its last operation is in the journal beside the "+

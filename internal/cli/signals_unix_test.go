@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -181,4 +182,38 @@ func (s *signalled) left(killed bool, output string) {
 		}
 	}
 	_ = os.RemoveAll(filepath.Join(s.dir, ".terraform/tests")) // that of the next round is looked at alone
+}
+
+// TestEditsThatWaitForTheLockKeepEachOthersBackups starts many edits of a state at once. Each waits for the lock, and
+// keeps the state that it finds then in a file of its own.
+func TestEditsThatWaitForTheLockKeepEachOthersBackups(t *testing.T) {
+	const edits = 8
+	s := newSignalled(t, 1)
+	s.write("main.tf", fmt.Sprintf("resource \"terraform_data\" \"a\" {\n  count = %d\n}\n", edits))
+	for _, words := range [][]string{{"init"}, {"apply", "-auto-approve"}} {
+		if code, output := s.run(0, 0, words...); code != 0 {
+			t.Fatalf("%v: %s", words, output)
+		}
+	}
+	var all sync.WaitGroup
+	for i := range edits {
+		all.Go(func() {
+			if code, output := s.run(0, 0, "state", "rm", "-lock-timeout=5m",
+				fmt.Sprintf("terraform_data.a[%d]", i)); code != 0 {
+				t.Errorf("edit %d: %s", i, output)
+			}
+		})
+	}
+	all.Wait()
+	found := map[int]bool{}
+	for name, text := range s.files() {
+		if strings.HasPrefix(name, "terraform.tfstate.") && strings.HasSuffix(name, ".backup") {
+			found[strings.Count(text, `"index_key"`)] = true
+		}
+	}
+	for left := 1; left <= edits; left++ {
+		if !found[left] {
+			t.Errorf("no backup has %d objects: there are those of %v", left, found)
+		}
+	}
 }

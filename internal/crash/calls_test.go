@@ -216,6 +216,76 @@ func TestKilledAtEveryStoreCallOfAFirstApply(t *testing.T) {
 	}
 }
 
+// The key of the state is replaced by an apply that is killed at every call of the store: from a plain state to a sealed
+// one, from one key to another, and back to a plain one. Whatever was reached, the settings with the former key as a
+// fallback continue, and at the end the new key alone reads everything. With a key the state's secret stands nowhere.
+func TestKilledWhileAKeyIsReplaced(t *testing.T) {
+	t.Parallel()
+	before, after, expected := everything()
+	for _, keys := range [][]int{{1, 0}, {2, 1}, {0, 2}} {
+		t.Run(fmt.Sprintf("from %d to %d", keys[1], keys[0]), func(t *testing.T) {
+			tmpl := newRoom(t, before)
+			tmpl.job.Keys = keys[1:]
+			tmpl.noErrors(tmpl.job.do(t.Context(), nil))
+			tmpl.settled()
+			tmpl.configure(after)
+			for n := 1; !t.Failed(); n++ {
+				if !full && n%9 != int(seed)%9 {
+					continue
+				}
+				alive := false
+				t.Run(fmt.Sprint(n), func(t *testing.T) {
+					r := tmpl.copyWith(t, keys)
+					j := r.job
+					j.Fault = fmt.Sprintf("kill:%d", n)
+					alive = !killed(t, j.command())
+					r.keepsWithout(keys[0])
+					r.aftermath(expected)
+					done := r.read()
+					r.job.Keys = keys[:1]
+					if err := sameSnapshot(done, r.recovered(), true); err != nil {
+						t.Errorf("the new key alone reads something else: %s", err)
+					}
+					for name, text := range r.contents() {
+						if keys[0] != 0 && strings.Contains(text, `"hush"`) { // what is sealed has no quotes in it
+							t.Errorf("the secret is in %s: %.300q", name, text)
+						}
+					}
+				})
+				if alive {
+					break
+				}
+			}
+		})
+	}
+}
+
+// keepsWithout has somebody use the new key alone, too early: what it cannot read stays as it is.
+func (r *room) keepsWithout(key int) {
+	r.t.Helper()
+	j := r.job
+	j.Keys, j.RecoverOnly = []int{key}, true
+	before := r.contents()
+	switch diags := j.do(r.t.Context(), nil); {
+	case !diags.HasErrors(): // it was enough already
+	case !strings.Contains(diags.Err().Error(), "crypt"):
+		r.t.Errorf("without the former key: %v", diags.Err())
+	default:
+		now := r.contents()
+		for name, text := range before {
+			if now[name] != text {
+				r.t.Errorf("without the former key %s became %.1000q, it was %.1000q (%v)", name, now[name], text,
+					diags.Err())
+			}
+		}
+		for name := range now {
+			if _, was := before[name]; !was {
+				r.t.Errorf("without the former key there is %s now", name)
+			}
+		}
+	}
+}
+
 // Large objects make a journal that is folded into the state in the middle of the run. The kills are at the calls that
 // do so.
 func TestKilledAroundCheckpoints(t *testing.T) {

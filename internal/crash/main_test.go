@@ -82,11 +82,15 @@ type job struct {
 	RecoverOnly bool // take the lock and give it back
 	Adopt       bool // resolve interrupted creations by adopting what exists
 	Minimal     bool // read only what changes
+	// Refresh is the policy of the project, for jobs in this process.
+	Refresh     engine.RefreshPolicy `json:"-"`
 	Parallelism int
 	// Fault is the fault of the store, in the syntax of package faults.
 	Fault string
 	// Shared is where the state is when it is not a file of the project.
 	Shared Shared
+	// Keys are those of the state, as encryptiontest.Turn has them: the first seals. Without any, it is as usual.
+	Keys []int
 	// Rescue is where the journal continues when the state's own disk fails; empty means a folder of the project.
 	Rescue string
 }
@@ -109,7 +113,7 @@ func (j job) project(files store.Files) (*engine.Project, diag.List) {
 
 func (j job) projectWith(files store.Files, change func(*engine.Options)) (*engine.Project, diag.List) {
 	o := engine.Options{
-		Dir: j.Dir, Store: j.store(files), Parallelism: j.Parallelism,
+		Dir: j.Dir, Store: j.store(files), Parallelism: j.Parallelism, Refresh: j.Refresh,
 		Providers: map[addr.Provider]provider.Factory{world.Addr(): world.Factory(world.Options{Dir: j.World})},
 	}
 	change(&o)
@@ -121,7 +125,15 @@ func (j job) store(files store.Files) state.Store {
 		return j.Shared.store(cmp.Or(j.Rescue, j.Dir+"/rescue"))
 	}
 	return store.New(store.Options{Path: j.Dir + "/terraform.tfstate", Rescue: []string{
-		cmp.Or(j.Rescue, j.Dir+"/rescue")}, Files: files, Cipher: encryptiontest.Asked()})
+		cmp.Or(j.Rescue, j.Dir+"/rescue")}, Files: files, Cipher: j.cipher()})
+}
+
+// cipher seals and opens the state of a job.
+func (j job) cipher() *encryption.Cipher {
+	if len(j.Keys) > 0 {
+		return encryptiontest.Turn(j.Keys[0], j.Keys[1:]...)
+	}
+	return encryptiontest.Asked()
 }
 
 func (j job) run() int {

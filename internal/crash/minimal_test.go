@@ -12,6 +12,9 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/tombolo-iac/tombolo/addr"
+	"github.com/tombolo-iac/tombolo/internal/engine"
 )
 
 // TestMinimalRefreshEndsInTheSameState takes random configurations from one version to the next, from states that
@@ -43,22 +46,41 @@ func bothWays(t *testing.T, random *rand.Rand) {
 		if disturbed {
 			whole.disturb(random)
 		}
-		minimal := whole.copyTo(t)
+		minimal, ruled := whole.copyTo(t), whole.copyTo(t)
 		minimal.job.Minimal = true
-		for _, r := range []*room{whole, minimal} {
+		ruled.job.Refresh = randomPolicy(random)
+		if disturbed { // what is not read must not have been changed
+			ruled.job.Refresh.Never = nil
+		}
+		for _, r := range []*room{whole, minimal, ruled} {
 			r.configure(w.config(true))
 			r.noErrors(r.job.do(context.Background(), nil))
 			if disturbed {
-				r.job.Minimal = false
+				r.job.Minimal, r.job.Refresh = false, engine.RefreshPolicy{}
 				r.noErrors(r.job.do(context.Background(), nil))
 			}
-			r.exact(fmt.Sprintf("step %d, minimal %t", step, r == minimal))
+			r.exact(fmt.Sprintf("step %d, minimal %t, policy %+v", step, r == minimal, r.job.Refresh))
 			r.wished(w)
 		}
 		if diff := cmp.Diff(whole.summary(), minimal.summary()); diff != "" {
 			t.Errorf("step %d (-all read +minimal):\n%s\n%s", step, diff, w.config(true))
 		}
+		if diff := cmp.Diff(whole.summary(), ruled.summary()); diff != "" {
+			t.Errorf("step %d, policy %+v (-all read +policy):\n%s\n%s", step, ruled.job.Refresh, diff, w.config(true))
+		}
 	}
+}
+
+// randomPolicy returns a policy that a project may have.
+func randomPolicy(random *rand.Rand) (p engine.RefreshPolicy) {
+	p.Minimal = random.IntN(3) > 0
+	p.MaxAge = []time.Duration{0, time.Nanosecond, time.Hour}[random.IntN(3)]
+	for _, pattern := range []string{"*.*", "**.*.*[0]", "module.*.*.*"} {
+		if random.IntN(3) == 0 {
+			p.Never = append(p.Never, addr.Target{Pattern: pattern})
+		}
+	}
+	return p
 }
 
 // summary writes down what exists and what is stored, with the names of objects for their ids, which are made up.

@@ -65,11 +65,18 @@ func newSharedRoom(t testing.TB, config string, at Shared) *room {
 // copyTo creates a copy of the room for another test.
 func (r *room) copyTo(t testing.TB) *room {
 	t.Helper()
+	return r.copyWith(t, nil)
+}
+
+// copyWith is copyTo with other keys of the state.
+func (r *room) copyWith(t testing.TB, keys []int) *room {
+	t.Helper()
 	dir := t.TempDir()
 	if err := os.CopyFS(dir, os.DirFS(r.dir)); err != nil {
 		t.Fatal(err)
 	}
 	c := &room{t: t, dir: dir}
+	c.job.Keys = keys
 	c.open()
 	return c
 }
@@ -77,7 +84,7 @@ func (r *room) copyTo(t testing.TB) *room {
 func (r *room) open() {
 	r.t.Helper()
 	r.job = job{Shared: r.job.Shared, Dir: filepath.Join(r.dir, projectDir), World: filepath.Join(r.dir, worldDir),
-		Parallelism: 10}
+		Parallelism: 10, Keys: r.job.Keys}
 	w, err := world.Open(r.job.World)
 	if err != nil {
 		r.t.Fatal(err)
@@ -161,6 +168,25 @@ func (r *room) files() string {
 		return nil
 	})
 	return b.String()
+}
+
+// contents are the files of the project by their names, without its configuration and the note of who has the lock.
+func (r *room) contents() map[string]string {
+	r.t.Helper()
+	all := map[string]string{}
+	err := filepath.WalkDir(r.job.Dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || !d.Type().IsRegular() || filepath.Ext(path) == ".tf" ||
+			strings.HasSuffix(path, ".lock.info") {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		all[strings.TrimPrefix(path, r.job.Dir)] = string(text)
+		return err
+	})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return all
 }
 
 // stored is one object as the state has it.

@@ -14,7 +14,7 @@
 //	ctyfast.ReadJSON                          the same, for those who have to know that nothing was unusual
 //	ctyfast.Convert(v, want)                  convert.Convert
 //	ctyfast.Unify(types)                      convert.UnifyUnsafe
-//	ctyfast.TooLong(v), Infinite(v)           whether there are numbers in it that cannot be written down, or stored
+//	ctyfast.TooLong(v), Unstorable(v)         whether there are numbers in it that cannot be written down, or stored
 //
 // cty's only access to the elements of a set sorts them. So this package reads cty's values in memory (raw.go). It
 // checks their layout when the program starts; with another layout, everything is left to cty: slower, with the same
@@ -27,6 +27,7 @@ package ctyfast
 import (
 	"iter"
 	"math/big"
+	"reflect"
 
 	"github.com/zclconf/go-cty/cty"
 	"github.com/zclconf/go-cty/cty/set"
@@ -72,7 +73,7 @@ func RawEquals(a, b cty.Value) bool {
 	}
 	ta, ra := open(a)
 	tb, rb := open(b)
-	return ta.Equals(tb) && equal(ta, ra, rb)
+	return SameType(ta, tb) && equal(ta, ra, rb)
 }
 
 func equal(ty cty.Type, a, b any) bool {
@@ -267,4 +268,53 @@ func marked(ty cty.Type, raw any, is func(cty.Value) bool) bool {
 		return marked(ty, raw, is)
 	}
 	return false
+}
+
+// SameType reports whether two types are equal, as Equals does. Parts that were made once are not looked into.
+func SameType(a, b cty.Type) bool {
+	switch {
+	case a.IsListType() && b.IsListType(), a.IsMapType() && b.IsMapType(), a.IsSetType() && b.IsSetType():
+		return SameType(a.ElementType(), b.ElementType())
+	case !a.IsObjectType() || !b.IsObjectType(), len(a.OptionalAttributes()) > 0, len(b.OptionalAttributes()) > 0:
+		return a.Equals(b)
+	}
+	in, other := a.AttributeTypes(), b.AttributeTypes()
+	if len(in) != len(other) {
+		return false
+	}
+	if reflect.ValueOf(in).Pointer() == reflect.ValueOf(other).Pointer() {
+		return true
+	}
+	for name, ty := range in {
+		if is, has := other[name]; !has || !SameType(ty, is) {
+			return false
+		}
+	}
+	return true
+}
+
+// NullAttr reports whether an attribute of an object is null.
+func NullAttr(v cty.Value, name string) bool {
+	if inside {
+		_, raw := open(v)
+		if members, ok := raw.(map[string]any); ok {
+			if member, has := members[name]; has && member == nil {
+				return true
+			}
+		}
+	}
+	return Attr(v, name).IsNull()
+}
+
+// Attr returns an attribute of an object, as GetAttr does, without looking for the canonical form of its name first.
+func Attr(v cty.Value, name string) cty.Value {
+	if inside {
+		ty, raw := open(v)
+		if members, ok := raw.(map[string]any); ok && ty.IsObjectType() {
+			if member, has := members[name]; has {
+				return closed(ty.AttributeTypes()[name], member)
+			}
+		}
+	}
+	return v.GetAttr(name)
 }

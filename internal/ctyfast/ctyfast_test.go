@@ -210,6 +210,20 @@ func checkSeed(t *testing.T, seed uint64) {
 	if got, want := RawEquals(marked, a), marked.RawEquals(a); got != want || !RawEquals(marked, marked) {
 		t.Fatalf("seed %d: RawEquals is %t, want %t: %#v", seed, got, want, marked)
 	}
+	if got, want := SameType(a.Type(), b.Type()), a.Type().Equals(b.Type()); got != want ||
+		!SameType(a.Type(), a.Type()) {
+		t.Fatalf("seed %d: SameType is %t, want %t: %#v, %#v", seed, got, want, a.Type(), b.Type())
+	}
+	if ty := a.Type(); ty.IsObjectType() {
+		for name := range ty.AttributeTypes() {
+			if got, want := Attr(a, name), a.GetAttr(name); !got.RawEquals(want) || !got.Type().Equals(want.Type()) {
+				t.Fatalf("seed %d: Attr(%q) is %#v, want %#v", seed, name, got, want)
+			}
+			if got, want := NullAttr(a, name), a.GetAttr(name).IsNull(); got != want {
+				t.Fatalf("seed %d: NullAttr(%q) is %t, want %t: %#v", seed, name, got, want, a)
+			}
+		}
+	}
 	if got, want := WhollyKnown(marked), marked.IsWhollyKnown(); got != want {
 		t.Fatalf("seed %d: WhollyKnown is %t, want %t: %#v", seed, got, want, marked)
 	}

@@ -43,16 +43,19 @@ func fewDigits(text string) error {
 // TooLong returns an error for a value with a number that takes too long to write.
 func TooLong(v cty.Value) bool {
 	ty, raw := reached(v)
-	return anyNumber(ty, raw, func(n *big.Float) bool {
-		exponent := n.MantExp(nil) // 0 of infinities
-		return exponent > maxBits || exponent < minBits
-	})
+	return anyNumber(ty, raw, long)
 }
 
-// Infinite reports whether a value contains an infinite number, which no state, plan or JSON can hold.
-func Infinite(v cty.Value) bool {
+func long(n *big.Float) bool {
+	exponent := n.MantExp(nil) // 0 of infinities
+	return exponent > maxBits || exponent < minBits
+}
+
+// Unstorable reports whether a value contains a number that no state, plan or JSON can hold: an infinite one, or one
+// that is TooLong.
+func Unstorable(v cty.Value) bool {
 	ty, raw := reached(v)
-	return anyNumber(ty, raw, (*big.Float).IsInf)
+	return anyNumber(ty, raw, func(n *big.Float) bool { return n.IsInf() || long(n) })
 }
 
 // reached returns the content of a value, nothing for an unexpected layout in memory.

@@ -193,8 +193,8 @@ func (c *Cipher) Open(ctx context.Context, document []byte) (plain []byte, outda
 
 // openWith opens a document with one of the methods, and checks the fields outside of the sealed part.
 func (c *Cipher) openWith(ctx context.Context, b *block, s *sealed) ([]byte, error) {
-	m, diags := c.setup.method(ctx, b, s.Meta, metadata{})
-	if err := firstError(diags); err != nil {
+	m, err := c.setup.opening(ctx, b, s.Meta)
+	if err != nil {
 		return nil, err
 	}
 	plain, err := m.open(ctx, s.Data)

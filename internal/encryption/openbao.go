@@ -2,6 +2,7 @@ package encryption
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -9,7 +10,6 @@ import (
 	"io"
 	"net/http"
 	"net/url"
-	"os"
 	"path"
 	"strings"
 	"time"
@@ -29,7 +29,10 @@ var transit = &Kind{
 		if err != nil || length != 16 && length != 32 && length != 64 {
 			return k, nil, errors.New("key_length: expected 16, 32 or 64 bytes")
 		}
-		s := newTransit(arguments)
+		s, err := newTransit(arguments)
+		if err != nil {
+			return k, nil, err
+		}
 		set := func(name string) bool { return !arguments[name].IsNull() && arguments[name].AsString() != "" }
 		if set("address") && !set("token") && s.token != "" {
 			if err := p.May("the token of BAO_TOKEN or VAULT_TOKEN, for " + s.address); err != nil {
@@ -71,27 +74,21 @@ const (
 	maxReply   = 1 << 20
 )
 
-func newTransit(arguments map[string]cty.Value) *transitServer {
-	text := func(name, missing string, variables ...string) string {
-		if v, ok := arguments[name]; ok && !v.IsNull() && v.AsString() != "" {
+func newTransit(arguments map[string]cty.Value) (*transitServer, error) {
+	text := func(name, missing string) string {
+		if v := arguments[name]; !v.IsNull() && v.AsString() != "" {
 			return v.AsString()
-		}
-		for _, variable := range variables {
-			if v := os.Getenv(variable); v != "" {
-				return v
-			}
 		}
 		return missing
 	}
+	client, err := transitClient()
 	return &transitServer{
-		address:   text("address", "https://127.0.0.1:8200", "BAO_ADDR", "VAULT_ADDR"),
-		token:     text("token", "", "BAO_TOKEN", "VAULT_TOKEN"),
+		address:   text("address", cmp.Or(baoVariable("ADDR"), "https://127.0.0.1:8200")),
+		token:     text("token", baoVariable("TOKEN")),
 		engine:    text("transit_engine_path", "/transit"),
-		namespace: text("", "", "BAO_NAMESPACE", "VAULT_NAMESPACE"),
-		client: &http.Client{Timeout: serverTime, CheckRedirect: func(*http.Request, []*http.Request) error {
-			return errors.New("it redirects to another address")
-		}},
-	}
+		namespace: baoVariable("NAMESPACE"),
+		client:    client,
+	}, err
 }
 
 // transitReply is the answer of the transit engine.

@@ -2,11 +2,13 @@ package encryption
 
 import (
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
@@ -47,6 +49,9 @@ type setup struct {
 	config   *Config
 	o        Options
 	failures failures
+
+	mu     sync.Mutex
+	opened map[[sha256.Size]byte]method // the last ones that had keys for a document
 }
 
 // New returns the encryption that the settings configure; c may be nil. Keys are requested when the first document is
@@ -104,10 +109,7 @@ func (s *setup) cipher(t *target, name string) (*Cipher, diag.List) {
 				"The settings of the %s have enforced = true, but %s would not encrypt it.", name, m.address())
 		}
 	}
-	for _, m := range c.methods {
-		diags = diags.Extend(s.check(m))
-	}
-	return c, diags
+	return c, s.check(c.methods[0]) // fallbacks are checked when they are to open something, as in OpenTofu
 }
 
 // named finds the method that a target refers to.
@@ -160,13 +162,23 @@ func (s *setup) programs() Programs { return Programs{s.o.Dir, s.o.MayRun, s.o.M
 
 // check reports problems of a method and of the key providers that it refers to, without requesting keys.
 func (s *setup) check(b *block) diag.List {
-	w := &walk{setup: s, keys: map[*block]cty.Value{}, dry: true}
+	w := &walk{setup: s, keys: map[*block]cty.Value{}, out: metadata{}, dry: true}
 	k := methods[b.kind]
 	if k == nil {
 		return unknownMethod(b)
 	}
-	_, diags := w.arguments(b, k.Arguments, nil)
+	values, diags := w.arguments(b, k.Arguments, nil)
+	if diags.HasErrors() || b.kind == unencrypted || w.open {
+		return diags
+	}
+	if _, err := k.make(values, s.programs()); err != nil {
+		diags = invalidMethod(b, err)
+	}
 	return diags
+}
+
+func invalidMethod(b *block, err error) diag.List {
+	return diag.List{}.Errorf(&b.rng, "Invalid method configuration", "%s: %s.", b.address(), err)
 }
 
 func unknownMethod(b *block) diag.List {
@@ -189,9 +201,39 @@ func (s *setup) method(ctx context.Context, b *block, in, out metadata) (method,
 	}
 	m, err := k.make(values, s.programs())
 	if err != nil {
-		return nil, diags.Errorf(&b.rng, "Invalid method configuration", "%s: %s.", b.address(), err)
+		return nil, invalidMethod(b, err)
 	}
 	return m, diags
+}
+
+// mostOpened limits how many keys of documents are kept.
+const mostOpened = 16
+
+// opening returns a method with the keys for a document. What one run has sealed has the same keys, and a run opens a
+// dozen documents: the keys are derived, or requested, once.
+func (s *setup) opening(ctx context.Context, b *block, in metadata) (method, error) {
+	text, err := json.Marshal(in) // sorted
+	if err != nil {
+		return nil, err
+	}
+	which := sha256.Sum256(append([]byte(b.address()+"\x00"), text...))
+	s.mu.Lock()
+	m := s.opened[which]
+	s.mu.Unlock()
+	if m != nil {
+		return m, nil
+	}
+	m, diags := s.method(ctx, b, in, metadata{})
+	if err := firstError(diags); err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.opened == nil || len(s.opened) >= mostOpened {
+		s.opened = map[[sha256.Size]byte]method{}
+	}
+	s.opened[which] = m
+	return m, nil
 }
 
 // walk gets the keys of one method, each once.
@@ -201,7 +243,8 @@ type walk struct {
 	in   metadata
 	out  metadata
 	keys map[*block]cty.Value
-	dry  bool // no keys are requested: they are unknown
+	dry  bool // no keys are requested: they are zeros where their size is known
+	open bool // there are keys whose size is not known
 }
 
 // arguments evaluates the arguments of a block. within holds the key providers that wait for it.
@@ -272,7 +315,8 @@ func (w *walk) value(a *hcl.Attribute, want Argument, within []*block) (cty.Valu
 			}
 		}
 	}
-	if w.dry && mentionsKeys(a.Expr) {
+	if w.dry && mentionsKeys(a.Expr) && !value.IsWhollyKnown() {
+		w.open = true
 		return cty.NullVal(want.Type), diags
 	}
 	if !value.IsWhollyKnown() {
@@ -363,19 +407,39 @@ func (w *walk) key(b *block, within []*block, rng *hcl.Range) (cty.Value, diag.L
 	}
 	schema := maps.Clone(k.Arguments)
 	schema[alias] = Argument{Type: cty.String}
+	before := w.open
+	w.open = false
 	values, diags := w.arguments(b, schema, append(slices.Clone(within), b))
+	open := w.open
+	w.open = open || before
 	if diags.HasErrors() {
 		return cty.DynamicVal, diags
 	}
-	if w.dry {
-		w.keys[b] = cty.DynamicVal
-		return cty.DynamicVal, diags
+	value, diags := w.request(b, k, values, open)
+	if !diags.HasErrors() {
+		w.keys[b] = value
 	}
+	return value, diags
+}
+
+// request has a key provider make its keys; in a dry walk they are only checked, unless its arguments are open.
+func (w *walk) request(b *block, k *Kind, values map[string]cty.Value, open bool) (cty.Value, diag.List) {
+	var diags diag.List
 	name := b.address()
 	if v := values[alias]; !v.IsNull() && v.AsString() != "" {
 		name = v.AsString()
 	}
-	keys, meta, err := k.Keys(w.ctx, values, w.in[name], w.programs())
+	var keys Keys
+	var meta json.RawMessage
+	var err error
+	switch {
+	case !w.dry:
+		keys, meta, err = k.Keys(w.ctx, values, w.in[name], w.programs())
+	case k.Check != nil && !open:
+		var size int
+		size, err = k.Check(values)
+		keys.Encryption, meta = make([]byte, size), json.RawMessage{}
+	}
 	if err != nil {
 		return cty.DynamicVal, diags.Errorf(&b.rng, "No encryption key", "%s: %s.", b.address(), err)
 	}
@@ -387,9 +451,10 @@ func (w *walk) key(b *block, within []*block, rng *hcl.Range) (cty.Value, diag.L
 		}
 		w.out[name] = meta
 	}
-	value := keys.value()
-	w.keys[b] = value
-	return value, diags
+	if len(keys.Encryption) == 0 && w.dry {
+		return cty.DynamicVal, diags
+	}
+	return keys.value(), diags
 }
 
 // alias is the argument of all key providers with another name for their metadata in documents.
@@ -411,6 +476,9 @@ func (s *setup) kinds() (all []string) {
 // Kind is a kind of key providers.
 type Kind struct {
 	Arguments map[string]Argument
+	// Check returns how many bytes the keys will have, or what is wrong with the arguments. It requests no keys; nil
+	// where that is only known with them.
+	Check func(arguments map[string]cty.Value) (size int, err error)
 	// Keys returns keys. in is the metadata of a document to open, or nil if there is none; meta is the metadata for
 	// documents that are sealed with the keys, nil if none is needed.
 	Keys func(ctx context.Context, arguments map[string]cty.Value, in json.RawMessage, p Programs) (keys Keys,

@@ -16,6 +16,7 @@ import (
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/internal/applying"
 	"github.com/tombolo-iac/tombolo/internal/eval/funcs"
+	"github.com/tombolo-iac/tombolo/internal/eval/linking"
 	"github.com/tombolo-iac/tombolo/internal/tfjson"
 	"github.com/tombolo-iac/tombolo/internal/tracing"
 	"github.com/tombolo-iac/tombolo/plan"
@@ -30,6 +31,21 @@ type Counts = applying.Counts
 // Values of ephemeral variables are not part of a plan: those that it was made with must be set again, and no others.
 func (r *Run) Apply(ctx context.Context, pl *plan.Plan, ephemeral map[string]cty.Value) (Counts, diag.List) {
 	return r.ApplyWith(ctx, pl, ApplyOptions{Ephemeral: ephemeral})
+}
+
+// intact reports a plan that was changed since it was made, so that it cannot be performed.
+func intact(prog *linking.Program, pl *plan.Plan) (diags diag.List) {
+	err := pl.Check()
+	for _, s := range pl.Steps {
+		if err == nil && s.Kind == plan.Write && prog.ResourceSlot(s.Resource.Config()) == nil {
+			err = fmt.Errorf("it writes %q, which the configuration does not have", s.Resource)
+		}
+	}
+	if err != nil {
+		diags = diags.Errorf(nil, "Plan was changed", "The parts of the plan do not fit together: %s. A plan must not "+
+			"be changed after it was made. Make a new plan.", err)
+	}
+	return diags
 }
 
 // variablesOf returns the values of variables that an apply has, with those that are not part of the plan.
@@ -87,7 +103,7 @@ func (r *Run) ApplyWith(ctx context.Context, pl *plan.Plan, o ApplyOptions) (_ C
 		return Counts{}, diags
 	}
 	prog, diags := p.prepare()
-	if diags.HasErrors() {
+	if diags = diags.Extend(intact(prog, pl)); diags.HasErrors() {
 		return Counts{}, diags
 	}
 	run := state.RunInfo{ID: runID(), Command: "apply", Started: time.Now().UTC()}
@@ -118,8 +134,8 @@ func (r *Run) ApplyWith(ctx context.Context, pl *plan.Plan, o ApplyOptions) (_ C
 	counts, more := applying.Run(until, tracing.Carry(p.opts.Abort, ctx), prog, pl, pool, journal, applying.Options{
 		Functions: functions, StandIns: o.StandIns, Walked: o.Scope.walked(functions.Table), KeepOutputs: o.KeepOutputs,
 		Variables: variablesOf(pl, o.Ephemeral), Cwd: p.opts.OriginalDir, Dir: p.baseDir(),
-		Parallelism: p.opts.Parallelism,
-		Events:      p.opts.Events, Secrets: p.secrets, RunID: run.ID, Rest: o.Rest, Lost: r.lost,
+		Parallelism: p.opts.Parallelism, ReadAt: p.readAt(run.Started), Gate: p.gate,
+		Events: p.opts.Events, Secrets: p.secrets, RunID: run.ID, Rest: o.Rest, Lost: r.lost,
 		Recorded: func(op string) { p.forgetAnswer(state.Token(run, op)) },
 	})
 	concluded = true
@@ -138,6 +154,14 @@ func (r *Run) ApplyWith(ctx context.Context, pl *plan.Plan, o ApplyOptions) (_ C
 	}
 	closing(pool.Pool, &diags)
 	return counts, diags.Extend(leftUndone(pl))
+}
+
+// readAt returns what the state holds of a run as the time of the last look at what it writes, or 0.
+func (p *Project) readAt(started time.Time) int64 {
+	if p.opts.Refresh.MaxAge <= 0 {
+		return 0
+	}
+	return started.Unix()
 }
 
 // openCreations returns the instances whose creation was interrupted, so that it is not known whether they exist: a

@@ -142,7 +142,9 @@ func (s *Surroundings) Plugins(ctx context.Context, project *Project, o PluginOp
 	for p, r := range attached {
 		out[p] = r.Factory()
 	}
-	maps.Copy(out, o.Own)
+	for p, factory := range o.Own {
+		out[p] = host.Patient(p, factory, project.opts.Abort)
+	}
 	return out, diags
 }
 

@@ -19,11 +19,16 @@ import (
 )
 
 // StateFiles are files that replace the usual ones: the state to read, the state to write, and the backup.
-type StateFiles struct{ In, Out, Backup string }
+type StateFiles struct {
+	In, Out, Backup string
+	// Stamped keeps the former state in a file with the time in its name, unless Backup names one: every edit can be
+	// undone.
+	Stamped bool
+}
 
 // Apply sets the files in the options of a store.
 func (f StateFiles) Apply(o *store.Options) {
-	o.ReadFrom, o.WriteTo, o.BackupTo = f.In, f.Out, f.Backup
+	o.ReadFrom, o.WriteTo, o.BackupTo, o.StampBackup = f.In, f.Out, f.Backup, f.Stamped
 }
 
 // RootModule reads only the root module, which may set the backend.

@@ -266,8 +266,7 @@ func (b *Block) Persistable(key addr.Key, ephemeral []cty.Path) diag.List {
 
 // Storable refuses numbers and nesting that a state or plan cannot hold, if the object would be stored.
 func (b *Block) Storable(key addr.Key, config cty.Value) diag.List {
-	if b.Config().Addr.Mode == addr.Ephemeral || !ctyfast.Infinite(config) && !ctyfast.TooLong(config) &&
-		!ctyfast.TooDeep(config) {
+	if b.Config().Addr.Mode == addr.Ephemeral || !ctyfast.Unstorable(config) && !ctyfast.TooDeep(config) {
 		return nil
 	}
 	var diags diag.List
@@ -279,7 +278,7 @@ func (b *Block) Storable(key addr.Key, config cty.Value) diag.List {
 					"%s",
 					value.FormatPath(path), ctyfast.MaxDepth, "Use a flatter structure, or store it as a string with "+
 						"jsonencode.")})
-		} else if ctyfast.Infinite(v) || ctyfast.TooLong(v) {
+		} else if ctyfast.Unstorable(v) {
 			path := cty.GetAttrPath(name)
 			diags = append(diags, &diag.Diagnostic{Severity: diag.Error, Summary: "Number cannot be stored", Path: path,
 				Detail: "The value of " + value.FormatPath(path) + " is or contains a number that is infinite or has " +

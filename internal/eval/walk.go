@@ -2,7 +2,6 @@ package eval
 
 import (
 	"context"
-	"slices"
 	"sync"
 
 	"github.com/hashicorp/hcl/v2"
@@ -96,7 +95,7 @@ func (w *Walk) Report(diags diag.List) error {
 	if len(diags) == 0 {
 		return nil
 	}
-	diags = slices.Clone(diags) // the caller's list stays as it is
+	diags = diag.List{}.Extend(diags) // the caller's list stays as it is
 	for i, d := range diags {
 		diags[i] = w.hide(nameProviderFunction(d))
 	}

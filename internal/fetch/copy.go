@@ -51,11 +51,11 @@ func CopyModule(ctx context.Context, source, dir string, packages Packages) (dia
 		return diag.FromError("Failed to download module", err)
 	}
 	defer func() {
-		if err := os.RemoveAll(temp); err != nil {
+		if err := temp.Remove(); err != nil {
 			diags = diags.AppendError("Failed to remove what was downloaded", err)
 		}
 	}()
-	from, err := fetchModule(ctx, kind, normal, filepath.Join(temp, "package"), packages)
+	from, err := fetchModule(ctx, kind, normal, filepath.Join(temp.Dir, "package"), packages)
 	if err != nil {
 		return diags.Errorf(nil, "Failed to download module", "The module %s could not be fetched: %s.",
 			download.Shown(source), strings.TrimSuffix(err.Error(), "."))

@@ -313,23 +313,30 @@ func TestStagesOfKilledRunsAreRemoved(t *testing.T) {
 	s := &store{packages: map[string]map[string]string{"https://example.com/a.zip": {"main.tf": ""}}}
 	dir := project(t, call("a", "https://example.com/a.zip"))
 	modules := filepath.Join(dir, ".terraform", "modules")
-	for name, age := range map[string]time.Duration{".new-old": 48 * time.Hour, ".new-now": time.Minute,
-		".new-foreign": 48 * time.Hour} {
-		path := filepath.Join(modules, name)
-		err := os.MkdirAll(modules, 0o755)
-		if name == ".new-foreign" {
-			err = errors.Join(err, os.Mkdir(path, 0o755))
-		} else if made, makeErr := replace.Unfinished(modules, ".new-"); makeErr == nil {
-			err = errors.Join(err, os.Rename(made, path))
-		}
-		if err = errors.Join(err, os.Chtimes(path, time.Time{}, time.Now().Add(-age))); err != nil {
-			t.Fatal(err)
-		}
+	if err := os.MkdirAll(modules, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	works, err := replace.Unfinished(modules, ".new-now")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer works.Remove()
+	mark, err := os.ReadFile(filepath.Join(works.Dir, ".tombolo-unfinished")) // without the lock on it
+	for _, name := range []string{".new-old", ".new-foreign"} {
+		err = errors.Join(err, os.Mkdir(filepath.Join(modules, name), 0o755))
+	}
+	err = errors.Join(err, os.WriteFile(filepath.Join(modules, ".new-old", ".tombolo-unfinished"), mark, 0o600))
+	for _, path := range []string{works.Dir, filepath.Join(modules, ".new-foreign")} {
+		err = errors.Join(err, os.Chtimes(path, time.Time{}, time.Now().Add(-48*time.Hour)))
+	}
+	if err != nil {
+		t.Fatal(err)
 	}
 	if _, _, diags := install(t, dir, fetch.Options{Packages: s}); diags.HasErrors() {
 		t.Fatal(diags.Err())
 	}
-	if got := modulesDir(t, dir); !cmp.Equal(got, []string{".new-foreign", ".new-now", "a", "modules.json"}) {
+	want := []string{".new-foreign", filepath.Base(works.Dir), "a", "modules.json"}
+	if got := modulesDir(t, dir); !cmp.Equal(got, want) {
 		t.Errorf("there is %q", got)
 	}
 }

@@ -22,8 +22,8 @@ type stage struct {
 	base    string // what relative names count from
 	modules string // the folder of installed modules, as the manifest has it
 
-	mu      sync.Mutex // guards what follows
-	temp    string     // "" until something is fetched
+	mu      sync.Mutex    // guards what follows
+	temp    *replace.Work // nil until something is fetched
 	folders int
 	made    bool // the folder of modules was not there before
 	spent   size
@@ -74,13 +74,13 @@ const stagePrefix = ".new-"
 func (s *stage) folder() (string, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.temp == "" {
+	if s.temp == nil {
 		if err := s.open(); err != nil {
 			return "", err
 		}
 	}
 	s.folders++
-	return filepath.Join(s.temp, strconv.Itoa(s.folders)), nil
+	return filepath.Join(s.temp.Dir, strconv.Itoa(s.folders)), nil
 }
 
 func (s *stage) open() error {
@@ -165,7 +165,8 @@ func (s *stage) place(ctx context.Context, old, wanted *config.Manifest, waiting
 		}
 	}
 	for i, k := range s.kept {
-		if err := replaceFolder(k.dir, s.target(k.key), filepath.Join(s.temp, "former"+strconv.Itoa(i))); err != nil {
+		former := filepath.Join(s.temp.Dir, "former"+strconv.Itoa(i))
+		if err := replaceFolder(k.dir, s.target(k.key), former); err != nil {
 			return fmt.Errorf("install the module %s: %w", k.key, err)
 		}
 	}
@@ -259,12 +260,12 @@ func (s *stage) without(m *config.Manifest) *config.Manifest {
 
 // clean removes the rest of the stage.
 func (s *stage) clean() error {
-	if s.temp == "" {
+	if s.temp == nil {
 		return nil
 	}
-	err := os.RemoveAll(s.temp)
+	err := s.temp.Remove()
 	if s.made { // where nothing was installed, no folders stay; others do not go away by this
-		dir := filepath.Dir(s.temp)
+		dir := filepath.Dir(s.temp.Dir)
 		if os.Remove(dir) == nil {
 			_ = os.Remove(filepath.Dir(dir))
 		}

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+
+	"github.com/tombolo-iac/tombolo/diag"
 )
 
 // A task that ends its goroutine, as FailNow of package testing does, ends the run with a panic that Run's caller can
@@ -48,7 +50,7 @@ func TestTasksThatEndTheirGoroutineEndTheRun(t *testing.T) {
 		}
 		func() {
 			defer func() {
-				p, ok := recover().(*Panic)
+				p, ok := recover().(*diag.PanicError)
 				if !ok || !strings.Contains(p.Error(), "runtime.Goexit") {
 					t.Errorf("seed %d: recovered from %v", seed, p)
 				}

@@ -10,16 +10,18 @@
 // A node that fails fails everything that depends on it, without running it, and names itself as the cause.
 //
 // Run owns its goroutines: they have all ended when it returns. A task that panics stops the run: what runs is waited
-// for, and Run panics with a *Panic then, where its caller can deal with it. So does a task that ends its goroutine.
+// for, and Run panics with a *diag.PanicError then, where its caller can deal with it. So does a task that ends its
+// goroutine.
 package graph
 
 import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime/debug"
 	"slices"
 	"sync"
+
+	"github.com/tombolo-iac/tombolo/diag"
 )
 
 // ID names a node of one Runner.
@@ -90,24 +92,10 @@ type Runner struct {
 	called  int // workers that have been called and not woken up yet
 	started bool
 	stopped bool
-	panic   *Panic // of the first task that did
+	panic   *diag.PanicError // of the first task that did
+	cut     bool             // stopping has left something undone
 	wake    *sync.Cond
 	wg      sync.WaitGroup
-}
-
-// Panic holds the value with which a task panicked, and its stack.
-type Panic struct {
-	Value any
-	Stack []byte
-}
-
-// Error implements error.
-func (p *Panic) Error() string { return fmt.Sprint(p.Value) }
-
-// Unwrap returns the value as an error; nil for other values.
-func (p *Panic) Unwrap() error {
-	err, _ := p.Value.(error)
-	return err
 }
 
 // New returns a Runner whose tasks run on at most that many goroutines.
@@ -129,6 +117,7 @@ func (r *Runner) Add(task Task, deps ...ID) ID {
 		r.edge(id, d)
 	}
 	if r.stopped {
+		r.cut = true
 		r.skip(id, -1)
 		return id
 	}
@@ -249,8 +238,8 @@ func (r *Runner) skip(id, cause ID) {
 }
 
 // Run runs everything and returns when all nodes have ended. When ctx ends, nothing new starts; what runs is waited
-// for, and the error is the context's. Failed nodes are not errors of Run: ask Status. The panic of a task stops
-// everything as well, and becomes one of Run.
+// for, and the error is the context's unless that was the last and has ended well. Failed nodes are not errors of Run:
+// ask Status. The panic of a task stops everything as well, and becomes one of Run.
 func (r *Runner) Run(ctx context.Context) error {
 	r.mu.Lock()
 	if r.started {
@@ -279,7 +268,7 @@ func (r *Runner) Run(ctx context.Context) error {
 	if r.panic != nil {
 		panic(r.panic)
 	}
-	if r.stopped {
+	if r.cut {
 		return context.Cause(ctx)
 	}
 	if r.open > 0 {
@@ -296,6 +285,7 @@ func (r *Runner) stop() {
 	r.stopped = true
 	for id := range r.nodes {
 		if r.nodes[id].status == Pending {
+			r.cut = true
 			r.skip(ID(id), -1)
 		}
 	}
@@ -304,7 +294,7 @@ func (r *Runner) stop() {
 		if f := r.nodes[id].fan; f != nil && f.begun && f.next < f.n {
 			f.ended += f.n - f.next
 			f.next = f.n
-			f.err = context.Canceled
+			f.err, r.cut = context.Canceled, true
 			if f.ended == f.n {
 				f.then = nil
 				r.end(ID(id), f.err)
@@ -386,6 +376,7 @@ func (r *Runner) step(id ID) {
 	case err != nil || f == nil:
 		r.end(id, err)
 	case r.stopped:
+		r.cut = true
 		r.end(id, context.Canceled)
 	case f.n == 0:
 		r.finishFan(id, f)
@@ -410,7 +401,7 @@ func (r *Runner) guarded(call func() error, lost func(error)) (err error) {
 		if value == nil {
 			value = errGoexit
 		}
-		p := &Panic{Value: value, Stack: debug.Stack()}
+		p := diag.AsPanic(value)
 		r.mu.Lock()
 		if r.panic == nil {
 			r.panic = p
@@ -438,8 +429,11 @@ var errGoexit = errors.New("a provider, a function or a sink of events ended its
 // noteCanceled stops the run when a task fails whose context has ended: it may have given up because of that, and may
 // be the last.
 func (r *Runner) noteCanceled(err error) {
-	if err != nil && !r.stopped && r.ctx.Err() != nil {
-		r.stop()
+	if err != nil && r.ctx.Err() != nil {
+		r.cut = true
+		if !r.stopped {
+			r.stop()
+		}
 	}
 }
 

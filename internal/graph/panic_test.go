@@ -5,6 +5,8 @@ import (
 	"errors"
 	"strings"
 	"testing"
+
+	"github.com/tombolo-iac/tombolo/diag"
 )
 
 // TestThePanicOfATaskIsOneOfRun panics in every part of a task, with other work before, beside and after it.
@@ -55,7 +57,7 @@ func TestThePanicOfATaskIsOneOfRun(t *testing.T) {
 				}, first)
 				after := r.Add(func(*Node) error { t.Error("it depends on what has panicked"); return nil }, id)
 				p := runPanics(t, r)
-				if !errors.Is(p, broken) || p.Error() != "broken" {
+				if !errors.Is(p, broken) || !strings.HasSuffix(p.Error(), "): broken") {
 					t.Errorf("got %v", p)
 				}
 				if !strings.Contains(string(p.Stack), "panic_test.go") {
@@ -72,11 +74,11 @@ func TestThePanicOfATaskIsOneOfRun(t *testing.T) {
 	}
 }
 
-func runPanics(t *testing.T, r *Runner) (p *Panic) {
+func runPanics(t *testing.T, r *Runner) (p *diag.PanicError) {
 	t.Helper()
 	defer func() {
 		var ok bool
-		if p, ok = recover().(*Panic); !ok {
+		if p, ok = recover().(*diag.PanicError); !ok {
 			t.Fatal("Run did not panic")
 		}
 	}()

@@ -12,7 +12,6 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
-	"runtime/debug"
 	"sync"
 	"sync/atomic"
 
@@ -60,20 +59,21 @@ func NewRegistry(calls context.Context, factories map[addr.Provider]provider.Fac
 func (r *Registry) Prepare(list []addr.Provider) {
 	var asking sync.WaitGroup
 	slots := make(chan struct{}, max(4, runtime.GOMAXPROCS(0))) // starting a large provider takes a core for a second
-	var panicked atomic.Pointer[error]
+	var panicked atomic.Pointer[diag.PanicError]
 	for _, p := range list {
 		slots <- struct{}{}
 		asking.Go(func() {
 			defer func() { <-slots }()
-			if err := calmly(func() error { r.Schema(p); return nil }); err != nil {
-				err = fmt.Errorf("provider %s: %w", p, err) // the calling program brought it, and can deal with it
-				panicked.CompareAndSwap(nil, &err)
+			if err := calmly(func() error { r.Schema(p); return nil }); err != nil { // the calling program brought it
+				problem := diag.AsPanic(err)
+				problem.Provider = p.ForDisplay()
+				panicked.CompareAndSwap(nil, problem)
 			}
 		})
 	}
 	asking.Wait()
-	if err := panicked.Load(); err != nil {
-		panic(*err)
+	if problem := panicked.Load(); problem != nil {
+		panic(problem)
 	}
 }
 
@@ -103,6 +103,12 @@ func (r *Registry) ask(p addr.Provider, e *entry) {
 	if schema == nil && !diags.HasErrors() {
 		diags = diags.Errorf(nil, "Provider without a schema", "The provider %s answered with neither a schema nor an "+
 			"error. This is a bug in the provider.", p.ForDisplay())
+	}
+	if schema != nil {
+		if err := checkSchema(schema); err != nil {
+			diags = diags.Errorf(nil, "Invalid schema of a provider", "The schema of the provider %s cannot be used: "+
+				"%s. This is a bug in the provider.", p.ForDisplay(), err)
+		}
 	}
 	e.diags = diags.InAddress(fmt.Sprintf("provider[%q]", p)) // otherwise a problem would not name the provider
 	if diags.HasErrors() {
@@ -261,7 +267,7 @@ func calmly(call func() error) error {
 	done.Go(func() {
 		defer func() {
 			if v := recover(); v != nil {
-				err = fmt.Errorf("panic: %v\n%s", v, debug.Stack())
+				err = diag.AsPanic(v)
 			}
 		}()
 		err = call()

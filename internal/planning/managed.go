@@ -110,11 +110,12 @@ func (p *planner) planManaged(b *eval.Block, key addr.Key) (cty.Value, error) {
 // that is to happen to it.
 func (m *managed) loadPrior() (minimal bool, err error) {
 	p, slot := m.p, m.b.Slot
-	if p.opts.MinimalRefresh && p.opts.Mode == plan.Normal {
+	reads := p.reads(m.obj)
+	if reads && p.opts.MinimalRefresh && p.opts.Mode == plan.Normal {
 		m.prior, err = p.upgraded(m.obj, m.cfg, slot.Type, m.prov)
 		return err == nil && !m.prior.null(), err
 	}
-	m.prior, err = p.load(m.obj, m.cfg, slot.Type, m.prov, slot, !p.opts.SkipRefresh)
+	m.prior, err = p.load(m.obj, m.cfg, slot.Type, m.prov, slot, reads)
 	return false, err
 }
 
@@ -271,6 +272,7 @@ func (m *managed) replacement() plan.Action {
 
 // ask gets the planned value from the provider and checks it.
 func (m *managed) ask(prior, config cty.Value, private []byte) (cty.Value, provider.PlanResponse, error) {
+	config = value.ForPlan(m.block, config)
 	proposed := value.Propose(m.block, prior, config)
 	var resp provider.PlanResponse
 	if err := m.p.Call(func() {

@@ -3,6 +3,7 @@ package planning
 import (
 	"bytes"
 	"slices"
+	"time"
 
 	"github.com/zclconf/go-cty/cty"
 
@@ -12,6 +13,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/eval"
 	"github.com/tombolo-iac/tombolo/internal/value"
 	"github.com/tombolo-iac/tombolo/plan"
+	"github.com/tombolo-iac/tombolo/state"
 )
 
 // planAsNeeded plans an instance. With a minimal refresh its object has only been loaded so far. It is read if it
@@ -40,7 +42,7 @@ func (m *managed) planAsNeeded(minimal bool) (*plan.Change, error) {
 		return nil, err
 	}
 	if !read {
-		m.p.leaveUnread(m.inst)
+		m.p.leaveUnread(m.inst, false)
 	}
 	if change != nil && sameObject(stored, m.prior) {
 		return change, m.report(m.told)
@@ -80,7 +82,7 @@ func sameObject(stored, read known) bool {
 
 // needsReading reports whether an object has to be read before it is planned.
 func (p *planner) needsReading(m *managed) bool {
-	if p.replace[m.inst] || m.prior.tainted || slices.Contains(p.opts.InFlight, m.obj) {
+	if p.replace[m.inst] || m.prior.tainted || slices.Contains(p.opts.InFlight, m.obj) || p.outdated(m.prior.object) {
 		return true
 	}
 	p.mu.Lock()
@@ -88,15 +90,41 @@ func (p *planner) needsReading(m *managed) bool {
 	return p.pendingBehind(m.inst.Module, m.b.Slot)
 }
 
-// leaveUnread notes that the plan relies on what is stored of an instance.
-func (p *planner) leaveUnread(inst addr.AbsResourceInstance) {
+// outdated reports whether nobody has looked at an object for longer than stored objects count. Where that is not
+// known, or the clock that wrote it was ahead of this one, it is.
+func (p *planner) outdated(o *state.Object) bool {
+	if p.opts.MaxAge <= 0 {
+		return false
+	}
+	at, now := time.Unix(o.ReadAt, 0), p.opts.Now
+	return o.ReadAt <= 0 || at.After(now) || now.Sub(at) > p.opts.MaxAge
+}
+
+// reads reports whether a plan may read an object, and notes one that a setting excepts.
+func (p *planner) reads(o addr.Object) bool {
+	switch {
+	case p.opts.SkipRefresh:
+		return false
+	case p.opts.Mode == plan.RefreshOnly, !p.opts.Unrefreshed.Contains(o.Instance), slices.Contains(p.opts.InFlight, o):
+		return true
+	case p.prior.Object(o) != nil:
+		p.leaveUnread(o.Instance, true)
+	}
+	return false
+}
+
+// leaveUnread notes that the plan relies on what is stored of an instance, perhaps because of a setting.
+func (p *planner) leaveUnread(inst addr.AbsResourceInstance, setting bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.unread = append(p.unread, inst)
+	if setting {
+		p.unrefreshed = append(p.unrefreshed, inst)
+	}
 }
 
-// sortedUnread returns the instances whose objects were not read.
-func (p *planner) sortedUnread() []addr.AbsResourceInstance {
-	slices.SortFunc(p.unread, addr.AbsResourceInstance.Compare)
-	return p.unread
+// sortedUnread returns instances in order, each once: several objects of one may be left unread.
+func sortedUnread(list *[]addr.AbsResourceInstance) []addr.AbsResourceInstance {
+	slices.SortFunc(*list, addr.AbsResourceInstance.Compare)
+	return slices.Compact(*list)
 }

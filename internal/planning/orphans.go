@@ -284,7 +284,7 @@ func (p *planner) planDelete(o addr.Object, cfg addr.AbsProviderConfig, reason p
 		// The dependencies of an imported object come from its block alone.
 		block = p.prog.ResourceSlot(o.Instance.Config())
 	}
-	k, err := p.load(o, cfg, rt, inst, block, !p.opts.SkipRefresh)
+	k, err := p.load(o, cfg, rt, inst, block, p.reads(o))
 	if err != nil || k.null() {
 		return cty.NilVal, err
 	}

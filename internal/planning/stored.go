@@ -2,6 +2,7 @@ package planning
 
 import (
 	"bytes"
+	"cmp"
 	"slices"
 	"strings"
 
@@ -28,8 +29,9 @@ type known struct {
 	identity  cty.Value     // cty.NilVal when there is none
 	object    *state.Object // as stored or as refreshed, or nil if there is none
 	tainted   bool
-	converted bool // from another type or provider: it has to be stored again
-	asStored  bool // the upgrade changed nothing
+	converted bool  // from another type or provider: it has to be stored again
+	asStored  bool  // the upgrade changed nothing
+	readAt    int64 // when it was looked at, in seconds since 1970, where that is stored
 }
 
 // null reports that no object exists.
@@ -129,6 +131,9 @@ func (p *planner) look(o addr.Object, cfg addr.AbsProviderConfig, rt *provider.R
 		if current, err = p.refresh(o, cfg, rt, inst, k, meta); err != nil {
 			return none, err
 		}
+		if p.opts.MaxAge > 0 {
+			current.readAt = p.opts.Now.Unix()
+		}
 	}
 	return p.noteRefresh(o, cfg, rt, k, current, block)
 }
@@ -172,10 +177,13 @@ func (p *planner) refresh(o addr.Object, cfg addr.AbsProviderConfig, rt *provide
 	k known, meta cty.Value) (known, error) {
 	id := p.identify(rt.Block, k.value, k.sensitive)
 	var resp provider.ReadResponse
-	if err := p.Call(func() {
-		p.opts.Events.Send(event.RefreshStart{Object: o, ID: id})
+	if err := p.Ask(access.Of{Provider: cfg.Provider, Object: o}, func(attempt int) diag.List {
+		if attempt == 1 {
+			p.opts.Events.Send(event.RefreshStart{Object: o, ID: id})
+		}
 		resp = inst.Read(p.calls, provider.ReadRequest{Object: o, Type: o.Instance.Resource.Type,
 			Prior: k.value, Private: k.private, Identity: k.identity, Meta: meta, Client: access.Client})
+		return resp.Diagnostics
 	}); err != nil {
 		return k, err
 	}
@@ -240,11 +248,12 @@ func (p *planner) noteRefresh(o addr.Object, cfg addr.AbsProviderConfig, rt *pro
 		Status: stored.Status, SchemaVersion: rt.Version, Sensitive: after.sensitive, Private: after.private,
 		Dependencies: deps, CreateBeforeDestroy: cbd, IdentityVersion: identityVersion, Identity: identity,
 		Provider: stored.Provider, SkipDestroy: stored.SkipDestroy, Protected: stored.Protected,
+		ReadAt: cmp.Or(after.readAt, stored.ReadAt),
 	}
 	unchanged := same && !before.converted && p.prior.ProviderOf(o) == cfg &&
 		bytes.Equal(before.private, after.private) && sameFacts(stored, &facts)
 	if unchanged && (before.asStored || storedAs(stored, before.value, rt.Block.ImpliedType())) {
-		return after, nil
+		return p.noteSeen(o, after, &facts), nil
 	}
 	next, err := state.NewObject(after.value, rt.Block.ImpliedType(), facts)
 	if err != nil {
@@ -256,6 +265,18 @@ func (p *planner) noteRefresh(o addr.Object, cfg addr.AbsProviderConfig, rt *pro
 		p.addDrift(o, cfg, rt, plan.Update, before, after)
 	}
 	return after, nil
+}
+
+// noteSeen notes when an object was looked at that is as it is stored.
+func (p *planner) noteSeen(o addr.Object, k known, facts *state.Object) known {
+	if facts.ReadAt == k.object.ReadAt {
+		return k
+	}
+	next := *k.object
+	next.ReadAt = facts.ReadAt
+	k.object = &next
+	p.edit(state.Edit{Seen: &state.SeenObject{Addr: o, At: facts.ReadAt}})
+	return k
 }
 
 // sameFacts reports whether a stored object has the facts that a refresh may change, beside its value.

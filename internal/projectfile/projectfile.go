@@ -14,11 +14,13 @@ import (
 	"errors"
 	"io/fs"
 	"path/filepath"
+	"time"
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/gohcl"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 
+	"github.com/tombolo-iac/tombolo/addr"
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/internal/nesting"
 	"github.com/tombolo-iac/tombolo/internal/regular"
@@ -35,6 +37,10 @@ const MaxSize = 1 << 20
 type File struct {
 	Modules   *Modules   `hcl:"modules,block" doc:"how modules are installed"`
 	Lifecycle *Lifecycle `hcl:"lifecycle,block" doc:"what holds for all resources"`
+
+	Refresh   *Refresh    `hcl:"refresh,block" doc:"which real objects plans read"`
+	Resources []Resources `hcl:"resources,block" doc:"what holds for the objects that its label names"`
+	Providers []Provider  `hcl:"provider,block" doc:"how a provider is called; the label is its source"`
 }
 
 // Modules is the block of that name.
@@ -45,6 +51,74 @@ type Modules struct {
 // Lifecycle is the block of that name.
 type Lifecycle struct {
 	Remember bool `hcl:"remember_prevent_destroy,optional" doc:"heed prevent_destroy when its block is gone"`
+}
+
+// Refresh is the block of that name.
+type Refresh struct {
+	Minimal bool   `hcl:"minimal,optional" doc:"plan and apply as with -minimal-refresh"`
+	MaxAge  string `hcl:"max_age,optional" doc:"a minimal refresh reads what was last read longer ago, as \"24h\""`
+
+	MaxAgeRange hcl.Range `hcl:"max_age,attr_value_range"`
+}
+
+// Resources is the block of that name, which may come several times.
+type Resources struct {
+	Address string `hcl:"address,label"`
+	Refresh *bool  `hcl:"refresh,optional" doc:"false: plans do not read these objects"`
+
+	AddressRange hcl.Range `hcl:"address,label_range"`
+}
+
+// Minimal reports whether a refresh is minimal unless somebody says otherwise.
+func (f File) Minimal() bool { return f.Refresh != nil && f.Refresh.Minimal }
+
+// MaxAge returns for how long stored objects count in a minimal refresh; 0 means for ever.
+func (f File) MaxAge() time.Duration {
+	if f.Refresh == nil || f.Refresh.MaxAge == "" {
+		return 0
+	}
+	age, err := time.ParseDuration(f.Refresh.MaxAge)
+	if err != nil {
+		panic("projectfile: an age that was not checked: " + err.Error())
+	}
+	return age
+}
+
+// Unrefreshed returns the addresses and patterns of the objects that plans do not read.
+func (f File) Unrefreshed() (list []addr.Target) {
+	for _, r := range f.Resources {
+		if t, diags := addr.ParseSelector(r.Address); r.Refresh != nil && !*r.Refresh && !diags.HasErrors() {
+			list = append(list, t)
+		}
+	}
+	return list
+}
+
+// check reports values that are of the right type and mean nothing.
+func (f File) check() (diags diag.List) {
+	if r := f.Refresh; r != nil {
+		diags = diags.Extend(checkDuration("max_age", r.MaxAge, r.MaxAgeRange))
+	}
+	for _, r := range f.Resources {
+		t, problems := addr.ParseSelector(r.Address)
+		switch {
+		case problems.HasErrors():
+			diags = diags.Errorf(&r.AddressRange, "Invalid address", "%s", problems[0].Detail)
+		case t.Pattern == "" && !t.IsModule() && t.Resource.Mode != addr.Managed:
+			diags = diags.Errorf(&r.AddressRange, "Invalid address", "%q is not a managed resource: the settings of "+
+				"a resources block are for these alone.", r.Address)
+		}
+	}
+	return diags.Extend(f.checkProviders())
+}
+
+// checkDuration reports a text that is no time of some length, and is there.
+func checkDuration(name, text string, at hcl.Range) diag.List {
+	if d, err := time.ParseDuration(text); text == "" && at == (hcl.Range{}) || err == nil && d > 0 {
+		return nil
+	}
+	return diag.List{}.Errorf(&at, "Invalid duration", "%s is %q. Expected is a time such as \"90s\", \"30m\" or "+
+		"\"24h\", longer than none.", name, text)
 }
 
 // RemembersPreventDestroy reports whether prevent_destroy counts when its block is gone.
@@ -81,6 +155,9 @@ func Parse(filename string, src []byte) (File, diag.List) {
 	}
 	var f File
 	diags = diags.AppendHCL(gohcl.DecodeBody(parsed.Body, nil, &f))
+	if !diags.HasErrors() {
+		diags = diags.Extend(f.check())
+	}
 	if diags.HasErrors() {
 		return File{}, diags
 	}

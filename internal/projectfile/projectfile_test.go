@@ -47,6 +47,12 @@ func TestWhatIsNotInTheSchemaIsRefused(t *testing.T) {
 		"modules {\n  lock = upper(\"a\")\n}\n":       `2: Functions may not be called here.`,
 		"modules {\n  lock = true\n  lock = false\n}": `3: The argument "lock" was already set`,
 		"modules {\n":                                 `1: There is no closing brace`,
+		"refresh {\n  max_age = \"1 day\"\n}\n":       `2: max_age is "1 day". Expected is a time such as "90s"`,
+		"refresh {\n  max_age = \"-1h\"\n}\n":         `2: max_age is "-1h".`,
+		"\nresources \"a b\" {\n}\n":                  `2: `,
+		"resources \"data.a.b\" {\n}\n":               `1: "data.a.b" is not a managed resource`,
+		"resources \"a.[\" {\n}\n":                    `1: `,
+		"resources {\n  refresh = false\n}\n":         `1: All resources blocks must have 1 labels`,
 		strings.Repeat("[", 100000):                   `1: `,
 	} {
 		got, diags := projectfile.Parse(projectfile.Name, []byte(text))
@@ -58,7 +64,7 @@ func TestWhatIsNotInTheSchemaIsRefused(t *testing.T) {
 		if !strings.HasPrefix(found, want) {
 			t.Errorf("%.80q: %s\nwant %s", text, found, want)
 		}
-		if got != (projectfile.File{}) {
+		if !cmp.Equal(got, projectfile.File{}) {
 			t.Errorf("%.80q: something of a wrong file counts: %+v", text, got)
 		}
 	}
@@ -112,7 +118,7 @@ func TestTheFileIsDocumented(t *testing.T) {
 func rows(t reflect.Type, within string) (out []string) {
 	for f := range fieldsOf(t) {
 		name, kind, _ := strings.Cut(f.Tag.Get("hcl"), ",")
-		if kind == "label" {
+		if kind == "label" || strings.HasSuffix(kind, "_range") {
 			continue
 		}
 		inner := f.Type
@@ -124,7 +130,7 @@ func rows(t reflect.Type, within string) (out []string) {
 			what = "block"
 		}
 		out = append(out, fmt.Sprintf("| `%s` | %s | %s |", within+name, what, f.Tag.Get("doc")))
-		if kind == "block" {
+		if kind == "block" && !strings.HasPrefix(f.Tag.Get("doc"), "the same") {
 			out = append(out, rows(inner, within+name+".")...)
 		}
 	}

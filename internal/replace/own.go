@@ -7,8 +7,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
-	"time"
 
 	"github.com/tombolo-iac/tombolo/internal/regular"
 )
@@ -130,45 +128,4 @@ func Detach(base, name string) error {
 		return nil
 	}
 	return os.Remove(name)
-}
-
-const (
-	// mark is the file that marks our folders, so that nothing else is ever swept.
-	mark     = ".tombolo-unfinished"
-	markText = "This folder is removed when the process that works in it ends, or a day later.\n"
-	// abandoned is the age at which what is unfinished is left over from a process that was killed.
-	abandoned = 24 * time.Hour
-)
-
-// Unfinished creates a new folder to work in, inside another one and with a given prefix. If the process is killed, the
-// next Sweep removes the folder.
-func Unfinished(dir, prefix string) (string, error) {
-	made, err := os.MkdirTemp(dir, prefix+"*")
-	if err != nil {
-		return "", err
-	}
-	if err := os.WriteFile(filepath.Join(made, mark), []byte(markText), 0o600); err != nil {
-		return "", errors.Join(err, os.RemoveAll(made))
-	}
-	return made, nil
-}
-
-// Sweep removes what killed processes have left in a folder, under names that begin in a way: folders made by
-// Unfinished, and no links to some. What cannot be removed stays.
-func Sweep(dir, prefix string) {
-	entries, _ := os.ReadDir(dir)
-	for _, e := range entries {
-		name := filepath.Join(dir, e.Name())
-		if !strings.HasPrefix(e.Name(), prefix) || !e.IsDir() {
-			continue
-		}
-		info, err := os.Lstat(name)
-		if err != nil || time.Since(info.ModTime()) <= abandoned {
-			continue
-		}
-		note, err := os.Lstat(filepath.Join(name, mark))
-		if err == nil && note.Mode().IsRegular() && note.Size() == int64(len(markText)) {
-			_ = os.RemoveAll(name)
-		}
-	}
 }

@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/tombolo-iac/tombolo/internal/replace"
 )
@@ -80,40 +79,6 @@ func TestALinkWithinTheProjectIsFollowed(t *testing.T) {
 	}
 	if _, err := os.Stat(filepath.Join(project, "other", "deep", "record")); err != nil {
 		t.Error(err)
-	}
-}
-
-func TestOnlyWhatIsOursIsSwept(t *testing.T) {
-	dir, elsewhere := t.TempDir(), t.TempDir()
-	long := time.Now().Add(-48 * time.Hour)
-	old, err := replace.Unfinished(dir, ".new-")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err = replace.Unfinished(dir, ".new-"); err != nil { // somebody works in it
-		t.Fatal(err)
-	}
-	foreign := filepath.Join(dir, ".new-foreign")
-	if err := errors.Join(os.Mkdir(foreign, 0o755), os.Chtimes(old, long, long),
-		os.Chtimes(foreign, long, long)); err != nil {
-		t.Fatal(err)
-	}
-	behind, err := replace.Unfinished(elsewhere, ".new-")
-	if err == nil {
-		err = os.Chtimes(behind, long, long)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	_ = os.Symlink(behind, filepath.Join(dir, ".new-link"))
-	replace.Sweep(dir, ".new-")
-	if _, err := os.Stat(old); err == nil {
-		t.Error("what a killed process has left is still there")
-	}
-	for _, name := range []string{foreign, behind} {
-		if _, err := os.Stat(name); err != nil {
-			t.Error(err)
-		}
 	}
 }
 

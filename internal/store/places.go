@@ -2,7 +2,6 @@ package store
 
 import (
 	"crypto/rand"
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
@@ -23,6 +22,7 @@ type paths struct {
 	linked              bool   // the name that was given is a link
 	backup              string // "" for none
 	backupNamed         bool   // its name was set
+	stamp               string // where the name of a stamped backup begins; "" for another
 	lockInfo            string
 	journal, journalNew string
 	image               string
@@ -61,6 +61,9 @@ func (l *Local) paths(name string) (paths, error) {
 		if p.backup, err = files.Resolve(p.backup); err != nil {
 			return paths{}, err
 		}
+	}
+	if l.o.StampBackup && l.o.BackupTo == "" {
+		p.backup, p.stamp = out+".backup", out
 	}
 	if p.in == p.out {
 		return p, nil
@@ -228,6 +231,33 @@ func (s *session) prepareBackup() error {
 	if s.backups.ready || w.p.backup == "" {
 		return nil
 	}
+	if w.p.stamp == "" {
+		if err := s.judgeBackup(); err != nil || s.backups.ready {
+			return err
+		}
+	}
+	name := w.p.backup
+	f, temp, err := besideFile(w.o.Files, name)
+	if err == nil && !saysNothing(s.hash) && w.p.stamp == "" {
+		if err = w.o.Files.Replaceable(name); err != nil {
+			err = errors.Join(err, f.Close(), removeAny(w.o.Files, temp))
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("the backup cannot be created at %s: %w. Use a file that can be written, or - for no "+
+			"backup", name,
+			err)
+	}
+	if err := errors.Join(f.Close(), removeAny(w.o.Files, temp)); err != nil {
+		return fmt.Errorf("the backup cannot be created at %s: %w", name, err)
+	}
+	s.backups.ready = true
+	return nil
+}
+
+// judgeBackup checks what stands at the place of the backup, and opens what is written to as it is.
+func (s *session) judgeBackup() error {
+	w := s.w
 	name := w.p.backup
 	avoid := append(w.p.sides(), w.p.out, w.p.in)
 	for _, other := range w.o.Apart {
@@ -257,23 +287,7 @@ func (s *session) prepareBackup() error {
 			return fmt.Errorf("the backup %s cannot be written to: %w", name, err)
 		}
 		s.backups = backups{ready: true, through: to}
-		return nil
 	}
-	f, temp, err := besideFile(w.o.Files, name)
-	if err == nil && !saysNothing(s.hash) {
-		if err = w.o.Files.Replaceable(name); err != nil {
-			err = errors.Join(err, f.Close(), removeAny(w.o.Files, temp))
-		}
-	}
-	if err != nil {
-		return fmt.Errorf("the backup cannot be created at %s: %w. Use a file that can be written, or - for no "+
-			"backup", name,
-			err)
-	}
-	if err := errors.Join(f.Close(), removeAny(w.o.Files, temp)); err != nil {
-		return fmt.Errorf("the backup cannot be created at %s: %w", name, err)
-	}
-	s.backups.ready = true
 	return nil
 }
 
@@ -289,7 +303,10 @@ func (s *session) backup(f File) error {
 		return err
 	}
 	if s.backups.through != nil {
-		_, err := io.Copy(s.backups.through, io.NewSectionReader(f, 0, math.MaxInt64))
+		done, err := s.sealAnew(s.backups.through)
+		if !done && err == nil {
+			_, err = io.Copy(s.backups.through, io.NewSectionReader(f, 0, math.MaxInt64))
+		}
 		s.backedUp = err == nil
 		return err
 	}
@@ -300,7 +317,7 @@ func (s *session) backup(f File) error {
 	}
 	err = s.fill(to, f)
 	if err = errors.Join(err, to.Close()); err == nil {
-		err = files.Rename(temp, name)
+		err = s.w.nameBackup(temp)
 	}
 	if err != nil {
 		return errors.Join(err, removeAny(files, temp))
@@ -312,20 +329,42 @@ func (s *session) backup(f File) error {
 	return nil
 }
 
-// fill writes the content of a file to a new one, durably, with the permissions of the state. A plain state is sealed
-// there, once states are sealed.
+// nameBackup names a backup. A stamped one gets the first that is free: two edits may take place within a
+// second, the clock may have been set back, and without a lock others may do the same at this moment.
+func (w *workspace) nameBackup(temp string) error {
+	if w.p.stamp == "" {
+		return w.o.Files.Rename(temp, w.p.backup)
+	}
+	for n := w.o.Now().Unix(); ; n++ {
+		err := w.o.Files.RenameNew(temp, fmt.Sprintf("%s.%d.backup", w.p.stamp, n))
+		if !errors.Is(err, fs.ErrExist) {
+			return err
+		}
+	}
+}
+
+// fill writes the content of the state's file to a new one, durably, with the permissions of the state.
 func (s *session) fill(to, from File) error {
 	if err := s.share(to); err != nil {
 		return err
 	}
-	if s.outdated && s.w.o.Cipher.Seals() && s.base != nil {
-		if err := s.w.encode(s.base, &imageWriter{f: to, sum: sha256.New()}); err != nil {
-			return err
-		}
-	} else if _, err := copyFrom(to, from, 0); err != nil {
+	done, err := s.sealAnew(io.NewOffsetWriter(to, 0))
+	if !done && err == nil {
+		_, err = copyFrom(to, from, 0)
+	}
+	if err != nil {
 		return err
 	}
 	return to.Sync()
+}
+
+// sealAnew writes the former state if a fallback has opened it, or it is plain and states are sealed: once the fallback
+// is gone, nobody could read a copy of its file, or everybody.
+func (s *session) sealAnew(to io.Writer) (done bool, err error) {
+	if !s.outdated || !s.w.o.Cipher.Seals() || s.base == nil {
+		return false, nil
+	}
+	return true, s.w.encode(s.base, to)
 }
 
 // share lets those use a file of the state who may use the state.

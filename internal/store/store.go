@@ -53,6 +53,9 @@ type Options struct {
 	// ReadFrom, WriteTo and BackupTo are the flags -state, -state-out and -backup. They hold for every workspace.
 	// WriteTo defaults to where is read from, BackupTo to WriteTo with ".backup" behind; "-" means no backup.
 	ReadFrom, WriteTo, BackupTo string
+	// StampBackup names each backup by the time: WriteTo with ".SECONDS.backup" behind. No file that is there is ever
+	// replaced. Only for an empty BackupTo.
+	StampBackup bool
 
 	// Apart lists other states that the caller writes: no backup overwrites them, or the files beside them.
 	Apart []string

@@ -64,7 +64,7 @@ func (w *workspace) Lock(ctx context.Context, req state.LockRequest) (_ state.Se
 	if err := s.load(ctx); err != nil {
 		return nil, w.lockError(err)
 	}
-	if w.p.backupNamed { // an invalid place for it is reported at once
+	if w.p.backupNamed || w.p.stamp != "" { // an invalid place for it is reported at once
 		if err := s.prepareBackup(); err != nil {
 			return nil, err
 		}

@@ -168,6 +168,7 @@ func (a *attempt) prepare() (diags diag.List) {
 	a.project = a.module.Project
 	root := a.project.Config().Root
 	a.options.Mode, a.options.SkipRefresh = a.run.Options.Mode, a.run.Options.SkipRefresh
+	a.options.FullRefresh = true // a test is about real objects, however the project plans
 	given, more := a.collect(root)
 	if diags = diags.Extend(more).Extend(a.targets()).Extend(a.malformed()); diags.HasErrors() {
 		return diags

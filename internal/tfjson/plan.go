@@ -48,7 +48,8 @@ func Plan(w io.Writer, p *plan.Plan, prior *state.State, cfg *config.Config, sch
 	}
 	s.relevant(p.Relevant)
 	s.leftOut(p.LeftOut)
-	s.unread(p.Unread)
+	s.unread("unread", p.Unread)
+	s.unread("unread_by_setting", p.UnreadBySetting)
 	if len(p.Checks) > 0 {
 		s.key("checks")
 		s.checks(p.Checks)
@@ -78,12 +79,12 @@ func (s *stream) leftOut(list []plan.LeftOut) {
 	s.close(']')
 }
 
-// unread writes the instances whose real objects were not read. The member is our own, too.
-func (s *stream) unread(list []addr.AbsResourceInstance) {
+// unread writes instances whose real objects were not read. The members are our own, too.
+func (s *stream) unread(member string, list []addr.AbsResourceInstance) {
 	if len(list) == 0 {
 		return
 	}
-	s.key("unread")
+	s.key(member)
 	s.open('[')
 	for _, a := range list {
 		s.str(a.String())

@@ -144,14 +144,17 @@ func declaredInBlock(s *Secrets, v cty.Value, b *provider.Block) *Secrets {
 	if s == nil {
 		s = &Secrets{}
 	}
-	declaredInAttributes(s, v, b.Attributes)
-	for name, nb := range b.Blocks {
-		if !nb.HasSensitive() {
+	attributes, blocks := b.Sensitive()
+	if len(attributes) > 0 {
+		declaredInAttributes(s, v, b.Attributes)
+	}
+	for _, name := range blocks {
+		if ctyfast.NullAttr(v, name) {
 			continue
 		}
-		part := v.GetAttr(name)
+		nb := b.Blocks[name]
 		each := func(s *Secrets, v cty.Value) { declaredInBlock(s, v, &nb.Block) }
-		declaredInNested(s, name, part, nb.Nesting, each)
+		declaredInNested(s, name, ctyfast.Attr(v, name), nb.Nesting, each)
 	}
 	return s
 }
@@ -170,7 +173,7 @@ func declaredInAttributes(s *Secrets, v cty.Value, attributes map[string]*provid
 				declaredInAttributes(s, v, a.Nested.Attributes)
 			}
 		}
-		declaredInNested(s, name, v.GetAttr(name), a.Nested.Nesting, each)
+		declaredInNested(s, name, ctyfast.Attr(v, name), a.Nested.Nesting, each)
 	}
 }
 

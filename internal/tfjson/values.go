@@ -31,7 +31,7 @@ func members(v cty.Value) []string {
 
 func memberOf(v cty.Value, name string) cty.Value {
 	if v.Type().IsObjectType() {
-		return v.GetAttr(name)
+		return ctyfast.Attr(v, name)
 	}
 	return v.Index(cty.StringVal(name))
 }

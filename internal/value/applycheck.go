@@ -78,7 +78,7 @@ func (c *applyChecker) presence(planned, actual cty.Value) bool {
 
 func (c *applyChecker) object(s shape, planned, actual cty.Value) {
 	for name, a := range s.attrs {
-		pv, av := planned.GetAttr(name), actual.GetAttr(name)
+		pv, av := ctyfast.Attr(planned, name), ctyfast.Attr(actual, name)
 		if a.WriteOnly || ctyfast.RawEquals(pv, av) {
 			continue
 		}
@@ -90,7 +90,7 @@ func (c *applyChecker) object(s shape, planned, actual cty.Value) {
 		}
 	}
 	for name, nb := range s.blocks {
-		pv, av := planned.GetAttr(name), actual.GetAttr(name)
+		pv, av := ctyfast.Attr(planned, name), ctyfast.Attr(actual, name)
 		// To compare sets means to sort them, every time; their elements are matched by hash below.
 		if nb.Nesting != provider.NestingSet && ctyfast.RawEquals(pv, av) {
 			continue
@@ -106,6 +106,10 @@ func (c *applyChecker) object(s shape, planned, actual cty.Value) {
 
 func (c *applyChecker) blocks(nb *provider.NestedBlock, planned, actual cty.Value) {
 	s := blockShape(&nb.Block)
+	if nb.Computed && actual.IsNull() && nb.Nesting != provider.NestingSingle {
+		c.failf("without blocks the value must be an empty collection, not null")
+		return
+	}
 	if nb.Nesting == provider.NestingSingle || nb.Nesting == provider.NestingGroup {
 		// What a dynamic block left unknown may have become no block at all.
 		c.blockObject(s, planned, actual)
@@ -184,7 +188,7 @@ func (c *applyChecker) value(planned, actual cty.Value) {
 	case ty.IsObjectType():
 		for name := range ty.AttributeTypes() {
 			c.enterAttr(name)
-			c.value(planned.GetAttr(name), actual.GetAttr(name))
+			c.value(ctyfast.Attr(planned, name), ctyfast.Attr(actual, name))
 			c.leave()
 		}
 	case ty.IsMapType():
@@ -337,7 +341,7 @@ func certainKey(vals []cty.Value) func(cty.Value) uint64 {
 	var names []string
 	for name, aty := range ty.AttributeTypes() {
 		if aty.IsPrimitiveType() && !slices.ContainsFunc(vals, func(v cty.Value) bool {
-			return !v.GetAttr(name).IsKnown()
+			return !ctyfast.Attr(v, name).IsKnown()
 		}) {
 			names = append(names, name)
 		}

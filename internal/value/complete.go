@@ -19,13 +19,16 @@ func (c *checker) writeOnlyNull(s shape, possible bool, v cty.Value) {
 		return
 	}
 	for name, a := range s.attrs {
-		av := v.GetAttr(name)
+		if !a.WriteOnly && a.Nested == nil {
+			continue
+		}
+		av := ctyfast.Attr(v, name)
 		switch {
 		case a.WriteOnly && !av.IsNull():
 			c.enterAttr(name)
 			c.failf("the attribute is write-only, but the provider gave it a value; it must be null")
 			c.leave()
-		case a.Nested != nil && (&provider.Block{Attributes: a.Nested.Attributes}).HasWriteOnly():
+		case a.Nested != nil && holdsWriteOnly(a.Nested):
 			c.enterAttr(name)
 			c.eachWriteOnly(objectShape(a.Nested), a.Nested.Nesting, av)
 			c.leave()
@@ -34,10 +37,20 @@ func (c *checker) writeOnlyNull(s shape, possible bool, v cty.Value) {
 	for name, nb := range s.blocks {
 		if nb.HasWriteOnly() {
 			c.enterAttr(name)
-			c.eachWriteOnly(blockShape(&nb.Block), nb.Nesting, v.GetAttr(name))
+			c.eachWriteOnly(blockShape(&nb.Block), nb.Nesting, ctyfast.Attr(v, name))
 			c.leave()
 		}
 	}
+}
+
+// holdsWriteOnly reports whether a nested object has a write-only attribute at any depth.
+func holdsWriteOnly(o *provider.NestedObject) bool {
+	for _, a := range o.Attributes {
+		if a.WriteOnly || a.Nested != nil && holdsWriteOnly(a.Nested) {
+			return true
+		}
+	}
+	return false
 }
 
 func (c *checker) eachWriteOnly(s shape, nesting provider.Nesting, v cty.Value) {

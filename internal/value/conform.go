@@ -10,6 +10,8 @@ import (
 // Conforms reports whether a value is of the type that a block implies. It is asked of everything that comes from
 // outside before anything else is; null and unknown objects conform.
 //
+// No answer has marks: what is sensitive is declared in the schema.
+//
 // It looks a little further than the type: where a list or map of nested blocks holds attributes of any type, the
 // schema can only say that it is something, and the other functions of this package would not cope with something else
 // than a tuple or object of such blocks.
@@ -24,8 +26,12 @@ func (c *checker) conforms(v cty.Value) bool {
 		c.failf("no value was given")
 		return false
 	}
+	if ctyfast.ContainsMarked(v) {
+		c.failf("the value has marks; what is sensitive is declared in the schema")
+		return false
+	}
 	want := c.block.ImpliedType()
-	if v.Type().Equals(want) && !want.HasDynamicTypes() {
+	if !c.block.HasDynamic() && ctyfast.SameType(v.Type(), want) {
 		return true
 	}
 	before := len(c.errs)
@@ -40,7 +46,7 @@ func (c *checker) conforms(v cty.Value) bool {
 // wrong.
 func (c *checker) conformingType(got, want cty.Type) {
 	switch {
-	case want == cty.DynamicPseudoType || got.Equals(want):
+	case want == cty.DynamicPseudoType || ctyfast.SameType(got, want):
 	case got.IsObjectType() && want.IsObjectType():
 		for name := range got.AttributeTypes() {
 			if !want.HasAttribute(name) {
@@ -86,7 +92,7 @@ func (c *checker) conformingBlocks(b *provider.Block, v cty.Value) {
 		if !nb.Block.ImpliedType().HasDynamicTypes() {
 			continue
 		}
-		bv := v.GetAttr(name)
+		bv := ctyfast.Attr(v, name)
 		if absent(bv) {
 			continue
 		}
@@ -146,13 +152,13 @@ func (c *configChecker) object(s shape, v cty.Value) {
 	}
 	for name, a := range s.attrs {
 		c.enterAttr(name)
-		c.attribute(a, v.GetAttr(name))
+		c.attribute(a, ctyfast.Attr(v, name))
 		c.leave()
 	}
 	for name, nb := range s.blocks {
 		c.enterAttr(name)
-		c.blockCount(nb, v.GetAttr(name))
-		c.members(blockShape(&nb.Block), nb.Nesting, v.GetAttr(name))
+		c.blockCount(nb, ctyfast.Attr(v, name))
+		c.members(blockShape(&nb.Block), nb.Nesting, ctyfast.Attr(v, name))
 		c.leave()
 	}
 }

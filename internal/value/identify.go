@@ -3,6 +3,7 @@ package value
 import (
 	"github.com/zclconf/go-cty/cty"
 
+	"github.com/tombolo-iac/tombolo/internal/ctyfast"
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
@@ -18,7 +19,7 @@ func Identify(b *provider.Block, v cty.Value, sensitive []cty.Path) (key, text s
 		if a == nil || a.Sensitive || a.Type != cty.String || CoveredByAny(cty.GetAttrPath(key), sensitive) {
 			continue
 		}
-		if s := v.GetAttr(key); s.IsKnown() && !s.IsNull() && s.AsString() != "" {
+		if s := ctyfast.Attr(v, key); s.IsKnown() && !s.IsNull() && s.AsString() != "" {
 			return key, s.AsString()
 		}
 	}

@@ -88,12 +88,12 @@ func couldComeFrom(s shape, prior, config cty.Value) bool {
 		return len(s.attrs)+len(s.blocks) == 0
 	}
 	for name, a := range s.attrs {
-		if !attributeCouldComeFrom(a, prior.GetAttr(name), config.GetAttr(name)) {
+		if !attributeCouldComeFrom(a, ctyfast.Attr(prior, name), ctyfast.Attr(config, name)) {
 			return false
 		}
 	}
 	for name, nb := range s.blocks {
-		if !membersCouldComeFrom(blockShape(&nb.Block), nb.Nesting, prior.GetAttr(name), config.GetAttr(name)) {
+		if !membersCouldComeFrom(blockShape(&nb.Block), nb.Nesting, ctyfast.Attr(prior, name), ctyfast.Attr(config, name)) {
 			return false
 		}
 	}
@@ -146,7 +146,7 @@ func hashMembers(seed maphash.Seed, obj cty.Value, names []string) uint64 {
 	var h maphash.Hash
 	h.SetSeed(seed)
 	for _, name := range names {
-		hashPrimitive(&h, obj.GetAttr(name))
+		hashPrimitive(&h, ctyfast.Attr(obj, name))
 	}
 	return h.Sum64()
 }

@@ -294,7 +294,7 @@ func lookup(v cty.Value, path cty.Path) (found cty.Value, at cty.Path, ok bool) 
 			if !has {
 				return cty.NilVal, nil, false
 			}
-			v = v.GetAttr(name)
+			v = ctyfast.Attr(v, name)
 		case !v.IsKnown() && (ty.IsCollectionType() || ty.IsTupleType()):
 			return cty.DynamicVal, path, true
 		case ty.IsMapType():

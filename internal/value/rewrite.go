@@ -38,6 +38,21 @@ func SetUnknownsWhere(block *provider.Block, v cty.Value, where func(*provider.A
 	})
 }
 
+// SetUnknownBlocks returns the value with every computed block that is null, and that the function chooses, unknown.
+func SetUnknownBlocks(block *provider.Block, v cty.Value, where func(*provider.NestedBlock) bool) cty.Value {
+	if !block.HasComputedBlocks() {
+		return v
+	}
+	r := rewriter{block: func(nb *provider.NestedBlock, v cty.Value) (cty.Value, bool) {
+		if nb.Computed && v.IsNull() && where(nb) {
+			return cty.UnknownVal(nb.ImpliedType()), true
+		}
+		return v, false
+	}}
+	v, _ = r.object(blockShape(block), v)
+	return v
+}
+
 // Fill returns the value with null attributes replaced by the results of the function, at any depth. For cty.NilVal
 // they stay as they are.
 func Fill(block *provider.Block, v cty.Value, with func(*provider.Attribute) cty.Value) cty.Value {
@@ -135,13 +150,13 @@ func (r rewriter) object(s shape, v cty.Value) (cty.Value, bool) {
 	}
 	if r.attr != nil {
 		for name, a := range s.attrs {
-			if nv, changed := r.attribute(a, v.GetAttr(name)); changed {
+			if nv, changed := r.attribute(a, ctyfast.Attr(v, name)); changed {
 				set(name, nv)
 			}
 		}
 	}
 	for name, nb := range s.blocks {
-		if nv, changed := r.blocks(nb, v.GetAttr(name)); changed {
+		if nv, changed := r.blocks(nb, ctyfast.Attr(v, name)); changed {
 			set(name, nv)
 		}
 	}

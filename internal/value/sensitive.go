@@ -69,34 +69,40 @@ func (f *sensitiveFinder) block(b *provider.Block, path cty.Path, v cty.Value) {
 	if absent(v) {
 		return
 	}
-	f.attributes(b.Attributes, path, v, true)
-	for name, nb := range b.Blocks {
-		if nb.HasSensitive() {
-			f.each(nb.Nesting, path.GetAttr(name), v.GetAttr(name), func(f *sensitiveFinder, path cty.Path,
-				v cty.Value) {
-				f.block(&nb.Block, path, v)
-			})
+	attributes, blocks := b.Sensitive()
+	for _, name := range attributes {
+		f.attribute(name, b.Attributes[name], path, v, true)
+	}
+	for _, name := range blocks {
+		if ctyfast.NullAttr(v, name) {
+			continue
 		}
+		nb := b.Blocks[name]
+		f.each(nb.Nesting, path.GetAttr(name), ctyfast.Attr(v, name), func(f *sensitiveFinder, path cty.Path,
+			v cty.Value) {
+			f.block(&nb.Block, path, v)
+		})
 	}
 }
 
-// attributes finds what is sensitive among the attributes of a block or nested object. Only the attributes of blocks
-// are looked into if they are sensitive themselves; what that adds is no more secret, but it is what Terraform stores.
-func (f *sensitiveFinder) attributes(attrs map[string]*provider.Attribute, path cty.Path, v cty.Value, ofBlock bool) {
-	for name, a := range attrs {
-		if a.Sensitive {
-			f.found = append(f.found, path.GetAttr(name))
-		}
-		if a.Nested == nil || !attributeHasSensitive(a) || a.Sensitive && !ofBlock {
-			continue
-		}
-		f.each(a.Nested.Nesting, path.GetAttr(name), v.GetAttr(name), func(f *sensitiveFinder, path cty.Path,
-			v cty.Value) {
-			if v, _ = v.Unmark(); !absent(v) {
-				f.attributes(a.Nested.Attributes, path, v, false)
-			}
-		})
+// attribute finds what is sensitive in an attribute of a block or nested object. Only the attributes of blocks are
+// looked into if they are sensitive themselves; what that adds is no more secret, but it is what Terraform stores.
+func (f *sensitiveFinder) attribute(name string, a *provider.Attribute, path cty.Path, v cty.Value, ofBlock bool) {
+	if a.Sensitive {
+		f.found = append(f.found, path.GetAttr(name))
 	}
+	if a.Nested == nil || !attributeHasSensitive(a) || a.Sensitive && !ofBlock {
+		return
+	}
+	f.each(a.Nested.Nesting, path.GetAttr(name), ctyfast.Attr(v, name), func(f *sensitiveFinder, path cty.Path,
+		v cty.Value) {
+		if v, _ = v.Unmark(); absent(v) {
+			return
+		}
+		for name, inner := range a.Nested.Attributes {
+			f.attribute(name, inner, path, v, false)
+		}
+	})
 }
 
 // each visits the objects of a nested attribute or of blocks.

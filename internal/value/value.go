@@ -33,6 +33,7 @@ package value
 import (
 	"github.com/zclconf/go-cty/cty"
 
+	"github.com/tombolo-iac/tombolo/internal/ctyfast"
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
@@ -53,7 +54,7 @@ func attrOf(obj cty.Value, name string, like cty.Value) cty.Value {
 	if obj.IsNull() {
 		return cty.NullVal(like.Type())
 	}
-	return obj.GetAttr(name)
+	return ctyfast.Attr(obj, name)
 }
 
 // smallInts are the keys of the first elements of lists. Numbers are immutable, so all callers share them.
@@ -83,7 +84,7 @@ func elementByKey(v cty.Value, key string) (cty.Value, bool) {
 		if !v.Type().HasAttribute(key) {
 			return cty.NilVal, false
 		}
-		return v.GetAttr(key), true
+		return ctyfast.Attr(v, key), true
 	default:
 		k := cty.StringVal(key)
 		if v.HasIndex(k).False() {

@@ -133,6 +133,7 @@ func TestCopiesOfSecretsNeverShow(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
+		text.WriteString(details(t, pl, b.State(), schemas))
 		for _, form := range []string{tfjsontest.Canary, base64.StdEncoding.EncodeToString([]byte("admin:" + secret))} {
 			if strings.Contains(text.String(), form) {
 				t.Fatalf("seed %d, %s: a copy of the secret was written:\n%s", seed, c.Action, text.String())

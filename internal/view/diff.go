@@ -146,7 +146,7 @@ func part(v cty.Value, name string) cty.Value {
 	switch ty := v.Type(); {
 	case ty.IsObjectType():
 		if ty.HasAttribute(name) {
-			return v.GetAttr(name)
+			return ctyfast.Attr(v, name)
 		}
 	case ty.IsMapType():
 		key := cty.StringVal(name)

@@ -16,15 +16,16 @@ const LeastMarkdown = 1000
 
 // Markdown writes a plan as Markdown for a comment or a page: a headline with the counts, a table with a row for each
 // change or group of equal ones, destructions first, and the plan as text, folded, in a fenced block. With a limit
-// other than 0 it has no more bytes than that, and says what it leaves out. A hash of the plan's file, which apply can
-// ask for, stands at the end. Of the options it takes Out, the names of the program and the secrets.
+// other than 0 it has no more bytes than that, and says what it leaves out. Conditions that do not hold come first. A
+// hash of the plan's file, which apply can ask for, stands at the end. Of the options it takes Out, the names of the
+// program and the secrets.
 func Markdown(o Options, p *plan.Plan, schemas tfjson.Schemas, limit int, hash string) error {
 	var text bytes.Buffer
 	v := New(Options{Out: &text, Automation: true, Program: o.Program, Title: o.Title, Secrets: o.Secrets})
 	v.Plan(p, schemas)
 	v.Close()
 
-	title := fmt.Sprintf("### %s\n\n", markdownTitle(p))
+	title := fmt.Sprintf("### %s\n\n", markdownTitle(p)) + markdownChecks(p)
 	list := markdownRows(p)
 	plain := strings.Trim(text.String(), "\n")
 	end := ""
@@ -39,6 +40,29 @@ func Markdown(o Options, p *plan.Plan, schemas tfjson.Schemas, limit int, hash s
 	}
 	_, err := io.WriteString(o.Out, doc)
 	return err
+}
+
+// markdownChecks lists the conditions of check blocks, resources and outputs that do not hold, the first of them.
+func markdownChecks(p *plan.Plan) string {
+	const most, longest = 10, 200
+	var lines []string
+	for _, check := range p.Checks {
+		for _, o := range check.Objects {
+			for _, failure := range o.Failures {
+				if failure = clean(failure); len(failure) > longest {
+					failure = strings.ToValidUTF8(failure[:longest], "") + "..."
+				}
+				lines = append(lines, fmt.Sprintf("- %s: %s\n", codeCell(o.Addr), textCell(failure)))
+			}
+		}
+	}
+	switch {
+	case len(lines) == 0:
+		return ""
+	case len(lines) > most:
+		lines = append(lines[:most], fmt.Sprintf("- and %d more\n", len(lines)-most))
+	}
+	return "**Checks that fail:**\n\n" + strings.Join(lines, "") + "\n"
 }
 
 // markdownTable writes rows into so many bytes, -1 for any number.

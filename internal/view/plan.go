@@ -3,6 +3,7 @@ package view
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -112,9 +113,21 @@ func (w *planWriter) leftOut(p *plan.Plan) {
 // unreadShown is how many instances that were not read are named; JSON names all.
 const unreadShown = 10
 
-// unread says which real objects a minimal refresh did not look at.
+// unread says which real objects the plan did not look at, and why.
 func (w *planWriter) unread(p *plan.Plan) {
-	n := len(p.Unread)
+	var minimal []addr.AbsResourceInstance
+	for _, a := range p.Unread {
+		if _, set := slices.BinarySearchFunc(p.UnreadBySetting, a, addr.AbsResourceInstance.Compare); !set {
+			minimal = append(minimal, a)
+		}
+	}
+	w.unreadFor(minimal, "because the refresh is minimal: as far as is stored, nothing changes there")
+	w.unreadFor(p.UnreadBySetting, "because tombolo.hcl says refresh = false")
+}
+
+// unreadFor names the objects that were not read for one reason.
+func (w *planWriter) unreadFor(list []addr.AbsResourceInstance, why string) {
+	n := len(list)
 	if n == 0 {
 		return
 	}
@@ -122,9 +135,9 @@ func (w *planWriter) unread(p *plan.Plan) {
 	if n == 1 {
 		objects, them = "One object was", "it"
 	}
-	w.paragraph("%s not read because of -minimal-refresh: as far as is stored, nothing changes there. Changes made to "+
-		"%s outside of %s are not in this plan.", objects, them, w.o.title())
-	for _, a := range p.Unread[:min(n, unreadShown)] {
+	w.paragraph("%s not read %s. Changes made to %s outside of %s are not in this plan.", objects, why, them,
+		w.o.title())
+	for _, a := range list[:min(n, unreadShown)] {
 		fmt.Fprintf(w, "  - %s\n", clean(a.String()))
 	}
 	if n > unreadShown {

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tombolo-iac/tombolo/addr"
 	"github.com/tombolo-iac/tombolo/flavor"
 	"github.com/tombolo-iac/tombolo/internal/tfjson"
 	"github.com/tombolo-iac/tombolo/plan"
@@ -90,6 +91,8 @@ type summaryLine struct {
 	LeftOut []leftOutLine `json:"left_out,omitempty"`
 	// Unread is another: the instances whose real objects were not read.
 	Unread []string `json:"unread,omitempty"`
+	// UnreadBySetting has those of them that the project excepts.
+	UnreadBySetting []string `json:"unread_by_setting,omitempty"`
 }
 
 // forgotten counts the objects that leave the state and stay in the world, where programs know the member.
@@ -125,8 +128,8 @@ func leftOutLines(p *plan.Plan) (lines []leftOutLine) {
 	return lines
 }
 
-func unreadLines(p *plan.Plan) (lines []string) {
-	for _, a := range p.Unread {
+func unreadLines(list []addr.AbsResourceInstance) (lines []string) {
+	for _, a := range list {
 		lines = append(lines, a.String())
 	}
 	return lines
@@ -155,7 +158,8 @@ func (l *lines) Plan(p *plan.Plan, _ tfjson.Schemas) {
 		summaryLine{Add: s.Add, Change: s.Change, Import: s.Import, Remove: s.Destroy, Invoke: l.invoked(s.Invoke),
 			Forget:    l.forgotten(p),
 			Operation: "plan",
-			LeftOut:   leftOutLines(p), Unread: unreadLines(p)})
+			LeftOut:   leftOutLines(p), Unread: unreadLines(p.Unread),
+			UnreadBySetting: unreadLines(p.UnreadBySetting)})
 	if len(p.Outputs) == 0 {
 		return
 	}

@@ -133,6 +133,12 @@ func TestSecretsNeverShow(t *testing.T) {
 	if err := Outputs(Options{Out: &out}, b.State()); err != nil {
 		t.Fatal(err)
 	}
+	for _, c := range [][2]plan.Value{{none, whole}, {whole, none}, {whole, other}, {other, whole}} {
+		change := &plan.Change{Object: object, PrevAddr: object.Instance, Action: plan.Update, Before: c[0],
+			After: c[1], Provider: addr.AbsProviderConfig{Provider: p}, Type: ty}
+		changes := []*plan.Change{change}
+		out.WriteString(details(t, &plan.Plan{Changes: changes, Drift: changes}, b.State(), schemas))
+	}
 	if strings.Contains(out.String(), tfjsontest.Canary) {
 		t.Errorf("a secret was written:\n%s", out.String())
 	}

@@ -158,13 +158,17 @@ func (w *stateWriter) outputs(s *state.State) {
 	}
 	w.WriteString("\n\nOutputs:\n\n")
 	for _, name := range names {
-		o := s.Output(name)
-		w.WriteString(memberName(name) + " = ")
-		if o.Sensitive && !w.o.ShowSensitive {
-			w.WriteString("(sensitive value)\n")
-			continue
-		}
-		w.value(compare(o.Value.Type(), sides{before: o.Value, after: o.Value}), 0, how{all: true})
+		w.output(name, s.Output(name))
 		w.WriteByte('\n')
 	}
+}
+
+// output writes a root output value, without a line end.
+func (w *stateWriter) output(name string, o *state.Output) {
+	w.WriteString(memberName(name) + " = ")
+	if o.Sensitive && !w.o.ShowSensitive {
+		w.WriteString("(sensitive value)")
+		return
+	}
+	w.value(compare(o.Value.Type(), sides{before: o.Value, after: o.Value}), 0, how{all: true})
 }

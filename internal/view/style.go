@@ -2,6 +2,7 @@ package view
 
 import (
 	"cmp"
+	"fmt"
 	"strings"
 	"unicode/utf8"
 )
@@ -81,4 +82,104 @@ func wrapLine(b *strings.Builder, line string, width int) {
 		b.WriteString(word)
 		column += size
 	}
+}
+
+// clean makes text from outside harmless for a terminal and honest for a reader: control characters other than line end
+// and tab, those that change the direction of writing and those that cannot be seen become visible escapes. Carriage
+// returns at line ends are dropped.
+func clean(s string) string {
+	i := firstUnsafe(s)
+	if i < 0 {
+		return s
+	}
+	var b strings.Builder
+	b.Grow(len(s) + 16)
+	b.WriteString(s[:i])
+	before, _ := utf8.DecodeLastRuneInString(s[:i])
+	for i < len(s) {
+		r, size := utf8.DecodeRuneInString(s[i:])
+		switch {
+		case r == '\r' && strings.HasPrefix(s[i+1:], "\n"):
+		case r == utf8.RuneError && size == 1:
+			fmt.Fprintf(&b, `\x%02x`, s[i])
+		case r == '\r':
+			b.WriteString(`\r`)
+		case isJoiner(r) && before >= 0x80 && before != utf8.RuneError:
+			b.WriteString(s[i : i+size]) // part of a word or picture that has no other spelling
+		case unsafeRune(r):
+			b.WriteString(escaped(r))
+		default:
+			b.WriteString(s[i : i+size])
+		}
+		before = r
+		i += size
+	}
+	return b.String()
+}
+
+func escaped(r rune) string {
+	if r > 0xffff {
+		return fmt.Sprintf(`\U%08x`, r)
+	}
+	return fmt.Sprintf(`\u%04x`, r)
+}
+
+// isJoiner returns the two invisible characters that writings other than Latin need inside of words.
+func isJoiner(r rune) bool { return r == 0x200c || r == 0x200d }
+
+// Clean is for commands that write a text by themselves: it makes text from outside harmless, as this package does
+// everywhere.
+func Clean(s string) string { return clean(s) }
+
+// CleanLine is Clean for text on one line.
+func CleanLine(s string) string { return cleanLine(s) }
+
+// cleanLine is clean for text on one line.
+func cleanLine(s string) string {
+	s = clean(s)
+	if strings.ContainsAny(s, "\n\t") {
+		s = strings.NewReplacer("\n", `\n`, "\t", `\t`).Replace(s)
+	}
+	return s
+}
+
+// outputLines splits a line of a program's output at carriage returns, as progress bars print them: each part is a line
+// of its own, empty ones are left out. Tabs stay.
+func outputLines(s string) []string {
+	var out []string
+	for part := range strings.SplitSeq(strings.TrimRight(s, "\r\n"), "\r") {
+		if part != "" {
+			out = append(out, strings.ReplaceAll(clean(part), "\n", `\n`))
+		}
+	}
+	if len(out) == 0 {
+		return []string{""}
+	}
+	return out
+}
+
+func firstUnsafe(s string) int {
+	for i, r := range s {
+		if r == utf8.RuneError || r < 0x20 && r != '\n' && r != '\t' || r >= 0x7f && unsafeRune(r) {
+			return i
+		}
+	}
+	return -1
+}
+
+func unsafeRune(r rune) bool {
+	switch {
+	case r == '\n' || r == '\t':
+		return false
+	case r < 0x20 || r >= 0x7f && r < 0xa0:
+		return true
+	case r == 0x061c || r == 0x200e || r == 0x200f, r >= 0x2028 && r <= 0x202e, r >= 0x2066 && r <= 0x206f:
+		return true // direction, lines
+	case r == 0x00ad, r == 0x034f, r == 0x115f, r == 0x1160, r == 0x17b4, r == 0x17b5, r == 0x180e, r == 0x200b,
+		isJoiner(r),
+		r >= 0x2060 && r <= 0x2064, r == 0x3164, r == 0xfeff, r == 0xffa0, r >= 0xfff9 && r <= 0xfffb, r >= 0xe0000 &&
+			r <= 0xe007f:
+		return true // not to be seen
+	}
+	return false
 }

@@ -9,7 +9,7 @@ import (
 )
 
 // shells holds the shells that have scripts.
-var shells = []string{"bash", "fish", "zsh"}
+var shells = []string{"bash", "fish", "powershell", "zsh"}
 
 // scripts are the completion scripts of the shells, with NAME for the name under which the program is called and
 // PROGRAM for the program. They do the same as the lines of Install, and add no space after the name of a folder.
@@ -56,6 +56,28 @@ fi
 end
 complete -f -c NAME -a "(__complete_NAME)"
 `,
+	// Backslashes are doubled, because the line is read as other shells read theirs. What begins in quotes or needs
+	// them is put into single quotes.
+	"powershell": `Register-ArgumentCompleter -Native -CommandName 'NAME' -ScriptBlock {
+    param($word, $ast, $cursor)
+    $line = $ast.ToString()
+    $at = $cursor - $ast.Extent.StartOffset
+    if ($at -lt $line.Length) { $line = $line.Substring(0, $at) }
+    if ($word -eq '') { $line += ' ' }
+    $env:COMP_LINE = $line.Replace('\', '\\')
+    try {
+        PROGRAM 2>$null | ForEach-Object {
+            $text = $_
+            if ($word -match '^["'']' -or $text -match '[\s"''` + "``" + `$&;|<>(){}@,#]') {
+                $text = "'" + $text.Replace("'", "''") + "'"
+            }
+            [System.Management.Automation.CompletionResult]::new($text, $_, 'ParameterValue', $_)
+        }
+    } finally {
+        Remove-Item Env:COMP_LINE
+    }
+}
+`,
 }
 
 func script(shell, name, program string) string {
@@ -66,14 +88,16 @@ func script(shell, name, program string) string {
 func Command() *command.Command {
 	return &command.Command{
 		Name: "completion", Short: "Print the completion script for a shell", Args: "SHELL",
-		Long: `Print a completion script for bash, fish or zsh. It completes commands, options, files, workspaces,
-outputs and addresses in the state. To use it:
+		Long: `Print a completion script for bash, fish, zsh or PowerShell. It completes commands, options, files,
+workspaces, outputs and addresses in the state. To use it:
 
   bash  source <(~ completion bash)        in .bashrc
   zsh   source <(~ completion zsh)         in .zshrc
   fish  ~ completion fish | source         in config.fish
 
-"~ -install-autocomplete" adds nearly the same to these files.`,
+  PowerShell  ~ completion powershell | Out-String | Invoke-Expression     in $PROFILE
+
+"~ -install-autocomplete" adds nearly the same to the files of the first three.`,
 		Example: "~ completion bash > /etc/bash_completion.d/~",
 		Setup: func(c *command.Call) command.Run {
 			return func(context.Context) command.Outcome {

@@ -15,6 +15,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/engine"
 	"github.com/tombolo-iac/tombolo/internal/tfjson"
 	"github.com/tombolo-iac/tombolo/internal/view"
+	"github.com/tombolo-iac/tombolo/internal/view/report"
 	"github.com/tombolo-iac/tombolo/plan"
 	"github.com/tombolo-iac/tombolo/state"
 )
@@ -37,6 +38,8 @@ With -json, the document contains sensitive values in plain text.`,
 			w := &shown{}
 			c.Flags.BoolVar(&w.markdown, "markdown", false,
 				"Show a plan as Markdown, as for a comment: what is lost first, the details folded.")
+			c.Flags.BoolVar(&w.html, "html", false,
+				"Show a plan or state as a page of HTML, which needs no other file. Sensitive values are not in it.")
 			c.Flags.IntVar(&w.maxBytes, "max-bytes", 0,
 				"Make the Markdown no longer than `N` bytes, 1000 at least, and say what is left out.")
 			c.Flags.BoolVar(&w.state, "state", false, "Show the current state.")
@@ -54,6 +57,7 @@ type shown struct {
 	state, config bool
 	plan, module  string
 	markdown      bool
+	html          bool
 	maxBytes      int
 }
 
@@ -81,6 +85,9 @@ func (w *shown) show(ctx context.Context, c *command.Call) command.Outcome {
 		return c.TooMany(1)
 	case w.markdown && c.Document:
 		return c.Misuse("Incompatible options", "The options -json and -markdown conflict: remove one of them.")
+	case w.html && (c.Document || w.markdown):
+		return c.Misuse("Incompatible options", "The option -html conflicts with -json and -markdown: remove one of "+
+			"them.")
 	case w.markdown && w.plan == "" && len(c.Args) == 0:
 		return c.Misuse("Nothing to show as Markdown", "Only plans are shown as Markdown: name the file of a plan.")
 	case w.maxBytes != 0 && (!w.markdown || w.maxBytes < view.LeastMarkdown):
@@ -95,7 +102,7 @@ func (w *shown) show(ctx context.Context, c *command.Call) command.Outcome {
 	case len(c.Args) == 1:
 		return w.showFile(ctx, c, c.Args[0])
 	}
-	return showState(ctx, c)
+	return w.showState(ctx, c)
 }
 
 // showConfig shows the configuration with the schemas of its providers.
@@ -128,15 +135,17 @@ func showModule(ctx context.Context, c *command.Call, dir string) command.Outcom
 	return c.Finish("Failed to show the module", tfjson.Module(c.Documents(), cfg))
 }
 
-func showState(ctx context.Context, c *command.Call) command.Outcome {
+func (w *shown) showState(ctx context.Context, c *command.Call) command.Outcome {
 	snapshot, diags := c.Snapshot(ctx, command.StateFiles{})
 	switch {
 	case diags.HasErrors():
 		return c.End(diags)
+	case snapshot.State == nil && w.html:
+		return w.showIn(ctx, c, snapshot.State.Builder().State(), true)
 	case snapshot.State == nil:
 		return noState(c)
 	}
-	return showIn(ctx, c, snapshot.State)
+	return w.showIn(ctx, c, snapshot.State, true)
 }
 
 func noState(c *command.Call) command.Outcome {
@@ -150,13 +159,28 @@ func noState(c *command.Call) command.Outcome {
 }
 
 // showIn shows a state with the schemas of the configuration.
-func showIn(ctx context.Context, c *command.Call, s *state.State) command.Outcome {
+func (w *shown) showIn(ctx context.Context, c *command.Call, s *state.State, current bool) command.Outcome {
 	project, diags := c.Project(ctx, command.ProjectOptions{})
 	if diags = diags.OnlyErrors(); len(diags) > 0 {
 		return c.End(diags)
 	}
 	defer project.Close()
+	if w.html {
+		o := reportOptions(c)
+		if current {
+			o.Workspace = project.Workspace()
+		}
+		return c.Finish("Failed to show the state", report.State(c.Out, o, s, project.Schemas(s)))
+	}
 	return printState(c, project, s)
+}
+
+// reportOptions returns the options of a page. It has no sensitive values even if they may be shown: it is made to be
+// passed on.
+func reportOptions(c *command.Call) report.Options {
+	o := report.Options{View: c.ViewOptions(), Version: engine.Version}
+	o.View.ShowSensitive = false
+	return o
 }
 
 func printState(c *command.Call, project *engine.Project, s *state.State) command.Outcome {
@@ -205,7 +229,7 @@ func (w *shown) showFile(ctx context.Context, c *command.Call, name string) comm
 		return c.End(diag.List{}.Errorf(nil, summary, "The file %q holds neither a plan nor a state: %s.", name,
 			command.StateProblem(err)))
 	}
-	return showIn(ctx, c, s)
+	return w.showIn(ctx, c, s, false)
 }
 
 func (w *shown) showPlan(ctx context.Context, c *command.Call, name string) command.Outcome {
@@ -229,6 +253,9 @@ func (w *shown) showPlan(ctx context.Context, c *command.Call, name string) comm
 	all := project.Schemas(prior, pl.Changes...)
 	if w.markdown {
 		return c.Finish("Failed to show the plan", view.Markdown(c.ViewOptions(), pl, all, w.maxBytes, hash))
+	}
+	if w.html {
+		return c.Finish("Failed to show the plan", report.Plan(c.Out, reportOptions(c), pl, all))
 	}
 	if !c.Document {
 		c.View().Plan(pl, all)

@@ -333,7 +333,7 @@ func (s *backendSetup) without(ctx context.Context, c *command.Call, old state.S
 	if isEmpty(here.State) && !leftOpen(here) {
 		return slices.DeleteFunc(slices.Clone(names), func(n string) bool { return n == ws.Name() }), same, nil
 	}
-	name, diags := s.renamed(ctx, c)
+	name, diags := s.renamed(ctx, c, names)
 	return names, func(n string) string {
 		if n == ws.Name() {
 			return name

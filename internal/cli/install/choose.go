@@ -122,7 +122,7 @@ func (s *backendSetup) create(ctx context.Context, ws state.Workspace) diag.List
 }
 
 // renamed asks for the name that the state of the default workspace gets where there is none of that name.
-func (s *backendSetup) renamed(ctx context.Context, c *command.Call) (string, diag.List) {
+func (s *backendSetup) renamed(ctx context.Context, c *command.Call, others []string) (string, diag.List) {
 	const advice = "Create a workspace with \"workspace new\" after \"init -reconfigure\", and bring the state there " +
 		"with \"state push\". Nothing was changed."
 	if !s.input || !c.InputAllowed() || c.JSON {
@@ -132,8 +132,12 @@ func (s *backendSetup) renamed(ctx context.Context, c *command.Call) (string, di
 	}
 	name, err := c.Ask(ctx, "The new location has no default workspace.", "Enter the name of a workspace that gets "+
 		"the state of the default workspace, such as \"dev\".", false)
-	if name = strings.TrimSpace(name); err == nil && name == "" {
+	switch name = strings.TrimSpace(name); {
+	case err != nil:
+	case name == "":
 		err = errors.New("no name was given")
+	case name != state.DefaultWorkspace && slices.Contains(others, name):
+		err = fmt.Errorf("%q is the name of another workspace, whose state is copied, too", name)
 	}
 	if err != nil {
 		return "", diag.List{}.Errorf(nil, "Default workspace not supported", "The state of the default workspace "+

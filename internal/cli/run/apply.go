@@ -48,6 +48,7 @@ func setupApply(c *command.Call, destroy bool) func(context.Context) command.Out
 	c.StateWriteFlags(&p.StateFiles)
 	var approved bool
 	c.Flags.BoolVar(&approved, "auto-approve", false, "Do not ask for approval.")
+	p.reportFlag(c, "plan before the question, and of the apply at its end,")
 	var expected string
 	if !destroy {
 		c.Flags.StringVar(&expected, "expect-plan", "",
@@ -94,11 +95,11 @@ func runApply(ctx context.Context, c *command.Call, p *planning, approved bool) 
 		c.View().Plan(pl, s.schemas(pl))
 	}
 	if pl == nil || pl.Errored || diags.HasErrors() {
-		c.Report(diags)
+		c.Report(diags.Extend(s.report(pl, diags, nil)))
 		return command.Failed
 	}
 	if !approved && pl.Applyable() {
-		c.Report(diags) // the person who decides should know it
+		c.Report(diags.Extend(s.report(pl, diags, nil))) // the person who decides should know it
 		diags = nil
 		if ok, problems := approve(s.ctx, c, pl); !ok {
 			c.Report(problems)
@@ -120,15 +121,17 @@ func (s *session) perform(pl *plan.Plan, values map[string]cty.Value, diags diag
 		return command.Failed
 	}
 	incomplete := diags.HasErrors() && c.Path != "refresh"
-	if diags = diags.Extend(s.leftBehind(pl, diags)); diags.HasErrors() {
-		c.Report(diags)
-		if incomplete {
-			c.View().Incomplete(view.Ending{Plan: pl, State: after, Problems: diags, Saved: s.saved})
-		}
+	diags = diags.Extend(s.leftBehind(pl, diags))
+	c.Report(diags)
+	switch {
+	case incomplete:
+		c.View().Incomplete(view.Ending{Plan: pl, State: after, Problems: diags, Saved: s.saved})
+	case !diags.HasErrors():
+		c.View().Applied(pl, after)
+	}
+	if !c.Report(s.report(pl, diags, s.recorder)) || diags.HasErrors() {
 		return command.Failed
 	}
-	c.Report(diags)
-	c.View().Applied(pl, after)
 	return command.Done
 }
 

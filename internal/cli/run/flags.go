@@ -1,6 +1,7 @@
 package run
 
 import (
+	"flag"
 	"fmt"
 	"slices"
 	"strings"
@@ -28,6 +29,7 @@ type planning struct {
 	forgetting                    bool // a destroy that leaves objects behind is not an error
 	input                         bool
 	generate                      string
+	report                        string // the file for a report
 	dir                           string // of the configuration; empty: the working directory
 	query                         bool   // query files are part of the configuration
 	// -state is not deprecated, as for the commands that edit states
@@ -46,7 +48,8 @@ func (p *planning) flags(c *command.Call) {
 	p.choice(c)
 	c.StringsFlag(&p.replace, "replace",
 		"Replace the instance at `ADDRESS` even if it has no changes. May be given more than once.")
-	c.StringsFlag(&p.invoke, "invoke", "Only invoke the action at `ADDRESS`, such as action.TYPE.NAME.")
+	c.StringsFlag(&p.invoke, "invoke", "Only invoke the action at `ADDRESS`, such as action.TYPE.NAME. If it refers "+
+		"to its caller, -target selects the objects for which it is invoked.")
 	p.limits(c)
 	c.ProgressFlags()
 	c.SecretsFlag()
@@ -120,9 +123,8 @@ func (p *planning) invokes(c *command.Call, o *engine.PlanOptions) bool {
 	case len(o.Invoke) > 1:
 		c.Misuse("Invalid arguments", "Only one action can be invoked at a time: use -invoke once.")
 		return false
-	case len(o.Targets)+len(o.Except) > 0:
-		c.Misuse("Invalid arguments",
-			"With -invoke, only an action is planned: remove -target and -exclude.")
+	case len(o.Except) > 0:
+		c.Misuse("Invalid arguments", "With -invoke, only an action is planned: remove -exclude.")
 		return false
 	case o.Mode == plan.Destroy:
 		c.Report(diag.List{}.Errorf(nil, "Incompatible plan options",
@@ -133,9 +135,15 @@ func (p *planning) invokes(c *command.Call, o *engine.PlanOptions) bool {
 	return true
 }
 
+// readsAll reports whether the command line asks for a full refresh: it decides before the project file.
+func (p *planning) readsAll(c *command.Call) (asked bool) {
+	c.Flags.Visit(func(f *flag.Flag) { asked = asked || f.Name == "refresh" || f.Name == "minimal-refresh" })
+	return asked && p.refresh && !p.minimalRefresh
+}
+
 // options returns the options that the flags set, and reports problems.
 func (p *planning) options(c *command.Call) (engine.PlanOptions, bool) {
-	o := engine.PlanOptions{SkipRefresh: !p.refresh, MinimalRefresh: p.minimalRefresh}
+	o := engine.PlanOptions{SkipRefresh: !p.refresh, MinimalRefresh: p.minimalRefresh, FullRefresh: p.readsAll(c)}
 	switch {
 	case p.parallelism < 0:
 		c.Report(diag.List{}.Errorf(nil, "Invalid parallelism value",

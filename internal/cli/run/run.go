@@ -11,6 +11,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/cli/command"
 	"github.com/tombolo-iac/tombolo/internal/engine"
 	"github.com/tombolo-iac/tombolo/internal/tfjson"
+	"github.com/tombolo-iac/tombolo/internal/view/report"
 	"github.com/tombolo-iac/tombolo/plan"
 	"github.com/tombolo-iac/tombolo/state"
 )
@@ -25,6 +26,8 @@ type session struct {
 	project *engine.Project
 	run     *engine.Run
 	saved   bool // the plan comes from a file
+	// recorder takes the events for a report; nil if none is wanted.
+	recorder *report.Recorder
 	// warnings of the preparation are shown with those of the plan, below it, where people see them.
 	warnings diag.List
 }
@@ -59,12 +62,12 @@ func begin(ctx context.Context, c *command.Call, p *planning, k kind) (*session,
 
 func (s *session) prepare(k kind) (diags diag.List) {
 	c, p := s.call, s.flags
-	if diags = p.checkGenerate(); diags.HasErrors() {
+	if diags = p.checkGenerate().Extend(p.checkReport()); diags.HasErrors() {
 		return diags
 	}
 	s.options.GenerateConfig = p.generate != ""
 	s.project, diags = c.Project(s.ctx, command.ProjectOptions{Dir: p.dir, Files: p.StateFiles,
-		Parallelism: p.parallelism, Events: s.running, Abort: s.running.Abort, Query: p.query})
+		Parallelism: p.parallelism, Events: s.events(), Abort: s.running.Abort, Query: p.query})
 	if diags.HasErrors() {
 		return diags
 	}

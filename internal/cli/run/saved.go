@@ -40,11 +40,14 @@ func applySaved(ctx context.Context, c *command.Call, p *planning, name, expecte
 		return c.End(diags.Errorf(nil, "Destroy can't be set with a plan file",
 			"A saved plan already defines what is destroyed. Make a plan with -destroy and apply it."))
 	}
+	if !c.Report(p.checkReport()) {
+		return command.Failed
+	}
 	s := &session{call: c, flags: p, saved: true}
 	s.ctx, s.running = c.Interruptible(ctx)
 	defer s.end()
 	s.project, diags = c.Project(s.ctx, command.ProjectOptions{Files: p.StateFiles, Parallelism: p.parallelism,
-		Events: s.running, Abort: s.running.Abort, Saved: pl})
+		Events: s.events(), Abort: s.running.Abort, Saved: pl})
 	if !c.Report(diags.OnlyErrors()) { // its warnings were shown while planning
 		return command.Failed
 	}

@@ -2,10 +2,7 @@ package states
 
 import (
 	"context"
-	"fmt"
-	"os"
 	"path/filepath"
-	"time"
 
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/event"
@@ -20,8 +17,6 @@ type editing struct {
 	command.Locking
 	command.StateFiles
 	operation state.Operation
-	// stamped keeps the former state in a file with the time in its name: every edit can be undone.
-	stamped bool
 	// existing reports an error if there is no state at all.
 	existing bool
 	// inPlace leaves out the flag that writes the state somewhere else.
@@ -88,13 +83,6 @@ func lock(ctx context.Context, c *command.Call, e editing) (state.Session, diag.
 	o := b.Options().Store()
 	e.StateFiles.Apply(&o)
 	o.Apart = e.apart
-	if e.stamped && e.Backup == "" && !b.InService() {
-		file, diags := stateFile(c, o)
-		if diags.HasErrors() {
-			return nil, diags
-		}
-		o.BackupTo = stampedBackup(file)
-	}
 	st, diags := c.Store(ctx, b, o)
 	if diags.HasErrors() {
 		return nil, diags
@@ -133,17 +121,6 @@ func lockWorkspace(ctx context.Context, c *command.Call, ws state.Workspace, e e
 	}
 	c.Interrupted(session.Snapshot())
 	return session, nil
-}
-
-// stampedBackup names the file that keeps a state as it was before an edit. It never is one that is there: two edits
-// may take place within a second, or the clock may have been set back.
-func stampedBackup(file string) string {
-	for n := time.Now().Unix(); ; n++ {
-		name := fmt.Sprintf("%s.%d.backup", file, n)
-		if _, err := os.Lstat(name); err != nil {
-			return name // what else is wrong with it, the store says
-		}
-	}
 }
 
 // stateFile names the file of the state.

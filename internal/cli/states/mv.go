@@ -19,7 +19,8 @@ moves to another state file; with -to-dir or -to-workspace, to another state in 
 ~ state mv 'terraform_data.a[0]' 'terraform_data.a["first"]'
 ~ state mv -to-dir=../network module.net`,
 		Setup: func(c *command.Call) command.Run {
-			e := editing{operation: "state-mv", stamped: true, existing: true}
+			e := editing{operation: "state-mv", existing: true,
+				StateFiles: command.StateFiles{Stamped: true}}
 			m := &moving{}
 			e.flags(c)
 			c.Flags.BoolVar(&m.dry, "dry-run", false, "Show what would be moved, without moving it.")
@@ -181,8 +182,8 @@ func moveWithin(c *command.Call, snapshot *state.Snapshot, m *moving) (edited, d
 func moveOut(ctx context.Context, c *command.Call, e editing, m *moving) command.Outcome {
 	source := e
 	source.Out, source.apart = "", []string{e.Out}
-	target := editing{Locking: e.Locking, operation: e.operation, stamped: true, StateFiles: command.StateFiles{
-		In: e.Out, Out: e.Out, Backup: m.backupOut}}
+	target := editing{Locking: e.Locking, operation: e.operation, StateFiles: command.StateFiles{In: e.Out,
+		Out: e.Out, Backup: m.backupOut, Stamped: true}}
 	return edit(ctx, c, source, func(session state.Session) (edited, diag.List) {
 		target.apart = []string{e.from(c)}
 		s := session.Snapshot()

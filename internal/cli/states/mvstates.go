@@ -55,7 +55,7 @@ type side struct {
 
 // moveToState moves to the state of another working directory or workspace.
 func moveToState(ctx context.Context, c *command.Call, e editing, m *moving) command.Outcome {
-	if e.StateFiles != (command.StateFiles{}) || m.backupOut != "" {
+	if e.StateFiles != (command.StateFiles{Stamped: true}) || m.backupOut != "" {
 		return c.Misuse("Options conflict", "-to-dir and -to-workspace name states of working directories, so they "+
 			"cannot be used together with -state, -state-out, -backup and -backup-out.")
 	}
@@ -116,11 +116,7 @@ func openSide(ctx context.Context, c *command.Call, at *engine.Surroundings, wor
 	if s.place, err = at.StatePlace(s.backend, name); err != nil {
 		return nil, diag.FromError("Cannot tell where the state is", err)
 	}
-	var files engine.StateFiles
-	if !s.backend.InService() && !s.backend.InMemory() {
-		files.Backup = stampedBackup(s.place)
-	}
-	st, diags := at.StoreOf(ctx, root.Root, files)
+	st, diags := at.StoreOf(ctx, root.Root, engine.StateFiles{Stamped: true})
 	if diags.HasErrors() {
 		return nil, diags
 	}

@@ -2,33 +2,47 @@ package encryptiontest
 
 import (
 	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"maps"
+	"math"
 	"math/rand/v2"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/tombolo-iac/tombolo/internal/encryption"
 )
 
-// Damage changes a sealed document at random places, n times: nothing of it is opened to something else, and nothing
-// ends the program. Few changes have no effect: white space, and members that nobody reads.
+// Damage changes a sealed document n times: every other time at random places, and else in what its members say.
+// Nothing of it is opened to something else, and nothing ends the program. Few changes at random places have no effect:
+// white space, and members that nobody reads.
 func Damage(t testing.TB, c *encryption.Cipher, sealed, plain []byte, n int) {
 	t.Helper()
 	r := rand.New(rand.NewPCG(1, 2))
-	same := 0
+	same, refused := 0, 0
 	for i := range n {
-		b := damaged(r, sealed)
-		got, _, err := c.Open(t.Context(), b)
-		if err == nil && !bytes.Equal(got, plain) {
-			t.Fatalf("change %d gives another document: %q from %q", i, got, b)
+		change := damaged
+		if i%2 == 1 {
+			change = reworded
 		}
-		if err == nil {
+		b := change(r, sealed)
+		got, _, err := c.Open(t.Context(), b)
+		switch {
+		case err != nil:
+			refused++
+		case !bytes.Equal(got, plain):
+			t.Fatalf("change %d gives another document: %q from %q", i, got, b)
+		case i%2 == 0:
 			same++
 		}
 	}
-	if same > n/20 {
-		t.Errorf("%d of %d changes had no effect", same, n)
+	if same > max(2, n/40) || refused < n/2 {
+		t.Errorf("%d of %d changes had no effect, %d were refused", same, n, refused)
 	}
 }
 
+// damaged changes up to three places.
 func damaged(r *rand.Rand, sealed []byte) []byte {
 	b := bytes.Clone(sealed)
 	for range 1 + r.IntN(3) {
@@ -47,4 +61,63 @@ func damaged(r *rand.Rand, sealed []byte) []byte {
 		}
 	}
 	return b
+}
+
+// reworded changes up to three members, also of the metadata of key providers, and leaves valid JSON.
+func reworded(r *rand.Rand, sealed []byte) []byte {
+	var document map[string]any
+	if err := json.Unmarshal(sealed, &document); err != nil {
+		panic(err) // it was sealed
+	}
+	for range 1 + r.IntN(3) {
+		change(r, document, 0)
+	}
+	b, err := json.Marshal(document)
+	if err != nil {
+		panic(err) // it was JSON
+	}
+	return b
+}
+
+// odd returns a value that a member may have instead.
+func odd(r *rand.Rand) any {
+	all := []any{nil, true, 0, -1, 1, 1.5, 1e30, math.MaxInt64, "", "x", "v1", "AAAA", []any{}, []any{"AAAA"},
+		map[string]any{}, map[string]any{"salt": "AAAA"}, strings.Repeat("A", 1<<12)}
+	return all[r.IntN(len(all))]
+}
+
+// change changes one member somewhere below a value, and returns what is there then.
+func change(r *rand.Rand, v any, depth int) any {
+	switch v := v.(type) {
+	case map[string]any:
+		names := slices.Sorted(maps.Keys(v))
+		if len(names) == 0 || depth > 0 && r.IntN(6) == 0 {
+			break
+		}
+		name := names[r.IntN(len(names))]
+		switch r.IntN(8) {
+		case 0:
+			delete(v, name)
+		case 1:
+			v[name+"2"], v[name] = v[name], nil
+		case 2:
+			v["more"] = v[name]
+		default:
+			v[name] = change(r, v[name], depth+1)
+		}
+		return v
+	case string:
+		b, err := base64.StdEncoding.DecodeString(v)
+		if err != nil || len(b) == 0 || r.IntN(6) == 0 {
+			break
+		}
+		var inner map[string]any
+		if json.Unmarshal(b, &inner) == nil {
+			b, _ = json.Marshal(change(r, inner, depth+1))
+		} else {
+			b = damaged(r, b)
+		}
+		return base64.StdEncoding.EncodeToString(b)
+	}
+	return odd(r)
 }

@@ -2,6 +2,7 @@
 package encryptiontest
 
 import (
+	"fmt"
 	"os"
 	"strings"
 
@@ -21,13 +22,36 @@ var key = strings.Repeat("7,", 31) + "7"
 const Variable = "TOMBOLO_TEST_SEALED"
 
 // Cipher returns the cipher of Settings for states.
-func Cipher() *encryption.Cipher {
-	c, diags := encryption.Parse(Settings, "Settings")
+func Cipher() *encryption.Cipher { return of(Settings) }
+
+// Turn returns a cipher for states that seals with the key of this number, and that opens what the keys of the others
+// have sealed, too. The number 0 stands for plain states.
+func Turn(now int, others ...int) *encryption.Cipher {
+	blocks, target, end := "method \"unencrypted\" \"k0\" {}\n", "", ""
+	for i, n := range append([]int{now}, others...) {
+		kind := "unencrypted"
+		if n > 0 {
+			kind = "aes_gcm"
+			bytes := strings.TrimSuffix(strings.Repeat(fmt.Sprint(n, ","), 32), ",")
+			blocks += fmt.Sprintf("method \"aes_gcm\" \"k%d\" {\nkeys = {\nencryption_key = [%s]\ndecryption_key = "+
+				"[%[2]s]\n}\n}\n", n, bytes)
+		}
+		if i > 0 {
+			target += "fallback {\n"
+			end += "}\n"
+		}
+		target += fmt.Sprintf("method = method.%s.k%d\n", kind, n)
+	}
+	return of(blocks + "state {\n" + target + end + "}\n")
+}
+
+// of returns the cipher for states that settings configure.
+func of(settings string) *encryption.Cipher {
+	c, diags := encryption.Parse(settings, "settings")
 	var e *encryption.Encryption
 	if !diags.HasErrors() {
 		e, diags = encryption.New(c, encryption.Options{Scope: func(e hcl.Expression, more map[string]cty.Value) (
-			cty.Value,
-			hcl.Diagnostics) {
+			cty.Value, hcl.Diagnostics) {
 			return e.Value(&hcl.EvalContext{Variables: more})
 		}})
 	}

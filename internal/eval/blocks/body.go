@@ -346,7 +346,7 @@ func (b *Body) Mentions(name string) []hcl.Traversal {
 func (b *Body) Locate(diags diag.List) diag.List {
 	out := slices.Clone(diags)
 	for i, d := range out {
-		if d.Subject == nil {
+		if d != nil && d.Subject == nil {
 			located := *d
 			located.Subject, located.Context = b.place(d.Path, b.rng)
 			out[i] = &located

@@ -241,7 +241,7 @@ func (s *Slot) Storable(v cty.Value) diag.List {
 			"The value of the output %q is nested more than %d levels deep, which a state cannot store. Use a "+
 				"flatter structure, or convert it to a string with jsonencode.", s.Name, ctyfast.MaxDepth)
 	}
-	if !ctyfast.Infinite(v) && !ctyfast.TooLong(v) {
+	if !ctyfast.Unstorable(v) {
 		return nil
 	}
 	return diag.List(nil).Errorf(&rng, "Number cannot be stored", "The value of the output %q is or contains a "+

@@ -70,11 +70,11 @@ func (f Folder) Install(ctx context.Context, p Package, accept func(lockfile.Has
 const stagedPrefix = ".install-"
 
 // stage creates a temporary folder, beside the place of the result.
-func stage(dir string) (staged string, err error) {
+func stage(dir string) (staged *replace.Work, err error) {
 	replace.Sweep(dir, stagedPrefix)
 	for range swapAttempts {
 		if err = os.MkdirAll(dir, 0o755); err != nil {
-			return "", err
+			return nil, err
 		}
 		// Another process, which has failed, may remove the folder again before anything is in it.
 		if staged, err = replace.Unfinished(dir, stagedPrefix); !errors.Is(err, fs.ErrNotExist) {
@@ -103,8 +103,8 @@ func (f Folder) install(ctx context.Context, p Package, dir string, accept func(
 	if err != nil {
 		return "", err
 	}
-	defer os.RemoveAll(staged)
-	fresh := filepath.Join(staged, "package")
+	defer staged.Remove()
+	fresh := filepath.Join(staged.Dir, "package")
 	if err := p.place(ctx, fresh); err != nil {
 		return "", err
 	}
@@ -130,7 +130,7 @@ func (f Folder) install(ctx context.Context, p Package, dir string, accept func(
 			return h, nil
 		}
 	}
-	return h, swap(fresh, target, filepath.Join(staged, "former"))
+	return h, swap(fresh, target, filepath.Join(staged.Dir, "former"))
 }
 
 // place makes the content of a package be at a path that is not there yet.

@@ -275,22 +275,27 @@ func TestWhatAKilledProcessLeftIsRemovedLater(t *testing.T) {
 		Platform: packages.Current(), Path: path, Packed: true}
 	folder := packages.Folder{Dir: filepath.Join(dir, "providers")}
 	beside := filepath.Dir(folder.Path(packed.Provider, packed.Version))
-	for name, age := range map[string]time.Duration{".install-old": 48 * time.Hour, ".install-new": time.Minute} {
-		writeTree(t, filepath.Join(beside, name), files)
-		if made, err := replace.Unfinished(beside, "x"); err != nil || os.Rename(made+"/.tombolo-unfinished",
-			filepath.Join(beside, name, ".tombolo-unfinished")) != nil || os.Remove(made) != nil {
-			t.Fatal(err)
-		}
-		when := time.Now().Add(-age)
-		if err := os.Chtimes(filepath.Join(beside, name), when, when); err != nil {
-			t.Fatal(err)
-		}
+	if err := os.MkdirAll(beside, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	works, err := replace.Unfinished(beside, ".install-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer works.Remove()
+	old := filepath.Join(beside, ".install-old")
+	writeTree(t, old, files)
+	mark, err := os.ReadFile(filepath.Join(works.Dir, ".tombolo-unfinished")) // without the lock on it
+	long := time.Now().Add(-48 * time.Hour)
+	if err = errors.Join(err, os.WriteFile(filepath.Join(old, ".tombolo-unfinished"), mark, 0o600),
+		os.Chtimes(works.Dir, long, long)); err != nil {
+		t.Fatal(err)
 	}
 	if _, err := folder.Install(t.Context(), packed, anything); err != nil {
 		t.Fatal(err)
 	}
 	left, _ := filepath.Glob(filepath.Join(beside, ".install-*"))
-	if len(left) != 1 || filepath.Base(left[0]) != ".install-new" {
+	if len(left) != 1 || left[0] != works.Dir {
 		t.Errorf("left: %v", left)
 	}
 }

@@ -87,12 +87,12 @@ const stagedPrefix = "tombolo-provider-"
 // staged calls f with a directory for what is fetched, which is gone afterwards.
 func staged(f func(dir string) error) (err error) {
 	replace.Sweep(os.TempDir(), stagedPrefix)
-	dir, err := replace.Unfinished(os.TempDir(), stagedPrefix)
+	work, err := replace.Unfinished(os.TempDir(), stagedPrefix)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	return f(dir)
+	defer func() { err = errors.Join(err, work.Remove()) }()
+	return f(work.Dir)
 }
 
 // fetch gets the package and installs it if the lock file allows, through the cache if there is one.

@@ -1,6 +1,7 @@
 package azure_test
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -240,5 +241,31 @@ func TestALeaseWithoutInformationIsFreed(t *testing.T) {
 	}
 	must(t, p.ForceUnlock(t.Context(), azure.Unnamed))
 	_, err = p.Lock(t.Context(), drivertest.Info(lockID))
+	must(t, err)
+}
+
+// A time limit is an argument or the value of a variable, and 0 is none.
+func TestTimeLimits(t *testing.T) {
+	slow := serve(t, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }))
+	number := cty.NumberIntVal
+	for value, more := range map[string]map[string]cty.Value{
+		"1": nil, "86401": {"timeout_seconds": number(1)}, "-1": {"timeout_seconds": number(1)},
+	} {
+		t.Setenv("ARM_TIMEOUT_SECONDS", value)
+		p, err := open(t, slow, more).Place(state.DefaultWorkspace)
+		must(t, err)
+		if _, err = p.Read(t.Context()); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("%s: %v", value, err)
+		}
+	}
+	for value, more := range map[string]map[string]cty.Value{"86401": nil, "-1": nil, "soon": nil,
+		"1": {"timeout_seconds": cty.NumberFloatVal(1.5)}} {
+		t.Setenv("ARM_TIMEOUT_SECONDS", value)
+		if _, err := azure.At(slow, settings(more), nil); err == nil || !strings.Contains(err.Error(), "0 to 86400") {
+			t.Errorf("%s: %v", value, err)
+		}
+	}
+	t.Setenv("ARM_TIMEOUT_SECONDS", "0")
+	_, err := azure.At(slow, settings(nil), nil)
 	must(t, err)
 }

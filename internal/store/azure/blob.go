@@ -10,7 +10,9 @@ import (
 	"net/url"
 	"strings"
 
+	"github.com/tombolo-iac/tombolo/internal/store/remote/bucket"
 	"github.com/tombolo-iac/tombolo/internal/store/remote/objects"
+	"github.com/tombolo-iac/tombolo/internal/store/remote/web"
 )
 
 // blob is a blob as it was last read.
@@ -60,9 +62,10 @@ func (b *blobs) sealing(header map[string]string, writes bool) map[string]string
 	return header
 }
 
-// missing reports whether the blob does not exist. A missing container is an error.
+// missing reports whether the blob does not exist. A missing container is an error, and so is a page that says 404:
+// something on the way wrote it.
 func missing(a *answer) bool {
-	return a.status == http.StatusNotFound && (a.code == "BlobNotFound" || a.code == "" || a.code == "ResourceNotFound")
+	return a.status == http.StatusNotFound && (a.code == "BlobNotFound" || a.code == "ResourceNotFound")
 }
 
 // unmet reports whether a condition on the current content does not hold.
@@ -78,7 +81,7 @@ func unleased(a *answer) bool {
 
 // get returns a blob, or nil if it does not exist.
 func (b *blobs) get(ctx context.Context, name string) (*blob, error) {
-	r := request{what: "read", method: http.MethodGet, blob: name, header: b.sealing(nil, false), most: maxState}
+	r := request{what: "read", method: http.MethodGet, blob: name, header: b.sealing(nil, false), most: b.most}
 	a, err := b.send(ctx, r)
 	switch {
 	case err != nil:
@@ -89,6 +92,9 @@ func (b *blobs) get(ctx context.Context, name string) (*blob, error) {
 		return nil, b.refused(r, a)
 	}
 	o := seen(a)
+	if o.etag == "" {
+		return nil, b.untagged(r)
+	}
 	o.data, o.size = a.body, int64(len(a.body))
 	return o, nil
 }
@@ -101,7 +107,7 @@ func (b *blobs) head(ctx context.Context, name, lease string) (*blob, error) {
 	switch {
 	case err != nil:
 		return nil, err
-	case missing(a):
+	case missing(a), a.status == http.StatusNotFound && a.code == "": // an answer to HEAD has no words
 		return nil, nil
 	case lease != "" && a.status == http.StatusPreconditionFailed:
 		return nil, errUnleased
@@ -109,6 +115,9 @@ func (b *blobs) head(ctx context.Context, name, lease string) (*blob, error) {
 		return nil, b.refused(r, a)
 	}
 	o := seen(a)
+	if o.etag == "" {
+		return nil, b.untagged(r)
+	}
 	o.size = a.contentLength()
 	return o, nil
 }
@@ -205,6 +214,7 @@ func (b *blobs) remove(ctx context.Context, name, lease, etag string, snapshots 
 
 // list calls a function for each blob whose name has the prefix.
 func (b *blobs) list(ctx context.Context, prefix string, each func(name string, size int64)) error {
+	pages := bucket.Page{Prefix: prefix}
 	for marker := ""; ; {
 		query := url.Values{"restype": {"container"}, "comp": {"list"}, "prefix": {prefix}}
 		if marker != "" {
@@ -226,7 +236,10 @@ func (b *blobs) list(ctx context.Context, prefix string, each func(name string, 
 			NextMarker string
 		}
 		if err := xml.Unmarshal(bytes.TrimPrefix(a.body, []byte("\ufeff")), &page); err != nil {
-			return &problem{text: "list " + b.name("") + ": the answer cannot be read: " + err.Error()}
+			return &problem{text: "list " + b.name("") + ": the answer cannot be read: " + web.Short(err.Error())}
+		}
+		if err := pages.Follows(nil, ""); err != nil {
+			return &problem{text: "list " + b.name("") + ": " + err.Error()}
 		}
 		for _, one := range page.Blobs {
 			if strings.HasPrefix(one.Name, prefix) {

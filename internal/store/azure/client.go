@@ -44,6 +44,9 @@ type blobs struct {
 	log  func(format string, args ...any)
 	http *http.Client
 
+	silence time.Duration // how long each step of an answer may take
+	most    int64         // bytes of a blob
+
 	clock web.Clock
 
 	mu     sync.Mutex
@@ -51,7 +54,7 @@ type blobs struct {
 }
 
 func newBlobs(s *settings, o remote.Surroundings) *blobs {
-	return &blobs{s: s, log: o.Log, http: web.HTTP(nil)}
+	return &blobs{s: s, log: o.Log, http: web.HTTP(nil), silence: silence, most: maxState}
 }
 
 // request is one request to the service.
@@ -137,7 +140,7 @@ func (b *blobs) once(ctx context.Context, r request) (*answer, error) {
 		return nil, err
 	}
 	defer in.Body.Close()
-	body, err := web.Read(limited, cancel, in.Body, max(r.most, maxMessage), silence)
+	body, err := web.Read(limited, cancel, in.Body, max(r.most, maxMessage), b.silence)
 	if err != nil && ctx.Err() != nil {
 		err = ctx.Err()
 	}
@@ -261,17 +264,23 @@ func (b *blobs) unheard(ctx context.Context, r request, err error) error {
 
 // refused returns the error for an answer with an error status.
 func (b *blobs) refused(r request, a *answer) error {
-	text := fmt.Sprintf("%s %s: the service answered %d %s", r.what, b.name(r.blob), a.status, a.code)
+	text := fmt.Sprintf("%s %s: the service answered %d %s", r.what, b.name(r.blob), a.status, web.Short(a.code))
 	if a.text != "" {
-		text += ": " + strings.TrimSuffix(a.text, ".")
+		text += ": " + strings.TrimSuffix(web.Short(a.text), ".")
 	}
 	if id := a.header.Get("x-ms-request-id"); id != "" {
-		text += " (request " + id + ")"
+		text += " (request " + web.Short(id) + ")"
 	}
 	if hint := hint(a); hint != "" {
 		text += ". " + hint
 	}
 	return &problem{text: b.s.who.clean(text)}
+}
+
+// untagged returns the error for a good answer without a tag, which every blob has: something on the way wrote it.
+func (b *blobs) untagged(r request) error {
+	return &problem{text: fmt.Sprintf("%s %s: the answer is not one of the service: it has no ETag. Check the "+
+		"address, and what is between", r.what, b.name(r.blob))}
 }
 
 // hint returns advice on an answer.

@@ -20,3 +20,9 @@ func At(address string, config cty.Value, log func(string, ...any)) (remote.Driv
 	s.base, s.pause = address, time.Microsecond
 	return &driver{s: s, blobs: newBlobs(s, o)}, nil
 }
+
+// Impatient sets how long a driver waits for each step of an answer, and the largest state that it reads.
+func Impatient(d remote.Driver, silence time.Duration, most int64) {
+	b := d.(*driver).blobs
+	b.silence, b.most = silence, most
+}

@@ -108,6 +108,23 @@ func (r reader) is(name string, missing bool, variable string) bool {
 	return missing
 }
 
+// seconds returns a time that is an argument or the value of a variable; 0 for none.
+func (r reader) seconds(name, variable string) time.Duration {
+	n, exact := int64(0), true
+	if v, ok := r.value(name); ok {
+		n, _ = v.AsBigFloat().Int64()
+		exact = v.AsBigFloat().IsInt()
+	} else if s := r.o.Getenv(variable); s != "" {
+		var err error
+		n, err = strconv.ParseInt(s, 10, 64)
+		exact = err == nil
+	}
+	if n < 0 || n > 86400 || !exact {
+		r.wrong(name, "Invalid Value", "the value, or that of %s, must be a whole number from 0 to 86400.", variable)
+	}
+	return time.Duration(n) * time.Second
+}
+
 // file returns the content of a file, without surrounding white space.
 func (r reader) file(argument, name string) []byte {
 	if name == "" {
@@ -163,12 +180,7 @@ func read(config cty.Value, o remote.Surroundings) (*settings, diag.List) {
 		s.who.connection = r.text("ado_service_connection_id", "ARM_ADO_PIPELINE_SERVICE_CONNECTION_ID",
 			"ARM_OIDC_AZURE_SERVICE_CONNECTION_ID", "AZURESUBSCRIPTION_SERVICE_CONNECTION_ID")
 	}
-	if v, ok := r.value("timeout_seconds"); ok {
-		n, _ := v.AsBigFloat().Int64()
-		if s.timeout = time.Duration(n) * time.Second; n < 1 || n > 86400 {
-			r.wrong("timeout_seconds", "Invalid Value", "the value must be a number from 1 to 86400.")
-		}
-	}
+	s.timeout = r.seconds("timeout_seconds", "ARM_TIMEOUT_SECONDS")
 	r.keys(s)
 	return s, diags
 }

@@ -30,6 +30,9 @@ type client struct {
 	http *http.Client
 	log  func(format string, args ...any)
 	wait time.Duration // before the first request that is sent again
+	most int64         // bytes of an answer
+	// silence is how long each step of an answer may take.
+	silence time.Duration
 }
 
 func newClient(s *settings, o remote.Surroundings) *client {
@@ -41,7 +44,8 @@ func newClient(s *settings, o remote.Surroundings) *client {
 			return dial(ctx, "unix", s.socket)
 		}
 	}
-	return &client{s: s, log: o.Log, wait: web.FirstPause, http: web.Over(transport)}
+	return &client{s: s, log: o.Log, wait: web.FirstPause, http: web.Over(transport), most: maxAnswer,
+		silence: silence}
 }
 
 // answer is an answer of the server.
@@ -114,10 +118,10 @@ func (c *client) once(ctx context.Context, method, path string, query url.Values
 		return nil, c.unheard(ctx, err)
 	}
 	defer in.Body.Close()
-	data, err := web.Read(limited, cancel, in.Body, maxAnswer, silence)
+	data, err := web.Read(limited, cancel, in.Body, c.most, c.silence)
 	switch {
 	case errors.Is(err, web.ErrLong):
-		return nil, &lasting{fmt.Sprintf("the answer of %s is larger than %d bytes", c.s.address.Host, maxAnswer)}
+		return nil, &lasting{fmt.Sprintf("the answer of %s is larger than %d bytes", c.s.address.Host, c.most)}
 	case err != nil:
 		return nil, c.unheard(ctx, err)
 	}

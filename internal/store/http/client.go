@@ -31,6 +31,9 @@ type client struct {
 	s    *settings
 	http *http.Client
 	log  func(format string, args ...any)
+	most int64 // bytes of a state
+	// silence is how long each step of an answer may take.
+	silence time.Duration
 }
 
 func newClient(s *settings, o remote.Surroundings) *client {
@@ -38,7 +41,7 @@ func newClient(s *settings, o remote.Surroundings) *client {
 	transport.DisableCompression = false
 	c := web.Over(transport)
 	c.CheckRedirect = s.follow
-	return &client{s: s, http: c, log: o.Log}
+	return &client{s: s, http: c, log: o.Log, most: maxState, silence: silence}
 }
 
 // request is one of what the protocol has.
@@ -157,7 +160,7 @@ func (c *client) once(ctx context.Context, r request) (a *answer, err error) {
 	if most == 0 {
 		most = maxMessage
 	}
-	body, err := web.Read(limited, cancel, in.Body, most, silence)
+	body, err := web.Read(limited, cancel, in.Body, most, c.silence)
 	switch {
 	case errors.Is(err, web.ErrLong):
 		return nil, &problem{text: fmt.Sprintf("%s %s: the answer is larger than %d bytes", r.what, c.s.name, most)}

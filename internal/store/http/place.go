@@ -36,7 +36,7 @@ func version(data []byte) string {
 
 // fetch returns the state and its tag, if the server has given one.
 func (p *place) fetch(ctx context.Context) (c remote.Content, etag string, err error) {
-	r := request{what: "read", method: http.MethodGet, address: p.s.address, most: maxState}
+	r := request{what: "read", method: http.MethodGet, address: p.s.address, most: p.client.most}
 	a, err := p.client.send(ctx, r)
 	switch {
 	case err != nil:

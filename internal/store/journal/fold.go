@@ -219,8 +219,8 @@ const (
 
 // fits checks an edit against a state that another program has written since.
 func (f *folder) fits(was map[string]string, e state.Edit) (fit, string) {
-	if e.Output != nil || e.Checks != nil {
-		return skipIt, "" // every run computes them again
+	if e.Output != nil || e.Checks != nil || e.Seen != nil {
+		return skipIt, "" // every run computes them again, or has an object looked at once more
 	}
 	if f.other != "" {
 		return keepIt, f.other

@@ -36,6 +36,9 @@ type client struct {
 	base *url.URL
 	log  func(format string, args ...any)
 	wait time.Duration // before the first request that is sent again
+	most int64         // bytes of an answer
+	// silence is how long each step of an answer may take.
+	silence time.Duration
 }
 
 func newClient(s *settings, o remote.Surroundings) (*client, error) {
@@ -52,7 +55,8 @@ func newClient(s *settings, o remote.Surroundings) (*client, error) {
 	if transport == nil { // nothing is special about it
 		transport = web.Transport(nil)
 	}
-	return &client{s: s, http: web.Over(transport), base: base, log: o.Log, wait: web.FirstPause}, nil
+	return &client{s: s, http: web.Over(transport), base: base, log: o.Log, wait: web.FirstPause, most: maxAnswer,
+		silence: longest}, nil
 }
 
 // metadata of an object, as far as it matters.
@@ -80,6 +84,14 @@ type answer struct {
 	status int
 	header http.Header
 	body   []byte
+}
+
+// missing reports whether the server says that there is no such object. A page that says 404 comes from something on
+// the way, or from an address that is none of Kubernetes.
+func (a *answer) missing() bool {
+	var said struct{ Kind, Reason string }
+	return a.status == http.StatusNotFound && json.Unmarshal(a.body, &said) == nil && said.Kind == "Status" &&
+		said.Reason == "NotFound"
 }
 
 func (c *client) secrets() string { return "/api/v1/namespaces/" + c.s.namespace + "/secrets" }
@@ -144,10 +156,10 @@ func (c *client) once(ctx context.Context, method, path string, query url.Values
 		return nil, c.unheard(ctx, err)
 	}
 	defer in.Body.Close()
-	data, err := web.Read(limited, cancel, in.Body, maxAnswer, longest)
+	data, err := web.Read(limited, cancel, in.Body, c.most, c.silence)
 	switch {
 	case errors.Is(err, web.ErrLong):
-		return nil, fmt.Errorf("the answer of %s is larger than %d bytes", c.base.Host, maxAnswer)
+		return nil, fmt.Errorf("the answer of %s is larger than %d bytes", c.base.Host, c.most)
 	case err != nil:
 		return nil, c.unheard(ctx, err)
 	}
@@ -199,7 +211,7 @@ func (c *client) get(ctx context.Context, name string) (*secret, error) {
 	switch {
 	case err != nil:
 		return nil, fmt.Errorf("read the secret %s: %w", name, err)
-	case a.status == http.StatusNotFound:
+	case a.missing():
 		return nil, nil
 	case a.status != http.StatusOK:
 		return nil, c.failed("read", "the secret "+name, a)

@@ -55,7 +55,7 @@ func (p *place) lease(ctx context.Context) (*lease, error) {
 	switch {
 	case err != nil:
 		return nil, fmt.Errorf("read the lease %s: %w", p.leaseName(), err)
-	case a.status == http.StatusNotFound:
+	case a.missing():
 		return nil, nil
 	case a.status != http.StatusOK:
 		return nil, p.client.failed("read", "the lease "+p.leaseName(), a)

@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/tombolo-iac/tombolo/internal/store/remote/web"
 	"github.com/tombolo-iac/tombolo/state"
 )
 
@@ -34,7 +36,7 @@ func (o *options) connectError(err error) error {
 	if errors.As(err, &e) {
 		err = errors.Unwrap(e)
 	}
-	text := strings.Join(strings.Fields(o.scrub(err.Error())), " ")
+	text := web.Short(o.scrub(err.Error()))
 	return &problem{fmt.Sprintf("cannot connect to the PostgreSQL server %s as %s: %s.%s", o.address(),
 		quote(o.config.User), strings.TrimSuffix(text, "."), hint), err}
 }
@@ -50,10 +52,11 @@ func (o *options) explain(err error) error {
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return err
 	case !errors.As(err, &e):
-		return &problem{"the connection to the PostgreSQL server " + o.address() + " broke: " + o.scrub(err.Error()),
-			err}
+		return &problem{"the connection to the PostgreSQL server " + o.address() + " broke: " +
+			web.Short(o.scrub(err.Error())), err}
 	}
-	text := fmt.Sprintf("the PostgreSQL server %s answered: %s (SQLSTATE %s)", o.address(), e.Message, e.Code)
+	text := fmt.Sprintf("the PostgreSQL server %s answered: %s (SQLSTATE %s)", o.address(), web.Short(e.Message),
+		web.Short(e.Code))
 	switch e.Code {
 	case "42501":
 		text += fmt.Sprintf(". The user %s needs this permission; docs/state.md lists all required permissions",

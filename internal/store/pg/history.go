@@ -11,6 +11,7 @@ import (
 
 	"github.com/tombolo-iac/tombolo/internal/store/history"
 	"github.com/tombolo-iac/tombolo/internal/store/remote"
+	"github.com/tombolo-iac/tombolo/internal/store/remote/web"
 )
 
 // A history has a row for each run that wrote the state, with the state as it was then, compressed. What another
@@ -70,7 +71,7 @@ func (p *place) List(ctx context.Context) (all []history.Former, _ error) {
 		if note := r.text(i, 5); note == "" {
 			f.Foreign = true
 		} else if err := json.Unmarshal([]byte(note), &f.Revision); err != nil {
-			return nil, fmt.Errorf("revision %s in %s: %w", f.ID, p, err)
+			return nil, fmt.Errorf("revision %s in %s: %s", web.Short(f.ID), p, web.Short(err.Error()))
 		}
 		all = append(all, f)
 	}
@@ -92,6 +93,9 @@ func (p *place) Snapshot(ctx context.Context, id string) ([]byte, error) {
 	case missing(err) || err == nil && len(r) == 0:
 		return nil, history.ErrNoRevision
 	case err != nil:
+		return nil, err
+	}
+	if err := r.wide(3); err != nil {
 		return nil, err
 	}
 	data := r[0][2]

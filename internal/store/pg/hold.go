@@ -11,7 +11,6 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/tombolo-iac/tombolo/internal/store/remote"
-	"github.com/tombolo-iac/tombolo/internal/store/remote/progress"
 )
 
 // hold is the lock on a state and the connection that has it, or neither.
@@ -197,7 +196,6 @@ func (h *hold) Write(ctx context.Context, w remote.Write) (string, error) {
 		return "", err
 	}
 	version := digest(w.Data)
-	progress.Expect(ctx, len(w.Data))
 	changed, err := h.write(ctx, id, w, version)
 	if err == nil && !changed && w.Was == "" {
 		// The row may be missing: it was deleted under this lock, or there is no lock.
@@ -252,8 +250,7 @@ SELECT held.ok::text, EXISTS (SELECT FROM up)::text FROM held`, h.held(), o.stat
 	return err == nil && r.true(0, 1), err
 }
 
-// Check implements remote.Hold. A server that is silent for long has lost us: then the connection is closed, unless
-// something large is being written there.
+// Check implements remote.Hold. A connection on which nothing comes or goes for long is closed.
 func (h *hold) Check(ctx context.Context) error {
 	h.mu.Lock()
 	over := h.over
@@ -278,7 +275,7 @@ func (h *hold) Check(ctx context.Context) error {
 		return ctx.Err()
 	case limited.Err() != nil:
 		silent := time.Since(*h.s.heard.Load())
-		if silent > h.p.o.times.patience && !h.s.writing.Load() {
+		if silent > h.p.o.times.patience {
 			h.s.cut()
 			return remote.ErrLost
 		}

@@ -69,6 +69,7 @@ type options struct {
 	keepBytes int64 // and how much they may take together
 	log       func(format string, args ...any)
 	times     times
+	most      int64 // bytes of the answer to a statement
 }
 
 // What a history keeps unless the environment says otherwise.
@@ -94,6 +95,7 @@ func open(_ context.Context, config cty.Value, s remote.Surroundings) (remote.Dr
 		keepBytes:  keepBytes,
 		log:        s.Log,
 		times:      usualTimes,
+		most:       mostAnswer,
 	}
 	if o.log == nil {
 		o.log = func(string, ...any) {}

@@ -38,6 +38,8 @@ func (p *place) Read(ctx context.Context) (remote.Content, error) {
 		return remote.Content{}, nil
 	case err != nil:
 		return remote.Content{}, err
+	case r.wide(1) != nil:
+		return remote.Content{}, r.wide(1)
 	case len(r) == 0 || !stored(r[0][0]):
 		return remote.Content{}, nil
 	}
@@ -54,6 +56,8 @@ func (p *place) ReadJournal(ctx context.Context) (j remote.Journal, _ error) {
 		return j, p.o.noRoom()
 	case err != nil:
 		return j, err
+	case r.wide(3) != nil:
+		return j, r.wide(3)
 	}
 	for i := range r {
 		j.Version = r.text(i, 0) + "." + r.text(i, 1)
@@ -108,7 +112,7 @@ func (p *place) holderOf(ctx context.Context, ids ...int64) (*holder, error) {
 		h.ours, h.info = true, state.LockInfo{ID: id, Who: "another run of " + program}
 		known, err := p.d.ask(ctx, "SELECT t.lock_id, t.lock_info FROM "+p.o.about()+
 			" t WHERE t.lock_info IS NOT NULL AND left(t.lock_id, 50) = $1", text(id))
-		if err == nil && len(known) > 0 && json.Unmarshal(known[0][1], &h.info) == nil {
+		if err == nil && len(known) > 0 && json.Unmarshal([]byte(known.text(0, 1)), &h.info) == nil {
 			return h, nil
 		}
 	}

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/tombolo-iac/tombolo/internal/store/remote/progress"
 )
 
 // session is one connection. Its calls are made one after the other, each in its own goroutine, so that a caller
@@ -18,9 +20,10 @@ import (
 type session struct {
 	o    *options
 	conn *pgconn.PgConn // used by who has the turn
+	net  *metered       // what the connection stands on
 	turn chan struct{}  // has an element while a call is made
 	gone atomic.Bool    // the connection is closed
-	// writing is set while something is written, which may take long. heard is when the server last answered: a time
+	// writing is set while something is written, which may take long. heard is when anything last came or went: a time
 	// with a monotonic reading, so that a clock that is set meanwhile makes no silence.
 	writing atomic.Bool
 	heard   atomic.Pointer[time.Time]
@@ -29,6 +32,9 @@ type session struct {
 	cut context.CancelFunc
 	wg  sync.WaitGroup
 	pid string // of the server's process, as the server says
+
+	mu      sync.Mutex
+	callers map[*context.Context]bool // of calls that are made, or wait for their turn
 }
 
 // errGone means that nothing was sent, because the connection was already closed.
@@ -40,8 +46,8 @@ type times struct {
 	// grace is how long the outcome of a write is waited for after its caller wanted to leave. Then the connection is
 	// cut.
 	grace time.Duration
-	// check is how long an answer is waited for when a lock is checked, before nobody knows. After patience without an
-	// answer the connection is given up.
+	// check is how long an answer is waited for when a lock is checked, before nobody knows. After patience in which
+	// nothing came or went the connection is given up.
 	check, patience time.Duration
 	// creation is how long a creation lock is waited for: Terraform takes it for a moment with each lock. kept is how
 	// long one is kept after the row is there, for those who looked for the row before.
@@ -72,7 +78,9 @@ func (o *options) connect(ctx context.Context) (*session, error) {
 	}
 	dialing, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	conn, err := pgconn.ConnectConfig(dialing, o.config)
+	s := &session{o: o, turn: make(chan struct{}, 1), callers: map[*context.Context]bool{}}
+	config, network := o.metering(s.moved)
+	conn, err := pgconn.ConnectConfig(dialing, config)
 	for pause := 100 * time.Millisecond; code(err, tooManyConnections, cannotConnectNow); pause = min(2*pause,
 		maxPause) {
 		o.log("the PostgreSQL server %s does not accept more connections now", o.address())
@@ -83,7 +91,7 @@ func (o *options) connect(ctx context.Context) (*session, error) {
 		if dialing.Err() != nil {
 			break
 		}
-		conn, err = pgconn.ConnectConfig(dialing, o.config)
+		conn, err = pgconn.ConnectConfig(dialing, config)
 	}
 	if err != nil {
 		if ctx.Err() != nil {
@@ -91,8 +99,9 @@ func (o *options) connect(ctx context.Context) (*session, error) {
 		}
 		return nil, o.connectError(err)
 	}
-	s := &session{o: o, conn: conn, turn: make(chan struct{}, 1), pid: strconv.Itoa(int(conn.PID()))}
+	s.conn, s.net, s.pid = conn, *network, strconv.Itoa(int(conn.PID()))
 	s.ctx, s.cut = context.WithCancel(context.Background())
+	conn.Frontend().SetMaxBodyLen(int(min(o.most, mostValue)))
 	s.hear()
 	o.log("connected to the PostgreSQL server %s, process %s", o.address(), s.pid)
 	return s, nil
@@ -104,6 +113,7 @@ func (s *session) do(ctx context.Context, writes bool, call func(context.Context
 	if err := ctx.Err(); err != nil {
 		return err
 	}
+	defer s.called(&ctx)()
 	select {
 	case s.turn <- struct{}{}:
 	case <-ctx.Done():
@@ -146,7 +156,29 @@ func (s *session) do(ctx context.Context, writes bool, call func(context.Context
 	}
 }
 
-// hear notes that the server has answered.
+// called notes a call, which ends with the function that it returns.
+func (s *session) called(ctx *context.Context) func() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.callers[ctx] = true
+	return func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		delete(s.callers, ctx)
+	}
+}
+
+// moved notes that bytes came or went. All calls go on then: also those that wait until a large answer has come.
+func (s *session) moved(n int) {
+	s.hear()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for ctx := range s.callers {
+		progress.Moved(*ctx, n)
+	}
+}
+
+// hear notes that the server is there.
 func (s *session) hear() {
 	now := time.Now()
 	s.heard.Store(&now)
@@ -198,15 +230,30 @@ func (r rows) text(row, column int) string {
 	return string(r[row][column])
 }
 
+// wide returns an error if there is a row with fewer columns than were asked for.
+func (r rows) wide(columns int) error {
+	for _, row := range r {
+		if len(row) < columns {
+			return &problem{text: fmt.Sprintf("the server answered with %d columns, and was asked for %d. Check that "+
+				"it is a PostgreSQL server", len(row), columns)}
+		}
+	}
+	return nil
+}
+
 func (r rows) true(row, column int) bool { return r.text(row, column) == "true" }
 
-// query runs one statement in one round trip, its own transaction.
+// query runs one statement in one round trip, its own transaction. The answer has a bound in size.
 func (s *session) query(ctx context.Context, sql string, args ...arg) (rows, error) {
 	values, oids, formats := make([][]byte, len(args)), make([]uint32, len(args)), make([]int16, len(args))
 	for i, a := range args {
 		values[i], oids[i], formats[i] = a.value, a.oid, a.format
 	}
+	s.net.begin(s.o.most)
 	r := s.conn.ExecParams(ctx, sql, values, oids, formats, []int16{1}).Read()
+	if why := s.net.why(); r.Err != nil && why != nil {
+		return nil, why
+	}
 	return r.Rows, r.Err
 }
 

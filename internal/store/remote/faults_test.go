@@ -17,6 +17,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/tombolo-iac/tombolo/addr"
+	"github.com/tombolo-iac/tombolo/internal/encryption"
 	"github.com/tombolo-iac/tombolo/internal/encryption/encryptiontest"
 	"github.com/tombolo-iac/tombolo/internal/store/remote"
 	"github.com/tombolo-iac/tombolo/internal/store/remote/contract"
@@ -39,6 +40,7 @@ type world struct {
 	ended   map[string]bool   // addresses whose last result was acknowledged by the service
 	busy    map[string]bool   // addresses with an operation under way
 	log     []string
+	keys    []int // of the state, the newest first; nil: it is as usual
 }
 
 func (w *world) note(format string, args ...any) { w.log = append(w.log, fmt.Sprintf(format, args...)) }
@@ -55,8 +57,20 @@ func (w *world) store(machine int, n *unreliable.Network) *remote.Store {
 		d = unreliable.Over(d, n)
 	}
 	return remote.New(remote.Options{Driver: d, Rescue: []string{w.folders[machine]}, Pause: time.Microsecond,
-		Cipher: encryptiontest.Asked(),
-		Beat:   time.Hour, Tries: 3, Who: fmt.Sprint("machine ", machine), Now: w.clock})
+		Cipher: w.cipher(), Beat: time.Hour, Tries: 3, Who: fmt.Sprint("machine ", machine), Now: w.clock})
+}
+
+// cipher has the newest key, and the former ones as fallbacks. In a world with keys every third run replaces it.
+func (w *world) cipher() *encryption.Cipher {
+	if w.keys == nil {
+		return encryptiontest.Asked()
+	}
+	if w.clocks.IntN(3) == 0 {
+		next := w.clocks.IntN(5) // 0 leaves the state plain
+		w.keys = append([]int{next}, slices.DeleteFunc(slices.Clone(w.keys), func(n int) bool { return n == next })...)
+		w.note("the key is %d now", next)
+	}
+	return encryptiontest.Turn(w.keys[0], w.keys[1:]...)
 }
 
 // clock shows any time at all, and another one each time: no decision may depend on it.
@@ -245,7 +259,12 @@ func (w *world) foreign() {
 	if err != nil || c.Data == nil {
 		return
 	}
-	st, err := state.Read(bytes.NewReader(c.Data))
+	cipher := w.cipher()
+	plain, _, err := cipher.Open(ctx, c.Data)
+	if err != nil {
+		w.fail("the state cannot be opened: %v", err)
+	}
+	st, err := state.Read(bytes.NewReader(plain))
 	if err != nil {
 		w.fail("the state is damaged: %v", err)
 	}
@@ -259,7 +278,11 @@ func (w *world) foreign() {
 		w.t.Fatal(err)
 	}
 	h, _ := p.Unlocked(ctx)
-	if _, err := h.Write(ctx, remote.Write{Data: text.Bytes(), Was: c.Version}); err != nil {
+	data, err := cipher.Seal(ctx, text.Bytes(), &next.Lineage, next.Serial)
+	if err != nil {
+		w.fail("seal the state: %v", err)
+	}
+	if _, err := h.Write(ctx, remote.Write{Data: data, Was: c.Version}); err != nil {
 		if info, unread := p.Holder(ctx); unread == nil && info != nil {
 			w.note("the service refused a foreign write under the lock: %v", err) // not all of them do
 			return
@@ -334,7 +357,8 @@ func (w *world) settle() {
 
 // TestNothingIsLostInAnUnreliableNetwork plays runs on two machines whose calls get lost, arrive twice or late, that
 // are killed, whose locks are taken from them while they continue, beside a program that writes against the lock. Their
-// clocks show any time. After each, whatever exists is known, and nothing is created twice.
+// clocks show any time. In a third of them the key of the state is replaced between runs, also while one continues. After
+// each, whatever exists is known, and nothing is created twice.
 func TestNothingIsLostInAnUnreliableNetwork(t *testing.T) {
 	first, seeds := uint64(1), uint64(400)
 	if testing.Short() {
@@ -368,6 +392,9 @@ func play(t *testing.T, seed uint64, service remote.Driver) {
 	w := &world{t: t, seed: seed, rand: rand.New(rand.NewPCG(seed, 2)), service: service,
 		clocks: rand.New(rand.NewPCG(seed, 3)), real: map[string]string{}, ended: map[string]bool{},
 		busy: map[string]bool{}}
+	if seed%3 == 0 {
+		w.keys = []int{0}
+	}
 	for i := range w.folders {
 		w.folders[i] = dir + "/" + strconv.Itoa(i)
 		if err := os.Mkdir(w.folders[i], 0o700); err != nil {

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -18,6 +19,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 	"github.com/aws/smithy-go"
 
+	buckets "github.com/tombolo-iac/tombolo/internal/store/remote/bucket"
 	"github.com/tombolo-iac/tombolo/internal/store/remote/objects"
 )
 
@@ -64,11 +66,16 @@ func (b *bucket) version(ctx context.Context, key string, id *string) (o *stored
 		out, err := b.client.GetObject(ctx, &s3.GetObjectInput{Bucket: &b.s.bucket, Key: &key, VersionId: id,
 			SSECustomerAlgorithm: b.algorithm(), SSECustomerKey: optional(b.s.customerKey),
 			SSECustomerKeyMD5: b.keyDigest()})
-		if missing(err) {
+		if missing(err) && code(err) != "NotFound" { // which is the SDK's word for a page that says 404
 			return nil, nil
 		}
 		if err != nil {
 			return nil, b.failed(ctx, "read", key, err)
+		}
+		if aws.ToString(out.ETag) == "" {
+			out.Body.Close()
+			return nil, &problem{text: fmt.Sprintf("read %s: the answer is not one of the service: it has no ETag. "+
+				"Check endpoints, and what is between", b.name(key))}
 		}
 		data, err := io.ReadAll(io.LimitReader(out.Body, b.most+1))
 		out.Body.Close()
@@ -103,13 +110,18 @@ func (b *bucket) head(ctx context.Context, key string) (etag string, err error) 
 	return aws.ToString(out.ETag), nil
 }
 
+// about is what an object has beside its content.
+type about struct {
+	meta map[string]string
+	tags url.Values
+}
+
 // put writes an object, and returns its tag. The data must differ from all that others write under this name: when the
 // condition does not hold and these very data stand there, it was us, and the first answer was lost.
-func (b *bucket) put(ctx context.Context, key string, data []byte, meta map[string]string, c condition) (string,
-	error) {
+func (b *bucket) put(ctx context.Context, key string, data []byte, more about, c condition) (string, error) {
 	if c, err := b.observed(ctx, key, c); err != nil {
 		return "", err
-	} else if etag, err := b.putOnce(ctx, key, data, meta, c); !errors.Is(err, errUnmet) {
+	} else if etag, err := b.putOnce(ctx, key, data, more, c); !errors.Is(err, errUnmet) {
 		return etag, err
 	}
 	there, err := b.get(ctx, key)
@@ -139,15 +151,17 @@ func (b *bucket) observed(ctx context.Context, key string, c condition) (conditi
 }
 
 // putOnce is put without a look at what stands there.
-func (b *bucket) putOnce(ctx context.Context, key string, data []byte, meta map[string]string, c condition) (_ string,
-	err error) {
+func (b *bucket) putOnce(ctx context.Context, key string, data []byte, more about, c condition) (_ string, err error) {
 	defer b.trace("put", key, time.Now(), &err)
-	in := &s3.PutObjectInput{Bucket: &b.s.bucket, Key: &key, Body: bytes.NewReader(data), Metadata: meta,
+	in := &s3.PutObjectInput{Bucket: &b.s.bucket, Key: &key, Body: bytes.NewReader(data), Metadata: more.meta,
 		ContentLength: aws.Int64(int64(len(data))), ContentType: aws.String("application/json"),
 		ACL: types.ObjectCannedACL(b.s.acl), SSECustomerAlgorithm: b.algorithm(),
 		SSECustomerKey: optional(b.s.customerKey), SSECustomerKeyMD5: b.keyDigest(), IfMatch: optional(c.etag)}
 	if c.absent {
 		in.IfNoneMatch = aws.String("*")
+	}
+	if len(more.tags) > 0 {
+		in.Tagging = aws.String(more.tags.Encode())
 	}
 	switch {
 	case b.s.customerKey != "":
@@ -189,17 +203,27 @@ func (b *bucket) remove(ctx context.Context, key, etag string) (err error) {
 // list calls a function for the name of each object with the prefix.
 func (b *bucket) list(ctx context.Context, prefix string, each func(key string)) (err error) {
 	defer b.trace("list", prefix, time.Now(), &err)
-	pages := s3.NewListObjectsV2Paginator(b.client, &s3.ListObjectsV2Input{Bucket: &b.s.bucket, Prefix: &prefix})
-	for pages.HasMorePages() {
-		page, err := pages.NextPage(ctx)
+	pages := buckets.Page{Prefix: prefix}
+	for from := (*string)(nil); ; {
+		page, err := b.client.ListObjectsV2(ctx, &s3.ListObjectsV2Input{Bucket: &b.s.bucket, Prefix: &prefix,
+			ContinuationToken: from})
 		if err != nil {
 			return b.failed(ctx, "list", prefix, err)
 		}
-		for _, o := range page.Contents {
-			each(aws.ToString(o.Key))
+		names := make([]string, len(page.Contents))
+		for i, o := range page.Contents {
+			names[i] = aws.ToString(o.Key)
+		}
+		if err := pages.Follows(names, ""); err != nil {
+			return b.failed(ctx, "list", prefix, err)
+		}
+		for _, name := range names {
+			each(name)
+		}
+		if from = page.NextContinuationToken; !aws.ToBool(page.IsTruncated) || aws.ToString(from) == "" {
+			return nil
 		}
 	}
-	return nil
 }
 
 func (b *bucket) algorithm() *string {
@@ -274,7 +298,7 @@ func (s space) Get(ctx context.Context, name string) (data []byte, tag string, e
 
 // Put implements objects.Space.
 func (s space) Put(ctx context.Context, name string, data []byte, tag string) (string, error) {
-	return s.put(ctx, name, data, nil, condition{absent: tag == "", etag: tag})
+	return s.put(ctx, name, data, about{}, condition{absent: tag == "", etag: tag})
 }
 
 // Remove implements objects.Space.

@@ -33,7 +33,6 @@ import (
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/internal/regular"
 	"github.com/tombolo-iac/tombolo/internal/store/remote"
-	"github.com/tombolo-iac/tombolo/internal/store/remote/progress"
 	"github.com/tombolo-iac/tombolo/internal/store/remote/web"
 )
 
@@ -41,7 +40,7 @@ import (
 const (
 	dialTimeout   = 15 * time.Second
 	answerTimeout = 60 * time.Second
-	silence       = 30 * time.Second
+	maxHeader     = 256 << 10 // bytes
 )
 
 // connect returns the driver: it finds the credentials' source, and what the clients need.
@@ -84,6 +83,7 @@ func (s *settings) config(ctx context.Context, o remote.Surroundings) (cfg aws.C
 	if cfg, err = config.LoadDefaultConfig(ctx, s.load(client, o)...); err != nil {
 		return cfg, fmt.Errorf("the settings of AWS cannot be used: %w", err)
 	}
+	cfg.HTTPClient = newWary(cfg.HTTPClient)
 	s.roles(&cfg)
 	return cfg, nil
 }
@@ -100,9 +100,10 @@ func (s *settings) client() (*awshttp.BuildableClient, error) {
 			return nil, errors.New("custom_ca_bundle: there is no certificate in PEM in " + s.caBundle)
 		}
 	}
-	return awshttp.NewBuildableClient().WithReadTimeout(silence).WithTransportOptions(func(t *http.Transport) {
+	return awshttp.NewBuildableClient().WithReadTimeout(web.Silence).WithTransportOptions(func(t *http.Transport) {
 		t.Proxy = s.proxies()
 		t.ResponseHeaderTimeout = answerTimeout
+		t.MaxResponseHeaderBytes = maxHeader
 		if t.TLSClientConfig == nil {
 			t.TLSClientConfig = &tls.Config{MinVersion: tls.VersionTLS12}
 		}
@@ -327,7 +328,6 @@ func (s *settings) account(ctx context.Context, cfg aws.Config) error {
 func (s *settings) clients(cfg aws.Config) (*s3.Client, *dynamodb.Client) {
 	objects := s3.NewFromConfig(cfg, func(o *s3.Options) {
 		o.UsePathStyle = s.pathStyle
-		o.HTTPClient = progress.OverClient(o.HTTPClient)
 		o.DisableLogOutputChecksumValidationSkipped = true
 		if e := s.endpoints["s3"]; e != "" {
 			o.BaseEndpoint = aws.String(e)

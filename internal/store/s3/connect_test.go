@@ -2,11 +2,14 @@ package s3_test
 
 import (
 	"net/http/httptest"
+	"os"
 	"strings"
 	"testing"
 
 	"github.com/zclconf/go-cty/cty"
 
+	"github.com/tombolo-iac/tombolo/internal/store/remote"
+	"github.com/tombolo-iac/tombolo/internal/store/s3"
 	"github.com/tombolo-iac/tombolo/state"
 )
 
@@ -39,4 +42,26 @@ func TestWithoutCredentialsTheMessageSaysWhatToSet(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
+}
+
+// The variable that Terraform has for files of settings stands for the argument.
+func TestTheVariableNamesFilesOfSettings(t *testing.T) {
+	home := t.TempDir()
+	for name, value := range map[string]string{"AWS_ACCESS_KEY_ID": "", "AWS_SECRET_ACCESS_KEY": "", "AWS_PROFILE": "",
+		"AWS_EC2_METADATA_DISABLED": "true", "AWS_CONFIG_FILE": home + "/none",
+		"AWS_SHARED_CREDENTIALS_FILE": home + "/none", "AWS_SHARED_CONFIG_FILE": home + "/settings"} {
+		t.Setenv(name, value)
+	}
+	must(t, os.WriteFile(home+"/settings", []byte("[default]\naws_access_key_id = AKID\naws_secret_access_key = key\n"),
+		0o600))
+	service := httptest.NewServer(serve(t))
+	t.Cleanup(service.Close)
+	d, diags := s3.Kind().Open(t.Context(), cty.ObjectVal(settings(service.URL, map[string]cty.Value{
+		"access_key": cty.NullVal(cty.String), "secret_key": cty.NullVal(cty.String)})),
+		remote.Surroundings{Getenv: os.Getenv})
+	must(t, diags.Err())
+	p, err := d.Place(state.DefaultWorkspace)
+	must(t, err)
+	_, err = p.Read(t.Context())
+	must(t, err)
 }

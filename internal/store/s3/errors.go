@@ -11,6 +11,8 @@ import (
 	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 	"github.com/aws/smithy-go"
 	smithyhttp "github.com/aws/smithy-go/transport/http"
+
+	"github.com/tombolo-iac/tombolo/internal/store/remote/web"
 )
 
 // problem is an error with a text for people, without secrets.
@@ -35,7 +37,7 @@ func (s *settings) explain(ctx context.Context, what string, err error, hint str
 	if ctx.Err() != nil {
 		return &problem{text: what + ": " + context.Cause(ctx).Error(), err: ctx.Err()}
 	}
-	text := what + ": " + reason(err)
+	text := what + ": " + web.Short(reason(err))
 	if strings.Contains(err.Error(), withoutCredentials) {
 		hint = "There are no usable credentials. Set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or a profile that " +
 			"has them (AWS_PROFILE), or check the role to assume"

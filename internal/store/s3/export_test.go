@@ -16,6 +16,14 @@ func Impatient(d remote.Driver) { d.(*driver).patience = time.Millisecond }
 // Bounded makes a driver read no objects that are greater.
 func Bounded(d remote.Driver, most int64) { d.(*driver).bucket.most = most }
 
+// Wary sets how long a driver waits for each step of an answer, and the largest object that it reads.
+func Wary(d remote.Driver, silence time.Duration, most int64) {
+	one := d.(*driver)
+	one.bucket.most = most
+	w := one.bucket.client.Options().HTTPClient.(*wary)
+	w.silence, w.most = silence, most+1
+}
+
 // Hasty makes a driver that does not pause before it tries again, and takes it that conditions are kept.
 func Hasty(ctx context.Context, config cty.Value) (remote.Driver, error) {
 	o := remote.Surroundings{Getenv: os.Getenv, Log: func(string, ...any) {}}

@@ -17,6 +17,7 @@ import (
 
 	"github.com/tombolo-iac/tombolo/internal/store/history"
 	"github.com/tombolo-iac/tombolo/internal/store/remote"
+	buckets "github.com/tombolo-iac/tombolo/internal/store/remote/bucket"
 	"github.com/tombolo-iac/tombolo/internal/store/remote/objects"
 )
 
@@ -139,8 +140,11 @@ func asked(v types.ObjectVersion) *string {
 func (b *bucket) versions(ctx context.Context, key string) (all []types.ObjectVersion, err error) {
 	defer b.trace("list versions", key, time.Now(), &err)
 	pages := s3.NewListObjectVersionsPaginator(b.client, &s3.ListObjectVersionsInput{Bucket: &b.s.bucket, Prefix: &key})
-	for pages.HasMorePages() {
+	for n := 0; pages.HasMorePages(); n++ {
 		page, err := pages.NextPage(ctx)
+		if err == nil && n == buckets.MaxPages {
+			err = errors.New("the list does not end")
+		}
 		if err != nil {
 			return nil, b.failed(ctx, "list versions", key, err)
 		}

@@ -17,6 +17,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/tombolo-iac/tombolo/internal/view/ticker"
 )
 
 // Every is the time between two lines of a group.
@@ -48,14 +50,12 @@ type group struct {
 
 // Digest counts operations. Its methods may be called concurrently.
 type Digest struct {
-	o Options
+	o     Options
+	ticks *ticker.Ticker
 
 	mu     sync.Mutex // guards what follows, and Say
 	groups []*group   // in the order in which they began
 	byName map[string]*group
-	quit   chan struct{}
-	ended  chan struct{}
-	closed bool
 }
 
 // New returns an empty digest.
@@ -63,7 +63,9 @@ func New(o Options) *Digest {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	return &Digest{o: o, byName: map[string]*group{}}
+	d := &Digest{o: o, byName: map[string]*group{}}
+	d.ticks = ticker.New(Every, d.tick)
+	return d
 }
 
 // Start notes the beginning of an operation on an object of a group.
@@ -71,10 +73,7 @@ func (d *Digest) Start(name, object string, v Verbs) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.count(name, v).under[object] = d.o.Now()
-	if d.quit == nil && !d.closed {
-		d.quit, d.ended = make(chan struct{}), make(chan struct{})
-		go d.loop(d.quit, d.ended)
-	}
+	d.ticks.Start()
 }
 
 // End notes the end of an operation, also of one whose beginning nobody has told.
@@ -118,30 +117,14 @@ func (d *Digest) Flush() {
 // Close writes what has ended and ends the goroutine.
 func (d *Digest) Close() {
 	d.Flush()
-	d.mu.Lock()
-	quit, ended := d.quit, d.ended
-	d.quit, d.closed = nil, true
-	d.mu.Unlock()
-	if quit != nil {
-		close(quit)
-		<-ended
-	}
+	d.ticks.Stop()
 }
 
-func (d *Digest) loop(quit, ended chan struct{}) {
-	defer close(ended)
-	ticker := time.NewTicker(Every)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-quit:
-			return
-		case <-ticker.C:
-			d.mu.Lock()
-			d.say(func(g *group) bool { return g.fresh || g.busy() })
-			d.mu.Unlock()
-		}
-	}
+// tick writes the lines of the groups that are at work.
+func (d *Digest) tick() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.say(func(g *group) bool { return g.fresh || g.busy() })
 }
 
 // say writes the lines of the groups that a condition selects. The caller holds the mutex.

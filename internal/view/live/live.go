@@ -21,6 +21,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/tombolo-iac/tombolo/internal/view/ticker"
 )
 
 // The pace of the display.
@@ -69,7 +71,8 @@ type task struct {
 
 // Display draws tasks. Its methods may be called concurrently.
 type Display struct {
-	o Options
+	o     Options
+	ticks *ticker.Ticker
 
 	mu     sync.Mutex // guards what follows, and Out
 	tasks  map[string]*task
@@ -81,9 +84,6 @@ type Display struct {
 	status string
 	log    strings.Builder // text to print above with the next frame
 	shown  []string        // the lines of the last frame
-	quit   chan struct{}
-	ended  chan struct{}
-	closed bool
 }
 
 // New returns a display, which draws nothing yet.
@@ -94,7 +94,9 @@ func New(o Options) *Display {
 	if o.Style == nil {
 		o.Style = func(_ Part, text string) string { return text }
 	}
-	return &Display{o: o, tasks: map[string]*task{}}
+	d := &Display{o: o, tasks: map[string]*task{}}
+	d.ticks = ticker.New(frameEvery, d.tick)
+	return d
 }
 
 // Total returns how many tasks there will be in all, and begins to count them.
@@ -123,10 +125,7 @@ func (d *Display) Start(key string, t Task) {
 	}
 	d.order++
 	d.tasks[key] = &task{Task: t, key: key, order: d.order}
-	if d.quit == nil && !d.closed {
-		d.quit, d.ended = make(chan struct{}), make(chan struct{})
-		go d.loop(d.quit, d.ended)
-	}
+	d.ticks.Start()
 }
 
 // Say notes the last thing that a task said; unknown tasks say nothing.
@@ -183,31 +182,16 @@ func (d *Display) Aside(write func()) {
 // Close takes the display from the screen and ends its goroutine. What was printed stays.
 func (d *Display) Close() {
 	d.mu.Lock()
-	quit, ended := d.quit, d.ended
-	d.quit, d.closed = nil, true
 	clear(d.tasks)
 	d.frame()
 	d.mu.Unlock()
-	if quit != nil {
-		close(quit)
-		<-ended
-	}
+	d.ticks.Stop()
 }
 
-func (d *Display) loop(quit, ended chan struct{}) {
-	defer close(ended)
-	ticker := time.NewTicker(frameEvery)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-quit:
-			return
-		case <-ticker.C:
-			d.mu.Lock()
-			d.frame()
-			d.mu.Unlock()
-		}
-	}
+func (d *Display) tick() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.frame()
 }
 
 // frame draws the current display. The caller holds the mutex.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"net/http/httputil"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -25,8 +26,14 @@ type Hostile struct {
 	// Open returns a driver that reaches a service, does not pause, waits for each step of an answer no longer than the
 	// silence, and reads no greater objects.
 	Open func(t *testing.T, h http.Handler, silence time.Duration, most int64) remote.Driver
-	// NoDigest is set where the service sends no digest of a state that is read.
+	// NoDigest is set where the service sends no digest of a state that is read: whether it is one, the store sees.
 	NoDigest bool
+	// Absent are attacks by which services of that kind say that there is no state.
+	Absent []string
+	// Follows is set where redirections are followed, without what is secret.
+	Follows bool
+	// Secret is a part of what the driver is known by to the service.
+	Secret string
 	// Wordless is set where an answer with the status 404 means that there is nothing, also without words: services of
 	// that kind are written by many.
 	Wordless bool
@@ -129,6 +136,9 @@ func Hostility(t *testing.T, h Hostile) {
 	all := attacks()
 	if h.Wordless {
 		delete(all, "missing, no words")
+	}
+	for _, name := range h.Absent {
+		delete(all, name)
 	}
 	if h.Page != nil {
 		all["pages without end"] = pages(h, func(n int) int { return n })
@@ -240,6 +250,9 @@ func (h Hostile) fill(t *testing.T, service http.Handler) {
 var calls = map[string]func(ctx context.Context, d remote.Driver, p remote.Place) (said string, right bool, err error){
 	"read": func(ctx context.Context, _ remote.Driver, p remote.Place) (string, bool, error) {
 		c, err := p.Read(ctx)
+		if _, notOne := state.Decode(c.Data); err == nil && len(c.Data) > 0 {
+			err = notOne
+		}
 		return fmt.Sprintf("%.80q", c.Data), bytes.Equal(c.Data, storedState), err
 	},
 	"journal": func(ctx context.Context, _ remote.Driver, p remote.Place) (string, bool, error) {
@@ -270,7 +283,14 @@ var calls = map[string]func(ctx context.Context, d remote.Driver, p remote.Place
 // attack attacks each call.
 func (h Hostile) attack(t *testing.T, a attack, first int) {
 	var heard atomic.Int64
-	elsewhere := Serve(t, http.HandlerFunc(func(http.ResponseWriter, *http.Request) { heard.Add(1) }))
+	elsewhere := Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		heard.Add(1)
+		w.WriteHeader(http.StatusForbidden)
+		text, err := httputil.DumpRequest(r, false)
+		if err != nil || h.Secret != "" && bytes.Contains(text, []byte(h.Secret)) {
+			t.Errorf("another server hears a secret: %s, %v", text, err)
+		}
+	}))
 	for name, call := range calls {
 		service := h.New(t)
 		b := &bad{next: service, attack: a, from: int64(first), to: elsewhere + "/x"}
@@ -295,7 +315,7 @@ func (h Hostile) attack(t *testing.T, a attack, first int) {
 		}
 		d.Close()
 	}
-	if n := heard.Load(); n > 0 {
+	if n := heard.Load(); n > 0 && !h.Follows {
 		t.Errorf("another server was asked %d times", n)
 	}
 }

@@ -9,6 +9,7 @@ package progress
 import (
 	"context"
 	"io"
+	"net"
 	"net/http"
 	"sync"
 	"time"
@@ -72,6 +73,13 @@ func (w *within) made(n int64, grant time.Duration) {
 
 // perRate is how long bytes may take.
 func perRate(n int64) time.Duration { return time.Duration(n) * (time.Second / leastRate) }
+
+// Moved notes that bytes of a call have moved, where its context does not see them by itself.
+func Moved(ctx context.Context, n int) {
+	if w, ok := ctx.Value(key{}).(*within); ok {
+		w.made(int64(n), 0)
+	}
+}
 
 // Expect grants a call the time that bytes may take, where nobody sees them move.
 func Expect(ctx context.Context, n int) {
@@ -173,4 +181,38 @@ func (c counted) Read(p []byte) (int, error) {
 		c.w.made(int64(n), 0)
 	}
 	return n, err
+}
+
+// conn reports what a connection moves.
+type conn struct {
+	net.Conn
+	moved func(n int)
+}
+
+// mostAtOnce is how much a connection sends before it reports that.
+const mostAtOnce = 64 << 10
+
+// Conn returns a connection that reports all bytes that it moves, also those of a large write while they go.
+func Conn(c net.Conn, moved func(n int)) net.Conn { return conn{c, moved} }
+
+// Read implements net.Conn.
+func (c conn) Read(p []byte) (int, error) {
+	n, err := c.Conn.Read(p)
+	if n > 0 {
+		c.moved(n)
+	}
+	return n, err
+}
+
+// Write implements net.Conn.
+func (c conn) Write(p []byte) (sent int, err error) {
+	for {
+		n, err := c.Conn.Write(p[sent:min(len(p), sent+mostAtOnce)])
+		if sent += n; n > 0 {
+			c.moved(n)
+		}
+		if err != nil || sent == len(p) {
+			return sent, err
+		}
+	}
 }

@@ -1,0 +1,27 @@
+package consul_test
+
+import (
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/tombolo-iac/tombolo/internal/store/consul"
+	"github.com/tombolo-iac/tombolo/internal/store/consul/server"
+	"github.com/tombolo-iac/tombolo/internal/store/remote"
+	"github.com/tombolo-iac/tombolo/internal/store/remote/drivertest"
+)
+
+// Whatever a server answers, a call ends, and nobody takes it for a state.
+func TestHostileServers(t *testing.T) {
+	drivertest.Hostility(t, drivertest.Hostile{
+		NoDigest: true, Wordless: true, Secret: "token-canary",
+		New: func(*testing.T) http.Handler { return &server.Server{} },
+		Open: func(t *testing.T, h http.Handler, silence time.Duration, most int64) remote.Driver {
+			d := open(t, settings(serve(t, h), map[string]cty.Value{"access_token": cty.StringVal("token-canary")}))
+			consul.Impatient(d, silence, most)
+			return d
+		},
+	})
+}

@@ -1,0 +1,252 @@
+package view
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/tombolo-iac/tombolo/addr"
+	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/internal/tfjson"
+	"github.com/tombolo-iac/tombolo/plan"
+	"github.com/tombolo-iac/tombolo/state"
+)
+
+// Detail holds the parts of the text of a plan or state about one object, for a page that arranges them in its own
+// way. Body and Full have escape sequences for colours.
+type Detail struct {
+	Object addr.Object
+	// Change is nil for an object of a state.
+	Change *plan.Change
+	// Fate is a word as in the index of a plan, such as "destroy"; empty for an object that stays as it is.
+	Fate string
+	// Headline and Remarks are the lines above the block. Why is the reason in a few words, and Because lists the
+	// resources whose changes are the reason.
+	Headline string
+	Remarks  []string
+	Why      string
+	Because  []addr.ConfigResource
+	// Body is the block as people read it. Full is the block with the parts that Body cuts; empty if it cuts none.
+	Body, Full string
+}
+
+// Details explains plans and states in parts. It knows their secrets, and shows none.
+type Details struct {
+	brief, full planWriter
+	why         reasons
+}
+
+// NewDetails returns the details of a plan. Of the options it takes the names of the program and the secrets.
+func NewDetails(o Options, p *plan.Plan, schemas tfjson.Schemas) *Details {
+	o.Secrets = cmp.Or(o.Secrets, &Secrets{})
+	o.learnPlan(p, schemas)
+	writer := func(brief bool) planWriter {
+		return planWriter{renderer: renderer{style: style{true}, brief: brief, hide: o.concealing()}, o: o,
+			schemas: schemas}
+	}
+	d := &Details{brief: writer(true), full: writer(false)}
+	changes := shownChanges(p)
+	for _, w := range []*planWriter{&d.brief, &d.full} {
+		w.invocations, w.changing = byTrigger(p.Invocations), changing(changes)
+	}
+	d.why = reasons{w: &d.brief, counts: countsOf(p), followers: followers(changes, d.brief.schema)}
+	return d
+}
+
+// Change returns the details of a change that does something.
+func (d *Details) Change(c *plan.Change) Detail {
+	out := Detail{Object: c.Object, Change: c}
+	f := fateOf(c)
+	if f == unaffected {
+		return out
+	}
+	out.Fate, out.Why = words[f].index, d.why.why(c)
+	var head string
+	head, out.Body = d.brief.parts(c)
+	_, out.Full = d.full.parts(c)
+	if out.Full == out.Body {
+		out.Full = ""
+	}
+	out.Headline, out.Remarks = headlines(head)
+	out.Because = d.brief.because(c)
+	if c.Action == plan.Update {
+		out.Why = cmp.Or(out.Why, d.brief.differing(c))
+	}
+	return out
+}
+
+// parts returns what is written about a change: the lines above its block, and the block.
+func (w *planWriter) parts(c *plan.Change) (head, body string) {
+	w.Reset()
+	defer w.Reset()
+	n := w.change(c)
+	text := w.String()
+	if c.Action == plan.Forget { // two lines, which are not counted
+		for n = 0; strings.HasPrefix(withoutStyle(text[n:]), " #"); {
+			n += strings.IndexByte(text[n:], '\n') + 1
+		}
+	}
+	return text[:n], text[n:]
+}
+
+// headlines takes the lines above a block apart.
+func headlines(head string) (headline string, remarks []string) {
+	for line := range strings.Lines(withoutStyle(head)) {
+		line = strings.TrimPrefix(strings.TrimSpace(line), "# ")
+		if headline == "" {
+			headline = line
+			continue
+		}
+		remarks = append(remarks, strings.Trim(line, "()"))
+	}
+	return headline, remarks
+}
+
+// because returns the resources that a change is made for: those among its dependencies that change, if its own
+// configuration waits for them or names them as triggers.
+func (w *planWriter) because(c *plan.Change) []addr.ConfigResource {
+	if c.Action != plan.Update && c.Action != plan.Read && !c.Action.IsReplace() {
+		return nil
+	}
+	if c.Reason != plan.ReplaceByTriggers && c.Action != plan.Read && !waits(w.schema(c), c) {
+		return nil
+	}
+	var out []addr.ConfigResource
+	for _, dep := range c.Dependencies {
+		if w.changing[dep] {
+			out = append(out, dep)
+		}
+	}
+	return out
+}
+
+// differing returns in words which arguments and blocks an update changes, the first few of them.
+func (w *planWriter) differing(c *plan.Change) string {
+	const shown = 4
+	n := compareBlock(w.schema(c), w.sides(c), nil)
+	var names []string
+	for i, a := range n.attributes {
+		if a.op != same {
+			names = append(names, n.names[i])
+		}
+	}
+	for _, g := range n.groups {
+		if g.pending || slices.ContainsFunc(g.blocks, func(b *blockNode) bool { return b.op != same }) {
+			names = append(names, g.name)
+		}
+	}
+	if len(names) > shown {
+		names = append(names[:shown], fmt.Sprintf("%d more", len(names)-shown))
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	return "changes " + inWords(names)
+}
+
+// Drift returns the details of what was changed outside, and whether there is anything to show.
+func (d *Details) Drift(c *plan.Change) (Detail, bool) {
+	w := &d.brief
+	w.Reset()
+	defer w.Reset()
+	n := compareBlock(w.schema(c), w.sides(c), nil)
+	if n.op == same && !hasMoved(c) && c.Action != plan.Update || !n.anyChange() && n.op == remove {
+		return Detail{}, false
+	}
+	out := Detail{Object: c.Object, Change: c, Fate: "changed", Headline: clean(c.Object.String()) + " has changed"}
+	switch {
+	case n.op == same && hasMoved(c):
+		out.Fate, out.Headline = "move", clean(c.PrevAddr.String())+" has moved to "+clean(c.Object.String())
+	case c.Action == plan.Delete:
+		out.Fate, out.Headline = "gone", clean(c.Object.String())+" has been deleted"
+	}
+	w.resource(c, n, headerOp(n.op), false)
+	out.Body = w.String()
+	return out, true
+}
+
+// Shown returns the changes of a plan that do something, in the order of its text.
+func Shown(p *plan.Plan) []*plan.Change { return shownChanges(p) }
+
+// Summary returns the counts of a plan as a line without colours, such as "Plan: 1 to add, 0 to change, 0 to destroy".
+func Summary(p *plan.Plan) string { return markdownTitle(p) }
+
+// OutputDetail is the change of a root output value.
+type OutputDetail struct {
+	Name, Fate string
+	// Body is its line in the text of the plan, or more than one.
+	Body string
+}
+
+// Outputs returns the details of the output values that change.
+func (d *Details) Outputs(p *plan.Plan) (list []OutputDetail) {
+	for _, o := range sortedOutputs(p.Outputs) {
+		body := d.brief.outputs([]*plan.OutputChange{o})
+		if body == "" {
+			continue
+		}
+		fate := words[changed].index
+		switch o.Action {
+		case plan.Create:
+			fate = words[created].index
+		case plan.Delete:
+			fate = words[destroyed].index
+		}
+		list = append(list, OutputDetail{Name: clean(o.Name), Fate: fate, Body: body})
+	}
+	return list
+}
+
+// Text returns a text that may hold anything as it can be shown: without secrets, and harmless.
+func (d *Details) Text(text string) string { return clean(d.brief.o.Secrets.Redact(text)) }
+
+// Problem returns a diagnostic as text.
+func (d *Details) Problem(problem *diag.Diagnostic) string {
+	o := d.brief.o
+	o.Color, o.AllDiagnostics, o.Width = false, true, 100
+	return o.Secrets.Redact(strings.TrimSpace(Diagnostics(o, diag.List{problem})))
+}
+
+// StateDetails explains the objects of a state, as Details does for a plan.
+type StateDetails struct {
+	w stateWriter
+	s *state.State
+}
+
+// NewStateDetails returns the details of a state.
+func NewStateDetails(o Options, s *state.State, schemas tfjson.Schemas) *StateDetails {
+	o.Color = true
+	return &StateDetails{newStateWriter(o, s, schemas), s}
+}
+
+// Object returns the details of one object.
+func (d *StateDetails) Object(r *state.Resource, a addr.Object) (Detail, error) {
+	d.w.Reset()
+	defer d.w.Reset()
+	stored := d.s.Object(a)
+	if err := d.w.object(r, a, stored); err != nil {
+		return Detail{}, err
+	}
+	head, body, _ := strings.Cut(d.w.String(), "\n")
+	out := Detail{Object: a, Headline: strings.TrimPrefix(withoutStyle(head), "# "), Body: body,
+		Because: slices.Clone(stored.Dependencies)}
+	if stored.Status == state.Tainted {
+		out.Why = "tainted: the next plan replaces it"
+	}
+	return out, nil
+}
+
+// Outputs returns the output values of the state.
+func (d *StateDetails) Outputs() (list []OutputDetail) {
+	for _, name := range d.s.OutputNames() {
+		d.w.Reset()
+		d.w.output(name, d.s.Output(name))
+		list = append(list, OutputDetail{Name: clean(name), Body: d.w.String()})
+	}
+	d.w.Reset()
+	return list
+}
+
+// Text is Details.Text for a state.
+func (d *StateDetails) Text(text string) string { return clean(d.w.o.Secrets.Redact(text)) }

@@ -1,0 +1,153 @@
+// Package report writes a plan, an apply or a state as one HTML file that needs nothing else: no network, no server, no
+// other file.
+//
+//	err := report.Plan(w, report.Options{View: options, Problems: diags}, plan, schemas)
+//	err := report.State(w, report.Options{View: options}, state, schemas)
+//
+// A Recorder takes the events of an apply; with it, a report of the plan has results and a timeline.
+//
+// The page is a fixed shell with one style and one script, which its Content-Security-Policy names by their hashes, and
+// a payload: a document in JSON, compressed, which the script shows as text alone. Secrets are replaced before anything
+// becomes a part of the document, by internal/view, whose text of a plan has the same parts. Where the nodes of graphs
+// are, and the order of steps, are computed here, so that a browser shows ten thousand objects without a delay.
+package report
+
+import (
+	"bytes"
+	"compress/gzip"
+	"crypto/sha256"
+	"embed"
+	"encoding/base64"
+	"encoding/json"
+	"html"
+	"io"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/internal/tfjson"
+	"github.com/tombolo-iac/tombolo/internal/view"
+	"github.com/tombolo-iac/tombolo/plan"
+	"github.com/tombolo-iac/tombolo/state"
+)
+
+// Options hold the surroundings of a plan or state.
+type Options struct {
+	// View has the names of the program, the secrets and the sources.
+	View view.Options
+	// Version is that of the program.
+	Version string
+	// Problems are those of planning or applying.
+	Problems diag.List
+	// Workspace names the workspace of a state; that of a plan is in the plan.
+	Workspace string
+	// Run holds the events of an apply of the plan; nil for a plan that was only made.
+	Run *Recorder
+	// Now is the clock; nil means time.Now.
+	Now func() time.Time
+}
+
+func (o Options) now() time.Time {
+	if o.Now == nil {
+		return time.Now()
+	}
+	return o.Now()
+}
+
+// Plan writes the report of a plan, or of the apply that performed it.
+func Plan(w io.Writer, o Options, p *plan.Plan, schemas tfjson.Schemas) error {
+	return write(w, planDocument(o, p, schemas))
+}
+
+// State writes the report of a state.
+func State(w io.Writer, o Options, s *state.State, schemas tfjson.Schemas) error {
+	d, err := stateDocument(o, s, schemas)
+	if err != nil {
+		return err
+	}
+	return write(w, d)
+}
+
+//go:embed page
+var files embed.FS
+
+// scripts are the parts of the script, in their order.
+var scripts = []string{"base.js", "filter.js", "changes.js", "lists.js", "graph.js", "focus.js", "timeline.js",
+	"main.js"}
+
+// shell is the page without its payload, in two parts, and the text for browsers without a script.
+var shell = sync.OnceValue(func() [3]string {
+	read := func(name string) string {
+		text, err := files.ReadFile("page/" + name)
+		if err != nil {
+			panic("report: a part of the page is missing: " + err.Error())
+		}
+		return string(text)
+	}
+	style := read("report.css")
+	var script strings.Builder
+	script.WriteString("'use strict';\n(() => {\n")
+	for _, name := range scripts {
+		script.WriteString(read(name))
+	}
+	script.WriteString("})();\n")
+	page := strings.NewReplacer("{{style}}", style, "{{style-hash}}", digest(style), "{{script}}", script.String(),
+		"{{script-hash}}", digest(script.String())).Replace(read("page.html"))
+	head, rest, _ := strings.Cut(page, "{{plain}}")
+	middle, tail, _ := strings.Cut(rest, "{{payload}}")
+	return [3]string{head, middle, tail}
+})
+
+// digest returns the hash of an element's text as a Content-Security-Policy names it.
+func digest(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return "sha256-" + base64.StdEncoding.EncodeToString(sum[:])
+}
+
+// write writes the page of a document.
+func write(w io.Writer, d *document) error {
+	parts := shell()
+	var head bytes.Buffer
+	head.WriteString(strings.Replace(parts[0], "{{title}}", html.EscapeString(d.Title), 1))
+	d.plain(&head)
+	head.WriteString(parts[1])
+	if _, err := w.Write(head.Bytes()); err != nil {
+		return err
+	}
+	encoder := base64.NewEncoder(base64.StdEncoding, w)
+	compressor := gzip.NewWriter(encoder)
+	if err := json.NewEncoder(compressor).Encode(d); err != nil {
+		return err
+	}
+	if err := compressor.Close(); err != nil {
+		return err
+	}
+	if err := encoder.Close(); err != nil {
+		return err
+	}
+	_, err := io.WriteString(w, parts[2])
+	return err
+}
+
+// mostPlain is how many objects the text for browsers without a script names.
+const mostPlain = 200
+
+// plain writes what matters most as HTML that needs no script.
+func (d *document) plain(b *bytes.Buffer) {
+	b.WriteString("<h1>" + html.EscapeString(d.Title) + "</h1>\n<p>" + html.EscapeString(d.Headline) + "</p>\n")
+	if len(d.Losses) > 0 {
+		b.WriteString("<ul>\n")
+	}
+	for i, l := range d.Losses {
+		if i == mostPlain {
+			b.WriteString("<li>and more</li>\n")
+			break
+		}
+		o := d.Objects[l]
+		b.WriteString("<li>" + html.EscapeString(strings.Trim(o.Fate+" "+o.Address+": "+o.Why, ": ")) + "</li>\n")
+	}
+	if len(d.Losses) > 0 {
+		b.WriteString("</ul>\n")
+	}
+}
