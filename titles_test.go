@@ -322,7 +322,7 @@ func (t *titles) called(call *ast.CallExpr, info *types.Info) []string {
 	switch {
 	case fn.FullName() == "fmt.Sprintf":
 		return t.formatted(call, info)
-	case slices.Contains([]string{"Redact", "hideQuoted", "cleanLine"}, fn.Name()): // of a title that was made elsewhere
+	case slices.Contains([]string{"Redact", "hideQuoted", "cleanLine"}, fn.Name()): // of a title made elsewhere
 		return t.texts(call.Args[0], info)
 	}
 	if list, ok := t.known[fn.Origin()]; ok {

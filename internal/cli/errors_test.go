@@ -55,7 +55,8 @@ func TestErrorsOfNewUsers(t *testing.T) {
 				}
 			}
 			got := runMistake(t, "tombolo", archive)
-			if errors, codes := strings.Count("\n"+got, "\n\nError: "), strings.Count(got, "\nMore: tombolo explain TB"); errors != codes {
+			errors, codes := strings.Count("\n"+got, "\n\nError: "), strings.Count(got, "\nMore: tombolo explain TB")
+			if errors != codes {
 				t.Errorf("%d errors have %d codes:\n%s", errors, codes, got)
 			}
 			want := ""

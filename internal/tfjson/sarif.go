@@ -108,7 +108,8 @@ func (s Sarif) Write(w io.Writer, list diag.List) error {
 
 func ruleOf(id string, d *diag.Diagnostic) sarifRule {
 	if id == foreignRule {
-		return sarifRule{id, sarifText{"A problem that a provider reports"}, sarifText{"See the provider's documentation."}}
+		return sarifRule{id, sarifText{"A problem that a provider reports"},
+			sarifText{"See the documentation of the provider."}}
 	}
 	title := d.Summary
 	for _, k := range diag.Kinds() {
@@ -122,7 +123,8 @@ func ruleOf(id string, d *diag.Diagnostic) sarifRule {
 func (s Sarif) locations(d *diag.Diagnostic) []sarifLocation {
 	l := sarifLocation{}
 	if r := d.Subject; r != nil {
-		l.Physical = &sarifPhysical{sarifArtifact{(&url.URL{Path: path.Join(s.Dir, r.Filename)}).EscapedPath(), "%SRCROOT%"}, sarifRegion{
+		name := url.URL{Path: path.Join(s.Dir, r.Filename)}
+		l.Physical = &sarifPhysical{sarifArtifact{name.EscapedPath(), "%SRCROOT%"}, sarifRegion{
 			r.Start.Line, s.column(r.Filename, r.Start), r.End.Line, s.column(r.Filename, r.End)}}
 	}
 	if d.Address != "" {

@@ -38,8 +38,8 @@ func (w *planWriter) change(c *plan.Change) int {
 	return head
 }
 
-// withoutCopies leaves the present output of a terraform_data out where it repeats the present input: both change, or go,
-// together.
+// withoutCopies leaves the present output of a terraform_data out where it repeats the present input: both change, or
+// go, together.
 func (n *blockNode) withoutCopies(c *plan.Change) {
 	if c.Provider.Provider != addr.BuiltinProvider("terraform") || c.Before.Value == cty.NilVal ||
 		c.Before.Value.IsNull() {

@@ -49,7 +49,8 @@ func TestPEMIsShownByItsBlocksWithoutContents(t *testing.T) {
 	if strings.Contains(got, base64.StdEncoding.EncodeToString([]byte("first key"))) {
 		t.Errorf("the key shows:\n%s", got)
 	}
-	if got := shownAs("# a\n"+block("key"), "# b\n"+block("key")); !strings.Contains(got, "# text around the blocks changes") {
+	got = shownAs("# a\n"+block("key"), "# b\n"+block("key"))
+	if !strings.Contains(got, "# text around the blocks changes") {
 		t.Errorf("got\n%s", got)
 	}
 }

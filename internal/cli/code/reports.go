@@ -30,7 +30,8 @@ func (r *reports) write(diags diag.List) (problems diag.List) {
 	c.ReadSources(diags)
 	list := c.Named(diags).Sorted()
 	problems = r.file("SARIF", r.sarif, func(w io.Writer) error {
-		return tfjson.Sarif{Tool: c.Title, Version: engine.Version, Dir: c.Repository(), Sources: c.Sources()}.Write(w, list)
+		doc := tfjson.Sarif{Tool: c.Title, Version: engine.Version, Dir: c.Repository(), Sources: c.Sources()}
+		return doc.Write(w, list)
 	})
 	return problems.Extend(r.file("JUnit XML", r.junit, func(w io.Writer) error {
 		files := []string{}

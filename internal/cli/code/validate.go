@@ -28,7 +28,7 @@ types. This does not read the values of variables, the state or real objects.`,
 			c.DocumentFlags()
 			c.DeprecationFlag()
 			files := &reports{call: c}
-			c.Flags.StringVar(&files.sarif, "sarif", "", "Also write the problems to `FILE`, in the format SARIF 2.1.0.")
+			c.Flags.StringVar(&files.sarif, "sarif", "", "Also write the problems to `FILE`, in the format SARIF.")
 			c.Flags.StringVar(&files.junit, "junit-xml", "", "Also write the result to `FILE`, in the JUnit format.")
 			c.Flags.BoolVar(&noTests, "no-tests", false, "Do not check test files.")
 			c.Flags.BoolVar(&query, "query", false, "Check query files (.tfquery.hcl), too.")

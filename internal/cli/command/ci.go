@@ -42,5 +42,6 @@ func (c *Call) ciProblem() string {
 	if _, known := ci.Of(name, c.Getenv); known {
 		return ""
 	}
-	return fmt.Sprintf("The environment variable %s is %q, so it has no effect. Set it to %s.", ciVariable, name, ci.Names)
+	return fmt.Sprintf("The environment variable %s is %q, so it has no effect. Set it to %s.", ciVariable, name,
+		ci.Names)
 }

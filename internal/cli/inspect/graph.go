@@ -12,7 +12,8 @@ func Graph() *command.Command {
 	return &command.Command{
 		Name: "graph", Short: "Print the dependency graph",
 		Long: `Print the resources of the configuration and their dependencies in the DOT language of Graphviz, or as
-a Mermaid flowchart, or as a JSON document. With -type, the graph has everything that an operation of that type evaluates.`,
+a Mermaid flowchart, or as a JSON document. With -type, the graph has everything that an operation of that type
+evaluates.`,
 		Example: `~ graph | dot -Tsvg > graph.svg`,
 		Setup: func(c *command.Call) command.Run {
 			c.ConstantFlags()

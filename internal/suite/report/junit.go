@@ -154,8 +154,8 @@ func failures(run *suite.Outcome) string {
 	return text
 }
 
-// JUnitOfProblems returns problems in the format of JUnit: a case a file, which fails with the errors in it, and one for
-// the problems that are about no file.
+// JUnitOfProblems returns problems in the format of JUnit: a case a file, which fails with the errors in it, and one
+// for the problems that are about no file.
 func JUnitOfProblems(files []string, list diag.List, o Options) ([]byte, error) {
 	o.View.Color = false
 	by := map[string]diag.List{}

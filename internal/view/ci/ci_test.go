@@ -37,7 +37,8 @@ func TestServicesAreChosenByNameOrByTheirJobs(t *testing.T) {
 
 // An annotation is one line whatever its texts are, and says nothing else than one.
 func TestAnnotationsAreOneLine(t *testing.T) {
-	d := &diag.Diagnostic{Severity: diag.Error, Summary: "Wrong: a,b\n::set-output name=x::y", Detail: "50%\r\n::warning::no",
+	d := &diag.Diagnostic{Severity: diag.Error, Summary: "Wrong: a,b\n::set-output name=x::y",
+		Detail:  "50%\r\n::warning::no",
 		Subject: &hcl.Range{Filename: "a,b.tf", Start: hcl.Pos{Line: 3, Column: 5}, End: hcl.Pos{Line: 3, Column: 9}}}
 	want := "::error file=net/a%2Cb.tf,line=3,endLine=3,col=5,endColumn=9," +
 		"title=Wrong%3A a%2Cb%0A%3A%3Aset-output name=x%3A%3Ay::50%25%0D%0A::warning::no\n"
@@ -55,10 +56,11 @@ func TestAnnotationsAreOneLine(t *testing.T) {
 
 func TestGroupsBeginAndEnd(t *testing.T) {
 	now := time.Unix(1000, 0)
-	if got := ci.GitHub.Begin("p", "Progress", now) + ci.GitHub.End("p", now); got != "::group::Progress\n::endgroup::\n" {
+	got := ci.GitHub.Begin("p", "Progress", now) + ci.GitHub.End("p", now)
+	if got != "::group::Progress\n::endgroup::\n" {
 		t.Errorf("GitHub: %q", got)
 	}
-	got := ci.GitLab.Begin("p", "Progress", now) + ci.GitLab.End("p", now)
+	got = ci.GitLab.Begin("p", "Progress", now) + ci.GitLab.End("p", now)
 	if !strings.Contains(got, "section_start:1000:p[collapsed=true]\r\x1b[0KProgress\n") ||
 		!strings.Contains(got, "section_end:1000:p\r") {
 		t.Errorf("GitLab: %q", got)
