@@ -22,7 +22,7 @@ import (
 //go:embed pages
 var pages embed.FS
 
-// Page is what there is to say about a kind of problem.
+// Page is the page about a kind of problem.
 type Page struct {
 	Kind diag.Kind
 	// Example is how the problem comes about and goes away; nil for a short page.
@@ -108,7 +108,7 @@ func Parse(a *txtar.Archive) *Example {
 	return e
 }
 
-// Words are what a page is written in.
+// Words are the names and the form of texts.
 type Words struct {
 	Program, Title string // such as "tombolo" and "Tombolo"
 	// Wrap breaks lines of prose.

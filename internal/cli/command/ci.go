@@ -36,7 +36,7 @@ func (c *Call) Repository() string {
 	return ""
 }
 
-// ciProblem returns what is wrong with the value of the variable, or nothing.
+// ciProblem returns the problem of a value of the variable that has no effect, or nothing.
 func (c *Call) ciProblem() string {
 	name := c.Getenv(ciVariable)
 	if _, known := ci.Of(name, c.Getenv); known {
