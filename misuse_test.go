@@ -76,7 +76,8 @@ func opened(t *testing.T, project *tombolo.Project, o tombolo.OpenOptions) *tomb
 func renderers(p *tombolo.Project) map[string]func(io.Writer, *plan.Plan) error {
 	return map[string]func(io.Writer, *plan.Plan) error{
 		"text": func(w io.Writer, pl *plan.Plan) error { return p.Text(w, pl, tombolo.TextOptions{}) },
-		"json": p.JSON, "html": p.HTML,
+		"json": p.JSON,
+		"html": func(w io.Writer, pl *plan.Plan) error { return p.HTML(w, pl, tombolo.HTMLOptions{}) },
 		"markdown": func(w io.Writer, pl *plan.Plan) error {
 			return p.Markdown(w, pl, tombolo.MarkdownOptions{})
 		},

@@ -322,12 +322,40 @@ func (p *Project) Markdown(w io.Writer, pl *plan.Plan, o MarkdownOptions) error 
 	return view.Markdown(view.Options{Out: w, Secrets: p.engine.Secrets()}, pl, p.schemas(pl), o.Limit, "")
 }
 
+// HTMLOptions configures a page.
+type HTMLOptions struct {
+	// Problems are those of planning or applying.
+	Problems diag.List
+	// Applied makes it the page of the apply that performed the plan, with the outcome of each change and a timeline.
+	Applied *Recording
+}
+
+// Recording takes the events of an apply for its page: set it as Options.Events. The zero value is ready for use.
+type Recording struct {
+	// Next gets the events too; nil means that nobody does.
+	Next event.Sink
+
+	recorder report.Recorder
+}
+
+// Send implements event.Sink.
+func (r *Recording) Send(e event.Event) {
+	r.recorder.Send(e)
+	if r.Next != nil {
+		r.Next.Send(e)
+	}
+}
+
 // HTML writes a plan as a page that needs no other file and no network: docs/report.md. It has no sensitive values.
-func (p *Project) HTML(w io.Writer, pl *plan.Plan) error {
+func (p *Project) HTML(w io.Writer, pl *plan.Plan, o HTMLOptions) error {
 	if err := p.renders(pl); err != nil {
 		return err
 	}
-	return report.Plan(w, report.Options{View: p.reporting(), Version: engine.Version}, pl, p.schemas(pl))
+	how := report.Options{View: p.reporting(), Version: engine.Version, Problems: o.Problems}
+	if o.Applied != nil {
+		how.Run = &o.Applied.recorder
+	}
+	return report.Plan(w, how, pl, p.schemas(pl))
 }
 
 // HTMLState writes a state, such as that of a Run, in the same form.

@@ -37,7 +37,7 @@ const (
 func isPlugin() bool { return strings.HasPrefix(filepath.Base(os.Args[0]), "terraform-provider-") }
 
 // pluginSources are the addresses of the plugins, without the host.
-var pluginSources = []string{world.Source, wideSource, fiveSource}
+var pluginSources = []string{world.Source, wideSource, cloudSource, fiveSource}
 
 // fiveSource is the address of world.Source over version 5 of the protocol alone.
 const fiveSource = world.Source + "5"
@@ -55,6 +55,9 @@ func bePlugin() int {
 			error) {
 			return wide{}, nil
 		}}
+	}
+	if filepath.Base(os.Args[0]) == pluginName(cloudSource) {
+		o = serve.Options{Address: "registry.terraform.io/" + cloudSource, New: newCloud}
 	}
 	dir := os.Getenv(recordTo)
 	if dir == "" {

@@ -47,6 +47,9 @@ var plugins = map[string]plugin{
 	"lab": {source: "tombolo/lab", version: "1.0.0", new: func(context.Context) (provider.Provider, error) {
 		return lab{}, nil
 	}},
+	"fills": {source: "tombolo/fills", version: "1.0.0", new: func(context.Context) (provider.Provider, error) {
+		return fills{}, nil
+	}},
 	"plain": {source: "tombolo/plain", version: "1.0.0",
 		new: func(context.Context) (provider.Provider, error) {
 			return nameless{world.New(world.Options{})}, nil

@@ -60,11 +60,25 @@ func TestRandomActs(t *testing.T) {
 	runRandomBeside(t, newerTerraform, randomSeeds(t, "TOMBOLO_RANDOM_ACTS", actsSample), random.Acts)
 }
 
+// TestRandomProjects is TestRandom for projects that combine features, each with the program that has these.
+func TestRandomProjects(t *testing.T) {
+	all := randomSeeds(t, "TOMBOLO_RANDOM_PROJECTS", projectsSample)
+	for _, o := range oracles[1:] {
+		t.Run(o.name, func(t *testing.T) {
+			list := slices.DeleteFunc(slices.Clone(all), func(seed uint64) bool {
+				return random.ProjectOracle(seed) != o.name
+			})
+			runRandomBeside(t, o.name, list, random.Projects)
+		})
+	}
+}
+
 // The default selections of seeds for these.
 var (
 	instancesSample = []uint64{1, 2, 3}
 	tofuSample      = []uint64{1, 2, 3}
 	actsSample      = []uint64{1, 2, 3}
+	projectsSample  = []uint64{1, 2, 3}
 )
 
 // runRandomBeside runs the cases of seeds beside another program than terraform 1.11.4.
@@ -249,6 +263,9 @@ func randomName(archive []byte) string {
 	}
 	if random.IsUnknowns(archive) {
 		return "random/unknowns"
+	}
+	if random.IsProjects(archive) {
+		return "random/projects"
 	}
 	if random.IsActs(archive) {
 		return "random/acts"

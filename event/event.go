@@ -181,6 +181,18 @@ type Progress struct {
 	Fraction float64 // 0 to 1; negative when unknown
 }
 
+// Waiting means that a call for an object is held back, until WaitingDone. Why says in a few words what for. After a
+// failed call, Attempt is the number of the next one, of Attempts at most, which begins after For; otherwise it is 0.
+type Waiting struct {
+	Object            addr.Object
+	Why               string
+	For               time.Duration
+	Attempt, Attempts int
+}
+
+// WaitingDone ends Waiting.
+type WaitingDone struct{ Object addr.Object }
+
 // Total is how many operations a run has in all, once that is known.
 type Total struct{ Operations int }
 
@@ -214,6 +226,8 @@ func (ProvisionOutput) event() {}
 func (ProvisionDone) event()   {}
 func (ProgramOutput) event()   {}
 func (Progress) event()        {}
+func (Waiting) event()         {}
+func (WaitingDone) event()     {}
 func (Total) event()           {}
 func (LockWaiting) event()     {}
 func (Stopping) event()        {}

@@ -44,6 +44,8 @@ type traits struct {
 	editions             bool     // terraform blocks choose an edition of the language, and experiments
 	outdated             bool     // `version -json` tells whether there is a newer version
 	early                bool     // variables and local values may stand in backend blocks and sources of modules
+	moves                bool     // a call that gets or loses count keeps its instance number 0
+	nests                bool     // templates may render others, and themselves
 	folder               string   // below the user's places for configuration and data; "" for none
 }
 
@@ -52,7 +54,7 @@ var table = [...]traits{
 		before:   []string{Own},
 		mismatch: "Unsupported Terraform Core version", editions: true, outdated: true},
 	OpenTofu: {name: "opentofu", title: "OpenTofu", command: "tofu", host: "registry.opentofu.org",
-		version: OpenTofuVersion, before: []string{Own, "tofu"}, folder: "opentofu", early: true,
+		version: OpenTofuVersion, before: []string{Own, "tofu"}, folder: "opentofu", early: true, moves: true, nests: true,
 		lenient: true, mismatch: "Incompatible module"},
 }
 
@@ -137,6 +139,13 @@ func (f Flavor) HasEditions() bool { return f.traits().editions }
 // EarlyVariables reports whether backend blocks, and the sources and versions of modules, may refer to every variable
 // and local value that is known before anything runs, and not to const variables in modules alone.
 func (f Flavor) EarlyVariables() bool { return f.traits().early }
+
+// MovesCalls reports whether the only instance of a module becomes number 0 when its call gets count, and the other way
+// round.
+func (f Flavor) MovesCalls() bool { return f.traits().moves }
+
+// NestsTemplates reports whether templates may render others, and themselves.
+func (f Flavor) NestsTemplates() bool { return f.traits().nests }
 
 // ChecksForNewer reports whether `version -json` of the tool reports a newer version.
 func (f Flavor) ChecksForNewer() bool { return f.traits().outdated }

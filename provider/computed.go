@@ -3,8 +3,9 @@ package provider
 import "github.com/zclconf/go-cty/cty"
 
 // MarkComputed returns the proposed value of a creation with what the provider is still to choose as unknown: every
-// computed attribute that has no value, also in nested blocks and objects. Without that, the plan says that such an
-// attribute stays null, and the engine refuses the answer of Apply that has a value.
+// computed attribute that has no value, also in nested blocks and objects, and computed blocks that are not configured.
+// Without that, the plan says that such an attribute stays null, and the engine refuses the answer of Apply that has a
+// value.
 //
 //	func (p *notes) Plan(_ context.Context, r provider.PlanRequest) provider.PlanResponse {
 //		if !r.Prior.IsNull() {
@@ -20,7 +21,12 @@ func MarkComputed(b *Block, proposed cty.Value) cty.Value {
 	}
 	values := markAttributes(b.Attributes, proposed)
 	for name, nested := range b.Blocks {
-		values[name] = markEach(nested.Nesting, proposed.GetAttr(name), func(v cty.Value) cty.Value {
+		v := proposed.GetAttr(name)
+		if nested.Computed && v.IsNull() {
+			values[name] = cty.UnknownVal(nested.ImpliedType())
+			continue
+		}
+		values[name] = markEach(nested.Nesting, v, func(v cty.Value) cty.Value {
 			return MarkComputed(&nested.Block, v)
 		})
 	}

@@ -100,7 +100,7 @@ type ClientCapabilities struct {
 	WriteOnlyAttributesAllowed bool
 	// StorePlannedPrivate: what Plan answers as private data comes back as PlannedPrivate when it is asked again.
 	StorePlannedPrivate bool
-	// ComputedBlocksAllowed permits nested blocks that the provider may fill in; see Block.Computed.
+	// ComputedBlocksAllowed permits nested blocks that the provider fills in; see Block.Computed.
 	ComputedBlocksAllowed bool
 }
 

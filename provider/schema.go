@@ -109,7 +109,10 @@ type Block struct {
 	Deprecated      bool
 	// DeprecationMessage names the replacement; Deprecated is set as well.
 	DeprecationMessage string
-	// Computed is for nested blocks: the provider may fill them in where the configuration has none.
+	// Computed is for nested blocks: the provider may fill them in where the configuration has none. Plans are then
+	// asked for with null in their place, also for a list, set or map of blocks, which a plan may answer with anything
+	// but that, unknown included. Everything in them must be Computed, too, and they have no MinItems. Engines without
+	// ClientCapabilities.ComputedBlocksAllowed know nothing of this: report an error where it is needed.
 	Computed bool
 
 	once    sync.Once
@@ -156,6 +159,7 @@ type blockFacts struct {
 	sensitiveAttributes, sensitiveBlocks []string
 	writeOnly                            bool // some attribute at any depth is write-only
 	dynamic                              bool // some attribute at any depth may be of any type
+	computed                             bool // some nested block at any depth is computed
 }
 
 func (b *Block) prepare() {
@@ -175,6 +179,7 @@ func (b *Block) prepare() {
 				b.facts.sensitiveBlocks = append(b.facts.sensitiveBlocks, name)
 			}
 			b.facts.writeOnly = b.facts.writeOnly || nb.Block.HasWriteOnly()
+			b.facts.computed = b.facts.computed || nb.Computed || nb.HasComputedBlocks()
 		}
 		b.implied = cty.Object(atys)
 		b.facts.dynamic = dynamic(b.implied)
@@ -205,6 +210,9 @@ func (b *Block) Sensitive() (attributes, blocks []string) {
 
 // HasWriteOnly reports whether any attribute at any depth is write-only.
 func (b *Block) HasWriteOnly() bool { b.prepare(); return b.facts.writeOnly }
+
+// HasComputedBlocks reports whether any nested block at any depth is computed.
+func (b *Block) HasComputedBlocks() bool { b.prepare(); return b.facts.computed }
 
 // HasDynamic reports whether any attribute at any depth may be of any type.
 func (b *Block) HasDynamic() bool {

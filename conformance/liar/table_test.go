@@ -19,14 +19,14 @@ func TestTheTableIsThatOfTheVerdicts(t *testing.T) {
 	read(t, "random.json", &random)
 	tofu := map[string]verdict{}
 	read(t, "random_tofu.json", &tofu)
-	want := table(stored) + randomTable("Random lies", "What terraform 1.15.9 says of lies that are told in one random "+
-		"place of an answer, from random.json (random_test.go): the place and what was put there.", random)
+	want := table(stored) + randomTable("Random lies", "What terraform 1.15.9 says of lies that are told in one "+
+		"random place of an answer, from random.json (random_test.go): the place and what was put there.", random)
 	maps.DeleteFunc(tofu, func(name string, v verdict) bool {
 		t, known := random[name]
 		return known && (t.Exit == 0) == (v.Exit == 0)
 	})
-	want += randomTable("Random lies to OpenTofu", "What OpenTofu 1.12.6 says of such lies where terraform 1.15.9 says "+
-		"otherwise, from random_tofu.json.", tofu)
+	want += randomTable("Random lies to OpenTofu", "What OpenTofu 1.12.6 says of such lies where terraform 1.15.9 "+
+		"says otherwise, from random_tofu.json.", tofu)
 	if os.Getenv("TOMBOLO_LIAR") == "fill" {
 		if err := os.WriteFile("VERDICTS.md", []byte(want), 0o666); err != nil {
 			t.Fatal(err)

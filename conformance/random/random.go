@@ -21,6 +21,7 @@
 //	instances.go  provider blocks with several instances
 //	acts.go     actions and list blocks
 //	tofu.go     what OpenTofu alone has
+//	projects.go, features.go  projects that combine features
 //	shrink.go   the smallest case that still shows the same
 package random
 

@@ -101,6 +101,9 @@ func TestWorkspacesOfTerraformAreShared(t *testing.T) {
 				continue
 			}
 			t.Run(name, func(t *testing.T) {
+				if name == "values" && isTofu(other) {
+					t.Skip("runs with Terraform: OpenTofu knows no values of tags")
+				}
 				t.Parallel()
 				s := startTerraforms(t, annsToken)
 				s.kinds()[name].live(t, other)

@@ -190,11 +190,16 @@ func (m *member) write(name string) {
 func (p place) live(t *testing.T, other string) {
 	p.known(t, other)
 	t.Run("plain", func(t *testing.T) { p.liveOnce(t, other) })
-	out, err := exec.Command(other, "version").Output()
-	if !p.cloud && err == nil && strings.Contains(string(out), "OpenTofu v") {
+	if !p.cloud && isTofu(other) {
 		p.env = append(slices.Clone(p.env), encryption.Variable+"="+sealing)
 		t.Run("sealed", func(t *testing.T) { p.liveOnce(t, other) })
 	}
+}
+
+// isTofu reports whether a program is OpenTofu.
+func isTofu(bin string) bool {
+	out, err := exec.Command(bin, "version").Output()
+	return err == nil && strings.Contains(string(out), "OpenTofu v")
 }
 
 // sealing are encryption settings for states, and for those that data sources read.

@@ -23,13 +23,15 @@ import (
 	"github.com/tombolo-iac/tombolo/event"
 	"github.com/tombolo-iac/tombolo/internal/eval"
 	"github.com/tombolo-iac/tombolo/internal/eval/linking"
+	"github.com/tombolo-iac/tombolo/internal/patience"
 	"github.com/tombolo-iac/tombolo/internal/tracing"
 	"github.com/tombolo-iac/tombolo/internal/value"
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
 // Client declares the engine's capabilities to providers.
-var Client = provider.ClientCapabilities{WriteOnlyAttributesAllowed: true, StorePlannedPrivate: true}
+var Client = provider.ClientCapabilities{WriteOnlyAttributesAllowed: true, StorePlannedPrivate: true,
+	ComputedBlocksAllowed: true}
 
 // Providers returns providers; internal/host's Pool implements it.
 type Providers interface {
@@ -44,6 +46,8 @@ type Limits struct {
 	Calls, Until context.Context
 	// Parallelism is how many calls run at a time, at least one.
 	Parallelism int
+	// Gate holds calls to services back; nil has no limits.
+	Gate *patience.Gate
 }
 
 // Access is the access to providers for one walk. Its methods may be called concurrently.
@@ -55,6 +59,8 @@ type Access struct {
 	providers  Providers
 	until      context.Context
 	slots      chan struct{}
+	gate       *patience.Gate
+	events     event.Sink
 	ephemerals *ephemerals
 
 	mu     sync.Mutex             // guards what follows
@@ -66,7 +72,10 @@ type Access struct {
 
 // New returns the access for a walk, which may have begun.
 func New(walk *eval.Walk, providers Providers, l Limits, events event.Sink) *Access {
-	return &Access{Calls: l.Calls, walk: walk, providers: providers, until: l.Until,
+	if l.Gate == nil {
+		l.Gate = patience.New(nil)
+	}
+	return &Access{gate: l.Gate, events: events, Calls: l.Calls, walk: walk, providers: providers, until: l.Until,
 		slots: make(chan struct{}, max(1, l.Parallelism)), ephemerals: newEphemerals(l.Calls, events),
 		metas: map[*linking.Meta]bool{}, warned: map[addr.Provider]bool{}}
 }
@@ -178,14 +187,18 @@ func (a *Access) Meta(block *linking.Slot) (cty.Value, error) {
 }
 
 // Open opens an instance of an ephemeral block for this run, and returns its value when the postconditions hold.
-func (a *Access) Open(b *eval.Block, key addr.Key, prov provider.Provider, config cty.Value) (cty.Value, error) {
+func (a *Access) Open(b *eval.Block, key addr.Key, cfg addr.AbsProviderConfig, prov provider.Provider,
+	config cty.Value) (cty.Value, error) {
 	var diags diag.List
 	v := cty.DynamicVal
-	if err := a.Call(func() {
-		v, diags = a.ephemerals.Open(b.Addr().Instance(key), prov, b.Slot.Type.Block, config, Client)
-	}); err != nil {
+	of := Of{cfg.Provider, addr.Object{Instance: b.Addr().Instance(key)}}
+	leave, err := a.Enter(of)
+	if err != nil {
 		return cty.DynamicVal, err
 	}
+	v, diags = a.ephemerals.Open(b.Addr().Instance(key), prov, b.Slot.Type.Block, config, Client)
+	leave(diags)
+	_ = a.Judge(of, 1, diags) // it slows others down; what may be open is not opened again
 	if err := a.walk.Report(b.Locate(diags, key)); err != nil {
 		return cty.DynamicVal, err
 	}

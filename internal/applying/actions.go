@@ -229,11 +229,12 @@ func (a *applier) storedCaller(inst addr.AbsResourceInstance) (cty.Value, error)
 // the state: when its answer is lost it stays in flight, until the next run has told of it.
 func (a *applier) performAction(i *plan.Invocation, prov provider.Provider, schema *provider.Schema,
 	config cty.Value) error {
-	release, err := a.Slot()
+	of := access.Of{Provider: i.Provider.Provider, Object: addr.Object{Instance: i.Action}}
+	leave, err := a.Enter(of)
 	if err != nil {
 		return err
 	}
-	defer release()
+	defer leave(nil)
 	op := ""
 	if !schema.StateOnly {
 		var planned []byte

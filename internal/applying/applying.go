@@ -28,6 +28,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/eval"
 	"github.com/tombolo-iac/tombolo/internal/eval/linking"
 	"github.com/tombolo-iac/tombolo/internal/graph"
+	"github.com/tombolo-iac/tombolo/internal/patience"
 	"github.com/tombolo-iac/tombolo/internal/value"
 	"github.com/tombolo-iac/tombolo/plan"
 	"github.com/tombolo-iac/tombolo/provider"
@@ -40,6 +41,8 @@ type Options struct {
 	Variables   map[string]cty.Value
 	Cwd         string
 	Parallelism int
+	// Gate holds calls to services back; nil has no limits.
+	Gate *patience.Gate
 	// Dir is the base of relative names of provisioners; empty means the working directory.
 	Dir string
 	// Secrets collects the sensitive strings that providers are given, and hides them in what they report.
@@ -107,7 +110,7 @@ func Run(ctx, calls context.Context, prog *linking.Program, p *plan.Plan, provid
 	a.unsettled = linking.Select(p.Unsettled)
 	a.walk = eval.NewWalk(prog, a.inputs(), a)
 	a.Access = access.New(a.walk, providers,
-		access.Limits{Calls: calls, Until: ctx, Parallelism: o.Parallelism}, o.Events)
+		access.Limits{Calls: calls, Until: ctx, Parallelism: o.Parallelism, Gate: o.Gate}, o.Events)
 	a.addSteps()
 	a.addActions()
 	o.Events.Send(event.Total{Operations: a.total()})
@@ -124,7 +127,7 @@ func Run(ctx, calls context.Context, prog *linking.Program, p *plan.Plan, provid
 func (a *applier) problems(err error) diag.List {
 	p, o := a.plan, a.opts
 	diags := a.walk.Diagnostics().Extend(unwritten(p))
-	if len(p.Targets)+len(p.Except) > 0 {
+	if len(p.Targets)+len(p.Except) > 0 && len(p.Invoke) == 0 {
 		diags = diags.Warnf(nil, "Applied changes may be incomplete",
 			"The plan was made with -target or -exclude, so some changes of the configuration may be missing, and "+
 				"output values may be out of date. Run plan again to see the remaining changes.\n\nUse these options "+

@@ -20,6 +20,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/eval/funcs"
 	"github.com/tombolo-iac/tombolo/internal/eval/linking"
 	"github.com/tombolo-iac/tombolo/internal/host"
+	"github.com/tombolo-iac/tombolo/internal/patience"
 	"github.com/tombolo-iac/tombolo/internal/planning"
 	"github.com/tombolo-iac/tombolo/internal/store/mem"
 	"github.com/tombolo-iac/tombolo/plan"
@@ -159,6 +160,7 @@ type site struct {
 	lab    *lab
 	store  state.Store
 	breaks int
+	gate   *patience.Gate
 }
 
 func newSite(t *testing.T) *site {
@@ -220,7 +222,7 @@ func (s *site) run(src string) (*plan.Plan, applying.Counts, diag.List) {
 	w := &watched{Journal: journal, h: s.h, names: map[string]string{}, left: s.breaks}
 	counts, diags := applying.Run(ctx, ctx, prog, p, registry.NewPool(), w, applying.Options{
 		Functions: eval.Functions{Table: funcs.Table(funcs.Options{})}, Events: event.Discard, Parallelism: 4,
-		RunID: "run"})
+		RunID: "run", Gate: s.gate})
 	if err := journal.Close(ctx); err != nil {
 		s.t.Fatal(err)
 	}

@@ -21,5 +21,5 @@ func (a *applier) openEphemeral(b *eval.Block, key addr.Key) (cty.Value, error) 
 	if err != nil {
 		return cty.DynamicVal, err
 	}
-	return a.Open(b, key, prov, config)
+	return a.Open(b, key, cfg, prov, config)
 }

@@ -2,7 +2,6 @@ package applying
 
 import (
 	"fmt"
-	"sync"
 
 	"github.com/zclconf/go-cty/cty"
 
@@ -12,6 +11,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/access"
 	"github.com/tombolo-iac/tombolo/internal/ctyfast"
 	"github.com/tombolo-iac/tombolo/internal/eval"
+	"github.com/tombolo-iac/tombolo/internal/patience"
 	"github.com/tombolo-iac/tombolo/internal/value"
 	"github.com/tombolo-iac/tombolo/plan"
 	"github.com/tombolo-iac/tombolo/provider"
@@ -58,18 +58,25 @@ func (a *applier) removeObject(c *plan.Change, dispose bool) (err error) {
 	if err != nil {
 		return err
 	}
-	private := stored.Private
-	if c.Action == plan.Delete {
-		private = c.Private
-	}
 	a.opts.Secrets.Add(c.Before.Value, c.Before.Sensitive)
 	null := cty.NullVal(rt.Block.ImpliedType())
-	release, err := a.Slot()
+	of := access.Of{Provider: c.Provider.Provider, Object: o}
+	leave, err := a.Enter(of)
 	if err != nil {
 		return err
 	}
-	release = sync.OnceFunc(release)
-	defer release()
+	defer leave(nil)
+	intent := func() (string, error) { return a.intent(o, plan.Delete, c.Provider, schema, null, c) }
+	request := provider.ApplyRequest{Object: o, Type: o.Instance.Resource.Type, Prior: c.Before.Value, Planned: null,
+		Config: null, PlannedPrivate: stored.Private, Meta: meta}
+	if c.Action == plan.Delete {
+		request.PlannedPrivate = c.Private
+	}
+	call := func(op string) provider.ApplyResponse {
+		request.Intent = state.Token(state.RunInfo{ID: a.opts.RunID}, op)
+		return prov.Apply(a.Calls, request)
+	}
+	always := func(provider.ApplyResponse, patience.Verdict) bool { return true }
 	var failed error
 	a.operation(o, plan.Delete, a.identify(rt.Block, c.Before.Value, value.MarkedPaths{Sensitive: c.Before.Sensitive}),
 		func() (event.ID, bool) {
@@ -77,14 +84,10 @@ func (a *applier) removeObject(c *plan.Change, dispose bool) (err error) {
 				return event.ID{}, false
 			}
 			var op string
-			if op, failed = a.intent(o, plan.Delete, c.Provider, schema, null, c); failed != nil {
+			if op, failed = intent(); failed != nil {
 				return event.ID{}, false
 			}
-			resp := prov.Apply(a.Calls, provider.ApplyRequest{Object: o,
-				Type: o.Instance.Resource.Type, Prior: c.Before.Value, Planned: null, Config: null,
-				PlannedPrivate: private, Meta: meta, Intent: state.Token(state.RunInfo{ID: a.opts.RunID}, op),
-			})
-			release()
+			resp, op := a.attempts(of, op, leave, intent, call, always)
 			failed = a.removed(o, c, rt, stored, op, resp)
 			return event.ID{}, failed == nil
 		})
@@ -184,16 +187,20 @@ func (a *applier) read(b *eval.Block, key addr.Key, c *plan.Change) (cty.Value, 
 	if w.config, w.marks, err = a.configuration(b, key); err != nil {
 		return cty.DynamicVal, err
 	}
-	release, err := a.Slot()
+	of := access.Of{Provider: c.Provider.Provider, Object: c.Object}
+	leave, err := a.Enter(of)
 	if err != nil {
 		return cty.DynamicVal, err
 	}
 	var v cty.Value
 	var failed error
 	a.operation(c.Object, plan.Read, event.ID{}, func() (event.ID, bool) {
-		resp := w.prov.ReadData(a.Calls, provider.ReadDataRequest{Object: c.Object, Type: w.inst.Resource.Type,
-			Config: w.config, Meta: w.meta, Client: access.Client})
-		release()
+		var resp provider.ReadDataResponse
+		a.Repeat(of, leave, func(int) diag.List {
+			resp = w.prov.ReadData(a.Calls, provider.ReadDataRequest{Object: c.Object, Type: w.inst.Resource.Type,
+				Config: w.config, Meta: w.meta, Client: access.Client})
+			return resp.Diagnostics
+		})
 		diags := w.place(resp.Diagnostics.Extend(value.Undeferred(c.Object, c.Provider, resp.Deferred)))
 		if !diags.HasErrors() {
 			if errs := value.CheckData(w.block, resp.State); len(errs) > 0 {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/zclconf/go-cty/cty"
@@ -41,6 +42,8 @@ type writing struct {
 	private []byte // planned, then the provider's answer
 	// identity is the planned one, then the provider's answer, or cty.NilVal if there is none.
 	identity cty.Value
+	// sketched is set when the provider has told of an object before its answer.
+	sketched atomic.Bool
 }
 
 // write creates or updates one object and returns its value, with marks.
@@ -130,11 +133,12 @@ func (w *writing) settle(key addr.Key) (err error) {
 		return nil
 	}
 	var resp provider.PlanResponse
+	config := value.ForPlan(w.block, w.config)
 	stopped := w.a.Call(func() {
 		resp = w.prov.Plan(w.a.Calls, provider.PlanRequest{Object: w.c.Object,
-			Type: w.inst.Resource.Type, Prior: w.prior, Config: w.config, PriorPrivate: w.priorPrivate(),
+			Type: w.inst.Resource.Type, Prior: w.prior, Config: config, PriorPrivate: w.priorPrivate(),
 			PriorIdentity: w.priorIdentity(), PlannedPrivate: w.private, Meta: w.meta, Client: access.Client,
-			Proposed: value.Propose(w.block, w.prior, w.config),
+			Proposed: value.Propose(w.block, w.prior, config),
 		})
 	})
 	if stopped != nil {
@@ -144,7 +148,7 @@ func (w *writing) settle(key addr.Key) (err error) {
 		w.place(resp.Diagnostics.Extend(value.Undeferred(w.c.Object, w.c.Provider, resp.Deferred)))); err != nil {
 		return err
 	}
-	errs := value.CheckPlan(w.block, w.prior, w.config, resp.Planned, w.marks.Sensitive...)
+	errs := value.CheckPlan(w.block, w.prior, config, resp.Planned, w.marks.Sensitive...)
 	errs = append(errs, value.CheckReplanned(w.block, w.planned, resp.Planned, w.marks.Sensitive...)...)
 	if resp.LegacyTypeSystem {
 		errs = value.Intolerable(errs)
@@ -194,27 +198,29 @@ func (w *writing) sensitivityOnly() (cty.Value, error) {
 
 // apply performs the call with the journal around it.
 func (w *writing) apply() (cty.Value, error) {
-	release, err := w.a.Slot()
+	of := access.Of{Provider: w.c.Provider.Provider, Object: w.c.Object}
+	leave, err := w.a.Enter(of)
 	if err != nil {
 		return cty.DynamicVal, err
 	}
-	release = sync.OnceFunc(release)
-	defer release()
+	defer leave(nil)
 	if w.c.Action.Deposes() {
 		if err := w.a.record(state.Edit{
 			Depose: &state.DeposeObject{Instance: w.inst, Key: w.c.DeposedKey}}); err != nil {
 			return cty.DynamicVal, err
 		}
 	}
-	op, err := w.a.intent(w.c.Object, w.action, w.c.Provider, w.schema, w.planned, w.c)
+	intent := func() (string, error) {
+		return w.a.intent(w.c.Object, w.action, w.c.Provider, w.schema, w.planned, w.c)
+	}
+	op, err := intent()
 	if err != nil {
 		return cty.DynamicVal, err
 	}
 	var result cty.Value
 	var failed error
 	w.a.operation(w.c.Object, w.action, w.a.identify(w.block, w.prior, w.marks), func() (event.ID, bool) {
-		resp := w.call(op)
-		release()
+		resp, op := w.a.attempts(of, op, leave, intent, w.call, w.repeatable)
 		result, failed = w.conclude(op, resp)
 		if failed == nil {
 			if failed = w.provision(result); failed != nil { // the object exists all the same, and so can be judged
@@ -249,6 +255,7 @@ func (w *writing) call(op string) provider.ApplyResponse {
 		Record: w.sketch,
 		Partial: func(v cty.Value, private []byte) {
 			if errs := value.Conforms(w.block, v); len(errs) > 0 {
+				w.sketched.Store(true) // there is something, whatever it is
 				mu.Lock()
 				defer mu.Unlock()
 				wrong = errs
@@ -257,6 +264,7 @@ func (w *writing) call(op string) provider.ApplyResponse {
 			if v.IsNull() || !v.IsKnown() {
 				return // it has no object
 			}
+			w.sketched.Store(true)
 			v = value.NullWriteOnly(w.block, value.UnknownAsNull(v))
 			if o, err := w.object(v, private, state.Tainted); err == nil && op != "" {
 				_ = w.a.journal.Partial(op, o)

@@ -92,8 +92,8 @@ func (y *terminal) await(t *testing.T, from int, is *regexp.Regexp) {
 	}
 }
 
-// A run goes on whatever becomes of its terminal: each line of its log is written once and whole, and what is shown of
-// work in flight fits the size that the terminal has by then.
+// A run continues whatever becomes of its terminal: each line of its log is written once and whole, and what is shown
+// of work in flight fits the size that the terminal has by then.
 func TestATerminalIsResizedWhileARunIsUnderWay(t *testing.T) {
 	const objects = 6
 	for seed := range uint64(3) {
@@ -129,7 +129,8 @@ func TestATerminalIsResizedWhileARunIsUnderWay(t *testing.T) {
 				}
 				tty.resize(t, columns, rows)
 				from := len(tty.written(0))
-				tty.await(t, from, regexp.MustCompile(moved.String()+"(?s:.*)"+moved.String())) // one may have begun before
+				// One frame may have begun before.
+				tty.await(t, from, regexp.MustCompile(moved.String()+"(?s:.*)"+moved.String()))
 				at := moved.FindStringIndex(tty.written(from))[1]
 				next := from + at + moved.FindStringIndex(tty.written(from + at))[0]
 				tty.await(t, next+1, moved)

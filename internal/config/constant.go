@@ -192,6 +192,9 @@ func (m *Module) Early(e hcl.Expression, argument string) (cty.Value, diag.List)
 // EarlyVariables reports whether the arguments of the backend block may refer to anything.
 func (m *Module) EarlyVariables() bool { return m.flavor.EarlyVariables() }
 
+// MovesCalls reports whether the instance of a call that gets or loses count moves without a moved block.
+func (m *Module) MovesCalls() bool { return m.flavor.MovesCalls() }
+
 // known evaluates an expression whose value must be known and may not be secret. title and what name it in messages.
 func (k *constants) known(e hcl.Expression, title, what string) (cty.Value, diag.List) {
 	h := k.headlines(title)
@@ -313,7 +316,8 @@ func (k *constants) evaluate(e hcl.Expression) (cty.Value, hcl.Diagnostics) {
 		}
 	}
 	if k.table == nil {
-		k.table = funcs.Table(funcs.Options{BaseDir: k.dir, Pure: true, Work: funcs.NewWork(context.Background())})
+		k.table = funcs.Table(funcs.Options{BaseDir: k.dir, Pure: true, Work: funcs.NewWork(context.Background()),
+			Recursive: k.m.flavor.NestsTemplates()})
 		k.m.declared.AddFunctions(k.table, func(string) (*Declared, map[string]function.Function) { return nil, nil })
 	}
 	ctx.Functions = k.table

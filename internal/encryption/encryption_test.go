@@ -262,6 +262,59 @@ func TestMistakesInSettings(t *testing.T) {
 	}
 }
 
+// What is wrong with arguments is found before a key is needed. What a fallback has wrong is found when it is needed.
+func TestMistakesAreFoundWithoutKeys(t *testing.T) {
+	other := strings.ReplaceAll(strings.ReplaceAll(quick, `"a"`, `"b"`), "pbkdf2.a", "pbkdf2.b")
+	other = strings.ReplaceAll(other, `"m"`, `"n"`)
+	chained := strings.Replace(other, `passphrase = "a passphrase of some length"`, "chain = key_provider.pbkdf2.a", 1)
+	alias := func(text string) string {
+		return strings.ReplaceAll(text, "iterations", "encrypted_metadata_alias = \"x\"\niterations")
+	}
+	document := []byte(`{"version":4,"serial":1,"lineage":"l"}`)
+	for want, settings := range map[string]string{
+		"too short":          quick + strings.Replace(other, "a passphrase of some length", "short", 1),
+		"at least 200000":    quick + strings.Replace(other, "200000", "1000", 1),
+		"there is no":        quick + strings.Replace(other, "iterations", "hash_function = \"md5\"\niterations", 1),
+		"16, 24 or 32":       quick + strings.Replace(other, "iterations", "key_length = 17\niterations", 1),
+		"metadata key \"x\"": alias(quick + chained),
+		"list with a program": quick + "method \"external\" \"n\" {\nencrypt_command = []\n" +
+			"decrypt_command = [\"x\"]\n}\n",
+		"no block key_provider": quick + strings.Replace(chained, "chain = key_provider.pbkdf2.a",
+			"chain = key_provider.pbkdf2.c", 1),
+		"": quick + chained,
+	} {
+		reference := "method.aes_gcm.n"
+		if strings.Contains(settings, "external") {
+			reference = "method.external.n"
+		}
+		c, diags := encryption.Parse(settings+"state {\nmethod = "+reference+"\n}\n", "settings")
+		if !diags.HasErrors() {
+			_, diags = encryption.New(c, encryption.Options{Scope: plainScope})
+		}
+		if err := diags.Err(); want == "" && err != nil || want != "" && (err == nil ||
+			!strings.Contains(err.Error(), want)) {
+			t.Errorf("got %v, want %q", err, want)
+		}
+		if want == "" {
+			continue
+		}
+		lineage := "l"
+		s := start(t, settings+"state {\nmethod = method.aes_gcm.m\nfallback {\nmethod = "+reference+"\n}\n}\n",
+			"").State()
+		sealed, err := s.Seal(t.Context(), document, &lineage, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, _, err := s.Open(t.Context(), sealed); err != nil {
+			t.Errorf("%s, in a fallback that is not needed: %v", want, err)
+		}
+		sealed = bytes.Replace(sealed, []byte(`_data":"`), []byte(`_data":"AAAA`), 1)
+		if _, _, err := s.Open(t.Context(), sealed); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s, in a fallback: %v", want, err)
+		}
+	}
+}
+
 // TestSettingsAreLaidOverOthers merges two settings: what the second has counts.
 func TestSettingsAreLaidOverOthers(t *testing.T) {
 	base, _ := encryption.Parse(quick+"state {\nmethod = method.aes_gcm.m\nenforced = true\n}", "base")

@@ -35,47 +35,60 @@ var passphrases = &Kind{
 		"passphrase": {Type: cty.String}, "chain": {Type: cty.DynamicPseudoType}, "key_length": {Type: cty.Number},
 		"iterations": {Type: cty.Number}, "hash_function": {Type: cty.String}, "salt_length": {Type: cty.Number},
 	},
-	Keys: func(_ context.Context, arguments map[string]cty.Value, in json.RawMessage, _ Programs) (Keys,
-		json.RawMessage,
-		error) {
+	Check: func(arguments map[string]cty.Value) (int, error) {
+		if _, _, err := phrases(arguments); err != nil {
+			return 0, err
+		}
+		now, _, err := derivation(arguments)
+		return now.Length, err
+	},
+	Keys: func(_ context.Context, arguments map[string]cty.Value, in json.RawMessage, _ Programs) (k Keys,
+		meta json.RawMessage, err error) {
 		encrypt, decrypt, err := phrases(arguments)
 		if err != nil {
-			return Keys{}, nil, err
+			return k, nil, err
 		}
-		now := salted{Hash: usualHash}
-		length := usualSaltLength
-		for name, to := range map[string]*int{"iterations": &now.Rounds, "key_length": &now.Length,
-			"salt_length": &length} {
-			if *to, err = whole(arguments[name], map[string]int{"iterations": usualRounds, "key_length": usualKeyLength,
-				"salt_length": usualSaltLength}[name]); err != nil {
-				return Keys{}, nil, fmt.Errorf("%s: %w", name, err)
-			}
+		now, saltLength, err := derivation(arguments)
+		if err != nil {
+			return k, nil, err
 		}
-		if v := arguments["hash_function"]; !v.IsNull() {
-			now.Hash = v.AsString()
-		}
-		if now.Rounds < leastRounds {
-			return Keys{}, nil, fmt.Errorf("iterations: %d are too few, at least %d are needed", now.Rounds,
-				leastRounds)
-		}
-		now.Salt = make([]byte, length)
+		now.Salt = make([]byte, saltLength)
 		rand.Read(now.Salt)
-		var k Keys
 		if k.Encryption, err = now.key(encrypt); err != nil {
-			return Keys{}, nil, err
+			return k, nil, err
 		}
 		if len(in) > 0 {
 			var then salted
 			if err := json.Unmarshal(in, &then); err != nil {
-				return Keys{}, nil, errors.New("the document's record of the key cannot be read")
+				return k, nil, errors.New("the document's record of the key cannot be read")
 			}
 			if k.Decryption, err = then.key(decrypt); err != nil {
-				return Keys{}, nil, fmt.Errorf("the document requires an invalid key: %w", err)
+				return k, nil, fmt.Errorf("the document requires an invalid key: %w", err)
 			}
 		}
-		meta, err := json.Marshal(now)
+		meta, err = json.Marshal(now)
 		return k, meta, err
 	},
+}
+
+// derivation returns how new keys are derived, and the length of their salt.
+func derivation(arguments map[string]cty.Value) (now salted, saltLength int, err error) {
+	now = salted{Hash: usualHash}
+	for name, to := range map[string]*int{"iterations": &now.Rounds, "key_length": &now.Length,
+		"salt_length": &saltLength} {
+		if *to, err = whole(arguments[name], map[string]int{"iterations": usualRounds, "key_length": usualKeyLength,
+			"salt_length": usualSaltLength}[name]); err != nil {
+			return now, 0, fmt.Errorf("%s: %w", name, err)
+		}
+	}
+	if v := arguments["hash_function"]; !v.IsNull() {
+		now.Hash = v.AsString()
+	}
+	if now.Rounds < leastRounds {
+		return now, 0, fmt.Errorf("iterations: %d are too few, at least %d are needed", now.Rounds, leastRounds)
+	}
+	now.Salt = []byte{0} // until there is one
+	return now, saltLength, now.check()
 }
 
 // salted holds the parameters of a key's derivation from a passphrase, as documents have them.
@@ -87,18 +100,25 @@ type salted struct {
 }
 
 func (s *salted) key(phrase string) ([]byte, error) {
-	h := hashes[s.Hash]
-	switch {
-	case h == nil:
-		return nil, fmt.Errorf("hash_function: there is no %.20q, there are sha256 and sha512", s.Hash)
-	case s.Length <= 0 || s.Length > mostKeyLength:
-		return nil, fmt.Errorf("key_length: %d is not between 1 and %d", s.Length, mostKeyLength)
-	case s.Rounds <= 0 || s.Rounds > mostRounds:
-		return nil, fmt.Errorf("iterations: %d is not between 1 and %d", s.Rounds, mostRounds)
-	case len(s.Salt) == 0:
-		return nil, errors.New("salt_length: there is no salt")
+	if err := s.check(); err != nil {
+		return nil, err
 	}
-	return pbkdf2.Key(h, phrase, s.Salt, s.Rounds, s.Length)
+	return pbkdf2.Key(hashes[s.Hash], phrase, s.Salt, s.Rounds, s.Length)
+}
+
+// check returns what is wrong with the parameters.
+func (s *salted) check() error {
+	switch {
+	case hashes[s.Hash] == nil:
+		return fmt.Errorf("hash_function: there is no %.20q, there are sha256 and sha512", s.Hash)
+	case s.Length <= 0 || s.Length > mostKeyLength:
+		return fmt.Errorf("key_length: %d is not between 1 and %d", s.Length, mostKeyLength)
+	case s.Rounds <= 0 || s.Rounds > mostRounds:
+		return fmt.Errorf("iterations: %d is not between 1 and %d", s.Rounds, mostRounds)
+	case len(s.Salt) == 0:
+		return errors.New("salt_length: there is no salt")
+	}
+	return nil
 }
 
 // phrases returns the passphrases: for new documents, and for a document to open.

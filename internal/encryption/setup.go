@@ -109,10 +109,7 @@ func (s *setup) cipher(t *target, name string) (*Cipher, diag.List) {
 				"The settings of the %s have enforced = true, but %s would not encrypt it.", name, m.address())
 		}
 	}
-	for _, m := range c.methods {
-		diags = diags.Extend(s.check(m))
-	}
-	return c, diags
+	return c, s.check(c.methods[0]) // fallbacks are checked when they are to open something, as in OpenTofu
 }
 
 // named finds the method that a target refers to.
@@ -165,13 +162,23 @@ func (s *setup) programs() Programs { return Programs{s.o.Dir, s.o.MayRun, s.o.M
 
 // check reports problems of a method and of the key providers that it refers to, without requesting keys.
 func (s *setup) check(b *block) diag.List {
-	w := &walk{setup: s, keys: map[*block]cty.Value{}, dry: true}
+	w := &walk{setup: s, keys: map[*block]cty.Value{}, out: metadata{}, dry: true}
 	k := methods[b.kind]
 	if k == nil {
 		return unknownMethod(b)
 	}
-	_, diags := w.arguments(b, k.Arguments, nil)
+	values, diags := w.arguments(b, k.Arguments, nil)
+	if diags.HasErrors() || b.kind == unencrypted || w.open {
+		return diags
+	}
+	if _, err := k.make(values, s.programs()); err != nil {
+		diags = invalidMethod(b, err)
+	}
 	return diags
+}
+
+func invalidMethod(b *block, err error) diag.List {
+	return diag.List{}.Errorf(&b.rng, "Invalid method configuration", "%s: %s.", b.address(), err)
 }
 
 func unknownMethod(b *block) diag.List {
@@ -194,7 +201,7 @@ func (s *setup) method(ctx context.Context, b *block, in, out metadata) (method,
 	}
 	m, err := k.make(values, s.programs())
 	if err != nil {
-		return nil, diags.Errorf(&b.rng, "Invalid method configuration", "%s: %s.", b.address(), err)
+		return nil, invalidMethod(b, err)
 	}
 	return m, diags
 }
@@ -236,7 +243,8 @@ type walk struct {
 	in   metadata
 	out  metadata
 	keys map[*block]cty.Value
-	dry  bool // no keys are requested: they are unknown
+	dry  bool // no keys are requested: they are zeros where their size is known
+	open bool // there are keys whose size is not known
 }
 
 // arguments evaluates the arguments of a block. within holds the key providers that wait for it.
@@ -307,7 +315,8 @@ func (w *walk) value(a *hcl.Attribute, want Argument, within []*block) (cty.Valu
 			}
 		}
 	}
-	if w.dry && mentionsKeys(a.Expr) {
+	if w.dry && mentionsKeys(a.Expr) && !value.IsWhollyKnown() {
+		w.open = true
 		return cty.NullVal(want.Type), diags
 	}
 	if !value.IsWhollyKnown() {
@@ -398,19 +407,39 @@ func (w *walk) key(b *block, within []*block, rng *hcl.Range) (cty.Value, diag.L
 	}
 	schema := maps.Clone(k.Arguments)
 	schema[alias] = Argument{Type: cty.String}
+	before := w.open
+	w.open = false
 	values, diags := w.arguments(b, schema, append(slices.Clone(within), b))
+	open := w.open
+	w.open = open || before
 	if diags.HasErrors() {
 		return cty.DynamicVal, diags
 	}
-	if w.dry {
-		w.keys[b] = cty.DynamicVal
-		return cty.DynamicVal, diags
+	value, diags := w.request(b, k, values, open)
+	if !diags.HasErrors() {
+		w.keys[b] = value
 	}
+	return value, diags
+}
+
+// request has a key provider make its keys; in a dry walk they are only checked, unless its arguments are open.
+func (w *walk) request(b *block, k *Kind, values map[string]cty.Value, open bool) (cty.Value, diag.List) {
+	var diags diag.List
 	name := b.address()
 	if v := values[alias]; !v.IsNull() && v.AsString() != "" {
 		name = v.AsString()
 	}
-	keys, meta, err := k.Keys(w.ctx, values, w.in[name], w.programs())
+	var keys Keys
+	var meta json.RawMessage
+	var err error
+	switch {
+	case !w.dry:
+		keys, meta, err = k.Keys(w.ctx, values, w.in[name], w.programs())
+	case k.Check != nil && !open:
+		var size int
+		size, err = k.Check(values)
+		keys.Encryption, meta = make([]byte, size), json.RawMessage{}
+	}
 	if err != nil {
 		return cty.DynamicVal, diags.Errorf(&b.rng, "No encryption key", "%s: %s.", b.address(), err)
 	}
@@ -422,9 +451,10 @@ func (w *walk) key(b *block, within []*block, rng *hcl.Range) (cty.Value, diag.L
 		}
 		w.out[name] = meta
 	}
-	value := keys.value()
-	w.keys[b] = value
-	return value, diags
+	if len(keys.Encryption) == 0 && w.dry {
+		return cty.DynamicVal, diags
+	}
+	return keys.value(), diags
 }
 
 // alias is the argument of all key providers with another name for their metadata in documents.
@@ -446,6 +476,9 @@ func (s *setup) kinds() (all []string) {
 // Kind is a kind of key providers.
 type Kind struct {
 	Arguments map[string]Argument
+	// Check returns how many bytes the keys will have, or what is wrong with the arguments. It requests no keys; nil
+	// where that is only known with them.
+	Check func(arguments map[string]cty.Value) (size int, err error)
 	// Keys returns keys. in is the metadata of a document to open, or nil if there is none; meta is the metadata for
 	// documents that are sealed with the keys, nil if none is needed.
 	Keys func(ctx context.Context, arguments map[string]cty.Value, in json.RawMessage, p Programs) (keys Keys,

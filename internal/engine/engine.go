@@ -40,6 +40,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/eval/funcs"
 	"github.com/tombolo-iac/tombolo/internal/eval/linking"
 	"github.com/tombolo-iac/tombolo/internal/host"
+	"github.com/tombolo-iac/tombolo/internal/patience"
 	"github.com/tombolo-iac/tombolo/internal/planning"
 	"github.com/tombolo-iac/tombolo/internal/store/remote"
 	"github.com/tombolo-iac/tombolo/internal/tracing"
@@ -99,6 +100,8 @@ type Options struct {
 	RememberPreventDestroy bool
 	// Refresh says which real objects plans read unless PlanOptions say otherwise.
 	Refresh RefreshPolicy
+	// Patience holds the rules for calls of providers; the zero value is the default.
+	Patience patience.Policy
 	// Module is loaded instead of the module in Dir; see config.Options, also for RootProviders.
 	Module        *config.Place
 	RootProviders func(c *config.Config) []*config.ProviderConfig
@@ -128,6 +131,7 @@ type Project struct {
 	store     state.Store
 	secrets   *value.Secrets          // secrets that programs and providers must not show
 	answers   *atomic.Pointer[string] // the folder for answers of programs, once the state is locked
+	gate      *patience.Gate          // what it has learned of services holds for later runs
 }
 
 // Load reads the configuration. Warnings come with a project; if there are errors, it is nil.
@@ -163,7 +167,8 @@ func Load(ctx context.Context, o Options) (*Project, diag.List) {
 		return nil, diags
 	}
 	p := &Project{opts: o, config: cfg, store: o.Store, diags: diags, preparing: &sync.Mutex{},
-		secrets: cmp.Or(o.Secrets, &value.Secrets{}), answers: &atomic.Pointer[string]{}}
+		secrets: cmp.Or(o.Secrets, &value.Secrets{}), answers: &atomic.Pointer[string]{},
+		gate: patience.New(o.Patience)}
 	if p.store == nil {
 		p.store = localStore(o.Dir)
 	}
@@ -219,7 +224,7 @@ func used(cfg *config.Config) []addr.Provider {
 // functions returns the functions for a walk; ctx ends calls of providers' functions. Filesystem functions start at the
 // root module's directory; relative names in results stay as they were written.
 func (p *Project) functions(ctx context.Context, o funcs.Options) eval.Functions {
-	o.BaseDir, o.Nonsensitive = p.baseDir(), p.secrets.Show
+	o.BaseDir, o.Nonsensitive, o.Recursive = p.baseDir(), p.secrets.Show, p.opts.Flavor.NestsTemplates()
 	if o.Work == nil {
 		o.Work = funcs.NewWork(ctx)
 	}
@@ -375,7 +380,8 @@ type PlanOptions struct {
 	ForceReplace []addr.AbsResourceInstance
 	// Unprotected also destroys objects that prevent_destroy protects or destroy = false keeps, for objects of tests.
 	Unprotected bool
-	// Invoke holds actions to invoke; nothing else is planned then. The mode is RefreshOnly.
+	// Invoke holds actions to invoke; nothing else is planned then. The mode is RefreshOnly, and Targets selects the
+	// callers of an action that refers to them.
 	Invoke []addr.Target
 	// GenerateConfig asks for configuration of imported objects that have none: Change.GeneratedConfig.
 	GenerateConfig bool
@@ -439,10 +445,10 @@ func (r *Run) Plan(ctx context.Context, o PlanOptions) (out *plan.Plan, diags di
 		Generate: o.GenerateConfig, Strict: o.Strict, Import: o.Import, Variables: o.Variables,
 		VariableRanges: o.VariableRanges,
 		Functions:      functions, StandIns: o.StandIns, Walked: o.Scope.walked(functions.Table),
-		Workspace: p.opts.Workspace, Cwd: p.opts.OriginalDir, Parallelism: p.opts.Parallelism, Now: now,
+		Workspace: p.opts.Workspace, Cwd: p.opts.OriginalDir, Parallelism: p.opts.Parallelism, Now: now, Gate: p.gate,
 		Events: p.opts.Events, Secrets: p.secrets, DeposedKey: deposedKey,
 	})
-	diags = diags.Extend(more)
+	diags = diags.Extend(more).Extend(r.unusedRules(o.Mode))
 	if out != nil {
 		out.FunctionResults, out.Nonsensitive = record.Results(), p.secrets.Shown()
 		out.Config = p.config.Snapshot()
@@ -453,6 +459,27 @@ func (r *Run) Plan(ctx context.Context, o PlanOptions) (out *plan.Plan, diags di
 		diags = diags.Extend(r.inFlight())
 	}
 	return out, diags
+}
+
+// unusedRules warns of rules for providers that nothing uses: perhaps the name is wrong.
+func (r *Run) unusedRules(mode plan.Mode) (diags diag.List) {
+	if mode != plan.Normal || len(r.project.opts.Patience) == 0 {
+		return nil
+	}
+	inUse := map[addr.Provider]bool{}
+	for _, a := range used(r.project.config) {
+		inUse[a] = true
+	}
+	for _, res := range r.State().Resources() {
+		inUse[res.Provider.Provider] = true
+	}
+	for a := range r.project.opts.Patience {
+		if !inUse[a] {
+			diags = diags.Warnf(nil, "Unused settings for a provider", "The project file has a block for the provider "+
+				"%s, which neither the configuration nor the state uses.", a.ForDisplay())
+		}
+	}
+	return diags
 }
 
 // minimalByPolicy reports whether the policy of the project makes the refresh minimal.

@@ -103,8 +103,9 @@ func (s *Surroundings) Load(ctx context.Context, o LoadOptions) (_ *Project, dia
 		Title: s.Title, Flavor: s.Flavor(),
 		MayRead: s.MayRead, Functions: o.Functions, OtherStates: s.otherStore,
 		Encryption: s.Encryption, Query: o.Query, RememberPreventDestroy: file.RemembersPreventDestroy(),
-		Refresh: RefreshPolicy{Minimal: file.Minimal(), MaxAge: file.MaxAge(), Never: file.Unrefreshed()},
-		Secrets: o.Secrets,
+		Refresh:  RefreshPolicy{Minimal: file.Minimal(), MaxAge: file.MaxAge(), Never: file.Unrefreshed()},
+		Patience: file.Patience(s.Flavor().RegistryHost()),
+		Secrets:  o.Secrets,
 	}
 	s.Settings() // once, here: MayRead is called from everywhere
 	if o.Saved != nil {

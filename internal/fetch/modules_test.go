@@ -335,7 +335,8 @@ func TestStagesOfKilledRunsAreRemoved(t *testing.T) {
 	if _, _, diags := install(t, dir, fetch.Options{Packages: s}); diags.HasErrors() {
 		t.Fatal(diags.Err())
 	}
-	if got := modulesDir(t, dir); !cmp.Equal(got, []string{".new-foreign", filepath.Base(works.Dir), "a", "modules.json"}) {
+	want := []string{".new-foreign", filepath.Base(works.Dir), "a", "modules.json"}
+	if got := modulesDir(t, dir); !cmp.Equal(got, want) {
 		t.Errorf("there is %q", got)
 	}
 }

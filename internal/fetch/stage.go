@@ -165,7 +165,8 @@ func (s *stage) place(ctx context.Context, old, wanted *config.Manifest, waiting
 		}
 	}
 	for i, k := range s.kept {
-		if err := replaceFolder(k.dir, s.target(k.key), filepath.Join(s.temp.Dir, "former"+strconv.Itoa(i))); err != nil {
+		former := filepath.Join(s.temp.Dir, "former"+strconv.Itoa(i))
+		if err := replaceFolder(k.dir, s.target(k.key), former); err != nil {
 			return fmt.Errorf("install the module %s: %w", k.key, err)
 		}
 	}

@@ -170,7 +170,7 @@ func (p *Pool) configure(ctx context.Context, c *configured) {
 		}
 		c.diags = c.diags.Extend(inst.Configure(ctx, provider.ConfigureRequest{
 			TerraformVersion: state.LanguageVersion, Config: config, Client: provider.ClientCapabilities{
-				WriteOnlyAttributesAllowed: true},
+				WriteOnlyAttributesAllowed: true, StorePlannedPrivate: true, ComputedBlocksAllowed: true},
 		}).Diagnostics)
 	}
 	if c.diags.HasErrors() {

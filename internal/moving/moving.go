@@ -172,7 +172,8 @@ func (r *Result) imply(cfg *config.Config, occupied *state.State, x *index) {
 }
 
 // implyCalls adds the moves of module instances whose call is now switched by lifecycle.enabled: number 0 becomes the
-// only one. As in Terraform, a call that gets or loses count in any other way moves nothing.
+// only one. A call that gets or loses count in any other way moves nothing in Terraform; in OpenTofu the only instance
+// becomes number 0, and the other way round (opentofu/counted_modules).
 func (r *Result) implyCalls(cfg *config.Config, occupied *state.State, x *index) {
 	seen := map[addr.ModuleInstance]bool{}
 	for _, stored := range occupied.Resources() {
@@ -180,20 +181,27 @@ func (r *Result) implyCalls(cfg *config.Config, occupied *state.State, x *index)
 			seen[m] = true
 			parent, last, _ := m.Parent()
 			caller := cfg.Module(parent.Config())
-			if caller == nil || last.Key != addr.IntKey(0) {
+			if caller == nil {
 				continue
 			}
 			call := caller.Calls[last.Call]
-			if call == nil || call.Enabled == nil {
+			if call == nil || call.ForEach != nil || call.Enabled == nil && !caller.MovesCalls() {
+				continue
+			}
+			from, to := addr.IntKey(0), addr.NoKey
+			if call.Count != nil {
+				from, to = to, from
+			}
+			if last.Key != from {
 				continue
 			}
 			side := func(k addr.Key) end {
 				return end{steps: append(parent.Steps(), addr.Step{Call: last.Call, Key: k})}
 			}
-			if x.mentions(side(last.Key)) {
+			if x.mentions(side(from)) {
 				continue
 			}
-			r.statements = append(r.statements, &statement{from: side(last.Key), to: side(addr.NoKey), implied: true,
+			r.statements = append(r.statements, &statement{from: side(from), to: side(to), implied: true,
 				rng: call.Range})
 		}
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/config"
 	"github.com/tombolo-iac/tombolo/internal/ctyfast"
 	"github.com/tombolo-iac/tombolo/internal/eval"
+	"github.com/tombolo-iac/tombolo/internal/eval/linking"
 	"github.com/tombolo-iac/tombolo/internal/graph"
 	"github.com/tombolo-iac/tombolo/internal/value"
 	"github.com/tombolo-iac/tombolo/plan"
@@ -28,6 +29,8 @@ type actions struct {
 	order    []addr.AbsResourceInstance
 	// callers has the values of the objects whose actions may be invoked by address.
 	callers map[addr.AbsResourceInstance]cty.Value
+	// only selects the callers for which an action is invoked by address; nil: all of them.
+	only *linking.Selection
 }
 
 // readyAction is an instance of an action that could be invoked.
@@ -150,6 +153,9 @@ func (p *planner) invokeAsked(a addr.AbsResourceInstance) error {
 				continue
 			}
 			found = true
+			if p.actions.only != nil && !p.actions.only.Contains(inst) {
+				continue
+			}
 			named, diags := p.actions.triggers[inst.AbsResource()].Named(inst.Key)
 			if err := p.walk.Report(diags); err != nil {
 				return err

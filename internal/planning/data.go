@@ -91,11 +91,14 @@ func (p *planner) readData(b *eval.Block, inst addr.AbsResourceInstance, cfg add
 	inConfig := func(diags diag.List) diag.List { return b.Locate(diags, inst.Key) }
 	var started time.Time
 	var resp provider.ReadDataResponse
-	if err := p.Call(func() {
-		started = time.Now()
-		p.opts.Events.Send(event.OperationStart{Object: o, Action: plan.Read, Started: started, Planning: true})
+	if err := p.Ask(access.Of{Provider: cfg.Provider, Object: o}, func(attempt int) diag.List {
+		if attempt == 1 {
+			started = time.Now()
+			p.opts.Events.Send(event.OperationStart{Object: o, Action: plan.Read, Started: started, Planning: true})
+		}
 		resp = prov.ReadData(p.calls, provider.ReadDataRequest{Object: o, Type: inst.Resource.Type,
 			Config: config, Meta: meta, Client: access.Client})
+		return resp.Diagnostics
 	}); err != nil {
 		return cty.DynamicVal, err
 	}

@@ -32,5 +32,5 @@ func (p *planner) openEphemeral(b *eval.Block, key addr.Key) (cty.Value, error) 
 		b.Unchecked(key)
 		return unknown, nil
 	}
-	return p.Open(b, key, prov, config)
+	return p.Open(b, key, cfg, prov, config)
 }

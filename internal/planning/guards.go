@@ -43,13 +43,32 @@ func (p *planner) spares(slot *linking.Slot, b *eval.Block, a addr.AbsResourceIn
 }
 
 // onlyForgotten reports whether the removal of a stored object only removes it from the state: its block says so or, if
-// that is gone, said so when the object was last written.
+// that does not have the object any more, said so when the object was last written (opentofu/destroy_remembered).
 func (p *planner) onlyForgotten(o addr.Object) (bool, error) {
 	if slot := p.prog.ResourceSlot(o.Instance.Config()); slot != nil {
-		return p.spares(slot, nil, o.Instance)
+		spared, err := p.spares(slot, nil, o.Instance)
+		if spared || err != nil || p.destroysWanted(slot, o) {
+			return spared, err
+		}
 	}
 	stored := p.prior.Object(o)
 	return stored != nil && stored.SkipDestroy && !p.opts.Unprotected, nil
+}
+
+// destroysWanted reports whether everything is destroyed, and a block that takes part in that may have the object.
+func (p *planner) destroysWanted(slot *linking.Slot, o addr.Object) bool {
+	if p.opts.Mode != plan.Destroy || o.Deposed != "" || !p.targets.Includes(slot) {
+		return false
+	}
+	_, number := o.Instance.Key.Int()
+	_, text := o.Instance.Key.Str()
+	switch {
+	case slot.Resource.Count != nil:
+		return number
+	case slot.Resource.ForEach != nil:
+		return text
+	}
+	return o.Instance.Key.IsNone()
 }
 
 // protect reports the destruction of an instance whose block says prevent_destroy; b is the block if it wants the

@@ -169,9 +169,10 @@ func (p *planner) imported(o addr.Object, cfg addr.AbsProviderConfig, rt *provid
 func (p *planner) lookedUp(o addr.Object, cfg addr.AbsProviderConfig, rt *provider.ResourceType,
 	inst provider.Provider, sought eval.ImportID) (k known, err error) {
 	var resp provider.ImportResponse
-	if err := p.Call(func() {
+	if err := p.Ask(access.Of{Provider: cfg.Provider, Object: o}, func(int) diag.List {
 		resp = inst.Import(p.calls, provider.ImportRequest{Object: o, Type: o.Instance.Resource.Type, ID: sought.ID,
 			Identity: sought.Identity, Client: access.Client})
+		return resp.Diagnostics
 	}); err != nil {
 		return k, err
 	}

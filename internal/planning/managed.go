@@ -272,6 +272,7 @@ func (m *managed) replacement() plan.Action {
 
 // ask gets the planned value from the provider and checks it.
 func (m *managed) ask(prior, config cty.Value, private []byte) (cty.Value, provider.PlanResponse, error) {
+	config = value.ForPlan(m.block, config)
 	proposed := value.Propose(m.block, prior, config)
 	var resp provider.PlanResponse
 	if err := m.p.Call(func() {

@@ -31,6 +31,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/eval/linking"
 	"github.com/tombolo-iac/tombolo/internal/graph"
 	"github.com/tombolo-iac/tombolo/internal/moving"
+	"github.com/tombolo-iac/tombolo/internal/patience"
 	"github.com/tombolo-iac/tombolo/internal/value"
 	"github.com/tombolo-iac/tombolo/plan"
 	"github.com/tombolo-iac/tombolo/provider"
@@ -73,7 +74,8 @@ type Options struct {
 	Generate bool
 	// Strict makes failed conditions errors in refresh-only plans, too: their results are recorded without being shown.
 	Strict bool
-	// Invoke names actions to invoke. Nothing else is planned then; the mode is RefreshOnly.
+	// Invoke names actions to invoke. Nothing else is planned then; the mode is RefreshOnly, and Targets selects the
+	// callers of an action that refers to them.
 	Invoke []addr.Target
 	// Import imports one object without an import block. The mode is RefreshOnly then.
 	Import *Import
@@ -85,6 +87,8 @@ type Options struct {
 	Workspace      string
 	Cwd            string
 	Parallelism    int
+	// Gate holds calls to services back; nil has no limits.
+	Gate *patience.Gate
 	// Secrets collects the sensitive strings that providers are given, and hides them in what they report.
 	Secrets *value.Secrets
 	Now     time.Time
@@ -184,7 +188,8 @@ func (p *planner) walkAll(ctx context.Context) error {
 func (p *planner) begin(ctx context.Context, in eval.Inputs) {
 	p.walk = eval.NewWalk(p.prog, in, p)
 	p.Access = access.New(p.walk, p.providers,
-		access.Limits{Calls: p.calls, Until: ctx, Parallelism: p.opts.Parallelism}, p.opts.Events)
+		access.Limits{Calls: p.calls, Until: ctx, Parallelism: p.opts.Parallelism, Gate: p.opts.Gate},
+		p.opts.Events)
 }
 
 func newPlanner(calls context.Context, prog *linking.Program, prior *state.State, providers Providers,
@@ -205,7 +210,7 @@ func newPlanner(calls context.Context, prog *linking.Program, prior *state.State
 		unsettled: make(map[addr.AbsResourceInstance]*state.Intent, len(o.Interrupted)),
 	}
 	if len(o.Invoke) > 0 {
-		p.targets = prog.Invoking(o.Invoke)
+		p.targets, p.actions.only = prog.Invoking(o.Invoke), linking.Select(o.Targets)
 	}
 	if len(o.Except) > 0 {
 		p.targets = prog.Except(o.Except)
@@ -527,8 +532,9 @@ func (p *planner) finish(diags diag.List) *plan.Plan {
 		Base: p.base, Refreshed: p.refreshed, Changes: p.changes, Drift: p.drift,
 		Checks: p.walk.CheckResults(), Targets: p.opts.Targets, Except: p.opts.Except,
 		ForceReplace: p.opts.ForceReplace, Invocations: p.invocations, Invoke: p.opts.Invoke,
-		Errored: diags.HasErrors(), Complete: (p.targets == nil || len(p.opts.Invoke) > 0) && len(p.leftOutList) == 0 &&
-			!diags.HasErrors(),
+		Errored: diags.HasErrors(),
+		Complete: (p.targets == nil || len(p.opts.Invoke) > 0 && len(p.opts.Targets) == 0) &&
+			len(p.leftOutList) == 0 && !diags.HasErrors(),
 		Unsettled: p.unsettledTargets(), LeftOut: p.sortedLeftOut(), Expansions: p.walk.Expansions(),
 		Unrefreshed: p.opts.SkipRefresh, Unread: sortedUnread(&p.unread),
 		UnreadBySetting: sortedUnread(&p.unrefreshed),

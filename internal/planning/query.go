@@ -263,7 +263,11 @@ func (p *planner) find(s *search, prov provider.Provider) error {
 	p.opts.Events.Send(event.ListStart{List: s.list})
 	var resp provider.ListResponse
 	if req.Limit > 0 {
-		if err := p.Call(func() { resp = prov.List(p.calls, req) }); err != nil {
+		of := access.Of{Provider: cfg.Provider, Object: addr.Object{Instance: s.addr()}}
+		if err := p.Ask(of, func(int) diag.List {
+			resp = prov.List(p.calls, req)
+			return resp.Diagnostics
+		}); err != nil {
 			return err
 		}
 	}

@@ -177,10 +177,13 @@ func (p *planner) refresh(o addr.Object, cfg addr.AbsProviderConfig, rt *provide
 	k known, meta cty.Value) (known, error) {
 	id := p.identify(rt.Block, k.value, k.sensitive)
 	var resp provider.ReadResponse
-	if err := p.Call(func() {
-		p.opts.Events.Send(event.RefreshStart{Object: o, ID: id})
+	if err := p.Ask(access.Of{Provider: cfg.Provider, Object: o}, func(attempt int) diag.List {
+		if attempt == 1 {
+			p.opts.Events.Send(event.RefreshStart{Object: o, ID: id})
+		}
 		resp = inst.Read(p.calls, provider.ReadRequest{Object: o, Type: o.Instance.Resource.Type,
 			Prior: k.value, Private: k.private, Identity: k.identity, Meta: meta, Client: access.Client})
+		return resp.Diagnostics
 	}); err != nil {
 		return k, err
 	}

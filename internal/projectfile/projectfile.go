@@ -40,6 +40,7 @@ type File struct {
 
 	Refresh   *Refresh    `hcl:"refresh,block" doc:"which real objects plans read"`
 	Resources []Resources `hcl:"resources,block" doc:"what holds for the objects that its label names"`
+	Providers []Provider  `hcl:"provider,block" doc:"how a provider is called; the label is its source"`
 }
 
 // Modules is the block of that name.
@@ -95,7 +96,7 @@ func (f File) Unrefreshed() (list []addr.Target) {
 
 // check reports values that are of the right type and mean nothing.
 func (f File) check() (diags diag.List) {
-	if r := f.Refresh; r != nil && r.MaxAge != "" {
+	if r := f.Refresh; r != nil {
 		diags = diags.Extend(checkDuration("max_age", r.MaxAge, r.MaxAgeRange))
 	}
 	for _, r := range f.Resources {
@@ -108,12 +109,12 @@ func (f File) check() (diags diag.List) {
 				"a resources block are for these alone.", r.Address)
 		}
 	}
-	return diags
+	return diags.Extend(f.checkProviders())
 }
 
-// checkDuration reports a text that is no time of some length.
+// checkDuration reports a text that is no time of some length, and is there.
 func checkDuration(name, text string, at hcl.Range) diag.List {
-	if d, err := time.ParseDuration(text); err == nil && d > 0 {
+	if d, err := time.ParseDuration(text); text == "" && at == (hcl.Range{}) || err == nil && d > 0 {
 		return nil
 	}
 	return diag.List{}.Errorf(&at, "Invalid duration", "%s is %q. Expected is a time such as \"90s\", \"30m\" or "+

@@ -130,7 +130,7 @@ func rows(t reflect.Type, within string) (out []string) {
 			what = "block"
 		}
 		out = append(out, fmt.Sprintf("| `%s` | %s | %s |", within+name, what, f.Tag.Get("doc")))
-		if kind == "block" {
+		if kind == "block" && !strings.HasPrefix(f.Tag.Get("doc"), "the same") {
 			out = append(out, rows(inner, within+name+".")...)
 		}
 	}

@@ -25,6 +25,7 @@ const (
 // Work is a folder that a process works in.
 type Work struct {
 	Dir  string
+	root *os.Root // the folder, whatever has its name meanwhile
 	note *os.File // locked
 }
 
@@ -36,7 +37,10 @@ func Unfinished(dir, prefix string) (*Work, error) {
 		return nil, err
 	}
 	w := &Work{Dir: made}
-	if w.note, err = os.OpenFile(filepath.Join(made, mark), os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600); err == nil {
+	if w.root, err = os.OpenRoot(made); err != nil {
+		return nil, errors.Join(err, os.Remove(made))
+	}
+	if w.note, err = w.root.OpenFile(mark, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600); err == nil {
 		_ = lock(w.note) // where files cannot be locked, nothing is swept
 		_, err = w.note.WriteString(markText + boot())
 	}
@@ -46,27 +50,36 @@ func Unfinished(dir, prefix string) (*Work, error) {
 	return w, nil
 }
 
-// Remove removes the folder with all that is still in it.
-func (w *Work) Remove() error { return removeMarked(w.Dir, w.note) }
-
-// removeMarked removes a folder, its mark last: what a process that is killed here has left is swept later.
-func removeMarked(dir string, note *os.File) error {
-	entries, err := os.ReadDir(dir)
-	if errors.Is(err, fs.ErrNotExist) {
-		err = nil
-	}
-	for _, e := range entries {
-		if e.Name() != mark {
-			err = errors.Join(err, os.RemoveAll(filepath.Join(dir, e.Name())))
+// Remove removes the folder with all that is still in it, its mark last: what a process that is killed here has left is
+// swept later.
+func (w *Work) Remove() error {
+	var errs []error
+	here, err := w.root.Open(".")
+	if err == nil {
+		var names []string
+		names, err = here.Readdirnames(-1)
+		_ = here.Close()
+		for _, name := range names {
+			if name != mark {
+				errs = append(errs, w.root.RemoveAll(name))
+			}
 		}
 	}
-	if note != nil {
-		_ = note.Close() // some systems keep files that are open
+	err = errors.Join(append(errs, err)...)
+	if w.note != nil {
+		_ = w.note.Close() // some systems keep files that are open
 	}
 	if err == nil {
-		err = os.RemoveAll(dir)
+		err = w.root.RemoveAll(mark)
 	}
-	return err
+	_ = w.root.Close()
+	if err != nil {
+		return err
+	}
+	if err := os.Remove(w.Dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
 }
 
 // Sweep removes what killed processes have left in a folder, under names that begin in a way: folders made by
@@ -89,22 +102,37 @@ func sweep(dir string) {
 	if err != nil || !info.IsDir() {
 		return
 	}
-	name := filepath.Join(dir, mark)
-	if there, err := os.Lstat(name); err != nil || !there.Mode().IsRegular() {
+	w := &Work{Dir: dir}
+	if w.root, err = os.OpenRoot(dir); err != nil {
 		return
+	}
+	if w.leftOver(info) {
+		_ = w.Remove()
+		return
+	}
+	if w.note != nil {
+		_ = w.note.Close()
+	}
+	_ = w.root.Close()
+}
+
+// leftOver reports whether a folder has a mark of ours, and nobody works in it. It takes the lock then. A link that has
+// come in the place of the folder is none.
+func (w *Work) leftOver(info fs.FileInfo) bool {
+	if opened, err := w.root.Stat("."); err != nil || !os.SameFile(info, opened) {
+		return false
+	}
+	if there, err := w.root.Lstat(mark); err != nil || !there.Mode().IsRegular() {
+		return false
 	}
 	// The text is written under the lock: whoever sees it knows that there was one.
-	text, err := regular.Read(name, markMost)
+	text, err := regular.ReadIn(w.root, mark, markMost)
 	by, ours := strings.CutPrefix(string(text), markText)
 	if err != nil || !ours {
-		return
+		return false
 	}
-	note, err := os.OpenFile(name, os.O_RDWR, 0)
-	if err != nil {
-		return
+	if w.note, err = w.root.OpenFile(mark, os.O_RDWR, 0); err != nil {
+		return false
 	}
-	if lock(note) == nil && (by != "" && by == boot() || time.Since(info.ModTime()).Abs() > abandoned) {
-		_ = removeMarked(dir, note)
-	}
-	_ = note.Close()
+	return lock(w.note) == nil && (by != "" && by == boot() || time.Since(info.ModTime()).Abs() > abandoned)
 }

@@ -218,3 +218,65 @@ func TestOnlyWhatIsOursIsSwept(t *testing.T) {
 		}
 	}
 }
+
+// Somebody who may change the folder, as anybody may in that for temporary files, puts a link in the place of what is
+// swept at that moment. Nothing goes from where it leads to.
+func TestALinkThatComesWhileSweepingIsNotFollowed(t *testing.T) {
+	top := t.TempDir()
+	dir, victim := filepath.Join(top, "tmp"), filepath.Join(top, "victim")
+	mine := startWorker(t, top)
+	mark, err := os.ReadFile(filepath.Join(mine.dir, markName)) // without the lock on it
+	if err = errors.Join(err, os.Mkdir(dir, 0o755), os.Mkdir(victim, 0o755)); err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for n := range 50 {
+		name := filepath.Join(victim, fmt.Sprint(n))
+		if err := os.WriteFile(name, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		names = append(names, name)
+	}
+	bait, aside := filepath.Join(dir, ".new-bait"), filepath.Join(dir, "aside")
+	if err := os.Symlink(victim, aside); err != nil {
+		t.Skipf("needs symbolic links: %s", err)
+	}
+	for range 100 {
+		err := errors.Join(os.Mkdir(bait, 0o755), os.WriteFile(filepath.Join(bait, markName), mark, 0o600))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for n := range names {
+			if err := os.WriteFile(filepath.Join(bait, fmt.Sprint(n)), nil, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		age(t, bait, 48*time.Hour)
+		swept := make(chan struct{})
+		go func() {
+			defer close(swept)
+			replace.Sweep(dir, ".new-")
+		}()
+		for {
+			select {
+			case <-swept:
+			default:
+				away := bait + "-away"
+				if os.Rename(bait, away) == nil {
+					_ = os.Rename(aside, bait)
+					_ = os.Rename(bait, aside)
+					_ = os.Rename(away, bait)
+				}
+				continue
+			}
+			break
+		}
+		_ = os.RemoveAll(bait)
+		_ = os.RemoveAll(bait + "-away")
+	}
+	for _, name := range names {
+		if !there(name) {
+			t.Fatalf("%s is gone", name)
+		}
+	}
+}

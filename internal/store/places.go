@@ -329,7 +329,7 @@ func (s *session) backup(f File) error {
 	return nil
 }
 
-// nameBackup gives a backup its name. A stamped one gets the first that is free: two edits may take place within a
+// nameBackup names a backup. A stamped one gets the first that is free: two edits may take place within a
 // second, the clock may have been set back, and without a lock others may do the same at this moment.
 func (w *workspace) nameBackup(temp string) error {
 	if w.p.stamp == "" {

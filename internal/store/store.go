@@ -53,8 +53,8 @@ type Options struct {
 	// ReadFrom, WriteTo and BackupTo are the flags -state, -state-out and -backup. They hold for every workspace.
 	// WriteTo defaults to where is read from, BackupTo to WriteTo with ".backup" behind; "-" means no backup.
 	ReadFrom, WriteTo, BackupTo string
-	// StampBackup gives each backup a name of its own, with the time in it: WriteTo with ".SECONDS.backup" behind. No
-	// other is ever replaced. Only for an empty BackupTo.
+	// StampBackup names each backup by the time: WriteTo with ".SECONDS.backup" behind. No file that is there is ever
+	// replaced. Only for an empty BackupTo.
 	StampBackup bool
 
 	// Apart lists other states that the caller writes: no backup overwrites them, or the files beside them.

@@ -3,6 +3,7 @@ package tfjson
 import (
 	"slices"
 
+	"github.com/tombolo-iac/tombolo/addr"
 	"github.com/tombolo-iac/tombolo/plan"
 )
 
@@ -37,6 +38,9 @@ func (s *stream) invocations(list []*plan.Invocation, schemas Schemas) {
 		} else {
 			s.key("invoke_action_trigger")
 			s.open('{')
+			if i.Caller != (addr.AbsResourceInstance{}) {
+				s.member("calling_resource_address", i.Caller.String())
+			}
 		}
 		s.close('}')
 		s.close('}')

@@ -106,6 +106,10 @@ func (c *applyChecker) object(s shape, planned, actual cty.Value) {
 
 func (c *applyChecker) blocks(nb *provider.NestedBlock, planned, actual cty.Value) {
 	s := blockShape(&nb.Block)
+	if nb.Computed && actual.IsNull() && nb.Nesting != provider.NestingSingle {
+		c.failf("without blocks the value must be an empty collection, not null")
+		return
+	}
 	if nb.Nesting == provider.NestingSingle || nb.Nesting == provider.NestingGroup {
 		// What a dynamic block left unknown may have become no block at all.
 		c.blockObject(s, planned, actual)

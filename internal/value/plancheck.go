@@ -17,7 +17,8 @@ import (
 // plan anything, unknown included. Write-only attributes are null in every plan. There are as many nested objects as
 // configured, and none of them is unknown as a whole unless it is so in the configuration. Which element of a set
 // belongs to which configured one cannot be told: of a nested attribute only the number of elements is checked, of
-// nested blocks, whose number old providers change, not even that. Refinements of unknown values do not count.
+// nested blocks, whose number old providers change, not even that. Computed blocks that are null in the configuration
+// (see ForPlan) may be planned as anything but null. Refinements of unknown values do not count.
 //
 // Values at the hidden paths, and those that the schema declares sensitive, appear in no message.
 func CheckPlan(block *provider.Block, prior, config, planned cty.Value, hidden ...cty.Path) []PathError {
@@ -67,7 +68,7 @@ func (c *planChecker) object(s shape, prior, config, planned cty.Value) {
 		cv := ctyfast.Attr(config, name)
 		pv := ctyfast.Attr(planned, name)
 		// Elements of sets are only checked briefly, which is cheaper than comparing them.
-		if nb.Nesting != provider.NestingSet && ctyfast.RawEquals(cv, pv) {
+		if nb.Nesting != provider.NestingSet && !nb.Computed && ctyfast.RawEquals(cv, pv) {
 			continue
 		}
 		c.enterAttr(name)
@@ -164,6 +165,11 @@ func (c *planChecker) element(s shape, prior, config, planned cty.Value) {
 
 func (c *planChecker) blocks(nb *provider.NestedBlock, prior, config, planned cty.Value) {
 	switch {
+	case nb.Computed && config.IsNull() && !(planned.IsNull() && nb.Nesting != provider.NestingSingle):
+		return
+	case nb.Computed && planned.IsNull() && nb.Nesting != provider.NestingSingle:
+		c.failf("without blocks the planned value must be an empty collection, not null")
+		return
 	case !config.IsKnown() && !planned.IsKnown():
 		return
 	case !config.IsKnown():

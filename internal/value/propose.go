@@ -24,22 +24,47 @@ func Propose(block *provider.Block, prior, config cty.Value) cty.Value {
 // which is null without a prior value; the result must have the same type.
 func ProposeUnset(block *provider.Block, prior, config cty.Value, unset func(a *provider.Attribute,
 	prior cty.Value) cty.Value) cty.Value {
-	v, _ := merger{unset}.object(blockShape(block), prior, config)
+	v, _ := merger{unset: unset}.object(blockShape(block), prior, config)
 	return v
 }
 
-// merger is one merge of a prior object and a configuration; see ProposeUnset for its member, which is nil for Propose.
+// ProposeKept is Propose for a provider that leaves the blocks which it has filled in as they are.
+func ProposeKept(block *provider.Block, prior, config cty.Value) cty.Value {
+	v, _ := merger{keep: true}.object(blockShape(block), prior, config)
+	return v
+}
+
+// ForPlan returns a configuration as a provider is asked to plan it: nested blocks that it may fill in, and of which
+// there are none, are null instead of empty (newer/computed_blocks).
+func ForPlan(block *provider.Block, config cty.Value) cty.Value {
+	if !block.HasComputedBlocks() {
+		return config
+	}
+	r := rewriter{block: func(nb *provider.NestedBlock, v cty.Value) (cty.Value, bool) {
+		if !nb.Computed || absent(v) || nb.Nesting == provider.NestingSingle || nb.Nesting == provider.NestingGroup ||
+			v.LengthInt() > 0 {
+			return v, false
+		}
+		return cty.NullVal(v.Type()), true
+	}}
+	v, _ := r.object(blockShape(block), config)
+	return v
+}
+
+// merger is one merge of a prior object and a configuration; see ProposeUnset and ProposeKept for its members, which
+// are not set for Propose.
 type merger struct {
 	unset func(a *provider.Attribute, prior cty.Value) cty.Value
+	keep  bool
 }
 
 // PlannedForData returns the object that stands for a data source until it can be read: its configuration, in which
-// every computed attribute that is not configured is unknown. (Terraform plans those inside of sets and maps as null,
-// on which dependents cannot rely.)
+// every computed attribute that is not configured is unknown, and so are blocks. (Terraform plans attributes inside of
+// sets and maps as null, and blocks as none, on which dependents cannot rely.)
 func PlannedForData(block *provider.Block, config cty.Value) cty.Value {
 	// All parts of an unknown prior object are unknown, so the ordinary merge uses unknown values in all places of
 	// prior ones.
-	return Propose(block, cty.UnknownVal(block.ImpliedType()), config)
+	return ProposeKept(block, cty.UnknownVal(block.ImpliedType()), ForPlan(block, config))
 }
 
 // origin is the value that a merged value is equal to. Objects whose members all have the same origin need not be
@@ -182,6 +207,12 @@ func (m merger) nested(o *provider.NestedObject, prior, config cty.Value) (cty.V
 }
 
 func (m merger) blocks(nb *provider.NestedBlock, prior, config cty.Value) (cty.Value, origin) {
+	if m.keep && nb.Computed && config.IsNull() {
+		if prior.IsNull() && prior.Type().Equals(config.Type()) {
+			return config, fromConfig | fromPrior
+		}
+		return prior, fromPrior
+	}
 	if absent(config) {
 		// Unknown: the blocks are made by a dynamic block whose for_each is not known yet.
 		return config, compareOrigin(prior, config)

@@ -38,6 +38,21 @@ func SetUnknownsWhere(block *provider.Block, v cty.Value, where func(*provider.A
 	})
 }
 
+// SetUnknownBlocks returns the value with every computed block that is null, and that the function chooses, unknown.
+func SetUnknownBlocks(block *provider.Block, v cty.Value, where func(*provider.NestedBlock) bool) cty.Value {
+	if !block.HasComputedBlocks() {
+		return v
+	}
+	r := rewriter{block: func(nb *provider.NestedBlock, v cty.Value) (cty.Value, bool) {
+		if nb.Computed && v.IsNull() && where(nb) {
+			return cty.UnknownVal(nb.ImpliedType()), true
+		}
+		return v, false
+	}}
+	v, _ = r.object(blockShape(block), v)
+	return v
+}
+
 // Fill returns the value with null attributes replaced by the results of the function, at any depth. For cty.NilVal
 // they stay as they are.
 func Fill(block *provider.Block, v cty.Value, with func(*provider.Attribute) cty.Value) cty.Value {

@@ -194,17 +194,17 @@ func (r *renderer) block(n *blockNode, depth int, all bool) {
 	r.WriteByte('}')
 }
 
-// nestedBlocks writes the blocks inside of a block. An empty line precedes those of each name, unless they are the
-// first in the block.
+// nestedBlocks writes the blocks inside of a block. An empty line precedes those of each name, unless the block has no
+// attributes (newer/computed_blocks).
 func (r *renderer) nestedBlocks(n *blockNode, depth int, all, first bool) {
-	hidden, gap := 0, !first
+	hidden := 0
 	for _, g := range n.groups {
 		begun := false
 		begin := func() {
-			if !begun && gap {
+			if !begun && !first {
 				r.WriteByte('\n')
 			}
-			begun, gap = true, true
+			begun = true
 		}
 		if g.pending {
 			begin()

@@ -51,6 +51,11 @@ func (t *text) display(e event.Event) {
 		t.say(e.Object, provisionText(e))
 	case event.Progress:
 		t.say(e.Object, progressText(e))
+	case event.Waiting:
+		t.live.Start(waitKey(e.Object), live.Task{Sign: " ", Name: cleanLine(e.Object.String()), Verb: "waiting"})
+		t.live.Say(waitKey(e.Object), waitingText(e))
+	case event.WaitingDone:
+		t.live.EndPart(waitKey(e.Object), "")
 	case event.ProvisionOutput:
 		t.sayOutput(e.Object, e.Line)
 		t.other(e)
@@ -64,6 +69,8 @@ func (t *text) display(e event.Event) {
 		t.other(e)
 	}
 }
+
+func waitKey(o addr.Object) string { return "wait " + o.String() }
 
 // expect notes which objects a plan replaces: that is one change for people, and two operations.
 func (t *text) expect(p *plan.Plan) {

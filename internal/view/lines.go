@@ -143,6 +143,8 @@ type hook struct {
 	Label          string   `json:"label,omitempty"`
 	Message        string   `json:"message,omitempty"`
 	Fraction       *float64 `json:"fraction,omitempty"`
+	Attempt        int      `json:"attempt,omitempty"`
+	Seconds        float64  `json:"seconds,omitempty"`
 	ElapsedSeconds *float64 `json:"elapsed_seconds,omitempty"`
 }
 
@@ -210,6 +212,12 @@ func (l *lines) Send(e event.Event) {
 			h.Fraction = &e.Fraction
 		}
 		l.info(e.Object.Instance.String()+": "+progressText(e), "provider_progress", "hook", h)
+	case event.Waiting:
+		if e.Attempt > 0 {
+			l.info(e.Object.Instance.String()+": "+waitingText(e), "provider_wait", "hook",
+				hook{Resource: resourceOf(e.Object.Instance), Message: cleanLine(e.Why), Attempt: e.Attempt,
+					Seconds: e.For.Seconds()})
+		}
 	case event.LockWaiting:
 		l.info("Acquiring state lock. This may take a few moments...", "state_lock_acquire", "", nil)
 	case event.Stopping:

@@ -177,6 +177,10 @@ func (t *text) other(e event.Event) {
 		}
 	case event.ImportDone:
 		t.line(clean(e.Object.String()) + ": Import complete" + identity(e.ID))
+	case event.Waiting:
+		if e.Attempt > 0 { // what merely waits for its turn is shown on a terminal
+			t.line(clean(e.Object.String()) + ": " + waitingText(e))
+		}
 	case event.ProgramOutput:
 		if e.Fleeting {
 			return
@@ -217,6 +221,15 @@ func programName(e event.ProgramOutput) string {
 		return ""
 	}
 	return name + ": "
+}
+
+// waitingText returns what a call waits for.
+func waitingText(e event.Waiting) string {
+	if e.Attempt == 0 {
+		return "Waiting: " + cleanLine(e.Why)
+	}
+	return fmt.Sprintf("Waiting %s for attempt %d of %d: %s", e.For.Round(100*time.Millisecond), e.Attempt, e.Attempts,
+		cleanLine(e.Why))
 }
 
 func progressText(e event.Progress) string {

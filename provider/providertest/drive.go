@@ -18,7 +18,7 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-var client = provider.ClientCapabilities{WriteOnlyAttributesAllowed: true}
+var client = provider.ClientCapabilities{WriteOnlyAttributesAllowed: true, ComputedBlocksAllowed: true}
 
 // counter numbers objects: no two of a suite are configured alike.
 type counter struct{ n atomic.Int64 }
@@ -338,6 +338,7 @@ func (o *object) ask(prior, config cty.Value, private []byte) (resp provider.Pla
 	s, block := o.s, o.rt.Block
 	s.Helper()
 	s.succeeds("validate", block, o.validate(config))
+	config = value.ForPlan(block, config)
 	resp = s.p.Plan(s.ctx, provider.PlanRequest{
 		Type: o.r.Type, Prior: prior, Config: config, PriorPrivate: private, PriorIdentity: o.identity, Client: client,
 		Proposed: value.Propose(block, prior, value.NullWriteOnly(block, config)),

@@ -126,12 +126,32 @@ func (c schemaChecker) nestedBlock(at string, nb *provider.NestedBlock) {
 		c.errorf("%s: limits have no meaning in this nesting mode", at)
 	}
 	c.block(at, &nb.Block, nil)
+	if nb.Computed {
+		c.computed(at, nb)
+	}
 	if nb.Nesting == provider.NestingSet {
 		if nb.Block.ImpliedType().HasDynamicTypes() {
 			c.errorf("%s: sets of blocks cannot hold attributes of any type", at)
 		}
 		if nb.HasWriteOnly() {
 			c.errorf("%s: sets cannot hold write-only attributes", at)
+		}
+	}
+}
+
+// computed checks nested blocks that the provider may fill in.
+func (c schemaChecker) computed(at string, nb *provider.NestedBlock) {
+	if nb.Nesting == provider.NestingGroup || nb.MinItems > 0 {
+		c.errorf("%s: there always are such blocks, so they cannot be computed", at)
+	}
+	for _, name := range slices.Sorted(maps.Keys(nb.Attributes)) {
+		if a := nb.Attributes[name]; a != nil && !a.Computed {
+			c.errorf("%s.%s: everything in computed blocks must be computed", at, name)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(nb.Blocks)) {
+		if inner := nb.Blocks[name]; inner != nil && !inner.Computed {
+			c.errorf("%s.%s: everything in computed blocks must be computed", at, name)
 		}
 	}
 }

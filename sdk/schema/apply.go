@@ -124,6 +124,9 @@ func (s *server) result(d *ResourceData, req provider.ApplyRequest, before cty.V
 	cty.Value, diag.List) {
 	t := d.typ
 	state := d.State()
+	if t.block().HasComputedBlocks() { // of which none were set
+		state = value.NormalizeRead(t.block(), state)
+	}
 	if crash := crashed(diags) && !req.Prior.IsNull(); d.partial || crash {
 		accepted := d.accepted
 		if !d.partial {

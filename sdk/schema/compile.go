@@ -33,6 +33,7 @@ type resourceType struct {
 	wire     *provider.ResourceType
 	// fields finds what describes an attribute of the wire's schema, at any depth.
 	fields map[*provider.Attribute]*field
+	blocks map[*provider.NestedBlock]*field // the same for computed blocks
 }
 
 func (t *resourceType) block() *provider.Block { return t.wire.Block }
@@ -64,7 +65,7 @@ const (
 
 // compile prepares a resource for use. It takes any description: InternalValidate reports its problems.
 func compile(name string, r *Resource, k kind) *resourceType {
-	c := compiler{fields: map[*provider.Attribute]*field{}}
+	c := compiler{fields: map[*provider.Attribute]*field{}, blocks: map[*provider.NestedBlock]*field{}}
 	o := c.object(r.SchemaMap(), false)
 	if k == managed || k == data {
 		if o.fields[idField] == nil {
@@ -75,7 +76,7 @@ func compile(name string, r *Resource, k kind) *resourceType {
 		c.timeouts(o, r.Timeouts)
 	}
 	c.finish(o, r)
-	t := &resourceType{name: name, kind: k, resource: r, object: o, fields: c.fields}
+	t := &resourceType{name: name, kind: k, resource: r, object: o, fields: c.fields, blocks: c.blocks}
 	t.wire = &provider.ResourceType{Version: int64(r.SchemaVersion), Block: o.block,
 		Identity: identitySchema(r.Identity)}
 	return t
@@ -83,6 +84,7 @@ func compile(name string, r *Resource, k kind) *resourceType {
 
 type compiler struct {
 	fields map[*provider.Attribute]*field
+	blocks map[*provider.NestedBlock]*field
 }
 
 // object compiles the fields of a block; finish completes it.
@@ -120,7 +122,7 @@ func (c *compiler) add(o *object, f *field) {
 	}
 	nb := &provider.NestedBlock{Block: provider.Block{
 		Attributes: f.object.block.Attributes, Blocks: f.object.block.Blocks, Description: s.Description,
-		Deprecated: s.Deprecated != "", DeprecationMessage: s.Deprecated,
+		Deprecated: s.Deprecated != "", DeprecationMessage: s.Deprecated, Computed: s.Computed,
 	}, Nesting: nesting(s.Type), MinItems: s.MinItems, MaxItems: s.MaxItems}
 	switch {
 	case s.Required && s.MinItems == 0:
@@ -129,6 +131,9 @@ func (c *compiler) add(o *object, f *field) {
 		nb.MinItems = 0 // without any, none are too few
 	}
 	o.block.Blocks[f.name] = nb
+	if nb.Computed {
+		c.blocks[nb] = f
+	}
 }
 
 func nesting(t ValueType) provider.Nesting {
@@ -232,4 +237,21 @@ func (f *field) elemType() cty.Type {
 		return f.object.ty
 	}
 	return f.elem.ty
+}
+
+// computedBlocks checks nested blocks that are Computed.
+func (c *inspection) computedBlocks(w where, s *Schema, fields map[string]*Schema) {
+	switch {
+	case w.kind != managed && w.kind != data:
+		c.add(w.what, "Computed blocks are for resources and data sources")
+	case !s.Optional:
+		c.add(w.what, "blocks can always be written, so that Computed ones must be Optional, too")
+	case s.MinItems > 0:
+		c.add(w.what, "Computed blocks have no MinItems: it may be that none are written")
+	}
+	for _, name := range slices.Sorted(maps.Keys(fields)) {
+		if n := fields[name]; n != nil && !n.Computed {
+			c.add(w.what+"."+name, "everything in Computed blocks must be Computed, too")
+		}
+	}
 }

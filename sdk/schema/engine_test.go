@@ -107,9 +107,10 @@ func (e *engine) validate(a attrs) diag.List {
 func (e *engine) tryPlan(a attrs) provider.PlanResponse {
 	e.t.Helper()
 	config := e.config(a)
+	config = value.ForPlan(e.rt.Block, config)
 	resp := e.p.Plan(e.t.Context(), provider.PlanRequest{
 		Type: typ, Prior: e.state, Config: config, Proposed: value.Propose(e.rt.Block, e.state, config),
-		PriorIdentity: e.id,
+		PriorIdentity: e.id, Client: provider.ClientCapabilities{ComputedBlocksAllowed: true},
 	})
 	if !resp.Diagnostics.HasErrors() {
 		if resp.LegacyTypeSystem {

@@ -558,11 +558,15 @@ func (c *inspection) nested(w where, key string, s *Schema, onlyComputed bool) {
 	if r == nil || s.Type != TypeList && s.Type != TypeSet {
 		return
 	}
-	value := w.value || s.Computed || s.ConfigMode == SchemaConfigModeAttr
+	block := s.ConfigMode == SchemaConfigModeBlock
+	value := w.value || s.Computed && !block || s.ConfigMode == SchemaConfigModeAttr
 	fields := r.SchemaMap()
+	if block && s.Computed {
+		c.computedBlocks(w, s, fields)
+	}
 	switch {
-	case s.ConfigMode == SchemaConfigModeBlock && (s.Computed || w.value):
-		c.add(w.what, "blocks cannot be Computed, nor inside of an attribute: the ConfigMode is not possible")
+	case block && w.value:
+		c.add(w.what, "inside of an attribute there are no blocks: the ConfigMode is not possible")
 	case !value && s.Sensitive:
 		c.add(w.what, "blocks cannot be Sensitive: their attributes can")
 	case slices.Contains(c.inside, r), len(c.inside) == deepest:

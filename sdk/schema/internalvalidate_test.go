@@ -203,9 +203,17 @@ func wrong() map[string]struct {
 		"mode of a list of values": {
 			resources(one(&Schema{Type: TypeList, Optional: true, Elem: &Schema{Type: TypeString},
 				ConfigMode: SchemaConfigModeAttr})), "ConfigMode is for nested resources"},
-		"computed blocks": {
+		"computed blocks with what is not": {
 			resources(one(&Schema{Type: TypeList, Optional: true, Computed: true, ConfigMode: SchemaConfigModeBlock,
-				Elem: &Resource{Schema: map[string]*Schema{"a": text()}}})), "blocks cannot be Computed"},
+				Elem: &Resource{Schema: map[string]*Schema{"a": text()}}})), "everything in Computed blocks"},
+		"computed blocks that cannot be written": {
+			resources(one(&Schema{Type: TypeList, Computed: true, ConfigMode: SchemaConfigModeBlock,
+				Elem: &Resource{Schema: map[string]*Schema{"a": {Type: TypeString, Computed: true}}}})),
+			"Computed ones must be Optional"},
+		"computed blocks that must be written": {
+			resources(one(&Schema{Type: TypeList, Optional: true, Computed: true, ConfigMode: SchemaConfigModeBlock,
+				MinItems: 1, Elem: &Resource{Schema: map[string]*Schema{"a": {Type: TypeString, Computed: true}}}})),
+			"Computed blocks have no MinItems"},
 		"sensitive blocks": {
 			resources(one(&Schema{Type: TypeList, Optional: true, Sensitive: true, Elem: &Resource{
 				Schema: map[string]*Schema{"a": text()}}})), "blocks cannot be Sensitive"},

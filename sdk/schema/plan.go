@@ -2,7 +2,10 @@ package schema
 
 import (
 	"context"
+	"fmt"
+	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/zclconf/go-cty/cty"
 
@@ -30,6 +33,11 @@ func (s *server) Plan(ctx context.Context, req provider.PlanRequest) provider.Pl
 		return resp
 	}
 	resp.Diagnostics = s.guard(ctx, t, "plan", func(ctx context.Context) diag.List {
+		if !req.Client.ComputedBlocksAllowed {
+			if diags := t.mustBeWritten(req.Config); diags.HasErrors() {
+				return diags
+			}
+		}
 		p := planning{typ: t, prior: req.Prior, config: req.Config}
 		var diags diag.List
 		resp.Planned, resp.RequiresReplace, diags = p.run(ctx, s.meta())
@@ -74,13 +82,32 @@ func (p *planning) merge(unknowns bool) cty.Value {
 			f := t.fields[a]
 			return f != nil && f.schema.Computed && (creating || !f.schema.Stable)
 		})
+		config = value.SetUnknownBlocks(t.block(), config, func(nb *provider.NestedBlock) bool {
+			return creating || !t.blocks[nb].schema.Stable
+		})
 	}
-	planned := value.NullWriteOnly(t.block(), value.Propose(t.block(), p.prior, config))
+	planned := value.NullWriteOnly(t.block(), value.ProposeKept(t.block(), p.prior, config))
 	if p.prior.IsNull() {
 		return planned
 	}
 	d := newData(t, reader{object: t.object, old: p.prior, now: planned, config: p.config, unknown: planned})
 	return t.object.suppress("", p.prior, p.config, planned, d)
+}
+
+// mustBeWritten reports computed blocks that are not configured, for engines in which nobody else can set them.
+func (t *resourceType) mustBeWritten(config cty.Value) diag.List {
+	var names []string
+	value.SetUnknownBlocks(t.block(), value.ForPlan(t.block(), config), func(nb *provider.NestedBlock) bool {
+		names = append(names, t.blocks[nb].name)
+		return false
+	})
+	if len(names) == 0 {
+		return nil
+	}
+	slices.Sort(names)
+	return diag.List{&diag.Diagnostic{Severity: diag.Error, Summary: "Blocks must be written",
+		Detail: fmt.Sprintf("The provider would fill in these blocks, which this program does not let it do: %s. "+
+			"Write them, or use Terraform 1.16 or Tombolo.", strings.Join(slices.Compact(names), ", "))}}
 }
 
 // changes reports whether a plan changes anything except timeouts.

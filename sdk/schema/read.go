@@ -80,7 +80,7 @@ func (s *server) ReadData(ctx context.Context, req provider.ReadDataRequest) pro
 		d.id = "-" // a data source need not have one, but some look for it
 	}
 	state := value.NullWriteOnly(t.block(), d.State())
-	errs := value.CheckPlan(t.block(), null, req.Config, state, everything)
+	errs := value.CheckPlan(t.block(), null, value.ForPlan(t.block(), req.Config), state, everything)
 	return provider.ReadDataResponse{
 		State: state, Diagnostics: diags.Extend(strictly("Invalid object from the provider", errs))}
 }

@@ -126,8 +126,10 @@ func (t ValueType) primitive() bool {
 // SchemaConfigMode is how an attribute of nested resources is written.
 type SchemaConfigMode int
 
-// The modes. Auto makes nested blocks, or an attribute of what is Computed, which blocks cannot express. In Attr mode
-// the values are objects in a list or set, all of whose members are written.
+// The modes. Auto makes nested blocks, or an attribute of what is Computed. In Attr mode the values are objects in a
+// list or set, all of whose members are written. In Block mode what is Computed makes blocks that the provider fills in
+// where none are written; all in them is Computed, too. That needs Terraform 1.16 or Tombolo: a plan is an error in
+// other engines if none are written.
 const (
 	SchemaConfigModeAuto SchemaConfigMode = iota
 	SchemaConfigModeAttr

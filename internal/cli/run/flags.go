@@ -48,7 +48,8 @@ func (p *planning) flags(c *command.Call) {
 	p.choice(c)
 	c.StringsFlag(&p.replace, "replace",
 		"Replace the instance at `ADDRESS` even if it has no changes. May be given more than once.")
-	c.StringsFlag(&p.invoke, "invoke", "Only invoke the action at `ADDRESS`, such as action.TYPE.NAME.")
+	c.StringsFlag(&p.invoke, "invoke", "Only invoke the action at `ADDRESS`, such as action.TYPE.NAME. If it refers "+
+		"to its caller, -target selects the objects for which it is invoked.")
 	p.limits(c)
 	c.ProgressFlags()
 	c.SecretsFlag()
@@ -122,9 +123,8 @@ func (p *planning) invokes(c *command.Call, o *engine.PlanOptions) bool {
 	case len(o.Invoke) > 1:
 		c.Misuse("Invalid arguments", "Only one action can be invoked at a time: use -invoke once.")
 		return false
-	case len(o.Targets)+len(o.Except) > 0:
-		c.Misuse("Invalid arguments",
-			"With -invoke, only an action is planned: remove -target and -exclude.")
+	case len(o.Except) > 0:
+		c.Misuse("Invalid arguments", "With -invoke, only an action is planned: remove -exclude.")
 		return false
 	case o.Mode == plan.Destroy:
 		c.Report(diag.List{}.Errorf(nil, "Incompatible plan options",
@@ -143,8 +143,7 @@ func (p *planning) readsAll(c *command.Call) (asked bool) {
 
 // options returns the options that the flags set, and reports problems.
 func (p *planning) options(c *command.Call) (engine.PlanOptions, bool) {
-	o := engine.PlanOptions{SkipRefresh: !p.refresh, MinimalRefresh: p.minimalRefresh}
-	o.FullRefresh = p.readsAll(c)
+	o := engine.PlanOptions{SkipRefresh: !p.refresh, MinimalRefresh: p.minimalRefresh, FullRefresh: p.readsAll(c)}
 	switch {
 	case p.parallelism < 0:
 		c.Report(diag.List{}.Errorf(nil, "Invalid parallelism value",

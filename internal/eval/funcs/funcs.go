@@ -41,6 +41,8 @@ type Options struct {
 	Nonsensitive func(cty.Value)
 	// Work is the walk of the expressions that call the functions. It limits them and can end them.
 	Work *Work
+	// Recursive lets templates render others, and themselves.
+	Recursive bool
 	// ConsoleMode adds type, which has a meaning only at a prompt, and removes plantimestamp, which has none there.
 	ConsoleMode bool
 }

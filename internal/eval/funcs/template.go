@@ -16,21 +16,33 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/nesting"
 )
 
-// templateFuncs names the functions that render templates. They are not available inside one.
-var templateFuncs = []string{"templatefile", "templatestring"}
+// deepestTemplate limits how deeply templates may call each other, where they may.
+const deepestTemplate = 100
 
 // addTemplates adds the functions that render templates to a table with all others. The table must not be changed after
 // that.
 func addTemplates(table map[string]function.Function, o Options) {
+	for name, f := range templateFuncs(table, o, 1) {
+		table[name] = describe(name, f)
+	}
+}
+
+// templateFuncs returns the functions that render templates, for expressions that are so many templates deep. Inside of
+// a template they are not available, except in OpenTofu (opentofu/small).
+func templateFuncs(table map[string]function.Function, o Options, depth int) map[string]function.Function {
 	renderer := renderer{functions: sync.OnceValue(func() map[string]function.Function {
 		inside := make(map[string]function.Function, 2*len(table))
 		for name, f := range table {
 			inside[name] = f
 			inside["core::"+name] = f
 		}
-		for _, name := range templateFuncs {
-			inside[name] = recursiveFunc(name)
-			inside["core::"+name] = inside[name]
+		nested := map[string]function.Function{"templatefile": recursiveFunc("templatefile", o.Recursive),
+			"templatestring": recursiveFunc("templatestring", o.Recursive)}
+		if o.Recursive && depth < deepestTemplate {
+			nested = templateFuncs(table, o, depth+1)
+		}
+		for name, f := range nested {
+			inside[name], inside["core::"+name] = f, f
 		}
 		if o.Work != nil {
 			inside[workName] = o.Work.function()
@@ -38,12 +50,16 @@ func addTemplates(table map[string]function.Function, o Options) {
 		return inside
 	})}
 	d := disk{baseDir: o.BaseDir, home: o.Home, work: o.Work}
-	table["templatefile"] = describe("templatefile", templateFileFunc(d, renderer, o.Files))
-	table["templatestring"] = describe("templatestring", templateStringFunc(renderer))
+	return map[string]function.Function{"templatefile": templateFileFunc(d, renderer, o.Files),
+		"templatestring": templateStringFunc(renderer)}
 }
 
-func recursiveFunc(name string) function.Function {
+// recursiveFunc stands for a function that may not be called inside of a template, or not so deeply.
+func recursiveFunc(name string, deep bool) function.Function {
 	err := fmt.Errorf("cannot recursively call %s from inside another template function", name)
+	if deep {
+		err = fmt.Errorf("%s is called in templates that call each other more than %d deep", name, deepestTemplate)
+	}
 	args := anything("args")
 	return function.New(&function.Spec{
 		VarParam: &args,

@@ -17,7 +17,7 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-var client = provider.ClientCapabilities{WriteOnlyAttributesAllowed: true}
+var client = provider.ClientCapabilities{WriteOnlyAttributesAllowed: true, ComputedBlocksAllowed: true}
 
 // configure configures the provider, as it is before every call but those of functions.
 func (a *asking) configure() diag.List {

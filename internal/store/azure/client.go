@@ -279,8 +279,8 @@ func (b *blobs) refused(r request, a *answer) error {
 
 // untagged returns the error for a good answer without a tag, which every blob has: something on the way wrote it.
 func (b *blobs) untagged(r request) error {
-	return &problem{text: fmt.Sprintf("%s %s: the answer is not one of the service: it has no ETag. Check the address, "+
-		"and what is between", r.what, b.name(r.blob))}
+	return &problem{text: fmt.Sprintf("%s %s: the answer is not one of the service: it has no ETag. Check the "+
+		"address, and what is between", r.what, b.name(r.blob))}
 }
 
 // hint returns advice on an answer.

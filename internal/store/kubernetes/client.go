@@ -86,8 +86,8 @@ type answer struct {
 	body   []byte
 }
 
-// missing reports whether the server says that there is no such object. A page that says 404 comes from something on the
-// way, or from an address that is none of Kubernetes.
+// missing reports whether the server says that there is no such object. A page that says 404 comes from something on
+// the way, or from an address that is none of Kubernetes.
 func (a *answer) missing() bool {
 	var said struct{ Kind, Reason string }
 	return a.status == http.StatusNotFound && json.Unmarshal(a.body, &said) == nil && said.Kind == "Status" &&

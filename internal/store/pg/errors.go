@@ -52,10 +52,11 @@ func (o *options) explain(err error) error {
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return err
 	case !errors.As(err, &e):
-		return &problem{"the connection to the PostgreSQL server " + o.address() + " broke: " + web.Short(o.scrub(err.Error())),
-			err}
+		return &problem{"the connection to the PostgreSQL server " + o.address() + " broke: " +
+			web.Short(o.scrub(err.Error())), err}
 	}
-	text := fmt.Sprintf("the PostgreSQL server %s answered: %s (SQLSTATE %s)", o.address(), web.Short(e.Message), web.Short(e.Code))
+	text := fmt.Sprintf("the PostgreSQL server %s answered: %s (SQLSTATE %s)", o.address(), web.Short(e.Message),
+		web.Short(e.Code))
 	switch e.Code {
 	case "42501":
 		text += fmt.Sprintf(". The user %s needs this permission; docs/state.md lists all required permissions",

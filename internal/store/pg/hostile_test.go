@@ -20,6 +20,7 @@ import (
 
 	"github.com/tombolo-iac/tombolo/internal/store/history"
 	"github.com/tombolo-iac/tombolo/internal/store/remote/drivertest"
+	"github.com/tombolo-iac/tombolo/internal/store/remote/progress"
 	"github.com/tombolo-iac/tombolo/state"
 )
 
@@ -223,7 +224,10 @@ func beAttacked(t *testing.T, h *hostile) {
 		"workspaces": func(ctx context.Context) error { _, err := d.Workspaces(ctx); return err },
 		"holder":     func(ctx context.Context) error { _, err := p.Holder(ctx); return err },
 		"history":    func(ctx context.Context) error { _, err := p.(history.Historian).List(ctx); return err },
-		"former":     func(ctx context.Context) error { _, err := p.(history.Historian).Snapshot(ctx, "1"); return err },
+		"former": func(ctx context.Context) error {
+			_, err := p.(history.Historian).Snapshot(ctx, "1")
+			return err
+		},
 		"lock": func(ctx context.Context) error {
 			ctx, cancel := context.WithTimeout(ctx, time.Second) // a lock is waited for as long as a run wants
 			defer cancel()
@@ -236,11 +240,13 @@ func beAttacked(t *testing.T, h *hostile) {
 		},
 	} {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		within, end := progress.Within(ctx, d.o.times.patience) // as the store does
 		before := h.sent.Load()
-		err := call(ctx)
+		err := call(within)
 		if ctx.Err() != nil {
 			t.Errorf("%s does not end", name)
 		}
+		end()
 		cancel()
 		if sent := h.sent.Load() - before; sent > 64<<20 {
 			t.Errorf("%s: %d bytes were taken", name, sent)

@@ -2,11 +2,9 @@ package pg
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"net"
 	"sync"
-	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgproto3"
@@ -20,21 +18,16 @@ const (
 	mostGreeting = 1 << 20
 	mostAnswer   = 1200 << 20
 	mostValue    = 1<<30 - 1
-	// step is how much has to arrive in a time.
-	step = 1 << 10
 )
 
 // metered is the connection below a session. It counts what the server sends as the answer to a statement, and ends it
-// when that is too much, or too little for too long.
+// when that is too much.
 type metered struct {
 	net.Conn
 
-	mu    sync.Mutex // guards what follows
-	left  int64
-	since int // bytes since the silence began
-	quiet time.Duration
-	timer *time.Timer
-	end   error // why the connection was ended
+	mu   sync.Mutex // guards what follows
+	left int64
+	end  error // why the connection was ended
 }
 
 // metering returns the settings of a connection that is metered, and where the last one that was made will stand. moved
@@ -58,30 +51,11 @@ func (o *options) metering(moved func(n int)) (*pgconn.Config, **metered) {
 	return config, last
 }
 
-// begin begins to count the answer to a statement. It returns the context for it, and a function for its end.
-func (m *metered) begin(ctx context.Context, most int64, quiet time.Duration) (context.Context, func()) {
-	ctx, cancel := context.WithCancel(ctx)
+// begin begins to count the answer to a statement.
+func (m *metered) begin(most int64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.left, m.since, m.quiet, m.timer = most, 0, quiet, nil
-	if quiet > 0 {
-		m.timer = time.AfterFunc(quiet, func() {
-			m.mu.Lock()
-			if m.end == nil {
-				m.end = &problem{text: fmt.Sprintf("the PostgreSQL server does not answer: no data arrived for %s, "+
-					"or too few", quiet)}
-			}
-			m.mu.Unlock()
-			cancel()
-		})
-	}
-	timer := m.timer
-	return ctx, func() {
-		if timer != nil {
-			timer.Stop()
-		}
-		cancel()
-	}
+	m.left = most
 }
 
 // why returns why the connection was ended; nil if it was not, or by others.
@@ -101,10 +75,6 @@ func (m *metered) Read(b []byte) (int, error) {
 			m.end = &problem{text: "the answer of the PostgreSQL server is too long"}
 		}
 		return 0, m.end
-	}
-	if m.since += n; m.since >= step && m.timer != nil {
-		m.since = 0
-		m.timer.Reset(m.quiet)
 	}
 	return n, err
 }

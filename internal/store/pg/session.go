@@ -243,15 +243,13 @@ func (r rows) wide(columns int) error {
 
 func (r rows) true(row, column int) bool { return r.text(row, column) == "true" }
 
-// query runs one statement in one round trip, its own transaction. The answer has a bound in size, and that of a server
-// from which nothing comes in the time of quiet ends, where there is one.
-func (s *session) query(ctx context.Context, quiet time.Duration, sql string, args ...arg) (rows, error) {
+// query runs one statement in one round trip, its own transaction. The answer has a bound in size.
+func (s *session) query(ctx context.Context, sql string, args ...arg) (rows, error) {
 	values, oids, formats := make([][]byte, len(args)), make([]uint32, len(args)), make([]int16, len(args))
 	for i, a := range args {
 		values[i], oids[i], formats[i] = a.value, a.oid, a.format
 	}
-	ctx, end := s.net.begin(ctx, s.o.most, quiet)
-	defer end()
+	s.net.begin(s.o.most)
 	r := s.conn.ExecParams(ctx, sql, values, oids, formats, []int16{1}).Read()
 	if why := s.net.why(); r.Err != nil && why != nil {
 		return nil, why
@@ -263,7 +261,7 @@ func (s *session) query(ctx context.Context, quiet time.Duration, sql string, ar
 func (s *session) ask(ctx context.Context, sql string, args ...arg) (rows, error) {
 	answer := make(chan rows, 1) // which nobody may be waiting for any more
 	err := s.do(ctx, false, func(ctx context.Context) error {
-		r, err := s.query(ctx, s.o.times.patience, sql, args...)
+		r, err := s.query(ctx, sql, args...)
 		answer <- r
 		return err
 	})
@@ -276,7 +274,7 @@ func (s *session) ask(ctx context.Context, sql string, args ...arg) (rows, error
 // change is a query that writes.
 func (s *session) change(ctx context.Context, sql string, args ...arg) (r rows, err error) {
 	err = s.do(ctx, true, func(ctx context.Context) error {
-		r, err = s.query(ctx, 0, sql, args...)
+		r, err = s.query(ctx, sql, args...)
 		return err
 	})
 	return r, err

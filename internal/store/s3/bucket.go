@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -109,13 +110,18 @@ func (b *bucket) head(ctx context.Context, key string) (etag string, err error) 
 	return aws.ToString(out.ETag), nil
 }
 
+// about is what an object has beside its content.
+type about struct {
+	meta map[string]string
+	tags url.Values
+}
+
 // put writes an object, and returns its tag. The data must differ from all that others write under this name: when the
 // condition does not hold and these very data stand there, it was us, and the first answer was lost.
-func (b *bucket) put(ctx context.Context, key string, data []byte, meta map[string]string, c condition) (string,
-	error) {
+func (b *bucket) put(ctx context.Context, key string, data []byte, more about, c condition) (string, error) {
 	if c, err := b.observed(ctx, key, c); err != nil {
 		return "", err
-	} else if etag, err := b.putOnce(ctx, key, data, meta, c); !errors.Is(err, errUnmet) {
+	} else if etag, err := b.putOnce(ctx, key, data, more, c); !errors.Is(err, errUnmet) {
 		return etag, err
 	}
 	there, err := b.get(ctx, key)
@@ -145,15 +151,17 @@ func (b *bucket) observed(ctx context.Context, key string, c condition) (conditi
 }
 
 // putOnce is put without a look at what stands there.
-func (b *bucket) putOnce(ctx context.Context, key string, data []byte, meta map[string]string, c condition) (_ string,
-	err error) {
+func (b *bucket) putOnce(ctx context.Context, key string, data []byte, more about, c condition) (_ string, err error) {
 	defer b.trace("put", key, time.Now(), &err)
-	in := &s3.PutObjectInput{Bucket: &b.s.bucket, Key: &key, Body: bytes.NewReader(data), Metadata: meta,
+	in := &s3.PutObjectInput{Bucket: &b.s.bucket, Key: &key, Body: bytes.NewReader(data), Metadata: more.meta,
 		ContentLength: aws.Int64(int64(len(data))), ContentType: aws.String("application/json"),
 		ACL: types.ObjectCannedACL(b.s.acl), SSECustomerAlgorithm: b.algorithm(),
 		SSECustomerKey: optional(b.s.customerKey), SSECustomerKeyMD5: b.keyDigest(), IfMatch: optional(c.etag)}
 	if c.absent {
 		in.IfNoneMatch = aws.String("*")
+	}
+	if len(more.tags) > 0 {
+		in.Tagging = aws.String(more.tags.Encode())
 	}
 	switch {
 	case b.s.customerKey != "":
@@ -290,7 +298,7 @@ func (s space) Get(ctx context.Context, name string) (data []byte, tag string, e
 
 // Put implements objects.Space.
 func (s space) Put(ctx context.Context, name string, data []byte, tag string) (string, error) {
-	return s.put(ctx, name, data, nil, condition{absent: tag == "", etag: tag})
+	return s.put(ctx, name, data, about{}, condition{absent: tag == "", etag: tag})
 }
 
 // Remove implements objects.Space.

@@ -63,7 +63,7 @@ func (b *bucket) overlooks(ctx context.Context, key string, c condition) (bool, 
 	for range 2 {
 		data := []byte(`{"about":"Tombolo checks here whether conditional requests work.","try":"` + rand.Text() +
 			`"}`)
-		_, err := b.putOnce(ctx, key, data, nil, c)
+		_, err := b.putOnce(ctx, key, data, about{}, c)
 		var answer *problem
 		switch {
 		case errors.Is(err, errUnmet):

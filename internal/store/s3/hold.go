@@ -38,7 +38,8 @@ func (h *hold) Write(ctx context.Context, w remote.Write) (string, error) {
 			meta[replacedDigest] = was
 		}
 	}
-	etag, err := h.p.d.bucket.put(ctx, h.p.key, w.Data, meta, condition{absent: w.Was == "", etag: w.Was})
+	etag, err := h.p.d.bucket.put(ctx, h.p.key, w.Data, about{meta, h.p.d.bucket.s.stateTags},
+		condition{absent: w.Was == "", etag: w.Was})
 	if err == nil && t != nil {
 		err = t.note(ctx, h.p.item(), w.Data)
 	}

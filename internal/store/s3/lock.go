@@ -64,7 +64,7 @@ func (p *place) takeFile(ctx context.Context, body []byte) error {
 			"runs could hold the lock. Use dynamodb_table instead of use_lockfile, or another service", p)
 	}
 	for try := 1; ; try++ {
-		_, err := p.d.bucket.put(ctx, p.lockKey(), body, nil, condition{absent: true})
+		_, err := p.d.bucket.put(ctx, p.lockKey(), body, about{tags: p.d.bucket.s.lockTags}, condition{absent: true})
 		if !errors.Is(err, errUnmet) {
 			return err
 		}

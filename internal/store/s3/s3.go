@@ -25,8 +25,8 @@ import (
 
 // Kind describes the backend "s3". Its schema is Terraform's.
 func Kind() remote.Kind {
-	return remote.Kind{Name: "s3", Place: "Amazon S3", Schema: schema(), Open: open, Programs: programs,
-		Needed: map[string]string{"bucket": "", "key": ""}}
+	return remote.Kind{Name: "s3", Place: "Amazon S3", Schema: schema(), More: more(), Open: open,
+		Programs: programs, Needed: map[string]string{"bucket": "", "key": ""}}
 }
 
 // open reads the settings and determines how to connect. It sends no requests, unless it must check the account.

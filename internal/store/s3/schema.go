@@ -85,6 +85,23 @@ func schema() *provider.Block {
 	}}
 }
 
+// more has the arguments that only OpenTofu has. Those of a role are what Terraform had before assume_role.
+func more() map[string]*provider.Attribute {
+	str, set, tags := cty.String, cty.Set(cty.String), cty.Map(cty.String)
+	return map[string]*provider.Attribute{
+		"state_tags":                      text(tags, "Tags of the objects with states."),
+		"lock_tags":                       text(tags, "Tags of the objects that are locks."),
+		"role_arn":                        text(str, "Deprecated: assume_role.role_arn."),
+		"session_name":                    text(str, "Deprecated: assume_role.session_name."),
+		"external_id":                     text(str, "Deprecated: assume_role.external_id."),
+		"assume_role_duration_seconds":    text(cty.Number, "Deprecated: assume_role.duration."),
+		"assume_role_policy":              text(str, "Deprecated: assume_role.policy."),
+		"assume_role_policy_arns":         text(set, "Deprecated: assume_role.policy_arns."),
+		"assume_role_tags":                text(tags, "Deprecated: assume_role.tags."),
+		"assume_role_transitive_tag_keys": text(set, "Deprecated: assume_role.transitive_tag_keys."),
+	}
+}
+
 func assumedRole() *provider.Attribute {
 	str, set := cty.String, cty.Set(cty.String)
 	return object("A role to assume.", map[string]*provider.Attribute{

@@ -2,6 +2,7 @@ package s3
 
 import (
 	"fmt"
+	"net/url"
 	"path/filepath"
 	"strings"
 	"time"
@@ -35,6 +36,7 @@ type settings struct {
 	dualStack, fips          bool
 	encrypt                  bool
 	kmsKey, customerKey, acl string
+	stateTags, lockTags      url.Values
 
 	proxy, secureProxy, noProxy *string
 	caBundle                    string
@@ -122,6 +124,35 @@ func (r reader) texts(name string) (out []string) {
 	return out
 }
 
+// pairs returns a map of texts.
+func (r reader) pairs(name string) map[string]string {
+	v, ok := r.value(name)
+	if !ok {
+		return nil
+	}
+	all := map[string]string{}
+	for k, e := range v.AsValueMap() {
+		if !e.IsNull() {
+			all[k] = e.AsString()
+		}
+	}
+	return all
+}
+
+// tags returns the tags of an object as they are sent. S3 takes ten.
+func (r reader) tags(name string) url.Values {
+	all := url.Values{}
+	for k, v := range r.pairs(name) {
+		if all.Set(k, v); k == "" || len([]rune(k)) > 128 || len([]rune(v)) > 256 {
+			r.wrong(name, "Invalid Value", "Keys of tags have 1 to 128 characters, and values at most 256.")
+		}
+	}
+	if len(all) > 10 {
+		r.wrong(name, "Invalid Value", "An object has at most 10 tags.")
+	}
+	return all
+}
+
 // file returns a file name; relative ones are relative to the working directory.
 func (r reader) file(name string) string {
 	if name == "" || filepath.IsAbs(name) || r.dir == "" || strings.HasPrefix(name, "~") {
@@ -142,6 +173,12 @@ func (r reader) nested(name string) (reader, bool) {
 	return reader{v: v, path: r.path.GetAttr(name), dir: r.dir, diags: r.diags}, ok
 }
 
+// The credentials of a role live so long.
+const (
+	shortestRole = 15 * time.Minute
+	longestRole  = 12 * time.Hour
+)
+
 // duration returns a length of time of an argument, which has to be within what the service allows.
 func (r reader) duration(name string) time.Duration {
 	s := r.text(name)
@@ -149,7 +186,7 @@ func (r reader) duration(name string) time.Duration {
 		return 0
 	}
 	d, err := time.ParseDuration(s)
-	if err != nil || d < 15*time.Minute || d > 12*time.Hour {
+	if err != nil || d < shortestRole || d > longestRole {
 		r.wrong(name, "Invalid Duration", "%q is not a duration between 15 minutes (15m) and 12 hours (12h).", s)
 	}
 	return d
@@ -206,6 +243,7 @@ func (r reader) settings() *settings {
 	if p := r.set("workspace_key_prefix"); p != nil {
 		s.prefix = *p
 	}
+	s.stateTags, s.lockTags = r.tags("state_tags"), r.tags("lock_tags")
 	if file := r.text("shared_credentials_file"); file != "" && len(s.credentials) == 0 {
 		s.credentials = []string{r.file(file)}
 	}
@@ -264,18 +302,13 @@ func (r reader) access(s *settings, o remote.Surroundings) {
 	if m := s.metadataMode; m != "" && !strings.EqualFold(m, "IPv4") && !strings.EqualFold(m, "IPv6") {
 		r.wrong("ec2_metadata_service_endpoint_mode", "Invalid Value", "The value must be IPv4 or IPv6.")
 	}
+	r.conflict("assume_role", "role_arn")
 	if a, ok := r.nested("assume_role"); ok {
 		s.assume = a.role()
 		s.assume.externalID, s.assume.source = a.text("external_id"), a.text("source_identity")
-		s.assume.transitive = a.texts("transitive_tag_keys")
-		if tags, ok := a.value("tags"); ok {
-			s.assume.tags = map[string]string{}
-			for k, v := range tags.AsValueMap() {
-				if !v.IsNull() {
-					s.assume.tags[k] = v.AsString()
-				}
-			}
-		}
+		s.assume.transitive, s.assume.tags = a.texts("transitive_tag_keys"), a.pairs("tags")
+	} else if arn := r.text("role_arn"); arn != "" {
+		s.assume = r.formerRole(arn)
 	}
 	if w, ok := r.nested("assume_role_with_web_identity"); ok {
 		s.web = w.role()
@@ -292,6 +325,21 @@ func (r reader) access(s *settings, o remote.Surroundings) {
 	}
 	s.secrets = append(s.secrets, s.access, s.secret, s.token, o.Getenv("AWS_SECRET_ACCESS_KEY"),
 		o.Getenv("AWS_SESSION_TOKEN"))
+}
+
+// formerRole returns the role of the arguments that assume_role has taken the place of.
+func (r reader) formerRole(arn string) *assumed {
+	a := &assumed{arn: arn, session: r.text("session_name"), externalID: r.text("external_id"),
+		policy: r.text("assume_role_policy"), policies: r.texts("assume_role_policy_arns"),
+		tags: r.pairs("assume_role_tags"), transitive: r.texts("assume_role_transitive_tag_keys")}
+	if v, ok := r.value("assume_role_duration_seconds"); ok {
+		n, _ := v.AsBigFloat().Int64()
+		if a.duration = time.Duration(n) * time.Second; a.duration < shortestRole || a.duration > longestRole {
+			r.wrong("assume_role_duration_seconds", "Invalid Value", "The value must be a number from %d to %d.",
+				int(shortestRole.Seconds()), int(longestRole.Seconds()))
+		}
+	}
+	return a
 }
 
 func (r reader) role() *assumed {

@@ -46,6 +46,10 @@ func (f *filler) block(b *provider.Block, v cty.Value, given map[string]cty.Valu
 	for _, name := range slices.Sorted(maps.Keys(b.Blocks)) {
 		nb := b.Blocks[name]
 		f.at(cty.GetAttrStep{Name: name}, func() {
+			if nb.Computed && f.empty(vals[name]) {
+				out[name] = f.blocks(nb)
+				return
+			}
 			inner := f.object(given, name)
 			out[name] = f.each(nb.Nesting, vals[name], func(v cty.Value) cty.Value {
 				return f.block(&nb.Block, v, inner)
@@ -53,6 +57,19 @@ func (f *filler) block(b *provider.Block, v cty.Value, given map[string]cty.Valu
 		})
 	}
 	return cty.ObjectVal(out)
+}
+
+// blocks fills computed blocks that are not configured: a mock makes none.
+func (f *filler) blocks(nb *provider.NestedBlock) cty.Value {
+	if f.open {
+		return cty.UnknownVal(nb.ImpliedType())
+	}
+	return nb.EmptyValue()
+}
+
+// empty reports whether a value is to be filled, if it may be.
+func (f *filler) empty(v cty.Value) bool {
+	return v.IsNull() && !f.onlyUnknown || !v.IsKnown() && (f.onlyUnknown || !f.open)
 }
 
 // object returns the values for the attributes of nested objects.
@@ -76,11 +93,10 @@ func (f *filler) unsuitable(why string) {
 
 // attribute fills the value of an attribute.
 func (f *filler) attribute(a *provider.Attribute, v cty.Value, given map[string]cty.Value, name string) cty.Value {
-	empty := v.IsNull() && !f.onlyUnknown || !v.IsKnown() && (f.onlyUnknown || !f.open)
 	switch {
 	case a.WriteOnly:
 		return cty.NullVal(a.ImpliedType()) // nothing that answers says it again
-	case a.Computed && empty:
+	case a.Computed && f.empty(v):
 		if f.open {
 			return cty.UnknownVal(a.ImpliedType())
 		}

@@ -19,6 +19,7 @@ import (
 	ctyjson "github.com/zclconf/go-cty/cty/json"
 
 	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/internal/value"
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
@@ -94,7 +95,7 @@ func (o *Object) Plan(_ context.Context, req provider.PlanRequest) provider.Plan
 	f := o.filler()
 	if !req.Prior.IsNull() { // what is computed stays as it is
 		f.open, f.onlyUnknown = true, true
-		resp.Planned = f.block(o.Type.Block, req.Proposed, nil)
+		resp.Planned = f.block(o.Type.Block, value.ProposeKept(o.Type.Block, req.Prior, req.Config), nil)
 		return resp
 	}
 	f.open = !o.Values.AtPlan
@@ -117,7 +118,7 @@ func (o *Object) Apply(_ context.Context, req provider.ApplyRequest) provider.Ap
 // ReadData generates the result of the data source.
 func (o *Object) ReadData(_ context.Context, req provider.ReadDataRequest) provider.ReadDataResponse {
 	f := o.filler()
-	v := f.block(o.Type.Block, req.Config, o.Values.Attributes)
+	v := f.block(o.Type.Block, value.ForPlan(o.Type.Block, req.Config), o.Values.Attributes)
 	return provider.ReadDataResponse{State: v, Diagnostics: f.diags}
 }
 

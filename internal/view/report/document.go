@@ -264,7 +264,11 @@ func (d *document) pending(p *plan.Plan) {
 		d.Pending = append(d.Pending, leftover{view.CleanLine(l.Address), view.CleanLine(why)})
 	}
 	for _, a := range p.Unread {
-		d.Pending = append(d.Pending, leftover{view.CleanLine(a.String()), "not read, because of -minimal-refresh"})
+		why := "not read, because the refresh is minimal"
+		if _, set := slices.BinarySearchFunc(p.UnreadBySetting, a, addr.AbsResourceInstance.Compare); set {
+			why = "not read, because tombolo.hcl says refresh = false"
+		}
+		d.Pending = append(d.Pending, leftover{view.CleanLine(a.String()), why})
 	}
 }
 
@@ -301,7 +305,8 @@ func notes(o Options, p *plan.Plan) (list []note) {
 		say("warning", "The real objects were not read (-refresh=false): changes made outside are not in this plan.")
 	}
 	if n := len(p.Unread); n > 0 {
-		say("info", "%d real objects were not read (-minimal-refresh).", n)
+		say("info", "%s not read: the tab \"Not looked at\" names them.", map[bool]string{true: "One real object was",
+			false: fmt.Sprintf("%d real objects were", n)}[n == 1])
 	}
 	if len(p.Invocations) > 0 {
 		say("info", "%d actions are invoked.", len(p.Invocations))

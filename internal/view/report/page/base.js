@@ -88,17 +88,19 @@ function plainBody(index) {
 function growing(parent, items, make, portion = 200) {
   let shown = 0;
   const more = button('', () => grow(), { class: 'more' });
+  const holder = { UL: () => el('li', { class: 'bare' }, more), OL: () => el('li', { class: 'bare' }, more),
+    TBODY: () => el('tr', {}, el('td', { colspan: '4' }, more)) }[parent.tagName]?.() ?? more;
   const watcher = new IntersectionObserver((entries) => entries.some((e) => e.isIntersecting) && grow(),
     { rootMargin: '800px' });
   function grow(until = shown + portion) {
     const piece = document.createDocumentFragment();
     for (; shown < Math.min(until, items.length); shown++) piece.append(make(items[shown], shown));
-    more.remove();
+    holder.remove();
     watcher.disconnect();
     parent.append(piece);
     if (shown < items.length) {
       more.textContent = 'Show more of ' + (items.length - shown).toLocaleString('en');
-      parent.append(parent.tagName === 'UL' || parent.tagName === 'OL' ? el('li', { class: 'bare' }, more) : more);
+      parent.append(holder);
       watcher.observe(more);
     }
   }

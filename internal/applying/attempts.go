@@ -1,0 +1,54 @@
+package applying
+
+import (
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/internal/access"
+	"github.com/tombolo-iac/tombolo/internal/ctyfast"
+	"github.com/tombolo-iac/tombolo/internal/patience"
+	"github.com/tombolo-iac/tombolo/plan"
+	"github.com/tombolo-iac/tombolo/provider"
+)
+
+// attempts performs a call that changes an object, again where that may help and can do no harm. Each attempt
+// is an operation of its own in the journal, and the result of one is durable before the next one begins. The first
+// attempt has its intent, op, and its place, leave; intent writes that of another. It returns the last answer with its
+// operation, which is empty if its result is recorded already.
+func (a *applier) attempts(of access.Of, op string, leave func(diag.List), intent func() (string, error),
+	call func(op string) provider.ApplyResponse,
+	repeatable func(provider.ApplyResponse, patience.Verdict) bool) (provider.ApplyResponse, string) {
+	for attempt := 1; ; attempt++ {
+		resp := call(op)
+		leave(resp.Diagnostics)
+		v := a.Judge(of, attempt, resp.Diagnostics)
+		if op == "" || !v.Again || !repeatable(resp, v) {
+			return resp, op
+		}
+		if a.result(op) != nil || a.Pause(of, attempt, v) != nil {
+			return resp, ""
+		}
+		var err error
+		if leave, err = a.Enter(of); err != nil {
+			return resp, ""
+		}
+		if op, err = intent(); err != nil {
+			leave(nil)
+			return resp, ""
+		}
+	}
+}
+
+// repeatable reports whether a creation or update that failed may be made again. A creation may if the service has
+// refused it: any other error may have come after the object was made. An update may, too, if it has changed nothing.
+func (w *writing) repeatable(resp provider.ApplyResponse, v patience.Verdict) bool {
+	answered := resp.State != cty.NilVal && resp.State.IsKnown()
+	switch none := answered && resp.State.IsNull(); {
+	case !answered || w.sketched.Load():
+		return false
+	case w.action == plan.Create:
+		return v.Refused && none
+	default:
+		return v.Refused || none || ctyfast.RawEquals(resp.State, w.prior)
+	}
+}

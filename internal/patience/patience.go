@@ -1,0 +1,302 @@
+// Package patience holds calls of providers back: it limits how many run at a time and begin in a second, slows a
+// provider down whose service has too many requests, and decides which failed calls are repeated, and when.
+//
+//	gate := patience.New(policy)
+//	leave, err := gate.Enter(ctx, call, func(why string) { ... })
+//	problems := make the call
+//	leave(problems)
+//	verdict := gate.Judge(call, attempt, problems)
+//
+// The package makes no calls and knows nothing of journals: who calls knows whether a call may be repeated. The zero
+// policy has no limits, and repeats only what a service has refused for having too many requests. A Gate owns no
+// goroutines; its methods may be called concurrently.
+package patience
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"regexp"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/tombolo-iac/tombolo/addr"
+	"github.com/tombolo-iac/tombolo/diag"
+)
+
+// Policy has the rules of providers. Providers without rules have the defaults.
+type Policy map[addr.Provider]Rules
+
+// Rules are those of one provider. The limits of a type hold beside those of the provider, its retries instead of them.
+type Rules struct {
+	Limit Limit
+	Retry *Retry
+	Types map[string]Rules // without Types of their own
+}
+
+// Limit limits calls; zero members do not.
+type Limit struct {
+	AtOnce    int
+	PerSecond float64
+}
+
+// Retry says which failed calls are made again. The zero value is the default.
+type Retry struct {
+	// Errors match errors of calls that may be repeated, if the call can be: reads, updates, deletions. Refusals match
+	// errors that say that the service did nothing: after these, creations are repeated, too.
+	Errors, Refusals []*regexp.Regexp
+	// Attempts is how often a call is made at most, with the first time; 0 means DefaultAttempts.
+	Attempts int
+	// Wait is the time before the second attempt, which doubles each time up to MaxWait; 0 means the default.
+	Wait, MaxWait time.Duration
+}
+
+// The defaults of Retry.
+const (
+	DefaultAttempts = 10
+	DefaultWait     = time.Second
+	DefaultMaxWait  = time.Minute
+)
+
+// longest is the longest time that a service may ask for: a run that would wait longer fails instead.
+const longest = 15 * time.Minute
+
+// Call holds the provider and the type of a call.
+type Call struct {
+	Provider addr.Provider
+	Type     string
+}
+
+// Verdict is the decision about a failed call.
+type Verdict struct {
+	// Again means that the call may be made once more after Wait. Refused means that nothing has been done; otherwise
+	// that is not certain.
+	Again, Refused bool
+	Wait           time.Duration
+	// Why is the cause of the wait in a few words.
+	Why string
+}
+
+// Gate lets calls of one project pass.
+type Gate struct {
+	policy Policy
+
+	mu      sync.Mutex // guards what follows
+	lanes   map[Call]*lane
+	changed chan struct{} // closed and made anew whenever a lane may have room
+}
+
+// New returns a gate.
+func New(p Policy) *Gate {
+	return &Gate{policy: p, lanes: map[Call]*lane{}, changed: make(chan struct{})}
+}
+
+// lane is the state of a provider, or of one type of it.
+type lane struct {
+	limit  Limit
+	name   string
+	active int
+	next   time.Time // when the next call may begin, with a limit per second
+	// A service with too many requests narrows the lane, and closes it until then if it asks for time. Narrow is how
+	// many calls it has room for, 0 for no such limit, good how many have gone well since that changed. Until settled,
+	// refusals are of calls that were under way then, and say nothing new.
+	until   time.Time
+	narrow  int
+	good    int
+	settled time.Time
+}
+
+// room reports whether a call may begin, or else why not, and after what time it may if that is known.
+func (l *lane) room(now time.Time) (why string, wait time.Duration, ok bool) {
+	switch {
+	case now.Before(l.until):
+		return fmt.Sprintf("%s has too many requests", l.name), l.until.Sub(now), false
+	case l.narrow > 0 && l.active >= l.narrow:
+		return fmt.Sprintf("%s had too many requests: %d at a time", l.name, l.narrow), 0, false
+	case l.limit.AtOnce > 0 && l.active >= l.limit.AtOnce:
+		return fmt.Sprintf("%d calls of %s at once", l.limit.AtOnce, l.name), 0, false
+	case l.limit.PerSecond > 0 && now.Before(l.next):
+		return fmt.Sprintf("%v calls of %s a second", l.limit.PerSecond, l.name), l.next.Sub(now), false
+	}
+	return "", 0, true
+}
+
+// enter counts a call.
+func (l *lane) enter(now time.Time) {
+	l.active++
+	if l.limit.PerSecond > 0 {
+		if l.next.Before(now) {
+			l.next = now
+		}
+		l.next = l.next.Add(time.Duration(float64(time.Second) / l.limit.PerSecond))
+	}
+}
+
+// A lane is narrowed to half of what was under way, then to three quarters of its room, and again; it gets room for one
+// more after so many good calls for each that it has room for.
+const widening = 20
+
+// narrowed takes account of a refusal. The service has asked for a pause, or for none.
+func (l *lane) narrowed(now time.Time, pause, wait time.Duration) {
+	if until := now.Add(pause); until.After(l.until) {
+		l.until = until
+	}
+	if now.Before(l.settled) {
+		return
+	}
+	room := (l.active + 1) / 2 // with the one that was refused
+	if l.narrow > 0 {
+		room = l.narrow * 3 / 4
+	}
+	l.narrow, l.good, l.settled = max(1, room), 0, now.Add(wait)
+}
+
+// wentWell widens a lane that was narrowed.
+func (l *lane) wentWell() {
+	if l.narrow == 0 {
+		return
+	}
+	if l.good++; l.good >= widening*l.narrow {
+		l.narrow, l.good = l.narrow+1, 0
+	}
+}
+
+// lanesOf returns the lanes that a call passes: that of its provider, and of its type if that has limits. The caller
+// holds the lock.
+func (g *Gate) lanesOf(c Call) []*lane {
+	rules := g.policy[c.Provider]
+	lanes := []*lane{g.lane(Call{Provider: c.Provider}, c.Provider.ForDisplay(), rules.Limit)}
+	if of, ok := rules.Types[c.Type]; ok && of.Limit != (Limit{}) {
+		lanes = append(lanes, g.lane(c, c.Type, of.Limit))
+	}
+	return lanes
+}
+
+func (g *Gate) lane(c Call, name string, limit Limit) *lane {
+	l := g.lanes[c]
+	if l == nil {
+		l = &lane{name: name, limit: limit}
+		g.lanes[c] = l
+	}
+	return l
+}
+
+// Enter waits until a call may begin; the error is the cause of the end of ctx. The function that it returns must be
+// called with the problems of the call when that has ended. waiting is told why the call has to wait, once for each
+// reason; it may be nil.
+func (g *Gate) Enter(ctx context.Context, c Call, waiting func(why string)) (leave func(diag.List), err error) {
+	told := ""
+	for {
+		why, wait, changed, ok := g.tryEnter(c)
+		if ok {
+			return func(problems diag.List) { g.leave(c, problems) }, nil
+		}
+		if why != told && waiting != nil {
+			waiting(why)
+			told = why
+		}
+		var later <-chan time.Time
+		if wait > 0 {
+			timer := time.NewTimer(wait)
+			defer timer.Stop()
+			later = timer.C
+		}
+		select {
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		case <-changed:
+		case <-later:
+		}
+	}
+}
+
+// tryEnter counts a call in all of its lanes, or in none.
+func (g *Gate) tryEnter(c Call) (why string, wait time.Duration, changed <-chan struct{}, ok bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	now, lanes := time.Now(), g.lanesOf(c)
+	for _, l := range lanes {
+		if why, wait, ok := l.room(now); !ok {
+			return why, wait, g.changed, false
+		}
+	}
+	for _, l := range lanes {
+		l.enter(now)
+	}
+	return "", 0, nil, true
+}
+
+// leave ends a call.
+func (g *Gate) leave(c Call, problems diag.List) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for _, l := range g.lanesOf(c) {
+		l.active--
+		if !problems.HasErrors() {
+			l.wentWell()
+		}
+	}
+	close(g.changed)
+	g.changed = make(chan struct{})
+}
+
+// retryOf returns the rules for repeating a call.
+func (g *Gate) retryOf(c Call) Retry {
+	rules := g.policy[c.Provider]
+	r := Retry{}
+	if rules.Retry != nil {
+		r = *rules.Retry
+	}
+	if of, ok := rules.Types[c.Type]; ok && of.Retry != nil {
+		r = *of.Retry
+	}
+	r.Attempts = cmp.Or(r.Attempts, DefaultAttempts)
+	r.Wait, r.MaxWait = cmp.Or(r.Wait, DefaultWait), cmp.Or(r.MaxWait, DefaultMaxWait)
+	r.MaxWait = max(r.Wait, r.MaxWait)
+	return r
+}
+
+// Judge decides about a call that has ended with problems. attempt is 1 for the first time. A service that has too many
+// requests is given time by all calls of its provider, whether this one is repeated or not.
+func (g *Gate) Judge(c Call, attempt int, problems diag.List) Verdict {
+	if !problems.HasErrors() {
+		return Verdict{}
+	}
+	r := g.retryOf(c)
+	wait := r.Wait
+	for range min(attempt-1, 30) {
+		wait = min(2*wait, r.MaxWait)
+	}
+	wait += rand.N(wait/4 + 1) // calls that have failed together do not come back together
+	text := textOf(problems)
+	if asked, ok := tooMany(text, time.Now()); ok {
+		wait = max(wait, asked)
+		pause := asked
+		if attempt > 2 { // it was refused again though there was less to do
+			pause = wait
+		}
+		g.mu.Lock()
+		g.lane(Call{Provider: c.Provider}, c.Provider.ForDisplay(), g.policy[c.Provider].Limit).narrowed(time.Now(),
+			min(pause, longest), r.Wait)
+		g.mu.Unlock()
+		return Verdict{Again: attempt < r.Attempts && asked <= longest, Refused: true, Wait: wait,
+			Why: fmt.Sprintf("%s has too many requests", c.Provider.ForDisplay())}
+	}
+	v := Verdict{Refused: matches(r.Refusals, text), Wait: wait, Why: "it failed with " + strconv.Quote(firstOf(problems))}
+	v.Again = attempt < r.Attempts && (v.Refused || matches(r.Errors, text))
+	return v
+}
+
+// Attempts returns how often a call is made at most.
+func (g *Gate) Attempts(c Call) int { return g.retryOf(c).Attempts }
+
+func matches(list []*regexp.Regexp, text string) bool {
+	for _, re := range list {
+		if re.MatchString(text) {
+			return true
+		}
+	}
+	return false
+}
