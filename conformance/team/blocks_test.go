@@ -355,9 +355,9 @@ func (r encWriter) step(n int) []step {
 	}
 }
 
-// Random settings, one after the other over the same state, plans and data sources, have the same outcome with OpenTofu:
-// what is refused, and with what a state and a plan are sealed then. Sometimes each continues with the files of the
-// other. TOMBOLO_TEAM_BLOCKS says how many lives there are.
+// Random settings, one after the other over the same state, plans and data sources, have the same outcome with
+// OpenTofu: what is refused, and with what a state and a plan are sealed then. Sometimes each continues with the files
+// of the other. TOMBOLO_TEAM_BLOCKS says how many lives there are.
 func TestRandomSettingsHaveTheOutcomeOfOpenTofu(t *testing.T) {
 	inFull(t)
 	other := theirs(t, "tofu", "TOMBOLO_TOFU")
