@@ -394,9 +394,7 @@ func decodePlan(b []byte) (*Plan, error) {
 			Before: d.dynamic(o.Before), After: d.dynamic(o.After), Sensitive: o.Sensitive,
 			BeforeSensitive: o.BeforeSensitive})
 	}
-	for i, s := range j.Steps {
-		p.Steps = append(p.Steps, d.step(s, len(j.Steps), len(j.Changes), i))
-	}
+	p.Steps = d.steps(j)
 	for _, m := range slices.Sorted(maps.Keys(j.Expansions)) {
 		p.Expansions[d.module(m)] = d.expansion(j.Expansions[m])
 	}
@@ -413,9 +411,6 @@ func decodePlan(b []byte) (*Plan, error) {
 		path, err := state.ParsePath(r.Path)
 		d.fail(err)
 		p.Relevant = append(p.Relevant, RelevantAttribute{Resource: d.instance(r.Resource), Path: path})
-	}
-	if d.err == nil {
-		d.err = p.checkOrder()
 	}
 	return p, d.err
 }
@@ -462,6 +457,17 @@ func (d *decoder) step(s jsonStep, steps, changes, self int) Step {
 	out := Step{Kind: s.Kind, Resource: a.AbsResource(), Changes: s.Changes, After: s.After}
 	d.fail(out.check(self, steps, changes))
 	return out
+}
+
+// steps decodes the steps, which must not wait for each other.
+func (d *decoder) steps(j jsonPlan) (steps []Step) {
+	for i, s := range j.Steps {
+		steps = append(steps, d.step(s, len(j.Steps), len(j.Changes), i))
+	}
+	if d.err == nil {
+		d.err = checkOrder(steps)
+	}
+	return steps
 }
 
 // typ returns a type of the table.

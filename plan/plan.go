@@ -229,7 +229,7 @@ func (p *Plan) Check() error {
 			return err
 		}
 	}
-	return p.checkOrder()
+	return checkOrder(p.Steps)
 }
 
 // check returns an error for a step that names something that the plan does not have.
@@ -251,10 +251,10 @@ func (s Step) check(self, steps, changes int) error {
 }
 
 // checkOrder returns an error for steps that wait for each other.
-func (p *Plan) checkOrder() error {
-	waits, followers := make([]int, len(p.Steps)), make([][]int, len(p.Steps))
+func checkOrder(steps []Step) error {
+	waits, followers := make([]int, len(steps)), make([][]int, len(steps))
 	var ready []int
-	for i, s := range p.Steps {
+	for i, s := range steps {
 		for _, before := range s.After {
 			followers[before] = append(followers[before], i)
 		}
@@ -270,8 +270,8 @@ func (p *Plan) checkOrder() error {
 			}
 		}
 	}
-	if done < len(p.Steps) {
-		return fmt.Errorf("%d steps wait for each other", len(p.Steps)-done)
+	if done < len(steps) {
+		return fmt.Errorf("%d steps wait for each other", len(steps)-done)
 	}
 	return nil
 }

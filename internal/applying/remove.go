@@ -69,8 +69,7 @@ func (a *applier) removeObject(c *plan.Change, dispose bool) (err error) {
 		return err
 	}
 	a.opts.Secrets.Add(c.Before.Value, c.Before.Sensitive)
-	null := cty.NullVal(rt.Block.ImpliedType())
-	of := access.Of{Provider: c.Provider.Provider, Object: o}
+	null, of := cty.NullVal(rt.Block.ImpliedType()), access.Of{Provider: c.Provider.Provider, Object: o}
 	leave, err := a.Enter(of)
 	if err != nil {
 		return err
@@ -96,7 +95,8 @@ func (a *applier) removeObject(c *plan.Change, dispose bool) (err error) {
 			if op, failed = intent(); failed != nil {
 				return event.ID{}, false
 			}
-			resp, op := a.attempts(of, op, leave, intent, call, always)
+			resp, op := a.attempts(of, op, leave, intent, call,
+				func(provider.ApplyResponse, patience.Verdict) bool { return true })
 			failed = a.removed(o, c, rt, stored, op, resp)
 			return event.ID{}, failed == nil
 		})

@@ -23,7 +23,7 @@ import (
 // Import is one existing object that an import block imports.
 type Import struct {
 	Target addr.AbsResourceInstance
-	Sought Sought
+	Wanted ImportID
 	// Sensitive means that the id or identity comes from a sensitive value.
 	Sensitive bool
 	Block     *config.Import
@@ -32,22 +32,22 @@ type Import struct {
 	seen bool
 }
 
-// Sought identifies the wanted object: its ID, or its identity (of the schema's type, without marks).
-type Sought struct {
+// ImportID identifies the wanted object: its ID, or its identity (of the schema's type, without marks).
+type ImportID struct {
 	ID       string
 	Identity cty.Value // cty.NilVal when there is an id
 }
 
 // ByIdentity reports whether the object is named by its identity.
-func (s Sought) ByIdentity() bool { return s.Identity != cty.NilVal }
+func (s ImportID) ByIdentity() bool { return s.Identity != cty.NilVal }
 
-func (s Sought) equals(other Sought) bool {
+func (s ImportID) equals(other ImportID) bool {
 	return s.ID == other.ID && s.ByIdentity() == other.ByIdentity() &&
 		(!s.ByIdentity() || s.Identity.RawEquals(other.Identity))
 }
 
 // String returns the identification of the object for messages.
-func (s Sought) String() string {
+func (s ImportID) String() string {
 	if s.ByIdentity() {
 		return "the identity " + state.IdentityText(s.Identity)
 	}
@@ -167,16 +167,16 @@ func (i *Instance) addImport(s *linking.Slot, ctx *hcl.EvalContext) diag.List {
 	if w.imports == nil {
 		w.imports = map[addr.AbsResourceInstance]*Import{}
 	}
-	if other := w.imports[a]; other != nil && !other.Sought.equals(sought) {
+	if other := w.imports[a]; other != nil && !other.Wanted.equals(sought) {
 		summary := "Duplicate import configuration for \"" + a.String() + "\""
 		if secret || other.Sensitive {
 			return blocks.Problem(b.ToExpr, ctx, summary,
 				"Two different objects are to be imported as %s. An address can only have one object.", a)
 		}
 		return blocks.Problem(b.ToExpr, ctx, summary, "Both %s and %s are to be imported as %s. An address can only "+
-			"have one object.", other.Sought, sought, a)
+			"have one object.", other.Wanted, sought, a)
 	}
-	w.imports[a] = &Import{Target: a, Sought: sought, Sensitive: secret, Block: b, Deps: s.ResourceDeps()}
+	w.imports[a] = &Import{Target: a, Wanted: sought, Sensitive: secret, Block: b, Deps: s.ResourceDeps()}
 	return nil
 }
 
@@ -191,7 +191,7 @@ func unknownID(b *config.Import, ctx *hcl.EvalContext) bool {
 
 // sought evaluates the identification of the object of an import block, and reports whether it is sensitive. While
 // validating, an identity may be unknown.
-func (w *Walk) sought(b *config.Import, ctx *hcl.EvalContext) (s Sought, secret bool, diags diag.List) {
+func (w *Walk) sought(b *config.Import, ctx *hcl.EvalContext) (s ImportID, secret bool, diags diag.List) {
 	if b.Identity == nil {
 		if s.ID, secret, diags = importID(b.ID, ctx); secret {
 			w.Inputs.Secrets.Add(cty.StringVal(s.ID), []cty.Path{{}})

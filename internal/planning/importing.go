@@ -55,7 +55,7 @@ func (p *planner) adopt(intent state.Intent, id string) (state.Edit, error) {
 	if err != nil {
 		return none, err
 	}
-	k, err := p.imported(addr.Object{Instance: target}, cfg, rt, inst, eval.Sought{ID: id}, intent.Planned)
+	k, err := p.imported(addr.Object{Instance: target}, cfg, rt, inst, eval.ImportID{ID: id}, intent.Planned)
 	if err != nil {
 		return none, err
 	}
@@ -83,7 +83,7 @@ func (m *managed) takeOver() error {
 		return nil
 	}
 	m.importing = m.p.announce(m.obj, found)
-	k, err := m.p.imported(m.obj, m.cfg, m.rt, m.prov, found.Sought, nil)
+	k, err := m.p.imported(m.obj, m.cfg, m.rt, m.prov, found.Wanted, nil)
 	if err != nil {
 		return err
 	}
@@ -94,7 +94,7 @@ func (m *managed) takeOver() error {
 
 // announce reports the search for the object of an import block.
 func (p *planner) announce(o addr.Object, found *eval.Import) *plan.Importing {
-	i := &plan.Importing{ID: found.Sought.ID, Identity: found.Sought.Identity, Sensitive: found.Sensitive}
+	i := &plan.Importing{ID: found.Wanted.ID, Identity: found.Wanted.Identity, Sensitive: found.Sensitive}
 	p.opts.Events.Send(event.ImportPrepare{Object: o, ID: event.ID{Key: i.Argument(), Value: i.Shown()}})
 	return i
 }
@@ -114,7 +114,7 @@ func (m *managed) importOne(asked *Import) error {
 	m.p.mu.Lock()
 	m.p.tookOver = true
 	m.p.mu.Unlock()
-	k, err := m.p.imported(m.obj, m.cfg, m.rt, m.prov, eval.Sought{ID: asked.ID}, nil)
+	k, err := m.p.imported(m.obj, m.cfg, m.rt, m.prov, eval.ImportID{ID: asked.ID}, nil)
 	if err != nil {
 		return err
 	}
@@ -124,7 +124,7 @@ func (m *managed) importOne(asked *Import) error {
 
 // imported asks a provider for an existing object and reads it.
 func (p *planner) imported(o addr.Object, cfg addr.AbsProviderConfig, rt *provider.ResourceType, inst provider.Provider,
-	sought eval.Sought, planned []byte) (known, error) {
+	sought eval.ImportID, planned []byte) (known, error) {
 	none := known{value: cty.NullVal(rt.Block.ImpliedType())}
 	p.mu.Lock()
 	unsettled := p.evaluated[cfg]
@@ -167,7 +167,7 @@ func (p *planner) imported(o addr.Object, cfg addr.AbsProviderConfig, rt *provid
 
 // lookedUp asks a provider for the object with an id and checks the answer.
 func (p *planner) lookedUp(o addr.Object, cfg addr.AbsProviderConfig, rt *provider.ResourceType,
-	inst provider.Provider, sought eval.Sought) (k known, err error) {
+	inst provider.Provider, sought eval.ImportID) (k known, err error) {
 	var resp provider.ImportResponse
 	if err := p.Ask(access.Of{Provider: cfg.Provider, Object: o}, func(int) diag.List {
 		resp = inst.Import(p.calls, provider.ImportRequest{Object: o, Type: o.Instance.Resource.Type, ID: sought.ID,
@@ -238,7 +238,7 @@ func typesOf(list []provider.ImportedObject) string {
 	return text
 }
 
-func notThere(o addr.Object, sought eval.Sought) diag.List {
+func notThere(o addr.Object, sought eval.ImportID) diag.List {
 	return diag.List{}.Errorf(nil, "Cannot import non-existent remote object",
 		"No object with %s was found for %s. Only existing objects can be imported. Check the value, and the region, "+
 			"account or endpoint in the provider's configuration.", sought, o)
@@ -290,7 +290,7 @@ func (p *planner) planGenerated(o addr.Object, cfg addr.AbsProviderConfig, found
 		return err
 	}
 	importing := p.announce(o, found)
-	k, err := p.imported(o, cfg, rt, inst, found.Sought, nil)
+	k, err := p.imported(o, cfg, rt, inst, found.Wanted, nil)
 	if err != nil {
 		return err
 	}

@@ -26,7 +26,7 @@ type session struct {
 	base      *state.State // the content of the state file; nil if it has none
 	hash      string       // of the state file, or "" if there is none
 	lineage   string       // of what will be written
-	open      journal.Left
+	open      journal.Unresolved
 	wal       *wal
 	written   bool // the wal has more than what is carried over
 	backedUp  bool
@@ -85,7 +85,7 @@ func (s *session) load(ctx context.Context) error {
 	}
 	s.base, s.hash, s.blank, s.outdated = v.base, c.hash, w.blankName(v.blank), c.outdated
 	s.kept = v.base
-	s.open = journal.Left{InFlight: v.InFlight, Unfolded: v.Unfolded}
+	s.open = journal.Unresolved{InFlight: v.InFlight, Unfolded: v.Unfolded}
 	if j != nil {
 		w.sweep()
 		if s.wal, err = continueWAL(s, jf, j); err != nil {

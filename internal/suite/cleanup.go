@@ -65,7 +65,7 @@ func (r *fileRun) destroy(i int, k *keyed) bool {
 	diags := r.destroyWithAll(k)
 	watch()
 	if len(diags) > 0 || !k.empty() {
-		left := Left{File: r.file, Run: run, State: k.current, Open: k.open, Path: k.place.Path, Diags: diags}
+		left := Leftover{File: r.file, Run: run, State: k.current, Open: k.open, Path: k.place.Path, Diags: diags}
 		r.turns.tell(i, func() { r.o.Report.Destroyed(left) })
 	}
 	return !diags.HasErrors() && k.empty()
@@ -130,7 +130,7 @@ func holds(s *state.State) bool {
 }
 
 // Objects lists the remaining objects of a state, and those that may exist besides.
-func (l Left) Objects() (out []addr.Object) {
+func (l Leftover) Objects() (out []addr.Object) {
 	for _, r := range l.State.Resources() {
 		if r.Addr.Resource.Mode != addr.Managed {
 			continue

@@ -129,8 +129,8 @@ func (r *Result) Count(s Status) (n int) {
 	return n
 }
 
-// Left is a state that was not emptied.
-type Left struct {
+// Leftover is a state that was not emptied.
+type Leftover struct {
 	File  *testfile.File
 	Run   *testfile.Run
 	State *state.State
@@ -151,7 +151,7 @@ type Report interface {
 	TearingDown(f *testfile.File)
 	Destroying(f *testfile.File, r *testfile.Run)
 	// Destroyed is called for every state that was destroyed with problems.
-	Destroyed(l Left)
+	Destroyed(l Leftover)
 	FileEnds(f *FileResult)
 	Ends(r *Result)
 }

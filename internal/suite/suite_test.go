@@ -68,7 +68,7 @@ type house struct {
 	onApply func(req provider.ApplyRequest)
 	// onRunEnds hears of every run that has ended.
 	onRunEnds func()
-	left      []suite.Left
+	left      []suite.Leftover
 	emptied   int
 	told      []string // what was reported, a line each
 	// parallelism bounds the runs at the same time.
@@ -208,7 +208,7 @@ func (q quiet) RunEnds(_ *testfile.File, o *suite.Outcome) {
 		q.house.onRunEnds()
 	}
 }
-func (q quiet) Destroyed(l suite.Left) {
+func (q quiet) Destroyed(l suite.Leftover) {
 	q.tell("left by %s: %v", l.Run.Name, l.Objects())
 	q.house.left = append(q.house.left, l)
 }
@@ -216,7 +216,7 @@ func (quiet) FileEnds(*suite.FileResult) {}
 func (quiet) Ends(*suite.Result)         {}
 
 // problems prints what came of everything, for a test that fails.
-func problems(r *suite.Result, left []suite.Left) string {
+func problems(r *suite.Result, left []suite.Leftover) string {
 	var b strings.Builder
 	for _, f := range r.Files {
 		for _, o := range f.Runs {

@@ -93,7 +93,8 @@ func couldComeFrom(s shape, prior, config cty.Value) bool {
 		}
 	}
 	for name, nb := range s.blocks {
-		if !membersCouldComeFrom(blockShape(&nb.Block), nb.Nesting, ctyfast.Attr(prior, name), ctyfast.Attr(config, name)) {
+		was, is := ctyfast.Attr(prior, name), ctyfast.Attr(config, name)
+		if !membersCouldComeFrom(blockShape(&nb.Block), nb.Nesting, was, is) {
 			return false
 		}
 	}

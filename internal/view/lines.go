@@ -285,7 +285,7 @@ func (l *lines) NextStep(NextStep) {}
 
 // Tell writes a line of the type that the text has. The time in lines of init has no fractions, unlike that of all
 // others.
-func (l *lines) Tell(s Said) {
+func (l *lines) Tell(s Notice) {
 	message := s.message()
 	switch {
 	case s.Problem != nil:

@@ -179,7 +179,7 @@ func TestEveryLineIsOneDocumentWithoutControlCharacters(t *testing.T) {
 		}
 		v.Diagnostics(diag.List{{Severity: diag.Error, Summary: evil, Detail: evil, Address: evil},
 			{Severity: diag.Warning, Summary: evil}})
-		v.Tell(Said{Text: clean(evil), Message: evil})
+		v.Tell(Notice{Text: clean(evil), Message: evil})
 		v.Tell(Failure(clean(evil) + "\n\n" + clean(evil)))
 		value := plan.Value{
 			Value: cty.ObjectVal(map[string]cty.Value{evil: cty.StringVal(evil),
@@ -245,7 +245,7 @@ func TestInvisibleCharactersAreEscapedInValidJSON(t *testing.T) {
 	var out bytes.Buffer
 	v := New(Options{Out: &out, JSON: true})
 	text := "a\u202eb\u200bc\U000e0041d\x1b[31m\u009b"
-	v.Tell(Said{Message: text})
+	v.Tell(Notice{Message: text})
 	if at := strings.IndexFunc(strings.TrimSpace(out.String()), unsafeRune); at >= 0 {
 		t.Errorf("something unsafe at %d of %q", at, out.String())
 	}

@@ -415,7 +415,7 @@ func imports(p *plan.Plan) int {
 }
 
 // Tell shows a text of the command.
-func (t *text) Tell(s Said) {
+func (t *text) Tell(s Notice) {
 	switch {
 	case s.Text == "":
 	case s.Problem != nil:

@@ -169,7 +169,7 @@ type View interface {
 	// Lists ends a query: the objects that were found. In JSON the events have told them.
 	Lists(lists []*plan.List)
 	// Tell shows a text of the command itself: as it is, and in JSON as a line.
-	Tell(s Said)
+	Tell(s Notice)
 	// Close ends the goroutine behind the progress lines. Nothing may be called after it.
 	Close()
 }
@@ -205,8 +205,8 @@ func New(o Options) View {
 	return newText(o)
 }
 
-// Said is a text of the command itself, in addition to problems, plans and events.
-type Said struct {
+// Notice is a text of the command itself, in addition to problems, plans and events.
+type Notice struct {
 	// Text is the text for people, printed as it is; empty for a message to programs alone.
 	Text string
 	// Message is the text for programs; empty means the text in one line.
@@ -222,14 +222,14 @@ type Said struct {
 }
 
 // Failure returns an error in words of the command: its first paragraph is the summary.
-func Failure(text string) Said {
+func Failure(text string) Notice {
 	summary, detail, _ := strings.Cut(strings.TrimSpace(text), "\n\n")
-	return Said{Text: text, Problem: &diag.Diagnostic{Severity: diag.Error,
+	return Notice{Text: text, Problem: &diag.Diagnostic{Severity: diag.Error,
 		Summary: strings.ReplaceAll(summary, "\n", " "), Detail: strings.TrimSpace(detail)}}
 }
 
 // message returns the text for programs. A text without words is empty.
-func (s Said) message() string {
+func (s Notice) message() string {
 	switch {
 	case s.Message != "":
 		return s.Message
@@ -339,7 +339,7 @@ func (b *both) Lists(lists []*plan.List) {
 }
 
 // Tell implements View.
-func (b *both) Tell(s Said) {
+func (b *both) Tell(s Notice) {
 	b.people.Tell(s)
 	b.programs.Tell(s)
 }

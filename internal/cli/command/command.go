@@ -259,6 +259,6 @@ func (c *Call) WrongUse(text string) Outcome {
 }
 
 func (c *Call) wrong(text string) {
-	c.View().Tell(view.Said{Text: text + "\n", Problem: &diag.Diagnostic{Severity: diag.Error,
+	c.View().Tell(view.Notice{Text: text + "\n", Problem: &diag.Diagnostic{Severity: diag.Error,
 		Summary: "Invalid number of arguments", Detail: text}})
 }

@@ -103,7 +103,7 @@ func (c *Call) Documents() io.Writer {
 
 // Tell shows a text of the command: as it is to people, and as a line to programs.
 func (c *Call) Tell(format string, args ...any) {
-	c.View().Tell(view.Said{Text: fmt.Sprintf(format, args...)})
+	c.View().Tell(view.Notice{Text: fmt.Sprintf(format, args...)})
 }
 
 // openInto opens the file of -json-into. It is written during the run, since its reader may follow it, so unlike other

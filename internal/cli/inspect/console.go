@@ -182,7 +182,7 @@ func (k *consoleCommand) pipe(ctx context.Context, session *console.Session) com
 		}
 		last = answer.Text
 	}
-	k.call.View().Tell(view.Said{Text: last + "\n", Message: last})
+	k.call.View().Tell(view.Notice{Text: last + "\n", Message: last})
 	return command.Done
 }
 
@@ -234,7 +234,7 @@ func (k *consoleCommand) dialogue(ctx context.Context, session *console.Session,
 			return command.Done
 		}
 		c.Report(answer.Diagnostics)
-		c.View().Tell(view.Said{Text: answer.Text + "\n", Message: answer.Text})
+		c.View().Tell(view.Notice{Text: answer.Text + "\n", Message: answer.Text})
 	}
 }
 

@@ -166,7 +166,7 @@ func (i *initing) conflicts(c *command.Call) (diags diag.List) {
 
 // announce shows a text. Programs recognize it by its code, if it has one.
 func announce(c *command.Call, code, text string) {
-	said := view.Said{Text: text + "\n", Code: code}
+	said := view.Notice{Text: text + "\n", Code: code}
 	if code == "" {
 		said.Message = strings.TrimSpace(text)
 	}
@@ -175,5 +175,5 @@ func announce(c *command.Call, code, text string) {
 
 // tell shows a line of a list.
 func tell(c *command.Call, line string) {
-	c.View().Tell(view.Said{Text: "- " + view.Clean(line) + "\n", Message: line})
+	c.View().Tell(view.Notice{Text: "- " + view.Clean(line) + "\n", Message: line})
 }

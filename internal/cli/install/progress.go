@@ -39,7 +39,7 @@ func (p *progress) tellAs(line, forPrograms string) { p.show("- ", line, forProg
 func (p *progress) detail(line string) { p.show("  - ", line, line) }
 
 func (p *progress) show(mark, line, forPrograms string) {
-	said := view.Said{Text: mark + view.CleanLine(line) + "\n", Message: forPrograms}
+	said := view.Notice{Text: mark + view.CleanLine(line) + "\n", Message: forPrograms}
 	if p.display != nil {
 		p.display.Print(said.Text)
 		said.Text = ""

@@ -33,7 +33,7 @@ func stateList(ctx context.Context, c *command.Call, files command.StateFiles, i
 		return outcome
 	}
 	for _, a := range list {
-		c.View().Tell(view.Said{Text: a.String() + "\n", Message: a.String(), Kind: "resource_address"})
+		c.View().Tell(view.Notice{Text: a.String() + "\n", Message: a.String(), Kind: "resource_address"})
 	}
 	return command.Done
 }

@@ -66,7 +66,7 @@ func replaceProvider(ctx context.Context, c *command.Call, snapshot *state.Snaps
 		c.Tell("No matching resources found.\n")
 		return edited{}, nil
 	}
-	c.View().Tell(view.Said{
+	c.View().Tell(view.Notice{
 		Text: fmt.Sprintf("%s will perform the following actions:\n\n  ~ Updating provider:\n    - %s\n    + %s\n\n"+
 			"Changing %d resources:\n\n  %s\n\n", c.Title, from, to, len(names), strings.Join(names, "\n  ")),
 		Message: fmt.Sprintf("%s will replace provider from %s to %s for %d resources", c.Title, from, to, len(names)),

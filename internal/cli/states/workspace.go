@@ -94,7 +94,7 @@ func workspaceLines(c *command.Call, w workspaces, diags diag.List) command.Outc
 	if diags.HasErrors() {
 		return c.End(diags)
 	}
-	c.View().Tell(view.Said{Text: w.text(), Message: "list of workspaces", Kind: "workspace_list", Members: []any{
+	c.View().Tell(view.Notice{Text: w.text(), Message: "list of workspaces", Kind: "workspace_list", Members: []any{
 		"workspaces", w.names, "current_workspace", w.current}})
 	return command.Done
 }

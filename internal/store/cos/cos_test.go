@@ -74,7 +74,7 @@ func TestDriver(t *testing.T) {
 
 // Whatever happens to whichever request of a run, another run finds what was done.
 func TestEveryRequestOfARunMayFail(t *testing.T) {
-	kinds := drivertest.Kinds
+	kinds := drivertest.FaultKinds
 	if testing.Short() {
 		kinds = []string{"without an answer", "late", "500 and done"}
 	}

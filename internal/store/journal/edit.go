@@ -30,8 +30,8 @@ func Replacing(base, st *state.State, force bool) (c state.State, same bool, err
 
 // Resolve resolves open operations: through the journal of the run if one is open, otherwise with alone. usable reports
 // why the session cannot be used; it, running and alone are called with the lock held.
-func (l *Left) Resolve(lock sync.Locker, running func() *Open, usable func() error, tokens []string, edits []state.Edit,
-	alone func(ResolveRecord, []state.Edit) error) error {
+func (l *Unresolved) Resolve(lock sync.Locker, running func() *Open, usable func() error, tokens []string,
+	edits []state.Edit, alone func(ResolveRecord, []state.Edit) error) error {
 	raw, err := state.EncodeEdits(edits)
 	if err != nil {
 		return fmt.Errorf("resolve: %w", err)

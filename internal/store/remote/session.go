@@ -33,7 +33,7 @@ type session struct {
 	content Content      // its version, without the data
 	hash    string
 	lineage string // of what will be written
-	open    journal.Left
+	open    journal.Unresolved
 	version string // of the stored journal
 	log     *chunks
 	rescue  []string // files of this machine whose records are in the log now
@@ -156,7 +156,8 @@ func (s *session) load(ctx context.Context) error {
 func (s *session) take(v *stored) error {
 	s.base, s.hash, s.version, s.outdated = v.state, v.hash, v.raw.Version, v.outdated
 	s.content = Content{Version: v.content.Version}
-	s.open, s.log, s.size = journal.Left{InFlight: v.InFlight, Unfolded: v.Unfolded}, nil, int64(len(v.content.Data))
+	s.open = journal.Unresolved{InFlight: v.InFlight, Unfolded: v.Unfolded}
+	s.log, s.size = nil, int64(len(v.content.Data))
 	if s.rescue = v.rescue; v.parsed == nil {
 		return nil
 	}

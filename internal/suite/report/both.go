@@ -53,7 +53,7 @@ func (b both) Destroying(f *testfile.File, r *testfile.Run) {
 }
 
 // Destroyed implements suite.Report.
-func (b both) Destroyed(l suite.Left) {
+func (b both) Destroyed(l suite.Leftover) {
 	b.people.Destroyed(l)
 	b.programs.Destroyed(l)
 }

@@ -151,7 +151,7 @@ type leftLine struct {
 }
 
 // Destroyed implements suite.Report.
-func (l *lines) Destroyed(left suite.Left) {
+func (l *lines) Destroyed(left suite.Leftover) {
 	var list []leftLine
 	for _, o := range left.Objects() {
 		list = append(list, leftLine{o.Instance.String(), string(o.Deposed)})

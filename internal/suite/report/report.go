@@ -206,7 +206,7 @@ func (t *text) TearingDown(f *testfile.File) {
 func (t *text) Destroying(*testfile.File, *testfile.Run) {}
 
 // Destroyed implements suite.Report.
-func (t *text) Destroyed(l suite.Left) {
+func (t *text) Destroyed(l suite.Leftover) {
 	objects := l.Objects()
 	if l.Diags.HasErrors() || len(objects) > 0 {
 		var b strings.Builder
@@ -227,12 +227,12 @@ func (t *text) Destroyed(l suite.Left) {
 }
 
 // Maker names the run that created the remaining objects.
-func Maker(l suite.Left) string {
+func Maker(l suite.Leftover) string {
 	return fmt.Sprintf("run %q of %s", l.Run.Name, view.CleanLine(l.File.Name))
 }
 
 // Kept returns the place of the state with the remaining objects.
-func Kept(l suite.Left) string {
+func Kept(l suite.Leftover) string {
 	if l.Path == "" {
 		return ""
 	}

@@ -17,8 +17,8 @@ import (
 	"github.com/tombolo-iac/tombolo/state/storetest"
 )
 
-// Kinds are the faults of networks and services, each with its effect on a request.
-var Kinds = []string{
+// FaultKinds are the faults of networks and services, each with its effect on a request.
+var FaultKinds = []string{
 	"lost",              // nothing arrives
 	"without an answer", // it is done, and nobody hears of it
 	"twice",             // it is done twice, and the second answer is heard

@@ -8,22 +8,22 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// Left holds the open operations that runs left in a state.
-type Left struct {
+// Unresolved holds the open operations that runs left in a state.
+type Unresolved struct {
 	InFlight []state.InFlight
 	Unfolded []state.Unfolded
 }
 
 // Len returns how many operations are open.
-func (l *Left) Len() int { return len(l.InFlight) + len(l.Unfolded) }
+func (l *Unresolved) Len() int { return len(l.InFlight) + len(l.Unfolded) }
 
 // Snapshot returns a state with what is open in it.
-func (l *Left) Snapshot(st *state.State) *state.Snapshot {
+func (l *Unresolved) Snapshot(st *state.State) *state.Snapshot {
 	return &state.Snapshot{State: st, InFlight: slices.Clone(l.InFlight), Unfolded: slices.Clone(l.Unfolded)}
 }
 
 // Known checks that every token names an open operation.
-func (l *Left) Known(tokens []string) error {
+func (l *Unresolved) Known(tokens []string) error {
 	for _, t := range tokens {
 		if !slices.ContainsFunc(l.InFlight, func(f state.InFlight) bool { return f.Token() == t }) &&
 			!slices.ContainsFunc(l.Unfolded, func(u state.Unfolded) bool { return u.Token() == t }) {
@@ -34,7 +34,7 @@ func (l *Left) Known(tokens []string) error {
 }
 
 // Forget removes resolved operations.
-func (l *Left) Forget(tokens []string) {
+func (l *Unresolved) Forget(tokens []string) {
 	l.InFlight = slices.DeleteFunc(slices.Clone(l.InFlight), func(f state.InFlight) bool {
 		return slices.Contains(tokens, f.Token())
 	})
@@ -44,7 +44,7 @@ func (l *Left) Forget(tokens []string) {
 }
 
 // Carry returns the records of the operations that stay open.
-func (l *Left) Carry() ([]Record, error) { return Carry(l.InFlight, l.Unfolded) }
+func (l *Unresolved) Carry() ([]Record, error) { return Carry(l.InFlight, l.Unfolded) }
 
 // LastSerial is the greatest serial that a run accepts: every snapshot increases it.
 const LastSerial = math.MaxUint64 - 1<<32
