@@ -233,8 +233,8 @@ const maxFile = 4 << 30
 func readAll(f File) ([]byte, error) {
 	info, err := f.Stat()
 	if err == nil && info.Size > maxFile {
-		err = fmt.Errorf("it has %d bytes, and no journal of ours has more than %d: remove it, or restore it", info.Size,
-			int64(maxFile))
+		err = fmt.Errorf("it has %d bytes, and no journal of ours has more than %d: remove it, or restore it",
+			info.Size, int64(maxFile))
 	}
 	if err != nil {
 		return nil, err
