@@ -226,9 +226,16 @@ func RemoveBlank(files Files, f File, name string) error {
 	return removeAny(files, name)
 }
 
+// maxFile is more than a journal ever has. A file without content may have any size, and come with a project.
+const maxFile = 4 << 30
+
 // readAll reads an open file from its start, whatever happens to its size meanwhile.
 func readAll(f File) ([]byte, error) {
 	info, err := f.Stat()
+	if err == nil && info.Size > maxFile {
+		err = fmt.Errorf("it has %d bytes, and no journal of ours has more than %d: remove it, or restore it",
+			info.Size, int64(maxFile))
+	}
 	if err != nil {
 		return nil, err
 	}
