@@ -54,7 +54,8 @@ var table = [...]traits{
 		before:   []string{Own},
 		mismatch: "Unsupported Terraform Core version", editions: true, outdated: true},
 	OpenTofu: {name: "opentofu", title: "OpenTofu", command: "tofu", host: "registry.opentofu.org",
-		version: OpenTofuVersion, before: []string{Own, "tofu"}, folder: "opentofu", early: true, moves: true, nests: true,
+		version: OpenTofuVersion, before: []string{Own, "tofu"}, folder: "opentofu",
+		early: true, moves: true, nests: true,
 		lenient: true, mismatch: "Incompatible module"},
 }
 
