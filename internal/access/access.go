@@ -189,14 +189,12 @@ func (a *Access) Meta(block *linking.Slot) (cty.Value, error) {
 // Open opens an instance of an ephemeral block for this run, and returns its value when the postconditions hold.
 func (a *Access) Open(b *eval.Block, key addr.Key, cfg addr.AbsProviderConfig, prov provider.Provider,
 	config cty.Value) (cty.Value, error) {
-	var diags diag.List
-	v := cty.DynamicVal
 	of := Of{cfg.Provider, addr.Object{Instance: b.Addr().Instance(key)}}
 	leave, err := a.Enter(of)
 	if err != nil {
 		return cty.DynamicVal, err
 	}
-	v, diags = a.ephemerals.Open(b.Addr().Instance(key), prov, b.Slot.Type.Block, config, Client)
+	v, diags := a.ephemerals.Open(b.Addr().Instance(key), prov, b.Slot.Type.Block, config, Client)
 	leave(diags)
 	_ = a.Judge(of, 1, diags) // it slows others down; what may be open is not opened again
 	if err := a.walk.Report(b.Locate(diags, key)); err != nil {
