@@ -143,7 +143,7 @@ func (c *cloud) count(kind string) {
 // cloudKinds are the kinds of calls that are counted.
 var cloudKinds = []string{"read", "change", "refused", "failed"}
 
-// cloudTask is what somebody wants, and the command that is repeated until it is done.
+// cloudTask is a command that is repeated until it succeeds.
 type cloudTask struct {
 	name string
 	args []string
@@ -176,7 +176,7 @@ resource "cloud_thing" "a" {
 }
 `
 
-// cloudPatience says that the answer 503 of the service means that nothing was done.
+// cloudPatience is a project file for which the answer 503 of the service is a refusal.
 const cloudPatience = `provider "registry.terraform.io/tombolo/cloud" {
   retry {
     refusals = ["HTTP status 503"]
@@ -220,14 +220,7 @@ func cloudMain(ctx context.Context, args []string, stdout, stderr io.Writer) err
 	for _, c := range o.contenders {
 		dir := filepath.Join(o.workDir, "cloud-"+c.name)
 		e := &entrant{contender: c, dir: dir, cliConfig: cliConfig, steps: make([]step, 1)}
-		if err := writeSource(filepath.Join(dir, "main.tf"), func(w io.Writer) {
-			fmt.Fprintf(w, cloudConfig, *n)
-		}); err != nil {
-			return err
-		}
-		if err := writeSource(filepath.Join(dir, "tombolo.hcl"), func(w io.Writer) {
-			fmt.Fprint(w, cloudPatience)
-		}); err != nil {
+		if err := writeCloud(dir, *n); err != nil {
 			return err
 		}
 		if e.prepare(ctx); e.stop {
@@ -251,6 +244,16 @@ func cloudMain(ctx context.Context, args []string, stdout, stderr io.Writer) err
 		}
 	}
 	return w.Flush()
+}
+
+// writeCloud writes the configuration and the project file.
+func writeCloud(dir string, n int) error {
+	if err := writeSource(filepath.Join(dir, "main.tf"), func(w io.Writer) {
+		fmt.Fprintf(w, cloudConfig, n)
+	}); err != nil {
+		return err
+	}
+	return writeSource(filepath.Join(dir, "tombolo.hcl"), func(w io.Writer) { fmt.Fprint(w, cloudPatience) })
 }
 
 // fulfil repeats a command until it succeeds, and returns what that took.

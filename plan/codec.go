@@ -222,6 +222,12 @@ func encodePlan(p *Plan) ([]byte, error) {
 	return json.Marshal(j)
 }
 
+// unread reads the instances whose objects were not read, and those of -replace.
+func (d *decoder) unread(p *Plan, j *jsonPlan) {
+	p.Unread, p.UnreadBySetting = d.instances(j.Unread), d.instances(j.UnreadBySetting)
+	p.ForceReplace = d.instances(j.ForceReplace)
+}
+
 // encodeCalls writes the keys of the instances of module calls.
 func encodeCalls(calls map[string][]addr.Key) map[string][]string {
 	out := map[string][]string{}
@@ -399,8 +405,7 @@ func decodePlan(b []byte) (*Plan, error) {
 	}
 	p.Invoke = d.targets(j.Invoke)
 	p.Targets, p.Except, p.Unsettled = d.targets(j.Targets), d.targets(j.Except), d.targets(j.Unsettled)
-	p.Unread, p.UnreadBySetting = d.instances(j.Unread), d.instances(j.UnreadBySetting)
-	p.ForceReplace = d.instances(j.ForceReplace)
+	d.unread(p, &j)
 	for _, l := range j.LeftOut {
 		p.LeftOut = append(p.LeftOut, LeftOut{Address: l.Address, Reason: l.Reason, Because: d.instance(l.Because)})
 	}

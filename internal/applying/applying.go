@@ -10,7 +10,6 @@
 package applying
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -43,6 +42,8 @@ type Options struct {
 	Parallelism int
 	// Gate holds calls to services back; nil has no limits.
 	Gate *patience.Gate
+	// Waves limit the changes of objects.
+	Waves []Wave
 	// Dir is the base of relative names of provisioners; empty means the working directory.
 	Dir string
 	// Secrets collects the sensitive strings that providers are given, and hides them in what they report.
@@ -85,6 +86,7 @@ func Run(ctx, calls context.Context, prog *linking.Program, p *plan.Plan, provid
 	defer cancel()
 	a := &applier{
 		prog: prog, plan: p, providers: providers, journal: journal, opts: o, stop: cancel,
+		until: ctx, waves: newWaves(o.Waves),
 		byBlock:     map[addr.AbsResource]map[addr.Key]*plan.Change{},
 		invocations: sortInvocations(p.Invocations), actionBlocks: map[addr.AbsResource]*eval.Block{},
 		outputs: map[string]bool{}, planned: map[string]cty.Value{},
@@ -123,43 +125,6 @@ func Run(ctx, calls context.Context, prog *linking.Program, p *plan.Plan, provid
 	return a.counts, a.problems(err)
 }
 
-// problems returns the final problems of an apply; err is the error of its walk.
-func (a *applier) problems(err error) diag.List {
-	p, o := a.plan, a.opts
-	diags := a.walk.Diagnostics().Extend(unwritten(p))
-	if len(p.Targets)+len(p.Except) > 0 && len(p.Invoke) == 0 {
-		diags = diags.Warnf(nil, "Applied changes may be incomplete",
-			"The plan was made with -target or -exclude, so some changes of the configuration may be missing, and "+
-				"output values may be out of date. Run plan again to see the remaining changes.\n\nUse these options "+
-				"only in exceptional situations, such as recovering from an error.")
-	}
-	if lost := o.lost(); lost != nil {
-		diags = diags.AppendError("State lock lost",
-			fmt.Errorf("%w. No new operation was started after that. The next run recovers the results of this one. "+
-				"%s", lost, cmp.Or(o.Rest, "Run apply again for the remaining changes.")))
-	} else if err != nil && !diags.HasErrors() {
-		diags = diags.Errorf(nil, "Apply was interrupted",
-			"Running operations were finished and recorded in the state; no new operation was started. %s",
-			cmp.Or(o.Rest, "Run apply again for the remaining changes.")).Because(err)
-	}
-	return diags
-}
-
-// unwritten reports changes that depend on generated configuration: the objects have been imported, but their blocks
-// have to be reviewed and added to the configuration before the changes are made.
-func unwritten(p *plan.Plan) (diags diag.List) {
-	for _, c := range p.Changes {
-		if c.GeneratedConfig != "" && c.Action != plan.NoOp {
-			diags = diags.Append(&diag.Diagnostic{
-				Severity: diag.Error, Summary: "Generated configuration is not in use yet", Address: c.Object.String(),
-				Detail: "The object has been imported, but it differs from the block that was generated for it (for " +
-					"example, sensitive values are left out). Review the block, make it part of the configuration, " +
-					"and run plan again."})
-		}
-	}
-	return diags
-}
-
 // applier is the state of one run. It is the walk's driver.
 type applier struct {
 	*access.Access
@@ -172,6 +137,8 @@ type applier struct {
 	stop      context.CancelFunc
 	walk      *eval.Walk
 	byBlock   map[addr.AbsResource]map[addr.Key]*plan.Change
+	until     context.Context // when it ends, nothing new starts
+	waves     []*wave
 	unsettled *linking.Selection   // interrupted creations, which the plan leaves alone
 	planned   map[string]cty.Value // root outputs whose values the plan knew, unmarked
 
@@ -219,7 +186,9 @@ func (a *applier) addSteps() {
 			}
 		}
 		ids[i] = r.Add(func(n *graph.Node) error {
-			n.Fan(len(s.Changes), func(i int) error {
+			a.fan(n, len(s.Changes), func(i int) addr.AbsResourceInstance {
+				return a.plan.Changes[s.Changes[i]].Object.Instance
+			}, func(i int) error {
 				return a.remove(a.plan.Changes[s.Changes[i]], s.Kind == plan.Dispose)
 			}, nil)
 			return nil
@@ -494,7 +463,7 @@ func (a *applier) Resource(n *graph.Node, b *eval.Block) error {
 		}
 	}
 	values := make([]cty.Value, len(keys))
-	n.Fan(len(keys), func(i int) error {
+	a.fan(n, len(keys), func(i int) addr.AbsResourceInstance { return b.Addr().Instance(keys[i]) }, func(i int) error {
 		end := a.Object("apply object", b.Addr().Instance(keys[i]))
 		v, err := a.instance(b, keys[i], changes[keys[i]])
 		end(err)

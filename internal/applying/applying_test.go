@@ -161,6 +161,7 @@ type site struct {
 	store  state.Store
 	breaks int
 	gate   *patience.Gate
+	waves  []applying.Wave
 }
 
 func newSite(t *testing.T) *site {
@@ -222,7 +223,7 @@ func (s *site) run(src string) (*plan.Plan, applying.Counts, diag.List) {
 	w := &watched{Journal: journal, h: s.h, names: map[string]string{}, left: s.breaks}
 	counts, diags := applying.Run(ctx, ctx, prog, p, registry.NewPool(), w, applying.Options{
 		Functions: eval.Functions{Table: funcs.Table(funcs.Options{})}, Events: event.Discard, Parallelism: 4,
-		RunID: "run", Gate: s.gate})
+		RunID: "run", Gate: s.gate, Waves: s.waves})
 	if err := journal.Close(ctx); err != nil {
 		s.t.Fatal(err)
 	}

@@ -23,6 +23,16 @@ func (a *applier) remove(c *plan.Change, dispose bool) error {
 	if c.Object.Deposed != "" || c.Action == plan.Forget || c.Action == plan.ForgetThenCreate {
 		return a.removeObject(c, dispose)
 	}
+	end, err := a.begin(c.Object)
+	if err != nil {
+		return err
+	}
+	err = a.removeWithActions(c, dispose)
+	end(err)
+	return err
+}
+
+func (a *applier) removeWithActions(c *plan.Change, dispose bool) error {
 	before, after := a.atEnd(c.Object.Instance)
 	if err := a.invokeAll(before, cty.NilVal); err != nil {
 		return err
@@ -76,7 +86,6 @@ func (a *applier) removeObject(c *plan.Change, dispose bool) (err error) {
 		request.Intent = state.Token(state.RunInfo{ID: a.opts.RunID}, op)
 		return prov.Apply(a.Calls, request)
 	}
-	always := func(provider.ApplyResponse, patience.Verdict) bool { return true }
 	var failed error
 	a.operation(o, plan.Delete, a.identify(rt.Block, c.Before.Value, value.MarkedPaths{Sensitive: c.Before.Sensitive}),
 		func() (event.ID, bool) {
@@ -96,6 +105,9 @@ func (a *applier) removeObject(c *plan.Change, dispose bool) (err error) {
 	}
 	return failed
 }
+
+// always is for calls that can be repeated after every failure: what is gone can be deleted again.
+func always(provider.ApplyResponse, patience.Verdict) bool { return true }
 
 // deletable returns the stored object that a plan deletes, and its type.
 func (a *applier) deletable(o addr.Object, c *plan.Change, schema *provider.Schema) (*state.Object,

@@ -64,14 +64,25 @@ func (a *applier) write(b *eval.Block, key addr.Key, c *plan.Change) (cty.Value,
 	if err := w.settle(key); err != nil {
 		return cty.DynamicVal, err
 	}
-	if err := a.invokeAll(a.invocations.before[w.inst], w.marked(w.planned)); err != nil {
+	end, err := a.begin(c.Object)
+	if err != nil {
+		return cty.DynamicVal, err
+	}
+	v, err := w.change(key)
+	end(err)
+	return v, err
+}
+
+// change performs the change with the actions before it, and judges its result.
+func (w *writing) change(key addr.Key) (cty.Value, error) {
+	if err := w.a.invokeAll(w.a.invocations.before[w.inst], w.marked(w.planned)); err != nil {
 		return cty.DynamicVal, err
 	}
 	v, err := w.perform()
 	if err != nil {
 		return cty.DynamicVal, err
 	}
-	return v, a.walk.Report(b.Postconditions(key, v))
+	return v, w.a.walk.Report(w.b.Postconditions(key, v))
 }
 
 // perform brings the object to its planned value with the smallest operation that does so.

@@ -171,7 +171,7 @@ func recordedNames(t *testing.T, bin, kind string) []string {
 
 var takes = regexp.MustCompile(`Inappropriate value for attribute "(\w+)": (?:element "zz": )?((?:\w+ of )?\w+) required`)
 
-// askedTypes gives each argument a value that none takes, and reads which one it would take.
+// askedTypes returns what arguments take: a program says it when they have a value that none takes.
 func askedTypes(t *testing.T, bin, kind string, names []string) types {
 	t.Helper()
 	block := fmt.Sprintf("backend %q {\n", kind)

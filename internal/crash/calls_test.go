@@ -216,9 +216,10 @@ func TestKilledAtEveryStoreCallOfAFirstApply(t *testing.T) {
 	}
 }
 
-// The key of the state is replaced by an apply that is killed at every call of the store: from a plain state to a sealed
-// one, from one key to another, and back to a plain one. Whatever was reached, the settings with the former key as a
-// fallback continue, and at the end the new key alone reads everything. With a key the state's secret stands nowhere.
+// The key of the state is replaced by an apply that is killed at every call of the store: from a plain state to a
+// sealed one, from one key to another, and back to a plain one. Whatever was reached, the settings with the former key
+// as a fallback continue, and at the end the new key alone reads everything. With a key the state's secret stands
+// nowhere.
 func TestKilledWhileAKeyIsReplaced(t *testing.T) {
 	t.Parallel()
 	before, after, expected := everything()

@@ -76,8 +76,8 @@ func transitTLS() (*tls.Config, error) {
 	}
 	cert, key := baoVariable("CLIENT_CERT"), baoVariable("CLIENT_KEY")
 	if (cert == "") != (key == "") {
-		return nil, errors.New("a certificate of a client needs its key: set both BAO_CLIENT_CERT and BAO_CLIENT_KEY, " +
-			"or neither")
+		return nil, errors.New("a certificate of a client needs its key: set both BAO_CLIENT_CERT and " +
+			"BAO_CLIENT_KEY, or neither")
 	}
 	if cert == "" {
 		return trust, nil

@@ -106,7 +106,7 @@ func (s *salted) key(phrase string) ([]byte, error) {
 	return pbkdf2.Key(hashes[s.Hash], phrase, s.Salt, s.Rounds, s.Length)
 }
 
-// check returns what is wrong with the parameters.
+// check returns an error for parameters that make no key.
 func (s *salted) check() error {
 	switch {
 	case hashes[s.Hash] == nil:

@@ -100,6 +100,8 @@ type Options struct {
 	RememberPreventDestroy bool
 	// Refresh says which real objects plans read unless PlanOptions say otherwise.
 	Refresh RefreshPolicy
+	// Waves limit the changes that an apply makes at a time.
+	Waves []Wave
 	// Patience holds the rules for calls of providers; the zero value is the default.
 	Patience patience.Policy
 	// Module is loaded instead of the module in Dir; see config.Options, also for RootProviders.
@@ -449,6 +451,9 @@ func (r *Run) Plan(ctx context.Context, o PlanOptions) (out *plan.Plan, diags di
 		Events: p.opts.Events, Secrets: p.secrets, DeposedKey: deposedKey,
 	})
 	diags = diags.Extend(more).Extend(r.unusedRules(o.Mode))
+	if problems := p.unwaved(out); problems.HasErrors() {
+		out.Errored, diags = true, diags.Extend(problems)
+	}
 	if out != nil {
 		out.FunctionResults, out.Nonsensitive = record.Results(), p.secrets.Shown()
 		out.Config = p.config.Snapshot()

@@ -104,6 +104,7 @@ func (s *Surroundings) Load(ctx context.Context, o LoadOptions) (_ *Project, dia
 		MayRead: s.MayRead, Functions: o.Functions, OtherStates: s.otherStore,
 		Encryption: s.Encryption, Query: o.Query, RememberPreventDestroy: file.RemembersPreventDestroy(),
 		Refresh:  RefreshPolicy{Minimal: file.Minimal(), MaxAge: file.MaxAge(), Never: file.Unrefreshed()},
+		Waves:    wavesOf(file),
 		Patience: file.Patience(s.Flavor().RegistryHost()),
 		Secrets:  o.Secrets,
 	}

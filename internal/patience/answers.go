@@ -43,7 +43,8 @@ func firstOf(problems diag.List) string {
 // These find what services and their libraries say when there are too many requests: the status 429 of HTTP in words
 // and numbers, its header Retry-After, and the names that large services have for it.
 var (
-	tooManyWords = regexp.MustCompile(`(?i)\btoo many requests\b|\brate ?limit(?:ed|ing)?\b.{0,20}\b(?:exceeded|reached)` +
+	tooManyWords = regexp.MustCompile(`(?i)\btoo many requests\b` +
+		`|\brate ?limit(?:ed|ing)?\b.{0,20}\b(?:exceeded|reached)` +
 		`|\b(?:status|http|code|error)\b[^\n]{0,20}\b429\b|\b429\b[^\n]{0,20}\b(?:status|http|response|error)\b` +
 		`|\b(?:Throttling(?:Exception)?|ThrottledException|RequestLimitExceeded|TooManyRequests(?:Exception)?` +
 		`|rateLimitExceeded|userRateLimitExceeded)\b|\bretry-after\b`)

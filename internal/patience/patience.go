@@ -284,7 +284,8 @@ func (g *Gate) Judge(c Call, attempt int, problems diag.List) Verdict {
 		return Verdict{Again: attempt < r.Attempts && asked <= longest, Refused: true, Wait: wait,
 			Why: fmt.Sprintf("%s has too many requests", c.Provider.ForDisplay())}
 	}
-	v := Verdict{Refused: matches(r.Refusals, text), Wait: wait, Why: "it failed with " + strconv.Quote(firstOf(problems))}
+	v := Verdict{Refused: matches(r.Refusals, text), Wait: wait,
+		Why: "it failed with " + strconv.Quote(firstOf(problems))}
 	v.Again = attempt < r.Attempts && (v.Refused || matches(r.Errors, text))
 	return v
 }

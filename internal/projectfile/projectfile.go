@@ -65,8 +65,11 @@ type Refresh struct {
 type Resources struct {
 	Address string `hcl:"address,label"`
 	Refresh *bool  `hcl:"refresh,optional" doc:"false: plans do not read these objects"`
+	AtOnce  *int   `hcl:"changes_at_once,optional" doc:"an apply changes at most so many of them at a time"`
+	Stop    bool   `hcl:"stop_on_failure,optional" doc:"after one of them has failed, an apply changes no other"`
 
 	AddressRange hcl.Range `hcl:"address,label_range"`
+	AtOnceRange  hcl.Range `hcl:"changes_at_once,attr_value_range"`
 }
 
 // Minimal reports whether a refresh is minimal unless somebody says otherwise.
@@ -107,6 +110,9 @@ func (f File) check() (diags diag.List) {
 		case t.Pattern == "" && !t.IsModule() && t.Resource.Mode != addr.Managed:
 			diags = diags.Errorf(&r.AddressRange, "Invalid address", "%q is not a managed resource: the settings of "+
 				"a resources block are for these alone.", r.Address)
+		case r.AtOnce != nil && *r.AtOnce < 1:
+			diags = diags.Errorf(&r.AtOnceRange, "Invalid limit", "changes_at_once is %d. Expected is 1 or more.",
+				*r.AtOnce)
 		}
 	}
 	return diags.Extend(f.checkProviders())

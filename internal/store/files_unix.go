@@ -49,6 +49,18 @@ func sticky(name string, user int, ownsAll bool) error {
 		Err: errors.New("only the owner of a file may do that in its folder")}
 }
 
+// Foreign reports whether a file may have been put into a folder by another user, such as into the one for temporary
+// files, where everybody can make files under any name.
+func Foreign(folder string, file Info) bool {
+	dir, err := os.Stat(folder)
+	of, ok := file.ID.(fs.FileInfo)
+	if err != nil || !ok {
+		return false
+	}
+	st, ok := of.Sys().(*syscall.Stat_t)
+	return ok && dir.Mode().Perm()&0o002 != 0 && int(st.Uid) != os.Geteuid()
+}
+
 // alive reports whether a process of this machine is there.
 func alive(pid int) bool {
 	err := syscall.Kill(pid, 0)

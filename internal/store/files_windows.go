@@ -90,3 +90,7 @@ func renameNew(old, name string) (done bool, err error) {
 	}
 	return true, windows.MoveFile(from, to)
 }
+
+// Foreign reports whether a file may have been put into a folder by another user. Each has a folder for temporary files
+// here.
+func Foreign(string, Info) bool { return false }

@@ -14,7 +14,7 @@ import (
 // terminal; the end of a provisioner is the end of its output.
 var (
 	silentInText = []string{"ProvisionDone"}
-	silentInJSON = []string{"ImportDone", "ImportPrepare", "ImportStart", "Total"}
+	silentInJSON = []string{"ImportDone", "ImportPrepare", "ImportStart", "Total", "WaitingDone"}
 )
 
 // A new event must be shown, or somebody must have decided that it is not.

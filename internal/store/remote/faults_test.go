@@ -357,8 +357,8 @@ func (w *world) settle() {
 
 // TestNothingIsLostInAnUnreliableNetwork plays runs on two machines whose calls get lost, arrive twice or late, that
 // are killed, whose locks are taken from them while they continue, beside a program that writes against the lock. Their
-// clocks show any time. In a third of them the key of the state is replaced between runs, also while one continues. After
-// each, whatever exists is known, and nothing is created twice.
+// clocks show any time. In a third of them the key of the state is replaced between runs, also while one continues.
+// After each, whatever exists is known, and nothing is created twice.
 func TestNothingIsLostInAnUnreliableNetwork(t *testing.T) {
 	first, seeds := uint64(1), uint64(400)
 	if testing.Short() {

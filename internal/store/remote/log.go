@@ -346,7 +346,7 @@ func (w *workspace) strays(p *journal.Parsed, inFlight []state.InFlight) (names 
 			continue // it is not there, or of no use; then nothing was saved in it
 		}
 		for _, info := range all {
-			if info.Name == own || !info.Mode.IsRegular() || !rescueName().MatchString(info.Name) {
+			if info.Name == own || !isRescue(folder, info) {
 				continue
 			}
 			name := filepath.Join(folder, info.Name)
@@ -374,7 +374,7 @@ func (w *workspace) orphans() (results []state.Unfolded, names []string, err err
 			continue // it is not there, or of no use; then nothing was saved in it
 		}
 		for _, info := range all {
-			if !info.Mode.IsRegular() || !rescueName().MatchString(info.Name) {
+			if !isRescue(folder, info) {
 				continue
 			}
 			name := filepath.Join(folder, info.Name)
@@ -392,6 +392,11 @@ func (w *workspace) orphans() (results []state.Unfolded, names []string, err err
 		}
 	}
 	return results, names, nil
+}
+
+// isRescue reports whether a file in a folder may be one of rescue. Others than this user are not believed.
+func isRescue(folder string, file store.Info) bool {
+	return file.Mode.IsRegular() && rescueName().MatchString(file.Name) && !store.Foreign(folder, file)
 }
 
 // rescueName is that of a file of rescue.

@@ -105,7 +105,8 @@ func TestArgumentsOfOpenTofu(t *testing.T) {
 		"assume_role_policy_arns":         cty.SetVal([]cty.Value{text("arn:aws:iam::aws:policy/p")}),
 		"assume_role_tags":                cty.MapVal(map[string]cty.Value{"k": text("v")}),
 		"assume_role_transitive_tag_keys": cty.SetVal([]cty.Value{text("k")}),
-		"endpoints":                       cty.ObjectVal(map[string]cty.Value{"s3": text(server.URL), "sts": text(server.URL)}),
+		"endpoints": cty.ObjectVal(map[string]cty.Value{"s3": text(server.URL),
+			"sts": text(server.URL)}),
 	}
 	p, err := open(t, settings(server.URL, more)).Place(state.DefaultWorkspace)
 	must(t, err)

@@ -308,8 +308,16 @@ func notes(o Options, p *plan.Plan) (list []note) {
 		say("info", "%s not read: the tab \"Not looked at\" names them.", map[bool]string{true: "One real object was",
 			false: fmt.Sprintf("%d real objects were", n)}[n == 1])
 	}
-	if len(p.Invocations) > 0 {
-		say("info", "%d actions are invoked.", len(p.Invocations))
+	if n := len(p.Invocations); n > 0 {
+		const shown = 10
+		var names []string
+		for _, i := range p.Invocations[:min(n, shown)] {
+			names = append(names, view.CleanLine(i.Action.String()))
+		}
+		if n > shown {
+			names = append(names, fmt.Sprintf("%d more", n-shown))
+		}
+		say("info", "Actions are invoked: %s.", strings.Join(names, ", "))
 	}
 	if p.Mode == plan.RefreshOnly {
 		say("info", "A refresh-only plan changes no real object: it records in the state what was changed outside.")

@@ -350,6 +350,10 @@ func TestAnApplyHasOutcomesAndATimeline(t *testing.T) {
 		c.Action, c.Reason, c.Unprotected = plan.Update, plan.NoReason, false
 		p.Changes = append(p.Changes, c)
 	}
+	left := randomChange(r, object("left"), nil)
+	left.Action, left.Reason = plan.Forget, plan.NoReason
+	left.After = plan.Value{Value: cty.NullVal(schema.ImpliedType())}
+	p.Changes = append(p.Changes, left)
 	run := &Recorder{}
 	start := time.Unix(1000, 0)
 	for i, c := range p.Changes[:2] {
@@ -364,6 +368,9 @@ func TestAnApplyHasOutcomesAndATimeline(t *testing.T) {
 	}
 	if outcomes["t_x.good"] != "done" || outcomes["t_x.bad"] != "failed" || outcomes["t_x.late"] != "untried" {
 		t.Errorf("outcomes %v", outcomes)
+	}
+	if outcomes["t_x.left"] != "" {
+		t.Errorf("it is not known whether the object was forgotten, and the report says %q", outcomes["t_x.left"])
 	}
 	if len(d.Timeline) != 2 || d.Timeline[1].From != 1000 || d.Timeline[1].Took != 3000 || !d.Timeline[1].Failed ||
 		d.Timeline[0].Failed || d.Timeline[0].Sign != "~" || !d.Failed || d.Kind != "apply" {

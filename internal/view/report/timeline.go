@@ -139,7 +139,8 @@ func (d *document) applied(o Options, p *plan.Plan, at map[*plan.Change]int) {
 		}
 	}
 	for i := range d.Objects {
-		if one := &d.Objects[i]; one.Fate != "" && one.Sign != "" {
+		// Of what only leaves the state, or is read, nothing says whether it was done before a failure.
+		if one := &d.Objects[i]; one.Sign != "" && (!d.Failed || one.Sign != "." && one.Sign != "<=") {
 			one.Outcome = "done"
 		}
 	}
