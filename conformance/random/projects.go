@@ -182,11 +182,11 @@ func (p *project) steps() (list []string) {
 		list = append(list, pick(g, []string{"validate -json", "validate"}))
 	}
 	if at := p.address(); at != "" && g.chance(40) {
-		options := []string{"-target=", "-replace="}
+		commands := []string{"plan -target=", "plan -replace=", "apply -target=", "apply -replace="}
 		if p.oracle == tofuOracle {
-			options = append(options, "-exclude=", "-exclude=")
+			commands = append(commands, "plan -exclude=", "plan -exclude=")
 		}
-		list = append(list, pick(g, []string{"plan", "plan", "apply"})+" "+pick(g, options)+at)
+		list = append(list, pick(g, commands)+at)
 	}
 	if g.chance(50) {
 		list = append(list, pick(g, []string{"plan", "plan -json", "plan -destroy", "plan -refresh-only",
