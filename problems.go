@@ -121,7 +121,7 @@ func writeDiagnostics(w io.Writer, dir string, known map[string][]byte, diags di
 			known[d.Subject.Filename] = text
 		}
 	}
-	o := view.Options{Sources: func() map[string][]byte { return known }}
+	o := view.Options{Embedded: true, Sources: func() map[string][]byte { return known }}
 	_, err := io.WriteString(w, view.Diagnostics(o, diags))
 	return err
 }

@@ -35,10 +35,11 @@ func onlyShared(a, b Document) {
 	}
 }
 
-// withoutMore removes from our answer what terraform's does not have: the object's address, and the values of the
-// expression. Terraform leaves both out where the problem was found in another way than by evaluating, which nothing
-// depends on.
+// withoutMore removes from our answer what terraform's does not have: the code, the object's address, and the values of
+// the expression. Terraform leaves the last two out where the problem was found in another way than by evaluating;
+// nothing depends on that.
 func withoutMore(terraform, ours map[string]any) {
+	delete(ours, "code")
 	if _, ok := terraform["address"]; !ok {
 		delete(ours, "address")
 	}

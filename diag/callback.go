@@ -11,7 +11,7 @@ func FromErr(err error) List {
 	case nil, *Diagnostic, listError:
 		return List(nil).AppendError("", err)
 	}
-	return List{{Severity: Error, Summary: err.Error(), Err: err}}
+	return List{{Severity: Error, Summary: err.Error(), Err: err, Foreign: true}}
 }
 
 // Errorf returns a list of one error whose summary is formatted.

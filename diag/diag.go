@@ -73,6 +73,11 @@ type Diagnostic struct {
 	// Clean means that the author of the texts has removed the secrets from the foreign parts: our own sentences must
 	// not lose a word that happens to be a secret, too.
 	Clean bool
+	// Foreign means that a provider or program of somebody else worded the problem, so that it has no code of ours.
+	Foreign bool
+	// Follows means that the problem is probably a consequence of one before it in the list, as a parser finds them
+	// that lost its way. People do not read it; machines do.
+	Follows bool
 
 	// Extra carries facts for callers that decide on them, such as hcl's function call details. Never printed as is.
 	Extra any

@@ -55,6 +55,10 @@ func TestErrorsOfNewUsers(t *testing.T) {
 				}
 			}
 			got := runMistake(t, "tombolo", archive)
+			errors, codes := strings.Count("\n"+got, "\n\nError: "), strings.Count(got, "\nMore: tombolo explain TB")
+			if errors != codes {
+				t.Errorf("%d errors have %d codes:\n%s", errors, codes, got)
+			}
 			want := ""
 			for i := range archive.Files {
 				if archive.Files[i].Name == "terminal" {

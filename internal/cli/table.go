@@ -27,7 +27,7 @@ func Commands() []*command.Command {
 	workspace := states.Workspace()
 	return append([]*command.Command{
 		install.Init(), code.Validate(), run.Plan(), run.Apply(), run.Destroy(),
-		complete.Command(), inspect.Console(), author.Demo(), run.Drift(),
+		complete.Command(), inspect.Console(), author.Demo(), run.Drift(), inspect.Explain(),
 		code.Fmt(), states.ForceUnlock(), install.Get(),
 		inspect.Graph(), run.Import(), install.Login(), install.Logout(), inspect.Metadata(), install.Modules(),
 		inspect.Output(), author.Provider(), install.Providers(), run.Query(), run.Recover(), run.Refresh(),

@@ -120,7 +120,7 @@ func parseBody(src []byte, name string) (hcl.Body, diag.List) {
 	} else {
 		file, hclDiags = hclsyntax.ParseConfig(src, name, hcl.InitialPos)
 	}
-	diags := diag.List(nil).AppendHCL(hclDiags)
+	diags := diag.List(nil).AppendSyntax(hclDiags, src)
 	if file == nil || file.Body == nil {
 		return nil, diags
 	}

@@ -376,15 +376,7 @@ func lockFailed(err error, o OpenOptions) diag.List {
 	detail := fmt.Sprintf("Error message: %s.", strings.TrimSuffix(err.Error(), "."))
 	var advice *diag.Advice
 	if errors.As(err, &locked) && locked.Info != nil && locked.Info.ID != "" {
-		i, created := locked.Info, "unknown"
-		if !locked.Info.Created.IsZero() {
-			created = locked.Info.Created.String()
-		}
-		detail = fmt.Sprintf("Error message: %s\nLock Info:\n  ID:        %s\n  Path:      %s\n  Operation: %s\n  "+
-			"Who:       %s\n  Version:   %s\n  Created:   %s\n  Info:      %s\n\nThe state is locked so that two "+
-			"runs cannot write it at the same time.", err, i.ID, i.Path, i.Operation, i.Who, i.Version, created, i.Info)
-		advice = diag.Advise("Wait for the other run, for example with %s. If you are sure that it is dead, use %s "+
-			"with the ID above.", diag.Means("-lock-timeout=60s"), diag.Means("force-unlock"))
+		detail, advice = heldLock(err, locked.Info)
 	}
 	if left := (*state.RecoverError)(nil); errors.As(err, &left) {
 		return diag.List{}.Errorf(nil, "Cannot recover an interrupted run", "Error message: %s. Nothing is lost: the "+
@@ -402,4 +394,30 @@ func lockFailed(err error, o OpenOptions) diag.List {
 	}
 	return diag.List{}.Append(&diag.Diagnostic{Severity: diag.Error, Summary: "Error acquiring the state lock",
 		Detail: detail, Advice: advice, Err: err})
+}
+
+// heldLock returns the text about a lock that is held: who holds it, since when, on which machine, what for, and what to
+// do. What scripts read follows behind that.
+func heldLock(err error, i *state.LockInfo) (string, *diag.Advice) {
+	who, machine, found := strings.Cut(i.Who, "@")
+	if who == "" {
+		who = "Somebody who left no name"
+	}
+	created, since := "unknown", ""
+	if !i.Created.IsZero() {
+		created = i.Created.String()
+		since = " since " + created
+	}
+	if found && machine != "" {
+		since += ", on the machine " + machine
+	}
+	purpose := strings.ToLower(strings.TrimPrefix(string(i.Operation), "OperationType"))
+	if purpose != "" {
+		since += fmt.Sprintf(", for the operation %q", purpose)
+	}
+	return fmt.Sprintf("%s holds the lock%s. No two runs can write the state at the same time.", who, since),
+		diag.Advise("Wait for the other run, for example with %s. If you are sure that it is dead, use %s with the "+
+			"ID below.\n\nError message: %s\nLock Info:\n  ID:        %s\n  Path:      %s\n  Operation: %s\n  Who:    "+
+			"   %s\n  Version:   %s\n  Created:   %s\n  Info:      %s", diag.Means("-lock-timeout=60s"),
+			diag.Means("force-unlock"), err, i.ID, i.Path, i.Operation, i.Who, i.Version, created, i.Info)
 }

@@ -459,6 +459,9 @@ func (i *Instance) Assert(c *config.Condition, src []byte, table map[string]func
 // Failed marks the diagnostic of an assertion that does not hold, as opposed to one that cannot be evaluated.
 type Failed struct{}
 
+// AssertsCondition has the views show the sides of a comparison.
+func (Failed) AssertsCondition() bool { return true }
+
 // besideScope returns the scope for expressions that are not part of the configuration.
 func (i *Instance) besideScope(list []hcl.Expression, src []byte, table map[string]function.Function, beside Beside) (
 	*hcl.EvalContext, diag.List) {

@@ -19,6 +19,7 @@ type Diagnostic struct {
 	Summary  string   `json:"summary"`
 	Detail   string   `json:"detail"`
 	Address  string   `json:"address,omitempty"`
+	Code     string   `json:"code,omitempty"`
 	Range    *Range   `json:"range,omitempty"`
 	Snippet  *Snippet `json:"snippet,omitempty"`
 	// Origin is the deprecated output value that a warning is about.
@@ -92,7 +93,7 @@ func Diagnostics(list diag.List, sources map[string][]byte) []Diagnostic {
 
 func (e *Excerpts) diagnostic(d *diag.Diagnostic) Diagnostic {
 	out := Diagnostic{Severity: d.Severity.String(), Summary: d.Summary, Detail: d.Text(diag.Program),
-		Address: d.Address}
+		Address: d.Address, Code: d.Code()}
 	if deprecation, ok := extra[diag.Deprecation](d); ok {
 		out.Origin = deprecation.Origin
 	}

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/zclconf/go-cty/cty"
+	ctyjson "github.com/zclconf/go-cty/cty/json"
 
 	"github.com/tombolo-iac/tombolo/internal/ctyfast"
 	"github.com/tombolo-iac/tombolo/internal/tfjson"
@@ -201,6 +202,9 @@ func (o Options) learnStored(r *state.Resource, object *state.Object, schemas tf
 		return
 	}
 	b := blockOf(schemas, r.Manager(object).Provider, r.Addr.Resource)
+	if schemas == nil && len(object.Sensitive) > 0 {
+		o.learnUntyped(object)
+	}
 	if b == nil || len(object.Sensitive) == 0 && !b.HasSensitive() {
 		return
 	}
@@ -208,3 +212,45 @@ func (o Options) learnStored(r *state.Resource, object *state.Object, schemas tf
 		o.learnObject(b, v, object.Sensitive)
 	}
 }
+
+// learnUntyped adds what an object has as sensitive in a form without its schema, in which maps are objects.
+func (o Options) learnUntyped(object *state.Object) {
+	ty, err := ctyjson.ImpliedType(object.Attributes)
+	if err != nil {
+		return
+	}
+	v, err := object.Value(ty)
+	if err != nil {
+		return
+	}
+	for _, path := range object.Sensitive {
+		part := v
+		for _, step := range path {
+			name, ok := stepName(step)
+			if !ok || part.IsNull() || !part.IsKnown() {
+				part = cty.NilVal
+				break
+			}
+			if part = member(part, name, step); part == cty.NilVal {
+				break
+			}
+		}
+		o.learn(part, []cty.Path{{}})
+	}
+}
+
+// member returns the part of an object or tuple that a step leads to, or NilVal.
+func member(v cty.Value, name string, step cty.PathStep) cty.Value {
+	switch ty := v.Type(); {
+	case ty.IsObjectType() && ty.HasAttribute(name):
+		return v.GetAttr(name)
+	case ty.IsTupleType():
+		if index, ok := step.(cty.IndexStep); ok && v.HasIndex(index.Key).True() {
+			return v.Index(index.Key)
+		}
+	}
+	return cty.NilVal
+}
+
+// LearnState adds what a state has as sensitive to the secrets, as far as that can be told without schemas.
+func LearnState(o Options, s *state.State) { o.learnState(s, nil) }

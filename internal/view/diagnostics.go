@@ -4,18 +4,37 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+	"github.com/zclconf/go-cty/cty"
+
 	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/internal/ctyfast"
 	"github.com/tombolo-iac/tombolo/internal/tfjson"
+	"github.com/tombolo-iac/tombolo/internal/value"
+	"github.com/tombolo-iac/tombolo/internal/view/live"
 )
 
 // Diagnostics returns problems as text, in their order: each begins with an empty line, or is framed if the options
 // select colour. Warnings with the same summary are shown once, and counted.
 func Diagnostics(o Options, list diag.List) string {
 	var b strings.Builder
-	w := diagnosticWriter{style: style{o.Color}, width: o.width()}
+	w := diagnosticWriter{style: style{o.Color}, width: o.width(), more: o.more}
 	excerpts := tfjson.NewExcerpts(o.sources())
 	for _, g := range grouped(o, list) {
-		b.WriteString(w.diagnostic(excerpts.Diagnostic(g.first), g.others))
+		b.WriteString(w.diagnostic(excerpts.Diagnostic(g.first), o.sidesOf(g.first), g.others))
+	}
+	return b.String()
+}
+
+// Annotations returns the lines that have a service show problems beside the lines of files; empty without a service
+// that does so.
+func Annotations(o Options, list diag.List) string {
+	var b strings.Builder
+	for _, d := range o.Heard(list) {
+		said := *d
+		said.Summary, said.Detail = cleanLine(d.Summary), clean(d.Text(o.program()))
+		b.WriteString(o.CI.Annotation(&said, o.Repository))
 	}
 	return b.String()
 }
@@ -46,15 +65,16 @@ const (
 	NoDeprecations
 )
 
-// Heard returns the problems that the text has: all but the warnings of deprecations that are not wanted.
+// Heard returns the problems that the text has: all but the consequences of others, and the warnings of deprecations
+// that are not wanted.
 func (o Options) Heard(list diag.List) diag.List {
-	if o.Deprecations == AllDeprecations {
-		return list
-	}
 	var out diag.List
 	for _, d := range list {
 		deprecation, is := d.Extra.(diag.Deprecation)
-		if !is || o.Deprecations == LocalDeprecations && !deprecation.Remote {
+		if d.Follows && !o.AllDiagnostics {
+			continue
+		}
+		if !is || o.Deprecations == AllDeprecations || o.Deprecations == LocalDeprecations && !deprecation.Remote {
 			out = append(out, d)
 		}
 	}
@@ -109,10 +129,19 @@ func standsApart(d *diag.Diagnostic) bool {
 type diagnosticWriter struct {
 	style
 	width int
+	more  func(code string) string
 }
 
-// diagnostic returns one problem with its frame or without.
-func (w diagnosticWriter) diagnostic(d tfjson.Diagnostic, others int) string {
+// more returns where to read more about the problems of a code.
+func (o Options) more(code string) string {
+	if o.Embedded {
+		return "Code: " + code
+	}
+	return "More: " + o.program() + " explain " + code
+}
+
+// diagnostic returns one problem with its frame or without; sides is the difference of a comparison.
+func (w diagnosticWriter) diagnostic(d tfjson.Diagnostic, sides string, others int) string {
 	color, word := red, "Error: "
 	if d.Severity == diag.Warning.String() {
 		color, word = yellow, "Warning: "
@@ -129,8 +158,14 @@ func (w diagnosticWriter) diagnostic(d tfjson.Diagnostic, others int) string {
 	if d.Detail != "" {
 		b.WriteString(wrap(clean(d.Detail), width) + "\n")
 	}
+	if sides != "" {
+		b.WriteString("\n" + sides)
+	}
 	if others > 0 {
 		b.WriteString("\n" + similar(others, d.Severity) + "\n")
+	}
+	if d.Code != "" && d.Severity == diag.Error.String() {
+		b.WriteString("\n" + w.in(gray, w.more(d.Code)) + "\n")
 	}
 	if !w.on {
 		return "\n" + b.String()
@@ -197,6 +232,7 @@ const (
 	longestLine = 1000 // bytes
 	lineMargin  = 200  // the context on either side of the subject in a longer line
 	mostLines   = 200
+	numberWidth = len("   1: ")
 )
 
 // excerpt writes the lines of source, the subject underlined where there is colour.
@@ -214,8 +250,35 @@ func (w diagnosticWriter) excerpt(b *strings.Builder, s *tfjson.Snippet) {
 			before, subject, after = cutStart(before), cutEnd(subject), cutEnd(after)
 		}
 		fmt.Fprintf(b, "%4d: %s%s%s\n", s.StartLine+i, clean(before), w.in(underline, clean(subject)), clean(after))
+		if !strings.Contains(strings.TrimSpace(subjectOf(s)), "\n") {
+			b.WriteString(w.pointer(before, subject, after))
+		}
 		offset += len(line) + 1
 	}
+}
+
+// subjectOf returns the part of an excerpt that a problem is about.
+func subjectOf(s *tfjson.Snippet) string {
+	return s.Code[min(s.HighlightStartOffset, len(s.Code)):min(s.HighlightEndOffset, len(s.Code))]
+}
+
+// pointer returns a line that points at the subject in the line above it, where no colour does and the subject is a
+// part of the line. The header of a block is as good as a line, and a pointer that reaches over the edge of the screen
+// points at nothing.
+func (w diagnosticWriter) pointer(before, subject, after string) string {
+	rest := strings.TrimSpace(after)
+	if w.on || subject == "" || strings.TrimSpace(before) == "" && (rest == "" || rest == "{") {
+		return ""
+	}
+	before = clean(before)
+	words := strings.TrimLeft(before, " \t")
+	margin := before[:len(before)-len(words)]
+	start, length := len(margin)+live.Width(words), live.Width(clean(subject))
+	if numberWidth+start+length >= w.width {
+		return ""
+	}
+	return strings.Repeat(" ", numberWidth) + margin + strings.Repeat(" ", live.Width(words)) +
+		strings.Repeat("^", length) + "\n"
 }
 
 // cutStart and cutEnd leave one end of a long text.
@@ -342,4 +405,89 @@ func placeOf(d *diag.Diagnostic) string {
 		return fmt.Sprintf("%s line %d", d.Subject.Filename, d.Subject.Start.Line)
 	}
 	return ""
+}
+
+// asserts is implemented by the Extra of a diagnostic about an assertion that does not hold: of a comparison in it both
+// sides are worth seeing.
+type asserts interface{ AssertsCondition() bool }
+
+// sidesOf returns the difference of the sides of each comparison that makes an assertion false; empty if it is not one
+// of a == b, or of several of these with && between them.
+func (o Options) sidesOf(d *diag.Diagnostic) string {
+	if a, ok := d.Extra.(asserts); !ok || !a.AssertsCondition() || d.Expression == nil {
+		return ""
+	}
+	var b strings.Builder
+	for _, e := range comparisons(d.Expression) {
+		b.WriteString(o.difference(e, d))
+	}
+	return b.String()
+}
+
+// comparisons returns the parts a == b of an expression that must all be true for it to be true.
+func comparisons(e hcl.Expression) []*hclsyntax.BinaryOpExpr {
+	switch e := e.(type) {
+	case *hclsyntax.ParenthesesExpr:
+		return comparisons(e.Expression)
+	case *hclsyntax.BinaryOpExpr:
+		switch e.Op {
+		case hclsyntax.OpEqual:
+			return []*hclsyntax.BinaryOpExpr{e}
+		case hclsyntax.OpLogicalAnd:
+			return append(comparisons(e.LHS), comparisons(e.RHS)...)
+		}
+	}
+	return nil
+}
+
+// difference returns what a comparison that is false looks like: its sides as a change from the left one to the right
+// one. Nothing of a side is shown that is not public.
+func (o Options) difference(e *hclsyntax.BinaryOpExpr, d *diag.Diagnostic) string {
+	left, problems := e.LHS.Value(d.EvalContext)
+	right, more := e.RHS.Value(d.EvalContext)
+	if problems.HasErrors() || more.HasErrors() || !left.IsWhollyKnown() || !right.IsWhollyKnown() {
+		return ""
+	}
+	for _, side := range []cty.Value{left, right} {
+		if value.HasDeepSensitive(side) || value.HasDeepEphemeral(side) {
+			return "" // the operands are named as such above
+		}
+	}
+	left, _ = left.UnmarkDeep()
+	right, _ = right.UnmarkDeep()
+	if ctyfast.RawEquals(left, right) {
+		return ""
+	}
+	r := renderer{style: style{o.Color}, brief: o.brief(), hide: o.hidingIn(d)}
+	n := compareDynamic(sides{before: left, after: right})
+	if n.op == same {
+		return wrap("The sides of == look the same, but the left one is "+left.Type().FriendlyName()+
+			" and the right one is "+right.Type().FriendlyName()+". Values of different types are never equal.",
+			o.width()-1) + "\n"
+	}
+	r.WriteString("The sides of == differ, from left to right:\n")
+	if n.kind == scalar || n.kind == retyped {
+		r.pad(4)
+	} else {
+		r.lead(1, update)
+	}
+	r.value(n, 1, how{quietNull: true})
+	return r.String() + "\n"
+}
+
+// hidingIn returns what hides secrets in the values of a diagnostic.
+func (o Options) hidingIn(d *diag.Diagnostic) func(string) (string, bool) {
+	known := o.concealing()
+	if d.Redact == nil || o.ShowSensitive {
+		return known
+	}
+	return func(text string) (string, bool) {
+		if shown := d.Redact(text); shown != text {
+			return shown, false
+		}
+		if known == nil {
+			return text, false
+		}
+		return known(text)
+	}
 }

@@ -35,6 +35,7 @@ const (
 	unknown        // known after apply
 	secret         // sensitive before or after
 	writeOnly      // never stored
+	copied         // the same as the attribute input
 	retyped        // a value of another shape
 )
 

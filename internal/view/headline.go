@@ -38,8 +38,8 @@ func (w *planWriter) change(c *plan.Change) int {
 	return head
 }
 
-// withoutCopies leaves the present output of a terraform_data out, which repeats the present input, where it changes
-// with the input.
+// withoutCopies leaves the present output of a terraform_data out where it repeats the present input: both change, or
+// go, together.
 func (n *blockNode) withoutCopies(c *plan.Change) {
 	if c.Provider.Provider != addr.BuiltinProvider("terraform") || c.Before.Value == cty.NilVal ||
 		c.Before.Value.IsNull() {
@@ -50,9 +50,17 @@ func (n *blockNode) withoutCopies(c *plan.Change) {
 	if i < 0 || isAbsent(input) || isAbsent(output) || !ctyfast.RawEquals(input, output) {
 		return
 	}
-	if a := n.attributes[i]; a.kind == unknown {
+	switch a := n.attributes[i]; {
+	case a.kind == unknown:
 		a.was = nil
+	case a.op == remove && a.kind != secret && worthLeavingOut(input):
+		n.attributes[i] = &node{kind: copied, op: remove}
 	}
+}
+
+// worthLeavingOut reports whether a value is longer than what says that it is repeated.
+func worthLeavingOut(v cty.Value) bool {
+	return !v.IsNull() && v.IsKnown() && (!v.Type().IsPrimitiveType() || isText(v) && len(v.AsString()) > 24)
 }
 
 func (w *planWriter) heading(c *plan.Change) {

@@ -108,6 +108,8 @@ func (r *renderer) value(n *node, depth int, h how) {
 		r.WriteString("(sensitive value)" + r.nullNote(n, h) + r.replaceNote(n))
 	case writeOnly:
 		r.WriteString("(write-only attribute)" + r.nullNote(n, h) + r.replaceNote(n))
+	case copied:
+		r.WriteString("(the same as input)" + r.nullNote(n, h))
 	case retyped:
 		r.value(n.was, depth, how{quietNull: true})
 		r.WriteString(" -> ")

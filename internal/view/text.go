@@ -14,6 +14,7 @@ import (
 	"github.com/tombolo-iac/tombolo/event"
 	"github.com/tombolo-iac/tombolo/internal/tfjson"
 	"github.com/tombolo-iac/tombolo/internal/view/balance"
+	"github.com/tombolo-iac/tombolo/internal/view/ci"
 	"github.com/tombolo-iac/tombolo/internal/view/digest"
 	"github.com/tombolo-iac/tombolo/internal/view/live"
 	"github.com/tombolo-iac/tombolo/plan"
@@ -36,6 +37,7 @@ type text struct {
 	mu        sync.Mutex // holds Out and Err together, so that texts do not mix
 	done      counts
 	refreshed int
+	grouped   bool                              // lines of progress are in a group
 	halves    map[addr.AbsResourceInstance]bool // replaced objects of which no half is done
 }
 
@@ -66,6 +68,7 @@ func (t *text) Close() {
 	if t.live != nil {
 		t.live.Close()
 	}
+	t.group(false)
 }
 
 // write writes a whole piece of text.
@@ -73,11 +76,12 @@ func (t *text) write(w io.Writer, s string) {
 	t.exclusively(func() { _, _ = io.WriteString(w, s) })
 }
 
-// flush tells the progress that a digest has kept back, before a text that comes after it.
+// flush tells the progress that a digest has kept back, before a text that comes after it, and ends the group.
 func (t *text) flush() {
 	if t.digest != nil {
 		t.digest.Flush()
 	}
+	t.group(false)
 }
 
 // exclusively runs a function that writes to Out or Err, with the live display removed. The owner of the writer handles
@@ -104,7 +108,26 @@ func (t *text) line(s string) {
 		t.live.Print(s)
 		return
 	}
+	t.group(true)
 	t.write(t.o.Out, s)
+}
+
+// groupName is the name of the group of the lines of progress.
+const groupName = "tombolo_progress"
+
+// group begins or ends the group of the lines of progress, where a service shows such groups.
+func (t *text) group(begin bool) {
+	t.mu.Lock()
+	change := t.grouped != begin
+	t.grouped = begin
+	t.mu.Unlock()
+	switch {
+	case !change || t.o.CI == ci.None || t.live != nil:
+	case begin:
+		t.write(t.o.Out, t.o.CI.Begin(groupName, "Progress", t.o.now()))
+	default:
+		t.write(t.o.Out, t.o.CI.End(groupName, t.o.now()))
+	}
 }
 
 // Send shows an event as a line, if there is one for it.
@@ -281,6 +304,9 @@ func (t *text) Diagnostics(list diag.List) {
 	}
 	if len(errors) > 0 {
 		t.write(t.o.err(), Diagnostics(t.o, errors))
+	}
+	if notes := Annotations(t.o, list); notes != "" {
+		t.write(t.o.err(), notes)
 	}
 }
 

@@ -30,6 +30,7 @@ import (
 	"github.com/tombolo-iac/tombolo/flavor"
 	"github.com/tombolo-iac/tombolo/internal/tfjson"
 	"github.com/tombolo-iac/tombolo/internal/value"
+	"github.com/tombolo-iac/tombolo/internal/view/ci"
 	"github.com/tombolo-iac/tombolo/plan"
 	"github.com/tombolo-iac/tombolo/provider"
 	"github.com/tombolo-iac/tombolo/state"
@@ -57,6 +58,8 @@ type Options struct {
 	Command string
 	// Program is the name that the texts call the command by, such as "terraform"; empty means "tombolo".
 	Program string
+	// Embedded means that a program shows the text whose people may not have the command.
+	Embedded bool
 	// Tool and LanguageVersion are the name and version in the lines for programs, such as "terraform"; empty means
 	// those of the engine.
 	Tool, LanguageVersion string
@@ -64,6 +67,9 @@ type Options struct {
 	Title string
 	// StatePath is the file that -state-out named, which the end of an apply tells; empty otherwise.
 	StatePath string
+	// CI is the service in whose syntax the text has groups of lines, and annotations of the files below Repository.
+	CI         ci.Service
+	Repository string
 	// Automation leaves out advice on what to run next (TF_IN_AUTOMATION).
 	Automation bool
 	// Concise leaves the progress of operations out of the text: their beginnings, their progress and their output.

@@ -43,7 +43,7 @@ func decodeDiagnostics(in []*plugin6.Diagnostic) diag.List {
 			severity = diag.Warning
 		}
 		d := &diag.Diagnostic{Severity: severity, Summary: diag.Shortened(m.GetSummary()),
-			Detail: diag.Shortened(m.GetDetail()), Path: decodePath(m.GetPath())}
+			Detail: diag.Shortened(m.GetDetail()), Path: decodePath(m.GetPath()), Foreign: m.GetSummary() != ""}
 		switch { // nothing is shown without a headline
 		case d.Summary == "" && d.Detail == "":
 			d.Summary = "The provider reported a problem without saying which"

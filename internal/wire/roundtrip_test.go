@@ -125,6 +125,7 @@ var same = cmp.Options{
 	cmp.Comparer(func(a, b cty.IndexStep) bool { return a.Key.RawEquals(b.Key) }),
 	cmpopts.IgnoreUnexported(provider.Block{}),
 	cmpopts.EquateEmpty(),
+	cmpopts.IgnoreFields(diag.Diagnostic{}, "Foreign"), // what comes over the wire is
 }
 
 // exchange is one call: what is asked and what is answered.

@@ -21,11 +21,15 @@ func Validate() *command.Command {
 types. This does not read the values of variables, the state or real objects.`,
 		Exits: `0  The configuration is valid. There may be warnings.
 1  The configuration is not valid.`,
-		Example: `~ validate -json`,
+		Example: `~ validate -json
+~ validate -sarif=problems.sarif`,
 		Setup: func(c *command.Call) command.Run {
 			var noTests, query bool
 			c.DocumentFlags()
 			c.DeprecationFlag()
+			files := &reports{call: c}
+			c.Flags.StringVar(&files.sarif, "sarif", "", "Also write the problems to `FILE`, in the format SARIF.")
+			c.Flags.StringVar(&files.junit, "junit-xml", "", "Also write the result to `FILE`, in the JUnit format.")
 			c.Flags.BoolVar(&noTests, "no-tests", false, "Do not check test files.")
 			c.Flags.BoolVar(&query, "query", false, "Check query files (.tfquery.hcl), too.")
 			c.ConstantFlags()
@@ -47,7 +51,7 @@ types. This does not read the values of variables, the state or real objects.`,
 				if !noTests && dir == "." {
 					diags = diags.Extend(validateTests(ctx, c, *tests))
 				}
-				return validity(c, diags)
+				return validity(c, diags.Extend(files.write(diags)))
 			}
 		},
 	}

@@ -126,6 +126,9 @@ func (a *App) Start(ctx context.Context, cmd *Command, path string, help bool, a
 		return Done
 	}
 	defer c.closeView()
+	if problem := c.ciProblem(); problem != "" {
+		fmt.Fprintln(c.Err, view.Clean(problem))
+	}
 	if err != nil {
 		return c.Misuse("Failed to parse command-line flags", "%s", c.flagProblem(err))
 	}

@@ -51,6 +51,9 @@ var Environment = []Variable{
 		Paths: []string{"state", "workspace", "show", "output"}},
 	{Name: "TOMBOLO_ALL_DIAGNOSTICS",
 		Text: "If set, show every problem in full, even if many have the same title."},
+	{Name: ciVariable, Text: "The service whose syntax the text has for groups of lines and annotations of files: " +
+		"github, gitlab, or auto for the one whose job this is. Without it the text is the same everywhere.",
+		Paths: []string{"plan", "apply", "validate", "test"}},
 	{Name: flavor.Variable,
 		Text: "The kind of project: terraform or opentofu. By default, the setting flavor, the name the program is " +
 			"called by, and the lock file decide.", Paths: []string{"init"}},

@@ -32,6 +32,7 @@ func (c *Call) ViewOptions() view.Options {
 	o := view.Options{
 		Out: c.Out, Err: c.Err, JSON: c.JSON, Color: c.Color(), Width: c.Width, Program: c.Program, Title: c.Title,
 		Tool: c.Flavor().Command(), LanguageVersion: c.LanguageVersion(),
+		CI: c.CI(), Repository: c.Repository(),
 		Command: c.Path, StatePath: c.StatePath, Automation: c.Automated(), CompactWarnings: c.compact,
 		ConsolidateErrors: c.consolidateErrors, SeparateWarnings: !c.consolidateWarnings, Deprecations: c.deprecations,
 		Concise: c.concise, ShowSensitive: c.showSensitive, Full: c.full, Secrets: &c.secrets,

@@ -12,7 +12,8 @@ func Graph() *command.Command {
 	return &command.Command{
 		Name: "graph", Short: "Print the dependency graph",
 		Long: `Print the resources of the configuration and their dependencies in the DOT language of Graphviz, or as
-a Mermaid flowchart. With -type, the graph has everything that an operation of that type evaluates.`,
+a Mermaid flowchart, or as a JSON document. With -type, the graph has everything that an operation of that type
+evaluates.`,
 		Example: `~ graph | dot -Tsvg > graph.svg`,
 		Setup: func(c *command.Call) command.Run {
 			c.ConstantFlags()
@@ -25,7 +26,7 @@ a Mermaid flowchart. With -type, the graph has everything that an operation of t
 				"plan, plan-refresh-only, plan-destroy or apply.")
 			c.Flags.StringVar(&g.planFile, "plan", "",
 				"Print the graph of the configuration in the plan `FILE`, as with -type=apply.")
-			c.Flags.StringVar(&g.format, "format", "dot", "The `FORMAT` of the graph, dot or mermaid.")
+			c.Flags.StringVar(&g.format, "format", "dot", "The `FORMAT` of the graph: dot, mermaid or json.")
 			c.Flags.BoolVar(&ignored.cycles, "draw-cycles", false,
 				"Accepted for compatibility; has no effect. Cycles are always reported as errors.")
 			c.Flags.BoolVar(&ignored.verbose, "verbose", false, "Accepted for compatibility; has no effect.")
@@ -49,9 +50,9 @@ type graphing struct {
 func (g *graphing) run(ctx context.Context) command.Outcome {
 	c := g.call
 	var options command.ProjectOptions
-	if g.format != "dot" && g.format != "mermaid" {
+	if g.format != "dot" && g.format != "mermaid" && g.format != "json" {
 		return c.End(diag.List{}.Errorf(nil, "Unsupported graph format",
-			"There is no format %q. The formats are dot and mermaid.", g.format))
+			"There is no format %q. The formats are dot, mermaid and json.", g.format))
 	}
 	if g.planFile != "" {
 		saved, diags := c.ReadPlan(ctx, g.planFile)
@@ -86,12 +87,14 @@ func (g *graphing) run(ctx context.Context) command.Outcome {
 	switch {
 	case g.kind == "" && g.format == "mermaid":
 		text = d.mermaidResources()
+	case g.kind == "" && g.format == "json":
+		text = d.jsonResources()
 	case g.kind == "":
 		text = d.resources()
 	case g.kind == "plan-destroy":
-		text = d.destruction().in(g.format)
+		text = d.destruction().in(g.format, g.kind)
 	default:
-		text = d.evaluation().in(g.format)
+		text = d.evaluation().in(g.format, g.kind)
 	}
 	_, err := c.Out.Write([]byte(text))
 	return c.Finish("Failed to write the graph", err)

@@ -103,7 +103,9 @@ func allOutputs(c *command.Call, s *state.State) command.Outcome {
 	if len(s.OutputNames()) == 0 {
 		return noOutputs(c)
 	}
-	return c.Finish("Failed to show outputs", view.Outputs(c.ViewOptions(), s))
+	o := c.ViewOptions()
+	view.LearnState(o, s)
+	return c.Finish("Failed to show outputs", view.Outputs(o, s))
 }
 
 func noOutputs(c *command.Call) command.Outcome {

@@ -20,10 +20,13 @@ type node struct{ name, label, shape string }
 // rootNode is the node that waits for all others.
 const rootNode = "root"
 
-// in writes the picture in a format.
-func (p *picture) in(format string) string {
-	if format == "mermaid" {
+// in writes the picture of an operation in a format.
+func (p *picture) in(format, operation string) string {
+	switch format {
+	case "mermaid":
 		return p.mermaid()
+	case "json":
+		return p.json(operation)
 	}
 	return p.dot()
 }

@@ -36,6 +36,7 @@ state.`,
 1  Some runs failed, or there were errors.`,
 		Example: `~ test
 ~ test -filter=tests/network.tftest.hcl -verbose
+~ test -show-run=two_zones
 ~ test -junit-xml=results.xml`,
 		Setup: func(c *command.Call) command.Run {
 			t := &testing{call: c}
@@ -47,6 +48,8 @@ state.`,
 			c.Flags.IntVar(&t.parallelism, "parallelism", 10,
 				"Run at most `N` runs at the same time, and N provider operations in each.")
 			c.Flags.BoolVar(&t.verbose, "verbose", false, "Show the plan or state of each run.")
+			c.StringsFlag(&t.shown, "show-run",
+				"Show the plan or state of the runs with this `NAME`. May be given more than once.")
 			t.dir = command.TestFlag(c)
 			t.VariableFlags(c)
 			return t.start
@@ -63,6 +66,7 @@ type testing struct {
 	junit   string
 	dir     *string
 	verbose bool
+	shown   []string // names of runs
 	// parallelism limits the concurrent runs, and the concurrent operations of each.
 	parallelism int
 
@@ -99,7 +103,7 @@ func (t *testing) start(ctx context.Context) command.Outcome {
 	}
 	t.places = places{call: c}
 	c.Report(t.places.remains(ctx))
-	o := report.Options{View: c.ViewOptions(), Verbose: t.verbose, Schemas: (*engine.Project).Schemas,
+	o := report.Options{View: c.ViewOptions(), Verbose: t.verbose, Shown: t.shown, Schemas: (*engine.Project).Schemas,
 		Diagnostics: func(list diag.List) diag.List {
 			c.ReadSources(list)
 			return c.Named(list)

@@ -339,6 +339,7 @@ func (r *request) diagnostic(a *answer, given *strictjson.Value) *diag.Diagnosti
 		return ""
 	}
 	d := r.problem(text("summary"), text("detail"))
+	d.Foreign = d.Summary != ""
 	if text("severity") == "warning" {
 		d.Severity = diag.Warning
 	} else {

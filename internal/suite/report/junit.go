@@ -3,6 +3,7 @@ package report
 import (
 	"encoding/xml"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -77,11 +78,7 @@ func JUnit(r *suite.Result, o Options) ([]byte, error) {
 		}
 		doc.Suites = append(doc.Suites, s)
 	}
-	body, err := xml.MarshalIndent(doc, "", "  ")
-	if err != nil {
-		return nil, fmt.Errorf("write JUnit document: %w", err)
-	}
-	return append([]byte(`<?xml version="1.0" encoding="UTF-8"?>`), body...), nil
+	return written(doc)
 }
 
 func caseOf(f *suite.FileResult, run *suite.Outcome, failed string, interrupted bool, o Options) caseXML {
@@ -155,4 +152,46 @@ func failures(run *suite.Outcome) string {
 		text += ", including: " + first
 	}
 	return text
+}
+
+// JUnitOfProblems returns problems in the format of JUnit: a case a file, which fails with the errors in it, and one
+// for the problems that are about no file.
+func JUnitOfProblems(files []string, list diag.List, o Options) ([]byte, error) {
+	o.View.Color = false
+	by := map[string]diag.List{}
+	for _, d := range list {
+		name := ""
+		if d.Subject != nil {
+			name = d.Subject.Filename
+		}
+		if name != "" && !slices.Contains(files, name) {
+			files = append(files, name)
+		}
+		by[name] = append(by[name], d)
+	}
+	s := suiteXML{Name: "validate"}
+	for _, name := range append([]string{""}, files...) {
+		c := caseXML{Name: name, Class: "validate"}
+		if name == "" {
+			c.Name = "configuration"
+		}
+		if errors := by[name].OnlyErrors(); len(errors) > 0 {
+			s.Failures++
+			c.Failure = &resultXML{errors[0].Summary, o.cdata(errors)}
+		}
+		if warnings := by[name].OnlyWarnings(); len(warnings) > 0 {
+			c.Err = &textXML{o.cdata(warnings)}
+		}
+		s.Tests++
+		s.Cases = append(s.Cases, c)
+	}
+	return written(suitesXML{Suites: []suiteXML{s}})
+}
+
+func written(doc suitesXML) ([]byte, error) {
+	body, err := xml.MarshalIndent(doc, "", "  ")
+	if err != nil {
+		return nil, fmt.Errorf("write JUnit document: %w", err)
+	}
+	return append([]byte(`<?xml version="1.0" encoding="UTF-8"?>`), body...), nil
 }

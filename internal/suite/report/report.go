@@ -5,6 +5,7 @@ package report
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -22,8 +23,9 @@ import (
 // Options configures a report.
 type Options struct {
 	View view.Options
-	// Verbose shows the plan or state of each run.
+	// Verbose shows the plan or state of each run, and Shown those of the runs with these names.
 	Verbose bool
+	Shown   []string
 	// Schemas returns the schemas for a plan or state.
 	Schemas func(p *engine.Project, s *state.State, changes ...*plan.Change) tfjson.Schemas
 	// Diagnostics prepares problems to be shown; nil shows them as they are.
@@ -127,6 +129,9 @@ func (t *text) diagnostics(list diag.List) {
 			t.write(kind.to, view.Diagnostics(t.o.View, some))
 		}
 	}
+	if notes := view.Annotations(t.o.View, list); notes != "" {
+		t.write(t.errors(), notes)
+	}
 }
 
 func (t *text) errors() io.Writer {
@@ -162,7 +167,7 @@ func (t *text) Running(f *testfile.File, r *testfile.Run, elapsed time.Duration,
 // RunEnds implements suite.Report.
 func (t *text) RunEnds(f *testfile.File, o *suite.Outcome) {
 	t.line("  run %q... %s", o.Run.Name, t.status(o.Status))
-	if t.o.Verbose {
+	if t.o.Verbose || slices.Contains(t.o.Shown, o.Run.Name) {
 		t.verbose(o)
 		t.diagnostics(o.Met)
 	}
@@ -254,5 +259,5 @@ func (t *text) Ends(r *suite.Result) {
 	if r.Status > suite.Pass {
 		code = red
 	}
-	t.line("\n%s%s", t.in(code, word), rest)
+	t.line("%s\n%s%s", Table(r), t.in(code, word), rest)
 }

@@ -1,0 +1,65 @@
+package code
+
+import (
+	"fmt"
+	"io"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/internal/cli/command"
+	"github.com/tombolo-iac/tombolo/internal/engine"
+	"github.com/tombolo-iac/tombolo/internal/replace"
+	"github.com/tombolo-iac/tombolo/internal/suite/report"
+	"github.com/tombolo-iac/tombolo/internal/tfjson"
+)
+
+// reports are files with the result for services, beside the output.
+type reports struct {
+	call         *command.Call
+	sarif, junit string
+}
+
+// write writes the files that are wanted, and returns why one could not be written.
+func (r *reports) write(diags diag.List) (problems diag.List) {
+	c := r.call
+	if r.sarif == "" && r.junit == "" {
+		return nil
+	}
+	c.ReadSources(diags)
+	list := c.Named(diags).Sorted()
+	problems = r.file("SARIF", r.sarif, func(w io.Writer) error {
+		doc := tfjson.Sarif{Tool: c.Title, Version: engine.Version, Dir: c.Repository(), Sources: c.Sources()}
+		return doc.Write(w, list)
+	})
+	return problems.Extend(r.file("JUnit XML", r.junit, func(w io.Writer) error {
+		files := []string{}
+		for _, pattern := range []string{"*.tf", "*.tf.json", "*.tombolo", "*.tofu"} {
+			found, _ := filepath.Glob(pattern)
+			files = append(files, found...)
+		}
+		slices.Sort(files)
+		doc, err := report.JUnitOfProblems(files, list, report.Options{View: c.ViewOptions()})
+		if err != nil {
+			return err
+		}
+		_, err = w.Write(doc)
+		return err
+	}))
+}
+
+func (r *reports) file(format, name string, write func(io.Writer) error) (problems diag.List) {
+	if name == "" {
+		return nil
+	}
+	err := replace.Detach(r.call.Surroundings.In("."), name)
+	if err == nil {
+		err = replace.File(name, 0o640, write)
+	}
+	if err != nil {
+		return problems.Errorf(nil, fmt.Sprintf("error saving %s to file %q", format, name), "%s.",
+			strings.TrimSuffix(err.Error(), "."))
+	}
+	return nil
+}

@@ -1,0 +1,237 @@
+// Package explain has the pages about the codes of problems, as the command explain prints them.
+//
+// The register of codes is in package diag. A page of its own has what a problem means, a configuration that fails, the
+// exact output, and the mend. It is an archive in the folder pages, which is run as a test: nothing on a page is told
+// that does not happen. Kinds without such a page have a short one, made from the register alone.
+//
+//	page, ok := explain.Of("TB0101")
+//	fmt.Print(page.Text(explain.Words{Program: "tombolo", Title: "Tombolo", Width: 80}))
+package explain
+
+import (
+	"embed"
+	"fmt"
+	"slices"
+	"strings"
+
+	"golang.org/x/tools/txtar"
+
+	"github.com/tombolo-iac/tombolo/diag"
+)
+
+//go:embed pages
+var pages embed.FS
+
+// Page is the page about a kind of problem.
+type Page struct {
+	Kind diag.Kind
+	// Example is how the problem comes about and goes away; nil for a short page.
+	Example *Example
+}
+
+// Example is a configuration that fails, and its mend.
+type Example struct {
+	Means    string // what the problem means
+	Commands []string
+	Files    []txtar.File
+	Terminal string // the output of the last command
+	Mend     string
+	Mended   []txtar.File // files in place of those above
+	// Then are commands that succeed after it: the same ones, if only files change. Of some mends, such as the
+	// installation of a provider, no test can be made without a network.
+	Then []string
+}
+
+// All returns the pages of all kinds, by their codes.
+func All() (out []Page) {
+	for _, k := range diag.Kinds() {
+		out = append(out, Page{k, example(k.Code)})
+	}
+	return out
+}
+
+// Of returns the page of a code, whose letters may be small or missing.
+func Of(code string) (Page, bool) {
+	code = "TB" + strings.TrimPrefix(strings.ToUpper(code), "TB")
+	for _, k := range diag.Kinds() {
+		if k.Code == code {
+			return Page{k, example(code)}, true
+		}
+	}
+	return Page{}, false
+}
+
+// About returns the kinds whose titles have a text in them, whatever the case of its letters.
+func About(words string) (out []diag.Kind) {
+	words = strings.ToLower(words)
+	for _, k := range diag.Kinds() {
+		if strings.Contains(strings.ToLower(k.Title), words) || strings.Contains(k.Title, "*") && k.Matches(words) {
+			out = append(out, k)
+		}
+	}
+	return out
+}
+
+func example(code string) *Example {
+	src, err := pages.ReadFile("pages/" + code + ".txtar")
+	if err != nil {
+		return nil
+	}
+	return Parse(txtar.Parse(src))
+}
+
+// Parse reads the archive of a page.
+func Parse(a *txtar.Archive) *Example {
+	e := &Example{Means: strings.TrimSpace(string(a.Comment))}
+	for _, f := range a.Files {
+		text := string(f.Data)
+		switch f.Name {
+		case "commands":
+			e.Commands = strings.Split(strings.TrimSpace(text), "\n")
+		case "then":
+			e.Then = strings.Split(strings.TrimSpace(text), "\n")
+		case "terminal":
+			e.Terminal = text
+		case "mend":
+			e.Mend = strings.TrimSpace(text)
+		default:
+			if name, ok := strings.CutPrefix(f.Name, "mended/"); ok {
+				e.Mended = append(e.Mended, txtar.File{Name: name, Data: f.Data})
+			} else {
+				e.Files = append(e.Files, f)
+			}
+		}
+	}
+	if e.Then == nil && e.Mended != nil {
+		e.Then = e.Commands
+	}
+	return e
+}
+
+// Words are the names and the form of texts.
+type Words struct {
+	Program, Title string // such as "tombolo" and "Tombolo"
+	// Wrap breaks lines of prose.
+	Wrap func(string) string
+	// Bold marks headings.
+	Bold func(string) string
+}
+
+// Text returns the page as people read it.
+func (p Page) Text(w Words) string {
+	var b strings.Builder
+	b.WriteString(w.Bold(p.Kind.Code+": "+p.Kind.Title) + "\n\n")
+	say := func(text string) { b.WriteString(w.Wrap(w.named(text)) + "\n\n") }
+	switch e := p.Example; {
+	case p.Kind.Retired:
+		say("No release reports this any more. The code is kept so that it never gets another meaning.")
+	case e == nil:
+		say(short(p.Kind))
+	default:
+		say(e.Means)
+		b.WriteString(w.Bold("This fails") + "\n\n")
+		later := w.files(&b, e.Files)
+		for _, line := range e.Commands[:len(e.Commands)-1] {
+			b.WriteString("    $ " + w.command(line) + "\n")
+			if words := strings.Fields(line); words[0] == "write" {
+				b.WriteString("\n")
+				w.files(&b, []txtar.File{{Name: words[1], Data: later[words[2]]}})
+			}
+		}
+		b.WriteString("    $ " + w.command(e.Commands[len(e.Commands)-1]) + "\n")
+		b.WriteString(indented(w.named(e.Terminal)) + "\n")
+		b.WriteString(w.Bold("The mend") + "\n\n")
+		say(e.Mend)
+		w.files(&b, e.Mended)
+	}
+	return strings.TrimRight(b.String(), "\n") + "\n"
+}
+
+// short is the text about a kind without an example.
+func short(k diag.Kind) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "This code is about %s.", area(k.Code))
+	if k.Says != "" {
+		fmt.Fprintf(&b, " It is for problems with this title whose text says %q.", k.Says)
+	}
+	if strings.Contains(k.Title, "*") {
+		b.WriteString(" The asterisk in the title stands for a name or a number.")
+	}
+	b.WriteString("\n\nThere is no example for it. The text of the problem says what was found, where, what was " +
+		"expected and what to do.")
+	return b.String()
+}
+
+// areas are what the hundreds of the codes stand for.
+var areas = []struct{ prefix, about string }{
+	{"TB01", "the text of a file: its syntax"},
+	{"TB02", "blocks and arguments"},
+	{"TB03", "references"},
+	{"TB04", "values, expressions and functions"},
+	{"TB05", "variables"},
+	{"TB06", "modules and their installation"},
+	{"TB07", "versions, and the installation of providers"},
+	{"TB08", "providers and programs while they run"},
+	{"TB09", "states, locks and saved plans"},
+	{"TB10", "planning and applying"},
+	{"TB11", "commands and their options"},
+	{"TB12", "backends and stores"},
+	{"TB13", "tests"},
+	{"TB14", "encryption"},
+	{"TB15", "providers that are written with the libraries of this project"},
+	{"TB16", "the configuration of the command line, and the project file"},
+	{"TB17", "calls of the library"},
+	{"TB18", "writing providers and stores"},
+	{"TB19", "blocks and arguments"},
+	{"TB20", "commands and their options"},
+}
+
+func area(code string) string {
+	for _, a := range areas {
+		if strings.HasPrefix(code, a.prefix) {
+			return a.about
+		}
+	}
+	return "other things"
+}
+
+// files writes files, and returns those that a command of the example writes later.
+func (w Words) files(b *strings.Builder, files []txtar.File) map[string][]byte {
+	later := map[string][]byte{}
+	for _, f := range files {
+		if strings.HasPrefix(f.Name, "@") {
+			later[f.Name] = f.Data
+			continue
+		}
+		b.WriteString("  " + f.Name + "\n\n" + indented(string(f.Data)) + "\n")
+	}
+	return later
+}
+
+// command returns a line of an example as a person would do it.
+func (w Words) command(line string) string {
+	words := strings.Fields(line)
+	switch words[0] {
+	case "lock":
+		return w.named("# meanwhile, somebody else runs tombolo apply")
+	case "write":
+		return "# then " + words[1] + " is changed:"
+	}
+	return w.named(line)
+}
+
+// named puts the names of the program in place of its usual ones.
+func (w Words) named(text string) string {
+	return strings.NewReplacer("Tombolo", w.Title, "tombolo", w.Program).Replace(text)
+}
+
+func indented(text string) string {
+	lines := strings.Split(strings.Trim(text, "\n"), "\n")
+	for i, line := range lines {
+		if line != "" {
+			lines[i] = "    " + line
+		}
+	}
+	lines = slices.DeleteFunc(lines, func(l string) bool { return strings.HasPrefix(l, "    [exit ") })
+	return strings.Join(lines, "\n") + "\n"
+}

@@ -1,0 +1,97 @@
+package report
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/tombolo-iac/tombolo/internal/suite"
+	"github.com/tombolo-iac/tombolo/internal/view"
+)
+
+// Table returns a line for each file, with how its runs ended and how long they took, and below it a line for each run
+// that failed and for the slowest ones. A single run needs no table.
+func Table(r *suite.Result) string {
+	runs := 0
+	names := make([]string, len(r.Files))
+	for i, f := range r.Files {
+		runs += len(f.Runs)
+		names[i] = view.CleanLine(f.File.Name)
+	}
+	if runs < 2 {
+		return ""
+	}
+	longest := 0
+	for _, name := range names {
+		longest = max(longest, len(name))
+	}
+	slow := slowest(r)
+	var b strings.Builder
+	b.WriteString("\n")
+	for i, f := range r.Files {
+		fmt.Fprintf(&b, "%-*s  %s\n", longest, names[i], ended(f))
+		for _, o := range f.Runs {
+			switch {
+			case o.Status == suite.Fail || o.Status == suite.Error:
+				fmt.Fprintf(&b, "  failed: run %q (%s)\n", o.Run.Name, lasted(o.Elapsed))
+			case slices.Contains(slow, o):
+				fmt.Fprintf(&b, "  slow: run %q (%s)\n", o.Run.Name, lasted(o.Elapsed))
+			}
+		}
+	}
+	return b.String()
+}
+
+// ended counts how the runs of a file ended, and adds up their times.
+func ended(f *suite.FileResult) string {
+	counts, sum := map[string]int{}, time.Duration(0)
+	for _, o := range f.Runs {
+		kind := "skipped"
+		switch o.Status {
+		case suite.Pass:
+			kind = "passed"
+		case suite.Fail, suite.Error:
+			kind = "failed"
+		}
+		counts[kind]++
+		sum += o.Elapsed
+	}
+	var parts []string
+	for _, kind := range []string{"passed", "failed", "skipped"} {
+		if n := counts[kind]; n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", n, kind))
+		}
+	}
+	if len(parts) == 0 {
+		return "no runs"
+	}
+	return strings.Join(parts, ", ") + " in " + lasted(sum)
+}
+
+// Which runs are worth naming because of the time that they took.
+const (
+	slowRuns = 3
+	slowFrom = 5 * time.Second
+)
+
+// slowest returns the runs that took longest.
+func slowest(r *suite.Result) (out []*suite.Outcome) {
+	for _, f := range r.Files {
+		for _, o := range f.Runs {
+			if o.Elapsed >= slowFrom {
+				out = append(out, o)
+			}
+		}
+	}
+	slices.SortStableFunc(out, func(a, b *suite.Outcome) int { return int(b.Elapsed - a.Elapsed) })
+	return out[:min(len(out), slowRuns)]
+}
+
+// lasted returns a time as people read it.
+func lasted(d time.Duration) string {
+	if d < 10*time.Second {
+		return fmt.Sprintf("%.1fs", d.Seconds())
+	}
+	return d.Round(time.Second).String()
+}
