@@ -2,12 +2,12 @@ package patience
 
 import (
 	"net/http"
-	"regexp"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/internal/regex"
 )
 
 // maxText bounds how much of what a provider says is searched.
@@ -43,29 +43,29 @@ func firstOf(problems diag.List) string {
 // These find what services and their libraries say when there are too many requests: the status 429 of HTTP in words
 // and numbers, its header Retry-After, and the names that large services have for it.
 var (
-	tooManyWords = regexp.MustCompile(`(?i)\btoo many requests\b` +
+	tooManyWords = regex.Lazy(`(?i)\btoo many requests\b` +
 		`|\brate ?limit(?:ed|ing)?\b.{0,20}\b(?:exceeded|reached)` +
 		`|\b(?:status|http|code|error)\b[^\n]{0,20}\b429\b|\b429\b[^\n]{0,20}\b(?:status|http|response|error)\b` +
 		`|\b(?:Throttling(?:Exception)?|ThrottledException|RequestLimitExceeded|TooManyRequests(?:Exception)?` +
 		`|rateLimitExceeded|userRateLimitExceeded)\b|\bretry-after\b`)
-	retryAfter = regexp.MustCompile(`(?i)\bretry[-_ ]after\b["']?\s*(?:[:=]|\bis\b)?\s*["'\[]?` +
+	retryAfter = regex.Lazy(`(?i)\bretry[-_ ]after\b["']?\s*(?:[:=]|\bis\b)?\s*["'\[]?` +
 		`(\d{1,7})(?:\.\d+)?\s*(ms|milliseconds?|m|min|minutes?)?\b`)
-	retryDate = regexp.MustCompile(
+	retryDate = regex.Lazy(
 		`(?i)\bretry-after\b["']?\s*[:=]?\s*["'\[]?([a-z]{3}, \d\d [a-z]{3} \d{4} \d\d:\d\d:\d\d GMT)`)
 )
 
 // tooMany reports whether a text says that a service has too many requests, and how long it asks to wait; 0 if it does
 // not say.
 func tooMany(text string, now time.Time) (wait time.Duration, ok bool) {
-	if !tooManyWords.MatchString(text) {
+	if !tooManyWords().MatchString(text) {
 		return 0, false
 	}
-	if m := retryDate.FindStringSubmatch(text); m != nil {
+	if m := retryDate().FindStringSubmatch(text); m != nil {
 		if at, err := time.Parse(http.TimeFormat, m[1]); err == nil {
 			return max(0, at.Sub(now)), true
 		}
 	}
-	m := retryAfter.FindStringSubmatch(text)
+	m := retryAfter().FindStringSubmatch(text)
 	if m == nil {
 		return 0, true
 	}
