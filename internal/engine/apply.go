@@ -396,8 +396,8 @@ func lockFailed(err error, o OpenOptions) diag.List {
 		Detail: detail, Advice: advice, Err: err})
 }
 
-// heldLock returns the text about a lock that is held: who holds it, since when, on which machine, what for, and what to
-// do. What scripts read follows behind that.
+// heldLock returns the text about a lock that is held: who holds it, since when, on which machine, what for, and what
+// to do. What scripts read follows behind that.
 func heldLock(err error, i *state.LockInfo) (string, *diag.Advice) {
 	who, machine, found := strings.Cut(i.Who, "@")
 	if who == "" {
