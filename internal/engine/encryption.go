@@ -16,6 +16,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/backend"
 	"github.com/tombolo-iac/tombolo/internal/config"
 	"github.com/tombolo-iac/tombolo/internal/encryption"
+	"github.com/tombolo-iac/tombolo/internal/regular"
 	"github.com/tombolo-iac/tombolo/internal/store/remote"
 	"github.com/tombolo-iac/tombolo/plan"
 	"github.com/tombolo-iac/tombolo/state"
@@ -102,12 +103,10 @@ func (s *Surroundings) PlanReady(ctx context.Context, root *config.Module) error
 
 // ReadState reads a state from a file that a person named, which may be sealed.
 func (s *Surroundings) ReadState(ctx context.Context, from io.Reader) (*state.State, error) {
-	b, err := io.ReadAll(io.LimitReader(from, maxStateFile+1))
+	b, err := regular.Rest(from, regular.State)
 	switch {
 	case err != nil:
 		return nil, err
-	case len(b) > maxStateFile:
-		return nil, fmt.Errorf("it has more than %d MiB", maxStateFile>>20)
 	case !encryption.IsSealed(b):
 		return state.Decode(b)
 	}
@@ -148,9 +147,6 @@ func (s *Surroundings) WritePlan(ctx context.Context, to io.Writer, root *config
 
 // maxPlanFile limits a sealed plan file: it is read as a whole.
 const maxPlanFile = 1 << 30
-
-// maxStateFile limits a state file that a person names.
-const maxStateFile = 1 << 32
 
 // ReadPlan reads a plan file of this size. The settings of the working directory open a sealed one, and may refuse one
 // that is plain. A file that is invalid or cannot be opened is an error.

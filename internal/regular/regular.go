@@ -26,6 +26,9 @@ const (
 	Record = 16 << 20
 	// Note is the limit of a file with a name or a few settings.
 	Note = 1 << 20
+	// State is the limit of a state, and of its journal. Whoever reads one needs several times as much memory, and a
+	// file without content may claim any size.
+	State = 4 << 30
 )
 
 var (
@@ -98,10 +101,25 @@ func Judge(name string, limit int64) error {
 	if err == nil {
 		err = readable(name, info)
 	}
-	if err == nil && info.Size() > limit {
-		err = tooLarge(name, limit)
+	if err == nil {
+		err = Fits(name, info.Size(), limit)
 	}
 	return err
+}
+
+// Fits returns an error, which wraps ErrSize, for a file of more than limit bytes.
+func Fits(name string, size, limit int64) error {
+	if err := fits(size, limit); err != nil {
+		return &fs.PathError{Op: "read", Path: name, Err: err}
+	}
+	return nil
+}
+
+func fits(size, limit int64) error {
+	if size <= limit {
+		return nil
+	}
+	return &problem{fmt.Sprintf("it has more than %s, more than is read of such a file", bytes(limit)), ErrSize}
 }
 
 // OpenIn is Open for a name below a folder, which the way to the file cannot leave.
@@ -173,14 +191,30 @@ func Kind(mode fs.FileMode) string {
 
 // upTo reads a file to its end, which must come within the limit.
 func upTo(f *os.File, name string, limit int64) ([]byte, error) {
-	info, err := f.Stat()
-	if err != nil {
+	content, err := Rest(f, limit)
+	if errors.Is(err, ErrSize) {
+		err = &fs.PathError{Op: "read", Path: name, Err: err}
+	}
+	return content, err
+}
+
+// Rest reads what is open to its end, which must come within the limit. If it is a file, its size is judged before
+// anything is read. Its errors do not name it.
+func Rest(f io.Reader, limit int64) ([]byte, error) {
+	size := int64(0)
+	if file, ok := f.(fs.File); ok {
+		info, err := file.Stat()
+		if err != nil {
+			return nil, err
+		}
+		if info.Mode().IsRegular() {
+			size = max(info.Size(), 0)
+		}
+	}
+	if err := fits(size, limit); err != nil {
 		return nil, err
 	}
-	if info.Mode().IsRegular() && info.Size() > limit {
-		return nil, tooLarge(name, limit)
-	}
-	content := make([]byte, 0, min(max(info.Size(), 0), limit)+1)
+	content := make([]byte, 0, size+1)
 	for r := io.LimitReader(f, limit+1); ; {
 		if len(content) == cap(content) {
 			content = append(content, 0)[:len(content)]
@@ -194,20 +228,17 @@ func upTo(f *os.File, name string, limit int64) ([]byte, error) {
 			return nil, err
 		}
 	}
-	if int64(len(content)) > limit {
-		return nil, tooLarge(name, limit)
+	if err := fits(int64(len(content)), limit); err != nil {
+		return nil, err
 	}
 	return content, nil
-}
-
-func tooLarge(name string, limit int64) error {
-	what := fmt.Sprintf("it has more than %s, more than is read of such a file", bytes(limit))
-	return &fs.PathError{Op: "read", Path: name, Err: &problem{what, ErrSize}}
 }
 
 // bytes words a number of bytes.
 func bytes(n int64) string {
 	switch {
+	case n >= 1<<30 && n%(1<<30) == 0:
+		return fmt.Sprintf("%d GiB", n>>30)
 	case n >= 1<<20 && n%(1<<20) == 0:
 		return fmt.Sprintf("%d MiB", n>>20)
 	case n >= 1<<10 && n%(1<<10) == 0:

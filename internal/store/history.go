@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/tombolo-iac/tombolo/internal/regex"
+	"github.com/tombolo-iac/tombolo/internal/regular"
 	"github.com/tombolo-iac/tombolo/internal/store/history"
 	"github.com/tombolo-iac/tombolo/state"
 )
@@ -37,7 +38,7 @@ type historyLine struct {
 // Limits for reading a history: a line, and a state.
 const (
 	maxHistoryLine = 1 << 20
-	maxFormerState = 4 << 30
+	maxFormerState = regular.State
 )
 
 var historyName = regex.Lazy(`^([0-9]{6,18})\.gz$`)

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/tombolo-iac/tombolo/internal/encryption"
+	"github.com/tombolo-iac/tombolo/internal/regular"
 	"github.com/tombolo-iac/tombolo/internal/store/journal"
 	"github.com/tombolo-iac/tombolo/state"
 )
@@ -35,17 +36,27 @@ type content struct {
 	outdated bool
 }
 
-// hashing reads a file in order and hashes what it reads.
+// hashing reads a file of up to regular.State bytes in order and hashes what it reads.
 type hashing struct {
 	f    File
+	name string
 	off  int64
 	sum  hash.Hash
 	head []byte
 }
 
+// newHashing begins to read an open file.
+func newHashing(f File, name string) (*hashing, Info, error) {
+	info, err := bounded(f, name, regular.State)
+	return &hashing{f: f, name: name, sum: sha256.New()}, info, err
+}
+
 func (h *hashing) Read(b []byte) (int, error) {
 	n, err := h.f.ReadAt(b, h.off)
 	h.off += int64(n)
+	if large := regular.Fits(h.name, h.off, regular.State); large != nil {
+		return 0, large
+	}
 	h.sum.Write(b[:n])
 	if need := len(note) - len(h.head); need > 0 {
 		h.head = append(h.head, b[:min(n, need)]...)
@@ -58,12 +69,11 @@ func (h *hashing) Read(b []byte) (int, error) {
 
 // readContent reads and decodes an open state file. Problems of the disk are errors, problems of the content are in the
 // content.
-func (w *workspace) readContent(f File) (*content, error) {
-	info, err := f.Stat()
+func (w *workspace) readContent(f File, name string) (*content, error) {
+	in, info, err := newHashing(f, name)
 	if err != nil {
 		return nil, err
 	}
-	in := &hashing{f: f, sum: sha256.New()}
 	c := &content{info: info}
 	var damage *state.DecodeError
 	if w.o.Cipher == nil {
@@ -119,13 +129,13 @@ func (w *workspace) readContentAt(name string) (*content, error) {
 		return nil, err
 	}
 	defer f.Close()
-	return w.readContent(f)
+	return w.readContent(f, name)
 }
 
 // rescueFiles reads what rescue files hold for a journal.
 func (w *workspace) rescueFiles(j *journal.Parsed) (all [][]byte, err error) {
 	for _, path := range rescuePaths(j.Header.Rescue, w.p, j.Nonce) {
-		b, err := ReadFile(w.o.Files, path)
+		b, err := ReadFile(w.o.Files, path, regular.State)
 		if err != nil {
 			return nil, err // there may be results in it
 		}
@@ -273,6 +283,7 @@ func (w *workspace) newest(j *journal.Parsed) string {
 const (
 	readTries  = 60
 	errorTries = 10
+	errorTime  = 3 * time.Second // damage in a large file is not read ten times
 	readPause  = 2 * time.Millisecond
 )
 
@@ -281,10 +292,11 @@ func (w *workspace) Read(ctx context.Context) (*state.Snapshot, error) {
 	if w.nowhere != nil {
 		return nil, fmt.Errorf("read the state: %w", w.nowhere)
 	}
-	r := w.reading()
+	r, begun := w.reading(), time.Now()
 	for try := 0; ; try++ {
 		snapshot, settled, err := r.readOnce()
-		if settled || try == readTries || err != nil && try == errorTries {
+		if settled || try == readTries || errors.Is(err, regular.ErrSize) ||
+			err != nil && (try == errorTries || time.Since(begun) > errorTime) {
 			return snapshot, err
 		}
 		select {
@@ -370,7 +382,7 @@ func atWork(h *journal.Header) bool {
 }
 
 func (w *workspace) parse(f File) (*journal.Parsed, error) {
-	b, err := readAll(f)
+	b, err := readAll(f, w.p.journal, regular.State)
 	if err != nil {
 		return nil, err
 	}

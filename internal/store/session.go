@@ -62,7 +62,7 @@ func (s *session) load(ctx context.Context) error {
 	}
 	var c *content
 	if s.f != nil {
-		c, err = w.readContent(s.f)
+		c, err = w.readContent(s.f, w.p.out)
 	} else {
 		c, err = w.readContentAt(w.p.out)
 	}

@@ -12,6 +12,7 @@ import (
 	"io"
 	"os"
 
+	"github.com/tombolo-iac/tombolo/internal/regular"
 	"github.com/tombolo-iac/tombolo/internal/store/journal"
 	"github.com/tombolo-iac/tombolo/state"
 )
@@ -171,14 +172,17 @@ func (s *session) unchanged(f File) (gone bool, err error) {
 	}
 	gone = isMissing(err)
 	replaced := !gone && !SameFile(mine, there)
-	in := &hashing{f: f, sum: sha256.New()}
+	in, _, err := newHashing(f, s.w.p.out)
+	if err != nil {
+		return gone, err
+	}
 	if _, err := io.Copy(io.Discard, in); err != nil {
 		return gone, err
 	}
 	if !replaced && hex.EncodeToString(in.sum.Sum(nil)) == s.hash {
 		return gone, nil
 	}
-	now, err := s.w.readContent(f)
+	now, err := s.w.readContent(f, s.w.p.out)
 	if err != nil {
 		return gone, err
 	}
@@ -228,7 +232,7 @@ func copyFrom(to, from File, off int64) (int64, error) {
 	}
 }
 
-// imageWriter writes to a file in order and hashes what it writes.
+// imageWriter writes to a file in order and hashes what it writes. It refuses what could never be read again.
 type imageWriter struct {
 	f   File
 	off int64
@@ -236,11 +240,18 @@ type imageWriter struct {
 }
 
 func (w *imageWriter) Write(b []byte) (int, error) {
+	if w.off+int64(len(b)) > regular.State {
+		return 0, errTooLarge
+	}
 	n, err := w.f.WriteAt(b, w.off)
 	w.off += int64(n)
 	w.sum.Write(b[:n])
 	return n, err
 }
+
+// errTooLarge is the error for a state beyond the limit for reading it.
+var errTooLarge = fmt.Errorf("the state has more than %d GiB, which is more than is read of a state again: divide the "+
+	"configuration into several, each with its own state", regular.State>>30)
 
 // writeImage returns the new content durable in the journal's folder.
 func (s *session) writeImage(st *state.State) (journal.Checkpoint, error) {

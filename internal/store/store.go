@@ -40,6 +40,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/tombolo-iac/tombolo/internal/encryption"
+	"github.com/tombolo-iac/tombolo/internal/regular"
 	"github.com/tombolo-iac/tombolo/state"
 )
 
@@ -204,8 +205,8 @@ func isGone(err error) bool {
 
 func isLocked(err error) bool { return errors.Is(err, ErrLocked) }
 
-// ReadFile reads a whole file; nil and no error if there is none.
-func ReadFile(files Files, name string) ([]byte, error) {
+// ReadFile reads a whole file of up to limit bytes; nil and no error if there is none.
+func ReadFile(files Files, name string, limit int64) ([]byte, error) {
 	f, err := files.Open(name, os.O_RDONLY, 0)
 	if isMissing(err) {
 		return nil, nil
@@ -214,7 +215,7 @@ func ReadFile(files Files, name string) ([]byte, error) {
 		return nil, err
 	}
 	defer f.Close()
-	return readAll(f)
+	return readAll(f, name, limit)
 }
 
 // RemoveBlank removes a file to which nothing could be written.
@@ -226,16 +227,23 @@ func RemoveBlank(files Files, f File, name string) error {
 	return removeAny(files, name)
 }
 
-// maxFile is more than a journal ever has. A file without content may have any size, and come with a project.
-const maxFile = 4 << 30
-
-// readAll reads an open file from its start, whatever happens to its size meanwhile.
-func readAll(f File) ([]byte, error) {
+// bounded describes an open file, and refuses one that is too large before anything of it is read: a file without
+// content may claim any size, and come with a project.
+func bounded(f File, name string, limit int64) (Info, error) {
 	info, err := f.Stat()
-	if err == nil && info.Size > maxFile {
-		err = fmt.Errorf("it has %d bytes, and no journal of ours has more than %d: remove it, or restore it",
-			info.Size, int64(maxFile))
+	if err != nil {
+		return info, err
 	}
+	if err := regular.Fits(name, info.Size, limit); err != nil {
+		return info, fmt.Errorf("%w. No run writes so much: restore it from a copy, or move it away if it does not "+
+			"belong there", err)
+	}
+	return info, nil
+}
+
+// readAll reads an open file from its start, whatever happens to its size meanwhile, up to the limit.
+func readAll(f File, name string, limit int64) ([]byte, error) {
+	info, err := bounded(f, name, limit)
 	if err != nil {
 		return nil, err
 	}
@@ -246,6 +254,9 @@ func readAll(f File) ([]byte, error) {
 		}
 		n, err := f.ReadAt(b[len(b):cap(b)], int64(len(b)))
 		b = b[:len(b)+n]
+		if large := regular.Fits(name, int64(len(b)), limit); large != nil {
+			return nil, large
+		}
 		if errors.Is(err, io.EOF) {
 			return b, nil
 		}

@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/tombolo-iac/tombolo/internal/regular"
 	"github.com/tombolo-iac/tombolo/state"
 )
 
@@ -167,7 +168,7 @@ func (w *workspace) lockError(err error) error {
 	if !isLocked(err) {
 		return fmt.Errorf("lock %s: %w", w.p.out, err)
 	}
-	b, _ := ReadFile(w.o.Files, w.p.lockInfo)
+	b, _ := ReadFile(w.o.Files, w.p.lockInfo, regular.Note)
 	var info state.LockInfo
 	if json.Unmarshal(b, &info) == nil && info.ID != "" {
 		return &state.LockedError{Info: &info, Err: err}
@@ -215,7 +216,7 @@ func (w *workspace) ForceUnlock(_ context.Context, id string) error {
 	if w.nowhere != nil {
 		return fmt.Errorf("unlock the state: %w", w.nowhere)
 	}
-	b, err := ReadFile(w.o.Files, w.p.lockInfo)
+	b, err := ReadFile(w.o.Files, w.p.lockInfo, regular.Note)
 	if err != nil {
 		return fmt.Errorf("unlock %s: %w", w.p.out, err)
 	}

@@ -11,6 +11,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/tombolo-iac/tombolo/internal/regular"
 	"github.com/tombolo-iac/tombolo/internal/store"
 	"github.com/tombolo-iac/tombolo/internal/store/journal"
 	"github.com/tombolo-iac/tombolo/state"
@@ -61,7 +62,7 @@ type journalFile struct {
 }
 
 func (f journalFile) read() (j Journal, err error) {
-	b, err := store.ReadFile(f.files, f.name)
+	b, err := store.ReadFile(f.files, f.name, regular.State)
 	if err != nil || b == nil {
 		return j, err
 	}

@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"github.com/tombolo-iac/tombolo/internal/regex"
+	"github.com/tombolo-iac/tombolo/internal/regular"
 	"github.com/tombolo-iac/tombolo/internal/store"
 	"github.com/tombolo-iac/tombolo/internal/store/journal"
 	"github.com/tombolo-iac/tombolo/state"
@@ -320,7 +321,7 @@ func (c *chunks) saved(err error) error {
 func (w *workspace) rescued(p *journal.Parsed) (late []state.Unfolded, names []string, err error) {
 	for _, folder := range w.o.Rescue {
 		name := rescuePath(folder, p.Nonce)
-		b, err := store.ReadFile(w.o.Files, name)
+		b, err := store.ReadFile(w.o.Files, name, regular.State)
 		if err != nil {
 			return nil, nil, err // there may be results in it
 		}
@@ -350,7 +351,7 @@ func (w *workspace) strays(p *journal.Parsed, inFlight []state.InFlight) (names 
 				continue
 			}
 			name := filepath.Join(folder, info.Name)
-			b, err := store.ReadFile(w.o.Files, name)
+			b, err := store.ReadFile(w.o.Files, name, regular.State)
 			if err != nil {
 				continue // of somebody else
 			}
@@ -378,7 +379,7 @@ func (w *workspace) orphans() (results []state.Unfolded, names []string, err err
 				continue
 			}
 			name := filepath.Join(folder, info.Name)
-			b, err := store.ReadFile(w.o.Files, name)
+			b, err := store.ReadFile(w.o.Files, name, regular.State)
 			if err != nil {
 				continue // of somebody else
 			}
