@@ -80,6 +80,10 @@ func (d *differ) objects(path string, a, b map[string]any) {
 // different order separately. Lists of strings are compared as bags: the lists of diagnostics and files are such, and
 // for a list in somebody's data the order is then reported as such.
 func (d *differ) lists(path string, a, b []any) {
+	if path == "stream" {
+		d.streams(path, a, b)
+		return
+	}
 	keysA, keysB := listKeys(a), listKeys(b)
 	if keysA == nil || keysB == nil {
 		for i := range max(len(a), len(b)) {
@@ -96,6 +100,14 @@ func (d *differ) lists(path string, a, b []any) {
 		return
 	}
 	before := len(d.found)
+	d.keyed(path, a, b, keysA, keysB)
+	if len(d.found) == before && !slices.Equal(keysA, keysB) {
+		d.report(path+".(order)", strings.Join(keysA, ", "), strings.Join(keysB, ", "))
+	}
+}
+
+// keyed compares elements of the same key.
+func (d *differ) keyed(path string, a, b []any, keysA, keysB []string) {
 	for i, k := range keysA {
 		if j := slices.Index(keysB, k); j >= 0 {
 			d.values(path+"["+k+"]", a[i], b[j])
@@ -108,9 +120,43 @@ func (d *differ) lists(path string, a, b []any) {
 			d.report(path+"["+k+"]", nothing, compact(b[j]))
 		}
 	}
-	if len(d.found) == before && !slices.Equal(keysA, keysB) {
-		d.report(path+".(order)", strings.Join(keysA, ", "), strings.Join(keysB, ", "))
+}
+
+// streams compares the events of tests by what they are about, so that one that is missing changes no other's path. The
+// order of those that both sides have is compared whatever else differs.
+func (d *differ) streams(path string, a, b []any) {
+	keysA, keysB := eventKeys(a), eventKeys(b)
+	d.keyed(path, a, b, keysA, keysB)
+	shared := func(keys, others []string) (both []string) {
+		for _, k := range keys {
+			if slices.Contains(others, k) {
+				both = append(both, k)
+			}
+		}
+		return both
 	}
+	if left, right := shared(keysA, keysB), shared(keysB, keysA); !slices.Equal(left, right) {
+		d.report(path+".(order)", strings.Join(left, ", "), strings.Join(right, ", "))
+	}
+}
+
+// eventKeys names what each event of tests is about. Those about the same are counted.
+func eventKeys(list []any) (keys []string) {
+	seen := map[string]int{}
+	for _, v := range list {
+		key := compact(v)
+		if event, ok := v.(map[string]any); ok {
+			key = "diagnostic of " + fmt.Sprint(event["file"], " ", event["run"])
+			if event["type"] != nil {
+				key = fmt.Sprint(event["type"], " ", event["@testfile"], " ", event["@testrun"], " ", event["@message"])
+			}
+		}
+		if seen[key]++; seen[key] > 1 {
+			key += fmt.Sprintf(" #%d", seen[key])
+		}
+		keys = append(keys, key)
+	}
+	return keys
 }
 
 // listKeys returns each element's identity, or nil if the elements have none that is unique.

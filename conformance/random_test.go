@@ -127,7 +127,7 @@ func runRandomWith(t *testing.T, terraform string, list []uint64, generate func(
 		run.failed)
 	if len(run.since) > 0 {
 		slices.Sort(run.since)
-		t.Logf("%4d seeds: here as in %s, not as in %s: %v", len(run.since), newerTerraform, terraformVersion,
+		t.Logf("%4d seeds: as in %s wherever not as in %s: %v", len(run.since), newerTerraform, terraformVersion,
 			run.since)
 	}
 	for _, kind := range sortedKeys(run.kinds) {
@@ -328,7 +328,8 @@ func (h *harness) disagreement(t *testing.T, archive []byte) (disagreement, erro
 	return found, nil
 }
 
-// agrees reports whether tombolo does what this version of terraform does where it does not what another one does.
+// agrees reports whether tombolo does what this version of terraform does in each place where it does not what another
+// one does. In other places it may do what that other one does.
 func (h *harness) agrees(t *testing.T, archive []byte, found disagreement) (bool, error) {
 	if len(found.differs) == 0 {
 		return false, nil

@@ -17,6 +17,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/applying"
 	"github.com/tombolo-iac/tombolo/internal/eval/funcs"
 	"github.com/tombolo-iac/tombolo/internal/eval/linking"
+	"github.com/tombolo-iac/tombolo/internal/regular"
 	"github.com/tombolo-iac/tombolo/internal/tfjson"
 	"github.com/tombolo-iac/tombolo/internal/tracing"
 	"github.com/tombolo-iac/tombolo/plan"
@@ -366,7 +367,7 @@ func unforeseen(f state.InFlight, have *state.State) diag.List {
 // read.
 func lockFailed(err error, o OpenOptions) diag.List {
 	var damaged *state.DecodeError
-	if errors.As(err, &damaged) { // the lock itself was free
+	if errors.As(err, &damaged) || errors.Is(err, regular.ErrSize) { // the lock itself was free
 		if inner := errors.Unwrap(err); inner != nil {
 			err = inner
 		}
