@@ -194,7 +194,9 @@ func (h *harness) compareStep(c *Case, step int, terraform, tombolo Document) (u
 	silent(terraform, tombolo)
 	silent(tombolo, terraform)
 	onlyShared(terraform, tombolo)
+	compare := compareDocuments
 	if strings.HasPrefix(c.Name, "random") {
+		compare = compareEvents
 		withinLimit(terraform, tombolo)
 		withoutVanished(terraform)
 		withoutVanished(tombolo)
@@ -206,7 +208,7 @@ func (h *harness) compareStep(c *Case, step int, terraform, tombolo Document) (u
 	}
 	placed(terraform, tombolo)
 	h.dropMeant(c, step, terraform, tombolo)
-	for _, d := range compareDocuments(terraform, tombolo) {
+	for _, d := range compare(terraform, tombolo) {
 		d.Case, d.Step = c.Name, step
 		switch intended, ends := h.isIntended(d, c.Steps[step]); {
 		case ends:

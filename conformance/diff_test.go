@@ -24,8 +24,16 @@ func compareDocuments(terraform, tombolo Document) []Difference {
 	return d.found
 }
 
+// compareEvents is compareDocuments for documents in which events of tests are compared by what they are about.
+func compareEvents(terraform, tombolo Document) []Difference {
+	d := differ{byEvent: true}
+	d.objects("", terraform, tombolo)
+	return d.found
+}
+
 type differ struct {
-	found []Difference
+	found   []Difference
+	byEvent bool
 }
 
 func (d *differ) report(path, terraform, tombolo string) {
@@ -80,7 +88,7 @@ func (d *differ) objects(path string, a, b map[string]any) {
 // different order separately. Lists of strings are compared as bags: the lists of diagnostics and files are such, and
 // for a list in somebody's data the order is then reported as such.
 func (d *differ) lists(path string, a, b []any) {
-	if path == "stream" {
+	if d.byEvent && path == "stream" {
 		d.streams(path, a, b)
 		return
 	}

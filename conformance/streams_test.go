@@ -25,7 +25,7 @@ func TestEventsAreComparedByWhatTheyAreAbout(t *testing.T) {
 			"stream[diagnostic of a r2]", "stream[test_run a r2 end]"}},
 	} {
 		var paths []string
-		for _, d := range compareDocuments(Document{"stream": c.a}, Document{"stream": c.b}) {
+		for _, d := range compareEvents(Document{"stream": c.a}, Document{"stream": c.b}) {
 			paths = append(paths, d.Path)
 		}
 		if slices.Sort(paths); !slices.Equal(paths, c.want) {
