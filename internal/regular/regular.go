@@ -26,8 +26,8 @@ const (
 	Record = 16 << 20
 	// Note is the limit of a file with a name or a few settings.
 	Note = 1 << 20
-	// State is the limit of a state, and of its journal. Whoever reads one needs several times as much memory, and a
-	// file without content may claim any size.
+	// State is the limit of a state, and of its journal. Reading one takes several times as much memory, and a file
+	// without content may claim any size.
 	State = 4 << 30
 )
 

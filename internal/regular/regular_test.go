@@ -3,6 +3,7 @@ package regular_test
 import (
 	"bytes"
 	"errors"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -116,5 +117,30 @@ func TestErrorsOfTheSystemStay(t *testing.T) {
 	}
 	if _, err := regular.Read(dir, 100); !errors.Is(err, syscall.EISDIR) {
 		t.Errorf("of a folder: %v", err)
+	}
+}
+
+// Of a file that claims too much, nothing is read, however it was opened.
+func TestWhatClaimsTooMuchIsNotRead(t *testing.T) {
+	f, err := os.Create(filepath.Join(t.TempDir(), "x.tfstate"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if err := f.Truncate(regular.State + 1); err != nil {
+		t.Skipf("needs files with holes: %s", err)
+	}
+	if _, err := regular.Rest(f, regular.State); !errors.Is(err, regular.ErrSize) ||
+		!strings.Contains(err.Error(), "more than 4 GiB") {
+		t.Errorf("got %v", err)
+	}
+	if at, err := f.Seek(0, io.SeekCurrent); at != 0 || err != nil {
+		t.Errorf("%d bytes were read; %v", at, err)
+	}
+	if text, err := regular.Rest(strings.NewReader("12345"), 5); string(text) != "12345" || err != nil {
+		t.Errorf("up to the limit: got %q and %v", text, err)
+	}
+	if _, err := regular.Rest(strings.NewReader("123456"), 5); !errors.Is(err, regular.ErrSize) {
+		t.Errorf("beyond the limit: got %v", err)
 	}
 }
