@@ -17,8 +17,7 @@ import (
 // function, a field of a struct, a variable. Where the title is a parameter of the function around it, that parameter
 // is a sink, too, and so on until nothing is new. What is only known at run time becomes an asterisk.
 type titles struct {
-	pkgs  []*packages.Package
-	sinks map[types.Object]bool // parameters, fields and variables that hold titles
+	pkgs []*packages.Package
 	// flows are the expressions that are stored in each object, anywhere.
 	flows   map[types.Object][]flow
 	results map[types.Object][]flow // of functions with one result, or the first of several

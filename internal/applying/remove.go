@@ -95,8 +95,7 @@ func (a *applier) removeObject(c *plan.Change, dispose bool) (err error) {
 			if op, failed = intent(); failed != nil {
 				return event.ID{}, false
 			}
-			resp, op := a.attempts(of, op, leave, intent, call,
-				func(provider.ApplyResponse, patience.Verdict) bool { return true })
+			resp, op := a.attempts(of, op, leave, intent, call, always)
 			failed = a.removed(o, c, rt, stored, op, resp)
 			return event.ID{}, failed == nil
 		})

@@ -95,7 +95,7 @@ workspaces, outputs and addresses in the state. To use it:
   zsh   source <(~ completion zsh)         in .zshrc
   fish  ~ completion fish | source         in config.fish
 
-  PowerShell  ~ completion powershell | Out-String | iex     in $PROFILE
+  PowerShell  ~ completion powershell | Out-String | iex   in $PROFILE
 
 "~ -install-autocomplete" adds nearly the same to the files of the first three.`,
 		Example: "~ completion bash > /etc/bash_completion.d/~",

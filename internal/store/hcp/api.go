@@ -128,7 +128,7 @@ func (c *client) list(ctx context.Context, query map[string]string) (all []*work
 	for page := 1; ; {
 		query["page[number]"] = strconv.Itoa(page)
 		r := request{what: "list the workspaces of " + c.s.organization, method: http.MethodGet,
-			path: c.organization("/workspaces"), query: query, most: min(left, maxMessage)}
+			path: c.organization("/workspaces"), query: query, most: min(left, c.message)}
 		var found struct {
 			Data []*workspace
 			Meta struct {

@@ -47,6 +47,7 @@ type client struct {
 	// silence is how long each step of an answer may take, longest how long a pause may, whatever the server asks for.
 	silence, longest time.Duration
 	most             int64 // bytes of a state
+	message          int64 // bytes of another answer
 
 	mu    sync.Mutex // guards below; held while they are found out
 	base  *url.URL   // of the API; nil before it is known
@@ -58,7 +59,8 @@ func newClient(s *settings, o remote.Surroundings) *client {
 	transport.DisableCompression = false
 	return &client{s: s, hosts: o.Hosts, http: web.Over(transport), log: o.Log,
 		agent: strings.TrimSpace("Tombolo " + o.Version),
-		wait:  time.Second, silence: silence, longest: longest, most: maxState}
+		wait:  time.Second, silence: silence, longest: longest, most: maxState,
+		message: maxMessage}
 }
 
 // reach finds out where the API is, and the token for it.
@@ -120,7 +122,7 @@ type request struct {
 	query   map[string]string
 	address *url.URL // of a content, in place of path
 	body    []byte   // nil for none
-	most    int64    // how much the answer may be; maxMessage when 0
+	most    int64    // how much the answer may be; when 0, as much as a message
 }
 
 // answer is an answer of a server.
@@ -204,7 +206,7 @@ func (c *client) once(ctx context.Context, r request) (a *answer, err error) {
 	defer in.Body.Close()
 	most := r.most
 	if most == 0 {
-		most = maxMessage
+		most = c.message
 	}
 	body, err := web.Read(limited, cancel, in.Body, most, c.silence)
 	switch {

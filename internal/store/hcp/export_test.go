@@ -27,5 +27,5 @@ const MostInline = mostInline
 // asks for a pause, the driver hardly pauses.
 func Impatient(d remote.Driver, silence time.Duration, most int64) {
 	c := d.(*driver).client
-	c.silence, c.longest, c.most = silence, time.Millisecond, most
+	c.silence, c.longest, c.most, c.message = silence, time.Millisecond, most, most
 }
