@@ -28,7 +28,7 @@ var sealers = []string{`key_provider "pbkdf2"`, `key_provider "aws_kms"`, `key_p
 	`key_provider "azure_vault"`, `key_provider "openbao"`, `key_provider "external"`, `method "aes_gcm"`,
 	`method "external"`}
 
-// keyAnswers are what a program says to blocks of encryption settings.
+// keyAnswers holds the answers of a program to blocks of encryption settings.
 type keyAnswers struct {
 	Names  []string                     // all that were asked for in each block
 	Blocks map[string]map[string]string // what each name is there

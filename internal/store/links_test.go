@@ -288,8 +288,8 @@ func TestBackupsAreJudgedBeforeAnythingBegins(t *testing.T) {
 	}
 }
 
-// Where encryption begins, or its key is replaced, the former state is sealed before it becomes the backup, also in a file
-// that a link names: all that the file had before is gone from it.
+// Where encryption begins, or its key is replaced, the former state is sealed before it becomes the backup, also in a
+// file that a link names: all that the file had before is gone from it.
 func TestBackupsThroughLinksAreSealedAnew(t *testing.T) {
 	for _, keys := range [][]int{{1, 0}, {2, 1}} {
 		for _, backup := range []string{"", "link"} {

@@ -13,7 +13,8 @@ import (
 // The variables are those of Terraform and OpenTofu.
 func TestVariablesSayWhatArgumentsSay(t *testing.T) {
 	drivertest.Settings{Schema: schema(), More: more(),
-		Base: map[string]string{"storage_account_name": "account", "container_name": "states", "key": "k", "access_key": "a2V5"},
+		Base: map[string]string{"storage_account_name": "account", "container_name": "states", "key": "k",
+			"access_key": "a2V5"},
 		Read: func(config cty.Value, o remote.Surroundings) (any, diag.List) {
 			s, diags := read(config, o)
 			return s, diags
