@@ -66,7 +66,7 @@ var noWriters = map[string]string{
 	"state history": "it reads", "state identities": "it reads", "state list": "it reads", "state pull": "it reads",
 	"state show": "it reads", "version": "it reads", "explain": "it prints", "workspace list": "it reads",
 	"workspace show": "it reads",
-	"completion": "it prints", "metadata functions": "it prints", "login": "files of the user", "logout": "the same",
+	"completion":     "it prints", "metadata functions": "it prints", "login": "files of the user", "logout": "the same",
 	"provider build": "a folder that the command line names", "provider call": "it calls a program",
 	"provider docs": "a folder that the command line names", "provider prepare": "it calls a program",
 	"env list": "an old name of workspace", "env new": "the same", "env select": "the same", "env delete": "the same",
