@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"reflect"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -342,7 +343,7 @@ func writeVector(t *testing.T, name string, s seal, env []string) {
 }
 
 // Documents of OpenTofu and our own are changed, with every method and key provider: nothing is opened to something
-// else, and nothing ends the program. With TOMBOLO_TEAM_CLOUDS=1 each is changed 10 000 times.
+// else, and nothing ends the program. TOMBOLO_TEAM_DAMAGE is how often each is changed.
 func TestDamagedDocumentsAreRefusedWithEveryKey(t *testing.T) {
 	if os.Getenv(within) == "" { // roots of certificates are read once a process
 		which := "^" + t.Name() + "$"
@@ -350,7 +351,7 @@ func TestDamagedDocumentsAreRefusedWithEveryKey(t *testing.T) {
 			which = asked // some keys
 		}
 		cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run="+which, "-test.v", "-test.timeout=0")
-		cmd.Env = append(append(os.Environ(), keyServices(t)...), within+"=1", "ARM_USE_CLI=false")
+		cmd.Env = append(append(os.Environ(), keyServices(t)...), within+"="+t.TempDir(), "ARM_USE_CLI=false")
 		out, err := cmd.CombinedOutput()
 		t.Logf("%s", out)
 		if err != nil || !strings.Contains(string(out), "--- PASS: "+t.Name()+"/") {
@@ -359,9 +360,13 @@ func TestDamagedDocumentsAreRefusedWithEveryKey(t *testing.T) {
 		return
 	}
 	times := 60
-	if os.Getenv("TOMBOLO_TEAM_CLOUDS") != "" {
-		times = 10_000
+	if asked := os.Getenv("TOMBOLO_TEAM_DAMAGE"); asked != "" {
+		var err error
+		if times, err = strconv.Atoi(asked); err != nil {
+			t.Fatal(err)
+		}
 	}
+	program := quickProgram(t, os.Getenv(within))
 	for _, s := range seals() {
 		t.Run(s.name, func(t *testing.T) {
 			t.Parallel()
@@ -369,7 +374,7 @@ func TestDamagedDocumentsAreRefusedWithEveryKey(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			c := opener(t, string(archive.Files[0].Data))
+			c := opener(t, program.Replace(string(archive.Files[0].Data)))
 			theirs := archive.Files[1].Data
 			plain, _, err := c.Open(t.Context(), theirs)
 			if err != nil {
@@ -382,21 +387,28 @@ func TestDamagedDocumentsAreRefusedWithEveryKey(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			encryptiontest.Damage(t, c, mine, plain, times/2)
-			t.Logf("%d changes", times)
+			encryptiontest.Damage(t, c, mine, plain, times-times/2)
 		})
 	}
+}
+
+// quickProgram compiles what the programs for keys and of methods do, and has settings name that: it starts in a
+// fraction of their time.
+func quickProgram(t *testing.T, dir string) *strings.Replacer {
+	t.Helper()
+	bin := filepath.Join(dir, "programs")
+	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", bin, "testdata/programs/main.go").
+		CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	return strings.NewReplacer(`"python3", "keys.py"`, fmt.Sprintf("%q, \"keys\"", bin),
+		`"python3", "method.py"`, fmt.Sprintf("%q", bin))
 }
 
 // opener opens and seals states with these settings in this process.
 func opener(t *testing.T, settings string) *encryption.Cipher {
 	t.Helper()
 	dir := t.TempDir()
-	for name, text := range map[string]string{"keys.py": keyProgram, "method.py": methodProgram} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
 	c, diags := encryption.Parse(settings, "settings")
 	if diags.HasErrors() {
 		t.Fatal(diags.Err())

@@ -52,12 +52,7 @@ var passphrases = &Kind{
 		if err != nil {
 			return k, nil, err
 		}
-		now.Salt = make([]byte, saltLength)
-		rand.Read(now.Salt)
-		if k.Encryption, err = now.key(encrypt); err != nil {
-			return k, nil, err
-		}
-		if len(in) > 0 {
+		if len(in) > 0 { // first, because it may say what makes no key
 			var then salted
 			if err := json.Unmarshal(in, &then); err != nil {
 				return k, nil, errors.New("the document's record of the key cannot be read")
@@ -65,6 +60,11 @@ var passphrases = &Kind{
 			if k.Decryption, err = then.key(decrypt); err != nil {
 				return k, nil, fmt.Errorf("the document requires an invalid key: %w", err)
 			}
+		}
+		now.Salt = make([]byte, saltLength)
+		rand.Read(now.Salt)
+		if k.Encryption, err = now.key(encrypt); err != nil {
+			return k, nil, err
 		}
 		meta, err = json.Marshal(now)
 		return k, meta, err

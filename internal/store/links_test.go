@@ -3,6 +3,8 @@
 package store_test
 
 import (
+	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"errors"
 	"fmt"
@@ -15,6 +17,8 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/tombolo-iac/tombolo/internal/encryption"
+	"github.com/tombolo-iac/tombolo/internal/encryption/encryptiontest"
 	"github.com/tombolo-iac/tombolo/internal/store"
 	"github.com/tombolo-iac/tombolo/internal/store/faults"
 	"github.com/tombolo-iac/tombolo/state"
@@ -281,6 +285,52 @@ func TestBackupsAreJudgedBeforeAnythingBegins(t *testing.T) {
 				t.Fatal("/dev/null was replaced")
 			}
 		})
+	}
+}
+
+// Where encryption begins, or its key is replaced, the former state is sealed before it becomes the backup, also in a
+// file that a link names: all that the file had before is gone from it.
+func TestBackupsThroughLinksAreSealedAnew(t *testing.T) {
+	for _, keys := range [][]int{{1, 0}, {2, 1}} {
+		for _, backup := range []string{"", "link"} {
+			t.Run(fmt.Sprint(keys, backup), func(t *testing.T) {
+				dir := t.TempDir()
+				name := cmp.Or(backup, "terraform.tfstate.backup")
+				outside := filepath.Join(dir, "outside")
+				must(t, os.WriteFile(outside, bytes.Repeat([]byte("precious"), 1<<12), 0o600))
+				must(t, os.Mkdir(filepath.Join(dir, "project"), 0o755))
+				t.Chdir(filepath.Join(dir, "project"))
+				where := outside
+				if must(t, os.Symlink("../outside", "link")); backup == "" {
+					where = name // a link is refused there
+				}
+				apply := func(c *encryption.Cipher, backup, what string) {
+					ws, err := store.New(store.Options{BackupTo: backup, Rescue: []string{}, Cipher: c}).
+						Workspace("default")
+					must(t, err)
+					s, err := ws.Lock(ctx, state.LockRequest{})
+					must(t, err)
+					j := beginOn(t, s, "r")
+					must(t, j.Intent(storetest.Create("1", what)))
+					must(t, j.Result("1", put(what, "736251849")))
+					must(t, j.Close(ctx))
+					must(t, s.Unlock())
+				}
+				apply(encryptiontest.Turn(keys[1]), "-", "t.a")
+				apply(encryptiontest.Turn(keys[0], keys[1:]...), backup, "t.b")
+				if to, err := os.Readlink("link"); err != nil || to != "../outside" {
+					t.Errorf("the link goes to %q: %v", to, err)
+				}
+				text, err := os.ReadFile(where)
+				must(t, err)
+				plain, outdated, err := encryptiontest.Turn(keys[0]).Open(ctx, text)
+				if err != nil || outdated || bytes.Contains(text, []byte("736251849")) ||
+					bytes.Contains(text, []byte("precious")) || !bytes.Contains(plain, []byte("736251849")) ||
+					bytes.Contains(plain, []byte(`"t.b"`)) {
+					t.Errorf("the backup is %.200q, that is %.200q: %v", text, plain, err)
+				}
+			})
+		}
 	}
 }
 

@@ -37,6 +37,7 @@ func Damage(t testing.TB, c *encryption.Cipher, sealed, plain []byte, n int) {
 			same++
 		}
 	}
+	t.Logf("%d changes: %d were refused, and the others had no effect, %d of these at random places", n, refused, same)
 	if same > max(2, n/40) || refused < n/2 {
 		t.Errorf("%d of %d changes had no effect, %d were refused", same, n, refused)
 	}

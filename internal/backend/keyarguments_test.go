@@ -1,0 +1,188 @@
+package backend_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"os"
+	"os/exec"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/tombolo-iac/tombolo/internal/backend"
+	"github.com/tombolo-iac/tombolo/internal/encryption"
+	"github.com/tombolo-iac/tombolo/internal/store/remote"
+)
+
+const storedKeyArguments = "testdata/keyarguments.json"
+
+// sealers are the blocks that encryption settings may have, by what stands before their name. The method unencrypted is
+// not among them: OpenTofu does not read its arguments, and we refuse all.
+var sealers = []string{`key_provider "pbkdf2"`, `key_provider "aws_kms"`, `key_provider "gcp_kms"`,
+	`key_provider "azure_vault"`, `key_provider "openbao"`, `key_provider "external"`, `method "aes_gcm"`,
+	`method "external"`}
+
+// keyAnswers holds the answers of a program to blocks of encryption settings.
+type keyAnswers struct {
+	Names  []string                     // all that were asked for in each block
+	Blocks map[string]map[string]string // what each name is there
+}
+
+// The blocks of encryption settings take the arguments of OpenTofu, need those that it needs, and have its inner
+// blocks. The names that are asked for are all that stand in OpenTofu's program as names of arguments, and ours. What
+// is stored are its answers; TOMBOLO_BACKEND_ARGUMENTS=write has it asked anew, and =check compares.
+func TestKeyProvidersHaveTheArgumentsOfOpenTofu(t *testing.T) {
+	var stored keyAnswers
+	text, err := os.ReadFile(storedKeyArguments)
+	if err == nil {
+		err = json.Unmarshal(text, &stored)
+	}
+	if mode := os.Getenv("TOMBOLO_BACKEND_ARGUMENTS"); mode != "" {
+		bin := os.Getenv("TOMBOLO_TOFU")
+		if bin == "" {
+			bin = "tofu"
+		}
+		if bin, err = exec.LookPath(bin); err != nil {
+			t.Skip("needs tofu 1.12.6, named with TOMBOLO_TOFU")
+		}
+		now := keyAnswers{Names: namesIn(t, bin)}
+		now.Blocks = askedOf(now.Names, func(settings string) string {
+			said, _ := initialized(t, bin, "encryption {\n"+settings+"}", nil)
+			return said
+		})
+		if mode == "check" && !reflect.DeepEqual(now, stored) {
+			t.Errorf("it answers %v, and %v is stored", now, stored)
+		}
+		if mode == "write" {
+			text, _ = json.MarshalIndent(now, "", "  ")
+			stored, err = now, os.WriteFile(storedKeyArguments, append(text, '\n'), 0o666)
+		}
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range ownNames() {
+		if !slices.Contains(stored.Names, name) {
+			t.Errorf("OpenTofu was not asked about %s: ask it anew", name)
+		}
+	}
+	ours := askedOf(stored.Names, wordsOf)
+	for block, answers := range stored.Blocks {
+		for name, what := range answers { // we take some as arguments as well, which is how JSON has them
+			if said := wordsOf(settingsWith(block, stored.Names, name)); what == "a block" &&
+				!strings.Contains(said, "Unsupported block") {
+				ours[block][name] = what
+				maps.Copy(ours[block], kindsOf(stored.Names, name+".", said))
+			}
+		}
+	}
+	for _, block := range sealers {
+		if len(stored.Blocks[block]) == 0 {
+			t.Errorf("%s: there are no answers", block)
+		}
+		if got, want := ours[block], stored.Blocks[block]; !maps.Equal(got, want) {
+			t.Errorf("%s has %v, in OpenTofu %v", block, got, want)
+		}
+	}
+}
+
+// keyKinds are the key providers that are declared beside this package.
+func keyKinds() map[string]*encryption.Kind {
+	return backend.KeyProviders(remote.Surroundings{Getenv: func(string) string { return "" }})
+}
+
+// ownNames are the arguments of our key providers of clouds.
+func ownNames() (all []string) {
+	for _, k := range keyKinds() {
+		all = slices.AppendSeq(all, maps.Keys(k.Arguments))
+	}
+	return all
+}
+
+var nameInProgram = regexp.MustCompile(`hcl:"([a-z][a-z0-9_]*)`)
+
+// namesIn returns what a program has as names of arguments, and ours.
+func namesIn(t *testing.T, bin string) []string {
+	t.Helper()
+	text, err := os.ReadFile(bin)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := ownNames()
+	for _, found := range nameInProgram.FindAllSubmatch(text, -1) {
+		all = append(all, string(found[1]))
+	}
+	// These are read in other ways.
+	all = append(all, "passphrase", "chain", "iterations", "hash_function", "salt_length", "keys", "aad",
+		"encrypt_command", "decrypt_command")
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// askedOf asks about all names in all blocks, and about those in inner blocks.
+func askedOf(names []string, ask func(settings string) string) map[string]map[string]string {
+	all := map[string]map[string]string{}
+	for _, block := range sealers {
+		found := kindsOf(names, "", ask(settingsWith(block, names, "")))
+		for _, name := range slices.Sorted(maps.Keys(found)) {
+			if found[name] == "a block" {
+				maps.Copy(found, kindsOf(names, name+".", ask(settingsWith(block, names, name))))
+			}
+		}
+		all[block] = found
+	}
+	return all
+}
+
+// settingsWith has all names in a block, or in one inside of it.
+func settingsWith(block string, names []string, inside string) string {
+	list := strings.Join(names, " = \"x\"\n") + " = \"x\"\n"
+	if inside != "" {
+		list = inside + " {\n" + list + "}\n"
+	}
+	text := block + " \"a\" {\n" + list + "}\n"
+	kind, name, _ := strings.Cut(strings.ReplaceAll(block, `"`, ""), " ")
+	method := "method." + name + ".a"
+	if kind == "key_provider" {
+		text += fmt.Sprintf("method \"aes_gcm\" \"b\" {\nkeys = key_provider.%s.a\n}\n", name)
+		method = "method.aes_gcm.b"
+	}
+	return text + "state {\nmethod = " + method + "\n}\n"
+}
+
+// kindsOf reads an answer to all names: it says which are not expected.
+func kindsOf(names []string, prefix, said string) map[string]string {
+	all := map[string]string{}
+	for _, name := range names {
+		expected := fmt.Sprintf("An argument named %q is not expected here.", name)
+		switch {
+		case strings.Contains(said, expected+" Did you mean to define a block"):
+			all[prefix+name] = "a block"
+		case !strings.Contains(said, expected):
+			all[prefix+name] = "an argument"
+		}
+	}
+	return all
+}
+
+// wordsOf returns what we say to settings, in one line.
+func wordsOf(settings string) string {
+	c, diags := encryption.Parse(settings, "settings")
+	if !diags.HasErrors() {
+		_, diags = encryption.New(c, encryption.Options{Kinds: keyKinds(),
+			Scope: func(e hcl.Expression, more map[string]cty.Value) (cty.Value, hcl.Diagnostics) {
+				return e.Value(&hcl.EvalContext{Variables: more})
+			}})
+	}
+	var said strings.Builder
+	for _, d := range diags {
+		fmt.Fprintf(&said, "%s %s ", d.Summary, d.Detail)
+	}
+	return said.String()
+}

@@ -1,0 +1,37 @@
+package cos
+
+import (
+	"testing"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/internal/store/remote"
+	"github.com/tombolo-iac/tombolo/internal/store/remote/drivertest"
+)
+
+// The variables are those of Terraform and OpenTofu.
+func TestVariablesSayWhatArgumentsSay(t *testing.T) {
+	drivertest.Settings{Schema: schema(),
+		Base:   map[string]string{"bucket": "b", "region": "r", "secret_id": "i", "secret_key": "k"},
+		Others: []string{"TENCENTCLOUD_PROFILE", "TENCENTCLOUD_SHARED_CREDENTIALS_DIR"},
+		Read: func(config cty.Value, o remote.Surroundings) (any, diag.List) {
+			s, diags := read(config, o)
+			api := s.api("sts")
+			s.api = nil // functions are not compared
+			return []any{s, api}, diags
+		},
+	}.Say(t, []drivertest.Variable{
+		{Name: "TENCENTCLOUD_REGION", Argument: "region", Value: "other"},
+		{Name: "TENCENTCLOUD_SECRET_ID", Argument: "secret_id", Value: "id"},
+		{Name: "TENCENTCLOUD_SECRET_KEY", Argument: "secret_key", Value: "key"},
+		{Name: "TENCENTCLOUD_SECURITY_TOKEN", Argument: "security_token", Value: "token"},
+		{Name: "TENCENTCLOUD_CAM_ROLE_NAME", Argument: "cam_role_name", Value: "role"},
+		{Name: "TENCENTCLOUD_ENDPOINT", Argument: "endpoint", Value: "https://cos.example"},
+		{Name: "TENCENTCLOUD_DOMAIN", Argument: "domain", Value: "api.example"},
+		{Name: "TENCENTCLOUD_ASSUME_ROLE_ARN", Argument: "assume_role.role_arn", Value: "arn"},
+		{Name: "TENCENTCLOUD_ASSUME_ROLE_SESSION_NAME", Argument: "assume_role.session_name", Value: "n"},
+		{Name: "TENCENTCLOUD_ASSUME_ROLE_EXTERNAL_ID", Argument: "assume_role.external_id", Value: "x"},
+		{Name: "TENCENTCLOUD_ASSUME_ROLE_SESSION_DURATION", Argument: "assume_role.session_duration", Value: "100"},
+	})
+}
