@@ -10,7 +10,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/store/remote/drivertest"
 )
 
-// The variables are those of Terraform and OpenTofu.
+// A variable that the driver reads and the table lacks fails the test.
 func TestVariablesSayWhatArgumentsSay(t *testing.T) {
 	drivertest.Settings{Schema: schema(), More: more(),
 		Base: map[string]string{"storage_account_name": "account", "container_name": "states", "key": "k",

@@ -12,7 +12,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/store/remote/drivertest"
 )
 
-// The variables are those of Terraform and OpenTofu.
+// A variable that the driver reads and the table lacks fails the test.
 func TestVariablesSayWhatArgumentsSay(t *testing.T) {
 	cert, key := drivertest.Pair(t)
 	folder := t.TempDir()

@@ -10,7 +10,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/store/remote/drivertest"
 )
 
-// The variables are those of Terraform and OpenTofu.
+// A variable that the driver reads and the table lacks fails the test.
 func TestVariablesSayWhatArgumentsSay(t *testing.T) {
 	drivertest.Settings{Schema: schema(), More: Kind().More, Base: map[string]string{"bucket": "b"},
 		Read: func(config cty.Value, o remote.Surroundings) (any, diag.List) {

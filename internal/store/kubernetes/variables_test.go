@@ -10,7 +10,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/store/remote/drivertest"
 )
 
-// The variables are those of Terraform and OpenTofu.
+// A variable that the driver reads and the table lacks fails the test.
 func TestVariablesSayWhatArgumentsSay(t *testing.T) {
 	drivertest.Settings{Schema: schema(), Base: map[string]string{"secret_suffix": "s", "host": "https://k.example"},
 		Others: []string{"KUBE_IN_CLUSTER_CONFIG"},

@@ -10,7 +10,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/store/remote/drivertest"
 )
 
-// The variables are those of Terraform and OpenTofu.
+// A variable that the driver reads and the table lacks fails the test.
 func TestVariablesSayWhatArgumentsSay(t *testing.T) {
 	var all []drivertest.Variable
 	for name, value := range map[string]string{"region": "eu-paris-1", "tenancy_ocid": "t", "user_ocid": "u",
