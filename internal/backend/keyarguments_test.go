@@ -34,9 +34,9 @@ type keyAnswers struct {
 	Blocks map[string]map[string]string // what each name is there
 }
 
-// The blocks of encryption settings take the arguments of OpenTofu, need those that it needs, and have its inner
-// blocks. The names that are asked for are all that stand in OpenTofu's program as names of arguments, and ours. What
-// is stored are its answers; TOMBOLO_BACKEND_ARGUMENTS=write has it asked anew, and =check compares.
+// The blocks of encryption settings have the arguments and inner blocks of OpenTofu; types, and which arguments are
+// required, are not compared. The names that are asked for are all that stand in OpenTofu's program as names of
+// arguments, and ours. Its answers are stored; TOMBOLO_BACKEND_ARGUMENTS=write asks it again, and =check compares.
 func TestKeyProvidersHaveTheArgumentsOfOpenTofu(t *testing.T) {
 	var stored keyAnswers
 	text, err := os.ReadFile(storedKeyArguments)

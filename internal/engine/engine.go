@@ -111,7 +111,7 @@ type Options struct {
 	Constants func(root *config.Module) config.Values
 }
 
-// RefreshPolicy says which real objects plans read. The zero value reads all.
+// RefreshPolicy selects the real objects that plans read. The zero value reads all.
 type RefreshPolicy struct {
 	// Minimal makes a minimal refresh the default of normal plans.
 	Minimal bool

@@ -96,7 +96,7 @@ func (e *lostCall) Error() string {
 		e.provider.ForDisplay(), grace)
 }
 
-// Unwrap makes the error a cancellation.
+// Unwrap returns context.Canceled: a call is given up only after it was canceled.
 func (e *lostCall) Unwrap() error { return context.Canceled }
 
 // asked performs a call whose answer has diagnostics; put adds them to an answer.

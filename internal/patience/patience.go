@@ -42,7 +42,7 @@ type Limit struct {
 	PerSecond float64
 }
 
-// Retry says which failed calls are made again. The zero value is the default.
+// Retry holds the rules by which failed calls are repeated. The zero value is the default.
 type Retry struct {
 	// Errors match errors of calls that may be repeated, if the call can be: reads, updates, deletions. Refusals match
 	// errors that say that the service did nothing: after these, creations are repeated, too.

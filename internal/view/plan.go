@@ -113,7 +113,7 @@ func (w *planWriter) leftOut(p *plan.Plan) {
 // unreadShown is how many instances that were not read are named; JSON names all.
 const unreadShown = 10
 
-// unread says which real objects the plan did not look at, and why.
+// unread lists the real objects that the plan did not read, with the reason.
 func (w *planWriter) unread(p *plan.Plan) {
 	var minimal []addr.AbsResourceInstance
 	for _, a := range p.Unread {

@@ -178,7 +178,7 @@ func (c *closures) places() ([]node, []module) {
 	return nodes, modules
 }
 
-// draw makes the pictures of a graph.
+// draw computes the pictures of a graph.
 func (g *graph) draw() {
 	drawings := make([]drawing, len(g.Modules))
 	for i := range drawings {
