@@ -334,14 +334,15 @@ func (c *Config) checkInstance(m *Module, ref addr.LocalProviderConfig, key hcl.
 	several := block != nil && block.ForEach != nil
 	switch {
 	case several && key == nil:
-		by.at.End.Column = min(by.at.End.Column, by.at.Start.Column+len(ref.LocalName)) // only the name
-		by.at.End.Byte = min(by.at.End.Byte, by.at.Start.Byte+len(ref.LocalName))
-		return diags.Errorf(&by.at, "Invalid "+by.kind+" provider configuration", "The provider block %s has "+
+		at := by.at // of the name alone
+		at.End.Column = min(at.End.Column, at.Start.Column+len(ref.LocalName))
+		at.End.Byte = min(at.End.Byte, at.Start.Byte+len(ref.LocalName))
+		return diags.Errorf(&at, "Invalid "+by.kind+" provider configuration", "The provider block %s has "+
 			"for_each, so it has several instances. Name one by its key, for example %s[each.key].", ref, ref)
 	case !several && key != nil:
-		return diags.Errorf(&by.at, "Invalid "+by.kind+" provider configuration", "The provider configuration %s is a "+
-			"single one in %s: only a provider block with for_each, in the same module, has instances to choose from. "+
-			"Remove the brackets.", ref, where(m.Path))
+		return diags.Errorf(by.at.Ptr(), "Invalid "+by.kind+" provider configuration", "The provider configuration %s "+
+			"is a single one in %s: only a provider block with for_each, in the same module, has instances to choose "+
+			"from. Remove the brackets.", ref, where(m.Path))
 	case several && by.forEach != nil && len(by.forEach.Variables()) > 0 && c.sameText(block.ForEach, by.forEach):
 		return diags.Warnf(by.forEach.Range().Ptr(), "Provider configuration for_each matches "+by.kind,
 			"%s and the provider block %s have the same for_each. Removing an element then also removes the instance "+

@@ -252,7 +252,9 @@ func (b *Block) Validate(bodyOK bool) diag.List {
 		_, more := b.Guard(g, addr.NoKey)
 		diags = diags.Extend(more)
 	}
-	check(r.Postconditions, withSelf(ctx, cty.DynamicVal))
+	if len(r.Postconditions) > 0 {
+		check(r.Postconditions, withSelf(ctx, cty.DynamicVal))
+	}
 	if !bodyOK || b.Slot.Type == nil {
 		return diags
 	}

@@ -355,7 +355,7 @@ func (n *node) onlyWaits() bool {
 
 // changing returns the resources that a plan changes, so that what refers to them may have to wait.
 func changing(changes []*plan.Change) map[addr.ConfigResource]bool {
-	some := map[addr.ConfigResource]bool{}
+	some := make(map[addr.ConfigResource]bool, len(changes))
 	for _, c := range changes {
 		if fateOf(c) <= created && c.Action != plan.Delete && c.Action != plan.Forget || c.Action == plan.Read {
 			some[c.Object.Instance.AbsResource().Config()] = true

@@ -8,6 +8,7 @@ import (
 
 	"github.com/tombolo-iac/tombolo/addr"
 	"github.com/tombolo-iac/tombolo/event"
+	"github.com/tombolo-iac/tombolo/internal/view/ticker"
 	"github.com/tombolo-iac/tombolo/plan"
 )
 
@@ -102,8 +103,7 @@ type watch struct {
 
 	mu      sync.Mutex
 	running map[watched]*operation
-	quit    chan struct{}
-	ended   chan struct{}
+	ticks   *ticker.Ticker // while there may be any
 }
 
 type watched struct {
@@ -127,9 +127,9 @@ func (w *watch) start(e event.OperationStart) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.running[watched{e.Object, e.Action}] = &operation{OperationStart: e}
-	if w.quit == nil {
-		w.quit, w.ended = make(chan struct{}), make(chan struct{})
-		go w.loop(w.quit, w.ended)
+	if w.ticks == nil {
+		w.ticks = ticker.New(time.Second, w.remind)
+		w.ticks.Start()
 	}
 }
 
@@ -142,28 +142,17 @@ func (w *watch) end(e event.OperationDone) {
 // stop ends the goroutine and waits for it.
 func (w *watch) stop() {
 	w.mu.Lock()
-	quit, ended := w.quit, w.ended
-	w.quit = nil
+	ticks := w.ticks
+	w.ticks = nil
 	w.mu.Unlock()
-	if quit != nil {
-		close(quit)
-		<-ended
+	if ticks != nil {
+		ticks.Stop()
 	}
 }
 
-func (w *watch) loop(quit, ended chan struct{}) {
-	defer close(ended)
-	ticker := time.NewTicker(time.Second)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-quit:
-			return
-		case <-ticker.C:
-			for _, due := range w.due() {
-				w.tell(due.OperationStart, time.Duration(due.told)*stillEvery)
-			}
-		}
+func (w *watch) remind() {
+	for _, due := range w.due() {
+		w.tell(due.OperationStart, time.Duration(due.told)*stillEvery)
 	}
 }
 

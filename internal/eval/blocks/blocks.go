@@ -44,7 +44,7 @@ type blockItem struct {
 // blockGroups returns the groups of blocks of a schema: its nested blocks, and the attributes that the body writes as
 // blocks.
 func (b *Body) blockGroups(asBlocks map[string]*provider.NestedBlock) []*blockGroup {
-	var out []*blockGroup
+	out := make([]*blockGroup, 0, len(b.schema.Blocks)+len(asBlocks))
 	for _, name := range slices.Sorted(maps.Keys(b.schema.Blocks)) {
 		nb := b.schema.Blocks[name]
 		out = append(out, &blockGroup{name: name, nested: nb, ty: nb.ImpliedType(), missing: b.rng})

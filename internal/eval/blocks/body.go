@@ -147,12 +147,15 @@ type Evaluation struct {
 func (b *Body) Prepare(base *hcl.EvalContext) (*Evaluation, diag.List) {
 	e := &Evaluation{body: b, base: base, shared: make(map[string]cty.Value, len(b.attrs)+len(b.groups))}
 	diags := slices.Clone(b.diags)
-	first := map[string]cty.Value{}
+	var first map[string]cty.Value // most bodies have none
 	evaluate := func(name string, value func(*hcl.EvalContext) (cty.Value, diag.List)) {
 		before := funcs.ImpureCalls(base)
 		v, d := value(base)
 		diags = diags.Extend(d)
 		if len(d) == 0 && funcs.ImpureCalls(base) != before {
+			if first == nil {
+				first = map[string]cty.Value{}
+			}
 			first[name] = v
 			return
 		}
@@ -168,7 +171,7 @@ func (b *Body) Prepare(base *hcl.EvalContext) (*Evaluation, diag.List) {
 			evaluate(g.name, g.value)
 		}
 	}
-	if len(first) > 0 {
+	if first != nil {
 		e.first.Store(&first)
 	}
 	return e, diags
