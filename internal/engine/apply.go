@@ -104,7 +104,11 @@ func (r *Run) ApplyWith(ctx context.Context, pl *plan.Plan, o ApplyOptions) (_ C
 		return Counts{}, diags
 	}
 	prog, diags := p.prepare()
-	if diags = diags.Extend(intact(prog, pl)); diags.HasErrors() {
+	diags = diags.Extend(intact(prog, pl))
+	if !diags.HasErrors() && pl != r.judged { // a saved plan, which may be older than the policies
+		diags = diags.Extend(p.judge(ctx, pl))
+	}
+	if diags.HasErrors() {
 		return Counts{}, diags
 	}
 	run := state.RunInfo{ID: runID(), Command: "apply", Started: time.Now().UTC()}
