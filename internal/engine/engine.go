@@ -286,7 +286,7 @@ type Run struct {
 	ctx     context.Context
 	// ended holds the objects of interrupted operations that have ended since, according to their programs.
 	ended []addr.AbsResourceInstance
-	// judged is the plan that this run has made, with the policies of the project.
+	// judged is the last plan of this run that no policy denies.
 	judged *plan.Plan
 	// told is set when the loss of the lock was reported, or the next run will report it.
 	told bool
@@ -469,12 +469,7 @@ func (r *Run) Plan(ctx context.Context, o PlanOptions) (out *plan.Plan, diags di
 		}
 		diags = diags.Extend(r.inFlight())
 	}
-	if out != nil && !out.Errored && !diags.HasErrors() {
-		if r.judged = out; !o.Unjudged && o.Import == nil {
-			diags = diags.Extend(p.judge(asked, out))
-		}
-	}
-	return out, diags
+	return out, diags.Extend(r.judgeNew(asked, out, diags, o.Unjudged || o.Import != nil))
 }
 
 // unusedRules warns of rules for providers that nothing uses: perhaps the name is wrong.

@@ -32,6 +32,28 @@ func policiesOf(f projectfile.File) (list []Policy) {
 	return list
 }
 
+// judgeNew asks the policies about a plan that the run has made with these problems, unless it is exempt.
+func (r *Run) judgeNew(ctx context.Context, pl *plan.Plan, made diag.List, exempt bool) (diags diag.List) {
+	if pl == nil || pl.Errored || made.HasErrors() {
+		return nil
+	}
+	if !exempt {
+		diags = r.project.judge(ctx, pl)
+	}
+	if !diags.HasErrors() {
+		r.judged = pl
+	}
+	return diags
+}
+
+// judgeOld asks the policies about a plan that another run has made: it may be older than they are.
+func (r *Run) judgeOld(ctx context.Context, pl *plan.Plan) diag.List {
+	if pl == r.judged {
+		return nil
+	}
+	return r.project.judge(ctx, pl)
+}
+
 // judge asks the policies of the project about a plan that changes real objects. What they deny are errors.
 func (p *Project) judge(ctx context.Context, pl *plan.Plan) (diags diag.List) {
 	if len(p.opts.Policies) == 0 || pl.Mode == plan.RefreshOnly {
