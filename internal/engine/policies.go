@@ -20,14 +20,16 @@ import (
 type Policy struct {
 	Name    string
 	Command []string
+	Environ []string      // nil means that of the process
 	Timeout time.Duration // 0 means that of package policy
 	Range   hcl.Range     // where it is declared
 }
 
-// policiesOf returns the policies of a project file.
-func policiesOf(f projectfile.File) (list []Policy) {
+// policiesOf returns the policies of a project file, which run with this environment.
+func policiesOf(f projectfile.File, environ []string) (list []Policy) {
 	for _, p := range f.Policies {
-		list = append(list, Policy{Name: p.Name, Command: p.Command, Timeout: p.Limit(), Range: p.NameRange})
+		list = append(list, Policy{Name: p.Name, Command: p.Command, Environ: environ, Timeout: p.Limit(),
+			Range: p.NameRange})
 	}
 	return list
 }
@@ -76,8 +78,8 @@ func (p *Project) verdict(ctx context.Context, one Policy, document []byte) (dia
 		err = p.opts.MayRead(addr.Provider{}, one.Command)
 	}
 	if err == nil {
-		v, err = policy.Policy{Name: one.Name, Command: one.Command, Dir: p.baseDir(), Timeout: one.Timeout}.
-			Judge(ctx, document)
+		v, err = policy.Policy{Name: one.Name, Command: one.Command, Dir: p.baseDir(), Env: one.Environ,
+			Timeout: one.Timeout}.Judge(ctx, document)
 	}
 	if err != nil {
 		return diags.Errorf(&one.Range, "Policy failed", "The policy %q has not judged the plan, so that it cannot be "+
