@@ -203,7 +203,11 @@ func (r encWriter) settings() *enc {
 		}
 	}
 	if r.IntN(9) < 5 {
-		e.methods = append(e.methods, encBlock{"unencrypted", "u", map[string]any{}})
+		u := encBlock{"unencrypted", "u", map[string]any{}}
+		if r.chance(3) { // which are ignored
+			u.arguments = map[string]any{"keys": expr(r.one("key_provider.pbkdf2.nowhere", "method.aes_gcm.a")), "x": "y"}
+		}
+		e.methods = append(e.methods, u)
 	}
 	if r.chance(25) {
 		e.methods = append(e.methods, encBlock{"rot13", "x", map[string]any{}})
