@@ -344,10 +344,13 @@ type step struct {
 
 func (r encWriter) step(n int) []step {
 	value := fmt.Sprintf("-var=n=%d", n)
-	switch r.IntN(6) {
+	switch r.IntN(7) {
 	case 0:
-		return []step{{args: []string{"plan", "-no-color", "-out=saved", value}},
+		made := []step{{args: []string{"plan", "-no-color", "-out=saved", value}},
 			{args: []string{"apply", "-no-color", "saved"}}}
+		return made[:1+r.IntN(2)]
+	case 4: // under other settings than those of its plan
+		return []step{{args: []string{"apply", "-no-color", "saved"}}}
 	case 1:
 		return []step{{args: []string{"output", "-no-color", "-json"}}}
 	case 2:
