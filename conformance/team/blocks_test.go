@@ -451,6 +451,13 @@ func sameOutcome(t *testing.T, both []*encMember, p placed, s step) bool {
 			outcome[i] += "; the plan is " + m.form("saved")
 		}
 	}
+	for _, text := range said {
+		// A method whose keys are made of the keys of its fallback cannot seal a backup in OpenTofu 1.12, which takes the
+		// same key provider for two of one method.
+		if strings.Contains(text, "failed to write backup file") && strings.Contains(text, "Duplicate metadata key") {
+			return false
+		}
+	}
 	if outcome[0] != outcome[1] {
 		t.Errorf("%s %s:\n%s\n%s\n%s %s\n%s\nblock:\n%s\nenvironment:\n%s", both[0].name, s.args, outcome[0], said[0],
 			both[1].name, outcome[1], said[1], p.block, p.env)
