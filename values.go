@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"iter"
 	"maps"
 	"reflect"
 	"slices"
@@ -58,47 +59,46 @@ func inspect(v reflect.Value, path string, depth int) (found bool, err error) {
 	case v.Type().Implements(jsonMarshaler) || v.Type().Implements(textMarshaler):
 		return false, nil
 	}
-	look := func(v reflect.Value, path string) bool {
-		var in bool
-		in, err = inspect(v, path, depth+1)
+	if v.Kind() == reflect.String && !utf8.ValidString(v.String()) {
+		return false, fmt.Errorf("%sthe text %q is not valid UTF-8", at(path), v.String())
+	}
+	for path, part := range parts(v, path) {
+		in, err := inspect(part, path, depth+1)
+		switch {
+		case err != nil:
+			return false, err
+		case in && v.Kind() == reflect.Struct:
+			return false, fmt.Errorf("%sa struct cannot hold a cty.Value: use a map[string]any", at(path))
+		}
 		found = found || in
-		return err == nil
 	}
-	switch v.Kind() {
-	case reflect.String:
-		if !utf8.ValidString(v.String()) {
-			return false, fmt.Errorf("%sthe text %q is not valid UTF-8", at(path), v.String())
-		}
-	case reflect.Pointer, reflect.Interface:
-		look(v.Elem(), path)
-	case reflect.Slice, reflect.Array:
-		for i := 0; v.Type().Elem().Kind() != reflect.Uint8 && i < v.Len(); i++ {
-			if !look(v.Index(i), fmt.Sprintf("%s[%d]", path, i)) {
-				break
+	return found, nil
+}
+
+// parts returns what encoding/json writes of a value, each with its path.
+func parts(v reflect.Value, path string) iter.Seq2[string, reflect.Value] {
+	return func(yield func(string, reflect.Value) bool) {
+		switch v.Kind() {
+		case reflect.Pointer, reflect.Interface:
+			yield(path, v.Elem())
+		case reflect.Slice, reflect.Array:
+			bytes := v.Type().Elem().Kind() == reflect.Uint8 // become base64
+			for i := 0; !bytes && i < v.Len() && yield(fmt.Sprintf("%s[%d]", path, i), v.Index(i)); i++ {
 			}
-		}
-	case reflect.Map:
-		for entries := v.MapRange(); entries.Next(); {
-			name := fmt.Sprint(entries.Key())
-			if !look(entries.Key(), path) || !look(entries.Value(), path+"."+name) {
-				break
+		case reflect.Map:
+			entries := v.MapRange()
+			for entries.Next() && yield(path, entries.Key()) &&
+				yield(path+"."+fmt.Sprint(entries.Key()), entries.Value()) {
 			}
-		}
-	case reflect.Struct:
-		for _, field := range reflect.VisibleFields(v.Type()) {
-			if len(field.Index) > 1 || !field.IsExported() && !field.Anonymous || field.Tag.Get("json") == "-" {
-				continue
-			}
-			if !look(v.FieldByIndex(field.Index), path+"."+field.Name) {
-				break
-			}
-			if found {
-				return false, fmt.Errorf("%sa struct cannot hold a cty.Value: use a map[string]any",
-					at(path+"."+field.Name))
+		case reflect.Struct:
+			for _, field := range reflect.VisibleFields(v.Type()) {
+				seen := len(field.Index) == 1 && (field.IsExported() || field.Anonymous)
+				if seen && field.Tag.Get("json") != "-" && !yield(path+"."+field.Name, v.FieldByIndex(field.Index)) {
+					return
+				}
 			}
 		}
 	}
-	return found, err
 }
 
 // at returns the beginning of a message about a part of a value.

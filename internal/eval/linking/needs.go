@@ -31,41 +31,53 @@ func (p *Program) Needs(s *Slot) iter.Seq[Need] {
 // slotNeeds yields the dependencies of the slot itself.
 func (p *Program) slotNeeds(s *Slot) iter.Seq[Need] {
 	return func(yield func(Need) bool) {
-		for _, d := range s.deps {
-			if !yield(Need{Slot: s.unit.slots[d]}) {
-				return
-			}
-		}
-		for _, d := range s.outer {
-			if !yield(Need{Slot: s.unit.Parent.slots[d]}) {
-				return
-			}
+		if !yieldAll(yield, s.unit, s.deps) || !yieldAll(yield, s.unit.Parent, s.outer) {
+			return
 		}
 		switch s.Kind {
 		case SlotCallOutput:
 			child := s.unit.Calls[s.Call.Name]
 			yield(Need{Slot: child.slots[child.Outputs[s.Name]], Each: true})
 		case SlotCallClose:
-			child := s.unit.Calls[s.Call.Name]
-			if child == nil {
-				return
-			}
-			for _, c := range child.slots {
-				// Unused arguments count, too (modules/unused_arguments_are_dependencies).
-				if c.Kind != SlotCallOutput && !yield(Need{Slot: c, Each: true}) {
-					return
-				}
-			}
+			s.closeNeeds(yield)
 		case SlotResource:
-			if s.ProviderUnit != nil && s.ProviderSlot >= 0 &&
-				!yield(Need{Slot: s.ProviderUnit.slots[s.ProviderSlot]}) {
-				return
-			}
-			for _, d := range s.imports {
-				if !yield(Need{Slot: p.bySlotNumber(d)}) {
-					return
-				}
-			}
+			p.resourceNeeds(s, yield)
+		}
+	}
+}
+
+// yieldAll yields slots of a module by their indexes, and reports whether more are wanted.
+func yieldAll(yield func(Need) bool, u *Unit, indexes []int) bool {
+	for _, i := range indexes {
+		if !yield(Need{Slot: u.slots[i]}) {
+			return false
+		}
+	}
+	return true
+}
+
+// closeNeeds yields what the end of a call waits for: everything in the module. Unused arguments count, too
+// (modules/unused_arguments_are_dependencies).
+func (s *Slot) closeNeeds(yield func(Need) bool) {
+	child := s.unit.Calls[s.Call.Name]
+	if child == nil {
+		return
+	}
+	for _, c := range child.slots {
+		if c.Kind != SlotCallOutput && !yield(Need{Slot: c, Each: true}) {
+			return
+		}
+	}
+}
+
+// resourceNeeds yields the provider configuration of a resource, and what its import blocks refer to.
+func (p *Program) resourceNeeds(s *Slot, yield func(Need) bool) {
+	if s.ProviderUnit != nil && s.ProviderSlot >= 0 && !yieldAll(yield, s.ProviderUnit, []int{s.ProviderSlot}) {
+		return
+	}
+	for _, d := range s.imports {
+		if !yield(Need{Slot: p.bySlotNumber(d)}) {
+			return
 		}
 	}
 }
