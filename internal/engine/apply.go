@@ -104,7 +104,7 @@ func (r *Run) ApplyWith(ctx context.Context, pl *plan.Plan, o ApplyOptions) (_ C
 		return Counts{}, diags
 	}
 	prog, diags := p.prepare()
-	if diags = diags.Extend(intact(prog, pl)); diags.HasErrors() {
+	if diags = diags.Extend(intact(prog, pl)).Extend(r.judgeOld(ctx, pl)); diags.HasErrors() {
 		return Counts{}, diags
 	}
 	run := state.RunInfo{ID: runID(), Command: "apply", Started: time.Now().UTC()}
