@@ -143,13 +143,13 @@ func TestHostileArchivesAreRefused(t *testing.T) {
 	p.Answer("web.example", "/chain.tar.gz",
 		content(archive(t, tar.Header{Name: "a.tf"},
 			tar.Header{Name: "p/q/d", Linkname: "../..", Typeflag: tar.TypeSymlink}, tar.Header{
-			Name: "p/q/a", Linkname: "d/../../..", Typeflag: tar.TypeSymlink})))
+				Name: "p/q/a", Linkname: "d/../../..", Typeflag: tar.TypeSymlink})))
 	p.refuses("https://web.example/chain.tar.gz", "outside of the folder")
 	// An archive is not git's: what it has in .git is judged as all the rest.
 	p.Answer("web.example", "/ours-too.tar.gz",
 		content(archive(t, tar.Header{Name: "a.tf"},
 			tar.Header{Name: ".git/q/d", Linkname: "../..", Typeflag: tar.TypeSymlink}, tar.Header{
-			Name: ".git/q/a", Linkname: "d/../../..", Typeflag: tar.TypeSymlink})))
+				Name: ".git/q/a", Linkname: "d/../../..", Typeflag: tar.TypeSymlink})))
 	p.refuses("https://web.example/ours-too.tar.gz", "outside of the folder")
 	p.Answer("web.example", "/links.tar.gz",
 		content(archive(t, tar.Header{Name: "l", Linkname: "a.tf", Typeflag: tar.TypeSymlink})))

@@ -105,7 +105,7 @@ func (c *cloning) run(ctx context.Context, args ...string) ([]byte, error) {
 	result, err := program.Run(ctx, program.Command{
 		Argv: slices.Concat([]string{"git"}, settled, args), Env: c.env, Installed: true, Detached: true,
 		MaxMemory: maxMemory,
-		Grace: 2 * time.Second, MaxStdout: maxTree, MaxStderr: 64 << 10,
+		Grace:     2 * time.Second, MaxStdout: maxTree, MaxStderr: 64 << 10,
 		Whole: func([]byte) bool { return true },
 	})
 	var missing *program.LookupError
