@@ -77,6 +77,27 @@ func invocationsByObject(doc Document) {
 	}
 }
 
+// invocationsInAnyOrder sorts planned invocations of actions, and the events of invocations, by what they say: in which
+// order Terraform plans and performs those of one object is luck, too.
+func invocationsInAnyOrder(doc Document) {
+	if p, ok := doc["plan"].(map[string]any); ok {
+		sortBy(p["action_invocations"])
+	}
+	events, _ := doc["events"].(map[string]any)
+	other, _ := events["other"].([]any)
+	slices.SortStableFunc(other, func(a, b any) int { return strings.Compare(invocationText(a), invocationText(b)) })
+}
+
+// invocationText returns the JSON of an event if it is about an invocation, and otherwise nothing.
+func invocationText(event any) string {
+	e, _ := event.(map[string]any)
+	hook, _ := e["hook"].(map[string]any)
+	if e["invocation"] == nil && hook["action"] == nil {
+		return ""
+	}
+	return compact(e)
+}
+
 // invokedBy returns what an invocation is sorted by: the address of the triggering object, or of the action.
 func invokedBy(invocation any) string {
 	i, _ := invocation.(map[string]any)

@@ -84,6 +84,7 @@ type harness struct {
 	corpus     []*Case
 	answers    string // the folder of stored answers; "" for none
 	asksAnyway bool   // terraform runs even where its answer is stored
+	asks       int    // how often terraform runs a random case that differs; 0 for once
 
 	mu       sync.Mutex // guards the marks in intended and done
 	intended []*Intended
@@ -189,6 +190,11 @@ func (h *harness) compareStep(c *Case, step int, terraform, tombolo Document) (u
 		withoutIdentities(map[string]any(terraform))
 		withoutIdentities(map[string]any(tombolo))
 	}
+	if c.oracle == terraform1_11 || c.oracle.flavor() == flavor.OpenTofu {
+		withoutNewerSchemas(map[string]any(terraform))
+		withoutNewerSchemas(map[string]any(tombolo))
+	}
+	withoutCodes(tombolo)
 	invocationsByObject(terraform)
 	invocationsByObject(tombolo)
 	silent(terraform, tombolo)
@@ -198,6 +204,8 @@ func (h *harness) compareStep(c *Case, step int, terraform, tombolo Document) (u
 	if strings.HasPrefix(c.Name, "random") {
 		compare = compareEvents
 		withinLimit(terraform, tombolo)
+		invocationsInAnyOrder(terraform)
+		invocationsInAnyOrder(tombolo)
 		withoutVanished(terraform)
 		withoutVanished(tombolo)
 		if compact(terraform["exit"]) == "1" && compact(tombolo["exit"]) == "1" {

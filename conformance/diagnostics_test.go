@@ -54,6 +54,22 @@ func withoutMore(terraform, ours map[string]any) {
 	}
 }
 
+// withoutCodes drops the codes of problems, which are ours alone, from documents that were printed or written to files.
+func withoutCodes(doc Document) {
+	for name, part := range doc {
+		document, _ := part.(map[string]any)
+		list, _ := document["diagnostics"].([]any)
+		if name != "stdout" && !strings.HasPrefix(name, "file ") {
+			continue
+		}
+		for _, e := range list {
+			if problem, ok := e.(map[string]any); ok {
+				delete(problem, "code")
+			}
+		}
+	}
+}
+
 // sortByTraversal sorts the values that a snippet mentions by what they are values of: what is said of them may differ.
 func sortByTraversal(v any) {
 	list, _ := v.([]any)

@@ -88,22 +88,26 @@ func runRandomBeside(t *testing.T, name string, list []uint64, generate func(see
 	if path == "" {
 		t.Skip("needs " + o.where())
 	}
-	runRandomWith(t, path, list, generate)
+	runRandomWith(t, &harness{terraform: path, asks: besideAsks}, list, generate)
 }
+
+// besideAsks is how often another program is asked where it disagrees. In which order it does several things at once
+// is luck.
+const besideAsks = 6
 
 // runRandom runs the cases of seeds.
 func runRandom(t *testing.T, list []uint64, generate func(seed uint64) []byte) {
-	runRandomWith(t, findTerraform(t), list, generate)
+	runRandomWith(t, &harness{terraform: findTerraform(t)}, list, generate)
 }
 
-// runRandomWith is runRandom with another program in place of terraform.
-func runRandomWith(t *testing.T, terraform string, list []uint64, generate func(seed uint64) []byte) {
-	tombolo := findTombolo(t)
+// runRandomWith is runRandom with the program that a harness names in place of terraform.
+func runRandomWith(t *testing.T, h *harness, list []uint64, generate func(seed uint64) []byte) {
+	terraform, tombolo := h.terraform, findTombolo(t)
 	known, err := loadIntended("random_known.json")
 	if err != nil {
 		t.Fatal(err)
 	}
-	h := &harness{terraform: terraform, tombolo: tombolo, intended: known}
+	h.tombolo, h.intended = tombolo, known
 	run := &randomRun{h: h, generate: generate, kinds: map[string][]uint64{},
 		tries: envNumber(t, "TOMBOLO_RANDOM_TRIES", 150)}
 	if path := oracleNamed(newerTerraform).look(t); path != "" && terraform == terraform1_11.look(t) {
@@ -188,8 +192,8 @@ type randomRun struct {
 
 func (run *randomRun) seed(t *testing.T, seed uint64) {
 	archive := run.generate(seed)
-	begun := time.Now()
-	found, err := run.h.disagreement(t, archive)
+	begun, name := time.Now(), randomName(archive)
+	found, err := run.h.disagreement(t, name, archive)
 	if err != nil {
 		t.Errorf("seed %d: %v", seed, err)
 		return
@@ -223,10 +227,11 @@ func (run *randomRun) seed(t *testing.T, seed uint64) {
 		return
 	}
 	small := random.Shrink(archive, run.tries, func(smaller []byte) bool {
-		again, err := run.h.disagreement(t, smaller)
+		again, err := run.h.disagreement(t, name, smaller)
 		return err == nil && again.kind == found.kind
 	})
-	if again, err := run.h.disagreement(t, small); err == nil && again.kind == found.kind { // else it shows by chance
+	again, err := run.h.disagreement(t, name, small)
+	if err == nil && again.kind == found.kind { // else it shows by chance
 		found = again
 	}
 	t.Errorf("seed %d: %s\n%s\nThe smallest case found:\n\n%s", seed, found.kind, found.report, found.archive)
@@ -250,39 +255,33 @@ type disagreement struct {
 	differs map[string]bool // the places in its documents
 }
 
-// randomName returns the name of a case in random_known.json, made of its content.
+// randomName returns the name of a case in random_known.json, made of all that its content is.
 func randomName(archive []byte) string {
-	if bytes.Contains(archive, []byte("moved {")) {
-		return "random/moved"
+	var kinds []string
+	for _, kind := range []struct {
+		name string
+		is   bool
+	}{
+		{"moved", bytes.Contains(archive, []byte("moved {"))},
+		{"tests", random.IsTests(archive)},
+		{"states", random.IsStates(archive)},
+		{"unknowns", random.IsUnknowns(archive)},
+		{"projects", random.IsProjects(archive)},
+		{"acts", random.IsActs(archive)},
+		{"tofu", random.IsTofu(archive)},
+		{"instances", random.IsInstances(archive)},
+	} {
+		if kind.is {
+			kinds = append(kinds, kind.name)
+		}
 	}
-	if random.IsTests(archive) {
-		return "random/tests"
-	}
-	if random.IsStates(archive) {
-		return "random/states"
-	}
-	if random.IsUnknowns(archive) {
-		return "random/unknowns"
-	}
-	if random.IsProjects(archive) {
-		return "random/projects"
-	}
-	if random.IsActs(archive) {
-		return "random/acts"
-	}
-	if random.IsTofu(archive) {
-		return "random/tofu"
-	}
-	if random.IsInstances(archive) {
-		return "random/instances"
-	}
-	return "random/others"
+	return "random/" + strings.Join(kinds, "+")
 }
 
-// disagreement runs a case with both programs.
-func (h *harness) disagreement(t *testing.T, archive []byte) (disagreement, error) {
+// disagreement runs a case with both programs. The name is that in random_known.json.
+func (h *harness) disagreement(t *testing.T, name string, archive []byte) (disagreement, error) {
 	var found disagreement
-	c, err := parseCase(randomName(archive), archive)
+	c, err := parseCase(name, archive)
 	if err != nil {
 		return found, err
 	}
@@ -303,10 +302,14 @@ func (h *harness) disagreement(t *testing.T, archive []byte) (disagreement, erro
 	}
 	sides := [2]*Record{&want.Record, &ours.Record}
 	left, right := c.normaliser(), c.normaliser()
+	answer := &Answer{Runs: 1, Record: want.Record}
 	for i, s := range c.Steps {
 		want, got := sides[0].Results[i], sides[1].Results[i]
 		found.applied = found.applied || s.Verb == "apply" && want.Runs[0].Exit == 0
 		differences, goesOn := h.compareStep(c, i, view(s, want, left), view(s, got, right))
+		if differences, err = h.withoutLuck(c, answer, i, differences, base); err != nil {
+			return found, err
+		}
 		if len(differences) > 0 {
 			found.kind, found.report = kindOf(s, differences), describeStep(s, differences, got)
 			found.differs = map[string]bool{}
@@ -326,6 +329,24 @@ func (h *harness) disagreement(t *testing.T, archive []byte) (disagreement, erro
 	}
 	found.archive = withExits(archive, c, sides[0])
 	return found, nil
+}
+
+// withoutLuck returns the differences of a step that no other run of terraform explains.
+func (h *harness) withoutLuck(c *Case, answer *Answer, step int, all []Difference, base string) ([]Difference, error) {
+	lucky := func(d Difference) bool {
+		d.Step = step
+		return slices.ContainsFunc(answer.Varies, func(p Place) bool { return p.covers(d) })
+	}
+	left := slices.DeleteFunc(all, lucky)
+	for len(left) > 0 && answer.Runs < h.asks {
+		again, err := runRandomCase(h.terraform, c, filepath.Join(base, fmt.Sprintf("again%d", answer.Runs)))
+		if err != nil {
+			return nil, err
+		}
+		answer.add(c, &again.Record)
+		left = slices.DeleteFunc(left, lucky)
+	}
+	return left, nil
 }
 
 // agrees reports whether tombolo does what this version of terraform does in each place where it does not what another

@@ -53,6 +53,9 @@ type ResourceType struct {
 	Block   *Block
 	// Identity describes what names an object of this type for ever; nil when the type has none.
 	Identity *IdentitySchema
+	// Newer names attributes and blocks that older engines do not know in this version of the schema, and refuse in a
+	// state: states leave them out where they are null. The plugin protocol does not transport it.
+	Newer []string
 }
 
 // IdentitySchema describes an identity: a flat object.

@@ -176,9 +176,9 @@ type decoded struct {
 }
 
 // NewObject returns an object from a wholly known value of the given type. Marks must have been taken off; their paths
-// belong in Sensitive. The encoding happens here, once.
-func NewObject(v cty.Value, ty cty.Type, o Object) (*Object, error) {
-	raw, err := ctyfast.MarshalJSON(v, ty)
+// belong in Sensitive. The encoding happens here, once. Attributes that newer names are left out where they are null.
+func NewObject(v cty.Value, ty cty.Type, o Object, newer ...string) (*Object, error) {
+	raw, err := ctyfast.MarshalJSON(withoutNulls(v, ty, newer))
 	if err != nil {
 		return nil, err
 	}
@@ -186,6 +186,22 @@ func NewObject(v cty.Value, ty cty.Type, o Object) (*Object, error) {
 	o.decoded = &decoded{raw: raw, ty: ty, value: v}
 	o.decoded.once.Do(func() {})
 	return &o, nil
+}
+
+// withoutNulls takes attributes that are null off an object and its type.
+func withoutNulls(v cty.Value, ty cty.Type, names []string) (cty.Value, cty.Type) {
+	absent := func(name string) bool { return ty.HasAttribute(name) && ctyfast.Attr(v, name).IsNull() }
+	if v.IsNull() || !slices.ContainsFunc(names, absent) {
+		return v, ty
+	}
+	vals, atys := v.AsValueMap(), maps.Clone(ty.AttributeTypes())
+	for _, name := range names {
+		if absent(name) {
+			delete(vals, name)
+			delete(atys, name)
+		}
+	}
+	return cty.ObjectVal(vals), cty.Object(atys)
 }
 
 // Value decodes the attributes as a value of the type. The first result is kept, so asking again costs nothing.

@@ -163,7 +163,7 @@ func (a *applier) removed(o addr.Object, c *plan.Change, rt *provider.ResourceTy
 			Dependencies: stored.Dependencies, CreateBeforeDestroy: stored.CreateBeforeDestroy,
 			SkipDestroy: stored.SkipDestroy, Protected: stored.Protected, ReadAt: stored.ReadAt,
 			IdentityVersion: stored.IdentityVersion, Identity: stored.Identity,
-		})
+		}, rt.Newer...)
 		if err != nil {
 			return a.keepAfter(op, diags.AppendError(fmt.Sprintf("Cannot store %s", o), err))
 		}

@@ -443,7 +443,7 @@ func (w *writing) object(v cty.Value, private []byte, status state.Status) (*sta
 		Dependencies: w.c.Dependencies, CreateBeforeDestroy: w.c.CreateBeforeDestroy,
 		SkipDestroy: w.c.SkipDestroy, Protected: w.c.Protected, ReadAt: w.a.opts.ReadAt,
 		Identity: identity, IdentityVersion: version,
-	})
+	}, w.b.Slot.Type.Newer...)
 }
 
 // marked returns a value the sensitivity of configuration and schema.

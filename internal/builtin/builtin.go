@@ -72,13 +72,20 @@ var remoteStateBlock = &provider.Block{Attributes: map[string]*provider.Attribut
 		DescriptionKind: provider.Markdown},
 }}
 
-// schema is shared: schemas are immutable, and deriving types from one costs something once.
-var types = struct{ data, remoteState *provider.ResourceType }{&provider.ResourceType{Block: dataBlock},
+// dataIdentity lets import blocks name an object by identity. As in Terraform no state holds it: it is the id again.
+var dataIdentity = &provider.IdentitySchema{Attributes: map[string]*provider.IdentityAttribute{
+	"id": {Type: cty.String, RequiredForImport: true, Description: "The ID of the object."},
+}}
+
+// types are shared: schemas are immutable, and deriving types from one costs something once.
+var types = struct{ data, remoteState *provider.ResourceType }{
+	&provider.ResourceType{Block: dataBlock, Identity: dataIdentity, Newer: []string{"store"}},
 	&provider.ResourceType{Block: remoteStateBlock}}
 
 // Schema implements provider.Provider.
 func (t *terraform) Schema(context.Context) (*provider.Schema, diag.List) {
 	return &provider.Schema{
+		Provider:  &provider.Block{}, // its blocks have no arguments
 		Resources: map[string]*provider.ResourceType{typeData: types.data},
 		Data:      map[string]*provider.ResourceType{typeRemoteState: types.remoteState},
 		Functions: signatures(),
@@ -160,12 +167,18 @@ func (t *terraform) Import(ctx context.Context, req provider.ImportRequest) prov
 	if req.Type != typeData {
 		return t.Base.Import(ctx, req)
 	}
-	if req.ID == "" {
+	id := req.ID
+	if req.Identity != cty.NilVal {
+		if v := ctyfast.Attr(req.Identity, "id"); !v.IsNull() {
+			id = v.AsString()
+		}
+	}
+	if id == "" {
 		return provider.ImportResponse{Diagnostics: diag.List{}.Errorf(nil, "Cannot import terraform_data",
 			"An id is required; it can be any string that is not empty.")}
 	}
 	v := cty.ObjectVal(map[string]cty.Value{
-		"id": cty.StringVal(req.ID), "input": cty.NullVal(cty.DynamicPseudoType),
+		"id": cty.StringVal(id), "input": cty.NullVal(cty.DynamicPseudoType),
 		"output": cty.NullVal(cty.DynamicPseudoType), "triggers_replace": cty.NullVal(cty.DynamicPseudoType),
 		"store": cty.NullVal(storeBlock.Block.ImpliedType()),
 	})

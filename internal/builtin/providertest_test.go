@@ -23,8 +23,10 @@ func TestConformance(t *testing.T) {
 		return b.State(), nil
 	}
 	null := cty.NullVal(cty.DynamicPseudoType)
+	id := func(v cty.Value) string { return v.GetAttr("id").AsString() }
+	identity := func(v cty.Value) cty.Value { return cty.ObjectVal(map[string]cty.Value{"id": v.GetAttr("id")}) }
 	imported := &providertest.Import{
-		ID: func(v cty.Value) string { return v.GetAttr("id").AsString() },
+		ID: id, Identity: identity,
 		// Only the id can be known.
 		Want: func(v cty.Value) cty.Value {
 			return cty.ObjectVal(map[string]cty.Value{"id": v.GetAttr("id"), "input": null, "output": null,
@@ -64,7 +66,7 @@ func TestConformance(t *testing.T) {
 			Name:   "without arguments",
 			Type:   "terraform_data",
 			Config: func(int) providertest.Attrs { return nil },
-			Import: &providertest.Import{ID: func(v cty.Value) string { return v.GetAttr("id").AsString() }},
+			Import: &providertest.Import{ID: id, Identity: identity},
 		}},
 		Data: []providertest.Data{{
 			Type: "terraform_remote_state",

@@ -91,6 +91,14 @@ func providerPartProblem(part string) string {
 	return ""
 }
 
+// namespaceProblem is providerPartProblem for a namespace, which may also have underscores within.
+func namespaceProblem(namespace string) string {
+	if strings.HasPrefix(namespace, "_") || strings.HasSuffix(namespace, "_") {
+		return "cannot start or end with an underscore"
+	}
+	return providerPartProblem(strings.ReplaceAll(namespace, "_", "x"))
+}
+
 // isJSON reports whether an expression is in a JSON file, where strings replace bare expressions.
 func isJSON(expr hcl.Expression) bool {
 	_, native := expr.(hclsyntax.Expression)

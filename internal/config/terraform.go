@@ -252,7 +252,7 @@ func providerSourceProblem(text string) (summary, detail string) {
 		return "", ""
 	}
 	namespace := parts[len(parts)-2]
-	if problem := providerPartProblem(namespace); problem != "" && namespace != "-" {
+	if problem := namespaceProblem(namespace); problem != "" && namespace != "-" {
 		return "Invalid provider namespace", fmt.Sprintf("The namespace %q in the source %q %s.", namespace, text,
 			problem)
 	}

@@ -192,7 +192,7 @@ func stands(f state.InFlight, rt *provider.ResourceType, resp provider.ApplyResp
 		sketch.IdentityVersion = rt.Identity.Version
 	}
 	o, err := state.NewObject(value.NullWriteOnly(rt.Block, value.UnknownAsNull(resp.State)), rt.Block.ImpliedType(),
-		*sketch)
+		*sketch, rt.Newer...)
 	if err != nil {
 		return nil
 	}

@@ -214,9 +214,9 @@ func (r *Run) accepts(pl *plan.Plan) diag.List {
 			"The plan ended with errors, so it cannot be applied. Fix the errors and make a new plan.")
 	}
 	if pl.Workspace != r.project.opts.Workspace {
-		return diags.Errorf(nil, "Incorrect workspace",
-			"The plan was made for workspace %q, but %q is selected. Select the plan's workspace first.", pl.Workspace,
-			r.project.opts.Workspace)
+		return diags.Errorf(nil, fmt.Sprintf("The plan file describes changes to the %q workspace, but the %q "+
+			"workspace is currently in use.", pl.Workspace, r.project.opts.Workspace),
+			"Select the workspace of the plan: workspace select %s", pl.Workspace)
 	}
 	have := r.State()
 	switch {

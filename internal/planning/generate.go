@@ -13,6 +13,7 @@ import (
 
 	"github.com/tombolo-iac/tombolo/addr"
 	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/internal/config"
 	"github.com/tombolo-iac/tombolo/internal/ctyfast"
 	"github.com/tombolo-iac/tombolo/internal/value"
 	"github.com/tombolo-iac/tombolo/provider"
@@ -29,6 +30,14 @@ func generated(r addr.Resource, b *provider.Block, v cty.Value, ref *addr.LocalP
 	g.block(b, v)
 	g.WriteString("}\n")
 	return strings.TrimSuffix(string(hclwrite.Format([]byte(g.String()))), "\n")
+}
+
+// unlessImplied returns the provider that a block has to name: nil if it has that one without an argument, too.
+func unlessImplied(r addr.Resource, ref *addr.LocalProviderConfig) *addr.LocalProviderConfig {
+	if ref != nil && *ref == (&config.Resource{Addr: r}).ProviderConfig() {
+		return nil
+	}
+	return ref
 }
 
 // configOf returns the values that a generated resource block has for an object: those that the provider says if it

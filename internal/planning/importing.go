@@ -247,7 +247,7 @@ func (p *planner) storable(o addr.Object, rt *provider.ResourceType, k known) (*
 	if stored.Identity, stored.IdentityVersion, err = storedIdentity(rt, k, &stored); err != nil {
 		return nil, p.walk.Report(diag.FromError("Cannot store the identity of "+o.String(), err))
 	}
-	object, err := state.NewObject(k.value, rt.Block.ImpliedType(), stored)
+	object, err := state.NewObject(k.value, rt.Block.ImpliedType(), stored, rt.Newer...)
 	if err != nil {
 		return nil, p.walk.Report(diag.FromError("Cannot store "+o.String(), err))
 	}
@@ -347,7 +347,8 @@ func (p *planner) planGenerated(o addr.Object, cfg addr.AbsProviderConfig, found
 		}
 	}
 	// Values that the provider rejects are written, too, so that a person can correct them.
-	change.GeneratedConfig = generated(found.Target.Resource, rt.Block, config, found.Block.ProviderRef)
+	change.GeneratedConfig = generated(found.Target.Resource, rt.Block, config,
+		unlessImplied(found.Target.Resource, found.Block.ProviderRef))
 	p.add(change)
 	if change.Action == plan.NoOp {
 		p.settle(o, cfg, k.object, found.Deps, k.object.SkipDestroy, k.object.Protected)

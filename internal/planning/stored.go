@@ -187,7 +187,7 @@ func (p *planner) refresh(o addr.Object, cfg addr.AbsProviderConfig, rt *provide
 	}); err != nil {
 		return k, err
 	}
-	p.opts.Events.Send(event.RefreshDone{Object: o, ID: id})
+	defer func() { p.opts.Events.Send(event.RefreshDone{Object: o, ID: id}) }()
 	if err := p.walk.Report(p.place(o, resp.Diagnostics.Extend(value.Undeferred(o, cfg, resp.Deferred)))); err != nil {
 		return k, err
 	}
@@ -207,6 +207,7 @@ func (p *planner) refresh(o addr.Object, cfg addr.AbsProviderConfig, rt *provide
 		return k, p.walk.Report(p.place(o, value.BadAnswer(o, cfg, "Provider produced invalid identity", errs)))
 	}
 	k.value, k.private, k.sensitive = state, resp.Private, value.SensitivePaths(rt.Block, state, k.sensitive)
+	id = cmp.Or(p.identify(rt.Block, state, k.sensitive), id) // imported objects get theirs here
 	if resp.Identity != cty.NilVal && !resp.Identity.IsNull() {
 		k.identity = resp.Identity
 	}
@@ -255,7 +256,7 @@ func (p *planner) noteRefresh(o addr.Object, cfg addr.AbsProviderConfig, rt *pro
 	if unchanged && (before.asStored || storedAs(stored, before.value, rt.Block.ImpliedType())) {
 		return p.noteSeen(o, after, &facts), nil
 	}
-	next, err := state.NewObject(after.value, rt.Block.ImpliedType(), facts)
+	next, err := state.NewObject(after.value, rt.Block.ImpliedType(), facts, rt.Newer...)
 	if err != nil {
 		return after, p.walk.Report(diag.FromError("Cannot store the refreshed object "+o.String(), err))
 	}

@@ -22,6 +22,7 @@ func TestPlan(w io.Writer, p *plan.Plan, schemas Schemas) error {
 		changes = nil
 	}
 	s.changes("resource_changes", changes, schemas)
+	s.invocations(p.Invocations, schemas)
 	s.relevant(p.Relevant)
 	s.schemasOf(schemas)
 	s.close('}')

@@ -420,9 +420,9 @@ func (o *object) identify(what string, identity cty.Value) {
 	o.s.Helper()
 	schema := o.rt.Identity
 	switch {
-	case schema == nil:
+	case schema == nil || o.r.untold():
 		if identity != cty.NilVal && !identity.IsNull() {
-			o.s.Errorf("%s: there is an identity, but the type has none", what)
+			o.s.Errorf("%s: there is an identity, but the type has none, or none that is told", what)
 		}
 		return
 	case identity == cty.NilVal || identity.IsNull() || !identity.IsWhollyKnown():

@@ -109,7 +109,13 @@ type Import struct {
 	Want func(state cty.Value) cty.Value
 	// Missing is an id that no object has: import or the read after it must report that. Empty skips this.
 	Missing string
+	// Identity returns what names an object where the provider's answers do not say it, although the schema has an
+	// identity. Nil means that all answers say it.
+	Identity func(state cty.Value) cty.Value
 }
+
+// untold reports that the provider's answers do not hold the identity that the type has.
+func (r *Resource) untold() bool { return r.Import != nil && r.Import.Identity != nil }
 
 // Data is a data source to read.
 type Data struct {

@@ -63,6 +63,7 @@ type testing struct {
 	call    *command.Call
 	cloud   string
 	filter  []string
+	absent  diag.List // what filter names and is not there, which is told at the end
 	junit   string
 	dir     *string
 	verbose bool
@@ -113,7 +114,7 @@ func (t *testing) start(ctx context.Context) command.Outcome {
 		Emptied: t.places.emptied, Report: report.New(o), Abort: t.running.Abort,
 		Parallelism: t.parallelism,
 	})
-	c.Report(t.places.close())
+	c.Report(t.places.close().Extend(t.absent))
 	if t.junit != "" && !c.Report(t.writeJUnit(result, o)) {
 		return command.Failed
 	}
@@ -139,7 +140,7 @@ func (t *testing) load(ctx context.Context) diag.List {
 	t.own = own
 	for _, name := range t.filter {
 		if !slices.ContainsFunc(files, func(f *testfile.File) bool { return f.Name == slashed(name) }) {
-			diags = diags.Warnf(nil, "No such file of tests", "The option -filter names %s, but there is no such "+
+			t.absent = t.absent.Warnf(nil, "Unknown test file", "The option -filter names %s, but there is no such "+
 				"file of tests. Names are relative to the working directory: %s/NAME.tftest.hcl.", name, *t.dir)
 		}
 	}
