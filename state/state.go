@@ -178,7 +178,7 @@ type decoded struct {
 // NewObject returns an object from a wholly known value of the given type. Marks must have been taken off; their paths
 // belong in Sensitive. The encoding happens here, once.
 func NewObject(v cty.Value, ty cty.Type, o Object) (*Object, error) {
-	raw, err := ctyfast.MarshalJSON(v, ty)
+	raw, err := marshal(v, ty)
 	if err != nil {
 		return nil, err
 	}
@@ -186,6 +186,32 @@ func NewObject(v cty.Value, ty cty.Type, o Object) (*Object, error) {
 	o.decoded = &decoded{raw: raw, ty: ty, value: v}
 	o.decoded.once.Do(func() {})
 	return &o, nil
+}
+
+// newerData is the type of terraform_data with the block store, olderData that of versions before 1.16: they refuse an
+// object that has the block, even if it is null.
+var (
+	olderData = map[string]cty.Type{"id": cty.String, "input": cty.DynamicPseudoType, "output": cty.DynamicPseudoType,
+		"triggers_replace": cty.DynamicPseudoType}
+	olderType = cty.Object(olderData)
+)
+
+const newerBlock = "store"
+
+// marshal encodes a value so that older versions read it, too.
+func marshal(v cty.Value, ty cty.Type) ([]byte, error) {
+	if ty.IsObjectType() && ty.HasAttribute(newerBlock) && !v.IsNull() && v.GetAttr(newerBlock).IsNull() {
+		older := v.AsValueMap()
+		delete(older, newerBlock)
+		fits := len(older) == len(olderData)
+		for name, aty := range olderData {
+			fits = fits && ty.HasAttribute(name) && ty.AttributeType(name) == aty
+		}
+		if fits {
+			v, ty = cty.ObjectVal(older), olderType
+		}
+	}
+	return ctyfast.MarshalJSON(v, ty)
 }
 
 // Value decodes the attributes as a value of the type. The first result is kept, so asking again costs nothing.
