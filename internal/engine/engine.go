@@ -102,6 +102,8 @@ type Options struct {
 	Refresh RefreshPolicy
 	// Waves limit the changes that an apply makes at a time.
 	Waves []Wave
+	// Policies judge plans, in this order.
+	Policies []Policy
 	// Patience holds the rules for calls of providers; the zero value is the default.
 	Patience patience.Policy
 	// Module is loaded instead of the module in Dir; see config.Options, also for RootProviders.
@@ -284,6 +286,8 @@ type Run struct {
 	ctx     context.Context
 	// ended holds the objects of interrupted operations that have ended since, according to their programs.
 	ended []addr.AbsResourceInstance
+	// judged is the last plan of this run that no policy denies.
+	judged *plan.Plan
 	// told is set when the loss of the lock was reported, or the next run will report it.
 	told bool
 }
@@ -400,6 +404,8 @@ type PlanOptions struct {
 	StandIns StandIns
 	// Scope, when set, is filled in to evaluate assertions with the planned values. It is usable even after errors.
 	Scope *Scope
+	// Unjudged makes a plan that no policy judges: those of tests, which others make and destroy.
+	Unjudged bool
 }
 
 // Import is one object to import.
@@ -463,7 +469,7 @@ func (r *Run) Plan(ctx context.Context, o PlanOptions) (out *plan.Plan, diags di
 		}
 		diags = diags.Extend(r.inFlight())
 	}
-	return out, diags
+	return out, diags.Extend(r.judgeNew(asked, out, diags, o.Unjudged || o.Import != nil))
 }
 
 // unusedRules warns of rules for providers that nothing uses: perhaps the name is wrong.

@@ -63,7 +63,7 @@ func (r *fileRun) execute(a *attempt, out *Outcome) {
 		}
 	}()
 	scope := &engine.Scope{}
-	a.options.Scope = scope
+	a.options.Scope, a.options.Unjudged = scope, true
 	pl, diags := held.Plan(r.ctx, a.options)
 	if out.Run.PlanOnly {
 		out.Plan = pl

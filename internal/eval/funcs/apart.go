@@ -123,7 +123,7 @@ func stepsLeft(v cty.Value, left int) int {
 	return left
 }
 
-// callApart makes a call with large arguments, which have been evaluated.
+// callApart performs a call with large arguments, which have been evaluated.
 func callApart(w *Work, of *hclsyntax.FunctionCallExpr, args []found, ctx *hcl.EvalContext) (cty.Value,
 	hcl.Diagnostics) {
 	type answer struct {
