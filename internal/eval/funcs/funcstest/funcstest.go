@@ -76,7 +76,8 @@ func shapes(ty cty.Type, n int) []cty.Value {
 	case cty.String:
 		return texts(n)
 	case cty.Number:
-		return []cty.Value{cty.NumberIntVal(2), cty.NumberIntVal(int64(n)), cty.NumberIntVal(0), cty.NumberFloatVal(0.5)}
+		return []cty.Value{cty.NumberIntVal(2), cty.NumberIntVal(int64(n)), cty.NumberIntVal(0),
+			cty.NumberFloatVal(0.5)}
 	case cty.Bool:
 		return []cty.Value{cty.True}
 	}
