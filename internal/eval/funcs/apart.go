@@ -144,8 +144,9 @@ func callApart(w *Work, of *hclsyntax.FunctionCallExpr, args []found, ctx *hcl.E
 	return a.v, a.diags
 }
 
-// fittingArguments returns the arguments of a call, converted to the types of the parameters where that succeeds: the library
-// compares the type of each member with that of every other. The last argument is expanded as the library does it.
+// fittingArguments returns the arguments of a call, converted to the types of the parameters where that succeeds: the
+// library compares the type of each member with that of every other. The last argument is expanded as the library does
+// it.
 func fittingArguments(f function.Function, of *hclsyntax.FunctionCallExpr, args []found) (
 	list []hclsyntax.Expression, expands bool) {
 	params, variadic := f.Params(), f.VarParam()
@@ -171,8 +172,7 @@ func fittingArguments(f function.Function, of *hclsyntax.FunctionCallExpr, args 
 				args[i].value = fitting(i, args[i].value)
 			}
 			list = append(list, &args[i])
-		case len(args[i].diags) > 0 || !v.IsKnown() || v.IsNull() || !ty.IsTupleType() && !ty.IsListType() &&
-			!ty.IsSetType():
+		case len(args[i].diags) > 0, !v.IsKnown(), v.IsNull(), !ty.IsTupleType() && !ty.IsListType() && !ty.IsSetType():
 			return append(list, &args[i]), true
 		default:
 			for _, e := range ctyfast.Each(v) {
