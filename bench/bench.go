@@ -76,6 +76,9 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if len(args) > 0 && args[0] == "soak" {
 		return soak(ctx, args[1:], stdout, stderr)
 	}
+	if len(args) > 0 && args[0] == "functions" {
+		return functions(ctx, args[1:], stdout, stderr)
+	}
 	if len(args) > 0 && args[0] == "cloud" {
 		return cloudMain(ctx, args[1:], stdout, stderr)
 	}

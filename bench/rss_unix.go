@@ -6,6 +6,7 @@ import (
 	"os"
 	"runtime"
 	"syscall"
+	"time"
 )
 
 // maxRSS returns the peak resident size of an ended process in bytes, or 0 if it is not known. Linux and the BSDs count
@@ -20,4 +21,13 @@ func maxRSS(state *os.ProcessState) int64 {
 		size *= 1024
 	}
 	return size
+}
+
+// ownCPU returns the CPU time of this process outside of the kernel.
+func ownCPU() time.Duration {
+	var usage syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
+		return 0
+	}
+	return time.Duration(usage.Utime.Nano())
 }

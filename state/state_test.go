@@ -335,3 +335,31 @@ func TestHoldersAreReadInAnyForm(t *testing.T) {
 		t.Errorf("a text is %+v", got)
 	}
 }
+
+// TestOlderVersionsReadObjectsOfTerraformData stores no block that they refuse.
+func TestOlderVersionsReadObjectsOfTerraformData(t *testing.T) {
+	vals := map[string]cty.Value{"id": cty.StringVal("i"), "input": cty.NullVal(cty.DynamicPseudoType),
+		"output": cty.StringVal("o"), "triggers_replace": cty.NullVal(cty.DynamicPseudoType)}
+	block := cty.Object(map[string]cty.Type{"version": cty.Number})
+	ty := cty.Object(map[string]cty.Type{"id": cty.String, "input": cty.DynamicPseudoType,
+		"output": cty.DynamicPseudoType, "triggers_replace": cty.DynamicPseudoType, "store": block})
+	for _, store := range []cty.Value{cty.NullVal(block), cty.ObjectVal(map[string]cty.Value{"version": cty.Zero})} {
+		vals["store"] = store
+		o, err := NewObject(cty.ObjectVal(vals), ty, Object{}, "store")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, want := strings.Contains(string(o.Attributes), "store"), !store.IsNull(); got != want {
+			t.Errorf("%s: the block is there: %t, want %t", o.Attributes, got, want)
+		}
+		if v, err := o.Value(ty); err != nil || !v.RawEquals(cty.ObjectVal(vals)) {
+			t.Errorf("%s: read as %#v, %v", o.Attributes, v, err)
+		}
+	}
+	other := cty.Object(map[string]cty.Type{"id": cty.String, "store": block})
+	o, err := NewObject(cty.ObjectVal(map[string]cty.Value{"id": vals["id"], "store": cty.NullVal(block)}), other,
+		Object{})
+	if err != nil || !strings.Contains(string(o.Attributes), `"store":null`) {
+		t.Errorf("an object of another type: %s, %v", o.Attributes, err)
+	}
+}

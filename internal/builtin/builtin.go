@@ -98,8 +98,16 @@ func (t *terraform) UpgradeState(ctx context.Context, req provider.UpgradeStateR
 	if req.Type != typeData {
 		return t.Base.UpgradeState(ctx, req)
 	}
+	// Without the block, as older versions store objects, and we do.
+	if v, ok := ctyfast.ReadJSON(req.Stored.JSON, withoutStore); ok {
+		vals := v.AsValueMap()
+		vals["store"] = cty.NullVal(storeBlock.Block.ImpliedType())
+		return provider.UpgradeStateResponse{State: cty.ObjectVal(vals), AsStored: true}
+	}
 	return provider.DecodeStored(types.data, req)
 }
+
+var withoutStore = (&provider.Block{Attributes: dataBlock.Attributes}).ImpliedType()
 
 // Plan implements provider.Provider for terraform_data: output follows input, and a change of triggers_replace, or of
 // what is stored if the block says so, replaces.

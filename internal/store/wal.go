@@ -320,6 +320,9 @@ func (w *wal) flush(sync bool) {
 	w.pending = w.pending[:0]
 	failed := w.err
 	need := w.off + int64((w.slots+2)*slotSize)
+	if w.off > journal.MaxSize && failed == nil {
+		failed = journal.ErrLong // another file has the rest
+	}
 	w.mu.Unlock()
 
 	var full error

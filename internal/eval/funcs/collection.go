@@ -93,7 +93,11 @@ var containsFunc = function.New(&function.Spec{
 			return cty.NilVal, errors.New("argument must be list, tuple, or set")
 		}
 		undecided := false
+		compound := compoundAndKnown(args[1])
 		for _, element := range ctyfast.Each(args[0]) {
+			if compound && simpleAndKnown(element) {
+				continue
+			}
 			switch equal := ctyfast.Equals(args[1], element); {
 			case !equal.IsKnown():
 				undecided = true
@@ -108,6 +112,17 @@ var containsFunc = function.New(&function.Spec{
 	},
 })
 
+// compoundAndKnown reports whether a value is a collection, tuple or object without anything unknown. It never equals
+// one that is simpleAndKnown. To find that out, the library looks at everything in it, for each element.
+func compoundAndKnown(v cty.Value) bool {
+	ty := v.Type()
+	return (ty.IsCollectionType() || ty.IsTupleType() || ty.IsObjectType()) && ctyfast.WhollyKnown(v)
+}
+
+func simpleAndKnown(v cty.Value) bool {
+	return v.Type().IsPrimitiveType() && v.IsKnown() && !v.IsNull()
+}
+
 // indexFunc returns the position of a value. (The library's index is the index operator.)
 var indexFunc = function.New(&function.Spec{
 	Params:       []function.Parameter{param("list", cty.DynamicPseudoType), param("value", cty.DynamicPseudoType)},
@@ -120,7 +135,11 @@ var indexFunc = function.New(&function.Spec{
 		if args[0].LengthInt() == 0 {
 			return cty.NilVal, errors.New("cannot search an empty list")
 		}
+		compound := compoundAndKnown(args[1])
 		for position, element := range args[0].Elements() {
+			if compound && simpleAndKnown(element) {
+				continue
+			}
 			switch equal := ctyfast.Equals(element, args[1]); {
 			case !equal.IsKnown():
 				return cty.UnknownVal(cty.Number), nil
@@ -165,6 +184,8 @@ func lengthOf(v cty.Value) (cty.Value, error) {
 		return cty.UnknownVal(cty.Number), nil
 	case ty == cty.String:
 		return stdlib.Strlen(v)
+	case ty.IsSetType() && ctyfast.WhollyKnown(v): // Length sorts it to find that out
+		return cty.NumberIntVal(int64(v.LengthInt())), nil
 	default:
 		return v.Length(), nil
 	}

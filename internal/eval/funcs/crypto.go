@@ -54,15 +54,11 @@ func bcryptFunc(pure bool, work *Work) function.Function {
 		Type:         function.StaticReturnType(cty.String),
 		RefineResult: notNull,
 		Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) {
-			if pure {
-				return cty.UnknownVal(cty.String), nil
-			}
-			if len(args) > 2 {
-				return cty.NilVal, errors.New("bcrypt() takes no more than two arguments")
-			}
-			work.called()
 			cost := bcrypt.DefaultCost
-			if len(args) == 2 {
+			switch {
+			case len(args) > 2:
+				return cty.NilVal, errors.New("bcrypt() takes no more than two arguments")
+			case len(args) == 2:
 				if err := gocty.FromCtyValue(args[1], &cost); err != nil {
 					return cty.NilVal, err
 				}
@@ -72,30 +68,25 @@ func bcryptFunc(pure bool, work *Work) function.Function {
 					fmt.Errorf("the cost is %d, and each step doubles the time it takes. The maximum is %d",
 						cost, maxCost)
 			}
-			done := work.done(cost > longCost)
-			select {
-			case <-done:
-				return cty.NilVal, ErrStopped
-			default:
+			if pure {
+				return cty.UnknownVal(cty.String), nil
 			}
+			work.called()
 			type answer struct {
 				hashed []byte
 				err    error
 			}
-			answered := make(chan answer, 1)
-			go func() { // it cannot be interrupted, but abandoned
+			a, ok := apart(work, cost > longCost, func() answer {
 				hashed, err := bcrypt.GenerateFromPassword([]byte(args[0].AsString()), cost)
-				answered <- answer{hashed, err}
-			}()
-			select {
-			case a := <-answered:
-				if a.err != nil {
-					return cty.NilVal, fmt.Errorf("cannot hash the password: %w", a.err)
-				}
-				return cty.StringVal(string(a.hashed)), nil
-			case <-done:
+				return answer{hashed, err}
+			})
+			switch {
+			case !ok:
 				return cty.NilVal, ErrStopped
+			case a.err != nil:
+				return cty.NilVal, fmt.Errorf("cannot hash the password: %w", a.err)
 			}
+			return cty.StringVal(string(a.hashed)), nil
 		},
 	}))
 }

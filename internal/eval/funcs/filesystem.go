@@ -229,7 +229,11 @@ func (r *reading) Read(b []byte) (int, error) {
 		return 0, err
 	}
 	n, err := r.file.Read(b)
-	r.kib += int64(n)>>10 + 1
+	kib := int64(n)>>10 + 1
+	r.kib += kib
+	if err := r.work.spend(kib); err != nil {
+		return 0, err
+	}
 	return n, err
 }
 

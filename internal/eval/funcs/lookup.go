@@ -168,18 +168,24 @@ var quickTable = map[string]quickly{
 	"lookup":   quickLookup,
 }
 
-// quickCall is a call of one of these functions.
+// quickCall is a call of a function that only computes with its arguments.
 type quickCall struct {
 	hclsyntax.Expression
 	of *hclsyntax.FunctionCallExpr
-	do quickly
+	do quickly // nil if there is no quicker way
 }
 
-// quick returns a call that is made without the library where that gives the same.
+// quick returns a call that is made without the library where that gives the same, and that ends with the work.
 func quick(c *hclsyntax.FunctionCallExpr, s surroundings) hclsyntax.Expression {
 	do := quickTable[strings.TrimPrefix(c.Name, "core::")]
-	if do == nil || c.ExpandFinal || len(c.Args) == 0 {
+	if c.ExpandFinal {
+		do = nil
+	}
+	if len(c.Args) == 0 || do == nil && !abandonable(c.Name) {
 		return c
+	}
+	if do == nil {
+		return &quickCall{c, c, nil}
 	}
 	t, ok := c.Args[0].(*hclsyntax.ScopeTraversalExpr)
 	if name := ""; ok && !s.fixed {
@@ -191,7 +197,8 @@ func quick(c *hclsyntax.FunctionCallExpr, s surroundings) hclsyntax.Expression {
 }
 
 func (e *quickCall) Value(ctx *hcl.EvalContext) (cty.Value, hcl.Diagnostics) {
-	if workOf(ctx) == nil {
+	work := workOf(ctx)
+	if work == nil {
 		return e.of.Value(ctx) // the functions may be others
 	}
 	results, values := make([]found, len(e.of.Args)), make([]cty.Value, len(e.of.Args))
@@ -208,7 +215,7 @@ func (e *quickCall) Value(ctx *hcl.EvalContext) (cty.Value, hcl.Diagnostics) {
 		results[i], values[i] = found{visible(arg), v, diags}, v
 		whole = whole && len(diags) == 0 && v != cty.NilVal
 	}
-	if whole {
+	if whole && e.do != nil {
 		if v, ok := e.do(first, values); ok {
 			return v, nil
 		}
@@ -217,6 +224,9 @@ func (e *quickCall) Value(ctx *hcl.EvalContext) (cty.Value, hcl.Diagnostics) {
 	of.Args = make([]hclsyntax.Expression, len(results))
 	for i := range results {
 		of.Args[i] = &results[i]
+	}
+	if whole && mayTakeLong(of.Name, values) && abandonable(of.Name) {
+		return callApart(work, &of, results, ctx)
 	}
 	return of.Value(ctx)
 }

@@ -116,7 +116,8 @@ func (w *Work) spend(n int64) error {
 	}
 	if w.rounds.Add(n) > maxRounds {
 		return fmt.Errorf("the for expressions of this run have looked at more than %d elements, or functions of the "+
-			"configuration have been called more than %d times, which is the limit", maxRounds, maxRounds/callSteps)
+			"configuration have been called more than %d times, or more than %d GiB of files have been read, which is "+
+			"the limit", maxRounds, maxRounds/callSteps, maxRounds>>20)
 	}
 	return w.stopped()
 }

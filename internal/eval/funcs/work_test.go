@@ -211,3 +211,22 @@ func TestCallsOfWrittenFunctionsAreCounted(t *testing.T) {
 		t.Errorf("no limit: %v", diags)
 	}
 }
+
+// TestFilesThatAreReadAreCounted reads a file in a walk that has read as much as it may.
+func TestFilesThatAreReadAreCounted(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "f"), make([]byte, 1<<20), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, text := range []string{`filesha256("f")`, `file("f")`, `filebase64("f")`} {
+		w := NewWork(t.Context())
+		ctx := &hcl.EvalContext{Functions: Table(Options{BaseDir: dir, Work: w})}
+		if _, diags := evaluated(t, text, ctx); diags.HasErrors() || w.rounds.Load() < 1<<10 {
+			t.Errorf("%s: %d rounds, %v", text, w.rounds.Load(), diags)
+		}
+		w.rounds.Store(maxRounds)
+		if _, diags := evaluated(t, text, ctx); !diags.HasErrors() || !strings.Contains(diags.Error(), "1024 GiB") {
+			t.Errorf("%s: %v", text, diags)
+		}
+	}
+}

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/tombolo-iac/tombolo/internal/regular"
 	"github.com/tombolo-iac/tombolo/state"
 )
 
@@ -105,6 +106,13 @@ func (j *Open) start() error {
 	return nil
 }
 
+// MaxSize is how much of a journal is read again; tests lower it.
+var MaxSize int64 = regular.State
+
+// ErrLong is the error of a journal in which nothing new is begun.
+var ErrLong = errors.New("the journal has become so long that more of it would not be read again. Nothing new is " +
+	"begun: apply again to do the rest")
+
 // Intent implements state.Journal.
 func (j *Open) Intent(i state.Intent) error {
 	if err := j.Err(); err != nil {
@@ -128,6 +136,9 @@ func (j *Open) Intent(i state.Intent) error {
 	err = j.log.Wait(seq)
 	if err == nil {
 		err = j.log.Broken()
+	}
+	if err == nil && j.log.Size() > MaxSize-MaxSize/4 { // the rest is for the results of what is in flight
+		err = ErrLong
 	}
 	if err == nil {
 		return nil

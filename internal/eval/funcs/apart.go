@@ -1,0 +1,185 @@
+package funcs
+
+import (
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/ext/customdecode"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+	"github.com/zclconf/go-cty/cty"
+	"github.com/zclconf/go-cty/cty/function"
+
+	"github.com/tombolo-iac/tombolo/internal/ctyfast"
+)
+
+// Nothing inside of a function of a library hears an interrupt. So a call whose arguments are large runs on its own,
+// and is abandoned when the walk has to end: it only computes with values, which nobody changes, and what it comes to
+// is dropped.
+
+// lastMoment is how long a call may run on after the first interrupt.
+const lastMoment = 500 * time.Millisecond
+
+// apart returns what a function comes to; ok is false if the work has to end before. The function then runs on. The
+// first interrupt ends what takes long, and the second everything.
+func apart[T any](w *Work, long bool, do func() T) (result T, ok bool) {
+	type end struct {
+		result T
+		panics any
+	}
+	ended := make(chan end, 1)
+	go func() { // ends by itself: nobody waits for it once the work has to end
+		var e end
+		defer func() {
+			e.panics = recover()
+			ended <- e
+		}()
+		e.result = do()
+	}()
+	var asked <-chan struct{}
+	var late <-chan time.Time
+	if long {
+		asked = w.done(true)
+	}
+	for {
+		select {
+		case e := <-ended:
+			if e.panics != nil {
+				panic(e.panics)
+			}
+			return e.result, true
+		case <-w.done(false):
+			return result, false
+		case <-asked:
+			asked, late = nil, time.After(lastMoment)
+		case <-late:
+			return result, false
+		}
+	}
+}
+
+// abandonable reports whether a function does nothing but compute with the values of its arguments.
+func abandonable(name string) bool { return abandonableNames()[strings.TrimPrefix(name, "core::")] }
+
+var abandonableNames = sync.OnceValue(func() map[string]bool {
+	names := map[string]bool{}
+	for name, f := range fixedTable() {
+		params := f.Params()
+		if v := f.VarParam(); v != nil {
+			params = append(params, *v)
+		}
+		names[name] = true
+		for _, p := range params {
+			if customdecode.CustomExpressionDecoderForType(p.Type) != nil { // it evaluates them itself
+				names[name] = false
+			}
+		}
+	}
+	return names
+})
+
+// manySteps is how much an argument may hold in a call that is too short to be abandoned.
+const manySteps = 256
+
+// mayTakeLong reports whether a call with these arguments may take long.
+func mayTakeLong(name string, args []cty.Value) bool {
+	if strings.TrimPrefix(name, "core::") == "setproduct" {
+		return true // of small arguments, too
+	}
+	left := manySteps
+	for _, arg := range args {
+		if left = stepsLeft(arg, left); left < 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// stepsLeft subtracts what a value holds. It looks at no more of it than that.
+func stepsLeft(v cty.Value, left int) int {
+	v, _ = v.Unmark()
+	if left--; left < 0 || !v.IsKnown() || v.IsNull() {
+		return left
+	}
+	switch ty := v.Type(); {
+	case ty == cty.String:
+		return left - len(v.AsString())>>6
+	case ty.IsSetType(): // whose elements would be sorted
+		if !ty.ElementType().IsPrimitiveType() {
+			return -1
+		}
+		return left - v.LengthInt()
+	case ty.IsListType(), ty.IsMapType(), ty.IsTupleType(), ty.IsObjectType():
+		if v.LengthInt() > left {
+			return -1
+		}
+		for _, e := range ctyfast.Each(v) {
+			if left = stepsLeft(e, left); left < 0 {
+				break
+			}
+		}
+	}
+	return left
+}
+
+// callApart performs a call with large arguments, which have been evaluated.
+func callApart(w *Work, of *hclsyntax.FunctionCallExpr, args []found, ctx *hcl.EvalContext) (cty.Value,
+	hcl.Diagnostics) {
+	type answer struct {
+		v     cty.Value
+		diags hcl.Diagnostics
+	}
+	a, ok := apart(w, true, func() answer {
+		call := *of
+		if f, known := fixedTable()[strings.TrimPrefix(of.Name, "core::")]; known {
+			call.Args, call.ExpandFinal = fittingArguments(f, of, args)
+		}
+		v, diags := call.Value(ctx)
+		return answer{v, diags}
+	})
+	if !ok {
+		return cty.DynamicVal, hcl.Diagnostics{tooMuch(ErrStopped, of)}
+	}
+	return a.v, a.diags
+}
+
+// fittingArguments returns the arguments of a call, converted to the types of the parameters where that succeeds: the
+// library compares the type of each member with that of every other. The last argument is expanded as the library does
+// it.
+func fittingArguments(f function.Function, of *hclsyntax.FunctionCallExpr, args []found) (
+	list []hclsyntax.Expression, expands bool) {
+	params, variadic := f.Params(), f.VarParam()
+	fitting := func(i int, v cty.Value) cty.Value {
+		param := variadic
+		if i < len(params) {
+			param = &params[i]
+		}
+		if param == nil || v == cty.NilVal {
+			return v
+		}
+		if fits, err := ctyfast.Convert(v, param.Type); err == nil {
+			return fits
+		}
+		return v // the call reports it
+	}
+	for i := range args {
+		last := of.ExpandFinal && i == len(args)-1
+		v, marks := args[i].value.Unmark()
+		switch ty := v.Type(); {
+		case !last:
+			if len(args[i].diags) == 0 {
+				args[i].value = fitting(i, args[i].value)
+			}
+			list = append(list, &args[i])
+		case len(args[i].diags) > 0, !v.IsKnown(), v.IsNull(), !ty.IsTupleType() && !ty.IsListType() && !ty.IsSetType():
+			return append(list, &args[i]), true
+		default:
+			for _, e := range ctyfast.Each(v) {
+				list = append(list, &hclsyntax.LiteralValueExpr{Val: fitting(len(list), e.WithMarks(marks)),
+					SrcRange: of.Args[i].Range()})
+			}
+		}
+	}
+	return list, false
+}
