@@ -80,6 +80,7 @@ type jsonChange struct {
 	Unprotected         bool              `json:"unprotected,omitempty"`
 	DeposedKey          string            `json:"deposed_key,omitempty"`
 	Importing           *jsonImporting    `json:"importing,omitempty"`
+	NotImported         *jsonImporting    `json:"not_imported,omitempty"`
 	GeneratedConfig     string            `json:"generated_config,omitempty"`
 	BeforeIdentity      []byte            `json:"before_identity,omitempty"`
 	AfterIdentity       []byte            `json:"after_identity,omitempty"`
@@ -267,10 +268,15 @@ func (e *encoder) change(c *Change) jsonChange {
 	for _, d := range c.Dependencies {
 		j.Dependencies = append(j.Dependencies, d.String())
 	}
-	if i := c.Importing; i != nil {
-		j.Importing = &jsonImporting{ID: i.ID, Identity: e.dynamic(i.Identity), Unknown: i.Unknown, Secret: i.Sensitive}
-	}
+	j.Importing, j.NotImported = e.importing(c.Importing), e.importing(c.NotImported)
 	return j
+}
+
+func (e *encoder) importing(i *Importing) *jsonImporting {
+	if i == nil {
+		return nil
+	}
+	return &jsonImporting{ID: i.ID, Identity: e.dynamic(i.Identity), Unknown: i.Unknown, Secret: i.Sensitive}
 }
 
 // decoder reads back, keeping the first error.
@@ -508,8 +514,13 @@ func (d *decoder) change(j *jsonChange) *Change {
 	for _, s := range j.Dependencies {
 		c.Dependencies = append(c.Dependencies, d.dependency(s))
 	}
-	if i := j.Importing; i != nil {
-		c.Importing = &Importing{ID: i.ID, Identity: d.dynamic(i.Identity), Unknown: i.Unknown, Sensitive: i.Secret}
-	}
+	c.Importing, c.NotImported = d.importing(j.Importing), d.importing(j.NotImported)
 	return c
+}
+
+func (d *decoder) importing(j *jsonImporting) *Importing {
+	if j == nil {
+		return nil
+	}
+	return &Importing{ID: j.ID, Identity: d.dynamic(j.Identity), Unknown: j.Unknown, Sensitive: j.Secret}
 }

@@ -111,6 +111,8 @@ func full(t testing.TB) *plan.Plan {
 			Object: addr.Object{Instance: a, Deposed: "01234567"}, PrevAddr: a, Provider: config, Action: plan.Delete,
 			Before: plan.Value{Value: before}, After: plan.Value{Value: cty.NullVal(ty)}, Type: ty,
 			BeforeIdentity: cty.ObjectVal(map[string]cty.Value{"x": cty.StringVal("y")}),
+			NotImported: &plan.Importing{Sensitive: true,
+				Identity: cty.ObjectVal(map[string]cty.Value{"x": cty.StringVal("z")})},
 		}},
 		Drift: []*plan.Change{{Object: addr.Object{Instance: a}, PrevAddr: a, Provider: config, Before: plan.Value{
 			Value: before}, After: plan.Value{Value: before}, Type: ty}},

@@ -117,7 +117,9 @@ type Change struct {
 	// DeposedKey is where the actions that depose keep the old object until it goes.
 	DeposedKey addr.DeposedKey
 
-	Importing       *Importing
+	Importing *Importing
+	// NotImported is the object that an optional import did not find, so that it is created.
+	NotImported     *Importing
 	GeneratedConfig string
 	BeforeIdentity  cty.Value // cty.NilVal when the type has none
 	AfterIdentity   cty.Value

@@ -231,7 +231,12 @@ type ImportedObject struct {
 	Identity cty.Value
 }
 
-// ImportResponse lists the objects that an import found.
+// NoSuchObject is the summary of the error with which an import says that the object does not exist. Any other error,
+// of the network for instance, leaves that open.
+const NoSuchObject = "Cannot import non-existent remote object"
+
+// ImportResponse lists the objects that an import found. If there is none, it is empty, or has an error with the
+// summary NoSuchObject; plugins that other engines use need that error.
 type ImportResponse struct {
 	Imported    []ImportedObject
 	Deferred    DeferredReason

@@ -9,6 +9,7 @@ import (
 
 	"github.com/tombolo-iac/tombolo/internal/cli"
 	"github.com/tombolo-iac/tombolo/internal/pack/generic"
+	_ "github.com/tombolo-iac/tombolo/internal/startup" // collects no garbage while the program starts
 	"github.com/tombolo-iac/tombolo/provider/serve"
 )
 

@@ -203,7 +203,11 @@ func (r encWriter) settings() *enc {
 		}
 	}
 	if r.IntN(9) < 5 {
-		e.methods = append(e.methods, encBlock{"unencrypted", "u", map[string]any{}})
+		u := encBlock{"unencrypted", "u", map[string]any{}}
+		if r.chance(3) { // which are ignored
+			u.arguments = map[string]any{"keys": expr(r.one("key_provider.pbkdf2.nowhere", "method.aes_gcm.a")), "x": "y"}
+		}
+		e.methods = append(e.methods, u)
 	}
 	if r.chance(25) {
 		e.methods = append(e.methods, encBlock{"rot13", "x", map[string]any{}})
@@ -340,10 +344,13 @@ type step struct {
 
 func (r encWriter) step(n int) []step {
 	value := fmt.Sprintf("-var=n=%d", n)
-	switch r.IntN(6) {
+	switch r.IntN(7) {
 	case 0:
-		return []step{{args: []string{"plan", "-no-color", "-out=saved", value}},
+		made := []step{{args: []string{"plan", "-no-color", "-out=saved", value}},
 			{args: []string{"apply", "-no-color", "saved"}}}
+		return made[:1+r.IntN(2)]
+	case 4: // under other settings than those of its plan
+		return []step{{args: []string{"apply", "-no-color", "saved"}}}
 	case 1:
 		return []step{{args: []string{"output", "-no-color", "-json"}}}
 	case 2:
@@ -442,6 +449,13 @@ func sameOutcome(t *testing.T, both []*encMember, p placed, s step) bool {
 			m.form("terraform.tfstate"))
 		if slices.Contains(args, "-out=saved") {
 			outcome[i] += "; the plan is " + m.form("saved")
+		}
+	}
+	for _, text := range said {
+		// A method whose keys are made of the keys of its fallback cannot seal a backup in OpenTofu 1.12, which takes the
+		// same key provider for two of one method.
+		if strings.Contains(text, "failed to write backup file") && strings.Contains(text, "Duplicate metadata key") {
+			return false
 		}
 	}
 	if outcome[0] != outcome[1] {

@@ -32,6 +32,12 @@ import (
 // under which programs reach them.
 func keyServices(t *testing.T) []string {
 	t.Helper()
+	return keyServicesBehind(t, func(h http.Handler) http.Handler { return h })
+}
+
+// keyServicesBehind are these services, behind something through which all requests go.
+func keyServicesBehind(t *testing.T, behind func(http.Handler) http.Handler) []string {
+	t.Helper()
 	google, azure := cloudKeys(), &azuretest.Cloud{Blobs: http.NotFoundHandler()}
 	services := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch host, _, _ := strings.Cut(r.Host, ":"); host {
@@ -45,7 +51,7 @@ func keyServices(t *testing.T) []string {
 			azure.ServeHTTP(w, r)
 		}
 	})
-	return append((&drivertest.Cloud{Services: services, HTTP2: true}).Start(t), "GOOGLE_OAUTH_ACCESS_TOKEN=token",
+	return append((&drivertest.Cloud{Services: behind(services), HTTP2: true}).Start(t), "GOOGLE_OAUTH_ACCESS_TOKEN=token",
 		"AWS_ACCESS_KEY_ID=AKID", "AWS_SECRET_ACCESS_KEY=secret", "AWS_EC2_METADATA_DISABLED=true", "AWS_CA_BUNDLE=",
 		"BAO_TOKEN="+encryptiontest.TransitToken)
 }

@@ -22,11 +22,11 @@ import (
 
 const storedKeyArguments = "testdata/keyarguments.json"
 
-// sealers are the blocks that encryption settings may have, by what stands before their name. The method unencrypted is
-// not among them: OpenTofu does not read its arguments, and we refuse all.
+// sealers are the blocks that encryption settings may have, by what stands before their name. The method unencrypted
+// refuses nothing, because OpenTofu does not read its block.
 var sealers = []string{`key_provider "pbkdf2"`, `key_provider "aws_kms"`, `key_provider "gcp_kms"`,
 	`key_provider "azure_vault"`, `key_provider "openbao"`, `key_provider "external"`, `method "aes_gcm"`,
-	`method "external"`}
+	`method "external"`, `method "unencrypted"`}
 
 // keyAnswers holds the answers of a program to blocks of encryption settings.
 type keyAnswers struct {

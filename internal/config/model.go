@@ -485,6 +485,8 @@ type Import struct {
 	// ID or Identity identifies the object; the other one is nil.
 	ID, Identity hcl.Expression
 	ForEach      hcl.Expression // nil without it
+	// Optional means that the object is created if it does not exist.
+	Optional bool
 	// ProviderRef is the provider argument, nil without it.
 	ProviderRef      *addr.LocalProviderConfig
 	ProviderKey      hcl.Expression // of one of several instances of that configuration; nil without it

@@ -242,7 +242,7 @@ func (f *parsedFile) decodeBlock(block *hcl.Block) diag.List {
 	case "removed":
 		return c.addRemoved(block, IsOwn(f.name))
 	case "import":
-		return add(&c.imports, block, decodeImport)
+		return add(&c.imports, block, func(b *hcl.Block) (*Import, diag.List) { return decodeImport(b, IsOwn(f.name)) })
 	}
 	panic("config: no decoder for block type " + block.Type)
 }

@@ -19,7 +19,7 @@ func (c *fileContent) addMoved(block *hcl.Block, own bool) diag.List {
 	diags := diag.List(nil).AppendHCL(hclDiags)
 	from, to, forEach := content.Attributes["from"], content.Attributes["to"], content.Attributes["for_each"]
 	if forEach != nil && !own {
-		diags = diags.Extend(refusedForEach(forEach))
+		diags = diags.Extend(refusedArgument(forEach))
 	}
 	if own && from != nil && to != nil && (forEach != nil || isDynamic(from.Expr) || isDynamic(to.Expr)) {
 		r := &refactoring{kind: "moved", ends: []hcl.Expression{from.Expr, to.Expr}, rng: block.DefRange,
@@ -121,7 +121,7 @@ func (c *fileContent) addRemoved(block *hcl.Block, own bool) diag.List {
 	diags := diag.List(nil).AppendHCL(hclDiags)
 	from, forEach := content.Attributes["from"], content.Attributes["for_each"]
 	if forEach != nil && !own {
-		diags = diags.Extend(refusedForEach(forEach))
+		diags = diags.Extend(refusedArgument(forEach))
 	}
 	r := &removedDecl{Removed: Removed{Destroy: true, Range: block.DefRange}}
 	ok := false
@@ -243,12 +243,19 @@ func (r *removedDecl) in(m addr.Module) *Removed {
 
 var importSchema = &hcl.BodySchema{Attributes: []hcl.AttributeSchema{
 	{Name: "to", Required: true}, {Name: "id"}, {Name: "identity"}, {Name: "for_each"}, {Name: "provider"},
+	{Name: "optional"},
 }}
 
-func decodeImport(block *hcl.Block) (*Import, diag.List) {
+// decodeImport decodes an import block. own says that the file is one of ours, in which the object may be missing.
+func decodeImport(block *hcl.Block, own bool) (*Import, diag.List) {
 	content, hclDiags := block.Body.Content(importSchema)
 	diags := diag.List(nil).AppendHCL(hclDiags)
 	i := &Import{Range: block.DefRange}
+	if attr, ok := content.Attributes["optional"]; ok && !own {
+		diags = diags.Extend(refusedArgument(attr))
+	} else {
+		diags = diags.Extend(decodeFlag(content.Attributes, "optional", &i.Optional))
+	}
 	if attr, ok := content.Attributes["id"]; ok {
 		i.ID = attr.Expr
 	}

@@ -43,10 +43,10 @@ func isDynamic(e hcl.Expression) bool {
 	return dynamic && ok
 }
 
-// refusedForEach refuses a for_each in a file that others read, too.
-func refusedForEach(forEach *hcl.Attribute) diag.List {
-	return diag.List{}.Errorf(&forEach.NameRange, "Unsupported argument",
-		"An argument named \"for_each\" is not expected here.%s", onlyOwn)
+// refusedArgument refuses an argument that the others do not know in a file that they read, too.
+func refusedArgument(attr *hcl.Attribute) diag.List {
+	return diag.List{}.Errorf(&attr.NameRange, "Unsupported argument",
+		"An argument named %q is not expected here.%s", attr.Name, onlyOwn)
 }
 
 // refusedKeys returns the problems of an address: a single one if it has keys that are no literals.

@@ -40,6 +40,16 @@ type block struct {
 // address returns the reference to a block.
 func (b *block) address() string { return b.root + "." + b.kind + "." + b.name }
 
+// ignored says, inside of a sentence, that the block of a method has arguments, and that they have no effect.
+func (b *block) ignored() string {
+	for _, body := range b.bodies {
+		if _, problems := body.Content(&hcl.BodySchema{}); problems.HasErrors() {
+			return "; it takes no arguments, so those in its block are ignored"
+		}
+	}
+	return ""
+}
+
 // target configures how one kind of document is encrypted, and which other methods may decrypt it.
 type target struct {
 	method   hcl.Expression // nil if it only overrides another

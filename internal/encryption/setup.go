@@ -82,9 +82,8 @@ func New(c *Config, o Options) (*Encryption, diag.List) {
 	for _, m := range c.methods {
 		if m.kind == unencrypted {
 			diags = diags.Warnf(&m.rng, "Unencrypted method configured",
-				"The method %s writes documents without encryption. Use it only while you migrate to or from "+
-					"encryption, then remove it.",
-				m.address())
+				"The method %s writes documents without encryption%s. Use it only while you migrate to or from "+
+					"encryption, then remove it.", m.address(), m.ignored())
 		}
 	}
 	return e, diags
@@ -164,11 +163,14 @@ func (s *setup) programs() Programs { return Programs{s.o.Dir, s.o.MayRun, s.o.M
 func (s *setup) check(b *block) diag.List {
 	w := &walk{setup: s, keys: map[*block]cty.Value{}, out: metadata{}, dry: true}
 	k := methods[b.kind]
+	if b.kind == unencrypted {
+		return nil // what is in the block is ignored, as in OpenTofu
+	}
 	if k == nil {
 		return unknownMethod(b)
 	}
 	values, diags := w.arguments(b, k.Arguments, nil)
-	if diags.HasErrors() || b.kind == unencrypted || w.open {
+	if diags.HasErrors() || w.open {
 		return diags
 	}
 	if _, err := k.make(values, s.programs()); err != nil {

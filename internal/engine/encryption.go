@@ -92,6 +92,18 @@ func (s *Surroundings) staticScope(root *config.Module) encryption.Scope {
 	}
 }
 
+// sealing returns the module whose settings count for the states of a saved plan: that of the working directory, as in
+// OpenTofu. What the plan has was true when it was made; keys may have been replaced since then, or a plain state may
+// have to be encrypted from now on. Where the folder has no configuration, that of the plan counts.
+func (s *Surroundings) sealing(ctx context.Context, saved *config.Module) *config.Module {
+	if s.folder == nil {
+		if _, diags := s.RootModule(ctx); diags.HasErrors() {
+			return saved
+		}
+	}
+	return s.folder
+}
+
 // PlanReady gets the key for a plan that will be written.
 func (s *Surroundings) PlanReady(ctx context.Context, root *config.Module) error {
 	e, diags := s.Encryption(root)

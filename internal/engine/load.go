@@ -14,6 +14,8 @@ import (
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/event"
 	"github.com/tombolo-iac/tombolo/internal/config"
+	"github.com/tombolo-iac/tombolo/internal/encryption"
+	"github.com/tombolo-iac/tombolo/internal/engine/ownstore"
 	"github.com/tombolo-iac/tombolo/internal/eval/funcs"
 	"github.com/tombolo-iac/tombolo/internal/eval/linking"
 	"github.com/tombolo-iac/tombolo/internal/tracing"
@@ -56,7 +58,7 @@ func (s *Surroundings) Project(ctx context.Context, o LoadOptions) (*Project, di
 		return nil, diags
 	}
 	if o.Store != nil {
-		return project.WithStore(o.Store), diags
+		return project.WithStore(ownstore.Guard(o.Store, o.Abort)), diags
 	}
 	var st state.Store
 	var more diag.List
@@ -105,6 +107,7 @@ func (s *Surroundings) Load(ctx context.Context, o LoadOptions) (_ *Project, dia
 		Encryption: s.Encryption, Query: o.Query, RememberPreventDestroy: file.RemembersPreventDestroy(),
 		Refresh:  RefreshPolicy{Minimal: file.Minimal(), MaxAge: file.MaxAge(), Never: file.Unrefreshed()},
 		Waves:    wavesOf(file),
+		Policies: policiesOf(file, s.PluginEnviron),
 		Patience: file.Patience(s.Flavor().RegistryHost()),
 		Secrets:  o.Secrets,
 	}
@@ -113,6 +116,9 @@ func (s *Surroundings) Load(ctx context.Context, o LoadOptions) (_ *Project, dia
 		// a saved configuration has its manifest under the default name
 		options.Config, options.DataDir = o.Saved.Config, ""
 		options.Constants = func(*config.Module) config.Values { return valuesOf(o.Saved) }
+		options.Encryption = func(root *config.Module) (*encryption.Encryption, diag.List) {
+			return s.Encryption(s.sealing(ctx, root))
+		}
 	}
 	project, diags := Load(ctx, options)
 	if project == nil || diags.HasErrors() || o.NoPlugins {

@@ -42,6 +42,9 @@ func (s *Surroundings) RootModule(ctx context.Context) (*config.Config, diag.Lis
 	if cfg != nil {
 		s.root = cfg.Root
 	}
+	if !diags.HasErrors() {
+		s.folder = cfg.Root
+	}
 	return cfg, diags
 }
 
@@ -169,10 +172,11 @@ func (s *Surroundings) StoreOfRecord(ctx context.Context) (state.Store, diag.Lis
 	return s.Store(ctx, recorded, s.storeOptions(recorded))
 }
 
-// StoreOfPlan returns the store of a saved plan: where the state was when the plan was made.
+// StoreOfPlan returns the store of a saved plan: where the state was when the plan was made. It is encrypted as the
+// working directory says now.
 func (s *Surroundings) StoreOfPlan(ctx context.Context, root *config.Module, files StateFiles) (state.Store,
 	diag.List) {
-	s.root = root
+	s.root = s.sealing(ctx, root)
 	b, diags := backend.Of(root)
 	if diags.HasErrors() {
 		return nil, diags

@@ -61,6 +61,7 @@ type Surroundings struct {
 
 	encrypted *encrypted         // see Encryption
 	root      *config.Module     // the root module that was read last
+	folder    *config.Module     // that of the working directory, once it was read without a mistake
 	memory    state.Store        // that of the backend "inmem", after its first use
 	shared    []sharedStore      // those of services that were opened
 	settings  *settings.Settings // see Settings

@@ -55,7 +55,8 @@ func (p *planner) adopt(intent state.Intent, id string) (state.Edit, error) {
 	if err != nil {
 		return none, err
 	}
-	k, err := p.imported(addr.Object{Instance: target}, cfg, rt, inst, eval.ImportID{ID: id}, intent.Planned)
+	k, err := p.imported(addr.Object{Instance: target}, cfg, rt, inst,
+		wanted{ImportID: eval.ImportID{ID: id}, planned: intent.Planned})
 	if err != nil {
 		return none, err
 	}
@@ -82,11 +83,18 @@ func (m *managed) takeOver() error {
 	if found == nil || !m.prior.null() {
 		return nil
 	}
-	m.importing = m.p.announce(m.obj, found)
-	k, err := m.p.imported(m.obj, m.cfg, m.rt, m.prov, found.Wanted, nil)
-	if err != nil {
+	importing := m.p.announce(m.obj, found)
+	// A creation that was interrupted is not made again by itself, so its object has to be there.
+	optional := found.Block.Optional && m.p.unsettled[m.inst] == nil
+	k, err := m.p.imported(m.obj, m.cfg, m.rt, m.prov, wanted{ImportID: found.Wanted, optional: optional})
+	switch {
+	case err != nil:
 		return err
+	case k.null():
+		m.missing = importing
+		return nil
 	}
+	m.importing = importing
 	m.importing.Found(k.identity)
 	m.found(k)
 	return nil
@@ -114,7 +122,7 @@ func (m *managed) importOne(asked *Import) error {
 	m.p.mu.Lock()
 	m.p.tookOver = true
 	m.p.mu.Unlock()
-	k, err := m.p.imported(m.obj, m.cfg, m.rt, m.prov, eval.ImportID{ID: asked.ID}, nil)
+	k, err := m.p.imported(m.obj, m.cfg, m.rt, m.prov, wanted{ImportID: eval.ImportID{ID: asked.ID}})
 	if err != nil {
 		return err
 	}
@@ -122,9 +130,19 @@ func (m *managed) importOne(asked *Import) error {
 	return nil
 }
 
-// imported asks a provider for an existing object and reads it.
+// wanted is the object that an import looks for.
+type wanted struct {
+	eval.ImportID
+	// optional means that it may be missing.
+	optional bool
+	// planned is the planned value of its creation, if that was interrupted.
+	planned []byte
+}
+
+// imported asks a provider for an existing object and reads it. Without an error the result is null only if an optional
+// object does not exist.
 func (p *planner) imported(o addr.Object, cfg addr.AbsProviderConfig, rt *provider.ResourceType, inst provider.Provider,
-	sought eval.ImportID, planned []byte) (known, error) {
+	sought wanted) (known, error) {
 	none := known{value: cty.NullVal(rt.Block.ImpliedType())}
 	p.mu.Lock()
 	unsettled := p.evaluated[cfg]
@@ -136,7 +154,7 @@ func (p *planner) imported(o addr.Object, cfg addr.AbsProviderConfig, rt *provid
 			o, cfg))
 	}
 	k, err := p.lookedUp(o, cfg, rt, inst, sought)
-	if err != nil {
+	if err != nil || k.object == nil {
 		return none, err
 	}
 	if asked := p.opts.Import; asked != nil && asked.Target == o.Instance {
@@ -151,13 +169,13 @@ func (p *planner) imported(o addr.Object, cfg addr.AbsProviderConfig, rt *provid
 						diag.Means("state rm")))
 		}
 	}
-	k.value = withPlanned(rt.Block, k.value, planned)
+	k.value = withPlanned(rt.Block, k.value, sought.planned)
 	k, err = p.refresh(o, cfg, rt, inst, k, cty.NilVal) // it does not belong to the module yet
 	if err != nil {
 		return none, err
 	}
 	if k.null() {
-		return none, p.walk.Report(notThere(o, sought))
+		return none, p.notThere(o, sought)
 	}
 	if k.object, err = p.storable(o, rt, k); err != nil {
 		return none, err
@@ -165,9 +183,10 @@ func (p *planner) imported(o addr.Object, cfg addr.AbsProviderConfig, rt *provid
 	return k, nil
 }
 
-// lookedUp asks a provider for the object with an id and checks the answer.
+// lookedUp asks a provider for the object with an id and checks the answer. The result has no object if an optional one
+// does not exist.
 func (p *planner) lookedUp(o addr.Object, cfg addr.AbsProviderConfig, rt *provider.ResourceType,
-	inst provider.Provider, sought eval.ImportID) (k known, err error) {
+	inst provider.Provider, sought wanted) (k known, err error) {
 	var resp provider.ImportResponse
 	if err := p.Ask(access.Of{Provider: cfg.Provider, Object: o}, func(int) diag.List {
 		resp = inst.Import(p.calls, provider.ImportRequest{Object: o, Type: o.Instance.Resource.Type, ID: sought.ID,
@@ -175,6 +194,17 @@ func (p *planner) lookedUp(o addr.Object, cfg addr.AbsProviderConfig, rt *provid
 		return resp.Diagnostics
 	}); err != nil {
 		return k, err
+	}
+	if sought.optional && resp.Diagnostics.HasErrors() && !p.CutOff(resp.Diagnostics) {
+		there, err := p.exists(o, cfg, rt, inst, sought.ImportID, resp.Diagnostics)
+		switch {
+		case err != nil:
+			return k, err
+		case there == absent:
+			return k, nil
+		case there == untold:
+			resp.Diagnostics = undecided(resp.Diagnostics)
+		}
 	}
 	if err := p.walk.Report(resp.Diagnostics.InAddress(o.String()).Extend(
 		value.Undeferred(o, cfg, resp.Deferred))); err != nil {
@@ -196,7 +226,7 @@ func (p *planner) lookedUp(o addr.Object, cfg addr.AbsProviderConfig, rt *provid
 		k.value, k.private, k.identity = found.State, found.Private, found.Identity
 	}
 	if k.value == cty.NilVal || k.value.IsNull() {
-		return k, p.walk.Report(notThere(o, sought))
+		return known{}, p.notThere(o, sought)
 	}
 	if errs := value.CheckRefreshed(rt.Block, k.value); len(errs) > 0 {
 		return k, p.walk.Report(value.BadAnswer(o, cfg, "Provider produced invalid object", errs))
@@ -238,10 +268,14 @@ func typesOf(list []provider.ImportedObject) string {
 	return text
 }
 
-func notThere(o addr.Object, sought eval.ImportID) diag.List {
-	return diag.List{}.Errorf(nil, "Cannot import non-existent remote object",
+// notThere reports that a wanted object does not exist, if it has to.
+func (p *planner) notThere(o addr.Object, sought wanted) error {
+	if sought.optional {
+		return nil
+	}
+	return p.walk.Report(diag.List{}.Errorf(nil, provider.NoSuchObject,
 		"No object with %s was found for %s. Only existing objects can be imported. Check the value, and the region, "+
-			"account or endpoint in the provider's configuration.", sought, o)
+			"account or endpoint in the provider's configuration.", sought, o))
 }
 
 // generate writes configuration for the imported objects that have none, if the plan may.
@@ -290,7 +324,7 @@ func (p *planner) planGenerated(o addr.Object, cfg addr.AbsProviderConfig, found
 		return err
 	}
 	importing := p.announce(o, found)
-	k, err := p.imported(o, cfg, rt, inst, found.Wanted, nil)
+	k, err := p.imported(o, cfg, rt, inst, wanted{ImportID: found.Wanted})
 	if err != nil {
 		return err
 	}

@@ -39,6 +39,8 @@ type managed struct {
 	marks  value.MarkedPaths
 	// importing is set where an import block has just found the object.
 	importing *plan.Importing
+	// missing is set where an optional import block has found none.
+	missing *plan.Importing
 	// trial is set while the object is planned to find out whether it has to be read; told is what was reported then.
 	trial bool
 	told  diag.List
@@ -327,6 +329,9 @@ func (m *managed) change(action plan.Action, reason plan.Reason, after cty.Value
 	c.BeforeIdentity = m.prior.identity
 	if action == plan.NoOp {
 		c.AfterIdentity = m.prior.identity
+	}
+	if action == plan.Create {
+		c.NotImported = m.missing
 	}
 	if action.Deposes() {
 		c.DeposedKey = m.p.opts.DeposedKey()

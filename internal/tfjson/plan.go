@@ -282,7 +282,8 @@ func (s *stream) resourceChange(c *plan.Change, schemas Schemas) {
 		}
 		s.close(']')
 	}
-	s.importing(c.Importing)
+	s.importing("importing", c.Importing)
+	s.importing("not_imported", c.NotImported)
 	s.optional("generated_config", c.GeneratedConfig)
 	s.identity("before_identity", c.BeforeIdentity)
 	s.identity("after_identity", c.AfterIdentity)
@@ -337,11 +338,12 @@ func (s *stream) actions(a plan.Action) {
 	}
 }
 
-func (s *stream) importing(i *plan.Importing) {
+// importing writes what an import found, or did not find: a member of our own.
+func (s *stream) importing(name string, i *plan.Importing) {
 	if i == nil {
 		return
 	}
-	s.key("importing")
+	s.key(name)
 	s.open('{')
 	s.optional("id", i.ID)
 	if i.Unknown {

@@ -111,6 +111,19 @@ func (w *planWriter) heading(c *plan.Change) {
 	if c.Importing != nil {
 		w.remark("(imported from %s)", w.importedFrom(c.Importing))
 	}
+	if c.NotImported != nil {
+		w.remark("(not imported: there is no object with %s)", w.soughtBy(c.NotImported))
+	}
+}
+
+func (w *planWriter) soughtBy(i *plan.Importing) string {
+	switch {
+	case i.Sensitive:
+		return "the " + i.Argument() + ", which is sensitive"
+	case i.ByIdentity():
+		return "the identity " + clean(w.name(i.Shown()))
+	}
+	return "the id " + quoted(w.name(i.ID))
 }
 
 func (w *planWriter) importedFrom(i *plan.Importing) string {
@@ -260,7 +273,7 @@ func sameInstances(a, b *plan.Change) bool {
 	return a.Object.Instance.AbsResource() == b.Object.Instance.AbsResource() && a.Action == b.Action &&
 		a.Reason == b.Reason &&
 		a.Object.Deposed == "" && b.Object.Deposed == "" && a.Importing == nil && b.Importing == nil && !hasMoved(a) &&
-		!hasMoved(b)
+		!hasMoved(b) && a.NotImported == nil && b.NotImported == nil
 }
 
 // groups writes changes, each with the addresses of those that are like it.

@@ -136,6 +136,9 @@ func markdownRows(p *plan.Plan) (list []markdownRow) {
 	changes := slices.DeleteFunc(slices.Clone(p.Changes), func(c *plan.Change) bool { return markdownAction(c) == "" })
 	groups := rows(tfjson.SortedChanges(changes), func(c *plan.Change) string {
 		why := reasonText(c)
+		if c.NotImported != nil {
+			why = "its optional import found no object"
+		}
 		if hasMoved(c) {
 			why = strings.TrimPrefix(why+"; moved from "+clean(c.PrevAddr.String()), "; ")
 		}

@@ -22,6 +22,8 @@ type changeLine struct {
 	Reason           string     `json:"reason,omitempty"`
 	Importing        *importing `json:"importing,omitempty"`
 	GeneratedConfig  string     `json:"generated_config,omitempty"`
+	// NotImported is a member of our own: what an optional import did not find.
+	NotImported *importing `json:"not_imported,omitempty"`
 }
 
 type importing struct {
@@ -51,13 +53,18 @@ func lineOf(c *plan.Change) (line changeLine, ok bool) {
 		previous := resourceOf(c.PrevAddr)
 		line.PreviousResource = &previous
 	}
-	if c.Importing != nil {
-		line.Importing = &importing{Unknown: c.Importing.Unknown}
-		if !c.Importing.ByIdentity() {
-			line.Importing.ID = c.Importing.Shown()
-		}
-	}
+	line.Importing, line.NotImported = importingOf(c.Importing), importingOf(c.NotImported)
 	return line, true
+}
+
+func importingOf(i *plan.Importing) *importing {
+	switch {
+	case i == nil:
+		return nil
+	case i.ByIdentity():
+		return &importing{Unknown: i.Unknown}
+	}
+	return &importing{Unknown: i.Unknown, ID: i.Shown()}
 }
 
 // lineReason returns the word for a reason in this format, which names those of replacements in its own way.

@@ -111,7 +111,7 @@ func (s *server) Import(ctx context.Context, req provider.ImportRequest) provide
 			resp.Imported = append(resp.Imported, imported)
 		}
 		if len(found) == 0 {
-			diags = diags.Errorf(nil, "Nothing to import", "The provider found no object of type %s with the id %q.",
+			diags = diags.Errorf(nil, provider.NoSuchObject, "The provider found no object of type %s with the id %q.",
 				t.name, req.ID)
 		}
 		return diags

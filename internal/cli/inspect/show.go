@@ -241,7 +241,7 @@ func (w *shown) showPlan(ctx context.Context, c *command.Call, name string) comm
 		read = func() (*plan.Plan, string, diag.List) { return c.ReadHashedPlan(ctx, name) }
 	}
 	pl, hash, diags := read()
-	if len(diags) > 0 {
+	if diags.HasErrors() {
 		return c.End(diags)
 	}
 	project, diags := c.Project(ctx, command.ProjectOptions{Saved: pl})

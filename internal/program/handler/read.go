@@ -112,7 +112,7 @@ func (h *handler) askImport(ctx context.Context, rt *provider.ResourceType, req 
 	case diags.HasErrors():
 		return provider.ImportResponse{Diagnostics: diags}
 	case a.gone() || a.get("state") == nil:
-		return provider.ImportResponse{Diagnostics: diags.Errorf(nil, "Cannot import non-existent remote object",
+		return provider.ImportResponse{Diagnostics: diags.Errorf(nil, provider.NoSuchObject,
 			"Provider %s found no %s with that id.", h.m().Name, req.Type)}
 	}
 	state, problems := r.merge(a, "state", rt.Block, cty.NullVal(rt.Block.ImpliedType()))

@@ -1,6 +1,8 @@
 package cos
 
 import (
+	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/zclconf/go-cty/cty"
@@ -12,9 +14,13 @@ import (
 
 // A variable that the driver reads and the table lacks fails the test.
 func TestVariablesSayWhatArgumentsSay(t *testing.T) {
+	dir := t.TempDir() // with a profile, which has a role
+	if err := os.WriteFile(filepath.Join(dir, "p.credential"), []byte(`{"secretId":"a","secretKey":"b",`+
+		`"role-arn":"arn","role-session-name":"n"}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	drivertest.Settings{Schema: schema(),
-		Base:   map[string]string{"bucket": "b", "region": "r", "secret_id": "i", "secret_key": "k"},
-		Others: []string{"TENCENTCLOUD_PROFILE", "TENCENTCLOUD_SHARED_CREDENTIALS_DIR"},
+		Base: map[string]string{"bucket": "b", "region": "r", "secret_id": "i", "secret_key": "k"},
 		Read: func(config cty.Value, o remote.Surroundings) (any, diag.List) {
 			s, diags := read(config, o)
 			api := s.api("sts")
@@ -33,5 +39,9 @@ func TestVariablesSayWhatArgumentsSay(t *testing.T) {
 		{Name: "TENCENTCLOUD_ASSUME_ROLE_SESSION_NAME", Argument: "assume_role.session_name", Value: "n"},
 		{Name: "TENCENTCLOUD_ASSUME_ROLE_EXTERNAL_ID", Argument: "assume_role.external_id", Value: "x"},
 		{Name: "TENCENTCLOUD_ASSUME_ROLE_SESSION_DURATION", Argument: "assume_role.session_duration", Value: "100"},
+		{Name: "TENCENTCLOUD_PROFILE", Argument: "profile", Value: "p",
+			With: map[string]string{"shared_credentials_dir": dir}},
+		{Name: "TENCENTCLOUD_SHARED_CREDENTIALS_DIR", Argument: "shared_credentials_dir", Value: dir,
+			With: map[string]string{"profile": "p"}},
 	})
 }

@@ -19,7 +19,7 @@ type driver struct {
 
 func newDriver(s *settings, o remote.Surroundings) *driver {
 	who := newAccess(s)
-	return &driver{s: s, client: &client{s, who, &web.Client{Kind: "oci", HTTP: web.HTTP(nil), Log: o.Log,
+	return &driver{s: s, client: &client{s, who, &web.Client{Kind: "oci", HTTP: web.HTTP(s.trust()), Log: o.Log,
 		Clean: s.Clean, Authorize: who.sign, Renew: who.clock.Adopt}}}
 }
 
@@ -35,14 +35,18 @@ func (d *driver) Workspaces(ctx context.Context) (names []string, err error) {
 	return names, err
 }
 
-// Place implements remote.Driver. The journal is beside the folder of workspaces: other programs may take what is in it
-// for one.
-func (d *driver) Place(workspace string) (remote.Place, error) {
-	name, folder := d.s.key, d.s.key+".tombolo/"
-	if workspace != state.DefaultWorkspace {
-		name = path.Join(d.s.prefix, workspace, d.s.key)
-		folder = d.s.prefix + ".tombolo/" + workspace + "/" + d.s.key + "/"
+// layout returns the name of the object with a state, and the folder of its journal. That is beside the folder of
+// workspaces: other programs may take what is in it for one.
+func layout(s *settings, workspace string) (object, folder string) {
+	if workspace == state.DefaultWorkspace {
+		return s.key, s.key + ".tombolo/"
 	}
+	return path.Join(s.prefix, workspace, s.key), s.prefix + ".tombolo/" + workspace + "/" + s.key + "/"
+}
+
+// Place implements remote.Driver.
+func (d *driver) Place(workspace string) (remote.Place, error) {
+	name, folder := layout(d.s, workspace)
 	p := bucket.New(d.client, name, folder, d.client)
 	return &bucket.Locked{Place: p, Slot: slot{d.client, name + ".lock"}}, nil
 }

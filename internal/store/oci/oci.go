@@ -48,7 +48,7 @@ func schema() *provider.Block {
 		"private_key_password":    secret("Password of the API key."),
 		"kms_key_id":              text("Key of the vault that encrypts states."),
 		"sse_customer_key":        secret("Key that encrypts states, 256 bits in base64."),
-		"sse_customer_key_sha256": text("Digest of that key in base64. It is computed when it is not set."),
+		"sse_customer_key_sha256": text("SHA-256 digest of that key, in base64."),
 		"sse_customer_algorithm":  text("Algorithm of that key: AES256."),
 	}}
 }

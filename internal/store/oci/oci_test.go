@@ -52,6 +52,9 @@ func settings(more map[string]cty.Value) cty.Value {
 	for name, v := range more {
 		s[name] = v
 	}
+	if s["sse_customer_key"] != cty.NilVal && s["sse_customer_key_sha256"] == cty.NilVal {
+		s["sse_customer_key_sha256"] = cty.StringVal(customerSum)
+	}
 	return cty.ObjectVal(s)
 }
 
@@ -208,10 +211,12 @@ func TestArgumentsAreChecked(t *testing.T) {
 		"namespace: It must be set":           "namespace=",
 		"auth: \"x\" is not a way":            "auth=x",
 		"config_file_profile: It must be set": "auth=SecurityToken",
-		"private_key is set, too":             "private_key_path=x",
 		"The key must have 256 bits":          "sse_customer_key=eHk=",
 		"kms_key_id is set, too":              "kms_key_id=k sse_customer_key=" + customerKey,
 		"It is not the digest":                "sse_customer_key_sha256=x sse_customer_key=" + customerKey,
+		"ignores the key without it":          "sse_customer_key_sha256= sse_customer_key=" + customerKey,
+		"workspace_key_prefix: \"/x\"":        "workspace_key_prefix=/x",
+		"or have two in a row":                "key=a//b",
 		"is not AES256":                       "sse_customer_algorithm=DES sse_customer_key=" + customerKey,
 		"must not begin or end with a slash":  "key=/x",
 		"private_key_path: stat no-such-file": "private_key=null private_key_path=no-such-file",

@@ -3,8 +3,11 @@ package oci
 import (
 	"cmp"
 	"crypto/sha256"
+	"crypto/tls"
+	"crypto/x509"
 	"encoding/base64"
 	"net/url"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -22,6 +25,8 @@ type settings struct {
 	bucket, namespace, key, prefix string
 	region                         string
 	endpoint                       string // in the place of that of the region
+	domain, rightDomain            string // in the place of the region's, unless that is the right one
+	authorities                    string // whose certificates the service may have, in PEM; "" for the usual ones
 	kmsKey                         string
 	customerKey, customerSum       string
 	who                            who
@@ -51,7 +56,10 @@ var methods = []string{apiKey, securityToken, instancePrincipal, resourcePrincip
 // overrides is a variable with hosts in the place of the usual ones: "client=host;client=host".
 const overrides = "CLIENT_HOST_OVERRIDES"
 
-var regionName = regex.Lazy(`^[A-Za-z0-9-]*$`)
+var (
+	regionName = regex.Lazy(`^[A-Za-z0-9-]*$`)
+	domainName = regex.Lazy(`^[A-Za-z0-9.-]*$`)
+)
 
 // read takes the settings from the values of a block and from the environment. Variables have the names of the
 // arguments, with OCI_ before them or without.
@@ -59,18 +67,23 @@ func read(config cty.Value, o remote.Surroundings) (*settings, diag.List) {
 	r := arguments.New(config, o)
 	text := func(name string) string { return r.Text(name, "OCI_"+name, name) }
 	s := &settings{bucket: r.Text("bucket"), namespace: r.Text("namespace"),
-		key: cmp.Or(r.Text("key"), "terraform.tfstate"), region: text("region"), kmsKey: text("kms_key_id"),
-		prefix: strings.Trim(cmp.Or(text("workspace_key_prefix"), "tf-state-env"), "/")}
+		key: cmp.Or(text("key"), "terraform.tfstate"), region: text("region"), kmsKey: text("kms_key_id"),
+		prefix: cmp.Or(text("workspace_key_prefix"), "tf-state-env")}
 	r.Needed("bucket", s.bucket)
 	r.Needed("namespace", s.namespace)
-	if strings.HasPrefix(s.key, "/") || strings.HasSuffix(s.key, "/") {
-		r.Wrong("key", "Invalid Value", "%q must not begin or end with a slash.", s.key)
+	if strings.HasPrefix(s.key, "/") || strings.HasSuffix(s.key, "/") || strings.Contains(s.key, "//") {
+		r.Wrong("key", "Invalid Value", "%q must not begin or end with a slash, or have two in a row.", s.key)
 	}
+	if strings.HasPrefix(s.prefix, "/") || strings.Contains(s.prefix, "//") {
+		r.Wrong("workspace_key_prefix", "Invalid Value", "%q must not begin with a slash, or have two in a row.",
+			s.prefix)
+	}
+	s.prefix = strings.TrimSuffix(s.prefix, "/")
 	if !regionName().MatchString(s.region) { // it becomes a part of the service's name
 		r.Wrong("region", "Invalid Value", "%q is not a region, such as us-ashburn-1.", s.region)
 	}
 	s.who = who{method: strings.ToLower(cmp.Or(text("auth"), apiKey)), profile: text("config_file_profile"),
-		file:    o.Path(cmp.Or(o.Getenv("OCI_CONFIG_FILE"), "~/.oci/config")),
+		file:    o.Path(cmp.Or(o.Getenv("OCI_CONFIG_FILE"), atHome(o, "~/.oci/config"))),
 		tenancy: text("tenancy_ocid"), user: text("user_ocid"), fingerprint: text("fingerprint"),
 		key: strings.ReplaceAll(text("private_key"), `\n`, "\n"), password: text("private_key_password")}
 	if !slices.Contains(methods, s.who.method) {
@@ -80,21 +93,36 @@ func read(config cty.Value, o remote.Surroundings) (*settings, diag.List) {
 	if s.who.method == securityToken {
 		r.Needed("config_file_profile", s.who.profile, "OCI_config_file_profile")
 	}
-	if path := text("private_key_path"); path != "" && s.who.key != "" {
-		r.Wrong("private_key_path", "Conflicting arguments", "private_key is set, too. Set one of the two.")
-	} else if path != "" && s.who.method == apiKey {
-		s.who.key = string(r.File("private_key_path", path))
+	if path := text("private_key_path"); path != "" && s.who.key == "" && s.who.method == apiKey {
+		s.who.key = string(r.File("private_key_path", atHome(o, path)))
 	}
 	s.encryption(r, text)
 	s.address(r, o)
+	s.domain, s.rightDomain = text("domain_name_override"), text("has_correct_domain_name")
+	if !domainName().MatchString(s.domain) {
+		r.Wrong("", "Invalid Value", "The environment variable domain_name_override is %q: expected a domain.", s.domain)
+	}
+	s.authorities = string(r.File("", text("custom_cert_location")))
+	if s.authorities != "" && !x509.NewCertPool().AppendCertsFromPEM([]byte(s.authorities)) {
+		r.Wrong("", "Invalid Value", "The file that custom_cert_location names has no certificate in PEM.")
+	}
 	s.Add(s.who.key, s.who.password, s.customerKey)
 	s.Add(strings.Split(s.who.key, "\n")...)
 	return s, r.Diags()
 }
 
+// atHome returns a name of a file with the user's folder, which a variable may replace.
+func atHome(o remote.Surroundings, name string) string {
+	if rest, ok := strings.CutPrefix(name, "~/"); ok && o.Getenv("OCI_HOME_OVERRIDE") != "" {
+		return filepath.Join(o.Getenv("OCI_HOME_OVERRIDE"), rest)
+	}
+	return name
+}
+
 // encryption reads the customer's key.
 func (s *settings) encryption(r arguments.Reader, text func(string) string) {
 	s.customerKey, s.customerSum = text("sse_customer_key"), text("sse_customer_key_sha256")
+	algorithm := cmp.Or(text("sse_customer_algorithm"), "AES256")
 	if s.customerKey == "" {
 		return
 	}
@@ -108,18 +136,23 @@ func (s *settings) encryption(r arguments.Reader, text func(string) string) {
 	}
 	sum := sha256.Sum256(key)
 	want := base64.StdEncoding.EncodeToString(sum[:])
-	if s.customerSum = cmp.Or(s.customerSum, want); s.customerSum != want {
-		r.Wrong("sse_customer_key_sha256", "Invalid Value", "It is not the digest of sse_customer_key. Leave it out: "+
-			"it is computed.")
+	switch s.customerSum {
+	case want:
+	case "":
+		r.Wrong("sse_customer_key_sha256", "Missing Required Value", "sse_customer_key needs its digest, which is %s: "+
+			"Terraform ignores the key without it, and could not read what is encrypted with it.", want)
+	default:
+		r.Wrong("sse_customer_key_sha256", "Invalid Value", "It is not the digest of sse_customer_key, which is %s.",
+			want)
 	}
-	if a := cmp.Or(text("sse_customer_algorithm"), "AES256"); a != "AES256" {
-		r.Wrong("sse_customer_algorithm", "Invalid Value", "%q is not AES256, the only algorithm.", a)
+	if algorithm != "AES256" {
+		r.Wrong("sse_customer_algorithm", "Invalid Value", "%q is not AES256, the only algorithm.", algorithm)
 	}
 }
 
 // address reads how the service is reached, where that is not usual.
 func (s *settings) address(r arguments.Reader, o remote.Surroundings) {
-	for one := range strings.SplitSeq(o.Getenv(overrides), ";") {
+	for one := range strings.SplitSeq(cmp.Or(o.Getenv("OCI_"+overrides), o.Getenv(overrides)), ";") {
 		client, host, _ := strings.Cut(one, "=")
 		if client != "oci_object_storage.ObjectStorageClient" {
 			continue
@@ -139,5 +172,20 @@ func (s *settings) base(region string) string {
 	if s.endpoint != "" {
 		return s.endpoint
 	}
-	return "https://" + common.Region(region).Endpoint("objectstorage")
+	host := common.Region(region).Endpoint("objectstorage")
+	if s.domain != "" && (s.rightDomain == "" || !strings.HasSuffix(host, s.rightDomain)) {
+		parts := strings.Split(host, ".")
+		host = strings.Join(append(parts[:max(0, len(parts)-2)], s.domain), ".")
+	}
+	return "https://" + host
+}
+
+// trust returns whose certificates the service may have; nil for the usual ones.
+func (s *settings) trust() *tls.Config {
+	if s.authorities == "" {
+		return nil
+	}
+	c := &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: x509.NewCertPool()}
+	c.RootCAs.AppendCertsFromPEM([]byte(s.authorities))
+	return c
 }
