@@ -7,8 +7,8 @@ import (
 
 // Causes returns the problems that a person has to read: those that are no consequences of others. A consequence is
 // marked as one; or it is a problem of what a file means, although the file cannot be parsed; or it says that an
-// argument is missing that is there under a misspelt name, or that each or count is not
-// there, whose argument has a misspelt name.
+// argument is missing that is there under a misspelt name, or that each or count is not there, whose argument has a
+// misspelt name.
 func (l List) Causes() List {
 	unreadable := map[string]bool{}
 	for _, d := range l {
