@@ -78,6 +78,7 @@ type Diagnostic struct {
 	// Follows means that the problem is probably a consequence of one before it in the list, as a parser finds them
 	// that lost its way. People do not read it; machines do.
 	Follows bool
+	syntax  bool // a parser of the hcl library found it
 
 	// Extra carries facts for callers that decide on them, such as hcl's function call details. Never printed as is.
 	Extra any

@@ -17,6 +17,11 @@ func (l List) AppendSyntax(in hcl.Diagnostics, src []byte) List {
 		markFollowing(found)
 	}
 	for _, d := range found {
+		d.syntax = true
+		if d.unreadable() && !strings.HasSuffix(filename(found), ".json") &&
+			d.Summary != "Unclosed configuration block" {
+			d.Detail += opened(src, d.Subject)
+		}
 		if d.Summary == "Unclosed configuration block" {
 			if line := nextHeader(src, d.Subject); line > 0 {
 				d.Detail = fmt.Sprintf("There is no closing brace for this block before the end of the file. Another "+
@@ -35,19 +40,23 @@ func filename(l List) string {
 }
 
 // markFollowing marks the problems of a text of which one before them is the probable cause: one that begins in a line
-// in which another begins or ends, and all behind a string without an end, which swallows what comes after it.
+// in which another begins or ends, or in the next, and all behind a string or block without an end, which swallows what
+// comes after it.
 func markFollowing(list List) {
 	order := slices.Clone(list)
 	slices.SortStableFunc(order, func(a, b *Diagnostic) int { return start(a) - start(b) })
-	last, swallowed := 0, false // the line in which the causes so far end
+	last, swallowed := -1, false // the line in which the causes so far end
 	for _, d := range order {
 		if d.Subject == nil || d.Severity != Error || d.Summary == "Attribute redefined" {
 			continue // the text can be read
 		}
-		if swallowed || d.Subject.Start.Line <= last {
+		if swallowed || d.Subject.Start.Line <= last+1 {
 			d.Follows = true
 		}
 		last = max(last, d.Subject.Start.Line)
+		if strings.HasPrefix(d.Summary, "Unclosed ") {
+			swallowed = true
+		}
 		if d.Summary == "Invalid multi-line string" {
 			last, swallowed = max(last, d.Subject.End.Line), true
 		}

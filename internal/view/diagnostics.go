@@ -69,11 +69,11 @@ const (
 // that are not wanted.
 func (o Options) Heard(list diag.List) diag.List {
 	var out diag.List
+	if !o.AllDiagnostics {
+		list = list.Causes()
+	}
 	for _, d := range list {
 		deprecation, is := d.Extra.(diag.Deprecation)
-		if d.Follows && !o.AllDiagnostics {
-			continue
-		}
 		if !is || o.Deprecations == AllDeprecations || o.Deprecations == LocalDeprecations && !deprecation.Remote {
 			out = append(out, d)
 		}
