@@ -113,7 +113,7 @@ func (p *Project) opens(ctx context.Context, o OpenOptions) diag.List {
 	if diags.HasErrors() || p.workspace == "" || p.workspace == state.DefaultWorkspace || o.CreateWorkspace {
 		return diags
 	}
-	names, err := p.Store().Workspaces(ctx)
+	names, err := p.engine.Store().Workspaces(ctx)
 	switch {
 	case err != nil:
 		diags = diags.AppendError("Failed to list the workspaces", fmt.Errorf("%w. Options.Workspace is %q: whether "+

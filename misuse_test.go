@@ -6,7 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -441,4 +443,36 @@ func TestInstallTakesArgumentsOfTheBackend(t *testing.T) {
 	}
 	o = projectIn(t, simple)
 	wantError(t, "no block", install(map[string]any{"path": "x"}), "has no backend block")
+}
+
+func TestDeniedPlansAreNotAppliedByEmbeddersEither(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("needs sh")
+	}
+	o := projectIn(t, simple)
+	o.Environ = []string{"PATH=" + os.Getenv("PATH")}
+	write(t, filepath.Join(o.Dir, "tombolo.hcl"), `policy "no" {
+  command = ["sh", "./policy.sh"]
+}
+`)
+	verdict := filepath.Join(o.Dir, "policy.sh")
+	write(t, verdict, `cat >/dev/null; echo '{"deny": ["Not today."]}'`)
+	project, diags := tombolo.Load(t.Context(), o)
+	if diags.HasErrors() {
+		t.Fatal(diags.Err())
+	}
+	defer project.Close()
+	run, diags := project.Open(t.Context(), tombolo.OpenOptions{})
+	if diags.HasErrors() {
+		t.Fatal(diags.Err())
+	}
+	defer run.Close(t.Context())
+	p, diags := run.Plan(t.Context(), tombolo.PlanOptions{})
+	wantError(t, "a plan that is denied", diags, "Not today.")
+	_, diags = run.Apply(t.Context(), p, tombolo.ApplyOptions{})
+	wantError(t, "its apply", diags, "Not today.")
+	write(t, verdict, `cat >/dev/null; echo '{"deny": []}'`)
+	if _, diags = run.Apply(t.Context(), p, tombolo.ApplyOptions{}); diags.HasErrors() {
+		t.Error(diags.Err())
+	}
 }

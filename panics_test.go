@@ -2,6 +2,7 @@ package tombolo_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -96,14 +97,12 @@ func TestAPanicOfOpenFreesTheLock(t *testing.T) {
 	o, panics := projectIn(t, simple), true
 	o.Store = forgetful{tombolo.MemoryStore(), &panics}
 	project := loaded(t, o)
-	func() {
-		defer func() {
-			if recover() == nil {
-				t.Error("Open returned")
-			}
-		}()
-		project.Open(t.Context(), tombolo.OpenOptions{})
-	}()
+	_, diags := project.Open(t.Context(), tombolo.OpenOptions{})
+	var found *diag.PanicError
+	if err := diags.Err(); !errors.As(err, &found) || found.Value != "no snapshot" ||
+		!strings.Contains(err.Error(), "Session.Snapshot of the store failed") {
+		t.Errorf("got %v", err)
+	}
 	panics = false
 	opened(t, project, tombolo.OpenOptions{})
 }

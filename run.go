@@ -51,6 +51,7 @@ type Run struct {
 // While another run holds the lock, errors.As finds the *state.LockedError in the error that diag.List.Err returns.
 func (p *Project) Open(ctx context.Context, o OpenOptions) (_ *Run, diags diag.List) {
 	defer conclude(ctx, &diags)
+	defer p.heard()
 	if diags := p.opens(ctx, o); diags.HasErrors() {
 		return nil, diags
 	}
@@ -70,6 +71,7 @@ func (r *Run) Close(ctx context.Context) (diags diag.List) {
 		return nil
 	}
 	defer conclude(context.WithoutCancel(ctx), &diags)
+	defer r.project.heard()
 	leave, diags := r.enter()
 	defer leave()
 	if diags.HasErrors() || r.closed {
@@ -116,6 +118,7 @@ type PlanOptions struct {
 // got, perhaps empty, and is marked as Errored.
 func (r *Run) Plan(ctx context.Context, o PlanOptions) (pl *plan.Plan, diags diag.List) {
 	defer conclude(ctx, &diags)
+	defer r.project.heard()
 	leave, diags := r.enter()
 	defer leave()
 	if !diags.HasErrors() {
@@ -146,6 +149,7 @@ type QueryOptions struct {
 // must have been loaded with Options.Query. Nothing is changed. Lists come with errors too, as far as they got.
 func (r *Run) Query(ctx context.Context, o QueryOptions) (_ []*plan.List, diags diag.List) {
 	defer conclude(ctx, &diags)
+	defer r.project.heard()
 	leave, diags := r.enter()
 	defer leave()
 	if diags.HasErrors() {
@@ -185,6 +189,7 @@ type ApplyOptions struct {
 // operations under way are those of Interrupted, and the run can be used and closed.
 func (r *Run) Apply(ctx context.Context, pl *plan.Plan, o ApplyOptions) (_ Counts, diags diag.List) {
 	defer conclude(ctx, &diags)
+	defer r.project.heard()
 	leave, diags := r.enter()
 	defer leave()
 	if diags.HasErrors() {
@@ -228,6 +233,7 @@ func (r *Run) apply(ctx context.Context, pl *plan.Plan, o ApplyOptions) (Counts,
 // stores it.
 func (r *Run) Import(ctx context.Context, address, id string) (diags diag.List) {
 	defer conclude(ctx, &diags)
+	defer r.project.heard()
 	leave, diags := r.enter()
 	defer leave()
 	if diags.HasErrors() {
@@ -251,6 +257,7 @@ func (r *Run) Import(ctx context.Context, address, id string) (diags diag.List) 
 // stores its value in what into points to: see Output.
 func (r *Run) Evaluate(ctx context.Context, expression string, into any) (diags diag.List) {
 	defer conclude(ctx, &diags)
+	defer r.project.heard()
 	leave, diags := r.enter()
 	defer leave()
 	if diags.HasErrors() {
@@ -352,6 +359,7 @@ func (r *Run) Interrupted() []state.InFlight { return r.engine.Snapshot().InFlig
 // Recover resolves everything that an interrupted run left open at an address.
 func (r *Run) Recover(ctx context.Context, address string, how Recovery) (diags diag.List) {
 	defer conclude(ctx, &diags)
+	defer r.project.heard()
 	leave, diags := r.enter()
 	defer leave()
 	if diags.HasErrors() {

@@ -160,9 +160,12 @@ func (o Options) providers(host string) (map[addr.Provider]provider.Factory, dia
 type Project struct {
 	engine *engine.Project
 	values config.Values
-	host   string     // the registry of sources that name none
-	saved  *plan.Plan // Options.Saved
-	closed atomic.Bool
+	host   string      // the registry of sources that name none
+	saved  *plan.Plan  // Options.Saved
+	store  state.Store // Options.Store
+	// listener stands before Options.Events; nil without events.
+	listener *listener
+	closed   atomic.Bool
 
 	dir        string
 	workspace  string                 // Options.Workspace
@@ -182,14 +185,21 @@ func Load(ctx context.Context, o Options) (_ *Project, diags diag.List) {
 	if diags.HasErrors() {
 		return nil, diags
 	}
+	var events event.Sink
+	var between *listener
+	if o.Events != nil {
+		between = &listener{sink: o.Events}
+		events = between
+	}
 	p, diags := s.Project(ctx, engine.LoadOptions{
-		Workspace: o.Workspace, Parallelism: o.Parallelism, Events: o.Events, Abort: o.Abort, Saved: o.Saved,
+		Workspace: o.Workspace, Parallelism: o.Parallelism, Events: events, Abort: o.Abort, Saved: o.Saved,
 		Store: o.Store, Providers: own, Functions: o.Functions, Query: o.Query,
 	})
 	if diags.HasErrors() {
 		return nil, diags
 	}
-	project := &Project{engine: p, host: host, saved: o.Saved, dir: s.Dir, workspace: o.Workspace}
+	project := &Project{engine: p, host: host, saved: o.Saved, store: o.Store, listener: between,
+		dir: s.Dir, workspace: o.Workspace}
 	if o.Saved != nil {
 		project.values = valuesOf(o.Saved)
 		return project, diags
@@ -249,6 +259,7 @@ func (p *Project) Close() error {
 // Validate checks the configuration without state, variables or services of providers.
 func (p *Project) Validate(ctx context.Context) (diags diag.List) {
 	defer conclude(ctx, &diags)
+	defer p.heard()
 	if ctx.Err(); p.usable().HasErrors() { // a nil context panics here, where the caller can see it
 		return p.usable()
 	}
@@ -256,7 +267,12 @@ func (p *Project) Validate(ctx context.Context) (diags diag.List) {
 }
 
 // Store returns the store of the project's states.
-func (p *Project) Store() state.Store { return p.engine.Store() }
+func (p *Project) Store() state.Store {
+	if p.store != nil {
+		return p.store
+	}
+	return p.engine.Store()
+}
 
 // Schema returns the schema of a provider, by its source.
 func (p *Project) Schema(source string) (_ *provider.Schema, diags diag.List) {

@@ -12,9 +12,9 @@ import (
 	"github.com/zclconf/go-cty/cty/function"
 )
 
-// PanicError is the panic of code that the program which uses the library has brought: a provider, a function, a store
-// or a sink of events. The engine calls such code in its own goroutines; the panic continues in the goroutine that
-// called the library, as a *PanicError.
+// PanicError is the panic of code that the program which uses the library has brought. The engine calls such code in
+// other goroutines; the panic of a provider or of a sink of events continues in the one that called the library, as a
+// *PanicError. That of a store or a function is the cause of an error.
 type PanicError struct {
 	// Value is the value of the panic, and Stack the stack of the goroutine in which it happened.
 	Value any

@@ -285,6 +285,15 @@ func (e *RecoverError) Error() string { return "recover an interrupted run: " + 
 // Unwrap returns the cause.
 func (e *RecoverError) Unwrap() error { return e.Err }
 
+// ReadError means that the lock was free, and taken, but what it guards could not be read. The lock is released again.
+type ReadError struct{ Err error }
+
+// Error returns what failed.
+func (e *ReadError) Error() string { return e.Err.Error() }
+
+// Unwrap returns the cause.
+func (e *ReadError) Unwrap() error { return e.Err }
+
 // Journal records a run durably. Methods may be called concurrently; those that wait for the disk share one sync. After
 // any error the journal is broken: start nothing new, record the operations in flight, and Close.
 type Journal interface {

@@ -211,4 +211,10 @@ func (a *Access) CloseEphemeral(r addr.AbsResource) error {
 }
 
 // CloseAll closes the ephemeral objects that are still open: those that providers use, and those that a failure left.
-func (a *Access) CloseAll() diag.List { return a.ephemerals.CloseAll() }
+// Before there is an Access, nothing is open.
+func (a *Access) CloseAll() diag.List {
+	if a == nil {
+		return nil
+	}
+	return a.ephemerals.CloseAll()
+}

@@ -52,6 +52,7 @@ type ephemeral struct {
 	diags   diag.List
 	stop    chan struct{}
 	ended   chan struct{}
+	once    sync.Once // closes stop
 }
 
 // Open opens an object and returns its value: ephemeral as a whole, and sensitive where the schema says so. The
@@ -146,6 +147,12 @@ func (o *ephemeral) wait(at time.Time, pause time.Duration) bool {
 	}
 }
 
+// rest ends the renewals.
+func (o *ephemeral) rest() {
+	o.once.Do(func() { close(o.stop) })
+	<-o.ended
+}
+
 // Close closes an object, if it is open, and returns the problems since it was opened.
 func (s *ephemerals) Close(a addr.AbsResourceInstance) diag.List {
 	s.mu.Lock()
@@ -155,8 +162,7 @@ func (s *ephemerals) Close(a addr.AbsResourceInstance) diag.List {
 	if o == nil {
 		return nil
 	}
-	close(o.stop)
-	<-o.ended
+	o.rest()
 	ctx, cancel := s.calls, context.CancelFunc(func() {})
 	if ctx.Err() != nil {
 		ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), closing)
@@ -180,12 +186,16 @@ func (s *ephemerals) CloseBlock(r addr.AbsResource) diag.List {
 func (s *ephemerals) closeThose(which func(addr.AbsResourceInstance) bool) (diags diag.List) {
 	s.mu.Lock()
 	var left []addr.AbsResourceInstance
-	for a := range s.open {
+	var renewed []*ephemeral
+	for a, o := range s.open {
 		if which(a) {
-			left = append(left, a)
+			left, renewed = append(left, a), append(renewed, o)
 		}
 	}
 	s.mu.Unlock()
+	for _, o := range renewed {
+		o.rest() // of all, before a provider can panic
+	}
 	slices.SortFunc(left, func(a, b addr.AbsResourceInstance) int { return b.Compare(a) })
 	for _, a := range left {
 		diags = diags.Extend(s.Close(a))

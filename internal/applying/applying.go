@@ -113,6 +113,7 @@ func Run(ctx, calls context.Context, prog *linking.Program, p *plan.Plan, provid
 	a.walk = eval.NewWalk(prog, a.inputs(), a)
 	a.Access = access.New(a.walk, providers,
 		access.Limits{Calls: calls, Until: ctx, Parallelism: o.Parallelism, Gate: o.Gate}, o.Events)
+	defer func() { a.CloseAll() }() // after a panic in something that the calling program brought
 	a.addSteps()
 	a.addActions()
 	o.Events.Send(event.Total{Operations: a.total()})
@@ -416,7 +417,7 @@ func journalBroken(err error) diag.List {
 	return diag.List{}.Errorf(nil, "Cannot record the results",
 		"Writing the state's journal failed: %s. No new operation is started; running operations are finished and "+
 			"saved if possible. Fix the cause (free space, check the disk, the connection or the "+
-			"permissions), then run apply again.", err)
+			"permissions), then run apply again.", err).Because(err)
 }
 
 // provider returns a configured provider, or reports why there is none.
@@ -438,8 +439,11 @@ func (a *applier) providerOf(inst addr.AbsResourceInstance, cfg addr.AbsProvider
 
 // Resource implements eval.Driver: it performs the planned changes and returns the values.
 func (a *applier) Resource(n *graph.Node, b *eval.Block) error {
-	if b.Config().Addr.Mode == addr.Action {
+	switch b.Config().Addr.Mode {
+	case addr.Action:
 		return a.action(n, b)
+	case addr.List:
+		return nil // a query, which is no part of a plan
 	}
 	changes := a.byBlock[b.Addr()]
 	exp, diags := b.Expand()

@@ -278,7 +278,9 @@ func (w *writing) call(op string) provider.ApplyResponse {
 			w.sketched.Store(true)
 			v = value.NullWriteOnly(w.block, value.UnknownAsNull(v))
 			if o, err := w.object(v, private, state.Tainted); err == nil && op != "" {
-				_ = w.a.journal.Partial(op, o)
+				if err := w.a.journal.Partial(op, o); err != nil {
+					_ = w.a.breakdown(err) // it was reported; the call goes on, and its result may find another place
+				}
 			}
 		},
 	})

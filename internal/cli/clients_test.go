@@ -5,9 +5,12 @@ import (
 	"context"
 	"encoding/json"
 	"net"
+	"net/http"
+	"net/http/httptest"
 	"regexp"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/tombolo-iac/tombolo/internal/cli/command"
@@ -147,6 +150,35 @@ func TestProgramsKnowErrorsByTheirTitles(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestAStateThatCannotBeReadIsNotSaidToBeLocked: programs wait, or ask people to unlock, when they see the title of a
+// lock that is held. Terragrunt repeats commands that could not load the state.
+func TestAStateThatCannotBeReadIsNotSaidToBeLocked(t *testing.T) {
+	var broken atomic.Bool
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch {
+		case !broken.Load() && r.Method == http.MethodGet:
+			w.WriteHeader(http.StatusNotFound)
+		case r.Method == http.MethodGet:
+			panic(http.ErrAbortHandler) // the connection breaks
+		}
+	}))
+	defer server.Close()
+	m := newMistake(t)
+	m.write("main.tf", []byte("terraform {\n  backend \"http\" {\n    address = \""+server.URL+
+		"\"\n    retry_max = 0\n  }\n}\nresource \"terraform_data\" \"a\" {}\n"))
+	if text := m.line("tombolo init"); strings.Contains(text, "Error") {
+		t.Fatal(text)
+	}
+	broken.Store(true)
+	for _, line := range []string{"plan", "plan -lock=false", "apply -auto-approve", "refresh", "output", "show",
+		"state list", "state rm terraform_data.a", "import terraform_data.a x"} {
+		text := m.line("tombolo " + line)
+		if !strings.Contains(text, "Error: Failed to load state\n") || strings.Contains(text, "state lock") {
+			t.Errorf("%s:\n%s", line, text)
+		}
 	}
 }
 

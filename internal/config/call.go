@@ -106,6 +106,15 @@ func (c *callDecl) setSource(attr *hcl.Attribute) (diags diag.List) {
 	return c.setKind()
 }
 
+// SourcePlace returns the place of a problem of the source. It is the head of the block if the source has something
+// secret, because errors show the line of their place.
+func (c *ModuleCall) SourcePlace() *hcl.Range {
+	if ShownSource(c.SourceRaw) != c.SourceRaw {
+		return &c.Range
+	}
+	return &c.SourceRange
+}
+
 // isComputed reports whether an expression refers to something or calls a function, outside of JSON also by its form.
 func isComputed(e hcl.Expression) bool {
 	if len(e.Variables()) > 0 {
@@ -123,7 +132,7 @@ func (c *ModuleCall) setKind() (diags diag.List) {
 		if c.hasVersion {
 			summary = "Invalid registry module source address"
 		}
-		return diags.Errorf(&c.SourceRange, summary, "The source cannot be used: %s.", err)
+		return diags.Errorf(c.SourcePlace(), summary, "The source cannot be used: %s.", err)
 	}
 	c.Kind, c.Source = kind, normal
 	return diags

@@ -294,7 +294,7 @@ func (l *loader) installedDir(m *Module, call *ModuleCall) (dir, installed strin
 			Advise(run+" %s and all other modules that this configuration needs.", initialize, path)
 	}
 	if record.Source != call.Source {
-		return "", "", diags.Errorf(&call.SourceRange, "Module source has changed",
+		return "", "", diags.Errorf(call.SourcePlace(), "Module source has changed",
 			"The module was installed from %q; its source is now %q.", ShownSource(record.Source),
 			ShownSource(call.Source)).Advise(advice, initialize)
 	}

@@ -31,7 +31,7 @@ func ParseSourceIn(raw string, hasVersion bool, host string) (SourceKind, string
 	if hasVersion {
 		return 0, "",
 			fmt.Errorf("%q is not a registry address, and only those have versions: expected "+
-				"[HOSTNAME/]NAMESPACE/NAME/SYSTEM", raw)
+				"[HOSTNAME/]NAMESPACE/NAME/SYSTEM", ShownSource(raw))
 	}
 	normal, err := normalRemote(raw)
 	if err != nil {
@@ -182,7 +182,7 @@ func detect(source string) (string, error) {
 	switch {
 	case parts[0] == "github.com" && len(parts) > 1:
 		if len(parts) < 3 || parts[1] == "" || parts[2] == "" {
-			return "", fmt.Errorf("%q must name a repository as github.com/OWNER/REPOSITORY", source)
+			return "", fmt.Errorf("%q must name a repository as github.com/OWNER/REPOSITORY", ShownSource(source))
 		}
 		return joinSource("git", "https://"+withGit(strings.Join(parts[:3], "/"))+query, path.Join(parts[3:]...)), nil
 	case parts[0] == "bitbucket.org" && len(parts) > 1:
@@ -198,7 +198,7 @@ func detect(source string) (string, error) {
 	return "",
 		fmt.Errorf(
 			"%q is neither a local path, a registry address nor a URL. For a directory beside this module write %q",
-			source, "./"+source)
+			ShownSource(source), "./"+ShownSource(source))
 }
 
 func withGit(repository string) string { return strings.TrimSuffix(repository, ".git") + ".git" }

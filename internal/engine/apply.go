@@ -104,7 +104,7 @@ func (r *Run) ApplyWith(ctx context.Context, pl *plan.Plan, o ApplyOptions) (_ C
 		return Counts{}, diags
 	}
 	prog, diags := p.prepare()
-	if diags = diags.Extend(intact(prog, pl)); diags.HasErrors() {
+	if diags = diags.Extend(intact(prog, pl)).Extend(r.judgeOld(ctx, pl)); diags.HasErrors() {
 		return Counts{}, diags
 	}
 	run := state.RunInfo{ID: runID(), Command: "apply", Started: time.Now().UTC()}
@@ -371,7 +371,7 @@ func lockFailed(err error, o OpenOptions) diag.List {
 		if inner := errors.Unwrap(err); inner != nil {
 			err = inner
 		}
-		return diag.FromError("Error loading the state", err)
+		return diag.FromError("Failed to load state", err)
 	}
 	var locked *state.LockedError
 	detail := fmt.Sprintf("Error message: %s.", strings.TrimSuffix(err.Error(), "."))
@@ -385,8 +385,8 @@ func lockFailed(err error, o OpenOptions) diag.List {
 			"cause (free space, check the disk or the connection), then run this command again.",
 			strings.TrimSuffix(err.Error(), ".")).Because(err)
 	}
-	if o.NoLock && locked == nil {
-		return diag.FromError("Error loading the state", err)
+	if unread := (*state.ReadError)(nil); locked == nil && (o.NoLock || errors.As(err, &unread)) {
+		return diag.FromError("Failed to load state", err)
 	}
 	if errors.Is(err, fs.ErrPermission) {
 		detail += " The lock, the journal and the state are in that folder, so this user must be able to write " +

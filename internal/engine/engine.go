@@ -17,6 +17,7 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"errors"
+	"fmt"
 	"maps"
 	"os"
 	"slices"
@@ -36,6 +37,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/backend"
 	"github.com/tombolo-iac/tombolo/internal/config"
 	"github.com/tombolo-iac/tombolo/internal/encryption"
+	"github.com/tombolo-iac/tombolo/internal/engine/ownstore"
 	"github.com/tombolo-iac/tombolo/internal/eval"
 	"github.com/tombolo-iac/tombolo/internal/eval/funcs"
 	"github.com/tombolo-iac/tombolo/internal/eval/linking"
@@ -102,6 +104,8 @@ type Options struct {
 	Refresh RefreshPolicy
 	// Waves limit the changes that an apply makes at a time.
 	Waves []Wave
+	// Policies judge plans, in this order.
+	Policies []Policy
 	// Patience holds the rules for calls of providers; the zero value is the default.
 	Patience patience.Policy
 	// Module is loaded instead of the module in Dir; see config.Options, also for RootProviders.
@@ -284,6 +288,8 @@ type Run struct {
 	ctx     context.Context
 	// ended holds the objects of interrupted operations that have ended since, according to their programs.
 	ended []addr.AbsResourceInstance
+	// judged is the last plan of this run that no policy denies.
+	judged *plan.Plan
 	// told is set when the loss of the lock was reported, or the next run will report it.
 	told bool
 }
@@ -297,6 +303,17 @@ func (r *Run) lost() error {
 	return context.Cause(r.ctx)
 }
 
+// lostIn adds the loss of the lock to the problems of a plan: otherwise nobody would know what interrupted it.
+func (r *Run) lostIn(diags diag.List) diag.List {
+	if !diags.HasErrors() {
+		return diags
+	}
+	if lost := r.lost(); lost != nil {
+		diags = diags.AppendError("State lock lost", fmt.Errorf("%w. Make a new plan", lost))
+	}
+	return diags
+}
+
 // Open takes the lock of the workspace's state, recovers an interrupted run, and reads the state.
 func (p *Project) Open(ctx context.Context, o OpenOptions) (_ *Run, diags diag.List) {
 	ctx, span := tracing.Start(ctx, "open state")
@@ -304,10 +321,6 @@ func (p *Project) Open(ctx context.Context, o OpenOptions) (_ *Run, diags diag.L
 	ws, err := p.store.Workspace(p.opts.Workspace)
 	if err != nil {
 		return nil, diag.FromError("Cannot open the workspace", err)
-	}
-	if ws == nil {
-		return nil, diag.List{}.Errorf(nil, "Cannot open the workspace", "The store answered with neither a workspace "+
-			"nor an error. This is a bug in the store.")
 	}
 	if o.Operation == "" {
 		o.Operation = state.OperationApply
@@ -357,7 +370,7 @@ func (r *Run) prior() *state.State {
 func (r *Run) Snapshot() *state.Snapshot { return r.session.Snapshot() }
 
 // Session returns the held lock, for commands that edit the state.
-func (r *Run) Session() state.Session { return r.session }
+func (r *Run) Session() state.Session { return ownstore.Unwrap(r.session) }
 
 // Close releases the lock.
 func (r *Run) Close(context.Context) diag.List {
@@ -400,6 +413,8 @@ type PlanOptions struct {
 	StandIns StandIns
 	// Scope, when set, is filled in to evaluate assertions with the planned values. It is usable even after errors.
 	Scope *Scope
+	// Unjudged makes a plan that no policy judges: those of tests, which others make and destroy.
+	Unjudged bool
 }
 
 // Import is one object to import.
@@ -451,6 +466,7 @@ func (r *Run) Plan(ctx context.Context, o PlanOptions) (out *plan.Plan, diags di
 		Events: p.opts.Events, Secrets: p.secrets, DeposedKey: deposedKey,
 	})
 	diags = diags.Extend(more).Extend(r.unusedRules(o.Mode))
+	diags = r.lostIn(diags)
 	if problems := p.unwaved(out); problems.HasErrors() {
 		out.Errored, diags = true, diags.Extend(problems)
 	}
@@ -463,7 +479,7 @@ func (r *Run) Plan(ctx context.Context, o PlanOptions) (out *plan.Plan, diags di
 		}
 		diags = diags.Extend(r.inFlight())
 	}
-	return out, diags
+	return out, diags.Extend(r.judgeNew(asked, out, diags, o.Unjudged || o.Import != nil))
 }
 
 // unusedRules warns of rules for providers that nothing uses: perhaps the name is wrong.

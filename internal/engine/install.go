@@ -295,7 +295,7 @@ func (s *Surroundings) stored(ctx context.Context, st state.Store) (*state.State
 	}
 	snapshot, err := ws.Read(ctx)
 	if err != nil {
-		return nil, diag.FromError("Error loading the state", err)
+		return nil, diag.FromError("Failed to load state", err)
 	}
 	return snapshot.State, nil
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/tombolo-iac/tombolo/event"
 	"github.com/tombolo-iac/tombolo/internal/config"
 	"github.com/tombolo-iac/tombolo/internal/encryption"
+	"github.com/tombolo-iac/tombolo/internal/engine/ownstore"
 	"github.com/tombolo-iac/tombolo/internal/eval/funcs"
 	"github.com/tombolo-iac/tombolo/internal/eval/linking"
 	"github.com/tombolo-iac/tombolo/internal/tracing"
@@ -57,7 +58,7 @@ func (s *Surroundings) Project(ctx context.Context, o LoadOptions) (*Project, di
 		return nil, diags
 	}
 	if o.Store != nil {
-		return project.WithStore(o.Store), diags
+		return project.WithStore(ownstore.Guard(o.Store, o.Abort)), diags
 	}
 	var st state.Store
 	var more diag.List
@@ -106,6 +107,7 @@ func (s *Surroundings) Load(ctx context.Context, o LoadOptions) (_ *Project, dia
 		Encryption: s.Encryption, Query: o.Query, RememberPreventDestroy: file.RemembersPreventDestroy(),
 		Refresh:  RefreshPolicy{Minimal: file.Minimal(), MaxAge: file.MaxAge(), Never: file.Unrefreshed()},
 		Waves:    wavesOf(file),
+		Policies: policiesOf(file, s.PluginEnviron),
 		Patience: file.Patience(s.Flavor().RegistryHost()),
 		Secrets:  o.Secrets,
 	}

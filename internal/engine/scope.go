@@ -11,9 +11,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/config"
 	"github.com/tombolo-iac/tombolo/internal/eval"
 	"github.com/tombolo-iac/tombolo/internal/host"
-	"github.com/tombolo-iac/tombolo/internal/value"
 	"github.com/tombolo-iac/tombolo/provider"
-	"github.com/tombolo-iac/tombolo/state"
 )
 
 // StandIns mock providers and modules, for tests of modules.
@@ -40,18 +38,12 @@ func (p *Project) Prepare() diag.List {
 	return diags
 }
 
-// Outputs returns the output values of the root module, marks included. Those that are not among the targets have their
-// stored values, or null. Others that could not be evaluated are unknown.
-func (s *Scope) Outputs(current *state.State) map[string]cty.Value {
+// Outputs returns the output values of the root module, marks included. Those that are not among the targets, or could
+// not be evaluated for another reason, are unknown: what the state has of them is about another configuration.
+func (s *Scope) Outputs() map[string]cty.Value {
 	out := s.root.Outputs()
 	for _, name := range s.root.Excluded() {
-		out[name] = cty.NullVal(cty.DynamicPseudoType)
-		if o := current.Output(name); o != nil {
-			out[name] = o.Value
-			if o.Sensitive {
-				out[name] = o.Value.Mark(value.Sensitive)
-			}
-		}
+		out[name] = cty.DynamicVal
 	}
 	return out
 }

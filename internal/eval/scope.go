@@ -446,9 +446,9 @@ func (i *Instance) Assert(c *config.Condition, src []byte, table map[string]func
 	case r.status == statusUnknown:
 		diags = append(diags, &diag.Diagnostic{Severity: diag.Error, Summary: "Unknown condition value", Subject: &rng,
 			Expression: c.Condition, EvalContext: ctx,
-			Detail: `The condition cannot be evaluated: a part of it is known only after apply, and the run only ` +
-				`plans. Write "command = apply", remove the value from the condition, or override it with ` +
-				`"override_during = plan".`})
+			Detail: `The condition cannot be evaluated, because a part of it is not known after this run. If the run ` +
+				`only plans, write "command = apply", or override the value with "override_during = plan". If it has ` +
+				`targets, what is not among them has no value.`})
 	case r.status == statusFail && !broken.HasErrors() && !unsuitable.HasErrors():
 		diags = append(diags, &diag.Diagnostic{Severity: diag.Error, Summary: "Test assertion failed", Detail: text,
 			Subject: &rng, Expression: c.Condition, EvalContext: ctx, Extra: Failed{}})

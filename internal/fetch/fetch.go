@@ -13,12 +13,14 @@
 package fetch
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
+	"os"
 	"path"
 	"path/filepath"
 	"slices"
@@ -205,7 +207,20 @@ func (s *stage) write(m *config.Manifest) error {
 	}) {
 		return replace.OwnExact(s.root, s.manifest(), 0o600, put)
 	}
+	if s.has(content) {
+		return nil // the folder may be one that is only read, as in an image
+	}
 	return replace.Own(s.root, s.manifest(), 0o666, put)
+}
+
+// has reports whether the manifest has a content already, in a file of its own.
+func (s *stage) has(content []byte) bool {
+	info, err := os.Lstat(s.manifest())
+	if err != nil || !info.Mode().IsRegular() {
+		return false
+	}
+	present, err := regular.Read(s.manifest(), regular.Record)
+	return err == nil && bytes.Equal(present, content)
 }
 
 // sorted returns a manifest in the order of its file.

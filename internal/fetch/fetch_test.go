@@ -113,8 +113,16 @@ func TestLocalModulesAreRecorded(t *testing.T) {
 	if len(diags) > 0 || len(cfg.Modules) != len(wantLines)+1 {
 		t.Errorf("what was installed cannot be loaded: %v", diags.Err())
 	}
+	name := filepath.Join(dir, config.DefaultDataDir, "modules", "modules.json")
+	before, err := os.Lstat(name)
+	if err != nil {
+		t.Fatal(err)
+	}
 	if again, _, _ := install(t, dir, fetch.Options{}); len(again) > 0 {
 		t.Errorf("a second run installed %v", again)
+	}
+	if after, err := os.Lstat(name); err != nil || !os.SameFile(before, after) {
+		t.Errorf("a run that changes nothing has written the record anew (%v)", err)
 	}
 	if again, _, _ := install(t, dir, fetch.Options{Upgrade: true}); !cmp.Equal(wantLines, again) {
 		t.Errorf("an upgrade installed %v", again)

@@ -125,7 +125,7 @@ func (w *walk) findPackage(ctx context.Context, n *node) bool {
 	}
 	if sub != "" {
 		if sub, err = download.Subdir(got.dir, sub); err != nil {
-			n.fail(&n.call.SourceRange, "Unreadable module subdirectory",
+			n.fail(n.call.SourcePlace(), "Unreadable module subdirectory",
 				"The module %s cannot be read from the package %s: %s.", n.path, shown, err)
 			return false
 		}
@@ -162,7 +162,7 @@ func (w *walk) fetch(ctx context.Context, pkg string) (*fetched, error) {
 func (w *walk) locate(ctx context.Context, n *node, pkg string) (string, bool) {
 	m, err := catalog.Parse(pkg)
 	if err != nil {
-		n.fail(&n.call.SourceRange, "Invalid module source address", "%s.", err)
+		n.fail(n.call.SourcePlace(), "Invalid module source address", "%s.", err)
 		return "", false
 	}
 	if pin, ok := w.pinOf(n); ok {

@@ -96,7 +96,7 @@ func (w *walk) pinFetched(n *node, got *fetched) bool {
 	if pin.Version != "" {
 		what += " " + pin.Version
 	}
-	n.fail(&n.call.SourceRange, "Module package has changed", "The files of %s (%s) are not those that %s "+
+	n.fail(n.call.SourcePlace(), "Module package has changed", "The files of %s (%s) are not those that %s "+
 		"has: their hash is %s, and expected was %s. The publisher of the module, or an "+
 		"attacker, has replaced them. Nothing was installed. Find out what changed; to accept it, run \"init "+
 		"-upgrade\", which installs and locks all modules anew.", n.path, what, pins.Name, got.hash, pin.Hash)

@@ -205,7 +205,7 @@ func (w *walk) find(ctx context.Context, n *node) bool {
 		return false
 	}
 	if w.opts.Packages == nil || w.stage == nil {
-		n.fail(&n.call.SourceRange, "Module source not supported", "The module %s must be downloaded (%s), which "+
+		n.fail(n.call.SourcePlace(), "Module source not supported", "The module %s must be downloaded (%s), which "+
 			"this command does not do. Copy the module into a directory of the project and call it by a local path "+
 			"such as "+
 			"\"./modules/%s\".", n.path, config.ShownSource(n.call.Source), n.call.Name)
@@ -219,13 +219,13 @@ func (w *walk) findLocal(n *node) bool {
 	n.place.dir = config.LocalDir(n.from.dir, n.call.Source)
 	n.place.inPkg = path.Join(n.from.inPkg, n.call.Source)
 	if n.from.pkg != "" && (n.place.inPkg == ".." || strings.HasPrefix(n.place.inPkg, "../")) {
-		n.fail(&n.call.SourceRange, "Local module path escapes module package", "The source %q of the module %s "+
+		n.fail(n.call.SourcePlace(), "Local module path escapes module package", "The source %q of the module %s "+
 			"is outside of the package %s of its caller. Local paths in a package must stay within the package.",
 			n.call.SourceRaw, n.path, n.from.pkg)
 		return false
 	}
 	if err := checkDir(n.place.files, n.place.dir); err != nil {
-		n.fail(&n.call.SourceRange, "Unreadable module directory", "The module %s should be in the directory %s, but "+
+		n.fail(n.call.SourcePlace(), "Unreadable module directory", "The module %s should be in the directory %s, but "+
 			"that %s. Correct the source %q, which counts from the directory of the calling module.", n.path,
 			n.place.dir, err, n.call.SourceRaw)
 		return false

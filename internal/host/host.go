@@ -20,6 +20,7 @@ import (
 
 	"github.com/tombolo-iac/tombolo/addr"
 	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/internal/callback"
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
@@ -64,7 +65,8 @@ func (r *Registry) Prepare(list []addr.Provider) {
 		slots <- struct{}{}
 		asking.Go(func() {
 			defer func() { <-slots }()
-			if err := calmly(func() error { r.Schema(p); return nil }); err != nil { // the calling program brought it
+			err := callback.Calmly(func() error { r.Schema(p); return nil })
+			if err != nil { // the calling program brought the provider
 				problem := diag.AsPanic(err)
 				problem.Provider = p.ForDisplay()
 				panicked.CompareAndSwap(nil, problem)
@@ -250,7 +252,7 @@ func closeAll(list ...*started) error {
 	var closing sync.WaitGroup
 	for i, inst := range list {
 		closing.Go(func() {
-			if err := calmly(inst.Close); err != nil {
+			if err := callback.Calmly(inst.Close); err != nil {
 				errs[i] = fmt.Errorf("close provider: %w", err)
 			}
 		})
@@ -258,23 +260,3 @@ func closeAll(list ...*started) error {
 	closing.Wait()
 	return errors.Join(errs...)
 }
-
-// calmly calls a provider in a goroutine that is not the caller's: a panic there would end the process, and nobody
-// could recover from it. A call that ends its goroutine is an error, too.
-func calmly(call func() error) error {
-	err := errGoexit
-	var done sync.WaitGroup
-	done.Go(func() {
-		defer func() {
-			if v := recover(); v != nil {
-				err = diag.AsPanic(v)
-			}
-		}()
-		err = call()
-	})
-	done.Wait()
-	return err
-}
-
-var errGoexit = errors.New("it ended its goroutine with runtime.Goexit, as FailNow and Fatal of package testing do: " +
-	"return an error instead")

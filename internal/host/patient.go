@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/tombolo-iac/tombolo/addr"
 	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/internal/callback"
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
@@ -45,39 +47,12 @@ type patient struct {
 
 // await calls a function in another goroutine. Its panic, or the end of its goroutine, becomes one of the caller.
 func await[R any](ctx context.Context, of addr.Provider, call string, f func() R) (R, error) {
-	var got R
-	ended := make(chan error, 1)
-	go func() {
-		err := errGoexit
-		defer func() {
-			if value := recover(); value != nil {
-				err = diag.AsPanic(value)
-			}
-			ended <- err
-		}()
-		got = f()
-		err = nil
-	}()
-	var none R
-	select {
-	case err := <-ended:
-		return got, passOn(of, err)
-	case <-ctx.Done():
-	}
-	timer := time.NewTimer(grace)
-	defer timer.Stop()
-	select {
-	case err := <-ended:
-		return got, passOn(of, err)
-	case <-timer.C:
-		return none, &lostCall{of, call}
-	}
-}
-
-// passOn panics with what ended a call other than by returning.
-func passOn(of addr.Provider, err error) error {
-	if err == nil {
-		return nil
+	got, err := callback.Await(ctx, grace, f, nil)
+	switch {
+	case err == nil:
+		return got, nil
+	case err == callback.ErrLost:
+		return got, &lostCall{of, call}
 	}
 	problem := diag.AsPanic(err)
 	problem.Provider = of.ForDisplay()
@@ -99,11 +74,15 @@ func (e *lostCall) Error() string {
 // Unwrap returns context.Canceled: a call is given up only after it was canceled.
 func (e *lostCall) Unwrap() error { return context.Canceled }
 
-// asked performs a call whose answer has diagnostics; put adds them to an answer.
-func asked[R any](ctx context.Context, p *patient, call string, f func() R, put func(*R, diag.List)) R {
+// asked performs a call whose answer has diagnostics; of returns those of an answer. They have no nil members: a
+// provider of the calling program may return anything.
+func asked[R any](ctx context.Context, p *patient, call string, f func() R, of func(*R) *diag.List) R {
 	got, err := await(ctx, p.name, call, f)
+	diags := of(&got)
 	if err != nil {
-		put(&got, diag.FromError("Provider does not return", err))
+		*diags = diag.FromError("Provider does not return", err)
+	} else if slices.Contains(*diags, nil) {
+		*diags = diag.List(nil).Extend(*diags)
 	}
 	return got
 }
@@ -117,7 +96,7 @@ func (p *patient) Schema(ctx context.Context) (*provider.Schema, diag.List) {
 	got := asked(ctx, p, "Schema", func() (a answer) {
 		a.schema, a.diags = p.inner.Schema(ctx)
 		return a
-	}, func(a *answer, diags diag.List) { a.diags = diags })
+	}, func(a *answer) *diag.List { return &a.diags })
 	return got.schema, got.diags
 }
 
@@ -126,25 +105,25 @@ func (p *patient) ValidateConfig(ctx context.Context,
 	r provider.ValidateConfigRequest) provider.ValidateConfigResponse {
 	return asked(ctx, p, "ValidateConfig", func() provider.ValidateConfigResponse {
 		return p.inner.ValidateConfig(ctx, r)
-	}, func(resp *provider.ValidateConfigResponse, diags diag.List) { resp.Diagnostics = diags })
+	}, func(resp *provider.ValidateConfigResponse) *diag.List { return &resp.Diagnostics })
 }
 
 // ValidateResource implements provider.Provider.
 func (p *patient) ValidateResource(ctx context.Context, r provider.ValidateResourceRequest) diag.List {
 	return asked(ctx, p, "ValidateResource", func() diag.List { return p.inner.ValidateResource(ctx, r) },
-		func(resp *diag.List, diags diag.List) { *resp = diags })
+		func(resp *diag.List) *diag.List { return resp })
 }
 
 // Configure implements provider.Provider.
 func (p *patient) Configure(ctx context.Context, r provider.ConfigureRequest) provider.ConfigureResponse {
 	return asked(ctx, p, "Configure", func() provider.ConfigureResponse { return p.inner.Configure(ctx, r) },
-		func(resp *provider.ConfigureResponse, diags diag.List) { resp.Diagnostics = diags })
+		func(resp *provider.ConfigureResponse) *diag.List { return &resp.Diagnostics })
 }
 
 // UpgradeState implements provider.Provider.
 func (p *patient) UpgradeState(ctx context.Context, r provider.UpgradeStateRequest) provider.UpgradeStateResponse {
 	return asked(ctx, p, "UpgradeState", func() provider.UpgradeStateResponse { return p.inner.UpgradeState(ctx, r) },
-		func(resp *provider.UpgradeStateResponse, diags diag.List) { resp.Diagnostics = diags })
+		func(resp *provider.UpgradeStateResponse) *diag.List { return &resp.Diagnostics })
 }
 
 // UpgradeIdentity implements provider.Provider.
@@ -152,38 +131,38 @@ func (p *patient) UpgradeIdentity(ctx context.Context,
 	r provider.UpgradeIdentityRequest) provider.UpgradeIdentityResponse {
 	return asked(ctx, p, "UpgradeIdentity", func() provider.UpgradeIdentityResponse {
 		return p.inner.UpgradeIdentity(ctx, r)
-	}, func(resp *provider.UpgradeIdentityResponse, diags diag.List) { resp.Diagnostics = diags })
+	}, func(resp *provider.UpgradeIdentityResponse) *diag.List { return &resp.Diagnostics })
 }
 
 // MoveState implements provider.Provider.
 func (p *patient) MoveState(ctx context.Context, r provider.MoveStateRequest) provider.MoveStateResponse {
 	return asked(ctx, p, "MoveState", func() provider.MoveStateResponse { return p.inner.MoveState(ctx, r) },
-		func(resp *provider.MoveStateResponse, diags diag.List) { resp.Diagnostics = diags })
+		func(resp *provider.MoveStateResponse) *diag.List { return &resp.Diagnostics })
 }
 
 // Import implements provider.Provider.
 func (p *patient) Import(ctx context.Context, r provider.ImportRequest) provider.ImportResponse {
 	return asked(ctx, p, "Import", func() provider.ImportResponse { return p.inner.Import(ctx, r) },
-		func(resp *provider.ImportResponse, diags diag.List) { resp.Diagnostics = diags })
+		func(resp *provider.ImportResponse) *diag.List { return &resp.Diagnostics })
 }
 
 // Read implements provider.Provider.
 func (p *patient) Read(ctx context.Context, r provider.ReadRequest) provider.ReadResponse {
 	return asked(ctx, p, "Read", func() provider.ReadResponse { return p.inner.Read(ctx, r) },
-		func(resp *provider.ReadResponse, diags diag.List) { resp.Diagnostics = diags })
+		func(resp *provider.ReadResponse) *diag.List { return &resp.Diagnostics })
 }
 
 // Plan implements provider.Provider.
 func (p *patient) Plan(ctx context.Context, r provider.PlanRequest) provider.PlanResponse {
 	return asked(ctx, p, "Plan", func() provider.PlanResponse { return p.inner.Plan(ctx, r) },
-		func(resp *provider.PlanResponse, diags diag.List) { resp.Diagnostics = diags })
+		func(resp *provider.PlanResponse) *diag.List { return &resp.Diagnostics })
 }
 
 // Apply implements provider.Provider. The answer of a call that was given up has no object: it is not known whether
 // there is one.
 func (p *patient) Apply(ctx context.Context, r provider.ApplyRequest) provider.ApplyResponse {
 	return asked(ctx, p, "Apply", func() provider.ApplyResponse { return p.inner.Apply(ctx, r) },
-		func(resp *provider.ApplyResponse, diags diag.List) { resp.Diagnostics = diags })
+		func(resp *provider.ApplyResponse) *diag.List { return &resp.Diagnostics })
 }
 
 // GenerateConfig implements provider.Provider.
@@ -191,38 +170,44 @@ func (p *patient) GenerateConfig(ctx context.Context,
 	r provider.GenerateConfigRequest) provider.GenerateConfigResponse {
 	return asked(ctx, p, "GenerateConfig", func() provider.GenerateConfigResponse {
 		return p.inner.GenerateConfig(ctx, r)
-	}, func(resp *provider.GenerateConfigResponse, diags diag.List) { resp.Diagnostics = diags })
+	}, func(resp *provider.GenerateConfigResponse) *diag.List { return &resp.Diagnostics })
 }
 
 // List implements provider.Provider.
 func (p *patient) List(ctx context.Context, r provider.ListRequest) provider.ListResponse {
 	return asked(ctx, p, "List", func() provider.ListResponse { return p.inner.List(ctx, r) },
-		func(resp *provider.ListResponse, diags diag.List) { resp.Diagnostics = diags })
+		func(resp *provider.ListResponse) *diag.List { return &resp.Diagnostics })
 }
 
 // PlanAction implements provider.Provider.
 func (p *patient) PlanAction(ctx context.Context, r provider.PlanActionRequest) provider.PlanActionResponse {
 	return asked(ctx, p, "PlanAction", func() provider.PlanActionResponse { return p.inner.PlanAction(ctx, r) },
-		func(resp *provider.PlanActionResponse, diags diag.List) { resp.Diagnostics = diags })
+		func(resp *provider.PlanActionResponse) *diag.List { return &resp.Diagnostics })
 }
 
 // InvokeAction implements provider.Provider.
 func (p *patient) InvokeAction(ctx context.Context, r provider.InvokeActionRequest) provider.InvokeActionResponse {
-	return asked(ctx, p, "InvokeAction", func() provider.InvokeActionResponse { return p.inner.InvokeAction(ctx, r) },
-		func(resp *provider.InvokeActionResponse, diags diag.List) { resp.Lost, resp.Diagnostics = true, diags })
+	got, err := await(ctx, p.name, "InvokeAction", func() provider.InvokeActionResponse {
+		return p.inner.InvokeAction(ctx, r)
+	})
+	if err != nil {
+		return provider.InvokeActionResponse{Lost: true, Diagnostics: diag.FromError("Provider does not return", err)}
+	}
+	got.Diagnostics = diag.List(nil).Extend(got.Diagnostics)
+	return got
 }
 
 // ReadData implements provider.Provider.
 func (p *patient) ReadData(ctx context.Context, r provider.ReadDataRequest) provider.ReadDataResponse {
 	return asked(ctx, p, "ReadData", func() provider.ReadDataResponse { return p.inner.ReadData(ctx, r) },
-		func(resp *provider.ReadDataResponse, diags diag.List) { resp.Diagnostics = diags })
+		func(resp *provider.ReadDataResponse) *diag.List { return &resp.Diagnostics })
 }
 
 // OpenEphemeral implements provider.Provider.
 func (p *patient) OpenEphemeral(ctx context.Context, r provider.OpenEphemeralRequest) provider.OpenEphemeralResponse {
 	return asked(ctx, p, "OpenEphemeral", func() provider.OpenEphemeralResponse {
 		return p.inner.OpenEphemeral(ctx, r)
-	}, func(resp *provider.OpenEphemeralResponse, diags diag.List) { resp.Diagnostics = diags })
+	}, func(resp *provider.OpenEphemeralResponse) *diag.List { return &resp.Diagnostics })
 }
 
 // RenewEphemeral implements provider.Provider.
@@ -230,13 +215,13 @@ func (p *patient) RenewEphemeral(ctx context.Context,
 	r provider.RenewEphemeralRequest) provider.RenewEphemeralResponse {
 	return asked(ctx, p, "RenewEphemeral", func() provider.RenewEphemeralResponse {
 		return p.inner.RenewEphemeral(ctx, r)
-	}, func(resp *provider.RenewEphemeralResponse, diags diag.List) { resp.Diagnostics = diags })
+	}, func(resp *provider.RenewEphemeralResponse) *diag.List { return &resp.Diagnostics })
 }
 
 // CloseEphemeral implements provider.Provider.
 func (p *patient) CloseEphemeral(ctx context.Context, r provider.CloseEphemeralRequest) diag.List {
 	return asked(ctx, p, "CloseEphemeral", func() diag.List { return p.inner.CloseEphemeral(ctx, r) },
-		func(resp *diag.List, diags diag.List) { *resp = diags })
+		func(resp *diag.List) *diag.List { return resp })
 }
 
 // CallFunction implements provider.Provider.

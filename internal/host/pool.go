@@ -11,6 +11,7 @@ import (
 
 	"github.com/tombolo-iac/tombolo/addr"
 	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/internal/callback"
 	"github.com/tombolo-iac/tombolo/internal/ctyfast"
 	"github.com/tombolo-iac/tombolo/internal/tracing"
 	"github.com/tombolo-iac/tombolo/provider"
@@ -183,7 +184,7 @@ func (p *Pool) Stop(ctx context.Context) {
 	var asking sync.WaitGroup
 	for _, t := range p.running() {
 		asking.Go(func() {
-			_ = calmly(func() error { return t.inst.Stop(ctx) }) // whether it does is seen by its calls
+			_ = callback.Calmly(func() error { return t.inst.Stop(ctx) }) // whether it does is seen by its calls
 		})
 	}
 	asking.Wait()

@@ -102,12 +102,6 @@ func (p *planner) readData(b *eval.Block, inst addr.AbsResourceInstance, cfg add
 	}); err != nil {
 		return cty.DynamicVal, err
 	}
-	done := event.OperationDone{Object: o, Action: plan.Read, Elapsed: time.Since(started), Planning: true,
-		Failed: resp.Diagnostics.HasErrors()}
-	if !done.Failed && resp.State != cty.NilVal {
-		done.ID = p.identify(block, resp.State, marks.Sensitive)
-	}
-	p.opts.Events.Send(done)
 	diags := inConfig(resp.Diagnostics.Extend(value.Undeferred(o, cfg, resp.Deferred)))
 	if !diags.HasErrors() {
 		if errs := value.CheckData(block, resp.State); len(errs) > 0 {
@@ -115,6 +109,12 @@ func (p *planner) readData(b *eval.Block, inst addr.AbsResourceInstance, cfg add
 				errs)))
 		}
 	}
+	done := event.OperationDone{Object: o, Action: plan.Read, Elapsed: time.Since(started), Planning: true,
+		Failed: diags.HasErrors()}
+	if !done.Failed {
+		done.ID = p.identify(block, resp.State, marks.Sensitive)
+	}
+	p.opts.Events.Send(done)
 	result := resp.State
 	if nested := b.Config().Check != nil; nested && diags.HasErrors() {
 		b.CheckFailed(diags)

@@ -110,6 +110,7 @@ func Run(ctx, calls context.Context, prog *linking.Program, prior *state.State, 
 			"normal plan, not with -destroy or -refresh-only.")
 	}
 	p := newPlanner(calls, prog, prior, providers, o)
+	defer func() { p.CloseAll() }() // after a panic in something that the calling program brought
 	err := p.run(ctx)
 	closed := p.CloseAll()
 	_ = p.walk.Report(closed)

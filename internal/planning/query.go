@@ -34,6 +34,7 @@ func Query(ctx, calls context.Context, prog *linking.Program, prior *state.State
 	[]*plan.List, diag.List) {
 	o.Mode = plan.Normal
 	p := newPlanner(calls, prog, prior, providers, o)
+	defer func() { p.CloseAll() }() // after a panic in something that the calling program brought
 	in := p.inputs()
 	in.Only, in.InUse, in.Importing = prog.Lists(), nil, false
 	p.begin(ctx, in)

@@ -67,6 +67,33 @@ func TestRunFindsProgramsInPathOnly(t *testing.T) {
 	}
 }
 
+// A program that Tombolo chooses does not come from the working directory, nor does what it starts.
+func TestAnInstalledProgramIsNotOfTheWorkingDirectory(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.MkdirAll(filepath.Join(dir, "here", "sub"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(filepath.Join(dir, "here"))
+	script(t, "p", "#!/bin/sh\necho '{\"from\":\"a stranger\"}'\n")
+	script(t, "sub/p", "#!/bin/sh\necho '{\"from\":\"a stranger\"}'\n")
+	for _, path := range []string{".", "", ":/nonexistent", "/nonexistent:", "sub"} {
+		res, err := run(t, program.Command{Argv: []string{"p"}, Env: []string{"PATH=" + path}, Installed: true})
+		var lookup *program.LookupError
+		if !errors.As(err, &lookup) {
+			t.Errorf("PATH=%s: ran %+v, %v", path, res, err)
+		}
+	}
+	if err := os.Mkdir(filepath.Join(dir, "bin"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	script(t, filepath.Join(dir, "bin", "p"), "#!/bin/sh\necho \"{\\\"path\\\":\\\"$PATH\\\"}\"\n")
+	res, err := run(t, program.Command{Argv: []string{"p"}, Env: []string{"PATH=.:" + dir + "/bin:sub:"},
+		Installed: true})
+	if err != nil || strings.TrimSpace(string(res.Stdout)) != `{"path":"`+dir+`/bin"}` {
+		t.Errorf("%v: %+v", err, res)
+	}
+}
+
 func TestRunLooksUpHereAndExecutesThere(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for _, dir := range []string{"there", "empty"} {

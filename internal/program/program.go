@@ -53,6 +53,10 @@ type Command struct {
 	Base string
 	// Env is the environment, "key=value" each; nil means that of this process. See Environ for what is left out.
 	Env []string
+	// Installed is for a program that Tombolo itself chooses, such as git: relative entries of PATH do not count,
+	// neither for it nor (not on Windows) for what it starts. They lead into the working directory, which may be a
+	// stranger's.
+	Installed bool
 	// Stdin is the program's only input. It is never connected to a terminal.
 	Stdin []byte
 	// Whole reports whether the output so far is a whole answer, so that Run need not wait for children that outlive
@@ -180,7 +184,7 @@ func Run(ctx context.Context, c Command) (*Result, error) {
 		return nil, errors.New("run program: no program was given")
 	}
 	c = c.withDefaults()
-	path, err := LookPath(c.Argv[0], c.Env, c.Base)
+	path, err := c.find()
 	if err != nil {
 		return nil, &LookupError{Program: c.Argv[0], Err: err}
 	}
@@ -197,6 +201,9 @@ func Run(ctx context.Context, c Command) (*Result, error) {
 func (c Command) withDefaults() Command {
 	if c.Env == nil {
 		c.Env = os.Environ()
+	}
+	if c.Installed && runtime.GOOS != "windows" {
+		c.Env = withoutRelative(c.Env)
 	}
 	if c.Whole == nil {
 		c.Whole = json.Valid
@@ -242,6 +249,23 @@ func LookPath(name string, env []string, base string) (string, error) {
 		}
 	}
 	return "", &exec.Error{Name: name, Err: exec.ErrNotFound}
+}
+
+// find finds the program of a command.
+func (c Command) find() (string, error) {
+	path, err := LookPath(c.Argv[0], c.Env, c.Base)
+	if err == nil && c.Installed && !filepath.IsAbs(path) { // Windows looks into the working directory first
+		return "", &exec.Error{Name: c.Argv[0], Err: exec.ErrDot}
+	}
+	return path, err
+}
+
+// withoutRelative returns an environment whose PATH has absolute entries alone.
+func withoutRelative(env []string) []string {
+	dirs := slices.DeleteFunc(filepath.SplitList(getenv(env, "PATH")), func(dir string) bool {
+		return !filepath.IsAbs(dir)
+	})
+	return append(slices.Clone(env), "PATH="+strings.Join(dirs, string(filepath.ListSeparator)))
 }
 
 // against resolves a relative path. Without a base it leaves the path alone, with its leading "./".

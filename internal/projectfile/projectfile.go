@@ -41,6 +41,7 @@ type File struct {
 	Refresh   *Refresh    `hcl:"refresh,block" doc:"which real objects plans read"`
 	Resources []Resources `hcl:"resources,block" doc:"what holds for the objects that its label names"`
 	Providers []Provider  `hcl:"provider,block" doc:"how a provider is called; the label is its source"`
+	Policies  []Policy    `hcl:"policy,block" doc:"a program that judges plans; the label is its name"`
 }
 
 // Modules is the block of that name.
@@ -115,7 +116,7 @@ func (f File) check() (diags diag.List) {
 				*r.AtOnce)
 		}
 	}
-	return diags.Extend(f.checkProviders())
+	return diags.Extend(f.checkProviders()).Extend(f.checkPolicies())
 }
 
 // checkDuration reports a text that is no time of some length, and is there.

@@ -104,8 +104,8 @@ func (r *fileRun) destroyWith(k *keyed, a *attempt) diag.List {
 	}
 	a.standIns.before = k.origins.now()
 	standIns := ending{a.standIns}
-	pl, more := held.Plan(ctx, engine.PlanOptions{Mode: plan.Destroy, Unprotected: true, Variables: a.options.Variables,
-		VariableRanges: a.options.VariableRanges, StandIns: standIns})
+	pl, more := held.Plan(ctx, engine.PlanOptions{Mode: plan.Destroy, Unprotected: true, Unjudged: true,
+		Variables: a.options.Variables, VariableRanges: a.options.VariableRanges, StandIns: standIns})
 	diags = diags.Extend(more)
 	if pl != nil && !diags.HasErrors() {
 		_, more = held.ApplyWith(ctx, pl, engine.ApplyOptions{Ephemeral: a.options.Variables, StandIns: standIns,

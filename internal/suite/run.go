@@ -63,7 +63,7 @@ func (r *fileRun) execute(a *attempt, out *Outcome) {
 		}
 	}()
 	scope := &engine.Scope{}
-	a.options.Scope = scope
+	a.options.Scope, a.options.Unjudged = scope, true
 	pl, diags := held.Plan(r.ctx, a.options)
 	if out.Run.PlanOnly {
 		out.Plan = pl
@@ -86,7 +86,7 @@ func (r *fileRun) execute(a *attempt, out *Outcome) {
 		out.Plan, out.State = nil, nil // they are not the expected result of the run
 		return
 	}
-	out.Status = a.judge(scope, held.State(), out)
+	out.Status = a.judge(scope, out)
 	if missing {
 		out.Status = max(out.Status, Fail)
 	}
@@ -113,8 +113,8 @@ func missed(diags diag.List) (only, some bool) {
 }
 
 // judge evaluates the assertions, and keeps the output values for later runs.
-func (a *attempt) judge(scope *engine.Scope, current *state.State, out *Outcome) Status {
-	outputs := scope.Outputs(current)
+func (a *attempt) judge(scope *engine.Scope, out *Outcome) Status {
+	outputs := scope.Outputs()
 	if !a.run.PlanOnly { // what is unknown inside even now, as after a run that only refreshes, is null
 		for name, v := range outputs {
 			if v.IsKnown() {

@@ -158,8 +158,9 @@ func (a *attempt) runReference(t hcl.Traversal, name string) (diags diag.List) {
 	// Problems of the rest of the reference are reported when it is evaluated.
 	if v, more := t[2:].TraverseRel(cty.ObjectVal(outputs)); !more.HasErrors() && !v.IsKnown() {
 		return diags.Errorf(&rng, "Reference to unknown value",
-			"The run %q only plans, but this part of its output values is known only after apply. Use "+
-				"\"command = apply\", or override the value with \"override_during = plan\".", name)
+			"This part of the output values of the run %q is not known. If the run only plans, use "+
+				"\"command = apply\", or override the value with \"override_during = plan\". If it has targets, "+
+				"what is not among them has no value.", name)
 	}
 	return nil
 }

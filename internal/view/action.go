@@ -67,7 +67,7 @@ func (n *blockNode) settle() {
 }
 
 func (n *node) settle() {
-	n.op = same
+	n.op, n.before = same, n.after
 	for _, c := range n.children {
 		c.settle()
 	}

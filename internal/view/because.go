@@ -91,7 +91,7 @@ func (n *blockNode) forcing(path string, found *[]lossCause) {
 		for i, b := range g.blocks {
 			at := path + g.name
 			switch {
-			case i < len(g.labels):
+			case i < len(g.labels) && g.labels[i] != "":
 				at += "[" + quoted(g.labels[i]) + "]"
 			case len(g.blocks) > 1:
 				at += fmt.Sprintf("[%d]", i)

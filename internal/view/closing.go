@@ -20,6 +20,8 @@ import (
 const (
 	// indexAbove is how many changes a plan has before an index stands above its details.
 	indexAbove = 20
+	// keysOfRow is how many instance keys, or ranges of them, a row has room for.
+	keysOfRow = 3
 	// maxRows bounds the index and the closing block. The details have everything.
 	maxRows = 100
 )
@@ -109,7 +111,10 @@ func (r *row) takes(c *plan.Change, f fate, why string) bool {
 }
 
 // address returns the addresses of a row: web[0..4], or web["a"], ["b"] and 3 more.
-func (r *row) address() string {
+func (r *row) address() string { return r.addressOf(keysOfRow) }
+
+// addressOf is address with more keys.
+func (r *row) addressOf(shown int) string {
 	first := r.changes[0].Object
 	if len(r.changes) == 1 {
 		return clean(first.String())
@@ -118,12 +123,11 @@ func (r *row) address() string {
 	for i, c := range r.changes {
 		keys[i] = c.Object.Instance.Key
 	}
-	return clean(first.Instance.AbsResource().String()) + keyList(keys)
+	return clean(first.Instance.AbsResource().String()) + keyList(keys, shown)
 }
 
 // keyList writes several instance keys of one resource. Numbers in a row become a range.
-func keyList(keys []addr.Key) string {
-	const shown = 3
+func keyList(keys []addr.Key, shown int) string {
 	var parts []string
 	for i := 0; i < len(keys); {
 		last := i
@@ -151,14 +155,21 @@ func keyList(keys []addr.Key) string {
 
 // index lists all changes of a long plan, a line for each object or group, destructions first.
 func (w *planWriter) index(changes []*plan.Change) {
-	if len(changes) <= indexAbove {
+	if len(changes) <= indexAbove && !w.o.IndexOnly {
 		return
 	}
-	w.WriteString("\n" + w.in(bold, fmt.Sprintf("%d objects:", len(changes))) + "\n\n")
+	if !w.o.IndexOnly {
+		w.WriteString("\n" + w.in(bold, fmt.Sprintf("%d objects:", len(changes))) + "\n")
+	}
+	w.WriteByte('\n')
 	list := rows(changes, func(*plan.Change) string { return "" })
 	for i := range list {
 		if i == maxRows {
-			fmt.Fprintf(w, "  ... and %d more, in the details below.\n", left(list[i:]))
+			where := ", in the details below"
+			if w.o.IndexOnly {
+				where = ""
+			}
+			fmt.Fprintf(w, "  ... and %d more%s.\n", left(list[i:]), where)
 			break
 		}
 		w.word(list[i].fate, words[list[i].fate].index, 7)

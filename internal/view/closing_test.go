@@ -164,7 +164,7 @@ func TestKeysOfARow(t *testing.T) {
 			"[3], [5], [7] and 2 more"},
 		{[]addr.Key{addr.StringKey("a"), addr.StringKey("b")}, `["a"], ["b"]`},
 	} {
-		if got := keyList(c.keys); got != c.want {
+		if got := keyList(c.keys, keysOfRow); got != c.want {
 			t.Errorf("got %s, want %s", got, c.want)
 		}
 	}

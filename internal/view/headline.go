@@ -222,20 +222,23 @@ func sortedOutputs(outputs []*plan.OutputChange) []*plan.OutputChange {
 	return sorted
 }
 
-// worthGrouping is how many instances have to be like the first one before they share its lines.
-const worthGrouping = 3
+// openGroups is how many different changes of instances of one resource are kept to find more that are like them.
+const openGroups = 64
 
-// alike is a change with those that follow it and say the same of other instances.
+// keysOfGroup is how many instance keys, or ranges of them, are named of those that change in the same way.
+const keysOfGroup = 20
+
+// alike is a change with others that say the same of other instances.
 type alike struct {
-	first *plan.Change
-	body  string
-	more  []*plan.Change
+	first     *plan.Change
+	own, body string // the text with its headline, and without
+	more      []*plan.Change
 }
 
-// changes writes all changes. For people at a terminal, instances of one resource with equal changes are written once:
-// nobody reads ten thousand equal blocks. Other readers get each of them.
+// changes writes all changes. For people at a terminal, instances of one resource with equal changes are written once,
+// wherever they stand among the others: nobody reads ten thousand equal blocks. Other readers get each of them.
 func (w *planWriter) changes(list []*plan.Change) {
-	var g alike
+	var open []*alike
 	for _, c := range list {
 		start := w.Len()
 		w.WriteByte('\n')
@@ -244,21 +247,24 @@ func (w *planWriter) changes(list []*plan.Change) {
 			w.flush()
 			continue
 		}
-		text := string(w.Bytes()[start+1+body:])
-		if g.first != nil && sameInstances(g.first, c) && g.body == text {
-			g.more = append(g.more, c)
-			w.Truncate(start)
-			continue
-		}
-		own := string(w.Bytes()[start:])
+		g := &alike{first: c, own: string(w.Bytes()[start:]), body: string(w.Bytes()[start+1+body:])}
 		w.Truncate(start)
-		w.endGroup(&g)
-		w.WriteString(own)
-		w.flush()
-		g = alike{first: c, body: text}
+		if len(open) > 0 && open[0].first.Object.Instance.AbsResource() != c.Object.Instance.AbsResource() {
+			w.groups(open)
+			open = open[:0]
+		}
+		i := slices.IndexFunc(open, func(o *alike) bool { return o.body == g.body && sameInstances(o.first, c) })
+		switch {
+		case i >= 0:
+			open[i].more = append(open[i].more, c)
+			continue
+		case len(open) == openGroups:
+			w.groups(open[:1])
+			open = slices.Delete(open, 0, 1)
+		}
+		open = append(open, g)
 	}
-	w.endGroup(&g)
-	w.flush()
+	w.groups(open)
 }
 
 // sameInstances reports whether two changes are of one resource and for one reason, without details of the single
@@ -270,15 +276,17 @@ func sameInstances(a, b *plan.Change) bool {
 		!hasMoved(b) && a.NotImported == nil && b.NotImported == nil
 }
 
-func (w *planWriter) endGroup(g *alike) {
-	if len(g.more) < worthGrouping {
-		for _, c := range g.more {
-			w.WriteByte('\n')
-			w.change(c)
+// groups writes changes, each with the addresses of those that are like it.
+func (w *planWriter) groups(list []*alike) {
+	for _, g := range list {
+		w.WriteString(g.own)
+		if len(g.more) > 0 {
+			same := row{changes: g.more}
+			text := fmt.Sprintf("(and the same for %d more: %s)", len(g.more), same.addressOf(keysOfGroup))
+			for line := range strings.SplitSeq(wrap(text, w.o.width()-len("  # ")-1), "\n") {
+				w.remark("%s", w.in(gray, line))
+			}
 		}
-	} else {
-		same := row{changes: g.more}
-		w.remark("%s", w.in(gray, fmt.Sprintf("(and the same for %d more: %s)", len(g.more), same.address())))
+		w.flush()
 	}
-	g.more = nil
 }

@@ -57,14 +57,18 @@ func (w *planWriter) plan(p *plan.Plan) {
 		w.afterDrift(p)
 	}
 	if len(changes) > 0 {
-		w.legend(p.Changes)
+		if !w.o.IndexOnly {
+			w.legend(p.Changes)
+		}
 		if p.Errored {
 			w.paragraph("%s planned the following actions, but then encountered a problem:", name)
 		} else {
 			w.paragraph("%s will perform the following actions:", name)
 		}
 		w.index(changes)
-		w.changes(changes)
+		if !w.o.IndexOnly {
+			w.changes(changes)
+		}
 		w.WriteString("\n" + w.in(bold, "Plan:") + summaryText(p.Summary()) + "\n")
 	}
 	w.closing(p, changes)
@@ -191,7 +195,6 @@ func (w *planWriter) noChanges(p *plan.Plan, drifted bool) {
 		w.WriteByte('\n')
 		w.paragraph("There is nothing that %s could do now. What it leaves out is listed below.", name)
 	case p.Mode == plan.RefreshOnly && drifted:
-		w.WriteByte('\n')
 		w.paragraph("A refresh-only plan changes no real object: %s leaves these as they are. If they are as you "+
 			"expect, apply the plan to record them in the %s state.", name, name)
 	case p.Mode == plan.RefreshOnly:
@@ -252,15 +255,21 @@ func (w *planWriter) drift(p *plan.Plan) bool {
 			}
 		}
 		n := compareBlock(w.schema(c), w.sides(c), counts)
+		if w.brief && n.op != same {
+			n = compareBlock(w.schema(c), w.sides(c), nil) // what is left out here would look unchanged
+		}
 		marksAlone := n.op == same && c.Action == plan.Update && p.Mode == plan.RefreshOnly
 		if n.op == same && !hasMoved(c) && !marksAlone || !n.anyChange() && n.op == remove {
 			continue
 		}
 		if !some {
 			w.WriteString("\n" + w.in(bold, w.in(cyan, "Note:")+" Objects have changed outside of "+w.o.title()) + "\n")
-			w.paragraph("%s found these changes, which were made outside of %s since the last %q and may be the "+
-				"reason for parts of this plan:",
-				w.o.title(), w.o.title(), w.o.program()+" apply")
+			end := " and may be the reason for parts of this plan:"
+			if p.Mode == plan.RefreshOnly {
+				end = ":"
+			}
+			w.paragraph("%s found these changes, which were made outside of %s since the last %q%s",
+				w.o.title(), w.o.title(), w.o.program()+" apply", end)
 			some = true
 		}
 		w.WriteByte('\n')
@@ -308,7 +317,6 @@ func headerOp(o op) plan.Action {
 }
 
 func (w *planWriter) afterDrift(p *plan.Plan) {
-	w.WriteByte('\n')
 	if p.Mode == plan.RefreshOnly {
 		w.paragraph("A refresh-only plan changes no real object: %s leaves these as they are. If they are as you "+
 			"expect, apply the plan to record them in the %s state.", w.o.title(), w.o.title())

@@ -66,10 +66,13 @@ func TestEqualInstancesAreWrittenOnceForPeople(t *testing.T) {
 	}{
 		{"terminal", Options{Size: terminal}, 1000, func(int) string { return "x" }, 1,
 			"(and the same for 999 more: t_x.a[1..999])"},
-		{"few", Options{Size: terminal}, 3, func(int) string { return "x" }, 3, ""},
+		{"few", Options{Size: terminal}, 2, func(int) string { return "x" }, 1,
+			"(and the same for 1 more: t_x.a[1])"},
+		{"two kinds", Options{Size: terminal}, 20, func(i int) string { return fmt.Sprint(i % 2) }, 2,
+			"(and the same for 9 more: t_x.a[3], [5], [7], [9], [11], [13], [15],\n  # [17], [19])"},
 		{"different", Options{Size: terminal}, 20, func(i int) string { return fmt.Sprint(i) }, 20, ""},
-		{"one is different", Options{Size: terminal}, 20, func(i int) string { return fmt.Sprint(i == 10) }, 3,
-			"(and the same for 8 more: t_x.a[12..19])"},
+		{"one is different", Options{Size: terminal}, 20, func(i int) string { return fmt.Sprint(i == 10) }, 2,
+			"(and the same for 18 more: t_x.a[1..9], [11..19])"},
 		{"log", Options{}, 1000, func(int) string { return "x" }, 1000, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"strings"
+	"sync"
 	"unicode/utf8"
 )
 
@@ -48,6 +49,24 @@ const defaultWidth = 78
 // Wrap breaks the lines of a text as those of diagnostics are, for a terminal of a width or, if that is 0, none.
 func Wrap(text string, width int) string { return wrap(text, cmp.Or(width, defaultWidth)) }
 
+// unbroken holds what programs look for in errors, to run a command again. Lines are not broken in it.
+var unbroken = []string{
+	"Client.Timeout exceeded while awaiting headers", "Connection closed by remote host", "Could not download module",
+	"The requested URL returned error: ", "net/http: TLS handshake timeout", "connection reset by peer",
+	"connection refused", "context deadline exceeded", "i/o timeout",
+}
+
+// glue stands for a space at which a line is not broken; text that is shown has no such character.
+const glue = "\x00"
+
+var together = sync.OnceValue(func() *strings.Replacer {
+	var pairs []string
+	for _, phrase := range unbroken {
+		pairs = append(pairs, phrase, strings.ReplaceAll(phrase, " ", glue))
+	}
+	return strings.NewReplacer(pairs...)
+})
+
 // wrap breaks the lines of a text at spaces so that they fit the width. Lines that begin with a space are taken for
 // examples and stay as they are, and so do words that are too long.
 func wrap(text string, width int) string {
@@ -68,7 +87,8 @@ func wrapLine(b *strings.Builder, line string, width int) {
 		return
 	}
 	column := 0
-	for i, word := range strings.Split(line, " ") {
+	for i, word := range strings.Split(together().Replace(line), " ") {
+		word = strings.ReplaceAll(word, glue, " ")
 		size := utf8.RuneCountInString(word)
 		switch {
 		case i == 0:

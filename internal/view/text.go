@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -447,11 +448,20 @@ func (t *text) Incomplete(e Ending) {
 		case e.Plan.Mode == plan.Destroy && t.o.Command != "apply":
 			command = t.o.program() + " destroy"
 		}
-		w.paragraph("What was done is in the state. Correct the errors above, and run %q to go on with the rest.",
-			command)
+		first := "Correct the errors above, and run"
+		if len(b.Failed)+len(b.Half) == 0 && !slices.ContainsFunc(e.Problems, failure) {
+			first = "Run"
+		}
+		w.paragraph("What was done is in the state. %s %q to go on with the rest.", first, command)
 	}
 	t.write(t.o.Out, w.String())
 }
+
+// failure reports whether a problem is an error that has to be corrected, and not only an interrupt.
+func failure(d *diag.Diagnostic) bool { return d.Severity == diag.Error && d.Code() != interrupted }
+
+// interrupted is the code of an apply that somebody has stopped.
+const interrupted = "TB1014"
 
 // timing returns how long a run took and with what, when that was long.
 func (t *text) timing(b balance.Balance) string {

@@ -74,6 +74,9 @@ type Options struct {
 	Automation bool
 	// Concise leaves the progress of operations out of the text: their beginnings, their progress and their output.
 	Concise bool
+	// IndexOnly leaves the details of changes out of the text of a plan: its index and its closing block say what
+	// happens to which object.
+	IndexOnly bool
 	// Digest tells progress in one line a group of objects in ten seconds, also where there is a Size.
 	Digest bool
 	// ShowSensitive shows in the text of plans, states and outputs what is marked as sensitive. JSON lines never do.

@@ -27,9 +27,7 @@ types. This does not read the values of variables, the state or real objects.`,
 			var noTests, query bool
 			c.DocumentFlags()
 			c.DeprecationFlag()
-			files := &reports{call: c}
-			c.Flags.StringVar(&files.sarif, "sarif", "", "Also write the problems to `FILE`, in the format SARIF.")
-			c.Flags.StringVar(&files.junit, "junit-xml", "", "Also write the result to `FILE`, in the JUnit format.")
+			files := c.ProblemFiles()
 			c.Flags.BoolVar(&noTests, "no-tests", false, "Do not check test files.")
 			c.Flags.BoolVar(&query, "query", false, "Check query files (.tfquery.hcl), too.")
 			c.ConstantFlags()
@@ -51,7 +49,7 @@ types. This does not read the values of variables, the state or real objects.`,
 				if !noTests && dir == "." {
 					diags = diags.Extend(validateTests(ctx, c, *tests))
 				}
-				return validity(c, diags.Extend(files.write(diags)))
+				return validity(c, diags.Extend(files.Write(diags)))
 			}
 		},
 	}

@@ -55,7 +55,9 @@ func (c *Call) ConstantFlags() {
 
 // ProgressFlags declares -concise and -progress.
 func (c *Call) ProgressFlags() {
-	c.Flags.BoolVar(&c.concise, "concise", false, "Leave the progress of operations out of the text.")
+	c.Flags.BoolVar(&c.concise, "concise", false, "Leave the progress of operations out of the text. "+
+		"Of a plan, show the objects that change and why objects are lost, without details; in OpenTofu's projects, "+
+		"and by another name, plans keep them.")
 	c.showsProgress = true
 	c.Flags.Func("progress", "How the text tells the progress of operations: `HOW` is plain for one line a group of "+
 		"objects in ten seconds, live for lines that are drawn anew on a terminal, or none. Without it there is a "+

@@ -46,7 +46,7 @@ func (c *Call) SnapshotOf(ctx context.Context, st state.Store) (*state.Snapshot,
 	}
 	s, err := ws.Read(ctx)
 	if err != nil {
-		return nil, diag.FromError("Error loading the state", err)
+		return nil, diag.FromError("Failed to load state", err)
 	}
 	c.Interrupted(s)
 	return s, nil

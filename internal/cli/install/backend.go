@@ -247,7 +247,7 @@ func (s *backendSetup) copyStates(ctx context.Context, c *command.Call, from, to
 	for _, m := range moves {
 		here, err := m.from.Read(ctx)
 		if err != nil {
-			return diag.FromError("Error loading the state", err)
+			return diag.FromError("Failed to load state", err)
 		}
 		if isEmpty(here.State) && !leftOpen(here) {
 			// everything at the new place stays, also what an interrupted run left there
@@ -328,7 +328,7 @@ func (s *backendSetup) without(ctx context.Context, c *command.Call, old state.S
 	}
 	here, err := ws.Read(ctx)
 	if err != nil {
-		return nil, nil, diag.FromError("Error loading the state", err)
+		return nil, nil, diag.FromError("Failed to load state", err)
 	}
 	if isEmpty(here.State) && !leftOpen(here) {
 		return slices.DeleteFunc(slices.Clone(names), func(n string) bool { return n == ws.Name() }), same, nil
@@ -417,7 +417,7 @@ func (s *backendSetup) copyState(ctx context.Context, c *command.Call, m move) (
 	}
 	there := sessions[1].Snapshot().State
 	if err != nil || same(what, there) {
-		return false, diag.FromError("Error loading the state", err)
+		return false, diag.FromError("Failed to load state", err)
 	}
 	if !s.force {
 		approved, diags := s.approve(ctx, c, m, !isEmpty(there))

@@ -53,7 +53,7 @@ func (s *backendSetup) trust(ctx context.Context, c *command.Call, b, recorded *
 	names := strings.Join(slices.Sorted(maps.Keys(named.arguments)), ", ")
 	switch {
 	case err != nil:
-		return nil, diag.FromError("Error loading the state", err)
+		return nil, diag.FromError("Failed to load state", err)
 	case left && !s.reconfigure:
 		return nil, diags.Errorf(nil, "Program of the backend was not run",
 			"%s\n  %s\n\nIt is needed now, because there are states to copy. Nothing was changed. If you trust "+

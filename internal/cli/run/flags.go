@@ -30,6 +30,7 @@ type planning struct {
 	input                         bool
 	generate                      string
 	report                        string // the file for a report
+	problems                      *command.ProblemFiles
 	dir                           string // of the configuration; empty: the working directory
 	query                         bool   // query files are part of the configuration
 	// -state is not deprecated, as for the commands that edit states

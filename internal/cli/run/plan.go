@@ -35,6 +35,7 @@ With -out, the plan is saved. "~ apply FILE" then applies exactly that plan.`,
 			c.Flags.StringVar(&p.generate, "generate-config-out", "",
 				"Write configuration for imported objects that have none to `FILE`, which must not exist yet.")
 			p.reportFlag(c, "plan")
+			p.problems = c.ProblemFiles()
 			c.Flags.BoolVar(&detailed, "detailed-exitcode", false,
 				"Exit with 2 if there are changes, 0 if there are none, and 1 after errors.")
 			return func(ctx context.Context) command.Outcome {
@@ -75,6 +76,7 @@ func runPlan(ctx context.Context, c *command.Call, p *planning, out string, deta
 		c.View().Plan(pl, s.schemas(pl))
 		diags = diags.Extend(s.report(pl, diags, nil))
 	}
+	diags = diags.Extend(p.problems.Write(diags))
 	ok = c.Report(diags)
 	if pl != nil && !pl.Errored && ok {
 		c.View().NextStep(view.NextStep{Plan: pl, PlanFile: out, GeneratedConfig: generatedFile(p.generate, pl)})

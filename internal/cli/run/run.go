@@ -52,7 +52,7 @@ func begin(ctx context.Context, c *command.Call, p *planning, k kind) (*session,
 	s.ctx, s.running = c.Interruptible(ctx)
 	diags := s.prepare(k)
 	if diags.HasErrors() {
-		c.Report(diags)
+		c.Report(diags.Extend(p.problems.Write(diags)))
 		s.end()
 		return nil, false
 	}

@@ -167,6 +167,9 @@ func Follow(from *url.URL, said string) (string, error) {
 		}
 	}
 	kind, source, err := config.ParseSource(said, false)
+	if shown := config.ShownAnswer(said); err != nil && shown != said {
+		return "", fmt.Errorf("%.200q is not the address of a package", shown) // the error has the text as it is
+	}
 	if err != nil {
 		return "", err
 	}

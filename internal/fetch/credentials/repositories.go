@@ -190,7 +190,8 @@ func (s *Source) fromDockerHelper(ctx context.Context, name, host string) (web.L
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, helperTime, fmt.Errorf("it did not answer within %s", helperTime))
 	defer cancel()
-	result, err := program.Run(ctx, program.Command{Argv: []string{dockerHelper + name, "get"}, Env: s.Environ,
+	result, err := program.Run(ctx, program.Command{Argv: []string{dockerHelper + name, "get"},
+		Installed: true, Env: s.Environ,
 		Stdin: []byte(host + "\n"), MaxStdout: maxAnswer, Grace: time.Second, Final: true})
 	switch {
 	case err != nil:

@@ -91,6 +91,9 @@ func (g *Getter) fetch(ctx context.Context, pkg, dir string, o order) error {
 		return fmt.Errorf("%.200q is not an address that packages can be fetched from: expected one like "+
 			"https://example.com/package.zip or git::https://example.com/repository.git", Shown(pkg))
 	}
+	if err := readable(u.RawQuery); err != nil {
+		return err
+	}
 	if o.sums, err = addChecksum(o.sums, u); err != nil {
 		return err
 	}
@@ -117,6 +120,26 @@ func (g *Getter) fetch(ctx context.Context, pkg, dir string, o order) error {
 	}
 	return fmt.Errorf("%.50q is not a known way to fetch packages: expected git, https, http, oci or file",
 		getter)
+}
+
+// parameters holds those of a source that are for us.
+var parameters = []string{"archive", "checksum", "depth", "digest", "filename", "ref", "sshkey", "tag"}
+
+// readable returns an error for a query in which a parameter of ours is written wrongly: readers of queries leave such
+// parts out, and with them a checksum or a commit. What is wrong in the others is for the server to say.
+func readable(query string) error {
+	for part := range strings.SplitSeq(query, "&") {
+		if _, err := url.ParseQuery(part); err == nil {
+			continue
+		}
+		for _, name := range parameters {
+			if strings.Contains(part, name+"=") {
+				return fmt.Errorf("the parameter %s of the source is not written as addresses are: a semicolon or a "+
+					"percent sign in it must be encoded, as %%3B and %%25", name)
+			}
+		}
+	}
+	return nil
 }
 
 var services = map[string]string{"hg": "Mercurial", "s3": "Amazon S3", "gcs": "Google Cloud Storage"}

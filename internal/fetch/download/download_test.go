@@ -132,20 +132,28 @@ func TestHostileArchivesAreRefused(t *testing.T) {
 			"outside of the folder"},
 		"setuid": {tar.Header{Name: "s", Mode: 0o4755}, "special permissions"},
 		"bomb":   {tar.Header{Name: "b", Size: 2 << 20}, "more than 1048576 bytes"},
+		"twice":  {tar.Header{Name: "a.tf", Linkname: "b.tf", Typeflag: tar.TypeSymlink}, "appears twice"},
+		"below": {tar.Header{Name: "a.tf/l", Linkname: "b.tf", Typeflag: tar.TypeSymlink},
+			"needs a folder where another entry is a file"},
 	} {
 		p.Answer("web.example", "/"+name+".tar.gz", content(archive(t, tar.Header{Name: "a.tf"}, c.header)))
 		p.refuses("https://web.example/"+name+".tar.gz", c.want)
 	}
 	// d leads to the top, so that what leads up from there by way of it leads out.
 	p.Answer("web.example", "/chain.tar.gz",
-		content(archive(t, tar.Header{Name: "p/q/d", Linkname: "../..", Typeflag: tar.TypeSymlink}, tar.Header{
+		content(archive(t, tar.Header{Name: "a.tf"},
+			tar.Header{Name: "p/q/d", Linkname: "../..", Typeflag: tar.TypeSymlink}, tar.Header{
 			Name: "p/q/a", Linkname: "d/../../..", Typeflag: tar.TypeSymlink})))
 	p.refuses("https://web.example/chain.tar.gz", "outside of the folder")
 	// An archive is not git's: what it has in .git is judged as all the rest.
 	p.Answer("web.example", "/ours-too.tar.gz",
-		content(archive(t, tar.Header{Name: ".git/q/d", Linkname: "../..", Typeflag: tar.TypeSymlink}, tar.Header{
+		content(archive(t, tar.Header{Name: "a.tf"},
+			tar.Header{Name: ".git/q/d", Linkname: "../..", Typeflag: tar.TypeSymlink}, tar.Header{
 			Name: ".git/q/a", Linkname: "d/../../..", Typeflag: tar.TypeSymlink})))
 	p.refuses("https://web.example/ours-too.tar.gz", "outside of the folder")
+	p.Answer("web.example", "/links.tar.gz",
+		content(archive(t, tar.Header{Name: "l", Linkname: "a.tf", Typeflag: tar.TypeSymlink})))
+	p.refuses("https://web.example/links.tar.gz", "there are no files in it")
 	p.Answer("web.example", "/good.tar.gz",
 		content(archive(t, tar.Header{Name: "a.tf"}, tar.Header{Name: "b/l", Linkname: "../a.tf",
 			Typeflag: tar.TypeSymlink})))
@@ -208,6 +216,10 @@ func TestAChecksumIsNeverIgnored(t *testing.T) {
 		"file://" + folder + "?checksum=" + good:             "only archives have checksums",
 		"https://web.example/page?checksum=x":                "cannot be used",
 		"git::https://git.example/x.git?ref=v1&checksum=md5": "cannot be used",
+		"https://web.example/a.zip?checksum=" + bad + ";x":   "the parameter checksum of the source is not written",
+		"https://web.example/a.zip?x=1;checksum=" + bad:      "the parameter checksum of the source is not written",
+		"https://web.example/a.zip?checksum=sha256:0%":       "the parameter checksum of the source is not written",
+		"git::https://git.example/x.git?ref=v1;x":            "the parameter ref of the source is not written",
 	} {
 		p.refuses(source, want)
 	}
@@ -251,6 +263,8 @@ func TestServersCannotSendUsAnywhere(t *testing.T) {
 		{"file::http:///etc", "on this machine"}, {"git::https:///etc", "on this machine"},
 		{"http::file:///etc", "on this machine"}, {"https::ssh://web.example/x.zip", "servers may not"},
 		{"ssh://web.example/x", "servers may not"},
+		{"https://w eb.example/x.zip?sig=secret", `"https://w eb.example/x.zip?sig=xxxxx" is not the address`},
+		{"http://localhost:1/x.zip", "not protected by TLS"}, {"http://127.0.0.1:1/x.zip", "not protected by TLS"},
 		{"", "is not an archive"}, {"https://web.example/x.zip//../..", "outside of the"},
 	} {
 		path := fmt.Sprint("/page", i)

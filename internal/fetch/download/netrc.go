@@ -45,7 +45,7 @@ func (g *Getter) netrc(host string) (*url.Userinfo, error) {
 // its keyword: otherwise a keyword on the next line could be read as a value, and its password be sent to the host
 // before.
 func machine(text, host string) (*url.Userinfo, error) {
-	login, password, matches, macro := "", "", false, false
+	login, password, matches, last, macro := "", "", false, false, false
 	for number, line := range lines(text) {
 		words := strings.Fields(line)
 		if macro = macro && len(words) > 0; macro {
@@ -55,10 +55,15 @@ func machine(text, host string) (*url.Userinfo, error) {
 			keyword := words[0]
 			words = words[1:]
 			if keyword == "machine" || keyword == "default" {
+				if last {
+					return nil, fmt.Errorf("line %d has the keyword %s after default, which must be the last entry",
+						number, keyword)
+				}
 				if matches {
 					return url.UserPassword(login, password), nil
 				}
-				login, password, matches = "", "", keyword == "default"
+				login, password, last = "", "", keyword == "default"
+				matches = last
 			}
 			switch keyword {
 			case "default":

@@ -18,6 +18,8 @@ func TestNetrcGivesAHostItsOwnPassword(t *testing.T) {
 			"line 1 ends after the keyword password, where its value is expected",
 		"machine a.com login\nalice password s1\n": "" +
 			"line 1 ends after the keyword login, where its value is expected",
+		"default login any password s3\nmachine a.com login alice password s1\n": "" +
+			"line 2 has the keyword machine after default, which must be the last entry",
 		"machine\n": "line 1 ends after the keyword machine, where its value is expected",
 		"machine a.com login alice password my secret\n": "line 1 has something other than machine, default, login, " +
 			"password, account or macdef " +

@@ -103,7 +103,8 @@ func (e *gitError) Error() string { return e.text }
 // run calls git and returns what it prints.
 func (c *cloning) run(ctx context.Context, args ...string) ([]byte, error) {
 	result, err := program.Run(ctx, program.Command{
-		Argv: slices.Concat([]string{"git"}, settled, args), Env: c.env, Detached: true, MaxMemory: maxMemory,
+		Argv: slices.Concat([]string{"git"}, settled, args), Env: c.env, Installed: true, Detached: true,
+		MaxMemory: maxMemory,
 		Grace: 2 * time.Second, MaxStdout: maxTree, MaxStderr: 64 << 10,
 		Whole: func([]byte) bool { return true },
 	})

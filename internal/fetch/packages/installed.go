@@ -108,7 +108,7 @@ func (f Folder) install(ctx context.Context, p Package, dir string, accept func(
 	if err := p.place(ctx, fresh); err != nil {
 		return "", err
 	}
-	if _, err := Program(fresh, p.Provider.Type); err != nil {
+	if err := p.startable(fresh); err != nil {
 		return "", err
 	}
 	h, err := HashDir(ctx, fresh)
@@ -131,6 +131,15 @@ func (f Folder) install(ctx context.Context, p Package, dir string, accept func(
 		}
 	}
 	return h, swap(fresh, target, filepath.Join(staged.Dir, "former"))
+}
+
+// startable checks that there is a program in an installed copy of a package.
+func (p Package) startable(dir string) error {
+	_, err := Program(dir, p.Provider.Type)
+	if errors.Is(err, ErrNoProgram) {
+		err = noProgram(cmp.Or(p.From, p.Path), p.Provider.Type) // the copy goes away again
+	}
+	return err
 }
 
 // place makes the content of a package be at a path that is not there yet.

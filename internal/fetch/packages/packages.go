@@ -292,5 +292,9 @@ func Program(dir, typ string) (string, error) {
 		}
 		return path, nil
 	}
-	return "", fmt.Errorf("%w: %s has no file whose name begins with %s", ErrNoProgram, dir, prefix)
+	return "", noProgram(dir, typ)
+}
+
+func noProgram(place, typ string) error {
+	return fmt.Errorf("%w: %s has no file whose name begins with terraform-provider-%s", ErrNoProgram, place, typ)
 }

@@ -170,8 +170,10 @@ func TestAPackageWithoutProgramLeavesWhatWasThere(t *testing.T) {
 	if _, err := folder.Install(t.Context(), good, anything); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := folder.Install(t.Context(), bad, anything); !errors.Is(err, packages.ErrNoProgram) {
-		t.Errorf("got %v", err)
+	_, err := folder.Install(t.Context(), bad, anything)
+	if want := "no program in the package: " + bad.Path + " has"; !errors.Is(err, packages.ErrNoProgram) ||
+		!strings.Contains(err.Error(), want) { // and not where it was for a moment
+		t.Errorf("got %v, want %q", err, want)
 	}
 	if _, h, err := folder.Installed(t.Context(), good.Provider, good.Version); err != nil || h != thingHash {
 		t.Errorf("the former package is gone: %s, %v", h, err)

@@ -53,11 +53,11 @@ func staysInside(name, to string) error {
 func (t *target) makeLinks(dir string) error {
 	for _, l := range t.links {
 		local := filepath.FromSlash(l.name)
-		if err := t.root.MkdirAll(filepath.Dir(local), 0o755); err != nil {
+		if err := t.folder(filepath.Dir(local), l.name); err != nil {
 			return err
 		}
 		if err := t.root.Symlink(filepath.FromSlash(l.to), local); err != nil {
-			return err
+			return refusal(l.name, err)
 		}
 	}
 	if len(t.links) == 0 {

@@ -251,7 +251,7 @@ func extract(ctx context.Context, name, dir string, limits Limits, fill func(*ta
 	if err := fill(t); err != nil {
 		return err
 	}
-	if t.contents == 0 && len(t.links) == 0 {
+	if t.contents == 0 { // links lead nowhere then
 		return errors.New("there are no files in it")
 	}
 	return t.makeLinks(dir)
@@ -333,11 +333,8 @@ func (t *target) add(name string, mode fs.FileMode, in io.Reader) error {
 	}
 	// The same name twice fails: which of the two is meant would depend on who reads.
 	out, err := t.root.OpenFile(local, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode.Perm()&0o755|0o600)
-	if errors.Is(err, fs.ErrExist) {
-		return fmt.Errorf("the name %.200q appears twice, or another name is the same on this file system", name)
-	}
 	if err != nil {
-		return err
+		return refusal(name, err)
 	}
 	t.contents++
 	n, err := io.Copy(out, io.LimitReader(Reader(t.ctx, in), t.limits.Bytes-t.bytes+1))
@@ -356,7 +353,26 @@ func (t *target) folder(local, entry string) error {
 	if errors.Is(err, fs.ErrExist) || errors.Is(err, syscall.ENOTDIR) {
 		return fmt.Errorf("the entry %.200q needs a folder where another entry is a file", entry)
 	}
-	return err
+	return refusal(entry, err)
+}
+
+// refusal words why an entry cannot be created.
+func refusal(name string, err error) error {
+	if err == nil {
+		return nil
+	}
+	if errors.Is(err, fs.ErrExist) {
+		return fmt.Errorf("the name %.200q appears twice, or another name is the same on this file system", name)
+	}
+	var path *fs.PathError
+	var link *os.LinkError
+	switch {
+	case errors.As(err, &path):
+		err = path.Err
+	case errors.As(err, &link):
+		err = link.Err
+	}
+	return fmt.Errorf("the entry %.200q: %w", name, err)
 }
 
 func (limits Limits) checkEntry(name string, mode fs.FileMode) error {

@@ -44,11 +44,25 @@ func Decode(text []byte, into any) error {
 	if err := json.Unmarshal(text, into); err != nil {
 		var kind *json.UnmarshalTypeError
 		if errors.As(err, &kind) {
-			return fmt.Errorf("the answer has a %s where %s is expected (%q)", kind.Value, expected(kind), kind.Field)
+			return fmt.Errorf("the answer has %s where %s is expected (%q)", found(kind.Value), expected(kind),
+				kind.Field)
 		}
 		return fmt.Errorf("the answer is not JSON of the expected form: %w", err)
 	}
 	return nil
+}
+
+func found(value string) string {
+	kind, literal, _ := strings.Cut(value, " ") // of a number, the text may follow
+	switch kind {
+	case "object":
+		return "an object"
+	case "array":
+		return "a list"
+	case "bool":
+		return "a boolean"
+	}
+	return strings.TrimSpace("a " + kind + " " + literal)
 }
 
 func expected(e *json.UnmarshalTypeError) string {

@@ -31,7 +31,7 @@ func TestOddJSONIsRefused(t *testing.T) {
 		`{"object": {"a": 1, "a": 2}}`:                   `"a" twice`,
 		`{"name": 3}`:                                    "number where a string is expected",
 		`{"list": "x"}`:                                  "string where a list is expected",
-		`{"object": []}`:                                 "array where an object is expected",
+		`{"object": []}`:                                 "a list where an object is expected",
 		`{"object": {"a": 1e999}}`:                       "number",
 		`{"object": {"a": 99999999999999999999}}`:        "number",
 		strings.Repeat("[", 100_000):                     "levels deep",

@@ -54,7 +54,7 @@ func (w watched) RoundTrip(r *http.Request) (*http.Response, error) {
 	watch := newPace(w.Stall, cancel)
 	r = r.Clone(ctx)
 	r.Header.Set("User-Agent", w.Agent)
-	answer, err := w.Transport.RoundTrip(r)
+	answer, err := readable{w.Transport}.RoundTrip(r)
 	if err != nil {
 		watch.stop()
 		err = because(ctx, err)

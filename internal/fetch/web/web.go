@@ -271,7 +271,7 @@ func (c *Client) ask(ctx context.Context, r Request, token string) (*http.Respon
 	if token != "" {
 		request.Header.Set("Authorization", "Bearer "+token)
 	}
-	asker := http.Client{Transport: c.Transport, CheckRedirect: redirect}
+	asker := http.Client{Transport: readable{c.Transport}, CheckRedirect: redirect}
 	answer, err := asker.Do(request)
 	if err != nil {
 		var outer *url.Error
@@ -283,6 +283,22 @@ func (c *Client) ask(ctx context.Context, r Request, token string) (*http.Respon
 	if answer.StatusCode != http.StatusOK && (!r.Empty || answer.StatusCode != http.StatusNoContent) {
 		answer.Body.Close()
 		return nil, &StatusError{Code: answer.StatusCode, retryAfter: answer.Header.Get("Retry-After")}
+	}
+	return answer, nil
+}
+
+// readable refuses a redirect to what is not an address. The error of net/http has all of the text, with its secrets.
+type readable struct{ http.RoundTripper }
+
+// RoundTrip sends one request.
+func (r readable) RoundTrip(request *http.Request) (*http.Response, error) {
+	answer, err := r.RoundTripper.RoundTrip(request)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := request.URL.Parse(answer.Header.Get("Location")); err != nil && answer.StatusCode/100 == 3 {
+		answer.Body.Close()
+		return nil, &refusedError{"it redirects to something that is not a web address"}
 	}
 	return answer, nil
 }
@@ -313,14 +329,19 @@ func redirect(next *http.Request, via []*http.Request) error {
 // private reports whether a request cannot be read or changed on the way: TLS protects it, or it stays on this machine,
 // where wrappers have servers that require a token (Terragrunt's cache of providers).
 func private(u *url.URL) bool {
+	return u.Scheme == "https" || onThisMachine(u)
+}
+
+func onThisMachine(u *url.URL) bool {
 	name := u.Hostname()
 	ip := net.ParseIP(name)
-	return u.Scheme == "https" || name == "localhost" || ip != nil && ip.IsLoopback()
+	return name == "localhost" || ip != nil && ip.IsLoopback()
 }
 
 // Protected returns an error if an address in a document at base is less protected than the document: it has no TLS.
+// Within this machine it needs none. A server elsewhere may not refer to services here that have no TLS.
 func Protected(base, u *url.URL) error {
-	if base.Scheme == "https" && !private(u) {
+	if base.Scheme == "https" && u.Scheme != "https" && !(onThisMachine(base) && onThisMachine(u)) {
 		return fmt.Errorf("%s is not protected by TLS", bare(u))
 	}
 	return nil

@@ -55,6 +55,14 @@ func at(text string) *url.URL {
 	return u
 }
 
+// broken redirects to a text that need not be an address.
+func broken(to string) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Location", to)
+		w.WriteHeader(http.StatusFound)
+	}
+}
+
 func answer(content string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, content) }
 }
@@ -248,13 +256,19 @@ func TestRedirectsAreFollowedWithCare(t *testing.T) {
 	w.Answer(host, "/file", redirect("file:///etc/passwd"))
 	w.Answer(host, "/password", redirect("https://me:secret@"+elsewhere+"/"))
 	w.Answer(host, "/user", redirect("https://secret@"+elsewhere+"/"))
+	w.Answer(host, "/port", broken("https://"+elsewhere+":8 4/?X-Amz-Signature=secret"))
+	w.Answer(host, "/escape", broken("/%zz?access_token=secret"))
 	for path, want := range map[string]string{
 		"/loop": "more than 5 redirects", "/plain": "not protected by TLS", "/file": "not protected by TLS",
 		"/password": "user or password", "/user": "user or password",
+		"/port": "not a web address", "/escape": "not a web address",
 	} {
 		w.Requests()
 		_, err := w.get(path)
 		wantError(t, err, want, "https://"+host+path)
+		if strings.Contains(err.Error(), "secret") {
+			t.Errorf("the error has what the server keeps secret: %v", err)
+		}
 	}
 	if len(w.waited) > 0 {
 		t.Error("what is refused was tried again")

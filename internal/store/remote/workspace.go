@@ -76,7 +76,7 @@ func hashOf(b []byte) string {
 // read returns the state.
 func (w *workspace) read(ctx context.Context, v *stored) (err error) {
 	if v.content, err = w.place.Read(ctx); err != nil {
-		return fmt.Errorf("read the state %s: %w", w.place, err)
+		return &state.ReadError{Err: fmt.Errorf("read the state %s: %w", w.place, err)}
 	}
 	v.hash = hashOf(v.content.Data)
 	if v.hash == "" {

@@ -1,4 +1,4 @@
-package code
+package command
 
 import (
 	"fmt"
@@ -8,25 +8,32 @@ import (
 	"strings"
 
 	"github.com/tombolo-iac/tombolo/diag"
-	"github.com/tombolo-iac/tombolo/internal/cli/command"
 	"github.com/tombolo-iac/tombolo/internal/engine"
 	"github.com/tombolo-iac/tombolo/internal/replace"
 	"github.com/tombolo-iac/tombolo/internal/suite/report"
 	"github.com/tombolo-iac/tombolo/internal/tfjson"
 )
 
-// reports are files with the result for services, beside the output.
-type reports struct {
-	call         *command.Call
+// ProblemFiles are files with the problems of a command for services, beside the output.
+type ProblemFiles struct {
+	call         *Call
 	sarif, junit string
 }
 
-// write writes the files that are wanted, and returns why one could not be written.
-func (r *reports) write(diags diag.List) (problems diag.List) {
-	c := r.call
-	if r.sarif == "" && r.junit == "" {
+// ProblemFiles adds the flags -sarif and -junit-xml.
+func (c *Call) ProblemFiles() *ProblemFiles {
+	r := &ProblemFiles{call: c}
+	c.Flags.StringVar(&r.sarif, "sarif", "", "Also write the problems to `FILE`, in the format SARIF.")
+	c.Flags.StringVar(&r.junit, "junit-xml", "", "Also write the result to `FILE`, in the JUnit format.")
+	return r
+}
+
+// Write writes the files that are wanted, and returns why one could not be written. A nil receiver wants none.
+func (r *ProblemFiles) Write(diags diag.List) (problems diag.List) {
+	if r == nil || r.sarif == "" && r.junit == "" {
 		return nil
 	}
+	c := r.call
 	c.ReadSources(diags)
 	list := c.Named(diags).Sorted()
 	problems = r.file("SARIF", r.sarif, func(w io.Writer) error {
@@ -49,7 +56,7 @@ func (r *reports) write(diags diag.List) (problems diag.List) {
 	}))
 }
 
-func (r *reports) file(format, name string, write func(io.Writer) error) (problems diag.List) {
+func (r *ProblemFiles) file(format, name string, write func(io.Writer) error) (problems diag.List) {
 	if name == "" {
 		return nil
 	}

@@ -1,0 +1,305 @@
+package cli
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/rogpeppe/go-internal/txtar"
+
+	"github.com/tombolo-iac/tombolo/internal/cli/command"
+	"github.com/tombolo-iac/tombolo/internal/engine"
+)
+
+// seenWidths are the columns of the terminals at which the scenes are shown.
+var seenWidths = []int{60, 80, 100, 160}
+
+// TestWhatPeopleSee runs the scenes in testdata/seen and compares what a person at a terminal has before the eyes when
+// the last command has ended: at several widths, with colours and a display that is drawn anew, and without. Each
+// archive holds a sentence that says what happens, the commands as those of TestErrorsOfNewUsers (one that has to fail
+// begins with an exclamation mark), the files, and the screens. Widths with the same screen share one. Colours are in
+// angle brackets; a row that the terminal had to break ends with an arrow.
+//
+// With -update the screens are written anew. Whoever does that reads them as a whole: what would somebody miss who has
+// to approve this, and what would be misread?
+func TestWhatPeopleSee(t *testing.T) {
+	names, err := filepath.Glob("testdata/seen/*.txtar")
+	if err != nil || len(names) < 30 {
+		t.Fatalf("%d scenes in testdata/seen (%v)", len(names), err)
+	}
+	home, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range names {
+		path := filepath.Join(home, name)
+		t.Run(strings.TrimSuffix(filepath.Base(name), ".txtar"), func(t *testing.T) {
+			archive, err := txtar.ParseFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var want, got []txtar.File
+			files := archive.Files[:0:0]
+			for _, f := range archive.Files {
+				if strings.HasPrefix(f.Name, "in ") {
+					want = append(want, f)
+				} else {
+					files = append(files, f)
+				}
+			}
+			archive.Files = files
+			for _, colour := range []bool{true, false} {
+				got = append(got, screens(t, home, archive, colour)...)
+			}
+			if *update {
+				archive.Files = append(files, got...)
+				if err := os.WriteFile(path, txtar.Format(archive), 0o644); err != nil {
+					t.Fatal(err)
+				}
+				return
+			}
+			text := func(list []txtar.File) string { return string(txtar.Format(&txtar.Archive{Files: list})) }
+			if diff := cmp.Diff(text(want), text(got)); diff != "" {
+				t.Errorf("another screen (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// screens returns what a scene leaves on terminals of all widths, each screen once.
+func screens(t *testing.T, home string, archive *txtar.Archive, colour bool) (list []txtar.File) {
+	provider := filepath.Join(home, "testdata", "seen", "provider")
+	form := "colour"
+	if !colour {
+		form = "black and white"
+	}
+	for _, width := range seenWidths {
+		s := &scene{mistake: newMistake(t), provider: provider, width: width}
+		s.environ = []string{"PATH=" + os.Getenv("PATH"), "TERM=xterm", "HOME=" + s.dir,
+			"HTTPS_PROXY=http://127.0.0.1:1"}
+		if !colour {
+			s.environ = append(s.environ, "NO_COLOR=1")
+		}
+		text := []byte(s.run(archive))
+		if n := len(list); n > 0 && bytes.Equal(list[n-1].Data, text) {
+			list[n-1].Name += fmt.Sprintf(", %d", width)
+			continue
+		}
+		list = append(list, txtar.File{Name: fmt.Sprintf("in %s at %d", form, width), Data: text})
+	}
+	return list
+}
+
+// scene is an archive that runs at a terminal.
+type scene struct {
+	*mistake
+	provider string // the folder of the provider that scenes have
+	width    int
+}
+
+func (s *scene) run(archive *txtar.Archive) string {
+	for _, f := range archive.Files {
+		s.sections[f.Name] = f.Data
+		if f.Name != "commands" && f.Name[0] != '@' {
+			s.write(f.Name, f.Data)
+		}
+	}
+	if bytes.Contains(txtar.Format(archive), []byte(" \"cloud_")) {
+		s.environ = append(s.environ, "TOMBOLO_PROGRAM_PROVIDERS=cloud=./cloud")
+		if err := os.CopyFS("cloud", os.DirFS(s.provider)); err != nil {
+			s.t.Fatal(err)
+		}
+	}
+	lines := strings.Split(strings.TrimSpace(string(s.sections["commands"])), "\n")
+	for _, line := range lines[:len(lines)-1] {
+		line, fails := strings.CutPrefix(line, "! ")
+		if text := s.line(line); text != "" && strings.HasSuffix(text, "[exit 0]\n") == fails {
+			s.t.Fatalf("%s: %s", line, text)
+		}
+	}
+	words, err := splitWords(lines[len(lines)-1])
+	if err != nil || words[0] != "tombolo" {
+		s.t.Fatalf("the last command is %q (%v)", words, err)
+	}
+	out := &watched{dir: s.dir}
+	in, err := os.Open(os.DevNull)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer in.Close()
+	a := &command.App{
+		Surroundings: engine.Surroundings{Program: "tombolo", Title: "Tombolo", Environ: s.environ, StartDir: s.dir},
+		In:           command.NewInput(in), Out: out, Err: out, OutTerminal: true, Width: s.width,
+		Size: func() (columns, rows int) { return s.width, 40 },
+	}
+	code := survive(a, func() command.Outcome { return start(s.t.Context(), a, words[1:]) }).ExitCode()
+	terminal := screen{columns: s.width}
+	if err := terminal.draw(steady(s.clean(string(out.text)))); err != nil {
+		s.t.Fatal(err)
+	}
+	return terminal.String() + fmt.Sprintf("[exit %d]\n", code)
+}
+
+var (
+	refreshed = regexp.MustCompile(`(?m)(^.*: (Refreshing state|Reading|Read complete|Creating|Creation complete).*\n)+`)
+	lasted    = regexp.MustCompile(`\b(\d+m)?\d+s\b|\d+\.\ds`)
+	slow      = regexp.MustCompile(`(?m)^.*: Still .*\n|^It took .*\n( +0s  .*\n)*`)
+)
+
+// steady returns what was written without what differs from run to run: times, and the order of what happens at once.
+func steady(text string) string {
+	text = lasted.ReplaceAllString(text, "0s")
+	text = slow.ReplaceAllString(text, "")
+	return refreshed.ReplaceAllStringFunc(text, func(lines string) string {
+		list := slices.Sorted(strings.Lines(lines))
+		return strings.Join(list, "")
+	})
+}
+
+// watched is a terminal in front of which somebody presses Ctrl-C when a program says that it is half way, and lets the
+// program go on, by the file "go", as soon as the text says that the interrupt has arrived.
+type watched struct {
+	dir  string
+	keys sync.Once
+
+	mu   sync.Mutex // guards what follows
+	text []byte
+}
+
+func (w *watched) Write(b []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.text = append(w.text, b...)
+	if bytes.Contains(w.text, []byte("half way")) {
+		var err error
+		w.keys.Do(func() { err = interruptSelf() })
+		if err != nil {
+			return 0, err
+		}
+	}
+	if bytes.Contains(w.text, []byte("Interrupt received")) {
+		if err := os.WriteFile(filepath.Join(w.dir, "go"), nil, 0o600); err != nil {
+			return 0, err
+		}
+	}
+	return len(b), nil
+}
+
+// interruptSelf sends this process the signal of Ctrl-C.
+func interruptSelf() error {
+	self, err := os.FindProcess(os.Getpid())
+	if err != nil {
+		return err
+	}
+	return self.Signal(os.Interrupt)
+}
+
+// screen is a terminal that keeps all its rows.
+type screen struct {
+	columns  int
+	rows     [][]cell
+	row, col int
+	style    string
+}
+
+type cell struct {
+	r     rune
+	style string
+}
+
+var sgr = map[string]string{"0": "", "1": "bold", "4": "underline", "31": "red", "32": "green", "33": "yellow",
+	"36": "cyan", "90": "gray", "2": "faint"}
+
+// draw obeys what is written, and refuses what it does not know.
+func (s *screen) draw(text string) error {
+	for len(text) > 0 {
+		if !strings.HasPrefix(text, "\x1b[") {
+			r := []rune(text)[0]
+			s.put(r)
+			text = text[len(string(r)):]
+			continue
+		}
+		n := 2 + strings.IndexFunc(text[2:], func(r rune) bool { return r >= '@' && r <= '~' })
+		body, end := text[2:n], text[n]
+		text = text[n+1:]
+		switch {
+		case end == 'm' && body == "0":
+			s.style = ""
+		case end == 'm' && sgr[body] != "":
+			s.style = strings.TrimPrefix(s.style+" "+sgr[body], " ")
+		case end == 'K':
+			s.at()
+			s.rows[s.row] = s.rows[s.row][:s.col]
+		case end == 'J':
+			s.at()
+			s.rows[s.row] = s.rows[s.row][:s.col]
+			s.rows = s.rows[:s.row+1]
+		case end == 'A':
+			var up int
+			fmt.Sscanf(body, "%d", &up)
+			s.row = max(0, s.row-up)
+		case body == "?2026" || body == "?25":
+		default:
+			return fmt.Errorf("unknown sequence %q", body+string(end))
+		}
+	}
+	return nil
+}
+
+// at makes the row and the columns before the cursor.
+func (s *screen) at() {
+	for len(s.rows) <= s.row {
+		s.rows = append(s.rows, nil)
+	}
+	for len(s.rows[s.row]) < s.col {
+		s.rows[s.row] = append(s.rows[s.row], cell{r: ' '})
+	}
+}
+
+func (s *screen) put(r rune) {
+	switch {
+	case r == '\r':
+		s.col = 0
+		return
+	case r == '\n':
+		s.row, s.col = s.row+1, 0
+		return
+	case s.col >= s.columns:
+		s.rows[s.row] = append(s.rows[s.row][:s.columns], cell{r: '↩'})
+		s.row, s.col = s.row+1, 0
+	}
+	s.at()
+	s.rows[s.row] = append(s.rows[s.row][:s.col], append([]cell{{r, s.style}},
+		s.rows[s.row][min(s.col+1, len(s.rows[s.row])):]...)...)
+	s.col++
+}
+
+// String returns the rows with their colours in angle brackets.
+func (s *screen) String() string {
+	var b strings.Builder
+	for _, row := range s.rows {
+		style := ""
+		for _, c := range row {
+			if c.style != style && style != "" {
+				b.WriteString("</>")
+			}
+			if c.style != style && c.style != "" {
+				b.WriteString("<" + c.style + ">")
+			}
+			style = c.style
+			b.WriteRune(c.r)
+		}
+		if style != "" {
+			b.WriteString("</>")
+		}
+		b.WriteByte('\n')
+	}
+	return b.String()
+}

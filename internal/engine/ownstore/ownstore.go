@@ -1,0 +1,190 @@
+// Package ownstore stands between a run and a store of the calling program. What such a store gets wrong is an error
+// that names the store's method: a panic, the end of its goroutine, an answer of nothing, and a call that does not
+// return when it is cancelled. So a run can still record what is under way, and release the lock.
+//
+//	st := ownstore.Guard(o.Store, o.Abort)
+//
+// Stores of this module need no guard, and are returned as they are.
+package ownstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/tombolo-iac/tombolo/internal/callback"
+	"github.com/tombolo-iac/tombolo/internal/store"
+	"github.com/tombolo-iac/tombolo/state"
+)
+
+// grace is how long a call may take to return once its context has ended. It is longer than that of a provider: a store
+// may be writing what must not be lost. Partial results are recorded within a call of a provider, and end before it.
+const (
+	grace        = 30 * time.Second
+	partialGrace = 5 * time.Second
+)
+
+// Guard returns a store whose methods return. abort, when it ends, ends the calls that have no context, too.
+func Guard(s state.Store, abort context.Context) state.Store {
+	if _, ours := s.(*store.Local); ours || s == nil {
+		return s
+	}
+	if abort == nil {
+		abort = context.Background()
+	}
+	return &guarded{inner: s, calls: calls{abort, grace}}
+}
+
+// Unwrap returns the session that the calling program's store made.
+func Unwrap(s state.Session) state.Session {
+	if g, ok := s.(*session); ok {
+		return g.inner
+	}
+	return s
+}
+
+// calls are calls of a store. abort cancels them all.
+type calls struct {
+	abort context.Context
+	grace time.Duration
+}
+
+// ask calls a method with an answer. The error names the method if the store's own code did not return it.
+func ask[R any](c calls, ctx context.Context, method string, f func() (R, error), late func(R)) (R, error) {
+	type answer struct {
+		value R
+		err   error
+	}
+	until, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(c.abort, cancel)()
+	got, err := callback.Await(until, c.grace, func() (a answer) {
+		a.value, a.err = f()
+		return a
+	}, func(a answer) {
+		if late != nil && a.err == nil {
+			late(a.value)
+		}
+	})
+	if err != nil {
+		return got.value, c.faulty(method, err)
+	}
+	return got.value, got.err
+}
+
+// do calls a method that returns no more than an error.
+func (c calls) do(ctx context.Context, method string, f func() error) error {
+	_, err := ask(c, ctx, method, func() (struct{}, error) { return struct{}{}, f() }, nil)
+	return err
+}
+
+// get calls a method that returns a value alone.
+func get[R any](c calls, method string, f func() R) (R, error) {
+	return ask(c, context.Background(), method, func() (R, error) { return f(), nil }, nil)
+}
+
+// faulty is the error for a call that did not return as it should.
+func (c calls) faulty(method string, err error) error {
+	if err == callback.ErrLost {
+		return fmt.Errorf("%s of the store did not return within %s after it was cancelled, so it is not waited for "+
+			"any longer: %w. What it did is not known", method, c.grace, context.Canceled)
+	}
+	return fmt.Errorf("%s of the store failed: %w. This is a bug in the store", method, err)
+}
+
+// nothing is the error for a method that returned neither an answer nor an error.
+func nothing(method string) error {
+	return fmt.Errorf("%s of the store returned nil, and no error. This is a bug in the store", method)
+}
+
+type guarded struct {
+	calls
+	inner state.Store
+}
+
+// Workspaces implements state.Store.
+func (g *guarded) Workspaces(ctx context.Context) ([]string, error) {
+	return ask(g.calls, ctx, "Workspaces", func() ([]string, error) { return g.inner.Workspaces(ctx) }, nil)
+}
+
+// Workspace implements state.Store.
+func (g *guarded) Workspace(name string) (state.Workspace, error) {
+	w, err := ask(g.calls, context.Background(), "Workspace",
+		func() (state.Workspace, error) { return g.inner.Workspace(name) }, nil)
+	if err == nil && w == nil {
+		err = nothing("Workspace")
+	}
+	if err != nil {
+		return nil, err
+	}
+	ours := &workspace{calls: g.calls, inner: w, name: name}
+	if at, ok := w.(interface{ Answers() string }); ok { // a workspace of this module, which needs no guard
+		return spooling{ours, at}, nil
+	}
+	return ours, nil
+}
+
+// DeleteWorkspace implements state.Store.
+func (g *guarded) DeleteWorkspace(ctx context.Context, name string) error {
+	return g.do(ctx, "DeleteWorkspace", func() error { return g.inner.DeleteWorkspace(ctx, name) })
+}
+
+type workspace struct {
+	calls
+	inner state.Workspace
+	name  string
+}
+
+// spooling is a workspace with a place for answers of programs.
+type spooling struct {
+	*workspace
+	at interface{ Answers() string }
+}
+
+// Answers returns the folder for answers of programs, or an empty text for none.
+func (s spooling) Answers() string {
+	dir, _ := get(s.calls, "Workspace.Answers", s.at.Answers) // without a folder, answers are not kept beside the state
+	return dir
+}
+
+// Name implements state.Workspace.
+func (w *workspace) Name() string { return w.name }
+
+// Read implements state.Workspace.
+func (w *workspace) Read(ctx context.Context) (*state.Snapshot, error) {
+	snap, err := ask(w.calls, ctx, "Workspace.Read", func() (*state.Snapshot, error) { return w.inner.Read(ctx) }, nil)
+	if err == nil && snap == nil {
+		err = nothing("Workspace.Read")
+	}
+	return snap, err
+}
+
+// Lock implements state.Workspace. A lock that comes when nobody waits for it any longer is released.
+func (w *workspace) Lock(ctx context.Context, req state.LockRequest) (state.Session, error) {
+	inner, err := ask(w.calls, ctx, "Workspace.Lock", func() (state.Session, error) { return w.inner.Lock(ctx, req) },
+		func(s state.Session) {
+			if s != nil {
+				_ = s.Unlock() // nobody is left to hear of it
+			}
+		})
+	if err == nil && inner == nil {
+		err = nothing("Workspace.Lock")
+	}
+	if err != nil {
+		return nil, err
+	}
+	s := &session{calls: w.calls, inner: inner}
+	if err := s.begin(); err != nil {
+		if unlocked := s.Unlock(); unlocked != err {
+			err = errors.Join(err, unlocked)
+		}
+		return nil, err
+	}
+	return s, nil
+}
+
+// ForceUnlock implements state.Workspace.
+func (w *workspace) ForceUnlock(ctx context.Context, id string) error {
+	return w.do(ctx, "Workspace.ForceUnlock", func() error { return w.inner.ForceUnlock(ctx, id) })
+}

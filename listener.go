@@ -1,0 +1,50 @@
+package tombolo
+
+import (
+	"sync"
+
+	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/event"
+	"github.com/tombolo-iac/tombolo/internal/callback"
+)
+
+// listener passes events to the sink of the calling program. Its panic must not stop a run half-way, or be taken for
+// one of the provider whose program said something: it waits for the end of the call. Until then the sink hears
+// nothing.
+type listener struct {
+	sink event.Sink
+
+	mu     sync.Mutex // guards what follows
+	failed *diag.PanicError
+}
+
+// Send implements event.Sink.
+func (l *listener) Send(e event.Event) {
+	l.mu.Lock()
+	silent := l.failed != nil
+	l.mu.Unlock()
+	if silent {
+		return
+	}
+	if err := callback.Calmly(func() error { l.sink.Send(e); return nil }); err != nil {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		if l.failed == nil {
+			l.failed = diag.AsPanic(err)
+		}
+	}
+}
+
+// heard continues the panic of a sink in the goroutine of the caller: it has to be deferred, after conclude.
+func (p *Project) heard() {
+	if p.listener == nil {
+		return
+	}
+	p.listener.mu.Lock()
+	failed := p.listener.failed
+	p.listener.failed = nil
+	p.listener.mu.Unlock()
+	if failed != nil {
+		panic(failed)
+	}
+}
