@@ -205,7 +205,8 @@ func (r encWriter) settings() *enc {
 	if r.IntN(9) < 5 {
 		u := encBlock{"unencrypted", "u", map[string]any{}}
 		if r.chance(3) { // which are ignored
-			u.arguments = map[string]any{"keys": expr(r.one("key_provider.pbkdf2.nowhere", "method.aes_gcm.a")), "x": "y"}
+			u.arguments = map[string]any{"x": "y",
+				"keys": expr(r.one("key_provider.pbkdf2.nowhere", "method.aes_gcm.a"))}
 		}
 		e.methods = append(e.methods, u)
 	}
@@ -452,8 +453,8 @@ func sameOutcome(t *testing.T, both []*encMember, p placed, s step) bool {
 		}
 	}
 	for _, text := range said {
-		// A method whose keys are made of the keys of its fallback cannot seal a backup in OpenTofu 1.12, which takes the
-		// same key provider for two of one method.
+		// A method whose keys are made of the keys of its fallback cannot seal a backup in OpenTofu 1.12, which takes
+		// the same key provider for two of one method.
 		if strings.Contains(text, "failed to write backup file") && strings.Contains(text, "Duplicate metadata key") {
 			return false
 		}

@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -25,10 +26,10 @@ type outage struct {
 	fate  string
 }
 
-// outageFates are what services and programs do in an outage.
+// outageFates has all fates.
 var outageFates = []string{"refuses", "is broken", "talks nonsense", "hangs up", "does not answer"}
 
-// keyService is what keys come from, with outages.
+// keyService is a source of keys that has outages.
 type keyService interface {
 	begin(outage)
 	// repair ends the outage. It returns whether anybody has noticed it, and how many requests there were in all.
@@ -188,13 +189,12 @@ type keyLife struct {
 }
 
 // Keys cannot be had for a while, from one request on: before a command, in its middle, between a plan and its apply.
-// The command ends with an error that names whose keys are missing, or goes on with those that it has; nothing is
-// written plain, and nothing is overwritten. When the keys are there again, the state has all that there is outside.
+// The command ends with an error that names whose keys are missing, or uses those that it has; nothing is written
+// plain, and nothing is overwritten. When the keys are there again, the state has all that there is outside.
 // TOMBOLO_TEAM_CLOUDS=1 tries each request of a life, and otherwise one of each kind of keys; TOMBOLO_TEAM_SEED says
 // with which fates.
 func TestKeysAreMissingForAWhile(t *testing.T) {
-	seed := uint64(len(os.Getenv("TOMBOLO_TEAM_SEED")))
-	fmt.Sscan(os.Getenv("TOMBOLO_TEAM_SEED"), &seed)
+	seed, _ := strconv.ParseUint(os.Getenv("TOMBOLO_TEAM_SEED"), 10, 64)
 	for i, s := range seals() {
 		if s.name == "pbkdf2" || s.name == "chain" {
 			continue // no service, and the program of another

@@ -51,7 +51,8 @@ func keyServicesBehind(t *testing.T, behind func(http.Handler) http.Handler) []s
 			azure.ServeHTTP(w, r)
 		}
 	})
-	return append((&drivertest.Cloud{Services: behind(services), HTTP2: true}).Start(t), "GOOGLE_OAUTH_ACCESS_TOKEN=token",
+	return append((&drivertest.Cloud{Services: behind(services), HTTP2: true}).Start(t),
+		"GOOGLE_OAUTH_ACCESS_TOKEN=token",
 		"AWS_ACCESS_KEY_ID=AKID", "AWS_SECRET_ACCESS_KEY=secret", "AWS_EC2_METADATA_DISABLED=true", "AWS_CA_BUNDLE=",
 		"BAO_TOKEN="+encryptiontest.TransitToken)
 }

@@ -18,8 +18,9 @@ import (
 
 // storedVariables has the variables that programs read for a backend or a key provider: a debugger stopped each of them
 // whenever it asked for a variable (syscall.Getenv), while init, or apply for a key provider, used blocks with each way
-// to give credentials. Those of oci are from Terraform's published source. What it also reads with the backend local is left out. What libraries read in our program, where
-// drivers get theirs from elsewhere, is stored in the same way.
+// to give credentials. What it also reads with the backend local is left out. Those of oci are from Terraform's
+// published source. What libraries read in our program, where drivers get theirs from elsewhere, is stored in the same
+// way.
 const storedVariables = "testdata/variables.json"
 
 // withoutEffect finds the rows of the table of documented exceptions.

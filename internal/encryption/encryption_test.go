@@ -375,9 +375,10 @@ func FuzzSettings(f *testing.F) {
 
 // OpenTofu does not read the block of this method.
 func TestArgumentsOfTheMethodUnencryptedAreIgnored(t *testing.T) {
-	for block, ignored := range map[string]bool{"{}": false, "{\nkeys = nothing.here\n}": true, "{\ninner {}\n}": true} {
-		c, diags := encryption.Parse("method \"unencrypted\" \"u\" "+block+"\nstate {\nmethod = method.unencrypted.u\n}\n",
-			"settings")
+	for block, ignored := range map[string]bool{"{}": false, "{\nkeys = nothing.here\n}": true,
+		"{\ninner {}\n}": true} {
+		c, diags := encryption.Parse("method \"unencrypted\" \"u\" "+block+
+			"\nstate {\nmethod = method.unencrypted.u\n}\n", "settings")
 		var e *encryption.Encryption
 		if !diags.HasErrors() {
 			e, diags = encryption.New(c, encryption.Options{Scope: plainScope})

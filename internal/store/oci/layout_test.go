@@ -11,8 +11,8 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// theirs are the rules of Terraform's backend since 1.12, as its published source has them
-// (hashicorp/terraform, internal/backend/remote-state/oci: backend.go, backend_state.go, client.go).
+// theirs has the rules of Terraform's backend since 1.12, as its published source has them: that of
+// hashicorp/terraform, in internal/backend/remote-state/oci.
 type theirs struct{ prefix, key string }
 
 // object is where a state is, and lock where its lock is.

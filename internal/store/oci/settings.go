@@ -100,7 +100,8 @@ func read(config cty.Value, o remote.Surroundings) (*settings, diag.List) {
 	s.address(r, o)
 	s.domain, s.rightDomain = text("domain_name_override"), text("has_correct_domain_name")
 	if !domainName().MatchString(s.domain) {
-		r.Wrong("", "Invalid Value", "The environment variable domain_name_override is %q: expected a domain.", s.domain)
+		r.Wrong("", "Invalid Value", "The environment variable domain_name_override is %q: expected a domain.",
+			s.domain)
 	}
 	s.authorities = string(r.File("", text("custom_cert_location")))
 	if s.authorities != "" && !x509.NewCertPool().AppendCertsFromPEM([]byte(s.authorities)) {

@@ -35,8 +35,8 @@ func TestVariablesSayWhatArgumentsSay(t *testing.T) {
 			drivertest.Variable{Name: "OCI_" + name, Value: value})
 	}
 	const host = "oci_object_storage.ObjectStorageClient=https://objects.example"
-	for name, value := range map[string]string{"OCI_CONFIG_FILE": "/elsewhere/config", "OCI_HOME_OVERRIDE": "/elsewhere",
-		overrides: host, "OCI_" + overrides: host} {
+	for name, value := range map[string]string{"OCI_CONFIG_FILE": "/elsewhere/config",
+		"OCI_HOME_OVERRIDE": "/elsewhere", overrides: host, "OCI_" + overrides: host} {
 		all = append(all, drivertest.Variable{Name: name, Value: value})
 	}
 	drivertest.Settings{Schema: schema(),
