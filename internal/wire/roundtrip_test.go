@@ -123,7 +123,7 @@ var same = cmp.Options{
 	}),
 	cmp.Comparer(func(a, b cty.GetAttrStep) bool { return a == b }),
 	cmp.Comparer(func(a, b cty.IndexStep) bool { return a.Key.RawEquals(b.Key) }),
-	cmpopts.IgnoreUnexported(provider.Block{}),
+	cmpopts.IgnoreUnexported(provider.Block{}, diag.Diagnostic{}),
 	cmpopts.EquateEmpty(),
 	cmpopts.IgnoreFields(diag.Diagnostic{}, "Foreign"), // what comes over the wire is
 }
