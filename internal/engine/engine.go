@@ -104,6 +104,8 @@ type Options struct {
 	Refresh RefreshPolicy
 	// Waves limit the changes that an apply makes at a time.
 	Waves []Wave
+	// Rules are the addresses and patterns for which the project has settings; plans warn if they name nothing.
+	Rules []addr.Target
 	// Policies judge plans, in this order.
 	Policies []Policy
 	// Patience holds the rules for calls of providers; the zero value is the default.
@@ -458,7 +460,7 @@ func (r *Run) Plan(ctx context.Context, o PlanOptions) (out *plan.Plan, diags di
 		MinimalRefresh: o.MinimalRefresh || o.minimalByPolicy(p.opts.Refresh), MaxAge: p.opts.Refresh.MaxAge,
 		Unrefreshed: o.unrefreshed(p.opts.Refresh), InFlight: r.inFlightObjects(), Interrupted: interrupted,
 		ForceReplace: o.ForceReplace, Unprotected: o.Unprotected, Invoke: o.Invoke,
-		Remember: p.opts.RememberPreventDestroy,
+		Remember: p.opts.RememberPreventDestroy, Rules: p.opts.Rules,
 		Generate: o.GenerateConfig, Strict: o.Strict, Import: o.Import, Variables: o.Variables,
 		VariableRanges: o.VariableRanges,
 		Functions:      functions, StandIns: o.StandIns, Walked: o.Scope.walked(functions.Table),

@@ -107,6 +107,7 @@ func (s *Surroundings) Load(ctx context.Context, o LoadOptions) (_ *Project, dia
 		Encryption: s.Encryption, Query: o.Query, RememberPreventDestroy: file.RemembersPreventDestroy(),
 		Refresh:  RefreshPolicy{Minimal: file.Minimal(), MaxAge: file.MaxAge(), Never: file.Unrefreshed()},
 		Waves:    wavesOf(file),
+		Rules:    file.Selectors(),
 		Policies: policiesOf(file, s.PluginEnviron),
 		Patience: file.Patience(s.Flavor().RegistryHost()),
 		Secrets:  o.Secrets,

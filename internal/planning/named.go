@@ -27,11 +27,27 @@ func (p *planner) unmatched() (diags diag.List) {
 				shellQuoted(t.String()), diag.DidYouMean(t.String(), addr.Names(p.instances())))
 		}
 	}
+	diags = diags.Extend(p.unusedRules())
 	for _, a := range p.opts.ForceReplace {
 		if p.byInstance[a] == nil && p.base.Object(addr.Object{Instance: a}) == nil && !p.hasKeys(a) {
 			diags = diags.Warnf(nil, "Object to replace does not exist",
 				"-replace=%s replaces nothing: neither the configuration nor the state has an instance at this "+
 					"address.%s", shellQuoted(a.String()), diag.DidYouMean(a.String(), p.replaceable()))
+		}
+	}
+	return diags
+}
+
+// unusedRules warns of settings for objects that there are not: perhaps the address is wrong.
+func (p *planner) unusedRules() (diags diag.List) {
+	if p.opts.Mode != plan.Normal || p.opts.Import != nil || len(p.opts.Targets) > 0 || len(p.opts.Except) > 0 {
+		return nil // what is not planned may be meant
+	}
+	for _, t := range p.opts.Rules {
+		if !p.selects(t) && !p.held(t) && !p.declares(t) {
+			diags = diags.Warnf(nil, "Unused settings for objects", "The project file has a block for %s, and neither "+
+				"the configuration nor the state has anything at this address.%s", t,
+				diag.DidYouMean(t.String(), addr.Names(p.instances())))
 		}
 	}
 	return diags

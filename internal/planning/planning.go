@@ -56,6 +56,8 @@ type Options struct {
 	// MaxAge, in a minimal refresh, has objects read that were last read longer ago; 0 means that age does not matter.
 	// With it, the state gets to know when objects are read.
 	MaxAge time.Duration
+	// Rules are the addresses and patterns for which the project has settings.
+	Rules []addr.Target
 	// Unrefreshed selects objects that are not read, except in refresh-only plans; nil selects none.
 	Unrefreshed *linking.Selection
 	// InFlight holds the objects of interrupted operations, which are read in any case.

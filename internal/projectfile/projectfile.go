@@ -14,6 +14,7 @@ import (
 	"errors"
 	"io/fs"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/hashicorp/hcl/v2"
@@ -86,6 +87,17 @@ func (f File) MaxAge() time.Duration {
 		panic("projectfile: an age that was not checked: " + err.Error())
 	}
 	return age
+}
+
+// Selectors returns the addresses and patterns of all resources blocks, each once.
+func (f File) Selectors() (list []addr.Target) {
+	for i, r := range f.Resources {
+		again := slices.ContainsFunc(f.Resources[:i], func(other Resources) bool { return other.Address == r.Address })
+		if t, diags := addr.ParseSelector(r.Address); !again && !diags.HasErrors() {
+			list = append(list, t)
+		}
+	}
+	return list
 }
 
 // Unrefreshed returns the addresses and patterns of the objects that plans do not read.
