@@ -81,7 +81,9 @@ func TestCancelEndsTheWholeGroup(t *testing.T) {
 			argv := programtest.Argv(mode)
 			within(t, func() {
 				res, err := stop(t, program.Command{
-					Argv:  []string{"/bin/sh", "-c", `"$@" & echo child $! >&2; wait`, "sh", argv[0], argv[1]},
+					// The child tells its number before it becomes the program, which says that it is ready.
+					Argv: []string{"/bin/sh", "-c", `sh -c 'echo child $$ >&2; exec "$@"' sh "$@" & wait`, "sh",
+						argv[0], argv[1]},
 					Grace: 300 * time.Millisecond,
 				}, "ready")
 				if !errors.Is(err, errInterrupted) {
