@@ -144,23 +144,43 @@ func (s *scene) run(archive *txtar.Archive) string {
 	if err := terminal.draw(steady(s.clean(string(out.text)))); err != nil {
 		s.t.Fatal(err)
 	}
-	return terminal.String() + fmt.Sprintf("[exit %d]\n", code)
+	return ordered(terminal.String()) + fmt.Sprintf("[exit %d]\n", code)
 }
 
 var (
-	refreshed = regexp.MustCompile(`(?m)(^.*: (Refreshing state|Reading|Read complete|Creating|Creation complete).*\n)+`)
-	lasted    = regexp.MustCompile(`\b(\d+m)?\d+s\b|\d+\.\ds`)
-	slow      = regexp.MustCompile(`(?m)^.*: Still .*\n|^It took .*\n( +0s  .*\n)*`)
+	atOnce = regexp.MustCompile(`: (Refreshing state|Reading|Read complete|Creating|Creation complete)`)
+	lasted = regexp.MustCompile(`\b(\d+m)?\d+s\b|\d+\.\ds`)
+	slow   = regexp.MustCompile(`(?m)^.*: Still .*\n|^It took .*\n( +0s  .*\n)*`)
 )
 
-// steady returns what was written without what differs from run to run: times, and the order of what happens at once.
+// steady returns what was written without the times, which differ from run to run.
 func steady(text string) string {
-	text = lasted.ReplaceAllString(text, "0s")
-	text = slow.ReplaceAllString(text, "")
-	return refreshed.ReplaceAllStringFunc(text, func(lines string) string {
-		list := slices.Sorted(strings.Lines(lines))
-		return strings.Join(list, "")
-	})
+	return slow.ReplaceAllString(lasted.ReplaceAllString(text, "0s"), "")
+}
+
+// ordered sorts lines of a screen about what happens at once. It is for a screen and not for what was written: there
+// each line begins with what takes the display away that was under the lines before.
+func ordered(text string) string {
+	var out, group []string
+	end := func() {
+		slices.Sort(group)
+		out, group = append(out, group...), nil
+	}
+	line := ""
+	for row := range strings.Lines(text) {
+		if line += row; strings.HasSuffix(row, "↩\n") {
+			continue // it is wrapped
+		}
+		if atOnce.MatchString(line) {
+			group = append(group, line)
+		} else {
+			end()
+			out = append(out, line)
+		}
+		line = ""
+	}
+	end()
+	return strings.Join(append(out, line), "")
 }
 
 // watched is a terminal in front of which somebody presses Ctrl-C when a program says that it is half way, and lets the

@@ -53,6 +53,8 @@ type SpoolError struct {
 	Is  string // such as "a symbolic link"
 }
 
+const exchanged = "something that was exchanged while it was opened"
+
 func (e *SpoolError) Error() string {
 	return fmt.Sprintf("%s is %s, not a folder: answers of programs are kept there, and nothing is read or removed "+
 		"through it. Look at what it is, and remove it", e.Dir, e.Is)
@@ -132,7 +134,7 @@ func openSpool(dir string) (*os.Root, error) {
 	}
 	if opened, err := root.Stat("."); err != nil || !os.SameFile(info, opened) {
 		root.Close()
-		return nil, &SpoolError{Dir: dir, Is: "something that was exchanged while it was opened"}
+		return nil, &SpoolError{Dir: dir, Is: exchanged}
 	}
 	return root, nil
 }

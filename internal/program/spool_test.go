@@ -5,12 +5,14 @@ package program_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -295,5 +297,43 @@ func TestAFullDiskDoesNotTakeAnAnswer(t *testing.T) {
 	if found, err := program.AwaitSpooled(t.Context(), dir, "run/op-1", func([]int) {}); err != nil || found == nil ||
 		!errors.As(found.Refused, &full) {
 		t.Errorf("later: %v, %v", found, err)
+	}
+}
+
+// The folder goes with the last answer in it, while other calls begin.
+func TestCallsShareAFolderThatComesAndGoes(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "s.answers")
+	over := make(chan struct{})
+	var calls, others sync.WaitGroup
+	for range 2 {
+		others.Go(func() {
+			for {
+				select {
+				case <-over:
+					return
+				default:
+					_ = program.RemoveSpooled(dir, "run/other")
+				}
+			}
+		})
+	}
+	for caller := range 4 {
+		calls.Go(func() {
+			for n := range 200 {
+				call := program.Spool{Dir: dir, Token: fmt.Sprintf("run/op-%d-%d", caller, n)}
+				if err := program.MakeRoom(call); err != nil {
+					t.Error(err)
+				}
+				if err := program.RemoveSpooled(dir, call.Token); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	calls.Wait()
+	close(over)
+	others.Wait()
+	if _, err := os.Lstat(dir); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the folder is there: %v", err)
 	}
 }

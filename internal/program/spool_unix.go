@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/exec"
 	"syscall"
@@ -73,13 +74,13 @@ func launchSpooled(path, dir string, c Command) (_ *spooled, err error) {
 	return s, nil
 }
 
+// attempts is how often the folder of answers is made at most, while other calls remove it when they end.
+const attempts = 1000
+
 // makeRoom creates the files of a call, with space for usual messages: a full disk is found before the program begins,
 // and one that fills up meanwhile still stores the answer.
 func (s *spooled) makeRoom() (err error) {
 	c := s.limits.Spool
-	if s.root, err = c.makeDir(); err != nil {
-		return err
-	}
 	create := func(kind string, text []byte) *os.File {
 		var f *os.File
 		if err == nil {
@@ -93,8 +94,24 @@ func (s *spooled) makeRoom() (err error) {
 		}
 		return f
 	}
-	record, status, process := create(spoolRecord, c.Record), create(spoolStatus, blank()),
-		create(spoolProcess, blank())
+	var record *os.File
+	for range attempts {
+		if s.root, err = c.makeDir(); err == nil {
+			record = create(spoolRecord, c.Record)
+		}
+		var other *SpoolError
+		if !errors.Is(err, fs.ErrNotExist) && !(errors.As(err, &other) && other.Is == exchanged) {
+			break
+		}
+		if s.root != nil { // another call ended, and took its last file and the folder away
+			s.root.Close()
+			s.root = nil
+		}
+	}
+	if s.root == nil {
+		return err
+	}
+	status, process := create(spoolStatus, blank()), create(spoolProcess, blank())
 	for _, f := range []*os.File{record, status, process} {
 		f.Close()
 	}
