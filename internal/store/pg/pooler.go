@@ -3,6 +3,7 @@ package pg
 import (
 	"context"
 	"math/rand/v2"
+	"time"
 )
 
 // pooler decides about a connection whose server process is not the one that the connection was opened with: there is
@@ -13,7 +14,7 @@ import (
 // that one never changes. A pool that is shared gives out each other's processes, whether it prefers those that were
 // used last or those that were not used for long. Which process is free also depends on other clients and on how soon
 // the pool takes one back, so that a few questions in a fixed order can get the right answers by chance: the order of
-// most of them is random, and there are enough of them.
+// most of them is random, there are enough of them, and every other one comes a moment later.
 func (o *options) pooler(ctx context.Context, s *session) error {
 	other, err := o.connect(ctx)
 	if err != nil {
@@ -27,6 +28,13 @@ func (o *options) pooler(ctx context.Context, s *session) error {
 		each := both[rand.IntN(2)]
 		if first := []int{0, 1, 0, 0, 1}; i < len(first) { // not in turns exactly: a pool may have just two
 			each = both[first[i]]
+		}
+		if i%2 == 1 {
+			select {
+			case <-ctx.Done():
+				return context.Cause(ctx)
+			case <-time.After(backAfter):
+			}
 		}
 		r, err := each.ask(ctx, who)
 		if err != nil {
@@ -42,6 +50,9 @@ func (o *options) pooler(ctx context.Context, s *session) error {
 	}
 	return nil
 }
+
+// backAfter is how long a pool may take to have a connection back whose answer it has passed on.
+const backAfter = 5 * time.Millisecond
 
 func (o *options) pooled() error {
 	return &problem{text: "there is a pooler in front of the PostgreSQL server, at " + o.address() +
