@@ -149,6 +149,7 @@ func (s *scene) run(archive *txtar.Archive) string {
 
 var (
 	atOnce = regexp.MustCompile(`: (Refreshing state|Reading|Read complete|Creating|Creation complete)`)
+	layout = regexp.MustCompile("↩\n|<[a-z ]*>|</>")
 	lasted = regexp.MustCompile(`\b(\d+m)?\d+s\b|\d+\.\ds`)
 	slow   = regexp.MustCompile(`(?m)^.*: Still .*\n|^It took .*\n( +0s  .*\n)*`)
 )
@@ -171,7 +172,7 @@ func ordered(text string) string {
 		if line += row; strings.HasSuffix(row, "↩\n") {
 			continue // it is wrapped
 		}
-		if atOnce.MatchString(line) {
+		if atOnce.MatchString(layout.ReplaceAllString(line, "")) {
 			group = append(group, line)
 		} else {
 			end()
