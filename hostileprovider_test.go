@@ -50,7 +50,7 @@ func through[R any](p trapProvider, method string, inner func() R) R {
 	return got
 }
 
-// refused makes an answer an error: a list of problems, or a struct with one.
+// refused returns an answer that is an error: a list of problems, or a struct with one.
 func refused(v reflect.Value) {
 	list := reflect.ValueOf(diag.FromErr(errTrap))
 	switch {
@@ -171,7 +171,7 @@ func (p trapProvider) UpgradeIdentity(ctx context.Context,
 	})
 }
 
-// MoveState makes a note of the input of an object of terraform_data.
+// MoveState returns a note with the input of an object of terraform_data.
 func (p trapProvider) MoveState(context.Context, provider.MoveStateRequest) provider.MoveStateResponse {
 	return through(p, "MoveState", func() provider.MoveStateResponse {
 		return provider.MoveStateResponse{State: cty.ObjectVal(map[string]cty.Value{"id": cty.StringVal("moved"),

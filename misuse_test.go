@@ -447,7 +447,7 @@ func TestInstallTakesArgumentsOfTheBackend(t *testing.T) {
 
 func TestDeniedPlansAreNotAppliedByEmbeddersEither(t *testing.T) {
 	if runtime.GOOS == "windows" {
-		t.Skip("needs sh")
+		t.Skip("needs sh, which Windows does not have")
 	}
 	o := projectIn(t, simple)
 	o.Environ = []string{"PATH=" + os.Getenv("PATH")}

@@ -1,8 +1,9 @@
 package diag
 
 import (
-	"regexp"
 	"strings"
+
+	"github.com/tombolo-iac/tombolo/internal/regex"
 )
 
 // Causes returns the problems that a person has to read: those that are no consequences of others. A consequence is
@@ -37,14 +38,14 @@ func (d *Diagnostic) unreadable() bool {
 	return d.Severity == Error && d.syntax
 }
 
-var meant = regexp.MustCompile(`Did you mean "([^"]+)"\?`)
+var meant = regex.Lazy(`Did you mean "([^"]+)"\?`)
 
 // misspelt returns the problems that say that an argument is missing which an unknown one probably is: the nearest ones
 // above those.
 func (l List) misspelt() map[*Diagnostic]bool {
 	found := map[*Diagnostic]bool{}
 	for _, u := range l {
-		name := meant.FindStringSubmatch(u.Detail)
+		name := meant().FindStringSubmatch(u.Detail)
 		if u.Summary != "Unsupported argument" || name == nil || u.Subject == nil {
 			continue
 		}

@@ -2,6 +2,8 @@ package diag
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
@@ -15,33 +17,56 @@ var closers = map[hclsyntax.TokenType]hclsyntax.TokenType{
 	hclsyntax.TokenTemplateControl: hclsyntax.TokenTemplateSeqEnd,
 }
 
+// brackets finds what is open at places of a text. It reads the text once, for all problems that it has.
+type brackets struct {
+	tokens hclsyntax.Tokens
+	next   int
+	open   []hclsyntax.Token
+}
+
+func newBrackets(src []byte, filename string) *brackets {
+	tokens, _ := hclsyntax.LexConfig(src, filename, hcl.InitialPos)
+	return &brackets{tokens: tokens}
+}
+
 // opened returns a sentence about what is open where the parser noticed that something is missing, if that began before
-// the line above: a parser notices a missing bracket where it cannot go on, which may be the end of the file.
-func opened(src []byte, at *hcl.Range) string {
-	if at == nil {
-		return ""
-	}
-	tokens, _ := hclsyntax.LexConfig(src, at.Filename, hcl.InitialPos)
-	var open []hclsyntax.Token
-	for _, t := range tokens {
-		if t.Range.Start.Byte >= at.Start.Byte && t.Type != hclsyntax.TokenEOF {
-			break
-		}
-		switch n := len(open); {
+// the line above: a parser notices a missing bracket where it cannot go on, which may be the end of the file. Places
+// are asked for from the first to the last.
+func (b *brackets) opened(at *hcl.Range) string {
+	for ; b.next < len(b.tokens) && b.tokens[b.next].Range.Start.Byte < at.Start.Byte; b.next++ {
+		t := b.tokens[b.next]
+		switch n := len(b.open); {
 		case closers[t.Type] != 0:
-			open = append(open, t)
-		case n > 0 && closers[open[n-1].Type] == t.Type:
-			open = open[:n-1]
+			b.open = append(b.open, t)
+		case n > 0 && closers[b.open[n-1].Type] == t.Type:
+			b.open = b.open[:n-1]
 		}
 	}
-	if len(open) == 0 {
+	if len(b.open) == 0 {
 		return ""
 	}
-	last := open[len(open)-1]
+	last := b.open[len(b.open)-1]
 	if last.Range.Start.Line >= at.Start.Line-1 {
 		return ""
 	}
 	return fmt.Sprintf(" Still open here is the %s in line %d.", firstLine(last.Bytes), last.Range.Start.Line)
+}
+
+// sayOpened adds to problems of a text what is open where they are.
+func sayOpened(found List, src []byte) {
+	order := slices.Clone(found)
+	slices.SortStableFunc(order, func(a, b *Diagnostic) int { return start(a) - start(b) })
+	var b *brackets
+	for _, d := range order {
+		if d.Subject == nil || !d.unreadable() || strings.HasSuffix(d.Subject.Filename, ".json") ||
+			d.Summary == "Unclosed configuration block" {
+			continue
+		}
+		if b == nil {
+			b = newBrackets(src, d.Subject.Filename)
+		}
+		d.Detail += b.opened(d.Subject)
+	}
 }
 
 func firstLine(text []byte) string {

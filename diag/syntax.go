@@ -18,10 +18,9 @@ func (l List) AppendSyntax(in hcl.Diagnostics, src []byte) List {
 	}
 	for _, d := range found {
 		d.syntax = true
-		if d.unreadable() && !strings.HasSuffix(filename(found), ".json") &&
-			d.Summary != "Unclosed configuration block" {
-			d.Detail += opened(src, d.Subject)
-		}
+	}
+	sayOpened(found, src)
+	for _, d := range found {
 		if d.Summary == "Unclosed configuration block" {
 			if line := nextHeader(src, d.Subject); line > 0 {
 				d.Detail = fmt.Sprintf("There is no closing brace for this block before the end of the file. Another "+

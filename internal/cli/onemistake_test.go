@@ -76,7 +76,7 @@ var slips = []struct {
 	}},
 }
 
-// randomSlip makes one mistake in a file.
+// randomSlip changes a file in one place, as by mistake.
 func randomSlip(t *testing.T, r *rand.Rand, source []byte) slip {
 	tokens, diags := hclsyntax.LexConfig(source, "main.tf", hcl.InitialPos)
 	if diags.HasErrors() {

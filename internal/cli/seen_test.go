@@ -274,7 +274,7 @@ func (s *screen) draw(text string) error {
 	return nil
 }
 
-// at makes the row and the columns before the cursor.
+// at adds the row of the cursor and the columns before it, where they are missing.
 func (s *screen) at() {
 	for len(s.rows) <= s.row {
 		s.rows = append(s.rows, nil)

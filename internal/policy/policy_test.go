@@ -31,8 +31,9 @@ func TestAnswersAreReadOrRefused(t *testing.T) {
 		}
 	}
 	for answer, want := range map[string]string{
-		``: "answered nothing", ` `: "answered nothing", `null`: "answered", `[]`: "answered", `{"deny": []} x`: "answered",
-		`{}`: `no member "deny"`, `{"warn": []}`: `no member "deny"`, `{"deny": [], "warning": []}`: `"warning"`,
+		``: "answered nothing", ` `: "answered nothing", `null`: "answered", `[]`: "answered",
+		`{"deny": []} x`: "answered",
+		`{}`:             `no member "deny"`, `{"warn": []}`: `no member "deny"`, `{"deny": [], "warning": []}`: `"warning"`,
 		`{"deny": null}`: "expected is an array", `{"deny": "no"}`: "expected is an array",
 		`{"deny": [1]}`: "deny[0]", `{"deny": [null]}`: "deny[0]",
 		`{"deny": ["x", {}]}`: "deny[1] of its answer has no message",
@@ -65,7 +66,7 @@ func FuzzAnswers(f *testing.F) {
 // judge runs a shell script as a policy.
 func judge(t *testing.T, ctx context.Context, script string, timeout time.Duration) (policy.Verdict, error) {
 	if runtime.GOOS == "windows" {
-		t.Skip("needs sh")
+		t.Skip("needs sh, which Windows does not have")
 	}
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "p.sh"), []byte(script), 0o600); err != nil {

@@ -99,7 +99,7 @@ func TestEveryFunctionEndsWithItsWork(t *testing.T) {
 	}
 }
 
-// TestLargeCallsAreAsSmallOnes makes calls of every function with large arguments in both ways.
+// TestLargeCallsAreAsSmallOnes calls every function with large arguments in both ways.
 func TestLargeCallsAreAsSmallOnes(t *testing.T) {
 	lower(t)                              // of the product
 	const n, every = 300, 29              // of so many calls one is made
