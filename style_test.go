@@ -295,7 +295,7 @@ func checkExpression(t *testing.T, path string, call *ast.CallExpr) int {
 // inBinary reports whether a file is part of cmd/tombolo, and not of a server for tests, a benchmark or an example.
 func inBinary(path string) bool {
 	return (strings.HasPrefix(path, "internal/") || strings.HasPrefix(path, "sdk/")) &&
-		!strings.Contains(path, "test/") && !strings.Contains(path, "/server/")
+		!strings.Contains(path, "test/")
 }
 
 // constantText returns the value of a string literal, or of several that are joined.

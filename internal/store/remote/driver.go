@@ -6,6 +6,9 @@
 // journal is begun only while the one that was read is still the last. A chunk is added to a journal only under the
 // next free number. So a run that has lost its lock, knowingly or not, can write nothing once another has begun: the
 // state is only written after a checkpoint was added to the journal.
+//
+// A Kind describes a type of backend. Driver, Place and Hold are below the store what state.Store, state.Workspace and
+// state.Session are above it: an opened backend, one state in it, and its lock with the writes that it allows.
 package remote
 
 import (
