@@ -18,6 +18,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"log/slog"
 	"maps"
 	"os"
 	"slices"
@@ -93,6 +94,8 @@ type Options struct {
 	Encryption func(root *config.Module) (*encryption.Encryption, diag.List)
 	// Functions are the caller's own, beside those of the language, by name.
 	Functions map[string]function.Function
+	// Log receives what the engine logs; nil drops it.
+	Log *slog.Logger
 	// Secrets collects what must not be shown; nil means a collection of its own.
 	Secrets *value.Secrets
 	// Config replaces the files of Dir by those of a saved plan.

@@ -112,7 +112,7 @@ func (r *Run) adopt(ctx context.Context, intent state.Intent, id string, variabl
 	defer done()
 	edit, more := planning.Adopt(ctx, p.opts.Abort, prog, r.State(), pool, planning.Options{
 		Settings: p.settings(variables, p.functions(ctx, funcs.Options{})), DeposedKey: deposedKey,
-	}, intent, id)
+	}, planning.Adoption{Intent: intent, ID: id})
 	return edit, diags.Extend(more)
 }
 

@@ -230,34 +230,46 @@ func (p *place) take(ctx context.Context, w *workspace, info state.LockInfo) (*h
 				continue
 			}
 		}
-		conflict := err == nil && a.status == http.StatusConflict
-		if !conflict && !passing(a, err) {
-			p.leave(ctx, info.ID)
-			return nil, p.because(r, a, err)
-		}
-		w, lookErr := p.show(ctx)
-		there := p.holder(w)
-		switch {
-		case lookErr != nil:
-			p.leave(ctx, info.ID)
-			return nil, lookErr
-		case there != nil && there.ID == info.ID: // the answer was lost
-			return &hold{p: p, id: info.ID}, nil
-		case there != nil:
-			return nil, &state.LockedError{Info: there}
-		case try >= lockTries && conflict:
-			return nil, &state.LockedError{Err: fmt.Errorf("other runs keep taking and releasing the lock of %s", p)}
-		case try >= lockTries:
-			p.leave(ctx, info.ID)
-			return nil, p.because(r, a, err)
-		case conflict:
-			continue
-		}
-		if err := p.client.pause(ctx, try-1, a); err != nil {
-			p.leave(ctx, info.ID)
-			return nil, err
+		if h, err := p.settle(ctx, info, try, r, a, err); h != nil || err != nil {
+			return h, err
 		}
 	}
+}
+
+// settle finds out who has the lock after an attempt whose answer does not say so. It returns neither a hold nor an
+// error if another attempt may get the lock, after it has waited. The attempt may have taken the lock all the same:
+// with an error it is given back, unless it is known that another run has it.
+func (p *place) settle(ctx context.Context, info state.LockInfo, try int, r request, a *answer, err error) (*hold,
+	error) {
+	unsure := func(err error) (*hold, error) {
+		p.leave(ctx, info.ID)
+		return nil, err
+	}
+	conflict := err == nil && a.status == http.StatusConflict
+	if !conflict && !passing(a, err) {
+		return unsure(p.because(r, a, err))
+	}
+	w, lookErr := p.show(ctx)
+	if lookErr != nil {
+		return unsure(lookErr)
+	}
+	there := p.holder(w)
+	switch {
+	case there != nil && there.ID == info.ID: // the answer was lost
+		return &hold{p: p, id: info.ID}, nil
+	case there != nil:
+		return nil, &state.LockedError{Info: there}
+	case try >= lockTries && conflict:
+		return nil, &state.LockedError{Err: fmt.Errorf("other runs keep taking and releasing the lock of %s", p)}
+	case try >= lockTries:
+		return unsure(p.because(r, a, err))
+	case conflict:
+		return nil, nil
+	}
+	if err := p.client.pause(ctx, try-1, a); err != nil {
+		return unsure(err)
+	}
+	return nil, nil
 }
 
 // confirm looks whether the server shows the reason of a lock that it has just given. Otherwise locks have no ids. The

@@ -27,35 +27,18 @@ type hold struct {
 // gives tags it compares once more. Elsewhere another may come between.
 func (h *hold) Write(ctx context.Context, w remote.Write) (string, error) {
 	for try := 0; ; try++ {
-		there, etag, err := h.p.fetch(ctx)
-		switch {
-		case err != nil:
-			return "", err
-		case try > 0 && bytes.Equal(there.Data, w.Data):
-			return there.Version, nil
-		case there.Version != w.Was:
-			return "", remote.ErrChanged
+		tag, written, err := h.compare(ctx, w, try > 0)
+		if err != nil || written {
+			return version(w.Data), err
 		}
-		if err := h.Check(ctx); err != nil {
-			return "", err
-		}
-		r := request{what: "write", method: h.p.s.update, address: h.p.s.address, body: w.Data}
-		if h.id != "" {
-			address := *r.address
-			query := address.Query()
-			query.Set("ID", h.id)
-			address.RawQuery = query.Encode()
-			r.address = &address
-		}
-		if !h.ignoring() {
-			r.match = etag
-		}
+		r := h.writing(w, tag)
 		a, err := h.p.client.once(ctx, r)
 		switch {
-		case err == nil && a.ok() && w.Was == "":
-			return version(w.Data), h.p.kept(ctx)
 		case err == nil && a.ok():
-			return version(w.Data), nil
+			if w.Was == "" {
+				err = h.p.kept(ctx)
+			}
+			return version(w.Data), err
 		case err == nil && a.status == http.StatusPreconditionFailed && r.match != "" && try <= h.p.s.retries:
 			// Either the state is another one now, which the next look finds, or the tag is none to the server.
 			h.ignore()
@@ -65,16 +48,52 @@ func (h *hold) Write(ctx context.Context, w remote.Write) (string, error) {
 				return "", err
 			}
 		}
-		if !again(a, err) || try >= h.p.s.retries {
-			if err == nil {
-				err = h.p.client.failed(r, a)
-			}
-			return "", err
-		}
-		if err := h.p.client.wait(ctx, try, a); err != nil {
+		if err := h.pause(ctx, try, r, a, err); err != nil {
 			return "", err
 		}
 	}
+}
+
+// compare checks that the lock is held and that the state is the one to replace, and returns its tag. After an attempt
+// whose result is not known, it also reports whether the state was written.
+func (h *hold) compare(ctx context.Context, w remote.Write, attempted bool) (tag string, written bool, err error) {
+	there, tag, err := h.p.fetch(ctx)
+	switch {
+	case err != nil:
+		return "", false, err
+	case attempted && bytes.Equal(there.Data, w.Data):
+		return tag, true, nil
+	case there.Version != w.Was:
+		return "", false, remote.ErrChanged
+	}
+	return tag, false, h.Check(ctx)
+}
+
+// writing returns the request that writes a state over the one with a tag.
+func (h *hold) writing(w remote.Write, tag string) request {
+	r := request{what: "write", method: h.p.s.update, address: h.p.s.address, body: w.Data}
+	if h.id != "" {
+		address := *r.address
+		query := address.Query()
+		query.Set("ID", h.id)
+		address.RawQuery = query.Encode()
+		r.address = &address
+	}
+	if !h.ignoring() {
+		r.match = tag
+	}
+	return r
+}
+
+// pause waits before another attempt, or returns why there is none.
+func (h *hold) pause(ctx context.Context, try int, r request, a *answer, err error) error {
+	switch {
+	case again(a, err) && try < h.p.s.retries:
+		return h.p.client.wait(ctx, try, a)
+	case err != nil:
+		return err
+	}
+	return h.p.client.failed(r, a)
 }
 
 func (h *hold) ignoring() bool {
