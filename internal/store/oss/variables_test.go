@@ -12,7 +12,7 @@ import (
 
 // A variable that the driver reads and the table lacks fails the test.
 func TestVariablesSayWhatArgumentsSay(t *testing.T) {
-	drivertest.Settings{Schema: schema(), Base: map[string]string{"bucket": "b", "region": "r"},
+	drivertest.Settings{Schema: schema(), More: more(), Base: map[string]string{"bucket": "b", "region": "r"},
 		Read: func(config cty.Value, o remote.Surroundings) (any, diag.List) {
 			s, diags := read(config, o)
 			return s, diags
