@@ -1,6 +1,7 @@
 package azure
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/base64"
 	"fmt"
@@ -243,7 +244,7 @@ func (r reader) keys(s *settings) {
 // who reads the settings of the identity.
 func (r reader) who() who {
 	w := who{
-		environment:  r.text("environment", "ARM_ENVIRONMENT"),
+		environment:  cmp.Or(r.text("environment", "ARM_ENVIRONMENT"), "public"),
 		metadata:     r.text("metadata_host", "ARM_METADATA_HOSTNAME", "ARM_METADATA_HOST"),
 		subscription: r.text("subscription_id", "ARM_SUBSCRIPTION_ID"), tenant: r.text("tenant_id", "ARM_TENANT_ID"),
 		client: r.either("client_id", "ARM_CLIENT_ID", "client_id_file_path", "ARM_CLIENT_ID_FILE_PATH"),
@@ -272,7 +273,7 @@ func (r reader) who() who {
 				"the value, or that of ARM_CLIENT_CERTIFICATE, is not base64.")
 		}
 	}
-	if w.environment != "" && w.metadata == "" && clouds[w.environment] == nil {
+	if w.metadata == "" && clouds[w.environment] == nil {
 		r.wrong("environment", "Invalid Value", "there is no cloud %q. Expected public, usgovernment or china, or "+
 			"metadata_host for another one.", w.environment)
 	}
