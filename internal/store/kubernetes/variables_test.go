@@ -12,7 +12,8 @@ import (
 
 // A variable that the driver reads and the table lacks fails the test. The defaults are those that Terraform documents.
 func TestVariablesSayWhatArgumentsSay(t *testing.T) {
-	block := drivertest.Settings{Schema: schema(), Base: map[string]string{"secret_suffix": "s", "host": "https://k.example"},
+	block := drivertest.Settings{Schema: schema(),
+		Base:   map[string]string{"secret_suffix": "s", "host": "https://k.example"},
 		Others: []string{"KUBE_IN_CLUSTER_CONFIG"},
 		Read: func(config cty.Value, o remote.Surroundings) (any, diag.List) {
 			s, diags := read(config, o)

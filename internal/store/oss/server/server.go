@@ -197,11 +197,9 @@ func (s *Server) table(w http.ResponseWriter, r *http.Request, body []byte) {
 	}
 	m, err := tablestore.Parse(body)
 	switch {
-	case !tableSigned(r, body) || r.Header.Get("X-Ots-Ststoken") != s.Token:
-		refuse(http.StatusForbidden, "OTSAuthFailed", "Signature mismatch.")
-		return
-	case s.Instance != "" && r.Header.Get("X-Ots-Instancename") != s.Instance:
-		refuse(http.StatusForbidden, "OTSAuthFailed", "The instance is not found.")
+	case !tableSigned(r, body) || r.Header.Get("X-Ots-Ststoken") != s.Token,
+		s.Instance != "" && r.Header.Get("X-Ots-Instancename") != s.Instance:
+		refuse(http.StatusForbidden, "OTSAuthFailed", "Signature mismatch, or no such instance.")
 		return
 	case err != nil:
 		refuse(http.StatusBadRequest, "OTSParameterInvalid", err.Error())

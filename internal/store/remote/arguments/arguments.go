@@ -221,21 +221,19 @@ func (r Reader) Number(name string, missing, least, most int64, variables ...str
 	return n
 }
 
-// Block returns a reader of a block inside of this one, when there is one; of several, the first.
+// Block returns a reader of a block inside of this one; of several, of the first. When there is none, it reads nothing.
 func (r Reader) Block(name string) (Reader, bool) {
 	v, ok := r.Value(name)
-	if !ok {
-		return r, false
-	}
-	if !v.Type().IsObjectType() {
-		all := v.AsValueSlice()
-		if len(all) == 0 {
-			return r, false
+	if ok && !v.Type().IsObjectType() {
+		if ok = v.LengthInt() > 0; ok {
+			v = v.AsValueSlice()[0]
 		}
-		v = all[0]
+	}
+	if !ok {
+		v = cty.NilVal
 	}
 	r.values, r.path = v, append(slices.Clone(r.path), cty.GetAttrStep{Name: name})
-	return r, true
+	return r, ok
 }
 
 // File returns the content of a file that an argument, or a variable, names.
