@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -352,9 +351,9 @@ func (p *place) ForceUnlock(ctx context.Context, id string) error {
 	case err != nil:
 		return err
 	case there == nil:
-		return errors.New("the state is not locked")
+		return remote.ErrNotLocked
 	case id != there.ID && id != p.title():
-		return fmt.Errorf("lock id %q does not match the id of the existing lock, %q", id, there.ID)
+		return remote.AnotherLock(id, there.ID)
 	}
 	for try := 0; ; try++ {
 		err := p.release(ctx, w, "force-unlock")
