@@ -2,12 +2,15 @@ package backend_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/zclconf/go-cty/cty"
 
 	"github.com/tombolo-iac/tombolo/addr"
 	"github.com/tombolo-iac/tombolo/internal/backend"
@@ -21,6 +24,7 @@ var (
 	quoted      = regexp.MustCompile("`([^`]+)`")
 	argument    = regexp.MustCompile(`\b[a-z][a-z0-9_]+\b`)
 	isName      = regexp.MustCompile(`^[a-z][a-z0-9_]*( \{.*\})?$`) // not the end of one, nor a value
+	inBrackets  = regexp.MustCompile(`\([^)]*\)`)
 	variable    = regexp.MustCompile(`^[A-Z][A-Z0-9]*_[A-Z0-9_]+$`)
 )
 
@@ -75,27 +79,88 @@ func TestPagesNameArgumentsThatThereAre(t *testing.T) {
 					asked[name] = true
 				}
 			}
-			for _, table := range ofArguments.FindAllStringSubmatch(text, -1) {
-				for row := range strings.Lines(table[1]) {
-					cells := strings.Split(row, "|")
-					for _, q := range quoted.FindAllStringSubmatch(cells[1], -1) {
-						for _, name := range argument.FindAllString(q[1], -1) {
-							if isName.MatchString(q[1]) && !known[name] && !slices.Contains(kinds, q[1]) {
-								t.Errorf("there is no argument %s", name)
-							}
-						}
-					}
-					for _, q := range quoted.FindAllStringSubmatch(cells[2], -1) {
-						if variable.MatchString(q[1]) && !asked[q[1]] && !slices.Contains(read["tombolo"][kind], q[1]) {
-							t.Errorf("nothing reads the variable %s", q[1])
-						}
-					}
-				}
-			}
+			checkTables(t, text, known, func(name string) bool {
+				return asked[name] || slices.Contains(read["tombolo"][kind], name)
+			})
 		})
 	}
 	if sections < 11 {
 		t.Errorf("there are %d sections only", sections)
+	}
+}
+
+// checkTables looks for what the tables of arguments name.
+func checkTables(t *testing.T, text string, known map[string]bool, reads func(variable string) bool) {
+	t.Helper()
+	for _, table := range ofArguments.FindAllStringSubmatch(text, -1) {
+		for row := range strings.Lines(table[1]) {
+			cells := strings.Split(row, "|")
+			for _, q := range quoted.FindAllStringSubmatch(cells[1], -1) {
+				for _, name := range argument.FindAllString(q[1], -1) {
+					if isName.MatchString(q[1]) && !known[name] && backend.Types()[q[1]] == cty.NilType {
+						t.Errorf("there is no argument %s", name)
+					}
+				}
+			}
+			for _, q := range quoted.FindAllStringSubmatch(cells[2], -1) {
+				if variable.MatchString(q[1]) && !reads(q[1]) {
+					t.Errorf("nothing reads the variable %s", q[1])
+				}
+			}
+		}
+	}
+}
+
+// What docs/encryption.md says of methods and key providers is so, in the same way.
+func TestThePageAboutEncryptionNamesArgumentsThatThereAre(t *testing.T) {
+	page, err := os.ReadFile("../../docs/encryption.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var stored keyAnswers
+	var read map[string]map[string][]string
+	for name, into := range map[string]any{storedKeyArguments: &stored, storedVariables: &read} {
+		text, err := os.ReadFile(name)
+		if err == nil {
+			err = json.Unmarshal(text, into)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	rows := 0
+	for _, part := range [][2]string{{"Methods", "method"}, {"Key providers", "key_provider"}} {
+		_, table, _ := strings.Cut(string(page), "\n## "+part[0]+"\n")
+		table, _, _ = strings.Cut(table, "\n## ")
+		for row := range strings.Lines(table) {
+			cells := strings.SplitN(row, "|", 3)
+			if len(cells) < 3 || !strings.HasPrefix(cells[1], " `") {
+				continue
+			}
+			rows++
+			name := strings.Trim(cells[1], " `")
+			known := map[string]bool{}
+			for argument := range stored.Blocks[fmt.Sprintf("%s %q", part[1], name)] {
+				outer, inner, _ := strings.Cut(argument, ".")
+				known[outer], known[inner] = true, true
+			}
+			for _, q := range quoted.FindAllStringSubmatch(inBrackets.ReplaceAllString(cells[2], ""), -1) {
+				if isName.MatchString(q[1]) && !known[q[1]] && backend.Types()[q[1]] == cty.NilType {
+					t.Errorf("%s has no argument %s", name, q[1])
+				}
+			}
+			for _, q := range quoted.FindAllStringSubmatch(cells[2], -1) {
+				if variable.MatchString(q[1]) && !strings.HasPrefix(q[1], "AES_") &&
+					!slices.Contains(read["tombolo"][name], q[1]) &&
+					q[1] != "GOOGLE_KMS_CUSTOM_ENDPOINT" && // which TestKeysOfCloudKMSOpenAndSeal sets
+					!strings.Contains(cells[2], "except for the variable `"+q[1]) {
+					t.Errorf("nothing reads the variable %s for %s", q[1], name)
+				}
+			}
+		}
+	}
+	if rows < 9 {
+		t.Errorf("there are %d rows only", rows)
 	}
 }
 
