@@ -156,7 +156,7 @@ func TestDamagedDocumentsAreRefused(t *testing.T) {
 	encryptiontest.Damage(t, c, sealed, plain, 10_000)
 }
 
-// Serial and lineage stand beside what is encrypted, for programs that have no key. Who changes them there is found out.
+// Serial and lineage stand beside what is encrypted, for programs without a key. Who changes them there is found out.
 func TestWhatStandsOutsideIsThatInside(t *testing.T) {
 	c := encryptiontest.Turn(1)
 	lineage, plain := "a", []byte(`{"version":4,"serial":7,"lineage":"a"}`)
