@@ -305,6 +305,10 @@ func (p *planner) generateOne(found *eval.Import) error {
 	const summary = "Configuration for import target does not exist"
 	switch {
 	case p.prog.ResourceSlot(found.Target.Config()) != nil:
+		exp, ok := p.walk.Expansion(found.Target.AbsResource())
+		if ok && exp.Has(found.Target.Key) || !ok && p.walk.Instance(found.Target.Module) != nil {
+			return nil // it was not reached because of a problem that has been reported
+		}
 		return p.walk.Report(diag.List{}.Errorf(nil, summary, "The block of %s has no such instance: its count or "+
 			"for_each does not include it. Every imported object needs a configuration.", o))
 	case !p.opts.Generate:

@@ -278,20 +278,27 @@ func (w *workspace) damaged(c *content, j *journal.Parsed) error {
 
 // newest names the newest good copy of the state and how to restore it.
 func (w *workspace) newest(j *journal.Parsed) string {
-	best, from := (*content)(nil), ""
+	best, from, useless := (*content)(nil), "", ""
 	for _, name := range []string{w.p.image, w.p.backup} {
 		if name == "" {
 			continue
 		}
 		c, err := w.readContentAt(name)
-		if err != nil || c.hash == "" || c.err != nil || name == w.p.image && j != nil && j.MarkOf(c.hash) == nil {
+		if err != nil || c.hash == "" || name == w.p.image && j != nil && j.MarkOf(c.hash) == nil {
+			continue
+		}
+		if c.err != nil {
+			useless = name
 			continue
 		}
 		if best == nil || c.serial > best.serial {
 			best, from = c, name
 		}
 	}
-	if best == nil {
+	switch {
+	case best == nil && useless != "":
+		return fmt.Sprintf("%s, the copy beside it, cannot be read either", useless)
+	case best == nil:
 		return "There is no backup beside it"
 	}
 	return fmt.Sprintf("The newest good copy is %s (serial %d, written %s); to restore it: cp %s %s",

@@ -296,7 +296,7 @@ func noMatch(wanted require.Constraints) string {
 	if wanted.IsEmpty() {
 		return "all of its versions are pre-releases, which are used only if a constraint requires exactly that version"
 	}
-	return fmt.Sprintf("no version matches the constraint %s", wanted)
+	return fmt.Sprintf("no available releases match the constraint %s", wanted)
 }
 
 // pick chooses the source of the version.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -13,6 +12,7 @@ import (
 
 	"github.com/tombolo-iac/tombolo/internal/regex"
 	"github.com/tombolo-iac/tombolo/internal/store/remote"
+	"github.com/tombolo-iac/tombolo/internal/store/remote/web"
 	"github.com/tombolo-iac/tombolo/state"
 )
 
@@ -76,7 +76,7 @@ func (p *place) download(ctx context.Context, v *version) ([]byte, error) {
 	if v.Attributes.Download == "" {
 		return nil, fmt.Errorf("%s: the state version %s has no content: status %q. Another program may have been "+
 			"interrupted while it uploaded the state. Try again, or choose an older version as the current one in "+
-			"the service", what, v.ID, plain(v.Attributes.Status))
+			"the service", what, v.ID, web.Short(v.Attributes.Status))
 	}
 	r, next := request{what: what, method: http.MethodGet, most: p.client.most}, v.Attributes.Download
 	for hop := 0; ; hop++ {
@@ -134,7 +134,7 @@ func (p *place) holder(w *workspace) *state.LockInfo {
 	info := &state.LockInfo{ID: p.title(), Who: w.user, Path: p.String()}
 	rest, own := strings.CutPrefix(w.Attributes.LockedReason, ours)
 	if !own {
-		info.Info = plain(w.Attributes.LockedReason)
+		info.Info = web.Short(w.Attributes.LockedReason)
 		return info
 	}
 	var n note
@@ -157,7 +157,7 @@ func (p *place) refuse(w *workspace) error {
 		"of this machine, change the execution mode of the workspace to \"local\" in its settings, or set the "+
 		"variable TF_FORCE_LOCAL_BACKEND=1 for this run alone. Commands that only read or edit the state work as they "+
 		"are",
-		p.title(), plain(mode))
+		p.title(), web.Short(mode))
 }
 
 // runs are the operations that the service would have as runs of its own.
@@ -364,9 +364,9 @@ func (p *place) ForceUnlock(ctx context.Context, id string) error {
 	case err != nil:
 		return err
 	case there == nil:
-		return errors.New("the state is not locked")
+		return remote.ErrNotLocked
 	case id != there.ID && id != p.title():
-		return fmt.Errorf("lock id %q does not match the id of the existing lock, %q", id, there.ID)
+		return remote.AnotherLock(id, there.ID)
 	}
 	for try := 0; ; try++ {
 		err := p.release(ctx, w, "force-unlock")

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+
+	"github.com/tombolo-iac/tombolo/internal/store/remote/web"
 )
 
 // problem is an error with a text for people, without secrets.
@@ -58,9 +60,6 @@ func (c *client) hint(r request, status int) string {
 	return ""
 }
 
-// maxSaid limits how much of a server's text is shown.
-const maxSaid = 300
-
 // message returns the message in the body of a server's error; "" if that is not text for people.
 func message(body []byte) string {
 	text := strings.TrimSpace(string(body))
@@ -77,15 +76,5 @@ func message(body []byte) string {
 	if strings.HasPrefix(text, "<") {
 		return ""
 	}
-	text = strings.Join(strings.Fields(strings.ToValidUTF8(text, "?")), " ")
-	text = strings.Map(func(r rune) rune {
-		if r < ' ' || r == 0x7f || r >= 0x80 && r < 0xa0 {
-			return '?'
-		}
-		return r
-	}, text)
-	if runes := []rune(text); len(runes) > maxSaid {
-		text = string(runes[:maxSaid]) + "..."
-	}
-	return text
+	return web.Short(text)
 }

@@ -230,9 +230,9 @@ func (p *place) ForceUnlock(ctx context.Context, id string) error {
 	case err != nil:
 		return err
 	case holder == nil:
-		return errors.New("the state is not locked")
+		return remote.ErrNotLocked
 	case holder.ID != "" && holder.ID != id:
-		return fmt.Errorf("lock id %q does not match the id of the existing lock, %q", id, holder.ID)
+		return remote.AnotherLock(id, holder.ID)
 	}
 	body, err := json.Marshal(map[string]string{"ID": id})
 	if err != nil {

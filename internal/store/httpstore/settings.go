@@ -20,6 +20,7 @@ import (
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/internal/regex"
 	"github.com/tombolo-iac/tombolo/internal/store/remote"
+	"github.com/tombolo-iac/tombolo/internal/store/remote/arguments"
 )
 
 // settings holds the settings from the block and the environment.
@@ -36,33 +37,21 @@ type settings struct {
 	secrets []string // what no message may show
 }
 
-// reader reads values from a block or the environment and collects their problems.
-type reader struct {
-	config cty.Value
-	getenv func(string) string
-	diags  *diag.List
-}
-
-// wrong reports a problem with an argument. The summaries are Terraform's.
-func (r reader) wrong(name, summary, format string, args ...any) {
-	*r.diags = r.diags.Append(&diag.Diagnostic{Severity: diag.Error, Summary: summary,
-		Detail: fmt.Sprintf(format, args...), Path: cty.GetAttrPath(name)})
-}
+// reader reads values from a block or the environment and collects their problems. The summaries are Terraform's.
+type reader struct{ arguments.Reader }
 
 // variable is the environment variable of an argument.
 func variable(name string) string { return "TF_HTTP_" + strings.ToUpper(name) }
 
 // value returns what the block says, or else the environment.
 func (r reader) value(name string) (v cty.Value, ok bool) {
-	if r.config != cty.NilVal && !r.config.IsNull() && r.config.Type().HasAttribute(name) {
-		if v, _ = r.config.GetAttr(name).UnmarkDeep(); !v.IsNull() && v.IsWhollyKnown() {
-			return v, true
-		}
+	if v, ok = r.Value(name); ok {
+		return v, true
 	}
 	if name == "skip_cert_verification" || name == "headers" { // which have no variables
 		return cty.NilVal, false
 	}
-	text := r.getenv(variable(name))
+	text := r.Getenv(variable(name))
 	return cty.StringVal(text), text != ""
 }
 
@@ -81,14 +70,14 @@ func (r reader) whole(name string, usual int) int {
 	}
 	number, err := convert.Convert(v, cty.Number)
 	if err != nil {
-		r.wrong(name, "invalid "+name+": a number is required", "It comes from the variable %s. Set a number there.",
+		r.Wrong(name, "invalid "+name+": a number is required", "It comes from the variable %s. Set a number there.",
 			variable(name))
 		return usual
 	}
 	n, accuracy := number.AsBigFloat().Int64()
 	const most = 1 << 30
 	if accuracy != big.Exact || n > most || n < -most {
-		r.wrong(name, "invalid "+name+": must be a whole number", "It is %s. Set a whole number up to %d.",
+		r.Wrong(name, "invalid "+name+": must be a whole number", "It is %s. Set a whole number up to %d.",
 			number.AsBigFloat().Text('g', 12), most)
 		return usual
 	}
@@ -105,7 +94,7 @@ var token = regex.Lazy("^[A-Za-z0-9!#$%&'*+.^_`|~-]+$")
 func (r reader) method(name, usual string) string {
 	m := r.text(name, usual)
 	if !token().MatchString(m) {
-		r.wrong(name, "invalid "+name, "%q is not an HTTP method. Use a method such as %s.", m, usual)
+		r.Wrong(name, "invalid "+name, "%q is not an HTTP method. Use a method such as %s.", m, usual)
 	}
 	return m
 }
@@ -119,21 +108,20 @@ func (r reader) url(name string) *url.URL {
 	u, err := url.Parse(text)
 	switch {
 	case err != nil:
-		r.wrong(name, "failed to parse "+name+" URL", "The argument %s, or %s, is not an address such as "+
+		r.Wrong(name, "failed to parse "+name+" URL", "The argument %s, or %s, is not an address such as "+
 			"https://states.example.com/network. It is not shown here, because it may contain a password.", name,
 			variable(name))
 	case u.Scheme != "http" && u.Scheme != "https":
-		r.wrong(name, name+" must be HTTP or HTTPS", "The address must begin with https:// or http://.")
+		r.Wrong(name, name+" must be HTTP or HTTPS", "The address must begin with https:// or http://.")
 	case u.Host == "":
-		r.wrong(name, name+" must name a host", "An address looks like https://states.example.com/network.")
+		r.Wrong(name, name+" must name a host", "An address looks like https://states.example.com/network.")
 	}
 	return u
 }
 
 // read takes the settings from the values of a block and from the environment.
 func read(config cty.Value, o remote.Surroundings) (*settings, diag.List) {
-	var diags diag.List
-	r := reader{config: config, getenv: o.Getenv, diags: &diags}
+	r := reader{arguments.New(config, o)}
 	s := &settings{
 		address: r.url("address"), lock: r.url("lock_address"), unlock: r.url("unlock_address"),
 		update: r.method("update_method", "POST"), lockMethod: r.method("lock_method", "LOCK"),
@@ -143,11 +131,12 @@ func read(config cty.Value, o remote.Surroundings) (*settings, diag.List) {
 		waitMin: r.seconds("retry_wait_min", 1), waitMax: r.seconds("retry_wait_max", 30),
 	}
 	if s.address == nil && r.text("address", "") == "" {
-		r.wrong("address", "address argument is required", "Set the argument address of the backend \"http\", or the "+
+		r.Wrong("address", "address argument is required", "Set the argument address of the backend \"http\", or the "+
 			"variable TF_HTTP_ADDRESS, to the address of the state.")
 	}
 	r.certificates(s)
 	r.headers(s)
+	diags := r.Diags()
 	if diags.HasErrors() {
 		return nil, diags
 	}
@@ -170,7 +159,7 @@ func (r reader) certificates(s *settings) {
 	if ca := r.text("client_ca_certificate_pem", ""); ca != "" {
 		s.tls.RootCAs = x509.NewCertPool()
 		if !s.tls.RootCAs.AppendCertsFromPEM([]byte(ca)) {
-			r.wrong("client_ca_certificate_pem", "failed to append certs", "client_ca_certificate_pem has no "+
+			r.Wrong("client_ca_certificate_pem", "failed to append certs", "client_ca_certificate_pem has no "+
 				"readable certificate. It must be the content of a PEM file, not its name: file(\"ca.pem\") does "+
 				"not work in a backend block, so use %s.", variable("client_ca_certificate_pem"))
 		}
@@ -181,17 +170,17 @@ func (r reader) certificates(s *settings) {
 	case cert == "" && private == "":
 		return
 	case cert == "":
-		r.wrong(certificate, key+" is set but "+certificate+" is not", "A private key needs its certificate. Set "+
+		r.Wrong(certificate, key+" is set but "+certificate+" is not", "A private key needs its certificate. Set "+
 			"both, or neither.")
 		return
 	case private == "":
-		r.wrong(key, certificate+" is set but "+key+" is not", "A certificate needs its private key. Set both, or "+
+		r.Wrong(key, certificate+" is set but "+key+" is not", "A certificate needs its private key. Set both, or "+
 			"neither.")
 		return
 	}
 	pair, err := tls.X509KeyPair([]byte(cert), []byte(private))
 	if err != nil {
-		r.wrong(certificate, "cannot load client certificate", "%s and %s must be a certificate and its private key, "+
+		r.Wrong(certificate, "cannot load client certificate", "%s and %s must be a certificate and its private key, "+
 			"each as the content of a PEM file: %s.", certificate, key, strings.TrimPrefix(err.Error(), "tls: "))
 		return
 	}
@@ -223,14 +212,14 @@ func (r reader) headers(s *settings) {
 		canonical := http.CanonicalHeaderKey(name)
 		switch {
 		case !headerName().MatchString(name):
-			r.wrong(argument, "Invalid header", "%q is not a name for a header: letters, digits, hyphens and "+
+			r.Wrong(argument, "Invalid header", "%q is not a name for a header: letters, digits, hyphens and "+
 				"underscores are expected. Rename the header, or leave it out.", name)
 		case slices.Contains(reserved, canonical):
-			r.wrong(argument, "Invalid header", "Tombolo sets the header %q itself. Leave it out.", name)
+			r.Wrong(argument, "Invalid header", "Tombolo sets the header %q itself. Leave it out.", name)
 		case canonical == "Authorization" && s.user != "":
-			r.wrong(argument, "Invalid header", "The username is sent in the header %q. Set one of the two.", name)
+			r.Wrong(argument, "Invalid header", "The username is sent in the header %q. Set one of the two.", name)
 		case element.IsNull() || !headerValue().MatchString(element.AsString()):
-			r.wrong(argument, "Invalid header", "The value of %q is empty, or has other characters than spaces and "+
+			r.Wrong(argument, "Invalid header", "The value of %q is empty, or has other characters than spaces and "+
 				"the printable ones of ASCII. It is not shown here, because it may be secret.", name)
 		default:
 			s.headers[canonical] = element.AsString()
@@ -260,19 +249,10 @@ func (s *settings) hide() {
 			}
 		}
 	}
-	// The longest go first: a short one may be a part of them.
-	slices.SortFunc(s.secrets, func(a, b string) int { return len(b) - len(a) })
 }
 
 // clean removes secrets from a text.
-func (s *settings) clean(text string) string {
-	for _, secret := range s.secrets {
-		if len(secret) > 3 {
-			text = strings.ReplaceAll(text, secret, "(hidden)")
-		}
-	}
-	return text
-}
+func (s *settings) clean(text string) string { return arguments.Hide(text, s.secrets) }
 
 // confidential are query parameters with credentials, which do not select a state.
 var confidential = regex.Lazy(`(?i)token|secret|pass|pwd|key|sig|auth|cred|^ID$`)

@@ -133,6 +133,23 @@ func TestWithoutATableThereIsNoLock(t *testing.T) {
 	}
 }
 
+// The address of a private network may not begin with the name of the instance.
+func TestInstancesOfTablesHaveNames(t *testing.T) {
+	address := drivertest.Serve(t, &server.Server{Bucket: "states", Instance: "acme-locks"})
+	for name, works := range map[string]bool{"acme-locks": true, "other": false, "": false} {
+		more := map[string]cty.Value{"tablestore_instance_name": cty.StringVal(name)}
+		p, err := open(t, settings(address, more)).Place(state.DefaultWorkspace)
+		must(t, err)
+		h, err := p.Lock(t.Context(), drivertest.Info(lockID))
+		if works != (err == nil) {
+			t.Errorf("with the name %q: %v", name, err)
+		}
+		if h != nil {
+			must(t, h.Unlock(t.Context()))
+		}
+	}
+}
+
 // A state that is not the one whose digest stands in the table is refused, unless it is about to be replaced.
 func TestStatesHaveTheirDigest(t *testing.T) {
 	there := &osstest.Server{Bucket: "states"}

@@ -119,7 +119,11 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.write(w, r, unescape(strings.TrimSuffix(rest, "/o")))
 	} else if rest, ok := strings.CutPrefix(path, "/storage/v1/b/"); ok {
 		bucket, name, _ := strings.Cut(rest, "/o")
-		s.json(w, r, unescape(bucket), unescape(strings.TrimPrefix(name, "/")))
+		if name = strings.TrimPrefix(name, "/"); strings.Contains(name, "/") { // which is a part of a name when escaped
+			fail(w, http.StatusNotFound, "notFound", "Not Found")
+			return
+		}
+		s.json(w, r, unescape(bucket), unescape(name))
 	} else if strings.HasPrefix(path, "/v1/projects/") {
 		s.call(w, r)
 	} else {

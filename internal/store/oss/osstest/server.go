@@ -38,6 +38,7 @@ const (
 type Server struct {
 	Bucket   string
 	Token    string // that requests have to come with; "" for none
+	Instance string // of Tablestore, which requests have to name; "" for any
 	PageSize int    // how many names a page of a list has; 1000 when 0
 	// Versioned buckets keep former objects, and do not look at x-oss-forbid-overwrite.
 	Versioned bool
@@ -188,7 +189,7 @@ func (s *Server) list(w http.ResponseWriter, q url.Values) {
 	drivertest.XMLPage(w, q, s.Bucket, tags, cmp.Or(s.PageSize, 1000))
 }
 
-// table answers a request for a row. The name of the instance is that of the host, as programs take it from there.
+// table answers a request for a row.
 func (s *Server) table(w http.ResponseWriter, r *http.Request, body []byte) {
 	refuse := func(status int, code, text string) {
 		w.WriteHeader(status)
@@ -196,8 +197,9 @@ func (s *Server) table(w http.ResponseWriter, r *http.Request, body []byte) {
 	}
 	m, err := tablestore.Parse(body)
 	switch {
-	case !tableSigned(r, body) || r.Header.Get("X-Ots-Ststoken") != s.Token:
-		refuse(http.StatusForbidden, "OTSAuthFailed", "Signature mismatch.")
+	case !tableSigned(r, body) || r.Header.Get("X-Ots-Ststoken") != s.Token,
+		s.Instance != "" && r.Header.Get("X-Ots-Instancename") != s.Instance:
+		refuse(http.StatusForbidden, "OTSAuthFailed", "Signature mismatch, or no such instance.")
 		return
 	case err != nil:
 		refuse(http.StatusBadRequest, "OTSParameterInvalid", err.Error())
