@@ -360,7 +360,7 @@ func (p peer) compare(t *testing.T) {
 	read(t, p.reasons, &tr.reasons)
 	from, to := 0, 1
 	if mode == "all" {
-		to = 1000
+		to = 2000
 	}
 	if seeds := os.Getenv("TOMBOLO_LIAR_SEEDS"); seeds != "" {
 		if _, err := fmt.Sscanf(seeds, "%d-%d", &from, &to); err != nil || from > to {

@@ -154,8 +154,8 @@ func WithoutTwins(names []string, f flavor.Flavor) []string {
 	})
 }
 
-// isLeftByEditor reports whether a file is hidden, or a copy that an editor makes.
-func isLeftByEditor(name string) bool {
+// IsLeftByEditor reports whether a file is hidden, or a copy that an editor makes.
+func IsLeftByEditor(name string) bool {
 	return strings.HasPrefix(name, ".") || strings.HasSuffix(name, "~") || strings.HasPrefix(name, "#") &&
 		strings.HasSuffix(name, "#")
 }
@@ -163,7 +163,7 @@ func isLeftByEditor(name string) bool {
 // configStem returns the name of a configuration file without its extension; ok is false for all other files, among
 // them those that editors leave behind.
 func configStem(name string, f flavor.Flavor) (stem string, ok bool) {
-	if isLeftByEditor(name) {
+	if IsLeftByEditor(name) {
 		return "", false
 	}
 	for _, ext := range append(f.Extensions(".tf"), f.Extensions(".tf.json")...) {

@@ -250,10 +250,11 @@ func (a *assembly) finishProviders() {
 	warned := map[addr.Provider]bool{}
 	for _, r := range a.SortedResources() {
 		local := r.ProviderConfig().LocalName
-		if local == "" && r.Addr.Mode != addr.Ephemeral && judged {
+		problem := providerPartProblem(local)
+		if problem != "" && r.ProviderRef == nil && r.Addr.Mode != addr.Ephemeral && judged {
 			a.diags = a.diags.Errorf(&r.DeclRange, "Invalid provider local name", "The part before the first "+
-				"underscore of the type %q names its provider, and it is empty. Correct the type, or set "+
-				"\"provider\" in the block.", r.Addr.Type)
+				"underscore of the type %q names its provider, and it %s. Correct the type, or set "+
+				"\"provider\" in the block.", r.Addr.Type, problem)
 		}
 		if local == "" {
 			continue

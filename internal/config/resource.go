@@ -498,7 +498,7 @@ func queryFiles(files Files, dir string, f flavor.Flavor) ([]string, error) {
 	}
 	var out []string
 	for _, name := range WithoutTwins(names, f) {
-		if isQuery(name) && !isLeftByEditor(name) {
+		if isQuery(name) && !IsLeftByEditor(name) {
 			out = append(out, path.Join(dir, name))
 		}
 	}

@@ -125,7 +125,7 @@ func (s *search) everyFile(dir string) error {
 	return nil
 }
 
-// fileSteps is what a look at a file costs, in rounds of a loop.
+// fileSteps is the work of a look at a file, in rounds of a loop.
 const fileSteps = 1 << 6
 
 // readDir treats a directory that cannot be read as an empty one. Its entries are sorted.

@@ -122,7 +122,8 @@ func (r *reader) mockFiles(m *Mock, dir string, at hcl.Range) {
 	slices.Sort(names)
 	found := &Mock{Resources: map[string]*Default{}, Data: map[string]*Default{}}
 	for _, name := range names {
-		if !strings.HasSuffix(name, ".tfmock.hcl") && !strings.HasSuffix(name, ".tfmock.json") {
+		if config.IsLeftByEditor(name) ||
+			!strings.HasSuffix(name, ".tfmock.hcl") && !strings.HasSuffix(name, ".tfmock.json") {
 			continue
 		}
 		name = path.Join(dir, name)

@@ -77,7 +77,8 @@ mock_data "foo_thing" {
   override_during = apply
   defaults        = { id = "of a file" }
 }
-`}), "tests/x.y.tftest.hcl", flavor.Terraform)
+`, "mocks/.m.tfmock.hcl": "mock_data \"foo_thing\" {}\n", "mocks/#m.tfmock.hcl#": "no",
+	}), "tests/x.y.tftest.hcl", flavor.Terraform)
 	if diags.HasErrors() {
 		t.Fatal(diags.Err())
 	}
