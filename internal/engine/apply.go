@@ -17,6 +17,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/applying"
 	"github.com/tombolo-iac/tombolo/internal/eval/funcs"
 	"github.com/tombolo-iac/tombolo/internal/eval/linking"
+	"github.com/tombolo-iac/tombolo/internal/hook"
 	"github.com/tombolo-iac/tombolo/internal/regular"
 	"github.com/tombolo-iac/tombolo/internal/tfjson"
 	"github.com/tombolo-iac/tombolo/internal/tracing"
@@ -108,6 +109,24 @@ func (r *Run) ApplyWith(ctx context.Context, pl *plan.Plan, o ApplyOptions) (_ C
 		return Counts{}, diags
 	}
 	run := state.RunInfo{ID: runID(), Command: "apply", Started: time.Now().UTC()}
+	hooks := r.applyHooks(run.ID, pl)
+	diags = diags.Extend(hooks.Fire(ctx, hook.BeforeApply, hook.Document{}.WithPlan(pl)))
+	if diags.HasErrors() {
+		return Counts{}, diags
+	}
+	counts, more := r.perform(ctx, prog, pl, o, run, hooks)
+	diags = diags.Extend(more)
+	return counts, diags.Extend(r.conclude(ctx, hooks, hook.AfterApply, hook.Document{Outcome: outcomeOf(ctx, diags),
+		Counts: (*hook.Counts)(&counts)}))
+}
+
+// perform applies a plan that was accepted.
+func (r *Run) perform(ctx context.Context, prog *linking.Program, pl *plan.Plan, o ApplyOptions, run state.RunInfo,
+	hooks *hook.Set) (_ Counts, diags diag.List) {
+	p := r.project
+	if diags = r.hooksAgain(ctx, hooks, pl); diags.HasErrors() {
+		return Counts{}, diags
+	}
 	if ops := r.settled(pl); len(ops) > 0 {
 		if err := r.session.Resolve(ctx, ops); err != nil {
 			return Counts{}, diags.AppendError("Cannot resolve interrupted operations", err)
@@ -136,7 +155,8 @@ func (r *Run) ApplyWith(ctx context.Context, pl *plan.Plan, o ApplyOptions) (_ C
 		Functions: functions, StandIns: o.StandIns, Walked: o.Scope.walked(functions.Table), KeepOutputs: o.KeepOutputs,
 		Variables: variablesOf(pl, o.Ephemeral), Cwd: p.opts.OriginalDir, Dir: p.baseDir(),
 		Parallelism: p.opts.Parallelism, ReadAt: p.readAt(run.Started), Gate: p.gate,
-		Waves: p.waves(), Events: p.opts.Events, Secrets: p.secrets, RunID: run.ID, Rest: o.Rest, Lost: r.lost,
+		Waves: p.waves(), Hooks: hooks, Events: p.opts.Events, Secrets: p.secrets, RunID: run.ID, Rest: o.Rest,
+		Lost:     r.lost,
 		Recorded: func(op string) { p.forgetAnswer(state.Token(run, op)) },
 	})
 	concluded = true
@@ -180,7 +200,7 @@ func (r *Run) openCreations() (list []state.Intent) {
 // openCreation reports whether an interrupted operation may have made an object that the state does not have.
 func openCreation(f state.InFlight, have *state.State) bool {
 	return f.Object.Deposed == "" && f.Action != state.ActionProvision && f.Action != state.ActionInvoke &&
-		f.Action != state.ActionMove &&
+		f.Action != state.ActionMove && !isHook(f) &&
 		have.Object(f.Object) == nil
 }
 
@@ -269,7 +289,7 @@ func (r *Run) settled(pl *plan.Plan) []string {
 		// what an action did: it is enough to have reported it.
 		if f.Action == state.ActionProvision || f.Action == state.ActionInvoke {
 			ops = append(ops, f.Token())
-		} else if f.Action != state.ActionMove && have.Object(f.Object) != nil && (acted[f.Object] ||
+		} else if f.Action != state.ActionMove && !isHook(f) && have.Object(f.Object) != nil && (acted[f.Object] ||
 			!pl.Unrefreshed && !slices.Contains(pl.Unread, f.Object.Instance)) {
 			ops = append(ops, f.Token())
 		}
@@ -323,6 +343,12 @@ func describeInFlight(severity diag.Severity, summary string, f state.InFlight) 
 		d.Detail = fmt.Sprintf("A run (%s) ended while the provisioners of %s ran, so they may not have finished. If "+
 			"they ran during its creation, the object is tainted and the next apply replaces it. If it was to be "+
 			"destroyed, the next apply destroys it.", f.Run.Started.Format(time.RFC3339), f.Object)
+		return d
+	}
+	if isHook(f) {
+		d.Detail = fmt.Sprintf("A run (%s) ended before the hooks after its operation on %s had run. The next apply "+
+			"runs them again, unless the project file does not have them any more.",
+			f.Run.Started.Format(time.RFC3339), f.Object)
 		return d
 	}
 	if f.Action == state.ActionInvoke {

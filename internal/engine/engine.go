@@ -41,6 +41,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/eval"
 	"github.com/tombolo-iac/tombolo/internal/eval/funcs"
 	"github.com/tombolo-iac/tombolo/internal/eval/linking"
+	"github.com/tombolo-iac/tombolo/internal/hook"
 	"github.com/tombolo-iac/tombolo/internal/host"
 	"github.com/tombolo-iac/tombolo/internal/patience"
 	"github.com/tombolo-iac/tombolo/internal/planning"
@@ -108,6 +109,9 @@ type Options struct {
 	Rules []addr.Target
 	// Policies judge plans, in this order.
 	Policies []Policy
+	// Hooks run on events, in this order, with the environment HookEnviron; nil means that of the process.
+	Hooks       []hook.Hook
+	HookEnviron []string
 	// Patience holds the rules for calls of providers; the zero value is the default.
 	Patience patience.Policy
 	// Module is loaded instead of the module in Dir; see config.Options, also for RootProviders.
@@ -290,8 +294,8 @@ type Run struct {
 	ctx     context.Context
 	// ended holds the objects of interrupted operations that have ended since, according to their programs.
 	ended []addr.AbsResourceInstance
-	// judged is the last plan of this run that no policy denies.
-	judged *plan.Plan
+	// judged is the last plan of this run that no policy denies, and unhooked the last one that hooks do not know of.
+	judged, unhooked *plan.Plan
 	// told is set when the loss of the lock was reported, or the next run will report it.
 	told bool
 }
@@ -422,9 +426,8 @@ type PlanOptions struct {
 // Import is one object to import.
 type Import = planning.Import
 
-// Plan compares the configuration with the state and the real objects. With errors it returns an incomplete plan,
-// marked as errored.
-func (r *Run) Plan(ctx context.Context, o PlanOptions) (out *plan.Plan, diags diag.List) {
+// plan is Plan; the hooks are those around reads.
+func (r *Run) plan(ctx context.Context, o PlanOptions, hooks *hook.Set) (out *plan.Plan, diags diag.List) {
 	p := r.project
 	ctx, span := tracing.Start(ctx, "plan")
 	defer func() { span.End(!diags.HasErrors()) }()
@@ -465,7 +468,7 @@ func (r *Run) Plan(ctx context.Context, o PlanOptions) (out *plan.Plan, diags di
 		VariableRanges: o.VariableRanges,
 		Functions:      functions, StandIns: o.StandIns, Walked: o.Scope.walked(functions.Table),
 		Workspace: p.opts.Workspace, Cwd: p.opts.OriginalDir, Parallelism: p.opts.Parallelism, Now: now, Gate: p.gate,
-		Events: p.opts.Events, Secrets: p.secrets, DeposedKey: deposedKey,
+		Hooks: hooks, Events: p.opts.Events, Secrets: p.secrets, DeposedKey: deposedKey,
 	})
 	diags = diags.Extend(more).Extend(r.unusedRules(o.Mode))
 	diags = r.lostIn(diags)

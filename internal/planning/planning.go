@@ -30,6 +30,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/eval"
 	"github.com/tombolo-iac/tombolo/internal/eval/linking"
 	"github.com/tombolo-iac/tombolo/internal/graph"
+	"github.com/tombolo-iac/tombolo/internal/hook"
 	"github.com/tombolo-iac/tombolo/internal/moving"
 	"github.com/tombolo-iac/tombolo/internal/patience"
 	"github.com/tombolo-iac/tombolo/internal/value"
@@ -91,6 +92,8 @@ type Options struct {
 	Parallelism    int
 	// Gate holds calls to services back; nil has no limits.
 	Gate *patience.Gate
+	// Hooks run around the reads of data sources; nil has none.
+	Hooks *hook.Set
 	// Secrets collects the sensitive strings that providers are given, and hides them in what they report.
 	Secrets *value.Secrets
 	Now     time.Time
@@ -189,7 +192,7 @@ func (p *planner) walkAll(ctx context.Context) error {
 
 // begin prepares the walk. When ctx ends, nothing new starts.
 func (p *planner) begin(ctx context.Context, in eval.Inputs) {
-	p.walk = eval.NewWalk(p.prog, in, p)
+	p.until, p.walk = ctx, eval.NewWalk(p.prog, in, p)
 	p.Access = access.New(p.walk, p.providers,
 		access.Limits{Calls: p.calls, Until: ctx, Parallelism: p.opts.Parallelism, Gate: p.opts.Gate},
 		p.opts.Events)
@@ -276,6 +279,7 @@ type planner struct {
 	providers Providers
 	opts      Options
 	calls     context.Context
+	until     context.Context // when it ends, nothing new starts
 	walk      *eval.Walk
 	void      bool      // there is no plan, not even an errored one
 	before    diag.List // what was reported before the walk

@@ -43,6 +43,7 @@ type File struct {
 	Resources []Resources `hcl:"resources,block" doc:"what holds for the objects that its label names"`
 	Providers []Provider  `hcl:"provider,block" doc:"how a provider is called; the label is its source"`
 	Policies  []Policy    `hcl:"policy,block" doc:"a program that judges plans; the label is its name"`
+	Hooks     []Hook      `hcl:"hook,block" doc:"a program that runs on events; the label is its name"`
 }
 
 // Modules is the block of that name.
@@ -128,7 +129,7 @@ func (f File) check() (diags diag.List) {
 				*r.AtOnce)
 		}
 	}
-	return diags.Extend(f.checkProviders()).Extend(f.checkPolicies())
+	return diags.Extend(f.checkProviders()).Extend(f.checkPolicies()).Extend(f.checkHooks())
 }
 
 // checkDuration reports a text that is no time of some length, and is there.
