@@ -63,6 +63,8 @@ type Options struct {
 	// KeepOutputs keeps the stored values of outputs that are unknown because they refer to objects that do not exist
 	// yet.
 	KeepOutputs bool
+	// LeaveOutputs names root outputs that stay as the state has them.
+	LeaveOutputs []string
 	// Rest is a sentence about the remaining changes after an interrupt; empty means that apply has to be run again.
 	Rest string
 	// Recorded is called for each operation whose result is durable; it may be nil.
@@ -338,7 +340,7 @@ func (a *applier) RootOutput(s *linking.Slot, v cty.Value) error {
 	a.mu.Lock()
 	a.outputs[s.Name] = true
 	a.mu.Unlock()
-	if value.HasDeepEphemeral(v) {
+	if value.HasDeepEphemeral(v) || slices.Contains(a.opts.LeaveOutputs, s.Name) {
 		return nil
 	}
 	if problem := s.Storable(v); problem != nil {

@@ -19,6 +19,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/eval/linking"
 	"github.com/tombolo-iac/tombolo/internal/hook"
 	"github.com/tombolo-iac/tombolo/internal/regular"
+	"github.com/tombolo-iac/tombolo/internal/standing"
 	"github.com/tombolo-iac/tombolo/internal/tfjson"
 	"github.com/tombolo-iac/tombolo/internal/tracing"
 	"github.com/tombolo-iac/tombolo/plan"
@@ -105,7 +106,14 @@ func (r *Run) ApplyWith(ctx context.Context, pl *plan.Plan, o ApplyOptions) (_ C
 		return Counts{}, diags
 	}
 	prog, diags := p.prepare()
-	if diags = diags.Extend(intact(prog, pl)).Extend(r.judgeOld(ctx, pl)); diags.HasErrors() {
+	if diags = diags.Extend(intact(prog, pl)); diags.HasErrors() {
+		return Counts{}, diags
+	}
+	based, more := r.rebase(prog, pl)
+	if diags = diags.Extend(more); diags.HasErrors() {
+		return Counts{}, diags
+	}
+	if diags = diags.Extend(r.judgeOld(ctx, pl)); diags.HasErrors() {
 		return Counts{}, diags
 	}
 	run := state.RunInfo{ID: runID(), Command: "apply", Started: time.Now().UTC()}
@@ -114,19 +122,19 @@ func (r *Run) ApplyWith(ctx context.Context, pl *plan.Plan, o ApplyOptions) (_ C
 	if diags.HasErrors() {
 		return Counts{}, diags
 	}
-	counts, more := r.perform(ctx, prog, pl, o, run, hooks)
+	if diags = diags.Extend(r.hooksAgain(ctx, hooks, pl)); diags.HasErrors() {
+		return Counts{}, diags
+	}
+	counts, more := r.perform(ctx, prog, based, o, run, hooks)
 	diags = diags.Extend(more)
 	return counts, diags.Extend(r.conclude(ctx, hooks, hook.AfterApply, hook.Document{Outcome: outcomeOf(ctx, diags),
 		Counts: (*hook.Counts)(&counts)}))
 }
 
 // perform applies a plan that was accepted.
-func (r *Run) perform(ctx context.Context, prog *linking.Program, pl *plan.Plan, o ApplyOptions, run state.RunInfo,
+func (r *Run) perform(ctx context.Context, prog *linking.Program, b based, o ApplyOptions, run state.RunInfo,
 	hooks *hook.Set) (_ Counts, diags diag.List) {
-	p := r.project
-	if diags = r.hooksAgain(ctx, hooks, pl); diags.HasErrors() {
-		return Counts{}, diags
-	}
+	p, pl := r.project, b.plan
 	if ops := r.settled(pl); len(ops) > 0 {
 		if err := r.session.Resolve(ctx, ops); err != nil {
 			return Counts{}, diags.AppendError("Cannot resolve interrupted operations", err)
@@ -156,7 +164,7 @@ func (r *Run) perform(ctx context.Context, prog *linking.Program, pl *plan.Plan,
 		Variables: variablesOf(pl, o.Ephemeral), Cwd: p.opts.OriginalDir, Dir: p.baseDir(),
 		Parallelism: p.opts.Parallelism, ReadAt: p.readAt(run.Started), Gate: p.gate,
 		Waves: p.waves(), Hooks: hooks, Events: p.opts.Events, Secrets: p.secrets, RunID: run.ID, Rest: o.Rest,
-		Lost:     r.lost,
+		Lost: r.lost, LeaveOutputs: b.left,
 		Recorded: func(op string) { p.forgetAnswer(state.Token(run, op)) },
 	})
 	concluded = true
@@ -248,9 +256,6 @@ func (r *Run) accepts(pl *plan.Plan) diag.List {
 	case have == nil, pl.Base.Lineage != have.Lineage && have.Lineage != "" && pl.Base.Lineage != "":
 		return diags.Errorf(nil, "Saved plan does not match the given state", "The plan was made for another state: "+
 			"its lineage differs from that of the current one. Apply it where it was made, or make a new plan.")
-	case pl.Base.Serial != have.Serial:
-		return diags.Errorf(nil, "Saved plan is stale", "Another operation changed the state after this plan was "+
-			"made, so the plan may no longer be correct. Make a new plan.")
 	}
 	if resolved(pl, r.Snapshot()) {
 		return diags.Errorf(nil, "Saved plan is stale", "An interrupted operation that the plan leaves alone was "+
@@ -264,6 +269,35 @@ func (r *Run) accepts(pl *plan.Plan) diag.List {
 		}
 	}
 	return diags
+}
+
+// based is a plan as it is applied to a state that may have changed since it was made.
+type based struct {
+	plan *plan.Plan
+	left []string // outputs that stay as they are
+}
+
+// rebase compares the state with the one that a plan was made from, object by object, and refuses the plan if something
+// has changed on which it stands.
+func (r *Run) rebase(prog *linking.Program, pl *plan.Plan) (b based, diags diag.List) {
+	now := r.prior()
+	changed := standing.Compare(pl.Base, now)
+	conflicts := standing.Conflicts(prog, pl, now, changed)
+	if len(conflicts) > 0 {
+		const most = 10
+		if rest := len(conflicts) - most; rest > 0 {
+			conflicts = append(conflicts[:most:most], fmt.Sprintf("and %d more", rest))
+		}
+		return b, diags.Errorf(nil, "Saved plan is stale", "Another operation changed the state after this plan was "+
+			"made, and the plan changes or needs what it changed: %s. Make a new plan.", strings.Join(conflicts, ", "))
+	}
+	if !changed.None() {
+		diags = diags.Warnf(nil, "State has changed since the plan was made", "Another operation changed %d object(s) "+
+			"and %d output(s) after this plan was made. The plan neither changes nor needs any of them, so it is "+
+			"applied to the newer state.", len(changed.Objects), len(changed.Outputs))
+	}
+	b.plan, b.left = standing.Rebase(prog, pl, changed)
+	return b, diags
 }
 
 // resolved reports whether an operation that was open when a plan was made is not open any more.
