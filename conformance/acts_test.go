@@ -276,6 +276,9 @@ func (a *acts) GenerateConfig(_ context.Context, req provider.GenerateConfigRequ
 	if known(vals["name"]) == "bad" {
 		return provider.GenerateConfigResponse{Diagnostics: diag.List{}.Errorf(nil, "Cannot be said", "It is bad.")}
 	}
+	if known(vals["name"]) == "silent" {
+		return provider.GenerateConfigResponse{}
+	}
 	return provider.GenerateConfigResponse{Config: cty.ObjectVal(vals)}
 }
 

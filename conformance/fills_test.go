@@ -2,6 +2,7 @@ package conformance
 
 import (
 	"context"
+	"os"
 
 	"github.com/zclconf/go-cty/cty"
 
@@ -40,8 +41,32 @@ func fillsBlock() *provider.Block {
 // Schema implements provider.Provider.
 func (fills) Schema(context.Context) (*provider.Schema, diag.List) {
 	filled := &provider.ResourceType{Block: fillsBlock()}
+	illFormed(os.Getenv("FILLS_ILL"), filled.Block)
 	return &provider.Schema{Resources: map[string]*provider.ResourceType{"fills_thing": filled},
 		Data: map[string]*provider.ResourceType{"fills_thing": filled}}, nil
+}
+
+// illFormed makes a schema one that cannot be, in the way that a word names.
+func illFormed(word string, b *provider.Block) {
+	list := b.Blocks["list"]
+	switch word {
+	case "root":
+		b.Computed = true
+	case "required":
+		list.Attributes["wish"] = &provider.Attribute{Type: cty.String, Required: true}
+	case "optional":
+		list.Attributes["wish"] = &provider.Attribute{Type: cty.String, Optional: true}
+	case "minimum":
+		list.MinItems = 1
+	case "maximum":
+		list.MaxItems = 2
+	case "group":
+		list.Nesting = provider.NestingGroup
+	case "inner":
+		b.Blocks["deep"].Blocks["in"].Computed = false
+	case "written":
+		list.Attributes["wish"] = &provider.Attribute{Type: cty.String, Optional: true, WriteOnly: true}
+	}
 }
 
 // UpgradeState implements provider.Provider.

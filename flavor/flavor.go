@@ -45,6 +45,7 @@ type traits struct {
 	outdated             bool     // `version -json` tells whether there is a newer version
 	early                bool     // variables and local values may stand in backend blocks and sources of modules
 	moves                bool     // a call that gets or loses count keeps its instance number 0
+	forgotten            bool     // documents list what a plan forgets as planned
 	nests                bool     // templates may render others, and themselves
 	folder               string   // below the user's places for configuration and data; "" for none
 }
@@ -55,7 +56,7 @@ var table = [...]traits{
 		mismatch: "Unsupported Terraform Core version", editions: true, outdated: true},
 	OpenTofu: {name: "opentofu", title: "OpenTofu", command: "tofu", host: "registry.opentofu.org",
 		version: OpenTofuVersion, before: []string{Own, "tofu"}, folder: "opentofu",
-		early: true, moves: true, nests: true,
+		early: true, moves: true, forgotten: true, nests: true,
 		lenient: true, mismatch: "Incompatible module"},
 }
 
@@ -144,6 +145,9 @@ func (f Flavor) EarlyVariables() bool { return f.traits().early }
 // MovesCalls reports whether the only instance of a module becomes number 0 when its call gets count, and the other way
 // round.
 func (f Flavor) MovesCalls() bool { return f.traits().moves }
+
+// PlansForgotten reports whether the planned state in the document of a plan lists objects that the plan forgets.
+func (f Flavor) PlansForgotten() bool { return f.traits().forgotten }
 
 // NestsTemplates reports whether templates may render others, and themselves.
 func (f Flavor) NestsTemplates() bool { return f.traits().nests }

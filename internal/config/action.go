@@ -118,10 +118,14 @@ func decodeActionTrigger(block *hcl.Block) (*ActionTrigger, diag.List) {
 	if attr, ok := content.Attributes["on_failure"]; ok {
 		diags = diags.Extend(t.decodeFailure(attr))
 	}
+	wrong := false
 	if attr, ok := content.Attributes["actions"]; ok {
-		diags = diags.Extend(t.decodeActions(attr))
+		moreDiags := t.decodeActions(attr)
+		_, isList := hcl.ExprList(attr.Expr)
+		wrong = moreDiags.HasErrors() && !isList.HasErrors()
+		diags = diags.Extend(moreDiags)
 	}
-	if len(t.Actions) == 0 {
+	if len(t.Actions) == 0 && !wrong {
 		at := block.DefRange
 		if attr, ok := content.Attributes["actions"]; ok {
 			if exprs, _ := hcl.ExprList(attr.Expr); len(exprs) > 0 {
@@ -190,29 +194,54 @@ func (t *ActionTrigger) decodeActions(attr *hcl.Attribute) (diags diag.List) {
 				continue
 			}
 		}
-		actions, others := 0, false
-		for _, traversal := range expr.Variables() {
-			ref, moreDiags := addr.ParseReference(traversal)
-			switch {
-			case moreDiags.HasErrors():
-				others = true
-			case ref.Kind == addr.RefResource && ref.Resource.Mode == addr.Action:
-				actions++
-			case ref.Kind != addr.RefCount && ref.Kind != addr.RefEach:
-				others = true
-			}
-		}
-		if actions == 1 && !others {
-			t.Actions = append(t.Actions, expr)
-		} else if actions+len(expr.Variables()) > 0 {
-			diags = diags.Errorf(expr.Range().Ptr(), "Invalid action argument inside action_triggers",
-				"Each element of actions must be the address of an action in this module: action.TYPE.NAME, with a "+
-					"key if it has instances.")
+		if moreDiags := t.decodeAction(expr); moreDiags.HasErrors() {
 			t.Actions = nil
-			return diags
+			return diags.Extend(moreDiags)
 		}
 	}
 	return diags
+}
+
+// decodeAction adds an element of actions, if it mentions an action.
+func (t *ActionTrigger) decodeAction(expr hcl.Expression) (diags diag.List) {
+	actions, others, at := 0, false, expr.Range()
+	for _, traversal := range expr.Variables() {
+		ref, moreDiags := addr.ParseReference(traversal)
+		switch {
+		case moreDiags.HasErrors() && traversal.RootName() == "action":
+			return diags.Extend(moreDiags)
+		case moreDiags.HasErrors():
+			others = true
+		case ref.Kind == addr.RefResource && ref.Resource.Mode == addr.Action:
+			if len(ref.Remaining) > 0 {
+				return diags.Errorf(&at, "Unexpected attribute in action reference",
+					"An action has no attributes. Only its address can be here: action.TYPE.NAME, with a key if it "+
+						"has instances.")
+			}
+			actions++
+		case actionOfModule(traversal):
+			return diags.Errorf(&at, "Invalid reference to action outside this module",
+				"An action can only be invoked by resources of the module that its block is in.")
+		case ref.Kind != addr.RefCount && ref.Kind != addr.RefEach:
+			others = true
+		}
+	}
+	if actions == 1 && !others {
+		t.Actions = append(t.Actions, expr)
+	} else if actions+len(expr.Variables()) > 0 {
+		return diags.Errorf(&at, "Invalid action argument inside action_triggers",
+			"Each element of actions must be the address of an action in this module: action.TYPE.NAME, with a key if "+
+				"it has instances.")
+	}
+	return diags
+}
+
+// actionOfModule reports whether a reference is the address of an action in a called module.
+func actionOfModule(traversal hcl.Traversal) bool {
+	return traversal.RootName() == "module" && slices.ContainsFunc(traversal, func(step hcl.Traverser) bool {
+		attr, ok := step.(hcl.TraverseAttr)
+		return ok && attr.Name == "action"
+	})
 }
 
 // missingActions reports the actions that the triggers of a resource name and the module does not have.

@@ -195,6 +195,9 @@ func (m *Module) EarlyVariables() bool { return m.flavor.EarlyVariables() }
 // MovesCalls reports whether the instance of a call that gets or loses count moves without a moved block.
 func (m *Module) MovesCalls() bool { return m.flavor.MovesCalls() }
 
+// PlansForgotten reports whether documents list objects that a plan forgets as planned.
+func (m *Module) PlansForgotten() bool { return m.flavor.PlansForgotten() }
+
 // known evaluates an expression whose value must be known and may not be secret. title and what name it in messages.
 func (k *constants) known(e hcl.Expression, title, what string) (cty.Value, diag.List) {
 	h := k.headlines(title)

@@ -62,14 +62,7 @@ func LockProblem(err error) diag.List { return lockFailed(err, OpenOptions{}) }
 // available: documents work without the others.
 func (p *Project) Schemas(s *state.State, changes ...*plan.Change) tfjson.Schemas {
 	out := tfjson.Schemas{}
-	add := func(a addr.Provider) {
-		if _, ok := out[a]; ok {
-			return
-		}
-		if schema, diags := p.Schema(a); schema != nil && !diags.HasErrors() {
-			out[a] = schema
-		}
-	}
+	add := func(a addr.Provider) { p.addSchema(out, a) }
 	for _, m := range p.config.Modules {
 		for _, r := range m.Resources {
 			add(r.Provider)
@@ -87,4 +80,23 @@ func (p *Project) Schemas(s *state.State, changes ...*plan.Change) tfjson.Schema
 		add(c.Provider.Provider)
 	}
 	return out
+}
+
+// AllSchemas is Schemas with those of providers, too, that are required and that nothing uses.
+func (p *Project) AllSchemas(s *state.State, changes ...*plan.Change) tfjson.Schemas {
+	out := p.Schemas(s, changes...)
+	wanted, _ := Wanted(p.config) // a wrong constraint has stopped the run before
+	for a := range wanted {
+		p.addSchema(out, a)
+	}
+	return out
+}
+
+func (p *Project) addSchema(to tfjson.Schemas, a addr.Provider) {
+	if _, ok := to[a]; ok {
+		return
+	}
+	if schema, diags := p.Schema(a); schema != nil && !diags.HasErrors() {
+		to[a] = schema
+	}
 }

@@ -117,16 +117,16 @@ func importEach(b *config.Import, ctx *hcl.EvalContext) (cty.Value, diag.List) {
 	case v.IsNull():
 		return cty.EmptyObjectVal, nil // as Terraform has it
 	case !v.IsKnown():
-		return v, blocks.Problem(b.ForEach, ctx, summary,
+		return v, because(diag.CausedByUnknown, blocks.Problem(b.ForEach, ctx, summary,
 			"The \"for_each\" expression depends on values that are known only after apply. Imported objects must be "+
-				"known during the plan.")
+				"known during the plan."))
 	case !v.CanIterateElements():
 		return v, blocks.Problem(b.ForEach, ctx, summary,
 			`The value of "for_each" must be a map, an object or a set.`)
 	case v.Type().IsSetType() && !ctyfast.WhollyKnown(v):
-		return v, blocks.Problem(b.ForEach, ctx, summary,
+		return v, because(diag.CausedByUnknown, blocks.Problem(b.ForEach, ctx, summary,
 			"The \"for_each\" set holds values that are known only after apply. Imported objects must be known "+
-				"during the plan.")
+				"during the plan."))
 	}
 	return v, nil
 }

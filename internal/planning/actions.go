@@ -143,7 +143,7 @@ func (p *planner) planActions() error {
 func (p *planner) invokeAsked(a addr.AbsResourceInstance) error {
 	callers := p.actions.ready[a].b.Slot.CalledBy
 	if len(callers) == 0 {
-		return p.invoke(a, &plan.Invocation{Action: a}, cty.NilVal)
+		return p.invoke(a, &plan.Invocation{Action: a}, cty.NilVal, false)
 	}
 	insts := slices.SortedFunc(maps.Keys(p.actions.callers), addr.AbsResourceInstance.Compare)
 	for _, caller := range callers {
@@ -165,7 +165,7 @@ func (p *planner) invokeAsked(a addr.AbsResourceInstance) error {
 					continue
 				}
 				i := &plan.Invocation{Action: a, Caller: inst}
-				if err := p.invoke(a, i, p.actions.callers[inst]); err != nil {
+				if err := p.invoke(a, i, p.actions.callers[inst], false); err != nil {
 					return err
 				}
 			}
@@ -218,6 +218,7 @@ func (p *planner) planTriggers(c *plan.Change) error {
 	}
 	before := value.MarkAt(c.Before.Value, value.Sensitive, c.Before.Sensitive)
 	after := value.MarkAt(c.After.Value, value.Sensitive, c.After.Sensitive)
+	orphan := c.Action == plan.Delete && p.opts.Mode == plan.Normal
 	invoked, diags := b.Invoked(c.Object.Instance.Key, events...)
 	if err := p.walk.Report(diags); err != nil {
 		return err
@@ -229,7 +230,7 @@ func (p *planner) planTriggers(c *plan.Change) error {
 		if i.Event.OfDestruction() {
 			caller = before
 		}
-		if err := p.invoke(i.Action, &plan.Invocation{Action: i.Action, Trigger: t}, caller); err != nil {
+		if err := p.invoke(i.Action, &plan.Invocation{Action: i.Action, Trigger: t}, caller, orphan); err != nil {
 			return err
 		}
 	}
@@ -243,8 +244,9 @@ var planEvents = map[config.ActionEvent]plan.ActionEvent{
 }
 
 // invoke plans one invocation: the provider is asked whether it could be. caller is the value of the object that it is
-// for.
-func (p *planner) invoke(a addr.AbsResourceInstance, i *plan.Invocation, caller cty.Value) error {
+// for, and orphan tells that this is destroyed because nothing wants it any more.
+func (p *planner) invoke(a addr.AbsResourceInstance, i *plan.Invocation, caller cty.Value,
+	orphan bool) error {
 	ready, t := p.actions.ready[a], i.Trigger
 	if ready == nil {
 		return nil // it is left out, or its problem was reported
@@ -254,6 +256,9 @@ func (p *planner) invoke(a addr.AbsResourceInstance, i *plan.Invocation, caller 
 		return err
 	}
 	if t != nil && t.Event.OfDestruction() {
+		if orphan && !ctyfast.WhollyKnown(ready.config) {
+			return p.walk.Report(ready.unknownAtEnd(a, t))
+		}
 		if err := p.walk.Report(ready.settled(a, t)); err != nil {
 			return err
 		}
@@ -278,6 +283,16 @@ func (p *planner) invoke(a addr.AbsResourceInstance, i *plan.Invocation, caller 
 	i.Config = plan.Value{Value: ready.config, Sensitive: ready.marks.Sensitive}
 	p.invocations = append(p.invocations, i)
 	return nil
+}
+
+// unknownAtEnd warns that an object that is not wanted any more is destroyed without an action, the configuration of
+// which is not known yet.
+func (r *readyAction) unknownAtEnd(a addr.AbsResourceInstance, t *plan.ActionTrigger) (diags diag.List) {
+	diags = diags.Warnf(nil, "Orphaned action failed to plan", "%s is not wanted any more and will be destroyed, but "+
+		"%s, which is to be invoked then, will not be.", t.Resource, a)
+	return diags.Warnf(r.b.Slot.Resource.DeclRange.Ptr(), "Unknown action config", "%s is to be invoked when %s is "+
+		"destroyed, and its configuration holds values that are known only after apply. Use values that are known "+
+		"while planning.", a, t.Resource)
 }
 
 // settled reports what keeps an action from being invoked at the end of an object: by then nothing is evaluated any

@@ -58,8 +58,7 @@ func (p *planner) configOf(prov provider.Provider, schema *provider.Schema, rt *
 		return object, resp.Diagnostics
 	}
 	if resp.Config == cty.NilVal || resp.Config.IsNull() {
-		return object, resp.Diagnostics.Extend(value.BadAnswer(o, cfg, "Provider produced invalid configuration",
-			[]value.PathError{{Problem: "no configuration"}}))
+		resp.Config = rt.Block.EmptyValue() // as Terraform takes it: nothing is configured
 	}
 	bad := value.BadAnswer(o, cfg, "Provider produced invalid configuration",
 		value.CheckRefreshed(rt.Block, resp.Config))

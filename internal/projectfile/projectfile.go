@@ -43,7 +43,7 @@ type File struct {
 	Refresh   *Refresh    `hcl:"refresh,block" doc:"which real objects plans read"`
 	Resources []Resources `hcl:"resources,block" doc:"what holds for the objects that its label names"`
 	Providers []Provider  `hcl:"provider,block" doc:"how a provider is called; the label is its source"`
-	Policies  []Policy    `hcl:"policy,block" doc:"a program that judges plans; the label is its name"`
+	Policies  []Policy    `hcl:"policy,block" doc:"a program that checks plans; the label is its name"`
 	Hooks     []Hook      `hcl:"hook,block" doc:"a program that runs on events; the label is its name"`
 }
 

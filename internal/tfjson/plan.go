@@ -29,7 +29,7 @@ func Plan(w io.Writer, p *plan.Plan, prior *state.State, cfg *config.Config, sch
 	if p.Mode == plan.RefreshOnly {
 		changes = nil // such a plan changes the state alone
 	}
-	if err := s.plannedValues(p, changes, schemas); err != nil {
+	if err := s.plannedValues(p, changes, cfg, schemas); err != nil {
 		return err
 	}
 	s.changes("resource_drift", SortedChanges(p.Drift), schemas)
@@ -145,14 +145,15 @@ func (s *stream) variables(p *plan.Plan, cfg *config.Config) {
 	s.close('}')
 }
 
-// plannedValues writes the planned state, as far as it is known.
-func (s *stream) plannedValues(p *plan.Plan, changes []*plan.Change, schemas Schemas) error {
+// plannedValues writes the planned state, as far as it is known. OpenTofu lists objects there that the plan forgets.
+func (s *stream) plannedValues(p *plan.Plan, changes []*plan.Change, cfg *config.Config, schemas Schemas) error {
 	s.key("planned_values")
 	s.open('{')
 	s.plannedOutputs(p.Outputs)
 	var kept []*plan.Change
 	for _, c := range changes {
-		if c.Action != plan.Delete && c.Object.Deposed == "" {
+		gone := c.Action == plan.Delete || c.Action == plan.Forget && !cfg.Root.PlansForgotten()
+		if !gone && c.Object.Deposed == "" {
 			kept = append(kept, c)
 		}
 	}

@@ -123,6 +123,13 @@ func TestSchemasThatMakeNoSenseAreRefused(t *testing.T) {
 			&plugin6.Attribute{Name: "a", Type: str, Required: true, Optional: true}),
 		"required and computed": attr(&plugin6.Attribute{Name: "a", Type: str, Required: true, Computed: true}),
 		"more than allowed":     block(&plugin6.NestedBlock{Name: "b", Nesting: 2, MinItems: 3, MaxItems: 2}),
+		"computed and demanded": block(&plugin6.NestedBlock{Name: "b", Nesting: 2, MinItems: 1,
+			Block: &plugin6.Block{Computed: true}}),
+		"computed group": block(&plugin6.NestedBlock{Name: "b", Nesting: 5, Block: &plugin6.Block{Computed: true}}),
+		"optional in computed": block(&plugin6.NestedBlock{Name: "b", Nesting: 2, Block: &plugin6.Block{
+			Computed: true, Attributes: []*plugin6.Attribute{{Name: "a", Type: str, Optional: true}}}}),
+		"written in computed": block(&plugin6.NestedBlock{Name: "b", Nesting: 2, Block: &plugin6.Block{
+			Computed: true, Blocks: []*plugin6.NestedBlock{{Name: "c", Nesting: 2}}}}),
 		"nested, set by nobody": attr(&plugin6.Attribute{Name: "a", Optional: true, Nested: &plugin6.NestedAttributes{
 			Nesting: 1, Attributes: []*plugin6.Attribute{{Name: "b", Type: str}}}}),
 		"no provider":            {Resources: map[string]*plugin6.Schema{"t": {}}},

@@ -189,6 +189,30 @@ func (r random) fill(b *provider.Block, v *version, depth int) {
 			r.fill(&nb.Block, v, depth-1)
 		}
 		b.Blocks[fmt.Sprintf("b%d", i)] = nb
+		if nb.Computed {
+			computed(nb)
+		}
+	}
+	if b.Computed {
+		allComputedIn(b)
+	}
+}
+
+// computed makes nested blocks such as a provider can fill in.
+func computed(nb *provider.NestedBlock) {
+	nb.Computed, nb.MinItems = true, 0
+	if nb.Nesting == provider.NestingGroup {
+		nb.Nesting = provider.NestingSingle
+	}
+	allComputedIn(&nb.Block)
+}
+
+func allComputedIn(b *provider.Block) {
+	for _, a := range b.Attributes {
+		a.Required, a.Computed = false, true
+	}
+	for _, nb := range b.Blocks {
+		computed(nb)
 	}
 }
 

@@ -137,8 +137,40 @@ func (d *schemaDecoder) block(where string, m *plugin6.Block, b *provider.Block,
 				nb.MaxItems))
 		}
 		d.block(where, nm.GetBlock(), &nb.Block, depth+1)
+		if nb.Computed {
+			d.fail(where, filledIn(nb))
+		}
 		b.Blocks[name] = nb
 	}
+	if b.Computed {
+		d.fail(where, allComputed(b))
+	}
+}
+
+// filledIn returns why the provider cannot fill in nested blocks where none are written.
+func filledIn(nb *provider.NestedBlock) error {
+	switch {
+	case nb.MinItems > 0:
+		return errors.New("blocks that the provider computes cannot be demanded of the configuration")
+	case nb.Nesting == provider.NestingGroup:
+		return errors.New("a group is always there, so that the provider cannot compute it")
+	}
+	return nil
+}
+
+// allComputed returns which part of a computed block is not computed.
+func allComputed(b *provider.Block) error {
+	for _, name := range slices.Sorted(maps.Keys(b.Attributes)) {
+		if !b.Attributes[name].Computed {
+			return fmt.Errorf("the block is computed, and its attribute %s is not", shownName(name))
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(b.Blocks)) {
+		if !b.Blocks[name].Computed {
+			return fmt.Errorf("the block is computed, and the block %s in it is not", shownName(name))
+		}
+	}
+	return nil
 }
 
 var (

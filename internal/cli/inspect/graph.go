@@ -1,6 +1,7 @@
 package inspect
 
 import (
+	"cmp"
 	"context"
 
 	"github.com/tombolo-iac/tombolo/diag"
@@ -50,6 +51,7 @@ type graphing struct {
 func (g *graphing) run(ctx context.Context) command.Outcome {
 	c := g.call
 	var options command.ProjectOptions
+	g.format = cmp.Or(g.format, "dot")
 	if g.format != "dot" && g.format != "mermaid" && g.format != "json" {
 		return c.End(diag.List{}.Errorf(nil, "Unsupported graph format",
 			"There is no format %q. The formats are dot, mermaid and json.", g.format))

@@ -123,10 +123,10 @@ func (l *lines) verbose(f *testfile.File, o *suite.Outcome) {
 	kind, what := "test_plan", "plan"
 	switch {
 	case o.Plan != nil:
-		err = tfjson.TestPlan(&b, o.Plan, l.o.Schemas(o.Project, o.Plan.Base, o.Plan.Changes...))
+		err = tfjson.TestPlan(&b, o.Plan, o.Project.AllSchemas(o.Plan.Base, o.Plan.Changes...))
 	case o.State != nil:
 		kind, what = "test_state", "state"
-		err = tfjson.TestState(&b, o.State, l.o.Schemas(o.Project, o.State))
+		err = tfjson.TestState(&b, o.State, o.Project.AllSchemas(o.State))
 	default:
 		return
 	}
