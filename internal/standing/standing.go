@@ -1,7 +1,7 @@
 // Package standing decides whether a saved plan still holds when the state has changed since it was made.
 //
-// A plan stands on the objects that it changes, on those that these depend on, directly or not, and on the outputs that
-// it changes. Where none of them has changed, the plan is applied to the newer state: it does the same as if it had
+// A plan stands on the objects that it has compared with the configuration, on those that these need, directly or not,
+// and on the outputs that it changes. Where none of them has changed, the plan is applied to the newer state: it does the same as if it had
 // been applied at once, and the other run after it. For that, the other run must not have built on what the plan
 // changes, either: an object that it has changed must not depend on one that the plan changes.
 //
@@ -213,9 +213,12 @@ func Conflicts(prog *linking.Program, p *plan.Plan, now *state.State, c Changed)
 	if c.None() {
 		return nil
 	}
-	e, everything := effectsOf(prog, p), all(p)
+	e, everything, seen := effectsOf(prog, p), all(p), map[addr.AbsResourceInstance]bool{}
+	for _, change := range p.Changes { // what a new plan would look at again, and perhaps change back
+		seen[change.Object.Instance] = true
+	}
 	for _, o := range c.Objects {
-		conflict := everything || e.instances[o.Instance] || e.needs[o.Instance.Config()]
+		conflict := everything || seen[o.Instance] || e.instances[o.Instance] || e.needs[o.Instance.Config()]
 		if slot := prog.ResourceSlot(o.Instance.Config()); slot != nil {
 			conflict = conflict || e.touches(prog.ResourcesBehind(slot))
 		}
