@@ -1,9 +1,9 @@
 // Package standing decides whether a saved plan still holds when the state has changed since it was made.
 //
-// A plan stands on the objects that it has compared with the configuration, on those that these need, directly or not,
-// and on the outputs that it changes. Where none of them has changed, the plan is applied to the newer state: it does the same as if it had
-// been applied at once, and the other run after it. For that, the other run must not have built on what the plan
-// changes, either: an object that it has changed must not depend on one that the plan changes.
+// A plan stands on the objects that it has compared with the configuration, on those that these need, directly or
+// not, and on the outputs that it changes. Where none of them has changed, the plan is applied to the newer state: it
+// does the same as if it had been applied at once, and the other run after it. For that, the other run must not have
+// built on what the plan changes, either: an object that it has changed must not depend on one that the plan changes.
 //
 //	changed := standing.Compare(p.Base, now)
 //	if conflicts := standing.Conflicts(prog, p, now, changed); len(conflicts) == 0 {
