@@ -234,6 +234,7 @@ var alone = map[string]string{
 	"internal/pack":                 "file formats of packages, tested without commands",
 	"internal/planning":             "a pass of the engine, which knows no stores, hosts or surroundings",
 	"internal/policy":               "runs programs, which planning must not",
+	"internal/standing":             "compares states and plans alone, without projects, stores or providers",
 	"internal/program/invoke":       "single calls, which tests of handlers make as well",
 	"internal/program/starter":      "templates, which the crash tests write as well",
 	"internal/provision/machines":   "SSH and WinRM, with their libraries",

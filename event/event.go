@@ -164,11 +164,12 @@ type ProvisionDone struct {
 	Failed bool
 }
 
-// ProgramOutput is one line that a program behind a provider printed to its standard error.
-// Object is zero where only the program is known; Label names it.
+// ProgramOutput is one line that a program behind a provider printed to its standard error, or a hook of the project.
+// Object is zero where only the program is known; Label names it, or Hook the hook.
 type ProgramOutput struct {
 	Object addr.Object
 	Label  string
+	Hook   string
 	Line   string
 	// Fleeting lines matter only while the program runs, and are not part of the log.
 	Fleeting bool

@@ -187,7 +187,8 @@ type Action string
 
 // The actions. ActionInvoke is the invocation of an action, whose address the object is. ActionProvision covers the
 // provisioners of an object: it is in the state, and as a creation it is tainted until they have ended. ActionMove is
-// the move of an object to another state: both have an operation for it, which a Handover describes.
+// the move of an object to another state: both have an operation for it, which a Handover describes. ActionHook covers
+// the hooks of the project that run after an operation on the object; Planned holds what they need to run again.
 const (
 	ActionCreate    Action = "create"
 	ActionUpdate    Action = "update"
@@ -196,6 +197,7 @@ const (
 	ActionProvision Action = "provision"
 	ActionInvoke    Action = "invoke"
 	ActionMove      Action = "move"
+	ActionHook      Action = "hook"
 )
 
 // Intent announces an operation that may change something outside the process.

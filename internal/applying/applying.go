@@ -27,6 +27,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/eval"
 	"github.com/tombolo-iac/tombolo/internal/eval/linking"
 	"github.com/tombolo-iac/tombolo/internal/graph"
+	"github.com/tombolo-iac/tombolo/internal/hook"
 	"github.com/tombolo-iac/tombolo/internal/value"
 	"github.com/tombolo-iac/tombolo/plan"
 	"github.com/tombolo-iac/tombolo/provider"
@@ -38,6 +39,8 @@ type Options struct {
 	access.Settings
 	// Waves limit the changes of objects.
 	Waves []Wave
+	// Hooks run around the operations on objects; nil has none.
+	Hooks *hook.Set
 	// Dir is the base of relative names of provisioners; empty means the working directory.
 	Dir string
 	// ReadAt is stored with each object that is written, as the time of its last look; 0 stores none.
@@ -47,6 +50,8 @@ type Options struct {
 	// KeepOutputs keeps the stored values of outputs that are unknown because they refer to objects that do not exist
 	// yet.
 	KeepOutputs bool
+	// LeaveOutputs names root outputs that stay as the state has them.
+	LeaveOutputs []string
 	// Rest is a sentence about the remaining changes after an interrupt; empty means that apply has to be run again.
 	Rest string
 	// Recorded is called for each operation whose result is durable; it may be nil.
@@ -321,7 +326,7 @@ func (a *applier) RootOutput(s *linking.Slot, v cty.Value) error {
 	a.mu.Lock()
 	a.outputs[s.Name] = true
 	a.mu.Unlock()
-	if value.HasDeepEphemeral(v) {
+	if value.HasDeepEphemeral(v) || slices.Contains(a.opts.LeaveOutputs, s.Name) {
 		return nil
 	}
 	if problem := s.Storable(v); problem != nil {

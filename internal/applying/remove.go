@@ -9,8 +9,7 @@ import (
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/event"
 	"github.com/tombolo-iac/tombolo/internal/access"
-	"github.com/tombolo-iac/tombolo/internal/ctyfast"
-	"github.com/tombolo-iac/tombolo/internal/eval"
+	"github.com/tombolo-iac/tombolo/internal/hook"
 	"github.com/tombolo-iac/tombolo/internal/patience"
 	"github.com/tombolo-iac/tombolo/internal/value"
 	"github.com/tombolo-iac/tombolo/plan"
@@ -69,36 +68,68 @@ func (a *applier) removeObject(c *plan.Change, dispose bool) (err error) {
 		return err
 	}
 	a.opts.Secrets.Add(c.Before.Value, c.Before.Sensitive)
-	null, of := cty.NullVal(rt.Block.ImpliedType()), access.Of{Provider: c.Provider.Provider, Object: o}
+	d := &deletion{a: a, o: o, c: c, prov: prov, schema: schema, stored: stored, rt: rt, meta: meta}
+	d.hooks = a.hooksOf(hook.Operation{Object: o, Action: plan.Delete, Replacing: c.Action.IsReplace(), Block: rt.Block,
+		Before: c.Before, After: noValue}, c.Provider)
+	if err := d.hooks.before(); err != nil {
+		return err
+	}
+	left := noValue
+	if err = d.delete(); err != nil {
+		left = c.Before
+	}
+	return d.hooks.end(err, left)
+}
+
+// deletion is the deletion of one object.
+type deletion struct {
+	a      *applier
+	o      addr.Object
+	c      *plan.Change
+	prov   provider.Provider
+	schema *provider.Schema
+	stored *state.Object
+	rt     *provider.ResourceType
+	meta   cty.Value
+	hooks  *hooked
+}
+
+// delete calls the provider when it is its turn, with the journal around that.
+func (d *deletion) delete() error {
+	a, o, c := d.a, d.o, d.c
+	null, of := cty.NullVal(d.rt.Block.ImpliedType()), access.Of{Provider: c.Provider.Provider, Object: o}
 	leave, err := a.Enter(of)
 	if err != nil {
 		return err
 	}
 	defer leave(nil)
-	intent := func() (string, error) { return a.intent(o, plan.Delete, c.Provider, schema, null, c) }
+	if err := d.hooks.begin(); err != nil {
+		return err
+	}
+	intent := func() (string, error) { return a.intent(o, plan.Delete, c.Provider, d.schema, null, c) }
 	request := provider.ApplyRequest{Object: o, Type: o.Instance.Resource.Type, Prior: c.Before.Value, Planned: null,
-		Config: null, PlannedPrivate: stored.Private, Meta: meta}
+		Config: null, PlannedPrivate: d.stored.Private, Meta: d.meta}
 	if c.Action == plan.Delete {
 		request.PlannedPrivate = c.Private
 	}
 	call := func(op string) provider.ApplyResponse {
 		request.Intent = state.Token(state.RunInfo{ID: a.opts.RunID}, op)
-		return prov.Apply(a.Calls, request)
+		return d.prov.Apply(a.Calls, request)
 	}
 	var failed error
-	a.operation(o, plan.Delete, a.identify(rt.Block, c.Before.Value, value.MarkedPaths{Sensitive: c.Before.Sensitive}),
-		func() (event.ID, bool) {
-			if failed = a.unprovision(o, c, stored); failed != nil {
-				return event.ID{}, false
-			}
-			var op string
-			if op, failed = intent(); failed != nil {
-				return event.ID{}, false
-			}
-			resp, op := a.attempts(of, op, leave, intent, call, always)
-			failed = a.removed(o, c, rt, stored, op, resp)
-			return event.ID{}, failed == nil
-		})
+	a.operation(o, plan.Delete, a.identify(d.rt.Block, c.Before.Value,
+		value.MarkedPaths{Sensitive: c.Before.Sensitive}), func() (event.ID, bool) {
+		if failed = a.unprovision(o, c, d.stored); failed != nil {
+			return event.ID{}, false
+		}
+		var op string
+		if op, failed = intent(); failed != nil {
+			return event.ID{}, false
+		}
+		resp, op := a.attempts(of, op, leave, intent, call, always)
+		failed = a.removed(o, c, d.rt, d.stored, op, resp)
+		return event.ID{}, failed == nil
+	})
 	if failed == nil {
 		a.count(func(n *Counts) { n.Destroyed++ })
 	}
@@ -183,66 +214,4 @@ func (a *applier) keepAfter(op string, diags diag.List) error {
 		return err
 	}
 	return a.walk.Report(diags)
-}
-
-// read reads a data source whose configuration has become known, and stores its object.
-func (a *applier) read(b *eval.Block, key addr.Key, c *plan.Change) (cty.Value, error) {
-	w := &writing{a: a, b: b, c: c, inst: c.Object.Instance, block: b.Slot.Type.Block}
-	var err error
-	if w.prov, w.schema, err = a.providerOf(w.inst, c.Provider); err != nil {
-		return cty.DynamicVal, err
-	}
-	if w.meta, err = a.Meta(b.Slot); err != nil {
-		return cty.DynamicVal, err
-	}
-	if w.config, w.marks, err = a.configuration(b, key); err != nil {
-		return cty.DynamicVal, err
-	}
-	of := access.Of{Provider: c.Provider.Provider, Object: c.Object}
-	leave, err := a.Enter(of)
-	if err != nil {
-		return cty.DynamicVal, err
-	}
-	var v cty.Value
-	var failed error
-	a.operation(c.Object, plan.Read, event.ID{}, func() (event.ID, bool) {
-		var resp provider.ReadDataResponse
-		a.Repeat(of, leave, func(int) diag.List {
-			resp = w.prov.ReadData(a.Calls, provider.ReadDataRequest{Object: c.Object, Type: w.inst.Resource.Type,
-				Config: w.config, Meta: w.meta, Client: access.Client})
-			return resp.Diagnostics
-		})
-		diags := w.place(resp.Diagnostics.Extend(value.Undeferred(c.Object, c.Provider, resp.Deferred)))
-		if !diags.HasErrors() {
-			if errs := value.CheckData(w.block, resp.State); len(errs) > 0 {
-				diags = diags.Extend(w.bad("Provider produced invalid object", errs))
-			}
-		}
-		if nested := b.Config().Check != nil; nested && diags.HasErrors() {
-			b.CheckFailed(diags)
-			v = value.PlannedForData(w.block, w.config)
-			return event.ID{}, false
-		}
-		if failed = a.walk.Report(diags); failed != nil {
-			return event.ID{}, false
-		}
-		v = resp.State
-		return a.identify(w.block, v, w.marks), true
-	})
-	if failed != nil {
-		return cty.DynamicVal, failed
-	}
-	if !ctyfast.WhollyKnown(v) {
-		return w.marked(v), nil // a check has failed with it; the earlier result stays
-	}
-	o, err := state.NewObject(v, w.block.ImpliedType(), state.Object{SchemaVersion: b.Slot.Type.Version,
-		Sensitive: value.SensitivePaths(w.block, v, w.marks.Stored())})
-	if err != nil {
-		return cty.DynamicVal, a.walk.Report(diag.FromError("Cannot store "+w.inst.String(), err))
-	}
-	if err := a.record(state.Edit{Put: &state.PutObject{Addr: c.Object, Provider: c.Provider, Object: o}}); err != nil {
-		return cty.DynamicVal, err
-	}
-	result := w.marked(v)
-	return result, a.walk.Report(b.Postconditions(key, result))
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/config"
 	"github.com/tombolo-iac/tombolo/internal/ctyfast"
 	"github.com/tombolo-iac/tombolo/internal/eval"
+	"github.com/tombolo-iac/tombolo/internal/hook"
 	"github.com/tombolo-iac/tombolo/internal/value"
 	"github.com/tombolo-iac/tombolo/plan"
 	"github.com/tombolo-iac/tombolo/provider"
@@ -209,15 +210,51 @@ func (w *writing) sensitivityOnly() (cty.Value, error) {
 
 // apply performs the call with the journal around it.
 func (w *writing) apply() (cty.Value, error) {
+	hooks := w.hooks()
+	if err := hooks.before(); err != nil {
+		return cty.DynamicVal, err
+	}
+	v, err := w.enter(hooks)
+	if err := hooks.end(err, w.shown(v)); err != nil {
+		return cty.DynamicVal, err
+	}
+	return w.marked(v), nil
+}
+
+// hooks returns the hooks around the change.
+func (w *writing) hooks() *hooked {
+	op := hook.Operation{Object: w.c.Object, Action: w.action, Replacing: w.c.Action.IsReplace(), Block: w.block,
+		Before: noValue, After: plan.Value{Value: w.planned, Sensitive: w.marks.Sensitive}}
+	if w.action == plan.Update {
+		op.Before = w.c.Before
+	}
+	return w.a.hooksOf(op, w.c.Provider)
+}
+
+// shown returns a result of the change for hooks, which may be none.
+func (w *writing) shown(v cty.Value) plan.Value {
+	if v == cty.NilVal || !v.IsKnown() {
+		return noValue
+	}
+	return plan.Value{Value: v, Sensitive: w.marks.Sensitive}
+}
+
+// enter calls the provider when it is its turn. It returns the new value, without marks; after an error as far as it is
+// known.
+func (w *writing) enter(hooks *hooked) (cty.Value, error) {
 	of := access.Of{Provider: w.c.Provider.Provider, Object: w.c.Object}
 	leave, err := w.a.Enter(of)
 	if err != nil {
 		return cty.DynamicVal, err
 	}
 	defer leave(nil)
+	if err := hooks.begin(); err != nil {
+		return cty.DynamicVal, err
+	}
 	if w.c.Action.Deposes() {
 		if err := w.a.record(state.Edit{
 			Depose: &state.DeposeObject{Instance: w.inst, Key: w.c.DeposedKey}}); err != nil {
+			hooks.drop()
 			return cty.DynamicVal, err
 		}
 	}
@@ -226,6 +263,7 @@ func (w *writing) apply() (cty.Value, error) {
 	}
 	op, err := intent()
 	if err != nil {
+		hooks.drop()
 		return cty.DynamicVal, err
 	}
 	var result cty.Value
@@ -243,17 +281,16 @@ func (w *writing) apply() (cty.Value, error) {
 		}
 		return w.a.identify(w.block, result, w.marks), true
 	})
-	if failed != nil {
-		return cty.DynamicVal, failed
+	if failed == nil {
+		w.a.count(func(c *Counts) {
+			if w.c.Action == plan.Update {
+				c.Changed++
+			} else {
+				c.Added++
+			}
+		})
 	}
-	w.a.count(func(c *Counts) {
-		if w.c.Action == plan.Update {
-			c.Changed++
-		} else {
-			c.Added++
-		}
-	})
-	return w.marked(result), nil
+	return result, failed
 }
 
 func (w *writing) call(op string) provider.ApplyResponse {

@@ -20,6 +20,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/encryption"
 	"github.com/tombolo-iac/tombolo/internal/encryption/encryptiontest"
 	"github.com/tombolo-iac/tombolo/internal/engine"
+	"github.com/tombolo-iac/tombolo/internal/hook"
 	"github.com/tombolo-iac/tombolo/internal/program/programtest"
 	"github.com/tombolo-iac/tombolo/internal/store"
 	"github.com/tombolo-iac/tombolo/internal/store/faults"
@@ -85,6 +86,8 @@ type job struct {
 	// Refresh is the policy of the project, for jobs in this process.
 	Refresh     engine.RefreshPolicy `json:"-"`
 	Parallelism int
+	// Hooks are those of the project.
+	Hooks []hook.Hook
 	// Fault is the fault of the store, in the syntax of package faults.
 	Fault string
 	// Shared is where the state is when it is not a file of the project.
@@ -114,6 +117,7 @@ func (j job) project(files store.Files) (*engine.Project, diag.List) {
 func (j job) projectWith(files store.Files, change func(*engine.Options)) (*engine.Project, diag.List) {
 	o := engine.Options{
 		Dir: j.Dir, Store: j.store(files), Parallelism: j.Parallelism, Refresh: j.Refresh,
+		Hooks:     j.Hooks,
 		Providers: map[addr.Provider]provider.Factory{world.Addr(): world.Factory(world.Options{Dir: j.World})},
 	}
 	change(&o)

@@ -17,7 +17,9 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/applying"
 	"github.com/tombolo-iac/tombolo/internal/eval/funcs"
 	"github.com/tombolo-iac/tombolo/internal/eval/linking"
+	"github.com/tombolo-iac/tombolo/internal/hook"
 	"github.com/tombolo-iac/tombolo/internal/regular"
+	"github.com/tombolo-iac/tombolo/internal/standing"
 	"github.com/tombolo-iac/tombolo/internal/tfjson"
 	"github.com/tombolo-iac/tombolo/internal/tracing"
 	"github.com/tombolo-iac/tombolo/plan"
@@ -104,10 +106,35 @@ func (r *Run) ApplyWith(ctx context.Context, pl *plan.Plan, o ApplyOptions) (_ C
 		return Counts{}, diags
 	}
 	prog, diags := p.prepare()
-	if diags = diags.Extend(intact(prog, pl)).Extend(r.judgeOld(ctx, pl)); diags.HasErrors() {
+	if diags = diags.Extend(intact(prog, pl)); diags.HasErrors() {
+		return Counts{}, diags
+	}
+	based, more := r.rebase(prog, pl)
+	if diags = diags.Extend(more); diags.HasErrors() {
+		return Counts{}, diags
+	}
+	if diags = diags.Extend(r.judgeOld(ctx, pl)); diags.HasErrors() {
 		return Counts{}, diags
 	}
 	run := state.RunInfo{ID: runID(), Command: "apply", Started: time.Now().UTC()}
+	hooks := r.applyHooks(run.ID, pl)
+	diags = diags.Extend(hooks.Fire(ctx, hook.BeforeApply, hook.Document{}.WithPlan(pl)))
+	if diags.HasErrors() {
+		return Counts{}, diags
+	}
+	if diags = diags.Extend(r.hooksAgain(ctx, hooks, pl)); diags.HasErrors() {
+		return Counts{}, diags
+	}
+	counts, more := r.perform(ctx, prog, based, o, run, hooks)
+	diags = diags.Extend(more)
+	return counts, diags.Extend(r.conclude(ctx, hooks, hook.AfterApply, hook.Document{Outcome: outcomeOf(ctx, diags),
+		Counts: (*hook.Counts)(&counts)}))
+}
+
+// perform applies a plan that was accepted.
+func (r *Run) perform(ctx context.Context, prog *linking.Program, b based, o ApplyOptions, run state.RunInfo,
+	hooks *hook.Set) (_ Counts, diags diag.List) {
+	p, pl := r.project, b.plan
 	if ops := r.settled(pl); len(ops) > 0 {
 		if err := r.session.Resolve(ctx, ops); err != nil {
 			return Counts{}, diags.AppendError("Cannot resolve interrupted operations", err)
@@ -135,7 +162,7 @@ func (r *Run) ApplyWith(ctx context.Context, pl *plan.Plan, o ApplyOptions) (_ C
 	settings.StandIns, settings.Walked = o.StandIns, o.Scope.walked(settings.Functions.Table)
 	counts, more := applying.Run(until, tracing.Carry(p.opts.Abort, ctx), prog, pl, pool, journal, applying.Options{
 		Settings: settings, KeepOutputs: o.KeepOutputs, Dir: p.baseDir(), ReadAt: p.readAt(run.Started),
-		Waves: p.waves(), RunID: run.ID, Rest: o.Rest, Lost: r.lost,
+		Waves: p.waves(), Hooks: hooks, RunID: run.ID, Rest: o.Rest, Lost: r.lost, LeaveOutputs: b.left,
 		Recorded: func(op string) { p.forgetAnswer(state.Token(run, op)) },
 	})
 	concluded = true
@@ -179,7 +206,7 @@ func (r *Run) openCreations() (list []state.Intent) {
 // openCreation reports whether an interrupted operation may have made an object that the state does not have.
 func openCreation(f state.InFlight, have *state.State) bool {
 	return f.Object.Deposed == "" && f.Action != state.ActionProvision && f.Action != state.ActionInvoke &&
-		f.Action != state.ActionMove &&
+		f.Action != state.ActionMove && !isHook(f) &&
 		have.Object(f.Object) == nil
 }
 
@@ -227,9 +254,6 @@ func (r *Run) accepts(pl *plan.Plan) diag.List {
 	case have == nil, pl.Base.Lineage != have.Lineage && have.Lineage != "" && pl.Base.Lineage != "":
 		return diags.Errorf(nil, "Saved plan does not match the given state", "The plan was made for another state: "+
 			"its lineage differs from that of the current one. Apply it where it was made, or make a new plan.")
-	case pl.Base.Serial != have.Serial:
-		return diags.Errorf(nil, "Saved plan is stale", "Another operation changed the state after this plan was "+
-			"made, so the plan may no longer be correct. Make a new plan.")
 	}
 	if resolved(pl, r.Snapshot()) {
 		return diags.Errorf(nil, "Saved plan is stale", "An interrupted operation that the plan leaves alone was "+
@@ -243,6 +267,35 @@ func (r *Run) accepts(pl *plan.Plan) diag.List {
 		}
 	}
 	return diags
+}
+
+// based is a plan as it is applied to a state that may have changed since it was made.
+type based struct {
+	plan *plan.Plan
+	left []string // outputs that stay as they are
+}
+
+// rebase compares the state with the one that a plan was made from, object by object, and refuses the plan if something
+// has changed on which it stands.
+func (r *Run) rebase(prog *linking.Program, pl *plan.Plan) (b based, diags diag.List) {
+	now := r.prior()
+	changed := standing.Compare(pl.Base, now)
+	conflicts := standing.Conflicts(prog, pl, now, changed)
+	if len(conflicts) > 0 {
+		const most = 10
+		if rest := len(conflicts) - most; rest > 0 {
+			conflicts = append(conflicts[:most:most], fmt.Sprintf("and %d more", rest))
+		}
+		return b, diags.Errorf(nil, "Saved plan is stale", "Another operation changed the state after this plan was "+
+			"made, and the plan changes or needs what it changed: %s. Make a new plan.", strings.Join(conflicts, ", "))
+	}
+	if !changed.None() {
+		diags = diags.Warnf(nil, "State has changed since the plan was made", "Another operation changed %d object(s) "+
+			"and %d output(s) after this plan was made. The plan neither changes nor needs any of them, so it is "+
+			"applied to the newer state.", len(changed.Objects), len(changed.Outputs))
+	}
+	b.plan, b.left = standing.Rebase(prog, pl, changed)
+	return b, diags
 }
 
 // resolved reports whether an operation that was open when a plan was made is not open any more.
@@ -268,7 +321,7 @@ func (r *Run) settled(pl *plan.Plan) []string {
 		// what an action did: it is enough to have reported it.
 		if f.Action == state.ActionProvision || f.Action == state.ActionInvoke {
 			ops = append(ops, f.Token())
-		} else if f.Action != state.ActionMove && have.Object(f.Object) != nil && (acted[f.Object] ||
+		} else if f.Action != state.ActionMove && !isHook(f) && have.Object(f.Object) != nil && (acted[f.Object] ||
 			!pl.Unrefreshed && !slices.Contains(pl.Unread, f.Object.Instance)) {
 			ops = append(ops, f.Token())
 		}
@@ -322,6 +375,12 @@ func describeInFlight(severity diag.Severity, summary string, f state.InFlight) 
 		d.Detail = fmt.Sprintf("A run (%s) ended while the provisioners of %s ran, so they may not have finished. If "+
 			"they ran during its creation, the object is tainted and the next apply replaces it. If it was to be "+
 			"destroyed, the next apply destroys it.", f.Run.Started.Format(time.RFC3339), f.Object)
+		return d
+	}
+	if isHook(f) {
+		d.Detail = fmt.Sprintf("A run (%s) ended before the hooks after its operation on %s had run. The next apply "+
+			"runs them again, unless the project file does not have them any more.",
+			f.Run.Started.Format(time.RFC3339), f.Object)
 		return d
 	}
 	if f.Action == state.ActionInvoke {

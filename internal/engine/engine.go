@@ -43,6 +43,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/eval"
 	"github.com/tombolo-iac/tombolo/internal/eval/funcs"
 	"github.com/tombolo-iac/tombolo/internal/eval/linking"
+	"github.com/tombolo-iac/tombolo/internal/hook"
 	"github.com/tombolo-iac/tombolo/internal/host"
 	"github.com/tombolo-iac/tombolo/internal/patience"
 	"github.com/tombolo-iac/tombolo/internal/planning"
@@ -112,6 +113,9 @@ type Options struct {
 	Rules []addr.Target
 	// Policies judge plans, in this order.
 	Policies []Policy
+	// Hooks run on events, in this order, with the environment HookEnviron; nil means that of the process.
+	Hooks       []hook.Hook
+	HookEnviron []string
 	// Patience holds the rules for calls of providers; the zero value is the default.
 	Patience patience.Policy
 	// Module is loaded instead of the module in Dir; see config.Options, also for RootProviders.
@@ -294,8 +298,8 @@ type Run struct {
 	ctx     context.Context
 	// ended holds the objects of interrupted operations that have ended since, according to their programs.
 	ended []addr.AbsResourceInstance
-	// judged is the last plan of this run that no policy denies.
-	judged *plan.Plan
+	// judged is the last plan of this run that no policy denies, and unhooked the last one that hooks do not know of.
+	judged, unhooked *plan.Plan
 	// told is set when the loss of the lock was reported, or the next run will report it.
 	told bool
 }
@@ -426,9 +430,8 @@ type PlanOptions struct {
 // Import is one object to import.
 type Import = planning.Import
 
-// Plan compares the configuration with the state and the real objects. With errors it returns an incomplete plan,
-// marked as errored.
-func (r *Run) Plan(ctx context.Context, o PlanOptions) (out *plan.Plan, diags diag.List) {
+// plan is Plan; the hooks are those around reads.
+func (r *Run) plan(ctx context.Context, o PlanOptions, hooks *hook.Set) (out *plan.Plan, diags diag.List) {
 	p := r.project
 	ctx, span := tracing.Start(ctx, "plan")
 	defer func() { span.End(!diags.HasErrors()) }()
@@ -469,6 +472,7 @@ func (r *Run) Plan(ctx context.Context, o PlanOptions) (out *plan.Plan, diags di
 		ForceReplace: o.ForceReplace, Unprotected: o.Unprotected, Invoke: o.Invoke,
 		Remember: p.opts.RememberPreventDestroy, Rules: p.opts.Rules,
 		Generate: o.GenerateConfig, Strict: o.Strict, Import: o.Import, Now: now, DeposedKey: deposedKey,
+		Hooks: hooks,
 	})
 	diags = diags.Extend(more).Extend(r.unusedRules(o.Mode))
 	diags = r.lostIn(diags)
@@ -485,27 +489,6 @@ func (r *Run) Plan(ctx context.Context, o PlanOptions) (out *plan.Plan, diags di
 		diags = diags.Extend(r.inFlight())
 	}
 	return out, diags.Extend(r.judgeNew(asked, out, diags, o.Unjudged || o.Import != nil))
-}
-
-// unusedRules warns of rules for providers that nothing uses: perhaps the name is wrong.
-func (r *Run) unusedRules(mode plan.Mode) (diags diag.List) {
-	if mode != plan.Normal || len(r.project.opts.Patience) == 0 {
-		return nil
-	}
-	inUse := map[addr.Provider]bool{}
-	for _, a := range used(r.project.config) {
-		inUse[a] = true
-	}
-	for _, res := range r.State().Resources() {
-		inUse[res.Provider.Provider] = true
-	}
-	for a := range r.project.opts.Patience {
-		if !inUse[a] {
-			diags = diags.Warnf(nil, "Unused settings for a provider", "The project file has a block for the provider "+
-				"%s, which neither the configuration nor the state uses.", a.ForDisplay())
-		}
-	}
-	return diags
 }
 
 // minimalByPolicy reports whether the policy of the project makes the refresh minimal.

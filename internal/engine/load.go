@@ -109,6 +109,7 @@ func (s *Surroundings) Load(ctx context.Context, o LoadOptions) (_ *Project, dia
 		Waves:    wavesOf(file),
 		Rules:    file.Selectors(),
 		Policies: policiesOf(file, s.PluginEnviron),
+		Hooks:    hooksOf(file), HookEnviron: s.PluginEnviron,
 		Patience: file.Patience(s.Flavor().RegistryHost()),
 		Secrets:  o.Secrets,
 		Log:      s.CoreLog,

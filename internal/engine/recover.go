@@ -31,11 +31,9 @@ func (r *Run) Recover(ctx context.Context, a addr.AbsResourceInstance, how Recov
 	var diags diag.List
 	var ops []string
 	var open []state.InFlight
-	for _, f := range r.Snapshot().InFlight {
-		if f.Object.Instance == a {
-			ops = append(ops, f.Token())
-			open = append(open, f)
-		}
+	for _, f := range r.openAt(a) {
+		ops = append(ops, f.Token())
+		open = append(open, f)
 	}
 	for _, u := range r.Snapshot().Unfolded {
 		for _, e := range u.Edits {
@@ -83,15 +81,15 @@ func (r *Run) Ended(a addr.AbsResourceInstance) bool { return slices.Contains(r.
 
 // IsOpen reports whether an operation on the current object of an instance is in flight.
 func (r *Run) IsOpen(a addr.AbsResourceInstance) bool {
-	return slices.ContainsFunc(r.Snapshot().InFlight, func(f state.InFlight) bool {
-		return f.Object == addr.Object{Instance: a}
-	})
+	return slices.ContainsFunc(r.openAt(a), func(f state.InFlight) bool { return f.Object.Deposed == "" })
 }
 
 func (r *Run) openAddresses() string {
 	var list []string
 	for _, f := range r.Snapshot().InFlight {
-		list = append(list, f.Object.String())
+		if !isHook(f) {
+			list = append(list, f.Object.String())
+		}
 	}
 	if len(list) == 0 {
 		return " The state has no interrupted operations at all."

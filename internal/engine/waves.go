@@ -70,3 +70,24 @@ func (p *Project) unwaved(pl *plan.Plan) (diags diag.List) {
 	}
 	return diags
 }
+
+// unusedRules warns of rules for providers that nothing uses: perhaps the name is wrong.
+func (r *Run) unusedRules(mode plan.Mode) (diags diag.List) {
+	if mode != plan.Normal || len(r.project.opts.Patience) == 0 {
+		return nil
+	}
+	inUse := map[addr.Provider]bool{}
+	for _, a := range used(r.project.config) {
+		inUse[a] = true
+	}
+	for _, res := range r.State().Resources() {
+		inUse[res.Provider.Provider] = true
+	}
+	for a := range r.project.opts.Patience {
+		if !inUse[a] {
+			diags = diags.Warnf(nil, "Unused settings for a provider", "The project file has a block for the provider "+
+				"%s, which neither the configuration nor the state uses.", a.ForDisplay())
+		}
+	}
+	return diags
+}

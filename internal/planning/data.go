@@ -13,6 +13,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/ctyfast"
 	"github.com/tombolo-iac/tombolo/internal/eval"
 	"github.com/tombolo-iac/tombolo/internal/eval/linking"
+	"github.com/tombolo-iac/tombolo/internal/hook"
 	"github.com/tombolo-iac/tombolo/internal/value"
 	"github.com/tombolo-iac/tombolo/plan"
 	"github.com/tombolo-iac/tombolo/provider"
@@ -83,8 +84,28 @@ func (p *planner) deferData(b *eval.Block, inst addr.AbsResourceInstance, cfg ad
 	return value.MarkAt(planned, value.Sensitive, change.After.Sensitive), nil
 }
 
-// readData reads the data source and notes its object for the state.
+// readData reads the data source, with the hooks of the project around that.
 func (p *planner) readData(b *eval.Block, inst addr.AbsResourceInstance, cfg addr.AbsProviderConfig,
+	prov provider.Provider, config, meta cty.Value, marks value.MarkedPaths) (cty.Value, error) {
+	none := plan.Value{Value: cty.NilVal}
+	around := p.opts.Hooks.Object(hook.Operation{Object: addr.Object{Instance: inst}, Provider: cfg.Provider,
+		Action: plan.Read, Block: b.Slot.Type.Block, Before: none, After: none})
+	if err := p.walk.Report(around.Before(p.until)); err != nil {
+		return cty.DynamicVal, err
+	}
+	v, err := p.ask(b, inst, cfg, prov, config, meta, marks)
+	outcome, found := hook.OK, plan.Value{Value: v, Sensitive: marks.Sensitive}
+	if err != nil {
+		outcome, found = hook.Failed, none
+	}
+	if problems := p.walk.Report(around.After(p.until, outcome, found)); err == nil {
+		err = problems
+	}
+	return v, err
+}
+
+// ask reads the data source and notes its object for the state.
+func (p *planner) ask(b *eval.Block, inst addr.AbsResourceInstance, cfg addr.AbsProviderConfig,
 	prov provider.Provider, config, meta cty.Value, marks value.MarkedPaths) (cty.Value, error) {
 	block := b.Slot.Type.Block
 	o := addr.Object{Instance: inst}

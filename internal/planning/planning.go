@@ -28,6 +28,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/eval"
 	"github.com/tombolo-iac/tombolo/internal/eval/linking"
 	"github.com/tombolo-iac/tombolo/internal/graph"
+	"github.com/tombolo-iac/tombolo/internal/hook"
 	"github.com/tombolo-iac/tombolo/internal/moving"
 	"github.com/tombolo-iac/tombolo/plan"
 	"github.com/tombolo-iac/tombolo/provider"
@@ -79,7 +80,9 @@ type Options struct {
 	// Import imports one object without an import block. The mode is RefreshOnly then.
 	Import *Import
 
-	Now time.Time
+	// Hooks run around the reads of data sources; nil has none.
+	Hooks *hook.Set
+	Now   time.Time
 	// DeposedKey returns keys for deposed objects. It must never repeat a key, and is called concurrently.
 	DeposedKey func() addr.DeposedKey
 }
@@ -170,7 +173,7 @@ func (p *planner) walkAll(ctx context.Context) error {
 
 // begin prepares the walk. When ctx ends, nothing new starts.
 func (p *planner) begin(ctx context.Context, in eval.Inputs) {
-	p.walk = eval.NewWalk(p.prog, in, p)
+	p.until, p.walk = ctx, eval.NewWalk(p.prog, in, p)
 	p.Access = access.New(ctx, p.calls, p.walk, p.providers, p.opts.Settings)
 }
 
@@ -250,6 +253,7 @@ type planner struct {
 	providers Providers
 	opts      Options
 	calls     context.Context
+	until     context.Context // when it ends, nothing new starts
 	walk      *eval.Walk
 	void      bool      // there is no plan, not even an errored one
 	before    diag.List // what was reported before the walk

@@ -39,10 +39,12 @@ type File struct {
 	Modules   *Modules   `hcl:"modules,block" doc:"how modules are installed"`
 	Lifecycle *Lifecycle `hcl:"lifecycle,block" doc:"what holds for all resources"`
 
+	Plan      *Plan       `hcl:"plan,block" doc:"how plans are made"`
 	Refresh   *Refresh    `hcl:"refresh,block" doc:"which real objects plans read"`
 	Resources []Resources `hcl:"resources,block" doc:"what holds for the objects that its label names"`
 	Providers []Provider  `hcl:"provider,block" doc:"how a provider is called; the label is its source"`
-	Policies  []Policy    `hcl:"policy,block" doc:"a program that judges plans; the label is its name"`
+	Policies  []Policy    `hcl:"policy,block" doc:"a program that checks plans; the label is its name"`
+	Hooks     []Hook      `hcl:"hook,block" doc:"a program that runs on events; the label is its name"`
 }
 
 // Modules is the block of that name.
@@ -53,6 +55,11 @@ type Modules struct {
 // Lifecycle is the block of that name.
 type Lifecycle struct {
 	Remember bool `hcl:"remember_prevent_destroy,optional" doc:"heed prevent_destroy when its block is gone"`
+}
+
+// Plan is the block of that name.
+type Plan struct {
+	Lock *bool `hcl:"lock,optional" doc:"false: the command plan takes no lock unless -lock says so"`
 }
 
 // Refresh is the block of that name.
@@ -128,7 +135,7 @@ func (f File) check() (diags diag.List) {
 				*r.AtOnce)
 		}
 	}
-	return diags.Extend(f.checkProviders()).Extend(f.checkPolicies())
+	return diags.Extend(f.checkProviders()).Extend(f.checkPolicies()).Extend(f.checkHooks())
 }
 
 // checkDuration reports a text that is no time of some length, and is there.
@@ -139,6 +146,9 @@ func checkDuration(name, text string, at hcl.Range) diag.List {
 	return diag.List{}.Errorf(&at, "Invalid duration", "%s is %q. Expected is a time such as \"90s\", \"30m\" or "+
 		"\"24h\", longer than none.", name, text)
 }
+
+// PlansUnlocked reports whether the command plan takes no lock unless somebody says otherwise.
+func (f File) PlansUnlocked() bool { return f.Plan != nil && f.Plan.Lock != nil && !*f.Plan.Lock }
 
 // RemembersPreventDestroy reports whether prevent_destroy counts when its block is gone.
 func (f File) RemembersPreventDestroy() bool { return f.Lifecycle != nil && f.Lifecycle.Remember }

@@ -49,6 +49,11 @@ func (r *reader) planPrograms(_ *ast.ObjectItem, _ []string, body *ast.ObjectTyp
 	}
 }
 
+// Allows reports whether the user has named a command, and not only left open what may run.
+func (p *PlanPrograms) Allows(words []string) bool {
+	return p != nil && len(words) > 0 && p.Refusal(addr.Provider{}, words) == nil
+}
+
 // Refusal returns the reason why a program may not run during a plan; nil if it may. The words are the command line of
 // a data source or resource that names its program; without any, the program is that of the provider.
 func (p *PlanPrograms) Refusal(of addr.Provider, words []string) error {

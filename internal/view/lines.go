@@ -141,6 +141,7 @@ type hook struct {
 	Provisioner    string   `json:"provisioner,omitempty"`
 	Output         string   `json:"output,omitempty"`
 	Label          string   `json:"label,omitempty"`
+	Hook           string   `json:"hook,omitempty"`
 	Message        string   `json:"message,omitempty"`
 	Fraction       *float64 `json:"fraction,omitempty"`
 	Attempt        int      `json:"attempt,omitempty"`
@@ -205,7 +206,7 @@ func (l *lines) Send(e event.Event) {
 			return
 		}
 		l.info(programName(e)+e.Line, "program_output", "hook", hook{Resource: resourceOf(e.Object.Instance),
-			Label: e.Label, Output: e.Line})
+			Label: e.Label, Hook: e.Hook, Output: e.Line})
 	case event.Progress:
 		h := hook{Resource: resourceOf(e.Object.Instance), Message: e.Message}
 		if e.Fraction >= 0 {

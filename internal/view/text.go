@@ -241,6 +241,12 @@ func programName(e event.ProgramOutput) string {
 	if e.Object.Instance.Resource.Type != "" {
 		name = e.Object.String()
 	}
+	switch {
+	case e.Hook != "" && name != "":
+		name += " (hook " + e.Hook + ")"
+	case e.Hook != "":
+		name = "hook " + e.Hook
+	}
 	if name == "" {
 		return ""
 	}

@@ -3,6 +3,7 @@ package command
 import (
 	"context"
 	"errors"
+	"flag"
 	"os"
 	"time"
 
@@ -127,6 +128,12 @@ func (l *Locking) LockFlags(c *Call) {
 		"Do not lock the state. This is dangerous if others might run at the same time.")
 	c.Flags.DurationVar(&l.Timeout, "lock-timeout", 0,
 		"Wait up to `DURATION`, such as 60s, for a lock that another run holds.")
+}
+
+// Said reports whether -lock was given.
+func (l *Locking) Said(c *Call) (said bool) {
+	c.Flags.Visit(func(f *flag.Flag) { said = said || f.Name == "lock" })
+	return said
 }
 
 // OpenOptions returns the options of opening a project for an operation.

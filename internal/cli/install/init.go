@@ -85,6 +85,22 @@ func runInit(ctx context.Context, c *command.Call, i *initing) command.Outcome {
 	if i.fromModule != "" && !copyModule(ctx, c, i.fromModule) {
 		return command.Failed
 	}
+	hooks, diags := i.hooks(ctx, c)
+	if !diags.HasErrors() {
+		diags = diags.Extend(hooks.Before(ctx))
+	}
+	if diags.HasErrors() {
+		return c.End(diags)
+	}
+	outcome := initialize(ctx, c, i, diags)
+	if problems := hooks.After(ctx, outcome == command.Done); !c.Report(problems) {
+		return command.Failed
+	}
+	return outcome
+}
+
+// initialize does what init is for. The warnings are shown at its end.
+func initialize(ctx context.Context, c *command.Call, i *initing, warnings diag.List) command.Outcome {
 	load := c.ConfigOptions()
 	load.RootOnly, load.Constants = true, c.Constants
 	root, diags := config.Load(ctx, load)
@@ -112,10 +128,10 @@ func runInit(ctx context.Context, c *command.Call, i *initing) command.Outcome {
 		return c.End(diags)
 	}
 	calls := len(root.Root.Calls) + len(testfile.Calls(files))
-	var warnings diag.List
 	if i.backend {
-		if warnings, diags = i.setUp(ctx, c, root.Root); diags.HasErrors() {
-			return c.End(diags)
+		told, problems := i.setUp(ctx, c, root.Root)
+		if warnings = warnings.Extend(told); problems.HasErrors() {
+			return c.End(problems)
 		}
 	}
 	modules := engine.ModuleOptions{Upgrade: i.upgrade, ReadOnly: i.lockfile == readOnly}

@@ -15,6 +15,7 @@ import (
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/internal/backend"
 	"github.com/tombolo-iac/tombolo/internal/cli/command"
+	"github.com/tombolo-iac/tombolo/internal/engine"
 	"github.com/tombolo-iac/tombolo/internal/replace"
 	"github.com/tombolo-iac/tombolo/internal/store/remote"
 	"github.com/tombolo-iac/tombolo/state"
@@ -149,6 +150,16 @@ func (s *backendSetup) judge(ctx context.Context, c *command.Call) func(line str
 		}
 		return errNotAgreed
 	}
+}
+
+// hooks returns the hooks of this directory on init, of which only those run that somebody has approved.
+func (i *initing) hooks(ctx context.Context, c *command.Call) (engine.InitHooks, diag.List) {
+	here := consent(c.Surroundings.In("."))
+	return c.HooksOfInit(func(lines []string) bool {
+		lines = slices.DeleteFunc(slices.Clone(lines), here.given)
+		return len(lines) == 0 || i.setup.permitted(ctx, c, runsNamed,
+			"The project file of this directory names programs that run on init:", lines)
+	}, func(name, line string) { tell(c, "hook "+name+": "+line) })
 }
 
 // unread returns the warning about states that stay encrypted because a program was not run; none if all ran.

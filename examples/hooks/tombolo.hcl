@@ -1,0 +1,16 @@
+# Nothing deletes a database that has no backup.
+hook "backup" {
+  events      = ["before_object"]
+  objects     = ["terraform_data.database"]
+  actions     = ["delete"]
+  command     = ["bash", "hooks/backup.sh"]
+  environment = ["HOME"]
+  timeout     = "30s"
+}
+
+# A log of what was done. If it cannot be written, that is only a warning.
+hook "log" {
+  events     = ["after_object", "after_apply"]
+  command    = ["python3", "hooks/log.py"]
+  on_failure = "continue"
+}

@@ -1,0 +1,300 @@
+//go:build unix
+
+package crash
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tombolo-iac/tombolo/addr"
+	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/internal/backend/backendtest"
+	"github.com/tombolo-iac/tombolo/internal/engine"
+	"github.com/tombolo-iac/tombolo/internal/pgtest"
+	"github.com/tombolo-iac/tombolo/plan"
+)
+
+// TestPlansOfTwoRunsAreSerialOrRefused lets two runs plan on the same state and apply one after the other: random
+// configurations with outputs, whole and limited plans, drift. The second plan is refused, and changes nothing; or all
+// is as if the runs had come one after the other in one of the two orders.
+func TestPlansOfTwoRunsAreSerialOrRefused(t *testing.T) {
+	t.Parallel()
+	rounds, deadline := 1<<30, time.Now().Add(6*time.Second)
+	if full {
+		rounds, deadline = 400, time.Now().Add(24*time.Hour)
+	}
+	counts := map[string]int{}
+	for n := 0; n < rounds && (n < 3 || time.Now().Before(deadline)) && !t.Failed(); n++ {
+		t.Run(fmt.Sprint(n), func(t *testing.T) {
+			counts[twoRuns(t, rand.New(rand.NewPCG(uint64(seed), uint64(n))), Shared{})]++
+		})
+	}
+	t.Logf("%v, seed %d", counts, seed)
+}
+
+// TestPlansOfTwoRunsOverServices is the same for states that services keep.
+func TestPlansOfTwoRunsOverServices(t *testing.T) {
+	t.Parallel()
+	rounds := 4
+	if full {
+		rounds = 40
+	}
+	for kind, address := range map[string]func() string{
+		"pg":   func() string { return pgtest.Database(t) },
+		"http": func() string { return backendtest.Start(t, "http").Block },
+	} {
+		at, counts := Shared{Kind: kind, Address: address()}, map[string]int{}
+		for n := range rounds {
+			t.Run(fmt.Sprint(kind, n), func(t *testing.T) {
+				there := at
+				there.Name = fmt.Sprintf("standing%dx", n)
+				t.Cleanup(there.close)
+				counts[twoRuns(t, rand.New(rand.NewPCG(uint64(seed), uint64(n))), there)]++
+			})
+		}
+		t.Logf("%s: %v, seed %d", kind, counts, seed)
+	}
+}
+
+// outputs returns outputs for a configuration, each of some things.
+func outputs(w wish, random *rand.Rand) string {
+	var b strings.Builder
+	for i := range random.IntN(4) {
+		parts := []string{fmt.Sprint(random.IntN(2))}
+		for _, t := range w.things {
+			if random.IntN(4) == 0 {
+				parts = append(parts, fmt.Sprintf("join(\",\", [for o in values({ for k, o in world_object.t%d : k => "+
+					"o }) : o.value])", t.id))
+			}
+		}
+		fmt.Fprintf(&b, "output \"o%d\" {\n  value = join(\"|\", [%s])\n}\n", i, strings.Join(parts, ", "))
+	}
+	return b.String()
+}
+
+// loosened is a wish with few dependencies, so that plans seldom get in the way of each other.
+func loosened(w wish, random *rand.Rand) wish {
+	things := slices.Clone(w.things)
+	for i, t := range things {
+		things[i].deps = slices.DeleteFunc(slices.Clone(t.deps), func(int) bool { return random.IntN(4) > 0 })
+	}
+	w.things = things
+	return w
+}
+
+// nudged is a wish that differs in one thing or two: their values, or how many there are.
+func nudged(w wish, random *rand.Rand) wish {
+	w.things = slices.Clone(w.things)
+	for range 1 + random.IntN(len(w.things)) {
+		if t := &w.things[random.IntN(len(w.things))]; random.IntN(3) == 0 {
+			t.count = random.IntN(4)
+		} else {
+			t.value = random.IntN(3)
+		}
+	}
+	return w
+}
+
+// limited returns options of a plan: of everything, or of a part.
+func limited(w wish, random *rand.Rand) (o engine.PlanOptions) {
+	var some []addr.Target
+	for _, t := range w.things {
+		if random.IntN(3) == 0 {
+			at, diags := addr.ParseTarget(fmt.Sprintf("world_object.t%d", t.id))
+			if diags.HasErrors() {
+				panic(diags)
+			}
+			some = append(some, at)
+		}
+	}
+	switch random.IntN(6) {
+	case 0:
+	case 1:
+		o.Except = some
+	case 2:
+		o.Mode = plan.RefreshOnly
+	case 3:
+		o.Mode, o.Targets = plan.Destroy, some
+	default:
+		o.Targets = some
+	}
+	o.MinimalRefresh = o.Mode == plan.Normal && random.IntN(3) == 0
+	return o
+}
+
+// twoRuns is one round. It returns what became of it.
+func twoRuns(t *testing.T, random *rand.Rand, at Shared) string {
+	w := randomWish(random)
+	w.drift = 0
+	change := func(w wish) wish { return w.changed(random) }
+	if random.IntN(4) > 0 {
+		w, change = loosened(w, random), func(w wish) wish { return nudged(w, random) }
+	}
+	shown := outputs(w, random)
+	attribute := []string{": o.id])", ": o.value])"}[random.IntN(2)] // with values, one change makes others
+	write := func(w wish) string {
+		config := strings.ReplaceAll(w.config(true), ": o.id])", attribute)
+		there := func(id int) bool { return slices.ContainsFunc(w.things, func(t thing) bool { return t.id == id }) }
+		for _, t := range []int{0, 1, 2, 3, 4, 5, 6, 7} {
+			if random.IntN(40) == 0 || !there(t) && strings.Contains(shown, fmt.Sprintf("t%d ", t)) {
+				return config + outputs(w, random)
+			}
+		}
+		return config + shown
+	}
+	first := write(w)
+	base := newSharedRoom(t, first, at)
+	base.noErrors(base.job.do(t.Context(), nil))
+	twin := func() *room { return base.copyTo(t) }
+	if at.Kind != "" { // a twin has a state of its own, for which no plan of the other was made
+		twin = func() *room {
+			r := newRoom(t, first)
+			r.noErrors(r.job.do(t.Context(), nil))
+			return r
+		}
+	}
+	next := change(w)
+	ours := write(next)
+	theirs, same := ours, at.Kind != "" || random.IntN(2) == 0
+	other := next
+	if !same {
+		if other = change(next); random.IntN(2) == 0 {
+			other = change(w)
+		}
+		theirs = write(other)
+	}
+	disturbed := at.Kind == "" && random.IntN(3) == 0
+	if disturbed {
+		base.disturb(random)
+	}
+	ourOptions, theirOptions := limited(next, random), limited(other, random)
+	a, okA := base.save(ours, ourOptions)
+	b, okB := base.save(theirs, theirOptions)
+	if !okA || !okB {
+		return "no plan"
+	}
+	replayed := func(steps ...func(r *room) bool) (string, bool) {
+		c := twin()
+		for _, step := range steps {
+			if !step(c) {
+				return "", false
+			}
+		}
+		return c.everything(), true
+	}
+	again := func(config string, o engine.PlanOptions) func(r *room) bool {
+		return func(r *room) bool {
+			saved, ok := r.save(config, o)
+			return ok && !r.applySaved(saved).HasErrors()
+		}
+	}
+	apply := func(saved []byte, config string, o engine.PlanOptions) func(r *room) bool {
+		if at.Kind != "" {
+			return again(config, o)
+		}
+		return func(r *room) bool { return !r.applySaved(saved).HasErrors() }
+	}
+	orders := map[string]string{}
+	for name, steps := range map[string][]func(*room) bool{
+		"theirs, then ours planned again": {apply(b, theirs, theirOptions), again(ours, ourOptions)},
+		"ours, then theirs planned again": {apply(a, ours, ourOptions), again(theirs, theirOptions)},
+		"ours, then theirs":               {apply(a, ours, ourOptions), apply(b, theirs, theirOptions)},
+	} {
+		if all, ok := replayed(steps...); ok && (!same || name != "ours, then theirs") {
+			orders[name] = all
+		}
+	}
+	if diags := base.applySaved(b); diags.HasErrors() {
+		t.Fatalf("a plan is refused on the state that it was made from: %s", diags)
+	}
+	between := base.everything()
+	diags := base.applySaved(a)
+	if !disturbed { // else the state may have what is gone, until somebody looks
+		base.exact("after both")
+	}
+	after := base.everything()
+	if diags.HasErrors() {
+		if diags[0].Summary != "Saved plan is stale" || after != between {
+			t.Errorf("%s\nbefore:\n%s\nafter:\n%s", diags, between, after)
+		}
+		return "refused"
+	}
+	for _, want := range orders {
+		if want == after {
+			return map[bool]string{true: "serial", false: "without effect"}[after != between]
+		}
+	}
+	t.Errorf("same %t, ours %+v, theirs %+v\nfirst:\n%s\nours:\n%s\ntheirs:\n%s\nboth end in\n%s\nserial:\n%v", same,
+		ourOptions, theirOptions, first, ours, theirs, after, orders)
+	return "wrong"
+}
+
+// everything is the summary of a room with its outputs.
+func (r *room) everything() string {
+	r.t.Helper()
+	all, err := r.world.Exists()
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	var names []string
+	for _, o := range all {
+		names = append(names, o.ID, "id of "+o.Name)
+	}
+	lines := []string{r.summary()}
+	s := r.read().State
+	for _, name := range s.OutputNames() {
+		lines = append(lines, strings.NewReplacer(names...).Replace(fmt.Sprintf("output %s is %#v", name,
+			s.Output(name).Value)))
+	}
+	return strings.Join(lines, "\n")
+}
+
+// save makes a plan and returns its file, and reports whether that went well.
+func (r *room) save(config string, o engine.PlanOptions) ([]byte, bool) {
+	r.t.Helper()
+	r.configure(config)
+	project, diags := r.job.project(nil)
+	if diags.HasErrors() {
+		r.t.Fatal(diags)
+	}
+	defer project.Close()
+	run, diags := open(r.t.Context(), project)
+	if diags.HasErrors() {
+		r.t.Fatal(diags)
+	}
+	defer run.Close(r.t.Context())
+	p, diags := run.Plan(r.t.Context(), o)
+	if diags.HasErrors() {
+		return nil, false
+	}
+	var b bytes.Buffer
+	if err := p.Write(&b); err != nil {
+		r.t.Fatal(err)
+	}
+	return b.Bytes(), true
+}
+
+// applySaved applies the file of a plan.
+func (r *room) applySaved(saved []byte) diag.List {
+	r.t.Helper()
+	p, err := plan.Decode(bytes.NewReader(saved), int64(len(saved)))
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	project, diags := r.job.projectWith(nil, func(o *engine.Options) { o.Config = p.Config })
+	if diags.HasErrors() {
+		r.t.Fatal(diags)
+	}
+	defer project.Close()
+	run, diags := open(r.t.Context(), project)
+	if diags.HasErrors() {
+		r.t.Fatal(diags)
+	}
+	_, diags = run.Apply(r.t.Context(), p, nil)
+	return diags.Extend(run.Close(r.t.Context()))
+}

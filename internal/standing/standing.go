@@ -1,0 +1,301 @@
+// Package standing decides whether a saved plan still holds when the state has changed since it was made.
+//
+// A plan stands on the objects that it has compared with the configuration, on those that these need, directly or
+// not, and on the outputs that it changes. Where none of them has changed, the plan is applied to the newer state: it
+// does the same as if it had been applied at once, and the other run after it. For that, the other run must not have
+// built on what the plan changes, either: an object that it has changed must not depend on one that the plan changes.
+//
+//	changed := standing.Compare(p.Base, now)
+//	if conflicts := standing.Conflicts(prog, p, now, changed); len(conflicts) == 0 {
+//		p, left := standing.Rebase(prog, p, changed)
+//		...
+//	}
+package standing
+
+import (
+	"bytes"
+	"encoding/json"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/tombolo-iac/tombolo/addr"
+	"github.com/tombolo-iac/tombolo/internal/ctyfast"
+	"github.com/tombolo-iac/tombolo/internal/eval/linking"
+	"github.com/tombolo-iac/tombolo/internal/value"
+	"github.com/tombolo-iac/tombolo/plan"
+	"github.com/tombolo-iac/tombolo/state"
+)
+
+// Changed lists what differs between two states, sorted.
+type Changed struct {
+	Objects []addr.Object
+	Outputs []string
+}
+
+// None reports whether nothing differs.
+func (c Changed) None() bool { return len(c.Objects)+len(c.Outputs) == 0 }
+
+// place is an object with the provider configuration that it has.
+type place struct {
+	provider addr.AbsProviderConfig
+	object   *state.Object
+}
+
+// Compare returns the objects and outputs that only one of two states has, or that differ in them. When an object was
+// last looked at makes no difference, and neither do results of checks.
+func Compare(base, now *state.State) (c Changed) {
+	old, new := objects(base), objects(now)
+	for o, at := range old {
+		if is, ok := new[o]; !ok || !same(at, is) {
+			c.Objects = append(c.Objects, o)
+		}
+	}
+	for o := range new {
+		if _, ok := old[o]; !ok {
+			c.Objects = append(c.Objects, o)
+		}
+	}
+	slices.SortFunc(c.Objects, func(a, b addr.Object) int { return strings.Compare(a.String(), b.String()) })
+	names := map[string]bool{}
+	for _, name := range slices.Concat(base.OutputNames(), now.OutputNames()) {
+		names[name] = true
+	}
+	for _, name := range slices.Sorted(maps.Keys(names)) {
+		if !sameOutput(base.Output(name), now.Output(name)) {
+			c.Outputs = append(c.Outputs, name)
+		}
+	}
+	return c
+}
+
+func objects(s *state.State) map[addr.Object]place {
+	out := map[addr.Object]place{}
+	for _, r := range s.Resources() {
+		for key, inst := range r.Instances {
+			at := r.Addr.Instance(key)
+			if inst.Current != nil {
+				out[addr.Object{Instance: at}] = place{r.Provider, inst.Current}
+			}
+			for deposed, o := range inst.Deposed {
+				out[addr.Object{Instance: at, Deposed: deposed}] = place{r.Provider, o}
+			}
+		}
+	}
+	return out
+}
+
+func same(a, b place) bool {
+	return a.provider == b.provider && (a.object == b.object || Same(a.object, b.object))
+}
+
+// Same reports whether two stored objects are the same, however their JSON is written.
+func Same(a, b *state.Object) bool {
+	if a == nil || b == nil {
+		return a == b
+	}
+	provider := func(o *state.Object) addr.AbsProviderConfig {
+		if o.Provider == nil {
+			return addr.AbsProviderConfig{}
+		}
+		return *o.Provider
+	}
+	return a.Status == b.Status && a.SchemaVersion == b.SchemaVersion && sameJSON(a.Attributes, b.Attributes) &&
+		maps.Equal(a.Flat, b.Flat) && value.EqualPaths(a.Sensitive, b.Sensitive) && bytes.Equal(a.Private, b.Private) &&
+		slices.Equal(a.Dependencies, b.Dependencies) && a.CreateBeforeDestroy == b.CreateBeforeDestroy &&
+		a.IdentityVersion == b.IdentityVersion && sameJSON(a.Identity, b.Identity) && provider(a) == provider(b) &&
+		a.SkipDestroy == b.SkipDestroy && a.Protected == b.Protected
+}
+
+func sameJSON(a, b json.RawMessage) bool {
+	if bytes.Equal(a, b) {
+		return true
+	}
+	var x, y bytes.Buffer
+	return json.Compact(&x, a) == nil && json.Compact(&y, b) == nil && bytes.Equal(x.Bytes(), y.Bytes())
+}
+
+func sameOutput(a, b *state.Output) bool {
+	if a == nil || b == nil {
+		return a == b
+	}
+	return a.Sensitive == b.Sensitive && ctyfast.RawEquals(a.Value, b.Value)
+}
+
+// effects are what a plan changes, and what it needs for that.
+type effects struct {
+	instances map[addr.AbsResourceInstance]bool // that it changes
+	resources map[addr.ConfigResource]bool      // of these
+	needs     map[addr.ConfigResource]bool      // that these depend on
+}
+
+func effectsOf(prog *linking.Program, p *plan.Plan) *effects {
+	e := &effects{instances: map[addr.AbsResourceInstance]bool{}, resources: map[addr.ConfigResource]bool{},
+		needs: map[addr.ConfigResource]bool{}}
+	for _, c := range p.Changes {
+		moved := c.PrevAddr != c.Object.Instance && c.PrevAddr != (addr.AbsResourceInstance{})
+		if c.Action == plan.NoOp && !moved && c.Importing == nil {
+			continue
+		}
+		e.add(prog, c.Object.Instance)
+		if moved {
+			e.add(prog, c.PrevAddr)
+		}
+		e.need(c.Dependencies)
+		e.need(prog.ProviderDeps(c.Provider))
+	}
+	for _, edit := range p.Refreshed {
+		switch {
+		case edit.Put != nil && !Same(p.Base.Object(edit.Put.Addr), edit.Put.Object):
+			e.add(prog, edit.Put.Addr.Instance)
+		case edit.Drop != nil && p.Base.Object(edit.Drop.Addr) != nil:
+			e.add(prog, edit.Drop.Addr.Instance)
+		case edit.Depose != nil:
+			e.add(prog, edit.Depose.Instance)
+		case edit.Move != nil:
+			e.add(prog, edit.Move.From)
+			e.add(prog, edit.Move.To)
+		}
+	}
+	for inst := range e.instances {
+		for _, o := range objectsAt(p.Base, inst) {
+			e.need(o.Dependencies)
+		}
+	}
+	return e
+}
+
+func (e *effects) add(prog *linking.Program, inst addr.AbsResourceInstance) {
+	e.instances[inst] = true
+	if r := inst.Config(); !e.resources[r] {
+		e.resources[r] = true
+		if slot := prog.ResourceSlot(r); slot != nil {
+			e.need(prog.ResourcesBehind(slot))
+		}
+	}
+}
+
+func (e *effects) need(list []addr.ConfigResource) {
+	for _, r := range list {
+		e.needs[r] = true
+	}
+}
+
+// touches reports whether one of some resources is one of those that the plan changes.
+func (e *effects) touches(list []addr.ConfigResource) bool {
+	return slices.ContainsFunc(list, func(r addr.ConfigResource) bool { return e.resources[r] })
+}
+
+// objectsAt returns the current and the deposed objects of an instance.
+func objectsAt(s *state.State, inst addr.AbsResourceInstance) (list []*state.Object) {
+	r := s.Resource(inst.AbsResource())
+	if r == nil || r.Instances[inst.Key] == nil {
+		return nil
+	}
+	if at := r.Instances[inst.Key]; at.Current != nil {
+		list = append(list, at.Current)
+	}
+	for _, o := range r.Instances[inst.Key].Deposed {
+		list = append(list, o)
+	}
+	return list
+}
+
+// all reports whether a plan stands on everything. One that destroys everything does: what is new must go, too. One
+// that leaves things alone because of an interrupted run, and one that invokes actions, are not looked into.
+func all(p *plan.Plan) bool {
+	return p.Mode == plan.Destroy || len(p.Invocations)+len(p.Unsettled)+len(p.LeftOut) > 0
+}
+
+// Conflicts returns the addresses of what has changed and a plan stands on, sorted; those of outputs begin with
+// "output.".
+func Conflicts(prog *linking.Program, p *plan.Plan, now *state.State, c Changed) (list []string) {
+	if c.None() {
+		return nil
+	}
+	e, everything, seen := effectsOf(prog, p), all(p), map[addr.AbsResourceInstance]bool{}
+	for _, change := range p.Changes { // what a new plan would look at again, and perhaps change back
+		seen[change.Object.Instance] = true
+	}
+	for _, o := range c.Objects {
+		conflict := everything || seen[o.Instance] || e.instances[o.Instance] || e.needs[o.Instance.Config()]
+		if slot := prog.ResourceSlot(o.Instance.Config()); slot != nil {
+			conflict = conflict || e.touches(prog.ResourcesBehind(slot))
+		}
+		for _, s := range []*state.State{p.Base, now} {
+			if stored := s.Object(o); stored != nil {
+				conflict = conflict || e.touches(stored.Dependencies)
+			}
+		}
+		if conflict {
+			list = append(list, o.String())
+		}
+	}
+	for _, o := range e.outputs(prog, p, c) {
+		if o.theirs && (o.ours || everything) {
+			list = append(list, "output."+o.name)
+		}
+	}
+	return list
+}
+
+// output is a root output: ours if the plan changes it or something behind it, theirs if the other run did.
+type output struct {
+	name         string
+	ours, theirs bool
+}
+
+func (e *effects) outputs(prog *linking.Program, p *plan.Plan, c Changed) (list []output) {
+	changed := map[addr.ConfigResource]bool{}
+	for _, o := range c.Objects {
+		changed[o.Instance.Config()] = true
+	}
+	planned := map[string]bool{}
+	for _, o := range p.Outputs {
+		planned[o.Name] = o.Action != plan.NoOp
+	}
+	names := map[string]bool{}
+	for name := range prog.Config.Root.Outputs {
+		names[name] = true
+	}
+	for _, name := range slices.Concat(c.Outputs, slices.Collect(maps.Keys(planned))) {
+		names[name] = true
+	}
+	for _, name := range slices.Sorted(maps.Keys(names)) {
+		o := output{name: name, ours: planned[name], theirs: slices.Contains(c.Outputs, name)}
+		slot := prog.OutputSlot(addr.RootModule, name)
+		if slot == nil { // the plan removes it, if it knows of it
+			o.ours = o.ours || !p.Partial() && p.Base.Output(name) != nil
+		} else {
+			behind := prog.ResourcesBehind(slot)
+			o.ours = o.ours || e.touches(behind)
+			o.theirs = o.theirs || slices.ContainsFunc(behind, func(r addr.ConfigResource) bool { return changed[r] })
+		}
+		list = append(list, o)
+	}
+	return list
+}
+
+// Rebase returns a plan without conflicts as it is applied to the newer state, and the outputs that it leaves as they
+// are there. What the other run changed is not overwritten by what this plan has seen of it.
+func Rebase(prog *linking.Program, p *plan.Plan, c Changed) (*plan.Plan, []string) {
+	if c.None() {
+		return p, nil
+	}
+	changed := map[addr.Object]bool{}
+	for _, o := range c.Objects {
+		changed[o] = true
+	}
+	out := *p
+	out.Refreshed = slices.DeleteFunc(slices.Clone(p.Refreshed), func(e state.Edit) bool {
+		return e.Put != nil && changed[e.Put.Addr] || e.Drop != nil && changed[e.Drop.Addr] ||
+			e.Seen != nil && changed[e.Seen.Addr]
+	})
+	var left []string
+	for _, o := range effectsOf(prog, p).outputs(prog, p, c) {
+		if o.theirs {
+			left = append(left, o.name)
+		}
+	}
+	return &out, left
+}
