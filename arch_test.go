@@ -215,6 +215,67 @@ func TestEveryInvariantHasATest(t *testing.T) {
 	}
 }
 
+// alone are the packages that only one other package imports, each with why it is not a part of that one. Drivers,
+// services for tests and families of commands are not listed: what they have in common are a table and a suite.
+var alone = map[string]string{
+	"examples":                      "embeds the folders beside it",
+	"examples/provider-go/pgrows":   "a provider is a package, its main package a line",
+	"internal/applying":             "a pass of the engine, which knows no stores, hosts or surroundings",
+	"internal/builtin":              "tests of planning and functions use the provider without an engine",
+	"internal/console":              "the conformance corpus reads lines as the command does",
+	"internal/engine/ownstore":      "guards the store of an embedder, with its panics, and knows no project",
+	"internal/eval/funcs/funcstest": "tables of tests, also for benchmarks",
+	"internal/explain":              "texts of codes, which tests compare with the code",
+	"internal/fetch/credentials":    "tokens and their helpers, apart from all that prints",
+	"internal/fetch/pins":           "a file format with its own fuzzing",
+	"internal/fetch/registries":     "the network, which the choice of versions must not see",
+	"internal/format":               "a pure algorithm on text",
+	"internal/moving":               "a pure algorithm on addresses",
+	"internal/pack":                 "file formats of packages, tested without commands",
+	"internal/planning":             "a pass of the engine, which knows no stores, hosts or surroundings",
+	"internal/policy":               "runs programs, which planning must not",
+	"internal/program/invoke":       "single calls, which tests of handlers make as well",
+	"internal/program/starter":      "templates, which the crash tests write as well",
+	"internal/provision/machines":   "SSH and WinRM, with their libraries",
+	"internal/reference":            "documentation of any provider, by its schema alone",
+	"internal/reference/fill":       "a pure algorithm on templates",
+	"internal/startup":              "has to be initialized before all other packages",
+	"internal/suite/mock":           "a provider, which knows nothing of test files",
+	"internal/transfer":             "a pure algorithm on two states",
+	"internal/view/digest":          "a writer with a clock, which knows no plans",
+	"internal/view/drift":           "documents of one command, in four forms",
+	"internal/view/excerpt":         "a pure algorithm on strings",
+	"internal/world":                "a fake cloud, for benchmarks and many tests",
+	"internal/wire/plugin5":         "generated",
+	"internal/wire/wiretest":        "tests of other packages use it",
+	"kits":                          "the folder of what starter writes",
+}
+
+// A package that one other package imports is a part of that one, unless there is a reason.
+func TestPackagesWithOneUserHaveAReason(t *testing.T) {
+	rooms := loadPackages(t)
+	users := map[string]map[string]bool{}
+	for dir, p := range rooms {
+		for imp := range p.imports {
+			if users[imp] == nil {
+				users[imp] = map[string]bool{}
+			}
+			users[imp][dir] = true
+		}
+	}
+	listed := regexp.MustCompile(`^internal/(store|cli)/|test$`)
+	for dir := range rooms {
+		if len(users[dir]) == 1 && !listed.MatchString(dir) && alone[dir] == "" {
+			t.Errorf("only one package imports %s: make it a part of that one, or say here why not", dir)
+		}
+	}
+	for dir := range alone {
+		if len(users[dir]) != 1 {
+			t.Errorf("%d packages import %s: take it from the list of those with one user", len(users[dir]), dir)
+		}
+	}
+}
+
 // packageName returns the name that arch.txt has for the package in a directory.
 func packageName(dir string) string {
 	if dir == "." {

@@ -160,6 +160,80 @@ func check(err error) {
 }
 `
 
+// rendered is a program of an embedder that passes values which do not fit, renders a plan in every form, and keeps the
+// state in its own store.
+const rendered = `package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"log"
+	"os"
+	"strings"
+
+	"github.com/tombolo-iac/tombolo"
+	"github.com/tombolo-iac/tombolo/state"
+)
+
+// audited is a store that says which workspaces are used.
+type audited struct{ state.Store }
+
+func (a audited) Workspace(name string) (state.Workspace, error) {
+	fmt.Println("workspace:", name)
+	return a.Store.Workspace(name)
+}
+
+func main() {
+	ctx := context.Background()
+	o := tombolo.Options{Dir: os.Args[1], Store: audited{tombolo.MemoryStore()}, Environ: []string{}}
+	for _, wrong := range []map[string]any{{"name": "Ada", "age": 36}, {"name": "Ada", "sizes": "large"}} {
+		o.Variables = wrong
+		_, diags := tombolo.Load(ctx, o)
+		for _, d := range diags {
+			fmt.Println("refused:", d.Summary)
+		}
+	}
+	o.Variables = map[string]any{"name": "Ada"}
+	project, diags := tombolo.Load(ctx, o)
+	check(diags.Err())
+	defer project.Close()
+	run, diags := project.Open(ctx, tombolo.OpenOptions{})
+	check(diags.Err())
+	defer run.Close(ctx)
+	plan, diags := run.Plan(ctx, tombolo.PlanOptions{})
+	check(diags.Err())
+
+	var text, document, markdown, page bytes.Buffer
+	check(project.Text(&text, plan, tombolo.TextOptions{}))
+	check(project.JSON(&document, plan))
+	check(project.Markdown(&markdown, plan, tombolo.MarkdownOptions{}))
+	check(project.HTML(&page, plan, tombolo.HTMLOptions{}))
+	var changes struct {
+		Changes []struct {
+			Address string
+			Change  struct{ Actions []string }
+		} ` + "`json:\"resource_changes\"`" + `
+	}
+	check(json.Unmarshal(document.Bytes(), &changes))
+	fmt.Println(changes.Changes)
+	for _, form := range []string{text.String(), markdown.String()} {
+		fmt.Println(strings.Contains(form, "terraform_data.greeting"))
+	}
+	fmt.Println(strings.HasPrefix(strings.ToLower(page.String()), "<!doctype html>")) // its data is compressed
+	counts, diags := run.Apply(ctx, plan, tombolo.ApplyOptions{})
+	check(diags.Err())
+	fmt.Println(counts.Added, "added,", len(run.State().Resources()), "stored")
+}
+
+func check(err error) {
+	if err != nil {
+		log.Fatal(err)
+	}
+}
+`
+
 // project has a backend block, files and an environment with values, a module, and a provider that a mirror in the
 // directory has.
 var project = map[string]string{
@@ -196,7 +270,7 @@ func TestTheLibraryWorksFromOutside(t *testing.T) {
 	for _, p := range g.programs {
 		sources = append(sources, p.source)
 	}
-	bin := outside(t, append(sources, installed))
+	bin := outside(t, append(sources, installed, rendered))
 	for i, p := range g.programs {
 		t.Run(fmt.Sprintf("program %d", i), func(t *testing.T) {
 			dir := t.TempDir()
@@ -216,6 +290,25 @@ func TestTheLibraryWorksFromOutside(t *testing.T) {
 			}
 		})
 	}
+	t.Run("rendered", func(t *testing.T) {
+		dir := t.TempDir()
+		for name, text := range g.files {
+			write(t, filepath.Join(dir, name), text)
+		}
+		runOutside(t, bin, 0, dir) // installs the module
+		want := `refused: Value for undeclared variable
+refused: Invalid value for input variable
+workspace: default
+[{terraform_data.greeting {[create]}}]
+true
+true
+true
+1 added, 1 stored
+`
+		if diff := cmp.Diff(want, runOutside(t, bin, len(g.programs)+1, dir)); diff != "" {
+			t.Errorf("it prints (-want +got):\n%s", diff)
+		}
+	})
 	t.Run("installed", func(t *testing.T) {
 		dir := filepath.Join(t.TempDir(), "the project")
 		for name, text := range project {

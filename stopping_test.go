@@ -3,6 +3,8 @@ package tombolo_test
 import (
 	"context"
 	"errors"
+	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/zclconf/go-cty/cty"
@@ -166,5 +168,47 @@ func TestRecoveryHasExactlyOneOrder(t *testing.T) {
 	}
 	if len(run.Interrupted()) != 0 || len(run.State().Resources()) != 1 {
 		t.Error("the object was not adopted")
+	}
+}
+
+// What a provider says while an object is adopted shows none of the secrets that it was configured with.
+func TestAdoptionShowsNoSecrets(t *testing.T) {
+	o := projectIn(t, `
+terraform {
+  required_providers { note = { source = "example/note" } }
+}
+variable "token" {
+  sensitive = true
+  default   = "token-of-the-service"
+}
+provider "note" { token = var.token }
+resource "note" "n" {}
+`)
+	o.Providers = map[string]provider.Factory{"example/note": schema.Factory(func() *schema.Provider {
+		token := ""
+		return &schema.Provider{
+			Schema: map[string]*schema.Schema{"token": {Type: schema.TypeString, Required: true}},
+			ConfigureContextFunc: func(_ context.Context, d *schema.ResourceData) (any, diag.Diagnostics) {
+				token = d.Get("token").(string)
+				return nil, nil
+			},
+			ResourcesMap: map[string]*schema.Resource{"note": {
+				CreateContext: func(context.Context, *schema.ResourceData, any) diag.Diagnostics { panic("lost") },
+				ReadContext:   schema.NoopContext, DeleteContext: schema.NoopContext,
+				Importer: &schema.ResourceImporter{StateContext: func(context.Context, *schema.ResourceData, any) (
+					[]*schema.ResourceData, error) {
+					return nil, errors.New("401 for the header Bearer " + token)
+				}},
+			}},
+		}
+	})}
+	run := opened(t, loaded(t, o), tombolo.OpenOptions{})
+	run.Apply(t.Context(), planned(t, run, tombolo.PlanOptions{}), tombolo.ApplyOptions{})
+	run.Close(t.Context())
+	run = opened(t, loaded(t, o), tombolo.OpenOptions{}) // which knows nothing of the values of the first
+	diags := run.Recover(t.Context(), "note.n", tombolo.Recovery{Adopt: "x"})
+	text := fmt.Sprint(diags.Err())
+	if !strings.Contains(text, "401 for the header Bearer") || strings.Contains(text, "token-of-the-service") {
+		t.Error(text)
 	}
 }

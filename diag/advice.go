@@ -35,6 +35,8 @@ var advice = map[string][]struct{ found, do string }{
 		{"start of an expression", "A value is a text in double quotes, a number, true, false, null, a list in [ ], " +
 			"a map in { }, or a reference such as var.name."},
 	},
+	"Invalid operand": {
+		{"number is required", "Operators such as + are for numbers. Join texts in one: \"${...}${...}\"."}},
 	"Invalid multi-line string": {
 		{"", "If the string should end on the line that it begins on, its closing quote is missing."}},
 	"Invalid single-argument block definition": {{"", "Put each argument on its own line."}},
@@ -64,7 +66,9 @@ func advised(d *Diagnostic) string {
 	case "Invalid index":
 		return join(d.Detail, membership(d.Expression, d.EvalContext))
 	case "Unsupported attribute":
-		return d.Detail + attributeMeant(d.Expression, d.EvalContext)
+		return d.Detail + attributeMeant(d)
+	case "Call to unknown function":
+		return functionMeant(d)
 	case "Duplicate object key":
 		if secretKey(d) {
 			return duplicateSecret
@@ -146,13 +150,61 @@ func membership(expr hcl.Expression, ctx *hcl.EvalContext) string {
 }
 
 // attributeMeant suggests the attribute whose name is nearest to a missing one.
-func attributeMeant(expr hcl.Expression, ctx *hcl.EvalContext) string {
-	object, step := missed(expr, ctx)
+func attributeMeant(d *Diagnostic) string {
+	object, step := missed(d.Expression, d.EvalContext)
 	attr, ok := step.(hcl.TraverseAttr)
 	if !ok || !object.Type().IsObjectType() {
 		return ""
 	}
-	return DidYouMean(attr.Name, slices.Sorted(maps.Keys(object.Type().AttributeTypes())))
+	names := slices.Sorted(maps.Keys(object.Type().AttributeTypes()))
+	if name := Nearest(attr.Name, names); name != "" {
+		d.Fix = Fix{{attr.SrcRange, attr.Name, name}}
+	}
+	return DidYouMean(attr.Name, names)
+}
+
+// functionMeant suggests the function that is probably meant by a call: one with a similar name that takes as many
+// arguments, if the library's own suggestion is not one.
+func functionMeant(d *Diagnostic) string {
+	call, ok := d.Expression.(*hclsyntax.FunctionCallExpr)
+	said, _, _ := strings.Cut(d.Detail, " Did you mean ")
+	if !ok || strings.Contains(call.Name, "::") || d.Subject == nil {
+		return d.Detail
+	}
+	var names []string
+	for ctx := d.EvalContext; ctx != nil; ctx = ctx.Parent() {
+		for name, f := range ctx.Functions {
+			few := len(call.Args) < len(f.Params())
+			many := len(call.Args) > len(f.Params()) && f.VarParam() == nil
+			if !few && !many && !strings.Contains(name, "::") {
+				names = append(names, name)
+			}
+		}
+	}
+	slices.Sort(names)
+	name := Nearest(call.Name, names)
+	if name == "" {
+		return d.Detail
+	}
+	d.Fix = Fix{{Range: *d.Subject, New: name}}
+	return said + fmt.Sprintf(" Did you mean %q?", name)
+}
+
+// meantByHCL returns the fix for a name of which the hcl library itself knows what was meant.
+func meantByHCL(d *Diagnostic) Fix {
+	switch d.Summary {
+	case "Invalid type specification":
+		if word, ok := between(d.Detail, `The keyword "`, `" is not a valid type specification.`); ok {
+			if name := TypeMeant(word); name != "" && d.Subject != nil {
+				return Fix{{*d.Subject, word, name}}
+			}
+		}
+	case "Unsupported argument", "Unsupported block type", "Call to unknown function":
+		if name := meant().FindStringSubmatch(d.Detail); name != nil && d.Subject != nil {
+			return Fix{{Range: *d.Subject, New: name[1]}}
+		}
+	}
+	return nil
 }
 
 // maxKeys is how many keys are worth listing.

@@ -51,6 +51,8 @@ type Diagnostic struct {
 	Detail   string
 	// Advice explains how to solve the problem, where that is a command; nil when Detail is complete. Text has both.
 	Advice *Advice
+	// Fix is a change of the source that would probably solve the problem, or nil.
+	Fix Fix
 
 	// Address is the object that the problem belongs to, as the user would write it; empty when Subject is enough.
 	Address string
@@ -256,11 +258,21 @@ func (l List) AppendHCL(in hcl.Diagnostics) List {
 		if call, ok := hcl.DiagnosticExtra[hclsyntax.FunctionCallDiagExtra](d); ok {
 			found.Err = call.FunctionCallError()
 		}
+		found.Fix = meantByHCL(found)
 		found.Detail = advised(found)
 		hideSecrets(found, secrets)
+		if len(l) > 0 && sameOperation(l[len(l)-1], found) {
+			found.Follows = true
+		}
 		l = append(l, found)
 	}
 	return l
+}
+
+// sameOperation reports whether a problem is that of the second operand of an operation whose first one has it, too.
+func sameOperation(first, second *Diagnostic) bool {
+	return second.Summary == "Invalid operand" && first.Summary == second.Summary && first.Context != nil &&
+		second.Context != nil && *first.Context == *second.Context
 }
 
 // AppendError adds an error: a Diagnostic or List as it is, anything else under the given summary, with advice if it is

@@ -1,17 +1,31 @@
 package diag
 
-import "github.com/agext/levenshtein"
+import (
+	"slices"
+
+	"github.com/agext/levenshtein"
+)
 
 // Nearest returns the candidate that the user probably meant by given, or "" when none is close: at most two edits
-// away.
+// away, one in words of two or three letters. Two letters that changed places are one edit.
 func Nearest(given string, candidates []string) string {
-	best, bestDistance := "", 3
+	best, bestDistance := "", min(max(len(given)/2, 1), 2)+1
 	for _, c := range candidates {
-		if d := levenshtein.Distance(given, c, nil); d < bestDistance {
+		d := levenshtein.Distance(given, c, nil)
+		if d == 2 && slices.Equal(letters(given), letters(c)) {
+			d = 1
+		}
+		if d < bestDistance {
 			best, bestDistance = c, d
 		}
 	}
 	return best
+}
+
+func letters(s string) []byte {
+	b := []byte(s)
+	slices.Sort(b)
+	return b
 }
 
 // DidYouMean returns ` Did you mean "x"?` for the nearest candidate, or nothing.
@@ -20,4 +34,17 @@ func DidYouMean(given string, candidates []string) string {
 		return ` Did you mean "` + n + `"?`
 	}
 	return ""
+}
+
+// TypeMeant returns the primitive type that the user probably meant by a word, or "".
+func TypeMeant(word string) string {
+	switch word {
+	case "int", "integer", "float", "double", "num":
+		return "number"
+	case "str", "text":
+		return "string"
+	case "boolean":
+		return "bool"
+	}
+	return Nearest(word, []string{"any", "bool", "number", "string"})
 }

@@ -20,6 +20,7 @@ func (l List) AppendSyntax(in hcl.Diagnostics, src []byte) List {
 		d.syntax = true
 	}
 	sayOpened(found, src)
+	repair(found, src)
 	for _, d := range found {
 		if d.Summary == "Unclosed configuration block" {
 			if line := nextHeader(src, d.Subject); line > 0 {

@@ -87,7 +87,8 @@ type Provider interface {
 	// is a function.ArgError.
 	CallFunction(ctx context.Context, name string, args []cty.Value) (cty.Value, error)
 
-	// Stop asks running calls to end soon; it returns at once. Close ends the provider and frees what it holds.
+	// Stop asks running calls to end soon, for which there is Stopping; it returns at once. Close ends the provider and
+	// frees what it holds.
 	Stop(ctx context.Context) error
 	Close() error
 }

@@ -17,10 +17,10 @@ import (
 	"testing"
 
 	"github.com/tombolo-iac/tombolo/internal/pgtest"
-	cosserver "github.com/tombolo-iac/tombolo/internal/store/cos/server"
-	"github.com/tombolo-iac/tombolo/internal/store/http/server"
-	ociserver "github.com/tombolo-iac/tombolo/internal/store/oci/server"
-	ossserver "github.com/tombolo-iac/tombolo/internal/store/oss/server"
+	"github.com/tombolo-iac/tombolo/internal/store/cos/costest"
+	"github.com/tombolo-iac/tombolo/internal/store/httpstore/httpstoretest"
+	"github.com/tombolo-iac/tombolo/internal/store/oraclecloud/oraclecloudtest"
+	"github.com/tombolo-iac/tombolo/internal/store/oss/osstest"
 )
 
 // What a connection needs and the environment has stands in no file afterwards: neither in saved plans, nor below
@@ -28,24 +28,24 @@ import (
 // alone can read.
 func TestSecretsOfConnectionsAreInNoFile(t *testing.T) {
 	const canary = "canary-of-a-connection"
-	s := httptest.NewServer(&server.Server{})
+	s := httptest.NewServer(&httpstoretest.Server{})
 	t.Cleanup(s.Close)
 	key := base64.StdEncoding.EncodeToString([]byte(canary + "...........")[:32])
-	oracle, another := ociserver.New("acme", "states"), ociserver.New("acme", "states")
-	tencentEnv := func(more ...string) []string { return append(tencent(t, &cosserver.Server{}), more...) }
+	oracle, another := oraclecloudtest.New("acme", "states"), oraclecloudtest.New("acme", "states")
+	tencentEnv := func(more ...string) []string { return append(tencent(t, &costest.Server{}), more...) }
 	for name, c := range map[string]struct {
 		place
 		given  []string // to init
 		secret string   // beside the canary, where the service takes no other
 	}{
-		"oss": {place: place{block: alibabaBlock(alibaba(t), ""), env: alibabaEnv}, secret: ossserver.Secret},
-		"oss given": {place: place{block: alibabaBlock(alibaba(t), "")}, secret: ossserver.Secret, given: []string{
-			"-backend-config=access_key=" + ossserver.AccessKey, "-backend-config=secret_key=" + ossserver.Secret}},
-		"cos": {place: place{block: tencentBlock(""), env: tencentEnv("TENCENTCLOUD_SECRET_ID="+cosserver.SecretID,
-			"TENCENTCLOUD_SECRET_KEY="+cosserver.SecretKey)}, secret: cosserver.SecretKey},
-		"cos given": {place: place{block: tencentBlock(""), env: tencentEnv()}, secret: cosserver.SecretKey,
-			given: []string{"-backend-config=secret_id=" + cosserver.SecretID,
-				"-backend-config=secret_key=" + cosserver.SecretKey}},
+		"oss": {place: place{block: alibabaBlock(alibaba(t), ""), env: alibabaEnv}, secret: osstest.Secret},
+		"oss given": {place: place{block: alibabaBlock(alibaba(t), "")}, secret: osstest.Secret, given: []string{
+			"-backend-config=access_key=" + osstest.AccessKey, "-backend-config=secret_key=" + osstest.Secret}},
+		"cos": {place: place{block: tencentBlock(""), env: tencentEnv("TENCENTCLOUD_SECRET_ID="+costest.SecretID,
+			"TENCENTCLOUD_SECRET_KEY="+costest.SecretKey)}, secret: costest.SecretKey},
+		"cos given": {place: place{block: tencentBlock(""), env: tencentEnv()}, secret: costest.SecretKey,
+			given: []string{"-backend-config=secret_id=" + costest.SecretID,
+				"-backend-config=secret_key=" + costest.SecretKey}},
 		"oci": {place: oraclePlace(t, oracle, "OCI_private_key="+oracle.PEM()),
 			secret: strings.Split(oracle.PEM(), "\n")[3]},
 		"oci given": {place: oraclePlace(t, another), given: []string{"-backend-config=private_key=" + another.PEM()},

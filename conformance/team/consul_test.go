@@ -10,13 +10,13 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/tombolo-iac/tombolo/internal/store/consul/server"
+	"github.com/tombolo-iac/tombolo/internal/store/consul/consultest"
 )
 
 // consulServer starts a small Consul, and returns its address.
 func consulServer(t *testing.T) string {
 	t.Helper()
-	there := &server.Server{}
+	there := &consultest.Server{}
 	s := httptest.NewServer(there)
 	t.Cleanup(func() {
 		there.Close()

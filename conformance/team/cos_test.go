@@ -5,7 +5,7 @@ package team
 import (
 	"testing"
 
-	"github.com/tombolo-iac/tombolo/internal/store/cos/server"
+	"github.com/tombolo-iac/tombolo/internal/store/cos/costest"
 	"github.com/tombolo-iac/tombolo/internal/store/remote/drivertest"
 )
 
@@ -19,24 +19,24 @@ func tencentBlock(more string) string {
 }
 
 // tencent starts a Tencent Cloud with a bucket, and returns the variables under which it is found.
-func tencent(t *testing.T, s *server.Server) []string {
+func tencent(t *testing.T, s *costest.Server) []string {
 	t.Helper()
 	s.Bucket = "states-1250000000"
 	return (&drivertest.Cloud{Services: s}).Start(t)
 }
 
 // tencentPlace is a place with the usual credentials.
-func tencentPlace(t *testing.T, s *server.Server, more string) place {
+func tencentPlace(t *testing.T, s *costest.Server, more string) place {
 	t.Helper()
-	return place{block: tencentBlock(more), env: append(tencent(t, s), "TENCENTCLOUD_SECRET_ID="+server.SecretID,
-		"TENCENTCLOUD_SECRET_KEY="+server.SecretKey)}
+	return place{block: tencentBlock(more), env: append(tencent(t, s), "TENCENTCLOUD_SECRET_ID="+costest.SecretID,
+		"TENCENTCLOUD_SECRET_KEY="+costest.SecretKey)}
 }
 
 func TestBucketsOfTencentAreSharedWithTerraform(t *testing.T) {
 	inFull(t)
 	withPeers(t, func(t *testing.T, other string) {
 		for name, more := range map[string]string{"prefix": `prefix = "team/network"`, "none": ""} {
-			t.Run(name, func(t *testing.T) { tencentPlace(t, &server.Server{}, more).live(t, other) })
+			t.Run(name, func(t *testing.T) { tencentPlace(t, &costest.Server{}, more).live(t, other) })
 		}
 	})
 }
@@ -45,7 +45,7 @@ func TestBucketsOfTencentAreSharedWithTerraform(t *testing.T) {
 func TestBucketsOfTencentWithVersionsAreSharedWithTerraform(t *testing.T) {
 	inFull(t)
 	withPeers(t, func(t *testing.T, other string) {
-		tencentPlace(t, &server.Server{Versioned: true}, `prefix = "team/network"`).live(t, other)
+		tencentPlace(t, &costest.Server{Versioned: true}, `prefix = "team/network"`).live(t, other)
 	})
 }
 
@@ -57,7 +57,7 @@ func TestRecordsOfBucketsOfTencentAreTerraforms(t *testing.T) {
 		"others": "prefix = \"a/b\"\n  encrypt = false\n  acl = \"public-read\"\n  key = \"x\"\n  accelerate = false",
 	} {
 		t.Run(name, func(t *testing.T) {
-			p := tencentPlace(t, &server.Server{}, more)
+			p := tencentPlace(t, &costest.Server{}, more)
 			p.known(t, other)
 			one, two := p.member(t, "tombolo", ours), p.member(t, "terraform", other)
 			if got, want := recordOf(t, one), recordOf(t, two); got != want {
@@ -77,7 +77,7 @@ func TestRolesReachBucketsOfTencent(t *testing.T) {
     session_name     = "tests"
     session_duration = 3600
     policy           = ""
-  }`), env: tencent(t, &server.Server{Token: "role-token"})}
+  }`), env: tencent(t, &costest.Server{Token: "role-token"})}
 	m := p.member(t, "tombolo", ours)
 	m.run("apply", "-auto-approve", "-no-color")
 	m.idle()

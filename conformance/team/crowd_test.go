@@ -18,7 +18,7 @@ import (
 	"time"
 
 	"github.com/tombolo-iac/tombolo/internal/backend/backendtest"
-	"github.com/tombolo-iac/tombolo/internal/store/http/server"
+	"github.com/tombolo-iac/tombolo/internal/store/httpstore/httpstoretest"
 )
 
 // attic is a place whose states a program keeps: that which "store new" writes.
@@ -49,7 +49,7 @@ func programPlace(dir string, words ...string) place {
 
 // served is a place of a server.
 func served(t *testing.T) place {
-	s := httptest.NewServer(&server.Server{})
+	s := httptest.NewServer(&httpstoretest.Server{})
 	t.Cleanup(s.Close)
 	return place{block: httpBlock(s.URL+"/s", s.URL+"/s", ""), noWorkspaces: true}
 }

@@ -19,7 +19,7 @@ import (
 	"time"
 
 	"github.com/tombolo-iac/tombolo/internal/pgtest"
-	"github.com/tombolo-iac/tombolo/internal/store/http/server"
+	"github.com/tombolo-iac/tombolo/internal/store/httpstore/httpstoretest"
 )
 
 // way carries connections to a server until it is frozen: then connections are taken, and nothing that they send
@@ -211,7 +211,7 @@ func subjects() map[string]subject {
 			return w.hangs(place{block: googleBlock(w.address(), ""), env: googleEnv})
 		}},
 		"http": {of: func(t *testing.T) hanging {
-			s := httptest.NewServer(&server.Server{})
+			s := httptest.NewServer(&httpstoretest.Server{})
 			t.Cleanup(s.Close)
 			w := newWay(t, "tcp", strings.TrimPrefix(s.URL, "http://"))
 			return w.hangs(place{block: httpBlock(w.address()+"/s", w.address()+"/s", ""), noWorkspaces: true})

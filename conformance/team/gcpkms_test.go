@@ -11,7 +11,7 @@ import (
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/encoding/protowire"
 
-	"github.com/tombolo-iac/tombolo/internal/store/gcs/server"
+	"github.com/tombolo-iac/tombolo/internal/store/gcs/gcstest"
 )
 
 // bytesCodec leaves messages as they are.
@@ -42,7 +42,7 @@ func fields(message []byte) map[protowire.Number][]byte {
 
 // cloudKeys is Cloud KMS by both of its protocols: OpenTofu speaks one and we the other.
 func cloudKeys() http.Handler {
-	service := server.New()
+	service := gcstest.New()
 	calls := grpc.NewServer(grpc.ForceServerCodec(bytesCodec{}), grpc.UnknownServiceHandler(
 		func(_ any, stream grpc.ServerStream) error {
 			var message []byte

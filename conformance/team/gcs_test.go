@@ -7,13 +7,13 @@ import (
 	"net/http/httptest"
 	"testing"
 
-	"github.com/tombolo-iac/tombolo/internal/store/gcs/server"
+	"github.com/tombolo-iac/tombolo/internal/store/gcs/gcstest"
 )
 
 // google has a bucket "states".
 func google(t *testing.T) (address string) {
 	t.Helper()
-	s := httptest.NewServer(server.New("states"))
+	s := httptest.NewServer(gcstest.New("states"))
 	t.Cleanup(s.Close)
 	return s.URL
 }
@@ -43,7 +43,7 @@ func TestBucketsOfGoogleAreSharedWithTerraform(t *testing.T) {
 func TestBucketsOfFakeGCSServerAreSharedWithTerraform(t *testing.T) {
 	inFull(t)
 	withPeers(t, func(t *testing.T, other string) {
-		place{block: googleBlock(server.Fsouza(t), ""), env: googleEnv}.live(t, other)
+		place{block: googleBlock(gcstest.Fsouza(t), ""), env: googleEnv}.live(t, other)
 	})
 }
 

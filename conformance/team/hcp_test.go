@@ -19,7 +19,7 @@ import (
 	"testing"
 
 	"github.com/tombolo-iac/tombolo/internal/encryption"
-	"github.com/tombolo-iac/tombolo/internal/store/hcp/server"
+	"github.com/tombolo-iac/tombolo/internal/store/hcp/hcptest"
 )
 
 // annsToken is that of a user of a service.
@@ -27,7 +27,7 @@ const annsToken = "canary-token-of-ann"
 
 // terraforms is a service as HCP Terraform is one, with its address as a host.
 type terraforms struct {
-	*server.Server
+	*hcptest.Server
 	host string
 	env  []string // of programs that have a token for it
 }
@@ -35,7 +35,7 @@ type terraforms struct {
 // startTerraforms starts an empty service, in which the user ann has this token.
 func startTerraforms(t *testing.T, token string) terraforms {
 	t.Helper()
-	there := &server.Server{Organization: "acme", Users: map[string]string{token: "ann"}, Projects: []string{"net"},
+	there := &hcptest.Server{Organization: "acme", Users: map[string]string{token: "ann"}, Projects: []string{"net"},
 		Mode: "local"}
 	s := httptest.NewUnstartedServer(there)
 	s.Config.ErrorLog = log.New(io.Discard, "", 0) // of programs that end

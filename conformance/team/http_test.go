@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/tombolo-iac/tombolo/internal/store/http/server"
+	"github.com/tombolo-iac/tombolo/internal/store/httpstore/httpstoretest"
 )
 
 // httpBlock is a backend block for a state of a server.
@@ -22,9 +22,9 @@ func httpBlock(address, lock, more string) string {
 }
 
 func TestHTTPServersAreSharedWithTerraform(t *testing.T) {
-	for name, one := range map[string]func() *server.Server{
-		"lenient": func() *server.Server { return &server.Server{Lenient: true, Loose: true} },
-		"GitLab":  func() *server.Server { return &server.Server{GitLab: true, Echo: true, Tags: true} },
+	for name, one := range map[string]func() *httpstoretest.Server{
+		"lenient": func() *httpstoretest.Server { return &httpstoretest.Server{Lenient: true, Loose: true} },
+		"GitLab":  func() *httpstoretest.Server { return &httpstoretest.Server{GitLab: true, Echo: true, Tags: true} },
 	} {
 		t.Run(name, func(t *testing.T) {
 			withPeers(t, func(t *testing.T, other string) {
@@ -64,7 +64,7 @@ func TestRecordsOfHTTPServersAreTerraforms(t *testing.T) {
 `},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := httptest.NewServer(&server.Server{})
+			s := httptest.NewServer(&httpstoretest.Server{})
 			t.Cleanup(s.Close)
 			p := place{block: httpBlock(s.URL+"/s", s.URL+"/s", c.more), env: c.env}
 			one, two := p.member(t, "tombolo", ours), p.member(t, "the other", other)
@@ -79,7 +79,7 @@ func TestRecordsOfHTTPServersAreTerraforms(t *testing.T) {
 
 // A state that was overwritten with what is none is used by nobody, and can be replaced by a good one.
 func TestDamagedStatesAreReplaced(t *testing.T) {
-	there := &server.Server{}
+	there := &httpstoretest.Server{}
 	s := httptest.NewServer(there)
 	t.Cleanup(s.Close)
 	m := place{block: httpBlock(s.URL+"/s", s.URL+"/s", ""), noWorkspaces: true}.member(t, "tombolo", ours)

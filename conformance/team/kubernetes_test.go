@@ -9,13 +9,13 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/tombolo-iac/tombolo/internal/store/kubernetes/server"
+	"github.com/tombolo-iac/tombolo/internal/store/kubernetes/kubernetestest"
 )
 
 // cluster starts a small API server, and returns its address.
 func cluster(t *testing.T) string {
 	t.Helper()
-	s := httptest.NewServer(&server.Server{})
+	s := httptest.NewServer(&kubernetestest.Server{})
 	t.Cleanup(s.Close)
 	return s.URL
 }

@@ -16,8 +16,8 @@ import (
 
 	"github.com/tombolo-iac/tombolo/internal/pgtest"
 	"github.com/tombolo-iac/tombolo/internal/store/azure/azuretest"
-	cosserver "github.com/tombolo-iac/tombolo/internal/store/cos/server"
-	ociserver "github.com/tombolo-iac/tombolo/internal/store/oci/server"
+	"github.com/tombolo-iac/tombolo/internal/store/cos/costest"
+	"github.com/tombolo-iac/tombolo/internal/store/oraclecloud/oraclecloudtest"
 	"github.com/tombolo-iac/tombolo/internal/store/remote/drivertest"
 )
 
@@ -26,7 +26,7 @@ func places(t *testing.T) map[string]place {
 	env := append([]string{"PG_CONN_STR=" + pgtest.Database(t), "ARM_ACCESS_KEY=" + azuretest.Key}, bucketEnv...)
 	env = append(append(env, googleEnv...), alibabaEnv...)
 	address, keys, other, cluster, alibaba := amazon(t), consulServer(t), google(t), cluster(t), alibaba(t)
-	blobs, tencent := &azuretest.Cloud{Blobs: &azuretest.Blobs{}}, &cosserver.Server{Bucket: "states-1250000000"}
+	blobs, tencent := &azuretest.Cloud{Blobs: &azuretest.Blobs{}}, &costest.Server{Bucket: "states-1250000000"}
 	env = append(env, (&drivertest.Cloud{Services: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if strings.Contains(r.Host, "qcloud.com") || strings.Contains(r.Host, "tencentcloudapi.com") {
 			tencent.ServeHTTP(w, r)
@@ -34,10 +34,10 @@ func places(t *testing.T) map[string]place {
 		}
 		blobs.ServeHTTP(w, r)
 	})}).Start(t)...)
-	there := ociserver.New("acme", "states")
+	there := oraclecloudtest.New("acme", "states")
 	oracle := oraclePlace(t, there, "OCI_private_key="+there.PEM())
 	env = append(env, oracle.env...)
-	env = append(env, "TENCENTCLOUD_SECRET_ID="+cosserver.SecretID, "TENCENTCLOUD_SECRET_KEY="+cosserver.SecretKey)
+	env = append(env, "TENCENTCLOUD_SECRET_ID="+costest.SecretID, "TENCENTCLOUD_SECRET_KEY="+costest.SecretKey)
 	all := map[string]place{"local 1": {block: ""}, "local 2": {block: "backend \"local\" {\n" +
 		"  path          = \"kept/default\"\n  workspace_dir = \"kept/others\"\n}"}}
 	for n := 1; n <= 2; n++ {

@@ -7,11 +7,11 @@ import (
 	"net/http/httptest"
 	"testing"
 
-	"github.com/tombolo-iac/tombolo/internal/store/oci/server"
+	"github.com/tombolo-iac/tombolo/internal/store/oraclecloud/oraclecloudtest"
 )
 
 // oraclePlace is a place in a bucket of Oracle Cloud, with more variables.
-func oraclePlace(t *testing.T, there *server.Server, more ...string) place {
+func oraclePlace(t *testing.T, there *oraclecloudtest.Server, more ...string) place {
 	t.Helper()
 	s := httptest.NewServer(there)
 	t.Cleanup(s.Close)
@@ -25,14 +25,14 @@ func oraclePlace(t *testing.T, there *server.Server, more ...string) place {
   tenancy_ocid         = %q
   user_ocid            = %q
   fingerprint          = %q
-}`, server.Tenancy, server.User, server.Fingerprint)}
+}`, oraclecloudtest.Tenancy, oraclecloudtest.User, oraclecloudtest.Fingerprint)}
 }
 
 // With Terraform 1.12 or later, built with this backend.
 func TestBucketsOfOracleAreSharedWithTerraform(t *testing.T) {
 	inFull(t)
 	withPeers(t, func(t *testing.T, other string) {
-		there := server.New("acme", "states")
+		there := oraclecloudtest.New("acme", "states")
 		oraclePlace(t, there, "OCI_private_key="+there.PEM()).live(t, other)
 	})
 }

@@ -8,14 +8,14 @@ import (
 	"net/http/httptest"
 	"testing"
 
-	"github.com/tombolo-iac/tombolo/internal/store/oss/server"
+	"github.com/tombolo-iac/tombolo/internal/store/oss/osstest"
 	"github.com/tombolo-iac/tombolo/internal/store/remote/drivertest"
 )
 
 // alibaba has a bucket "states", and a table "locks".
 func alibaba(t *testing.T) (address string) {
 	t.Helper()
-	s := httptest.NewServer(&server.Server{Bucket: "states"})
+	s := httptest.NewServer(&osstest.Server{Bucket: "states"})
 	t.Cleanup(s.Close)
 	return s.URL
 }
@@ -33,7 +33,7 @@ func alibabaBlock(address, more string) string {
 }`, address, address, more)
 }
 
-var alibabaEnv = []string{"ALICLOUD_ACCESS_KEY=" + server.AccessKey, "ALICLOUD_SECRET_KEY=" + server.Secret}
+var alibabaEnv = []string{"ALICLOUD_ACCESS_KEY=" + osstest.AccessKey, "ALICLOUD_SECRET_KEY=" + osstest.Secret}
 
 func TestBucketsOfAlibabaAreSharedWithTerraform(t *testing.T) {
 	inFull(t)
@@ -65,7 +65,7 @@ func TestRecordsOfBucketsOfAlibabaAreTerraforms(t *testing.T) {
 
 // alibabaCloud is the cloud at its usual addresses: buckets by name, tables, roles of machines and roles to assume. Who
 // has the credentials of the machine may assume the role, and only that one reaches the bucket.
-func alibabaCloud(there *server.Server) http.HandlerFunc {
+func alibabaCloud(there *osstest.Server) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		const credentials = `{"Code":"Success","AccessKeyId":%q,"AccessKeySecret":%q,"SecurityToken":%q,` +
 			`"Expiration":"2199-01-01T00:00:00Z","LastUpdated":"2026-01-01T00:00:00Z"}`
@@ -86,7 +86,7 @@ func alibabaCloud(there *server.Server) http.HandlerFunc {
 				http.Error(w, "not allowed", http.StatusForbidden)
 				return
 			}
-			fmt.Fprintf(w, `{"Credentials":`+credentials+`}`, server.AccessKey, server.Secret, "role-token")
+			fmt.Fprintf(w, `{"Credentials":`+credentials+`}`, osstest.AccessKey, osstest.Secret, "role-token")
 		default:
 			http.NotFound(w, r)
 		}
@@ -95,7 +95,7 @@ func alibabaCloud(there *server.Server) http.HandlerFunc {
 
 // The role of a machine, and a role that it assumes, reach the services at their usual addresses.
 func TestRolesReachBucketsOfAlibaba(t *testing.T) {
-	there := &server.Server{Bucket: "states", Token: "role-token"}
+	there := &osstest.Server{Bucket: "states", Token: "role-token"}
 	p := place{block: `backend "oss" {
   bucket               = "states"
   region               = "cn-beijing"

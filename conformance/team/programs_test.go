@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"github.com/tombolo-iac/tombolo/internal/pgtest"
-	"github.com/tombolo-iac/tombolo/internal/store/http/server"
+	"github.com/tombolo-iac/tombolo/internal/store/httpstore/httpstoretest"
 	"github.com/tombolo-iac/tombolo/kits"
 )
 
@@ -52,7 +52,7 @@ func TestProgramsReadStatesOfEachBackend(t *testing.T) {
 	}
 	file := filepath.Join(t.TempDir(), "kept.tfstate")
 	dsn, bucket := pgtest.Database(t), amazon(t)
-	s := httptest.NewServer(&server.Server{})
+	s := httptest.NewServer(&httpstoretest.Server{})
 	t.Cleanup(s.Close)
 	shelf := attic(t)
 	_, shelved := shelf.arguments()

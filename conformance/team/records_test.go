@@ -11,8 +11,8 @@ import (
 	"testing"
 
 	"github.com/tombolo-iac/tombolo/internal/pgtest"
-	cosserver "github.com/tombolo-iac/tombolo/internal/store/cos/server"
-	"github.com/tombolo-iac/tombolo/internal/store/http/server"
+	"github.com/tombolo-iac/tombolo/internal/store/cos/costest"
+	"github.com/tombolo-iac/tombolo/internal/store/httpstore/httpstoretest"
 )
 
 // A directory that another program has set up is used as it is, also when a part of the settings stands beside the
@@ -20,7 +20,7 @@ import (
 // is noticed.
 func TestDirectoriesOfOthersAreTakenOver(t *testing.T) {
 	withPeers(t, func(t *testing.T, other string) {
-		s := httptest.NewServer(&server.Server{})
+		s := httptest.NewServer(&httpstoretest.Server{})
 		t.Cleanup(s.Close)
 		for name, c := range map[string]struct {
 			place
@@ -37,7 +37,7 @@ func TestDirectoriesOfOthersAreTakenOver(t *testing.T) {
 				`prefix                  = "team/network"`, `prefix = "team/other"`},
 			"oss": {place{block: alibabaBlock(alibaba(t), ""), env: alibabaEnv}, `prefix              = "team/network"`,
 				`prefix = "team/other"`},
-			"cos": {tencentPlace(t, &cosserver.Server{}, `prefix = "team/network"`), `prefix = "team/network"`,
+			"cos": {tencentPlace(t, &costest.Server{}, `prefix = "team/network"`), `prefix = "team/network"`,
 				`prefix = "team/other"`},
 			"http": {place{block: httpBlock(s.URL+"/s", s.URL+"/s", "  retry_max = 1\n")}, `retry_max = 1`,
 				`retry_max = 2`},

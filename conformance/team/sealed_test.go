@@ -20,7 +20,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/encryption"
 	"github.com/tombolo-iac/tombolo/internal/encryption/encryptiontest"
 	"github.com/tombolo-iac/tombolo/internal/pgtest"
-	"github.com/tombolo-iac/tombolo/internal/store/http/server"
+	"github.com/tombolo-iac/tombolo/internal/store/httpstore/httpstoretest"
 	"github.com/tombolo-iac/tombolo/internal/store/remote"
 )
 
@@ -29,7 +29,7 @@ import (
 // the key nothing is read, and nothing replaced.
 func TestEncryptedStatesAreNowherePlain(t *testing.T) {
 	const canary = "736251849"
-	s := httptest.NewServer(&server.Server{})
+	s := httptest.NewServer(&httpstoretest.Server{})
 	t.Cleanup(s.Close)
 	sealed := encryption.Variable + "=" + encryptiontest.Settings
 	local := t.TempDir()

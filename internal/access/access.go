@@ -5,7 +5,7 @@
 // Planning and applying embed an Access. Each open ephemeral object has one goroutine, which renews it; CloseAll awaits
 // them all.
 //
-//	a := access.New(walk, providers, access.Limits{Calls: calls, Until: ctx, Parallelism: 10}, events)
+//	a := access.New(ctx, calls, walk, providers, settings)
 //	prov, err := a.Configured(cfg)
 //	err = a.Call(func() { resp = prov.Read(a.Calls, request) })
 package access
@@ -40,16 +40,6 @@ type Providers interface {
 	SetConfig(a addr.AbsProviderConfig, config cty.Value)
 }
 
-// Limits are the limits of calls to providers: their time and their number at a time.
-type Limits struct {
-	// Calls carries the cancellation of calls under way; when Until ends, no new call starts.
-	Calls, Until context.Context
-	// Parallelism is how many calls run at a time, at least one.
-	Parallelism int
-	// Gate holds calls to services back; nil has no limits.
-	Gate *patience.Gate
-}
-
 // Access is the access to providers for one walk. Its methods may be called concurrently.
 type Access struct {
 	// Calls is the context for calls of providers.
@@ -70,13 +60,15 @@ type Access struct {
 	objects map[addr.AbsResourceInstance]context.Context
 }
 
-// New returns the access for a walk, which may have begun.
-func New(walk *eval.Walk, providers Providers, l Limits, events event.Sink) *Access {
-	if l.Gate == nil {
-		l.Gate = patience.New(nil)
+// New returns the access for a walk, which may have begun. When until ends, no new call starts; calls carries the
+// cancellation of calls under way.
+func New(until, calls context.Context, walk *eval.Walk, providers Providers, s Settings) *Access {
+	gate := s.Gate
+	if gate == nil {
+		gate = patience.New(nil)
 	}
-	return &Access{gate: l.Gate, events: events, Calls: l.Calls, walk: walk, providers: providers, until: l.Until,
-		slots: make(chan struct{}, max(1, l.Parallelism)), ephemerals: newEphemerals(l.Calls, events),
+	return &Access{gate: gate, events: s.Events, Calls: calls, walk: walk, providers: providers, until: until,
+		slots: make(chan struct{}, max(1, s.Parallelism)), ephemerals: newEphemerals(calls, s.Events),
 		metas: map[*linking.Meta]bool{}, warned: map[addr.Provider]bool{}}
 }
 

@@ -27,7 +27,6 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/eval"
 	"github.com/tombolo-iac/tombolo/internal/eval/linking"
 	"github.com/tombolo-iac/tombolo/internal/graph"
-	"github.com/tombolo-iac/tombolo/internal/patience"
 	"github.com/tombolo-iac/tombolo/internal/value"
 	"github.com/tombolo-iac/tombolo/plan"
 	"github.com/tombolo-iac/tombolo/provider"
@@ -36,23 +35,11 @@ import (
 
 // Options are the surroundings of a run.
 type Options struct {
-	Functions   eval.Functions
-	Variables   map[string]cty.Value
-	Cwd         string
-	Parallelism int
-	// Gate holds calls to services back; nil has no limits.
-	Gate *patience.Gate
+	access.Settings
 	// Waves limit the changes of objects.
 	Waves []Wave
 	// Dir is the base of relative names of provisioners; empty means the working directory.
 	Dir string
-	// Secrets collects the sensitive strings that providers are given, and hides them in what they report.
-	Secrets *value.Secrets
-	Events  event.Sink
-	// StandIns, when set, replace some providers and modules by mocks.
-	StandIns eval.StandIns
-	// Walked is called with the walk after its end, to evaluate more expressions with its values; it may be nil.
-	Walked func(*eval.Walk)
 	// ReadAt is stored with each object that is written, as the time of its last look; 0 stores none.
 	ReadAt int64
 	// RunID is a part of the token of every operation.
@@ -111,8 +98,7 @@ func Run(ctx, calls context.Context, prog *linking.Program, p *plan.Plan, provid
 	}
 	a.unsettled = linking.Select(p.Unsettled)
 	a.walk = eval.NewWalk(prog, a.inputs(), a)
-	a.Access = access.New(a.walk, providers,
-		access.Limits{Calls: calls, Until: ctx, Parallelism: o.Parallelism, Gate: o.Gate}, o.Events)
+	a.Access = access.New(ctx, calls, a.walk, providers, o.Settings)
 	defer func() { a.CloseAll() }() // after a panic in something that the calling program brought
 	a.addSteps()
 	a.addActions()

@@ -14,6 +14,7 @@ import (
 	"github.com/tombolo-iac/tombolo/addr"
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/event"
+	"github.com/tombolo-iac/tombolo/internal/access"
 	"github.com/tombolo-iac/tombolo/internal/applying"
 	"github.com/tombolo-iac/tombolo/internal/config"
 	"github.com/tombolo-iac/tombolo/internal/eval"
@@ -209,7 +210,7 @@ func (s *site) run(src string) (*plan.Plan, applying.Counts, diag.List) {
 	}
 	defer session.Unlock()
 	p, diags := planning.Run(ctx, ctx, prog, session.Snapshot().State, registry.NewPool(), planning.Options{
-		Functions: eval.Functions{Table: funcs.Table(funcs.Options{Pure: true})}, Events: event.Discard, Parallelism: 4,
+		Settings:   settings(funcs.Options{Pure: true}, nil),
 		Now:        time.Unix(0, 0),
 		DeposedKey: func() addr.DeposedKey { return "00000001" },
 	})
@@ -222,12 +223,18 @@ func (s *site) run(src string) (*plan.Plan, applying.Counts, diag.List) {
 	}
 	w := &watched{Journal: journal, h: s.h, names: map[string]string{}, left: s.breaks}
 	counts, diags := applying.Run(ctx, ctx, prog, p, registry.NewPool(), w, applying.Options{
-		Functions: eval.Functions{Table: funcs.Table(funcs.Options{})}, Events: event.Discard, Parallelism: 4,
-		RunID: "run", Gate: s.gate, Waves: s.waves})
+		Settings: settings(funcs.Options{}, s.gate),
+		RunID:    "run", Waves: s.waves})
 	if err := journal.Close(ctx); err != nil {
 		s.t.Fatal(err)
 	}
 	return p, counts, diags
+}
+
+// settings returns the settings of a walk with these functions.
+func settings(o funcs.Options, gate *patience.Gate) access.Settings {
+	return access.Settings{Functions: eval.Functions{Table: funcs.Table(o)}, Events: event.Discard, Parallelism: 4,
+		Gate: gate}
 }
 
 func (s *site) object(address string) *state.Object {
@@ -428,15 +435,15 @@ func TestInterruptAwaitsWhatRunsAndStartsNothingNew(t *testing.T) {
 	}
 	background := context.Background()
 	p, _ := planning.Run(background, background, prog, nil, registry.NewPool(), planning.Options{
-		Functions: eval.Functions{Table: funcs.Table(funcs.Options{})}, Events: event.Discard, Parallelism: 4,
+		Settings:   settings(funcs.Options{}, nil),
 		DeposedKey: func() addr.DeposedKey { return "00000001" }})
 	journal, err := session.Begin(background, state.RunInfo{ID: "run"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	_, diags := applying.Run(ctx, background, prog, p, registry.NewPool(), journal, applying.Options{
-		Functions: eval.Functions{Table: funcs.Table(funcs.Options{})}, Events: event.Discard, Parallelism: 4,
-		RunID: "run"})
+		Settings: settings(funcs.Options{}, nil),
+		RunID:    "run"})
 	if err := journal.Close(background); err != nil {
 		t.Fatal(err)
 	}

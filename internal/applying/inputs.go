@@ -18,12 +18,10 @@ func (a *applier) inputs() eval.Inputs {
 	} else {
 		targets = a.prog.Except(p.Except)
 	}
-	in := eval.Inputs{
-		Functions: o.Functions, Variables: o.Variables, Workspace: p.Workspace, Cwd: o.Cwd, Applying: true,
-		Expansions: eval.Expansions(p.Expansions), Workers: max(1, o.Parallelism) + 4, Secrets: o.Secrets,
-		Lenient: p.Mode == plan.Destroy, Only: targets.Inputs(), Partial: targets != nil, Hold: a.holding(),
-		InUse: map[addr.AbsProviderConfig]bool{}, StandIns: o.StandIns,
-	}
+	in := o.Inputs()
+	in.Workspace, in.Applying, in.Expansions = p.Workspace, true, eval.Expansions(p.Expansions)
+	in.Lenient, in.Only, in.Partial = p.Mode == plan.Destroy, targets.Inputs(), targets != nil
+	in.Hold, in.InUse = a.holding(), map[addr.AbsProviderConfig]bool{}
 	for _, c := range p.Changes {
 		in.InUse[c.Provider.Block()] = true
 	}

@@ -1,6 +1,7 @@
 package backend_test
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -15,34 +16,52 @@ import (
 
 	"github.com/tombolo-iac/tombolo/internal/backend"
 	"github.com/tombolo-iac/tombolo/internal/backend/backendtest"
+	"github.com/tombolo-iac/tombolo/provider"
 )
 
 const storedArguments = "testdata/arguments.json"
 
-// peers are programs whose arguments are stored: with the variable that names each, or the command on PATH.
-var peers = map[string][2]string{"terraform 1.11.4": {"TOMBOLO_TERRAFORM", "terraform"},
-	"tofu 1.12.6": {"TOMBOLO_TOFU", "tofu"}}
+// peers are programs whose arguments are stored: with the variable that names each, or the command on PATH, and how
+// many of our kinds of backends each has. The last is a build without those that are modules of their own.
+var peers = map[string]struct {
+	variable, command string
+	kinds             int
+}{"terraform 1.11.4": {"TOMBOLO_TERRAFORM", "terraform", 13}, "tofu 1.12.6": {"TOMBOLO_TOFU", "tofu", 13},
+	"terraform 1.15.9": {"TOMBOLO_TERRAFORM_NEW", "terraform-1.15.9", 5}}
+
+// byDocumentation are the names that Terraform's documentation of version 1.15, and of 1.14 for the pages that did not
+// change, has for the other backends. It is read by people: nothing asks for it.
+const byDocumentation = "terraform 1.15, its documentation"
 
 // ownKinds are backends that neither program has, or not in a build that was at hand.
-var ownKinds = map[string]string{"program": "is ours", "cloud": "is a block of its own",
-	"oci": "came with Terraform 1.12"}
+var ownKinds = map[string]string{"program": "is ours", "oci": "came with Terraform 1.12"}
 
-// types are the arguments of a backend with what they take, in the words of Terraform.
+// types are the arguments of a backend with what they take, in the words of Terraform. OBJECT.NAME is an attribute of
+// an object, or an argument of a block.
 type types map[string]string
 
 // ours returns the arguments of a kind: those that Terraform has, and those that only others have.
 func ours(kind string) (theirs, more types) {
 	theirs, more = types{}, types{}
 	k := backend.Kinds()[kind]
-	for name, a := range k.Schema.Attributes {
-		theirs[name] = a.ImpliedType().FriendlyName()
-		if k.Blocks[name] {
-			theirs[name] = "a block"
+	add := func(to types, attributes map[string]*provider.Attribute) {
+		for name, a := range attributes {
+			ty := a.ImpliedType()
+			if to[name] = ty.FriendlyName(); k.Blocks[name] {
+				to[name] = "a block"
+			}
+			if ty.IsCollectionType() {
+				ty = ty.ElementType()
+			}
+			if ty.IsObjectType() {
+				for inner, ty := range ty.AttributeTypes() {
+					to[name+"."+inner] = ty.FriendlyName()
+				}
+			}
 		}
 	}
-	for name, a := range k.More {
-		more[name] = a.ImpliedType().FriendlyName()
-	}
+	add(theirs, k.Schema.Attributes)
+	add(more, k.More)
 	return theirs, more
 }
 
@@ -56,6 +75,7 @@ func TestBackendsHaveTheArgumentsOfOthers(t *testing.T) {
 	}
 	if mode := os.Getenv("TOMBOLO_BACKEND_ARGUMENTS"); mode != "" {
 		now := askedArguments(t)
+		now[byDocumentation] = stored[byDocumentation]
 		if mode == "check" && !reflect.DeepEqual(now, stored) {
 			t.Errorf("they answer %v, and %v is stored", now, stored)
 		}
@@ -67,28 +87,44 @@ func TestBackendsHaveTheArgumentsOfOthers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	for peer, p := range peers {
+		if len(stored[peer]) != p.kinds {
+			t.Errorf("there are answers of %s for %d backends, and it has %d of ours", peer, len(stored[peer]), p.kinds)
+		}
+	}
 	for kind := range backend.Kinds() {
-		if ownKinds[kind] != "" {
-			continue
+		if ownKinds[kind] == "" {
+			compare(t, kind, stored)
 		}
-		all, more := ours(kind)
-		terraform, tofu := stored["terraform 1.11.4"][kind], stored["tofu 1.12.6"][kind]
-		if len(terraform) < 1 || len(tofu) < 1 {
-			t.Errorf("%s: there are no answers", kind)
-		}
-		if !maps.Equal(all, terraform) {
-			t.Errorf("%s has %v, in Terraform it has %v", kind, all, terraform)
-		}
-		maps.Copy(all, more)
-		for name, ty := range tofu {
-			if all[name] != ty {
-				t.Errorf("%s: %s takes %q, in OpenTofu %q", kind, name, all[name], ty)
+	}
+}
+
+// compare compares the arguments of a kind with those that others have.
+func compare(t *testing.T, kind string, stored map[string]map[string]types) {
+	t.Helper()
+	all, more := ours(kind)
+	if terraform := stored["terraform 1.11.4"][kind]; !maps.Equal(all, terraform) {
+		t.Errorf("%s has %v, in Terraform it has %v", kind, all, terraform)
+	}
+	maps.Copy(all, more)
+	for _, peer := range []string{"tofu 1.12.6", "terraform 1.15.9"} {
+		for name, ty := range stored[peer][kind] {
+			if all[name] != ty && all[name] != "dynamic" {
+				t.Errorf("%s: %s takes %q, in %s %q", kind, name, all[name], peer, ty)
 			}
 		}
-		for name := range more {
-			if tofu[name] == "" {
-				t.Errorf("%s: nobody else has %s", kind, name)
-			}
+	}
+	if len(stored["terraform 1.15.9"][kind])+len(stored[byDocumentation][kind]) == 0 {
+		t.Errorf("%s: nothing is known of Terraform 1.15", kind)
+	}
+	for name := range stored[byDocumentation][kind] {
+		if all[name] == "" {
+			t.Errorf("%s: there is no %s, which the documentation of Terraform 1.15 has", kind, name)
+		}
+	}
+	for name := range more {
+		if stored["tofu 1.12.6"][kind][name]+stored[byDocumentation][kind][name] == "" {
+			t.Errorf("%s: nobody else has %s", kind, name)
 		}
 	}
 }
@@ -97,22 +133,28 @@ func TestBackendsHaveTheArgumentsOfOthers(t *testing.T) {
 func askedArguments(t *testing.T) map[string]map[string]types {
 	t.Helper()
 	all := map[string]map[string]types{}
-	for peer, where := range peers {
-		bin := os.Getenv(where[0])
-		if bin == "" {
-			bin = where[1]
-		}
+	for peer, p := range peers {
+		bin := cmp.Or(os.Getenv(p.variable), p.command)
 		if _, err := exec.LookPath(bin); err != nil {
-			t.Skipf("needs %s, named with %s", peer, where[0])
+			t.Skipf("needs %s, named with %s", peer, p.variable)
 		}
 		all[peer] = map[string]types{}
 		for kind := range backend.Kinds() {
-			if ownKinds[kind] == "" {
+			said, _ := initialized(t, bin, header(kind)+"{\nzz = 1\n}", nil)
+			if ownKinds[kind] == "" && strings.Contains(said, `An argument named "zz" is not expected here.`) {
 				all[peer][kind] = askedTypes(t, bin, kind, recordedNames(t, bin, kind))
 			}
 		}
 	}
 	return all
+}
+
+// header is what stands before the braces of a block.
+func header(kind string) string {
+	if kind == "cloud" {
+		return "cloud "
+	}
+	return fmt.Sprintf("backend %q ", kind)
 }
 
 // initialized runs init with a block, and returns what it says, in one line, and what it records.
@@ -146,6 +188,7 @@ func recordedNames(t *testing.T, bin, kind string) []string {
 	t.Helper()
 	names, more := ours(kind)
 	maps.Copy(names, more)
+	maps.DeleteFunc(names, func(name, _ string) bool { return strings.Contains(name, ".") })
 	if slices.Contains(backendtest.Kinds(), kind) {
 		s := backendtest.Serve(t, kind)
 		file := filepath.Join(t.TempDir(), "config") // of kubectl, without which Terraform does not begin
@@ -154,7 +197,7 @@ func recordedNames(t *testing.T, bin, kind string) []string {
 		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		said, recorded := initialized(t, bin, fmt.Sprintf("backend %q %s", kind, s.Object("place")),
+		said, recorded := initialized(t, bin, header(kind)+s.Object("place"),
 			append(slices.Clone(s.Env), "KUBE_CONFIG_PATH="+file))
 		var record struct {
 			Backend struct{ Config map[string]any }
@@ -169,20 +212,60 @@ func recordedNames(t *testing.T, bin, kind string) []string {
 	return slices.Sorted(maps.Keys(names))
 }
 
-var takes = regexp.MustCompile(`Inappropriate value for attribute "(\w+)": (?:element "zz": )?((?:\w+ of )?\w+) required`)
+var takes = regexp.MustCompile(`Inappropriate value for attribute "(\w+)": (?:attribute "(\w+)": )?` +
+	`(?:element "zz": )?((?:\w+ of )?\w+) required`)
+
+// wrong is a value that no argument takes.
+const wrong = "{ zz = [true] }"
 
 // askedTypes returns what arguments take: a program says it when they have a value that none takes.
 func askedTypes(t *testing.T, bin, kind string, names []string) types {
 	t.Helper()
-	block := fmt.Sprintf("backend %q {\n", kind)
-	for _, name := range names {
-		block += name + " = { zz = [true] }\n"
+	all := typesIn(t, bin, kind, names, "%s")
+	for name, ty := range maps.Clone(all) {
+		inner := types{}
+		switch ty {
+		case "a block":
+			inner = typesIn(t, bin, kind, innerNames(), name+" {\n%s\n}")
+		case "object":
+			inner = attributeTypes(t, bin, kind, name)
+		}
+		if all[name] == "object" && len(inner) == 0 {
+			all[name] = "dynamic"
+		}
+		for attribute, ty := range inner {
+			if ty == "object" {
+				ty = "dynamic"
+			}
+			all[name+"."+attribute] = ty
+		}
 	}
-	said, _ := initialized(t, bin, block+"}", nil)
+	return all
+}
+
+// innerNames are the names that are asked for inside of objects and blocks: all that any backend of ours has anywhere.
+func innerNames() (all []string) {
+	for kind := range backend.Kinds() {
+		theirs, more := ours(kind)
+		for _, names := range []types{theirs, more} {
+			for name := range names {
+				all = append(all, name[strings.LastIndexByte(name, '.')+1:])
+			}
+		}
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// typesIn asks about names in a block, or in one inside of it.
+func typesIn(t *testing.T, bin, kind string, names []string, inside string) types {
+	t.Helper()
+	list := strings.Join(names, " = "+wrong+"\n") + " = " + wrong
+	said, _ := initialized(t, bin, header(kind)+"{\n"+fmt.Sprintf(inside, list)+"\n}", nil)
 	all := types{}
 	for _, found := range takes.FindAllStringSubmatch(said, -1) {
-		if all[found[1]] = found[2]; strings.Contains(found[0], `"zz"`) {
-			all[found[1]] = "map of " + found[2]
+		if all[found[1]] = found[3]; strings.Contains(found[0], `"zz"`) {
+			all[found[1]] = "map of " + found[3]
 		}
 	}
 	for _, name := range names {
@@ -192,6 +275,32 @@ func askedTypes(t *testing.T, bin, kind string, names []string) types {
 		case !strings.Contains(said, expected) && all[name] == "":
 			all[name] = "object" // which has attributes of its own
 		}
+	}
+	return all
+}
+
+// attributeTypes asks about the attributes of an object: a program names one at a time, and says nothing of those that
+// it does not have.
+func attributeTypes(t *testing.T, bin, kind, object string) types {
+	t.Helper()
+	all, values := types{}, map[string]string{}
+	for _, name := range innerNames() {
+		values[name] = wrong
+	}
+	for range values {
+		block := header(kind) + "{\n" + object + " = {\n"
+		for name, value := range values {
+			block += name + " = " + value + "\n"
+		}
+		said, _ := initialized(t, bin, block+"}\n}", nil)
+		found := takes.FindStringSubmatch(said)
+		if found == nil || found[1] != object || all[found[2]] != "" {
+			break
+		}
+		if all[found[2]] = found[3]; strings.Contains(found[0], `"zz"`) {
+			all[found[2]] = "map of " + found[3]
+		}
+		values[found[2]] = "null"
 	}
 	return all
 }

@@ -9,9 +9,9 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/store/cos"
 	"github.com/tombolo-iac/tombolo/internal/store/gcs"
 	"github.com/tombolo-iac/tombolo/internal/store/hcp"
-	httpstore "github.com/tombolo-iac/tombolo/internal/store/http"
+	"github.com/tombolo-iac/tombolo/internal/store/httpstore"
 	"github.com/tombolo-iac/tombolo/internal/store/kubernetes"
-	"github.com/tombolo-iac/tombolo/internal/store/oci"
+	"github.com/tombolo-iac/tombolo/internal/store/oraclecloud"
 	"github.com/tombolo-iac/tombolo/internal/store/oss"
 	"github.com/tombolo-iac/tombolo/internal/store/pg"
 	"github.com/tombolo-iac/tombolo/internal/store/program"
@@ -35,7 +35,7 @@ var kinds = map[string]*remote.Kind{
 	"remote":     new(hcp.Kind()),
 	cloudType:    new(hcp.Cloud()),
 	"cos":        new(cos.Kind()),
-	"oci":        new(oci.Kind()),
+	"oci":        new(oraclecloud.Kind()),
 	"oss":        new(oss.Kind()),
 
 	"program": new(program.Kind()), // ours alone

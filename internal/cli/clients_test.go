@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"regexp"
+	"runtime"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -95,11 +96,14 @@ func TestProgramsKnowErrorsByTheirTitles(t *testing.T) {
 	}{
 		"module not installed": {"module \"a\" {\n  source = \"./a\"\n}\n", []string{"plan"}, []string{
 			`Error: Module not installed`, `This module is not yet installed\. Run\s+"NAME\s+init"`,
-			`(?s)Module not installed.*NAME\s+init`}},
+			`(?s)Module not installed.*NAME init`, `(?s)Module not installed.*module\s*"a"`}},
 		"module not downloaded": {"module \"a\" {\n  source = \"http://" + closed + "/x.zip\"\n}\n", []string{"init"},
 			[]string{
 				`(?s).*Failed to download module.*`, `(?s).*Could not download module.*connection\s+refused`,
-				`(?s)Get|dial\s+tcp`}},
+				`(?s)Get|dial\s+tcp`, `Could not download module.*code from\n.*"http://` + closed + `/x\.zip":`}},
+		"no version of a provider": {"terraform {\n  required_providers {\n    a = {\n      source  = \"example.com/a/a\"\n" +
+			"      version = \"> 2.0\"\n    }\n  }\n}\n", []string{"providers lock -fs-mirror=mirror"},
+			[]string{`Could not retrieve providers for locking`, `no available releases match`}},
 		"provider not found": {"terraform {\n  required_providers {\n    a = { source = \"" + closed +
 			"/a/b\" }\n  }\n}\n", []string{"init"}, []string{
 			`(?s).*(Failed to query available provider packages|Invalid provider registry host).*`,
@@ -135,6 +139,7 @@ func TestProgramsKnowErrorsByTheirTitles(t *testing.T) {
 				if c.config != "" {
 					m.write("main.tf", []byte(c.config))
 				}
+				m.write("mirror/example.com/a/a/1.0.0/"+runtime.GOOS+"_"+runtime.GOARCH+"/terraform-provider-a", nil)
 				text := ""
 				for _, line := range c.lines {
 					if line != "lock" {

@@ -98,11 +98,15 @@ func randomSlip(t *testing.T, r *rand.Rand, source []byte) slip {
 type heard struct {
 	title, text string
 	from, to    int // its lines; 0 for none
+	// fixed is the line that should be changed, and code what to; 0 for none.
+	fixed int
+	code  string
 }
 
 var (
 	errorPlace = regexp.MustCompile(`(?m)^  on \S+ line (\d+)`)
 	errorLine  = regexp.MustCompile(`(?m)^ *(\d+): `)
+	errorFix   = regexp.MustCompile(`(?m)^Change line (\d+) to:\n    (.*)$`)
 )
 
 // validated returns the errors of the project in a directory.
@@ -127,6 +131,10 @@ func validated(t *testing.T, dir string) (list []heard) {
 		for _, m := range errorLine.FindAllStringSubmatch(text, -1) {
 			n, _ := strconv.Atoi(m[1])
 			e.to = max(e.to, n)
+		}
+		if m := errorFix.FindStringSubmatch(text); m != nil {
+			e.fixed, _ = strconv.Atoi(m[1])
+			e.code = m[2]
 		}
 		list = append(list, e)
 	}
@@ -158,7 +166,7 @@ func TestOneMistakeIsOneError(t *testing.T) {
 	if list := validated(t, m.dir); len(list) > 0 {
 		t.Fatalf("the project without a mistake: %+v", list)
 	}
-	mistakes := 0
+	mistakes, fixes := 0, 0
 	for seed := range seeds {
 		s := randomSlip(t, rand.New(rand.NewPCG(seed, 24)), source)
 		m.write("main.tf", []byte(s.text))
@@ -173,9 +181,35 @@ func TestOneMistakeIsOneError(t *testing.T) {
 				t.Logf("Error: %s", e.text)
 			}
 		}
+		for _, e := range list {
+			if e.fixed > 0 {
+				fixes++
+				lines := strings.Split(s.text, "\n")
+				lines[e.fixed-1] = e.code
+				m.write("main.tf", []byte(strings.Join(lines, "\n")))
+				checkFixed(t, fmt.Sprintf("seed %d: %s in line %d", seed, s.what, s.line), e, list, validated(t, m.dir))
+			}
+		}
+	}
+	t.Logf("%d projects had an error, %d lines were suggested", mistakes, fixes)
+	if fixes < int(seeds)/20 {
+		t.Errorf("only %d lines were suggested", fixes)
 	}
 	if mistakes < int(seeds)/2 {
 		t.Errorf("only %d of %d projects had an error", mistakes, seeds)
+	}
+}
+
+// checkFixed fails if the line that an error suggests did not help: the error is still there, or there are others.
+func checkFixed(t *testing.T, what string, fixed heard, before, after []heard) {
+	t.Helper()
+	for _, e := range after {
+		known := slices.ContainsFunc(before, func(b heard) bool { return b.title == e.title && b.from == e.from }) ||
+			e.title == fixed.title && severalFor[e.title] != "" // one of several uses is right now
+		if !known || e.title == fixed.title && e.from == fixed.from && e.text == fixed.text {
+			t.Errorf("%s: %q in line %d, and line %d was suggested to be\n  %s\nwhich leads to\nError: %s", what,
+				fixed.title, fixed.from, fixed.fixed, fixed.code, e.text)
+		}
 	}
 }
 

@@ -12,7 +12,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"github.com/tombolo-iac/tombolo/internal/store/hcp/server"
+	"github.com/tombolo-iac/tombolo/internal/store/hcp/hcptest"
 )
 
 // annsToken is that of the user ann.
@@ -35,7 +35,7 @@ func terraforms(ts *testscript.TestScript, neg bool, args []string) {
 		return
 	}
 	known, _ := services.Load(ts.Getenv("HOST"))
-	there, ok := known.(*server.Server)
+	there, ok := known.(*hcptest.Server)
 	if !ok || len(args) < 2 {
 		ts.Fatalf("usage: terraforms start, then terraforms mode|sees|holds|lock ARGUMENT...")
 	}
@@ -59,7 +59,8 @@ func terraforms(ts *testscript.TestScript, neg bool, args []string) {
 }
 
 func startTerraforms(ts *testscript.TestScript) {
-	there := &server.Server{Organization: "acme", Users: map[string]string{annsToken: "ann"}, Projects: []string{"net"}}
+	there := &hcptest.Server{Organization: "acme", Users: map[string]string{annsToken: "ann"},
+		Projects: []string{"net"}}
 	s := httptest.NewUnstartedServer(there)
 	s.Config.ErrorLog = log.New(io.Discard, "", 0)
 	s.StartTLS()

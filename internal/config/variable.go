@@ -148,13 +148,18 @@ func quotedTypeProblem(text string, rng hcl.Range) (diags diag.List) {
 	const summary = "Invalid quoted type constraints"
 	switch text {
 	case "string", "number", "bool", "any":
-		return diags.Errorf(&rng, summary, "Types are written without quotes: type = %s.", text)
+		return diags.Errorf(&rng, summary, "Types are written without quotes: type = %s.", text).
+			Fixed(diag.Edit{Range: rng, New: text})
 	case "list", "map":
 		return diags.Errorf(&rng, summary,
 			"Types are written without quotes and with the type of their elements: type = %s(string).", text)
 	}
-	return diags.Errorf(&rng, "Invalid legacy variable type hint",
+	diags = diags.Errorf(&rng, "Invalid legacy variable type hint",
 		"Types are written without quotes, as bare words or constructor calls such as list(string).")
+	if name := diag.TypeMeant(text); name != "" {
+		return diags.Fixed(diag.Edit{Range: rng, New: name})
+	}
+	return diags
 }
 
 // checkDefault reports whether a default fits the type; what names it in the text.

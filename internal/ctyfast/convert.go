@@ -84,68 +84,6 @@ func unsuitable(got, want cty.Type) bool {
 	return !got.Equals(want) && convert.GetConversionUnsafe(got, want) == nil
 }
 
-// Unify is convert.UnifyUnsafe, which compares each type with every other even if they are the same.
-//
-// The result depends on the distinct types, and on the order in which they first and last appear: it prefers the more
-// general types, and orders equally general ones by the last appearance of those before them. So the first and the last
-// of each kind are enough.
-func Unify(types []cty.Type) (cty.Type, []convert.Conversion) {
-	if len(types) < 3 {
-		return convert.UnifyUnsafe(types)
-	}
-	kinds, of := kindsOf(types)
-	edge := make([]cty.Type, 0, 2*len(kinds))
-	place := make([]int, len(kinds)) // of each kind in edge
-	for i, ty := range types {
-		k := of[i]
-		if i == kinds[k].first {
-			place[k] = len(edge)
-		}
-		if i == kinds[k].first || i == kinds[k].last {
-			edge = append(edge, ty)
-		}
-	}
-	common, conversions := convert.UnifyUnsafe(edge)
-	if common == cty.NilType {
-		return common, nil
-	}
-	all := make([]convert.Conversion, len(types))
-	for i, k := range of {
-		all[i] = conversions[place[k]]
-	}
-	return common, all
-}
-
-// kind is a type among others: the first and the last place at which it is.
-type kind struct{ first, last int }
-
-// kindsOf returns the distinct types, and the kind of each type.
-func kindsOf(types []cty.Type) (kinds []kind, of []int) {
-	of = make([]int, len(types))
-	byText := map[string][]int{} // types that are not the same may have the same text, such as two of capsules
-	for i, ty := range types {
-		if i > 0 && ty.Equals(types[i-1]) {
-			of[i] = of[i-1]
-			kinds[of[i]].last = i
-			continue
-		}
-		k, text := -1, ty.GoString()
-		for _, other := range byText[text] {
-			if ty.Equals(types[kinds[other].first]) {
-				k = other
-			}
-		}
-		if k < 0 {
-			k = len(kinds)
-			kinds = append(kinds, kind{first: i})
-			byText[text] = append(byText[text], k)
-		}
-		of[i] = k
-		kinds[k].last = i
-	}
-	return kinds, of
-}
-
 // holdsMany reports whether values of a type contain a tuple or object with many members.
 func holdsMany(ty cty.Type) bool {
 	switch {
@@ -295,7 +233,7 @@ func sameType(from cty.Type, members []cty.Value, ety cty.Type) []cty.Value {
 		for i, m := range members {
 			types[i] = m.Type()
 		}
-		if ety, _ = Unify(types); ety == cty.NilType || ety == cty.DynamicPseudoType {
+		if ety = Unify(types); ety == cty.NilType || ety == cty.DynamicPseudoType {
 			return nil
 		}
 	}

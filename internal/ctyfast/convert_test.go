@@ -217,51 +217,31 @@ func checkUnification(t *testing.T, seed uint64) {
 			some[i] = g.like(some[i-1])
 		}
 	}
-	vals := make([]cty.Value, g.r.IntN(9))
-	types := make([]cty.Type, len(vals))
-	for i := range vals {
-		vals[i] = some[g.r.IntN(len(some))]
-		types[i] = vals[i].Type()
+	types := make([]cty.Type, g.r.IntN(9))
+	for i := range types {
+		types[i] = some[g.r.IntN(len(some))].Type()
 	}
-	got, conversions := Unify(types)
-	var report string
-	for range 400 { // as above
-		if report = sameUnification(vals, types, got, conversions); report == "" {
-			return
+	for how, unify := range map[string]func([]cty.Type) cty.Type{
+		"as a whole": Unify, "part by part": func(types []cty.Type) cty.Type { return unifyLong(edge(types)) },
+	} {
+		got := unify(types)
+		var want cty.Type
+		same := false
+		for range 400 { // as above
+			want, _ = convert.UnifyUnsafe(types)
+			if same = equalTypes(got, want); same {
+				break
+			}
+		}
+		if !same {
+			t.Errorf("seed %d: %#v %s: %#v, not %#v", seed, types, how, got, want)
 		}
 	}
-	t.Errorf("seed %d: %#v: %s", seed, types, report)
 }
 
-func sameUnification(vals []cty.Value, types []cty.Type, got cty.Type, conversions []convert.Conversion) string {
-	want, wanted := convert.UnifyUnsafe(types)
-	same := (got == cty.NilType) == (want == cty.NilType)
-	if !same || got != cty.NilType && !got.Equals(want) || len(conversions) != len(wanted) {
-		return fmt.Sprintf("%#v, not %#v", got, want)
-	}
-	for i := range wanted {
-		if (wanted[i] == nil) != (conversions[i] == nil) {
-			return fmt.Sprintf("conversion %d: %t", i, conversions[i] == nil)
-		}
-		if wanted[i] == nil {
-			continue
-		}
-		w, werr := tried(wanted[i], vals[i])
-		g, gerr := tried(conversions[i], vals[i])
-		if (werr == nil) != (gerr == nil) || werr == nil && !w.RawEquals(g) {
-			return fmt.Sprintf("conversion %d: %#v %v, not %#v %v", i, g, gerr, w, werr)
-		}
-	}
-	return ""
-}
-
-func tried(c convert.Conversion, v cty.Value) (out cty.Value, err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = fmt.Errorf("panic: %v", p)
-		}
-	}()
-	return c(v)
+func equalTypes(a, b cty.Type) bool {
+	none := a == cty.NilType
+	return none == (b == cty.NilType) && (none || a.Equals(b))
 }
 
 func TestUnificationsAreThoseOfCty(t *testing.T) {
@@ -306,6 +286,41 @@ func TestLongListsConvertAtOnce(t *testing.T) {
 		out, ok := converted(c.v, c.want)
 		if !ok || out.LengthInt() != n || !out.Type().ElementType().Equals(c.ety) {
 			t.Errorf("%#v: %t %#v", c.want, ok, out.Type())
+		}
+	}
+}
+
+// ten thousand members take cty seconds, wherever they are
+func TestLongTypesUnifyAtOnce(t *testing.T) {
+	const n = 20000
+	etys := make([]cty.Type, n)
+	atys := map[string]cty.Type{}
+	for i := range etys {
+		etys[i] = []cty.Type{cty.Number, cty.String, cty.Bool}[i%3]
+		atys[fmt.Sprint(i)] = etys[i]
+	}
+	less := maps.Clone(atys)
+	delete(less, "7")
+	mixed := maps.Clone(atys)
+	mixed["7"] = cty.EmptyObject
+	tuple, object, texts := cty.Tuple(etys), cty.Object(atys), cty.List(cty.String)
+	boxed := func(ty cty.Type) cty.Type { return cty.Object(map[string]cty.Type{"in": cty.List(ty)}) }
+	for i, c := range []struct {
+		types []cty.Type
+		want  cty.Type
+	}{
+		{[]cty.Type{tuple, cty.List(cty.Number)}, texts},
+		{[]cty.Type{cty.Tuple(etys[1:]), tuple}, texts},
+		{[]cty.Type{boxed(cty.Tuple(etys[1:])), boxed(tuple)}, boxed(texts)},
+		{[]cty.Type{object, cty.Map(cty.Number)}, cty.Map(cty.String)},
+		{[]cty.Type{object, cty.Object(less)}, cty.Map(cty.String)},
+		{[]cty.Type{object, cty.Map(cty.EmptyObject)}, cty.NilType},
+		{[]cty.Type{cty.Object(mixed), cty.Map(cty.String)}, cty.NilType},
+		{[]cty.Type{cty.Tuple(append(etys[1:n:n], cty.EmptyObject)), texts}, cty.NilType},
+	} {
+		got := Unify(c.types)
+		if !equalTypes(got, c.want) {
+			t.Errorf("case %d: %.200q, not %.200q", i, fmt.Sprintf("%#v", got), fmt.Sprintf("%#v", c.want))
 		}
 	}
 }

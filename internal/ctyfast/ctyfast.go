@@ -13,7 +13,7 @@
 //	ctyfast.MarshalJSON, UnmarshalJSON        those of cty/json, in one pass (write.go, read.go)
 //	ctyfast.ReadJSON                          the same, for those who have to know that nothing was unusual
 //	ctyfast.Convert(v, want)                  convert.Convert
-//	ctyfast.Unify(types)                      convert.UnifyUnsafe
+//	ctyfast.Unify(types)                      the type of convert.UnifyUnsafe
 //	ctyfast.TooLong(v), Unstorable(v)         whether there are numbers in it that cannot be written down, or stored
 //
 // cty's only access to the elements of a set sorts them. So this package reads cty's values in memory (raw.go). It

@@ -156,6 +156,27 @@ func TestDamagedDocumentsAreRefused(t *testing.T) {
 	encryptiontest.Damage(t, c, sealed, plain, 10_000)
 }
 
+// Serial and lineage stand beside what is encrypted, for programs without a key. Who changes them there is found out.
+func TestWhatStandsOutsideIsThatInside(t *testing.T) {
+	c := encryptiontest.Turn(1)
+	lineage, plain := "a", []byte(`{"version":4,"serial":7,"lineage":"a"}`)
+	for _, outside := range []struct {
+		lineage string
+		serial  uint64
+		opens   bool
+	}{{"a", 7, true}, {"", 7, true}, {"a", 8, false}, {"a", 6, false}, {"b", 7, false}} {
+		lineage = outside.lineage
+		sealed, err := c.Seal(t.Context(), plain, &lineage, outside.serial)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, _, err := c.Open(t.Context(), sealed)
+		if outside.opens != (err == nil) || err == nil && !bytes.Equal(got, plain) {
+			t.Errorf("%+v: opened %s, %v", outside, got, err)
+		}
+	}
+}
+
 // TestFallbacksOpen has settings one after the other, and says which of them open what the first has written.
 func TestFallbacksOpen(t *testing.T) {
 	other := strings.ReplaceAll(strings.ReplaceAll(quick, `"a"`, `"b"`), "pbkdf2.a", "pbkdf2.b")

@@ -73,8 +73,10 @@ func (r *Run) foldAnswers(ctx context.Context) (diags diag.List) {
 			continue
 		}
 		open = append(open, f.Token())
-		edit := r.answered(ctx, providers, f, found)
+		edit, why := r.answered(ctx, providers, f, found)
 		if edit == nil {
+			logOrDiscard(r.project.opts.Log).Debug("The answer of an interrupted operation is not used",
+				"object", f.Object.String(), "because", why)
 			continue
 		}
 		if err := r.session.Resolve(ctx, []string{f.Token()}, *edit); err != nil {
@@ -117,62 +119,78 @@ func (r *Run) awaiting(f state.InFlight, pids []int) {
 	r.project.opts.Events.Send(event.ProgramOutput{Object: f.Object, Label: string(f.Action), Line: line})
 }
 
-// answered converts an answer to an edit of the state, or returns nil if the answer does not describe the object.
+// answered converts an answer to an edit of the state. Without one, why says what the answer lacks.
 func (r *Run) answered(ctx context.Context, providers map[addr.Provider]answering, f state.InFlight,
-	found *program.Spooled) *state.Edit {
-	p, known := providers[f.Provider.Provider]
-	if !known {
-		if factory := r.project.factories()[f.Provider.Provider]; factory != nil {
-			if made, err := factory(ctx); err == nil {
-				if p, _ = made.(answering); p == nil {
-					_ = made.Close()
-				}
-			}
-		}
-		providers[f.Provider.Provider] = p
-	}
+	found *program.Spooled) (edit *state.Edit, why string) {
+	p := r.answering(ctx, providers, f.Provider.Provider)
 	if p == nil {
-		return nil
+		return nil, "the provider cannot be started"
 	}
 	schema, problems := p.Schema(ctx)
 	if problems.HasErrors() {
-		return nil
+		return nil, "the provider has no schema"
 	}
 	rt := schema.Resources[f.Object.Instance.Resource.Type]
 	if rt == nil {
-		return nil
+		return nil, "the provider does not have the type any more"
 	}
-	ty := rt.Block.ImpliedType()
-	req := provider.ApplyRequest{Type: f.Object.Instance.Resource.Type, Prior: cty.NullVal(ty),
-		Planned: cty.NullVal(ty)}
 	stored := r.State().Object(f.Object)
-	var err error
-	if stored != nil && f.Action != state.ActionCreate {
-		if req.Prior, err = stored.Value(ty); err != nil {
-			return nil
-		}
-		req.PlannedPrivate = stored.Private
-	}
-	if len(f.Planned) > 0 {
-		if req.Planned, err = ctyjson.Unmarshal(f.Planned, ty); err != nil {
-			return nil
-		}
+	req, err := answeredRequest(f, rt.Block.ImpliedType(), stored)
+	if err != nil {
+		return nil, "the provider has another schema now"
 	}
 	resp := p.Answered(ctx, req, found)
 	v := resp.State
 	switch {
 	case v == cty.NilVal, len(value.Conforms(rt.Block, v)) > 0, !v.IsKnown():
-		return nil // as in a run that waits for its answer, it has no object
+		return nil, "it has no valid object" // as in a run that waits for its answer
 	case v.IsNull() && f.Action == state.ActionDelete && !resp.Diagnostics.HasErrors():
-		return &state.Edit{Drop: &state.DropObject{Addr: f.Object}}
+		return &state.Edit{Drop: &state.DropObject{Addr: f.Object}}, ""
 	case v.IsNull() || f.Action == state.ActionDelete:
-		return nil // nothing to store; a person, or the next plan, resolves it
+		return nil, "it says that the operation failed" // a person, or the next plan, resolves it
 	}
-	return stands(f, rt, resp, found.Record, stored)
+	if edit = settled(f, rt, resp, found.Record, stored); edit == nil {
+		why = "its object cannot be stored"
+	}
+	return edit, why
 }
 
-// stands returns the edit that stores the object after a creation or an update.
-func stands(f state.InFlight, rt *provider.ResourceType, resp provider.ApplyResponse, record []byte,
+// answering returns a provider that reads answers, or nil if there is none. It is started once.
+func (r *Run) answering(ctx context.Context, providers map[addr.Provider]answering, of addr.Provider) answering {
+	p, known := providers[of]
+	if known {
+		return p
+	}
+	if factory := r.project.factories()[of]; factory != nil {
+		if made, err := factory(ctx); err == nil {
+			if p, _ = made.(answering); p == nil {
+				_ = made.Close()
+			}
+		}
+	}
+	providers[of] = p
+	return p
+}
+
+// answeredRequest returns the request that a program has answered, as far as it is recorded.
+func answeredRequest(f state.InFlight, ty cty.Type, stored *state.Object) (provider.ApplyRequest, error) {
+	req := provider.ApplyRequest{Type: f.Object.Instance.Resource.Type, Prior: cty.NullVal(ty),
+		Planned: cty.NullVal(ty)}
+	var err error
+	if stored != nil && f.Action != state.ActionCreate {
+		if req.Prior, err = stored.Value(ty); err != nil {
+			return req, err
+		}
+		req.PlannedPrivate = stored.Private
+	}
+	if len(f.Planned) > 0 {
+		req.Planned, err = ctyjson.Unmarshal(f.Planned, ty)
+	}
+	return req, err
+}
+
+// settled returns the edit that stores the object after a creation or an update.
+func settled(f state.InFlight, rt *provider.ResourceType, resp provider.ApplyResponse, record []byte,
 	stored *state.Object) *state.Edit {
 	sketch, err := state.DecodeObject(record)
 	if err != nil {

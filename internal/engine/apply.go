@@ -128,15 +128,14 @@ func (r *Run) ApplyWith(ctx context.Context, pl *plan.Plan, o ApplyOptions) (_ C
 			_ = pool.Close()
 		}
 	}()
-	functions := p.functions(p.opts.Abort, funcs.Options{
+	settings := p.settings(variablesOf(pl, o.Ephemeral), p.functions(p.opts.Abort, funcs.Options{
 		PlanTime: pl.Created, Files: funcs.NewFileRecord(pl.FunctionResults), Work: funcs.NewWorkWithGrace(until,
 			p.opts.Abort),
-	})
+	}))
+	settings.StandIns, settings.Walked = o.StandIns, o.Scope.walked(settings.Functions.Table)
 	counts, more := applying.Run(until, tracing.Carry(p.opts.Abort, ctx), prog, pl, pool, journal, applying.Options{
-		Functions: functions, StandIns: o.StandIns, Walked: o.Scope.walked(functions.Table), KeepOutputs: o.KeepOutputs,
-		Variables: variablesOf(pl, o.Ephemeral), Cwd: p.opts.OriginalDir, Dir: p.baseDir(),
-		Parallelism: p.opts.Parallelism, ReadAt: p.readAt(run.Started), Gate: p.gate,
-		Waves: p.waves(), Events: p.opts.Events, Secrets: p.secrets, RunID: run.ID, Rest: o.Rest, Lost: r.lost,
+		Settings: settings, KeepOutputs: o.KeepOutputs, Dir: p.baseDir(), ReadAt: p.readAt(run.Started),
+		Waves: p.waves(), RunID: run.ID, Rest: o.Rest, Lost: r.lost,
 		Recorded: func(op string) { p.forgetAnswer(state.Token(run, op)) },
 	})
 	concluded = true

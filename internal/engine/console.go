@@ -59,9 +59,7 @@ func (r *Run) Console(ctx context.Context, o ConsoleOptions) (*Console, diag.Lis
 	pool := p.registry.NewPool()
 	ctx, done := r.until(ctx, pool)
 	options := planning.Options{
-		Variables: variables, Workspace: p.opts.Workspace, Cwd: p.opts.OriginalDir, Parallelism: p.opts.Parallelism,
-		Events:  p.opts.Events,
-		Secrets: p.secrets, DeposedKey: deposedKey, Functions: p.functions(p.opts.Abort, funcs.Options{}),
+		Settings: p.settings(variables, p.functions(p.opts.Abort, funcs.Options{})), DeposedKey: deposedKey,
 	}
 	var walk *eval.Walk
 	var more diag.List

@@ -18,6 +18,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"log/slog"
 	"maps"
 	"os"
 	"slices"
@@ -34,6 +35,7 @@ import (
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/event"
 	"github.com/tombolo-iac/tombolo/flavor"
+	"github.com/tombolo-iac/tombolo/internal/access"
 	"github.com/tombolo-iac/tombolo/internal/backend"
 	"github.com/tombolo-iac/tombolo/internal/config"
 	"github.com/tombolo-iac/tombolo/internal/encryption"
@@ -92,6 +94,8 @@ type Options struct {
 	Encryption func(root *config.Module) (*encryption.Encryption, diag.List)
 	// Functions are the caller's own, beside those of the language, by name.
 	Functions map[string]function.Function
+	// Log receives what the engine logs; nil drops it.
+	Log *slog.Logger
 	// Secrets collects what must not be shown; nil means a collection of its own.
 	Secrets *value.Secrets
 	// Config replaces the files of Dir by those of a saved plan.
@@ -450,22 +454,21 @@ func (r *Run) Plan(ctx context.Context, o PlanOptions) (out *plan.Plan, diags di
 			return nil, diags.Extend(problems)
 		}
 	}
-	functions := p.functions(asked, funcs.Options{PlanTime: now, Pure: true, Files: record})
+	settings := p.settings(o.Variables, p.functions(asked, funcs.Options{PlanTime: now, Pure: true, Files: record}))
+	settings.VariableRanges, settings.StandIns = o.VariableRanges, o.StandIns
+	settings.Walked = o.Scope.walked(settings.Functions.Table)
 	var interrupted []state.Intent
 	if o.Import == nil { // importing an object is one way to resolve its creation
 		interrupted = r.openCreations()
 	}
 	out, more := planning.Run(ctx, tracing.Carry(p.opts.Abort, ctx), prog, r.prior(), pool, planning.Options{
-		Title: p.opts.Title, Mode: o.Mode, SkipRefresh: o.SkipRefresh, Targets: o.Targets, Except: o.Except,
+		Settings: settings, Title: p.opts.Title, Mode: o.Mode, SkipRefresh: o.SkipRefresh, Targets: o.Targets,
+		Except:         o.Except,
 		MinimalRefresh: o.MinimalRefresh || o.minimalByPolicy(p.opts.Refresh), MaxAge: p.opts.Refresh.MaxAge,
 		Unrefreshed: o.unrefreshed(p.opts.Refresh), InFlight: r.inFlightObjects(), Interrupted: interrupted,
 		ForceReplace: o.ForceReplace, Unprotected: o.Unprotected, Invoke: o.Invoke,
 		Remember: p.opts.RememberPreventDestroy, Rules: p.opts.Rules,
-		Generate: o.GenerateConfig, Strict: o.Strict, Import: o.Import, Variables: o.Variables,
-		VariableRanges: o.VariableRanges,
-		Functions:      functions, StandIns: o.StandIns, Walked: o.Scope.walked(functions.Table),
-		Workspace: p.opts.Workspace, Cwd: p.opts.OriginalDir, Parallelism: p.opts.Parallelism, Now: now, Gate: p.gate,
-		Events: p.opts.Events, Secrets: p.secrets, DeposedKey: deposedKey,
+		Generate: o.GenerateConfig, Strict: o.Strict, Import: o.Import, Now: now, DeposedKey: deposedKey,
 	})
 	diags = diags.Extend(more).Extend(r.unusedRules(o.Mode))
 	diags = r.lostIn(diags)
@@ -541,9 +544,16 @@ func (p *Project) Validate(ctx context.Context) (diags diag.List) {
 // together, before any request; planning repeats its warnings with values.
 func (p *Project) validate(ctx context.Context, prog *linking.Program, pool *host.Pool) diag.List {
 	return planning.Validate(ctx, prog, pool, planning.Options{
-		Functions: p.functions(ctx, funcs.Options{Pure: true}), Workspace: p.opts.Workspace, Cwd: p.opts.OriginalDir,
-		Parallelism: p.opts.Parallelism, Secrets: p.secrets,
+		Settings: p.settings(nil, p.functions(ctx, funcs.Options{Pure: true})),
 	})
+}
+
+// settings returns the settings of every walk of the project. The caller sets those that are not the same for all.
+func (p *Project) settings(variables map[string]cty.Value, functions eval.Functions) access.Settings {
+	return access.Settings{
+		Functions: functions, Variables: variables, Workspace: p.opts.Workspace, Cwd: p.opts.OriginalDir,
+		Parallelism: p.opts.Parallelism, Gate: p.gate, Secrets: p.secrets, Events: p.opts.Events,
+	}
 }
 
 // planVariables returns the caller's values, so that apply evaluates with the same. Ephemeral values are not kept.

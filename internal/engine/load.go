@@ -111,6 +111,7 @@ func (s *Surroundings) Load(ctx context.Context, o LoadOptions) (_ *Project, dia
 		Policies: policiesOf(file, s.PluginEnviron),
 		Patience: file.Patience(s.Flavor().RegistryHost()),
 		Secrets:  o.Secrets,
+		Log:      s.CoreLog,
 	}
 	s.Settings() // once, here: MayRead is called from everywhere
 	if o.Saved != nil {

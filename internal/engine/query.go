@@ -45,12 +45,12 @@ func (r *Run) Query(ctx context.Context, o QueryOptions) (out []*plan.List, diag
 		return nil, diags.Extend(problems)
 	}
 	now := time.Now()
+	settings := p.settings(o.Variables, p.functions(ctx, funcs.Options{PlanTime: now, Pure: true,
+		Files: funcs.NewFileRecord(nil)}))
+	settings.VariableRanges = o.VariableRanges
 	out, more := planning.Query(ctx, p.opts.Abort, prog, r.prior(), pool, planning.Options{
-		Title: p.opts.Title, Generate: o.GenerateConfig, Interrupted: r.openCreations(),
-		Variables: o.Variables, VariableRanges: o.VariableRanges,
-		Functions: p.functions(ctx, funcs.Options{PlanTime: now, Pure: true, Files: funcs.NewFileRecord(nil)}),
-		Workspace: p.opts.Workspace, Cwd: p.opts.OriginalDir, Parallelism: p.opts.Parallelism, Now: now,
-		Events: p.opts.Events, Secrets: p.secrets, DeposedKey: deposedKey,
+		Settings: settings, Title: p.opts.Title, Generate: o.GenerateConfig, Interrupted: r.openCreations(), Now: now,
+		DeposedKey: deposedKey,
 	})
 	return out, diags.Extend(more)
 }

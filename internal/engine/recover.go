@@ -111,10 +111,8 @@ func (r *Run) adopt(ctx context.Context, intent state.Intent, id string, variabl
 	ctx, done := r.until(ctx, pool)
 	defer done()
 	edit, more := planning.Adopt(ctx, p.opts.Abort, prog, r.State(), pool, planning.Options{
-		Variables: variables, Functions: p.functions(ctx, funcs.Options{}), Workspace: p.opts.Workspace,
-		Cwd:         p.opts.OriginalDir,
-		Parallelism: p.opts.Parallelism, Events: p.opts.Events, DeposedKey: deposedKey,
-	}, intent, id)
+		Settings: p.settings(variables, p.functions(ctx, funcs.Options{})), DeposedKey: deposedKey,
+	}, planning.Adoption{Intent: intent, ID: id})
 	return edit, diags.Extend(more)
 }
 

@@ -276,12 +276,15 @@ func suitableForEach(v cty.Value, expr hcl.Expression, ctx *hcl.EvalContext) dia
 	case ty == cty.DynamicPseudoType:
 		return nil // unknown, and so is its type
 	case !(ty.IsMapType() || ty.IsObjectType() || ty.IsSetType()):
-		advice := ""
-		if ty.IsListType() || ty.IsTupleType() {
-			advice = " Convert a list of strings to a set with toset(...)."
+		const text = `The value of "for_each" has the type %s. It must be a map, an object or a set of strings.%s`
+		if !ty.IsListType() && !ty.IsTupleType() {
+			return bad(text, ty.FriendlyName(), "")
 		}
-		return bad(`The value of "for_each" has the type %s. It must be a map, an object or a set of strings.%s`,
-			ty.FriendlyName(), advice)
+		diags := bad(text, ty.FriendlyName(), " Convert a list of strings to a set with toset(...).")
+		if set, err := convert.Convert(v, cty.Set(cty.String)); err == nil && ctyfast.WhollyKnown(set) {
+			return diags.Fixed(diag.Around(expr.Range(), "toset(", ")")...)
+		}
+		return diags
 	case ty.IsSetType() && ctyfast.WhollyKnown(v) && v.LengthInt() > 0 && ty.ElementType() != cty.String &&
 		ty.ElementType() != cty.DynamicPseudoType:
 		return blocks.Problem(expr, ctx, "Invalid for_each set argument",

@@ -70,8 +70,7 @@ type Options struct {
 
 // New returns the provider. It needs no configuration and holds nothing that must be closed.
 func New(opts Options) provider.Provider {
-	p := &external{opts: opts}
-	p.stopping, p.stop = context.WithCancelCause(context.Background())
+	p := &external{opts: opts, stopping: provider.NewStopping()}
 	p.Provider = schema.New(p.dataSources())
 	data, diags := p.Provider.Schema(context.Background())
 	if diags.HasErrors() {
@@ -89,11 +88,8 @@ type external struct {
 	schema            *provider.Schema
 	object            addr.Object // of the current call
 
-	stopping context.Context
-	stop     context.CancelCauseFunc
+	stopping *provider.Stopping
 }
-
-var errStopping = errors.New("the run is being interrupted")
 
 // about returns the provider for a call about an object.
 func (p *external) about(o addr.Object) *external {
@@ -105,7 +101,7 @@ func (p *external) about(o addr.Object) *external {
 // ReadData implements provider.Provider. The callbacks of a data source do not get its address, so they are created for
 // each call.
 func (p *external) ReadData(ctx context.Context, req provider.ReadDataRequest) provider.ReadDataResponse {
-	ctx, done := p.interruptible(ctx)
+	ctx, done := p.stopping.Interruptible(ctx)
 	defer done()
 	return schema.New(p.about(req.Object).dataSources()).ReadData(ctx, req)
 }
@@ -115,13 +111,5 @@ func (p *external) Schema(context.Context) (*provider.Schema, diag.List) { retur
 // Stop ends the programs that only read, by their context. Those that change something are not stopped: they could
 // leave unknown objects behind. A caller that cannot wait for them ends the context of their call.
 func (p *external) Stop(ctx context.Context) error {
-	p.stop(errStopping)
-	return p.Provider.Stop(ctx)
-}
-
-// interruptible is a context that also ends with Stop. The caller must call the function returned.
-func (p *external) interruptible(ctx context.Context) (context.Context, func()) {
-	ctx, cancel := context.WithCancelCause(ctx)
-	unhook := context.AfterFunc(p.stopping, func() { cancel(errStopping) })
-	return ctx, func() { unhook(); cancel(nil) }
+	return errors.Join(p.stopping.Stop(ctx), p.Provider.Stop(ctx))
 }

@@ -315,7 +315,7 @@ func (p *external) Read(ctx context.Context, req provider.ReadRequest) provider.
 		return resp
 	}
 	p = p.about(req.Object)
-	ctx, done := p.interruptible(ctx)
+	ctx, done := p.stopping.Interruptible(ctx)
 	defer done()
 	prior := objectOf(req.Prior)
 	c, problem := prior.command("read", request{ID: idOf(prior), Arguments: encoded(prior.arguments)})

@@ -37,7 +37,7 @@ func guard(f *hclsyntax.ForExpr) {
 	if _, done := f.CollExpr.(*collection); done {
 		return
 	}
-	f.CollExpr = &collection{paren(f.CollExpr), f}
+	f.CollExpr = &collection{paren(f.CollExpr), f, sorted}
 	f.ValExpr = &body{paren(f.ValExpr), f}
 	if f.KeyExpr != nil {
 		f.KeyExpr = &body{paren(f.KeyExpr), f}
@@ -47,13 +47,13 @@ func guard(f *hclsyntax.ForExpr) {
 	}
 }
 
-// With returns a copy of an expression that Guard has inserted into a tree, with other content. ok is false for all
-// others.
-func With(e hclsyntax.Expression, change func(hclsyntax.Expression) hclsyntax.Expression) (_ hclsyntax.Expression,
-	ok bool) {
+// With returns a copy of an expression that Guard has inserted into a tree, with other content, and with another way to
+// read the elements of a list, tuple or set; at is the collection. ok is false for all others.
+func With(e hclsyntax.Expression, change func(hclsyntax.Expression) hclsyntax.Expression,
+	elements func(v cty.Value, ctx *hcl.EvalContext, at hcl.Expression) []cty.Value) (_ hclsyntax.Expression, ok bool) {
 	switch e := e.(type) {
 	case *collection:
-		return &collection{paren(change(e.Expression)), e.of}, true
+		return &collection{paren(change(e.Expression)), e.of, elements}, true
 	case *body:
 		return &body{paren(change(e.Expression)), e.of}, true
 	}
@@ -74,7 +74,12 @@ type mark struct {
 // collection is the expression whose elements are iterated.
 type collection struct {
 	*hclsyntax.ParenthesesExpr
-	of *hclsyntax.ForExpr
+	of       *hclsyntax.ForExpr
+	elements func(v cty.Value, ctx *hcl.EvalContext, at hcl.Expression) []cty.Value
+}
+
+func sorted(v cty.Value, _ *hcl.EvalContext, _ hcl.Expression) []cty.Value {
+	return ctyfast.Elements(v)
 }
 
 // Value returns the collection. The elements of a secret one get the mark; because elements of sets have none, they
@@ -97,7 +102,7 @@ func (c *collection) Value(ctx *hcl.EvalContext) (cty.Value, hcl.Diagnostics) {
 		}
 		return cty.ObjectVal(members).WithMarks(marks), diags
 	}
-	elements := ctyfast.Elements(bare)
+	elements := c.elements(bare, ctx, c)
 	marked := make([]cty.Value, len(elements))
 	for i := range elements {
 		marked[i] = elements[i].Mark(m)

@@ -23,11 +23,9 @@ func Evaluate(ctx context.Context, prog *linking.Program, prior *state.State, pr
 	*eval.Walk,
 	diag.List) {
 	v := &viewer{calls: ctx, prior: prior, providers: providers}
-	v.walk = eval.NewWalk(prog, eval.Inputs{
-		Functions: o.Functions, Variables: o.Variables, Workspace: o.Workspace, Cwd: o.Cwd,
-		Workers: max(1, o.Parallelism) + 4, Secrets: o.Secrets,
-		Unchecked: true,
-	}, v)
+	in := o.Inputs()
+	in.Unchecked = true
+	v.walk = eval.NewWalk(prog, in, v)
 	return ended(v.walk, v.walk.Run(ctx))
 }
 

@@ -25,17 +25,17 @@ import (
 // configurations are evaluated for that, with the prior state. Values that the import does not return are taken from
 // the planned value of the intent before the object is read.
 func Adopt(ctx, calls context.Context, prog *linking.Program, prior *state.State, providers Providers, o Options,
-	intent state.Intent, id string) (state.Edit, diag.List) {
+	a Adoption) (state.Edit, diag.List) {
 	o.Mode = plan.Destroy // evaluates provider configurations and nothing else
 	p := newPlanner(calls, prog, prior, providers, o)
 	in := p.inputs()
-	in.InUse[intent.Provider.Block()] = true
+	in.InUse[a.Intent.Provider.Block()] = true
 	p.begin(ctx, in)
 	if err := p.walk.Run(ctx); err != nil {
 		return state.Edit{}, p.walk.Diagnostics().AppendError("Operation canceled", err)
 	}
 	defer p.CloseAll()
-	edit, err := p.adopt(intent, id)
+	edit, err := p.adopt(a.Intent, a.ID)
 	_ = err // reported
 	return edit, p.walk.Diagnostics()
 }
@@ -64,6 +64,12 @@ func (p *planner) adopt(intent state.Intent, id string) (state.Edit, error) {
 		k.object.Dependencies = intent.Dependencies
 	}
 	return state.Edit{Put: &state.PutObject{Addr: addr.Object{Instance: target}, Provider: cfg, Object: k.object}}, nil
+}
+
+// Adoption is the result of an interrupted creation: the object with an id.
+type Adoption struct {
+	Intent state.Intent
+	ID     string
 }
 
 // Import is one object to import.

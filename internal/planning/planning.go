@@ -19,20 +19,16 @@ import (
 	"sync"
 	"time"
 
-	"github.com/hashicorp/hcl/v2"
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/tombolo-iac/tombolo/addr"
 	"github.com/tombolo-iac/tombolo/diag"
-	"github.com/tombolo-iac/tombolo/event"
 	"github.com/tombolo-iac/tombolo/internal/access"
 	"github.com/tombolo-iac/tombolo/internal/ctyfast"
 	"github.com/tombolo-iac/tombolo/internal/eval"
 	"github.com/tombolo-iac/tombolo/internal/eval/linking"
 	"github.com/tombolo-iac/tombolo/internal/graph"
 	"github.com/tombolo-iac/tombolo/internal/moving"
-	"github.com/tombolo-iac/tombolo/internal/patience"
-	"github.com/tombolo-iac/tombolo/internal/value"
 	"github.com/tombolo-iac/tombolo/plan"
 	"github.com/tombolo-iac/tombolo/provider"
 	"github.com/tombolo-iac/tombolo/state"
@@ -46,6 +42,7 @@ type Providers interface {
 
 // Options configures a plan.
 type Options struct {
+	access.Settings
 	// Title is the name of the program in sentences; "Tombolo" when empty.
 	Title       string
 	Mode        plan.Mode
@@ -82,23 +79,7 @@ type Options struct {
 	// Import imports one object without an import block. The mode is RefreshOnly then.
 	Import *Import
 
-	Functions eval.Functions
-	Variables map[string]cty.Value
-	// VariableRanges are those of eval.Inputs.
-	VariableRanges map[string]hcl.Range
-	Workspace      string
-	Cwd            string
-	Parallelism    int
-	// Gate holds calls to services back; nil has no limits.
-	Gate *patience.Gate
-	// Secrets collects the sensitive strings that providers are given, and hides them in what they report.
-	Secrets *value.Secrets
-	Now     time.Time
-	Events  event.Sink
-	// StandIns, when set, answer in place of some providers and modules.
-	StandIns eval.StandIns
-	// Walked is given the walk when it has ended, to evaluate more expressions with its values; it may be nil.
-	Walked func(*eval.Walk)
+	Now time.Time
 	// DeposedKey returns keys for deposed objects. It must never repeat a key, and is called concurrently.
 	DeposedKey func() addr.DeposedKey
 }
@@ -190,9 +171,7 @@ func (p *planner) walkAll(ctx context.Context) error {
 // begin prepares the walk. When ctx ends, nothing new starts.
 func (p *planner) begin(ctx context.Context, in eval.Inputs) {
 	p.walk = eval.NewWalk(p.prog, in, p)
-	p.Access = access.New(p.walk, p.providers,
-		access.Limits{Calls: p.calls, Until: ctx, Parallelism: p.opts.Parallelism, Gate: p.opts.Gate},
-		p.opts.Events)
+	p.Access = access.New(ctx, p.calls, p.walk, p.providers, p.opts.Settings)
 }
 
 func newPlanner(calls context.Context, prog *linking.Program, prior *state.State, providers Providers,
@@ -228,13 +207,8 @@ func newPlanner(calls context.Context, prog *linking.Program, prior *state.State
 // with the data sources that they need (stored values may be out of date, such as an expired token), the guards of
 // objects, and the actions at their end.
 func (p *planner) inputs() eval.Inputs {
-	in := eval.Inputs{
-		Functions: p.opts.Functions, Variables: p.opts.Variables, VariableRanges: p.opts.VariableRanges,
-		Workspace: p.opts.Workspace, Cwd: p.opts.Cwd,
-		Workers: max(1, p.opts.Parallelism) + 4, Secrets: p.opts.Secrets, Lenient: p.opts.Mode != plan.Normal &&
-			!p.opts.Strict, StrictOutputs: p.opts.Import != nil,
-		StandIns: p.opts.StandIns,
-	}
+	in := p.opts.Inputs()
+	in.Lenient, in.StrictOutputs = p.opts.Mode != plan.Normal && !p.opts.Strict, p.opts.Import != nil
 	in.InUse, in.Hold = p.inUse(), p.holding()
 	in.Importing = p.opts.Mode == plan.Normal
 	in.Only, in.Partial = p.targets.Inputs(), p.targets != nil

@@ -214,12 +214,42 @@ func (p *planner) refresh(o addr.Object, cfg addr.AbsProviderConfig, rt *provide
 	return k, nil
 }
 
+// refreshedFacts returns what is stored of a refreshed object beside its value: as it was stored, with the settings of
+// its block, unless that is nil.
+func (p *planner) refreshedFacts(rt *provider.ResourceType, stored *state.Object, after known, block *linking.Slot) (
+	state.Object, error) {
+	deps, createFirst := stored.Dependencies, stored.CreateBeforeDestroy
+	if block == nil || p.opts.Mode == plan.Destroy {
+		deps = p.moves.Follow(deps)
+	}
+	if block != nil {
+		createFirst = block.CreateBeforeDestroy
+		if !p.opts.SkipRefresh {
+			deps = joinDeps(joinDeps(deps, block.ResourceDeps()), block.ImportDeps())
+		}
+	}
+	identity, version, err := storedIdentity(rt, after, stored)
+	return state.Object{
+		Status: stored.Status, SchemaVersion: rt.Version, Sensitive: after.sensitive, Private: after.private,
+		Dependencies: deps, CreateBeforeDestroy: createFirst, IdentityVersion: version, Identity: identity,
+		Provider: stored.Provider, SkipDestroy: stored.SkipDestroy, Protected: stored.Protected,
+		ReadAt: cmp.Or(after.readAt, stored.ReadAt),
+	}, err
+}
+
+// recorded reports whether the state has an object, whose value is the same, as it would be written now.
+func recorded(rt *provider.ResourceType, before, after known, facts *state.Object) bool {
+	if before.converted || !bytes.Equal(before.private, after.private) || !sameFacts(before.object, facts) {
+		return false
+	}
+	return before.asStored || storedAs(before.object, before.value, rt.Block.ImpliedType())
+}
+
 // noteRefresh stores the edit and the drift of a refresh, and returns the object with the settings of its block. before
 // is the upgraded object, after the current one. Until the object is written or is found unchanged, it has both its
 // stored and its configured dependencies.
 func (p *planner) noteRefresh(o addr.Object, cfg addr.AbsProviderConfig, rt *provider.ResourceType, before, after known,
 	block *linking.Slot) (known, error) {
-	stored := before.object
 	if after.null() {
 		p.edit(state.Edit{Drop: &state.DropObject{Addr: o}})
 		p.addDrift(o, cfg, rt, plan.Delete, before, after)
@@ -228,32 +258,14 @@ func (p *planner) noteRefresh(o addr.Object, cfg addr.AbsProviderConfig, rt *pro
 	same := ctyfast.RawEquals(before.value, after.value)
 	// Missing marks in a state of an older version count as drift, except before a destroy.
 	marked := p.opts.Mode == plan.Destroy || value.EqualPaths(before.sensitive, after.sensitive)
-	deps, cbd := stored.Dependencies, stored.CreateBeforeDestroy
-	if block == nil || p.opts.Mode == plan.Destroy {
-		deps = p.moves.Follow(deps)
-	}
-	if block != nil {
-		cbd = block.CreateBeforeDestroy
-		if !p.opts.SkipRefresh {
-			deps = joinDeps(joinDeps(deps, block.ResourceDeps()), block.ImportDeps())
-		}
-	}
 	if same && marked {
 		p.noteMove(o, cfg, rt, after)
 	}
-	identity, identityVersion, err := storedIdentity(rt, after, stored)
+	facts, err := p.refreshedFacts(rt, before.object, after, block)
 	if err != nil {
 		return after, p.walk.Report(diag.FromError("Cannot store the identity of "+o.String(), err))
 	}
-	facts := state.Object{
-		Status: stored.Status, SchemaVersion: rt.Version, Sensitive: after.sensitive, Private: after.private,
-		Dependencies: deps, CreateBeforeDestroy: cbd, IdentityVersion: identityVersion, Identity: identity,
-		Provider: stored.Provider, SkipDestroy: stored.SkipDestroy, Protected: stored.Protected,
-		ReadAt: cmp.Or(after.readAt, stored.ReadAt),
-	}
-	unchanged := same && !before.converted && p.prior.ProviderOf(o) == cfg &&
-		bytes.Equal(before.private, after.private) && sameFacts(stored, &facts)
-	if unchanged && (before.asStored || storedAs(stored, before.value, rt.Block.ImpliedType())) {
+	if same && p.prior.ProviderOf(o) == cfg && recorded(rt, before, after, &facts) {
 		return p.noteSeen(o, after, &facts), nil
 	}
 	next, err := state.NewObject(after.value, rt.Block.ImpliedType(), facts, rt.Newer...)

@@ -19,10 +19,9 @@ import (
 // are unknown, and repeated blocks have one instance. Providers check their blocks, but are not configured.
 func Validate(ctx context.Context, prog *linking.Program, providers Providers, o Options) diag.List {
 	v := &validator{ctx: ctx, providers: providers, secrets: o.Secrets}
-	v.walk = eval.NewWalk(prog, eval.Inputs{
-		Functions: o.Functions, Variables: o.Variables, Workspace: o.Workspace, Cwd: o.Cwd,
-		Workers: max(1, o.Parallelism) + 4, Validating: true, Secrets: o.Secrets,
-	}, v)
+	in := o.Inputs()
+	in.Validating = true
+	v.walk = eval.NewWalk(prog, in, v)
 	if err := v.walk.Run(ctx); err != nil {
 		return v.walk.Diagnostics().AppendError("Operation canceled", err)
 	}

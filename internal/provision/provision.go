@@ -18,7 +18,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/tombolo-iac/tombolo/diag"
-	"github.com/tombolo-iac/tombolo/internal/provision/remote"
+	"github.com/tombolo-iac/tombolo/internal/provision/machines"
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
@@ -41,7 +41,7 @@ var kinds = map[string]kind{
 func Schema(typ string) *provider.Block { return kinds[typ].schema }
 
 // Connection describes the connection block of provisioners.
-var Connection = remote.Schema
+var Connection = machines.Schema
 
 // Check reports problems of a provisioner's block and of its connection that the schemas cannot find, which is
 // cty.NilVal if there is none. Parts of both may be unknown, and neither has marks. Each problem has the path of its
@@ -51,13 +51,13 @@ func Check(typ string, config, connection cty.Value) (block, conn diag.List) {
 		block = check(config)
 	}
 	if connection != cty.NilVal && connection.IsKnown() && !connection.IsNull() {
-		conn = remote.Check(connection)
+		conn = machines.Check(connection)
 	}
 	return block, conn
 }
 
 // Secrets holds the secret arguments of a connection.
-var Secrets = remote.Secrets
+var Secrets = machines.Secrets
 
 // Suppressed returns the replacement for every line of a program whose configuration is secret; empty if it is not.
 func Suppressed(sensitive, ephemeral bool) string {

@@ -12,7 +12,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/tombolo-iac/tombolo/diag"
-	"github.com/tombolo-iac/tombolo/internal/provision/remote"
+	"github.com/tombolo-iac/tombolo/internal/provision/machines"
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
@@ -67,15 +67,15 @@ var errNoConnection = errors.New(
 		"to its resource, with at least the argument host")
 
 // connect opens the connection of a request.
-func connect(ctx context.Context, req Request, tell func(line string)) (*remote.Machine, error) {
+func connect(ctx context.Context, req Request, tell func(line string)) (*machines.Machine, error) {
 	if req.Connection == cty.NilVal {
 		return nil, errNoConnection
 	}
-	c, diags := remote.Read(req.Connection)
+	c, diags := machines.Read(req.Connection)
 	if diags.HasErrors() {
 		return nil, diags.Err()
 	}
-	return remote.Connect(ctx, c, tell)
+	return machines.Connect(ctx, c, tell)
 }
 
 // defaultShell begins a script of commands that names no interpreter itself.
@@ -94,7 +94,7 @@ func scripts(req Request) (list []io.ReadCloser, err error) {
 			return nil, err
 		}
 		text := strings.Join(lines, "\n") + "\n"
-		if !strings.HasPrefix(text, "#!") && !remote.OnWindows(req.Connection) {
+		if !strings.HasPrefix(text, "#!") && !machines.OnWindows(req.Connection) {
 			text = defaultShell + text
 		}
 		return []io.ReadCloser{io.NopCloser(strings.NewReader(text))}, nil

@@ -7,11 +7,13 @@ import (
 	"math"
 	"math/rand/v2"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
 	"testing"
 
+	"github.com/tombolo-iac/tombolo/internal/encryption"
 	"github.com/tombolo-iac/tombolo/internal/encryption/encryptiontest"
 	"github.com/tombolo-iac/tombolo/internal/store"
 	"github.com/tombolo-iac/tombolo/internal/store/mem"
@@ -178,6 +180,27 @@ func TestWhatIsSaidOfPlacesIsTrue(t *testing.T) {
 		s = lockOn(t, ws)
 		same(t, what, storetest.IDs(s.Snapshot().State), []string{"t.a=1", "t.b=by us"})
 		must(t, s.Unlock())
+	}
+}
+
+func TestBackupsThatCannotBeReadAreNoWayBack(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "terraform.tfstate")
+	with := func(c *encryption.Cipher) state.Workspace {
+		ws, err := store.New(store.Options{Path: path, Rescue: []string{}, Cipher: c}).Workspace("default")
+		must(t, err)
+		return ws
+	}
+	for n := range 3 {
+		must(t, replace(t, with(encryptiontest.Turn(1)), withOutput(t, uint64(n+1), n)))
+	}
+	_, err := with(encryptiontest.Turn(2)).Read(t.Context())
+	if err == nil || !strings.Contains(err.Error(), path+".backup, the copy beside it, cannot be read either") {
+		t.Errorf("without the key: %v", err)
+	}
+	must(t, os.Remove(path+".backup"))
+	_, err = with(encryptiontest.Turn(2)).Read(t.Context())
+	if err == nil || !strings.Contains(err.Error(), "There is no backup beside it") {
+		t.Errorf("without a backup: %v", err)
 	}
 }
 

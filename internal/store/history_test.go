@@ -2,14 +2,17 @@ package store_test
 
 import (
 	"bytes"
+	"compress/gzip"
 	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/tombolo-iac/tombolo/internal/encryption/encryptiontest"
 	"github.com/tombolo-iac/tombolo/internal/store"
 	"github.com/tombolo-iac/tombolo/internal/store/history"
 	"github.com/tombolo-iac/tombolo/state"
@@ -99,6 +102,33 @@ func checkHistory(t *testing.T, ws state.Workspace, want []string) {
 		data, err := h.Snapshot(t.Context(), f.ID)
 		if err != nil || string(data) != want[len(want)-1-i] || f.Size != int64(len(data)) {
 			t.Fatalf("former state %d is %s, want %s (%v)", i, data, want[len(want)-1-i], err)
+		}
+	}
+}
+
+// Where states are encrypted, former ones are, too.
+func TestFormerStatesAreSealed(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "terraform.tfstate")
+	ws, err := store.New(store.Options{Path: path, History: 9, Rescue: []string{},
+		Cipher: encryptiontest.Turn(1)}).Workspace("default")
+	must(t, err)
+	for n := range 3 {
+		must(t, replace(t, ws, withOutput(t, uint64(n+1), 736251849+n)))
+	}
+	names, err := filepath.Glob(path + ".history/*.gz")
+	must(t, err)
+	if len(names) < 2 {
+		t.Fatalf("%d former states", len(names))
+	}
+	for _, name := range names {
+		packed, err := os.ReadFile(name)
+		must(t, err)
+		z, err := gzip.NewReader(bytes.NewReader(packed))
+		must(t, err)
+		text, err := io.ReadAll(z)
+		must(t, err)
+		if bytes.Contains(text, []byte("73625184")) || !bytes.Contains(text, []byte("encrypted_data")) {
+			t.Errorf("%s has %.300q", filepath.Base(name), text)
 		}
 	}
 }

@@ -155,29 +155,31 @@ type view struct {
 	foreign bool         // another program wrote the state after the journal began
 }
 
-// view lays a journal over a content of the state file; j is nil when there is no journal.
+// view lays a journal over a content of the state file; j is nil when there is no journal. The first row that fits
+// decides:
+//
+//	state file              without a journal  with one
+//	nothing, zero bytes     no state; blank,   all results, if the journal began without a state
+//	                        or damaged
+//	being rewritten                            the image: it is what was being written
+//	nothing, to be restored                    the image
+//	not readable            damaged            damaged
+//	named in the journal                       the results that were recorded after it
+//	nothing                                    an error: the state is gone
+//	any other               the state          the results that fit, since another program wrote the state
+//
+// Nothing means that there is no file, or the placeholder that the lock makes.
 func (w *workspace) view(c *content, j *journal.Parsed) (*view, error) {
 	v := &view{content: c, base: c.state, Overlay: journal.Overlay{State: c.state}}
+	if j == nil {
+		return w.viewAlone(v)
+	}
 	gone := c.hash == "" || c.hash == placeholderHash // the lock makes a placeholder
+	mark := j.MarkOf(c.hash)
 	switch {
-	case j != nil && saysNothing(c.hash) && saysNothing(j.Header.Base): // all results are in the journal
+	case saysNothing(c.hash) && saysNothing(j.Header.Base):
 		v.mark = j.Marks[0]
-		return v.laid(w, j)
-	case j == nil && c.hash == emptyHash:
-		beside, err := w.beside(c.ours)
-		if err != nil {
-			return nil, err
-		}
-		if beside != "" {
-			return nil, w.damaged(c, nil)
-		}
-		v.blank = true
-		return v, nil
-	case j == nil && c.err != nil:
-		return nil, w.damaged(c, nil)
-	case j == nil:
-		return v, nil
-	case c.noted, gone && j.MarkOf(c.hash) == nil && w.reinstating(j):
+	case c.noted, gone && mark == nil && w.reinstating(j):
 		image, err := w.readContentAt(w.p.image)
 		if err != nil {
 			return nil, err
@@ -188,8 +190,8 @@ func (w *workspace) view(c *content, j *journal.Parsed) (*view, error) {
 		v.repair, v.mark, v.base = true, *j.LastMark(), image.state
 	case c.err != nil:
 		return nil, w.damaged(c, j)
-	case j.MarkOf(c.hash) != nil:
-		v.mark = *j.MarkOf(c.hash)
+	case mark != nil:
+		v.mark = *mark
 	case gone:
 		return nil, fmt.Errorf("the state %s is gone, but its journal %s is there, which was started when the state "+
 			"existed. Restore the state (%s), or remove the journal if the state was removed on purpose",
@@ -198,6 +200,24 @@ func (w *workspace) view(c *content, j *journal.Parsed) (*view, error) {
 		v.foreign, v.mark = true, j.LastDone()
 	}
 	return v.laid(w, j)
+}
+
+// viewAlone completes the view of a state file without a journal.
+func (w *workspace) viewAlone(v *view) (*view, error) {
+	if v.content.hash == emptyHash {
+		beside, err := w.beside(v.content.ours)
+		if err != nil {
+			return nil, err
+		}
+		if v.blank = beside == ""; v.blank {
+			return v, nil
+		}
+		return nil, w.damaged(v.content, nil)
+	}
+	if v.content.err != nil {
+		return nil, w.damaged(v.content, nil)
+	}
+	return v, nil
 }
 
 // laid applies the journal to the content of the state file.
@@ -258,20 +278,27 @@ func (w *workspace) damaged(c *content, j *journal.Parsed) error {
 
 // newest names the newest good copy of the state and how to restore it.
 func (w *workspace) newest(j *journal.Parsed) string {
-	best, from := (*content)(nil), ""
+	best, from, useless := (*content)(nil), "", ""
 	for _, name := range []string{w.p.image, w.p.backup} {
 		if name == "" {
 			continue
 		}
 		c, err := w.readContentAt(name)
-		if err != nil || c.hash == "" || c.err != nil || name == w.p.image && j != nil && j.MarkOf(c.hash) == nil {
+		if err != nil || c.hash == "" || name == w.p.image && j != nil && j.MarkOf(c.hash) == nil {
+			continue
+		}
+		if c.err != nil {
+			useless = name
 			continue
 		}
 		if best == nil || c.serial > best.serial {
 			best, from = c, name
 		}
 	}
-	if best == nil {
+	switch {
+	case best == nil && useless != "":
+		return fmt.Sprintf("%s, the copy beside it, cannot be read either", useless)
+	case best == nil:
 		return "There is no backup beside it"
 	}
 	return fmt.Sprintf("The newest good copy is %s (serial %d, written %s); to restore it: cp %s %s",

@@ -22,7 +22,8 @@ func Diagnostics(o Options, list diag.List) string {
 	w := diagnosticWriter{style: style{o.Color}, width: o.width(), more: o.more}
 	excerpts := tfjson.NewExcerpts(o.sources())
 	for _, g := range grouped(o, list) {
-		b.WriteString(w.diagnostic(excerpts.Diagnostic(g.first), o.sidesOf(g.first), g.others))
+		line, code := excerpts.Fixed(g.first)
+		b.WriteString(w.diagnostic(excerpts.Diagnostic(g.first), fixed(line, code)+o.sidesOf(g.first), g.others))
 	}
 	return b.String()
 }
@@ -140,8 +141,17 @@ func (o Options) more(code string) string {
 	return "More: " + o.program() + " explain " + code
 }
 
-// diagnostic returns one problem with its frame or without; sides is the difference of a comparison.
-func (w diagnosticWriter) diagnostic(d tfjson.Diagnostic, sides string, others int) string {
+// fixed returns how a line should probably be; number 0 means that nobody knows.
+func fixed(number int, code string) string {
+	if number == 0 {
+		return ""
+	}
+	return fmt.Sprintf("Change line %d to:\n    %s\n", number, clean(code))
+}
+
+// diagnostic returns one problem with its frame or without; below is what follows the text, such as the difference of a
+// comparison.
+func (w diagnosticWriter) diagnostic(d tfjson.Diagnostic, below string, others int) string {
 	color, word := red, "Error: "
 	if d.Severity == diag.Warning.String() {
 		color, word = yellow, "Warning: "
@@ -158,8 +168,8 @@ func (w diagnosticWriter) diagnostic(d tfjson.Diagnostic, sides string, others i
 	if d.Detail != "" {
 		b.WriteString(wrap(clean(d.Detail), width) + "\n")
 	}
-	if sides != "" {
-		b.WriteString("\n" + sides)
+	if below != "" {
+		b.WriteString("\n" + below)
 	}
 	if others > 0 {
 		b.WriteString("\n" + similar(others, d.Severity) + "\n")
@@ -237,6 +247,15 @@ const (
 
 // excerpt writes the lines of source, the subject underlined where there is colour.
 func (w diagnosticWriter) excerpt(b *strings.Builder, s *tfjson.Snippet) {
+	if end := strings.Trim(subjectOf(s), " \r\n"); end == "" && strings.Contains(subjectOf(s), "\n") {
+		line := s.Code[:s.HighlightStartOffset]
+		for number, text := range strings.Split(line, "\n") {
+			fmt.Fprintf(b, "%4d: %s\n", s.StartLine+number, clean(text))
+			line = text
+		}
+		b.WriteString(w.pointer(line, " ", ""))
+		return
+	}
 	offset := 0
 	for i, line := range strings.Split(s.Code, "\n") {
 		if i == mostLines {

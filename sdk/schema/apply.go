@@ -67,14 +67,14 @@ func (s *server) create(ctx context.Context, t *resourceType, req provider.Apply
 	s.told(d, req.Meta)
 	d.fresh, d.suppress, d.record = true, true, req.Partial
 	d.identity = t.identityData(req.PlannedIdentity)
-	if s.stopping.Err() != nil {
+	if s.stopping.Context().Err() != nil {
 		return null, cty.NilVal, diag.List{}.Errorf(nil, "Nothing was created", "The run was interrupted before the "+
 			"creation of an object of type %s began.", t.name)
 	}
 	diags := s.run(ctx, d, TimeoutCreate, t.resource.create())
 	switch {
 	case d.id != "":
-	case d.cut && diags.HasErrors() && s.stopping.Err() != nil:
+	case d.cut && diags.HasErrors() && s.stopping.Context().Err() != nil:
 		return cty.NilVal, cty.NilVal, diags // its request may have arrived, and only the answer was not awaited
 	case d.cut && diags.HasErrors() || crashed(diags):
 		// Over the protocol, too: a client that did not ask for the end would take null for "nothing was created".

@@ -9,7 +9,6 @@ import (
 
 	"github.com/zclconf/go-cty/cty"
 
-	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/internal/regex"
 )
 
@@ -454,61 +453,43 @@ func (c *inspection) groups(w where, key string, s *Schema) {
 	}
 }
 
-// concrete returns the key by which a field in blocks is named of which there is one.
-func concrete(key string) string { return strings.ReplaceAll(key, ".", ".0.") }
-
-// lookUp follows a key from the top, or returns the reason why that is impossible.
-func lookUp(fields map[string]*Schema, key string) (*Schema, string) {
-	steps := strings.Split(key, ".")
-	for i := 0; ; i += 2 {
-		s := fields[steps[i]]
-		switch r := (*Resource)(nil); {
-		case s == nil:
-			return nil, fmt.Sprintf("there is no %q.%s", strings.Join(steps[:i+1], "."),
-				diag.DidYouMean(steps[i], slices.Sorted(maps.Keys(fields))))
-		case i == len(steps)-1:
-			return s, ""
-		default:
-			if r, _ = s.Elem.(*Resource); r == nil || s.Type != TypeList || s.MaxItems != 1 {
-				return nil, fmt.Sprintf("a key leads only into lists of one block, which %q is not", steps[i])
-			}
-			if steps[i+1] != "0" || i+2 >= len(steps) {
-				return nil, fmt.Sprintf("after %q there must be \"0\" and a name", steps[i])
-			}
-			fields = r.SchemaMap()
-		}
-	}
+// typeRules holds the rules about a type and the rest of its field.
+var typeRules = []struct {
+	broken func(w where, s *Schema) bool
+	text   func(s *Schema) string
+}{
+	{func(_ where, s *Schema) bool { return typeNames[s.Type] == "" || s.Type == TypeInvalid },
+		says("there is no Type")},
+	{func(_ where, s *Schema) bool { return typeNames[s.Type] != "" && !s.Type.collection() && s.Elem != nil },
+		func(s *Schema) string { return fmt.Sprintf("%s has no Elem", s.Type) }},
+	{func(w where, s *Schema) bool { return s.Type == TypeAny && s.Elem == nil && (w.value || w.inSet) },
+		says("TypeAny is for attributes, not for what is inside of them or of sets")},
+	{func(_ where, s *Schema) bool {
+		return s.MaxItems < 0 || s.MinItems < 0 || s.MaxItems > 0 && s.MinItems > s.MaxItems
+	}, func(s *Schema) string {
+		return fmt.Sprintf("MinItems %d and MaxItems %d exclude each other", s.MinItems, s.MaxItems)
+	}},
+	{func(_ where, s *Schema) bool {
+		return (s.MaxItems > 0 || s.MinItems > 0) && s.Type != TypeList && s.Type != TypeSet
+	}, says("MaxItems and MinItems are for lists and sets")},
+	{func(_ where, s *Schema) bool { return s.Set != nil && s.Type != TypeSet }, says("the function Set is for sets")},
+	{func(_ where, s *Schema) bool { return s.ConfigMode != SchemaConfigModeAuto && !s.holdsResource() },
+		says("ConfigMode is for nested resources")},
+	{func(_ where, s *Schema) bool {
+		return s.DiffSuppressFunc != nil && (s.holdsResource() || s.Type == TypeSet || s.Type == TypeAny)
+	}, says("DiffSuppressFunc is for simple types, and for lists and maps of them")},
 }
+
+func says(text string) func(*Schema) string { return func(*Schema) string { return text } }
 
 // elem checks the type of a field, and that of its elements where these are values.
 func (c *inspection) elem(w where, s *Schema) {
-	collection := s.Type == TypeList || s.Type == TypeSet || s.Type == TypeMap
-	_, named := typeNames[s.Type]
-	switch {
-	case s.Type == TypeInvalid || !named:
-		c.add(w.what, "there is no Type")
-	case !collection && s.Elem != nil:
-		c.add(w.what, "%s has no Elem", s.Type)
-	case s.Type == TypeAny && (w.value || w.inSet):
-		c.add(w.what, "TypeAny is for attributes, not for what is inside of them or of sets")
+	for _, rule := range typeRules {
+		if rule.broken(w, s) {
+			c.add(w.what, "%s", rule.text(s))
+		}
 	}
-	if s.MaxItems < 0 || s.MinItems < 0 || s.MaxItems > 0 && s.MinItems > s.MaxItems {
-		c.add(w.what, "MinItems %d and MaxItems %d exclude each other", s.MinItems, s.MaxItems)
-	}
-	if (s.MaxItems > 0 || s.MinItems > 0) && s.Type != TypeList && s.Type != TypeSet {
-		c.add(w.what, "MaxItems and MinItems are for lists and sets")
-	}
-	if s.Set != nil && s.Type != TypeSet {
-		c.add(w.what, "the function Set is for sets")
-	}
-	_, resource := s.Elem.(*Resource)
-	if s.ConfigMode != SchemaConfigModeAuto && !resource {
-		c.add(w.what, "ConfigMode is for nested resources")
-	}
-	if s.DiffSuppressFunc != nil && (resource || s.Type == TypeSet || s.Type == TypeAny) {
-		c.add(w.what, "DiffSuppressFunc is for simple types, and for lists and maps of them")
-	}
-	if !collection {
+	if !s.Type.collection() {
 		return
 	}
 	switch e := s.Elem.(type) {
@@ -575,23 +556,28 @@ func (c *inspection) nested(w where, key string, s *Schema, onlyComputed bool) {
 	case len(fields) == 0:
 		c.add(w.what, "the nested resource has no Schema")
 	}
-	if r.create() != nil || r.read() != nil || r.update() != nil || r.delete() != nil || r.Exists != nil ||
-		r.Importer != nil || r.CustomizeDiff != nil ||
-		r.Timeouts != nil || r.Identity != nil || r.SchemaVersion != 0 || len(r.StateUpgraders)+
-		len(r.ValidateRawResourceConfigFuncs) > 0 {
+	if !r.onlySchema() {
 		c.add(w.what, "a nested resource has a Schema and nothing else")
 	}
+	if value && !onlyComputed && !w.computedBy {
+		c.noneComputed(w, fields)
+	}
+	inner := w
+	inner.what = strings.TrimSuffix(w.what, ", "+key)
+	inner.prefix = key + "."
+	inner.single = w.single && s.Type == TypeList && s.MaxItems == 1
+	inner.value, inner.inSet, inner.computedBy = value, w.inSet || s.Type == TypeSet, w.computedBy || onlyComputed
+	c.inside = append(c.inside, r)
+	c.fields(inner, fields)
+	c.inside = c.inside[:len(c.inside)-1]
+}
+
+// noneComputed checks that no field of an attribute that the user writes is computed.
+func (c *inspection) noneComputed(w where, fields map[string]*Schema) {
 	for _, name := range slices.Sorted(maps.Keys(fields)) {
-		if n := fields[name]; value && n != nil && n.Computed && !onlyComputed && !w.computedBy {
+		if n := fields[name]; n != nil && n.Computed {
 			c.add(w.what+"."+name, "inside of an attribute nothing can be Computed: all of it is what the user "+
 				"writes, or all what the provider does")
 		}
 	}
-	w.what = strings.TrimSuffix(w.what, ", "+key)
-	w.prefix = key + "."
-	w.single = w.single && s.Type == TypeList && s.MaxItems == 1
-	w.value, w.inSet, w.computedBy = value, w.inSet || s.Type == TypeSet, w.computedBy || onlyComputed
-	c.inside = append(c.inside, r)
-	c.fields(w, fields)
-	c.inside = c.inside[:len(c.inside)-1]
 }

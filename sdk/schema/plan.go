@@ -257,7 +257,7 @@ func (o *object) suppress(prefix string, prior, config, planned cty.Value, d *Re
 			continue
 		}
 		was, now := prior.GetAttr(name), planned.GetAttr(name)
-		if kept := f.suppressIn(prefix+name, was, member(config, name, f.ty), now, d); !kept.RawEquals(now) {
+		if kept := f.suppressIn(prefix+name, versions{was, member(config, name, f.ty), now}, d); !kept.RawEquals(now) {
 			if vals == nil {
 				vals = planned.AsValueMap()
 			}
@@ -285,38 +285,42 @@ func (f *field) mayKeep() bool {
 	return false
 }
 
+// versions are the values of one field: as it is stored, as it is configured, and as it is planned so far.
+type versions struct{ was, config, now cty.Value }
+
 // suppressIn returns the planned value of a field: now, or the stored value was if the field's functions declare the
-// two equal. A list of objects is compared object by object. An argument that was removed from the configuration, and
-// that neither the provider nor a default sets, always changes.
-func (f *field) suppressIn(key string, was, config, now cty.Value, d *ResourceData) cty.Value {
-	removed := config.IsNull() && !f.schema.Computed && !f.schema.defaults()
-	if removed || was.IsNull() || !was.IsWhollyKnown() || was.RawEquals(now) {
-		return now
+// two equal. A list of objects is compared object by object.
+func (f *field) suppressIn(key string, v versions, d *ResourceData) cty.Value {
+	// An argument that was removed from the configuration always changes, unless the provider or a default sets it.
+	if v.config.IsNull() && !f.schema.Computed && !f.schema.defaults() {
+		return v.now
 	}
-	if now.IsWhollyKnown() && f.schema.DiffSuppressFunc != nil && f.suppressed(key, was, now, d) {
-		return was
+	if v.was.IsNull() || !v.was.IsWhollyKnown() || v.was.RawEquals(v.now) {
+		return v.now // there is nothing to keep
 	}
-	if now.IsNull() || !now.IsKnown() {
-		return now
+	if v.now.IsWhollyKnown() && f.schema.DiffSuppressFunc != nil && f.suppressed(key, v.was, v.now, d) {
+		return v.was
 	}
-	if f.schema.Type.primitive() {
-		if s := f.schema.StateFunc; s != nil && s(f.decode(was)) == s(f.decode(now)) {
-			return was
+	switch {
+	case v.now.IsNull() || !v.now.IsKnown():
+		return v.now // it has no parts to compare
+	case f.schema.Type.primitive():
+		if s := f.schema.StateFunc; s != nil && s(f.decode(v.was)) == s(f.decode(v.now)) {
+			return v.was
 		}
-		return now
+		return v.now
+	case f.schema.Type != TypeList || f.object == nil || !f.ty.IsListType():
+		return v.now // elements of sets and maps have no counterparts, and those of other lists no functions
 	}
-	if f.schema.Type != TypeList || f.object == nil || !f.ty.IsListType() {
-		return now
-	}
-	vals := now.AsValueSlice()
-	before, configured := was.AsValueSlice(), elementsOf(config)
+	vals := v.now.AsValueSlice()
+	before, configured := v.was.AsValueSlice(), elementsOf(v.config)
 	for i := range vals {
 		if i < len(before) && i < len(configured) {
 			vals[i] = f.object.suppress(key+"."+strconv.Itoa(i)+".", before[i], configured[i], vals[i], d)
 		}
 	}
 	if len(vals) == 0 {
-		return now
+		return v.now
 	}
 	return cty.ListVal(vals)
 }

@@ -269,3 +269,20 @@ type (
 	// CustomizeDiffFunc can complete or refuse a plan for a create or an update.
 	CustomizeDiffFunc func(context.Context, *ResourceDiff, interface{}) error
 )
+
+// collection reports whether values of the type have elements.
+func (t ValueType) collection() bool { return t == TypeList || t == TypeSet || t == TypeMap }
+
+// holdsResource reports whether the elements of a field are nested resources.
+func (s *Schema) holdsResource() bool {
+	_, ok := s.Elem.(*Resource)
+	return ok
+}
+
+// onlySchema reports whether a resource has nothing that is for whole objects.
+func (r *Resource) onlySchema() bool {
+	calls := r.create() != nil || r.read() != nil || r.update() != nil || r.delete() != nil || r.Exists != nil
+	hooks := r.Importer != nil || r.CustomizeDiff != nil || len(r.ValidateRawResourceConfigFuncs) > 0
+	return !calls && !hooks && r.Timeouts == nil && r.Identity == nil && r.SchemaVersion == 0 &&
+		len(r.StateUpgraders) == 0
+}

@@ -2,7 +2,6 @@ package schema
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"path/filepath"
@@ -32,17 +31,14 @@ type server struct {
 	problems  diag.List
 
 	mu       sync.Mutex // guards p.meta
-	stopping context.Context
-	stop     context.CancelCauseFunc
+	stopping *provider.Stopping
 }
-
-var errStopping = errors.New("the run is being interrupted")
 
 // New starts a provider. The description must not change any more.
 func New(p *Provider) provider.Provider {
 	s := &server{p: p, managed: map[string]*resourceType{}, data: map[string]*resourceType{},
-		ephemeral: map[string]*ephemeralType{}, lists: map[string]*listType{}, actions: map[string]*actionType{}}
-	s.stopping, s.stop = context.WithCancelCause(context.Background())
+		ephemeral: map[string]*ephemeralType{}, lists: map[string]*listType{}, actions: map[string]*actionType{},
+		stopping: provider.NewStopping()}
 	if err := p.InternalValidate(); err != nil {
 		// Some mistakes make a schema that has no meaning, or no end.
 		s.problems = diag.List{}.Errorf(nil, "Invalid provider", "The provider's schema has mistakes. %s\n\n%s",
@@ -144,15 +140,12 @@ func (s *server) told(d *ResourceData, meta cty.Value) *ResourceData {
 }
 
 // Stop ends the contexts of all callbacks.
-func (s *server) Stop(context.Context) error {
-	s.stop(errStopping)
-	return nil
-}
+func (s *server) Stop(ctx context.Context) error { return s.stopping.Stop(ctx) }
 
 // Close ends the provider, and with it what ConfigureFunc returned, when that has a Close method: connections, in
 // general.
 func (s *server) Close() error {
-	s.stop(errStopping)
+	_ = s.stopping.Stop(context.Background()) // never fails
 	if c, ok := s.meta().(io.Closer); ok {
 		return c.Close()
 	}
@@ -162,9 +155,8 @@ func (s *server) Close() error {
 // guard runs a callback with a context that also ends with Stop. What stops the callback half way becomes a diagnostic.
 func (s *server) guard(ctx context.Context, t *resourceType, what string, call func(context.Context) diag.List) (
 	diags diag.List) {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	defer context.AfterFunc(s.stopping, func() { cancel(errStopping) })()
+	ctx, done := s.stopping.Interruptible(ctx)
+	defer done()
 	defer func() {
 		switch r := recover().(type) {
 		case nil:

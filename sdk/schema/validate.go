@@ -3,6 +3,7 @@ package schema
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -324,5 +325,31 @@ func ToDiagFunc(check SchemaValidateFunc) SchemaValidateDiagFunc {
 				Path: path})
 		}
 		return diags
+	}
+}
+
+// concrete returns the key by which a field in blocks is named of which there is one.
+func concrete(key string) string { return strings.ReplaceAll(key, ".", ".0.") }
+
+// lookUp follows a key from the top, or returns the reason why that is impossible.
+func lookUp(fields map[string]*Schema, key string) (*Schema, string) {
+	steps := strings.Split(key, ".")
+	for i := 0; ; i += 2 {
+		s := fields[steps[i]]
+		switch r := (*Resource)(nil); {
+		case s == nil:
+			return nil, fmt.Sprintf("there is no %q.%s", strings.Join(steps[:i+1], "."),
+				diag.DidYouMean(steps[i], slices.Sorted(maps.Keys(fields))))
+		case i == len(steps)-1:
+			return s, ""
+		default:
+			if r, _ = s.Elem.(*Resource); r == nil || s.Type != TypeList || s.MaxItems != 1 {
+				return nil, fmt.Sprintf("a key leads only into lists of one block, which %q is not", steps[i])
+			}
+			if steps[i+1] != "0" || i+2 >= len(steps) {
+				return nil, fmt.Sprintf("after %q there must be \"0\" and a name", steps[i])
+			}
+			fields = r.SchemaMap()
+		}
 	}
 }

@@ -26,13 +26,13 @@ import (
 
 	"github.com/tombolo-iac/tombolo/internal/backend"
 	"github.com/tombolo-iac/tombolo/internal/store/azure/azuretest"
-	consulserver "github.com/tombolo-iac/tombolo/internal/store/consul/server"
-	cosserver "github.com/tombolo-iac/tombolo/internal/store/cos/server"
-	gcsserver "github.com/tombolo-iac/tombolo/internal/store/gcs/server"
-	httpserver "github.com/tombolo-iac/tombolo/internal/store/http/server"
-	kubernetesserver "github.com/tombolo-iac/tombolo/internal/store/kubernetes/server"
-	ociserver "github.com/tombolo-iac/tombolo/internal/store/oci/server"
-	ossserver "github.com/tombolo-iac/tombolo/internal/store/oss/server"
+	"github.com/tombolo-iac/tombolo/internal/store/consul/consultest"
+	"github.com/tombolo-iac/tombolo/internal/store/cos/costest"
+	"github.com/tombolo-iac/tombolo/internal/store/gcs/gcstest"
+	"github.com/tombolo-iac/tombolo/internal/store/httpstore/httpstoretest"
+	"github.com/tombolo-iac/tombolo/internal/store/kubernetes/kubernetestest"
+	"github.com/tombolo-iac/tombolo/internal/store/oraclecloud/oraclecloudtest"
+	"github.com/tombolo-iac/tombolo/internal/store/oss/osstest"
 	"github.com/tombolo-iac/tombolo/internal/store/remote"
 	"github.com/tombolo-iac/tombolo/internal/store/remote/drivertest"
 )
@@ -101,39 +101,39 @@ var starts = map[string]func(t *testing.T, s *Service) (arguments string){
 			" key=NAME access_key=" + azuretest.Key
 	},
 	"consul": func(t *testing.T, s *Service) string {
-		c := &consulserver.Server{}
+		c := &consultest.Server{}
 		address := s.serve(t, c)
 		t.Cleanup(c.Close) // ends who waits for a key, before the server waits for them
 		return "path=states/NAME address=" + strings.TrimPrefix(address, "http://")
 	},
 	"cos": func(t *testing.T, s *Service) string {
-		s.Env = s.cloud(t, &cosserver.Server{Bucket: "states-1250000000"})
-		return "bucket=states-1250000000 region=ap-guangzhou prefix=NAME secret_id=" + cosserver.SecretID +
-			" secret_key=" + cosserver.SecretKey
+		s.Env = s.cloud(t, &costest.Server{Bucket: "states-1250000000"})
+		return "bucket=states-1250000000 region=ap-guangzhou prefix=NAME secret_id=" + costest.SecretID +
+			" secret_key=" + costest.SecretKey
 	},
 	"gcs": func(t *testing.T, s *Service) string {
 		return "bucket=states prefix=NAME access_token=token storage_custom_endpoint=" +
-			s.serve(t, gcsserver.New("states")) + "/storage/v1/"
+			s.serve(t, gcstest.New("states")) + "/storage/v1/"
 	},
 	"http": func(t *testing.T, s *Service) string {
-		address := s.serve(t, &httpserver.Server{}) + "/NAME"
+		address := s.serve(t, &httpstoretest.Server{}) + "/NAME"
 		return "address=" + address + " lock_address=" + address + " unlock_address=" + address
 	},
 	"kubernetes": func(t *testing.T, s *Service) string {
 		return "secret_suffix=NAME-state token=token host=" + s.serve(t,
-			&kubernetesserver.Server{Token: "token"})
+			&kubernetestest.Server{Token: "token"})
 	},
 	"oci": func(t *testing.T, s *Service) string {
-		there := ociserver.New("acme", "states")
+		there := oraclecloudtest.New("acme", "states")
 		s.Env = []string{"CLIENT_HOST_OVERRIDES=oci_object_storage.ObjectStorageClient=" + s.serve(t, there),
 			"OCI_private_key=" + there.PEM()}
-		return "bucket=states namespace=acme region=us-ashburn-1 key=NAME tenancy_ocid=" + ociserver.Tenancy +
-			" user_ocid=" + ociserver.User + " fingerprint=" + ociserver.Fingerprint
+		return "bucket=states namespace=acme region=us-ashburn-1 key=NAME tenancy_ocid=" + oraclecloudtest.Tenancy +
+			" user_ocid=" + oraclecloudtest.User + " fingerprint=" + oraclecloudtest.Fingerprint
 	},
 	"oss": func(t *testing.T, s *Service) string {
-		address := s.serve(t, &ossserver.Server{Bucket: "states"})
-		return "bucket=states prefix=NAME region=cn-beijing tablestore_table=locks access_key=" + ossserver.AccessKey +
-			" secret_key=" + ossserver.Secret + " endpoint=" + address + " tablestore_endpoint=" + address
+		address := s.serve(t, &osstest.Server{Bucket: "states"})
+		return "bucket=states prefix=NAME region=cn-beijing tablestore_table=locks access_key=" + osstest.AccessKey +
+			" secret_key=" + osstest.Secret + " endpoint=" + address + " tablestore_endpoint=" + address
 	},
 	"s3": func(t *testing.T, s *Service) string {
 		objects := s3mem.New()

@@ -68,41 +68,74 @@ func (s *backendSetup) run(ctx context.Context, c *command.Call, root *config.Mo
 	if warnings = warnings.Extend(more); diags.HasErrors() {
 		return nil, diags
 	}
+	next, problems := s.decide(c, configured, recorded)
+	if problems.HasErrors() {
+		return nil, diags.Extend(problems)
+	}
+	if diags := s.perform(ctx, c, next, configured, recorded); diags.HasErrors() {
+		return nil, diags
+	}
+	return warnings, nil
+}
+
+// step is what remains to be done for a backend.
+type step int
+
+const (
+	keepRecord step = iota // the block is the one that was set up, perhaps with additional settings
+	recordOnly
+	copyStates // and then record
+)
+
+// decide compares the backend of the configuration with the recorded one; each is nil if there is none.
+func (s *backendSetup) decide(c *command.Call, configured, recorded *backend.Backend) (step, diag.List) {
 	unchanged := configured.SamePlace(recorded)
 	switch {
 	case configured == nil && recorded == nil:
-		return warnings, nil
+		return keepRecord, nil
 	case recorded.IsRecordOf(configured) && (unchanged || len(s.settings) == 0 && !s.reconfigure):
-		return warnings, nil // the block is the one that was set up, perhaps with additional settings
+		return keepRecord, nil
 	case unchanged || s.reconfigure || s.distrusted && recorded == nil:
+		return recordOnly, nil
 	case configured.IsCloud() && recorded.IsCloud(): // the states are in the service either way
+		return recordOnly, nil
 	case !recorded.Readable():
-		return nil, diags.Errorf(nil, "Backend configuration changed", "%s",
+		return keepRecord, diag.List{}.Errorf(nil, "Backend configuration changed", "%s",
 			backend.NoMigration(c.Title, recorded.Type))
 	case recorded != nil && !s.migrate && !s.force && !configured.IsCloud():
-		return nil, diags.Errorf(nil, "Backend configuration changed", "The arguments of the backend have changed "+
-			"since the last init. If the states are still in the same location, or if you want to use those in the "+
-			"new location, use \"%[1]s init -reconfigure\". To copy the states to the new location, use \"%[1]s init "+
-			"-migrate-state\".", c.Program)
-	default:
+		return keepRecord, diag.List{}.Errorf(nil, "Backend configuration changed", "The arguments of the backend "+
+			"have changed since the last init. If the states are still in the same location, or if you want to use "+
+			"those in the new location, use \"%[1]s init -reconfigure\". To copy the states to the new location, use "+
+			"\"%[1]s init -migrate-state\".", c.Program)
+	}
+	return copyStates, nil
+}
+
+// perform does what was decided.
+func (s *backendSetup) perform(ctx context.Context, c *command.Call, next step, configured,
+	recorded *backend.Backend) diag.List {
+	if next == keepRecord {
+		return nil
+	}
+	if next == copyStates {
 		if recorded != nil && configured == nil {
 			announce(c, "", fmt.Sprintf("%s has detected you're unconfiguring your previously set %q backend.", c.Title,
 				recorded.Type))
 		}
 		if diags := s.copyStates(ctx, c, recorded, configured); diags.HasErrors() {
-			return nil, diags
+			return diags
 		}
 	}
 	if diags := s.reach(ctx, c, configured); diags.HasErrors() {
-		return nil, diags
+		return diags
 	}
 	if err := c.RecordBackend(configured); err != nil {
-		return nil, diag.FromError("Failed to record the backend", err)
+		return diag.FromError("Failed to record the backend", err)
 	}
-	if !unchanged {
+	if !configured.SamePlace(recorded) {
 		announceBackend(c, configured, recorded)
 	}
-	return warnings, nil
+	return nil
 }
 
 // misplaced reports settings of the command line for which there is no block.

@@ -42,6 +42,7 @@ type site struct {
 	program string
 	dir     string
 	env     []string
+	above   string // the option with which commands run from the folder above the project; "" if they run in it
 }
 
 // program returns a way to call the test binary by the name of the program.
@@ -97,8 +98,12 @@ func (s *site) remove(names ...string) {
 }
 
 func (s *site) command(args ...string) *exec.Cmd {
+	dir := filepath.Join(s.dir, "work")
+	if s.above != "" {
+		dir, args = s.dir, append([]string{s.above}, args...)
+	}
 	command := programtest.Bounded(s.t, s.program, args...)
-	command.Dir, command.Env = filepath.Join(s.dir, "work"), s.env
+	command.Dir, command.Env = dir, s.env
 	return command
 }
 

@@ -102,12 +102,30 @@ var projectFiles = map[string]string{
 var followed = map[string]string{
 	"fmt bad.tf home/file":                "projects share files by links, and what is formatted is HCL",
 	"providers mirror mirror home/folder": "the command line names the folder, which the command only adds to",
+	"TF_DATA_DIR=data data home/folder":   "the variable names the folder, which may be on another disk",
 }
 
 // writer is one line of writers.
 type writer struct {
 	before, files []string
 	line          string
+	way           string // one of ways
+}
+
+// ways are how all commands of a writer are run: as they are, with a data folder of another name, and from a folder
+// above the project.
+var ways = []string{"", "TF_DATA_DIR=data", "-chdir=work"}
+
+// site returns a site in which commands run in the way of the writer.
+func (w writer) site(t *testing.T, own string, net *fetchtest.Net) *site {
+	t.Helper()
+	s := newSite(t, own, net)
+	if strings.HasPrefix(w.way, "-") {
+		s.above = w.way
+	} else if w.way != "" {
+		s.env = append(s.env, w.way)
+	}
+	return s
 }
 
 func allWriters(t *testing.T) (all []writer) {
@@ -245,7 +263,7 @@ var chance = regexp.MustCompile(`\.[0-9a-z]{10,}$|[0-9a-f]{10,}`)
 // learn runs a writer, and returns what it writes and removes below the project.
 func (w writer) learn(t *testing.T, own string, net *fetchtest.Net) (names []string) {
 	t.Helper()
-	s := newSite(t, own, net)
+	s := w.site(t, own, net)
 	w.prepare(t, s)
 	seen := newWatch(t, filepath.Join(s.dir, "work"))
 	before := s.tree("work")
@@ -270,31 +288,39 @@ func (w writer) learn(t *testing.T, own string, net *fetchtest.Net) (names []str
 func TestLinksInPlaceOfAllThatIsWritten(t *testing.T) {
 	own, net := program(t), newPlantedNet(t)
 	targets := append(slices.Clone(kinds), "home/folder/one/more")
+	full := os.Getenv("TOMBOLO_PLANTED_FULL") != ""
 	for n, w := range allWriters(t) {
-		t.Run(fmt.Sprintf("%d %s", n, w.line), func(t *testing.T) {
-			t.Parallel()
-			names := w.learn(t, own, net.Net)
-			t.Logf("%q", names)
-			for i, name := range names {
-				for k, to := range targets {
-					if to == "home/none" && strings.HasSuffix(name, ".tfstate") ||
-						followed[w.line+" "+name+" "+to] != "" {
-						continue
-					}
-					if os.Getenv("TOMBOLO_PLANTED_FULL") == "" && (i+n)%len(targets) != k {
-						continue // a sample
-					}
-					w.plant(t, own, net.Net, name, to)
-				}
+		for i, way := range ways {
+			if i > 0 && !full && n%(len(ways)-1) != i-1 {
+				continue // a sample
 			}
-		})
+			w := w
+			w.way = way
+			t.Run(strings.TrimSpace(fmt.Sprintf("%d %s %s", n, w.line, way)), func(t *testing.T) {
+				t.Parallel()
+				names := w.learn(t, own, net.Net)
+				t.Logf("%q", names)
+				for i, name := range names {
+					for k, to := range targets {
+						if to == "home/none" && strings.HasSuffix(name, ".tfstate") ||
+							followed[w.line+" "+name+" "+to] != "" || followed[w.way+" "+name+" "+to] != "" {
+							continue
+						}
+						if !full && ((i+n)%len(targets) != k || way != "" && (i+n)%3 > 0) {
+							continue // a sample
+						}
+						w.plant(t, own, net.Net, name, to)
+					}
+				}
+			})
+		}
 	}
 }
 
 // plant runs a writer with a link in place of a file or folder.
 func (w writer) plant(t *testing.T, own string, net *fetchtest.Net, name, to string) {
 	t.Helper()
-	s := newSite(t, own, net)
+	s := w.site(t, own, net)
 	w.prepare(t, s)
 	s.remove("work/" + name)
 	s.plant(name, to)

@@ -46,7 +46,7 @@ func StaticTraversal(t hcl.Traversal, block *provider.Block) diag.List {
 	rng := attr.SrcRange
 	return diag.List(nil).Errorf(&rng, "Unsupported attribute",
 		"Neither an argument nor a block nor an attribute of this object is named %q.%s", attr.Name,
-		diag.DidYouMean(attr.Name, names))
+		diag.DidYouMean(attr.Name, names)).Meant(attr.Name, names)
 }
 
 // deprecated warns about the use of a deprecated attribute.

@@ -123,13 +123,62 @@ func stepsLeft(v cty.Value, left int) int {
 	return left
 }
 
+// longSet is the number of elements from which a set may take long to be sorted.
+const longSet = 1 << 14
+
+func isLongSet(v cty.Value) bool {
+	v, _ = v.Unmark()
+	return v.Type().IsSetType() && v.IsKnown() && !v.IsNull() && v.LengthInt() >= limits.set
+}
+
+// elementsApart returns the elements of a set in their order, inside of a loop, which ends if the work has to.
+func elementsApart(set cty.Value, ctx *hcl.EvalContext, at hcl.Expression) []cty.Value {
+	if !isLongSet(set) {
+		return ctyfast.Elements(set)
+	}
+	list, ok := apart(workOf(ctx), true, func() []cty.Value { return ctyfast.Elements(set) })
+	if ok {
+		return list
+	}
+	over := exceeded{tooMuch(ErrStopped, at)}
+	if c := counterOf(ctx); c != nil {
+		c.over = &over
+	}
+	panic(over)
+}
+
+// splat is an expression such as a[*].b, which sorts a set, too.
+type splat struct {
+	hclsyntax.Expression
+	of *hclsyntax.SplatExpr
+}
+
+func (e *splat) Value(ctx *hcl.EvalContext) (cty.Value, hcl.Diagnostics) {
+	of := *e.of
+	source, diags := of.Source.Value(ctx)
+	of.Source = &found{visible(of.Source), source, diags}
+	if !isLongSet(source) {
+		return of.Value(ctx)
+	}
+	a, ok := apart(workOf(ctx), true, func() answer {
+		v, diags := of.Value(ctx)
+		return answer{v, diags}
+	})
+	if !ok {
+		return cty.DynamicVal, hcl.Diagnostics{tooMuch(ErrStopped, e.Expression)}
+	}
+	return a.v, a.diags
+}
+
+// answer is what an expression comes to.
+type answer struct {
+	v     cty.Value
+	diags hcl.Diagnostics
+}
+
 // callApart performs a call with large arguments, which have been evaluated.
 func callApart(w *Work, of *hclsyntax.FunctionCallExpr, args []found, ctx *hcl.EvalContext) (cty.Value,
 	hcl.Diagnostics) {
-	type answer struct {
-		v     cty.Value
-		diags hcl.Diagnostics
-	}
 	a, ok := apart(w, true, func() answer {
 		call := *of
 		if f, known := fixedTable()[strings.TrimPrefix(of.Name, "core::")]; known {

@@ -17,6 +17,7 @@ import (
 
 	"github.com/tombolo-iac/tombolo/internal/ctyfast"
 	"github.com/tombolo-iac/tombolo/internal/eval/funcs/funcstest"
+	"github.com/tombolo-iac/tombolo/internal/value"
 )
 
 // TestWhatTakesLongIsAbandoned has work that never ends by itself: the first interrupt ends what takes long, after a
@@ -138,5 +139,75 @@ func TestLargeCallsAreAsSmallOnes(t *testing.T) {
 	}
 	if work < 100 {
 		t.Errorf("only %d calls", work)
+	}
+}
+
+// TestALoopOverALongSetIsAbandoned has a function in its first round that does not return: an interrupt ends the loop,
+// and no second round begins.
+func TestALoopOverALongSetIsAbandoned(t *testing.T) {
+	before := limits
+	t.Cleanup(func() { limits = before })
+	limits.set = 3
+	set := cty.SetVal([]cty.Value{cty.StringVal("a"), cty.StringVal("b"), cty.StringVal("c")})
+	for _, text := range []string{`[for v in set : wait(v)]`, `{for k, v in set : wait(v) => k}`,
+		`[for v in set : v if wait(v) != ""]`, `[for i in [1] : [for v in set : wait(v)]]`,
+		`[for v in set : [for w in set : wait(w)]]`} {
+		synctest.Test(t, func(t *testing.T) {
+			asked, ask := context.WithCancel(t.Context())
+			defer ask()
+			goesOn, calls := make(chan struct{}), 0
+			ctx := bounded(t.Context(), t.TempDir(), map[string]cty.Value{"set": set})
+			ctx.Functions[workName] = NewWorkWithGrace(asked, t.Context()).function()
+			ctx.Functions["wait"] = textFunc("v", func(text string, _ cty.Value) (string, error) {
+				calls++
+				<-goesOn
+				return text, nil
+			})
+			returned := make(chan hcl.Diagnostics, 1)
+			go func() {
+				_, diags := evaluated(t, text, ctx)
+				returned <- diags
+			}()
+			synctest.Wait()
+			ask()
+			time.Sleep(2 * lastMoment)
+			synctest.Wait()
+			select {
+			case diags := <-returned:
+				if !diags.HasErrors() || diags[0].Summary != "Operation canceled" {
+					t.Errorf("%s: %v", text, diags)
+				}
+			default:
+				t.Errorf("%s goes on", text)
+			}
+			close(goesOn)
+			if synctest.Wait(); calls != 1 {
+				t.Errorf("%s: %d rounds", text, calls)
+			}
+		})
+	}
+}
+
+// TestLongSetsAreReadAsShortOnes reads sets in both ways.
+func TestLongSetsAreReadAsShortOnes(t *testing.T) {
+	before := limits
+	t.Cleanup(func() { limits = before })
+	object := func(name string) cty.Value { return cty.ObjectVal(map[string]cty.Value{"n": cty.StringVal(name)}) }
+	texts := cty.SetVal([]cty.Value{cty.StringVal("b"), cty.StringVal("a"), cty.StringVal("c")})
+	objects := cty.SetVal([]cty.Value{object("y"), object("x"), cty.UnknownVal(object("").Type())})
+	for _, set := range []cty.Value{texts, objects, texts.Mark(value.Sensitive), objects.Mark(value.Sensitive)} {
+		for _, text := range []string{`[for v in set : v]`, `[for k, v in set : k if k != "b"]`, `set[*].n`, `set[*]`,
+			`{for k, v in set : jsonencode(v) => k}`, `{for v in set : 1 => v}`, `{for v in set : "x" => v...}`,
+			`[for v in set : [for w in set : w]]`, `"%{ for k, v in set }${k}${v}%{ endfor }"`, `[for v in set : v.n]`} {
+			var values []cty.Value
+			var problems []string
+			for _, limits.set = range []int{1, 1 << 20} {
+				v, diags := evaluated(t, text, bounded(t.Context(), "", map[string]cty.Value{"set": set}))
+				values, problems = append(values, v), append(problems, diags.Error())
+			}
+			if !ctyfast.RawEquals(values[0], values[1]) || problems[0] != problems[1] {
+				t.Errorf("%s of %#v:\n%#v %s\n%#v %s", text, set, values[0], problems[0], values[1], problems[1])
+			}
+		}
 	}
 }

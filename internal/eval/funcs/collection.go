@@ -57,7 +57,7 @@ var coalesceFunc = function.New(&function.Spec{
 		for i, arg := range args {
 			types[i] = arg.Type()
 		}
-		common, _ := ctyfast.Unify(types)
+		common := ctyfast.Unify(types)
 		if common == cty.NilType {
 			return cty.NilType, errors.New("all arguments must have the same type")
 		}
@@ -93,9 +93,9 @@ var containsFunc = function.New(&function.Spec{
 			return cty.NilVal, errors.New("argument must be list, tuple, or set")
 		}
 		undecided := false
-		compound := compoundAndKnown(args[1])
+		stranger := strangerTo(args[1])
 		for _, element := range ctyfast.Each(args[0]) {
-			if compound && simpleAndKnown(element) {
+			if stranger(element) {
 				continue
 			}
 			switch equal := ctyfast.Equals(args[1], element); {
@@ -112,15 +112,16 @@ var containsFunc = function.New(&function.Spec{
 	},
 })
 
-// compoundAndKnown reports whether a value is a collection, tuple or object without anything unknown. It never equals
-// one that is simpleAndKnown. To find that out, the library looks at everything in it, for each element.
-func compoundAndKnown(v cty.Value) bool {
+// strangerTo returns a function that reports whether a value cannot equal v because both are known as a whole and of
+// different types. To find that out, the library looks at everything in v, for each value.
+func strangerTo(v cty.Value) func(cty.Value) bool {
 	ty := v.Type()
-	return (ty.IsCollectionType() || ty.IsTupleType() || ty.IsObjectType()) && ctyfast.WhollyKnown(v)
-}
-
-func simpleAndKnown(v cty.Value) bool {
-	return v.Type().IsPrimitiveType() && v.IsKnown() && !v.IsNull()
+	if ty.HasDynamicTypes() || !ctyfast.WhollyKnown(v) {
+		return func(cty.Value) bool { return false }
+	}
+	return func(other cty.Value) bool {
+		return !other.Type().Equals(ty) && !other.Type().HasDynamicTypes() && ctyfast.WhollyKnown(other)
+	}
 }
 
 // indexFunc returns the position of a value. (The library's index is the index operator.)
@@ -135,9 +136,9 @@ var indexFunc = function.New(&function.Spec{
 		if args[0].LengthInt() == 0 {
 			return cty.NilVal, errors.New("cannot search an empty list")
 		}
-		compound := compoundAndKnown(args[1])
+		stranger := strangerTo(args[1])
 		for position, element := range args[0].Elements() {
-			if compound && simpleAndKnown(element) {
+			if stranger(element) {
 				continue
 			}
 			switch equal := ctyfast.Equals(element, args[1]); {

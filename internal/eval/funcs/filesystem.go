@@ -162,7 +162,10 @@ func (d disk) files(dir, pattern string, show func(string) string) ([]cty.Value,
 		return nil, fmt.Errorf("failed to glob pattern %s: %w", show(shown), err)
 	}
 	var names []cty.Value
-	for _, match := range matches {
+	for i, match := range matches {
+		if err := d.work.stoppedLong(int64(i) * fileSteps); err != nil {
+			return nil, err
+		}
 		if ownJournal(match) {
 			continue
 		}

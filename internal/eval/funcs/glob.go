@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -59,6 +60,9 @@ func (s *search) in(dir string, names []string) error {
 		return err
 	}
 	for _, entry := range entries {
+		if err := s.look(0); err != nil {
+			return err
+		}
 		matched, err := matchName(name, entry.Name())
 		if err != nil {
 			return err
@@ -87,6 +91,9 @@ func (s *search) below(dir string, rest []string) error {
 		return err
 	}
 	for _, entry := range entries {
+		if err := s.look(0); err != nil {
+			return err
+		}
 		if path := filepath.Join(dir, entry.Name()); isDir(path, entry) {
 			if err := s.below(path, rest); err != nil {
 				return err
@@ -103,6 +110,9 @@ func (s *search) everyFile(dir string) error {
 		return err
 	}
 	for _, entry := range entries {
+		if err := s.look(0); err != nil {
+			return err
+		}
 		path := filepath.Join(dir, entry.Name())
 		if isDir(path, entry) {
 			if err := s.everyFile(path); err != nil {
@@ -115,17 +125,40 @@ func (s *search) everyFile(dir string) error {
 	return nil
 }
 
-// readDir treats a directory that cannot be read as an empty one.
-func (s *search) readDir(dir string) ([]os.DirEntry, error) {
-	// checking a file takes longer than a round of a loop
-	if err := s.work.stoppedLong(int64(s.looked) << 6); err != nil {
+// fileSteps is what a look at a file costs, in rounds of a loop.
+const fileSteps = 1 << 6
+
+// readDir treats a directory that cannot be read as an empty one. Its entries are sorted.
+func (s *search) readDir(dir string) (entries []os.DirEntry, err error) {
+	if err := s.look(1); err != nil {
 		return nil, err
 	}
-	entries, _ := os.ReadDir(dir)
-	if s.looked += len(entries) + 1; s.looked > limits.elements {
-		return nil, errEntries()
+	if info, err := os.Stat(dir); err != nil || !info.IsDir() { // to open a pipe takes as long as its writer likes
+		return nil, nil
 	}
+	f, err := os.Open(dir)
+	if err != nil {
+		return nil, nil
+	}
+	defer f.Close()
+	for err == nil {
+		var some []os.DirEntry
+		some, err = f.ReadDir(1 << 10)
+		entries = append(entries, some...)
+		if err := s.look(len(some)); err != nil {
+			return nil, err
+		}
+	}
+	slices.SortFunc(entries, func(a, b os.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
 	return entries, nil
+}
+
+// look is called before or after that many files are looked at.
+func (s *search) look(files int) error {
+	if s.looked += files; s.looked > limits.elements {
+		return errEntries()
+	}
+	return s.work.stoppedLong(int64(s.looked) * fileSteps)
 }
 
 // isDir follows links. (For a link that leads back up, the system reports too many links.)

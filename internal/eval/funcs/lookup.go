@@ -9,7 +9,6 @@ import (
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 	"github.com/zclconf/go-cty/cty"
-	"github.com/zclconf/go-cty/cty/convert"
 	"github.com/zclconf/go-cty/cty/function"
 	"github.com/zclconf/go-cty/cty/gocty"
 
@@ -96,7 +95,7 @@ var matchKeysFunc = function.New(&function.Spec{
 		param("searchset", cty.List(cty.DynamicPseudoType)),
 	},
 	Type: func(args []cty.Value) (cty.Type, error) {
-		if common, _ := convert.UnifyUnsafe([]cty.Type{args[1].Type(), args[2].Type()}); common == cty.NilType {
+		if common := ctyfast.Unify([]cty.Type{args[1].Type(), args[2].Type()}); common == cty.NilType {
 			return cty.NilType, errors.New("keys and searchset must be of the same type")
 		}
 		return args[0].Type(), nil
@@ -109,7 +108,7 @@ var matchKeysFunc = function.New(&function.Spec{
 		if args[0].LengthInt() != args[1].LengthInt() {
 			return cty.NilVal, errors.New("length of keys and values should be equal")
 		}
-		common, _ := convert.UnifyUnsafe([]cty.Type{args[1].Type(), args[2].Type()})
+		common := ctyfast.Unify([]cty.Type{args[1].Type(), args[2].Type()})
 		keys, err := ctyfast.Convert(args[1], common)
 		if err != nil {
 			return cty.NilVal, err

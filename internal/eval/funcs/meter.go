@@ -5,6 +5,7 @@ import (
 	"math"
 	"reflect"
 	"strings"
+	"sync/atomic"
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
@@ -68,7 +69,7 @@ func meteredNode(e hclsyntax.Expression, s surroundings) hclsyntax.Expression {
 		s.inside(&c.Source)
 		s.fixed = true // what is evaluated for each element refers to it by no name
 		s.inside(&c.Each)
-		return &c
+		return &splat{Expression: e, of: &c}
 	case *hclsyntax.TupleConsExpr:
 		c := *e
 		c.Exprs = s.all(e.Exprs)
@@ -117,7 +118,7 @@ func meteredSingle(e hclsyntax.Expression, s surroundings) hclsyntax.Expression 
 	}
 	if guarded, ok := iteration.With(e, func(e hclsyntax.Expression) hclsyntax.Expression {
 		return metered(e, s)
-	}); ok {
+	}, elementsApart); ok {
 		return guarded
 	}
 	return e
@@ -159,6 +160,8 @@ func Unmetered(e hcl.Expression) hcl.Expression {
 		return e.Expression
 	case *join:
 		return e.Expression
+	case *splat:
+		return e.Expression
 	case *quickCall:
 		return e.Expression
 	case *share:
@@ -174,11 +177,12 @@ type exceeded struct{ diagnostic *hcl.Diagnostic }
 // counter counts the work of a `for` expression, including those inside of it.
 type counter struct {
 	work  *Work
-	held  int       // elements of the running loops
-	text  int       // bytes of the texts that templates have made for them
-	total int64     // rounds
-	fresh int64     // rounds that are not yet added to work
-	over  *exceeded // what has ended it: functions such as try treat a panic as an error
+	held  int          // elements of the running loops
+	text  int          // bytes of the texts that templates have made for them
+	total int64        // rounds
+	fresh int64        // rounds that are not yet added to work
+	over  *exceeded    // what has ended it: functions such as try treat a panic as an error
+	alone *atomic.Bool // whether nobody waits for it any more; nil if that cannot be
 }
 
 // counterName is the variable through which inner loops find the counter.
@@ -235,11 +239,42 @@ func (e *loop) Value(ctx *hcl.EvalContext) (v cty.Value, diags hcl.Diagnostics) 
 		}()
 	}
 	of := *e.of
+	coll, collDiags := of.CollExpr.Value(ctx)
+	of.CollExpr = &found{visible(of.CollExpr), coll, collDiags}
+	if isLongSet(coll) {
+		return e.sortedApart(&of, c, ctx)
+	}
+	return withRounds(&of, c).Value(ctx)
+}
+
+// withRounds returns a loop whose rounds are counted.
+func withRounds(of *hclsyntax.ForExpr, c *counter) *hclsyntax.ForExpr {
 	of.ValExpr = &round{Expression: of.ValExpr, counter: c, keeps: true}
 	if of.CondExpr != nil {
 		of.CondExpr = &round{Expression: of.CondExpr, counter: c}
 	}
-	return of.Value(ctx)
+	return of
+}
+
+// sortedApart is the value of a loop over a long set, which the library sorts before the first round. With a counter of
+// its own, what is abandoned there ends in that round.
+func (e *loop) sortedApart(of *hclsyntax.ForExpr, c *counter, ctx *hcl.EvalContext) (cty.Value, hcl.Diagnostics) {
+	own := *c
+	own.alone = new(atomic.Bool)
+	ctx = ctx.NewChild()
+	ctx.Variables = map[string]cty.Value{counterName: cty.CapsuleVal(counterType, &own)}
+	a, ok := apart(c.work, true, func() answer {
+		v, diags := withRounds(of, &own).Value(ctx)
+		return answer{v, diags}
+	})
+	if !ok {
+		own.alone.Store(true)
+		c.over = &exceeded{tooMuch(ErrStopped, e.Expression)}
+		panic(*c.over)
+	}
+	own.alone = c.alone
+	*c = own
+	return a.v, a.diags
 }
 
 // round is the work of a loop for each element: to test it, or to store something for it.
@@ -261,6 +296,9 @@ func (e *round) Value(ctx *hcl.EvalContext) (cty.Value, hcl.Diagnostics) {
 		if c.held++; c.held > limits.elements {
 			err = errElements()
 		}
+	}
+	if c.alone != nil && c.alone.Load() {
+		err = ErrStopped
 	}
 	if err != nil && c.over == nil {
 		c.over = &exceeded{tooMuch(err, e.Expression)}

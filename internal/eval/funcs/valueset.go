@@ -116,7 +116,7 @@ func setOperationType(args []cty.Value) (cty.Type, error) {
 	if len(etys) == 0 {
 		return cty.Set(cty.DynamicPseudoType), nil
 	}
-	common, _ := ctyfast.Unify(etys)
+	common := ctyfast.Unify(etys)
 	if common == cty.NilType {
 		return cty.NilType, errors.New("given sets must all have compatible element types")
 	}

@@ -35,8 +35,8 @@ const (
 )
 
 // limits are the limits of the functions of this package; tests lower them.
-var limits = struct{ text, parts, elements, product, patience int }{MaxText, MaxParts, MaxElements, maxProduct,
-	patience}
+var limits = struct{ text, parts, elements, product, patience, set int }{MaxText, MaxParts, MaxElements, maxProduct,
+	patience, longSet}
 
 // tooLarge is the error of something that exceeds a limit.
 type tooLarge string

@@ -155,9 +155,14 @@ func unknownType(schema *provider.Schema, r *config.Resource, p addr.Provider) d
 		candidates = append(candidates, n)
 	}
 	sort.Strings(candidates)
-	if other == "" {
+	known := other != ""
+	if !known {
 		other = diag.DidYouMean(r.Addr.Type, candidates)
 	}
-	return diag.List{}.Errorf(&rng, "Invalid "+what, "The provider %s does not support %s %q.%s", p.ForDisplay(), what,
-		r.Addr.Type, other)
+	diags := diag.List{}.Errorf(&rng, "Invalid "+what, "The provider %s does not support %s %q.%s", p.ForDisplay(),
+		what, r.Addr.Type, other)
+	if !known {
+		return diags.Meant(r.Addr.Type, candidates)
+	}
+	return diags
 }

@@ -2,6 +2,7 @@ package linking
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"sort"
 
@@ -56,6 +57,9 @@ func (l *linker) conditions(list []*config.Condition) {
 func (l *linker) traversals(of any, list []hcl.Traversal) {
 	for _, t := range list {
 		ref, d := addr.ParseReference(t)
+		if d.HasErrors() && ref.Kind == 0 {
+			d = l.bareName(t, d)
+		}
 		ref = l.u.wholeModule(ref)
 		if !d.HasErrors() {
 			d = d.Extend(l.resolve(ref))
@@ -121,7 +125,8 @@ func (l *linker) resolve(ref addr.Reference) diag.List {
 		if !ok {
 			return undeclared("Reference to undeclared input variable",
 				"An input variable with the name %q has not been declared.%s",
-				ref.Name, suggestOr(ref.Name, l.u.Variables, ` Declare it with variable `+quoted(ref.Name)+` {}.`))
+				ref.Name, suggestOr(ref.Name, l.u.Variables, ` Declare it with variable `+quoted(ref.Name)+` {}.`)).
+				Meant(ref.Name, sortedNames(l.u.Variables))
 		}
 		l.deps[i] = true
 	case addr.RefLocal:
@@ -132,8 +137,8 @@ func (l *linker) resolve(ref addr.Reference) diag.List {
 		}
 		if !ok {
 			return undeclared("Reference to undeclared local value",
-				"A local value with the name %q has not been declared.%s", ref.Name, suggestOr(ref.Name, l.u.Locals,
-					""))
+				"A local value with the name %q has not been declared.%s", ref.Name,
+				suggestOr(ref.Name, l.u.Locals, "")).Meant(ref.Name, sortedNames(l.u.Locals))
 		}
 		l.deps[i] = true
 	case addr.RefModule, addr.RefOutput:
@@ -141,10 +146,10 @@ func (l *linker) resolve(ref addr.Reference) diag.List {
 	case addr.RefResource:
 		return l.resolveResource(ref, where, undeclared)
 	case addr.RefPath:
-		if ref.Name != "module" && ref.Name != "root" && ref.Name != "cwd" {
+		if paths := []string{"module", "root", "cwd"}; !slices.Contains(paths, ref.Name) {
 			return undeclared(`Invalid "path" attribute`,
 				`There is no path.%[1]s, only path.module, path.root and path.cwd.%[2]s`, ref.Name,
-				diag.DidYouMean(ref.Name, []string{"module", "root", "cwd"}))
+				diag.DidYouMean(ref.Name, paths)).Meant(ref.Name, paths)
 		}
 	case addr.RefTerraform:
 		if ref.Name != "workspace" && ref.Name != "applying" {
@@ -164,7 +169,8 @@ func (l *linker) resolveInstance(ref addr.Reference,
 	case addr.RefCount:
 		if ref.Name != "index" {
 			return undeclared(`Invalid "count" attribute`, `There is no count.%s, only count.index: the number of `+
-				`the instance, from 0, in a block that has the argument "count".`, ref.Name)
+				`the instance, from 0, in a block that has the argument "count".`, ref.Name).
+				Meant(ref.Name, []string{"index"})
 		}
 		if l.whole || !l.counted() {
 			return undeclared("Reference to \"count\" in non-counted context", "%s", l.noInstance("count"))
@@ -172,7 +178,8 @@ func (l *linker) resolveInstance(ref addr.Reference,
 	case addr.RefEach:
 		if ref.Name != "key" && ref.Name != "value" {
 			return undeclared(`Invalid "each" attribute`, `There is no each.%s, only each.key and each.value: the `+
-				`key and the value of the instance in a block that has the argument "for_each".`, ref.Name)
+				`key and the value of the instance in a block that has the argument "for_each".`, ref.Name).
+				Meant(ref.Name, []string{"key", "value"})
 		}
 		if (l.whole || !l.keyed()) && ref.Name == "value" {
 			return undeclared("each.value cannot be used in this context", "%s", l.noInstance("each"))
@@ -254,7 +261,7 @@ func (l *linker) resolveModule(ref addr.Reference, undeclared problemAt) diag.Li
 	call, ok := l.u.CallSlots[ref.Name]
 	if !ok {
 		return undeclared("Reference to undeclared module", "No module call named %q is declared in %s.%s", ref.Name,
-			moduleName(l.u.Module), suggestOr(ref.Name, l.u.CallSlots, ""))
+			moduleName(l.u.Module), suggestOr(ref.Name, l.u.CallSlots, "")).Meant(ref.Name, sortedNames(l.u.CallSlots))
 	}
 	l.deps[call] = true
 	child := l.u.Calls[ref.Name]
@@ -331,20 +338,31 @@ func (l *linker) noSuchResource(ref addr.Reference, where string, undeclared pro
 		candidates = append(candidates, r.String())
 	}
 	sort.Strings(candidates)
-	extra := diag.DidYouMean(ref.Resource.String(), candidates)
+	extra, meant := diag.DidYouMean(ref.Resource.String(), candidates), diag.Nearest(ref.Resource.String(), candidates)
+	if extra == "" {
+		if meant = l.meantByRoot(ref); meant != "" {
+			extra = fmt.Sprintf(" Did you mean %q?", meant)
+		}
+	}
 	switch ref.Resource.Type {
 	case "check", "run", "output":
 		extra = fmt.Sprintf(" Expressions in the module cannot refer to the result of its %q block.",
 			ref.Resource.Type)
+		meant = ""
 	}
 	if ref.Resource.Mode == addr.Managed {
 		if _, ok := l.u.Resources[addr.Resource{Mode: addr.Data, Type: ref.Resource.Type,
 			Name: ref.Resource.Name}]; ok {
-			extra = fmt.Sprintf("\n\nDid you mean the data resource data.%s?", ref.Resource)
+			extra, meant = fmt.Sprintf("\n\nDid you mean the data resource data.%s?", ref.Resource),
+				"data."+ref.Resource.String()
 		}
 	}
-	return undeclared("Reference to undeclared resource", "A %s resource %q %q has not been declared in %s.%s", word,
+	diags := undeclared("Reference to undeclared resource", "A %s resource %q %q has not been declared in %s.%s", word,
 		ref.Resource.Type, ref.Resource.Name, where, extra)
+	if meant != "" {
+		return diags.Fixed(diag.Edit{Range: ref.Range, Old: ref.Resource.String(), New: meant})
+	}
+	return diags
 }
 
 // moduleName returns which module is meant, as part of a sentence.
@@ -357,13 +375,10 @@ func moduleName(m *config.Module) string {
 
 func quoted(s string) string { return `"` + s + `"` }
 
+func sortedNames[V any](have map[string]V) []string { return slices.Sorted(maps.Keys(have)) }
+
 func suggestOr[V any](given string, have map[string]V, otherwise string) string {
-	names := make([]string, 0, len(have))
-	for n := range have {
-		names = append(names, n)
-	}
-	sort.Strings(names)
-	if s := diag.DidYouMean(given, names); s != "" {
+	if s := diag.DidYouMean(given, sortedNames(have)); s != "" {
 		return s
 	}
 	return otherwise

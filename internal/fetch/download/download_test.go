@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -375,6 +376,57 @@ func TestPasswordsAreInNoArgumentAndNoError(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestTheUsersHelperKnowsThePassword has an address with a user alone: git asks the helper that the user has configured,
+// by the name of the host and of that user, and no other server gets to see the user.
+func TestTheUsersHelperKnowsThePassword(t *testing.T) {
+	git := fetchtest.NewGit(t) // skips where there is no git
+	git.Add("x", map[string]string{"main.tf": ""})
+	p := newPlace(t)
+	seen := map[string]bool{}
+	var mu sync.Mutex // held while seen is used
+	answer := func(allowed string) http.HandlerFunc {
+		return func(w http.ResponseWriter, r *http.Request) {
+			user, password, ok := r.BasicAuth()
+			mu.Lock()
+			seen[fmt.Sprintf("%s %s:%s", r.Host, user, password)] = ok
+			mu.Unlock()
+			if user+":"+password != allowed {
+				w.Header().Set("WWW-Authenticate", `Basic realm="x"`)
+				w.WriteHeader(http.StatusUnauthorized)
+				return
+			}
+			git.ServeHTTP(w, r)
+		}
+	}
+	p.Serve("git.example", answer("me:helped-s3cret"))
+	p.Serve("other.example", answer("nobody:else"))
+	asked := filepath.Join(p.home, "asked")
+	p.getter.Environ = append(p.getter.Environ, "ASKED="+asked, "GIT_CONFIG_COUNT=1",
+		"GIT_CONFIG_KEY_0=credential.helper",
+		`GIT_CONFIG_VALUE_0=!f() { echo "$1" >>"$ASKED"; cat >>"$ASKED"; `+
+			`test "$1" != get || echo password=helped-s3cret; }; f`)
+	if _, err := p.fetch("git::https://me@git.example/x.git?ref=v1"); err != nil {
+		t.Fatal(err)
+	}
+	said, err := os.ReadFile(asked)
+	for _, line := range []string{"get\n", "protocol=https\n", "host=git.example\n", "username=me\n"} {
+		if !strings.Contains(string(said), line) {
+			t.Errorf("the helper did not hear %q (%v):\n%s", line, err, said)
+		}
+	}
+	if _, err := p.fetch("git::https://other.example/x.git?ref=v1"); err == nil ||
+		strings.Contains(err.Error(), "s3cret") {
+		t.Errorf("another server: %v", err)
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	for what := range seen {
+		if strings.HasPrefix(what, "other.example me") {
+			t.Errorf("another server sees the user: %s", what)
+		}
 	}
 }
 

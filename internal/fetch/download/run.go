@@ -15,7 +15,9 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/program"
 )
 
-// settled holds the options of every call of git: no hook or filter of a repository or of the user runs.
+// settled holds the options of every call of git: no hook runs, neither the user's nor that of a template, and no file
+// system monitor. Filters run if the user has configured them, such as that of Git LFS: a repository can name one in
+// .gitattributes, but not bring its command.
 var settled = []string{
 	"-c", "core.hooksPath=" + os.DevNull, "-c", "core.fsmonitor=false", "-c", "submodule.recurse=false", "-c",
 	"protocol.ext.allow=never", "-c", "advice.detachedHead=false",

@@ -29,7 +29,7 @@ import (
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/internal/fetch/lockfile"
 	"github.com/tombolo-iac/tombolo/internal/fetch/packages"
-	"github.com/tombolo-iac/tombolo/internal/fetch/remote"
+	"github.com/tombolo-iac/tombolo/internal/fetch/registries"
 	"github.com/tombolo-iac/tombolo/internal/fetch/require"
 	"github.com/tombolo-iac/tombolo/internal/fetch/web"
 )
@@ -296,7 +296,7 @@ func noMatch(wanted require.Constraints) string {
 	if wanted.IsEmpty() {
 		return "all of its versions are pre-releases, which are used only if a constraint requires exactly that version"
 	}
-	return fmt.Sprintf("no version matches the constraint %s", wanted)
+	return fmt.Sprintf("no available releases match the constraint %s", wanted)
 }
 
 // pick chooses the source of the version.
@@ -309,17 +309,18 @@ func (t *task) pick(available catalog, wanted require.Constraints) {
 		t.diags = t.diags.Advise("Run \"%s\" to choose another one.", diag.Command("init -upgrade"))
 	case errors.As(found.check(t.wish()), &elsewhere):
 		t.notForThisPlatform(elsewhere)
-	case len(found.Protocols) > 0 && !slices.ContainsFunc(found.Protocols, remote.Speaks):
+	case len(found.Protocols) > 0 && !slices.ContainsFunc(found.Protocols, registries.Speaks):
 		advice := "No version that the constraints allow supports one of these."
 		fit := slices.DeleteFunc(slices.Clone(available.offers), func(o offer) bool {
-			return len(o.Protocols) > 0 && !slices.ContainsFunc(o.Protocols, remote.Speaks) || !wanted.Allow(o.Version)
+			return len(o.Protocols) > 0 && !slices.ContainsFunc(o.Protocols, registries.Speaks) ||
+				!wanted.Allow(o.Version)
 		})
 		if len(fit) > 0 {
 			advice = fmt.Sprintf("The newest version that supports one of these is %s: require it with version = %q.",
 				fit[0].Version, fit[0].Version.String())
 		}
 		t.diags = t.diags.Errorf(nil, "Incompatible provider version", "Provider %s: %s. %s", t.ForDisplay(),
-			&remote.ProtocolError{Wish: t.wish(), Protocols: found.Protocols}, advice)
+			&registries.ProtocolError{Wish: t.wish(), Protocols: found.Protocols}, advice)
 	default:
 		t.found, t.chosen = found, true
 	}

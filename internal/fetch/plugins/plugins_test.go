@@ -281,7 +281,7 @@ func TestWhatNobodyHasIsReportedForAllProvidersTogether(t *testing.T) {
 	if len(diags) != 3 {
 		t.Errorf("got %d problems: %v", len(diags), diags.Err())
 	}
-	wantError(t, diags, "no version matches the constraint > 3.1.0; there are 3.1.0",
+	wantError(t, diags, "no available releases match the constraint > 3.1.0; there are 3.1.0",
 		"hashicorp/gone: it was not found in "+w.mirror, "Incompatible provider version")
 	if entries, _ := os.ReadDir(w.opts.Folder.Dir); len(entries) != 0 {
 		t.Errorf("something was installed: %v", entries)

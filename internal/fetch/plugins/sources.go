@@ -15,7 +15,7 @@ import (
 	"github.com/tombolo-iac/tombolo/addr"
 	"github.com/tombolo-iac/tombolo/internal/fetch/oci"
 	"github.com/tombolo-iac/tombolo/internal/fetch/packages"
-	"github.com/tombolo-iac/tombolo/internal/fetch/remote"
+	"github.com/tombolo-iac/tombolo/internal/fetch/registries"
 	"github.com/tombolo-iac/tombolo/internal/fetch/require"
 	"github.com/tombolo-iac/tombolo/internal/fetch/web"
 	"github.com/tombolo-iac/tombolo/internal/settings"
@@ -79,18 +79,18 @@ func placeOf(m settings.Method, client *web.Client) place {
 		if err != nil {
 			panic("plugins: the settings have a network mirror that is not a URL: " + m.Location)
 		}
-		p.Source = remote.Mirror{Client: client, URL: u, TrustAll: m.TrustAllHashes}
+		p.Source = registries.Mirror{Client: client, URL: u, TrustAll: m.TrustAllHashes}
 	case settings.OCIMirror:
-		p.Source = &remote.Repositories{Client: oci.New(client), Named: m.Repository, Template: m.Location}
+		p.Source = &registries.Repositories{Client: oci.New(client), Named: m.Repository, Template: m.Location}
 	default:
-		p.Source = remote.Registry{Client: client}
+		p.Source = registries.Registry{Client: client}
 	}
 	return p
 }
 
 // Registries are the registries that the addresses of providers name, and nothing else.
 func Registries(client *web.Client) Sources {
-	return Sources{places: []place{{remote.Registry{Client: client}, all, false}}}
+	return Sources{places: []place{{registries.Registry{Client: client}, all, false}}}
 }
 
 // NetworkMirror is one network mirror alone.
@@ -163,7 +163,7 @@ func ask(ctx context.Context, p addr.Provider, places []place, before []string) 
 			return catalog{}, looked, err
 		}
 		name := from.String()
-		if _, ok := from.Source.(remote.Registry); ok {
+		if _, ok := from.Source.(registries.Registry); ok {
 			name = "the registry " + p.Host
 		}
 		looked = append(looked, name)

@@ -28,10 +28,10 @@ func (e *StatusError) Error() string {
 	}
 	switch e.Code {
 	case http.StatusUnauthorized, http.StatusForbidden:
-		return fmt.Sprintf("the server says %d %s; a token of the host may be missing or not valid any more", e.Code,
+		return fmt.Sprintf("the server says: %d %s; a token of the host may be missing or not valid any more", e.Code,
 			text)
 	}
-	return fmt.Sprintf("the server says %d %s", e.Code, text)
+	return fmt.Sprintf("the server says: %d %s", e.Code, text)
 }
 
 // IsNotFound reports whether a server does not have the requested document.

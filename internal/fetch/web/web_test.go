@@ -382,7 +382,7 @@ func TestWhatMayPassIsTriedAgain(t *testing.T) {
 		w.Requests()
 		w.waited = nil
 		_, err := w.get("/x")
-		wantError(t, err, fmt.Sprint(c.status), "https://example.com/x")
+		wantError(t, err, fmt.Sprintf(": %d %s", c.status, http.StatusText(c.status)), "https://example.com/x") // as programs know it
 		if got := len(w.Requests()); got != c.attempts {
 			t.Errorf("%d: %d attempts", c.status, got)
 		}

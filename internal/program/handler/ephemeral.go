@@ -27,7 +27,7 @@ func (h *handler) OpenEphemeral(ctx context.Context, req provider.OpenEphemeralR
 	if rt == nil {
 		return h.Base.OpenEphemeral(ctx, req)
 	}
-	v, a, diags := h.fetch(ctx, "open", "result", rt, t, req.Type, addr.Object{}, req.Config)
+	v, a, diags := h.fetch(ctx, opening, subject{rt, t, req.Type, addr.Object{}}, req.Config)
 	resp := provider.OpenEphemeralResponse{Result: v, Diagnostics: diags}
 	if !diags.HasErrors() {
 		resp.Private = a.remembered(nil)

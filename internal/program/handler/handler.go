@@ -16,7 +16,6 @@ package handler
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"sync"
 	"sync/atomic"
 
@@ -47,7 +46,7 @@ type Options struct {
 
 // New returns the provider. It owns the caller.
 func New(m *manifest.Manifest, caller Caller, opts Options) provider.Provider {
-	h := &handler{caller: caller, opts: opts, secrets: &value.Secrets{}}
+	h := &handler{caller: caller, opts: opts, secrets: &value.Secrets{}, stopping: provider.NewStopping()}
 	h.config.Store(&configuration{values: json.RawMessage("{}"), unknown: json.RawMessage("{}")})
 	if n := m.Concurrency; n > 0 || m.Mode == manifest.Session {
 		h.slots = make(chan struct{}, max(1, n))
@@ -57,7 +56,6 @@ func New(m *manifest.Manifest, caller Caller, opts Options) provider.Provider {
 	if l, ok := caller.(listener); ok {
 		l.Listen((&output{request: h.request(context.Background(), "session", "")}).line)
 	}
-	h.stopping, h.stop = context.WithCancelCause(context.Background())
 	return h
 }
 
@@ -78,14 +76,11 @@ type handler struct {
 	secrets *value.Secrets                // of the configuration
 	recent  recent
 
-	stopping context.Context
-	stop     context.CancelCauseFunc
+	stopping *provider.Stopping
 }
 
 // configuration holds the values of the provider block, and the tree of unknown ones.
 type configuration struct{ values, unknown json.RawMessage }
-
-var errStopping = errors.New("the run is being interrupted")
 
 // Schema implements provider.Provider.
 func (h *handler) Schema(ctx context.Context) (*provider.Schema, diag.List) {
@@ -205,10 +200,7 @@ func (h *handler) typeOf(kind provider.ResourceKind, name string) (*provider.Res
 
 // Stop implements provider.Provider. It ends calls that only read. Those that change something are not cancelled, since
 // they could leave unknown objects behind; a caller that cannot wait for them ends the context of their call.
-func (h *handler) Stop(context.Context) error {
-	h.stop(errStopping)
-	return nil
-}
+func (h *handler) Stop(ctx context.Context) error { return h.stopping.Stop(ctx) }
 
 // Close implements provider.Provider.
 func (h *handler) Close() error { return h.caller.Close() }

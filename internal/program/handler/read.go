@@ -191,22 +191,41 @@ func (h *handler) ReadData(ctx context.Context, req provider.ReadDataRequest) pr
 	if rt == nil {
 		return h.Base.ReadData(ctx, req)
 	}
-	v, _, diags := h.fetch(ctx, "data", "state", rt, t, req.Type, req.Object, req.Config)
+	v, _, diags := h.fetch(ctx, dataSource, subject{rt, t, req.Type, req.Object}, req.Config)
 	return provider.ReadDataResponse{State: v, Diagnostics: diags}
+}
+
+// fetching is a kind of call that sends a configuration, and whose answer is the whole object.
+type fetching struct {
+	action, member string
+	reads          bool // it changes nothing, so that its answer may be kept, and the call be cut off
+}
+
+var (
+	dataSource = fetching{action: "data", member: "state", reads: true}
+	opening    = fetching{action: "open", member: "result"} // what is opened has to be closed again
+)
+
+// subject is the type and the address that a call is about.
+type subject struct {
+	rt    *provider.ResourceType
+	t     typ
+	name  string
+	about addr.Object
 }
 
 // fetch is the common part of data sources and ephemeral resources: a configuration is sent, and returns with its
 // computed attributes.
-func (h *handler) fetch(ctx context.Context, action, member string, rt *provider.ResourceType, t typ, name string,
-	about addr.Object, config cty.Value) (cty.Value, *answer, diag.List) {
+func (h *handler) fetch(ctx context.Context, f fetching, of subject, config cty.Value) (cty.Value, *answer,
+	diag.List) {
+	rt, member := of.rt, f.member
 	if diags := h.check(rt.Block, config); diags.HasErrors() {
 		return cty.NilVal, nil, diags
 	}
-	r := h.requestFor(ctx, action, rt, t, name, about)
-	if action == "data" && !hasSecrets(rt.Block) {
-		r.cache = t.Cache
+	r := h.requestFor(ctx, f.action, rt, of.t, of.name, of.about)
+	if r.reads = f.reads; f.reads && !hasSecrets(rt.Block) {
+		r.cache = of.t.Cache
 	}
-	r.reads = action == "data" // what is opened has to be closed again
 	r.object("config", rt.Block, h.withDefaults(rt.Block, config), false)
 	expected := fmt.Sprintf(`{"%s": {…}}`, member)
 	a, diags := r.call(expected)

@@ -291,12 +291,7 @@ func (r *request) stoppable() (ctx context.Context, done func()) {
 	if !r.reads || r.outlasts() {
 		return r.ctx, func() {}
 	}
-	ctx, cancel := context.WithCancelCause(r.ctx)
-	release := context.AfterFunc(r.h.stopping, func() { cancel(errStopping) })
-	return ctx, func() {
-		release()
-		cancel(nil)
-	}
+	return r.h.stopping.Interruptible(r.ctx)
 }
 
 // forbidden returns the problem if the program may not run for a call that only reads; nil if it may.
@@ -313,9 +308,8 @@ func (r *request) forbidden() *diag.Diagnostic {
 // prepare waits until the program can be called at all. The preparation changes no managed object: an interrupt ends it
 // for every call.
 func (r *request) prepare() *diag.Diagnostic {
-	ctx, cancel := context.WithCancelCause(r.ctx)
-	defer cancel(nil)
-	defer context.AfterFunc(r.h.stopping, func() { cancel(errStopping) })()
+	ctx, done := r.h.stopping.Interruptible(r.ctx)
+	defer done()
 	said := &output{request: r.h.request(r.ctx, "prepare", "")}
 	said.request.about = r.about
 	err := r.h.caller.Prepare(ctx, said.line)
@@ -331,7 +325,7 @@ func (r *request) prepare() *diag.Diagnostic {
 // slot waits until the call may be made. What would change something is not begun once the run is being interrupted,
 // however long it has waited.
 func (r *request) slot(ctx context.Context) error {
-	stopping := r.h.stopping
+	stopping := r.h.stopping.Context()
 	if r.outlasts() {
 		stopping = ctx
 	}

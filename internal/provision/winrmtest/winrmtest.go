@@ -1,8 +1,8 @@
 // Package winrmtest starts servers for tests that speak WinRM, on loopback. They end with their test.
 //
 // Names of Windows are files below a directory of the server. A command is a file there, which the shell of this
-// machine runs, or one of the scripts of PowerShell by which package remote handles files: these are recognised by what
-// they call. Nothing here shows that Windows itself understands the scripts.
+// machine runs, or one of the scripts of PowerShell by which package machines handles files: these are recognised by
+// what they call. Nothing here shows that Windows itself understands the scripts.
 package winrmtest
 
 import (

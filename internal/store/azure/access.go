@@ -40,7 +40,7 @@ var (
 )
 
 // clouds are the clouds that settings can name.
-var clouds = map[string]*surroundings{"": public, "public": public, "global": public, "canary": public,
+var clouds = map[string]*surroundings{"public": public, "global": public, "canary": public,
 	"usgovernment": government, "usgovernmentl4": government, "usgovernmentl5": government, "dod": government,
 	"china": china}
 

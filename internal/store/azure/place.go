@@ -7,7 +7,6 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"maps"
 	"strings"
 	"sync"
@@ -232,11 +231,11 @@ func (p *place) ForceUnlock(ctx context.Context, id string) error {
 		return err
 	}
 	if o == nil || !o.leased {
-		return errors.New("the state is not locked")
+		return remote.ErrNotLocked
 	}
 	info := holder(o)
 	if info.ID != id {
-		return fmt.Errorf("lock id %q does not match the id of the existing lock, %q", id, info.ID)
+		return remote.AnotherLock(id, info.ID)
 	}
 	if id == Unnamed {
 		return p.breakLease(ctx)

@@ -10,16 +10,20 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/store/remote/drivertest"
 )
 
-// A variable that the driver reads and the table lacks fails the test.
+// A variable that the driver reads and the table lacks fails the test. The defaults are those that Terraform documents.
 func TestVariablesSayWhatArgumentsSay(t *testing.T) {
-	drivertest.Settings{Schema: schema(), More: more(),
+	block := drivertest.Settings{Schema: schema(), More: more(),
 		Base: map[string]string{"storage_account_name": "account", "container_name": "states", "key": "k",
 			"access_key": "a2V5"},
 		Read: func(config cty.Value, o remote.Surroundings) (any, diag.List) {
 			s, diags := read(config, o)
 			return s, diags
 		},
-	}.Say(t, []drivertest.Variable{
+	}
+	block.Default(t, map[string]string{"environment": "public", "snapshot": "false", "lookup_blob_endpoint": "false",
+		"use_cli": "true", "use_oidc": "false", "use_msi": "false", "use_azuread_auth": "false",
+		"use_aks_workload_identity": "false"})
+	block.Say(t, []drivertest.Variable{
 		{Name: "ARM_ACCESS_KEY", Argument: "access_key", Value: "b3RoZXI="},
 		{Name: "ARM_SAS_TOKEN", Argument: "sas_token", Value: "sig=a", With: map[string]string{"access_key": ""}},
 		{Name: "ARM_SNAPSHOT", Argument: "snapshot", Value: "true"},

@@ -139,15 +139,14 @@ func number(v cty.Value) (int, error) {
 }
 
 func newVault(ctx context.Context, values map[string]cty.Value, o remote.Surroundings) (*vault, error) {
-	var diags diag.List
 	own := maps.Clone(values)
 	for _, name := range []string{"vault_uri", "vault_key_name", "key_length", "symmetric", "symmetric_key_size",
 		"encrypted_metadata_alias"} {
 		delete(own, name)
 	}
-	r := reader{v: cty.ObjectVal(own), o: o, diags: &diags}
+	r := reader{arguments.New(cty.ObjectVal(own), o)}
 	v := &vault{who: r.who(), http: web.HTTP(nil), key: values["vault_key_name"].AsString()}
-	for _, d := range diags {
+	for _, d := range r.Diags() {
 		if d.Severity == diag.Error {
 			return nil, errors.New(v.who.clean(d.Detail))
 		}

@@ -14,7 +14,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/tombolo-iac/tombolo/internal/store/consul"
-	"github.com/tombolo-iac/tombolo/internal/store/consul/server"
+	"github.com/tombolo-iac/tombolo/internal/store/consul/consultest"
 	"github.com/tombolo-iac/tombolo/internal/store/remote"
 	"github.com/tombolo-iac/tombolo/internal/store/remote/drivertest"
 	"github.com/tombolo-iac/tombolo/state"
@@ -32,7 +32,7 @@ func serve(t *testing.T, h http.Handler) string {
 	t.Helper()
 	s := httptest.NewServer(h)
 	t.Cleanup(func() {
-		if c, ok := h.(*server.Server); ok {
+		if c, ok := h.(*consultest.Server); ok {
 			c.Close()
 		}
 		s.CloseClientConnections()
@@ -82,7 +82,7 @@ func TestDriver(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			drivertest.Run(t, drivertest.Options{}, func(t *testing.T) (a, b remote.Driver) {
-				s := settings(serve(t, &server.Server{}), more)
+				s := settings(serve(t, &consultest.Server{}), more)
 				return open(t, s), open(t, s)
 			})
 		})
@@ -91,7 +91,7 @@ func TestDriver(t *testing.T) {
 
 func TestStore(t *testing.T) {
 	drivertest.Stores(t, func(t *testing.T) func() remote.Driver {
-		s := settings(serve(t, &server.Server{}), nil)
+		s := settings(serve(t, &consultest.Server{}), nil)
 		return func() remote.Driver { return open(t, s) }
 	})
 }
@@ -103,7 +103,7 @@ func renewed(r *http.Request) bool { return strings.HasPrefix(r.URL.Path, "/v1/s
 func TestEveryRequestOfARunMayFail(t *testing.T) {
 	drivertest.EveryRequest(t, []string{"lost", "without an answer", "503", "twice", "cut"},
 		func(t *testing.T, f drivertest.Faults) (remote.Driver, func() int, remote.Driver) {
-			there := &server.Server{}
+			there := &consultest.Server{}
 			net := &drivertest.Net{Next: there, Fate: f, Aside: renewed}
 			d := open(t, settings(serve(t, net), nil))
 			return d, net.Requests, open(t, settings(serve(t, there), nil))
@@ -113,7 +113,7 @@ func TestEveryRequestOfARunMayFail(t *testing.T) {
 // A run takes the lock, reads state and journal at once, writes the state once, and each record that something waits
 // for is one request.
 func TestRequestsOfARunAreCounted(t *testing.T) {
-	net := &drivertest.Net{Next: &server.Server{}, Fate: drivertest.Calm, Aside: renewed}
+	net := &drivertest.Net{Next: &consultest.Server{}, Fate: drivertest.Calm, Aside: renewed}
 	want := drivertest.Counts{Plan: 6, Idle: 6, One: 12, More: 2}
 	if got := drivertest.Requests(t, open(t, settings(serve(t, net), nil)), net.Requests); got != want {
 		t.Errorf("%+v, want %+v", got, want)
@@ -124,7 +124,7 @@ func TestRequestsOfARunAreCounted(t *testing.T) {
 // before are gone.
 func TestLargeStatesAreInParts(t *testing.T) {
 	for _, zipped := range []bool{false, true} {
-		there := &server.Server{}
+		there := &consultest.Server{}
 		s := settings(serve(t, there), map[string]cty.Value{"gzip": cty.BoolVal(zipped)})
 		p := place(t, s)
 		h := lock(t, p)
@@ -162,7 +162,7 @@ func TestLargeStatesAreInParts(t *testing.T) {
 // A session that ended takes the lock with it: its holder writes nothing, whichever run has the lock now, and whether
 // or not it looks. Consul gives the lock to nobody for a while, and a run waits for that as for any lock.
 func TestSessionsThatEndWriteNothing(t *testing.T) {
-	there := &server.Server{}
+	there := &consultest.Server{}
 	p := place(t, settings(serve(t, there), nil))
 	h := lock(t, p)
 	version, err := h.Write(t.Context(), remote.Write{Data: []byte("one")})
@@ -191,7 +191,7 @@ func TestSessionsThatEndWriteNothing(t *testing.T) {
 
 // Without a lock the block says so, as with the other programs.
 func TestNoLock(t *testing.T) {
-	there := &server.Server{}
+	there := &consultest.Server{}
 	p := place(t, settings(serve(t, there), map[string]cty.Value{"lock": cty.False}))
 	h := lock(t, p)
 	_, err := h.Write(t.Context(), remote.Write{Data: []byte("one")})
@@ -210,7 +210,7 @@ func TestDamagedStates(t *testing.T) {
 		"another digest":      {`{"current-hash":"abc","chunks":["part"]}`, "whose digest should be"},
 		"no gzip":             {"\x1fabc", "cannot be uncompressed"},
 	} {
-		there := &server.Server{}
+		there := &consultest.Server{}
 		address := serve(t, there)
 		for key, value := range map[string]string{"team/network": c.value, "part": "text"} {
 			r, err := http.NewRequest(http.MethodPut, "http://"+address+"/v1/kv/"+key, strings.NewReader(value))

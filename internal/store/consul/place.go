@@ -195,13 +195,13 @@ func (p *place) ForceUnlock(ctx context.Context, id string) error {
 	case err != nil:
 		return err
 	case lock == nil || lock.Session == "":
-		return errors.New("the state is not locked")
+		return remote.ErrNotLocked
 	case lock.Session != id:
-		return fmt.Errorf("lock id %q does not match the id of the existing lock, %q", id, lock.Session)
+		return remote.AnotherLock(id, lock.Session)
 	}
 	if err := p.free(ctx, id); err != nil {
 		if errors.Is(err, remote.ErrLost) {
-			return errors.New("another run has just taken the lock. Check who holds it")
+			return remote.ErrTaken
 		}
 		return err
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/tombolo-iac/tombolo/internal/store/consul"
-	"github.com/tombolo-iac/tombolo/internal/store/consul/server"
+	"github.com/tombolo-iac/tombolo/internal/store/consul/consultest"
 	"github.com/tombolo-iac/tombolo/internal/store/remote"
 	"github.com/tombolo-iac/tombolo/internal/store/remote/drivertest"
 	"github.com/tombolo-iac/tombolo/state"
@@ -84,7 +84,7 @@ func TestSecretsAppearNowhere(t *testing.T) {
 
 // The environment says what the block leaves out.
 func TestEnvironment(t *testing.T) {
-	there := &server.Server{Token: "secret"}
+	there := &consultest.Server{Token: "secret"}
 	address := serve(t, there)
 	env := map[string]string{"CONSUL_HTTP_ADDR": "http://" + address, "CONSUL_HTTP_TOKEN": "secret"}
 	s := map[string]cty.Value{"path": cty.StringVal("a"), "address": cty.NullVal(cty.String)}

@@ -5,11 +5,8 @@ import (
 	"crypto/x509"
 	"encoding/base64"
 	"errors"
-	"fmt"
 	"net/url"
 	"path/filepath"
-	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/zclconf/go-cty/cty"
@@ -17,6 +14,7 @@ import (
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/internal/regular"
 	"github.com/tombolo-iac/tombolo/internal/store/remote"
+	"github.com/tombolo-iac/tombolo/internal/store/remote/arguments"
 )
 
 // settings holds the settings from the block and the environment.
@@ -35,73 +33,22 @@ type settings struct {
 }
 
 // reader reads values from a block or the environment and collects their problems.
-type reader struct {
-	config cty.Value
-	o      remote.Surroundings
-	diags  *diag.List
-}
-
-// wrong reports a problem with an argument.
-func (r reader) wrong(name, summary, format string, args ...any) {
-	*r.diags = r.diags.Append(&diag.Diagnostic{Severity: diag.Error, Summary: summary,
-		Detail: fmt.Sprintf(format, args...), Path: cty.GetAttrPath(name)})
-}
-
-func (r reader) value(name string) (v cty.Value, ok bool) {
-	if r.config == cty.NilVal || r.config.IsNull() || !r.config.Type().HasAttribute(name) {
-		return v, false
-	}
-	v, _ = r.config.GetAttr(name).UnmarkDeep()
-	return v, !v.IsNull() && v.IsWhollyKnown()
-}
-
-// text returns what the block says, or else a variable of the environment.
-func (r reader) text(name, variable string) string {
-	if v, ok := r.value(name); ok && v.AsString() != "" {
-		return v.AsString()
-	}
-	if variable == "" {
-		return ""
-	}
-	return r.o.Getenv(variable)
-}
-
-func (r reader) flag(name string, usual bool) bool {
-	if v, ok := r.value(name); ok {
-		return v.True()
-	}
-	return usual
-}
-
-// variable returns a truth value of the environment.
-func (r reader) variable(name string, usual bool) bool {
-	text := r.o.Getenv(name)
-	if text == "" {
-		return usual
-	}
-	v, err := strconv.ParseBool(text)
-	if err != nil {
-		*r.diags = r.diags.Errorf(nil, "Invalid value of "+name, "The variable has to be true or false.")
-	}
-	return v
-}
+type reader struct{ arguments.Reader }
 
 // read takes the settings from the values of a block and from the environment.
 func read(config cty.Value, o remote.Surroundings) (*settings, diag.List) {
-	var diags diag.List
-	r := reader{config: config, o: o, diags: &diags}
-	s := &settings{path: r.text("path", ""), query: url.Values{}, gzip: r.flag("gzip", false),
-		lock: r.flag("lock", true)}
+	r := reader{arguments.New(config, o)}
+	s := &settings{path: r.Text("path"), query: url.Values{}, gzip: r.Is("gzip"), lock: r.Flag("lock", true)}
 	switch {
 	case s.path == "":
-		r.wrong("path", "path argument is required", "Set the argument path of the backend \"consul\" to the key of "+
+		r.Wrong("path", "path argument is required", "Set the argument path of the backend \"consul\" to the key of "+
 			"the state.")
 	case strings.HasPrefix(s.path, "/"):
-		r.wrong("path", "Invalid path", "A key in Consul does not begin with a slash. Remove the slash.")
+		r.Wrong("path", "Invalid path", "A key in Consul does not begin with a slash. Remove the slash.")
 	}
 	r.address(s)
 	r.authentication(s)
-	for name, value := range map[string]string{"dc": r.text("datacenter", ""), "ns": o.Getenv("CONSUL_NAMESPACE"),
+	for name, value := range map[string]string{"dc": r.Text("datacenter"), "ns": o.Getenv("CONSUL_NAMESPACE"),
 		"partition": o.Getenv("CONSUL_PARTITION")} {
 		if value != "" {
 			s.query.Set(name, value)
@@ -109,19 +56,19 @@ func read(config cty.Value, o remote.Surroundings) (*settings, diag.List) {
 	}
 	r.certificates(s)
 	s.hide()
-	return s, diags
+	return s, r.Diags()
 }
 
 // address reads where the server is.
 func (r reader) address(s *settings) {
-	text := r.text("address", "CONSUL_HTTP_ADDR")
+	text := r.Text("address", "CONSUL_HTTP_ADDR")
 	if text == "" {
 		text = "127.0.0.1:8500"
 	}
-	scheme := r.text("scheme", "")
+	scheme := r.Text("scheme")
 	if scheme == "" {
 		scheme = "http"
-		if r.variable("CONSUL_HTTP_SSL", false) {
+		if r.Flag("", false, "CONSUL_HTTP_SSL") {
 			scheme = "https"
 		}
 	}
@@ -134,17 +81,17 @@ func (r reader) address(s *settings) {
 	case named == "https":
 		scheme = named
 	case named != "http":
-		r.wrong("address", "Invalid address", "The scheme of the address must be http, https or unix. "+
+		r.Wrong("address", "Invalid address", "The scheme of the address must be http, https or unix. "+
 			"An address looks like consul.example.com:8500.")
 		return
 	}
 	if scheme != "http" && scheme != "https" {
-		r.wrong("scheme", "Invalid scheme", "It is %q. Set http or https.", scheme)
+		r.Wrong("scheme", "Invalid scheme", "It is %q. Set http or https.", scheme)
 		return
 	}
 	u, err := url.Parse(scheme + "://" + rest)
 	if err != nil || u.Host == "" || u.RawQuery != "" || u.Fragment != "" {
-		r.wrong("address", "Invalid address", "An address looks like consul.example.com:8500. This one is not shown, "+
+		r.Wrong("address", "Invalid address", "An address looks like consul.example.com:8500. This one is not shown, "+
 			"because it may have a password in it.")
 		return
 	}
@@ -163,41 +110,35 @@ func (r reader) address(s *settings) {
 
 // authentication reads the credentials.
 func (r reader) authentication(s *settings) {
-	s.token = r.text("access_token", "")
+	s.token = r.Text("access_token")
 	if s.token == "" {
-		if name := r.o.Getenv("CONSUL_HTTP_TOKEN_FILE"); name != "" {
+		if name := r.Getenv("CONSUL_HTTP_TOKEN_FILE"); name != "" {
 			if text, err := r.file(name); err != nil {
-				*r.diags = r.diags.Errorf(nil, "The token cannot be read", "The variable CONSUL_HTTP_TOKEN_FILE names "+
-					"a file: %v.", err)
+				r.Wrong("", "The token cannot be read", "The variable CONSUL_HTTP_TOKEN_FILE names a file: %v.", err)
 			} else {
 				s.token = strings.TrimSpace(string(text))
 			}
 		}
 	}
 	if s.token == "" {
-		s.token = r.o.Getenv("CONSUL_HTTP_TOKEN")
+		s.token = r.Getenv("CONSUL_HTTP_TOKEN")
 	}
 	if strings.ContainsAny(s.token, "\r\n\x00") {
-		r.wrong("access_token", "Invalid access_token", "The token contains a line break. Set a token without one.")
+		r.Wrong("access_token", "Invalid access_token", "The token contains a line break. Set a token without one.")
 	}
-	if auth := r.text("http_auth", "CONSUL_HTTP_AUTH"); auth != "" {
+	if auth := r.Text("http_auth", "CONSUL_HTTP_AUTH"); auth != "" {
 		s.user, s.password, _ = strings.Cut(auth, ":")
 		s.basic = true
 	}
 }
 
-func (r reader) file(name string) ([]byte, error) {
-	if !filepath.IsAbs(name) {
-		name = filepath.Join(r.o.Dir, name)
-	}
-	return regular.Read(name, regular.Note)
-}
+func (r reader) file(name string) ([]byte, error) { return regular.Read(r.Path(name), regular.Note) }
 
 // certificates reads the certificates of both sides.
 func (r reader) certificates(s *settings) {
-	s.tls = &tls.Config{MinVersion: tls.VersionTLS12, ServerName: r.o.Getenv("CONSUL_TLS_SERVER_NAME"),
-		InsecureSkipVerify: !r.variable("CONSUL_HTTP_SSL_VERIFY", true)}
-	ca, folder := r.text("ca_file", "CONSUL_CACERT"), r.o.Getenv("CONSUL_CAPATH")
+	s.tls = &tls.Config{MinVersion: tls.VersionTLS12, ServerName: r.Getenv("CONSUL_TLS_SERVER_NAME"),
+		InsecureSkipVerify: !r.Flag("", true, "CONSUL_HTTP_SSL_VERIFY")}
+	ca, folder := r.Text("ca_file", "CONSUL_CACERT"), r.Getenv("CONSUL_CAPATH")
 	var files []string
 	if ca != "" {
 		files = []string{ca}
@@ -211,22 +152,22 @@ func (r reader) certificates(s *settings) {
 	for _, name := range files {
 		text, err := r.file(name)
 		if err != nil && ca != "" {
-			r.wrong("ca_file", "The certificates cannot be read", "%v. Set ca_file to a file with certificates in PEM.",
+			r.Wrong("ca_file", "The certificates cannot be read", "%v. Set ca_file to a file with certificates in PEM.",
 				err)
 			return
 		}
 		found = err == nil && s.tls.RootCAs.AppendCertsFromPEM(text) || found
 	}
 	if !found {
-		r.wrong("ca_file", "There are no certificates", "ca_file, or the folder in CONSUL_CAPATH, has no readable "+
+		r.Wrong("ca_file", "There are no certificates", "ca_file, or the folder in CONSUL_CAPATH, has no readable "+
 			"PEM certificate.")
 	}
-	cert, key := r.text("cert_file", "CONSUL_CLIENT_CERT"), r.text("key_file", "CONSUL_CLIENT_KEY")
+	cert, key := r.Text("cert_file", "CONSUL_CLIENT_CERT"), r.Text("key_file", "CONSUL_CLIENT_KEY")
 	switch {
 	case cert == "" && key == "":
 		return
 	case cert == "" || key == "":
-		r.wrong("cert_file", "Only one of cert_file and key_file is set", "A certificate needs its private key. Set "+
+		r.Wrong("cert_file", "Only one of cert_file and key_file is set", "A certificate needs its private key. Set "+
 			"both, or neither.")
 		return
 	}
@@ -239,7 +180,7 @@ func (r reader) certificates(s *settings) {
 			return
 		}
 	}
-	r.wrong("cert_file", "The certificate cannot be used", "cert_file and key_file must name PEM files with a "+
+	r.Wrong("cert_file", "The certificate cannot be used", "cert_file and key_file must name PEM files with a "+
 		"certificate and its private key: %v.", err)
 }
 
@@ -247,16 +188,7 @@ func (r reader) certificates(s *settings) {
 func (s *settings) hide() {
 	s.secrets = append(s.secrets, s.token, url.QueryEscape(s.token), s.password, url.QueryEscape(s.password),
 		base64.StdEncoding.EncodeToString([]byte(s.user+":"+s.password)))
-	// The longest go first: a short one may be a part of them.
-	slices.SortFunc(s.secrets, func(a, b string) int { return len(b) - len(a) })
 }
 
 // clean removes secrets from a text.
-func (s *settings) clean(text string) string {
-	for _, secret := range s.secrets {
-		if len(secret) > 3 {
-			text = strings.ReplaceAll(text, secret, "(hidden)")
-		}
-	}
-	return text
-}
+func (s *settings) clean(text string) string { return arguments.Hide(text, s.secrets) }

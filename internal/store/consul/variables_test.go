@@ -12,19 +12,21 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/store/remote/drivertest"
 )
 
-// A variable that the driver reads and the table lacks fails the test.
+// A variable that the driver reads and the table lacks fails the test. The defaults are those that Terraform documents.
 func TestVariablesSayWhatArgumentsSay(t *testing.T) {
 	cert, key := drivertest.Pair(t)
 	folder := t.TempDir()
 	if err := os.WriteFile(filepath.Join(folder, "ca.pem"), []byte(cert), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	drivertest.Settings{Schema: schema(), Base: map[string]string{"path": "p"},
+	block := drivertest.Settings{Schema: schema(), Base: map[string]string{"path": "p"},
 		Read: func(config cty.Value, o remote.Surroundings) (any, diag.List) {
 			s, diags := read(config, o)
 			return s, diags
 		},
-	}.Say(t, []drivertest.Variable{
+	}
+	block.Default(t, map[string]string{"gzip": "false", "lock": "true", "scheme": "http"})
+	block.Say(t, []drivertest.Variable{
 		{Name: "CONSUL_HTTP_ADDR", Argument: "address", Value: "consul.example:8500"},
 		{Name: "CONSUL_HTTP_TOKEN", Argument: "access_token", Value: "token"},
 		{Name: "CONSUL_HTTP_AUTH", Argument: "http_auth", Value: "me:word"},

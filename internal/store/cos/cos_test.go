@@ -14,7 +14,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/tombolo-iac/tombolo/internal/store/cos"
-	"github.com/tombolo-iac/tombolo/internal/store/cos/server"
+	"github.com/tombolo-iac/tombolo/internal/store/cos/costest"
 	"github.com/tombolo-iac/tombolo/internal/store/remote"
 	"github.com/tombolo-iac/tombolo/internal/store/remote/drivertest"
 	"github.com/tombolo-iac/tombolo/state"
@@ -35,8 +35,8 @@ func must(t *testing.T, err error) {
 // settings are those of a block that reaches a server.
 func settings(address string, more map[string]cty.Value) cty.Value {
 	s := map[string]cty.Value{"bucket": cty.StringVal(bucket), "prefix": cty.StringVal("some/where"),
-		"region": cty.StringVal("ap-guangzhou"), "secret_id": cty.StringVal(server.SecretID),
-		"secret_key": cty.StringVal(server.SecretKey), "endpoint": cty.StringVal(address)}
+		"region": cty.StringVal("ap-guangzhou"), "secret_id": cty.StringVal(costest.SecretID),
+		"secret_key": cty.StringVal(costest.SecretKey), "endpoint": cty.StringVal(address)}
 	for name, v := range more {
 		s[name] = v
 	}
@@ -64,7 +64,7 @@ func TestDriver(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			drivertest.Run(t, drivertest.Options{NoJournal: c.versioned}, func(t *testing.T) (a, b remote.Driver) {
-				address := drivertest.Serve(t, &server.Server{Bucket: bucket, PageSize: 2, Versioned: c.versioned,
+				address := drivertest.Serve(t, &costest.Server{Bucket: bucket, PageSize: 2, Versioned: c.versioned,
 					Silent: c.silent})
 				return open(t, address, c.more), open(t, address, c.more)
 			})
@@ -80,7 +80,7 @@ func TestEveryRequestOfARunMayFail(t *testing.T) {
 	}
 	drivertest.EveryRequest(t, kinds, func(t *testing.T, f drivertest.Faults) (remote.Driver, func() int,
 		remote.Driver) {
-		there := &server.Server{Bucket: bucket}
+		there := &costest.Server{Bucket: bucket}
 		net := &drivertest.Net{Next: there, Fate: f}
 		return open(t, drivertest.Serve(t, net), nil), net.Requests, open(t, drivertest.Serve(t, there), nil)
 	})
@@ -91,7 +91,7 @@ func TestRequestsOfARunAreCounted(t *testing.T) {
 	old := func(r *http.Request) bool {
 		return r.Method == http.MethodDelete && strings.Contains(r.URL.Path, "/journal/")
 	}
-	net := &drivertest.Net{Next: &server.Server{Bucket: bucket}, Fate: drivertest.Calm, Aside: old}
+	net := &drivertest.Net{Next: &costest.Server{Bucket: bucket}, Fate: drivertest.Calm, Aside: old}
 	want := drivertest.Counts{Plan: 9, Idle: 9, One: 22, More: 4}
 	if got := drivertest.Requests(t, open(t, drivertest.Serve(t, net), nil), net.Requests); got != want {
 		t.Errorf("%+v, want %+v", got, want)
@@ -100,7 +100,7 @@ func TestRequestsOfARunAreCounted(t *testing.T) {
 
 // The objects are where Terraform has them, with the digest that it reads, and the tag is given back.
 func TestObjectsAreWhereTerraformHasThem(t *testing.T) {
-	there := &server.Server{Bucket: bucket}
+	there := &costest.Server{Bucket: bucket}
 	d := open(t, drivertest.Serve(t, there), nil)
 	for workspace, at := range map[string]string{"default": "some/where/terraform.tfstate",
 		"blue": "some/where/blue/terraform.tfstate"} {
@@ -140,7 +140,7 @@ func TestObjectsAreWhereTerraformHasThem(t *testing.T) {
 
 // A run that ends while it makes the lock leaves the tag. It is seen, and can be freed.
 func TestATagThatIsLeftIsFreed(t *testing.T) {
-	there := &server.Server{Bucket: bucket}
+	there := &costest.Server{Bucket: bucket}
 	lost := false
 	net := &drivertest.Net{Next: there, Plan: func(r *http.Request) string {
 		if lost = lost || r.Method == http.MethodPut; lost {
@@ -170,7 +170,7 @@ func TestATagThatIsLeftIsFreed(t *testing.T) {
 func TestSecretsAppearNowhere(t *testing.T) {
 	for _, text := range []string{"<Error><Code>Gossip</Code><Message>%s</Message></Error>",
 		`{"Response":{"Error":{"Code":"Gossip","Message":"%s"}}}`} {
-		drivertest.Secrets(t, []string{server.SecretKey, "token-canary"}, func(address string,
+		drivertest.Secrets(t, []string{costest.SecretKey, "token-canary"}, func(address string,
 			log func(string, ...any)) (remote.Driver, error) {
 			return cos.Hasty(t.Context(), settings(address, map[string]cty.Value{
 				"security_token": cty.StringVal("token-canary")}), address, log)
@@ -202,10 +202,10 @@ func TestArgumentsAreChecked(t *testing.T) {
 func TestProfilesHaveCredentials(t *testing.T) {
 	dir := t.TempDir()
 	must(t, os.WriteFile(filepath.Join(dir, "default.credential"), fmt.Appendf(nil,
-		`{"secretId":%q,"secretKey":%q,"token":"token"}`, server.SecretID, server.SecretKey), 0o600))
+		`{"secretId":%q,"secretKey":%q,"token":"token"}`, costest.SecretID, costest.SecretKey), 0o600))
 	must(t, os.WriteFile(filepath.Join(dir, "default.configure"), []byte(`{"_sys_param":{"region":"ap-x"}}`), 0o600))
 	null := cty.NullVal(cty.String)
-	there := &server.Server{Bucket: bucket, Token: "token"}
+	there := &costest.Server{Bucket: bucket, Token: "token"}
 	p, err := open(t, drivertest.Serve(t, there), map[string]cty.Value{"secret_id": null, "secret_key": null,
 		"region": null, "shared_credentials_dir": cty.StringVal(dir)}).Place("blue")
 	must(t, err)
@@ -217,7 +217,7 @@ func TestProfilesHaveCredentials(t *testing.T) {
 // Whatever a server answers, a call ends, and nobody takes it for a state.
 func TestHostileServers(t *testing.T) {
 	drivertest.Hostility(t, drivertest.Hostile{
-		New: func(*testing.T) http.Handler { return &server.Server{Bucket: bucket} },
+		New: func(*testing.T) http.Handler { return &costest.Server{Bucket: bucket} },
 		Open: func(t *testing.T, h http.Handler, silence time.Duration, most int64) remote.Driver {
 			d := open(t, drivertest.Serve(t, h), nil)
 			cos.Impatient(d, silence, most)

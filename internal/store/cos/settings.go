@@ -92,16 +92,10 @@ func (s *settings) credentials(r arguments.Reader, o remote.Surroundings) {
 	w.id, w.key = r.Text("secret_id", "TENCENTCLOUD_SECRET_ID"), r.Text("secret_key", "TENCENTCLOUD_SECRET_KEY")
 	w.token = r.Text("security_token", "TENCENTCLOUD_SECURITY_TOKEN")
 	w.machine = r.Text("cam_role_name", "TENCENTCLOUD_CAM_ROLE_NAME")
-	b, inBlock := r.Block("assume_role")
-	text := func(name, variable string) string {
-		if inBlock {
-			return b.Text(name, variable)
-		}
-		return o.Getenv(variable)
-	}
+	b, _ := r.Block("assume_role")
 	const prefix = "TENCENTCLOUD_ASSUME_ROLE_"
-	w.role = role{arn: text("role_arn", prefix+"ARN"), session: text("session_name", prefix+"SESSION_NAME"),
-		policy: text("policy", ""), external: text("external_id", prefix+"EXTERNAL_ID"),
+	w.role = role{arn: b.Text("role_arn", prefix+"ARN"), session: b.Text("session_name", prefix+"SESSION_NAME"),
+		policy: b.Text("policy"), external: b.Text("external_id", prefix+"EXTERNAL_ID"),
 		seconds: b.Number("session_duration", 7200, 0, 43200, prefix+"SESSION_DURATION")}
 	if name := r.Text("profile", "TENCENTCLOUD_PROFILE"); name != "" || w.id == "" && w.machine == "" {
 		s.profile(r, o, name)

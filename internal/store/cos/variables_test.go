@@ -12,14 +12,14 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/store/remote/drivertest"
 )
 
-// A variable that the driver reads and the table lacks fails the test.
+// A variable that the driver reads and the table lacks fails the test. The defaults are those that Terraform documents.
 func TestVariablesSayWhatArgumentsSay(t *testing.T) {
 	dir := t.TempDir() // with a profile, which has a role
 	if err := os.WriteFile(filepath.Join(dir, "p.credential"), []byte(`{"secretId":"a","secretKey":"b",`+
 		`"role-arn":"arn","role-session-name":"n"}`), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	drivertest.Settings{Schema: schema(),
+	block := drivertest.Settings{Schema: schema(),
 		Base: map[string]string{"bucket": "b", "region": "r", "secret_id": "i", "secret_key": "k"},
 		Read: func(config cty.Value, o remote.Surroundings) (any, diag.List) {
 			s, diags := read(config, o)
@@ -27,7 +27,10 @@ func TestVariablesSayWhatArgumentsSay(t *testing.T) {
 			s.api = nil // functions are not compared
 			return []any{s, api}, diags
 		},
-	}.Say(t, []drivertest.Variable{
+	}
+	block.Default(t, map[string]string{"key": "terraform.tfstate", "encrypt": "true", "acl": "private",
+		"accelerate": "false", "domain": "tencentcloudapi.com"})
+	block.Say(t, []drivertest.Variable{
 		{Name: "TENCENTCLOUD_REGION", Argument: "region", Value: "other"},
 		{Name: "TENCENTCLOUD_SECRET_ID", Argument: "secret_id", Value: "id"},
 		{Name: "TENCENTCLOUD_SECRET_KEY", Argument: "secret_key", Value: "key"},

@@ -19,7 +19,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/tombolo-iac/tombolo/internal/store/gcs"
-	"github.com/tombolo-iac/tombolo/internal/store/gcs/server"
+	"github.com/tombolo-iac/tombolo/internal/store/gcs/gcstest"
 	"github.com/tombolo-iac/tombolo/internal/store/history"
 	"github.com/tombolo-iac/tombolo/internal/store/remote"
 	"github.com/tombolo-iac/tombolo/internal/store/remote/drivertest"
@@ -74,7 +74,7 @@ func TestCredentialsAreFound(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			without(t)
-			s := server.New("states")
+			s := gcstest.New("states")
 			s.Tokens, s.Accounts = []string{"good"}, []string{"states@p.example.com"}
 			address := serve(t, s)
 			text := serviceAccount(t, address)
@@ -101,7 +101,7 @@ func TestCredentialsAreFound(t *testing.T) {
 // A token that is not accepted any more is replaced by another.
 func TestTokensThatAreRefusedAreReplaced(t *testing.T) {
 	without(t)
-	s := server.New("states")
+	s := gcstest.New("states")
 	s.Tokens = []string{"one"}
 	var mu sync.Mutex
 	address := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -151,7 +151,7 @@ func TestSecretsAppearNowhere(t *testing.T) {
 		_ = json.NewEncoder(w).Encode(map[string]any{"error": map[string]any{"message": text},
 			"error_description": text})
 	}))
-	s := server.New("states")
+	s := gcstest.New("states")
 	s.Tokens = []string{"ya29.given-canary"}
 	account := serviceAccount(t, gossip)
 	key := []byte("canary-of-256-bits-0123456789abc")
@@ -213,7 +213,7 @@ func everything(t *testing.T, d remote.Driver) []any {
 
 // A bucket with versions keeps former states, and who wrote them.
 func TestBucketsKeepFormerStates(t *testing.T) {
-	d := open(t, settings(serve(t, server.New("states")), map[string]cty.Value{
+	d := open(t, settings(serve(t, gcstest.New("states")), map[string]cty.Value{
 		"encryption_key": cty.StringVal(customerKey)}))
 	p, err := d.Place(state.DefaultWorkspace)
 	must(t, err)

@@ -14,7 +14,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/tombolo-iac/tombolo/internal/store/gcs"
-	"github.com/tombolo-iac/tombolo/internal/store/gcs/server"
+	"github.com/tombolo-iac/tombolo/internal/store/gcs/gcstest"
 	"github.com/tombolo-iac/tombolo/internal/store/remote"
 	"github.com/tombolo-iac/tombolo/internal/store/remote/drivertest"
 	"github.com/tombolo-iac/tombolo/state"
@@ -113,7 +113,7 @@ func TestEveryRequestOfARunMayFail(t *testing.T) {
 	}
 	drivertest.EveryRequest(t, kinds, func(t *testing.T, plan drivertest.Faults) (remote.Driver, func() int,
 		remote.Driver) {
-		s, n := server.New("states"), 0
+		s, n := gcstest.New("states"), 0
 		f := &faulty{next: s, plan: func(*http.Request) string { n++; return plan(n) }}
 		return open(t, settings(serve(t, f), nil)), func() int {
 			f.mu.Lock()
@@ -126,7 +126,7 @@ func TestEveryRequestOfARunMayFail(t *testing.T) {
 // planned is a place behind a network that does what a test says.
 func planned(t *testing.T, plan func(r *http.Request) string) (*faulty, remote.Place) {
 	t.Helper()
-	f := &faulty{next: server.New("states"), plan: plan}
+	f := &faulty{next: gcstest.New("states"), plan: plan}
 	p, err := open(t, settings(serve(t, f), nil)).Place(state.DefaultWorkspace)
 	must(t, err)
 	return f, p
@@ -219,7 +219,7 @@ func TestLateDeletionsFreeNobodyElse(t *testing.T) {
 // for is one request.
 func TestRequestsOfARunAreCounted(t *testing.T) {
 	n := 0
-	f := &faulty{next: server.New("states"), plan: func(*http.Request) string { n++; return "" }}
+	f := &faulty{next: gcstest.New("states"), plan: func(*http.Request) string { n++; return "" }}
 	want := drivertest.Counts{Plan: 4, Idle: 4, One: 10, More: 2}
 	if got := drivertest.Requests(t, open(t, settings(serve(t, f), nil)), func() int {
 		f.mu.Lock()
@@ -265,7 +265,7 @@ func TestWhatTheServiceSaysIsSaidToPeople(t *testing.T) {
 
 // What is not the service is not taken for an empty one.
 func TestServicesThatAreNotThere(t *testing.T) {
-	s := httptest.NewServer(server.New())
+	s := httptest.NewServer(gcstest.New())
 	p, err := open(t, settings(s.URL, nil)).Place(state.DefaultWorkspace)
 	must(t, err)
 	if _, err := p.Read(t.Context()); err == nil || !strings.Contains(err.Error(), "does not create buckets") {
@@ -280,7 +280,7 @@ func TestServicesThatAreNotThere(t *testing.T) {
 
 // An object has a bound, and what arrives is what is stored.
 func TestObjectsHaveABoundAndADigest(t *testing.T) {
-	s, damaged := server.New("states"), false
+	s, damaged := gcstest.New("states"), false
 	address := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		out := httptest.NewRecorder()
 		s.ServeHTTP(out, r)
@@ -314,7 +314,7 @@ func TestLocksAreNotEncryptedWithTheCustomersKey(t *testing.T) {
 		"customer": {"encryption_key": cty.StringVal(customerKey)},
 		"kms":      {"kms_encryption_key": cty.StringVal(key)},
 	} {
-		s := server.New("states")
+		s := gcstest.New("states")
 		address := serve(t, s)
 		p, err := open(t, settings(address, more)).Place(state.DefaultWorkspace)
 		must(t, err)

@@ -10,7 +10,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/tombolo-iac/tombolo/internal/store/gcs"
-	"github.com/tombolo-iac/tombolo/internal/store/gcs/server"
+	"github.com/tombolo-iac/tombolo/internal/store/gcs/gcstest"
 	"github.com/tombolo-iac/tombolo/internal/store/remote"
 	"github.com/tombolo-iac/tombolo/internal/store/remote/drivertest"
 )
@@ -61,7 +61,7 @@ func TestDriver(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			drivertest.Run(t, drivertest.Options{}, func(t *testing.T) (a, b remote.Driver) {
-				s := server.New("states")
+				s := gcstest.New("states")
 				s.PageSize = 2
 				address := serve(t, s)
 				return open(t, settings(address, more)), open(t, settings(address, more))
@@ -73,7 +73,7 @@ func TestDriver(t *testing.T) {
 // The same with another server of the protocol.
 func TestDriverOnFakeGCSServer(t *testing.T) {
 	drivertest.Run(t, drivertest.Options{}, func(t *testing.T) (a, b remote.Driver) {
-		address := server.Fsouza(t)
+		address := gcstest.Fsouza(t)
 		return open(t, settings(address, nil)), open(t, settings(address, nil))
 	})
 }
@@ -82,7 +82,7 @@ func TestDriverOnFakeGCSServer(t *testing.T) {
 func TestHostileServers(t *testing.T) {
 	drivertest.Hostility(t, drivertest.Hostile{
 		Wordless: true,
-		New:      func(*testing.T) http.Handler { return server.New("states") },
+		New:      func(*testing.T) http.Handler { return gcstest.New("states") },
 		Open: func(t *testing.T, h http.Handler, silence time.Duration, most int64) remote.Driver {
 			d := open(t, settings(serve(t, h), nil))
 			gcs.Bounded(d, most)

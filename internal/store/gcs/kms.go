@@ -14,6 +14,7 @@ import (
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/internal/encryption"
 	"github.com/tombolo-iac/tombolo/internal/store/remote"
+	"github.com/tombolo-iac/tombolo/internal/store/remote/arguments"
 	"github.com/tombolo-iac/tombolo/internal/store/remote/web"
 )
 
@@ -88,10 +89,8 @@ func keys(ctx context.Context, values map[string]cty.Value, in json.RawMessage, 
 
 // keySettings reads the arguments that are the backend's, too.
 func keySettings(values map[string]cty.Value, o remote.Surroundings) (*settings, error) {
-	if o.Getenv == nil {
-		o.Getenv = func(string) string { return "" }
-	}
-	r := &reader{values: values, o: o}
+	o = arguments.Complete(o)
+	r := reader{arguments.New(cty.ObjectVal(values), o)}
 	s := &settings{}
 	r.access(s, "GOOGLE_CREDENTIALS")
 	s.api = keyService
@@ -101,7 +100,7 @@ func keySettings(values map[string]cty.Value, o remote.Surroundings) (*settings,
 	if e := o.Getenv("GOOGLE_KMS_CUSTOM_ENDPOINT"); e != "" {
 		s.api = strings.TrimSuffix(e, "/") + "/"
 	}
-	for _, d := range r.diags {
+	for _, d := range r.Diags() {
 		if d.Severity == diag.Error {
 			return nil, errors.New(s.clean(d.Detail))
 		}

@@ -11,7 +11,7 @@ import (
 
 	"github.com/tombolo-iac/tombolo/internal/encryption"
 	"github.com/tombolo-iac/tombolo/internal/store/gcs"
-	"github.com/tombolo-iac/tombolo/internal/store/gcs/server"
+	"github.com/tombolo-iac/tombolo/internal/store/gcs/gcstest"
 	"github.com/tombolo-iac/tombolo/internal/store/remote"
 )
 
@@ -37,7 +37,7 @@ func cipher(t *testing.T, block string) *encryption.Cipher {
 // One run seals and another opens, each with a new key for what it writes.
 func TestKeysOfCloudKMSOpenAndSeal(t *testing.T) {
 	without(t)
-	s := server.New()
+	s := gcstest.New()
 	s.Tokens, s.Accounts = []string{"good"}, []string{"keys@p.example.com"}
 	address := serve(t, s)
 	t.Setenv("GOOGLE_KMS_CUSTOM_ENDPOINT", address+"/v1/")

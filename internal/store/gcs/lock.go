@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/tombolo-iac/tombolo/internal/store/remote"
@@ -112,13 +111,13 @@ func (p *place) ForceUnlock(ctx context.Context, id string) error {
 	case err != nil:
 		return err
 	case there == nil:
-		return errors.New("the state is not locked")
+		return remote.ErrNotLocked
 	case id != there.info.ID && id != there.generation:
-		return fmt.Errorf("lock id %q does not match the id of the existing lock, %q", id, there.info.ID)
+		return remote.AnotherLock(id, there.info.ID)
 	}
 	_, err = p.bucket.remove(ctx, p.lock, there.generation)
 	if errors.Is(err, objects.ErrUnmet) {
-		return errors.New("another run has just taken the lock. Check who holds it")
+		return remote.ErrTaken
 	}
 	return err
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/tombolo-iac/tombolo/internal/regular"
 	"github.com/tombolo-iac/tombolo/internal/store/remote"
+	"github.com/tombolo-iac/tombolo/internal/store/remote/arguments"
 )
 
 // fileKeys are those of credentials that name files for the client library to read.
@@ -50,7 +51,7 @@ func judgeNamed(credentials []byte) error {
 
 // lent returns what goes to an address of the block in place of Google's: a token of the user, unless the directory
 // brought the credentials along, and the key of the objects.
-func lent(r *reader, config cty.Value, o remote.Surroundings) (all []remote.Program) {
+func lent(r reader, config cty.Value, o remote.Surroundings) (all []remote.Program) {
 	argument, to := "storage_custom_endpoint", remote.Written(config, "storage_custom_endpoint")
 	if to == "" && o.Getenv("GOOGLE_BACKEND_STORAGE_CUSTOM_ENDPOINT") == "" &&
 		o.Getenv("GOOGLE_STORAGE_CUSTOM_ENDPOINT") == "" {
@@ -79,9 +80,9 @@ func programs(config cty.Value, o remote.Surroundings) (all []remote.Program) {
 	if config.IsNull() {
 		return nil
 	}
-	r := readerOf(config, o)
+	r := reader{arguments.New(config, o)}
 	all = lent(r, config, o)
-	given := r.text("credentials")
+	given := r.Text("credentials")
 	text := r.content("credentials", given)
 	var v any
 	if text != given && !o.Brought(given) || json.Unmarshal([]byte(text), &v) != nil {

@@ -7,7 +7,6 @@ import (
 	"net/url"
 	"os"
 	"path"
-	"path/filepath"
 	"strings"
 
 	"github.com/zclconf/go-cty/cty"
@@ -16,6 +15,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/regex"
 	"github.com/tombolo-iac/tombolo/internal/regular"
 	"github.com/tombolo-iac/tombolo/internal/store/remote"
+	"github.com/tombolo-iac/tombolo/internal/store/remote/arguments"
 )
 
 // settings holds the settings from the block and the environment.
@@ -39,115 +39,74 @@ type settings struct {
 const universe = "googleapis.com"
 
 // reader reads values from a block and collects their problems.
-type reader struct {
-	values map[string]cty.Value
-	o      remote.Surroundings
-	diags  diag.List
-}
-
-// wrong reports a problem with an argument.
-func (r *reader) wrong(name, summary, format string, args ...any) {
-	r.diags = r.diags.Append(&diag.Diagnostic{Severity: diag.Error, Summary: summary, Path: cty.GetAttrPath(name),
-		Detail: fmt.Sprintf("The argument %s: ", name) + fmt.Sprintf(format, args...)})
-}
-
-// text returns an argument, or the first of the environment variables that is set.
-func (r *reader) text(name string, variables ...string) string {
-	if v, ok := r.values[name]; ok {
-		v, _ = v.Unmark()
-		if v.IsKnown() && !v.IsNull() && v.AsString() != "" {
-			return v.AsString()
-		}
-	}
-	for _, variable := range variables {
-		if v := r.o.Getenv(variable); v != "" {
-			return v
-		}
-	}
-	return ""
-}
+type reader struct{ arguments.Reader }
 
 // content returns a text, or what is in the file that it names.
-func (r *reader) content(name, text string) string {
+func (r reader) content(name, text string) string {
 	if text == "" || strings.ContainsAny(text, "{\n") {
 		return text
 	}
-	file := text
-	if rest, ok := strings.CutPrefix(file, "~/"); ok {
-		file = filepath.Join(r.o.Getenv("HOME"), rest)
-	} else if !filepath.IsAbs(file) {
-		file = filepath.Join(r.o.Dir, file)
-	}
+	file := r.Path(text)
 	if info, err := os.Stat(file); err != nil || !info.Mode().IsRegular() {
 		return text
 	}
 	b, err := regular.Read(file, regular.Note)
 	if err != nil {
-		r.wrong(name, "File cannot be read", "%v.", err)
+		r.Wrong(name, "File cannot be read", "%v.", err)
 	}
 	return string(b)
 }
 
-func readerOf(config cty.Value, o remote.Surroundings) *reader {
-	r := &reader{values: map[string]cty.Value{}, o: o}
-	if !config.IsNull() {
-		config, _ = config.Unmark()
-		r.values = config.AsValueMap()
-	}
-	return r
-}
-
 // read takes the settings from the values of a block and from the environment.
 func read(config cty.Value, o remote.Surroundings) (*settings, diag.List) {
-	r := readerOf(config, o)
-	s := &settings{bucket: r.text("bucket")}
+	r := reader{arguments.New(config, o)}
+	s := &settings{bucket: r.Text("bucket")}
 	if s.bucket == "" {
-		r.wrong("bucket", "Missing Required Value", "It must be set to the name of the bucket.")
+		r.Wrong("bucket", "Missing Required Value", "It must be set to the name of the bucket.")
 	}
-	if prefix := strings.Trim(path.Clean("/"+r.text("prefix")), "/"); prefix != "" {
+	if prefix := strings.Trim(path.Clean("/"+r.Text("prefix")), "/"); prefix != "" {
 		s.folder = prefix + "/"
 	}
 	r.access(s, "GOOGLE_BACKEND_CREDENTIALS", "GOOGLE_CREDENTIALS")
 	r.encryption(s)
 	r.services(s)
-	return s, r.diags
+	return s, r.Diags()
 }
 
 // access reads the credentials.
-func (r *reader) access(s *settings, variables ...string) {
-	s.token = r.text("access_token", "GOOGLE_OAUTH_ACCESS_TOKEN")
-	given := r.text("credentials", variables...)
+func (r reader) access(s *settings, variables ...string) {
+	s.token = r.Text("access_token", "GOOGLE_OAUTH_ACCESS_TOKEN")
+	given := r.Text("credentials", variables...)
 	s.secrets = append(s.secrets, s.token)
 	if given != "" && s.token == "" {
 		text := r.content("credentials", given)
 		s.secrets = append(s.secrets, text)
 		if err := s.take([]byte(text)); err != nil {
-			r.wrong("credentials", "Invalid credentials", "It is neither the name of a file nor credentials in JSON: "+
+			r.Wrong("credentials", "Invalid credentials", "It is neither the name of a file nor credentials in JSON: "+
 				"%v. It can also be set with the environment variables GOOGLE_BACKEND_CREDENTIALS and "+
 				"GOOGLE_CREDENTIALS.",
 				err)
 		}
 	}
-	s.account = r.text("impersonate_service_account", "GOOGLE_BACKEND_IMPERSONATE_SERVICE_ACCOUNT",
+	s.account = r.Text("impersonate_service_account", "GOOGLE_BACKEND_IMPERSONATE_SERVICE_ACCOUNT",
 		"GOOGLE_IMPERSONATE_SERVICE_ACCOUNT")
-	if v, ok := r.values["impersonate_service_account_delegates"]; ok && !v.IsNull() && v.IsWhollyKnown() {
-		v, _ = v.UnmarkDeep()
+	if v, ok := r.Value("impersonate_service_account_delegates"); ok {
 		for _, e := range v.AsValueSlice() {
 			if !e.IsNull() {
 				s.delegates = append(s.delegates, e.AsString())
 			}
 		}
 	}
-	domain := r.text("universe_domain", "GOOGLE_BACKEND_UNIVERSE_DOMAIN", "GOOGLE_CLOUD_UNIVERSE_DOMAIN")
+	domain := r.Text("universe_domain", "GOOGLE_BACKEND_UNIVERSE_DOMAIN", "GOOGLE_CLOUD_UNIVERSE_DOMAIN")
 	if domain == "" {
 		domain = universe
 	}
 	s.api = "https://storage." + domain + "/storage/v1/"
 	s.accounts = "https://iamcredentials." + domain + "/v1/"
-	if e := r.text("", "GOOGLE_IAM_CREDENTIALS_CUSTOM_ENDPOINT"); e != "" {
+	if e := r.Text("", "GOOGLE_IAM_CREDENTIALS_CUSTOM_ENDPOINT"); e != "" {
 		s.accounts = strings.TrimSuffix(e, "/") + "/"
 	}
-	if q := r.o.Getenv("GOOGLE_CLOUD_QUOTA_PROJECT"); q != "" {
+	if q := r.Getenv("GOOGLE_CLOUD_QUOTA_PROJECT"); q != "" {
 		s.quota = q
 	}
 }
@@ -178,15 +137,15 @@ func (s *settings) take(text []byte) error {
 }
 
 // encryption reads how objects are encrypted.
-func (r *reader) encryption(s *settings) {
-	key, kms := r.text("encryption_key"), r.text("kms_encryption_key")
+func (r reader) encryption(s *settings) {
+	key, kms := r.Text("encryption_key"), r.Text("kms_encryption_key")
 	if key != "" && kms != "" {
-		r.wrong("encryption_key", "Conflicting arguments", "Only one of encryption_key and kms_encryption_key can be "+
+		r.Wrong("encryption_key", "Conflicting arguments", "Only one of encryption_key and kms_encryption_key can be "+
 			"set.")
 	}
 	if key == "" && kms == "" {
-		if key = r.text("", "GOOGLE_ENCRYPTION_KEY"); key == "" {
-			kms = r.text("", "GOOGLE_KMS_ENCRYPTION_KEY")
+		if key = r.Text("", "GOOGLE_ENCRYPTION_KEY"); key == "" {
+			kms = r.Text("", "GOOGLE_KMS_ENCRYPTION_KEY")
 		}
 	}
 	s.kmsKey = kms
@@ -197,7 +156,7 @@ func (r *reader) encryption(s *settings) {
 	s.secrets = append(s.secrets, key)
 	raw, err := base64.StdEncoding.DecodeString(key)
 	if err != nil || len(raw) != 32 {
-		r.wrong("encryption_key", "Invalid encryption key", "The key must have 256 bits, which are 44 characters of "+
+		r.Wrong("encryption_key", "Invalid encryption key", "The key must have 256 bits, which are 44 characters of "+
 			"base64, or be the name of a file with them. It can also be set with the environment variable "+
 			"GOOGLE_ENCRYPTION_KEY.")
 		return
@@ -207,10 +166,10 @@ func (r *reader) encryption(s *settings) {
 }
 
 // services reads how the service is reached.
-func (r *reader) services(s *settings) {
-	address := r.text("storage_custom_endpoint", "GOOGLE_BACKEND_STORAGE_CUSTOM_ENDPOINT",
+func (r reader) services(s *settings) {
+	address := r.Text("storage_custom_endpoint", "GOOGLE_BACKEND_STORAGE_CUSTOM_ENDPOINT",
 		"GOOGLE_STORAGE_CUSTOM_ENDPOINT")
-	if emulator := r.text("", "STORAGE_EMULATOR_HOST"); address == "" && emulator != "" {
+	if emulator := r.Text("", "STORAGE_EMULATOR_HOST"); address == "" && emulator != "" {
 		if !strings.Contains(emulator, "://") {
 			emulator = "http://" + emulator
 		}
@@ -224,7 +183,7 @@ func (r *reader) services(s *settings) {
 		if err == nil && u.User != nil || strings.Contains(address, "@") {
 			address = "the value"
 		}
-		r.wrong("storage_custom_endpoint", "Invalid address", "%q is not an address such as "+
+		r.Wrong("storage_custom_endpoint", "Invalid address", "%q is not an address such as "+
 			"https://storage.googleapis.com/storage/v1/.", address)
 		return
 	}
@@ -245,10 +204,5 @@ var tokens = regex.Lazy(`\bey[\w-]{8,}\.[\w-]+\.[\w-]*|\bya29\.[\w.-]+`)
 
 // clean removes secrets from a text.
 func (s *settings) clean(text string) string {
-	for _, secret := range s.secrets {
-		if len(secret) > 3 {
-			text = strings.ReplaceAll(text, secret, "(hidden)")
-		}
-	}
-	return tokens().ReplaceAllString(text, "(hidden)")
+	return tokens().ReplaceAllString(arguments.Hide(text, s.secrets), "(hidden)")
 }

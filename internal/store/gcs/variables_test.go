@@ -10,14 +10,16 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/store/remote/drivertest"
 )
 
-// A variable that the driver reads and the table lacks fails the test.
+// A variable that the driver reads and the table lacks fails the test. The defaults are those that Terraform documents.
 func TestVariablesSayWhatArgumentsSay(t *testing.T) {
-	drivertest.Settings{Schema: schema(), More: Kind().More, Base: map[string]string{"bucket": "b"},
+	block := drivertest.Settings{Schema: schema(), More: Kind().More, Base: map[string]string{"bucket": "b"},
 		Read: func(config cty.Value, o remote.Surroundings) (any, diag.List) {
 			s, diags := read(config, o)
 			return s, diags
 		},
-	}.Say(t, []drivertest.Variable{
+	}
+	block.Default(t, map[string]string{"prefix": ""})
+	block.Say(t, []drivertest.Variable{
 		{Name: "GOOGLE_OAUTH_ACCESS_TOKEN", Argument: "access_token", Value: "token"},
 		{Name: "GOOGLE_BACKEND_CREDENTIALS", Argument: "credentials", Value: user},
 		{Name: "GOOGLE_CREDENTIALS", Argument: "credentials", Value: user},

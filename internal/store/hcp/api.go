@@ -9,6 +9,8 @@ import (
 	"net/url"
 	"slices"
 	"strconv"
+
+	"github.com/tombolo-iac/tombolo/internal/store/remote/web"
 )
 
 // workspace is what the API says of one.
@@ -48,7 +50,7 @@ func (s *shown) workspace() *workspace {
 	w.user = by.ID
 	for _, one := range s.Included {
 		if name := one.Attributes.Username + one.Attributes.Name; one.ID == by.ID && name != "" {
-			w.user = plain(name)
+			w.user = web.Short(name)
 		}
 	}
 	return w

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/tombolo-iac/tombolo/internal/store/remote"
+	"github.com/tombolo-iac/tombolo/internal/store/remote/arguments"
 	"github.com/tombolo-iac/tombolo/internal/store/remote/web"
 )
 
@@ -330,11 +331,4 @@ func (c *client) unheard(ctx context.Context, r request, err error) error {
 }
 
 // clean removes the token from a text.
-func (c *client) clean(text string) string {
-	for _, secret := range []string{c.token, c.s.token} {
-		if len(secret) > 3 {
-			text = strings.ReplaceAll(text, secret, "(hidden)")
-		}
-	}
-	return text
-}
+func (c *client) clean(text string) string { return arguments.Hide(text, []string{c.token, c.s.token}) }

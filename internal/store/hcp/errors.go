@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+
+	"github.com/tombolo-iac/tombolo/internal/store/remote/web"
 )
 
 // problem is an error with a text for people, without secrets.
@@ -54,9 +56,6 @@ func (c *client) hint(r request, status int) string {
 	return ""
 }
 
-// maxSaid limits how much of a server's text is shown.
-const maxSaid = 300
-
 // message is what a server says in the error objects of a document, or "" if there are none.
 func message(body []byte) string {
 	var document struct {
@@ -74,22 +73,7 @@ func message(body []byte) string {
 			said = append(said, e.Title)
 		}
 	}
-	return plain(strings.Join(said, "; "))
-}
-
-// plain makes a text of a server harmless: one line, of limited length, without control characters.
-func plain(text string) string {
-	text = strings.Join(strings.Fields(strings.ToValidUTF8(text, "?")), " ")
-	text = strings.Map(func(r rune) rune {
-		if r < ' ' || r == 0x7f || r >= 0x80 && r < 0xa0 {
-			return '?'
-		}
-		return r
-	}, text)
-	if runes := []rune(text); len(runes) > maxSaid {
-		text = string(runes[:maxSaid]) + "..."
-	}
-	return text
+	return web.Short(strings.Join(said, "; "))
 }
 
 // capital begins a sentence.

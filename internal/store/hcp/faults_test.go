@@ -14,7 +14,7 @@ import (
 	"testing"
 
 	"github.com/tombolo-iac/tombolo/internal/store/hcp"
-	"github.com/tombolo-iac/tombolo/internal/store/hcp/server"
+	"github.com/tombolo-iac/tombolo/internal/store/hcp/hcptest"
 	"github.com/tombolo-iac/tombolo/internal/store/remote"
 	"github.com/tombolo-iac/tombolo/internal/store/remote/drivertest"
 	"github.com/tombolo-iac/tombolo/state"
@@ -36,7 +36,7 @@ const (
 
 // faulty is a server behind a network with faults. Requests are served one after the other.
 type faulty struct {
-	next *server.Server
+	next *hcptest.Server
 	kind func(*http.Request) fault
 	// arrived is called around each request that arrives.
 	arrived func(r *http.Request, apply func())
@@ -165,7 +165,7 @@ func play(t *testing.T, kind string, seed uint64) {
 }
 
 // run is a run that writes one state. It returns what it holds.
-func run(t *testing.T, p remote.Place, there *server.Server, wrong func(string, ...any), n, size int) remote.Hold {
+func run(t *testing.T, p remote.Place, there *hcptest.Server, wrong func(string, ...any), n, size int) remote.Hold {
 	t.Helper()
 	id := fmt.Sprintf("run-%d", n)
 	h, err := p.Lock(t.Context(), drivertest.Info(id))

@@ -26,6 +26,7 @@ import (
 
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/internal/store/remote"
+	"github.com/tombolo-iac/tombolo/internal/store/remote/arguments"
 	"github.com/tombolo-iac/tombolo/provider"
 	"github.com/tombolo-iac/tombolo/state"
 )
@@ -76,12 +77,7 @@ func schema(workspaces map[string]*provider.Attribute) *provider.Block {
 
 // open reads the settings, and the token of the user. It sends no requests.
 func open(ctx context.Context, config cty.Value, o remote.Surroundings, cloud bool) (remote.Driver, diag.List) {
-	if o.Getenv == nil {
-		o.Getenv = func(string) string { return "" }
-	}
-	if o.Log == nil {
-		o.Log = func(string, ...any) {}
-	}
+	o = arguments.Complete(o)
 	s, diags := read(config, o, cloud)
 	if diags.HasErrors() {
 		return nil, diags

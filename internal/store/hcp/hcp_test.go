@@ -14,7 +14,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/tombolo-iac/tombolo/internal/store/hcp"
-	"github.com/tombolo-iac/tombolo/internal/store/hcp/server"
+	"github.com/tombolo-iac/tombolo/internal/store/hcp/hcptest"
 	"github.com/tombolo-iac/tombolo/internal/store/remote"
 	"github.com/tombolo-iac/tombolo/internal/store/remote/contract"
 	"github.com/tombolo-iac/tombolo/internal/store/remote/drivertest"
@@ -34,8 +34,8 @@ func must(t *testing.T, err error) {
 }
 
 // service is an empty service with two users.
-func service() *server.Server {
-	return &server.Server{Organization: "acme", Users: map[string]string{token: "ann", others: "bob"},
+func service() *hcptest.Server {
+	return &hcptest.Server{Organization: "acme", Users: map[string]string{token: "ann", others: "bob"},
 		Projects: []string{"net"}}
 }
 
@@ -117,7 +117,7 @@ func place(t *testing.T, d remote.Driver, workspace string) remote.Place {
 }
 
 func TestDriver(t *testing.T) {
-	for name, there := range map[string]*server.Server{"uploads": service(), "inline": service()} {
+	for name, there := range map[string]*hcptest.Server{"uploads": service(), "inline": service()} {
 		there.Inline = name == "inline"
 		there.Page = 2
 		t.Run(name, func(t *testing.T) {

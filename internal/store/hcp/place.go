@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -13,6 +12,7 @@ import (
 
 	"github.com/tombolo-iac/tombolo/internal/regex"
 	"github.com/tombolo-iac/tombolo/internal/store/remote"
+	"github.com/tombolo-iac/tombolo/internal/store/remote/web"
 	"github.com/tombolo-iac/tombolo/state"
 )
 
@@ -76,7 +76,7 @@ func (p *place) download(ctx context.Context, v *version) ([]byte, error) {
 	if v.Attributes.Download == "" {
 		return nil, fmt.Errorf("%s: the state version %s has no content: status %q. Another program may have been "+
 			"interrupted while it uploaded the state. Try again, or choose an older version as the current one in "+
-			"the service", what, v.ID, plain(v.Attributes.Status))
+			"the service", what, v.ID, web.Short(v.Attributes.Status))
 	}
 	r, next := request{what: what, method: http.MethodGet, most: p.client.most}, v.Attributes.Download
 	for hop := 0; ; hop++ {
@@ -134,7 +134,7 @@ func (p *place) holder(w *workspace) *state.LockInfo {
 	info := &state.LockInfo{ID: p.title(), Who: w.user, Path: p.String()}
 	rest, own := strings.CutPrefix(w.Attributes.LockedReason, ours)
 	if !own {
-		info.Info = plain(w.Attributes.LockedReason)
+		info.Info = web.Short(w.Attributes.LockedReason)
 		return info
 	}
 	var n note
@@ -157,7 +157,7 @@ func (p *place) refuse(w *workspace) error {
 		"of this machine, change the execution mode of the workspace to \"local\" in its settings, or set the "+
 		"variable TF_FORCE_LOCAL_BACKEND=1 for this run alone. Commands that only read or edit the state work as they "+
 		"are",
-		p.title(), plain(mode))
+		p.title(), web.Short(mode))
 }
 
 // runs are the operations that the service would have as runs of its own.
@@ -230,34 +230,46 @@ func (p *place) take(ctx context.Context, w *workspace, info state.LockInfo) (*h
 				continue
 			}
 		}
-		conflict := err == nil && a.status == http.StatusConflict
-		if !conflict && !passing(a, err) {
-			p.leave(ctx, info.ID)
-			return nil, p.because(r, a, err)
-		}
-		w, lookErr := p.show(ctx)
-		there := p.holder(w)
-		switch {
-		case lookErr != nil:
-			p.leave(ctx, info.ID)
-			return nil, lookErr
-		case there != nil && there.ID == info.ID: // the answer was lost
-			return &hold{p: p, id: info.ID}, nil
-		case there != nil:
-			return nil, &state.LockedError{Info: there}
-		case try >= lockTries && conflict:
-			return nil, &state.LockedError{Err: fmt.Errorf("other runs keep taking and releasing the lock of %s", p)}
-		case try >= lockTries:
-			p.leave(ctx, info.ID)
-			return nil, p.because(r, a, err)
-		case conflict:
-			continue
-		}
-		if err := p.client.pause(ctx, try-1, a); err != nil {
-			p.leave(ctx, info.ID)
-			return nil, err
+		if h, err := p.settle(ctx, info, try, r, a, err); h != nil || err != nil {
+			return h, err
 		}
 	}
+}
+
+// settle finds out who has the lock after an attempt whose answer does not say so. It returns neither a hold nor an
+// error if another attempt may get the lock, after it has waited. The attempt may have taken the lock all the same:
+// with an error it is given back, unless it is known that another run has it.
+func (p *place) settle(ctx context.Context, info state.LockInfo, try int, r request, a *answer, err error) (*hold,
+	error) {
+	unsure := func(err error) (*hold, error) {
+		p.leave(ctx, info.ID)
+		return nil, err
+	}
+	conflict := err == nil && a.status == http.StatusConflict
+	if !conflict && !passing(a, err) {
+		return unsure(p.because(r, a, err))
+	}
+	w, lookErr := p.show(ctx)
+	if lookErr != nil {
+		return unsure(lookErr)
+	}
+	there := p.holder(w)
+	switch {
+	case there != nil && there.ID == info.ID: // the answer was lost
+		return &hold{p: p, id: info.ID}, nil
+	case there != nil:
+		return nil, &state.LockedError{Info: there}
+	case try >= lockTries && conflict:
+		return nil, &state.LockedError{Err: fmt.Errorf("other runs keep taking and releasing the lock of %s", p)}
+	case try >= lockTries:
+		return unsure(p.because(r, a, err))
+	case conflict:
+		return nil, nil
+	}
+	if err := p.client.pause(ctx, try-1, a); err != nil {
+		return unsure(err)
+	}
+	return nil, nil
 }
 
 // confirm looks whether the server shows the reason of a lock that it has just given. Otherwise locks have no ids. The
@@ -352,9 +364,9 @@ func (p *place) ForceUnlock(ctx context.Context, id string) error {
 	case err != nil:
 		return err
 	case there == nil:
-		return errors.New("the state is not locked")
+		return remote.ErrNotLocked
 	case id != there.ID && id != p.title():
-		return fmt.Errorf("lock id %q does not match the id of the existing lock, %q", id, there.ID)
+		return remote.AnotherLock(id, there.ID)
 	}
 	for try := 0; ; try++ {
 		err := p.release(ctx, w, "force-unlock")

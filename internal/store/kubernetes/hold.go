@@ -178,14 +178,14 @@ func (p *place) ForceUnlock(ctx context.Context, id string) error {
 	case err != nil:
 		return err
 	case holder == nil:
-		return errors.New("the state is not locked")
+		return remote.ErrNotLocked
 	case holder.ID != id:
-		return fmt.Errorf("lock id %q does not match the id of the existing lock, %q", id, holder.ID)
+		return remote.AnotherLock(id, holder.ID)
 	}
 	if err := p.free(ctx, id); !errors.Is(err, remote.ErrLost) {
 		return err
 	}
-	return errors.New("another run has just taken the lock. Check who holds it")
+	return remote.ErrTaken
 }
 
 // hold is a held lock. Without an id, the state is not locked.

@@ -12,7 +12,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/tombolo-iac/tombolo/internal/store/kubernetes"
-	"github.com/tombolo-iac/tombolo/internal/store/kubernetes/server"
+	"github.com/tombolo-iac/tombolo/internal/store/kubernetes/kubernetestest"
 	"github.com/tombolo-iac/tombolo/internal/store/remote"
 	"github.com/tombolo-iac/tombolo/internal/store/remote/drivertest"
 	"github.com/tombolo-iac/tombolo/state"
@@ -62,14 +62,14 @@ func place(t *testing.T, s map[string]cty.Value) remote.Place {
 
 func TestDriver(t *testing.T) {
 	drivertest.Run(t, drivertest.Options{PlainNames: true}, func(t *testing.T) (a, b remote.Driver) {
-		s := settings(serve(t, &server.Server{Token: "token-canary"}), nil)
+		s := settings(serve(t, &kubernetestest.Server{Token: "token-canary"}), nil)
 		return open(t, s), open(t, s)
 	})
 }
 
 func TestStore(t *testing.T) {
 	drivertest.Stores(t, func(t *testing.T) func() remote.Driver {
-		s := settings(serve(t, &server.Server{}), nil)
+		s := settings(serve(t, &kubernetestest.Server{}), nil)
 		return func() remote.Driver { return open(t, s) }
 	})
 }
@@ -78,7 +78,7 @@ func TestStore(t *testing.T) {
 func TestEveryRequestOfARunMayFail(t *testing.T) {
 	drivertest.EveryRequest(t, []string{"lost", "without an answer", "503", "twice", "cut"},
 		func(t *testing.T, f drivertest.Faults) (remote.Driver, func() int, remote.Driver) {
-			there := &server.Server{}
+			there := &kubernetestest.Server{}
 			net := &drivertest.Net{Next: there, Fate: f}
 			d := open(t, settings(serve(t, net), nil))
 			return d, net.Requests, open(t, settings(serve(t, there), nil))
@@ -87,7 +87,7 @@ func TestEveryRequestOfARunMayFail(t *testing.T) {
 
 // Requests are those that the state, the lock and the journal need.
 func TestRequestsOfARunAreCounted(t *testing.T) {
-	net := &drivertest.Net{Next: &server.Server{}, Fate: drivertest.Calm}
+	net := &drivertest.Net{Next: &kubernetestest.Server{}, Fate: drivertest.Calm}
 	want := drivertest.Counts{Plan: 6, Idle: 6, One: 13, More: 2}
 	if got := drivertest.Requests(t, open(t, settings(serve(t, net), nil)), net.Requests); got != want {
 		t.Errorf("%+v, want %+v", got, want)
@@ -96,7 +96,7 @@ func TestRequestsOfARunAreCounted(t *testing.T) {
 
 // A great state is in several secrets, and nothing is left of one that was greater.
 func TestLargeStatesAreInParts(t *testing.T) {
-	there := &server.Server{}
+	there := &kubernetestest.Server{}
 	s := settings(serve(t, there), nil)
 	p := place(t, s)
 	h, err := p.Lock(t.Context(), drivertest.Info("x"))
@@ -128,7 +128,7 @@ func TestLargeStatesAreInParts(t *testing.T) {
 // next run that gives back a lock makes it readable for others.
 func TestTornStatesAreWhole(t *testing.T) {
 	for n := 1; n < 40; n++ {
-		there := &server.Server{}
+		there := &kubernetestest.Server{}
 		calm := settings(serve(t, there), nil)
 		old, fresh := drivertest.Random(1, 1_500_000), drivertest.Random(2, 3_000_000)
 		h, err := place(t, calm).Unlocked(t.Context())
@@ -165,7 +165,7 @@ func TestTornStatesAreWhole(t *testing.T) {
 
 // Who has lost the lock writes nothing once another has written, though it does not look.
 func TestLateWritesAreRefused(t *testing.T) {
-	s := settings(serve(t, &server.Server{}), nil)
+	s := settings(serve(t, &kubernetestest.Server{}), nil)
 	one, err := place(t, s).Unlocked(t.Context())
 	must(t, err)
 	two, err := place(t, s).Unlocked(t.Context())

@@ -10,30 +10,30 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
-	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/internal/regular"
 	"github.com/tombolo-iac/tombolo/internal/store/remote"
+	"github.com/tombolo-iac/tombolo/internal/store/remote/arguments"
 )
 
 // lent returns the credentials of the user that go to a server that the block names.
-func lent(r reader) (all []remote.Program) {
-	to := remote.Written(r.config, "host")
+func lent(r reader, config cty.Value) (all []remote.Program) {
+	to := remote.Written(config, "host")
 	if !remote.Elsewhere(to) {
 		return nil
 	}
 	for _, argument := range []string{"token", "password"} {
-		if remote.Written(r.config, argument) == "" {
+		if remote.Written(config, argument) == "" {
 			all = append(all, r.o.Lent("host", to, "KUBE_"+strings.ToUpper(argument))...)
 		}
 	}
-	if r.flag("in_cluster_config", "KUBE_IN_CLUSTER_CONFIG") {
+	if r.Is("in_cluster_config", "KUBE_IN_CLUSTER_CONFIG") {
 		return append(all, remote.Sent("host", "the token of this pod", to))
 	}
-	file := r.text("config_path", "KUBE_CONFIG_PATH")
+	file := r.Given("config_path", "KUBE_CONFIG_PATH")
 	if file == "" {
 		file = r.o.Getenv("KUBE_CONFIG_PATHS")
 	}
-	if v, ok := r.value("config_paths"); ok && file == "" {
+	if v, ok := r.Value("config_paths"); ok && file == "" {
 		file = strings.Join(slices.DeleteFunc(texts(v), r.o.Brought), ", ")
 	}
 	if file != "" && !r.o.Brought(file) {
@@ -49,22 +49,22 @@ func programs(config cty.Value, o remote.Surroundings) (all []remote.Program) {
 	if config.IsNull() {
 		return nil
 	}
-	r := reader{config: config, o: o, diags: &diag.List{}}
+	r := reader{arguments.New(config, o), o}
 	add := func(argument string, e *clientcmdapi.ExecConfig) {
 		if e != nil {
 			all = append(all, remote.Program{Argument: argument,
 				Line: strings.Join(append([]string{e.Command}, e.Args...), " ")})
 		}
 	}
-	if v, ok := r.value("exec"); ok {
+	if v, ok := r.Value("exec"); ok {
 		add("exec", r.program(&settings{}, v))
 	}
-	all = append(all, lent(r)...)
+	all = append(all, lent(r, config)...)
 	names := map[string][]string{}
-	if v, ok := r.value("config_path"); ok {
+	if v, ok := r.Value("config_path"); ok {
 		names["config_path"] = []string{v.AsString()}
 	}
-	if v, ok := r.value("config_paths"); ok {
+	if v, ok := r.Value("config_paths"); ok {
 		names["config_paths"] = texts(v)
 	}
 	for _, argument := range slices.Sorted(maps.Keys(names)) {

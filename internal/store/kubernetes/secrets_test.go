@@ -14,7 +14,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/tombolo-iac/tombolo/internal/store/kubernetes"
-	"github.com/tombolo-iac/tombolo/internal/store/kubernetes/server"
+	"github.com/tombolo-iac/tombolo/internal/store/kubernetes/kubernetestest"
 	"github.com/tombolo-iac/tombolo/internal/store/remote"
 	"github.com/tombolo-iac/tombolo/internal/store/remote/drivertest"
 	"github.com/tombolo-iac/tombolo/state"
@@ -46,8 +46,8 @@ contexts: [{name: one, context: {cluster: here, user: me}}]
 
 // Credentials come from arguments, from a program, or from files of kubectl.
 func TestCredentials(t *testing.T) {
-	address := serve(t, &server.Server{Token: "token-canary"})
-	secure := httptest.NewTLSServer(&server.Server{Token: "token-canary"}) // credentials of files go there alone
+	address := serve(t, &kubernetestest.Server{Token: "token-canary"})
+	secure := httptest.NewTLSServer(&kubernetestest.Server{Token: "token-canary"}) // it gets credentials of files
 	t.Cleanup(secure.Close)
 	file := kubectl(t, secure.URL, "{token: token-canary}")
 	none := map[string]cty.Value{"host": cty.NullVal(cty.String), "token": cty.NullVal(cty.String),

@@ -9,7 +9,6 @@ import (
 	"net/url"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/zclconf/go-cty/cty"
@@ -21,6 +20,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/regex"
 	"github.com/tombolo-iac/tombolo/internal/regular"
 	"github.com/tombolo-iac/tombolo/internal/store/remote"
+	"github.com/tombolo-iac/tombolo/internal/store/remote/arguments"
 )
 
 // settings holds the settings from the block and the environment.
@@ -34,46 +34,8 @@ type settings struct {
 
 // reader reads values from a block or the environment and collects their problems.
 type reader struct {
-	config cty.Value
-	o      remote.Surroundings
-	diags  *diag.List
-}
-
-// wrong reports a problem with an argument.
-func (r reader) wrong(name, summary, format string, args ...any) {
-	*r.diags = r.diags.Append(&diag.Diagnostic{Severity: diag.Error, Summary: summary,
-		Detail: fmt.Sprintf(format, args...), Path: cty.GetAttrPath(name)})
-}
-
-func (r reader) value(name string) (v cty.Value, ok bool) {
-	if r.config == cty.NilVal || r.config.IsNull() || !r.config.Type().HasAttribute(name) {
-		return v, false
-	}
-	v, _ = r.config.GetAttr(name).UnmarkDeep()
-	return v, !v.IsNull() && v.IsWhollyKnown()
-}
-
-// text returns what the block says, or else a variable of the environment.
-func (r reader) text(name, variable string) string {
-	if v, ok := r.value(name); ok {
-		return v.AsString()
-	}
-	return r.o.Getenv(variable)
-}
-
-func (r reader) flag(name, variable string) bool {
-	if v, ok := r.value(name); ok {
-		return v.True()
-	}
-	text := r.o.Getenv(variable)
-	if text == "" {
-		return false
-	}
-	v, err := strconv.ParseBool(text)
-	if err != nil {
-		r.wrong(name, "Invalid value of "+variable, "The variable has to be true or false.")
-	}
-	return v
+	arguments.Reader
+	o remote.Surroundings
 }
 
 // texts are the elements of a list.
@@ -105,38 +67,37 @@ var numbered = regex.Lazy(`-[0-9]+$`)
 
 // read takes the settings from the values of a block and from the environment.
 func read(config cty.Value, o remote.Surroundings) (*settings, diag.List) {
-	var diags diag.List
-	r := reader{config: config, o: o, diags: &diags}
-	s := &settings{suffix: r.text("secret_suffix", ""), namespace: r.text("namespace", "KUBE_NAMESPACE")}
+	r := reader{arguments.New(config, o), o}
+	s := &settings{suffix: r.Given("secret_suffix"), namespace: r.Given("namespace", "KUBE_NAMESPACE")}
 	if s.namespace == "" {
 		s.namespace = "default"
 	}
 	switch {
 	case s.suffix == "":
-		r.wrong("secret_suffix", "secret_suffix argument is required", "Set the argument secret_suffix of the backend "+
+		r.Wrong("secret_suffix", "secret_suffix argument is required", "Set the argument secret_suffix of the backend "+
 			"\"kubernetes\": the state is in the secret tfstate-WORKSPACE-SUFFIX.")
 	case numbered().MatchString(s.suffix):
-		r.wrong("secret_suffix", "secret_suffix must not end with '-<number>'", "It is %q. The parts of large states "+
+		r.Wrong("secret_suffix", "secret_suffix must not end with '-<number>'", "It is %q. The parts of large states "+
 			"have such names.", s.suffix)
 	case !secretName().MatchString(s.suffix) || len(s.suffix) > 63:
-		r.wrong("secret_suffix", "Invalid secret_suffix", "It is %q. Use only lower-case letters, digits and "+
+		r.Wrong("secret_suffix", "Invalid secret_suffix", "It is %q. Use only lower-case letters, digits and "+
 			"hyphens, at most 63.", s.suffix)
 	}
 	if !secretName().MatchString(s.namespace) {
-		r.wrong("namespace", "Invalid namespace", "It is %q. Use only lower-case letters, digits and hyphens.",
+		r.Wrong("namespace", "Invalid namespace", "It is %q. Use only lower-case letters, digits and hyphens.",
 			s.namespace)
 	}
-	if v, ok := r.value("labels"); ok {
+	if v, ok := r.Value("labels"); ok {
 		s.labels = pairs(v)
 	}
 	r.connect(s)
-	return s, diags
+	return s, r.Diags()
 }
 
 // connect finds out how to reach the server: what the arguments say comes before what the files of kubectl say.
 func (r reader) connect(s *settings) {
 	var err error
-	if r.flag("in_cluster_config", "KUBE_IN_CLUSTER_CONFIG") {
+	if r.Is("in_cluster_config", "KUBE_IN_CLUSTER_CONFIG") {
 		s.rest, err = rest.InClusterConfig()
 	} else {
 		s.rest, err = r.files(s)
@@ -145,7 +106,7 @@ func (r reader) connect(s *settings) {
 		err = errors.Join(err, regular.Judge(name, regular.Note))
 	}
 	if err != nil {
-		*r.diags = r.diags.Errorf(nil, "The configuration of Kubernetes cannot be used", "%s. Set config_path, or "+
+		r.Wrong("", "The configuration of Kubernetes cannot be used", "%s. Set config_path, or "+
 			"KUBE_CONFIG_PATH, to the configuration file of kubectl, or set host and token.", s.clean(err.Error()))
 		return
 	}
@@ -153,7 +114,7 @@ func (r reader) connect(s *settings) {
 	c.UserAgent = "Tombolo/" + r.o.Version
 	for to, from := range map[*string][2]string{&c.Host: {"host", "KUBE_HOST"}, &c.Username: {"username", "KUBE_USER"},
 		&c.Password: {"password", "KUBE_PASSWORD"}, &c.BearerToken: {"token", "KUBE_TOKEN"}} {
-		if v := r.text(from[0], from[1]); v != "" {
+		if v := r.Given(from[0], from[1]); v != "" {
 			if *to = v; to == &c.BearerToken {
 				c.BearerTokenFile = ""
 			}
@@ -162,11 +123,11 @@ func (r reader) connect(s *settings) {
 	for to, from := range map[*[]byte][2]string{&c.CAData: {"cluster_ca_certificate", "KUBE_CLUSTER_CA_CERT_DATA"},
 		&c.CertData: {"client_certificate", "KUBE_CLIENT_CERT_DATA"},
 		&c.KeyData:  {"client_key", "KUBE_CLIENT_KEY_DATA"}} {
-		if v := r.text(from[0], from[1]); v != "" {
+		if v := r.Given(from[0], from[1]); v != "" {
 			*to = []byte(v)
 		}
 	}
-	if r.flag("insecure", "KUBE_INSECURE") {
+	if r.Is("insecure", "KUBE_INSECURE") {
 		c.Insecure, c.CAData, c.CAFile = true, nil, ""
 	}
 	s.hide()
@@ -184,20 +145,15 @@ func fileNames(c *rest.Config) []string {
 // files reads the files of kubectl.
 func (r reader) files(s *settings) (*rest.Config, error) {
 	var names []string
-	if one := r.text("config_path", "KUBE_CONFIG_PATH"); one != "" {
+	if one := r.Given("config_path", "KUBE_CONFIG_PATH"); one != "" {
 		names = []string{one}
-	} else if v, ok := r.value("config_paths"); ok {
+	} else if v, ok := r.Value("config_paths"); ok {
 		names = texts(v)
-	} else if all := r.o.Getenv("KUBE_CONFIG_PATHS"); all != "" {
+	} else if all := r.Getenv("KUBE_CONFIG_PATHS"); all != "" {
 		names = filepath.SplitList(all)
 	}
 	for i, name := range names {
-		if rest, ok := strings.CutPrefix(name, "~/"); ok {
-			name = filepath.Join(r.o.Getenv("HOME"), rest)
-		}
-		if !filepath.IsAbs(name) {
-			name = filepath.Join(r.o.Dir, name)
-		}
+		name = r.Path(name)
 		if err := judgeNamed(name); err != nil {
 			return nil, err
 		}
@@ -208,14 +164,14 @@ func (r reader) files(s *settings) (*rest.Config, error) {
 		rules = &clientcmd.ClientConfigLoadingRules{ExplicitPath: names[0]}
 	}
 	rules.Warner = func(error) {}
-	set := &clientcmd.ConfigOverrides{CurrentContext: r.text("config_context", "KUBE_CTX")}
-	set.Context.AuthInfo = r.text("config_context_auth_info", "KUBE_CTX_AUTH_INFO")
-	set.Context.Cluster = r.text("config_context_cluster", "KUBE_CTX_CLUSTER")
-	set.ClusterDefaults.ProxyURL = r.text("proxy_url", "KUBE_PROXY_URL")
-	if v, ok := r.value("exec"); ok {
+	set := &clientcmd.ConfigOverrides{CurrentContext: r.Given("config_context", "KUBE_CTX")}
+	set.Context.AuthInfo = r.Given("config_context_auth_info", "KUBE_CTX_AUTH_INFO")
+	set.Context.Cluster = r.Given("config_context_cluster", "KUBE_CTX_CLUSTER")
+	set.ClusterDefaults.ProxyURL = r.Given("proxy_url", "KUBE_PROXY_URL")
+	if v, ok := r.Value("exec"); ok {
 		set.AuthInfo.Exec = r.program(s, v)
 	}
-	if len(names) == 0 && r.text("host", "KUBE_HOST") != "" {
+	if len(names) == 0 && r.Given("host", "KUBE_HOST") != "" {
 		return direct(set)
 	}
 	c, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, set).ClientConfig()
@@ -304,15 +260,7 @@ func (s *settings) hide() {
 		password, _ := u.User.Password()
 		s.secrets = append(s.secrets, u.User.String(), password)
 	}
-	slices.SortFunc(s.secrets, func(a, b string) int { return len(b) - len(a) })
 }
 
 // clean removes secrets from a text.
-func (s *settings) clean(text string) string {
-	for _, secret := range s.secrets {
-		if len(secret) > 3 {
-			text = strings.ReplaceAll(text, secret, "(hidden)")
-		}
-	}
-	return text
-}
+func (s *settings) clean(text string) string { return arguments.Hide(text, s.secrets) }

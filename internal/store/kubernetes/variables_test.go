@@ -10,15 +10,18 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/store/remote/drivertest"
 )
 
-// A variable that the driver reads and the table lacks fails the test.
+// A variable that the driver reads and the table lacks fails the test. The defaults are those that Terraform documents.
 func TestVariablesSayWhatArgumentsSay(t *testing.T) {
-	drivertest.Settings{Schema: schema(), Base: map[string]string{"secret_suffix": "s", "host": "https://k.example"},
+	block := drivertest.Settings{Schema: schema(),
+		Base:   map[string]string{"secret_suffix": "s", "host": "https://k.example"},
 		Others: []string{"KUBE_IN_CLUSTER_CONFIG"},
 		Read: func(config cty.Value, o remote.Surroundings) (any, diag.List) {
 			s, diags := read(config, o)
 			return s, diags
 		},
-	}.Say(t, []drivertest.Variable{
+	}
+	block.Default(t, map[string]string{"namespace": "default", "insecure": "false", "in_cluster_config": "false"})
+	block.Say(t, []drivertest.Variable{
 		{Name: "KUBE_NAMESPACE", Argument: "namespace", Value: "other"},
 		{Name: "KUBE_HOST", Argument: "host", Value: "https://other.example"},
 		{Name: "KUBE_USER", Argument: "username", Value: "me"},

@@ -162,9 +162,8 @@ func (a *access) signRow(ctx context.Context, r *http.Request, body []byte) erro
 		return err
 	}
 	sum := md5.Sum(body)
-	instance, _, _ := strings.Cut(a.s.tables.Hostname(), ".")
 	for name, value := range map[string]string{"Date": now.Format("2006-01-02T15:04:05.000000Z"),
-		"Apiversion": "2015-12-31", "Accesskeyid": c.AccessKeyId, "Instancename": instance,
+		"Apiversion": "2015-12-31", "Accesskeyid": c.AccessKeyId, "Instancename": a.s.instance,
 		"Contentmd5": base64.StdEncoding.EncodeToString(sum[:])} {
 		r.Header.Set("X-Ots-"+name, value)
 	}

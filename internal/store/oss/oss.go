@@ -28,12 +28,18 @@ import (
 // Kind describes the backend "oss". Its schema is Terraform's.
 func Kind() remote.Kind {
 	return remote.Kind{Name: "oss", Place: "Alibaba Cloud Object Storage Service", Schema: schema(), Open: open,
-		Programs: programs,
-		Blocks:   map[string]bool{"assume_role": true},
-		Needed:   map[string]string{"bucket": "", "region": "ALICLOUD_REGION"}}
+		Programs: programs, More: more(),
+		Blocks: map[string]bool{"assume_role": true},
+		Needed: map[string]string{"bucket": "", "region": "ALICLOUD_REGION"}}
 }
 
-// schema has the arguments of Terraform 1.11 and later, with its types.
+// more has the argument that came with Terraform 1.12.
+func more() map[string]*provider.Attribute {
+	return map[string]*provider.Attribute{"tablestore_instance_name": arguments.Text(
+		"Name of the instance of Tablestore. The default is what the address begins with.")}
+}
+
+// schema has the arguments of Terraform 1.11, with its types.
 func schema() *provider.Block {
 	role := map[string]*provider.Attribute{"role_arn": arguments.Text("RAM role to assume."),
 		"session_name":       arguments.Text("Name of its session. The default is terraform."),

@@ -14,7 +14,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/tombolo-iac/tombolo/internal/store/oss"
-	"github.com/tombolo-iac/tombolo/internal/store/oss/server"
+	"github.com/tombolo-iac/tombolo/internal/store/oss/osstest"
 	"github.com/tombolo-iac/tombolo/internal/store/remote"
 	"github.com/tombolo-iac/tombolo/internal/store/remote/drivertest"
 	"github.com/tombolo-iac/tombolo/state"
@@ -32,8 +32,8 @@ func must(t *testing.T, err error) {
 // settings are those of a block that reaches a server, with a table.
 func settings(address string, more map[string]cty.Value) cty.Value {
 	s := map[string]cty.Value{"bucket": cty.StringVal("states"), "prefix": cty.StringVal("some/where"),
-		"region": cty.StringVal("cn-beijing"), "access_key": cty.StringVal(server.AccessKey),
-		"secret_key": cty.StringVal(server.Secret), "endpoint": cty.StringVal(address),
+		"region": cty.StringVal("cn-beijing"), "access_key": cty.StringVal(osstest.AccessKey),
+		"secret_key": cty.StringVal(osstest.Secret), "endpoint": cty.StringVal(address),
 		"tablestore_endpoint": cty.StringVal(address), "tablestore_table": cty.StringVal("locks")}
 	for name, v := range more {
 		s[name] = v
@@ -56,7 +56,7 @@ func TestDriver(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			drivertest.Run(t, drivertest.Options{}, func(t *testing.T) (a, b remote.Driver) {
-				address := drivertest.Serve(t, &server.Server{Bucket: "states", PageSize: 2,
+				address := drivertest.Serve(t, &osstest.Server{Bucket: "states", PageSize: 2,
 					Versioned: name != "plain"})
 				return open(t, settings(address, more)), open(t, settings(address, more))
 			})
@@ -72,7 +72,7 @@ func TestEveryRequestOfARunMayFail(t *testing.T) {
 	}
 	drivertest.EveryRequest(t, kinds, func(t *testing.T, f drivertest.Faults) (remote.Driver, func() int,
 		remote.Driver) {
-		there := &server.Server{Bucket: "states"}
+		there := &osstest.Server{Bucket: "states"}
 		net := &drivertest.Net{Next: there, Fate: f}
 		return open(t, settings(drivertest.Serve(t, net), nil)), net.Requests,
 			open(t, settings(drivertest.Serve(t, there), nil))
@@ -84,7 +84,7 @@ func TestRequestsOfARunAreCounted(t *testing.T) {
 	old := func(r *http.Request) bool {
 		return r.Method == http.MethodDelete && strings.Contains(r.URL.Path, "/journal/")
 	}
-	net := &drivertest.Net{Next: &server.Server{Bucket: "states"}, Fate: drivertest.Calm, Aside: old}
+	net := &drivertest.Net{Next: &osstest.Server{Bucket: "states"}, Fate: drivertest.Calm, Aside: old}
 	want := drivertest.Counts{Plan: 7, Idle: 7, One: 21, More: 4}
 	if got := drivertest.Requests(t, open(t, settings(drivertest.Serve(t, net), nil)), net.Requests); got != want {
 		t.Errorf("%+v, want %+v", got, want)
@@ -113,7 +113,7 @@ func TestSignaturesAreThoseOfTheService(t *testing.T) {
 
 // Without a table a state has no lock, and is written all the same.
 func TestWithoutATableThereIsNoLock(t *testing.T) {
-	address := drivertest.Serve(t, &server.Server{Bucket: "states"})
+	address := drivertest.Serve(t, &osstest.Server{Bucket: "states"})
 	more := map[string]cty.Value{"tablestore_table": cty.NullVal(cty.String)}
 	p, err := open(t, settings(address, more)).Place(state.DefaultWorkspace)
 	must(t, err)
@@ -133,9 +133,26 @@ func TestWithoutATableThereIsNoLock(t *testing.T) {
 	}
 }
 
+// The address of a private network may not begin with the name of the instance.
+func TestInstancesOfTablesHaveNames(t *testing.T) {
+	address := drivertest.Serve(t, &server.Server{Bucket: "states", Instance: "acme-locks"})
+	for name, works := range map[string]bool{"acme-locks": true, "other": false, "": false} {
+		more := map[string]cty.Value{"tablestore_instance_name": cty.StringVal(name)}
+		p, err := open(t, settings(address, more)).Place(state.DefaultWorkspace)
+		must(t, err)
+		h, err := p.Lock(t.Context(), drivertest.Info(lockID))
+		if works != (err == nil) {
+			t.Errorf("with the name %q: %v", name, err)
+		}
+		if h != nil {
+			must(t, h.Unlock(t.Context()))
+		}
+	}
+}
+
 // A state that is not the one whose digest stands in the table is refused, unless it is about to be replaced.
 func TestStatesHaveTheirDigest(t *testing.T) {
-	there := &server.Server{Bucket: "states"}
+	there := &osstest.Server{Bucket: "states"}
 	fail := false
 	net := &drivertest.Net{Next: there, Plan: func(r *http.Request) string {
 		if fail && r.Method == http.MethodPut {
@@ -178,7 +195,7 @@ func TestStatesHaveTheirDigest(t *testing.T) {
 
 // What is secret in a block appears in no error and no line of the log, also when the service repeats what it got.
 func TestSecretsAppearNowhere(t *testing.T) {
-	drivertest.Secrets(t, []string{server.Secret, "token-canary"}, func(address string, log func(string, ...any)) (
+	drivertest.Secrets(t, []string{osstest.Secret, "token-canary"}, func(address string, log func(string, ...any)) (
 		remote.Driver, error) {
 		return oss.Hasty(t.Context(), settings(address, map[string]cty.Value{
 			"security_token": cty.StringVal("token-canary")}), log)
@@ -212,8 +229,8 @@ func TestProfilesHaveCredentials(t *testing.T) {
 	profiles := filepath.Join(t.TempDir(), "config.json")
 	must(t, os.WriteFile(profiles, fmt.Appendf(nil, `{"profiles":[{"name":"other","mode":"AK","access_key_id":"x",
 		"access_key_secret":"y"},{"name":"mine","mode":"StsToken","access_key_id":%q,"access_key_secret":%q,
-		"sts_token":"token"}]}`, server.AccessKey, server.Secret), 0o600))
-	address := drivertest.Serve(t, &server.Server{Bucket: "states", Token: "token"})
+		"sts_token":"token"}]}`, osstest.AccessKey, osstest.Secret), 0o600))
+	address := drivertest.Serve(t, &osstest.Server{Bucket: "states", Token: "token"})
 	p, err := open(t, settings(address, map[string]cty.Value{"access_key": cty.NullVal(cty.String),
 		"secret_key": cty.NullVal(cty.String), "profile": cty.StringVal("mine"),
 		"shared_credentials_file": cty.StringVal(profiles)})).Place("blue")
@@ -227,7 +244,7 @@ func TestProfilesHaveCredentials(t *testing.T) {
 
 // What the block says of objects holds for states, and their encryption for the journal, too.
 func TestObjectsAreStoredAsTheBlockSays(t *testing.T) {
-	there := &server.Server{Bucket: "states"}
+	there := &osstest.Server{Bucket: "states"}
 	p, err := open(t, settings(drivertest.Serve(t, there), map[string]cty.Value{"encrypt": cty.True,
 		"acl": cty.StringVal("private")})).Place("blue")
 	must(t, err)
@@ -259,7 +276,7 @@ func TestHostileServers(t *testing.T) {
 		"without": {"tablestore_table": cty.NullVal(cty.String)}} {
 		t.Run(name, func(t *testing.T) {
 			drivertest.Hostility(t, drivertest.Hostile{
-				New: func(*testing.T) http.Handler { return &server.Server{Bucket: "states"} },
+				New: func(*testing.T) http.Handler { return &osstest.Server{Bucket: "states"} },
 				Open: func(t *testing.T, h http.Handler, silence time.Duration, most int64) remote.Driver {
 					d := open(t, settings(drivertest.Serve(t, h), more))
 					oss.Bounded(d, most)

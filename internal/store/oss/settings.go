@@ -21,6 +21,7 @@ type settings struct {
 	endpoint                    *url.URL
 	table                       string
 	tables                      *url.URL // the instance with the table
+	instance                    string   // its name
 	encrypt                     bool
 	acl                         string
 	who                         who
@@ -85,12 +86,15 @@ func read(config cty.Value, o remote.Surroundings) (*settings, diag.List) {
 		address = "oss-" + s.region + ".aliyuncs.com"
 	}
 	s.endpoint = s.address(r, "endpoint", address)
-	instance := r.Text("tablestore_endpoint", tableVariables...)
-	if s.table != "" && instance == "" {
+	tables := r.Text("tablestore_endpoint", tableVariables...)
+	if s.table != "" && tables == "" {
 		r.Wrong("tablestore_endpoint", "Missing Required Value", "It must be set with tablestore_table, here or with "+
 			"the environment variable ALICLOUD_TABLESTORE_ENDPOINT.")
 	} else if s.table != "" {
-		s.tables = s.address(r, "tablestore_endpoint", instance)
+		s.tables, s.instance = s.address(r, "tablestore_endpoint", tables), r.Text("tablestore_instance_name")
+	}
+	if s.instance == "" && s.tables != nil {
+		s.instance, _, _ = strings.Cut(s.tables.Hostname(), ".")
 	}
 	s.credentials(r)
 	return s, r.Diags()

@@ -10,14 +10,17 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/store/remote/drivertest"
 )
 
-// A variable that the driver reads and the table lacks fails the test.
+// A variable that the driver reads and the table lacks fails the test. The defaults are those that Terraform documents.
 func TestVariablesSayWhatArgumentsSay(t *testing.T) {
-	drivertest.Settings{Schema: schema(), Base: map[string]string{"bucket": "b", "region": "r"},
+	block := drivertest.Settings{Schema: schema(), More: more(), Base: map[string]string{"bucket": "b", "region": "r"},
 		Read: func(config cty.Value, o remote.Surroundings) (any, diag.List) {
 			s, diags := read(config, o)
 			return s, diags
 		},
-	}.Say(t, []drivertest.Variable{
+	}
+	block.Default(t, map[string]string{"prefix": "env:", "key": "terraform.tfstate", "encrypt": "false",
+		"assume_role_session_name": "terraform", "assume_role_session_expiration": "3600"})
+	block.Say(t, []drivertest.Variable{
 		{Name: "ALICLOUD_REGION", Argument: "region", Value: "other"},
 		{Name: "ALICLOUD_DEFAULT_REGION", Argument: "region", Value: "other"},
 		{Name: "ALIBABA_CLOUD_REGION", Argument: "region", Value: "other"},

@@ -201,9 +201,9 @@ func (p *place) ForceUnlock(ctx context.Context, lockID string) error {
 	case err != nil:
 		return err
 	case h == nil:
-		return errors.New("the state is not locked")
+		return remote.ErrNotLocked
 	case h.info.ID != lockID:
-		return fmt.Errorf("lock id %q does not match the id of the existing lock, %q", lockID, h.info.ID)
+		return remote.AnotherLock(lockID, h.info.ID)
 	}
 	// The process must still be the one that was looked at: numbers of processes come again.
 	r, err := p.d.change(ctx, "SELECT pg_terminate_backend(a.pid)::text FROM pg_stat_activity a WHERE a.pid = $1 AND "+

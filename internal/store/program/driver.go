@@ -203,13 +203,13 @@ func (p *place) ForceUnlock(ctx context.Context, id string) error {
 	case err != nil:
 		return err
 	case holder == nil:
-		return errors.New("the state is not locked")
+		return remote.ErrNotLocked
 	case holder.ID != id:
-		return fmt.Errorf("lock id %q does not match the id of the existing lock, %q", id, holder.ID)
+		return remote.AnotherLock(id, holder.ID)
 	}
 	err = (&hold{p: p, id: id}).Unlock(ctx)
 	if errors.Is(err, remote.ErrLost) {
-		return errors.New("another run has just taken the lock. Check who holds it")
+		return remote.ErrTaken
 	}
 	return err
 }

@@ -6,11 +6,15 @@
 // journal is begun only while the one that was read is still the last. A chunk is added to a journal only under the
 // next free number. So a run that has lost its lock, knowingly or not, can write nothing once another has begun: the
 // state is only written after a checkpoint was added to the journal.
+//
+// A Kind describes a type of backend. Driver, Place and Hold are below the store what state.Store, state.Workspace and
+// state.Session are above it: an opened backend, one state in it, and its lock with the writes that it allows.
 package remote
 
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"github.com/tombolo-iac/tombolo/internal/store/history"
 	"github.com/tombolo-iac/tombolo/state"
@@ -126,12 +130,21 @@ type Write struct {
 	Document func() []byte
 }
 
+// AnotherLock is the error of ForceUnlock where the lock has another id.
+func AnotherLock(id, holder string) error {
+	return fmt.Errorf("lock id %q does not match the id of the existing lock, %q", id, holder)
+}
+
 // Errors that drivers return in addition to those of their services.
 var (
 	// ErrChanged means that the content to be replaced has changed. Nothing was written.
 	ErrChanged = errors.New("another run has changed it")
 	// ErrLost means that the lock is not held any more.
 	ErrLost = errors.New("the lock is not held any more")
+	// ErrNotLocked means that there is no lock to free.
+	ErrNotLocked = errors.New("the state is not locked")
+	// ErrTaken means that a lock to be freed is not the one any more that was looked at.
+	ErrTaken = errors.New("another run has just taken the lock. Check who holds it")
 	// ErrNoJournal means that a backend has no room for a journal. It is kept on this machine then.
 	ErrNoJournal = errors.New("the backend keeps no journal")
 	// ErrNoWorkspaces means that a backend has one state and no more.

@@ -33,6 +33,7 @@ import (
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/internal/regular"
 	"github.com/tombolo-iac/tombolo/internal/store/remote"
+	"github.com/tombolo-iac/tombolo/internal/store/remote/arguments"
 	"github.com/tombolo-iac/tombolo/internal/store/remote/web"
 )
 
@@ -344,11 +345,4 @@ func (s *settings) clients(cfg aws.Config) (*s3.Client, *dynamodb.Client) {
 }
 
 // clean removes secrets from a text.
-func (s *settings) clean(text string) string {
-	for _, secret := range s.secrets {
-		if len(secret) > 3 {
-			text = strings.ReplaceAll(text, secret, "(hidden)")
-		}
-	}
-	return text
-}
+func (s *settings) clean(text string) string { return arguments.Hide(text, s.secrets) }

@@ -15,6 +15,7 @@ import (
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/internal/encryption"
 	"github.com/tombolo-iac/tombolo/internal/store/remote"
+	"github.com/tombolo-iac/tombolo/internal/store/remote/arguments"
 )
 
 // shared are the arguments that the key provider has in common with the backend.
@@ -105,8 +106,7 @@ func kmsSettings(values map[string]cty.Value, o remote.Surroundings) (*settings,
 	if o.Log == nil {
 		o.Log = func(string, ...any) {}
 	}
-	var diags diag.List
-	r := reader{v: cty.ObjectVal(values), dir: o.Dir, diags: &diags}
+	r := reader{arguments.New(cty.ObjectVal(values), o)}
 	s := r.settings()
 	r.access(s, o)
 	s.caBundle = r.file(first(s.caBundle, o.Getenv("AWS_CA_BUNDLE")))
@@ -114,7 +114,7 @@ func kmsSettings(values map[string]cty.Value, o remote.Surroundings) (*settings,
 	if !endpoints.IsNull() && !endpoints.GetAttr("sts").IsNull() {
 		s.endpoints["sts"] = endpoints.GetAttr("sts").AsString()
 	}
-	for _, d := range diags {
+	for _, d := range r.Diags() {
 		if d.Severity == diag.Error {
 			return nil, fmt.Errorf("%s", s.clean(d.Detail))
 		}

@@ -200,14 +200,14 @@ func (p *place) ForceUnlock(ctx context.Context, id string) error {
 	case other == nil && !p.d.s.lockFile && p.d.table == nil:
 		return errors.New("the state has no lock, because neither use_lockfile nor dynamodb_table is set")
 	case other == nil:
-		return errors.New("the state is not locked")
+		return remote.ErrNotLocked
 	}
-	return fmt.Errorf("lock id %q does not match the id of the existing lock, %q", id, other.info.ID)
+	return remote.AnotherLock(id, other.info.ID)
 }
 
 func handsOff(err error) error {
 	if errors.Is(err, errUnmet) {
-		return errors.New("another run has just taken the lock. Check who holds it")
+		return remote.ErrTaken
 	}
 	return err
 }

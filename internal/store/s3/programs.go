@@ -7,6 +7,7 @@ import (
 
 	"github.com/tombolo-iac/tombolo/internal/regular"
 	"github.com/tombolo-iac/tombolo/internal/store/remote"
+	"github.com/tombolo-iac/tombolo/internal/store/remote/arguments"
 )
 
 // fileArguments are those that name files of the SDK's settings.
@@ -45,11 +46,11 @@ func programs(config cty.Value, o remote.Surroundings) (all []remote.Program) {
 	if config.IsNull() {
 		return nil
 	}
-	r := reader{v: config, dir: o.Dir}
+	r := reader{arguments.New(config, o)}
 	for _, argument := range fileArguments {
 		names := []string{}
 		if argument == "shared_credentials_file" {
-			names = append(names, r.text(argument))
+			names = append(names, r.Given(argument))
 		} else {
 			names = r.texts(argument)
 		}
@@ -78,27 +79,27 @@ func handedOn(r reader, o remote.Surroundings) (all []remote.Program) {
 	add := func(argument, line string) {
 		all = append(all, remote.Program{Argument: argument, Line: line, Token: true})
 	}
-	if to := endpoints.text("sso"); elsewhere(to) {
+	if to := endpoints.Given("sso"); elsewhere(to) {
 		add("endpoints", "the token of a login, for "+to)
 	}
-	to, argument := endpoints.text("sts"), "endpoints"
+	to, argument := endpoints.Given("sts"), "endpoints"
 	if to == "" {
-		to, argument = r.text(formerly["sts"][0]), formerly["sts"][0]
+		to, argument = r.Given(formerly["sts"][0]), formerly["sts"][0]
 	}
 	web, _ := r.nested("assume_role_with_web_identity")
-	file := web.text("web_identity_token_file")
-	if file == "" && web.text("web_identity_token") == "" {
+	file := web.Given("web_identity_token_file")
+	if file == "" && web.Given("web_identity_token") == "" {
 		file = o.Getenv("AWS_WEB_IDENTITY_TOKEN_FILE")
 	}
 	if elsewhere(to) && file != "" && o.Own(file) {
 		add(argument, "the token in "+file+", for "+to)
 	}
-	to, argument = endpoints.text("s3"), "endpoints"
+	to, argument = endpoints.Given("s3"), "endpoints"
 	if to == "" {
-		to, argument = r.text(formerly["s3"][0]), formerly["s3"][0]
+		to, argument = r.Given(formerly["s3"][0]), formerly["s3"][0]
 	}
 	const key = "AWS_SSE_CUSTOMER_KEY"
-	if elsewhere(to) && r.text("sse_customer_key") == "" && o.Getenv(key) != "" {
+	if elsewhere(to) && r.Given("sse_customer_key") == "" && o.Getenv(key) != "" {
 		all = append(all, remote.Sent(argument, "the value of "+key, to))
 	}
 	return all

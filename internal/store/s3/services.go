@@ -20,15 +20,15 @@ var formerly = map[string][2]string{"s3": {"endpoint", "AWS_S3_ENDPOINT"},
 func (r reader) services(s *settings, o remote.Surroundings) {
 	r.conflict("force_path_style", "use_path_style")
 	if m := s.retryMode; m != "" && m != "standard" && m != "adaptive" {
-		r.wrong("retry_mode", "Invalid Value", "The value must be standard or adaptive.")
+		r.Wrong("retry_mode", "Invalid Value", "The value must be standard or adaptive.")
 	}
 	s.endpoints = map[string]string{}
 	endpoints, _ := r.nested("endpoints")
 	for _, service := range slices.Sorted(maps.Keys(formerly)) {
 		old, oldVariable := formerly[service][0], formerly[service][1]
-		address, former := endpoints.text(service), r.text(old)
+		address, former := endpoints.Given(service), r.Given(old)
 		if address != "" && former != "" {
-			r.wrong("", "Conflicting Parameters", "The parameters %q and %q cannot be configured together.", old,
+			r.Wrong("", "Conflicting Parameters", "The parameters %q and %q cannot be configured together.", old,
 				"endpoints."+service)
 		}
 		checkURL(endpoints, service, address)
@@ -48,7 +48,7 @@ func (r reader) services(s *settings, o remote.Surroundings) {
 		}
 		u, err := url.Parse(*proxy)
 		if err != nil || u.Host == "" {
-			r.wrong(name, "Invalid Value", "The value must be an address with a scheme and a host, such as "+
+			r.Wrong(name, "Invalid Value", "The value must be an address with a scheme and a host, such as "+
 				"http://proxy.example.com:3128.")
 			continue
 		}
@@ -72,7 +72,7 @@ func checkURL(r reader, name, address string) {
 		return
 	}
 	if u, err := url.Parse(address); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		r.wrong(name, "Invalid Value", "The value must be an address with a scheme and a host, such as "+
+		r.Wrong(name, "Invalid Value", "The value must be an address with a scheme and a host, such as "+
 			"https://s3.example.com.")
 	}
 }
@@ -85,7 +85,7 @@ var kmsName = regex.Lazy(`^(arn:[a-z0-9-]+:kms:[a-z0-9-]+:\d{12}:(key/(mrk-)?[0-
 func (r reader) encryption(s *settings, o remote.Surroundings) {
 	r.conflict("kms_key_id", "sse_customer_key")
 	if s.kmsKey != "" && !kmsName().MatchString(s.kmsKey) {
-		r.wrong("kms_key_id", "Invalid KMS key", "%q names no key of the Key Management Service: an ARN or an id "+
+		r.Wrong("kms_key_id", "Invalid KMS key", "%q names no key of the Key Management Service: an ARN or an id "+
 			"is expected.", s.kmsKey)
 	}
 	if s.customerKey == "" && s.kmsKey == "" {
@@ -97,7 +97,7 @@ func (r reader) encryption(s *settings, o remote.Surroundings) {
 	s.secrets = append(s.secrets, s.customerKey)
 	key, err := base64.StdEncoding.DecodeString(s.customerKey)
 	if err != nil || len(key) != 32 {
-		r.wrong("sse_customer_key", "Invalid SSE customer key",
+		r.Wrong("sse_customer_key", "Invalid SSE customer key",
 			"The key must have 256 bits, which are 44 characters of base64. It can also be set with the environment "+
 				"variable AWS_SSE_CUSTOMER_KEY.")
 	}

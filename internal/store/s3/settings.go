@@ -1,9 +1,7 @@
 package s3
 
 import (
-	"fmt"
 	"net/url"
-	"path/filepath"
 	"strings"
 	"time"
 
@@ -12,6 +10,7 @@ import (
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/internal/regex"
 	"github.com/tombolo-iac/tombolo/internal/store/remote"
+	"github.com/tombolo-iac/tombolo/internal/store/remote/arguments"
 )
 
 // settings holds the settings from the block and the environment.
@@ -59,52 +58,11 @@ type assumed struct {
 }
 
 // reader reads values from a block and collects their problems.
-type reader struct {
-	v     cty.Value
-	path  cty.Path
-	dir   string
-	diags *diag.List
-}
-
-// wrong reports a problem with an argument.
-func (r reader) wrong(name, summary, format string, args ...any) {
-	path, detail := r.path, fmt.Sprintf(format, args...)
-	if name != "" {
-		path = r.path.GetAttr(name)
-	}
-	if len(path) > 0 {
-		var names []string
-		for _, step := range path {
-			names = append(names, step.(cty.GetAttrStep).Name)
-		}
-		detail = fmt.Sprintf("The argument %s of the backend \"s3\": %s", strings.Join(names, "."), detail)
-	}
-	*r.diags = r.diags.Append(&diag.Diagnostic{Severity: diag.Error, Summary: summary, Detail: detail, Path: path})
-}
-
-func (r reader) value(name string) (v cty.Value, ok bool) {
-	if r.v == cty.NilVal || r.v.IsNull() || !r.v.Type().HasAttribute(name) {
-		return cty.NilVal, false
-	}
-	v, _ = r.v.GetAttr(name).UnmarkDeep()
-	return v, !v.IsNull() && v.IsWhollyKnown()
-}
-
-func (r reader) is(name string) bool {
-	v, ok := r.value(name)
-	return ok && v.True()
-}
-
-func (r reader) text(name string) string {
-	if v, ok := r.value(name); ok {
-		return v.AsString()
-	}
-	return ""
-}
+type reader struct{ arguments.Reader }
 
 // set returns a text that is there, even when it is empty.
 func (r reader) set(name string) *string {
-	if v, ok := r.value(name); ok {
+	if v, ok := r.Value(name); ok {
 		s := v.AsString()
 		return &s
 	}
@@ -112,7 +70,7 @@ func (r reader) set(name string) *string {
 }
 
 func (r reader) texts(name string) (out []string) {
-	v, ok := r.value(name)
+	v, ok := r.Value(name)
 	if !ok {
 		return nil
 	}
@@ -126,7 +84,7 @@ func (r reader) texts(name string) (out []string) {
 
 // pairs returns a map of texts.
 func (r reader) pairs(name string) map[string]string {
-	v, ok := r.value(name)
+	v, ok := r.Value(name)
 	if !ok {
 		return nil
 	}
@@ -144,21 +102,21 @@ func (r reader) tags(name string) url.Values {
 	all := url.Values{}
 	for k, v := range r.pairs(name) {
 		if all.Set(k, v); k == "" || len([]rune(k)) > 128 || len([]rune(v)) > 256 {
-			r.wrong(name, "Invalid Value", "Keys of tags have 1 to 128 characters, and values at most 256.")
+			r.Wrong(name, "Invalid Value", "Keys of tags have 1 to 128 characters, and values at most 256.")
 		}
 	}
 	if len(all) > 10 {
-		r.wrong(name, "Invalid Value", "An object has at most 10 tags.")
+		r.Wrong(name, "Invalid Value", "An object has at most 10 tags.")
 	}
 	return all
 }
 
 // file returns a file name; relative ones are relative to the working directory.
 func (r reader) file(name string) string {
-	if name == "" || filepath.IsAbs(name) || r.dir == "" || strings.HasPrefix(name, "~") {
+	if strings.HasPrefix(name, "~") { // which Amazon's library knows
 		return name
 	}
-	return filepath.Join(r.dir, name)
+	return r.Path(name)
 }
 
 func (r reader) files(names []string) []string {
@@ -169,8 +127,8 @@ func (r reader) files(names []string) []string {
 }
 
 func (r reader) nested(name string) (reader, bool) {
-	v, ok := r.value(name)
-	return reader{v: v, path: r.path.GetAttr(name), dir: r.dir, diags: r.diags}, ok
+	inner, ok := r.Block(name)
+	return reader{inner}, ok
 }
 
 // The credentials of a role live so long.
@@ -181,13 +139,13 @@ const (
 
 // duration returns a length of time of an argument, which has to be within what the service allows.
 func (r reader) duration(name string) time.Duration {
-	s := r.text(name)
+	s := r.Given(name)
 	if s == "" {
 		return 0
 	}
 	d, err := time.ParseDuration(s)
 	if err != nil || d < shortestRole || d > longestRole {
-		r.wrong(name, "Invalid Duration", "%q is not a duration between 15 minutes (15m) and 12 hours (12h).", s)
+		r.Wrong(name, "Invalid Duration", "%q is not a duration between 15 minutes (15m) and 12 hours (12h).", s)
 	}
 	return d
 }
@@ -196,12 +154,12 @@ func (r reader) duration(name string) time.Duration {
 func (r reader) conflict(names ...string) {
 	n := 0
 	for _, name := range names {
-		if _, ok := r.value(name); ok {
+		if _, ok := r.Value(name); ok {
 			n++
 		}
 	}
 	if n > 1 {
-		r.wrong("", "Conflicting arguments", "%s exclude each other. Keep one of them.", strings.Join(names, ", "))
+		r.Wrong("", "Conflicting arguments", "%s exclude each other. Keep one of them.", strings.Join(names, ", "))
 	}
 }
 
@@ -210,48 +168,47 @@ var regionName = regex.Lazy(`^[a-z]{2,5}(-[a-z]+)+-\d+$`)
 
 // read takes the settings from the values of a block and from the environment.
 func read(config cty.Value, o remote.Surroundings) (*settings, diag.List) {
-	var diags diag.List
-	r := reader{v: config, dir: o.Dir, diags: &diags}
+	r := reader{arguments.New(config, o)}
 	s := r.settings()
 	r.names(s)
 	r.access(s, o)
 	r.services(s, o)
 	r.encryption(s, o)
-	return s, diags
+	return s, r.Diags()
 }
 
 // settings reads the values of the block.
 func (r reader) settings() *settings {
 	s := &settings{
-		bucket: r.text("bucket"), key: r.text("key"), prefix: "env:", lockFile: r.is("use_lockfile"),
-		table: r.text("dynamodb_table"), region: r.text("region"), stsRegion: r.text("sts_region"),
-		access: r.text("access_key"), secret: r.text("secret_key"), token: r.text("token"),
-		profile:     r.text("profile"),
+		bucket: r.Given("bucket"), key: r.Given("key"), prefix: "env:", lockFile: r.Is("use_lockfile"),
+		table: r.Given("dynamodb_table"), region: r.Given("region"), stsRegion: r.Given("sts_region"),
+		access: r.Given("access_key"), secret: r.Given("secret_key"), token: r.Given("token"),
+		profile:     r.Given("profile"),
 		configs:     r.files(r.texts("shared_config_files")),
 		credentials: r.files(r.texts("shared_credentials_files")),
 		allowed:     r.texts("allowed_account_ids"), forbidden: r.texts("forbidden_account_ids"),
-		skipAccount: r.is("skip_requesting_account_id"), skipMetadata: r.is("skip_metadata_api_check"),
-		metadata:     r.text("ec2_metadata_service_endpoint"),
-		metadataMode: r.text("ec2_metadata_service_endpoint_mode"),
-		pathStyle:    r.is("use_path_style") || r.is("force_path_style"),
-		dualStack:    r.is("use_dualstack_endpoint"), fips: r.is("use_fips_endpoint"),
-		encrypt: r.is("encrypt"), kmsKey: r.text("kms_key_id"), customerKey: r.text("sse_customer_key"),
-		acl: r.text("acl"), proxy: r.set("http_proxy"), secureProxy: r.set("https_proxy"), noProxy: r.set("no_proxy"),
-		caBundle: r.file(r.text("custom_ca_bundle")), insecure: r.is("insecure"), retries: -1,
-		retryMode: r.text("retry_mode"), pause: longestPause, skipChecksum: r.is("skip_s3_checksum"),
+		skipAccount: r.Is("skip_requesting_account_id"), skipMetadata: r.Is("skip_metadata_api_check"),
+		metadata:     r.Given("ec2_metadata_service_endpoint"),
+		metadataMode: r.Given("ec2_metadata_service_endpoint_mode"),
+		pathStyle:    r.Is("use_path_style") || r.Is("force_path_style"),
+		dualStack:    r.Is("use_dualstack_endpoint"), fips: r.Is("use_fips_endpoint"),
+		encrypt: r.Is("encrypt"), kmsKey: r.Given("kms_key_id"), customerKey: r.Given("sse_customer_key"),
+		acl: r.Given("acl"), proxy: r.set("http_proxy"), secureProxy: r.set("https_proxy"), noProxy: r.set("no_proxy"),
+		caBundle: r.file(r.Given("custom_ca_bundle")), insecure: r.Is("insecure"), retries: -1,
+		retryMode: r.Given("retry_mode"), pause: longestPause, skipChecksum: r.Is("skip_s3_checksum"),
 	}
 	if p := r.set("workspace_key_prefix"); p != nil {
 		s.prefix = *p
 	}
 	s.stateTags, s.lockTags = r.tags("state_tags"), r.tags("lock_tags")
-	if file := r.text("shared_credentials_file"); file != "" && len(s.credentials) == 0 {
+	if file := r.Given("shared_credentials_file"); file != "" && len(s.credentials) == 0 {
 		s.credentials = []string{r.file(file)}
 	}
-	if v, ok := r.value("max_retries"); ok {
+	if v, ok := r.Value("max_retries"); ok {
 		n, _ := v.AsBigFloat().Int64()
 		s.retries = int(n)
 		if n < 0 || n > 1000 {
-			r.wrong("max_retries", "Invalid Value", "The value must be a number from 0 to 1000.")
+			r.Wrong("max_retries", "Invalid Value", "The value must be a number from 0 to 1000.")
 		}
 	}
 	return s
@@ -263,18 +220,18 @@ func (r reader) names(s *settings) {
 		set := r.set(name)
 		switch {
 		case set == nil:
-			r.wrong(name, "Missing Required Value", "It must be set.")
+			r.Wrong(name, "Missing Required Value", "It must be set.")
 		case strings.TrimSpace(value) == "":
-			r.wrong(name, "Invalid Value", "It is set to nothing but spaces.")
+			r.Wrong(name, "Invalid Value", "It is set to nothing but spaces.")
 		}
 	}
 	for name, value := range map[string]string{"key": s.key, "workspace_key_prefix": s.prefix} {
 		switch {
 		case strings.HasPrefix(value, "/") || strings.HasSuffix(value, "/"):
-			r.wrong(name, "Invalid Value", "A slash at its beginning or end makes names that other programs do not "+
+			r.Wrong(name, "Invalid Value", "A slash at its beginning or end makes names that other programs do not "+
 				"find.")
 		case strings.Contains(value, "//"):
-			r.wrong(name, "Invalid Value", `The value must not contain "//".`)
+			r.Wrong(name, "Invalid Value", `The value must not contain "//".`)
 		}
 	}
 }
@@ -284,12 +241,12 @@ func (r reader) access(s *settings, o remote.Surroundings) {
 	if s.region == "" {
 		s.region = first(o.Getenv("AWS_REGION"), o.Getenv("AWS_DEFAULT_REGION"))
 	}
-	if s.region != "" && !r.is("skip_region_validation") && !regionName().MatchString(s.region) {
-		r.wrong("region", "Invalid region value", "%q does not look like an AWS region such as eu-central-1. For "+
+	if s.region != "" && !r.Is("skip_region_validation") && !regionName().MatchString(s.region) {
+		r.Wrong("region", "Invalid region value", "%q does not look like an AWS region such as eu-central-1. For "+
 			"another service, set skip_region_validation = true.", s.region)
 	}
 	if (s.access == "") != (s.secret == "") {
-		r.wrong("", "Incomplete credentials", "access_key and secret_key are only useful together. Set both or "+
+		r.Wrong("", "Incomplete credentials", "access_key and secret_key are only useful together. Set both or "+
 			"neither: without them, the environment, shared files and roles of this machine are tried.")
 	}
 	if file := o.Getenv("AWS_SHARED_CONFIG_FILE"); file != "" && len(s.configs) == 0 { // the SDK knows AWS_CONFIG_FILE
@@ -300,25 +257,25 @@ func (r reader) access(s *settings, o remote.Surroundings) {
 	s.metadata = first(s.metadata, o.Getenv("AWS_EC2_METADATA_SERVICE_ENDPOINT"), o.Getenv("AWS_METADATA_URL"))
 	s.metadataMode = first(s.metadataMode, o.Getenv("AWS_EC2_METADATA_SERVICE_ENDPOINT_MODE"))
 	if m := s.metadataMode; m != "" && !strings.EqualFold(m, "IPv4") && !strings.EqualFold(m, "IPv6") {
-		r.wrong("ec2_metadata_service_endpoint_mode", "Invalid Value", "The value must be IPv4 or IPv6.")
+		r.Wrong("ec2_metadata_service_endpoint_mode", "Invalid Value", "The value must be IPv4 or IPv6.")
 	}
 	r.conflict("assume_role", "role_arn")
 	if a, ok := r.nested("assume_role"); ok {
 		s.assume = a.role()
-		s.assume.externalID, s.assume.source = a.text("external_id"), a.text("source_identity")
+		s.assume.externalID, s.assume.source = a.Given("external_id"), a.Given("source_identity")
 		s.assume.transitive, s.assume.tags = a.texts("transitive_tag_keys"), a.pairs("tags")
-	} else if arn := r.text("role_arn"); arn != "" {
+	} else if arn := r.Given("role_arn"); arn != "" {
 		s.assume = r.formerRole(arn)
 	}
 	if w, ok := r.nested("assume_role_with_web_identity"); ok {
 		s.web = w.role()
 		s.web.session = first(s.web.session, o.Getenv("AWS_ROLE_SESSION_NAME"))
-		s.web.token, s.web.tokenFile = w.text("web_identity_token"), w.file(w.text("web_identity_token_file"))
+		s.web.token, s.web.tokenFile = w.Given("web_identity_token"), w.file(w.Given("web_identity_token_file"))
 		if s.web.token == "" && s.web.tokenFile == "" {
 			s.web.tokenFile = o.Getenv("AWS_WEB_IDENTITY_TOKEN_FILE")
 		}
 		if (s.web.token == "") == (s.web.tokenFile == "") {
-			w.wrong("", "Missing Required Value", "Exactly one of web_identity_token, web_identity_token_file must be "+
+			w.Wrong("", "Missing Required Value", "Exactly one of web_identity_token, web_identity_token_file must be "+
 				"set.")
 		}
 		s.secrets = append(s.secrets, s.web.token)
@@ -329,13 +286,13 @@ func (r reader) access(s *settings, o remote.Surroundings) {
 
 // formerRole returns the role of the arguments that assume_role has taken the place of.
 func (r reader) formerRole(arn string) *assumed {
-	a := &assumed{arn: arn, session: r.text("session_name"), externalID: r.text("external_id"),
-		policy: r.text("assume_role_policy"), policies: r.texts("assume_role_policy_arns"),
+	a := &assumed{arn: arn, session: r.Given("session_name"), externalID: r.Given("external_id"),
+		policy: r.Given("assume_role_policy"), policies: r.texts("assume_role_policy_arns"),
 		tags: r.pairs("assume_role_tags"), transitive: r.texts("assume_role_transitive_tag_keys")}
-	if v, ok := r.value("assume_role_duration_seconds"); ok {
+	if v, ok := r.Value("assume_role_duration_seconds"); ok {
 		n, _ := v.AsBigFloat().Int64()
 		if a.duration = time.Duration(n) * time.Second; a.duration < shortestRole || a.duration > longestRole {
-			r.wrong("assume_role_duration_seconds", "Invalid Value", "The value must be a number from %d to %d.",
+			r.Wrong("assume_role_duration_seconds", "Invalid Value", "The value must be a number from %d to %d.",
 				int(shortestRole.Seconds()), int(longestRole.Seconds()))
 		}
 	}
@@ -343,10 +300,10 @@ func (r reader) formerRole(arn string) *assumed {
 }
 
 func (r reader) role() *assumed {
-	a := &assumed{arn: r.text("role_arn"), policy: r.text("policy"), session: r.text("session_name"),
+	a := &assumed{arn: r.Given("role_arn"), policy: r.Given("policy"), session: r.Given("session_name"),
 		duration: r.duration("duration"), policies: r.texts("policy_arns")}
 	if a.arn == "" {
-		r.wrong("role_arn", "Missing Required Value", "Which role? Name it by its ARN.")
+		r.Wrong("role_arn", "Missing Required Value", "Which role? Name it by its ARN.")
 	}
 	return a
 }

@@ -10,16 +10,20 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/store/remote/drivertest"
 )
 
-// A variable that the driver reads and the table lacks fails the test.
+// A variable that the driver reads and the table lacks fails the test. The defaults are those that Terraform documents.
 func TestVariablesSayWhatArgumentsSay(t *testing.T) {
-	drivertest.Settings{Schema: schema(),
+	block := drivertest.Settings{Schema: schema(),
 		Base:   map[string]string{"bucket": "b", "key": "k", "region": "eu-central-1"},
 		Others: []string{"AWS_SESSION_TOKEN", "AWS_SECRET_ACCESS_KEY"},
 		Read: func(config cty.Value, o remote.Surroundings) (any, diag.List) {
 			s, diags := read(config, o)
 			return s, diags
 		},
-	}.Say(t, []drivertest.Variable{
+	}
+	block.Default(t, map[string]string{"use_lockfile": "false", "insecure": "false", "workspace_key_prefix": "env:",
+		"encrypt": "false", "use_path_style": "false", "skip_s3_checksum": "false",
+		"skip_metadata_api_check": "false"})
+	block.Say(t, []drivertest.Variable{
 		{Name: "AWS_REGION", Argument: "region", Value: "eu-west-1"},
 		{Name: "AWS_DEFAULT_REGION", Argument: "region", Value: "eu-west-1"},
 		{Name: "AWS_ENDPOINT_URL_S3", Argument: "endpoints.s3", Value: "https://s3.example"},

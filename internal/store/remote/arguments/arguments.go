@@ -66,12 +66,12 @@ type Secrets struct {
 	all []string
 }
 
-// Add adds some; short ones would hide too much.
+// Add adds some.
 func (s *Secrets) Add(texts ...string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, text := range texts {
-		if len(text) > 3 && !slices.Contains(s.all, text) {
+		if !slices.Contains(s.all, text) {
 			s.all = append(s.all, text)
 		}
 	}
@@ -81,9 +81,19 @@ func (s *Secrets) Add(texts ...string) {
 func (s *Secrets) Clean(text string) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, secret := range s.all {
-		text = strings.ReplaceAll(text, secret, "(hidden)")
-		text = strings.ReplaceAll(text, url.QueryEscape(secret), "(hidden)")
+	return Hide(text, s.all)
+}
+
+// Hide removes secrets from a text, also as they are written in addresses. Short ones would hide too much. The longest
+// go first: a shorter one may be a part of them.
+func Hide(text string, secrets []string) string {
+	secrets = slices.Clone(secrets)
+	slices.SortFunc(secrets, func(a, b string) int { return len(b) - len(a) })
+	for _, secret := range secrets {
+		if len(secret) > 3 {
+			text = strings.ReplaceAll(text, secret, "(hidden)")
+			text = strings.ReplaceAll(text, url.QueryEscape(secret), "(hidden)")
+		}
 	}
 	return text
 }
@@ -152,6 +162,20 @@ func (r Reader) Text(name string, variables ...string) string {
 	return r.variable(variables)
 }
 
+// Given returns an argument, also when it is empty, or the first of the environment variables that is set.
+func (r Reader) Given(name string, variables ...string) string {
+	if v, ok := r.Value(name); ok {
+		return v.AsString()
+	}
+	return r.variable(variables)
+}
+
+// Getenv returns a variable of the environment.
+func (r Reader) Getenv(name string) string { return r.o.Getenv(name) }
+
+// Path returns the name of a file that a block has as one of the process.
+func (r Reader) Path(name string) string { return r.o.Path(name) }
+
 func (r Reader) variable(names []string) string {
 	for _, name := range names {
 		if s := r.o.Getenv(name); s != "" {
@@ -162,13 +186,19 @@ func (r Reader) variable(names []string) string {
 }
 
 // Is returns an argument that is true or false, or the first of the environment variables that is set.
-func (r Reader) Is(name string, variables ...string) bool {
+func (r Reader) Is(name string, variables ...string) bool { return r.Flag(name, false, variables...) }
+
+// Flag is Is with what counts without argument and variable. Without a name it is a variable alone.
+func (r Reader) Flag(name string, missing bool, variables ...string) bool {
 	if v, ok := r.Value(name); ok {
 		return v.True()
 	}
 	s := r.variable(variables)
+	if s == "" {
+		return missing
+	}
 	b, err := strconv.ParseBool(s)
-	if err != nil && s != "" {
+	if err != nil {
 		r.Wrong(name, "Invalid Value", "The environment variable %s must be true or false.", variables[0])
 	}
 	return b
@@ -191,21 +221,19 @@ func (r Reader) Number(name string, missing, least, most int64, variables ...str
 	return n
 }
 
-// Block returns a reader of a block inside of this one, when there is one; of several, the first.
+// Block returns a reader of a block inside of this one; of several, of the first. When there is none, it reads nothing.
 func (r Reader) Block(name string) (Reader, bool) {
 	v, ok := r.Value(name)
-	if !ok {
-		return r, false
-	}
-	if !v.Type().IsObjectType() {
-		all := v.AsValueSlice()
-		if len(all) == 0 {
-			return r, false
+	if ok && !v.Type().IsObjectType() {
+		if ok = v.LengthInt() > 0; ok {
+			v = v.AsValueSlice()[0]
 		}
-		v = all[0]
+	}
+	if !ok {
+		v = cty.NilVal
 	}
 	r.values, r.path = v, append(slices.Clone(r.path), cty.GetAttrStep{Name: name})
-	return r, true
+	return r, ok
 }
 
 // File returns the content of a file that an argument, or a variable, names.

@@ -136,7 +136,7 @@ func (f *Found) Locked() error {
 // HandsOff returns the error of freeing a lock that changed in the meantime.
 func HandsOff(err error) error {
 	if errors.Is(err, objects.ErrUnmet) {
-		return errors.New("another run has just taken the lock. Check who holds it")
+		return remote.ErrTaken
 	}
 	return err
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 
 	"github.com/tombolo-iac/tombolo/internal/store/remote"
 	"github.com/tombolo-iac/tombolo/internal/store/remote/objects"
@@ -110,9 +109,9 @@ func (l *Locked) ForceUnlock(ctx context.Context, id string) error {
 	case err != nil:
 		return err
 	case there == nil:
-		return errors.New("the state is not locked")
+		return remote.ErrNotLocked
 	case there.Info.ID != id:
-		return fmt.Errorf("lock id %q does not match the id of the existing lock, %q", id, there.Info.ID)
+		return remote.AnotherLock(id, there.Info.ID)
 	}
 	return HandsOff(l.Slot.Remove(ctx, there))
 }

@@ -119,6 +119,24 @@ func (s Settings) Say(t *testing.T, all []Variable) {
 	}
 }
 
+// Default checks that with each of the arguments, set to what others document as its default, the settings are the same
+// as without it.
+func (s Settings) Default(t *testing.T, defaults map[string]string) {
+	t.Helper()
+	s.asked = map[string]bool{}
+	without, diags := s.read(t, s.Base, nil)
+	if diags.HasErrors() {
+		t.Fatal(diags.Err())
+	}
+	for name, value := range defaults {
+		arguments := maps.Clone(s.Base)
+		arguments[name] = value
+		if with, diags := s.read(t, arguments, nil); diags.HasErrors() || !reflect.DeepEqual(with, without) {
+			t.Errorf("%s = %q gives %+v, and without it they are %+v, %v", name, value, with, without, diags.Err())
+		}
+	}
+}
+
 // read reads the settings of arguments and of an environment.
 func (s Settings) read(t *testing.T, arguments, env map[string]string) (any, diag.List) {
 	t.Helper()

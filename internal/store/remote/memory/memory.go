@@ -4,8 +4,6 @@ package memory
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"slices"
 	"strconv"
 	"sync"
@@ -126,9 +124,9 @@ func (p *place) ForceUnlock(ctx context.Context, id string) error {
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case p.holder == nil:
-		return errors.New("the state is not locked")
+		return remote.ErrNotLocked
 	case p.holder.ID != id:
-		return fmt.Errorf("lock id %q does not match the id of the existing lock, %q", id, p.holder.ID)
+		return remote.AnotherLock(id, p.holder.ID)
 	}
 	p.holder = nil
 	return nil

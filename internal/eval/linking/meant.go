@@ -1,0 +1,101 @@
+package linking
+
+import (
+	"slices"
+
+	"github.com/hashicorp/hcl/v2"
+
+	"github.com/tombolo-iac/tombolo/addr"
+	"github.com/tombolo-iac/tombolo/diag"
+)
+
+// bareName explains a reference that is only the name of something in the module, without its kind: what is wrong is
+// not, as the rules say, that the name of a resource is missing.
+func (l *linker) bareName(t hcl.Traversal, d diag.List) diag.List {
+	at := t[0].SourceRange()
+	meant := l.withKind(t.RootName())
+	if meant == "" {
+		return d
+	}
+	return diag.List(nil).Errorf(&at, "Invalid reference", "A reference begins with the kind of the object that it "+
+		"means. Did you mean %q?", meant).Fixed(diag.Edit{Range: at, New: meant})
+}
+
+// withKind returns the whole reference to the one object of a module that has a name; empty if there is none, or
+// another.
+func (l *linker) withKind(name string) string {
+	var found []string
+	if _, ok := l.u.Variables[name]; ok {
+		found = append(found, "var."+name)
+	}
+	if _, ok := l.u.Locals[name]; ok {
+		found = append(found, "local."+name)
+	}
+	if _, ok := l.u.CallSlots[name]; ok {
+		found = append(found, "module."+name)
+	}
+	for r := range l.u.Resources {
+		if r.Name == name && (r.Mode == addr.Managed || r.Mode == addr.Data) {
+			found = append(found, r.String())
+		}
+	}
+	if len(found) != 1 {
+		return ""
+	}
+	return found[0]
+}
+
+// otherRoots are words that people write for the kind of an object.
+var otherRoots = map[string][]string{
+	"var": {"vars", "variable", "variables"}, "local": {"locals", "loc"}, "module": {"modules", "mod"},
+}
+
+// meantByRoot returns what a reference to a resource that there is none of probably means, if its first step is not the
+// type of one: "vars.region" is a variable, and "web.id" an attribute of a resource.
+func (l *linker) meantByRoot(ref addr.Reference) string {
+	root, name := ref.Resource.Type, ref.Resource.Name
+	if ref.Resource.Mode != addr.Managed || ref.HasKey {
+		return ""
+	}
+	for r := range l.u.Resources {
+		if r.Type == root {
+			return ""
+		}
+	}
+	for kind, words := range otherRoots {
+		if !slices.Contains(words, root) {
+			continue
+		}
+		var known bool
+		switch kind {
+		case "var":
+			_, known = l.u.Variables[name]
+		case "local":
+			_, known = l.u.Locals[name]
+		case "module":
+			_, known = l.u.CallSlots[name]
+		}
+		if known {
+			return kind + "." + name
+		}
+	}
+	if whole := l.withKind(root); whole != "" && l.hasAttribute(root, name) {
+		return whole + "." + name
+	}
+	return ""
+}
+
+// hasAttribute reports whether the object with a name is, as far as is known, one with an attribute.
+func (l *linker) hasAttribute(object, attribute string) bool {
+	for r, i := range l.u.Resources {
+		if r.Name != object {
+			continue
+		}
+		s := l.u.slots[i]
+		if s.Resource.Count != nil || s.Resource.ForEach != nil || s.Type == nil {
+			return false
+		}
+		return s.Type.Block.Attributes[attribute] != nil || s.Type.Block.Blocks[attribute] != nil
+	}
+	return true
+}

@@ -1,0 +1,77 @@
+package registries
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"unicode/utf8"
+
+	"github.com/tombolo-iac/tombolo/internal/fetch/lockfile"
+	"github.com/tombolo-iac/tombolo/internal/regex"
+)
+
+// tooLargeNumber matches what does not fit into the numbers of a version: the library would panic.
+var tooLargeNumber = regex.Lazy(`[0-9]{19,}`)
+
+const (
+	maxSums      = 1 << 20
+	maxSumsLines = 2_000 // the hashes of all of them go into the lock file
+)
+
+// checksums is a list as sha256sum writes it.
+type checksums []checksum
+
+type checksum struct {
+	sum  [sha256.Size]byte
+	name string
+}
+
+// parseSums reads a list: a checksum, blanks and a name on each line.
+func parseSums(text []byte) (checksums, error) {
+	if !utf8.Valid(text) {
+		return nil, fmt.Errorf("it is not text")
+	}
+	var list checksums
+	for number, line := range bytes.Split(text, []byte("\n")) {
+		fields := bytes.Fields(line)
+		if len(fields) == 0 {
+			continue
+		}
+		var one checksum
+		if len(fields) != 2 || hex.DecodedLen(len(fields[0])) != len(one.sum) {
+			return nil, fmt.Errorf("line %d is not a checksum and a name", number+1)
+		}
+		if _, err := hex.Decode(one.sum[:], fields[0]); err != nil {
+			return nil, fmt.Errorf("line %d has no SHA-256 checksum", number+1)
+		}
+		one.name = string(bytes.TrimPrefix(fields[1], []byte("*"))) // the mark of a binary file
+		for _, other := range list {
+			if other.name == one.name && other.sum != one.sum {
+				return nil, fmt.Errorf("it has two checksums of %.100q", one.name)
+			}
+		}
+		if list = append(list, one); len(list) > maxSumsLines {
+			return nil, fmt.Errorf("it has more than %d lines", maxSumsLines)
+		}
+	}
+	return list, nil
+}
+
+func (list checksums) sum(name string) ([sha256.Size]byte, bool) {
+	for _, c := range list {
+		if c.name == name {
+			return c.sum, true
+		}
+	}
+	return [sha256.Size]byte{}, false
+}
+
+// hashes returns all checksums as hashes of the lock file.
+func (list checksums) hashes() []lockfile.Hash {
+	hashes := make([]lockfile.Hash, len(list))
+	for i, c := range list {
+		hashes[i] = archiveHash(c.sum)
+	}
+	return hashes
+}

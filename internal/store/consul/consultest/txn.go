@@ -1,0 +1,168 @@
+package consultest
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/http"
+	"strings"
+	"time"
+)
+
+// outcome is the result of a transaction.
+type outcome struct {
+	results []result
+	errors  []problem
+}
+
+type result struct{ KV entry }
+
+type problem struct {
+	OpIndex int
+	What    string
+}
+
+func (s *Server) txn(w http.ResponseWriter, body []byte) {
+	var asked []struct{ KV *operation }
+	if len(body) > maxValue {
+		http.Error(w, fmt.Sprintf("Request body(%d bytes) too large, max size: %d bytes. See "+
+			"https://www.consul.io/docs/agent/options.html#txn_max_req_len.", len(body), maxValue),
+			http.StatusRequestEntityTooLarge)
+		return
+	}
+	if err := json.Unmarshal(body, &asked); err != nil {
+		http.Error(w, "Failed to parse body: "+err.Error(), http.StatusBadRequest)
+		return
+	}
+	if len(asked) > maxOps {
+		http.Error(w, "Transaction contains too many operations", http.StatusRequestEntityTooLarge)
+		return
+	}
+	var ops []operation
+	for _, o := range asked {
+		if o.KV == nil {
+			http.Error(w, "an operation is missing", http.StatusBadRequest)
+			return
+		}
+		ops = append(ops, *o.KV)
+	}
+	out := s.apply(ops)
+	if out.errors != nil {
+		w.WriteHeader(http.StatusConflict)
+	}
+	answer(w, map[string]any{"Results": out.results, "Errors": out.errors})
+}
+
+// apply performs all operations or none. Called with mu held.
+func (s *Server) apply(ops []operation) (out outcome) {
+	before, delayed := maps.Clone(s.keys), maps.Clone(s.delayed)
+	s.next()
+	for i, o := range ops {
+		e, why := s.one(o)
+		if why != "" {
+			out.errors = append(out.errors, problem{OpIndex: i, What: why})
+		} else if e != nil {
+			shown := *e
+			if o.Verb != "get" {
+				shown.Value = nil
+			}
+			out.results = append(out.results, result{shown})
+		}
+	}
+	if out.errors != nil {
+		s.keys, s.delayed, out.results = before, delayed, nil
+	}
+	return out
+}
+
+// one performs an operation, or returns why it cannot.
+func (s *Server) one(o operation) (*entry, string) {
+	e := s.keys[o.Key]
+	if len(o.Value) > maxValue {
+		return nil, "Value for key is too large"
+	}
+	switch o.Verb {
+	case "get":
+		if e == nil {
+			return nil, fmt.Sprintf("key %q doesn't exist", o.Key)
+		}
+		return e, ""
+	case "set":
+		return s.set(o, e, ""), ""
+	case "cas":
+		if e == nil && o.Index != 0 || e != nil && e.ModifyIndex != o.Index {
+			return nil, fmt.Sprintf("failed to set key %q, index is stale", o.Key)
+		}
+		return s.set(o, e, ""), ""
+	case "delete":
+		delete(s.keys, o.Key)
+	case "delete-cas":
+		if e != nil && e.ModifyIndex != o.Index {
+			return nil, fmt.Sprintf("failed to delete key %q, index is stale", o.Key)
+		}
+		delete(s.keys, o.Key)
+	case "delete-tree":
+		for key := range s.keys {
+			if strings.HasPrefix(key, o.Key) {
+				delete(s.keys, key)
+			}
+		}
+	case "check-index":
+		if e == nil || e.ModifyIndex != o.Index {
+			return nil, fmt.Sprintf("current modify index of %q is not %d", o.Key, o.Index)
+		}
+		return e, ""
+	default:
+		return s.locking(o, e)
+	}
+	return nil, ""
+}
+
+// locking performs an operation with a session.
+func (s *Server) locking(o operation, e *entry) (*entry, string) {
+	switch o.Verb {
+	case "lock":
+		if s.sessions[o.Session] == nil {
+			return nil, fmt.Sprintf("invalid session %q", o.Session)
+		}
+		if e != nil && e.Session != "" && e.Session != o.Session || time.Now().Before(s.delayed[o.Key]) {
+			return nil, fmt.Sprintf("failed to lock key %q, lock is already held", o.Key)
+		}
+		return s.set(o, e, o.Session), ""
+	case "unlock":
+		if e == nil || e.Session != o.Session || o.Session == "" {
+			return nil, fmt.Sprintf("failed to unlock key %q, lock isn't held, or is held by another session", o.Key)
+		}
+		n := s.set(o, e, "")
+		n.Session = ""
+		return n, ""
+	case "check-session":
+		if e == nil {
+			return nil, fmt.Sprintf("failed to check session of key %q, which does not exist", o.Key)
+		}
+		if e.Session != o.Session {
+			return nil, fmt.Sprintf("failed session check for key %q, current session %q != %q", o.Key, e.Session,
+				o.Session)
+		}
+		return e, ""
+	}
+	return nil, fmt.Sprintf("unknown verb %q", o.Verb)
+}
+
+// set writes a key. A write under no lock leaves the lock where it is.
+func (s *Server) set(o operation, was *entry, session string) *entry {
+	n := &entry{Key: o.Key, Flags: o.Flags, Value: o.Value, Session: session, CreateIndex: s.index,
+		ModifyIndex: s.index}
+	if was != nil {
+		n.CreateIndex, n.LockIndex = was.CreateIndex, was.LockIndex
+		if session == "" {
+			n.Session = was.Session
+		} else if was.Session == "" {
+			n.LockIndex++
+		}
+	} else if session != "" {
+		n.LockIndex = 1
+	}
+	s.keys[o.Key] = n
+	return n
+}

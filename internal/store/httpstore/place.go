@@ -1,0 +1,242 @@
+package httpstore
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/tombolo-iac/tombolo/internal/store/remote"
+	"github.com/tombolo-iac/tombolo/state"
+)
+
+// place is the state.
+type place struct {
+	s      *settings
+	client *client
+}
+
+// String implements remote.Place.
+func (p *place) String() string { return p.s.name }
+
+// version is the digest of a state: the protocol has no other name for it.
+func version(data []byte) string {
+	if len(data) == 0 {
+		return ""
+	}
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:])
+}
+
+// fetch returns the state and its tag, if the server has given one.
+func (p *place) fetch(ctx context.Context) (c remote.Content, etag string, err error) {
+	r := request{what: "read", method: http.MethodGet, address: p.s.address, most: p.client.most}
+	a, err := p.client.send(ctx, r)
+	switch {
+	case err != nil:
+		return c, "", err
+	case a.status == http.StatusNoContent, a.status == http.StatusNotFound,
+		a.status == http.StatusOK && len(a.body) == 0:
+		return c, "", nil
+	case a.status != http.StatusOK:
+		return c, "", p.client.failed(r, a)
+	}
+	return remote.Content{Data: a.body, Version: version(a.body)}, a.etag, nil
+}
+
+// kept checks that the server has stored the first state: some servers accept every request without storing anything.
+func (p *place) kept(ctx context.Context) error {
+	if there, _, err := p.fetch(ctx); err != nil || there.Data != nil {
+		return nil // what cannot be read now, the server has said to have
+	}
+	return &problem{text: fmt.Sprintf("write %s: the server accepted the state, but does not return it. Check the "+
+		"address and the server: it must store what it receives", p.s.name)}
+}
+
+// Read implements remote.Place.
+func (p *place) Read(ctx context.Context) (remote.Content, error) {
+	c, _, err := p.fetch(ctx)
+	return c, err
+}
+
+// ReadJournal implements remote.Place.
+func (p *place) ReadJournal(context.Context) (remote.Journal, error) {
+	return remote.Journal{}, remote.ErrNoJournal
+}
+
+// Unlocked implements remote.Place.
+func (p *place) Unlocked(context.Context) (remote.Hold, error) { return &hold{p: p}, nil }
+
+// asking is a request for the lock.
+func (p *place) asking(body []byte) request {
+	return request{what: "lock", method: p.s.lockMethod, address: p.s.lock, body: body}
+}
+
+// looking is the operation of a lock that is taken only to find its holder.
+const looking = "look who holds the lock"
+
+// A lock that is taken only to find its holder is released soon.
+const (
+	lookTries = 10
+	lookPause = 200 * time.Millisecond
+)
+
+// Lock implements remote.Place. Without lock_address there is no lock, as with Terraform.
+func (p *place) Lock(ctx context.Context, info state.LockInfo) (remote.Hold, error) {
+	if p.s.lock == nil {
+		return &hold{p: p}, ctx.Err()
+	}
+	body, err := json.Marshal(info)
+	if err != nil {
+		return nil, err
+	}
+	h := &hold{p: p, id: info.ID, body: body}
+	for try := 1; ; try++ {
+		r := p.asking(body)
+		a, err := p.client.send(ctx, r)
+		switch {
+		case err != nil:
+			p.leave(ctx, info.ID, body)
+			return nil, err
+		case a.ok():
+			return h, nil
+		case !a.refused():
+			p.leave(ctx, info.ID, body)
+			return nil, p.client.failed(r, a)
+		}
+		holder := holderOf(a)
+		switch {
+		case holder.ID == info.ID: // the answer to the first try was lost
+			return h, nil
+		case holder.Operation == looking && try < lookTries:
+			if err := pause(ctx, lookPause); err != nil {
+				return nil, err
+			}
+			continue
+		case holder.ID == "":
+			return nil, &state.LockedError{Err: fmt.Errorf("the state %s is locked. The server does not report who "+
+				"holds the lock%s",
+				p, p.said(a))}
+		}
+		return nil, &state.LockedError{Info: &holder}
+	}
+}
+
+// said returns the server's own message.
+func (p *place) said(a *answer) string {
+	if text := message(a.body); text != "" {
+		return ": " + p.s.clean(text)
+	}
+	return ""
+}
+
+func pause(ctx context.Context, d time.Duration) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(d):
+		return nil
+	}
+}
+
+// holderOf reads who holds a lock out of a refusal; without an id nothing is known.
+func holderOf(a *answer) state.LockInfo {
+	var info state.LockInfo
+	_ = json.Unmarshal(a.body, &info) // what cannot be read says nothing
+	return info
+}
+
+// leaving is how long a look at the lock and giving it back may take when the caller does not wait any more.
+const leaving = 15 * time.Second
+
+// leave releases a lock that may have been taken by a request without an answer.
+func (p *place) leave(ctx context.Context, id string, body []byte) {
+	if p.s.unlock == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaving)
+	defer cancel()
+	a, err := p.client.once(ctx, p.asking(body))
+	if err == nil && (a.ok() || a.refused() && holderOf(a).ID == id) {
+		_ = p.free(ctx, body)
+	}
+}
+
+// free releases a held lock. A refusal means that an earlier try has released it.
+func (p *place) free(ctx context.Context, body []byte) error {
+	r := request{what: "unlock", method: p.s.unlockMethod, address: p.s.unlock, body: body}
+	for try := 0; ; try++ {
+		a, err := p.client.once(ctx, r)
+		switch {
+		case err == nil && a.ok(), err == nil && try > 0 && !again(a, nil):
+			return nil
+		case !again(a, err) || try >= p.s.retries:
+			if err == nil {
+				err = p.client.failed(r, a)
+			}
+			return err
+		}
+		if err := p.client.wait(ctx, try, a); err != nil {
+			return err
+		}
+	}
+}
+
+// Holder implements remote.Place. The protocol has no question for it: the lock is taken for a moment.
+func (p *place) Holder(ctx context.Context) (*state.LockInfo, error) {
+	if p.s.lock == nil || p.s.unlock == nil {
+		return nil, ctx.Err()
+	}
+	id := uuid.NewString()
+	body, err := json.Marshal(state.LockInfo{ID: id, Operation: looking, Created: time.Now().UTC(), Path: p.String()})
+	if err != nil {
+		return nil, err
+	}
+	r := p.asking(body)
+	a, err := p.client.send(ctx, r)
+	switch {
+	case err != nil:
+		p.leave(ctx, id, body)
+		return nil, err
+	case a.ok(), a.refused() && holderOf(a).ID == id:
+		// A run that is interrupted now gives it back nevertheless.
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaving)
+		defer cancel()
+		return nil, p.free(ctx, body)
+	case a.refused():
+		info := holderOf(a)
+		if info.Operation == looking { // GitLab answers with what was asked, except for the id, the user and the time
+			info.Operation = ""
+		}
+		return &info, nil
+	}
+	p.leave(ctx, id, body)
+	return nil, p.client.failed(r, a)
+}
+
+// ForceUnlock implements remote.Place. The id is all that is sent: the server is to compare it once more.
+func (p *place) ForceUnlock(ctx context.Context, id string) error {
+	if p.s.lock == nil || p.s.unlock == nil {
+		return errors.New("the state has no lock to release: lock_address and unlock_address must be set")
+	}
+	holder, err := p.Holder(ctx)
+	switch {
+	case err != nil:
+		return err
+	case holder == nil:
+		return remote.ErrNotLocked
+	case holder.ID != "" && holder.ID != id:
+		return remote.AnotherLock(id, holder.ID)
+	}
+	body, err := json.Marshal(map[string]string{"ID": id})
+	if err != nil {
+		return err
+	}
+	return p.free(ctx, body)
+}
