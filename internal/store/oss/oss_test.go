@@ -135,7 +135,7 @@ func TestWithoutATableThereIsNoLock(t *testing.T) {
 
 // The address of a private network may not begin with the name of the instance.
 func TestInstancesOfTablesHaveNames(t *testing.T) {
-	address := drivertest.Serve(t, &server.Server{Bucket: "states", Instance: "acme-locks"})
+	address := drivertest.Serve(t, &osstest.Server{Bucket: "states", Instance: "acme-locks"})
 	for name, works := range map[string]bool{"acme-locks": true, "other": false, "": false} {
 		more := map[string]cty.Value{"tablestore_instance_name": cty.StringVal(name)}
 		p, err := open(t, settings(address, more)).Place(state.DefaultWorkspace)
