@@ -101,7 +101,8 @@ func TestProgramsKnowErrorsByTheirTitles(t *testing.T) {
 			[]string{
 				`(?s).*Failed to download module.*`, `(?s).*Could not download module.*connection\s+refused`,
 				`(?s)Get|dial\s+tcp`, `Could not download module.*code from\n.*"http://` + closed + `/x\.zip":`}},
-		"no version of a provider": {"terraform {\n  required_providers {\n    a = {\n      source  = \"example.com/a/a\"\n" +
+		"no version of a provider": {"terraform {\n  required_providers {\n    a = {\n" +
+			"      source  = \"example.com/a/a\"\n" +
 			"      version = \"> 2.0\"\n    }\n  }\n}\n", []string{"providers lock -fs-mirror=mirror"},
 			[]string{`Could not retrieve providers for locking`, `no available releases match`}},
 		"provider not found": {"terraform {\n  required_providers {\n    a = { source = \"" + closed +

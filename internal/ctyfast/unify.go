@@ -157,8 +157,8 @@ func suited(types []cty.Type, common cty.Type, of func(cty.Type) cty.Type) cty.T
 	return common
 }
 
-// unifyAs takes tuples among lists for lists, and objects among maps for maps. If that leads to nothing, cty chooses one
-// of the types.
+// unifyAs takes tuples among lists for lists, and objects among maps for maps. If that leads to nothing, cty chooses
+// one of the types.
 func unifyAs(types []cty.Type, literal func(cty.Type) bool, of func(cty.Type) cty.Type) cty.Type {
 	var literals []cty.Type
 	for _, ty := range types {

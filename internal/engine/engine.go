@@ -556,23 +556,6 @@ func (p *Project) settings(variables map[string]cty.Value, functions eval.Functi
 	}
 }
 
-// planVariables returns the caller's values, so that apply evaluates with the same. Ephemeral values are not kept.
-func planVariables(cfg *config.Config, given map[string]cty.Value) map[string]plan.Variable {
-	out := map[string]plan.Variable{}
-	for name, v := range cfg.Root.Variables {
-		pv := plan.Variable{Sensitive: v.Sensitive, Ephemeral: v.Ephemeral}
-		switch value, ok := given[name]; {
-		case !ok:
-		case v.Ephemeral:
-			pv.Given = !value.IsNull()
-		default:
-			pv.Value = value
-		}
-		out[name] = pv
-	}
-	return out
-}
-
 // until returns a context that also ends when the lock is lost. At its end, the pool's providers are asked to stop
 // calls that only read, so that no run waits for them. The caller must call the function returned.
 func (r *Run) until(ctx context.Context, pool *host.Pool) (context.Context, func()) {

@@ -2,9 +2,11 @@ package engine
 
 import (
 	"github.com/hashicorp/hcl/v2"
+	"github.com/zclconf/go-cty/cty"
 
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/internal/config"
+	"github.com/tombolo-iac/tombolo/plan"
 )
 
 // VariableOptions are the sources of variable values, beside the environment and the files of the working directory.
@@ -67,4 +69,21 @@ func (s *Surroundings) Variables(root *config.Module, o VariableOptions) (config
 		}
 	}
 	return raw, diags
+}
+
+// planVariables returns the caller's values, so that apply evaluates with the same. Ephemeral values are not kept.
+func planVariables(cfg *config.Config, given map[string]cty.Value) map[string]plan.Variable {
+	out := map[string]plan.Variable{}
+	for name, v := range cfg.Root.Variables {
+		pv := plan.Variable{Sensitive: v.Sensitive, Ephemeral: v.Ephemeral}
+		switch value, ok := given[name]; {
+		case !ok:
+		case v.Ephemeral:
+			pv.Given = !value.IsNull()
+		default:
+			pv.Value = value
+		}
+		out[name] = pv
+	}
+	return out
 }

@@ -51,7 +51,8 @@ func Wrap(text string, width int) string { return wrap(text, cmp.Or(width, defau
 
 // unbroken holds what programs look for in errors, to run a command again. Lines are not broken in it.
 var unbroken = []string{
-	"Client.Timeout exceeded while awaiting headers", "Connection closed by remote host", "Could not download module code from",
+	"Client.Timeout exceeded while awaiting headers", "Connection closed by remote host",
+	"Could not download module code from",
 	"Could not download module",
 	"The requested URL returned error: ", "net/http: TLS handshake timeout", "connection reset by peer",
 	"connection refused", "context deadline exceeded", "i/o timeout", ": 429 Too Many Requests",

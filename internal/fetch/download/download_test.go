@@ -379,8 +379,8 @@ func TestPasswordsAreInNoArgumentAndNoError(t *testing.T) {
 	}
 }
 
-// TestTheUsersHelperKnowsThePassword has an address with a user alone: git asks the helper that the user has configured,
-// by the name of the host and of that user, and no other server gets to see the user.
+// TestTheUsersHelperKnowsThePassword has an address with a user alone: git asks the helper that the user has
+// configured, by the name of the host and of that user, and no other server gets to see the user.
 func TestTheUsersHelperKnowsThePassword(t *testing.T) {
 	git := fetchtest.NewGit(t) // skips where there is no git
 	git.Add("x", map[string]string{"main.tf": ""})

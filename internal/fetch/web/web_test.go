@@ -382,7 +382,8 @@ func TestWhatMayPassIsTriedAgain(t *testing.T) {
 		w.Requests()
 		w.waited = nil
 		_, err := w.get("/x")
-		wantError(t, err, fmt.Sprintf(": %d %s", c.status, http.StatusText(c.status)), "https://example.com/x") // as programs know it
+		want := fmt.Sprintf(": %d %s", c.status, http.StatusText(c.status)) // as programs know it
+		wantError(t, err, want, "https://example.com/x")
 		if got := len(w.Requests()); got != c.attempts {
 			t.Errorf("%d: %d attempts", c.status, got)
 		}
