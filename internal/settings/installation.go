@@ -66,7 +66,12 @@ func (r *reader) method(name string, at *ast.ObjectItem, body *ast.ObjectType) {
 	}
 	m := Method{Kind: known.kind}
 	for _, item := range body.List.Items {
-		switch argument, _ := keys(item); argument {
+		argument, _ := keys(item)
+		if argument == "trust_all_hashes" && m.Kind == NetworkMirror {
+			r.flag(item, &m.TrustAllHashes)
+			continue
+		}
+		switch argument {
 		case "include":
 			m.Include = r.patterns(item)
 		case "exclude":

@@ -99,6 +99,8 @@ type Method struct {
 	Location string // the directory, URL or template of names of repositories; "" for Direct
 	Include  []Pattern
 	Exclude  []Pattern
+	// TrustAllHashes means that all hashes of a network mirror are believed when one of them fits what was downloaded.
+	TrustAllHashes bool
 }
 
 // Covers reports whether the method is meant for a provider: included (or include is not set) and not excluded.

@@ -155,6 +155,8 @@ func TestMistakesAreReportedWithTheirPlace(t *testing.T) {
 			`:4,2-2: Invalid provider_installation method block; The block "filesystem_mirror" has no argument "foo"`},
 		{"provider_installation {\n direct {\n path = \"x\"\n }\n}", `has no argument "path"`},
 		{"provider_installation {\n network_mirror {}\n}", `needs the argument "url"`},
+		{"provider_installation {\n network_mirror {\n trust_all_hashes = \"x\"\n }\n}", `must be true or false`},
+		{"provider_installation {\n filesystem_mirror {\n trust_all_hashes = true\n }\n}", `has no argument`},
 		{"provider_installation {\n network_mirror {\n url = \"http://x\"\n }\n}",
 			`:2,2-2: Invalid URL for provider installation source`},
 		{"provider_installation {\n \"x\" = 1\n}", `"x" must be a block`},

@@ -76,8 +76,9 @@ const (
 type Proof struct {
 	Trust Trust
 	KeyID string // of the key that signed; "" for none
-	// Hashes are those of the archives of all platforms, from a list that was signed; without a signature that of this
-	// one, where the place names its archives by their hashes, or nil.
+	// Hashes are those of the archives of all platforms, from a list that was signed, and of what they install where
+	// the registry states that; without a signature that of this archive, where the place names its archives by their
+	// hashes, or all that a trusted mirror states, or nil.
 	Hashes []lockfile.Hash
 }
 

@@ -79,7 +79,7 @@ func placeOf(m settings.Method, client *web.Client) place {
 		if err != nil {
 			panic("plugins: the settings have a network mirror that is not a URL: " + m.Location)
 		}
-		p.Source = registries.Mirror{Client: client, URL: u}
+		p.Source = registries.Mirror{Client: client, URL: u, TrustAll: m.TrustAllHashes}
 	case settings.OCIMirror:
 		p.Source = &registries.Repositories{Client: oci.New(client), Named: m.Repository, Template: m.Location}
 	default:

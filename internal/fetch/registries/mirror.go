@@ -20,6 +20,9 @@ import (
 type Mirror struct {
 	Client *web.Client
 	URL    *url.URL
+	// TrustAll means that all hashes that the mirror states of a version are believed, of every platform, when one of
+	// them fits the package.
+	TrustAll bool
 }
 
 // String names the place, without possible secrets of its address.
@@ -106,7 +109,17 @@ func (m Mirror) Fetch(ctx context.Context, w packages.Wish, dir string, progress
 	if err != nil {
 		return packages.Fetched{}, discard(p, err)
 	}
-	return packages.Fetched{Package: p, Proof: packages.Proof{Trust: trust}}, nil
+	proof := packages.Proof{Trust: trust}
+	if len(answer.Archives) > maxPlatforms {
+		return packages.Fetched{}, discard(p, fmt.Errorf("the network mirror %s names %d platforms, more than %d", m,
+			len(answer.Archives), maxPlatforms))
+	}
+	if m.TrustAll && trust == packages.Checksum {
+		for _, name := range slices.Sorted(maps.Keys(answer.Archives)) {
+			proof.Hashes = append(proof.Hashes, hashesIn(answer.Archives[name].Hashes)...)
+		}
+	}
+	return packages.Fetched{Package: p, Proof: proof}, nil
 }
 
 // stated compares a package with the hashes that the mirror states. One that states hashes, though none that can be

@@ -92,6 +92,7 @@ type packageAnswer struct {
 	Keys         struct {
 		GPG []signingKey `json:"gpg_public_keys"`
 	} `json:"signing_keys"`
+	Packages map[string]statedPackage `json:"packages"` // by platform; in OpenTofu's registry
 }
 
 // Fetch downloads a package into a directory.
@@ -132,6 +133,11 @@ func (r Registry) Fetch(ctx context.Context, w packages.Wish, dir string, progre
 		return packages.Fetched{}, discard(p, fmt.Errorf("what was downloaded has the checksum %s, but the publisher "+
 			"has signed %s: it was changed in transit or on the server", h, want))
 	}
+	installed, err := said.installedHashes(ctx, w, p, proof.Hashes)
+	if err != nil {
+		return packages.Fetched{}, discard(p, err)
+	}
+	proof.Hashes = append(proof.Hashes, installed...)
 	return packages.Fetched{Package: p, Proof: proof}, nil
 }
 
