@@ -18,7 +18,7 @@ func TestTheTableOfFailuresNamesTests(t *testing.T) {
 	}
 	_, table, _ := strings.Cut(string(text), "## States that a team shares")
 	table, _, _ = strings.Cut(table, "\n## ")
-	places := []string{"", "pg", "s3", "http", "program", "", ""}
+	places := []string{"", "pg", "s3", "httpstore", "program", "", ""}
 	named := 0
 	for _, line := range strings.Split(table, "\n") {
 		for column, cell := range strings.Split(strings.Trim(line, "|"), " | ") {

@@ -39,7 +39,7 @@ resource "notes_note" "hello" {
 		Plan:   schematest.Actions{"notes_note.hello": schematest.Update},
 		Check:  schematest.Attr("notes_note.hello", "words", 3),
 	}, {
-		Before: func() error { return os.Remove(filepath.Join(dir, "hello.txt")) }, // somebody else
+		Before: func() error { return os.Remove(filepath.Join(dir, "hello.txt")) }, // another program
 		Plan:   schematest.Actions{"notes_note.hello": schematest.Create},
 	}}})
 }
