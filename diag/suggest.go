@@ -2,18 +2,20 @@ package diag
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/agext/levenshtein"
 )
 
 // Nearest returns the candidate that the user probably meant by given, or "" when none is close: at most two edits
-// away, one in words of two or three letters. Two letters that changed places are one edit.
+// away, one in words of two or three letters. Two letters that changed places are one edit, and
+// so is another case.
 func Nearest(given string, candidates []string) string {
 	best, bestDistance := "", min(max(len(given)/2, 1), 2)+1
 	for _, c := range candidates {
 		d := levenshtein.Distance(given, c, nil)
-		if d == 2 && slices.Equal(letters(given), letters(c)) {
-			d = 1
+		if strings.EqualFold(given, c) || d == 2 && slices.Equal(letters(given), letters(c)) {
+			d = min(d, 1)
 		}
 		if d < bestDistance {
 			best, bestDistance = c, d

@@ -104,7 +104,8 @@ func TestQueryJudgesAnswers(t *testing.T) {
 					f := &finder{identity: identity, object: object, config: config, results: 1, generates: true}
 					lists, diags := query(t, f, "list \"finder_thing\" \"a\" {\n  provider = finder\n"+
 						"  include_resource = true\n  config {\n    prefix = \"x\"\n  }\n}\n", generate)
-					sound := idName == "right" && objectName == "right" && (!generate || configName == "right")
+					generated := configName == "right" || configName == "none" || configName == "null" // nothing to set
+					sound := idName == "right" && objectName == "right" && (!generate || generated)
 					if !generate && idName == "right" && (objectName == "none" || objectName == "null") {
 						sound = true
 					}

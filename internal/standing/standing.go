@@ -1,7 +1,8 @@
 // Package standing decides whether a saved plan still holds when the state has changed since it was made.
 //
-// A plan stands on the objects that it has compared with the configuration, on those that these need, directly or
-// not, and on the outputs that it changes. Where none of them has changed, the plan is applied to the newer state: it
+// A plan stands on all objects that it would compare with the configuration, also those that are new in the state: on
+// everything, unless -target or -exclude limit it. It stands on what these need, directly or not, and on the outputs
+// that it changes. Where none of them has changed, the plan is applied to the newer state: it
 // does the same as if it had been applied at once, and the other run after it. For that, the other run must not have
 // built on what the plan changes, either: an object that it has changed must not depend on one that the plan changes.
 //
@@ -201,10 +202,19 @@ func objectsAt(s *state.State, inst addr.AbsResourceInstance) (list []*state.Obj
 	return list
 }
 
-// all reports whether a plan stands on everything. One that destroys everything does: what is new must go, too. One
-// that leaves things alone because of an interrupted run, and one that invokes actions, are not looked into.
+// all reports whether a plan with limits stands on everything. One that destroys, one that leaves things alone because
+// of an interrupted run, and one that invokes actions, are not looked into. One without limits always does: it would
+// look at what is new, and perhaps destroy it.
 func all(p *plan.Plan) bool {
 	return p.Mode == plan.Destroy || len(p.Invocations)+len(p.Unsettled)+len(p.LeftOut) > 0
+}
+
+// looksAt reports whether a plan with limits would compare an instance with the configuration.
+func looksAt(prog *linking.Program, t *linking.Targets, a addr.AbsResourceInstance) bool {
+	if slot := prog.ResourceSlot(a.Config()); slot != nil {
+		return t.Only[slot]
+	}
+	return t.Excepts() || t.Contains(a)
 }
 
 // Conflicts returns the addresses of what has changed and a plan stands on, sorted; those of outputs begin with
@@ -213,12 +223,18 @@ func Conflicts(prog *linking.Program, p *plan.Plan, now *state.State, c Changed)
 	if c.None() {
 		return nil
 	}
-	e, everything, seen := effectsOf(prog, p), all(p), map[addr.AbsResourceInstance]bool{}
+	e, seen := effectsOf(prog, p), map[addr.AbsResourceInstance]bool{}
+	limits := prog.Targets(p.Targets, p.Base)
+	if limits == nil {
+		limits = prog.Except(p.Except)
+	}
+	everything := all(p) || limits == nil
 	for _, change := range p.Changes { // what a new plan would look at again, and perhaps change back
 		seen[change.Object.Instance] = true
 	}
 	for _, o := range c.Objects {
-		conflict := everything || seen[o.Instance] || e.instances[o.Instance] || e.needs[o.Instance.Config()]
+		conflict := everything || seen[o.Instance] || looksAt(prog, limits, o.Instance) || e.instances[o.Instance] ||
+			e.needs[o.Instance.Config()]
 		if slot := prog.ResourceSlot(o.Instance.Config()); slot != nil {
 			conflict = conflict || e.touches(prog.ResourcesBehind(slot))
 		}

@@ -243,7 +243,7 @@ func TestInstalledVersionsAreShown(t *testing.T) {
 	s.write("work/main.tf", calls("r", "corp/net/aws//other")+calls("q", "https://nowhere.example/a.zip"))
 	s.write("work/m.tf", "")
 	output, code := s.run("get")
-	if has(t, output, "Could not download module code from\n\"https://nowhere.example/a.zip\": ", "404",
+	if has(t, output, `Could not download module code from "https://nowhere.example/a.zip":`, "404",
 		"It is that of module.q."); code != 1 {
 		t.Errorf("get exits with %d", code)
 	}

@@ -19,7 +19,7 @@ func TestNoTimeGoesThroughANumber(t *testing.T) {
 	files := 0
 	err := filepath.WalkDir("..", func(name string, d fs.DirEntry, err error) error {
 		if err != nil || !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go") ||
-			strings.HasPrefix(name, filepath.Join("..", "mem")) || filepath.Base(filepath.Dir(name)) == "server" {
+			strings.HasPrefix(name, filepath.Join("..", "mem")) || strings.HasSuffix(filepath.Dir(name), "test") {
 			return err
 		}
 		files++
