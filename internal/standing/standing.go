@@ -209,6 +209,14 @@ func all(p *plan.Plan) bool {
 	return p.Mode == plan.Destroy || len(p.Invocations)+len(p.Unsettled)+len(p.LeftOut) > 0
 }
 
+// limitsOf returns what a plan is limited to, nil for a plan of everything.
+func limitsOf(prog *linking.Program, p *plan.Plan) *linking.Targets {
+	if limits := prog.Targets(p.Targets, p.Base); limits != nil {
+		return limits
+	}
+	return prog.Except(p.Except)
+}
+
 // looksAt reports whether a plan with limits would compare an instance with the configuration.
 func looksAt(prog *linking.Program, t *linking.Targets, a addr.AbsResourceInstance) bool {
 	if slot := prog.ResourceSlot(a.Config()); slot != nil {
@@ -224,10 +232,7 @@ func Conflicts(prog *linking.Program, p *plan.Plan, now *state.State, c Changed)
 		return nil
 	}
 	e, seen := effectsOf(prog, p), map[addr.AbsResourceInstance]bool{}
-	limits := prog.Targets(p.Targets, p.Base)
-	if limits == nil {
-		limits = prog.Except(p.Except)
-	}
+	limits := limitsOf(prog, p)
 	everything := all(p) || limits == nil
 	for _, change := range p.Changes { // what a new plan would look at again, and perhaps change back
 		seen[change.Object.Instance] = true
@@ -255,7 +260,8 @@ func Conflicts(prog *linking.Program, p *plan.Plan, now *state.State, c Changed)
 	return list
 }
 
-// output is a root output: ours if the plan changes it or something behind it, theirs if the other run did.
+// output is a root output: ours if the plan evaluates it or changes something behind it, theirs if the other run changed
+// it or something behind it.
 type output struct {
 	name         string
 	ours, theirs bool
@@ -277,6 +283,7 @@ func (e *effects) outputs(prog *linking.Program, p *plan.Plan, c Changed) (list 
 	for _, name := range slices.Concat(c.Outputs, slices.Collect(maps.Keys(planned))) {
 		names[name] = true
 	}
+	limits := limitsOf(prog, p)
 	for _, name := range slices.Sorted(maps.Keys(names)) {
 		o := output{name: name, ours: planned[name], theirs: slices.Contains(c.Outputs, name)}
 		slot := prog.OutputSlot(addr.RootModule, name)
@@ -284,7 +291,7 @@ func (e *effects) outputs(prog *linking.Program, p *plan.Plan, c Changed) (list 
 			o.ours = o.ours || !p.Partial() && p.Base.Output(name) != nil
 		} else {
 			behind := prog.ResourcesBehind(slot)
-			o.ours = o.ours || e.touches(behind)
+			o.ours = o.ours || limits.Includes(slot) || e.touches(behind)
 			o.theirs = o.theirs || slices.ContainsFunc(behind, func(r addr.ConfigResource) bool { return changed[r] })
 		}
 		list = append(list, o)
