@@ -260,8 +260,8 @@ func Conflicts(prog *linking.Program, p *plan.Plan, now *state.State, c Changed)
 	return list
 }
 
-// output is a root output: ours if the plan evaluates it or changes something behind it, theirs if the other run changed
-// it or something behind it.
+// output is a root output: ours if the plan evaluates it or changes something behind it, theirs if the other run
+// changed it or something behind it.
 type output struct {
 	name         string
 	ours, theirs bool
