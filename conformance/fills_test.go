@@ -46,7 +46,7 @@ func (fills) Schema(context.Context) (*provider.Schema, diag.List) {
 		Data: map[string]*provider.ResourceType{"fills_thing": filled}}, nil
 }
 
-// illFormed makes a schema one that cannot be, in the way that a word names.
+// illFormed returns a schema that is not valid, with the mistake that a word names.
 func illFormed(word string, b *provider.Block) {
 	list := b.Blocks["list"]
 	switch word {

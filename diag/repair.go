@@ -26,8 +26,7 @@ func repair(found List, src []byte) {
 		only = d
 	}
 	if only == nil || only.Subject == nil || only.Subject.Empty() || len(src) > longestRepaired ||
-		only.Subject.End.Byte > len(src) ||
-		strings.HasSuffix(only.Subject.Filename, ".json") {
+		only.Subject.End.Byte > len(src) || strings.HasSuffix(only.Subject.Filename, ".json") {
 		return
 	}
 	for _, fix := range repairs(only, src) {

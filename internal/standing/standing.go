@@ -128,11 +128,15 @@ type effects struct {
 	instances map[addr.AbsResourceInstance]bool // that it changes
 	resources map[addr.ConfigResource]bool      // of these
 	needs     map[addr.ConfigResource]bool      // that these depend on
+	limits    *linking.Targets                  // of the plan, nil for one of everything
 }
 
 func effectsOf(prog *linking.Program, p *plan.Plan) *effects {
 	e := &effects{instances: map[addr.AbsResourceInstance]bool{}, resources: map[addr.ConfigResource]bool{},
-		needs: map[addr.ConfigResource]bool{}}
+		needs: map[addr.ConfigResource]bool{}, limits: prog.Targets(p.Targets, p.Base)}
+	if e.limits == nil {
+		e.limits = prog.Except(p.Except)
+	}
 	for _, c := range p.Changes {
 		moved := c.PrevAddr != c.Object.Instance && c.PrevAddr != (addr.AbsResourceInstance{})
 		if c.Action == plan.NoOp && !moved && c.Importing == nil {
@@ -209,14 +213,6 @@ func all(p *plan.Plan) bool {
 	return p.Mode == plan.Destroy || len(p.Invocations)+len(p.Unsettled)+len(p.LeftOut) > 0
 }
 
-// limitsOf returns what a plan is limited to, nil for a plan of everything.
-func limitsOf(prog *linking.Program, p *plan.Plan) *linking.Targets {
-	if limits := prog.Targets(p.Targets, p.Base); limits != nil {
-		return limits
-	}
-	return prog.Except(p.Except)
-}
-
 // looksAt reports whether a plan with limits would compare an instance with the configuration.
 func looksAt(prog *linking.Program, t *linking.Targets, a addr.AbsResourceInstance) bool {
 	if slot := prog.ResourceSlot(a.Config()); slot != nil {
@@ -232,13 +228,12 @@ func Conflicts(prog *linking.Program, p *plan.Plan, now *state.State, c Changed)
 		return nil
 	}
 	e, seen := effectsOf(prog, p), map[addr.AbsResourceInstance]bool{}
-	limits := limitsOf(prog, p)
-	everything := all(p) || limits == nil
+	everything := all(p) || e.limits == nil
 	for _, change := range p.Changes { // what a new plan would look at again, and perhaps change back
 		seen[change.Object.Instance] = true
 	}
 	for _, o := range c.Objects {
-		conflict := everything || seen[o.Instance] || looksAt(prog, limits, o.Instance) || e.instances[o.Instance] ||
+		conflict := everything || seen[o.Instance] || looksAt(prog, e.limits, o.Instance) || e.instances[o.Instance] ||
 			e.needs[o.Instance.Config()]
 		if slot := prog.ResourceSlot(o.Instance.Config()); slot != nil {
 			conflict = conflict || e.touches(prog.ResourcesBehind(slot))
@@ -283,7 +278,6 @@ func (e *effects) outputs(prog *linking.Program, p *plan.Plan, c Changed) (list 
 	for _, name := range slices.Concat(c.Outputs, slices.Collect(maps.Keys(planned))) {
 		names[name] = true
 	}
-	limits := limitsOf(prog, p)
 	for _, name := range slices.Sorted(maps.Keys(names)) {
 		o := output{name: name, ours: planned[name], theirs: slices.Contains(c.Outputs, name)}
 		slot := prog.OutputSlot(addr.RootModule, name)
@@ -291,7 +285,7 @@ func (e *effects) outputs(prog *linking.Program, p *plan.Plan, c Changed) (list 
 			o.ours = o.ours || !p.Partial() && p.Base.Output(name) != nil
 		} else {
 			behind := prog.ResourcesBehind(slot)
-			o.ours = o.ours || limits.Includes(slot) || e.touches(behind)
+			o.ours = o.ours || e.limits.Includes(slot) || e.touches(behind)
 			o.theirs = o.theirs || slices.ContainsFunc(behind, func(r addr.ConfigResource) bool { return changed[r] })
 		}
 		list = append(list, o)

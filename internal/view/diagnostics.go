@@ -247,17 +247,13 @@ const (
 
 // excerpt writes the lines of source, the subject underlined where there is colour.
 func (w diagnosticWriter) excerpt(b *strings.Builder, s *tfjson.Snippet) {
-	if end := strings.Trim(subjectOf(s), " \r\n"); end == "" && strings.Contains(subjectOf(s), "\n") {
-		line := s.Code[:s.HighlightStartOffset]
-		for number, text := range strings.Split(line, "\n") {
-			fmt.Fprintf(b, "%4d: %s\n", s.StartLine+number, clean(text))
-			line = text
-		}
-		b.WriteString(w.pointer(line, " ", ""))
-		return
+	code, offset := s.Code, 0
+	// A problem of a line break is shown behind the end of the line, without the next one.
+	broken := strings.TrimSpace(subjectOf(s)) == "" && strings.Contains(subjectOf(s), "\n")
+	if broken {
+		code = s.Code[:s.HighlightStartOffset]
 	}
-	offset := 0
-	for i, line := range strings.Split(s.Code, "\n") {
+	for i, line := range strings.Split(code, "\n") {
 		if i == mostLines {
 			b.WriteString("      ...\n")
 			return
@@ -269,7 +265,10 @@ func (w diagnosticWriter) excerpt(b *strings.Builder, s *tfjson.Snippet) {
 			before, subject, after = cutStart(before), cutEnd(subject), cutEnd(after)
 		}
 		fmt.Fprintf(b, "%4d: %s%s%s\n", s.StartLine+i, clean(before), w.in(underline, clean(subject)), clean(after))
-		if !strings.Contains(strings.TrimSpace(subjectOf(s)), "\n") {
+		switch {
+		case broken && offset+len(line) == len(code):
+			b.WriteString(w.pointer(before, " ", ""))
+		case !strings.Contains(strings.TrimSpace(subjectOf(s)), "\n"):
 			b.WriteString(w.pointer(before, subject, after))
 		}
 		offset += len(line) + 1

@@ -205,3 +205,18 @@ func TestExcerptOfEndlessLineIsCutAroundTheSubject(t *testing.T) {
 		t.Errorf("highlight %+v", doc[0].Snippet.HighlightStartOffset)
 	}
 }
+
+// A problem of a line break points behind its line, once, and a line of megabytes is cut as for any other problem.
+func TestLineBreaksArePointedAtOnce(t *testing.T) {
+	source := []byte("a {\n  b = \"" + strings.Repeat("x", 1<<20) + "\n}\n")
+	at := func(n, line int) hcl.Pos { return hcl.Pos{Line: line, Column: 1, Byte: n} }
+	end := bytes.LastIndex(source, []byte("\n}"))
+	list := diag.List{}.Errorf(&hcl.Range{Filename: "main.tf", Start: at(end, 2), End: at(end+1, 3)}, "Invalid", "text")
+	list[0].Context = &hcl.Range{Filename: "main.tf", Start: at(0, 1), End: at(end+1, 3)}
+	text := Diagnostics(Options{Width: 600, Sources: func() map[string][]byte {
+		return map[string][]byte{"main.tf": source}
+	}}, list)
+	if len(text) > 2000 || strings.Count(text, "^") != 1 || strings.Contains(text, "   3: ") {
+		t.Errorf("%d bytes:\n%.2000s", len(text), text)
+	}
+}
