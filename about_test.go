@@ -19,7 +19,7 @@ import (
 
 var updateAbout = flag.Bool("update-about", false, "write anew what the source says of each code")
 
-// aboutFile is what the command explain knows of codes that have no page of their own.
+// aboutFile has all that the command explain tells of codes that have no page of their own.
 const aboutFile = "internal/explain/about.txt"
 
 // checkAbout compares a file with what the source says of each code: in which rooms problems of it are made, and with

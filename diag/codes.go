@@ -13,13 +13,13 @@ type Kind struct {
 	Title string
 	// Says is a part of the Detail that distinguishes the kind from others with the same title; empty for all others.
 	Says string
-	// Role says what the problem has to do with others beside it: see Causes.
+	// Role is how the problem relates to others beside it: see Causes.
 	Role Role
 	// Retired means that no problem has this code any more. It is not given to another kind.
 	Retired bool
 }
 
-// Role is what a kind of problem has to do with other problems of a configuration.
+// Role is how a kind of problem relates to other problems of a configuration.
 type Role string
 
 // The roles. Most kinds have none.

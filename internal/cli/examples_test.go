@@ -38,7 +38,7 @@ const repository = "../.."
 //	unshare -rn go test ./internal/cli -run TestExamplesAreFound -find
 func TestExamplesAreFound(t *testing.T) {
 	if !*findExamples {
-		t.Skip("examples are looked for with -find only")
+		t.Skip("runs with -find only")
 	}
 	home, err := filepath.Abs(repository)
 	if err != nil {
@@ -60,7 +60,8 @@ func TestExamplesAreFound(t *testing.T) {
 			continue
 		}
 		small := f.smaller(code, f.best[code])
-		if f.run(small) != code || f.terminal != small.terminal || f.run(small) != code || f.terminal != small.terminal {
+		same := func() bool { return f.run(small) == code && f.terminal == small.terminal }
+		if !same() || !same() {
 			t.Logf("%s: not the same each time", code)
 			continue
 		}
@@ -270,7 +271,7 @@ func script(a *txtar.Archive) (lines []string, files []txtar.File) {
 	return lines, files
 }
 
-// unfit reports whether a command is none for an example: it never ends, or prints something for machines.
+// unfit reports whether a command is not fit for an example: it never ends, or prints something for machines.
 func unfit(words []string) bool {
 	return slices.ContainsFunc(words, func(w string) bool { return strings.HasPrefix(w, "-json") || w == "-daemon" }) ||
 		slices.Contains([]string{"login", "logout", "metadata", "serve"}, words[0])

@@ -89,8 +89,8 @@ func TestFoundExamplesTellWhatHappens(t *testing.T) {
 				return
 			}
 			if diff := cmp.Diff(page.Terminal, got); diff != "" {
-				t.Errorf("another text: write it with -update, and pack it with \"go test ./internal/explain -update\" "+
-					"(-want +got):\n%s", diff)
+				t.Errorf("another text: write it with -update, and pack it with "+
+					"\"go test ./internal/explain -update\" (-want +got):\n%s", diff)
 			}
 			if codes := anyCode.FindAllStringSubmatch(got, -1); len(codes) != 1 || codes[0][1] != code {
 				t.Errorf("the example does not end with one problem, of the code %s:\n%s", code, got)

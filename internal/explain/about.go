@@ -99,10 +99,10 @@ func (p Page) about() (out []string) {
 
 // raising are the parts of the program, and who runs them.
 var raising = []struct{ parts, by string }{
-	{"hcl config nesting format iteration flavor", "all commands that read the configuration, such as validate and plan"},
-	{"eval value console addr", "commands that evaluate expressions, such as validate, plan, apply, console and test"},
-	{"planning access moving standing plan engine", "commands that make or use a plan: plan, apply, destroy, refresh, " +
-		"drift, import and test"},
+	{"hcl config nesting format iteration flavor", "all commands that read the configuration, such as plan"},
+	{"eval value console addr", "commands that evaluate expressions, such as validate, plan, console and test"},
+	{"planning access moving standing plan engine", "commands that make or use a plan, such as plan, apply, " +
+		"destroy, refresh and test"},
 	{"applying provision", "apply and destroy"},
 	{"policy hook", "plan and apply, for policies and hooks"},
 	{"fetch", "init, get, and the commands below providers"},

@@ -61,7 +61,8 @@ func TestTheEndOfAnApplyIsABalance(t *testing.T) {
 			o, a := p.Changes[i].Object, p.Changes[i].Action
 			v.Send(event.OperationStart{Object: o, Action: a, Started: now})
 			if i != open {
-				v.Send(event.OperationDone{Object: o, Action: a, Failed: fail[i], Elapsed: time.Duration(n*n+1) * time.Second})
+				v.Send(event.OperationDone{Object: o, Action: a, Failed: fail[i],
+					Elapsed: time.Duration(n*n+1) * time.Second})
 			}
 		}
 		out.Reset()
@@ -73,7 +74,8 @@ func TestTheEndOfAnApplyIsABalance(t *testing.T) {
 	tried := append(append([]int{}, ended...), bad[1], bad[0], open)
 	for _, width := range []int{60, 80, 100, 160} {
 		show(fmt.Sprintf("failed, black and white, %d", width), false, width, failures, "terraform.tfstate", tried...)
-		show(fmt.Sprintf("failed, colour, %d", width), true, width, failures, `backend "s3", workspace "default"`, tried...)
+		show(fmt.Sprintf("failed, colour, %d", width), true, width, failures, `backend "s3", workspace "default"`,
+			tried...)
 	}
 	unsaved := diag.List{}.Errorf(nil, "Failed to save the state", "The disk is full.")
 	show("not saved", false, 80, unsaved, "terraform.tfstate", ended...)

@@ -463,7 +463,7 @@ func (t *text) Incomplete(e Ending) {
 	t.write(t.o.Out, w.String())
 }
 
-// kept says where the results of an apply are.
+// kept returns a sentence with the place of the results of an apply.
 func (e Ending) kept() string {
 	switch {
 	case slices.ContainsFunc(e.Problems, func(d *diag.Diagnostic) bool { return d.Code() == notSaved }):

@@ -90,7 +90,8 @@ func TestEveryChangeHasOnePlaceInTheBalance(t *testing.T) {
 		for _, c := range got.Done {
 			ended = append(ended, c.Object)
 		}
-		for what, pair := range map[string][2][]addr.Object{"done": {finished, ended}, "open": {open, got.Open}, "failed": {failed, got.Failed}, "half": {half, got.Half},
+		for what, pair := range map[string][2][]addr.Object{"done": {finished, ended}, "open": {open, got.Open},
+			"failed": {failed, got.Failed}, "half": {half, got.Half},
 			"untried": {untried, got.Untried}} {
 			if !slices.Equal(pair[0], pair[1]) {
 				t.Fatalf("seed %d: %s: want %v, got %v", seed, what, pair[0], pair[1])
