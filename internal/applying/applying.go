@@ -383,7 +383,8 @@ func (a *applier) unstorable(err error, edits ...state.Edit) error {
 		switch {
 		case e.Put != nil:
 			d.Address = e.Put.Addr.String()
-			d.Detail += " The object exists: find its ID, and resolve the operation with recover."
+			d.Detail += " The object exists."
+			d.Advice = diag.Advise("Find its ID, then run \"%s\".", diag.Recover(e.Put.Addr.Instance, "--adopt", "ID"))
 		case e.Output != nil:
 			d.Address = "output." + e.Output.Name
 		}
