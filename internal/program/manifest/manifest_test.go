@@ -496,12 +496,16 @@ func TestManifestsFitTheirJSONSchema(t *testing.T) {
 		}
 		return compiled.Validate(doc)
 	}
-	example, err := os.ReadFile("../../../examples/provider-bash/" + manifest.FileName)
-	if err != nil {
-		t.Fatal(err)
+	var examples []string
+	for _, name := range []string{"provider-bash", "provider-http"} {
+		example, err := os.ReadFile("../../../examples/" + name + "/" + manifest.FileName)
+		if err != nil {
+			t.Fatal(err)
+		}
+		examples = append(examples, string(example))
+		parse(t, string(example))
 	}
-	parse(t, string(example))
-	for _, good := range []string{string(example), everyWord, withType(""),
+	for _, good := range []string{examples[0], examples[1], withRequests, everyWord, withType(""),
 		withAttribute(`"type": ["list", ["object", {"a": "string"}]], "optional": true`)} {
 		if err := fits(good); err != nil {
 			t.Errorf("%v\n%s", err, good)
@@ -530,9 +534,13 @@ func TestEveryWordIsDocumented(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	docs, err := os.ReadFile("../../../docs/program-protocol.md")
-	if err != nil {
-		t.Fatal(err)
+	docs := ""
+	for _, name := range []string{"program-protocol.md", "http-providers.md"} {
+		page, err := os.ReadFile("../../../docs/" + name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		docs += string(page)
 	}
 	var doc any
 	if err := json.Unmarshal(text, &doc); err != nil {
@@ -546,7 +554,7 @@ func TestEveryWordIsDocumented(t *testing.T) {
 			if words, ok := v["properties"].(map[string]any); ok {
 				for word := range words {
 					known++
-					if !strings.Contains(string(docs), "`"+word+"`") && !strings.Contains(string(docs), `"`+word+`"`) {
+					if !strings.Contains(docs, "`"+word+"`") && !strings.Contains(docs, `"`+word+`"`) {
 						t.Errorf("docs/program-protocol.md does not tell of %q", word)
 					}
 				}
