@@ -157,7 +157,7 @@ func (r *request) failed() string {
 	return sumFailed
 }
 
-// called says what was called, for the end of a message.
+// called returns what was called, for the end of a message.
 func (r *request) called(name string) string {
 	if r.h.m().HTTP != nil {
 		return "Request: " + r.quote(name)

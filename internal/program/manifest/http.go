@@ -20,7 +20,7 @@ type HTTP struct {
 	Timeout time.Duration // of one request
 	MaxBody int64
 	Retry   Repeats
-	// Message is what an answer that is a failure says; nil: its body.
+	// Message is the text of an answer that is a failure; nil: its body.
 	Message *Template
 }
 
@@ -105,7 +105,7 @@ type Pages struct {
 	Most           int
 }
 
-// API is what a type adds to the words of the protocol for a provider without a program.
+// API holds the requests of a type of a provider without a program.
 type API struct {
 	Object *Template
 	State  map[string]*Template

@@ -1,7 +1,6 @@
 package manifest_test
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -15,9 +14,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"github.com/zclconf/go-cty/cty"
 
-	"github.com/tombolo-iac/tombolo/addr"
 	"github.com/tombolo-iac/tombolo/internal/program/manifest"
-	"github.com/tombolo-iac/tombolo/internal/tfjson"
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
@@ -528,7 +525,7 @@ func TestManifestsFitTheirJSONSchema(t *testing.T) {
 	}
 }
 
-// TestEveryWordIsDocumented looks for the words of the JSON Schema in docs/program-protocol.md.
+// TestEveryWordIsDocumented looks for the words of the JSON Schema in the documentation.
 func TestEveryWordIsDocumented(t *testing.T) {
 	text, err := os.ReadFile("../../../docs/schemas/tombolo-provider.schema.json")
 	if err != nil {
@@ -571,32 +568,5 @@ func TestEveryWordIsDocumented(t *testing.T) {
 	look(doc)
 	if known < 50 {
 		t.Errorf("only %d words were found", known)
-	}
-}
-
-// TestASchemaThatWasPrintedCanBeReadAgain takes the schema that `providers schema -json` prints as that of a manifest.
-func TestASchemaThatWasPrintedCanBeReadAgain(t *testing.T) {
-	m := parse(t, everyWord)
-	a, err := addr.ParseProvider("example/p")
-	if err != nil {
-		t.Fatal(err)
-	}
-	printed := func(s *provider.Schema) string {
-		var out bytes.Buffer
-		if err := tfjson.ProviderSchemas(&out, tfjson.Schemas{a: s}); err != nil {
-			t.Fatal(err)
-		}
-		var doc struct {
-			Schemas map[string]json.RawMessage `json:"provider_schemas"`
-		}
-		if err := json.Unmarshal(out.Bytes(), &doc); err != nil {
-			t.Fatal(err)
-		}
-		return string(doc.Schemas[a.String()])
-	}
-	once := printed(m.Schema)
-	again := printed(parse(t, `{"protocol": 1, "name": "p", "command": ["x"], "schema": `+once+`}`).Schema)
-	if diff := cmp.Diff(once, again); diff != "" {
-		t.Error(diff)
 	}
 }

@@ -259,24 +259,7 @@ func (r *reader) manifest(v *node) {
 	if mode == "session" {
 		m.Mode = Session
 	}
-	switch {
-	case v.Get("protocol") == nil:
-		r.errorf(v, `The manifest needs "protocol": %d, the version of the protocol that the program speaks.`, Protocol)
-	case protocol != Protocol && protocol >= 0:
-		r.errorf(v.Get("protocol"), "The program uses version %d of the protocol, but only version %d is supported. "+
-			"A newer release may support it.", protocol, Protocol)
-	}
-	if name := v.Get("name"); name == nil || name.Kind == strictjson.String && !validName().MatchString(m.Name) {
-		if name == nil {
-			name = v
-		}
-		r.errorf(name, `The manifest needs a "name" of lower-case letters, digits and underscores, with which the `+
-			`names of the provider's types begin.`)
-	}
-	if version := v.Get("version"); version != nil && version.Kind == strictjson.String &&
-		!validVersion().MatchString(m.Version) {
-		r.errorf(v.Get("version"), `The version must have three numbers, such as "0.1.0".`)
-	}
+	r.checkNames(v, protocol)
 	if from := v.Get("prepare_from"); from != nil && v.Get("prepare") == nil {
 		r.errorf(from,
 			`These files have no effect without "prepare". Add that command, or remove "prepare_from".`)
@@ -296,6 +279,29 @@ func (r *reader) manifest(v *node) {
 			`if the program itself returns it.`)
 	}
 	r.checkTemplates()
+}
+
+// checkNames reports problems of what every manifest says of itself.
+func (r *reader) checkNames(v *node, protocol int) {
+	m := r.m
+	switch {
+	case v.Get("protocol") == nil:
+		r.errorf(v, `The manifest needs "protocol": %d, the version of the protocol that the program speaks.`, Protocol)
+	case protocol != Protocol && protocol >= 0:
+		r.errorf(v.Get("protocol"), "The program uses version %d of the protocol, but only version %d is supported. "+
+			"A newer release may support it.", protocol, Protocol)
+	}
+	if name := v.Get("name"); name == nil || name.Kind == strictjson.String && !validName().MatchString(m.Name) {
+		if name == nil {
+			name = v
+		}
+		r.errorf(name, `The manifest needs a "name" of lower-case letters, digits and underscores, with which the `+
+			`names of the provider's types begin.`)
+	}
+	if version := v.Get("version"); version != nil && version.Kind == strictjson.String &&
+		!validVersion().MatchString(m.Version) {
+		r.errorf(v.Get("version"), `The version must have three numbers, such as "0.1.0".`)
+	}
 }
 
 // systems are the operating systems that commands may be for.

@@ -290,8 +290,9 @@ func (r *reader) checked(t *Template, vars Variables, want cty.Type) {
 	}
 	for _, ref := range t.traversals() {
 		if _, known := vars[ref.RootName()]; !known {
-			r.errorAt(r.inFile(t, ref.SourceRange().Start.Byte), "There is no variable %q here; there are %s.%s", ref.RootName(),
-				strings.Join(slices.Sorted(maps.Keys(vars)), ", "), diag.DidYouMean(ref.RootName(), slices.Sorted(maps.Keys(vars))))
+			names := slices.Sorted(maps.Keys(vars))
+			r.errorAt(r.inFile(t, ref.SourceRange().Start.Byte), "There is no variable %q here; there are %s.%s",
+				ref.RootName(), strings.Join(names, ", "), diag.DidYouMean(ref.RootName(), names))
 			return
 		}
 	}

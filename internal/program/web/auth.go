@@ -118,21 +118,8 @@ func (v *visit) oauth(o *manifest.OAuth, vars manifest.Variables) (string, error
 		return "", err
 	}
 	form := url.Values{"grant_type": {"client_credentials"}}
-	if o.Scopes != nil {
-		scopes, err := o.Scopes.Value(vars)
-		if err == nil && !scopes.IsNull() {
-			scopes, err = convert.Convert(scopes, cty.List(cty.String))
-		}
-		if err != nil || !scopes.IsWhollyKnown() {
-			return "", unsent("auth.oauth.scopes must be a list of strings")
-		}
-		var words []string
-		if !scopes.IsNull() {
-			for _, s := range scopes.AsValueSlice() {
-				words = append(words, s.AsString())
-			}
-		}
-		form.Set("scope", strings.Join(words, " "))
+	if err := addScopes(form, o.Scopes, vars); err != nil {
+		return "", err
 	}
 	if err := each(o.Parameters, vars, form.Set); err != nil {
 		return "", unsent("auth.oauth.parameters cannot be made: %s", err)
@@ -168,6 +155,31 @@ func (v *visit) oauth(o *manifest.OAuth, vars manifest.Variables) (string, error
 		}
 		return answer.Token, lifetime(seconds), nil
 	})
+}
+
+// addScopes adds what the token is wanted for.
+func addScopes(form url.Values, t *manifest.Template, vars manifest.Variables) error {
+	if t == nil {
+		return nil
+	}
+	scopes, err := t.Value(vars)
+	if err == nil && !scopes.IsNull() {
+		scopes, err = convert.Convert(scopes, cty.List(cty.String))
+	}
+	if err != nil || !scopes.IsWhollyKnown() {
+		return unsent("auth.oauth.scopes must be a list of strings")
+	}
+	var words []string
+	if !scopes.IsNull() {
+		for _, s := range scopes.AsValueSlice() {
+			if s.IsNull() {
+				return unsent("auth.oauth.scopes must be a list of strings")
+			}
+			words = append(words, s.AsString())
+		}
+	}
+	form.Set("scope", strings.Join(words, " "))
+	return nil
 }
 
 // login returns the token of a request with credentials.

@@ -78,7 +78,8 @@ func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		g.asked++
 		w.Header().Set("X-Token", fmt.Sprint("canary-token-", g.asked))
 	case r.URL.Path == "/api/say" && (user == "u" && password == "canary-password" ||
-		r.Header.Get("X-Api-Key") == "canary-key" || r.Header.Get("X-Session") == fmt.Sprint("S canary-token-", g.asked) ||
+		r.Header.Get("X-Api-Key") == "canary-key" ||
+		r.Header.Get("X-Session") == fmt.Sprint("S canary-token-", g.asked) ||
 		r.Header.Get("Authorization") == fmt.Sprint("Bearer canary-token-", g.asked)):
 		if g.asked == 1 && !g.refused { // the first token is withdrawn at once
 			g.refused = true
@@ -138,8 +139,10 @@ func keyPair(t *testing.T) (certificate, key string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})), string(pem.EncodeToMemory(&pem.Block{
-		Type: "PRIVATE KEY", Bytes: encoded}))
+	text := func(kind string, data []byte) string {
+		return string(pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: data}))
+	}
+	return text("CERTIFICATE", der), text("PRIVATE KEY", encoded)
 }
 
 func TestCertificatesOfClients(t *testing.T) {
@@ -165,9 +168,9 @@ func TestCertificatesOfClients(t *testing.T) {
 	}
 	for part, want := range map[string]string{
 		`"tls": {"ca": "${env.CA}"}`: "did not answer", `"headers": {}`: "certificate",
-		`"tls": {"ca": "/nowhere/ca.pem"}`:                                                 "the file that tls.ca names cannot be read",
+		`"tls": {"ca": "/nowhere/ca.pem"}`:                                                 "tls.ca names cannot be read",
 		`"tls": {"ca": "${env.CERT}", "certificate": "${env.CERT}", "key": "${env.KEY}"}`:  "certificate",
-		`"tls": {"ca": "${env.CA}", "certificate": "${env.KEY}", "key": "${env.CERT}"}`:    "not a certificate and its key",
+		`"tls": {"ca": "${env.CA}", "certificate": "${env.KEY}", "key": "${env.CERT}"}`:    "a certificate and its key",
 		`"tls": {"ca": "-----BEGIN X", "certificate": "${env.CERT}", "key": "${env.KEY}"}`: "tls.ca has no certificate",
 	} {
 		if got, err := say(t, part, env...); err == nil || !strings.Contains(err.Error(), want) ||

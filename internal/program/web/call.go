@@ -44,7 +44,7 @@ func (v *visit) reads() bool {
 	return !slices.Contains([]string{"create", "update", "delete", "invoke", "open", "close"}, v.call.Action)
 }
 
-// run makes the call. With an error that is a failure, the result is what a program would answer beside it.
+// run performs the call. With an error that is a failure, the result is what a program would answer beside it.
 func (v *visit) run() ([]byte, error) {
 	var err error
 	if v.params, err = strictjson.Parse(v.call.Params); err != nil {

@@ -36,7 +36,8 @@ func begin(t testing.TB, manifest string, config map[string]cty.Value, env ...st
 	t.Cleanup(func() { _ = p.Close() })
 	l := &life{t: t, p: p}
 	l.s, _ = p.Schema(context.Background())
-	if resp := p.Configure(context.Background(), provider.ConfigureRequest{Config: l.object(l.s.Provider, config)}); resp.Diagnostics.HasErrors() {
+	resp := p.Configure(context.Background(), provider.ConfigureRequest{Config: l.object(l.s.Provider, config)})
+	if resp.Diagnostics.HasErrors() {
 		t.Fatal(resp.Diagnostics.Err())
 	}
 	return l
@@ -58,7 +59,8 @@ func (l *life) object(b *provider.Block, vals map[string]cty.Value) cty.Value {
 }
 
 // apply plans and applies a configuration over the state before.
-func (l *life) apply(ctx context.Context, typ string, before provider.ApplyResponse, vals map[string]cty.Value) provider.ApplyResponse {
+func (l *life) apply(ctx context.Context, typ string, before provider.ApplyResponse,
+	vals map[string]cty.Value) provider.ApplyResponse {
 	l.t.Helper()
 	b := l.s.Resources[typ].Block
 	if before.State == cty.NilVal {
@@ -148,8 +150,9 @@ var badly = map[string]struct {
 		says: "an object was expected, not an array", unknown: true},
 	"no id": {answer: func(w http.ResponseWriter, r *http.Request) { _, _ = w.Write([]byte(`{"x": 1}`)) },
 		says: "no value for its id", unknown: true},
-	"an id that is none": {answer: func(w http.ResponseWriter, r *http.Request) { _, _ = w.Write([]byte(`{"id": {}}`)) },
-		says: "id: a string was expected, not an object", unknown: true},
+	"an id that is none": {answer: func(w http.ResponseWriter, r *http.Request) {
+		_, _ = w.Write([]byte(`{"id": {}}`))
+	}, says: "id: a string was expected, not an object", unknown: true},
 	"a circle": {answer: func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, r.URL.Path, 307) },
 		says: "redirected the request more than 5 times"},
 	"a redirect without a meaning": {answer: func(w http.ResponseWriter, r *http.Request) {

@@ -51,7 +51,9 @@ func (in *incoming) convert(ty cty.Type, v cty.Value) cty.Value {
 		}
 		vals := map[string]cty.Value{}
 		for name, inner := range ty.AttributeTypes() {
-			vals[name] = in.at(cty.GetAttrStep{Name: name}, func() cty.Value { return in.convert(inner, member(v, name)) })
+			vals[name] = in.at(cty.GetAttrStep{Name: name}, func() cty.Value {
+				return in.convert(inner, member(v, name))
+			})
 		}
 		return cty.ObjectVal(vals)
 	case ty.IsMapType() && !ty.ElementType().HasDynamicTypes():
@@ -172,7 +174,7 @@ func (in *incoming) attribute(a *provider.Attribute, f manifest.Field, known, gi
 	case known.IsNull() && !a.Computed && !f.CompareAll:
 		return known // nobody has configured it, so it is the server's business
 	case a.Nested != nil:
-		return in.nested(a.Nested.Nesting, a.ImpliedType(), known, given, written, func(known, given cty.Value) cty.Value {
+		return in.nested(a.Nested.Nesting, ty, known, given, written, func(known, given cty.Value) cty.Value {
 			return in.object(a.Nested.Attributes, nil, known, given, written)
 		})
 	case f.CompareAll || known.IsNull():
@@ -186,9 +188,10 @@ func (in *incoming) fresh(a *provider.Attribute, given cty.Value) cty.Value {
 	if a.Nested == nil || given == cty.NilVal || given.IsNull() {
 		return in.convert(a.ImpliedType(), given)
 	}
-	return in.nested(a.Nested.Nesting, a.ImpliedType(), cty.NilVal, given, false, func(known, given cty.Value) cty.Value {
+	one := func(known, given cty.Value) cty.Value {
 		return in.object(a.Nested.Attributes, nil, known, given, false)
-	})
+	}
+	return in.nested(a.Nested.Nesting, a.ImpliedType(), cty.NilVal, given, false, one)
 }
 
 func (in *incoming) block(nb *provider.NestedBlock, known, given cty.Value, written bool) cty.Value {
@@ -208,7 +211,8 @@ func (in *incoming) block(nb *provider.NestedBlock, known, given cty.Value, writ
 	return in.nested(nb.Nesting, nb.ImpliedType(), known, given, written, one)
 }
 
-// nested merges the objects of a nested attribute or of blocks. known is cty.NilVal if there is nothing to compare with.
+// nested merges the objects of a nested attribute or of blocks. known is cty.NilVal if there is nothing to compare
+// with.
 func (in *incoming) nested(nesting provider.Nesting, ty cty.Type, known, given cty.Value, written bool,
 	one func(known, given cty.Value) cty.Value) cty.Value {
 	switch nesting {
@@ -347,7 +351,7 @@ func (in *incoming) projected(ty cty.Type, known, given cty.Value) cty.Value {
 	return in.convert(ty, given)
 }
 
-// like gives a value the type of the known one where it has a form of it.
+// like returns a value with the type of the known one, if it has a form of that type.
 func like(known, given cty.Value) cty.Value {
 	if known.Type().IsPrimitiveType() {
 		return given // which may be of another type

@@ -132,7 +132,8 @@ func nextLink(headers []string) string {
 			}
 			for _, param := range strings.FieldsFunc(rest[:end], func(c rune) bool { return c == ';' || c == ',' }) {
 				name, rel, _ := strings.Cut(strings.TrimSpace(param), "=")
-				if strings.EqualFold(strings.TrimSpace(name), "rel") && strings.EqualFold(strings.Trim(rel, `" `), "next") {
+				isRel := strings.EqualFold(strings.TrimSpace(name), "rel")
+				if isRel && strings.EqualFold(strings.Trim(rel, `" `), "next") {
 					if _, err := url.Parse(address); err == nil {
 						return address
 					}

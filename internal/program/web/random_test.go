@@ -98,8 +98,8 @@ func randomFields(r *rand.Rand, depth int) (fields []field) {
 		if depth > 0 && r.IntN(3) == 0 {
 			f.nested = randomFields(r, depth-1)
 			mode := []string{"single", "list", "map", "set"}[r.IntN(4)]
-			f.text = fmt.Sprintf(`%q: {"optional": true, "nested_type": {"nesting_mode": %q, "attributes": {%s}}%s}`, f.name, mode,
-				texts(f.nested), word)
+			f.text = fmt.Sprintf(`%q: {"optional": true, "nested_type": {"nesting_mode": %q, "attributes": {%s}}%s}`,
+				f.name, mode, texts(f.nested), word)
 			f.value, f.ty = nestedValue(mode, f.nested)
 		} else {
 			text, ty, value := anyType(r, 2)
@@ -261,7 +261,8 @@ func TestRandomSchemas(t *testing.T) {
 			}
 			l.imports(seed, id, at.State)
 		}
-		if gone := l.apply(context.Background(), "inv_thing", at, nil); gone.Diagnostics.HasErrors() || len(s.objects) > 0 {
+		gone := l.apply(context.Background(), "inv_thing", at, nil)
+		if gone.Diagnostics.HasErrors() || len(s.objects) > 0 {
 			t.Errorf("seed %d: %s, %d objects are left", seed, text(gone.Diagnostics), len(s.objects))
 		}
 	}
@@ -291,9 +292,10 @@ func (l *life) imports(seed uint64, id string, want cty.Value) {
 		l.t.Fatal(text(resp.Diagnostics))
 	}
 	one := resp.Imported[0]
-	read := l.p.Read(context.Background(), provider.ReadRequest{Type: "inv_thing", Prior: one.State, Private: one.Private,
+	read := l.read(context.Background(), "inv_thing", provider.ApplyResponse{State: one.State, Private: one.Private,
 		Identity: one.Identity})
 	if read.Diagnostics.HasErrors() || !read.State.RawEquals(want) {
-		l.t.Fatalf("seed %d: an import finds something else: %s\n%#v\n%#v", seed, text(read.Diagnostics), want, read.State)
+		l.t.Fatalf("seed %d: an import finds something else: %s\n%#v\n%#v", seed, text(read.Diagnostics), want,
+			read.State)
 	}
 }

@@ -300,7 +300,8 @@ func (v *visit) once(a *ask, vars manifest.Variables) (got *reply, sent bool, er
 	ctx, cancel := context.WithTimeout(v.ctx, limit)
 	defer cancel()
 	var used atomic.Bool
-	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { used.Store(true) }})
+	connected := func(httptrace.GotConnInfo) { used.Store(true) }
+	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: connected})
 	to := a.url
 	for hop := 0; ; hop++ {
 		shown := *to
@@ -358,9 +359,10 @@ func redirected(a *ask, from *url.URL, resp *http.Response) (*url.URL, error) {
 		return nil, &Failure{State: "it redirected the request to an address that cannot be read"}
 	}
 	if !sameServer(a.server, to) {
-		return nil, &Failure{State: fmt.Sprintf("it redirected the request to another server, %s://%s", to.Scheme, to.Host),
-			Advice: "Such a redirect is not followed, because the request has credentials. If that server is the right " +
-				"one, configure its address."}
+		return nil, &Failure{
+			State: fmt.Sprintf("it redirected the request to another server, %s://%s", to.Scheme, to.Host),
+			Advice: "Such a redirect is not followed, because the request has credentials. If that server is the " +
+				"right one, configure its address."}
 	}
 	return to, nil
 }

@@ -143,7 +143,8 @@ func (o outgoing) object(attrs map[string]*provider.Attribute, blocks map[string
 }
 
 // members converts the objects of a nested attribute or of blocks.
-func (o outgoing) members(nesting provider.Nesting, v, config cty.Value, one func(v, config cty.Value) cty.Value) cty.Value {
+func (o outgoing) members(nesting provider.Nesting, v, config cty.Value,
+	one func(v, config cty.Value) cty.Value) cty.Value {
 	switch nesting {
 	case provider.NestingSingle, provider.NestingGroup:
 		return one(v, config)

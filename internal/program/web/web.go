@@ -54,7 +54,7 @@ type Answer struct {
 type Failure struct {
 	// State is a clause such as "it answered with status 409 Conflict".
 	State string
-	// Message is what the server says; Advice what the user can do.
+	// Message is the text of the server, Advice what the user can do.
 	Message, Advice string
 	// Lost means that it is not known what the server did.
 	Lost bool
