@@ -288,7 +288,7 @@ func (r *reader) operation(v *node, action string, of subject) *Operation {
 	if o.Method == "" {
 		o.Method = http.MethodGet
 	}
-	if action == "read" || action == "delete" {
+	if action == "read" || action == "delete" || action == "import" {
 		o.Gone = []int{http.StatusNotFound, http.StatusGone}
 	}
 	asked, answered := of.scope(action, false), of.scope(action, true)
@@ -297,7 +297,7 @@ func (r *reader) operation(v *node, action string, of subject) *Operation {
 	known["lock"] = r.templateOf(&o.Lock, asText, asked)
 	known["pages"] = func(v *node) { o.Pages = r.pages(v, answered) }
 	switch action {
-	case "read", "delete":
+	case "read", "delete", "import":
 		known["gone"] = func(v *node) { o.Gone = r.statuses(v) }
 	case "create", "update":
 		known["read_back"] = r.flag(&o.ReadBack)

@@ -289,10 +289,10 @@ func (v *visit) importing() ([]byte, error) {
 	if v.op.Path != nil {
 		var err error
 		if got, vars, err = v.perform(v.op, vars); err != nil {
-			if f, ok := err.(*Failure); ok && strings.Contains(f.State, "404") {
-				return []byte("null"), nil
-			}
 			return nil, err
+		}
+		if slices.Contains(v.op.Gone, got.status) {
+			return []byte("null"), nil
 		}
 		if object, err = v.found(v.op, vars); err != nil {
 			return nil, &Failure{State: err.Error(), Message: v.c.excerpt(got.body, v.secretNames())}

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/zclconf/go-cty/cty"
 
@@ -74,6 +75,25 @@ func TestPages(t *testing.T) {
 		if err != nil || got.LengthInt() != 9 || asked > 4 {
 			t.Errorf("%s: got %#v, %v after %d requests", c.pages, got, err, asked)
 		}
+	}
+}
+
+// A server that asks for a pause gets it, and is asked again.
+func TestRetryAfterIsKept(t *testing.T) {
+	asked := 0
+	l := served(t, `"functions": {"say": {"return_type": "number", "http": {"path": "/say"}}}`, func(w http.ResponseWriter,
+		r *http.Request) {
+		if asked++; asked == 1 {
+			w.Header().Set("Retry-After", "1")
+			w.WriteHeader(http.StatusTooManyRequests)
+			return
+		}
+		fmt.Fprint(w, asked)
+	})
+	start := time.Now()
+	got, err := l.p.CallFunction(context.Background(), "say", nil)
+	if err != nil || !got.RawEquals(cty.NumberIntVal(2)) || time.Since(start) < time.Second {
+		t.Errorf("got %#v, %v after %s", got, err, time.Since(start))
 	}
 }
 
