@@ -101,19 +101,20 @@ var badly = map[string]struct {
 	unknown bool
 }{
 	"a refusal": {answer: func(w http.ResponseWriter, r *http.Request) {
-		http.Error(w, `{"message": "the name is taken"}`, 409)
+		http.Error(w, `{"message": "the name is taken"}`, http.StatusConflict)
 	}, says: "status 409 Conflict.\n\nthe name is taken"},
 	"a failure": {answer: func(w http.ResponseWriter, r *http.Request) { http.Error(w, "boom", 500) },
 		says: "status 500 Internal Server Error", unknown: true},
-	"a gateway's failure": {answer: func(w http.ResponseWriter, r *http.Request) { http.Error(w, "late", 504) },
-		says: "status 504", unknown: true},
+	"a gateway's failure": {answer: func(w http.ResponseWriter, r *http.Request) {
+		http.Error(w, "late", http.StatusGatewayTimeout)
+	}, says: "status 504", unknown: true},
 	"too many requests": {answer: func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Retry-After", "0")
-		http.Error(w, "slower", 429)
+		http.Error(w, "slower", http.StatusTooManyRequests)
 	}, says: "status 429"},
 	"a wait of an hour": {answer: func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Retry-After", "3600")
-		http.Error(w, "slower", 429)
+		http.Error(w, "slower", http.StatusTooManyRequests)
 	}, says: "status 429"},
 	"a dropped connection": {answer: func(w http.ResponseWriter, r *http.Request) { panic(http.ErrAbortHandler) },
 		says: "it did not answer", unknown: true},
@@ -153,10 +154,11 @@ var badly = map[string]struct {
 	"an id that is none": {answer: func(w http.ResponseWriter, r *http.Request) {
 		_, _ = w.Write([]byte(`{"id": {}}`))
 	}, says: "id: a string was expected, not an object", unknown: true},
-	"a circle": {answer: func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, r.URL.Path, 307) },
-		says: "redirected the request more than 5 times"},
+	"a circle": {answer: func(w http.ResponseWriter, r *http.Request) {
+		http.Redirect(w, r, r.URL.Path, http.StatusTemporaryRedirect)
+	}, says: "redirected the request more than 5 times"},
 	"a redirect without a meaning": {answer: func(w http.ResponseWriter, r *http.Request) {
-		http.Redirect(w, r, "/elsewhere", 302)
+		http.Redirect(w, r, "/elsewhere", http.StatusFound)
 	}, says: "status 302 Found"},
 }
 
@@ -290,7 +292,7 @@ func TestRandomFaults(t *testing.T) {
 			case 1:
 				panic(http.ErrAbortHandler)
 			default:
-				http.Redirect(w, r, r.URL.RequestURI(), 307)
+				http.Redirect(w, r, r.URL.RequestURI(), http.StatusTemporaryRedirect)
 			}
 			return true
 		}
