@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"os/exec"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -30,14 +32,16 @@ type inventory struct {
 	mu    sync.Mutex
 	hosts []*machine
 	next  int
+	loses bool // the answers to creations
 }
 
 const inventoryToken = "the-token-of-the-inventory"
 
 // inventoryService starts the API, and returns the environment of those who use it.
-func inventoryService(t *testing.T) []string {
+func inventoryService(t *testing.T) []string { return startInventory(t, &inventory{}) }
+
+func startInventory(t *testing.T, i *inventory) []string {
 	t.Helper()
-	i := &inventory{}
 	i.add(&machine{Name: "gateway", Site: "hq"})
 	s := httptest.NewServer(i)
 	t.Cleanup(func() {
@@ -48,6 +52,28 @@ func inventoryService(t *testing.T) []string {
 	})
 	return []string{"TF_VAR_url=" + s.URL, "TF_VAR_token=" + inventoryToken, "INVENTORY_URL=" + s.URL,
 		"INVENTORY_TOKEN=" + inventoryToken}
+}
+
+// A creation whose answer is lost stays in the journal, and the object can be adopted.
+func TestALostCreationOfAnAPIIsAdopted(t *testing.T) {
+	e := examples[len(examples)-1]
+	e.env = func(t *testing.T) []string { return startInventory(t, &inventory{loses: true}) }
+	p := newProject(t, e, "tombolo")
+	dir, err := filepath.Abs(filepath.Join("../../examples", e.name))
+	must(t, err)
+	p.env = append(p.env, "TOMBOLO_PROGRAM_PROVIDERS=example/"+sourceName(e)+"="+dir)
+	p.run("init")
+	cmd := exec.Command(p.program, "apply", "-auto-approve", "-no-color")
+	cmd.Dir, cmd.Env = p.dir, p.env
+	out, err := cmd.CombinedOutput()
+	if text := string(out); err == nil || !strings.Contains(text, "It is not known whether the server did") ||
+		strings.Contains(text, inventoryToken) {
+		t.Fatalf("got %v\n%s", err, out)
+	}
+	p.says("Left out because of interrupted creations", "plan", "-no-color")
+	p.run("recover", e.resource, "--adopt", "2")
+	p.says("0 added, 0 changed, 0 destroyed", "apply", "-auto-approve", "-no-color")
+	p.says("Destroy complete!", "destroy", "-auto-approve", "-no-color")
 }
 
 func (i *inventory) add(h *machine) *machine {
@@ -62,6 +88,9 @@ func (i *inventory) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	status, answer := i.answer(w, r)
+	if i.loses && r.Method == http.MethodPost {
+		panic(http.ErrAbortHandler)
+	}
 	w.WriteHeader(status)
 	if answer != nil {
 		_ = json.NewEncoder(w).Encode(answer)
