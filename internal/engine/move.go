@@ -30,12 +30,7 @@ func (s *Surroundings) StatePlace(b *backend.Backend, workspace string) (string,
 	if b.InMemory() {
 		return "memory", nil
 	}
-	o := b.Options()
-	file := cmp.Or(o.Path, "terraform.tfstate")
-	if workspace != state.DefaultWorkspace {
-		file = filepath.Join(cmp.Or(o.WorkspaceDir, "terraform.tfstate.d"), workspace, "terraform.tfstate")
-	}
-	full, err := filepath.Abs(s.In(file))
+	full, err := filepath.Abs(s.In(stateFile(b, workspace)))
 	if err != nil {
 		return "", err
 	}
@@ -43,6 +38,27 @@ func (s *Surroundings) StatePlace(b *backend.Backend, workspace string) (string,
 		full = filepath.Join(dir, filepath.Base(full))
 	}
 	return full, nil
+}
+
+// stateFile returns the file of the state of a workspace, as the settings of the backend have it.
+func stateFile(b *backend.Backend, workspace string) string {
+	o := b.Options()
+	if workspace == state.DefaultWorkspace {
+		return cmp.Or(o.Path, "terraform.tfstate")
+	}
+	return filepath.Join(cmp.Or(o.WorkspaceDir, "terraform.tfstate.d"), workspace, "terraform.tfstate")
+}
+
+// StateName returns the place of the state of a workspace as people know it: a file, or the type of a backend with the
+// workspace.
+func StateName(b *backend.Backend, workspace string) string {
+	switch {
+	case b.InService():
+		return fmt.Sprintf("backend %q, workspace %q", b.Type, workspace)
+	case b.InMemory():
+		return "in memory, until this run ends"
+	}
+	return stateFile(b, workspace)
 }
 
 // openMoves returns the errors of moves to and from other states that are not finished. While it is not known which of

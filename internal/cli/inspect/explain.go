@@ -16,7 +16,8 @@ func Explain() *command.Command {
 	return &command.Command{
 		Name: "explain", Short: "Explain a code of an error", Args: "[CODE | WORDS]",
 		Long: `Print what the code of an error or a warning means. The pages about the most common ones have a
-configuration that fails, its exact output, and how to mend it. With words instead of a code, find the codes whose
+configuration that fails, its exact output, and how to mend it; others say who reports it and with what text, and many
+show an example. With words instead of a code, find the codes whose
 titles have these words; without arguments, list all codes. No network is used.`,
 		Example: `~ explain TB0401
 ~ explain for_each`,
