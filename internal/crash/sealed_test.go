@@ -1,0 +1,110 @@
+//go:build unix
+
+package crash
+
+import (
+	"bytes"
+	"encoding/base64"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tombolo-iac/tombolo/internal/encryption"
+	"github.com/tombolo-iac/tombolo/internal/encryption/encryptiontest"
+)
+
+// hush is a program that reads a secret, and says one, without having it in its text. SECRET is the first half.
+const hush = `in=$(cat)
+secret=SECRET
+secret=${secret}-said
+echo "$1" >>"../log"
+echo "made ${secret}" >&2
+while ! [ -e "../go" ]; do sleep 0.02; done
+case $1,$in in
+create,*SECRET-read*) echo '{"state": {"id": "'"$secret"'", "serial": 1}, "private": {"etag": "'"$secret"'"}}' ;;
+*) exit 1 ;;
+esac
+echo "done $1" >>"../log"
+`
+
+// Where the state is encrypted, no file has a word of what a program reads or says: not in the project, not in the
+// folders for temporary files, not in the memory of the machine; neither while the program is at work, nor when the
+// engine was killed, nor after the next run. All the same the answer outlives the engine, and needs the key.
+func TestEncryptedAnswersAreInNoFile(t *testing.T) {
+	t.Setenv(encryption.Variable, encryptiontest.Settings)
+	for _, name := range []string{"TMPDIR", "XDG_RUNTIME_DIR"} {
+		t.Setenv(name, t.TempDir())
+	}
+	for name, ended := range map[string]bool{"killed while the program works": false,
+		"killed when the program has ended": true} {
+		t.Run(name, func(t *testing.T) {
+			r := newSpoolRoom(t)
+			secret := "canary" + strconv.Itoa(os.Getpid()) + strconv.FormatInt(time.Now().UnixNano(), 36)
+			text := strings.ReplaceAll(strings.ReplaceAll(hush, "SECRET-read", "?"+secret[1:]+"-read"), "SECRET", secret)
+			r.write("slow/slow.sh", strings.ReplaceAll(text, "../", r.dir+"/"))
+			r.write("main.tf", strings.Replace(spoolConfig, `"TEXT"`,
+				`base64decode("`+base64.StdEncoding.EncodeToString([]byte(secret+"-read"))+`")`, 1))
+			r.do("init")
+			r.kill("create", ended, "apply", "-auto-approve")
+			plainNowhere(t, "after the kill", r.dir, secret)
+			r.write("go", "")
+			r.wait("log", "done create\n")
+			plainNowhere(t, "when the program has ended", r.dir, secret)
+			cmd := r.command("plan", "-no-color")
+			cmd.Env = append(cmd.Env, encryption.Variable+"=")
+			if out, err := cmd.CombinedOutput(); err == nil || bytes.Contains(out, []byte(secret)) {
+				t.Errorf("without the key: %v\n%s", err, out)
+			}
+			out := r.do("plan", "-no-color")
+			if !strings.Contains(out, "Operation of an interrupted run has ended") {
+				t.Errorf("nobody was told: %s", out)
+			}
+			plainNowhere(t, "after the next run", r.dir, secret)
+			if state := r.do("state", "pull"); !strings.Contains(state, `"id": "`+secret+`-said"`) {
+				t.Errorf("the answer is not in the state: %s", state)
+			}
+			r.clean()
+		})
+	}
+}
+
+// plainNowhere fails for each file that has a secret with one of its endings.
+func plainNowhere(t *testing.T, when, project, secret string) {
+	t.Helper()
+	files := 0
+	for _, dir := range []string{project, os.Getenv("TMPDIR"), os.Getenv("XDG_RUNTIME_DIR"), "/dev/shm"} {
+		err := filepath.WalkDir(dir, func(name string, d fs.DirEntry, err error) error {
+			if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
+				return nil // a folder that this system does not have, or a file of another
+			}
+			if err != nil || !d.Type().IsRegular() {
+				return err
+			}
+			if info, err := d.Info(); err != nil || info.Size() > 16<<20 {
+				return nil
+			}
+			text, err := os.ReadFile(name)
+			files++
+			for _, ending := range []string{"-said", "-read"} {
+				if bytes.Contains(text, []byte(secret+ending)) {
+					t.Errorf("%s: %s has a secret that ends in %s", when, name, ending)
+				}
+			}
+			if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, fs.ErrPermission) {
+				return err
+			}
+			return nil
+		})
+		if err != nil {
+			t.Error(err)
+		}
+	}
+	if files < 5 {
+		t.Errorf("%s: %d files were looked at", when, files)
+	}
+}
