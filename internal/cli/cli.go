@@ -48,8 +48,8 @@ func Main() int {
 		return program.Keep()
 	}
 	out := command.NewOutput(os.Stdout)
-	a := &command.App{Surroundings: engine.Surroundings{Environ: os.Environ(), Keeps: true}, In: command.NewInput(os.Stdin),
-		Out: out, Err: os.Stderr}
+	a := &command.App{Surroundings: engine.Surroundings{Environ: os.Environ(), Keeps: true},
+		In: command.NewInput(os.Stdin), Out: out, Err: os.Stderr}
 	a.Program, a.Title, a.Persona = persona(os.Args[0])
 	if fd := int(os.Stdout.Fd()); term.IsTerminal(fd) {
 		a.OutTerminal = true

@@ -45,7 +45,8 @@ func TestEncryptedAnswersAreInNoFile(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			r := newSpoolRoom(t)
 			secret := "canary" + strconv.Itoa(os.Getpid()) + strconv.FormatInt(time.Now().UnixNano(), 36)
-			text := strings.ReplaceAll(strings.ReplaceAll(hush, "SECRET-read", "?"+secret[1:]+"-read"), "SECRET", secret)
+			text := strings.ReplaceAll(hush, "SECRET-read", "?"+secret[1:]+"-read")
+			text = strings.ReplaceAll(text, "SECRET", secret)
 			r.write("slow/slow.sh", strings.ReplaceAll(text, "../", r.dir+"/"))
 			r.write("main.tf", strings.Replace(spoolConfig, `"TEXT"`,
 				`base64decode("`+base64.StdEncoding.EncodeToString([]byte(secret+"-read"))+`")`, 1))

@@ -14,16 +14,16 @@ import (
 	"path/filepath"
 )
 
-// Sealing encrypts what a Spool has: the record, and the answer under a key of its own, which is beside it and is itself
-// encrypted. A program cannot encrypt what it says, so a process of ours, the keeper, stands between it and the disk: it
-// holds the input and the outputs of the program, and ends after it. No plain byte of either is in a file.
+// Sealing encrypts what a Spool has: the record, and the answer under a key of its own, which is beside it and itself
+// encrypted. A program cannot encrypt what it says, so a process of ours, the keeper, stands between it and the disk:
+// it holds the input and the outputs of the program, and ends after it. No plain byte of either is in a file.
 type Sealing struct {
 	// Seal and Open are those of the state. Open accepts a plain document only if the state may be plain.
 	Seal, Open func(document []byte) ([]byte, error)
 	// Plain leaves what is new plain: Open reads what an earlier run has left.
 	Plain bool
-	// Keeps says that the executable of this process, started anew, is a keeper: its main function calls Keep if Keeping
-	// says so. Without it, nothing is spooled, but what is there can be read.
+	// Keeps says that the executable of this process, started anew, is a keeper: its main function calls Keep if
+	// Keeping says so. Without it, nothing is spooled, but what is there can be read.
 	Keeps bool
 }
 
@@ -36,7 +36,8 @@ const (
 	keySize  = 32
 )
 
-// parts seals and opens an answer part by part, each for its place alone. A part is its length in four bytes, and itself.
+// parts seals and opens an answer part by part, each for its place alone. A part is its length in four bytes, and
+// itself.
 type parts struct {
 	aead  cipher.AEAD
 	token []byte

@@ -99,9 +99,8 @@ func (s *spooled) streams() (*os.File, error) {
 		to = io.MultiWriter(s.message, s.lines)
 	}
 	var err error
-	s.keeper, err = startKeeper(keepingTask{Key: s.key, Token: c.Spool.Token, Limit: c.MaxStdout, Input: c.Stdin}, s.out,
-		to)
-	if err != nil {
+	task := keepingTask{Key: s.key, Token: c.Spool.Token, Limit: c.MaxStdout, Input: c.Stdin}
+	if s.keeper, err = startKeeper(task, s.out, to); err != nil {
 		return nil, fmt.Errorf("start the process that encrypts its answer: %w", err)
 	}
 	return s.keeper.stdin, nil
