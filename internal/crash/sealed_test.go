@@ -24,20 +24,25 @@ secret=SECRET
 secret=${secret}-said
 echo "$1" >>"../log"
 echo "made ${secret}" >&2
-while ! [ -e "../go" ]; do sleep 0.02; done
+while ! [ -e "../go" ] && [ "$1" != data ]; do sleep 0.02; done
 case $1,$in in
+data,*) echo '{"state": {"text": "'"$secret"'"}}' ;;
 create,*SECRET-read*) echo '{"state": {"id": "'"$secret"'", "serial": 1}, "private": {"etag": "'"$secret"'"}}' ;;
 *) exit 1 ;;
 esac
 echo "done $1" >>"../log"
 `
 
+// hushed is the provider of that program. Answers to its data source would be used again.
+var hushed = strings.Replace(spoolManifest, `"schema": {`, `"schema": {"data_source_schemas": {"slow_look": {
+  "cache": "1h", "attributes": {"text": {"type": "string", "computed": true}}}},`, 1)
+
 // Where the state is encrypted, no file has a word of what a program reads or says: not in the project, not in the
 // folders for temporary files, not in the memory of the machine; neither while the program is at work, nor when the
 // engine was killed, nor after the next run. All the same the answer outlives the engine, and needs the key.
 func TestEncryptedAnswersAreInNoFile(t *testing.T) {
 	t.Setenv(encryption.Variable, encryptiontest.Settings)
-	for _, name := range []string{"TMPDIR", "XDG_RUNTIME_DIR"} {
+	for _, name := range []string{"TMPDIR", "XDG_RUNTIME_DIR", "XDG_CACHE_HOME", "HOME"} {
 		t.Setenv(name, t.TempDir())
 	}
 	for name, ended := range map[string]bool{"killed while the program works": false,
@@ -50,6 +55,8 @@ func TestEncryptedAnswersAreInNoFile(t *testing.T) {
 			r.write("slow/slow.sh", strings.ReplaceAll(text, "../", r.dir+"/"))
 			r.write("main.tf", strings.Replace(spoolConfig, `"TEXT"`,
 				`base64decode("`+base64.StdEncoding.EncodeToString([]byte(secret+"-read"))+`")`, 1))
+			r.write("slow/tombolo-provider.json", hushed)
+			r.write("look.tf", `data "slow_look" "it" {}`+"\n")
 			r.do("init")
 			r.kill("create", ended, "apply", "-auto-approve")
 			plainNowhere(t, "after the kill", r.dir, secret)
@@ -78,7 +85,8 @@ func TestEncryptedAnswersAreInNoFile(t *testing.T) {
 func plainNowhere(t *testing.T, when, project, secret string) {
 	t.Helper()
 	files := 0
-	for _, dir := range []string{project, os.Getenv("TMPDIR"), os.Getenv("XDG_RUNTIME_DIR"), "/dev/shm"} {
+	for _, dir := range []string{project, os.Getenv("TMPDIR"), os.Getenv("XDG_RUNTIME_DIR"), os.Getenv("HOME"),
+		os.Getenv("XDG_CACHE_HOME"), "/dev/shm"} {
 		err := filepath.WalkDir(dir, func(name string, d fs.DirEntry, err error) error {
 			if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
 				return nil // a folder that this system does not have, or a file of another

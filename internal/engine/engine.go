@@ -357,8 +357,11 @@ func (p *Project) Open(ctx context.Context, o OpenOptions) (_ *Run, diags diag.L
 	}()
 	r := &Run{project: p, session: session, ctx: session.Context()}
 	diags = BlankWarning(session.Snapshot())
-	if at, ok := ws.(spooling); ok && !o.NoLock {
+	if at, ok := ws.(spooling); ok {
 		place := p.answersOf(at)
+		if o.NoLock {
+			place.Dir = ""
+		}
 		p.answers.Store(&place)
 		diags = diags.Extend(r.foldAnswers(ctx))
 	}

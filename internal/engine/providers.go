@@ -85,6 +85,7 @@ func (p *Project) ProgramProvider(of addr.Provider, dir string, log *slog.Logger
 		}
 		return handler.New(m, handler.NewCaller(m, s), handler.Options{
 			Cache:   cache,
+			Private: func() bool { return p.answersHere().Sealed() },
 			Redact:  p.secrets.Redact,
 			Output:  func(o handler.Output) { p.said(log, o) },
 			MayRead: func() error { return p.mayReadOf(of, nil) },

@@ -27,8 +27,11 @@ type Sealing struct {
 	Keeps bool
 }
 
+// Sealed reports whether what is kept of programs must be encrypted.
+func (s Spool) Sealed() bool { return s.Sealing != nil && !s.Sealing.Plain }
+
 // spools reports whether answers of calls can be kept as they have to be.
-func (s Spool) spools() bool { return s.Sealing == nil || s.Sealing.Plain || s.Sealing.Keeps }
+func (s Spool) spools() bool { return !s.Sealed() || s.Sealing.Keeps }
 
 // The longest part of an answer that is sealed at once, and the length of a key.
 const (

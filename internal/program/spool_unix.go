@@ -173,7 +173,7 @@ func (s *spooled) makeRoom() (err error) {
 // sealed returns the record as it is stored and, where that is sealed, a key for the answer.
 func (s *spooled) sealed() (record, key []byte, err error) {
 	c := s.limits.Spool
-	if c.Sealing == nil || c.Sealing.Plain {
+	if !c.Sealed() {
 		return c.Record, nil, nil
 	}
 	s.key = newKey()
