@@ -42,17 +42,18 @@ func TestPlansAreSealedWithEveryKey(t *testing.T) {
 				if m.name == "tofu" {
 					theirs, foreign = made["tombolo"], "not a valid plan file"
 				}
-				if said := strings.Join(strings.Fields(m.fails("show", "-no-color", theirs)), " "); !strings.Contains(said,
-					foreign) {
+				said := strings.Join(strings.Fields(m.fails("show", "-no-color", theirs)), " ")
+				if !strings.Contains(said, foreign) {
 					t.Errorf("%s does not open the seal of the other: %s", m.name, said)
 				}
 				m.run("show", "-no-color", made[m.name])
 				for _, settings := range []string{wrongKeys.planSettings(), ""} {
 					m.with(settings)
-					if said := m.fails("show", "-no-color", made[m.name]); strings.Contains(said, "terraform_data.thing") {
+					said := m.fails("show", "-no-color", made[m.name])
+					if strings.Contains(said, "terraform_data.thing") {
 						t.Errorf("%s shows the plan with %q: %s", m.name, settings, said)
 					}
-					if said := m.fails("show", "-no-color", theirs); strings.Contains(said, alien) {
+					if said = m.fails("show", "-no-color", theirs); strings.Contains(said, alien) {
 						t.Errorf("%s opens the seal of the other with %q: %s", m.name, settings, said)
 					}
 					m.fails("apply", "-no-color", made[m.name])

@@ -266,7 +266,7 @@ func (s *Server) update(w http.ResponseWriter, folder, name string, object map[s
 		delete(now, "resourceVersion")
 		s.create(w, folder, object)
 	case leases && version == "":
-		status(w, http.StatusUnprocessableEntity, "Invalid", "metadata.resourceVersion: must be specified for an update")
+		status(w, http.StatusUnprocessableEntity, "Invalid", "metadata.resourceVersion: must be set for an update")
 	case version != "" && version != was["resourceVersion"]:
 		conflict(w)
 	case valid(w, object):
