@@ -6,9 +6,11 @@ import (
 	"bytes"
 	"encoding/base64"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 	"testing"
@@ -78,6 +80,60 @@ func TestEncryptedAnswersAreInNoFile(t *testing.T) {
 			}
 			r.clean()
 		})
+	}
+}
+
+// Keys may turn between a killed run and the next one: an answer counts if its key is that of the state or of a
+// fallback, and else it is refused, and stays for whoever has the key.
+func TestAnswersAreReadWhileKeysTurn(t *testing.T) {
+	for _, c := range []struct{ before, wrong, after []int }{
+		{[]int{1}, []int{2}, []int{2, 1}},
+		{[]int{1}, []int{2}, []int{0, 1}},
+		{[]int{0}, []int{1}, []int{1, 0}},
+	} {
+		t.Run(fmt.Sprint(c.before, " to ", c.after), func(t *testing.T) {
+			r := newSpoolRoom(t)
+			turn := func(keys []int) {
+				t.Setenv(encryption.Variable, encryptiontest.TurnSettings(keys[0], keys[1:]...))
+			}
+			turn(c.before)
+			r.kill("create", true, "apply", "-auto-approve")
+			turn(c.wrong)
+			if out, err := r.command("plan", "-no-color").CombinedOutput(); err == nil {
+				t.Errorf("with another key: %s", out)
+			}
+			turn(c.after)
+			if out := r.do("plan", "-no-color"); !strings.Contains(out, "Operation of an interrupted run has ended") {
+				t.Errorf("nobody was told: %s", out)
+			}
+			if state := r.do("state", "pull"); !strings.Contains(state, `"id": "made"`) {
+				t.Errorf("the answer is not in the state: %s", state)
+			}
+			r.clean()
+		})
+	}
+}
+
+// Whoever ends the process that encrypts takes the answer with it, and not the knowledge that there was an operation.
+func TestAKeeperThatIsKilledLosesAnAnswerAlone(t *testing.T) {
+	t.Setenv(encryption.Variable, encryptiontest.Settings)
+	r := newSpoolRoom(t)
+	const find = "out=$(readlink /proc/$$/fd/1)\nfor p in /proc/[0-9]*; do\n" +
+		"[ \"$(readlink $p/fd/4 2>/dev/null)\" = \"$out\" ] && kill -KILL ${p#/proc/}\ndone\n"
+	r.write("slow/slow.sh", find+strings.ReplaceAll(spoolProgram, "../", r.dir+"/"))
+	r.write("go", "")
+	if runtime.GOOS != "linux" {
+		t.Skip("runs on Linux, where a program finds that process")
+	}
+	out, err := r.command("apply", "-auto-approve", "-no-color").CombinedOutput()
+	if err == nil {
+		t.Errorf("the answer was not lost: %s", out)
+	}
+	again, err := r.command("apply", "-auto-approve", "-no-color").CombinedOutput()
+	log, _ := os.ReadFile(filepath.Join(r.dir, "log"))
+	if strings.Count("\n"+string(log), "\ncreate\n") != 1 || err == nil ||
+		!strings.Contains(string(again), "Interrupted creation is not resolved") {
+		t.Errorf("it was made again: %s\nafter %s\nlog %s", again, out, log)
 	}
 }
 

@@ -26,9 +26,9 @@ type keepingTask struct {
 	Input []byte `json:"input"` // of the program
 }
 
-// The exit statuses of a keeper, beside 0.
+// The exit statuses of a keeper, beside 0 and those of a program that crashes.
 const (
-	keeperFails = 1 + iota
+	keeperFails = 10 + iota
 	keeperOver  // the answer is beyond the limit
 	keeperFull  // there was no room for more of the answer
 )

@@ -64,10 +64,14 @@ func (e *SpoolError) Error() string {
 		"through it. Look at what it is, and remove it", e.Dir, e.Is)
 }
 
-// FullError means that the disk was full when the program answered, so that its answer is not whole.
-type FullError struct{}
+// FullError means that the disk was full when the program answered, so that its answer is not whole; or that the
+// process that encrypts the answer was ended.
+type FullError struct{ Ended bool }
 
 func (e *FullError) Error() string {
+	if e.Ended {
+		return "the process that encrypts its answer was ended, so the answer is lost"
+	}
 	return "the disk was full when the program wrote its answer, which is cut: make room"
 }
 
@@ -93,6 +97,7 @@ type verdict struct {
 	Exit int  `json:"exit"`
 	Over int  `json:"over,omitempty"` // the limit that the output is beyond
 	Full bool `json:"full,omitempty"` // the disk was full
+	Lost bool `json:"lost,omitempty"` // the process that encrypts was ended
 }
 
 func verdictOn(exit int, failure error) verdict {
@@ -102,7 +107,9 @@ func verdictOn(exit int, failure error) verdict {
 	if errors.As(failure, &limit) {
 		v.Over = limit.Limit
 	}
-	v.Full = errors.As(failure, &full)
+	if errors.As(failure, &full) {
+		v.Full, v.Lost = !full.Ended, full.Ended
+	}
 	return v
 }
 
@@ -111,8 +118,8 @@ func (v verdict) refused() error {
 	switch {
 	case v.Over > 0:
 		return &LimitError{Limit: v.Over}
-	case v.Full:
-		return &FullError{}
+	case v.Full, v.Lost:
+		return &FullError{Ended: v.Lost}
 	}
 	return nil
 }

@@ -28,6 +28,7 @@ type spooled struct {
 	keeper   *keeper  // of a sealed answer
 	reserved int64    // of out: so far, a full disk takes what is written
 	full     bool     // there was no room for more of out
+	lost     bool     // the keeper was ended
 	read     int64    // of err
 	freed    int64    // of err, given back to the disk
 	message  *ends
@@ -263,8 +264,8 @@ func (s *spooled) wait(ctx context.Context) (*Result, error) {
 	if stopped != nil && res.ExitCode == 0 && s.limits.Whole(res.Stdout) {
 		failure = nil
 	}
-	if failure == nil && s.full && !s.limits.Whole(res.Stdout) {
-		failure = &FullError{}
+	if failure == nil && (s.full || s.lost) && !s.limits.Whole(res.Stdout) {
+		failure = &FullError{Ended: s.lost}
 	}
 	s.limits.Spool.judge(s.root, res.ExitCode, failure, s.key != nil)
 	return res, failure
@@ -274,8 +275,14 @@ func (s *spooled) wait(ctx context.Context) (*Result, error) {
 func (s *spooled) hear() {
 	if s.keeper == nil {
 		s.tail()
-	} else if s.keeper.end() == keeperFull {
+		return
+	}
+	switch s.keeper.end() {
+	case 0, keeperOver:
+	case keeperFull:
 		s.full = true
+	default:
+		s.lost = true
 	}
 }
 
