@@ -293,7 +293,7 @@ func (l List) AppendError(summary string, err error) List {
 			text = "it was interrupted before its end"
 		}
 		return append(l, &Diagnostic{Severity: Error, Summary: summary, Err: err,
-			Detail: join(sentence(text), SystemAdvice(err))})
+			Detail: join(sentence(text), SystemAdvice(err)), Advice: adviceOf(err)})
 	}
 }
 

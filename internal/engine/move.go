@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/tombolo-iac/tombolo/diag"
@@ -84,17 +83,9 @@ func describeMove(d *diag.Diagnostic, f state.InFlight, h state.Handover) {
 	d.Detail = fmt.Sprintf("A run (%s) ended while it moved %s in the state %s to %s in the state %s. The object may "+
 		"be in one of them or in both. Nothing is planned in either until that is resolved.",
 		f.Run.Started.Format(time.RFC3339), h.From, h.Source, h.To, h.Target)
-	again := make([]string, len(h.Args))
-	for i, arg := range h.Args {
-		if again[i] = arg; strings.ContainsAny(arg, " '\"[]*$") {
-			again[i] = "'" + strings.ReplaceAll(arg, "'", `'\''`) + "'"
-		}
-	}
-	recoverAs := func(how string) diag.Command {
-		return diag.Command(fmt.Sprintf("recover '%s' %s", f.Object.Instance, how))
-	}
+	o := f.Object.Instance
 	d.Advice = diag.Advise("To finish the move, run it again in %s:\n  %s\n"+
 		"To settle it by hand, look at both states, then run one of these in each:\n"+
 		"  %s       (leave this state as it is)\n  %s      (remove the object from this state)",
-		h.Dir, diag.Command(strings.Join(again, " ")), recoverAs("--retry"), recoverAs("--forget"))
+		h.Dir, diag.Run(h.Args...), diag.Recover(o, "--retry"), diag.Recover(o, "--forget"))
 }

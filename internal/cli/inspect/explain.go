@@ -38,7 +38,7 @@ func explained(c *command.Call, asked string) command.Outcome {
 	case 0:
 		return c.End(diag.List{}.Errorf(nil, "No such code", "No code is %q, and no title of a problem has these "+
 			"words. Codes look like %s.", asked, diag.Kinds()[0].Code).
-			Advise("For a list of all codes, run \"%s\".", diag.Command("explain")))
+			Advise("For a list of all codes, run \"%s\".", diag.Run("explain")))
 	case 1:
 		return explained(c, found[0].Code)
 	}

@@ -53,7 +53,7 @@ func setupApply(c *command.Call, destroy bool) func(context.Context) command.Out
 	var expected string
 	if !destroy {
 		c.Flags.StringVar(&expected, "expect-plan", "",
-			"Apply the saved plan only if its file has this `HASH`, which \"show -markdown\" tells.")
+			"Apply the saved plan only if its file has this `HASH`, as \"show -markdown\" prints it.")
 	}
 	c.Flags.BoolVar(&p.forgetting, "suppress-forget-errors", false, "It is no error when a destroy leaves objects "+
 		"behind because of destroy = false. It is one in projects of OpenTofu alone.")
