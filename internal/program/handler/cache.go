@@ -27,6 +27,9 @@ func (r *request) kept() kept {
 	if r.h.opts.Private != nil && r.h.opts.Private() {
 		return kept{}
 	}
+	if api := r.h.m().HTTP; api != nil && len(api.Env) > 0 {
+		return kept{} // the environment decides about the answer, too
+	}
 	if r.cache <= 0 || r.h.opts.Cache == "" || r.h.hash() == "" || r.h.secrets.Any() || r.secrets.Any() {
 		return kept{}
 	}

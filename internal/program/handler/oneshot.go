@@ -41,7 +41,10 @@ type Surroundings struct {
 
 // NewCaller returns the caller for the mode of a manifest.
 func NewCaller(m *manifest.Manifest, s Surroundings) Caller {
-	if m.Mode == manifest.Session {
+	switch {
+	case m.HTTP != nil:
+		return NewAPI(m, s)
+	case m.Mode == manifest.Session:
 		return NewSession(m, s)
 	}
 	return NewOneShot(m, s)

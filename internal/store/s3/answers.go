@@ -15,22 +15,23 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/store/remote/web"
 )
 
-// wary sends the requests of the SDK, which trusts services: it reads answers as long as they are, waits for them as
-// long as a byte arrives now and then, and follows redirections with the user's key for the content of objects. Here no
-// redirection is followed (a request is signed for one host), and an answer is read whole before the SDK sees it.
-type wary struct {
+// boundedClient sends the requests of the SDK, which trusts services: it reads answers as long as they are, waits for
+// them as long as a byte arrives now and then, and follows redirections with the user's key for the content of objects.
+// Here no redirection is followed (a request is signed for one host), and an answer is read whole before the SDK sees
+// it.
+type boundedClient struct {
 	next    http.RoundTripper
 	silence time.Duration // how long each step of an answer may take; web.Silence when 0
 	most    int64         // bytes of an object; maxObject when 0
 }
 
-// newWary returns what sends requests in the place of a client of the SDK.
-func newWary(client aws.HTTPClient) *wary {
+// newBoundedClient returns what sends requests in the place of a client of the SDK.
+func newBoundedClient(client aws.HTTPClient) *boundedClient {
 	var transport http.RoundTripper = sender{client}
 	if b, ok := client.(*awshttp.BuildableClient); ok {
 		transport = b.GetTransport()
 	}
-	return &wary{next: progress.Over(transport)}
+	return &boundedClient{next: progress.Over(transport)}
 }
 
 // sender is a client that the SDK made otherwise.
@@ -40,7 +41,7 @@ type sender struct{ aws.HTTPClient }
 func (s sender) RoundTrip(r *http.Request) (*http.Response, error) { return s.Do(r) }
 
 // Do implements aws.HTTPClient.
-func (w *wary) Do(r *http.Request) (*http.Response, error) {
+func (w *boundedClient) Do(r *http.Request) (*http.Response, error) {
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
 	a, err := w.next.RoundTrip(r.WithContext(ctx))
