@@ -18,7 +18,7 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// The programs with which docs/program-protocol.md begins are put into directories and used as it says.
+// The programs with which docs/programs.md begins are put into directories and used as it says.
 func TestDocumentedProgramsWork(t *testing.T) {
 	for _, name := range []string{"python3", "bash", "jq"} {
 		if _, err := exec.LookPath(name); err != nil {
@@ -26,7 +26,7 @@ func TestDocumentedProgramsWork(t *testing.T) {
 		}
 	}
 	dir := t.TempDir()
-	for _, file := range blocks(t, filepath.Join("docs", "program-protocol.md"), "file") {
+	for _, file := range blocks(t, filepath.Join("docs", "programs.md"), "file") {
 		path := filepath.Join(dir, filepath.FromSlash(file[0]))
 		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 			t.Fatal(err)
@@ -171,16 +171,19 @@ func TestDocumentedReferencesHaveTheValuesThatStandBehind(t *testing.T) {
 	}
 }
 
-func TestEveryLinkOfTheDocumentationLeadsSomewhere(t *testing.T) {
+// documents returns the pages below docs.
+func documents(t *testing.T) []string {
+	t.Helper()
 	pages, err := filepath.Glob("docs/*.md")
-	if err != nil || len(pages) < 5 {
-		t.Fatal(pages, err)
+	below, belowErr := filepath.Glob("docs/*/*.md")
+	if err != nil || belowErr != nil || len(pages) < 5 || len(below) < 30 {
+		t.Fatal(pages, err, below, belowErr)
 	}
-	starts, err := filepath.Glob("docs/start/*.md")
-	if err != nil || len(starts) < 3 {
-		t.Fatal(starts, err)
-	}
-	pages = append(pages, starts...)
+	return append(pages, below...)
+}
+
+func TestEveryLinkOfTheDocumentationLeadsSomewhere(t *testing.T) {
+	pages := documents(t)
 	link, heading := regexp.MustCompile(`\]\(([^)\s]+)\)`), regexp.MustCompile("(?m)^#+ (.*)$")
 	drop, code := regexp.MustCompile(`[^\p{L}\p{N} _-]`), regexp.MustCompile("(?s)\n```.*?\n```|`[^`\n]*`")
 	pages = append(pages, "README.md", "ARCHITECTURE.md", "RATIONALE.md", "CHANGELOG.md", "CONTRIBUTING.md",
@@ -218,10 +221,7 @@ func TestEveryLinkOfTheDocumentationLeadsSomewhere(t *testing.T) {
 
 // Go code in documents is formatted, so that a program that reflows lines cannot break it unseen.
 func TestGoCodeInDocumentsIsFormatted(t *testing.T) {
-	pages, err := filepath.Glob("docs/*.md")
-	if err != nil || len(pages) < 5 {
-		t.Fatal(pages, err)
-	}
+	pages := documents(t)
 	block := regexp.MustCompile("(?s)```go\n(.*?)```")
 	for _, page := range append(pages, "README.md") {
 		text, err := os.ReadFile(page)

@@ -10,6 +10,12 @@ const repository = dirname(here);
 const target = join(here, ".pages");
 export const source = "https://github.com/tombolo-iac/tombolo/blob/main/";
 
+// folder returns the pages of a folder of docs, which has the same name on the site.
+function folder(name) {
+  const files = readdirSync(join(repository, "docs", name)).sort();
+  return Object.fromEntries(files.map((file) => [`${name}/${file.replace(/\.md$/, "")}`, `docs/${name}/${file}`]));
+}
+
 // The pages by their place on the site: the document, as a path of the repository.
 export const groups = [
   {
@@ -26,8 +32,11 @@ export const groups = [
     label: "Guides",
     pages: {
       "guides/state": "docs/state.md",
+      "guides/trust": "docs/trust.md",
       "guides/encryption": "docs/encryption.md",
       "guides/testing": "docs/testing.md",
+      "guides/programs": "docs/programs.md",
+      "guides/program-providers": "docs/program-providers.md",
       "guides/providers-in-go": "docs/providers-in-go.md",
       "guides/state-programs": "docs/state-programs.md",
       "guides/provisioners": "docs/provisioners.md",
@@ -39,15 +48,23 @@ export const groups = [
     },
   },
   {
+    label: "Backends",
+    pages: folder("backends"),
+  },
+  {
+    label: "Extensions",
+    pages: { extensions: "docs/extensions.md", ...folder("extensions") },
+  },
+  {
     label: "Reference",
     pages: {
       "reference/functions": "docs/functions.md",
       "reference/references": "docs/references.md",
-      "reference/extensions": "docs/extensions.md",
       "reference/newer": "docs/newer.md",
       "reference/opentofu": "docs/opentofu.md",
       "reference/compatibility": "docs/compatibility.md",
       "reference/program-protocol": "docs/program-protocol.md",
+      "reference/providers-in-go": "docs/providers-in-go-reference.md",
       "reference/plugins": "docs/plugins.md",
     },
     commands: true,

@@ -113,12 +113,12 @@ func TestTerraformInstallsThePluginFromAMirror(t *testing.T) {
 	p.terraform(nil, "destroy", "-auto-approve")
 }
 
-// The program that docs/program-protocol.md shows, with the plugin under the address that it gives.
+// The program that docs/programs.md shows, with the plugin under the address that it gives.
 func TestTerraformUsesTheDocumentedResource(t *testing.T) {
 	if _, err := exec.LookPath("python3"); err != nil {
 		t.Skip("needs python3 on PATH: the documentation uses it")
 	}
-	docs, err := os.ReadFile(filepath.FromSlash("../../docs/program-protocol.md"))
+	docs, err := os.ReadFile(filepath.FromSlash("../../docs/programs.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -130,7 +130,7 @@ func TestTerraformUsesTheDocumentedResource(t *testing.T) {
 		string(docs), -1)
 	requirement := regexp.MustCompile("(?s)```hcl\n(terraform .*?)```").FindStringSubmatch(string(docs))
 	if len(files) != 2 || requirement == nil {
-		t.Fatal("docs/program-protocol.md does not show the resource, its program, and where the provider comes from")
+		t.Fatal("docs/programs.md does not show the resource, its program, and where the provider comes from")
 	}
 	for _, file := range append(files, []string{"", "versions.tf", requirement[1]}) {
 		if err := os.WriteFile(filepath.Join(p.dir, file[1]), []byte(file[2]), 0o600); err != nil {

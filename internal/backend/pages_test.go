@@ -28,29 +28,34 @@ var (
 	variable    = regexp.MustCompile(`^[A-Z][A-Z0-9]*_[A-Z0-9_]+$`)
 )
 
-// What docs/state.md says of a backend is so: its examples are blocks without mistakes, the tables have arguments and
-// variables that there are, and no argument is missing on the page.
+// What docs/backends says is so: the examples are blocks without mistakes, the tables have arguments and variables that
+// there are, and no argument is missing on the page of its backend.
 func TestPagesNameArgumentsThatThereAre(t *testing.T) {
-	page, err := os.ReadFile("../../docs/state.md")
+	pages, err := filepath.Glob("../../docs/backends/*.md")
 	if err != nil {
 		t.Fatal(err)
 	}
 	var read map[string]map[string][]string
-	text, err := os.ReadFile(storedVariables)
+	stored, err := os.ReadFile(storedVariables)
 	if err == nil {
-		err = json.Unmarshal(text, &read)
+		err = json.Unmarshal(stored, &read)
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	sections := 0
-	for _, text := range strings.Split(string(page), "\n## ") {
+	backends := 0
+	for _, name := range pages {
+		page, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text := strings.TrimPrefix(string(page), "# ")
 		head := heading.FindStringSubmatch(text)
 		if head == nil {
 			continue
 		}
 		kind := head[1]
-		sections++
+		backends++
 		t.Run(kind, func(t *testing.T) {
 			examples := example.FindAllStringSubmatch(text, -1)
 			if len(examples) == 0 {
@@ -84,8 +89,8 @@ func TestPagesNameArgumentsThatThereAre(t *testing.T) {
 			})
 		})
 	}
-	if sections < 11 {
-		t.Errorf("there are %d sections only", sections)
+	if backends < 11 {
+		t.Errorf("there are pages of %d backends only", backends)
 	}
 }
 

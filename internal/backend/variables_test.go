@@ -28,22 +28,20 @@ const storedVariables = "testdata/variables.json"
 var withoutEffect = regexp.MustCompile("(?m)^\\| ((?:`\\w+`(?:, )?)+) \\| .+ \\|$")
 
 // No variable that Terraform or OpenTofu read for a backend is forgotten: the driver asks for it, or a library of ours
-// does, or docs/state.md says why it has no effect. That those which drivers ask for have the effect of their arguments
-// is tested beside each driver.
+// does, or docs/backends/variables.md says why it has no effect. That those which drivers ask for have the effect of
+// their arguments is tested beside each driver.
 func TestVariablesOfOthersAreReadOrDocumented(t *testing.T) {
 	var stored map[string]map[string][]string
 	text, err := os.ReadFile(storedVariables)
 	if err == nil {
 		err = json.Unmarshal(text, &stored)
 	}
-	page, pageErr := os.ReadFile("../../docs/state.md")
+	page, pageErr := os.ReadFile("../../docs/backends/variables.md")
 	if err != nil || pageErr != nil {
 		t.Fatal(err, pageErr)
 	}
-	_, table, _ := strings.Cut(string(page), "\n### Variables without effect\n")
-	table, _, _ = strings.Cut(table, "\n#")
 	documented := map[string]bool{}
-	for _, row := range withoutEffect.FindAllStringSubmatch(table, -1) {
+	for _, row := range withoutEffect.FindAllStringSubmatch(string(page), -1) {
 		for name := range strings.SplitSeq(row[1], ", ") {
 			documented[strings.Trim(name, "`")] = false
 		}
@@ -65,8 +63,8 @@ func TestVariablesOfOthersAreReadOrDocumented(t *testing.T) {
 				_, explained := documented[name]
 				ours := asked[name] || slices.Contains(stored["tombolo"][kind], name)
 				if ours == explained {
-					t.Errorf("%s reads %s for %s: we read it: %v, docs/state.md says why it has no effect: %v", peer,
-						name, kind, ours, explained)
+					t.Errorf("%s reads %s for %s: we read it: %v; docs/backends/variables.md says why not: %v",
+						peer, name, kind, ours, explained)
 				}
 				if explained {
 					documented[name] = true
@@ -76,7 +74,7 @@ func TestVariablesOfOthersAreReadOrDocumented(t *testing.T) {
 	}
 	for name, found := range documented {
 		if !found {
-			t.Errorf("docs/state.md says that %s has no effect, and nobody reads it", name)
+			t.Errorf("docs/backends/variables.md says that %s has no effect, and nobody reads it", name)
 		}
 	}
 }

@@ -5,7 +5,7 @@
 //     apart.
 //   - resource `external_resource` runs a program with one extra argument, create, read, update or delete.
 //
-// docs/program-protocol.md holds both protocols. The differences from the published data source are deliberate:
+// docs/programs.md holds both protocols. The differences from the published data source are deliberate:
 // programs run in a process group of their own, which gets SIGTERM, then SIGKILL; they do not see the variables of the
 // plugin handshake; children that outlive a program with a complete answer are not awaited; errors show the beginning
 // of an invalid output.

@@ -27,7 +27,7 @@ const (
 	Unknown     Outcome = "unknown"
 )
 
-// Document is the standard input of a hook; docs/extensions.md describes it.
+// Document is the standard input of a hook; docs/extensions/hooks.md describes it.
 type Document struct {
 	FormatVersion string `json:"format_version"`
 	Event         Event  `json:"event"`

@@ -5,9 +5,9 @@
 //	if file.LocksModules() { ... }
 //
 // File is the schema. Another block of the file is another field there, whose tags have its name and its row in the
-// documentation; the page docs/extensions.md has a test that compares them. Values are constants: the file is read
-// before anything is evaluated. What is not in the schema is refused with its place and, where a word comes close, with
-// that word: a setting that is ignored because of a typing error is worse than none.
+// documentation; the page docs/extensions/tombolo-hcl.md has a test that compares them. Values are constants: the file
+// is read before anything is evaluated. What is not in the schema is refused with its place and, where a word comes
+// close, with that word: a setting that is ignored because of a typing error is worse than none.
 package projectfile
 
 import (

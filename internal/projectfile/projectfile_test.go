@@ -103,13 +103,13 @@ func TestOnlyAFileOfBoundedSizeIsRead(t *testing.T) {
 
 // The page has a row for each argument of each block, with what the schema says of it.
 func TestTheFileIsDocumented(t *testing.T) {
-	page, err := os.ReadFile("../../docs/extensions.md")
+	page, err := os.ReadFile("../../docs/extensions/tombolo-hcl.md")
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, row := range rows(reflect.TypeFor[projectfile.File](), "") {
 		if !bytes.Contains(page, []byte(row)) {
-			t.Errorf("docs/extensions.md has no row\n%s", row)
+			t.Errorf("docs/extensions/tombolo-hcl.md has no row\n%s", row)
 		}
 	}
 }

@@ -59,7 +59,7 @@ func (o *options) explain(err error) error {
 		web.Short(e.Code))
 	switch e.Code {
 	case "42501":
-		text += fmt.Sprintf(". The user %s needs this permission; docs/state.md lists all required permissions",
+		text += fmt.Sprintf(". The user %s needs this permission; docs/backends/pg.md lists all required permissions",
 			quote(o.config.User))
 	case "22P05":
 		text += ". The database cannot store all characters: create one with the encoding UTF8"
