@@ -404,8 +404,8 @@ func TestBadAnswersNameProviderObjectAndAttribute(t *testing.T) {
 	})
 }
 
-// TestWriteOnlyValuesInAnswersAreNamedAndNotKept has a provider answer every kind of change with a value for a write-only
-// attribute, with and without an error of its own, in the strict and in the legacy type system.
+// TestWriteOnlyValuesInAnswersAreNamedAndNotKept has a provider answer every kind of change with a value for a
+// write-only attribute, with and without an error of its own, in the strict and in the legacy type system.
 func TestWriteOnlyValuesInAnswersAreNamedAndNotKept(t *testing.T) {
 	const before = `resource "lab_thing" "a" { name = "a" }`
 	for name, c := range map[string]struct{ before, config, answers string }{

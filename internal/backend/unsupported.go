@@ -48,8 +48,8 @@ func noBackend(name string) string {
 		strings.Join(types(), " and "), diag.DidYouMean(name, types()))
 }
 
-// read reads a record. One of another version, or of Terraform before 0.9, where this file was the copy of a remote state,
-// says where the objects are: it does not count as none.
+// read reads a record. One of another version, or of Terraform before 0.9, where this file was the copy of a remote
+// state, says where the objects are: it does not count as none.
 func (f *backendFile) read(text []byte) error {
 	if err := json.Unmarshal(text, f); err != nil {
 		return err

@@ -153,8 +153,8 @@ func (r *leakRoom) files() (n int) {
 	return n
 }
 
-// TestRunsInOneProcessLeaveNothingBehind makes the same run again and again with the library. What the process holds and
-// what is on the disk is the same after the first rounds and after the last.
+// TestRunsInOneProcessLeaveNothingBehind makes the same run again and again with the library. What the process holds
+// and what is on the disk is the same after the first rounds and after the last.
 func TestRunsInOneProcessLeaveNothingBehind(t *testing.T) {
 	r, rounds := newLeakRoom(t), 9
 	if full {
@@ -220,7 +220,8 @@ func TestKilledEnginesLeaveNoProcesses(t *testing.T) {
 				break
 			}
 			if try == 3000 {
-				t.Fatalf("round %d: %d processes are left, and in the folder for temporary files %v", n, marked(mark), left)
+				t.Fatalf("round %d: %d processes are left, and in the folder for temporary files %v", n, marked(mark),
+					left)
 			}
 			time.Sleep(20 * time.Millisecond)
 		}

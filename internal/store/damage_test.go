@@ -232,8 +232,8 @@ func TestPlacesAreLookedAtWhenTheyAreNamed(t *testing.T) {
 					elsewhere++
 				}
 				if !strings.Contains(disk.Contents()[name], "by us") {
-					t.Errorf("%s before call %d: the results are said to be in %s, where they are not: %v", how, at, name,
-						err)
+					t.Errorf("%s before call %d: the results are said to be in %s, where they are not: %v", how, at,
+						name, err)
 				}
 			}
 		}

@@ -122,7 +122,8 @@ func TestWordsOfTypesAreNoCalls(t *testing.T) {
 				}
 				want, wantDiags := e.Value(&hcl.EvalContext{Functions: plain})
 				for _, e := range []hcl.Expression{e, Metered(e)} {
-					if got, gotDiags := Evaluate(e, scope); !got.RawEquals(want) || gotDiags.Error() != wantDiags.Error() {
+					got, gotDiags := Evaluate(e, scope)
+					if !got.RawEquals(want) || gotDiags.Error() != wantDiags.Error() {
 						t.Errorf("%s: %#v %v, want %#v %v", text, got, gotDiags, want, wantDiags)
 					}
 				}

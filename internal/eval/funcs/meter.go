@@ -131,10 +131,7 @@ func meteredCall(e *hclsyntax.FunctionCallExpr, s surroundings) hclsyntax.Expres
 	}
 	s.fixed = s.fixed || reads(e.Name)
 	c := *e
-	c.Args = s.all(e.Args)
-	if isConvert(Call{Name: e.Name}) {
-		copy(c.Args[1:], e.Args[1:]) // a type has words of functions in it, such as list, and calls none
-	}
+	c.Args = typesAsWritten(e, s.all(e.Args))
 	return quick(&c, s)
 }
 
