@@ -238,6 +238,7 @@ var alone = map[string]string{
 	"internal/program/invoke":       "single calls, which tests of handlers make as well",
 	"internal/program/starter":      "templates, which the crash tests write as well",
 	"internal/provision/machines":   "SSH and WinRM, with their libraries",
+	"internal/program/web":          "requests, tokens and connections, which know no plans",
 	"internal/reference":            "documentation of any provider, by its schema alone",
 	"internal/reference/fill":       "a pure algorithm on templates",
 	"internal/startup":              "has to be initialized before all other packages",

@@ -59,7 +59,8 @@ var madeElsewhere = map[string]string{
 // TestEveryProblemHasACode finds the titles of all diagnostics that the product and the parser make, and compares them
 // with the register: each has a code, and each code has a title that is still made.
 func TestEveryProblemHasACode(t *testing.T) {
-	found := findTitles(loadProduct(t))
+	pkgs := loadProduct(t)
+	found := findTitles(pkgs)
 	if len(found) < 700 {
 		t.Errorf("found %d titles only", len(found))
 	}
@@ -88,6 +89,7 @@ func TestEveryProblemHasACode(t *testing.T) {
 				below(places[0].Filename), places[0].Line, title)
 		}
 	}
+	checkAbout(t, pkgs)
 }
 
 // below returns the name of a file below the working directory, with slashes.
@@ -109,6 +111,11 @@ func TestCodesAreInOrder(t *testing.T) {
 			t.Errorf("%s follows %s", k.Code, before)
 		}
 		before = k.Code
+		switch k.Role {
+		case "", diag.Whole, diag.Unknown, diag.Absent, diag.Unrepeated:
+		default:
+			t.Errorf("%s has the role %q, which does not exist", k.Code, k.Role)
+		}
 		key := k.Title + " ~ " + k.Says
 		if other := titles[key]; other != "" {
 			t.Errorf("%s and %s are one kind", other, k.Code)

@@ -188,6 +188,7 @@ func TestEveryLinkOfTheDocumentationLeadsSomewhere(t *testing.T) {
 	drop, code := regexp.MustCompile(`[^\p{L}\p{N} _-]`), regexp.MustCompile("(?s)\n```.*?\n```|`[^`\n]*`")
 	pages = append(pages, "README.md", "ARCHITECTURE.md", "RATIONALE.md", "CHANGELOG.md", "CONTRIBUTING.md",
 		"SECURITY.md", "conformance/README.md", "bench/README.md")
+	linked := map[string]bool{}
 	for _, page := range pages {
 		text, err := os.ReadFile(page)
 		if err != nil {
@@ -201,6 +202,7 @@ func TestEveryLinkOfTheDocumentationLeadsSomewhere(t *testing.T) {
 			target := page
 			if name != "" {
 				target = filepath.Join(filepath.Dir(page), filepath.FromSlash(name))
+				linked[target] = true
 			}
 			there, err := os.ReadFile(target)
 			if info, statErr := os.Stat(target); statErr != nil || err != nil && !info.IsDir() {
@@ -215,6 +217,11 @@ func TestEveryLinkOfTheDocumentationLeadsSomewhere(t *testing.T) {
 			if !found {
 				t.Errorf("%s: %s has no such heading", page, m[1])
 			}
+		}
+	}
+	for _, page := range documents(t) {
+		if !linked[page] {
+			t.Errorf("no page has a link to %s", page)
 		}
 	}
 }

@@ -7,7 +7,6 @@ import (
 	"io"
 	"maps"
 	"path/filepath"
-	"regexp"
 	"strings"
 
 	"github.com/tombolo-iac/tombolo/diag"
@@ -18,11 +17,11 @@ import (
 // words are the names that an embedding program has for what the command line calls otherwise.
 var words = diag.Words{
 	Command: func(c diag.Command) string {
-		if m := recovering.FindStringSubmatch(string(c)); m != nil {
-			field := map[string]string{"adopt": "Adopt: ID", "retry": "Retry: true", "forget": "Forget: true"}[m[2]]
-			return fmt.Sprintf("Run.Recover(ctx, %q, tombolo.Recovery{%s})", m[1], field)
+		if len(c.Words) > 2 && c.Words[0] == "recover" {
+			field := map[string]string{"--adopt": "Adopt: ID", "--retry": "Retry: true", "--forget": "Forget: true"}
+			return fmt.Sprintf("Run.Recover(ctx, %q, tombolo.Recovery{%s})", c.Words[1], field[c.Words[2]])
 		}
-		switch c {
+		switch c.String() {
 		case "init":
 			return "tombolo.Install"
 		case "init -upgrade":
@@ -30,7 +29,7 @@ var words = diag.Words{
 		case "init -reconfigure":
 			return "tombolo.Install with InstallOptions.Reconfigure"
 		}
-		return diag.Program + " " + string(c)
+		return diag.Program + " " + c.String()
 	},
 	Means: func(m diag.Means) string {
 		if own, ok := means[m]; ok {
@@ -40,18 +39,16 @@ var words = diag.Words{
 	},
 }
 
-// recovering finds the parts of a command that resolves an interrupted operation.
-var recovering = regexp.MustCompile(`^recover '(.*)' --(adopt|retry|forget)`)
-
 var means = map[diag.Means]string{
-	"-var or -var-file": "Options.Variables or Options.VarFiles",
-	"state rm":          "Session.Write of Run.Session",
-	"state mv":          "Session.Write of Run.Session",
-	"-lock-timeout=60s": "OpenOptions.Timeout",
-	"-lock=false":       "OpenOptions.NoLock and OpenOptions.Reading",
-	"force-unlock":      "ForceUnlock of the workspace in Project.Store",
-	"--retry":           "Recovery.Retry",
-	"--forget":          "Recovery.Forget",
+	"-var or -var-file":                   "Options.Variables or Options.VarFiles",
+	"state rm":                            "Session.Write of Run.Session",
+	"state mv":                            "Session.Write of Run.Session",
+	"-lock-timeout=60s":                   "OpenOptions.Timeout",
+	"-lock=false":                         "OpenOptions.NoLock and OpenOptions.Reading",
+	"force-unlock":                        "ForceUnlock of the workspace in Project.Store",
+	"-generate-config-out=FILE with plan": "PlanOptions.GenerateConfig",
+	"--retry":                             "Recovery.Retry",
+	"--forget":                            "Recovery.Forget",
 }
 
 // conclude ends a call: it has to be deferred. It brings the problems into the form that embedding programs get: with

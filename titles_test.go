@@ -361,8 +361,11 @@ func (t *titles) formatted(call *ast.CallExpr, info *types.Info) []string {
 			if !found {
 				break
 			}
-			verb := strings.IndexAny(rest, "sqdvxcgT%w")
+			verb := strings.IndexAny(rest, "sqdvxcgT%wfteoXbUp")
 			switch {
+			case verb < 0: // a percent sign of a text that is none of a format
+				rest, verb = "%"+rest, 0
+				out = cross(out, []string{"%"})
 			case rest[verb] == '%':
 				out = cross(out, []string{"%"})
 			case rest[verb] == 's' && next < len(call.Args) && isText(info.TypeOf(call.Args[next])):

@@ -31,11 +31,7 @@ func (l List) Causes() List {
 
 // unreadable reports whether a problem means that the parser has lost a part of the text.
 func (d *Diagnostic) unreadable() bool {
-	switch d.Summary {
-	case "Attribute redefined", "Duplicate attribute definition", "Duplicate object attribute":
-		return false
-	}
-	return d.Severity == Error && d.syntax
+	return d.Severity == Error && d.syntax && d.kind().Role != Whole
 }
 
 var meant = regex.Lazy(`Did you mean "([^"]+)"\?`)
@@ -46,7 +42,7 @@ func (l List) misspelt() map[*Diagnostic]bool {
 	found := map[*Diagnostic]bool{}
 	for _, u := range l {
 		name := meant().FindStringSubmatch(u.Detail)
-		if u.Summary != "Unsupported argument" || name == nil || u.Subject == nil {
+		if u.kind().Role != Unknown || name == nil || u.Subject == nil {
 			continue
 		}
 		if name[1] == "for_each" || name[1] == "count" {
@@ -54,7 +50,7 @@ func (l List) misspelt() map[*Diagnostic]bool {
 		}
 		var nearest *Diagnostic
 		for _, d := range l {
-			if d.Summary == "Missing required argument" && d.Subject != nil && !found[d] &&
+			if d.kind().Role == Absent && d.Subject != nil && !found[d] &&
 				d.Subject.Filename == u.Subject.Filename && d.Subject.Start.Line <= u.Subject.Start.Line &&
 				strings.Contains(d.Detail, `"`+name[1]+`"`) &&
 				(nearest == nil || d.Subject.Start.Line > nearest.Subject.Start.Line) {
@@ -76,9 +72,7 @@ func (l List) withoutRepetition(u *Diagnostic, found map[*Diagnostic]bool) {
 			d.Subject.Start.Line <= u.Subject.Start.Line {
 			continue
 		}
-		switch d.Summary {
-		case `Reference to "each" in context without for_each`, "each.value cannot be used in this context",
-			`Reference to "count" in non-counted context`:
+		if d.kind().Role == Unrepeated {
 			found[d] = true
 		}
 	}

@@ -13,9 +13,22 @@ type Kind struct {
 	Title string
 	// Says is a part of the Detail that distinguishes the kind from others with the same title; empty for all others.
 	Says string
+	// Role is how the problem relates to others beside it: see Causes.
+	Role Role
 	// Retired means that no problem has this code any more. It is not given to another kind.
 	Retired bool
 }
+
+// Role is how a kind of problem relates to other problems of a configuration.
+type Role string
+
+// The roles. Most kinds have none.
+const (
+	Whole      Role = "whole"      // a parser finds it, and loses nothing of the text
+	Unknown    Role = "unknown"    // something has a name that is not expected there
+	Absent     Role = "absent"     // something with a name is missing
+	Unrepeated Role = "unrepeated" // each or count is used without the argument that they need
+)
 
 //go:embed codes.txt
 var codes string
@@ -23,12 +36,14 @@ var codes string
 // kinds is the register: see codes.txt.
 var kinds = sync.OnceValue(func() (out []Kind) {
 	for line := range strings.Lines(codes) {
-		code, title, found := strings.Cut(strings.TrimSpace(line), " ")
+		code, text, found := strings.Cut(strings.TrimSpace(line), " ")
 		if !found || !strings.HasPrefix(code, "TB") {
 			continue
 		}
 		k := Kind{Code: code}
-		k.Title, k.Retired = strings.CutPrefix(title, "(retired) ")
+		k.Title, k.Retired = strings.CutPrefix(text, "(retired) ")
+		title, role, _ := strings.Cut(k.Title, " @")
+		k.Title, k.Role = title, Role(role)
 		k.Title, k.Says, _ = strings.Cut(k.Title, " ~ ")
 		out = append(out, k)
 	}
@@ -51,21 +66,23 @@ var exactly = sync.OnceValue(func() map[string][]Kind {
 
 // Code returns the code of the kind of problem, such as "TB0203"; empty for a problem that a provider or a program of
 // somebody else reports, whose titles are its own.
-func (d *Diagnostic) Code() string {
+func (d *Diagnostic) Code() string { return d.kind().Code }
+
+// kind returns the kind of a problem; the zero value for one that somebody else reports.
+func (d *Diagnostic) kind() (general Kind) {
 	if d.Foreign {
-		return ""
+		return Kind{}
 	}
 	candidates, exact := exactly()[d.Summary]
 	if !exact {
 		candidates = like(d.Summary)
 	}
-	general := ""
 	for _, k := range candidates {
 		switch {
 		case k.Says == "":
-			general = k.Code
+			general = k
 		case strings.Contains(d.Detail, k.Says):
-			return k.Code
+			return k
 		}
 	}
 	return general

@@ -1,6 +1,7 @@
 package diag
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 )
@@ -8,9 +9,35 @@ import (
 // Program is the name of the command, unless it was called by another name.
 const Program = "tombolo"
 
-// Command is a command of the program with its arguments, such as "init -upgrade". Only the command line knows by which
-// name it was called; it puts that name in front.
-type Command string
+// Command is a command of the program: its words, such as "init" and "-upgrade", as the program gets them. Only the
+// command line knows by which name it was called; it puts that name in front.
+type Command struct{ Words []string }
+
+// Run returns a command of some words.
+func Run(words ...string) Command { return Command{words} }
+
+// Recover returns the command that resolves an interrupted operation on an object: "--adopt", "ID", or "--retry", or
+// "--forget".
+func Recover(object fmt.Stringer, how ...string) Command {
+	return Command{append([]string{"recover", object.String()}, how...)}
+}
+
+// String returns the words as a shell takes them.
+func (c Command) String() string {
+	words := make([]string, len(c.Words))
+	for i, word := range c.Words {
+		if words[i] = word; word == "" || strings.ContainsFunc(word, special) {
+			words[i] = "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+		}
+	}
+	return strings.Join(words, " ")
+}
+
+// special reports whether a shell may read something else in a word that has a character.
+func special(r rune) bool {
+	letter := 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z'
+	return !letter && !('0' <= r && r <= '9') && !strings.ContainsRune("_-./:=@%+,", r)
+}
 
 // Means is an option of the command line, or something else that a caller has under a name of its own.
 type Means string
@@ -23,7 +50,7 @@ type Words struct {
 
 // Named returns the words of the command line, for a program of the given name.
 func Named(program string) Words {
-	return Words{Command: func(c Command) string { return program + " " + string(c) },
+	return Words{Command: func(c Command) string { return program + " " + c.String() },
 		Means: func(m Means) string { return string(m) }}
 }
 
@@ -52,6 +79,28 @@ func (a *Advice) in(w Words) string {
 		args[i] = arg
 	}
 	return fmt.Sprintf(a.format, args...)
+}
+
+// advisedError is an error with advice on how to solve it.
+type advisedError struct {
+	error
+	advice *Advice
+}
+
+func (e *advisedError) Unwrap() error { return e.error }
+
+// Advised returns an error with advice, which AppendError and FromError give to the diagnostic; the text of the error
+// does not have it.
+func Advised(err error, format string, args ...any) error {
+	return &advisedError{err, Advise(format, args...)}
+}
+
+// adviceOf returns the advice of an error, or nil.
+func adviceOf(err error) *Advice {
+	if e := (*advisedError)(nil); errors.As(err, &e) {
+		return e.advice
+	}
+	return nil
 }
 
 // Advise sets the advice of the last member of a list.

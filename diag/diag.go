@@ -80,7 +80,9 @@ type Diagnostic struct {
 	// Follows means that the problem is probably a consequence of one before it in the list, as a parser finds them
 	// that lost its way. People do not read it; machines do.
 	Follows bool
-	syntax  bool // a parser of the hcl library found it
+	// Number tells the errors of one run apart where a text refers to them: see Numbered. It is 0 for most.
+	Number int
+	syntax bool // a parser of the hcl library found it
 
 	// Extra carries facts for callers that decide on them, such as hcl's function call details. Never printed as is.
 	Extra any
@@ -291,7 +293,7 @@ func (l List) AppendError(summary string, err error) List {
 			text = "it was interrupted before its end"
 		}
 		return append(l, &Diagnostic{Severity: Error, Summary: summary, Err: err,
-			Detail: join(sentence(text), SystemAdvice(err))})
+			Detail: join(sentence(text), SystemAdvice(err)), Advice: adviceOf(err)})
 	}
 }
 
@@ -338,11 +340,38 @@ func (l List) Sorted() List {
 	return out
 }
 
+// Numbered returns the list with numbers at its errors, in the order in which they were found, consequences of others
+// last. They are sorted by these numbers then. A single error needs none.
+func (l List) Numbered() List {
+	l = l.real()
+	first := l.Causes().OnlyErrors()
+	if len(first) < 2 {
+		return l
+	}
+	numbers := map[*Diagnostic]int{}
+	for _, list := range []List{first, l.OnlyErrors()} {
+		for _, d := range list {
+			if numbers[d] == 0 {
+				numbers[d] = len(numbers) + 1
+			}
+		}
+	}
+	out := make(List, len(l))
+	for i, d := range l {
+		numbered := *d
+		numbered.Number = numbers[d]
+		out[i] = &numbered
+	}
+	return out
+}
+
 func less(a, b *Diagnostic) bool {
 	if a.Severity != b.Severity {
 		return a.Severity == Warning
 	}
 	switch {
+	case a.Number > 0 && b.Number > 0 && a.Number != b.Number:
+		return a.Number < b.Number
 	case a.Subject == nil && b.Subject == nil:
 	case a.Subject == nil || b.Subject == nil:
 		return a.Subject == nil

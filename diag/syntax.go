@@ -47,7 +47,7 @@ func markFollowing(list List) {
 	slices.SortStableFunc(order, func(a, b *Diagnostic) int { return start(a) - start(b) })
 	last, swallowed := -1, false // the line in which the causes so far end
 	for _, d := range order {
-		if d.Subject == nil || d.Severity != Error || d.Summary == "Attribute redefined" {
+		if d.Subject == nil || d.Severity != Error || d.kind().Role == Whole {
 			continue // the text can be read
 		}
 		if swallowed || d.Subject.Start.Line <= last+1 {

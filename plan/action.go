@@ -32,6 +32,9 @@ type ActionTrigger struct {
 	Block, Index int
 	// OnFailure is halt, taint or continue; empty where the trigger does not say.
 	OnFailure string
+	// Undecided means that the plan does not know whether the condition of the trigger holds: the apply evaluates it,
+	// and invokes the action only if it does.
+	Undecided bool
 	// Range is the place of the action in that list.
 	Range hcl.Range
 }
@@ -101,6 +104,7 @@ type jsonTrigger struct {
 	Block    int         `json:"block"`
 	Index    int         `json:"index"`
 	Failure  string      `json:"on_failure,omitempty"`
+	Open     bool        `json:"undecided,omitempty"`
 	Range    hcl.Range   `json:"range"`
 }
 
@@ -112,7 +116,7 @@ func (e *encoder) invocation(i *Invocation) jsonInvocation {
 	}
 	if t := i.Trigger; t != nil {
 		j.Trigger = &jsonTrigger{Resource: t.Resource.String(), Event: t.Event, Before: t.Before, Block: t.Block,
-			Index: t.Index, Failure: t.OnFailure, Range: t.Range}
+			Index: t.Index, Failure: t.OnFailure, Open: t.Undecided, Range: t.Range}
 	}
 	return j
 }
@@ -132,7 +136,7 @@ func (d *decoder) invocation(j *jsonInvocation) *Invocation {
 	}
 	if t := j.Trigger; t != nil {
 		i.Trigger = &ActionTrigger{Resource: d.instance(t.Resource), Event: t.Event, Before: t.Before, Block: t.Block,
-			Index: t.Index, OnFailure: t.Failure, Range: t.Range}
+			Index: t.Index, OnFailure: t.Failure, Undecided: t.Open, Range: t.Range}
 	}
 	return i
 }

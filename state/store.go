@@ -61,6 +61,21 @@ const (
 	OperationRefresh Operation = "OperationTypeRefresh"
 	OperationImport  Operation = "OperationTypeImport"
 	OperationRecover Operation = "OperationTypeRecover"
+
+	OperationInit            Operation = "init"
+	OperationMove            Operation = "state-mv"
+	OperationPush            Operation = "state-push"
+	OperationRemove          Operation = "state-rm"
+	OperationReplaceProvider Operation = "state-replace-provider"
+	OperationTaint           Operation = "taint"
+	OperationUntaint         Operation = "untaint"
+	OperationNewWorkspace    Operation = "workspace-new"
+	OperationDeleteWorkspace Operation = "workspace-delete"
+
+	// OperationWrite is a single write of a run without a lock, in services that take states only under one.
+	OperationWrite Operation = "write"
+	// OperationTest is the lock that the backend inmem holds if its block says so.
+	OperationTest Operation = "test"
 )
 
 // LockInfo describes a lock to people; its JSON form is Terraform's.

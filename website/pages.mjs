@@ -37,6 +37,7 @@ export const groups = [
       "guides/testing": "docs/testing.md",
       "guides/programs": "docs/programs.md",
       "guides/program-providers": "docs/program-providers.md",
+      "guides/http-providers": "docs/http-providers.md",
       "guides/providers-in-go": "docs/providers-in-go.md",
       "guides/state-programs": "docs/state-programs.md",
       "guides/provisioners": "docs/provisioners.md",

@@ -424,6 +424,14 @@ func exchange(t *testing.T, both []*encMember) {
 	}
 }
 
+// mixesUp reports whether OpenTofu 1.12 has taken one key provider for two of one method. It does when it comes to a
+// fallback whose keys are made of the same keys as those of its method: then it opens nothing with the fallback, and
+// seals no backup. Two that have the same name in one method are refused by both, before anything is opened.
+func mixesUp(settings, said string) bool {
+	return strings.Contains(said, "Duplicate metadata key") && strings.Contains(settings, "chain") &&
+		strings.Contains(settings, "fallback")
+}
+
 // sameOutcome has both do the same, and compares the outcomes.
 func sameOutcome(t *testing.T, both []*encMember, p placed, s step) bool {
 	t.Helper()
@@ -452,12 +460,8 @@ func sameOutcome(t *testing.T, both []*encMember, p placed, s step) bool {
 			outcome[i] += "; the plan is " + m.form("saved")
 		}
 	}
-	for _, text := range said {
-		// A method whose keys are made of the keys of its fallback cannot seal a backup in OpenTofu 1.12, which takes
-		// the same key provider for two of one method.
-		if strings.Contains(text, "failed to write backup file") && strings.Contains(text, "Duplicate metadata key") {
-			return false
-		}
+	if mixesUp(p.block+p.env, said[1]) {
+		return false
 	}
 	if outcome[0] != outcome[1] {
 		t.Errorf("%s %s:\n%s\n%s\n%s %s\n%s\nblock:\n%s\nenvironment:\n%s", both[0].name, s.args, outcome[0], said[0],

@@ -3,6 +3,7 @@
 package team
 
 import (
+	"encoding/base64"
 	"fmt"
 	"net/http/httptest"
 	"os"
@@ -23,14 +24,20 @@ func cluster(t *testing.T) string {
 // kubeEnv names a file of kubectl, without which Terraform does not begin.
 func kubeEnv(t *testing.T, address string) []string {
 	t.Helper()
+	return kubeConfig(t, fmt.Sprintf("server: %q", address), "")
+}
+
+// kubeConfig names a file of kubectl for a cluster and a user.
+func kubeConfig(t *testing.T, cluster, user string) []string {
+	t.Helper()
 	name := filepath.Join(t.TempDir(), "config")
 	text := fmt.Sprintf(`apiVersion: v1
 kind: Config
 current-context: here
-clusters: [{name: here, cluster: {server: %q}}]
-users: [{name: me, user: {}}]
+clusters: [{name: here, cluster: {%s}}]
+users: [{name: me, user: {%s}}]
 contexts: [{name: here, context: {cluster: here, user: me}}]
-`, address)
+`, cluster, user)
 	if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -52,6 +59,22 @@ func TestKubernetesIsSharedWithTerraform(t *testing.T) {
 		address := cluster(t)
 		place{block: clusterBlock(address, ""), env: kubeEnv(t, address)}.live(t, other)
 	})
+}
+
+// Kubernetes' own API server, reached by a file of kubectl with a certificate and a token, is the place of the same
+// life, and of one with encrypted states.
+func TestAnAPIServerIsSharedWithTerraform(t *testing.T) {
+	inFull(t)
+	address, ca := kubernetestest.APIServer(t)
+	env := kubeConfig(t, fmt.Sprintf("server: %q, certificate-authority-data: %s", address,
+		base64.StdEncoding.EncodeToString([]byte(ca))), "token: "+kubernetestest.APIToken)
+	for n, p := range peers {
+		t.Run(p.name, func(t *testing.T) {
+			other := theirs(t, p.onPath, p.variable)
+			block := fmt.Sprintf("backend \"kubernetes\" {\n  secret_suffix = \"team%d\"\n}", n)
+			place{block: block, env: env}.live(t, other)
+		})
+	}
 }
 
 // What init records is the same to the byte.

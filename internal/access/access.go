@@ -53,9 +53,8 @@ type Access struct {
 	events     event.Sink
 	ephemerals *ephemerals
 
-	mu     sync.Mutex             // guards what follows
-	metas  map[*linking.Meta]bool // the provider_meta blocks whose problems are reported
-	warned map[addr.Provider]bool // the providers whose warnings about their schema are reported
+	mu    sync.Mutex             // guards what follows
+	metas map[*linking.Meta]bool // the provider_meta blocks whose problems are reported
 	// objects are the instances at work, with contexts that carry their spans; empty when nothing is recorded.
 	objects map[addr.AbsResourceInstance]context.Context
 }
@@ -69,7 +68,7 @@ func New(until, calls context.Context, walk *eval.Walk, providers Providers, s S
 	}
 	return &Access{gate: gate, events: s.Events, Calls: calls, walk: walk, providers: providers, until: until,
 		slots: make(chan struct{}, max(1, s.Parallelism)), ephemerals: newEphemerals(calls, s.Events),
-		metas: map[*linking.Meta]bool{}, warned: map[addr.Provider]bool{}}
+		metas: map[*linking.Meta]bool{}}
 }
 
 // Slot waits until one more call may run. Once the run is being stopped, no call may: what waits has not begun, and
@@ -139,18 +138,14 @@ func (a *Access) Configured(cfg addr.AbsProviderConfig) (provider.Provider, erro
 	return inst, nil
 }
 
-// Schema returns the schema of a provider, or reports why there is none. Warnings about a schema are reported once in a
-// run, not for each object.
+// Schema returns the schema of a provider, or reports why there is none. Warnings about a schema are reported once for
+// a loaded configuration: not for each object, and not again by an apply after its plan.
 func (a *Access) Schema(p addr.Provider) (*provider.Schema, error) {
 	schema, diags := a.providers.Schema(p)
 	if len(diags) == 0 {
 		return schema, nil
 	}
-	a.mu.Lock()
-	first := !a.warned[p] && !a.walk.Program.Warned(p)
-	a.warned[p] = true
-	a.mu.Unlock()
-	if !first {
+	if !a.walk.Program.FirstReport(p) {
 		if diags = diags.OnlyErrors(); len(diags) == 0 {
 			return schema, nil
 		}

@@ -87,6 +87,9 @@ func (a *applier) addActions() {
 		for _, list := range lists {
 			for _, i := range list {
 				says = says || i.Trigger.OnFailure != ""
+				if i.Trigger.Undecided {
+					deps = a.mentioned(deps, r)
+				}
 				if id := a.blockNode(i.Action.AbsResource()); !slices.Contains(deps, id) {
 					deps = append(deps, id)
 				}
@@ -102,6 +105,16 @@ func (a *applier) addActions() {
 	}
 	slices.SortFunc(gates, func(a, b graph.Gate) int { return cmp.Compare(a.Behind, b.Behind) })
 	a.walk.Runner().AddGates(gates)
+}
+
+// mentioned adds the nodes of what the triggers of a resource mention.
+func (a *applier) mentioned(deps []graph.ID, r addr.AbsResource) []graph.ID {
+	for _, s := range a.prog.ResourceSlot(r.Config()).Late() {
+		if id := a.walk.Instance(r.Module).Node(s); !slices.Contains(deps, id) {
+			deps = append(deps, id)
+		}
+	}
+	return deps
 }
 
 // action prepares an action block, and performs the actions that were requested by address.
@@ -174,11 +187,52 @@ func (a *applier) invoke(i *plan.Invocation, caller cty.Value) error {
 		return a.walk.Report(diag.List{}.Errorf(nil, "Action is not there",
 			"The plan invokes %s, which this run leaves out. Make a new plan.", i.Action))
 	}
+	if holds, err := a.holds(i, caller); err != nil || !holds {
+		return err
+	}
 	config, err := a.actionConfiguration(b, i, caller)
 	if err != nil {
 		return err
 	}
 	return a.performAction(i, prov, schema, config)
+}
+
+// holds evaluates the condition of the trigger that invokes an action, if the plan did not know it. Before a change,
+// what only the change will make known of the object counts as it was.
+func (a *applier) holds(i *plan.Invocation, caller cty.Value) (bool, error) {
+	t := i.Trigger
+	if t == nil || !t.Undecided {
+		return true, nil
+	}
+	a.mu.Lock()
+	b := a.triggering[t.Resource.AbsResource()]
+	a.mu.Unlock()
+	if b == nil || t.Block >= len(b.Config().ActionTriggers) {
+		return false, a.walk.Report(diag.List{}.Errorf(t.Range.Ptr(), "Action is not there",
+			"The plan invokes %s for %s, whose trigger this run does not have. Make a new plan.", i.Action, t.Resource))
+	}
+	objects := []cty.Value{caller}
+	if c := a.byBlock[t.Resource.AbsResource()][t.Resource.Key]; caller == cty.NilVal {
+		stored, err := a.storedCaller(t.Resource)
+		if err != nil {
+			return false, err
+		}
+		objects[0] = stored
+	} else if c != nil && t.Event == plan.BeforeUpdate {
+		objects = append(objects, value.MarkAt(c.Before.Value, value.Sensitive, c.Before.Sensitive))
+	}
+	for _, object := range objects {
+		v, diags := b.Holds(t.Resource.Key, t.Block, object)
+		if err := a.walk.Report(diags); err != nil {
+			return false, err
+		}
+		if v.IsKnown() {
+			return v.True(), nil
+		}
+	}
+	return false, a.walk.Report(diag.List{}.Errorf(b.Config().ActionTriggers[t.Block].Condition.Range().Ptr(),
+		"Condition must be known", "The condition decides whether %s is invoked for %s, and uses values that are "+
+			"known only later. Use other values, or an event after the change.", i.Action, t.Resource))
 }
 
 // actionConfiguration evaluates the configuration of an action, with the object that it is for if it refers to that.

@@ -81,7 +81,8 @@ func Run(ctx, calls context.Context, prog *linking.Program, p *plan.Plan, provid
 		until: ctx, waves: newWaves(o.Waves),
 		byBlock:     map[addr.AbsResource]map[addr.Key]*plan.Change{},
 		invocations: sortInvocations(p.Invocations), actionBlocks: map[addr.AbsResource]*eval.Block{},
-		outputs: map[string]bool{}, planned: map[string]cty.Value{},
+		triggering: map[addr.AbsResource]*eval.Block{},
+		outputs:    map[string]bool{}, planned: map[string]cty.Value{},
 	}
 	for _, output := range p.Outputs {
 		if ctyfast.WhollyKnown(output.After) {
@@ -139,6 +140,7 @@ type applier struct {
 	mu           sync.Mutex // guards what follows
 	counts       Counts
 	actionBlocks map[addr.AbsResource]*eval.Block // those whose nodes have run
+	triggering   map[addr.AbsResource]*eval.Block // the resources with triggers whose nodes run or have run
 	ops          int
 	outputs      map[string]bool // root outputs that were evaluated
 	broken       bool
@@ -383,7 +385,8 @@ func (a *applier) unstorable(err error, edits ...state.Edit) error {
 		switch {
 		case e.Put != nil:
 			d.Address = e.Put.Addr.String()
-			d.Detail += " The object exists: find its ID, and resolve the operation with recover."
+			d.Detail += " The object exists."
+			d.Advice = diag.Advise("Find its ID, then run \"%s\".", diag.Recover(e.Put.Addr.Instance, "--adopt", "ID"))
 		case e.Output != nil:
 			d.Address = "output." + e.Output.Name
 		}
@@ -440,6 +443,11 @@ func (a *applier) Resource(n *graph.Node, b *eval.Block) error {
 	exp, diags := b.Expand()
 	if err := a.walk.Report(diags); err != nil {
 		return err
+	}
+	if len(b.Config().ActionTriggers) > 0 {
+		a.mu.Lock()
+		a.triggering[b.Addr()] = b
+		a.mu.Unlock()
 	}
 	active := false
 	for _, c := range changes {

@@ -509,8 +509,8 @@ func Recorded(dataDir string) (*Backend, error) {
 		return b, nil
 	}
 	if b.Config, err = recordedConfig(file.Backend.Config, b.attributes()); err != nil {
-		return nil, fmt.Errorf("the record of the backend in %s: %w. Set up the directory again with init "+
-			"-reconfigure", name, err)
+		return nil, diag.Advised(fmt.Errorf("the record of the backend in %s: %w", name, err),
+			"Set up the directory again with \"%s\".", diag.Run("init", "-reconfigure"))
 	}
 	return b, nil
 }

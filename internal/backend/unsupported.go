@@ -15,11 +15,6 @@ import (
 // gone holds the backends that Terraform has removed.
 var gone = []string{"artifactory", "azure", "etcd", "etcdv3", "manta", "swift"}
 
-// fetchFirst is advice on migrating from a backend that is missing here.
-const fetchFirst = " Export each state with a program that supports it " +
-	"(\"terraform state pull > terraform.tfstate\"). Then remove the block, or use the backend \"local\", " +
-	"and run init -reconfigure with that file in place."
-
 // Validate reports a backend block of a type that was removed from the language, or never existed.
 func Validate(root *config.Module) (diags diag.List) {
 	b := root.Backend
@@ -65,7 +60,10 @@ func (f *backendFile) read(text []byte) error {
 }
 
 // NoMigration returns the problem that states cannot be copied, because their backend is missing here.
-func NoMigration(title, from string) string {
-	return fmt.Sprintf("The directory was set up for the backend %q, and %s cannot read its states, so it cannot copy "+
-		"them. Nothing was changed.%s", from, title, fetchFirst)
+func NoMigration(title, from string) diag.List {
+	return diag.List{}.Errorf(nil, "Backend configuration changed", "The directory was set up for the backend %q, and "+
+		"%s cannot read its states, so it cannot copy them. Nothing was changed.", from, title).
+		Advise("Export each state with a program that supports it (\"terraform state pull > terraform.tfstate\"). "+
+			"Then remove the block, or use the backend \"local\", and run \"%s\" with that file in place.",
+			diag.Run("init", "-reconfigure"))
 }

@@ -38,14 +38,18 @@ import (
 	"github.com/tombolo-iac/tombolo/flavor"
 	"github.com/tombolo-iac/tombolo/internal/cli/command"
 	"github.com/tombolo-iac/tombolo/internal/engine"
+	"github.com/tombolo-iac/tombolo/internal/program"
 	"github.com/tombolo-iac/tombolo/internal/program/handler"
 )
 
 // Main runs the command of the process arguments, and returns its exit code.
 func Main() int {
+	if program.Keeping() {
+		return program.Keep()
+	}
 	out := command.NewOutput(os.Stdout)
-	a := &command.App{Surroundings: engine.Surroundings{Environ: os.Environ()}, In: command.NewInput(os.Stdin),
-		Out: out, Err: os.Stderr}
+	a := &command.App{Surroundings: engine.Surroundings{Environ: os.Environ(), Keeps: true},
+		In: command.NewInput(os.Stdin), Out: out, Err: os.Stderr}
 	a.Program, a.Title, a.Persona = persona(os.Args[0])
 	if fd := int(os.Stdout.Fd()); term.IsTerminal(fd) {
 		a.OutTerminal = true

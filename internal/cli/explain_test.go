@@ -57,6 +57,48 @@ func TestPagesOfErrorsTellWhatHappens(t *testing.T) {
 	}
 }
 
+// TestFoundExamplesTellWhatHappens runs the examples that TestExamplesAreFound has found: each prints exactly what its
+// page shows, which is one problem of the code. With -update the texts are written anew; an example that does not end
+// with its code any more has to be deleted.
+func TestFoundExamplesTellWhatHappens(t *testing.T) {
+	names, err := filepath.Glob("../explain/found/*.txtar")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range names {
+		path, err := filepath.Abs(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		code := strings.TrimSuffix(filepath.Base(name), ".txtar")
+		t.Run(code, func(t *testing.T) {
+			archive, err := txtar.ParseFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			page := explain.Parse(archive)
+			if page.Mend != "" {
+				t.Errorf("a page with a mend belongs into the folder pages")
+			}
+			got := runExample(t, page)
+			if *update {
+				archive.Files[len(archive.Files)-1].Data = []byte(got)
+				if err := os.WriteFile(path, txtar.Format(archive), 0o644); err != nil {
+					t.Fatal(err)
+				}
+				return
+			}
+			if diff := cmp.Diff(page.Terminal, got); diff != "" {
+				t.Errorf("another text: write it with -update, and pack it with "+
+					"\"go test ./internal/explain -update\" (-want +got):\n%s", diff)
+			}
+			if codes := anyCode.FindAllStringSubmatch(got, -1); len(codes) != 1 || codes[0][1] != code {
+				t.Errorf("the example does not end with one problem, of the code %s:\n%s", code, got)
+			}
+		})
+	}
+}
+
 // runExample returns the output of the last command of an example, and fails the test if its mend mends nothing.
 func runExample(t *testing.T, e *explain.Example) (terminal string) {
 	m := newMistake(t)

@@ -172,7 +172,7 @@ func TestProvidersOfEveryKindMayKillTheOthers(t *testing.T) {
 			p := newOfKind(t, kind, killingConfig, "kill-others")
 			p.env = append(p.env, "OTHERS=1")
 			r := p.run(nil, "apply", "-auto-approve")
-			p.wants(r, 1, "with world_object.slow", "signal: killed", "recover 'world_object.slow' --adopt")
+			p.wants(r, 1, "with world_object.slow", "signal: killed", "recover world_object.slow --adopt")
 			p.nothingStays()
 			p.wants(p.run(nil, "state", "list"), 0, "world_object.bad")
 			p.wants(p.run(nil, "recover", "world_object.slow", "--forget"), 0)

@@ -34,7 +34,7 @@ func TestAPluginThatKillsTheOthersIsSurvived(t *testing.T) {
 	p := newPlugged(t, killingConfig, "BAD=kill-others", "OTHERS=1")
 	r := p.run(nil, "apply", "-auto-approve")
 	p.wants(r, 1, "Plugin did not respond", "tombolo/bad", "ApplyResourceChange", "with world_object.slow",
-		"signal: killed", "recover 'world_object.slow' --adopt")
+		"signal: killed", "recover world_object.slow --adopt")
 	p.nothingStays()
 	p.wants(p.run(nil, "state", "list"), 0, "world_object.bad")
 	p.wants(p.run(nil, "recover", "world_object.slow", "--forget"), 0)

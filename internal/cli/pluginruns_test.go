@@ -286,7 +286,7 @@ output "words" {
 	p.wants(p.run(nil, "plan", "-var=body=one"), 1, "Invalid title", "on bad.tf line 1")
 	p.write("bad.tf", "resource \"notes_note\" \"bad\" {\n  title = \"bad\"\n  body  = \"crash\"\n}\n")
 	p.wants(p.run(nil, "apply", "-auto-approve", "-var=body=one"), 1, "Plugin did not respond", "exit status 9",
-		"recover 'notes_note.bad'")
+		"recover notes_note.bad")
 	p.must(os.Remove(p.path("bad.tf")))
 	p.wants(p.run(nil, "recover", "notes_note.bad", "--forget"), 0)
 	p.wants(p.run(nil, "destroy", "-auto-approve", "-var=body=one"), 0, "2 destroyed")
@@ -344,6 +344,6 @@ func TestACrashWithTenInFlightLosesNone(t *testing.T) {
 	for i := range 9 {
 		p.wants(list, 0, fmt.Sprintf("recover 'world_object.slow[%d]' --adopt", i))
 	}
-	p.wants(list, 0, "recover 'world_object.bad' --adopt", "world_object.first")
+	p.wants(list, 0, "recover world_object.bad --adopt", "world_object.first")
 	p.nothingStays()
 }

@@ -457,7 +457,7 @@ func TestASecondInterruptEndsAPluginThatHangs(t *testing.T) {
 		want         []string
 	}{
 		{mode: "apply-hang", begun: func(p *plugged) { p.waitFor("pids.hung", "bad") }, want: []string{
-			"Request cancelled", "ApplyResourceChange", "with world_object.bad", "recover 'world_object.bad'"}},
+			"Request cancelled", "ApplyResourceChange", "with world_object.bad", "recover world_object.bad"}},
 		{mode: "start", script: "sleep 600", begun: func(p *plugged) { p.waitFor("pids", "\n") }, want: []string{
 			"start of provider tombolo/bad was cancelled"}},
 		{mode: "stopped", begun: func(p *plugged) {
@@ -468,7 +468,7 @@ func TestASecondInterruptEndsAPluginThatHangs(t *testing.T) {
 					p.waitStopped(pid)
 				}
 			}
-		}, want: []string{"Request cancelled", "with world_object.slow", "recover 'world_object.slow'"}},
+		}, want: []string{"Request cancelled", "with world_object.slow", "recover world_object.slow"}},
 	} {
 		t.Run(c.mode, func(t *testing.T) {
 			t.Parallel()

@@ -100,15 +100,16 @@ func decodeActionTrigger(block *hcl.Block) (*ActionTrigger, diag.List) {
 	var diags diag.List
 	if attr, ok := content.Attributes["condition"]; ok {
 		t.Condition = attr.Expr
-		for _, traversal := range attr.Expr.Variables() {
-			if traversal.RootName() == "self" {
-				diags = diags.Errorf(attr.Expr.Range().Ptr(), "Self reference not allowed", "The condition of a "+
-					"trigger is evaluated during planning, before the object that self refers to exists.")
-			}
-		}
 	}
 	if attr, ok := content.Attributes["events"]; ok {
 		diags = diags.Extend(t.decodeEvents(attr))
+	}
+	if t.Condition != nil && slices.Contains(t.Events, BeforeCreate) {
+		if name := objectIn(t.Condition); name != "" {
+			diags = diags.Errorf(t.Condition.Range().Ptr(), "Reference to self in before_create condition",
+				"Before it is created there is no object that %s could refer to. Put the other events into an "+
+					"action_trigger block of its own.", name)
+		}
 	}
 	if t.Condition != nil && t.OfDestruction() {
 		diags = diags.Errorf(t.Condition.Range().Ptr(), "Condition on destroy action", "A trigger with events of "+
@@ -139,6 +140,16 @@ func decodeActionTrigger(block *hcl.Block) (*ActionTrigger, diag.List) {
 			"An action_trigger block needs at least one event.")
 	}
 	return t, diags.AppendHCL(hclDiags)
+}
+
+// objectIn returns the name by which a condition mentions the object that changes; empty if it does not.
+func objectIn(condition hcl.Expression) string {
+	for _, t := range condition.Variables() {
+		if name := t.RootName(); name == "self" || name == "caller" {
+			return name
+		}
+	}
+	return ""
 }
 
 func (t *ActionTrigger) decodeFailure(attr *hcl.Attribute) (diags diag.List) {

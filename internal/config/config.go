@@ -222,7 +222,7 @@ func (l *loader) readManifest(name string) diag.List {
 	}
 	return diag.List(nil).Errorf(nil, "Failed to read module manifest",
 		"The record of installed modules in %s cannot be used: %s.", name, err).
-		Advise("Remove it, and run \"%s\".", diag.Command("init"))
+		Advise("Remove it, and run \"%s\".", diag.Run("init"))
 }
 
 // children loads the modules that m calls, and theirs. The directories from the root to m reveal a module that calls
@@ -282,7 +282,7 @@ func cycleOf(dirs []string, dir string) string {
 func (l *loader) installedDir(m *Module, call *ModuleCall) (dir, installed string, diags diag.List) {
 	const run = "Run \"%s\" to install" // programs search for this sentence, and for the one before it
 	const advice = run + " all modules that this configuration needs."
-	const initialize = diag.Command("init")
+	initialize := diag.Run("init")
 	path := m.Path.Child(call.Name)
 	record, ok := l.manifest[ManifestKey(addr.ModuleOf(append(slices.Clone(l.below), path.Calls()...)...))]
 	if !ok && m.faulty {

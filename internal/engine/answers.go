@@ -11,14 +11,17 @@ import (
 	"github.com/tombolo-iac/tombolo/addr"
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/event"
+	"github.com/tombolo-iac/tombolo/internal/encryption"
 	"github.com/tombolo-iac/tombolo/internal/program"
 	"github.com/tombolo-iac/tombolo/internal/value"
 	"github.com/tombolo-iac/tombolo/provider"
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// spooling is a workspace with a place for answers of programs, beside the journal.
-type spooling interface{ Answers() string }
+// spooling is a workspace with a place for answers of programs, beside the journal, and with what encrypts them.
+type spooling interface {
+	Answers() (dir string, c *encryption.Cipher)
+}
 
 // answering is a provider whose answers outlive the engine; see the handler of program providers.
 type answering interface {
@@ -26,17 +29,37 @@ type answering interface {
 	Answered(ctx context.Context, req provider.ApplyRequest, found *program.Spooled) provider.ApplyResponse
 }
 
-// answersFolder returns the folder where programs store their answers during this run, or "".
-func (p *Project) answersFolder() string {
-	if dir := p.answers.Load(); dir != nil {
-		return *dir
+// answersOf returns the place for answers of programs in a workspace.
+func (p *Project) answersOf(at spooling) program.Spool {
+	dir, c := at.Answers()
+	s := program.Spool{Dir: dir}
+	if c == nil {
+		return s
 	}
-	return ""
+	s.Sealing = &program.Sealing{
+		Plain: !c.Seals(), Keeps: p.opts.Keeps,
+		Seal: func(document []byte) ([]byte, error) {
+			return c.Seal(context.Background(), document, nil, 0) // programs of the settings have a minute
+		},
+		Open: func(document []byte) ([]byte, error) {
+			plain, _, err := c.Open(context.Background(), document)
+			return plain, err
+		},
+	}
+	return s
+}
+
+// answersHere returns the place where answers of programs are kept during this run; its folder is "" if there is none.
+func (p *Project) answersHere() program.Spool {
+	if s := p.answers.Load(); s != nil {
+		return *s
+	}
+	return program.Spool{}
 }
 
 // forgetAnswer removes an answer that the journal has.
 func (p *Project) forgetAnswer(token string) {
-	if dir := p.answersFolder(); dir != "" {
+	if dir := p.answersHere().Dir; dir != "" {
 		_ = program.RemoveSpooled(dir, token) // otherwise the next run does it
 	}
 }
@@ -51,7 +74,8 @@ func (p *Project) forgetAnswers(tokens []string) {
 // foldAnswers records the answers that programs of a killed run have stored since its end. It waits for programs that
 // are still running.
 func (r *Run) foldAnswers(ctx context.Context) (diags diag.List) {
-	dir := r.project.answersFolder()
+	here := r.project.answersHere()
+	dir := here.Dir
 	if dir == "" {
 		return nil
 	}
@@ -65,7 +89,8 @@ func (r *Run) foldAnswers(ctx context.Context) (diags diag.List) {
 	}()
 	var open []string
 	for _, f := range r.Snapshot().InFlight {
-		found, err := program.AwaitSpooled(ctx, dir, f.Token(), func(pids []int) { r.awaiting(f, pids) })
+		here.Token = f.Token()
+		found, err := program.AwaitSpooled(ctx, here, func(pids []int) { r.awaiting(f, pids) })
 		switch {
 		case err != nil:
 			return diags.AppendError("Cannot read a program's answer to an interrupted run", err)

@@ -404,10 +404,10 @@ func describeInFlight(severity diag.Severity, summary string, f state.InFlight) 
 
 // waysOut returns the commands that resolve an interrupted creation.
 func waysOut(intro string, a addr.AbsResourceInstance) *diag.Advice {
-	recoverAs := func(how string) diag.Command { return diag.Command(fmt.Sprintf("recover '%s' %s", a, how)) }
 	return diag.Advise(intro+"\n"+
 		"  %s    (it exists: import it)\n  %s       (it does not exist: create it again)\n"+
-		"  %s      (leave it unmanaged)", recoverAs("--adopt ID"), recoverAs("--retry"), recoverAs("--forget"))
+		"  %s      (leave it unmanaged)", diag.Recover(a, "--adopt", "ID"), diag.Recover(a, "--retry"),
+		diag.Recover(a, "--forget"))
 }
 
 // unforeseen returns an error for a plan that was made before an operation was interrupted.

@@ -47,6 +47,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/host"
 	"github.com/tombolo-iac/tombolo/internal/patience"
 	"github.com/tombolo-iac/tombolo/internal/planning"
+	"github.com/tombolo-iac/tombolo/internal/program"
 	"github.com/tombolo-iac/tombolo/internal/store/remote"
 	"github.com/tombolo-iac/tombolo/internal/tracing"
 	"github.com/tombolo-iac/tombolo/internal/value"
@@ -93,6 +94,9 @@ type Options struct {
 	OtherStates func(ctx context.Context, b *backend.Backend, c *encryption.Cipher) (state.Store, diag.List)
 	// Encryption has the keys of other states; nil has none.
 	Encryption func(root *config.Module) (*encryption.Encryption, diag.List)
+	// Keeps says that the main function of this process calls program.Keep where it has to, so that answers of programs
+	// outlive it where they are encrypted, too.
+	Keeps bool
 	// Functions are the caller's own, beside those of the language, by name.
 	Functions map[string]function.Function
 	// Log receives what the engine logs; nil drops it.
@@ -145,9 +149,9 @@ type Project struct {
 	program   *linking.Program
 	diags     diag.List
 	store     state.Store
-	secrets   *value.Secrets          // secrets that programs and providers must not show
-	answers   *atomic.Pointer[string] // the folder for answers of programs, once the state is locked
-	gate      *patience.Gate          // what it has learned of services holds for later runs
+	secrets   *value.Secrets                 // secrets that programs and providers must not show
+	answers   *atomic.Pointer[program.Spool] // the place for answers of programs, once the state is locked
+	gate      *patience.Gate                 // what it has learned of services holds for later runs
 }
 
 // Load reads the configuration. Warnings come with a project; if there are errors, it is nil.
@@ -183,7 +187,7 @@ func Load(ctx context.Context, o Options) (*Project, diag.List) {
 		return nil, diags
 	}
 	p := &Project{opts: o, config: cfg, store: o.Store, diags: diags, preparing: &sync.Mutex{},
-		secrets: cmp.Or(o.Secrets, &value.Secrets{}), answers: &atomic.Pointer[string]{},
+		secrets: cmp.Or(o.Secrets, &value.Secrets{}), answers: &atomic.Pointer[program.Spool]{},
 		gate: patience.New(o.Patience)}
 	if p.store == nil {
 		p.store = localStore(o.Dir)
@@ -353,9 +357,12 @@ func (p *Project) Open(ctx context.Context, o OpenOptions) (_ *Run, diags diag.L
 	}()
 	r := &Run{project: p, session: session, ctx: session.Context()}
 	diags = BlankWarning(session.Snapshot())
-	if at, ok := ws.(spooling); ok && !o.NoLock {
-		dir := at.Answers()
-		p.answers.Store(&dir)
+	if at, ok := ws.(spooling); ok {
+		place := p.answersOf(at)
+		if o.NoLock {
+			place.Dir = ""
+		}
+		p.answers.Store(&place)
 		diags = diags.Extend(r.foldAnswers(ctx))
 	}
 	if err := r.foldPartial(ctx); err != nil {

@@ -235,7 +235,7 @@ func (s *Surroundings) recordNewBackend(ctx context.Context, root *config.Module
 			diags = diags.Errorf(nil, "Backend configuration changed", "The arguments of the backend are not those of "+
 				"the record. Set these again, or decide about the state. Nothing was changed.").
 				Advise("\"%s\" copies it to the new location, \"%s\" uses the state that is there.",
-					diag.Command("init -migrate-state"), diag.Command("init -reconfigure"))
+					diag.Run("init", "-migrate-state"), diag.Run("init", "-reconfigure"))
 		}
 		return diags
 	}

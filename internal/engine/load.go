@@ -109,7 +109,7 @@ func (s *Surroundings) Load(ctx context.Context, o LoadOptions) (_ *Project, dia
 		Waves:    wavesOf(file),
 		Rules:    file.Selectors(),
 		Policies: policiesOf(file, s.PluginEnviron),
-		Hooks:    hooksOf(file), HookEnviron: s.PluginEnviron,
+		Hooks:    hooksOf(file), HookEnviron: s.PluginEnviron, Keeps: s.Keeps,
 		Patience: file.Patience(s.Flavor().RegistryHost()),
 		Secrets:  o.Secrets,
 		Log:      s.CoreLog,

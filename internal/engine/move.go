@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/tombolo-iac/tombolo/diag"
@@ -31,12 +30,7 @@ func (s *Surroundings) StatePlace(b *backend.Backend, workspace string) (string,
 	if b.InMemory() {
 		return "memory", nil
 	}
-	o := b.Options()
-	file := cmp.Or(o.Path, "terraform.tfstate")
-	if workspace != state.DefaultWorkspace {
-		file = filepath.Join(cmp.Or(o.WorkspaceDir, "terraform.tfstate.d"), workspace, "terraform.tfstate")
-	}
-	full, err := filepath.Abs(s.In(file))
+	full, err := filepath.Abs(s.In(stateFile(b, workspace)))
 	if err != nil {
 		return "", err
 	}
@@ -44,6 +38,27 @@ func (s *Surroundings) StatePlace(b *backend.Backend, workspace string) (string,
 		full = filepath.Join(dir, filepath.Base(full))
 	}
 	return full, nil
+}
+
+// stateFile returns the file of the state of a workspace, as the settings of the backend have it.
+func stateFile(b *backend.Backend, workspace string) string {
+	o := b.Options()
+	if workspace == state.DefaultWorkspace {
+		return cmp.Or(o.Path, "terraform.tfstate")
+	}
+	return filepath.Join(cmp.Or(o.WorkspaceDir, "terraform.tfstate.d"), workspace, "terraform.tfstate")
+}
+
+// StateName returns the place of the state of a workspace as people know it: a file, or the type of a backend with the
+// workspace.
+func StateName(b *backend.Backend, workspace string) string {
+	switch {
+	case b.InService():
+		return fmt.Sprintf("backend %q, workspace %q", b.Type, workspace)
+	case b.InMemory():
+		return "in memory, until this run ends"
+	}
+	return stateFile(b, workspace)
 }
 
 // openMoves returns the errors of moves to and from other states that are not finished. While it is not known which of
@@ -68,17 +83,9 @@ func describeMove(d *diag.Diagnostic, f state.InFlight, h state.Handover) {
 	d.Detail = fmt.Sprintf("A run (%s) ended while it moved %s in the state %s to %s in the state %s. The object may "+
 		"be in one of them or in both. Nothing is planned in either until that is resolved.",
 		f.Run.Started.Format(time.RFC3339), h.From, h.Source, h.To, h.Target)
-	again := make([]string, len(h.Args))
-	for i, arg := range h.Args {
-		if again[i] = arg; strings.ContainsAny(arg, " '\"[]*$") {
-			again[i] = "'" + strings.ReplaceAll(arg, "'", `'\''`) + "'"
-		}
-	}
-	recoverAs := func(how string) diag.Command {
-		return diag.Command(fmt.Sprintf("recover '%s' %s", f.Object.Instance, how))
-	}
+	o := f.Object.Instance
 	d.Advice = diag.Advise("To finish the move, run it again in %s:\n  %s\n"+
 		"To settle it by hand, look at both states, then run one of these in each:\n"+
 		"  %s       (leave this state as it is)\n  %s      (remove the object from this state)",
-		h.Dir, diag.Command(strings.Join(again, " ")), recoverAs("--retry"), recoverAs("--forget"))
+		h.Dir, diag.Run(h.Args...), diag.Recover(o, "--retry"), diag.Recover(o, "--forget"))
 }

@@ -34,7 +34,7 @@ func (p *Project) factories() map[addr.Provider]provider.Factory {
 			dir = ""
 		}
 		return external.New(external.Options{Dir: dir, Stderr: p.programOutput, MayRead: p.mayRead,
-			Spool: p.answersFolder}), nil
+			Spool: p.answersHere}), nil
 	}
 	for _, f := range []flavor.Flavor{flavor.Terraform, flavor.OpenTofu} { // a state may name that of either
 		for _, source := range externalSources {
@@ -75,7 +75,7 @@ func (p *Project) ProgramProvider(of addr.Provider, dir string, log *slog.Logger
 		if diags.HasErrors() {
 			return nil, diags.Err()
 		}
-		s := handler.Surroundings{Spool: p.answersFolder, Host: "tombolo/" + Version}
+		s := handler.Surroundings{Spool: p.answersHere, Host: "tombolo/" + Version}
 		if p.opts.Dir != "." {
 			s.Dir = p.opts.Dir
 		}
@@ -85,6 +85,7 @@ func (p *Project) ProgramProvider(of addr.Provider, dir string, log *slog.Logger
 		}
 		return handler.New(m, handler.NewCaller(m, s), handler.Options{
 			Cache:   cache,
+			Private: func() bool { return p.answersHere().Sealed() },
 			Redact:  p.secrets.Redact,
 			Output:  func(o handler.Output) { p.said(log, o) },
 			MayRead: func() error { return p.mayReadOf(of, nil) },

@@ -25,7 +25,7 @@ type Scope struct {
 
 // Assert evaluates a condition, whose text is src. It returns nothing if the condition holds. An error that is marked
 // as eval.Failed means that it does not, any other that it cannot be evaluated.
-func (s *Scope) Assert(c *config.Condition, src []byte, beside eval.Beside) diag.List {
+func (s *Scope) Assert(c *config.Condition, src []byte, beside eval.ExtraScope) diag.List {
 	return s.root.Assert(c, src, s.table, beside)
 }
 

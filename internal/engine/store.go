@@ -107,7 +107,8 @@ func (s *Surroundings) Store(ctx context.Context, b *backend.Backend, o store.Op
 	if s.memory == nil {
 		s.memory = mem.New()
 		if b != nil && !b.Config.GetAttr("lock_id").IsNull() { // an empty one is an ID, too
-			s.memory = mem.Held(state.LockInfo{ID: b.Text("lock_id"), Operation: "test", Info: "test config"})
+			s.memory = mem.Held(state.LockInfo{ID: b.Text("lock_id"), Operation: state.OperationTest,
+				Info: "test config"})
 		}
 	}
 	return s.memory, nil
@@ -216,7 +217,7 @@ func (s *Surroundings) Backend(root *config.Module) (*backend.Backend, diag.List
 		return nil, diag.FromError("Failed to read the record of the backend", err)
 	}
 	words := s.words()
-	initialize := words.Command("init")
+	initialize := words.Command(diag.Run("init"))
 	initially, again := "Backend initialization required, please run \"%s\"",
 		"Backend initialization required: please run \"%s\""
 	if configured.IsCloud() {
@@ -230,15 +231,15 @@ func (s *Surroundings) Backend(root *config.Module) (*backend.Backend, diag.List
 		return nil, diags.Errorf(nil, fmt.Sprintf(initially, initialize), "The backend block of the type %q, where "+
 			"the state is stored, was removed. Restore the block, or choose what happens to the state: \"%s\" copies "+
 			"it to the default location, \"%s\" starts without it. Nothing was changed.", recorded.Type,
-			words.Command("init -migrate-state"), words.Command("init -reconfigure"))
+			words.Command(diag.Run("init", "-migrate-state")), words.Command(diag.Run("init", "-reconfigure")))
 	case recorded == nil:
 		return nil, diags.Errorf(nil, fmt.Sprintf(initially, initialize),
 			"The configuration has %s, which was not set up yet. Nothing was changed.", configured.Block())
 	case !recorded.IsRecordOf(configured):
 		return nil, diags.Errorf(nil, fmt.Sprintf(again, initialize), "The backend block has changed since init. "+
 			"Restore the block, or choose what happens to the state: \"%s\" copies it to the new location, \"%s\" "+
-			"uses the state that is there. Nothing was changed.", words.Command("init -migrate-state"),
-			words.Command("init -reconfigure"))
+			"uses the state that is there. Nothing was changed.", words.Command(diag.Run("init", "-migrate-state")),
+			words.Command(diag.Run("init", "-reconfigure")))
 	}
 	return recorded.Located(configured), nil // it has init's settings from outside of the block
 }

@@ -49,6 +49,9 @@ type Surroundings struct {
 	// ProviderLog and CoreLog receive what plugins and the engine log; nil drops it.
 	ProviderLog, CoreLog *slog.Logger
 
+	// Keeps says that answers of programs outlive this process where they are encrypted, too; see Options.
+	Keeps bool
+
 	// Agree decides about the commands that the encryption block of the working directory names, before they run; nil
 	// allows all that plan_programs allows.
 	Agree func(line string) error

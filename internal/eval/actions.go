@@ -18,38 +18,44 @@ type Invoked struct {
 	// Trigger is the number of the action_trigger block in its lifecycle block, Index that of the action in its list.
 	Trigger, Index int
 	OnFailure      config.OnActionFailure
-	Range          hcl.Range
+	// Undecided means that the condition of the trigger is not known yet.
+	Undecided bool
+	Range     hcl.Range
 }
 
 // Invoked returns the actions that the triggers of one instance name for some events, in the order of the
-// configuration: event by event as they are given. It is for walks that have ended, or for a block whose conditions and
-// keys must be known now.
-func (b *Block) Invoked(key addr.Key, events ...config.ActionEvent) (out []Invoked, diags diag.List) {
+// configuration: event by event as they are given. object is what the instance becomes. It is for walks that have
+// ended.
+func (b *Block) Invoked(key addr.Key, object cty.Value, events ...config.ActionEvent) (out []Invoked,
+	diags diag.List,
+) {
 	if len(b.Slot.Resource.ActionTriggers) == 0 {
 		return nil, nil
 	}
-	ctx := b.exp.Repetition(key).Context(b.Instance.Scope(b.Slot.LateRefs))
-	holds := make([]bool, len(b.Slot.Resource.ActionTriggers))
+	ctx := b.triggerContext(key)
+	judging := withCaller(withSelf(ctx, object), object)
+	holds := make([]cty.Value, len(b.Slot.Resource.ActionTriggers))
 	for i, t := range b.Slot.Resource.ActionTriggers {
-		var d diag.List
-		if !fires(t, events) {
+		if holds[i] = cty.False; !fires(t, events) {
 			continue
 		}
-		if d = b.Slot.Faulty(t); !d.HasErrors() {
-			holds[i], d = triggerHolds(t, ctx)
+		d := b.Slot.Faulty(t)
+		if !d.HasErrors() {
+			holds[i], d = triggerHolds(t, judging)
 		}
 		diags = diags.Extend(d)
 	}
 	for _, event := range events {
 		for i, t := range b.Slot.Resource.ActionTriggers {
-			if !holds[i] || !fires(t, []config.ActionEvent{event}) {
+			undecided := !holds[i].IsKnown()
+			if !undecided && holds[i].False() || !fires(t, []config.ActionEvent{event}) {
 				continue
 			}
 			for n, e := range t.Actions {
 				a, d := b.actionAt(e, ctx)
 				if diags = diags.Extend(d); !d.HasErrors() {
 					out = append(out, Invoked{Action: a, Event: event, Trigger: i, Index: n,
-						OnFailure: t.OnFailure, Range: e.Range()})
+						OnFailure: t.OnFailure, Undecided: undecided, Range: e.Range()})
 				}
 			}
 		}
@@ -57,9 +63,20 @@ func (b *Block) Invoked(key addr.Key, events ...config.ActionEvent) (out []Invok
 	return out, diags
 }
 
+func (b *Block) triggerContext(key addr.Key) *hcl.EvalContext {
+	return b.exp.Repetition(key).Context(b.Instance.Scope(b.Slot.LateRefs))
+}
+
+// Holds evaluates the condition of a trigger, by its number, which the plan did not know. object is the instance that
+// changes. What the condition mentions must have its values, unless it mentions what is only known after the change.
+func (b *Block) Holds(key addr.Key, trigger int, object cty.Value) (cty.Value, diag.List) {
+	ctx := b.triggerContext(key)
+	return triggerHolds(b.Slot.Resource.ActionTriggers[trigger], withCaller(withSelf(ctx, object), object))
+}
+
 // Named returns the actions that the triggers of one instance name, for any event, once for each mention.
 func (b *Block) Named(key addr.Key) (out []addr.AbsResourceInstance, diags diag.List) {
-	ctx := b.exp.Repetition(key).Context(b.Instance.Scope(b.Slot.LateRefs))
+	ctx := b.triggerContext(key)
 	for _, t := range b.Slot.Resource.ActionTriggers {
 		for _, e := range t.Actions {
 			a, d := b.actionAt(e, ctx)
@@ -90,29 +107,27 @@ func fires(t *config.ActionTrigger, events []config.ActionEvent) bool {
 	return false
 }
 
-// triggerHolds evaluates the condition of a trigger.
-func triggerHolds(t *config.ActionTrigger, ctx *hcl.EvalContext) (bool, diag.List) {
+// triggerHolds evaluates the condition of a trigger to true, false or an unknown value. One that is null does not hold.
+func triggerHolds(t *config.ActionTrigger, ctx *hcl.EvalContext) (cty.Value, diag.List) {
 	if t.Condition == nil {
-		return true, nil
+		return cty.True, nil
 	}
 	at := t.Condition.Range()
 	v, hclDiags := funcs.Evaluate(t.Condition, ctx)
 	diags := diag.List(nil).AppendHCL(hclDiags)
 	if diags.HasErrors() {
-		return false, diags
+		return cty.False, diags
 	}
 	v, _ = v.UnmarkDeep()
-	if !v.IsKnown() {
-		return false, diags.Errorf(&at, "Condition must be known",
-			"The condition of a trigger is evaluated during planning, but it depends on a value that is known only "+
-				"after apply.")
-	}
 	is, err := convert.Convert(v, cty.Bool)
-	if err != nil || is.IsNull() {
-		return false, diags.Errorf(&at, "Incorrect condition type",
+	switch {
+	case err != nil:
+		return cty.False, diags.Errorf(&at, "Incorrect condition type",
 			"The condition of a trigger must be true or false.")
+	case is.IsKnown() && is.IsNull():
+		return cty.False, diags
 	}
-	return is.True(), diags
+	return is, diags
 }
 
 // actionAt finds the instance that an element of actions names.

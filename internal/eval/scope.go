@@ -385,12 +385,12 @@ func (w *Walk) Settle() {
 	}
 }
 
-// Beside holds additional values for an expression, by the first two names of a reference, such as "run" and the name
-// of one; cty.NilVal for those without a value yet. Variables of the module override those here.
-type Beside map[string]map[string]cty.Value
+// ExtraScope holds additional values for an expression, by the first two names of a reference, such as "run" and the
+// name of one; cty.NilVal for those without a value yet. Variables of the module override those here.
+type ExtraScope map[string]map[string]cty.Value
 
 // own reports whether a reference means one of these values, and returns the problem of one that does not exist.
-func (b Beside) own(t hcl.Traversal, u *linking.Unit) (own bool, diags diag.List) {
+func (b ExtraScope) own(t hcl.Traversal, u *linking.Unit) (own bool, diags diag.List) {
 	values, ok := b[t.RootName()]
 	if t.RootName() == "check" && len(t) > 1 {
 		rng := hcl.RangeBetween(t[0].SourceRange(), t[1].SourceRange())
@@ -430,8 +430,8 @@ func (b Beside) own(t hcl.Traversal, u *linking.Unit) (own bool, diags diag.List
 // Assert evaluates, after a walk, a condition that is not part of the configuration: src is the text of it and of its
 // message. It returns nothing if the condition holds.
 func (i *Instance) Assert(c *config.Condition, src []byte, table map[string]function.Function,
-	beside Beside) diag.List {
-	ctx, diags := i.besideScope([]hcl.Expression{c.Condition, c.ErrorMessage}, src, table, beside)
+	beside ExtraScope) diag.List {
+	ctx, diags := i.inExtraScope([]hcl.Expression{c.Condition, c.ErrorMessage}, src, table, beside)
 	if diags.HasErrors() {
 		return diags
 	}
@@ -462,15 +462,15 @@ type Failed struct{}
 // AssertsCondition has the views show the sides of a comparison.
 func (Failed) AssertsCondition() bool { return true }
 
-// besideScope returns the scope for expressions that are not part of the configuration.
-func (i *Instance) besideScope(list []hcl.Expression, src []byte, table map[string]function.Function, beside Beside) (
+// inExtraScope returns the scope for expressions that are not part of the configuration.
+func (i *Instance) inExtraScope(list []hcl.Expression, src []byte, table map[string]function.Function, extra ExtraScope) (
 	*hcl.EvalContext, diag.List) {
-	refs, warnings, diags := i.walk.Program.LinkOutside(i.Unit, list, beside.own)
+	refs, warnings, diags := i.walk.Program.LinkOutside(i.Unit, list, extra.own)
 	if diags.HasErrors() {
 		return nil, diags
 	}
 	ctx := i.Scope(refs)
-	for root, values := range beside {
+	for root, values := range extra {
 		all := map[string]cty.Value{}
 		for name, v := range values {
 			if v != cty.NilVal {

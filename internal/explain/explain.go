@@ -10,7 +10,6 @@ package explain
 
 import (
 	"embed"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -31,7 +30,7 @@ type Page struct {
 
 // Example is a configuration that fails, and its mend.
 type Example struct {
-	Means    string // what the problem means
+	Means    string // what the problem means; empty in an example that was found
 	Commands []string
 	Files    []txtar.File
 	Terminal string // the output of the last command
@@ -75,7 +74,7 @@ func About(words string) (out []diag.Kind) {
 func example(code string) *Example {
 	src, err := pages.ReadFile("pages/" + code + ".txtar")
 	if err != nil {
-		return nil
+		return found()[code]
 	}
 	return Parse(txtar.Parse(src))
 }
@@ -122,24 +121,21 @@ func (p Page) Text(w Words) string {
 	var b strings.Builder
 	b.WriteString(w.Bold(p.Kind.Code+": "+p.Kind.Title) + "\n\n")
 	say := func(text string) { b.WriteString(w.Wrap(w.named(text)) + "\n\n") }
-	switch e := p.Example; {
+	e := p.Example
+	switch {
 	case p.Kind.Retired:
 		say("No release reports this any more. The code is kept so that it never gets another meaning.")
-	case e == nil:
-		say(short(p.Kind))
-	default:
+	case e != nil && e.Means != "":
 		say(e.Means)
-		b.WriteString(w.Bold("This fails") + "\n\n")
-		later := w.files(&b, e.Files)
-		for _, line := range e.Commands[:len(e.Commands)-1] {
-			b.WriteString("    $ " + w.command(line) + "\n")
-			if words := strings.Fields(line); words[0] == "write" {
-				b.WriteString("\n")
-				w.files(&b, []txtar.File{{Name: words[1], Data: later[words[2]]}})
-			}
+	default:
+		for _, text := range p.about() {
+			say(text)
 		}
-		b.WriteString("    $ " + w.command(e.Commands[len(e.Commands)-1]) + "\n")
-		b.WriteString(indented(w.named(e.Terminal)) + "\n")
+	}
+	if e != nil {
+		w.fails(&b, e)
+	}
+	if e != nil && e.Mend != "" {
 		b.WriteString(w.Bold("The mend") + "\n\n")
 		say(e.Mend)
 		w.files(&b, e.Mended)
@@ -147,19 +143,20 @@ func (p Page) Text(w Words) string {
 	return strings.TrimRight(b.String(), "\n") + "\n"
 }
 
-// short is the text about a kind without an example.
-func short(k diag.Kind) string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "This code is about %s.", area(k.Code))
-	if k.Says != "" {
-		fmt.Fprintf(&b, " It is for problems with this title whose text says %q.", k.Says)
+// fails writes the files and the commands of an example, and what the last one prints.
+func (w Words) fails(b *strings.Builder, e *Example) {
+	b.WriteString(w.Bold("This fails") + "\n\n")
+	later := w.files(b, e.Files)
+	last := len(e.Commands) - 1
+	for _, line := range e.Commands[:last] {
+		b.WriteString("    $ " + w.command(line) + "\n")
+		if words := strings.Fields(line); words[0] == "write" {
+			b.WriteString("\n")
+			w.files(b, []txtar.File{{Name: words[1], Data: later[words[2]]}})
+		}
 	}
-	if strings.Contains(k.Title, "*") {
-		b.WriteString(" The asterisk in the title stands for a name or a number.")
-	}
-	b.WriteString("\n\nThere is no example for it. The text of the problem says what was found, where, what was " +
-		"expected and what to do.")
-	return b.String()
+	b.WriteString("    $ " + w.command(e.Commands[last]) + "\n")
+	b.WriteString(indented(w.named(e.Terminal)) + "\n")
 }
 
 // areas are what the hundreds of the codes stand for.

@@ -27,6 +27,7 @@ import (
 
 	"github.com/tombolo-iac/tombolo/addr"
 	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/internal/program"
 	"github.com/tombolo-iac/tombolo/provider"
 	"github.com/tombolo-iac/tombolo/sdk/schema"
 )
@@ -61,7 +62,7 @@ type Options struct {
 	Stderr func(Line)
 	// Spool returns the folder in which answers of programs that create and update outlive this process; nil, or an
 	// empty name, means that they do not.
-	Spool func() string
+	Spool func() program.Spool
 	// MayRead decides about the command line of a program that reads something, before it is started: an error refuses
 	// it. Where the program runs in another directory, the words begin with those of a shell that goes there: cd, the
 	// directory, &&. Nil allows all.

@@ -225,7 +225,8 @@ func (p *external) spool(req provider.ApplyRequest) (s program.Spool) {
 	if req.Intent == "" || p.opts.Spool == nil {
 		return s
 	}
-	if s.Dir, s.Token = p.opts.Spool(), req.Intent; s.Dir != "" && req.Record != nil {
+	s = p.opts.Spool()
+	if s.Token = req.Intent; s.Dir != "" && req.Record != nil {
 		s.Record = req.Record()
 	}
 	return s

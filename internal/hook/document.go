@@ -40,6 +40,8 @@ type Document struct {
 	Plan   *Plan   `json:"plan,omitempty"`
 	Counts *Counts `json:"counts,omitempty"`
 	Object *Object `json:"object,omitempty"`
+
+	plan *plan.Plan // Plan is made of it where a hook reads it
 }
 
 // Run is the run that an event belongs to.
@@ -93,9 +95,6 @@ type Object struct {
 
 // planOf describes a plan. What changes nothing is left out.
 func planOf(p *plan.Plan) *Plan {
-	if p == nil {
-		return nil
-	}
 	out := &Plan{Applyable: p.Applyable(), Changes: []Change{}}
 	for _, c := range p.Changes {
 		if c.Action == plan.NoOp {
@@ -107,9 +106,9 @@ func planOf(p *plan.Plan) *Plan {
 	return out
 }
 
-// WithPlan returns the document with a description of a plan.
+// WithPlan returns the document with a description of a plan, which is only made if there is a hook that reads it.
 func (d Document) WithPlan(p *plan.Plan) Document {
-	d.Plan = planOf(p)
+	d.plan = p
 	return d
 }
 
@@ -166,8 +165,8 @@ func (p *publisher) plain(v cty.Value, at cty.Path) any {
 		}
 		return text
 	case ty.IsMapType() || ty.IsObjectType():
-		out := map[string]any{}
-		for _, key := range slices.Sorted(maps.Keys(v.AsValueMap())) {
+		out, parts := map[string]any{}, v.AsValueMap()
+		for _, key := range slices.Sorted(maps.Keys(parts)) {
 			step := cty.PathStep(cty.GetAttrStep{Name: key})
 			if ty.IsMapType() {
 				step = cty.IndexStep{Key: cty.StringVal(key)}
@@ -176,7 +175,7 @@ func (p *publisher) plain(v cty.Value, at cty.Path) any {
 			for _, taken := out[name]; taken; _, taken = out[name] {
 				name += "+"
 			}
-			out[name] = p.plain(v.AsValueMap()[key], append(at[:len(at):len(at)], step))
+			out[name] = p.plain(parts[key], append(at[:len(at):len(at)], step))
 		}
 		return out
 	case ty.IsListType() || ty.IsTupleType() || ty.IsSetType():

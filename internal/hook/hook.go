@@ -138,6 +138,9 @@ func (s *Set) Fire(ctx context.Context, e Event, d Document) diag.List {
 }
 
 func (s *Set) fire(ctx context.Context, list []Hook, e Event, d Document, o addr.Object) (diags diag.List) {
+	if len(list) > 0 && d.plan != nil {
+		d.Plan = planOf(d.plan)
+	}
 	for _, h := range list {
 		d.Event, d.Hook, d.FormatVersion, d.Run = e, h.Name, FormatVersion, s.o.Run
 		diags = diags.Extend(s.one(ctx, h, e, d, o))

@@ -217,7 +217,7 @@ func (r *Registry) start(ctx context.Context, p addr.Provider) (*started, diag.L
 	if factory == nil {
 		return nil, diag.List{}.Errorf(nil, "Missing required provider",
 			"This configuration or its state requires provider %s, which is not installed.", p).
-			Advise("Run \"%s\" to install it.", diag.Command("init"))
+			Advise("Run \"%s\" to install it.", diag.Run("init"))
 	}
 	inst, err := factory(ctx)
 	if err != nil {

@@ -307,7 +307,7 @@ func checkFiles(list []file, m *manifest.Manifest, on packages.Platform) (diags 
 			"Leave out what the provider does not need with -exclude.", on, size>>20)
 	}
 	argv := m.Command.For(on.OS, on.Arch)
-	if argv == nil {
+	if argv == nil && m.HTTP == nil {
 		bad(`The manifest has no command for %s. Add one to "command", such as "%s" or "default", or do not pack for `+
 			`that platform.`, on, on.OS)
 	}

@@ -51,6 +51,12 @@ var examples = []example{
 		update:   []string{"-var", "price=12.50"}, env: plansTable,
 		request: `{"config": {"table": "plans", "key": {"code": "x"}, "values": {"price": "1"}}}`,
 	},
+	{
+		name: "provider-http", resource: "inventory_host.web",
+		importID: func(string) string { return "2" },
+		update:   []string{"-var", "role=database"}, env: inventoryService,
+		request: `{"config": {"name": "a"}}`,
+	},
 }
 
 // packed packs every example once, with this test as the host.

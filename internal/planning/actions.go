@@ -219,13 +219,14 @@ func (p *planner) planTriggers(c *plan.Change) error {
 	before := value.MarkAt(c.Before.Value, value.Sensitive, c.Before.Sensitive)
 	after := value.MarkAt(c.After.Value, value.Sensitive, c.After.Sensitive)
 	orphan := c.Action == plan.Delete && p.opts.Mode == plan.Normal
-	invoked, diags := b.Invoked(c.Object.Instance.Key, events...)
+	invoked, diags := b.Invoked(c.Object.Instance.Key, after, events...)
 	if err := p.walk.Report(diags); err != nil {
 		return err
 	}
 	for _, i := range invoked {
 		t := &plan.ActionTrigger{Resource: c.Object.Instance, Event: planEvents[i.Event], Before: i.Event.Before(),
-			Block: i.Trigger, Index: i.Index, OnFailure: string(i.OnFailure), Range: i.Range}
+			Block: i.Trigger, Index: i.Index, OnFailure: string(i.OnFailure), Undecided: i.Undecided,
+			Range: i.Range}
 		caller := after
 		if i.Event.OfDestruction() {
 			caller = before

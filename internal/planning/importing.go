@@ -312,9 +312,9 @@ func (p *planner) generateOne(found *eval.Import) error {
 		return p.walk.Report(diag.List{}.Errorf(nil, summary, "The block of %s has no such instance: its count or "+
 			"for_each does not include it. Every imported object needs a configuration.", o))
 	case !p.opts.Generate:
-		return p.walk.Report(diag.List{}.Errorf(at, summary, "There is no block for %s. Write one, or use "+
-			"-generate-config-out=FILE with plan, which writes a resource block for each imported object that has "+
-			"none to a new file.", o))
+		return p.walk.Report(diag.List{}.Errorf(at, summary, "There is no block for %s.", o).
+			Advise("Write one, or use %s, which writes a resource block for each imported object that has none to a "+
+				"new file.", diag.Means("-generate-config-out=FILE with plan")))
 	case p.prior.Object(o) != nil:
 		return nil // it is planned as an object without a block
 	}

@@ -188,7 +188,7 @@ func Run(ctx context.Context, c Command) (*Result, error) {
 	if err != nil {
 		return nil, &LookupError{Program: c.Argv[0], Err: err}
 	}
-	if c.Spool.Dir != "" {
+	if c.Spool.Dir != "" && c.Spool.spools() {
 		return runSpooled(ctx, path, c)
 	}
 	p, err := launching(path, c, launch)

@@ -24,6 +24,9 @@ import (
 )
 
 func TestMain(m *testing.M) {
+	if program.Keeping() {
+		os.Exit(program.Keep())
+	}
 	programtest.Main()
 	os.Exit(m.Run())
 }

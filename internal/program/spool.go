@@ -25,6 +25,8 @@ import (
 // continue where another's run was killed. The caller that has stored the answer elsewhere calls
 // RemoveSpooled.
 //
+// With a Sealing, the answer and the record are encrypted, and no message or input is in a file.
+//
 // The folder is in a project, whose files may be hostile: it must be a folder, not a link to one, and only regular
 // files with names that this package gives are read, written or removed.
 type Spool struct {
@@ -32,6 +34,8 @@ type Spool struct {
 	Token string // names the call
 	// Record is kept beside the answer, for the run that finds it.
 	Record []byte
+	// Sealing encrypts; nil leaves all plain.
+	Sealing *Sealing
 }
 
 // Spooled is the recovered answer of a call.
@@ -60,10 +64,14 @@ func (e *SpoolError) Error() string {
 		"through it. Look at what it is, and remove it", e.Dir, e.Is)
 }
 
-// FullError means that the disk was full when the program answered, so that its answer is not whole.
-type FullError struct{}
+// FullError means that the disk was full when the program answered, so that its answer is not whole; or that the
+// process that encrypts the answer was ended.
+type FullError struct{ Ended bool }
 
 func (e *FullError) Error() string {
+	if e.Ended {
+		return "the process that encrypts its answer was ended, so the answer is lost"
+	}
 	return "the disk was full when the program wrote its answer, which is cut: make room"
 }
 
@@ -76,18 +84,20 @@ const (
 	spoolRecord  = ".record"
 	spoolStatus  = ".status"
 	spoolProcess = ".process"
+	spoolKey     = ".key" // of a sealed answer
 )
 
-var spoolKinds = []string{spoolOut, spoolErr, spoolRecord, spoolStatus, spoolProcess}
+var spoolKinds = []string{spoolOut, spoolErr, spoolRecord, spoolStatus, spoolProcess, spoolKey}
 
 // spoolName is how our files are named: a call's, and the input of a program until its name is gone.
-var spoolName = regex.Lazy(`^(?:[A-Za-z0-9-]+\.[A-Za-z0-9-]+\.(?:out|err|record|status|process)|in-[0-9]+)$`)
+var spoolName = regex.Lazy(`^(?:[A-Za-z0-9-]+\.[A-Za-z0-9-]+\.(?:out|err|record|status|process|key)|in-[0-9]+)$`)
 
 // verdict is the stored exit status of a program.
 type verdict struct {
 	Exit int  `json:"exit"`
 	Over int  `json:"over,omitempty"` // the limit that the output is beyond
 	Full bool `json:"full,omitempty"` // the disk was full
+	Lost bool `json:"lost,omitempty"` // the process that encrypts was ended
 }
 
 func verdictOn(exit int, failure error) verdict {
@@ -97,7 +107,9 @@ func verdictOn(exit int, failure error) verdict {
 	if errors.As(failure, &limit) {
 		v.Over = limit.Limit
 	}
-	v.Full = errors.As(failure, &full)
+	if errors.As(failure, &full) {
+		v.Full, v.Lost = !full.Ended, full.Ended
+	}
 	return v
 }
 
@@ -106,8 +118,8 @@ func (v verdict) refused() error {
 	switch {
 	case v.Over > 0:
 		return &LimitError{Limit: v.Over}
-	case v.Full:
-		return &FullError{}
+	case v.Full, v.Lost:
+		return &FullError{Ended: v.Lost}
 	}
 	return nil
 }
@@ -215,8 +227,8 @@ func upTo(root *os.Root, name string, limit int) ([]byte, error) {
 //
 // The program has ended when nobody holds its answer any more; when its own process is gone, whatever it left behind,
 // and the answer is whole; or when that process is gone for as long as a run would wait for the rest.
-func AwaitSpooled(ctx context.Context, dir, token string, tell func(pids []int)) (*Spooled, error) {
-	root, err := openSpool(dir)
+func AwaitSpooled(ctx context.Context, s Spool, tell func(pids []int)) (*Spooled, error) {
+	root, err := openSpool(s.Dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -224,9 +236,15 @@ func AwaitSpooled(ctx context.Context, dir, token string, tell func(pids []int))
 		return nil, err
 	}
 	defer root.Close()
-	s, told, gone, freed := Spool{Dir: dir, Token: token}, false, time.Time{}, int64(0)
+	w, told, freed := awaited{Spool: s, root: root}, false, int64(0)
+	if _, err := root.Lstat(s.file(spoolOut)); errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if w.key, err = s.key(root); err != nil {
+		return nil, err
+	}
 	for {
-		found, err := s.look(root, &gone)
+		found, err := w.look()
 		if found != nil || err != nil {
 			return found, err
 		}
@@ -234,9 +252,9 @@ func AwaitSpooled(ctx context.Context, dir, token string, tell func(pids []int))
 		if err != nil { // it was removed: there is nothing to wait for
 			return nil, nil
 		}
-		if size, holders := lengthOf(out), s.holders(root, out); size > defaultMaxStdout {
+		if size, holders := lengthOf(out), w.holders(out); w.key == nil && size > defaultMaxStdout {
 			end(holders)
-		} else if !told && gone.IsZero() {
+		} else if !told && w.gone.IsZero() {
 			told = true
 			tell(holders)
 		}
@@ -248,6 +266,14 @@ func AwaitSpooled(ctx context.Context, dir, token string, tell func(pids []int))
 		case <-time.After(2 * look):
 		}
 	}
+}
+
+// awaited is a call of another run.
+type awaited struct {
+	Spool
+	root *os.Root
+	key  []byte    // of the answer; nil if it is plain
+	gone time.Time // since when its process is known to be
 }
 
 // freeMessages frees the disk space of the unread standard error of a program that outlived its run, and returns the
@@ -270,8 +296,8 @@ func (s Spool) freeMessages(root *os.Root, freed int64) int64 {
 }
 
 // look reads the files of a call. Both results are nil while its program runs, and if there are none.
-func (s Spool) look(root *os.Root, gone *time.Time) (*Spooled, error) {
-	out, err := ours(root, s.file(spoolOut))
+func (w *awaited) look() (*Spooled, error) {
+	out, err := ours(w.root, w.file(spoolOut))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -284,7 +310,7 @@ func (s Spool) look(root *os.Root, gone *time.Time) (*Spooled, error) {
 		return nil, err
 	}
 	found := &Spooled{}
-	if text, err := upTo(root, s.file(spoolStatus), 4<<10); err == nil {
+	if text, err := upTo(w.root, w.file(spoolStatus), 4<<10); err == nil {
 		var v verdict
 		if found.Known = json.Unmarshal(text, &v) == nil; found.Known {
 			found.ExitCode, found.Refused = v.Exit, v.refused()
@@ -293,35 +319,51 @@ func (s Spool) look(root *os.Root, gone *time.Time) (*Spooled, error) {
 	size := lengthOf(out)
 	dead := false
 	if held && !found.Known { // with a status it is something that the program left behind
-		if dead = s.process(root).ended(); !dead || size > defaultMaxStdout {
+		if dead = w.process(w.root).ended(); !dead || w.key == nil && size > defaultMaxStdout {
 			return nil, nil
 		}
 	}
-	if found.Stdout, err = io.ReadAll(io.LimitReader(out, defaultMaxStdout)); err != nil {
+	if found.Stdout, err = w.read(out, w.key, defaultMaxStdout+1); err != nil {
 		return nil, err
 	}
+	over := len(found.Stdout) > defaultMaxStdout
+	found.Stdout = found.Stdout[:min(len(found.Stdout), defaultMaxStdout)]
 	if dead && !json.Valid(found.Stdout) {
-		if gone.IsZero() {
-			*gone = time.Now()
+		if w.gone.IsZero() {
+			w.gone = time.Now()
 		}
-		if time.Since(*gone) < defaultLinger {
+		if time.Since(w.gone) < defaultLinger {
 			return nil, nil
 		}
 	}
-	if found.Record, err = upTo(root, s.file(spoolRecord), regular.Text); err != nil &&
-		!errors.Is(err, fs.ErrNotExist) {
+	if found.Record, err = w.record(); err != nil {
 		return nil, err
 	}
-	if size > defaultMaxStdout && found.Refused == nil {
+	if over && found.Refused == nil {
+		if w.key != nil { // its keeper hears no more of it, but it may be at work
+			end(w.writer())
+		}
 		found.Refused = &LimitError{Limit: defaultMaxStdout}
 		found.Known, found.ExitCode = true, -1
-		s.judge(root, -1, found.Refused)
+		w.judge(w.root, -1, found.Refused, w.key != nil)
 	}
 	return found, nil
 }
 
+// record returns the record of a call; nil if there is none.
+func (w *awaited) record() ([]byte, error) {
+	text, err := upTo(w.root, w.file(spoolRecord), regular.Text)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err == nil && w.key != nil && len(text) > 0 {
+		text, err = w.Sealing.Open(text)
+	}
+	return text, err
+}
+
 // judge stores the verdict on a call, and truncates output beyond the limit.
-func (s Spool) judge(root *os.Root, exit int, failure error) {
+func (s Spool) judge(root *os.Root, exit int, failure error, sealed bool) {
 	text, _ := json.Marshal(verdictOn(exit, failure))
 	f, err := ours(root, s.file(spoolStatus))
 	if err == nil {
@@ -340,7 +382,7 @@ func (s Spool) judge(root *os.Root, exit int, failure error) {
 		return
 	}
 	var limit *LimitError
-	if errors.As(failure, &limit) {
+	if errors.As(failure, &limit) && !sealed { // what is sealed was not written beyond the limit
 		if out, err := root.OpenFile(s.file(spoolOut), os.O_WRONLY, 0); err == nil {
 			_ = out.Truncate(int64(limit.Limit) + 1)
 			out.Close()
@@ -383,12 +425,19 @@ func (p running) ended() bool {
 
 func (p running) here() bool { return p.Where != "" && p.Where == numberedBy() }
 
-// holders returns the processes that hold an answer, or else the one that is known to write it.
-func (s Spool) holders(root *os.Root, out *os.File) []int {
-	if list := whoHas(out); len(list) > 0 {
+// holders returns the processes that hold an answer, or else the one that is known to write it. Of a sealed answer that
+// is the other way round: its keeper holds it.
+func (w *awaited) holders(out *os.File) []int {
+	list, writer := whoHas(out), w.writer()
+	if len(list) > 0 && (w.key == nil || writer == nil) {
 		return list
 	}
-	if p := s.process(root); p.PID > 0 && p.here() && !p.ended() {
+	return writer
+}
+
+// writer returns the process that is known to write an answer.
+func (w *awaited) writer() []int {
+	if p := w.process(w.root); p.PID > 0 && p.here() && !p.ended() {
 		return []int{p.PID}
 	}
 	return nil

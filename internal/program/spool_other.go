@@ -20,3 +20,9 @@ func lockedFile(*os.File) (bool, error) { return false, nil }
 
 // freeBefore does nothing: no program writes to a file here.
 func freeBefore(*os.File, int64) {}
+
+// Keeping reports whether this process was started as a keeper: never here.
+func Keeping() bool { return false }
+
+// Keep is the life of a keeper, which there is not here.
+func Keep() int { return 1 }

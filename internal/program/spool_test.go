@@ -29,6 +29,9 @@ func spoolScript(dir, script string) program.Command {
 	}
 }
 
+// place is where the answer of that program is.
+func place(dir string) program.Spool { return program.Spool{Dir: dir, Token: "run/op-1"} }
+
 // left creates the files of a call that a killed run leaves behind: an answer that a process, and what it started,
 // write.
 func left(t *testing.T, dir, script string) *exec.Cmd {
@@ -109,7 +112,7 @@ func TestNothingForeignIsTouchedByASpool(t *testing.T) {
 		"sweep":  func(dir string) error { return program.SweepSpool(dir, nil) },
 		"remove": func(dir string) error { return program.RemoveSpooled(dir, "run/op-1") },
 		"await": func(dir string) error {
-			_, err := program.AwaitSpooled(t.Context(), dir, "run/op-1", func([]int) {})
+			_, err := program.AwaitSpooled(t.Context(), place(dir), func([]int) {})
 			return err
 		},
 		"run": func(dir string) error {
@@ -157,7 +160,8 @@ func TestNothingForeignIsTouchedByASpool(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, token := range []string{"run/op-1", "run/op-3", "run/op-4"} {
-			if found, err := program.AwaitSpooled(t.Context(), dir, token, func([]int) {}); err == nil {
+			of := program.Spool{Dir: dir, Token: token}
+			if found, err := program.AwaitSpooled(t.Context(), of, func([]int) {}); err == nil {
 				t.Errorf("%s: read %+v", token, found)
 			}
 		}
@@ -182,7 +186,7 @@ func TestAnAnswerIsThereWhenItsProgramIsGone(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), "answers")
 			cmd := left(t, dir, `printf '`+answer+`'; sleep 600&`)
 			_ = cmd.Wait()
-			found, err := program.AwaitSpooled(t.Context(), dir, "run/op-1", func([]int) {})
+			found, err := program.AwaitSpooled(t.Context(), place(dir), func([]int) {})
 			if err != nil || found == nil || string(found.Stdout) != answer || found.Known {
 				t.Errorf("got %+v, %v", found, err)
 			}
@@ -195,7 +199,7 @@ func TestWhoIsWaitedForHasANumber(t *testing.T) {
 	cmd := left(t, dir, `echo '{}'; exec sleep 600`)
 	ctx, cancel := context.WithCancel(t.Context())
 	var got []int
-	found, err := program.AwaitSpooled(ctx, dir, "run/op-1", func(pids []int) { got = pids; cancel() })
+	found, err := program.AwaitSpooled(ctx, place(dir), func(pids []int) { got = pids; cancel() })
 	if found != nil || !errors.Is(err, context.Canceled) || len(got) != 1 || got[0] != cmd.Process.Pid {
 		t.Errorf("waited for %v, not for %d: %+v, %v", got, cmd.Process.Pid, found, err)
 	}
@@ -223,14 +227,14 @@ func TestALateAnswerHasTheSameLimit(t *testing.T) {
 			cmd := left(t, dir, script)
 			go func() { _ = cmd.Wait() }()
 			for range 2 {
-				found, err := program.AwaitSpooled(t.Context(), dir, "run/op-1", func([]int) {})
+				found, err := program.AwaitSpooled(t.Context(), place(dir), func([]int) {})
 				if err != nil || found == nil || !errors.As(found.Refused, &limit) || len(found.Stdout) > limit.Limit {
 					t.Fatalf("got %v, %v", found, err)
 				}
 			}
 		})
 	}
-	found, err := program.AwaitSpooled(t.Context(), live, "run/op-1", func([]int) {})
+	found, err := program.AwaitSpooled(t.Context(), place(live), func([]int) {})
 	if err != nil || found == nil || !errors.As(found.Refused, &limit) {
 		t.Errorf("what the run refused that waited is later %v, %v", found, err)
 	}
@@ -274,7 +278,7 @@ func TestLateMessagesAreGivenBackToTheDisk(t *testing.T) {
 			time.Sleep(10 * time.Millisecond)
 		}
 	}()
-	found, err := program.AwaitSpooled(ctx, dir, "run/op-1", func([]int) {})
+	found, err := program.AwaitSpooled(ctx, place(dir), func([]int) {})
 	if err != nil || found == nil || strings.TrimSpace(string(found.Stdout)) != "{}" {
 		t.Fatalf("got %v, %v: do the messages still take room on the disk?", found, err)
 	}
@@ -309,7 +313,7 @@ func TestAFullDiskDoesNotTakeAnAnswer(t *testing.T) {
 	if !errors.As(err, &full) {
 		t.Errorf("got %v of %+.100v", err, res)
 	}
-	if found, err := program.AwaitSpooled(t.Context(), dir, "run/op-1", func([]int) {}); err != nil || found == nil ||
+	if found, err := program.AwaitSpooled(t.Context(), place(dir), func([]int) {}); err != nil || found == nil ||
 		!errors.As(found.Refused, &full) {
 		t.Errorf("later: %v, %v", found, err)
 	}

@@ -3,6 +3,7 @@
 package program
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -22,11 +23,14 @@ type spooled struct {
 	group    *group
 	root     *os.Root // the folder
 	out      *os.File
-	err      *os.File
-	reserved int64 // of out: so far, a full disk takes what is written
-	full     bool  // there was no room for more of out
-	read     int64 // of err
-	freed    int64 // of err, given back to the disk
+	err      *os.File // nil if all is sealed
+	key      []byte   // of the answer; nil if it is plain
+	keeper   *keeper  // of a sealed answer
+	reserved int64    // of out: so far, a full disk takes what is written
+	full     bool     // there was no room for more of out
+	lost     bool     // the keeper was ended
+	read     int64    // of err
+	freed    int64    // of err, given back to the disk
 	message  *ends
 	lines    *lines
 }
@@ -48,6 +52,9 @@ func launchSpooled(path, dir string, c Command) (_ *spooled, err error) {
 	}
 	defer func() {
 		if err != nil {
+			if s.keeper != nil {
+				s.keeper.end()
+			}
 			s.close()
 			_ = RemoveSpooled(c.Spool.Dir, c.Spool.Token)
 		}
@@ -58,13 +65,17 @@ func launchSpooled(path, dir string, c Command) (_ *spooled, err error) {
 	if err := syscall.Flock(int(s.out.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
 		return nil, fmt.Errorf("lock the place of its answer: %w", err)
 	}
-	in, err := inputFile(c)
+	in, err := s.streams()
 	if err != nil {
-		return nil, fmt.Errorf("write its input: %w", err)
+		return nil, err
 	}
 	defer in.Close()
 	s.cmd = &exec.Cmd{Path: path, Args: c.Argv, Dir: dir, Env: environment(dir, c.Env), Stdin: in, Stdout: s.out,
 		Stderr: s.err}
+	if k := s.keeper; k != nil {
+		s.cmd.Stdout, s.cmd.Stderr = k.stdout, k.stderr
+		defer k.closePipes()
+	}
 	s.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	if err := s.cmd.Start(); err != nil {
 		return nil, err
@@ -72,6 +83,28 @@ func launchSpooled(path, dir string, c Command) (_ *spooled, err error) {
 	s.group = groupOf(s.cmd.Process)
 	s.note()
 	return s, nil
+}
+
+// streams returns the input of the program. Where all is sealed, it starts a keeper, which has the other streams.
+func (s *spooled) streams() (*os.File, error) {
+	c := s.limits
+	if s.key == nil {
+		in, err := inputFile(c)
+		if err != nil {
+			return nil, fmt.Errorf("write its input: %w", err)
+		}
+		return in, nil
+	}
+	var to io.Writer = s.message
+	if s.lines != nil {
+		to = io.MultiWriter(s.message, s.lines)
+	}
+	var err error
+	task := keepingTask{Key: s.key, Token: c.Spool.Token, Limit: c.MaxStdout, Input: c.Stdin}
+	if s.keeper, err = startKeeper(task, s.out, to); err != nil {
+		return nil, fmt.Errorf("start the process that encrypts its answer: %w", err)
+	}
+	return s.keeper.stdin, nil
 }
 
 // attempts is how often the folder of answers is made at most, while other calls remove it when they end.
@@ -94,10 +127,14 @@ func (s *spooled) makeRoom() (err error) {
 		}
 		return f
 	}
+	text, sealed, err := s.sealed()
+	if err != nil {
+		return err
+	}
 	var record *os.File
 	for range attempts {
 		if s.root, err = c.makeDir(); err == nil {
-			record = create(spoolRecord, c.Record)
+			record = create(spoolRecord, text)
 		}
 		var other *SpoolError
 		if !errors.Is(err, fs.ErrNotExist) && !(errors.As(err, &other) && other.Is == exchanged) {
@@ -111,19 +148,40 @@ func (s *spooled) makeRoom() (err error) {
 	if s.root == nil {
 		return err
 	}
-	status, process := create(spoolStatus, blank()), create(spoolProcess, blank())
-	for _, f := range []*os.File{record, status, process} {
+	made := []*os.File{record, create(spoolStatus, blank()), create(spoolProcess, blank())}
+	if s.key != nil {
+		made = append(made, create(spoolKey, sealed)) // before the answer that it is for
+	}
+	for _, f := range made {
 		f.Close()
 	}
-	s.out, s.err = create(spoolOut, nil), create(spoolErr, nil)
+	s.out = create(spoolOut, nil)
+	if s.key == nil {
+		s.err = create(spoolErr, nil)
+	}
 	if err == nil {
 		err = reserve(s.out, reserveOut)
 	}
 	if err == nil {
 		s.reserved = reserveOut
+	}
+	if err == nil && s.err != nil {
 		err = reserve(s.err, reserveErr)
 	}
 	return err
+}
+
+// sealed returns the record as it is stored and, where that is sealed, a key for the answer.
+func (s *spooled) sealed() (record, key []byte, err error) {
+	c := s.limits.Spool
+	if !c.Sealed() {
+		return c.Record, nil, nil
+	}
+	s.key = newKey()
+	if key, err = c.Sealing.Seal(s.key); err == nil && len(c.Record) > 0 {
+		record, err = c.Sealing.Seal(c.Record)
+	}
+	return record, key, err
 }
 
 // Space that is reserved for the rest of an answer, and for the beginning of messages for people.
@@ -181,6 +239,7 @@ func (s *spooled) wait(ctx context.Context) (*Result, error) {
 	failure := s.watch(ctx, exited)
 	var stopped *StoppedError
 	if errors.As(failure, &stopped) && stopped.Stuck {
+		s.hear()
 		return &Result{Path: s.cmd.Path, Stderr: s.message.bytes(), State: "still running", ExitCode: -1}, failure
 	}
 	if failure != nil {
@@ -189,23 +248,42 @@ func (s *spooled) wait(ctx context.Context) (*Result, error) {
 	res := &Result{Path: s.cmd.Path, State: s.cmd.ProcessState.String(), ExitCode: s.cmd.ProcessState.ExitCode()}
 	s.keepReserve(lengthOf(s.out))
 	s.out.Close()
+	if s.keeper != nil {
+		s.keeper.catchUp()
+	}
 	s.linger(res)
-	s.tail()
+	s.hear()
 	if s.lines != nil {
 		s.lines.flush()
 	}
 	res.Stderr = s.message.bytes()
-	if failure == nil && len(res.Stdout) > s.limits.MaxStdout {
-		res.Stdout, failure = res.Stdout[:s.limits.MaxStdout], &LimitError{Limit: s.limits.MaxStdout}
+	if len(res.Stdout) > s.limits.MaxStdout {
+		res.Stdout = res.Stdout[:s.limits.MaxStdout]
+		failure = cmp.Or[error](failure, &LimitError{Limit: s.limits.MaxStdout})
 	}
 	if stopped != nil && res.ExitCode == 0 && s.limits.Whole(res.Stdout) {
 		failure = nil
 	}
-	if failure == nil && s.full && !s.limits.Whole(res.Stdout) {
-		failure = &FullError{}
+	if failure == nil && (s.full || s.lost) && !s.limits.Whole(res.Stdout) {
+		failure = &FullError{Ended: s.lost}
 	}
-	s.limits.Spool.judge(s.root, res.ExitCode, failure)
+	s.limits.Spool.judge(s.root, res.ExitCode, failure, s.key != nil)
 	return res, failure
+}
+
+// hear reads what messages there still are, and how the keeper has ended.
+func (s *spooled) hear() {
+	if s.keeper == nil {
+		s.tail()
+		return
+	}
+	switch s.keeper.end() {
+	case 0, keeperOver:
+	case keeperFull:
+		s.full = true
+	default:
+		s.lost = true
+	}
 }
 
 // watch waits for the end of the program, and makes it end when the context is done or its output exceeds the limit.
@@ -214,17 +292,32 @@ func (s *spooled) watch(ctx context.Context, exited chan struct{}) (failure erro
 	defer ticker.Stop()
 	cancelled := ctx.Done()
 	var kill, giveUp <-chan time.Time
+	over := func() {
+		if failure == nil {
+			failure = &LimitError{Limit: s.limits.MaxStdout}
+			s.group.kill()
+			giveUp = time.After(killWait)
+		}
+	}
+	var kept <-chan struct{}
+	if s.keeper != nil {
+		kept = s.keeper.ended
+	}
 	for {
 		select {
 		case <-exited:
 			return failure
+		case <-kept:
+			if kept = nil; s.keeper.status == keeperOver {
+				over()
+			}
 		case <-ticker.C:
-			s.tail()
 			size := lengthOf(s.out)
-			if size > int64(s.limits.MaxStdout) && failure == nil {
-				failure = &LimitError{Limit: s.limits.MaxStdout}
-				s.group.kill()
-				giveUp = time.After(killWait)
+			if s.keeper == nil {
+				s.tail()
+				if size > int64(s.limits.MaxStdout) {
+					over()
+				}
 			}
 			if failure == nil {
 				s.keepReserve(size)
@@ -267,7 +360,7 @@ func (s *spooled) answer() (held bool, text []byte) {
 	}
 	defer f.Close()
 	held, err = lockedFile(f)
-	text, _ = io.ReadAll(io.LimitReader(f, int64(s.limits.MaxStdout)+1))
+	text, _ = s.limits.Spool.read(f, s.key, s.limits.MaxStdout+1)
 	return held && err == nil, text
 }
 

@@ -105,7 +105,7 @@ func replace(name string, perm fs.FileMode, exact bool, write func(io.Writer) er
 
 // over renames a new file over whatever has the name.
 func over(name string, perm fs.FileMode, exact bool, write func(io.Writer) error) (dir string, err error) {
-	temp, err := beside(name, perm)
+	temp, err := tempFile(name, perm)
 	if err != nil {
 		return "", nameless(name, err)
 	}
@@ -127,8 +127,8 @@ func over(name string, perm fs.FileMode, exact bool, write func(io.Writer) error
 	return filepath.Dir(name), nil
 }
 
-// beside creates a new file in the directory of another one. Only the owner can read files of os.CreateTemp.
-func beside(name string, perm fs.FileMode) (*os.File, error) {
+// tempFile creates a new file in the directory of another one. Only the owner can read files of os.CreateTemp.
+func tempFile(name string, perm fs.FileMode) (*os.File, error) {
 	for {
 		temp, err := os.OpenFile(filepath.Join(filepath.Dir(name), "."+filepath.Base(name)+"."+
 			strconv.FormatUint(rand.Uint64(), 36)), os.O_WRONLY|os.O_CREATE|os.O_EXCL, perm)

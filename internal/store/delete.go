@@ -85,7 +85,7 @@ func (w *workspace) strangers(infos []Info) error {
 		if name == filepath.Clean(w.history()) {
 			ours = func(name string) bool { return historyName().MatchString(name) || historyTemp().MatchString(name) }
 		}
-		if err == nil && (name == filepath.Clean(w.Answers()) || name == filepath.Clean(w.history())) {
+		if err == nil && (name == filepath.Clean(w.answers()) || name == filepath.Clean(w.history())) {
 			var inside []Info
 			inside, err = files.List(name)
 			inside = slices.DeleteFunc(inside, func(i Info) bool { return ours(i.Name) })

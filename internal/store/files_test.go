@@ -23,7 +23,6 @@ var writers = map[string]string{
 	"internal/pack":                    "archives of programs, which can be made again",
 	"internal/cli/command/files.go":    "directories and logs of commands, and what programs read while they run",
 	"internal/cli/author/store.go":     "the folder of a trial, which goes with it",
-	"internal/store/memory_linux.go":   "a folder in the memory of the machine, for answers of programs",
 	"internal/replace":                 "plan files and other output of commands, replaced as a whole",
 	"internal/program":                 "spools of programs, whose own protocol says what is durable when",
 	"internal/host":                    "sockets of plugins",
@@ -42,6 +41,8 @@ var writers = map[string]string{
 	"conformance/providers":            "providers for tests, modules of their own",
 	"bench":                            "generated configurations and reports",
 	"release":                          "what a release is made of, all of which can be made again",
+
+	"internal/store/kubernetes/kubernetestest": "keys of a server for tests",
 }
 
 var forbidden = map[string]bool{

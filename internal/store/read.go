@@ -205,7 +205,7 @@ func (w *workspace) view(c *content, j *journal.Parsed) (*view, error) {
 // viewAlone completes the view of a state file without a journal.
 func (w *workspace) viewAlone(v *view) (*view, error) {
 	if v.content.hash == emptyHash {
-		beside, err := w.beside(v.content.ours)
+		beside, err := w.companion(v.content.ours)
 		if err != nil {
 			return nil, err
 		}
@@ -245,9 +245,9 @@ func (w *workspace) reinstating(j *journal.Parsed) bool {
 	return err == nil && image.hash == last.Hash && image.err == nil
 }
 
-// beside names a file which shows that the state file had more than zero bytes, or "" if there is none. For a file that
-// is written and not read, leftovers of others do not count.
-func (w *workspace) beside(ours []string) (string, error) {
+// companion names a file which shows that the state file had more than zero bytes, or "" if there is none. For a file
+// that is written and not read, leftovers of others do not count.
+func (w *workspace) companion(ours []string) (string, error) {
 	for _, name := range []string{w.p.journal, w.p.image, w.p.lockInfo, w.p.out + ".backup"} {
 		if slices.Contains(ours, name) {
 			continue

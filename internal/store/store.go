@@ -173,7 +173,7 @@ func (l *Local) DeleteWorkspace(ctx context.Context, name string) error {
 	if _, err := l.o.Files.Stat(dir); err != nil {
 		return fmt.Errorf("delete workspace %s: %w", name, err)
 	}
-	locked, err := ws.Lock(ctx, state.LockRequest{Info: state.LockInfo{Operation: "workspace delete"}})
+	locked, err := ws.Lock(ctx, state.LockRequest{Info: state.LockInfo{Operation: state.OperationDeleteWorkspace}})
 	if err != nil {
 		return err
 	}

@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/tombolo-iac/tombolo/internal/encryption"
 	"github.com/tombolo-iac/tombolo/internal/regular"
 	"github.com/tombolo-iac/tombolo/state"
 )
@@ -29,9 +30,10 @@ type workspace struct {
 // Name implements state.Workspace.
 func (w *workspace) Name() string { return w.name }
 
-// Answers returns the folder beside the journal where programs store their answers, so that the answers outlive this
-// process.
-func (w *workspace) Answers() string { return Answers(w.p.out+".answers", w.o.Cipher) }
+// Answers returns the folder beside the journal where answers of programs outlive this process, and what encrypts them.
+func (w *workspace) Answers() (string, *encryption.Cipher) { return w.answers(), w.o.Cipher }
+
+func (w *workspace) answers() string { return w.p.out + ".answers" }
 
 // Lock implements state.Workspace.
 func (w *workspace) Lock(ctx context.Context, req state.LockRequest) (_ state.Session, err error) {

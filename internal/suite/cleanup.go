@@ -31,7 +31,7 @@ func (r *fileRun) tearDown(q queue) {
 	}
 	clean := make([]bool, len(list))
 	r.turns = newTurns(len(list))
-	r.beside(len(list), after, func(i int) {
+	r.concurrently(len(list), after, func(i int) {
 		clean[i] = r.destroy(i, list[i])
 		r.turns.end(i)
 	})

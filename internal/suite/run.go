@@ -122,7 +122,7 @@ func (a *attempt) judge(scope *engine.Scope, out *Outcome) Status {
 			}
 		}
 	}
-	beside := a.beside(outputs)
+	beside := a.extraScope(outputs)
 	status := Pass
 	for _, c := range a.run.Asserts {
 		diags := scope.Assert(c, a.file.sourceOf(c), beside)

@@ -216,7 +216,7 @@ func (r *fileRun) run() {
 	q := ordered(r.file, r.o.Configs)
 	r.turns = newTurns(len(q.runs))
 	r.attempts, r.outcomes = make([]*attempt, len(q.runs)), make([]*Outcome, len(q.runs))
-	r.beside(len(q.runs), q.after, func(i int) { r.perform(q, i) })
+	r.concurrently(len(q.runs), q.after, func(i int) { r.perform(q, i) })
 	for _, out := range r.outcomes {
 		r.result.Status = max(r.result.Status, out.Status)
 		r.result.Runs = append(r.result.Runs, out)
@@ -230,9 +230,9 @@ func (r *fileRun) run() {
 	r.o.Report.FileEnds(r.result)
 }
 
-// beside calls f for all numbers below n, as many at the same time as the options allow, each after those that it waits
-// for, which are smaller.
-func (r *fileRun) beside(n int, after [][]int, f func(i int)) {
+// concurrently calls f for all numbers below n, as many at the same time as the options allow, each after those that it
+// waits for, which are smaller.
+func (r *fileRun) concurrently(n int, after [][]int, f func(i int)) {
 	runner := graph.New(cmp.Or(r.o.Parallelism, DefaultParallelism))
 	ids := make([]graph.ID, n)
 	for i := range n {
@@ -316,8 +316,8 @@ func (r *fileRun) watch(i int, run *testfile.Run, ending bool) func() {
 	return func() { close(quit); <-ended }
 }
 
-// beside returns the values that assertions can use in addition to those of the module.
-func (a *attempt) beside(outputs map[string]cty.Value) eval.Beside {
+// extraScope returns the values that assertions can use in addition to those of the module.
+func (a *attempt) extraScope(outputs map[string]cty.Value) eval.ExtraScope {
 	runs := map[string]cty.Value{}
 	for _, run := range a.file.file.Runs {
 		runs[run.Name] = cty.NilVal
@@ -325,5 +325,5 @@ func (a *attempt) beside(outputs map[string]cty.Value) eval.Beside {
 			runs[run.Name] = cty.ObjectVal(values)
 		}
 	}
-	return eval.Beside{"run": runs, "output": outputs, "var": a.variables}
+	return eval.ExtraScope{"run": runs, "output": outputs, "var": a.variables}
 }

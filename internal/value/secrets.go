@@ -43,8 +43,10 @@ type Secrets struct {
 	// texts are searched for in messages; values, which are longer, in the values of objects.
 	texts, values finder
 	// shown are the strings that the configuration calls nonsensitive: it is not for us to hide their values. They are
-	// kept in all of their forms, and shownAs as they are.
+	// kept in all of their forms, and shownAs as they are. The maps do not change once they are lent to a search: the
+	// next string makes new ones.
 	shown, shownAs map[string]bool
+	lent           bool
 }
 
 // Add takes in every string, every number and every key of a map of the parts of a value that are sensitive. Marks of
@@ -164,9 +166,13 @@ func (s *Secrets) ShowTexts(list ...string) {
 		if len(text) < minValue || s.shownAs[text] {
 			continue
 		}
-		if s.shownAs == nil {
+		switch {
+		case s.shownAs == nil:
 			s.shownAs, s.shown = map[string]bool{}, map[string]bool{}
+		case s.lent:
+			s.shownAs, s.shown = maps.Clone(s.shownAs), maps.Clone(s.shown)
 		}
+		s.lent = false
 		s.shownAs[text] = true
 		for _, form := range forms(strings.TrimSpace(text)) {
 			s.shown[form] = true
@@ -253,7 +259,8 @@ func (s *Secrets) Values() func(text string) (shown string, whole bool) {
 		return nil
 	}
 	s.mu.Lock()
-	shown, shownAs := maps.Clone(s.shown), maps.Clone(s.shownAs)
+	shown, shownAs := s.shown, s.shownAs
+	s.lent = true
 	s.mu.Unlock()
 	return func(text string) (string, bool) {
 		if len(text) < minValue || shownAs[text] {

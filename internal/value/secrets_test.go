@@ -235,3 +235,27 @@ func BenchmarkSecretsThatComeOneByOne(b *testing.B) {
 		})
 	}
 }
+
+// A search that has begun does not see what is shown later, and many searches do not cost a copy each.
+func TestSearchesKeepWhatWasShownWhenTheyBegan(t *testing.T) {
+	var s Secrets
+	s.Add(cty.ObjectVal(map[string]cty.Value{"a": cty.StringVal("first-secret"), "b": cty.StringVal("second-secret")}),
+		[]cty.Path{cty.GetAttrPath("a"), cty.GetAttrPath("b")})
+	s.ShowTexts("first-secret")
+	before := s.Values()
+	s.ShowTexts("second-secret")
+	after := s.Values()
+	for _, c := range []struct {
+		search func(string) (string, bool)
+		text   string
+		hidden bool
+	}{{before, "first-secret", false}, {before, "second-secret", true}, {after, "first-secret", false},
+		{after, "second-secret", false}} {
+		if _, hidden := c.search(c.text); hidden != c.hidden {
+			t.Errorf("%s is hidden: %v, want %v", c.text, hidden, c.hidden)
+		}
+	}
+	if n := testing.AllocsPerRun(10, func() { s.Values() }); n > 8 {
+		t.Errorf("a search allocates %v times", n)
+	}
+}

@@ -22,8 +22,8 @@
 // sensitive; what the schema declares sensitive they hide by themselves. Object values conform to the type of their
 // block (see Conforms); a value that does not is a broken invariant and panics.
 //
-// What the package leaves out: it calls no provider, knows no addresses and writes no diagnostics. A PathError says
-// where in the object the problem is and what was found; the caller knows which object and whose fault.
+// What the package leaves out: it calls no provider. Its checks know no addresses and write no diagnostics: a PathError
+// says where in the object the problem is and what was found, and BadAnswer makes a diagnostic of it.
 //
 // All functions are pure and safe for concurrent use. They are called once or more for every instance of a run, so the
 // ordinary cases (nothing nested, nothing sensitive, nothing changed) are decided without building new values: Propose

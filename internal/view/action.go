@@ -29,6 +29,9 @@ func (w *planWriter) triggered(a addr.AbsResourceInstance) {
 		}
 		w.WriteString("\n    # Actions to be invoked " + when + " this change in order:\n")
 		for _, i := range lists[n] {
+			if i.Trigger.Undecided {
+				w.WriteString("    # (if the condition of its trigger holds, which is known after apply)\n")
+			}
 			w.invocation(i)
 		}
 	}

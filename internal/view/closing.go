@@ -274,27 +274,71 @@ func (w *planWriter) note(text string, width int) {
 	}
 }
 
-// balance writes what an apply did not do: the objects that failed, each with its error, and those that were not tried.
+// mostDone bounds the rows of what an apply did: its lines of progress have everything.
+const mostDone = 10
+
+// balance writes what an apply did and did not do: the objects that are done, those that failed, each with its error,
+// and those that were not tried, with what they waited for.
 func (w *planWriter) balance(b balance.Balance, e Ending) {
-	if len(b.Failed)+len(b.Half)+len(b.Untried) == 0 {
+	if len(b.Failed)+len(b.Open)+len(b.Half)+len(b.Untried) == 0 {
 		return
 	}
-	errors := map[string]string{}
-	for _, d := range e.Problems.Sorted() {
-		if d.Severity == diag.Error && d.Address != "" && errors[d.Address] == "" {
-			errors[d.Address] = cleanLine(d.Summary)
+	w.WriteByte('\n')
+	w.accomplished(b.Done)
+	errors := errorsOf(e.Problems)
+	now := func(o addr.Object) string {
+		if s := e.State.Object(o); s != nil && s.Status == state.Tainted {
+			return "it is tainted now"
+		}
+		return ""
+	}
+	waited := func(o addr.Object) string {
+		if cause, ok := b.Cause[o]; ok {
+			return "it waited for " + clean(cause.String())
+		}
+		return ""
+	}
+	with := func(texts ...string) string {
+		return strings.Join(slices.DeleteFunc(texts, func(t string) bool { return t == "" }), "; ")
+	}
+	w.unfinished("Failed", b.Failed, func(o addr.Object) string { return with(errors[o.Instance.String()], now(o)) })
+	w.unfinished("In flight", b.Open, func(o addr.Object) string {
+		return with(errors[o.Instance.String()], "nobody knows how it ended", now(o))
+	})
+	w.unfinished("Half done", b.Half, func(o addr.Object) string {
+		return with("a half of its replacement is missing", waited(o))
+	})
+	w.unfinished("Not tried", b.Untried, func(o addr.Object) string {
+		return with(errors[o.Instance.String()], waited(o))
+	})
+}
+
+// errorsOf returns the first error of each object, with its number if there are several errors.
+func errorsOf(problems diag.List) map[string]string {
+	out, list := map[string]string{}, problems.OnlyErrors().Sorted()
+	for _, d := range list {
+		if d.Address == "" || out[d.Address] != "" {
+			continue
+		}
+		out[d.Address] = cleanLine(d.Summary)
+		if d.Number > 0 {
+			out[d.Address] = fmt.Sprintf("error %d: %s", d.Number, out[d.Address])
 		}
 	}
-	w.WriteByte('\n')
-	w.unfinished("Failed", b.Failed, func(o addr.Object) string {
-		why := errors[o.Instance.String()]
-		if now := e.State.Object(o); now != nil && now.Status == state.Tainted {
-			why = strings.TrimPrefix(why+"; it is tainted now", "; ")
+	return out
+}
+
+// accomplished writes what an apply that came to no end has done.
+func (w *planWriter) accomplished(changes []*plan.Change) {
+	list := rows(tfjson.SortedChanges(changes), func(*plan.Change) string { return "" })
+	width := w.addressWidth(list)
+	for i := range list {
+		if i == mostDone {
+			fmt.Fprintf(w, "  ... and %d more that are done\n", left(list[i:]))
+			break
 		}
-		return why
-	})
-	w.unfinished("Half done", b.Half, func(addr.Object) string { return "a half of its replacement is missing" })
-	w.unfinished("Not tried", b.Untried, func(o addr.Object) string { return errors[o.Instance.String()] })
+		w.wordedRow(&list[i], words[list[i].fate].closing, width)
+	}
 }
 
 // unfinished writes objects that have something in common.

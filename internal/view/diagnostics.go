@@ -23,7 +23,11 @@ func Diagnostics(o Options, list diag.List) string {
 	excerpts := tfjson.NewExcerpts(o.sources())
 	for _, g := range grouped(o, list) {
 		line, code := excerpts.Fixed(g.first)
-		b.WriteString(w.diagnostic(excerpts.Diagnostic(g.first), fixed(line, code)+o.sidesOf(g.first), g.others))
+		said := excerpts.Diagnostic(g.first)
+		if g.first.Number > 0 {
+			said.Summary += fmt.Sprintf(" (error %d)", g.first.Number)
+		}
+		b.WriteString(w.diagnostic(said, fixed(line, code)+o.sidesOf(g.first), g.others))
 	}
 	return b.String()
 }

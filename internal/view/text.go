@@ -455,13 +455,27 @@ func (t *text) Incomplete(e Ending) {
 			command = t.o.program() + " destroy"
 		}
 		first := "Correct the errors above, and run"
-		if len(b.Failed)+len(b.Half) == 0 && !slices.ContainsFunc(e.Problems, failure) {
+		if len(b.Failed)+len(b.Open)+len(b.Half) == 0 && !slices.ContainsFunc(e.Problems, failure) {
 			first = "Run"
 		}
-		w.paragraph("What was done is in the state. %s %q to go on with the rest.", first, command)
+		w.paragraph("%s %s %q to go on with the rest.", e.kept(), first, command)
 	}
 	t.write(t.o.Out, w.String())
 }
+
+// kept returns a sentence with the place of the results of an apply.
+func (e Ending) kept() string {
+	switch {
+	case slices.ContainsFunc(e.Problems, func(d *diag.Diagnostic) bool { return d.Code() == notSaved }):
+		return "What was done could not be saved as the state: see the error above."
+	case e.Where == "":
+		return "What was done is saved in the state."
+	}
+	return "What was done is saved in the state: " + clean(e.Where) + "."
+}
+
+// notSaved is the code of a state that could not be written.
+const notSaved = "TB0943"
 
 // failure reports whether a problem is an error that has to be corrected, and not only an interrupt.
 func failure(d *diag.Diagnostic) bool { return d.Severity == diag.Error && d.Code() != interrupted }

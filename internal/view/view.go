@@ -183,6 +183,8 @@ type Ending struct {
 	// State is the stored state.
 	State    *state.State
 	Problems diag.List
+	// Where is the place of the state as people know it; empty if nobody can tell.
+	Where string
 	// Saved means that the plan came from a file, which cannot be applied again.
 	Saved bool
 }

@@ -41,7 +41,7 @@ func decodeValue(m *plugin6.DynamicValue, ty cty.Type) (cty.Value, error) {
 		}
 		v, err := conforming(m.Msgpack, ty, msgpack.Unmarshal)
 		if err != nil {
-			if what := odd(m.Msgpack, ty); what != "" {
+			if what := mismatch(m.Msgpack, ty); what != "" {
 				return cty.NilVal, errors.New(what)
 			}
 		}

@@ -8,15 +8,15 @@ import (
 	"github.com/zclconf/go-cty/cty"
 )
 
-// odd returns which attribute a value in msgpack lacks, or has without its type: the decoder only counts them. It is ""
-// when there is none, or none that shows; b has been checked.
-func odd(b []byte, ty cty.Type) string {
-	_, what := oddMember(b, ty, nil)
+// mismatch returns which attribute a value in msgpack lacks, or has without its type: the decoder only counts them. It
+// is "" when there is none, or none that shows; b has been checked.
+func mismatch(b []byte, ty cty.Type) string {
+	_, what := mismatchIn(b, ty, nil)
 	return what
 }
 
-// oddMember checks the value at the beginning of b and returns its size. The content of dynamic values is not checked.
-func oddMember(b []byte, ty cty.Type, at cty.Path) (size int, what string) {
+// mismatchIn checks the value at the beginning of b and returns its size. The content of dynamic values is not checked.
+func mismatchIn(b []byte, ty cty.Type, at cty.Path) (size int, what string) {
 	size, members, err := msgpackItem(b)
 	if err != nil {
 		return len(b), ""
@@ -29,7 +29,7 @@ func oddMember(b []byte, ty cty.Type, at cty.Path) (size int, what string) {
 	for i := uint64(0); i < members; i++ {
 		step, inner := cty.PathStep(cty.IndexStep{Key: cty.NumberUIntVal(i)}), cty.DynamicPseudoType
 		if isMap {
-			n, _ := oddMember(b[size:], cty.String, nil)
+			n, _ := mismatchIn(b[size:], cty.String, nil)
 			key := stringItem(b[size : size+n])
 			size += n
 			i++ // a map counts keys and values
@@ -47,7 +47,7 @@ func oddMember(b []byte, ty cty.Type, at cty.Path) (size int, what string) {
 		} else if ty.IsTupleType() && i < uint64(ty.Length()) {
 			inner = ty.TupleElementType(int(i))
 		}
-		n, what := oddMember(b[size:], inner, append(at, step))
+		n, what := mismatchIn(b[size:], inner, append(at, step))
 		if size += n; what != "" {
 			return size, what
 		}

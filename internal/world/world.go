@@ -26,7 +26,7 @@
 //	}
 //
 // Two more types, world_blocks and world_nested, have every form of value that a schema can describe (shapes.go), and
-// there are functions (say.go).
+// there are functions (functions.go).
 //
 // Changes take place half way through the delay: a process that is killed while it waits may or may not have made the
 // change.

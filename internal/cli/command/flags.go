@@ -60,7 +60,7 @@ func (c *Call) ProgressFlags() {
 		"Of a plan, show the objects that change and why objects are lost, without details; in OpenTofu's projects, "+
 		"and by another name, plans keep them.")
 	c.showsProgress = true
-	c.Flags.Func("progress", "How the text tells the progress of operations: `HOW` is plain for one line a group of "+
+	c.Flags.Func("progress", "How the text shows the progress of operations: `HOW` is plain for one line a group of "+
 		"objects in ten seconds, live for lines that are drawn anew on a terminal, or none. Without it there is a "+
 		"live display on terminals, and elsewhere lines for each object.", func(text string) error {
 		how, known := settings.ParseProgress(text)

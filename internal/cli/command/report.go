@@ -131,15 +131,16 @@ func (c *Call) Finish(summary string, err error) Outcome {
 
 // Interrupted shows the operations that a killed run left open.
 func (c *Call) Interrupted(s *state.Snapshot) {
-	c.beside(engine.BlankWarning(s))
+	c.reportApart(engine.BlankWarning(s))
 	if s == nil || s.Running != nil {
 		return // a run that is under way has operations in flight, as it should
 	}
-	c.beside(engine.InterruptedWarnings(s))
+	c.reportApart(engine.InterruptedWarnings(s))
 }
 
-// beside shows problems that do not concern the command, on standard error: programs read the output of some commands.
-func (c *Call) beside(diags diag.List) {
+// reportApart shows problems that do not concern the command, on standard error: programs read the output of some
+// commands.
+func (c *Call) reportApart(diags diag.List) {
 	if len(diags) == 0 {
 		return
 	}
@@ -172,7 +173,7 @@ func (c *Call) Settings() (*settings.Settings, diag.List) {
 	set, diags := c.Surroundings.Settings()
 	if !c.warned {
 		c.warned = true
-		c.beside(diags.OnlyWarnings())
+		c.reportApart(diags.OnlyWarnings())
 	}
 	return set, diags.OnlyErrors()
 }

@@ -100,8 +100,7 @@ func (s *backendSetup) decide(c *command.Call, configured, recorded *backend.Bac
 	case configured.IsCloud() && recorded.IsCloud(): // the states are in the service either way
 		return recordOnly, nil
 	case !recorded.Readable():
-		return keepRecord, diag.List{}.Errorf(nil, "Backend configuration changed", "%s",
-			backend.NoMigration(c.Title, recorded.Type))
+		return keepRecord, backend.NoMigration(c.Title, recorded.Type)
 	case recorded != nil && !s.migrate && !s.force && !configured.IsCloud():
 		return keepRecord, diag.List{}.Errorf(nil, "Backend configuration changed", "The arguments of the backend "+
 			"have changed since the last init. If the states are still in the same location, or if you want to use "+
@@ -434,7 +433,7 @@ func (s *backendSetup) approve(ctx context.Context, c *command.Call, m move, ove
 // copyState copies a state under the locks of both places, so that nobody else changes either meanwhile. It reports
 // whether a person has refused the copy.
 func (s *backendSetup) copyState(ctx context.Context, c *command.Call, m move) (refused bool, diags diag.List) {
-	request := state.LockRequest{Unlocked: !s.Lock, Info: state.LockInfo{Operation: "init"}}
+	request := state.LockRequest{Unlocked: !s.Lock, Info: state.LockInfo{Operation: state.OperationInit}}
 	var sessions [2]state.Session
 	for i, ws := range []state.Workspace{m.from, m.to} {
 		session, err := state.Acquire(ctx, ws, request, s.Timeout, func(*state.LockedError) {})

@@ -111,7 +111,7 @@ func (s *backendSetup) first(ctx context.Context, c *command.Call, st state.Stor
 // create creates a workspace with an empty state.
 func (s *backendSetup) create(ctx context.Context, ws state.Workspace) diag.List {
 	session, err := state.Acquire(ctx, ws, state.LockRequest{Unlocked: !s.Lock, Info: state.LockInfo{
-		Operation: "init"}}, s.Timeout, func(*state.LockedError) {})
+		Operation: state.OperationInit}}, s.Timeout, func(*state.LockedError) {})
 	if err != nil {
 		return engine.LockProblem(err)
 	}

@@ -88,11 +88,12 @@ func login(ctx context.Context, c *command.Call, host string) command.Outcome {
 		return c.Finish("Failed to read the saved tokens", err)
 	case elsewhere != "":
 		return c.End(diag.List{}.Errorf(nil, fmt.Sprintf("Credentials for %s are manually configured", host),
-			"The token of the host comes from %s, which counts more than what this command would save. Remove the "+
-				"token there first.", elsewhere))
+			"The token of the host comes from %s, which takes precedence over what this command would save. "+
+				"Remove the token there first.", elsewhere))
 	case !c.InputAllowed():
-		return c.End(diag.List{}.Errorf(nil, "Login is an interactive command", "The variable TF_INPUT forbids to ask "+
-			"for the token. Unset it, or write the token into a block credentials %q of the CLI configuration.", host))
+		return c.End(diag.List{}.Errorf(nil, "Login is an interactive command", "The variable TF_INPUT does not "+
+			"allow asking for the token. Unset it, or write the token into a block credentials %q of the CLI "+
+			"configuration.", host))
 	}
 	text := fmt.Sprintf("Make a token in your browser, for example at\n  https://%s/app/settings/tokens\nand paste it "+
 		"here. It will be saved as plain text in\n  %s", host, tokens.Place())

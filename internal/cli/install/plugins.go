@@ -215,7 +215,7 @@ func incomplete(result plugins.Result) diag.List {
 	}
 	return diag.List{}.Warnf(nil, "Incomplete lock file information for providers",
 		"The packages of the following providers came without a signed list of the checksums of all their "+
-			"platforms:\n%s\n%s therefore has their checksums for %s only, and other platforms will reject them. To "+
-			"add those of another platform, run: providers lock -platform=OS_ARCH", names, lockfile.Name,
-		packages.Current())
+			"platforms:\n%s\n%s therefore has their checksums for %s only, and other platforms will reject them.",
+		names, lockfile.Name, packages.Current()).
+		Advise("To add those of another platform, run:\n  %s", diag.Run("providers", "lock", "-platform=OS_ARCH"))
 }

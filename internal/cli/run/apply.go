@@ -1,6 +1,7 @@
 package run
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -52,7 +53,7 @@ func setupApply(c *command.Call, destroy bool) func(context.Context) command.Out
 	var expected string
 	if !destroy {
 		c.Flags.StringVar(&expected, "expect-plan", "",
-			"Apply the saved plan only if its file has this `HASH`, which \"show -markdown\" tells.")
+			"Apply the saved plan only if its file has this `HASH`, as \"show -markdown\" prints it.")
 	}
 	c.Flags.BoolVar(&p.forgetting, "suppress-forget-errors", false, "It is no error when a destroy leaves objects "+
 		"behind because of destroy = false. It is one in projects of OpenTofu alone.")
@@ -122,10 +123,14 @@ func (s *session) perform(pl *plan.Plan, values map[string]cty.Value, diags diag
 	}
 	incomplete := diags.HasErrors() && c.Path != "refresh"
 	diags = diags.Extend(s.leftBehind(pl, diags))
+	if incomplete {
+		diags = diags.Numbered()
+	}
 	c.Report(diags)
 	switch {
 	case incomplete:
-		c.View().Incomplete(view.Ending{Plan: pl, State: after, Problems: diags, Saved: s.saved})
+		c.View().Incomplete(view.Ending{Plan: pl, State: after, Problems: diags, Saved: s.saved,
+			Where: s.stateName()})
 	case !diags.HasErrors():
 		c.View().Applied(pl, after)
 	}
@@ -133,6 +138,18 @@ func (s *session) perform(pl *plan.Plan, values map[string]cty.Value, diags diag
 		return command.Failed
 	}
 	return command.Done
+}
+
+// stateName returns where the state is, as a person would say it; empty if that cannot be told.
+func (s *session) stateName() string {
+	if file := cmp.Or(s.flags.Out, s.flags.In); file != "" {
+		return file
+	}
+	b, diags := s.call.Backend(s.project.Config().Root)
+	if diags.HasErrors() {
+		return ""
+	}
+	return engine.StateName(b, s.project.Workspace())
 }
 
 // leftBehind reports objects that a destroy has only forgotten, as OpenTofu does: its scripts expect that success means

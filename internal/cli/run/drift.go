@@ -21,8 +21,8 @@ import (
 func Drift() *command.Command {
 	return &command.Command{
 		Name: "drift", Short: "Report what was changed outside",
-		Long: `Read every real object and report where it differs from the state. Nothing is changed, in the state
-neither.
+		Long: `Read every real object and report where it differs from the state. Nothing is changed, not even the
+state.
 
 With -accept, the blocks of a file say which drift is known, why, and until when:
 

@@ -3,8 +3,10 @@ package run
 import (
 	"flag"
 	"fmt"
-	"slices"
 	"strings"
+	"unicode/utf8"
+
+	"github.com/hashicorp/hcl/v2"
 
 	"github.com/tombolo-iac/tombolo/addr"
 	"github.com/tombolo-iac/tombolo/diag"
@@ -88,24 +90,37 @@ const maxAddresses = 1 << 20
 func addresses(option string, parse func(string) (addr.Target, diag.List), texts, files []string) (list []addr.Target,
 	diags diag.List,
 ) {
+	add := func(text string, at *hcl.Range) diag.List {
+		t, more := parse(text)
+		if more.HasErrors() {
+			return diag.List{}.Errorf(at, fmt.Sprintf("Invalid %s %q", option, text), "%s", more[0].Detail)
+		}
+		list = append(list, t)
+		return nil
+	}
+	for _, text := range texts {
+		if diags = add(text, nil); diags.HasErrors() {
+			return nil, diags
+		}
+	}
 	for _, name := range files {
 		content, err := regular.Read(name, maxAddresses)
 		if err != nil {
 			return nil, diags.Errorf(nil, "Failed to read a file of addresses", "The file %s cannot be read: %s.", name,
 				err)
 		}
+		at := hcl.Range{Filename: name, Start: hcl.InitialPos, End: hcl.InitialPos}
 		for line := range strings.Lines(string(content)) {
-			if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "#") {
-				texts = append(slices.Clip(texts), line)
+			text := strings.TrimSpace(line)
+			at.End = hcl.Pos{Line: at.Start.Line, Column: 1 + utf8.RuneCountInString(text),
+				Byte: at.Start.Byte + len(text)}
+			if text != "" && !strings.HasPrefix(text, "#") {
+				if diags = add(text, at.Ptr()); diags.HasErrors() {
+					return nil, diags
+				}
 			}
+			at.Start.Line, at.Start.Byte = at.Start.Line+1, at.Start.Byte+len(line)
 		}
-	}
-	for _, text := range texts {
-		t, more := parse(text)
-		if more.HasErrors() {
-			return nil, diags.Errorf(nil, fmt.Sprintf("Invalid %s %q", option, text), "%s", more[0].Detail)
-		}
-		list = append(list, t)
 	}
 	return list, nil
 }
@@ -142,6 +157,26 @@ func (p *planning) readsAll(c *command.Call) (asked bool) {
 	return asked && p.refresh && !p.minimalRefresh
 }
 
+// chosen sets the options to the addresses that were given, or reports problems.
+func (p *planning) chosen(c *command.Call, o *engine.PlanOptions) bool {
+	var diags diag.List
+	if o.Targets, diags = addresses("target", addr.ParseSelector, p.targets, p.targetFiles); !diags.HasErrors() {
+		o.Except, diags = addresses("exclude", addr.ParseSelector, p.except, p.exceptFiles)
+	}
+	if !diags.HasErrors() {
+		o.Invoke, diags = addresses("invoke", addr.ParseTarget, p.invoke, nil)
+	}
+	switch {
+	case !diags.HasErrors():
+		return true
+	case diags[0].Subject != nil: // in a file, where no option helps
+		c.Report(diags)
+	default:
+		c.Misuse(diags[0].Summary, "%s", diags[0].Detail)
+	}
+	return false
+}
+
 // options returns the options that the flags set, and reports problems.
 func (p *planning) options(c *command.Call) (engine.PlanOptions, bool) {
 	o := engine.PlanOptions{SkipRefresh: !p.refresh, MinimalRefresh: p.minimalRefresh, FullRefresh: p.readsAll(c)}
@@ -168,23 +203,11 @@ func (p *planning) options(c *command.Call) (engine.PlanOptions, bool) {
 	case p.refreshOnly:
 		o.Mode = plan.RefreshOnly
 	}
-	var diags diag.List
-	if o.Targets, diags = addresses("target", addr.ParseSelector, p.targets, p.targetFiles); !diags.HasErrors() {
-		o.Except, diags = addresses("exclude", addr.ParseSelector, p.except, p.exceptFiles)
-	}
-	if diags.HasErrors() {
-		c.Misuse(diags[0].Summary, "%s", diags[0].Detail)
-		return o, false
-	}
-	if o.Invoke, diags = addresses("invoke", addr.ParseTarget, p.invoke, nil); diags.HasErrors() {
-		c.Misuse(diags[0].Summary, "%s", diags[0].Detail)
-		return o, false
-	}
-	if len(o.Invoke) > 0 && !p.invokes(c, &o) {
+	if !p.chosen(c, &o) || len(o.Invoke) > 0 && !p.invokes(c, &o) {
 		return o, false
 	}
 	if len(o.Targets) > 0 && len(o.Except) > 0 {
-		c.Report(diags.Errorf(nil, "Invalid combination of arguments",
+		c.Report(diag.List{}.Errorf(nil, "Invalid combination of arguments",
 			"The options -target and -exclude conflict: remove one of them."))
 		return o, false
 	}

@@ -19,7 +19,7 @@ moves to another state file; with -to-dir or -to-workspace, to another state in 
 ~ state mv 'terraform_data.a[0]' 'terraform_data.a["first"]'
 ~ state mv -to-dir=../network module.net`,
 		Setup: func(c *command.Call) command.Run {
-			e := editing{operation: "state-mv", existing: true,
+			e := editing{operation: state.OperationMove, existing: true,
 				StateFiles: command.StateFiles{Stamped: true}}
 			m := &moving{}
 			e.flags(c)

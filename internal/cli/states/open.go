@@ -21,28 +21,27 @@ func stillOpen(s *state.Snapshot, what string, touches func(state.InFlight) bool
 			continue
 		}
 		told[a] = true
-		recoverAs := func(how string) diag.Command { return diag.Command(fmt.Sprintf("recover '%s' %s", a, how)) }
 		diags = append(diags, &diag.Diagnostic{Severity: diag.Error, Address: a.String(),
 			Summary: "Interrupted operation is not resolved",
 			Detail: fmt.Sprintf("Cannot %s: a run ended in the middle of the %s of %s, which keeps that address "+
 				"until you resolve the operation. Nothing was changed.", what, f.Action, f.Object),
-			Advice: resolving(f, recoverAs)})
+			Advice: resolving(f)})
 	}
 	return diags
 }
 
 // resolving lists the commands that resolve an operation.
-func resolving(f state.InFlight, recoverAs func(string) diag.Command) *diag.Advice {
+func resolving(f state.InFlight) *diag.Advice {
+	a := f.Object.Instance
 	if f.Action == state.ActionCreate {
 		return diag.Advise("Look for the object, run one of these, then try again:\n"+
 			"  %s    (it exists: import it)\n  %s       (it does not exist)\n"+
 			"  %s      (leave it unmanaged, and remove it from the state)",
-			recoverAs("--adopt ID"), recoverAs("--retry"),
-			recoverAs("--forget"))
+			diag.Recover(a, "--adopt", "ID"), diag.Recover(a, "--retry"), diag.Recover(a, "--forget"))
 	}
 	return diag.Advise("Look at the object, run one of these, then try again:\n"+
-		"  %s       (keep its entry in the state)\n  %s      (remove it from the state)", recoverAs("--retry"),
-		recoverAs("--forget"))
+		"  %s       (keep its entry in the state)\n  %s      (remove it from the state)", diag.Recover(a, "--retry"),
+		diag.Recover(a, "--forget"))
 }
 
 // at reports whether an operation is that of an object at or below an address.

@@ -55,7 +55,7 @@ func statePush(ctx context.Context, c *command.Call, l *command.Locking, name st
 		return c.Say("Error reading source state %q: %s. Nothing was pushed.", name, command.StateProblem(err))
 	}
 	var problem error
-	outcome := edit(ctx, c, editing{Locking: *l, operation: "state-push", damaged: force},
+	outcome := edit(ctx, c, editing{Locking: *l, operation: state.OperationPush, damaged: force},
 		func(session state.Session) (edited,
 			diag.List) {
 			write := session.Write

@@ -20,7 +20,7 @@ func cmdStateReplaceProvider() *command.Command {
 to registry.acme.com/acme/aws.`,
 		Example: `~ state replace-provider hashicorp/aws registry.acme.com/acme/aws`,
 		Setup: func(c *command.Call) command.Run {
-			e := editing{operation: "state-replace-provider", inPlace: true, existing: true,
+			e := editing{operation: state.OperationReplaceProvider, inPlace: true, existing: true,
 				StateFiles: command.StateFiles{Stamped: true}}
 			var approved bool
 			e.flags(c)

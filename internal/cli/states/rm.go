@@ -19,7 +19,7 @@ func cmdStateRm() *command.Command {
 address can be that of a module, a resource or an instance.`,
 		Example: `~ state rm terraform_data.old module.gone`,
 		Setup: func(c *command.Call) command.Run {
-			e := editing{operation: "state-rm", inPlace: true, existing: true,
+			e := editing{operation: state.OperationRemove, inPlace: true, existing: true,
 				StateFiles: command.StateFiles{Stamped: true}}
 			var dry bool
 			e.flags(c)

@@ -15,6 +15,7 @@ func Untaint() *command.Command { return markCommand("untaint") }
 
 // markCommand is taint or untaint.
 func markCommand(name string) *command.Command {
+	operation := state.OperationTaint
 	cmd := &command.Command{
 		Name: name, Short: "Mark an instance for replacement by the next apply", Args: "ADDRESS",
 		Long: "Mark an instance as tainted. The next apply replaces it. To replace it now, use\n\"~ apply " +
@@ -22,11 +23,12 @@ func markCommand(name string) *command.Command {
 		Example: "~ " + name + " 'terraform_data.a[0]'",
 	}
 	if name == "untaint" {
+		operation = state.OperationUntaint
 		cmd.Short = "Remove the taint from an instance"
 		cmd.Long = "Remove the taint from a resource instance: the next apply does not replace it."
 	}
 	cmd.Setup = func(c *command.Call) command.Run {
-		e := editing{operation: state.Operation(name)}
+		e := editing{operation: operation}
 		var allowMissing bool
 		e.flags(c)
 		c.Flags.BoolVar(&allowMissing, "allow-missing", false, "Succeed even if the instance is not in the state.")

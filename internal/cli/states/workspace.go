@@ -218,7 +218,7 @@ func createWorkspace(ctx context.Context, c *command.Call, w workspaces, name st
 				"The file %q holds no state: %s. No workspace was created.", from, command.StateProblem(err)))
 		}
 	}
-	session, diags := lockWorkspace(ctx, c, ws, editing{Locking: *l, operation: "workspace-new"})
+	session, diags := lockWorkspace(ctx, c, ws, editing{Locking: *l, operation: state.OperationNewWorkspace})
 	if diags.HasErrors() {
 		return c.End(diags)
 	}
@@ -333,7 +333,7 @@ func deleteWorkspace(ctx context.Context, c *command.Call, name string, l *comma
 		return c.Finish("Failed to delete the workspace", err)
 	}
 	// The lock is held until the end, so the state that is checked is the one that is deleted.
-	session, diags := lockWorkspace(ctx, c, ws, editing{Locking: *l, operation: "workspace-delete"})
+	session, diags := lockWorkspace(ctx, c, ws, editing{Locking: *l, operation: state.OperationDeleteWorkspace})
 	if diags.HasErrors() {
 		return c.End(diags)
 	}

@@ -26,7 +26,10 @@ func Cipher() *encryption.Cipher { return of(Settings) }
 
 // Turn returns a cipher for states that seals with the key of this number, and that opens what the keys of the others
 // have sealed, too. The number 0 stands for plain states.
-func Turn(now int, others ...int) *encryption.Cipher {
+func Turn(now int, others ...int) *encryption.Cipher { return of(TurnSettings(now, others...)) }
+
+// TurnSettings are the settings of Turn.
+func TurnSettings(now int, others ...int) string {
 	blocks, target, end := "method \"unencrypted\" \"k0\" {}\n", "", ""
 	for i, n := range append([]int{now}, others...) {
 		kind := "unencrypted"
@@ -42,7 +45,7 @@ func Turn(now int, others ...int) *encryption.Cipher {
 		}
 		target += fmt.Sprintf("method = method.%s.k%d\n", kind, n)
 	}
-	return of(blocks + "state {\n" + target + end + "}\n")
+	return blocks + "state {\n" + target + end + "}\n"
 }
 
 // of returns the cipher for states that settings configure.

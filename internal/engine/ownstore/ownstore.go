@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/tombolo-iac/tombolo/internal/callback"
+	"github.com/tombolo-iac/tombolo/internal/encryption"
 	"github.com/tombolo-iac/tombolo/internal/store"
 	"github.com/tombolo-iac/tombolo/state"
 )
@@ -119,7 +120,7 @@ func (g *guarded) Workspace(name string) (state.Workspace, error) {
 		return nil, err
 	}
 	ours := &workspace{calls: g.calls, inner: w, name: name}
-	if at, ok := w.(interface{ Answers() string }); ok { // a workspace of this module, which needs no guard
+	if at, ok := w.(spoolPlace); ok { // a workspace of this module, which needs no guard
 		return spooling{ours, at}, nil
 	}
 	return ours, nil
@@ -136,16 +137,29 @@ type workspace struct {
 	name  string
 }
 
+// spoolPlace is a place for answers of programs.
+type spoolPlace interface {
+	Answers() (string, *encryption.Cipher)
+}
+
 // spooling is a workspace with a place for answers of programs.
 type spooling struct {
 	*workspace
-	at interface{ Answers() string }
+	at spoolPlace
 }
 
-// Answers returns the folder for answers of programs, or an empty text for none.
-func (s spooling) Answers() string {
-	dir, _ := get(s.calls, "Workspace.Answers", s.at.Answers) // without a folder, answers are not kept beside the state
-	return dir
+// Answers returns the folder for answers of programs, or an empty text for none, and what encrypts them.
+func (s spooling) Answers() (string, *encryption.Cipher) {
+	type place struct {
+		dir    string
+		cipher *encryption.Cipher
+	}
+	// Without a folder, answers are not kept beside the state.
+	p, _ := get(s.calls, "Workspace.Answers", func() (p place) {
+		p.dir, p.cipher = s.at.Answers()
+		return p
+	})
+	return p.dir, p.cipher
 }
 
 // Name implements state.Workspace.

@@ -12,22 +12,44 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/eval/funcs"
 )
 
-// actionTriggers adds what the action_trigger blocks of a resource mention. Actions of an event before the change come
-// before the resource. The others and all conditions come later, so that they may refer to it.
+// actionTriggers adds what the action_trigger blocks of a resource mention. Actions and conditions of an event before
+// the change come before the resource. The others come later, so that they may refer to it.
 func (l *linker) actionTriggers(s *Slot) {
-	late := &linker{p: l.p, u: l.u, s: s, deps: map[int]bool{}, late: true}
+	late := &linker{p: l.p, u: l.u, s: s, deps: map[int]bool{}}
 	refs := s.Refs
 	s.Refs = nil
 	for _, t := range s.Resource.ActionTriggers {
+		late.late = !t.Before()
 		for _, e := range t.Actions {
 			l.actionReference(late, t, e)
 		}
 		if t.Condition != nil {
-			late.traversals(t, funcs.Mentions(t.Condition))
+			l.triggerCondition(late, t)
 		}
 	}
 	s.LateRefs, s.Refs = s.Refs, refs
 	s.late = sortedKeys(late.deps)
+}
+
+// triggerCondition adds what the condition of a trigger mentions. It may use self and caller: the object that changes.
+func (l *linker) triggerCondition(late *linker, t *config.ActionTrigger) {
+	own := &linker{p: l.p, u: l.u, s: l.s, deps: map[int]bool{}, late: late.late, self: true, judged: true}
+	own.traversals(t, funcs.Mentions(t.Condition))
+	for i := range own.deps {
+		late.deps[i] = true
+		if t.Before() {
+			l.deps[i] = true
+		}
+	}
+}
+
+// Late returns the slots that the triggers of a resource mention. They have their values when these are judged.
+func (s *Slot) Late() []*Slot {
+	list := make([]*Slot, len(s.late))
+	for n, i := range s.late {
+		list[n] = s.unit.slots[i]
+	}
+	return list
 }
 
 // callersOf returns the resources whose triggers invoke an action.
@@ -60,10 +82,16 @@ func (s *Slot) invokes(action addr.Resource) bool {
 // resolveCaller checks a reference to the object that an action is invoked for: its attribute must be one of every
 // resource that invokes the action.
 func (l *linker) resolveCaller(ref addr.Reference, undeclared problemAt) (diags diag.List) {
+	if l.judged {
+		if l.s.Type == nil {
+			return nil
+		}
+		return blocks.StaticTraversal(ref.Remaining, l.s.Type.Block)
+	}
 	if len(l.callers) == 0 {
 		return undeclared(`Invalid "caller" reference`, `"caller" is the object that an action is invoked for. It can `+
-			`be used in the config block of an action that the action_trigger block of a resource names, and nowhere `+
-			`else.`)
+			`be used in the config block of an action that the action_trigger block of a resource names, and in the `+
+			`condition of that block.`)
 	}
 	l.s.CalledBy = l.callers
 	for _, r := range l.callers {

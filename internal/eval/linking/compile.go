@@ -42,10 +42,9 @@ func (p *Program) compile(u *Unit) diag.List {
 // it.
 func (p *Program) schema(a addr.Provider, at hcl.Range) (*provider.Schema, diag.List) {
 	schema, diags := p.Schemas.Schema(a)
-	if len(diags) == 0 || p.reported[a] {
+	if len(diags) == 0 || !p.FirstReport(a) {
 		return schema, nil
 	}
-	p.reported[a] = true
 	return schema, located(diags, at)
 }
 
@@ -62,8 +61,15 @@ func located(diags diag.List, at hcl.Range) diag.List {
 	return out
 }
 
-// Warned reports whether linking has reported the warnings of a provider about its schema.
-func (p *Program) Warned(a addr.Provider) bool { return p.reported[a] }
+// FirstReport reports whether the problems of a provider with its schema have not been reported yet, by linking or a
+// walk, and notes that they are now. It may be called concurrently.
+func (p *Program) FirstReport(a addr.Provider) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	first := !p.reported[a]
+	p.reported[a] = true
+	return first
+}
 
 var kindOf = map[addr.Mode]provider.ResourceKind{
 	addr.Managed: provider.ManagedResource, addr.Data: provider.DataSource, addr.Ephemeral: provider.EphemeralResource,

@@ -15,6 +15,7 @@ import (
 	"slices"
 	"sort"
 	"strings"
+	"sync"
 
 	"github.com/hashicorp/hcl/v2"
 
@@ -25,7 +26,8 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// Program is a prepared configuration: every slot with its dependencies. It is immutable and may be walked many times.
+// Program is a prepared configuration: every slot with its dependencies. It is immutable, except for what it remembers
+// of warnings, and may be walked many times, also at the same time.
 type Program struct {
 	Config  *config.Config
 	Schemas Schemas
@@ -33,11 +35,13 @@ type Program struct {
 	units     map[addr.Module]*Unit
 	providers map[addr.AbsProviderConfig]*Slot
 	order     []*Unit // parents before children
-	reported  map[addr.Provider]bool
 	removed   removals
 	total     int
 	// dependents holds the reversed edges; only programs with ephemeral resources have them.
 	dependents [][]int
+
+	mu       sync.Mutex             // guards what follows
+	reported map[addr.Provider]bool // the providers whose warnings about their schema are reported
 }
 
 // Schemas has the schema of a provider. The engine's provider pool implements it.

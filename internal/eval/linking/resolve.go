@@ -34,6 +34,8 @@ type linker struct {
 	passing bool
 	// judging means that the current expressions are conditions.
 	judging bool
+	// judged means that the current expressions are conditions of triggers, which may use caller.
+	judged bool
 	// callers are the resources that invoke the action whose configuration is linked.
 	callers []*Slot
 }

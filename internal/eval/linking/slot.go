@@ -88,7 +88,7 @@ type Slot struct {
 	// GuardRefs are the references of prevent_destroy and destroy.
 	GuardRefs []addr.Reference
 	// LateRefs holds the references of the triggers of a resource: conditions and keys of actions. They are evaluated
-	// after the resource.
+	// after the resource is planned, and what is not known then by the apply.
 	LateRefs []addr.Reference
 
 	// CalledBy are the resources whose triggers invoke an action that refers to its caller; empty if it does not.

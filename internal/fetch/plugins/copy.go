@@ -64,7 +64,7 @@ func (o CopyOptions) check() (diags diag.List) {
 		if e, ok := o.Locked.Entry(p); ok && !o.Wanted[p].Allow(e.Version) {
 			diags = diags.Errorf(nil, "Inconsistent dependency lock file", "Provider %s: the lock file has version "+
 				"%s, which does not match the constraint %s of the configuration.", p.ForDisplay(), e.Version,
-				o.Wanted[p]).Advise(upgrade, diag.Command("init -upgrade"))
+				o.Wanted[p]).Advise(upgrade, diag.Run("init", "-upgrade"))
 		}
 	}
 	return diags

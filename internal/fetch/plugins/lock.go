@@ -82,7 +82,7 @@ func Lock(ctx context.Context, opts LockOptions) (lockfile.File, []Record, diag.
 				"The checksums of provider %s could not be calculated: %s.", wanted[i].ForDisplay(),
 				strings.TrimSuffix(o.err.Error(), "."))
 			if outdated := (*outdatedError)(nil); errors.As(o.err, &outdated) {
-				diags = diags.Advise(upgrade, diag.Command("init -upgrade"))
+				diags = diags.Advise(upgrade, diag.Run("init", "-upgrade"))
 			}
 			continue
 		}

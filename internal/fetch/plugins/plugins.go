@@ -241,7 +241,7 @@ func (in *installer) choose(ctx context.Context, t *task) {
 		if !wanted.Allow(locked.Version) {
 			t.queryFailed("the lock file has version %s, which does not match the constraint %s of the "+
 				"configuration", locked.Version, wanted)
-			t.diags = t.diags.Advise(upgrade, diag.Command("init -upgrade"))
+			t.diags = t.diags.Advise(upgrade, diag.Run("init", "-upgrade"))
 			return
 		}
 		t.installed = isInstalled(ctx, in.Folder, locked)
@@ -306,7 +306,7 @@ func (t *task) pick(available catalog, wanted require.Constraints) {
 	switch {
 	case !ok:
 		t.queryFailed("version %s from the lock file is no longer available; available are %s", t.version, available)
-		t.diags = t.diags.Advise("Run \"%s\" to choose another one.", diag.Command("init -upgrade"))
+		t.diags = t.diags.Advise("Run \"%s\" to choose another one.", diag.Run("init", "-upgrade"))
 	case errors.As(found.check(t.wish()), &elsewhere):
 		t.notForThisPlatform(elsewhere)
 	case len(found.Protocols) > 0 && !slices.ContainsFunc(found.Protocols, registries.Speaks):

@@ -58,7 +58,7 @@ func Ready(ctx context.Context, opts ReadyOptions) (map[addr.Provider]string, di
 		case !isLocked && opts.Each:
 			diags = diags.Errorf(nil, "Missing required provider", "The configuration needs a provider that is not "+
 				"installed:\n  - provider %s: no version is selected", p).
-				Advise("To choose a version and install it, run:\n  %s", diag.Command("init"))
+				Advise("To choose a version and install it, run:\n  %s", diag.Run("init"))
 		case !isLocked:
 			undecided = append(undecided, fmt.Sprintf("provider %s: no version is selected", p))
 		case !opts.Wanted[p].Allow(locked.Version):
@@ -82,7 +82,7 @@ func Ready(ctx context.Context, opts ReadyOptions) (map[addr.Provider]string, di
 		switch {
 		case found.problem != "" && opts.Each:
 			diags = diags.Errorf(nil, fmt.Sprintf("%s: %s", p, found.problem), "").
-				Advise("To install what the lock file selects, run:\n  %s", diag.Command("init"))
+				Advise("To install what the lock file selects, run:\n  %s", diag.Run("init"))
 		case found.problem != "":
 			broken = append(broken, fmt.Sprintf("%s: %s", p, found.problem))
 		default:
@@ -95,20 +95,21 @@ func Ready(ctx context.Context, opts ReadyOptions) (map[addr.Provider]string, di
 // notReady reports the providers that the lock file does not decide on, and those that are not installed as it says.
 func notReady(opts ReadyOptions, undecided, broken []string) (diags diag.List) {
 	if len(undecided) > 0 {
-		how, command := "To choose versions by the constraints of the configuration, run:\n  %s", "init -upgrade"
+		how := "To choose versions by the constraints of the configuration, run:\n  %s"
+		command := diag.Run("init", "-upgrade")
 		if len(opts.Locked.Entries()) == 0 {
-			how, command = "To make the first selections and write the lock file, run:\n  %s", "init"
+			how, command = "To make the first selections and write the lock file, run:\n  %s", diag.Run("init")
 		}
 		diags = diags.Errorf(nil, "Inconsistent dependency lock file",
 			"The selections in the lock file do not match the configuration:\n  - %s", strings.Join(undecided, "\n  "+
 				"- ")).
-			Advise(how, diag.Command(command))
+			Advise(how, command)
 	}
 	// Init, which decides on the others, installs these too.
 	if len(broken) > 0 && len(undecided) == 0 {
 		diags = diags.Errorf(nil, "Required plugins are not installed", "The installed providers are not those that "+
 			"the lock file selects:\n  - %s", strings.Join(broken, "\n  - ")).
-			Advise("To install the plugins that this configuration needs, run:\n  %s", diag.Command("init"))
+			Advise("To install the plugins that this configuration needs, run:\n  %s", diag.Run("init"))
 	}
 	return diags
 }

@@ -22,6 +22,7 @@ import (
 const (
 	sumNotReady   = "Provider program cannot be run"
 	sumFailed     = "Provider program failed"
+	sumRequest    = "Provider request failed"
 	sumUnprepared = "Provider program cannot be prepared"
 	sumNotCalled  = "Provider program was not called"
 	sumStopped    = "Provider program was stopped"
@@ -125,7 +126,7 @@ func (r *request) salvage(got *Answer) *answer {
 func (r *request) asked() string { return r.was("asked") }
 
 func (r *request) was(asked string) string {
-	what := "The program of provider " + r.h.m().Name + " was " + asked + " "
+	what := "The " + r.party() + " of provider " + r.h.m().Name + " was " + asked + " "
 	switch r.action {
 	case "data":
 		what += "to read the data source"
@@ -138,6 +139,30 @@ func (r *request) was(asked string) string {
 		what += " " + r.typ
 	}
 	return what
+}
+
+// party is who answers: a program, or without one the server that requests are sent to.
+func (r *request) party() string {
+	if r.h.m().HTTP != nil {
+		return "server"
+	}
+	return "program"
+}
+
+// failed is the summary of a call that failed.
+func (r *request) failed() string {
+	if r.h.m().HTTP != nil {
+		return sumRequest
+	}
+	return sumFailed
+}
+
+// called returns what was called, for the end of a message.
+func (r *request) called(name string) string {
+	if r.h.m().HTTP != nil {
+		return "Request: " + r.quote(name)
+	}
+	return "Program: " + name
 }
 
 // unreadable is the problem of an output that is not JSON, or not only.
@@ -175,9 +200,9 @@ func (r *request) invalid(name, problem string, output []byte) *diag.Diagnostic 
 		detail += "."
 	}
 	if !r.reads && !r.silent {
-		detail += " The program may already have changed something."
+		detail += " The " + r.party() + " may already have changed something."
 	}
-	return r.problem(sumAnswer, fmt.Sprintf("%s\n\nProgram: %s\nOutput: %s", detail, name,
+	return r.problem(sumAnswer, fmt.Sprintf("%s\n\n%s\nOutput: %s", detail, r.called(name),
 		r.quote(program.Excerpt([]byte(r.redact(string(r.conceal(output))))))))
 }
 
@@ -241,18 +266,24 @@ func reachable(b *provider.Block, path cty.Path) cty.Path {
 // failure reports a call that failed without diagnostics.
 func (r *request) failure(got *Answer) *diag.Diagnostic {
 	f := got.Failure
-	detail := r.asked() + ", and " + f.State + "."
+	state := f.State
+	if r.h.m().HTTP != nil {
+		state = r.quote(state) // which has parts of the answer
+	}
+	detail := r.asked() + ", and " + state + "."
 	if f.Advice != "" {
 		detail += " " + f.Advice
 	}
 	message := strings.TrimRight(f.Message, "\r\n")
-	if message == "" {
+	switch {
+	case message == "" && r.h.m().HTTP != nil:
+	case message == "":
 		detail += ` It printed nothing on standard error. Its author can print the reason there, or print ` +
 			`{"diagnostics": [{"severity": "error", "summary": "…"}]}.`
-	} else {
+	default:
 		detail += "\n\n" + r.quote(message)
 	}
-	return r.problem(sumFailed, detail+"\n\nProgram: "+got.Program)
+	return r.problem(r.failed(), detail+"\n\n"+r.called(got.Program))
 }
 
 // unmade returns why the call was not made.
@@ -307,7 +338,7 @@ func (r *request) unanswered(err error) *diag.Diagnostic {
 		}
 		return say(sumStopped, "%s, but %s.%s", r.asked(), stopped, left)
 	}
-	return say(sumFailed, "%s, but %s.", r.asked(), r.quote(err.Error()))
+	return say(r.failed(), "%s, but %s.", r.asked(), r.quote(err.Error()))
 }
 
 // diagnostics reads those of an answer.

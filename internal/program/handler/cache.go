@@ -24,6 +24,12 @@ type kept struct {
 
 // kept returns the place for the answer of a call. What is secret is not kept.
 func (r *request) kept() kept {
+	if api := r.h.m().HTTP; api != nil && len(api.Env) > 0 {
+		return kept{} // the environment decides about the answer, too
+	}
+	if r.h.opts.Private != nil && r.h.opts.Private() {
+		return kept{}
+	}
 	if r.cache <= 0 || r.h.opts.Cache == "" || r.h.hash() == "" || r.h.secrets.Any() || r.secrets.Any() {
 		return kept{}
 	}

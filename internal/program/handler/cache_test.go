@@ -23,6 +23,7 @@ func TestAnswersAreUsedAgainWhereTheManifestSaysSo(t *testing.T) {
 	pkg, cache, log := t.TempDir(), t.TempDir(), filepath.Join(t.TempDir(), "log")
 	text := strings.NewReplacer(`"toy_echo": {`, `"toy_echo": {"cache": "1h",`, `"slug": {`,
 		`"slug": {"cache": "1h",`).Replace(sprintManifest(`["` + filepath.ToSlash(exe) + `"]`))
+	private := false
 	calls := func(config map[string]cty.Value) (n int) {
 		t.Helper()
 		m, diags := manifest.Parse([]byte(text), filepath.Join(pkg, manifest.FileName), pkg)
@@ -31,7 +32,8 @@ func TestAnswersAreUsedAgainWhereTheManifestSaysSo(t *testing.T) {
 		}
 		_ = os.Remove(log)
 		s := handler.Surroundings{Env: append(os.Environ(), "TOY_DIR="+pkg, "TOY_LOG="+log)}
-		p := handler.New(m, handler.NewCaller(m, s), handler.Options{Cache: cache})
+		p := handler.New(m, handler.NewCaller(m, s), handler.Options{Cache: cache,
+			Private: func() bool { return private }})
 		schema, _ := p.Schema(t.Context())
 		block := schema.Provider.EmptyValue().AsValueMap()
 		for name, v := range config {
@@ -76,4 +78,9 @@ func TestAnswersAreUsedAgainWhereTheManifestSaysSo(t *testing.T) {
 		_ = os.Chtimes(filepath.Join(cache, e.Name()), old, old)
 	}
 	check("too old", 2, nil)
+	private = true
+	check("where nothing may be kept, nothing that was is used", 2, nil)
+	if again, _ := os.ReadDir(cache); len(again) > len(entries)+2 {
+		t.Errorf("something is kept: %q", again)
+	}
 }

@@ -42,6 +42,8 @@ type Options struct {
 	RemoteState RemoteState
 	// Cache is the folder for answers that are used again; empty: none are.
 	Cache string
+	// Private reports that no answer may be kept, because what is stored is encrypted; nil never does.
+	Private func() bool
 }
 
 // New returns the provider. It owns the caller.

@@ -32,7 +32,7 @@ type Surroundings struct {
 	Grace time.Duration
 	// Spool returns the folder in which answers of calls that change something survive the death of this process; nil,
 	// or an empty name, means that they do not.
-	Spool func() string
+	Spool func() program.Spool
 	// Patience is the time that a program has to begin a session; 0 means a minute.
 	Patience time.Duration
 	// Host is the name of the host for programs of sessions, such as "tombolo/1.15.9"; empty means tombolo.
@@ -41,7 +41,10 @@ type Surroundings struct {
 
 // NewCaller returns the caller for the mode of a manifest.
 func NewCaller(m *manifest.Manifest, s Surroundings) Caller {
-	if m.Mode == manifest.Session {
+	switch {
+	case m.HTTP != nil:
+		return NewAPI(m, s)
+	case m.Mode == manifest.Session:
 		return NewSession(m, s)
 	}
 	return NewOneShot(m, s)
@@ -82,7 +85,8 @@ func (c *oneShot) Call(ctx context.Context, call Call) (*Answer, error) {
 		cmd.Argv = append(cmd.Argv, call.Type)
 	}
 	if call.Intent != "" && c.surroundings.Spool != nil {
-		cmd.Spool = program.Spool{Dir: c.surroundings.Spool(), Token: call.Intent}
+		cmd.Spool = c.surroundings.Spool()
+		cmd.Spool.Token = call.Intent
 		if call.Record != nil && cmd.Spool.Dir != "" {
 			cmd.Spool.Record = call.Record()
 		}

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tombolo-iac/tombolo/internal/program"
 	"github.com/tombolo-iac/tombolo/internal/program/handler"
 	"github.com/tombolo-iac/tombolo/internal/program/manifest"
 	"github.com/tombolo-iac/tombolo/provider"
@@ -41,9 +42,8 @@ func newSpooled(t *testing.T) provider.Factory {
 		t.Fatal(diags.Err())
 	}
 	dir, spool := t.TempDir(), filepath.Join(t.TempDir(), "answers")
-	s := handler.Surroundings{Env: append(os.Environ(), "TOY_DIR="+dir), Grace: time.Second, Spool: func() string {
-		return spool
-	}}
+	s := handler.Surroundings{Env: append(os.Environ(), "TOY_DIR="+dir), Grace: time.Second,
+		Spool: func() program.Spool { return program.Spool{Dir: spool} }}
 	return func(context.Context) (provider.Provider, error) {
 		return handler.New(m, announced{handler.NewOneShot(m, s), &atomic.Int64{}}, handler.Options{}), nil
 	}

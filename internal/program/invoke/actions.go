@@ -20,7 +20,7 @@ import (
 var client = provider.ClientCapabilities{WriteOnlyAttributesAllowed: true, ComputedBlocksAllowed: true}
 
 // configure configures the provider, as it is before every call but those of functions.
-func (a *asking) configure() diag.List {
+func (a *invocation) configure() diag.List {
 	if a.action == "call" && a.params.Get("provider") == nil {
 		return nil
 	}
@@ -44,7 +44,7 @@ func (a *asking) configure() diag.List {
 	return checked.Diagnostics.Extend(resp.Diagnostics)
 }
 
-func (a *asking) validate() diag.List {
+func (a *invocation) validate() diag.List {
 	config := a.config()
 	if a.err != nil {
 		return nil
@@ -54,7 +54,7 @@ func (a *asking) validate() diag.List {
 }
 
 // planned requests a plan.
-func (a *asking) planned(prior cty.Value) (provider.PlanResponse, cty.Value) {
+func (a *invocation) planned(prior cty.Value) (provider.PlanResponse, cty.Value) {
 	config := a.config()
 	req := provider.PlanRequest{Type: a.typ, Prior: prior, Proposed: a.proposed(prior, config), Config: config,
 		PriorPrivate: a.raw("private"), PriorIdentity: a.identity(), Client: client}
@@ -64,7 +64,7 @@ func (a *asking) planned(prior cty.Value) (provider.PlanResponse, cty.Value) {
 	return a.p.Plan(a.ctx, req), config
 }
 
-func (a *asking) plan() diag.List {
+func (a *invocation) plan() diag.List {
 	if a.kind == provider.Action {
 		return a.planAction()
 	}
@@ -73,7 +73,7 @@ func (a *asking) plan() diag.List {
 		return nil
 	}
 	a.put("planned", resp.Planned)
-	a.beside(resp.Private, resp.Identity)
+	a.addMeta(resp.Private, resp.Identity)
 	if len(resp.RequiresReplace) > 0 {
 		var paths diag.List
 		for _, p := range resp.RequiresReplace {
@@ -91,7 +91,7 @@ func (a *asking) plan() diag.List {
 }
 
 // change is create and update. Without a plan in the request, the provider is asked for one first.
-func (a *asking) change() diag.List {
+func (a *invocation) change() diag.List {
 	prior := cty.NullVal(a.rt.Block.ImpliedType())
 	if a.action == "update" {
 		if prior = a.object("prior", a.rt.Block); prior.IsNull() && a.err == nil {
@@ -111,17 +111,17 @@ func (a *asking) change() diag.List {
 	return diags.Extend(a.apply(req))
 }
 
-func (a *asking) apply(req provider.ApplyRequest) diag.List {
+func (a *invocation) apply(req provider.ApplyRequest) diag.List {
 	if a.err != nil {
 		return nil
 	}
 	resp := a.p.Apply(a.ctx, req)
 	a.put("state", resp.State)
-	a.beside(resp.Private, resp.Identity)
+	a.addMeta(resp.Private, resp.Identity)
 	return resp.Diagnostics
 }
 
-func (a *asking) remove() diag.List {
+func (a *invocation) remove() diag.List {
 	null := cty.NullVal(a.rt.Block.ImpliedType())
 	prior := a.state()
 	return a.apply(provider.ApplyRequest{Type: a.typ, Prior: prior, Planned: null, Config: null,
@@ -129,7 +129,7 @@ func (a *asking) remove() diag.List {
 }
 
 // state is the stored object, which the action cannot do without.
-func (a *asking) state() cty.Value {
+func (a *invocation) state() cty.Value {
 	v := a.object("state", a.rt.Block)
 	if v.IsNull() && a.err == nil {
 		a.err = fmt.Errorf(`the action %s needs the stored object, as "state"`, a.action)
@@ -137,7 +137,7 @@ func (a *asking) state() cty.Value {
 	return v
 }
 
-func (a *asking) read() diag.List {
+func (a *invocation) read() diag.List {
 	req := provider.ReadRequest{Type: a.typ, Prior: a.state(), Private: a.raw("private"), Identity: a.identity(),
 		Client: client}
 	if a.err != nil {
@@ -145,11 +145,11 @@ func (a *asking) read() diag.List {
 	}
 	resp := a.p.Read(a.ctx, req)
 	a.put("state", resp.State)
-	a.beside(resp.Private, resp.Identity)
+	a.addMeta(resp.Private, resp.Identity)
 	return resp.Diagnostics
 }
 
-func (a *asking) imported() diag.List {
+func (a *invocation) imported() diag.List {
 	req := provider.ImportRequest{Type: a.typ, ID: a.string("id"), Identity: a.identity(), Client: client}
 	if a.err != nil {
 		return nil
@@ -158,13 +158,13 @@ func (a *asking) imported() diag.List {
 	for _, o := range resp.Imported {
 		if o.Type == a.typ {
 			a.put("state", o.State)
-			a.beside(o.Private, o.Identity)
+			a.addMeta(o.Private, o.Identity)
 		}
 	}
 	return resp.Diagnostics
 }
 
-func (a *asking) upgrade() diag.List {
+func (a *invocation) upgrade() diag.List {
 	req := provider.UpgradeStateRequest{Type: a.typ, Stored: provider.StoredObject{JSON: a.raw("state")}}
 	if from := a.params.Get("from"); from != nil && from.Kind == strictjson.Number {
 		n, err := strconv.ParseInt(from.Text, 10, 64)
@@ -184,7 +184,7 @@ func (a *asking) upgrade() diag.List {
 // defaultLimit is how many objects a list has when the request does not say.
 const defaultLimit = 100
 
-func (a *asking) list() diag.List {
+func (a *invocation) list() diag.List {
 	req := provider.ListRequest{Type: a.typ, Limit: defaultLimit}
 	if given := a.params.Get("limit"); given != nil {
 		limit, err := strconv.Atoi(given.Text)
@@ -241,7 +241,7 @@ func (a *asking) list() diag.List {
 	return resp.Diagnostics
 }
 
-func (a *asking) planAction() diag.List {
+func (a *invocation) planAction() diag.List {
 	config := a.config()
 	if a.err != nil {
 		return nil
@@ -250,7 +250,7 @@ func (a *asking) planAction() diag.List {
 }
 
 // invoke performs an action. Its reports of progress are in the answer.
-func (a *asking) invoke() diag.List {
+func (a *invocation) invoke() diag.List {
 	config := a.config()
 	if a.err != nil {
 		return nil
@@ -269,7 +269,7 @@ func (a *asking) invoke() diag.List {
 	return resp.Diagnostics
 }
 
-func (a *asking) data() diag.List {
+func (a *invocation) data() diag.List {
 	req := provider.ReadDataRequest{Type: a.typ, Config: a.config(), Client: client}
 	if a.err != nil {
 		return nil
@@ -279,31 +279,31 @@ func (a *asking) data() diag.List {
 	return resp.Diagnostics
 }
 
-func (a *asking) open() diag.List {
+func (a *invocation) open() diag.List {
 	req := provider.OpenEphemeralRequest{Type: a.typ, Config: a.config(), Client: client}
 	if a.err != nil {
 		return nil
 	}
 	resp := a.p.OpenEphemeral(a.ctx, req)
 	a.put("result", resp.Result)
-	a.beside(resp.Private, cty.NilVal)
+	a.addMeta(resp.Private, cty.NilVal)
 	a.time("renew_at", resp.RenewAt)
 	return resp.Diagnostics
 }
 
-func (a *asking) renew() diag.List {
+func (a *invocation) renew() diag.List {
 	resp := a.p.RenewEphemeral(a.ctx, provider.RenewEphemeralRequest{Type: a.typ, Private: a.raw("private")})
-	a.beside(resp.Private, cty.NilVal)
+	a.addMeta(resp.Private, cty.NilVal)
 	a.time("renew_at", resp.RenewAt)
 	return resp.Diagnostics
 }
 
-func (a *asking) close() diag.List {
+func (a *invocation) close() diag.List {
 	return a.p.CloseEphemeral(a.ctx, provider.CloseEphemeralRequest{Type: a.typ, Private: a.raw("private")})
 }
 
 // call calls a function.
-func (a *asking) call() diag.List {
+func (a *invocation) call() diag.List {
 	name := a.typ
 	if name == "" {
 		name = a.string("function")

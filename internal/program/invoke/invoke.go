@@ -36,27 +36,27 @@ type action struct {
 	kind provider.ResourceKind
 	// alone is set for actions that have no type.
 	alone bool
-	run   func(*asking) diag.List
+	run   func(*invocation) diag.List
 }
 
 var actions = map[string]action{
-	"validate": {kind: provider.ManagedResource, run: (*asking).validate},
-	"plan":     {kind: provider.ManagedResource, run: (*asking).plan},
-	"create":   {kind: provider.ManagedResource, run: (*asking).change},
-	"update":   {kind: provider.ManagedResource, run: (*asking).change},
-	"delete":   {kind: provider.ManagedResource, run: (*asking).remove},
-	"read":     {kind: provider.ManagedResource, run: (*asking).read},
-	"import":   {kind: provider.ManagedResource, run: (*asking).imported},
-	"upgrade":  {kind: provider.ManagedResource, run: (*asking).upgrade},
-	"list":     {kind: provider.ManagedResource, run: (*asking).list},
-	"invoke":   {kind: provider.Action, run: (*asking).invoke},
-	"data":     {kind: provider.DataSource, run: (*asking).data},
-	"open":     {kind: provider.EphemeralResource, run: (*asking).open},
-	"renew":    {kind: provider.EphemeralResource, run: (*asking).renew},
-	"close":    {kind: provider.EphemeralResource, run: (*asking).close},
-	"call":     {alone: true, run: (*asking).call},
+	"validate": {kind: provider.ManagedResource, run: (*invocation).validate},
+	"plan":     {kind: provider.ManagedResource, run: (*invocation).plan},
+	"create":   {kind: provider.ManagedResource, run: (*invocation).change},
+	"update":   {kind: provider.ManagedResource, run: (*invocation).change},
+	"delete":   {kind: provider.ManagedResource, run: (*invocation).remove},
+	"read":     {kind: provider.ManagedResource, run: (*invocation).read},
+	"import":   {kind: provider.ManagedResource, run: (*invocation).imported},
+	"upgrade":  {kind: provider.ManagedResource, run: (*invocation).upgrade},
+	"list":     {kind: provider.ManagedResource, run: (*invocation).list},
+	"invoke":   {kind: provider.Action, run: (*invocation).invoke},
+	"data":     {kind: provider.DataSource, run: (*invocation).data},
+	"open":     {kind: provider.EphemeralResource, run: (*invocation).open},
+	"renew":    {kind: provider.EphemeralResource, run: (*invocation).renew},
+	"close":    {kind: provider.EphemeralResource, run: (*invocation).close},
+	"call":     {alone: true, run: (*invocation).call},
 	"schema":   {alone: true},
-	"configure": {alone: true, run: func(*asking) diag.List {
+	"configure": {alone: true, run: func(*invocation) diag.List {
 		return nil // has been done
 	}},
 }
@@ -70,7 +70,7 @@ func Ask(ctx context.Context, p provider.Provider, name, typ string, params []by
 		return nil, false, fmt.Errorf("there is no action %q; there are %s.%s", name, strings.Join(Actions, ", "),
 			diag.DidYouMean(name, Actions))
 	}
-	a := &asking{ctx: ctx, p: p, action: name, typ: typ, out: map[string]json.RawMessage{}}
+	a := &invocation{ctx: ctx, p: p, action: name, typ: typ, out: map[string]json.RawMessage{}}
 	if a.params, err = strictjson.Parse(params); err != nil {
 		return nil, false, fmt.Errorf("the request is not JSON: %w", err)
 	}
@@ -97,14 +97,14 @@ func Ask(ctx context.Context, p provider.Provider, name, typ string, params []by
 }
 
 // describe answers with the schema.
-func (a *asking) describe(s *provider.Schema) {
+func (a *invocation) describe(s *provider.Schema) {
 	var text bytes.Buffer
 	if a.err = tfjson.ProviderSchema(&text, s); a.err == nil {
 		a.out["schema"] = text.Bytes()
 	}
 }
 
-type asking struct {
+type invocation struct {
 	ctx         context.Context
 	p           provider.Provider
 	action, typ string
@@ -119,7 +119,7 @@ type asking struct {
 }
 
 // find finds the type. validate is for types of every kind, and plan for actions, too.
-func (a *asking) find(kind provider.ResourceKind) error {
+func (a *invocation) find(kind provider.ResourceKind) error {
 	kinds := []provider.ResourceKind{kind}
 	switch a.action {
 	case "validate":
@@ -152,7 +152,7 @@ func (a *asking) find(kind provider.ResourceKind) error {
 		diag.DidYouMean(a.typ, names))
 }
 
-func (a *asking) answer(diags diag.List) ([]byte, bool, error) {
+func (a *invocation) answer(diags diag.List) ([]byte, bool, error) {
 	if a.err != nil {
 		return nil, false, a.err
 	}
@@ -165,7 +165,7 @@ func (a *asking) answer(diags diag.List) ([]byte, bool, error) {
 
 // object reads an object of a block from the request, with the tree of what is unknown in it. Without the member it is
 // null.
-func (a *asking) object(name string, b *provider.Block) cty.Value {
+func (a *invocation) object(name string, b *provider.Block) cty.Value {
 	given := a.params.Get(name)
 	if given == nil || given.Kind == strictjson.Null {
 		return cty.NullVal(b.ImpliedType())
@@ -178,28 +178,28 @@ func (a *asking) object(name string, b *provider.Block) cty.Value {
 }
 
 // config is the object config, which may be left out.
-func (a *asking) config() cty.Value {
+func (a *invocation) config() cty.Value {
 	if v := a.object("config", a.rt.Block); !v.IsNull() {
 		return v
 	}
 	return a.rt.Block.EmptyValue()
 }
 
-func (a *asking) string(name string) string {
+func (a *invocation) string(name string) string {
 	if v := a.params.Get(name); v != nil && v.Kind == strictjson.String {
 		return v.Text
 	}
 	return ""
 }
 
-func (a *asking) raw(name string) []byte {
+func (a *invocation) raw(name string) []byte {
 	if v := a.params.Get(name); v != nil && v.Kind != strictjson.Null {
 		return a.text[v.Offset:v.End]
 	}
 	return nil
 }
 
-func (a *asking) identity() cty.Value {
+func (a *invocation) identity() cty.Value {
 	given := a.params.Get("identity")
 	if given == nil || given.Kind == strictjson.Null || a.rt.Identity == nil {
 		return cty.NilVal
@@ -212,7 +212,7 @@ func (a *asking) identity() cty.Value {
 }
 
 // put adds an object to the answer.
-func (a *asking) put(name string, v cty.Value) {
+func (a *invocation) put(name string, v cty.Value) {
 	if v == cty.NilVal {
 		return
 	}
@@ -223,8 +223,8 @@ func (a *asking) put(name string, v cty.Value) {
 	}
 }
 
-// beside adds the private data and identity of an object. Plugins may keep private data that is not JSON.
-func (a *asking) beside(private []byte, identity cty.Value) {
+// addMeta adds the private data and identity of an object. Plugins may keep private data that is not JSON.
+func (a *invocation) addMeta(private []byte, identity cty.Value) {
 	if len(private) > 0 {
 		if !json.Valid(private) {
 			private, _ = json.Marshal(private)
@@ -236,7 +236,7 @@ func (a *asking) beside(private []byte, identity cty.Value) {
 	}
 }
 
-func (a *asking) time(name string, t time.Time) {
+func (a *invocation) time(name string, t time.Time) {
 	if !t.IsZero() {
 		a.out[name] = message.Text(t.UTC().Format(time.RFC3339))
 	}
@@ -270,13 +270,13 @@ func problems(diags diag.List) json.RawMessage {
 	}
 	text, err := json.Marshal(list)
 	if err != nil {
-		panic("asking: " + err.Error()) // strings and numbers alone
+		panic("invocation: " + err.Error()) // strings and numbers alone
 	}
 	return text
 }
 
 // proposed returns the value that the engine would propose to plan.
-func (a *asking) proposed(prior, config cty.Value) cty.Value {
+func (a *invocation) proposed(prior, config cty.Value) cty.Value {
 	if v := a.object("proposed", a.rt.Block); !v.IsNull() {
 		return v
 	}

@@ -56,6 +56,8 @@ type Manifest struct {
 	PrepareFrom []string
 	Requires    []Requirement
 	Mode        Mode
+	// HTTP is set for a provider without a program, whose types have requests instead.
+	HTTP        *HTTP
 	Concurrency int // how many calls at once; 0: as many as the engine makes
 	// Implements lists the optional actions that the provider as a whole takes part in: configure, validate, schema.
 	Implements []string
@@ -65,6 +67,7 @@ type Manifest struct {
 	types  map[typeName]*Type
 	words  map[*provider.Attribute]*Words
 	caches map[*provider.Function]time.Duration
+	calls  map[*provider.Function]*Operation
 }
 
 // Mode is how programs are run.
@@ -128,6 +131,8 @@ type Type struct {
 	Cache time.Duration
 	// ForcesNew reports whether any attribute forces a replacement.
 	ForcesNew bool
+	// API holds the requests of a provider without a program; nil for others.
+	API *API
 }
 
 // Does reports whether an action is implemented.
@@ -147,6 +152,7 @@ type Words struct {
 	AsText   bool      // encoding: "string"
 	Default  cty.Value // cty.NilVal: none
 	Check    *Check    // nil: none
+	Field    *Field    // nil: as usual
 }
 
 var noWords Words
@@ -167,13 +173,16 @@ func (m *Manifest) Type(kind provider.ResourceKind, name string) *Type {
 // Cache returns how long a result of a function is used again; 0: not at all.
 func (m *Manifest) Cache(f *provider.Function) time.Duration { return m.caches[f] }
 
+// Call returns the request of a function; nil for one of a program.
+func (m *Manifest) Call(f *provider.Function) *Operation { return m.calls[f] }
+
 // Does reports whether the provider as a whole implements an action.
 func (m *Manifest) Does(action string) bool { return slices.Contains(m.Implements, action) }
 
 // WithSchema returns the manifest with the schema that the program told, as JSON in the form of the member "schema".
 func (m *Manifest) WithSchema(src []byte) (*Manifest, diag.List) {
 	out := *m
-	r := &reader{src: src, file: "the answer to the action schema", m: &out}
+	r := &reader{src: src, file: "the answer to the action schema", m: &out, env: map[string]bool{}}
 	r.m.types, r.m.words, r.m.caches = map[typeName]*Type{}, map[*provider.Attribute]*Words{},
 		map[*provider.Function]time.Duration{}
 	r.root(func(v *node) { r.schema(v) })
@@ -205,9 +214,9 @@ func Load(dir string) (*Manifest, diag.List) {
 // Parse reads the text of a manifest; file is its name for messages, dir the folder of the provider. The manifest is
 // nil when there are errors.
 func Parse(src []byte, file, dir string) (*Manifest, diag.List) {
-	r := &reader{src: src, file: file, m: &Manifest{
+	r := &reader{src: src, file: file, env: map[string]bool{}, m: &Manifest{
 		Dir: dir, File: file, types: map[typeName]*Type{}, words: map[*provider.Attribute]*Words{},
-		caches: map[*provider.Function]time.Duration{},
+		caches: map[*provider.Function]time.Duration{}, calls: map[*provider.Function]*Operation{},
 	}}
 	r.root(r.manifest)
 	if r.diags.HasErrors() {

@@ -1,7 +1,6 @@
 package manifest_test
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -15,9 +14,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"github.com/zclconf/go-cty/cty"
 
-	"github.com/tombolo-iac/tombolo/addr"
 	"github.com/tombolo-iac/tombolo/internal/program/manifest"
-	"github.com/tombolo-iac/tombolo/internal/tfjson"
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
@@ -496,12 +493,16 @@ func TestManifestsFitTheirJSONSchema(t *testing.T) {
 		}
 		return compiled.Validate(doc)
 	}
-	example, err := os.ReadFile("../../../examples/provider-bash/" + manifest.FileName)
-	if err != nil {
-		t.Fatal(err)
+	var examples []string
+	for _, name := range []string{"provider-bash", "provider-http"} {
+		example, err := os.ReadFile("../../../examples/" + name + "/" + manifest.FileName)
+		if err != nil {
+			t.Fatal(err)
+		}
+		examples = append(examples, string(example))
+		parse(t, string(example))
 	}
-	parse(t, string(example))
-	for _, good := range []string{string(example), everyWord, withType(""),
+	for _, good := range []string{examples[0], examples[1], withRequests, everyWord, withType(""),
 		withAttribute(`"type": ["list", ["object", {"a": "string"}]], "optional": true`)} {
 		if err := fits(good); err != nil {
 			t.Errorf("%v\n%s", err, good)
@@ -524,15 +525,19 @@ func TestManifestsFitTheirJSONSchema(t *testing.T) {
 	}
 }
 
-// TestEveryWordIsDocumented looks for the words of the JSON Schema in docs/program-protocol.md.
+// TestEveryWordIsDocumented looks for the words of the JSON Schema in the documentation.
 func TestEveryWordIsDocumented(t *testing.T) {
 	text, err := os.ReadFile("../../../docs/schemas/tombolo-provider.schema.json")
 	if err != nil {
 		t.Fatal(err)
 	}
-	docs, err := os.ReadFile("../../../docs/program-protocol.md")
-	if err != nil {
-		t.Fatal(err)
+	docs := ""
+	for _, name := range []string{"program-protocol.md", "http-providers.md"} {
+		page, err := os.ReadFile("../../../docs/" + name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		docs += string(page)
 	}
 	var doc any
 	if err := json.Unmarshal(text, &doc); err != nil {
@@ -546,7 +551,7 @@ func TestEveryWordIsDocumented(t *testing.T) {
 			if words, ok := v["properties"].(map[string]any); ok {
 				for word := range words {
 					known++
-					if !strings.Contains(string(docs), "`"+word+"`") && !strings.Contains(string(docs), `"`+word+`"`) {
+					if !strings.Contains(docs, "`"+word+"`") && !strings.Contains(docs, `"`+word+`"`) {
 						t.Errorf("docs/program-protocol.md does not tell of %q", word)
 					}
 				}
@@ -563,32 +568,5 @@ func TestEveryWordIsDocumented(t *testing.T) {
 	look(doc)
 	if known < 50 {
 		t.Errorf("only %d words were found", known)
-	}
-}
-
-// TestASchemaThatWasPrintedCanBeReadAgain takes the schema that `providers schema -json` prints as that of a manifest.
-func TestASchemaThatWasPrintedCanBeReadAgain(t *testing.T) {
-	m := parse(t, everyWord)
-	a, err := addr.ParseProvider("example/p")
-	if err != nil {
-		t.Fatal(err)
-	}
-	printed := func(s *provider.Schema) string {
-		var out bytes.Buffer
-		if err := tfjson.ProviderSchemas(&out, tfjson.Schemas{a: s}); err != nil {
-			t.Fatal(err)
-		}
-		var doc struct {
-			Schemas map[string]json.RawMessage `json:"provider_schemas"`
-		}
-		if err := json.Unmarshal(out.Bytes(), &doc); err != nil {
-			t.Fatal(err)
-		}
-		return string(doc.Schemas[a.String()])
-	}
-	once := printed(m.Schema)
-	again := printed(parse(t, `{"protocol": 1, "name": "p", "command": ["x"], "schema": `+once+`}`).Schema)
-	if diff := cmp.Diff(once, again); diff != "" {
-		t.Error(diff)
 	}
 }

@@ -31,6 +31,9 @@ type reader struct {
 	file  string
 	m     *Manifest
 	diags diag.List
+
+	env     map[string]bool // the variables of the environment that templates read
+	pending []func()        // checks that have to wait for all types
 }
 
 // root reads the text and hands its object on.
@@ -230,7 +233,7 @@ var (
 // manifest reads the object that the file is.
 func (r *reader) manifest(v *node) {
 	m, protocol := r.m, -1
-	var schema *node
+	var schema, web *node
 	var mode string
 	ok := r.object(v, "The manifest", fields{
 		"$schema":      func(*node) {}, // for editors
@@ -247,6 +250,7 @@ func (r *reader) manifest(v *node) {
 		"implements": func(v *node) {
 			m.Implements = r.implements(v, "the provider", []string{"configure", "validate", "schema"})
 		},
+		"http":   func(v *node) { web = v },
 		"schema": func(v *node) { schema = v },
 	})
 	if !ok {
@@ -255,6 +259,31 @@ func (r *reader) manifest(v *node) {
 	if mode == "session" {
 		m.Mode = Session
 	}
+	r.checkNames(v, protocol)
+	if from := v.Get("prepare_from"); from != nil && v.Get("prepare") == nil {
+		r.errorf(from,
+			`These files have no effect without "prepare". Add that command, or remove "prepare_from".`)
+	}
+	switch {
+	case web != nil:
+		r.withoutProgram(v)
+		m.HTTP = r.http(web)
+	case v.Get("command") == nil:
+		r.errorf(v, `The manifest needs a "command", such as ["bash", "./%s.sh"].`, m.Name)
+	}
+	switch {
+	case schema != nil:
+		r.schema(schema)
+	case !m.Does("schema"):
+		r.errorf(v, `The manifest needs a "schema" that describes the provider's types, or "implements": ["schema"] `+
+			`if the program itself returns it.`)
+	}
+	r.checkTemplates()
+}
+
+// checkNames reports problems of what every manifest says of itself.
+func (r *reader) checkNames(v *node, protocol int) {
+	m := r.m
 	switch {
 	case v.Get("protocol") == nil:
 		r.errorf(v, `The manifest needs "protocol": %d, the version of the protocol that the program speaks.`, Protocol)
@@ -272,20 +301,6 @@ func (r *reader) manifest(v *node) {
 	if version := v.Get("version"); version != nil && version.Kind == strictjson.String &&
 		!validVersion().MatchString(m.Version) {
 		r.errorf(v.Get("version"), `The version must have three numbers, such as "0.1.0".`)
-	}
-	if from := v.Get("prepare_from"); from != nil && v.Get("prepare") == nil {
-		r.errorf(from,
-			`These files have no effect without "prepare". Add that command, or remove "prepare_from".`)
-	}
-	if v.Get("command") == nil {
-		r.errorf(v, `The manifest needs a "command", such as ["bash", "./%s.sh"].`, m.Name)
-	}
-	switch {
-	case schema != nil:
-		r.schema(schema)
-	case !m.Does("schema"):
-		r.errorf(v, `The manifest needs a "schema" that describes the provider's types, or "implements": ["schema"] `+
-			`if the program itself returns it.`)
 	}
 }
 

@@ -134,8 +134,12 @@ func (r *reader) resourceType(kind provider.ResourceKind, name string, v *node) 
 	if kind == provider.DataSource {
 		known["cache"] = func(v *node) { t.Cache = r.duration(v, "The time in the cache") }
 	}
+	known["http"] = func(*node) {} // needs the whole block
 	r.object(v, "The type", known)
 	b.finish(v)
+	if r.checkAPI(v, "The type"); r.m.HTTP != nil && v.Get("http") != nil {
+		r.api(v.Get("http"), kind, rt, t)
+	}
 	rt.Version = int64(version)
 	if given := v.Get("import"); given != nil && given.Kind == strictjson.String {
 		r.checkImport(v, t, rt)
@@ -323,6 +327,7 @@ func (b blockReader) attribute(name string, at int, v *node) *provider.Attribute
 		"encoding":            func(v *node) { encoding, _ = r.oneOf(v, "The encoding", []string{"string"}) },
 		"json_schema":         func(v *node) { w.Check = r.check(v) },
 		"default":             func(*node) {}, // needs the type
+		"http":                func(v *node) { r.field(v, w) },
 	})
 	if !ok {
 		return nil
@@ -402,6 +407,8 @@ func (b blockReader) checkAttribute(name string, at int, a *provider.Attribute, 
 		say(`cannot be set, so it cannot force a replacement: "force_new" has no meaning.`)
 	case (w.Check != nil || w.ForceNew || w.Default != cty.NilVal) && (b.computed || !a.Required && !a.Optional):
 		say(`cannot be set, so "force_new", "default" and "json_schema" have no meaning.`)
+	case w.Field != nil && b.r.m.HTTP == nil:
+		say(`has a member "http", which only has a meaning in a manifest with "http".`)
 	case w.AsText && !HoldsNumbers(a.ImpliedType()):
 		say(`has no numbers, but the encoding is only for numbers.`)
 	case !b.managed && (w.ForceNew || w.Stable):
@@ -502,11 +509,15 @@ func (r *reader) function(v *node) *provider.Function {
 				f.Params = append(f.Params, param(item))
 			}
 		},
+		"http":               func(*node) {}, // needs the parameters
 		"cache":              func(v *node) { r.m.caches[f] = r.duration(v, "The time in the cache") },
 		"variadic_parameter": func(v *node) { p := param(v); f.VarParam = &p },
 	})
 	if v.Kind == strictjson.Object && v.Get("return_type") == nil {
 		r.errorf(v, `The function needs a "return_type".`)
+	}
+	if r.checkAPI(v, "The function"); r.m.HTTP != nil && v.Get("http") != nil {
+		r.m.calls[f] = r.operation(v.Get("http"), "call", subject{function: f})
 	}
 	return f
 }

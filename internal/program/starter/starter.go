@@ -1,5 +1,5 @@
 // Package starter holds a small provider in several languages, to begin one's own with: a program with a manifest, or
-// in Go a plugin.
+// in Go a plugin, and for an HTTP API a manifest alone.
 package starter
 
 import (
@@ -19,8 +19,8 @@ type language struct {
 	program, command, requires string
 	kit                        string // the name of its kit; empty: none
 	text                       []byte
-	// plugin means that it is no program with a manifest; the folder of that name has all its files.
-	plugin bool
+	// plugin means that it is no program with a manifest, and folder that the folder of that name has all its files.
+	plugin, folder bool
 }
 
 var languages = map[string]language{
@@ -30,7 +30,7 @@ var languages = map[string]language{
 		program: "provider.py",
 		command: `{"default": ["python3", "./provider.py"], "windows": ["python", "./provider.py"]}`,
 		kit:     kits.PythonName, text: kits.Python},
-	"go": {plugin: true},
+	"go": {plugin: true, folder: true}, "http": {folder: true},
 	"node": {program: "provider.js", command: `["node", "./provider.js"]`,
 		requires: `{"command": "node", "hint": "https://nodejs.org"}`, kit: kits.NodeName, text: kits.Node},
 }
@@ -48,7 +48,10 @@ func Try(lang, program, dir string) string {
 
 // Advice returns what else a person should know before that; empty for most languages.
 func Advice(lang, dir string) string {
-	if !languages[lang].plugin {
+	switch {
+	case lang == "http":
+		return "Set API_URL and API_TOKEN before that, and change the manifest to the requests of your API."
+	case !languages[lang].plugin:
 		return ""
 	}
 	return "With a checkout of Tombolo in CHECKOUT instead of a release, run this before:\n  cd " + dir +
@@ -61,8 +64,8 @@ func Files(lang, name string) map[string][]byte {
 	if !ok {
 		return nil
 	}
-	if l.plugin {
-		return pluginFiles(lang, name)
+	if l.folder {
+		return folderFiles(lang, name)
 	}
 	fill := func(file string) []byte {
 		mode := "one-shot"
@@ -86,9 +89,9 @@ func Files(lang, name string) map[string][]byte {
 	return out
 }
 
-// pluginFiles returns the files of a folder. Those that the Go tool would take for parts of this module are kept under
+// folderFiles returns the files of a folder. Those that the Go tool would take for parts of this module are kept under
 // other names.
-func pluginFiles(folder, name string) map[string][]byte {
+func folderFiles(folder, name string) map[string][]byte {
 	entries, err := files.ReadDir("files/" + folder)
 	out := map[string][]byte{}
 	for _, e := range entries {

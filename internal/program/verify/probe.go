@@ -78,9 +78,9 @@ func (n *Noise) Problems() (list []string) {
 const begin = time.Second
 
 // Ends starts the program, asks it to end while it waits for its input, and returns the problem if it has not ended
-// after the patience, when engines kill it. It returns nothing where programs cannot be asked.
+// after the patience, when engines kill it. It returns nothing where there is no program, or none that can be asked.
 func (t *Trial) Ends(ctx context.Context, patience time.Duration) (problem string, err error) {
-	if runtime.GOOS == "windows" {
+	if runtime.GOOS == "windows" || t.manifest.HTTP != nil {
 		return "", nil
 	}
 	if _, _, err := handler.Prepare(ctx, t.manifest, handler.Surroundings{}, false, func(string) {}); err != nil {

@@ -122,7 +122,7 @@ func (h *hold) secure(ctx context.Context, w *workspace) (undo func(), err error
 	case h.id != "" || there != nil:
 		return none, nil
 	}
-	info := state.LockInfo{ID: uuid.NewString(), Operation: "write", Who: "a run without a lock",
+	info := state.LockInfo{ID: uuid.NewString(), Operation: state.OperationWrite, Who: "a run without a lock",
 		Created: time.Now().UTC()}
 	taken, err := h.p.take(ctx, w, info)
 	if err != nil {

@@ -64,13 +64,14 @@ func keyOf(plain []byte, sealed json.RawMessage) (*Key, error) {
 	return &Key{Sealed: sealed, aead: aead}, err
 }
 
-// hidden reports whether the payloads of a kind are encrypted. The plain ones describe how records are related.
+// hidden reports whether the payloads of a kind are encrypted: all but those that describe how records are related, and
+// hold nothing of an object.
 func (k Kind) hidden() bool {
 	switch k {
-	case KindIntent, KindPartial, KindResult, KindEdits, KindResolve, KindUnfolded:
-		return true
+	case KindHeader, KindRun, KindCheckpoint, KindDone, KindClose, KindDurable, KindSeal:
+		return false
 	}
-	return false
+	return true
 }
 
 // Append frames a payload, sealed.

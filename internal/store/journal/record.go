@@ -58,6 +58,7 @@ const (
 	KindClose                      // the run ended by itself
 	KindDurable                    // DurableRecord: everything before was durable when this was written
 	KindSeal                       // SealRecord: whose journal it is from here on
+	kindEnd                        // no kind: one more than the last
 )
 
 // Nonce makes the records of a journal its own.

@@ -74,9 +74,9 @@ func (d *driver) rest() {
 	}
 }
 
-// borrow returns a connection that holds a lock, if nothing is being written there: nobody has to connect once more to
-// read what was just locked.
-func (d *driver) borrow() *session {
+// idleSession returns a connection that holds a lock, if nothing is being written there: nobody has to connect once
+// more to read what was just locked.
+func (d *driver) idleSession() *session {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for s := range d.holds {
@@ -92,7 +92,7 @@ func (d *driver) ask(ctx context.Context, sql string, args ...arg) (r rows, err 
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	if s := d.borrow(); s != nil {
+	if s := d.idleSession(); s != nil {
 		if r, err = s.ask(ctx, sql, args...); err == nil || !s.gone.Load() {
 			return r, d.o.explain(err)
 		}

@@ -101,7 +101,7 @@ func TestSlowConnectionsAreWaitedForWhileSomethingMoves(t *testing.T) {
 				call := func(sent string) (string, error) {
 					ctx, cancel := progress.Within(t.Context(), 2*time.Minute)
 					defer cancel()
-					s := d.borrow()
+					s := d.idleSession()
 					r, err := s.ask(ctx, "SELECT $1", text(sent))
 					return r.text(0, 0), err
 				}

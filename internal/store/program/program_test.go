@@ -14,6 +14,7 @@ import (
 
 	"github.com/zclconf/go-cty/cty"
 
+	"github.com/tombolo-iac/tombolo/internal/encryption"
 	"github.com/tombolo-iac/tombolo/internal/store/program"
 	"github.com/tombolo-iac/tombolo/internal/store/remote"
 	"github.com/tombolo-iac/tombolo/internal/store/remote/drivertest"
@@ -65,7 +66,10 @@ func TestPlacesHaveNamesOfTheirOwn(t *testing.T) {
 	name := func(o program.Options) string {
 		ws, err := remote.New(remote.Options{Driver: program.New(o), Answers: "."}).Workspace("w")
 		must(t, err)
-		return ws.(interface{ Answers() string }).Answers()
+		dir, _ := ws.(interface {
+			Answers() (string, *encryption.Cipher)
+		}).Answers()
+		return dir
 	}
 	for _, o := range []program.Options{
 		{Command: []string{"a"}}, {Command: []string{"a"}, Config: map[string]string{"where": "here"}},

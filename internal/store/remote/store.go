@@ -143,7 +143,7 @@ func (s *Store) DeleteWorkspace(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	locked, err := ws.Lock(ctx, state.LockRequest{Info: state.LockInfo{Operation: "workspace delete"}})
+	locked, err := ws.Lock(ctx, state.LockRequest{Info: state.LockInfo{Operation: state.OperationDeleteWorkspace}})
 	if err != nil {
 		return err
 	}

@@ -12,7 +12,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/tombolo-iac/tombolo/internal/store"
+	"github.com/tombolo-iac/tombolo/internal/encryption"
 	"github.com/tombolo-iac/tombolo/internal/store/journal"
 	"github.com/tombolo-iac/tombolo/internal/store/remote/progress"
 	"github.com/tombolo-iac/tombolo/state"
@@ -28,12 +28,12 @@ type workspace struct {
 // Name implements state.Workspace.
 func (w *workspace) Name() string { return w.name }
 
-// Answers returns the folder where programs store their answers, so that the answers outlive the process that asked.
-func (w *workspace) Answers() string {
+// Answers returns the folder where answers of programs outlive the process that asked, and what encrypts them.
+func (w *workspace) Answers() (string, *encryption.Cipher) {
 	if w.o.Answers == "" {
-		return ""
+		return "", nil
 	}
-	return store.Answers(filepath.Join(w.o.Answers, w.file()+".answers"), w.o.Cipher)
+	return filepath.Join(w.o.Answers, w.file()+".answers"), w.o.Cipher
 }
 
 // file is the beginning of the names of files of this machine that belong to this state.

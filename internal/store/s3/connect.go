@@ -84,7 +84,7 @@ func (s *settings) config(ctx context.Context, o remote.Surroundings) (cfg aws.C
 	if cfg, err = config.LoadDefaultConfig(ctx, s.load(client, o)...); err != nil {
 		return cfg, fmt.Errorf("the settings of AWS cannot be used: %w", err)
 	}
-	cfg.HTTPClient = newWary(cfg.HTTPClient)
+	cfg.HTTPClient = newBoundedClient(cfg.HTTPClient)
 	s.roles(&cfg)
 	return cfg, nil
 }

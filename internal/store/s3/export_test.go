@@ -20,7 +20,7 @@ func Bounded(d remote.Driver, most int64) { d.(*driver).bucket.most = most }
 func Wary(d remote.Driver, silence time.Duration, most int64) {
 	one := d.(*driver)
 	one.bucket.most = most
-	w := one.bucket.client.Options().HTTPClient.(*wary)
+	w := one.bucket.client.Options().HTTPClient.(*boundedClient)
 	w.silence, w.most = silence, most+1
 }
 

@@ -95,12 +95,18 @@ func (l *Ledger) end(e event.OperationDone) {
 
 // Balance is the outcome of a plan. The lists are in the order of the plan's changes.
 type Balance struct {
+	// Done are the changes of which all operations ended well.
+	Done []*plan.Change
 	// Failed are the objects at which an operation ended in an error.
 	Failed []addr.Object
+	// Open are the objects at which an operation began, and nobody knows how it ended.
+	Open []addr.Object
 	// Half are the replacements of which one half was done, and the other neither done nor tried.
 	Half []addr.Object
 	// Untried are the objects that nothing was done to, though the plan says so.
 	Untried []addr.Object
+	// Cause has, for objects that had to wait for one that failed or is open, such an object.
+	Cause map[addr.Object]addr.Object
 	// From is when the first operation began; zero when none did.
 	From time.Time
 	// Slowest are the operations that took longest, the longest first: at most five.
@@ -115,34 +121,92 @@ func (l *Ledger) Of(p *plan.Plan) Balance {
 	if p == nil {
 		return b
 	}
-	for _, c := range p.Changes {
+	stuck := map[int]bool{} // the changes that others wait for in vain
+	for i, c := range p.Changes {
 		wanted := operationsOf(c)
 		if len(wanted) == 0 {
 			continue
 		}
-		var tried, ended int
-		bad := false
+		var ended int
+		bad, open := false, false
 		for _, o := range wanted {
 			switch l.fates[o] {
 			case done:
-				tried++
 				ended++
 			case failed:
 				bad = true
 			case began:
-				tried++
+				open = true
 			}
 		}
+		stuck[i] = bad || open
 		switch {
 		case bad:
 			b.Failed = append(b.Failed, c.Object)
-		case tried == 0:
+		case open:
+			b.Open = append(b.Open, c.Object)
+		case ended == len(wanted):
+			b.Done = append(b.Done, c)
+		case ended == 0:
 			b.Untried = append(b.Untried, c.Object)
-		case ended < len(wanted):
+		default:
 			b.Half = append(b.Half, c.Object)
 		}
 	}
+	b.Cause = causes(p, stuck)
 	return b
+}
+
+// causes returns, for each object that had to wait for one that is stuck, such an object: the nearest along the steps
+// of the plan, which order removals, or else the first that it depends on.
+func causes(p *plan.Plan, stuck map[int]bool) map[addr.Object]addr.Object {
+	out := map[addr.Object]addr.Object{}
+	next := make([][]int, len(p.Steps)) // the steps that wait for each
+	cause := make([]int, len(p.Steps))  // what is stuck before each: a change, counted from one
+	var queue []int
+	for i, s := range p.Steps {
+		for _, before := range s.After {
+			next[before] = append(next[before], i)
+		}
+		if at := slices.IndexFunc(s.Changes, func(c int) bool { return stuck[c] }); at >= 0 {
+			cause[i] = s.Changes[at] + 1
+			queue = append(queue, i)
+		}
+	}
+	for len(queue) > 0 {
+		step := queue[0]
+		queue = queue[1:]
+		for _, i := range next[step] {
+			if cause[i] == 0 {
+				cause[i] = cause[step]
+				queue = append(queue, i)
+			}
+		}
+	}
+	for i, s := range p.Steps {
+		for _, c := range s.Changes {
+			if cause[i] > 0 && !stuck[c] {
+				out[p.Changes[c].Object] = p.Changes[cause[i]-1].Object
+			}
+		}
+	}
+	first := map[addr.ConfigResource]addr.Object{}
+	for i, c := range p.Changes {
+		if _, known := first[c.Object.Instance.Config()]; stuck[i] && !known {
+			first[c.Object.Instance.Config()] = c.Object
+		}
+	}
+	for i, c := range p.Changes {
+		for _, d := range c.Dependencies {
+			if _, known := out[c.Object]; known || stuck[i] {
+				break
+			}
+			if cause, ok := first[d]; ok {
+				out[c.Object] = cause
+			}
+		}
+	}
+	return out
 }
 
 // operationsOf returns the operations that a change consists of, as events name them. What only leaves the state or

@@ -47,7 +47,7 @@ func TestEveryChangeHasOnePlaceInTheBalance(t *testing.T) {
 	for seed := range uint64(300) {
 		r := rand.New(rand.NewPCG(seed, 7))
 		var l balance.Ledger
-		var failed, half, untried []addr.Object
+		var finished, failed, open, half, untried []addr.Object
 		p := &plan.Plan{}
 		var run sync.WaitGroup
 		for i := range r.IntN(30) {
@@ -60,9 +60,13 @@ func TestEveryChangeHasOnePlaceInTheBalance(t *testing.T) {
 			steps := halves(c)
 			count := r.IntN(len(steps) + 1) // so many come to an end
 			bad := count > 0 && r.IntN(3) == 0
+			lost := count > 0 && !bad && r.IntN(4) == 0 // nobody hears how the last one ended
 			run.Go(func() {
 				for n, s := range steps[:count] {
 					l.Send(s)
+					if lost && n == count-1 {
+						break
+					}
 					l.Send(event.OperationDone{Object: s.Object, Action: s.Action, Failed: bad && n == count-1})
 				}
 			})
@@ -70,19 +74,56 @@ func TestEveryChangeHasOnePlaceInTheBalance(t *testing.T) {
 			case mode != addr.Managed || len(steps) == 0:
 			case bad:
 				failed = append(failed, c.Object)
+			case lost:
+				open = append(open, c.Object)
 			case count == 0:
 				untried = append(untried, c.Object)
 			case count < len(steps):
 				half = append(half, c.Object)
+			default:
+				finished = append(finished, c.Object)
 			}
 		}
 		run.Wait()
 		got := l.Of(p)
-		for what, pair := range map[string][2][]addr.Object{"failed": {failed, got.Failed}, "half": {half, got.Half},
+		var ended []addr.Object
+		for _, c := range got.Done {
+			ended = append(ended, c.Object)
+		}
+		for what, pair := range map[string][2][]addr.Object{"done": {finished, ended}, "open": {open, got.Open},
+			"failed": {failed, got.Failed}, "half": {half, got.Half},
 			"untried": {untried, got.Untried}} {
 			if !slices.Equal(pair[0], pair[1]) {
 				t.Fatalf("seed %d: %s: want %v, got %v", seed, what, pair[0], pair[1])
 			}
+		}
+	}
+}
+
+// What was not tried names an object that failed and that it had to wait for: along the steps, or by what it depends
+// on. What had to wait for nothing that failed names none.
+func TestTheBalanceNamesWhatOthersWaitedFor(t *testing.T) {
+	change := func(name string, depends ...string) *plan.Change {
+		at := addr.AbsResource{Resource: addr.Resource{Mode: addr.Managed, Type: "t_x", Name: name}}
+		c := &plan.Change{Object: addr.Object{Instance: at.Instance(addr.NoKey)}, Action: plan.Create}
+		for _, d := range depends {
+			c.Dependencies = append(c.Dependencies,
+				addr.AbsResource{Resource: addr.Resource{Mode: addr.Managed, Type: "t_x", Name: d}}.Config())
+		}
+		return c
+	}
+	p := &plan.Plan{Changes: []*plan.Change{change("bad"), change("near", "bad"), change("far", "near", "bad"),
+		change("alone"), change("ordered"), change("last")},
+		Steps: []plan.Step{{Changes: []int{0}}, {Changes: []int{4}, After: []int{0}}, {After: []int{1}},
+			{Changes: []int{5}, After: []int{2}}, {Changes: []int{3}}}}
+	var l balance.Ledger
+	bad := p.Changes[0]
+	l.Send(event.OperationStart{Object: bad.Object, Action: plan.Create})
+	l.Send(event.OperationDone{Object: bad.Object, Action: plan.Create, Failed: true})
+	b := l.Of(p)
+	for i, want := range []bool{false, true, true, false, true, true} {
+		if cause, got := b.Cause[p.Changes[i].Object]; got != want || got && cause != bad.Object {
+			t.Errorf("%s waited for %v: %v, want %v", p.Changes[i].Object, cause, got, want)
 		}
 	}
 }

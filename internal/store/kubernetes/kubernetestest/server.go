@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -19,6 +20,8 @@ import (
 	coordination "k8s.io/api/coordination/v1"
 	meta "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/tombolo-iac/tombolo/internal/regex"
 )
 
 // maxSecret is how many bytes all values of a secret may have.
@@ -143,6 +146,9 @@ func (s *Server) answer(w http.ResponseWriter, code int, folder, name string) {
 // part returns an object in an object, which it makes where it is missing.
 func part(of map[string]any, name string) map[string]any {
 	inner, ok := of[name].(map[string]any)
+	if !ok && of == nil {
+		return nil
+	}
 	if !ok {
 		inner = map[string]any{}
 		of[name] = inner
@@ -223,40 +229,68 @@ func (s *Server) store(folder, name string, object map[string]any) {
 	s.objects[folder+"/"+name] = object
 }
 
+// named is what names of objects may be; they are not longer than 253 bytes.
+var named = regex.Lazy(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`)
+
 func (s *Server) create(w http.ResponseWriter, folder string, object map[string]any) {
 	meta := part(object, "metadata")
 	name, _ := meta["name"].(string)
 	switch {
-	case name == "" || name != strings.ToLower(name) || strings.ContainsAny(name, "_/~"):
-		status(w, http.StatusUnprocessableEntity, "Invalid", "metadata.name: Invalid value")
 	case meta["resourceVersion"] != nil && meta["resourceVersion"] != "":
 		status(w, http.StatusBadRequest, "BadRequest", "resourceVersion should not be set on objects to be created")
+	case len(name) > 253 || !named().MatchString(name):
+		status(w, http.StatusUnprocessableEntity, "Invalid", "metadata.name: Invalid value")
+	case !valid(w, object):
 	case s.objects[folder+"/"+name] != nil:
 		status(w, http.StatusConflict, "AlreadyExists", fmt.Sprintf("%q already exists", name))
-	case valid(w, object):
+	default:
 		meta["uid"] = uuid.NewString()
 		s.store(folder, name, object)
 		s.answer(w, http.StatusCreated, folder, name)
 	}
 }
 
+// update replaces an object, unless nothing changes. Leases may be created so, and are not replaced by one without a
+// version.
 func (s *Server) update(w http.ResponseWriter, folder, name string, object map[string]any) {
-	there := s.objects[folder+"/"+name]
-	if there == nil {
+	there, leases := s.objects[folder+"/"+name], strings.HasSuffix(folder, "/leases")
+	now, was := part(object, "metadata"), part(there, "metadata")
+	version, _ := now["resourceVersion"].(string)
+	id, _ := now["uid"].(string)
+	switch {
+	case there == nil && !leases:
 		status(w, http.StatusNotFound, "NotFound", fmt.Sprintf("%q not found", name))
-		return
-	}
-	was, now := part(there, "metadata"), part(object, "metadata")
-	if v := now["resourceVersion"]; v != nil && v != "" && v != was["resourceVersion"] {
-		status(w, http.StatusConflict, "Conflict", "the object has been modified; please apply your changes to the "+
-			"latest version and try again")
-		return
-	}
-	if valid(w, object) {
-		now["uid"] = was["uid"]
-		s.store(folder, name, object)
+	case id != "" && id != was["uid"]:
+		conflict(w)
+	case there == nil:
+		delete(now, "resourceVersion")
+		s.create(w, folder, object)
+	case leases && version == "":
+		status(w, http.StatusUnprocessableEntity, "Invalid", "metadata.resourceVersion: must be set for an update")
+	case version != "" && version != was["resourceVersion"]:
+		conflict(w)
+	case valid(w, object):
+		if now["uid"] = was["uid"]; !same(there, object) {
+			s.store(folder, name, object)
+		}
 		s.answer(w, http.StatusOK, folder, name)
 	}
+}
+
+// same reports whether an object has what another has, beside its version.
+func same(one, other map[string]any) bool {
+	for _, what := range []string{"data", "spec", "type"} {
+		if !reflect.DeepEqual(one[what], other[what]) {
+			return false
+		}
+	}
+	a, b := part(one, "metadata"), part(other, "metadata")
+	return reflect.DeepEqual(a["labels"], b["labels"]) && reflect.DeepEqual(a["annotations"], b["annotations"])
+}
+
+func conflict(w http.ResponseWriter) {
+	status(w, http.StatusConflict, "Conflict", "the object has been modified; please apply your changes to the "+
+		"latest version and try again")
 }
 
 func (s *Server) remove(w http.ResponseWriter, folder, name string, options map[string]any) {
@@ -268,10 +302,11 @@ func (s *Server) remove(w http.ResponseWriter, folder, name string, options map[
 	if options == nil {
 		options = map[string]any{}
 	}
-	if want := part(options, "preconditions")["resourceVersion"]; want != nil &&
-		want != part(there, "metadata")["resourceVersion"] {
-		status(w, http.StatusConflict, "Conflict", "the ResourceVersion in the precondition does not match")
-		return
+	for _, what := range []string{"resourceVersion", "uid"} {
+		if want := part(options, "preconditions")[what]; want != nil && want != part(there, "metadata")[what] {
+			status(w, http.StatusConflict, "Conflict", "the "+what+" in the precondition does not match")
+			return
+		}
 	}
 	s.version++
 	delete(s.objects, folder+"/"+name)

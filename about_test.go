@@ -1,0 +1,222 @@
+package tombolo_test
+
+import (
+	"flag"
+	"fmt"
+	"go/ast"
+	"go/types"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"golang.org/x/tools/go/packages"
+
+	"github.com/tombolo-iac/tombolo/diag"
+)
+
+var updateAbout = flag.Bool("update-about", false, "write anew what the source says of each code")
+
+// aboutFile has all that the command explain tells of codes that have no page of their own.
+const aboutFile = "internal/explain/about.txt"
+
+// checkAbout compares a file with what the source says of each code: in which rooms problems of it are made, and with
+// which texts. In place of what is only known at run time they have an ellipsis.
+func checkAbout(t *testing.T, pkgs []*packages.Package) {
+	t.Helper()
+	a := &titles{pkgs: pkgs, flows: map[types.Object][]flow{}, results: map[types.Object][]flow{},
+		open: map[types.Object]bool{}, known: map[types.Object][]string{},
+		closures: map[string][]*types.Signature{}}
+	a.eachFile(a.closuresOf)
+	a.eachFile(a.file)
+	var b strings.Builder
+	said := a.said()
+	for _, k := range diag.Kinds() {
+		if k.Retired {
+			continue
+		}
+		s := said[k.Code]
+		if s == nil {
+			s = &saying{}
+		}
+		slices.Sort(s.rooms)
+		fmt.Fprintf(&b, "%s %s\n", k.Code, strings.Join(s.rooms, " "))
+		for _, text := range s.shortest() {
+			fmt.Fprintf(&b, "\t%s\n", text)
+		}
+	}
+	if *updateAbout {
+		if err := os.WriteFile(aboutFile, []byte(b.String()), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(aboutFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), b.String()); diff != "" {
+		t.Errorf("%s is not what the source says; write it with -update-about, and then what is packed of it with "+
+			"\"go test ./internal/explain -update\" (-file +source):\n%s", aboutFile, diff)
+	}
+}
+
+// saying is what the source says of a code.
+type saying struct{ rooms, texts []string }
+
+// mostSaid is how many texts of a code are told.
+const mostSaid = 3
+
+// shortest returns the texts that say most about the code as a whole: few of them, and short ones.
+func (s *saying) shortest() []string {
+	slices.SortStableFunc(s.texts, func(a, b string) int {
+		if len(a) != len(b) {
+			return len(a) - len(b)
+		}
+		return strings.Compare(a, b)
+	})
+	return s.texts[:min(len(s.texts), mostSaid)]
+}
+
+// said finds all texts that can be a title, and the text beside each: the next argument of a call, or the Detail.
+func (t *titles) said() map[string]*saying {
+	out := map[string]*saying{}
+	t.eachFile(func(p *packages.Package, file *ast.File) {
+		list := func(all []ast.Expr) {
+			for i, e := range all {
+				var next ast.Expr
+				if i+1 < len(all) {
+					next = all[i+1]
+				}
+				t.sayingOf(p, e, next, out)
+			}
+		}
+		ast.Inspect(file, func(n ast.Node) bool {
+			switch n := n.(type) {
+			case *ast.CallExpr:
+				list(n.Args)
+			case *ast.ReturnStmt:
+				list(n.Results)
+			case *ast.AssignStmt:
+				list(n.Rhs)
+			case *ast.ValueSpec:
+				list(n.Values)
+			case *ast.CompositeLit:
+				if title := fieldOf(n, "Summary"); title != nil {
+					t.sayingOf(p, title, fieldOf(n, "Detail"), out)
+				} else if len(n.Elts) > 0 && !isPair(n.Elts[0]) {
+					list(n.Elts)
+				}
+			case *ast.KeyValueExpr: // of a table of titles
+				t.sayingOf(p, n.Value, nil, out)
+			}
+			return true
+		})
+	})
+	return out
+}
+
+func isPair(e ast.Expr) bool {
+	_, ok := e.(*ast.KeyValueExpr)
+	return ok
+}
+
+func fieldOf(lit *ast.CompositeLit, name string) ast.Expr {
+	for _, el := range lit.Elts {
+		if kv, ok := el.(*ast.KeyValueExpr); ok {
+			if id, ok := kv.Key.(*ast.Ident); ok && id.Name == name {
+				return kv.Value
+			}
+		}
+	}
+	return nil
+}
+
+// sayingOf notes the room and the text of a title, if an expression is one: a text that stands there.
+func (t *titles) sayingOf(p *packages.Package, title, text ast.Expr, out map[string]*saying) {
+	typ := p.TypesInfo.TypeOf(title)
+	if typ == nil || !isText(typ) {
+		return
+	}
+	switch e := ast.Unparen(title).(type) {
+	case *ast.BasicLit, *ast.BinaryExpr:
+	case *ast.Ident: // of a constant
+		if p.TypesInfo.Types[e].Value == nil {
+			return
+		}
+	case *ast.CallExpr:
+		if !isSprintf(e, p.TypesInfo) {
+			return
+		}
+	default:
+		return
+	}
+	var details []string
+	if text != nil {
+		if typ := p.TypesInfo.TypeOf(text); typ != nil && isText(typ) {
+			details = t.texts(text, p.TypesInfo)
+		}
+	}
+	if len(details) == 0 || len(details) > mostSaid {
+		details = []string{""}
+	}
+	for _, summary := range t.texts(title, p.TypesInfo) {
+		if strings.Trim(summary, unknownText+" ") == "" {
+			continue
+		}
+		for _, detail := range details {
+			code := (&diag.Diagnostic{Summary: summary, Detail: detail}).Code()
+			if code == "" {
+				continue
+			}
+			s := out[code]
+			if s == nil {
+				s = &saying{}
+				out[code] = s
+			}
+			if room := partOf(p.PkgPath); !slices.Contains(s.rooms, room) {
+				s.rooms = append(s.rooms, room)
+			}
+			if text := readable(detail); text != "" && !slices.Contains(s.texts, text) {
+				s.texts = append(s.texts, text)
+			}
+		}
+	}
+}
+
+func isSprintf(call *ast.CallExpr, info *types.Info) bool {
+	fn, ok := objectOf(info, call.Fun).(*types.Func)
+	return ok && fn.FullName() == "fmt.Sprintf"
+}
+
+// partOf names the part of the program that a package belongs to; of a command, its family.
+func partOf(pkg string) string {
+	below, ours := strings.CutPrefix(pkg, modulePath)
+	below = strings.TrimPrefix(below, "/")
+	switch parts := strings.Split(below, "/"); {
+	case !ours:
+		return "hcl"
+	case below == "":
+		return "library"
+	case parts[0] == "internal" && parts[1] == "cli" && len(parts) > 2:
+		return "cli/" + parts[2]
+	case parts[0] == "internal":
+		return parts[1]
+	default:
+		return parts[0]
+	}
+}
+
+var verbs = regexp.MustCompile(`%(\[\d+\])?[-+#]?[0-9.]*[a-zA-Z]|\*`)
+
+// readable returns a text with ellipses in place of what is only known at run time; empty if little else is in it.
+func readable(text string) string {
+	text = strings.ReplaceAll(text, "[*]", "[\x00]")
+	text = strings.ReplaceAll(verbs.ReplaceAllString(text, "…"), "\x00", "*")
+	text = strings.Join(strings.Fields(strings.ReplaceAll(text, "%%", "%")), " ")
+	if len(strings.ReplaceAll(text, "…", "")) < 24 || !strings.Contains(text, " ") {
+		return ""
+	}
+	return text
+}

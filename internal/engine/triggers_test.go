@@ -1,0 +1,114 @@
+package engine_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/tombolo-iac/tombolo/plan"
+	"github.com/tombolo-iac/tombolo/provider"
+)
+
+// What the condition of a trigger decides does not depend on when it is known: the plan leaves out what does not hold,
+// and lists what it does not know, which only happens if it holds by then.
+func TestConditionsDecideInPlanAndApply(t *testing.T) {
+	outcomes := []struct {
+		text  string
+		holds bool
+	}{{"%s", true}, {"!(%s)", false}, {"%s ? null : true", false}, {"%s ? tobool(null) : true", false},
+		{`%s ? "true" : "false"`, true}}
+	facts := []struct {
+		text  string
+		event string
+		known bool
+	}{
+		{`actor_thing.a.name == "a"`, "before_create", true},
+		{`actor_thing.a.id == "id-a"`, "before_create", false},
+		{`actor_thing.a.id == "id-a"`, "after_create", false},
+		{`local.id == "id-a"`, "after_create", false},
+		{`caller.id == "id-b"`, "after_create", false},
+		{`self.name == "b"`, "after_create", true},
+		{`actor_thing.b.id == "id-b"`, "after_create", false},
+		{`actor_thing.c.id == "id-c"`, "after_create", false}, // which depends on b
+	}
+	for _, fact := range facts {
+		for _, outcome := range outcomes {
+			condition := fmt.Sprintf(outcome.text, fact.text)
+			t.Run(fact.event+" "+condition, func(t *testing.T) {
+				checkCondition(t, condition, fact.event, outcome.holds, fact.known)
+			})
+		}
+	}
+}
+
+func checkCondition(t *testing.T, condition, event string, holds, known bool) {
+	dir, a := t.TempDir(), &actor{}
+	a.invoke = func(string) provider.InvokeActionResponse { return provider.InvokeActionResponse{} }
+	text := fmt.Sprintf(`
+terraform {
+  required_providers {
+    actor = { source = "tombolo/actor" }
+  }
+}
+locals {
+  id = actor_thing.a.id
+}
+resource "actor_thing" "a" {
+  name = "a"
+}
+resource "actor_thing" "b" {
+  name = "b"
+  lifecycle {
+    action_trigger {
+      events    = [%s]
+      condition = %s
+      actions   = [action.actor_say.it]
+    }
+  }
+}
+resource "actor_thing" "c" {
+  name       = "c"
+  depends_on = [actor_thing.b]
+}
+action "actor_say" "it" {
+  config {
+    text = "it"
+  }
+}
+`, event, condition)
+	if err := os.WriteFile(filepath.Join(dir, "main.tf"), []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	p, _, after, diags := a.apply(t, dir)
+	if diags.HasErrors() || len(after) > 0 {
+		t.Fatal(diags.Err(), after)
+	}
+	if planned := len(p.Invocations) == 1; planned != (holds || !known) {
+		t.Errorf("planned %v", p.Invocations)
+	} else if planned && p.Invocations[0].Trigger.Undecided == known {
+		t.Errorf("undecided: %v", !known)
+	}
+	said := slices.Index(a.done, "say it")
+	if said >= 0 != holds {
+		t.Errorf("done: %v", a.done)
+	}
+	if b := slices.Index(a.done, "apply b"); said >= 0 && (said < b) != (event == "before_create") {
+		t.Errorf("in this order: %v", a.done)
+	}
+	var file strings.Builder
+	if err := p.Write(&file); err != nil {
+		t.Fatal(err)
+	}
+	back, err := plan.Decode(strings.NewReader(file.String()), int64(file.Len()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, got := range back.Invocations {
+		if *got.Trigger != *p.Invocations[i].Trigger {
+			t.Errorf("a plan file has %+v, not %+v", got.Trigger, p.Invocations[i].Trigger)
+		}
+	}
+}

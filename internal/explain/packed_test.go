@@ -1,0 +1,111 @@
+package explain
+
+import (
+	"bytes"
+	"compress/gzip"
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"golang.org/x/tools/txtar"
+
+	"github.com/tombolo-iac/tombolo/diag"
+)
+
+var update = flag.Bool("update", false, "pack about.txt and the folder found")
+
+// TestPacked compares what is built into the program with the files that it is made of.
+func TestPacked(t *testing.T) {
+	about, err := os.ReadFile("about.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := &txtar.Archive{Comment: about}
+	names, err := filepath.Glob("found/*.txtar")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range names {
+		a, err := txtar.ParseFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		code := strings.TrimSuffix(filepath.Base(name), ".txtar")
+		for _, f := range a.Files {
+			want.Files = append(want.Files, txtar.File{Name: code + "/" + f.Name, Data: f.Data})
+		}
+	}
+	if *update {
+		var b bytes.Buffer
+		w, err := gzip.NewWriterLevel(&b, gzip.BestCompression)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := w.Write(txtar.Format(want)); err != nil {
+			t.Fatal(err)
+		}
+		if err := w.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile("packed.gz", b.Bytes(), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	if diff := cmp.Diff(string(txtar.Format(want)), string(txtar.Format(unpacked()))); diff != "" {
+		t.Errorf("packed.gz is not made of about.txt and the folder found: run this test with -update "+
+			"(-files +packed.gz):\n%s", diff)
+	}
+}
+
+// TestEveryPageSaysWhatAndWhere checks the pages of all codes: each says what it is about and who reports it, and
+// names no part of the program that this package does not know; most show an example, or the text of the problem.
+func TestEveryPageSaysWhatAndWhere(t *testing.T) {
+	if *update {
+		t.Skip("runs without -update only")
+	}
+	plain := func(s string) string { return s }
+	w := Words{Program: "tombolo", Title: "Tombolo", Wrap: plain, Bold: plain}
+	examples, texts := 0, 0
+	for _, p := range All() {
+		text := p.Text(w)
+		s := sayings()[p.Kind.Code]
+		switch {
+		case p.Kind.Retired:
+			if s != nil {
+				t.Errorf("%s is retired, and the source still makes it", p.Kind.Code)
+			}
+			continue
+		case s == nil:
+			t.Errorf("about.txt has nothing of %s", p.Kind.Code)
+			continue
+		case area(p.Kind.Code) == "other things":
+			t.Errorf("nothing says what %s is about", p.Kind.Code)
+		case !strings.Contains(text, "It is reported by ") && (p.Example == nil || p.Example.Means == ""):
+			t.Errorf("%s does not say who reports it:\n%s", p.Kind.Code, text)
+		}
+		for _, part := range s.parts {
+			if len(raisedBy([]string{part})) == 0 {
+				t.Errorf("%s comes from %q, of which about.go does not say who runs it", p.Kind.Code, part)
+			}
+		}
+		if p.Example != nil {
+			examples++
+			if !strings.Contains(text, "\nThis fails\n") {
+				t.Errorf("%s shows no example:\n%s", p.Kind.Code, text)
+			}
+		} else if len(s.texts) > 0 {
+			texts++
+		}
+	}
+	t.Logf("%d codes: %d have an example, %d only a text", len(diag.Kinds()), examples, texts)
+	if examples < leastExamples {
+		t.Errorf("only %d codes have an example, of at least %d", examples, leastExamples)
+	}
+}
+
+// leastExamples is how many codes have an example at least.
+const leastExamples = 260

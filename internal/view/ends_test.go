@@ -1,0 +1,85 @@
+package view
+
+import (
+	"bytes"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tombolo-iac/tombolo/addr"
+	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/event"
+	"github.com/tombolo-iac/tombolo/plan"
+	"github.com/tombolo-iac/tombolo/state"
+)
+
+// TestTheEndOfAnApplyIsABalance shows the end of an apply with all that can become of an object, at the widths of
+// common terminals, in colour and without; below it the ends of an apply whose state could not be written, and of one
+// that was only interrupted.
+func TestTheEndOfAnApplyIsABalance(t *testing.T) {
+	p, fail := &plan.Plan{}, map[int]bool{}
+	add := func(name string, key addr.Key, a plan.Action, depends ...string) int {
+		at := func(name string) addr.AbsResource {
+			return addr.AbsResource{Resource: addr.Resource{Mode: addr.Managed, Type: "cloud_server", Name: name}}
+		}
+		c := &plan.Change{Object: addr.Object{Instance: at(name).Instance(key)}, Action: a, DeposedKey: "12345678"}
+		for _, d := range depends {
+			c.Dependencies = append(c.Dependencies, at(d).Config())
+		}
+		p.Changes = append(p.Changes, c)
+		return len(p.Changes) - 1
+	}
+	ended := []int{add("new", addr.NoKey, plan.Create), add("zone", addr.IntKey(0), plan.Update),
+		add("zone", addr.IntKey(1), plan.Update), add("old", addr.NoKey, plan.Delete)}
+	bad := []int{add("web", addr.StringKey("a"), plan.Create), add("web", addr.StringKey("b"), plan.Create)}
+	open := add("slow", addr.NoKey, plan.Create)
+	for i := range 3 {
+		add("after", addr.IntKey(i), plan.Create, "web")
+	}
+	add("other", addr.NoKey, plan.Delete)
+	for _, i := range bad {
+		fail[i] = true
+	}
+	failure := func(i int, title string) *diag.Diagnostic {
+		return &diag.Diagnostic{Severity: diag.Error, Summary: title, Detail: "What the provider says.", Foreign: true,
+			Address: p.Changes[i].Object.Instance.String()}
+	}
+	failures := diag.List{failure(bad[1], "Quota exceeded"), failure(bad[0], "The zone is closed")}.Numbered()
+	builder := (&state.State{}).Builder()
+	builder.Fold(state.Edit{Put: &state.PutObject{Addr: p.Changes[bad[0]].Object,
+		Object: &state.Object{Status: state.Tainted}}})
+	tainted := builder.State()
+	var all strings.Builder
+	show := func(name string, color bool, width int, problems diag.List, where string, which ...int) {
+		var out bytes.Buffer
+		now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+		v := New(Options{Out: &out, Err: &out, Width: width, Color: color, Command: "apply",
+			Now: func() time.Time { return now.Add(74 * time.Second) }})
+		for n, i := range which {
+			o, a := p.Changes[i].Object, p.Changes[i].Action
+			v.Send(event.OperationStart{Object: o, Action: a, Started: now})
+			if i != open {
+				v.Send(event.OperationDone{Object: o, Action: a, Failed: fail[i],
+					Elapsed: time.Duration(n*n+1) * time.Second})
+			}
+		}
+		out.Reset()
+		v.Diagnostics(problems)
+		v.Incomplete(Ending{Plan: p, State: tainted, Problems: problems, Where: where})
+		v.Close()
+		fmt.Fprintf(&all, "-- %s --\n%s\n", name, out.String())
+	}
+	tried := append(append([]int{}, ended...), bad[1], bad[0], open)
+	for _, width := range []int{60, 80, 100, 160} {
+		show(fmt.Sprintf("failed, black and white, %d", width), false, width, failures, "terraform.tfstate", tried...)
+		show(fmt.Sprintf("failed, colour, %d", width), true, width, failures, `backend "s3", workspace "default"`,
+			tried...)
+	}
+	unsaved := diag.List{}.Errorf(nil, "Failed to save the state", "The disk is full.")
+	show("not saved", false, 80, unsaved, "terraform.tfstate", ended...)
+	stopped := diag.List{}.Errorf(nil, "Apply was interrupted", "The apply was interrupted.")
+	show("interrupted", false, 80, stopped, "terraform.tfstate", ended...)
+	golden(t, filepath.Join("testdata", "balance.txt"), strings.ReplaceAll(all.String(), "\x1b", "^"))
+}
