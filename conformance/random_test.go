@@ -35,6 +35,11 @@ func TestRandomTests(t *testing.T) {
 	runRandom(t, randomSeeds(t, "TOMBOLO_RANDOM_TESTS", testsSample), random.GenerateTests)
 }
 
+// TestRandomMistakes is TestRandom for blocks with mistakes in their structure.
+func TestRandomMistakes(t *testing.T) {
+	runRandom(t, randomSeeds(t, "TOMBOLO_RANDOM_MISTAKES", mistakesSample), random.Mistakes)
+}
+
 // TestRandomStates is TestRandom for states that other tools have written.
 func TestRandomStates(t *testing.T) {
 	runRandom(t, randomSeeds(t, "TOMBOLO_RANDOM_STATES", statesSample), random.GenerateStates)
@@ -148,6 +153,9 @@ var randomSample = []uint64{2, 5, 11, 12}
 
 // testsSample is the same for files of tests.
 var testsSample = []uint64{4, 8}
+
+// mistakesSample is the same for mistakes.
+var mistakesSample = []uint64{1, 2, 4, 5, 6, 7}
 
 // statesSample is the same for states.
 var statesSample = []uint64{1, 2}

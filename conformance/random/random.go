@@ -16,6 +16,7 @@
 //	module.go   modules, calls of them, the whole configuration
 //	change.go   from one version to the next
 //	faults.go   mistakes
+//	mistakes.go  blocks with mistakes in their structure
 //	steps.go    which commands run
 //	tests.go    configurations with files of tests
 //	instances.go  provider blocks with several instances

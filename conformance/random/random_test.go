@@ -19,6 +19,9 @@ func TestTheSameSeedGivesTheSameCase(t *testing.T) {
 		if a, b := GenerateStates(seed), GenerateStates(seed); !bytes.Equal(a, b) {
 			t.Fatalf("seed %d gives two cases with states:\n%s\n\n%s", seed, a, b)
 		}
+		if a, b := Mistakes(seed), Mistakes(seed); !bytes.Equal(a, b) {
+			t.Fatalf("seed %d gives two cases with mistakes:\n%s\n\n%s", seed, a, b)
+		}
 	}
 }
 

@@ -53,6 +53,7 @@ func (h *history) index(line string) int {
 var labBlock = &provider.Block{Attributes: map[string]*provider.Attribute{
 	"id": {Type: cty.String, Computed: true}, "name": {Type: cty.String, Required: true},
 	"value": {Type: cty.String, Optional: true}, "size": {Type: cty.Number, Computed: true},
+	"token": {Type: cty.String, Optional: true, WriteOnly: true},
 }}
 
 // lab is a provider whose behaviour is scripted by the name of the object.
@@ -401,6 +402,50 @@ func TestBadAnswersNameProviderObjectAndAttribute(t *testing.T) {
 			t.Errorf("diagnostics %v", diags)
 		}
 	})
+}
+
+// TestWriteOnlyValuesInAnswersAreNamedAndNotKept has a provider answer every kind of change with a value for a
+// write-only attribute, with and without an error of its own, in the strict and in the legacy type system.
+func TestWriteOnlyValuesInAnswersAreNamedAndNotKept(t *testing.T) {
+	const before = `resource "lab_thing" "a" { name = "a" }`
+	for name, c := range map[string]struct{ before, config, answers string }{
+		"create": {"", before, "a"},
+		"update": {before, "resource \"lab_thing\" \"a\" {\n  name  = \"a\"\n  value = \"new\"\n}", "a"},
+		"delete": {before, "", "delete a"},
+	} {
+		for way := range 4 {
+			legacy, fails := way&1 > 0, way&2 > 0
+			t.Run(fmt.Sprintf("%s, legacy %t, fails %t", name, legacy, fails), func(t *testing.T) {
+				s := newSite(t)
+				s.run(c.before)
+				s.lab.answer[c.answers] = func(req provider.ApplyRequest) provider.ApplyResponse {
+					if req.Planned.IsNull() {
+						req.Planned = req.Prior
+					}
+					vals := done(req).AsValueMap()
+					vals["token"] = cty.StringVal("hush")
+					resp := provider.ApplyResponse{State: cty.ObjectVal(vals), LegacyTypeSystem: legacy}
+					if fails {
+						resp.Diagnostics = diag.List{}.Errorf(nil, "Forbidden", "No.")
+					}
+					return resp
+				}
+				_, _, diags := s.run(c.config)
+				text := fmt.Sprint(diags.Err())
+				for _, want := range []string{"hashicorp/lab", "lab_thing.a", ".token: the attribute is write-only"} {
+					if !strings.Contains(text, want) {
+						t.Errorf("%q is not in: %s", want, text)
+					}
+				}
+				switch o := s.object("lab_thing.a"); {
+				case o == nil:
+					t.Error("the object is lost")
+				case strings.Contains(string(o.Attributes), "hush") || strings.Contains(text, "hush"):
+					t.Errorf("the value is kept or shown: %s; %s", o.Attributes, text)
+				}
+			})
+		}
+	}
 }
 
 func TestAfterTheFirstJournalErrorNothingNewStarts(t *testing.T) {

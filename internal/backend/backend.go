@@ -475,6 +475,7 @@ type backendFile struct {
 	Version          int             `json:"version"`
 	TerraformVersion string          `json:"terraform_version"`
 	Backend          *backendSection `json:"backend,omitempty"`
+	Remote           json.RawMessage `json:"remote,omitempty"` // of versions before 0.9
 }
 
 type backendSection struct {
@@ -495,7 +496,7 @@ func Recorded(dataDir string) (*Backend, error) {
 	}
 	var file backendFile
 	if err == nil {
-		err = json.Unmarshal(text, &file)
+		err = file.read(text)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("the record of the backend in %s: %w", name, err)

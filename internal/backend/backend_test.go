@@ -63,6 +63,31 @@ func TestRecordsOfOtherProgramsAreTheSameBlock(t *testing.T) {
 	}
 }
 
+// A record that this program cannot read says where the objects are, so it does not count as none.
+func TestRecordsOfOtherVersionsAreRefused(t *testing.T) {
+	const remote = `"remote": {"type": "http", "config": {"address": "http://127.0.0.1:1/"}}`
+	for record, want := range map[string]string{
+		`{"version": 3, ` + remote + `, "modules": []}`: "legacy remote state",
+		`{"version": 3, "remote": {}}`:                  "legacy remote state",
+		`{` + remote + `}`:                              "legacy remote state",
+		`{"version": 2, ` + remote + `}`:                "version 2",
+		`{"version": 4, "backend": {"type": "local"}}`:  "version 4",
+		`{"version": 3, "remote": null}`:                "",
+		`{"version": 3}`:                                "",
+	} {
+		dir := t.TempDir()
+		if err := os.WriteFile(filepath.Join(dir, "terraform.tfstate"), []byte(record), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		switch recorded, err := backend.Recorded(dir); {
+		case want == "" && (recorded != nil || err != nil):
+			t.Errorf("%s: %v, %v", record, recorded, err)
+		case want != "" && (err == nil || !strings.Contains(err.Error(), want)):
+			t.Errorf("%s: %v", record, err)
+		}
+	}
+}
+
 // blockOf reads a backend block.
 func blockOf(t *testing.T, text string) *backend.Backend {
 	t.Helper()

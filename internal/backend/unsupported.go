@@ -1,6 +1,8 @@
 package backend
 
 import (
+	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -39,6 +41,22 @@ func noBackend(name string) string {
 	}
 	return fmt.Sprintf("There is no backend type named %q. This version has: %s.%s", name,
 		strings.Join(types(), " and "), diag.DidYouMean(name, types()))
+}
+
+// read reads a record. One of another version, or of Terraform before 0.9, where this file was the copy of a remote
+// state, says where the objects are: it does not count as none.
+func (f *backendFile) read(text []byte) error {
+	if err := json.Unmarshal(text, f); err != nil {
+		return err
+	}
+	switch {
+	case f.Version != 0 && f.Version != 3:
+		return fmt.Errorf("it has version %d, and this program reads version 3. Use a program that wrote it", f.Version)
+	case len(f.Remote) > 0 && string(f.Remote) != "null":
+		return errors.New("this working directory uses legacy remote state and so must first be upgraded using " +
+			"Terraform v0.9. Nothing here reads that state, and without it every object would be created again")
+	}
+	return nil
 }
 
 // NoMigration returns the problem that states cannot be copied, because their backend is missing here.

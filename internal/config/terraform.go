@@ -39,11 +39,9 @@ func (c *fileContent) terraform(block *hcl.Block, f flavor.Flavor) diag.List {
 	if attr, ok := content.Attributes["language"]; ok && f.HasEditions() {
 		diags = diags.Extend(checkLanguage(attr))
 	}
-	if attr, ok := content.Attributes["experiments"]; ok && f.HasEditions() {
-		if list, hclDiags := hcl.ExprList(attr.Expr); hclDiags.HasErrors() || len(list) > 0 {
-			diags = diags.Errorf(attr.NameRange.Ptr(), "Module uses experimental features", "No release of this "+
-				"program has experimental features. Remove the argument, and everything that depends on it.")
-		}
+	if attr, ok := content.Attributes["experiments"]; ok && f.HasEditions() { // an empty list, too
+		diags = diags.Errorf(attr.NameRange.Ptr(), "Module uses experimental features", "No release of this "+
+			"program has experimental features. Remove the argument, and everything that depends on it.")
 	}
 	for _, b := range content.Blocks {
 		switch b.Type {

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strconv"
 	"testing"
 	"time"
@@ -27,6 +28,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/world"
 	"github.com/tombolo-iac/tombolo/plan"
 	"github.com/tombolo-iac/tombolo/provider"
+	"github.com/tombolo-iac/tombolo/provider/serve"
 	"github.com/tombolo-iac/tombolo/state"
 )
 
@@ -48,6 +50,9 @@ const (
 	roleProgram = "CRASH_PROGRAM" // a program of external_resource; the value is the world's folder
 )
 
+// pluginName is by which the test binary is called as a plugin.
+const pluginName = "terraform-provider-world_v1.0.0"
+
 func TestMain(m *testing.M) {
 	programtest.UnderWildClock()
 	if encryptiontest.Asked() != nil {
@@ -64,6 +69,9 @@ func TestMain(m *testing.M) {
 	// Programs inherit the environment of the command line, so this comes first.
 	if dir := os.Getenv(roleProgram); dir != "" && len(os.Args) == 2 && actions[os.Args[1]] {
 		os.Exit(runProgram(dir, os.Args[1]))
+	}
+	if filepath.Base(os.Args[0]) == pluginName {
+		serve.Main(serve.Options{Address: "registry.terraform.io/tombolo/world", New: world.Factory(world.Options{})})
 	}
 	if os.Getenv(roleCLI) != "" {
 		os.Exit(cli.Main())

@@ -94,7 +94,7 @@ func (s *Surroundings) InstallProviders(ctx context.Context, cfg *config.Config,
 	for p, constraints := range o.More {
 		out.Wanted[p] = out.Wanted[p].And(constraints)
 	}
-	diags = diags.Extend(versionsOfBuiltin(out.Wanted))
+	diags = diags.Extend(checkBuiltins(out.Wanted))
 	if out.Settings, more = s.Settings(); more.HasErrors() {
 		diags = diags.Extend(more.OnlyErrors())
 	}
@@ -127,13 +127,19 @@ func (s *Surroundings) InstallProviders(ctx context.Context, cfg *config.Config,
 	return out, diags.Extend(more)
 }
 
-// versionsOfBuiltin refuses version constraints on built-in providers, which have no version of their own.
-func versionsOfBuiltin(wanted plugins.Wanted) (diags diag.List) {
+// checkBuiltins refuses built-in providers that there are not, and version constraints on the others, which have no
+// version of their own.
+func checkBuiltins(wanted plugins.Wanted) (diags diag.List) {
 	sorted := slices.SortedFunc(maps.Keys(wanted), func(a, b addr.Provider) int {
 		return strings.Compare(a.String(), b.String())
 	})
 	for _, p := range sorted {
-		if p.IsBuiltin() && !wanted[p].IsEmpty() {
+		switch {
+		case !p.IsBuiltin():
+		case !BuiltIn(p):
+			diags = diags.Errorf(nil, "Invalid dependency on built-in provider",
+				"This program has no built-in provider %s. Correct the source in required_providers.", p.ForDisplay())
+		case !wanted[p].IsEmpty():
 			diags = diags.Errorf(nil, "Invalid dependency on built-in provider",
 				"%s is part of this program and has no separate version, but the configuration requires %q. Remove "+
 					"the version constraint.",

@@ -240,6 +240,21 @@ func TestALateAnswerHasTheSameLimit(t *testing.T) {
 	}
 }
 
+// A run may allow a shorter answer than a later run would. What it refused stays refused.
+func TestALaterRunHasTheLimitOfTheRunThatWaited(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "answers")
+	cmd := spoolScript(dir, `printf '{"state": {"long": "enough"}}'`)
+	cmd.MaxStdout = 10
+	var live, later *program.LimitError
+	if _, err := program.Run(t.Context(), cmd); !errors.As(err, &live) {
+		t.Fatalf("the run that waits says %v", err)
+	}
+	found, err := program.AwaitSpooled(t.Context(), dir, "run/op-1", func([]int) {})
+	if err != nil || found == nil || !errors.As(found.Refused, &later) || later.Limit != live.Limit {
+		t.Errorf("later it is %+v, %v", found, err)
+	}
+}
+
 // A program that outlives its run and floods standard error does not fill the disk of the run that waits for it.
 func TestLateMessagesAreGivenBackToTheDisk(t *testing.T) {
 	if runtime.GOOS != "linux" {

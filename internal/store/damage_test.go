@@ -16,6 +16,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/encryption"
 	"github.com/tombolo-iac/tombolo/internal/encryption/encryptiontest"
 	"github.com/tombolo-iac/tombolo/internal/store"
+	"github.com/tombolo-iac/tombolo/internal/store/faults"
 	"github.com/tombolo-iac/tombolo/internal/store/mem"
 	"github.com/tombolo-iac/tombolo/state"
 	"github.com/tombolo-iac/tombolo/state/storetest"
@@ -180,6 +181,65 @@ func TestWhatIsSaidOfPlacesIsTrue(t *testing.T) {
 		s = lockOn(t, ws)
 		same(t, what, storetest.IDs(s.Snapshot().State), []string{"t.a=1", "t.b=by us"})
 		must(t, s.Unlock())
+	}
+}
+
+// TestPlacesAreLookedAtWhenTheyAreNamed has another program take the journal away, or replace it, before each call of
+// the end of a run whose state cannot be written. An error never names a place that does not have the results.
+func TestPlacesAreLookedAtWhenTheyAreNamed(t *testing.T) {
+	if encryptiontest.Asked() != nil {
+		t.Skip("reads what is in the journal")
+	}
+	for _, how := range []string{"removed", "replaced"} {
+		told, elsewhere := 0, 0
+		for at, more := 1, true; more; at++ {
+			disk := mem.NewFS()
+			disk.MkdirAll("dir", 0o755)
+			disk.MkdirAll("rescue", 0o755)
+			f := faults.Wrap(disk, faults.Plan{})
+			ws, err := storeOn(f).Workspace("default")
+			must(t, err)
+			seedOn(t, ws, put("t.a", "1"))
+			s := lockOn(t, ws)
+			j := beginOn(t, s, "r")
+			must(t, j.Intent(storetest.Create("1", "t.b")))
+			must(t, j.Result("1", put("t.b", "by us")))
+			foreign := disk.Contents()[statePath]
+			must(t, disk.Remove(statePath)) // so that the end of the run fails
+			disk.Put(statePath, []byte(foreign))
+			from := f.Calls()
+			more = false
+			f.Seen = func(n int, _, _ string) {
+				if n == from+at {
+					more = true
+					must(t, disk.Remove(journalPath))
+					if how == "replaced" {
+						disk.Put(journalPath, []byte(foreign))
+					}
+				}
+			}
+			err = j.Close(ctx)
+			f.Seen = nil
+			s.Unlock()
+			var saved *state.SavedError
+			if !errors.As(err, &saved) {
+				t.Errorf("%s before call %d: %v", how, at, err)
+				continue
+			}
+			told++
+			for _, name := range saved.Where {
+				if name != journalPath {
+					elsewhere++
+				}
+				if !strings.Contains(disk.Contents()[name], "by us") {
+					t.Errorf("%s before call %d: the results are said to be in %s, where they are not: %v", how, at,
+						name, err)
+				}
+			}
+		}
+		if told < 3 || elsewhere == 0 {
+			t.Errorf("%s: %d errors, %d of them about another folder", how, told, elsewhere)
+		}
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/internal/config"
 	"github.com/tombolo-iac/tombolo/internal/engine"
+	"github.com/tombolo-iac/tombolo/internal/eval/blocks"
 	"github.com/tombolo-iac/tombolo/internal/suite/testfile"
 )
 
@@ -130,6 +131,34 @@ func (b *binding) providers(list []chosenProvider) func(*config.Config) []*confi
 		}
 		return out
 	}
+}
+
+// providerReferences checks what the provider blocks of the file refer to, of those that the module under test uses. As
+// in Terraform they are looked at before the variables of the run, so that a mistake in them is the only one reported.
+func (a *attempt) providerReferences(global map[string]cty.Value) (diags diag.List) {
+	c, ctx := a.project.Config(), a.names(global)
+	used := map[addr.AbsProviderConfig]bool{}
+	for _, m := range c.Modules {
+		for _, r := range m.Resources {
+			if p, ok := m.ResolveProvider(r.ProviderConfig()); ok {
+				used[p] = true
+			}
+		}
+	}
+	for _, p := range chosen(a.file.file, a.run) {
+		as := addr.AbsProviderConfig{Provider: c.Root.ProviderFor(p.as.LocalName), Alias: p.as.Alias}
+		if p.mock != nil || !used[as] {
+			continue
+		}
+		schema, more := a.project.Schema(as.Provider)
+		if more.HasErrors() {
+			continue // who starts it reports that
+		}
+		for _, t := range blocks.Compile(p.block.Body, schema.Provider).Traversals() {
+			diags = diags.Extend(a.reference(t, ctx, inProvider))
+		}
+	}
+	return diags
 }
 
 // boundBody is the body of a provider block of the file: what it refers to is of the file, not of the module that gets

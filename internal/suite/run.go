@@ -170,7 +170,10 @@ func (a *attempt) prepare() (diags diag.List) {
 	a.options.Mode, a.options.SkipRefresh = a.run.Options.Mode, a.run.Options.SkipRefresh
 	a.options.FullRefresh = true // a test is about real objects, however the project plans
 	given, more := a.collect(root)
-	if diags = diags.Extend(more).Extend(a.targets()).Extend(a.malformed()); diags.HasErrors() {
+	if diags = diags.Extend(more); diags.HasErrors() {
+		return diags
+	}
+	if diags = diags.Extend(a.targets()).Extend(a.malformed()); diags.HasErrors() {
 		return diags
 	}
 	a.options.Variables, a.options.VariableRanges = given.values, given.ranges
@@ -408,6 +411,9 @@ func (a *attempt) collect(root *config.Module) (g given, diags diag.List) {
 	g = given{values: map[string]cty.Value{}, ranges: map[string]hcl.Range{}, all: map[string]cty.Value{},
 		outer: map[string]cty.Value{}, broken: map[string]diag.List{}}
 	global, diags := a.globals(root)
+	if more := a.providerReferences(global); more.HasErrors() {
+		return g, diags.Extend(more)
+	}
 	for _, name := range slices.Sorted(maps.Keys(global)) {
 		diags = diags.Extend(g.set(name, global[name], a.file.given[name].Range, root))
 	}
@@ -492,14 +498,7 @@ func (a *attempt) undeclared(root *config.Module) (diags diag.List) {
 
 // wrongReferences checks the references of the variables, before any of them is evaluated.
 func (a *attempt) wrongReferences(global map[string]cty.Value, root *config.Module) (diags diag.List) {
-	all := maps.Clone(global)
-	for name := range a.file.file.Variables {
-		all[name] = cty.DynamicVal
-	}
-	for name := range a.file.file.Declared {
-		all[name] = cty.DynamicVal
-	}
-	ctx := (&attempt{}).scope(all)
+	ctx := a.names(global)
 	for _, name := range slices.Sorted(maps.Keys(a.run.Variables)) {
 		diags = diags.Extend(a.references(a.run.Variables[name].Expr, ctx, inRun))
 	}
@@ -509,6 +508,18 @@ func (a *attempt) wrongReferences(global map[string]cty.Value, root *config.Modu
 		}
 	}
 	return diags
+}
+
+// names returns a scope in which the variables of the file and those from outside are, without their values.
+func (a *attempt) names(global map[string]cty.Value) *hcl.EvalContext {
+	all := maps.Clone(global)
+	for name := range a.file.file.Variables {
+		all[name] = cty.DynamicVal
+	}
+	for name := range a.file.file.Declared {
+		all[name] = cty.DynamicVal
+	}
+	return (&attempt{}).scope(all)
 }
 
 // mentions reports whether expressions refer to a variable.

@@ -100,6 +100,38 @@ func TestEveryFunctionEndsWithItsWork(t *testing.T) {
 	}
 }
 
+// TestWordsOfTypesAreNoCalls has every function's name in a type that convert reads: what is made for evaluating calls
+// of it must leave the type as it was written.
+func TestWordsOfTypesAreNoCalls(t *testing.T) {
+	plain := Table(Options{})
+	scope := &hcl.EvalContext{Functions: Table(Options{Work: NewWork(t.Context())})}
+	types := []string{"string", "any", "list(string)", "set(any)", "map(list(string))", "tuple([list(string)])",
+		"object({ a = optional(map(string), {}), b = set(string) })", "list(nothing)"}
+	for name := range plain {
+		if !strings.HasPrefix(name, "core::") {
+			types = append(types, name+"(string)", "list("+name+"(any))")
+		}
+	}
+	for _, ty := range types {
+		for _, name := range []string{"convert", "core::convert"} {
+			for _, v := range []string{`"a"`, `["a"]`, `{ a = ["b"] }`, `[for x in ["a"] : [upper(x)]]`} {
+				text := name + "(" + v + ", " + ty + ")"
+				e, diags := hclsyntax.ParseExpression([]byte(text), "test.tf", hcl.InitialPos)
+				if diags.HasErrors() {
+					t.Fatal(diags)
+				}
+				want, wantDiags := e.Value(&hcl.EvalContext{Functions: plain})
+				for _, e := range []hcl.Expression{e, Metered(e)} {
+					got, gotDiags := Evaluate(e, scope)
+					if !got.RawEquals(want) || gotDiags.Error() != wantDiags.Error() {
+						t.Errorf("%s: %#v %v, want %#v %v", text, got, gotDiags, want, wantDiags)
+					}
+				}
+			}
+		}
+	}
+}
+
 // TestLargeCallsAreAsSmallOnes calls every function with large arguments in both ways.
 func TestLargeCallsAreAsSmallOnes(t *testing.T) {
 	lower(t)                              // of the product

@@ -206,6 +206,15 @@ func mentionsInJSON(e hcl.Expression, list []hcl.Traversal) []hcl.Traversal {
 
 func isConvert(call Call) bool { return call.Name == "convert" || call.Name == "core::convert" }
 
+// typesAsWritten returns the arguments of a call, the type that convert reads as it was written: it has words of
+// functions in it, such as list, and calls none.
+func typesAsWritten(call *hclsyntax.FunctionCallExpr, args []hclsyntax.Expression) []hclsyntax.Expression {
+	if isConvert(Call{Name: call.Name}) {
+		copy(args[1:], call.Args[1:])
+	}
+	return args
+}
+
 // isType reports whether a reference may be a word or a name of a type.
 func isType(t hcl.Traversal) bool {
 	return isTypeWord(t) || len(t) > 1 && slices.Contains([]string{"type", "module", "resource", "data", "ephemeral"},

@@ -131,7 +131,7 @@ func meteredCall(e *hclsyntax.FunctionCallExpr, s surroundings) hclsyntax.Expres
 	}
 	s.fixed = s.fixed || reads(e.Name)
 	c := *e
-	c.Args = s.all(e.Args)
+	c.Args = typesAsWritten(e, s.all(e.Args))
 	return quick(&c, s)
 }
 
