@@ -84,7 +84,7 @@ func TestEncryptedAnswersAreInNoFile(t *testing.T) {
 }
 
 // Keys may turn between a killed run and the next one: an answer counts if its key is that of the state or of a
-// fallback, and else it is refused, and stays for whoever has the key.
+// fallback. Otherwise it is refused, and stays for a run that has the key.
 func TestAnswersAreReadWhileKeysTurn(t *testing.T) {
 	for _, c := range []struct{ before, wrong, after []int }{
 		{[]int{1}, []int{2}, []int{2, 1}},

@@ -94,8 +94,8 @@ type Options struct {
 	OtherStates func(ctx context.Context, b *backend.Backend, c *encryption.Cipher) (state.Store, diag.List)
 	// Encryption has the keys of other states; nil has none.
 	Encryption func(root *config.Module) (*encryption.Encryption, diag.List)
-	// Keeps says that the main function of this process calls program.Keep where it has to, so that answers of programs
-	// outlive it where they are encrypted, too.
+	// Keeps reports whether the main function of this process calls program.Keep where it has to, so that answers of
+	// programs outlive it where they are encrypted, too.
 	Keeps bool
 	// Functions are the caller's own, beside those of the language, by name.
 	Functions map[string]function.Function

@@ -49,7 +49,7 @@ type Surroundings struct {
 	// ProviderLog and CoreLog receive what plugins and the engine log; nil drops it.
 	ProviderLog, CoreLog *slog.Logger
 
-	// Keeps says that answers of programs outlive this process where they are encrypted, too; see Options.
+	// Keeps reports whether answers of programs outlive this process where they are encrypted, too; see Options.
 	Keeps bool
 
 	// Agree decides about the commands that the encryption block of the working directory names, before they run; nil

@@ -463,8 +463,8 @@ type Failed struct{}
 func (Failed) AssertsCondition() bool { return true }
 
 // inExtraScope returns the scope for expressions that are not part of the configuration.
-func (i *Instance) inExtraScope(list []hcl.Expression, src []byte, table map[string]function.Function, extra ExtraScope) (
-	*hcl.EvalContext, diag.List) {
+func (i *Instance) inExtraScope(list []hcl.Expression, src []byte, table map[string]function.Function,
+	extra ExtraScope) (*hcl.EvalContext, diag.List) {
 	refs, warnings, diags := i.walk.Program.LinkOutside(i.Unit, list, extra.own)
 	if diags.HasErrors() {
 		return nil, diags

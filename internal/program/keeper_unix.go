@@ -18,7 +18,7 @@ import (
 // keeperVariable, when it is set, makes a process a keeper.
 const keeperVariable = "TOMBOLO_KEEP_ANSWER"
 
-// keepingTask is what a keeper is told on standard input.
+// keepingTask is the task that a keeper reads from standard input.
 type keepingTask struct {
 	Key   []byte `json:"key"`
 	Token string `json:"token"`
@@ -207,7 +207,7 @@ func startKeeper(task keepingTask, out *os.File, messages io.Writer) (_ *keeper,
 	}()
 	closeAll(theirs)
 	theirs = nil
-	if err = k.tell(task); err != nil {
+	if err = k.send(task); err != nil {
 		_ = cmd.Process.Kill()
 		<-k.ended
 		return nil, err
@@ -225,8 +225,8 @@ func closeAll(files []*os.File) {
 
 func (k *keeper) closePipes() { closeAll([]*os.File{k.stdin, k.stdout, k.stderr}) }
 
-// tell gives a keeper its task, and waits until it has all of it: only then may the program begin.
-func (k *keeper) tell(task keepingTask) error {
+// send sends a keeper its task, and waits until it has all of it: only then may the program begin.
+func (k *keeper) send(task keepingTask) error {
 	text, err := json.Marshal(task)
 	if err != nil {
 		return err

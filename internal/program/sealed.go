@@ -22,7 +22,7 @@ type Sealing struct {
 	Seal, Open func(document []byte) ([]byte, error)
 	// Plain leaves what is new plain: Open reads what an earlier run has left.
 	Plain bool
-	// Keeps says that the executable of this process, started anew, is a keeper: its main function calls Keep if
+	// Keeps reports whether the executable of this process, started anew, is a keeper: its main function calls Keep if
 	// Keeping says so. Without it, nothing is spooled, but what is there can be read.
 	Keeps bool
 }

@@ -163,8 +163,8 @@ func TestSealedAnswersAreThereThoughSomethingHoldsThem(t *testing.T) {
 	}
 }
 
-// Whoever has no key, or the wrong one, or an answer that was changed, moved or exchanged, gets an error, and no answer
-// that nobody gave. A plain one counts only where the state may be plain.
+// A reader without the key, or the wrong one, or an answer that was changed, moved or exchanged, gets an error, and no
+// answer that nobody gave. A plain one counts only where the state may be plain.
 func TestChangedAnswersAreRefused(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "answers")
 	command := sealedScript(dir, `printf 1; sleep 0.05; echo 2`)

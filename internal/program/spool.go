@@ -350,7 +350,7 @@ func (w *awaited) look() (*Spooled, error) {
 	return found, nil
 }
 
-// record returns the record of a call; nil if there is none.
+// record returns the record of a call, or nil if there is none.
 func (w *awaited) record() ([]byte, error) {
 	text, err := upTo(w.root, w.file(spoolRecord), regular.Text)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -249,7 +249,7 @@ func TestALaterRunHasTheLimitOfTheRunThatWaited(t *testing.T) {
 	if _, err := program.Run(t.Context(), cmd); !errors.As(err, &live) {
 		t.Fatalf("the run that waits says %v", err)
 	}
-	found, err := program.AwaitSpooled(t.Context(), dir, "run/op-1", func([]int) {})
+	found, err := program.AwaitSpooled(t.Context(), place(dir), func([]int) {})
 	if err != nil || found == nil || !errors.As(found.Refused, &later) || later.Limit != live.Limit {
 		t.Errorf("later it is %+v, %v", found, err)
 	}

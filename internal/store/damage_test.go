@@ -188,7 +188,7 @@ func TestWhatIsSaidOfPlacesIsTrue(t *testing.T) {
 // the end of a run whose state cannot be written. An error never names a place that does not have the results.
 func TestPlacesAreLookedAtWhenTheyAreNamed(t *testing.T) {
 	if encryptiontest.Asked() != nil {
-		t.Skip("reads what is in the journal")
+		t.Skip("runs without encryption, because it reads what is in the journal")
 	}
 	for _, how := range []string{"removed", "replaced"} {
 		told, elsewhere := 0, 0

@@ -195,7 +195,7 @@ func (s *twin) send(t *testing.T, method, address string, body any) (int, map[st
 	return answer.StatusCode, object
 }
 
-// digest says what an answer is: its code, and why it is an error or what it has.
+// digest returns what matters of an answer: its code, and why it is an error or what it has.
 func digest(code int, answer map[string]any, a asked) string {
 	items, listed := answer["items"].([]any)
 	switch {
