@@ -183,8 +183,15 @@ func (p trapProvider) Import(ctx context.Context, r provider.ImportRequest) prov
 	return through(p, "Import", func() provider.ImportResponse { return p.inner.Import(ctx, r) })
 }
 
+// Read notes an object that garbage happens to call gone: the state forgets it, as it should.
 func (p trapProvider) Read(ctx context.Context, r provider.ReadRequest) provider.ReadResponse {
-	return through(p, "Read", func() provider.ReadResponse { return p.inner.Read(ctx, r) })
+	got := through(p, "Read", func() provider.ReadResponse { return p.inner.Read(ctx, r) })
+	if got.State != cty.NilVal && got.State.IsNull() && !got.Diagnostics.HasErrors() {
+		p.mu.Lock()
+		p.gone = append(p.gone, r.Object.String())
+		p.mu.Unlock()
+	}
+	return got
 }
 
 func (p trapProvider) Plan(ctx context.Context, r provider.PlanRequest) provider.PlanResponse {
@@ -421,7 +428,7 @@ func provided(t *testing.T, h *trap, reached map[string]int) {
 		close(h.release)
 		synctest.Wait()
 		h.method, second.Events, second.Abort = "", nil, nil
-		known(t, second, notes, problems.String())
+		known(t, second, notes, problems.String()+strings.Join(h.gone, " "))
 	})
 }
 

@@ -44,6 +44,7 @@ type trap struct {
 	mu      sync.Mutex
 	calls   map[string]int
 	sprung  bool
+	gone    []string // the objects that an answer called gone
 	release chan struct{}
 }
 
