@@ -24,9 +24,7 @@ func Diagnostics(o Options, list diag.List) string {
 	for _, g := range grouped(o, list) {
 		line, code := excerpts.Fixed(g.first)
 		said := excerpts.Diagnostic(g.first)
-		if g.first.Number > 0 {
-			said.Summary += fmt.Sprintf(" (error %d)", g.first.Number)
-		}
+		w.number = g.first.Number
 		b.WriteString(w.diagnostic(said, fixed(line, code)+o.sidesOf(g.first), g.others))
 	}
 	return b.String()
@@ -135,6 +133,9 @@ type diagnosticWriter struct {
 	style
 	width int
 	more  func(code string) string
+	// number is that of the next problem, by which the balance refers to it; 0 for none. It is not in the title, which
+	// programs search for.
+	number int
 }
 
 // more returns where to read more about the problems of a code.
@@ -178,8 +179,15 @@ func (w diagnosticWriter) diagnostic(d tfjson.Diagnostic, below string, others i
 	if others > 0 {
 		b.WriteString("\n" + similar(others, d.Severity) + "\n")
 	}
+	foot := ""
+	if w.number > 0 {
+		foot = fmt.Sprintf("Error %d. ", w.number)
+	}
 	if d.Code != "" && d.Severity == diag.Error.String() {
-		b.WriteString("\n" + w.in(gray, w.more(d.Code)) + "\n")
+		foot += w.more(d.Code)
+	}
+	if foot != "" {
+		b.WriteString("\n" + w.in(gray, strings.TrimSpace(foot)) + "\n")
 	}
 	if !w.on {
 		return "\n" + b.String()
