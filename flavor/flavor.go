@@ -106,7 +106,7 @@ func (f Flavor) String() string { return f.traits().name }
 // Title returns the name of the tool in sentences.
 func (f Flavor) Title() string { return f.traits().title }
 
-// Command returns the name by which people call the tool.
+// Command returns the name of the tool's command.
 func (f Flavor) Command() string { return f.traits().command }
 
 // RegistryHost returns the host of sources of providers and modules that name none.

@@ -32,8 +32,8 @@ type Settings struct {
 	Walked func(*eval.Walk)
 }
 
-// Inputs returns the inputs of a walk with these settings. There are more nodes at work than calls of providers, since
-// some nodes only evaluate.
+// Inputs returns the inputs of a walk with these settings. More nodes run than provider calls, since some only
+// evaluate.
 func (s Settings) Inputs() eval.Inputs {
 	return eval.Inputs{
 		Functions: s.Functions, Variables: s.Variables, VariableRanges: s.VariableRanges, Workspace: s.Workspace,

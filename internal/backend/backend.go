@@ -454,7 +454,7 @@ func (b *Backend) Asked(getenv func(string) string) (names, texts []string) {
 	return names, texts
 }
 
-// Options returns the options of the store in files. A nil backend means the layout of the working directory.
+// Options returns the options of the local store. A nil backend means the layout of the working directory.
 func (b *Backend) Options() (o BackendOptions) {
 	if b == nil || b.Type != "local" {
 		return o

@@ -107,7 +107,7 @@ func Parse(a *txtar.Archive) *Example {
 	return e
 }
 
-// Words are the names and the form of texts.
+// Words hold the program's names and the format of texts.
 type Words struct {
 	Program, Title string // such as "tombolo" and "Tombolo"
 	// Wrap breaks lines of prose.

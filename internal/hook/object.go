@@ -76,7 +76,7 @@ func (a *Around) Before(ctx context.Context) diag.List {
 // HasAfter reports whether hooks run after the operation.
 func (a *Around) HasAfter() bool { return a != nil && len(a.after) > 0 }
 
-// After runs the hooks after the operation, which has left the object with this value.
+// After runs the hooks that follow the operation; after is the new value of the object.
 func (a *Around) After(ctx context.Context, outcome Outcome, after plan.Value) diag.List {
 	if !a.HasAfter() {
 		return nil

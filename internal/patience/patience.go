@@ -71,8 +71,7 @@ type Call struct {
 
 // Verdict is the decision about a failed call.
 type Verdict struct {
-	// Again means that the call may be made once more after Wait. Refused means that nothing has been done; otherwise
-	// that is not certain.
+	// Again reports that the call may be repeated after Wait, Refused that it certainly had no effect.
 	Again, Refused bool
 	Wait           time.Duration
 	// Why is the cause of the wait in a few words.

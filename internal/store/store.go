@@ -44,7 +44,7 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// Options hold the places of states. The zero value is Terraform's layout in the working directory.
+// Options configure where states are stored. The zero value is Terraform's layout in the working directory.
 type Options struct {
 	// Path is the state of the default workspace; terraform.tfstate when empty.
 	Path string

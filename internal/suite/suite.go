@@ -97,7 +97,7 @@ type Outcome struct {
 	// Plan is the plan of a run that only plans; State is the state of other runs. One is nil, or both.
 	Plan  *plan.Plan
 	State *state.State
-	// Project has the schemas for them, or nil if there is none.
+	// Project has the schemas of Plan and State, or is nil.
 	Project *engine.Project
 }
 

@@ -30,7 +30,7 @@ type Function struct {
 	Deprecated  string
 }
 
-// Parameter describes a parameter. Arguments are neither null nor unknown, unless it allows that: then they are nil.
+// Parameter describes a parameter. Arguments are never null or unknown unless it allows that; such arguments are nil.
 type Parameter struct {
 	Name        string
 	Type        ValueType

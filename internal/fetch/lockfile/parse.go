@@ -28,7 +28,7 @@ var entrySchema = &hcl.BodySchema{Attributes: []hcl.AttributeSchema{
 	{Name: "version", Required: true}, {Name: "constraints"}, {Name: "hashes"},
 }}
 
-// Parse reads the text of a lock file. All problems that it has are reported, each with its place.
+// Parse parses the text of a lock file, and reports every problem with its position.
 func Parse(filename string, src []byte) (File, diag.List) {
 	if diags := nesting.Check(src, filename); diags.HasErrors() {
 		return File{}, diags

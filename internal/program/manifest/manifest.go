@@ -31,8 +31,8 @@ const FileName = "tombolo-provider.json"
 var leftovers = []string{"__pycache__", ".*", "*.pyc", "*.tfstate", "*.tfstate.backup", "terraform.tfstate.d",
 	"Thumbs.db"}
 
-// IsLeftover reports whether a file or folder with this name, wherever it is in the folder of a provider, is no part of
-// it.
+// IsLeftover reports whether a file or folder with this name, wherever it is in the folder of a provider, is not part
+// of the provider.
 func IsLeftover(name string) bool {
 	return slices.ContainsFunc(leftovers, func(pattern string) bool {
 		ok, _ := filepath.Match(pattern, name) // the patterns are good

@@ -44,7 +44,7 @@ func (c Codec) Encode(v cty.Value) (values, unknown json.RawMessage) {
 	return e.buf(func() any { return e.object(c.Block.Attributes, c.Block.Blocks, v) })
 }
 
-// EncodeValue returns a value of a type, such as the argument of a function, as Encode does.
+// EncodeValue encodes a value of the given type, such as the argument of a function, as Encode does.
 func EncodeValue(ty cty.Type, v cty.Value) (value, unknown json.RawMessage) {
 	var e encoder
 	return e.buf(func() any { return e.value(ty, v) })
