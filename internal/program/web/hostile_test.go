@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -353,23 +354,28 @@ func TestALostCreationIsNotRepeated(t *testing.T) {
 			change[1] = `"create": {"idempotent": true, "headers": {"Idempotency-Key": "${intent}"}, `
 		}
 		l := beginThings(t, s, change...)
+		var mu sync.Mutex // guards what follows: no answer says that the server is done with a request
 		keys := map[string]bool{}
 		posts := 0
 		s.lose = func(r *http.Request) bool {
 			if r.Method != http.MethodPost {
 				return false
 			}
+			mu.Lock()
+			defer mu.Unlock()
 			keys[r.Header.Get("Idempotency-Key")] = true
 			posts++
 			return posts < 3
 		}
 		got := l.apply(context.Background(), "inv_thing", provider.ApplyResponse{}, named)
+		mu.Lock()
 		switch {
 		case !idempotent && (got.State != cty.NilVal || posts != 1):
 			t.Errorf("got %#v after %d requests", got.State, posts)
 		case idempotent && (got.Diagnostics.HasErrors() || posts != 3 || len(keys) != 1 || keys[""]):
 			t.Errorf("got %s after %d requests with the keys %v", text(got.Diagnostics), posts, keys)
 		}
+		mu.Unlock()
 	}
 }
 
