@@ -247,7 +247,7 @@ func (v *visit) imported() bool {
 	return given == nil || !given.True
 }
 
-// perform makes a request, with its lock and all of its pages, and returns the answer with the variables that its
+// perform sends a request, with its lock and all of its pages, and returns the answer with the variables that its
 // templates see. A status that is not a success is a failure.
 func (v *visit) perform(op *manifest.Operation, vars manifest.Variables) (*reply, manifest.Variables, error) {
 	if op.Lock != nil {

@@ -21,7 +21,7 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// life makes calls of the provider as an engine would.
+// life calls a provider as an engine does.
 type life struct {
 	t testing.TB
 	p provider.Provider

@@ -202,7 +202,7 @@ func decoded(t *testing.T, text []byte) (out any) {
 	return rounded(out)
 }
 
-// rounded makes numbers comparable however they are written.
+// rounded replaces each number in a value by a text, which is the same for equal numbers.
 func rounded(v any) any {
 	switch v := v.(type) {
 	case json.Number:

@@ -170,7 +170,7 @@ func each(t *manifest.Template, vars manifest.Variables, use func(name, text str
 	return nil
 }
 
-// encode makes the body.
+// encode sets the body and its content type.
 func (a *ask) encode(vars manifest.Variables) error {
 	op := a.op
 	kind := "application/json"

@@ -89,7 +89,7 @@ func member(v cty.Value, name string) cty.Value {
 	return v.Index(key)
 }
 
-// outgoing makes the bodies of requests of what is configured.
+// outgoing builds the bodies of requests from what is configured.
 type outgoing struct {
 	m        *manifest.Manifest
 	creating bool

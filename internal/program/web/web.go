@@ -126,7 +126,7 @@ func (c *Client) Close() error {
 	return nil
 }
 
-// Call makes one call.
+// Call answers one call of the protocol.
 func (c *Client) Call(ctx context.Context, call Call) *Answer {
 	v := &visit{c: c, ctx: ctx, call: call}
 	result, err := v.run()
