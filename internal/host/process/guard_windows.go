@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// guard is a job object that ends with its last handle, which only this process has.
+// guard is a job object. It ends with its last handle, which only this process has.
 type guard struct {
 	job     windows.Handle
 	process *os.Process
@@ -37,7 +37,7 @@ func (g *guard) prepare(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{CreationFlags: windows.CREATE_NEW_PROCESS_GROUP}
 }
 
-// adopt assigns the program to the job. A child that it starts before that escapes.
+// adopt assigns the program to the job. A child process that the program has started before that escapes.
 func (g *guard) adopt(p *os.Process) {
 	g.process = p
 	h, err := windows.OpenProcess(windows.PROCESS_SET_QUOTA|windows.PROCESS_TERMINATE, false, uint32(p.Pid))
@@ -45,7 +45,7 @@ func (g *guard) adopt(p *os.Process) {
 		return
 	}
 	defer windows.CloseHandle(h)
-	_ = windows.AssignProcessToJobObject(g.job, h) // without a job, end kills the program alone
+	_ = windows.AssignProcessToJobObject(g.job, h) // without a job, end only kills the program
 }
 
 func (g *guard) end() {
