@@ -19,10 +19,10 @@ import (
 type fetched struct {
 	pkg, dir string
 	size     size
-	hash     string // of its files; "" when modules are not pinned, and for a folder of this machine
+	hash     string // of its files; "" if modules are not pinned, and for a folder on this machine
 }
 
-// reuse takes the module that is installed, if it is what is called.
+// reuse uses the installed module if it matches the call.
 func (w *walk) reuse(n *node) bool {
 	recorded, ok := w.old[n.entry.Key]
 	if !ok || n.from.fresh || w.opts.Upgrade || recorded.Source != n.call.Source || !allows(n.call, recorded.Version) ||
@@ -63,8 +63,8 @@ func splitSource(source string) (pkg, sub string) {
 	return pkg, sub
 }
 
-// once does something the first time that it is asked for under a name, when there is a free slot, and returns what
-// came out to everybody.
+// once calls do for the first request with a name, when there is a free slot, and returns its result to all requests
+// with that name.
 func once[T any](ctx context.Context, w *walk, name string, do func() (T, error)) (T, error) {
 	w.mu.Lock()
 	get := w.results[name]
@@ -89,13 +89,13 @@ func once[T any](ctx context.Context, w *walk, name string, do func() (T, error)
 	return got.(T), nil
 }
 
-// ask returns what is going to be downloaded.
+// ask reports what is going to be downloaded.
 func (n *node) ask(what string) {
 	n.asking = "Downloading " + what + " for " + n.entry.Key + "..."
 	close(n.asked)
 }
 
-// findPackage fetches the package of a call, unless it is there because of another one.
+// findPackage fetches the package of a call, unless another call has already fetched it.
 func (w *walk) findPackage(ctx context.Context, n *node) bool {
 	pkg, sub := splitSource(n.call.Source)
 	if n.call.Kind == config.SourceRegistry {
@@ -119,7 +119,7 @@ func (w *walk) findPackage(ctx context.Context, n *node) bool {
 	}
 	got, err := once(ctx, w, "fetch "+wanted, func() (*fetched, error) { return w.fetch(ctx, wanted) })
 	if err != nil {
-		n.fail(&n.call.Range, "Failed to download module", // Programs find the address by its place.
+		n.fail(&n.call.Range, "Failed to download module", // Programs find the address by its position.
 			"Could not download module code from\n\"%s\": %s. It is that of %s.", shown,
 			strings.TrimSuffix(err.Error(), "."), n.path)
 		return false
@@ -142,7 +142,7 @@ func (w *walk) findPackage(ctx context.Context, n *node) bool {
 	return true
 }
 
-// fetch puts a package into the stage.
+// fetch fetches a package into the stage.
 func (w *walk) fetch(ctx context.Context, pkg string) (*fetched, error) {
 	dir, err := w.stage.folder()
 	if err != nil {
@@ -159,7 +159,7 @@ func (w *walk) fetch(ctx context.Context, pkg string) (*fetched, error) {
 	return &fetched{pkg, dir, size, hash}, err
 }
 
-// locate chooses a version of a module of a registry, and finds out where its package is.
+// locate selects a version of a registry module, and returns the source of its package.
 func (w *walk) locate(ctx context.Context, n *node, pkg string) (string, bool) {
 	m, err := catalog.Parse(pkg)
 	if err != nil {
@@ -198,7 +198,7 @@ func (w *walk) locate(ctx context.Context, n *node, pkg string) (string, bool) {
 	return w.locateVersion(ctx, n, m, chosen)
 }
 
-// locateVersion finds out where the package of a version is.
+// locateVersion returns the source of a version's package.
 func (w *walk) locateVersion(ctx context.Context, n *node, m catalog.Module, chosen string) (string, bool) {
 	pkg, _ := splitSource(n.call.Source)
 	n.entry.Version = chosen
@@ -217,13 +217,13 @@ func (w *walk) locateVersion(ctx context.Context, n *node, m catalog.Module, cho
 }
 
 // choose returns the newest allowed version. A pre-release is chosen only if a constraint requires exactly that
-// version. newest is the newest version without the constraints; "" means none.
+// version. newest is the newest version regardless of the constraints. Both may be "".
 func choose(offered []string, allowed version.Constraints) (chosen, newest string) {
 	var best, top *version.Version
 	for _, text := range offered {
 		v, err := version.NewVersion(text)
 		if err != nil || len(text) > maxVersion {
-			continue // of a later format, perhaps; there is no asking for it
+			continue // perhaps in a later format; it cannot be requested
 		}
 		if v.Prerelease() != "" && !asksFor(allowed, v) {
 			continue
@@ -246,7 +246,7 @@ func choose(offered []string, allowed version.Constraints) (chosen, newest strin
 
 const maxVersion = 256
 
-// asksFor reports whether one of the constraints names a version itself.
+// asksFor reports whether one of the constraints requires exactly this version.
 func asksFor(allowed version.Constraints, v *version.Version) bool {
 	return slices.ContainsFunc(allowed, func(c *version.Constraint) bool {
 		named, err := version.NewVersion(strings.TrimSpace(strings.TrimPrefix(c.String(), "=")))

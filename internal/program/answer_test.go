@@ -160,7 +160,7 @@ var seeds = []string{
 	`{"a":{"b":[[],{"c":{"d":1e999}}]}}`,
 }
 
-// What is read and written again reads the same, and nothing but one whole JSON value is ever read.
+// Decoding and encoding is idempotent, and only a single complete JSON value is ever accepted.
 func FuzzReadStrings(f *testing.F) {
 	for _, s := range seeds {
 		f.Add([]byte(s))

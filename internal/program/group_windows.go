@@ -9,14 +9,14 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// group is a program and its descendants: a console process group for the polite request to end, a job object for the
-// other kind. A child that the program starts before it is put into the job escapes the latter.
+// group is a program and its descendants: a console process group for asking them to end, and a job object for killing
+// them. A child process that the program starts before it is assigned to the job is not killed.
 type group struct {
 	process *os.Process
-	job     windows.Handle // 0: could not be made
+	job     windows.Handle // 0 if it could not be created
 }
 
-// A program that is detached has its own console, which is not shown.
+// A detached program has its own console, which is hidden.
 func setGroup(cmd *exec.Cmd, detached bool) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{CreationFlags: windows.CREATE_NEW_PROCESS_GROUP}
 	if detached {
@@ -73,7 +73,7 @@ func (g *group) gone() bool {
 	return err != nil || info.ActiveProcesses == 0
 }
 
-// close forgets the job. Its processes live on: they may be daemons.
+// close closes the job without ending its processes, which may be daemons.
 func (g *group) close() {
 	if g.job != 0 {
 		windows.CloseHandle(g.job)

@@ -27,7 +27,7 @@ func TestRunFindsProgramsInPathOnly(t *testing.T) {
 	}
 	tests := map[string]struct {
 		name, path string
-		want       string // Result.Path; "" = not found
+		want       string // Result.Path; "" means not found
 		err        string
 	}{
 		"absolute entry": {"p", filepath.Join(dir, "bin"), filepath.Join(dir, "bin/p"), ""},
@@ -67,7 +67,7 @@ func TestRunFindsProgramsInPathOnly(t *testing.T) {
 	}
 }
 
-// A program that Tombolo chooses does not come from the working directory, nor does what it starts.
+// A program that Tombolo selects does not come from the working directory, and neither do the programs that it starts.
 func TestAnInstalledProgramIsNotOfTheWorkingDirectory(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.MkdirAll(filepath.Join(dir, "here", "sub"), 0o755); err != nil {

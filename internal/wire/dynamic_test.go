@@ -158,7 +158,7 @@ func TestProblemsOfValuesNameThePlace(t *testing.T) {
 	}
 }
 
-// fuzzTypes are the types that fuzzed data is decoded to.
+// fuzzTypes are the types of fuzzed data.
 var fuzzTypes = []cty.Type{
 	cty.DynamicPseudoType, cty.String, cty.Number, cty.List(cty.DynamicPseudoType),
 	cty.Set(cty.Object(map[string]cty.Type{"a": cty.Number, "b": cty.String})),
@@ -210,7 +210,7 @@ func FuzzDecodeValue(f *testing.F) {
 		if err != nil {
 			t.Fatalf("%#v: %v", v, err)
 		}
-		// Not RawEquals: an unknown value with an empty set of refinements differs from one without.
+		// Do not use RawEquals: an unknown value with an empty set of refinements differs from one without.
 		if b := must(encodeValue(back, ty)).Msgpack; !bytes.Equal(b, again.Msgpack) {
 			t.Fatalf("%#v became %#v", v, back)
 		}

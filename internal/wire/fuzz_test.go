@@ -172,7 +172,7 @@ func called(names ...string) *plugin6.Function {
 	return f
 }
 
-// variadic is called with one more parameter that takes the rest.
+// variadic returns a function with an additional variadic parameter.
 func variadic(last string, names ...string) *plugin6.Function {
 	f := called(names...)
 	f.VariadicParameter = &plugin6.Function_Parameter{Name: last, Type: []byte(`"string"`)}

@@ -4,9 +4,9 @@
 //	list, err := catalog.Catalog{Client: client}.Versions(ctx, m)
 //	source, err := catalog.Catalog{Client: client}.Locate(ctx, m, "1.2.3")
 //
-// Registries are not trusted: see package web for how they are read. Where a package is, is a module source, such as
-// the address of an archive or of a repository; one on this machine, or one without TLS where the registry has it, is
-// refused. Nothing is downloaded here.
+// Registries are not trusted: see package web for how they are read. The location of a package is a module source, such
+// as the address of an archive or of a repository. A location on this machine is refused, and so is one without TLS if
+// the registry has TLS. This package downloads no packages.
 package catalog
 
 import (
@@ -21,7 +21,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/fetch/web"
 )
 
-// service is the name of registries of modules among the services of a host.
+// service is the name of module registries among the services of a host.
 const service = "modules.v1"
 
 // maxVersions limits the number of versions of a module.
@@ -30,7 +30,7 @@ const maxVersions = 20_000
 // Module is the address of a module in a registry.
 type Module struct{ Host, Namespace, Name, System string }
 
-// Parse reads HOST/NAMESPACE/NAME/SYSTEM, the normal form without a folder.
+// Parse parses HOST/NAMESPACE/NAME/SYSTEM, the normal form without a folder.
 func Parse(text string) (Module, error) {
 	parts := strings.Split(text, "/")
 	if len(parts) != 4 {
@@ -39,10 +39,10 @@ func Parse(text string) (Module, error) {
 	return Module{parts[0], parts[1], parts[2], parts[3]}, nil
 }
 
-// defaultHost is left out where people read.
+// defaultHost is omitted in messages.
 const defaultHost = "registry.terraform.io"
 
-// String is the address as people write it.
+// String returns the address in the form that users write.
 func (m Module) String() string {
 	short := m.Namespace + "/" + m.Name + "/" + m.System
 	if m.Host == defaultHost {
@@ -51,13 +51,13 @@ func (m Module) String() string {
 	return m.Host + "/" + short
 }
 
-// Catalog is the registry in the address of a module.
+// Catalog queries the registry in the address of a module.
 type Catalog struct{ Client *web.Client }
 
 // NotFoundError means that a registry does not have a module or a version.
 type NotFoundError struct {
 	Module  Module
-	Version string // "" when the module is not known at all
+	Version string // "" if the module does not exist
 }
 
 func (e *NotFoundError) Error() string {
@@ -75,7 +75,7 @@ type versionsAnswer struct {
 	} `json:"modules"`
 }
 
-// Versions lists the versions of a module in the registry's form and order.
+// Versions lists the versions of a module in the registry's spelling and order.
 func (c Catalog) Versions(ctx context.Context, m Module) ([]string, error) {
 	base, err := c.Client.Service(ctx, m.Host, service)
 	if err != nil {
@@ -107,7 +107,7 @@ type locationAnswer struct {
 	Location string `json:"location"`
 }
 
-// maxLocation bounds the address of a package.
+// maxLocation limits the address of a package, in bytes.
 const maxLocation = 16 << 10
 
 // Locate returns the source of the package of a version, in the normal form of remote sources, with a folder if it has
@@ -126,7 +126,7 @@ func (c Catalog) Locate(ctx context.Context, m Module, version string) (string, 
 		return "", fmt.Errorf("the registry %s cannot be queried: %w", m.Host, err)
 	}
 	said := doc.Header.Get("X-Terraform-Get")
-	if len(doc.Body) > 0 { // a document counts more than the header
+	if len(doc.Body) > 0 { // a document takes precedence over the header
 		var answer locationAnswer
 		if err := web.Decode(doc.Body, &answer); err != nil && said == "" {
 			return "", fmt.Errorf("the registry %s sent an invalid answer: %w", m.Host, err)
@@ -147,8 +147,8 @@ func (c Catalog) Locate(ctx context.Context, m Module, version string) (string, 
 	return source, nil
 }
 
-// Follow resolves a module source in a document against the document's address. It must be a network source that is as
-// well protected as the document.
+// Follow resolves a module source in a document against the document's address. It must be a network source that is at
+// least as well protected as the document.
 func Follow(from *url.URL, said string) (string, error) {
 	if len(said) > maxLocation {
 		return "", fmt.Errorf("it has %d bytes", len(said))
@@ -168,7 +168,7 @@ func Follow(from *url.URL, said string) (string, error) {
 	}
 	kind, source, err := config.ParseSource(said, false)
 	if shown := config.ShownAnswer(said); err != nil && shown != said {
-		return "", fmt.Errorf("%.200q is not the address of a package", shown) // the error has the text as it is
+		return "", fmt.Errorf("%.200q is not the address of a package", shown) // the error contains the text
 	}
 	if err != nil {
 		return "", err
@@ -191,13 +191,13 @@ func Follow(from *url.URL, said string) (string, error) {
 	return source, web.Protected(from, u)
 }
 
-// offered holds the getters that a server may choose, each with the schemes that it may use. A getter supports more:
-// "file" takes the path of any address.
+// offered maps the getters that a server may choose to the schemes that they may use. A getter supports more: "file"
+// uses the path of any address.
 var offered = map[string][]string{
 	"":      {"https", "http"},
 	"https": {"https", "http"},
 	"http":  {"https", "http"},
 	"git":   {"https", "ssh", "http", "git"},
-	// Sources that cannot be fetched are refused, with the reason, by the download.
+	// The download refuses sources that cannot be fetched, with the reason.
 	"hg": {"https"}, "s3": {"https"}, "gcs": {"https"},
 }

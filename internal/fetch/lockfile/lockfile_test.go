@@ -14,7 +14,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/fetch/require"
 )
 
-// written is a file that terraform 1.11.4 wrote for three providers of a filesystem mirror.
+// written is a file that terraform 1.11.4 wrote for three providers from a filesystem mirror.
 const written = `# This file is maintained automatically by "terraform init".
 # Manual edits may be lost in future updates.
 
@@ -90,8 +90,8 @@ func TestKeepDropsTheOthers(t *testing.T) {
 	}
 }
 
-// Each text is refused by terraform 1.11.4 too, except for the empty list of hashes, with which every package would
-// pass.
+// terraform 1.11.4 also refuses each text, except for the empty list of hashes, with which every package would be
+// accepted.
 func TestWhatIsNotUnderstoodIsRefusedWithItsPlace(t *testing.T) {
 	const null = `provider "registry.terraform.io/hashicorp/null" {`
 	for _, c := range []struct{ src, want string }{

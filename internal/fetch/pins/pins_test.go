@@ -81,8 +81,7 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// The hash is that of names, contents and links. What git keeps for itself does not count, and neither does the order
-// in which a folder is read.
+// The hash depends on names, contents and links. It ignores git's own files, and the order in which a folder is read.
 func TestTheHashIsThatOfTheFiles(t *testing.T) {
 	of := func(files map[string]string) string {
 		dir := t.TempDir()

@@ -12,7 +12,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/fetch/packages"
 )
 
-// installedIn returns where the program of hashicorp/null 3.1.0 really is.
+// installedIn returns the real path of the program of hashicorp/null 3.1.0.
 func (w *world) installedIn() string {
 	w.t.Helper()
 	path, err := filepath.EvalSymlinks(w.opts.Folder.Path(parse(w.t, "hashicorp/null"),
@@ -85,7 +85,7 @@ func TestAChangedPackageInTheCacheIsReplaced(t *testing.T) {
 		t.Error("the changed package was taken")
 	}
 
-	// Allowed to be unlocked is not allowed to be another one than what is locked.
+	// The permission to use unlocked packages does not allow a package that differs from the locked one.
 	os.RemoveAll(w.opts.Folder.Dir)
 	if err := os.WriteFile(filepath.Join(w.installed(cache), "more"), nil, 0o600); err != nil {
 		t.Fatal(err)

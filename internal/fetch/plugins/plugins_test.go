@@ -32,7 +32,7 @@ func (noNetwork) RoundTrip(*http.Request) (*http.Response, error) {
 	return nil, errors.New("no network here")
 }
 
-// world is a mirror and a place to install into.
+// world is a mirror, and a folder to install into.
 type world struct {
 	t      *testing.T
 	mirror string
@@ -64,7 +64,7 @@ func parse(t *testing.T, source string) addr.Provider {
 	return p
 }
 
-// has puts a package into the mirror.
+// has adds a package to the mirror.
 func (w *world) has(source, version string) {
 	w.t.Helper()
 	w.put(w.mirror, source, version, packages.Current().String())

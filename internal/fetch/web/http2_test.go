@@ -17,7 +17,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/fetch/web"
 )
 
-// Real registries speak HTTP/2, in which a server has other means to be a nuisance.
+// Real registries use HTTP/2, which gives servers other ways to waste resources.
 func TestWhatServersDoWithHTTP2IsBoundedToo(t *testing.T) {
 	mux := http.NewServeMux()
 	server := httptest.NewUnstartedServer(mux)

@@ -21,7 +21,7 @@ import (
 
 const host, elsewhere = "example.com", "elsewhere.example"
 
-// world is a net, a client, and how long the client waited between attempts.
+// world is a net, a client, and the pauses of the client between attempts.
 type world struct {
 	t *testing.T
 	*fetchtest.Net
@@ -86,12 +86,12 @@ func endless(w http.ResponseWriter, _ *http.Request) {
 	}
 }
 
-// silent begins an answer and never ends it.
+// silent begins a response and never ends it.
 func silent(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusOK)
 	_ = http.NewResponseController(w).Flush()
 	<-r.Context().Done()
-	panic(http.ErrAbortHandler) // otherwise the end of the answer may still arrive
+	panic(http.ErrAbortHandler) // otherwise the end of the response could still arrive
 }
 
 func (w *world) get(path string) (string, error) {
@@ -139,7 +139,7 @@ func TestServicesAreWhatAHostAnnounces(t *testing.T) {
 	if got, err := service("moved.example"); err != nil || got != "https://relative.example/v1/p/" {
 		t.Errorf("got %s, %v", got, err)
 	}
-	// A name that is not ASCII is asked for as certificates have it.
+	// A name outside of ASCII is requested in the form that certificates contain.
 	w.Answer("xn--bcher-kva.example", "/.well-known/terraform.json", document(`{"providers.v1": "/v1/"}`))
 	if got, err := service("bücher.example"); err != nil || got != "https://xn--bcher-kva.example/v1/" {
 		t.Errorf("got %s, %v", got, err)
@@ -183,7 +183,7 @@ func TestServicesAreWhatAHostAnnounces(t *testing.T) {
 	wantError(t, err, "not a host")
 }
 
-// The first host gets its token; nobody else does, whichever way they come in.
+// The first host gets its token, and no other host does, in whatever way it is reached.
 func TestTheTokenOfAHostGoesNowhereElse(t *testing.T) {
 	w := newWorld(t)
 	w.Serve(elsewhere, answer("elsewhere"))
@@ -228,7 +228,7 @@ func TestTheTokenOfAHostGoesNowhereElse(t *testing.T) {
 	}
 }
 
-// Nobody listens between two programs of one machine, and wrappers have servers there that want to know who asks.
+// Connections on one machine cannot be intercepted, and wrappers run local servers that require a token.
 func TestAServerOnThisMachineGetsATokenWithoutTLS(t *testing.T) {
 	var got []string
 	server := httptest.NewServer(http.HandlerFunc(func(out http.ResponseWriter, r *http.Request) {
@@ -275,7 +275,7 @@ func TestRedirectsAreFollowedWithCare(t *testing.T) {
 	}
 }
 
-// A program of the user's that knows tokens may take longer than a server.
+// A credentials helper may take longer than a server.
 func TestFindingATokenIsNoPartOfTheAnswer(t *testing.T) {
 	w := newWorld(t)
 	w.Answer(host, "/x", answer("x"))
@@ -294,7 +294,7 @@ func TestFindingATokenIsNoPartOfTheAnswer(t *testing.T) {
 	}
 }
 
-// Some mirrors know who asks by the user and password in their address.
+// Some mirrors require the user and password in their address.
 func TestAPasswordOfTheUserGoesWithWhatIsOnTheSameHost(t *testing.T) {
 	w := newWorld(t)
 	w.Answer(host, "/x", redirect("/y"))
@@ -339,7 +339,7 @@ func TestAnswersAreBounded(t *testing.T) {
 		t.Errorf("got %d bytes, %v", len(got), err)
 	}
 	for _, path := range []string{"/endless", "/more", "/bomb"} {
-		// Accept makes the transport ask for compression.
+		// Accept makes the transport request compression.
 		_, err := w.Get(context.Background(), web.Request{URL: at("https://" + host + path), Accept: "application/json",
 			Limit: 1 << 16})
 		wantError(t, err, "more than 65536 bytes")
@@ -382,7 +382,7 @@ func TestWhatMayPassIsTriedAgain(t *testing.T) {
 		w.Requests()
 		w.waited = nil
 		_, err := w.get("/x")
-		wantError(t, err, fmt.Sprintf(": %d %s", c.status, http.StatusText(c.status)), // as programs know it
+		wantError(t, err, fmt.Sprintf(": %d %s", c.status, http.StatusText(c.status)), // as programs expect it
 			"https://example.com/x")
 		if got := len(w.Requests()); got != c.attempts {
 			t.Errorf("%d: %d attempts", c.status, got)
@@ -475,7 +475,7 @@ func TestADownloadIsWholeOrFails(t *testing.T) {
 	}
 }
 
-// A server that sends a byte now and then keeps nobody waiting for ever.
+// A server that sends single bytes cannot block a download for ever.
 func TestADownloadThatDoesNotComeForwardEnds(t *testing.T) {
 	w := newWorld(t)
 	w.Stall = 100 * time.Millisecond
@@ -495,8 +495,8 @@ func TestADownloadThatDoesNotComeForwardEnds(t *testing.T) {
 	}
 }
 
-// What a host announces may be elsewhere, and gets the token then. An announcement that the host only redirects to is
-// another host's word.
+// An announced service may be on another host, and still gets the token. But if the host only redirects to the
+// announcement, another host has chosen the address.
 func TestARedirectedAnnouncementGetsNoToken(t *testing.T) {
 	announces := `{"modules.v1": "/v1/", "own.v1": "https://` + host + `/v1/"}`
 	for redirected, want := range map[bool]string{false: "Bearer secret-token", true: ""} {

@@ -69,7 +69,7 @@ func TestImportsOfWhatIsNotThereSaySo(t *testing.T) {
 	}
 }
 
-// noting is a caller that remembers its calls.
+// noting is a caller that records its calls.
 type noting struct {
 	saying
 	calls *[]string
@@ -221,7 +221,7 @@ func TestChangesThatWaitForTheirTurnAreNotMadeAfterAnInterrupt(t *testing.T) {
 	}
 }
 
-// BenchmarkPlan measures the cost of an instance that is planned without the program.
+// BenchmarkPlan measures the cost of planning an instance without the program.
 func BenchmarkPlan(b *testing.B) {
 	m, diags := manifest.Parse([]byte(sprintManifest(`["x"]`)), "m.json", "/pkg")
 	if diags.HasErrors() {

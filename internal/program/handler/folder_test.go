@@ -112,7 +112,7 @@ func TestAFolderThatIsWholeNeedNotBeWritable(t *testing.T) {
 	if err := prepareOnce(t.Context(), preparedFolder{Dir: dir, Make: make}); err != nil {
 		t.Fatal(err)
 	}
-	// Without its lock file, which a disk that cannot be written to would not let anybody open.
+	// Remove the lock file, which could not be opened on a read-only disk.
 	if err := os.Remove(dir + ".lock"); err != nil {
 		t.Fatal(err)
 	}

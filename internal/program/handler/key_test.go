@@ -12,7 +12,7 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// answering is a program that is a function: it needs no process.
+// answering is a caller whose program is a function.
 type answering func(call handler.Call) *handler.Answer
 
 func (f answering) Call(_ context.Context, call handler.Call) (*handler.Answer, error) {
@@ -22,8 +22,8 @@ func (answering) Prepare(context.Context, func(string)) error { return nil }
 
 func (answering) Close() error { return nil }
 
-// says is a program that answers one action with a text, and all others with {}. With a failure before the text, it
-// fails.
+// says returns a program that answers one action with a text, and all others with {}. If the text begins with a
+// failure, the call fails.
 func says(action, text string) answering {
 	return func(call handler.Call) *handler.Answer {
 		a := &handler.Answer{Result: []byte("{}"), Program: "toy"}
@@ -62,8 +62,8 @@ const keyed = `{"protocol": 1, "name": "toy", "command": ["toy"], "schema": {"re
   "toy_sole": {"attributes": {"text": {"type": "string", "optional": true}}}
 }}}`
 
-// TestACreationWithoutAnIdIsNoObject: an object that nobody can find again is not stored; what became of it nobody
-// knows. A program that reports a failure says itself what is there.
+// TestACreationWithoutAnIdIsNoObject: an object that cannot be found again is not stored, and its result is unknown. A
+// program that reports a failure reports itself which object exists.
 func TestACreationWithoutAnIdIsNoObject(t *testing.T) {
 	for _, c := range []struct{ typ, answer, state, text string }{
 		{"toy_box", `{}`, "nobody knows", `state.id is not set`},
@@ -113,8 +113,8 @@ func TestACreationWithoutAnIdIsNoObject(t *testing.T) {
 	}
 }
 
-// TestAnObjectKeepsItsId checks that no answer takes the id away from an object, since nothing could be done with it
-// any more.
+// TestAnObjectKeepsItsId checks that no answer removes the ID of an object, because nothing could be done with it
+// afterwards.
 func TestAnObjectKeepsItsId(t *testing.T) {
 	box := func(id, text string) cty.Value {
 		return cty.ObjectVal(map[string]cty.Value{"id": cty.StringVal(id), "text": cty.StringVal(text)})
@@ -139,7 +139,7 @@ func TestAnObjectKeepsItsId(t *testing.T) {
 	}
 }
 
-// TestAnUpgradeKeepsTheId: what the stored object is found again by does not go away with a new schema.
+// TestAnUpgradeKeepsTheId: the key of a stored object is kept by an upgrade of the schema.
 func TestAnUpgradeKeepsTheId(t *testing.T) {
 	for _, c := range []struct {
 		stored, answer string
@@ -159,8 +159,8 @@ func TestAnUpgradeKeepsTheId(t *testing.T) {
 	}
 }
 
-// TestAnObjectWithoutAnIdWedgesNothing takes one through a refresh and a deletion. That its program does not find it
-// does not mean that it is not there, and is no reason for a plan to fail.
+// TestAnObjectWithoutAnIdWedgesNothing refreshes and deletes an object without an ID. If the program does not find it,
+// the object may still exist, and plans must not fail.
 func TestAnObjectWithoutAnIdWedgesNothing(t *testing.T) {
 	half := cty.ObjectVal(map[string]cty.Value{"id": cty.NullVal(cty.String), "text": cty.StringVal("half")})
 	for _, answer := range []string{"failure ", "null", `{"state": null}`} {

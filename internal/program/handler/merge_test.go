@@ -221,7 +221,7 @@ func TestPlansOfProgramsAreJudged(t *testing.T) {
 		d := driver{t, p, m.Schema}
 		str := cty.StringVal
 		prior := cty.ObjectVal(map[string]cty.Value{"id": str("1"), "text": str("old"), "twice": str("oldold")})
-		// toy_fixed has no update, so without its own paths every change would replace.
+		// toy_fixed has no update, so without paths from the program every change would replace it.
 		m.Type(provider.ManagedResource, "toy_fixed").Implements = []string{"create", "update", "plan"}
 		resp := d.plan("toy_fixed", prior, d.config("toy_fixed", map[string]cty.Value{"text": str("new")}))
 		problem, bad := strings.CutPrefix(want, "! ")

@@ -21,7 +21,7 @@ const smallManifest = `{"protocol": 1, "name": "s", "command": %s, %s "schema": 
 "required": true}}}},
   "functions": {"f": {"return_type": "string"}}}}`
 
-// small returns a provider whose program is a script, and creates an object with it.
+// small creates an object with a provider whose program is a script.
 func small(t *testing.T, command, members, script string, perm os.FileMode, name string) provider.ApplyResponse {
 	t.Helper()
 	dir := t.TempDir()

@@ -12,7 +12,7 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// TestASchemaThatWasPrintedCanBeReadAgain takes the schema that `providers schema -json` prints as that of a manifest.
+// TestASchemaThatWasPrintedCanBeReadAgain uses the output of `providers schema -json` as the schema of a manifest.
 func TestASchemaThatWasPrintedCanBeReadAgain(t *testing.T) {
 	m := parse(t, everyWord)
 	a, err := addr.ParseProvider("example/p")
