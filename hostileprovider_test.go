@@ -392,7 +392,7 @@ func TestHostileProvidersLoseNothing(t *testing.T) {
 }
 
 // locked are methods that are called under a mutex: the clock of package synctest stands still while others wait for
-// it. TestStartsThatDoNotReturnAreGivenUp has them in real time.
+// it. TestStartsThatDoNotReturnAreAbandoned has them in real time.
 var locked = []string{"Provider.Schema", "Provider.ValidateConfig", "Provider.Configure"}
 
 // provided is the life of a project whose provider has a trap.

@@ -129,7 +129,7 @@ func TestLocalModulesAreRecorded(t *testing.T) {
 	}
 }
 
-func TestManifestIsByteForByteThatOfTheRealProgram(t *testing.T) {
+func TestManifestEqualsTerraforms(t *testing.T) {
 	oracle, err := exec.LookPath("terraform")
 	if err != nil {
 		t.Skip("needs terraform on PATH")

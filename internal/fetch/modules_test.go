@@ -106,7 +106,7 @@ func modulesDir(t *testing.T, dir string) (names []string) {
 	return names
 }
 
-func TestAPackageIsFetchedOnceForAllWhoCallIt(t *testing.T) {
+func TestPackagesAreFetchedOnceForAllCalls(t *testing.T) {
 	s := &store{versions: []string{"1.0.0", "1.1.0"}, packages: map[string]map[string]string{
 		"https://example.com/net-1.1.0.zip": {"top/main.tf": call("in", "../side"),
 			"side/main.tf": call("git", "git::https://example.com/x.git?ref=v1"), ".hidden/x": "h"},
@@ -179,7 +179,7 @@ func TestVersionsAreChosenByTheRulesOfModules(t *testing.T) {
 	}
 }
 
-func TestAFailureLeavesWhatWasThere(t *testing.T) {
+func TestFailuresKeepInstalledModules(t *testing.T) {
 	s := &store{packages: map[string]map[string]string{
 		"https://example.com/a.zip": {"main.tf": "# 1"}, "https://example.com/up.zip": {
 			"x/main.tf": call("out", "../../b")}, "https://example.com/loop.zip": {
@@ -225,7 +225,7 @@ func TestAFailureLeavesWhatWasThere(t *testing.T) {
 	}
 }
 
-func TestEverNewPackagesComeToAnEnd(t *testing.T) {
+func TestEndlessPackagesAreLimited(t *testing.T) {
 	s := &endless{}
 	_, _, diags := install(t, project(t, call("m", "https://example.com/0.zip")), fetch.Options{Packages: s})
 	if len(diags) != 1 || diags[0].Summary != "Too many modules" {
@@ -343,7 +343,7 @@ func TestStagesOfKilledRunsAreRemoved(t *testing.T) {
 
 // Two hundred packages from slow servers are fetched concurrently: each waits until others are being fetched as well.
 // Modules that one process has installed, and may be reading, are not replaced by another one that began earlier.
-func TestRunsInOneDirectoryLeaveEachOthersModules(t *testing.T) {
+func TestConcurrentRunsKeepEachOthersModules(t *testing.T) {
 	const pkg = "git::https://example.com/x.git"
 	packages := map[string]map[string]string{pkg: {"a/main.tf": "", "b/main.tf": ""}, "https://example.com/new.zip": {
 		"main.tf": ""}}
@@ -391,7 +391,7 @@ func TestRunsInOneDirectoryLeaveEachOthersModules(t *testing.T) {
 }
 
 // A project may contain a link in place of the folder of modules, and a module with the same name as a foreign folder.
-func TestALinkOutOfTheProjectRemovesNothing(t *testing.T) {
+func TestLinksOutOfTheProjectRemoveNothing(t *testing.T) {
 	const pkg = "https://example.com/x.zip"
 	s := &store{packages: map[string]map[string]string{pkg: {"main.tf": ""}}}
 	dir, elsewhere := project(t, call("documents", pkg)), t.TempDir()
@@ -426,7 +426,7 @@ func TestALinkOutOfTheProjectRemovesNothing(t *testing.T) {
 	}
 }
 
-func TestPackagesAreFetchedSideBySide(t *testing.T) {
+func TestPackagesAreFetchedConcurrently(t *testing.T) {
 	s := &store{packages: map[string]map[string]string{}}
 	var configuration strings.Builder
 	for i := range 20 {

@@ -196,7 +196,7 @@ func (w *pinWorld) init(upgrade bool) {
 
 // Whatever is published, changed and damaged, in whatever order: a locked module stays as it was when it was locked, or
 // init reports that it is no longer available. Only a changed call or an upgrade changes it.
-func TestALockedModuleStaysWhatItIs(t *testing.T) {
+func TestLockedModulesDoNotChange(t *testing.T) {
 	for seed := range uint64(60) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			w := newPinWorld(t, seed)

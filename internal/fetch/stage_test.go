@@ -29,7 +29,7 @@ func (g giving) Locate(context.Context, catalog.Module, string) (string, error) 
 func (g giving) Fetch(_ context.Context, _, dir string) error { return g.make(dir) }
 
 // A package may be within its limits but called so often that its copies are not.
-func TestWhatAllModulesHaveIsBoundedHoweverOftenAPackageIsCalled(t *testing.T) {
+func TestTotalSizeOfModulesIsLimited(t *testing.T) {
 	usual := most
 	t.Cleanup(func() { most = usual })
 	folders := func(dir string) error {
@@ -89,7 +89,7 @@ func TestWhatAllModulesHaveIsBoundedHoweverOftenAPackageIsCalled(t *testing.T) {
 
 // A process that has opened a module which is being replaced can continue to read all of it: the folder is moved away,
 // not emptied.
-func TestReadersOfAReplacedModuleKeepAWholeOne(t *testing.T) {
+func TestReadersOfAReplacedModuleKeepTheOldOne(t *testing.T) {
 	dir := t.TempDir()
 	files := []string{"a.tf", "b.tf", "sub/c.tf"}
 	fill := func(name, content string) {
@@ -124,7 +124,7 @@ func TestReadersOfAReplacedModuleKeepAWholeOne(t *testing.T) {
 
 // The manifest of modules comes with a project. Its keys may be as long, and as deeply nested, as its size allows: the
 // work must be linear in their length. (With quadratic work, this test would take hours.)
-func TestLongKeysOfARecordTakeWorkInTheirLength(t *testing.T) {
+func TestLongManifestKeysTakeLinearWork(t *testing.T) {
 	long := "m" + strings.Repeat(".m", 3<<20)
 	old := &config.Manifest{Modules: []config.ManifestModule{{Key: "m"}, {Key: long}, {Key: long + ".x"}}}
 	for depth := 1; depth < 2000; depth++ {
@@ -151,7 +151,7 @@ func TestLongKeysOfARecordTakeWorkInTheirLength(t *testing.T) {
 }
 
 // A manifest with a password is only readable by its owner, even if others could read the previous one.
-func TestARecordWithAPasswordIsForItsOwner(t *testing.T) {
+func TestManifestsWithPasswordsAreOnlyReadableByTheOwner(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("runs on systems whose files have permissions for others")
 	}

@@ -67,7 +67,7 @@ func TestCancelLetsAProgramFinishWithinItsGrace(t *testing.T) {
 	}
 }
 
-func TestCancelWithNegativeGraceKillsAtOnce(t *testing.T) {
+func TestCancelWithNegativeGraceKillsImmediately(t *testing.T) {
 	within(t, func() {
 		if _, err := stop(t, program.Command{Argv: programtest.Argv("stubborn"), Grace: -1}, "ready"); err == nil {
 			t.Error("no error")
@@ -105,7 +105,7 @@ func TestCancelGivesChildrenTheGraceToo(t *testing.T) {
 	}
 }
 
-func TestCancelDoesNotWaitForDaemonsForEver(t *testing.T) {
+func TestCancelDoesNotWaitForDaemons(t *testing.T) {
 	argv := programtest.Argv("daemon", "", "0", "hang")
 	within(t, func() {
 		res, err := stop(t, program.Command{

@@ -8,7 +8,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/program/programtest"
 )
 
-func TestAProgramGetsNoMoreMemoryThanItMay(t *testing.T) {
+func TestMemoryOfProgramsIsLimited(t *testing.T) {
 	const limit = 1 << 30
 	for grow, enough := range map[string]bool{"1048576": true, "2147483648": false} {
 		// It reads its input before it allocates memory, and gets the input after the limit is set.

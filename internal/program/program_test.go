@@ -80,7 +80,7 @@ func TestRunPassesInputAndReturnsOutput(t *testing.T) {
 	}
 }
 
-func TestRunGivesAnEmptyInputAnEnd(t *testing.T) {
+func TestRunClosesEmptyInput(t *testing.T) {
 	if got := mustAnswer(t, program.Command{Argv: programtest.Argv("wrap")}); got["stdin"] != "" {
 		t.Errorf("the program read %q", got["stdin"])
 	}
@@ -245,7 +245,7 @@ func TestRunKillsAChildThatPrintsTooMuchAfterTheProgram(t *testing.T) {
 	})
 }
 
-func TestRunDropsAnOutputThatDoesNotMatter(t *testing.T) {
+func TestRunDropsOutputOnRequest(t *testing.T) {
 	begin := memory()
 	res, err := run(t, program.Command{Argv: programtest.Argv("flood", "300000000"), MaxStdout: -1})
 	if err != nil || res.ExitCode != 0 || len(res.Stdout) != 0 {
@@ -313,7 +313,7 @@ func TestRunDoesNotWaitForChildrenOnceTheAnswerIsWhole(t *testing.T) {
 	}
 }
 
-func TestRunReadsAllThatTheProgramWroteBeforeItLooksWhetherThatIsWhole(t *testing.T) {
+func TestRunReadsAllOutputBeforeItChecksCompleteness(t *testing.T) {
 	// "{}" is complete, but output that follows must be read nevertheless.
 	for range 20 {
 		res, err := run(t, program.Command{
@@ -338,7 +338,7 @@ func TestRunWaitsAMomentForAnAnswerFromAChild(t *testing.T) {
 	})
 }
 
-func TestRunStopsReadingWhenChildrenKeepAnAnswerBack(t *testing.T) {
+func TestRunStopsReadingIfChildrenDelayAnAnswer(t *testing.T) {
 	for name, argv := range map[string][]string{
 		"half an answer":   programtest.Argv("parent", `{"a":`, "0", "after", "60s", ""),
 		"no answer":        programtest.Argv("daemon", "", "0", "after", "60s", ""),
@@ -357,7 +357,7 @@ func TestRunStopsReadingWhenChildrenKeepAnAnswerBack(t *testing.T) {
 	}
 }
 
-func TestRunTakesTheCallersWordForAWholeAnswer(t *testing.T) {
+func TestRunUsesTheCallersTestForACompleteAnswer(t *testing.T) {
 	within(t, func() {
 		res, err := run(t, program.Command{
 			Argv:   programtest.Argv("parent", "", "0", "after", "60s", ""),

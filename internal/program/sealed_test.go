@@ -71,7 +71,7 @@ func plainIn(t *testing.T, dir string) (names []string) {
 
 // Input and output of a program are the same as without encryption, in this run and in a later one, and no file
 // contains any of it.
-func TestSealedAnswersArrive(t *testing.T) {
+func TestEncryptedAnswersAreRead(t *testing.T) {
 	big := strings.Repeat("x", 300_000)
 	for name, c := range map[string]struct {
 		script, answer, said string
@@ -119,7 +119,7 @@ func TestSealedAnswersArrive(t *testing.T) {
 }
 
 // An answer beyond the limit ends its program, even one that ignores whether its output is read.
-func TestSealedAnswersHaveTheSameLimit(t *testing.T) {
+func TestEncryptedAnswersHaveTheSameLimit(t *testing.T) {
 	for _, rest := range []string{"", "trap '' PIPE; while :; do sleep 1; done"} {
 		dir := filepath.Join(t.TempDir(), "answers")
 		command := sealedScript(dir, `head -c 5000 /dev/zero; `+rest)
@@ -137,7 +137,7 @@ func TestSealedAnswersHaveTheSameLimit(t *testing.T) {
 }
 
 // A program is asked to stop first; output that it writes then is used.
-func TestSealedProgramsAreStopped(t *testing.T) {
+func TestProgramsWithEncryptedAnswersAreStopped(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "answers")
 	ctx, cancel := context.WithCancel(t.Context())
 	command := sealedScript(dir, `trap 'echo "{}"; exit 0' TERM; echo begun >&2; while :; do sleep 0.02; done`)
@@ -149,7 +149,7 @@ func TestSealedProgramsAreStopped(t *testing.T) {
 }
 
 // A process that a program leaves running keeps its outputs open for as long as it likes, without delaying the answer.
-func TestSealedAnswersAreThereThoughSomethingHoldsThem(t *testing.T) {
+func TestEncryptedAnswersAreAvailableWhileHeldOpen(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "answers")
 	command := sealedScript(dir, `sleep 600 & echo $! >&2; echo '{"a": 1}'`)
 	var child string
@@ -228,7 +228,7 @@ func TestChangedAnswersAreRefused(t *testing.T) {
 }
 
 // Without a keeper, answers are not stored.
-func TestNothingIsSpooledThatCannotBeSealed(t *testing.T) {
+func TestNothingIsSpooledWithoutAKeeper(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "answers")
 	command := sealedScript(dir, `cat; ls `+dir+` >&2`)
 	command.Spool.Sealing.Keeps = false

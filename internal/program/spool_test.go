@@ -106,7 +106,7 @@ func TestSharedStatesHaveSharedAnswers(t *testing.T) {
 
 // Whatever a stranger's project contains in place of the folder, or of a file in it, is not changed, and neither are
 // the targets of links.
-func TestNothingForeignIsTouchedByASpool(t *testing.T) {
+func TestSpoolsDoNotChangeForeignFiles(t *testing.T) {
 	calls := map[string]func(dir string) error{
 		"sweep":  func(dir string) error { return program.SweepSpool(dir, nil) },
 		"remove": func(dir string) error { return program.RemoveSpooled(dir, "run/op-1") },
@@ -179,7 +179,7 @@ func TestNothingForeignIsTouchedByASpool(t *testing.T) {
 }
 
 // A process that a program leaves running keeps its answer open, but does not delay it.
-func TestAnAnswerIsThereWhenItsProgramIsGone(t *testing.T) {
+func TestAnswersAreAvailableWhenTheProgramHasEnded(t *testing.T) {
 	for name, answer := range map[string]string{"whole": `{"state": {}}`, "cut": `{"state": `} {
 		t.Run(name, func(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), "answers")
@@ -193,7 +193,7 @@ func TestAnAnswerIsThereWhenItsProgramIsGone(t *testing.T) {
 	}
 }
 
-func TestWhoIsWaitedForHasANumber(t *testing.T) {
+func TestAwaitedProcessesAreReported(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "answers")
 	cmd := left(t, dir, `echo '{}'; exec sleep 600`)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -254,7 +254,7 @@ func TestALaterRunHasTheLimitOfTheRunThatWaited(t *testing.T) {
 }
 
 // A program that outlives its run and floods standard error does not fill the disk of the run that waits for it.
-func TestLateMessagesAreGivenBackToTheDisk(t *testing.T) {
+func TestLateMessagesFreeTheirDiskSpace(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("runs on Linux, which alone frees the beginning of a file")
 	}
@@ -284,7 +284,7 @@ func TestLateMessagesAreGivenBackToTheDisk(t *testing.T) {
 
 // If the disk fills up while a program answers, there is space for answers of usual size. A program whose answer does
 // not fit has an unknown result.
-func TestAFullDiskDoesNotTakeAnAnswer(t *testing.T) {
+func TestAnswersSurviveAFullDisk(t *testing.T) {
 	disk := t.TempDir()
 	if out, err := exec.Command("mount", "-t", "tmpfs", "-o", "size=2m", "tombolo-spool-test",
 		disk).CombinedOutput(); err != nil {
@@ -318,7 +318,7 @@ func TestAFullDiskDoesNotTakeAnAnswer(t *testing.T) {
 }
 
 // The folder is removed with its last answer, while other calls begin.
-func TestCallsShareAFolderThatComesAndGoes(t *testing.T) {
+func TestConcurrentCallsShareATemporaryFolder(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "s.answers")
 	over := make(chan struct{})
 	var calls, others sync.WaitGroup

@@ -10,7 +10,7 @@ import (
 
 // On file systems without locks, the process that a journal names only counts as its run if the start time matches,
 // too: process IDs are used again, for example right after a reboot.
-func TestAnotherProcessOfTheSameNumberIsNotTheRun(t *testing.T) {
+func TestReusedProcessIDsAreNotTheRun(t *testing.T) {
 	if began(os.Getpid()) == "" {
 		t.Skip("needs a system that tells when a process began")
 	}
@@ -56,7 +56,7 @@ func TestAnotherProcessOfTheSameNumberIsNotTheRun(t *testing.T) {
 // TestHelperThatWaits is a process that lives until its input ends.
 func TestHelperThatWaits(t *testing.T) {
 	if os.Getenv("TOMBOLO_TEST_WAITS") == "" {
-		t.Skip("runs as a process that TestAnotherProcessOfTheSameNumberIsNotTheRun starts")
+		t.Skip("runs as a process that TestReusedProcessIDsAreNotTheRun starts")
 	}
 	_, _ = os.Stdin.Read(make([]byte, 1))
 }

@@ -34,10 +34,10 @@ type account struct{ client, server string }
 const passing = "TestEverythingPassesUnchanged"
 
 const (
-	inShort  = "TestWhatThereIsIsToldInShort"
+	inShort  = "TestGetMetadata"
 	problems = "TestProblemsOfSchemasArePassedOn"
 	failures = "TestFailuresOfFunctionsKeepTheirArgument"
-	stopping = "TestStopPassesOnWhatWentWrong"
+	stopping = "TestStopReturnsErrors"
 	bySchema = "not called, since the schema says the same"
 	noStores = "not there, since state stores are experimental: states in programs have a protocol of their own " +
 		"(docs/state-programs.md)"
@@ -263,7 +263,7 @@ func tell(t *testing.T, l *loop, v *version, method string, answer proto.Message
 	}
 }
 
-func TestWhatThereIsIsToldInShort(t *testing.T) {
+func TestGetMetadata(t *testing.T) {
 	eachVersion(t, func(t *testing.T, v *version) {
 		m := &mirror{schema: newRandom(3).schema(v)}
 		m.schema.PlanDestroy, m.schema.GenerateConfig = true, true
@@ -324,7 +324,7 @@ func TestProblemsOfSchemasArePassedOn(t *testing.T) {
 	})
 }
 
-func TestStopPassesOnWhatWentWrong(t *testing.T) {
+func TestStopReturnsErrors(t *testing.T) {
 	eachVersion(t, func(t *testing.T, v *version) {
 		m := &mirror{schema: newRandom(1).schema(v)}
 		p, _ := connect(t, m, v.number)

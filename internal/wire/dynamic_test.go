@@ -75,7 +75,7 @@ func TestMarkedValuesAreNotSent(t *testing.T) {
 	}
 }
 
-func TestNonsenseIsAnError(t *testing.T) {
+func TestInvalidDataIsAnError(t *testing.T) {
 	object := cty.Object(map[string]cty.Type{"a": cty.String, "b": cty.Number})
 	deep := func(open string, n int) string { return strings.Repeat(open, n) }
 	for _, tt := range []struct {
@@ -146,7 +146,7 @@ func TestNonsenseIsAnError(t *testing.T) {
 	}
 }
 
-func TestProblemsOfValuesNameThePlace(t *testing.T) {
+func TestProblemsOfValuesHaveThePath(t *testing.T) {
 	ty := cty.Object(map[string]cty.Type{"list": cty.List(cty.Object(map[string]cty.Type{"n": cty.Number}))})
 	bad := must(msgpack.Marshal(cty.ObjectVal(map[string]cty.Value{"list": cty.ListVal([]cty.Value{
 		cty.ObjectVal(map[string]cty.Value{"n": cty.StringVal("1")}),

@@ -8,7 +8,7 @@ import (
 )
 
 // The comparison needs a library on which this module does not depend, so it is a separate module.
-func TestMessagesAreThoseOfTheField(t *testing.T) {
+func TestMessagesEqualThePublishedProtocol(t *testing.T) {
 	if testing.Short() {
 		t.Skip("runs without -short: it builds another module")
 	}

@@ -81,7 +81,7 @@ func FuzzDecodeProblems(f *testing.F) {
 	})
 }
 
-func TestSchemasThatMakeNoSenseAreRefused(t *testing.T) {
+func TestInvalidSchemasAreRefused(t *testing.T) {
 	str := []byte(`"string"`)
 	attr := func(a *plugin6.Attribute) *plugin6.SchemaResponse {
 		return &plugin6.SchemaResponse{Resources: map[string]*plugin6.Schema{

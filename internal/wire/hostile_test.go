@@ -91,7 +91,7 @@ func problemsOf(answer any) diag.List {
 var carriesValues = []string{"upgrade", "upgrade identity", "move", "import", "read", "plan", "apply", "read data",
 	"open", "call", "generate", "list"}
 
-func TestNonsenseFromAPluginIsAProblemThatNamesIt(t *testing.T) {
+func TestInvalidResponsesAreProblemsThatNameThePlugin(t *testing.T) {
 	eachVersion(t, func(t *testing.T, v *version) {
 		r := newRandom(4)
 		m := &mirror{schema: r.schema(v)}
@@ -126,7 +126,7 @@ func TestNonsenseFromAPluginIsAProblemThatNamesIt(t *testing.T) {
 	})
 }
 
-func TestEmptyAnswersDoNoHarm(t *testing.T) {
+func TestEmptyAnswersAreHandled(t *testing.T) {
 	eachVersion(t, func(t *testing.T, v *version) {
 		r := newRandom(5)
 		m := &mirror{schema: r.schema(v)}
@@ -172,7 +172,7 @@ func TestEmptyAnswersDoNoHarm(t *testing.T) {
 	})
 }
 
-func TestNonsenseFromAClientIsAProblem(t *testing.T) {
+func TestInvalidRequestsAreProblems(t *testing.T) {
 	eachVersion(t, func(t *testing.T, v *version) {
 		r := newRandom(6)
 		m := &mirror{schema: r.schema(v)}
@@ -204,7 +204,7 @@ func TestNonsenseFromAClientIsAProblem(t *testing.T) {
 	})
 }
 
-func TestLackOfAnAnswerSaysWhatHappened(t *testing.T) {
+func TestMissingResponsesAreExplained(t *testing.T) {
 	m := &mirror{schema: newRandom(1).schema(versions[6])}
 	_, l := connect(t, m, 6)
 	var refusal error
@@ -288,7 +288,7 @@ func TestAKnownSchemaIsNotReadAgain(t *testing.T) {
 	}
 }
 
-func TestWhatApplyDoesNotKnowIsNotCalledGone(t *testing.T) {
+func TestUnknownApplyResultsAreNotDeletions(t *testing.T) {
 	schema := newRandom(1).schema(versions[6])
 	ty := schema.Resources["t"].Block.ImpliedType()
 	prior, early := schema.Resources["t"].Block.EmptyValue(), newRandom(8).value(ty)

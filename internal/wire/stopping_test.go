@@ -18,7 +18,7 @@ func (*failing) Apply(context.Context, provider.ApplyRequest) provider.ApplyResp
 }
 
 // Plugins end their calls when they are asked to stop: if a creation then fails, the object may still exist.
-func TestFailuresAfterStopDoNotSayWhatExists(t *testing.T) {
+func TestFailuresAfterStopHaveUnknownResults(t *testing.T) {
 	eachVersion(t, func(t *testing.T, v *version) {
 		block := &provider.Block{}
 		p, _ := connect(t, &failing{mirror{schema: &provider.Schema{Resources: map[string]*provider.ResourceType{

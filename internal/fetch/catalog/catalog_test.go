@@ -21,7 +21,7 @@ import (
 
 var module = catalog.Module{Host: "mods.example", Namespace: "corp", Name: "net", System: "aws"}
 
-func TestARegistrySaysWhatItHasAndWhere(t *testing.T) {
+func TestRegistriesListVersionsAndLocations(t *testing.T) {
 	net := fetchtest.New(t)
 	registry := &fetchtest.Modules{}
 	net.Serve("mods.example", registry)

@@ -12,7 +12,7 @@ import (
 )
 
 // Processes that a helper leaves in the background are killed when it ends, whether they have its outputs open or not.
-func TestNothingThatAHelperStartsGoesOn(t *testing.T) {
+func TestProcessesOfHelpersAreKilled(t *testing.T) {
 	for what, outputs := range map[string]string{"with its outputs": "", "without outputs": " >/dev/null 2>&1"} {
 		t.Run(what, func(t *testing.T) {
 			pipe := filepath.Join(t.TempDir(), "pipe")

@@ -20,7 +20,7 @@ func basic(user, password string) string {
 
 // The most specific match for a repository is used. Otherwise the block precedes the files, the files have an order,
 // and a helper for all repositories comes last.
-func TestTheClosestLoginCounts(t *testing.T) {
+func TestTheMostSpecificLoginIsUsed(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("needs Linux: other systems keep the files elsewhere")
 	}

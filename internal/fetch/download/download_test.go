@@ -227,7 +227,7 @@ func TestAChecksumIsNeverIgnored(t *testing.T) {
 }
 
 // A link may be valid in its package and lead elsewhere after it was moved to the package's place.
-func TestAFolderIsTakenOutOfItsPackageItself(t *testing.T) {
+func TestFoldersAreMovedOutOfPackages(t *testing.T) {
 	p := newPlace(t)
 	dir := func(name string) tar.Header { return tar.Header{Name: name, Typeflag: tar.TypeDir, Mode: 0o755} }
 	link := func(name, to string) tar.Header {
@@ -251,7 +251,7 @@ func TestAFolderIsTakenOutOfItsPackageItself(t *testing.T) {
 	p.refuses("https://web.example/inner", "outside of the folder")
 }
 
-func TestServersCannotSendUsAnywhere(t *testing.T) {
+func TestServersCannotRedirectAnywhere(t *testing.T) {
 	p := newPlace(t)
 	for i, c := range []struct{ said, want string }{
 		{"file:///etc", "on this machine"}, {"git::file:///etc", "on this machine"}, {"file::/etc", "on this machine"},
@@ -336,7 +336,7 @@ func TestPasswordsGoToTheirHostOnly(t *testing.T) {
 
 // Every user of the machine can read the arguments of processes. Git writes those of all processes that it starts into
 // its trace.
-func TestPasswordsAreInNoArgumentAndNoError(t *testing.T) {
+func TestPasswordsAreNotInArgumentsOrErrors(t *testing.T) {
 	git := fetchtest.NewGit(t) // skips the test if git is not installed
 	git.Add("x", map[string]string{"main.tf": ""})
 	for _, c := range []struct{ name, user, allowed string }{
@@ -379,9 +379,9 @@ func TestPasswordsAreInNoArgumentAndNoError(t *testing.T) {
 	}
 }
 
-// TestTheUsersHelperKnowsThePassword uses an address with only a user: git asks the user's credential helper, with the
+// TestTheUsersHelperSuppliesThePassword uses an address with only a user: git asks the user's credential helper, with the
 // host and that user, and the user is not sent to any other server.
-func TestTheUsersHelperKnowsThePassword(t *testing.T) {
+func TestTheUsersHelperSuppliesThePassword(t *testing.T) {
 	git := fetchtest.NewGit(t) // skips the test if git is not installed
 	git.Add("x", map[string]string{"main.tf": ""})
 	p := newPlace(t)
@@ -430,7 +430,7 @@ func TestTheUsersHelperKnowsThePassword(t *testing.T) {
 	}
 }
 
-func TestSourcesCannotMakeGitRunThings(t *testing.T) {
+func TestSourcesCannotMakeGitRunPrograms(t *testing.T) {
 	p := newPlace(t)
 	fetchtest.NewGit(t) // skips the test if git is not installed
 	for source, want := range map[string]string{
@@ -458,7 +458,7 @@ func TestSourcesCannotMakeGitRunThings(t *testing.T) {
 	}
 }
 
-func TestRepositoriesAreJudgedBeforeTheyAreWritten(t *testing.T) {
+func TestRepositoriesAreCheckedBeforeTheyAreWritten(t *testing.T) {
 	p := newPlace(t)
 	git := fetchtest.NewGit(t)
 	p.Serve("git.example", git)
@@ -489,7 +489,7 @@ func TestRepositoriesAreJudgedBeforeTheyAreWritten(t *testing.T) {
 	}
 }
 
-func TestNothingOfARepositoryRuns(t *testing.T) {
+func TestRepositoriesCannotRunPrograms(t *testing.T) {
 	p := newPlace(t)
 	git := fetchtest.NewGit(t)
 	p.Serve("git.example", git)
@@ -545,7 +545,7 @@ func TestNothingOfARepositoryRuns(t *testing.T) {
 	}
 }
 
-func TestGitAsksNobody(t *testing.T) {
+func TestGitDoesNotPrompt(t *testing.T) {
 	p := newPlace(t)
 	fetchtest.NewGit(t) // skips the test if git is not installed
 	p.Serve("git.example", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {

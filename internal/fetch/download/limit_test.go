@@ -18,7 +18,7 @@ import (
 // The limit of entries can be reached, and is checked where entries are written: a package with that many entries is
 // unpacked, and one with one more leaves nothing. With TOMBOLO_FETCH_FULL the files are written; without it only the
 // check runs.
-func TestAsManyEntriesAsAPackageMayHave(t *testing.T) {
+func TestPackagesHaveALimitOfEntries(t *testing.T) {
 	whole := os.Getenv("TOMBOLO_FETCH_FULL") != "" // writes and removes 200 000 files, which takes a minute
 	dir := t.TempDir()
 	for _, entries := range []int{standard.Files, standard.Files + 1} {

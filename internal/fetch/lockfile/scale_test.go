@@ -12,7 +12,7 @@ import (
 )
 
 // A lock file comes with a project: twice the length, of whatever kind, takes twice the work.
-func TestReadingALockFileTakesWorkInItsLength(t *testing.T) {
+func TestReadingALockFileTakesLinearWork(t *testing.T) {
 	for what, text := range map[string]func(n int) string{
 		"providers": func(n int) string {
 			var b strings.Builder
@@ -48,7 +48,7 @@ func TestReadingALockFileTakesWorkInItsLength(t *testing.T) {
 }
 
 // A lock file beyond the size limit is not read, and the error contains the limit.
-func TestALockFileHasABound(t *testing.T) {
+func TestLockFilesHaveASizeLimit(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, lockfile.Name), bytes.Repeat([]byte("# long\n"), 15<<20/7),
 		0o600); err != nil {

@@ -60,7 +60,7 @@ func (r *registry) fetch(t *testing.T, reference, artifact string) ([]byte, erro
 	return os.ReadFile(file.Name())
 }
 
-func TestAPackageIsWhatItsManifestSays(t *testing.T) {
+func TestPackagesMatchTheirManifest(t *testing.T) {
 	r := newRegistry(t)
 	digest := r.AddModule(name, "2.0.0", map[string]string{"main.tf": "# two"})
 	for _, reference := range []string{"2.0.0", digest} {
@@ -72,7 +72,7 @@ func TestAPackageIsWhatItsManifestSays(t *testing.T) {
 }
 
 // An invalid response of a registry is an error that names the registry.
-func TestWhatIsNotThePackageIsRefused(t *testing.T) {
+func TestInvalidPackagesAreRefused(t *testing.T) {
 	archive := fetchtest.Zip(map[string]string{"main.tf": ""})
 	image := func(r *registry) map[string]any { return r.Image(name, oci.Module, "archive/zip", archive) }
 	cases := map[string]struct {
@@ -215,7 +215,7 @@ func newClientLike(r *registry) *oci.Client {
 
 // A registry redirects to the storage of its blobs. Neither login nor token is sent there, and errors do not contain
 // the signature in the address.
-func TestBlobsThatAreElsewhereGetNoLogin(t *testing.T) {
+func TestRedirectedBlobsGetNoLogin(t *testing.T) {
 	r := newRegistry(t)
 	r.User, r.Password = "me", "canary"
 	r.login = web.Login{Username: "me", Password: "canary"}
@@ -257,7 +257,7 @@ func TestBlobsThatAreElsewhereGetNoLogin(t *testing.T) {
 }
 
 // Temporary failures are retried; permanent ones are not.
-func TestFailuresThatPassAreRepeated(t *testing.T) {
+func TestTemporaryFailuresAreRetried(t *testing.T) {
 	r := newRegistry(t)
 	failures := 2
 	at := "/v2/" + name + "/manifests/1.0.0"

@@ -157,7 +157,7 @@ func TestBothFormsInstallToTheSameHash(t *testing.T) {
 	}
 }
 
-func TestAPackageWithoutProgramLeavesWhatWasThere(t *testing.T) {
+func TestPackagesWithoutProgramKeepThePreviousOne(t *testing.T) {
 	dir := t.TempDir()
 	good := packages.Package{Provider: thing, Version: versions.MustParseVersion("1.0.0"), Platform: packages.Current(),
 		Path: filepath.Join(dir, "good")}
@@ -230,7 +230,7 @@ func TestHostileArchivesAreRefusedAndLeaveNothing(t *testing.T) {
 
 // An archive bomb is refused because of its stated size, before it is unpacked or read for its hash. An archive with
 // more content than stated is invalid.
-func TestAnArchiveThatClaimsTooMuchIsNotRead(t *testing.T) {
+func TestArchivesBeyondTheLimitAreNotRead(t *testing.T) {
 	for name, claims := range map[string][]uint64{
 		"one entry": {5 << 30}, "overflow": {1 << 63, 1 << 63}, "together": {3 << 30, 3 << 30}, "less than it holds": {
 			1},
@@ -269,7 +269,7 @@ func TestAnArchiveThatClaimsTooMuchIsNotRead(t *testing.T) {
 	}
 }
 
-func TestWhatAKilledProcessLeftIsRemovedLater(t *testing.T) {
+func TestLeftoversOfKilledProcessesAreRemoved(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "p.zip")
 	zipOf(t, path, files)
@@ -303,7 +303,7 @@ func TestWhatAKilledProcessLeftIsRemovedLater(t *testing.T) {
 }
 
 // A folder that the user has replaced with a link to another disk is kept.
-func TestAFailureLeavesLinksToFoldersAlone(t *testing.T) {
+func TestFailuresKeepLinksToFolders(t *testing.T) {
 	dir := t.TempDir()
 	p := packages.Package{Provider: thing, Version: versions.MustParseVersion("1.0.0"), Platform: packages.Current(),
 		Path: filepath.Join(dir, "p.zip"), Packed: true}
@@ -326,7 +326,7 @@ func TestAFailureLeavesLinksToFoldersAlone(t *testing.T) {
 }
 
 // Reading a device or a pipe could block for ever.
-func TestWhatIsNoFileIsNotRead(t *testing.T) {
+func TestIrregularFilesAreNotRead(t *testing.T) {
 	dir := t.TempDir()
 	writeTree(t, dir, files)
 	if err := os.Symlink(os.DevNull, filepath.Join(dir, "device")); err != nil {
@@ -366,7 +366,7 @@ func TestSeveralProcessesMayInstallTheSamePackage(t *testing.T) {
 	}
 }
 
-func TestTheHashOfAnArchiveIsThatOfItsBytes(t *testing.T) {
+func TestTheHashOfAnArchiveCoversItsBytes(t *testing.T) {
 	p := packages.Package{Path: filepath.Join(t.TempDir(), "p.zip"), Packed: true}
 	if err := os.WriteFile(p.Path, []byte("abc"), 0o600); err != nil {
 		t.Fatal(err)
@@ -385,7 +385,7 @@ func manyHeaders(n int) []zip.FileHeader {
 	return list
 }
 
-func TestWhatIsNoArchiveIsRefused(t *testing.T) {
+func TestOtherFilesAreNotArchives(t *testing.T) {
 	dir := t.TempDir()
 	p := packages.Package{Provider: thing, Version: versions.MustParseVersion("1.0.0"), Platform: packages.Current(),
 		Path: filepath.Join(dir, "p.zip"), Packed: true}

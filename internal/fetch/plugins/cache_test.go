@@ -25,7 +25,7 @@ func (w *world) installedIn() string {
 
 func (w *world) lastStep() string { return strings.Fields(w.steps[len(w.steps)-1])[0] }
 
-func TestTheCacheServesOnlyWhatTheLockFileKnows(t *testing.T) {
+func TestTheCacheServesOnlyLockedPackages(t *testing.T) {
 	w := newWorld(t)
 	w.has("hashicorp/null", "3.1.0")
 	w.wants("hashicorp/null", "")
@@ -99,7 +99,7 @@ func (w *world) installed(folder string) string {
 	return packages.Folder{Dir: folder}.Path(parse(w.t, "hashicorp/null"), versions.MustParseVersion("3.1.0"))
 }
 
-func TestWhatIsInstalledNeedsNoSource(t *testing.T) {
+func TestInstalledProvidersNeedNoSource(t *testing.T) {
 	w := newWorld(t)
 	w.has("hashicorp/null", "3.1.0")
 	w.wants("hashicorp/null", "")

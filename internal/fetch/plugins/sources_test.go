@@ -10,7 +10,7 @@ import (
 )
 
 // A registry may list one version many times, each time for another platform.
-func TestAVersionThatIsNamedOftenCostsLittle(t *testing.T) {
+func TestRepeatedVersionsCostLittle(t *testing.T) {
 	const n = 20_000
 	var list packages.Listing
 	for i := range n {

@@ -103,7 +103,7 @@ func content(text []byte) http.HandlerFunc {
 	return func(out http.ResponseWriter, _ *http.Request) { _, _ = out.Write(text) }
 }
 
-func TestAPackageOfARegistryComesWithItsProof(t *testing.T) {
+func TestRegistryPackagesHaveProofs(t *testing.T) {
 	w := newWorld(t)
 	got, err := w.fetch()
 	if err != nil {
@@ -127,7 +127,7 @@ func TestAPackageOfARegistryComesWithItsProof(t *testing.T) {
 	}
 }
 
-func TestWhoVouchesForTheSignerIsTold(t *testing.T) {
+func TestSignerTrustIsReported(t *testing.T) {
 	w := newWorld(t)
 	partners := fetchtest.NewKey(t, fetchtest.KeyOptions{})
 	w.trust = registries.Anchors{Official: fetchtest.NewKey(t, fetchtest.KeyOptions{}).Public(),
@@ -157,7 +157,7 @@ func TestWhoVouchesForTheSignerIsTold(t *testing.T) {
 	}
 }
 
-func TestWhatARegistryDoesNotHaveIsNotThere(t *testing.T) {
+func TestMissingProvidersAndVersions(t *testing.T) {
 	w := newWorld(t)
 	other := thing
 	other.Type = "other"
@@ -179,7 +179,7 @@ func TestWhatARegistryDoesNotHaveIsNotThere(t *testing.T) {
 }
 
 // The description of a package is checked, because anyone may have changed it.
-func TestAWrongDescriptionIsRefused(t *testing.T) {
+func TestWrongDescriptionsAreRefused(t *testing.T) {
 	w := newWorld(t)
 	for name, c := range map[string]struct {
 		change func(map[string]any)
@@ -314,7 +314,7 @@ func TestABadListOfChecksumsIsRefused(t *testing.T) {
 	}
 }
 
-func TestABadArchiveIsRefused(t *testing.T) {
+func TestInvalidArchivesAreRefused(t *testing.T) {
 	w := newWorld(t)
 	_, archive := release.Archive("linux_amd64")
 	for name, c := range map[string]struct {
@@ -347,7 +347,7 @@ func TestABadArchiveIsRefused(t *testing.T) {
 	}
 }
 
-func TestVersionsThatMakeNoSenseAreLeftOut(t *testing.T) {
+func TestInvalidVersionsAreOmitted(t *testing.T) {
 	w := newWorld(t)
 	many := strings.Repeat(`{"version":"1.0.0"},`, 20_001)
 	for name, c := range map[string]struct {

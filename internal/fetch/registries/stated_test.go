@@ -17,7 +17,7 @@ import (
 
 // OpenTofu's registry states the hashes of the installed files of all platforms. They are used beside a signed archive;
 // those of other registries are ignored.
-func TestOnlyOpenTofusRegistryStatesWhatIsInstalled(t *testing.T) {
+func TestOnlyOpenTofusRegistryStatesInstalledHashes(t *testing.T) {
 	const official = "registry.opentofu.org"
 	w := newWorld(t)
 	release := release

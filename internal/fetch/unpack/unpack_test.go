@@ -181,7 +181,7 @@ func TestAZipArchiveWithAHugeDirectoryIsNotRead(t *testing.T) {
 	}
 }
 
-func TestACutArchiveLeavesNothing(t *testing.T) {
+func TestTruncatedArchivesLeaveNothing(t *testing.T) {
 	whole := tarGz(t, file("a", strings.Repeat("abc", 1000)), file("b", "b"))
 	for n := 0; n < len(whole); n += 7 {
 		parent := t.TempDir()
@@ -242,7 +242,7 @@ func left(t *testing.T, parent string, err error) {
 }
 
 // Folders need no entries of their own, and cost as much as files.
-func TestFoldersThatNamesImplyCount(t *testing.T) {
+func TestImpliedFoldersCount(t *testing.T) {
 	var entries []entry
 	var buf bytes.Buffer
 	z := zip.NewWriter(&buf)
@@ -276,7 +276,7 @@ func TestFoldersThatNamesImplyCount(t *testing.T) {
 	}
 }
 
-func TestArchivesThatAreNoneAreNamed(t *testing.T) {
+func TestInvalidArchivesAreNamed(t *testing.T) {
 	whole := tarGz(t, file("a", strings.Repeat("x", 4000)))
 	for name, c := range map[string]struct {
 		content []byte

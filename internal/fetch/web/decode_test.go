@@ -88,7 +88,7 @@ func FuzzService(f *testing.F) {
 }
 
 // A list beyond the limit is refused when it exceeds the limit, not when all of it was read.
-func TestLongListsCostNoMoreThanTheirBound(t *testing.T) {
+func TestLongListsAreRefusedAtTheLimit(t *testing.T) {
 	work := func(n int) float64 {
 		text := []byte(`{"versions": [{}` + strings.Repeat(`,{}`, n) + `]}`)
 		return testing.AllocsPerRun(1, func() {

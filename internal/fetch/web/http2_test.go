@@ -18,7 +18,7 @@ import (
 )
 
 // Real registries use HTTP/2, which gives servers other ways to waste resources.
-func TestWhatServersDoWithHTTP2IsBoundedToo(t *testing.T) {
+func TestHTTP2IsLimitedToo(t *testing.T) {
 	mux := http.NewServeMux()
 	server := httptest.NewUnstartedServer(mux)
 	server.EnableHTTP2, server.Config.ErrorLog = true, log.New(io.Discard, "", 0)

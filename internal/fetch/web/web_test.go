@@ -112,7 +112,7 @@ func wantError(t *testing.T, err error, texts ...string) {
 	}
 }
 
-func TestServicesAreWhatAHostAnnounces(t *testing.T) {
+func TestServicesAreDiscovered(t *testing.T) {
 	w := newWorld(t)
 	service := func(h string) (string, error) {
 		u, err := w.Service(context.Background(), h, "providers.v1")
@@ -184,7 +184,7 @@ func TestServicesAreWhatAHostAnnounces(t *testing.T) {
 }
 
 // The first host gets its token, and no other host does, in whatever way it is reached.
-func TestTheTokenOfAHostGoesNowhereElse(t *testing.T) {
+func TestTheTokenOfAHostIsOnlySentThere(t *testing.T) {
 	w := newWorld(t)
 	w.Serve(elsewhere, answer("elsewhere"))
 	w.Serve(host+":8443", answer("another port"))
@@ -249,7 +249,7 @@ func TestAServerOnThisMachineGetsATokenWithoutTLS(t *testing.T) {
 	}
 }
 
-func TestRedirectsAreFollowedWithCare(t *testing.T) {
+func TestRedirectsAreRestricted(t *testing.T) {
 	w := newWorld(t)
 	w.Answer(host, "/loop", redirect("/loop"))
 	w.Answer(host, "/plain", redirect("http://"+elsewhere+"/?q=secret"))
@@ -276,7 +276,7 @@ func TestRedirectsAreFollowedWithCare(t *testing.T) {
 }
 
 // A credentials helper may take longer than a server.
-func TestFindingATokenIsNoPartOfTheAnswer(t *testing.T) {
+func TestFindingATokenDoesNotCountTowardsTheTimeout(t *testing.T) {
 	w := newWorld(t)
 	w.Answer(host, "/x", answer("x"))
 	var asked int
@@ -295,7 +295,7 @@ func TestFindingATokenIsNoPartOfTheAnswer(t *testing.T) {
 }
 
 // Some mirrors require the user and password in their address.
-func TestAPasswordOfTheUserGoesWithWhatIsOnTheSameHost(t *testing.T) {
+func TestPasswordsAreSentToTheSameHost(t *testing.T) {
 	w := newWorld(t)
 	w.Answer(host, "/x", redirect("/y"))
 	w.Answer(host, "/y", answer("y"))
@@ -361,7 +361,7 @@ func TestAnswersAreBounded(t *testing.T) {
 	}
 }
 
-func TestWhatMayPassIsTriedAgain(t *testing.T) {
+func TestTemporaryErrorsAreRetried(t *testing.T) {
 	w := newWorld(t)
 	for _, c := range []struct {
 		status   int
@@ -413,7 +413,7 @@ func TestWhatMayPassIsTriedAgain(t *testing.T) {
 	}
 }
 
-func TestACanceledRequestEndsAtOnce(t *testing.T) {
+func TestCancelledRequestsEndImmediately(t *testing.T) {
 	w := newWorld(t)
 	w.Answer(host, "/silent", silent)
 	ctx, cancel := context.WithCancel(context.Background())
@@ -444,7 +444,7 @@ func (w *world) download(path string) (string, error) {
 	return string(content), err
 }
 
-func TestADownloadIsWholeOrFails(t *testing.T) {
+func TestDownloadsAreCompleteOrFail(t *testing.T) {
 	w := newWorld(t)
 	content := strings.Repeat("0123456789", 1000)
 	w.Answer(host, "/good", answer(content))
@@ -476,7 +476,7 @@ func TestADownloadIsWholeOrFails(t *testing.T) {
 }
 
 // A server that sends single bytes cannot block a download for ever.
-func TestADownloadThatDoesNotComeForwardEnds(t *testing.T) {
+func TestDownloadsWithoutProgressEnd(t *testing.T) {
 	w := newWorld(t)
 	w.Stall = 100 * time.Millisecond
 	w.Answer(host, "/drip", func(out http.ResponseWriter, r *http.Request) {

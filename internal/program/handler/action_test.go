@@ -105,8 +105,8 @@ func TestActionsAreRefusedBeforeTheyBegin(t *testing.T) {
 	}
 }
 
-// TestLostActionsAreToldApart makes an action end in each way: it only counts as lost if its result is unknown.
-func TestLostActionsAreToldApart(t *testing.T) {
+// TestLostActionsAreDistinguished makes an action end in each way: it only counts as lost if its result is unknown.
+func TestLostActionsAreDistinguished(t *testing.T) {
 	m, diags := manifest.Parse([]byte(sprintManifest(`["x"]`)), "m.json", "/pkg")
 	if diags.HasErrors() {
 		t.Fatal(diags.Err())

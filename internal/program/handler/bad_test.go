@@ -105,9 +105,9 @@ func texts(diags diag.List) string {
 	return b.String()
 }
 
-// TestBadAnswersSayWhatToChange runs programs with invalid answers. State is the state that the engine has to store: ""
+// TestInvalidAnswersHaveAdvice runs programs with invalid answers. State is the state that the engine has to store: ""
 // means unknown, null means no object, otherwise it is the ID.
-func TestBadAnswersSayWhatToChange(t *testing.T) {
+func TestInvalidAnswersHaveAdvice(t *testing.T) {
 	t.Run("pipes", func(t *testing.T) {
 		f, _ := newToy(t, handler.Options{})
 		badAnswers(t, drive(t, f))
@@ -225,7 +225,7 @@ func TestOddAnswersAreAccepted(t *testing.T) {
 	}
 }
 
-func TestAnUpdateThatFailsLeavesWhatWas(t *testing.T) {
+func TestFailedUpdatesKeepTheObject(t *testing.T) {
 	f, _ := newToy(t, handler.Options{})
 	d := drive(t, f)
 	made := d.thing("update: exit 3", nil)
@@ -279,7 +279,7 @@ func TestATimeoutEndsTheProgram(t *testing.T) {
 	}
 }
 
-func TestStatus75IsTriedAgainWhereNothingChanges(t *testing.T) {
+func TestStatus75IsRetriedForReads(t *testing.T) {
 	log := filepath.Join(t.TempDir(), "log")
 	f, _ := newToy(t, handler.Options{}, "TOY_LOG="+log)
 	d := drive(t, f)
@@ -312,7 +312,7 @@ func (c *collector) take(o handler.Output) {
 	c.said = append(c.said, o)
 }
 
-func TestWhatIsSaidUnderWayArrivesWithItsLevel(t *testing.T) {
+func TestMessagesArriveWithTheirLevel(t *testing.T) {
 	var c collector
 	f, _ := newToy(t, handler.Options{Output: c.take})
 	d := drive(t, f)

@@ -12,7 +12,7 @@ import (
 )
 
 // Wherever an answer is cut off, and however its secrets are nested, no secret is shown, and everything else is.
-func TestNoSecretOfAnAnswerIsShownHoweverItIsCut(t *testing.T) {
+func TestTruncatedAnswersShowNoSecrets(t *testing.T) {
 	block := &provider.Block{Attributes: map[string]*provider.Attribute{
 		"name":   {Type: cty.String, Optional: true},
 		"secret": {Type: cty.DynamicPseudoType, Optional: true, Sensitive: true},

@@ -62,9 +62,9 @@ const keyed = `{"protocol": 1, "name": "toy", "command": ["toy"], "schema": {"re
   "toy_sole": {"attributes": {"text": {"type": "string", "optional": true}}}
 }}}`
 
-// TestACreationWithoutAnIdIsNoObject: an object that cannot be found again is not stored, and its result is unknown. A
+// TestCreationsWithoutIDAreNotStored: an object that cannot be found again is not stored, and its result is unknown. A
 // program that reports a failure reports itself which object exists.
-func TestACreationWithoutAnIdIsNoObject(t *testing.T) {
+func TestCreationsWithoutIDAreNotStored(t *testing.T) {
 	for _, c := range []struct{ typ, answer, state, text string }{
 		{"toy_box", `{}`, "nobody knows", `state.id is not set`},
 		{"toy_box", `{"state": {}}`, "nobody knows", `Expected: {"state": {"id": …}}`},
@@ -113,9 +113,9 @@ func TestACreationWithoutAnIdIsNoObject(t *testing.T) {
 	}
 }
 
-// TestAnObjectKeepsItsId checks that no answer removes the ID of an object, because nothing could be done with it
+// TestObjectsKeepTheirID checks that no answer removes the ID of an object, because nothing could be done with it
 // afterwards.
-func TestAnObjectKeepsItsId(t *testing.T) {
+func TestObjectsKeepTheirID(t *testing.T) {
 	box := func(id, text string) cty.Value {
 		return cty.ObjectVal(map[string]cty.Value{"id": cty.StringVal(id), "text": cty.StringVal(text)})
 	}
@@ -139,8 +139,8 @@ func TestAnObjectKeepsItsId(t *testing.T) {
 	}
 }
 
-// TestAnUpgradeKeepsTheId: the key of a stored object is kept by an upgrade of the schema.
-func TestAnUpgradeKeepsTheId(t *testing.T) {
+// TestUpgradesKeepTheID: the key of a stored object is kept by an upgrade of the schema.
+func TestUpgradesKeepTheID(t *testing.T) {
 	for _, c := range []struct {
 		stored, answer string
 		good           bool
@@ -159,9 +159,9 @@ func TestAnUpgradeKeepsTheId(t *testing.T) {
 	}
 }
 
-// TestAnObjectWithoutAnIdWedgesNothing refreshes and deletes an object without an ID. If the program does not find it,
+// TestObjectsWithoutIDCanBeRefreshedAndDeleted refreshes and deletes an object without an ID. If the program does not find it,
 // the object may still exist, and plans must not fail.
-func TestAnObjectWithoutAnIdWedgesNothing(t *testing.T) {
+func TestObjectsWithoutIDCanBeRefreshedAndDeleted(t *testing.T) {
 	half := cty.ObjectVal(map[string]cty.Value{"id": cty.NullVal(cty.String), "text": cty.StringVal("half")})
 	for _, answer := range []string{"failure ", "null", `{"state": null}`} {
 		d := driveAnswers(t, keyed, says("read", answer), handler.Options{})
@@ -187,7 +187,7 @@ func TestAnObjectWithoutAnIdWedgesNothing(t *testing.T) {
 	}
 }
 
-func TestAnImportWithoutAnIdIsNoObject(t *testing.T) {
+func TestImportsWithoutIDAreNotStored(t *testing.T) {
 	text := strings.Replace(keyed, `"toy_box":  {`,
 		`"toy_box":  {"implements": ["create", "read", "delete", "import"], `, 1)
 	d := driveAnswers(t, text, says("import", `{"state": {"text": "x"}}`), handler.Options{})

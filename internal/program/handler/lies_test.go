@@ -321,10 +321,10 @@ func lying(t *testing.T, way, action string, seed uint64) (driver, func()) {
 	return d, func() { t.Setenv(lieSeed, fmt.Sprint(seed)) }
 }
 
-// TestNoLieOfAProgramReachesTheEngine runs a program whose answers contain one random error. Each answer is either
+// TestLiesOfProgramsDoNotReachTheEngine runs a program whose answers contain one random error. Each answer is either
 // refused or passes the checks to which the engine subjects every provider; conformance/liar compares these with
 // Terraform's. Objects that were created are never forgotten.
-func TestNoLieOfAProgramReachesTheEngine(t *testing.T) {
+func TestLiesOfProgramsDoNotReachTheEngine(t *testing.T) {
 	refused, accepted := 0, 0
 	for _, action := range slices.Sorted(maps.Keys(situations)) {
 		t.Run(action, func(t *testing.T) {
@@ -350,9 +350,9 @@ func TestNoLieOfAProgramReachesTheEngine(t *testing.T) {
 	}
 }
 
-// TestLiesMeetTheSameVerdictOverEachTransport sends some lies in process, with a process for each call, and in
+// TestLiesHaveTheSameResultOverEachTransport sends some lies in process, with a process for each call, and in
 // sessions.
-func TestLiesMeetTheSameVerdictOverEachTransport(t *testing.T) {
+func TestLiesHaveTheSameResultOverEachTransport(t *testing.T) {
 	for _, action := range slices.Sorted(maps.Keys(situations)) {
 		t.Run(action, func(t *testing.T) {
 			for seed := range uint64(2) {

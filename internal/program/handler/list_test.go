@@ -75,8 +75,8 @@ func TestObjectsAreListed(t *testing.T) {
 	}
 }
 
-// TestListsThatCannotBeUsedSayWhy tests invalid lists and invalid requests.
-func TestListsThatCannotBeUsedSayWhy(t *testing.T) {
+// TestInvalidListsAreExplained tests invalid lists and invalid requests.
+func TestInvalidListsAreExplained(t *testing.T) {
 	f, _ := newToy(t, handler.Options{})
 	d := drive(t, f)
 	for answer, want := range map[string]string{
@@ -113,7 +113,7 @@ func TestListsThatCannotBeUsedSayWhy(t *testing.T) {
 	}
 }
 
-func TestWhatCannotBeListedSaysWhatToAdd(t *testing.T) {
+func TestUnlistableTypesHaveAdvice(t *testing.T) {
 	f, _ := newToy(t, handler.Options{})
 	d := drive(t, f)
 	text, ok, err := invoke.Ask(t.Context(), d.p, "list", "toy_fixed", []byte(`{}`))

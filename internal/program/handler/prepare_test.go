@@ -82,7 +82,7 @@ func (u *unprepared) call(p provider.Provider) error {
 	return err
 }
 
-func TestAProgramIsPreparedOnceWhenItIsNeededFirst(t *testing.T) {
+func TestProgramsArePreparedOnceAtFirstUse(t *testing.T) {
 	u := newUnprepared(t, "", counted+makeTool)
 	var mu sync.Mutex
 	var said []string
@@ -125,7 +125,7 @@ func TestAProgramIsPreparedOnceWhenItIsNeededFirst(t *testing.T) {
 	}
 }
 
-func TestAPreparationThatFailsSaysWhyAndIsMadeAgain(t *testing.T) {
+func TestFailedPreparationsAreExplainedAndRepeated(t *testing.T) {
 	u := newUnprepared(t, "", counted+`
 [ -e "$TOMBOLO_CACHE_DIR/left" ] && echo "something was left" >&2
 echo x >"$TOMBOLO_CACHE_DIR/left"
@@ -246,7 +246,7 @@ func TestAPreparationIsTheSameThroughALinkToTheFolder(t *testing.T) {
 	}
 }
 
-func TestAProgramWhosePreparationCannotBeMadeSaysSo(t *testing.T) {
+func TestImpossiblePreparationsAreReported(t *testing.T) {
 	u := newUnprepared(t, `"prepare_from": ["./needs.txt"],`, makeTool)
 	if err := u.call(u.provider(nil)); err == nil || !strings.Contains(err.Error(), "needs.txt") ||
 		!strings.Contains(err.Error(), `"prepare_from"`) {

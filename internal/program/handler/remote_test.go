@@ -69,7 +69,7 @@ func readData(t *testing.T, p provider.Provider) (cty.Value, string) {
 }
 
 // If a program requests states, the call is repeated with their output values. The program may request more.
-func TestProgramsGetTheStatesThatTheyAskFor(t *testing.T) {
+func TestProgramsGetRequestedStates(t *testing.T) {
 	p, calls := askingProvider(t, network, asking,
 		`{"remote_state": {"n": {"backend": "pg", "config": {"key": "k"}}, "x": {"backend": "none"}}}`,
 		`{"state": {"id": "42"}}`)

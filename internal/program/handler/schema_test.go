@@ -198,8 +198,8 @@ func TestTheExampleOfASessionInTheDocumentationFitsItsDescription(t *testing.T) 
 	}
 }
 
-// TestDescriptionsOfLinesRefuseOthers checks that the schemas refuse invalid lines.
-func TestDescriptionsOfLinesRefuseOthers(t *testing.T) {
+// TestSchemasRefuseInvalidLines checks that the schemas refuse invalid lines.
+func TestSchemasRefuseInvalidLines(t *testing.T) {
 	for line, kind := range map[string]string{
 		`{"jsonrpc":"2.0","id":1,"method":"create","params":{}}`:                                  "session_read",
 		`{"jsonrpc":"2.0","id":1,"method":"creat","params":{}}`:                                   "session_read",

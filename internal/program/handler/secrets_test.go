@@ -20,8 +20,8 @@ const secretive = `{"protocol": 1, "name": "toy", "command": ["toy"], "schema": 
 var ordinary = []string{"program", "asked", "create", "answered", "state", "attribute", "something", "object",
 	"standard", "output", "Expected", "string"}
 
-// TestOurSentencesLoseNoWords uses an ordinary word as a secret: it is only removed from the program's text.
-func TestOurSentencesLoseNoWords(t *testing.T) {
+// TestSecretsAreNotRemovedFromOurSentences uses an ordinary word as a secret: it is only removed from the program's text.
+func TestSecretsAreNotRemovedFromOurSentences(t *testing.T) {
 	for _, answer := range []string{
 		`{"state": {"id": 7}}`, `{}`, `{"state": null}`, `{"state": {"id": "1", "nmae": 1}}`, `garbage`,
 		`{"state": {"id": "1", "text": "other"}}`, `failure `,
@@ -48,8 +48,8 @@ func TestOurSentencesLoseNoWords(t *testing.T) {
 	}
 }
 
-// TestWhatTheProgramWroteHidesSecrets puts a secret into everything that a program writes and that is shown.
-func TestWhatTheProgramWroteHidesSecrets(t *testing.T) {
+// TestOutputOfProgramsHidesSecrets puts a secret into everything that a program writes and that is shown.
+func TestOutputOfProgramsHidesSecrets(t *testing.T) {
 	for _, secret := range []string{"s3cr3t", "state", "1234567", `quo"ted`} {
 		quoted := strings.ReplaceAll(secret, `"`, `\"`)
 		for _, answer := range []string{

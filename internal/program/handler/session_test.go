@@ -58,9 +58,9 @@ func TestConformanceInASession(t *testing.T) {
 	}
 }
 
-// TestBadSessionsSayWhatToChange makes the program of a session misbehave during a create. State is as in
-// TestBadAnswersSayWhatToChange. In all cases, the next call succeeds.
-func TestBadSessionsSayWhatToChange(t *testing.T) {
+// TestInvalidSessionsHaveAdvice makes the program of a session misbehave during a create. State is as in
+// TestInvalidAnswersHaveAdvice. In all cases, the next call succeeds.
+func TestInvalidSessionsHaveAdvice(t *testing.T) {
 	for do, want := range map[string]struct {
 		state string
 		texts []string
@@ -121,7 +121,7 @@ func TestBadSessionsSayWhatToChange(t *testing.T) {
 	}
 }
 
-func TestOddMessagesOfASessionArePassedOver(t *testing.T) {
+func TestUnknownMessagesOfASessionAreIgnored(t *testing.T) {
 	f, _ := newSession(t, "", handler.Options{}, nil)
 	d := drive(t, f)
 	for _, do := range []string{"request", "odd notice"} {
@@ -131,7 +131,7 @@ func TestOddMessagesOfASessionArePassedOver(t *testing.T) {
 	}
 }
 
-func TestProgramsThatBeginNoSessionSayWhatToChange(t *testing.T) {
+func TestProgramsWithoutSessionHaveAdvice(t *testing.T) {
 	for hello, want := range map[string][]string{
 		"exit":                             {"exit status 3", "no module named nothing"},
 		"hang":                             {"has not answered for 300ms", "flush"},
@@ -230,7 +230,7 @@ func TestASessionIsRestartedOnceAfterACrash(t *testing.T) {
 	}
 }
 
-func TestASessionThatClosesItsInputIsToldSoAndStartedAgain(t *testing.T) {
+func TestSessionsThatCloseTheirInputAreRestarted(t *testing.T) {
 	f, _ := newSession(t, "", handler.Options{}, nil)
 	d := drive(t, f)
 	if resp := d.thing("create: shut", nil); resp.Diagnostics.HasErrors() {
@@ -245,7 +245,7 @@ func TestASessionThatClosesItsInputIsToldSoAndStartedAgain(t *testing.T) {
 	}
 }
 
-func TestACancelledCallIsToldToTheProgram(t *testing.T) {
+func TestProgramsAreNotifiedOfCancelledCalls(t *testing.T) {
 	for do, grace := range map[string]time.Duration{"create: cancellable": time.Minute,
 		"create: sleep": 100 * time.Millisecond} {
 		log, wire := filepath.Join(t.TempDir(), "log"), filepath.Join(t.TempDir(), "wire")
@@ -275,8 +275,8 @@ func TestACancelledCallIsToldToTheProgram(t *testing.T) {
 	}
 }
 
-// TestACallThatIsGivenUpDoesNotCostTheOthers cancels a call that ignores it while another call changes something.
-func TestACallThatIsGivenUpDoesNotCostTheOthers(t *testing.T) {
+// TestAbandonedCallsDoNotFailOthers cancels a call that ignores it while another call changes something.
+func TestAbandonedCallsDoNotFailOthers(t *testing.T) {
 	wire := filepath.Join(t.TempDir(), "wire")
 	f, _ := newSession(t, `"concurrency": 4,`, handler.Options{}, func(s *handler.Surroundings) {
 		s.Grace = 200 * time.Millisecond
@@ -314,7 +314,7 @@ func TestACallThatIsGivenUpDoesNotCostTheOthers(t *testing.T) {
 	}
 }
 
-func TestProgressOfASessionIsThatOfItsCall(t *testing.T) {
+func TestProgressOfASessionBelongsToItsCall(t *testing.T) {
 	var c collector
 	heard := filepath.Join(t.TempDir(), "heard")
 	f, _ := newSession(t, "", handler.Options{Output: func(o handler.Output) {
@@ -341,7 +341,7 @@ func TestProgressOfASessionIsThatOfItsCall(t *testing.T) {
 	}
 }
 
-func TestASessionThatStaysAfterItsInputIsEnded(t *testing.T) {
+func TestSessionsThatStayAfterTheEndOfInputAreKilled(t *testing.T) {
 	f, _ := newSession(t, "", handler.Options{}, nil, "TOY_STAYS=1")
 	p, err := f(t.Context())
 	if err != nil {
@@ -365,7 +365,7 @@ func TestASessionThatStaysAfterItsInputIsEnded(t *testing.T) {
 	}
 }
 
-func TestOptionalActionsThatAProgramDoesNotKnowAreDoneWithout(t *testing.T) {
+func TestMissingOptionalActionsHaveDefaults(t *testing.T) {
 	f, _ := newToyWith(t, func(handler.Caller) handler.Caller { return knowsNothing{} })
 	d := drive(t, f)
 	if resp := d.p.Configure(t.Context(), provider.ConfigureRequest{

@@ -100,7 +100,7 @@ func pathOf(t *testing.T, path string, id cty.Value) (string, error) {
 }
 
 // A value in a path is always a single path segment, so the request cannot go anywhere else.
-func TestValuesInPathsLeadNowhereElse(t *testing.T) {
+func TestValuesInPathsAreEscaped(t *testing.T) {
 	for id, want := range map[string]string{
 		"a": "/a/a", "a b": "/a/a%20b", "a/../../b": "/a/a%2F..%2F..%2Fb", "?x=1": "/a/%3Fx=1", "#": "/a/%23",
 		"é": "/a/%C3%A9",

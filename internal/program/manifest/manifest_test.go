@@ -73,7 +73,7 @@ const everyWord = `{
 	"is_nullable": true}], "variadic_parameter": {"name": "v", "type": "bool"}, "return_type": ["list", "string"], "summary": "s"}}
 	  }}`
 
-func TestEveryWordIsRead(t *testing.T) {
+func TestEveryKeywordIsDecoded(t *testing.T) {
 	m := parse(t, everyWord)
 	if m.Mode != manifest.Session || m.Concurrency != 4 || !m.Does("configure") || m.Requires[0].Hint != "get it" {
 		t.Errorf("got %+v", m)
@@ -417,7 +417,7 @@ func TestAMissingManifestIsNamed(t *testing.T) {
 	}
 }
 
-func TestChecksTellWhatIsWrongAndHideWhatIsSecret(t *testing.T) {
+func TestChecksReportProblemsWithoutSecrets(t *testing.T) {
 	m := parse(t, withType(`"attributes": {
 	  "s": {"type": "string", "optional": true, "json_schema": {"pattern": "^a+$", "maxLength": 3}},
 	  "n": {"type": "number", "optional": true, "json_schema": {"multipleOf": 10, "maximum": 12345678901234567890}},
@@ -525,8 +525,8 @@ func TestManifestsFitTheirJSONSchema(t *testing.T) {
 	}
 }
 
-// TestEveryWordIsDocumented checks that the documentation contains the keywords of the JSON Schema.
-func TestEveryWordIsDocumented(t *testing.T) {
+// TestEveryKeywordIsDocumented checks that the documentation contains the keywords of the JSON Schema.
+func TestEveryKeywordIsDocumented(t *testing.T) {
 	text, err := os.ReadFile("../../../docs/schemas/tombolo-provider.schema.json")
 	if err != nil {
 		t.Fatal(err)

@@ -95,7 +95,7 @@ func TestEncodeWritesByTheSchema(t *testing.T) {
 	}
 }
 
-func TestOverlayChangesWhatIsMentioned(t *testing.T) {
+func TestOverlayChangesMentionedMembers(t *testing.T) {
 	unk := cty.UnknownVal(cty.String)
 	null := cty.NullVal(cty.String)
 	exact := cty.MustParseNumberVal("12345678901234567890123")
@@ -164,7 +164,7 @@ func TestOverlayChangesWhatIsMentioned(t *testing.T) {
 	}
 }
 
-func TestOverlayNamesThePlaceOfAMistakeAndKeepsTheRest(t *testing.T) {
+func TestOverlayReportsThePathOfAMistakeAndKeepsTheRest(t *testing.T) {
 	base := with(map[string]cty.Value{"s": str("old"), "rule": cty.ListVal([]cty.Value{pair(str("a"), str("c"))})})
 	for given, want := range map[string]string{
 		`{"nmae": 1}`:                   `there is no attribute or block "nmae".`,
@@ -196,7 +196,7 @@ func TestOverlayNamesThePlaceOfAMistakeAndKeepsTheRest(t *testing.T) {
 	}
 }
 
-func TestPathsLeadWhereTheSchemaHasSomething(t *testing.T) {
+func TestPathsFollowTheSchema(t *testing.T) {
 	for given, want := range map[string]string{
 		`["s"]`: ".s", `["rule", 0, "a"]`: ".rule[0].a", `["nested", "k", "a"]`: `.nested["k"].a`, `["set", 1]`: ".set",
 		`["any", "x", 1]`: ".any", `[]`: "",

@@ -62,7 +62,7 @@ func TestAnswersFindTheirCalls(t *testing.T) {
 	}
 }
 
-func TestACallThatWasGivenUpMayBeAnsweredLate(t *testing.T) {
+func TestAbandonedCallsMayBeAnsweredLate(t *testing.T) {
 	r, w := io.Pipe()
 	var sent bytes.Buffer
 	conn := session.New(&sent, r)
@@ -89,7 +89,7 @@ func TestACallThatWasGivenUpMayBeAnsweredLate(t *testing.T) {
 	}
 }
 
-func TestMessagesAreWrittenOneALine(t *testing.T) {
+func TestMessagesAreWrittenOnePerLine(t *testing.T) {
 	r, w := io.Pipe()
 	conn := session.New(w, strings.NewReader(""))
 	written := make(chan error)
@@ -108,7 +108,7 @@ func TestMessagesAreWrittenOneALine(t *testing.T) {
 	}
 }
 
-func TestWhatIsPrintedBetweenTwoCallsStopsTheNextOne(t *testing.T) {
+func TestOutputBetweenCallsFailsTheNextCall(t *testing.T) {
 	conn := session.New(io.Discard, strings.NewReader("hello\nagain\n"))
 	if err := conn.Read(); err != nil {
 		t.Fatal(err)

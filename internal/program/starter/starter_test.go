@@ -11,7 +11,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/program/starter"
 )
 
-func TestProgramsComeWithWhatTheyAreUsedBy(t *testing.T) {
+func TestProgramsIncludeTheirKits(t *testing.T) {
 	for _, lang := range starter.Languages {
 		text := string(starter.Files(lang, "demo")["README.md"])
 		if lang != "go" && !strings.Contains(text, "TOMBOLO_PROGRAM_PROVIDERS=example/demo=") {

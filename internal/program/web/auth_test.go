@@ -92,7 +92,7 @@ func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-func TestWaysToSayWhoAsks(t *testing.T) {
+func TestAuthenticationMethods(t *testing.T) {
 	for _, c := range []struct{ part, want string }{
 		{`"auth": {"basic": {"username": "u", "password": "${env.SECRET}"}}`, "hello;hello;"},
 		{`"auth": {"header": {"X-Api-Key": "${env.KEY}"}}`, "hello;hello;"},
@@ -181,7 +181,7 @@ func TestCertificatesOfClients(t *testing.T) {
 }
 
 // Waiting, reading back, locks and private data of an object.
-func TestObjectsThatTakeTheirTime(t *testing.T) {
+func TestSlowObjects(t *testing.T) {
 	for _, c := range []struct {
 		change, status string
 		says           string
@@ -228,7 +228,7 @@ func TestObjectsThatTakeTheirTime(t *testing.T) {
 }
 
 // Changes of values that are not configured are ignored; changes of configured values count.
-func TestOnlyWhatIsConfiguredIsCompared(t *testing.T) {
+func TestOnlyConfiguredValuesAreCompared(t *testing.T) {
 	s := newThings(t)
 	l := beginThings(t, s)
 	str := cty.StringVal

@@ -11,7 +11,7 @@ import (
 )
 
 // The output of "provider new -lang http" manages the things of a typical API.
-func TestTheBeginningOfAProviderWorks(t *testing.T) {
+func TestTheStarterProviderWorks(t *testing.T) {
 	s := newThings(t)
 	l := begin(t, string(starter.Files("http", "demo")["tombolo-provider.json"]), nil, "API_URL="+s.URL+"/v1",
 		"API_TOKEN="+bearer)

@@ -127,7 +127,7 @@ func TestRequestsWithOneLockAreMadeOneAfterTheOther(t *testing.T) {
 }
 
 // The private value of an object is passed to later requests, and deleting a missing object succeeds.
-func TestWhatIsKeptWithAnObject(t *testing.T) {
+func TestPrivateValuesOfObjects(t *testing.T) {
 	var seen []string
 	l := served(t, oneThing(`"create": {"path": "/a", "private": "${answer.headers.etag}"},
 "read": {"path": "/a/${self.id}", "private": "${answer.headers.etag}"},

@@ -287,7 +287,7 @@ func TestManyCallsAtOnce(t *testing.T) {
 	})
 }
 
-func TestALostConnectionIsSaid(t *testing.T) {
+func TestLostConnectionsAreReported(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -314,7 +314,7 @@ func TestALostConnectionIsSaid(t *testing.T) {
 }
 
 // Any program may be listening at the address.
-func TestOthersThatListenAreRefused(t *testing.T) {
+func TestForeignServersAreRefused(t *testing.T) {
 	for _, says := range []string{"", "HTTP/1.1 200 OK\r\n\r\n", strings.Repeat("x", 1<<20), "1|6|unix|x|grpc|\n"} {
 		l, err := net.Listen("tcp", "127.0.0.1:0")
 		if err != nil {

@@ -44,7 +44,7 @@ func bounded(t *testing.T, protocol, requests, answers int) provider.Provider {
 
 // An object in a response fits into the following requests, unless the provider refuses them. Then the error says which
 // side refused which message, and that the provider was not called.
-func TestLargeObjectsAreRefusedByNameOrNotAtAll(t *testing.T) {
+func TestRefusedLargeObjectsNameTheSide(t *testing.T) {
 	const bound = 100_000
 	for _, protocol := range wire.Versions() {
 		large := func(p provider.Provider) (cty.Value, cty.Value) {
