@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// OpenTofu tells of a file when it has ended, its result first; what is left of our events is in that order.
+// OpenTofu reports a file when it has ended, its result first. Our events are brought into that order.
 func TestResultsOfFilesComeFirstForOpenTofu(t *testing.T) {
 	event := func(kind, file, run, progress string) any {
 		about := map[string]any{}
