@@ -8,7 +8,8 @@ import (
 	"os"
 	"os/exec"
 	"sync"
-	"syscall"
+
+	"github.com/tombolo-iac/tombolo/internal/host/process/group"
 )
 
 // guard is the leader of the program's group: a shell that reads from a pipe whose other end only this process has.
@@ -16,9 +17,10 @@ import (
 // guard itself ignores the signals that ask the group to end, and the SIGHUP that the system sends to a group with a
 // stopped process whose parent has died.
 type guard struct {
-	cmd  *exec.Cmd
-	pipe *os.File
-	once sync.Once
+	cmd   *exec.Cmd
+	group *group.Group
+	pipe  *os.File
+	once  sync.Once
 }
 
 const script = `trap '' TERM HUP INT QUIT PIPE; echo; exec >&-; read end; kill -TERM 0; kill -CONT 0; sleep 2; ` +
@@ -33,7 +35,7 @@ func newGuard(temp string) (*guard, error) {
 	g := &guard{cmd: exec.Command("/bin/sh", "-c", script, "guard", temp), pipe: w}
 	g.cmd.Stdin = r
 	g.cmd.Env = []string{}
-	g.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	group.Lead(g.cmd, false)
 	if err := g.start(); err != nil {
 		w.Close()
 		return nil, fmt.Errorf("start the guard of a plugin: %w", err)
@@ -50,6 +52,7 @@ func (g *guard) start() error {
 	if err := g.cmd.Start(); err != nil {
 		return err
 	}
+	g.group = group.Of(g.cmd.Process)
 	if _, err := io.ReadFull(ready, make([]byte, 1)); err != nil {
 		g.end()
 		return fmt.Errorf("it does not answer: %w", err)
@@ -57,9 +60,7 @@ func (g *guard) start() error {
 	return nil
 }
 
-func (g *guard) prepare(cmd *exec.Cmd) {
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pgid: g.cmd.Process.Pid}
-}
+func (g *guard) prepare(cmd *exec.Cmd) { g.group.Join(cmd) }
 
 func (g *guard) adopt(*os.Process) {}
 
@@ -67,14 +68,10 @@ func (g *guard) adopt(*os.Process) {}
 // reused.
 func (g *guard) end() {
 	g.once.Do(func() {
-		syscall.Kill(-g.cmd.Process.Pid, syscall.SIGKILL)
+		g.group.Kill()
 		g.pipe.Close()
 		g.cmd.Wait()
 	})
 }
 
-// terminate asks the group to end. It continues stopped processes, which could not end otherwise.
-func (g *guard) terminate(p *os.Process) {
-	syscall.Kill(-g.cmd.Process.Pid, syscall.SIGTERM)
-	syscall.Kill(-g.cmd.Process.Pid, syscall.SIGCONT)
-}
+func (g *guard) terminate() { g.group.Terminate() }

@@ -116,7 +116,7 @@ func (p *Process) Terminate() {
 	select {
 	case <-p.ended:
 	default:
-		p.guard.terminate(p.cmd.Process)
+		p.guard.terminate()
 	}
 }
 
