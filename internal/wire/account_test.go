@@ -83,7 +83,7 @@ var ofStores = regexp.MustCompile(`^(rpc (ValidateStateStoreConfig|ConfigureStat
 	`LockState|UnlockState|GetStates|DeleteState)|(ConfigureStore(Request|Response)|ChunkSize|StoreRequest|` +
 	`StateRequest|StatesResponse|ByteRange|StateChunk|StateWrite|LockRequest|LockResponse|UnlockRequest)\.\w+)$`)
 
-// accountOf returns the account of a part.
+// accountOf returns the account of a part of the protocol, and its key in accounts.
 func accountOf(v *version, part string) (key string, a account, ok bool) {
 	if ofStores.MatchString(part) {
 		return "", account{noStores, noStores}, true

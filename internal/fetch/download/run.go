@@ -152,8 +152,8 @@ func (c *cloning) said(result *program.Result) string {
 // maxLines is the maximum number of lines of git's messages that are shown.
 const maxLines = 12
 
-// passing are messages of git about failures that may be temporary.
-var passing = []string{
+// temporary are messages of git about failures that may be temporary.
+var temporary = []string{
 	"Could not resolve host", "onnection timed out", "onnection reset", "onnection refused", "early EOF", "RPC failed",
 	"returned error: 5", "returned error: 429",
 	"unexpected disconnect", "hung up unexpectedly", "Empty reply from server",
@@ -168,7 +168,7 @@ func (c *cloning) transport(ctx context.Context, clean func() error, args ...str
 		if err == nil || !errors.As(err, &said) {
 			return err
 		}
-		if c.url.Scheme == "file" || !slices.ContainsFunc(passing, func(p string) bool {
+		if c.url.Scheme == "file" || !slices.ContainsFunc(temporary, func(p string) bool {
 			return strings.Contains(said.text, p)
 		}) {
 			return hint(err, said)
