@@ -85,7 +85,8 @@ var lendNothing = map[string]string{
 	"oci":     "signatures cover the host, and a region is a word",
 }
 
-// TestBlocksSendNoCredentialsWithoutApproval checks what init asks the user to approve. A new kind needs cases or a reason.
+// TestBlocksSendNoCredentialsWithoutApproval checks what init asks the user to approve. A new kind needs cases or a
+// reason.
 func TestBlocksSendNoCredentialsWithoutApproval(t *testing.T) {
 	seen := map[string]bool{}
 	for _, c := range lentCases {

@@ -176,7 +176,7 @@ func (s Spool) makeDir() (*os.Root, error) {
 	return root, nil
 }
 
-// share gives the users of the state access to the answers. Without a state file only the current user has access.
+// share grants the users of the state access to the answers. Without a state file only the current user has access.
 func (s Spool) share(f *os.File) error {
 	owner, ok := strings.CutSuffix(filepath.Clean(s.Dir), ".answers")
 	if !ok {

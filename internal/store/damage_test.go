@@ -79,8 +79,8 @@ func TestNoFlippedBitDropsAcknowledgedResults(t *testing.T) {
 	}
 }
 
-// TestTheImageOfATruncatedStateIsKept: without its journal, the purpose of an image is unknown, and it may be the only copy
-// of the state.
+// TestTheImageOfATruncatedStateIsKept: without its journal, the purpose of an image is unknown, and it may be the only
+// copy of the state.
 func TestTheImageOfATruncatedStateIsKept(t *testing.T) {
 	for _, cut := range []string{"", "{\"vers", "#tombolo: "} {
 		disk, ws := onMem(t)

@@ -13,8 +13,8 @@ var boot = sync.OnceValue(func() string {
 	return strings.TrimSpace(string(text))
 })
 
-// processStart returns when a process started, which distinguishes processes that had the same ID. It returns "" if that
-// is unknown, and "ended" for a process that has ended but is still listed.
+// processStart returns when a process started, which distinguishes processes that had the same ID. It returns "" if
+// that is unknown, and "ended" for a process that has ended but is still listed.
 func processStart(pid int) string {
 	text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
 	if err != nil || boot() == "" {

@@ -110,8 +110,8 @@ func (c Catalog) Versions(ctx context.Context, m Module) ([]string, error) {
 
 type locationAnswer struct {
 	Location string `json:"location"`
-	// UseRegistryCredentials says whether the token of the registry is sent to the location. Where it is present, the
-	// location is the address of an archive.
+	// UseRegistryCredentials is true or false: whether the token of the registry is sent to the location. Where it
+	// is present, the location is the address of an archive.
 	UseRegistryCredentials json.RawMessage `json:"use_registry_credentials"`
 }
 

@@ -59,8 +59,8 @@ func AtCommit(pkg, commit string) string {
 	return address + "?" + ref
 }
 
-// Fetch downloads a package into a folder that does not exist yet. The source of pkg has no folder. For a folder on this
-// machine, Fetch creates a link.
+// Fetch downloads a package into a folder that does not exist yet. The source of pkg has no folder. For a folder on
+// this machine, Fetch creates a link.
 func (g *Getter) Fetch(ctx context.Context, pkg catalog.Package, dir string) error {
 	var err error
 	if pkg.Archive {

@@ -380,8 +380,8 @@ func TestPasswordsAreNotInArgumentsOrErrors(t *testing.T) {
 	}
 }
 
-// TestTheUsersHelperSuppliesThePassword uses an address with only a user: git asks the user's credential helper, with the
-// host and that user, and the user is not sent to any other server.
+// TestTheUsersHelperSuppliesThePassword uses an address with only a user: git asks the user's credential helper, with
+// the host and that user, and the user is not sent to any other server.
 func TestTheUsersHelperSuppliesThePassword(t *testing.T) {
 	git := fetchtest.NewGit(t) // skips the test if git is not installed
 	git.Add("x", map[string]string{"main.tf": ""})

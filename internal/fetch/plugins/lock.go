@@ -37,7 +37,7 @@ type Fetching struct {
 	Done, Total int64
 }
 
-// Recorded is what the lock file contained before.
+// Recorded is the content of the lock file before.
 type Recorded uint8
 
 // Contents of the lock file before.

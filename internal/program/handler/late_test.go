@@ -13,8 +13,8 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// TestLateAnswersAreDecodedAsOthers decodes answers twice: as the run that waits for them does, and as the next run does
-// if the first was killed. Both must accept the same answers with the same results.
+// TestLateAnswersAreDecodedAsOthers decodes answers twice: as the run that waits for them does, and as the next run
+// does if the first was killed. Both must accept the same answers with the same results.
 func TestLateAnswersAreDecodedAsOthers(t *testing.T) {
 	box := func(id, text string) cty.Value {
 		return cty.ObjectVal(map[string]cty.Value{"id": cty.StringVal(id), "text": cty.StringVal(text)})

@@ -20,7 +20,8 @@ const secretive = `{"protocol": 1, "name": "toy", "command": ["toy"], "schema": 
 var ordinary = []string{"program", "asked", "create", "answered", "state", "attribute", "something", "object",
 	"standard", "output", "Expected", "string"}
 
-// TestSecretsAreNotRemovedFromOurSentences uses an ordinary word as a secret: it is only removed from the program's text.
+// TestSecretsAreNotRemovedFromOurSentences uses an ordinary word as a secret: it is only removed from the program's
+// text.
 func TestSecretsAreNotRemovedFromOurSentences(t *testing.T) {
 	for _, answer := range []string{
 		`{"state": {"id": 7}}`, `{}`, `{"state": null}`, `{"state": {"id": "1", "nmae": 1}}`, `garbage`,
