@@ -59,7 +59,7 @@ func (r *Run) Console(ctx context.Context, o ConsoleOptions) (*Console, diag.Lis
 	pool := p.registry.NewPool()
 	ctx, done := r.until(ctx, pool)
 	options := planning.Options{
-		Settings: p.settings(variables, p.functions(p.opts.Abort, funcs.Options{})), DeposedKey: deposedKey,
+		Settings: p.settings(variables, p.functions(p.opts.Abort, funcs.Options{})),
 	}
 	var walk *eval.Walk
 	var more diag.List

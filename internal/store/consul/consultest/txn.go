@@ -53,7 +53,7 @@ func (s *Server) txn(w http.ResponseWriter, body []byte) {
 	answer(w, map[string]any{"Results": out.results, "Errors": out.errors})
 }
 
-// apply performs all operations or none. Called with mu held.
+// apply performs all operations or none. It is called with mu held.
 func (s *Server) apply(ops []operation) (out outcome) {
 	before, delayed := maps.Clone(s.keys), maps.Clone(s.delayed)
 	s.next()
@@ -75,7 +75,7 @@ func (s *Server) apply(ops []operation) (out outcome) {
 	return out
 }
 
-// one performs an operation, or returns why it cannot.
+// one performs an operation, or returns the reason why it cannot.
 func (s *Server) one(o operation) (*entry, string) {
 	e := s.keys[o.Key]
 	if len(o.Value) > maxValue {
@@ -118,7 +118,7 @@ func (s *Server) one(o operation) (*entry, string) {
 	return nil, ""
 }
 
-// locking performs an operation with a session.
+// locking performs an operation of a session.
 func (s *Server) locking(o operation, e *entry) (*entry, string) {
 	switch o.Verb {
 	case "lock":
@@ -149,7 +149,7 @@ func (s *Server) locking(o operation, e *entry) (*entry, string) {
 	return nil, fmt.Sprintf("unknown verb %q", o.Verb)
 }
 
-// set writes a key. A write under no lock leaves the lock where it is.
+// set writes a key. A write without a session does not change the lock.
 func (s *Server) set(o operation, was *entry, session string) *entry {
 	n := &entry{Key: o.Key, Flags: o.Flags, Value: o.Value, Session: session, CreateIndex: s.index,
 		ModifyIndex: s.index}
