@@ -35,6 +35,17 @@ func Missing(a *web.Answer) bool {
 // Tag returns a tag without its quotes, which not all answers have.
 func Tag(text string) string { return strings.Trim(text, `"`) }
 
+// Tagged returns the tag in an answer about an object. The service sends one with each: without it, the answer is that
+// of something on the way, which did nothing.
+func Tagged(service string, r web.Request, a *web.Answer) (string, error) {
+	tag := Tag(a.Header.Get("ETag"))
+	if tag == "" {
+		return "", &web.Problem{Text: fmt.Sprintf("%s %s: the answer has no tag. The server is not %s, or a proxy "+
+			"changes its answers", r.What, r.Name, service)}
+	}
+	return tag, nil
+}
+
 // Limits of lists: the pages, the objects on one, whatever was asked for, and the bytes of a name. The services have
 // lower ones.
 const (

@@ -32,6 +32,10 @@ type Hostile struct {
 	Absent []string
 	// Follows is set where redirections are followed, without what is secret.
 	Follows bool
+	// Beside is set where the journal is on this machine, under the address of the service.
+	Beside bool
+	// NoLock is set where states are not locked.
+	NoLock bool
 	// Secret is a part of what the driver is known by to the service.
 	Secret string
 	// Wordless is set where an answer with the status 404 means that there is nothing, also without words: services of
@@ -154,6 +158,7 @@ func Hostility(t *testing.T, h Hostile) {
 			t.Run(fmt.Sprint(name, " from ", first), func(t *testing.T) { h.attack(t, a, first) })
 		}
 	}
+	t.Run("a life", func(t *testing.T) { Lies(t, h) })
 	if !h.NoDigest {
 		t.Run("a bit is flipped", func(t *testing.T) { h.flip(t) })
 	}
